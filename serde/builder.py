@@ -1,0 +1,299 @@
+"""Emit nodes one call at a time, typed as they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from serde.errors import ConversionError
+from serde.graph import IR_OPSET, Attr, DType, Graph, Node, Shape, Source, Tensor, Value
+
+Operand = Any  # Value | None | scalar | sequence | ndarray
+
+
+class Op:
+    """An operator waiting for its operands; attribute access extends a dotted name."""
+
+    __slots__ = ("_builder", "_name")
+
+    def __init__(self, builder: Builder, name: str) -> None:
+        self._builder, self._name = builder, name
+
+    def __getattr__(self, part: str) -> Op:
+        return self._builder[f"{self._name}.{part}"]
+
+    def __call__(self, *inputs: Operand, outputs: int = 1, **attrs: Any) -> Any:
+        """Emit the operator; return its output, or a tuple where ``outputs`` is not 1."""
+        return self._builder.emit(self._name, inputs, attrs, outputs)
+
+
+class Names:
+    """Names in use in a module: every Value gets one of its own.
+
+    ``reserved`` are names the source gave: they go to what bears them there, never to a new value.
+    """
+
+    def __init__(self) -> None:
+        self.used: set[str] = set()
+        self.reserved: set[str] = set()
+        self._next: dict[str, int] = {}
+
+    def fresh(self, stem: str) -> str:
+        """``stem`` itself, or with the lowest free number behind it."""
+        name, number = stem, self._next.get(stem, 1)
+        while not name or name in self.used or name in self.reserved:
+            name = f"{stem}_{number}"
+            number += 1
+        self._next[stem] = number
+        self.used.add(name)
+        return name
+
+    def claim(self, name: str) -> str:
+        """``name`` as the source has it, or a fresh one where it is taken."""
+        if not name or name in self.used:
+            return self.fresh(name or "value")
+        self.used.add(name)
+        return name
+
+    def relabel(self, value: Value, name: str) -> None:
+        """Let ``value`` bear ``name`` from now on, if nothing else does."""
+        if name and name != value.name and name not in self.used:
+            self.used.discard(value.name)
+            self.used.add(name)
+            value.name = name
+
+
+class Builder:
+    """Grow a graph in one domain: ``g.Conv(x, w)`` emits a node and returns its output."""
+
+    domain = ""
+
+    def __init__(self, name: str, opset: int = 0, outer: Builder | None = None) -> None:
+        self.name, self.opset = name, opset
+        self.inputs: list[Value] = []
+        self.nodes: list[Node] = []
+        self.names: Names = outer.names if outer else Names()
+        self._sources: tuple[Source, ...] = outer._sources if outer else ()
+
+    def child(self, name: str) -> Builder:
+        """A builder for a subgraph: names are shared, nodes are its own."""
+        return type(self)(name, self.opset, self)
+
+    def input(
+        self, name: str, dtype: DType | None = None, shape: Shape | None = None,
+        wrap: tuple[str, ...] = (),
+    ) -> Value:  # fmt: skip
+        """Declare a graph input."""
+        self.inputs.append(Value(self.names.claim(name), dtype, shape, wrap=wrap))
+        return self.inputs[-1]
+
+    def const(self, data: Any, dtype: DType | None = None, name: str = "const") -> Value:
+        """A constant holding ``data``: a scalar, a sequence, an array or a Tensor."""
+        if not isinstance(data, Tensor):
+            data = Tensor.of(np.asarray(data, dtype.numpy if dtype else None))
+        return Value(self.names.fresh(name), data.dtype, data.shape, data)
+
+    def adopt(self, constant: Value) -> Value:
+        """Bring a constant over from another graph: itself while its name is free."""
+        if constant.name not in self.names.used and constant.name:
+            self.names.used.add(constant.name)
+            return constant
+        return Value(
+            self.names.claim(constant.name), constant.dtype, constant.shape, constant.tensor
+        )
+
+    @contextmanager
+    def at(self, *sources: Source) -> Iterator[None]:
+        """Record ``sources`` as the origin of every node emitted in the block."""
+        outer, self._sources = self._sources, sources
+        try:
+            yield
+        finally:
+            self._sources = outer
+
+    def __getattr__(self, op: str) -> Op:
+        if op.startswith("_"):
+            raise AttributeError(op)
+        return self[op]
+
+    def __getitem__(self, op: str) -> Op:
+        return Op(self, op)
+
+    def build(self, outputs: Sequence[Value], **fields: Any) -> Graph:
+        """The graph grown so far, with ``outputs`` as its results."""
+        return Graph(
+            self.name,
+            tuple(self.inputs),
+            tuple(outputs),
+            tuple(self.nodes),
+            self.domain,
+            self.opset,
+            **fields,
+        )
+
+    def emit(
+        self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int = 1
+    ) -> Any:
+        """Append a node; attributes given as None are unset."""
+        operands = tuple(v if v is None or isinstance(v, Value) else self.const(v) for v in inputs)
+        given = {k: plain(v) for k, v in attrs.items() if v is not None}
+        results = self._append(op, operands, given, outputs)
+        return results[0] if outputs == 1 else results
+
+    def keep(self, node: Node, inputs: tuple[Value | None, ...]) -> tuple[Value, ...]:
+        """Take ``node`` over from another graph as it is, reading ``inputs`` instead."""
+        same = len(inputs) == len(node.inputs) and all(
+            a is b for a, b in zip(inputs, node.inputs, strict=True)
+        )
+        if same and self._free(node):
+            self.names.used.update(v.name for v in node.outputs)
+            self.nodes.append(node)
+            return node.outputs
+        outputs = tuple(
+            Value(
+                self.names.claim(v.name) if v.name else "",
+                v.dtype,
+                v.shape,
+                None,
+                v.elements,
+                v.wrap,
+            )
+            for v in node.outputs
+        )
+        kept = Node(node.op, inputs, outputs, node.attrs, node.domain, node.name, node.sources)
+        self.nodes.append(kept)
+        return outputs
+
+    def _free(self, node: Node) -> bool:
+        return self.names.used.isdisjoint(v.name for v in node.outputs)
+
+    def _append(
+        self, op: str, inputs: tuple[Value | None, ...], attrs: dict[str, Any], outputs: int,
+        domain: str | None = None,
+    ) -> tuple[Value, ...]:  # fmt: skip
+        stem = f"{self._sources[0].name}/{op}" if self._sources else op
+        made = tuple(Value(self.names.fresh(stem)) for _ in range(outputs))
+        domain = self.domain if domain is None else domain
+        name = self._sources[0].name if self._sources else made[0].name if made else stem
+        frozen = MappingProxyType(attrs)
+        self.nodes.append(Node(op, inputs, made, frozen, domain, name, self._sources))
+        return made
+
+
+def plain(value: Any) -> Attr:
+    """An attribute as the IR holds it: tuples for sequences, Python numbers for NumPy's."""
+    if isinstance(value, (list, tuple, range)):
+        return tuple(plain(v) for v in value)
+    if isinstance(value, (bool, np.bool_)):
+        return int(value)
+    if isinstance(value, np.generic):
+        return value.item()  # type: ignore[no-any-return]
+    return value  # type: ignore[no-any-return]
+
+
+class OnnxBuilder(Builder):
+    """A builder for ONNX operators: checks names, writes defaults out, folds, infers types."""
+
+    def __init__(self, name: str, opset: int = IR_OPSET, outer: Builder | None = None) -> None:
+        super().__init__(name, opset, outer)
+        self._makers: dict[Value, Node] = {}
+        self._outer = outer if isinstance(outer, OnnxBuilder) else None
+
+    def __getitem__(self, op: str) -> Op:
+        from serde import schema
+
+        schema.operator(op, self.level)
+        return super().__getitem__(op)
+
+    @property
+    def level(self) -> int:
+        """The opset whose operators can be emitted now."""
+        return self.opset
+
+    def made(self, value: Value) -> Node | None:
+        """The node, of this graph or one around it, that computes ``value``."""
+        found = self._makers.get(value)
+        return self._outer.made(value) if found is None and self._outer is not None else found
+
+    def emit(
+        self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int = 1
+    ) -> Any:
+        """Append a node of the standard, or find that none is needed."""
+        from serde import canonical, folding, inference, schema, simplify, symbolic
+
+        operator = schema.operator(op, self.level)
+        given = {k: plain(v) for k, v in attrs.items() if v is not None}
+        if unknown := sorted(given.keys() - operator.attributes):
+            raise TypeError(f"{op} has no attribute {', '.join(unknown)} at opset {self.level}")
+        operands = [self._operand(operator, i, inputs) for i in range(len(inputs))]
+        while operands and operands[-1] is None:
+            operands.pop()
+        if not operator.takes(len(operands)):
+            raise ConversionError(f"{op} takes no {len(operands)} inputs at opset {self.level}")
+        read = tuple(canonical.operands(self, op, operands))
+        full = canonical.complete(operator, read, given)
+        if outputs == 1 and (found := simplify.simplify(self, op, read, full)) is not None:
+            return found
+        types = inference.infer(operator, self.level, read, full, outputs)
+        known = folding.fold(op, self.level, read, full, types)
+        if known is not None:
+            results = tuple(self.const(t, name=self._stem(op)) for t in known)
+            return results[0] if outputs == 1 else results
+        elements = symbolic.infer(op, read, full) if outputs == 1 else None
+        if elements is not None and all(isinstance(e, int) for e in elements):
+            return self._sized(op, elements, types[0])
+        made = self._append(op, read, full, outputs)
+        for value, type_ in zip(made, types, strict=True):
+            value.dtype, value.shape, value.wrap = type_
+        made[0].elements = elements
+        self._makers.update((v, self.nodes[-1]) for v in made)
+        return made[0] if outputs == 1 else made
+
+    def keep(self, node: Node, inputs: tuple[Value | None, ...]) -> tuple[Value, ...]:
+        """Take a node over as it is."""
+        made = super().keep(node, inputs)
+        self._makers.update((v, self.nodes[-1]) for v in made)
+        return made
+
+    def foreign(
+        self, domain: str, op: str, inputs: Sequence[Value | None], attrs: Mapping[str, Any],
+        outputs: int = 1,
+    ) -> tuple[Value, ...]:  # fmt: skip
+        """Append a node of another domain; its outputs have no type yet."""
+        given = {k: plain(v) for k, v in attrs.items() if v is not None}
+        return self._append(op, tuple(inputs), given, outputs, domain)
+
+    def _stem(self, op: str) -> str:
+        return f"{self._sources[0].name}/{op}" if self._sources else op
+
+    def _sized(self, op: str, elements: tuple[Any, ...], type_: Any) -> Value:
+        array = np.array(elements, (type_.dtype or DType.INT64).numpy)
+        shape = type_.shape if type_.shape == () else array.shape
+        return self.const(array.reshape(shape), name=self._stem(op))
+
+    def _operand(self, operator: Any, index: int, inputs: Sequence[Operand]) -> Value | None:
+        """Promote a Python literal to a constant of the type the schema ties it to."""
+        value = inputs[index]
+        if value is None or isinstance(value, Value):
+            return value
+        if isinstance(value, (np.ndarray, np.generic, Tensor)):
+            return self.const(value)
+        formal = operator.input(index)
+        tied = (
+            v.dtype
+            for i, v in enumerate(inputs)
+            if isinstance(v, Value) and operator.input(i).tie == formal.tie
+        )
+        dtype = next((d for d in tied if d is not None), None)
+        data = np.asarray(list(value) if isinstance(value, range) else value)
+        if dtype is None and (data.dtype.kind == "i" or data.size == 0):
+            dtype = DType.INT64
+        elif dtype is None and data.dtype.kind == "f":
+            dtype = DType.FLOAT32
+        if dtype is not None and dtype.kind in "iub" and data.dtype.kind == "f" and data.size:
+            raise ConversionError(f"{operator.name} ties {value!r} to {dtype.value} elements")
+        return self.const(data, dtype)

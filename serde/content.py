@@ -1,0 +1,41 @@
+"""What a file that is not a model most likely is, told from its first bytes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from serde.errors import MalformedFile
+
+HEAD = 1024  # bytes looked at
+
+
+def head_of(path: str | os.PathLike[str]) -> bytes:
+    """The first bytes of a file."""
+    with open(path, "rb") as file:
+        return file.read(HEAD)
+
+
+def mistaken(head: bytes) -> str | None:
+    """Say what commonly takes the place of a model file, None if it is nothing of the kind."""
+    text = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if not head:
+        return "the file is empty"
+    if text.startswith(b"version https://git-lfs"):
+        return "a Git LFS pointer, not the file itself: fetch it with 'git lfs pull'"
+    if text.startswith((b"<!doctype html", b"<html", b"<?xml", b"<head")):
+        return "an HTML or XML page, probably from a download that failed"
+    return None
+
+
+def refuse_mistaken(path: str | os.PathLike[str], head: bytes) -> None:
+    """Raise MalformedFile if ``head`` begins something that is plainly no model."""
+    reason = mistaken(head)
+    if reason is not None:
+        raise MalformedFile(path, reason)
+
+
+def refuse_missing(path: Path) -> None:
+    """Raise MalformedFile if there is nothing at ``path``."""
+    if not path.exists():
+        raise MalformedFile(path, "there is no such file or folder")

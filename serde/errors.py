@@ -1,0 +1,140 @@
+"""Every error serde raises on purpose.
+
+SerdeError
+├── UsageError             the call itself cannot be meant: an unknown option, a bad shape
+├── UnknownFormat          no plugin claims the path, name or object
+├── MissingDependency      a plugin's framework is not installed (also an ImportError)
+├── MalformedFile          the bytes are not what their format promises
+├── InvalidGraph           a graph breaks an IR invariant (a bug, ours or a plugin's)
+├── Unconvertible          the nodes of a model that have no equivalent, all of them at once
+└── ConversionError        one node cannot be converted; carries where it came from
+    ├── UnsupportedOp
+    └── UnsupportedAttribute
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from serde.graph import Source
+
+
+class SerdeError(Exception):
+    """Base of every error serde raises on purpose."""
+
+
+class UsageError(SerdeError):
+    """The call cannot be carried out as written."""
+
+
+class UnknownFormat(SerdeError):
+    """No format or bridge claims the path, name or object."""
+
+
+class MissingDependency(SerdeError, ImportError):
+    """A framework a plugin needs is not installed; the message carries the pip line."""
+
+
+class MalformedFile(SerdeError):
+    """The bytes of ``path`` are not what their format promises.
+
+    ``place`` tells where: a byte offset, a line and column, or a JSON path.
+    """
+
+    def __init__(self, path: str | PathLike[str], reason: str, place: str = "") -> None:
+        super().__init__(reason)
+        self.path, self.place = str(path), place
+
+    def __str__(self) -> str:
+        place = f", {self.place}" if self.place else ""
+        return f"{self.path}{place}: {super().__str__()}"
+
+
+class InvalidGraph(SerdeError):
+    """A graph breaks an invariant of the IR."""
+
+
+class ConversionError(SerdeError):
+    """A node cannot be converted. ``stage`` and ``source`` are filled in by the driver."""
+
+    stage: str = ""
+    source: Source | None = None
+
+    @property
+    def reason(self) -> str:
+        """The message without the node it concerns."""
+        return super().__str__()
+
+    def __str__(self) -> str:
+        return f"{self.source}: {self.reason}" if self.source else self.reason
+
+
+class UnsupportedOp(ConversionError):
+    """No rule covers the operator."""
+
+
+class UnsupportedAttribute(ConversionError):
+    """The node sets an attribute, or a value of one, that its rule does not handle."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One group of nodes that cannot be converted for the same reason.
+
+    ``attrs`` is the attribute configuration the nodes share, ``names`` the nodes.
+    """
+
+    op: str
+    attrs: Mapping[str, Any]
+    reason: str
+    names: tuple[str, ...]
+    stage: str = ""
+
+    @property
+    def count(self) -> int:
+        """How many nodes are in the group."""
+        return len(self.names)
+
+    def __str__(self) -> str:
+        few = ", ".join(map(repr, self.names[:5])) + (", …" if self.count > 5 else "")
+        attrs = ", ".join(f"{k}={v!r}" for k, v in self.attrs.items())
+        given = f" with {attrs}" if attrs else ""
+        return f"{self.op} ×{self.count} ({few}): {self.reason}{given}"
+
+
+class Unconvertible(SerdeError):
+    """Nodes of a model that cannot be converted, all at once, in ``problems``."""
+
+    def __init__(self, stage: str, problems: Sequence[Problem]) -> None:
+        total = sum(p.count for p in problems)
+        lines = "".join(f"\n  {p}" for p in problems)
+        super().__init__(f"{stage}: {total} node(s) cannot be converted:{lines}")
+        self.stage, self.problems = stage, tuple(problems)
+
+
+def require(condition: object, reason: str) -> None:
+    """Refuse the current node unless ``condition`` holds."""
+    if not condition:
+        raise ConversionError(reason)
+
+
+@contextmanager
+def located(stage: str, source: Source | None) -> Iterator[None]:
+    """Stamp ``stage`` and ``source`` on any error leaving the block; the only place that does."""
+    try:
+        yield
+    except ConversionError as error:
+        error.stage = error.stage or stage
+        error.source = error.source or source
+        raise
+    except SerdeError:
+        raise
+    except Exception as error:
+        wrapped = ConversionError(f"the rule failed with {type(error).__name__}: {error}")
+        wrapped.stage, wrapped.source = stage, source
+        raise wrapped from error

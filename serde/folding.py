@@ -1,0 +1,197 @@
+"""Value of one node whose inputs are known.
+
+Shape arithmetic (up to ``LIMIT`` elements) is computed at once. Operators that only arrange or
+convert a weight become a constant that is computed when it is written. Nothing that would make a
+model larger is folded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from serde.errors import ConversionError
+from serde.graph import DType, Tensor, Value
+from serde.inference import Type
+from serde.schema import ELEMENT_TYPES
+
+LIMIT = 1024  # elements
+NEVER = frozenset(
+    "Bernoulli DequantizeLinear Dropout DynamicQuantizeLinear If Loop Multinomial QuantizeLinear "
+    "RandomNormalLike RandomUniformLike Scan SequenceMap".split()
+)
+# Operators whose value for a weight is worth computing once, at writing, instead of in each run.
+LAZY = frozenset(
+    "Abs Add Cast Concat Div Exp Expand Flatten Gather MatMul Mul Neg Reciprocal Reshape Slice "
+    "Split Sqrt Squeeze Sub Tile Transpose Unsqueeze Where".split()
+)
+OLD_FORM = frozenset({"axes", "starts"})  # attributes that became operands of those in FAST
+Array = np.ndarray[Any, Any]
+
+
+def fold(
+    op: str, opset: int, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any],
+    types: tuple[Type, ...],
+) -> tuple[Tensor, ...] | None:  # fmt: skip
+    """The outputs as constants, or None when the node must stay."""
+    if op in NEVER or not inputs or any(v is not None and v.tensor is None for v in inputs):
+        return None
+    tensors = [v.tensor for v in inputs if v is not None and v.tensor is not None]
+    if any(t.wrap or t.shape is None or t.dtype is None for t in types):
+        return None
+    sizes = [_size(t) for t in types]
+    if any(s is None for s in sizes):
+        small = op in FAST and all(t.size <= LIMIT for t in tensors)
+        return _now(op, opset, inputs, attrs, len(types)) if small else None
+    total = sum(s for s in sizes if s is not None)
+    if total <= LIMIT and all(t.size <= LIMIT for t in tensors):
+        return _now(op, opset, inputs, attrs, len(types))
+    if op in LAZY and total <= sum(t.size for t in tensors):
+        return _later(op, opset, inputs, attrs, types)
+    return None
+
+
+def _size(type_: Type) -> int | None:
+    total = 1
+    for dim in type_.shape or ():
+        if not isinstance(dim, int):
+            return None
+        total *= dim
+    return total
+
+
+def _now(
+    op: str, opset: int, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any], outputs: int
+) -> tuple[Tensor, ...]:
+    return tuple(Tensor.of(np.asarray(a)) for a in evaluate(op, opset, inputs, attrs, outputs))
+
+
+def _later(
+    op: str, opset: int, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any],
+    types: tuple[Type, ...],
+) -> tuple[Tensor, ...]:  # fmt: skip
+    def load(index: int) -> Array:
+        array = np.asarray(evaluate(op, opset, inputs, attrs, len(types))[index])
+        wanted = types[index]
+        if array.shape != wanted.shape or DType.of(array.dtype) is not wanted.dtype:
+            raise ConversionError(f"{op} of constants gave {array.dtype}{list(array.shape)}")
+        return array
+
+    return tuple(
+        Tensor(t.dtype, t.shape, partial(load, i))  # type: ignore[arg-type]
+        for i, t in enumerate(types)
+    )
+
+
+def evaluate(
+    op: str, opset: int, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any], outputs: int
+) -> list[Array]:
+    """Compute a node on the arrays of its constant inputs."""
+    arrays = [None if v is None else v.array() for v in inputs]
+    fast = None if OLD_FORM & attrs.keys() else FAST.get(op)
+    if fast is not None:
+        found = fast(arrays, attrs)
+        if found is not None:
+            return [found]
+    return _reference(op, opset, arrays, attrs, outputs)
+
+
+def _reference(
+    op: str, opset: int, arrays: list[Array | None], attrs: Mapping[str, Any], count: int
+) -> list[Array]:
+    from onnx import helper, numpy_helper
+    from onnx.reference import ReferenceEvaluator  # 0.1 s to import: only when needed
+
+    names = ["" if a is None else f"i{n}" for n, a in enumerate(arrays)]
+    protos = {
+        n: numpy_helper.from_array(v.load()) if isinstance(v, Tensor) else v
+        for n, v in attrs.items()
+    }
+    outputs = [f"o{n}" for n in range(count)]
+    node = helper.make_node(op, names, outputs, **protos)
+    feeds = {n: a for n, a in zip(names, arrays, strict=True) if a is not None}
+    return list(ReferenceEvaluator(node, opsets={"": opset}).run(None, feeds))
+
+
+def _binary(function: Callable[[Array, Array], Array]) -> Callable[[Any, Any], Array]:
+    return lambda a, _: np.asarray(function(a[0], a[1]), a[0].dtype)
+
+
+def _compare(function: Callable[[Array, Array], Array]) -> Callable[[Any, Any], Array]:
+    return lambda a, _: function(a[0], a[1])
+
+
+def _divide(a: Any, attrs: Any) -> Array | None:
+    x, y = a
+    if x.dtype.kind not in "iu":
+        return np.asarray(x / y, x.dtype)
+    if not y.all():
+        raise ConversionError("Div divides integers by zero")
+    return np.asarray(np.sign(x) * np.sign(y) * (np.abs(x) // np.abs(y)), x.dtype)
+
+
+def _slice(a: Any, attrs: Any) -> Array:
+    x, starts, ends, axes, steps = (*a, None, None)[:5]
+    axes = range(len(starts)) if axes is None else axes
+    steps = np.ones(len(starts), np.int64) if steps is None else steps
+    index: list[Any] = [slice(None)] * x.ndim
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        stop = None if step < 0 and end < -x.shape[axis] else int(end)
+        index[int(axis)] = slice(int(start), stop, int(step))
+    return x[tuple(index)]  # type: ignore[no-any-return]
+
+
+def _reshape(a: Any, attrs: Any) -> Array:
+    x, shape = a
+    if attrs.get("allowzero"):
+        return x.reshape(tuple(shape))  # type: ignore[no-any-return]
+    return x.reshape([x.shape[i] if d == 0 else d for i, d in enumerate(shape)])  # type: ignore
+
+
+def _cast(a: Any, attrs: Any) -> Array | None:
+    target, x = ELEMENT_TYPES[attrs["to"]], a[0]
+    plain = "iub" if target.kind in "iu" else "iubf"
+    if x.dtype.kind not in plain or target.kind not in "iubf" or target.bits < 8:
+        return None
+    if target.value.startswith("float8"):
+        return None
+    return x.astype(target.numpy)  # type: ignore[no-any-return]
+
+
+def _squeeze(a: Any, attrs: Any) -> Array:
+    axes = a[1] if len(a) > 1 and a[1] is not None else None
+    return np.squeeze(a[0], None if axes is None else tuple(int(i) for i in axes))
+
+
+FAST: dict[str, Callable[[list[Any], Mapping[str, Any]], Array | None]] = {
+    "Add": _binary(np.add),
+    "Sub": _binary(np.subtract),
+    "Mul": _binary(np.multiply),
+    "Div": _divide,
+    "Equal": _compare(np.equal),
+    "Less": _compare(np.less),
+    "Greater": _compare(np.greater),
+    "Where": lambda a, _: np.where(a[0], a[1], a[2]),
+    "Neg": lambda a, _: -a[0],
+    "Abs": lambda a, _: np.abs(a[0]),
+    "Gather": lambda a, attrs: np.take(a[0], a[1], axis=attrs.get("axis", 0)),
+    "Concat": lambda a, attrs: np.concatenate(a, axis=attrs["axis"]),
+    "Slice": _slice,
+    "Reshape": _reshape,
+    "Cast": _cast,
+    "Squeeze": _squeeze,
+    "Unsqueeze": lambda a, _: np.expand_dims(a[0], tuple(int(i) for i in np.ravel(a[1]))),
+    "Transpose": lambda a, attrs: np.transpose(a[0], attrs.get("perm")),
+    "Expand": lambda a, _: np.broadcast_to(
+        a[0], np.broadcast_shapes(a[0].shape, tuple(int(i) for i in a[1]))
+    ),
+    "Range": lambda a, _: np.arange(a[0], a[1], a[2], dtype=a[0].dtype),
+    "ReduceProd": lambda a, attrs: (
+        np.prod(a[0], keepdims=bool(attrs.get("keepdims", 1))).astype(a[0].dtype)
+        if len(a) == 1 or a[1] is None
+        else None
+    ),
+}

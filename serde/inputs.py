@@ -1,0 +1,148 @@
+"""What callers say of a model's inputs: shapes, types, names, and which outputs they want."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from serde.errors import UsageError
+from serde.graph import Dim, DType, Graph, Shape, Value
+from serde.passes.dead import drop_dead
+from serde.passes.replacing import replace_values
+
+DIMENSION = re.compile(r"[A-Za-z_][A-Za-z0-9_.+*/ -]{0,63}")
+
+
+def spec_of(name: str, given: Any) -> tuple[Shape | None, DType | None]:
+    """Read what a caller gives for one input: a shape, ``(shape, dtype)``, or an array.
+
+    Raises:
+        UsageError: for anything else.
+    """
+    if hasattr(given, "shape") and hasattr(given, "dtype"):
+        return tuple(int(d) for d in given.shape), DType.of(given.dtype)
+    if isinstance(given, (tuple, list)):
+        paired = len(given) == 2 and (given[0] is None or isinstance(given[0], (tuple, list)))
+        shape, dtype = given if paired else (given, None)
+        dims = None if shape is None else tuple(_dim(name, d) for d in shape)
+        return dims, None if dtype is None else _dtype(name, dtype)
+    raise UsageError(f"input {name!r}: {given!r} is no shape, (shape, dtype) pair or array")
+
+
+def parse_spec(text: str) -> tuple[str, tuple[Shape | None, DType | None]]:
+    """Read ``NAME=DIMS[:dtype]`` as on the command line: ``data=N,3,224,224:float16``."""
+    name, found, rest = text.partition("=")
+    if not found or not name:
+        raise UsageError(f"{text!r} is not NAME=DIMS[:dtype], such as data=N,3,224,224")
+    dims, _, dtype = rest.partition(":")
+    parts = [d.strip() for d in dims.strip("()[] ").split(",") if d.strip()]
+    shape = None if dims.strip() == "" else tuple(_dim(name, d) for d in parts)
+    return name, (shape, _dtype(name, dtype) if dtype else None)
+
+
+def _dim(name: str, dim: Any) -> Dim:
+    if dim is None or dim == "?":
+        return None
+    if isinstance(dim, str) and not dim.lstrip("+-").isdigit():
+        if not DIMENSION.fullmatch(dim):
+            raise UsageError(f"input {name!r}: {dim!r} cannot name a dimension")
+        return dim
+    try:
+        size = int(dim)
+    except (TypeError, ValueError):
+        raise UsageError(f"input {name!r}: {dim!r} is no size") from None
+    if size == -1:
+        return None
+    if size < 0:
+        raise UsageError(f"input {name!r}: {size} is no size")
+    return size
+
+
+def _dtype(name: str, dtype: Any) -> DType:
+    try:
+        return DType.of(dtype)
+    except Exception as error:
+        raise UsageError(f"input {name!r}: {dtype!r} is no element type") from error
+
+
+def with_inputs(graph: Graph, inputs: Mapping[str, Any] | None) -> Graph:
+    """Return ``graph`` with the shapes and types callers give for its inputs."""
+    if not inputs:
+        return graph
+    known = {v.name: v for v in graph.inputs}
+    if unknown := sorted(set(inputs) - set(known)):
+        raise UsageError(
+            f"the model has no input {', '.join(map(repr, unknown))}; it has "
+            f"{', '.join(map(repr, known))}"
+        )
+    instead = {}
+    for name, given in inputs.items():
+        shape, dtype = spec_of(name, given)
+        old = known[name]
+        if shape is not None and old.shape is not None and len(shape) != len(old.shape):
+            raise UsageError(
+                f"input {name!r} has {len(old.shape)} dimensions in the model, {len(shape)} here"
+            )
+        instead[old] = Value(name, dtype or old.dtype, old.shape if shape is None else shape)
+    renewed = replace_values(graph, instead)
+    return replace(renewed, inputs=tuple(instead.get(v, v) for v in graph.inputs))
+
+
+def cut(graph: Graph, outputs: Sequence[str] | None) -> Graph:
+    """Return ``graph`` with ``outputs``, names of values or nodes in it, for its results."""
+    if not outputs:
+        return graph
+    values = {v.name: v for v in graph.inputs}
+    values |= {v.name: v for node in graph.nodes for v in node.outputs if v.name}
+    by_node = {n.name: n.outputs[0] for n in reversed(graph.nodes) if n.outputs}
+    chosen = []
+    for name in outputs:
+        value = values.get(name) or values.get(f"{name}_output") or by_node.get(name)
+        if value is None:
+            raise UsageError(f"the model computes no {name!r}{_similar(name, [*values])}")
+        chosen.append(value)
+    shorter = drop_dead(replace(graph, outputs=tuple(chosen)))
+    read = shorter.uses()
+    return replace(shorter, inputs=tuple(v for v in graph.inputs if v in read))
+
+
+def _similar(name: str, known: Sequence[str]) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, known, 3)
+    return f"; it has {', '.join(map(repr, close))}" if close else ""
+
+
+def rename(graph: Graph, names: Mapping[str, str] | None) -> Graph:
+    """Return ``graph`` with inputs and outputs called by their new names."""
+    if not names:
+        return graph
+    ends = {v.name: v for v in (*graph.inputs, *graph.outputs)}
+    if unknown := sorted(set(names) - set(ends)):
+        raise UsageError(f"no input or output is called {', '.join(map(repr, unknown))}")
+    taken = {v.name for v in _all_values(graph)} - set(names)
+    new = list(names.values())
+    clashing = sorted({n for n in new if not n or n in taken or new.count(n) > 1})
+    if clashing:
+        raise UsageError(f"the new name {', '.join(map(repr, clashing))} is empty or taken")
+    instead = {}
+    for old, name in names.items():
+        v = ends[old]
+        instead[v] = Value(name, v.dtype, v.shape, v.tensor, v.elements, v.wrap)
+    renewed = replace_values(graph, instead)
+    nodes = tuple(
+        replace(n, outputs=tuple(instead.get(v, v) for v in n.outputs))
+        if any(v in instead for v in n.outputs)
+        else n
+        for n in renewed.nodes
+    )
+    return replace(renewed, nodes=nodes, inputs=tuple(instead.get(v, v) for v in graph.inputs))
+
+
+def _all_values(graph: Graph):  # type: ignore[no-untyped-def]
+    yield from graph.inputs
+    yield from graph.constants()
+    for node in graph.nodes:
+        yield from node.outputs

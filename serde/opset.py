@@ -1,0 +1,257 @@
+"""Raise a graph of any ONNX opset to the IR's, and lower the IR to any opset.
+
+Both walk the graph once. A node is taken from its version to the target's one change at a time:
+``below[v]`` holds the rules from opset ``v`` to ``v - 1``, ``above[v]`` those from ``v - 1`` to
+``v``, and what a rule emits goes through the changes that remain. Only versions that changed an
+operator's inputs, outputs, attributes or meaning have a rule; one that widened types needs none.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from serde import canonical, folding, inference, schema
+from serde.builder import Builder, OnnxBuilder, Operand, plain
+from serde.errors import UnsupportedAttribute, UnsupportedOp, UsageError, require
+from serde.graph import IR_OPSET, DType, Graph, Node, Value
+from serde.rules import Rule, RuleTable
+from serde.steps import above, below
+from serde.steps.types import CONSTANT_FORMS, WIDER, keeps_values
+
+LOWEST, LOWEST_WRITTEN = 1, 7
+
+
+class Stepping(OnnxBuilder):
+    """Emit operators of one opset as what they are at another."""
+
+    def __init__(self, name: str, start: int, target: int, outer: Builder | None = None) -> None:
+        super().__init__(name, target, outer)
+        self.start, self._level = start, start
+
+    def child(self, name: str) -> Stepping:
+        """A builder for a subgraph, between the same opsets."""
+        return type(self)(name, self.start, self.opset, self)
+
+    @property
+    def level(self) -> int:
+        """The opset whose operators can be emitted now."""
+        return self._level
+
+    @contextmanager
+    def speaking(self, level: int) -> Iterator[None]:
+        """Emit operators of opset ``level`` within the block."""
+        before, self._level = self._level, level
+        try:
+            yield
+        finally:
+            self._level = before
+
+    def emit(
+        self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int = 1
+    ) -> Any:
+        """Emit ``op`` of the present level, through every change up to the target."""
+        version = next_step(op, self._level, self.opset)
+        if version is None:
+            with self.speaking(self.opset):
+                return self._settle(op, inputs, attrs, outputs)
+        operator = schema.operator(op, self._level)
+        operands = [self._operand(operator, i, inputs) for i in range(len(inputs))]
+        given = {k: plain(v) for k, v in attrs.items() if v is not None}
+        if unknown := sorted(given.keys() - operator.attributes):
+            raise UnsupportedAttribute(f"{op} has no attribute {', '.join(unknown)}")
+        full = canonical.complete(operator, tuple(operands), given)
+        down = self.opset < self._level
+        if down and (known := self._known(operator, operands, full, outputs)) is not None:
+            return known
+        table = below[version] if down else above[version]
+        rule = table.rules[op]
+        bound = _bound(table, rule, op, full)
+        with self.speaking(version - 1 if down else version):
+            made = rule.function(self, *operands, **_counted(rule, bound, outputs))
+        return made[0] if outputs == 1 and isinstance(made, tuple) else made
+
+    def _known(
+        self, operator: schema.Operator, operands: Sequence[Value | None], attrs: Mapping[str, Any],
+        outputs: int,
+    ) -> Value | None:  # fmt: skip
+        """The result of an operator on small constants, so that no rule has to spell it out."""
+        read = tuple(operands)
+        if outputs != 1 or not read or any(v is not None and v.tensor is None for v in read):
+            return None
+        types = inference.infer(operator, self._level, read, attrs, 1)
+        found = folding.fold(operator.name, self._level, read, attrs, types)
+        return None if found is None else self.const(found[0])
+
+    def _settle(
+        self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int
+    ) -> Any:
+        """Emit at the target, in wider types where the target's operator lacks the narrow ones."""
+        operator = schema.operator(op, self.opset)
+        operands = [self._operand(operator, i, inputs) for i in range(len(inputs))]
+        wider = _widening(operator, operands)
+        if not wider:
+            return super().emit(op, operands, self._allowed(operator, attrs), outputs)
+        code = schema.ELEMENT_CODES
+        cast = [
+            v if v is None or (to := wider.get(operator.input(i).tie)) is None or v.dtype is None
+            else self.Cast(v, to=code[to])
+            for i, v in enumerate(operands)
+        ]  # fmt: skip
+        narrow = {operator.input(i).tie: v.dtype for i, v in enumerate(operands) if v is not None}
+        made = super().emit(op, cast, self._allowed(operator, attrs), outputs)
+        results = made if isinstance(made, tuple) else (made,)
+        back = tuple(
+            self.Cast(v, to=code[narrow[tie]])
+            if (tie := operator.outputs[min(i, len(operator.outputs) - 1)].tie) in wider
+            else v
+            for i, v in enumerate(results)
+        )
+        return back if isinstance(made, tuple) else back[0]
+
+    def _allowed(self, operator: schema.Operator, attrs: Mapping[str, Any]) -> dict[str, Any]:
+        """Drop attributes the target lacks where they have the value that changes nothing."""
+        given = {k: v for k, v in attrs.items() if v is not None}
+        extra = given.keys() - operator.attributes
+        if extra:
+            defaults = schema.operator(operator.name, max(self.start, self.opset)).defaults
+            for name in sorted(extra):
+                if plain(given.pop(name)) != defaults.get(name):
+                    raise UnsupportedAttribute(
+                        f"{operator.name} has no {name}={attrs[name]!r} at opset {self.opset}"
+                        f"{_since(operator.name, name)}"
+                    )
+        return given
+
+
+def _bound(table: RuleTable, rule: Rule, op: str, attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """Bind ``attrs``; a rule ending in ``**rest`` is handed those it does not name as they are."""
+    if not _takes_rest(rule.function):
+        return table.bind(rule, op, attrs)
+    named = {n: v for n, v in attrs.items() if n in rule.attributes}
+    return {**attrs, **table.bind(rule, op, named)}
+
+
+@cache
+def _takes_rest(function: Callable[..., Any]) -> bool:
+    parameters = inspect.signature(function).parameters.values()
+    return any(p.kind is p.VAR_KEYWORD for p in parameters)
+
+
+def _counted(rule: Rule, bound: dict[str, Any], outputs: int) -> dict[str, Any]:
+    """Tell a rule how many outputs are wanted, if it asks by declaring ``outputs``."""
+    return {**bound, "outputs": outputs} if "outputs" in rule.attributes else bound
+
+
+def _since(op: str, attribute: str) -> str:
+    versions = (v for v in range(1, IR_OPSET + 1) if (o := schema.find(op, v)) and
+                attribute in o.attributes)  # fmt: skip
+    lowest = next(versions, None)
+    return "" if lowest is None else f"; opset {lowest} is the lowest that has it"
+
+
+def _widening(operator: schema.Operator, operands: Sequence[Value | None]) -> dict[str, DType]:
+    """The wider element type for each type variable whose present one the operator lacks."""
+    wider: dict[str, DType] = {}
+    for index, value in enumerate(operands):
+        if value is None or value.dtype is None or value.wrap or not operator.inputs:
+            continue
+        formal = operator.input(index)
+        if not formal.types or value.dtype in formal.types:
+            continue
+        choices = WIDER.get(value.dtype, ()) if keeps_values(operator.name) else ()
+        found = next((d for d in choices if d in formal.types), None)
+        require(
+            found is not None,
+            f"{operator.name} takes no {value.dtype.value} at this opset"
+            f"{_lowest_type(operator.name, index, value.dtype)}",
+        )
+        if found is not None:
+            wider[formal.tie] = found
+    return wider
+
+
+@cache
+def _lowest_type(op: str, index: int, dtype: DType) -> str:
+    for version in range(1, IR_OPSET + 1):
+        found = schema.find(op, version)
+        if found and found.inputs and dtype in found.input(index).types:
+            return f"; opset {version} is the lowest that does"
+    return ""
+
+
+@cache
+def next_step(op: str, level: int, target: int) -> int | None:
+    """The next version between ``level`` and ``target`` that changes ``op``, None if none does."""
+    if target < level:
+        return next((v for v in range(level, target, -1) if op in below.get(v, ())), None)
+    return next((v for v in range(level + 1, target + 1) if op in above.get(v, ())), None)
+
+
+def _lower_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
+    assert isinstance(builder, Stepping)
+    if node.domain:
+        return builder.keep(node, inputs)
+    unchanged = next_step(node.op, IR_OPSET, builder.opset) is None
+    if unchanged and _as_is(node, inputs, builder.opset):
+        return builder.keep(node, inputs)
+    return builder.emit(node.op, inputs, node.attrs, len(node.outputs))
+
+
+def _as_is(node: Node, inputs: tuple[Value | None, ...], opset: int) -> bool:
+    """Whether the node is, letter for letter, one of ``opset``."""
+    found = schema.find(node.op, opset)
+    if found is None or not node.attrs.keys() <= found.attributes or not found.takes(len(inputs)):
+        return False
+    return all(
+        v is None or v.dtype is None or v.wrap or v.dtype in (types := found.input(i).types)
+        or not types
+        for i, v in enumerate(inputs)
+    )  # fmt: skip
+
+
+def _raise_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
+    if node.domain:
+        return builder.keep(node, inputs)
+    if node.op == "Constant":
+        return constant(builder, node)
+    return builder.emit(node.op, inputs, node.attrs, len(node.outputs))
+
+
+def constant(builder: Builder, node: Node) -> Value:
+    """The Value a Constant node stands for, in any of its attribute forms."""
+    ((form, data),) = node.attrs.items()
+    return builder.const(data, CONSTANT_FORMS.get(form), node.outputs[0].name or "const")
+
+
+def raise_to_ir(graph: Graph) -> Graph:
+    """Rewrite a graph of any opset into the IR: operators of ``IR_OPSET`` in canonical form."""
+    require_opset(graph.opset, LOWEST)
+    table = RuleTable(f"opset {graph.opset} → ir", fallback=_raise_node)
+    raised = table.rewrite(graph, Stepping(graph.name, graph.opset, IR_OPSET))
+    return replace(raised, opset=IR_OPSET)
+
+
+def lower_to(graph: Graph, opset: int) -> Graph:
+    """Rewrite the IR into operators of ``opset``.
+
+    Raises:
+        Unconvertible: for every node that cannot be said at that opset.
+    """
+    require_opset(opset, LOWEST_WRITTEN)
+    table = RuleTable(f"ir → opset {opset}", fallback=_lower_node)
+    return table.rewrite(graph, Stepping(graph.name, IR_OPSET, opset))
+
+
+def require_opset(opset: int, lowest: int) -> None:
+    """Refuse an opset outside what can be read or written."""
+    if not lowest <= opset <= IR_OPSET:
+        raise UsageError(f"opset {opset} is not one of {lowest} to {IR_OPSET}")
+
+
+__all__ = ["UnsupportedOp", "lower_to", "next_step", "raise_to_ir"]
+from serde.steps import softmax  # noqa: E402,F401

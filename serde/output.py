@@ -1,0 +1,88 @@
+"""Writing files so that a failure leaves what was there before."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import suppress
+from types import TracebackType
+from typing import BinaryIO, cast
+
+from serde.errors import UsageError
+from serde.graph import FileSlice
+
+CHUNK = 8 << 20  # bytes copied at a time where the system cannot copy by itself
+
+
+class Replacing:
+    """Files written under temporary names, and put in place together when all are complete."""
+
+    def __init__(self, path: str) -> None:
+        self.written: list[str] = []
+        self._open: list[tuple[BinaryIO, str, str]] = []
+        check_target(path)
+
+    def __enter__(self) -> Replacing:
+        return self
+
+    def open(self, path: str) -> BinaryIO:
+        """Open ``path`` for writing; it appears when the block ends well."""
+        check_target(path)
+        folder, name = os.path.split(os.path.abspath(path))
+        number, temporary = tempfile.mkstemp(prefix=f".{name[:80]}.", suffix=".part", dir=folder)
+        file = cast(BinaryIO, os.fdopen(number, "wb"))
+        self._open.append((file, temporary, path))
+        return file
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for file, _, _ in self._open:
+            file.close()
+        if kind is None:
+            mask = os.umask(0)
+            os.umask(mask)
+            for _, temporary, _ in self._open:
+                os.chmod(temporary, 0o666 & ~mask)
+            for _, temporary, path in self._open:
+                os.replace(temporary, path)
+                self.written.append(path)
+            return
+        for _, temporary, _ in self._open:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
+
+
+def check_target(path: str) -> None:
+    """Refuse an output path that cannot be written: a folder, or one in no folder."""
+    if os.path.isdir(path):
+        raise UsageError(f"{path} is a folder: name the file to write")
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise UsageError(f"{folder} does not exist")
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise UsageError(f"{path} is not a regular file")
+
+
+def copy_slice(where: FileSlice, out: BinaryIO) -> None:
+    """Append a part of a file to ``out`` without taking it into memory."""
+    out.flush()
+    with open(where.path, "rb") as source:
+        left, offset = where.nbytes, where.offset
+        with suppress(OSError):  # another file system: what is left is copied by hand
+            while left and hasattr(os, "copy_file_range"):
+                done = os.copy_file_range(source.fileno(), out.fileno(), left, offset_src=offset)
+                if done == 0:
+                    break
+                left, offset = left - done, offset + done
+        out.seek(0, os.SEEK_END)
+        source.seek(offset)
+        while left:
+            chunk = source.read(min(CHUNK, left))
+            if not chunk:
+                raise UsageError(f"{where.path} became shorter while it was read")
+            out.write(chunk)
+            left -= len(chunk)

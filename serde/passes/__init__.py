@@ -1,0 +1,17 @@
+"""Passes over the IR, one a file; the order they run in is here."""
+
+from __future__ import annotations
+
+from serde.graph import Graph
+from serde.passes.constants import share_constants
+from serde.passes.dead import drop_dead
+from serde.passes.repeats import merge_repeats
+
+DEFAULT = (drop_dead, share_constants, merge_repeats)
+
+
+def tidy(graph: Graph) -> Graph:
+    """Run the default passes. Identities and Dropout go while the graph is built (simplify.py)."""
+    for step in DEFAULT:
+        graph = step(graph)
+    return graph

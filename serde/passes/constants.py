@@ -1,0 +1,32 @@
+"""Let equal constants be one."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from serde.graph import DType, Graph, Value
+from serde.passes.replacing import replace_values
+
+COMPARED = 1 << 16  # bytes; larger constants are equal only if they are the same bytes of a file
+
+
+def share_constants(graph: Graph) -> Graph:
+    """Return ``graph`` with one Value for all constants of the same type and contents."""
+    first: dict[Hashable, Value] = {}
+    instead: dict[Value, Value] = {}
+    for value in graph.constants():
+        key = _key(value)
+        if key is not None and (same := first.setdefault(key, value)) is not value:
+            instead[value] = same
+    return replace_values(graph, instead)
+
+
+def _key(value: Value) -> Hashable | None:
+    tensor = value.tensor
+    if tensor is None or tensor.dtype is DType.STRING:
+        return None
+    if tensor.where is not None:
+        return (tensor.dtype, tensor.shape, tensor.where)
+    if tensor.nbytes > COMPARED:
+        return (id(tensor),)
+    return (tensor.dtype, tensor.shape, tensor.load().tobytes())

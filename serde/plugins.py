@@ -1,0 +1,158 @@
+"""Formats and bridges, found by entry point: the built-in ones use the same door as others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from glob import escape as glob_escape
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, TypeVar
+
+from serde.content import head_of, refuse_mistaken
+from serde.errors import MalformedFile, UnknownFormat, UsageError
+from serde.graph import Graph
+from serde.rules import RuleTable
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format: a codec between files and graphs, and the way from and to the IR.
+
+    Attributes:
+        name: what users call it.
+        suffixes: endings its files are written with, the first the default.
+        claims: whether the file or folder at a path is of this format, judged by content.
+        decode: ``(path, **options) -> Graph`` in the format's own vocabulary.
+        to_ir: ``(graph, **options) -> Graph`` of the IR.
+        from_ir: ``(graph, **options) -> Graph`` of the format, or None where it is not written yet.
+        encode: ``(graph, path, **options) -> list[str]``, the files written.
+        options: names of the keyword options the four functions take together.
+        tables: its rule tables, for the operator tables and the tests.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    claims: Callable[[Path], bool]
+    decode: Callable[..., Graph]
+    to_ir: Callable[..., Graph]
+    from_ir: Callable[..., Graph] | None = None
+    encode: Callable[..., list[str]] | None = None
+    options: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    tables: tuple[RuleTable, ...] = ()
+
+
+@dataclass(frozen=True)
+class Bridge:
+    """A framework's live objects.
+
+    ``modules`` are the top-level modules whose objects it takes, so that asking imports nothing.
+    ``decode(object, params, **options)`` gives a graph in the vocabulary of ``format``;
+    ``run(source, feeds)`` runs such a source in its own framework, for verification.
+    """
+
+    name: str
+    modules: tuple[str, ...]
+    format: str
+    decode: Callable[..., Graph]
+    run: Callable[..., Any] | None = None
+
+
+Plugin = TypeVar("Plugin", Format, Bridge)
+
+
+@cache
+def _entries(group: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for entry in entry_points(group=group):
+        if entry.name in found and found[entry.name].value != entry.value:
+            raise UnknownFormat(
+                f"two plug-ins are called {entry.name!r}: {found[entry.name].value}, {entry.value}"
+            )
+        found[entry.name] = entry
+    return found
+
+
+@cache
+def _load(group: str, name: str) -> Any:
+    return _entries(group)[name].load()
+
+
+def format_names() -> list[str]:
+    """Names of the installed formats."""
+    return sorted(_entries("serde.formats"))
+
+
+def get_format(name: str) -> Format:
+    """The format called ``name``.
+
+    Raises:
+        UnknownFormat: listing those installed.
+    """
+    if name not in _entries("serde.formats"):
+        raise UnknownFormat(f"no format is called {name!r}; installed: {', '.join(format_names())}")
+    return _load("serde.formats", name)  # type: ignore[no-any-return]
+
+
+def bridge_names() -> list[str]:
+    """Names of the installed bridges."""
+    return sorted(_entries("serde.bridges"))
+
+
+def get_bridge(name: str) -> Bridge | None:
+    """The bridge called ``name``, None if there is none."""
+    if name not in _entries("serde.bridges"):
+        return None
+    return _load("serde.bridges", name)  # type: ignore[no-any-return]
+
+
+def bridge_for(thing: object) -> Bridge:
+    """The bridge that takes ``thing``, by the module its class comes from."""
+    roots = {c.__module__.partition(".")[0] for c in type(thing).__mro__}
+    for name in bridge_names():
+        bridge = get_bridge(name)
+        if bridge is not None and roots & set(bridge.modules):
+            return bridge
+    raise UnknownFormat(
+        f"no bridge takes a {type(thing).__module__}.{type(thing).__qualname__}; "
+        f"installed: {', '.join(bridge_names())}"
+    )
+
+
+def format_of(path: Path) -> Format:
+    """The format of the file or folder at ``path``, judged by its content.
+
+    Raises:
+        UnknownFormat: when none claims it, or several do.
+    """
+    refuse_absent(path)
+    claimants = [f for n in format_names() if (f := get_format(n)).claims(path)]
+    if len(claimants) == 1:
+        return claimants[0]
+    if claimants:
+        names = ", ".join(f.name for f in claimants)
+        raise UnknownFormat(f"{path} could be {names}: say which with --from")
+    if path.is_file():
+        refuse_mistaken(path, head_of(path))
+    raise UnknownFormat(f"{path} is of no known format; installed: {', '.join(format_names())}")
+
+
+def refuse_absent(path: Path) -> None:
+    """Raise MalformedFile if nothing is at ``path``, and nothing whose prefix it is."""
+    if not path.exists() and not any(path.parent.glob(f"{glob_escape(path.name)}-*")):
+        raise MalformedFile(path, "there is no such file, folder or prefix")
+
+
+def format_for_writing(path: Path) -> Format:
+    """The format whose suffix ``path`` ends with; the longest suffix wins."""
+    best, longest = None, 0
+    for name in format_names():
+        found = get_format(name)
+        for suffix in found.suffixes:
+            if path.name.endswith(suffix) and len(suffix) > longest:
+                best, longest = found, len(suffix)
+    if best is None:
+        known = ", ".join(s for n in format_names() for s in get_format(n).suffixes)
+        raise UsageError(f"cannot tell a format from {path.name!r}: end it with one of {known}")
+    return best

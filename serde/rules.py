@@ -1,0 +1,367 @@
+"""Rule tables: how one vocabulary is rewritten into another.
+
+A rule is a function ``rule(builder, *operands, **attributes) -> output(s)``. Its keyword-only
+parameters declare the attributes it handles, with their types and defaults; an attribute it does
+not declare is an error, never silently dropped.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+from serde.builder import Builder
+from serde.errors import (
+    ConversionError,
+    Problem,
+    Unconvertible,
+    UnsupportedAttribute,
+    UnsupportedOp,
+    located,
+)
+from serde.geometry import Ints
+from serde.graph import EMPTY, Graph, Node, Source, Value
+
+Parse = Callable[[Any, Any], Any]
+Function = Callable[..., Any]
+Fallback = Callable[[Builder, Node, tuple[Value | None, ...]], Any]
+Keyed = Mapping[str, Any]
+Env = dict[Value, "Value | None"]  # None: the node that makes it could not be converted
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One attribute a rule declares: its type, and its default where it has one."""
+
+    kind: Any
+    default: Any = inspect.Parameter.empty
+
+    @classmethod
+    def of(cls, parameter: inspect.Parameter) -> Attribute:
+        """Read a keyword-only parameter; without annotation the default's type is the type."""
+        kind = parameter.annotation
+        if kind is parameter.empty:
+            kind = type(parameter.default)
+        return cls(Ints if kind is tuple else kind, parameter.default)
+
+    @property
+    def required(self) -> bool:
+        """Whether a node must set it."""
+        return self.default is inspect.Parameter.empty
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A conversion function and the attributes its signature declares."""
+
+    function: Function
+    attributes: Mapping[str, Attribute]
+    ignore: frozenset[str]
+    only: Mapping[str, tuple[Any, ...]]
+    operands: tuple[int, int | None]  # fewest and most operands; None: any number
+
+    @classmethod
+    def of(cls, function: Function, ignore: Iterable[str] = (), only: Keyed = EMPTY) -> Rule:
+        """Read the signature of ``function``."""
+        parameters = list(inspect.signature(function, eval_str=True).parameters.values())
+        attributes = {p.name: Attribute.of(p) for p in parameters if p.kind is p.KEYWORD_ONLY}
+        operands = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
+        fewest = sum(p.default is p.empty for p in operands)
+        variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+        count = (fewest, None if variadic else len(operands))
+        return cls(function, MappingProxyType(attributes), frozenset(ignore), only, count)
+
+
+class RuleTable:
+    """Rules by operator name, for one direction of one format.
+
+    ``parse`` turns an attribute's raw value into the type a rule declares. ``fallback`` says what
+    becomes of an operator without a rule; without it such operators are refused. ``hidden`` tells
+    attributes that are annotations, not configuration.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        parse: Parse = lambda _, raw: raw,
+        defaults: Callable[[str], Keyed] = lambda _: EMPTY,
+        fallback: Fallback | None = None,
+        hidden: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        self.name = name
+        self._parse, self._defaults = parse, defaults
+        self._fallback, self._hidden = fallback, hidden
+        self._rules: dict[str, Rule] = {}
+
+    @property
+    def rules(self) -> Mapping[str, Rule]:
+        """Every rule, by operator."""
+        return MappingProxyType(self._rules)
+
+    def __contains__(self, op: object) -> bool:
+        return op in self._rules
+
+    def __call__(
+        self, *ops: str, ignore: Iterable[str] = (), only: Keyed = EMPTY
+    ) -> Callable[[Function], Function]:
+        """Register the decorated function for each of ``ops``.
+
+        ``ignore`` names attributes that cannot change the result. ``only`` lists the supported
+        values of an attribute, its default first.
+        """
+
+        def register(function: Function) -> Function:
+            rule = Rule.of(function, ignore, only)
+            for op in ops:
+                if op in self._rules:
+                    raise ValueError(f"{self.name}: {op} already has a rule")
+                self._rules[op] = rule
+            return function
+
+        return register
+
+    def rename(self, names: Mapping[str, str], ignore: Iterable[str] = ()) -> None:
+        """Register one-to-one operators without attributes."""
+        for old, new in names.items():
+            self(old, ignore=ignore)(partial(_renamed, new))
+
+    def extended(self, rules: Mapping[str, Function]) -> RuleTable:
+        """A copy of the table in which ``rules`` are added, or replace those of their name."""
+        copy = RuleTable(self.name, self._parse, self._defaults, self._fallback, self._hidden)
+        copy._rules = self._rules | {op: Rule.of(f) for op, f in rules.items()}
+        return copy
+
+    def rewrite(self, graph: Graph, builder: Builder) -> Graph:
+        """Rewrite every node of ``graph`` into ``builder``.
+
+        Raises:
+            Unconvertible: for all nodes that cannot be rewritten, at once.
+        """
+        return _Rewriting(self).run(graph, builder)
+
+    def bind(self, rule: Rule, op: str, attrs: Keyed) -> dict[str, Any]:
+        """Parse ``attrs`` for ``rule``; refuse what it does not declare."""
+        self._check_only(rule, attrs)
+        unhandled = [n for n in attrs if n not in rule.attributes and n not in rule.ignore]
+        if unhandled:
+            defaults = self._defaults(op)
+            unhandled = [
+                n
+                for n in unhandled
+                if n not in rule.only and not self._hidden(n) and attrs[n] != defaults.get(n)
+            ]
+        if unhandled:
+            listing = ", ".join(f"{n}={attrs[n]!r}" for n in sorted(unhandled))
+            raise UnsupportedAttribute(f"no support for {listing}")
+        bound = {}
+        for name, attribute in rule.attributes.items():
+            if name in attrs:
+                bound[name] = self._parse(attribute.kind, attrs[name])
+            elif attribute.required:
+                raise ConversionError(f"attribute {name!r} is required")
+        return bound
+
+    def _check_only(self, rule: Rule, attrs: Keyed) -> None:
+        for name, allowed in rule.only.items():
+            if name not in attrs:
+                continue
+            given = self._parse(type(allowed[0]), attrs[name])
+            if given not in allowed:
+                listing = ", ".join(map(repr, allowed))
+                raise UnsupportedAttribute(f"{name}={given!r}; supported: {listing}")
+
+    def apply(
+        self, node: Node, builder: Builder, inputs: tuple[Value | None, ...]
+    ) -> tuple[Value | None, ...]:
+        """Run the rule of one node, or the fallback."""
+        rule = self._rules.get(node.op) if node.domain == "" or self._fallback is None else None
+        if rule is None:
+            if self._fallback is None:
+                raise UnsupportedOp(f"{self.name} has no rule for {node.op}")
+            results = self._fallback(builder, node, inputs)
+        else:
+            self._check_operands(rule, inputs)
+            results = rule.function(builder, *inputs, **self.bind(rule, node.op, node.attrs))
+        return results if isinstance(results, tuple) else (results,)
+
+    def refusal(self, node: Node) -> ConversionError | None:
+        """Why ``node`` cannot be converted, as far as can be told without its inputs' types."""
+        try:
+            rule = self._rules.get(node.op)
+            if rule is not None:
+                self.bind(rule, node.op, node.attrs)
+            elif self._fallback is None:
+                raise UnsupportedOp(f"{self.name} has no rule for {node.op}")
+        except ConversionError as error:
+            return error
+        return None
+
+    def configuration(self, node: Node) -> dict[str, Any]:
+        """The attributes of ``node`` that are configuration, not annotation or subgraph."""
+        return {
+            n: v
+            for n, v in sorted(node.attrs.items())
+            if not self._hidden(n) and not isinstance(v, Graph)
+        }
+
+    def _check_operands(self, rule: Rule, inputs: Sequence[Any]) -> None:
+        fewest, most = rule.operands
+        if len(inputs) < fewest or (most is not None and len(inputs) > most):
+            wanted = (
+                fewest
+                if fewest == most
+                else f"{fewest} to {'any number' if most is None else most}"
+            )
+            raise ConversionError(f"has {len(inputs)} inputs where {wanted} belong")
+
+
+def _renamed(new: str, builder: Builder, *inputs: Value | None) -> Any:
+    return builder[new](*inputs)
+
+
+def keep(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
+    """A fallback that takes a node over as it is."""
+    return builder.keep(node, inputs)
+
+
+class _Rewriting:
+    """One run of a table over a graph and its subgraphs: the only loop that converts nodes."""
+
+    def __init__(self, table: RuleTable) -> None:
+        self.table = table
+        self.problems: dict[tuple[str, str, str], Problem] = {}
+
+    def run(self, graph: Graph, builder: Builder) -> Graph:
+        builder.names.reserved.update(_names(graph))
+        done = self.body(graph, builder, {})
+        if self.problems:
+            raise Unconvertible(self.table.name, tuple(self.problems.values()))
+        fields = {
+            "functions": graph.functions,
+            "metadata": graph.metadata,
+            "imports": graph.imports,
+        }
+        return replace(done, **fields)
+
+    def body(self, graph: Graph, builder: Builder, outer: Env) -> Graph:
+        env: Env = dict(outer) if outer else {}
+        for v in graph.inputs:
+            env[v] = builder.input(v.name, v.dtype, v.shape, v.wrap)
+        for node in graph.nodes:
+            self.node(node, builder, env)
+        outputs = [self.output(v, builder, env) for v in graph.outputs]
+        return builder.build(self.named(graph, builder, outputs))
+
+    def node(self, node: Node, builder: Builder, env: Env) -> None:
+        source = node.sources[0] if node.sources else Source(self.table.name, node.op, node.name)
+        mark = len(builder.nodes)
+        try:
+            inputs = tuple(v and self.operand(v, builder, env) for v in node.inputs)
+            with located(self.table.name, source), builder.at(*(node.sources or (source,))):
+                node = self.with_bodies(node, builder, env)
+                results = self.table.apply(node, builder, inputs)
+                self.bind(node, builder, results, mark, env)
+        except _Poisoned:
+            error = self.table.refusal(node)
+            if error is not None:
+                self.report(node, error)
+            env.update((v, None) for v in node.outputs)
+        except ConversionError as error:
+            self.report(node, error)
+            env.update((v, None) for v in node.outputs)
+
+    def operand(self, value: Value, builder: Builder, env: Env) -> Value:
+        if value in env:
+            found = env[value]
+            if found is None:
+                raise _Poisoned
+            return found
+        if value.tensor is None:
+            raise ConversionError(f"reads {value.name!r}, which nothing before it computes")
+        made = env[value] = builder.adopt(value)
+        return made
+
+    def output(self, value: Value, builder: Builder, env: Env) -> Value:
+        try:
+            return self.operand(value, builder, env)
+        except _Poisoned:
+            return value
+
+    def with_bodies(self, node: Node, builder: Builder, env: Env) -> Node:
+        bodies = {
+            n: self.body(g, builder.child(g.name), env)
+            for n, g in node.attrs.items()
+            if isinstance(g, Graph)
+        }
+        return replace(node, attrs=MappingProxyType({**node.attrs, **bodies})) if bodies else node
+
+    def bind(
+        self, node: Node, builder: Builder, results: tuple[Value | None, ...], mark: int, env: Env
+    ) -> None:
+        """Enter what a rule returned, named after the outputs it stands for."""
+        if len(results) < len(node.outputs):
+            used = ", ".join(repr(v.name) for v in node.outputs[len(results) :])
+            raise ConversionError(f"output {used} has no equivalent")
+        fresh = {v for made in builder.nodes[mark:] for v in made.outputs}
+        for old, new in zip(node.outputs, results, strict=False):
+            if new is None:
+                continue
+            env[old] = new
+            if new is old:
+                continue
+            if new.tensor is None:
+                new.dtype = old.dtype if new.dtype is None else new.dtype
+                new.shape = old.shape if new.shape is None else new.shape
+            if new in fresh:
+                fresh.discard(new)
+                builder.names.relabel(new, old.name)
+
+    def named(self, graph: Graph, builder: Builder, outputs: list[Value]) -> list[Value]:
+        """Give the outputs the source's names, each a value of its own that a node computes."""
+        computed = {v for node in builder.nodes for v in node.outputs}
+        taken: set[Value] = set()
+        for at, (old, new) in enumerate(zip(graph.outputs, outputs, strict=True)):
+            if new not in computed or new in taken:
+                outputs[at] = new = identity(builder, new)
+            taken.add(new)
+            builder.names.relabel(new, old.name)
+        return outputs
+
+    def report(self, node: Node, error: ConversionError) -> None:
+        attrs = self.table.configuration(node)
+        key = (node.op, repr(attrs), error.reason)
+        name = error.source.name if error.source else node.name
+        seen = self.problems.get(key)
+        names = (*seen.names, name) if seen else (name,)
+        self.problems[key] = Problem(node.op, attrs, error.reason, names, error.stage)
+
+
+def _names(graph: Graph) -> Iterator[str]:
+    stack = [graph]
+    while stack:
+        graph = stack.pop()
+        yield from (v.name for v in graph.inputs)
+        for node in graph.nodes:
+            yield from (v.name for v in node.outputs)
+            stack.extend(node.graphs())
+
+
+class _Poisoned(Exception):
+    """The node reads the output of one that could not be converted."""
+
+
+def identity(builder: Builder, value: Value) -> Value:
+    """A new value equal to ``value``, for an output that needs a name of its own."""
+    (made,) = builder._append("Identity", (value,), {}, 1)
+    made.dtype, made.shape, made.wrap = value.dtype, value.shape, value.wrap
+    return made
+
+
+def each_operator(tables: Iterable[RuleTable]) -> Iterator[tuple[str, Rule]]:
+    """Every rule of several tables, by operator name."""
+    for table in tables:
+        yield from sorted(table.rules.items())

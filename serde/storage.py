@@ -1,0 +1,57 @@
+"""Bytes in files ↔ arrays: little-endian, row-major, narrow elements packed lowest bits first."""
+
+from __future__ import annotations
+
+import mmap
+from typing import Any
+
+import numpy as np
+
+from serde.graph import DType, FileSlice
+
+Array = np.ndarray[Any, Any]
+
+
+def map_slice(where: FileSlice, dtype: DType, shape: tuple[int, ...]) -> Array:
+    """Map the bytes of ``where`` as an array; nothing is read before it is touched."""
+    if where.nbytes == 0:
+        return np.zeros(shape, dtype.numpy)
+    start = where.offset - where.offset % mmap.ALLOCATIONGRANULARITY
+    with open(where.path, "rb") as file:
+        length = where.offset + where.nbytes - start
+        mapped = mmap.mmap(file.fileno(), length, access=mmap.ACCESS_READ, offset=start)
+    flat = np.frombuffer(mapped, np.uint8, where.nbytes, where.offset - start)
+    if dtype.bits < 8:
+        return unpack(flat, dtype, shape)
+    if dtype is DType.BOOL:
+        return flat.reshape(shape) != 0
+    return flat.view(dtype.numpy.newbyteorder("<")).reshape(shape)
+
+
+def unpack(flat: Array, dtype: DType, shape: tuple[int, ...]) -> Array:
+    """Spread 4- or 2-bit elements, lowest bits first, over a byte each."""
+    per = 8 // dtype.bits
+    shifts = np.arange(per, dtype=np.uint8) * dtype.bits
+    bits = (flat[:, None] >> shifts) & ((1 << dtype.bits) - 1)
+    size = int(np.prod(shape, dtype=np.int64))
+    plain = bits.ravel()[:size]
+    if dtype.kind == "i":
+        sign = 1 << (dtype.bits - 1)
+        plain = ((plain.astype(np.int8) ^ sign) - sign).astype(dtype.numpy)
+        return plain.reshape(shape)
+    if dtype.kind == "f":
+        return plain.astype(np.uint8).view(dtype.numpy).reshape(shape)
+    return plain.astype(dtype.numpy).reshape(shape)
+
+
+def pack(array: Array, dtype: DType) -> Array:
+    """The bytes of ``array`` as ONNX stores them: little-endian, narrow elements packed."""
+    array = np.ascontiguousarray(array)
+    if dtype.bits >= 8:
+        return array.astype(array.dtype.newbyteorder("<"), copy=False).reshape(-1).view(np.uint8)
+    plain = array.reshape(-1)
+    codes = plain.view(np.uint8) if dtype.kind == "f" else plain.astype(np.int8).view(np.uint8)
+    per = 8 // dtype.bits
+    codes = np.concatenate([codes, np.zeros(-len(codes) % per, np.uint8)]).reshape(-1, per)
+    codes = (codes & ((1 << dtype.bits) - 1)) << (np.arange(per, dtype=np.uint8) * dtype.bits)
+    return np.bitwise_or.reduce(codes, axis=1).astype(np.uint8)

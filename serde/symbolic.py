@@ -1,0 +1,166 @@
+"""Follow sizes by name through shape arithmetic: what is known of a computed shape's elements.
+
+ONNX's inference sees one node, so ``Shape → Gather → Concat → Reshape`` on a named batch
+loses its dimensions. Here every small integer tensor may carry ``Value.elements``, in which a size
+is a number, a name, an expression of names, or None. Equal text means equal size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from serde.graph import Dim, DType, Value
+
+LIMIT = 64  # elements worth following: shapes, not index tables
+LONGEST = 80  # letters of an expression
+Elements = tuple[Dim, ...]
+
+
+def elements_of(value: Value | None) -> Elements | None:
+    """What is known of the elements of ``value``: of a constant, all."""
+    if value is None or value.wrap:
+        return None
+    if value.elements is not None:
+        return value.elements
+    tensor = value.tensor
+    if tensor is None or tensor.size > LIMIT or tensor.dtype not in (DType.INT64, DType.INT32):
+        return None
+    return tuple(int(i) for i in tensor.load().ravel())
+
+
+def infer(op: str, inputs: tuple[Value | None, ...], attrs: dict[str, Any]) -> Elements | None:
+    """Elements of the single output of ``op``, None where nothing is known."""
+    rule = RULES.get(op)
+    if rule is None or not inputs or inputs[0] is None:
+        return None
+    found = rule(inputs, attrs)
+    return None if found is None or all(e is None for e in found) else found
+
+
+def _shape(inputs: Any, attrs: Any) -> Elements | None:
+    shape = inputs[0].shape
+    if shape is None or inputs[0].wrap:
+        return None
+    return shape[slice(attrs.get("start", 0), attrs.get("end"))]  # type: ignore[no-any-return]
+
+
+def _gather(inputs: Any, attrs: Any) -> Elements | None:
+    data, at = elements_of(inputs[0]), elements_of(inputs[1])
+    if data is None or at is None or inputs[0].shape is None or len(inputs[0].shape) != 1:
+        return None
+    if any(not isinstance(i, int) or not -len(data) <= i < len(data) for i in at):
+        return None
+    return tuple(data[i] for i in at)  # type: ignore[index]
+
+
+def _slice(inputs: Any, attrs: Any) -> Elements | None:
+    data = elements_of(inputs[0])
+    bounds = [elements_of(v) for v in inputs[1:3]]
+    step = elements_of(inputs[4]) if len(inputs) > 4 and inputs[4] is not None else (1,)
+    if data is None or inputs[0].shape is None or len(inputs[0].shape) != 1 or len(bounds) < 2:
+        return None
+    if step is None or any(b is None or len(b) != 1 or not isinstance(b[0], int) for b in bounds):
+        return None
+    if not isinstance(step[0], int) or step[0] == 0:
+        return None
+    return data[bounds[0][0] : _end(bounds[1][0], step[0], len(data)) : step[0]]  # type: ignore
+
+
+def _end(end: int, step: int, size: int) -> int | None:
+    return None if step < 0 and end < -size else end
+
+
+def _concat(inputs: Any, attrs: Any) -> Elements | None:
+    parts: list[Dim] = []
+    for value in inputs:
+        known = elements_of(value)
+        if known is None:
+            if value is None or value.shape is None or len(value.shape) != 1:
+                return None
+            size = value.shape[0]
+            if not isinstance(size, int) or size > LIMIT:
+                return None
+            known = (None,) * size
+        parts += known
+    return tuple(parts) if len(parts) <= LIMIT else None
+
+
+def _same(inputs: Any, attrs: Any) -> Elements | None:
+    return elements_of(inputs[0])
+
+
+def _cast(inputs: Any, attrs: Any) -> Elements | None:
+    return elements_of(inputs[0]) if attrs.get("to") in (6, 7) else None  # INT32, INT64
+
+
+def _arithmetic(sign: str) -> Callable[[Any, Any], Elements | None]:
+    def rule(inputs: Any, attrs: Any) -> Elements | None:
+        a, b = elements_of(inputs[0]), elements_of(inputs[1])
+        if a is None or b is None or (len(a) != len(b) and 1 not in (len(a), len(b))):
+            return None
+        size = len(b) if len(a) == 1 else len(a)
+        a, b = (e * size if len(e) == 1 else e for e in (a, b))
+        return tuple(combine(sign, x, y) for x, y in zip(a, b, strict=True))
+
+    return rule
+
+
+def combine(sign: str, a: Dim, b: Dim) -> Dim:
+    """``a sign b`` for sizes; names give an expression, kept in one spelling."""
+    if a is None or b is None:
+        return None
+    if isinstance(a, int) and isinstance(b, int):
+        if sign == "/":
+            return a // b if b > 0 and a >= 0 else None
+        return {"+": a + b, "-": a - b, "*": a * b}[sign]
+    if (sign in "+-" and b == 0) or (sign in "*/" and b == 1):
+        return a
+    if (sign == "+" and a == 0) or (sign == "*" and a == 1):
+        return b
+    if sign == "-" and a == b:
+        return 0
+    if sign in "*/" and 0 in (a, b):
+        return 0 if sign == "*" else None
+    if sign in "+*" and (isinstance(a, int) or str(a) > str(b)) and not isinstance(b, int):
+        a, b = b, a
+    text = f"{_wrapped(a)}{sign}{_wrapped(b)}"
+    return text if len(text) <= LONGEST else None
+
+
+def _wrapped(dim: Dim) -> str:
+    text = str(dim)
+    return text if text.isidentifier() or text.isdigit() else f"({text})"
+
+
+def product(dims: Elements) -> Dim:
+    """The number of elements of a shape, None if it is unknown."""
+    total: Dim = 1
+    for dim in dims:
+        total = combine("*", total, dim)
+    return total
+
+
+RULES: dict[str, Callable[[Any, Any], Elements | None]] = {
+    "Shape": _shape,
+    "Gather": _gather,
+    "Slice": _slice,
+    "Concat": _concat,
+    "Squeeze": _same,
+    "Unsqueeze": _same,
+    "Identity": _same,
+    "Reshape": _same,
+    "Cast": _cast,
+    "Add": _arithmetic("+"),
+    "Sub": _arithmetic("-"),
+    "Mul": _arithmetic("*"),
+    "Div": _arithmetic("/"),
+    "Size": lambda inputs, attrs: None if inputs[0].shape is None else (product(inputs[0].shape),),
+    "ReduceProd": lambda inputs, attrs: (
+        None
+        if (e := elements_of(inputs[0])) is None
+        or inputs[0].shape is None
+        or len(inputs[0].shape) != 1
+        else (product(e),)
+    ),
+}

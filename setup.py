@@ -1,0 +1,55 @@
+"""Packaging: the three top-level folders become one import package."""
+
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+HERE = Path(__file__).parent
+FOLDERS = {"serde": "serde", "formats": "serde.formats", "bridges": "serde.bridges"}
+
+
+def packages() -> list[str]:
+    """Every package, under the name it is imported by."""
+    found = []
+    for folder, name in FOLDERS.items():
+        found.append(name)
+        found += [f"{name}.{sub}" for sub in find_packages(str(HERE / folder))]
+    return found
+
+
+setup(
+    name="serde-hub",
+    version="0.1.0",
+    description="Moves deep-learning models between MXNet, TVM Relay and ONNX",
+    long_description=(HERE / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    python_requires=">=3.10",
+    packages=packages(),
+    package_dir={"serde": "serde", "serde.formats": "formats", "serde.bridges": "bridges"},
+    package_data={"serde": ["py.typed"]},
+    install_requires=["numpy>=1.26", "onnx>=1.23", "click>=8.1", "rich>=13"],
+    extras_require={
+        "verify": ["onnxruntime>=1.20"],
+        "test": [
+            "onnxruntime>=1.20",
+            "pytest>=8",
+            "pytest-xdist>=3",
+            "hypothesis>=6",
+            "ruff>=0.9",
+            "mypy>=1.13",
+            "scikit-learn>=1.5",
+        ],
+    },
+    entry_points={
+        "console_scripts": ["serde = serde.cli:main"],
+        "serde.formats": [
+            "onnx = serde.formats.onnx:FORMAT",
+            "mxnet = serde.formats.mxnet:FORMAT",
+        ],
+        "serde.bridges": [
+            "mxnet = serde.bridges.mxnet:BRIDGE",
+            "onnx = serde.bridges.onnx:BRIDGE",
+        ],
+    },
+)
