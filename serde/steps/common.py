@@ -1,0 +1,63 @@
+"""What rules of several families need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from serde.errors import require
+from serde.geometry import Ints
+from serde.graph import DType, Value
+from serde.schema import ELEMENT_CODES
+
+FLOATS = frozenset({DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.BFLOAT16})
+END = 2**63 - 1  # a Slice ends here where it takes all that is left
+
+
+def fixed(value: Value, what: str, lowest: int) -> Ints:
+    """The elements of an operand that is an attribute below opset ``lowest``."""
+    if value.shape == (0,):
+        return ()
+    require(
+        value.tensor is not None,
+        f"{what} computed while the model runs; opset {lowest} is the lowest that takes them so",
+    )
+    return value.ints()
+
+
+def cast(g, x: Value, dtype: DType | None) -> Value:
+    """``x`` in another element type; itself where that is unknown or its own."""
+    return x if dtype is None or x.dtype is dtype else g.Cast(x, to=ELEMENT_CODES[dtype])
+
+
+def wider(g, x: Value, least: DType = DType.FLOAT32) -> Value:
+    """``x`` in ``least`` where it is a narrower float."""
+    return cast(g, x, least) if x.dtype in (DType.FLOAT16, DType.BFLOAT16) else x
+
+
+def size(g, x: Value, axis: int) -> Value:
+    """The size of one axis, as a tensor of one element."""
+    return g.Shape(x, start=axis, end=axis + 1 if axis != -1 else None)
+
+
+def span(g, count: Value) -> Value:
+    """``0, 1, … count - 1`` for a count of one element."""
+    scalar = g.Reshape(count, g.const([], DType.INT64))
+    return g.Range(g.const(0, DType.INT64), scalar, g.const(1, DType.INT64))
+
+
+def filled(g, value: float, shape: Value | Sequence[int], dtype: DType) -> Value:
+    """A tensor of ``shape`` holding ``value`` everywhere."""
+    return g.Expand(g.const(value, dtype), shape)
+
+
+def shape_of_all(g, *values: Value) -> Value:
+    """The shape ``values`` broadcast to."""
+    if all(v.is_static for v in values):
+        import numpy as np
+
+        return g.const(list(np.broadcast_shapes(*(v.dims for v in values))), DType.INT64)
+    shapes = [g.Shape(filled(g, 0.0, g.Shape(v), DType.FLOAT32)) for v in values]
+    total = filled(g, 0.0, shapes[0], DType.FLOAT32)
+    for other in shapes[1:]:
+        total = g.Add(total, filled(g, 0.0, other, DType.FLOAT32))
+    return g.Shape(total)

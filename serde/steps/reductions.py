@@ -1,0 +1,43 @@
+"""Reductions, whose axes were an attribute before opset 18 (ReduceSum: before 13)."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from serde.graph import Value
+
+from . import above, below
+from .common import fixed
+
+SINCE = {"ReduceSum": 13} | dict.fromkeys(
+    "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd "
+    "ReduceSumSquare".split(),
+    18,
+)
+# What is left of an operator that reduces over no axes.
+UNREDUCED = {
+    "ReduceL1": lambda g, x: g.Abs(x),
+    "ReduceL2": lambda g, x: g.Abs(x),
+    "ReduceLogSum": lambda g, x: g.Log(x),
+    "ReduceSumSquare": lambda g, x: g.Mul(x, x),
+}
+
+
+def axes_as_attribute(
+    op, g, x: Value, axes=None, *, keepdims: int, noop_with_empty_axes: int
+):  # fmt: skip
+    """Name the axes in an attribute; leave none out where that would mean all of them."""
+    listed = () if axes is None else fixed(axes, "axes", SINCE[op])
+    if not listed and noop_with_empty_axes:
+        return UNREDUCED.get(op, lambda g, x: g.Identity(x))(g, x)
+    return g[op](x, axes=listed or None, keepdims=keepdims)
+
+
+def axes_as_operand(op, g, x: Value, *, keepdims: int, axes: tuple | None = None):
+    """Name the axes in an operand."""
+    return g[op](x, list(axes) if axes else None, keepdims=keepdims)
+
+
+for _op, _since in SINCE.items():
+    below[_since](_op)(partial(axes_as_attribute, _op))
+    above[_since](_op)(partial(axes_as_operand, _op))

@@ -1,0 +1,171 @@
+"""Operators that rearrange elements, and those that make or take shapes."""
+
+from __future__ import annotations
+
+from serde.errors import require
+from serde.graph import DType, Tensor, Value
+
+from . import above, below, decomposed
+from .common import END, cast, filled, fixed, size
+
+
+@below[13]("Squeeze")
+def squeeze_axes_as_attribute(g, x: Value, axes=None):
+    return g.Squeeze(x, axes=None if axes is None else fixed(axes, "axes", 13))
+
+
+@above[13]("Squeeze")
+def squeeze_axes_as_operand(g, x: Value, *, axes: tuple | None = None):
+    return g.Squeeze(x, None if axes is None else list(axes))
+
+
+@below[13]("Unsqueeze")
+def unsqueeze_axes_as_attribute(g, x: Value, axes: Value):
+    return g.Unsqueeze(x, axes=fixed(axes, "axes", 13))
+
+
+@above[13]("Unsqueeze")
+def unsqueeze_axes_as_operand(g, x: Value, *, axes: tuple):
+    return g.Unsqueeze(x, list(axes))
+
+
+@below[18]("Split")
+def split_sizes_written_out(g, x: Value, split=None, *, axis: int, num_outputs=None, outputs=1):
+    """Before opset 18 equal parts had to be equal; the last one may be smaller since."""
+    n = x.known[axis] if x.shape is not None else None
+    if split is None and not (isinstance(n, int) and n % outputs == 0):
+        total = size(g, x, axis)
+        part = g.Div(g.Add(total, outputs - 1), outputs)
+        rest = g.Sub(total, g.Mul(part, outputs - 1))
+        split = g.Concat(*[part] * (outputs - 1), rest, axis=0)
+    return g.Split(x, split, axis=axis, outputs=outputs)
+
+
+@above[18]("Split")
+def split_into_equal_parts(g, x: Value, split=None, *, axis: int, outputs=1):
+    return g.Split(
+        x, split, axis=axis, num_outputs=outputs if split is None else None, outputs=outputs
+    )
+
+
+@below[13]("Split")
+def split_sizes_as_attribute(g, x: Value, split=None, *, axis: int, outputs=1):
+    """Sizes computed at run time become bounds of slices."""
+    if split is None or split.tensor is not None:
+        sizes = None if split is None else split.ints()
+        return g.Split(x, split=sizes, axis=axis, outputs=outputs)
+    start, parts = g.const([0], DType.INT64), []
+    for i in range(outputs):
+        end = g.Add(start, g.Gather(split, [i]))
+        with g.speaking(13):
+            parts.append(g.Slice(x, start, end, [axis], [1]))
+        start = end
+    return tuple(parts)
+
+
+@above[13]("Split")
+def split_sizes_as_operand(g, x: Value, *, axis: int, split: tuple | None = None, outputs=1):
+    return g.Split(x, None if split is None else list(split), axis=axis, outputs=outputs)
+
+
+@above[2]("Split")
+def split_axis_written_out(
+    g, x: Value, sizes=None, *, axis=0, split: tuple | None = None, outputs=1
+):
+    """At opset 1 the sizes could be an attribute or an operand."""
+    if split is None and sizes is not None:
+        split = fixed(sizes, "sizes of the parts", 13)
+    return g.Split(x, axis=axis, split=split, outputs=outputs)
+
+
+@below[14]("Reshape")
+def reshape_without_empty_axes(g, x: Value, shape: Value, *, allowzero: int):
+    """Say the size 0 of an axis, which meant the operand's own size before opset 14."""
+    wanted = shape.elements or (shape.ints() if shape.tensor is not None else None)
+    if not allowzero or (wanted is not None and 0 not in wanted):
+        return g.Reshape(x, shape)
+    require(
+        wanted is not None,
+        "a shape computed while the model runs, in which 0 is a size (allowzero=1); opset 14 is "
+        "the lowest that has it",
+    )
+    assert wanted is not None
+    if wanted.count(0) == 1 and -1 not in wanted:
+        return g.Reshape(x, [-1 if d == 0 else d for d in wanted])
+    with g.speaking(15):
+        return filled(g, 0.0, shape, x.type)
+
+
+@above[5]("Reshape", ignore=("consumed_inputs",))
+def reshape_shape_as_operand(g, x: Value, *, shape: tuple):
+    return g.Reshape(x, list(shape))
+
+
+@below[15]("Shape")
+def part_of_shape(g, x: Value, *, start: int, end: int | None = None):
+    shape = g.Shape(x)
+    if start == 0 and end is None:
+        return shape
+    return g.Slice(shape, [start], [END if end is None else end], [0], [1])
+
+
+@decomposed(8, "Expand")
+def expand_by_tiling(g, x: Value, shape: Value):
+    """Repeat each axis as often as it takes: ``ceil(wanted / size)``, once where wanted is 1."""
+    length = shape.dims[0]
+    rank = max(length, x.rank)
+    if x.rank < rank:
+        x = g.Reshape(x, g.Concat([1] * (rank - x.rank), g.Shape(x), axis=0))
+    if length < rank:
+        shape = g.Concat([1] * (rank - length), shape, axis=0)
+    if rank == 0:
+        return g.Identity(x)
+    own = g.Shape(x)
+    return g.Tile(x, g.Div(g.Sub(g.Add(shape, own), 1), own))
+
+
+@decomposed(9, "ConstantOfShape")
+def expanded_constant(g, shape: Value, *, value: Tensor | None = None):
+    held = g.const(value) if value is not None else g.const([0.0], DType.FLOAT32)
+    return g.Expand(g.Reshape(held, g.const([], DType.INT64)), shape)
+
+
+@above[4]("Concat")
+def concat_axis_written_out(g, *inputs: Value, axis=1):
+    return g.Concat(*inputs, axis=axis)
+
+
+@above[6]("Tile")
+def tile_one_axis(g, x: Value, tiles: Value, axis: Value):
+    """At opset 1 Tile repeated one axis, named by a tensor."""
+    at = fixed(axis, "axis", 6)[0]
+    repeats = g.Reshape(cast(g, tiles, DType.INT64), [1])
+    ones = [[1] * n for n in (at, x.rank - at - 1)]
+    parts = [g.const(part, DType.INT64) for part in ones]
+    return g.Tile(x, g.Concat(parts[0], repeats, parts[1], axis=0))
+
+
+@decomposed(28, "SpaceToDepth")
+def space_to_depth(g, x: Value, *, blocksize: int, mode: str):
+    """CRD, the order of channels PyTorch's pixel_unshuffle has, is new at opset 28."""
+    if mode == "DCR":
+        with g.speaking(27):
+            return g.SpaceToDepth(x, blocksize=blocksize)
+    b, (n, c, h, w) = blocksize, (size(g, x, axis) for axis in range(4))
+    tall, wide, deep = g.Div(h, b), g.Div(w, b), g.Mul(c, b * b)
+    parts = g.Reshape(x, g.Concat(n, c, tall, [b], wide, [b], axis=0))
+    order = g.Transpose(parts, perm=(0, 1, 3, 5, 2, 4))
+    return g.Reshape(order, g.Concat(n, deep, tall, wide, axis=0))
+
+
+@below[11]("DepthToSpace")
+def depth_to_space(g, x: Value, *, blocksize: int, mode: str):
+    """Before opset 11 there was only DCR."""
+    if mode == "DCR":
+        return g.DepthToSpace(x, blocksize=blocksize)
+    with g.speaking(15):
+        b, (n, c, h, w) = blocksize, (size(g, x, axis) for axis in range(4))
+        tall, wide, flat = g.Mul(h, b), g.Mul(w, b), g.Div(c, b * b)
+        parts = g.Reshape(x, g.Concat(n, flat, [b], [b], h, w, axis=0))
+        order = g.Transpose(parts, perm=(0, 1, 4, 2, 5, 3))
+        return g.Reshape(order, g.Concat(n, flat, tall, wide, axis=0))
