@@ -1,0 +1,1 @@
+"""File formats: each maps files to graphs of its own vocabulary, and that to the IR and back."""

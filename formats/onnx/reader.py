@@ -1,0 +1,278 @@
+"""ModelProto → Graph. Weights stay in the file: only what is around them is parsed."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import onnx
+from google.protobuf.message import DecodeError, Message
+from onnx import AttributeProto
+
+from serde import schema
+from serde.errors import MalformedFile
+from serde.graph import (
+    Attr,
+    AttrRef,
+    DType,
+    FileSlice,
+    Function,
+    Graph,
+    Node,
+    Source,
+    Tensor,
+    Value,
+)
+from serde.inference import from_proto
+
+from . import wire
+from .paths import nowhere, resolver
+from .tensors import Resolve, read_tensor
+
+GRAPH, INITIALIZER, RAW_DATA = 7, 5, 9  # field numbers in ModelProto, GraphProto, TensorProto
+LARGE = 4096  # bytes; initializers above stay in the file
+DEPTH = 64  # subgraphs within subgraphs
+ORIGIN = "serde.source"
+DEFAULT_DOMAINS = ("", "ai.onnx")
+
+
+def read_model(path: str | os.PathLike[str], strict_paths: bool = False) -> Graph:
+    """Read the ONNX file at ``path`` as a graph of its own opset.
+
+    Raises:
+        MalformedFile: with the byte where the file stops being a model, or the node or tensor.
+    """
+    path = os.fspath(path)
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size == 0:
+            raise MalformedFile(path, "the file is empty")
+        with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as mapped:
+            view = memoryview(mapped)
+            try:
+                model, large = _split(view, path)
+            except wire.WireError as error:
+                raise MalformedFile(
+                    path, f"not an ONNX model: {error}", f"byte {error.offset}"
+                ) from None
+            finally:
+                view.release()
+    return decode(model, path, resolver(path, strict_paths), large)
+
+
+def _split(
+    view: memoryview, path: str
+) -> tuple[onnx.ModelProto, list[tuple[onnx.TensorProto, FileSlice | None]]]:
+    """Parse the model without its initializers, and those without their bytes."""
+    around = bytearray()
+    inside = bytearray()
+    tensors: list[tuple[onnx.TensorProto, FileSlice | None]] = []
+    for number, kind, begin, payload, end in wire.fields(view, 0, len(view)):
+        if number != GRAPH or kind != wire.BYTES:
+            around += view[begin:end]
+            continue
+        for n, k, b, p, e in wire.fields(view, payload, end):
+            if n == INITIALIZER and k == wire.BYTES:
+                tensors.append(_tensor(view, p, e, path))
+            else:
+                inside += view[b:e]
+    model = _parse(onnx.ModelProto, bytes(around), path)
+    model.graph.CopyFrom(_parse(onnx.GraphProto, bytes(inside), path))
+    return model, tensors
+
+
+def _tensor(
+    view: memoryview, start: int, end: int, path: str
+) -> tuple[onnx.TensorProto, FileSlice | None]:
+    if end - start <= LARGE:
+        return _parse(onnx.TensorProto, bytes(view[start:end]), path), None
+    rest, raw = bytearray(), None
+    for number, kind, begin, payload, stop in wire.fields(view, start, end):
+        if number == RAW_DATA and kind == wire.BYTES:
+            raw = FileSlice(path, payload, stop - payload)
+        else:
+            rest += view[begin:stop]
+    return _parse(onnx.TensorProto, bytes(rest), path), raw
+
+
+def _parse(kind: type[Message], data: bytes, path: str) -> Any:
+    try:
+        return kind.FromString(data)
+    except DecodeError as error:
+        raise MalformedFile(path, f"not an ONNX model: {error}") from None
+
+
+def decode(
+    model: onnx.ModelProto,
+    path: str = "model",
+    resolve: Resolve = nowhere,
+    large: list[tuple[onnx.TensorProto, FileSlice | None]] | None = None,
+) -> Graph:
+    """Read a ModelProto; ``large`` are initializers that were kept apart from it."""
+    imports = {o.domain: o.version for o in model.opset_import}
+    opset = next((imports.pop(d) for d in DEFAULT_DOMAINS if d in imports), 1)
+    if not model.HasField("graph"):
+        raise MalformedFile(path, "not an ONNX model: it has no graph")
+    return _Decoding(path, resolve).model(model, opset, imports, large or [])
+
+
+class _Decoding:
+    def __init__(self, path: str, resolve: Resolve) -> None:
+        self.path, self.resolve = path, resolve
+
+    def model(self, model: onnx.ModelProto, opset: int, imports: Any, large: Any) -> Graph:
+        metadata = {p.key: p.value for p in model.metadata_props}
+        metadata |= {"onnx.ir_version": str(model.ir_version)}
+        if model.producer_name:
+            metadata["onnx.producer"] = f"{model.producer_name} {model.producer_version}".strip()
+        functions = tuple(self.function(f, imports) for f in model.functions)
+        return self.graph(
+            model.graph, {}, 0, large, opset=opset, imports=MappingProxyType(imports),
+            functions=functions, metadata=MappingProxyType(metadata),
+        )  # fmt: skip
+
+    def graph(
+        self, proto: onnx.GraphProto, outer: Mapping[str, Value], depth: int, large: Any = (),
+        **fields: Any,
+    ) -> Graph:  # fmt: skip
+        if depth > DEPTH:
+            raise MalformedFile(self.path, f"subgraphs nest more than {DEPTH} deep")
+        scope = dict(outer)
+        for tensor, raw in [*large, *((t, None) for t in proto.initializer)]:
+            self.define(scope, self.constant(tensor, raw), outer, "initializer")
+        for sparse in proto.sparse_initializer:
+            self.define(scope, self.sparse(sparse), outer, "sparse initializer")
+        held = {v.name: v for v in scope.values() if outer.get(v.name) is not v}
+        inputs = []
+        for info in proto.input:
+            if info.name in held:
+                continue  # an initializer listed as input: its default is its value
+            inputs.append(self.value(info))
+            self.define(scope, inputs[-1], outer, "input")
+        hints = {i.name: i for i in (*proto.value_info, *proto.output)}
+        nodes = [self.node(n, scope, outer, hints, depth) for n in proto.node]
+        outputs = [self.read(o.name, scope, "the outputs") for o in proto.output]
+        return Graph(
+            proto.name, tuple(inputs), tuple(v for v in outputs if v), tuple(nodes), **fields
+        )
+
+    def define(self, scope: dict[str, Value], value: Value, outer: Any, what: str) -> None:
+        if value.name in scope and outer.get(value.name) is not scope[value.name]:
+            raise MalformedFile(self.path, f"{what} {value.name!r} is defined twice")
+        scope[value.name] = value
+
+    def constant(self, proto: onnx.TensorProto, raw: FileSlice | None) -> Value:
+        tensor = read_tensor(proto, self.path, self.resolve, raw)
+        return Value(proto.name, tensor.dtype, tensor.shape, tensor)
+
+    def sparse(self, proto: onnx.SparseTensorProto) -> Value:
+        tensor = dense(self, proto)
+        return Value(proto.values.name, tensor.dtype, tensor.shape, tensor)
+
+    def value(self, info: onnx.ValueInfoProto) -> Value:
+        try:
+            dtype, shape, wrap = from_proto(info.type)
+        except (KeyError, ValueError):
+            raise MalformedFile(self.path, f"{info.name!r} has an unknown type") from None
+        return Value(info.name, dtype, shape, wrap=wrap)
+
+    def read(self, name: str, scope: Mapping[str, Value], reader: str) -> Value | None:
+        if not name:
+            return None
+        if name not in scope:
+            raise MalformedFile(self.path, f"{reader} read {name!r}, which nothing before computes")
+        return scope[name]
+
+    def node(
+        self, proto: onnx.NodeProto, scope: dict[str, Value], outer: Any, hints: Any, depth: int
+    ) -> Node:
+        inputs = tuple(
+            self.read(n, scope, f"node {proto.name or proto.op_type!r}") for n in proto.input
+        )
+        attrs = {a.name: self.attribute(a, scope, depth) for a in proto.attribute}
+        outputs = []
+        for name in proto.output:
+            hint = hints.get(name)
+            value = self.value(hint) if hint is not None else Value(name)
+            outputs.append(value)
+            if name:
+                self.define(scope, value, outer, "output")
+        domain = "" if proto.domain in DEFAULT_DOMAINS else proto.domain
+        name = proto.name or next((n for n in proto.output if n), proto.op_type)
+        sources = _sources(proto) or (Source("onnx", proto.op_type, name),)
+        return Node(
+            proto.op_type, inputs, tuple(outputs), MappingProxyType(attrs), domain, name, sources
+        )
+
+    def attribute(self, proto: onnx.AttributeProto, scope: Any, depth: int) -> Attr:
+        kind = proto.type
+        if proto.ref_attr_name:
+            return AttrRef(proto.ref_attr_name, AttributeProto.AttributeType.Name(kind))
+        if kind == AttributeProto.GRAPH:
+            return self.graph(proto.g, scope, depth + 1)
+        if kind == AttributeProto.TENSOR:
+            return read_tensor(proto.t, self.path, self.resolve)
+        if kind == AttributeProto.SPARSE_TENSOR:
+            return dense(self, proto.sparse_tensor)
+        if kind == AttributeProto.TENSORS:
+            return tuple(read_tensor(t, self.path, self.resolve) for t in proto.tensors)
+        if kind in (
+            AttributeProto.GRAPHS,
+            AttributeProto.TYPE_PROTOS,
+            AttributeProto.SPARSE_TENSORS,
+        ):
+            raise MalformedFile(self.path, f"attribute {proto.name!r} holds a list nothing defines")
+        if kind == AttributeProto.TYPE_PROTO:
+            return proto.tp  # type: ignore[no-any-return]
+        return schema.plain(onnx.helper.get_attribute_value(proto))  # type: ignore[no-any-return]
+
+    def function(self, proto: onnx.FunctionProto, imports: Mapping[str, int]) -> Function:
+        scope: dict[str, Value] = {}
+        inputs = tuple(Value(name) for name in proto.input)
+        scope.update((v.name, v) for v in inputs)
+        hints = {i.name: i for i in proto.value_info}
+        nodes = tuple(self.node(n, scope, {}, hints, 0) for n in proto.node)
+        outputs = tuple(v for n in proto.output if (v := self.read(n, scope, "the outputs")))
+        own = {o.domain: o.version for o in proto.opset_import}
+        opset = next((own.pop(d) for d in DEFAULT_DOMAINS if d in own), 1)
+        body = Graph(proto.name, inputs, outputs, nodes, opset=opset, imports=own)
+        attrs: dict[str, Attr | None] = dict.fromkeys(proto.attribute)
+        attrs |= {a.name: self.attribute(a, {}, 0) for a in proto.attribute_proto}
+        return Function(proto.domain, proto.name, body, MappingProxyType(attrs))
+
+
+def dense(decoding: _Decoding, proto: onnx.SparseTensorProto) -> Tensor:
+    """A sparse tensor spread out: ``values`` at ``indices``, linear or one column per axis."""
+    import numpy as np
+
+    values = read_tensor(proto.values, decoding.path, decoding.resolve)
+    indices = read_tensor(proto.indices, decoding.path, decoding.resolve)
+    shape, size = tuple(proto.dims), 1
+    for d in shape:
+        size *= d
+    name = proto.values.name
+    if any(d < 0 for d in shape) or size > 1 << 28 or values.dtype is DType.STRING:
+        raise MalformedFile(
+            decoding.path, f"sparse tensor {name!r} of shape {shape} cannot be spread"
+        )
+    at = indices.load().astype(np.int64)
+    if at.ndim == 2 and at.shape[1] == len(shape):
+        inside = ((at >= 0) & (at < np.array(shape))).all()
+        at = np.ravel_multi_index(tuple(at.T), shape) if inside else np.array([-1])
+    if at.ndim != 1 or len(at) != values.size or ((at < 0) | (at >= size)).any():
+        raise MalformedFile(decoding.path, f"sparse tensor {name!r} has indices outside its shape")
+    out = np.zeros(size, values.dtype.numpy)
+    out[at] = values.load().ravel()
+    return Tensor.of(out.reshape(shape))
+
+
+def _sources(proto: onnx.NodeProto) -> tuple[Source, ...]:
+    found = []
+    for prop in proto.metadata_props:
+        parts = prop.value.split(" ", 2)
+        if prop.key.startswith(ORIGIN) and len(parts) == 3:
+            found.append(Source(*parts))
+    return tuple(found)

@@ -1,0 +1,118 @@
+"""TensorProto ↔ Tensor: every element type, data in the file, in fields, or in external files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from serde.errors import MalformedFile
+from serde.graph import DType, FileSlice, Tensor
+from serde.schema import ELEMENT_TYPES
+from serde.storage import map_slice
+
+RANK = 64
+Array = np.ndarray[Any, Any]
+Resolve = Callable[[str], str]  # location in the model → path of an accepted file
+
+
+def read_tensor(
+    proto: onnx.TensorProto, path: str, resolve: Resolve, raw: FileSlice | None = None
+) -> Tensor:
+    """Read ``proto``, whose ``raw_data`` lie at ``raw`` when they were left in the file.
+
+    Raises:
+        MalformedFile: for an unknown element type, a negative size, or data of another length.
+    """
+    what = f"tensor {proto.name!r}"
+    dtype = ELEMENT_TYPES.get(proto.data_type)
+    if dtype is None:
+        raise MalformedFile(path, f"{what} has the unknown element type {proto.data_type}")
+    shape = tuple(proto.dims)
+    if len(shape) > RANK or any(d < 0 for d in shape):
+        raise MalformedFile(path, f"{what} has the impossible shape {list(shape)[:8]}")
+    size = 1
+    for d in shape:
+        size *= d
+    nbytes = (size * dtype.bits + 7) // 8
+    if proto.data_location == onnx.TensorProto.EXTERNAL:
+        raw = external_slice(proto, path, resolve, nbytes)
+    if raw is not None:
+        if raw.nbytes != nbytes or dtype is DType.STRING:
+            raise MalformedFile(
+                path, f"{what} of {dtype.value}{list(shape)} holds {raw.nbytes} bytes, not {nbytes}"
+            )
+        return Tensor(dtype, shape, partial(map_slice, raw, dtype, shape), raw)
+    if proto.HasField("raw_data") and len(proto.raw_data) != nbytes:
+        raise MalformedFile(
+            path, f"{what} of {dtype.value}{list(shape)} holds {len(proto.raw_data)} bytes"
+        )
+    return Tensor.of(_fields(proto, dtype, shape, size, path))
+
+
+def _fields(
+    proto: onnx.TensorProto, dtype: DType, shape: tuple[int, ...], size: int, path: str
+) -> Array:
+    if dtype is DType.STRING:
+        if len(proto.string_data) != size:
+            raise MalformedFile(
+                path, f"tensor {proto.name!r} holds {len(proto.string_data)} strings"
+            )
+        strings = [_string(s) for s in proto.string_data]
+        return np.array(strings, dtype=object).reshape(shape)
+    if not proto.HasField("raw_data"):
+        _check_count(proto, dtype, size, path)
+    try:
+        return numpy_helper.to_array(proto).reshape(shape)
+    except (ValueError, TypeError) as error:
+        raise MalformedFile(path, f"tensor {proto.name!r}: {error}") from error
+
+
+def _check_count(proto: onnx.TensorProto, dtype: DType, size: int, path: str) -> None:
+    """Compare the typed field's length with the shape, before anything of that shape is made."""
+    stored = sum(
+        len(getattr(proto, f))
+        for f in ("float_data", "int32_data", "int64_data", "double_data", "uint64_data")
+    )
+    wanted = size * 2 if dtype.kind == "c" else size
+    if dtype.bits < 8:
+        wanted = -(-size * dtype.bits // 8)
+    if stored != wanted:
+        raise MalformedFile(
+            path, f"tensor {proto.name!r} of shape {list(proto.dims)} holds {stored} elements"
+        )
+
+
+def _string(data: bytes) -> str | bytes:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data
+
+
+def external_slice(proto: onnx.TensorProto, path: str, resolve: Resolve, nbytes: int) -> FileSlice:
+    """Where external data lie, checked against the file they lie in."""
+    entries: Mapping[str, str] = {e.key: e.value for e in proto.external_data}
+    what = f"external data of {proto.name!r}"
+    if "location" not in entries:
+        raise MalformedFile(path, f"{what} name no file")
+    place = resolve(entries["location"])
+    size = os.stat(place).st_size
+    offset = _count(entries.get("offset", "0"), what, path)
+    length = _count(entries["length"], what, path) if "length" in entries else nbytes
+    if offset + length > size:
+        raise MalformedFile(
+            path, f"{what} end at byte {offset + length} of {place!r}, which has {size}"
+        )
+    return FileSlice(place, offset, length)
+
+
+def _count(text: str, what: str, path: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 20):
+        raise MalformedFile(path, f"{what} have the offset or length {text[:40]!r}")
+    return int(text)

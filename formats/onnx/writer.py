@@ -1,0 +1,283 @@
+"""Graph → ONNX file. Weights are copied file to file, or pointed at where they lie.
+
+The model's bytes are laid out by hand around protobuf's: everything small is serialised by it, then
+each initializer is streamed behind its own header, so no model is ever whole in memory.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import onnx
+from onnx import AttributeProto, helper
+
+from serde.builder import Names
+from serde.errors import UsageError
+from serde.graph import AttrRef, DType, FileSlice, Function, Graph, Node, Tensor, Value
+from serde.inference import type_proto
+from serde.output import Replacing, copy_slice
+from serde.schema import ELEMENT_CODES
+from serde.storage import pack
+
+from . import wire
+from .reader import GRAPH, INITIALIZER, ORIGIN, RAW_DATA
+
+MODES = ("auto", "always", "never", "reference")
+INLINE_MOST = 1 << 31  # bytes; protobuf refuses messages of 2 GiB
+EXTERNAL_LEAST = 1024  # bytes; smaller tensors stay in the model
+PAGE = 4096  # bytes; where a tensor of a page or more begins in the sidecar
+FUNCTIONS_IR = 8
+
+
+def least_ir_version(opset: int) -> int:
+    """The IR version the standard pairs with ``opset``."""
+    return int(helper.OP_SET_ID_VERSION_MAP[("ai.onnx", opset)])
+
+
+@dataclass(frozen=True)
+class Placed:
+    """One initializer: its header, and either its bytes or nothing (they lie elsewhere)."""
+
+    head: bytes
+    tensor: Tensor | None
+    size: int
+
+    @property
+    def length(self) -> int:
+        """Bytes of the TensorProto."""
+        return len(self.head) + self.size
+
+
+def write_model(
+    graph: Graph,
+    path: str | os.PathLike[str],
+    *,
+    ir_version: int | None = None,
+    external_data: str = "auto",
+) -> list[str]:
+    """Write ``graph``, whose nodes are those of its ``opset``, to ``path``; return the files made.
+
+    ``external_data`` is ``auto`` (a sidecar only where the model would not fit in 2 GiB),
+    ``always``, ``never``, or ``reference``: point into the files the weights lie in already.
+    """
+    if external_data not in MODES:
+        raise UsageError(f"external data is one of {', '.join(MODES)}, not {external_data!r}")
+    path = os.fspath(path)
+    constants = list(graph.constants())
+    total = sum(v.tensor.nbytes for v in constants if v.tensor is not None)
+    model = encode(graph, ir_version, constants)
+    mode = external_data
+    if mode == "auto":
+        mode = "always" if total + (32 << 20) >= INLINE_MOST else "never"
+    if mode == "never" and total + len(constants) * 64 >= INLINE_MOST:
+        raise UsageError(
+            f"{total} bytes of weights do not fit in one ONNX file: allow external data"
+        )
+    with Replacing(path) as files:
+        sidecar = _Sidecar(files, path, mode)
+        placed = [sidecar.place(v) for v in constants if v.tensor is not None]
+        with files.open(path) as out:
+            _stream(model, placed, out)
+        sidecar.close()
+    return files.written
+
+
+def to_proto(graph: Graph, ir_version: int | None = None) -> onnx.ModelProto:
+    """The ModelProto of ``graph``, weights included."""
+    constants = list(graph.constants())
+    model = encode(graph, ir_version, constants)
+    for value in constants:
+        if value.tensor is not None:
+            model.graph.initializer.append(tensor_proto(value.name, value.tensor))
+    return model
+
+
+def _stream(model: onnx.ModelProto, placed: Sequence[Placed], out: BinaryIO) -> None:
+    body = model.graph.SerializeToString(deterministic=True)
+    model.ClearField("graph")
+    out.write(model.SerializeToString(deterministic=True))
+    heads = [wire.header(INITIALIZER, p.length) for p in placed]
+    total = len(body) + sum(len(h) + p.length for h, p in zip(heads, placed, strict=True))
+    out.write(wire.header(GRAPH, total))
+    out.write(body)
+    for head, item in zip(heads, placed, strict=True):
+        out.write(head + item.head)
+        if item.tensor is not None:
+            write_bytes(item.tensor, out)
+
+
+def write_bytes(tensor: Tensor, out: BinaryIO) -> None:
+    """Write the bytes of ``tensor``, file to file where they lie in one."""
+    if tensor.where is not None:
+        copy_slice(tensor.where, out)
+    else:
+        out.write(memoryview(pack(tensor.load(), tensor.dtype)))
+
+
+class _Sidecar:
+    """The file beside a model that takes its large weights."""
+
+    def __init__(self, files: Replacing, model: str, mode: str) -> None:
+        self.files, self.model, self.mode = files, model, mode
+        self.folder = os.path.dirname(os.path.realpath(model))
+        self.name = os.path.basename(model) + ".data"
+        self.out: BinaryIO | None = None
+        self.offset = 0
+
+    def place(self, value: Value) -> Placed:
+        tensor = value.tensor
+        assert tensor is not None
+        proto = onnx.TensorProto(name=value.name, data_type=ELEMENT_CODES[tensor.dtype])
+        proto.dims.extend(tensor.shape)
+        if tensor.dtype is DType.STRING:
+            proto = tensor_proto(value.name, tensor)
+            return Placed(proto.SerializeToString(), None, 0)
+        if self.mode == "never" or tensor.nbytes < EXTERNAL_LEAST:
+            head = proto.SerializeToString() + wire.header(RAW_DATA, tensor.nbytes)
+            return Placed(head, tensor, tensor.nbytes)
+        where = self.reference(tensor) if self.mode == "reference" else None
+        location, offset = where or self.append(tensor)
+        proto.data_location = onnx.TensorProto.EXTERNAL
+        for key, text in (("location", location), ("offset", offset), ("length", tensor.nbytes)):
+            proto.external_data.add(key=key, value=str(text))
+        return Placed(proto.SerializeToString(), None, 0)
+
+    def reference(self, tensor: Tensor) -> tuple[str, int] | None:
+        """Where the tensor's bytes lie already, relative to the model's folder."""
+        if tensor.where is None:
+            return None
+        location = os.path.relpath(os.path.realpath(tensor.where.path), self.folder)
+        if location.startswith("..") or os.path.isabs(location):
+            raise UsageError(
+                f"the weights lie in {tensor.where.path}, outside the folder of {self.model}: "
+                "write the model beside them, or choose another mode of external data"
+            )
+        return location.replace(os.sep, "/"), tensor.where.offset
+
+    def append(self, tensor: Tensor) -> tuple[str, int]:
+        if self.out is None:
+            self.out = self.files.open(os.path.join(os.path.dirname(self.model), self.name))
+        align = PAGE if tensor.nbytes >= PAGE else 64
+        self.out.write(b"\0" * (-self.offset % align))
+        self.offset += -self.offset % align
+        start = self.offset
+        write_bytes(tensor, self.out)
+        self.offset += tensor.nbytes
+        return self.name, start
+
+    def close(self) -> None:
+        if self.out is not None:
+            self.out.close()
+
+
+def encode(graph: Graph, ir_version: int | None, constants: Sequence[Value]) -> onnx.ModelProto:
+    """Everything of the model but its weights."""
+    version = least_ir_version(graph.opset) if ir_version is None else ir_version
+    model = onnx.ModelProto(ir_version=version, producer_name="serde")
+    model.opset_import.add(domain="", version=graph.opset)
+    for domain, number in sorted(graph.imports.items()):
+        model.opset_import.add(domain=domain, version=number)
+    for key, text in sorted(graph.metadata.items()):
+        if not key.startswith("onnx."):
+            model.metadata_props.add(key=key, value=text)
+    model.graph.CopyFrom(_graph(graph))
+    if version < 4:  # before IR version 4 every initializer was an input as well
+        model.graph.input.extend(map(_info, constants))
+    for function in graph.functions:
+        model.functions.append(_function(function, graph))
+    return model
+
+
+def _graph(graph: Graph, names: Names | None = None) -> onnx.GraphProto:
+    """``names`` are the node names in use in the graphs around this one."""
+    names = names or Names()
+    last = {node.name: node for node in graph.nodes}  # of several from one layer, it bears the name
+    names.reserved.update(last)
+    proto = onnx.GraphProto(name=graph.name or "graph")
+    proto.input.extend(_info(v) for v in graph.inputs)
+    proto.output.extend(_info(v) for v in graph.outputs)
+    shown = {*graph.inputs, *graph.outputs}
+    for node in graph.nodes:
+        whole = last[node.name] is node
+        name = names.claim(node.name) if whole else names.fresh(f"{node.name}/{node.op}")
+        proto.node.append(_node(node, name, names))
+        proto.value_info.extend(
+            _info(v) for v in node.outputs if v.dtype and v.name and v not in shown
+        )
+    return proto
+
+
+def _info(value: Value) -> onnx.ValueInfoProto:
+    info = onnx.ValueInfoProto(name=value.name)
+    info.type.CopyFrom(type_proto(value.dtype, value.shape, value.wrap))
+    return info
+
+
+def _node(node: Node, name: str, names: Names) -> onnx.NodeProto:
+    proto = onnx.NodeProto(op_type=node.op, name=name, domain=node.domain)
+    proto.input.extend("" if v is None else v.name for v in node.inputs)
+    proto.output.extend(v.name for v in node.outputs)
+    for key, value in sorted(node.attrs.items()):
+        proto.attribute.append(_attribute(key, value, names))
+    for number, source in enumerate(s for s in node.sources if s.format != "onnx"):
+        key = f"{ORIGIN}.{number}" if number else ORIGIN
+        proto.metadata_props.add(key=key, value=f"{source.format} {source.op} {source.name}")
+    return proto
+
+
+def _attribute(name: str, value: Any, names: Names) -> onnx.AttributeProto:
+    if isinstance(value, AttrRef):
+        kind = AttributeProto.AttributeType.Value(value.kind)
+        return AttributeProto(name=name, type=kind, ref_attr_name=value.name)
+    if isinstance(value, Graph):
+        return AttributeProto(name=name, type=AttributeProto.GRAPH, g=_graph(value, names))
+    if isinstance(value, Tensor):
+        return AttributeProto(name=name, type=AttributeProto.TENSOR, t=tensor_proto("", value))
+    if isinstance(value, tuple) and not value:
+        return AttributeProto(name=name, type=AttributeProto.INTS)
+    return helper.make_attribute(name, value)
+
+
+def _function(function: Function, module: Graph) -> onnx.FunctionProto:
+    body = function.body
+    proto = onnx.FunctionProto(name=function.name, domain=function.domain)
+    proto.input.extend(v.name for v in body.inputs)
+    proto.output.extend(v.name for v in body.outputs)
+    proto.opset_import.add(domain="", version=body.opset)
+    for domain, number in sorted({**module.imports, **body.imports}.items()):
+        proto.opset_import.add(domain=domain, version=number)
+    for constant in body.constants():
+        assert constant.tensor is not None
+        tensor = tensor_proto("", constant.tensor)
+        proto.node.append(helper.make_node("Constant", [], [constant.name], value=tensor))
+    names = Names()
+    proto.node.extend(_node(n, names.claim(n.name), names) for n in body.nodes)
+    for name, default in function.attrs.items():
+        if default is None:
+            proto.attribute.append(name)
+        else:
+            proto.attribute_proto.append(_attribute(name, default, names))
+    return proto
+
+
+def tensor_proto(name: str, tensor: Tensor) -> onnx.TensorProto:
+    """The TensorProto of ``tensor`` with its bytes in it."""
+    proto = onnx.TensorProto(name=name, data_type=ELEMENT_CODES[tensor.dtype])
+    proto.dims.extend(tensor.shape)
+    array = tensor.load()
+    if tensor.dtype is DType.STRING:
+        flat = array.reshape(-1).tolist()
+        proto.string_data.extend(s if isinstance(s, bytes) else str(s).encode() for s in flat)
+    else:
+        proto.raw_data = pack(array, tensor.dtype).tobytes()
+    return proto
+
+
+def slices(graph: Graph) -> Iterator[FileSlice]:
+    """The files' parts that ``graph`` still needs."""
+    for value in graph.constants():
+        if value.tensor is not None and value.tensor.where is not None:
+            yield value.tensor.where
