@@ -1,0 +1,70 @@
+"""The interleaved products of GluonNLP's attention.
+
+Queries, keys and values lie in one tensor of shape ``(length, batch, heads * 3 * units)``, head by head.
+"""
+
+from __future__ import annotations
+
+from serde.graph import Value
+from serde.idioms import reshape, scalar, size_of
+
+from ..rules import reads
+
+PREFIX = "_contrib_interleaved_matmul_"
+
+
+def heads_of(g, x: Value, heads: int, parts: int, part: int):
+    """One of the parts of an interleaved tensor, as ``(batch * heads, length, units)``."""
+    split = g.Reshape(x, [0, 0, heads, parts, -1])
+    one = g.Gather(split, part, axis=3)
+    return merged(g, g.Transpose(one, perm=(1, 2, 0, 3)), size_of(g, x, 0))
+
+
+def merged(g, x: Value, length):
+    """``(batch, heads, length, units)`` with the first two axes as one."""
+    return reshape(g, x, [-1, length, size_of(g, x, 3)])
+
+
+def scores(g, q: Value, k: Value):
+    """Queries times keys, divided by the root of their length."""
+    units = q.known[2]
+    assert isinstance(units, int)
+    return g.MatMul(g.Mul(q, scalar(g, units**-0.5, q)), g.Transpose(k, perm=(0, 2, 1)))
+
+
+@reads(f"{PREFIX}selfatt_qk")
+def read_selfatt_qk(g, qkv, *, heads: int):
+    return scores(g, heads_of(g, qkv, heads, 3, 0), heads_of(g, qkv, heads, 3, 1))
+
+
+@reads(f"{PREFIX}selfatt_valatt")
+def read_selfatt_valatt(g, qkv, attention, *, heads: int):
+    return attended(g, qkv, heads_of(g, qkv, heads, 3, 2), attention, heads)
+
+
+@reads(f"{PREFIX}encdec_qk")
+def read_encdec_qk(g, q, kv, *, heads: int):
+    return scores(g, heads_of(g, q, heads, 1, 0), heads_of(g, kv, heads, 2, 0))
+
+
+@reads(f"{PREFIX}encdec_valatt")
+def read_encdec_valatt(g, kv, attention, *, heads: int):
+    return attended(g, kv, heads_of(g, kv, heads, 2, 1), attention, heads)
+
+
+def attended(g, like: Value, v: Value, attention: Value, heads: int):
+    """Weights times values, as ``(length, batch, heads * units)``."""
+    y = g.MatMul(attention, v)
+    length = size_of(g, attention, 1)
+    split = reshape(g, y, [-1, heads, length, size_of(g, v, 2)])
+    return g.Reshape(g.Transpose(split, perm=(2, 0, 1, 3)), [0, 0, -1])
+
+
+@reads("_contrib_div_sqrt_dim")
+def read_div_sqrt_dim(g, x):
+    units = x.known[-1]
+    if isinstance(units, int):
+        return g.Mul(x, scalar(g, units**-0.5, x))
+    from serde.idioms import cast_like
+
+    return g.Div(x, g.Sqrt(cast_like(g, size_of(g, x, x.rank - 1), x)))

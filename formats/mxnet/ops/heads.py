@@ -1,0 +1,30 @@
+"""Output heads in their inference form: the label plays no part in what they compute."""
+
+from __future__ import annotations
+
+from ..rules import reads
+
+TRAINING = ("grad_scale", "ignore_label", "use_ignore", "normalization", "out_grad", "smooth_alpha")
+
+
+@reads("SoftmaxOutput", "Softmax", ignore=TRAINING)
+def read_softmax_output(g, x, label=None, *, multi_output=False, preserve_shape=False):
+    """Over axis 1 (``multi_output``), the last (``preserve_shape``), or all of a sample."""
+    if multi_output or x.rank == 2:
+        return g.Softmax(x, axis=1)
+    if preserve_shape:
+        return g.Softmax(x, axis=x.rank - 1)
+    return g.Reshape(g.Softmax(g.Flatten(x, axis=1), axis=1), g.Shape(x))
+
+
+@reads(
+    "LinearRegressionOutput", "MAERegressionOutput", "MakeLoss", "make_loss", "SVMOutput",
+    ignore=(*TRAINING, "valid_thresh", "margin", "regularization_coefficient", "use_linear"),
+)  # fmt: skip
+def read_pass_through(g, x, label=None):
+    return x
+
+
+@reads("LogisticRegressionOutput", ignore=TRAINING)
+def read_logistic_output(g, x, label=None):
+    return g.Sigmoid(x)

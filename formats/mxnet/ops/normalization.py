@@ -1,0 +1,53 @@
+"""Normalization layers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from serde.errors import require
+from serde.graph import Value
+from serde.idioms import on_axis
+
+from ..rules import reads
+
+CALIBRATION = {"min_calib_range": ("None",), "max_calib_range": ("None",)}
+
+
+@reads(
+    "BatchNorm",
+    ignore=("momentum", "use_global_stats", "cudnn_off"),
+    only={"output_mean_var": (False,), **CALIBRATION},
+)
+def read_batch_norm(g, x, gamma, beta, mean, var, *, eps=1e-3, fix_gamma=True, axis=1):
+    """``fix_gamma`` means a scale of 1, whatever is stored."""
+    require(x.rank >= 2, "BatchNorm of a tensor with fewer than two axes")
+    gamma = ones(g, gamma) if fix_gamma else gamma
+
+    def apply(x):
+        return g.BatchNormalization(x, gamma, beta, mean, var, epsilon=eps)
+
+    return on_axis(g, x, axis % x.rank, 1, apply)
+
+
+def ones(g, like: Value):
+    return g.const(np.ones(like.dims, like.type.numpy), name="ones")
+
+
+@reads("LayerNorm", only={"output_mean_var": (False,)})
+def read_layer_norm(g, x, gamma, beta, *, axis=-1, eps=1e-5):
+    last = x.rank - 1
+
+    def apply(x):
+        return g.LayerNormalization(x, gamma, beta, axis=last, epsilon=eps)
+
+    return on_axis(g, x, axis % x.rank, last, apply)
+
+
+@reads("InstanceNorm")
+def read_instance_norm(g, x, gamma, beta, *, eps=1e-3):
+    return g.InstanceNormalization(x, gamma, beta, epsilon=eps)
+
+
+@reads("LRN")
+def read_lrn(g, x, *, nsize: int, alpha=1e-4, beta=0.75, knorm=2.0):
+    return g.LRN(x, size=nsize, alpha=alpha, beta=beta, bias=knorm)

@@ -1,0 +1,133 @@
+"""Recurrent layers: MXNet's fused RNN becomes one ONNX node a layer.
+
+All parameters come as one vector: for each layer and direction the input and the hidden weights, then for
+each the two biases (rnn-inl.h). A layer's directions share a node.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from serde.errors import require
+from serde.graph import DType, Value
+from serde.idioms import cast, slice_axis
+
+from ..rules import reads
+
+
+class Cell(NamedTuple):
+    """ONNX's operator for a mode, and its gates in terms of MXNet's: i f g o, r z n."""
+
+    op: str
+    gates: tuple[int, ...]
+    attrs: dict[str, object]
+
+
+CELLS = {
+    "lstm": Cell("LSTM", (0, 3, 1, 2), {}),
+    "gru": Cell("GRU", (1, 0, 2), {"linear_before_reset": 1}),
+    "rnn_relu": Cell("RNN", (0,), {"activations": ("Relu",)}),
+    "rnn_tanh": Cell("RNN", (0,), {"activations": ("Tanh",)}),
+}
+ONLY = {
+    "projection_size": ("None",),
+    "lstm_state_clip_min": ("None",),
+    "lstm_state_clip_max": ("None",),
+    "lstm_state_clip_nan": (False,),
+}
+
+
+@reads("RNN", ignore=("p", "state_outputs"), only=ONLY)
+def read_rnn(
+    g, x, parameters, state=None, *rest, state_size: int, num_layers: int, mode: str,
+    bidirectional=False, use_sequence_length=False,
+):  # fmt: skip
+    require(mode in CELLS, f"mode={mode!r} is unknown")
+    cell_state = rest[0] if mode == "lstm" and rest else None
+    lengths = cast(g, rest[-1], DType.INT32) if use_sequence_length else None
+    cell, directions = CELLS[mode], 2 if bidirectional else 1
+    vector = Vector(g, parameters, cell, state_size, directions)
+    sizes = [x.dims[2] if x.is_static else feature_size(x)]
+    sizes += [state_size * directions] * (num_layers - 1)
+    weights = [vector.weights(size) for size in sizes]
+    biases = [vector.biases() for _ in sizes]
+    ends = []
+    for layer in range(num_layers):
+        initial = [layer_state(g, s, layer, directions) for s in (state, cell_state)]
+        y, *last = layer_node(g, cell, x, weights[layer], biases[layer], lengths, initial, state_size,
+                              directions)  # fmt: skip
+        x = joined(g, y, directions)
+        ends.append(last)
+    finals = [g.Concat(*column, axis=0) for column in zip(*ends, strict=True)]
+    return (x, *finals)
+
+
+def feature_size(x: Value) -> int:
+    size = x.known[2]
+    require(isinstance(size, int), "needs the number of features of its input")
+    return size  # type: ignore[return-value]
+
+
+class Vector:
+    """The flat parameters, taken from the front piece by piece."""
+
+    def __init__(self, g, flat: Value, cell: Cell, hidden: int, directions: int) -> None:
+        self.g, self.flat, self.at = g, flat, 0
+        self.cell, self.hidden, self.directions = cell, hidden, directions
+
+    def take(self, count: int) -> Value:
+        piece = slice_axis(self.g, self.flat, 0, self.at, self.at + count)
+        self.at += count
+        return piece
+
+    def gated(self, *tail: int) -> Value:
+        """One matrix or bias, its gates in ONNX's order, with an axis for the direction in front."""
+        gates = len(self.cell.gates)
+        size = gates * self.hidden
+        for n in tail:
+            size *= n
+        piece = self.g.Reshape(self.take(size), [gates, self.hidden, *tail])
+        if gates > 1:
+            piece = self.g.Gather(piece, self.cell.gates, axis=0)
+        return self.g.Reshape(piece, [1, gates * self.hidden, *tail])
+
+    def weights(self, features: int) -> tuple[Value, Value]:
+        pairs = [(self.gated(features), self.gated(self.hidden)) for _ in range(self.directions)]
+        w, r = zip(*pairs, strict=True)
+        return self.g.Concat(*w, axis=0), self.g.Concat(*r, axis=0)
+
+    def biases(self) -> Value:
+        pairs = [(self.gated(), self.gated()) for _ in range(self.directions)]
+        return self.g.Concat(*(self.g.Concat(*pair, axis=1) for pair in pairs), axis=0)
+
+
+def layer_state(g, state: Value | None, layer: int, directions: int):
+    """One layer's part of a begin state, None where it is all zeros."""
+    if state is None or is_zero(state):
+        return None
+    return slice_axis(g, state, 0, layer * directions, (layer + 1) * directions)
+
+
+def is_zero(state: Value) -> bool:
+    """Whether a state is constant zeros, or a zeros of a batch still to be inferred."""
+    return state.tensor is not None and (0 in state.dims or not state.array().any())
+
+
+def layer_node(g, cell: Cell, x, weights, bias, lengths, initial, hidden: int, directions: int):
+    count = 3 if cell.op == "LSTM" else 2
+    attrs = dict(cell.attrs)
+    if "activations" in attrs:
+        attrs["activations"] = tuple(attrs["activations"]) * directions  # type: ignore[arg-type]
+    direction = "bidirectional" if directions == 2 else "forward"
+    states = initial[: count - 1]
+    return g[cell.op](
+        x, *weights, bias, lengths, *states, hidden_size=hidden, direction=direction, outputs=count,
+        **attrs,
+    )  # fmt: skip
+
+
+def joined(g, y: Value, directions: int):
+    """``(length, directions, batch, hidden)`` as ``(length, batch, directions * hidden)``."""
+    if directions == 1:
+        return g.Squeeze(y, [1])
+    return g.Reshape(g.Transpose(y, perm=(0, 2, 1, 3)), [0, 0, -1])

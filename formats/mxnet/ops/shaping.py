@@ -1,0 +1,185 @@
+"""Operators that move elements without changing them."""
+
+from __future__ import annotations
+
+from serde.errors import require
+from serde.geometry import Ints, axes_of, axis_of, swapped
+from serde.idioms import Size, reshape, scalar, shape_from, size_of, sizes_of, times
+
+from ..rules import reads
+
+
+@reads("Flatten", "flatten")
+def read_flatten(g, x):
+    return g.Flatten(x, axis=1)
+
+
+@reads("Reshape", "reshape", ignore=("target_shape", "keep_highest"))
+def read_reshape(g, x, *, shape: Ints, reverse=False):
+    """All of MXNet's codes: 0 copy, -1 infer, -2 the rest, -3 merge two, -4 split one in two."""
+    plain = all(d > 0 or d == -1 for d in shape)
+    if plain and not reverse:
+        return g.Reshape(x, shape)
+    if not reverse:
+        return reshape(g, x, coded(g, sizes_of(g, x), shape))
+    sizes = coded(g, sizes_of(g, x)[::-1], reversed_codes(shape))
+    return reshape(g, x, sizes[::-1])
+
+
+def reversed_codes(shape: Ints) -> Ints:
+    """The codes from the right; the two sizes that follow -4 stay behind it."""
+    groups, at = [], 0
+    while at < len(shape):
+        width = 3 if shape[at] == -4 else 1
+        group = shape[at : at + width]
+        groups.append((group[0], *group[:0:-1]))
+        at += width
+    return tuple(d for group in reversed(groups) for d in group)
+
+
+def coded(g, sizes: list[Size], shape: Ints) -> list[Size]:
+    """The sizes that ``shape`` spells for a tensor of ``sizes``."""
+    left, out, codes = list(sizes), [], list(shape)
+
+    def next_size() -> Size:
+        require(left, f"shape={shape} copies more axes than the {len(sizes)} there are")
+        return left.pop(0)
+
+    while codes:
+        code = codes.pop(0)
+        if code == 0:
+            out.append(next_size())
+        elif code == -2:
+            out, left = out + left, []
+        elif code == -3:
+            out.append(times(g, [next_size(), next_size()]))
+        elif code == -4:
+            require(len(codes) >= 2, f"shape={shape}: -4 is followed by two sizes")
+            out += halves(g, next_size(), codes.pop(0), codes.pop(0))
+        else:
+            require(code > 0 or code == -1, f"shape={shape}: {code} means nothing")
+            out.append(code)
+            if left:
+                left.pop(0)
+    return out
+
+
+def halves(g, whole: Size, first: int, second: int) -> list[Size]:
+    """The two sizes one is split into; one of them may be -1."""
+    require(first > 0 or second > 0, "-4 is followed by -1 twice")
+    known = first if second == -1 else second
+    if -1 not in (first, second):
+        return [first, second]
+    rest = whole // known if isinstance(whole, int) else g.Div(whole, [known])
+    return [rest, known] if first == -1 else [known, rest]
+
+
+@reads(
+    "reshape_like", only=dict.fromkeys(("lhs_begin", "lhs_end", "rhs_begin", "rhs_end"), ("None",))
+)
+def read_reshape_like(g, x, like):
+    return g.Reshape(x, g.Shape(like))
+
+
+@reads("transpose")
+def read_transpose(g, x, *, axes=()):
+    return g.Transpose(x, perm=axes_of(axes, x.rank) if axes else tuple(reversed(range(x.rank))))
+
+
+@reads("SwapAxis", "swapaxes")
+def read_swap_axis(g, x, *, dim1=0, dim2=0):
+    return g.Transpose(x, perm=swapped(x.rank, axis_of(dim1, x.rank), axis_of(dim2, x.rank)))
+
+
+@reads("expand_dims")
+def read_expand_dims(g, x, *, axis: int):
+    return g.Unsqueeze(x, [axis_of(axis, x.rank + 1)])
+
+
+@reads("squeeze")
+def read_squeeze(g, x, *, axis: Ints | None = None):
+    """A tensor squeezed of all its axes keeps one: MXNet's legacy operators have no scalars."""
+    axes = axes_of(axis, x.rank) if axis is not None else None
+    if axes is None:
+        axes = tuple(i for i, d in enumerate(x.dims) if d == 1)
+    return g.Squeeze(x, axes[1:] if len(axes) == x.rank else axes)
+
+
+@reads("Concat", "concat", "_rnn_param_concat", ignore=("num_args",))
+def read_concat(g, *xs, dim=1):
+    return g.Concat(*xs, axis=axis_of(dim, xs[0].rank))
+
+
+@reads("stack", ignore=("num_args",))
+def read_stack(g, *xs, axis=0):
+    axis = axis_of(axis, xs[0].rank + 1)
+    return g.Concat(*(g.Unsqueeze(x, [axis]) for x in xs), axis=axis)
+
+
+@reads("tile")
+def read_tile(g, x, *, reps: Ints):
+    reps = (1,) * (x.rank - len(reps)) + reps
+    extra = len(reps) - x.rank
+    x = g.Unsqueeze(x, list(range(extra))) if extra else x
+    return g.Tile(x, reps)
+
+
+@reads("repeat")
+def read_repeat(g, x, *, repeats: int, axis: int | None = None):
+    """Each element, or slice along ``axis``, ``repeats`` times in a row."""
+    if axis is None:
+        x, axis = g.Reshape(x, [-1]), 0
+    axis = axis_of(axis, x.rank)
+    sizes = sizes_of(g, x)
+    spread = [*sizes[: axis + 1], repeats, *sizes[axis + 1 :]]
+    wide = g.Expand(g.Unsqueeze(x, [axis + 1]), shape_from(g, spread))
+    return reshape(g, wide, [*sizes[:axis], times(g, [sizes[axis], repeats]), *sizes[axis + 1 :]])
+
+
+@reads("broadcast_axis", "broadcast_axes")
+def read_broadcast_axis(g, x, *, axis: Ints = (), size: Ints = ()):
+    sizes = sizes_of(g, x)
+    for at, wide in zip(axes_of(axis, x.rank), size, strict=True):
+        sizes[at] = wide
+    return g.Expand(x, shape_from(g, sizes))
+
+
+@reads("broadcast_to")
+def read_broadcast_to(g, x, *, shape: Ints):
+    sizes = [size_of(g, x, i) if d == 0 else d for i, d in enumerate(shape)]
+    return g.Expand(x, shape_from(g, sizes))
+
+
+@reads("broadcast_like")
+def read_broadcast_like(g, x, like, *, lhs_axes: Ints | None = None, rhs_axes: Ints | None = None):
+    if not lhs_axes and not rhs_axes:
+        return g.Expand(x, g.Shape(like))
+    sizes = sizes_of(g, x)
+    pairs = zip(axes_of(lhs_axes or (), x.rank), axes_of(rhs_axes or (), like.rank), strict=True)
+    for mine, other in pairs:
+        sizes[mine] = size_of(g, like, other)
+    return g.Expand(x, shape_from(g, sizes))
+
+
+@reads("reverse", "flip")
+def read_reverse(g, x, *, axis: Ints):
+    axes = axes_of(axis, x.rank)
+    far = [-(2**31)] * len(axes)
+    return g.Slice(x, [-1] * len(axes), far, axes, [-1] * len(axes))
+
+
+@reads("Pad", "pad")
+def read_pad(g, x, *, mode: str, pad_width: Ints, constant_value=0.0):
+    require(mode in ("constant", "edge", "reflect"), f"mode={mode!r} is unknown")
+    fill = scalar(g, constant_value, x) if mode == "constant" and constant_value else None
+    return g.Pad(x, pad_width[::2] + pad_width[1::2], fill, mode=mode)
+
+
+@reads("shape_array")
+def read_shape_array(g, x):
+    return g.Shape(x)
+
+
+@reads("size_array")
+def read_size_array(g, x):
+    return g.Reshape(g.Size(x), [1])

@@ -1,0 +1,99 @@
+"""MXNet's two rule tables and the way its attributes are spelled."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from serde.errors import ConversionError
+from serde.geometry import Ints
+from serde.graph import DType
+from serde.rules import RuleTable
+
+Bounds = tuple[int | None, ...]
+Floats = tuple[float, ...]
+INTEGER = re.compile(r"[+-]?\d{1,19}")
+TRUTH = {"True": True, "1": True, "true": True, "False": False, "0": False, "false": False}
+# Annotations that may stand on any node, since MXNet 0.8 also as ``<argument>_<key>``.
+HIDDEN = ("lr_mult", "wd_mult", "ctx_group", "force_mirroring", "mirror_stage", "profiler_scope")
+
+
+def _int(text: str) -> int:
+    text = text.strip().rstrip("Ll")
+    if not INTEGER.fullmatch(text):
+        try:
+            number = float(text)  # old files write 1.0, or 1e6, for an integer
+        except ValueError:
+            raise ValueError(text) from None
+        if not number.is_integer():
+            raise ValueError(text)
+        return int(number)
+    return int(text)
+
+
+def _items(text: str) -> list[str]:
+    inner = text.strip()
+    if inner[:1] in "([" and inner[-1:] in ")]":
+        inner = inner[1:-1]
+    return [part for part in (p.strip() for p in inner.split(",")) if part]
+
+
+def _ints(text: str) -> Ints:
+    return () if text.strip() == "None" else tuple(_int(p) for p in _items(text))
+
+
+def _bounds(text: str) -> Bounds:
+    return tuple(None if p == "None" else _int(p) for p in _items(text))
+
+
+def _bool(text: str) -> bool:
+    return TRUTH[text.strip()]
+
+
+def _optional(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    return lambda text: None if text.strip() == "None" else read(text)
+
+
+def _floats(text: str) -> Floats:
+    return tuple(float(p) for p in _items(text))
+
+
+READERS: dict[Any, tuple[str, Callable[[str], Any]]] = {
+    bool: ("a truth value", _bool),
+    int: ("an integer", _int),
+    float: ("a number", float),
+    str: ("a text", str),
+    Ints: ("a tuple of integers", _ints),
+    Bounds: ("a tuple of integers or None", _bounds),
+    Floats: ("a tuple of numbers", _floats),
+    int | None: ("an integer or None", _optional(_int)),
+    float | None: ("a number or None", _optional(float)),
+    bool | None: ("a truth value or None", _optional(_bool)),
+    str | None: ("a text or None", _optional(str)),
+    Ints | None: ("a tuple of integers or None", _optional(_ints)),
+}
+
+
+def parse(kind: Any, raw: Any) -> Any:
+    """Read an attribute as MXNet writes it: always a text."""
+    if not isinstance(raw, str):
+        return raw  # a subgraph
+    what, read = READERS[kind]
+    try:
+        return read(raw)
+    except (KeyError, ValueError, OverflowError):
+        raise ConversionError(f"{raw[:80]!r} is not {what}") from None
+
+
+def is_hidden(name: str) -> bool:
+    """Whether an attribute is an annotation, which no result depends on."""
+    return name.startswith("__") or name.endswith(HIDDEN)
+
+
+def dtype_of(name: str) -> DType:
+    """The element type MXNet calls ``name``."""
+    return DType.of(name)
+
+
+reads = RuleTable("mxnet → ir", parse=parse, hidden=is_hidden)
