@@ -1,0 +1,1 @@
+"""Bridges to frameworks' live objects; each imports its framework inside functions only."""

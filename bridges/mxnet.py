@@ -1,0 +1,271 @@
+"""MXNet's live objects, and MXNet itself on today's NumPy.
+
+Importing this module lets a later ``import mxnet`` succeed where NumPy no longer has what MXNet
+1.9.1 looks up, and puts the announced ``mxnet.serde`` in place: ``export`` and ``import_``.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from serde.errors import MissingDependency, UsageError
+from serde.graph import Graph, Tensor
+from serde.plugins import Bridge
+
+from .numpy_names import restore, settle
+
+INSTALL = (
+    "MXNet 1.9.1 is needed to run the source: pip install --no-deps mxnet==1.9.1 && "
+    "pip install requests graphviz"
+)
+# Operands that are labels, by output head; a file's data inputs are the others.
+HEADS = (
+    "SoftmaxOutput Softmax LinearRegressionOutput LogisticRegressionOutput MAERegressionOutput "
+    "SVMOutput"
+).split()
+LABELS = dict.fromkeys(HEADS, 1)
+
+
+class _Mending(importlib.abc.Loader):
+    """Load MXNet with the names it needs in NumPy, and with ``mxnet.serde`` in it."""
+
+    def __init__(self, inner: importlib.abc.Loader) -> None:
+        self.inner = inner
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        return self.inner.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        restore()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.inner.exec_module(module)
+            settle(module)
+        attach(module)
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finds ``mxnet`` where it would be found anyway, and has it mended."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if name != "mxnet":
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Mending(spec.loader)
+        return spec
+
+
+def attach(mxnet: ModuleType) -> None:
+    """Put ``mxnet.serde`` in place."""
+    from serde import api
+
+    facade = ModuleType("mxnet.serde", "Conversion to and from other formats, by serde-hub.")
+    vars(facade).update(
+        {"export": api.export, "import_": api.import_, "import": api.import_, "load": api.load}
+    )
+    mxnet.serde = facade  # type: ignore[attr-defined]
+    sys.modules["mxnet.serde"] = facade
+
+
+def import_mxnet() -> ModuleType:
+    """MXNet, mended.
+
+    Raises:
+        MissingDependency: where it is not installed, or one of its shared libraries is missing.
+    """
+    try:
+        return importlib.import_module("mxnet")
+    except (ImportError, OSError, RuntimeError) as error:
+        raise MissingDependency(f"{INSTALL} ({error})") from error
+
+
+def decode(model: Any, params: Any = None, **options: Any) -> Graph:
+    """Read a Symbol with its parameters, or a hybridized Gluon block that has run once.
+
+    ``params`` maps names, with or without ``arg:`` and ``aux:``, to NDArrays or NumPy arrays; a
+    pair ``(arg_params, aux_params)`` or the path of a file will do as well.
+    """
+    from serde.formats.mxnet import decode_symbol
+    from serde.formats.mxnet.symbol import parse_symbol
+
+    symbol, held = _symbol_and_params(model, params)
+    name = getattr(model, "name", None) or "symbol"
+    return decode_symbol(parse_symbol(symbol, str(name)), held, str(name), **options)
+
+
+def _symbol_and_params(model: Any, params: Any) -> tuple[str, Any]:
+    if hasattr(model, "collect_params"):
+        return _from_block(model, params)
+    if isinstance(params, (str, os.PathLike)):
+        from serde.formats.mxnet.params import read_params
+
+        return model.tojson(), read_params(params)
+    return model.tojson(), None if params is None else _held(params)
+
+
+def _from_block(block: Any, params: Any) -> tuple[str, Any]:
+    """The symbol a block was hybridized into, and the block's own parameters."""
+    graph = getattr(block, "_cached_graph", None)
+    if not graph:
+        raise UsageError(
+            f"block {block.name!r} has no symbol yet: call hybridize() and run it once"
+        )
+    if params is not None:
+        raise UsageError("a block holds its own parameters: leave params out")
+    symbol = graph[1]
+    wanted = set(symbol.list_inputs())
+    arrays = {n: p.data() for n, p in block.collect_params().items() if n in wanted}
+    return symbol.tojson(), _held(arrays)
+
+
+def _held(params: Any) -> Any:
+    from serde.formats.mxnet.params import Params
+
+    if isinstance(params, (tuple, list)):
+        params = {k: v for part in params for k, v in (part or {}).items()}
+    if not isinstance(params, Mapping):
+        raise UsageError(f"params are a mapping of names to arrays, not {type(params).__name__}")
+    tensors = tuple(Tensor.of(_array(v)) for v in params.values())
+    return Params("params", tensors, tuple(params))
+
+
+def _array(value: Any) -> np.ndarray[Any, Any]:
+    if getattr(value, "stype", "default") != "default":
+        value = value.tostype("default")
+    return np.asarray(value.asnumpy() if hasattr(value, "asnumpy") else value)
+
+
+def run(
+    source: Any, feeds: Mapping[str, np.ndarray[Any, Any]], *, params: Any = None,
+    outputs: Sequence[str] | None = None, epoch: int | None = None, **options: Any,
+) -> list[np.ndarray[Any, Any]]:  # fmt: skip
+    """What MXNet itself computes for a model, given as paths or live objects, in inference mode.
+
+    Inputs that ``feeds`` leaves out (labels) are zeros of the shape MXNet infers.
+    """
+    mx = import_mxnet()
+    if isinstance(source, (str, os.PathLike)):
+        from pathlib import Path
+
+        from serde.formats.mxnet.files import find
+
+        files = find(Path(source), params, epoch)
+        text, held = files.symbol.decode(), files.params
+    else:
+        text, held = _symbol_and_params(source, params)
+    symbol = mx.sym.load_json(text)
+    if outputs:
+        symbol = _cut(mx, symbol, outputs)
+    arrays = {} if held is None else {n: t.load() for n, t in held.by_name().items()}
+    return _outputs(mx, symbol, arrays, feeds)
+
+
+def _cut(mx: ModuleType, symbol: Any, outputs: Sequence[str]) -> Any:
+    internals = symbol.get_internals()
+    known = internals.list_outputs()
+    return mx.sym.Group([
+        internals[n if n in known else f"{n}_output"] for n in outputs
+    ])  # fmt: skip
+
+
+def _outputs(mx: ModuleType, symbol: Any, arrays: Any, feeds: Any) -> list[Any]:
+    given = {**arrays, **feeds}
+    shapes = {n: a.shape for n, a in given.items() if n in set(symbol.list_inputs())}
+    arguments, _, states = symbol.infer_shape_partial(**shapes)
+    names = symbol.list_arguments() + symbol.list_auxiliary_states()
+    inferred = dict(zip(names, [*arguments, *states], strict=True))
+    tensors = {}
+    for name in symbol.list_inputs():
+        array = given.get(name)
+        array = np.zeros(inferred[name], np.float32) if array is None else np.asarray(array)
+        tensors[name] = mx.nd.array(array, dtype=array.dtype)
+    with mx.autograd.predict_mode():
+        result = mx.nd.CachedOp(symbol)(*(tensors[n] for n in symbol.list_inputs()))
+    return [y.asnumpy() for y in (result if isinstance(result, list) else [result])]
+
+
+def export_model(
+    sym: Any,
+    params: Any,
+    in_shapes: Sequence[Sequence[int]] | None = None,
+    in_types: Any = np.float32,
+    onnx_file_path: str = "model.onnx",
+    verbose: bool = False,
+    dynamic: bool = False,
+    dynamic_input_shapes: Sequence[Sequence[Any]] | None = None,
+    run_shape_inference: bool = False,
+    input_type: Any = None,
+    input_shape: Sequence[Sequence[int]] | None = None,
+    *,
+    opset: int | None = None,
+    **options: Any,
+) -> str:
+    """Export to ONNX with the signature of ``mxnet.onnx.export_model``; return the file's path.
+
+    ``in_shapes`` and ``in_types`` follow the order of the model's data inputs. ``dynamic`` names
+    the dimensions of ``dynamic_input_shapes``, or leaves all open. ``run_shape_inference`` changes
+    nothing: shapes are always inferred. ``input_type`` and ``input_shape`` are their older names.
+    """
+    from serde import api
+
+    shapes = in_shapes if in_shapes is not None else input_shape
+    types = input_type if input_type is not None else in_types
+    if dynamic:
+        shapes = dynamic_input_shapes or [(None,) * len(s) for s in shapes or ()]
+    names = data_inputs(sym, params)
+    if shapes is not None and len(shapes) != len(names):
+        listing = ", ".join(map(repr, names))
+        raise UsageError(f"{len(shapes)} input shapes for {len(names)} inputs: {listing}")
+    kinds = list(types) if isinstance(types, (list, tuple)) else [types] * len(names)
+    given = zip(names, shapes or [None] * len(names), kinds, strict=True)
+    report = api.convert(
+        sym,
+        onnx_file_path,
+        params=params,
+        inputs={name: (_dims(shape), kind) for name, shape, kind in given},
+        opset=opset,
+        to_format="onnx",
+        **options,
+    )
+    if verbose:
+        print(report.to_json())
+    return onnx_file_path
+
+
+def _dims(shape: Any) -> Any:
+    """The exporter took the text ``None`` for an open dimension."""
+    return None if shape is None else tuple(None if d == "None" else d for d in shape)
+
+
+def data_inputs(sym: Any, params: Any) -> list[str]:
+    """A model's inputs that are neither parameters nor labels, in MXNet's order."""
+    from serde import api
+
+    _, graph = api._decode(sym, params, None, {})
+    labels = {
+        node.inputs[at].name
+        for node in graph.nodes
+        if (at := LABELS.get(node.op)) is not None and len(node.inputs) > at
+        and node.inputs[at] is not None
+    }  # fmt: skip
+    return [v.name for v in graph.inputs if v.name not in labels]
+
+
+BRIDGE = Bridge("mxnet", ("mxnet",), "mxnet", decode, run)
+if not any(isinstance(f, _Finder) for f in sys.meta_path):
+    sys.meta_path.insert(0, _Finder())
+if "mxnet" in sys.modules:
+    attach(sys.modules["mxnet"])

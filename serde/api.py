@@ -1,0 +1,344 @@
+"""The pipeline, on one page: decode → cut → inputs → IR → passes → check → target → encode."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from serde.errors import Unconvertible, UsageError
+from serde.graph import Graph
+from serde.plugins import (
+    Format,
+    bridge_for,
+    bridge_names,
+    format_for_writing,
+    format_of,
+    get_bridge,
+    get_format,
+)
+from serde.report import Report
+
+Path_ = str | os.PathLike[str]
+Progress = Callable[[str], None]
+DEFAULT_OPSET = 17
+READING = ("params", "epoch", "ignore_extra", "strict_paths", "rules")
+WRITING = ("opset", "ir_version", "external_data")
+
+
+def load(
+    source: Any,
+    *,
+    params: Any = None,
+    inputs: Mapping[str, Any] | None = None,
+    outputs: Sequence[str] | None = None,
+    format: str | None = None,
+    **options: Any,
+) -> Graph:
+    """Read a model into the IR.
+
+    Args:
+        source: a path (file, prefix, folder or archive) or a framework's live object.
+        params: the parameters, where the source does not hold them: a path, or for live objects a
+            mapping of names to arrays.
+        inputs: for each input's name a shape (sizes, names or None), a ``(shape, dtype)`` pair, or
+            an array whose shape and type are taken.
+        outputs: names of values or layers to cut the model at.
+        format: the source's format, where its content does not tell.
+        options: what the format itself takes: ``epoch``, ``ignore_extra``, ``rules``,
+            ``strict_paths``.
+
+    Raises:
+        SerdeError: one of its kinds, see ``serde.errors``.
+    """
+    from serde.check import check as check_graph
+    from serde.inputs import cut, with_inputs
+    from serde.passes import tidy
+
+    found, graph = _decode(source, params, format, options)
+    graph = with_inputs(cut(graph, outputs), inputs)
+    graph = tidy(found.to_ir(graph, **_taken(found, "to_ir", options)))
+    check_graph(graph)
+    return graph
+
+
+def read(
+    source: Any,
+    *,
+    params: Any = None,
+    inputs: Mapping[str, Any] | None = None,
+    outputs: Sequence[str] | None = None,
+    from_format: str | None = None,
+    **options: Any,
+) -> tuple[Graph, str]:
+    """Read a model as it is, in its own vocabulary; return it and its format's name."""
+    from serde.inputs import cut, with_inputs
+
+    found, graph = _decode(source, params, from_format, options)
+    return with_inputs(cut(graph, outputs), inputs), found.name
+
+
+def _decode(
+    source: Any, params: Any, format: str | None, options: Mapping[str, Any]
+) -> tuple[Format, Graph]:
+    """Read ``source`` into a graph of its own vocabulary."""
+    if not isinstance(source, (str, os.PathLike)):
+        bridge = bridge_for(source)
+        found = get_format(bridge.format)
+        _refuse_unknown(found, options, ("decode", "to_ir"))
+        return found, bridge.decode(source, params, **_taken(found, "decode", options))
+    path = Path(source)
+    found = get_format(format) if format else format_of(path)
+    given = {**options, **({} if params is None else {"params": params})}
+    _refuse_unknown(found, given, ("decode", "to_ir"))
+    return found, found.decode(path, **_taken(found, "decode", given))
+
+
+def _taken(found: Format, stage: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    names = found.options.get(stage, frozenset())
+    return {k: v for k, v in options.items() if k in names and v is not None}
+
+
+def _refuse_unknown(found: Format, options: Mapping[str, Any], stages: Sequence[str]) -> None:
+    known = {n for s in stages for n in found.options.get(s, ())}
+    unknown = sorted(k for k, v in options.items() if k not in known and v is not None)
+    if unknown:
+        raise UsageError(
+            f"{found.name} takes no option {', '.join(unknown)} here; it takes "
+            f"{', '.join(sorted(known)) or 'none'}"
+        )
+
+
+def save(graph: Graph, path: Path_, *, format: str | None = None, **options: Any) -> list[str]:
+    """Write an IR graph to ``path``; return the files written.
+
+    The format is that of the path's suffix unless ``format`` names it. ``options`` are the
+    format's: for ONNX ``opset`` (7 to 28, default 17), ``ir_version``, ``external_data``.
+
+    Raises:
+        Unconvertible: for every node the target cannot express.
+    """
+    path = Path(path)
+    found = get_format(format) if format else format_for_writing(path)
+    _refuse_unknown(found, options, ("from_ir", "encode"))
+    return _encode(found, _lowered(found, graph, options), path, options)
+
+
+def _lowered(found: Format, graph: Graph, options: Mapping[str, Any]) -> Graph:
+    if found.from_ir is None or found.encode is None:
+        raise UsageError(f"{found.name} can be read but not written yet")
+    return found.from_ir(graph, **_taken(found, "from_ir", options))
+
+
+def _encode(found: Format, graph: Graph, path: Path, options: Mapping[str, Any]) -> list[str]:
+    from serde.passes import drop_dead
+
+    assert found.encode is not None
+    return found.encode(drop_dead(graph), path, **_taken(found, "encode", options))
+
+
+def convert(
+    source: Any,
+    target: Path_,
+    *,
+    params: Any = None,
+    inputs: Mapping[str, Any] | None = None,
+    outputs: Sequence[str] | None = None,
+    rename: Mapping[str, str] | None = None,
+    opset: int | None = None,
+    from_format: str | None = None,
+    to_format: str | None = None,
+    verify: bool = False,
+    data: Any = None,
+    expected: Any = None,
+    progress: Progress = lambda stage: None,
+    **options: Any,
+) -> Report:
+    """Convert a model file or object to a file; nothing is left behind if it fails.
+
+    Args:
+        source, params, inputs, outputs: as for ``load``.
+        target: the file to write.
+        rename: new names of inputs and outputs.
+        opset: the opset to write, for ONNX; 17 unless given.
+        from_format, to_format: where content and suffix do not tell.
+        verify: run source and result on the same inputs and compare; see ``serde.verify``.
+        data: inputs to run them on, as an ``.npz`` path or mapping; random ones otherwise.
+        expected: the source's outputs, as an ``.npz`` path or mapping, where it cannot be run.
+        progress: called with the name of each stage as it begins.
+        options: the formats' own, such as ``external_data`` or ``epoch``.
+
+    Returns:
+        A Report; its ``ok`` is False where the verification failed.
+
+    Raises:
+        SerdeError: one of its kinds.
+    """
+    from serde.inputs import rename as renamed
+
+    into = get_format(to_format) if to_format else format_for_writing(Path(target))
+    reading = {k: v for k, v in options.items() if k in READING}
+    writing = {k: v for k, v in options.items() if k not in READING}
+    if "opset" in into.options.get("from_ir", ()):
+        writing["opset"] = DEFAULT_OPSET if opset is None else opset
+    elif opset is not None:
+        raise UsageError(f"{into.name} has no opsets")
+    _refuse_unknown(into, writing, ("from_ir", "encode"))
+    report = Report(_shown(source), os.fspath(target), "", into.name, options=dict(writing))
+    _refuse_overwriting_sources(into)
+    with _timed(report, "read", progress):
+        graph = load(
+            source, params=params, inputs=inputs, outputs=outputs, format=from_format, **reading
+        )
+        report.source_format = from_format or _format_name(source)
+    with _timed(report, "convert", progress):
+        lowered = _lowered(into, renamed(graph, rename), writing)
+    with _timed(report, "write", progress):
+        report.files = _encode(into, lowered, Path(target), writing)
+    report.describe(lowered)
+    if verify or expected is not None:
+        from serde.verify import verify_conversion
+
+        with _timed(report, "verify", progress):
+            report.verification = verify_conversion(
+                source, target, graph=lowered, params=params, rename=rename, outputs=outputs,
+                data=data, expected=expected, inputs=inputs, reading=reading,
+            )  # fmt: skip
+    return report
+
+
+def _refuse_overwriting_sources(into: Format) -> None:
+    if into.from_ir is None or into.encode is None:
+        raise UsageError(f"{into.name} can be read but not written yet")
+
+
+def _shown(source: Any) -> str:
+    if isinstance(source, (str, os.PathLike)):
+        return os.fspath(source)
+    return f"{type(source).__module__}.{type(source).__qualname__}"
+
+
+def _format_name(source: Any) -> str:
+    if isinstance(source, (str, os.PathLike)):
+        return format_of(Path(source)).name
+    return bridge_for(source).format
+
+
+@contextmanager
+def _timed(report: Report, stage: str, progress: Progress) -> Iterator[None]:
+    progress(stage)
+    start = time.perf_counter()
+    try:
+        yield
+    finally:
+        report.seconds[stage] = time.perf_counter() - start
+
+
+def check(
+    source: Any,
+    *,
+    to: str = "onnx",
+    params: Any = None,
+    inputs: Mapping[str, Any] | None = None,
+    outputs: Sequence[str] | None = None,
+    opset: int | None = None,
+    from_format: str | None = None,
+    **options: Any,
+) -> Report:
+    """Run the real converters and write nothing; ``problems`` of the Report stand in the way.
+
+    Raises:
+        SerdeError: where the source cannot be read at all.
+    """
+    into = get_format(to)
+    reading = {k: v for k, v in options.items() if k in READING}
+    report = Report(_shown(source), "", from_format or _format_name(source), to)
+    writing = {} if opset is None else {"opset": opset}
+    try:
+        graph = load(
+            source, params=params, inputs=inputs, outputs=outputs, format=from_format, **reading
+        )
+        report.describe(graph)
+        report.describe(_lowered(into, graph, {"opset": DEFAULT_OPSET, **writing}))
+    except Unconvertible as error:
+        report.problems = list(error.problems)
+    return report
+
+
+def import_(
+    file: Any,
+    other_format: str | None = None,
+    *,
+    params: Any = None,
+    inputs: Mapping[str, Any] | None = None,
+    outputs: Sequence[str] | None = None,
+    **options: Any,
+) -> Graph:
+    """Read a model of another format; also reachable as ``getattr(serde, "import")``.
+
+    Takes what ``load`` takes; ``other_format`` is the name of the source's format.
+    """
+    return load(file, params=params, inputs=inputs, outputs=outputs, format=other_format, **options)
+
+
+def export(
+    model: Any,
+    params: Any = None,
+    other_format: str = "onnx",
+    path: Path_ | None = None,
+    *,
+    inputs: Mapping[str, Any] | None = None,
+    opset: int | None = None,
+    **options: Any,
+) -> str:
+    """Write a model, given as paths or live objects, to a file of another format.
+
+    Args:
+        model: a symbol file, prefix, folder, archive, live object, or a Graph.
+        params: its parameters, where the model does not hold them.
+        other_format: the format to write.
+        path: the file to write; beside the source, with the format's suffix, if left out.
+        inputs: as for ``load``.
+        opset, options: as for ``convert``.
+
+    Returns:
+        The path of the file written.
+    """
+    into = get_format(other_format)
+    if path is None:
+        path = _beside(model, into)
+    if isinstance(model, Graph):
+        given = {} if opset is None else {"opset": opset}
+        save(model, path, format=other_format, **given, **options)
+    else:
+        convert(
+            model,
+            path,
+            params=params,
+            inputs=inputs,
+            opset=opset,
+            to_format=other_format,
+            **options,
+        )
+    return os.fspath(path)
+
+
+def _beside(model: Any, into: Format) -> str:
+    if isinstance(model, (str, os.PathLike)):
+        path = Path(model)
+        stem = path.name.removesuffix(".json").removesuffix("-symbol")
+        for suffix in (".gz", ".tar", ".tgz", ".onnx"):
+            stem = stem.removesuffix(suffix)
+        return str(path.parent / (stem + into.suffixes[0]))
+    return f"{getattr(model, 'name', None) or 'model'}{into.suffixes[0]}"
+
+
+def bridges() -> dict[str, str]:
+    """The installed bridges, and the format each one's objects are read as."""
+    return {n: b.format for n in bridge_names() if (b := get_bridge(n)) is not None}
+
+
+__all__ = ["bridges", "check", "convert", "export", "import_", "load", "read", "save"]

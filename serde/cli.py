@@ -1,0 +1,272 @@
+"""The ``serde`` command.
+
+Exit codes: 0 done, 1 cannot convert or verification failed, 2 usage, 3 unreadable input.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from serde.errors import MalformedFile, SerdeError, UnknownFormat, UsageError
+from serde.report import Report
+
+DONE, FAILED, USAGE, UNREADABLE = 0, 1, 2, 3
+SHOWN_OPERATORS = 12
+
+
+class Command(click.Group):
+    """The command group: turns every failure into one message and an exit code."""
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except (click.exceptions.Exit, click.ClickException, click.Abort):
+            raise
+        except Exception as error:
+            if "--debug" in sys.argv:
+                traceback.print_exc()
+            code, message = _explain(error)
+            click.echo(f"serde: {message}", err=True)
+            context.exit(code)
+
+
+def _explain(error: Exception) -> tuple[int, str]:
+    if isinstance(error, UsageError):
+        return USAGE, str(error)
+    if isinstance(error, (MalformedFile, UnknownFormat)):
+        return UNREADABLE, str(error)
+    if isinstance(error, SerdeError):
+        return FAILED, str(error)
+    if isinstance(error, OSError):
+        return UNREADABLE, str(error)
+    return FAILED, f"internal error: {type(error).__name__}: {error} (--debug shows where)"
+
+
+def _inputs(context: Any, parameter: Any, values: tuple[str, ...]) -> dict[str, Any]:
+    from serde.inputs import parse_spec
+
+    return dict(parse_spec(v) for v in values)
+
+
+def _pairs(context: Any, parameter: Any, values: tuple[str, ...]) -> dict[str, str]:
+    found = {}
+    for value in values:
+        old, equals, new = value.partition("=")
+        if not (old and equals and new):
+            raise click.BadParameter(f"{value!r} is not old=new")
+        if old in found:
+            raise click.BadParameter(f"{old!r} is renamed twice")
+        found[old] = new
+    return found
+
+
+def _names(context: Any, parameter: Any, value: str | None) -> list[str] | None:
+    return [n.strip() for n in value.split(",") if n.strip()] if value else None
+
+
+def _format(context: Any, parameter: Any, value: str | None) -> str | None:
+    from serde.plugins import format_names
+
+    if value is not None and value not in format_names():
+        raise click.BadParameter(f"{value!r} is not one of {', '.join(format_names())}")
+    return value
+
+
+def reading(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say how the source is read."""
+    for option in (
+        click.option("--debug", is_flag=True, help="Show where an error came from."),
+        click.option("--ignore-extra", is_flag=True, default=None,
+                     help="Allow arrays that belong to no variable."),
+        click.option("--epoch", type=int, help="The epoch of the parameters; the last if left out."),
+        click.option("--outputs", callback=_names, metavar="A,B",
+                     help="Cut the model at these values or layers."),
+        click.option("--input", "inputs", multiple=True, callback=_inputs,
+                     metavar="NAME=DIMS[:dtype]", help="An input's shape: data=N,3,224,224."),
+        click.option("--from", "from_format", callback=_format, metavar="FORMAT",
+                     help="The source's format, if its content does not tell."),
+        click.option("--params", metavar="FILE", help="The parameters, if not beside the source."),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    return {k: v for k, v in options.items() if v is not None}
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Show the stage at work, on a terminal only."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda stage: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("starting") as status:
+        yield lambda stage: status.update(f"{stage} …")
+
+
+@click.group(cls=Command, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="serde-hub", prog_name="serde")
+def main() -> None:
+    """Move deep-learning models between MXNet, TVM Relay and ONNX."""
+
+
+@main.command()
+@click.argument("source")
+@click.option("-o", "--output", "target", required=True, metavar="FILE", help="The file to write.")
+@reading
+@click.option(
+    "--to",
+    "to_format",
+    callback=_format,
+    metavar="FORMAT",
+    help="The format to write, if the suffix does not tell.",
+)
+@click.option("--opset", type=int, help="The ONNX opset to write: 7 to 28, 17 if left out.")
+@click.option("--ir-version", type=int, help="The ONNX IR version; the opset's own if left out.")
+@click.option(
+    "--rename", multiple=True, callback=_pairs, metavar="OLD=NEW", help="Rename an input or output."
+)
+@click.option(
+    "--external-data",
+    type=click.Choice(["auto", "always", "never", "reference"]),
+    help="Where weights go: auto keeps them in the model while it stays under 2 GiB.",
+)
+@click.option("--verify", is_flag=True, help="Run source and result and compare their outputs.")
+@click.option("--data", metavar="NPZ", help="The inputs to verify with; random if left out.")
+@click.option("--expected", metavar="NPZ", help="The source's outputs for them, if it cannot run.")
+@click.option("--report", "report_path", metavar="JSON", help="Write a report of what was done.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")  # fmt: skip
+@click.pass_context
+def convert(
+    context: click.Context, source: str, target: str, quiet: bool, debug: bool,
+    report_path: str | None, verify: bool, **options: Any,
+) -> None:  # fmt: skip
+    """Convert SOURCE, a file, prefix, folder or archive, to another format."""
+    from serde import api
+
+    with _progress(quiet) as progress:
+        report = api.convert(source, target, verify=verify, progress=progress, **_given(**options))
+    if report_path:
+        report.save(report_path)
+    if not quiet:
+        _show_conversion(report)
+    context.exit(DONE if report.ok else FAILED)
+
+
+def _show_conversion(report: Report) -> None:
+    seconds = sum(report.seconds.values())
+    click.echo(f"{report.source} ({report.source_format}) → {report.target} in {seconds:.2f} s")
+    _show_model(report)
+    for note in report.notes:
+        click.echo(f"note: {note}")
+    if report.verification is not None:
+        _show_verification(report.verification)
+
+
+def _show_model(report: Report) -> None:
+    for title, entries in (("inputs", report.inputs), ("outputs", report.outputs)):
+        for entry in entries:
+            click.echo(f"  {title[:-1]:7}{entry['name']}: {entry['dtype']} {entry['shape']}")
+    counts = [f"{op} ×{n}" for op, n in report.operators.items()]
+    more = f" and {len(counts) - SHOWN_OPERATORS} more" if len(counts) > SHOWN_OPERATORS else ""
+    click.echo(
+        f"  nodes  {sum(report.operators.values())}: {', '.join(counts[:SHOWN_OPERATORS])}{more}"
+    )
+    click.echo(f"  weights {report.parameters:,} numbers, {report.weight_bytes / 1e6:,.1f} MB")
+
+
+def _show_verification(found: Any) -> None:
+    if not found.done:
+        click.echo(f"verification: {found.statement}")
+        return
+    click.echo(f"verification against {found.source}, {found.inputs}:")
+    for o in found.outputs:
+        verdict = "pass" if o.passed else f"FAIL ({o.reason})"
+        click.echo(
+            f"  {o.name} {o.dtype}{list(o.shape)}: max_abs {o.max_abs:.3g}, max_rel "
+            f"{o.max_rel:.3g}, cosine {o.cosine:.8f}, tolerance {o.tolerance:.3g}: {verdict}"
+        )
+
+
+@main.command()
+@click.argument("source")
+@reading
+@click.option("--to", default="onnx", callback=_format, metavar="FORMAT", help="The target format.")
+@click.option("--opset", type=int, help="The ONNX opset meant: 17 if left out.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click.pass_context
+def check(context: click.Context, source: str, debug: bool, as_json: bool, **options: Any) -> None:
+    """Tell whether SOURCE converts, with the real converters, writing nothing."""
+    from serde import api
+
+    report = api.check(source, **_given(**options))
+    if as_json:
+        click.echo(report.to_json())
+    elif report.problems:
+        total = sum(p.count for p in report.problems)
+        click.echo(f"{source}: {total} node(s) cannot be converted to {report.target_format}:")
+        for problem in report.problems:
+            click.echo(f"  {problem}")
+    else:
+        click.echo(f"{source}: everything converts to {report.target_format}")
+        _show_model(report)
+    context.exit(DONE if report.ok else FAILED)
+
+
+@main.command()
+@click.argument("source")
+@reading
+@click.option("--values", is_flag=True, help="List every value: names --outputs takes.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def inspect(source: str, debug: bool, values: bool, as_json: bool, **options: Any) -> None:
+    """Show what SOURCE holds: inputs, outputs, operators, weights."""
+    from serde import api
+    from serde.text import typed
+
+    given = _given(**options)
+    graph, name = api.read(source, **given)
+    report = Report(source, "", name, "")
+    report.describe(graph)
+    if as_json:
+        click.echo(report.to_json())
+        return
+    version = graph.metadata.get("mxnet.version") or f"opset {graph.opset}"
+    click.echo(f"{source}: {name} {version}, {len(graph.nodes)} nodes")
+    _show_model(report)
+    if values:
+        for node in graph.nodes:
+            click.echo(f"  {node.op}: {', '.join(map(typed, node.outputs))}")
+
+
+@main.command()
+@click.option("--format", "name", callback=_format, help="Only this format's operators.")
+@click.option("--markdown", is_flag=True, help="Print the tables docs/operators.md is made of.")
+def ops(name: str | None, markdown: bool) -> None:
+    """List the operators each format converts."""
+    from serde.operators import as_markdown, listing
+
+    for line in as_markdown(name) if markdown else listing(name):
+        click.echo(line)
+
+
+@main.command()
+def formats() -> None:
+    """List the installed formats and bridges."""
+    from serde import api
+    from serde.plugins import format_names, get_format
+
+    for name in format_names():
+        found = get_format(name)
+        ways = "read and written" if found.encode is not None else "read"
+        click.echo(f"{name}: {', '.join(found.suffixes)}; {ways}")
+    for bridge, format_name in api.bridges().items():
+        click.echo(f"bridge {bridge}: live objects, read as {format_name}")

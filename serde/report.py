@@ -1,0 +1,71 @@
+"""What a conversion did, for people and as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from serde.errors import Problem
+from serde.graph import Graph, Value, show_shape
+
+
+@dataclass
+class Report:
+    """The record of one conversion.
+
+    ``files`` are those written, ``operators`` counts the nodes of the result, ``seconds`` is wall
+    time by stage, ``problems`` (of a check) what cannot be converted.
+    """
+
+    source: str
+    target: str
+    source_format: str
+    target_format: str
+    options: dict[str, Any] = field(default_factory=dict)
+    files: list[str] = field(default_factory=list)
+    inputs: list[dict[str, Any]] = field(default_factory=list)
+    outputs: list[dict[str, Any]] = field(default_factory=list)
+    operators: dict[str, int] = field(default_factory=dict)
+    parameters: int = 0
+    weight_bytes: int = 0
+    notes: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    verification: Any = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything could be converted, and the numbers agree where they were compared."""
+        return not self.problems and (self.verification is None or self.verification.ok)
+
+    def describe(self, graph: Graph) -> None:
+        """Enter what the result looks like."""
+        self.inputs = [_entry(v) for v in graph.inputs]
+        self.outputs = [_entry(v) for v in graph.outputs]
+        self.operators = dict(Counter(n.op for n in graph.nodes).most_common())
+        tensors = [v.tensor for v in graph.constants() if v.tensor is not None]
+        self.parameters = sum(t.size for t in tensors)
+        self.weight_bytes = sum(t.nbytes for t in tensors)
+
+    def to_json(self) -> str:
+        """The report as JSON text."""
+        return json.dumps({**asdict(self), "ok": self.ok}, indent=2, default=_plain)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the report as JSON."""
+        from serde.output import Replacing
+
+        with Replacing(os.fspath(path)) as files, files.open(os.fspath(path)) as out:
+            out.write(self.to_json().encode())
+
+
+def _entry(value: Value) -> dict[str, Any]:
+    dtype = value.dtype.value if value.dtype else None
+    return {"name": value.name, "dtype": dtype, "shape": show_shape(value.shape)}
+
+
+def _plain(thing: Any) -> Any:
+    return dict(thing) if hasattr(thing, "items") else str(thing)
