@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from serde import canonical, folding, inference, schema
+from serde import canonical, folding, functions, inference, schema
 from serde.builder import Builder, OnnxBuilder, Operand, plain
-from serde.errors import UnsupportedAttribute, UnsupportedOp, UsageError, require
+from serde.errors import Unconvertible, UnsupportedAttribute, UnsupportedOp, UsageError, require
 from serde.graph import IR_OPSET, DType, Graph, Node, Value
-from serde.rules import Rule, RuleTable
+from serde.rules import Fallback, Rule, RuleTable
 from serde.steps import above, below
 from serde.steps.types import CONSTANT_FORMS, WIDER, keeps_values
 
@@ -29,13 +29,23 @@ LOWEST, LOWEST_WRITTEN = 1, 7
 class Stepping(OnnxBuilder):
     """Emit operators of one opset as what they are at another."""
 
-    def __init__(self, name: str, start: int, target: int, outer: Builder | None = None) -> None:
+    def __init__(
+        self, name: str, start: int, target: int, outer: Builder | None = None,
+        spelled_out: frozenset[str] = frozenset(),
+    ) -> None:  # fmt: skip
         super().__init__(name, target, outer)
         self.start, self._level = start, start
+        self.spelled_out = spelled_out  # operators the target is not to have, though its opset does
 
     def child(self, name: str) -> Stepping:
         """A builder for a subgraph, between the same opsets."""
-        return type(self)(name, self.start, self.opset, self)
+        return type(self)(name, self.start, self.opset, self, self.spelled_out)
+
+    def next_step(self, op: str) -> int | None:
+        """The next version that changes ``op``, on its way from the present level to the target."""
+        if op in self.spelled_out and (first := schema.first_version(op)) is not None:
+            return next_step(op, self._level, min(self.opset, first - 1))
+        return next_step(op, self._level, self.opset)
 
     @property
     def level(self) -> int:
@@ -55,7 +65,7 @@ class Stepping(OnnxBuilder):
         self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int = 1
     ) -> Any:
         """Emit ``op`` of the present level, through every change up to the target."""
-        version = next_step(op, self._level, self.opset)
+        version = self.next_step(op)
         if version is None:
             with self.speaking(self.opset):
                 return self._settle(op, inputs, attrs, outputs)
@@ -65,7 +75,7 @@ class Stepping(OnnxBuilder):
         if unknown := sorted(given.keys() - operator.attributes):
             raise UnsupportedAttribute(f"{op} has no attribute {', '.join(unknown)}")
         full = canonical.complete(operator, tuple(operands), given)
-        down = self.opset < self._level
+        down = version <= self._level
         if down and (known := self._known(operator, operands, full, outputs)) is not None:
             return known
         table = below[version] if down else above[version]
@@ -196,7 +206,7 @@ def _lower_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) 
     assert isinstance(builder, Stepping)
     if node.domain:
         return builder.keep(node, inputs)
-    unchanged = next_step(node.op, IR_OPSET, builder.opset) is None
+    unchanged = builder.next_step(node.op) is None
     if unchanged and _as_is(node, inputs, builder.opset):
         return builder.keep(node, inputs)
     return builder.emit(node.op, inputs, node.attrs, len(node.outputs))
@@ -222,6 +232,17 @@ def _raise_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) 
     return builder.emit(node.op, inputs, node.attrs, len(node.outputs))
 
 
+def _spelling_out(known: functions.Known, fallback: Fallback) -> Fallback:
+    """A fallback that spells calls of ``known`` functions out, and leaves the rest to another."""
+
+    def apply(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
+        if (node.domain, node.op) in known:
+            return functions.spell_out(builder, known, node, inputs)
+        return fallback(builder, node, inputs)
+
+    return apply
+
+
 def constant(builder: Builder, node: Node) -> Value:
     """The Value a Constant node stands for, in any of its attribute forms."""
     ((form, data),) = node.attrs.items()
@@ -229,22 +250,54 @@ def constant(builder: Builder, node: Node) -> Value:
 
 
 def raise_to_ir(graph: Graph) -> Graph:
-    """Rewrite a graph of any opset into the IR: operators of ``IR_OPSET`` in canonical form."""
+    """Rewrite a graph of any opset into the IR: operators of ``IR_OPSET`` in canonical form.
+
+    Raises:
+        Unconvertible: for every node that no opset up to the IR's gives a meaning.
+    """
     require_opset(graph.opset, LOWEST)
-    table = RuleTable(f"opset {graph.opset} → ir", fallback=_raise_node)
-    raised = table.rewrite(graph, Stepping(graph.name, graph.opset, IR_OPSET))
-    return replace(raised, opset=IR_OPSET)
+    stage = f"opset {graph.opset} → ir"
+
+    def rewrite(body: Graph, fallback: Fallback = _raise_node) -> Graph:
+        builder = Stepping(body.name, body.opset, IR_OPSET)
+        return replace(RuleTable(stage, fallback=fallback).rewrite(body, builder), opset=IR_OPSET)
+
+    return _with_functions(graph, IR_OPSET, rewrite, _raise_node)
 
 
-def lower_to(graph: Graph, opset: int) -> Graph:
-    """Rewrite the IR into operators of ``opset``.
+def lower_to(
+    graph: Graph, opset: int, keep_functions: bool = True,
+    spelled_out: frozenset[str] = frozenset(),
+) -> Graph:  # fmt: skip
+    """Rewrite the IR into operators of ``opset``; functions are spelled out where not kept.
+
+    ``spelled_out`` are operators to be written as older ones even where the opset has them.
 
     Raises:
         Unconvertible: for every node that cannot be said at that opset.
     """
     require_opset(opset, LOWEST_WRITTEN)
-    table = RuleTable(f"ir → opset {opset}", fallback=_lower_node)
-    return table.rewrite(graph, Stepping(graph.name, IR_OPSET, opset))
+    stage = f"ir → opset {opset}"
+
+    def rewrite(body: Graph, fallback: Fallback = _lower_node) -> Graph:
+        builder = Stepping(body.name, IR_OPSET, opset, spelled_out=spelled_out)
+        return RuleTable(stage, fallback=fallback).rewrite(body, builder)
+
+    return _with_functions(graph, opset, rewrite, _lower_node, keep_functions)
+
+
+def _with_functions(
+    graph: Graph, opset: int, rewrite: Callable[..., Graph], fallback: Fallback, keep: bool = True
+) -> Graph:
+    """Rewrite a module with its functions, or without where one of them stands in the way."""
+    if not graph.functions:
+        return rewrite(graph)
+    bodies = functions.rewritten(graph, opset, rewrite) if keep else None
+    if bodies is not None:
+        with suppress(Unconvertible):  # for want of a call's types, it may be: spell the calls out
+            return replace(rewrite(graph), functions=bodies)
+    spelled = rewrite(graph, _spelling_out(functions.by_name(graph), fallback))
+    return replace(spelled, functions=())
 
 
 def require_opset(opset: int, lowest: int) -> None:
@@ -254,4 +307,4 @@ def require_opset(opset: int, lowest: int) -> None:
 
 
 __all__ = ["UnsupportedOp", "lower_to", "next_step", "raise_to_ir"]
-from serde.steps import softmax  # noqa: E402,F401
+from serde.steps import families  # noqa: E402,F401

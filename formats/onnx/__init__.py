@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from serde.graph import Graph
 from serde.opset import lower_to, raise_to_ir
 from serde.plugins import Format
 
 from .reader import read_model
-from .writer import write_model
+from .writer import FUNCTIONS_IR, least_ir_version, write_model
 
 
 def claims(path: Path) -> bool:
@@ -22,8 +23,15 @@ def claims(path: Path) -> bool:
     return len(head) == 2 and head[0] == 0x08 and 0 < head[1] < 32  # field 1: the IR version
 
 
-def _from_ir(graph, opset: int = 17):  # type: ignore[no-untyped-def]
-    return lower_to(graph, opset)
+def from_ir(
+    graph: Graph,
+    opset: int = 17,
+    ir_version: int | None = None,
+    spelled_out: frozenset[str] = frozenset(),
+) -> Graph:
+    """Lower the IR to ``opset``; functions are kept where the file's IR version has them."""
+    version = least_ir_version(opset) if ir_version is None else ir_version
+    return lower_to(graph, opset, version >= FUNCTIONS_IR, spelled_out)
 
 
 FORMAT = Format(
@@ -32,11 +40,11 @@ FORMAT = Format(
     claims=claims,
     decode=read_model,
     to_ir=raise_to_ir,
-    from_ir=_from_ir,
+    from_ir=from_ir,
     encode=write_model,
     options={
         "decode": frozenset({"strict_paths"}),
-        "from_ir": frozenset({"opset"}),
+        "from_ir": frozenset({"opset", "ir_version", "spelled_out"}),
         "encode": frozenset({"ir_version", "external_data"}),
     },
 )

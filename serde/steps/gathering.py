@@ -257,5 +257,3 @@ def write_at(g, cache: Value, update: Value, write=None, *, axis: int, mode: str
     if mode == "circular":
         places = g.Mod(places, length)
     return g.ScatterElements(cache, g.Expand(places, g.Shape(update)), update, axis=at)
-
-

@@ -1,0 +1,110 @@
+"""Model-local functions: kept where the target has them, otherwise spelled out at each call.
+
+A call is emitted at the opset its function's body is written in, so a body of another opset than
+the model's needs nothing of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from serde.errors import ConversionError, Unconvertible, require
+from serde.graph import Attr, AttrRef, Function, Graph, Node, Value
+
+Known = Mapping[tuple[str, str], Function]
+Env = dict[Value, Value | None]
+DEEPEST = 64  # calls within calls
+
+
+def by_name(graph: Graph) -> Known:
+    """The functions of a module, by the domain and operator their calls bear."""
+    return {(f.domain, f.name): f for f in graph.functions}
+
+
+def spell_out(
+    g: Any, known: Known, node: Node, inputs: tuple[Value | None, ...], depth: int = 0
+) -> tuple[Value | None, ...]:
+    """Emit the body of the function ``node`` calls; return its outputs."""
+    function = known[node.domain, node.op]
+    require(depth < DEEPEST, f"function {function.name!r} calls itself, or nests too deep")
+    body = function.body
+    require(len(inputs) <= len(body.inputs), f"{len(inputs)} inputs for {len(body.inputs)}")
+    attrs = {n: v for n, v in {**function.attrs, **node.attrs}.items() if v is not None}
+    env: Env = dict.fromkeys(body.inputs)
+    env.update(zip(body.inputs, inputs, strict=False))
+    with g.speaking(body.opset):
+        _emit_nodes(g, known, body, attrs, env, depth)
+    return tuple(_read(g, v, env) for v in body.outputs)
+
+
+def _emit_nodes(g: Any, known: Known, graph: Graph, given: Any, env: Env, depth: int) -> None:
+    for node in graph.nodes:
+        inputs = tuple(None if v is None else _read(g, v, env) for v in node.inputs)
+        attrs = {
+            n: _body(g, known, v, given, env, depth) if isinstance(v, Graph) else v
+            for n, v in _resolved(node.attrs, given).items()
+        }
+        made = _emit(g, known, replace(node, attrs=MappingProxyType(attrs)), inputs, depth)
+        env.update(zip(node.outputs, made, strict=False))
+
+
+def _emit(
+    g: Any, known: Known, node: Node, inputs: tuple[Value | None, ...], depth: int
+) -> tuple[Value | None, ...]:
+    if (node.domain, node.op) in known:
+        return spell_out(g, known, node, inputs, depth + 1)
+    if node.domain:
+        return g.foreign(node.domain, node.op, inputs, node.attrs, len(node.outputs))  # type: ignore
+    if node.op == "Constant":
+        from serde.opset import constant
+
+        return (constant(g, node),)
+    made = g.emit(node.op, inputs, node.attrs, len(node.outputs))
+    return made if isinstance(made, tuple) else (made,)
+
+
+def _read(g: Any, value: Value, env: Env) -> Value | None:
+    if value in env:
+        return env[value]
+    if value.tensor is None:
+        raise ConversionError(f"the function reads {value.name!r}, which nothing computes")
+    made = env[value] = g.adopt(value)
+    return made  # type: ignore[no-any-return]
+
+
+def _resolved(attrs: Mapping[str, Attr], given: Mapping[str, Attr]) -> dict[str, Any]:
+    """Attributes with references to the call's own replaced; what the call left out is left out."""
+    found = {n: given.get(v.name) if isinstance(v, AttrRef) else v for n, v in attrs.items()}
+    return {n: v for n, v in found.items() if v is not None}
+
+
+def _body(g: Any, known: Known, graph: Graph, given: Any, outer: Env, depth: int) -> Graph:
+    """A subgraph of a function's body."""
+    inner, env = g.child(graph.name), dict(outer)
+    for value in graph.inputs:
+        env[value] = inner.input(value.name, value.dtype, value.shape, value.wrap)
+    with inner.speaking(g.level):
+        _emit_nodes(inner, known, graph, given, env, depth)
+    outputs = [_read(inner, v, env) for v in graph.outputs]
+    require(None not in outputs, "a subgraph returns an input that the call leaves out")
+    return inner.build(outputs)  # type: ignore[no-any-return]
+
+
+def rewritten(
+    graph: Graph, opset: int, rewrite: Callable[[Graph], Graph]
+) -> tuple[Function, ...] | None:
+    """Every function with its body rewritten, None where one has to be spelled out instead.
+
+    Bodies have no types, so a change that depends on a rank cannot be made in them.
+    """
+    found = []
+    for function in graph.functions:
+        try:
+            body = rewrite(function.body)
+        except Unconvertible:
+            return None
+        found.append(replace(function, body=replace(body, opset=opset)))
+    return tuple(found)

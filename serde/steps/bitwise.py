@@ -1,0 +1,93 @@
+"""Operators on the bits of integers."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from serde.graph import DType, Value
+
+from . import below, decomposed
+from .common import cast
+
+TABLES = {"BitwiseAnd": np.bitwise_and, "BitwiseOr": np.bitwise_or, "BitwiseXor": np.bitwise_xor}
+DIGIT = 16  # bits are looked up four at a time
+
+
+def digits(g, x: Value, count: int):
+    """Base-16 digits of integers, lowest first; the last one, which has the sign, as it is left."""
+    found = []
+    for _ in range(count - 1):
+        found.append(g.Mod(x, DIGIT))
+        x = g.Div(g.Sub(x, found[-1]), DIGIT)
+    return [*found, x]
+
+
+def by_digits(op, g, a: Value, b: Value):
+    """Look the results of four bits at a time up in a table."""
+    kind = a.type
+    wide = kind if kind in (DType.INT64, DType.UINT64) else DType.INT64
+    table = TABLES[op].outer(np.arange(DIGIT), np.arange(DIGIT)).ravel()
+    top = np.where(table < DIGIT // 2, table, table - DIGIT) if kind.kind == "i" else table
+    count = kind.bits // 4
+    pairs = list(zip(*(digits(g, cast(g, v, wide), count) for v in (a, b)), strict=True))
+    total = None
+    for place, (p, q) in enumerate(pairs):
+        last = place == len(pairs) - 1
+        at = g.Add(g.Mul(g.Mod(p, DIGIT), DIGIT), g.Mod(q, DIGIT))
+        found = g.Gather(g.const(top if last else table, wide), cast(g, at, DType.INT64), axis=0)
+        part = g.Mul(found, g.const(DIGIT**place, wide))
+        total = part if total is None else g.Add(total, part)
+    return cast(g, total, kind)
+
+
+for _op in TABLES:
+    decomposed(18, _op)(partial(by_digits, _op))
+
+
+@decomposed(18, "BitwiseNot")
+def complement(g, x: Value):
+    most = -1 if x.type.kind == "i" else int(np.iinfo(x.type.numpy).max)
+    return g.Sub(g.const(most, x.type), x)
+
+
+def powers(g, y: Value, most: int, dtype: DType, per: int = 1):
+    """``2 ** (per * y)`` for small ``y``, from a table."""
+    table = np.array([2 ** (per * i) for i in range(most + 1)], dtype.numpy)
+    return g.Gather(g.const(table), cast(g, y, DType.INT64), axis=0)
+
+
+@decomposed(11, "BitShift")
+def shift_by_table(g, x: Value, y: Value, *, direction: str):
+    """Multiply or divide by a power of two; in two steps, since the largest has no room."""
+    bits, kind = x.type.bits, x.type
+    count = shift_count(g, y, bits)
+    near = g.Min(count, bits - 2)
+    far = g.Sub(count, near)
+    first, second = powers(g, near, bits - 2, kind), powers(g, far, 2, kind)
+    if direction == "LEFT":
+        return g.Mul(g.Mul(x, first), second)
+    if kind.kind == "u":
+        return g.Div(g.Div(x, first), second)
+    negative = g.Less(x, 0)
+    size = g.Where(negative, g.Sub(g.const(-1, kind), x), x)
+    moved = g.Div(g.Div(size, first), second)
+    return g.Where(negative, g.Sub(g.const(-1, kind), moved), moved)
+
+
+def shift_count(g, y: Value, bits: int):
+    """How far to shift: all bits out where the operand says more, or less than nothing."""
+    if y.type.kind == "i":
+        count = cast(g, y, DType.INT64)
+        return g.Where(g.Less(count, 0), bits, g.Min(count, bits))
+    return cast(g, g.Min(y, g.const(bits, y.type)), DType.INT64)
+
+
+@below[28]("BitShift")
+def shift_of_signed(g, x: Value, y: Value, *, direction: str):
+    """Before opset 28 only unsigned integers were shifted, by less than their bits."""
+    if x.type.kind == "u":
+        return g.BitShift(x, y, direction=direction)
+    with g.speaking(28):
+        return shift_by_table(g, x, y, direction=direction)

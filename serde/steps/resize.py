@@ -1,0 +1,211 @@
+"""Resize and Upsample."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from serde.errors import require
+from serde.graph import DType, Value
+
+from . import above, below
+from .common import FLOATS, cast, size
+from .sampling import Sampling, coordinates, nearest, weights
+
+Scales = tuple[float, ...]
+# Ways to pick the nearest element that agree where an axis grows by a whole number.
+REPEATING = {
+    ("asymmetric", "floor"),
+    ("half_pixel", "round_prefer_floor"),
+    ("half_pixel", "round_prefer_ceil"),
+    ("pytorch_half_pixel", "round_prefer_floor"),
+    ("pytorch_half_pixel", "round_prefer_ceil"),
+}
+
+
+def spelled_out(g, x: Value, roi, scales, sizes, lowest: int, how: Sampling):
+    """Each axis by a matrix of weights, or by gathering the nearest; sizes must be known."""
+    require(
+        x.is_static and all(v is None or v.tensor is not None for v in (scales, sizes, roi)),
+        f"Resize with {how} to a size known only when the model runs; opset {lowest} is the "
+        "lowest that has it",
+    )
+    rank, factors = x.rank, factors_of(x, scales, sizes)
+    box = roi.array().astype(float).ravel() if roi is not None and roi.dims != (0,) else ()
+    kind, u = x.dtype, x if x.dtype in FLOATS else cast(g, x, DType.FLOAT32)
+    u = x if how.mode == "nearest" else u
+    for axis, (n, (m, scale)) in enumerate(zip(x.dims, factors, strict=True)):
+        part = (float(box[axis]), float(box[axis + rank])) if len(box) else (0.0, 1.0)
+        if n != m or scale != 1 or part != (0.0, 1.0):
+            u = along(g, u, axis, how, coordinates(n, m, scale, how.coordinates, part), n, scale)
+    return cast(g, u, kind)
+
+
+def along(g, x: Value, axis: int, how: Sampling, at, n: int, scale: float):
+    """One axis of ``n`` elements, sampled at the places ``at``."""
+    outside = (at < 0) | (at > n - 1) if how.coordinates == "tf_crop_and_resize" else at < -np.inf
+    shape = [-1 if a == axis else 1 for a in range(x.rank)]
+    if how.mode == "nearest":
+        x = g.Gather(x, g.const(nearest(at, n, how.nearest_mode)), axis=axis)
+    else:
+        matrix = np.where(outside[:, None], 0.0, weights(at, n, scale, how))
+        order = (*(a for a in range(x.rank) if a != axis), axis)
+        flat = g.MatMul(g.Transpose(x, perm=order), g.const(matrix.T, x.dtype))
+        x = g.Transpose(flat, perm=tuple(int(i) for i in np.argsort(order)))
+    if not outside.any():
+        return x
+    return g.Where(g.const(outside.reshape(shape)), g.const(how.extrapolation_value, x.dtype), x)
+
+
+def factors_of(x: Value, scales, sizes) -> list[tuple[int, float]]:
+    """For each axis its new size and how much larger that is."""
+    if scales is not None and scales.dims != (0,):
+        given = [float(s) for s in scales.array().ravel()]
+        return [(int(n * s + 1e-6), s) for n, s in zip(x.dims, given, strict=True)]
+    assert sizes is not None
+    return [(m, m / n) for n, m in zip(x.dims, sizes.ints(), strict=True)]
+
+
+@below[19]("Resize")
+def resize_symmetric(g, x: Value, roi=None, scales=None, sizes=None, **rest):
+    """``half_pixel_symmetric`` is of opset 19."""
+    if rest["coordinate_transformation_mode"] != "half_pixel_symmetric":
+        return g.Resize(x, roi, scales, sizes, **rest)
+    with g.speaking(18):
+        x, roi, scales, sizes = every_axis(g, x, roi, scales, sizes, **policy(rest))
+        return spelled_out(g, x, roi, scales, sizes, 19, Sampling.of(rest))
+
+
+def policy(attrs):
+    """The attributes that tell which axes are resized, and to what."""
+    names = ("axes", "keep_aspect_ratio_policy")
+    return {n: attrs[n] for n in names if n in attrs}
+
+
+def every_axis(g, x: Value, roi, scales, sizes, *, keep_aspect_ratio_policy: str, axes=None):
+    """The operands of Resize for all axes, of sizes that need no policy."""
+    at = [a % x.rank for a in axes] if axes else list(range(x.rank))
+    if sizes is not None and keep_aspect_ratio_policy != "stretch":
+        own = cast(g, g.Concat(*(size(g, x, a) for a in at), axis=0), DType.FLOAT32)
+        ratio = g.Div(cast(g, sizes, DType.FLOAT32), own)
+        kept = g.ReduceMin if keep_aspect_ratio_policy == "not_larger" else g.ReduceMax
+        grown = g.Floor(g.Add(g.Mul(own, kept(ratio, [0], keepdims=1)), 0.5))
+        sizes = cast(g, grown, DType.INT64)
+    if axes:
+        ones = [g.const([1.0], DType.FLOAT32)] * x.rank
+        scales = scales and placed(g, scales, at, ones)
+        sizes = sizes and placed(g, sizes, at, [size(g, x, a) for a in range(x.rank)])
+        if roi is not None and roi.shape != (0,):
+            zeros = [g.const([0.0], roi.type)] * x.rank
+            both = [i + end * x.rank for end in (0, 1) for i in at]
+            roi = placed(g, roi, both, zeros + [g.const([1.0], roi.type)] * x.rank)
+    return x, roi, scales, sizes
+
+
+def placed(g, listed: Value, at, otherwise):
+    """A list for all axes: the elements of ``listed`` where they belong, others from elsewhere."""
+    parts = list(otherwise)
+    for i, axis in enumerate(at):
+        parts[axis] = g.Slice(listed, [i], [i + 1], [0], [1])
+    return g.Concat(*parts, axis=0)
+
+
+@below[18]("Resize")
+def resize_every_axis(g, x: Value, roi=None, scales=None, sizes=None, **rest):
+    """Before opset 18 all axes were listed, and nothing was smoothed."""
+    x, roi, scales, sizes = every_axis(g, x, roi, scales, sizes, **policy(rest))
+    how = Sampling.of(rest)
+    if how.antialias and how.mode != "nearest":
+        with g.speaking(18):
+            return spelled_out(g, x, roi, scales, sizes, 18, how)
+    kept = {n: v for n, v in rest.items() if n not in ("antialias", *policy(rest))}
+    return g.Resize(x, roi, scales, sizes, **kept)
+
+
+@below[13]("Resize")
+def resize_with_every_operand(g, x: Value, roi=None, scales=None, sizes=None, **rest):
+    """At opset 11 operands not used were empty."""
+    none = g.const([], DType.FLOAT32)
+    roi = none if roi is None else roi
+    return g.Resize(x, roi, none if sizes is not None else scales, sizes, **rest)
+
+
+@below[11]("Resize")
+def resize_as_upsampling(g, x: Value, roi=None, scales=None, sizes=None, **rest):
+    """Opset 10 left open how places correspond: use it where that is not in question."""
+    how = Sampling.of(rest)
+    scales = scales if scales is not None and scales.shape != (0,) else None
+    known = x.is_static and all(v is None or v.tensor is not None for v in (scales, sizes))
+    factors = [s for _, s in factors_of(x, scales, sizes)] if known else None
+    if factors is None and scales is not None and scales.tensor is not None:
+        factors = [float(s) for s in scales.array().ravel()]
+    if factors is not None and plain(how, factors):
+        return g.Resize(x, factors_operand(g, scales, factors), mode=how.mode)
+    with g.speaking(18):
+        return spelled_out(g, x, roi, scales, sizes, 11, how)
+
+
+def factors_operand(g, scales, factors):
+    return scales if scales is not None else g.const(factors, DType.FLOAT32)
+
+
+def plain(how: Sampling, factors: list[float]) -> bool:
+    """Whether opset 10's Resize can mean nothing else."""
+    if any(f < 1 for f in factors):
+        return False
+    if how.mode == "linear":
+        return how.coordinates == "asymmetric"
+    whole = all(f == int(f) for f in factors)
+    return how.mode == "nearest" and (
+        (how.coordinates, how.nearest_mode) == ("asymmetric", "floor")
+        or (whole and (how.coordinates, how.nearest_mode) in REPEATING)
+    )
+
+
+@below[10]("Resize")
+def upsample(g, x: Value, scales: Value, *, mode: str):
+    """Only ``resize_as_upsampling`` gets here, or a model that grows every axis."""
+    return g.Upsample(x, scales, mode=mode)
+
+
+@below[9]("Upsample")
+def upsample_by_attribute(g, x: Value, scales: Value, *, mode: str):
+    require(scales.tensor is not None, "scales computed while the model runs; opset 9 is the "
+            "lowest that takes them so")  # fmt: skip
+    return g.Upsample(x, scales=[float(s) for s in scales.array().ravel()], mode=mode)
+
+
+@above[7]("Upsample")
+def upsample_scales_in_one(g, x: Value, *, height_scale: float, width_scale: float, mode: str):
+    spelled = "linear" if mode == "bilinear" else mode
+    return g.Upsample(x, scales=(1.0, 1.0, height_scale, width_scale), mode=spelled)
+
+
+@above[9]("Upsample")
+def upsample_scales_as_operand(g, x: Value, *, scales: tuple, mode: str):
+    return g.Upsample(x, g.const(scales, DType.FLOAT32), mode=mode)
+
+
+@above[10]("Upsample")
+def upsample_renamed(g, x: Value, scales: Value, *, mode: str):
+    return g.Resize(x, scales, mode="linear" if mode == "bilinear" else mode)
+
+
+@above[11]("Resize")
+def resize_asymmetric(g, x: Value, scales: Value, *, mode: str):
+    """What opset 10 left open, as ONNX's own converter and its runtimes read it."""
+    how = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    return g.Resize(x, g.const([], DType.FLOAT32), scales, mode=mode, **how)
+
+
+@above[13]("Resize")
+def resize_without_empty_operands(g, x: Value, roi: Value, scales: Value, sizes=None, **rest):
+    """``tf_half_pixel_for_nn`` left with opset 13: rounding up after half a pixel is the same."""
+    if rest["coordinate_transformation_mode"] == "tf_half_pixel_for_nn":
+        require(rest["mode"] == "nearest" and rest["nearest_mode"] == "floor",
+                "tf_half_pixel_for_nn, which only opsets 11 and 12 have")  # fmt: skip
+        rest |= {"coordinate_transformation_mode": "half_pixel",
+                 "nearest_mode": "round_prefer_ceil"}  # fmt: skip
+    roi, scales = (None if v is None or v.shape == (0,) else v for v in (roi, scales))
+    return g.Resize(x, roi, None if sizes is not None else scales, sizes, **rest)
+
+

@@ -1,0 +1,100 @@
+"""Where Resize looks, and how much each element counts, as ONNX's text defines it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """The attributes of Resize that tell how elements are sampled."""
+
+    mode: str
+    coordinates: str
+    nearest_mode: str
+    cubic_coeff_a: float
+    exclude_outside: bool
+    extrapolation_value: float
+    antialias: bool
+
+    @classmethod
+    def of(cls, attrs: Mapping[str, Any]) -> Sampling:
+        """Read the attributes, all of them written out but the newest."""
+        return cls(
+            attrs["mode"],
+            attrs["coordinate_transformation_mode"],
+            attrs["nearest_mode"],
+            attrs["cubic_coeff_a"],
+            bool(attrs["exclude_outside"]),
+            attrs["extrapolation_value"],
+            bool(attrs.get("antialias")),
+        )
+
+    def __str__(self) -> str:
+        rounded = f", nearest_mode={self.nearest_mode!r}" if self.mode == "nearest" else ""
+        return f"mode={self.mode!r}, {self.coordinates!r}{rounded}"
+
+
+def coordinates(n: int, m: int, scale: float, mode: str, roi: tuple[float, float]) -> Array:
+    """Where the ``m`` elements of a resized axis lie on the original one of ``n``."""
+    x = np.arange(m, dtype=np.float64)
+    if mode == "align_corners":
+        return x * (n - 1) / (n * scale - 1) if n * scale != 1 else x * 0
+    if mode == "asymmetric":
+        return x / scale
+    if mode == "tf_crop_and_resize":
+        start, end = roi
+        if m > 1:
+            return start * (n - 1) + x * (end - start) * (n - 1) / (m - 1)
+        return x * 0 + 0.5 * (start + end) * (n - 1)
+    if mode == "pytorch_half_pixel" and m == 1:
+        return x * 0
+    centred = (x + 0.5) / scale - 0.5
+    if mode == "half_pixel_symmetric":
+        return n / 2 * (1 - m / (n * scale)) + centred
+    return centred
+
+
+def nearest(at: Array, n: int, mode: str) -> Array:
+    """The index of the element nearest to each place."""
+    rounded = {
+        "round_prefer_floor": lambda v: np.ceil(v - 0.5),
+        "round_prefer_ceil": lambda v: np.floor(v + 0.5),
+        "floor": np.floor,
+        "ceil": np.ceil,
+    }[mode](at)
+    return np.clip(rounded, 0, n - 1).astype(np.int64)
+
+
+def weights(at: Array, n: int, scale: float, how: Sampling) -> Array:
+    """How much each of ``n`` elements counts at each place: a row per place."""
+    stretch = min(scale, 1.0) if how.antialias else 1.0
+    reach = (1 if how.mode == "linear" else 2) / stretch
+    rows = np.zeros((len(at), n))
+    for row, place in zip(rows, at, strict=True):
+        base = np.floor(place)
+        first = int(np.floor(-reach) + 1)
+        taps = base + np.arange(first, 2 - first)
+        share = kernel((taps - place) * stretch, how)
+        inside = (taps >= 0) & (taps < n)
+        if how.exclude_outside or how.antialias:
+            share = np.where(inside, share, 0.0) if how.exclude_outside else share
+            share = share / share.sum()
+        np.add.at(row, np.clip(taps, 0, n - 1).astype(int), share)
+    return rows
+
+
+def kernel(distance: Array, how: Sampling) -> Array:
+    """The weight of an element at a distance: a triangle, or Keys' cubic."""
+    d, a = np.abs(distance), how.cubic_coeff_a
+    if how.mode == "linear":
+        return np.clip(1 - d, 0, 1)
+    near = ((a + 2) * d - (a + 3)) * d * d + 1
+    far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+    return np.where(d <= 1, near, np.where(d < 2, far, 0.0))
