@@ -25,7 +25,9 @@ from serde.report import Report
 Path_ = str | os.PathLike[str]
 Progress = Callable[[str], None]
 DEFAULT_OPSET = 17
-READING = ("params", "epoch", "ignore_extra", "strict_paths", "rules")
+READING = (
+    "params", "epoch", "ignore_extra", "strict_paths", "rules", "cut_inputs", "static", "rebatch",
+)  # fmt: skip
 WRITING = ("opset", "ir_version", "external_data")
 
 
@@ -36,6 +38,9 @@ def load(
     inputs: Mapping[str, Any] | None = None,
     outputs: Sequence[str] | None = None,
     format: str | None = None,
+    cut_inputs: Sequence[str] | None = None,
+    static: Mapping[str, int] | None = None,
+    rebatch: int | str | None = None,
     **options: Any,
 ) -> Graph:
     """Read a model into the IR.
@@ -48,6 +53,10 @@ def load(
             an array whose shape and type are taken.
         outputs: names of values or layers to cut the model at.
         format: the source's format, where its content does not tell.
+        cut_inputs: names of values the model is to begin at.
+        static: sizes for dimensions by name.
+        rebatch: a batch size, or a name for it, in place of the one the model was made with, in
+            constant shapes too.
         options: what the format itself takes: ``epoch``, ``ignore_extra``, ``rules``,
             ``strict_paths``.
 
@@ -56,11 +65,19 @@ def load(
     """
     from serde.check import check as check_graph
     from serde.inputs import cut, with_inputs
+    from serde.inputs import cut_inputs as begin_at
     from serde.passes import tidy
+    from serde.passes.rebatch import fixed
+    from serde.passes.rebatch import rebatch as rebatched
 
     found, graph = _decode(source, params, format, options)
     graph = with_inputs(cut(graph, outputs), inputs)
-    graph = tidy(found.to_ir(graph, **_taken(found, "to_ir", options)))
+    graph = begin_at(found.to_ir(graph, **_taken(found, "to_ir", options)), cut_inputs)
+    if rebatch is not None:
+        graph = rebatched(graph, rebatch)
+    if static:
+        graph = fixed(graph, static)
+    graph = tidy(graph)
     check_graph(graph)
     return graph
 
@@ -151,6 +168,7 @@ def convert(
     opset: int | None = None,
     from_format: str | None = None,
     to_format: str | None = None,
+    profile: str | None = None,
     verify: bool = False,
     data: Any = None,
     expected: Any = None,
@@ -165,6 +183,8 @@ def convert(
         rename: new names of inputs and outputs.
         opset: the opset to write, for ONNX; 17 unless given.
         from_format, to_format: where content and suffix do not tell.
+        profile: what the consumer asks for, see ``serde.profiles``: ``generic``, ``tensorrt``,
+            ``openvino`` or ``npu-static``.
         verify: run source and result on the same inputs and compare; see ``serde.verify``.
         data: inputs to run them on, as an ``.npz`` path or mapping; random ones otherwise.
         expected: the source's outputs, as an ``.npz`` path or mapping, where it cannot be run.
@@ -178,16 +198,22 @@ def convert(
         SerdeError: one of its kinds.
     """
     from serde.inputs import rename as renamed
+    from serde.profiles import get_profile, prepare
 
     into = get_format(to_format) if to_format else format_for_writing(Path(target))
     reading = {k: v for k, v in options.items() if k in READING}
     writing = {k: v for k, v in options.items() if k not in READING}
+    asked = get_profile(profile or "generic")
     if "opset" in into.options.get("from_ir", ()):
-        writing["opset"] = DEFAULT_OPSET if opset is None else opset
-    elif opset is not None:
-        raise UsageError(f"{into.name} has no opsets")
+        writing |= {
+            "opset": asked.opset if opset is None else opset, "spelled_out": asked.spelled_out
+        }  # fmt: skip
+    elif opset is not None or profile is not None:
+        raise UsageError(f"{into.name} has no opsets and no profiles")
     _refuse_unknown(into, writing, ("from_ir", "encode"))
-    report = Report(_shown(source), os.fspath(target), "", into.name, options=dict(writing))
+    report = Report(
+        _shown(source), os.fspath(target), "", into.name, options={"profile": profile, **writing}
+    )
     _refuse_overwriting_sources(into)
     with _timed(report, "read", progress):
         graph = load(
@@ -195,7 +221,8 @@ def convert(
         )
         report.source_format = from_format or _format_name(source)
     with _timed(report, "convert", progress):
-        lowered = _lowered(into, renamed(graph, rename), writing)
+        graph, report.notes = prepare(renamed(graph, rename), asked)
+        lowered = _lowered(into, graph, writing)
     with _timed(report, "write", progress):
         report.files = _encode(into, lowered, Path(target), writing)
     report.describe(lowered)
@@ -205,7 +232,7 @@ def convert(
         with _timed(report, "verify", progress):
             report.verification = verify_conversion(
                 source, target, graph=lowered, params=params, rename=rename, outputs=outputs,
-                data=data, expected=expected, inputs=inputs, reading=reading,
+                data=data, expected=expected, reading=reading,
             )  # fmt: skip
     return report
 

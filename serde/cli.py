@@ -66,6 +66,20 @@ def _pairs(context: Any, parameter: Any, values: tuple[str, ...]) -> dict[str, s
     return found
 
 
+def _sizes(context: Any, parameter: Any, values: tuple[str, ...]) -> dict[str, int] | None:
+    found = {}
+    for value in values:
+        name, equals, size = value.partition("=")
+        if not (name and equals and size.isdigit()):
+            raise click.BadParameter(f"{value!r} is not NAME=SIZE")
+        found[name] = int(size)
+    return found or None
+
+
+def _batch(context: Any, parameter: Any, value: str | None) -> int | str | None:
+    return int(value) if value is not None and value.isdigit() else value
+
+
 def _names(context: Any, parameter: Any, value: str | None) -> list[str] | None:
     return [n.strip() for n in value.split(",") if n.strip()] if value else None
 
@@ -84,7 +98,13 @@ def reading(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--debug", is_flag=True, help="Show where an error came from."),
         click.option("--ignore-extra", is_flag=True, default=None,
                      help="Allow arrays that belong to no variable."),
-        click.option("--epoch", type=int, help="The epoch of the parameters; the last if left out."),
+        click.option("--epoch", type=int, help="The parameters' epoch; the last if left out."),
+        click.option("--static", multiple=True, callback=_sizes, metavar="NAME=SIZE",
+                     help="A number for a dimension that has a name."),
+        click.option("--rebatch", metavar="N", callback=_batch,
+                     help="A batch size, or a name for it, instead of the one baked in."),
+        click.option("--inputs", "cut_inputs", callback=_names, metavar="A,B",
+                     help="Begin the model at these values."),
         click.option("--outputs", callback=_names, metavar="A,B",
                      help="Cut the model at these values or layers."),
         click.option("--input", "inputs", multiple=True, callback=_inputs,
@@ -131,6 +151,11 @@ def main() -> None:
     help="The format to write, if the suffix does not tell.",
 )
 @click.option("--opset", type=int, help="The ONNX opset to write: 7 to 28, 17 if left out.")
+@click.option(
+    "--profile",
+    metavar="NAME",
+    help="What the consumer asks for: generic, tensorrt, openvino, npu-static.",
+)
 @click.option("--ir-version", type=int, help="The ONNX IR version; the opset's own if left out.")
 @click.option(
     "--rename", multiple=True, callback=_pairs, metavar="OLD=NEW", help="Rename an input or output."
@@ -245,6 +270,20 @@ def inspect(source: str, debug: bool, values: bool, as_json: bool, **options: An
     if values:
         for node in graph.nodes:
             click.echo(f"  {node.op}: {', '.join(map(typed, node.outputs))}")
+
+
+@main.command()
+@click.argument("source")
+@click.option("-o", "--output", "target", required=True, metavar="FILE", help="The file to write.")
+@click.option("--debug", is_flag=True, help="Show where an error came from.")
+def repair(source: str, target: str, debug: bool) -> None:
+    """Mend an ONNX file that an old exporter left behind; say what was changed."""
+    from serde.formats.onnx.repair import repair as mend
+
+    changes = mend(source, target)
+    for change in changes:
+        click.echo(change)
+    click.echo(f"{source} → {target}: {len(changes)} change(s)")
 
 
 @main.command()

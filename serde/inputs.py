@@ -108,6 +108,29 @@ def cut(graph: Graph, outputs: Sequence[str] | None) -> Graph:
     return replace(shorter, inputs=tuple(v for v in graph.inputs if v in read))
 
 
+def cut_inputs(graph: Graph, inputs: Sequence[str] | None) -> Graph:
+    """Return an IR graph that begins at ``inputs``, names of values in it or of its inputs."""
+    if not inputs:
+        return graph
+    values = {v.name: v for node in graph.nodes for v in node.outputs if v.name}
+    values |= {v.name: v for v in graph.inputs}
+    instead, begun = {}, []
+    for name in inputs:
+        value = values.get(name) or values.get(f"{name}_output")
+        if value is None:
+            raise UsageError(f"the model computes no {name!r}{_similar(name, [*values])}")
+        begun.append(Value(value.name, value.dtype, value.shape, wrap=value.wrap))
+        instead[value] = begun[-1]
+    shorter = drop_dead(replace_values(graph, instead))
+    outputs = tuple(instead.get(v, v) for v in graph.outputs)
+    if needed := [v.name for v in graph.inputs if v in shorter.uses()]:
+        raise UsageError(
+            f"the outputs also depend on input {', '.join(map(repr, needed))}: name it as well"
+        )
+    kept = tuple(n for n in shorter.nodes if not set(n.outputs) & set(instead))
+    return replace(shorter, inputs=tuple(begun), nodes=kept, outputs=outputs)
+
+
 def _similar(name: str, known: Sequence[str]) -> str:
     from difflib import get_close_matches
 

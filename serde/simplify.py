@@ -35,6 +35,13 @@ def _cast(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
     return x if x.dtype is not None and ELEMENT_CODES[x.dtype] == attrs["to"] else None
 
 
+def _cast_like(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
+    x, like = inputs
+    if like.dtype is None:
+        return None
+    return g.Cast(x, to=ELEMENT_CODES[like.dtype], **attrs)  # type: ignore[no-any-return]
+
+
 def _dropout(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
     training = inputs[2] if len(inputs) > 2 else None
     off = training is None or (training.tensor is not None and not training.array().any())
@@ -123,7 +130,9 @@ def _slice(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
         return None
     starts, ends, axes, steps = bounds
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        if not isinstance(axis, int) or start != 0 or step != 1:
+        if not isinstance(axis, int) or not -len(x.shape) <= axis < len(x.shape):
+            return None
+        if start != 0 or step != 1:
             return None
         size = x.shape[axis]
         whole = isinstance(end, int) and end >= (size if isinstance(size, int) else 2**31 - 1)
@@ -148,6 +157,7 @@ def _tile(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
 
 RULES: dict[str, Simplify] = {
     "Cast": _cast,
+    "CastLike": _cast_like,
     "Concat": _concat,
     "Dropout": _dropout,
     "Expand": _expand,

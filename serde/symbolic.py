@@ -74,10 +74,10 @@ def _end(end: int, step: int, size: int) -> int | None:
 def _concat(inputs: Any, attrs: Any) -> Elements | None:
     parts: list[Dim] = []
     for value in inputs:
+        if value is None or value.shape is None or len(value.shape) != 1:
+            return None  # elements are followed in one row
         known = elements_of(value)
         if known is None:
-            if value is None or value.shape is None or len(value.shape) != 1:
-                return None
             size = value.shape[0]
             if not isinstance(size, int) or size > LIMIT:
                 return None
@@ -97,8 +97,10 @@ def _cast(inputs: Any, attrs: Any) -> Elements | None:
 def _arithmetic(sign: str) -> Callable[[Any, Any], Elements | None]:
     def rule(inputs: Any, attrs: Any) -> Elements | None:
         a, b = elements_of(inputs[0]), elements_of(inputs[1])
-        if a is None or b is None or (len(a) != len(b) and 1 not in (len(a), len(b))):
+        if a is None or b is None:
             return None
+        if 1 not in (len(a), len(b)) and inputs[0].shape != inputs[1].shape:
+            return None  # broadcast in several axes
         size = len(b) if len(a) == 1 else len(a)
         a, b = (e * size if len(e) == 1 else e for e in (a, b))
         return tuple(combine(sign, x, y) for x, y in zip(a, b, strict=True))
@@ -114,17 +116,52 @@ def combine(sign: str, a: Dim, b: Dim) -> Dim:
         if sign == "/":
             return a // b if b > 0 and a >= 0 else None
         return {"+": a + b, "-": a - b, "*": a * b}[sign]
-    if (sign in "+-" and b == 0) or (sign in "*/" and b == 1):
+    if sign in "*/":
+        return _scaled(a, b) if sign == "*" else _divided(a, b)
+    if b == 0:
         return a
-    if (sign == "+" and a == 0) or (sign == "*" and a == 1):
+    if sign == "+" and a == 0:
         return b
     if sign == "-" and a == b:
         return 0
-    if sign in "*/" and 0 in (a, b):
-        return 0 if sign == "*" else None
-    if sign in "+*" and (isinstance(a, int) or str(a) > str(b)) and not isinstance(b, int):
+    if sign == "+" and not isinstance(b, int) and (isinstance(a, int) or str(a) > str(b)):
         a, b = b, a
-    text = f"{_wrapped(a)}{sign}{_wrapped(b)}"
+    return _short(f"{_wrapped(a)}{sign}{_wrapped(b)}")
+
+
+def factored(dim: int | str) -> tuple[str, int]:
+    """A size as names times a number: ``("N", 12)`` for ``N*12``, ``("", 12)`` for 12."""
+    if isinstance(dim, int):
+        return "", dim
+    names, star, number = dim.rpartition("*")
+    return (names, int(number)) if star and number.isdigit() else (dim, 1)
+
+
+def _scaled(a: int | str, b: int | str) -> Dim:
+    (x, m), (y, n) = factored(a), factored(b)
+    names = "*".join(sorted(map(_wrapped, filter(None, (x, y)))))
+    return _times(names, m * n)
+
+
+def _divided(a: int | str, b: int | str) -> Dim:
+    """A quotient: exact where names and numbers cancel, otherwise rounded down."""
+    (x, m), (y, n) = factored(a), factored(b)
+    if n <= 0:
+        return None
+    if x == y and m % n == 0:
+        return m // n
+    if not y and m % n == 0:
+        return _times(x, m // n)
+    return _short(f"{_wrapped(a)}/{_wrapped(b)}")
+
+
+def _times(names: str, number: int) -> Dim:
+    if not names or number == 0:
+        return number
+    return _short(names if number == 1 else f"{_wrapped(names)}*{number}")
+
+
+def _short(text: str) -> str | None:
     return text if len(text) <= LONGEST else None
 
 
@@ -139,6 +176,13 @@ def product(dims: Elements) -> Dim:
     for dim in dims:
         total = combine("*", total, dim)
     return total
+
+
+def _product(inputs: Any, attrs: Any) -> Elements | None:
+    known, shape = elements_of(inputs[0]), inputs[0].shape
+    if known is None or shape is None or len(shape) != 1 or attrs.get("noop_with_empty_axes"):
+        return None
+    return (product(known),)
 
 
 RULES: dict[str, Callable[[Any, Any], Elements | None]] = {
@@ -156,11 +200,5 @@ RULES: dict[str, Callable[[Any, Any], Elements | None]] = {
     "Mul": _arithmetic("*"),
     "Div": _arithmetic("/"),
     "Size": lambda inputs, attrs: None if inputs[0].shape is None else (product(inputs[0].shape),),
-    "ReduceProd": lambda inputs, attrs: (
-        None
-        if (e := elements_of(inputs[0])) is None
-        or inputs[0].shape is None
-        or len(inputs[0].shape) != 1
-        else (product(e),)
-    ),
+    "ReduceProd": _product,
 }

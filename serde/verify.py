@@ -93,7 +93,6 @@ def verify_conversion(
     params: Any = None,
     rename: Mapping[str, str] | None = None,
     outputs: Sequence[str] | None = None,
-    inputs: Any = None,
     data: Any = None,
     expected: Any = None,
     seed: int = SEED,
@@ -107,6 +106,9 @@ def verify_conversion(
     if expected is not None:
         wanted, origin = _given_outputs(graph, expected), "the outputs given"
     else:
+        if (reading or {}).get("cut_inputs"):
+            statement = "not compared: the source cannot be begun in its middle"
+            return Verification(False, "", said, statement=statement)
         bridge = _source_bridge(source)
         if bridge is None or bridge.run is None:
             return Verification(False, "", said, statement="the source's format cannot be run here")

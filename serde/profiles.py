@@ -1,0 +1,119 @@
+"""What a group of consumers asks of an ONNX file beyond the standard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+import numpy as np
+
+from serde.errors import UsageError
+from serde.graph import DType, Graph, Node, Value, show_shape
+
+INT32 = np.iinfo(np.int32)
+# Operators that runtimes lag behind with; each is spelled out in older ones.
+RECENT = frozenset("Attention GroupNormalization RMSNormalization RotaryEmbedding Swish".split())
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The opset written unless one is asked for, and what the graph must keep to.
+
+    ``spelled_out`` operators are written as older ones; ``int32`` keeps 64-bit constants within 32
+    bits; ``static`` refuses dimensions that have no number.
+    """
+
+    opset: int = 17
+    spelled_out: frozenset[str] = frozenset()
+    int32: bool = False
+    static: bool = False
+
+
+PROFILES: Mapping[str, Profile] = MappingProxyType(
+    {
+        "generic": Profile(),
+        "tensorrt": Profile(spelled_out=RECENT, int32=True),
+        "openvino": Profile(spelled_out=RECENT),
+        "npu-static": Profile(13, RECENT | {"HardSwish", "Mish", "Gelu"}, True, True),
+    }
+)
+
+
+def get_profile(name: str) -> Profile:
+    """The profile called ``name``.
+
+    Raises:
+        UsageError: listing those there are.
+    """
+    if name not in PROFILES:
+        raise UsageError(f"no profile is called {name!r}; there are: {', '.join(PROFILES)}")
+    return PROFILES[name]
+
+
+def prepare(graph: Graph, profile: Profile) -> tuple[Graph, list[str]]:
+    """Return an IR graph as the profile wants it, and a note for each thing changed or left."""
+    notes: list[str] = []
+    if profile.static:
+        refuse_open(graph)
+    if profile.int32:
+        graph = within_int32(graph, notes)
+    written = sorted({n.op for n in graph.nodes if not n.domain} & profile.spelled_out)
+    if written:
+        notes.append(f"{', '.join(written)} written as older operators")
+    return graph, notes
+
+
+def refuse_open(graph: Graph) -> None:
+    """Raise UsageError for values with a dimension that is no number."""
+    for value in graph.inputs:
+        if not value.is_static:
+            raise UsageError(
+                f"the profile takes static shapes only, and input {value.name!r} is "
+                f"{show_shape(value.shape)}: give its sizes"
+            )
+    for node in graph.nodes:
+        for value in node.outputs:
+            if value.name and not value.wrap and not value.is_static:
+                raise UsageError(
+                    f"the profile takes static shapes only, and {value.name!r} ({node.op}) is "
+                    f"{show_shape(value.shape)}"
+                )
+
+
+def within_int32(graph: Graph, notes: list[str]) -> Graph:
+    """Move the far ends of slices to the ends of 32 bits; tell of other constants beyond them."""
+    moved: list[str] = []
+    nodes = tuple(_slice(n, moved) if n.op == "Slice" and not n.domain else n for n in graph.nodes)
+    if moved:
+        notes.append(f"ends of {len(moved)} slice(s) moved within 32 bits")
+    done = replace(graph, nodes=nodes)
+    wide = [v.name for v in done.constants() if v.tensor is not None and v.tensor.size <= 1 << 20
+            and v.dtype is DType.INT64 and _beyond(v)]  # fmt: skip
+    if wide:
+        notes.append(f"64-bit constants that do not fit in 32 bits: {', '.join(wide)}")
+    return done
+
+
+def _slice(node: Node, moved: list[str]) -> Node:
+    bounds = [_clipped(v) if at in (1, 2) else v for at, v in enumerate(node.inputs)]
+    if all(a is b for a, b in zip(bounds, node.inputs, strict=True)):
+        return node
+    moved.append(node.name)
+    return replace(node, inputs=tuple(bounds))
+
+
+def _beyond(value: Value) -> bool:
+    array = value.array()
+    return array.size > 0 and bool(array.max() > INT32.max or array.min() < INT32.min)
+
+
+def _clipped(value: Value | None) -> Value | None:
+    if value is None or value.tensor is None or value.dtype is not DType.INT64:
+        return value
+    if not _beyond(value):
+        return value
+    from serde.graph import Tensor
+
+    tensor = Tensor.of(np.clip(value.array(), INT32.min, INT32.max))
+    return Value(f"{value.name}_int32", tensor.dtype, tensor.shape, tensor)
