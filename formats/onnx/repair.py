@@ -1,0 +1,240 @@
+"""Mend ONNX files that old exporters, MXNet's above all, left behind.
+
+What can be wrong with the file itself is mended on the ModelProto; what needs shapes is a rule
+table that runs at the file's own opset. Every change is told.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import defs
+
+from serde.builder import Builder
+from serde.errors import MalformedFile
+from serde.graph import IR_OPSET, DType, Graph, Node, Value
+from serde.opset import Stepping
+from serde.rules import RuleTable
+
+from .paths import resolver
+from .reader import decode
+from .writer import least_ir_version, write_model
+
+LEAST_IR, INPUTS_OPTIONAL_IR = 3, 4
+OPSET_FOR_IR = {1: 1, 2: 1, 3: 7, 4: 9, 5: 10, 6: 11, 7: 13, 8: 17, 9: 19, 10: 21}
+ELEMENTWISE = frozenset("Add Sub Mul Div Pow Min Max Clip PRelu Where Sum Gemm MatMul".split())
+
+
+def repair(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> list[str]:
+    """Write a mended copy of the model at ``source``; return what was changed, a line each.
+
+    Raises:
+        MalformedFile: where the file is no model at all.
+    """
+    path = os.fspath(source)
+    try:
+        model = onnx.load_model(path, load_external_data=False)
+    except Exception as error:  # protobuf's errors have no common base
+        raise MalformedFile(path, f"not an ONNX model: {error}") from error
+    changes = list(mend(model))
+    graph = decode(model, path, resolver(path))
+    mended, more = mend_shapes(graph)
+    changes += more
+    version = max(model.ir_version, least_ir_version(graph.opset))
+    write_model(mended, target, ir_version=version)
+    return changes
+
+
+def mend(model: onnx.ModelProto) -> Iterator[str]:
+    """Mend what a file itself can have wrong; yield what was changed."""
+    yield from _spelling(model)
+    yield from _versions(model)
+    yield from _attributes(model)
+    yield from _listed_initializers(model)
+    yield from _duplicates(model)
+
+
+@cache
+def _operators() -> dict[str, str]:
+    names = {s.name for s in defs.get_all_schemas_with_history() if s.domain == ""}
+    return {n.lower(): n for n in names}
+
+
+def _spelling(model: onnx.ModelProto) -> Iterator[str]:
+    """Operators written with other capitals than the standard's."""
+    for node in model.graph.node:
+        right = _operators().get(node.op_type.lower())
+        if node.domain in ("", "ai.onnx") and right is not None and right != node.op_type:
+            yield f"node {_name(node)}: operator {node.op_type} is spelled {right}"
+            node.op_type = right
+
+
+def _versions(model: onnx.ModelProto) -> Iterator[str]:
+    """A missing or misspelt opset import, a missing IR version."""
+    own = [o for o in model.opset_import if o.domain in ("", "ai.onnx")]
+    used = {n.domain for n in model.graph.node}
+    for entry in list(model.opset_import):
+        if entry.domain not in ("", "ai.onnx") and entry.domain not in used and not own:
+            yield f"opset import {entry.domain!r} is the default domain"
+            entry.domain = ""
+            own = [entry]
+    known = own[0].version if own else None
+    if known is None or not 1 <= known <= IR_OPSET:
+        version = _likely_opset(model)
+        yield f"opset {'is missing' if known is None else known}: {version} fits the operators"
+        if own:
+            own[0].version = version
+        else:
+            model.opset_import.add(domain="", version=version)
+    if model.ir_version < LEAST_IR:
+        opset = next(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
+        yield f"IR version {model.ir_version} becomes {least_ir_version(opset)}"
+        model.ir_version = least_ir_version(opset)
+
+
+def _likely_opset(model: onnx.ModelProto) -> int:
+    """The opset whose operators have the attributes and inputs the nodes have; the IR's first."""
+    preferred = OPSET_FOR_IR.get(model.ir_version, 9)
+    order = sorted(range(1, IR_OPSET + 1), key=lambda v: (abs(v - preferred), v))
+    return max(order, key=lambda v: (sum(_fits(n, v) for n in model.graph.node), -order.index(v)))
+
+
+def _fits(node: onnx.NodeProto, opset: int) -> bool:
+    try:
+        schema = defs.get_schema(node.op_type, max_inclusive_version=opset, domain="")
+    except defs.SchemaError:
+        return False
+    if schema.deprecated or not schema.min_input <= len(node.input) <= schema.max_input:
+        return False
+    return all(a.name in schema.attributes for a in node.attribute)
+
+
+def _attributes(model: onnx.ModelProto) -> Iterator[str]:
+    """Attributes the operator does not have at the file's opset."""
+    opset = next(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
+    ranks = {t.name: len(t.dims) for t in model.graph.initializer}
+    for node in model.graph.node:
+        try:
+            schema = defs.get_schema(node.op_type, max_inclusive_version=opset, domain="")
+        except defs.SchemaError:
+            continue
+        for attribute in list(node.attribute):
+            gone = attribute.name in LEFTOVER and attribute.name not in schema.attributes
+            if gone or (attribute.name == "spatial" and _is_per_channel(ranks, node)):
+                yield f"node {_name(node)} ({node.op_type}): {attribute.name} is dropped"
+                node.attribute.remove(attribute)
+
+
+def _is_per_channel(ranks: Mapping[str, int], node: onnx.NodeProto) -> bool:
+    """Whether a BatchNormalization's scale is one number a channel, whatever it calls itself."""
+    return len(node.input) > 1 and ranks.get(node.input[1]) == 1
+
+
+# Attributes of opsets long gone, which cannot change what the operator computes at inference.
+LEFTOVER = frozenset("spatial consumed_inputs is_test".split())
+
+
+def _listed_initializers(model: onnx.ModelProto) -> Iterator[str]:
+    """Initializers that are inputs as well: since IR version 4 they need not be."""
+    held = {t.name for t in model.graph.initializer}
+    listed = [i for i in model.graph.input if i.name in held]
+    if not listed:
+        return
+    for info in listed:
+        model.graph.input.remove(info)
+    model.ir_version = max(model.ir_version, INPUTS_OPTIONAL_IR)
+    yield f"{len(listed)} initializer(s) listed as inputs are no longer inputs"
+
+
+def _duplicates(model: onnx.ModelProto) -> Iterator[str]:
+    """Nodes and values that bear one name: the later ones get names of their own."""
+    seen: set[str] = set()
+    current: dict[str, str] = {}
+    taken = {i.name for i in model.graph.input} | {t.name for t in model.graph.initializer}
+    for node in model.graph.node:
+        if node.name and node.name in seen:
+            fresh = _fresh(node.name, seen)
+            yield f"a second node called {node.name!r} is called {fresh!r}"
+            node.name = fresh
+        seen.add(node.name)
+        for at, name in enumerate(node.input):
+            node.input[at] = current.get(name, name)
+        for at, name in enumerate(node.output):
+            if name and name in taken:
+                fresh = current[name] = _fresh(name, taken)
+                yield f"a second value called {name!r} is called {fresh!r}"
+                node.output[at] = fresh
+            taken.add(node.output[at])
+    for info in model.graph.output:
+        info.name = current.get(info.name, info.name)
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    number = 1
+    while f"{name}_{number}" in taken:
+        number += 1
+    return f"{name}_{number}"
+
+
+def _name(node: onnx.NodeProto) -> str:
+    return repr(node.name or next(iter(node.output), node.op_type))
+
+
+def mend_shapes(graph: Graph) -> tuple[Graph, list[str]]:
+    """Mend what shows only with shapes: PRelu slopes, Gemm of images, mixed float types."""
+    changes: list[str] = []
+
+    def apply(g: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
+        if node.domain or node.op == "Constant":
+            return _plain(g, node, inputs)
+        renewed = tuple(_mended(g, node, inputs, changes))
+        return g.emit(node.op, renewed, node.attrs, len(node.outputs))
+
+    table = RuleTable("repair", fallback=apply)
+    done = table.rewrite(graph, Stepping(graph.name, graph.opset, graph.opset))
+    return replace(done, opset=graph.opset), changes
+
+
+def _plain(g: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
+    from serde.opset import constant
+
+    return g.keep(node, inputs) if node.domain else constant(g, node)
+
+
+def _mended(
+    g: Any, node: Node, inputs: tuple[Value | None, ...], changes: list[str]
+) -> Iterator[Value | None]:
+    where = f"node {node.name!r} ({node.op})"
+    x = inputs[0] if inputs else None
+    floats = {v.dtype for v in inputs if v is not None and v.tensor is None}
+    for at, value in enumerate(inputs):
+        if value is None or value.shape is None:
+            yield value
+            continue
+        if node.op in ELEMENTWISE and DType.FLOAT32 in floats and _is_double(value):
+            changes.append(f"{where}: float64 constant {value.name!r} becomes float32")
+            value = g.const(value.array().astype(np.float32), name=value.name)
+        if node.op == "PRelu" and at == 1 and _is_bare_slope(x, value):
+            changes.append(f"{where}: slope of {list(value.shape)} is shaped to the channels")
+            value = g.Reshape(value, [-1] + [1] * (x.rank - 2))  # type: ignore[union-attr]
+        if node.op == "Gemm" and at == 0 and value.rank > 2:
+            changes.append(f"{where}: an input of {value.rank} axes is flattened")
+            value = g.Flatten(value, axis=1)
+        yield value
+
+
+def _is_double(value: Value) -> bool:
+    return value.tensor is not None and value.dtype is DType.FLOAT64
+
+
+def _is_bare_slope(x: Value | None, slope: Value) -> bool:
+    """Whether a slope of one number a channel stands where it would meet the last axis."""
+    if x is None or x.shape is None or len(x.shape) < 3 or len(slope.shape or ()) != 1:
+        return False
+    return slope.shape != (1,) and slope.shape is not None and slope.shape[0] == x.shape[1]
