@@ -39,19 +39,25 @@ def unique_names(graph: Graph) -> None:
             raise InvalidGraph(f"two values are called {value.name!r}")
 
 
-def in_order(graph: Graph, outer: set[Value]) -> None:
-    """Every node reads constants, inputs, and what nodes before it compute."""
-    known = outer | set(graph.inputs)
+def in_order(graph: Graph, known: set[Value]) -> None:
+    """Every node reads constants, inputs, and what nodes before it compute.
+
+    ``known`` holds what is computed around the graph, and again when it is done.
+    """
+    own = set(graph.inputs) - known
+    known |= own
     for node in graph.nodes:
         for value in node.inputs:
             if value is not None and value.tensor is None and value not in known:
                 raise InvalidGraph(f"node {node.name!r} reads {value.name!r} before it is computed")
         for body in node.graphs():
             in_order(body, known)
+        own.update(node.outputs)
         known.update(node.outputs)
     for value in graph.outputs:
         if value.tensor is None and value not in known:
             raise InvalidGraph(f"output {value.name!r} is not computed")
+    known -= own
 
 
 def known_operator(node: Node) -> None:

@@ -8,7 +8,8 @@ not declare is an error, never silently dropped.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
@@ -30,7 +31,8 @@ Parse = Callable[[Any, Any], Any]
 Function = Callable[..., Any]
 Fallback = Callable[[Builder, Node, tuple[Value | None, ...]], Any]
 Keyed = Mapping[str, Any]
-Env = dict[Value, "Value | None"]  # None: the node that makes it could not be converted
+# What stands for each value; None where the node that makes it could not be converted.
+Env = MutableMapping[Value, "Value | None"]
 
 
 @dataclass(frozen=True)
@@ -248,7 +250,7 @@ class _Rewriting:
         return replace(done, **fields)
 
     def body(self, graph: Graph, builder: Builder, outer: Env) -> Graph:
-        env: Env = dict(outer) if outer else {}
+        env: Env = ChainMap({}, outer) if outer else {}
         for v in graph.inputs:
             env[v] = builder.input(v.name, v.dtype, v.shape, v.wrap)
         for node in graph.nodes:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Mapping
+from collections import ChainMap
+from collections.abc import Mapping, MutableMapping
 from types import MappingProxyType
 from typing import Any
 
@@ -13,6 +14,7 @@ from google.protobuf.message import DecodeError, Message
 from onnx import AttributeProto
 
 from serde import schema
+from serde.content import HEAD, refuse_mistaken
 from serde.errors import MalformedFile
 from serde.graph import (
     Attr,
@@ -36,6 +38,7 @@ GRAPH, INITIALIZER, RAW_DATA = 7, 5, 9  # field numbers in ModelProto, GraphProt
 LARGE = 4096  # bytes; initializers above stay in the file
 DEPTH = 64  # subgraphs within subgraphs
 ORIGIN = "serde.source"
+Scope = ChainMap[str, Value]  # what can be read by name, innermost graph first
 DEFAULT_DOMAINS = ("", "ai.onnx")
 
 
@@ -48,8 +51,7 @@ def read_model(path: str | os.PathLike[str], strict_paths: bool = False) -> Grap
     path = os.fspath(path)
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
-        if size == 0:
-            raise MalformedFile(path, "the file is empty")
+        refuse_mistaken(path, file.read(HEAD))
         with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as mapped:
             view = memoryview(mapped)
             try:
@@ -130,39 +132,39 @@ class _Decoding:
             metadata["onnx.producer"] = f"{model.producer_name} {model.producer_version}".strip()
         functions = tuple(self.function(f, imports) for f in model.functions)
         return self.graph(
-            model.graph, {}, 0, large, opset=opset, imports=MappingProxyType(imports),
+            model.graph, ChainMap(), 0, large, opset=opset, imports=MappingProxyType(imports),
             functions=functions, metadata=MappingProxyType(metadata),
         )  # fmt: skip
 
     def graph(
-        self, proto: onnx.GraphProto, outer: Mapping[str, Value], depth: int, large: Any = (),
-        **fields: Any,
+        self, proto: onnx.GraphProto, outer: Scope, depth: int, large: Any = (), **fields: Any,
     ) -> Graph:  # fmt: skip
         if depth > DEPTH:
             raise MalformedFile(self.path, f"subgraphs nest more than {DEPTH} deep")
-        scope = dict(outer)
+        scope = outer.new_child()
+        own = scope.maps[0]
         for tensor, raw in [*large, *((t, None) for t in proto.initializer)]:
-            self.define(scope, self.constant(tensor, raw), outer, "initializer")
+            self.define(own, self.constant(tensor, raw), "initializer")
         for sparse in proto.sparse_initializer:
-            self.define(scope, self.sparse(sparse), outer, "sparse initializer")
-        held = {v.name: v for v in scope.values() if outer.get(v.name) is not v}
+            self.define(own, self.sparse(sparse), "sparse initializer")
+        held = set(own)
         inputs = []
         for info in proto.input:
             if info.name in held:
                 continue  # an initializer listed as input: its default is its value
             inputs.append(self.value(info))
-            self.define(scope, inputs[-1], outer, "input")
+            self.define(own, inputs[-1], "input")
         hints = {i.name: i for i in (*proto.value_info, *proto.output)}
-        nodes = [self.node(n, scope, outer, hints, depth) for n in proto.node]
+        nodes = [self.node(n, scope, hints, depth) for n in proto.node]
         outputs = [self.read(o.name, scope, "the outputs") for o in proto.output]
         return Graph(
             proto.name, tuple(inputs), tuple(v for v in outputs if v), tuple(nodes), **fields
         )
 
-    def define(self, scope: dict[str, Value], value: Value, outer: Any, what: str) -> None:
-        if value.name in scope and outer.get(value.name) is not scope[value.name]:
+    def define(self, own: MutableMapping[str, Value], value: Value, what: str) -> None:
+        if value.name in own:
             raise MalformedFile(self.path, f"{what} {value.name!r} is defined twice")
-        scope[value.name] = value
+        own[value.name] = value
 
     def constant(self, proto: onnx.TensorProto, raw: FileSlice | None) -> Value:
         tensor = read_tensor(proto, self.path, self.resolve, raw)
@@ -186,9 +188,7 @@ class _Decoding:
             raise MalformedFile(self.path, f"{reader} read {name!r}, which nothing before computes")
         return scope[name]
 
-    def node(
-        self, proto: onnx.NodeProto, scope: dict[str, Value], outer: Any, hints: Any, depth: int
-    ) -> Node:
+    def node(self, proto: onnx.NodeProto, scope: Scope, hints: Any, depth: int) -> Node:
         inputs = tuple(
             self.read(n, scope, f"node {proto.name or proto.op_type!r}") for n in proto.input
         )
@@ -199,7 +199,7 @@ class _Decoding:
             value = self.value(hint) if hint is not None else Value(name)
             outputs.append(value)
             if name:
-                self.define(scope, value, outer, "output")
+                self.define(scope.maps[0], value, "output")
         domain = "" if proto.domain in DEFAULT_DOMAINS else proto.domain
         name = proto.name or next((n for n in proto.output if n), proto.op_type)
         sources = _sources(proto) or (Source("onnx", proto.op_type, name),)
@@ -230,17 +230,17 @@ class _Decoding:
         return schema.plain(onnx.helper.get_attribute_value(proto))  # type: ignore[no-any-return]
 
     def function(self, proto: onnx.FunctionProto, imports: Mapping[str, int]) -> Function:
-        scope: dict[str, Value] = {}
+        scope: Scope = ChainMap()
         inputs = tuple(Value(name) for name in proto.input)
         scope.update((v.name, v) for v in inputs)
         hints = {i.name: i for i in proto.value_info}
-        nodes = tuple(self.node(n, scope, {}, hints, 0) for n in proto.node)
+        nodes = tuple(self.node(n, scope, hints, 0) for n in proto.node)
         outputs = tuple(v for n in proto.output if (v := self.read(n, scope, "the outputs")))
         own = {o.domain: o.version for o in proto.opset_import}
         opset = next((own.pop(d) for d in DEFAULT_DOMAINS if d in own), 1)
         body = Graph(proto.name, inputs, outputs, nodes, opset=opset, imports=own)
         attrs: dict[str, Attr | None] = dict.fromkeys(proto.attribute)
-        attrs |= {a.name: self.attribute(a, {}, 0) for a in proto.attribute_proto}
+        attrs |= {a.name: self.attribute(a, ChainMap(), 0) for a in proto.attribute_proto}
         return Function(proto.domain, proto.name, body, MappingProxyType(attrs))
 
 
