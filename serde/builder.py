@@ -202,6 +202,7 @@ class OnnxBuilder(Builder):
         super().__init__(name, opset, outer)
         self._makers: dict[Value, Node] = {}
         self._outer = outer if isinstance(outer, OnnxBuilder) else None
+        self._weights: dict[Value, str] = self._outer._weights if self._outer else {}
 
     def __getitem__(self, op: str) -> Op:
         from serde import schema
@@ -241,7 +242,7 @@ class OnnxBuilder(Builder):
         types = inference.infer(operator, self.level, read, full, outputs)
         known = folding.fold(op, self.level, read, full, types)
         if known is not None:
-            results = tuple(self.const(t, name=self._stem(op)) for t in known)
+            results = self._folded(op, read, known)
             return results[0] if outputs == 1 else results
         elements = symbolic.infer(op, read, full) if outputs == 1 else None
         if elements is not None and all(isinstance(e, int) for e in elements):
@@ -270,10 +271,27 @@ class OnnxBuilder(Builder):
     def _stem(self, op: str) -> str:
         return f"{self._sources[0].name}/{op}" if self._sources else op
 
+    def adopt(self, constant: Value) -> Value:
+        """Bring a constant over, and remember its name for what is made of it."""
+        adopted = super().adopt(constant)
+        self._weights[adopted] = constant.name
+        return adopted
+
+    def _folded(
+        self, op: str, read: tuple[Value | None, ...], known: tuple[Tensor, ...]
+    ) -> tuple[Value, ...]:
+        """Constants computed from constants, called after the one weight among them."""
+        named = [self._weights[v] for v in read if v in self._weights]
+        stem = f"{named[0]}/{op}" if len(named) == 1 else self._stem(op)
+        results = tuple(self.const(t, name=stem) for t in known)
+        if len(named) == 1:
+            self._weights.update(dict.fromkeys(results, named[0]))
+        return results
+
     def _sized(self, op: str, elements: tuple[Any, ...], type_: Any) -> Value:
         array = np.array(elements, (type_.dtype or DType.INT64).numpy)
-        shape = type_.shape if type_.shape == () else array.shape
-        return self.const(array.reshape(shape), name=self._stem(op))
+        known = type_.shape is not None and all(isinstance(d, int) for d in type_.shape)
+        return self.const(array.reshape(type_.shape if known else -1), name=self._stem(op))
 
     def _operand(self, operator: Any, index: int, inputs: Sequence[Operand]) -> Value | None:
         """Promote a Python literal to a constant of the type the schema ties it to."""
