@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from serde.collector import collector_paused
 from serde.errors import Unconvertible, UsageError
 from serde.graph import Graph
 from serde.plugins import (
@@ -31,6 +32,7 @@ READING = (
 WRITING = ("opset", "ir_version", "external_data")
 
 
+@collector_paused()
 def load(
     source: Any,
     *,
@@ -144,12 +146,14 @@ def save(graph: Graph, path: Path_, *, format: str | None = None, **options: Any
     return _encode(found, _lowered(found, graph, options), path, options)
 
 
+@collector_paused()
 def _lowered(found: Format, graph: Graph, options: Mapping[str, Any]) -> Graph:
     if found.from_ir is None or found.encode is None:
         raise UsageError(f"{found.name} can be read but not written yet")
     return found.from_ir(graph, **_taken(found, "from_ir", options))
 
 
+@collector_paused()
 def _encode(found: Format, graph: Graph, path: Path, options: Mapping[str, Any]) -> list[str]:
     from serde.passes import drop_dead
 

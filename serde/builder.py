@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import sys
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -12,6 +12,9 @@ import numpy as np
 from serde.errors import ConversionError
 from serde.graph import IR_OPSET, Attr, DType, Graph, Node, Shape, Source, Tensor, Value
 
+PLAIN = frozenset({int, float, str})
+LONGEST_STEM = 256  # letters of a source's name that go into those of new values
+MOST_NODES = 20_000  # that one node of the source may become
 Operand = Any  # Value | None | scalar | sequence | ndarray
 
 
@@ -35,15 +38,24 @@ class Names:
     """Names in use in a module: every Value gets one of its own.
 
     ``reserved`` are names the source gave: they go to what bears them there, never to a new value.
+    ``most`` is how many there may be.
     """
 
     def __init__(self) -> None:
         self.used: set[str] = set()
         self.reserved: set[str] = set()
+        self.most = sys.maxsize
         self._next: dict[str, int] = {}
 
     def fresh(self, stem: str) -> str:
-        """``stem`` itself, or with the lowest free number behind it."""
+        """``stem`` itself, or with the lowest free number behind it.
+
+        Raises:
+            ConversionError: where a small model has grown to a very large one.
+        """
+        if len(self.used) >= self.most:
+            raise ConversionError(f"the model grows to more than {self.most} values")
+        stem = stem[:LONGEST_STEM]
         name, number = stem, self._next.get(stem, 1)
         while not name or name in self.used or name in self.reserved:
             name = f"{stem}_{number}"
@@ -78,6 +90,7 @@ class Builder:
         self.nodes: list[Node] = []
         self.names: Names = outer.names if outer else Names()
         self._sources: tuple[Source, ...] = outer._sources if outer else ()
+        self._mark = 0  # nodes there were when the present source's first was made
 
     def child(self, name: str) -> Builder:
         """A builder for a subgraph: names are shared, nodes are its own."""
@@ -106,14 +119,13 @@ class Builder:
             self.names.claim(constant.name), constant.dtype, constant.shape, constant.tensor
         )
 
-    @contextmanager
-    def at(self, *sources: Source) -> Iterator[None]:
+    def at(self, *sources: Source) -> _Origin:
         """Record ``sources`` as the origin of every node emitted in the block."""
-        outer, self._sources = self._sources, sources
-        try:
-            yield
-        finally:
-            self._sources = outer
+        return _Origin(self, sources)
+
+    def resume(self) -> None:
+        """Count the nodes that the present source becomes anew."""
+        self._mark = len(self.nodes)
 
     def __getattr__(self, op: str) -> Op:
         if op.startswith("_"):
@@ -146,11 +158,9 @@ class Builder:
 
     def keep(self, node: Node, inputs: tuple[Value | None, ...]) -> tuple[Value, ...]:
         """Take ``node`` over from another graph as it is, reading ``inputs`` instead."""
-        same = len(inputs) == len(node.inputs) and all(
-            a is b for a, b in zip(inputs, node.inputs, strict=True)
-        )
-        if same and self._free(node):
-            self.names.used.update(v.name for v in node.outputs)
+        names = [v.name for v in node.outputs]
+        if inputs == node.inputs and self.names.used.isdisjoint(names):  # Values compare as objects
+            self.names.used.update(names)
             self.nodes.append(node)
             return node.outputs
         outputs = tuple(
@@ -168,15 +178,14 @@ class Builder:
         self.nodes.append(kept)
         return outputs
 
-    def _free(self, node: Node) -> bool:
-        return self.names.used.isdisjoint(v.name for v in node.outputs)
-
     def _append(
         self, op: str, inputs: tuple[Value | None, ...], attrs: dict[str, Any], outputs: int,
         domain: str | None = None,
     ) -> tuple[Value, ...]:  # fmt: skip
+        if self._sources and len(self.nodes) - self._mark >= MOST_NODES:
+            raise ConversionError(f"would become more than {MOST_NODES} nodes")
         stem = f"{self._sources[0].name}/{op}" if self._sources else op
-        made = tuple(Value(self.names.fresh(stem)) for _ in range(outputs))
+        made = tuple([Value(self.names.fresh(stem)) for _ in range(outputs)])
         domain = self.domain if domain is None else domain
         name = self._sources[0].name if self._sources else made[0].name if made else stem
         frozen = MappingProxyType(attrs)
@@ -184,10 +193,31 @@ class Builder:
         return made
 
 
+class _Origin:
+    """The block of ``Builder.at``."""
+
+    __slots__ = ("_builder", "_sources")
+
+    def __init__(self, builder: Builder, sources: tuple[Source, ...]) -> None:
+        self._builder, self._sources = builder, sources
+
+    def __enter__(self) -> None:
+        self._swap()
+        self._builder.resume()
+
+    def __exit__(self, *error: object) -> None:
+        self._swap()
+
+    def _swap(self) -> None:
+        self._sources, self._builder._sources = self._builder._sources, self._sources
+
+
 def plain(value: Any) -> Attr:
     """An attribute as the IR holds it: tuples for sequences, Python numbers for NumPy's."""
+    if type(value) in PLAIN:
+        return value  # type: ignore[no-any-return]
     if isinstance(value, (list, tuple, range)):
-        return tuple(plain(v) for v in value)
+        return tuple([v if type(v) in PLAIN else plain(v) for v in value])
     if isinstance(value, (bool, np.bool_)):
         return int(value)
     if isinstance(value, np.generic):
@@ -251,13 +281,13 @@ class OnnxBuilder(Builder):
         for value, type_ in zip(made, types, strict=True):
             value.dtype, value.shape, value.wrap = type_
         made[0].elements = elements
-        self._makers.update((v, self.nodes[-1]) for v in made)
+        self._makers.update(dict.fromkeys(made, self.nodes[-1]))
         return made[0] if outputs == 1 else made
 
     def keep(self, node: Node, inputs: tuple[Value | None, ...]) -> tuple[Value, ...]:
         """Take a node over as it is."""
         made = super().keep(node, inputs)
-        self._makers.update((v, self.nodes[-1]) for v in made)
+        self._makers.update(dict.fromkeys(made, self.nodes[-1]))
         return made
 
     def foreign(

@@ -17,7 +17,7 @@ Inputs = tuple[Value | None, ...]
 AXIS = frozenset(
     "ArgMax ArgMin Compress Concat DequantizeLinear Flatten Gather GatherElements Hardmax "
     "LayerNormalization LogSoftmax LpNormalization QuantizeLinear RMSNormalization Scatter "
-    "ScatterElements Softmax Split SplitToSequence TopK".split()
+    "ScatterElements Softmax Split SplitToSequence TensorScatter TopK Unique".split()
 )
 
 
@@ -122,7 +122,7 @@ IMPLIED: dict[str, Callable[[Inputs, Attrs], Attrs]] = {
 
 
 # Operators with an operand that lists axes, and where it stands.
-AXES = {"Slice": 3, "Pad": 3, "Squeeze": 1, "Unsqueeze": 1, "CenterCropPad": 2} | dict.fromkeys(
+AXES = {"Slice": 3, "Pad": 3, "Squeeze": 1, "Unsqueeze": 1} | dict.fromkeys(
     (f"Reduce{kind}" for kind in "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare".split()),
     1,
 )

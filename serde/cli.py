@@ -278,9 +278,14 @@ def inspect(source: str, debug: bool, values: bool, as_json: bool, **options: An
 @click.option("--debug", is_flag=True, help="Show where an error came from.")
 def repair(source: str, target: str, debug: bool) -> None:
     """Mend an ONNX file that an old exporter left behind; say what was changed."""
-    from serde.formats.onnx.repair import repair as mend
+    from pathlib import Path
 
-    changes = mend(source, target)
+    from serde.plugins import format_of
+
+    found = format_of(Path(source))
+    if found.repair is None:
+        raise UsageError(f"{found.name} files cannot be repaired")
+    changes = found.repair(source, target)
     for change in changes:
         click.echo(change)
     click.echo(f"{source} → {target}: {len(changes)} change(s)")

@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
+from typing import BinaryIO
 
 from serde.errors import MalformedFile
 
 HEAD = 1024  # bytes looked at
 
 
+def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a file to read it; refuse pipes and devices, which may never end.
+
+    Raises:
+        MalformedFile: for what is no regular file.
+    """
+    waiting = getattr(os, "O_NONBLOCK", 0)  # a pipe would have to be waited for
+    file = open(path, "rb", opener=lambda p, flags: os.open(p, flags | waiting))  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise MalformedFile(path, "not a regular file")
+    return file
+
+
 def head_of(path: str | os.PathLike[str]) -> bytes:
     """The first bytes of a file."""
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         return file.read(HEAD)
 
 

@@ -14,8 +14,7 @@ SerdeError
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -123,18 +122,29 @@ def require(condition: object, reason: str) -> None:
         raise ConversionError(reason)
 
 
-@contextmanager
-def located(stage: str, source: Source | None) -> Iterator[None]:
+def _told(error: Exception) -> str:
+    """What an error that no rule foresaw comes to."""
+    if isinstance(error, MemoryError):
+        return "takes more memory than there is"
+    if isinstance(error, RecursionError):
+        return "nests too deep"
+    return f"the rule failed with {type(error).__name__}: {error}"
+
+
+class located:
     """Stamp ``stage`` and ``source`` on any error leaving the block; the only place that does."""
-    try:
-        yield
-    except ConversionError as error:
-        error.stage = error.stage or stage
-        error.source = error.source or source
-        raise
-    except SerdeError:
-        raise
-    except Exception as error:
-        wrapped = ConversionError(f"the rule failed with {type(error).__name__}: {error}")
-        wrapped.stage, wrapped.source = stage, source
-        raise wrapped from error
+
+    def __init__(self, stage: str, source: Source | None) -> None:
+        self.stage, self.source = stage, source
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, ConversionError):
+            error.stage = error.stage or self.stage
+            error.source = error.source or self.source
+        elif isinstance(error, Exception) and not isinstance(error, SerdeError):
+            wrapped = ConversionError(_told(error))
+            wrapped.stage, wrapped.source = self.stage, self.source
+            raise wrapped from error

@@ -2,13 +2,13 @@
 
 Shape arithmetic (up to ``LIMIT`` elements) is computed at once. Operators that only arrange or
 convert a weight become a constant that is computed when it is written. Nothing that would make a
-model larger is folded.
+model larger is folded, and nothing that could cost more than its operands and results are large.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,21 @@ from serde.inference import Type
 from serde.schema import ELEMENT_TYPES
 
 LIMIT = 1024  # elements
-NEVER = frozenset(
-    "Bernoulli DequantizeLinear Dropout DynamicQuantizeLinear If Loop Multinomial QuantizeLinear "
-    "RandomNormalLike RandomUniformLike Scan SequenceMap".split()
+MOST_STEPS = 64  # nodes computed to load one constant; what they share is computed again
+# Operators that may be computed: their cost is bounded by the sizes of operands and results, which
+# that of windows, regions, patterns and random numbers is not.
+COMPUTED = frozenset(
+    "Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh Atan Atanh BitShift BitwiseAnd BitwiseNot "
+    "BitwiseOr BitwiseXor BlackmanWindow Cast CastLike Ceil Celu Clip Compress Concat "
+    "ConstantOfShape Cos Cosh CumProd CumSum DepthToSpace Div Elu Equal Erf Exp Expand EyeLike "
+    "Flatten Floor Gather GatherElements GatherND Gelu Gemm Greater GreaterOrEqual HammingWindow "
+    "HannWindow HardSigmoid HardSwish Hardmax Identity IsInf IsNaN LeakyRelu Less LessOrEqual Log "
+    "LogSoftmax MatMul Max Mean Min Mish Mod Mul Neg NonZero Not OneHot Or PRelu Pow Range "
+    "Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin "
+    "ReduceProd ReduceSum ReduceSumSquare Relu Reshape Round ScatterElements ScatterND Selu Shape "
+    "Shrink Sigmoid Sign Sin Sinh Size Slice Softmax Softplus Softsign SpaceToDepth Split Sqrt "
+    "Squeeze Sub Sum Tan Tanh ThresholdedRelu Tile TopK Transpose Trilu Unique Unsqueeze Where "
+    "Xor".split()
 )
 # Operators whose value for a weight is worth computing once, at writing, instead of in each run.
 LAZY = frozenset(
@@ -37,7 +49,9 @@ def fold(
     types: tuple[Type, ...],
 ) -> tuple[Tensor, ...] | None:  # fmt: skip
     """The outputs as constants, or None when the node must stay."""
-    if op in NEVER or not inputs or any(v is not None and v.tensor is None for v in inputs):
+    if op not in COMPUTED or not inputs:
+        return None
+    if any(v is not None and v.tensor is None for v in inputs):
         return None
     tensors = [v.tensor for v in inputs if v is not None and v.tensor is not None]
     if any(t.wrap or t.shape is None or t.dtype is None for t in types):
@@ -65,25 +79,61 @@ def _size(type_: Type) -> int | None:
 
 def _now(
     op: str, opset: int, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any], outputs: int
-) -> tuple[Tensor, ...]:
-    return tuple(Tensor.of(np.asarray(a)) for a in evaluate(op, opset, inputs, attrs, outputs))
+) -> tuple[Tensor, ...] | None:
+    try:
+        arrays = evaluate(op, opset, inputs, attrs, outputs)
+        return tuple(Tensor.of(np.asarray(a)) for a in arrays)
+    except ConversionError:
+        raise
+    except Exception:  # whatever the reference cannot compute is left to who runs the model
+        return None
 
 
 def _later(
     op: str, opset: int, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any],
     types: tuple[Type, ...],
-) -> tuple[Tensor, ...]:  # fmt: skip
-    def load(index: int) -> Array:
-        array = np.asarray(evaluate(op, opset, inputs, attrs, len(types))[index])
-        wanted = types[index]
-        if array.shape != wanted.shape or DType.of(array.dtype) is not wanted.dtype:
-            raise ConversionError(f"{op} of constants gave {array.dtype}{list(array.shape)}")
-        return array
-
+) -> tuple[Tensor, ...] | None:  # fmt: skip
+    loads = [Later(op, opset, inputs, attrs, types, i) for i in range(len(types))]
+    if loads[0].steps > MOST_STEPS:
+        return None
     return tuple(
-        Tensor(t.dtype, t.shape, partial(load, i))  # type: ignore[arg-type]
-        for i, t in enumerate(types)
+        Tensor(t.dtype, t.shape, load)  # type: ignore[arg-type]
+        for t, load in zip(types, loads, strict=True)
     )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Later:
+    """One output of a node of constants, computed each time it is called."""
+
+    op: str
+    opset: int
+    inputs: tuple[Value | None, ...]
+    attrs: Mapping[str, Any]
+    types: Sequence[Type]
+    index: int
+
+    @property
+    def steps(self) -> int:
+        """How many nodes a call computes."""
+        loads = [v.tensor.load for v in self.inputs if v is not None and v.tensor is not None]
+        return 1 + sum(load.steps for load in loads if isinstance(load, Later))
+
+    def __call__(self) -> Array:
+        wanted = self.types[self.index]
+        found = self._computed()
+        if found.shape != wanted.shape or DType.of(found.dtype) is not wanted.dtype:
+            raise ConversionError(f"{self.op} of constants gave {found.dtype}{list(found.shape)}")
+        return found
+
+    def _computed(self) -> Array:
+        try:
+            made = evaluate(self.op, self.opset, self.inputs, self.attrs, len(self.types))
+            return np.asarray(made[self.index])
+        except ConversionError:
+            raise
+        except Exception as error:
+            raise ConversionError(f"{self.op} of constants cannot be computed: {error}") from error
 
 
 def evaluate(
@@ -92,11 +142,9 @@ def evaluate(
     """Compute a node on the arrays of its constant inputs."""
     arrays = [None if v is None else v.array() for v in inputs]
     fast = None if OLD_FORM & attrs.keys() else FAST.get(op)
-    if fast is not None:
-        found = fast(arrays, attrs)
-        if found is not None:
-            return [found]
-    return _reference(op, opset, arrays, attrs, outputs)
+    with np.errstate(all="ignore"):  # infinities are results like others
+        found = None if fast is None else fast(arrays, attrs)
+        return [found] if found is not None else _reference(op, opset, arrays, attrs, outputs)
 
 
 def _reference(
@@ -139,8 +187,9 @@ def _slice(a: Any, attrs: Any) -> Array:
     steps = np.ones(len(starts), np.int64) if steps is None else steps
     index: list[Any] = [slice(None)] * x.ndim
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        stop = None if step < 0 and end < -x.shape[axis] else int(end)
-        index[int(axis)] = slice(int(start), stop, int(step))
+        size = x.shape[axis]
+        stop = None if step < 0 and end < -size else int(end)
+        index[int(axis)] = slice(max(int(start), -size), stop, int(step))
     return x[tuple(index)]  # type: ignore[no-any-return]
 
 
@@ -159,6 +208,13 @@ def _cast(a: Any, attrs: Any) -> Array | None:
     if target.value.startswith("float8"):
         return None
     return x.astype(target.numpy)  # type: ignore[no-any-return]
+
+
+def _range(a: Any, attrs: Any) -> Array:
+    start, stop, step = (v.item() for v in a)
+    if not (stop - start) / step <= LIMIT:  # not a number, for one
+        raise ValueError("more elements than are computed")
+    return np.arange(start, stop, step, a[0].dtype)
 
 
 def _squeeze(a: Any, attrs: Any) -> Array:
@@ -188,10 +244,10 @@ FAST: dict[str, Callable[[list[Any], Mapping[str, Any]], Array | None]] = {
     "Expand": lambda a, _: np.broadcast_to(
         a[0], np.broadcast_shapes(a[0].shape, tuple(int(i) for i in a[1]))
     ),
-    "Range": lambda a, _: np.arange(a[0], a[1], a[2], dtype=a[0].dtype),
+    "Range": _range,
     "ReduceProd": lambda a, attrs: (
         np.prod(a[0], keepdims=bool(attrs.get("keepdims", 1))).astype(a[0].dtype)
-        if len(a) == 1 or a[1] is None
+        if (len(a) == 1 or a[1] is None) and not attrs.get("noop_with_empty_axes")
         else None
     ),
 }

@@ -6,7 +6,8 @@ the model's needs nothing of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import ChainMap
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -14,14 +15,41 @@ from typing import Any
 from serde.errors import ConversionError, Unconvertible, require
 from serde.graph import Attr, AttrRef, Function, Graph, Node, Value
 
-Known = Mapping[tuple[str, str], Function]
-Env = dict[Value, Value | None]
-DEEPEST = 64  # calls within calls
+Env = MutableMapping[Value, "Value | None"]
+DEEPEST = 64  # calls within calls and subgraphs
+MOST_NODES, MOST_GROWTH = 50_000, 64  # all calls may become: these, and more for each in the file
 
 
-def by_name(graph: Graph) -> Known:
-    """The functions of a module, by the domain and operator their calls bear."""
-    return {(f.domain, f.name): f for f in graph.functions}
+class Known(dict[tuple[str, str], Function]):
+    """The functions of a module, by the domain and operator their calls bear.
+
+    ``left`` is how many nodes may still be spelled out: calls of calls grow without bound.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__(((f.domain, f.name), f) for f in graph.functions)
+        self._sizes: dict[tuple[str, str], int] = {}
+        held = len(graph.nodes) + sum(len(f.body.nodes) for f in graph.functions)
+        self.left = MOST_NODES + MOST_GROWTH * held
+
+    def spend(self, node: Node) -> None:
+        """Refuse a call that would become more nodes than are left."""
+        size = self._size(node, 0)
+        require(size <= self.left, f"function {node.op!r} spelled out takes {size} nodes, too many")
+        self.left -= size
+
+    def _size(self, node: Node, depth: int) -> int:
+        """How many nodes a node becomes."""
+        key = node.domain, node.op
+        called = f"function {node.op!r}" if key in self else node.op
+        require(depth < DEEPEST, f"{called} calls itself, or nests too deep")
+        if key in self and key not in self._sizes:
+            self._sizes[key] = self._total(self[key].body, depth)
+        own = self._sizes.get(key, 1)
+        return own + sum(self._total(body, depth) for body in node.graphs())
+
+    def _total(self, graph: Graph, depth: int) -> int:
+        return 1 + sum(self._size(n, depth + 1) for n in graph.nodes)
 
 
 def spell_out(
@@ -29,6 +57,8 @@ def spell_out(
 ) -> tuple[Value | None, ...]:
     """Emit the body of the function ``node`` calls; return its outputs."""
     function = known[node.domain, node.op]
+    if depth == 0:
+        known.spend(node)
     require(depth < DEEPEST, f"function {function.name!r} calls itself, or nests too deep")
     body = function.body
     require(len(inputs) <= len(body.inputs), f"{len(inputs)} inputs for {len(body.inputs)}")
@@ -42,6 +72,7 @@ def spell_out(
 
 def _emit_nodes(g: Any, known: Known, graph: Graph, given: Any, env: Env, depth: int) -> None:
     for node in graph.nodes:
+        g.resume()
         inputs = tuple(None if v is None else _read(g, v, env) for v in node.inputs)
         attrs = {
             n: _body(g, known, v, given, env, depth) if isinstance(v, Graph) else v
@@ -58,10 +89,11 @@ def _emit(
         return spell_out(g, known, node, inputs, depth + 1)
     if node.domain:
         return g.foreign(node.domain, node.op, inputs, node.attrs, len(node.outputs))  # type: ignore
-    if node.op == "Constant":
-        from serde.opset import constant
+    from serde.opset import constant, refuse_misfits
 
+    if node.op == "Constant":
         return (constant(g, node),)
+    refuse_misfits(g.level, node)
     made = g.emit(node.op, inputs, node.attrs, len(node.outputs))
     return made if isinstance(made, tuple) else (made,)
 
@@ -83,11 +115,11 @@ def _resolved(attrs: Mapping[str, Attr], given: Mapping[str, Attr]) -> dict[str,
 
 def _body(g: Any, known: Known, graph: Graph, given: Any, outer: Env, depth: int) -> Graph:
     """A subgraph of a function's body."""
-    inner, env = g.child(graph.name), dict(outer)
+    inner, env = g.child(graph.name), ChainMap({}, outer)
     for value in graph.inputs:
         env[value] = inner.input(value.name, value.dtype, value.shape, value.wrap)
     with inner.speaking(g.level):
-        _emit_nodes(inner, known, graph, given, env, depth)
+        _emit_nodes(inner, known, graph, given, env, depth + 1)
     outputs = [_read(inner, v, env) for v in graph.outputs]
     require(None not in outputs, "a subgraph returns an input that the call leaves out")
     return inner.build(outputs)  # type: ignore[no-any-return]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import enum
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Union
 
@@ -27,7 +28,11 @@ def _empty() -> Mapping[str, Any]:
 
 
 class DType(enum.Enum):
-    """Element types, by numpy (or ml_dtypes) name."""
+    """Element types, by numpy (or ml_dtypes) name.
+
+    ``bits`` is the size of an element as stored in files, 0 for strings; ``kind`` is ``f`` float,
+    ``i`` signed, ``u`` unsigned, ``b`` bool, ``c`` complex, ``S`` string.
+    """
 
     FLOAT16 = "float16"
     FLOAT32 = "float32"
@@ -58,23 +63,20 @@ class DType(enum.Enum):
 
     __hash__ = object.__hash__  # members are singletons; Enum's own hash is slow
 
-    @property
+    def __init__(self, name: str) -> None:
+        digits = re.search(r"\d+", name)
+        self.bits = int(digits[0]) if digits else {"bool": 8}.get(name, 0)
+        self.kind = {"bfloat16": "f", "object": "S"}.get(name, name[0])
+
+    @cached_property
     def numpy(self) -> np.dtype[Any]:
         """The NumPy dtype; strings are object arrays, 2- and 4-bit types take a byte each."""
-        return _numpy_dtype(self.value)
+        try:
+            return np.dtype(self.value)
+        except TypeError:
+            import ml_dtypes  # registers bfloat16, float8 and the narrow integers
 
-    @property
-    def bits(self) -> int:
-        """Bits per element as stored in files, 0 for strings."""
-        return _BITS.get(self.value) or (0 if self is DType.STRING else self.numpy.itemsize * 8)
-
-    @property
-    def kind(self) -> str:
-        """``f`` float, ``i`` signed, ``u`` unsigned, ``b`` bool, ``c`` complex, ``S`` string."""
-        name = self.value
-        if name.startswith(("float", "bfloat")):
-            return "f"
-        return "S" if self is DType.STRING else name[0]
+            return np.dtype(getattr(ml_dtypes, self.value))
 
     @classmethod
     def of(cls, dtype: Any) -> DType:
@@ -90,19 +92,6 @@ class DType(enum.Enum):
             return cls(str(dtype))
         except ValueError:
             raise ConversionError(f"no element type is called {dtype!r}") from None
-
-
-_BITS = {"int4": 4, "uint4": 4, "float4_e2m1fn": 4, "int2": 2, "uint2": 2}
-
-
-@cache
-def _numpy_dtype(name: str) -> np.dtype[Any]:
-    try:
-        return np.dtype(name)
-    except TypeError:
-        import ml_dtypes  # registers bfloat16, float8 and the narrow integers
-
-        return np.dtype(getattr(ml_dtypes, name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,8 @@ def cast_like(g: Any, x: Value, like: Value) -> Value:
 
 def scalar(g: Any, number: float, like: Value) -> Value:
     """A constant of no dimensions, of the element type of ``like``."""
-    return g.const(np.array(number, like.type.numpy))  # type: ignore[no-any-return]
+    with np.errstate(over="ignore"):  # a half's infinity begins at 65520
+        return g.const(np.array(number, like.type.numpy))  # type: ignore[no-any-return]
 
 
 def size_of(g: Any, x: Value, axis: int) -> Size:
@@ -44,6 +45,11 @@ def size_of(g: Any, x: Value, axis: int) -> Size:
 def sizes_of(g: Any, x: Value) -> list[Size]:
     """The sizes of ``x`` along all its axes."""
     return [size_of(g, x, axis) for axis in range(x.rank)]
+
+
+def steps(g: Any, size: Size) -> Value:
+    """``0, 1, … size - 1``."""
+    return g.Range(0, size if isinstance(size, int) else g.Squeeze(size, [0]), 1)  # type: ignore
 
 
 def times(g: Any, sizes: Iterable[Size]) -> Size:

@@ -5,23 +5,26 @@ Results are kept by operator, attributes and input types, so a layer that repeat
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import onnx
-from onnx import helper, numpy_helper, shape_inference
+from onnx import checker, helper, numpy_helper, shape_inference
 
 from serde import symbolic
-from serde.errors import ConversionError
+from serde.errors import ConversionError, require
 from serde.graph import AttrRef, DType, Graph, Shape, Tensor, Value
 from serde.schema import ELEMENT_CODES, ELEMENT_TYPES, Operator
 
 SMALL = 1024  # constants up to this many elements take part in shape inference
 MEMO = 20_000  # results kept
 RANK = 64  # the highest rank believed; a hostile model can infer any
+LONGEST = 256  # letters of a dimension's name; longer ones are not followed
 # Operators whose output has the shape their second (or first) input spells out.
 SPELLED_SHAPE = {"Reshape": 1, "Expand": 1, "ConstantOfShape": 0, "Tile": 1}
+FLOAT_DATA = frozenset("OneHot Range Resize Upsample".split())  # inference reads their floats
+FLOATS = 8  # of them, at most
 
 
 class Type(NamedTuple):
@@ -34,6 +37,7 @@ class Type(NamedTuple):
 
 UNKNOWN = Type(None, None)
 _memo: dict[Any, tuple[Type, ...]] = {}
+_nodes: dict[Any, onnx.NodeProto] = {}
 
 
 def infer(
@@ -44,72 +48,85 @@ def infer(
     outputs: int,
 ) -> tuple[Type, ...]:
     """Types of the outputs of one node; refuses what the standard refuses."""
-    special = BODIES.get(operator.name)
+    batched = operator.name == "Scan" and operator.since < 9  # its outputs have a batch in front
+    special = None if batched else BODIES.get(operator.name)
     if special is not None:
         return _padded(special(inputs, attrs, outputs), outputs)
     if any(isinstance(v, (Graph, AttrRef)) for v in attrs.values()):
         return (UNKNOWN,) * outputs
-    key = (operator.name, operator.since, outputs, _attr_key(attrs), *map(_input_key, inputs))
+    op = operator.name
+    if op == "Split":  # onnx makes room for as many outputs as it is told
+        require(attrs.get("num_outputs", outputs) == outputs, f"num_outputs for {outputs} outputs")
+    call = (op, outputs, _attr_key(attrs))
+    key = (call, operator.since, *[v and _input_key(op, v) for v in inputs])
     found = _memo.get(key)
     if found is None:
-        if len(_memo) >= MEMO:
-            _memo.clear()
-        found = _memo[key] = _ask(operator, opset, inputs, attrs, outputs)
+        names = ["" if v is None else f"i{n}" for n, v in enumerate(inputs)]
+        node = _kept(_nodes, (call, *names), lambda: _node(op, names, attrs, outputs))
+        found = _kept(_memo, key, lambda: _ask(operator, opset, inputs, node))
     if operator.name in SPELLED_SHAPE:
         return (_spelled(operator.name, inputs, attrs, found[0]), *found[1:])
     return found
 
 
+def _kept(memo: dict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
+    """What ``memo`` holds for ``key``, made where it holds nothing; a full memo starts anew."""
+    found = memo.get(key)
+    if found is None:
+        if len(memo) >= MEMO:
+            memo.clear()
+        found = memo[key] = make()
+    return found
+
+
 def _attr_key(attrs: Mapping[str, Any]) -> Any:
-    return tuple(
-        (n, repr(v.load().tolist()) if isinstance(v, Tensor) else v, type(v))
-        for n, v in sorted(attrs.items())
-    )
+    return tuple([(n, _hashable(v), type(v)) for n, v in attrs.items()])
 
 
-def _input_key(value: Value | None) -> Any:
-    if value is None:
-        return None
-    data = None
-    if value.tensor is not None and value.tensor.size <= SMALL:
-        data = _data(value.tensor)
+def _hashable(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.dtype, repr(value.load().tolist())
+    return value.SerializeToString() if isinstance(value, onnx.TypeProto) else value
+
+
+def _input_key(op: str, value: Value) -> Any:
+    data = value.array().tobytes() if value.tensor and _reads(op, value.tensor) else None
     return (value.dtype, value.shape, value.wrap, data)
 
 
-def _data(tensor: Tensor) -> bytes | None:
-    """The contents inference may want: integers and scalars (sizes, axes), never weights."""
-    if tensor.dtype is DType.STRING or tensor.dtype.bits < 8:
-        return None
-    if tensor.dtype.kind in "iu" or tensor.size <= 8:
-        return tensor.load().tobytes()
-    return None
+def _reads(op: str, tensor: Tensor) -> bool:
+    """Whether inference may want the contents: integers (sizes, axes) and scales, never weights."""
+    if tensor.dtype.bits < 8 or tensor.size > SMALL:
+        return False
+    return tensor.dtype.kind in "iub" or (op in FLOAT_DATA and tensor.size <= FLOATS)
+
+
+def _node(op: str, names: list[str], attrs: Mapping[str, Any], outputs: int) -> onnx.NodeProto:
+    made = [f"o{n}" for n in range(outputs)]
+    return helper.make_node(op, names, made, **_proto_attrs(attrs))
 
 
 def _ask(
-    operator: Operator,
-    opset: int,
-    inputs: tuple[Value | None, ...],
-    attrs: Mapping[str, Any],
-    outputs: int,
+    operator: Operator, opset: int, inputs: tuple[Value | None, ...], node: onnx.NodeProto
 ) -> tuple[Type, ...]:
-    names = ["" if v is None else f"i{n}" for n, v in enumerate(inputs)]
-    node = helper.make_node(
-        operator.name, names, [f"o{n}" for n in range(outputs)], **_proto_attrs(attrs)
-    )
-    known = [(n, v) for n, v in zip(names, inputs, strict=True) if v is not None]
+    known = [(n, v) for n, v in zip(node.input, inputs, strict=True) if v is not None]
     data = {
-        n: numpy_helper.from_array(v.tensor.load(), n)
+        n: numpy_helper.from_array(v.array(), n)
         for n, v in known
-        if v.tensor is not None and v.tensor.size <= SMALL and _data(v.tensor) is not None
+        if v.tensor is not None and _reads(operator.name, v.tensor)
     }
     types = {n: type_proto(v.dtype, v.shape, v.wrap) for n, v in known}
     try:
         found = shape_inference.infer_node_outputs(
             operator.raw, node, types, data, opset_imports=[helper.make_opsetid("", opset)]
         )
-    except shape_inference.InferenceError as error:
+    except (shape_inference.InferenceError, checker.ValidationError) as error:
         raise ConversionError(f"{operator.name} rejects its inputs: {_short(error)}") from error
-    return tuple(from_proto(found.get(f"o{n}")) for n in range(outputs))
+    except ValueError:
+        if all(v.dtype is not None for _, v in known):
+            raise
+        return (UNKNOWN,) * len(node.output)  # onnx infers nothing from an unknown element type
+    return tuple([from_proto(found.get(n)) for n in node.output])
 
 
 def _short(error: Exception) -> str:
@@ -123,7 +140,7 @@ def _proto_attrs(attrs: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-@cache
+@lru_cache(MEMO)
 def type_proto(
     dtype: DType | None, shape: Shape | None, wrap: tuple[str, ...] = ()
 ) -> onnx.TypeProto:
@@ -152,21 +169,27 @@ def from_proto(proto: onnx.TypeProto | None, depth: int = 0) -> Type:
         tensor = getattr(proto, kind)
         wrap = ("sparse",) if kind == "sparse_tensor_type" else ()
         dtype = ELEMENT_TYPES.get(tensor.elem_type)
+        if wrap and dtype is None:
+            return UNKNOWN
         if not tensor.HasField("shape") or len(tensor.shape.dim) > RANK:
             return Type(dtype, None, wrap)
-        return Type(dtype, tuple(_dim(d) for d in tensor.shape.dim), wrap)
+        return Type(dtype, tuple([_dim(d) for d in tensor.shape.dim]), wrap)
     if kind == "map_type":
         inner = from_proto(proto.map_type.value_type, depth + 1)
         key = ELEMENT_TYPES[proto.map_type.key_type].value
         return inner._replace(wrap=(f"map:{key}", *inner.wrap))
+    if kind not in ("sequence_type", "optional_type"):
+        return UNKNOWN
     inner = from_proto(getattr(proto, kind).elem_type, depth + 1)
     return inner._replace(wrap=(kind.removesuffix("_type"), *inner.wrap))
 
 
 def _dim(dim: Any) -> int | str | None:
-    if dim.HasField("dim_value"):
-        return int(dim.dim_value) if dim.dim_value >= 0 else None
-    return dim.dim_param or None
+    size = dim.dim_value
+    if size > 0 or dim.HasField("dim_value"):
+        return size if size >= 0 else None  # type: ignore[no-any-return]
+    name = dim.dim_param
+    return name if 0 < len(name) <= LONGEST else None
 
 
 def _spelled(
@@ -191,6 +214,8 @@ def _spelled(
         shape = tuple(symbolic.combine("*", d, n) for d, n in zip(x.shape, wanted, strict=True))
     else:
         shape = _reshaped(x.shape, wanted, bool(attrs.get("allowzero", 0)))
+    if shape is not None:
+        shape = tuple([None if isinstance(d, int) and d < 0 else d for d in shape])
     if said.shape is None or shape is None or len(said.shape) != len(shape):
         return said._replace(shape=shape or said.shape)
     return said._replace(shape=tuple(_better(a, b) for a, b in zip(said.shape, shape, strict=True)))
@@ -252,14 +277,23 @@ def of(value: Value) -> Type:
     return Type(value.dtype, value.shape, value.wrap)
 
 
+def _body(attrs: Mapping[str, Any], name: str) -> Graph:
+    body = attrs.get(name)
+    require(isinstance(body, Graph), f"attribute {name!r} has to be a subgraph")
+    return body  # type: ignore[return-value]
+
+
 def _if(inputs: Any, attrs: Mapping[str, Any], outputs: int) -> list[Type]:
-    pairs = zip(attrs["then_branch"].outputs, attrs["else_branch"].outputs, strict=True)
-    return [merge(of(a), of(b)) for a, b in pairs]
+    then, other = (_body(attrs, f"{branch}_branch").outputs for branch in ("then", "else"))
+    require(len(then) == len(other), f"one branch has {len(then)} outputs, one {len(other)}")
+    return [merge(of(a), of(b)) for a, b in zip(then, other, strict=True)]
 
 
 def _loop(inputs: Any, attrs: Mapping[str, Any], outputs: int) -> list[Type]:
-    body = attrs["body"]
+    body = _body(attrs, "body")
     carried = len(inputs) - 2
+    require(carried >= 0, "the number of turns and the condition are missing")
+    _require_arity(body, 2 + carried, 1 + carried)
     found = [
         merge(of(initial), of(final)) if initial is not None else of(final)
         for initial, final in zip(inputs[2:], body.outputs[1:], strict=False)
@@ -268,10 +302,14 @@ def _loop(inputs: Any, attrs: Mapping[str, Any], outputs: int) -> list[Type]:
 
 
 def _scan(inputs: Any, attrs: Mapping[str, Any], outputs: int) -> list[Type]:
-    body, scanned = attrs["body"], attrs["num_scan_inputs"]
+    body, scanned = _body(attrs, "body"), attrs.get("num_scan_inputs", 0)
     states = len(inputs) - scanned
+    require(scanned > 0 and states >= 0, f"num_scan_inputs is {scanned} of {len(inputs)} inputs")
+    _require_arity(body, len(inputs), states)
+    stacked = len(body.outputs) - states
     found = [of(v) for v in body.outputs[:states]]
-    axes = attrs.get("scan_output_axes") or (0,) * (len(body.outputs) - states)
+    axes = attrs.get("scan_output_axes") or (0,) * stacked
+    require(len(axes) == stacked, f"{len(axes)} scan_output_axes for {stacked} outputs")
     length = None
     first, axis = inputs[states], (attrs.get("scan_input_axes") or (0,))[0]
     if (
@@ -283,6 +321,15 @@ def _scan(inputs: Any, attrs: Mapping[str, Any], outputs: int) -> list[Type]:
     return found + [
         _stacked(of(v), length, a) for v, a in zip(body.outputs[states:], axes, strict=True)
     ]
+
+
+def _require_arity(body: Graph, inputs: int, outputs: int) -> None:
+    """Refuse a body of another number of inputs, or fewer outputs."""
+    require(
+        len(body.inputs) == inputs and len(body.outputs) >= outputs,
+        f"a body of {len(body.inputs)} inputs and {len(body.outputs)} outputs where {inputs} and at "
+        f"least {outputs} belong",
+    )
 
 
 def _stacked(type_: Type, length: Any, axis: int) -> Type:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -85,7 +85,8 @@ def with_inputs(graph: Graph, inputs: Mapping[str, Any] | None) -> Graph:
             raise UsageError(
                 f"input {name!r} has {len(old.shape)} dimensions in the model, {len(shape)} here"
             )
-        instead[old] = Value(name, dtype or old.dtype, old.shape if shape is None else shape)
+        shape = old.shape if shape is None else shape
+        instead[old] = Value(name, dtype or old.dtype, shape, wrap=old.wrap)
     renewed = replace_values(graph, instead)
     return replace(renewed, inputs=tuple(instead.get(v, v) for v in graph.inputs))
 
@@ -164,8 +165,12 @@ def rename(graph: Graph, names: Mapping[str, str] | None) -> Graph:
     return replace(renewed, nodes=nodes, inputs=tuple(instead.get(v, v) for v in graph.inputs))
 
 
-def _all_values(graph: Graph):  # type: ignore[no-untyped-def]
-    yield from graph.inputs
+def _all_values(graph: Graph) -> Iterator[Value]:
     yield from graph.constants()
-    for node in graph.nodes:
-        yield from node.outputs
+    stack = [graph]
+    while stack:
+        graph = stack.pop()
+        yield from graph.inputs
+        for node in graph.nodes:
+            yield from node.outputs
+            stack.extend(node.graphs())

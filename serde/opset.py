@@ -18,10 +18,10 @@ from typing import Any
 from serde import canonical, folding, functions, inference, schema
 from serde.builder import Builder, OnnxBuilder, Operand, plain
 from serde.errors import Unconvertible, UnsupportedAttribute, UnsupportedOp, UsageError, require
-from serde.graph import IR_OPSET, DType, Graph, Node, Value
+from serde.graph import IR_OPSET, AttrRef, Graph, Node, Value
 from serde.rules import Fallback, Rule, RuleTable
 from serde.steps import above, below
-from serde.steps.types import CONSTANT_FORMS, WIDER, keeps_values
+from serde.steps.types import CONSTANT_FORMS, UNINFERRED, as_is, require_results, widening
 
 LOWEST, LOWEST_WRITTEN = 1, 7
 
@@ -71,6 +71,7 @@ class Stepping(OnnxBuilder):
                 return self._settle(op, inputs, attrs, outputs)
         operator = schema.operator(op, self._level)
         operands = [self._operand(operator, i, inputs) for i in range(len(inputs))]
+        operands = canonical.operands(self, op, operands)
         given = {k: plain(v) for k, v in attrs.items() if v is not None}
         if unknown := sorted(given.keys() - operator.attributes):
             raise UnsupportedAttribute(f"{op} has no attribute {', '.join(unknown)}")
@@ -80,7 +81,8 @@ class Stepping(OnnxBuilder):
             return known
         table = below[version] if down else above[version]
         rule = table.rules[op]
-        bound = _bound(table, rule, op, full)
+        spoken = schema.find(op, version if down else version - 1) or operator
+        bound = _bound(table, rule, op, self._allowed(spoken, full))
         with self.speaking(version - 1 if down else version):
             made = rule.function(self, *operands, **_counted(rule, bound, outputs))
         return made[0] if outputs == 1 and isinstance(made, tuple) else made
@@ -103,9 +105,15 @@ class Stepping(OnnxBuilder):
         """Emit at the target, in wider types where the target's operator lacks the narrow ones."""
         operator = schema.operator(op, self.opset)
         operands = [self._operand(operator, i, inputs) for i in range(len(inputs))]
-        wider = _widening(operator, operands)
+        require_results(operator, attrs)
+        wider = widening(operator, operands)
         if not wider:
-            return super().emit(op, operands, self._allowed(operator, attrs), outputs)
+            made = super().emit(op, operands, self._allowed(operator, attrs), outputs)
+            require_results(operator, {}, made if isinstance(made, tuple) else (made,))
+            if (op, operator.since) in UNINFERRED:
+                newest = schema.operator(op)
+                made.shape = inference.infer(newest, IR_OPSET, tuple(operands), {}, 1)[0].shape
+            return made
         code = schema.ELEMENT_CODES
         cast = [
             v if v is None or (to := wider.get(operator.input(i).tie)) is None or v.dtype is None
@@ -164,36 +172,6 @@ def _since(op: str, attribute: str) -> str:
     return "" if lowest is None else f"; opset {lowest} is the lowest that has it"
 
 
-def _widening(operator: schema.Operator, operands: Sequence[Value | None]) -> dict[str, DType]:
-    """The wider element type for each type variable whose present one the operator lacks."""
-    wider: dict[str, DType] = {}
-    for index, value in enumerate(operands):
-        if value is None or value.dtype is None or value.wrap or not operator.inputs:
-            continue
-        formal = operator.input(index)
-        if not formal.types or value.dtype in formal.types:
-            continue
-        choices = WIDER.get(value.dtype, ()) if keeps_values(operator.name) else ()
-        found = next((d for d in choices if d in formal.types), None)
-        require(
-            found is not None,
-            f"{operator.name} takes no {value.dtype.value} at this opset"
-            f"{_lowest_type(operator.name, index, value.dtype)}",
-        )
-        if found is not None:
-            wider[formal.tie] = found
-    return wider
-
-
-@cache
-def _lowest_type(op: str, index: int, dtype: DType) -> str:
-    for version in range(1, IR_OPSET + 1):
-        found = schema.find(op, version)
-        if found and found.inputs and dtype in found.input(index).types:
-            return f"; opset {version} is the lowest that does"
-    return ""
-
-
 @cache
 def next_step(op: str, level: int, target: int) -> int | None:
     """The next version between ``level`` and ``target`` that changes ``op``, None if none does."""
@@ -215,13 +193,9 @@ def _lower_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) 
 def _as_is(node: Node, inputs: tuple[Value | None, ...], opset: int) -> bool:
     """Whether the node is, letter for letter, one of ``opset``."""
     found = schema.find(node.op, opset)
-    if found is None or not node.attrs.keys() <= found.attributes or not found.takes(len(inputs)):
+    if found is None or not node.attrs.keys() <= found.attributes:
         return False
-    return all(
-        v is None or v.dtype is None or v.wrap or v.dtype in (types := found.input(i).types)
-        or not types
-        for i, v in enumerate(inputs)
-    )  # fmt: skip
+    return as_is(found, "inputs", inputs) and as_is(found, "outputs", node.outputs)
 
 
 def _raise_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
@@ -229,7 +203,20 @@ def _raise_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) 
         return builder.keep(node, inputs)
     if node.op == "Constant":
         return constant(builder, node)
+    assert isinstance(builder, Stepping)
+    refuse_misfits(builder.level, node)
     return builder.emit(node.op, inputs, node.attrs, len(node.outputs))
+
+
+def refuse_misfits(level: int, node: Node) -> None:
+    """Refuse a node of a file whose attributes or outputs are not those of opset ``level``."""
+    operator = schema.operator(node.op, level)
+    reason = schema.misfit(operator, node.attrs)
+    require(reason is None, reason or "")
+    count, last = len(node.outputs), operator.outputs[-1:]
+    most = None if last and last[0].variadic else len(operator.outputs)
+    require(count > 0, f"{node.op} without outputs")
+    require(most is None or count <= most, f"{node.op} has at most {most} outputs, not {count}")
 
 
 def _spelling_out(known: functions.Known, fallback: Fallback) -> Fallback:
@@ -245,7 +232,11 @@ def _spelling_out(known: functions.Known, fallback: Fallback) -> Fallback:
 
 def constant(builder: Builder, node: Node) -> Value:
     """The Value a Constant node stands for, in any of its attribute forms."""
+    require(len(node.attrs) == 1, f"a Constant with {len(node.attrs)} attributes instead of one")
     ((form, data),) = node.attrs.items()
+    require(not isinstance(data, AttrRef), "a Constant whose value the call of a function gives")
+    reason = schema.misfit(schema.operator("Constant"), node.attrs)
+    require(reason is None and len(node.outputs) == 1, reason or "a Constant without output")
     return builder.const(data, CONSTANT_FORMS.get(form), node.outputs[0].name or "const")
 
 
@@ -296,7 +287,7 @@ def _with_functions(
     if bodies is not None:
         with suppress(Unconvertible):  # for want of a call's types, it may be: spell the calls out
             return replace(rewrite(graph), functions=bodies)
-    spelled = rewrite(graph, _spelling_out(functions.by_name(graph), fallback))
+    spelled = rewrite(graph, _spelling_out(functions.Known(graph), fallback))
     return replace(spelled, functions=())
 
 

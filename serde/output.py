@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import BinaryIO, cast
 
@@ -12,6 +12,8 @@ from serde.errors import UsageError
 from serde.graph import FileSlice
 
 CHUNK = 8 << 20  # bytes copied at a time where the system cannot copy by itself
+SMALL = 1 << 16  # bytes; parts up to this are read and written with those around them
+MOST_OPEN = 8  # files
 
 
 class Replacing:
@@ -67,18 +69,31 @@ def check_target(path: str) -> None:
         raise UsageError(f"{path} is not a regular file")
 
 
-def copy_slice(where: FileSlice, out: BinaryIO) -> None:
-    """Append a part of a file to ``out`` without taking it into memory."""
-    out.flush()
-    with open(where.path, "rb") as source:
+class Sources:
+    """Files that parts are copied from; those in use stay open until the block ends."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, BinaryIO] = {}
+        self._files = ExitStack()
+
+    def __enter__(self) -> Sources:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._files.close()
+
+    def copy(self, where: FileSlice, out: BinaryIO) -> None:
+        """Append a part of a file to ``out`` without taking it into memory."""
+        source = self._open.get(where.path)
+        if source is None:
+            if len(self._open) >= MOST_OPEN:
+                self._files.close()
+                self._open.clear()
+            source = self._files.enter_context(open(where.path, "rb"))  # noqa: SIM115
+            self._open[where.path] = source
         left, offset = where.nbytes, where.offset
-        with suppress(OSError):  # another file system: what is left is copied by hand
-            while left and hasattr(os, "copy_file_range"):
-                done = os.copy_file_range(source.fileno(), out.fileno(), left, offset_src=offset)
-                if done == 0:
-                    break
-                left, offset = left - done, offset + done
-        out.seek(0, os.SEEK_END)
+        if left > SMALL:
+            left, offset = _copied_by_system(source, out, left, offset)
         source.seek(offset)
         while left:
             chunk = source.read(min(CHUNK, left))
@@ -86,3 +101,22 @@ def copy_slice(where: FileSlice, out: BinaryIO) -> None:
                 raise UsageError(f"{where.path} became shorter while it was read")
             out.write(chunk)
             left -= len(chunk)
+
+
+def _copied_by_system(source: BinaryIO, out: BinaryIO, left: int, offset: int) -> tuple[int, int]:
+    """Have the kernel copy ``left`` bytes from ``offset``; return what it left to do, and where."""
+    out.flush()
+    with suppress(OSError):  # another file system
+        while left and hasattr(os, "copy_file_range"):
+            done = os.copy_file_range(source.fileno(), out.fileno(), left, offset_src=offset)
+            if done == 0:
+                break
+            left, offset = left - done, offset + done
+    out.seek(0, os.SEEK_END)
+    return left, offset
+
+
+def copy_slice(where: FileSlice, out: BinaryIO) -> None:
+    """Append one part of a file to ``out``; for many parts, ``Sources`` keeps the file open."""
+    with Sources() as sources:
+        sources.copy(where, out)

@@ -30,6 +30,7 @@ class Format:
         encode: ``(graph, path, **options) -> list[str]``, the files written.
         options: names of the keyword options the four functions take together.
         tables: its rule tables, for the operator tables and the tests.
+        repair: ``(source path, target path) -> list[str]``, what was mended in a file, if it can.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Format:
     encode: Callable[..., list[str]] | None = None
     options: Mapping[str, frozenset[str]] = field(default_factory=dict)
     tables: tuple[RuleTable, ...] = ()
+    repair: Callable[..., list[str]] | None = None
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections import Counter
 from dataclasses import asdict, dataclass, field
@@ -52,7 +53,7 @@ class Report:
 
     def to_json(self) -> str:
         """The report as JSON text."""
-        return json.dumps({**asdict(self), "ok": self.ok}, indent=2, default=_plain)
+        return json.dumps(_finite({**asdict(self), "ok": self.ok}), indent=2, default=_plain)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the report as JSON."""
@@ -65,6 +66,15 @@ class Report:
 def _entry(value: Value) -> dict[str, Any]:
     dtype = value.dtype.value if value.dtype else None
     return {"name": value.name, "dtype": dtype, "shape": show_shape(value.shape)}
+
+
+def _finite(thing: Any) -> Any:
+    """``thing`` with null for numbers that JSON has not: NaN and infinity."""
+    if isinstance(thing, dict):
+        return {str(k): _finite(v) for k, v in thing.items()}
+    if isinstance(thing, (list, tuple)):
+        return [_finite(v) for v in thing]
+    return None if isinstance(thing, float) and not math.isfinite(thing) else thing
 
 
 def _plain(thing: Any) -> Any:

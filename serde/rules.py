@@ -27,6 +27,7 @@ from serde.errors import (
 from serde.geometry import Ints
 from serde.graph import EMPTY, Graph, Node, Source, Value
 
+MOST_NAMES, MOST_GROWTH = 50_000, 64  # values a graph may become: these, and more for each it has
 Parse = Callable[[Any, Any], Any]
 Function = Callable[..., Any]
 Fallback = Callable[[Builder, Node, tuple[Value | None, ...]], Any]
@@ -236,12 +237,16 @@ class _Rewriting:
     def __init__(self, table: RuleTable) -> None:
         self.table = table
         self.problems: dict[tuple[str, str, str], Problem] = {}
+        self.failed: dict[tuple[str, str, str], list[str]] = {}
 
     def run(self, graph: Graph, builder: Builder) -> Graph:
         builder.names.reserved.update(_names(graph))
+        given = sum(1 for g in (graph, *(f.body for f in graph.functions)) for _ in _names(g))
+        builder.names.most = MOST_NAMES + MOST_GROWTH * given
         done = self.body(graph, builder, {})
         if self.problems:
-            raise Unconvertible(self.table.name, tuple(self.problems.values()))
+            found = [replace(p, names=tuple(self.failed[key])) for key, p in self.problems.items()]
+            raise Unconvertible(self.table.name, found)
         fields = {
             "functions": graph.functions,
             "metadata": graph.metadata,
@@ -262,7 +267,7 @@ class _Rewriting:
         source = node.sources[0] if node.sources else Source(self.table.name, node.op, node.name)
         mark = len(builder.nodes)
         try:
-            inputs = tuple(v and self.operand(v, builder, env) for v in node.inputs)
+            inputs = tuple([v and self.operand(v, builder, env) for v in node.inputs])
             with located(self.table.name, source), builder.at(*(node.sources or (source,))):
                 node = self.with_bodies(node, builder, env)
                 results = self.table.apply(node, builder, inputs)
@@ -336,10 +341,9 @@ class _Rewriting:
     def report(self, node: Node, error: ConversionError) -> None:
         attrs = self.table.configuration(node)
         key = (node.op, repr(attrs), error.reason)
-        name = error.source.name if error.source else node.name
-        seen = self.problems.get(key)
-        names = (*seen.names, name) if seen else (name,)
-        self.problems[key] = Problem(node.op, attrs, error.reason, names, error.stage)
+        self.problems.setdefault(key, Problem(node.op, attrs, error.reason, (), error.stage))
+        names = self.failed.setdefault(key, [])
+        names.append(error.source.name if error.source else node.name)
 
 
 def _names(graph: Graph) -> Iterator[str]:

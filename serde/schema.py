@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -13,7 +13,7 @@ import onnx
 from onnx import defs, helper
 
 from serde.errors import UnsupportedOp
-from serde.graph import IR_OPSET, DType
+from serde.graph import IR_OPSET, AttrRef, DType, Graph, Tensor
 
 ELEMENT_TYPES: Mapping[int, DType] = MappingProxyType(
     {
@@ -83,6 +83,7 @@ class Operator:
     outputs: tuple[Formal, ...]
     attributes: frozenset[str]
     defaults: Mapping[str, Any]
+    required: frozenset[str]
     deterministic: bool
     raw: defs.OpSchema
 
@@ -122,6 +123,7 @@ def find(op: str, opset: int = IR_OPSET, domain: str = "") -> Operator | None:
         tuple(_formal(raw, f) for f in raw.outputs),
         frozenset(raw.attributes),
         _defaults(raw),
+        frozenset(n for n, a in raw.attributes.items() if a.required),
         raw.node_determinism != defs.OpSchema.NodeDeterminism.NonDeterministic,
         raw,
     )
@@ -172,8 +174,38 @@ def _defaults(raw: defs.OpSchema) -> Mapping[str, Any]:
     return MappingProxyType(found)
 
 
+# What attributes of a kind are in the IR; an empty tuple is a list of any kind.
+KINDS: Mapping[str, tuple[type, ...]] = MappingProxyType(
+    {"FLOAT": (float,), "INT": (int,), "STRING": (str, bytes), "TENSOR": (Tensor,)}
+    | {"GRAPH": (Graph,), "TYPE_PROTO": (onnx.TypeProto,), "SPARSE_TENSOR": (Tensor,)}
+)
+
+
+def misfit(operator: Operator, attrs: Mapping[str, Any]) -> str | None:
+    """Say which of ``attrs`` is of another kind than ``operator`` declares, or which it lacks."""
+    for name, value in attrs.items():
+        declared = operator.raw.attributes.get(name)
+        if declared is None or isinstance(value, AttrRef):
+            continue
+        kind = declared.type.name
+        if not _is_of(kind, value):
+            return f"attribute {name!r} of {operator.name} has to be of kind {kind}"
+    missing = sorted(operator.required - attrs.keys())
+    return f"{operator.name} lacks the attribute {missing[0]!r}" if missing else None
+
+
+def _is_of(kind: str, value: Any) -> bool:
+    single = KINDS.get(kind)
+    if single is not None:
+        return isinstance(value, single)
+    kinds = KINDS.get(kind.removesuffix("S"), ())
+    return isinstance(value, tuple) and all(isinstance(v, kinds) for v in value)
+
+
 def plain(value: Any) -> Any:
     """Turn an attribute's value as onnx gives it into the IR's: str, tuples, short floats."""
+    if type(value) is int:
+        return value
     if isinstance(value, bytes):
         return _text(value)
     if isinstance(value, float):
@@ -185,6 +217,11 @@ def plain(value: Any) -> Any:
 
 def shortest(value: float) -> float:
     """Round to the shortest decimal that is the same float32: attributes are stored as float32."""
+    return _shortest(value) if value else value  # the sign of 0 is no part of a cache's key
+
+
+@lru_cache(1024)
+def _shortest(value: float) -> float:
     with np.errstate(over="ignore"):
         return float(str(np.float32(value)))
 

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import mmap
+import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from serde.content import open_regular
+from serde.errors import MalformedFile
 from serde.graph import DType, FileSlice
 
+MOST_AXES = 64 if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else 32  # NumPy's own limit
+MOST_BYTES = 1 << 62
 Array = np.ndarray[Any, Any]
+
+
+def possible(shape: Sequence[int]) -> bool:
+    """Whether there can be an array of ``shape``; NumPy counts bytes even where a size is 0."""
+    if len(shape) > MOST_AXES or any(d < 0 for d in shape):
+        return False
+    return math.prod(d or 1 for d in shape) * 16 <= MOST_BYTES
 
 
 def map_slice(where: FileSlice, dtype: DType, shape: tuple[int, ...]) -> Array:
@@ -17,10 +31,17 @@ def map_slice(where: FileSlice, dtype: DType, shape: tuple[int, ...]) -> Array:
     if where.nbytes == 0:
         return np.zeros(shape, dtype.numpy)
     start = where.offset - where.offset % mmap.ALLOCATIONGRANULARITY
-    with open(where.path, "rb") as file:
+    with open_regular(where.path) as file:
         length = where.offset + where.nbytes - start
+        if start + length > os.fstat(file.fileno()).st_size:
+            raise MalformedFile(where.path, "it became shorter while it was read")
         mapped = mmap.mmap(file.fileno(), length, access=mmap.ACCESS_READ, offset=start)
     flat = np.frombuffer(mapped, np.uint8, where.nbytes, where.offset - start)
+    return arrange(flat, dtype, shape)
+
+
+def arrange(flat: Array, dtype: DType, shape: tuple[int, ...]) -> Array:
+    """Read bytes as an array: as they lie where elements take whole bytes, spread out otherwise."""
     if dtype.bits < 8:
         return unpack(flat, dtype, shape)
     if dtype is DType.BOOL:

@@ -14,6 +14,7 @@ from serde.graph import Dim, DType, Value
 
 LIMIT = 64  # elements worth following: shapes, not index tables
 LONGEST = 80  # letters of an expression
+INT64 = range(-(1 << 63), 1 << 63)  # sizes beyond are not followed
 Elements = tuple[Dim, ...]
 
 
@@ -115,7 +116,8 @@ def combine(sign: str, a: Dim, b: Dim) -> Dim:
     if isinstance(a, int) and isinstance(b, int):
         if sign == "/":
             return a // b if b > 0 and a >= 0 else None
-        return {"+": a + b, "-": a - b, "*": a * b}[sign]
+        made = {"+": a + b, "-": a - b, "*": a * b}[sign]
+        return made if made in INT64 else None
     if sign in "*/":
         return _scaled(a, b) if sign == "*" else _divided(a, b)
     if b == 0:
@@ -134,12 +136,15 @@ def factored(dim: int | str) -> tuple[str, int]:
     if isinstance(dim, int):
         return "", dim
     names, star, number = dim.rpartition("*")
-    return (names, int(number)) if star and number.isdigit() else (dim, 1)
+    plain = number.isascii() and number.isdigit() and len(number) < 20
+    if not star or not plain or _wrapped(names) != names:
+        return dim, 1  # a file may call a dimension anything
+    return (names[1:-1] if names[0] == "(" else names), int(number)
 
 
 def _scaled(a: int | str, b: int | str) -> Dim:
     (x, m), (y, n) = factored(a), factored(b)
-    names = "*".join(sorted(map(_wrapped, filter(None, (x, y)))))
+    names = "*".join(sorted(map(_wrapped, (x, y)))) if x and y else x or y
     return _times(names, m * n)
 
 
@@ -156,6 +161,8 @@ def _divided(a: int | str, b: int | str) -> Dim:
 
 
 def _times(names: str, number: int) -> Dim:
+    if number not in INT64:
+        return None
     if not names or number == 0:
         return number
     return _short(names if number == 1 else f"{_wrapped(names)}*{number}")
@@ -167,7 +174,17 @@ def _short(text: str) -> str | None:
 
 def _wrapped(dim: Dim) -> str:
     text = str(dim)
-    return text if text.isidentifier() or text.isdigit() else f"({text})"
+    return text if text.isidentifier() or text.isdigit() or _enclosed(text) else f"({text})"
+
+
+def _enclosed(text: str) -> bool:
+    """Whether a pair of parentheses encloses all of ``text``."""
+    depth = 0
+    for at, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0:
+            return letter == ")" and at == len(text) - 1
+    return False
 
 
 def product(dims: Elements) -> Dim:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -153,7 +154,7 @@ def compare(name: str, got: Any, wanted: Any) -> Compared:
         return _failed(shown, f"{got.dtype} elements where the source has {wanted.dtype}")
     if dtype.kind not in "fc":
         return shown if np.array_equal(got, wanted) else _failed(shown, "not equal")
-    a, b = got.astype(np.float64).ravel(), wanted.astype(np.float64).ravel()
+    a, b = _numbers(got), _numbers(wanted)
     finite = np.isfinite(b)
     if not np.array_equal(finite, np.isfinite(a)) or not np.array_equal(
         a[~finite], b[~finite], equal_nan=True
@@ -163,6 +164,13 @@ def compare(name: str, got: Any, wanted: Any) -> Compared:
     if not a.size:
         return shown
     return _measured(shown, a, b, TOLERANCE.get(dtype, FLOAT32_TOLERANCE))
+
+
+def _numbers(array: Array) -> Array:
+    """The elements as float64, complex ones as two each."""
+    if array.dtype.kind == "c":
+        return array.astype(np.complex128).ravel().view(np.float64)
+    return array.astype(np.float64).ravel()
 
 
 def _measured(shown: Compared, a: Array, b: Array, share: float) -> Compared:
@@ -191,9 +199,9 @@ def _npz(given: Any) -> dict[str, Array]:
     if isinstance(given, Mapping):
         return {str(k): np.asarray(v) for k, v in given.items()}
     try:
-        with np.load(given, allow_pickle=False) as held:
+        with open(given, "rb") as file, np.load(file, allow_pickle=False) as held:
             return {name: held[name] for name in held.files}
-    except (OSError, ValueError, EOFError, AttributeError) as error:
+    except (OSError, ValueError, EOFError, AttributeError, TypeError, BadZipFile) as error:
         raise MalformedFile(os.fspath(given), f"not an .npz file of arrays: {error}") from error
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from serde.graph import Graph
-from serde.opset import lower_to, raise_to_ir
+from serde.opset import LOWEST_WRITTEN, lower_to, raise_to_ir, require_opset
 from serde.plugins import Format
 
 from .reader import read_model
+from .repair import repair as mend
 from .writer import FUNCTIONS_IR, least_ir_version, write_model
 
 
@@ -30,6 +31,7 @@ def from_ir(
     spelled_out: frozenset[str] = frozenset(),
 ) -> Graph:
     """Lower the IR to ``opset``; functions are kept where the file's IR version has them."""
+    require_opset(opset, LOWEST_WRITTEN)
     version = least_ir_version(opset) if ir_version is None else ir_version
     return lower_to(graph, opset, version >= FUNCTIONS_IR, spelled_out)
 
@@ -42,6 +44,7 @@ FORMAT = Format(
     to_ir=raise_to_ir,
     from_ir=from_ir,
     encode=write_model,
+    repair=mend,
     options={
         "decode": frozenset({"strict_paths"}),
         "from_ir": frozenset({"opset", "ir_version", "spelled_out"}),

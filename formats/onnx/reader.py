@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 from collections import ChainMap
@@ -14,7 +15,7 @@ from google.protobuf.message import DecodeError, Message
 from onnx import AttributeProto
 
 from serde import schema
-from serde.content import HEAD, refuse_mistaken
+from serde.content import HEAD, open_regular, refuse_mistaken
 from serde.errors import MalformedFile
 from serde.graph import (
     Attr,
@@ -29,6 +30,7 @@ from serde.graph import (
     Value,
 )
 from serde.inference import from_proto
+from serde.storage import possible
 
 from . import wire
 from .paths import nowhere, resolver
@@ -37,7 +39,16 @@ from .tensors import Resolve, read_tensor
 GRAPH, INITIALIZER, RAW_DATA = 7, 5, 9  # field numbers in ModelProto, GraphProto, TensorProto
 LARGE = 4096  # bytes; initializers above stay in the file
 DEPTH = 64  # subgraphs within subgraphs
+LONGEST_NAME = 65_536
+SPREAD_LEAST, MOST_SPREAD = 1 << 24, 1000  # elements of a sparse tensor: so many, or so many each
 ORIGIN = "serde.source"
+SIMPLE = {  # attribute types and the fields they are held in
+    getattr(AttributeProto, kind): field
+    for kind, field in {
+        "INT": "i", "FLOAT": "f", "STRING": "s", "INTS": "ints", "FLOATS": "floats",
+        "STRINGS": "strings",
+    }.items()
+}  # fmt: skip
 Scope = ChainMap[str, Value]  # what can be read by name, innermost graph first
 DEFAULT_DOMAINS = ("", "ai.onnx")
 
@@ -49,7 +60,7 @@ def read_model(path: str | os.PathLike[str], strict_paths: bool = False) -> Grap
         MalformedFile: with the byte where the file stops being a model, or the node or tensor.
     """
     path = os.fspath(path)
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         refuse_mistaken(path, file.read(HEAD))
         with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as mapped:
@@ -70,19 +81,21 @@ def _split(
 ) -> tuple[onnx.ModelProto, list[tuple[onnx.TensorProto, FileSlice | None]]]:
     """Parse the model without its initializers, and those without their bytes."""
     around = bytearray()
-    inside = bytearray()
+    inside, found = bytearray(), False
     tensors: list[tuple[onnx.TensorProto, FileSlice | None]] = []
     for number, kind, begin, payload, end in wire.fields(view, 0, len(view)):
         if number != GRAPH or kind != wire.BYTES:
             around += view[begin:end]
             continue
+        found = True
         for n, k, b, p, e in wire.fields(view, payload, end):
             if n == INITIALIZER and k == wire.BYTES:
                 tensors.append(_tensor(view, p, e, path))
             else:
                 inside += view[b:e]
-    model = _parse(onnx.ModelProto, bytes(around), path)
-    model.graph.CopyFrom(_parse(onnx.GraphProto, bytes(inside), path))
+    model = parse(onnx.ModelProto, bytes(around), path)
+    if found:
+        model.graph.CopyFrom(parse(onnx.GraphProto, bytes(inside), path))
     return model, tensors
 
 
@@ -90,17 +103,22 @@ def _tensor(
     view: memoryview, start: int, end: int, path: str
 ) -> tuple[onnx.TensorProto, FileSlice | None]:
     if end - start <= LARGE:
-        return _parse(onnx.TensorProto, bytes(view[start:end]), path), None
+        return parse(onnx.TensorProto, bytes(view[start:end]), path), None
     rest, raw = bytearray(), None
     for number, kind, begin, payload, stop in wire.fields(view, start, end):
         if number == RAW_DATA and kind == wire.BYTES:
             raw = FileSlice(path, payload, stop - payload)
         else:
             rest += view[begin:stop]
-    return _parse(onnx.TensorProto, bytes(rest), path), raw
+    return parse(onnx.TensorProto, bytes(rest), path), raw
 
 
-def _parse(kind: type[Message], data: bytes, path: str) -> Any:
+def parse(kind: type[Message], data: bytes, path: str) -> Any:
+    """Read one protobuf message.
+
+    Raises:
+        MalformedFile: where ``data`` are none.
+    """
     try:
         return kind.FromString(data)
     except DecodeError as error:
@@ -114,16 +132,20 @@ def decode(
     large: list[tuple[onnx.TensorProto, FileSlice | None]] | None = None,
 ) -> Graph:
     """Read a ModelProto; ``large`` are initializers that were kept apart from it."""
-    imports = {o.domain: o.version for o in model.opset_import}
-    opset = next((imports.pop(d) for d in DEFAULT_DOMAINS if d in imports), 1)
     if not model.HasField("graph"):
         raise MalformedFile(path, "not an ONNX model: it has no graph")
-    return _Decoding(path, resolve).model(model, opset, imports, large or [])
+    try:
+        imports = {o.domain: o.version for o in model.opset_import}
+        opset = next((imports.pop(d) for d in DEFAULT_DOMAINS if d in imports), 1)
+        return _Decoding(path, resolve).model(model, opset, imports, large or [])
+    except UnicodeDecodeError:  # protobuf decodes a text when it is asked for
+        raise MalformedFile(path, "a name or another text in it is not UTF-8") from None
 
 
 class _Decoding:
     def __init__(self, path: str, resolve: Resolve) -> None:
         self.path, self.resolve = path, resolve
+        self.in_function = False
 
     def model(self, model: onnx.ModelProto, opset: int, imports: Any, large: Any) -> Graph:
         metadata = {p.key: p.value for p in model.metadata_props}
@@ -161,7 +183,12 @@ class _Decoding:
             proto.name, tuple(inputs), tuple(v for v in outputs if v), tuple(nodes), **fields
         )
 
+    def check_name(self, name: str) -> None:
+        if len(name) > LONGEST_NAME:
+            raise MalformedFile(self.path, f"the name {name[:40]!r}… has {len(name)} letters")
+
     def define(self, own: MutableMapping[str, Value], value: Value, what: str) -> None:
+        self.check_name(value.name)
         if value.name in own:
             raise MalformedFile(self.path, f"{what} {value.name!r} is defined twice")
         own[value.name] = value
@@ -181,18 +208,27 @@ class _Decoding:
             raise MalformedFile(self.path, f"{info.name!r} has an unknown type") from None
         return Value(info.name, dtype, shape, wrap=wrap)
 
-    def read(self, name: str, scope: Mapping[str, Value], reader: str) -> Value | None:
+    def read(self, name: str, scope: Scope, reader: str) -> Value | None:
         if not name:
             return None
-        if name not in scope:
+        found = scope.maps[0].get(name) or scope.get(name)  # mostly the graph's own
+        if found is None:
             raise MalformedFile(self.path, f"{reader} read {name!r}, which nothing before computes")
-        return scope[name]
+        return found
 
     def node(self, proto: onnx.NodeProto, scope: Scope, hints: Any, depth: int) -> Node:
-        inputs = tuple(
-            self.read(n, scope, f"node {proto.name or proto.op_type!r}") for n in proto.input
-        )
-        attrs = {a.name: self.attribute(a, scope, depth) for a in proto.attribute}
+        reader = f"node {proto.name or proto.op_type!r}"
+        inputs = tuple([self.read(n, scope, reader) for n in proto.input])
+        for name in (proto.name, proto.op_type, proto.domain):
+            self.check_name(name)
+        attrs: dict[str, Attr] = {}
+        for attribute in proto.attribute:
+            self.check_name(attribute.name)
+            if attribute.name in attrs:
+                raise MalformedFile(
+                    self.path, f"node {proto.name!r} has attribute {attribute.name!r} twice"
+                )
+            attrs[attribute.name] = self.attribute(attribute, scope, depth)
         outputs = []
         for name in proto.output:
             hint = hints.get(name)
@@ -208,9 +244,17 @@ class _Decoding:
         )
 
     def attribute(self, proto: onnx.AttributeProto, scope: Any, depth: int) -> Attr:
-        kind = proto.type
+        kind = proto.type or _kind(proto)
+        if proto.ref_attr_name and not self.in_function:
+            raise MalformedFile(
+                self.path, f"attribute {proto.name!r} is that of a call, outside of any function"
+            )
+        if kind is None:
+            raise MalformedFile(self.path, f"attribute {proto.name!r} has no kind, or several")
         if proto.ref_attr_name:
             return AttrRef(proto.ref_attr_name, AttributeProto.AttributeType.Name(kind))
+        if (field := SIMPLE.get(kind)) is not None:
+            return schema.plain(getattr(proto, field))  # type: ignore[no-any-return]
         if kind == AttributeProto.GRAPH:
             return self.graph(proto.g, scope, depth + 1)
         if kind == AttributeProto.TENSOR:
@@ -234,7 +278,9 @@ class _Decoding:
         inputs = tuple(Value(name) for name in proto.input)
         scope.update((v.name, v) for v in inputs)
         hints = {i.name: i for i in proto.value_info}
+        self.in_function = True
         nodes = tuple(self.node(n, scope, hints, 0) for n in proto.node)
+        self.in_function = False
         outputs = tuple(v for n in proto.output if (v := self.read(n, scope, "the outputs")))
         own = {o.domain: o.version for o in proto.opset_import}
         opset = next((own.pop(d) for d in DEFAULT_DOMAINS if d in own), 1)
@@ -250,15 +296,14 @@ def dense(decoding: _Decoding, proto: onnx.SparseTensorProto) -> Tensor:
 
     values = read_tensor(proto.values, decoding.path, decoding.resolve)
     indices = read_tensor(proto.indices, decoding.path, decoding.resolve)
-    shape, size = tuple(proto.dims), 1
-    for d in shape:
-        size *= d
+    shape, size = tuple(proto.dims), math.prod(proto.dims)
     name = proto.values.name
-    if any(d < 0 for d in shape) or size > 1 << 28 or values.dtype is DType.STRING:
+    fits = possible(shape) and size <= max(SPREAD_LEAST, MOST_SPREAD * values.size)
+    if not shape or not fits or values.dtype is DType.STRING or indices.dtype is not DType.INT64:
         raise MalformedFile(
             decoding.path, f"sparse tensor {name!r} of shape {shape} cannot be spread"
         )
-    at = indices.load().astype(np.int64)
+    at = indices.load()
     if at.ndim == 2 and at.shape[1] == len(shape):
         inside = ((at >= 0) & (at < np.array(shape))).all()
         at = np.ravel_multi_index(tuple(at.T), shape) if inside else np.array([-1])
@@ -267,6 +312,19 @@ def dense(decoding: _Decoding, proto: onnx.SparseTensorProto) -> Tensor:
     out = np.zeros(size, values.dtype.numpy)
     out[at] = values.load().ravel()
     return Tensor.of(out.reshape(shape))
+
+
+# The fields an attribute's value may be in; files before IR version 2 do not tell which it is.
+FIELDS = {"f": "FLOAT", "i": "INT", "s": "STRING", "t": "TENSOR", "g": "GRAPH", "floats": "FLOATS",
+          "ints": "INTS", "strings": "STRINGS", "tensors": "TENSORS"}  # fmt: skip
+
+
+def _kind(proto: onnx.AttributeProto) -> int | None:
+    """The kind of an attribute that does not tell it, None where that is left open."""
+    if proto.ref_attr_name:
+        return int(AttributeProto.UNDEFINED)
+    held = [field.name for field, _ in proto.ListFields() if field.name in FIELDS]
+    return int(AttributeProto.AttributeType.Value(FIELDS[held[0]])) if len(held) == 1 else None
 
 
 def _sources(proto: onnx.NodeProto) -> tuple[Source, ...]:

@@ -16,14 +16,15 @@ import numpy as np
 import onnx
 from onnx import defs
 
-from serde.builder import Builder
+from serde.builder import Builder, Names
+from serde.content import HEAD, open_regular, refuse_mistaken
 from serde.errors import MalformedFile
 from serde.graph import IR_OPSET, DType, Graph, Node, Value
 from serde.opset import Stepping
 from serde.rules import RuleTable
 
 from .paths import resolver
-from .reader import decode
+from .reader import decode, parse
 from .writer import least_ir_version, write_model
 
 LEAST_IR, INPUTS_OPTIONAL_IR = 3, 4
@@ -38,15 +39,18 @@ def repair(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> li
         MalformedFile: where the file is no model at all.
     """
     path = os.fspath(source)
+    with open_regular(path) as file:
+        data = file.read()
+    refuse_mistaken(path, data[:HEAD])
+    model = parse(onnx.ModelProto, data, path)
     try:
-        model = onnx.load_model(path, load_external_data=False)
-    except Exception as error:  # protobuf's errors have no common base
-        raise MalformedFile(path, f"not an ONNX model: {error}") from error
-    changes = list(mend(model))
+        changes = list(mend(model))
+    except UnicodeDecodeError:
+        raise MalformedFile(path, "a name or another text in it is not UTF-8") from None
     graph = decode(model, path, resolver(path))
     mended, more = mend_shapes(graph)
     changes += more
-    version = max(model.ir_version, least_ir_version(graph.opset))
+    version = min(max(model.ir_version, least_ir_version(graph.opset)), onnx.IR_VERSION)
     write_model(mended, target, ir_version=version)
     return changes
 
@@ -124,11 +128,14 @@ def _attributes(model: onnx.ModelProto) -> Iterator[str]:
             schema = defs.get_schema(node.op_type, max_inclusive_version=opset, domain="")
         except defs.SchemaError:
             continue
-        for attribute in list(node.attribute):
+        kept = []
+        for attribute in node.attribute:
             gone = attribute.name in LEFTOVER and attribute.name not in schema.attributes
             if gone or (attribute.name == "spatial" and _is_per_channel(ranks, node)):
                 yield f"node {_name(node)} ({node.op_type}): {attribute.name} is dropped"
-                node.attribute.remove(attribute)
+            else:
+                kept.append(attribute)
+        _leave(node.attribute, kept)
 
 
 def _is_per_channel(ranks: Mapping[str, int], node: onnx.NodeProto) -> bool:
@@ -143,43 +150,44 @@ LEFTOVER = frozenset("spatial consumed_inputs is_test".split())
 def _listed_initializers(model: onnx.ModelProto) -> Iterator[str]:
     """Initializers that are inputs as well: since IR version 4 they need not be."""
     held = {t.name for t in model.graph.initializer}
-    listed = [i for i in model.graph.input if i.name in held]
+    rest = [i for i in model.graph.input if i.name not in held]
+    listed = len(model.graph.input) - len(rest)
     if not listed:
         return
-    for info in listed:
-        model.graph.input.remove(info)
+    _leave(model.graph.input, rest)
     model.ir_version = max(model.ir_version, INPUTS_OPTIONAL_IR)
-    yield f"{len(listed)} initializer(s) listed as inputs are no longer inputs"
+    yield f"{listed} initializer(s) listed as inputs are no longer inputs"
 
 
 def _duplicates(model: onnx.ModelProto) -> Iterator[str]:
     """Nodes and values that bear one name: the later ones get names of their own."""
-    seen: set[str] = set()
+    seen, given = Names(), Names()
     current: dict[str, str] = {}
-    taken = {i.name for i in model.graph.input} | {t.name for t in model.graph.initializer}
+    given.used = {i.name for i in model.graph.input} | {t.name for t in model.graph.initializer}
     for node in model.graph.node:
-        if node.name and node.name in seen:
-            fresh = _fresh(node.name, seen)
+        if node.name and node.name in seen.used:
+            fresh = seen.fresh(node.name)
             yield f"a second node called {node.name!r} is called {fresh!r}"
             node.name = fresh
-        seen.add(node.name)
+        seen.used.add(node.name)
         for at, name in enumerate(node.input):
             node.input[at] = current.get(name, name)
         for at, name in enumerate(node.output):
-            if name and name in taken:
-                fresh = current[name] = _fresh(name, taken)
+            if name and name in given.used:
+                fresh = current[name] = given.fresh(name)
                 yield f"a second value called {name!r} is called {fresh!r}"
                 node.output[at] = fresh
-            taken.add(node.output[at])
+            given.used.add(node.output[at])
     for info in model.graph.output:
         info.name = current.get(info.name, info.name)
 
 
-def _fresh(name: str, taken: set[str]) -> str:
-    number = 1
-    while f"{name}_{number}" in taken:
-        number += 1
-    return f"{name}_{number}"
+def _leave(field: Any, kept: list[Any]) -> None:
+    """Let a repeated field hold what it is to keep."""
+    copies = [type(k).FromString(k.SerializeToString()) for k in kept]
+    if len(copies) < len(field):
+        del field[:]
+        field.extend(copies)
 
 
 def _name(node: onnx.NodeProto) -> str:

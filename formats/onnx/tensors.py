@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -14,9 +15,8 @@ from onnx import numpy_helper
 from serde.errors import MalformedFile
 from serde.graph import DType, FileSlice, Tensor
 from serde.schema import ELEMENT_TYPES
-from serde.storage import map_slice
+from serde.storage import arrange, map_slice, possible
 
-RANK = 64
 Array = np.ndarray[Any, Any]
 Resolve = Callable[[str], str]  # location in the model → path of an accepted file
 
@@ -34,11 +34,9 @@ def read_tensor(
     if dtype is None:
         raise MalformedFile(path, f"{what} has the unknown element type {proto.data_type}")
     shape = tuple(proto.dims)
-    if len(shape) > RANK or any(d < 0 for d in shape):
+    if not possible(shape):
         raise MalformedFile(path, f"{what} has the impossible shape {list(shape)[:8]}")
-    size = 1
-    for d in shape:
-        size *= d
+    size = math.prod(shape)
     nbytes = (size * dtype.bits + 7) // 8
     if proto.data_location == onnx.TensorProto.EXTERNAL:
         raw = external_slice(proto, path, resolve, nbytes)
@@ -48,10 +46,15 @@ def read_tensor(
                 path, f"{what} of {dtype.value}{list(shape)} holds {raw.nbytes} bytes, not {nbytes}"
             )
         return Tensor(dtype, shape, partial(map_slice, raw, dtype, shape), raw)
-    if proto.HasField("raw_data") and len(proto.raw_data) != nbytes:
-        raise MalformedFile(
-            path, f"{what} of {dtype.value}{list(shape)} holds {len(proto.raw_data)} bytes"
-        )
+    if proto.HasField("raw_data"):
+        held = proto.raw_data
+        if len(held) != nbytes:
+            raise MalformedFile(
+                path, f"{what} of {dtype.value}{list(shape)} holds {len(held)} bytes"
+            )
+        if dtype is not DType.STRING:
+            flat = np.frombuffer(held, np.uint8)
+            return Tensor(dtype, shape, partial(arrange, flat, dtype, shape))
     return Tensor.of(_fields(proto, dtype, shape, size, path))
 
 
@@ -69,7 +72,7 @@ def _fields(
         _check_count(proto, dtype, size, path)
     try:
         return numpy_helper.to_array(proto).reshape(shape)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise MalformedFile(path, f"tensor {proto.name!r}: {error}") from error
 
 

@@ -9,16 +9,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, BinaryIO
 
 import onnx
+from google.protobuf.message import EncodeError
 from onnx import AttributeProto, helper
 
 from serde.builder import Names
 from serde.errors import UsageError
 from serde.graph import AttrRef, DType, FileSlice, Function, Graph, Node, Tensor, Value
 from serde.inference import type_proto
-from serde.output import Replacing, copy_slice
+from serde.output import Replacing, Sources
 from serde.schema import ELEMENT_CODES
 from serde.storage import pack
 
@@ -29,7 +31,7 @@ MODES = ("auto", "always", "never", "reference")
 INLINE_MOST = 1 << 31  # bytes; protobuf refuses messages of 2 GiB
 EXTERNAL_LEAST = 1024  # bytes; smaller tensors stay in the model
 PAGE = 4096  # bytes; where a tensor of a page or more begins in the sidecar
-FUNCTIONS_IR = 8
+LEAST_IR, FUNCTIONS_IR = 3, 8  # the first with opset imports; with functions
 
 
 def least_ir_version(opset: int) -> int:
@@ -65,6 +67,8 @@ def write_model(
     """
     if external_data not in MODES:
         raise UsageError(f"external data is one of {', '.join(MODES)}, not {external_data!r}")
+    if ir_version is not None and not LEAST_IR <= ir_version <= onnx.IR_VERSION:
+        raise UsageError(f"IR version {ir_version} is not one of {LEAST_IR} to {onnx.IR_VERSION}")
     path = os.fspath(path)
     constants = list(graph.constants())
     total = sum(v.tensor.nbytes for v in constants if v.tensor is not None)
@@ -76,11 +80,11 @@ def write_model(
         raise UsageError(
             f"{total} bytes of weights do not fit in one ONNX file: allow external data"
         )
-    with Replacing(path) as files:
-        sidecar = _Sidecar(files, path, mode)
+    with Replacing(path) as files, Sources() as sources:
+        sidecar = _Sidecar(files, sources, path, mode)
         placed = [sidecar.place(v) for v in constants if v.tensor is not None]
         with files.open(path) as out:
-            _stream(model, placed, out)
+            _stream(model, placed, sources, out)
         sidecar.close()
     return files.written
 
@@ -95,8 +99,13 @@ def to_proto(graph: Graph, ir_version: int | None = None) -> onnx.ModelProto:
     return model
 
 
-def _stream(model: onnx.ModelProto, placed: Sequence[Placed], out: BinaryIO) -> None:
-    body = model.graph.SerializeToString(deterministic=True)
+def _stream(
+    model: onnx.ModelProto, placed: Sequence[Placed], sources: Sources, out: BinaryIO
+) -> None:
+    try:
+        body = model.graph.SerializeToString(deterministic=True)
+    except EncodeError:
+        raise UsageError("the nodes alone take more than the 2 GiB of an ONNX file") from None
     model.ClearField("graph")
     out.write(model.SerializeToString(deterministic=True))
     heads = [wire.header(INITIALIZER, p.length) for p in placed]
@@ -106,13 +115,13 @@ def _stream(model: onnx.ModelProto, placed: Sequence[Placed], out: BinaryIO) -> 
     for head, item in zip(heads, placed, strict=True):
         out.write(head + item.head)
         if item.tensor is not None:
-            write_bytes(item.tensor, out)
+            write_bytes(item.tensor, sources, out)
 
 
-def write_bytes(tensor: Tensor, out: BinaryIO) -> None:
+def write_bytes(tensor: Tensor, sources: Sources, out: BinaryIO) -> None:
     """Write the bytes of ``tensor``, file to file where they lie in one."""
     if tensor.where is not None:
-        copy_slice(tensor.where, out)
+        sources.copy(tensor.where, out)
     else:
         out.write(memoryview(pack(tensor.load(), tensor.dtype)))
 
@@ -120,21 +129,21 @@ def write_bytes(tensor: Tensor, out: BinaryIO) -> None:
 class _Sidecar:
     """The file beside a model that takes its large weights."""
 
-    def __init__(self, files: Replacing, model: str, mode: str) -> None:
-        self.files, self.model, self.mode = files, model, mode
+    def __init__(self, files: Replacing, sources: Sources, model: str, mode: str) -> None:
+        self.files, self.sources, self.model, self.mode = files, sources, model, mode
         self.folder = os.path.dirname(os.path.realpath(model))
         self.name = os.path.basename(model) + ".data"
+        self.sidecar = os.path.join(os.path.dirname(model), self.name)
         self.out: BinaryIO | None = None
         self.offset = 0
 
     def place(self, value: Value) -> Placed:
         tensor = value.tensor
         assert tensor is not None
-        proto = onnx.TensorProto(name=value.name, data_type=ELEMENT_CODES[tensor.dtype])
-        proto.dims.extend(tensor.shape)
         if tensor.dtype is DType.STRING:
-            proto = tensor_proto(value.name, tensor)
-            return Placed(proto.SerializeToString(), None, 0)
+            return Placed(tensor_proto(value.name, tensor).SerializeToString(), None, 0)
+        code = ELEMENT_CODES[tensor.dtype]
+        proto = onnx.TensorProto(name=value.name, data_type=code, dims=tensor.shape)
         if self.mode == "never" or tensor.nbytes < EXTERNAL_LEAST:
             head = proto.SerializeToString() + wire.header(RAW_DATA, tensor.nbytes)
             return Placed(head, tensor, tensor.nbytes)
@@ -147,7 +156,8 @@ class _Sidecar:
 
     def reference(self, tensor: Tensor) -> tuple[str, int] | None:
         """Where the tensor's bytes lie already, relative to the model's folder."""
-        if tensor.where is None:
+        replaced = (self.model, self.sidecar)  # what lies in these is about to go
+        if tensor.where is None or any(map(partial(_same, tensor.where.path), replaced)):
             return None
         location = os.path.relpath(os.path.realpath(tensor.where.path), self.folder)
         if location.startswith("..") or os.path.isabs(location):
@@ -159,18 +169,22 @@ class _Sidecar:
 
     def append(self, tensor: Tensor) -> tuple[str, int]:
         if self.out is None:
-            self.out = self.files.open(os.path.join(os.path.dirname(self.model), self.name))
+            self.out = self.files.open(self.sidecar)
         align = PAGE if tensor.nbytes >= PAGE else 64
         self.out.write(b"\0" * (-self.offset % align))
         self.offset += -self.offset % align
         start = self.offset
-        write_bytes(tensor, self.out)
+        write_bytes(tensor, self.sources, self.out)
         self.offset += tensor.nbytes
         return self.name, start
 
     def close(self) -> None:
         if self.out is not None:
             self.out.close()
+
+
+def _same(a: str, b: str) -> bool:
+    return os.path.realpath(a) == os.path.realpath(b)
 
 
 def encode(graph: Graph, ir_version: int | None, constants: Sequence[Value]) -> onnx.ModelProto:
@@ -183,7 +197,7 @@ def encode(graph: Graph, ir_version: int | None, constants: Sequence[Value]) -> 
     for key, text in sorted(graph.metadata.items()):
         if not key.startswith("onnx."):
             model.metadata_props.add(key=key, value=text)
-    model.graph.CopyFrom(_graph(graph))
+    _fill(model.graph, graph, Names())
     if version < 4:  # before IR version 4 every initializer was an input as well
         model.graph.input.extend(map(_info, constants))
     for function in graph.functions:
@@ -191,12 +205,11 @@ def encode(graph: Graph, ir_version: int | None, constants: Sequence[Value]) -> 
     return model
 
 
-def _graph(graph: Graph, names: Names | None = None) -> onnx.GraphProto:
+def _fill(proto: onnx.GraphProto, graph: Graph, names: Names) -> None:
     """``names`` are the node names in use in the graphs around this one."""
-    names = names or Names()
     last = {node.name: node for node in graph.nodes}  # of several from one layer, it bears the name
     names.reserved.update(last)
-    proto = onnx.GraphProto(name=graph.name or "graph")
+    proto.name = graph.name or "graph"
     proto.input.extend(_info(v) for v in graph.inputs)
     proto.output.extend(_info(v) for v in graph.outputs)
     shown = {*graph.inputs, *graph.outputs}
@@ -205,21 +218,19 @@ def _graph(graph: Graph, names: Names | None = None) -> onnx.GraphProto:
         name = names.claim(node.name) if whole else names.fresh(f"{node.name}/{node.op}")
         proto.node.append(_node(node, name, names))
         proto.value_info.extend(
-            _info(v) for v in node.outputs if v.dtype and v.name and v not in shown
+            [_info(v) for v in node.outputs if v.dtype and v.name and v not in shown]
         )
-    return proto
 
 
 def _info(value: Value) -> onnx.ValueInfoProto:
-    info = onnx.ValueInfoProto(name=value.name)
-    info.type.CopyFrom(type_proto(value.dtype, value.shape, value.wrap))
-    return info
+    kind = type_proto(value.dtype, value.shape, value.wrap)
+    return onnx.ValueInfoProto(name=value.name, type=kind)
 
 
 def _node(node: Node, name: str, names: Names) -> onnx.NodeProto:
-    proto = onnx.NodeProto(op_type=node.op, name=name, domain=node.domain)
-    proto.input.extend("" if v is None else v.name for v in node.inputs)
-    proto.output.extend(v.name for v in node.outputs)
+    read = ["" if v is None else v.name for v in node.inputs]
+    made = [v.name for v in node.outputs]
+    proto = onnx.NodeProto(op_type=node.op, name=name, domain=node.domain, input=read, output=made)
     for key, value in sorted(node.attrs.items()):
         proto.attribute.append(_attribute(key, value, names))
     for number, source in enumerate(s for s in node.sources if s.format != "onnx"):
@@ -229,15 +240,22 @@ def _node(node: Node, name: str, names: Names) -> onnx.NodeProto:
 
 
 def _attribute(name: str, value: Any, names: Names) -> onnx.AttributeProto:
+    if type(value) is int:
+        return AttributeProto(name=name, type=AttributeProto.INT, i=value)
+    if isinstance(value, tuple) and set(map(type, value)) <= {int}:
+        return AttributeProto(name=name, type=AttributeProto.INTS, ints=value)
+    if isinstance(value, tuple) and set(map(type, value)) == {Tensor}:
+        tensors = [tensor_proto("", t) for t in value]
+        return AttributeProto(name=name, type=AttributeProto.TENSORS, tensors=tensors)
     if isinstance(value, AttrRef):
         kind = AttributeProto.AttributeType.Value(value.kind)
         return AttributeProto(name=name, type=kind, ref_attr_name=value.name)
     if isinstance(value, Graph):
-        return AttributeProto(name=name, type=AttributeProto.GRAPH, g=_graph(value, names))
+        body = AttributeProto(name=name, type=AttributeProto.GRAPH)
+        _fill(body.g, value, names)
+        return body
     if isinstance(value, Tensor):
         return AttributeProto(name=name, type=AttributeProto.TENSOR, t=tensor_proto("", value))
-    if isinstance(value, tuple) and not value:
-        return AttributeProto(name=name, type=AttributeProto.INTS)
     return helper.make_attribute(name, value)
 
 

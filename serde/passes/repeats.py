@@ -35,7 +35,10 @@ def merge_repeats(graph: Graph) -> Graph:
 
 
 def _key(node: Node) -> Hashable | None:
-    if node.domain or any(isinstance(v, (Graph, Tensor)) for v in node.attrs.values()):
+    attrs = node.attrs.values()
+    if node.domain or any(isinstance(v, (Graph, Tensor)) for v in attrs):
+        return None
+    if not all(isinstance(v, Hashable) for v in attrs):  # a protobuf type is not
         return None
     found = schema.find(node.op)
     if found is None or not found.deterministic:

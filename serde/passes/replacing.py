@@ -23,8 +23,8 @@ def _node(node: Node, instead: Mapping[Value, Value]) -> Node:
         for name, attr in node.attrs.items()
         if isinstance(attr, Graph)
     }
-    if not bodies and not any(v in instead for v in node.inputs):
+    if not bodies and instead.keys().isdisjoint(node.inputs):
         return node
-    inputs = tuple(v and instead.get(v, v) for v in node.inputs)
+    inputs = tuple([v and instead.get(v, v) for v in node.inputs])
     attrs = {**node.attrs, **bodies} if bodies else node.attrs
-    return replace(node, inputs=inputs, attrs=attrs)
+    return Node(node.op, inputs, node.outputs, attrs, node.domain, node.name, node.sources)

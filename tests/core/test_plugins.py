@@ -1,0 +1,142 @@
+"""Formats and bridges, found by entry point and chosen by content."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from serde import plugins
+from serde.errors import MalformedFile, UnknownFormat, UsageError
+from serde.plugins import Format
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry point that loads ``thing``."""
+
+    name: str
+    thing: Any
+    value: str = "somewhere:FORMAT"
+
+    def load(self):
+        return self.thing
+
+
+def a_format(name, suffixes, claims=lambda path: False):
+    return Format(name, suffixes, claims, lambda path: None, lambda graph: graph)
+
+
+@pytest.fixture
+def with_formats(monkeypatch):
+    """Replace the installed formats for a test."""
+
+    def install(*formats):
+        entries = {f.name: Entry(f.name, f) for f in formats}
+        monkeypatch.setattr(plugins, "_entries", lambda group: entries)
+        monkeypatch.setattr(plugins, "_load", lambda group, name: entries[name].load())
+
+    return install
+
+
+def test_the_built_in_plugins_come_through_the_same_door():
+    assert {"mxnet", "onnx"} <= set(plugins.format_names())
+    assert {"mxnet", "onnx"} <= set(plugins.bridge_names())
+    for name in plugins.format_names():
+        assert plugins.get_format(name).name == name
+    for name in plugins.bridge_names():
+        assert plugins.get_bridge(name).format in plugins.format_names()
+
+
+def test_unknown_names_are_refused_with_those_installed():
+    with pytest.raises(
+        UnknownFormat, match="no format is called 'caffe'; installed: .*mxnet, onnx"
+    ):
+        plugins.get_format("caffe")
+    assert plugins.get_bridge("caffe") is None
+
+
+def test_two_plugins_of_one_name_are_refused(monkeypatch):
+    two = [Entry("toy", None, "one:FORMAT"), Entry("toy", None, "two:FORMAT")]
+    monkeypatch.setattr(plugins, "entry_points", lambda group: two)
+    with pytest.raises(
+        UnknownFormat, match="two plug-ins are called 'toy': one:FORMAT, two:FORMAT"
+    ):
+        plugins._entries.__wrapped__("serde.formats")
+    same = [two[0], two[0]]  # a folder that is on the path twice
+    monkeypatch.setattr(plugins, "entry_points", lambda group: same)
+    assert plugins._entries.__wrapped__("serde.formats") == {"toy": two[0]}
+
+
+@pytest.mark.parametrize(
+    ("name", "found"), [("a.onnx", "short"), ("a.v2.onnx", "long"), ("a-symbol.json", "json")]
+)
+def test_the_longest_suffix_tells_what_to_write(with_formats, name, found):
+    with_formats(
+        a_format("short", (".onnx",)), a_format("long", (".v2.onnx",)), a_format("json", (".json",))
+    )
+    assert plugins.format_for_writing(Path(name)).name == found
+
+
+def test_a_suffix_nobody_writes_is_refused_with_those_known(with_formats):
+    with_formats(a_format("one", (".one", ".uno")), a_format("two", (".two",)))
+    with pytest.raises(UsageError, match=r"from 'a.txt': end it with one of .one, .uno, .two"):
+        plugins.format_for_writing(Path("a.txt"))
+
+
+def test_content_tells_what_to_read(with_formats, tmp_path):
+    path = tmp_path / "model.bin"
+    path.write_bytes(b"two: ...")
+    with_formats(
+        a_format("one", (".one",), lambda p: p.read_bytes().startswith(b"one")),
+        a_format("two", (".two",), lambda p: p.read_bytes().startswith(b"two")),
+    )
+    assert plugins.format_of(path).name == "two"
+
+
+def test_content_that_several_claim_is_refused(with_formats, tmp_path):
+    path = tmp_path / "model.bin"
+    path.touch()
+    with_formats(*(a_format(n, (f".{n}",), lambda p: True) for n in ("one", "two")))
+    with pytest.raises(UnknownFormat, match="could be one, two: say which with --from"):
+        plugins.format_of(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "why"),
+    [
+        (b"no model", UnknownFormat, "is of no known format; installed: .*mxnet, onnx"),
+        (b"", MalformedFile, "the file is empty"),
+        (b"version https://git-lfs.github.com/spec/v1\n", MalformedFile, "git lfs pull"),
+        (b"\n<!DOCTYPE html><html>", MalformedFile, "an HTML or XML page"),
+        (b"\xef\xbb\xbf<?xml version='1.0'?>", MalformedFile, "an HTML or XML page"),
+    ],
+)
+def test_what_no_format_claims_is_told_for_what_it_is(tmp_path, content, kind, why):
+    path = tmp_path / "model.bin"
+    path.write_bytes(content)
+    with pytest.raises(kind, match=why):
+        plugins.format_of(path)
+
+
+def test_an_absent_path_is_told_before_any_format_is_asked(tmp_path, with_formats):
+    with_formats(a_format("one", (".one",), lambda p: 1 / 0))
+    with pytest.raises(MalformedFile, match="no such file, folder or prefix"):
+        plugins.format_of(tmp_path / "nothing[1]")
+    (tmp_path / "nothing[1]-symbol.json").touch()
+    with pytest.raises(ZeroDivisionError):
+        plugins.format_of(tmp_path / "nothing[1]")
+
+
+def test_an_object_finds_its_bridge_by_the_module_of_its_class_or_of_a_base():
+    import onnx
+
+    assert plugins.bridge_for(onnx.ModelProto()).name == "onnx"
+    mine = type("Symbol", (), {"__module__": "mxnet.symbol.symbol"})
+    theirs = type("Net", (mine,), {"__module__": "my.models"})
+    assert plugins.bridge_for(mine()).name == plugins.bridge_for(theirs()).name == "mxnet"
+    with pytest.raises(UnknownFormat, match="no bridge takes a numpy.ndarray; installed: .*mxnet"):
+        plugins.bridge_for(np.zeros(1))
