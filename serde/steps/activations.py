@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from serde.graph import DType, Value
 
 from . import above, below, decomposed
@@ -29,6 +31,32 @@ def erf(g, x: Value):
         total = g.Mul(g.Add(total, c), t)
     bent = g.Sub(1.0, g.Mul(total, g.Exp(g.Neg(g.Mul(u, u)))))
     return cast(g, g.Mul(g.Sign(u), bent), x.dtype)
+
+
+def hyperbolic(kind, g, x: Value):
+    """In float64, where what two exponentials leave of each other is still exact."""
+    u = cast(g, x, DType.FLOAT64)
+    up, down = g.Exp(u), g.Exp(g.Neg(u))
+    return cast(g, g.Mul(g.Sub(up, down) if kind == "Sinh" else g.Add(up, down), 0.5), x.dtype)
+
+
+def inverse_hyperbolic(kind, g, x: Value):
+    """Logarithms, in float64; Asinh of the size of its operand, which loses nothing."""
+    u = cast(g, x, DType.FLOAT64)
+    if kind == "Atanh":
+        y = g.Mul(g.Log(g.Div(g.Add(u, 1.0), g.Sub(1.0, u))), 0.5)
+    elif kind == "Acosh":
+        y = g.Log(g.Add(u, g.Sqrt(g.Sub(g.Mul(u, u), 1.0))))
+    else:
+        size = g.Abs(u)
+        y = g.Mul(g.Sign(u), g.Log(g.Add(size, g.Sqrt(g.Add(g.Mul(u, u), 1.0)))))
+    return cast(g, y, x.dtype)
+
+
+for _op in ("Sinh", "Cosh"):
+    decomposed(9, _op)(partial(hyperbolic, _op))
+for _op in ("Asinh", "Acosh", "Atanh"):
+    decomposed(9, _op)(partial(inverse_hyperbolic, _op))
 
 
 @below[28]("Celu")

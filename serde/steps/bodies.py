@@ -12,12 +12,13 @@ from onnx import AttributeProto, helper, numpy_helper
 from serde import schema
 from serde.errors import require
 from serde.graph import Graph, Tensor, Value
-from serde.inference import from_proto, type_proto
+from serde.inference import Type, from_proto, type_proto
 
 from . import below
 from .types import CONSTANT_FORMS
 
 Env = dict[str, "Value | None"]
+TYPES = "types of a body's inputs"
 
 
 def spelled_out(op: str, g: Any, *inputs: Value | None, outputs: int = 1, **rest: Any) -> Any:
@@ -62,6 +63,8 @@ def _function(
 
 
 def _emit(g: Any, node: onnx.NodeProto, env: Env, given: Mapping[str, Any]) -> None:
+    if node.op_type == "Scan":
+        given = {**given, TYPES: _scanned(node, env)}
     attrs = {a.name: v for a in node.attribute if (v := _value(g, a, env, given)) is not None}
     if node.op_type == "Constant":
         ((form, data),) = attrs.items()
@@ -70,6 +73,17 @@ def _emit(g: Any, node: onnx.NodeProto, env: Env, given: Mapping[str, Any]) -> N
         inputs = [env[name] if name else None for name in node.input]
         made = g[node.op_type](*inputs, outputs=len(node.output), **attrs)
     env.update(zip(node.output, made if isinstance(made, tuple) else (made,), strict=True))
+
+
+def _scanned(node: onnx.NodeProto, env: Env) -> list[Type]:
+    """Types of the inputs of a Scan's body: of the states, and of parts along axis 0."""
+    count = next(a.i for a in node.attribute if a.name == "num_scan_inputs")
+    values = [env[name] for name in node.input]
+    return [
+        Type(v.dtype, v.shape if i < len(values) - count else v.known[1:])
+        for i, v in enumerate(values)
+        if v is not None
+    ]
 
 
 def _value(g: Any, proto: AttributeProto, env: Env, given: Mapping[str, Any]) -> Any:
@@ -86,8 +100,9 @@ def _value(g: Any, proto: AttributeProto, env: Env, given: Mapping[str, Any]) ->
 def _graph(g: Any, proto: onnx.GraphProto, outer: Env, given: Mapping[str, Any]) -> Graph:
     """A subgraph of a body, its nodes emitted at the target's opset."""
     inner, env = g.child(proto.name), dict(outer)
+    types = dict(zip((i.name for i in proto.input), given.get(TYPES, ()), strict=False))
     for info in proto.input:
-        env[info.name] = inner.input(info.name, *from_proto(info.type))
+        env[info.name] = inner.input(info.name, *(types.get(info.name) or from_proto(info.type)))
     with inner.speaking(g.level):
         for node in proto.node:
             _emit(inner, node, env, given)
@@ -96,12 +111,13 @@ def _graph(g: Any, proto: onnx.GraphProto, outer: Env, given: Mapping[str, Any])
 
 # Operators whose own function is what they are written as, by the first opset that has them.
 SPELLED_OUT = {
+    11: "DynamicQuantizeLinear",
     12: "NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss",
     14: "HardSwish",
     15: "Bernoulli",
     17: "BlackmanWindow HammingWindow HannWindow",
     18: "Mish",
-    23: "Attention RotaryEmbedding",
+    23: "RotaryEmbedding",
     24: "Swish",
     27: "CausalConvWithState LinearAttention",
     28: "SwiGLU",

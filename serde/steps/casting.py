@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from serde.errors import require
 from serde.graph import DType, Value
-from serde.schema import ELEMENT_CODES, ELEMENT_TYPES
+from serde.schema import ELEMENT_CODES
 
 from . import above, below, decomposed
 
@@ -31,8 +31,6 @@ def cast_without_rounding_up(g, x: Value, *, to: int, saturate: int, round_mode:
 @below[19]("Cast")
 def cast_without_saturation(g, x: Value, *, to: int, saturate: int):
     """``saturate`` concerns the 8-bit floats, which are as new as it is."""
-    dtype = ELEMENT_TYPES[to]
-    require(dtype not in FLOAT8, f"no {dtype.value} elements; opset 19 is the lowest that has them")
     return g.Cast(x, to=to)
 
 
@@ -44,5 +42,5 @@ def cast_to_code(g, x: Value, *, to: str):
 
 
 @decomposed(15, "CastLike")
-def cast_like(g, x: Value, like: Value, *, saturate: int, round_mode: str):
+def cast_like(g, x: Value, like: Value, *, saturate: int = 1, round_mode: str = "up"):
     return g.Cast(x, to=ELEMENT_CODES[like.type], saturate=saturate, round_mode=round_mode)

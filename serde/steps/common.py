@@ -10,7 +10,14 @@ from serde.graph import DType, Value
 from serde.schema import ELEMENT_CODES
 
 FLOATS = frozenset({DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.BFLOAT16})
+MOST = 1 << 24  # elements of a constant made to spell something out
 END = 2**63 - 1  # a Slice ends here where it takes all that is left
+
+
+def bounded(count: int, what: str, most: int = MOST) -> int:
+    """``count``, unless it is more than is ever spelled out in constants or nodes."""
+    require(0 <= count <= most, f"{what} of {count} cannot be spelled out")
+    return count
 
 
 def fixed(value: Value, what: str, lowest: int) -> Ints:
@@ -39,10 +46,14 @@ def size(g, x: Value, axis: int) -> Value:
     return g.Shape(x, start=axis, end=axis + 1 if axis != -1 else None)
 
 
+def scalar(g, x: Value) -> Value:
+    """A tensor of one element as a scalar."""
+    return g.Reshape(x, g.const([], DType.INT64))
+
+
 def span(g, count: Value) -> Value:
     """``0, 1, … count - 1`` for a count of one element."""
-    scalar = g.Reshape(count, g.const([], DType.INT64))
-    return g.Range(g.const(0, DType.INT64), scalar, g.const(1, DType.INT64))
+    return g.Range(g.const(0, DType.INT64), scalar(g, count), g.const(1, DType.INT64))
 
 
 def filled(g, value: float, shape: Value | Sequence[int], dtype: DType) -> Value:

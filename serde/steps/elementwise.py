@@ -6,6 +6,7 @@ from functools import partial, reduce
 
 from serde.errors import require
 from serde.graph import DType, Value
+from serde.symbolic import elements_of
 
 from . import above, below, decomposed
 from .common import FLOATS, cast, shape_of_all
@@ -97,10 +98,11 @@ def is_number(g, x: Value):
 @below[11]("Equal")
 def equal_floats(g, a: Value, b: Value):
     """Equal took no floats before opset 11, and no integers narrower than 32 bits."""
-    require(a.dtype is not DType.STRING, "Equal takes no strings; opset 19 is the lowest that does")
-    if a.dtype not in FLOATS:
+    if a.dtype not in (*FLOATS, DType.UINT64):
         return g.Equal(a, b)
     unequal = g.Or(g.Less(a, b), g.Greater(a, b))
+    if a.dtype is DType.UINT64:
+        return g.Not(unequal)
     return g.And(g.Not(unequal), g.And(is_number(g, a), is_number(g, b)))
 
 
@@ -124,6 +126,19 @@ def compared_integers(op, g, a: Value, b: Value):
 
 for _op in ("Greater", "Less"):
     below[9](_op)(partial(compared_integers, _op))
+
+
+@below[9]("MatMul")
+def product_of_integers(g, a: Value, b: Value):
+    """Before opset 9 only floats were multiplied so: add up products of 64-bit integers."""
+    if a.dtype not in (DType.INT64, DType.UINT64):
+        return g.MatMul(a, b)
+    with g.speaking(13):
+        gone = [i for i, v in ((-2, a), (-1, b)) if v.rank == 1]
+        a, b = (g.Unsqueeze(v, [i]) if v.rank == 1 else v for v, i in ((a, 0), (b, 1)))
+        rows, columns = g.Unsqueeze(a, [a.rank]), g.Unsqueeze(b, [b.rank - 2])
+        made = g.ReduceSum(g.Mul(rows, columns), [max(a.rank, b.rank) - 1], keepdims=0)
+        return g.Squeeze(made, gone) if gone else made
 
 
 @decomposed(9, "Sign")
@@ -170,7 +185,8 @@ def where_by_gathering(g, condition: Value, x: Value, y: Value):
     first = g.Mul(g.Range(0, g.Squeeze(count, [0]), 1), 2)
     chosen = g.Reshape(g.Expand(cast(g, condition, DType.INT64), shape), [-1])
     flat = g.Reshape(g.Concat(*pairs, axis=1), [-1])
-    return g.Reshape(g.Gather(flat, g.Add(first, chosen), axis=0), shape)
+    picked = g.Gather(flat, g.Add(first, chosen), axis=0)
+    return g.Reshape(picked, shape, allowzero=int(0 in (elements_of(shape) or ())))
 
 
 @below[12]("Pow")

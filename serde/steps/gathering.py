@@ -10,7 +10,7 @@ from serde.errors import require
 from serde.graph import DType, Value
 
 from . import above, below, decomposed
-from .common import FLOATS, cast, size, span
+from .common import FLOATS, cast, scalar, size, span
 
 SINCE = {"add": 16, "mul": 16, "max": 18, "min": 18}  # the opset that brought each reduction
 REDUCED = {
@@ -33,7 +33,7 @@ def from_the_front(g, indices: Value, count: Value):
 def gather_from_the_front(g, x: Value, indices: Value, *, axis: int):
     """Before opset 11 indices did not count from the back."""
     with g.speaking(15):
-        indices = from_the_front(g, indices, size(g, x, axis))
+        indices = from_the_front(g, indices, scalar(g, size(g, x, axis)))
     return g.Gather(x, indices, axis=axis)
 
 
@@ -77,7 +77,9 @@ def depth_of(indices: Value) -> int:
 @below[12]("GatherND")
 def gather_nd_without_batches(g, x: Value, indices: Value, *, batch_dims: int):
     """Before opset 12 no axes were shared: put their positions in front of the indices."""
-    with g.speaking(13):
+    if not batch_dims:
+        return g.GatherND(x, indices)
+    with g.speaking(15):
         grid = g.Shape(indices, start=0, end=indices.rank - 1)
         parts = []
         for axis in range(batch_dims):
@@ -197,7 +199,9 @@ def one_hot_from_the_front(g, indices: Value, depth: Value, values: Value, *, ax
     """Before opset 11 no index counted from the back: those are lit nowhere."""
     with g.speaking(15):
         whole = cast(g, indices, DType.INT64)
-        indices = from_the_front(g, whole, g.Reshape(cast(g, depth, DType.INT64), [1]))
+        front = from_the_front(g, whole, scalar(g, cast(g, depth, DType.INT64)))
+        outside = cast(g, g.Less(cast(g, front, DType.FLOAT32), 0.0), DType.INT64)
+        indices = g.Add(front, g.Mul(outside, 2**40))  # runtimes count from the back all the same
     return g.OneHot(indices, depth, values, axis=axis)
 
 
@@ -218,7 +222,7 @@ def one_hot_of_the_front_only(g, indices: Value, depth: Value, values: Value, *,
     if indices.tensor is None or (indices.array() < 0).any():
         with g.speaking(16):
             indices = cast(g, indices, DType.INT64)
-            outside = g.Cast(g.Reshape(depth, g.const([], DType.INT64)), to=7)
+            outside = scalar(g, cast(g, depth, DType.INT64))
             indices = g.Where(g.Less(indices, 0), outside, indices)
     return g.OneHot(indices, depth, values, axis=axis)
 
@@ -257,3 +261,13 @@ def write_at(g, cache: Value, update: Value, write=None, *, axis: int, mode: str
     if mode == "circular":
         places = g.Mod(places, length)
     return g.ScatterElements(cache, g.Expand(places, g.Shape(update)), update, axis=at)
+
+
+@decomposed(10, "ReverseSequence")
+def reversed_by_gathering(g, x: Value, lengths: Value, *, batch_axis: int, time_axis: int):
+    """Within its length each sequence counts down, behind it up."""
+    shape = [-1 if a == time_axis else 1 for a in range(x.rank)]
+    along = g.Reshape(span(g, size(g, x, time_axis)), shape)
+    ends = g.Reshape(lengths, [-1 if a == batch_axis else 1 for a in range(x.rank)])
+    turned = g.Where(g.Less(along, ends), g.Sub(g.Sub(ends, 1), along), along)
+    return g.GatherElements(x, g.Expand(turned, g.Shape(x)), axis=time_axis)

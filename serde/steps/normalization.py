@@ -7,7 +7,7 @@ from serde.graph import DType, Value
 from serde.schema import ELEMENT_TYPES
 
 from . import above, below, decomposed
-from .common import cast, filled
+from .common import bounded, cast, filled
 
 
 def standardized(g, x: Value, axes, epsilon: float):
@@ -42,6 +42,7 @@ def group_normalization(
 ):
     """Normalise each group as an instance. Opset 18 has the operator, but scales per group."""
     wide = cast(g, x, ELEMENT_TYPES[stash_type])
+    bounded(num_groups, "groups", 1 << 20)
     ones, zeros = (g.const([v] * num_groups, wide.dtype) for v in (1.0, 0.0))
     groups = g.Reshape(wide, [0, num_groups, -1])
     normal = g.InstanceNormalization(groups, ones, zeros, epsilon=epsilon)
@@ -141,7 +142,7 @@ def inference_or_training(g, x: Value, ratio, training_mode, seed):
         "training switched on while the model runs; opset 12 is the lowest that can",
     )
     ratio = g.const(0.5, x.dtype) if ratio is None else cast(g, ratio, x.dtype)
-    drawn = g.RandomUniformLike(x, low=0.0, high=1.0, seed=seed)
+    drawn = g.RandomUniformLike(x, seed=None if seed is None else float(seed))
     kept = g.Not(g.Less(drawn, ratio))
     return g.Div(g.Mul(x, cast(g, kept, x.dtype)), g.Sub(1.0, ratio)), kept
 

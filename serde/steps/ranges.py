@@ -23,7 +23,7 @@ def range_by_looping(g, start: Value, limit: Value, delta: Value):
     """``start + i * delta`` for each of the loop's turns."""
     exact = start.dtype in FLOATS
     length, step = (v if exact else cast(g, v, DType.FLOAT64) for v in (g.Sub(limit, start), delta))
-    count = cast(g, g.Clip(g.Ceil(g.Div(length, step)), 0.0), DType.INT64)
+    count = cast(g, g.Ceil(g.Div(length, step)), DType.INT64)  # a loop of -1 turns takes none
     body = g.child("count")
     turn, go = body.input("i", DType.INT64, ()), body.input("go", DType.BOOL, ())
     carried = body.input("carried", DType.INT64, ())

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from serde.graph import Value
+from serde.graph import DType, Value
 
 from . import above, below
-from .common import fixed
+from .common import cast, fixed
 
 SINCE = {"ReduceSum": 13} | dict.fromkeys(
     "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd "
@@ -36,6 +36,21 @@ def axes_as_attribute(
 def axes_as_operand(op, g, x: Value, *, keepdims: int, axes: tuple | None = None):
     """Name the axes in an operand."""
     return g[op](x, list(axes) if axes else None, keepdims=keepdims)
+
+
+@below[20]("ReduceMax")
+def any_of(g, x: Value, axes=None, **rest):
+    """Before opset 20 truth values had no order: count those that are true."""
+    if x.dtype is not DType.BOOL:
+        return g.ReduceMax(x, axes, **rest)
+    return cast(g, g.ReduceSum(cast(g, x, DType.INT32), axes, **rest), DType.BOOL)
+
+
+@below[20]("ReduceMin")
+def all_of(g, x: Value, axes=None, **rest):
+    if x.dtype is not DType.BOOL:
+        return g.ReduceMin(x, axes, **rest)
+    return g.Not(any_of(g, g.Not(x), axes, **rest))
 
 
 for _op, _since in SINCE.items():

@@ -8,7 +8,7 @@ from serde.errors import require
 from serde.graph import DType, Value
 
 from . import above, below
-from .common import FLOATS, cast, size
+from .common import END, FLOATS, bounded, cast, size
 from .sampling import Sampling, coordinates, nearest, weights
 
 Scales = tuple[float, ...]
@@ -31,11 +31,13 @@ def spelled_out(g, x: Value, roi, scales, sizes, lowest: int, how: Sampling):
     )
     rank, factors = x.rank, factors_of(x, scales, sizes)
     box = roi.array().astype(float).ravel() if roi is not None and roi.dims != (0,) else ()
+    require(len(box) in (0, 2 * rank), f"a region of {len(box)} numbers for {rank} axes")
     kind, u = x.dtype, x if x.dtype in FLOATS else cast(g, x, DType.FLOAT32)
     u = x if how.mode == "nearest" else u
     for axis, (n, (m, scale)) in enumerate(zip(x.dims, factors, strict=True)):
         part = (float(box[axis]), float(box[axis + rank])) if len(box) else (0.0, 1.0)
         if n != m or scale != 1 or part != (0.0, 1.0):
+            bounded(m if how.mode == "nearest" else n * m, "a matrix")
             u = along(g, u, axis, how, coordinates(n, m, scale, how.coordinates, part), n, scale)
     return cast(g, u, kind)
 
@@ -58,11 +60,15 @@ def along(g, x: Value, axis: int, how: Sampling, at, n: int, scale: float):
 
 def factors_of(x: Value, scales, sizes) -> list[tuple[int, float]]:
     """For each axis its new size and how much larger that is."""
-    if scales is not None and scales.dims != (0,):
-        given = [float(s) for s in scales.array().ravel()]
+    by_scale = scales is not None and scales.dims != (0,)
+    told = scales if by_scale else sizes
+    require(told is not None, "neither sizes nor scales")
+    given = [float(v) for v in told.array().ravel()]
+    require(len(given) == x.rank and all(0 < v < END for v in given) and 0 not in x.dims,
+            f"sizes or scales of {given[:8]} for {x.rank} axes")  # fmt: skip
+    if by_scale:
         return [(int(n * s + 1e-6), s) for n, s in zip(x.dims, given, strict=True)]
-    assert sizes is not None
-    return [(m, m / n) for n, m in zip(x.dims, sizes.ints(), strict=True)]
+    return [(int(m), m / n) for n, m in zip(x.dims, given, strict=True)]
 
 
 @below[19]("Resize")
@@ -112,7 +118,8 @@ def placed(g, listed: Value, at, otherwise):
 @below[18]("Resize")
 def resize_every_axis(g, x: Value, roi=None, scales=None, sizes=None, **rest):
     """Before opset 18 all axes were listed, and nothing was smoothed."""
-    x, roi, scales, sizes = every_axis(g, x, roi, scales, sizes, **policy(rest))
+    with g.speaking(18):
+        x, roi, scales, sizes = every_axis(g, x, roi, scales, sizes, **policy(rest))
     how = Sampling.of(rest)
     if how.antialias and how.mode != "nearest":
         with g.speaking(18):
@@ -138,14 +145,13 @@ def resize_as_upsampling(g, x: Value, roi=None, scales=None, sizes=None, **rest)
     factors = [s for _, s in factors_of(x, scales, sizes)] if known else None
     if factors is None and scales is not None and scales.tensor is not None:
         factors = [float(s) for s in scales.array().ravel()]
+    if factors is None and scales is not None and (how.coordinates == "asymmetric"):
+        factors = [1.5] * x.rank  # whatever they are, read as ``resize_asymmetric`` reads them
     if factors is not None and plain(how, factors):
-        return g.Resize(x, factors_operand(g, scales, factors), mode=how.mode)
+        operand = g.const(factors, DType.FLOAT32) if scales is None else scales
+        return g.Resize(x, operand, mode=how.mode)
     with g.speaking(18):
         return spelled_out(g, x, roi, scales, sizes, 11, how)
-
-
-def factors_operand(g, scales, factors):
-    return scales if scales is not None else g.const(factors, DType.FLOAT32)
 
 
 def plain(how: Sampling, factors: list[float]) -> bool:
@@ -207,5 +213,3 @@ def resize_without_empty_operands(g, x: Value, roi: Value, scales: Value, sizes=
                  "nearest_mode": "round_prefer_ceil"}  # fmt: skip
     roi, scales = (None if v is None or v.shape == (0,) else v for v in (roi, scales))
     return g.Resize(x, roi, None if sizes is not None else scales, sizes, **rest)
-
-

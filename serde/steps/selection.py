@@ -10,7 +10,7 @@ from serde.errors import require
 from serde.graph import DType, Value
 
 from . import above, below, decomposed
-from .common import END, FLOATS, cast, size, span
+from .common import END, FLOATS, cast, scalar, size, span
 
 LARGEST = float(np.finfo(np.float32).max)  # what Clip's attributes were when unset
 
@@ -44,11 +44,31 @@ def clip_bounds_as_operands(g, x: Value, *, min: float, max: float):
     return g.Clip(x, low, None if max >= LARGEST else g.const(max, x.type))
 
 
+def ranked(g, x: Value, k: Value, axis: int, largest: bool):
+    """TopK by counting, for each element, those that go before it."""
+    order = (*(a for a in range(x.rank) if a != axis), axis)
+    back = tuple(int(i) for i in np.argsort(order))
+    y = g.Transpose(x, perm=order)
+    own, other = g.Unsqueeze(y, [x.rank]), g.Unsqueeze(y, [x.rank - 1])
+    along = span(g, size(g, x, axis))
+    earlier = g.Less(g.Unsqueeze(along, [0]), g.Unsqueeze(along, [1]))
+    beaten = g.Greater(other, own) if largest else g.Less(other, own)
+    ahead = g.Or(beaten, g.And(g.Equal(other, own), earlier))
+    rank = g.ReduceSum(cast(g, ahead, DType.INT32), [x.rank], keepdims=1)
+    slots = cast(g, span(g, g.Reshape(k, [1])), DType.INT32)
+    hit = cast(g, g.Equal(rank, slots), DType.FLOAT32)  # (…, elements, slots)
+    indices = g.ArgMax(hit, axis=x.rank - 1, keepdims=0)
+    values = g.GatherElements(y, indices, axis=x.rank - 1)
+    return g.Transpose(values, perm=back), g.Transpose(indices, perm=back)
+
+
 @below[11]("TopK")
 def largest_of_floats(g, x: Value, k: Value, *, axis: int, largest: int, sorted: int):
     """Before opset 11: of floats, from the largest down; the smallest are those of ``-x``."""
+    if x.type in (DType.INT64, DType.UINT64):
+        with g.speaking(15):
+            return ranked(g, x, k, axis, bool(largest))
     if x.dtype not in FLOATS:
-        require(x.type.bits < 64, f"TopK takes no {x.type.value}; opset 11 is the lowest that does")
         y = cast(g, x, DType.FLOAT64)
         values, indices = g.TopK(g.Neg(y) if not largest else y, k, axis=axis, outputs=2)
         return cast(g, values if largest else g.Neg(values), x.dtype), indices
@@ -80,7 +100,7 @@ def first_of_equals(op, g, x: Value, *, axis: int, keepdims: int, select_last_in
         return g[op](x, axis=axis, keepdims=keepdims)
     with g.speaking(15):
         turned = g.Slice(x, [-1], [-END], [axis], [-1])
-        last = g.Sub(g.Reshape(size(g, x, axis), g.const([], DType.INT64)), 1)
+        last = g.Sub(scalar(g, size(g, x, axis)), 1)
     found = g[op](turned, axis=axis, keepdims=keepdims)
     return g.Sub(last, found)
 

@@ -6,7 +6,7 @@ from serde.errors import require
 from serde.graph import DType, Tensor, Value
 
 from . import above, below, decomposed
-from .common import END, cast, filled, fixed, size
+from .common import END, cast, filled, fixed, scalar, size
 
 
 @below[13]("Squeeze")
@@ -115,19 +115,20 @@ def expand_by_tiling(g, x: Value, shape: Value):
     length = shape.dims[0]
     rank = max(length, x.rank)
     if x.rank < rank:
-        x = g.Reshape(x, g.Concat([1] * (rank - x.rank), g.Shape(x), axis=0))
+        x = g.Unsqueeze(x, list(range(rank - x.rank)))
     if length < rank:
         shape = g.Concat([1] * (rank - length), shape, axis=0)
     if rank == 0:
         return g.Identity(x)
     own = g.Shape(x)
+    own = g.Add(own, cast(g, g.Equal(own, 0), DType.INT64))  # none of nothing is nothing
     return g.Tile(x, g.Div(g.Sub(g.Add(shape, own), 1), own))
 
 
 @decomposed(9, "ConstantOfShape")
 def expanded_constant(g, shape: Value, *, value: Tensor | None = None):
     held = g.const(value) if value is not None else g.const([0.0], DType.FLOAT32)
-    return g.Expand(g.Reshape(held, g.const([], DType.INT64)), shape)
+    return g.Expand(scalar(g, held), shape)
 
 
 @above[4]("Concat")

@@ -8,14 +8,9 @@ from serde.graph import DType, Value
 
 from . import above, below
 from .bodies import spelled_out
-from .common import FLOATS, cast, fixed, size
+from .common import FLOATS, cast, fixed, scalar, size
 
 below[18]("CenterCropPad")(partial(spelled_out, "CenterCropPad"))
-
-
-def scalar(g, x: Value):
-    """A tensor of one element as a scalar."""
-    return g.Reshape(x, g.const([], DType.INT64))
 
 
 def bounded(g, x: Value, low, high):
@@ -85,7 +80,7 @@ def padded(g, x: Value, pads: Value, value, mode: str):
     """Pad, spelled out axis by axis."""
     if value is None:
         value = g.const(False if x.type is DType.BOOL else 0, x.type)
-    value = g.Reshape(value, g.const([], DType.INT64))
+    value = scalar(g, value)
     for axis in range(x.rank):
         before, behind = (g.Slice(pads, [i], [i + 1], [0], [1]) for i in (axis, axis + x.rank))
         if all(v.tensor is not None and v.ints() == (0,) for v in (before, behind)):

@@ -9,7 +9,7 @@ from serde.geometry import Ints, window_output
 from serde.graph import Value
 
 from . import above, below
-from .common import END, filled
+from .common import END, bounded, filled
 
 
 def left_over(op, x: Value, lowest: int, kernel: Ints, strides: Ints, dilations: Ints, pads: Ints):
@@ -112,6 +112,7 @@ def largest_of_whole_windows(
     with g.speaking(18):
         x = zero_padded(g, x, pads, float("-inf"))
         for axis, (k, s, d) in enumerate(zip(kernel_shape, strides, dilations, strict=True), 2):
+            bounded(k, "a window", 1 << 12)
             behind = [d * (k - 1 - o) for o in range(k)]
             x = g.Max(
                 *(

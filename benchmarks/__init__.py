@@ -1,0 +1,1 @@
+"""Measurements, run from the checkout as modules; docs/benchmarks.md holds what they found."""

@@ -1,0 +1,244 @@
+"""Operators on images: grids, regions, patches, boxes."""
+
+from __future__ import annotations
+
+from functools import partial, reduce
+from math import prod
+
+import numpy as np
+
+from serde.errors import require
+from serde.graph import DType, Value
+
+from . import above, below, decomposed
+from .common import bounded, cast, filled, fixed, size, span, wider
+from .points import (
+    batches,
+    channels_second,
+    clamped,
+    cubic_taps,
+    linear_taps,
+    nearest_tap,
+    reflected,
+    terms,
+)
+
+TAPS = {"nearest": nearest_tap, "linear": linear_taps, "cubic": cubic_taps}
+OLD_MODES = {"linear": "bilinear", "cubic": "bicubic"}
+
+
+def borders(g, n: Value, align: int, dtype: DType):
+    """Where an axis of ``n`` elements begins and ends: at their centres, or their edges."""
+    last = cast(g, g.Sub(n, 1), dtype)
+    edge = 0.0 if align else 0.5
+    return g.const([-edge], dtype), g.Add(last, edge)
+
+
+def sampled(g, x: Value, grid: Value, *, align_corners: int, mode: str, padding_mode: str):
+    """GridSample, spelled out for any number of axes."""
+    u, grid = wider(g, x), wider(g, grid)
+    axes, places = x.rank - 2, []
+    for i in range(axes):
+        n = size(g, x, 2 + i)
+        low, high = borders(g, n, align_corners, grid.type)
+        unit = g.Mul(g.Add(g.Gather(grid, axes - 1 - i, axis=grid.rank - 1), 1.0), 0.5)
+        at = g.Add(g.Mul(unit, g.Sub(high, low)), low)
+        at = g.Round(at) if mode == "nearest" else at
+        if padding_mode == "border":
+            outside = g.Or(g.Less(at, low), g.Greater(at, high))
+            at = g.Where(outside, clamped(g, at, n), at)
+        elif padding_mode == "reflection":
+            at = reflected(g, at, low, high)
+        places.append(cast(g, at, u.type))
+
+    def bring(g, index, n):
+        if padding_mode == "reflection":
+            index = reflected(g, index, *borders(g, n, align_corners, index.type))
+        return clamped(g, index, n)
+
+    parts = terms(
+        g, u, batches(g, size(g, x, 0), grid.rank - 1), places, TAPS[mode], bring,
+        padding_mode == "zeros",
+    )  # fmt: skip
+    return cast(g, channels_second(g, reduce(lambda a, b: g.Add(a, b), parts)), x.dtype)
+
+
+@below[20]("GridSample")
+def grid_sample_of_images(g, x: Value, grid: Value, *, mode: str, **rest):
+    """Before opset 20 grids had two axes, and modes the names they have for those."""
+    if x.rank != 4:
+        with g.speaking(20):
+            return sampled(g, x, grid, mode=mode, **rest)
+    return g.GridSample(x, grid, mode=OLD_MODES.get(mode, mode), **rest)
+
+
+@decomposed(16, "GridSample")
+def grid_sample_by_gathering(g, x: Value, grid: Value, *, mode: str, **rest):
+    new = {old: name for name, old in OLD_MODES.items()}
+    return sampled(g, x, grid, mode=new.get(mode, mode), **rest)
+
+
+@above[20]("GridSample")
+def grid_sample_modes_renamed(g, x: Value, grid: Value, *, mode: str, **rest):
+    new = {old: name for name, old in OLD_MODES.items()}
+    return g.GridSample(x, grid, mode=new.get(mode, mode), **rest)
+
+
+@decomposed(20, "AffineGrid")
+def affine_grid(g, theta: Value, size: Value, *, align_corners: int):
+    """Each position, and 1, times the rows of ``theta``."""
+    u, axes = wider(g, theta), size.dims[0] - 2
+    space = g.Slice(size, [2], [2 + axes], [0], [1])
+    steps = []
+    for i in range(axes):
+        n = g.Slice(space, [i], [i + 1], [0], [1])
+        along, count = cast(g, span(g, n), u.type), cast(g, n, u.type)
+        if align_corners:
+            apart = g.Max(g.Sub(count, 1.0), 1.0)
+            unit = g.Sub(g.Mul(along, g.Div(2.0, apart)), 1.0)
+        else:
+            unit = g.Sub(g.Div(g.Add(g.Mul(along, 2.0), 1.0), count), 1.0)
+        behind = list(range(axes))
+        behind.remove(i)
+        steps.insert(0, g.Expand(g.Unsqueeze(unit, behind) if behind else unit, space))
+    points = [g.Reshape(v, [1, -1, 1]) for v in (*steps, filled(g, 1.0, space, u.type))]
+    grid = g.MatMul(g.Concat(*points, axis=2), g.Transpose(u, perm=(0, 2, 1)))
+    batch = g.Slice(size, [0], [1], [0], [1])
+    return cast(g, g.Reshape(grid, g.Concat(batch, space, [axes], axis=0)), theta.dtype)
+
+
+def regions(g, x: Value, rois: Value, count: int, ratio: int, scale: float, half: bool, axis: int):
+    """Sampling places along one axis: (regions, cells × samples)."""
+    shift = 0.5 if half else 0.0
+    start, end = (g.Sub(g.Mul(g.Gather(rois, [i + axis], axis=1), scale), shift) for i in (0, 2))
+    length = g.Sub(end, start)
+    length = length if half else g.Max(length, 1.0)
+    bounded(count * ratio, "samples", 1 << 16)
+    cells = np.repeat(np.arange(count), ratio) + np.tile((np.arange(ratio) + 0.5) / ratio, count)
+    return g.Add(start, g.Mul(g.Div(length, float(count)), g.const([cells], x.type)))
+
+
+def roi_align(
+    g, x: Value, rois: Value, batch: Value, *, mode: str, output_height: int, output_width: int,
+    sampling_ratio: int, spatial_scale: float, half: bool, lowest: int,
+):  # fmt: skip
+    """RoiAlign, spelled out."""
+    require(sampling_ratio > 0, "as many samples as a region is large (sampling_ratio=0); opset "
+            f"{lowest} is the lowest that takes them so")  # fmt: skip
+    s, h, w = sampling_ratio, output_height, output_width
+    down = regions(g, x, rois, h, s, spatial_scale, half, 1)
+    across = regions(g, x, rois, w, s, spatial_scale, half, 0)
+    shape = g.Concat(size(g, rois, 0), [h * s, w * s], axis=0)
+    places = [g.Expand(g.Unsqueeze(v, [a]), shape) for v, a in ((down, 2), (across, 1))]
+    inside = None
+    for at, a in zip(places, (2, 3), strict=True):
+        most = cast(g, size(g, x, a), x.type)
+        here = g.Not(g.Or(g.Less(at, -1.0), g.Greater(at, most)))
+        inside = here if inside is None else g.And(inside, here)
+    places = [clamped(g, at, size(g, x, a)) for at, a in zip(places, (2, 3), strict=True)]
+    parts = terms(
+        g, x, g.Reshape(batch, [-1, 1, 1]), places, linear_taps, clamped, False
+    )  # fmt: skip
+    both = {"avg": lambda a, b: g.Add(a, b), "max": lambda a, b: g.Max(a, b)}[mode.lower()]
+    value = g.Where(g.Unsqueeze(inside, [3]), reduce(both, parts), 0.0)
+    grid = g.Reshape(value, g.Concat(size(g, rois, 0), [h, s, w, s], size(g, x, 1), axis=0))
+    pooled = (g.ReduceMean if mode.lower() == "avg" else g.ReduceMax)(grid, [2, 4], keepdims=0)
+    return channels_second(g, pooled)
+
+
+@below[16]("RoiAlign")
+def roi_align_half_pixel(
+    g, x: Value, rois: Value, batch: Value, *, coordinate_transformation_mode: str, **rest
+):
+    """Before opset 16 regions were not moved by half a pixel, and at least one pixel large."""
+    if coordinate_transformation_mode == "output_half_pixel":
+        return g.RoiAlign(x, rois, batch, **rest)
+    with g.speaking(18):
+        return roi_align(g, x, rois, batch, half=True, lowest=16, **rest)
+
+
+decomposed(10, "RoiAlign")(partial(roi_align, half=False, lowest=10))
+
+
+@above[16]("RoiAlign")
+def roi_align_unmoved(g, x: Value, rois: Value, batch: Value, **rest):
+    return g.RoiAlign(x, rois, batch, coordinate_transformation_mode="output_half_pixel", **rest)
+
+
+@decomposed(19, "DeformConv")
+def deformable_convolution(
+    g, x: Value, w: Value, offset: Value, b=None, mask=None, *, dilations: tuple, group: int,
+    kernel_shape: tuple, offset_group: int, pads: tuple, strides: tuple,
+):  # fmt: skip
+    """Sample each kernel's elements where its offset puts them, then multiply by the weights."""
+    axes, taps = len(kernel_shape), bounded(prod(kernel_shape), "a kernel", 1 << 16)
+    n, c, grid = size(g, x, 0), size(g, x, 1), g.Shape(offset, start=2)
+    moved = g.Reshape(offset, g.Concat([-1, taps, axes], grid, axis=0))
+    places = []
+    for i in range(axes):
+        inner = np.indices(kernel_shape)[i].ravel() * dilations[i] - pads[i]
+        first = g.const(inner.reshape(1, taps, *[1] * axes), x.type)
+        steps = g.Mul(cast(g, span(g, size(g, offset, 2 + i)), x.type), float(strides[i]))
+        steps = g.Reshape(steps, [-1 if a == i + 2 else 1 for a in range(2 + axes)])
+        places.append(g.Add(g.Add(first, steps), g.Gather(moved, i, axis=2)))
+    parted = g.Concat([-1], g.Div(c, offset_group), g.Shape(x, start=2), axis=0)
+    groups = g.Mul(n, offset_group)
+    parts = terms(
+        g, g.Reshape(x, parted), batches(g, groups, 2 + axes), places, linear_taps, clamped, True
+    )
+    value = reduce(lambda a, b: g.Add(a, b), parts)  # (N·groups, taps, *grid, channels)
+    if mask is not None:
+        share = g.Reshape(mask, g.Concat([-1, taps], grid, axis=0))
+        value = g.Mul(value, g.Unsqueeze(share, [2 + axes]))
+    value = g.Transpose(value, perm=(0, 2 + axes, *range(1, 2 + axes)))
+    whole = g.ReduceProd(grid, [0], keepdims=1)
+    each = g.Div(g.Mul(c, taps), group)
+    columns = g.Reshape(value, g.Concat(n, [group], each, whole, axis=0))
+    rows = g.Reshape(w, g.Concat([1, group, -1], each, axis=0))
+    y = g.Reshape(g.MatMul(rows, columns), g.Concat(n, size(g, w, 0), grid, axis=0))
+    return y if b is None else g.Add(y, g.Reshape(b, [1, -1, *[1] * axes]))
+
+
+@decomposed(18, "Col2Im")
+def columns_to_image(
+    g, x: Value, image: Value, block: Value, *, dilations: tuple | None = None,
+    pads: tuple | None = None, strides: tuple | None = None,
+):  # fmt: skip
+    """Put each patch back by a transposed convolution with ones in the right places."""
+    sizes, kernel = fixed(image, "an image shape", 18), fixed(block, "a block shape", 18)
+    axes, taps = len(sizes), bounded(prod(kernel), "a block", 1 << 12)
+    ones, (d, s) = (1,) * axes, (v or (1,) * axes for v in (dilations, strides))
+    p = pads or (0,) * (2 * axes)
+    counts = [
+        (sizes[i] + p[i] + p[axes + i] - d[i] * (kernel[i] - 1) - 1) // s[i] + 1
+        for i in range(axes)
+    ]
+    covered = [(counts[i] - 1) * s[i] + d[i] * (kernel[i] - 1) + 1 for i in range(axes)]
+    patches = g.Reshape(x, [-1, taps, *counts])
+    spread = g.const(np.eye(taps).reshape(taps, 1, *kernel), x.type)
+    whole = g.ConvTranspose(
+        patches, spread, kernel_shape=kernel, strides=s, dilations=d, pads=ones[:0]
+    )
+    ends = [sizes[i] + p[i] - covered[i] for i in range(axes)]
+    cut = g.Pad(whole, [0, 0, *(-v for v in p[:axes]), 0, 0, *ends])
+    channels = g.Div(size(g, x, 1), taps)
+    return g.Reshape(cut, g.Concat(size(g, x, 0), channels, list(sizes), axis=0))
+
+
+@decomposed(9, "MaxUnpool")
+def max_unpool(
+    g, x: Value, indices: Value, output_shape=None, *, kernel_shape: tuple,
+    pads: tuple | None = None, strides: tuple | None = None,
+):  # fmt: skip
+    """Scatter into zeros of the size the pool began with."""
+    axes = len(kernel_shape)
+    s, p = strides or (1,) * axes, pads or (0,) * (2 * axes)
+    grown = g.Mul(g.Sub(g.Shape(x, start=2), 1), list(s))
+    space = g.Add(grown, [k - p[i] - p[axes + i] for i, k in enumerate(kernel_shape)])
+    shape = g.Concat(g.Shape(x, start=0, end=2), space, axis=0)
+    zeros = g.Reshape(filled(g, 0.0, shape, x.type), [-1])
+    flat = g.ScatterElements(zeros, g.Reshape(indices, [-1]), g.Reshape(x, [-1]), axis=0)
+    made = g.Reshape(flat, shape)
+    if output_shape is None:
+        return made
+    return g.Pad(made, g.Concat([0] * x.rank, g.Sub(output_shape, shape), axis=0))
