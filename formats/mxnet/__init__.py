@@ -2,56 +2,61 @@
 
 from __future__ import annotations
 
+import json
+import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from serde.builder import OnnxBuilder
-from serde.graph import Graph
+from serde.graph import DType, Graph
 from serde.plugins import Format
 from serde.rules import RuleTable
 
 from . import ops
 from .binding import bind, refuse_missing_parameters
+from .expected import Said
 from .files import claims, find
 from .params import Params
 from .rules import reads
-from .shapes import complete_inputs, refuse_unknown
+from .shapes import complete_inputs
 from .symbol import Symbol, parse_symbol
 
 __all__ = ["FORMAT", "decode", "decode_symbol", "ops", "to_ir"]
-VARIABLE = "mxnet.variable."  # metadata keys: what a variable's node says of it
+# Metadata keys of a decoded graph.
+PATH, VERSION, VARIABLES = "mxnet.path", "mxnet.version", "mxnet.variables"
 
 
 def decode(
-    path: str | Path, *, params: Any = None, epoch: int | None = None, ignore_extra: bool = False
-) -> Graph:
+    path: str | os.PathLike[str], *, params: str | os.PathLike[str] | None = None,
+    epoch: int | None = None, ignore_extra: bool = False,
+) -> Graph:  # fmt: skip
     """Read an MXNet model: variables with an array are constants, the others inputs.
 
     ``path`` is a ``-symbol.json``, the prefix before it, a folder or an archive with one model;
-    ``params`` a parameter file, found beside the symbol where it is not given.
+    ``params`` a parameter file, found beside the symbol where it is not given, of the last epoch
+    or the one named. ``ignore_extra`` allows arrays that belong to no variable.
     """
     files = find(Path(path), params, epoch)
     symbol = parse_symbol(files.symbol, files.symbol_path)
-    return decode_symbol(symbol, files.params, files.symbol_path, ignore_extra)
+    return decode_symbol(symbol, files.params, files.symbol_path, ignore_extra, files.searched)
 
 
 def decode_symbol(
-    symbol: Symbol, params: Params | None, path: str, ignore_extra: bool = False
+    symbol: Symbol, params: Params | None, path: str, ignore_extra: bool = False, searched: str = ""
 ) -> Graph:
-    """The graph of a symbol and its parameters; ``path`` is what errors call it."""
-    graph = bind(symbol, params, path, ignore_extra)
+    """The graph of a symbol and its parameters; ``path`` is what errors call it.
+
+    ``searched`` tells what was looked for where there are no parameters.
+    """
+    graph = bind(symbol, params, path, ignore_extra, searched)
     said = {
-        f"{VARIABLE}{name}.{key}": text
-        for name, attrs in symbol.variables.items()
-        for key, text in attrs.items()
-        if key in ("__shape__", "__dtype__")
+        name: [about.shape, about.dtype and about.dtype.value]
+        for name, about in symbol.variables.items()
+        if about != Said()
     }
     name = Path(path).name.removesuffix(".json").removesuffix("-symbol") or "symbol"
-    metadata = {**said, "mxnet.version": str(symbol.version), "mxnet.path": path}
-    if params is not None:
-        metadata["mxnet.params"] = params.path
-    return replace(graph, name=name, metadata=metadata)
+    told = {PATH: path, VERSION: str(symbol.version), VARIABLES: json.dumps(said)}
+    return replace(graph, name=name, metadata={**graph.metadata, **told})
 
 
 def to_ir(graph: Graph, *, rules: RuleTable | None = None) -> Graph:
@@ -61,17 +66,16 @@ def to_ir(graph: Graph, *, rules: RuleTable | None = None) -> Graph:
         MalformedFile: for parameters without a value. UsageError: for inputs without a shape.
         Unconvertible: for every node no rule takes.
     """
-    refuse_missing_parameters(graph, graph.metadata.get("mxnet.path", graph.name), None)
-    variables: dict[str, dict[str, str]] = {}
-    for key, text in graph.metadata.items():
-        if key.startswith(VARIABLE):
-            name, _, attr = key.removeprefix(VARIABLE).rpartition(".")
-            variables.setdefault(name, {})[attr] = text
-    complete = complete_inputs(graph, variables)
+    metadata = graph.metadata
+    refuse_missing_parameters(graph, metadata.get(PATH, graph.name))
+    said = {
+        name: Said(shape and tuple(shape), dtype and DType(dtype))
+        for name, (shape, dtype) in json.loads(metadata.get(VARIABLES, "{}")).items()
+    }
+    complete = complete_inputs(graph, said)
     done = (rules or reads).rewrite(complete, OnnxBuilder(graph.name))
-    refuse_unknown(done)
     read = done.uses()
-    kept = {k: v for k, v in graph.metadata.items() if k == "mxnet.version"}
+    kept = {k: v for k, v in metadata.items() if k == VERSION}
     return replace(done, inputs=tuple(v for v in done.inputs if v in read), metadata=kept)
 
 

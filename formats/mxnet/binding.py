@@ -2,162 +2,166 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 
 from serde.errors import MalformedFile
-from serde.graph import Graph, Node, Shape, Tensor, Value, show_shape
+from serde.graph import Graph, Shape, Tensor, Value, show_shape
 from serde.passes.replacing import replace_values
 
+from .expected import PARAMETERS, SUFFIXES, asked, fits
 from .params import Params
-from .rules import parse
 from .symbol import Symbol
 
-# Operands that are parameters: where one is bound to no array, it is missing, not an input.
-PARAMETERS = {
-    "BatchNorm": (1, 2, 3, 4),
-    "Convolution": (1, 2),
-    "Deconvolution": (1, 2),
-    "Embedding": (1,),
-    "FullyConnected": (1, 2),
-    "InstanceNorm": (1, 2),
-    "GroupNorm": (1, 2),
-    "LayerNorm": (1, 2),
-    "LeakyReLU": (1,),
-    "RNN": (1,),
-}
-INTS = tuple[int, ...]
+__all__ = ["PARAMETERS", "bind", "refuse_missing_parameters"]
+SHOWN = 30  # lines of a listing
+SEARCHED, UNUSED = "mxnet.params", "mxnet.unused"  # metadata keys: the file, its arrays left over
+LEAVE_OUT = "ignore_extra=True, or --ignore-extra, leaves them out"
+Shapes = dict[str, "Shape | None"]
 
 
-def bind(symbol: Symbol, params: Params | None, path: str, ignore_extra: bool = False) -> Graph:
+def bind(
+    symbol: Symbol, params: Params | None, path: str, ignore_extra: bool = False, searched: str = ""
+) -> Graph:
     """The symbol's graph with its variables bound to arrays; the rest stay inputs.
+
+    The graph's metadata tell which file was searched, or where one was, and what it has besides.
 
     Raises:
         MalformedFile: listing arrays that have the wrong shape or belong to no variable.
     """
     graph = symbol.graph
     if params is None:
-        return graph
-    held = params.by_name() if params.names else _by_order(graph, params)
+        where = f"no {searched} was found" if searched else "no parameters were given"
+        return replace(graph, metadata={SEARCHED: where})
+    held = params.by_name() if params.names or not params.tensors else _by_order(symbol, params)
     wanted = {v.name: v for v in graph.inputs}
     wrong = list(_misshapen(symbol, held))
-    extra = sorted(set(held) - set(wanted))
-    if wrong:
-        listing = "".join(f"\n  {line}" for line in wrong)
-        raise MalformedFile(params.path, f"parameters of the wrong shape for {path}:{listing}")
-    if extra and not ignore_extra:
-        free = sorted(_parameters(graph) - set(held))
-        listing = "".join(f"\n  {n}{_match(n, held[n], free, symbol)}" for n in extra[:50])
-        raise MalformedFile(
-            params.path,
-            f"{len(extra)} array(s) belong to no variable of {path} (ignore_extra allows them):"
-            f"{listing}",
-        )
+    extra = [n for n in held if n not in wanted]
+    if wrong or (extra and not ignore_extra):
+        absent = _missing(graph, held)
+        raise MalformedFile(params.path, _listing(path, wrong, extra, absent, held, ignore_extra))
     instead = {
-        v: Value(name, held[name].dtype, held[name].shape, held[name])
-        for name, v in wanted.items()
-        if name in held
+        wanted[name]: Value(name, tensor.dtype, tensor.shape, tensor)
+        for name, tensor in held.items()
+        if name in wanted
     }
     bound = replace_values(graph, instead)
-    return replace(bound, inputs=tuple(v for v in graph.inputs if v not in instead))
-
-
-def _by_order(graph: Graph, params: Params) -> dict[str, Tensor]:
-    """Arrays without names, in the order of the parameters in the symbol."""
-    names = [v.name for v in graph.inputs if v.name in _parameters(graph)]
-    if len(names) != len(params.tensors):
-        raise MalformedFile(
-            params.path, f"{len(params.tensors)} arrays without names for {len(names)} parameters"
-        )
-    return dict(zip(names, params.tensors, strict=True))
-
-
-def _parameters(graph: Graph) -> set[str]:
-    """Names of the variables that stand where parameters do."""
-    return {
-        node.inputs[at].name  # type: ignore[union-attr]
-        for node in graph.nodes
-        for at in PARAMETERS.get(node.op, ())
-        if at < len(node.inputs) and node.inputs[at] is not None
-    }
-
-
-def missing(graph: Graph, given: Mapping[str, object]) -> list[str]:
-    """Inputs of ``graph`` that are parameters, and not among those ``given`` as inputs."""
-    names = _parameters(graph)
-    return [v.name for v in graph.inputs if v.name in names and v.name not in given]
-
-
-def refuse_missing_parameters(graph: Graph, path: str, params: Params | None) -> None:
-    """Raise MalformedFile for parameters that nothing gives a value."""
-    absent = missing(graph, {v.name: v for v in graph.inputs if v.shape is not None})
-    if not absent:
-        return
-    held = params.by_name() if params is not None else {}
-    used = {v.name for v in graph.constants()}
-    free = [n for n in held if n not in used]
-    lines = []
-    for name in absent[:50]:
-        close = get_close_matches(name, free, 1)
-        lines.append(f"\n  {name}" + (f" (the file has {close[0]!r})" if close else ""))
-    source = "no parameter file was found" if params is None else f"{params.path} has not"
-    raise MalformedFile(path, f"{len(absent)} parameter(s) are missing; {source}:{''.join(lines)}")
-
-
-def _misshapen(symbol: Symbol, held: Mapping[str, Tensor]):  # type: ignore[no-untyped-def]
-    seen = set()
-    for name, attrs in symbol.variables.items():
-        said = _said(attrs)
-        if name in held and said is not None and not _fits(held[name].shape, said):
-            seen.add(name)
-            yield f"{name} has {show_shape(held[name].shape)}, its variable says {show_shape(said)}"
-    for node in symbol.graph.nodes:
-        for at, expected in _expected(node).items():
-            operand = node.inputs[at] if at < len(node.inputs) else None
-            if operand is None or operand.name not in held or operand.name in seen:
-                continue
-            shape = held[operand.name].shape
-            if not _fits(shape, expected):
-                seen.add(operand.name)
-                yield (
-                    f"{operand.name} has {show_shape(shape)}, {node.op} {node.name!r} takes "
-                    f"{show_shape(expected)}"
-                )
-
-
-def _said(attrs: Mapping[str, str]) -> Shape | None:
-    if "__shape__" not in attrs:
-        return None
-    dims = parse(INTS, attrs["__shape__"])
-    return tuple(None if d <= 0 else d for d in dims) or None
-
-
-def _fits(shape: Shape, expected: Shape) -> bool:
-    return len(shape) == len(expected) and all(
-        e is None or d == e for d, e in zip(shape, expected, strict=True)
+    unused = json.dumps({n: held[n].shape for n in extra})
+    return replace(
+        bound,
+        inputs=tuple(v for v in graph.inputs if v not in instead),
+        metadata={SEARCHED: f"{params.path} has not", UNUSED: unused},
     )
 
 
-def _expected(node: Node) -> dict[int, Shape]:
-    """Shapes an operator's own attributes ask of its parameters."""
-    attrs = node.attrs
-    if node.op in ("Convolution", "Deconvolution") and {"num_filter", "kernel"} <= attrs.keys():
-        count, kernel = parse(int, attrs["num_filter"]), parse(INTS, attrs["kernel"])
-        last = str(attrs.get("layout", "None")).endswith("C")
-        if node.op == "Deconvolution" or last:
-            return {2: (count,)}
-        return {1: (count, None, *kernel), 2: (count,)}
-    if node.op == "FullyConnected" and "num_hidden" in attrs:
-        count = parse(int, attrs["num_hidden"])
-        return {1: (count, None), 2: (count,)}
-    if node.op == "Embedding" and {"input_dim", "output_dim"} <= attrs.keys():
-        return {1: (parse(int, attrs["input_dim"]), parse(int, attrs["output_dim"]))}
-    return {}
+def refuse_missing_parameters(graph: Graph, path: str) -> None:
+    """Raise MalformedFile for parameters that nothing gives a value, nor a caller a shape."""
+    absent = _missing(graph, {v.name for v in graph.inputs if v.shape is not None})
+    if not absent:
+        return
+    held = {n: tuple(s) for n, s in json.loads(graph.metadata.get(UNUSED, "{}")).items()}
+    lines = _lines(f"{n}{_shown(s)}{_likely(n, s, held)}" for n, s in absent.items())
+    where = graph.metadata.get(SEARCHED, "no parameters were given")
+    raise MalformedFile(
+        path, f"{len(absent)} parameter(s) are missing; {where}:{lines}\n"
+        "give the shape of one that is an input"
+    )  # fmt: skip
 
 
-def _match(name: str, tensor: Tensor, free: list[str], symbol: Symbol) -> str:
-    """The variable an array that belongs to none was most likely meant for."""
-    shape = show_shape(tensor.shape)
-    close = get_close_matches(name, free, 1, 0.5)
-    return f" {shape}" + (f": perhaps {close[0]!r}" if close else "")
+def _missing(graph: Graph, given: Collection[str]) -> Shapes:
+    """Inputs that are parameters, by use or name, and not ``given``; the shapes asked of them."""
+    shapes: Shapes = {}
+    for name, _, shape in asked(graph):
+        shapes.setdefault(name, shape)
+    names = (v.name for v in graph.inputs if v.name in shapes or v.name.endswith(SUFFIXES))
+    return {n: shapes.get(n) for n in names if n not in given}
+
+
+def _misshapen(symbol: Symbol, held: Mapping[str, Tensor]) -> Iterator[str]:
+    seen = set()
+    for name, said in symbol.variables.items():
+        if name in held and not fits(held[name].shape, said.shape):
+            seen.add(name)
+            yield f"{name}{_shown(held[name].shape)}: its variable says{_shown(said.shape)}"
+    for name, node, shape in asked(symbol.graph):
+        if name in held and name not in seen and not fits(held[name].shape, shape):
+            seen.add(name)
+            yield f"{name}{_shown(held[name].shape)}: {node.op} {node.name!r} takes{_shown(shape)}"
+
+
+def _listing(
+    path: str, wrong: list[str], extra: list[str], absent: Shapes, held: Mapping[str, Tensor],
+    ignore_extra: bool,
+) -> str:  # fmt: skip
+    """All that is wrong, with the likely match of what has none."""
+    parts = [f"its arrays do not fit {path}"]
+    if wrong:
+        parts.append(f"{len(wrong)} of the wrong shape:{_lines(wrong)}")
+    free = {n: held[n].shape for n in extra}
+    if absent:
+        lines = (f"{n}{_shown(s)}{_likely(n, s, free)}" for n, s in absent.items())
+        parts.append(f"{len(absent)} missing:{_lines(lines)}")
+    if extra and not ignore_extra:
+        lines = (f"{n}{_shown(s)}{_likely(n, s, absent)}" for n, s in free.items())
+        parts.append(f"{len(extra)} that belong to no variable ({LEAVE_OUT}):{_lines(lines)}")
+    return "\n".join(parts)
+
+
+def _lines(lines: Collection[str] | Iterator[str]) -> str:
+    shown = [f"\n  {line}" for line, _ in zip(lines, range(SHOWN + 1), strict=False)]
+    return "".join(shown[:SHOWN]) + ("\n  …" if len(shown) > SHOWN else "")
+
+
+def _shown(shape: Shape | None) -> str:
+    return "" if shape is None else f" {show_shape(shape)}"
+
+
+def _likely(name: str, shape: Shape | None, free: Mapping[str, Shape | None]) -> str:
+    """Which of ``free`` was most likely meant: of those that fit in shape the closest in name."""
+    kind = _kind(name)
+    fitting = [
+        n for n, s in free.items()
+        if _alike(shape, s) and (not kind or _kind(n) in (kind, ""))
+    ]  # fmt: skip
+    close = get_close_matches(name, fitting, 1, 0.5)
+    if not close and len(fitting) == 1 and len(shape or ()) > 1 and free[fitting[0]] is not None:
+        close = fitting
+    return f": perhaps {close[0]!r}" if close else ""
+
+
+def _kind(name: str) -> str:
+    """``weight``, ``bias`` and so on, where a name ends so."""
+    return next((s[1:] for s in SUFFIXES if name.endswith((s, "." + s[1:]))), "")
+
+
+def _alike(a: Shape | None, b: Shape | None) -> bool:
+    if a is None or b is None:
+        return True
+    return len(a) == len(b) and all(None in (d, e) or d == e for d, e in zip(a, b, strict=True))
+
+
+def _by_order(symbol: Symbol, params: Params) -> dict[str, Tensor]:
+    """Arrays without names, in the order of the variables or with the auxiliary states last.
+
+    Raises:
+        MalformedFile: where neither order fits in number and shapes, or both do.
+    """
+    shapes = _missing(symbol.graph, ())
+    states = {
+        v.name for node in symbol.graph.nodes if node.op.startswith("BatchNorm")
+        for v in node.inputs[3:] if v is not None
+    }  # fmt: skip
+    if len(shapes) != len(params.tensors):
+        raise MalformedFile(
+            params.path, f"{len(params.tensors)} arrays without names for {len(shapes)} parameters"
+        )
+    orders = {tuple(shapes), tuple(sorted(shapes, key=states.__contains__))}
+    found = [dict(zip(order, params.tensors, strict=True)) for order in orders]
+    fitting = [held for held in found if not list(_misshapen(symbol, held))]
+    if len(fitting) != 1:
+        how = "fit the parameters in no order" if not fitting else "fit them in several orders"
+        raise MalformedFile(params.path, f"its arrays have no names, and {how}: save them by name")
+    return fitting[0]

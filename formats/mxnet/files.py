@@ -1,181 +1,214 @@
 """Which files make one MXNet model: a symbol and its parameters, paired by content.
 
-A source may be the ``-symbol.json``, the prefix before it, a folder or a ``.tar`` archive (as SageMaker
-stores models) that holds one model. Archives are read where they are; nothing is unpacked to disk.
+A source may be the ``-symbol.json``, the prefix before it, a folder or a ``.tar`` archive (as
+SageMaker stores models) that holds one model, or the parameter file beside a symbol. Archives are
+read where they are; nothing is unpacked to disk.
 """
 
 from __future__ import annotations
 
+import os
 import re
-import tarfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from serde.content import head_of, refuse_missing, refuse_mistaken
+from serde.content import head_of, refuse_missing
 from serde.errors import MalformedFile, UsageError
 
-from .params import Params, parse_params, read_params
+from .archive import Archive, is_archive
+from .kinds import looks_like_params, looks_like_symbol
+from .params import Params, read_params
 
 EPOCH = re.compile(r"-(\d{4,})\.params$")
-MOST_MEMBERS, MOST_BYTES = 10_000, 1 << 36  # of an archive
-MOST_JSON = 1 << 30  # bytes of symbol JSON
-PARAMS_MAGIC = b"\x12\x01\0\0\0\0\0\0"
+SYMBOL = "-symbol.json"
+MOST_JSON = 1 << 28  # bytes of symbol JSON
+MOST_FILES = 10_000  # of a folder that are looked into
 
 
 @dataclass(frozen=True)
 class Files:
-    """A symbol's text, its parameters if any were found, and what to call them."""
+    """A symbol's text, its parameters if any were found, and where they were looked for."""
 
     symbol_path: str
     symbol: bytes
     params: Params | None
+    searched: str = ""
 
 
-def looks_like_symbol(head: bytes) -> bool:
-    """Whether ``head`` begins symbol JSON."""
-    text = head.lstrip()
-    return text[:1] == b"{" and b'"nodes"' in head and b'"tvm_op"' not in head
+@dataclass(frozen=True)
+class Found:
+    """A file in a folder or an archive: what errors call it, its start, and ways to read it."""
+
+    name: str
+    head: bytes
+    text: Callable[[], bytes]
+    params: Callable[[], Params]
+
+    @property
+    def prefix(self) -> str:
+        """The name without what tells a symbol from parameters, and one epoch from another."""
+        if self.is_symbol:
+            return self.name.removesuffix(".json").removesuffix("-symbol")
+        return EPOCH.sub("", self.name).removesuffix(".params")
+
+    @property
+    def epoch(self) -> int | None:
+        """The number at the end of a parameter file's name."""
+        found = EPOCH.search(self.name)
+        return int(found[1]) if found else None
+
+    @property
+    def is_symbol(self) -> bool:
+        """Whether the name or the content says symbol."""
+        return self.name.endswith(SYMBOL) or looks_like_symbol(self.head)
+
+    @property
+    def is_params(self) -> bool:
+        """Whether the name or the content says parameters."""
+        return self.name.endswith(".params") or looks_like_params(self.head)
 
 
 def claims(path: Path) -> bool:
     """Whether ``path`` names an MXNet model."""
     if path.is_dir():
-        return bool(_symbols(path.iterdir()))
-    if path.is_file():
-        head = head_of(path)
-        archive = path.name.endswith((".tar", ".tar.gz", ".tgz"))
-        return archive or path.name.endswith("-symbol.json") or looks_like_symbol(head)
-    return Path(f"{path}-symbol.json").is_file()
+        return any(f.is_symbol for f in _files(path)) or _prefixed(path).is_file()
+    if not path.is_file():
+        return _prefixed(path).is_file()
+    head = head_of(path)
+    known = looks_like_symbol(head) or looks_like_params(head) or is_archive(path, head)
+    return known or path.name.endswith(SYMBOL)
 
 
-def find(path: Path, params: str | Path | None, epoch: int | None) -> Files:
+def find(path: Path, params: str | os.PathLike[str] | None, epoch: int | None) -> Files:
     """Find the symbol and the parameters a source names.
 
     Raises:
         MalformedFile, UsageError: when there is none, or more than one to choose from.
     """
-    if path.is_file() and path.name.endswith((".tar", ".tar.gz", ".tgz")):
-        found = _from_archive(path, epoch)
-        return found if params is None else Files(found.symbol_path, found.symbol, _read(params))
+    if params is not None and epoch is not None:
+        raise UsageError("name the parameter file or its epoch, not both")
+    given = None if params is None else _given(params)
+    if path.is_file() and is_archive(path, head_of(path)):
+        with Archive(path) as archive:
+            files = [
+                Found(m, archive.head(m), partial(archive.read, m, MOST_JSON),
+                      partial(archive.params, m))
+                for m in archive.names
+            ]  # fmt: skip
+            return _pair(_only(files, path), files, given, epoch, str(path))
     if path.is_dir():
-        symbol = _only(_symbols(path.iterdir()), path, "symbol")
-    elif path.is_file():
-        symbol = path
-    else:
-        symbol = Path(f"{path}-symbol.json")
-        if not symbol.is_file():
-            refuse_missing(path)
-    if symbol.stat().st_size > MOST_JSON:
-        raise MalformedFile(symbol, "too large for symbol JSON")
-    text = symbol.read_bytes()
-    refuse_mistaken(symbol, text[:1024])
-    if params is None:
-        place = _params_beside(symbol, epoch, path.is_dir())
-        return Files(str(symbol), text, None if place is None else read_params(place))
-    return Files(str(symbol), text, _read(params))
+        files = _files(path)
+        if any(f.is_symbol for f in files) or not _prefixed(path).is_file():
+            return _pair(_only(files, path), files, given, epoch, str(path))
+    symbol = _symbol_named(path)
+    if looks_like_params(symbol.head) or symbol.name.endswith(".params"):
+        if given is not None or epoch is not None:
+            raise UsageError(f"{path} is a parameter file: name the symbol")
+        symbol, given = _symbol_of(symbol, path), symbol.params()
+    folder = Path(symbol.name).parent
+    return _pair(symbol, _files(folder, heads=False), given, epoch, str(folder))
 
 
-def _read(params: str | Path) -> Params:
+def _prefixed(path: Path) -> Path:
+    return Path(f"{path}{SYMBOL}")
+
+
+def _given(params: str | os.PathLike[str]) -> Params:
+    if not isinstance(params, (str, os.PathLike)):
+        raise UsageError(f"params of a file are a file as well, not a {type(params).__name__}")
     refuse_missing(Path(params))
     if Path(params).is_dir():
         raise UsageError(f"{params} is a folder, not a parameter file")
     return read_params(params)
 
 
-def _symbols(paths: Iterable[Path]) -> list[Path]:
-    return sorted(
-        p for p in paths if p.suffix == ".json" and p.is_file() and looks_like_symbol(head_of(p))
-    )
+def _symbol_named(path: Path) -> Found:
+    beside = _prefixed(path)
+    if path.is_file() or not beside.is_file():
+        refuse_missing(path)
+        if not path.is_file():
+            raise MalformedFile(path, "not a regular file")
+        return _file(path)
+    return _file(beside)
 
 
-def _only(found: list[Path], where: Path, what: str) -> Path:
+def _symbol_of(params: Found, path: Path) -> Found:
+    """The symbol beside a parameter file that was named alone."""
+    beside = Path(params.prefix + SYMBOL)
+    if not beside.is_file():
+        raise MalformedFile(
+            path, f"a parameter file, and its symbol is not at {beside}: name the symbol, and "
+            "this as its parameters"
+        )  # fmt: skip
+    return _file(beside)
+
+
+def _file(path: Path, head: bytes | None = None) -> Found:
+    name = str(path)
+    head = head_of(path) if head is None else head
+    return Found(name, head, partial(_text, path), partial(read_params, name))
+
+
+def _files(folder: Path, heads: bool = True) -> list[Found]:
+    """The files of a folder; without ``heads`` their names alone tell what they are."""
+    found = sorted(p for p in folder.iterdir() if p.is_file())
+    if heads and len(found) > MOST_FILES:
+        raise UsageError(f"{folder} holds {len(found)} files: name the symbol among them")
+    return [_file(p, None if heads else b"") for p in found]
+
+
+def _text(path: Path) -> bytes:
+    if path.stat().st_size > MOST_JSON:
+        raise MalformedFile(path, "too large for symbol JSON")
+    return path.read_bytes()
+
+
+def _only(files: Sequence[Found], where: Path) -> Found:
+    found = [f for f in files if f.is_symbol]
     if not found:
-        raise MalformedFile(where, f"holds no MXNet {what}")
+        raise MalformedFile(where, "holds no MXNet symbol")
     if len(found) > 1:
-        names = ", ".join(p.name for p in found)
-        raise UsageError(f"{where} holds several {what}s: {names}; name one of them")
+        raise UsageError(f"{where} holds several symbols: {_names(found)}; name one of them")
     return found[0]
 
 
-def _params_beside(symbol: Path, epoch: int | None, alone: bool) -> Path | None:
-    """The parameters of ``symbol``: those of its prefix, the last epoch unless one is named."""
-    prefix = symbol.name.removesuffix(".json").removesuffix("-symbol")
-    files = [p for p in symbol.parent.iterdir() if p.is_file()]
-    own = [p for p in files if p.name.startswith(f"{prefix}-") and EPOCH.search(p.name)
-           and EPOCH.sub("", p.name) == prefix]  # fmt: skip
-    own = own or [p for p in files if p.name == f"{prefix}.params"]
-    if not own and alone:
-        own = [p for p in files if p.suffix == ".params" or _is_params(p)]
-        numbered = {EPOCH.sub("", p.name) for p in own}
-        if len(own) > 1 and len(numbered) > 1:
-            return _only(own, symbol.parent, "parameter file")
-    return _epoch(own, epoch, symbol)
+def _pair(
+    symbol: Found, files: Sequence[Found], given: Params | None, epoch: int | None, where: str
+) -> Files:
+    """A symbol and its parameters: those of its prefix, else the only ones there are."""
+    text = symbol.text()
+    if given is not None:
+        return Files(symbol.name, text, given)
+    params = [f for f in files if f.is_params and f.name != symbol.name]
+    own = [f for f in params if f.prefix == symbol.prefix]
+    if not own and sum(f.is_symbol for f in files) <= 1:
+        own = params
+        if len({f.prefix for f in own}) > 1:
+            raise UsageError(f"{where} holds several parameter files: {_names(own)}; name one")
+    chosen = _epoch(own, epoch, symbol)
+    if chosen is not None:
+        return Files(symbol.name, text, chosen.params())
+    return Files(
+        symbol.name, text, None, f"{_base(symbol.prefix)}-0000.params or the like in {where}"
+    )
 
 
-def _is_params(path: Path) -> bool:
-    return head_of(path)[:8] == PARAMS_MAGIC
-
-
-def _epoch(found: list[Path], epoch: int | None, symbol: Path) -> Path | None:
-    numbers = {int(m[1]): p for p in found if (m := EPOCH.search(p.name))}
-    if epoch is not None:
-        if epoch not in numbers:
-            known = ", ".join(map(str, sorted(numbers))) or "none"
-            raise UsageError(f"{symbol} has no parameters of epoch {epoch}; there are: {known}")
-        return numbers[epoch]
-    return numbers[max(numbers)] if numbers else (found[0] if found else None)
-
-
-def _from_archive(path: Path, epoch: int | None) -> Files:
-    try:
-        with tarfile.open(path, "r:*") as archive:
-            members = _members(archive, path)
-            symbols, params = [], []
-            for member in members:
-                file = archive.extractfile(member)
-                head = file.read(1024) if file else b""
-                if member.name.endswith(".json") and looks_like_symbol(head):
-                    symbols.append(member)
-                elif head[:8] == PARAMS_MAGIC:
-                    params.append(member)
-            symbol = _one_member(symbols, path, "symbol", None)
-            chosen = _one_member(params, path, "parameter file", epoch) if params else None
-            text = _bytes(archive, symbol, path)
-            held = _bytes(archive, chosen, path) if chosen else None
-    except (tarfile.TarError, EOFError, OSError) as error:
-        raise MalformedFile(path, f"an archive that cannot be read: {error}") from error
-    name = f"{path}:{symbol.name}"
-    return Files(name, text, None if held is None else parse_params(held, f"{path}:{chosen.name}"))
-
-
-def _members(archive: tarfile.TarFile, path: Path) -> list[tarfile.TarInfo]:
-    found, total = [], 0
-    for number, member in enumerate(archive):
-        total += member.size
-        if number >= MOST_MEMBERS or total > MOST_BYTES:
-            raise MalformedFile(path, "the archive holds more than a model can")
-        if member.isfile():  # links and devices are left alone
-            found.append(member)
-    return found
-
-
-def _one_member(
-    members: list[tarfile.TarInfo], path: Path, what: str, epoch: int | None
-) -> tarfile.TarInfo:
-    numbered = {int(m[1]): f for f in members if (m := EPOCH.search(f.name))}
+def _epoch(found: Sequence[Found], epoch: int | None, symbol: Found) -> Found | None:
+    numbered = {f.epoch: f for f in found if f.epoch is not None}
     if epoch is not None and epoch not in numbered:
-        raise UsageError(f"{path} has no parameters of epoch {epoch}")
-    if epoch is not None or (numbered and len(numbered) == len(members)):
-        return numbered[max(numbered) if epoch is None else epoch]
-    if len(members) != 1:
-        names = ", ".join(m.name for m in members) or "none"
-        raise UsageError(f"{path} should hold one {what}; it holds {names}")
-    return members[0]
+        known = ", ".join(map(str, sorted(numbered))) or "none"
+        raise UsageError(f"{symbol.name} has no parameters of epoch {epoch}; there are: {known}")
+    if epoch is not None:
+        return numbered[epoch]
+    return numbered[max(numbered)] if numbered else (found[0] if found else None)
 
 
-def _bytes(archive: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> bytes:
-    file = archive.extractfile(member)
-    if file is None:
-        raise MalformedFile(path, f"{member.name!r} is no file")
-    return file.read()
+def _base(name: str) -> str:
+    """A name without the folder or archive it lies in."""
+    return re.split(r"[/\\:]", name)[-1]
+
+
+def _names(found: Iterable[Found]) -> str:
+    return ", ".join(_base(f.name) for f in found)

@@ -1,175 +1,147 @@
-"""Shapes and types of inputs nothing was said of, from the operators that read them.
+"""Shapes and types of inputs nothing was said of, from the operators around them.
 
-A ``Convolution`` with a two-dimensional kernel and a known weight makes ``(N, C, H, W)``.
+A ``Convolution`` with a two-dimensional kernel and a known weight makes ``(N, C, H, W)``. What one
+operator tells is carried along by those that keep, permute or cut the axes of a tensor.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from serde.errors import ConversionError, UsageError
+from serde.errors import UsageError
 from serde.graph import Dim, DType, Graph, Node, Shape, Value
 from serde.passes.replacing import replace_values
 
-from .params import TYPES
-from .rules import parse
+from .expected import Said
+from .relations import ALIKE, KEEPING, ONE_TO_ONE, OTHERS, relations
 
-INTS = tuple[int, ...]
-SPACE = {1: ("W",), 2: ("H", "W"), 3: ("D", "H", "W")}
-# Operators whose (first) output has the shape and type of their first input.
-SAME_SHAPE = frozenset(
-    "Activation BatchNorm Dropout LeakyReLU LRN InstanceNorm L2Normalization clip relu sigmoid tanh "
-    "_plus_scalar _minus_scalar _rminus_scalar _mul_scalar _div_scalar _rdiv_scalar _copy identity "
-    "BlockGrad _power_scalar softmax log_softmax amp_cast Cast exp log sqrt square abs negative "
-    "_PlusScalar _MinusScalar _MulScalar _DivScalar _RMinusScalar _RDivScalar".split()
+# Operands that are labels: an output head reads them only to train.
+LABELS = dict.fromkeys(
+    "SoftmaxOutput LinearRegressionOutput LogisticRegressionOutput MAERegressionOutput "
+    "SVMOutput".split(),
+    1,
 )
-DEPTH = 64  # how far down an input is followed
+# Operators whose result has the type of their first operand, and those whose operands all have it.
+TYPED = KEEPING | ONE_TO_ONE.keys() | OTHERS.keys() - {"Cast", "amp_cast", "Embedding"}
+ALL_TYPED = ALIKE | set("Convolution Convolution_v1 Deconvolution FullyConnected RNN".split())
 
 
-def complete_inputs(graph: Graph, variables: Mapping[str, Mapping[str, str]]) -> Graph:
+def complete_inputs(graph: Graph, said: Mapping[str, Said]) -> Graph:
     """Return ``graph`` with a shape and a type on every input that operators tell one of.
 
+    ``said`` is what the variables' nodes say. Sizes that nothing tells are named after their
+    axes; an input's names are its own, as equal names are equal sizes.
+
     Raises:
-        UsageError: naming the inputs whose rank nothing determines.
+        UsageError: naming the inputs that are read and whose rank nothing determines.
     """
-    readers: dict[Value, list[tuple[Node, int]]] = {}
-    for node in graph.nodes:
-        for at, value in enumerate(node.inputs):
-            if value is not None:
-                readers.setdefault(value, []).append((node, at))
+    telling = _Telling(graph, said)
+    for likely in (False, True):
+        telling.run(graph.nodes, likely)
+    _refuse_unknown([v for v in telling.open if telling.shapes.get(v) is None])
+    taken = {d for v in graph.inputs for d in v.shape or () if isinstance(d, str)}
     instead = {}
-    for value in graph.inputs:
-        attrs = variables.get(value.name, {})
-        shape = value.shape or _said(attrs) or _shape(value, readers, DEPTH)
-        dtype = value.dtype or _dtype_said(attrs) or _dtype(value, readers, DEPTH)
-        instead[value] = Value(value.name, dtype or DType.FLOAT32, shape)
+    for v in graph.inputs:
+        shape = v.shape
+        if shape is None and v in telling.shapes:
+            shape = tuple(_named(d, taken) for d in telling.shapes[v])
+        instead[v] = Value(v.name, telling.type(v) or DType.FLOAT32, shape)
     renewed = replace_values(graph, instead)
     return replace(renewed, inputs=tuple(instead[v] for v in graph.inputs))
 
 
-def refuse_unknown(graph: Graph) -> None:
-    """Ask for the shapes of inputs that the graph reads and nothing tells the rank of."""
-    read = graph.uses()
-    unknown = [v.name for v in graph.inputs if v.shape is None and v in read]
+def _refuse_unknown(unknown: list[Value]) -> None:
     if unknown:
+        name = unknown[0].name
         raise UsageError(
-            f"the shape of {', '.join(map(repr, unknown))} cannot be told from the operators: "
-            f"give it, as in --input {unknown[0]}=N,3,224,224"
+            f"the shape of {', '.join(repr(v.name) for v in unknown)} cannot be told from the "
+            f"operators: give it, as --input {name}=N,3,224,224 or "
+            f"inputs={{{name!r}: ('N', 3, 224, 224)}}"
         )
 
 
-def _said(attrs: Mapping[str, str]) -> Shape | None:
-    if "__shape__" not in attrs:
+def _named(dim: Dim, taken: set[str]) -> Dim:
+    """``dim``, if it is a name with a number behind it where the name is taken."""
+    if not isinstance(dim, str):
+        return dim
+    number, name = 1, dim
+    while name in taken:
+        number += 1
+        name = f"{dim}{number}"
+    taken.add(name)
+    return name
+
+
+def _refined(known: Shape, told: Shape) -> Shape:
+    """``known`` with what more is ``told`` of it: numbers before names before nothing."""
+    if len(known) != len(told):
+        return known
+    pairs = zip(known, told, strict=True)
+    return tuple(t if k is None or (isinstance(k, str) and isinstance(t, int)) else k
+                 for k, t in pairs)  # fmt: skip
+
+
+class _Telling:
+    """Lets every operator tell what it can, until they tell nothing new of the inputs.
+
+    ``open`` are the inputs that matter and of whose shape something is unknown, in order.
+    """
+
+    def __init__(self, graph: Graph, said: Mapping[str, Said]) -> None:
+        self.said = {v: said.get(v.name, Said()) for v in graph.inputs}
+        self.shapes = {v: s.shape for v, s in self.said.items() if s.shape is not None}
+        self.near: dict[Value, list[Node]] = {}
+        read = set(graph.outputs)
+        for node in graph.nodes:
+            label = LABELS.get(node.op)
+            read.update(v for at, v in enumerate(node.inputs) if v and at != label)
+            for value in (*node.inputs, *node.outputs):
+                if value is not None:
+                    self.near.setdefault(value, []).append(node)
+        self.open = dict.fromkeys(
+            v for v in graph.inputs
+            if v in read and v.shape is None and None in self.shapes.get(v, (None,))
+        )  # fmt: skip
+
+    def ask(self, value: Value) -> Shape | None:
+        """What is known of a shape: a size that is not is None, or the name of the axis."""
+        return value.shape if value.shape is not None else self.shapes.get(value)
+
+    def run(self, nodes: Iterable[Node], likely: bool) -> None:
+        """Ask ``nodes``, then those around each value of which more became known."""
+        queue = deque(nodes)
+        while queue and self.open:
+            for value, told in relations(queue.popleft(), self.ask, likely):
+                known = self.ask(value)
+                shape = told if known is None else _refined(known, told)
+                if value.shape is None and shape != known:
+                    self.shapes[value] = shape
+                    queue.extend(self.near[value])
+                    if None not in shape:
+                        self.open.pop(value, None)
+
+    def type(self, value: Value) -> DType | None:
+        """The element type of the nearest value that must have the same."""
+        seen, queue = {value}, deque([value])
+        while queue:
+            value = queue.popleft()
+            known = value.dtype or self.said.get(value, Said()).dtype
+            if known is not None:
+                return known
+            for node in self.near.get(value, ()):
+                alike = _of_one_type(node)
+                if value in alike:
+                    queue.extend(v for v in alike if v not in seen)
+                    seen.update(alike)
         return None
-    dims = parse(INTS, attrs["__shape__"])
-    return tuple(d if d > 0 else None for d in dims) or None
 
 
-def _dtype_said(attrs: Mapping[str, str]) -> DType | None:
-    flag = attrs.get("__dtype__", "-1")
-    code = parse(int, flag)
-    return TYPES[code] if 0 <= code < len(TYPES) else None
-
-
-def _shape(
-    value: Value, readers: Mapping[Value, list[tuple[Node, int]]], depth: int
-) -> Shape | None:
-    if value.shape is not None or depth == 0:
-        return value.shape
-    for node, at in readers.get(value, ()):
-        found = _asked(node, at, readers, depth) if at == 0 else None
-        if found is not None:
-            return found
-    return None
-
-
-def _asked(
-    node: Node, at: int, readers: Mapping[Value, list[tuple[Node, int]]], depth: int
-) -> Shape | None:
-    """The shape an operator asks of its first operand."""
-    try:
-        if node.op in ("Convolution", "Deconvolution"):
-            return _image(node)
-        if node.op == "Pooling" and "kernel" in node.attrs:
-            return _spatial(None, len(parse(INTS, node.attrs["kernel"])), node)
-        if node.op == "FullyConnected" and _weight(node) is not None:
-            flat = node.attrs.get("flatten", "True") in ("True", "1")
-            return ("N", _weight(node)[1]) if flat else None  # type: ignore[index]
-        if node.op == "RNN":
-            return ("T", "N", _features(node))
-        if node.op == "Embedding":
-            below = _shape(node.outputs[0], readers, depth - 1)
-            return None if below is None else below[:-1]
-        if node.op in ("SwapAxis", "swapaxes"):
-            return _swapped(node, _shape(node.outputs[0], readers, depth - 1))
-    except ConversionError:
-        return None
-    return _shape(node.outputs[0], readers, depth - 1) if node.op in SAME_SHAPE else None
-
-
-def _weight(node: Node) -> tuple[int, ...] | None:
-    w = node.inputs[1] if len(node.inputs) > 1 else None
-    return w.tensor.shape if w is not None and w.tensor is not None else None
-
-
-def _image(node: Node) -> Shape | None:
-    weight = _weight(node)
-    kernel = parse(INTS, node.attrs["kernel"])
-    channels: Dim = None
-    if weight is not None:
-        groups = parse(int, node.attrs.get("num_group", "1"))
-        first = node.attrs.get("layout", "None")
-        inner = -1 if str(first).endswith("C") else 1
-        channels = weight[0] if node.op == "Deconvolution" else weight[inner] * groups
-    return _spatial(channels, len(kernel), node)
-
-
-def _spatial(channels: Dim, count: int, node: Node) -> Shape | None:
-    if count not in SPACE:
-        return None
-    if str(node.attrs.get("layout", "None")).endswith("C"):
-        return ("N", *SPACE[count], channels)
-    return ("N", channels, *SPACE[count])
-
-
-def _features(node: Node) -> Dim:
-    """The features an RNN reads, from the number of its parameters."""
-    flat = node.inputs[1] if len(node.inputs) > 1 else None
-    if flat is None or flat.tensor is None:
-        return None
-    h, layers = parse(int, node.attrs["state_size"]), parse(int, node.attrs["num_layers"])
-    d = 2 if node.attrs.get("bidirectional", "False") in ("True", "1") else 1
-    g = {"lstm": 4, "gru": 3}.get(str(node.attrs["mode"]), 1)
-    rest = flat.tensor.size - (layers - 1) * d * g * h * (d * h + h) - layers * d * 2 * g * h
-    features = rest // (d * g * h) - h
-    return features if features > 0 else None
-
-
-def _swapped(node: Node, shape: Shape | None) -> Shape | None:
-    if shape is None:
-        return None
-    a, b = (parse(int, node.attrs.get(k, "0")) for k in ("dim1", "dim2"))
-    dims = list(shape)
-    dims[a], dims[b] = dims[b], dims[a]
-    return tuple(dims)
-
-
-def _dtype(
-    value: Value, readers: Mapping[Value, list[tuple[Node, int]]], depth: int
-) -> DType | None:
-    """The element type of the weight an input meets, where it is a float's."""
-    if depth == 0:
-        return None
-    for node, at in readers.get(value, ()):
-        if at != 0:
-            continue
-        w = node.inputs[1] if len(node.inputs) > 1 else None
-        meets = node.op in ("Convolution", "Deconvolution", "FullyConnected", "RNN")
-        if meets and w is not None and w.dtype is not None:
-            return w.dtype
-        if node.op in SAME_SHAPE and node.op not in ("Cast", "amp_cast"):
-            found = _dtype(node.outputs[0], readers, depth - 1)
-            if found is not None:
-                return found
-    return None
+def _of_one_type(node: Node) -> list[Value]:
+    """The operands and outputs of a node that have one element type."""
+    several = node.op in ALL_TYPED or node.op.startswith("broadcast_")
+    if not (several or node.op in TYPED or node.op.endswith("_scalar")):
+        return []
+    operands = node.inputs if several else node.inputs[:1]
+    return [v for v in (*operands, *node.outputs[:1]) if v is not None]

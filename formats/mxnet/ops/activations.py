@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from serde.errors import require
-from serde.graph import Value
-from serde.idioms import cast
+from serde.geometry import axis_of
+from serde.graph import DType, Value
+from serde.idioms import cast, lowest, scalar, size_of, steps
 
 from ..rules import dtype_of, reads
 
@@ -45,7 +46,8 @@ def read_leaky_relu(
 
 def per_channel(g, slope: Value, x: Value):
     """A slope of one number a channel, shaped to broadcast along axis 1."""
-    if slope.rank != 1 or slope.dims == (1,) or x.rank <= 2:
+    require(slope.rank == 1, f"gamma has {slope.rank} axes")
+    if slope.known == (1,) or x.rank <= 2:
         return slope
     return g.Unsqueeze(slope, list(range(1, x.rank - 1)))
 
@@ -61,17 +63,13 @@ def scaled(g, x, temperature, dtype):
     return x if temperature in (None, 1.0) else g.Div(x, temperature)
 
 
-def masked(g, op, x: Value, length: Value, axis: int):
+def masked(g, x: Value, length: Value, axis: int):
     """Softmax over the first ``length`` elements along ``axis``; 0 behind them."""
-    from serde.idioms import lowest, scalar, size_of
-
-    axis %= x.rank
-    size = size_of(g, x, axis)
-    steps = g.Range(0, size if isinstance(size, int) else g.Squeeze(size, [0]), 1)
-    steps = g.Unsqueeze(steps, list(range(1, x.rank - axis)))
-    inside = g.Less(steps, g.Unsqueeze(g.Cast(length, to=7), [axis]))
+    axis = axis_of(axis, x.rank)
+    place = g.Unsqueeze(steps(g, size_of(g, x, axis)), list(range(1, x.rank - axis)))
+    inside = g.Less(place, g.Unsqueeze(cast(g, length, DType.INT64), [axis]))
     kept = g.Where(inside, x, scalar(g, lowest(x), x))
-    return g.Where(inside, g[op](kept, axis=axis), scalar(g, 0, x))
+    return g.Where(inside, g.Softmax(kept, axis=axis), scalar(g, 0, x))
 
 
 @reads("softmax")
@@ -80,7 +78,7 @@ def read_softmax(
     use_length: bool | None = False,
 ):  # fmt: skip
     x = scaled(g, x, temperature, dtype)
-    return masked(g, "Softmax", x, length, axis) if use_length else g.Softmax(x, axis=axis)
+    return masked(g, x, length, axis) if use_length else g.Softmax(x, axis=axis)
 
 
 @reads("softmin", only={"use_length": (False,)})
@@ -95,8 +93,6 @@ def read_log_softmax(g, x, *, axis=-1, temperature: float | None = None, dtype: 
 
 @reads("SoftmaxActivation")
 def read_softmax_activation(g, x, *, mode="instance"):
-    """``channel`` normalises over axis 1, ``instance`` over all of a sample."""
-    if mode == "channel" or x.rank == 2:
-        return g.Softmax(x, axis=1)
-    flat = g.Softmax(g.Flatten(x, axis=1), axis=1)
-    return g.Reshape(flat, g.Shape(x))
+    """``channel`` normalises over axis 1, ``instance`` over the last axis."""
+    require(mode in ("channel", "instance"), f"mode={mode!r} is unknown")
+    return g.Softmax(x, axis=1 if mode == "channel" else -1)

@@ -6,7 +6,7 @@ Queries, keys and values lie in one tensor of shape ``(length, batch, heads * 3 
 from __future__ import annotations
 
 from serde.graph import Value
-from serde.idioms import reshape, scalar, size_of
+from serde.idioms import cast_like, reshape, scalar, size_of
 
 from ..rules import reads
 
@@ -27,9 +27,16 @@ def merged(g, x: Value, length):
 
 def scores(g, q: Value, k: Value):
     """Queries times keys, divided by the root of their length."""
-    units = q.known[2]
-    assert isinstance(units, int)
-    return g.MatMul(g.Mul(q, scalar(g, units**-0.5, q)), g.Transpose(k, perm=(0, 2, 1)))
+    return g.MatMul(over_root(g, q), g.Transpose(k, perm=(0, 2, 1)))
+
+
+@reads("_contrib_div_sqrt_dim")
+def over_root(g, x):
+    """``x`` divided by the root of its last size."""
+    units = size_of(g, x, x.rank - 1)
+    if isinstance(units, int):
+        return g.Mul(x, scalar(g, units**-0.5, x))
+    return g.Div(x, g.Sqrt(cast_like(g, units, x)))
 
 
 @reads(f"{PREFIX}selfatt_qk")
@@ -58,13 +65,3 @@ def attended(g, like: Value, v: Value, attention: Value, heads: int):
     length = size_of(g, attention, 1)
     split = reshape(g, y, [-1, heads, length, size_of(g, v, 2)])
     return g.Reshape(g.Transpose(split, perm=(2, 0, 1, 3)), [0, 0, -1])
-
-
-@reads("_contrib_div_sqrt_dim")
-def read_div_sqrt_dim(g, x):
-    units = x.known[-1]
-    if isinstance(units, int):
-        return g.Mul(x, scalar(g, units**-0.5, x))
-    from serde.idioms import cast_like
-
-    return g.Div(x, g.Sqrt(cast_like(g, size_of(g, x, x.rank - 1), x)))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from serde.errors import require
 from serde.geometry import Ints, inverse
-from serde.graph import Value
+from serde.graph import Value, show_shape
 
 from ..rules import reads
 
 TUNING = ("num_filter", "no_bias", "workspace", "cudnn_tune", "cudnn_off")
-CHANNELS_FIRST = ("None", "NCW", "NCHW", "NCDHW")
+CHANNELS_FIRST = (None, "NCW", "NCHW", "NCDHW")
 CHANNELS_LAST = ("NWC", "NHWC", "NDHWC")
 
 
@@ -26,56 +26,58 @@ def window(kernel: Ints, stride: Ints, dilate: Ints, pad: Ints):
     }
 
 
-def channels_first(rank: int) -> Ints:
-    """The permutation from N…C to NC…."""
-    return (0, rank - 1, *range(1, rank - 1))
-
-
-def in_channels_first(g, layout, x: Value, w: Value, apply):
-    """Apply a function of ``x`` and ``w`` in NC… (weights OI…), whatever the layout."""
-    require(layout in CHANNELS_FIRST + CHANNELS_LAST, f"layout={layout!r} is unknown")
+def in_channels_first(g, layout: str | None, apply, *tensors: Value):
+    """Apply a function of tensors in NC… (weights in OI…), whatever the layout."""
     if layout in CHANNELS_FIRST:
-        return apply(x, w)
-    order = channels_first(len(layout))
-    y = apply(g.Transpose(x, perm=order), g.Transpose(w, perm=order))
+        return apply(*tensors)
+    require(layout in CHANNELS_LAST, f"layout={layout!r} is unknown")
+    order = (0, len(layout) - 1, *range(1, len(layout) - 1))
+    y = apply(*(g.Transpose(x, perm=order) for x in tensors))
     return g.Transpose(y, perm=inverse(order))
 
 
 @reads("Convolution", ignore=TUNING)
 def read_convolution(
-    g, x, w, b=None, *, kernel: Ints, stride=(), dilate=(), pad=(), num_group=1, layout="None"
+    g, x, w, b=None, *, kernel: Ints, stride=(), dilate=(), pad=(), num_group=1,
+    layout: str | None = None,
 ):
     frame = window(kernel, stride, dilate, pad)
 
     def apply(x, w):
         return g.Conv(x, w, b, group=num_group, **frame)
 
-    return in_channels_first(g, layout, x, w, apply)
+    return in_channels_first(g, layout, apply, x, w)
 
 
 @reads("Deconvolution", ignore=TUNING)
 def read_deconvolution(
     g, x, w, b=None, *, kernel: Ints, stride=(), dilate=(), pad=(), adj=(), target_shape=(),
-    num_group=1, layout="None",
+    num_group=1, layout: str | None = None,
 ):  # fmt: skip
     frame = window(kernel, stride, dilate, pad)
 
     def apply(x, w):
         pads = {"pads": frame["pads"], "output_padding": adj or None}
         if any(target_shape):
-            pads = to_target(x.dims[2:], target_shape, frame)
+            pads = to_target(x, target_shape, frame)
         return g.ConvTranspose(x, w, b, group=num_group, **{**frame, **pads})
 
-    return in_channels_first(g, layout, x, w, apply)
+    return in_channels_first(g, layout, apply, x, w)
 
 
-def to_target(sizes: Ints, target: Ints, frame):
+def to_target(x: Value, target: Ints, frame):
     """Pads and output padding that give ``target``, as MXNet's InferPad computes them."""
+    require(all(target), f"target_shape={target} leaves a size open")
+    dilate = frame["dilations"]
+    require(set(dilate) == {1}, f"target_shape with dilate={dilate}, which MXNet computes wrongly")
+    sizes = x.known[2:]
+    static = all(isinstance(size, int) for size in sizes)
+    require(static, f"target_shape needs to know the sizes {show_shape(sizes)}")
     pads, adjs = [], []
-    for size, wanted, k, s, d in zip(
-        sizes, target, frame["kernel_shape"], frame["strides"], frame["dilations"], strict=True
+    for size, wanted, k, s in zip(
+        sizes, target, frame["kernel_shape"], frame["strides"], strict=True
     ):
-        surplus = s * (size - 1) + d * (k - 1) + 1 - wanted
+        surplus = s * (size - 1) + k - wanted
         require(surplus >= 0, f"target_shape={target} is larger than the output can be")
         pads.append((surplus + 1) // 2)
         adjs.append(surplus % 2)

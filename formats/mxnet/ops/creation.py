@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from serde.errors import require
-from serde.geometry import Ints
-from serde.idioms import cast, size_of, sizes_of, times
+from serde.geometry import Ints, axis_of
+from serde.idioms import cast, full_like, scalar, size_of, sizes_of, steps, times
 
+from ..params import TYPES
 from ..rules import dtype_of, reads
 
 MOST = 1 << 22  # elements written into the model
@@ -18,10 +21,16 @@ def filled(g, shape: Ints, number, dtype: str):
     return g.const(np.full(shape, number, dtype_of(dtype).numpy))
 
 
-@reads("_zeros", "_zeros_without_dtype", ignore=("ctx",))
+@reads("_zeros", ignore=("ctx",))
 def read_zeros(g, *, shape: Ints = (), dtype="float32"):
     """A size of 0 is one that MXNet infers from the tensor's use (an RNN's batch)."""
-    return filled(g, shape, 0, "float32" if dtype in ("None", "-1") else dtype)
+    return filled(g, shape, 0, dtype)
+
+
+@reads("_zeros_without_dtype", ignore=("ctx",))
+def read_zeros_of_a_code(g, *, shape: Ints = (), dtype=-1):
+    """The type is one of MXNet's codes, or -1: one that the tensor's use tells."""
+    return filled(g, shape, 0, TYPES[dtype].value if dtype >= 0 else "float32")
 
 
 @reads("_ones", ignore=("ctx",))
@@ -34,19 +43,33 @@ def read_full(g, *, value: float, shape: Ints = (), dtype="float32"):
     return filled(g, shape, value, dtype)
 
 
+@reads("zeros_like")
+def read_zeros_like(g, x):
+    return full_like(g, x, 0)
+
+
+@reads("ones_like")
+def read_ones_like(g, x):
+    return full_like(g, x, 1)
+
+
 @reads("_arange", ignore=("ctx",), only={"infer_range": (False,)})
-def read_arange(g, *, start=0.0, stop: float | None = None, step=1.0, repeat=1, dtype="float32"):
+def read_arange(g, *, start: float, stop: float | None = None, step=1.0, repeat=1, dtype="float32"):
+    """Start and step are taken in the type of the result, whose length they do not change."""
     start, stop = (0.0, start) if stop is None else (start, stop)
-    values = np.arange(start, stop, step, dtype_of(dtype).numpy)
+    kind = dtype_of(dtype).numpy
+    count = math.ceil((stop - start) / step)
+    require(count * repeat <= MOST, f"{count * repeat} elements are many for a constant")
+    values = np.array(start).astype(kind) + np.arange(count).astype(kind) * np.array(step, kind)
     return g.const(np.repeat(values, repeat))
 
 
-@reads("_contrib_arange_like", ignore=("ctx",), only={"repeat": (1,)})
-def read_arange_like(g, x, *, start=0.0, step=1.0, axis: int | None = None):
+@reads("_contrib_arange_like", ignore=("ctx",))
+def read_arange_like(g, x, *, start=0.0, step=1.0, repeat=1, axis: int | None = None):
     """0, 1, 2 … of the size of an axis, or of all of ``x`` in its shape."""
-    size = times(g, sizes_of(g, x)) if axis is None else size_of(g, x, axis % x.rank)
-    count = size if isinstance(size, int) else g.Squeeze(size, [0])
-    y = cast(g, g.Range(0, count, 1), x.type)
-    y = y if step == 1.0 else g.Mul(y, step)
-    y = y if start == 0.0 else g.Add(y, start)
+    size = times(g, sizes_of(g, x)) if axis is None else size_of(g, x, axis_of(axis, x.rank))
+    y = steps(g, size) if repeat == 1 else g.Div(steps(g, size), repeat)
+    y = cast(g, y, x.type)
+    y = y if step == 1.0 else g.Mul(y, scalar(g, step, x))
+    y = y if start == 0.0 else g.Add(y, scalar(g, start, x))
     return g.Reshape(y, g.Shape(x)) if axis is None else y

@@ -7,7 +7,7 @@ from ..rules import reads
 TRAINING = ("grad_scale", "ignore_label", "use_ignore", "normalization", "out_grad", "smooth_alpha")
 
 
-@reads("SoftmaxOutput", "Softmax", ignore=TRAINING)
+@reads("SoftmaxOutput", ignore=TRAINING)
 def read_softmax_output(g, x, label=None, *, multi_output=False, preserve_shape=False):
     """Over axis 1 (``multi_output``), the last (``preserve_shape``), or all of a sample."""
     if multi_output or x.rank == 2:

@@ -12,9 +12,11 @@ from ..rules import Bounds, reads
 FAR = 2**31 - 1  # an end beyond any axis
 
 
-@reads("slice", "crop")
+@reads("slice")
 def read_slice(g, x, *, begin: Bounds, end: Bounds, step: Bounds = ()):
     axes = range(len(begin))
+    require(len(end) == len(begin), f"begin={begin} and end={end} differ in length")
+    require(len(step) in (0, len(begin)), f"begin={begin} and step={step} differ in length")
     steps = [s or 1 for s in step] or [1] * len(begin)
     starts = [(0 if s > 0 else FAR) if b is None else b for b, s in zip(begin, steps, strict=True)]
     ends = [(FAR if s > 0 else -FAR) if e is None else e for e, s in zip(end, steps, strict=True)]
@@ -31,7 +33,7 @@ def read_slice_like(g, x, like, *, axes=()):
     return slice_like(g, x, like, axes=axes)
 
 
-@reads("SliceChannel", "split")
+@reads("SliceChannel")
 def read_split(g, x, *, num_outputs: int, axis=1, squeeze_axis=False):
     axis = axis_of(axis, x.rank)
     size = x.known[axis]

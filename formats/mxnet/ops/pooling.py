@@ -2,72 +2,90 @@
 
 from __future__ import annotations
 
+import math
+
 from serde.errors import require
-from serde.geometry import Ints, inverse, window_output
+from serde.geometry import Ints, window_output
 from serde.graph import Value
 from serde.idioms import lowest, scalar
 
 from ..rules import reads
-from .convolution import CHANNELS_FIRST, CHANNELS_LAST, channels_first, window
+from .convolution import in_channels_first, window
+from .unary import cube_root
 
-GLOBAL = {"avg": "GlobalAveragePool", "max": "GlobalMaxPool", "sum": "ReduceSum"}
+GLOBAL = {"avg": "GlobalAveragePool", "max": "GlobalMaxPool"}
 
 
 @reads("Pooling", ignore=("cudnn_off",))
 def read_pooling(
     g, x, *, kernel=(), pool_type="max", global_pool=False, pooling_convention="valid", stride=(),
-    pad=(), p_value: int | None = None, count_include_pad: bool | None = None, layout="None",
+    pad=(), p_value: int | None = None, count_include_pad: bool | None = None,
+    layout: str | None = None,
 ):  # fmt: skip
-    known = layout in CHANNELS_FIRST + CHANNELS_LAST
-    require(known and pool_type in ("avg", "max", "sum", "lp"), f"{layout=} {pool_type=}")
-    order = channels_first(x.rank) if layout in CHANNELS_LAST else None
-    x = x if order is None else g.Transpose(x, perm=order)
-    if global_pool:
-        y = global_pooling(g, x, pool_type, p_value)
-    else:
-        frame = window(kernel, stride, (), pad)
-        include = count_include_pad is not False
-        y = pooling(g, x, pool_type, frame, pooling_convention, p_value, include)
-    return y if order is None else g.Transpose(y, perm=inverse(order))
+    """``same`` is registered and has never run; ``lp`` is a signed root: of a sum where p is 1."""
+    require(pool_type in POOLS, f"pool_type={pool_type!r} is unknown")
+    require(pooling_convention in ("valid", "full"), f"pooling_convention={pooling_convention!r}")
+    require(pool_type != "lp" or p_value in (1, 2, 3), f"p_value={p_value}")
+    frame = None if global_pool else window(kernel, stride, (), pad)
+
+    def pooled(x, kind):
+        if frame is None:
+            return everything(g, x, kind)
+        up = pooling_convention == "full" and needs_ceil(x, frame)
+        return POOLS[kind](g, x, frame, up, count_include_pad is not False)
+
+    def apply(x):
+        if pool_type != "lp" or p_value == 2:
+            return pooled(x, pool_type)
+        return pooled(x, "sum") if p_value == 1 else cube_root(g, pooled(cube(g, x), "sum"))
+
+    return in_channels_first(g, layout, apply, x)
 
 
-def global_pooling(g, x: Value, pool_type, p_value):
-    if pool_type == "lp":
-        return g.GlobalLpPool(x, p=p_value)
-    if pool_type == "sum":
-        return g.ReduceSum(x, list(range(2, x.rank)), keepdims=1)
-    return g[GLOBAL[pool_type]](x)
+def cube(g, x: Value):
+    return g.Mul(g.Mul(x, x), x)
 
 
-def pooling(g, x: Value, pool_type, frame, convention, p_value, include):
-    """One window operator, behind a Pad where the window's rule is not ONNX's own."""
-    require(convention in ("valid", "full", "same"), f"pooling_convention={convention!r}")
-    require(convention != "same", "pooling_convention='same'")
-    up = convention == "full" and needs_ceil(x, frame)
+def everything(g, x: Value, kind):
+    if kind in GLOBAL:
+        return g[GLOBAL[kind]](x)
+    return g["ReduceSum" if kind == "sum" else "ReduceL2"](x, range(2, x.rank), keepdims=1)
+
+
+def maximum(g, x: Value, frame, up, include):
     if up and may_drop(x, frame):
-        fill = lowest(x) if pool_type == "max" else 0
-        x, frame = padded(g, x, frame, fill)
-        require(not may_drop(x, frame), "a 'full' window that lies wholly behind the input")
-    elif up and pool_type != "max" and include and any(frame["pads"]):
+        x, frame = padded(g, x, frame, lowest(x), beyond(x, frame))
+        up = False
+    return g.MaxPool(x, ceil_mode=int(up), **frame)
+
+
+def average(g, x: Value, frame, up, include):
+    """The mean of the part of a window on the input, or on the input and its pads."""
+    if up and include and any(frame["pads"]):
         x, frame = padded(g, x, frame, 0)
-    if pool_type == "max":
-        return g.MaxPool(x, ceil_mode=int(up), **frame)
-    if pool_type == "lp":
-        return g.LpPool(x, ceil_mode=int(up), p=p_value, **frame)
-    if pool_type == "sum":
-        return summed(g, x, frame, up)
-    padded_in = int(include and any(frame["pads"]))
-    return g.AveragePool(x, ceil_mode=int(up), count_include_pad=padded_in, **frame)
+    if up and may_drop(x, frame):
+        require(not include, "a 'full' window that lies wholly behind the input")
+        count = total(g, g.CastLike(g.Greater(g.Abs(x), -1.0), x), frame, up)
+        return g.Div(total(g, x, frame, up), g.Max(count, 1.0))
+    include = int(include and any(frame["pads"]))
+    return g.AveragePool(x, ceil_mode=int(up), count_include_pad=include, **frame)
 
 
-def summed(g, x: Value, frame, up):
-    """A sum is a mean over the whole window, padding included, times its size."""
-    require(not up, "sum pooling with pooling_convention='full' and a last window cut short")
-    size = 1
-    for k in frame["kernel_shape"]:
-        size *= k
-    mean = g.AveragePool(x, count_include_pad=1, **frame)
-    return g.Mul(mean, scalar(g, size, x))
+def total(g, x: Value, frame, up, include=True):
+    """A sum is a mean over the whole window, zeros included, times its size."""
+    if up:
+        x, frame = padded(g, x, frame, 0, beyond(x, frame))
+    mean = g.AveragePool(x, count_include_pad=int(any(frame["pads"])), **frame)
+    return g.Mul(mean, scalar(g, math.prod(frame["kernel_shape"]), x))
+
+
+def euclidean(g, x: Value, frame, up, include):
+    if up:
+        x, frame = padded(g, x, frame, 0, beyond(x, frame))
+    return g.LpPool(x, p=2, **frame)
+
+
+POOLS = {"avg": average, "lp": euclidean, "max": maximum, "sum": total}
 
 
 def sizes(x: Value, frame):
@@ -102,8 +120,19 @@ def may_drop(x: Value, frame) -> bool:
     return False
 
 
-def padded(g, x: Value, frame, fill):
-    """Pad ``x`` itself, so that the window's own pads are none."""
+def beyond(x: Value, frame) -> Ints:
+    """Per axis: how far the last 'full' window can reach behind the input and its pad."""
+    return tuple(
+        s - 1
+        if size is None
+        else max((window_output(size, k, s, 1, sum(ends), True) - 1) * s + k - size - sum(ends), 0)
+        for size, k, s, ends in sizes(x, frame)
+    )
+
+
+def padded(g, x: Value, frame, fill, more: Ints = ()):
+    """Pad ``x`` itself, by ``more`` behind it, so that the window's own pads are none."""
     half = len(frame["kernel_shape"])
-    pads: Ints = (0, 0, *frame["pads"][:half], 0, 0, *frame["pads"][half:])
+    ends = [p + m for p, m in zip(frame["pads"][half:], more or (0,) * half, strict=True)]
+    pads: Ints = (0, 0, *frame["pads"][:half], 0, 0, *ends)
     return g.Pad(x, pads, scalar(g, fill, x)), {**frame, "pads": (0,) * 2 * half}

@@ -7,69 +7,184 @@ from functools import partial
 from serde.errors import require
 from serde.geometry import Ints, axes_of, axis_of, others
 from serde.graph import DType, Value
-from serde.idioms import cast
+from serde.idioms import cast, cast_like, is_true, scalar, shape_from, size_of, times
 
-from ..rules import reads
+from ..rules import dtype_of, reads
 
 REDUCTIONS = {
     "sum": "ReduceSum",
-    "sum_axis": "ReduceSum",
     "mean": "ReduceMean",
     "max": "ReduceMax",
-    "max_axis": "ReduceMax",
     "min": "ReduceMin",
-    "min_axis": "ReduceMin",
     "prod": "ReduceProd",
 }
+NUMPY = {"_np_sum": "ReduceSum", "_np_prod": "ReduceProd", "_npi_mean": "ReduceMean"}
+NARROW = (DType.BOOL, DType.INT8, DType.UINT8)  # types ONNX's reductions do not take
+
+
+def reduced(g, op, x: Value, axes: Ints, keepdims):
+    """A reduction over ``axes``, which may be none of them."""
+    if not axes:
+        return x
+    if x.type in NARROW:
+        wide = reduced(g, op, cast(g, x, DType.INT32), axes, keepdims)
+        return cast_like(g, wide, x)
+    return g[op](x, axes, keepdims=int(keepdims))
 
 
 def chosen(x: Value, axis: Ints | None, exclude: bool) -> Ints:
     """The axes a reduction runs over: all where none is named, the others with ``exclude``."""
     named = axes_of(axis or (), x.rank)
     if not named:
-        return () if exclude and axis is not None and axis != () else tuple(range(x.rank))
+        return tuple(range(x.rank))
     return others(named, x.rank) if exclude else named
 
 
-def all_of(g, y: Value, axes: Ints, x: Value, keepdims: bool):
-    """MXNet's legacy operators have no scalars: a reduction of all axes has the shape (1,)."""
+def legacy(g, op, x: Value, axes: Ints, keepdims):
+    """MXNet's older operators have no scalars: a reduction of all axes has the shape (1,)."""
+    y = reduced(g, op, x, axes, keepdims)
     return g.Reshape(y, [1]) if len(axes) == x.rank and not keepdims else y
 
 
 def read_reduction(op, g, x, *, axis: Ints | None = None, keepdims=False, exclude=False):
-    axes = chosen(x, axis, exclude)
-    return all_of(g, g[op](x, axes, keepdims=int(keepdims)), axes, x, keepdims)
+    return legacy(g, op, x, chosen(x, axis, exclude), keepdims)
+
+
+def read_nan_reduction(
+    op, neutral, g, x, *, axis: Ints | None = None, keepdims=False, exclude=False
+):
+    """NaN does not count."""
+    known = g.Where(g.IsNaN(x), scalar(g, neutral, x), x) if x.type.kind == "f" else x
+    return legacy(g, op, known, chosen(x, axis, exclude), keepdims)
 
 
 for _name, _op in REDUCTIONS.items():
     reads(_name)(partial(read_reduction, _op))
+for _name, _neutral in {"sum": 0, "prod": 1}.items():
+    reads(f"nan{_name}")(partial(read_nan_reduction, REDUCTIONS[_name], _neutral))
 
 
 @reads("norm", only={"out_dtype": ("None",)})
 def read_norm(g, x, *, ord=2, axis: Ints | None = None, keepdims=False):
     require(ord in (1, 2), f"ord={ord}")
-    axes = axes_of(axis, x.rank) if axis else tuple(range(x.rank))
-    y = g["ReduceL1" if ord == 1 else "ReduceL2"](x, axes, keepdims=int(keepdims))
-    return all_of(g, y, axes, x, keepdims)
+    require(x.type.kind == "f", f"norm of {x.type.value}, which MXNet computes wrongly")
+    op = "ReduceL1" if ord == 1 else "ReduceL2"
+    return legacy(g, op, x, chosen(x, axis, False), keepdims)
 
 
 def read_arg(op, g, x, *, axis: int | None = None, keepdims=False):
-    """Indices come in the type of the data: MXNet has no others here."""
-    if axis is None:
-        require(not keepdims, "keepdims without an axis")
-        flat = g[op](g.Reshape(x, [-1]), axis=0, keepdims=1)
-        return cast(g, flat, DType.FLOAT32)
-    y = g[op](x, axis=axis_of(axis, x.rank), keepdims=int(keepdims or x.rank == 1))
-    return cast(g, y, DType.FLOAT32)
+    """Indices come in the type of the data."""
+    y = position(g, op, x, axis, keepdims or x.rank == 1)
+    return cast_like(g, y if axis is not None or keepdims else g.Reshape(y, [1]), x)
 
 
-reads("argmax")(partial(read_arg, "ArgMax"))
-reads("argmin")(partial(read_arg, "ArgMin"))
+def read_numpy_arg(op, g, x, *, axis: int | None = None, keepdims=False):
+    return position(g, op, x, axis, keepdims)
+
+
+def position(g, op, x: Value, axis: int | None, keepdims):
+    """Where the extreme is along an axis, or in the tensor flattened."""
+    if axis is not None:
+        return g[op](x, axis=axis_of(axis, x.rank), keepdims=int(keepdims))
+    y = g[op](g.Reshape(x, [-1]), axis=0, keepdims=0)
+    return g.Reshape(y, [1] * x.rank) if keepdims else y
+
+
+for _name, _op in {"argmax": "ArgMax", "argmin": "ArgMin"}.items():
+    reads(_name)(partial(read_arg, _op))
+    reads(f"_npi_{_name}")(partial(read_numpy_arg, _op))
 
 
 @reads("argmax_channel")
 def read_argmax_channel(g, x):
-    return cast(g, g.ArgMax(x, axis=1, keepdims=0), DType.FLOAT32)
+    return cast_like(g, g.ArgMax(x, axis=1, keepdims=0), x)
+
+
+@reads("moments")
+def read_moments(g, x, *, axes: Ints, keepdims=False):
+    """Mean and variance."""
+    axes = axes_of(axes, x.rank)
+    mean, square = deviation(g, x, axes)
+    variance = legacy(g, "ReduceMean", square, axes, keepdims)
+    kept = axes[1:] if len(axes) == x.rank else axes
+    return mean if keepdims else g.Squeeze(mean, kept), variance
+
+
+def deviation(g, x: Value, axes: Ints):
+    """The mean, its axes kept, and the squares of the distances from it."""
+    mean = g.ReduceMean(x, axes, keepdims=1)
+    away = g.Sub(x, mean)
+    return mean, g.Mul(away, away)
+
+
+def every(x: Value, axis: Ints | None) -> Ints:
+    """NumPy's axes: None is all of them, () is none."""
+    return tuple(range(x.rank)) if axis is None else axes_of(axis, x.rank)
+
+
+def read_numpy_reduction(
+    op, g, x, *, axis: Ints | None = None, dtype: str | None = None, keepdims=False
+):
+    """Sums count truth values in int64; a mean of whole numbers is a float32."""
+    whole = DType.FLOAT32 if op == "ReduceMean" else DType.INT64 if x.dtype is DType.BOOL else None
+    wanted = dtype_of(dtype) if dtype else whole if x.type.kind != "f" and whole else x.type
+    return reduced(g, op, cast(g, x, wanted), every(x, axis), keepdims)
+
+
+def read_numpy_extreme(op, g, x, *, axis: Ints | None = None, keepdims=False):
+    return reduced(g, op, x, every(x, axis), keepdims)
+
+
+def read_truth(op, g, x, *, axis: Ints | None = None, keepdims=False):
+    return reduced(g, op, is_true(g, x), every(x, axis), keepdims)
+
+
+for _name, _op in NUMPY.items():
+    reads(_name, only={"initial": ("None",)})(partial(read_numpy_reduction, _op))
+for _name, _op in {"max": "ReduceMax", "min": "ReduceMin"}.items():
+    reads(f"_np_{_name}", only={"initial": ("None",)})(partial(read_numpy_extreme, _op))
+for _name, _op in {"any": "ReduceMax", "all": "ReduceMin"}.items():
+    reads(f"_np_{_name}")(partial(read_truth, _op))
+
+
+@reads("_npi_var")
+def read_variance(
+    g, x, *, axis: Ints | None = None, dtype: str | None = None, ddof=0, keepdims=False
+):
+    """``ddof`` degrees of freedom are not counted."""
+    require(x.type.kind == "f", f"the variance of {x.type.value} numbers")
+    x = x if dtype is None else cast(g, x, dtype_of(dtype))
+    axes = every(x, axis)
+    _, squares = deviation(g, x, axes)
+    if ddof == 0:
+        return g.ReduceMean(squares, axes, keepdims=int(keepdims))
+    count = cast(g, shape_from(g, [times(g, [size_of(g, x, a) for a in axes])]), x.type)
+    total = g.ReduceSum(squares, axes, keepdims=int(keepdims))
+    return g.Div(total, g.Squeeze(g.Sub(count, float(ddof)), [0]))
+
+
+@reads("_npi_std")
+def read_deviation(
+    g, x, *, axis: Ints | None = None, dtype: str | None = None, ddof=0, keepdims=False
+):
+    return g.Sqrt(read_variance(g, x, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims))
+
+
+@reads("_npi_average")
+def read_average(g, x, weights=None, *, axis: Ints | None = None, returned=False, weighted=True):
+    """A mean with weights of the shape of ``x``, or one for each place along the one axis."""
+    axes = every(x, axis)
+    if not weighted:
+        mean = g.ReduceMean(x, axes, keepdims=0)
+        count = shape_from(g, [times(g, [size_of(g, x, a) for a in axes])])
+        return (mean, cast_like(g, g.Squeeze(count, [0]), x)) if returned else mean
+    spread, summed = weights, axes
+    if weights.rank == 1 and x.rank > 1:
+        spread = g.Unsqueeze(weights, list(range(1, x.rank - axes[0])))
+        summed = (0,)
+    total = g.ReduceSum(weights, summed, keepdims=0)
+    mean = g.Div(g.ReduceSum(g.Mul(x, spread), axes, keepdims=0), total)
+    return (mean, total) if returned else mean
 
 
 @reads("L2Normalization")

@@ -9,32 +9,28 @@ from serde.idioms import Size, reshape, scalar, shape_from, size_of, sizes_of, t
 from ..rules import reads
 
 
-@reads("Flatten", "flatten")
+@reads("Flatten")
 def read_flatten(g, x):
     return g.Flatten(x, axis=1)
 
 
-@reads("Reshape", "reshape", ignore=("target_shape", "keep_highest"))
-def read_reshape(g, x, *, shape: Ints, reverse=False):
-    """All of MXNet's codes: 0 copy, -1 infer, -2 the rest, -3 merge two, -4 split one in two."""
-    plain = all(d > 0 or d == -1 for d in shape)
-    if plain and not reverse:
+@reads("Reshape")
+def read_reshape(g, x, *, shape: Ints = (), reverse=False, target_shape: Ints = (),
+                 keep_highest=False):  # fmt: skip
+    """MXNet's codes: 0 copy, -1 infer, -2 the rest, -3 merge two, -4 split one in the next two.
+
+    ``reverse`` takes codes and axes from the right. Files before 0.9 have a ``target_shape``
+    instead, in which 0 is the size to infer.
+    """
+    require(shape or target_shape, "no shape is given")
+    if not shape:
+        first = (0,) if keep_highest else ()
+        return g.Reshape(x, first + tuple(d or -1 for d in target_shape[len(first) :]))
+    if all(d > 0 or d == -1 for d in shape):
         return g.Reshape(x, shape)
     if not reverse:
         return reshape(g, x, coded(g, sizes_of(g, x), shape))
-    sizes = coded(g, sizes_of(g, x)[::-1], reversed_codes(shape))
-    return reshape(g, x, sizes[::-1])
-
-
-def reversed_codes(shape: Ints) -> Ints:
-    """The codes from the right; the two sizes that follow -4 stay behind it."""
-    groups, at = [], 0
-    while at < len(shape):
-        width = 3 if shape[at] == -4 else 1
-        group = shape[at : at + width]
-        groups.append((group[0], *group[:0:-1]))
-        at += width
-    return tuple(d for group in reversed(groups) for d in group)
+    return reshape(g, x, coded(g, sizes_of(g, x)[::-1], shape[::-1])[::-1])
 
 
 def coded(g, sizes: list[Size], shape: Ints) -> list[Size]:
@@ -74,11 +70,17 @@ def halves(g, whole: Size, first: int, second: int) -> list[Size]:
     return [rest, known] if first == -1 else [known, rest]
 
 
-@reads(
-    "reshape_like", only=dict.fromkeys(("lhs_begin", "lhs_end", "rhs_begin", "rhs_end"), ("None",))
-)
-def read_reshape_like(g, x, like):
-    return g.Reshape(x, g.Shape(like))
+@reads("reshape_like")
+def read_reshape_like(
+    g, x, like, *, lhs_begin: int | None = None, lhs_end: int | None = None,
+    rhs_begin: int | None = None, rhs_end: int | None = None,
+):  # fmt: skip
+    """Some axes of ``x``, all unless told, take the sizes of some axes of ``like``."""
+    if (lhs_begin, lhs_end, rhs_begin, rhs_end) == (None,) * 4:
+        return g.Reshape(x, g.Shape(like))
+    mine, other = sizes_of(g, x), sizes_of(g, like)
+    mine[slice(lhs_begin, lhs_end)] = other[slice(rhs_begin, rhs_end)]
+    return reshape(g, x, mine)
 
 
 @reads("transpose")
@@ -86,7 +88,7 @@ def read_transpose(g, x, *, axes=()):
     return g.Transpose(x, perm=axes_of(axes, x.rank) if axes else tuple(reversed(range(x.rank))))
 
 
-@reads("SwapAxis", "swapaxes")
+@reads("SwapAxis")
 def read_swap_axis(g, x, *, dim1=0, dim2=0):
     return g.Transpose(x, perm=swapped(x.rank, axis_of(dim1, x.rank), axis_of(dim2, x.rank)))
 
@@ -105,7 +107,7 @@ def read_squeeze(g, x, *, axis: Ints | None = None):
     return g.Squeeze(x, axes[1:] if len(axes) == x.rank else axes)
 
 
-@reads("Concat", "concat", "_rnn_param_concat", ignore=("num_args",))
+@reads("Concat", "_rnn_param_concat", ignore=("num_args",))
 def read_concat(g, *xs, dim=1):
     return g.Concat(*xs, axis=axis_of(dim, xs[0].rank))
 
@@ -136,7 +138,7 @@ def read_repeat(g, x, *, repeats: int, axis: int | None = None):
     return reshape(g, wide, [*sizes[:axis], times(g, [sizes[axis], repeats]), *sizes[axis + 1 :]])
 
 
-@reads("broadcast_axis", "broadcast_axes")
+@reads("broadcast_axis")
 def read_broadcast_axis(g, x, *, axis: Ints = (), size: Ints = ()):
     sizes = sizes_of(g, x)
     for at, wide in zip(axes_of(axis, x.rank), size, strict=True):
@@ -161,14 +163,14 @@ def read_broadcast_like(g, x, like, *, lhs_axes: Ints | None = None, rhs_axes: I
     return g.Expand(x, shape_from(g, sizes))
 
 
-@reads("reverse", "flip")
+@reads("reverse")
 def read_reverse(g, x, *, axis: Ints):
     axes = axes_of(axis, x.rank)
     far = [-(2**31)] * len(axes)
     return g.Slice(x, [-1] * len(axes), far, axes, [-1] * len(axes))
 
 
-@reads("Pad", "pad")
+@reads("Pad")
 def read_pad(g, x, *, mode: str, pad_width: Ints, constant_value=0.0):
     require(mode in ("constant", "edge", "reflect"), f"mode={mode!r} is unknown")
     fill = scalar(g, constant_value, x) if mode == "constant" and constant_value else None

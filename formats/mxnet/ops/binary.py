@@ -1,0 +1,180 @@
+"""Arithmetic of two tensors, or of a tensor and a number."""
+
+from __future__ import annotations
+
+import math
+from functools import partial, reduce
+
+import numpy as np
+
+from serde.errors import require
+from serde.graph import DType, Value
+from serde.idioms import cast, cast_like, scalar
+
+from ..rules import reads
+
+
+def in_float(function):
+    """Make a function of floats one of all numbers: MXNet cuts an integer's fraction off."""
+
+    def apply(g, a: Value, b: Value):
+        if a.type.kind == "f":
+            return function(g, a, b)
+        y = function(g, cast(g, a, DType.FLOAT32), cast(g, b, DType.FLOAT32))
+        return cast_like(g, y, a)
+
+    return apply
+
+
+def modulus(g, a: Value, b: Value):
+    """The remainder with the divisor's sign, 0 where the divisor is 0."""
+    if b.tensor is not None and b.array().all():
+        return g.Mod(a, b)
+    zero = g.Equal(b, g.const(0, b.type))
+    if a.type.kind == "f":
+        return g.Where(zero, g.const(0, a.type), g.Mod(a, b))
+    return g.Mod(a, g.Where(zero, g.const(1, b.type), b))
+
+
+@in_float
+def hypotenuse(g, a: Value, b: Value):
+    return g.Sqrt(g.Add(g.Mul(a, a), g.Mul(b, b)))
+
+
+@in_float
+def arctan2(g, y: Value, x: Value):
+    """The angle of the point (x, y); 0 at the origin."""
+    origin = g.And(g.Equal(x, 0.0), g.Equal(y, 0.0))
+    half = g.Where(g.Less(y, 0.0), g.const(-math.pi, y.type), g.const(math.pi, y.type))
+    turn = g.Where(g.Less(x, 0.0), half, g.const(0, y.type))
+    return g.Add(g.Atan(g.Div(y, g.Where(origin, g.const(1, x.type), x))), turn)
+
+
+@in_float
+def copysign(g, a: Value, b: Value):
+    """The size of ``a`` with the sign of ``b``; a zero has none."""
+    return g.Where(g.Less(b, 0.0), g.Neg(g.Abs(a)), g.Abs(a))
+
+
+FUNCTIONS = {
+    "add": lambda g, a, b: g.Add(a, b),
+    "subtract": lambda g, a, b: g.Sub(a, b),
+    "multiply": lambda g, a, b: g.Mul(a, b),
+    "divide": lambda g, a, b: g.Div(a, b),
+    "maximum": lambda g, a, b: g.Max(a, b),
+    "minimum": lambda g, a, b: g.Min(a, b),
+    "mod": modulus,
+    "power": in_float(lambda g, a, b: g.Pow(a, b)),
+    "hypot": hypotenuse,
+    "arctan2": arctan2,
+    "copysign": copysign,
+    "ldexp": in_float(lambda g, a, b: g.Mul(a, g.Pow(g.const(2, b.type), b))),
+}
+TENSORS = {  # operators of two tensors of one type
+    "add": "broadcast_add elemwise_add",
+    "subtract": "broadcast_sub elemwise_sub",
+    "multiply": "broadcast_mul elemwise_mul",
+    "divide": "broadcast_div elemwise_div _scatter_elemwise_div",
+    "maximum": "broadcast_maximum _maximum",
+    "minimum": "broadcast_minimum _minimum",
+    "mod": "broadcast_mod _mod",
+    "power": "broadcast_power _power",
+    "hypot": "broadcast_hypot _hypot _npi_hypot",
+    "arctan2": "_npi_arctan2",
+    "copysign": "_npi_copysign",
+    "ldexp": "_npi_ldexp",
+}
+PROMOTING = ("add", "subtract", "multiply", "mod", "power")  # of any two types: _npi_<name>
+SCALARS = {  # operators of a tensor and a number behind it
+    "add": "_plus_scalar _npi_add_scalar _scatter_plus_scalar",
+    "subtract": "_minus_scalar _npi_subtract_scalar _scatter_minus_scalar",
+    "multiply": "_mul_scalar _npi_multiply_scalar",
+    "divide": "_div_scalar",
+    "maximum": "_maximum_scalar",
+    "minimum": "_minimum_scalar",
+    "mod": "_mod_scalar _npi_mod_scalar",
+    "power": "_power_scalar _npi_power_scalar",
+    "hypot": "_hypot_scalar",
+    "arctan2": "_npi_arctan2_scalar",
+    "ldexp": "_npi_ldexp_scalar",
+}
+REVERSED = {  # … and the number in front
+    "subtract": "_rminus_scalar _npi_rsubtract_scalar",
+    "divide": "_rdiv_scalar",
+    "mod": "_rmod_scalar _npi_rmod_scalar",
+    "power": "_rpower_scalar _npi_rpower_scalar",
+    "arctan2": "_npi_rarctan2_scalar",
+    "ldexp": "_npi_rldexp_scalar",
+}
+WIDTHS = (DType.BOOL, DType.INT8, DType.UINT8, DType.INT32, DType.INT64, DType.FLOAT16,
+          DType.FLOAT32, DType.FLOAT64)  # fmt: skip
+
+
+def read_binary(function, g, a: Value, b: Value):
+    return function(g, a, b)
+
+
+def read_promoting(function, g, a: Value, b: Value):
+    """Truth values are counted with, and are truth values again in the end."""
+    dtype = max(a.type, b.type, key=WIDTHS.index)
+    work = DType.INT32 if dtype is DType.BOOL else dtype
+    return cast(g, function(g, cast(g, a, work), cast(g, b, work)), dtype)
+
+
+def beside(g, x: Value, number: float, is_int: bool) -> tuple[Value, Value]:
+    """A tensor and a number in the type they are computed in.
+
+    Beside a whole number integers stay what they are, and truth values become int64; beside any
+    other they become float64. ``is_int`` alone tells which it is; a fraction is then cut off.
+    """
+    if x.type.kind == "f":
+        return x, scalar(g, number, x)
+    if not is_int:
+        return cast(g, x, DType.FLOAT64), g.const(number, DType.FLOAT64)
+    require(math.isfinite(number), f"scalar={number} with {x.type.value} elements")
+    x = cast(g, x, DType.INT64) if x.dtype is DType.BOOL else x
+    return x, g.const(np.int64(number).astype(x.type.numpy))
+
+
+def read_scalar(function, g, x: Value, *, scalar=1.0, is_int=True):
+    return function(g, *beside(g, x, scalar, is_int))
+
+
+def read_reversed(function, g, x: Value, *, scalar=1.0, is_int=True):
+    x, number = beside(g, x, scalar, is_int)
+    return function(g, number, x)
+
+
+for _rule, _names in ((read_binary, TENSORS), (read_scalar, SCALARS), (read_reversed, REVERSED)):
+    for _function, _ops in _names.items():
+        reads(*_ops.split())(partial(_rule, FUNCTIONS[_function]))
+for _function in PROMOTING:
+    reads(f"_npi_{_function}")(partial(read_promoting, FUNCTIONS[_function]))
+
+
+def as_float(g, x: Value):
+    return x if x.type.kind == "f" else cast(g, x, DType.FLOAT32)
+
+
+@reads("_npi_true_divide")
+def read_true_divide(g, a, b):
+    """Two whole numbers give a float32; beside a float a whole number takes its type."""
+    if a.type.kind != b.type.kind and "f" in (a.type.kind, b.type.kind):
+        dtype = a.type if a.type.kind == "f" else b.type
+        return g.Div(cast(g, a, dtype), cast(g, b, dtype))
+    return g.Div(as_float(g, a), as_float(g, b))
+
+
+@reads("_npi_true_divide_scalar", ignore=("is_int",))
+def read_true_divide_scalar(g, x, *, scalar=1.0):
+    return g.Div(as_float(g, x), scalar)
+
+
+@reads("_npi_rtrue_divide_scalar", ignore=("is_int",))
+def read_rtrue_divide_scalar(g, x, *, scalar=1.0):
+    return g.Div(scalar, as_float(g, x))
+
+
+@reads("add_n", ignore=("num_args",))
+def read_add_n(g, *xs):
+    return g.Sum(*xs) if xs[0].type.kind == "f" and len(xs) > 1 else reduce(g.Add, xs)

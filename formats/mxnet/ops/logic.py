@@ -1,0 +1,164 @@
+"""Comparisons, logic and choosing by a condition."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from serde.graph import DType, Value
+from serde.idioms import cast, cast_like, is_true, lowest, scalar
+
+from ..rules import reads
+from .binary import beside
+
+COMPARISONS = {  # MXNet's name: ONNX's, NumPy's
+    "equal": ("Equal", "equal"),
+    "greater": ("Greater", "greater"),
+    "greater_equal": ("GreaterOrEqual", "greater_equal"),
+    "lesser": ("Less", "less"),
+    "lesser_equal": ("LessOrEqual", "less_equal"),
+    "not_equal": ("unequal", "not_equal"),
+}
+LOGIC = {"and": "And", "or": "Or", "xor": "Xor"}
+
+
+def compared(g, op, a: Value, b: Value):
+    """The truth of a comparison; truth values are compared as numbers."""
+    if a.dtype is DType.BOOL:
+        a, b = cast(g, a, DType.INT32), cast(g, b, DType.INT32)
+    return g.Not(g.Equal(a, b)) if op == "unequal" else g[op](a, b)
+
+
+def read_comparison(op, g, a: Value, b: Value):
+    """MXNet gives 0 and 1 in the type of its operands."""
+    return cast_like(g, compared(g, op, a, b), a)
+
+
+def read_scalar_comparison(op, g, x: Value, *, scalar=1.0, is_int=True):
+    x, number = beside(g, x, scalar, is_int)
+    return cast_like(g, compared(g, op, x, number), x)
+
+
+def read_numpy_comparison(op, g, a: Value, b: Value):
+    return compared(g, op, a, b)
+
+
+def read_numpy_scalar_comparison(op, g, x: Value, *, scalar=1.0, is_int=True):
+    return compared(g, op, *beside(g, x, scalar, is_int))
+
+
+for _name, (_op, _numpy) in COMPARISONS.items():
+    reads(f"broadcast_{_name}", f"_{_name}")(partial(read_comparison, _op))
+    reads(f"_{_name}_scalar")(partial(read_scalar_comparison, _op))
+    reads(f"_npi_{_numpy}")(partial(read_numpy_comparison, _op))
+    reads(f"_npi_{_numpy}_scalar")(partial(read_numpy_scalar_comparison, _op))
+
+
+def read_logical(op, g, a: Value, b: Value):
+    return cast_like(g, g[op](is_true(g, a), is_true(g, b)), a)
+
+
+def read_logical_scalar(op, g, x: Value, *, scalar=1.0, is_int=True):
+    return read_logical(op, g, *beside(g, x, scalar, is_int))
+
+
+for _name, _op in LOGIC.items():
+    reads(f"broadcast_logical_{_name}", f"_logical_{_name}")(partial(read_logical, _op))
+    reads(f"_logical_{_name}_scalar")(partial(read_logical_scalar, _op))
+
+
+@reads("logical_not")
+def read_logical_not(g, x):
+    return cast_like(g, g.Not(is_true(g, x)), x)
+
+
+@reads("_npi_logical_not")
+def read_numpy_logical_not(g, x):
+    return g.Not(is_true(g, x))
+
+
+def read_bitwise(op, g, a: Value, b: Value):
+    return g[op if a.dtype is DType.BOOL else f"Bitwise{op}"](a, b)
+
+
+def read_bitwise_scalar(op, g, x: Value, *, scalar=1.0):
+    return read_bitwise(op, g, x, g.const(np.int64(scalar).astype(x.type.numpy)))
+
+
+for _name, _op in LOGIC.items():
+    reads(f"_npi_bitwise_{_name}")(partial(read_bitwise, _op))
+    reads(f"_npi_bitwise_{_name}_scalar", ignore=("is_int",))(partial(read_bitwise_scalar, _op))
+
+
+@reads("_npi_bitwise_not")
+def read_bitwise_not(g, x):
+    return g.Not(x) if x.dtype is DType.BOOL else g.BitwiseNot(x)
+
+
+def read_test(found, g, x: Value):
+    """A question only floats can answer with yes."""
+    if x.type.kind == "f":
+        return found(g, x)
+    return g.And(g.Not(yes := is_true(g, x)), yes)
+
+
+TESTS = {
+    "isnan": lambda g, x: g.IsNaN(x),
+    "isinf": lambda g, x: g.IsInf(x),
+    "isposinf": lambda g, x: g.IsInf(x, detect_negative=0),
+    "isneginf": lambda g, x: g.IsInf(x, detect_positive=0),
+}
+for _name, _test in TESTS.items():
+    reads(f"_npi_{_name}")(partial(read_test, _test))
+
+
+@reads("_npi_isfinite")
+def read_isfinite(g, x):
+    return g.Not(read_test(lambda g, x: g.Or(g.IsNaN(x), g.IsInf(x)), g, x))
+
+
+@reads("where")
+def read_where(g, condition, x, y):
+    """A condition of one axis chooses whole rows."""
+    chosen = is_true(g, condition)
+    if condition.rank == 1 and x.rank > 1:
+        chosen = g.Unsqueeze(chosen, list(range(1, x.rank)))
+    return g.Where(chosen, x, y)
+
+
+@reads("_npi_where")
+def read_numpy_where(g, condition, x, y):
+    return g.Where(is_true(g, condition), x, y)
+
+
+@reads("_npi_where_lscalar")
+def read_where_lscalar(g, condition, x, *, scalar=0.0):
+    return g.Where(is_true(g, condition), beside(g, x, scalar, True)[1], x)
+
+
+@reads("_npi_where_rscalar")
+def read_where_rscalar(g, condition, y, *, scalar=0.0):
+    return g.Where(is_true(g, condition), y, beside(g, y, scalar, True)[1])
+
+
+@reads("_npi_where_scalar2")
+def read_where_scalar2(g, condition, *, x=0.0, y=0.0):
+    return g.Where(is_true(g, condition), np.float32(x), np.float32(y))
+
+
+@reads("_npi_nan_to_num", ignore=("copy",))
+def read_nan_to_num(
+    g, x, *, nan=0.0, posinf: float | None = None, neginf: float | None = None
+):  # fmt: skip
+    """Infinities become the largest numbers of their type unless others are given."""
+    if x.type.kind != "f":
+        return x
+    most = -lowest(x)
+    for found, number in (
+        (g.IsNaN(x), nan),
+        (g.IsInf(x, detect_negative=0), most if posinf is None else posinf),
+        (g.IsInf(x, detect_positive=0), -most if neginf is None else neginf),
+    ):
+        x = g.Where(found, scalar(g, number, x), x)
+    return x

@@ -1,0 +1,48 @@
+"""Operators that pass their input on, as it is or in another element type."""
+
+from __future__ import annotations
+
+from serde.graph import DType
+from serde.idioms import cast
+
+from ..rules import dtype_of, reads
+
+FLOATS = (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64)  # narrow to wide
+
+
+@reads(
+    "_copy", "_copyto", "_np_copy", "BlockGrad", "_contrib_gradientmultiplier",
+    "_CrossDeviceCopy", "IdentityAttachKLSparseReg",
+    ignore=("scalar", "is_int", "sparseness_target", "penalty", "momentum"),
+)  # fmt: skip
+def read_copy(g, x):
+    return x
+
+
+@reads("_identity_with_attr_like_rhs")
+def read_first(g, x, like):
+    return x
+
+
+@reads("Dropout", ignore=("p", "axes", "cudnn_off"), only={"mode": ("training",)})
+def read_dropout(g, x):
+    return x
+
+
+@reads("Cast")
+def read_cast(g, x, *, dtype: str):
+    return cast(g, x, dtype_of(dtype))
+
+
+@reads("amp_cast")
+def read_amp_cast(g, x, *, dtype: str):
+    """Only floats are cast."""
+    return cast(g, x, dtype_of(dtype)) if x.type in FLOATS else x
+
+
+@reads("amp_multicast", ignore=("num_outputs",))
+def read_amp_multicast(g, *xs, cast_narrow=False):
+    """All in the widest of their float types, or with ``cast_narrow`` the narrowest."""
+    kinds = sorted((x.type for x in xs if x.type in FLOATS), key=FLOATS.index)
+    wanted = kinds[0 if cast_narrow else -1]
+    return tuple(cast(g, x, wanted) if x.type in FLOATS else x for x in xs)

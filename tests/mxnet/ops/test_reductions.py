@@ -1,0 +1,114 @@
+"""Reductions over axes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from serde.formats.mxnet.ops.reductions import NUMPY, REDUCTIONS
+from tests.mxnet.cases import (
+    case, f16, f32, f64, flags, i8, i32, i64, of, operator_test, refused, u8
+)
+
+SHAPES = [(3,), (2, 3), (2, 3, 4), (2, 3, 4, 5), (2, 3, 2, 2, 2)]
+X = f32(2, 3, 4)
+HOLES = of([[np.nan, 1, 2], [3, 1, np.nan]])
+LEGACY = [*REDUCTIONS, "nansum", "nanprod"]
+EXTREMES = ["_np_max", "_np_min"]
+TRUTH = ["_np_any", "_np_all"]
+ARGS = ["argmax", "argmin"]
+KEPT = [
+    {},
+    {"axis": 1},
+    {"axis": -1},
+    {"axis": "(0, 2)"},
+    {"axis": "(0, -1)", "keepdims": True},
+    {"axis": "()"},
+    {"axis": "None"},
+    {"keepdims": True},
+    {"axis": "(0, 1, 2)"},
+]
+EXCLUDED = [
+    {"axis": 1, "exclude": True},
+    {"axis": "(0, 2)", "exclude": True, "keepdims": True},
+    {"axis": "()", "exclude": True},
+    {"exclude": True},
+    {"axis": "(0, 1, 2)", "exclude": True},
+]
+CASES = [
+    *(case(op, f32(*s)) for op in LEGACY for s in SHAPES),
+    *(case(op, X, **a) for op in LEGACY for a in (*KEPT, *EXCLUDED)),
+    *(
+        case(op, make(2, 3), axis=1)
+        for op in LEGACY
+        for make in (f16, f64, i8, u8, i32, i64)
+    ),
+    *(case(op, HOLES, axis=1) for op in LEGACY if op not in ("max", "min")),
+    *(case("norm", f32(*s)) for s in SHAPES),
+    *(case("norm", X, ord=o, **a) for o in (1, 2) for a in KEPT),
+    *(case("norm", make(2, 3, 4), axis=1, ord=o) for o in (1, 2) for make in (f16, f64)),
+    *(case(op, f32(*s)) for op in ARGS for s in SHAPES),
+    *(case(op, X, axis=a, keepdims=k) for op in ARGS for a in (0, 1, -1, None) for k in (0, 1)),
+    *(case(op, f32(5), axis=0) for op in ARGS),
+    *(case(op, of([[1, 1, 0, 1, 0]]), axis=1) for op in ARGS),
+    *(case(op, make(2, 3), axis=1) for op in ARGS for make in (f16, f64, i32, u8)),
+    *(case("argmax_channel", f32(*s)) for s in SHAPES[1:]),
+    case("argmax_channel", f16(2, 3)),
+    *(
+        case(f"_npi_{op}", x, **a).but(np_shape=True)
+        for op in ARGS
+        for x in (X, i32(2, 3, 4))
+        for a in ({}, {"keepdims": True}, {"axis": 1}, {"axis": -1, "keepdims": True})
+    ),
+    case("moments", X, axes=1),
+    case("moments", X, axes="(0, -1)", keepdims=True),
+    case("moments", f64(2, 3), axes="(0, 1)"),
+    case("moments", f64(2, 3), axes="(0, 1)", keepdims=True),
+    case("moments", f16(2, 3, 4), axes="(0, 2)"),
+    *(case(op, X, **a).but(np_shape=True) for op in (*NUMPY, *EXTREMES) for a in KEPT),
+    *(
+        case(op, make(2, 3), axis=1).but(np_shape=True)
+        for op in (*NUMPY, *EXTREMES, *TRUTH)
+        for make in (f16, f64, i8, u8, i32, i64, flags)
+    ),
+    *(case(op, i32(2, 3), dtype="float64").but(np_shape=True) for op in NUMPY),
+    *(case(op, flags(2, 3, 4), **a).but(np_shape=True) for op in TRUTH for a in KEPT),
+    *(
+        case(op, x, **a).but(np_shape=True)
+        for op in ("_npi_var", "_npi_std")
+        for x, a in (
+            (X, {}),
+            (X, {"axis": 1}),
+            (X, {"axis": "(0, -1)", "keepdims": True}),
+            (X, {"axis": "(0, -1)", "ddof": 1}),
+            (f64(2, 3), {"ddof": 1, "keepdims": True}),
+            (f16(2, 3), {"axis": 1, "dtype": "float32"}),
+        )
+    ),
+    *(
+        case("_npi_average", *xs, **a).but(np_shape=True)
+        for xs, a in (
+            ([X], {"axis": 1, "weighted": False}),
+            ([X], {"weighted": False, "returned": True}),
+            ([X, f32(3, low=1)], {"axis": 1}),
+            ([X, f32(2, 3, 4, low=1)], {"axis": "(0, 2)"}),
+            ([X, f32(2, 3, 4, low=1)], {}),
+            ([f64(2, 3), f64(3, low=1)], {"axis": -1, "returned": True}),
+        )
+    ),
+    *(
+        case("L2Normalization", f32(*s), mode=m)
+        for s in SHAPES[2:]
+        for m in ("channel", "instance", "spatial")
+    ),
+    case("L2Normalization", f32(2, 3)),
+    case("L2Normalization", f16(2, 3, 4)),
+    case("L2Normalization", f64(2, 3, 4), eps=0.1),
+    refused("norm", X, ord=3, says="ord=3"),
+    refused("norm", i32(2, 3), says="norm of int32"),
+    refused("norm", X, out_dtype="float64", says="out_dtype='float64'"),
+    refused("sum", X, axis=3, says="axis 3 is outside a tensor of rank 3"),
+    refused("_np_sum", X, initial=1, says="initial='1'"),
+    refused("_npi_var", i32(2, 3), says="the variance of int32 numbers"),
+]
+
+test_reductions = operator_test(CASES)

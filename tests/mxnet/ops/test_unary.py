@@ -1,0 +1,61 @@
+"""Functions of each element."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from serde.formats.mxnet.ops.unary import FLOATS, NUMBERS, TWINS
+from tests.mxnet.cases import (
+    case, f16, f32, f64, i8, i32, i64, of, operator_test, refused, u8
+)  # fmt: skip
+
+# ONNX Runtime has no float64 kernel of these; nor of what is made of them.
+NO_FLOAT64 = {"erf": "Erf", "softsign": "Softsign", "tan": "Tan", "arctan": "Atan",
+              "arccos": "Acos", "arcsin": "Asin", "arcsinh": "Asinh", "arccosh": "Acosh",
+              "arctanh": "Atanh", "sinh": "Sinh", "cosh": "Cosh"}  # fmt: skip
+LOWEST = {"arccosh": 1.1}  # where the domain of a function begins, and
+HIGHEST = {"arcsin": 0.9, "arccos": 0.9, "arctanh": 0.9}  # where it ends
+HALVES = of([-2.5, -1.5, -0.5, -0.2, 0.0, 0.2, 0.5, 1.5, 2.5, 7.5])
+EDGES = of([-np.inf, np.inf, np.nan, 0.0, -1.0, 1e30])
+EVERYWHERE = "abs ceil exp floor log negative reciprocal relu sigmoid sqrt square tanh".split()
+
+
+def domain(name, make, *shape):
+    return make(*shape, low=LOWEST.get(name, 0.1), high=HIGHEST.get(name, 3.0))
+
+
+CASES = [
+    *(case(op, domain(op, f32, 2, 3, 4)) for op in (*FLOATS, *NUMBERS)),
+    *(case(twin, domain(op, f32, 5)) for twin, op in TWINS.items()),
+    *(case(op, domain(op, f16, 2, 3)) for op in (*FLOATS, *NUMBERS)),
+    *(
+        case(op, domain(op, f64, 2, 3)).but(gap=NO_FLOAT64.get(op, ""))
+        for op in (*FLOATS, *NUMBERS)
+    ),
+    *(
+        case(op, of([1, 2, 3], dtype))
+        for op in FLOATS
+        for dtype in ("int32", "uint8")
+        if op not in HIGHEST
+    ),
+    *(case(op, make(2, 3)) for op in NUMBERS for make in (i8, i32, i64, u8)),
+    *(case(op, f32(2, 3)) for op in NUMBERS),
+    *(case(op, HALVES) for op in ("rint", "round", "fix", "trunc", "ceil", "floor", "cbrt")),
+    *(case(op, EDGES) for op in EVERYWHERE),
+    case("_npi_around", HALVES),
+    case("_npi_around", of([1.25, -2.35, 7.0]), decimals=1),
+    case("_npi_around", i32(3)),
+    case("clip", f32(2, 3), a_min=-0.5, a_max=0.25),
+    case("clip", of([np.nan, np.inf, -np.inf]), a_min=-1, a_max=1),
+    case("clip", f16(2, 3), a_min=-1e10, a_max=0.5),
+    case("clip", i32(2, 3), a_min=0.5, a_max=3.7),
+    case("clip", u8(2, 3), a_min=-1, a_max="inf"),
+    case("smooth_l1", f32(2, 3)),
+    case("smooth_l1", f32(2, 3), scalar=3.0),
+    case("smooth_l1", f64(2, 3), scalar=0.5),
+    case("_contrib_quadratic", f32(2, 3), a=1.5, b=-2, c=3),
+    case("_contrib_quadratic", f64(4)),
+    refused("clip", f32(2), a_min=2, a_max=1, says="a_min=2.0 above a_max=1.0"),
+]
+
+test_unary = operator_test(CASES)
