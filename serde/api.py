@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,8 @@ Path_ = str | os.PathLike[str]
 Progress = Callable[[str], None]
 DEFAULT_OPSET = 17
 READING = (
-    "params", "epoch", "ignore_extra", "strict_paths", "rules", "cut_inputs", "static", "rebatch",
+    "params", "epoch", "entry", "ignore_extra", "strict_paths", "rules", "cut_inputs", "static",
+    "rebatch",
 )  # fmt: skip
 WRITING = ("opset", "ir_version", "external_data")
 
@@ -138,12 +140,16 @@ def save(graph: Graph, path: Path_, *, format: str | None = None, **options: Any
     format's: for ONNX ``opset`` (7 to 28, default 17), ``ir_version``, ``external_data``.
 
     Raises:
-        Unconvertible: for every node the target cannot express.
+        InvalidGraph: for a graph that is no IR. Unconvertible: for every node the target cannot
+            express.
     """
+    from serde.check import check as check_graph
+
     path = Path(path)
     found = get_format(format) if format else format_for_writing(path)
     _refuse_unknown(found, options, ("from_ir", "encode"))
-    return _encode(found, _lowered(found, graph, options), path, options)
+    check_graph(graph)
+    return _encode(found, _finished(_lowered(found, graph, options)), path, options)
 
 
 @collector_paused()
@@ -153,12 +159,22 @@ def _lowered(found: Format, graph: Graph, options: Mapping[str, Any]) -> Graph:
     return found.from_ir(graph, **_taken(found, "from_ir", options))
 
 
+def _finished(graph: Graph, hash_weights: bool = False) -> Graph:
+    """The graph as it is written. A hash that the source had is that of the source's weights."""
+    from serde.hashing import KEY, weights_hash
+    from serde.passes import drop_dead, share_constants
+
+    graph = share_constants(drop_dead(graph))
+    metadata = {k: v for k, v in graph.metadata.items() if k != KEY}
+    if hash_weights:
+        metadata[KEY] = weights_hash(graph)
+    return replace(graph, metadata=metadata)
+
+
 @collector_paused()
 def _encode(found: Format, graph: Graph, path: Path, options: Mapping[str, Any]) -> list[str]:
-    from serde.passes import drop_dead
-
     assert found.encode is not None
-    return found.encode(drop_dead(graph), path, **_taken(found, "encode", options))
+    return found.encode(graph, path, **_taken(found, "encode", options))
 
 
 def convert(
@@ -176,10 +192,13 @@ def convert(
     verify: bool = False,
     data: Any = None,
     expected: Any = None,
+    hash_weights: bool = False,
     progress: Progress = lambda stage: None,
     **options: Any,
 ) -> Report:
-    """Convert a model file or object to a file; nothing is left behind if it fails.
+    """Convert a model file or object to a file; where that fails, what was there before stays.
+
+    A result is verified once it is written, and stays where it is found to be wrong.
 
     Args:
         source, params, inputs, outputs: as for ``load``.
@@ -192,6 +211,8 @@ def convert(
         verify: run source and result on the same inputs and compare; see ``serde.verify``.
         data: inputs to run them on, as an ``.npz`` path or mapping; random ones otherwise.
         expected: the source's outputs, as an ``.npz`` path or mapping, where it cannot be run.
+        hash_weights: enter a SHA-256 of the weights into the result's metadata and the report;
+            ``serde.hashing.verify_hash`` compares them later.
         progress: called with the name of each stage as it begins.
         options: the formats' own, such as ``external_data`` or ``epoch``.
 
@@ -201,6 +222,7 @@ def convert(
     Raises:
         SerdeError: one of its kinds.
     """
+    from serde.hashing import KEY
     from serde.inputs import rename as renamed
     from serde.profiles import get_profile, prepare
 
@@ -218,7 +240,7 @@ def convert(
     report = Report(
         _shown(source), os.fspath(target), "", into.name, options={"profile": profile, **writing}
     )
-    _refuse_overwriting_sources(into)
+    _refuse_unwritten(into)
     with _timed(report, "read", progress):
         graph = load(
             source, params=params, inputs=inputs, outputs=outputs, format=from_format, **reading
@@ -226,7 +248,8 @@ def convert(
         report.source_format = from_format or _format_name(source)
     with _timed(report, "convert", progress):
         graph, report.notes = prepare(renamed(graph, rename), asked)
-        lowered = _lowered(into, graph, writing)
+        lowered = _finished(_lowered(into, graph, writing), hash_weights)
+        report.weights_sha256 = lowered.metadata.get(KEY)
     with _timed(report, "write", progress):
         report.files = _encode(into, lowered, Path(target), writing)
     report.describe(lowered)
@@ -241,7 +264,7 @@ def convert(
     return report
 
 
-def _refuse_overwriting_sources(into: Format) -> None:
+def _refuse_unwritten(into: Format) -> None:
     if into.from_ir is None or into.encode is None:
         raise UsageError(f"{into.name} can be read but not written yet")
 
@@ -341,6 +364,10 @@ def export(
     into = get_format(other_format)
     if path is None:
         path = _beside(model, into)
+        if isinstance(model, (str, os.PathLike)) and os.path.abspath(path) == os.path.abspath(
+            model
+        ):
+            raise UsageError(f"{path} is the source: name the file to write")
     if isinstance(model, Graph):
         given = {} if opset is None else {"opset": opset}
         save(model, path, format=other_format, **given, **options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -83,6 +84,7 @@ class Builder:
     """Grow a graph in one domain: ``g.Conv(x, w)`` emits a node and returns its output."""
 
     domain = ""
+    identity = "Identity"  # the operator that gives a value a second name
 
     def __init__(self, name: str, opset: int = 0, outer: Builder | None = None) -> None:
         self.name, self.opset = name, opset
@@ -112,12 +114,12 @@ class Builder:
 
     def adopt(self, constant: Value) -> Value:
         """Bring a constant over from another graph: itself while its name is free."""
-        if constant.name not in self.names.used and constant.name:
+        taken = constant.name in self.names.used or constant.name in self.names.reserved
+        if constant.name and not taken:
             self.names.used.add(constant.name)
             return constant
-        return Value(
-            self.names.claim(constant.name), constant.dtype, constant.shape, constant.tensor
-        )
+        name = self.names.fresh(constant.name or "const")
+        return Value(name, constant.dtype, constant.shape, constant.tensor)
 
     def at(self, *sources: Source) -> _Origin:
         """Record ``sources`` as the origin of every node emitted in the block."""
@@ -320,8 +322,11 @@ class OnnxBuilder(Builder):
 
     def _sized(self, op: str, elements: tuple[Any, ...], type_: Any) -> Value:
         array = np.array(elements, (type_.dtype or DType.INT64).numpy)
-        known = type_.shape is not None and all(isinstance(d, int) for d in type_.shape)
-        return self.const(array.reshape(type_.shape if known else -1), name=self._stem(op))
+        if type_.shape is not None and all(isinstance(d, int) for d in type_.shape):
+            if math.prod(type_.shape) != array.size:
+                raise ConversionError(f"{op} of {array.size} elements gives {list(type_.shape)}")
+            array = array.reshape(type_.shape)
+        return self.const(array, name=self._stem(op))
 
     def _operand(self, operator: Any, index: int, inputs: Sequence[Operand]) -> Value | None:
         """Promote a Python literal to a constant of the type the schema ties it to."""

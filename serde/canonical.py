@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from serde.errors import require
 from serde.geometry import Ints, same_pads
-from serde.graph import Value
+from serde.graph import Value, show_shape
 from serde.schema import Operator
 from serde.symbolic import LIMIT, elements_of
 
@@ -44,13 +45,24 @@ def _window(inputs: Inputs, attrs: Attrs) -> Attrs:
         attrs["kernel_shape"] = tuple(weight[2:])
     ones = (1,) * len(attrs["kernel_shape"])
     for name in ("strides", "dilations"):
-        attrs.setdefault(name, ones)
+        attrs[name] = attrs.get(name) or ones
+    _require_lengths(inputs, attrs)
     mode = attrs.pop("auto_pad", "NOTSET")
     if mode in ("SAME_UPPER", "SAME_LOWER"):
         pads = _same(inputs, attrs, mode == "SAME_UPPER")
         return {**attrs, "pads": pads} if pads is not None else {**attrs, "auto_pad": mode}
     attrs["pads"] = attrs.get("pads", ones[:0]) or tuple(0 for _ in ones * 2)
     return attrs
+
+
+def _require_lengths(inputs: Inputs, attrs: Attrs) -> None:
+    """Refuse a window of another rank than the tensor it moves over."""
+    n, shape = len(attrs["kernel_shape"]), inputs[0].shape if inputs and inputs[0] else None
+    require(shape is None or len(shape) == n + 2, f"a window of {n} axes over {show_shape(shape)}")
+    for name in ("strides", "dilations", "output_padding", "pads"):
+        count = 2 * n if name == "pads" else n
+        given = len(attrs.get(name, ())) or count
+        require(given == count, f"{name} of {given} numbers, not {count}")
 
 
 def _same(inputs: Inputs, attrs: Attrs, upper: bool) -> Ints | None:
@@ -88,6 +100,8 @@ def _cut(inputs: Inputs, attrs: Attrs, fixed: Ints | None) -> Ints | None:
     sizes, kernel = x.dims[2:], attrs.get("kernel_shape") or w.dims[2:]
     ones, n = (1,) * len(kernel), len(kernel)
     strides, dilations = (attrs.get(name) or ones for name in ("strides", "dilations"))
+    _require_lengths(inputs, {**attrs, "kernel_shape": kernel})
+    require(not fixed or len(fixed) >= n, f"output_shape of {len(fixed or ())} numbers")
     more = attrs.get("output_padding") or (0,) * n
     wanted = fixed[-n:] if fixed else [i * s for i, s in zip(sizes, strides, strict=True)]
     ends = []

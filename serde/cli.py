@@ -9,24 +9,34 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from serde import isolation
 from serde.errors import MalformedFile, SerdeError, UnknownFormat, UsageError
-from serde.report import Report
+
+if TYPE_CHECKING:
+    from serde.report import Report
 
 DONE, FAILED, USAGE, UNREADABLE = 0, 1, 2, 3
 SHOWN_OPERATORS = 12
+ARGUMENTS = "serde.arguments"
 
 
 class Command(click.Group):
     """The command group: turns every failure into one message and an exit code."""
 
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        """Keep the arguments, for a process that is to run the command again."""
+        context.meta[ARGUMENTS] = [*args]
+        return super().parse_args(context, args)
+
     def invoke(self, context: click.Context) -> Any:
         try:
             return super().invoke(context)
-        except (click.exceptions.Exit, click.ClickException, click.Abort):
+        except (click.exceptions.Exit, click.ClickException, click.Abort, BrokenPipeError):
             raise
         except Exception as error:
             if "--debug" in sys.argv:
@@ -45,6 +55,8 @@ def _explain(error: Exception) -> tuple[int, str]:
         return FAILED, str(error)
     if isinstance(error, OSError):
         return UNREADABLE, str(error)
+    if isinstance(error, MemoryError):
+        return FAILED, "it takes more memory than there is"
     return FAILED, f"internal error: {type(error).__name__}: {error} (--debug shows where)"
 
 
@@ -98,6 +110,8 @@ def reading(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--debug", is_flag=True, help="Show where an error came from."),
         click.option("--ignore-extra", is_flag=True, default=None,
                      help="Allow arrays that belong to no variable."),
+        click.option("--strict-paths", is_flag=True, default=None,
+                     help="Refuse weights of ONNX models that are hard links."),
         click.option("--epoch", type=int, help="The parameters' epoch; the last if left out."),
         click.option("--static", multiple=True, callback=_sizes, metavar="NAME=SIZE",
                      help="A number for a dimension that has a name."),
@@ -115,6 +129,30 @@ def reading(command: Callable[..., Any]) -> Callable[..., Any]:
     ):  # fmt: skip
         command = option(command)
     return command
+
+
+def isolated(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that have the command run in a process of its own."""
+
+    @wraps(command)
+    def run(*args: Any, isolate: bool, max_seconds: int, max_memory: int, **options: Any) -> Any:
+        if not isolate:
+            return command(*args, **options)
+        context = click.get_current_context()
+        arguments = [a for a in context.meta[ARGUMENTS] if a != "--isolate"]
+        code = isolation.run_limited(arguments, options["source"], max_seconds, max_memory)
+        return context.exit(code)
+
+    for option in (
+        click.option("--max-memory", default=isolation.MEMORY, metavar="MIB", show_default=True,
+                     help="With --isolate, the memory it may take (Linux)."),
+        click.option("--max-seconds", default=isolation.SECONDS, metavar="N", show_default=True,
+                     help="With --isolate, the time it may take."),
+        click.option("--isolate", is_flag=True,
+                     help="Read a file nobody vouches for in a process of its own."),
+    ):  # fmt: skip
+        run = option(run)
+    return run
 
 
 def _given(**options: Any) -> dict[str, Any]:
@@ -165,14 +203,17 @@ def main() -> None:
     type=click.Choice(["auto", "always", "never", "reference"]),
     help="Where weights go: auto keeps them in the model while it stays under 2 GiB.",
 )
+@click.option("--hash", "hash_weights", is_flag=True,
+              help="Enter a SHA-256 of the weights into the metadata and the report.")  # fmt: skip
 @click.option("--verify", is_flag=True, help="Run source and result and compare their outputs.")
 @click.option("--data", metavar="NPZ", help="The inputs to verify with; random if left out.")
 @click.option("--expected", metavar="NPZ", help="The source's outputs for them, if it cannot run.")
 @click.option("--report", "report_path", metavar="JSON", help="Write a report of what was done.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")  # fmt: skip
+@isolated
 @click.pass_context
 def convert(
-    context: click.Context, source: str, target: str, quiet: bool, debug: bool,
+    context: click.Context, /, source: str, target: str, quiet: bool, debug: bool,
     report_path: str | None, verify: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Convert SOURCE, a file, prefix, folder or archive, to another format."""
@@ -184,6 +225,8 @@ def convert(
         report.save(report_path)
     if not quiet:
         _show_conversion(report)
+    elif not report.ok:
+        _show_verification(report.verification, err=True)
     context.exit(DONE if report.ok else FAILED)
 
 
@@ -209,16 +252,17 @@ def _show_model(report: Report) -> None:
     click.echo(f"  weights {report.parameters:,} numbers, {report.weight_bytes / 1e6:,.1f} MB")
 
 
-def _show_verification(found: Any) -> None:
+def _show_verification(found: Any, err: bool = False) -> None:
     if not found.done:
-        click.echo(f"verification: {found.statement}")
+        click.echo(f"verification: {found.statement}", err=err)
         return
-    click.echo(f"verification against {found.source}, {found.inputs}:")
+    click.echo(f"verification against {found.source}, {found.inputs}:", err=err)
     for o in found.outputs:
         verdict = "pass" if o.passed else f"FAIL ({o.reason})"
         click.echo(
             f"  {o.name} {o.dtype}{list(o.shape)}: max_abs {o.max_abs:.3g}, max_rel "
-            f"{o.max_rel:.3g}, cosine {o.cosine:.8f}, tolerance {o.tolerance:.3g}: {verdict}"
+            f"{o.max_rel:.3g}, cosine {o.cosine:.8f}, tolerance {o.tolerance:.3g}: {verdict}",
+            err=err,
         )
 
 
@@ -228,8 +272,11 @@ def _show_verification(found: Any) -> None:
 @click.option("--to", default="onnx", callback=_format, metavar="FORMAT", help="The target format.")
 @click.option("--opset", type=int, help="The ONNX opset meant: 17 if left out.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@isolated
 @click.pass_context
-def check(context: click.Context, source: str, debug: bool, as_json: bool, **options: Any) -> None:
+def check(
+    context: click.Context, /, source: str, debug: bool, as_json: bool, **options: Any
+) -> None:
     """Tell whether SOURCE converts, with the real converters, writing nothing."""
     from serde import api
 
@@ -252,9 +299,11 @@ def check(context: click.Context, source: str, debug: bool, as_json: bool, **opt
 @reading
 @click.option("--values", is_flag=True, help="List every value: names --outputs takes.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@isolated
 def inspect(source: str, debug: bool, values: bool, as_json: bool, **options: Any) -> None:
     """Show what SOURCE holds: inputs, outputs, operators, weights."""
     from serde import api
+    from serde.report import Report
     from serde.text import typed
 
     given = _given(**options)
@@ -264,7 +313,7 @@ def inspect(source: str, debug: bool, values: bool, as_json: bool, **options: An
     if as_json:
         click.echo(report.to_json())
         return
-    version = graph.metadata.get("mxnet.version") or f"opset {graph.opset}"
+    version = graph.metadata.get(f"{name}.version") or (graph.domain or f"opset {graph.opset}")
     click.echo(f"{source}: {name} {version}, {len(graph.nodes)} nodes")
     _show_model(report)
     if values:
@@ -289,6 +338,16 @@ def repair(source: str, target: str, debug: bool) -> None:
     for change in changes:
         click.echo(change)
     click.echo(f"{source} → {target}: {len(changes)} change(s)")
+
+
+@main.command("verify-hash")
+@click.argument("source")
+@click.option("--debug", is_flag=True, help="Show where an error came from.")
+def verify_hash(source: str, debug: bool) -> None:
+    """Tell whether the weights of SOURCE are those it was written with, by --hash."""
+    from serde.hashing import verify_hash as verified
+
+    click.echo(f"{source}: the weights have SHA-256 {verified(source)}, as written")
 
 
 @main.command()

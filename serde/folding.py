@@ -63,7 +63,8 @@ def fold(
     total = sum(s for s in sizes if s is not None)
     if total <= LIMIT and all(t.size <= LIMIT for t in tensors):
         return _now(op, opset, inputs, attrs, len(types))
-    if op in LAZY and total <= sum(t.size for t in tensors):
+    made = sum(s * t.dtype.bits for s, t in zip(sizes, types, strict=True) if s and t.dtype)
+    if op in LAZY and made <= sum(t.size * t.dtype.bits for t in tensors):
         return _later(op, opset, inputs, attrs, types)
     return None
 
@@ -214,12 +215,13 @@ def _range(a: Any, attrs: Any) -> Array:
     start, stop, step = (v.item() for v in a)
     if not (stop - start) / step <= LIMIT:  # not a number, for one
         raise ValueError("more elements than are computed")
-    return np.arange(start, stop, step, a[0].dtype)
+    kind: Any = a[0].dtype
+    return np.arange(start, stop, step, dtype=kind)
 
 
 def _squeeze(a: Any, attrs: Any) -> Array:
     axes = a[1] if len(a) > 1 and a[1] is not None else None
-    return np.squeeze(a[0], None if axes is None else tuple(int(i) for i in axes))
+    return np.asarray(np.squeeze(a[0], None if axes is None else tuple(int(i) for i in axes)))
 
 
 FAST: dict[str, Callable[[list[Any], Mapping[str, Any]], Array | None]] = {

@@ -76,7 +76,7 @@ class DType(enum.Enum):
         except TypeError:
             import ml_dtypes  # registers bfloat16, float8 and the narrow integers
 
-            return np.dtype(getattr(ml_dtypes, self.value))
+            return np.dtype(getattr(ml_dtypes, self.value))  # type: ignore[no-any-return]
 
     @classmethod
     def of(cls, dtype: Any) -> DType:

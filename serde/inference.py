@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import onnx
 from onnx import checker, helper, numpy_helper, shape_inference
 
-from serde import symbolic
+from serde import schema, symbolic
 from serde.errors import ConversionError, require
 from serde.graph import AttrRef, DType, Graph, Shape, Tensor, Value
 from serde.schema import ELEMENT_CODES, ELEMENT_TYPES, Operator
@@ -20,7 +20,9 @@ from serde.schema import ELEMENT_CODES, ELEMENT_TYPES, Operator
 SMALL = 1024  # constants up to this many elements take part in shape inference
 MEMO = 20_000  # results kept
 RANK = 64  # the highest rank believed; a hostile model can infer any
+MOST_SIZE = (1 << 63) - 1  # of a dimension; larger ones are not told
 LONGEST = 256  # letters of a dimension's name; longer ones are not followed
+SAME_SHAPE = frozenset({"GroupNormalization"})  # functions ONNX infers no shape for
 # Operators whose output has the shape their second (or first) input spells out.
 SPELLED_SHAPE = {"Reshape": 1, "Expand": 1, "ConstantOfShape": 0, "Tile": 1}
 FLOAT_DATA = frozenset("OneHot Range Resize Upsample".split())  # inference reads their floats
@@ -55,8 +57,7 @@ def infer(
     if any(isinstance(v, (Graph, AttrRef)) for v in attrs.values()):
         return (UNKNOWN,) * outputs
     op = operator.name
-    if op == "Split":  # onnx makes room for as many outputs as it is told
-        require(attrs.get("num_outputs", outputs) == outputs, f"num_outputs for {outputs} outputs")
+    _refuse_endless(op, attrs, outputs)
     call = (op, outputs, _attr_key(attrs))
     key = (call, operator.since, *[v and _input_key(op, v) for v in inputs])
     found = _memo.get(key)
@@ -64,9 +65,24 @@ def infer(
         names = ["" if v is None else f"i{n}" for n, v in enumerate(inputs)]
         node = _kept(_nodes, (call, *names), lambda: _node(op, names, attrs, outputs))
         found = _kept(_memo, key, lambda: _ask(operator, opset, inputs, node))
+    if operator.name in SAME_SHAPE and inputs[0] is not None:
+        return (found[0]._replace(shape=inputs[0].shape), *found[1:])
     if operator.name in SPELLED_SHAPE:
         return (_spelled(operator.name, inputs, attrs, found[0]), *found[1:])
     return found
+
+
+def _refuse_endless(op: str, attrs: Mapping[str, Any], outputs: int) -> None:
+    """Refuse what onnx would make boundless room for, or never come back from."""
+    if op == "Split":
+        require(attrs.get("num_outputs", outputs) == outputs, f"num_outputs for {outputs} outputs")
+    if op == "Einsum":
+        equation = str(attrs.get("equation", "")).replace(" ", "")
+        sides = equation.split("->")
+        terms = [*sides[0].split(","), *sides[1:]]
+        letters = "".join(t.replace("...", "", 1) for t in terms)
+        require(len(sides) <= 2 and (letters.isalpha() or not letters) and letters.isascii(),
+                f"the equation {equation[:80]!r} is none")  # fmt: skip
 
 
 def _kept(memo: dict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
@@ -103,7 +119,9 @@ def _reads(op: str, tensor: Tensor) -> bool:
 
 def _node(op: str, names: list[str], attrs: Mapping[str, Any], outputs: int) -> onnx.NodeProto:
     made = [f"o{n}" for n in range(outputs)]
-    return helper.make_node(op, names, made, **_proto_attrs(attrs))
+    node = helper.make_node(op, names, made, **_proto_attrs(attrs))
+    node.attribute.extend(schema.empty(op, n) for n, v in attrs.items() if v == ())
+    return node
 
 
 def _ask(
@@ -122,9 +140,9 @@ def _ask(
         )
     except (shape_inference.InferenceError, checker.ValidationError) as error:
         raise ConversionError(f"{operator.name} rejects its inputs: {_short(error)}") from error
-    except ValueError:
+    except ValueError as error:
         if all(v.dtype is not None for _, v in known):
-            raise
+            raise ConversionError(f"{operator.name} rejects its inputs: {error}") from error
         return (UNKNOWN,) * len(node.output)  # onnx infers nothing from an unknown element type
     return tuple([from_proto(found.get(n)) for n in node.output])
 
@@ -137,6 +155,7 @@ def _proto_attrs(attrs: Mapping[str, Any]) -> dict[str, Any]:
     return {
         n: numpy_helper.from_array(v.load()) if isinstance(v, Tensor) else v
         for n, v in attrs.items()
+        if v != ()
     }
 
 
@@ -145,6 +164,8 @@ def type_proto(
     dtype: DType | None, shape: Shape | None, wrap: tuple[str, ...] = ()
 ) -> onnx.TypeProto:
     """The TypeProto of a tensor, or of what is wrapped around it; not to be changed."""
+    if shape is not None and any(isinstance(d, int) and d > MOST_SIZE for d in shape):
+        shape = tuple([None if isinstance(d, int) and d > MOST_SIZE else d for d in shape])
     if not wrap:
         if dtype is None:
             return onnx.TypeProto()
@@ -189,7 +210,7 @@ def _dim(dim: Any) -> int | str | None:
     if size > 0 or dim.HasField("dim_value"):
         return size if size >= 0 else None  # type: ignore[no-any-return]
     name = dim.dim_param
-    return name if 0 < len(name) <= LONGEST else None
+    return name if 0 < len(name) <= LONGEST and isinstance(name, str) else None
 
 
 def _spelled(
@@ -198,7 +219,9 @@ def _spelled(
     """Improve on ONNX's inference where a computed shape is known in part."""
     where = SPELLED_SHAPE[op]
     wanted = symbolic.elements_of(inputs[where]) if len(inputs) > where else None
-    x = inputs[0]
+    x, length = inputs[0], _length(inputs[where]) if len(inputs) > where else None
+    if wanted is None and length is not None:
+        wanted = (None,) * length  # so many sizes, all unknown
     if wanted is None or x is None:
         return said
     shape: Shape | None
@@ -219,6 +242,14 @@ def _spelled(
     if said.shape is None or shape is None or len(said.shape) != len(shape):
         return said._replace(shape=shape or said.shape)
     return said._replace(shape=tuple(_better(a, b) for a, b in zip(said.shape, shape, strict=True)))
+
+
+def _length(value: Value | None) -> int | None:
+    """How many elements a list has, if it is one worth following."""
+    if value is None or value.shape is None or len(value.shape) != 1:
+        return None
+    (size,) = value.shape
+    return size if isinstance(size, int) and size <= RANK else None
 
 
 def _better(a: Any, b: Any) -> Any:
@@ -327,8 +358,8 @@ def _require_arity(body: Graph, inputs: int, outputs: int) -> None:
     """Refuse a body of another number of inputs, or fewer outputs."""
     require(
         len(body.inputs) == inputs and len(body.outputs) >= outputs,
-        f"a body of {len(body.inputs)} inputs and {len(body.outputs)} outputs where {inputs} and at "
-        f"least {outputs} belong",
+        f"a body of {len(body.inputs)} inputs and {len(body.outputs)} outputs where {inputs} and "
+        f"at least {outputs} belong",
     )
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from serde import canonical, folding, functions, inference, schema
 from serde.builder import Builder, OnnxBuilder, Operand, plain
 from serde.errors import Unconvertible, UnsupportedAttribute, UnsupportedOp, UsageError, require
-from serde.graph import IR_OPSET, AttrRef, Graph, Node, Value
+from serde.graph import IR_OPSET, AttrRef, Graph, Node, Value, show_shape
 from serde.rules import Fallback, Rule, RuleTable
 from serde.steps import above, below
 from serde.steps.types import CONSTANT_FORMS, UNINFERRED, as_is, require_results, widening
@@ -120,7 +120,11 @@ class Stepping(OnnxBuilder):
             else self.Cast(v, to=code[to])
             for i, v in enumerate(operands)
         ]  # fmt: skip
-        narrow = {operator.input(i).tie: v.dtype for i, v in enumerate(operands) if v is not None}
+        narrow = {
+            operator.input(i).tie: v.dtype
+            for i, v in enumerate(operands)
+            if v is not None and v.dtype is not None
+        }
         made = super().emit(op, cast, self._allowed(operator, attrs), outputs)
         results = made if isinstance(made, tuple) else (made,)
         back = tuple(
@@ -217,6 +221,22 @@ def refuse_misfits(level: int, node: Node) -> None:
     most = None if last and last[0].variadic else len(operator.outputs)
     require(count > 0, f"{node.op} without outputs")
     require(most is None or count <= most, f"{node.op} has at most {most} outputs, not {count}")
+    given = len(node.inputs)
+    least = operator.raw.min_input
+    require(given >= least and operator.takes(given), f"{node.op} with {given} inputs")
+    axis, x = node.attrs.get("axis"), node.inputs[0] if given else None
+    if (
+        node.op in canonical.AXIS
+        and isinstance(axis, int)
+        and x is not None
+        and x.shape is not None
+    ):
+        require(-len(x.shape) <= axis <= len(x.shape), f"axis {axis} of {show_shape(x.shape)}")
+    for at, value in enumerate(node.inputs):
+        formal = operator.input(at)
+        require(
+            value is not None or formal.optional, f"{node.op} without its input {formal.name!r}"
+        )
 
 
 def _spelling_out(known: functions.Known, fallback: Fallback) -> Fallback:
@@ -246,7 +266,8 @@ def raise_to_ir(graph: Graph) -> Graph:
     Raises:
         Unconvertible: for every node that no opset up to the IR's gives a meaning.
     """
-    require_opset(graph.opset, LOWEST)
+    known = LOWEST <= graph.opset <= IR_OPSET
+    require(known, f"the model is of opset {graph.opset}; those known are {LOWEST} to {IR_OPSET}")
     stage = f"opset {graph.opset} → ir"
 
     def rewrite(body: Graph, fallback: Fallback = _raise_node) -> Graph:

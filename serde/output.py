@@ -42,20 +42,26 @@ class Replacing:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for file, _, _ in self._open:
-            file.close()
-        if kind is None:
-            mask = os.umask(0)
-            os.umask(mask)
-            for _, temporary, _ in self._open:
-                os.chmod(temporary, 0o666 & ~mask)
-            for _, temporary, path in self._open:
-                os.replace(temporary, path)
-                self.written.append(path)
-            return
+        try:
+            for file, _, _ in self._open:
+                file.close()  # which fails where the disk is full
+            if kind is None:
+                self._put_in_place()
+        finally:
+            for file, temporary, _ in self._open:
+                with suppress(OSError):
+                    file.close()
+                with suppress(FileNotFoundError):
+                    os.unlink(temporary)
+
+    def _put_in_place(self) -> None:
+        mask = os.umask(0)
+        os.umask(mask)
         for _, temporary, _ in self._open:
-            with suppress(FileNotFoundError):
-                os.unlink(temporary)
+            os.chmod(temporary, 0o666 & ~mask)
+        for _, temporary, path in self._open:
+            os.replace(temporary, path)
+            self.written.append(path)
 
 
 def check_target(path: str) -> None:

@@ -18,7 +18,8 @@ class Report:
     """The record of one conversion.
 
     ``files`` are those written, ``operators`` counts the nodes of the result, ``seconds`` is wall
-    time by stage, ``problems`` (of a check) what cannot be converted.
+    time by stage, ``problems`` (of a check) what cannot be converted, ``weights_sha256`` the hash
+    of the result's weights where it was asked for.
     """
 
     source: str
@@ -32,6 +33,7 @@ class Report:
     operators: dict[str, int] = field(default_factory=dict)
     parameters: int = 0
     weight_bytes: int = 0
+    weights_sha256: str | None = None
     notes: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)

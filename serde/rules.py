@@ -11,7 +11,7 @@ import inspect
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any
 
@@ -59,24 +59,34 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Rule:
-    """A conversion function and the attributes its signature declares."""
+    """A conversion function; its signature is read when it is first asked for."""
 
     function: Function
-    attributes: Mapping[str, Attribute]
     ignore: frozenset[str]
     only: Mapping[str, tuple[Any, ...]]
-    operands: tuple[int, int | None]  # fewest and most operands; None: any number
 
     @classmethod
     def of(cls, function: Function, ignore: Iterable[str] = (), only: Keyed = EMPTY) -> Rule:
-        """Read the signature of ``function``."""
-        parameters = list(inspect.signature(function, eval_str=True).parameters.values())
-        attributes = {p.name: Attribute.of(p) for p in parameters if p.kind is p.KEYWORD_ONLY}
-        operands = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
+        """The rule that ``function`` is."""
+        return cls(function, frozenset(ignore), only)
+
+    @cached_property
+    def _parameters(self) -> tuple[inspect.Parameter, ...]:
+        return tuple(inspect.signature(self.function, eval_str=True).parameters.values())
+
+    @cached_property
+    def attributes(self) -> Mapping[str, Attribute]:
+        """The attributes the signature declares."""
+        keywords = (p for p in self._parameters if p.kind is p.KEYWORD_ONLY)
+        return MappingProxyType({p.name: Attribute.of(p) for p in keywords})
+
+    @cached_property
+    def operands(self) -> tuple[int, int | None]:
+        """The fewest and the most operands; None: any number."""
+        operands = [p for p in self._parameters if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
         fewest = sum(p.default is p.empty for p in operands)
-        variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-        count = (fewest, None if variadic else len(operands))
-        return cls(function, MappingProxyType(attributes), frozenset(ignore), only, count)
+        variadic = any(p.kind is p.VAR_POSITIONAL for p in self._parameters)
+        return fewest, None if variadic else len(operands)
 
 
 class RuleTable:
@@ -241,18 +251,16 @@ class _Rewriting:
 
     def run(self, graph: Graph, builder: Builder) -> Graph:
         builder.names.reserved.update(_names(graph))
+        builder.names.reserved.update(v.name for v in graph.outputs if v.tensor is not None)
         given = sum(1 for g in (graph, *(f.body for f in graph.functions)) for _ in _names(g))
         builder.names.most = MOST_NAMES + MOST_GROWTH * given
         done = self.body(graph, builder, {})
         if self.problems:
             found = [replace(p, names=tuple(self.failed[key])) for key, p in self.problems.items()]
             raise Unconvertible(self.table.name, found)
-        fields = {
-            "functions": graph.functions,
-            "metadata": graph.metadata,
-            "imports": graph.imports,
-        }
-        return replace(done, **fields)
+        return replace(
+            done, functions=graph.functions, metadata=graph.metadata, imports=graph.imports
+        )
 
     def body(self, graph: Graph, builder: Builder, outer: Env) -> Graph:
         env: Env = ChainMap({}, outer) if outer else {}
@@ -362,7 +370,7 @@ class _Poisoned(Exception):
 
 def identity(builder: Builder, value: Value) -> Value:
     """A new value equal to ``value``, for an output that needs a name of its own."""
-    (made,) = builder._append("Identity", (value,), {}, 1)
+    (made,) = builder._append(builder.identity, (value,), {}, 1)
     made.dtype, made.shape, made.wrap = value.dtype, value.shape, value.wrap
     return made
 

@@ -110,6 +110,8 @@ def operator(op: str, opset: int = IR_OPSET, domain: str = "") -> Operator:
 @cache
 def find(op: str, opset: int = IR_OPSET, domain: str = "") -> Operator | None:
     """Like ``operator``, but None for an operator that is unknown or withdrawn."""
+    if not 0 < opset <= IR_OPSET:
+        return None
     try:
         raw = defs.get_schema(op, max_inclusive_version=opset, domain=domain)
     except defs.SchemaError:
@@ -124,7 +126,7 @@ def find(op: str, opset: int = IR_OPSET, domain: str = "") -> Operator | None:
         frozenset(raw.attributes),
         _defaults(raw),
         frozenset(n for n, a in raw.attributes.items() if a.required),
-        raw.node_determinism != defs.OpSchema.NodeDeterminism.NonDeterministic,
+        _is_deterministic(raw),
         raw,
     )
 
@@ -141,6 +143,16 @@ def names(opset: int = IR_OPSET) -> tuple[str, ...]:
     """Every operator of the default domain that is alive at ``opset``, sorted."""
     known = {s.name for s in defs.get_all_schemas_with_history() if s.domain == ""}
     return tuple(sorted(n for n in known if find(n, opset)))
+
+
+def _is_deterministic(raw: defs.OpSchema) -> bool:
+    told: Any = raw  # its stub does not know of determinism
+    return bool(told.node_determinism != defs.OpSchema.NodeDeterminism.NonDeterministic)
+
+
+def _kind(attribute: Any) -> str:
+    """The kind of a declared attribute: ``INT``, ``FLOATS``, …"""
+    return str(attribute.type.name)
 
 
 def _formal(raw: defs.OpSchema, formal: Any) -> Formal:
@@ -187,7 +199,7 @@ def misfit(operator: Operator, attrs: Mapping[str, Any]) -> str | None:
         declared = operator.raw.attributes.get(name)
         if declared is None or isinstance(value, AttrRef):
             continue
-        kind = declared.type.name
+        kind = _kind(declared)
         if not _is_of(kind, value):
             return f"attribute {name!r} of {operator.name} has to be of kind {kind}"
     missing = sorted(operator.required - attrs.keys())
@@ -200,6 +212,14 @@ def _is_of(kind: str, value: Any) -> bool:
         return isinstance(value, single)
     kinds = KINDS.get(kind.removesuffix("S"), ())
     return isinstance(value, tuple) and all(isinstance(v, kinds) for v in value)
+
+
+def empty(op: str, name: str, domain: str = "") -> onnx.AttributeProto:
+    """Attribute ``name`` of ``op`` as an empty list, of integers where nothing says of what."""
+    found = find(op, IR_OPSET, domain)
+    declared = found.raw.attributes.get(name) if found is not None else None
+    kind = "INTS" if declared is None else _kind(declared)
+    return onnx.AttributeProto(name=name, type=onnx.AttributeProto.AttributeType.Value(kind))
 
 
 def plain(value: Any) -> Any:

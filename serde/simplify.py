@@ -55,8 +55,8 @@ def _transpose(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
     if perm == tuple(range(len(perm))):
         return x  # type: ignore[no-any-return]
     made = g.made(x)
-    if made is not None and made.op == "Transpose" and len(made.attrs["perm"]) == len(perm):
-        first = made.attrs["perm"]
+    first: Any = made.attrs["perm"] if made is not None and made.op == "Transpose" else ()
+    if made is not None and len(first) == len(perm):
         return g.Transpose(made.inputs[0], perm=tuple(first[p] for p in perm))  # type: ignore
     return None
 
@@ -125,11 +125,10 @@ def _pad(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
 
 
 def _slice(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
-    x, *bounds = (elements_of(v) if i else v for i, v in enumerate(inputs))
+    x, bounds = inputs[0], [elements_of(v) for v in inputs[1:]]
     if x.shape is None or len(bounds) < 4 or None in bounds:
         return None
-    starts, ends, axes, steps = bounds
-    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+    for start, end, axis, step in zip(*bounds, strict=True):  # type: ignore[arg-type]
         if not isinstance(axis, int) or not -len(x.shape) <= axis < len(x.shape):
             return None
         if start != 0 or step != 1:

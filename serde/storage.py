@@ -45,8 +45,8 @@ def arrange(flat: Array, dtype: DType, shape: tuple[int, ...]) -> Array:
     if dtype.bits < 8:
         return unpack(flat, dtype, shape)
     if dtype is DType.BOOL:
-        return flat.reshape(shape) != 0
-    return flat.view(dtype.numpy.newbyteorder("<")).reshape(shape)
+        return flat.reshape(shape) != 0  # type: ignore[no-any-return]
+    return flat.view(dtype.numpy.newbyteorder("<")).reshape(shape)  # type: ignore[no-any-return]
 
 
 def unpack(flat: Array, dtype: DType, shape: tuple[int, ...]) -> Array:
@@ -71,8 +71,10 @@ def pack(array: Array, dtype: DType) -> Array:
     if dtype.bits >= 8:
         return array.astype(array.dtype.newbyteorder("<"), copy=False).reshape(-1).view(np.uint8)
     plain = array.reshape(-1)
-    codes = plain.view(np.uint8) if dtype.kind == "f" else plain.astype(np.int8).view(np.uint8)
+    codes: Array = plain.view(np.uint8)
+    if dtype.kind != "f":
+        codes = plain.astype(np.int8).view(np.uint8)
     per = 8 // dtype.bits
     codes = np.concatenate([codes, np.zeros(-len(codes) % per, np.uint8)]).reshape(-1, per)
     codes = (codes & ((1 << dtype.bits) - 1)) << (np.arange(per, dtype=np.uint8) * dtype.bits)
-    return np.bitwise_or.reduce(codes, axis=1).astype(np.uint8)
+    return np.bitwise_or.reduce(codes, axis=1).astype(np.uint8)  # type: ignore[no-any-return]

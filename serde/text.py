@@ -37,7 +37,8 @@ def _node(node: Node, indent: str) -> list[str]:
     op = f"{node.domain}.{node.op}" if node.domain else node.op
     operands = [*map(_operand, node.inputs), *_attributes(node.attrs)]
     lines = [f"{indent}{outputs} = {op}({', '.join(operands)})"]
-    lines += [show(g, indent + "  ") for g in node.graphs()]
+    bodies = (v for _, v in sorted(node.attrs.items()) if isinstance(v, Graph))
+    lines += [show(g, indent + "  ") for g in bodies]
     return lines
 
 

@@ -42,6 +42,7 @@ DEPTH = 64  # subgraphs within subgraphs
 LONGEST_NAME = 65_536
 SPREAD_LEAST, MOST_SPREAD = 1 << 24, 1000  # elements of a sparse tensor: so many, or so many each
 ORIGIN = "serde.source"
+OF_THE_FILE = ("onnx.ir_version", "onnx.producer")  # metadata keys that are not the model's own
 SIMPLE = {  # attribute types and the fields they are held in
     getattr(AttributeProto, kind): field
     for kind, field in {
@@ -148,10 +149,13 @@ class _Decoding:
         self.in_function = False
 
     def model(self, model: onnx.ModelProto, opset: int, imports: Any, large: Any) -> Graph:
+        for texts in ((p.key, p.value) for p in model.metadata_props):
+            self.check_texts(*texts)
+        self.check_texts(model.producer_name, model.producer_version, *imports)
         metadata = {p.key: p.value for p in model.metadata_props}
-        metadata |= {"onnx.ir_version": str(model.ir_version)}
+        metadata |= {OF_THE_FILE[0]: str(model.ir_version)}
         if model.producer_name:
-            metadata["onnx.producer"] = f"{model.producer_name} {model.producer_version}".strip()
+            metadata[OF_THE_FILE[1]] = f"{model.producer_name} {model.producer_version}".strip()
         functions = tuple(self.function(f, imports) for f in model.functions)
         return self.graph(
             model.graph, ChainMap(), 0, large, opset=opset, imports=MappingProxyType(imports),
@@ -163,6 +167,7 @@ class _Decoding:
     ) -> Graph:  # fmt: skip
         if depth > DEPTH:
             raise MalformedFile(self.path, f"subgraphs nest more than {DEPTH} deep")
+        self.check_name(proto.name)
         scope = outer.new_child()
         own = scope.maps[0]
         for tensor, raw in [*large, *((t, None) for t in proto.initializer)]:
@@ -183,7 +188,13 @@ class _Decoding:
             proto.name, tuple(inputs), tuple(v for v in outputs if v), tuple(nodes), **fields
         )
 
+    def check_texts(self, *texts: str) -> None:
+        if any(not isinstance(t, str) for t in texts):
+            raise MalformedFile(self.path, "a text in it is not UTF-8")
+
     def check_name(self, name: str) -> None:
+        if not isinstance(name, str):  # protobuf gives what is not UTF-8 as bytes
+            raise MalformedFile(self.path, f"the name {name[:40]!r} is not UTF-8")
         if len(name) > LONGEST_NAME:
             raise MalformedFile(self.path, f"the name {name[:40]!r}… has {len(name)} letters")
 
@@ -252,6 +263,7 @@ class _Decoding:
         if kind is None:
             raise MalformedFile(self.path, f"attribute {proto.name!r} has no kind, or several")
         if proto.ref_attr_name:
+            self.check_name(proto.ref_attr_name)
             return AttrRef(proto.ref_attr_name, AttributeProto.AttributeType.Name(kind))
         if (field := SIMPLE.get(kind)) is not None:
             return schema.plain(getattr(proto, field))  # type: ignore[no-any-return]
@@ -275,6 +287,9 @@ class _Decoding:
 
     def function(self, proto: onnx.FunctionProto, imports: Mapping[str, int]) -> Function:
         scope: Scope = ChainMap()
+        for name in (proto.name, proto.domain, *proto.input, *proto.attribute):
+            self.check_name(name)
+        self.check_texts(*(o.domain for o in proto.opset_import))
         inputs = tuple(Value(name) for name in proto.input)
         scope.update((v.name, v) for v in inputs)
         hints = {i.name: i for i in proto.value_info}

@@ -43,16 +43,24 @@ def repair(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> li
         data = file.read()
     refuse_mistaken(path, data[:HEAD])
     model = parse(onnx.ModelProto, data, path)
-    try:
-        changes = list(mend(model))
-    except UnicodeDecodeError:
-        raise MalformedFile(path, "a name or another text in it is not UTF-8") from None
+    if not all(isinstance(t, str) for t in _texts(model)):
+        raise MalformedFile(path, "a name or another text in it is not UTF-8")
+    changes = list(mend(model))
     graph = decode(model, path, resolver(path))
     mended, more = mend_shapes(graph)
     changes += more
     version = min(max(model.ir_version, least_ir_version(graph.opset)), onnx.IR_VERSION)
     write_model(mended, target, ir_version=version)
     return changes
+
+
+def _texts(model: onnx.ModelProto) -> Iterator[str | bytes]:
+    """Every name ``mend`` looks at."""
+    yield from (o.domain for o in model.opset_import)
+    yield from (v.name for v in (*model.graph.input, *model.graph.output, *model.graph.initializer))
+    for node in model.graph.node:
+        yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
+        yield from (a.name for a in node.attribute)
 
 
 def mend(model: onnx.ModelProto) -> Iterator[str]:
@@ -229,7 +237,7 @@ def _mended(
             changes.append(f"{where}: float64 constant {value.name!r} becomes float32")
             value = g.const(value.array().astype(np.float32), name=value.name)
         if node.op == "PRelu" and at == 1 and _is_bare_slope(x, value):
-            changes.append(f"{where}: slope of {list(value.shape)} is shaped to the channels")
+            changes.append(f"{where}: slope of {list(value.known)} is shaped to the channels")
             value = g.Reshape(value, [-1] + [1] * (x.rank - 2))  # type: ignore[union-attr]
         if node.op == "Gemm" and at == 0 and value.rank > 2:
             changes.append(f"{where}: an input of {value.rank} axes is flattened")

@@ -102,6 +102,8 @@ def external_slice(proto: onnx.TensorProto, path: str, resolve: Resolve, nbytes:
     """Where external data lie, checked against the file they lie in."""
     entries: Mapping[str, str] = {e.key: e.value for e in proto.external_data}
     what = f"external data of {proto.name!r}"
+    if not all(isinstance(t, str) for t in (*entries, *entries.values())):
+        raise MalformedFile(path, f"{what} are described by what is not UTF-8")
     if "location" not in entries:
         raise MalformedFile(path, f"{what} name no file")
     place = resolve(entries["location"])

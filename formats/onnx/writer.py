@@ -16,6 +16,7 @@ import onnx
 from google.protobuf.message import EncodeError
 from onnx import AttributeProto, helper
 
+from serde import schema
 from serde.builder import Names
 from serde.errors import UsageError
 from serde.graph import AttrRef, DType, FileSlice, Function, Graph, Node, Tensor, Value
@@ -25,18 +26,21 @@ from serde.schema import ELEMENT_CODES
 from serde.storage import pack
 
 from . import wire
-from .reader import GRAPH, INITIALIZER, ORIGIN, RAW_DATA
+from .reader import GRAPH, INITIALIZER, OF_THE_FILE, ORIGIN, RAW_DATA
 
 MODES = ("auto", "always", "never", "reference")
 INLINE_MOST = 1 << 31  # bytes; protobuf refuses messages of 2 GiB
+INNER_MOST = 4096  # bytes; larger constants of a subgraph go with the main graph's
 EXTERNAL_LEAST = 1024  # bytes; smaller tensors stay in the model
 PAGE = 4096  # bytes; where a tensor of a page or more begins in the sidecar
-LEAST_IR, FUNCTIONS_IR = 3, 8  # the first with opset imports; with functions
+# The first IR version with opset imports, with initializers that are no inputs, with functions.
+LEAST_IR, INPUTS_OPTIONAL_IR, FUNCTIONS_IR = 3, 4, 8
 
 
 def least_ir_version(opset: int) -> int:
     """The IR version the standard pairs with ``opset``."""
-    return int(helper.OP_SET_ID_VERSION_MAP[("ai.onnx", opset)])
+    versions = {o: v for (d, o), v in helper.OP_SET_ID_VERSION_MAP.items() if d == "ai.onnx"}
+    return int(versions.get(opset, LEAST_IR))
 
 
 @dataclass(frozen=True)
@@ -70,9 +74,11 @@ def write_model(
     if ir_version is not None and not LEAST_IR <= ir_version <= onnx.IR_VERSION:
         raise UsageError(f"IR version {ir_version} is not one of {LEAST_IR} to {onnx.IR_VERSION}")
     path = os.fspath(path)
-    constants = list(graph.constants())
+    version = least_ir_version(graph.opset) if ir_version is None else ir_version
+    module = _Module(graph, version)
+    constants = module.outer
     total = sum(v.tensor.nbytes for v in constants if v.tensor is not None)
-    model = encode(graph, ir_version, constants)
+    model = encode(graph, version, module)
     mode = external_data
     if mode == "auto":
         mode = "always" if total + (32 << 20) >= INLINE_MOST else "never"
@@ -91,9 +97,10 @@ def write_model(
 
 def to_proto(graph: Graph, ir_version: int | None = None) -> onnx.ModelProto:
     """The ModelProto of ``graph``, weights included."""
-    constants = list(graph.constants())
-    model = encode(graph, ir_version, constants)
-    for value in constants:
+    version = least_ir_version(graph.opset) if ir_version is None else ir_version
+    module = _Module(graph, version)
+    model = encode(graph, version, module)
+    for value in module.outer:
         if value.tensor is not None:
             model.graph.initializer.append(tensor_proto(value.name, value.tensor))
     return model
@@ -123,7 +130,7 @@ def write_bytes(tensor: Tensor, sources: Sources, out: BinaryIO) -> None:
     if tensor.where is not None:
         sources.copy(tensor.where, out)
     else:
-        out.write(memoryview(pack(tensor.load(), tensor.dtype)))
+        out.write(pack(tensor.load(), tensor.dtype).data)
 
 
 class _Sidecar:
@@ -187,31 +194,66 @@ def _same(a: str, b: str) -> bool:
     return os.path.realpath(a) == os.path.realpath(b)
 
 
-def encode(graph: Graph, ir_version: int | None, constants: Sequence[Value]) -> onnx.ModelProto:
+class _Module(Names):
+    """Node names in use in a model, and which of its graphs holds each constant.
+
+    A small constant that one subgraph alone reads is that subgraph's (``inner``); all others are
+    the main graph's (``outer``), wherever they are read.
+    """
+
+    def __init__(self, graph: Graph, ir_version: int) -> None:
+        super().__init__()
+        most = INNER_MOST if ir_version >= INPUTS_OPTIONAL_IR else -1
+        home: dict[Value, Graph] = {}
+        stack = [graph]
+        while stack:
+            around = stack.pop()
+            for value in _constants_read(around):
+                if home.setdefault(value, around) is not around:
+                    home[value] = graph
+            stack.extend(body for node in around.nodes for body in node.graphs())
+        self.inner: dict[Graph, list[Value]] = {}
+        self.outer: list[Value] = []
+        for value in graph.constants():
+            small = value.tensor is not None and value.tensor.nbytes <= most
+            if home[value] is graph or not small:
+                self.outer.append(value)
+            else:
+                self.inner.setdefault(home[value], []).append(value)
+
+
+def _constants_read(graph: Graph) -> Iterator[Value]:
+    for node in graph.nodes:
+        yield from (v for v in node.inputs if v is not None and v.tensor is not None)
+    yield from (v for v in graph.outputs if v.tensor is not None)
+
+
+def encode(graph: Graph, version: int, module: _Module) -> onnx.ModelProto:
     """Everything of the model but its weights."""
-    version = least_ir_version(graph.opset) if ir_version is None else ir_version
     model = onnx.ModelProto(ir_version=version, producer_name="serde")
     model.opset_import.add(domain="", version=graph.opset)
     for domain, number in sorted(graph.imports.items()):
         model.opset_import.add(domain=domain, version=number)
     for key, text in sorted(graph.metadata.items()):
-        if not key.startswith("onnx."):
+        if key not in OF_THE_FILE:
             model.metadata_props.add(key=key, value=text)
-    _fill(model.graph, graph, Names())
-    if version < 4:  # before IR version 4 every initializer was an input as well
-        model.graph.input.extend(map(_info, constants))
+    _fill(model.graph, graph, module)
+    if version < INPUTS_OPTIONAL_IR:  # before IR version 4 every initializer was an input as well
+        model.graph.input.extend(map(_info, module.outer))
     for function in graph.functions:
         model.functions.append(_function(function, graph))
     return model
 
 
-def _fill(proto: onnx.GraphProto, graph: Graph, names: Names) -> None:
+def _fill(proto: onnx.GraphProto, graph: Graph, names: _Module) -> None:
     """``names`` are the node names in use in the graphs around this one."""
     last = {node.name: node for node in graph.nodes}  # of several from one layer, it bears the name
     names.reserved.update(last)
     proto.name = graph.name or "graph"
     proto.input.extend(_info(v) for v in graph.inputs)
     proto.output.extend(_info(v) for v in graph.outputs)
+    held = [(v.name, v.tensor) for v in names.inner.get(graph, ()) if v.tensor is not None]
+    proto.initializer.extend(tensor_proto(name, tensor) for name, tensor in held)
     shown = {*graph.inputs, *graph.outputs}
     for node in graph.nodes:
         whole = last[node.name] is node
@@ -227,19 +269,20 @@ def _info(value: Value) -> onnx.ValueInfoProto:
     return onnx.ValueInfoProto(name=value.name, type=kind)
 
 
-def _node(node: Node, name: str, names: Names) -> onnx.NodeProto:
+def _node(node: Node, name: str, names: _Module) -> onnx.NodeProto:
     read = ["" if v is None else v.name for v in node.inputs]
     made = [v.name for v in node.outputs]
     proto = onnx.NodeProto(op_type=node.op, name=name, domain=node.domain, input=read, output=made)
     for key, value in sorted(node.attrs.items()):
-        proto.attribute.append(_attribute(key, value, names))
+        empty = schema.empty(node.op, key, node.domain) if value == () else None
+        proto.attribute.append(empty or _attribute(key, value, names))
     for number, source in enumerate(s for s in node.sources if s.format != "onnx"):
         key = f"{ORIGIN}.{number}" if number else ORIGIN
         proto.metadata_props.add(key=key, value=f"{source.format} {source.op} {source.name}")
     return proto
 
 
-def _attribute(name: str, value: Any, names: Names) -> onnx.AttributeProto:
+def _attribute(name: str, value: Any, names: _Module) -> onnx.AttributeProto:
     if type(value) is int:
         return AttributeProto(name=name, type=AttributeProto.INT, i=value)
     if isinstance(value, tuple) and set(map(type, value)) <= {int}:
@@ -267,11 +310,11 @@ def _function(function: Function, module: Graph) -> onnx.FunctionProto:
     proto.opset_import.add(domain="", version=body.opset)
     for domain, number in sorted({**module.imports, **body.imports}.items()):
         proto.opset_import.add(domain=domain, version=number)
-    for constant in body.constants():
+    names = _Module(body, FUNCTIONS_IR)
+    for constant in names.outer:
         assert constant.tensor is not None
         tensor = tensor_proto("", constant.tensor)
         proto.node.append(helper.make_node("Constant", [], [constant.name], value=tensor))
-    names = Names()
     proto.node.extend(_node(n, names.claim(n.name), names) for n in body.nodes)
     for name, default in function.attrs.items():
         if default is None:

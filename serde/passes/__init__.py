@@ -7,6 +7,7 @@ from serde.passes.constants import share_constants
 from serde.passes.dead import drop_dead
 from serde.passes.repeats import merge_repeats
 
+__all__ = ["DEFAULT", "drop_dead", "merge_repeats", "share_constants", "tidy"]
 DEFAULT = (drop_dead, share_constants, merge_repeats)
 
 

@@ -9,7 +9,7 @@ the old size is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -48,7 +48,7 @@ def rebatch(graph: Graph, size: int | str = BATCH, axis: int = 0) -> Graph:
     return done
 
 
-def fixed(graph: Graph, sizes: dict[str, int]) -> Graph:
+def fixed(graph: Graph, sizes: Mapping[str, int]) -> Graph:
     """Return an IR graph in which the dimensions that ``sizes`` names have its sizes."""
     from serde.passes.replacing import replace_values
 

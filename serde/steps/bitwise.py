@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import partial, reduce
 
 import numpy as np
 
@@ -32,14 +32,13 @@ def by_digits(op, g, a: Value, b: Value):
     top = np.where(table < DIGIT // 2, table, table - DIGIT) if kind.kind == "i" else table
     count = kind.bits // 4
     pairs = list(zip(*(digits(g, cast(g, v, wide), count) for v in (a, b)), strict=True))
-    total = None
+    parts = []
     for place, (p, q) in enumerate(pairs):
         last = place == len(pairs) - 1
         at = g.Add(g.Mul(g.Mod(p, DIGIT), DIGIT), g.Mod(q, DIGIT))
         found = g.Gather(g.const(top if last else table, wide), cast(g, at, DType.INT64), axis=0)
-        part = g.Mul(found, g.const(DIGIT**place, wide))
-        total = part if total is None else g.Add(total, part)
-    return cast(g, total, kind)
+        parts.append(g.Mul(found, g.const(DIGIT**place, wide)))
+    return cast(g, reduce(g.Add, parts), kind)
 
 
 for _op in TABLES:

@@ -10,6 +10,7 @@ import onnx
 from onnx import AttributeProto, helper, numpy_helper
 
 from serde import schema
+from serde.builder import Builder
 from serde.errors import require
 from serde.graph import Graph, Tensor, Value
 from serde.inference import Type, from_proto, type_proto
@@ -44,7 +45,7 @@ def _function(
     level = raw.since_version
     if raw.has_function:
         fitting = [v for v in raw.function_opset_versions if v >= level]
-        return onnx.FunctionProto.FromString(raw.get_function_with_opset_version(max(fitting)))
+        return _parsed(raw.get_function_with_opset_version(max(fitting)))
     names = ["" if v is None else f"i{n}" for n, v in enumerate(inputs)]
     protos = {
         n: numpy_helper.from_array(v.load()) if isinstance(v, Tensor) else v
@@ -59,7 +60,13 @@ def _function(
     body = raw.get_context_dependent_function_with_opset_version(
         version, node.SerializeToString(), types
     )
-    return onnx.FunctionProto.FromString(body) if body else None
+    return _parsed(body) if body else None
+
+
+def _parsed(body: bytes) -> onnx.FunctionProto:
+    function = onnx.FunctionProto()
+    function.ParseFromString(body)
+    return function
 
 
 def _emit(g: Any, node: onnx.NodeProto, env: Env, given: Mapping[str, Any]) -> None:
@@ -99,11 +106,12 @@ def _value(g: Any, proto: AttributeProto, env: Env, given: Mapping[str, Any]) ->
 
 def _graph(g: Any, proto: onnx.GraphProto, outer: Env, given: Mapping[str, Any]) -> Graph:
     """A subgraph of a body, its nodes emitted at the target's opset."""
-    inner, env = g.child(proto.name), dict(outer)
+    inner: Builder = g.child(proto.name)
+    env = dict(outer)
     types = dict(zip((i.name for i in proto.input), given.get(TYPES, ()), strict=False))
     for info in proto.input:
         env[info.name] = inner.input(info.name, *(types.get(info.name) or from_proto(info.type)))
-    with inner.speaking(g.level):
+    with inner.speaking(g.level):  # type: ignore[attr-defined]
         for node in proto.node:
             _emit(inner, node, env, given)
     return inner.build([v for o in proto.output if (v := env[o.name]) is not None])

@@ -31,37 +31,37 @@ def fixed(value: Value, what: str, lowest: int) -> Ints:
     return value.ints()
 
 
-def cast(g, x: Value, dtype: DType | None) -> Value:
+def cast(g, x: Value, dtype: DType | None):
     """``x`` in another element type; itself where that is unknown or its own."""
     return x if dtype is None or x.dtype is dtype else g.Cast(x, to=ELEMENT_CODES[dtype])
 
 
-def wider(g, x: Value, least: DType = DType.FLOAT32) -> Value:
+def wider(g, x: Value, least: DType = DType.FLOAT32):
     """``x`` in ``least`` where it is a narrower float."""
     return cast(g, x, least) if x.dtype in (DType.FLOAT16, DType.BFLOAT16) else x
 
 
-def size(g, x: Value, axis: int) -> Value:
+def size(g, x: Value, axis: int):
     """The size of one axis, as a tensor of one element."""
     return g.Shape(x, start=axis, end=axis + 1 if axis != -1 else None)
 
 
-def scalar(g, x: Value) -> Value:
+def scalar(g, x: Value):
     """A tensor of one element as a scalar."""
     return g.Reshape(x, g.const([], DType.INT64))
 
 
-def span(g, count: Value) -> Value:
+def span(g, count: Value):
     """``0, 1, … count - 1`` for a count of one element."""
     return g.Range(g.const(0, DType.INT64), scalar(g, count), g.const(1, DType.INT64))
 
 
-def filled(g, value: float, shape: Value | Sequence[int], dtype: DType) -> Value:
+def filled(g, value: float | str, shape: Value | Sequence[int], dtype: DType):
     """A tensor of ``shape`` holding ``value`` everywhere."""
     return g.Expand(g.const(value, dtype), shape)
 
 
-def shape_of_all(g, *values: Value) -> Value:
+def shape_of_all(g, *values: Value):
     """The shape ``values`` broadcast to."""
     if all(v.is_static for v in values):
         import numpy as np

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial, reduce
 
 from serde.errors import require
+from serde.geometry import Ints
 from serde.graph import DType, Value
 from serde.symbolic import elements_of
 
@@ -18,6 +19,7 @@ INTEGERS_BY_9 = {"Greater", "Less"}
 def aligned(op, g, a: Value, b: Value, *, broadcast: int = 0, axis: int | None = None):
     """Before opset 7 ``axis`` told where in the first operand the second one's axes begin."""
     if broadcast and axis is not None:
+        require(-a.rank <= axis < a.rank, f"axis {axis} of an operand of {a.rank} axes")
         behind = a.rank - b.rank - (axis % a.rank)
         with g.speaking(13):
             b = g.Unsqueeze(b, list(range(b.rank, b.rank + behind))) if behind > 0 else b
@@ -28,7 +30,7 @@ for _op in BROADCASTING.split():
     above[7](_op)(partial(aligned, _op))
 
 
-def without_consumed(op, g, *operands: Value, consumed_inputs: tuple | None = None, **rest):
+def without_consumed(op, g, *operands: Value, consumed_inputs: Ints | None = None, **rest):
     """``consumed_inputs`` of opset 1 was a note for the memory planner."""
     return g[op](*operands, **rest)
 
@@ -78,7 +80,7 @@ for _op in ("Max", "Min", "Mean"):
 
 @below[8]("Sum")
 def sum_by_adding(g, *operands: Value):
-    return reduce(lambda a, b: g.Add(a, b), operands)
+    return reduce(g.Add, operands)
 
 
 def either(strict, g, a: Value, b: Value):

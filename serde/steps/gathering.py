@@ -56,13 +56,12 @@ def linear(g, x: Value, indices: Value, depth: int):
 def positions(g, x: Value, indices: Value, axis: int):
     """Where in ``x``, flattened, the element lies that ``indices`` names along ``axis``."""
     front = from_the_front(g, cast(g, indices, DType.INT64), size(g, x, axis))
-    for at, step in enumerate(strides(g, x, x.rank)):
-        if at == axis:
-            part = g.Mul(front, step)
-        else:
+    steps = strides(g, x, x.rank)
+    total = g.Mul(front, steps[axis])
+    for at, step in enumerate(steps):
+        if at != axis:
             shape = [1 if a != at else -1 for a in range(x.rank)]
-            part = g.Reshape(g.Mul(span(g, size(g, indices, at)), step), shape)
-        total = part if at == 0 else g.Add(total, part)  # noqa: F821
+            total = g.Add(total, g.Reshape(g.Mul(span(g, size(g, indices, at)), step), shape))
     return total
 
 
@@ -129,7 +128,7 @@ def put(g, rows: Value, where: Value, updates: Value, reduction: str):
     return g[combined](rows, g[reduced](each, [1], keepdims=0))
 
 
-def put_elements(g, x: Value, indices: Value, updates: Value, axis: int, reduction: str):
+def put_elements(g, x: Value, indices: Value, updates: Value, reduction: str, axis: int):
     """ScatterElements, spelled out."""
     where = g.Reshape(positions(g, x, indices, axis), [-1])
     made = put(g, g.Reshape(x, [-1, 1]), where, g.Reshape(updates, [-1, 1]), reduction)
@@ -151,25 +150,18 @@ def put_slices(g, x: Value, indices: Value, updates: Value, reduction: str):
     return g.Reshape(made, g.Shape(x))
 
 
-def scatter_elements(version, g, x, indices, updates, *, axis: int, reduction: str):
+def scatter_reducing(op, spelled, version, g, x, indices, updates, *, reduction: str, **rest):
+    """Spell a reduction out below the opset that brought it."""
     if SINCE.get(reduction) == version:
         with g.speaking(20):
-            return put_elements(g, x, indices, updates, axis, reduction)
+            return spelled(g, x, indices, updates, reduction, **rest)
     more = {} if version == 16 else {"reduction": reduction}
-    return g.ScatterElements(x, indices, updates, axis=axis, **more)
+    return g[op](x, indices, updates, **rest, **more)
 
 
-def scatter_slices(version, g, x, indices, updates, *, reduction: str):
-    if SINCE.get(reduction) == version:
-        with g.speaking(20):
-            return put_slices(g, x, indices, updates, reduction)
-    more = {} if version == 16 else {"reduction": reduction}
-    return g.ScatterND(x, indices, updates, **more)
-
-
-for _version in (16, 18):
-    below[_version]("ScatterElements")(partial(scatter_elements, _version))
-    below[_version]("ScatterND")(partial(scatter_slices, _version))
+for _op, _spelled in {"ScatterElements": put_elements, "ScatterND": put_slices}.items():
+    for _version in (16, 18):
+        below[_version](_op)(partial(scatter_reducing, _op, _spelled, _version))
 
 
 @decomposed(11, "ScatterND")
@@ -186,7 +178,7 @@ def scatter_by_its_old_name(g, x: Value, indices: Value, updates: Value, *, axis
 
 @decomposed(9, "Scatter")
 def scatter_by_comparing(g, x: Value, indices: Value, updates: Value, *, axis: int):
-    return put_elements(g, x, indices, updates, axis, "none")
+    return put_elements(g, x, indices, updates, "none", axis)
 
 
 @above[11]("Scatter")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serde.errors import require
+from serde.errors import ConversionError
 from serde.graph import Value
 
 from . import decomposed
@@ -13,8 +13,10 @@ from .common import END, cast, wider
 def determinant(g, x: Value):
     """Eliminate column by column, each time with the row that is largest in it."""
     n = x.known[-1]
-    require(isinstance(n, int), "Det of a size known only when the model runs; opset 11 is the "
-            "lowest that takes it")  # fmt: skip
+    if not isinstance(n, int):
+        raise ConversionError(
+            "Det of a size known only when the model runs; opset 11 is the lowest that takes it"
+        )
     u, total, rows = wider(g, x), None, x.rank - 2
     columns = rows + 1
     for left in range(n, 0, -1):

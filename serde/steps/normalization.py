@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from serde.errors import require
+from serde.geometry import Ints
 from serde.graph import DType, Value
 from serde.schema import ELEMENT_TYPES
 
@@ -53,7 +54,7 @@ def group_normalization(
 
 
 @decomposed(9, "MeanVarianceNormalization")
-def mean_variance_normalization(g, x: Value, *, axes: tuple):
+def mean_variance_normalization(g, x: Value, *, axes: Ints):
     mean = g.ReduceMean(x, list(axes))
     centred = g.Sub(x, mean)
     deviation = g.Sqrt(g.ReduceMean(g.Mul(centred, centred), list(axes)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from serde.geometry import Ints
 from serde.graph import DType, Value
 
 from . import above, below
@@ -33,7 +34,7 @@ def axes_as_attribute(
     return g[op](x, axes=listed or None, keepdims=keepdims)
 
 
-def axes_as_operand(op, g, x: Value, *, keepdims: int, axes: tuple | None = None):
+def axes_as_operand(op, g, x: Value, *, keepdims: int, axes: Ints | None = None):
     """Name the axes in an operand."""
     return g[op](x, list(axes) if axes else None, keepdims=keepdims)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from serde.errors import require
-from serde.graph import DType, Value
+from serde.errors import ConversionError, require
+from serde.graph import Dim, DType, Value
+from serde.symbolic import elements_of
 
 from . import above, below
 from .common import END, FLOATS, bounded, cast, size
@@ -24,19 +27,22 @@ REPEATING = {
 
 def spelled_out(g, x: Value, roi, scales, sizes, lowest: int, how: Sampling):
     """Each axis by a matrix of weights, or by gathering the nearest; sizes must be known."""
-    require(
-        x.is_static and all(v is None or v.tensor is not None for v in (scales, sizes, roi)),
+    late = (
         f"Resize with {how} to a size known only when the model runs; opset {lowest} is the "
-        "lowest that has it",
+        "lowest that has it"
     )
     rank, factors = x.rank, factors_of(x, scales, sizes)
+    if factors is None or (roi is not None and roi.tensor is None):
+        raise ConversionError(late)
     box = roi.array().astype(float).ravel() if roi is not None and roi.dims != (0,) else ()
     require(len(box) in (0, 2 * rank), f"a region of {len(box)} numbers for {rank} axes")
     kind, u = x.dtype, x if x.dtype in FLOATS else cast(g, x, DType.FLOAT32)
     u = x if how.mode == "nearest" else u
-    for axis, (n, (m, scale)) in enumerate(zip(x.dims, factors, strict=True)):
+    for axis, (n, (m, scale)) in enumerate(zip(x.known, factors, strict=True)):
         part = (float(box[axis]), float(box[axis + rank])) if len(box) else (0.0, 1.0)
         if n != m or scale != 1 or part != (0.0, 1.0):
+            if not isinstance(n, int) or not isinstance(m, int):
+                raise ConversionError(late)
             bounded(m if how.mode == "nearest" else n * m, "a matrix")
             u = along(g, u, axis, how, coordinates(n, m, scale, how.coordinates, part), n, scale)
     return cast(g, u, kind)
@@ -58,17 +64,32 @@ def along(g, x: Value, axis: int, how: Sampling, at, n: int, scale: float):
     return g.Where(g.const(outside.reshape(shape)), g.const(how.extrapolation_value, x.dtype), x)
 
 
-def factors_of(x: Value, scales, sizes) -> list[tuple[int, float]]:
-    """For each axis its new size and how much larger that is."""
-    by_scale = scales is not None and scales.dims != (0,)
+def factors_of(x: Value, scales, sizes) -> list[tuple[Dim, float]] | None:
+    """For each axis its new size and how much larger that is; None where that is not known."""
+    by_scale = scales is not None and scales.shape != (0,)
     told = scales if by_scale else sizes
     require(told is not None, "neither sizes nor scales")
-    given = [float(v) for v in told.array().ravel()]
-    require(len(given) == x.rank and all(0 < v < END for v in given) and 0 not in x.dims,
-            f"sizes or scales of {given[:8]} for {x.rank} axes")  # fmt: skip
     if by_scale:
-        return [(int(n * s + 1e-6), s) for n, s in zip(x.dims, given, strict=True)]
-    return [(int(m), m / n) for n, m in zip(x.dims, given, strict=True)]
+        given: tuple[Any, ...] | None = told.tensor and tuple(map(float, told.array().ravel()))
+    else:
+        given = elements_of(told)
+    if given is None:
+        return None
+    fit = all(isinstance(v, str) or v is None or 0 < v < END for v in given)
+    require(len(given) == x.rank and fit and 0 not in x.known,
+            f"sizes or scales of {given[:8]} for {x.rank} axes")  # fmt: skip
+    pairs = list(zip(x.known, given, strict=True))
+    if by_scale:
+        return [(times(n, s), s) for n, s in pairs]
+    known = all(
+        n is not None and (n == m or (isinstance(n, int) and isinstance(m, int))) for n, m in pairs
+    )
+    return [(m, 1.0 if n == m else m / n) for n, m in pairs] if known else None
+
+
+def times(n: Dim, scale: float) -> Dim:
+    """The size of an axis of ``n`` elements once it is ``scale`` times as large."""
+    return n if scale == 1 else int(n * scale + 1e-6) if isinstance(n, int) else None
 
 
 @below[19]("Resize")
@@ -141,10 +162,8 @@ def resize_as_upsampling(g, x: Value, roi=None, scales=None, sizes=None, **rest)
     """Opset 10 left open how places correspond: use it where that is not in question."""
     how = Sampling.of(rest)
     scales = scales if scales is not None and scales.shape != (0,) else None
-    known = x.is_static and all(v is None or v.tensor is not None for v in (scales, sizes))
-    factors = [s for _, s in factors_of(x, scales, sizes)] if known else None
-    if factors is None and scales is not None and scales.tensor is not None:
-        factors = [float(s) for s in scales.array().ravel()]
+    found = factors_of(x, scales, sizes)
+    factors = None if found is None else [s for _, s in found]
     if factors is None and scales is not None and (how.coordinates == "asymmetric"):
         factors = [1.5] * x.rank  # whatever they are, read as ``resize_asymmetric`` reads them
     if factors is not None and plain(how, factors):
@@ -187,7 +206,7 @@ def upsample_scales_in_one(g, x: Value, *, height_scale: float, width_scale: flo
 
 
 @above[9]("Upsample")
-def upsample_scales_as_operand(g, x: Value, *, scales: tuple, mode: str):
+def upsample_scales_as_operand(g, x: Value, *, scales: Scales, mode: str):
     return g.Upsample(x, g.const(scales, DType.FLOAT32), mode=mode)
 
 
@@ -211,5 +230,5 @@ def resize_without_empty_operands(g, x: Value, roi: Value, scales: Value, sizes=
                 "tf_half_pixel_for_nn, which only opsets 11 and 12 have")  # fmt: skip
         rest |= {"coordinate_transformation_mode": "half_pixel",
                  "nearest_mode": "round_prefer_ceil"}  # fmt: skip
-    roi, scales = (None if v is None or v.shape == (0,) else v for v in (roi, scales))
-    return g.Resize(x, roi, None if sizes is not None else scales, sizes, **rest)
+    used = [None if v is None or v.shape == (0,) else v for v in (roi, scales)]
+    return g.Resize(x, used[0], None if sizes is not None else used[1], sizes, **rest)

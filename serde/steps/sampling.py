@@ -63,13 +63,13 @@ def coordinates(n: int, m: int, scale: float, mode: str, roi: tuple[float, float
 
 def nearest(at: Array, n: int, mode: str) -> Array:
     """The index of the element nearest to each place."""
-    rounded = {
-        "round_prefer_floor": lambda v: np.ceil(v - 0.5),
-        "round_prefer_ceil": lambda v: np.floor(v + 0.5),
-        "floor": np.floor,
-        "ceil": np.ceil,
-    }[mode](at)
-    return np.clip(rounded, 0, n - 1).astype(np.int64)
+    rounding, shift = {
+        "round_prefer_floor": (np.ceil, -0.5),
+        "round_prefer_ceil": (np.floor, 0.5),
+        "floor": (np.floor, 0.0),
+        "ceil": (np.ceil, 0.0),
+    }[mode]
+    return np.asarray(np.clip(rounding(at + shift), 0, n - 1), np.int64)
 
 
 def weights(at: Array, n: int, scale: float, how: Sampling) -> Array:
@@ -94,7 +94,7 @@ def kernel(distance: Array, how: Sampling) -> Array:
     """The weight of an element at a distance: a triangle, or Keys' cubic."""
     d, a = np.abs(distance), how.cubic_coeff_a
     if how.mode == "linear":
-        return np.clip(1 - d, 0, 1)
+        return np.asarray(np.clip(1 - d, 0, 1))
     near = ((a + 2) * d - (a + 3)) * d * d + 1
     far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
-    return np.where(d <= 1, near, np.where(d < 2, far, 0.0))
+    return np.asarray(np.where(d <= 1, near, np.where(d < 2, far, 0.0)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from serde.errors import require
+from serde.geometry import Ints
 from serde.graph import DType, Tensor, Value
 
 from . import above, below, decomposed
@@ -15,7 +16,7 @@ def squeeze_axes_as_attribute(g, x: Value, axes=None):
 
 
 @above[13]("Squeeze")
-def squeeze_axes_as_operand(g, x: Value, *, axes: tuple | None = None):
+def squeeze_axes_as_operand(g, x: Value, *, axes: Ints | None = None):
     return g.Squeeze(x, None if axes is None else list(axes))
 
 
@@ -25,7 +26,7 @@ def unsqueeze_axes_as_attribute(g, x: Value, axes: Value):
 
 
 @above[13]("Unsqueeze")
-def unsqueeze_axes_as_operand(g, x: Value, *, axes: tuple):
+def unsqueeze_axes_as_operand(g, x: Value, *, axes: Ints):
     return g.Unsqueeze(x, list(axes))
 
 
@@ -64,13 +65,13 @@ def split_sizes_as_attribute(g, x: Value, split=None, *, axis: int, outputs=1):
 
 
 @above[13]("Split")
-def split_sizes_as_operand(g, x: Value, *, axis: int, split: tuple | None = None, outputs=1):
+def split_sizes_as_operand(g, x: Value, *, axis: int, split: Ints | None = None, outputs=1):
     return g.Split(x, None if split is None else list(split), axis=axis, outputs=outputs)
 
 
 @above[2]("Split")
 def split_axis_written_out(
-    g, x: Value, sizes=None, *, axis=0, split: tuple | None = None, outputs=1
+    g, x: Value, sizes=None, *, axis=0, split: Ints | None = None, outputs=1
 ):
     """At opset 1 the sizes could be an attribute or an operand."""
     if split is None and sizes is not None:
@@ -90,14 +91,14 @@ def reshape_without_empty_axes(g, x: Value, shape: Value, *, allowzero: int):
         "the lowest that has it",
     )
     assert wanted is not None
-    if wanted.count(0) == 1 and -1 not in wanted:
+    if wanted.count(0) == 1 and all(isinstance(d, int) and d >= 0 for d in wanted):
         return g.Reshape(x, [-1 if d == 0 else d for d in wanted])
     with g.speaking(15):
-        return filled(g, 0.0, shape, x.type)
+        return filled(g, "" if x.type is DType.STRING else 0, shape, x.type)
 
 
 @above[5]("Reshape", ignore=("consumed_inputs",))
-def reshape_shape_as_operand(g, x: Value, *, shape: tuple):
+def reshape_shape_as_operand(g, x: Value, *, shape: Ints):
     return g.Reshape(x, list(shape))
 
 

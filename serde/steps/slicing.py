@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from serde.errors import require
+from serde.geometry import Ints
 from serde.graph import DType, Value
 
 from . import above, below
@@ -13,7 +15,7 @@ from .common import FLOATS, cast, fixed, scalar, size
 below[18]("CenterCropPad")(partial(spelled_out, "CenterCropPad"))
 
 
-def bounded(g, x: Value, low, high):
+def held(g, x: Value, low, high):
     """Integers held between two others."""
     return g.Min(g.Max(x, low), high)
 
@@ -23,10 +25,10 @@ def taken(g, x: Value, axis: int, start: Value, end: Value, step: int):
     n = size(g, x, axis)
     start, end = (g.Where(g.Less(v, 0), g.Add(v, n), v) for v in (start, end))
     if step > 0:
-        start, end = bounded(g, start, 0, n), bounded(g, end, 0, n)
+        start, end = held(g, start, 0, n), held(g, end, 0, n)
     else:
         last = g.Sub(n, 1)
-        start, end = bounded(g, start, 0, last), bounded(g, end, -1, last)
+        start, end = held(g, start, 0, last), held(g, end, -1, last)
     return g.Gather(x, g.Range(scalar(g, start), scalar(g, end), step), axis=axis)
 
 
@@ -47,8 +49,9 @@ def slice_bounds_as_attributes(g, x: Value, starts: Value, ends: Value, axes=Non
 
 
 @above[10]("Slice")
-def slice_bounds_as_operands(g, x: Value, *, starts: tuple, ends: tuple, axes: tuple | None = None):
+def slice_bounds_as_operands(g, x: Value, *, starts: Ints, ends: Ints, axes: Ints | None = None):
     at = list(range(len(starts))) if axes is None else list(axes)
+    require(len(starts) == len(ends) == len(at), "as many starts as ends and axes")
     return g.Slice(x, list(starts), list(ends), at)
 
 
@@ -57,7 +60,7 @@ def source_index(g, mode: str, n: Value, before: Value, behind: Value):
     last = g.Sub(n, 1)
     along = g.Range(scalar(g, g.Neg(before)), scalar(g, g.Add(n, behind)), 1)
     if mode == "edge":
-        return bounded(g, along, 0, last)
+        return held(g, along, 0, last)
     if mode == "wrap":
         return g.Mod(along, n)
     turn = g.Mod(along, g.Max(g.Mul(last, 2), 1))
@@ -131,11 +134,11 @@ def pads_as_attribute(g, x: Value, pads: Value, value=None, *, mode: str):
 
 
 @above[11]("Pad")
-def pads_as_operand(g, x: Value, *, pads: tuple, value: float, mode: str):
+def pads_as_operand(g, x: Value, *, pads: Ints, value: float, mode: str):
     filler = g.const(value, x.type) if mode == "constant" and value else None
     return g.Pad(x, list(pads), filler, mode=mode)
 
 
 @above[2]("Pad")
-def pads_renamed(g, x: Value, *, paddings: tuple, value: float, mode: str):
+def pads_renamed(g, x: Value, *, paddings: Ints, value: float, mode: str):
     return g.Pad(x, pads=paddings, value=value, mode=mode)

@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from serde.errors import require
+from serde.geometry import Ints
 from serde.graph import DType, Value
 
 from . import above, below, decomposed
@@ -60,7 +61,7 @@ def sampled(g, x: Value, grid: Value, *, align_corners: int, mode: str, padding_
         g, u, batches(g, size(g, x, 0), grid.rank - 1), places, TAPS[mode], bring,
         padding_mode == "zeros",
     )  # fmt: skip
-    return cast(g, channels_second(g, reduce(lambda a, b: g.Add(a, b), parts)), x.dtype)
+    return cast(g, channels_second(g, reduce(g.Add, parts)), x.dtype)
 
 
 @below[20]("GridSample")
@@ -89,7 +90,7 @@ def affine_grid(g, theta: Value, size: Value, *, align_corners: int):
     """Each position, and 1, times the rows of ``theta``."""
     u, axes = wider(g, theta), size.dims[0] - 2
     space = g.Slice(size, [2], [2 + axes], [0], [1])
-    steps = []
+    steps: list[Value] = []
     for i in range(axes):
         n = g.Slice(space, [i], [i + 1], [0], [1])
         along, count = cast(g, span(g, n), u.type), cast(g, n, u.type)
@@ -139,7 +140,7 @@ def roi_align(
     parts = terms(
         g, x, g.Reshape(batch, [-1, 1, 1]), places, linear_taps, clamped, False
     )  # fmt: skip
-    both = {"avg": lambda a, b: g.Add(a, b), "max": lambda a, b: g.Max(a, b)}[mode.lower()]
+    both = {"avg": g.Add, "max": g.Max}[mode.lower()]
     value = g.Where(g.Unsqueeze(inside, [3]), reduce(both, parts), 0.0)
     grid = g.Reshape(value, g.Concat(size(g, rois, 0), [h, s, w, s], size(g, x, 1), axis=0))
     pooled = (g.ReduceMean if mode.lower() == "avg" else g.ReduceMax)(grid, [2, 4], keepdims=0)
@@ -167,8 +168,8 @@ def roi_align_unmoved(g, x: Value, rois: Value, batch: Value, **rest):
 
 @decomposed(19, "DeformConv")
 def deformable_convolution(
-    g, x: Value, w: Value, offset: Value, b=None, mask=None, *, dilations: tuple, group: int,
-    kernel_shape: tuple, offset_group: int, pads: tuple, strides: tuple,
+    g, x: Value, w: Value, offset: Value, b=None, mask=None, *, dilations: Ints, group: int,
+    kernel_shape: Ints, offset_group: int, pads: Ints, strides: Ints,
 ):  # fmt: skip
     """Sample each kernel's elements where its offset puts them, then multiply by the weights."""
     axes, taps = len(kernel_shape), bounded(prod(kernel_shape), "a kernel", 1 << 16)
@@ -186,7 +187,7 @@ def deformable_convolution(
     parts = terms(
         g, g.Reshape(x, parted), batches(g, groups, 2 + axes), places, linear_taps, clamped, True
     )
-    value = reduce(lambda a, b: g.Add(a, b), parts)  # (N·groups, taps, *grid, channels)
+    value = reduce(g.Add, parts)  # (N·groups, taps, *grid, channels)
     if mask is not None:
         share = g.Reshape(mask, g.Concat([-1, taps], grid, axis=0))
         value = g.Mul(value, g.Unsqueeze(share, [2 + axes]))
@@ -201,8 +202,8 @@ def deformable_convolution(
 
 @decomposed(18, "Col2Im")
 def columns_to_image(
-    g, x: Value, image: Value, block: Value, *, dilations: tuple | None = None,
-    pads: tuple | None = None, strides: tuple | None = None,
+    g, x: Value, image: Value, block: Value, *, dilations: Ints | None = None,
+    pads: Ints | None = None, strides: Ints | None = None,
 ):  # fmt: skip
     """Put each patch back by a transposed convolution with ones in the right places."""
     sizes, kernel = fixed(image, "an image shape", 18), fixed(block, "a block shape", 18)
@@ -227,8 +228,8 @@ def columns_to_image(
 
 @decomposed(9, "MaxUnpool")
 def max_unpool(
-    g, x: Value, indices: Value, output_shape=None, *, kernel_shape: tuple,
-    pads: tuple | None = None, strides: tuple | None = None,
+    g, x: Value, indices: Value, output_shape=None, *, kernel_shape: Ints,
+    pads: Ints | None = None, strides: Ints | None = None,
 ):  # fmt: skip
     """Scatter into zeros of the size the pool began with."""
     axes = len(kernel_shape)

@@ -14,9 +14,9 @@ from .common import END, bounded, filled
 
 def left_over(op, x: Value, lowest: int, kernel: Ints, strides: Ints, dilations: Ints, pads: Ints):
     """Padding at the end of each axis that lets plain rounding reach what ``ceil_mode`` does."""
-    sizes = x.known[2:]
+    sizes = [d for d in x.known[2:] if isinstance(d, int)]
     require(
-        all(isinstance(d, int) for d in sizes),
+        len(sizes) == x.rank - 2,
         f"{op} with ceil_mode over a size known only when the model runs; opset {lowest} is the "
         "lowest that has it",
     )
@@ -46,8 +46,8 @@ def window_sums(g, x: Value, kernel: Ints, strides: Ints, dilations: Ints, pads:
 
 @below[19]("AveragePool")
 def average_of_spread_windows(
-    g, x: Value, *, dilations: tuple | None = None, ceil_mode: int, count_include_pad: int,
-    kernel_shape: tuple, strides: tuple | None = None, pads: tuple = (), auto_pad: str = "NOTSET",
+    g, x: Value, *, dilations: Ints | None = None, ceil_mode: int, count_include_pad: int,
+    kernel_shape: Ints, strides: Ints, pads: Ints = (), auto_pad: str = "NOTSET",
 ):  # fmt: skip
     """Before opset 19 windows had no gaps: divide sums by the number of elements summed."""
     if not dilations or all(d == 1 for d in dilations):
@@ -73,8 +73,8 @@ def average_of_spread_windows(
 
 @below[10]("AveragePool")
 def average_of_whole_windows(
-    g, x: Value, *, ceil_mode: int, count_include_pad: int, kernel_shape: tuple, strides: tuple,
-    pads: tuple = (), auto_pad: str = "NOTSET",
+    g, x: Value, *, ceil_mode: int, count_include_pad: int, kernel_shape: Ints, strides: Ints,
+    pads: Ints = (), auto_pad: str = "NOTSET",
 ):  # fmt: skip
     """Before opset 10 sizes were rounded down: pad what rounding up would reach."""
     more = {"kernel_shape": kernel_shape, "strides": strides}
@@ -94,8 +94,8 @@ def average_of_whole_windows(
 
 @below[10]("MaxPool")
 def largest_of_whole_windows(
-    g, x: Value, *, ceil_mode: int, dilations: tuple, kernel_shape: tuple, strides: tuple,
-    storage_order: int, pads: tuple = (), auto_pad: str = "NOTSET", outputs=1,
+    g, x: Value, *, ceil_mode: int, dilations: Ints, kernel_shape: Ints, strides: Ints,
+    storage_order: int, pads: Ints = (), auto_pad: str = "NOTSET", outputs=1,
 ):  # fmt: skip
     """Before opset 10 sizes were rounded down and windows had no gaps."""
     n = len(kernel_shape)
@@ -131,8 +131,8 @@ def largest_without_indices(g, x: Value, *, storage_order: int, outputs=1, **res
 
 @below[18]("LpPool")
 def norm_of_whole_windows(
-    g, x: Value, *, p: int, ceil_mode: int, kernel_shape: tuple, strides: tuple,
-    dilations: tuple | None = None, pads: tuple = (), auto_pad: str = "NOTSET",
+    g, x: Value, *, p: int, ceil_mode: int, kernel_shape: Ints, strides: Ints,
+    dilations: Ints | None = None, pads: Ints = (), auto_pad: str = "NOTSET",
 ):  # fmt: skip
     """Before opset 18 LpPool knew neither dilations nor ceil_mode."""
     spread = any(d != 1 for d in dilations or ())

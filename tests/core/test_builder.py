@@ -89,7 +89,7 @@ class TestBuilder:
 
     def test_private_names_are_no_operators(self):
         with pytest.raises(AttributeError):
-            Builder("g")._repr_html_  # noqa: B018  # what notebooks ask every object
+            Builder("g")._repr_html_  # what notebooks ask every object
 
     def test_a_constant_is_adopted_while_its_name_is_free(self):
         g = Builder("g")

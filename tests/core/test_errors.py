@@ -32,7 +32,7 @@ def test_an_error_is_located_once_at_the_innermost_node():
 
 def test_a_stray_exception_becomes_one_with_a_node():
     with pytest.raises(ConversionError) as caught, located("a → b", NODE):
-        {}["axis"]  # noqa: B018
+        {}["axis"]
     assert str(caught.value).endswith("(Convolution): the rule failed with KeyError: 'axis'")
     assert isinstance(caught.value.__cause__, KeyError)
 

@@ -50,7 +50,7 @@ def test_the_size_a_window_leaves_is_counted_by_sliding_it():
                         span = dilation * (kernel - 1) + 1
                         if span > size + pads:
                             continue
-                        starts = [s for s in range(0, size + pads, stride)]
+                        starts = list(range(0, size + pads, stride))
                         whole = [s for s in starts if s + span <= size + pads]
                         found = geometry.window_output(size, kernel, stride, dilation, pads, False)
                         assert found == len(whole)

@@ -134,12 +134,12 @@ def test_the_printed_form_shows_types_operands_attributes_and_subgraphs():
         "graph g(%x: float32[N,2], %c: bool[]):\n"
         "  %a: float32[N,2] = Add(%x, [1.0, 2.0])\n"
         "  %y: float32[N,2] = If(%c, else_branch=<e>, then_branch=<t>)\n"
-        "    graph t():\n"
-        "      %u: float32[N,2] = Mul(%a, [1.0, 2.0])\n"
-        "      return %u\n"
         "    graph e():\n"
         "      %v: float32[N,2] = Identity(%a)\n"
         "      return %v\n"
+        "    graph t():\n"
+        "      %u: float32[N,2] = Mul(%a, [1.0, 2.0])\n"
+        "      return %u\n"
         "  return %y"
     )
 

@@ -37,7 +37,8 @@ CASES = {
     "is_true": (lambda g, x, y: idioms.is_true(g, x), lambda x, y: x != 0),
     "cast_like": (lambda g, x, y: idioms.cast_like(g, idioms.is_true(g, x), x),
                   lambda x, y: (x != 0).astype(np.float32)),
-    "scalar": (lambda g, x, y: g.Add(x, idioms.scalar(g, 0.5, x)), lambda x, y: x + np.float32(0.5)),
+    "scalar": (lambda g, x, y: g.Add(x, idioms.scalar(g, 0.5, x)),
+               lambda x, y: x + np.float32(0.5)),
 }  # fmt: skip
 
 

@@ -17,9 +17,12 @@ from tests.onnx_live import ir_of
 F32, I64 = DType.FLOAT32, DType.INT64
 
 
+WRAPS = [(), ("sequence",), ("optional",), ("optional", "sequence"), ("sparse",), ("map:int64",),
+         ("sequence", "map:object")]  # fmt: skip
+
+
 @pytest.mark.parametrize("dtype", DType)
-@pytest.mark.parametrize("wrap", [(), ("sequence",), ("optional",), ("optional", "sequence"),
-                                  ("sparse",), ("map:int64",), ("sequence", "map:object")])  # fmt: skip
+@pytest.mark.parametrize("wrap", WRAPS)
 @pytest.mark.parametrize("shape", [None, (), (2, "N", None)])
 def test_types_survive_the_way_through_protobuf(dtype, wrap, shape):
     assert from_proto(type_proto(dtype, shape, wrap)) == Type(dtype, shape, wrap)

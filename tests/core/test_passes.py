@@ -188,7 +188,7 @@ class TestReplacing:
 
 
 def test_the_order_of_the_default_passes():
-    assert DEFAULT == (drop_dead, share_constants, merge_repeats)
+    assert (drop_dead, share_constants, merge_repeats) == DEFAULT
 
 
 def test_tidying_twice_changes_nothing_more():

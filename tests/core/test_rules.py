@@ -44,7 +44,7 @@ def table(**options):
 
 
 def graph_of(*nodes, outputs=None, inputs=None):
-    """``nodes`` as (op, operands, outputs, attributes) by names; operands nothing makes are inputs."""
+    """``nodes`` as (op, operands, outputs, attributes) by names; what nothing makes is an input."""
     values, made = {}, []
     for op, operands, results, attrs in nodes:
         ins = tuple(values.setdefault(n, Value(n, F32, ("N", 4))) for n in operands.split())

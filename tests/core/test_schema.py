@@ -10,7 +10,6 @@ from serde import schema
 from serde.errors import UnsupportedOp
 from serde.graph import IR_OPSET, DType
 
-
 SIX_BITS = {onnx.TensorProto.FLOAT6E2M3, onnx.TensorProto.FLOAT6E3M2}  # not known to serde yet
 
 

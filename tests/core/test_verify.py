@@ -214,8 +214,8 @@ def test_a_source_that_cannot_run_here_is_said_so(tmp_path, monkeypatch):
 class TestRandomInputs:
     def test_indices_are_valid_through_what_passes_them_on(self):
         graph = ir_of(
-            "g (float[N,T] a, int64[N] b, float[N,3,H,W] c, bool[2] d, uint8[4] e) => (u, v, w, p, q)"
-            "<float[3,2] t = {0, 1, 2, 3, 4, 5}>"
+            "g (float[N,T] a, int64[N] b, float[N,3,H,W] c, bool[2] d, uint8[4] e)"
+            "=> (u, v, w, p, q) <float[3,2] t = {0, 1, 2, 3, 4, 5}>"
             "{ i = Cast<to=7>(a)\n u = Gather(t, i)\n v = Gather(t, b)\n"
             "  w = Relu(c)\n p = Not(d)\n q = Identity(e) }"
         )

@@ -14,11 +14,11 @@ from serde.formats.onnx.writer import least_ir_version, to_proto, write_model
 from serde.graph import DType, Source
 from serde.opset import lower_to, raise_to_ir
 from serde.passes import tidy
-from tests.onnx_live import run_model
+from tests.onnx_live import DIGITS, run_model
 
 PLAIN = """
-<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1],
- producer_name: "someone", producer_version: "3", metadata_props: ["author": "me", "b": "two words"]>
+<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1], producer_name: "someone",
+ producer_version: "3", metadata_props: ["author": "me", "b": "two words"]>
 g (float[N,4] x) => (float[N,4] y) <float[4] w = {1, 2, 3, 4}>
 {
     [first] a = Add(x, w)
@@ -56,7 +56,8 @@ g (seq(float[N]) s, optional(float[2]) o, optional(seq(float[N])) q, float[2] x)
 """
 ABSENT = """
 <ir_version: 8, opset_import: ["": 17]>
-g (float[S,B,3] x, float[1,8,3] w, float[1,8,2] r, float[1,B,2] h) => (float[S,1,B,2] y, float[1,B,2] c)
+g (float[S,B,3] x, float[1,8,3] w, float[1,8,2] r, float[1,B,2] h)
+    => (float[S,1,B,2] y, float[1,B,2] c)
 {
     y, , c = LSTM<hidden_size = 2>(x, w, r, , , h)
 }
@@ -77,7 +78,7 @@ def test_a_model_comes_back_as_it_was(text, tmp_path):
     graph = read_model(tmp_path / "a.onnx")
     first = written(graph, tmp_path / "b.onnx", ir_version=model.ir_version)
     again = read_model(tmp_path / "b.onnx")
-    assert str(again) == str(graph)
+    assert str(again) == str(graph) != ""
     assert written(again, tmp_path / "c.onnx", ir_version=model.ir_version) == first
     if "com.microsoft" not in text:
         onnx.checker.check_model(onnx.load_model_from_string(first), full_check=True)
@@ -107,7 +108,8 @@ def test_the_same_model_gives_the_same_bytes_in_another_process(tmp_path):
     onnx.save(parser.parse_model(BODIES), tmp_path / "a.onnx")
     outs = []
     for seed in ("1", "2"):
-        code = f"import serde; serde.convert({str(tmp_path / 'a.onnx')!r}, {str(tmp_path / seed)!r}, to_format='onnx')"
+        paths = [str(tmp_path / name) for name in ("a.onnx", seed)]
+        code = f"import serde; serde.convert(*{paths!r}, to_format='onnx')"
         subprocess.run([sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, check=True)
         outs.append((tmp_path / seed).read_bytes())
     assert outs[0] == outs[1]
@@ -117,7 +119,7 @@ def test_bodies_compute_what_they_did(tmp_path):
     model = parser.parse_model(BODIES)
     lowered = to_proto(lower_to(tidy(raise_to_ir(decode(model))), 18))
     for c in (True, False):
-        feeds = {"x": np.float32([1, -2]), "c": np.array(c), "n": np.int64(3)}
+        feeds = {"x": np.float32([1, -2]), "c": np.array(c), "n": np.array(3)}
         for a, b in zip(run_model(model, feeds), run_model(lowered, feeds), strict=True):
             np.testing.assert_array_equal(a, b)
 
@@ -152,7 +154,7 @@ def test_constants_captured_by_bodies_are_initializers_of_the_model():
 class TestSources:
     def converted(self, tmp_path, ir_version=None):
         path = tmp_path / "m.onnx"
-        serde.convert("examples/digits", path, ir_version=ir_version)
+        serde.convert(DIGITS, path, ir_version=ir_version)
         return onnx.load(path)
 
     def test_every_node_of_a_conversion_says_which_layer_it_was(self, tmp_path):
@@ -276,7 +278,7 @@ class TestVersions:
 
     @pytest.mark.parametrize("ir_version", [3, 7, 8, 10, onnx.IR_VERSION])
     def test_any_ir_version_is_written(self, ir_version, tmp_path):
-        serde.convert("examples/digits", tmp_path / "m.onnx", ir_version=ir_version, opset=9)
+        serde.convert(DIGITS, tmp_path / "m.onnx", ir_version=ir_version, opset=9)
         model = onnx.load(tmp_path / "m.onnx")
         assert model.ir_version == ir_version
         onnx.checker.check_model(model, full_check=True)
@@ -284,18 +286,18 @@ class TestVersions:
     @pytest.mark.parametrize("ir_version", [-1, 0, 2, onnx.IR_VERSION + 1])
     def test_others_are_refused(self, ir_version, tmp_path):
         with pytest.raises(UsageError, match=f"IR version {ir_version} is not one of 3 to"):
-            serde.convert("examples/digits", tmp_path / "m.onnx", ir_version=ir_version)
+            serde.convert(DIGITS, tmp_path / "m.onnx", ir_version=ir_version)
         assert not list(tmp_path.iterdir())
 
     @pytest.mark.parametrize("opset", [6, 0, -1, 29, 10**6])
     def test_other_opsets_are_refused(self, opset, tmp_path):
         with pytest.raises(UsageError, match=f"opset {opset} is not one of 7 to 28"):
-            serde.convert("examples/digits", tmp_path / "m.onnx", opset=opset)
+            serde.convert(DIGITS, tmp_path / "m.onnx", opset=opset)
 
     def test_a_model_of_a_future_opset_is_refused(self):
         model = parser.parse_model(PLAIN)
         model.opset_import[0].version = 99
-        with pytest.raises(serde.SerdeError, match="opset 99"):
+        with pytest.raises(serde.ConversionError, match="is of opset 99; those known are 1 to 28"):
             raise_to_ir(decode(model))
 
     def test_a_model_that_names_no_opset_is_of_the_first(self):

@@ -37,7 +37,7 @@ def typed_field(array):
     code = ELEMENT_CODES[dtype]
     if dtype is DType.STRING:
         flat = [s.encode() for s in array.ravel()]
-    elif dtype.kind == "c" or dtype.bits >= 8 and dtype.value not in EIGHT_BITS:
+    elif dtype.kind == "c" or (dtype.bits >= 8 and dtype.value not in EIGHT_BITS):
         flat = array.ravel()
     else:
         flat = array.ravel().astype(np.float32 if dtype.kind == "f" else np.int32)
@@ -74,7 +74,9 @@ def test_onnx_reads_what_is_written(dtype):
 
 
 def test_text_that_is_not_utf8_stays_bytes():
-    proto = TensorProto(name="t", data_type=TensorProto.STRING, dims=[2], string_data=[b"\xff", b"a"])
+    proto = TensorProto(
+        name="t", data_type=TensorProto.STRING, dims=[2], string_data=[b"\xff", b"a"]
+    )
     read = read_tensor(proto, "m", nowhere)
     assert read.load().tolist() == [b"\xff", "a"]
     assert list(tensor_proto("t", read).string_data) == [b"\xff", b"a"]
@@ -106,22 +108,31 @@ def identity_of(array, opset=25, name="w"):
 
 
 BAD = {
-    "an unknown type": (dict(data_type=99, dims=[1], raw_data=b"1234"), "unknown element type 99"),
-    "no type": (dict(dims=[1], raw_data=b"1234"), "unknown element type 0"),
-    "a negative size": (dict(data_type=1, dims=[-1], raw_data=b"1234"), "impossible shape"),
-    "too many axes": (dict(data_type=1, dims=[1] * 65, raw_data=b"1234"), "impossible shape"),
-    "a product beyond memory": (dict(data_type=1, dims=[2**40, 2**40], raw_data=b""), ""),
-    "sizes that overflow": (dict(data_type=1, dims=[2**62, 4, 0], raw_data=b""), ""),
-    "too few bytes": (dict(data_type=1, dims=[2], raw_data=b"1234"), "holds 4 bytes"),
-    "too many bytes": (dict(data_type=1, dims=[1], raw_data=b"12345678"), "holds 8 bytes"),
-    "too few numbers": (dict(data_type=1, dims=[3], float_data=[1, 2]), "holds 2 elements"),
-    "too many numbers": (dict(data_type=7, dims=[1], int64_data=[1, 2]), "holds 2 elements"),
-    "numbers in the wrong field": (dict(data_type=1, dims=[1], int64_data=[1]), ""),
-    "half a complex number": (dict(data_type=14, dims=[1], float_data=[1]), "holds 1 elements"),
-    "too few packed numbers": (dict(data_type=22, dims=[5], int32_data=[1]), "holds 1 elements"),
-    "too few texts": (dict(data_type=8, dims=[2], string_data=[b"a"]), "holds 1 strings"),
-    "texts in raw bytes": (dict(data_type=8, dims=[1], raw_data=b"a"), ""),
-    "numbers out of range": (dict(data_type=2, dims=[1], int32_data=[-1]), None),
+    "an unknown type": (
+        {"data_type": 99, "dims": [1], "raw_data": b"1234"},
+        "unknown element type 99",
+    ),
+    "no type": ({"dims": [1], "raw_data": b"1234"}, "unknown element type 0"),
+    "a negative size": ({"data_type": 1, "dims": [-1], "raw_data": b"1234"}, "impossible shape"),
+    "too many axes": ({"data_type": 1, "dims": [1] * 65, "raw_data": b"1234"}, "impossible shape"),
+    "a product beyond memory": ({"data_type": 1, "dims": [2**40, 2**40], "raw_data": b""}, ""),
+    "sizes that overflow": ({"data_type": 1, "dims": [2**62, 4, 0], "raw_data": b""}, ""),
+    "too few bytes": ({"data_type": 1, "dims": [2], "raw_data": b"1234"}, "holds 4 bytes"),
+    "too many bytes": ({"data_type": 1, "dims": [1], "raw_data": b"12345678"}, "holds 8 bytes"),
+    "too few numbers": ({"data_type": 1, "dims": [3], "float_data": [1, 2]}, "holds 2 elements"),
+    "too many numbers": ({"data_type": 7, "dims": [1], "int64_data": [1, 2]}, "holds 2 elements"),
+    "numbers in the wrong field": ({"data_type": 1, "dims": [1], "int64_data": [1]}, ""),
+    "half a complex number": (
+        {"data_type": 14, "dims": [1], "float_data": [1]},
+        "holds 1 elements",
+    ),
+    "too few packed numbers": (
+        {"data_type": 22, "dims": [5], "int32_data": [1]},
+        "holds 1 elements",
+    ),
+    "too few texts": ({"data_type": 8, "dims": [2], "string_data": [b"a"]}, "holds 1 strings"),
+    "texts in raw bytes": ({"data_type": 8, "dims": [1], "raw_data": b"a"}, ""),
+    "numbers out of range": ({"data_type": 2, "dims": [1], "int32_data": [-1]}, None),
 }
 
 
@@ -141,7 +152,9 @@ def test_a_damaged_large_initializer_names_its_file(tmp_path):
     model.graph.initializer.add(name="w", data_type=1, dims=[5000], raw_data=bytes(16000))
     path = tmp_path / "m.onnx"
     path.write_bytes(model.SerializeToString())
-    with pytest.raises(MalformedFile, match=r"tensor 'w' of float32\[5000\] holds 16000 bytes, not 20000"):
+    with pytest.raises(
+        MalformedFile, match=r"tensor 'w' of float32\[5000\] holds 16000 bytes, not 20000"
+    ):
         read_model(path)
 
 

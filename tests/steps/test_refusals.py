@@ -1,0 +1,76 @@
+"""What cannot be said at an opset is refused, naming the lowest that can say it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from serde.builder import OnnxBuilder
+from serde.errors import Unconvertible
+from serde.graph import DType, Graph
+from serde.opset import lower_to
+
+FLOAT, INT, TEXT = DType.FLOAT32, DType.INT64, DType.STRING
+Operand = tuple[DType, tuple[Any, ...]]
+
+
+def graph_of(op: str, operands: Sequence[Any], attrs: Mapping[str, Any], outputs: int) -> Graph:
+    """A graph of one operator, its operands inputs of these types."""
+    g = OnnxBuilder("one")
+    inputs = [None if o is None else g.input(f"x{i}", *o) for i, o in enumerate(operands)]
+    made = g[op](*inputs, outputs=outputs, **attrs)
+    return g.build(made if isinstance(made, tuple) else [made])
+
+
+CASES: list[tuple[str, int, Sequence[Operand | None], Mapping[str, Any], int]] = [
+    # operator, target, operands, attributes, the lowest opset that can
+    ("ReduceMax", 17, [(FLOAT, (2, 3)), (INT, (1,))], {}, 18),
+    ("ReduceSum", 12, [(FLOAT, (2, 3)), (INT, (1,))], {}, 13),
+    ("Squeeze", 12, [(FLOAT, (1, 3)), (INT, (1,))], {}, 13),
+    ("Unsqueeze", 12, [(FLOAT, (2, 3)), (INT, (1,))], {}, 13),
+    ("CumSum", 10, [(FLOAT, (2, 3)), (INT, ())], {}, 11),
+    ("Slice", 9, [(FLOAT, (4, 4)), (INT, (1,)), (INT, (1,)), (INT, (1,))], {}, 10),
+    ("TopK", 9, [(FLOAT, ("N",)), (INT, (1,))], {}, 10),
+    ("Pad", 17, [(FLOAT, (2, 3)), (INT, (2,)), None, (INT, (1,))], {}, 18),
+    ("Reshape", 13, [(FLOAT, (2, 3)), (INT, (2,))], {"allowzero": 1}, 14),
+    ("Resize", 10, [(FLOAT, (1, 1, "H", "W")), None, None, (INT, (4,))], {"mode": "cubic"}, 11),
+    ("Resize", 17, [(FLOAT, (1, 1, "H", "W")), None, None, (INT, (4,))],
+     {"mode": "linear", "antialias": 1}, 18),
+    ("RoiAlign", 15, [(FLOAT, (1, 1, 8, 8)), (FLOAT, (1, 4)), (INT, (1,))], {}, 16),
+    ("Col2Im", 17, [(FLOAT, (1, 4, 4)), (INT, (2,)), (INT, (2,))], {}, 18),
+    ("Det", 10, [(FLOAT, ("N", "N"))], {}, 11),
+    ("Mod", 9, [(DType.FLOAT64, (3,)), (DType.FLOAT64, (3,))], {"fmod": 1}, 10),
+    ("Equal", 18, [(TEXT, (2,)), (TEXT, (2,))], {}, 19),
+    ("Cast", 18, [(FLOAT, (2,))], {"to": 17}, 19),
+    ("Cast", 12, [(FLOAT, (2,))], {"to": 16}, 13),
+    ("QuantizeLinear", 20, [(FLOAT, (2,)), (FLOAT, ())], {"output_dtype": 22}, 21),
+    ("BitCast", 25, [(FLOAT, (2,))], {"to": 6}, 26),
+    ("StringConcat", 19, [(TEXT, (2,)), (TEXT, (2,))], {}, 20),
+    ("SequenceConstruct", 10, [(FLOAT, (2,))], {}, 11),
+    ("ImageDecoder", 19, [(DType.UINT8, (9,))], {}, 20),
+    ("TfIdfVectorizer", 8, [(INT, (4,))], {
+        "max_gram_length": 1, "max_skip_count": 0, "min_gram_length": 1, "mode": "TF",
+        "ngram_counts": (0,), "ngram_indexes": (0,), "pool_int64s": (1,)}, 9),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("op", "target", "operands", "attrs", "lowest"), CASES, ids=lambda v: str(v)[:40]
+)
+def test_refused(op: str, target: int, operands: Any, attrs: Any, lowest: int) -> None:
+    graph = graph_of(op, operands, attrs, 2 if op == "TopK" else 1)
+    with pytest.raises(Unconvertible, match=f"opset {lowest} is the lowest"):
+        lower_to(graph, target)
+    assert lower_to(graph, lowest).nodes
+
+
+def test_attribute_without_equivalent() -> None:
+    """An attribute of a later opset is dropped at its default only."""
+    operands = [(FLOAT, (1, 2, 3, 4))] * 3
+    plain = graph_of("Attention", operands, {"softcap": 0.0}, 1)
+    assert all(n.op != "Attention" for n in lower_to(plain, 22).nodes)
+    assert lower_to(plain, 24).nodes[-1].op == "Attention"
+    windowed = graph_of("Attention", operands, {"left_window_size": 1}, 1)
+    assert all(n.op != "Attention" for n in lower_to(windowed, 24).nodes)
