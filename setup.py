@@ -46,10 +46,12 @@ setup(
         "serde.formats": [
             "onnx = serde.formats.onnx:FORMAT",
             "mxnet = serde.formats.mxnet:FORMAT",
+            "relay = serde.formats.relay:FORMAT",
         ],
         "serde.bridges": [
             "mxnet = serde.bridges.mxnet:BRIDGE",
             "onnx = serde.bridges.onnx:BRIDGE",
+            "tvm = serde.bridges.tvm:BRIDGE",
         ],
     },
 )

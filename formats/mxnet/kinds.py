@@ -20,7 +20,8 @@ def looks_like_params(head: bytes) -> bool:
 def looks_like_symbol(head: bytes) -> bool:
     """Whether ``head`` begins symbol JSON."""
     known = b'"nodes"' in head or b'"arg_nodes"' in head
-    return head.lstrip(BLANKS).startswith(b"{") and known and b'"tvm_op"' not in head
+    tvm = b'"tvm_op"' in head or b'"type_key"' in head
+    return head.lstrip(BLANKS).startswith(b"{") and known and not tvm
 
 
 def refuse_other(path: str, head: bytes, wanted: str) -> None:

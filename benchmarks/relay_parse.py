@@ -1,0 +1,136 @@
+"""Read a corpus of Relay modules in both forms, write them back, and say what is not as it was.
+
+    python -m benchmarks.relay_parse CORPUS [--megabytes 50]
+
+CORPUS holds a folder a module: ``module.txt`` and ``module.json``, packed with gzip or not. Then
+modules of some megabytes are made and read: code, constants, in both forms.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from serde.errors import SerdeError
+from serde.formats.relay import ast
+from serde.formats.relay.graph_json import parse_json
+from serde.formats.relay.json_writer import to_json
+from serde.formats.relay.parser import parse_text
+from serde.formats.relay.printer import print_text
+from serde.graph import Tensor
+from tests.relay.compare import SIX_DIGITS, difference
+
+
+def main() -> None:
+    """Run both parts."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--megabytes", type=int, default=50)
+    arguments = parser.parse_args()
+    sweep(arguments.corpus)
+    for label, module in (
+        ("code", code(arguments.megabytes)), ("constants", constants(arguments.megabytes)),
+    ):  # fmt: skip
+        measure(label, module)
+
+
+def sweep(corpus: Path) -> None:
+    """Count what holds for the modules of ``corpus``, and print what does not."""
+    count: Counter[str] = Counter()
+    seconds: Counter[str] = Counter()
+    folders = sorted(p for p in corpus.iterdir() if (p / "module.txt").exists())
+    for folder in folders:
+        for check, result in checks(folder, seconds):
+            count[check] += result is None
+            if result is not None:
+                print(f"{folder.name}: {check}: {result[:200]}")
+    print(f"of {len(folders)} modules:")
+    for check, number in count.items():
+        print(f"  {number:4} {check}")
+    for what, total in seconds.items():
+        print(f"  {what}: {total:.1f} s")
+
+
+def checks(folder: Path, seconds: Counter[str]) -> Iterator[tuple[str, str | None]]:
+    """What is checked of one module, and what is wrong with it."""
+    text = (folder / "module.txt").read_text()
+    packed = folder / "module.json.gz"
+    json = gzip.decompress(packed.read_bytes()) if packed.exists() else (
+        folder / "module.json"
+    ).read_bytes()  # fmt: skip
+    read: dict[str, ast.Module] = {}
+    for form, parse, raw in (("text", parse_text, text), ("JSON", parse_json, json)):
+        started = time.perf_counter()
+        try:
+            read[form] = parse(raw, str(folder))  # type: ignore[operator]
+        except SerdeError as error:
+            yield f"{form} is read", str(error)
+            return
+        seconds[f"reading {form}"] += time.perf_counter() - started
+        yield f"{form} is read", None
+    yield "both forms are the same", difference(read["text"], read["JSON"], SIX_DIGITS)
+    alike = print_text(read["JSON"], like_tvm=True).partition("#[metadata]")[0].strip()
+    same = alike == text.partition("#[metadata]")[0].strip()
+    yield "JSON prints as TVM printed it", None if same else "differs"
+    for form, module in read.items():
+        printed = print_text(module)
+        again = parse_text(printed)
+        stable = print_text(again) == printed
+        yield f"{form} prints stably", None if stable else "differs"
+        yield f"{form} is unchanged by printing", difference(module, again)
+        yield (
+            f"{form} is unchanged by writing JSON",
+            difference(module, parse_json(to_json(module))),
+        )
+
+
+TYPE = ast.TensorType((1, 16, 112, 112), "float32")
+
+
+def code(megabytes: int) -> ast.Module:
+    """A chain of convolutions, about so large as JSON."""
+    x, w = ast.Var("data", TYPE, type=TYPE), ast.Var("weight", TYPE, type=TYPE)
+    conv, relu, expr = ast.Op("nn.conv2d"), ast.Op("nn.relu"), x
+    attrs = {"padding": (1, 1, 1, 1), "channels": 16, "kernel_size": (3, 3)}
+    made: ast.Expr = expr
+    for _ in range(megabytes * 1000):
+        own = ast.Attrs("relay.attrs.Conv2DAttrs", dict(attrs))
+        made = ast.Call(conv, (made, w), own, type=TYPE)
+        made = ast.Call(relu, (made,), type=TYPE)
+    return ast.Module({"main": ast.Function((x, w), made, TYPE)})
+
+
+def constants(megabytes: int) -> ast.Module:
+    """Constants of three quarters of a megabyte each, which base64 makes one."""
+    made: ast.Expr = ast.Var("data")
+    params = (made,)
+    for seed in range(megabytes):
+        array = np.random.default_rng(seed).standard_normal((256, 768)).astype(np.float32)
+        made = ast.Call(ast.Op("add"), (made, ast.Constant(Tensor.of(array))))
+    return ast.Module({"main": ast.Function(params, made)})  # type: ignore[arg-type]
+
+
+def measure(label: str, module: ast.Module) -> None:
+    """Print how long writing and reading take."""
+
+    def timed(what: str, do: Callable[..., Any], argument: Any) -> Any:
+        started = time.process_time()
+        result = do(argument)
+        took = time.process_time() - started
+        text = result if isinstance(result, str) else argument
+        print(f"  {label}: {what} {len(text) / 1e6:.1f} MB: {took:.2f} s")
+        return result
+
+    timed("read text", parse_text, timed("print", print_text, module))
+    timed("read JSON", parse_json, timed("write JSON", to_json, module))
+
+
+if __name__ == "__main__":
+    main()

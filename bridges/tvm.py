@@ -1,0 +1,105 @@
+"""Live modules of any TVM that has Relay (0.6 to 0.19), and TVM's own results for a module."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from serde.errors import MissingDependency, SerdeError, UsageError
+from serde.graph import Graph, Tensor
+from serde.plugins import Bridge
+
+INSTALL = (
+    "TVM with Relay (0.6 to 0.19) is needed: apache-tvm from 0.25 on has none; the wheel of "
+    "bitblas 0.0.1.dev13 carries TVM 0.17, tests/relay/tvm_live.py sets it up"
+)
+
+
+def decode(model: Any, params: Any = None, **options: Any) -> Graph:
+    """Read a live IRModule or Relay function; ``params`` maps names to arrays, or is a path."""
+    import tvm
+
+    from serde.formats.relay.graph_json import parse_json
+    from serde.formats.relay.params import read_params
+    from serde.formats.relay.to_ir import module_graph
+
+    if not hasattr(tvm, "relay"):
+        raise MissingDependency(INSTALL)
+    module = parse_json(tvm.ir.save_json(model), "module")
+    is_path = isinstance(params, (str, os.PathLike))
+    held = read_params(params) if is_path else {n: _tensor(a) for n, a in (params or {}).items()}
+    return module_graph(module, held, "module", **options)
+
+
+def _tensor(array: Any) -> Tensor:
+    plain = array.numpy() if hasattr(array, "numpy") else np.asarray(array)
+    return Tensor.of(np.ascontiguousarray(plain))
+
+
+def run(
+    source: Any, feeds: Mapping[str, np.ndarray[Any, Any]], *, params: Any = None,
+    outputs: Any = None, **options: Any,
+) -> list[np.ndarray[Any, Any]]:  # fmt: skip
+    """What TVM's virtual machine computes on the CPU, for a module file or a live module.
+
+    Raises:
+        MissingDependency: without a TVM that has Relay. SerdeError: where it refuses the module.
+    """
+    try:
+        import tvm
+        from tvm import relay
+    except (ImportError, OSError) as error:
+        raise MissingDependency(f"{INSTALL} ({error})") from error
+    if outputs:
+        raise UsageError("TVM runs whole modules: it cannot be cut at an output")
+    held = _held(params)
+    try:
+        module = _module(tvm, source)
+        main = module["main"]
+        given = {**held, **{n: np.asarray(a) for n, a in feeds.items()}}
+        args = [_argument(p.name_hint, p.checked_type, given) for p in main.params]
+        executor = relay.create_executor("vm", mod=module, device=tvm.cpu(), target="llvm")
+        return list(_arrays(executor.evaluate()(*args)))
+    except (tvm.TVMError, ValueError, KeyError) as error:
+        raise SerdeError(f"TVM refuses the module: {error}") from error
+
+
+def _held(params: Any) -> dict[str, Any]:
+    if isinstance(params, (str, os.PathLike)):
+        from serde.formats.relay.params import read_params
+
+        return {n: t.load() for n, t in read_params(params).items()}
+    return {n: _tensor(a).load() for n, a in (params or {}).items()}
+
+
+def _module(tvm: Any, source: Any) -> Any:
+    if isinstance(source, (str, os.PathLike)):
+        text = Path(source).read_text(encoding="utf-8")
+        read = tvm.ir.load_json if text.lstrip().startswith("{") else tvm.relay.fromtext
+        source = read(text)
+    if not isinstance(source, tvm.IRModule):
+        source = tvm.IRModule.from_expr(source)
+    return tvm.relay.transform.InferType()(source)
+
+
+def _argument(name: str, type_: Any, given: Mapping[str, Any]) -> Any:
+    """An argument by name; the fields of a tuple are numbered behind its name."""
+    fields = getattr(type_, "fields", None)
+    if fields is None:
+        return given[name]
+    return tuple(_argument(f"{name}.{i}", t, given) for i, t in enumerate(fields))
+
+
+def _arrays(result: Any) -> Iterator[np.ndarray[Any, Any]]:
+    if hasattr(result, "numpy"):
+        yield result.numpy()
+    else:
+        for field in result:
+            yield from _arrays(field)
+
+
+BRIDGE = Bridge("tvm", ("tvm",), "relay", decode, run)

@@ -1,0 +1,50 @@
+"""Relay modules: TVM's text and JSON forms and parameter files, read without TVM."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from serde.content import refuse_missing
+from serde.graph import Graph
+from serde.plugins import Format
+
+from .files import claims, read_module
+from .params import read_params
+from .rules import reads
+from .to_ir import module_graph, to_ir
+
+__all__ = ["FORMAT", "decode", "to_ir"]
+
+
+def decode(
+    path: str | Path, *, params: str | Path | None = None, entry: str | None = None,
+    ignore_extra: bool = False,
+) -> Graph:  # fmt: skip
+    """Read a module, text or JSON, as the graph of operators its ``main`` computes.
+
+    ``params`` is what ``relay.save_param_dict`` wrote, or an ``.npz``: parameters of ``main`` by
+    name. Those left over are inputs. ``entry`` names another function than ``main``.
+    """
+    path = Path(path)
+    refuse_missing(path)
+    module = read_module(path)
+    if params is None:
+        return module_graph(module, None, str(path), "", entry, ignore_extra)
+    refuse_missing(Path(params))
+    held = read_params(params)
+    return module_graph(module, held, str(path), os.fspath(params), entry, ignore_extra)
+
+
+FORMAT = Format(
+    name="relay",
+    suffixes=(".relay",),
+    claims=claims,
+    decode=decode,
+    to_ir=to_ir,
+    options={
+        "decode": frozenset({"params", "entry", "ignore_extra"}),
+        "to_ir": frozenset({"rules"}),
+    },
+    tables=(reads,),
+)

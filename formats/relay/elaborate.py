@@ -1,0 +1,406 @@
+"""From a module to a graph of operators: ``main`` is evaluated on symbols.
+
+Functions, closures, tuples, data of algebraic types and references are done away with on the way: a
+call is the callee's body, a match takes the clause its data fit, a projection takes its field. What
+depends on an input stays: operators become nodes, ``if`` becomes a node with two subgraphs, and
+recursion in tail position a loop (``elaborate_loops.py``).
+
+Nothing recurses: tasks (``walk.run``) keep their own stack, so chains of any length will do.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from serde.errors import ConversionError, Problem, Unconvertible, require
+from serde.graph import Graph, Node, Source, Tensor, Value
+
+from . import ast
+from .elaborate_calls import TRANSPARENT, attributes, result_count
+from .elaborate_known import known
+from .elaborate_loops import Recursion, as_loop, recursion
+from .elaborate_recursion import Linear, as_loops, linear
+from .elaborate_values import (
+    Cell,
+    Closure,
+    Data,
+    Frame,
+    GraphBuilder,
+    Primitive,
+    Symbolic,
+    alike,
+    declare,
+    dtype_of,
+    named,
+    rebuilt,
+    shape_of,
+    tensors,
+)
+from .walk import Task, run
+
+DEEPEST_IF = 28  # protobuf reads messages 100 deep; a subgraph takes three levels
+DEEPEST_CALL = 2000  # calls of one function inside itself
+
+
+def elaborate(
+    module: ast.Module,
+    params: Mapping[str, Tensor] | None = None,
+    entry: str = "main",
+    name: str = "main",
+) -> Graph:
+    """The graph ``entry`` computes; its parameters among ``params`` become constants.
+
+    Raises:
+        Unconvertible: naming the construct that has no place in a graph.
+    """
+    elaborator = Elaborator(module, name)
+    try:
+        graph: Graph = run(elaborator.main(entry, params or {}))
+        return graph
+    except ConversionError as error:
+        where = elaborator.function or entry
+        problem = Problem("function", {}, error.reason, (f"@{where}",), "relay → graph")
+        raise Unconvertible("relay → graph", (problem,)) from error
+
+
+class Elaborator:
+    """One evaluation of a module."""
+
+    def __init__(self, module: ast.Module, name: str) -> None:
+        self.module, self.root = module, GraphBuilder(name)
+        self.makers: dict[Value, Node] = {}
+        self.numbers: dict[Value, Any] = {}
+        self.constants: dict[ast.Expr, Value] = {}
+        self.counts: Counter[str] = Counter()
+        self.active: Counter[ast.Function] = Counter()
+        self.recursions: dict[ast.Function, Recursion | None] = {}
+        self.chains: dict[ast.Function, Linear | None] = {}
+        self.function = ""
+
+    # The module
+
+    def main(self, entry: str, params: Mapping[str, Tensor]) -> Task[Any]:
+        function = self.module.functions[entry]
+        frame = Frame(self.root)
+        for param in function.params:
+            frame.values[param] = self.parameter(param, params.get(param.name))
+        result = yield self.value(function.body, frame)
+        outputs = tensors(result, f"what @{entry} returns")
+        require(outputs, f"@{entry} returns no tensor, and a model computes at least one")
+        named_outputs = self.outputs(outputs, _output_names(result))
+        return self.root.build(named_outputs, metadata={"relay.tvm": self.module.tvm})
+
+    def parameter(self, param: ast.Var, tensor: Tensor | None) -> Symbolic:
+        if tensor is not None:
+            name = self.root.names.claim(param.name)
+            return Value(name, tensor.dtype, tensor.shape, tensor)
+        return self.input(param.name, param.annotation or param.type)
+
+    def input(self, name: str, type_: ast.Type | None) -> Symbolic:
+        if isinstance(type_, ast.TupleType):
+            return tuple(self.input(f"{name}.{i}", t) for i, t in enumerate(type_.fields))
+        if isinstance(type_, ast.TensorType):
+            shape = shape_of(type_.shape, name)
+            return self.root.input(name, dtype_of(type_.dtype), shape)
+        refuse_parameter(name, type_)
+        return self.root.input(name)
+
+    def outputs(self, values: Sequence[Value], names: Sequence[str]) -> list[Value]:
+        """Each a value of its own that a node computes, under its name."""
+        taken: set[Value] = set()
+        found = []
+        for value, name in zip(values, names, strict=True):
+            if value in taken or value not in self.makers:
+                value = self.node("copy", [value], {}, 1, Frame(self.root))[0]
+            taken.add(value)
+            self.root.names.relabel(value, name)
+            found.append(value)
+        return found
+
+    # Expressions
+
+    def quick(self, expr: ast.Expr, frame: Frame) -> Symbolic | None:
+        """What needs no work: what is known already, and leaves."""
+        found = frame.get(expr)
+        if found is not None:
+            return found
+        if isinstance(expr, ast.Constant):
+            return self.constant(expr)
+        if isinstance(expr, ast.GlobalVar):
+            function = self.module.functions.get(expr.name)
+            require(function is not None, f"calls @{expr.name}, which the module does not define")
+            assert function is not None
+            return Closure(function, None, expr.name, expr.name)
+        if isinstance(expr, ast.Op):
+            return Primitive(expr)
+        if isinstance(expr, ast.Constructor):
+            return Primitive(expr) if expr.inputs else Data(expr.name, expr.of, ())
+        if isinstance(expr, ast.Function):
+            return Closure(expr, frame, frame.name)
+        if isinstance(expr, ast.Var):
+            raise ConversionError(f"reads %{expr.name}, which nothing binds")
+        return None
+
+    def value(self, expr: ast.Expr, frame: Frame) -> Task[Any]:
+        """What ``expr`` comes to."""
+        found = self.quick(expr, frame)
+        if found is None:
+            found = yield EVALUATE[type(expr)](self, expr, frame)
+            frame.values[expr] = found
+        return found
+
+    def values(self, exprs: Sequence[ast.Expr], frame: Frame) -> Task[Any]:
+        found = []
+        for expr in exprs:
+            ready = self.quick(expr, frame)
+            found.append((yield self.value(expr, frame)) if ready is None else ready)
+        return found
+
+    def constant(self, expr: ast.Constant) -> Value:
+        if expr not in self.constants:
+            self.constants[expr] = self.root.const(expr.tensor)
+        return self.constants[expr]
+
+    def fields(self, expr: ast.Tuple, frame: Frame) -> Task[Any]:
+        return tuple((yield self.values(expr.fields, frame)))
+
+    def project(self, expr: ast.TupleGetItem, frame: Frame) -> Task[Any]:
+        whole = yield self.value(expr.tuple, frame)
+        require(isinstance(whole, tuple), f"takes field {expr.index} of {named(whole)}")
+        require(expr.index < len(whole), f"takes field {expr.index} of {len(whole)}")
+        return whole[expr.index]
+
+    def lets(self, expr: ast.Expr, frame: Frame) -> Task[Any]:
+        """Bind a chain of variables; the expression behind them is left."""
+        while isinstance(expr, ast.Let):
+            if isinstance(expr.value, ast.Function):
+                made: Symbolic = Closure(expr.value, frame, expr.var.name, expr.var)
+            else:
+                made = yield self.value(expr.value, frame)
+            frame.values[expr.var] = made
+            expr = expr.body
+        return expr
+
+    def let(self, expr: ast.Let, frame: Frame) -> Task[Any]:
+        body = yield self.lets(expr, frame)
+        return (yield self.value(body, frame))
+
+    def call(self, expr: ast.Call, frame: Frame) -> Task[Any]:
+        target = yield self.value(expr.op, frame)
+        args = yield self.values(expr.args, frame)
+        if isinstance(target, Closure):
+            return (yield self.invoke(target, args, frame))
+        if isinstance(target, Data) and not args:  # a constructor of nothing
+            return target
+        require(isinstance(target, Primitive), f"calls {named(target)}")
+        if isinstance(target.target, ast.Constructor):
+            return Data(target.target.name, target.target.of, tuple(args))
+        return self.operator(target.target.name, args, expr, frame)
+
+    def invoke(self, closure: Closure, args: list[Symbolic], frame: Frame) -> Task[Any]:
+        """The body of a function, or a loop."""
+        function = closure.function
+        count = len(function.params)
+        require(len(args) == count, f"{len(args)} arguments for the {count} of a function")
+        self.function = closure.name or frame.name
+        if self.recursion(closure) is not None:
+            looped = yield as_loop(self, closure, args, frame)
+            if looped is not None:
+                return looped
+        chain = self.chain(closure)
+        if chain is not None:
+            looped = yield as_loops(self, chain, closure, args, frame)
+            if looped is not None:
+                return looped
+        self.active[function] += 1
+        deep = self.active[function] > DEEPEST_CALL
+        require(not deep, f"@{closure.name} calls itself to a depth that the module does not fix")
+        inner = Frame(frame.graph, closure.frame, _function_name(closure))
+        inner.values.update(zip(function.params, args, strict=True))
+        result = yield self.value(function.body, inner)
+        self.active[function] -= 1
+        return result
+
+    def recursion(self, closure: Closure) -> Recursion | None:
+        """How a function calls itself, if it does."""
+        if closure.itself is None:
+            return None
+        if closure.function not in self.recursions:
+            self.recursions[closure.function] = recursion(closure.function, closure.itself)
+        return self.recursions[closure.function]
+
+    def chain(self, closure: Closure) -> Linear | None:
+        """How a function goes on with the result of its one call, if it does."""
+        if closure.itself is None or self.recursion(closure) is not None:
+            return None
+        if closure.function not in self.chains:
+            self.chains[closure.function] = linear(closure.function, closure.itself)
+        return self.chains[closure.function]
+
+    def choice(self, expr: ast.If, frame: Frame) -> Task[Any]:
+        cond = yield self.value(expr.cond, frame)
+        require(isinstance(cond, Value), f"chooses by {named(cond)}")
+        return (yield self.choose(cond, frame, (expr.then, expr.otherwise), self.value))
+
+    def choose(
+        self, cond: Value, frame: Frame, branches: tuple[ast.Expr, ast.Expr],
+        task: Callable[[Any, Frame], Task[Any]],
+    ) -> Task[Any]:  # fmt: skip
+        """``task`` of one of two branches, in subgraphs unless ``cond`` is known."""
+        truth = known(cond, self.makers, self.numbers)
+        if truth is not None:
+            return (yield task(branches[0] if truth else branches[1], frame))
+        require(frame.graph.depth < DEEPEST_IF, f"ifs nest more than {DEEPEST_IF} deep")
+        made = []
+        for name, body in zip(("then", "else"), branches, strict=True):
+            inner = Frame(frame.graph.child(name), frame, frame.name)  # type: ignore[arg-type]
+            result = yield task(body, inner)
+            made.append((inner.graph, result, tensors(result, "what a branch of an if returns")))
+        (then, result, first), (other, against, second) = made
+        if not alike(result, against):
+            raise ConversionError(
+                f"an if returns {named(result)} or {named(against)} of another form, "
+                "which depends on its condition"
+            )
+        graphs = {"then": then.build(first), "otherwise": other.build(second)}
+        outputs = self.node("if", [cond], graphs, len(first), frame)
+        for value, a, b in zip(outputs, first, second, strict=True):
+            value.dtype, value.shape = a.dtype or b.dtype, _common(a.shape, b.shape)
+        return rebuilt(result, iter(outputs))
+
+    def match(self, expr: ast.Match, frame: Frame) -> Task[Any]:
+        body = yield self.clause(expr, frame)
+        return (yield self.value(body, frame))
+
+    def clause(self, expr: ast.Match, frame: Frame) -> Task[Any]:
+        """Bind the first pattern that fits; its body is left."""
+        data = yield self.value(expr.data, frame)
+        for clause in expr.clauses:
+            if _fits(clause.pattern, data, frame):
+                return clause.body
+        raise ConversionError("no clause of a match fits its data")
+
+    def new(self, expr: ast.RefCreate, frame: Frame) -> Task[Any]:
+        return Cell((yield self.value(expr.value, frame)), frame.graph)
+
+    def read(self, expr: ast.RefRead, frame: Frame) -> Task[Any]:
+        cell = yield self.value(expr.ref, frame)
+        require(isinstance(cell, Cell), f"reads {named(cell)} as a reference")
+        return cell.content
+
+    def write(self, expr: ast.RefWrite, frame: Frame) -> Task[Any]:
+        cell = yield self.value(expr.ref, frame)
+        require(isinstance(cell, Cell), f"writes {named(cell)} as a reference")
+        here = cell.graph is frame.graph
+        require(here, "a reference made outside is written inside an if or a loop")
+        cell.content = yield self.value(expr.value, frame)
+        return ()
+
+    # Nodes
+
+    def operator(self, op: str, args: list[Symbolic], expr: ast.Call, frame: Frame) -> Symbolic:
+        if op in TRANSPARENT:
+            return args[0]
+        inputs = [v for arg in args for v in tensors(arg, f"an operand of {op}")]
+        attrs = attributes(op, expr.attrs)
+        count = result_count(op, attrs, inputs, expr.type)
+        layer = expr.span.source if expr.span is not None and expr.span.line == 0 else ""
+        outputs = self.node(op, inputs, attrs, 1 if count is None else count, frame, layer)
+        if count is None:
+            declare(outputs[0], expr.type)
+            return outputs[0]
+        if isinstance(expr.type, ast.TupleType) and len(expr.type.fields) == count:
+            for value, type_ in zip(outputs, expr.type.fields, strict=True):
+                declare(value, type_)
+        return tuple(outputs)
+
+    def node(
+        self, op: str, inputs: Sequence[Value], attrs: Mapping[str, Any], count: int,
+        frame: Frame, layer: str = "",
+    ) -> list[Value]:  # fmt: skip
+        """Emit one; its source bears the layer's name, or the function's and a number."""
+        stem = f"{frame.name}/{layer or op}" if frame.name else layer or op
+        number = self.counts[stem]
+        self.counts[stem] += 1
+        name = f"{stem}_{number}" if number or not layer else stem
+        graph = frame.graph
+        with graph.at(Source("relay", op, name)):
+            made = graph.emit(op, inputs, attrs, count)
+        outputs = [made] if count == 1 else list(made)
+        self.makers.update(dict.fromkeys(outputs, graph.nodes[-1]))
+        return outputs
+
+
+EVALUATE: dict[type[ast.Expr], Callable[[Elaborator, Any, Frame], Task[Any]]] = {
+    ast.Tuple: Elaborator.fields,
+    ast.TupleGetItem: Elaborator.project,
+    ast.Let: Elaborator.let,
+    ast.Call: Elaborator.call,
+    ast.If: Elaborator.choice,
+    ast.Match: Elaborator.match,
+    ast.RefCreate: Elaborator.new,
+    ast.RefRead: Elaborator.read,
+    ast.RefWrite: Elaborator.write,
+}
+
+
+def refuse_parameter(name: str, type_: ast.Type | None) -> None:
+    """Refuse a parameter of ``main`` that no input can be."""
+    kinds = {
+        ast.FuncType: "a function",
+        ast.RefType: "a reference",
+        ast.TypeCall: "data of an algebraic type, whose length only the run tells",
+        ast.GlobalTypeVar: "data of an algebraic type",
+    }
+    for kind, what in kinds.items():
+        require(not isinstance(type_, kind), f"parameter %{name} is {what}")
+
+
+def _fits(pattern: ast.Pattern, data: Symbolic, frame: Frame) -> bool:
+    """Whether ``data`` fits; binds the variables of the pattern."""
+    stack: list[tuple[ast.Pattern, Symbolic]] = [(pattern, data)]
+    while stack:
+        top, value = stack.pop()
+        if isinstance(top, ast.PatternVar):
+            frame.values[top.var] = value
+        elif isinstance(top, ast.PatternTuple):
+            require(isinstance(value, tuple), f"matches {named(value)} with a tuple")
+            stack.extend(zip(top.patterns, value, strict=True))  # type: ignore[arg-type]
+        elif isinstance(top, ast.PatternConstructor):
+            require(isinstance(value, Data), f"matches {named(value)} with {top.constructor.name}")
+            assert isinstance(value, Data)
+            if value.constructor != top.constructor.name:
+                return False
+            stack.extend(zip(top.patterns, value.fields, strict=True))
+    return True
+
+
+def _function_name(closure: Closure) -> str:
+    """How the sources of nodes name a function: what a fusion or a partition calls it, first."""
+    attrs = closure.function.attrs
+    for key in ("Composite", "global_symbol"):
+        if isinstance(attrs.get(key), str):
+            return str(attrs[key])
+    return closure.name
+
+
+def _output_names(result: Symbolic) -> list[str]:
+    found = []
+    stack = [(result, "output")]
+    while stack:
+        value, name = stack.pop()
+        if isinstance(value, Value):
+            found.append(name)
+        else:
+            fields = value.fields if isinstance(value, Data) else value
+            parts = [(f, f"{name}_{i}") for i, f in enumerate(fields)]  # type: ignore[arg-type]
+            stack.extend(reversed(parts))
+    return found
+
+
+def _common(a: Any, b: Any) -> Any:
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return tuple(x if x == y else None for x, y in zip(a, b, strict=True))

@@ -1,0 +1,158 @@
+"""Tensors made of numbers, sizes and positions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from serde.geometry import Ints, axis_of
+from serde.graph import DType, Tensor, Value
+from serde.idioms import cast, full_like, scalar, size_of
+
+from ..rules import reads
+
+
+@reads("full")
+def read_full(g, fill, *, shape: Ints, dtype: DType | None = None):
+    return g.Expand(cast(g, fill, dtype or fill.type), shape)
+
+
+@reads("dyn.full", ignore=("shape",))
+def read_dyn_full(g, fill, shape, *, dtype: DType | None = None):
+    return g.Expand(cast(g, fill, dtype or fill.type), cast(g, shape, DType.INT64))
+
+
+@reads("full_like")
+def read_full_like(g, x, fill):
+    return g.Expand(cast(g, fill, x.type), g.Shape(x))
+
+
+@reads("zeros")
+def read_zeros(g, *, shape: Ints, dtype: DType):
+    return constant(g, shape, 0, dtype)
+
+
+@reads("ones")
+def read_ones(g, *, shape: Ints, dtype: DType):
+    return constant(g, shape, 1, dtype)
+
+
+def constant(g, shape: Ints, number: float, dtype: DType):
+    if np.prod(shape, dtype=np.int64) <= 1024:
+        return g.const(np.full(shape, number, dtype.numpy))
+    return g.ConstantOfShape(list(shape), value=Tensor.of(np.array([number], dtype.numpy)))
+
+
+@reads("dyn.zeros", ignore=("shape",))
+def read_dyn_zeros(g, shape, *, dtype: DType):
+    return g.Expand(g.const(0, dtype), cast(g, shape, DType.INT64))
+
+
+@reads("dyn.ones", ignore=("shape",))
+def read_dyn_ones(g, shape, *, dtype: DType):
+    return g.Expand(g.const(1, dtype), cast(g, shape, DType.INT64))
+
+
+@reads("zeros_like")
+def read_zeros_like(g, x):
+    return full_like(g, x, 0)
+
+
+@reads("ones_like")
+def read_ones_like(g, x):
+    return full_like(g, x, 1)
+
+
+@reads("arange")
+def read_arange(g, start, end, step, *, dtype: DType):
+    """Counted in the operands' own type, then converted."""
+    parts = [v if v.shape == () else g.Reshape(v, []) for v in (start, end, step)]
+    kind = parts[0].type
+    work = DType.INT64 if kind.kind in "iu" else DType.FLOAT32 if kind.bits < 32 else kind
+    return cast(g, g.Range(*(cast(g, v, work) for v in parts)), dtype)
+
+
+@reads("shape_of", "vm.shape_of")
+def read_shape_of(g, x, *, dtype: DType | None = None):
+    return cast(g, g.Shape(x), dtype or DType.INT32)
+
+
+@reads("ndarray_size")
+def read_ndarray_size(g, x, *, dtype: DType | None = None):
+    return cast(g, g.Size(x), dtype or DType.INT32)
+
+
+@reads("one_hot")
+def read_one_hot(g, index, on, off, *, depth: int, axis=-1, dtype: DType | None = None):
+    return hot(g, index, on, off, g.const(depth, DType.INT64), axis, dtype)
+
+
+@reads("dyn.one_hot", ignore=("depth",))
+def read_dyn_one_hot(g, index, on, off, depth, *, axis=-1, dtype: DType | None = None):
+    return hot(g, index, on, off, cast(g, g.Reshape(depth, []), DType.INT64), axis, dtype)
+
+
+def hot(g, index: Value, on: Value, off: Value, depth: Value, axis: int, dtype: DType | None):
+    """Indices outside the range give a row of ``off`` only."""
+    at = axis_of(axis, index.rank + 1)
+    classes = g.Range(g.const(0, DType.INT64), depth, g.const(1, DType.INT64))
+    behind = index.rank - at
+    classes = g.Unsqueeze(classes, list(range(1, behind + 1))) if behind else classes
+    same = g.Equal(g.Unsqueeze(cast(g, index, DType.INT64), [at]), classes)
+    kind = dtype or on.type
+    one, other = (g.Reshape(cast(g, v, kind), []) for v in (on, off))
+    return g.Where(same, one, other)
+
+
+@reads("meshgrid")
+def read_meshgrid(g, *xs, indexing="ij"):
+    """Each operand along an axis of its own; ``xy`` exchanges the first two."""
+    count = len(xs)
+    xs = tuple(x if x.rank == 1 else g.Reshape(x, [1]) for x in xs)
+    order = list(range(count))
+    if indexing == "xy" and count > 1:
+        order[:2] = [1, 0]
+    sizes = [g.Shape(xs[order.index(a)]) for a in range(count)]
+    shape = g.Concat(*sizes, axis=0) if count > 1 else sizes[0]
+    return tuple(
+        g.Expand(g.Unsqueeze(x, [a for a in range(count) if a != order[i]]), shape)
+        for i, x in enumerate(xs)
+    )
+
+
+@reads("sequence_mask")
+def read_sequence_mask(g, x, lengths, *, mask_value=0.0, axis=0):
+    """Along ``axis`` (0 or 1; the other is the batch) what lies behind a length is masked."""
+    axis = axis_of(axis, x.rank)
+    size = size_of(g, x, axis)
+    last = g.const(size, DType.INT64) if isinstance(size, int) else g.Squeeze(size, [0])
+    steps = g.Range(g.const(0, DType.INT64), last, g.const(1, DType.INT64))
+    inside = g.Less(
+        g.Unsqueeze(steps, [1 - axis]), g.Unsqueeze(cast(g, lengths, DType.INT64), [axis])
+    )
+    inside = g.Unsqueeze(inside, list(range(2, x.rank))) if x.rank > 2 else inside
+    return g.Where(inside, x, scalar(g, mask_value, x))
+
+
+@reads("trilu")
+def read_trilu(g, x, k, *, upper=True):
+    return g.Trilu(x, cast(g, g.Reshape(k, []), DType.INT64), upper=int(upper))
+
+
+@reads("unravel_index")
+def read_unravel_index(g, index, shape):
+    """The coordinates of positions in a tensor of ``shape``, one row an axis."""
+    rows: list[Value] = []
+    rest = cast(g, index, DType.INT64)
+    for axis in reversed(range(shape.dims[0])):
+        size = g.Gather(cast(g, shape, DType.INT64), axis, axis=0)
+        rows.insert(0, g.Unsqueeze(g.Mod(rest, size), [0]))
+        rest = g.Div(rest, size)
+    return cast(g, g.Concat(*rows, axis=0), index.type)
+
+
+@reads("invert_permutation")
+def read_invert_permutation(g, x):
+    size = size_of(g, x, 0)
+    k = [size] if isinstance(size, int) else size
+    _, order = g.TopK(x, k, axis=0, largest=0, sorted=1, outputs=2)
+    return cast(g, order, x.type)

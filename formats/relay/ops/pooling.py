@@ -1,0 +1,180 @@
+"""Pooling: windows, whole axes, and windows that fit a given output size."""
+
+from __future__ import annotations
+
+from functools import partial
+from math import prod
+
+import numpy as np
+
+from serde.errors import require
+from serde.geometry import Ints
+from serde.graph import DType, Value
+from serde.idioms import cast, full_like, lowest, scalar, size_of, times
+
+from ..rules import reads
+from .convolution import pads_of, per_axis, spatial
+from .layouts import in_layout
+from .widths import widely
+
+
+def read_pool(
+    kind, count, g, x, *, pool_size: Ints, strides: Ints = (1,), dilation: Ints = (1,),
+    padding: Ints = (0,), layout: str | None = None, out_layout="", ceil_mode=False,
+    count_include_pad=False,
+):  # fmt: skip
+    target = "NC" + spatial(count)
+    frame = {
+        "kernel_shape": per_axis(pool_size, count),
+        "strides": per_axis(strides, count),
+        "dilations": per_axis(dilation, count),
+        "pads": pads_of(padding, count),
+    }
+
+    def apply(x):
+        return pooled(g, x, kind, frame, ceil_mode, count_include_pad)
+
+    return in_layout(g, x, layout or target, target, apply, out_layout)
+
+
+def pooled(g, x: Value, kind: str, frame, up: bool, include: bool):
+    """Windows of which the last may reach beyond the padding; what lies there never counts."""
+    own = frame["pads"]
+    if up:
+        frame = {**frame, "pads": reaching(x, frame)}
+    half = len(frame["kernel_shape"])
+    spans = [d * (k - 1) + 1 for k, d in zip(
+        frame["kernel_shape"], frame["dilations"], strict=True)]  # fmt: skip
+    outside = any(p >= s for p, s in zip(frame["pads"], spans * 2, strict=True))
+    if kind == "max":
+        if outside:
+            x, frame = padded(g, x, frame, lowest(x), half)
+        if x.type.kind == "f" or x.type in (DType.INT8, DType.UINT8):
+            return g.MaxPool(x, **frame)
+        return widely(g, lambda g, x: by_float(g, x, frame), x)
+    if x.type.kind in "iu":
+        return whole_average(g, x, frame, own, include)
+    if include and any(own):
+        x = g.Pad(x, (0, 0, *own[:half], 0, 0, *own[half:]))
+        over = tuple(p - q for p, q in zip(frame["pads"], own, strict=True))
+        frame = {**frame, "pads": over}
+    require(include or not outside, "average pooling with a window that lies in the padding")
+    return g.AveragePool(x, count_include_pad=0, **frame)
+
+
+def whole_average(g, x: Value, frame, own: Ints, include: bool):
+    """The sum of a window, which float32 counts exactly, divided by its size and cut off."""
+    size = g.const(prod(frame["kernel_shape"]), DType.FLOAT32)
+
+    def summed(v):
+        mean = g.AveragePool(v, count_include_pad=1, **frame)
+        return cast(g, g.Floor(g.Add(g.Mul(mean, size), 0.5)), DType.INT32)
+
+    wide = cast(g, x, DType.FLOAT32)
+    total = summed(wide)
+    require(not include or frame["pads"] == own, "whole numbers, ceil_mode and count_include_pad")
+    if include or not any(frame["pads"]):
+        return cast(g, g.Div(total, cast(g, size, DType.INT32)), x.type)
+    counted = summed(full_like(g, g.Slice(wide, [0, 0], [1, 1], [0, 1], [1, 1]), 1))
+    return cast(g, g.Div(total, g.Max(counted, g.const(1, DType.INT32))), x.type)
+
+
+def by_float(g, x: Value, frame):
+    require(x.type is DType.INT32, f"max pooling of {x.type.value}")
+    return cast(g, g.MaxPool(cast(g, x, DType.FLOAT64), **frame), DType.INT32)
+
+
+def reaching(x: Value, frame) -> Ints:
+    """Pads with as much more at the end as the last window needs when sizes are rounded up."""
+    half = len(frame["kernel_shape"])
+    begins, ends = frame["pads"][:half], list(frame["pads"][half:])
+    for at in range(half):
+        k, s, d = (frame[n][at] for n in ("kernel_shape", "strides", "dilations"))
+        if s == 1:
+            continue
+        size = x.known[2 + at]
+        require(isinstance(size, int), "ceil_mode with an input of unknown size")
+        rest = (size + begins[at] + ends[at] - (d * (k - 1) + 1)) % s
+        ends[at] += s - rest if rest else 0
+    return (*begins, *ends)
+
+
+def padded(g, x: Value, frame, fill, half: int):
+    """Pad ``x`` itself, so that the window's own pads are none."""
+    pads: Ints = (0, 0, *frame["pads"][:half], 0, 0, *frame["pads"][half:])
+    return g.Pad(x, pads, scalar(g, fill, x)), {**frame, "pads": (0,) * 2 * half}
+
+
+for _count in (1, 2, 3):
+    for _kind in ("avg", "max"):
+        reads(f"nn.{_kind}_pool{_count}d")(partial(read_pool, _kind, _count))
+
+
+def read_global_pool(op, g, x, *, layout="NCHW", out_layout=""):
+    def apply(x):
+        if x.type.kind == "f":
+            return g[op](x)
+        return global_of_integers(g, x, op)
+
+    return in_layout(g, x, layout, "NCHW", apply, out_layout)
+
+
+def global_of_integers(g, x: Value, op: str):
+    """The greatest element, or the mean, cut off."""
+    wide = cast(g, x, DType.INT64)
+    if op == "GlobalMaxPool":
+        return cast(g, g.ReduceMax(wide, [2, 3], keepdims=1), x.type)
+    size = times(g, [size_of(g, x, 2), size_of(g, x, 3)])
+    mean = g.Div(g.ReduceSum(wide, [2, 3], keepdims=1), size)
+    return cast(g, mean, x.type)
+
+
+reads("nn.global_avg_pool2d")(partial(read_global_pool, "GlobalAveragePool"))
+reads("nn.global_max_pool2d")(partial(read_global_pool, "GlobalMaxPool"))
+
+
+def read_adaptive_pool(
+    kind, count, g, x, *, output_size: Ints = (), layout: str | None = None, out_layout=""
+):
+    """The window of output ``i`` of ``n`` runs from ``floor(i·d/n)`` to ``ceil((i+1)·d/n)``."""
+    target = "NC" + spatial(count)
+
+    def apply(x):
+        wanted = per_axis(output_size, count) if output_size else x.known[2:]
+        return adapted(g, x, kind, wanted)
+
+    return in_layout(g, x, layout or target, target, apply, out_layout)
+
+
+def adapted(g, x: Value, kind: str, wanted):
+    if all(n == 1 for n in wanted):
+        return g["GlobalAveragePool" if kind == "avg" else "GlobalMaxPool"](x)
+    dims = x.dims[2:]
+    if all(d % n == 0 for d, n in zip(dims, wanted, strict=True)):
+        kernel = tuple(d // n for d, n in zip(dims, wanted, strict=True))
+        op = "AveragePool" if kind == "avg" else "MaxPool"
+        return g[op](x, kernel_shape=kernel, strides=kernel)
+    for at, (d, n) in enumerate(zip(dims, wanted, strict=True)):
+        x = along(g, x, kind, 2 + at, d, n)
+    return x
+
+
+def along(g, x: Value, kind: str, axis: int, size: int, count: int):
+    """Windows of unequal sizes along one axis: each is gathered, the short ones filled up."""
+    if size == count:
+        return x
+    spans = [(i * size // count, -(-(i + 1) * size // count)) for i in range(count)]
+    widest = max(b - a for a, b in spans)
+    table = [[min(a + j, b - 1) for j in range(widest)] for a, b in spans]
+    wide = g.Gather(x, g.const(table, DType.INT64), axis=axis)
+    if kind == "max":
+        return g.ReduceMax(wide, [axis + 1], keepdims=0)
+    weights = np.array([[(j < b - a) / (b - a) for j in range(widest)] for a, b in spans])
+    shape = (count, widest, *(1,) * (x.rank - axis - 1))
+    scaled = g.Mul(wide, g.const(weights.reshape(shape).astype(x.type.numpy)))
+    return g.ReduceSum(scaled, [axis + 1], keepdims=0)
+
+
+for _count in (1, 2, 3):
+    for _kind in ("avg", "max"):
+        reads(f"nn.adaptive_{_kind}_pool{_count}d")(partial(read_adaptive_pool, _kind, _count))

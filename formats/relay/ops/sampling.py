@@ -1,0 +1,257 @@
+"""Reading images at places the model computes."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from serde.errors import require
+from serde.geometry import Ints
+from serde.graph import DType, Value
+from serde.idioms import cast, scalar, size_of
+
+from ..rules import reads
+from .convolution import TUNING, convolved, pads_of, per_axis
+from .layouts import in_layout, packed, unpacked
+
+
+def clamped(g, index: Value, size: int):
+    """An index moved into ``0 … size - 1``."""
+    return g.Min(g.Max(index, scalar(g, 0, index)), scalar(g, size - 1, index))
+
+
+def bilinear(g, x: Value, y: Value, across: Value, fading: bool = False):
+    """``x`` (N, C, H, W) at places ``(N, P)``: (N, C, P).
+
+    Neighbours outside are those at the edge, or with ``fading``, behind the far one, 0.
+    """
+    height, width = x.dims[2:]
+    corners, shares = [], []
+    for at, size in ((y, height), (across, width)):
+        low = g.Floor(at)
+        share = g.Sub(at, low)
+        corners.append([clamped(g, low, size), clamped(g, g.Ceil(at), size)])
+        far = g.Where(g.Greater(at, float(size - 1)), 0.0, share) if fading else share
+        shares.append([g.Sub(scalar(g, 1, share), share), far])
+    flat = g.Reshape(x, [0, 0, -1])
+    total = None
+    for i, j in product((0, 1), repeat=2):
+        value = taken(g, flat, corners[0][i], corners[1][j], width)
+        part = g.Mul(value, g.Unsqueeze(g.Mul(shares[0][i], shares[1][j]), [1]))
+        total = part if total is None else g.Add(total, part)
+    return total
+
+
+def taken(g, flat: Value, y: Value, across: Value, width: int):
+    """The elements of (N, C, H·W) at whole places ``(N, P)``."""
+    index = g.Add(g.Mul(cast(g, y, DType.INT64), width), cast(g, across, DType.INT64))
+    channels = size_of(g, flat, 1)
+    shape = [1, channels, 1] if isinstance(channels, int) else g.Concat([1], channels, [1], axis=0)
+    return g.GatherElements(flat, g.Expand(g.Unsqueeze(index, [1]), shape), axis=2)
+
+
+@reads("image.grid_sample")
+def read_grid_sample(
+    g, x, grid, *, method="bilinear", layout="NCHW", padding_mode="zeros", align_corners=True
+):
+    """The grid's coordinates lie along its second axis, in ONNX along the last."""
+    require(layout == ("NCHW", "NCDHW")[x.rank - 4], f"layout={layout!r}")
+    require(method in ("nearest", "bilinear", "bicubic"), f"method={method!r} is unknown")
+    if method == "bicubic" and padding_mode == "border":
+        return bicubic_to_the_border(g, x, grid, align_corners)
+    order = (0, *range(2, grid.rank), 1)
+    return g.GridSample(
+        x, g.Transpose(grid, perm=order), mode=method.removeprefix("bi"),
+        padding_mode=padding_mode, align_corners=int(align_corners),
+    )  # fmt: skip
+
+
+def bicubic_to_the_border(g, x: Value, grid: Value, align_corners: bool):
+    """Each of the sixteen elements is moved to the border, not the place they lie around."""
+    indices, shares = [], []
+    for at, size in ((1, x.dims[2]), (0, x.dims[3])):
+        unit = g.Reshape(g.Gather(grid, at, axis=1), [0, -1])
+        span, shift = (size - 1, 0.0) if align_corners else (size, -0.5)
+        place = g.Add(g.Mul(g.Add(unit, 1.0), span / 2), shift)
+        low = g.Floor(place)
+        indices.append([clamped(g, g.Add(low, float(i)), size) for i in (-1, 0, 1, 2)])
+        shares.append(cubic_shares(g, g.Sub(place, low)))
+    flat, total = g.Reshape(x, [0, 0, -1]), None
+    for i, j in product(range(4), repeat=2):
+        value = taken(g, flat, indices[0][i], indices[1][j], x.dims[3])
+        part = g.Mul(value, g.Unsqueeze(g.Mul(shares[0][i], shares[1][j]), [1]))
+        total = part if total is None else g.Add(total, part)
+    return g.Reshape(total, [0, 0, *grid.dims[2:]])
+
+
+def cubic_shares(g, t: Value, a: float = -0.75):
+    """What the four elements around a place count for."""
+
+    def inner(t):
+        return g.Add(g.Mul(g.Mul(g.Sub(g.Mul(t, a + 2), a + 3), t), t), 1.0)
+
+    def outer(t):
+        return g.Sub(g.Mul(g.Add(g.Mul(g.Sub(g.Mul(t, a), 5 * a), t), 8 * a), t), 4 * a)
+
+    return [outer(g.Add(t, 1.0)), inner(t), inner(g.Sub(1.0, t)), outer(g.Sub(2.0, t))]
+
+
+@reads("image.affine_grid")
+def read_affine_grid(g, theta, *, target_shape: Ints):
+    """Each place, from -1 to just below 1, and 1, times the rows of ``theta``."""
+    height, width = target_shape
+    step = [np.float32((2.0 - 1e-7) / (n - 1)) for n in target_shape]
+    y, across = (
+        np.float32(-1) + np.arange(n, dtype=np.float32) * s
+        for n, s in zip(target_shape, step, strict=True)
+    )
+    rows = [np.tile(across, height), np.repeat(y, width), np.ones(height * width, np.float32)]
+    places = g.MatMul(theta, g.const(np.stack(rows).astype(theta.type.numpy)))
+    return g.Reshape(places, [0, 0, height, width])
+
+
+@reads("image.crop_and_resize")
+def read_crop_and_resize(
+    g, x, boxes, which, *, crop_size: Ints, layout="NCHW", method="bilinear",
+    extrapolation_value=0.0, out_dtype: DType | None = None,
+):  # fmt: skip
+    """Boxes are (y1, x1, y2, x2), as parts of the image; each is resized by itself."""
+    require(method in ("bilinear", "nearest_neighbor"), f"method={method!r}")
+    dtype = out_dtype or x.type
+
+    def apply(x):
+        images = g.Gather(cast(g, x, DType.FLOAT32), cast(g, which, DType.INT64), axis=0)
+        places, outside = [], []
+        for at, (size, count) in enumerate(zip(x.dims[2:], crop_size, strict=True)):
+            place = cropped(g, boxes, at, size, count)
+            far = g.Or(g.Less(place, 0.0), g.Greater(place, float(size - 1)))
+            shape = (1, count, 1) if at == 0 else (1, 1, count)
+            places.append(spread(g, place, crop_size, at))
+            outside.append(g.Reshape(far, [0, *shape[1:]]))
+        if method == "bilinear":
+            y = bilinear(g, images, places[0], places[1])
+        else:
+            whole = [clamped(g, away(g, p), s) for p, s in zip(places, x.dims[2:], strict=True)]
+            y = taken(g, g.Reshape(images, [0, 0, -1]), whole[0], whole[1], x.dims[3])
+        y = g.Reshape(y, [0, 0, *crop_size])
+        return cast(g, g.Where(g.Unsqueeze(g.Or(*outside), [1]), extrapolation_value, y), dtype)
+
+    return in_layout(g, x, layout, "NCHW", apply)
+
+
+def away(g, x: Value):
+    """Rounded, halves away from zero."""
+    return g.Mul(g.Sign(x), g.Floor(g.Add(g.Abs(x), 0.5)))
+
+
+def cropped(g, boxes: Value, at: int, size: int, count: int):
+    """Places along one axis for each box: (boxes, count)."""
+    first, last = (g.Slice(boxes, [i], [i + 1], [1], [1]) for i in (at, at + 2))
+    step = g.Div(g.Mul(g.Sub(last, first), float(size - 1)), float(max(count - 1, 1)))
+    along = g.const(np.arange(count, dtype=np.float32)[None])
+    return g.Add(g.Mul(first, float(size - 1)), g.Mul(step, along))
+
+
+def spread(g, place: Value, counts: Ints, at: int):
+    """Places along one axis as places of all results: (boxes, H·W)."""
+    height, width = counts
+    shape = [0, height, 1] if at == 0 else [0, 1, width]
+    return g.Reshape(g.Expand(g.Reshape(place, shape), [1, height, width]), [0, -1])
+
+
+@reads("nn.deformable_conv2d", ignore=TUNING, only={"out_layout": ("",)})
+def read_deformable_conv2d(
+    g, x, offset, w, *, strides: Ints = (1, 1), padding: Ints = (0, 0), dilation: Ints = (1, 1),
+    deformable_groups=1, groups=1, data_layout="NCHW", kernel_layout="OIHW",
+    out_dtype: DType | None = None,
+):  # fmt: skip
+    """A place before the image is 0 as a whole; ONNX's own operator fades it in."""
+    x, offset = (unpacked(g, v, data_layout, "NCHW") for v in (x, offset))
+    w = unpacked(g, w, kernel_layout, "OIHW")
+    batch, channels, height, width = x.dims
+    rows, columns = offset.dims[2:]
+    kernel = w.dims[2:]
+    count = kernel[0] * kernel[1]
+    moves = g.Reshape(offset, [batch, deformable_groups, count, 2, rows * columns])
+    each = channels // deformable_groups
+    images = g.Reshape(x, [batch * deformable_groups, each, height, width])
+    places = []
+    begins = pads_of(padding, 2)[:2]
+    frame = zip((rows, columns), per_axis(strides, 2), begins, per_axis(dilation, 2), strict=True)
+    for at, (size, stride, pad, step) in enumerate(frame):
+        base = np.arange(size)[None] * stride - pad + np.arange(kernel[at])[:, None] * step
+        shape = ((kernel[0], 1, rows, 1), (1, kernel[1], 1, columns))[at]
+        grid = np.broadcast_to(base.reshape(shape), (*kernel, rows, columns))
+        move = g.Gather(moves, at, axis=3)
+        fixed = g.const(grid.reshape(1, 1, count, -1).astype(np.float32))
+        places.append(g.Reshape(g.Add(move, fixed), [batch * deformable_groups, -1]))
+    inside = [
+        g.And(g.GreaterOrEqual(p, 0.0), g.Less(p, float(s)))
+        for p, s in zip(places, (height, width), strict=True)
+    ]
+    y = bilinear(g, images, places[0], places[1], fading=True)
+    y = g.Where(g.Unsqueeze(g.And(*inside), [1]), y, 0.0)
+    # one patch for each result: a convolution whose windows do not overlap
+    patches = g.Reshape(y, [batch, channels, count, rows, columns])
+    wide = g.Reshape(patches, [batch, channels * count, rows, columns])
+    kernel_shape = {"kernel_shape": (1, 1), "strides": (1, 1), "dilations": (1, 1),
+                    "pads": (0, 0, 0, 0)}  # fmt: skip
+    flat = g.Reshape(w, [w.dims[0], w.dims[1] * count, 1, 1])
+    result = convolved(g, wide, flat, groups, kernel_shape, out_dtype or x.type)
+    return packed(g, result, "NCHW", data_layout)
+
+
+@reads("image.dilation2d")
+def read_dilation2d(
+    g, x, w, *, strides: Ints = (1, 1), padding: Ints = (0, 0), dilations: Ints = (1, 1),
+    data_layout="NCHW", kernel_layout="IHW", out_dtype: DType | None = None,
+):  # fmt: skip
+    """The greatest sum of a window and the kernel; padding is 0."""
+    require(out_dtype in (None, x.type), f"out_dtype={out_dtype}")
+    w = unpacked(g, w, kernel_layout, "IHW")
+
+    def apply(x):
+        pads = pads_of(padding, 2)
+        x = g.Pad(x, (0, 0, *pads[:2], 0, 0, *pads[2:]))
+        kernel = w.dims[1:]
+        parts = []
+        for i, j in product(*map(range, kernel)):
+            starts = [i * dilations[0], j * dilations[1]]
+            spans = [d * (k - 1) for d, k in zip(dilations, kernel, strict=True)]
+            ends = [s - span or 2**31 - 1 for s, span in zip(starts, spans, strict=True)]
+            shifted = g.Slice(x, starts, ends, [2, 3], list(strides))
+            tap = g.Slice(w, [i, j], [i + 1, j + 1], [1, 2], [1, 1])
+            parts.append(g.Add(shifted, tap))
+        return g.Max(*parts)
+
+    return in_layout(g, x, data_layout, "NCHW", apply)
+
+
+@reads("nn.correlation")
+def read_correlation(
+    g, a, b, *, kernel_size=1, max_displacement=1, stride1=1, stride2=1, padding: Ints = (0, 0),
+    is_multiply=True, layout="NCHW",
+):  # fmt: skip
+    """The mean product of two images, one of them moved by each displacement."""
+    require(layout == "NCHW", f"layout={layout!r}")
+    pads = pads_of(padding, 2)
+    a, b = (g.Pad(v, (0, 0, *pads[:2], 0, 0, *pads[2:])) for v in (a, b))
+    border = max_displacement + (kernel_size - 1) // 2
+    radius = max_displacement // stride2
+    sizes = [d - 2 * border for d in a.dims[2:]]
+    spans = [-(-s // stride1) for s in sizes]
+
+    def window(v, y: int, across: int):
+        starts = [y, across]
+        ends = [s + (n - 1) * stride1 + kernel_size for s, n in zip(starts, spans, strict=True)]
+        return g.Slice(v, starts, ends, [2, 3], [1, 1])
+
+    first = window(a, max_displacement, max_displacement)
+    parts = []
+    for i, j in product(range(-radius, radius + 1), repeat=2):
+        other = window(b, max_displacement + i * stride2, max_displacement + j * stride2)
+        each = g.Mul(first, other) if is_multiply else g.Abs(g.Sub(first, other))
+        parts.append(g.ReduceMean(each, [1], keepdims=1))
+    y = g.Concat(*parts, axis=1)
+    return g.AveragePool(y, kernel_shape=(kernel_size,) * 2, strides=(stride1,) * 2)

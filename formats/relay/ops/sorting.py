@@ -1,0 +1,131 @@
+"""Order, runs and sums along an axis."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from serde.errors import require
+from serde.geometry import axis_of
+from serde.graph import DType, Value
+from serde.idioms import cast, scalar, size_of, slice_axis
+
+from ..rules import reads
+
+
+def ordered(g, x: Value, axis: int, count, ascending: bool):
+    """The first ``count`` values in order, and where they were; equal ones as they stood."""
+    work = x
+    if x.type.kind in "iub" and x.type not in (DType.INT32, DType.INT64):
+        work = cast(g, x, DType.INT64)
+    values, where = g.TopK(work, count, axis=axis, largest=int(not ascending), sorted=1, outputs=2)
+    return cast(g, values, x.type), where
+
+
+def whole(g, x: Value, axis: int):
+    size = size_of(g, x, axis)
+    return g.const([size], DType.INT64) if isinstance(size, int) else size
+
+
+@reads("sort", ignore=("dtype",))
+def read_sort(g, x, *, axis=-1, is_ascend=True):
+    axis = axis_of(axis, x.rank)
+    return ordered(g, x, axis, whole(g, x, axis), is_ascend)[0]
+
+
+@reads("argsort")
+def read_argsort(g, x, *, axis=-1, is_ascend=True, dtype: DType | None = None):
+    axis = axis_of(axis, x.rank)
+    return cast(g, ordered(g, x, axis, whole(g, x, axis), is_ascend)[1], dtype or DType.INT32)
+
+
+@reads("topk")
+def read_topk(
+    g, x, *, k: int = 1, axis=-1, ret_type="both", is_ascend=False, dtype: DType | None = None
+):
+    axis = axis_of(axis, x.rank)
+    count = whole(g, x, axis) if k < 1 else g.const([k], DType.INT64)
+    return chosen(g, ordered(g, x, axis, count, is_ascend), ret_type, dtype)
+
+
+@reads("dyn.topk", ignore=("k",))
+def read_dyn_topk(
+    g, x, k, *, axis=-1, ret_type="both", is_ascend=False, dtype: DType | None = None
+):
+    axis = axis_of(axis, x.rank)
+    count = g.Reshape(cast(g, k, DType.INT64), [1])
+    return chosen(g, ordered(g, x, axis, count, is_ascend), ret_type, dtype)
+
+
+def chosen(g, both, ret_type: str, dtype: DType | None):
+    require(ret_type in ("both", "values", "indices"), f"ret_type={ret_type!r} is unknown")
+    values, where = both[0], cast(g, both[1], dtype or DType.INT32)
+    return {"both": (values, where), "values": values, "indices": where}[ret_type]
+
+
+def read_scan(
+    running, g, x, *, axis: int | None = None, dtype: DType | None = None, exclusive=False
+):
+    """Without an axis the tensor is taken as one row."""
+    if axis is None:
+        x, axis = g.Reshape(x, [-1]), 0
+    target = dtype or x.type
+    work = target if target.kind == "f" else DType.INT64
+    y = running(g, cast(g, x, work), axis_of(axis, x.rank), bool(exclusive))
+    return cast(g, y, target)
+
+
+def running_sum(g, x: Value, axis: int, exclusive: bool):
+    return g.CumSum(x, axis, exclusive=int(exclusive))
+
+
+def running_product(g, x: Value, axis: int, exclusive: bool):
+    """Products of 2, 4, 8, … neighbours, until they reach from end to end."""
+    size: Any = x.known[axis]
+    require(isinstance(size, int), "cumprod along an axis of unknown size")
+    one, reach = scalar(g, 1, x), 1
+    if exclusive:
+        x = shifted(g, x, axis, 1, one)
+    while reach < size:
+        x = g.Mul(x, shifted(g, x, axis, reach, one))
+        reach *= 2
+    return x
+
+
+def shifted(g, x: Value, axis: int, by: int, fill: Value):
+    pads = [0] * 2 * x.rank
+    pads[axis] = by
+    return slice_axis(g, g.Pad(x, pads, fill), axis, 0, x.known[axis])
+
+
+reads("cumsum")(partial(read_scan, running_sum))
+reads("cumprod")(partial(read_scan, running_product))
+
+
+@reads("unique")
+def read_unique(g, x, *, sorted=True, return_counts=False):
+    """The values lead as many places as there are; TVM leaves the rest as it happens to be."""
+    work = x if x.type.kind == "f" or x.type is DType.INT8 else cast(g, x, DType.INT64)
+    values, first, inverse, counts = g.Unique(work, axis=0, sorted=int(sorted), outputs=4)
+    total = cast(g, g.Shape(values), DType.INT32)
+    size = whole(g, x, 0)
+
+    def filled(v, dtype):
+        zeros = g.Expand(g.const([0], v.type), size)
+        ends = g.Slice(g.Concat(v, zeros, axis=0), [0], size, [0], [1])
+        return cast(g, ends, dtype)
+
+    found = (filled(values, x.type), filled(first, DType.INT32), cast(g, inverse, DType.INT32),
+             total)  # fmt: skip
+    return (*found, filled(counts, DType.INT32)) if return_counts else found
+
+
+@reads("searchsorted")
+def read_searchsorted(g, rows, values, *, right=False, dtype: DType | None = None):
+    """How many of a row, sorted, lie before each value (or are equal to it, with ``right``)."""
+    wide = g.Unsqueeze(values, [values.rank])
+    if rows.rank > 1:
+        rows = g.Unsqueeze(rows, [rows.rank - 1])
+    before = g.LessOrEqual(rows, wide) if right else g.Less(rows, wide)
+    total = g.ReduceSum(cast(g, before, DType.INT32), [values.rank], keepdims=0)
+    return cast(g, total, dtype or DType.INT32)

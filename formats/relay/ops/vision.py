@@ -1,0 +1,144 @@
+"""Regions of interest, anchors, and reorganised images."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from serde.errors import require
+from serde.geometry import Ints
+from serde.graph import DType
+from serde.idioms import cast, scalar
+
+from ..rules import Floats, reads
+from .layouts import in_layout
+from .sampling import bilinear
+from .suppression import arranged, column, masked, to_front
+
+VARIANCES = (0.10000000149011612, 0.10000000149011612, 0.20000000298023224, 0.20000000298023224)
+
+
+@reads("vision.roi_align")
+def read_roi_align(
+    g, x, rois, *, pooled_size: Ints, spatial_scale: float, sample_ratio=-1, layout="NCHW",
+    mode="avg",
+):  # fmt: skip
+    """A row of ``rois`` is the batch and two corners."""
+    require(mode in ("avg", "max"), f"mode={mode!r} is unknown")
+    height, width = pooled_size if len(pooled_size) == 2 else pooled_size * 2
+    which = cast(g, column(g, rois, 0), DType.INT64)
+    corners = column(g, rois, 1, 4)
+
+    def apply(x):
+        if mode == "max":
+            return greatest(g, x, which, corners, (height, width), spatial_scale, sample_ratio)
+        return g.RoiAlign(
+            x, corners, which, mode="avg", output_height=height, output_width=width,
+            sampling_ratio=max(sample_ratio, 0), spatial_scale=spatial_scale,
+            coordinate_transformation_mode="output_half_pixel",
+        )  # fmt: skip
+
+    return in_layout(g, x, layout, "NCHW", apply)
+
+
+def greatest(g, x, which, corners, counts: Ints, scale: float, ratio: int):
+    """The greatest of the samples of a cell; ONNX takes that of their weighted corners instead."""
+    require(ratio > 0, "mode='max' with as many samples as a region is large")
+    images = g.Gather(x, which, axis=0)
+    grids, outside = [], []
+    for at, (size, count) in enumerate(zip(x.dims[2:], counts, strict=True)):
+        first, last = (g.Mul(column(g, corners, i - at, 1), scale) for i in (1, 3))
+        length = g.Max(g.Sub(last, first), 1.0)
+        steps = (np.arange(count * ratio) + 0.5) / (count * ratio)
+        place = g.Add(
+            g.Unsqueeze(first, [1]),
+            g.Mul(g.Unsqueeze(length, [1]), g.const(steps[None].astype(np.float32))),
+        )
+        shape = [0, count * ratio, 1] if at == 0 else [0, 1, count * ratio]
+        all_of = [1, counts[0] * ratio, counts[1] * ratio]
+        place = g.Reshape(g.Expand(g.Reshape(place, shape), all_of), [0, -1])
+        outside.append(g.Or(g.Less(place, -1.0), g.Greater(place, float(size))))
+        grids.append(g.Min(g.Max(place, 0.0), float(size - 1)))
+    y = g.Where(g.Unsqueeze(g.Or(*outside), [1]), 0.0, bilinear(g, images, grids[0], grids[1]))
+    cells = g.Reshape(y, [0, 0, counts[0], ratio, counts[1], ratio])
+    return g.ReduceMax(cells, [3, 5], keepdims=0)
+
+
+@reads("vision.roi_pool")
+def read_roi_pool(g, x, rois, *, pooled_size: Ints, spatial_scale: float, layout="NCHW"):
+    size = pooled_size if len(pooled_size) == 2 else pooled_size * 2
+
+    def apply(x):
+        return g.MaxRoiPool(x, rois, pooled_shape=size, spatial_scale=spatial_scale)
+
+    return in_layout(g, x, layout, "NCHW", apply)
+
+
+@reads("vision.yolo_reorg")
+def read_yolo_reorg(g, x, *, stride=1):
+    """TVM's reorg counts through memory, over the ends of axes: a table of places says which."""
+    batch, channels, height, width = x.dims
+    area = stride * stride
+    few = channels // area
+    require(few > 0, f"{channels} channels for stride {stride}")
+    b, k, j, i = np.meshgrid(*map(np.arange, x.dims), indexing="ij")
+    row = (j * stride + (k // few) // stride) * stride
+    at = ((b * area * channels + (k % few) * area) * height + row) * width
+    at = at + i * stride + (k // few) % stride
+    require(at.max() < at.size, "more than one image: TVM reads behind the tensor's end")
+    y = g.Gather(g.Reshape(x, [-1]), g.const(at.astype(np.int64)), axis=0)
+    return g.Reshape(y, [batch, channels * area, height // stride, width // stride])
+
+
+@reads("vision.multibox_prior")
+def read_multibox_prior(
+    g, x, *, sizes: Floats = (1.0,), ratios: Floats = (1.0,), steps: Floats = (-1.0, -1.0),
+    offsets: Floats = (0.5, 0.5), clip=False,
+):  # fmt: skip
+    """Anchors around each place of an image, which only its size tells."""
+    height, width = x.dims[2:]
+    step = [s if s > 0 else 1.0 / n for s, n in zip(steps, (height, width), strict=True)]
+    boxes = [(s * height / width / 2, s / 2) for s in sizes]
+    roots = [np.sqrt(r) for r in ratios[1:]]
+    boxes += [(sizes[0] * height / width * r / 2, sizes[0] / r / 2) for r in roots]
+    y, across = np.meshgrid(
+        (np.arange(height) + offsets[0]) * step[0], (np.arange(width) + offsets[1]) * step[1],
+        indexing="ij",
+    )  # fmt: skip
+    centers = np.stack([across, y, across, y], -1)[:, :, None]
+    half = np.array([(-w, -h, w, h) for w, h in boxes])
+    anchors = (centers + half).reshape(1, -1, 4).astype(np.float32)
+    return g.const(np.clip(anchors, 0, 1) if clip else anchors)
+
+
+@reads("vision.multibox_transform_loc")
+def read_multibox_transform_loc(
+    g, classes, moves, anchors, *, clip=True, threshold=0.01, variances: Floats = VARIANCES,
+    keep_background=False,
+):  # fmt: skip
+    """Rows of class, score and box; those of the background give way, behind the others are -1."""
+    kept = classes if keep_background else g.Slice(classes, [1], [2**31 - 1], [1], [1])
+    score = g.ReduceMax(kept, [1], keepdims=0)
+    kind = g.ArgMax(kept, axis=1, keepdims=0)
+    low = g.Less(score, scalar(g, threshold, score))
+    if keep_background:
+        kind = g.Where(low, g.const(0, DType.INT64), kind)
+        valid = g.GreaterOrEqual(kind, g.const(0, DType.INT64))
+    else:
+        valid = g.Not(low)
+    boxes = decoded(g, g.Reshape(moves, [0, -1, 4]), anchors, variances, clip)
+    parts = [g.Unsqueeze(v, [2]) for v in (cast(g, kind, score.type), score)]
+    order, shown, count = to_front(g, valid)
+    rows = masked(g, arranged(g, g.Concat(*parts, boxes, axis=2), order), shown)
+    return rows, cast(g, g.Squeeze(count, [1]), DType.INT32)
+
+
+def decoded(g, moves, anchors, variances: Floats, clip: bool):
+    """Boxes from anchors and how far each is moved and stretched."""
+    low, high = column(g, anchors, 0, 2), column(g, anchors, 2, 2)
+    size, center = g.Sub(high, low), g.Mul(g.Add(low, high), 0.5)
+    shift = g.Mul(column(g, moves, 0, 2), g.const(np.array(variances[:2], np.float32)))
+    stretch = g.Mul(column(g, moves, 2, 2), g.const(np.array(variances[2:], np.float32)))
+    middle = g.Add(g.Mul(shift, size), center)
+    half = g.Mul(g.Mul(g.Exp(stretch), size), 0.5)
+    boxes = g.Concat(g.Sub(middle, half), g.Add(middle, half), axis=2)
+    return g.Clip(boxes, 0.0, 1.0) if clip else boxes

@@ -1,0 +1,34 @@
+"""Element types ONNX Runtime has no kernel for, and those the same numbers are computed in."""
+
+from __future__ import annotations
+
+from serde.graph import DType, Value
+from serde.idioms import cast
+
+SMALL = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.BOOL)
+
+
+def wide_type(dtype: DType) -> DType:
+    """A type that holds every value of ``dtype`` and that every arithmetic operator takes."""
+    if dtype in SMALL:
+        return DType.INT32
+    if dtype in (DType.UINT32, DType.UINT64):
+        return DType.INT64  # 64-bit arithmetic is the same with and without a sign
+    return dtype
+
+
+def widely(g, function, *xs: Value):
+    """``function`` of operands of one type, computed in a wider type where theirs is narrow."""
+    dtype = xs[0].type
+    wide = wide_type(dtype)
+    if wide is dtype:
+        return function(g, *xs)
+    return cast(g, function(g, *(cast(g, x, wide) for x in xs)), dtype)
+
+
+def in_float(g, function, *xs: Value):
+    """``function`` of floats, of numbers of any type."""
+    dtype = xs[0].type
+    if dtype.kind == "f":
+        return function(g, *xs)
+    return cast(g, function(g, *(cast(g, x, DType.FLOAT32) for x in xs)), dtype)

@@ -1,0 +1,198 @@
+"""Parameter files: the bytes of ``relay.save_param_dict``, and NumPy's ``.npz``.
+
+Layout of the former (src/runtime/file_utils.cc in TVM), little-endian, unchanged since TVM 0.3:
+u64 magic, u64 0, u64 count, count × (u64 length, name), u64 count, count × tensor (ndarray.py).
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zipfile
+import zlib
+from collections.abc import Mapping
+from functools import partial
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+
+from serde.content import HEAD, open_regular, refuse_mistaken
+from serde.errors import ConversionError, MalformedFile
+from serde.graph import DType, FileSlice, Tensor
+from serde.output import Replacing
+from serde.storage import map_slice, possible
+
+from . import ndarray
+
+MAGIC = 0xF7E58D4F05049CB7
+WORD = struct.Struct("<Q")
+ZIP = b"PK\x03\x04"
+EMPTY_ZIP = b"PK\x05\x06"
+MOST_GROWTH, SMALL = 200, 1 << 26  # a member above SMALL bytes may grow no more than this
+LOCAL_HEADER = struct.Struct("<26xHH")  # of a member of a zip: lengths of its name and extra field
+
+
+def read_params(path: str | os.PathLike[str]) -> dict[str, Tensor]:
+    """Read the parameters at ``path``; their elements stay in the file until asked for.
+
+    Raises:
+        MalformedFile: with the byte, or the member, where the file stops being one.
+    """
+    path = os.fspath(path)
+    with open_regular(path) as file:
+        start = file.read(HEAD)
+        file.seek(0)
+        refuse_mistaken(path, start)
+        if start[:4] in (ZIP, EMPTY_ZIP):
+            return _read_npz(path, file)
+        return _Reader(path, file, os.fstat(file.fileno()).st_size).params()
+
+
+def mapped(dtype: DType, shape: tuple[int, ...], where: FileSlice) -> Tensor:
+    """A tensor that stays in its file. Bytes of bools are not copied: any but 0 is true."""
+    load = partial(map_slice, where, dtype, shape)
+    return Tensor(dtype, shape, load, None if dtype is DType.BOOL else where)
+
+
+def write_params(params: Mapping[str, Tensor], path: str | os.PathLike[str]) -> list[str]:
+    """Write what ``relay.load_param_dict`` reads; return the files made."""
+    path = os.fspath(path)
+    with Replacing(path) as files, files.open(path) as out:
+        out.write(struct.pack("<QQQ", MAGIC, 0, len(params)))
+        for name in params:
+            raw = name.encode()
+            out.write(WORD.pack(len(raw)) + raw)
+        out.write(WORD.pack(len(params)))
+        for tensor in params.values():
+            ndarray.write(tensor, out)
+    return files.written
+
+
+class _Reader:
+    """A file read from front to back, every length checked against what is left."""
+
+    def __init__(self, path: str, file: IO[bytes], size: int) -> None:
+        self.path, self.file, self.size, self.at = path, file, size, 0
+
+    def params(self) -> dict[str, Tensor]:
+        if self.word("the magic number") != MAGIC:
+            raise self.bad("not a TVM parameter file: it does not start with the magic number", 0)
+        self.word("the reserved word")
+        names = [self.name() for _ in range(self.count("names", WORD.size))]
+        count = self.count("tensors", ndarray.header_size(0))
+        if count != len(names):
+            raise self.bad(f"{len(names)} names and {count} tensors", self.at - WORD.size)
+        found: dict[str, Tensor] = {}
+        for name in names:
+            if name in found:
+                raise self.bad(f"the name {name!r} occurs twice", self.at)
+            found[name] = self.tensor(name)
+        return found
+
+    def word(self, what: str) -> int:
+        (value,) = WORD.unpack(self.take(WORD.size, what))
+        return int(value)
+
+    def count(self, what: str, least: int) -> int:
+        """How many items of at least ``least`` bytes follow."""
+        count = self.word(f"the number of {what}")
+        if count > (self.size - self.at) // least:
+            raise self.bad(
+                f"{count} {what} cannot fit in the rest of the file", self.at - WORD.size
+            )
+        return count
+
+    def name(self) -> str:
+        raw = self.take(self.word("the length of a name"), "a name")
+        try:
+            return raw.decode()
+        except UnicodeDecodeError:
+            raise self.bad("a name is not UTF-8", self.at - len(raw)) from None
+
+    def tensor(self, name: str) -> Tensor:
+        start = self.at
+        left = self.size - start
+        head = self.file.read(min(left, ndarray.FIXED.size))
+        try:
+            more = ndarray.header_size(ndarray.read_rank(head)) - len(head)
+            header = ndarray.read_header(head + self.file.read(min(left, more)))
+        except ndarray.BlobError as error:
+            raise self.bad(f"parameter {name!r}: {error}", start) from None
+        if header.size + header.nbytes > left:
+            raise self.bad(f"parameter {name!r} is cut off: the file ends before it does", start)
+        where = FileSlice(self.path, start + header.size, header.nbytes)
+        self.at = where.offset + where.nbytes
+        self.file.seek(self.at)
+        return mapped(header.dtype, header.shape, where)
+
+    def take(self, count: int, what: str) -> bytes:
+        if count > self.size - self.at:
+            raise self.bad(f"the file ends within {what}", self.at)
+        self.at += count
+        return self.file.read(count)
+
+    def bad(self, reason: str, at: int) -> MalformedFile:
+        return MalformedFile(self.path, reason, f"byte {at}")
+
+
+def _read_npz(path: str, file: IO[bytes]) -> dict[str, Tensor]:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return {
+                info.filename.removesuffix(".npy"): _member(path, file, archive, info)
+                for info in archive.infolist()
+            }
+    except (
+        zipfile.BadZipFile,
+        NotImplementedError,
+        RuntimeError,
+        EOFError,
+        zlib.error,
+        struct.error,
+    ) as error:
+        raise MalformedFile(path, f"not a NumPy archive: {error}") from None
+
+
+def _member(path: str, file: IO[bytes], archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Tensor:
+    def bad(reason: str) -> MalformedFile:
+        return MalformedFile(path, reason, f"member {info.filename!r}")
+
+    with archive.open(info) as member:
+        try:
+            version = npy.read_magic(member)
+            reader = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+            shape, fortran, found = reader(member)
+            dtype = DType.of(found)
+        except (ValueError, ConversionError) as error:
+            raise bad(f"not a NumPy array: {error}") from None
+        head = member.tell()
+    if not possible(shape):
+        raise bad(f"the shape {shape} is impossible")
+    if info.file_size > max(SMALL, MOST_GROWTH * info.compress_size):
+        raise bad(f"it would grow more than {MOST_GROWTH}-fold")
+    if found.hasobject or found.itemsize != dtype.numpy.itemsize or dtype is DType.STRING:
+        raise bad(f"elements of {found} are not read: they are not numbers")
+    nbytes = int(np.prod(shape, dtype=object)) * found.itemsize
+    if info.file_size - head != nbytes:
+        raise bad(f"an array of {dtype.value}{list(shape)} takes {nbytes} bytes, "
+                  f"not {info.file_size - head}")  # fmt: skip
+    if fortran or info.compress_type != zipfile.ZIP_STORED or found.byteorder == ">":
+        return Tensor(dtype, shape, partial(_load_member, path, info.filename))
+    where = FileSlice(path, _data_offset(file, info) + head, nbytes)
+    if where.offset + nbytes > os.fstat(file.fileno()).st_size:
+        raise bad("the file ends before the array does")
+    return mapped(dtype, shape, where)
+
+
+def _data_offset(file: IO[bytes], info: zipfile.ZipInfo) -> int:
+    """Where the bytes of a stored member begin."""
+    file.seek(info.header_offset)
+    name, extra = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))
+    return int(info.header_offset + LOCAL_HEADER.size + name + extra)
+
+
+def _load_member(path: str, name: str) -> np.ndarray[Any, Any]:
+    with zipfile.ZipFile(path) as archive, archive.open(name) as member:
+        array: np.ndarray[Any, Any] = npy.read_array(member, allow_pickle=False)
+        return np.ascontiguousarray(array).astype(array.dtype.newbyteorder("="), copy=False)

@@ -1,0 +1,86 @@
+"""From a module to the IR: parameters bound, ``main`` elaborated, operators rewritten."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+
+from serde.builder import OnnxBuilder
+from serde.errors import MalformedFile, UsageError
+from serde.graph import Graph, Tensor
+from serde.rules import RuleTable
+
+from . import ast, ops
+from .elaborate import elaborate
+from .elaborate_values import dtype_of
+from .rules import reads
+from .undone import undone
+
+__all__ = ["module_graph", "ops", "to_ir"]
+
+
+def module_graph(
+    module: ast.Module, params: Mapping[str, Tensor] | None = None, path: str = "module",
+    params_path: str = "", entry: str | None = None, ignore_extra: bool = False,
+) -> Graph:  # fmt: skip
+    """The graph of a module's operators; ``path`` is what errors call it."""
+    name = _entry(module, entry, path)
+    held = dict(params or {})
+    _refuse_misfits(module.functions[name], held, path, params_path, ignore_extra)
+    stem = os.path.basename(path)
+    for suffix in (".gz", ".json", ".txt", ".relay"):
+        stem = stem.removesuffix(suffix)
+    return elaborate(module, held, name, stem or name)
+
+
+def _entry(module: ast.Module, asked: str | None, path: str) -> str:
+    """The function that is the model: ``main``, the one asked for, or the only one."""
+    names = list(module.functions)
+    if asked is not None and asked not in names:
+        raise UsageError(f"{path} has no function @{asked}; it has {', '.join(names)}")
+    if asked is not None or "main" in names or len(names) == 1:
+        return asked or ("main" if "main" in names else names[0])
+    if not names:
+        raise MalformedFile(path, "the module holds no function")
+    raise UsageError(f"{path} has no @main but {', '.join('@' + n for n in names)}: "
+                     "name one with entry=")  # fmt: skip
+
+
+def _refuse_misfits(
+    main: ast.Function, held: Mapping[str, Tensor], path: str, params_path: str, ignore: bool
+) -> None:
+    """Raise MalformedFile listing arrays without a parameter, or of the wrong type for theirs."""
+    wanted = {p.name: p for p in main.params}
+    extra = [n for n in held if n not in wanted]
+    free = [n for n in wanted if n not in held]
+    lines = [] if ignore else [f"{n} belongs to no parameter{_close(n, free)}" for n in extra]
+    for name, param in wanted.items():
+        type_ = param.annotation
+        if name in held and isinstance(type_, ast.TensorType):
+            tensor = held[name]
+            fits = dtype_of(type_.dtype) is tensor.dtype and len(tensor.shape) == len(type_.shape)
+            pairs = zip(tensor.shape, type_.shape, strict=False)
+            if not fits or any(isinstance(w, int) and w != d for d, w in pairs):
+                dims = ", ".join("?" if not isinstance(d, int) else str(d) for d in type_.shape)
+                lines.append(f"{name} is {tensor.dtype.value}{list(tensor.shape)}, "
+                             f"@main takes {type_.dtype}[{dims}]")  # fmt: skip
+    if lines:
+        listing = "".join(f"\n  {line}" for line in lines[:50])
+        raise MalformedFile(params_path or "params", f"parameters do not fit {path}:{listing}")
+
+
+def _close(name: str, free: list[str]) -> str:
+    close = get_close_matches(name, free, 1, 0.5)
+    return f" (perhaps {close[0]!r})" if close else ""
+
+
+def to_ir(graph: Graph, *, rules: RuleTable | None = None) -> Graph:
+    """Rewrite a graph of Relay's operators into the IR.
+
+    Raises:
+        Unconvertible: for every node no rule takes.
+    """
+    done = (rules or reads).rewrite(undone(graph), OnnxBuilder(graph.name))
+    return replace(done, metadata={k: v for k, v in graph.metadata.items() if v})

@@ -1,0 +1,107 @@
+"""Have live TVM compute the cases: ``python tests/relay/ops/record.py FOLDER``, with TVM's Python.
+
+Writes for each case a folder like those of the corpus, ``module.json`` and ``io.npz``, and
+``failed.json`` with what TVM itself could not build.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def array(name: str, spec: str, at: int) -> np.ndarray:
+    """A seeded array for ``shape[:dtype[:low:high]]``; ``halves`` are multiples of a quarter."""
+    parts = spec.split(":")
+    dims = parts[0] if parts[0] == "" or parts[0][0].isdigit() else None
+    kind = (parts if dims is None else parts[1:]) or ["float32"]
+    shape = () if dims is None else tuple(int(d) for d in dims.split(","))
+    rng = np.random.default_rng(zlib.crc32(f"{name}/{at}".encode()))
+    if kind[0] == "halves":
+        return (np.arange(np.prod(shape)).reshape(shape) / 4 * 2 - 2.25 * 1).astype(
+            np.float32
+        ) + 0.25
+    dtype = np.dtype(kind[0])
+    if dtype.kind == "b":
+        return rng.integers(0, 2, shape).astype(dtype)
+    low, high = (float(k) for k in kind[1:]) if len(kind) > 1 else (-1.5, 1.5)
+    if dtype.kind in "iu":
+        return np.asarray(rng.integers(int(low), int(high) + 1, shape)).astype(dtype)
+    return np.asarray(rng.uniform(low, high, shape)).astype(dtype)
+
+
+def weights(*shape: int) -> np.ndarray:
+    """Bytes of both signs."""
+    return np.random.default_rng(7).integers(-128, 128, shape)
+
+
+def build(name: str, expression: str, inputs: tuple[str, ...]):
+    """The module of a case, and what to feed it."""
+    import tvm
+    from tvm import relay
+
+    arrays = {letter: array(name, spec, at) for at, (letter, spec) in enumerate(
+        zip(["a", "b", "c_", "d", "e"], inputs, strict=False))}  # fmt: skip
+    variables = {n: relay.var(n, shape=v.shape, dtype=str(v.dtype)) for n, v in arrays.items()}
+    scope = {"R": relay, "c": lambda v, d="float32": relay.const(np.array(v, d)), "w": weights}
+    made = eval(expression, {**scope, **variables})  # the cases are this repository's own
+    made = made.astuple() if isinstance(made, relay.expr.TupleWrapper) else made
+    function = relay.Function(list(variables.values()), made)
+    return relay.transform.InferType()(tvm.IRModule.from_expr(function)), arrays
+
+
+def arrays_of(result) -> list[np.ndarray]:
+    """The tensors of a result, depth first."""
+    return (
+        [result.numpy()] if hasattr(result, "numpy") else [a for f in result for a in arrays_of(f)]
+    )
+
+
+def record(folder: Path, name: str, expression: str, inputs: tuple[str, ...]) -> None:
+    """Run a case and write it."""
+    import tvm
+    from tvm import relay
+
+    module, arrays = build(name, expression, inputs)
+    executor = relay.create_executor("vm", mod=module, device=tvm.cpu(), target="llvm")
+    found = arrays_of(executor.evaluate()(*arrays.values()))
+    place = folder / name.replace("(", "").replace(")", "").replace(", ", "x")
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "module.json").write_text(tvm.ir.save_json(module))
+    (place / "meta.json").write_text(json.dumps({"main_params": [[n, ""] for n in arrays]}))
+    (place / "module.txt").write_text(module.astext(show_meta_data=False))
+    held = {f"in:{n}": v for n, v in arrays.items()}
+    np.savez(place / "io.npz", **held, **{f"out:{i}": v for i, v in enumerate(found)})
+
+
+def main(folder: Path) -> None:
+    """Record every case."""
+    sys.path.insert(0, str(ROOT))
+    from tests.relay.ops import cases_nn  # noqa: F401
+    from tests.relay.ops.cases import CASES
+
+    failed = {}
+    only = sys.argv[2] if len(sys.argv) > 2 else ""
+    for name, (expression, *inputs) in CASES.items():
+        if only not in name:
+            continue
+        try:
+            record(folder, name, expression, tuple(inputs))
+        except Exception as error:
+            failed[name] = str(error).strip()[-300:]
+    (folder / "failed.json").write_text(json.dumps(failed, indent=1))
+    print(f"{len(CASES) - len(failed)} of {len(CASES)} recorded")
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("TVM_LOG_DEBUG", "")
+    target = Path(sys.argv[1])
+    target.mkdir(parents=True, exist_ok=True)
+    main(target)

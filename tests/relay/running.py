@@ -1,0 +1,100 @@
+"""Recorded modules, converted and run in ONNX Runtime, compared with what TVM computed."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+
+from serde.api import save
+from serde.formats.relay.graph_json import parse_json
+from serde.formats.relay.params import read_params
+from serde.formats.relay.to_ir import module_graph, to_ir
+from serde.graph import Graph
+from serde.passes import tidy
+
+TOLERANCE = 1e-4
+
+
+@dataclass
+class Recorded:
+    """A module's JSON, its parameter file's bytes, and TVM's inputs and outputs for it."""
+
+    json: bytes
+    params: bytes | None
+    feeds: dict[str, np.ndarray]
+    outputs: list[np.ndarray]
+
+
+@cache
+def _archive(path: Path) -> zipfile.ZipFile:
+    return zipfile.ZipFile(path)
+
+
+def names(path: Path) -> list[str]:
+    """The modules of an archive."""
+    return sorted({n.split("/")[0] for n in _archive(path).namelist()})
+
+
+def recorded(path: Path, name: str) -> Recorded:
+    """One module of an archive."""
+    archive = _archive(path)
+    params = f"{name}/params.bin"
+    with np.load(io.BytesIO(archive.read(f"{name}/io.npz"))) as arrays:
+        feeds = {k[3:]: arrays[k] for k in arrays if k.startswith("in:")}
+        outputs = [arrays[k] for k in arrays if k.startswith("out:")]
+    held = archive.read(params) if params in archive.namelist() else None
+    return Recorded(archive.read(f"{name}/module.json"), held, feeds, outputs)
+
+
+def graph_of(case: Recorded, name: str, folder: Path) -> Graph:
+    """The module in the IR."""
+    params = None
+    if case.params is not None:
+        (folder / "params.bin").write_bytes(case.params)
+        params = read_params(folder / "params.bin")
+    return tidy(to_ir(module_graph(parse_json(case.json, name), params, name)))
+
+
+def run(graph: Graph, feeds: dict[str, np.ndarray], opset: int, folder: Path) -> list[np.ndarray]:
+    """What ONNX Runtime computes."""
+    path = folder / "model.onnx"
+    save(graph, path, opset=opset, format="onnx")
+    settings = onnxruntime.SessionOptions()
+    settings.log_severity_level = 4
+    session = onnxruntime.InferenceSession(str(path), settings, providers=["CPUExecutionProvider"])
+    return session.run(None, {i.name: feeds[i.name] for i in session.get_inputs()})
+
+
+def assert_equal(
+    found: list[np.ndarray], wanted: list[np.ndarray], rows: int | None = None
+) -> None:
+    """Numbers within 1e-4 of scale (2e-3 for float16), integers and shapes the same.
+
+    Behind so many leading ``rows`` TVM leaves the first output undefined.
+    """
+    assert len(found) == len(wanted)
+    for at, (a, b) in enumerate(zip(found, wanted, strict=True)):
+        assert a.shape == b.shape
+        assert a.dtype.kind == b.dtype.kind
+        if rows is not None and at == 0:
+            a, b = a[:rows], b[:rows]
+        if b.dtype.kind != "f":
+            np.testing.assert_array_equal(a, b)
+            continue
+        a, b = (np.asarray(v, np.float64) for v in (a, b))
+        finite = b[np.isfinite(b)]
+        scale = float(np.abs(finite).max(initial=0)) or 1.0
+        share = 2e-3 if wanted[at].dtype == np.float16 else TOLERANCE
+        np.testing.assert_allclose(a, b, rtol=0, atol=scale * share)
+
+
+def writers_version(case: Recorded) -> str:
+    """The TVM that wrote the module."""
+    return str(json.loads(case.json)["attrs"]["tvm_version"])

@@ -1,0 +1,113 @@
+"""The real TVM with Relay, for tests to compare with; it runs in an environment of its own.
+
+    python tests/relay/tvm_live.py FOLDER
+
+makes that environment (some 220 MB): the wheel of bitblas 0.0.1.dev13 carries a complete TVM 0.17.
+It links CUDA's runtime, which two more wheels bring, and its driver, for which a stub does. Tests
+use the environment in ``$SERDE_TVM``, and are skipped where there is none.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+WHEEL = "bitblas==0.0.1.dev13"
+NEEDS = (
+    "nvidia-cuda-runtime-cu12 nvidia-cuda-nvrtc-cu12 numpy decorator attrs psutil scipy "
+    "cloudpickle typing_extensions tornado pytest"
+).split()
+DRIVER = (
+    "cuDeviceGetName cuFuncSetAttribute cuGetErrorName cuLaunchKernel cuMemsetD32_v2 "
+    "cuModuleGetFunction cuModuleGetGlobal_v2 cuModuleLoadData cuModuleUnload"
+).split()
+WORKER = Path(__file__).with_name("tvm_worker.py")
+
+
+def set_up(folder: Path) -> None:
+    """Make the environment in ``folder``."""
+    venv.create(folder / "v", with_pip=True)
+    pip = [folder / "v/bin/python", "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    subprocess.run([*pip, "--no-deps", WHEEL], check=True)
+    subprocess.run([*pip, *NEEDS], check=True)
+    stub = folder / "stub.c"
+    stub.write_text("".join(f"int {name}(void) {{ return 100; }}\n" for name in DRIVER))
+    (folder / "lib").mkdir(exist_ok=True)
+    library = folder / "lib/libcuda.so.1"
+    subprocess.run(["cc", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", library, stub], check=True)  # fmt: skip
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    (site,) = folder.glob("v/lib/python3*/site-packages")
+    libraries = [folder / "lib", *site.glob("nvidia/*/lib")]
+    return {
+        **os.environ,
+        "LD_LIBRARY_PATH": os.pathsep.join(map(str, libraries)),
+        "PYTHONPATH": str(site / "bitblas/3rdparty/tvm/python"),
+    }
+
+
+@cache
+def _worker_or_reason() -> subprocess.Popen[str] | str:
+    place = os.environ.get("SERDE_TVM")
+    if not place:
+        return "no live TVM: SERDE_TVM names no folder made by tests/relay/tvm_live.py"
+    folder = Path(place)
+    try:
+        process = subprocess.Popen(
+            [folder / "v/bin/python", WORKER], env=_environment(folder), text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, ValueError) as error:
+        return f"no live TVM in {folder}: {error}"
+    assert process.stdin is not None and process.stdout is not None
+    atexit.register(process.stdin.close)  # at the end of its input it ends
+    hello = process.stdout.readline()
+    return process if hello else f"no live TVM in {folder}: it does not import"
+
+
+class TvmError(Exception):
+    """What TVM says of a request it cannot fulfil."""
+
+
+def ask(command: str, *arguments: Any) -> Any:
+    """What ``tvm_worker`` answers; skips the running test, with the reason, without TVM."""
+    worker = _worker_or_reason()
+    if isinstance(worker, str):
+        pytest.skip(worker)
+    assert worker.stdin is not None and worker.stdout is not None
+    worker.stdin.write(json.dumps([command, *arguments]) + "\n")
+    worker.stdin.flush()
+    line = worker.stdout.readline()
+    if not line:
+        raise TvmError("TVM ended")
+    reply = json.loads(line)
+    if "error" in reply:
+        raise TvmError(reply["error"])
+    return reply["value"]
+
+
+def run(form: str, module: str, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    """The outputs TVM computes, tuples flattened; ``form`` is ``text`` or ``json``."""
+    with tempfile.TemporaryDirectory() as folder:
+        inputs, outputs = f"{folder}/in.npz", f"{folder}/out.npz"
+        np.savez(inputs, **feeds)
+        ask("run", [form, module], inputs, outputs)
+        with np.load(outputs) as found:
+            return [found[f"arr_{i}"] for i in range(len(found.files))]
+
+
+if __name__ == "__main__":
+    set_up(Path(sys.argv[1]).resolve())
