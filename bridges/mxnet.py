@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from serde.errors import MissingDependency, UsageError
+from serde.errors import MissingDependency, SerdeError, UsageError
 from serde.graph import Graph, Tensor
 from serde.plugins import Bridge
 
@@ -170,7 +170,11 @@ def run(
     if outputs:
         symbol = _cut(mx, symbol, outputs)
     arrays = {} if held is None else {n: t.load() for n, t in held.by_name().items()}
-    return _outputs(mx, symbol, arrays, feeds)
+    try:
+        return _outputs(mx, symbol, arrays, feeds)
+    except mx.base.MXNetError as error:
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        raise SerdeError(f"MXNet cannot run the model on these inputs: {lines[-1]}") from error
 
 
 def _cut(mx: ModuleType, symbol: Any, outputs: Sequence[str]) -> Any:
@@ -187,7 +191,7 @@ def _outputs(mx: ModuleType, symbol: Any, arrays: Any, feeds: Any) -> list[Any]:
     arguments, _, states = symbol.infer_shape_partial(**shapes)
     names = symbol.list_arguments() + symbol.list_auxiliary_states()
     inferred = dict(zip(names, [*arguments, *states], strict=True))
-    tensors = {}
+    tensors: dict[str, Any] = {}
     for name in symbol.list_inputs():
         array = given.get(name)
         array = np.zeros(inferred[name], np.float32) if array is None else np.asarray(array)
@@ -221,7 +225,7 @@ def export_model(
     """
     from serde import api
 
-    shapes = in_shapes if in_shapes is not None else input_shape
+    shapes: Any = in_shapes if in_shapes is not None else input_shape
     types = input_type if input_type is not None else in_types
     if dynamic:
         shapes = dynamic_input_shapes or [(None,) * len(s) for s in shapes or ()]
@@ -255,12 +259,8 @@ def data_inputs(sym: Any, params: Any) -> list[str]:
     from serde import api
 
     _, graph = api._decode(sym, params, None, {})
-    labels = {
-        node.inputs[at].name
-        for node in graph.nodes
-        if (at := LABELS.get(node.op)) is not None and len(node.inputs) > at
-        and node.inputs[at] is not None
-    }  # fmt: skip
+    operands = [n.inputs[LABELS[n.op] :][:1] for n in graph.nodes if n.op in LABELS]
+    labels = {v.name for each in operands for v in each if v is not None}
     return [v.name for v in graph.inputs if v.name not in labels]
 
 

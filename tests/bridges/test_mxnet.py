@@ -1,0 +1,340 @@
+"""MXNet's live objects, and MXNet itself on today's NumPy."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import serde
+from serde.bridges import mxnet as bridge
+from serde.errors import MissingDependency, SerdeError, UsageError
+from tests.mxnet_live import live_mxnet
+
+X = np.random.default_rng(0).standard_normal((2, 3, 8, 8)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def mx():
+    return live_mxnet()
+
+
+@pytest.fixture(scope="module")
+def net(mx):
+    """A small block that has run, its parameters seeded, no two of them alike."""
+    block = mx.gluon.nn.HybridSequential(prefix="net_")
+    with block.name_scope():
+        block.add(
+            mx.gluon.nn.Conv2D(4, 3, padding=1, in_channels=3),
+            mx.gluon.nn.BatchNorm(in_channels=4),
+            mx.gluon.nn.Activation("relu"),
+            mx.gluon.nn.Dropout(0.5),
+            mx.gluon.nn.Dense(5, in_units=256),
+        )
+    block.initialize()
+    rng = np.random.default_rng(2)
+    for param in block.collect_params().values():
+        param.set_data(mx.nd.array(rng.uniform(0.1, 0.5, param.shape)))
+    block.hybridize()
+    block(mx.nd.array(X))
+    return block
+
+
+@pytest.fixture(scope="module")
+def exported(mx, net, tmp_path_factory):
+    """The block's files: symbol and parameters."""
+    prefix = tmp_path_factory.mktemp("mxnet") / "net"
+    net.export(str(prefix), epoch=3)
+    return f"{prefix}-symbol.json", f"{prefix}-0003.params"
+
+
+@pytest.fixture(scope="module")
+def symbol(mx, exported):
+    return mx.sym.load(exported[0])
+
+
+@pytest.fixture(scope="module")
+def arrays(mx, exported):
+    return mx.nd.load(exported[1])
+
+
+@pytest.fixture(scope="module")
+def wanted(mx, net):
+    return net(mx.nd.array(X)).asnumpy()
+
+
+def computed(path, feeds=None):
+    session = onnxruntime.InferenceSession(os.fspath(path))
+    return session.run(None, feeds or {"data": X})
+
+
+def plain(arrays):
+    return {n.partition(":")[2]: a for n, a in arrays.items()}
+
+
+FORMS = {
+    "a saved dictionary": lambda mx, arrays: arrays,
+    "plain names": lambda mx, arrays: plain(arrays),
+    "NumPy arrays": lambda mx, arrays: {n: a.asnumpy() for n, a in plain(arrays).items()},
+    "arguments and states": lambda mx, arrays: tuple(
+        {n[4:]: a for n, a in arrays.items() if n.startswith(kind)} for kind in ("arg:", "aux:")
+    ),
+    "a list of both": lambda mx, arrays: [
+        {n[4:]: a for n, a in arrays.items() if n.startswith(kind)} for kind in ("arg:", "aux:")
+    ],
+    "a sparse array among them": lambda mx, arrays: {
+        n: a.tostype("row_sparse") if n.endswith("weight") and a.ndim == 2 else a
+        for n, a in plain(arrays).items()
+    },
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_a_symbol_with_its_parameters_in_any_form(mx, symbol, arrays, wanted, form, tmp_path):
+    path = serde.export(symbol, form(mx, arrays), "onnx", tmp_path / "m.onnx",
+                        inputs={"data": ("N", 3, 8, 8)})  # fmt: skip
+    np.testing.assert_allclose(computed(path)[0], wanted, rtol=1e-5)
+
+
+def test_a_symbol_with_a_file_of_parameters(symbol, exported, wanted, tmp_path):
+    serde.convert(symbol, tmp_path / "m.onnx", params=exported[1])
+    np.testing.assert_allclose(computed(tmp_path / "m.onnx")[0], wanted, rtol=1e-5)
+
+
+def test_a_live_symbol_gives_what_its_file_does(symbol, arrays, exported, tmp_path):
+    shape = {"data": (2, 3, 8, 8)}
+    serde.convert(symbol, tmp_path / "live.onnx", params=arrays, inputs=shape)
+    serde.convert(exported[0], tmp_path / "file.onnx", inputs=shape)
+    live, file = (onnx.load(tmp_path / f"{n}.onnx") for n in ("live", "file"))
+    assert [n.SerializeToString() for n in live.graph.node] == [
+        n.SerializeToString() for n in file.graph.node
+    ]
+
+
+def test_a_hybridized_block(net, wanted, tmp_path):
+    report = serde.convert(net, tmp_path / "m.onnx", inputs={"data": X}, verify=True)
+    assert report.verification.ok and report.verification.source == "mxnet"
+    np.testing.assert_allclose(computed(tmp_path / "m.onnx")[0], wanted, rtol=1e-5)
+
+
+def test_a_block_that_has_not_run_is_refused(mx):
+    block = mx.gluon.nn.Dense(2, prefix="d_")
+    with pytest.raises(UsageError, match=r"block 'd' has no symbol yet: call hybridize\(\)"):
+        serde.load(block)
+
+
+def test_a_block_holds_its_own_parameters(net, arrays):
+    with pytest.raises(UsageError, match="leave params out"):
+        serde.load(net, params=arrays)
+
+
+def test_parameters_that_are_none(symbol):
+    with pytest.raises(UsageError, match="a mapping of names to arrays, not int"):
+        serde.load(symbol, params=3)
+
+
+def test_missing_and_extra_parameters_are_refused_as_in_files(symbol, arrays):
+    some = {n: a for n, a in plain(arrays).items() if not n.endswith("conv0_bias")}
+    with pytest.raises(SerdeError, match="net_conv0_bias"):
+        serde.load(symbol, params=some)
+    more = {**plain(arrays), "stray": np.zeros(2, np.float32)}
+    with pytest.raises(SerdeError, match="stray"):
+        serde.load(symbol, params=more)
+    assert serde.load(symbol, params=more, ignore_extra=True)
+
+
+class TestFacade:
+    def test_the_names_as_announced(self, mx):
+        assert mx.serde.export is serde.export and mx.serde.import_ is serde.import_
+        assert getattr(mx.serde, "import") is serde.import_ and mx.serde.load is serde.load
+        assert sys.modules["mxnet.serde"] is mx.serde
+
+    def test_export_and_import(self, mx, symbol, arrays, wanted, tmp_path):
+        path = mx.serde.export(symbol, arrays, "onnx", str(tmp_path / "m.onnx"))
+        np.testing.assert_allclose(computed(path)[0], wanted, rtol=1e-5)
+        graph = mx.serde.import_(path, other_format="onnx")
+        assert [v.name for v in graph.inputs] == ["data"]
+
+    def test_a_path_is_chosen_where_none_is_given(
+        self, mx, symbol, arrays, exported, monkeypatch, tmp_path
+    ):
+        monkeypatch.chdir(tmp_path)
+        assert mx.serde.export(symbol, arrays, "onnx") == f"{symbol.name}.onnx"
+        assert mx.serde.export(exported[0], exported[1]) == exported[0].replace(
+            "-symbol.json", ".onnx"
+        )
+
+    def test_what_cannot_be_written_is_refused(self, symbol, arrays, tmp_path):
+        from serde.plugins import get_format
+
+        if get_format("mxnet").encode is not None:
+            pytest.skip("MXNet can be written")
+        with pytest.raises(UsageError, match="mxnet can be read but not written yet"):
+            serde.export(symbol, arrays, "mxnet", tmp_path / "m-symbol.json")
+
+
+class TestExportModel:
+    def test_the_signature_begins_as_that_of_mxnet(self, mx):
+        """Every parameter of ``mxnet.onnx.export_model``, in order and with its default."""
+        theirs = inspect.signature(mx.onnx.export_model).parameters
+        ours = inspect.signature(bridge.export_model).parameters
+        given = [(p.name, p.default, p.kind) for p in theirs.values()]
+        assert [(p.name, p.default, p.kind) for p in ours.values()][: len(given)] == given
+        assert all(p.kind is p.KEYWORD_ONLY or p.kind is p.VAR_KEYWORD
+                   for p in list(ours.values())[len(given) :])  # fmt: skip
+
+    @pytest.mark.parametrize("live", [True, False])
+    def test_objects_and_paths(self, symbol, arrays, exported, wanted, live, tmp_path):
+        source = (symbol, arrays) if live else exported
+        path = str(tmp_path / "m.onnx")
+        assert bridge.export_model(*source, [(2, 3, 8, 8)], np.float32, path) == path
+        np.testing.assert_allclose(computed(path)[0], wanted, rtol=1e-5)
+        assert shapes(path) == {"data": [2, 3, 8, 8]}
+
+    def test_shapes_follow_the_order_of_the_data_inputs(self, mx, tmp_path):
+        b, a = mx.sym.Variable("b"), mx.sym.Variable("a")
+        weight = mx.sym.Variable("w")
+        y = mx.sym.FullyConnected(b, weight, num_hidden=2, no_bias=True) + a
+        label = mx.sym.Variable("softmax_label")
+        out = mx.sym.SoftmaxOutput(y, label, name="softmax")
+        path = str(tmp_path / "m.onnx")
+        bridge.export_model(out, {"w": mx.nd.ones((2, 5))}, [(3, 5), (3, 2)], np.float32, path)
+        assert shapes(path) == {"b": [3, 5], "a": [3, 2]}
+        with pytest.raises(UsageError, match="1 input shapes for 2 inputs: 'b', 'a'"):
+            bridge.export_model(out, {"w": mx.nd.ones((2, 5))}, [(3, 5)], np.float32, path)
+
+    @pytest.mark.parametrize(
+        ("given", "found"),
+        [
+            ({"dynamic": True}, [None] * 4),
+            ({"dynamic": True, "dynamic_input_shapes": [("N", 3, "H", None)]}, ["N", 3, "H", None]),
+            ({"dynamic": True, "dynamic_input_shapes": [("None", 3, 8, 8)]}, [None, 3, 8, 8]),
+            ({}, [2, 3, 8, 8]),
+        ],
+    )
+    def test_open_dimensions(self, mx, given, found, tmp_path):
+        path = str(tmp_path / "m.onnx")
+        net = mx.sym.relu(mx.sym.Variable("data"))
+        bridge.export_model(net, {}, [(2, 3, 8, 8)], np.float32, path, **given)
+        assert shapes(path)["data"] == found
+        np.testing.assert_array_equal(computed(path)[0], np.maximum(X, 0))
+
+    def test_older_names_and_a_type_for_each_input(self, mx, tmp_path):
+        path = str(tmp_path / "m.onnx")
+        net = mx.sym.Embedding(
+            mx.sym.Variable("i"), mx.sym.Variable("w"), input_dim=4, output_dim=2
+        )
+        net = mx.sym.broadcast_add(net, mx.sym.Variable("x"))
+        bridge.export_model(
+            net, {"w": mx.nd.ones((4, 2))}, onnx_file_path=path,
+            input_shape=[(3,), (3, 2)], input_type=[np.int32, np.float32],
+        )  # fmt: skip
+        kinds = [i.type.tensor_type.elem_type for i in onnx.load(path).graph.input]
+        assert kinds == [onnx.TensorProto.INT32, onnx.TensorProto.FLOAT]
+
+    def test_verbose_prints_a_report_and_options_go_through(self, symbol, arrays, capsys, tmp_path):
+        path = str(tmp_path / "m.onnx")
+        bridge.export_model(symbol, arrays, [(2, 3, 8, 8)], np.float32, path, True,
+                            run_shape_inference=True, opset=13)  # fmt: skip
+        assert '"ok": true' in capsys.readouterr().out
+        assert onnx.load(path).opset_import[0].version == 13
+
+
+def shapes(path):
+    return {
+        i.name: [d.dim_param or (d.dim_value if d.HasField("dim_value") else None)
+                 for d in i.type.tensor_type.shape.dim]
+        for i in onnx.load(path).graph.input
+    }  # fmt: skip
+
+
+class TestRun:
+    def test_files_and_objects_are_run_in_inference_mode(self, symbol, arrays, exported, wanted):
+        for source, params in ((exported[0], None), (symbol, arrays), (symbol, exported[1])):
+            (y,) = bridge.run(source, {"data": X}, params=params)
+            np.testing.assert_array_equal(y, wanted)
+
+    def test_inner_layers_are_run(self, symbol, arrays):
+        inner = [n for n in symbol.get_internals().list_outputs() if n.endswith("fwd_output")][:2]
+        found = bridge.run(symbol, {"data": X}, params=arrays, outputs=inner)
+        assert [y.shape for y in found] == [(2, 4, 8, 8)] * 2
+        by_layer = bridge.run(symbol, {"data": X}, params=arrays,
+                              outputs=[n.removesuffix("_output") for n in inner])  # fmt: skip
+        np.testing.assert_array_equal(found[0], by_layer[0])
+
+    def test_labels_are_made_up(self, mx):
+        net = mx.sym.SoftmaxOutput(mx.sym.Variable("data"), name="softmax")
+        (y,) = bridge.run(net, {"data": np.zeros((2, 4), np.float32)})
+        np.testing.assert_allclose(y, np.full((2, 4), 0.25))
+
+    def test_inputs_the_model_cannot_take_are_told(self, symbol, arrays):
+        with pytest.raises(SerdeError, match="MXNet cannot run the model on these inputs: .*Shape"):
+            bridge.run(symbol, {"data": X[:, :, :4]}, params=arrays)
+
+    def test_a_conversion_is_verified_layer_by_layer_of_choice(self, symbol, arrays, tmp_path):
+        inner = [n for n in symbol.get_internals().list_outputs() if n.endswith("fwd_output")]
+        found = serde.convert(symbol, tmp_path / "m.onnx", params=arrays, inputs={"data": X},
+                              outputs=[inner[0], inner[-1]], rename={"data": "pixels"},
+                              verify=True).verification  # fmt: skip
+        assert found.ok and [o.name for o in found.outputs] == [inner[0], inner[-1]]
+
+    def test_wrong_weights_are_found(self, symbol, arrays, exported, tmp_path):
+        wrong = {n: a * 1.01 if n.endswith("dense0_weight") else a for n, a in arrays.items()}
+        serde.convert(symbol, tmp_path / "m.onnx", params=wrong, inputs={"data": X})
+        found = serde.verify(exported[0], tmp_path / "m.onnx")
+        assert found.done and not found.ok
+
+
+def test_without_mxnet_the_pip_line_is_told(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mxnet", None)
+    with pytest.raises(MissingDependency, match="pip install --no-deps mxnet==1.9.1"):
+        bridge.import_mxnet()
+
+
+def fresh(code):
+    """Run ``code`` in a new interpreter, in which every warning is an error."""
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120
+    )
+
+
+def test_importing_the_bridge_lets_mxnet_be_imported():
+    live_mxnet()
+    found = fresh(
+        "import sys, serde.bridges.mxnet\n"
+        "assert 'mxnet' not in sys.modules\n"
+        "import mxnet\n"
+        "assert mxnet.nd.ones((2,)).asnumpy().sum() == 2\n"
+        "import mxnet.serde as facade\n"
+        "assert facade is mxnet.serde and callable(facade.export)\n"
+    )
+    assert (found.returncode, found.stderr) == (0, "")
+
+
+def test_importing_mxnet_first_serves_as_well():
+    live_mxnet()
+    found = fresh(
+        "from serde.bridges.numpy_names import import_mxnet\n"
+        "mxnet = import_mxnet()\n"
+        "assert not hasattr(mxnet, 'serde')\n"
+        "import serde.bridges.mxnet\n"
+        "assert callable(mxnet.serde.export)\n"
+    )
+    assert (found.returncode, found.stderr) == (0, "")
+
+
+def test_the_finder_is_put_in_once_and_finds_nothing_else():
+    import importlib
+
+    finders = [f for f in sys.meta_path if type(f).__name__ == "_Finder"]
+    assert len(finders) == 1
+    importlib.reload(bridge)
+    assert len([f for f in sys.meta_path if type(f).__name__ == "_Finder"]) <= 2
+    assert finders[0].find_spec("numpy", None) is None
+    assert finders[0].find_spec("mxnet.gluon", None) is None

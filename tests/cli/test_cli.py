@@ -1,0 +1,537 @@
+"""The ``serde`` command: every command and option, its messages and exit codes."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from click.testing import CliRunner
+
+from serde import cli
+from serde.cli import main
+from tests.onnx_live import model_of
+
+ROOT = Path(__file__).resolve().parents[2]
+DIGITS = ROOT / "examples" / "digits"
+DONE, FAILED, USAGE, UNREADABLE = 0, 1, 2, 3
+SERDE = [sys.executable, "-c", "from serde.cli import main; main()"]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """A folder of its own for each test, with the example in it."""
+    for name in ("digits-symbol.json", "digits-0010.params", "test.npz"):
+        shutil.copy(DIGITS / name, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def serde(*arguments):
+    """Run the command here; return its exit code, output and errors."""
+    found = CliRunner().invoke(main, [str(a) for a in arguments])
+    assert "Traceback" not in found.output
+    return found.exit_code, found.stdout, found.stderr
+
+
+def written():
+    return sorted(p.name for p in Path().iterdir() if not p.name.startswith(("digits", "test")))
+
+
+def unknown_operators():
+    """A symbol of three unknown operators in two groups, a known one that sets an unsupported
+    attribute, and one that reads a failure."""
+
+    def node(op, name, attrs=None, reads=0):
+        return {"op": op, "name": name, "inputs": [[reads, 0, 0]], "attrs": attrs or {}}
+
+    nodes = [
+        {"op": "null", "name": "data", "inputs": []},
+        node("NoSuchOp", "n1", {"a": "1"}),
+        node("AlsoNone", "n2", reads=1),
+        node("NeitherThis", "n3", {"k": "x"}),
+        node("LRN", "lrn", {"nsize": "5", "new_attribute": "7"}),
+        node("relu", "r", reads=3),
+    ]
+    heads = [[i, 0, 0] for i in (2, 4, 5)]
+    text = json.dumps({"nodes": nodes, "arg_nodes": [0], "heads": heads,
+                       "attrs": {"mxnet_version": ["int", 10901]}})  # fmt: skip
+    Path("odd-symbol.json").write_text(text)
+    return "odd-symbol.json"
+
+
+class TestConvert:
+    @pytest.mark.parametrize("source", ["digits-symbol.json", "digits", "."])
+    def test_a_file_a_prefix_and_a_folder(self, source):
+        code, out, err = serde("convert", source, "-o", "d.onnx")
+        assert (code, err, written()) == (DONE, "", ["d.onnx"])
+        assert out.startswith(f"{source} (mxnet) → d.onnx in ")
+        assert "input  data: float32 (N, 1, H, W)" in out
+        assert "output softmax_output: float32 (N, 10)" in out
+        assert "nodes  12: Relu ×3, Conv ×2" in out and "weights 21,722 numbers" in out
+
+    def test_an_archive(self):
+        with tarfile.open("m.tar.gz", "w:gz") as tar:
+            tar.add("digits-symbol.json")
+            tar.add("digits-0010.params")
+        for name in Path().glob("digits*"):
+            name.unlink()
+        assert serde("convert", "m.tar.gz", "-o", "d.onnx")[0] == DONE
+
+    def test_opset_and_ir_version(self):
+        assert serde("convert", ".", "-o", "d.onnx", "--opset", 11, "--ir-version", 6)[0] == DONE
+        model = onnx.load("d.onnx")
+        assert (model.opset_import[0].version, model.ir_version) == (11, 6)
+
+    def test_the_defaults_are_opset_17_and_ir_version_8(self):
+        serde("convert", ".", "-o", "d.onnx")
+        model = onnx.load("d.onnx")
+        assert (model.opset_import[0].version, model.ir_version) == (17, 8)
+
+    def test_inputs_outputs_and_new_names(self):
+        code, out, _ = serde(
+            "convert", ".", "-o", "d.onnx", "--input", "data=batch,1,8,8:float32",
+            "--outputs", "fc1,softmax", "--rename", "data=pixels", "--rename", "softmax_output=p",
+        )  # fmt: skip
+        assert code == DONE
+        assert "input  pixels: float32 (batch, 1, 8, 8)" in out
+        assert "output fc1_output: float32 (batch, 32)" in out and "output p: float32" in out
+
+    def test_a_size_instead_of_a_name(self):
+        code, out, _ = serde(
+            "convert", ".", "-o", "d.onnx", "--static", "N=2", "--static", "H=8", "--static", "W=8"
+        )
+        assert code == DONE and "data: float32 (2, 1, 8, 8)" in out
+
+    def test_a_batch_and_a_front_cut_off(self):
+        serde("convert", ".", "-o", "d.onnx", "--input", "data=1,1,8,8")
+        code, out, _ = serde("convert", "d.onnx", "-o", "e.onnx", "--rebatch", "7")
+        assert code == DONE and "data: float32 (7, 1, 8, 8)" in out
+        code, out, _ = serde("convert", "d.onnx", "-o", "e.onnx", "--rebatch", "N")
+        assert code == DONE and "data: float32 (N, 1, 8, 8)" in out
+        code, out, _ = serde("convert", "d.onnx", "-o", "e.onnx", "--inputs", "flatten_output")
+        assert code == DONE and "input  flatten_output: float32 (1, 512)" in out
+
+    def test_a_profile(self):
+        code, _, err = serde("convert", ".", "-o", "d.onnx", "--profile", "npu-static")
+        assert code == USAGE and "static shapes only" in err and written() == []
+        code, *_ = serde("convert", ".", "-o", "d.onnx", "--profile", "npu-static",
+                         "--input", "data=1,1,8,8")  # fmt: skip
+        assert code == DONE and onnx.load("d.onnx").opset_import[0].version == 13
+        code, _, err = serde("convert", ".", "-o", "d.onnx", "--profile", "abacus")
+        assert code == USAGE and "no profile is called 'abacus'; there are: generic," in err
+
+    def test_parameters_elsewhere_and_an_epoch(self):
+        os.rename("digits-0010.params", "elsewhere.bin")
+        assert serde("convert", "digits-symbol.json", "-o", "d.onnx")[0] == UNREADABLE
+        code, *_ = serde(
+            "convert", "digits-symbol.json", "-o", "d.onnx", "--params", "elsewhere.bin"
+        )
+        assert code == DONE
+        shutil.copy("elsewhere.bin", "digits-0003.params")
+        assert serde("convert", "digits", "-o", "d.onnx", "--epoch", 3)[0] == DONE
+        code, _, err = serde("convert", "digits", "-o", "d.onnx", "--epoch", 4)
+        assert code == USAGE and "no parameters of epoch 4" in err
+
+    def test_arrays_that_belong_to_nothing(self):
+        from serde.formats.mxnet.params import read_params
+
+        held = {n: t.load() for n, t in read_params("digits-0010.params").by_name().items()}
+        np.savez("extra.npz", **held, stray=np.zeros(3, np.float32))
+        code, _, err = serde(
+            "convert", "digits-symbol.json", "-o", "d.onnx", "--params", "extra.npz"
+        )
+        assert code == UNREADABLE and "stray" in err and "--ignore-extra" in err
+        code, *_ = serde("convert", "digits-symbol.json", "-o", "d.onnx", "--params", "extra.npz",
+                         "--ignore-extra")  # fmt: skip
+        assert code == DONE
+
+    @pytest.mark.parametrize(
+        ("mode", "files"),
+        [("auto", ["d.onnx"]), ("never", ["d.onnx"]), ("always", ["d.onnx", "d.onnx.data"]),
+         ("reference", ["d.onnx"])],
+    )  # fmt: skip
+    def test_external_data(self, mode, files):
+        assert serde("convert", ".", "-o", "d.onnx", "--external-data", mode)[0] == DONE
+        assert written() == files
+
+    def test_formats_by_name(self):
+        shutil.copy("digits-symbol.json", "strange.name")
+        code, *_ = serde("convert", "strange.name", "-o", "d.model", "--from", "mxnet",
+                         "--to", "onnx", "--params", "digits-0010.params")  # fmt: skip
+        assert code == DONE and onnx.load("d.model").graph.node
+        for option in ("--from", "--to"):
+            code, _, err = serde("convert", ".", "-o", "d.onnx", option, "caffe")
+            assert code == USAGE and "'caffe' is not one of" in err
+
+    def test_one_opset_to_another(self):
+        onnx.save(
+            model_of("g (float[N,3] x) => (float[N,3] y) { y = Softmax(x) }", 11, 6), "a.onnx"
+        )
+        code, out, _ = serde("convert", "a.onnx", "-o", "b.onnx", "--opset", 13)
+        assert code == DONE and out.startswith("a.onnx (onnx) → b.onnx")
+        assert onnx.load("b.onnx").opset_import[0].version == 13
+
+    def test_hard_links_where_paths_are_strict(self):
+        serde("convert", ".", "-o", "d.onnx", "--external-data", "always")
+        os.link("d.onnx.data", "other")
+        assert serde("convert", "d.onnx", "-o", "e.onnx")[0] == DONE
+        code, _, err = serde("convert", "d.onnx", "-o", "e.onnx", "--strict-paths")
+        assert code == UNREADABLE and "a hard link" in err
+        code, _, err = serde("convert", "digits", "-o", "e.onnx", "--strict-paths")
+        assert code == USAGE and "mxnet takes no option strict_paths here" in err
+
+    def test_a_report(self):
+        serde("convert", ".", "-o", "d.onnx", "--report", "r.json", "--input", "data=N,1,8,8")
+        report = json.loads(Path("r.json").read_text())
+        assert report["ok"] and report["files"] == ["d.onnx"] and report["source_format"] == "mxnet"
+        assert report["operators"]["Conv"] == 2 and report["parameters"] == 21722
+        assert report["inputs"] == [{"name": "data", "dtype": "float32", "shape": "(N, 1, 8, 8)"}]
+        assert set(report["seconds"]) == {"read", "convert", "write"}
+
+    def test_quiet(self):
+        assert serde("convert", ".", "-o", "d.onnx", "--quiet") == (DONE, "", "")
+        code, out, err = serde("convert", "none", "-o", "d.onnx", "-q")
+        assert (code, out) == (UNREADABLE, "") and err.startswith("serde: none: there is no such")
+
+    def test_what_was_there_stays_where_it_fails(self):
+        Path("d.onnx").write_bytes(b"before")
+        code, *_ = serde("convert", unknown_operators(), "-o", "d.onnx", "--input", "data=1,2")
+        assert code == FAILED and Path("d.onnx").read_bytes() == b"before"
+        assert written() == ["d.onnx", "odd-symbol.json"]
+
+
+class TestVerify:
+    GIVEN = ("--data", "test.npz", "--expected", "test.npz")
+
+    def test_numbers_that_agree(self):
+        code, out, _ = serde("convert", ".", "-o", "d.onnx", *self.GIVEN)
+        assert code == DONE
+        assert "verification against the outputs given, the inputs given:" in out
+        assert "softmax_output float32[360, 10]: max_abs " in out and out.endswith(": pass\n")
+
+    def test_numbers_that_do_not(self):
+        held = dict(np.load("test.npz", allow_pickle=False))
+        np.savez("wrong.npz", **{**held, "expected": held["expected"] + np.float32(0.1)})
+        wrong = ("--data", "test.npz", "--expected", "wrong.npz")
+        code, out, err = serde("convert", ".", "-o", "d.onnx", *wrong, "--report", "r.json")
+        assert (code, err) == (FAILED, "") and "FAIL (off by 0.1" in out
+        report = json.loads(Path("r.json").read_text())
+        assert not report["ok"] and not report["verification"]["outputs"][0]["passed"]
+        code, out, err = serde("convert", ".", "-o", "d.onnx", *wrong, "--quiet")
+        assert (code, out) == (FAILED, "") and "FAIL (off by 0.1" in err
+
+    def test_an_onnx_source_is_run(self):
+        onnx.save(model_of("g (float[N,3] x) => (float[N,3] y) { y = Relu(x) }", 17, 8), "a.onnx")
+        code, out, _ = serde("convert", "a.onnx", "-o", "b.onnx", "--opset", 13, "--verify")
+        assert code == DONE and "verification against onnx, random inputs, seed 0:" in out
+
+    def test_a_source_that_cannot_be_run_is_said_so(self, monkeypatch):
+        from serde.bridges import mxnet
+        from serde.errors import MissingDependency
+
+        def absent():
+            raise MissingDependency("MXNet is not here")
+
+        monkeypatch.setattr(mxnet, "import_mxnet", absent)
+        code, out, _ = serde("convert", ".", "-o", "d.onnx", "--verify", "--input", "data=N,1,8,8")
+        assert code == DONE
+        assert "not compared: the source could not be run. MXNet is not here" in out
+        assert "--expected out.npz with --data in.npz" in out
+
+    def test_data_that_are_none(self):
+        Path("bad.npz").write_bytes(b"nothing")
+        code, _, err = serde("convert", ".", "-o", "d.onnx", "--verify", "--data", "bad.npz")
+        assert code == UNREADABLE and "bad.npz: not an .npz file" in err
+        code, _, err = serde("convert", ".", "-o", "d.onnx", "--verify", "--data", "absent.npz")
+        assert code == UNREADABLE and "absent.npz" in err
+
+
+class TestCheck:
+    def test_what_stands_in_the_way_all_at_once(self):
+        code, out, err = serde(
+            "check", unknown_operators(), "--to", "onnx", "--input", "data=1,4,2,2"
+        )
+        assert (code, err) == (FAILED, "")
+        title, *groups = out.splitlines()
+        assert title == "odd-symbol.json: 4 node(s) cannot be converted to onnx:"
+        assert sorted(groups) == sorted([
+            "  NoSuchOp ×1 ('n1'): mxnet → ir has no rule for NoSuchOp with a='1'",
+            "  AlsoNone ×1 ('n2'): mxnet → ir has no rule for AlsoNone",
+            "  NeitherThis ×1 ('n3'): mxnet → ir has no rule for NeitherThis with k='x'",
+            "  LRN ×1 ('lrn'): no support for new_attribute='7' with new_attribute='7', nsize='5'",
+        ])  # fmt: skip
+        assert written() == ["odd-symbol.json"]
+
+    def test_the_same_as_json(self):
+        code, out, _ = serde("check", unknown_operators(), "--json", "--input", "data=1,4,2,2")
+        problems = {p["op"]: p for p in json.loads(out)["problems"]}
+        assert code == FAILED and len(problems) == 4
+        assert problems["LRN"] == {
+            "op": "LRN", "attrs": {"new_attribute": "7", "nsize": "5"}, "names": ["lrn"],
+            "reason": "no support for new_attribute='7'", "stage": "mxnet → ir",
+        }  # fmt: skip
+
+    def test_a_model_that_converts(self):
+        code, out, _ = serde("check", ".")
+        assert code == DONE and out.startswith(".: everything converts to onnx\n")
+        assert "Conv ×2" in out and written() == []
+
+    def test_an_opset_that_cannot_say_it(self):
+        onnx.save(model_of("g (string[N] x) => (string[N] y) { y = StringConcat(x, x) }"), "a.onnx")
+        code, out, _ = serde("check", "a.onnx", "--opset", 19)
+        assert (
+            code == FAILED and "StringConcat ×1 ('y'): " in out and "opset 20 is the lowest" in out
+        )
+        assert serde("check", "a.onnx", "--opset", 20)[0] == DONE
+
+    def test_a_source_that_cannot_be_read(self):
+        assert serde("check", "nothing")[0] == UNREADABLE
+
+
+class TestInspect:
+    def test_what_a_model_holds(self):
+        code, out, _ = serde("inspect", "digits")
+        assert code == DONE
+        assert out.startswith("digits: mxnet 10901, 13 nodes\n  input  data:")
+        assert "Convolution ×2" in out and "softmax_label" in out
+
+    def test_every_value(self):
+        code, out, _ = serde("inspect", ".", "--values", "--input", "data=1,1,8,8")
+        assert code == DONE and "  Convolution: %conv1_output: ?[?]" in out.splitlines()
+
+    def test_json(self):
+        code, out, _ = serde("inspect", ".", "--json")
+        assert code == DONE and json.loads(out)["operators"]["Convolution"] == 2
+
+    def test_an_onnx_model(self):
+        serde("convert", ".", "-o", "d.onnx")
+        code, out, _ = serde("inspect", "d.onnx")
+        assert code == DONE and out.startswith("d.onnx: onnx opset 17, 12 nodes\n")
+
+    def test_nothing_is_written(self):
+        serde("inspect", ".")
+        assert written() == []
+
+
+class TestOthers:
+    def test_repair(self):
+        model = model_of("g (float[N,3] x) => (float[N,3] y) { y = Relu(x) }", 17, 8)
+        model.graph.node[0].op_type = "RELU"
+        onnx.save(model, "a.onnx")
+        code, out, _ = serde("repair", "a.onnx", "-o", "b.onnx")
+        assert code == DONE and "operator RELU is spelled Relu" in out
+        assert out.endswith("a.onnx → b.onnx: 1 change(s)\n")
+        onnx.checker.check_model("b.onnx")
+        code, _, err = serde("repair", "digits", "-o", "b.onnx")
+        assert code == USAGE and "mxnet files cannot be repaired" in err
+
+    def test_operators(self):
+        code, out, _ = serde("ops")
+        assert code == DONE and "mxnet → ir: " in out and "\n  Convolution" in out
+        code, out, _ = serde("ops", "--markdown", "--format", "mxnet")
+        assert code == DONE and out.startswith("# Operators\n") and "| `Convolution` |" in out
+        assert serde("ops", "--format", "caffe")[0] == USAGE
+
+    def test_formats(self):
+        code, out, _ = serde("formats")
+        assert code == DONE
+        assert "onnx: .onnx; read and written" in out.splitlines()
+        assert any(line.startswith("mxnet: -symbol.json; read") for line in out.splitlines())
+        assert "bridge mxnet: live objects, read as mxnet" in out.splitlines()
+
+    @pytest.mark.parametrize("arguments", [(), ("--help",), ("-h",), ("convert", "-h")])
+    def test_help(self, arguments):
+        code, out, err = serde(*arguments)
+        assert "Usage:" in out + err and code == (DONE if arguments else USAGE)
+
+    def test_version(self):
+        import serde as package
+
+        assert serde("--version") == (DONE, f"serde, version {package.__version__}\n", "")
+
+
+class TestHash:
+    def test_weights_are_those_a_model_was_written_with(self):
+        serde(
+            "convert", ".", "-o", "d.onnx", "--hash", "--external-data", "always", "--report", "r"
+        )
+        code, out, _ = serde("verify-hash", "d.onnx")
+        assert code == DONE and out.startswith("d.onnx: the weights have SHA-256 ")
+        found = out.split("SHA-256 ")[1][:64]
+        kept = {p.key: p.value for p in onnx.load("d.onnx").metadata_props}
+        assert kept["serde.weights.sha256"] == found and found in Path("r").read_text()
+
+    def test_an_exchanged_sidecar_is_found(self):
+        serde("convert", ".", "-o", "d.onnx", "--hash", "--external-data", "always")
+        data = bytearray(Path("d.onnx.data").read_bytes())
+        data[5000] ^= 1
+        Path("d.onnx.data").write_bytes(data)
+        code, _, err = serde("verify-hash", "d.onnx")
+        assert code == UNREADABLE and "its weights are not those it was written with" in err
+
+    def test_a_model_without_one(self):
+        serde("convert", ".", "-o", "d.onnx")
+        code, _, err = serde("verify-hash", "d.onnx")
+        assert code == USAGE and "holds no hash of its weights" in err
+
+
+class TestIsolation:
+    """In a process of its own; what it prints goes where this process prints."""
+
+    def run(self, *arguments):
+        return subprocess.run([*SERDE, *arguments], capture_output=True, text=True)
+
+    def test_it_does_what_it_does_otherwise(self):
+        found = self.run("convert", ".", "-o", "d.onnx", "--isolate")
+        assert (found.returncode, found.stderr) == (DONE, "") and "→ d.onnx" in found.stdout
+        assert written() == ["d.onnx"]
+
+    def test_exit_codes_come_through(self):
+        assert self.run("inspect", "nothing", "--isolate").returncode == UNREADABLE
+        assert self.run("check", unknown_operators(), "--isolate", "--input", "data=1,4,2,2"
+                        ).returncode == FAILED  # fmt: skip
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux alone")
+    def test_memory_is_limited(self):
+        found = self.run("convert", ".", "-o", "d.onnx", "--isolate", "--max-memory", "100")
+        assert found.returncode == FAILED and "more memory than there is" in found.stderr
+        assert written() == [] and "Traceback" not in found.stderr
+
+    def test_time_is_limited(self):
+        found = self.run("convert", ".", "-o", "d.onnx", "--isolate", "--max-seconds", "0")
+        assert found.returncode in (USAGE, UNREADABLE) and "Traceback" not in found.stderr
+        assert written() == []
+
+
+class TestExitCodes:
+    USAGES = {
+        "no command of the name": ("conver",),
+        "no such option": ("convert", ".", "-o", "d.onnx", "--fast"),
+        "no output": ("convert", "."),
+        "a bad shape": ("convert", ".", "-o", "d.onnx", "--input", "data"),
+        "a bad size": ("convert", ".", "-o", "d.onnx", "--input", "data=1,-5"),
+        "an input the model has not": ("convert", ".", "-o", "d.onnx", "--input", "image=1,1,8,8"),
+        "an output the model has not": ("convert", ".", "-o", "d.onnx", "--outputs", "nothing"),
+        "a bad rename": ("convert", ".", "-o", "d.onnx", "--rename", "data"),
+        "a name renamed twice": (
+            "convert", ".", "-o", "d.onnx", "--rename", "data=a", "--rename", "data=b"),
+        "a name that is taken": ("convert", ".", "-o", "d.onnx", "--rename", "data=softmax_output"),
+        "an opset nobody has": ("convert", ".", "-o", "d.onnx", "--opset", "99"),
+        "an IR version nobody has": ("convert", ".", "-o", "d.onnx", "--ir-version", "99"),
+        "an opset that is none": ("convert", ".", "-o", "d.onnx", "--opset", "new"),
+        "a bad mode": ("convert", ".", "-o", "d.onnx", "--external-data", "maybe"),
+        "a bad size of a name": ("convert", ".", "-o", "d.onnx", "--static", "N"),
+        "an unknown suffix": ("convert", ".", "-o", "d.bin"),
+        "a folder for a file": ("convert", ".", "-o", "folder.onnx"),
+        "a folder that is not there": ("convert", ".", "-o", "none/d.onnx"),
+        "a format that cannot be written": ("convert", "d.onnx", "-o", "d.other"),
+    }  # fmt: skip
+
+    @pytest.mark.parametrize("arguments", USAGES.values(), ids=USAGES)
+    def test_two_for_usage(self, arguments):
+        Path("folder.onnx").mkdir()
+        code, out, err = serde(*arguments)
+        assert (code, out) == (USAGE, "") and err and written() == ["folder.onnx"]
+
+    UNREAD = {
+        "nothing there": (None, "there is no such file, folder or prefix"),
+        "nothing in it": (b"", "the file is empty"),
+        "a pointer": (b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
+        "a page": (b"<html><body>404", "an HTML or XML page"),
+        "text": (b"hello", "of no known format; installed: "),
+        "half a symbol": (b'{"nodes": [{"op": "null"', "not symbol JSON"),
+    }
+
+    @pytest.mark.parametrize(("content", "why"), UNREAD.values(), ids=UNREAD)
+    def test_three_for_what_cannot_be_read(self, content, why):
+        if content is not None:
+            Path("m.json").write_bytes(content)
+        code, out, err = serde("convert", "m.json", "-o", "d.onnx")
+        assert (code, out) == (UNREADABLE, "") and why in err and err.startswith("serde: ")
+        assert "d.onnx" not in written()
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+    def test_three_for_what_may_not_be_read(self):
+        os.chmod("digits-symbol.json", 0)
+        assert serde("convert", "digits-symbol.json", "-o", "d.onnx")[0] == UNREADABLE
+
+    def test_damaged_parameters(self):
+        data = Path("digits-0010.params").read_bytes()
+        Path("digits-0010.params").write_bytes(data[:5000])
+        code, _, err = serde("convert", "digits", "-o", "d.onnx")
+        assert code == UNREADABLE and "digits-0010.params, byte " in err
+
+    def test_one_for_what_cannot_be_converted(self):
+        code, _, err = serde(
+            "convert", unknown_operators(), "-o", "d.onnx", "--input", "data=1,4,2,2"
+        )
+        assert code == FAILED and "4 node(s) cannot be converted" in err
+
+    def test_one_for_a_mistake_of_ours_without_a_traceback(self, monkeypatch):
+        monkeypatch.setattr("serde.api.convert", lambda *a, **k: 1 / 0)
+        code, _, err = serde("convert", ".", "-o", "d.onnx")
+        assert code == FAILED
+        assert (
+            err
+            == "serde: internal error: ZeroDivisionError: division by zero (--debug shows where)\n"
+        )
+
+    def test_debug_shows_where(self, monkeypatch):
+        monkeypatch.setattr(sys, "argv", ["serde", "convert", "none", "-o", "d.onnx", "--debug"])
+        found = CliRunner().invoke(main, sys.argv[1:])
+        assert found.exit_code == UNREADABLE
+        assert "Traceback" in found.stderr and found.stderr.endswith("file, folder or prefix\n")
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_is_shown_on_a_terminal_only(monkeypatch):
+    for stream, quiet, shown in [
+        (Terminal(), False, True), (Terminal(), True, False), (io.StringIO(), False, False),
+    ]:  # fmt: skip
+        monkeypatch.setattr(sys, "stderr", stream)
+        with cli._progress(quiet) as progress:
+            progress("read")
+        assert bool(stream.getvalue()) is shown
+
+
+def test_the_installed_command_runs(here):
+    env = {**os.environ, "PYTHONWARNINGS": "error"}
+    found = subprocess.run(
+        [*SERDE, "convert", ".", "-o", "d.onnx"], capture_output=True, text=True, env=env
+    )
+    assert (found.returncode, found.stderr) == (DONE, "") and "→ d.onnx" in found.stdout
+    found = subprocess.run([*SERDE, "convert", "x", "-o", "y"], capture_output=True, text=True)
+    assert found.returncode == USAGE
+
+
+def test_a_reader_that_leaves_is_no_error():
+    """``serde ops | head``"""
+    process = subprocess.Popen([*SERDE, "ops"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    process.wait()
+
+
+def test_an_interruption_leaves_nothing(here):
+    code = (
+        "import os, signal, serde.formats.onnx.writer as w\n"
+        "w._stream = lambda *a: os.kill(os.getpid(), signal.SIGINT)\n"
+        "from serde.cli import main; main(['convert', '.', '-o', 'd.onnx'])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.returncode == FAILED and found.stderr.strip() == "Aborted!"
+    assert written() == [] and not list(Path().glob(".*.part"))

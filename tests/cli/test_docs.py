@@ -1,0 +1,234 @@
+"""What is documented is so: the README's commands run, pages are complete, examples are real."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import tarfile
+from pathlib import Path
+
+import click
+import numpy as np
+import onnx
+import pytest
+from click.testing import CliRunner
+
+from serde.cli import main
+from serde.operators import as_markdown
+from tests.mxnet_live import live_mxnet
+from tests.onnx_live import model_of
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(path, language):
+    return [text for kind, text in FENCE.findall(path.read_text()) if kind == language]
+
+
+def command(name=None):
+    return main if name is None else main.commands[name]
+
+
+@pytest.mark.parametrize("page", [*sorted(p.name for p in DOCS.glob("*.md")), "../README.md"])
+def test_links_lead_somewhere(page):
+    path = DOCS / page
+    for target in re.findall(r"\]\(([^)#]+)\)", FENCE.sub("", path.read_text())):
+        assert "://" in target or (path.parent / target).exists(), target
+
+
+def test_every_page_is_linked_from_the_readme_or_another():
+    linked = {
+        Path(t).name
+        for p in [ROOT / "README.md", *DOCS.glob("*.md")]
+        for t in re.findall(r"\]\(([^)#]+\.md)\)", p.read_text())
+    }
+    mine = {"architecture.md", "ir.md", "cli.md", "operators.md", "adding-an-operator.md",
+            "adding-a-format.md"}  # fmt: skip
+    assert mine <= linked
+
+
+class TestCommandLinePage:
+    text = (DOCS / "cli.md").read_text()
+
+    def sections(self):
+        parts = re.split(r"^## ", self.text, flags=re.MULTILINE)[1:]
+        return {p.splitlines()[0]: p for p in parts}
+
+    def documented(self, name):
+        sections = self.sections()
+        own = next(p for title, p in sections.items() if title.split()[:2] == ["serde", name])
+        return options_in(own), options_in(sections["Options for reading"])
+
+    @pytest.mark.parametrize("name", sorted(main.commands))
+    def test_options_are_those_of_the_program(self, name):
+        own, reading = self.documented(name)
+        there = {o for p in command(name).params if isinstance(p, click.Option) for o in p.opts}
+        if "--params" in there:
+            assert not own & reading and there == own | reading
+        else:
+            assert there == own
+
+    def test_there_is_a_section_for_every_command(self):
+        titles = {t.split()[1] for t in self.sections() if t.startswith("serde ")}
+        assert titles == set(main.commands)
+
+    def test_choices_are_named(self):
+        for each in main.commands.values():
+            for option in each.params:
+                for choice in getattr(option.type, "choices", ()):
+                    assert f"`{choice}`" in self.text
+
+    def test_every_option_has_a_help_text(self):
+        for each in main.commands.values():
+            assert each.help
+            assert all(p.help for p in each.params if isinstance(p, click.Option))
+
+
+def options_in(section):
+    """The options in the first column of a section's tables."""
+    rows = re.findall(r"^\| (`-[^|]*) \|", section, re.MULTILINE)
+    return {o for row in rows for o in re.findall(r"(--?[a-z][a-z-]*)", row)}
+
+
+def test_the_list_of_operators_is_what_the_program_prints():
+    """Run ``serde ops --markdown > docs/operators.md`` after a change of rules."""
+    printed = "".join(f"{line}\n" for line in as_markdown())
+    assert (DOCS / "operators.md").read_text() == printed
+
+
+def sources(*folders):
+    return "\n".join(p.read_text() for f in folders for p in sorted((ROOT / f).rglob("*.py")))
+
+
+@pytest.mark.parametrize("block", blocks(DOCS / "adding-a-format.md", "python"))
+def test_the_tutorial_of_formats_quotes_the_toy(block):
+    assert block in sources("tests/plugin/toy")
+
+
+def test_the_tutorial_of_formats_quotes_the_entry_point():
+    (block,) = blocks(DOCS / "adding-a-format.md", "toml")
+    assert block in (ROOT / "tests/plugin/toy/pyproject.toml").read_text()
+
+
+@pytest.mark.parametrize("block", blocks(DOCS / "adding-an-operator.md", "python")[1:])
+def test_the_tutorial_of_operators_quotes_rules_and_cases(block):
+    assert block in sources("formats/mxnet/ops", "serde/steps", "tests/mxnet/ops")
+
+
+def test_the_tutorial_of_operators_asks_mxnet():
+    live_mxnet()
+    first = blocks(DOCS / "adding-an-operator.md", "python")[0]
+    lines = first.strip().splitlines()
+    scope = {"np": np}
+    exec("\n".join(lines[:-1]), scope)
+    _, (y,) = eval(lines[-1], scope)
+    np.testing.assert_allclose(y, [0, 0.5, 1])
+
+
+def test_the_graph_that_is_printed_is_real():
+    from serde.passes import tidy
+    from tests.onnx_live import ir_of
+
+    graph = ir_of(
+        "g (float[N,3,8] x) => (float[] y) <int64 zero = {0}, int64[1] at = {0}, int64[1] m = {-1}>"
+        "{ s = Shape(x)\n n = Gather(s, zero)\n u = Unsqueeze(n, at)\n"
+        "  t = Concat<axis=0>(u, m)\n y = Reshape(x, t) }"
+    )
+    assert f"```\n{tidy(graph)}\n```" in (DOCS / "ir.md").read_text()
+
+
+def conv_net(folder):
+    """An MXNet model that takes images of any size: a symbol and its parameters."""
+
+    def node(op, name, *inputs, **attrs):
+        return {"op": op, "name": name, "inputs": [[i, 0, 0] for i in inputs], "attrs": attrs}
+
+    nodes = [
+        node("null", "data"), node("null", "conv_weight"), node("null", "conv_bias"),
+        node("Convolution", "conv", 0, 1, 2, kernel="(3, 3)", num_filter="4"),
+        node("Pooling", "pool", 3, global_pool="True", kernel="(1, 1)", pool_type="avg"),
+        node("null", "fc_weight"), node("null", "fc_bias"),
+        node("FullyConnected", "fc", 4, 5, 6, num_hidden="2"),
+    ]  # fmt: skip
+    text = json.dumps({"nodes": nodes, "arg_nodes": [0, 1, 2, 5, 6], "heads": [[7, 0, 0]],
+                       "attrs": {"mxnet_version": ["int", 10901]}})  # fmt: skip
+    rng = np.random.default_rng(0)
+    shapes = {"conv_weight": (4, 3, 3, 3), "conv_bias": (4,), "fc_weight": (2, 4), "fc_bias": (2,)}
+    arrays = {n: rng.standard_normal(s).astype(np.float32) for n, s in shapes.items()}
+    (folder / "model-symbol.json").write_text(text)
+    with (folder / "model-0000.params").open("wb") as file:
+        np.savez(file, **arrays)
+    return text, arrays
+
+
+@pytest.fixture
+def workplace(tmp_path, monkeypatch):
+    """A folder with everything the README's commands name."""
+    conv_net(tmp_path)
+    (tmp_path / "model").mkdir()
+    conv_net(tmp_path / "model")
+    with tarfile.open(tmp_path / "model.tar.gz", "w:gz") as tar:
+        tar.add(tmp_path / "model", "model")
+    onnx.save(
+        model_of("g (float[N,3] x) => (float[N,3] y) { y = Softmax(x) }", 11, 6),
+        tmp_path / "old.onnx",
+    )
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def readme_commands():
+    lines = "".join(blocks(ROOT / "README.md", "sh")).splitlines()
+    return [line.partition("#")[0].strip() for line in lines if line.startswith("serde ")]
+
+
+@pytest.mark.parametrize("line", readme_commands())
+def test_the_commands_of_the_readme_run(workplace, line):
+    if "--verify" in line:
+        live_mxnet()
+    found = CliRunner().invoke(main, shlex.split(line)[1:])
+    assert found.exit_code == 0, found.output
+    if " -o " in line:
+        onnx.checker.check_model(re.search(r"-o (\S+)", line)[1], full_check=True)
+    if "--verify" in line:
+        assert found.output.endswith(": pass\n")
+
+
+def test_the_readme_has_commands_to_run():
+    assert {c.split()[1] for c in readme_commands()} >= {"convert", "check", "inspect"}
+
+
+@pytest.mark.parametrize("block", blocks(ROOT / "README.md", "python"))
+def test_the_code_of_the_readme_runs(workplace, block):
+    scope = {}
+    if "mxnet" in block and "serde.bridges" in block:
+        mx = live_mxnet()
+        text, arrays = conv_net(workplace)
+        scope = {
+            "sym": mx.sym.load_json(text),
+            "params": {n: mx.nd.array(a) for n, a in arrays.items()},
+        }
+    exec(block, scope)
+    assert list(workplace.glob("model.onnx"))
+
+
+def test_the_first_command_of_the_readme_ends_in_the_example(tmp_path, monkeypatch, capsys):
+    """Its last part; setting up an environment is what the checks themselves began with."""
+    first = blocks(ROOT / "README.md", "sh")[0]
+    assert first.rstrip().endswith("python examples/digits/convert.py")
+    shutil.copytree(ROOT / "examples" / "digits", tmp_path / "digits")
+    scope = {"__name__": "example", "__file__": str(tmp_path / "digits" / "convert.py")}
+    exec((tmp_path / "digits" / "convert.py").read_text(), scope)
+    scope["main"]()
+    out = capsys.readouterr().out
+    before, after = re.findall(r"accuracy in .*: +([\d.]+) %", out)
+    assert before == after and float(before) > 95
+
+
+def test_the_second_command_of_the_readme_is_what_ci_runs():
+    assert "python3 tests/run.py" in blocks(ROOT / "README.md", "sh")[1]
+    assert "python3 tests/run.py" in (ROOT / ".ci" / "run").read_text()

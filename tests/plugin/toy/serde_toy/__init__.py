@@ -1,0 +1,53 @@
+"""A toy format, complete: models as a few lines of text, four operators, both ways."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from serde.builder import Builder, OnnxBuilder
+from serde.graph import Graph
+from serde.plugins import Format
+
+from . import ops  # fills the rule tables
+from .codec import FIRST_LINE, decode, encode
+from .rules import reads, writes
+
+__all__ = ["FORMAT", "ops"]
+
+
+class ToyBuilder(Builder):
+    """Emits toy operators."""
+
+    domain = "toy"
+    identity = "copy"
+
+
+def claims(path: Path) -> bool:
+    """Whether a file begins as a toy model does."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(FIRST_LINE)) == FIRST_LINE.encode()
+
+
+def to_ir(graph: Graph) -> Graph:
+    """Rewrite toy operators into those of the IR."""
+    return reads.rewrite(graph, OnnxBuilder(graph.name))
+
+
+def from_ir(graph: Graph, **options: Any) -> Graph:
+    """Rewrite operators of the IR into toy ones."""
+    return writes.rewrite(graph, ToyBuilder(graph.name))
+
+
+FORMAT = Format(
+    name="toy",
+    suffixes=(".toy",),
+    claims=claims,
+    decode=decode,
+    to_ir=to_ir,
+    from_ir=from_ir,
+    encode=encode,
+    tables=(reads, writes),
+)

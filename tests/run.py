@@ -1,0 +1,83 @@
+"""Set up everything the tests need in ``.venv`` and run all of them: lint, format, types, tests.
+
+``python3 tests/run.py [--venv FOLDER] [pytest arguments]``. Needs Python 3.10 or newer and a package
+index; MXNet is installed where its wheel can be had, and the tests against it are skipped otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MXNET = "mxnet==1.9.1"  # its own requirements name a NumPy that is long gone
+MXNET_NEEDS = ("requests", "graphviz", "setuptools<81")
+CODE = ("serde", "formats", "bridges", "tests", "benchmarks", "examples", "setup.py")
+
+
+def run(*command: str | Path, cwd: Path = ROOT, **env: str) -> int:
+    """Run a command, shown first; return its exit code."""
+    print("$", *command, flush=True)
+    return subprocess.call([str(c) for c in command], cwd=cwd, env={**os.environ, **env})
+
+
+def must(*command: str | Path) -> None:
+    """Run a command the rest depends on."""
+    if code := run(*command):
+        sys.exit(code)
+
+
+def set_up(folder: Path) -> Path:
+    """Make the virtual environment and install into it; return its ``bin``."""
+    bin_ = folder / ("Scripts" if os.name == "nt" else "bin")
+    python = bin_ / "python"
+    if not python.exists():
+        try:
+            venv.create(folder, with_pip=True)
+        except subprocess.CalledProcessError:
+            sys.exit("this Python cannot make virtual environments: apt-get install python3-venv")
+    pip = (python, "-m", "pip", "install", "-q", "--disable-pip-version-check")
+    must(*pip, "-e", f"{ROOT}[test]")
+    if run(*pip, "--no-deps", MXNET) or run(*pip, *MXNET_NEEDS):
+        print("MXNet could not be installed: the tests against it will be skipped")
+    return bin_
+
+
+def types(bin_: Path) -> int:
+    """Check the types of the package as it is installed, apart from the checkout."""
+    with tempfile.TemporaryDirectory() as folder:
+        built = Path(folder) / "site"
+        must(bin_ / "python", "-m", "pip", "install", "-q", "--no-deps", "--target", built, ROOT)
+        config = ROOT / "pyproject.toml"
+        return run(
+            bin_ / "python", "-m", "mypy", "--config-file", config, "-p", "serde",
+            cwd=Path(folder), MYPYPATH=str(built),
+        )  # fmt: skip
+
+
+def main(arguments: list[str]) -> int:
+    """Set up and run all checks; the exit code is 0 only if every one passed."""
+    folder = ROOT / ".venv"
+    if arguments[:1] == ["--venv"]:
+        folder, arguments = Path(arguments[1]).resolve(), arguments[2:]
+    bin_ = set_up(folder)
+    failed = [
+        name
+        for name, code in (
+            ("lint", run(bin_ / "ruff", "check", *CODE)),
+            ("format", run(bin_ / "ruff", "format", "--check", *CODE)),
+            ("types", types(bin_)),
+            ("tests", run(bin_ / "python", "-m", "pytest", "-n", "2", "-rs", *arguments)),
+        )
+        if code
+    ]
+    print("failed: " + ", ".join(failed) if failed else "all checks passed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
