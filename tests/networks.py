@@ -111,7 +111,8 @@ def expected(network: Network, feeds: Mapping[str, np.ndarray]) -> list[np.ndarr
 def load_params(path: Path | str) -> dict[str, np.ndarray]:
     """The arrays of a ``.params`` file under their plain names, arguments and states together."""
     arrays = live_mxnet().nd.load(str(path))
-    return {name.partition(":")[2]: array.asnumpy() for name, array in arrays.items()}
+    named = dict(arrays)  # a file without arrays loads as an empty list
+    return {name.partition(":")[2]: array.asnumpy() for name, array in named.items()}
 
 
 def _draw_weights(network: Network, generator: np.random.Generator) -> None:

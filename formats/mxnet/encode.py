@@ -1,0 +1,148 @@
+"""A graph in the ``mxnet`` domain to symbol JSON and parameters, as MXNet 1.5 to 1.9.1 load them.
+
+Layouts as in ``symbol.py`` and ``params.py``; arrays are written as V2, streamed from their files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Mapping
+from typing import Any, BinaryIO
+
+from serde.builder import Names
+from serde.errors import UsageError, require
+from serde.graph import Graph, Node, Tensor, Value
+from serde.output import Replacing, Sources
+from serde.storage import pack
+
+from .kinds import PARAMS_MAGIC
+from .params import TYPES, V2
+
+VERSION = 10901  # of MXNet, as it counts: major*10000 + minor*100 + patch
+EPOCH = "0000"
+# Operands that are auxiliary states: statistics that training moves.
+STATES = {"BatchNorm": (3, 4)}
+CODES = {dtype: code for code, dtype in enumerate(TYPES)}
+SUFFIX = "-symbol.json"
+
+
+def encode(graph: Graph, path: str | os.PathLike[str]) -> list[str]:
+    """Write ``graph`` to a ``-symbol.json`` and the ``-0000.params`` beside it; return both paths.
+
+    Raises:
+        UsageError: where ``path`` does not end in ``-symbol.json``.
+    """
+    symbol = os.fspath(path)
+    if not symbol.endswith(SUFFIX):
+        raise UsageError(f"{symbol}: MXNet takes symbols by the ending {SUFFIX}")
+    params = f"{symbol.removesuffix(SUFFIX)}-{EPOCH}.params"
+    encoding = _Encoding(graph)
+    with Replacing(symbol) as files, Sources() as sources:
+        with files.open(params) as out:
+            write_params(encoding.arrays(), sources, out)
+        with files.open(symbol) as out:
+            out.write(json.dumps(encoding.symbol(), indent=2).encode())
+    return [symbol, params]
+
+
+class _Encoding:
+    """Numbers nodes and gives each a name; a value is the node and output it is."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.names = Names()
+        self.names.reserved.update(v.name for v in (*graph.inputs, *graph.constants()))
+        self.nodes: list[dict[str, Any]] = []
+        self.rows = [0]
+        self.place: dict[Value, tuple[int, int]] = {}
+        self.held: list[tuple[str, Value]] = []
+        self.states = {
+            node.inputs[at]
+            for node in graph.nodes
+            for at in STATES.get(node.op, ())
+            if at < len(node.inputs)
+        }
+        for value in graph.inputs:
+            self.variable(value)
+        for node in graph.nodes:
+            self.node(node)
+
+    def variable(self, value: Value) -> None:
+        """Enter an input, or a constant with its array."""
+        name = self.names.claim(value.name)
+        self.place[value] = (len(self.nodes), 0)
+        self.nodes.append({"op": "null", "name": name, "inputs": []})
+        self.rows.append(self.rows[-1] + 1)
+        if value.tensor is not None:
+            self.held.append((("aux:" if value in self.states else "arg:") + name, value))
+
+    def entry(self, value: Value) -> list[int]:
+        if value not in self.place:
+            require(value.tensor is not None, f"{value.name!r} is read before it is computed")
+            self.variable(value)
+        at, output = self.place[value]
+        return [at, output, 0]
+
+    def node(self, node: Node) -> None:
+        inputs = [self.entry(v) for v in node.inputs if v is not None]
+        first = node.outputs[0].name if node.outputs else node.name
+        name = self.names.claim(first.removesuffix("_output").removesuffix("_output0"))
+        entry: dict[str, Any] = {"op": node.op, "name": name, "inputs": inputs}
+        if node.attrs:
+            entry["attrs"] = {k: text(v) for k, v in sorted(node.attrs.items())}
+        for number, value in enumerate(node.outputs):
+            self.place[value] = (len(self.nodes), number)
+        self.nodes.append(entry)
+        self.rows.append(self.rows[-1] + len(node.outputs))
+
+    def symbol(self) -> dict[str, Any]:
+        """The symbol as JSON holds it."""
+        heads = [self.entry(v) for v in self.graph.outputs]
+        return {
+            "nodes": self.nodes,
+            "arg_nodes": [i for i, n in enumerate(self.nodes) if n["op"] == "null"],
+            "node_row_ptr": self.rows,
+            "heads": heads,
+            "attrs": {"mxnet_version": ["int", VERSION]},
+        }
+
+    def arrays(self) -> Mapping[str, Tensor]:
+        """The parameters, by the names a file has for them."""
+        for value in self.graph.outputs:
+            self.entry(value)
+        return {name: v.tensor for name, v in self.held if v.tensor is not None}
+
+
+def text(value: Any) -> str:
+    """An attribute as MXNet spells it: ``(3, 3)``, ``True``, ``1e-05``, ``None``."""
+    if isinstance(value, tuple):
+        inner = ", ".join(map(text, value))
+        return f"({inner},)" if len(value) == 1 else f"({inner})"
+    return str(value)
+
+
+def write_params(arrays: Mapping[str, Tensor], sources: Sources, out: BinaryIO) -> None:
+    """Write a parameter file; arrays that lie in a file are copied from it."""
+    out.write(PARAMS_MAGIC + struct.pack("<QQ", 0, len(arrays)))
+    for tensor in arrays.values():
+        out.write(header(tensor))
+        if tensor.where is not None:
+            sources.copy(tensor.where, out)
+        else:
+            out.write(pack(tensor.load(), tensor.dtype).data)
+    out.write(struct.pack("<Q", len(arrays)))
+    for name in arrays:
+        raw = name.encode()
+        out.write(struct.pack("<Q", len(raw)) + raw)
+
+
+def header(tensor: Tensor) -> bytes:
+    """What stands in a V2 file before the bytes of a dense array: shape, context, element type."""
+    require(tensor.dtype in CODES, f"MXNet has no {tensor.dtype.value} arrays")
+    require(tensor.size > 0, "MXNet has no arrays without elements")
+    shape = tensor.shape or (1,)  # nor any without axes
+    return struct.pack(
+        f"<Iii{len(shape)}qiii", V2, 0, len(shape), *shape, 1, 0, CODES[tensor.dtype]
+    )

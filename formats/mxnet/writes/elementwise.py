@@ -1,0 +1,223 @@
+"""Elementwise operators and activations."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from serde.errors import require
+from serde.graph import DType, Value
+from serde.idioms import lowest
+from serde.schema import ELEMENT_TYPES
+
+from .table import TYPES, number, writes
+
+UNARY = {
+    "Abs": "abs",
+    "Acos": "arccos",
+    "Acosh": "arccosh",
+    "Asin": "arcsin",
+    "Asinh": "arcsinh",
+    "Atan": "arctan",
+    "Atanh": "arctanh",
+    "Ceil": "ceil",
+    "Cos": "cos",
+    "Cosh": "cosh",
+    "Erf": "erf",
+    "Exp": "exp",
+    "Floor": "floor",
+    "Identity": "_copy",
+    "Log": "log",
+    "Neg": "negative",
+    "Reciprocal": "reciprocal",
+    "Relu": "relu",
+    "Sigmoid": "sigmoid",
+    "Sign": "sign",
+    "Sin": "sin",
+    "Sinh": "sinh",
+    "Softsign": "softsign",
+    "Sqrt": "sqrt",
+    "Tan": "tan",
+    "Tanh": "tanh",
+}
+BINARY = {  # operator: MXNet's for tensors, with a number on the right, with one on the left
+    "Add": ("broadcast_add", "_plus_scalar", "_plus_scalar"),
+    "Div": ("broadcast_div", "_div_scalar", "_rdiv_scalar"),
+    "Max": ("broadcast_maximum", "_maximum_scalar", "_maximum_scalar"),
+    "Min": ("broadcast_minimum", "_minimum_scalar", "_minimum_scalar"),
+    "Mul": ("broadcast_mul", "_mul_scalar", "_mul_scalar"),
+    "Pow": ("broadcast_power", "_power_scalar", "_rpower_scalar"),
+    "Sub": ("broadcast_sub", "_minus_scalar", "_rminus_scalar"),
+}
+COMPARISONS = {
+    "Equal": "broadcast_equal",
+    "Greater": "broadcast_greater",
+    "GreaterOrEqual": "broadcast_greater_equal",
+    "Less": "broadcast_lesser",
+    "LessOrEqual": "broadcast_lesser_equal",
+}
+LOGICAL = {
+    "And": "broadcast_logical_and",
+    "Or": "broadcast_logical_or",
+    "Xor": "broadcast_logical_xor",
+}
+
+ANY = frozenset({"Abs", "Identity", "Neg", "Sign"})  # of integers, too
+
+
+def write_unary(op, s, x):
+    require(op in ANY or x.type.kind == "f", f"{op} of {x.type.value} elements")
+    return s[UNARY[op]](x)
+
+
+for _op in UNARY:
+    writes(_op)(partial(write_unary, _op))
+
+
+@writes("Round")
+def write_round(s, x):
+    """Halves go to the even neighbour; MXNet's own rint takes them down."""
+    up = s["_plus_scalar"](x, scalar=0.5)
+    whole = s.floor(up)
+    odd = s["_mod_scalar"](whole, scalar=2.0)
+    return s.elemwise_sub(whole, s.elemwise_mul(odd, s.broadcast_equal(up, whole)))
+
+
+def write_binary(names, s, a: Value, b: Value):
+    both, right, left = names
+    require(a.type is b.type or "Pow" in both, "operands of two element types")
+    if (n := number(b)) is not None and b.rank <= a.rank:
+        return s[right](a, scalar=n)
+    if (n := number(a)) is not None and a.rank <= b.rank:
+        return s[left](b, scalar=n)
+    return s[both](a, b)
+
+
+def write_variadic(names, s, first, *rest):
+    for other in rest:
+        typed = first.dtype, first.shape
+        first = write_binary(names, s, first, other)
+        first.dtype, first.shape = typed
+    return first
+
+
+for _op, _names in BINARY.items():
+    rule = write_variadic if _op in ("Max", "Min") else write_binary
+    writes(_op)(partial(rule, _names))
+writes("Sum")(partial(write_variadic, BINARY["Add"]))
+
+
+def write_comparison(name, s, a, b):
+    """MXNet's answer is 0 or 1 in the operands' type."""
+    answer = s[name](a, b)
+    plain = a.type in (DType.FLOAT32, DType.BOOL)
+    return answer if plain else s.Cast(answer, dtype="float32")
+
+
+for _op, _name in (COMPARISONS | LOGICAL).items():
+    writes(_op)(partial(write_comparison, _name))
+
+
+@writes("Not")
+def write_not(s, x):
+    return s.logical_not(x)
+
+
+@writes("Where")
+def write_where(s, condition, x, y):
+    """MXNet wants all three in one shape: that of the one the others broadcast to."""
+    parts = (condition, x, y)
+    full = next((v for v in parts if all(fits(other, v) for other in parts)), None)
+    require(full is not None, "a Where in which no operand has the shape of the result")
+    return s.where(*(in_shape_of(s, v, full) for v in parts))
+
+
+def fits(small: Value, full: Value) -> bool:
+    """Whether ``small`` broadcasts to the shape of ``full``."""
+    tail = full.known[full.rank - small.rank :] if small.rank <= full.rank else None
+    return tail is not None and all(
+        a in (1, b) and b is not None for a, b in zip(small.known, tail, strict=True)
+    )
+
+
+def in_shape_of(s, value: Value, full: Value):
+    """``value`` spread out to the shape of ``full``."""
+    if value.shape == full.shape:
+        return value
+    if (n := number(value)) is not None:
+        zeros = s.Cast(s.zeros_like(full), dtype=value.type.value)
+        return s["_plus_scalar"](zeros, scalar=n)
+    for _ in range(full.rank - value.rank):
+        value = s.expand_dims(value, axis=0)
+    return s.broadcast_like(value, full)
+
+
+@writes("Cast", ignore=("saturate", "round_mode"))
+def write_cast(s, x, *, to: int):
+    dtype = ELEMENT_TYPES[to]
+    if dtype is DType.BOOL:
+        return s["_not_equal_scalar"](x, scalar=0.0)
+    require(dtype in TYPES, f"MXNet has no {dtype.value} tensors")
+    return s.Cast(x, dtype=dtype.value)
+
+
+@writes("Clip")
+def write_clip(s, x, low=None, high=None):
+    least, most = (
+        (lowest(x) if low is None else number(low)),
+        (-lowest(x) if high is None else number(high)),
+    )
+    require(None not in (least, most), "bounds computed while the model runs")
+    if least > most:
+        return s["_minimum_scalar"](s["_maximum_scalar"](x, scalar=least), scalar=most)
+    return s.clip(x, a_min=least, a_max=most)
+
+
+@writes("Softplus")
+def write_softplus(s, x):
+    return s.Activation(x, act_type="softrelu")
+
+
+@writes("LeakyRelu")
+def write_leaky_relu(s, x, *, alpha):
+    return s.LeakyReLU(x, act_type="leaky", slope=alpha)
+
+
+@writes("Elu")
+def write_elu(s, x, *, alpha):
+    return s.LeakyReLU(x, act_type="elu", slope=alpha)
+
+
+@writes("Selu", only={"alpha": (1.6732632,), "gamma": (1.050701,)})
+def write_selu(s, x):
+    return s.LeakyReLU(x, act_type="selu")
+
+
+@writes("Gelu", only={"approximate": ("none",)})
+def write_gelu(s, x):
+    return s.LeakyReLU(x, act_type="gelu")
+
+
+@writes("PRelu")
+def write_prelu(s, x, slope):
+    """MXNet's slope is one number, or one a channel."""
+    dims = slope.dims
+    channels = [d for d in dims if d != 1]
+    per_channel = len(channels) == 1 and x.rank - len(dims) + dims.index(channels[0]) == 1
+    require(not channels or per_channel, f"a slope of {list(dims)} that is not one a channel")
+    flat = s.Reshape(slope, shape=(-1,)) if len(dims) != 1 else slope
+    return s.LeakyReLU(x, flat, act_type="prelu")
+
+
+@writes("HardSigmoid")
+def write_hard_sigmoid(s, x, *, alpha, beta):
+    return s.hard_sigmoid(x, alpha=alpha, beta=beta)
+
+
+@writes("HardSwish")
+def write_hard_swish(s, x):
+    return s.elemwise_mul(x, s.hard_sigmoid(x, alpha=1 / 6, beta=0.5))
+
+
+@writes("Mish")
+def write_mish(s, x):
+    return s.elemwise_mul(x, s.tanh(s.Activation(x, act_type="softrelu")))

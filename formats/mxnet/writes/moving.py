@@ -1,0 +1,138 @@
+"""Operators that move elements without changing them."""
+
+from __future__ import annotations
+
+from serde.errors import require
+from serde.graph import Value
+from serde.symbolic import elements_of
+
+from .layers import padded
+from .table import number, writes
+
+FAR = 2**31 - 1
+AT_ONCE = {"allowzero": (0,)}
+
+
+@writes("Reshape", only=AT_ONCE)
+def write_reshape(s, x, shape):
+    """0 and -1 mean the same to both."""
+    sizes = elements_of(shape)
+    known = sizes is not None and all(isinstance(d, int) for d in sizes)
+    require(known, "a shape computed while the model runs")
+    require(sizes != (), "a tensor of no axes")
+    return s.Reshape(x, shape=sizes)
+
+
+@writes("Flatten")
+def write_flatten(s, x, *, axis):
+    if axis == 1:
+        return s.Flatten(x)
+    sizes = x.dims
+    lead = 1
+    for d in sizes[:axis]:
+        lead *= d
+    return s.Reshape(x, shape=(lead, -1))
+
+
+@writes("Transpose")
+def write_transpose(s, x, *, perm):
+    return s.transpose(x, axes=perm)
+
+
+@writes("Squeeze")
+def write_squeeze(s, x, axes=None):
+    chosen = axes.ints() if axes is not None else tuple(i for i, d in enumerate(x.dims) if d == 1)
+    require(len(chosen) < x.rank, "a tensor of no axes")
+    return s.squeeze(x, axis=chosen)
+
+
+@writes("Unsqueeze")
+def write_unsqueeze(s, x, axes):
+    for axis in sorted(axes.ints()):
+        x = s.expand_dims(x, axis=axis)
+    return x
+
+
+@writes("Concat")
+def write_concat(s, *xs, axis):
+    return s.Concat(*xs, dim=axis, num_args=len(xs))
+
+
+@writes("Split", ignore=("num_outputs",))
+def write_split(s, x, sizes=None, *, axis, outputs: int = 1):
+    counts = sizes.ints() if sizes is not None else None
+    require(counts is not None, "a split into parts of unknown sizes")
+    require(min(counts, default=1) > 0, "a split with a part without elements")
+    starts = [sum(counts[:i]) for i in range(len(counts))]
+    return tuple(
+        s.slice_axis(x, axis=axis, begin=b, end=b + n) for b, n in zip(starts, counts, strict=True)
+    )
+
+
+@writes("Slice")
+def write_slice(s, x, starts, ends, axes, steps):
+    bounds = [v.ints() for v in (starts, ends, axes, steps)]
+    begin, end, step = ([None] * x.rank for _ in range(3))
+    for first, last, axis, by in zip(*bounds, strict=True):
+        size = x.known[axis]
+        some = not isinstance(size, int) or len(range(*slice(first, last, by).indices(size)))
+        require(some, "a slice without elements")
+        open_end = last >= FAR or (by < 0 and last <= -FAR)
+        begin[axis] = None if by < 0 and first >= FAR else first
+        end[axis], step[axis] = None if open_end else last, by
+    return s.slice(x, begin=tuple(begin), end=tuple(end), step=tuple(step))
+
+
+@writes("Gather")
+def write_gather(s, x, index, *, axis):
+    """ONNX counts negative indices from the end, as ``wrap`` does."""
+    if index.rank == 0:
+        at = number(index)
+        require(at is not None and x.rank > 1, "an index of no axes")
+        end = None if at == -1 else int(at) + 1
+        one = s.slice_axis(x, axis=axis, begin=int(at), end=end)
+        return s.squeeze(one, axis=axis)
+    return s.take(x, index, axis=axis, mode="wrap")
+
+
+@writes("Pad")
+def write_pad(s, x, pads, fill=None, axes=None, *, mode):
+    require(axes is None and mode in ("constant", "edge", "reflect"), f"{mode} pads of some axes")
+    widths = pads.ints()
+    half = len(widths) // 2
+    ends = list(zip(widths[:half], widths[half:], strict=True))
+    require(x.type.kind == "f", f"pads of {x.type.value} elements")
+    image = x.rank in (4, 5) and set(ends[:2]) == {(0, 0)} and min(widths) >= 0
+    require(image, f"pads {widths}: MXNet pads the axes of images and volumes behind the channels")
+    if mode == "constant":
+        value = 0.0 if fill is None else number(fill)
+        require(value is not None, "a fill computed while the model runs")
+        return padded(s, x, widths[2:half] + widths[half + 2 :], value)
+    return s.Pad(x, mode=mode, pad_width=tuple(p for pair in ends for p in pair))
+
+
+@writes("Expand")
+def write_expand(s, x, shape):
+    """MXNet's 0 keeps an axis as it is."""
+    sizes = elements_of(shape)
+    known = sizes is not None and all(isinstance(d, int) for d in sizes)
+    require(known, "a shape computed while the model runs")
+    for _ in range(len(sizes) - x.rank):
+        x = wider(s, x)
+    wide = (1,) * (x.rank - len(sizes)) + tuple(sizes)
+    kept = tuple(0 if d == 1 else d for d in wide)
+    return s.broadcast_to(x, shape=kept)
+
+
+def wider(s, x: Value) -> Value:
+    """``x`` with an axis of size 1 in front."""
+    made = s.expand_dims(x, axis=0)
+    made.shape = (1, *x.known)
+    return made
+
+
+@writes("Tile")
+def write_tile(s, x, repeats):
+    reps = repeats.ints()
+    require(sum(n > 1 for n in reps) <= 3, f"repeats={list(reps)}: MXNet repeats up to three axes")
+    return s.tile(x, reps=reps)

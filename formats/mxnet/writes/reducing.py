@@ -1,0 +1,50 @@
+"""Reductions, and positions of extremes."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from serde.errors import require
+
+from .table import number, writes
+
+REDUCTIONS = {
+    "ReduceMax": ("max", {}),
+    "ReduceMean": ("mean", {}),
+    "ReduceMin": ("min", {}),
+    "ReduceProd": ("prod", {}),
+    "ReduceSum": ("sum", {}),
+    "ReduceL1": ("norm", {"ord": 1}),
+    "ReduceL2": ("norm", {"ord": 2}),
+}
+
+
+def write_reduction(name, extra, s, x, axes=None, *, keepdims, noop_with_empty_axes):
+    chosen = axes.ints() if axes is not None else ()
+    if not chosen:
+        require(not noop_with_empty_axes, "axes that are empty")
+        chosen = tuple(range(x.rank))
+    require(keepdims or len(chosen) < x.rank, "a result of no axes")
+    return s[name](x, axis=chosen, keepdims=bool(keepdims), **extra)
+
+
+for _op, (_name, _extra) in REDUCTIONS.items():
+    writes(_op)(partial(write_reduction, _name, _extra))
+
+
+def write_arg(name, s, x, *, axis, keepdims):
+    """MXNet's positions are float32: exact below 2**24."""
+    require(keepdims or x.rank > 1, "a result of no axes")
+    return s.Cast(s[name](x, axis=axis, keepdims=bool(keepdims)), dtype="int64")
+
+
+for _op, _name in {"ArgMax": "argmax", "ArgMin": "argmin"}.items():
+    writes(_op, only={"select_last_index": (0,)})(partial(write_arg, _name))
+
+
+@writes("TopK", ignore=("sorted",))
+def write_top_k(s, x, k, *, axis, largest):
+    count = number(k)
+    require(count is not None, "a count computed while the model runs")
+    frame = {"axis": axis, "k": int(count), "is_ascend": not largest}  # type: ignore[arg-type]
+    return s.topk(x, ret_typ="both", dtype="int64", outputs=2, **frame)
