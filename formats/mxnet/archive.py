@@ -7,6 +7,7 @@ are inflated into memory; no more is inflated than a model of the archive's size
 from __future__ import annotations
 
 import gzip
+import io
 import tarfile
 import zlib
 from pathlib import Path
@@ -49,11 +50,14 @@ class Archive:
         self._file = open(self.path, "rb")
         try:
             self._is_packed = self._file.read(2) == GZIP_MAGIC
-            size = self._file.seek(0, 2)
+            most = self._file.seek(0, io.SEEK_END)
             self._file.seek(0)
-            inner: Any = _Inflating(self._file, max(SMALL, MOST_GROWTH * size))
-            self._tar = tarfile.open(fileobj=inner if self._is_packed else self._file, mode="r:")
-            self._list(max(SMALL, MOST_GROWTH * size) if self._is_packed else size)
+            inner: Any = self._file
+            if self._is_packed:
+                most = max(SMALL, MOST_GROWTH * most)
+                inner = _Inflating(self._file, most)
+            self._tar = tarfile.open(fileobj=inner, mode="r:")
+            self._list(most)
         except BROKEN as error:
             self._file.close()
             raise self._fail(error) from error

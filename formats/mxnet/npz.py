@@ -24,7 +24,7 @@ from serde.graph import DType, FileSlice, Tensor
 from serde.storage import map_slice
 
 from .kinds import ZIP_MAGIC
-from .sparse import CSR, MOST_SPREAD, ROW_SPARSE, spread
+from .sparse import CSR, MOST_SPREAD, ROW_SPARSE, is_possible, spread
 
 LOCAL = 30  # bytes of a member's local header before its name
 MOST_MEMBERS, LONGEST_NAME, MOST_DIMS = 1_000_000, 65_536, 32
@@ -104,9 +104,11 @@ class _Reader:
         """The arrays of one folder: one if together they are a sparse array."""
         storage = SPARSE.get(frozenset(group))
         if folder and storage is not None:
-            kind = b"csr" if storage == CSR else b"row_sparse"
-            if not self.archive.read(group["format"]).rstrip(b"\0").endswith(kind):
-                raise self.fail(group["format"], f"does not say {kind.decode()}")
+            kind, info = b"csr" if storage == CSR else b"row_sparse", group["format"]
+            with self.archive.open(info) as file:
+                text = file.read(LONGEST_HEADER)
+            if not text.rstrip(b"\0").endswith(kind):
+                raise self.fail(info, f"does not say {kind.decode()}")
             return [(folder, self.sparse(storage, group))]
         prefix = f"{folder}/" if folder else ""
         return [(prefix + name, self.tensor(info)) for name, info in group.items()]
@@ -117,7 +119,7 @@ class _Reader:
             raise self.fail(group["shape"], "is no shape")
         shape = tuple(map(int, sizes.load().ravel()))
         values = self.tensor(group["data"])
-        if any(d < 0 for d in shape) or math.prod(shape) * values.dtype.bits // 8 > MOST_SPREAD:
+        if not is_possible(shape) or math.prod(shape) * values.dtype.bits // 8 > MOST_SPREAD:
             raise self.fail(group["shape"], f"of {shape} is too large to spread out")
         names = ("indptr", "indices") if storage == CSR else ("indices",)
         return spread(self.path, shape, values, [self.tensor(group[n]) for n in names])
@@ -153,8 +155,10 @@ class _Reader:
         order, code = found[1] or found[3] or b"", found[2] or found[4]
         dtype = DType.BFLOAT16 if found[4] else TYPES.get(code)
         shape = tuple(int(d.strip(b"L")) for d in found[6].replace(b" ", b"").split(b",") if d)
-        if dtype is None or len(shape) > MOST_DIMS:
-            raise self.fail(info, f"holds {code.decode()} in {len(shape)} dimensions, not numbers")
+        if dtype is None:
+            raise self.fail(info, f"holds {code.decode()}, not numbers")
+        if len(shape) > MOST_DIMS or not is_possible(shape):
+            raise self.fail(info, f"claims the shape {shape}")
         return _Member(
             at, info.compress_size, 8 + width + size, info.compress_type != zipfile.ZIP_STORED,
             dtype, order == b">", found[5] == b"True", shape,

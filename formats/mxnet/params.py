@@ -35,7 +35,7 @@ from serde.storage import map_slice
 
 from .kinds import PARAMETERS, ZIP_MAGIC, looks_like_params, refuse_other
 from .npz import read_npz
-from .sparse import CSR, DENSE, MOST_SPREAD, ROW_SPARSE, spread
+from .sparse import CSR, DENSE, MOST_SPREAD, ROW_SPARSE, is_possible, spread
 
 V1, V2, V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
 TYPES = (
@@ -209,7 +209,7 @@ class _Reader:
         if not 0 <= ndim <= MOST_DIMS:
             raise self.fail(f"claims an array of {ndim} dimensions")
         dims = self.take(layout * ndim, "a shape")
-        if any(d < 0 for d in dims):
+        if not is_possible(dims):
             raise self.fail(f"claims an array of shape {dims}")
         return dims
 

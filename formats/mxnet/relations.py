@@ -13,7 +13,7 @@ from serde.errors import ConversionError
 from serde.geometry import Ints, axes_of, axis_of, inverse, swapped
 from serde.graph import Dim, Node, Shape, Value
 
-from .rules import parse
+from .rules import Bounds, parse
 
 Ask = Callable[[Value], Shape | None]
 Told = Iterator[tuple[Value, Shape]]
@@ -23,7 +23,7 @@ SPACE = {1: ("W",), 2: ("H", "W"), 3: ("D", "H", "W")}
 # Operators whose first output has the shape of their first operand.
 KEEPING = frozenset(
     "Activation BatchNorm BatchNorm_v1 BlockGrad Cast Dropout GroupNorm IdentityAttachKLSparseReg "
-    "InstanceNorm L2Normalization LayerNorm LeakyReLU LinearRegressionOutput "
+    "InstanceNorm L2Normalization LRN LayerNorm LeakyReLU LinearRegressionOutput "
     "LogisticRegressionOutput MAERegressionOutput MakeLoss SVMOutput SequenceMask SequenceReverse "
     "SoftmaxActivation SoftmaxOutput _contrib_div_sqrt_dim _copy abs amp_cast ceil clip cos erf "
     "exp expm1 floor hard_sigmoid log log10 log1p log2 log_softmax make_loss negative ones_like "
@@ -100,9 +100,21 @@ def _relations(node: Node, x: Value, y: Value, ask: Ask) -> Told:
             yield operand, (None,) * rank
 
 
+def refined(*shapes: Shape | None) -> Shape | None:
+    """What several things told of one shape come to: numbers before names before nothing.
+
+    The first tells the rank; what is of another is left aside.
+    """
+    known = [s for s in shapes if s is not None]
+    alike = [s for s in known if len(s) == len(known[0])]
+    best = (max(dims, key=lambda d: (isinstance(d, int), d is not None), default=None)
+            for dims in zip(*alike, strict=True))  # fmt: skip
+    return tuple(best) if known else None
+
+
 def _alike(values: Iterable[Value | None], ask: Ask) -> Told:
     present = [v for v in values if v is not None]
-    shape = next((s for v in present if (s := ask(v)) is not None), None)
+    shape = refined(*map(ask, present))
     if shape is not None:
         yield from ((v, shape) for v in present)
 
@@ -146,20 +158,23 @@ def _window(node: Node, ask: Ask) -> Told:
     x, y, attrs = node.inputs[0], node.outputs[0], node.attrs
     assert x is not None
     count = len(parse(Ints, attrs.get("kernel", "()")))
-    if not count and (shape := ask(x) or ask(y)) is not None:  # a global pooling without kernel
+    shape = refined(ask(x), ask(y))
+    if not count and shape is not None:  # a global pooling names no kernel
         count = len(shape) - 2
     if count not in SPACE:
         return
     last = str(attrs.get("layout")).endswith("C")
     weight = _constant(node, 1)
-    channels: Dim = None
+    into: Dim = (
+        shape[-1 if last else 1] if shape is not None and "num_filter" not in attrs else None
+    )
+    out = parse(int, attrs["num_filter"]) if "num_filter" in attrs else into
     if weight is not None and node.op == "Deconvolution":
-        channels = weight[0]
+        into = weight[0]
     elif weight is not None:
-        channels = weight[-1 if last else 1] * parse(int, attrs.get("num_group", "1"))
-    filters = parse(int, attrs["num_filter"]) if "num_filter" in attrs else None
-    yield x, _image(channels, SPACE[count], last)
-    yield y, _image(filters, (None,) * count, last)
+        into = weight[-1 if last else 1] * parse(int, attrs.get("num_group", "1"))
+    yield x, _image(into, SPACE[count], last)
+    yield y, _image(out, (None,) * count, last)
 
 
 def _image(channels: Dim, space: Shape, last: bool) -> Shape:
@@ -177,7 +192,7 @@ def _fully_connected(node: Node, ask: Ask) -> Told:
     weight, count = _constant(node, 1), parse(int, attrs["num_hidden"])
     if parse(bool, attrs.get("flatten", "True")):
         yield y, ("N", count)
-    elif (shape := ask(y) or ask(x)) is not None:
+    elif (shape := refined(ask(x), ask(y))) is not None:
         yield x, (*shape[:-1], None if weight is None else weight[1])
         yield y, (*shape[:-1], count)
 
@@ -223,18 +238,17 @@ def _transpose(node: Node, ask: Ask) -> Told:
     before, after = ask(x), ask(y)
     rank = next((len(s) for s in (axes or None, before, after) if s is not None), 0)
     order = axes_of(axes, rank) if axes else tuple(reversed(range(rank)))
-    if rank and after is None:
+    if rank:
         yield y, tuple((before or (None,) * rank)[i] for i in order)
-    if rank and before is None:
         yield x, tuple((after or (None,) * rank)[i] for i in inverse(order))
 
 
 def _concat(node: Node, ask: Ask) -> Told:
-    shape = next((s for v in (*node.inputs, *node.outputs) if v and (s := ask(v))), None)
+    values = [v for v in (*node.inputs, *node.outputs) if v is not None]
+    shape = refined(*map(ask, values))
     if shape is not None:
-        axis = axis_of(parse(int, node.attrs.get("dim", "1")), len(shape))
-        open_ = tuple(None if i == axis else d for i, d in enumerate(shape))
-        yield from ((v, open_) for v in (*node.inputs, *node.outputs) if v is not None)
+        open_ = _cut(parse(int, node.attrs.get("dim", "1")), shape)
+        yield from ((v, open_) for v in values)
 
 
 def _split(node: Node, ask: Ask) -> Told:
@@ -244,7 +258,7 @@ def _split(node: Node, ask: Ask) -> Told:
     if (shape := ask(x)) is not None:
         parts = _cut(axis, shape, drop)
         yield from ((v, parts) for v in node.outputs)
-    if (shape := next((s for v in node.outputs if (s := ask(v))), None)) is not None:
+    if (shape := refined(*map(ask, node.outputs))) is not None:
         rest = list(shape)
         at = axis_of(axis, len(shape) + drop)
         rest[at : at + (not drop)] = [None]
@@ -282,7 +296,7 @@ def _narrow(attrs: Attrs, shape: Shape) -> Shape:
 
 
 def _slice(attrs: Attrs, shape: Shape) -> Shape:
-    count = str(attrs["begin"]).count(",") + 1
+    count = len(parse(Bounds, attrs["begin"]))
     return (None,) * min(count, len(shape)) + shape[count:]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from serde.errors import ConversionError
@@ -13,6 +14,7 @@ from serde.rules import RuleTable
 
 Bounds = tuple[int | None, ...]
 Floats = tuple[float, ...]
+Pairs = tuple[tuple[int, int], ...]
 INTEGER = re.compile(r"[+-]?\d{1,19}")
 TRUTH = {"True": True, "1": True, "true": True, "False": False, "0": False, "false": False}
 # Annotations that may stand on any node, since MXNet 0.8 also as ``<argument>_<key>``.
@@ -59,6 +61,11 @@ def _floats(text: str) -> Floats:
     return tuple(float(p) for p in _items(text))
 
 
+def _pairs(text: str) -> Pairs:
+    numbers = [_int(p) for p in text.replace("(", " ").replace(")", " ").split(",") if p.strip()]
+    return tuple(zip(numbers[::2], numbers[1::2], strict=True))
+
+
 READERS: dict[Any, tuple[str, Callable[[str], Any]]] = {
     bool: ("a truth value", _bool),
     int: ("an integer", _int),
@@ -67,18 +74,23 @@ READERS: dict[Any, tuple[str, Callable[[str], Any]]] = {
     Ints: ("a tuple of integers", _ints),
     Bounds: ("a tuple of integers or None", _bounds),
     Floats: ("a tuple of numbers", _floats),
+    Pairs: ("a tuple of pairs of integers", _pairs),
     int | None: ("an integer or None", _optional(_int)),
     float | None: ("a number or None", _optional(float)),
     bool | None: ("a truth value or None", _optional(_bool)),
     str | None: ("a text or None", _optional(str)),
     Ints | None: ("a tuple of integers or None", _optional(_ints)),
+    Floats | None: ("a tuple of numbers or None", _optional(_floats)),
 }
 
 
 def parse(kind: Any, raw: Any) -> Any:
     """Read an attribute as MXNet writes it: always a text."""
-    if not isinstance(raw, str):
-        return raw  # a subgraph
+    return _read(kind, raw) if isinstance(raw, str) else raw  # else a subgraph
+
+
+@lru_cache(4096)
+def _read(kind: Any, raw: str) -> Any:
     what, read = READERS[kind]
     try:
         return read(raw)

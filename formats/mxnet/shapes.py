@@ -15,7 +15,7 @@ from serde.graph import Dim, DType, Graph, Node, Shape, Value
 from serde.passes.replacing import replace_values
 
 from .expected import Said
-from .relations import ALIKE, KEEPING, ONE_TO_ONE, OTHERS, relations
+from .relations import ALIKE, KEEPING, ONE_TO_ONE, OTHERS, refined, relations
 
 # Operands that are labels: an output head reads them only to train.
 LABELS = dict.fromkeys(
@@ -24,7 +24,7 @@ LABELS = dict.fromkeys(
     1,
 )
 # Operators whose result has the type of their first operand, and those whose operands all have it.
-TYPED = KEEPING | ONE_TO_ONE.keys() | OTHERS.keys() - {"Cast", "amp_cast", "Embedding"}
+TYPED = (KEEPING | ONE_TO_ONE.keys() | OTHERS.keys()) - {"Cast", "amp_cast", "Embedding"}
 ALL_TYPED = ALIKE | set("Convolution Convolution_v1 Deconvolution FullyConnected RNN".split())
 
 
@@ -74,15 +74,6 @@ def _named(dim: Dim, taken: set[str]) -> Dim:
     return name
 
 
-def _refined(known: Shape, told: Shape) -> Shape:
-    """``known`` with what more is ``told`` of it: numbers before names before nothing."""
-    if len(known) != len(told):
-        return known
-    pairs = zip(known, told, strict=True)
-    return tuple(t if k is None or (isinstance(k, str) and isinstance(t, int)) else k
-                 for k, t in pairs)  # fmt: skip
-
-
 class _Telling:
     """Lets every operator tell what it can, until they tell nothing new of the inputs.
 
@@ -115,8 +106,8 @@ class _Telling:
         while queue and self.open:
             for value, told in relations(queue.popleft(), self.ask, likely):
                 known = self.ask(value)
-                shape = told if known is None else _refined(known, told)
-                if value.shape is None and shape != known:
+                shape = refined(known, told)
+                if value.shape is None and shape is not None and shape != known:
                     self.shapes[value] = shape
                     queue.extend(self.near[value])
                     if None not in shape:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -13,8 +14,14 @@ from serde.graph import Tensor
 
 DENSE, ROW_SPARSE, CSR = 0, 1, 2  # storage types, and how many auxiliary arrays each has
 MOST_SPREAD = 1 << 32  # bytes a sparse array may take when it is spread out
+MOST_ELEMENTS = 1 << 56  # of an array, sizes of 0 left aside
 Shape = tuple[int, ...]
 Array = np.ndarray[Any, Any]
+
+
+def is_possible(shape: Shape) -> bool:
+    """Whether an array can have ``shape``: sizes that count something NumPy can address."""
+    return all(d >= 0 for d in shape) and math.prod(max(d, 1) for d in shape) < MOST_ELEMENTS
 
 
 def spread(path: str, shape: Shape, values: Tensor, places: Sequence[Tensor]) -> Tensor:

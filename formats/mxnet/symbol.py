@@ -43,15 +43,11 @@ AUXILIARY = {
 
 @dataclass(frozen=True)
 class Symbol:
-    """A symbol: its graph, in which variables are inputs, and what each variable's node says.
-
-    ``np_shape`` tells that the file means NumPy's shapes, which have scalars and sizes of 0.
-    """
+    """A symbol: its graph, in which variables are inputs, and what each variable's node says."""
 
     graph: Graph
     variables: Mapping[str, Said]
     version: int
-    np_shape: bool = False
 
 
 def parse_symbol(text: bytes | str, path: str = "symbol") -> Symbol:
@@ -126,7 +122,7 @@ class _Parsing:
                 for n, body in enumerate(entry.bodies)
             ]
             graph.node(index, entry, bodies)
-        return Symbol(graph.build(heads), graph.variables, version, np_shape)
+        return Symbol(graph.build(heads), graph.variables, version)
 
     def flag(self, raw: Mapping[str, Any], key: str, place: str, default: int) -> int:
         """A number among the symbol's own attributes, which are written ``["int", number]``."""

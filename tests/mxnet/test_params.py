@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+import struct
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -15,12 +17,13 @@ from serde.errors import MalformedFile
 from serde.formats.mxnet.params import TYPES as FLAGS
 from serde.formats.mxnet.params import parse_params, read_params
 from serde.graph import DType
-from tests.mxnet import written
+from tests.mxnet import make_data, written
 from tests.mxnet.written import (
     Array,
     array_bytes,
     npy_bytes,
     params_bytes,
+    shape_bytes,
     sparse_bytes,
     sparse_members,
     zip_bytes,
@@ -83,6 +86,26 @@ def test_dense_arrays_stay_in_the_file(layout: str, tmp_path: Path, monkeypatch)
         where = tensor.where
         assert where is not None and os.path.isabs(where.path)
         assert data[where.offset : where.offset + where.nbytes] == arrays[name].tobytes()
+
+
+def test_reading_takes_no_memory_for_the_arrays(tmp_path: Path) -> None:
+    """A file of a gigabyte, most of it a hole."""
+    size = 1 << 30
+    head = params_bytes({}, "v2")[:16] + struct.pack("<Q", 1)
+    head += array_bytes(np.zeros((0, 1024), "float32")).replace(
+        shape_bytes((0, 1024)), shape_bytes((size // 4096, 1024))
+    )
+    path = tmp_path / "large.params"
+    with path.open("wb") as file:
+        file.write(head)
+        file.seek(size, os.SEEK_CUR)
+        file.write(struct.pack("<Q", 0))
+    tracemalloc.start()
+    tensor = read_params(path).tensors[0]
+    assert tensor.nbytes == size and tensor.load()[-1, -1] == 0
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1 << 20
 
 
 def test_a_bool_is_any_byte_but_zero() -> None:
@@ -238,11 +261,16 @@ NPZ_FAULTS = {
     "holds c8": {"x.npy": npy_bytes(np.zeros(2, "complex64"))},
     "is no array": {"x.npy": b"nothing of the kind"},
     "has not the size": {"x.npy": npy_bytes(FLOAT) + b"\0"},
-    "in 33 dimensions": {"x.npy": npy_bytes(FLOAT, shape=(1,) * 33)},
-    "would grow": {"x.npy": npy_bytes(np.zeros(1 << 24, "float64"))},
+    "claims the shape (1, 1, 1,": {"x.npy": npy_bytes(FLOAT, shape=(1,) * 33)},
+    "claims the shape (0, 9999": {"x.npy": npy_bytes(FLOAT, shape=(0, 10**19 - 1))},
+    "would grow": {"x.npy": npy_bytes(np.zeros(1 << 17, "float64"))},
     "does not say csr": sparse_members(
         "e", "csc", data=DATA, indptr=STARTS, indices=COLUMNS, shape=[3, 2]
     ),
+    "'e/format.npy' does not say row_sparse": {
+        **sparse_members("e", "row_sparse", data=VALUES, indices=ROWS, shape=[3, 2]),
+        "e/format.npy": bytes(1 << 20),
+    },
     "stores (2, 2)": sparse_members("e", "row_sparse", data=VALUES, indices=ROWS, shape=[3, 4]),
     "of (-1, 2) is too large": sparse_members(
         "e", "row_sparse", data=VALUES, indices=ROWS, shape=[-1, 2]
@@ -252,7 +280,8 @@ NPZ_FAULTS = {
 
 
 @pytest.mark.parametrize("says", NPZ_FAULTS)
-def test_npz_faults(says: str) -> None:
+def test_npz_faults(says: str, monkeypatch) -> None:
+    monkeypatch.setattr("serde.formats.mxnet.npz.SMALL", 1 << 16)
     with pytest.raises(MalformedFile) as caught:
         for tensor in parse_params(zip_bytes(NPZ_FAULTS[says]), "memory").tensors:
             tensor.load()
@@ -283,6 +312,10 @@ FAULTS = {  # what is done to a good file: what the error says
     "ndim": (lambda d: d[:32] + b"\x21" + d[33:], "claims an array of 33 dimensions"),
     "negative ndim": (lambda d: d[:32] + b"\xff" * 4 + d[36:], "claims an array of -1 dimensions"),
     "size": (lambda d: d[:42] + b"\1" + d[43:], "needs 3377699720527896 bytes"),
+    "a size beyond numbers": (
+        lambda d: d[:36] + b"\0" * 8 + b"\xff" * 7 + b"\1" + d[52:],
+        "claims an array of shape (0, 144115188075855871)",
+    ),
     "negative size": (lambda d: d[:43] + b"\x80" + d[44:], "claims an array of shape (-"),
     "element type": (lambda d: d[:60] + b"\x0d" + d[61:], "the unknown element type 13"),
     "name": (lambda d: d[:-1] + b"\xff", "a name is not text"),
@@ -307,57 +340,47 @@ def test_one_name_as_argument_and_state() -> None:
         parse_params(data, "memory")
 
 
-class TestLive:
-    """What MXNet 1.9.1 itself writes."""
+@pytest.mark.parametrize("name", make_data.FILES)
+def test_files_that_mxnet_wrote(name: str) -> None:
+    arrays, _ = make_data.FILES[name]
+    params = read_params(make_data.FOLDER / f"{name}.params")
+    assert params.names == (tuple(arrays) if isinstance(arrays, dict) else ())
+    wanted = list(arrays.values() if isinstance(arrays, dict) else arrays)
+    if name == "bfloat16":
+        wanted = [a.astype(ml_dtypes.bfloat16) for a in wanted]
+    assert all(same(t, np.asarray(a)) for t, a in zip(params.tensors, wanted, strict=True))
 
-    LIVE = ("float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool")
 
-    @pytest.mark.parametrize("np_shape", [False, True], ids=["v2", "v3"])
-    def test_types(self, np_shape: bool, tmp_path: Path) -> None:
-        mx = live_mxnet()
-        path, half = tmp_path / "x.params", np.dtype([("bfloat16", np.uint16)])
-        expected = {t: example(t) for t in self.LIVE}
-        arrays = {n: mx.nd.array(a, dtype=a.dtype) for n, a in expected.items()}
-        expected["bfloat16"] = np.array([1.0, -2.5, 3.0], "float32").astype(ml_dtypes.bfloat16)
-        arrays["bfloat16"] = mx.nd.array([1.0, -2.5, 3.0]).astype(half)
-        with mx.util.np_shape(np_shape):
-            mx.nd.save(str(path), arrays)
-        for name, tensor in read_params(path).by_name().items():
-            assert same(tensor, expected[name]), name
+def test_mxnet_writes_them_today(tmp_path: Path) -> None:
+    live_mxnet()
+    make_data.write(tmp_path)
+    for name in make_data.FILES:
+        kept = (make_data.FOLDER / f"{name}.params").read_bytes()
+        assert (tmp_path / f"{name}.params").read_bytes() == kept, f"make_data.py wrote {name}"
 
-    def test_numpy_shapes(self, tmp_path: Path) -> None:
-        mx = live_mxnet()
-        path = str(tmp_path / "x.params")
-        with mx.util.np_shape(True):
-            mx.nd.save(path, {"scalar": mx.nd.zeros(()) + 3, "empty": mx.nd.zeros((0, 3))})
-        tensors = read_params(path).by_name()
-        assert tensors["scalar"].shape == () and tensors["scalar"].load() == 3
-        assert tensors["empty"].shape == tensors["empty"].load().shape == (0, 3)
 
-    @pytest.mark.parametrize("storage", ["row_sparse", "csr"])
-    def test_sparse(self, storage: str, tmp_path: Path) -> None:
-        mx = live_mxnet()
-        path, dense = str(tmp_path / "x.params"), np.diag([0.0, 1.0, 0.0, 2.0]).astype("float32")
-        some = mx.nd.array(dense).tostype(storage)  # not waited for: see below
-        mx.nd.save(path, {"some": some, "none": mx.nd.zeros((4, 4), stype=storage)})
-        tensors = read_params(path).by_name()
-        assert same(tensors["some"], dense) and same(tensors["none"], dense * 0)
+@pytest.mark.parametrize("storage", ["row_sparse", "csr"])
+def test_sparse_arrays_that_mxnet_was_still_at_work_on(storage: str, tmp_path: Path) -> None:
+    """It may write the shape of the stored data before there are any."""
+    path, dense = str(tmp_path / "x.params"), np.diag([0.0, 1.0, 0.0, 2.0]).astype("float32")
+    live_mxnet().nd.save(path, {"x": live_mxnet().nd.array(dense).tostype(storage)})
+    assert same(read_params(path).tensors[0], dense)
 
-    def test_list(self, tmp_path: Path) -> None:
-        mx = live_mxnet()
-        path = str(tmp_path / "x.params")
-        mx.nd.save(path, [mx.nd.ones(2), mx.nd.zeros(3)])
-        params = read_params(path)
-        assert params.names == () and [t.shape for t in params.tensors] == [(2,), (3,)]
 
-    @pytest.mark.parametrize("layout", written.LAYOUTS)
-    def test_the_tests_writer_writes_what_mxnet_reads(self, layout: str, tmp_path: Path) -> None:
-        mx = live_mxnet()
-        arrays = {t: example(t) for t in self.LIVE}
-        path = in_file(tmp_path, params_bytes(arrays, layout))
-        with mx.util.np_shape(layout == "v3"):
-            for name, array in mx.nd.load(str(path)).items():
-                assert array.asnumpy().tobytes() == arrays[name].tobytes()
+def test_a_wrong_shape_of_stored_data_is_not_believed() -> None:
+    right = shape_bytes(VALUES.shape)
+    data = SPARSE["row_sparse"][0].replace(right, shape_bytes((0, 2)), 1)
+    assert same(parse_params(params_bytes({"x": data}), "memory").tensors[0], DENSE_ROWS)
+
+
+@pytest.mark.parametrize("layout", written.LAYOUTS)
+def test_the_tests_write_what_mxnet_reads(layout: str, tmp_path: Path) -> None:
+    mx = live_mxnet()
+    arrays = {t: example(t) for t in make_data.TYPES}
+    path = in_file(tmp_path, params_bytes(arrays, layout))
+    with mx.util.np_shape(layout == "v3"):
+        for name, array in mx.nd.load(str(path)).items():
+            assert array.asnumpy().tobytes() == arrays[name].tobytes()
 
 
 def test_the_flags_are_mxnets() -> None:

@@ -123,7 +123,7 @@ def chain(*calls: Any, params: Mapping[str, Sequence[str]] | None = None) -> str
 
     Each has its parameters behind the operand, called ``<op><number>_<parameter>``.
     """
-    known = params or PARAMETERS
+    known = PARAMETERS if params is None else params
     nodes, last = [variable("data")], 0
     for number, (op, attrs) in enumerate(calls):
         name = f"{op.lower()}{number}"

@@ -1,4 +1,7 @@
-"""Names under which MXNet registers an operator a second time, as its registry has them."""
+"""Names under which MXNet registers an operator a second time.
+
+Written by tests/mxnet/make_registry.py.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The interleaved products of GluonNLP's attention.
 
-Queries, keys and values lie in one tensor of shape ``(length, batch, heads * 3 * units)``, head by head.
+Queries, keys and values lie in one tensor of shape ``(length, batch, heads * 3 * units)``, head by
+head.
 """
 
 from __future__ import annotations

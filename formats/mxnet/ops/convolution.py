@@ -36,9 +36,18 @@ def in_channels_first(g, layout: str | None, apply, *tensors: Value):
     return g.Transpose(y, perm=inverse(order))
 
 
-@reads("Convolution", ignore=TUNING)
+@reads("Convolution", "Convolution_v1", ignore=TUNING)
 def read_convolution(
-    g, x, w, b=None, *, kernel: Ints, stride=(), dilate=(), pad=(), num_group=1,
+    g,
+    x,
+    w,
+    b=None,
+    *,
+    kernel: Ints,
+    stride=(),
+    dilate=(),
+    pad=(),
+    num_group=1,
     layout: str | None = None,
 ):
     frame = window(kernel, stride, dilate, pad)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
 from serde.errors import require
-from serde.geometry import Ints, axis_of
+from serde.geometry import Ints, axes_of, axis_of
 from serde.idioms import cast, full_like, scalar, size_of, sizes_of, steps, times
 
 from ..params import TYPES
@@ -21,7 +22,7 @@ def filled(g, shape: Ints, number, dtype: str):
     return g.const(np.full(shape, number, dtype_of(dtype).numpy))
 
 
-@reads("_zeros", ignore=("ctx",))
+@reads("_zeros", "_npi_zeros", ignore=("ctx",))
 def read_zeros(g, *, shape: Ints = (), dtype="float32"):
     """A size of 0 is one that MXNet infers from the tensor's use (an RNN's batch)."""
     return filled(g, shape, 0, dtype)
@@ -33,7 +34,7 @@ def read_zeros_of_a_code(g, *, shape: Ints = (), dtype=-1):
     return filled(g, shape, 0, TYPES[dtype].value if dtype >= 0 else "float32")
 
 
-@reads("_ones", ignore=("ctx",))
+@reads("_ones", "_npi_ones", ignore=("ctx",))
 def read_ones(g, *, shape: Ints = (), dtype="float32"):
     return filled(g, shape, 1, dtype)
 
@@ -53,7 +54,7 @@ def read_ones_like(g, x):
     return full_like(g, x, 1)
 
 
-@reads("_arange", ignore=("ctx",), only={"infer_range": (False,)})
+@reads("_arange", "_npi_arange", ignore=("ctx",), only={"infer_range": (False,)})
 def read_arange(g, *, start: float, stop: float | None = None, step=1.0, repeat=1, dtype="float32"):
     """Start and step are taken in the type of the result, whose length they do not change."""
     start, stop = (0.0, start) if stop is None else (start, stop)
@@ -73,3 +74,61 @@ def read_arange_like(g, x, *, start=0.0, step=1.0, repeat=1, axis: int | None = 
     y = y if step == 1.0 else g.Mul(y, scalar(g, step, x))
     y = y if start == 0.0 else g.Add(y, scalar(g, start, x))
     return g.Reshape(y, g.Shape(x)) if axis is None else y
+
+
+@reads("_eye", ignore=("ctx",))
+def read_eye(g, *, N: int, M=0, k=0, dtype="float32"):
+    return g.const(np.eye(N, M or N, k, dtype_of(dtype).numpy))
+
+
+@reads("_npi_eye", ignore=("ctx",))
+def read_numpy_eye(g, *, N: int, M: int | None = None, k=0, dtype="float32"):
+    return g.const(np.eye(N, M, k, dtype_of(dtype).numpy))
+
+
+@reads("_npi_identity", ignore=("ctx",))
+def read_numpy_identity(g, *, shape: Ints = (), dtype="float32"):
+    return g.const(np.eye(*shape, dtype=dtype_of(dtype).numpy))
+
+
+@reads("_npi_indices", ignore=("ctx",))
+def read_indices(g, *, dimensions: Ints, dtype="int32"):
+    return g.const(np.indices(dimensions, dtype_of(dtype).numpy))
+
+
+@reads("_linspace", ignore=("ctx",))
+def read_linspace(g, *, start: float, stop: float, num: int, endpoint=True, dtype="float32"):
+    values = np.linspace(start, stop, num, endpoint)
+    return g.const(values.astype(dtype_of(dtype).numpy))
+
+
+@reads("_npi_logspace", ignore=("ctx",))
+def read_logspace(
+    g, *, start: float, stop: float, num: int, endpoint=True, base=10.0, dtype="float32"
+):
+    values = np.logspace(start, stop, num, endpoint, base)
+    return g.const(values.astype(dtype_of(dtype).numpy))
+
+
+def read_window(window, g, *, M: int | None = None, dtype="float32"):
+    """A window for spectra; without a length it has none."""
+    return g.const(window(M or 0).astype(dtype_of(dtype).numpy))
+
+
+for _name in ("blackman", "hamming", "hanning"):
+    reads(f"_npi_{_name}", ignore=("ctx",))(partial(read_window, getattr(np, _name)))
+
+
+@reads("_npi_full_like", ignore=("ctx",))
+def read_full_like(g, x, *, fill_value: float, dtype: str | None = None):
+    kind = dtype_of(dtype) if dtype else x.type
+    return full_like(g, x, fill_value if kind.kind == "f" else int(fill_value), kind)
+
+
+@reads("_contrib_index_array")
+def read_index_array(g, x, *, axes: Ints | None = None):
+    """Where each element lies, along all axes or some, in one more last axis."""
+    chosen = range(x.rank) if axes is None else axes_of(axes, x.rank)
+    places = [g.Unsqueeze(steps(g, size_of(g, x, a)), list(range(1, x.rank - a))) for a in chosen]
+    wide = [g.Unsqueeze(g.Expand(p, g.Shape(x)), [x.rank]) for p in places]
+    return g.Concat(*wide, axis=x.rank)

@@ -18,7 +18,7 @@ def read_softmax_output(g, x, label=None, *, multi_output=False, preserve_shape=
 
 
 @reads(
-    "LinearRegressionOutput", "MAERegressionOutput", "MakeLoss", "make_loss", "SVMOutput",
+    "LinearRegressionOutput", "MAERegressionOutput", "SVMOutput",
     ignore=(*TRAINING, "valid_thresh", "margin", "regularization_coefficient", "use_linear"),
 )  # fmt: skip
 def read_pass_through(g, x, label=None):

@@ -36,16 +36,19 @@ def read_slice_like(g, x, like, *, axes=()):
 @reads("SliceChannel")
 def read_split(g, x, *, num_outputs: int, axis=1, squeeze_axis=False):
     axis = axis_of(axis, x.rank)
-    size = x.known[axis]
-    if num_outputs == 1:
-        parts = (x,)
-    elif isinstance(size, int):
-        require(size % num_outputs == 0, f"{size} does not split into {num_outputs} equal parts")
-        sizes = [size // num_outputs] * num_outputs
-        parts = g.Split(x, sizes, axis=axis, outputs=num_outputs)
-    else:
-        parts = g.Split(x, num_outputs=num_outputs, axis=axis, outputs=num_outputs)
+    parts = equal_parts(g, x, axis, num_outputs)
     return tuple(g.Squeeze(p, [axis]) for p in parts) if squeeze_axis else tuple(parts)
+
+
+def equal_parts(g, x: Value, axis: int, count: int):
+    """``count`` parts of one size."""
+    size = x.known[axis]
+    if count == 1:
+        return (x,)
+    if not isinstance(size, int):
+        return g.Split(x, num_outputs=count, axis=axis, outputs=count)
+    require(size % count == 0, f"{size} does not split into {count} equal parts")
+    return g.Split(x, [size // count] * count, axis=axis, outputs=count)
 
 
 def clipped(g, index: Value, size):
@@ -57,7 +60,11 @@ def clipped(g, index: Value, size):
     return g.Clip(index, g.const(0), g.Squeeze(g.Sub(size, [1]), [0]))
 
 
-@reads("Embedding", ignore=("input_dim", "output_dim", "dtype", "sparse_grad"))
+@reads(
+    "Embedding",
+    "_contrib_SparseEmbedding",
+    ignore=("input_dim", "output_dim", "dtype", "sparse_grad"),
+)
 def read_embedding(g, index, w):
     """Indices outside the table take its first or last row, as MXNet's CPU code does."""
     return g.Gather(w, clipped(g, index, size_of(g, w, 0)), axis=0)
@@ -90,6 +97,7 @@ def read_one_hot(g, index, *, depth: int, on_value=1.0, off_value=0.0, dtype="fl
 @reads("gather_nd")
 def read_gather_nd(g, x, index):
     """MXNet counts the indices' axes along their first axis, ONNX along the last."""
+    require(isinstance(index.known[0], int), "needs to know how many axes are indexed")
     order: Ints = (*range(1, index.rank), 0)
     return g.GatherND(x, cast(g, g.Transpose(index, perm=order), DType.INT64))
 

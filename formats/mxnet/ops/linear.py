@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serde.geometry import Ints, axis_of, inverse, moved, swapped
+from serde.geometry import Ints, swapped
 from serde.graph import Value
 from serde.idioms import reshape, size_of, sizes_of
 
@@ -46,12 +46,3 @@ def read_batch_dot(g, a, b, *, transpose_a=False, transpose_b=False):
 def flipped(g, x: Value, flip: bool):
     """``x`` with its last two axes exchanged."""
     return g.Transpose(x, perm=swapped(x.rank, x.rank - 2, x.rank - 1)) if flip else x
-
-
-@reads("_linalg_gemm2")
-def read_gemm2(g, a, b, *, transpose_a=False, transpose_b=False, alpha=1.0, axis=-2):
-    """``axis`` counts the rows of the matrices, the last axis their columns."""
-    order = moved(a.rank, axis_of(axis, a.rank), a.rank - 2)
-    a, b = g.Transpose(a, perm=order), g.Transpose(b, perm=order)
-    y = g.MatMul(flipped(g, a, transpose_a), flipped(g, b, transpose_b))
-    return g.Transpose(y if alpha == 1.0 else g.Mul(y, alpha), perm=inverse(order))

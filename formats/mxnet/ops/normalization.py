@@ -10,12 +10,13 @@ from serde.idioms import on_axis
 
 from ..rules import reads
 
+STATISTICS = ("momentum", "use_global_stats")
 CALIBRATION = {"min_calib_range": ("None",), "max_calib_range": ("None",)}
 
 
 @reads(
     "BatchNorm",
-    ignore=("momentum", "use_global_stats", "cudnn_off"),
+    ignore=(*STATISTICS, "cudnn_off"),
     only={"output_mean_var": (False,), **CALIBRATION},
 )
 def read_batch_norm(g, x, gamma, beta, mean, var, *, eps=1e-3, fix_gamma=True, axis=1):
@@ -27,6 +28,24 @@ def read_batch_norm(g, x, gamma, beta, mean, var, *, eps=1e-3, fix_gamma=True, a
         return g.BatchNormalization(x, gamma, beta, mean, var, epsilon=eps)
 
     return on_axis(g, x, axis % x.rank, 1, apply)
+
+
+@reads(
+    "BatchNorm_v1", "_contrib_SyncBatchNorm",
+    ignore=(*STATISTICS, "ndev", "key"), only={"output_mean_var": (False,)},
+)  # fmt: skip
+def read_plain_batch_norm(g, x, gamma, beta, mean, var, *, eps=1e-3, fix_gamma=True):
+    return read_batch_norm(g, x, gamma, beta, mean, var, eps=eps, fix_gamma=fix_gamma)
+
+
+@reads(
+    "_contrib_BatchNormWithReLU",
+    ignore=(*STATISTICS, "cudnn_off"),
+    only={"output_mean_var": (False,), **CALIBRATION},
+)
+def read_batch_norm_relu(g, x, gamma, beta, mean, var, *, eps=1e-3, fix_gamma=True, axis=1):
+    y = read_batch_norm(g, x, gamma, beta, mean, var, eps=eps, fix_gamma=fix_gamma, axis=axis)
+    return g.Relu(y)
 
 
 def ones(g, like: Value):
@@ -41,6 +60,21 @@ def read_layer_norm(g, x, gamma, beta, *, axis=-1, eps=1e-5):
         return g.LayerNormalization(x, gamma, beta, axis=last, epsilon=eps)
 
     return on_axis(g, x, axis % x.rank, last, apply)
+
+
+@reads("GroupNorm", only={"output_mean_var": (False,)})
+def read_group_norm(g, x, gamma, beta, *, num_groups=1, eps=1e-5):
+    """MXNet 1 has a scale and a shift for each group, MXNet 2 for each channel."""
+    channels = x.known[1]
+    require(isinstance(channels, int), "needs to know the number of channels")
+    spread = [per_channel(g, v, channels) for v in (gamma, beta)]
+    return g.GroupNormalization(x, *spread, num_groups=num_groups, epsilon=eps)
+
+
+def per_channel(g, v: Value, channels: int):
+    (groups,) = v.dims
+    wide = g.Expand(g.Unsqueeze(v, [1]), [groups, channels // groups])
+    return v if groups == channels else g.Reshape(wide, [channels])
 
 
 @reads("InstanceNorm")

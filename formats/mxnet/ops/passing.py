@@ -11,11 +11,18 @@ FLOATS = (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64)  # narrow
 
 
 @reads(
-    "_copy", "_copyto", "_np_copy", "BlockGrad", "_contrib_gradientmultiplier",
-    "_CrossDeviceCopy", "IdentityAttachKLSparseReg",
-    ignore=("scalar", "is_int", "sparseness_target", "penalty", "momentum"),
+    "_copy", "_copyto", "_np_copy", "BlockGrad", "_contrib_gradientmultiplier", "MakeLoss",
+    "make_loss", "IdentityAttachKLSparseReg",
+    ignore=("scalar", "is_int", "sparseness_target", "penalty", "momentum", "grad_scale",
+            "valid_thresh", "normalization"),
 )  # fmt: skip
 def read_copy(g, x):
+    return x
+
+
+@reads("cast_storage", ignore=("stype",))
+def read_cast_storage(g, x):
+    """Sparse tensors are the dense ones they stand for."""
     return x
 
 

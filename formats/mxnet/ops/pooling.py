@@ -7,7 +7,7 @@ import math
 from serde.errors import require
 from serde.geometry import Ints, window_output
 from serde.graph import Value
-from serde.idioms import lowest, scalar
+from serde.idioms import full_like, lowest, scalar
 
 from ..rules import reads
 from .convolution import in_channels_first, window
@@ -42,6 +42,23 @@ def read_pooling(
     return in_channels_first(g, layout, apply, x)
 
 
+@reads("Pooling_v1")
+def read_pooling_v1(
+    g, x, *, kernel=(), pool_type="max", global_pool=False, pooling_convention="valid", stride=(),
+    pad=(),
+):  # fmt: skip
+    """Its pads are zeros, also for a maximum, and its mean is over the whole window."""
+    require(pool_type in ("avg", "max", "sum"), f"pool_type={pool_type!r} is unknown")
+    if global_pool:
+        return everything(g, x, pool_type)
+    x, frame = padded(g, x, window(kernel, stride, (), pad), 0)
+    up = pooling_convention == "full" and needs_ceil(x, frame)
+    if pool_type == "max":
+        return maximum(g, x, frame, up, True)
+    y = total(g, x, frame, up)
+    return y if pool_type == "sum" else g.Mul(y, 1 / math.prod(kernel))
+
+
 def cube(g, x: Value):
     return g.Mul(g.Mul(x, x), x)
 
@@ -65,8 +82,9 @@ def average(g, x: Value, frame, up, include):
         x, frame = padded(g, x, frame, 0)
     if up and may_drop(x, frame):
         require(not include, "a 'full' window that lies wholly behind the input")
-        count = total(g, g.CastLike(g.Greater(g.Abs(x), -1.0), x), frame, up)
-        return g.Div(total(g, x, frame, up), g.Max(count, 1.0))
+        count = total(g, full_like(g, x, 1), frame, up)
+        none = x.rank == 5  # a volume's mean of nothing is NaN, an image's 0
+        return g.Div(total(g, x, frame, up), count if none else g.Max(count, 1.0))
     include = int(include and any(frame["pads"]))
     return g.AveragePool(x, ceil_mode=int(up), count_include_pad=include, **frame)
 

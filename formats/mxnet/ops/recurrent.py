@@ -1,7 +1,7 @@
 """Recurrent layers: MXNet's fused RNN becomes one ONNX node a layer.
 
-All parameters come as one vector: for each layer and direction the input and the hidden weights, then for
-each the two biases (rnn-inl.h). A layer's directions share a node.
+All parameters come as one vector: for each layer and direction the input and the hidden weights,
+then for each the two biases (rnn-inl.h). A layer's directions share a node.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from serde.errors import require
-from serde.graph import DType, Value
-from serde.idioms import cast, slice_axis
+from serde.graph import Value
+from serde.idioms import slice_axis
 
 from ..rules import reads
 
@@ -39,33 +39,26 @@ ONLY = {
 
 @reads("RNN", ignore=("p", "state_outputs"), only=ONLY)
 def read_rnn(
-    g, x, parameters, state=None, *rest, state_size: int, num_layers: int, mode: str,
-    bidirectional=False, use_sequence_length=False,
+    g, x, parameters, state=None, cell_state=None, lengths=None, *, state_size: int,
+    num_layers: int, mode: str, bidirectional=False, use_sequence_length=False,
 ):  # fmt: skip
+    """Sequence lengths are honoured on GPUs and ignored on CPUs: neither would be right."""
     require(mode in CELLS, f"mode={mode!r} is unknown")
-    cell_state = rest[0] if mode == "lstm" and rest else None
-    lengths = cast(g, rest[-1], DType.INT32) if use_sequence_length else None
+    require(not use_sequence_length, "use_sequence_length, which MXNet ignores on CPUs")
     cell, directions = CELLS[mode], 2 if bidirectional else 1
     vector = Vector(g, parameters, cell, state_size, directions)
-    sizes = [x.dims[2] if x.is_static else feature_size(x)]
-    sizes += [state_size * directions] * (num_layers - 1)
+    sizes = [vector.features(num_layers)] + [state_size * directions] * (num_layers - 1)
     weights = [vector.weights(size) for size in sizes]
     biases = [vector.biases() for _ in sizes]
     ends = []
     for layer in range(num_layers):
         initial = [layer_state(g, s, layer, directions) for s in (state, cell_state)]
-        y, *last = layer_node(g, cell, x, weights[layer], biases[layer], lengths, initial, state_size,
+        y, *last = layer_node(g, cell, x, weights[layer], biases[layer], initial, state_size,
                               directions)  # fmt: skip
         x = joined(g, y, directions)
         ends.append(last)
     finals = [g.Concat(*column, axis=0) for column in zip(*ends, strict=True)]
     return (x, *finals)
-
-
-def feature_size(x: Value) -> int:
-    size = x.known[2]
-    require(isinstance(size, int), "needs the number of features of its input")
-    return size  # type: ignore[return-value]
 
 
 class Vector:
@@ -75,13 +68,21 @@ class Vector:
         self.g, self.flat, self.at = g, flat, 0
         self.cell, self.hidden, self.directions = cell, hidden, directions
 
+    def features(self, layers: int) -> int:
+        """The size of the first layer's input, which is what is left of the parameters for it."""
+        h, rows = self.hidden, len(self.cell.gates) * self.hidden * self.directions
+        deeper = (layers - 1) * rows * (self.directions * h + h)
+        found, rest = divmod(self.flat.dims[0] - deeper - layers * 2 * rows, rows)
+        require(rest == 0 and found > h, f"{self.flat.dims[0]} parameters do not fit the layers")
+        return found - h
+
     def take(self, count: int) -> Value:
         piece = slice_axis(self.g, self.flat, 0, self.at, self.at + count)
         self.at += count
         return piece
 
     def gated(self, *tail: int) -> Value:
-        """One matrix or bias, its gates in ONNX's order, with an axis for the direction in front."""
+        """One matrix or bias: its gates in ONNX's order, an axis for the direction in front."""
         gates = len(self.cell.gates)
         size = gates * self.hidden
         for n in tail:
@@ -113,7 +114,7 @@ def is_zero(state: Value) -> bool:
     return state.tensor is not None and (0 in state.dims or not state.array().any())
 
 
-def layer_node(g, cell: Cell, x, weights, bias, lengths, initial, hidden: int, directions: int):
+def layer_node(g, cell: Cell, x, weights, bias, initial, hidden: int, directions: int):
     count = 3 if cell.op == "LSTM" else 2
     attrs = dict(cell.attrs)
     if "activations" in attrs:
@@ -121,7 +122,7 @@ def layer_node(g, cell: Cell, x, weights, bias, lengths, initial, hidden: int, d
     direction = "bidirectional" if directions == 2 else "forward"
     states = initial[: count - 1]
     return g[cell.op](
-        x, *weights, bias, lengths, *states, hidden_size=hidden, direction=direction, outputs=count,
+        x, *weights, bias, None, *states, hidden_size=hidden, direction=direction, outputs=count,
         **attrs,
     )  # fmt: skip
 

@@ -101,8 +101,9 @@ def read_argmax_channel(g, x):
 
 
 @reads("moments")
-def read_moments(g, x, *, axes: Ints, keepdims=False):
+def read_moments(g, x, *, axes: Ints | None = None, keepdims=False):
     """Mean and variance."""
+    require(axes, "moments over no axes")
     axes = axes_of(axes, x.rank)
     mean, square = deviation(g, x, axes)
     variance = legacy(g, "ReduceMean", square, axes, keepdims)
@@ -193,3 +194,42 @@ def read_l2_normalization(g, x, *, eps=1e-10, mode="instance"):
     require(mode in modes, f"mode={mode!r} is unknown")
     squares = g.ReduceSum(g.Mul(x, x), list(modes[mode]), keepdims=1)
     return g.Div(x, g.Sqrt(g.Add(squares, eps)))
+
+
+@reads("multi_sum_sq", ignore=("num_arrays",))
+def read_multi_sum_sq(g, *xs):
+    """One sum of squares a tensor."""
+    sums = (g.ReduceSumSquare(x, range(x.rank), keepdims=0) for x in xs)
+    return g.Concat(*(g.Reshape(s, [1]) for s in sums), axis=0)
+
+
+@reads("all_finite", ignore=("init_output",))
+def read_all_finite(g, x):
+    return read_multi_all_finite(g, x)
+
+
+@reads("multi_all_finite", ignore=("num_arrays", "init_output"))
+def read_multi_all_finite(g, *xs):
+    """1 where no element of any tensor is infinite or NaN."""
+    flat = (g.Reshape(cast(g, x, DType.FLOAT32), [-1]) for x in xs)
+    bad = g.Concat(*(cast(g, g.Or(g.IsNaN(x), g.IsInf(x)), DType.INT32) for x in flat), axis=0)
+    return g.Sub(1.0, cast(g, g.ReduceMax(bad, [0], keepdims=1), DType.FLOAT32))
+
+
+@reads("_contrib_allclose")
+def read_allclose(g, a, b, *, rtol=1e-5, atol=1e-8, equal_nan=True):
+    """Whether all elements differ by no more than ``atol + rtol · |b|``."""
+    bound = g.Add(g.Mul(g.Abs(b), rtol), atol)
+    near = g.Or(g.Equal(a, b), g.LessOrEqual(g.Abs(g.Sub(a, b)), bound))
+    near = g.Or(near, g.And(g.IsNaN(a), g.IsNaN(b))) if equal_nan else near
+    low = g.ReduceMin(cast(g, near, DType.INT32), range(near.rank), keepdims=0)
+    return cast(g, low, DType.UINT8)
+
+
+@reads("softmax_cross_entropy")
+def read_softmax_cross_entropy(g, x, label):
+    """The sum over the samples."""
+    logs = g.LogSoftmax(x, axis=1)
+    place = g.Unsqueeze(cast(g, label, DType.INT64), [1])
+    total = g.ReduceSum(g.GatherElements(logs, place, axis=1), [0, 1], keepdims=0)
+    return g.Reshape(g.Neg(total), [1])

@@ -8,6 +8,9 @@ from serde.idioms import Size, reshape, scalar, shape_from, size_of, sizes_of, t
 
 from ..rules import reads
 
+SKIP = -5  # of NumPy's reshape only, where it is called -3
+NUMPY_CODES = {-2: 0, -3: SKIP, -4: -2, -5: -3, -6: -4}  # … and the others are called so
+
 
 @reads("Flatten")
 def read_flatten(g, x):
@@ -33,8 +36,26 @@ def read_reshape(g, x, *, shape: Ints = (), reverse=False, target_shape: Ints = 
     return reshape(g, x, coded(g, sizes_of(g, x)[::-1], shape[::-1])[::-1])
 
 
+@reads("_npx_reshape", only={"order": ("C",)})
+def read_numpy_reshape(g, x, *, newshape: Ints, reverse=False):
+    """The codes are -1 infer, -2 copy, -3 skip, -4 the rest, -5 merge two, -6 split in two."""
+    if all(d > 0 or d == -1 for d in newshape):
+        return g.Reshape(x, newshape)
+    require(0 not in newshape, f"newshape={newshape} makes no elements")
+    codes = tuple(NUMPY_CODES.get(d, d) for d in newshape)
+    if not reverse:
+        return reshape(g, x, coded(g, sizes_of(g, x), codes))
+    return reshape(g, x, coded(g, sizes_of(g, x)[::-1], codes[::-1])[::-1])
+
+
+@reads("_np_reshape", only={"order": ("C",)})
+def read_plain_reshape(g, x, *, newshape: Ints):
+    require(all(d > 0 or d == -1 for d in newshape), f"newshape={newshape}")
+    return g.Reshape(x, newshape)
+
+
 def coded(g, sizes: list[Size], shape: Ints) -> list[Size]:
-    """The sizes that ``shape`` spells for a tensor of ``sizes``."""
+    """The sizes that ``shape`` spells for a tensor of ``sizes``; SKIP passes over one that is 1."""
     left, out, codes = list(sizes), [], list(shape)
 
     def next_size() -> Size:
@@ -45,6 +66,8 @@ def coded(g, sizes: list[Size], shape: Ints) -> list[Size]:
         code = codes.pop(0)
         if code == 0:
             out.append(next_size())
+        elif code == SKIP:
+            next_size()
         elif code == -2:
             out, left = out + left, []
         elif code == -3:
@@ -147,7 +170,7 @@ def read_broadcast_axis(g, x, *, axis: Ints = (), size: Ints = ()):
 
 
 @reads("broadcast_to")
-def read_broadcast_to(g, x, *, shape: Ints):
+def read_broadcast_to(g, x, *, shape: Ints = ()):
     sizes = [size_of(g, x, i) if d == 0 else d for i, d in enumerate(shape)]
     return g.Expand(x, shape_from(g, sizes))
 

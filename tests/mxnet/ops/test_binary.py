@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from serde.formats.mxnet.ops.binary import PROMOTING, REVERSED, SCALARS, TENSORS
 from tests.mxnet.cases import (
-    case, f16, f32, f64, flags, i8, i32, i64, of, operator_test, refused, u8
+    case,
+    f16,
+    f32,
+    f64,
+    flags,
+    i8,
+    i32,
+    i64,
+    of,
+    operator_test,
+    refused,
+    u8,
 )  # fmt: skip
 
 

@@ -2,24 +2,47 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f16, f32, f64, of, operator_test, refused, whole
+from tests.mxnet.cases import case, f32, f64, operator_test, whole
 
 CASES = [
-    case("SoftmaxOutput",f32(2,3),whole(2,high=2)),
-    case("SoftmaxOutput",f32(2,3,4),whole(2,3,high=2)),
-    case("SoftmaxOutput",f32(2,3,4),whole(2,4,high=2),multi_output=True),
-    case("SoftmaxOutput",f32(2,3,4,5),whole(2,4,5,high=2),multi_output=True),
-    case("SoftmaxOutput",f32(2,3,4,5),whole(2,20,high=2),multi_output=True,use_ignore=True,ignore_label=0,normalization="valid"),
-    case("SoftmaxOutput",f32(2,3,4),whole(2,3,high=2),preserve_shape=True),
-    case("SoftmaxOutput",f32(2,3,4),whole(2,4,high=2),preserve_shape=True,multi_output=True),
-    case("SoftmaxOutput",f32(2,3),whole(2,3,high=2),out_grad=True,smooth_alpha=0.1,grad_scale=2),
-    case("SoftmaxOutput",f64(2,3),whole(2,high=2).astype("float64")),
-    *(case(op,f32(2,3),f32(2,3,seed=1)) for op in ("LinearRegressionOutput","MAERegressionOutput","LogisticRegressionOutput")),
-    *(case(op,f32(2,3,4),f32(2,3,4,seed=1),grad_scale=2) for op in ("LinearRegressionOutput","MAERegressionOutput","LogisticRegressionOutput")),
-    case("SVMOutput",f32(2,3),whole(2)),
-    case("SVMOutput",f32(2,3),whole(2),margin=0.5,regularization_coefficient=2,use_linear=1),
-    case("MakeLoss",f32(2,3)),
-    case("MakeLoss",f32(2,3),grad_scale=2,normalization="batch",valid_thresh=0.1),
-    case("make_loss",f32(2,3)),
+    case("SoftmaxOutput", f32(2, 3), whole(2, high=2)),
+    case("SoftmaxOutput", f32(2, 3, 4), whole(2, 3, high=2)),
+    case("SoftmaxOutput", f32(2, 3, 4), whole(2, 4, high=2), multi_output=True),
+    case("SoftmaxOutput", f32(2, 3, 4, 5), whole(2, 4, 5, high=2), multi_output=True),
+    case(
+        "SoftmaxOutput",
+        f32(2, 3, 4, 5),
+        whole(2, 20, high=2),
+        multi_output=True,
+        use_ignore=True,
+        ignore_label=0,
+        normalization="valid",
+    ),
+    case("SoftmaxOutput", f32(2, 3, 4), whole(2, 3, high=2), preserve_shape=True),
+    case(
+        "SoftmaxOutput", f32(2, 3, 4), whole(2, 4, high=2), preserve_shape=True, multi_output=True
+    ),
+    case(
+        "SoftmaxOutput",
+        f32(2, 3),
+        whole(2, 3, high=2),
+        out_grad=True,
+        smooth_alpha=0.1,
+        grad_scale=2,
+    ),
+    case("SoftmaxOutput", f64(2, 3), whole(2, high=2).astype("float64")),
+    *(
+        case(op, f32(2, 3), f32(2, 3, seed=1))
+        for op in ("LinearRegressionOutput", "MAERegressionOutput", "LogisticRegressionOutput")
+    ),
+    *(
+        case(op, f32(2, 3, 4), f32(2, 3, 4, seed=1), grad_scale=2)
+        for op in ("LinearRegressionOutput", "MAERegressionOutput", "LogisticRegressionOutput")
+    ),
+    case("SVMOutput", f32(2, 3), whole(2)),
+    case("SVMOutput", f32(2, 3), whole(2), margin=0.5, regularization_coefficient=2, use_linear=1),
+    case("MakeLoss", f32(2, 3)),
+    case("MakeLoss", f32(2, 3), grad_scale=2, normalization="batch", valid_thresh=0.1),
+    case("make_loss", f32(2, 3)),
 ]
 test_heads = operator_test(CASES)

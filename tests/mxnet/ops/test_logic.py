@@ -6,7 +6,17 @@ import numpy as np
 
 from serde.formats.mxnet.ops.logic import COMPARISONS, LOGIC, TESTS
 from tests.mxnet.cases import (
-    case, f16, f32, f64, flags, i8, i32, i64, of, operator_test, refused, u8, whole
+    case,
+    f16,
+    f32,
+    f64,
+    flags,
+    i32,
+    i64,
+    of,
+    operator_test,
+    u8,
+    whole,
 )  # fmt: skip
 
 NUMPY = [numpy for _, numpy in COMPARISONS.values()]

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from tests.mxnet.cases import (
-    case, f16, f32, f64, flags, i8, i32, i64, of, under, operator_test, refused, u8
+    case,
+    f16,
+    f32,
+    f64,
+    flags,
+    i32,
+    of,
+    operator_test,
+    refused,
+    u8,
+    under,
 )  # fmt: skip
 
 TYPES = ("float16", "float32", "float64", "int8", "int32", "int64", "uint8", "bool")
@@ -19,12 +29,12 @@ CASES = [
     ),
     case("_contrib_gradientmultiplier", f32(2), scalar=3),
     case("_copyto", f32(2, 3)).but(oracle=under("_copy")),
-    case("_CrossDeviceCopy", f32(2, 3)).but(oracle=under("_copy")),
     case("IdentityAttachKLSparseReg", f32(2, 3)).but(oracle=under("_copy")),
     case("_identity_with_attr_like_rhs", f32(2, 3), f32(2, 3, seed=1)),
     case("Dropout", f32(2, 3), p=0.3),
     case("Dropout", f32(2, 3), mode="training", axes=(1,)),
     refused("Dropout", f32(2, 3), mode="always", says="mode='always'; supported: 'training'"),
+    *(case("cast_storage", x, stype="default") for x in (f32(2, 3), i32(2), f64(2, 2))),
     case("amp_cast", f32(2, 3), dtype="float16"),
     case("amp_cast", f16(2, 3), dtype="float32"),
     case("amp_cast", i32(2, 3), dtype="float16"),

@@ -6,7 +6,19 @@ import numpy as np
 
 from serde.formats.mxnet.ops.reductions import NUMPY, REDUCTIONS
 from tests.mxnet.cases import (
-    case, f16, f32, f64, flags, i8, i32, i64, of, operator_test, refused, u8
+    case,
+    f16,
+    f32,
+    f64,
+    flags,
+    i8,
+    i32,
+    i64,
+    of,
+    operator_test,
+    refused,
+    u8,
+    whole,
 )
 
 SHAPES = [(3,), (2, 3), (2, 3, 4), (2, 3, 4, 5), (2, 3, 2, 2, 2)]
@@ -37,11 +49,7 @@ EXCLUDED = [
 CASES = [
     *(case(op, f32(*s)) for op in LEGACY for s in SHAPES),
     *(case(op, X, **a) for op in LEGACY for a in (*KEPT, *EXCLUDED)),
-    *(
-        case(op, make(2, 3), axis=1)
-        for op in LEGACY
-        for make in (f16, f64, i8, u8, i32, i64)
-    ),
+    *(case(op, make(2, 3), axis=1) for op in LEGACY for make in (f16, f64, i8, u8, i32, i64)),
     *(case(op, HOLES, axis=1) for op in LEGACY if op not in ("max", "min")),
     *(case("norm", f32(*s)) for s in SHAPES),
     *(case("norm", X, ord=o, **a) for o in (1, 2) for a in KEPT),
@@ -103,6 +111,23 @@ CASES = [
     case("L2Normalization", f32(2, 3)),
     case("L2Normalization", f16(2, 3, 4)),
     case("L2Normalization", f64(2, 3, 4), eps=0.1),
+    case("multi_sum_sq", f32(2, 3), f32(4), num_arrays=2),
+    case("multi_sum_sq", f32(2), num_arrays=1),
+    *(
+        case("all_finite", of(x, t))
+        for x in ([1, 2], [1, np.nan], [[np.inf], [0]])
+        for t in ("float32", "float16")
+    ),
+    case("multi_all_finite", of([1, 2]), f32(2, 3), num_arrays=2),
+    case("multi_all_finite", of([1, np.inf]), f32(2, 3), num_arrays=2),
+    *(
+        case("_contrib_allclose", of([1, np.nan, np.inf, 3]), of(b), **a).but(np_shape=True)
+        for b in ([1, np.nan, np.inf, 3.00001], [1, np.nan, np.inf, 3.1], [1, 2, np.inf, 3])
+        for a in ({}, {"equal_nan": False}, {"rtol": 0.1, "atol": 0.01})
+    ),
+    case("softmax_cross_entropy", f32(4, 3), whole(4, high=2)),
+    case("softmax_cross_entropy", f32(1, 5), whole(1, high=4)),
+    case("softmax_cross_entropy", f64(3, 5), whole(3, high=4).astype("float64")),
     refused("norm", X, ord=3, says="ord=3"),
     refused("norm", i32(2, 3), says="norm of int32"),
     refused("norm", X, out_dtype="float64", says="out_dtype='float64'"),

@@ -6,7 +6,17 @@ import numpy as np
 
 from serde.formats.mxnet.ops.unary import FLOATS, NUMBERS, TWINS
 from tests.mxnet.cases import (
-    case, f16, f32, f64, i8, i32, i64, of, operator_test, refused, u8
+    case,
+    f16,
+    f32,
+    f64,
+    i8,
+    i32,
+    i64,
+    of,
+    operator_test,
+    refused,
+    u8,
 )  # fmt: skip
 
 # ONNX Runtime has no float64 kernel of these; nor of what is made of them.

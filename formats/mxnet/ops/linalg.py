@@ -1,0 +1,147 @@
+"""Linear algebra: products along any axes, triangles and determinants."""
+
+from __future__ import annotations
+
+import string
+from functools import reduce
+
+import numpy as np
+
+from serde.errors import require
+from serde.geometry import Ints, axes_of, axis_of, inverse, moved, others
+from serde.graph import DType, Value
+from serde.idioms import reshape, size_of
+
+from ..rules import reads
+from .linear import flipped
+
+
+@reads("_linalg_gemm2")
+def read_gemm2(g, a, b, *, transpose_a=False, transpose_b=False, alpha=1.0, axis=-2):
+    """``axis`` counts the rows of the matrices, the last axis their columns."""
+    order = moved(a.rank, axis_of(axis, a.rank), a.rank - 2)
+    a, b = g.Transpose(a, perm=order), g.Transpose(b, perm=order)
+    y = g.MatMul(flipped(g, a, transpose_a), flipped(g, b, transpose_b))
+    return g.Transpose(scaled(g, y, alpha), perm=inverse(order))
+
+
+@reads("_linalg_gemm")
+def read_gemm(g, a, b, c, *, transpose_a=False, transpose_b=False, alpha=1.0, beta=1.0, axis=-2):
+    y = read_gemm2(
+        g, a, b, transpose_a=transpose_a, transpose_b=transpose_b, alpha=alpha, axis=axis
+    )
+    return g.Add(y, scaled(g, c, beta))
+
+
+def scaled(g, x: Value, factor: float):
+    return x if factor == 1.0 else g.Mul(x, factor)
+
+
+@reads("_linalg_syrk")
+def read_syrk(g, a, *, transpose=False, alpha=1.0):
+    y = g.MatMul(flipped(g, a, transpose), flipped(g, a, not transpose))
+    return scaled(g, y, alpha)
+
+
+@reads("_linalg_trmm")
+def read_trmm(g, a, b, *, transpose=False, rightside=False, lower=True, alpha=1.0):
+    """One triangle of ``a`` counts."""
+    triangle = flipped(g, g.Trilu(a, 0, upper=int(not lower)), transpose)
+    return scaled(g, g.MatMul(b, triangle) if rightside else g.MatMul(triangle, b), alpha)
+
+
+@reads("_linalg_det")
+def read_det(g, a):
+    """MXNet's older operators have no scalars."""
+    y = g.Det(a)
+    return g.Reshape(y, [1]) if a.rank == 2 else y
+
+
+@reads("_linalg_slogdet")
+def read_slogdet(g, a):
+    y = read_det(g, a)
+    return g.Sign(y), g.Log(g.Abs(y))
+
+
+def triangle(size: int, offset: int, lower: bool):
+    """Rows and columns of a triangle's elements: a lower one's row by row, an upper one's column
+    by column.
+    """
+    across, along = np.tril_indices(size, -abs(offset))
+    return (across, along) if offset < 0 or (offset == 0 and lower) else (along, across)
+
+
+@reads("_linalg_extracttrian")
+def read_extracttrian(g, a, *, offset=0, lower=True):
+    """The elements on a diagonal and beyond it."""
+    size = a.known[-1]
+    require(isinstance(size, int), "needs to know the size of the matrices")
+    rows, columns = triangle(size, offset, lower)
+    flat = reshape(g, a, [*(size_of(g, a, i) for i in range(a.rank - 2)), -1])
+    return g.Gather(flat, g.const(rows * size + columns, DType.INT64), axis=a.rank - 2)
+
+
+@reads("_linalg_maketrian")
+def read_maketrian(g, x, *, offset=0, lower=True):
+    """Matrices with the last axis of ``x`` on a diagonal and beyond it, and zeros elsewhere."""
+    count = x.known[-1]
+    require(isinstance(count, int), "needs to know how many elements the triangle has")
+    size = round((np.sqrt(8 * count + 1) - 1) / 2) + abs(offset)
+    places = np.full((size, size), count)
+    places[triangle(size, offset, lower)] = np.arange(count)
+    last = x.rank - 1
+    wide = g.Pad(x, [0] * (x.rank + last) + [1])
+    return g.Gather(wide, g.const(places, DType.INT64), axis=last)
+
+
+@reads("khatri_rao", ignore=("num_args",))
+def read_khatri_rao(g, *xs):
+    """Column by column the products of all elements with all."""
+
+    def product(a, b):
+        return g.Reshape(g.Mul(g.Unsqueeze(a, [1]), g.Unsqueeze(b, [0])), [-1, columns])
+
+    columns = xs[0].known[1]
+    require(isinstance(columns, int), "needs to know the number of columns")
+    return reduce(product, xs)
+
+
+@reads("_np_dot")
+def read_numpy_dot(g, a, b):
+    """The last axis of ``a`` with the last but one of ``b``; beside a scalar all elements."""
+    if a.rank == 0 or b.rank == 0:
+        return g.Mul(a, b)
+    if b.rank <= 2:
+        return g.MatMul(a, b)
+    return contracted(g, a, b, (a.rank - 1,), (b.rank - 2,))
+
+
+@reads("_npi_matmul")
+def read_matmul(g, a, b):
+    return g.MatMul(a, b)
+
+
+def contracted(g, a: Value, b: Value, mine: Ints, other: Ints):
+    """Sums of products over pairs of axes; what is left of ``a`` comes before what is of ``b``."""
+    letters = iter(string.ascii_letters)
+    left = [next(letters) for _ in range(a.rank)]
+    right = [next(letters) for _ in range(b.rank)]
+    for i, j in zip(mine, other, strict=True):
+        right[j] = left[i]
+    kept = [left[i] for i in others(mine, a.rank)] + [right[j] for j in others(other, b.rank)]
+    return g.Einsum(a, b, equation=f"{''.join(left)},{''.join(right)}->{''.join(kept)}")
+
+
+@reads("_npi_tensordot")
+def read_tensordot(g, a, b, *, a_axes_summed: Ints, b_axes_summed: Ints):
+    return contracted(g, a, b, axes_of(a_axes_summed, a.rank), axes_of(b_axes_summed, b.rank))
+
+
+@reads("_npi_tensordot_int_axes")
+def read_tensordot_int_axes(g, a, b, *, axes: int):
+    return contracted(g, a, b, tuple(range(a.rank - axes, a.rank)), tuple(range(axes)))
+
+
+@reads("_npi_einsum", ignore=("num_args", "optimize"))
+def read_einsum(g, *xs, subscripts=""):
+    return g.Einsum(*xs, equation=subscripts.replace(" ", ""))

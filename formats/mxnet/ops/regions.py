@@ -1,0 +1,126 @@
+"""Parts of images: regions of interest, deformed windows, correlation."""
+
+from __future__ import annotations
+
+from itertools import product
+
+from serde.errors import require
+from serde.geometry import Ints
+from serde.graph import DType, Value
+from serde.idioms import cast, cast_like, scalar, shape_from, size_of, slice_axis, steps
+
+from ..rules import reads
+from .convolution import window
+
+
+@reads("ROIPooling")
+def read_roi_pooling(g, x, rois, *, pooled_size: Ints, spatial_scale: float):
+    return g.MaxRoiPool(x, rois, pooled_shape=pooled_size, spatial_scale=spatial_scale)
+
+
+@reads("_contrib_ROIAlign", only={"position_sensitive": (False,)})
+def read_roi_align(
+    g, x, rois, *, pooled_size: Ints, spatial_scale: float, sample_ratio=-1, aligned=False
+):
+    """The first column of ``rois`` tells which image a region lies in."""
+    batch = cast(g, g.Gather(rois, 0, axis=1), DType.INT64)
+    return g.RoiAlign(
+        x,
+        slice_axis(g, rois, 1, 1, 5),
+        batch,
+        mode="avg",
+        output_height=pooled_size[0],
+        output_width=pooled_size[1],
+        sampling_ratio=max(sample_ratio, 0),
+        spatial_scale=spatial_scale,
+        coordinate_transformation_mode="half_pixel" if aligned else "output_half_pixel",
+    )
+
+
+TUNING = ("num_filter", "no_bias", "workspace")
+
+
+def deformed(g, x, offset, w, b, mask, frame, group, offset_group):
+    return g.DeformConv(x, w, offset, b, mask, group=group, offset_group=offset_group, **frame)
+
+
+@reads("_contrib_DeformableConvolution", ignore=TUNING, only={"layout": ("None", "NCHW")})
+def read_deformable_convolution(
+    g, x, offset, w, b=None, *, kernel: Ints, stride=(), dilate=(), pad=(), num_group=1,
+    num_deformable_group=1,
+):  # fmt: skip
+    frame = window(kernel, stride, dilate, pad)
+    offset = held_in(g, x, offset, frame)
+    return deformed(g, x, offset, w, b, None, frame, num_group, num_deformable_group)
+
+
+def held_in(g, x: Value, offset: Value, frame):
+    """Offsets that give MXNet's first version at the edges, where ONNX fades a pixel out.
+
+    There a sample before the first pixel is 0, and one behind the last, but not by a whole pixel,
+    is the last.
+    """
+    kernel, half = frame["kernel_shape"], len(frame["kernel_shape"])
+    parts = zip(kernel, frame["strides"], frame["dilations"], frame["pads"][:half], strict=True)
+    lines = [
+        g.Add(
+            g.Sub(g.Mul(steps(g, size_of(g, offset, axis)), s), p),
+            g.Reshape(g.const(range(0, k * d, d), DType.INT64), [-1, 1]),
+        )
+        for axis, (k, s, d, p) in zip((2, 3), parts, strict=True)
+    ]
+    sizes = [size_of(g, offset, axis) for axis in (2, 3)]
+    grid = shape_from(g, [*kernel, *sizes])
+    down = g.Expand(g.Unsqueeze(lines[0], [1, 3]), grid)
+    right = g.Expand(g.Unsqueeze(lines[1], [0, 2]), grid)
+    base = g.Concat(*(g.Unsqueeze(v, [2]) for v in (down, right)), axis=2)
+    base = cast_like(g, base, offset)
+    place = g.Add(g.Reshape(offset, shape_from(g, [0, -1, *kernel, 2, *sizes])), base)
+    size = cast_like(g, g.Unsqueeze(shape_from(g, [size_of(g, x, a) for a in (2, 3)]), [1, 2]), x)
+    last = g.Min(place, g.Sub(size, 1.0))
+    held = g.Where(g.Less(place, size), last, place)
+    held = g.Where(g.Less(place, 0.0), scalar(g, -2, place), held)
+    return g.Reshape(g.Sub(held, base), g.Shape(offset))
+
+
+@reads(
+    "_contrib_ModulatedDeformableConvolution",
+    ignore=(*TUNING, "im2col_step"),
+    only={"layout": ("None", "NCHW")},
+)
+def read_modulated_deformable_convolution(
+    g, x, offset, mask, w, b=None, *, kernel: Ints, stride=(), dilate=(), pad=(), num_group=1,
+    num_deformable_group=1,
+):  # fmt: skip
+    frame = window(kernel, stride, dilate, pad)
+    return deformed(g, x, offset, w, b, mask, frame, num_group, num_deformable_group)
+
+
+@reads("Correlation")
+def read_correlation(
+    g, a, b, *, kernel_size=1, max_displacement=1, stride1=1, stride2=1, pad_size=0,
+    is_multiply=True,
+):  # fmt: skip
+    """How alike two images are when one is moved: one channel a displacement, row by row."""
+    require(kernel_size % 2 == 1, f"kernel_size={kernel_size} is even")
+    ends = [0, 0, pad_size, pad_size] * 2
+    a, b = g.Pad(a, ends), g.Pad(b, ends)
+    still = cut(g, a, max_displacement, 0, 0)
+    reach = max_displacement // stride2
+    moves = [i * stride2 for i in range(-reach, reach + 1)]
+    planes = []
+    for down, right in product(moves, moves):
+        moved = cut(g, b, max_displacement, down, right)
+        alike = g.Mul(still, moved) if is_multiply else g.Abs(g.Sub(still, moved))
+        planes.append(g.ReduceMean(alike, [1], keepdims=1))
+    y = g.Concat(*planes, axis=1)
+    if (kernel_size, stride1) == (1, 1):
+        return y
+    return g.AveragePool(y, **window((kernel_size,) * 2, (stride1,) * 2, (), ()))
+
+
+def cut(g, x: Value, margin: int, down: int, right: int):
+    """``x`` without a margin, moved within it."""
+    starts = [margin + down, margin + right]
+    ends = [down - margin or 2**31 - 1, right - margin or 2**31 - 1]
+    return g.Slice(x, starts, ends, [2, 3], [1, 1])

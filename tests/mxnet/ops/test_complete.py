@@ -1,0 +1,31 @@
+"""Every reading rule has a case, and every other name of its operator reads the same."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from serde.formats.mxnet.ops.aliases import ALIASES
+from serde.formats.mxnet.rules import reads
+from tests.mxnet.cases import Case, check
+
+TABLES = [
+    import_module(f"tests.mxnet.ops.{path.stem}").CASES
+    for path in sorted(Path(__file__).parent.glob("test_*.py"))
+    if path.stem != Path(__file__).stem
+]
+FIRST = {c.op: c for table in reversed(TABLES) for c in reversed(table) if isinstance(c, Case)}
+OTHERS = {
+    other: name for name, others in ALIASES.items() if name in FIRST for other in others.split()
+}
+
+
+def test_every_rule_has_a_case() -> None:
+    assert not sorted(set(reads.rules) - set(FIRST) - set(OTHERS))
+
+
+@pytest.mark.parametrize("alias", OTHERS)
+def test_alias(alias: str) -> None:
+    check(FIRST[OTHERS[alias]].but(op=alias))

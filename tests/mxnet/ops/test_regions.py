@@ -1,0 +1,73 @@
+"""Parts of images: regions of interest, deformed windows, correlation."""
+
+from __future__ import annotations
+
+from tests.mxnet.cases import case, f32, of, operator_test, refused
+
+X = f32(2, 3, 8, 9)
+ROIS = of(
+    [[0, 0, 0, 7, 7], [1, 2, 1, 5.4, 6.6], [0, 3, 3, 3, 3], [1, 1.5, 2.5, 8, 7], [0, 0, 5, 2, 7]]
+)
+WIDE = ROIS[ROIS[:, 1] < ROIS[:, 3]].copy()
+KERNEL = {"kernel": (3, 2), "num_filter": 4}
+
+
+def deformable(group=1, deform=1, modulated=False, bias=True, **attrs):
+    x, w, b = f32(2, 4, 6, 7), f32(4, 4 // group, 3, 2), [f32(4)] if bias else []
+    frame = {"stride": (1, 1), "pad": (0, 0), "dilate": (1, 1), **attrs}
+    size = [
+        (n + 2 * p - d * (k - 1) - 1) // s + 1
+        for n, p, d, k, s in zip(
+            (6, 7), frame["pad"], frame["dilate"], (3, 2), frame["stride"], strict=True
+        )
+    ]
+    offset, mask = f32(2, deform * 12, *size), [f32(2, deform * 6, *size, low=0.0)]
+    op = (
+        "_contrib_ModulatedDeformableConvolution" if modulated else "_contrib_DeformableConvolution"
+    )
+    xs = (x, offset, *(mask if modulated else []), w, *b)
+    groups = {"num_group": group, "num_deformable_group": deform}
+    return case(op, *xs, **KERNEL, **groups, no_bias=not bias, **attrs)
+
+
+CASES = [
+    *(
+        case("ROIPooling", X, ROIS, pooled_size=p, spatial_scale=s)
+        for p in ((2, 2), (3, 1))
+        for s in (1, 0.5)
+    ),
+    *(
+        case(
+            "_contrib_ROIAlign", X, WIDE, pooled_size=p, spatial_scale=s, aligned=a, sample_ratio=n
+        ).but(since=16 if a and n < 0 else 0)
+        for p in ((2, 2), (3, 1))
+        for s in (1, 0.5)
+        for a in (True, False)
+        for n in (-1, 2)
+    ),
+    *(deformable(modulated=m) for m in (False, True)),
+    *(deformable(modulated=m, stride=(2, 1), pad=(1, 1), dilate=(1, 2)) for m in (False, True)),
+    *(deformable(modulated=m, group=2, deform=2, bias=False) for m in (False, True)),
+    *(
+        case("Correlation", X, f32(2, 3, 8, 9, seed=1), is_multiply=m, **a)
+        for m in (True, False)
+        for a in (
+            {},
+            {"max_displacement": 2, "pad_size": 2},
+            {"kernel_size": 3, "max_displacement": 1, "pad_size": 2, "stride1": 2},
+            {"max_displacement": 2, "pad_size": 3, "stride2": 2},
+        )
+    ),
+    refused(
+        "_contrib_ROIAlign",
+        X,
+        ROIS,
+        pooled_size=(2, 2),
+        spatial_scale=1,
+        position_sensitive=True,
+        says="position_sensitive=True",
+    ),
+    refused("Correlation", X, X, kernel_size=2, says="kernel_size=2 is even"),
+]
+
+test_regions = operator_test(CASES)

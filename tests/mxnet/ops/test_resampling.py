@@ -1,0 +1,84 @@
+"""Images at other sizes, and sampled along a grid."""
+
+from __future__ import annotations
+
+from tests.mxnet.cases import case, f32, f64, operator_test, refused
+
+X = f32(2, 3, 5, 4)
+DOWN = {"scale_height": 0.5, "scale_width": 0.7}
+UP = {"scale_height": 2.5, "scale_width": 2}
+
+
+def up(*xs, **attrs):
+    return case("UpSampling", *xs, num_args=len(xs), **attrs)
+
+
+CASES = [
+    *(up(X, scale=n, sample_type="nearest") for n in (1, 2, 3)),
+    up(f64(1, 2, 3, 3), scale=2, sample_type="nearest").but(gap="Resize of float64"),
+    up(f32(2, 3, 4, 4), f32(2, 1, 2, 2), scale=2, sample_type="nearest"),
+    up(f32(2, 3, 4, 4), f32(2, 3, 2, 2), scale=2, sample_type="nearest", multi_input_mode="sum"),
+    *(
+        up(X, f32(3, 1, k, k), scale=n, sample_type="bilinear", num_filter=3, workspace=256).but(
+            params=(1,)
+        )
+        for n, k in ((1, 1), (2, 4), (3, 5), (4, 8))
+    ),
+    *(
+        case("_contrib_BilinearResize2D", X, align_corners=c, **a)
+        for c in (True, False)
+        for a in (
+            {"height": 7, "width": 3},
+            {"height": 1, "width": 1},
+            {"height": 5, "width": 4},
+            DOWN,
+            UP,
+            *({"mode": m, **s} for m in ("odd_scale",) for s in (DOWN, UP)),
+            *({"mode": f"to_{p}_{d}"} for p in ("even", "odd") for d in ("up", "down")),
+        )
+    ),
+    case("_contrib_BilinearResize2D", X, f32(1, 1, 8, 3), mode="like"),
+    case("_contrib_BilinearResize2D", f64(1, 1, 3, 3), height=5, width=6).but(
+        gap="Resize of float64"
+    ),
+    *(
+        case("_contrib_AdaptiveAvgPooling2D", f32(2, 3, 6, 7), **a)
+        for a in (
+            {},
+            *(
+                {"output_size": s}
+                for s in (1, 2, 3, "(3,)", "(2, 7)", "(6, 3)", "(8, 10)", "(1, 1)", "(6, 7)")
+            ),
+        )
+    ),
+    case("_contrib_AdaptiveAvgPooling2D", f64(1, 2, 5, 5), output_size=2),
+    case("GridGenerator", f32(2, 6), transform_type="affine", target_shape=(3, 4)),
+    case("GridGenerator", f32(2, 2, 3, 4), transform_type="warp"),
+    case("BilinearSampler", X, f32(2, 2, 3, 6, low=-1.3, high=1.3)),
+    case("BilinearSampler", f32(1, 1, 4, 4), f32(1, 2, 4, 4, low=-1)),
+    case(
+        "SpatialTransformer",
+        X,
+        f32(2, 6),
+        target_shape=(3, 4),
+        transform_type="affine",
+        sampler_type="bilinear",
+    ),
+    refused(
+        "UpSampling",
+        X,
+        scale=2,
+        sample_type="cubic",
+        num_args=1,
+        says="sample_type='cubic' is unknown",
+    ),
+    refused("_contrib_BilinearResize2D", X, mode="odd_scale", says="a scale is needed"),
+    refused(
+        "GridGenerator",
+        f32(2, 6),
+        transform_type="affine",
+        says="target_shape=(0, 0) leaves a size open",
+    ),
+]
+
+test_resampling = operator_test(CASES)

@@ -1,0 +1,30 @@
+"""Whole networks against live MXNet: the small ones that together hold every operator.
+
+``python -m benchmarks.networks`` does the same for all of them at their real size.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.mxnet.network_runs import TOLERANCE, loaded, outcome, references
+from tests.networks import ENCODERS, LANGUAGE, VISION, build, export, smallest
+
+OPSETS = (11, 13, 17, 21)
+SMALL = ("alexnet", "densenet121", "inceptionv3", "mobilenet0.25", "mobilenetv2_0.25",
+         "resnet18_v1", "resnet18_v2", "squeezenet1.0")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", (*SMALL, *LANGUAGE, *ENCODERS))
+def test_network(name: str, tmp_path: Path) -> None:
+    network = build(name, smallest(name)) if name in VISION else build(name)
+    symbol, _ = export(network, tmp_path)
+    for mode in ("static", "named"):
+        ir = loaded(network, symbol, mode)
+        runs = references(network, mode)
+        for opset in OPSETS:
+            found = outcome(ir, opset, mode, runs, tmp_path)
+            assert found.error < TOLERANCE, f"{mode}, opset {opset}"
+            assert not found.needless, f"{mode}, opset {opset}"

@@ -1,0 +1,285 @@
+"""Shapes and types of inputs nothing was said of: what operators tell of them, and do not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from serde.errors import UsageError
+from serde.formats.mxnet import decode_symbol, to_ir
+from serde.formats.mxnet.binding import bind
+from serde.formats.mxnet.params import parse_params
+from serde.formats.mxnet.shapes import complete_inputs
+from serde.formats.mxnet.symbol import parse_symbol
+from serde.inputs import with_inputs
+from serde.text import typed
+from tests.mxnet.written import chain, network, node, params_bytes, symbol, variable
+
+CONV = ("Convolution", {"kernel": "(3, 3)", "num_filter": 4})
+CONV_WEIGHTS = {"convolution{}_weight": (4, 3, 3, 3), "convolution{}_bias": (4,)}
+FC = ("FullyConnected", {"num_hidden": 4})
+FC_LAST = ("FullyConnected", {"num_hidden": 4, "flatten": False})
+FC_WEIGHTS = {"fullyconnected{}_weight": (4, 6), "fullyconnected{}_bias": (4,)}
+LSTM = ("RNN", {"state_size": 5, "num_layers": 2, "mode": "lstm", "bidirectional": True})
+LSTM_SIZE = 2 * (4 * 5 * (6 + 5) + 4 * 5 * (10 + 5)) + 2 * 2 * 2 * 4 * 5
+EMBEDDING = ("Embedding", {"input_dim": 9, "output_dim": 6})
+RELU = ("Activation", {"act_type": "relu"})
+
+
+def weights(shapes: dict[str, tuple[int, ...]], number: int = 0, dtype: str = "float32"):
+    return {n.format(number): np.ones(s, dtype) for n, s in shapes.items()}
+
+
+def completed(text: str, arrays: Any = None, **inputs: Any) -> str:
+    """The inputs of a symbol, but for labels, as they are printed."""
+    found = parse_symbol(text)
+    graph = bind(found, parse_params(params_bytes(arrays or {}), "m.params"), "m", searched="")
+    inputs_ = complete_inputs(with_inputs(graph, inputs), found.variables).inputs
+    return ", ".join(typed(v)[1:] for v in inputs_ if v.shape is not None)
+
+
+# A chain of operators before one that tells, and what the input is.
+BEFORE_CONVOLUTION = {
+    "": "float32[N,3,H,W]",
+    "Activation act_type=relu": "float32[N,3,H,W]",
+    "BatchNorm": "float32[N,3,H,W]",
+    "Dropout|_mul_scalar scalar=2|_minus_scalar scalar=1": "float32[N,3,H,W]",
+    "Cast dtype=float32": "float32[N,3,H,W]",
+    "transpose axes=(0,3,1,2)": "float32[N,H,W,3]",
+    "transpose": "float32[W,H,3,N]",
+    "SwapAxis dim1=1 dim2=3": "float32[N,W,H,3]",
+    "SwapAxis dim1=-1 dim2=0|transpose axes=(0,3,1,2)": "float32[3,H,W,N]",
+    "expand_dims axis=0": "float32[3,H,W]",
+    "expand_dims axis=-3": "float32[N,H,W]",
+    "squeeze axis=2": "float32[N,3,1,H,W]",
+    "slice begin=(None,0) end=(None,3)": "float32[?,?,H,W]",
+    "slice_axis axis=1 begin=0 end=3": "float32[N,?,H,W]",
+    "slice_axis axis=-1 begin=0 end=3": "float32[N,3,H,?]",
+    "SliceChannel num_outputs=2 axis=1": "float32[N,?,H,W]",
+    "SliceChannel num_outputs=2 axis=1 squeeze_axis=True": "float32[N,?,3,H,W]",
+    "mean axis=1": "float32[N,?,3,H,W]",
+    "sum axis=(1,2)": "float32[N,?,?,3,H,W]",
+    "max axis=1 keepdims=True": "float32[N,?,H,W]",
+    "Pad mode=constant pad_width=(0,0,0,0,1,1,1,1)": "float32[?,?,?,?]",
+    "UpSampling scale=2 sample_type=nearest num_args=1": "float32[?,?,?,?]",
+    "Pooling kernel=(2,2) pool_type=max": "float32[N,3,H,W]",
+    "Pooling global_pool=True pool_type=max": "float32[N,3,H,W]",
+    "LRN nsize=3": "float32[N,3,H,W]",
+}
+
+
+def calls(text: str) -> list[tuple[str, dict[str, str]]]:
+    parts = [part.split() for part in text.split("|") if part]
+    return [(op, dict(a.split("=") for a in attrs)) for op, *attrs in parts]
+
+
+@pytest.mark.parametrize("before", BEFORE_CONVOLUTION)
+def test_before_a_convolution(before: str) -> None:
+    text = chain(*calls(before), CONV, params={"Convolution": ("weight", "bias")})
+    arrays = weights(CONV_WEIGHTS, len(calls(before)))
+    assert completed(text, arrays) == f"data: {BEFORE_CONVOLUTION[before]}"
+
+
+def attrs_of(call: tuple[str, dict[str, Any]], **more: Any) -> tuple[str, dict[str, Any]]:
+    return call[0], {**call[1], **more}
+
+
+# Chains that tell: the operators, the shapes of their weights, the input.
+TOLD: list[tuple[list[Any], dict[str, tuple[int, ...]], str]] = [
+    ([("Convolution", {"kernel": "(3,)", "num_filter": 4})],
+     {"convolution0_weight": (4, 2, 3), "convolution0_bias": (4,)}, "float32[N,2,W]"),
+    ([("Convolution", {"kernel": "(1, 2, 3)", "num_filter": 4, "num_group": 2})],
+     {"convolution0_weight": (4, 2, 1, 2, 3), "convolution0_bias": (4,)}, "float32[N,4,D,H,W]"),
+    ([attrs_of(CONV, layout="NHWC")],
+     {"convolution0_weight": (4, 3, 3, 2), "convolution0_bias": (4,)}, "float32[N,H,W,2]"),
+    ([("Deconvolution", {"kernel": "(2, 2)", "num_filter": 4, "num_group": 2})],
+     {"deconvolution0_weight": (6, 2, 2, 2), "deconvolution0_bias": (4,)}, "float32[N,6,H,W]"),
+    ([CONV], {}, "float32[N,?,H,W]"),
+    ([("Pooling", {"kernel": "(2,)", "pool_type": "max"})], {}, "float32[N,?,W]"),
+    ([("Pooling", {"kernel": "(2, 2)", "layout": "NHWC"})], {}, "float32[N,H,W,?]"),
+    ([FC], FC_WEIGHTS, "float32[N,6]"),
+    ([("BatchNorm", {}), RELU, FC], FC_WEIGHTS, "float32[N,6]"),
+    ([attrs_of(CONV), FC], CONV_WEIGHTS, "float32[N,3,H,W]"),
+    ([LSTM], {"rnn0_parameters": (LSTM_SIZE,)}, "float32[T,N,6]"),
+    ([LSTM], {}, "float32[T,N,?]"),
+    ([EMBEDDING, LSTM], {}, "float32[T,N]"),
+    ([EMBEDDING, ("SwapAxis", {"dim1": 0, "dim2": 1}), LSTM], {}, "float32[N,T]"),
+    ([EMBEDDING, ("transpose", {"axes": "(0, 2, 1)"}),
+      ("Convolution", {"kernel": "(3,)", "num_filter": 4})], {}, "float32[N,W]"),
+    ([("LRN", {"nsize": 3})], {}, "float32[?,?,?,?]"),
+    ([("transpose", {"axes": "(1, 0, 2)"})], {}, "float32[?,?,?]"),
+    ([("_contrib_interleaved_matmul_selfatt_qk", {"heads": 2})], {}, "float32[?,?,?]"),
+    ([FC_LAST, ("_contrib_interleaved_matmul_selfatt_qk", {"heads": 2})], FC_WEIGHTS,
+     "float32[?,?,6]"),
+]  # fmt: skip
+
+
+BOUND = {"Convolution": ("weight", "bias"), "Deconvolution": ("weight", "bias"),
+         "FullyConnected": ("weight", "bias"), "RNN": ("parameters",)}  # fmt: skip
+
+
+@pytest.mark.parametrize(("operators", "shapes", "told"), TOLD, ids=str)
+def test_told(operators, shapes, told) -> None:
+    ops = [op for op, _ in operators]
+    bound = {
+        op: names for op, names in BOUND.items() if any(n.startswith(op.lower()) for n in shapes)
+    }
+    number = next((ops.index(op) for op in bound), 0)
+    text = chain(*operators, params=bound)
+    assert completed(text, weights(shapes, number)) == f"data: {told}"
+
+
+NOT_TOLD = [
+    [RELU],
+    [("Flatten", {}), FC],
+    [("Reshape", {"shape": "(0, -1)"}), FC],
+    [("mean", {}), FC],
+    [("BatchNorm", {}), ("softmax", {})],
+    [FC_LAST],
+    [EMBEDDING],
+    [("SwapAxis", {"dim1": 0, "dim2": 1})],
+    [("Convolution", {"num_filter": 4, "kernel": "nonsense"})],
+    [("Convolution", {"num_filter": 4, "kernel": "(1, 1, 1, 1)"})],
+    [("squeeze", {}), CONV],
+]
+
+
+@pytest.mark.parametrize("operators", NOT_TOLD, ids=str)
+def test_not_told(operators) -> None:
+    text = chain(*operators, params={})
+    with pytest.raises(UsageError) as caught:
+        completed(text)
+    assert str(caught.value) == (
+        "the shape of 'data' cannot be told from the operators: give it, as "
+        "--input data=N,3,224,224 or inputs={'data': ('N', 3, 224, 224)}"
+    )
+
+
+def two(op: str, *after: Any, beside: str = "mean", **attrs: Any) -> str:
+    """A symbol of an operator of ``data`` and another, and then a convolution or so."""
+    text = [variable("data"), variable(beside), node(op, "both", [0, 1], **attrs)]
+    for number, (name, given) in enumerate(after):
+        text.append(node(name, f"after{number}", [len(text) - 1], **given))
+    return symbol(text)
+
+
+# Operators of two: what is known of the second, and what that tells of the first.
+BESIDE = [
+    (two("elemwise_add"), {"mean": (2, 3)}, {}, "data: float32[2,3]"),
+    (two("elemwise_mul"), {}, {"mean": ("N", 3)}, "data: float32[N2,3], mean: float32[N,3]"),
+    (two("elemwise_sub", CONV), {}, {}, "data: float32[N,?,H,W], mean: float32[N2,?,H2,W2]"),
+    (two("broadcast_sub", CONV), {"mean": (3, 1, 1)}, {}, "data: float32[N,?,H,W]"),
+    (two("broadcast_sub", CONV), {"mean": (1, 3, 1, 1)}, {}, "data: float32[N,?,H,W]"),
+    (two("broadcast_sub", CONV), {"mean": (1,)}, {}, "data: float32[N,?,H,W]"),
+    (two("Concat", CONV, dim=1, num_args=2), {"mean": (2, 3, 4, 5)}, {}, "data: float32[2,?,4,5]"),
+    (two("SoftmaxOutput"), {"data": (2, 3)}, {}, ""),
+    (two("SoftmaxOutput", beside="my_label"), {}, {"data": (2, 3)}, "data: float32[2,3]"),
+    (two("LinearRegressionOutput", beside="odd"), {}, {"data": (2, 3)}, "data: float32[2,3]"),
+    (two("slice_like", CONV), {"mean": (2, 3, 4, 5)}, {}, "data: float32[?,?,?,?]"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "arrays", "inputs", "told"), BESIDE, ids=str)
+def test_beside_another(text, arrays, inputs, told) -> None:
+    held = {n: np.ones(s, "float32") for n, s in arrays.items()}
+    assert completed(text, held, **inputs) == told
+
+
+def test_states_of_a_recurrent_layer() -> None:
+    nodes = [variable(n) for n in ("data", "flat", "h", "c")]
+    nodes.append(node("RNN", "rnn", [0, 1, 2, 3], **LSTM[1]))
+    held = {"flat": np.ones(LSTM_SIZE, "float16")}
+    assert completed(symbol(nodes), held) == (
+        "data: float16[T,N,6], h: float16[4,N2,5], c: float16[4,N3,5]"
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_the_type_is_that_of_the_weights(dtype: str) -> None:
+    operators = [("BatchNorm", {}), RELU, ("Pooling", {"kernel": "(1, 1)"}), CONV]
+    held = weights(CONV_WEIGHTS, 3, dtype)
+    held |= {f"batchnorm0_{p}": np.ones(3, "float32") for p in ("gamma", "beta")}
+    assert completed(chain(*operators, params={
+        "Convolution": ("weight", "bias"), "BatchNorm": ("gamma", "beta")
+    }), held) == f"data: {dtype}[N,3,H,W]"  # fmt: skip
+
+
+def test_types_end_at_casts_and_tables() -> None:
+    held = weights(CONV_WEIGHTS, 1, "float16")
+    for op in ("Cast", "amp_cast"):
+        text = chain((op, {"dtype": "float16"}), CONV, params={"Convolution": ("weight", "bias")})
+        assert completed(text, held) == "data: float32[N,3,H,W]"
+    held = {"embedding0_weight": np.ones((9, 6), "float16")}
+    text = chain(EMBEDDING, LSTM, params={"Embedding": ("weight",)})
+    assert completed(text, held) == "data: float32[T,N]"
+
+
+SAID = [
+    ({"__shape__": "(2, 3, 8, 8)"}, "float32[2,3,8,8]"),
+    ({"__shape__": "(0, 3, 8, 8)"}, "float32[N,3,8,8]"),
+    ({"__shape__": "(0, 0, 8, 8)", "__dtype__": "2"}, "float16[N,3,8,8]"),
+    ({"__dtype__": "3"}, "uint8[N,3,H,W]"),
+    ({"__shape__": "(0, 3)"}, "float32[?,3]"),
+    ({"__shape__": "()"}, "float32[N,3,H,W]"),
+]
+
+
+@pytest.mark.parametrize(("attrs", "told"), SAID, ids=str)
+def test_what_the_node_says_comes_first(attrs, told) -> None:
+    nodes = [variable("data", **attrs), variable("w"), variable("b")]
+    nodes.append(node(CONV[0], "c", [0, 1, 2], **CONV[1]))
+    held = {"w": np.ones((4, 3, 3, 3), "float32"), "b": np.ones(4, "float32")}
+    assert completed(symbol(nodes), held) == f"data: {told}"
+
+
+GIVEN = [
+    ((1, 3, 8, 8), "float32[1,3,8,8]"),
+    (("B", 3, None, 8), "float32[B,3,?,8]"),
+    (((2, 3, 8, 8), "float16"), "float16[2,3,8,8]"),
+    ((None, "float16"), "float16[N,3,H,W]"),
+    (np.zeros((2, 3, 4, 4), "uint8"), "uint8[2,3,4,4]"),
+]
+
+
+@pytest.mark.parametrize(("given", "told"), GIVEN, ids=str)
+def test_what_callers_give_comes_before_all(given, told) -> None:
+    text = chain(CONV, params={"Convolution": ("weight", "bias")})
+    assert completed(text, weights(CONV_WEIGHTS), data=given) == f"data: {told}"
+
+
+def test_names_of_callers_are_not_used_again() -> None:
+    text = two("elemwise_add", CONV)
+    assert completed(text, mean=("N", 3, "W", "H")) == (
+        "data: float32[N2,3,W2,H2], mean: float32[N,3,W,H]"
+    )
+
+
+def test_several_inputs_are_asked_for_at_once() -> None:
+    with pytest.raises(UsageError, match="the shape of 'data', 'mean' cannot be told"):
+        completed(two("broadcast_add"))
+
+
+def test_labels_are_no_inputs_of_the_result() -> None:
+    text, arrays = network()
+    params = parse_params(params_bytes(arrays), "m.params")
+    ir = to_ir(decode_symbol(parse_symbol(text), params, "m"))
+    assert [typed(v) for v in ir.inputs] == ["%data: float32[N,2,H,W]"]
+
+
+def test_labels_that_are_read_otherwise_are_inputs() -> None:
+    nodes = [
+        variable("x"),
+        variable("y"),
+        node("SoftmaxOutput", "s", [0, 1]),
+        node("relu", "r", [1]),
+    ]
+    with pytest.raises(UsageError, match="the shape of 'y' cannot"):
+        completed(symbol(nodes, 2, 3), x=(2, 3))
+
+
+def test_long_chains() -> None:
+    operators = [*(RELU for _ in range(2000)), CONV]
+    text = chain(*operators, params={"Convolution": ("weight", "bias")})
+    assert completed(text, weights(CONV_WEIGHTS, 2000)) == "data: float32[N,3,H,W]"

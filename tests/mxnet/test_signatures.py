@@ -1,0 +1,108 @@
+"""What the reading rules declare, compared with MXNet's own registry."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+
+import numpy as np
+import pytest
+
+from serde.formats.mxnet.ops import aliases
+from serde.formats.mxnet.ops.aliases import ALIASES
+from serde.formats.mxnet.rules import parse, reads
+from serde.rules import Rule
+from tests.mxnet.make_registry import FILE, as_aliases, as_json, registry
+from tests.mxnet_live import live_mxnet
+
+REGISTRY = json.loads(FILE.read_text())
+# Attributes that the registry's documentation has wrong: those the operator really takes.
+REAL = {
+    "_npi_concatenate": {"num_args": "int, required", "axis": "int or None, default=0"},
+    "khatri_rao": {"num_args": "int, required"},
+    "_linspace": {
+        "start": "double, required",
+        "stop": "double, required",
+        "num": "int, required",
+        "endpoint": "boolean, default=1",
+        "ctx": "string, default=''",
+        "dtype": "string, default='float32'",
+    },
+}
+for _name, _attributes in REAL.items():
+    REGISTRY[_name]["attributes"] = _attributes
+REGISTERED = {
+    alias: entry for name, entry in REGISTRY.items() for alias in (name, *entry.get("aliases", ()))
+}
+OLD: dict[str, str] = {}  # names that MXNet 1.9 no longer has, and where they come from
+# Where the documentation says nothing of a default that the code has.
+UNDOCUMENTED = {("smooth_l1", "scalar"): "1", ("_contrib_gradientmultiplier", "scalar"): "1"}
+# Operands that are listed and that no call can give.
+UNUSABLE = {"softmin": ["length"], "log_softmax": ["length"]}
+MOST = {"Crop": 2}  # where the registry leaves the number of operands open and the code does not
+# Auxiliary states, which the registry does not list for these.
+HIDDEN_STATES = {"BatchNorm_v1": ["moving_mean", "moving_var"]}
+RULES = sorted(reads.rules.items())
+
+
+def stated(name: str, attribute: str) -> tuple[bool, str | None]:
+    """Whether an attribute is required, and its default as a text."""
+    text = REGISTERED[name].get("attributes", {})[attribute]
+    if (name, attribute) in UNDOCUMENTED:
+        return False, UNDOCUMENTED[name, attribute]
+    found = re.search(r"default=(.*)$", text)
+    return "required" in text, found[1].strip("'") if found else None
+
+
+def same(ours: object, theirs: object) -> bool:
+    """Equal, where the registry prints floats of 32 bits in full."""
+    if isinstance(ours, float) and isinstance(theirs, float):
+        return bool(np.float32(ours) == np.float32(theirs))
+    return ours == theirs
+
+
+def test_generated_files() -> None:
+    live_mxnet()
+    assert FILE.read_text() == as_json(registry())
+    assert inspect.getsource(aliases) == as_aliases(registry())
+
+
+def test_names() -> None:
+    unknown = sorted(set(reads.rules) - set(REGISTERED) - set(OLD))
+    assert not unknown
+    assert not set(OLD) & set(REGISTERED)
+
+
+def test_aliases_are_read() -> None:
+    missing = [a for n, others in ALIASES.items() for a in others.split() if n in reads]
+    assert not [a for a in missing if a not in reads]
+
+
+@pytest.mark.parametrize("name, rule", RULES, ids=[name for name, _ in RULES])
+def test_attributes(name: str, rule: Rule) -> None:
+    wanted = set(REGISTERED[name].get("attributes", ()))
+    known = set(rule.attributes) | set(rule.only)
+    assert not wanted - known - rule.ignore, "declared by MXNet, and by no rule"
+    assert not known - wanted, "declared by the rule only"
+
+
+@pytest.mark.parametrize("name, rule", RULES, ids=[name for name, _ in RULES])
+def test_defaults(name: str, rule: Rule) -> None:
+    for attribute, declared in rule.attributes.items():
+        required, text = stated(name, attribute)
+        assert declared.required == required, attribute
+        if not required and text is not None:
+            assert same(declared.default, parse(declared.kind, text)), attribute
+    for attribute, allowed in rule.only.items():
+        required, text = stated(name, attribute)
+        if not required and text is not None:
+            assert same(allowed[0], parse(type(allowed[0]), text)), attribute
+
+
+@pytest.mark.parametrize("name, rule", RULES, ids=[name for name, _ in RULES])
+def test_operands(name: str, rule: Rule) -> None:
+    listed = [o for o in REGISTERED[name].get("operands", ()) if o not in UNUSABLE.get(name, ())]
+    listed += HIDDEN_STATES.get(name, ())
+    most = MOST.get(name) if REGISTERED[name].get("variadic") else len(listed)
+    assert rule.operands[1] == most, listed
