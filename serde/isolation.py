@@ -69,6 +69,10 @@ def begin() -> None:
 
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    from serde.cli import main
+    try:
+        from serde.cli import main
 
-    main(prog_name="serde")
+        main(prog_name="serde")
+    except MemoryError:  # with none left to report it in the ordinary way
+        os.write(2, b"serde: it takes more memory than there is\n")
+        os._exit(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -15,13 +16,12 @@ from serde.graph import Graph
 from serde.opset import lower_to, raise_to_ir
 
 OPSET = 21  # what graphs are run at
+DIGITS = Path(__file__).resolve().parents[1] / "examples" / "digits"
 
 
 def model_of(body: str, opset: int = OPSET, ir_version: int = 10) -> onnx.ModelProto:
     """The model whose graph ``body`` spells in onnx's own text form: ``g (float[N] x) => …``."""
-    return parser.parse_model(
-        f'<ir_version: {ir_version}, opset_import: ["" : {opset}]>\n{body}'
-    )
+    return parser.parse_model(f'<ir_version: {ir_version}, opset_import: ["" : {opset}]>\n{body}')
 
 
 def decoded(body: str, opset: int = OPSET) -> Graph:
