@@ -1,0 +1,182 @@
+"""Fuzz the readers for as long as asked, guided by coverage (atheris, ``pip install atheris``).
+
+    python benchmarks/fuzz.py --seconds 1800 [--reader onnx] [--corpus FOLDER] [--findings FOLDER]
+                              [--docs docs/fuzzing.md]
+
+Whatever an input ends in but success or a SerdeError, within 5 seconds of work and 2 GiB, is a
+finding: kept in the findings folder as the input and a text that tells what happened. Inputs worth
+keeping belong into ``tests/data/regressions``. ``--docs`` writes the table of the run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+LONGEST = 1 << 16  # bytes of an input
+PATIENCE = 60  # seconds for one input before its process is killed
+TITLE = """# Fuzzing
+
+Written by `benchmarks/fuzz.py` ({command}).
+
+Every input is read and converted with {seconds:g} seconds of work and {memory} GiB of memory
+allowed. It has to end in success or in a `SerdeError`, and leave no file behind if it fails;
+anything else is a finding. Inputs are guided by the coverage of `serde` and damaged as bytes, as
+protobuf messages, as JSON or as text (`tests/fuzz/mutations.py`). What runs found so far is in
+`tests/data/regressions`; a bounded slice of the same runs with the tests.
+
+| reader | seconds | inputs run | converted | inputs kept | findings | bare exceptions |
+|---|---:|---:|---:|---:|---:|---:|
+"""
+
+
+@dataclass
+class Run:
+    """What came of fuzzing one reader."""
+
+    reader: str
+    seconds: float = 0
+    inputs: int = 0
+    converted: int = 0
+    kept: int = 0
+    findings: int = 0
+    smells: int = 0
+
+    def __str__(self) -> str:
+        return (
+            f"| {self.reader} | {self.seconds:.0f} | {self.inputs:,} | {self.converted:,} | "
+            f"{self.kept:,} | {self.findings} | {self.smells} |"
+        )
+
+
+def main() -> int:
+    """Run what the command line asks for; the exit code is 1 where something was found."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=int, default=60, help="in all")
+    parser.add_argument("--reader", action="append", help="only this one; may be given again")
+    parser.add_argument("--corpus", type=Path, help="a folder of inputs for each reader")
+    parser.add_argument("--findings", type=Path)
+    parser.add_argument("--docs", type=Path)
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    told = parser.parse_args()
+    if told.child:
+        fuzz(told.reader[0], told.seconds, told.corpus, told.findings)
+    from tests.fuzz.attempts import MEMORY, READERS, SECONDS
+
+    readers = told.reader or list(READERS)
+    if unknown := sorted(set(readers) - set(READERS)):
+        parser.error(f"no reader is called {', '.join(unknown)}; there are: {', '.join(READERS)}")
+    home = Path(tempfile.mkdtemp(prefix="serde-fuzz-"))
+    corpus, findings = told.corpus or home / "corpus", told.findings or home / "findings"
+    print(f"inputs in {corpus}, findings in {findings}", flush=True)
+    runs = [supervise(r, told.seconds / len(readers), corpus / r, findings) for r in readers]
+    if told.docs:
+        command = f"--seconds {told.seconds}, Python {sys.version.split()[0]}"
+        text = TITLE.format(command=command, seconds=SECONDS, memory=MEMORY >> 30)
+        told.docs.write_text(text + "".join(f"{run}\n" for run in runs))
+    return int(any(run.findings for run in runs))
+
+
+def supervise(reader: str, seconds: float, corpus: Path, findings: Path) -> Run:
+    """Fuzz one reader in processes of their own; one that is killed is a finding, and replaced."""
+    from tests.fuzz import samples
+
+    corpus.mkdir(parents=True, exist_ok=True)
+    findings.mkdir(parents=True, exist_ok=True)
+    kept = ROOT / "tests" / "data" / "regressions"
+    for data in (*samples.of(reader), *(p.read_bytes() for p in kept.glob(f"{reader}--*"))):
+        (corpus / hashlib.sha256(data).hexdigest()[:16]).write_bytes(data)
+    run, end = Run(reader), time.monotonic() + seconds
+    log = findings / f"{reader}.log"
+    while (left := end - time.monotonic()) > 1:
+        start = time.monotonic()
+        command = [sys.executable, __file__, "--child", "--reader", reader, "--corpus", str(corpus),
+                   "--findings", str(findings), "--seconds", str(int(left))]  # fmt: skip
+        with open(log, "wb") as out:
+            code = subprocess.call(command, stdout=out, stderr=subprocess.STDOUT)
+        text = log.read_text(errors="replace")
+        run.seconds += time.monotonic() - start
+        run.inputs += max([int(n) for n in re.findall(r"^#(\d+)", text, re.MULTILINE)], default=0)
+        run.converted += int((re.findall(r"^converted (\d+)", text, re.MULTILINE) or ["0"])[-1])
+        if code:
+            print(f"{reader}: a process ended with code {code}, see {log}", flush=True)
+            log = findings / f"{reader}-{int(time.time())}.log"
+        if time.monotonic() - start < 2:
+            break  # it does not even begin
+    run.kept = sum(1 for _ in corpus.iterdir())
+    run.findings = sum(1 for p in findings.glob(f"{reader}--*") if p.suffix != ".txt")
+    run.smells = sum(1 for p in findings.glob(f"smell-{reader}--*") if p.suffix != ".txt")
+    print(run, flush=True)
+    return run
+
+
+def fuzz(reader: str, seconds: int, corpus: Path, findings: Path) -> None:
+    """Fuzz one reader in this process, until the time is up."""
+    import atheris
+
+    with atheris.instrument_imports(include=["serde"]):
+        from tests.fuzz import attempts, mutations, samples
+
+        home = Path(tempfile.mkdtemp(prefix="serde-fuzz-"))
+        seeds = samples.of(reader)
+        for data in seeds:
+            attempts.attempt(reader, data, home)  # import everything
+    converted = 0
+
+    def try_one(data: bytes) -> None:
+        nonlocal converted
+        try:
+            refusal = attempts.attempt(reader, data, home)
+        except BaseException as error:
+            frames = traceback.extract_tb(error.__traceback__)
+            own = [f for f in frames if f.filename.startswith(str(ROOT))] or frames
+            where = f"{Path(own[-1].filename).stem}-{own[-1].name}"
+            keep(findings, f"{reader}--{type(error).__name__}-{where}", data,
+                 "".join(traceback.format_exception(error)))  # fmt: skip
+            return
+        if refusal is None:
+            converted += 1
+            if converted % 100 == 0:
+                print(f"converted {converted}", flush=True)
+        elif (bare := attempts.smell(refusal)) is not None:
+            keep(findings, f"smell-{reader}--{bare}", data, str(refusal))
+
+    def mutate(data: bytes, most: int, seed: int) -> bytes:
+        random = Random(seed)
+        if random.random() < 0.3:
+            return atheris.Mutate(data, most)
+        return mutations.step(reader, data, seeds, random)[:most]
+
+    with attempts.limited_memory():
+        atheris.Setup(
+            [sys.argv[0], str(corpus), f"-max_total_time={seconds}", f"-timeout={PATIENCE}",
+             "-rss_limit_mb=0", f"-max_len={LONGEST}", f"-artifact_prefix={findings}/{reader}--",
+             "-print_final_stats=1"],
+            try_one, custom_mutator=mutate,
+        )  # fmt: skip
+        atheris.Fuzz()
+
+
+def keep(folder: Path, name: str, data: bytes, text: str) -> None:
+    """Keep the smallest input that ended in one way, and what it ended in."""
+    name = re.sub(r"[^\w.-]", "_", name)[:150]
+    old = folder / name
+    if old.exists() and old.stat().st_size <= len(data):
+        return
+    old.write_bytes(data)
+    (folder / f"{name}.txt").write_text(text[:20_000], errors="replace")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
