@@ -75,7 +75,7 @@ def infer(
 def _refuse_fatal(
     op: str, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any], outputs: int
 ) -> None:
-    """Refuse what onnx 1.23's inference crashes on, makes boundless room for, or never ends with."""
+    """Refuse what onnx 1.23 crashes on, makes boundless room for, or never ends with."""
     x = inputs[0] if inputs else None
     rank = len(x.shape) if x is not None and x.shape is not None else RANK
     for name in ("axis", "batch_dims"):

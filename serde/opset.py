@@ -18,7 +18,7 @@ from typing import Any
 from serde import canonical, folding, functions, inference, schema
 from serde.builder import Builder, OnnxBuilder, Operand, plain
 from serde.errors import Unconvertible, UnsupportedAttribute, UnsupportedOp, UsageError, require
-from serde.graph import IR_OPSET, AttrRef, Graph, Node, Value
+from serde.graph import IR_OPSET, AttrRef, Graph, Node, Value, show_shape
 from serde.rules import Fallback, Rule, RuleTable
 from serde.steps import above, below
 from serde.steps.types import CONSTANT_FORMS, UNINFERRED, as_is, require_results, widening

@@ -16,6 +16,8 @@ import pytest
 from click.testing import CliRunner
 
 from serde.cli import main
+from serde.formats.relay.params import write_params
+from serde.graph import Tensor
 from serde.operators import as_markdown
 from tests.mxnet_live import live_mxnet
 from tests.onnx_live import model_of
@@ -177,8 +179,18 @@ def workplace(tmp_path, monkeypatch):
         model_of("g (float[N,3] x) => (float[N,3] y) { y = Softmax(x) }", 11, 6),
         tmp_path / "old.onnx",
     )
+    (tmp_path / "module.relay").write_text(RELAY)
+    weight = Tensor.of(np.ones((2, 3), np.float32))
+    write_params({"w": weight}, tmp_path / "p.params")
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+RELAY = """#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 3), float32], %w: Tensor[(2, 3), float32]) {
+  nn.relu(nn.dense(%x, %w, units=2))
+}
+"""
 
 
 def readme_commands():
