@@ -24,6 +24,7 @@ from serde.steps import above, below
 from serde.steps.types import CONSTANT_FORMS, UNINFERRED, as_is, require_results, widening
 
 LOWEST, LOWEST_WRITTEN = 1, 7
+AXIS_OF_DATA = canonical.AXIS - {"DequantizeLinear", "QuantizeLinear"}  # those may have no axes
 
 
 class Stepping(OnnxBuilder):
@@ -225,12 +226,7 @@ def refuse_misfits(level: int, node: Node) -> None:
     least = operator.raw.min_input
     require(given >= least and operator.takes(given), f"{node.op} with {given} inputs")
     axis, x = node.attrs.get("axis"), node.inputs[0] if given else None
-    if (
-        node.op in canonical.AXIS
-        and isinstance(axis, int)
-        and x is not None
-        and x.shape is not None
-    ):
+    if node.op in AXIS_OF_DATA and isinstance(axis, int) and x is not None and x.shape is not None:
         require(-len(x.shape) <= axis <= len(x.shape), f"axis {axis} of {show_shape(x.shape)}")
     for at, value in enumerate(node.inputs):
         formal = operator.input(at)

@@ -200,6 +200,8 @@ def misfit(operator: Operator, attrs: Mapping[str, Any]) -> str | None:
         if declared is None or isinstance(value, AttrRef):
             continue
         kind = _kind(declared)
+        if kind == "STRING" and isinstance(value, bytes) and operator.name != "Constant":
+            return f"attribute {name!r} of {operator.name} is not UTF-8"
         if not _is_of(kind, value):
             return f"attribute {name!r} of {operator.name} has to be of kind {kind}"
     missing = sorted(operator.required - attrs.keys())
