@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
@@ -340,9 +340,3 @@ def _error(y: Array, wanted: Array) -> float:
         return 0.0
     scale = np.abs(wanted[finite]).max() or 1.0
     return float(np.abs(y[finite] - wanted[finite]).max() / scale)
-
-
-def operators(tables: Sequence[Sequence[Case | Refusal]]) -> Iterator[str]:
-    """The operators that have a case that converts."""
-    for table in tables:
-        yield from (c.op for c in table if isinstance(c, Case))

@@ -42,7 +42,10 @@ UNDOCUMENTED = {("smooth_l1", "scalar"): "1", ("_contrib_gradientmultiplier", "s
 UNUSABLE = {"softmin": ["length"], "log_softmax": ["length"]}
 MOST = {"Crop": 2}  # where the registry leaves the number of operands open and the code does not
 # Auxiliary states, which the registry does not list for these.
-HIDDEN_STATES = {"BatchNorm_v1": ["moving_mean", "moving_var"]}
+HIDDEN_STATES = {
+    "BatchNorm_v1": ["moving_mean", "moving_var"],
+    "IdentityAttachKLSparseReg": ["moving_avg"],
+}
 RULES = sorted(reads.rules.items())
 
 

@@ -15,39 +15,35 @@ from ..rules import Floats, reads
 FORMATS = ("corner", "center")
 
 
-def corners(g, boxes: Value):
-    """The four coordinates along the last axis, one by one, with an axis of size 1 left."""
+def halves(g, boxes: Value):
+    """The first and the last two of the four coordinates along the last axis."""
     last = boxes.rank - 1
-    return [slice_axis(g, boxes, last, i, i + 1) for i in range(4)]
+    return slice_axis(g, boxes, last, 0, 2), slice_axis(g, boxes, last, 2, 4)
 
 
 def to_corner(g, boxes: Value):
     """Centre, width and height as left, top, right and bottom."""
-    x, y, w, h = corners(g, boxes)
-    half, tall = g.Mul(w, 0.5), g.Mul(h, 0.5)
-    last = boxes.rank - 1
-    return g.Concat(g.Sub(x, half), g.Sub(y, tall), g.Add(x, half), g.Add(y, tall), axis=last)
+    middle, size = halves(g, boxes)
+    reach = g.Mul(size, 0.5)
+    return g.Concat(g.Sub(middle, reach), g.Add(middle, reach), axis=boxes.rank - 1)
 
 
 def to_center(g, boxes: Value):
-    left, top, right, bottom = corners(g, boxes)
-    middle = [g.Mul(g.Add(a, b), 0.5) for a, b in ((left, right), (top, bottom))]
-    return g.Concat(*middle, g.Sub(right, left), g.Sub(bottom, top), axis=boxes.rank - 1)
+    low, high = halves(g, boxes)
+    return g.Concat(g.Mul(g.Add(low, high), 0.5), g.Sub(high, low), axis=boxes.rank - 1)
+
+
+def area(g, low: Value, high: Value):
+    """Width times height, 0 where either is negative."""
+    return g.ReduceProd(g.Max(g.Sub(high, low), 0.0), [low.rank - 1], keepdims=0)
 
 
 def overlap(g, a: Value, b: Value):
     """Intersection over union of all of ``a`` with all of ``b``; 0 where the union is nothing."""
     a = g.Unsqueeze(a, list(range(a.rank - 1, a.rank + b.rank - 2)))
-    la, ta, ra, ba = (g.Squeeze(v, [v.rank - 1]) for v in corners(g, a))
-    lb, tb, rb, bb = (g.Squeeze(v, [v.rank - 1]) for v in corners(g, b))
-    width = g.Max(g.Sub(g.Min(ra, rb), g.Max(la, lb)), 0.0)
-    height = g.Max(g.Sub(g.Min(ba, bb), g.Max(ta, tb)), 0.0)
-    inner = g.Mul(width, height)
-    area_a, area_b = (
-        g.Mul(g.Max(g.Sub(right, left), 0.0), g.Max(g.Sub(bottom, top), 0.0))
-        for left, top, right, bottom in ((la, ta, ra, ba), (lb, tb, rb, bb))
-    )
-    union = g.Sub(g.Add(area_a, area_b), inner)
+    (low_a, high_a), (low_b, high_b) = halves(g, a), halves(g, b)
+    inner = area(g, g.Max(low_a, low_b), g.Min(high_a, high_b))
+    union = g.Sub(g.Add(area(g, low_a, high_a), area(g, low_b, high_b)), inner)
     nothing = g.LessOrEqual(union, 0.0)
     return g.Where(nothing, scalar(g, 0, a), g.Div(inner, g.Where(nothing, scalar(g, 1, a), union)))
 
@@ -71,13 +67,13 @@ def read_box_decode(
 
 
 def decoded(g, x: Value, anchors: Value, spreads: Floats, clip=-1.0):
-    moves = [g.Mul(v, s) for v, s in zip(corners(g, x), spreads, strict=True)]
-    ax, ay, aw, ah = corners(g, anchors)
-    cx, cy = (g.Add(g.Mul(m, s), a) for m, s, a in zip(moves, (aw, ah), (ax, ay), strict=False))
-    logs = [g.Min(m, clip) if clip > 0 else m for m in moves[2:]]
-    halves = [g.Mul(g.Mul(g.Exp(m), s), 0.5) for m, s in zip(logs, (aw, ah), strict=True)]
-    sides = [op(c, h) for op in (g.Sub, g.Add) for c, h in zip((cx, cy), halves, strict=True)]
-    return g.Concat(*sides, axis=x.rank - 1)
+    """Moves of the centre and logarithms of the size, in terms of anchors, as corners."""
+    if set(spreads) != {1.0}:
+        x = g.Mul(x, np.array(spreads, x.type.numpy))
+    (move, growth), (middle, size) = halves(g, x), halves(g, anchors)
+    middle = g.Add(g.Mul(move, size), middle)
+    reach = g.Mul(g.Exp(g.Min(growth, clip) if clip > 0 else growth), g.Mul(size, 0.5))
+    return g.Concat(g.Sub(middle, reach), g.Add(middle, reach), axis=x.rank - 1)
 
 
 @reads("_contrib_MultiBoxPrior")
@@ -86,27 +82,44 @@ def read_multibox_prior(
     steps: Floats = (-1.0, -1.0), offsets: Floats = (0.5, 0.5),
 ):  # fmt: skip
     """At each place of the image one box a size and one a further ratio, in parts of the image."""
-    height, width = (count(g, size_of(g, x, axis)) for axis in (2, 3))
-    rows = centers(g, size_of(g, x, 2), steps[0], offsets[0])
-    columns = centers(g, size_of(g, x, 3), steps[1], offsets[1])
     forms = [(s, ratios[0]) for s in sizes] + [(sizes[0], r) for r in ratios[1:]]
-    wide = np.array([s * math.sqrt(r) / 2 for s, r in forms], "float32")
-    tall = np.array([s / math.sqrt(r) / 2 for s, r in forms], "float32")
-    half = g.Mul(g.Div(height, width), wide)
-    middle_x, middle_y = g.Unsqueeze(columns, [0, 2]), g.Unsqueeze(rows, [1, 2])
-    sides = [op(m, h) for op in (g.Sub, g.Add) for m, h in ((middle_x, half), (middle_y, tall))]
-    shape = shape_from(g, [size_of(g, x, 2), size_of(g, x, 3), len(forms)])
-    boxes = g.Concat(*(g.Unsqueeze(g.Expand(v, shape), [3]) for v in sides), axis=3)
-    boxes = g.Reshape(boxes, [1, -1, 4])
+    reach = np.array([(s * math.sqrt(r) / 2, s / math.sqrt(r) / 2) for s, r in forms], "float32")
+    image = x.known[2:]
+    if all(isinstance(size, int) for size in image):
+        known = fixed_anchors(image, reach, steps, offsets)
+        return g.const(known.clip(0, 1) if clip else known, name="anchors")
+    boxes = anchors(g, [size_of(g, x, axis) for axis in (2, 3)], reach, steps, offsets)
     return g.Clip(boxes, 0.0, 1.0) if clip else boxes
 
 
-def count(g, size: Size):
-    """A size as a float."""
-    return cast(g, shape_from(g, [size]), DType.FLOAT32)
+def fixed_anchors(image, reach, steps: Floats, offsets: Floats):
+    """All boxes around the places of an image of known size."""
+    lines = [
+        ((np.arange(n) + o) * (s if s > 0 else 1 / n)).astype("float32")
+        for n, s, o in zip(image, steps, offsets, strict=True)
+    ]
+    y, x = np.meshgrid(*lines, indexing="ij")
+    middle = np.stack([x, y], -1)[:, :, None]
+    reach = reach * np.array([image[0] / image[1], 1], "float32")
+    return np.concatenate([middle - reach, middle + reach], -1).reshape(1, -1, 4)
 
 
-def centers(g, size: Size, step: float, offset: float):
+def anchors(g, image: list[Size], reach, spacing: Floats, offsets: Floats):
+    """All boxes around the places of an image, whose size is known when the model runs."""
+    height, width = (cast(g, shape_from(g, [size]), DType.FLOAT32) for size in image)
+    y, x = (
+        centers(g, size, count, step, offset)
+        for size, count, step, offset in zip(image, (height, width), spacing, offsets, strict=True)
+    )
+    grid = shape_from(g, [*image, 1])
+    middle = [g.Expand(g.Unsqueeze(v, axes), grid) for v, axes in ((x, [0, 2]), (y, [1, 2]))]
+    middle = g.Unsqueeze(g.Concat(*middle, axis=2), [2])
+    reach = g.Mul(reach, g.Concat(g.Div(height, width), [1.0], axis=0))
+    boxes = g.Concat(g.Sub(middle, reach), g.Add(middle, reach), axis=3)
+    return g.Reshape(boxes, [1, -1, 4])
+
+
+def centers(g, size: Size, count: Value, step: float, offset: float):
     """The middles of the places along an axis."""
     line = g.Add(cast(g, steps(g, size), DType.FLOAT32), offset)
-    return g.Mul(line, step) if step > 0 else g.Div(line, count(g, size))
+    return g.Mul(line, step) if step > 0 else g.Div(line, count)

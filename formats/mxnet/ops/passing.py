@@ -12,11 +12,15 @@ FLOATS = (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64)  # narrow
 
 @reads(
     "_copy", "_copyto", "_np_copy", "BlockGrad", "_contrib_gradientmultiplier", "MakeLoss",
-    "make_loss", "IdentityAttachKLSparseReg",
-    ignore=("scalar", "is_int", "sparseness_target", "penalty", "momentum", "grad_scale",
-            "valid_thresh", "normalization"),
+    "make_loss",
+    ignore=("scalar", "is_int", "grad_scale", "valid_thresh", "normalization"),
 )  # fmt: skip
 def read_copy(g, x):
+    return x
+
+
+@reads("IdentityAttachKLSparseReg", ignore=("sparseness_target", "penalty", "momentum"))
+def read_regularized(g, x, average):
     return x
 
 
