@@ -19,6 +19,7 @@ from serde.inference import Type
 from serde.schema import ELEMENT_TYPES
 
 LIMIT = 1024  # elements
+PRODUCT = 1 << 26  # multiplications that count as one more node
 MOST_STEPS = 64  # nodes computed to load one constant; what they share is computed again
 # Operators that may be computed: their cost is bounded by the sizes of operands and results, which
 # that of windows, regions, patterns and random numbers is not.
@@ -116,9 +117,12 @@ class Later:
 
     @property
     def steps(self) -> int:
-        """How many nodes a call computes."""
-        loads = [v.tensor.load for v in self.inputs if v is not None and v.tensor is not None]
-        return 1 + sum(load.steps for load in loads if isinstance(load, Later))
+        """How many nodes a call computes; a large matrix product counts as many."""
+        tensors = [v.tensor for v in self.inputs if v is not None and v.tensor is not None]
+        inner = sum(t.load.steps for t in tensors if isinstance(t.load, Later))
+        if self.op != "MatMul":
+            return 1 + inner
+        return 1 + inner + (_size(self.types[0]) or 0) * (tensors[0].shape or (1,))[-1] // PRODUCT
 
     def __call__(self) -> Array:
         wanted = self.types[self.index]

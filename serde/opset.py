@@ -24,6 +24,7 @@ from serde.steps import above, below
 from serde.steps.types import CONSTANT_FORMS, UNINFERRED, as_is, require_results, widening
 
 LOWEST, LOWEST_WRITTEN = 1, 7
+MOST_INPUTS = 1 << 16  # of a node
 AXIS_OF_DATA = canonical.AXIS - {"DequantizeLinear", "QuantizeLinear"}  # those may have no axes
 
 
@@ -224,7 +225,8 @@ def refuse_misfits(level: int, node: Node) -> None:
     require(most is None or count <= most, f"{node.op} has at most {most} outputs, not {count}")
     given = len(node.inputs)
     least = operator.raw.min_input
-    require(given >= least and operator.takes(given), f"{node.op} with {given} inputs")
+    fits = least <= given <= MOST_INPUTS and operator.takes(given)
+    require(fits, f"{node.op} with {given} inputs")
     axis, x = node.attrs.get("axis"), node.inputs[0] if given else None
     if node.op in AXIS_OF_DATA and isinstance(axis, int) and x is not None and x.shape is not None:
         require(-len(x.shape) <= axis <= len(x.shape), f"axis {axis} of {show_shape(x.shape)}")

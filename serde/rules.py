@@ -28,6 +28,7 @@ from serde.geometry import Ints
 from serde.graph import EMPTY, Graph, Node, Source, Value
 
 MOST_NAMES, MOST_GROWTH = 50_000, 64  # values a graph may become: these, and more for each it has
+MOST_BYTES = 1 << 28  # of weights a graph may come to: these, and more for each byte it has
 Parse = Callable[[Any, Any], Any]
 Function = Callable[..., Any]
 Fallback = Callable[[Builder, Node, tuple[Value | None, ...]], Any]
@@ -258,6 +259,7 @@ class _Rewriting:
         if self.problems:
             found = [replace(p, names=tuple(self.failed[key])) for key, p in self.problems.items()]
             raise Unconvertible(self.table.name, found)
+        _refuse_growth(graph, done)
         return replace(
             done, functions=graph.functions, metadata=graph.metadata, imports=graph.imports
         )
@@ -352,6 +354,13 @@ class _Rewriting:
         self.problems.setdefault(key, Problem(node.op, attrs, error.reason, (), error.stage))
         names = self.failed.setdefault(key, [])
         names.append(error.source.name if error.source else node.name)
+
+
+def _refuse_growth(before: Graph, after: Graph) -> None:
+    """Refuse weights out of all proportion to those there were: a small file could fill a disk."""
+    was, now = (sum(v.tensor.nbytes for v in g.constants() if v.tensor) for g in (before, after))
+    if now > MOST_BYTES + MOST_GROWTH * was:
+        raise ConversionError(f"{was} bytes of weights grow to {now}")
 
 
 def _names(graph: Graph) -> Iterator[str]:

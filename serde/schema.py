@@ -12,10 +12,18 @@ import numpy as np
 import onnx
 from onnx import defs, helper
 
-from serde.errors import UnsupportedOp
+from serde.errors import ConversionError, UnsupportedOp
 from serde.graph import IR_OPSET, AttrRef, DType, Graph, Tensor
 
-ELEMENT_TYPES: Mapping[int, DType] = MappingProxyType(
+
+class _Codes(dict[int, DType]):
+    """Element types by ONNX's codes; a node that names another code cannot be converted."""
+
+    def __missing__(self, code: int) -> DType:
+        raise ConversionError(f"{code} is the code of no element type")
+
+
+ELEMENT_TYPES: Mapping[int, DType] = _Codes(
     {
         onnx.TensorProto.DataType.Value(name): dtype
         for name, dtype in {

@@ -16,7 +16,7 @@ from onnx import AttributeProto
 
 from serde import schema
 from serde.content import HEAD, open_regular, refuse_mistaken
-from serde.errors import MalformedFile
+from serde.errors import ConversionError, MalformedFile
 from serde.graph import (
     Attr,
     AttrRef,
@@ -215,7 +215,7 @@ class _Decoding:
     def value(self, info: onnx.ValueInfoProto) -> Value:
         try:
             dtype, shape, wrap = from_proto(info.type)
-        except (KeyError, ValueError):
+        except (ConversionError, ValueError):
             raise MalformedFile(self.path, f"{info.name!r} has an unknown type") from None
         return Value(info.name, dtype, shape, wrap=wrap)
 

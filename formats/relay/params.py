@@ -27,6 +27,9 @@ from . import ndarray
 
 MAGIC = 0xF7E58D4F05049CB7
 WORD = struct.Struct("<Q")
+# What reading a damaged zip raises
+BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, RuntimeError, OSError,
+          EOFError, ValueError)  # fmt: skip
 ZIP = b"PK\x03\x04"
 EMPTY_ZIP = b"PK\x05\x06"
 MOST_GROWTH, SMALL = 200, 1 << 26  # a member above SMALL bytes may grow no more than this
@@ -143,14 +146,7 @@ def _read_npz(path: str, file: IO[bytes]) -> dict[str, Tensor]:
                 info.filename.removesuffix(".npy"): _member(path, file, archive, info)
                 for info in archive.infolist()
             }
-    except (
-        zipfile.BadZipFile,
-        NotImplementedError,
-        RuntimeError,
-        EOFError,
-        zlib.error,
-        struct.error,
-    ) as error:
+    except BROKEN as error:
         raise MalformedFile(path, f"not a NumPy archive: {error}") from None
 
 
@@ -193,6 +189,9 @@ def _data_offset(file: IO[bytes], info: zipfile.ZipInfo) -> int:
 
 
 def _load_member(path: str, name: str) -> np.ndarray[Any, Any]:
-    with zipfile.ZipFile(path) as archive, archive.open(name) as member:
-        array: np.ndarray[Any, Any] = npy.read_array(member, allow_pickle=False)
-        return np.ascontiguousarray(array).astype(array.dtype.newbyteorder("="), copy=False)
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(name) as member:
+            array: np.ndarray[Any, Any] = npy.read_array(member, allow_pickle=False)
+    except BROKEN as error:
+        raise MalformedFile(path, f"member {name!r}: {error}") from None
+    return np.ascontiguousarray(array).astype(array.dtype.newbyteorder("="), copy=False)

@@ -6,7 +6,7 @@ from serde.errors import ConversionError
 from serde.graph import Value
 
 from . import decomposed
-from .common import END, cast, wider
+from .common import END, bounded, cast, wider
 
 
 @decomposed(11, "Det")
@@ -17,6 +17,7 @@ def determinant(g, x: Value):
         raise ConversionError(
             "Det of a size known only when the model runs; opset 11 is the lowest that takes it"
         )
+    bounded(n, "a matrix", 512)
     u, total, rows = wider(g, x), None, x.rank - 2
     columns = rows + 1
     for left in range(n, 0, -1):

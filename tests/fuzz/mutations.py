@@ -10,7 +10,7 @@ from typing import Any
 
 import onnx
 from google.protobuf.descriptor import FieldDescriptor
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import DecodeError, EncodeError, Message
 from onnx import AttributeProto, TensorProto, defs, helper
 
 INTS = (-(2**63), -(2**31), -7, -2, -1, 0, 1, 2, 3, 5, 64, 65, 1000, 65_536, 2**31 - 1, 2**31,
@@ -81,15 +81,15 @@ def of_model(data: bytes, seeds: Sequence[bytes], random: Random) -> bytes | Non
         return None
     messages = list(_messages(model))
     message = random.choice(messages)
-    if isinstance(message, onnx.NodeProto) and random.random() < 0.5:
-        _of_node(message, model, random)
-    elif isinstance(message, onnx.GraphProto) and random.random() < 0.3:
-        _nest(message, random)
-    else:
-        _of_field(message, messages + list(_messages(other)), random)
     try:
+        if isinstance(message, onnx.NodeProto) and random.random() < 0.5:
+            _of_node(message, model, random)
+        elif isinstance(message, onnx.GraphProto) and random.random() < 0.3:
+            _nest(message, random)
+        else:
+            _of_field(message, messages + list(_messages(other)), random)
         return bytes(model.SerializeToString())
-    except Exception:  # too deep, or too large
+    except (EncodeError, UnicodeError):  # too deep, too large, or of names that are not UTF-8
         return None
 
 

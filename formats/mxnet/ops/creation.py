@@ -59,7 +59,8 @@ def read_arange(g, *, start: float, stop: float | None = None, step=1.0, repeat=
     """Start and step are taken in the type of the result, whose length they do not change."""
     start, stop = (0.0, start) if stop is None else (start, stop)
     kind = dtype_of(dtype).numpy
-    count = math.ceil((stop - start) / step)
+    require(step and math.isfinite((stop - start) / step) and repeat > 0, "no end")
+    count = max(math.ceil((stop - start) / step), 0)
     require(count * repeat <= MOST, f"{count * repeat} elements are many for a constant")
     values = np.array(start).astype(kind) + np.arange(count).astype(kind) * np.array(step, kind)
     return g.const(np.repeat(values, repeat))
@@ -78,6 +79,7 @@ def read_arange_like(g, x, *, start=0.0, step=1.0, repeat=1, axis: int | None = 
 
 @reads("_eye", ignore=("ctx",))
 def read_eye(g, *, N: int, M=0, k=0, dtype="float32"):
+    require(0 <= N * (M or N) <= MOST, f"{N} by {M or N} elements are many for a constant")
     return g.const(np.eye(N, M or N, k, dtype_of(dtype).numpy))
 
 

@@ -71,6 +71,8 @@ class Vector:
     def features(self, layers: int) -> int:
         """The size of the first layer's input, which is what is left of the parameters for it."""
         h, rows = self.hidden, len(self.cell.gates) * self.hidden * self.directions
+        require(h > 0 and layers > 0, f"{layers} layers of {h} cells")
+        require(self.flat.rank == 1, f"parameters of {self.flat.rank} axes, not in one row")
         deeper = (layers - 1) * rows * (self.directions * h + h)
         found, rest = divmod(self.flat.dims[0] - deeper - layers * 2 * rows, rows)
         require(rest == 0 and found > h, f"{self.flat.dims[0]} parameters do not fit the layers")

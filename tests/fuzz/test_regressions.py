@@ -1,0 +1,24 @@
+"""Files that once ended in something else than success or a SerdeError.
+
+``tests/data/regressions`` holds them, as ``<reader>--<what they did>``.
+"""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz import attempts
+
+FILES = sorted((Path(__file__).parents[1] / "data" / "regressions").iterdir())
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: f.name)
+def test_what_fuzzing_found_ends_well(file, tmp_path):
+    reader = file.name.partition("--")[0]
+    assert file.stat().st_size < 20_000
+    start = time.process_time()
+    with attempts.limited_memory():
+        refusal = attempts.attempt(reader, file.read_bytes(), tmp_path)
+    assert time.process_time() - start < 1
+    assert attempts.smell(refusal) is None, refusal
