@@ -5,9 +5,7 @@ Public names are loaded when they are first used; ``import serde`` imports no fr
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 __version__ = "0.1.0"
@@ -38,7 +36,7 @@ _PUBLIC = {
     "import_": "serde.api",
     "load": "serde.api",
     "save": "serde.api",
-    "verify": "serde.verify",
+    "verify": "serde.verification",
 }
 __all__ = ["__version__", *sorted(_PUBLIC)]
 
@@ -55,14 +53,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *_PUBLIC])
-
-
-class _Package(ModuleType):
-    """Keeps ``serde.check`` and ``serde.verify`` functions when submodules of the name load."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name not in _PUBLIC or not isinstance(value, ModuleType):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -67,9 +67,9 @@ def load(
     Raises:
         SerdeError: one of its kinds, see ``serde.errors``.
     """
-    from serde.check import check as check_graph
     from serde.inputs import cut, with_inputs
     from serde.inputs import cut_inputs as begin_at
+    from serde.invariants import check as check_graph
     from serde.passes import tidy
     from serde.passes.rebatch import fixed
     from serde.passes.rebatch import rebatch as rebatched
@@ -143,7 +143,7 @@ def save(graph: Graph, path: Path_, *, format: str | None = None, **options: Any
         InvalidGraph: for a graph that is no IR. Unconvertible: for every node the target cannot
             express.
     """
-    from serde.check import check as check_graph
+    from serde.invariants import check as check_graph
 
     path = Path(path)
     found = get_format(format) if format else format_for_writing(path)
@@ -208,7 +208,7 @@ def convert(
         from_format, to_format: where content and suffix do not tell.
         profile: what the consumer asks for, see ``serde.profiles``: ``generic``, ``tensorrt``,
             ``openvino`` or ``npu-static``.
-        verify: run source and result on the same inputs and compare; see ``serde.verify``.
+        verify: run source and result on the same inputs and compare; see ``serde.verification``.
         data: inputs to run them on, as an ``.npz`` path or mapping; random ones otherwise.
         expected: the source's outputs, as an ``.npz`` path or mapping, where it cannot be run.
         hash_weights: enter a SHA-256 of the weights into the result's metadata and the report;
@@ -254,7 +254,7 @@ def convert(
         report.files = _encode(into, lowered, Path(target), writing)
     report.describe(lowered)
     if verify or expected is not None:
-        from serde.verify import verify_conversion
+        from serde.verification import verify_conversion
 
         with _timed(report, "verify", progress):
             report.verification = verify_conversion(

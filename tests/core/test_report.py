@@ -9,7 +9,7 @@ import pytest
 from serde.errors import Problem, UsageError
 from serde.graph import Tensor
 from serde.report import Report
-from serde.verify import Compared, Verification
+from serde.verification import Compared, Verification
 from tests.onnx_live import ir_of
 
 

@@ -13,7 +13,7 @@ import serde
 from serde import plugins
 from serde.errors import MalformedFile, MissingDependency, UsageError
 from serde.graph import DType, Value
-from serde.verify import compare, random_inputs, verify_conversion
+from serde.verification import compare, random_inputs, verify_conversion
 from tests.onnx_live import ir_of, model_of
 
 NAN, INF = np.nan, np.inf
@@ -200,7 +200,7 @@ def test_a_source_that_cannot_run_here_is_said_so(tmp_path, monkeypatch):
         """A live object of a framework that cannot be run."""
 
     monkeypatch.setattr(
-        sys.modules["serde.verify"], "bridge_for",
+        sys.modules["serde.verification"], "bridge_for",
         lambda thing: type(bridge)("x", (), "onnx", None, absent),
     )  # fmt: skip
     found = verify_conversion(Source(), target, graph=graph)

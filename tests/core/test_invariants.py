@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from serde import check as check_function
-from serde.check import check
 from serde.errors import InvalidGraph
 from serde.graph import DType, Graph, Node, Tensor, Value
+from serde.invariants import check
 from tests.onnx_live import ir_of
 
 F32 = DType.FLOAT32
@@ -115,10 +114,3 @@ def test_auto_pad_may_stay_where_sizes_are_unknown():
     )
     assert "pads" not in graph.nodes[0].attrs
     check(graph)
-
-
-def test_the_function_and_the_module_of_one_name_do_not_hide_each_other():
-    import serde
-
-    assert callable(serde.check) and serde.check is check_function is not check
-    assert callable(serde.verify)
