@@ -1,11 +1,11 @@
-"""Loop and Scan in their older forms, and Optional values."""
+"""If, Loop and Scan in their older forms, and Optional values."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from serde.errors import require
-from serde.graph import DType, Graph, Node, Value
+from serde.graph import DType, Graph, Node, Shape, Value, show_shape
 from serde.schema import ELEMENT_CODES
 
 from . import above, below, decomposed
@@ -14,6 +14,23 @@ from . import above, below, decomposed
 def named(g, made: Value, value: Value) -> None:
     """Let ``value``, the input of a body, be what a node now computes."""
     g.nodes.append(Node("Identity", (made,), (value,), name=value.name))
+
+
+@below[11]("If")
+def branches_of_one_shape(g, condition, *, then_branch: Graph, else_branch: Graph, outputs=1):
+    """Before opset 11 both branches had to give the same shapes."""
+    for a, b in zip(then_branch.outputs, else_branch.outputs, strict=True):
+        require(may_be_one(a.shape, b.shape), f"branches that give {show_shape(a.shape)} and "
+                f"{show_shape(b.shape)}; opset 11 is the lowest that takes them")  # fmt: skip
+    return g.If(condition, then_branch=then_branch, else_branch=else_branch, outputs=outputs)
+
+
+def may_be_one(a: Shape | None, b: Shape | None) -> bool:
+    """Whether nothing that is known keeps two shapes from being the same."""
+    if a is None or b is None:
+        return True
+    fixed = ((m, n) for m, n in zip(a, b, strict=False) if isinstance(m, int))
+    return len(a) == len(b) and all(m == n for m, n in fixed if isinstance(n, int))
 
 
 @below[11]("Loop")

@@ -74,3 +74,30 @@ def test_attribute_without_equivalent() -> None:
     assert lower_to(plain, 24).nodes[-1].op == "Attention"
     windowed = graph_of("Attention", operands, {"left_window_size": 1}, 1)
     assert all(n.op != "Attention" for n in lower_to(windowed, 24).nodes)
+
+
+@pytest.mark.parametrize(
+    ("shape", "other", "refused"),
+    [
+        ((2, 3), (2, 3), False),
+        (("N", 3), ("M", 3), False),
+        (("N", 3), (4, 3), False),
+        ((2, 3), (2, 4), True),
+        ((2, 3), (6,), True),
+    ],
+)
+def test_branches_of_different_shapes(shape: Any, other: Any, refused: bool) -> None:
+    """Older opsets ask both branches of an If for one shape."""
+    g = OnnxBuilder("one")
+    condition, a, b = g.input("c", DType.BOOL, ()), g.input("a", FLOAT, shape), g.input("b", FLOAT, other)  # fmt: skip
+    then, other_branch = g.child("then"), g.child("else")
+    graph = g.build([
+        g.If(condition, then_branch=then.build([then.Neg(a)]),
+             else_branch=other_branch.build([other_branch.Abs(b)]))
+    ])  # fmt: skip
+    assert lower_to(graph, 11).nodes
+    if not refused:
+        assert lower_to(graph, 10).nodes
+        return
+    with pytest.raises(Unconvertible, match="branches that give .*; opset 11 is the lowest"):
+        lower_to(graph, 10)
