@@ -12,9 +12,11 @@ from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import zip_longest
 from types import MappingProxyType
 from typing import Any
 
+from serde import bodies
 from serde.builder import Builder
 from serde.errors import (
     ConversionError,
@@ -26,9 +28,11 @@ from serde.errors import (
 )
 from serde.geometry import Ints
 from serde.graph import EMPTY, Graph, Node, Source, Value
+from serde.inference import UNKNOWN, Type
 
 MOST_NAMES, MOST_GROWTH = 50_000, 64  # values a graph may become: these, and more for each it has
 MOST_BYTES = 1 << 28  # of weights a graph may come to: these, and more for each byte it has
+TRIALS = 64  # bodies rewritten again because what was taken for granted of their inputs is not so
 Parse = Callable[[Any, Any], Any]
 Function = Callable[..., Any]
 Fallback = Callable[[Builder, Node, tuple[Value | None, ...]], Any]
@@ -249,6 +253,7 @@ class _Rewriting:
         self.table = table
         self.problems: dict[tuple[str, str, str], Problem] = {}
         self.failed: dict[tuple[str, str, str], list[str]] = {}
+        self.trials = 0
 
     def run(self, graph: Graph, builder: Builder) -> Graph:
         builder.names.reserved.update(_names(graph))
@@ -264,10 +269,10 @@ class _Rewriting:
             done, functions=graph.functions, metadata=graph.metadata, imports=graph.imports
         )
 
-    def body(self, graph: Graph, builder: Builder, outer: Env) -> Graph:
+    def body(self, graph: Graph, builder: Builder, outer: Env, given: Sequence[Type] = ()) -> Graph:
         env: Env = ChainMap({}, outer) if outer else {}
-        for v in graph.inputs:
-            env[v] = builder.input(v.name, v.dtype, v.shape, v.wrap)
+        for v, type_ in zip_longest(graph.inputs, given, fillvalue=UNKNOWN):
+            env[v] = builder.input(v.name, *bodies.complete(v, type_))
         for node in graph.nodes:
             self.node(node, builder, env)
         outputs = [self.output(v, builder, env) for v in graph.outputs]
@@ -279,7 +284,7 @@ class _Rewriting:
         try:
             inputs = tuple([v and self.operand(v, builder, env) for v in node.inputs])
             with located(self.table.name, source), builder.at(*(node.sources or (source,))):
-                node = self.with_bodies(node, builder, env)
+                node = self.with_bodies(node, inputs, builder, env)
                 results = self.table.apply(node, builder, inputs)
                 self.bind(node, builder, results, mark, env)
         except _Poisoned:
@@ -308,13 +313,34 @@ class _Rewriting:
         except _Poisoned:
             return value
 
-    def with_bodies(self, node: Node, builder: Builder, env: Env) -> Node:
-        bodies = {
-            n: self.body(g, builder.child(g.name), env)
-            for n, g in node.attrs.items()
-            if isinstance(g, Graph)
+    def with_bodies(
+        self, node: Node, inputs: tuple[Value | None, ...], builder: Builder, env: Env
+    ) -> Node:
+        made = {
+            name: self.settled(node, graph, bodies.entering(node, graph, inputs), builder, env)
+            for name, graph in node.attrs.items()
+            if isinstance(graph, Graph)
         }
-        return replace(node, attrs=MappingProxyType({**node.attrs, **bodies})) if bodies else node
+        return replace(node, attrs=MappingProxyType({**node.attrs, **made})) if made else node
+
+    def settled(
+        self, node: Node, graph: Graph, given: list[Type], builder: Builder, env: Env
+    ) -> Graph:
+        """A body whose inputs are of the types that enter it, as far as all turns leave them so."""
+        said = [bodies.complete(v, t) == bodies.complete(v, UNKNOWN)
+                for v, t in zip(graph.inputs, given, strict=True)]  # fmt: skip
+        while True:
+            before = dict(self.problems), {k: list(v) for k, v in self.failed.items()}
+            names = None if all(said) else builder.names.used.copy()
+            done = self.body(graph, builder.child(graph.name), env, given)
+            later = bodies.returning(node, given, done)
+            if names is None or all(
+                s or a == b for s, a, b in zip(said, given, later, strict=True)
+            ):
+                return done
+            builder.names.used, (self.problems, self.failed) = names, before
+            self.trials += 1
+            given = later if self.trials < TRIALS else [t._replace(shape=None) for t in later]
 
     def bind(
         self, node: Node, builder: Builder, results: tuple[Value | None, ...], mark: int, env: Env
