@@ -350,3 +350,10 @@ class OnnxBuilder(Builder):
         if dtype is not None and dtype.kind in "iub" and data.dtype.kind == "f" and data.size:
             raise ConversionError(f"{operator.name} ties {value!r} to {dtype.value} elements")
         return self.const(data, dtype)
+
+
+def identity(builder: Builder, value: Value) -> Value:
+    """A new value equal to ``value``, for an output that needs a name of its own."""
+    (made,) = builder._append(builder.identity, (value,), {}, 1)
+    made.dtype, made.shape, made.wrap = value.dtype, value.shape, value.wrap
+    return made

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from serde import idioms
-from serde.builder import OnnxBuilder
+from serde.builder import OnnxBuilder, identity
 from serde.errors import ConversionError
 from serde.graph import DType
 from serde.passes import tidy
-from serde.rules import identity
 from tests.onnx_live import run
 
 F32, I64, F16, BF16 = DType.FLOAT32, DType.INT64, DType.FLOAT16, DType.BFLOAT16

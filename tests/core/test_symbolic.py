@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serde.builder import OnnxBuilder
+from serde.builder import OnnxBuilder, identity
 from serde.graph import DType, Value
 from serde.passes import tidy
-from serde.rules import identity
 from serde.symbolic import LIMIT, combine, elements_of, infer, product
 from tests.onnx_live import ir_of, run
 

@@ -16,11 +16,9 @@ def entering(node: Node, body: Graph, inputs: Sequence[Value | None]) -> list[Ty
     if node.op == "Loop":
         operands[:2] = [COUNT, GOING]
     elif node.op == "Scan":
-        scanned = node.attrs.get("num_scan_inputs", 0)
-        axes = node.attrs.get("scan_input_axes") or (0,) * scanned
-        states = len(operands) - scanned
+        states, axes = _scanned(node, len(operands))
         turns = [_without(t, a) for t, a in zip(operands[states:], axes, strict=False)]
-        operands[max(states, 0) :] = turns
+        operands[states:] = turns
     elif node.op == "SequenceMap":
         operands = [t._replace(wrap=t.wrap[1:]) if t.wrap else t for t in operands]
     else:
@@ -32,11 +30,22 @@ def entering(node: Node, body: Graph, inputs: Sequence[Value | None]) -> list[Ty
 
 def returning(node: Node, types: Sequence[Type], body: Graph) -> list[Type]:
     """The types of what enters in the next turn as well, if the first is of ``types``."""
-    first, skipped = {"Loop": (2, 1), "Scan": (0, 0)}.get(node.op, (len(types), 0))
-    last = len(types) - (node.attrs.get("num_scan_inputs", 0) if node.op == "Scan" else 0)
-    states = zip(types[first:last], body.outputs[skipped:], strict=False)
-    merged = [merge(t, of(v)) for t, v in states]
+    if node.op == "Loop":
+        first, last, results = 2, len(types), body.outputs[1:]
+    else:
+        first, last, results = 0, _scanned(node, len(types))[0], body.outputs
+    states = zip(types[first:last], results, strict=False)
+    merged = [merge(t, of(v)) for t, v in states] if node.op in ("Loop", "Scan") else []
     return [*types[:first], *merged, *types[first + len(merged) :]]
+
+
+def _scanned(node: Node, operands: int) -> tuple[int, Sequence[int]]:
+    """How many operands of a Scan are states, and the axes it goes over of the others."""
+    count = node.attrs.get("num_scan_inputs")
+    if not isinstance(count, int):
+        return operands, ()
+    axes = node.attrs.get("scan_input_axes")
+    return max(operands - count, 0), axes if isinstance(axes, tuple) and axes else (0,) * count
 
 
 def complete(value: Value, given: Type) -> Type:

@@ -1,0 +1,201 @@
+"""The driver: one run of a rule table over a graph and its subgraphs, the only loop over nodes."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Iterator, MutableMapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from serde import subgraphs
+from serde.builder import Builder, identity
+from serde.errors import ConversionError, Problem, Unconvertible, located
+from serde.graph import Graph, Node, Source, Value
+from serde.inference import UNKNOWN, Type
+
+MOST_NAMES, MOST_GROWTH = 50_000, 64  # values a graph may become: these, and more for each it has
+MOST_BYTES = 1 << 28  # of weights a graph may come to: these, and more for each byte it has
+TRIALS = 64  # bodies rewritten again because what was taken for granted of their inputs is not so
+# What stands for each value; None where the node that makes it could not be converted.
+Env = MutableMapping[Value, "Value | None"]
+
+
+class Table(Protocol):
+    """What the driver asks of a table of rules."""
+
+    name: str
+
+    def apply(self, node: Node, builder: Builder, inputs: tuple[Value | None, ...]) -> Any:
+        """The values that stand for the outputs of a node."""
+
+    def refusal(self, node: Node) -> ConversionError | None:
+        """Why no rule takes the node, whatever its operands."""
+
+    def configuration(self, node: Node) -> Any:
+        """The attributes that tell one use of the operator from another."""
+
+
+def rewrite(table: Table, graph: Graph, builder: Builder) -> Graph:
+    """Rewrite a graph by the rules of a table.
+
+    Raises:
+        Unconvertible: with all nodes no rule takes.
+    """
+    return _Rewriting(table).run(graph, builder)
+
+
+class _Rewriting:
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.problems: dict[tuple[str, str, str], Problem] = {}
+        self.failed: dict[tuple[str, str, str], list[str]] = {}
+        self.trials = 0
+
+    def run(self, graph: Graph, builder: Builder) -> Graph:
+        builder.names.reserved.update(_names(graph))
+        builder.names.reserved.update(v.name for v in graph.outputs if v.tensor is not None)
+        given = sum(1 for g in (graph, *(f.body for f in graph.functions)) for _ in _names(g))
+        builder.names.most = MOST_NAMES + MOST_GROWTH * given
+        done = self.body(graph, builder, {})
+        if self.problems:
+            found = [replace(p, names=tuple(self.failed[key])) for key, p in self.problems.items()]
+            raise Unconvertible(self.table.name, found)
+        _refuse_growth(graph, done)
+        return replace(
+            done, functions=graph.functions, metadata=graph.metadata, imports=graph.imports
+        )
+
+    def body(self, graph: Graph, builder: Builder, outer: Env, given: Sequence[Type] = ()) -> Graph:
+        env: Env = ChainMap({}, outer) if outer else {}
+        for at, v in enumerate(graph.inputs):
+            type_ = subgraphs.complete(v, given[at] if given else UNKNOWN)
+            env[v] = builder.input(v.name, *type_)
+        for node in graph.nodes:
+            self.node(node, builder, env)
+        outputs = [self.output(v, builder, env) for v in graph.outputs]
+        return builder.build(self.named(graph, builder, outputs))
+
+    def node(self, node: Node, builder: Builder, env: Env) -> None:
+        source = node.sources[0] if node.sources else Source(self.table.name, node.op, node.name)
+        mark = len(builder.nodes)
+        try:
+            inputs = tuple([v and self.operand(v, builder, env) for v in node.inputs])
+            with located(self.table.name, source), builder.at(*(node.sources or (source,))):
+                node = self.with_bodies(node, inputs, builder, env)
+                results = self.table.apply(node, builder, inputs)
+                self.bind(node, builder, results, mark, env)
+        except _Poisoned:
+            error = self.table.refusal(node)
+            if error is not None:
+                self.report(node, error)
+            env.update((v, None) for v in node.outputs)
+        except ConversionError as error:
+            self.report(node, error)
+            env.update((v, None) for v in node.outputs)
+
+    def operand(self, value: Value, builder: Builder, env: Env) -> Value:
+        if value in env:
+            found = env[value]
+            if found is None:
+                raise _Poisoned
+            return found
+        if value.tensor is None:
+            raise ConversionError(f"reads {value.name!r}, which nothing before it computes")
+        made = env[value] = builder.adopt(value)
+        return made
+
+    def output(self, value: Value, builder: Builder, env: Env) -> Value:
+        try:
+            return self.operand(value, builder, env)
+        except _Poisoned:
+            return value
+
+    def with_bodies(
+        self, node: Node, inputs: tuple[Value | None, ...], builder: Builder, env: Env
+    ) -> Node:
+        made = {
+            name: self.settled(node, graph, subgraphs.entering(node, graph, inputs), builder, env)
+            for name, graph in node.attrs.items()
+            if isinstance(graph, Graph)
+        }
+        return replace(node, attrs=MappingProxyType({**node.attrs, **made})) if made else node
+
+    def settled(
+        self, node: Node, graph: Graph, given: list[Type], builder: Builder, env: Env
+    ) -> Graph:
+        """A body whose inputs are of the types that enter it, as far as all turns leave them so."""
+        said = [subgraphs.complete(v, t) == subgraphs.complete(v, UNKNOWN)
+                for v, t in zip(graph.inputs, given, strict=True)]  # fmt: skip
+        while True:
+            before = dict(self.problems), {k: list(v) for k, v in self.failed.items()}
+            names = None if all(said) else builder.names.used.copy()
+            done = self.body(graph, builder.child(graph.name), env, given)
+            later = subgraphs.returning(node, given, done)
+            if names is None or all(
+                s or a == b for s, a, b in zip(said, given, later, strict=True)
+            ):
+                return done
+            builder.names.used, (self.problems, self.failed) = names, before
+            self.trials += 1
+            given = later if self.trials < TRIALS else [t._replace(shape=None) for t in later]
+
+    def bind(
+        self, node: Node, builder: Builder, results: tuple[Value | None, ...], mark: int, env: Env
+    ) -> None:
+        """Enter what a rule returned, named after the outputs it stands for."""
+        if len(results) < len(node.outputs):
+            used = ", ".join(repr(v.name) for v in node.outputs[len(results) :])
+            raise ConversionError(f"output {used} has no equivalent")
+        fresh = {v for made in builder.nodes[mark:] for v in made.outputs}
+        for old, new in zip(node.outputs, results, strict=False):
+            if new is None:
+                continue
+            env[old] = new
+            if new is old:
+                continue
+            if new.tensor is None:
+                new.dtype = old.dtype if new.dtype is None else new.dtype
+                new.shape = old.shape if new.shape is None else new.shape
+            if new in fresh:
+                fresh.discard(new)
+                builder.names.relabel(new, old.name)
+
+    def named(self, graph: Graph, builder: Builder, outputs: list[Value]) -> list[Value]:
+        """Give the outputs the source's names, each a value of its own that a node computes."""
+        computed = {v for node in builder.nodes for v in node.outputs}
+        taken: set[Value] = set()
+        for at, (old, new) in enumerate(zip(graph.outputs, outputs, strict=True)):
+            if new not in computed or new in taken:
+                outputs[at] = new = identity(builder, new)
+            taken.add(new)
+            builder.names.relabel(new, old.name)
+        return outputs
+
+    def report(self, node: Node, error: ConversionError) -> None:
+        attrs = self.table.configuration(node)
+        key = (node.op, repr(attrs), error.reason)
+        self.problems.setdefault(key, Problem(node.op, attrs, error.reason, (), error.stage))
+        names = self.failed.setdefault(key, [])
+        names.append(error.source.name if error.source else node.name)
+
+
+def _refuse_growth(before: Graph, after: Graph) -> None:
+    """Refuse weights out of all proportion to those there were: a small file could fill a disk."""
+    was, now = (sum(v.tensor.nbytes for v in g.constants() if v.tensor) for g in (before, after))
+    if now > MOST_BYTES + MOST_GROWTH * was:
+        raise ConversionError(f"{was} bytes of weights grow to {now}")
+
+
+def _names(graph: Graph) -> Iterator[str]:
+    stack = [graph]
+    while stack:
+        graph = stack.pop()
+        yield from (v.name for v in graph.inputs)
+        for node in graph.nodes:
+            yield from (v.name for v in node.outputs)
+            stack.extend(node.graphs())
+
+
+class _Poisoned(Exception):
+    """The node reads the output of one that could not be converted."""
