@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from serde.errors import MalformedFile
 
@@ -24,6 +24,12 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
         file.close()
         raise MalformedFile(path, "not a regular file")
     return file
+
+
+def file_id(file: IO[bytes] | int) -> tuple[int, int]:
+    """The device and inode of an open file, which tell it from any other there is now."""
+    found = os.fstat(file if isinstance(file, int) else file.fileno())
+    return found.st_dev, found.st_ino
 
 
 def head_of(path: str | os.PathLike[str]) -> bytes:

@@ -108,11 +108,16 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class FileSlice:
-    """``nbytes`` bytes of ``path`` from ``offset``, little-endian and row-major as in ONNX."""
+    """``nbytes`` bytes of ``path`` from ``offset``, little-endian and row-major as in ONNX.
+
+    ``file`` is the device and inode of the file that was looked at, where a reader told it: a file
+    that took its place is not read.
+    """
 
     path: str
     offset: int
     nbytes: int
+    file: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)

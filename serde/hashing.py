@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from serde.content import open_regular
 from serde.errors import MalformedFile, UsageError
 from serde.graph import DType, FileSlice, Graph, Tensor
-from serde.storage import pack
+from serde.storage import open_part, pack
 
 KEY = "serde.weights.sha256"  # in a model's metadata
 CHUNK = 8 << 20  # bytes
@@ -72,7 +71,7 @@ def _pieces(tensor: Tensor) -> Iterator[Any]:
 def _read(where: FileSlice, tensor: Tensor) -> Iterator[Any]:
     """Bytes of a file as ``pack`` would give them: truth is 1, what fills the last byte 0."""
     left = where.nbytes
-    with open_regular(where.path) as file:
+    with open_part(where) as file:
         file.seek(where.offset)
         while left:
             piece = file.read(min(CHUNK, left))

@@ -10,6 +10,7 @@ from typing import BinaryIO, cast
 
 from serde.errors import UsageError
 from serde.graph import FileSlice
+from serde.storage import open_part
 
 CHUNK = 8 << 20  # bytes copied at a time where the system cannot copy by itself
 SMALL = 1 << 16  # bytes; parts up to this are read and written with those around them
@@ -79,7 +80,7 @@ class Sources:
     """Files that parts are copied from; those in use stay open until the block ends."""
 
     def __init__(self) -> None:
-        self._open: dict[str, BinaryIO] = {}
+        self._open: dict[tuple[object, ...], BinaryIO] = {}
         self._files = ExitStack()
 
     def __enter__(self) -> Sources:
@@ -90,13 +91,13 @@ class Sources:
 
     def copy(self, where: FileSlice, out: BinaryIO) -> None:
         """Append a part of a file to ``out`` without taking it into memory."""
-        source = self._open.get(where.path)
+        key = (where.path, where.file)
+        source = self._open.get(key)
         if source is None:
             if len(self._open) >= MOST_OPEN:
                 self._files.close()
                 self._open.clear()
-            source = self._files.enter_context(open(where.path, "rb"))  # noqa: SIM115
-            self._open[where.path] = source
+            source = self._open[key] = self._files.enter_context(open_part(where))
         left, offset = where.nbytes, where.offset
         if left > SMALL:
             left, offset = _copied_by_system(source, out, left, offset)

@@ -6,11 +6,11 @@ import math
 import mmap
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from serde.content import open_regular
+from serde.content import file_id, open_regular
 from serde.errors import MalformedFile
 from serde.graph import DType, FileSlice
 
@@ -26,15 +26,31 @@ def possible(shape: Sequence[int]) -> bool:
     return math.prod(d or 1 for d in shape) * 16 <= MOST_BYTES
 
 
+def open_part(where: FileSlice) -> BinaryIO:
+    """Open the file that ``where`` is a part of, to read it.
+
+    Raises:
+        MalformedFile: where it is not the file, or no longer as long as the one, that was checked.
+    """
+    file = open_regular(where.path)
+    reason = None
+    if where.file is not None and file_id(file) != where.file:
+        reason = "another file took its place while it was read"
+    elif where.offset + where.nbytes > os.fstat(file.fileno()).st_size:
+        reason = "it became shorter while it was read"
+    if reason is not None:
+        file.close()
+        raise MalformedFile(where.path, reason)
+    return file
+
+
 def map_slice(where: FileSlice, dtype: DType, shape: tuple[int, ...]) -> Array:
     """Map the bytes of ``where`` as an array; nothing is read before it is touched."""
     if where.nbytes == 0:
         return np.zeros(shape, dtype.numpy)
     start = where.offset - where.offset % mmap.ALLOCATIONGRANULARITY
-    with open_regular(where.path) as file:
+    with open_part(where) as file:
         length = where.offset + where.nbytes - start
-        if start + length > os.fstat(file.fileno()).st_size:
-            raise MalformedFile(where.path, "it became shorter while it was read")
         mapped = mmap.mmap(file.fileno(), length, access=mmap.ACCESS_READ, offset=start)
     flat = np.frombuffer(mapped, np.uint8, where.nbytes, where.offset - start)
     return arrange(flat, dtype, shape)

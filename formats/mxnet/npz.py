@@ -19,6 +19,7 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
+from serde.content import file_id, open_regular
 from serde.errors import MalformedFile
 from serde.graph import DType, FileSlice, Tensor
 from serde.storage import map_slice
@@ -81,7 +82,8 @@ def read_npz(source: str | bytes, path: str) -> list[tuple[str, Tensor]]:
                 folder, _, name = info.filename.removesuffix(".npy").rpartition("/")
                 if groups.setdefault(folder, {}).setdefault(name, info) is not info:
                     raise MalformedFile(path, f"two members are called {info.filename!r}")
-            reader = _Reader(archive, path, source, open_)
+            number = file_id(file) if isinstance(source, str) else None
+            reader = _Reader(archive, path, source, open_, number)
             return [
                 pair for folder, group in groups.items() for pair in reader.group(folder, group)
             ]
@@ -90,12 +92,16 @@ def read_npz(source: str | bytes, path: str) -> list[tuple[str, Tensor]]:
 
 
 def _opener(source: str | bytes) -> Open:
-    return lambda: open(source, "rb") if isinstance(source, str) else io.BytesIO(source)
+    return lambda: open_regular(source) if isinstance(source, str) else io.BytesIO(source)
 
 
 class _Reader:
-    def __init__(self, archive: zipfile.ZipFile, path: str, source: str | bytes, open_: Open):
+    def __init__(
+        self, archive: zipfile.ZipFile, path: str, source: str | bytes, open_: Open,
+        number: tuple[int, int] | None,
+    ) -> None:  # fmt: skip
         self.archive, self.path, self.source, self.open = archive, path, source, open_
+        self.number = number
 
     def fail(self, info: zipfile.ZipInfo, reason: str) -> MalformedFile:
         return MalformedFile(self.path, f"member {info.filename[:80]!r} {reason}")
@@ -130,7 +136,7 @@ class _Reader:
             raise self.fail(info, f"has not the size of {member.dtype.value}{list(member.shape)}")
         plain = not (member.is_deflated or member.is_swapped or member.is_fortran)
         if plain and isinstance(self.source, str) and member.dtype is not DType.BOOL:
-            where = FileSlice(self.source, member.at + member.header, member.nbytes)
+            where = FileSlice(self.source, member.at + member.header, member.nbytes, self.number)
             load = partial(map_slice, where, member.dtype, member.shape)
             return Tensor(member.dtype, member.shape, load, where)
         fail = partial(self.fail, info)

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from serde.content import HEAD
+from serde.content import HEAD, file_id, open_regular
 from serde.errors import MalformedFile
 from serde.graph import DType, FileSlice, Tensor
 from serde.storage import map_slice
@@ -78,7 +78,7 @@ def read_params(
     """
     path = os.path.abspath(path)
     name = name or path
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         length = os.fstat(file.fileno()).st_size - start
         length = length if size is None else min(size, length)
         file.seek(start)
@@ -93,7 +93,8 @@ def read_params(
             whole = memoryview(mapped)
             view = whole[start : start + length]
             try:
-                return _Reader(view, name, partial(_from_file, path, start)).read()
+                place = partial(_from_file, path, file_id(file), start)
+                return _Reader(view, name, place).read()
             finally:
                 view.release()
                 whole.release()
@@ -121,8 +122,11 @@ def _distinct(params: Params) -> Params:
     return params
 
 
-def _from_file(path: str, start: int, offset: int, nbytes: int, dtype: DType, shape: Shape) -> Any:
-    where = FileSlice(path, start + offset, nbytes)
+def _from_file(
+    path: str, file: tuple[int, int], start: int, offset: int, nbytes: int, dtype: DType,
+    shape: Shape,
+) -> Any:  # fmt: skip
+    where = FileSlice(path, start + offset, nbytes, file)
     load = partial(map_slice, where, dtype, shape)
     # A byte of a bool may be any number, and is 0 or 1 only when it was loaded.
     return Tensor(dtype, shape, load, None if dtype is DType.BOOL else where)

@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError, Message
 from onnx import AttributeProto
 
 from serde import schema
-from serde.content import HEAD, open_regular, refuse_mistaken
+from serde.content import HEAD, file_id, open_regular, refuse_mistaken
 from serde.errors import ConversionError, MalformedFile
 from serde.graph import (
     Attr,
@@ -33,8 +33,8 @@ from serde.inference import from_proto
 from serde.storage import possible
 
 from . import wire
-from .paths import nowhere, resolver
-from .tensors import Resolve, read_tensor
+from .paths import Resolve, nowhere, resolver
+from .tensors import read_tensor
 
 GRAPH, INITIALIZER, RAW_DATA = 7, 5, 9  # field numbers in ModelProto, GraphProto, TensorProto
 LARGE = 4096  # bytes; initializers above stay in the file
@@ -67,7 +67,7 @@ def read_model(path: str | os.PathLike[str], strict_paths: bool = False) -> Grap
         with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as mapped:
             view = memoryview(mapped)
             try:
-                model, large = _split(view, path)
+                model, large = _split(view, path, file_id(file))
             except wire.WireError as error:
                 raise MalformedFile(
                     path, f"not an ONNX model: {error}", f"byte {error.offset}"
@@ -78,7 +78,7 @@ def read_model(path: str | os.PathLike[str], strict_paths: bool = False) -> Grap
 
 
 def _split(
-    view: memoryview, path: str
+    view: memoryview, path: str, file: tuple[int, int]
 ) -> tuple[onnx.ModelProto, list[tuple[onnx.TensorProto, FileSlice | None]]]:
     """Parse the model without its initializers, and those without their bytes."""
     around = bytearray()
@@ -91,7 +91,7 @@ def _split(
         found = True
         for n, k, b, p, e in wire.fields(view, payload, end):
             if n == INITIALIZER and k == wire.BYTES:
-                tensors.append(_tensor(view, p, e, path))
+                tensors.append(_tensor(view, p, e, path, file))
             else:
                 inside += view[b:e]
     model = parse(onnx.ModelProto, bytes(around), path)
@@ -101,14 +101,14 @@ def _split(
 
 
 def _tensor(
-    view: memoryview, start: int, end: int, path: str
+    view: memoryview, start: int, end: int, path: str, file: tuple[int, int]
 ) -> tuple[onnx.TensorProto, FileSlice | None]:
     if end - start <= LARGE:
         return parse(onnx.TensorProto, bytes(view[start:end]), path), None
     rest, raw = bytearray(), None
     for number, kind, begin, payload, stop in wire.fields(view, start, end):
         if number == RAW_DATA and kind == wire.BYTES:
-            raw = FileSlice(path, payload, stop - payload)
+            raw = FileSlice(path, payload, stop - payload, file)
         else:
             rest += view[begin:stop]
     return parse(onnx.TensorProto, bytes(rest), path), raw

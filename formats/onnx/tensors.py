@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -17,8 +16,9 @@ from serde.graph import DType, FileSlice, Tensor
 from serde.schema import ELEMENT_TYPES
 from serde.storage import arrange, map_slice, possible
 
+from .paths import Resolve
+
 Array = np.ndarray[Any, Any]
-Resolve = Callable[[str], str]  # location in the model → path of an accepted file
 
 
 def read_tensor(
@@ -107,14 +107,13 @@ def external_slice(proto: onnx.TensorProto, path: str, resolve: Resolve, nbytes:
     if "location" not in entries:
         raise MalformedFile(path, f"{what} name no file")
     place = resolve(entries["location"])
-    size = os.stat(place).st_size
     offset = _count(entries.get("offset", "0"), what, path)
     length = _count(entries["length"], what, path) if "length" in entries else nbytes
-    if offset + length > size:
+    if offset + length > place.size:
         raise MalformedFile(
-            path, f"{what} end at byte {offset + length} of {place!r}, which has {size}"
+            path, f"{what} end at byte {offset + length} of {place.path!r}, which has {place.size}"
         )
-    return FileSlice(place, offset, length)
+    return FileSlice(place.path, offset, length, place.file)
 
 
 def _count(text: str, what: str, path: str) -> int:

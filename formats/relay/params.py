@@ -17,7 +17,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.lib import format as npy
 
-from serde.content import HEAD, open_regular, refuse_mistaken
+from serde.content import HEAD, file_id, open_regular, refuse_mistaken
 from serde.errors import ConversionError, MalformedFile
 from serde.graph import DType, FileSlice, Tensor
 from serde.output import Replacing
@@ -124,7 +124,7 @@ class _Reader:
             raise self.bad(f"parameter {name!r}: {error}", start) from None
         if header.size + header.nbytes > left:
             raise self.bad(f"parameter {name!r} is cut off: the file ends before it does", start)
-        where = FileSlice(self.path, start + header.size, header.nbytes)
+        where = FileSlice(self.path, start + header.size, header.nbytes, file_id(self.file))
         self.at = where.offset + where.nbytes
         self.file.seek(self.at)
         return mapped(header.dtype, header.shape, where)
@@ -175,7 +175,7 @@ def _member(path: str, file: IO[bytes], archive: zipfile.ZipFile, info: zipfile.
                   f"not {info.file_size - head}")  # fmt: skip
     if fortran or info.compress_type != zipfile.ZIP_STORED or found.byteorder == ">":
         return Tensor(dtype, shape, partial(_load_member, path, info.filename))
-    where = FileSlice(path, _data_offset(file, info) + head, nbytes)
+    where = FileSlice(path, _data_offset(file, info) + head, nbytes, file_id(file))
     if where.offset + nbytes > os.fstat(file.fileno()).st_size:
         raise bad("the file ends before the array does")
     return mapped(dtype, shape, where)

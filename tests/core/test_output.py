@@ -7,7 +7,7 @@ import os
 import pytest
 
 from serde import output
-from serde.errors import UsageError
+from serde.errors import MalformedFile, UsageError
 from serde.graph import FileSlice
 from serde.output import Replacing, copy_slice
 
@@ -89,5 +89,8 @@ def test_slices_are_copied_file_to_file_behind_what_is_written(tmp_path, monkeyp
 def test_a_source_that_shrinks_is_noticed(tmp_path):
     source = tmp_path / "source"
     source.write_bytes(bytes(10))
-    with (tmp_path / "out").open("w+b") as out, pytest.raises(UsageError, match="became shorter"):
+    with (
+        (tmp_path / "out").open("w+b") as out,
+        pytest.raises(MalformedFile, match="became shorter"),
+    ):
         copy_slice(FileSlice(str(source), 5, 50), out)

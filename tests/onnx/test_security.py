@@ -200,6 +200,57 @@ class TestRule3PathsStayInTheModelsFolder:
         with pytest.raises(SerdeError, match="not a regular file"):
             next(iter(graph.constants())).array()
 
+    USES = {
+        "an array": lambda graph, path: next(iter(graph.constants())).array(),
+        "a copy": lambda graph, path: serde.save(graph, path / "t.onnx", external_data="always"),
+        "a hash": lambda graph, path: weights_hash(graph),
+    }
+    SWAPS = {
+        "a link": lambda path, secret: path.symlink_to(secret),
+        "a hard link": lambda path, secret: os.link(secret, path),
+        "another file": lambda path, secret: path.write_bytes(bytes(4096)),
+    }
+
+    @pytest.mark.parametrize("use", USES.values(), ids=USES)
+    @pytest.mark.parametrize("swap", SWAPS.values(), ids=SWAPS)
+    @pytest.mark.parametrize("inside", [False, True], ids=["beside the model", "in the model"])
+    def test_what_takes_the_place_of_a_checked_file_is_not_read(self, folder, use, swap, inside):
+        """Nor is the model's own file, whose weights would lie elsewhere in another one."""
+        (folder / "weights").write_bytes(bytes(8192))
+        (folder / "secret").write_bytes(SECRET * 100)
+        w = numpy_helper.from_array(np.zeros(2048, np.float32), "w")
+        model = model_with(w if inside else external("weights", dims=(2048,)))
+        model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 2048
+        model.graph.output.append(helper.make_tensor_value_info("z", 1, [2048]))
+        load(model, folder)
+        graph = serde.load(folder / "m.onnx")
+        place = folder / ("m.onnx" if inside else "weights")
+        place.rename(folder / "gone")
+        swap(place, folder / "secret")
+        with pytest.raises(MalformedFile, match="another file took its place"):
+            use(graph, folder)
+        assert not (folder / "t.onnx").exists() and not (folder / "t.onnx.data").exists()
+
+    @pytest.mark.skipif(os.open not in os.supports_dir_fd, reason="needs openat")
+    @pytest.mark.parametrize("name", ["sub", "sub/weights"])
+    def test_a_link_put_in_the_way_while_a_path_is_checked(self, folder, monkeypatch, name):
+        (folder / "sub").mkdir()
+        (folder / "sub" / "weights").write_bytes(bytes(16))
+        (folder.parent / "weights").write_bytes(SECRET)
+        model = model_with(external("sub/weights"))
+        real = os.path.realpath
+
+        def resolve_then_swap(path, **options):
+            found = real(path, **options)
+            if str(path).endswith("sub/weights") and not (folder / name).is_symlink():
+                (folder / name).rename(folder / "gone")
+                (folder / name).symlink_to(folder.parent if name == "sub" else "../../weights")
+            return found
+
+        monkeypatch.setattr(os.path, "realpath", resolve_then_swap)
+        refused("external data in 'sub/weights'", model, folder)
+        assert (folder / name).is_symlink()
+
 
 class TestRule4PathsAreCheckedInEveryTensor:
     @pytest.mark.parametrize("place", PLACES)
