@@ -82,7 +82,7 @@ def assert_equal(
     assert len(found) == len(wanted)
     for at, (a, b) in enumerate(zip(found, wanted, strict=True)):
         assert a.shape == b.shape
-        assert a.dtype.kind == b.dtype.kind
+        assert a.dtype == b.dtype
         if rows is not None and at == 0:
             a, b = a[:rows], b[:rows]
         if b.dtype.kind != "f":

@@ -56,6 +56,7 @@ def _environment(folder: Path) -> dict[str, str]:
         **os.environ,
         "LD_LIBRARY_PATH": os.pathsep.join(map(str, libraries)),
         "PYTHONPATH": str(site / "bitblas/3rdparty/tvm/python"),
+        "TOPHUB_LOCATION": "NONE",  # it asks for tuned schedules otherwise, over the network
     }
 
 

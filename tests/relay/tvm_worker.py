@@ -14,6 +14,9 @@ import numpy as np
 import tvm
 from tvm import relay
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from tests.relay.ops import record  # noqa: E402
+
 FORMS = {"text": lambda text: tvm.relay.fromtext(text), "json": lambda text: tvm.ir.load_json(text)}
 
 
@@ -73,7 +76,12 @@ def fields(text):
     return [[f.name, f.type_info] for f in tvm.ir._ffi_api.AttrsListFieldInfo(attrs)]
 
 
-COMMANDS = {f.__name__: f for f in (same, text_of, json_of, run, build, ops, fields)}
+def live(*case):
+    """Run a case of ``tests/relay/ops``."""
+    return record.live(*case)
+
+
+COMMANDS = {f.__name__: f for f in (same, text_of, json_of, run, build, ops, fields, live)}
 
 
 def main():

@@ -6,13 +6,36 @@ A case is an expression of ``relay`` (``R``) and of its inputs ``a``, ``b``, …
 
 from __future__ import annotations
 
-CASES: dict[str, tuple[str, ...]] = {}
+from dataclasses import dataclass
 
 
-def case(name: str, expression: str, *inputs: str) -> None:
+@dataclass(frozen=True)
+class Case:
+    """An expression and its inputs, and what may differ from the rule that all must hold.
+
+    ``fixed`` says why a size has to be known: with one that is not, the module is refused so.
+    ``since`` is the lowest opset that can say it. ``slow``: TVM compiles it for many seconds, so
+    only what is recorded is compared. ``rows``: TVM leaves the first output undefined behind them.
+    """
+
+    expression: str
+    inputs: tuple[str, ...]
+    fixed: str = ""
+    since: int = 0
+    slow: bool = False
+    rows: int | None = None
+
+
+CASES: dict[str, Case] = {}
+
+
+def case(
+    name: str, expression: str, *inputs: str, fixed: str = "", since: int = 0, slow: bool = False,
+    rows: int | None = None,
+) -> None:  # fmt: skip
     """Add a case; a name given twice is a mistake."""
     assert name not in CASES, name
-    CASES[name] = (expression, *inputs)
+    CASES[name] = Case(expression, inputs, fixed, since, slow, rows)
 
 
 for _op in "abs acos asin atan ceil cos cosh erf exp floor negative round rsqrt sigmoid sign sin sinh "\

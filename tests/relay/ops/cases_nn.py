@@ -146,7 +146,7 @@ for _method in "bilinear nearest bicubic".split():
         for _align in (True, False):
             case(f"grid_sample-{_method}-{_pad}-{_align}",
                  f"R.image.grid_sample(a, b, '{_method}', 'NCHW', '{_pad}', {_align})", "2,2,5,6",
-                 "2,2,3,4:float32:-1.3:1.3")  # fmt: skip
+                 "2,2,3,4:float32:-1.3:1.3", slow=_method == "bicubic")  # fmt: skip
 case("grid_sample-3d", "R.image.grid_sample(a, b, 'bilinear', 'NCDHW')", "1,2,4,5,6",
      "1,3,3,4,2:float32:-1.2:1.2")  # fmt: skip
 case("affine_grid", "R.image.affine_grid(a, (4, 5))", "2,2,3")

@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -42,19 +43,44 @@ def weights(*shape: int) -> np.ndarray:
     return np.random.default_rng(7).integers(-128, 128, shape)
 
 
-def build(name: str, expression: str, inputs: tuple[str, ...]):
-    """The module of a case, and what to feed it."""
+def arrays_for(name: str, inputs: Sequence[str]) -> dict[str, np.ndarray]:
+    """What a case is fed, by the names its expression has for it."""
+    return {letter: array(name, spec, at) for at, (letter, spec) in enumerate(
+        zip(["a", "b", "c_", "d", "e"], inputs, strict=False))}  # fmt: skip
+
+
+def named(arrays: dict[str, np.ndarray], naming: str) -> dict[str, list[int | None]]:
+    """The shapes of inputs; None is a size that only the run tells.
+
+    With ``batch`` it is the first of ``a``, and of whatever begins with as many; with ``any`` all
+    sizes of ``a`` above 1.
+    """
+    shapes: dict[str, list[int | None]] = {n: list(v.shape) for n, v in arrays.items()}
+    first = next(iter(shapes.values()), [])
+    if naming == "batch" and first:
+        for shape in [s for s in shapes.values() if s and s[0] == first[0] and s is not first]:
+            shape[0] = None
+        first[0] = None
+    if naming == "any":
+        first[:] = [None if d > 1 else d for d in first]
+    return shapes
+
+
+def build(expression: str, arrays: dict[str, np.ndarray], naming: str = "static"):
+    """The module of a case."""
     import tvm
     from tvm import relay
 
-    arrays = {letter: array(name, spec, at) for at, (letter, spec) in enumerate(
-        zip(["a", "b", "c_", "d", "e"], inputs, strict=False))}  # fmt: skip
-    variables = {n: relay.var(n, shape=v.shape, dtype=str(v.dtype)) for n, v in arrays.items()}
+    variables = {
+        n: relay.var(n, shape=[relay.Any() if d is None else d for d in shape],
+                     dtype=str(arrays[n].dtype))
+        for n, shape in named(arrays, naming).items()
+    }  # fmt: skip
     scope = {"R": relay, "c": lambda v, d="float32": relay.const(np.array(v, d)), "w": weights}
     made = eval(expression, {**scope, **variables})  # the cases are this repository's own
     made = made.astuple() if isinstance(made, relay.expr.TupleWrapper) else made
     function = relay.Function(list(variables.values()), made)
-    return relay.transform.InferType()(tvm.IRModule.from_expr(function)), arrays
+    return relay.transform.InferType()(tvm.IRModule.from_expr(function))
 
 
 def arrays_of(result) -> list[np.ndarray]:
@@ -64,14 +90,22 @@ def arrays_of(result) -> list[np.ndarray]:
     )
 
 
-def record(folder: Path, name: str, expression: str, inputs: tuple[str, ...]) -> None:
-    """Run a case and write it."""
+def computed(module, arrays: dict[str, np.ndarray]) -> list[np.ndarray]:
+    """What TVM computes."""
     import tvm
     from tvm import relay
 
-    module, arrays = build(name, expression, inputs)
     executor = relay.create_executor("vm", mod=module, device=tvm.cpu(), target="llvm")
-    found = arrays_of(executor.evaluate()(*arrays.values()))
+    return arrays_of(executor.evaluate()(*arrays.values()))
+
+
+def record(folder: Path, name: str, expression: str, inputs: Sequence[str]) -> None:
+    """Run a case and write it."""
+    import tvm
+
+    arrays = arrays_for(name, inputs)
+    module = build(expression, arrays)
+    found = computed(module, arrays)
     place = folder / name.replace("(", "").replace(")", "").replace(", ", "x")
     place.mkdir(parents=True, exist_ok=True)
     (place / "module.json").write_text(tvm.ir.save_json(module))
@@ -79,6 +113,30 @@ def record(folder: Path, name: str, expression: str, inputs: tuple[str, ...]) ->
     (place / "module.txt").write_text(module.astext(show_meta_data=False))
     held = {f"in:{n}": v for n, v in arrays.items()}
     np.savez(place / "io.npz", **held, **{f"out:{i}": v for i, v in enumerate(found)})
+
+
+def live(name: str, expression: str, inputs: Sequence[str], file: str) -> dict[str, str | None]:
+    """Run a case; return its module with sizes that are known, and with those that are not.
+
+    What went in and came out is written to ``file``. None stands for a module TVM finds no types
+    for.
+    """
+    import tvm
+
+    arrays = arrays_for(name, inputs)
+    module = build(expression, arrays)
+    found = computed(module, arrays)
+    held = {f"in:{n}": v for n, v in arrays.items()}
+    np.savez(file, **held, **{f"out:{i}": v for i, v in enumerate(found)})
+    forms: dict[str, str | None] = {"static": tvm.ir.save_json(module)}
+    for naming in ("batch", "any"):
+        if named(arrays, naming) == named(arrays, "static"):
+            continue
+        try:
+            forms[naming] = tvm.ir.save_json(build(expression, arrays, naming))
+        except Exception:
+            forms[naming] = None
+    return forms
 
 
 def main(folder: Path) -> None:
@@ -89,11 +147,11 @@ def main(folder: Path) -> None:
 
     failed = {}
     only = sys.argv[2] if len(sys.argv) > 2 else ""
-    for name, (expression, *inputs) in CASES.items():
+    for name, case in CASES.items():
         if only not in name:
             continue
         try:
-            record(folder, name, expression, tuple(inputs))
+            record(folder, name, case.expression, case.inputs)
         except Exception as error:
             failed[name] = str(error).strip()[-300:]
     (folder / "failed.json").write_text(json.dumps(failed, indent=1))

@@ -1,0 +1,78 @@
+"""Every rule against live TVM, with sizes that are known and with sizes that are not.
+
+Each case is built and run by TVM, converted from the module TVM made of it, lowered to each of
+``OPSETS``, run in ONNX Runtime, and compared in shape, type and numbers. ``batch`` and ``any`` are
+modules with ``Any`` where sizes were; they are compared with what TVM computed with known ones.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+
+from serde.errors import Unconvertible
+from serde.formats.onnx.writer import to_proto
+from serde.formats.relay.graph_json import parse_json
+from serde.formats.relay.to_ir import module_graph, to_ir
+from serde.graph import Graph
+from serde.opset import lower_to
+from serde.passes import tidy
+from tests.relay.ops import cases_nn  # noqa: F401 fills the table
+from tests.relay.ops.cases import CASES
+from tests.relay.running import assert_equal
+from tests.relay.tvm_live import ask
+
+OPSETS = (11, 17, 21)
+LIVE = [name for name, case in CASES.items() if not case.slow]
+
+
+@pytest.mark.parametrize("name", LIVE)
+def test_computes_what_tvm_does(name: str, tmp_path: Path) -> None:
+    case, file = CASES[name], str(tmp_path / "io.npz")
+    forms = ask("live", name, case.expression, list(case.inputs), file)
+    with np.load(file) as arrays:
+        feeds = {k[3:]: arrays[k] for k in arrays if k.startswith("in:")}
+        outputs = [arrays[k] for k in arrays if k.startswith("out:")]
+    refusals = 0
+    for naming, text in forms.items():
+        if text is None:
+            continue
+        try:
+            graph = tidy(to_ir(module_graph(parse_json(text, name), None, name)))
+        except Unconvertible as error:
+            if naming == "static" or not case.fixed:
+                raise
+            assert case.fixed in str(error)
+            refusals += 1
+            continue
+        check_types(graph, outputs)
+        for opset in OPSETS:
+            if opset < case.since:
+                with pytest.raises(Unconvertible):
+                    lower_to(graph, opset)
+                continue
+            found = run(lower_to(graph, opset), feeds)
+            assert_equal(found, outputs, case.rows)
+    assert bool(case.fixed) == bool(refusals), f"converts with unknown sizes: {case.fixed}"
+
+
+def check_types(graph: Graph, outputs: list[np.ndarray]) -> None:
+    assert len(graph.outputs) == len(outputs)
+    for value, array in zip(graph.outputs, outputs, strict=True):
+        assert value.dtype is not None and value.dtype.numpy == array.dtype, f"{value}\n{graph}"
+        assert value.shape is not None and len(value.shape) == array.ndim, f"{value}\n{graph}"
+        for said, size in zip(value.shape, array.shape, strict=True):
+            assert not isinstance(said, int) or said == size, f"{array.shape}\n{graph}"
+
+
+def run(graph: Graph, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
+    """What ONNX Runtime computes with the graph as it stands."""
+    settings = onnxruntime.SessionOptions()
+    settings.log_severity_level = 4
+    settings.intra_op_num_threads = 1
+    settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(to_proto(graph).SerializeToString(), settings)
+    return list(session.run(None, {i.name: feeds[i.name] for i in session.get_inputs()}))
