@@ -72,9 +72,9 @@ def read_tril(g, x, *, k=0):
 
 @reads("_npi_diag_indices_from")
 def read_diag_indices(g, x):
-    """Row and column of each element of the diagonal."""
+    """The place along every axis of each element of the diagonal."""
     line = steps(g, size_of(g, x, 0))
-    return g.Expand(line, g.Concat([2], g.Shape(line), axis=0))
+    return g.Expand(line, g.Concat([x.rank], g.Shape(line), axis=0))
 
 
 @reads("_linalg_extractdiag")

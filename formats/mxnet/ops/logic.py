@@ -124,22 +124,34 @@ def read_where(g, condition, x, y):
     chosen = is_true(g, condition)
     if condition.rank == 1 and x.rank > 1:
         chosen = g.Unsqueeze(chosen, list(range(1, x.rank)))
-    return g.Where(chosen, x, y)
+    return either(g, chosen, x, y)
+
+
+def either(g, chosen, x: Value, y: Value):
+    """``x`` where the condition holds, else ``y``; runtimes do not choose between truth values."""
+    if x.dtype is not DType.BOOL:
+        return g.Where(chosen, x, y)
+    return g.Or(g.And(chosen, x), g.And(g.Not(chosen), y))
 
 
 @reads("_npi_where")
 def read_numpy_where(g, condition, x, y):
-    return g.Where(is_true(g, condition), x, y)
+    return either(g, is_true(g, condition), x, y)
+
+
+def number_like(g, number: float, x: Value):
+    """A number as an element of the type of ``x``, cut off where that is whole."""
+    return g.const(np.array(number).astype(x.type.numpy))
 
 
 @reads("_npi_where_lscalar")
 def read_where_lscalar(g, condition, x, *, scalar=0.0):
-    return g.Where(is_true(g, condition), beside(g, x, scalar, True)[1], x)
+    return either(g, is_true(g, condition), number_like(g, scalar, x), x)
 
 
 @reads("_npi_where_rscalar")
 def read_where_rscalar(g, condition, y, *, scalar=0.0):
-    return g.Where(is_true(g, condition), y, beside(g, y, scalar, True)[1])
+    return either(g, is_true(g, condition), y, number_like(g, scalar, y))
 
 
 @reads("_npi_where_scalar2")

@@ -200,7 +200,7 @@ def read_l2_normalization(g, x, *, eps=1e-10, mode="instance"):
 def read_multi_sum_sq(g, *xs):
     """One sum of squares a tensor."""
     sums = (g.ReduceSumSquare(x, range(x.rank), keepdims=0) for x in xs)
-    return g.Concat(*(g.Reshape(s, [1]) for s in sums), axis=0)
+    return cast(g, g.Concat(*(g.Reshape(s, [1]) for s in sums), axis=0), DType.FLOAT32)
 
 
 @reads("all_finite", ignore=("init_output",))

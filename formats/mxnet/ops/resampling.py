@@ -125,6 +125,7 @@ def read_grid_generator(g, x, *, transform_type: str, target_shape: Ints = (0, 0
 def affine_grid(g, theta: Value, target: Ints):
     """The six numbers of each affine map, applied to a regular grid."""
     require(all(target), f"target_shape={target} leaves a size open")
+    require(1 not in target, f"target_shape={target} has a size of 1, of which MXNet makes NaN")
     y, x = np.meshgrid(*(np.linspace(-1, 1, n) for n in target), indexing="ij")
     points = np.stack([x.ravel(), y.ravel(), np.ones(x.size)]).astype(theta.type.numpy)
     return g.Reshape(g.MatMul(g.Reshape(theta, [-1, 2, 3]), points), [-1, 2, *target])

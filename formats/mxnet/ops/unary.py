@@ -140,4 +140,4 @@ def read_smooth_l1(g, x, *, scalar=1.0):
 
 @reads("_contrib_quadratic")
 def read_quadratic(g, x, *, a=0.0, b=0.0, c=0.0):
-    return g.Add(g.Mul(g.Add(g.Mul(x, a), b), x), c)
+    return in_float(lambda g, x: g.Add(g.Mul(g.Add(g.Mul(x, a), b), x), c), g, x)

@@ -16,5 +16,9 @@ CASES = [
     *(case("_contrib_div_sqrt_dim", f32(*s)) for s in ((3,), (2, 3), (2, 3, 4), (2, 3, 4, 5))),
     case("_contrib_div_sqrt_dim", f16(2, 3)),
     case("_contrib_div_sqrt_dim", f64(2, 3)),
+    case(P + "selfatt_valatt", f32(1, 2, 18), f32(4, 1, 1), heads=2),
+    case(P + "selfatt_valatt", f32(3, 1, 12), f32(1, 3, 3), heads=1),
+    *(case(P + "encdec_qk", f32(1, 2, 6), f32(n, 2, 12), heads=2) for n in (1, 3)),
+    *(case(P + "encdec_valatt", f32(1, 2, 12), f32(4, n, 1), heads=2) for n in (1, 3)),
 ]
 test_attention = operator_test(CASES)

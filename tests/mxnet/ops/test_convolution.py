@@ -180,6 +180,23 @@ CASES = [
         stride=(2,),
         says="(2,) does not fit the kernel (2, 2)",
     ),
+    *(
+        case(
+            "Convolution_v1",
+            f32(2, 4, 7, 6),
+            f32(6, 4 // n, 3, 2),
+            *b,
+            kernel="(3, 2)",
+            num_filter=6,
+            num_group=n,
+            **a,
+        )
+        for n, b, a in (
+            (1, [f32(6)], {}),
+            (2, [f32(6)], {"stride": "(2, 1)", "pad": "(1, 0)"}),
+            (1, [], {"no_bias": True, "dilate": "(2, 1)"}),
+        )
+    ),
 ]
 
 test_convolution = operator_test(CASES)

@@ -76,5 +76,25 @@ CASES = [
         for a in ({}, {"axes": "(1,)"}, {"axes": "(2, 0)"}, {"axes": "(-1,)"})
     ),
     refused("_full", shape="(100000,100000)", value=1, says="is large for a constant"),
+    *(
+        case("_npi_arange", **a).but(np_shape=True)
+        for a in (
+            {"start": 5},
+            {"start": 0.5, "stop": -2, "step": -0.5, "dtype": "float64"},
+            {"start": 3, "stop": 1},
+            {"start": 0, "stop": 3, "dtype": "int8"},
+        )
+    ),
+    case("_linspace", start=1, stop=3, num=1),
+    case("_linspace", start=0, stop=10, num=4, dtype="int32"),
+    case("_npi_indices", dimensions="(4,)", dtype="int64"),
+    case("_npi_indices", dimensions="(0, 3)").but(np_shape=True),
+    case("_npi_logspace", start=1, stop=-1, num=1, dtype="float64"),
+    case("_npi_logspace", start=0, stop=3, num=4, dtype="int32"),
+    *(
+        case(op, shape=s, dtype=t).but(np_shape=True)
+        for op in ("_npi_zeros", "_npi_ones")
+        for s, t in (("(0, 2)", "int64"), ("(2,)", "float16"))
+    ),
 ]
 test_creation = operator_test(CASES)

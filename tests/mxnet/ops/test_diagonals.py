@@ -38,6 +38,8 @@ CASES = [
     *(case("_linalg_makediag", x, offset=k) for x in (f32(3), f32(2, 4)) for k in (0, 1, -2)),
     *(case("_linalg_sumlogdiag", x) for x in (f32(3, 3, low=0.1), f64(2, 4, 4, low=0.1))),
     refused("diag", X, axis1=1, axis2=1, says="axis1=1 and axis2=1 are one axis"),
+    *(numpy("_npi_diag_indices_from", x) for x in (f32(1, 1), i32(4, 4), f64(2, 2, 2))),
+    case("_linalg_sumlogdiag", f32(2, 2, 1, 1, low=0.1)),
 ]
 
 test_diagonals = operator_test(CASES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f32, f64, operator_test, whole
+from tests.mxnet.cases import case, f16, f32, f64, operator_test, whole
 
 CASES = [
     case("SoftmaxOutput", f32(2, 3), whole(2, high=2)),
@@ -44,5 +44,12 @@ CASES = [
     case("MakeLoss", f32(2, 3)),
     case("MakeLoss", f32(2, 3), grad_scale=2, normalization="batch", valid_thresh=0.1),
     case("make_loss", f32(2, 3)),
+    *(
+        case(op, x, y)
+        for op in ("LinearRegressionOutput", "MAERegressionOutput", "LogisticRegressionOutput")
+        for x, y in ((f32(3), f32(3)), (f64(2, 1), f64(2)))
+    ),
+    case("SVMOutput", f64(2, 3), whole(2).astype("float64")),
+    *(case(op, x) for op in ("MakeLoss", "make_loss") for x in (f64(2, 3), f16(3))),
 ]
 test_heads = operator_test(CASES)

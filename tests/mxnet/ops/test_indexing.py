@@ -119,5 +119,9 @@ CASES = [
     refused("pick", f32(4, 5), whole(4), axis="None", says="axis=None"),
     refused("slice", X, begin="(0,0)", end="(1,1)", step="(1,)", says="differ in length"),
     refused("slice", X, begin="(0,0)", end="(1,)", says="differ in length"),
+    *(
+        case("_contrib_SparseEmbedding", x, f32(4, 3), input_dim=4, output_dim=3)
+        for x in (whole(2, high=3), i32(2, 3, low=-2, high=7))
+    ),
 ]
 test_indexing = operator_test(CASES)

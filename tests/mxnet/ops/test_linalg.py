@@ -12,6 +12,7 @@ A, B = f32(2, 3, 3), f32(2, 3, 3, seed=1)
 SQUARE = f32(2, 4, 4) + 3 * np.eye(4, dtype="float32")
 FLIPS = [(ta, tb) for ta in (0, 1) for tb in (0, 1)]
 TRIANGLES = [(0, True), (0, False), (1, True), (-1, False), (2, True)]
+SINGULAR = np.zeros((2, 2), "float32"), np.eye(2, dtype="float32")[::-1].copy(), f32(2, 1, 1)
 
 
 def numpy(op, *xs, **attrs):
@@ -104,6 +105,11 @@ CASES = [
             ("i,j->ij", (f32(2), f32(3))),
         )
     ),
+    *(case(op, x) for op in ("_linalg_det", "_linalg_slogdet") for x in SINGULAR),
+    case("_linalg_det", f64(1, 3, 3)).but(gap="Det of float64"),
+    numpy("_npi_tensordot", f32(2, 3), f32(3, 2), a_axes_summed="(0, 1)", b_axes_summed="(1, 0)"),
+    numpy("_npi_tensordot", f64(2, 3), f64(4), a_axes_summed="()", b_axes_summed="()"),
+    case("khatri_rao", f64(1, 2), f64(3, 2), num_args=2).but(fixed="the number of columns"),
 ]
 
 test_linalg = operator_test(CASES)

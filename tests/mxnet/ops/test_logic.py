@@ -5,19 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from serde.formats.mxnet.ops.logic import COMPARISONS, LOGIC, TESTS
-from tests.mxnet.cases import (
-    case,
-    f16,
-    f32,
-    f64,
-    flags,
-    i32,
-    i64,
-    of,
-    operator_test,
-    u8,
-    whole,
-)  # fmt: skip
+from tests.mxnet.cases import case, f16, f32, f64, flags, i8, i32, i64, of, operator_test, u8, whole
 
 NUMPY = [numpy for _, numpy in COMPARISONS.values()]
 A, B = whole(2, 3, high=2), whole(2, 3, high=2, seed=1)
@@ -99,5 +87,24 @@ CASES = [
     *(case("_npi_nan_to_num", EDGES.astype(t)) for t in ("float32", "float64", "float16")),
     case("_npi_nan_to_num", EDGES, nan=1, posinf=2, neginf=3),
     case("_npi_nan_to_num", i32(3)),
+    *(case("_npi_bitwise_not", x).but(np_shape=True) for x in (i8(3), u8(2, 2), i64())),
+    *(
+        case("_npi_where", *xs).but(np_shape=True)
+        for xs in (
+            (flags(), f32(2), f32()),
+            (i32(2, 1, low=0, high=1), f64(2), f64(2, seed=1)),
+            (f32(2), flags(2), flags(2, seed=1)),
+        )
+    ),
+    *(
+        case("_npi_where_lscalar", *xs, scalar=1).but(np_shape=True)
+        for xs in ((f32(2), f64(3, 2)), (flags(2), flags(2, seed=2)), (flags(0), f32(0)))
+    ),
+    case("_npi_where_rscalar", flags(2), i32(3, 2), scalar=-3),
+    case("_npi_where_rscalar", i64(2, low=0, high=1), f16(), scalar=0.5).but(np_shape=True),
+    case("_npi_where_rscalar", flags(2), flags(2, seed=2), scalar=0),
+    case("_npi_where_scalar2", i32(3, low=0, high=1)),
+    case("_npi_where_scalar2", f32(2, 2), x=0.1, y=1e10),
+    case("_npi_where_scalar2", flags(), x=1).but(np_shape=True),
 ]
 test_logic = operator_test(CASES)

@@ -78,5 +78,12 @@ CASES = [
         params=STATES
     ),
     refused("BatchNorm", f32(2, 3), *params(3), output_mean_var=True, says="output_mean_var=True"),
+    *(
+        case(op, f32(2, 3), *params(3), eps=0.1, **a).but(params=STATES)
+        for op, a in (("BatchNorm_v1", {}), ("_contrib_SyncBatchNorm", {"key": "bn"}))
+    ),
+    case("_contrib_BatchNormWithReLU", f32(3, 2, 4, 4), *params(2), use_global_stats=True).but(
+        params=STATES
+    ),
 ]
 test_normalization = operator_test(CASES)

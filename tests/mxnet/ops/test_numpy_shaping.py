@@ -76,6 +76,11 @@ CASES = [
     refused(
         "_split_v2", f32(5, 2), indices="()", sections=2, axis=0, says="5 does not split into 2"
     ),
+    *(several(f"_np_atleast_{n}d", x) for n in (1, 2, 3) for x in (f64(2), i32(2, 1), i32())),
+    several("_np_atleast_3d", f32(0), f32(2, 3, 1)),
+    numpy("_npi_broadcast_to", SCALAR, shape="(2, 2)"),
+    numpy("_npi_broadcast_to", i32(2, 1), shape="(3, -2, 4)"),
+    numpy("_npi_broadcast_to", f32(1, 3), shape="(0, 3)"),
 ]
 
 test_numpy_shaping = operator_test(CASES)

@@ -134,6 +134,10 @@ CASES = [
     refused("sum", X, axis=3, says="axis 3 is outside a tensor of rank 3"),
     refused("_np_sum", X, initial=1, says="initial='1'"),
     refused("_npi_var", i32(2, 3), says="the variance of int32 numbers"),
+    case("multi_sum_sq", f16(3), f16(2, 2), num_arrays=2),
+    case("multi_sum_sq", f64(3), f64(2, 2), num_arrays=2),
+    case("multi_all_finite", f32(3), num_arrays=1),
+    case("multi_all_finite", f16(3), of([np.nan, 1], "float16"), num_arrays=2),
 ]
 
 test_reductions = operator_test(CASES)

@@ -7,6 +7,8 @@ from tests.mxnet.cases import case, f32, f64, operator_test, refused
 X = f32(2, 3, 5, 4)
 DOWN = {"scale_height": 0.5, "scale_width": 0.7}
 UP = {"scale_height": 2.5, "scale_width": 2}
+AFFINE = {"transform_type": "affine", "sampler_type": "bilinear"}
+ALONE = "has a size of 1, of which MXNet makes NaN"
 
 
 def up(*xs, **attrs):
@@ -79,6 +81,17 @@ CASES = [
         transform_type="affine",
         says="target_shape=(0, 0) leaves a size open",
     ),
+    case("BilinearSampler", X, f32(2, 2, 1, 1, low=-2, high=2)),
+    case("BilinearSampler", f32(1, 2, 1, 1), f32(1, 2, 2, 5, low=-1)),
+    case("GridGenerator", f32(1, 2, 2, 5), transform_type="warp"),
+    case("GridGenerator", f32(1, 2, 1, 3), transform_type="warp"),
+    *(
+        case("SpatialTransformer", f32(n, 3, 5, 4), f32(n, 6), target_shape=t, **AFFINE)
+        for n, t in ((1, "(5, 4)"), (3, "(2, 2)"))
+    ),
+    case("SpatialTransformer", X, f32(2, 6), target_shape="(7, 3)", cudnn_off=True, **AFFINE),
+    refused("SpatialTransformer", X, f32(2, 6), target_shape="(1, 7)", **AFFINE, says=ALONE),
+    refused("GridGenerator", f32(1, 6), target_shape="(3, 1)", transform_type="affine", says=ALONE),
 ]
 
 test_resampling = operator_test(CASES)

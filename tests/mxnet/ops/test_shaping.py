@@ -166,6 +166,14 @@ CASES = [
     refused("_np_reshape", X, newshape="(-2, 3)", says="newshape=(-2, 3)"),
     refused("Reshape", X, says="no shape is given"),
     refused("Reshape", X, shape="(0, 0, 0, 0)", says="copies more axes than the 3 there are"),
+    case("_rnn_param_concat", f64(3), num_args=1, dim=0),
+    case("_rnn_param_concat", f32(2), f32(3), f32(1), num_args=3, dim=0),
+    case("_rnn_param_concat", f32(2, 3), f32(2, 2), num_args=2, dim=1),
+    *(
+        case(op, x).but(np_shape=True)
+        for op in ("shape_array", "size_array")
+        for x in (f64(1, 1, 2), f32(), f32(0, 2))
+    ),
 ]
 test_shaping = operator_test(CASES)
 

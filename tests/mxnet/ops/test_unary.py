@@ -5,19 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from serde.formats.mxnet.ops.unary import FLOATS, NUMBERS, TWINS
-from tests.mxnet.cases import (
-    case,
-    f16,
-    f32,
-    f64,
-    i8,
-    i32,
-    i64,
-    of,
-    operator_test,
-    refused,
-    u8,
-)  # fmt: skip
+from tests.mxnet.cases import case, f16, f32, f64, i8, i32, i64, of, operator_test, refused, u8
 
 # ONNX Runtime has no float64 kernel of these; nor of what is made of them.
 NO_FLOAT64 = {"erf": "Erf", "softsign": "Softsign", "tan": "Tan", "arctan": "Atan",
@@ -66,6 +54,20 @@ CASES = [
     case("_contrib_quadratic", f32(2, 3), a=1.5, b=-2, c=3),
     case("_contrib_quadratic", f64(4)),
     refused("clip", f32(2), a_min=2, a_max=1, says="a_min=2.0 above a_max=1.0"),
+    *(
+        case(twin, x).but(np_shape=True)
+        for twin, op in TWINS.items()
+        for x in (domain(op, f32), domain(op, f16, 2, 3), domain(op, f32, 0, 3))
+    ),
+    *(
+        case(twin, of([1, 2, 3], dtype))
+        for twin, op in TWINS.items()
+        for dtype in ("int32", "uint8")
+        if op not in HIGHEST
+    ),
+    case("_contrib_quadratic", f16(2, 3), a=2, c=1),
+    *(case("_contrib_quadratic", make(3), a=1.5, b=1.5, c=-0.7) for make in (i32, u8)),
+    *(case(op, of([-1.5, -0.5, 0.5, 2.5])) for op in ("_contrib_round_ste", "_contrib_sign_ste")),
 ]
 
 test_unary = operator_test(CASES)
