@@ -83,8 +83,9 @@ class RuleTable:
     """Rules by operator name, for one direction of one format.
 
     ``parse`` turns an attribute's raw value into the type a rule declares. ``fallback`` says what
-    becomes of an operator without a rule; without it such operators are refused. ``hidden`` tells
-    attributes that are annotations, not configuration.
+    becomes of an operator without a rule; without it such operators are refused, for one of
+    ``reasons`` where their name is among them. ``hidden`` tells attributes that are annotations,
+    not configuration.
     """
 
     def __init__(
@@ -94,8 +95,9 @@ class RuleTable:
         defaults: Callable[[str], Keyed] = lambda _: EMPTY,
         fallback: Fallback | None = None,
         hidden: Callable[[str], bool] = lambda _: False,
+        reasons: Mapping[str, str] = EMPTY,
     ) -> None:
-        self.name = name
+        self.name, self.reasons = name, reasons
         self._parse, self._defaults = parse, defaults
         self._fallback, self._hidden = fallback, hidden
         self._rules: dict[str, Rule] = {}
@@ -134,8 +136,15 @@ class RuleTable:
 
     def extended(self, rules: Mapping[str, Function]) -> RuleTable:
         """A copy of the table in which ``rules`` are added, or replace those of their name."""
-        copy = RuleTable(self.name, self._parse, self._defaults, self._fallback, self._hidden)
-        copy._rules = self._rules | {op: Rule.of(f) for op, f in rules.items()}
+        return self.joined({op: Rule.of(f) for op, f in rules.items()})
+
+    def joined(self, rules: Mapping[str, Rule], fallback: Fallback | None = None) -> RuleTable:
+        """A copy of the table with the rules of another, and another fallback if one is given."""
+        copy = RuleTable(
+            self.name, self._parse, self._defaults, fallback or self._fallback, self._hidden,
+            self.reasons,
+        )  # fmt: skip
+        copy._rules = self._rules | dict(rules)
         return copy
 
     def rewrite(self, graph: Graph, builder: Builder) -> Graph:
@@ -184,7 +193,7 @@ class RuleTable:
         rule = self._rules.get(node.op) if node.domain == "" or self._fallback is None else None
         if rule is None:
             if self._fallback is None:
-                raise UnsupportedOp(f"{self.name} has no rule for {node.op}")
+                raise self._no_rule(node.op)
             results = self._fallback(builder, node, inputs)
         else:
             self._check_operands(rule, inputs)
@@ -198,10 +207,13 @@ class RuleTable:
             if rule is not None:
                 self.bind(rule, node.op, node.attrs)
             elif self._fallback is None:
-                raise UnsupportedOp(f"{self.name} has no rule for {node.op}")
+                raise self._no_rule(node.op)
         except ConversionError as error:
             return error
         return None
+
+    def _no_rule(self, op: str) -> UnsupportedOp:
+        return UnsupportedOp(self.reasons.get(op) or f"{self.name} has no rule for {op}")
 
     def configuration(self, node: Node) -> dict[str, Any]:
         """The attributes of ``node`` that are configuration, not annotation or subgraph."""

@@ -12,6 +12,8 @@ from serde.geometry import Ints
 from serde.graph import DType
 from serde.rules import RuleTable
 
+from .refused import REFUSED
+
 Bounds = tuple[int | None, ...]
 Floats = tuple[float, ...]
 Pairs = tuple[tuple[int, int], ...]
@@ -108,4 +110,4 @@ def dtype_of(name: str) -> DType:
     return DType.of(name)
 
 
-reads = RuleTable("mxnet → ir", parse=parse, hidden=is_hidden)
+reads = RuleTable("mxnet → ir", parse=parse, hidden=is_hidden, reasons=REFUSED)

@@ -1,0 +1,33 @@
+"""Operators of MXNet's registry that no rule reads, and the reason in the user's words."""
+
+from __future__ import annotations
+
+TRAINING = "a step of training: it changes weights, and no output of a model depends on it"
+BY_REASON = {
+    TRAINING: (
+        "_adamw_update _mp_adamw_update _multi_adamw_update _multi_lamb_update "
+        "_multi_mp_adamw_update _multi_mp_lamb_update _sparse_adagrad_update "
+        "_contrib_group_adagrad_update adam_update ftml_update ftrl_update lamb_update_phase1 "
+        "lamb_update_phase2 mp_lamb_update_phase1 mp_lamb_update_phase2 mp_nag_mom_update "
+        "mp_sgd_mom_update mp_sgd_update multi_lars multi_mp_sgd_mom_update multi_mp_sgd_update "
+        "multi_sgd_mom_update multi_sgd_update nag_mom_update "
+        "preloaded_multi_mp_sgd_mom_update preloaded_multi_mp_sgd_update "
+        "preloaded_multi_sgd_mom_update preloaded_multi_sgd_update rmsprop_update "
+        "rmspropalex_update sgd_mom_update sgd_update signsgd_update signum_update reset_arrays"
+    ),
+    "reads or decodes an image file: feed the model the pixels instead": (
+        "_cvimdecode _cvimread _imdecode"
+    ),
+    "samples or cuts a graph held as a sparse matrix, which ONNX has not: do it before the model": (
+        "_contrib_dgl_adjacency _contrib_dgl_csr_neighbor_non_uniform_sample "
+        "_contrib_dgl_csr_neighbor_uniform_sample _contrib_dgl_graph_compact "
+        "_contrib_dgl_subgraph _contrib_edge_id"
+    ),
+    "calls back into the program that built the model: the symbol does not hold what it computes": (
+        "_CustomFunction _NDArray _Native _NoGradient"
+    ),
+    "works on a tensor in place, imperatively: no symbol can hold it": (
+        "_onehot_encode _set_value fill_element_0index _npi_share_memory"
+    ),
+}
+REFUSED = {op: reason for reason, ops in BY_REASON.items() for op in ops.split()}

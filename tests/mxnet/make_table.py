@@ -1,0 +1,104 @@
+"""Write what becomes of every forward operator of MXNet 1.9.1's registry.
+
+    python -m tests.mxnet.make_table
+
+``docs/mxnet-operators.md`` puts each of them in one class, told by the rule tables, the declared
+reasons and the cases that are run against live MXNet; ``test_registry.py`` compares the file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
+
+from serde.formats.mxnet.forms import INFERENCE_FORMS
+from serde.formats.mxnet.refused import REFUSED
+from serde.formats.mxnet.rules import reads
+from tests.mxnet.cases import Case, Refusal
+from tests.mxnet.make_registry import FILE
+
+ROOT = Path(__file__).parents[2]
+TABLE = ROOT / "docs" / "mxnet-operators.md"
+FEWEST = 3  # configurations compared with live MXNet before an operator counts as converted
+CONVERTED, FORM, RANDOM, NOT_CONVERTED, OPEN = CLASSES = (
+    "converted", "inference form", "random", "refused", "not yet",
+)  # fmt: skip
+MEANING = {
+    CONVERTED: f"computes what MXNet computes, compared in at least {FEWEST} configurations",
+    FORM: "training only: becomes what the note says, and the report of a conversion says so",
+    RANDOM: "draws random numbers: refused unless asked for otherwise, with `--random`",
+    NOT_CONVERTED: "for the reason in the note, which the error gives too",
+    OPEN: "",
+}
+
+
+class Row(NamedTuple):
+    """One operator: its class, the configurations that are run, and what there is to say."""
+
+    name: str
+    kind: str
+    cases: int
+    refusals: int
+    note: str
+
+
+@cache
+def tested() -> tuple[Counter[str], Counter[str]]:
+    """How many configurations of each operator are compared, and how many must be refused."""
+    compared, refused = Counter[str](), Counter[str]()
+    for path in sorted(Path(__file__).parent.glob("ops/test_*.py")):
+        for case in getattr(import_module(f"tests.mxnet.ops.{path.stem}"), "CASES", ()):
+            if isinstance(case, Case):
+                compared[case.op] += 1
+            elif isinstance(case, Refusal):
+                refused[case.op] += 1
+    return compared, refused
+
+
+def row(name: str) -> Row:
+    """What becomes of one operator."""
+    compared, refused = tested()
+    counts = compared[name], refused[name]
+    if name in reads:
+        kind = FORM if name in INFERENCE_FORMS else CONVERTED
+        return Row(name, kind, *counts, INFERENCE_FORMS.get(name, ""))
+    if name in REFUSED:
+        return Row(name, NOT_CONVERTED, *counts, REFUSED[name])
+    return Row(name, OPEN, *counts, "")
+
+
+def rows() -> list[Row]:
+    """Every forward operator, by name."""
+    return [row(name) for name in sorted(json.loads(FILE.read_text()))]
+
+
+def as_markdown() -> Iterator[str]:
+    """The lines of the file."""
+    every = rows()
+    counts = Counter(r.kind for r in every)
+    yield "# MXNet's operators"
+    yield ""
+    yield "Made by `python -m tests.mxnet.make_table`; a test compares it with the rules and cases."
+    yield f"MXNet 1.9.1 registers {len(every)} forward operators (backward ones and second names"
+    yield "left out). A configuration is a set of attributes, ranks and element types that is run by"
+    yield "MXNet and, converted with static and with named sizes at three opsets, by ONNX Runtime."
+    yield ""
+    yield "| class | operators | |"
+    yield "|---|---:|---|"
+    for kind in CLASSES:
+        if counts[kind]:
+            yield f"| {kind} | {counts[kind]} | {MEANING[kind]} |"
+    yield ""
+    yield "| operator | class | configurations | refusals tested | note |"
+    yield "|---|---|---:|---:|---|"
+    for r in every:
+        yield f"| `{r.name}` | {r.kind} | {r.cases or ''} | {r.refusals or ''} | {r.note} |"
+
+
+if __name__ == "__main__":
+    TABLE.write_text("\n".join(as_markdown()) + "\n")

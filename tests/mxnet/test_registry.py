@@ -1,0 +1,53 @@
+"""Each operator of MXNet's registry is in one class, and the table of them is as it is."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from serde.errors import Unconvertible
+from serde.formats.mxnet import decode_symbol, to_ir
+from serde.formats.mxnet.forms import INFERENCE_FORMS
+from serde.formats.mxnet.refused import BY_REASON, REFUSED
+from serde.formats.mxnet.rules import reads
+from serde.formats.mxnet.symbol import parse_symbol
+from serde.inputs import with_inputs
+from tests.mxnet.make_registry import FILE
+from tests.mxnet.make_table import CONVERTED, FEWEST, FORM, TABLE, as_markdown, rows
+
+NAMES = set(json.loads(FILE.read_text()))
+
+
+def test_table() -> None:
+    """Run ``python -m tests.mxnet.make_table`` after a change of rules or cases."""
+    assert TABLE.read_text() == "\n".join(as_markdown()) + "\n"
+
+
+def test_what_is_declared_is_registered() -> None:
+    assert not (set(REFUSED) | set(INFERENCE_FORMS)) - NAMES
+    assert not set(INFERENCE_FORMS) - set(reads.rules)
+
+
+def test_nothing_is_refused_that_has_a_rule() -> None:
+    assert not set(REFUSED) & set(reads.rules)
+    assert sum(len(ops.split()) for ops in BY_REASON.values()) == len(REFUSED)
+
+
+def test_every_converted_operator_is_compared() -> None:
+    few = {r.name: r.cases for r in rows() if r.kind in (CONVERTED, FORM) and r.cases < FEWEST}
+    assert not few
+
+
+@pytest.mark.parametrize("op", ["sgd_update", "_cvimread"])
+def test_the_error_gives_the_reason(op: str) -> None:
+    nodes = [
+        {"op": "null", "name": "x", "inputs": []},
+        {"op": op, "name": "there", "inputs": [[0, 0, 0]]},
+    ]
+    graph = decode_symbol(parse_symbol(json.dumps({"nodes": nodes, "heads": [[1, 0]]})), None, "t")
+    given = with_inputs(graph, {"x": ((2, 3), np.dtype("float32"))})
+    with pytest.raises(Unconvertible) as caught:
+        to_ir(given)
+    assert [p.reason for p in caught.value.problems] == [REFUSED[op]]
