@@ -247,7 +247,8 @@ def convert(
         )
         report.source_format = from_format or _format_name(source)
     with _timed(report, "convert", progress):
-        graph, report.notes = prepare(renamed(graph, rename), asked)
+        graph, more = prepare(renamed(graph, rename), asked)
+        report.notes = [*graph.notes, *more]
         lowered = _finished(_lowered(into, graph, writing), hash_weights)
         report.weights_sha256 = lowered.metadata.get(KEY)
     with _timed(report, "write", progress):
@@ -315,6 +316,7 @@ def check(
         graph = load(
             source, params=params, inputs=inputs, outputs=outputs, format=from_format, **reading
         )
+        report.notes = list(graph.notes)
         report.describe(graph)
         report.describe(_lowered(into, graph, {"opset": DEFAULT_OPSET, **writing}))
     except Unconvertible as error:

@@ -63,8 +63,9 @@ class _Rewriting:
             raise Unconvertible(self.table.name, found)
         _refuse_growth(graph, done)
         return replace(
-            done, functions=graph.functions, metadata=graph.metadata, imports=graph.imports
-        )
+            done, functions=graph.functions, metadata=graph.metadata, imports=graph.imports,
+            notes=graph.notes,
+        )  # fmt: skip
 
     def body(self, graph: Graph, builder: Builder, outer: Env, given: Sequence[Type] = ()) -> Graph:
         env: Env = ChainMap({}, outer) if outer else {}

@@ -96,11 +96,12 @@ class DType(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a node came from, as the user would look for it."""
+    """Where a node came from, as the user would look for it, and what was written about it."""
 
     format: str
     op: str
     name: str
+    doc: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         return f"{self.format} node {self.name!r} ({self.op})"
@@ -155,6 +156,7 @@ class Value:
 
     ``shape`` None is an unknown rank. ``tensor`` is set for constants. ``elements`` holds what
     is known of the contents of a small integer tensor (a computed shape), sizes by name included.
+    ``given`` marks a weight whose name is the source's own, and stays.
     ``wrap`` lists what is around the tensor, outermost first: ``("optional", "sequence")``,
     ``("map:int64",)``, ``("sparse",)``.
     """
@@ -165,6 +167,7 @@ class Value:
     tensor: Tensor | None = None
     elements: tuple[Dim, ...] | None = None
     wrap: tuple[str, ...] = ()
+    given: bool = False
 
     @property
     def known(self) -> Shape:
@@ -234,7 +237,7 @@ class Graph:
 
     ``opset`` is the version of the default ONNX domain; ``imports`` are those of other domains.
     Graphs held by attributes (``If``, ``Loop``, ``Scan``) use Values of the graphs around them
-    directly.
+    directly. ``notes`` tell people what of its file the graph does not hold.
     """
 
     name: str
@@ -246,6 +249,7 @@ class Graph:
     functions: tuple[Function, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=_empty)
     imports: Mapping[str, int] = field(default_factory=_empty)
+    notes: tuple[str, ...] = ()
 
     def constants(self) -> Iterator[Value]:
         """Every constant the nodes and outputs use, once, subgraphs included."""

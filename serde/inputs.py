@@ -154,7 +154,7 @@ def rename(graph: Graph, names: Mapping[str, str] | None) -> Graph:
     instead = {}
     for old, name in names.items():
         v = ends[old]
-        instead[v] = Value(name, v.dtype, v.shape, v.tensor, v.elements, v.wrap)
+        instead[v] = Value(name, v.dtype, v.shape, v.tensor, v.elements, v.wrap, v.given)
     renewed = replace_values(graph, instead)
     nodes = tuple(
         replace(n, outputs=tuple(instead.get(v, v) for v in n.outputs))

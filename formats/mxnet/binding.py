@@ -44,7 +44,7 @@ def bind(
         absent = _missing(graph, held)
         raise MalformedFile(params.path, _listing(path, wrong, extra, absent, held, ignore_extra))
     instead = {
-        wanted[name]: Value(name, tensor.dtype, tensor.shape, tensor)
+        wanted[name]: Value(name, tensor.dtype, tensor.shape, tensor, given=True)
         for name, tensor in held.items()
         if name in wanted
     }

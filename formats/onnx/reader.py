@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import mmap
 import os
-from collections import ChainMap
-from collections.abc import Mapping, MutableMapping
+from collections import ChainMap, Counter
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -34,7 +35,8 @@ from serde.storage import possible
 
 from . import wire
 from .paths import Resolve, nowhere, resolver
-from .tensors import read_tensor
+from .tensors import KEYS, read_tensor
+from .unkept import unkept
 
 GRAPH, INITIALIZER, RAW_DATA = 7, 5, 9  # field numbers in ModelProto, GraphProto, TensorProto
 LARGE = 4096  # bytes; initializers above stay in the file
@@ -42,7 +44,8 @@ DEPTH = 64  # subgraphs within subgraphs
 LONGEST_NAME = 65_536
 SPREAD_LEAST, MOST_SPREAD = 1 << 24, 1000  # elements of a sparse tensor: so many, or so many each
 ORIGIN = "serde.source"
-OF_THE_FILE = ("onnx.ir_version", "onnx.producer")  # metadata keys that are not the model's own
+DOCS = ("onnx.doc_string", "onnx.graph.doc_string")  # metadata keys of the documentation
+OF_THE_FILE = ("onnx.ir_version", "onnx.producer", *DOCS)  # those that are not the model's own
 SIMPLE = {  # attribute types and the fields they are held in
     getattr(AttributeProto, kind): field
     for kind, field in {
@@ -147,6 +150,9 @@ class _Decoding:
     def __init__(self, path: str, resolve: Resolve) -> None:
         self.path, self.resolve = path, resolve
         self.in_function = False
+        self.defaults: list[str] = []  # inputs that have a value
+        self.unread: dict[str, None] = {}  # keys of external data
+        self.overloads: dict[tuple[str, str, str], str] = {}
 
     def model(self, model: onnx.ModelProto, opset: int, imports: Any, large: Any) -> Graph:
         for texts in ((p.key, p.value) for p in model.metadata_props):
@@ -156,11 +162,33 @@ class _Decoding:
         metadata |= {OF_THE_FILE[0]: str(model.ir_version)}
         if model.producer_name:
             metadata[OF_THE_FILE[1]] = f"{model.producer_name} {model.producer_version}".strip()
+        for key, text in zip(DOCS, (model.doc_string, model.graph.doc_string), strict=True):
+            self.check_texts(text)
+            metadata |= {key: text} if text else {}
+        self.overloads = self.named_overloads(model.functions)
         functions = tuple(self.function(f, imports) for f in model.functions)
-        return self.graph(
+        graph = self.graph(
             model.graph, ChainMap(), 0, large, opset=opset, imports=MappingProxyType(imports),
             functions=functions, metadata=MappingProxyType(metadata),
         )  # fmt: skip
+        return replace(graph, notes=tuple(unkept(model, self.defaults, self.unread)))
+
+    def named_overloads(self, functions: Sequence[onnx.FunctionProto]) -> dict[Any, str]:
+        """A name of its own for every function; several may share one, told by ``overload``."""
+        keys = [(f.domain, f.name, f.overload) for f in functions]
+        for key in keys:
+            self.check_texts(*key)
+        if twice := next((k for k, n in Counter(keys).items() if n > 1), None):
+            raise MalformedFile(self.path, f"the function {twice[1]!r} is defined twice")
+        named = {k: k[1] for k in keys if not k[2]}
+        taken = {k[:2] for k in named}
+        for domain, name, overload in (k for k in keys if k[2]):
+            own = f"{name}_{overload}"
+            while (domain, own) in taken:
+                own += "_"
+            taken.add((domain, own))
+            named[domain, name, overload] = own
+        return named
 
     def graph(
         self, proto: onnx.GraphProto, outer: Scope, depth: int, large: Any = (), **fields: Any,
@@ -178,6 +206,7 @@ class _Decoding:
         inputs = []
         for info in proto.input:
             if info.name in held:
+                self.defaults.append(info.name)
                 continue  # an initializer listed as input: its default is its value
             inputs.append(self.value(info))
             self.define(own, inputs[-1], "input")
@@ -205,12 +234,18 @@ class _Decoding:
         own[value.name] = value
 
     def constant(self, proto: onnx.TensorProto, raw: FileSlice | None) -> Value:
+        tensor = self.tensor(proto, raw)
+        return Value(proto.name, tensor.dtype, tensor.shape, tensor, given=True)
+
+    def tensor(self, proto: onnx.TensorProto, raw: FileSlice | None = None) -> Tensor:
+        """Read a tensor; remember keys of external data that mean nothing here."""
         tensor = read_tensor(proto, self.path, self.resolve, raw)
-        return Value(proto.name, tensor.dtype, tensor.shape, tensor)
+        self.unread.update({e.key: None for e in proto.external_data if e.key not in KEYS})
+        return tensor
 
     def sparse(self, proto: onnx.SparseTensorProto) -> Value:
         tensor = dense(self, proto)
-        return Value(proto.values.name, tensor.dtype, tensor.shape, tensor)
+        return Value(proto.values.name, tensor.dtype, tensor.shape, tensor, given=True)
 
     def value(self, info: onnx.ValueInfoProto) -> Value:
         try:
@@ -249,10 +284,13 @@ class _Decoding:
                 self.define(scope.maps[0], value, "output")
         domain = "" if proto.domain in DEFAULT_DOMAINS else proto.domain
         name = proto.name or next((n for n in proto.output if n), proto.op_type)
-        sources = _sources(proto) or (Source("onnx", proto.op_type, name),)
-        return Node(
-            proto.op_type, inputs, tuple(outputs), MappingProxyType(attrs), domain, name, sources
-        )
+        doc = proto.doc_string
+        self.check_texts(doc)
+        sources = _sources(proto, doc) or (Source("onnx", proto.op_type, name, doc),)
+        op = proto.op_type
+        if proto.overload:
+            op = self.overloads.get((proto.domain, op, proto.overload), op)
+        return Node(op, inputs, tuple(outputs), MappingProxyType(attrs), domain, name, sources)
 
     def attribute(self, proto: onnx.AttributeProto, scope: Any, depth: int) -> Attr:
         kind = proto.type or _kind(proto)
@@ -270,11 +308,11 @@ class _Decoding:
         if kind == AttributeProto.GRAPH:
             return self.graph(proto.g, scope, depth + 1)
         if kind == AttributeProto.TENSOR:
-            return read_tensor(proto.t, self.path, self.resolve)
+            return self.tensor(proto.t)
         if kind == AttributeProto.SPARSE_TENSOR:
             return dense(self, proto.sparse_tensor)
         if kind == AttributeProto.TENSORS:
-            return tuple(read_tensor(t, self.path, self.resolve) for t in proto.tensors)
+            return tuple(map(self.tensor, proto.tensors))
         if kind in (
             AttributeProto.GRAPHS,
             AttributeProto.TYPE_PROTOS,
@@ -299,18 +337,18 @@ class _Decoding:
         outputs = tuple(v for n in proto.output if (v := self.read(n, scope, "the outputs")))
         own = {o.domain: o.version for o in proto.opset_import}
         opset = next((own.pop(d) for d in DEFAULT_DOMAINS if d in own), 1)
-        body = Graph(proto.name, inputs, outputs, nodes, opset=opset, imports=own)
+        name = self.overloads[proto.domain, proto.name, proto.overload]
+        body = Graph(name, inputs, outputs, nodes, opset=opset, imports=own)
         attrs: dict[str, Attr | None] = dict.fromkeys(proto.attribute)
         attrs |= {a.name: self.attribute(a, ChainMap(), 0) for a in proto.attribute_proto}
-        return Function(proto.domain, proto.name, body, MappingProxyType(attrs))
+        return Function(proto.domain, name, body, MappingProxyType(attrs))
 
 
 def dense(decoding: _Decoding, proto: onnx.SparseTensorProto) -> Tensor:
     """A sparse tensor spread out: ``values`` at ``indices``, linear or one column per axis."""
     import numpy as np
 
-    values = read_tensor(proto.values, decoding.path, decoding.resolve)
-    indices = read_tensor(proto.indices, decoding.path, decoding.resolve)
+    values, indices = decoding.tensor(proto.values), decoding.tensor(proto.indices)
     shape, size = tuple(proto.dims), math.prod(proto.dims)
     name = proto.values.name
     fits = possible(shape) and size <= max(SPREAD_LEAST, MOST_SPREAD * values.size)
@@ -342,10 +380,10 @@ def _kind(proto: onnx.AttributeProto) -> int | None:
     return int(AttributeProto.AttributeType.Value(FIELDS[held[0]])) if len(held) == 1 else None
 
 
-def _sources(proto: onnx.NodeProto) -> tuple[Source, ...]:
-    found = []
+def _sources(proto: onnx.NodeProto, doc: str) -> tuple[Source, ...]:
+    found: list[Source] = []
     for prop in proto.metadata_props:
         parts = prop.value.split(" ", 2)
         if prop.key.startswith(ORIGIN) and len(parts) == 3:
-            found.append(Source(*parts))
+            found.append(Source(parts[0], parts[1], parts[2], "" if found else doc))
     return tuple(found)

@@ -48,7 +48,7 @@ def repair(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> li
     changes = list(mend(model))
     graph = decode(model, path, resolver(path))
     mended, more = mend_shapes(graph)
-    changes += more
+    changes += [*more, *graph.notes]
     version = min(max(model.ir_version, least_ir_version(graph.opset)), onnx.IR_VERSION)
     write_model(mended, target, ir_version=version)
     return changes

@@ -19,6 +19,7 @@ from serde.storage import arrange, map_slice, possible
 from .paths import Resolve
 
 Array = np.ndarray[Any, Any]
+KEYS = ("location", "offset", "length")  # of external data; what else there is, is not read
 
 
 def read_tensor(

@@ -26,7 +26,7 @@ from serde.schema import ELEMENT_CODES
 from serde.storage import pack
 
 from . import wire
-from .reader import GRAPH, INITIALIZER, OF_THE_FILE, ORIGIN, RAW_DATA
+from .reader import DOCS, GRAPH, INITIALIZER, OF_THE_FILE, ORIGIN, RAW_DATA
 
 MODES = ("auto", "always", "never", "reference")
 INLINE_MOST = 1 << 31  # bytes; protobuf refuses messages of 2 GiB
@@ -143,6 +143,7 @@ class _Sidecar:
         self.sidecar = os.path.join(os.path.dirname(model), self.name)
         self.out: BinaryIO | None = None
         self.offset = 0
+        self.copied: dict[FileSlice, int] = {}  # where in the sidecar each part is
 
     def place(self, value: Value) -> Placed:
         tensor = value.tensor
@@ -175,6 +176,8 @@ class _Sidecar:
         return location.replace(os.sep, "/"), tensor.where.offset
 
     def append(self, tensor: Tensor) -> tuple[str, int]:
+        if tensor.where is not None and tensor.where in self.copied:  # weights that are tied
+            return self.name, self.copied[tensor.where]
         if self.out is None:
             self.out = self.files.open(self.sidecar)
         align = PAGE if tensor.nbytes >= PAGE else 64
@@ -183,6 +186,8 @@ class _Sidecar:
         start = self.offset
         write_bytes(tensor, self.sources, self.out)
         self.offset += tensor.nbytes
+        if tensor.where is not None:
+            self.copied[tensor.where] = start
         return self.name, start
 
     def close(self) -> None:
@@ -237,7 +242,9 @@ def encode(graph: Graph, version: int, module: _Module) -> onnx.ModelProto:
     for key, text in sorted(graph.metadata.items()):
         if key not in OF_THE_FILE:
             model.metadata_props.add(key=key, value=text)
+    model.doc_string, doc = (graph.metadata.get(key, "") for key in DOCS)
     _fill(model.graph, graph, module)
+    model.graph.doc_string = doc
     if version < INPUTS_OPTIONAL_IR:  # before IR version 4 every initializer was an input as well
         model.graph.input.extend(map(_info, module.outer))
     for function in graph.functions:
@@ -276,6 +283,8 @@ def _node(node: Node, name: str, names: _Module) -> onnx.NodeProto:
     for key, value in sorted(node.attrs.items()):
         empty = schema.empty(node.op, key, node.domain) if value == () else None
         proto.attribute.append(empty or _attribute(key, value, names))
+    if doc := "\n".join(s.doc for s in node.sources if s.doc):
+        proto.doc_string = doc
     for number, source in enumerate(s for s in node.sources if s.format != "onnx"):
         key = f"{ORIGIN}.{number}" if number else ORIGIN
         proto.metadata_props.add(key=key, value=f"{source.format} {source.op} {source.name}")

@@ -95,7 +95,7 @@ class Elaborator:
     def parameter(self, param: ast.Var, tensor: Tensor | None) -> Symbolic:
         if tensor is not None:
             name = self.root.names.claim(param.name)
-            return Value(name, tensor.dtype, tensor.shape, tensor)
+            return Value(name, tensor.dtype, tensor.shape, tensor, given=True)
         return self.input(param.name, param.annotation or param.type)
 
     def input(self, name: str, type_: ast.Type | None) -> Symbolic:

@@ -11,7 +11,10 @@ COMPARED = 1 << 16  # bytes; larger constants are equal only if they are the sam
 
 
 def share_constants(graph: Graph) -> Graph:
-    """Return ``graph`` with one Value for all constants of the same type and contents."""
+    """Return ``graph`` with one Value for all constants of the same type and contents.
+
+    Weights that the source named stay, each by its name, whatever else holds the same.
+    """
     first: dict[Hashable, Value] = {}
     instead: dict[Value, Value] = {}
     for value in graph.constants():
@@ -23,7 +26,7 @@ def share_constants(graph: Graph) -> Graph:
 
 def _key(value: Value) -> Hashable | None:
     tensor = value.tensor
-    if tensor is None or tensor.dtype is DType.STRING:
+    if value.given or tensor is None or tensor.dtype is DType.STRING:
         return None
     if tensor.where is not None:
         return (tensor.dtype, tensor.shape, tensor.where)

@@ -111,12 +111,21 @@ class TestShareConstants:
 
     def test_constants_of_subgraphs_are_shared_with_those_around(self):
         graph = ir_of(
-            "g (float[2] x, bool c) => (float[2] y) <float[2] a = {1, 2}, float[2] b = {1, 2}>"
-            "{ z = Add(x, a)\n y = If (c) <"
+            "g (float[2] x, bool c) => (float[2] y) {"
+            "a = Constant<value = float[2] {1, 2}>()\n b = Constant<value = float[2] {1, 2}>()\n"
+            "z = Add(x, a)\n y = If (c) <"
             "then_branch = t () => (float[2] u) { u = Add(z, b) },"
             "else_branch = e () => (float[2] v) { v = Abs(x) }> }"
         )
         assert len(list(share_constants(graph).constants())) == 1
+
+    def test_weights_the_source_named_keep_their_names(self):
+        graph = ir_of(
+            "g (float[2] x) => (float[2] y) <float[2] a = {0, 0}, float[2] b = {0, 0}>"
+            "{ z = Add(x, a)\n c = Constant<value = float[2] {0, 0}>()\n w = Mul(z, c)"
+            "\n y = Add(w, b) }"
+        )
+        assert [v.name for v in share_constants(graph).constants()] == ["a", "c_1", "b"]
 
 
 class TestMergeRepeats:
@@ -193,8 +202,8 @@ def test_the_order_of_the_default_passes():
 
 def test_tidying_twice_changes_nothing_more():
     graph = tidy(ir_of(
-        "g (float[2] x) => (float[2] y) <float[2] a = {1, 2}, float[2] b = {1, 2}>"
-        "{ c = Add(x, a)\n d = Add(x, b)\n dead = Exp(c)\n y = Mul(c, d) }"
+        "g (float[2] x) => (float[2] y) { a = Constant<value = float[2] {1, 2}>()\n"
+        "b = Constant<value = float[2] {1, 2}>()\n c = Add(x, a)\n d = Add(x, b)\n dead = Exp(c)\n y = Mul(c, d) }"
     ))  # fmt: skip
     assert lines(graph) == [
         "%c: float32[2] = Add(%x, [1.0, 2.0])",

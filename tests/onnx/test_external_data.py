@@ -129,6 +129,27 @@ def test_a_model_converted_in_place_is_whole(source, mode):
     np.testing.assert_allclose(computed(source), before, rtol=1e-6)
 
 
+def test_weights_of_the_same_bytes_stay_of_the_same_bytes(tmp_path):
+    """Tied embeddings: two names, one place."""
+    made = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "a"], ["h"]), helper.make_node("MatMul", ["h", "b"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 64])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 64])],
+        [TensorProto(name=n, data_type=1, dims=[64, 64], data_location=1) for n in "ab"],
+    )  # fmt: skip
+    for tensor in made.initializer:
+        tensor.external_data.add(key="location", value="w")
+    (tmp_path / "w").write_bytes(WEIGHTS["big"].tobytes())
+    model = helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, tmp_path / "tied.onnx")
+    serde.convert(tmp_path / "tied.onnx", tmp_path / "t.onnx", external_data="always", opset=13)
+    found = entries(tmp_path / "t.onnx")
+    assert found["a"] == found["b"]
+    assert (tmp_path / "t.onnx.data").stat().st_size == WEIGHTS["big"].nbytes
+    np.testing.assert_array_equal(computed(tmp_path / "t.onnx"), computed(tmp_path / "tied.onnx"))
+
+
 def test_references_may_cross_into_folders_below_but_not_outside(source, tmp_path):
     (tmp_path / "deep").mkdir()
     inner = tmp_path / "deep" / "inner.onnx"
