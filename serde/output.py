@@ -33,6 +33,7 @@ class Replacing:
         check_target(path)
         folder, name = os.path.split(os.path.abspath(path))
         number, temporary = tempfile.mkstemp(prefix=f".{name[:80]}.", suffix=".part", dir=folder)
+        _make_readable(number)
         file = cast(BinaryIO, os.fdopen(number, "wb"))
         self._open.append((file, temporary, path))
         return file
@@ -56,13 +57,17 @@ class Replacing:
                     os.unlink(temporary)
 
     def _put_in_place(self) -> None:
-        mask = os.umask(0)
-        os.umask(mask)
-        for _, temporary, _ in self._open:
-            os.chmod(temporary, 0o666 & ~mask)
         for _, temporary, path in self._open:
             os.replace(temporary, path)
             self.written.append(path)
+
+
+def _make_readable(number: int) -> None:
+    """Give an open file the rights of a new one, whatever its name leads to by now."""
+    if hasattr(os, "fchmod"):
+        mask = os.umask(0)
+        os.umask(mask)
+        os.fchmod(number, 0o666 & ~mask)
 
 
 def check_target(path: str) -> None:

@@ -23,6 +23,7 @@ from serde.formats.onnx import wire
 from serde.formats.onnx.reader import DEPTH, decode, read_model
 from serde.formats.onnx.writer import PAGE
 from serde.hashing import weights_hash
+from serde.output import Replacing
 from tests.onnx_live import DIGITS, model_of
 
 SECRET = b"secret" * 10
@@ -304,6 +305,11 @@ class TestRule6KeysOfExternalData:
         (w,) = load(model_with(tensor), folder).constants()
         assert (w.name, w.array().tolist()) == ("w", [0, 1, 2, 3])
 
+    def test_and_are_told(self, folder):
+        load(model_with(external("weights", length=16, checksum="x", other="y")), folder)
+        report = serde.convert(folder / "m.onnx", folder / "t.onnx")
+        assert report.notes == ["keys of external data that are not read: 'checksum', 'other'"]
+
 
 class TestRule7TheWriterChoosesItsPaths:
     def test_the_sidecar_is_called_after_the_output(self, folder, tmp_path):
@@ -327,6 +333,17 @@ class TestRule7TheWriterChoosesItsPaths:
         (tmp_path / "t.onnx.data").symlink_to(victim)
         serde.convert(DIGITS, tmp_path / "t.onnx", external_data="always")
         assert victim.read_bytes() == b"mine" and not (tmp_path / "t.onnx").is_symlink()
+
+    def test_a_link_in_place_of_the_temporary_name_changes_no_rights(self, tmp_path):
+        victim = tmp_path / "victim"
+        victim.write_bytes(b"mine")
+        victim.chmod(0o600)
+        with Replacing(str(tmp_path / "t")) as files, files.open(str(tmp_path / "t")) as out:
+            (temporary,) = tmp_path.glob(".t.*")
+            temporary.unlink()
+            temporary.symlink_to(victim)
+            out.write(b"theirs")
+        assert victim.read_bytes() == b"mine" and victim.stat().st_mode & 0o777 == 0o600
 
     def test_gaps_between_weights_are_small(self):
         assert PAGE <= 64 << 10
