@@ -232,7 +232,8 @@ def convert(
     asked = get_profile(profile or "generic")
     if "opset" in into.options.get("from_ir", ()):
         writing |= {
-            "opset": asked.opset if opset is None else opset, "spelled_out": asked.spelled_out
+            "opset": asked.opset if opset is None else opset, "spelled_out": asked.spelled_out,
+            "functions": writing.get("functions", asked.functions),
         }  # fmt: skip
     elif opset is not None or profile is not None:
         raise UsageError(f"{into.name} has no opsets and no profiles")

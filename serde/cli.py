@@ -203,6 +203,11 @@ def main() -> None:
     type=click.Choice(["auto", "always", "never", "reference"]),
     help="Where weights go: auto keeps them in the model while it stays under 2 GiB.",
 )
+@click.option(
+    "--functions",
+    type=click.Choice(["keep", "all", "inline"]),
+    help="Which functions of the source the file has: those with a name, all, none.",
+)
 @click.option("--hash", "hash_weights", is_flag=True,
               help="Enter a SHA-256 of the weights into the metadata and the report.")  # fmt: skip
 @click.option("--verify", is_flag=True, help="Run source and result and compare their outputs.")

@@ -94,14 +94,31 @@ class DType(enum.Enum):
             raise ConversionError(f"no element type is called {dtype!r}") from None
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Call:
+    """One call of a function the source defines, which a reader spelled out.
+
+    ``params`` are the values of the source's graph that were given, each with its parameter's name.
+    ``fused`` tells a function that a compiler made of neighbours and nobody named.
+    """
+
+    name: str
+    params: tuple[tuple[Value, str], ...] = ()
+    fused: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a node came from, as the user would look for it, and what was written about it."""
+    """Where a node came from, as the user would look for it, and what was written about it.
+
+    ``calls`` are those it is inside of, outermost first.
+    """
 
     format: str
     op: str
     name: str
     doc: str = field(default="", compare=False)
+    calls: tuple[Call, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.format} node {self.name!r} ({self.op})"

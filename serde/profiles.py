@@ -21,21 +21,23 @@ class Profile:
     """The opset written unless one is asked for, and what the graph must keep to.
 
     ``spelled_out`` operators are written as older ones; ``int32`` keeps 64-bit constants within 32
-    bits; ``static`` refuses dimensions that have no number.
+    bits; ``static`` refuses dimensions that have no number; ``functions`` says which functions of
+    the source the file has too (``serde.outline``).
     """
 
     opset: int = 17
     spelled_out: frozenset[str] = frozenset()
     int32: bool = False
     static: bool = False
+    functions: str = "keep"
 
 
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
         "generic": Profile(),
-        "tensorrt": Profile(spelled_out=RECENT, int32=True),
-        "openvino": Profile(spelled_out=RECENT),
-        "npu-static": Profile(13, RECENT | {"HardSwish", "Mish", "Gelu"}, True, True),
+        "tensorrt": Profile(spelled_out=RECENT, int32=True, functions="inline"),
+        "openvino": Profile(spelled_out=RECENT, functions="inline"),
+        "npu-static": Profile(13, RECENT | {"HardSwish", "Mish", "Gelu"}, True, True, "inline"),
     }
 )
 

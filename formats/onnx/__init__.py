@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from serde.errors import UsageError
 from serde.graph import Graph
 from serde.opset import LOWEST_WRITTEN, lower_to, raise_to_ir, require_opset
+from serde.outline import KEEP, Keep, outlined
 from serde.plugins import Format
 
 from .reader import read_model
@@ -29,11 +31,15 @@ def from_ir(
     opset: int = 17,
     ir_version: int | None = None,
     spelled_out: frozenset[str] = frozenset(),
+    functions: Keep = "keep",
 ) -> Graph:
     """Lower the IR to ``opset``; functions are kept where the file's IR version has them."""
     require_opset(opset, LOWEST_WRITTEN)
+    if functions not in KEEP:
+        raise UsageError(f"functions={functions!r} is not one of {', '.join(KEEP)}")
     version = least_ir_version(opset) if ir_version is None else ir_version
-    return lower_to(graph, opset, version >= FUNCTIONS_IR, spelled_out)
+    kept = functions if version >= FUNCTIONS_IR else "inline"
+    return outlined(lower_to(graph, opset, kept != "inline", spelled_out), kept)
 
 
 FORMAT = Format(
@@ -47,7 +53,7 @@ FORMAT = Format(
     repair=mend,
     options={
         "decode": frozenset({"strict_paths"}),
-        "from_ir": frozenset({"opset", "ir_version", "spelled_out"}),
+        "from_ir": frozenset({"opset", "ir_version", "spelled_out", "functions"}),
         "encode": frozenset({"ir_version", "external_data"}),
     },
 )

@@ -15,10 +15,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from serde.errors import ConversionError, Problem, Unconvertible, require
-from serde.graph import Graph, Node, Source, Tensor, Value
+from serde.graph import Call, Graph, Node, Source, Tensor, Value
 
 from . import ast
 from .elaborate_calls import TRANSPARENT, attributes, result_count
+from .elaborate_functions import function_name, kept_call
 from .elaborate_known import known
 from .elaborate_loops import Recursion, as_loop, recursion
 from .elaborate_recursion import Linear, as_loops, linear
@@ -35,6 +36,7 @@ from .elaborate_values import (
     dtype_of,
     named,
     rebuilt,
+    refuse_parameter,
     shape_of,
     tensors,
 )
@@ -42,6 +44,7 @@ from .walk import Task, run
 
 DEEPEST_IF = 28  # protobuf reads messages 100 deep; a subgraph takes three levels
 DEEPEST_CALL = 2000  # calls of one function inside itself
+DEEPEST_KEPT = 16  # calls inside each other that stay calls
 
 
 def elaborate(
@@ -78,6 +81,7 @@ class Elaborator:
         self.recursions: dict[ast.Function, Recursion | None] = {}
         self.chains: dict[ast.Function, Linear | None] = {}
         self.function = ""
+        self.calls: tuple[Call, ...] = ()  # whose bodies are being evaluated
 
     # The module
 
@@ -214,13 +218,17 @@ class Elaborator:
             looped = yield as_loops(self, chain, closure, args, frame)
             if looped is not None:
                 return looped
+        outside = self.calls
+        if len(outside) < DEEPEST_KEPT and not self.active[function]:
+            self.calls += kept_call(closure, args)
         self.active[function] += 1
         deep = self.active[function] > DEEPEST_CALL
         require(not deep, f"@{closure.name} calls itself to a depth that the module does not fix")
-        inner = Frame(frame.graph, closure.frame, _function_name(closure))
+        inner = Frame(frame.graph, closure.frame, function_name(closure))
         inner.values.update(zip(function.params, args, strict=True))
         result = yield self.value(function.body, inner)
         self.active[function] -= 1
+        self.calls = outside
         return result
 
     def recursion(self, closure: Closure) -> Recursion | None:
@@ -326,7 +334,7 @@ class Elaborator:
         self.counts[stem] += 1
         name = f"{stem}_{number}" if number or not layer else stem
         graph = frame.graph
-        with graph.at(Source("relay", op, name)):
+        with graph.at(Source("relay", op, name, self.calls)):
             made = graph.emit(op, inputs, attrs, count)
         outputs = [made] if count == 1 else list(made)
         self.makers.update(dict.fromkeys(outputs, graph.nodes[-1]))
@@ -346,18 +354,6 @@ EVALUATE: dict[type[ast.Expr], Callable[[Elaborator, Any, Frame], Task[Any]]] = 
 }
 
 
-def refuse_parameter(name: str, type_: ast.Type | None) -> None:
-    """Refuse a parameter of ``main`` that no input can be."""
-    kinds = {
-        ast.FuncType: "a function",
-        ast.RefType: "a reference",
-        ast.TypeCall: "data of an algebraic type, whose length only the run tells",
-        ast.GlobalTypeVar: "data of an algebraic type",
-    }
-    for kind, what in kinds.items():
-        require(not isinstance(type_, kind), f"parameter %{name} is {what}")
-
-
 def _fits(pattern: ast.Pattern, data: Symbolic, frame: Frame) -> bool:
     """Whether ``data`` fits; binds the variables of the pattern."""
     stack: list[tuple[ast.Pattern, Symbolic]] = [(pattern, data)]
@@ -375,15 +371,6 @@ def _fits(pattern: ast.Pattern, data: Symbolic, frame: Frame) -> bool:
                 return False
             stack.extend(zip(top.patterns, value.fields, strict=True))
     return True
-
-
-def _function_name(closure: Closure) -> str:
-    """How the sources of nodes name a function: what a fusion or a partition calls it, first."""
-    attrs = closure.function.attrs
-    for key in ("Composite", "global_symbol"):
-        if isinstance(attrs.get(key), str):
-            return str(attrs[key])
-    return closure.name
 
 
 def _output_names(result: Symbolic) -> list[str]:

@@ -171,3 +171,15 @@ def declare(value: Value, type_: ast.Type | None) -> None:
     if isinstance(type_, ast.TensorType):
         value.dtype = dtype_of(type_.dtype)
         value.shape = tuple(d if isinstance(d, int) else None for d in type_.shape)
+
+
+def refuse_parameter(name: str, type_: ast.Type | None) -> None:
+    """Refuse a parameter of ``main`` that no input can be."""
+    kinds = {
+        ast.FuncType: "a function",
+        ast.RefType: "a reference",
+        ast.TypeCall: "data of an algebraic type, whose length only the run tells",
+        ast.GlobalTypeVar: "data of an algebraic type",
+    }
+    for kind, what in kinds.items():
+        require(not isinstance(type_, kind), f"parameter %{name} is {what}")
