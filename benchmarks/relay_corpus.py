@@ -37,8 +37,8 @@ def reader(folder: Path) -> Any:
     return module
 
 
-def difference(found: Any, wanted: Any, half: bool) -> str:
-    """What is wrong with ``found``, empty where it is within tolerance."""
+def difference(found: Any, wanted: Any, limit: float) -> str:
+    """What is wrong with ``found``, empty where it is within ``limit`` of scale."""
     found, wanted = np.asarray(found), np.asarray(wanted)
     if wanted.dtype.kind in "fc":
         same_type = found.dtype == wanted.dtype
@@ -59,7 +59,6 @@ def difference(found: Any, wanted: Any, half: bool) -> str:
         return "infinite or no numbers differ"
     scale = max(float(np.abs(b[~special]).max(initial=0)), 1e-6)
     worst = float(np.abs(a[~special] - b[~special]).max(initial=0)) / scale
-    limit = 2e-3 if half else TOLERANCE
     return f"off by {worst:.1e} of scale" if worst > limit else ""
 
 
@@ -132,6 +131,9 @@ def fed(names: list[str], case: Any) -> list[Any]:
 
 # Modules whose output TVM leaves undefined behind so many leading rows.
 DEFINED = {"op-all_class_nms": 4, "dyn-unique": 4}
+# Modules whose numbers TVM computes in halves: on this one it is off by 5.1e-4 of scale from what the
+# same network computes in float32, ONNX Runtime by 2.3e-4 to 2.8e-4, and the two differ by 2.4e-4.
+LESS_EXACT = {"pass-ToMixedPrecision-fp16": 5e-4}
 # Modules with two parameters of one name, of which the corpus holds one input only.
 INCOMPLETE = {"name-duplicate", "name-duplicate-clash"}
 
@@ -140,11 +142,11 @@ def compared(found: list[Any], case: Any) -> Result:
     wanted = case.outputs
     if len(found) != len(wanted):
         return WRONG, f"{len(found)} outputs for {len(wanted)}"
-    half = "float16" in case.text.read_text(encoding="utf-8")
+    limit = LESS_EXACT.get(case.name, TOLERANCE)
     for at, (a, b) in enumerate(zip(found, wanted, strict=True)):
         rows = DEFINED.get(case.name, len(b) if b.ndim else 0) if at == 0 else None
         a, b = (a, b) if rows is None or not b.ndim else (a[:rows], b[:rows])
-        if text := difference(a, b, half):
+        if text := difference(a, b, limit):
             return WRONG, f"output {at}: {text}"
     return RIGHT, ""
 
@@ -160,7 +162,11 @@ def report(results: dict[str, dict[int, Result]], opsets: tuple[int, ...]) -> st
         count = Counter(r[opset][0] for r in results.values())
         lines.append(f"| {opset} | " + " | ".join(str(count[k]) for k in kinds) + " |")
     lines += ["", "*Converted* are modules without outputs to compare with: TVM could not run "
-              "them, or an input is not in the corpus.", ""]  # fmt: skip
+              "them, or an input is not in the corpus.", "",
+              f"Right is within {TOLERANCE:g} of the largest number of the output. One module is "
+              "allowed 5e-4: `pass-ToMixedPrecision-fp16` computes in float16, where TVM is off by "
+              "5.1e-4 from what the network computes in float32 (`pass-00-base`), ONNX Runtime by "
+              "2.8e-4.", ""]  # fmt: skip
     for kind in (WRONG, FAILED, REFUSED):
         lines += [f"## {kind.capitalize()}", ""]
         grouped: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
