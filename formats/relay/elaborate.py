@@ -334,7 +334,7 @@ class Elaborator:
         self.counts[stem] += 1
         name = f"{stem}_{number}" if number or not layer else stem
         graph = frame.graph
-        with graph.at(Source("relay", op, name, self.calls)):
+        with graph.at(Source("relay", op, name, calls=self.calls)):
             made = graph.emit(op, inputs, attrs, count)
         outputs = [made] if count == 1 else list(made)
         self.makers.update(dict.fromkeys(outputs, graph.nodes[-1]))

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from serde.formats.relay import ast, registry
+from serde.formats.relay.files import kind_of
 from serde.formats.relay.graph_json import parse_json, read_json
 from serde.formats.relay.json_writer import to_json
-from serde.formats.relay.kinds import kind_of
 from serde.formats.relay.params import read_params
 from serde.formats.relay.parser import parse_text
 from serde.formats.relay.printer import print_text

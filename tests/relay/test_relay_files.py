@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from serde.errors import MalformedFile
-from serde.formats.relay.kinds import VM_MAGIC, kind_of, read_module
+from serde.formats.relay.files import VM_MAGIC, claims, kind_of, read_module
 
 DATA = Path(__file__).with_name("data")
 TEXT = b"def @main(%x) { %x }"
@@ -84,7 +84,11 @@ def test_module_is_read(name, tmp_path):
 @pytest.mark.parametrize(
     ("raw", "reason"),
     [
-        (GRAPH, "save the module before it is built"),
+        (GRAPH, "a graph executor's JSON: compiled code, .* save the module before it is built"),
+        (FILES["library"][0], "a library: compiled code"),
+        (FILES["packed archive"][0], "an archive of libraries: compiled code"),
+        (FILES["machine code"][0], "a virtual machine's executable: compiled code"),
+        (FILES["lowered module"][0], "a lowered module: compiled code"),
         (FILES["parameters"][0], "give the module's file as well"),
         (b"<!DOCTYPE html>", "HTML"),
         (b"", "the file is empty"),
@@ -97,6 +101,27 @@ def test_says_what_it_is_instead(raw, reason, tmp_path):
     path.write_bytes(raw)
     with pytest.raises(MalformedFile, match=reason):
         read_module(path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "claimed"),
+    [
+        ("text", "m.txt", True),
+        ("packed json", "m.json.gz", True),
+        ("parameters", "p.params", True),
+        ("machine code", "vm.ro", True),
+        ("graph", "graph.json", True),
+        ("library", "lib.so", True),
+        ("library", "program", False),
+        ("archive", "lib.tar", False),
+        ("packed archive", "lib.tar.gz", False),
+        ("arrays", "a.npz", False),
+        ("MXNet's symbol", "m-symbol.json", False),
+    ],
+)
+def test_claims_what_is_nobody_elses(kind, name, claimed, tmp_path):
+    (tmp_path / name).write_bytes(FILES[kind][0])
+    assert claims(tmp_path / name) is claimed
 
 
 def test_folders_and_missing_files(tmp_path):
