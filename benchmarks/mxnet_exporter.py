@@ -23,14 +23,19 @@ TYPES = {
 }  # fmt: skip
 
 
-def mend() -> None:
-    """Give ``onnx`` what the exporter looks up: ``onnx.mapping``, and a newest opset of 13."""
+def restore_mapping() -> None:
+    """Give ``onnx`` back the tables of element types that MXNet looks up."""
     mapping = ModuleType("onnx.mapping")
     codes = {np.dtype(n): getattr(onnx.TensorProto, code) for n, code in TYPES.items()}
     vars(mapping).update(
         NP_TYPE_TO_TENSOR_TYPE=codes, TENSOR_TYPE_TO_NP_TYPE={c: t for t, c in codes.items()}
     )
     onnx.mapping = sys.modules["onnx.mapping"] = mapping
+
+
+def mend() -> None:
+    """Give ``onnx`` what the exporter looks up: ``onnx.mapping``, and a newest opset of 13."""
+    restore_mapping()
     onnx.defs.onnx_opset_version = lambda: OPSET
     imports = [onnx.helper.make_opsetid("", OPSET)]
     onnx.helper.make_model = partial(

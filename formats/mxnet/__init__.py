@@ -1,4 +1,4 @@
-"""MXNet models: symbol JSON and parameter files, read without MXNet."""
+"""MXNet models: symbol JSON and parameter files, read and written without MXNet."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from serde.graph import DType, Graph
 from serde.plugins import Format
 from serde.rules import RuleTable
 
-from . import ops
+from . import ops, writes
 from .binding import bind, refuse_missing_parameters
+from .encode import encode
 from .expected import Said
 from .files import claims, find
+from .from_ir import from_ir
 from .params import Params
 from .rules import reads
 from .shapes import complete_inputs
 from .symbol import Symbol, parse_symbol
 
-__all__ = ["FORMAT", "decode", "decode_symbol", "ops", "to_ir"]
+__all__ = ["FORMAT", "decode", "decode_symbol", "encode", "from_ir", "ops", "to_ir", "writes"]
 # Metadata keys of a decoded graph.
 PATH, VERSION, VARIABLES = "mxnet.path", "mxnet.version", "mxnet.variables"
 
@@ -85,9 +87,11 @@ FORMAT = Format(
     claims=claims,
     decode=decode,
     to_ir=to_ir,
+    from_ir=from_ir,
+    encode=encode,
     options={
         "decode": frozenset({"params", "epoch", "ignore_extra"}),
         "to_ir": frozenset({"rules"}),
     },
-    tables=(reads,),
+    tables=(reads, writes.table.writes),
 )

@@ -170,13 +170,13 @@ class TestFacade:
             "-symbol.json", ".onnx"
         )
 
-    def test_what_cannot_be_written_is_refused(self, symbol, arrays, tmp_path):
-        from serde.plugins import get_format
-
-        if get_format("mxnet").encode is not None:
-            pytest.skip("MXNet can be written")
-        with pytest.raises(UsageError, match="mxnet can be read but not written yet"):
-            serde.export(symbol, arrays, "mxnet", tmp_path / "m-symbol.json")
+    def test_an_object_is_written_as_it_is(self, mx, symbol, arrays, wanted, tmp_path):
+        path = mx.serde.export(symbol, arrays, "mxnet", tmp_path / "m-symbol.json")
+        again, arguments, states = mx.model.load_checkpoint(str(tmp_path / "m"), 0)
+        assert path == str(tmp_path / "m-symbol.json")
+        assert again.list_outputs() == symbol.list_outputs()
+        held = [*(f"arg:{n}" for n in arguments), *(f"aux:{n}" for n in states)]
+        assert set(held) <= set(arrays)
 
 
 class TestExportModel:

@@ -146,7 +146,7 @@ def in_shape_of(s, value: Value, full: Value):
     if (n := number(value)) is not None:
         zeros = s.Cast(s.zeros_like(full), dtype=value.type.value)
         return s["_plus_scalar"](zeros, scalar=n)
-    for _ in range(full.rank - value.rank):
+    for _ in range(full.rank - max(value.rank, 1)):
         value = s.expand_dims(value, axis=0)
     return s.broadcast_like(value, full)
 

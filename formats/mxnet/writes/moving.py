@@ -19,8 +19,7 @@ def write_reshape(s, x, shape):
     sizes = elements_of(shape)
     known = sizes is not None and all(isinstance(d, int) for d in sizes)
     require(known, "a shape computed while the model runs")
-    require(sizes != (), "a tensor of no axes")
-    return s.Reshape(x, shape=sizes)
+    return s.Reshape(x, shape=sizes or (1,))
 
 
 @writes("Flatten")
@@ -36,18 +35,21 @@ def write_flatten(s, x, *, axis):
 
 @writes("Transpose")
 def write_transpose(s, x, *, perm):
-    return s.transpose(x, axes=perm)
+    return s.transpose(x, axes=perm) if len(perm) > 1 else x
 
 
 @writes("Squeeze")
 def write_squeeze(s, x, axes=None):
     chosen = axes.ints() if axes is not None else tuple(i for i, d in enumerate(x.dims) if d == 1)
-    require(len(chosen) < x.rank, "a tensor of no axes")
+    if len(chosen) == x.rank:
+        return s.Reshape(x, shape=(1,))
     return s.squeeze(x, axis=chosen)
 
 
 @writes("Unsqueeze")
 def write_unsqueeze(s, x, axes):
+    if x.rank == 0:
+        return s.Reshape(x, shape=(1,) * len(axes.ints()))
     for axis in sorted(axes.ints()):
         x = s.expand_dims(x, axis=axis)
     return x
@@ -86,13 +88,12 @@ def write_slice(s, x, starts, ends, axes, steps):
 @writes("Gather")
 def write_gather(s, x, index, *, axis):
     """ONNX counts negative indices from the end, as ``wrap`` does."""
-    if index.rank == 0:
-        at = number(index)
-        require(at is not None and x.rank > 1, "an index of no axes")
+    if index.rank == 0 and (at := number(index)) is not None:
         end = None if at == -1 else int(at) + 1
         one = s.slice_axis(x, axis=axis, begin=int(at), end=end)
-        return s.squeeze(one, axis=axis)
-    return s.take(x, index, axis=axis, mode="wrap")
+    else:
+        one = s.take(x, index, axis=axis, mode="wrap")
+    return s.squeeze(one, axis=axis) if index.rank == 0 and x.rank > 1 else one
 
 
 @writes("Pad")
@@ -117,9 +118,9 @@ def write_expand(s, x, shape):
     sizes = elements_of(shape)
     known = sizes is not None and all(isinstance(d, int) for d in sizes)
     require(known, "a shape computed while the model runs")
-    for _ in range(len(sizes) - x.rank):
+    for _ in range(len(sizes) - max(x.rank, 1)):
         x = wider(s, x)
-    wide = (1,) * (x.rank - len(sizes)) + tuple(sizes)
+    wide = (1,) * (max(x.rank, 1) - len(sizes)) + tuple(sizes)
     kept = tuple(0 if d == 1 else d for d in wide)
     return s.broadcast_to(x, shape=kept)
 
@@ -127,12 +128,12 @@ def write_expand(s, x, shape):
 def wider(s, x: Value) -> Value:
     """``x`` with an axis of size 1 in front."""
     made = s.expand_dims(x, axis=0)
-    made.shape = (1, *x.known)
+    made.shape = (1, *(x.known or (1,)))
     return made
 
 
 @writes("Tile")
 def write_tile(s, x, repeats):
-    reps = repeats.ints()
+    reps = repeats.ints() or (1,)
     require(sum(n > 1 for n in reps) <= 3, f"repeats={list(reps)}: MXNet repeats up to three axes")
     return s.tile(x, reps=reps)

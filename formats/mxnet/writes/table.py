@@ -9,22 +9,59 @@ import numpy as np
 
 from serde import schema
 from serde.builder import Builder
-from serde.errors import require
+from serde.errors import ConversionError, require
 from serde.geometry import Ints
-from serde.graph import DType, Graph, Shape, Tensor, Value
+from serde.graph import DType, Graph, Node, Shape, Tensor, Value
 from serde.rules import RuleTable
 
-
-def _defaults(op: str) -> Mapping[str, Any]:
-    found = schema.find(op)
-    return {} if found is None else found.defaults
-
-
-writes = RuleTable("ir → mxnet", defaults=_defaults)
 # Element types MXNet's legacy operators compute with.
 TYPES = frozenset(
     {DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.INT8, DType.INT32, DType.INT64, DType.UINT8}
 )
+
+
+def defaults(op: str) -> Mapping[str, Any]:
+    """The standard's defaults of an operator's attributes."""
+    found = schema.find(op)
+    return {} if found is None else found.defaults
+
+
+def misfit(value: Value) -> str | None:
+    """Why MXNet cannot hold a value, None if it can. Truth values are numbers inside."""
+    if value.wrap:
+        return f"a {' of '.join(value.wrap)}, and MXNet has tensors only"
+    if value.dtype not in TYPES and value.dtype not in (None, DType.BOOL):
+        return f"{value.dtype.value} elements, which MXNet does not compute with"
+    if 0 in (value.shape or ()):
+        return "a tensor without elements, and MXNet's have some"
+    return None
+
+
+class Writes(RuleTable):
+    """Rules to MXNet, asked of nodes whose outputs MXNet can hold."""
+
+    def apply(
+        self, node: Node, builder: Builder, inputs: tuple[Value | None, ...]
+    ) -> tuple[Value | None, ...]:
+        """Run the rule of one node."""
+        if (reason := builder.reasons.get(node.outputs[0])) is not None:  # type: ignore[attr-defined]
+            raise ConversionError(reason)
+        if (reason := _unheld(node)) is not None:
+            raise ConversionError(reason)
+        return super().apply(node, builder, inputs)
+
+    def refusal(self, node: Node) -> ConversionError | None:
+        """Why ``node`` cannot be converted, as far as can be told without its inputs."""
+        reason = _unheld(node)
+        return super().refusal(node) if reason is None else ConversionError(reason)
+
+
+def _unheld(node: Node) -> str | None:
+    """Why MXNet cannot hold what a node gives."""
+    return next((r for v in node.outputs if v.name and (r := misfit(v))), None)
+
+
+writes = Writes("ir → mxnet", defaults=defaults)
 
 
 class SymbolBuilder(Builder):
@@ -33,12 +70,19 @@ class SymbolBuilder(Builder):
     domain = "mxnet"
     identity = "_copy"
 
+    def __init__(
+        self, name: str, opset: int = 0, outer: Builder | None = None,
+        reasons: Mapping[Value, str] | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(name, opset, outer)
+        inherited = outer.reasons if isinstance(outer, SymbolBuilder) else {}
+        self.reasons: Mapping[Value, str] = inherited if reasons is None else reasons
+
     def input(
         self, name: str, dtype: DType | None = None, shape: Shape | None = None,
         wrap: tuple[str, ...] = (),
     ) -> Value:  # fmt: skip
         """Declare an input; truth values are numbers inside."""
-        self._refuse(name, dtype, shape)
         declared = super().input(name, dtype, shape, wrap)
         if dtype is not DType.BOOL:
             return declared
@@ -48,7 +92,8 @@ class SymbolBuilder(Builder):
 
     def adopt(self, constant: Value) -> Value:
         """Bring a constant over; truth values become numbers."""
-        self._refuse(constant.name, constant.dtype, constant.shape or (1,))
+        if (reason := misfit(constant)) is not None:
+            raise ConversionError(reason)
         adopted = super().adopt(constant)
         if adopted.dtype is DType.BOOL:
             numbers = Tensor.of(adopted.array().astype(np.float32))
@@ -60,7 +105,6 @@ class SymbolBuilder(Builder):
         made = []
         several = {v for node in self.nodes if len(node.outputs) > 1 for v in node.outputs}
         for value in outputs:
-            self._refuse(value.name, value.dtype, value.shape)
             if value in several:  # MXNet names such outputs itself
                 value = self._named(value, self["_copy"](value), value.dtype)
             if value.dtype is DType.BOOL:
@@ -73,12 +117,6 @@ class SymbolBuilder(Builder):
         name, old.name = old.name, self.names.fresh(f"{old.name}/inside")
         new.name, new.dtype, new.shape = name, dtype, old.shape
         return new
-
-    def _refuse(self, name: str, dtype: DType | None, shape: Shape | None) -> None:
-        known = dtype is None or dtype is DType.BOOL or dtype in TYPES
-        require(known, f"{name!r} holds {dtype and dtype.value}, which MXNet does not compute with")
-        require(shape != (), f"{name!r} has no axes, and MXNet's tensors have at least one")
-        require(0 not in (shape or ()), f"{name!r} has no elements, and MXNet's tensors have some")
 
 
 def number(value: Value | None) -> float | None:

@@ -10,7 +10,7 @@ import pytest
 from serde.errors import SerdeError
 from serde.formats.mxnet import FORMAT, decode
 from serde.formats.mxnet.encode import encode
-from serde.formats.mxnet.writes.table import SymbolBuilder, writes
+from serde.formats.mxnet.from_ir import from_ir
 from serde.formats.onnx.reader import decode as decode_model
 from serde.inputs import with_inputs
 from serde.opset import raise_to_ir
@@ -26,8 +26,7 @@ HARDWARE = "FP16 gemm on cpu not implemented"
 
 def written(graph, folder):
     """Write an IR graph to files; the symbol's text and the arrays."""
-    symbol = writes.rewrite(graph, SymbolBuilder(graph.name))
-    text, params = encode(symbol, folder / "m-symbol.json")
+    text, params = encode(from_ir(graph), folder / "m-symbol.json")
     return Path(text).read_text(), networks.load_params(params)
 
 
@@ -55,7 +54,7 @@ def test_node_tests_are_right_or_refused(tmp_path, part):
             assert HARDWARE in str(error), case.name
             continue
         for a, b in zip(got, wanted, strict=True):
-            assert (a.shape, a.dtype) == (b.shape, b.dtype), case.name
+            assert (a.shape, a.dtype) == (b.shape or (1,), b.dtype), case.name
             close = {"rtol": max(case.rtol, 1e-3), "atol": max(case.atol, 1e-5)}
             np.testing.assert_allclose(a, b, **close, err_msg=case.name)
         outcomes["right"] += 1
@@ -91,7 +90,7 @@ def test_statistics_are_auxiliary_states(tmp_path):
 
 
 def test_what_mxnet_cannot_say_is_listed(tmp_path):
-    case = next(c for c in all_cases() if c.name == "test_det_2d")
-    with pytest.raises(SerdeError, match="no axes"):
+    case = next(c for c in all_cases() if c.name == "test_image_decoder_decode_png_rgb")
+    with pytest.raises(SerdeError, match="ImageDecoder"):
         written(raise_to_ir(decode_model(case.model)), tmp_path)
     assert not list(tmp_path.iterdir())

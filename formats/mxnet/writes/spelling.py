@@ -1,0 +1,82 @@
+"""Operators MXNet lacks, spelled out in operators of the IR that it has.
+
+``spells`` has the rules made for MXNet, by family in the files beside this one; where it has none,
+an operator that came to the standard later becomes what it was before (``serde.steps``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from serde import canonical, schema
+from serde.builder import Builder, Operand, plain
+from serde.errors import ConversionError
+from serde.graph import IR_OPSET, Graph, Node, Value
+from serde.opset import Stepping
+from serde.rules import RuleTable
+from serde.steps import below
+
+from .table import defaults, writes
+
+spells = RuleTable("ir → mxnet", defaults=defaults)
+
+
+def spelled(graph: Graph) -> tuple[Graph, Mapping[Value, str]]:
+    """The graph with what MXNet lacks spelled out, and why what is left could not be."""
+    reasons: dict[Value, str] = {}
+
+    def spell(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
+        if node.domain or not (node.op in spells or node.op in _later()):
+            return builder.keep(node, inputs)
+        mark = len(builder.nodes)
+        try:
+            return builder.emit(node.op, inputs, node.attrs, len(node.outputs))
+        except ConversionError as error:
+            del builder.nodes[mark:]
+            kept = builder.keep(node, inputs)
+            reasons.update(dict.fromkeys(kept, error.reason))
+            return kept
+
+    builder = Spelling(graph.name, IR_OPSET, IR_OPSET, spelled_out=_later())
+    done = RuleTable(spells.name, fallback=spell).rewrite(graph, builder)
+    return replace(done, opset=IR_OPSET), reasons
+
+
+@cache
+def _later() -> frozenset[str]:
+    """Operators that came later than others they can be written in, and that have no rule here."""
+    return frozenset(
+        op
+        for version, table in below.items()
+        for op in table.rules
+        if schema.first_version(op) == version and op not in writes and op not in spells
+    )
+
+
+class Spelling(Stepping):
+    """Emits operators of the IR as others that MXNet has."""
+
+    def _settle(
+        self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int
+    ) -> Any:
+        """Ask the rule for ``op``; one that returns None leaves the operator as it is."""
+        rule = spells.rules.get(op)
+        if rule is None:
+            return super()._settle(op, inputs, attrs, outputs)
+        operator = schema.operator(op)
+        operands = [self._operand(operator, i, inputs) for i in range(len(inputs))]
+        operands = canonical.operands(self, op, operands)
+        while operands and operands[-1] is None:
+            operands.pop()
+        given = {k: plain(v) for k, v in attrs.items() if v is not None}
+        full = canonical.complete(operator, tuple(operands), given)
+        if (known := self._known(operator, operands, full, outputs)) is not None:
+            return known
+        wanted = {"outputs": outputs} if "outputs" in rule.attributes else {}
+        made = rule.function(self, *operands, **spells.bind(rule, op, full), **wanted)
+        if made is None:
+            return super()._settle(op, operands, full, outputs)
+        return made[0] if outputs == 1 and isinstance(made, tuple) else made
