@@ -24,16 +24,11 @@ from serde.plugins import Bridge
 
 from .numpy_names import restore, settle
 
+FLOATS = frozenset({np.float16, np.float32, np.float64})
 INSTALL = (
-    "MXNet 1.9.1 is needed to run the source: pip install --no-deps mxnet==1.9.1 && "
+    "MXNet 1.9.1 is needed for this: pip install --no-deps mxnet==1.9.1 && "
     "pip install requests graphviz"
 )
-# Operands that are labels, by output head; a file's data inputs are the others.
-HEADS = (
-    "SoftmaxOutput Softmax LinearRegressionOutput LogisticRegressionOutput MAERegressionOutput "
-    "SVMOutput"
-).split()
-LABELS = dict.fromkeys(HEADS, 1)
 
 
 class _Mending(importlib.abc.Loader):
@@ -74,8 +69,9 @@ def attach(mxnet: ModuleType) -> None:
 
     facade = ModuleType("mxnet.serde", "Conversion to and from other formats, by serde-hub.")
     vars(facade).update(
-        {"export": api.export, "import_": api.import_, "import": api.import_, "load": api.load}
-    )
+        {"export": api.export, "import_": api.import_, "import": api.import_, "load": api.load,
+         "to_block": to_block}
+    )  # fmt: skip
     mxnet.serde = facade  # type: ignore[attr-defined]
     sys.modules["mxnet.serde"] = facade
 
@@ -257,6 +253,7 @@ def _dims(shape: Any) -> Any:
 def data_inputs(sym: Any, params: Any) -> list[str]:
     """A model's inputs that are neither parameters nor labels, in MXNet's order."""
     from serde import api
+    from serde.formats.mxnet.shapes import LABELS
 
     _, graph = api._decode(sym, params, None, {})
     operands = [n.inputs[LABELS[n.op] :][:1] for n in graph.nodes if n.op in LABELS]
@@ -264,7 +261,45 @@ def data_inputs(sym: Any, params: Any) -> list[str]:
     return [v.name for v in graph.inputs if v.name not in labels]
 
 
-BRIDGE = Bridge("mxnet", ("mxnet",), "mxnet", decode, run)
+def to_symbol(graph: Graph) -> tuple[Any, dict[str, Any]]:
+    """An IR graph as a live Symbol and its parameters, named as in a file: ``arg:``, ``aux:``.
+
+    Raises:
+        Unconvertible: for every node MXNet cannot express.
+    """
+    from serde.formats.mxnet import from_ir
+    from serde.formats.mxnet.writer import live
+    from serde.passes import drop_dead, share_constants
+
+    mx = import_mxnet()
+    symbol, arrays = live(share_constants(drop_dead(from_ir(graph))))
+    held = {n: mx.nd.array(t.load(), dtype=t.dtype.numpy) for n, t in arrays.items()}
+    return mx.sym.load_json(symbol), held
+
+
+def to_block(source: Any, *, ctx: Any = None, **options: Any) -> Any:
+    """A model of any format as a ``gluon.SymbolBlock``, ready to run or to train further.
+
+    ``source`` is a Graph, or what ``serde.load`` takes with ``options``. The block takes the
+    model's inputs in order. Parameters of other types than floats are not trained.
+    """
+    from serde import api
+
+    mx = import_mxnet()
+    graph = source if isinstance(source, Graph) else api.load(source, **options)
+    symbol, params = to_symbol(graph)
+    inputs = [mx.sym.var(v.name, dtype=v.type.numpy) for v in graph.inputs]
+    block = mx.gluon.SymbolBlock(symbol, inputs)
+    plain = {n.partition(":")[2]: a for n, a in params.items()}
+    for name, parameter in block.collect_params().items():
+        parameter.cast(plain[name].dtype)
+        if plain[name].dtype not in FLOATS:
+            parameter.grad_req = "null"
+    block.collect_params().load_dict(plain, ctx)
+    return block
+
+
+BRIDGE = Bridge("mxnet", ("mxnet",), "mxnet", decode, run, {"mxnet": to_symbol})
 if not any(isinstance(f, _Finder) for f in sys.meta_path):
     sys.meta_path.insert(0, _Finder())
 if "mxnet" in sys.modules:

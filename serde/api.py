@@ -21,6 +21,7 @@ from serde.plugins import (
     format_of,
     get_bridge,
     get_format,
+    maker_of,
 )
 from serde.report import Report
 
@@ -329,16 +330,26 @@ def import_(
     file: Any,
     other_format: str | None = None,
     *,
+    to: str = "mxnet",
     params: Any = None,
     inputs: Mapping[str, Any] | None = None,
     outputs: Sequence[str] | None = None,
     **options: Any,
-) -> Graph:
-    """Read a model of another format; also reachable as ``getattr(serde, "import")``.
+) -> Any:
+    """Read a model of another format into live objects; also ``getattr(serde, "import")``.
 
-    Takes what ``load`` takes; ``other_format`` is the name of the source's format.
+    Takes what ``load`` takes; ``other_format`` is the name of the source's format. ``to`` says
+    what is made of it: by default MXNet's ``(sym, params)``; ``"graph"`` is what ``load`` returns,
+    for which no framework is needed.
+
+    Raises:
+        SerdeError: one of its kinds; MissingDependency where the framework does not import.
     """
-    return load(file, params=params, inputs=inputs, outputs=outputs, format=other_format, **options)
+    make = None if to == "graph" else maker_of(to)
+    graph = load(
+        file, params=params, inputs=inputs, outputs=outputs, format=other_format, **options
+    )
+    return graph if make is None else make(graph)
 
 
 def export(

@@ -51,7 +51,8 @@ class Bridge:
 
     ``modules`` are the top-level modules whose objects it takes, so that asking imports nothing.
     ``decode(object, params, **options)`` gives a graph in the vocabulary of ``format``;
-    ``run(source, feeds)`` runs such a source in its own framework, for verification.
+    ``run(source, feeds)`` runs such a source in its own framework, for verification. ``makes``
+    has the functions that turn a graph of the IR into live objects, by what users call those.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Bridge:
     format: str
     decode: Callable[..., Graph]
     run: Callable[..., Any] | None = None
+    makes: Mapping[str, Callable[[Graph], Any]] = field(default_factory=dict)
 
 
 Plugin = TypeVar("Plugin", Format, Bridge)
@@ -120,6 +122,18 @@ def bridge_for(thing: object) -> Bridge:
         f"no bridge takes a {type(thing).__module__}.{type(thing).__qualname__}; "
         f"installed: {', '.join(bridge_names())}"
     )
+
+
+def maker_of(kind: str) -> Callable[[Graph], Any]:
+    """The function of a bridge that makes live objects of that kind.
+
+    Raises:
+        UsageError: listing the kinds there are.
+    """
+    makers = {k: m for n in bridge_names() if (b := get_bridge(n)) for k, m in b.makes.items()}
+    if kind not in makers:
+        raise UsageError(f"nothing makes {kind!r} of a model; there is {', '.join(sorted(makers))}")
+    return makers[kind]
 
 
 def format_of(path: Path) -> Format:

@@ -14,14 +14,14 @@ from serde.rules import RuleTable
 
 from . import ops, writes
 from .binding import bind, refuse_missing_parameters
-from .encode import encode
 from .expected import Said
 from .files import claims, find
-from .from_ir import from_ir
+from .lowering import from_ir
 from .params import Params
 from .rules import reads
 from .shapes import complete_inputs
 from .symbol import Symbol, parse_symbol
+from .writer import encode
 
 __all__ = ["FORMAT", "decode", "decode_symbol", "encode", "from_ir", "ops", "to_ir", "writes"]
 # Metadata keys of a decoded graph.

@@ -158,7 +158,11 @@ class TestFacade:
     def test_export_and_import(self, mx, symbol, arrays, wanted, tmp_path):
         path = mx.serde.export(symbol, arrays, "onnx", str(tmp_path / "m.onnx"))
         np.testing.assert_allclose(computed(path)[0], wanted, rtol=1e-5)
-        graph = mx.serde.import_(path, other_format="onnx")
+        again, params = mx.serde.import_(path, other_format="onnx")
+        assert again.list_outputs() == symbol.list_outputs()
+        assert mx.serde.export(again, params, "onnx", path) == path
+        np.testing.assert_allclose(computed(path)[0], wanted, rtol=1e-5)
+        graph = mx.serde.import_(path, other_format="onnx", to="graph")
         assert [v.name for v in graph.inputs] == ["data"]
 
     def test_a_path_is_chosen_where_none_is_given(

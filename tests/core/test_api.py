@@ -205,8 +205,10 @@ class TestCheck:
 
 
 def test_import_reads_what_load_does(source):
-    a, b = serde.import_(source, "onnx", outputs=["y"]), serde.load(source, outputs=["y"])
-    assert str(a) == str(b)
+    imported = serde.import_(source, "onnx", to="graph", outputs=["y"])
+    assert str(imported) == str(serde.load(source, outputs=["y"]))
+    with pytest.raises(serde.UsageError, match="nothing makes 'torch' of a model; there is mxnet"):
+        serde.import_(source, "onnx", to="torch")
 
 
 def test_loading_does_not_keep_the_collector_still(source):

@@ -103,7 +103,7 @@ def test_there_and_back_by_the_api(python, tmp_path):
         "print(graph)\n"
         "serde.save(graph, 'm.onnx', opset=13)\n"
         "print(serde.export('m.onnx', None, 'toy'))\n"
-        "print(serde.import_('m.toy', 'toy').inputs[0].shape)\n"
+        "print(serde.import_('m.toy', 'toy', to='graph').inputs[0].shape)\n"
     )
     assert out.returncode == 0, out.stderr
     assert out.stdout.splitlines() == [

@@ -9,8 +9,8 @@ import pytest
 
 from serde.errors import SerdeError
 from serde.formats.mxnet import FORMAT, decode
-from serde.formats.mxnet.encode import encode
-from serde.formats.mxnet.from_ir import from_ir
+from serde.formats.mxnet.lowering import from_ir
+from serde.formats.mxnet.writer import encode
 from serde.formats.onnx.reader import decode as decode_model
 from serde.inputs import with_inputs
 from serde.opset import raise_to_ir

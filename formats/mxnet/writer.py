@@ -47,6 +47,13 @@ def encode(graph: Graph, path: str | os.PathLike[str]) -> list[str]:
     return [symbol, params]
 
 
+def live(graph: Graph) -> tuple[str, Mapping[str, Tensor]]:
+    """The text of the symbol, and its parameters by the names a file has for them."""
+    encoding = _Encoding(graph)
+    arrays = encoding.arrays()
+    return json.dumps(encoding.symbol()), arrays
+
+
 class _Encoding:
     """Numbers nodes and gives each a name; a value is the node and output it is."""
 
