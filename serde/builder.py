@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -357,3 +357,13 @@ def identity(builder: Builder, value: Value) -> Value:
     (made,) = builder._append(builder.identity, (value,), {}, 1)
     made.dtype, made.shape, made.wrap = value.dtype, value.shape, value.wrap
     return made
+
+
+def computed(builder: Builder, outputs: Iterable[Value]) -> list[Value]:
+    """Outputs of the graph being built, each a value of its own that a node of it computes."""
+    free = {v for node in builder.nodes for v in node.outputs}
+    found: list[Value] = []
+    for value in outputs:
+        found.append(value if value in free else identity(builder, value))
+        free.discard(value)
+    return found

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Container, Iterator, MutableMapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Protocol
 
 from serde import subgraphs
-from serde.builder import Builder, identity
+from serde.builder import Builder, computed
 from serde.errors import ConversionError, Problem, Unconvertible, located
 from serde.graph import Graph, Node, Source, Value
 from serde.inference import UNKNOWN, Type
+from serde.subgraphs import Body
 
 MOST_NAMES, MOST_GROWTH = 50_000, 64  # values a graph may become: these, and more for each it has
 MOST_BYTES = 1 << 28  # of weights a graph may come to: these, and more for each byte it has
@@ -31,6 +33,9 @@ class Table(Protocol):
 
     def refusal(self, node: Node) -> ConversionError | None:
         """Why no rule takes the node, whatever its operands."""
+
+    def bodies(self, op: str) -> Container[str]:
+        """The attributes of an operator that its rule takes as a ``Body``."""
 
     def configuration(self, node: Node) -> Any:
         """The attributes that tell one use of the operator from another."""
@@ -115,8 +120,12 @@ class _Rewriting:
     def with_bodies(
         self, node: Node, inputs: tuple[Value | None, ...], builder: Builder, env: Env
     ) -> Node:
-        made = {
-            name: self.settled(node, graph, subgraphs.entering(node, graph, inputs), builder, env)
+        """The node with its subgraphs rewritten, or handed to a rule that does it."""
+        placed = self.table.bodies(node.op)
+        made: dict[str, Any] = {
+            name: Body(graph, partial(self.placed, env))
+            if name in placed
+            else self.settled(node, graph, subgraphs.entering(node, graph, inputs), builder, env)
             for name, graph in node.attrs.items()
             if isinstance(graph, Graph)
         }
@@ -141,6 +150,16 @@ class _Rewriting:
             self.trials += 1
             given = later if self.trials < TRIALS else [t._replace(shape=None) for t in later]
 
+    def placed(
+        self, outer: Env, graph: Graph, builder: Builder, operands: Sequence[Value]
+    ) -> tuple[Value, ...]:
+        """Rewrite a subgraph's nodes into ``builder``, its inputs standing for ``operands``."""
+        pairs = zip(graph.inputs, operands, strict=True)
+        env: Env = ChainMap(dict(pairs), outer)  # type: ignore[arg-type]
+        for node in graph.nodes:
+            self.node(node, builder, env)
+        return tuple([self.operand(v, builder, env) for v in graph.outputs])
+
     def bind(
         self, node: Node, builder: Builder, results: tuple[Value | None, ...], mark: int, env: Env
     ) -> None:
@@ -164,12 +183,8 @@ class _Rewriting:
 
     def named(self, graph: Graph, builder: Builder, outputs: list[Value]) -> list[Value]:
         """Give the outputs the source's names, each a value of its own that a node computes."""
-        computed = {v for node in builder.nodes for v in node.outputs}
-        taken: set[Value] = set()
-        for at, (old, new) in enumerate(zip(graph.outputs, outputs, strict=True)):
-            if new not in computed or new in taken:
-                outputs[at] = new = identity(builder, new)
-            taken.add(new)
+        outputs = computed(builder, outputs)
+        for old, new in zip(graph.outputs, outputs, strict=True):
             builder.names.relabel(new, old.name)
         return outputs
 

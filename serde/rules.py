@@ -19,7 +19,9 @@ from serde.driver import rewrite
 from serde.errors import ConversionError, UnsupportedAttribute, UnsupportedOp
 from serde.geometry import Ints
 from serde.graph import EMPTY, Graph, Node, Value
+from serde.subgraphs import Body
 
+NONE: frozenset[str] = frozenset()
 Parse = Callable[[Any, Any], Any]
 Function = Callable[..., Any]
 Fallback = Callable[[Builder, Node, tuple[Value | None, ...]], Any]
@@ -199,6 +201,11 @@ class RuleTable:
             self._check_operands(rule, inputs)
             results = rule.function(builder, *inputs, **self.bind(rule, node.op, node.attrs))
         return results if isinstance(results, tuple) else (results,)
+
+    def bodies(self, op: str) -> frozenset[str]:
+        """The attributes of an operator that its rule takes as a ``Body``."""
+        rule = self._rules.get(op)
+        return frozenset(n for n, a in rule.attributes.items() if a.kind is Body) if rule else NONE
 
     def refusal(self, node: Node) -> ConversionError | None:
         """Why ``node`` cannot be converted, as far as can be told without its inputs' types."""

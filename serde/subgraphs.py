@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+from serde.builder import Builder
 from serde.graph import DType, Graph, Node, Value
 from serde.inference import UNKNOWN, Type, merge, of
 
 COUNT, GOING = Type(DType.INT64, ()), Type(DType.BOOL, ())
+
+
+@dataclass(frozen=True)
+class Body:
+    """A subgraph whose nodes a rule puts where it wants them, and as often.
+
+    A rule's keyword-only parameter annotated so takes an attribute that is a subgraph. Called with
+    a builder and what the subgraph's inputs stand for, it emits the nodes and returns the outputs.
+    """
+
+    graph: Graph
+    place: Callable[[Graph, Builder, Sequence[Value]], tuple[Value, ...]]
+
+    def __call__(self, builder: Builder, *operands: Value) -> tuple[Value, ...]:
+        return self.place(self.graph, builder, operands)
 
 
 def entering(node: Node, body: Graph, inputs: Sequence[Value | None]) -> list[Type]:

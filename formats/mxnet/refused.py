@@ -26,6 +26,7 @@ BY_REASON = {
     "calls back into the program that built the model: the symbol does not hold what it computes": (
         "_CustomFunction _NDArray _Native _NoGradient"
     ),
+    "made only while a model is run by several threads: no symbol holds it": "_CachedOpThreadSafe",
     "works on a tensor in place, imperatively: no symbol can hold it": (
         "_onehot_encode _set_value fill_element_0index _npi_share_memory"
     ),

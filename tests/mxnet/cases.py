@@ -31,7 +31,7 @@ from serde.inputs import with_inputs
 from serde.opset import lower_to
 from serde.passes import tidy
 from serde.passes.replacing import replace_values
-from tests.mxnet_live import run_op
+from tests.mxnet_live import live_mxnet, run_op, run_symbol
 
 Array = np.ndarray[Any, Any]
 OPSETS = (11, 17, 21)
@@ -43,6 +43,9 @@ DEFAULT_TOLERANCE = 1e-4
 
 def live(case: Case) -> list[Array]:
     """What MXNet computes."""
+    if case.network is not None:
+        feeds = {f"x{i}": x for i, x in enumerate(case.inputs)}
+        return run_symbol(_symbol_json(case), {}, feeds, np_shape=case.np_shape)
     return run_op(case.op, case.inputs, case.attrs, case.outputs, np_shape=case.np_shape)[1]
 
 
@@ -76,7 +79,8 @@ class Case:
     those compared. ``fixed`` says why the rule needs a size that is not named: one of the namings
     is refused so. ``since`` is the lowest opset that can say it. ``gap`` names what ONNX Runtime
     has no kernel for; ONNX's reference implementation is the judge there. ``printed`` is the IR
-    with static shapes, as text.
+    with static shapes, as text. ``network`` makes a symbol around the operator, of MXNet and the
+    variables ``x0, x1, …``.
     """
 
     op: str
@@ -91,6 +95,7 @@ class Case:
     printed: str = ""
     np_shape: bool = False
     tolerance: float = 0.0
+    network: Callable[..., Any] | None = None
 
     def but(self, **changes: Any) -> Case:
         """The same case with other expectations."""
@@ -224,6 +229,10 @@ def check(case: Case) -> None:
 
 
 def _symbol_json(case: Case, outputs: int = 1) -> str:
+    if case.network is not None:
+        mx = live_mxnet()
+        made = case.network(mx, *(mx.sym.var(f"x{i}") for i in range(len(case.inputs))))
+        return mx.sym.Group(made).tojson() if isinstance(made, list) else made.tojson()  # type: ignore
     names = [f"x{i}" for i in range(len(case.inputs))]
     node = {"op": case.op, "name": "op", "inputs": [[i, 0, 0] for i in range(len(names))]}
     nodes = [{"op": "null", "name": n, "inputs": []} for n in names]

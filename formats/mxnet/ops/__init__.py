@@ -1,12 +1,12 @@
 """Every operator family; importing this package fills the rule tables."""
 
-from ..rules import reads
 from . import (
     activations,
     attention,
     binary,
     blocks,
     boxes,
+    control,
     convolution,
     creation,
     diagonals,
@@ -33,7 +33,6 @@ from . import (
     suppression,
     unary,
 )
-from .aliases import ALIASES
 
 __all__ = [
     "activations",
@@ -41,6 +40,7 @@ __all__ = [
     "binary",
     "blocks",
     "boxes",
+    "control",
     "convolution",
     "creation",
     "diagonals",
@@ -67,8 +67,3 @@ __all__ = [
     "suppression",
     "unary",
 ]
-
-for _name, _others in ALIASES.items():
-    if _name in reads:
-        _rule = reads.rules[_name]
-        reads(*_others.split(), ignore=_rule.ignore, only=_rule.only)(_rule.function)
