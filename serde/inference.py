@@ -72,6 +72,10 @@ def infer(
     return found
 
 
+# What onnx's own code raises, where the standard refuses and where it did not think of it.
+NATIVE = (shape_inference.InferenceError, checker.ValidationError, IndexError, RuntimeError)
+
+
 def _refuse_fatal(
     op: str, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any], outputs: int
 ) -> None:
@@ -109,7 +113,7 @@ def _attr_key(attrs: Mapping[str, Any]) -> Any:
 
 def _hashable(value: Any) -> Any:
     if isinstance(value, Tensor):
-        return value.dtype, repr(value.load().tolist())
+        return value.dtype, value.shape, repr(value.load().ravel().tolist())
     return value.SerializeToString() if isinstance(value, onnx.TypeProto) else value
 
 
@@ -146,7 +150,7 @@ def _ask(
         found = shape_inference.infer_node_outputs(
             operator.raw, node, types, data, opset_imports=[helper.make_opsetid("", opset)]
         )
-    except (shape_inference.InferenceError, checker.ValidationError) as error:
+    except NATIVE as error:
         raise ConversionError(f"{operator.name} rejects its inputs: {_short(error)}") from error
     except ValueError as error:
         if all(v.dtype is not None for _, v in known):

@@ -18,14 +18,13 @@ from typing import Any
 from serde import canonical, folding, functions, inference, schema
 from serde.builder import Builder, OnnxBuilder, Operand, plain
 from serde.errors import Unconvertible, UnsupportedAttribute, UnsupportedOp, UsageError, require
-from serde.graph import IR_OPSET, AttrRef, Graph, Node, Value, show_shape
+from serde.graph import IR_OPSET, AttrRef, Graph, Node, Value
+from serde.misfits import refuse_misfits
 from serde.rules import Fallback, Rule, RuleTable
 from serde.steps import above, below
 from serde.steps.types import CONSTANT_FORMS, UNINFERRED, as_is, require_results, widening
 
 LOWEST, LOWEST_WRITTEN = 1, 7
-MOST_INPUTS = 1 << 16  # of a node
-AXIS_OF_DATA = canonical.AXIS - {"DequantizeLinear", "QuantizeLinear"}  # those may have no axes
 
 
 class Stepping(OnnxBuilder):
@@ -212,29 +211,6 @@ def _raise_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) 
     assert isinstance(builder, Stepping)
     refuse_misfits(builder.level, node)
     return builder.emit(node.op, inputs, node.attrs, len(node.outputs))
-
-
-def refuse_misfits(level: int, node: Node) -> None:
-    """Refuse a node of a file whose attributes or outputs are not those of opset ``level``."""
-    operator = schema.operator(node.op, level)
-    reason = schema.misfit(operator, node.attrs)
-    require(reason is None, reason or "")
-    count, last = len(node.outputs), operator.outputs[-1:]
-    most = None if last and last[0].variadic else len(operator.outputs)
-    require(count > 0, f"{node.op} without outputs")
-    require(most is None or count <= most, f"{node.op} has at most {most} outputs, not {count}")
-    given = len(node.inputs)
-    least = operator.raw.min_input
-    fits = least <= given <= MOST_INPUTS and operator.takes(given)
-    require(fits, f"{node.op} with {given} inputs")
-    axis, x = node.attrs.get("axis"), node.inputs[0] if given else None
-    if node.op in AXIS_OF_DATA and isinstance(axis, int) and x is not None and x.shape is not None:
-        require(-len(x.shape) <= axis <= len(x.shape), f"axis {axis} of {show_shape(x.shape)}")
-    for at, value in enumerate(node.inputs):
-        formal = operator.input(at)
-        require(
-            value is not None or formal.optional, f"{node.op} without its input {formal.name!r}"
-        )
 
 
 def _spelling_out(known: functions.Known, fallback: Fallback) -> Fallback:

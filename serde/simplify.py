@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from serde.errors import require
 from serde.graph import Value
 from serde.schema import ELEMENT_CODES
 from serde.symbolic import elements_of
@@ -128,6 +129,8 @@ def _slice(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
     x, bounds = inputs[0], [elements_of(v) for v in inputs[1:]]
     if x.shape is None or len(bounds) < 4 or None in bounds:
         return None
+    alike = len({len(b) for b in bounds if b is not None}) == 1
+    require(alike, "starts, ends and axes of different lengths")
     for start, end, axis, step in zip(*bounds, strict=True):  # type: ignore[arg-type]
         if not isinstance(axis, int) or not -len(x.shape) <= axis < len(x.shape):
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -45,7 +46,7 @@ def _node(node: Node, indent: str) -> list[str]:
 def _operand(value: Value | None) -> str:
     if value is None:
         return "_"
-    if value.tensor is not None and value.tensor.size <= SHORT:
+    if value.tensor is not None and math.prod(d or 1 for d in value.tensor.shape) <= SHORT:
         return str(value.tensor.load().tolist())
     return f"%{value.name}"
 

@@ -325,7 +325,8 @@ class _Decoding:
 
     def function(self, proto: onnx.FunctionProto, imports: Mapping[str, int]) -> Function:
         scope: Scope = ChainMap()
-        for name in (proto.name, proto.domain, *proto.input, *proto.attribute):
+        defaults = [a.name for a in proto.attribute_proto]
+        for name in (proto.name, proto.domain, *proto.input, *proto.attribute, *defaults):
             self.check_name(name)
         self.check_texts(*(o.domain for o in proto.opset_import))
         inputs = tuple(Value(name) for name in proto.input)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from serde.errors import require
-from serde.geometry import Ints
+from serde.geometry import Ints, axis_of
 from serde.graph import DType, Value
 from serde.schema import ELEMENT_CODES
 
 FLOATS = frozenset({DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.BFLOAT16})
 MOST = 1 << 24  # elements of a constant made to spell something out
+BROADCAST = 32  # axes that NumPy broadcasts
 END = 2**63 - 1  # a Slice ends here where it takes all that is left
 
 
@@ -29,6 +30,13 @@ def fixed(value: Value, what: str, lowest: int) -> Ints:
         f"{what} computed while the model runs; opset {lowest} is the lowest that takes them so",
     )
     return value.ints()
+
+
+def fixed_axis(value: Value, x: Value, lowest: int) -> int:
+    """The one axis of ``x`` that an operand names, where it is an attribute below ``lowest``."""
+    named = fixed(value, "axis", lowest)
+    require(len(named) == 1 and x.rank > 0, f"the axis {list(named)} of {x.rank} axes")
+    return axis_of(named[0], x.rank)
 
 
 def cast(g, x: Value, dtype: DType | None):
@@ -63,7 +71,8 @@ def filled(g, value: float | str, shape: Value | Sequence[int], dtype: DType):
 
 def shape_of_all(g, *values: Value):
     """The shape ``values`` broadcast to."""
-    if all(v.is_static for v in values):
+    most = max(len(v.shape or ()) for v in values)
+    if all(v.is_static for v in values) and most <= BROADCAST:
         import numpy as np
 
         return g.const(list(np.broadcast_shapes(*(v.dims for v in values))), DType.INT64)

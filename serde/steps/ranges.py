@@ -6,7 +6,7 @@ from serde.graph import DType, Value
 from serde.schema import ELEMENT_TYPES
 
 from . import below, decomposed
-from .common import FLOATS, cast, fixed, size, span, wider
+from .common import FLOATS, cast, fixed_axis, size, span, wider
 
 
 @below[27]("Range")
@@ -45,7 +45,7 @@ def triangle(g, count: Value, reverse: bool, exclusive: bool):
 @decomposed(11, "CumSum")
 def running_sum(g, x: Value, axis: Value, *, exclusive: int, reverse: int):
     """Multiply by a triangle of ones."""
-    at = fixed(axis, "axis", 11)[0] % x.rank
+    at = fixed_axis(axis, x, 11)
     kept = cast(g, triangle(g, size(g, x, at), bool(reverse), bool(exclusive)), x.type)
     order = (*(a for a in range(x.rank) if a != at), at)
     back = tuple(sorted(range(x.rank), key=order.__getitem__))
@@ -56,7 +56,7 @@ def running_sum(g, x: Value, axis: Value, *, exclusive: int, reverse: int):
 @decomposed(26, "CumProd")
 def running_product(g, x: Value, axis: Value, *, exclusive: int, reverse: int):
     """The product, over one axis more, of what the triangle keeps; 1 stands for the rest."""
-    at = fixed(axis, "axis", 26)[0] % x.rank
+    at = fixed_axis(axis, x, 26)
     kept = triangle(g, size(g, x, at), bool(reverse), bool(exclusive))
     behind = x.rank - at - 1
     kept = g.Unsqueeze(kept, list(range(2, 2 + behind))) if behind else kept

@@ -40,6 +40,7 @@ def clip_bounds_as_attributes(g, x: Value, low=None, high=None):
 
 @above[11]("Clip")
 def clip_bounds_as_operands(g, x: Value, *, min: float, max: float):
+    require(x.type in FLOATS, f"Clip of {x.type.value}, which took floats alone before opset 12")
     low = None if min <= -LARGEST else g.const(min, x.type)
     return g.Clip(x, low, None if max >= LARGEST else g.const(max, x.type))
 

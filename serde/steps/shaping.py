@@ -7,7 +7,7 @@ from serde.geometry import Ints
 from serde.graph import DType, Tensor, Value
 
 from . import above, below, decomposed
-from .common import END, cast, filled, fixed, scalar, size
+from .common import END, cast, filled, fixed, fixed_axis, scalar, size
 
 
 @below[13]("Squeeze")
@@ -140,8 +140,7 @@ def concat_axis_written_out(g, *inputs: Value, axis=1):
 @above[6]("Tile")
 def tile_one_axis(g, x: Value, tiles: Value, axis: Value):
     """At opset 1 Tile repeated one axis, named by a tensor."""
-    (at,) = fixed(axis, "axis", 6) or (0,)
-    require(0 <= at < x.rank, f"axis {at} of {x.rank}")
+    at = fixed_axis(axis, x, 6)
     repeats = g.Reshape(cast(g, tiles, DType.INT64), [1])
     ones = [[1] * n for n in (at, x.rank - at - 1)]
     parts = [g.const(part, DType.INT64) for part in ones]

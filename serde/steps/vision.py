@@ -210,6 +210,8 @@ def columns_to_image(
     axes, taps = len(sizes), bounded(prod(kernel), "a block", 1 << 12)
     ones, (d, s) = (1,) * axes, (v or (1,) * axes for v in (dilations, strides))
     p = pads or (0,) * (2 * axes)
+    fits = len(kernel) == len(d) == len(s) == axes and len(p) == 2 * axes
+    require(fits and min((0, *kernel)) == 0, "a block, pads or strides of another length")
     counts = [
         (sizes[i] + p[i] + p[axes + i] - d[i] * (kernel[i] - 1) - 1) // s[i] + 1
         for i in range(axes)

@@ -153,7 +153,7 @@ def norm_of_whole_windows(
 
 def integer_power(op, g, x: Value, *, p: float, **rest):
     """The norm's order was a float at opset 1."""
-    require(p == int(p), f"{op} of order {p}; since opset 2 orders are integers")
+    require(p.is_integer(), f"{op} of order {p}; since opset 2 orders are integers")
     return g[op](x, p=int(p), **rest)
 
 

@@ -308,7 +308,7 @@ def of_json(data: bytes, seeds: Sequence[bytes], random: Random) -> bytes | None
         tree = json.loads(data)
     except (ValueError, RecursionError):
         return None
-    places = list(_places(tree))
+    places = list(_places(tree)) if isinstance(tree, (dict, list)) else []
     if not places:
         return None
     holder, key = random.choice(places)
