@@ -18,6 +18,7 @@ from serde.subgraphs import Body
 
 MOST_NAMES, MOST_GROWTH = 50_000, 64  # values a graph may become: these, and more for each it has
 MOST_BYTES = 1 << 28  # of weights a graph may come to: these, and more for each byte it has
+SHOWN = 8  # outputs named in a message
 TRIALS = 64  # bodies rewritten again because what was taken for granted of their inputs is not so
 # What stands for each value; None where the node that makes it could not be converted.
 Env = MutableMapping[Value, "Value | None"]
@@ -165,8 +166,9 @@ class _Rewriting:
     ) -> None:
         """Enter what a rule returned, named after the outputs it stands for."""
         if len(results) < len(node.outputs):
-            used = ", ".join(repr(v.name) for v in node.outputs[len(results) :])
-            raise ConversionError(f"output {used} has no equivalent")
+            used = [repr(v.name) for v in node.outputs[len(results) :]]
+            more = f" and {len(used) - SHOWN} more" if len(used) > SHOWN else ""
+            raise ConversionError(f"output {', '.join(used[:SHOWN])}{more} has no equivalent")
         fresh = {v for made in builder.nodes[mark:] for v in made.outputs}
         for old, new in zip(node.outputs, results, strict=False):
             if new is None:

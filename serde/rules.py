@@ -78,7 +78,7 @@ class Rule:
         operands = [p for p in self._parameters if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
         fewest = sum(p.default is p.empty for p in operands)
         variadic = any(p.kind is p.VAR_POSITIONAL for p in self._parameters)
-        return fewest, None if variadic else len(operands)
+        return (max(fewest, 1), None) if variadic else (fewest, len(operands))
 
 
 class RuleTable:

@@ -103,13 +103,18 @@ class _Telling:
     def run(self, nodes: Iterable[Node], likely: bool) -> None:
         """Ask ``nodes``, then those around each value of which more became known."""
         queue = deque(nodes)
+        waiting = set(queue)
         while queue and self.open:
-            for value, told in relations(queue.popleft(), self.ask, likely):
+            node = queue.popleft()
+            waiting.discard(node)
+            for value, told in relations(node, self.ask, likely):
                 known = self.ask(value)
                 shape = refined(known, told)
                 if value.shape is None and shape is not None and shape != known:
                     self.shapes[value] = shape
-                    queue.extend(self.near[value])
+                    again = [n for n in self.near[value] if n not in waiting]
+                    waiting.update(again)
+                    queue.extend(dict.fromkeys(again))
                     if None not in shape:
                         self.open.pop(value, None)
 

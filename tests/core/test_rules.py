@@ -98,7 +98,7 @@ class TestBinding:
     def test_the_signature_is_read_once(self):
         rule = table().rules["Conv"]
         assert rule.operands == (2, 3) and rule.attributes["kernel"].required
-        assert Rule.of(lambda g, *xs, axis=0: None).operands == (0, None)
+        assert Rule.of(lambda g, *xs, axis=0: None).operands == (1, None)
         assert Rule.of(partial(lambda op, g, x: None, "Relu")).operands == (1, 1)
 
 

@@ -15,7 +15,7 @@ import tvm
 from tvm import relay
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tests.relay.ops import record  # noqa: E402
+from tests.relay.ops import record
 
 FORMS = {"text": lambda text: tvm.relay.fromtext(text), "json": lambda text: tvm.ir.load_json(text)}
 

@@ -18,6 +18,7 @@ MOST = 1 << 22  # elements written into the model
 
 
 def filled(g, shape: Ints, number, dtype: str):
+    require(all(d >= 0 for d in shape), f"shape={shape} has a negative size")
     require(np.prod(shape, dtype=np.float64) <= MOST, f"shape={shape} is large for a constant")
     return g.const(np.full(shape, number, dtype_of(dtype).numpy))
 
