@@ -89,7 +89,8 @@ def _emit(
         return spell_out(g, known, node, inputs, depth + 1)
     if node.domain:
         return g.foreign(node.domain, node.op, inputs, node.attrs, len(node.outputs))  # type: ignore
-    from serde.opset import constant, refuse_misfits
+    from serde.misfits import refuse_misfits
+    from serde.opset import constant
 
     if node.op == "Constant":
         return (constant(g, node),)

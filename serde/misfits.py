@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from serde import canonical, schema
 from serde.errors import require
 from serde.graph import Node, show_shape
@@ -12,7 +15,7 @@ DIRECTION = {"direction": ("forward", "reverse", "bidirectional")}
 LOSS = {"reduction": ("none", "mean", "sum")}
 SCATTER = {"reduction": ("none", "add", "mul", "max", "min")}
 # What an attribute may be, at any opset.
-CHOICES: dict[str, dict[str, tuple[str, ...] | tuple[int, ...]]] = {
+CHOICES: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "BitShift": {"direction": ("LEFT", "RIGHT")},
     "DepthToSpace": {"mode": ("DCR", "CRD")},
     "GRU": {"direction": (*DIRECTION["direction"], "foward")},  # as opset 1 spells its default
