@@ -50,6 +50,10 @@ def extreme(op):
     return lambda g, a, b: widely(g, lambda g, a, b: g[op](a, b), a, b)
 
 
+def bits_moved(direction):
+    return lambda g, a, b: widely(g, lambda g, a, b: g.BitShift(a, b, direction=direction), a, b)
+
+
 FUNCTIONS = {
     "add": "Add",
     "subtract": "Sub",
@@ -75,8 +79,8 @@ FUNCTIONS = {
     "bitwise_and": "BitwiseAnd",
     "bitwise_or": "BitwiseOr",
     "bitwise_xor": "BitwiseXor",
-    "left_shift": lambda g, a, b: g.BitShift(a, b, direction="LEFT"),
-    "right_shift": lambda g, a, b: g.BitShift(a, b, direction="RIGHT"),
+    "left_shift": bits_moved("LEFT"),
+    "right_shift": bits_moved("RIGHT"),
 }
 OF_TRUTHS = {  # what arithmetic and comparison of truth values comes to
     "add": "Or",

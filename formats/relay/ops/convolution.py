@@ -12,7 +12,7 @@ from serde.graph import DType, Value
 from serde.idioms import cast, reshape, size_of, sizes_of, times
 
 from ..rules import reads
-from .layouts import packed, unpacked
+from .layouts import fixed, packed, unpacked
 from .shaping import dilated
 
 LARGEST_EXACT = 1 << 24  # up to here a float32 counts exactly
@@ -42,7 +42,7 @@ def per_axis(given: Ints, count: int) -> Ints:
 
 def window(w: Value, strides: Ints, dilation: Ints, padding: Ints):
     """A sliding window as ONNX spells it."""
-    kernel = w.dims[2:]
+    kernel = fixed(w)
     return {
         "kernel_shape": kernel,
         "strides": per_axis(strides, len(kernel)),

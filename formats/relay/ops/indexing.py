@@ -10,6 +10,7 @@ from serde.graph import DType, Value
 from serde.idioms import Size, cast, size_of
 
 from ..rules import reads
+from .layouts import fixed
 
 FAR = 2**31 - 1
 
@@ -30,8 +31,7 @@ def read_strided_slice(
         ends = [FAR if b < 0 <= e else e for b, e in zip(begin, ends, strict=False)]
     else:
         require(slice_mode == "end", f"slice_mode={slice_mode!r} is unknown")
-        steps = strides or (1,)
-        steps = steps * count if len(steps) == 1 else steps + (1,) * (count - len(steps))
+        steps = (strides or ()) + (1,) * (count - len(strides or ()))
         ends = list(end)
     ends += [FAR if s > 0 else -FAR for s in steps[len(ends) :]]
     return g.Slice(x, list(begin), list(ends), chosen, list(steps))
@@ -54,8 +54,8 @@ def read_strided_set(g, x, v, begin, end, strides):
     bounds = [w.ints() for w in (begin, end, strides)]
     bounds[2] = bounds[2] or (1,) * len(bounds[0])
     cuts = [slice(*b) for b in zip(*bounds, strict=True)]
-    rows = [np.arange(d)[c] for d, c in zip(x.dims, cuts, strict=False)]
-    rows += [np.arange(d) for d in x.dims[len(rows) :]]
+    rows = [np.arange(d)[c] for d, c in zip(fixed(x, 0), cuts, strict=False)]
+    rows += [np.arange(d) for d in fixed(x, len(rows))]
     places = np.stack(np.meshgrid(*rows, indexing="ij"), -1)
     return g.ScatterND(x, g.const(places.astype(np.int64)), v)
 

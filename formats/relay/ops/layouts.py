@@ -52,6 +52,13 @@ class Layout:
         return tuple(block for a, block in self.axes if a == letter and block)
 
 
+def fixed(x: Value, first: int = 2) -> Ints:
+    """The sizes of the axes from ``first`` on, which have to be known."""
+    sizes = x.known[first:]
+    require(all(isinstance(d, int) for d in sizes), "an input of unknown size")
+    return sizes
+
+
 def unpacked(g, x: Value, layout: str, target: str):
     """``x`` with each axis whole, in the order of ``target``."""
     if layout == target:

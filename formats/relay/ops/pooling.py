@@ -14,7 +14,7 @@ from serde.idioms import cast, full_like, lowest, scalar, size_of, times
 
 from ..rules import reads
 from .convolution import pads_of, per_axis, spatial
-from .layouts import in_layout
+from .layouts import fixed, in_layout
 from .widths import widely
 
 
@@ -149,7 +149,7 @@ def read_adaptive_pool(
 def adapted(g, x: Value, kind: str, wanted):
     if all(n == 1 for n in wanted):
         return g["GlobalAveragePool" if kind == "avg" else "GlobalMaxPool"](x)
-    dims = x.dims[2:]
+    dims = fixed(x)
     if all(d % n == 0 for d, n in zip(dims, wanted, strict=True)):
         kernel = tuple(d // n for d, n in zip(dims, wanted, strict=True))
         op = "AveragePool" if kind == "avg" else "MaxPool"

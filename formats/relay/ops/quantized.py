@@ -11,7 +11,7 @@ import numpy as np
 from serde.errors import require
 from serde.geometry import axis_of
 from serde.graph import DType, Value
-from serde.idioms import cast
+from serde.idioms import cast, shape_from, size_of
 
 from ..rules import reads
 from .fixed_point import numbers_of, requantized, saturated, shifted, times
@@ -59,8 +59,9 @@ def one_of(g, v: Value):
 
 def spread(g, v: Value, x: Value, axis: int):
     """One for each element of the axis."""
-    size = x.known[axis_of(axis, x.rank)]
-    return g.Expand(g.Reshape(v, [-1]), [size])
+    if v.tensor.size > 1:
+        return v
+    return g.Expand(g.Reshape(v, [1]), shape_from(g, [size_of(g, x, axis_of(axis, x.rank))]))
 
 
 def rounding_of(rounding: str) -> str:

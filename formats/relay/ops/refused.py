@@ -35,11 +35,7 @@ REASONS = {
     "it runs a function of Python": "debug torch_op",
     "its regions are sorted and suppressed in a way that is not written yet": "vision.proposal "
     "vision.regular_non_max_suppression",
-    "it keeps state between runs": "nn.fifo_buffer",
-    "sparse convolution and transposition are not written yet": "nn.sparse_conv2d "
-    "nn.sparse_transpose",
     "it is a reference of TVM's parser": "parser.MetaRef",
-    "the number of its rows depends on their contents": "sparse_fill_empty_rows",
 }
 
 

@@ -7,6 +7,7 @@ Resize would.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -14,14 +15,14 @@ import numpy as np
 
 from serde.errors import require
 from serde.graph import DType, Value
-from serde.idioms import cast
+from serde.idioms import Size, cast, shape_from, size_of, slice_axis, steps, times
 
 from ..rules import Floats, reads
 from .convolution import spatial
-from .layouts import in_layout
+from .layouts import fixed, in_layout
+from .unary import rounded
 
 NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
-ROUNDINGS = {"round": "round_prefer_ceil", "": "floor"}
 MODES = ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "tf_crop_and_resize")
 METHODS = {"nearest_neighbor": "nearest", "linear": "linear", "cubic": "cubic"}
 F = np.float32
@@ -95,19 +96,20 @@ def onnx_table(size, count, mode, rounding) -> Any:
 
 def resized(
     g, x: Value, sizes, method: str, mode: str, rounding: str = "", alpha: float = -0.5,
-    exclude: bool = False, roi: Floats = (), fill: float = 0.0,
+    exclude: bool = False, roi: Floats = (), fill: float = 0.0, dtype: DType | None = None,
 ):  # fmt: skip
-    """``x``, channels first, with its spatial axes at ``sizes``."""
+    """``x``, channels first, with its spatial axes at ``sizes``, as ``dtype``."""
     require(method in METHODS, f"method={method!r} is unknown")
     count = x.rank - 2
     roi = roi or (0.0,) * 2 * count
     if method == "nearest_neighbor":
-        return picked(g, x, sizes, mode, rounding, roi, fill)
+        return cast(g, picked(g, x, sizes, mode, rounding, roi, fill), dtype or x.type)
     work = cast(g, x, DType.FLOAT32)
     plain = mode in MODES and (method == "linear" or count == 2)
     if not plain or (mode == "align_corners" and 1 in sizes):
-        return cast(g, by_tables(g, work, sizes, method, mode, alpha, exclude, roi, fill), x.type)
-    shape = g.Concat(g.Shape(x, start=0, end=2), list(sizes), axis=0)
+        y = by_tables(g, work, sizes, method, mode, alpha, exclude, roi, fill)
+        return cast(g, y, dtype or x.type)
+    shape = shape_of(g, x, sizes)
     window = None
     if mode == "tf_crop_and_resize":
         window = np.array([0, 0, *roi[:count], 1, 1, *roi[count:]], F)
@@ -116,18 +118,16 @@ def resized(
         cubic_coeff_a=alpha, exclude_outside=int(exclude and method == "cubic"),
         extrapolation_value=fill,
     )  # fmt: skip
-    return cast(g, y, x.type)
+    return cast(g, y, dtype or x.type)
 
 
 def picked(g, x: Value, sizes, mode: str, rounding: str, roi: Floats, fill: float):
     """Nearest elements: Resize with whichever rounding takes TVM's, or Gather along each axis."""
     dims, count = x.known[2:], x.rank - 2
-    if not all(isinstance(d, int) for d in dims):
-        require(mode in MODES[:4], f"{mode} of an input of unknown size")
-        named = ROUNDINGS.get(rounding, rounding)
-        if rounding == "" and mode == "align_corners":
-            named = "round_prefer_ceil"
-        return by_resize(g, x, sizes, mode, named)
+    if not all(isinstance(d, int) for d in (*dims, *sizes)):
+        for i, n in enumerate(sizes):
+            x = g.Gather(x, computed_table(g, size_of(g, x, 2 + i), n, mode, rounding), axis=2 + i)
+        return x
     tables = [
         nearest_table(d, n, mode, rounding, (roi[i], roi[count + i]), count == 2)
         for i, (d, n) in enumerate(zip(dims, sizes, strict=True))
@@ -142,11 +142,51 @@ def picked(g, x: Value, sizes, mode: str, rounding: str, roi: Floats, fill: floa
 
 
 def by_resize(g, x: Value, sizes, mode: str, rounding: str):
-    shape = g.Concat(g.Shape(x, start=0, end=2), list(sizes), axis=0)
     return g.Resize(
-        x, None, None, shape, mode="nearest", coordinate_transformation_mode=mode,
+        x, None, None, shape_of(g, x, sizes), mode="nearest", coordinate_transformation_mode=mode,
         nearest_mode=rounding,
     )  # fmt: skip
+
+
+def shape_of(g, x: Value, sizes: Sequence[Size]):
+    """The shape of ``x`` with other spatial sizes."""
+    if all(isinstance(s, int) for s in sizes):
+        return g.Concat(g.Shape(x, start=0, end=2), list(sizes), axis=0)
+    return shape_from(g, [size_of(g, x, 0), size_of(g, x, 1), *sizes])
+
+
+def computed_table(g, size: Size, count: Size, mode: str, rounding: str):
+    """``nearest_table`` where only the run tells a size."""
+    require(mode in (*MODES[:4], "tf_half_pixel_for_nn"), f"{mode} of an input of unknown size")
+    n, m = (
+        g.const(F(s)) if isinstance(s, int) else cast(g, s, DType.FLOAT32) for s in (size, count)
+    )
+    x, scale = cast(g, steps(g, count), DType.FLOAT32), g.Div(n, m)
+    if mode == "align_corners":
+        at = g.Mul(g.Div(g.Sub(n, 1.0), g.Max(g.Sub(m, 1.0), 1.0)), x)
+    elif mode == "asymmetric":
+        at = g.Mul(scale, x)
+    else:
+        at = g.Mul(g.Add(x, 0.5), scale)
+        at = at if mode == "tf_half_pixel_for_nn" else g.Sub(at, 0.5)
+    if mode == "pytorch_half_pixel":
+        at = g.Where(g.Equal(m, 1.0), 0.0, at)
+    if rounding == "":
+        rounding = "round" if mode == "align_corners" else "floor"
+    at = g.Min(g.Max(rounded_as(g, at, rounding), 0.0), g.Sub(n, 1.0))
+    return cast(g, at, DType.INT64)
+
+
+def rounded_as(g, at: Value, rounding: str):
+    """``nearest`` where only the run tells a size."""
+    if rounding == "round":
+        return rounded(g, at)
+    if rounding == "round_prefer_floor":
+        return g.Ceil(g.Sub(at, 0.5))
+    if rounding == "round_prefer_ceil":
+        return g.Floor(g.Add(at, 0.5))
+    require(rounding in ("floor", "ceil"), f"rounding_method={rounding!r} is unknown")
+    return g.Floor(g.Add(at, 1e-5)) if rounding == "floor" else g.Ceil(g.Sub(at, 1e-5))
 
 
 def weights(at: np.ndarray, size: int, method: str, alpha: float, exclude: bool):
@@ -174,7 +214,8 @@ def weights(at: np.ndarray, size: int, method: str, alpha: float, exclude: bool)
 
 def by_tables(g, x: Value, sizes, method, mode, alpha, exclude, roi, fill):
     """One axis after the other: elements are gathered, weighted and summed."""
-    count, dims = x.rank - 2, x.dims[2:]
+    count, dims = x.rank - 2, fixed(x)
+    require(all(isinstance(n, int) for n in sizes), "a result of unknown size")
     require(not (exclude and count == 3), "cubic_exclude in three dimensions")
     y = x
     for i, (d, n) in enumerate(zip(dims, sizes, strict=True)):
@@ -207,11 +248,10 @@ def read_resize(
     target = "NC" + spatial(count)
 
     def apply(x):
-        y = resized(
+        return resized(
             g, x, size, method, coordinate_transformation_mode, rounding_method, cubic_alpha,
-            bool(cubic_exclude), roi, extrapolation_value,
+            bool(cubic_exclude), roi, extrapolation_value, out_dtype,
         )  # fmt: skip
-        return cast(g, y, out_dtype or x.type)
 
     return in_layout(g, x, layout or target, target, apply)
 
@@ -220,29 +260,48 @@ for _count in (1, 2, 3):
     reads(f"image.resize{_count}d")(partial(read_resize, _count))
 
 
+def parts_of(g, sizes: Value) -> tuple[Size, ...]:
+    """The elements of a tensor of two sizes."""
+    if sizes.tensor is not None:
+        return sizes.ints()
+    wide = cast(g, sizes, DType.INT64)
+    return tuple(slice_axis(g, wide, 0, i, i + 1) for i in range(2))
+
+
 @reads("dyn.image.resize2d", ignore=("size", "roi"))
 def read_dyn_resize2d(
     g, x, size, roi, *, layout="NCHW", method="linear",
     coordinate_transformation_mode="half_pixel", rounding_method="round", cubic_alpha=-0.5,
     cubic_exclude=0, extrapolation_value=0.0, out_dtype: DType | None = None,
 ):  # fmt: skip
-    """The size has to be known, as everything that is computed from it is."""
+    """The sizes are an operand."""
     require(roi.tensor is not None or coordinate_transformation_mode != "tf_crop_and_resize",
             "a region of interest that the model computes")  # fmt: skip
     window = tuple(float(v) for v in roi.array().ravel()) if roi.tensor is not None else ()
     return read_resize(
-        2, g, x, size=size.ints(), roi=window, layout=layout, method=method,
+        2, g, x, size=parts_of(g, size), roi=window, layout=layout, method=method,
         coordinate_transformation_mode=coordinate_transformation_mode,
         rounding_method=rounding_method, cubic_alpha=cubic_alpha, cubic_exclude=cubic_exclude,
         extrapolation_value=extrapolation_value, out_dtype=out_dtype,
     )  # fmt: skip
 
 
-def scaled_sizes(x: Value, scales) -> list[int]:
-    """Sizes times scales, halves rounded away from zero."""
-    dims = x.known[2:]
-    require(all(isinstance(d, int) for d in dims), "an input of unknown size")
-    return [int(np.floor(d * s + 0.5)) for d, s in zip(dims, scales, strict=True)]
+def scaled(g, x: Value, scales, method: str, mode: str):
+    """``x`` with its sizes times scales, halves rounded away from zero."""
+    sizes: list[Size] = [grown(g, size_of(g, x, 2 + i), s) for i, s in enumerate(scales)]
+    whole = all(s == int(s) for s in scales) and len(scales) == 2
+    if whole and (method, mode) == ("nearest_neighbor", "asymmetric"):
+        return by_resize(g, x, sizes, mode, "floor")
+    return resized(g, x, sizes, method, mode)
+
+
+def grown(g, size: Size, scale: float) -> Size:
+    if isinstance(size, int):
+        return int(np.floor(size * scale + 0.5))
+    if scale == int(scale):
+        return times(g, [size, int(scale)])
+    wide = g.Mul(cast(g, size, DType.FLOAT64), scale)
+    return cast(g, g.Floor(g.Add(wide, 0.5)), DType.INT64)
 
 
 def method_of(name: str) -> str:
@@ -260,7 +319,7 @@ def read_upsampling(
     mode = "align_corners" if align_corners else "asymmetric"
 
     def apply(x):
-        return resized(g, x, scaled_sizes(x, (scale_h, scale_w)), method_of(method), mode)
+        return scaled(g, x, (scale_h, scale_w), method_of(method), mode)
 
     return in_layout(g, x, layout, "NCHW", apply)
 
@@ -271,8 +330,8 @@ def read_upsampling3d(
     coordinate_transformation_mode="half_pixel",
 ):  # fmt: skip
     def apply(x):
-        sizes = scaled_sizes(x, (scale_d, scale_h, scale_w))
-        return resized(g, x, sizes, method_of(method), coordinate_transformation_mode)
+        scales = (scale_d, scale_h, scale_w)
+        return scaled(g, x, scales, method_of(method), coordinate_transformation_mode)
 
     return in_layout(g, x, layout, "NCDHW", apply)
 

@@ -9,11 +9,11 @@ import numpy as np
 from serde.errors import require
 from serde.geometry import Ints
 from serde.graph import DType, Value
-from serde.idioms import cast, scalar, size_of
+from serde.idioms import cast, reshape, scalar, size_of, sizes_of
 
 from ..rules import reads
 from .convolution import TUNING, convolved, pads_of, per_axis
-from .layouts import in_layout, packed, unpacked
+from .layouts import fixed, in_layout, packed, unpacked
 
 
 def clamped(g, index: Value, size: int):
@@ -26,7 +26,7 @@ def bilinear(g, x: Value, y: Value, across: Value, fading: bool = False):
 
     Neighbours outside are those at the edge, or with ``fading``, behind the far one, 0.
     """
-    height, width = x.dims[2:]
+    height, width = fixed(x)
     corners, shares = [], []
     for at, size in ((y, height), (across, width)):
         low = g.Floor(at)
@@ -70,7 +70,7 @@ def read_grid_sample(
 def bicubic_to_the_border(g, x: Value, grid: Value, align_corners: bool):
     """Each of the sixteen elements is moved to the border, not the place they lie around."""
     indices, shares = [], []
-    for at, size in ((1, x.dims[2]), (0, x.dims[3])):
+    for at, size in zip((1, 0), fixed(x), strict=True):
         unit = g.Reshape(g.Gather(grid, at, axis=1), [0, -1])
         span, shift = (size - 1, 0.0) if align_corners else (size, -0.5)
         place = g.Add(g.Mul(g.Add(unit, 1.0), span / 2), shift)
@@ -79,10 +79,10 @@ def bicubic_to_the_border(g, x: Value, grid: Value, align_corners: bool):
         shares.append(cubic_shares(g, g.Sub(place, low)))
     flat, total = g.Reshape(x, [0, 0, -1]), None
     for i, j in product(range(4), repeat=2):
-        value = taken(g, flat, indices[0][i], indices[1][j], x.dims[3])
+        value = taken(g, flat, indices[0][i], indices[1][j], fixed(x)[1])
         part = g.Mul(value, g.Unsqueeze(g.Mul(shares[0][i], shares[1][j]), [1]))
         total = part if total is None else g.Add(total, part)
-    return g.Reshape(total, [0, 0, *grid.dims[2:]])
+    return reshape(g, total, [0, 0, *sizes_of(g, grid)[2:]])
 
 
 def cubic_shares(g, t: Value, a: float = -0.75):
@@ -123,7 +123,7 @@ def read_crop_and_resize(
     def apply(x):
         images = g.Gather(cast(g, x, DType.FLOAT32), cast(g, which, DType.INT64), axis=0)
         places, outside = [], []
-        for at, (size, count) in enumerate(zip(x.dims[2:], crop_size, strict=True)):
+        for at, (size, count) in enumerate(zip(fixed(x), crop_size, strict=True)):
             place = cropped(g, boxes, at, size, count)
             far = g.Or(g.Less(place, 0.0), g.Greater(place, float(size - 1)))
             shape = (1, count, 1) if at == 0 else (1, 1, count)
@@ -132,8 +132,8 @@ def read_crop_and_resize(
         if method == "bilinear":
             y = bilinear(g, images, places[0], places[1])
         else:
-            whole = [clamped(g, away(g, p), s) for p, s in zip(places, x.dims[2:], strict=True)]
-            y = taken(g, g.Reshape(images, [0, 0, -1]), whole[0], whole[1], x.dims[3])
+            whole = [clamped(g, away(g, p), s) for p, s in zip(places, fixed(x), strict=True)]
+            y = taken(g, g.Reshape(images, [0, 0, -1]), whole[0], whole[1], fixed(x)[1])
         y = g.Reshape(y, [0, 0, *crop_size])
         return cast(g, g.Where(g.Unsqueeze(g.Or(*outside), [1]), extrapolation_value, y), dtype)
 
@@ -169,13 +169,13 @@ def read_deformable_conv2d(
     """A place before the image is 0 as a whole; ONNX's own operator fades it in."""
     x, offset = (unpacked(g, v, data_layout, "NCHW") for v in (x, offset))
     w = unpacked(g, w, kernel_layout, "OIHW")
-    batch, channels, height, width = x.dims
-    rows, columns = offset.dims[2:]
+    channels, height, width = fixed(x, 1)
+    rows, columns = fixed(offset)
     kernel = w.dims[2:]
     count = kernel[0] * kernel[1]
-    moves = g.Reshape(offset, [batch, deformable_groups, count, 2, rows * columns])
+    moves = g.Reshape(offset, [-1, deformable_groups, count, 2, rows * columns])
     each = channels // deformable_groups
-    images = g.Reshape(x, [batch * deformable_groups, each, height, width])
+    images = g.Reshape(x, [-1, each, height, width])
     places = []
     begins = pads_of(padding, 2)[:2]
     frame = zip((rows, columns), per_axis(strides, 2), begins, per_axis(dilation, 2), strict=True)
@@ -184,8 +184,8 @@ def read_deformable_conv2d(
         shape = ((kernel[0], 1, rows, 1), (1, kernel[1], 1, columns))[at]
         grid = np.broadcast_to(base.reshape(shape), (*kernel, rows, columns))
         move = g.Gather(moves, at, axis=3)
-        fixed = g.const(grid.reshape(1, 1, count, -1).astype(np.float32))
-        places.append(g.Reshape(g.Add(move, fixed), [batch * deformable_groups, -1]))
+        still = g.const(grid.reshape(1, 1, count, -1).astype(np.float32))
+        places.append(g.Reshape(g.Add(move, still), [-1, count * rows * columns]))
     inside = [
         g.And(g.GreaterOrEqual(p, 0.0), g.Less(p, float(s)))
         for p, s in zip(places, (height, width), strict=True)
@@ -193,8 +193,8 @@ def read_deformable_conv2d(
     y = bilinear(g, images, places[0], places[1], fading=True)
     y = g.Where(g.Unsqueeze(g.And(*inside), [1]), y, 0.0)
     # one patch for each result: a convolution whose windows do not overlap
-    patches = g.Reshape(y, [batch, channels, count, rows, columns])
-    wide = g.Reshape(patches, [batch, channels * count, rows, columns])
+    patches = g.Reshape(y, [-1, channels, count, rows, columns])
+    wide = g.Reshape(patches, [-1, channels * count, rows, columns])
     kernel_shape = {"kernel_shape": (1, 1), "strides": (1, 1), "dilations": (1, 1),
                     "pads": (0, 0, 0, 0)}  # fmt: skip
     flat = g.Reshape(w, [w.dims[0], w.dims[1] * count, 1, 1])
@@ -239,7 +239,7 @@ def read_correlation(
     a, b = (g.Pad(v, (0, 0, *pads[:2], 0, 0, *pads[2:])) for v in (a, b))
     border = max_displacement + (kernel_size - 1) // 2
     radius = max_displacement // stride2
-    sizes = [d - 2 * border for d in a.dims[2:]]
+    sizes = [d - 2 * border for d in fixed(a)]
     spans = [-(-s // stride1) for s in sizes]
 
     def window(v, y: int, across: int):

@@ -375,6 +375,14 @@ def channels_first(g, x: Value, layout: str, apply):
     return g.Transpose(apply(g.Transpose(x, perm=(0, 3, 1, 2))), perm=(0, 2, 3, 1))
 
 
+@reads("nn.fifo_buffer")
+def read_fifo_buffer(g, x, buffer, *, axis=0):
+    """The buffer moved along by what is new."""
+    axis = axis_of(axis, x.rank)
+    both = g.Concat(buffer, x, axis=axis)
+    return slice_axis(g, both, axis, size_of(g, x, axis), FAR)
+
+
 @reads("sliding_window")
 def read_sliding_window(g, x, *, axis: int, window_shape: Ints, strides: Ints):
     """Windows over the axes from ``axis`` on: their places, then their contents."""

@@ -6,9 +6,10 @@ import numpy as np
 
 from serde.errors import require
 from serde.graph import DType, Value
-from serde.idioms import cast, scalar, size_of
+from serde.idioms import cast, scalar, shape_from, size_of, slice_axis, times
 
 from ..rules import reads
+from .layouts import fixed
 
 
 def column(g, x: Value, at: int, count: int = 1):
@@ -162,12 +163,12 @@ def read_non_max_suppression(
 @reads("vision.all_class_non_max_suppression", only={"output_format": ("onnx",)})
 def read_all_class_non_max_suppression(g, boxes, scores, limit, overlap, threshold):
     """Rows of (batch, class, box) by score; behind them zeros, where TVM leaves what there was."""
-    batch, classes, count = scores.dims
-    flat = g.Reshape(scores, [batch * classes, count])
+    classes, count = fixed(scores, 1)
+    flat = g.Reshape(scores, [-1, count])
     order = order_of(g, flat)
     score = arranged(g, flat, order)
-    spread = g.Expand(g.Unsqueeze(boxes, [1]), [batch, classes, count, 4])
-    rows = arranged(g, g.Reshape(spread, [batch * classes, count, 4]), order)
+    spread = g.Expand(g.Unsqueeze(boxes, [1]), [1, classes, count, 4])
+    rows = arranged(g, g.Reshape(spread, [-1, count, 4]), order)
     inside = g.Greater(score, g.Reshape(threshold, []))
     late = g.Unsqueeze(g.Greater(score, 0.0), [2])
     conflicts = g.And(g.GreaterOrEqual(overlaps(g, rows), g.Reshape(overlap, [])), late)
@@ -178,6 +179,7 @@ def read_all_class_non_max_suppression(g, boxes, scores, limit, overlap, thresho
     which = column(g, places, 0)
     box = g.GatherND(order, places)
     table = [g.Unsqueeze(v, [1]) for v in (g.Div(which, classes), g.Mod(which, classes), box)]
-    zeros = np.zeros((batch * classes * count, 3), np.int64)
-    padded = g.Concat(g.Concat(*table, axis=1), g.const(zeros), axis=0)
-    return g.Slice(padded, [0], [len(zeros)], [0], [1]), g.Shape(places, start=0, end=1)
+    most = times(g, [size_of(g, scores, 0), classes * count])
+    zeros = g.Expand(g.const([[0]], DType.INT64), shape_from(g, [most, 3]))
+    padded = g.Concat(g.Concat(*table, axis=1), zeros, axis=0)
+    return slice_axis(g, padded, 0, 0, most), g.Shape(places, start=0, end=1)

@@ -10,7 +10,7 @@ from serde.graph import DType
 from serde.idioms import cast, scalar
 
 from ..rules import Floats, reads
-from .layouts import in_layout
+from .layouts import fixed, in_layout
 from .sampling import bilinear
 from .suppression import arranged, column, masked, to_front
 
@@ -45,7 +45,7 @@ def greatest(g, x, which, corners, counts: Ints, scale: float, ratio: int):
     require(ratio > 0, "mode='max' with as many samples as a region is large")
     images = g.Gather(x, which, axis=0)
     grids, outside = [], []
-    for at, (size, count) in enumerate(zip(x.dims[2:], counts, strict=True)):
+    for at, (size, count) in enumerate(zip(fixed(x), counts, strict=True)):
         first, last = (g.Mul(column(g, corners, i - at, 1), scale) for i in (1, 3))
         length = g.Max(g.Sub(last, first), 1.0)
         steps = (np.arange(count * ratio) + 0.5) / (count * ratio)
@@ -76,11 +76,11 @@ def read_roi_pool(g, x, rois, *, pooled_size: Ints, spatial_scale: float, layout
 @reads("vision.yolo_reorg")
 def read_yolo_reorg(g, x, *, stride=1):
     """TVM's reorg counts through memory, over the ends of axes: a table of places says which."""
-    batch, channels, height, width = x.dims
+    batch, channels, height, width = fixed(x, 0)
     area = stride * stride
     few = channels // area
     require(few > 0, f"{channels} channels for stride {stride}")
-    b, k, j, i = np.meshgrid(*map(np.arange, x.dims), indexing="ij")
+    b, k, j, i = np.meshgrid(*map(np.arange, fixed(x, 0)), indexing="ij")
     row = (j * stride + (k // few) // stride) * stride
     at = ((b * area * channels + (k % few) * area) * height + row) * width
     at = at + i * stride + (k // few) % stride
@@ -95,7 +95,7 @@ def read_multibox_prior(
     offsets: Floats = (0.5, 0.5), clip=False,
 ):  # fmt: skip
     """Anchors around each place of an image, which only its size tells."""
-    height, width = x.dims[2:]
+    height, width = fixed(x)
     step = [s if s > 0 else 1.0 / n for s, n in zip(steps, (height, width), strict=True)]
     boxes = [(s * height / width / 2, s / 2) for s in sizes]
     roots = [np.sqrt(r) for r in ratios[1:]]

@@ -13,29 +13,29 @@ from dataclasses import dataclass
 class Case:
     """An expression and its inputs, and what may differ from the rule that all must hold.
 
-    ``fixed`` says why a size has to be known: with one that is not, the module is refused so.
     ``since`` is the lowest opset that can say it. ``slow``: TVM compiles it for many seconds, so
     only what is recorded is compared. ``rows``: TVM leaves the first output undefined behind them.
+    ``oracle`` is what TVM runs instead, where it has no kernel of the expression for this machine.
     """
 
     expression: str
     inputs: tuple[str, ...]
-    fixed: str = ""
     since: int = 0
     slow: bool = False
     rows: int | None = None
+    oracle: str = ""
 
 
 CASES: dict[str, Case] = {}
 
 
 def case(
-    name: str, expression: str, *inputs: str, fixed: str = "", since: int = 0, slow: bool = False,
-    rows: int | None = None,
+    name: str, expression: str, *inputs: str, since: int = 0, slow: bool = False,
+    rows: int | None = None, oracle: str = "",
 ) -> None:  # fmt: skip
     """Add a case; a name given twice is a mistake."""
     assert name not in CASES, name
-    CASES[name] = Case(expression, inputs, fixed, since, slow, rows)
+    CASES[name] = Case(expression, inputs, since, slow, rows, oracle)
 
 
 for _op in "abs acos asin atan ceil cos cosh erf exp floor negative round rsqrt sigmoid sign sin sinh "\

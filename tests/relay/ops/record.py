@@ -76,7 +76,7 @@ def build(expression: str, arrays: dict[str, np.ndarray], naming: str = "static"
                      dtype=str(arrays[n].dtype))
         for n, shape in named(arrays, naming).items()
     }  # fmt: skip
-    scope = {"R": relay, "c": lambda v, d="float32": relay.const(np.array(v, d)), "w": weights}
+    scope = {"R": relay, "c": lambda v, d="float32": relay.const(np.array(v, d), d), "w": weights}
     made = eval(expression, {**scope, **variables})  # the cases are this repository's own
     made = made.astuple() if isinstance(made, relay.expr.TupleWrapper) else made
     function = relay.Function(list(variables.values()), made)
@@ -99,13 +99,15 @@ def computed(module, arrays: dict[str, np.ndarray]) -> list[np.ndarray]:
     return arrays_of(executor.evaluate()(*arrays.values()))
 
 
-def record(folder: Path, name: str, expression: str, inputs: Sequence[str]) -> None:
+def record(
+    folder: Path, name: str, expression: str, inputs: Sequence[str], oracle: str = ""
+) -> None:
     """Run a case and write it."""
     import tvm
 
     arrays = arrays_for(name, inputs)
     module = build(expression, arrays)
-    found = computed(module, arrays)
+    found = computed(build(oracle, arrays) if oracle else module, arrays)
     place = folder / name.replace("(", "").replace(")", "").replace(", ", "x")
     place.mkdir(parents=True, exist_ok=True)
     (place / "module.json").write_text(tvm.ir.save_json(module))
@@ -115,7 +117,9 @@ def record(folder: Path, name: str, expression: str, inputs: Sequence[str]) -> N
     np.savez(place / "io.npz", **held, **{f"out:{i}": v for i, v in enumerate(found)})
 
 
-def live(name: str, expression: str, inputs: Sequence[str], file: str) -> dict[str, str | None]:
+def live(
+    name: str, expression: str, inputs: Sequence[str], oracle: str, file: str
+) -> dict[str, str | None]:
     """Run a case; return its module with sizes that are known, and with those that are not.
 
     What went in and came out is written to ``file``. None stands for a module TVM finds no types
@@ -125,7 +129,7 @@ def live(name: str, expression: str, inputs: Sequence[str], file: str) -> dict[s
 
     arrays = arrays_for(name, inputs)
     module = build(expression, arrays)
-    found = computed(module, arrays)
+    found = computed(build(oracle, arrays) if oracle else module, arrays)
     held = {f"in:{n}": v for n, v in arrays.items()}
     np.savez(file, **held, **{f"out:{i}": v for i, v in enumerate(found)})
     forms: dict[str, str | None] = {"static": tvm.ir.save_json(module)}
@@ -151,7 +155,7 @@ def main(folder: Path) -> None:
         if only not in name:
             continue
         try:
-            record(folder, name, case.expression, case.inputs)
+            record(folder, name, case.expression, case.inputs, case.oracle)
         except Exception as error:
             failed[name] = str(error).strip()[-300:]
     (folder / "failed.json").write_text(json.dumps(failed, indent=1))
