@@ -1,7 +1,8 @@
 """Set up everything the tests need in ``.venv`` and run all of them: lint, format, types, tests.
 
 ``python3 tests/run.py [--venv FOLDER] [pytest arguments]``. Needs Python 3.10 or newer and a package
-index; MXNet is installed where its wheel can be had, and the tests against it are skipped otherwise.
+index. MXNet and, in ``.tvm`` beside ``.venv``, TVM are installed where their wheels can be had; the
+tests against them are skipped otherwise, and say why.
 """
 
 from __future__ import annotations
@@ -47,6 +48,17 @@ def set_up(folder: Path) -> Path:
     return bin_
 
 
+def live_tvm(bin_: Path) -> dict[str, str]:
+    """Make the environment TVM runs in, unless there is one; how the tests find it."""
+    if "SERDE_TVM" in os.environ:
+        return {}
+    folder = bin_.parent.parent / ".tvm"
+    if run(bin_ / "python", ROOT / "tests/relay/tvm_live.py", folder):
+        print("TVM could not be installed: the tests against it will be skipped")
+        return {}
+    return {"SERDE_TVM": str(folder)}
+
+
 def types(bin_: Path) -> int:
     """Check the types of the package as it is installed, apart from the checkout."""
     with tempfile.TemporaryDirectory() as folder:
@@ -65,13 +77,14 @@ def main(arguments: list[str]) -> int:
     if arguments[:1] == ["--venv"]:
         folder, arguments = Path(arguments[1]).resolve(), arguments[2:]
     bin_ = set_up(folder)
+    tvm = live_tvm(bin_)
     failed = [
         name
         for name, code in (
             ("lint", run(bin_ / "ruff", "check", *CODE)),
             ("format", run(bin_ / "ruff", "format", "--check", *CODE)),
             ("types", types(bin_)),
-            ("tests", run(bin_ / "python", "-m", "pytest", "-n", "2", "-rs", *arguments)),
+            ("tests", run(bin_ / "python", "-m", "pytest", "-n", "2", "-rs", *arguments, **tvm)),
         )
         if code
     ]

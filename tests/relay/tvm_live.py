@@ -2,9 +2,10 @@
 
     python tests/relay/tvm_live.py FOLDER
 
-makes that environment (some 220 MB): the wheel of bitblas 0.0.1.dev13 carries a complete TVM 0.17.
-It links CUDA's runtime, which two more wheels bring, and its driver, for which a stub does. Tests
-use the environment in ``$SERDE_TVM``, and are skipped where there is none.
+makes that environment, or leaves it as it is where it stands: the wheel of bitblas 0.0.1.dev13
+carries a complete TVM 0.17. It links CUDA's runtime, which two more wheels bring, and its driver,
+for which a stub does. Tests use the environment in ``$SERDE_TVM``, and are skipped where there is
+none; ``tests/run.py`` makes one beside its own.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import platform
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -33,12 +36,27 @@ DRIVER = (
     "cuDeviceGetName cuFuncSetAttribute cuGetErrorName cuLaunchKernel cuMemsetD32_v2 "
     "cuModuleGetFunction cuModuleGetGlobal_v2 cuModuleLoadData cuModuleUnload"
 ).split()
+RECIPE = " ".join([WHEEL, *NEEDS, *DRIVER])
+MARK = "made-of"
 WORKER = Path(__file__).with_name("tvm_worker.py")
+
+
+def obstacle() -> str:
+    """Why this machine cannot have the environment, or nothing."""
+    if (sys.platform, platform.machine()) != ("linux", "x86_64"):
+        return "the only build of TVM with Relay is for Linux on x86-64"
+    return "" if shutil.which("cc") else "a C compiler is missing: cc"
+
+
+def stands(folder: Path) -> bool:
+    """Whether the environment in ``folder`` was made to the end, as it would be made today."""
+    mark = folder / MARK
+    return mark.is_file() and mark.read_text() == RECIPE
 
 
 def set_up(folder: Path) -> None:
     """Make the environment in ``folder``."""
-    venv.create(folder / "v", with_pip=True)
+    venv.create(folder / "v", with_pip=True, clear=True)
     pip = [folder / "v/bin/python", "-m", "pip", "install", "-q", "--disable-pip-version-check"]
     subprocess.run([*pip, "--no-deps", WHEEL], check=True)
     subprocess.run([*pip, *NEEDS], check=True)
@@ -47,6 +65,7 @@ def set_up(folder: Path) -> None:
     (folder / "lib").mkdir(exist_ok=True)
     library = folder / "lib/libcuda.so.1"
     subprocess.run(["cc", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", library, stub], check=True)  # fmt: skip
+    (folder / MARK).write_text(RECIPE)
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -63,6 +82,8 @@ def _environment(folder: Path) -> dict[str, str]:
 @cache
 def _worker_or_reason() -> subprocess.Popen[str] | str:
     place = os.environ.get("SERDE_TVM")
+    if not place and obstacle():
+        return f"no live TVM: {obstacle()}"
     if not place:
         return "no live TVM: SERDE_TVM names no folder made by tests/relay/tvm_live.py"
     folder = Path(place)
@@ -93,6 +114,7 @@ def ask(command: str, *arguments: Any) -> Any:
     worker.stdin.flush()
     line = worker.stdout.readline()
     if not line:
+        _worker_or_reason.cache_clear()  # the next question goes to another process
         raise TvmError("TVM ended")
     reply = json.loads(line)
     if "error" in reply:
@@ -110,5 +132,18 @@ def run(form: str, module: str, feeds: Mapping[str, np.ndarray]) -> list[np.ndar
             return [found[f"arr_{i}"] for i in range(len(found.files))]
 
 
+def main(folder: Path) -> str | None:
+    """Make the environment unless it stands; what stands in the way, if something does."""
+    if stands(folder):
+        return None
+    if why := obstacle():
+        return why
+    try:
+        set_up(folder)
+    except (OSError, subprocess.CalledProcessError) as error:
+        return str(error)
+    return None
+
+
 if __name__ == "__main__":
-    set_up(Path(sys.argv[1]).resolve())
+    sys.exit(main(Path(sys.argv[1]).resolve()))

@@ -32,16 +32,8 @@ REASONS = {
     "contrib.ethosu.depthwise_conv2d contrib.ethosu.identity contrib.ethosu.pooling "
     "contrib.ethosu.unary_elementwise",
     ANNOTATED: "relay.op.annotation.simulated_quantize",
-    "it runs a function of Python": "debug torch_op",
-    "its regions are sorted and suppressed in a way that is not written yet": "vision.proposal "
-    "vision.regular_non_max_suppression",
+    "it runs a function of Python": "torch_op",
     "it is a reference of TVM's parser": "parser.MetaRef",
-}
-
-
-UNDECLARED = {  # attribute types the registry does not tie to their operators
-    "vision.proposal": "relay.attrs.ProposalAttrs",
-    "vision.regular_non_max_suppression": "relay.attrs.RegularNonMaximumSuppressionAttrs",
 }
 
 
@@ -51,6 +43,6 @@ def refuse(reason, g, *operands):
 
 for _reason, _ops in REASONS.items():
     for _op in _ops.split():
-        _key = registry.attrs_key(_op) or UNDECLARED.get(_op, "")
+        _key = registry.attrs_key(_op) or ""
         _fields = registry.fields(_key) or {}
         reads(_op, ignore=tuple(_fields))(partial(refuse, _reason))

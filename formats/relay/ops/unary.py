@@ -101,6 +101,7 @@ for _name, _op in FLOATS.items():
     reads(_name)(partial(read_float, _name, _op))
 for _name, _op in ROUNDINGS.items():
     reads(_name)(partial(read_rounding, _op))
+reads.rename({"debug": "Identity"}, ignore=("debug_func",))
 reads.rename({"copy": "Identity", "logical_not": "Not", "bitwise_not": "BitwiseNot"})
 
 

@@ -48,6 +48,18 @@ case("crop_and_resize-one", "R.image.crop_and_resize(a, c([[0.0, 0.0, 1.0, 1.0]]
 case("correlation-nearest", "R.nn.correlation(a, b, 3, 4, 2, 2, (4, 4), True, 'NCHW')", "1,2,10,9",
      "1,2,10,9")  # fmt: skip
 
+for _iou, _post in ((False, 9), (True, 40)):  # one image: TVM reads behind the sizes of more
+    case(f"proposal-{_iou}", "R.vision.proposal(a, b, c([[77.0, 90.0, 1.0]]), (2.0, 4.0), "
+         f"(0.5, 1.0, 2.0), 16, 0.6, 60, {_post}, 12, {_iou})", "1,12,5,6:float32:0:1",
+         "1,24,5,6:float32:-0.7:0.7")  # fmt: skip
+case("proposal-all", "R.vision.proposal(a, b, c([[90.0, 70.0, 1.5]]), (4.0,), (1.0,), 16, 0.3, -1, 20, 40, "
+     "False)", "1,2,5,6:float32:0:1", "1,4,5,6:float32:-0.7:0.7")  # fmt: skip
+for _most, _total in ((3, 8), (6, 30)):
+    case(f"regular_nms-{_most}", f"R.vision.regular_non_max_suppression({BOXES}, a, {_most}, {_total}, 3, "
+         "0.3, 0.4).astuple()", "2,7,4:float32:0:1", "2,7,2:float32:0:1",
+         "2,7,2:float32:0.3:1")  # fmt: skip
+case("regular_nms-flat", "R.vision.regular_non_max_suppression(a, R.round(b * c(4.0)), 9, 6, 2, 0.2, "
+     "2.0).astuple()", "1,7,4:float32:0:1", "1,7,2:float32:0:1")  # fmt: skip
 case("vm.shape_of", "R.op.vm.shape_of(a)", "2,3", oracle="R.shape_of(a, 'int64')")
 case("vm.reshape_tensor", "R.op.vm.reshape_tensor(a, c([3, 2], 'int64'), (3, 2))", "2,3",
      oracle="R.reshape(a, (3, 2))")  # fmt: skip

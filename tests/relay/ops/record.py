@@ -146,8 +146,7 @@ def live(
 def main(folder: Path) -> None:
     """Record every case."""
     sys.path.insert(0, str(ROOT))
-    from tests.relay.ops import cases_nn  # noqa: F401
-    from tests.relay.ops.cases import CASES
+    from tests.relay.ops.table import CASES
 
     failed = {}
     only = sys.argv[2] if len(sys.argv) > 2 else ""
