@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from serde.errors import ConversionError, Problem, Unconvertible, require
+from serde.errors import ConversionError, Unconvertible, require
 from serde.graph import Call, Graph, Node, Source, Tensor, Value
 
 from . import ast
@@ -22,19 +22,24 @@ from .elaborate_calls import TRANSPARENT, attributes, result_count
 from .elaborate_functions import function_name, kept_call
 from .elaborate_known import known
 from .elaborate_loops import Recursion, as_loop, recursion
+from .elaborate_problems import STAGE, Problems, Refusal
 from .elaborate_recursion import Linear, as_loops, linear
 from .elaborate_values import (
+    REFUSED,
     Cell,
     Closure,
     Data,
     Frame,
     GraphBuilder,
     Primitive,
+    ReadsRefused,
     Symbolic,
     alike,
+    common,
     declare,
     dtype_of,
     named,
+    output_names,
     rebuilt,
     refuse_parameter,
     shape_of,
@@ -52,26 +57,29 @@ def elaborate(
     params: Mapping[str, Tensor] | None = None,
     entry: str = "main",
     name: str = "main",
+    refusal: Refusal = lambda node: None,
 ) -> Graph:
     """The graph ``entry`` computes; its parameters among ``params`` become constants.
 
     Raises:
-        Unconvertible: naming the construct that has no place in a graph.
+        Unconvertible: naming the constructs that have no place in a graph, and then what
+            ``refusal`` says of the nodes of the rest.
     """
-    elaborator = Elaborator(module, name)
+    elaborator = Elaborator(module, name, entry)
     try:
         graph: Graph = run(elaborator.main(entry, params or {}))
-        return graph
     except ConversionError as error:
-        where = elaborator.function or entry
-        problem = Problem("function", {}, error.reason, (f"@{where}",), "relay → graph")
-        raise Unconvertible("relay → graph", (problem,)) from error
+        elaborator.problems.note(error, entry)
+    if elaborator.problems:
+        nodes = elaborator.makers.values()
+        raise Unconvertible(STAGE, elaborator.problems.listing(nodes, refusal))
+    return graph
 
 
 class Elaborator:
     """One evaluation of a module."""
 
-    def __init__(self, module: ast.Module, name: str) -> None:
+    def __init__(self, module: ast.Module, name: str, entry: str) -> None:
         self.module, self.root = module, GraphBuilder(name)
         self.makers: dict[Value, Node] = {}
         self.numbers: dict[Value, Any] = {}
@@ -80,7 +88,9 @@ class Elaborator:
         self.active: Counter[ast.Function] = Counter()
         self.recursions: dict[ast.Function, Recursion | None] = {}
         self.chains: dict[ast.Function, Linear | None] = {}
-        self.function = ""
+        self.function = entry
+        self.recursing = 0  # calls of functions within themselves
+        self.problems = Problems()
         self.calls: tuple[Call, ...] = ()  # whose bodies are being evaluated
 
     # The module
@@ -89,11 +99,14 @@ class Elaborator:
         function = self.module.functions[entry]
         frame = Frame(self.root)
         for param in function.params:
-            frame.values[param] = self.parameter(param, params.get(param.name))
+            try:
+                frame.values[param] = self.parameter(param, params.get(param.name))
+            except ConversionError as error:
+                frame.values[param] = self.problems.note(error, entry)
         result = yield self.value(function.body, frame)
         outputs = tensors(result, f"what @{entry} returns")
         require(outputs, f"@{entry} returns no tensor, and a model computes at least one")
-        named_outputs = self.outputs(outputs, _output_names(result))
+        named_outputs = self.outputs(outputs, output_names(result))
         return self.root.build(named_outputs, metadata={"relay.tvm": self.module.tvm})
 
     def parameter(self, param: ast.Var, tensor: Tensor | None) -> Symbolic:
@@ -148,11 +161,17 @@ class Elaborator:
         return None
 
     def value(self, expr: ast.Expr, frame: Frame) -> Task[Any]:
-        """What ``expr`` comes to."""
-        found = self.quick(expr, frame)
-        if found is None:
+        """What ``expr`` comes to; where that is refused, it is noted, and the rest goes on."""
+        try:
+            found = self.quick(expr, frame)
+            if found is not None:
+                return found
             found = yield EVALUATE[type(expr)](self, expr, frame)
-            frame.values[expr] = found
+        except ConversionError as error:
+            if self.recursing:  # what goes on might do so twice at every depth
+                raise
+            found = self.problems.note(error, self.function, expr)
+        frame.values[expr] = found
         return found
 
     def values(self, exprs: Sequence[ast.Expr], frame: Frame) -> Task[Any]:
@@ -160,6 +179,8 @@ class Elaborator:
         for expr in exprs:
             ready = self.quick(expr, frame)
             found.append((yield self.value(expr, frame)) if ready is None else ready)
+        if any(v is REFUSED for v in found):
+            raise ReadsRefused
         return found
 
     def constant(self, expr: ast.Constant) -> Value:
@@ -205,10 +226,22 @@ class Elaborator:
 
     def invoke(self, closure: Closure, args: list[Symbolic], frame: Frame) -> Task[Any]:
         """The body of a function, or a loop."""
-        function = closure.function
-        count = len(function.params)
+        count = len(closure.function.params)
         require(len(args) == count, f"{len(args)} arguments for the {count} of a function")
+        outside = self.function, self.calls
         self.function = closure.name or frame.name
+        self.active[closure.function] += 1
+        again = self.active[closure.function] > 1
+        self.recursing += again
+        try:
+            return (yield self.evaluate(closure, args, frame))
+        finally:
+            self.recursing -= again
+            self.active[closure.function] -= 1
+            self.function, self.calls = outside
+
+    def evaluate(self, closure: Closure, args: list[Symbolic], frame: Frame) -> Task[Any]:
+        function = closure.function
         if self.recursion(closure) is not None:
             looped = yield as_loop(self, closure, args, frame)
             if looped is not None:
@@ -218,18 +251,13 @@ class Elaborator:
             looped = yield as_loops(self, chain, closure, args, frame)
             if looped is not None:
                 return looped
-        outside = self.calls
-        if len(outside) < DEEPEST_KEPT and not self.active[function]:
-            self.calls += kept_call(closure, args)
-        self.active[function] += 1
         deep = self.active[function] > DEEPEST_CALL
         require(not deep, f"@{closure.name} calls itself to a depth that the module does not fix")
+        if len(self.calls) < DEEPEST_KEPT and self.active[function] == 1:
+            self.calls += kept_call(closure, args)
         inner = Frame(frame.graph, closure.frame, function_name(closure))
         inner.values.update(zip(function.params, args, strict=True))
-        result = yield self.value(function.body, inner)
-        self.active[function] -= 1
-        self.calls = outside
-        return result
+        return (yield self.value(function.body, inner))
 
     def recursion(self, closure: Closure) -> Recursion | None:
         """How a function calls itself, if it does."""
@@ -249,7 +277,6 @@ class Elaborator:
 
     def choice(self, expr: ast.If, frame: Frame) -> Task[Any]:
         cond = yield self.value(expr.cond, frame)
-        require(isinstance(cond, Value), f"chooses by {named(cond)}")
         return (yield self.choose(cond, frame, (expr.then, expr.otherwise), self.value))
 
     def choose(
@@ -257,6 +284,7 @@ class Elaborator:
         task: Callable[[Any, Frame], Task[Any]],
     ) -> Task[Any]:  # fmt: skip
         """``task`` of one of two branches, in subgraphs unless ``cond`` is known."""
+        require(isinstance(cond, Value), f"chooses by {named(cond)}")
         truth = known(cond, self.makers, self.numbers)
         if truth is not None:
             return (yield task(branches[0] if truth else branches[1], frame))
@@ -267,15 +295,12 @@ class Elaborator:
             result = yield task(body, inner)
             made.append((inner.graph, result, tensors(result, "what a branch of an if returns")))
         (then, result, first), (other, against, second) = made
-        if not alike(result, against):
-            raise ConversionError(
-                f"an if returns {named(result)} or {named(against)} of another form, "
-                "which depends on its condition"
-            )
+        forms = f"{named(result)} or {named(against)} of another form"
+        require(alike(result, against), f"an if returns {forms}, which depends on its condition")
         graphs = {"then": then.build(first), "otherwise": other.build(second)}
         outputs = self.node("if", [cond], graphs, len(first), frame)
         for value, a, b in zip(outputs, first, second, strict=True):
-            value.dtype, value.shape = a.dtype or b.dtype, _common(a.shape, b.shape)
+            value.dtype, value.shape = a.dtype or b.dtype, common(a.shape, b.shape)
         return rebuilt(result, iter(outputs))
 
     def match(self, expr: ast.Match, frame: Frame) -> Task[Any]:
@@ -371,23 +396,3 @@ def _fits(pattern: ast.Pattern, data: Symbolic, frame: Frame) -> bool:
                 return False
             stack.extend(zip(top.patterns, value.fields, strict=True))
     return True
-
-
-def _output_names(result: Symbolic) -> list[str]:
-    found = []
-    stack = [(result, "output")]
-    while stack:
-        value, name = stack.pop()
-        if isinstance(value, Value):
-            found.append(name)
-        else:
-            fields = value.fields if isinstance(value, Data) else value
-            parts = [(f, f"{name}_{i}") for i, f in enumerate(fields)]  # type: ignore[arg-type]
-            stack.extend(reversed(parts))
-    return found
-
-
-def _common(a: Any, b: Any) -> Any:
-    if a is None or b is None or len(a) != len(b):
-        return None
-    return tuple(x if x == y else None for x, y in zip(a, b, strict=True))

@@ -23,6 +23,7 @@ from .elaborate_values import (
     Symbolic,
     alike,
     dtype_of,
+    named,
     rebuilt,
     same_kind,
     tensors,
@@ -197,6 +198,7 @@ class _Loop:
             return kind == AGAIN
         assert isinstance(expr, ast.If)
         cond = yield self.run.value(expr.cond, frame)
+        require(isinstance(cond, Value), f"chooses by {named(cond)}")
         ends = tuple(self.found.kinds[e] for e in (expr.then, expr.otherwise))
         if ends == (AGAIN, RESULT):
             return cond

@@ -16,7 +16,16 @@ from serde.errors import require
 from serde.graph import DType, Tensor, Value
 
 from . import ast
-from .elaborate_values import Closure, Frame, GraphBuilder, Symbolic, declare, rebuilt, tensors
+from .elaborate_values import (
+    Closure,
+    Frame,
+    GraphBuilder,
+    Symbolic,
+    declare,
+    named,
+    rebuilt,
+    tensors,
+)
 from .walk import Task, operands
 
 if TYPE_CHECKING:
@@ -113,7 +122,7 @@ class _Loops:
 
     def goes_on(self, frame: Frame) -> Task[Any]:
         cond = yield self.evaluate(self.found.choice.cond, frame)
-        require(isinstance(cond, Value), "chooses by what is no tensor")
+        require(isinstance(cond, Value), f"chooses by {named(cond)}")
         return cond if self.found.when else self.node("logical_not", [cond], frame, DType.BOOL)
 
     def node(self, op: str, inputs: list[Value], frame: Frame, dtype: DType, **attrs: Any) -> Value:

@@ -81,7 +81,19 @@ class Cell:
     graph: GraphBuilder
 
 
-Symbolic = Value | tuple[Any, ...] | Closure | Primitive | Data | Cell
+class Refused:
+    """What an expression comes to that was refused: that is said once, not where it is read."""
+
+
+REFUSED = Refused()
+Symbolic = Value | tuple[Any, ...] | Closure | Primitive | Data | Cell | Refused
+
+
+class ReadsRefused(ConversionError):
+    """Something reads what was refused."""
+
+    def __init__(self) -> None:
+        super().__init__("reads what was refused")
 
 
 def tensors(value: Symbolic, what: str) -> list[Value]:
@@ -127,7 +139,13 @@ def alike(a: Symbolic, b: Symbolic) -> bool:
 
 
 def named(value: Symbolic) -> str:
-    """What to call a value in a refusal."""
+    """What to call a value in a refusal.
+
+    Raises:
+        ReadsRefused: there is no more to say of it.
+    """
+    if isinstance(value, Refused):
+        raise ReadsRefused
     if isinstance(value, Data):
         return f"a {value.of}"
     kinds = {Value: "a tensor", Closure: "a function", Primitive: "a function", Cell: "a reference"}
@@ -183,3 +201,25 @@ def refuse_parameter(name: str, type_: ast.Type | None) -> None:
     }
     for kind, what in kinds.items():
         require(not isinstance(type_, kind), f"parameter %{name} is {what}")
+
+
+def output_names(result: Symbolic) -> list[str]:
+    """A name for each tensor of what a model returns."""
+    found = []
+    stack = [(result, "output")]
+    while stack:
+        value, name = stack.pop()
+        if isinstance(value, Value):
+            found.append(name)
+        else:
+            fields = value.fields if isinstance(value, Data) else value
+            parts = [(f, f"{name}_{i}") for i, f in enumerate(fields)]  # type: ignore[arg-type]
+            stack.extend(reversed(parts))
+    return found
+
+
+def common(a: Shape | None, b: Shape | None) -> Shape | None:
+    """What two shapes agree on."""
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return tuple(x if x == y else None for x, y in zip(a, b, strict=True))

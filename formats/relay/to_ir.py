@@ -32,7 +32,7 @@ def module_graph(
     stem = os.path.basename(path)
     for suffix in (".gz", ".json", ".txt", ".relay"):
         stem = stem.removesuffix(suffix)
-    return elaborate(module, held, name, stem or name)
+    return elaborate(module, held, name, stem or name, reads.refusal)
 
 
 def _entry(module: ast.Module, asked: str | None, path: str) -> str:
@@ -66,6 +66,8 @@ def _refuse_misfits(
                 dims = ", ".join("?" if not isinstance(d, int) else str(d) for d in type_.shape)
                 lines.append(f"{name} is {tensor.dtype.value}{list(tensor.shape)}, "
                              f"@main takes {type_.dtype}[{dims}]")  # fmt: skip
+    if extra and free and lines:
+        lines.append(f"without an array, and so inputs: {', '.join(free)}")
     if lines:
         listing = "".join(f"\n  {line}" for line in lines[:50])
         raise MalformedFile(params_path or "params", f"parameters do not fit {path}:{listing}")

@@ -13,20 +13,29 @@ Task = Generator[Any, Any, Result]
 
 
 def run(task: Task[Result]) -> Result:
-    """Run ``task`` to its result. A task yields another task to get that one's result."""
+    """Run ``task`` to its result. A task yields another task to get that one's result, or what
+    that one raises.
+    """
     stack: list[Task[Any]] = [task]
     value: Any = None
+    raised: Exception | None = None
     while True:
         try:
-            child = stack[-1].send(value)
+            top = stack[-1]
+            child = top.send(value) if raised is None else top.throw(raised)
         except StopIteration as done:
             stack.pop()
             if not stack:
                 return cast(Result, done.value)
-            value = done.value
+            value, raised = done.value, None
+        except Exception as error:
+            stack.pop()
+            if not stack:
+                raise
+            raised = error
         else:
             stack.append(child)
-            value = None
+            value = raised = None
 
 
 _OPERANDS: dict[type[Expr], Callable[[Any], tuple[Expr, ...]]] = {
