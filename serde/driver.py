@@ -179,6 +179,7 @@ class _Rewriting:
             if new.tensor is None:
                 new.dtype = old.dtype if new.dtype is None else new.dtype
                 new.shape = old.shape if new.shape is None else new.shape
+                new.elements = old.elements if new.elements is None else new.elements
             if new in fresh:
                 fresh.discard(new)
                 builder.names.relabel(new, old.name)

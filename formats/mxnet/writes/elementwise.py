@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 from serde.errors import require
-from serde.graph import DType, Value
+from serde.graph import Dim, DType, Value
 from serde.idioms import lowest
 from serde.schema import ELEMENT_TYPES
 
-from .table import TYPES, number, writes
+from .sizes import common, spread
+from .table import TYPES, held_as, number, writes
 
 UNARY = {
     "Abs": "abs",
@@ -124,31 +125,19 @@ def write_not(s, x):
 
 @writes("Where")
 def write_where(s, condition, x, y):
-    """MXNet wants all three in one shape: that of the one the others broadcast to."""
+    """MXNet wants all three in one shape."""
     parts = (condition, x, y)
-    full = next((v for v in parts if all(fits(other, v) for other in parts)), None)
-    require(full is not None, "a Where in which no operand has the shape of the result")
-    return s.where(*(in_shape_of(s, v, full) for v in parts))
+    sizes = common([v.known for v in parts])
+    full = next((v for v in parts if list(v.known) == sizes), None)
+    return s.where(*(in_shape_of(s, v, full, sizes) for v in parts))
 
 
-def fits(small: Value, full: Value) -> bool:
-    """Whether ``small`` broadcasts to the shape of ``full``."""
-    tail = full.known[full.rank - small.rank :] if small.rank <= full.rank else None
-    return tail is not None and all(
-        a in (1, b) and b is not None for a, b in zip(small.known, tail, strict=True)
-    )
-
-
-def in_shape_of(s, value: Value, full: Value):
-    """``value`` spread out to the shape of ``full``."""
-    if value.shape == full.shape:
-        return value
-    if (n := number(value)) is not None:
-        zeros = s.Cast(s.zeros_like(full), dtype=value.type.value)
-        return s["_plus_scalar"](zeros, scalar=n)
-    for _ in range(full.rank - max(value.rank, 1)):
-        value = s.expand_dims(value, axis=0)
-    return s.broadcast_like(value, full)
+def in_shape_of(s, value: Value, full: Value | None, sizes: list[Dim]):
+    """``value`` spread out to ``sizes``, the shape of ``full`` if that is there."""
+    if full is None or (n := number(value)) is None:
+        return value if list(value.known) == sizes else spread(s, value, sizes)
+    zeros = s.Cast(s.zeros_like(full), dtype=held_as(value.type))
+    return s["_plus_scalar"](zeros, scalar=n)
 
 
 @writes("Cast", ignore=("saturate", "round_mode"))

@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 from serde.errors import require
-from serde.graph import Value
-from serde.symbolic import elements_of
 
 from .layers import padded
 from .table import number, writes
 
 FAR = 2**31 - 1
-AT_ONCE = {"allowzero": (0,)}
-
-
-@writes("Reshape", only=AT_ONCE)
-def write_reshape(s, x, shape):
-    """0 and -1 mean the same to both."""
-    sizes = elements_of(shape)
-    known = sizes is not None and all(isinstance(d, int) for d in sizes)
-    require(known, "a shape computed while the model runs")
-    return s.Reshape(x, shape=sizes or (1,))
 
 
 @writes("Flatten")
@@ -110,26 +98,6 @@ def write_pad(s, x, pads, fill=None, axes=None, *, mode):
         require(value is not None, "a fill computed while the model runs")
         return padded(s, x, widths[2:half] + widths[half + 2 :], value)
     return s.Pad(x, mode=mode, pad_width=tuple(p for pair in ends for p in pair))
-
-
-@writes("Expand")
-def write_expand(s, x, shape):
-    """MXNet's 0 keeps an axis as it is."""
-    sizes = elements_of(shape)
-    known = sizes is not None and all(isinstance(d, int) for d in sizes)
-    require(known, "a shape computed while the model runs")
-    for _ in range(len(sizes) - max(x.rank, 1)):
-        x = wider(s, x)
-    wide = (1,) * (max(x.rank, 1) - len(sizes)) + tuple(sizes)
-    kept = tuple(0 if d == 1 else d for d in wide)
-    return s.broadcast_to(x, shape=kept)
-
-
-def wider(s, x: Value) -> Value:
-    """``x`` with an axis of size 1 in front."""
-    made = s.expand_dims(x, axis=0)
-    made.shape = (1, *(x.known or (1,)))
-    return made
 
 
 @writes("Tile")

@@ -16,11 +16,14 @@ from serde.builder import Builder, Operand, plain
 from serde.errors import ConversionError
 from serde.graph import IR_OPSET, Graph, Node, Value
 from serde.opset import Stepping
+from serde.passes import drop_dead
 from serde.rules import RuleTable
 from serde.steps import below
 
 from .table import defaults, writes
 
+# Operands that are sizes; where they are known by name, an attribute ``sizes`` holds them.
+SIZES = {"Expand": 1, "Range": 1, "Reshape": 1}
 spells = RuleTable("ir → mxnet", defaults=defaults)
 
 
@@ -42,7 +45,25 @@ def spelled(graph: Graph) -> tuple[Graph, Mapping[Value, str]]:
 
     builder = Spelling(graph.name, IR_OPSET, IR_OPSET, spelled_out=_later())
     done = RuleTable(spells.name, fallback=spell).rewrite(graph, builder)
-    return replace(done, opset=IR_OPSET), reasons
+    return drop_dead(_sized(drop_dead(done))), reasons
+
+
+def _sized(graph: Graph) -> Graph:
+    """Let nodes hold what is known of an operand that is sizes, instead of reading it.
+
+    MXNet's attributes can say of a size that it is that of another tensor; nothing computes it.
+    """
+    return replace(graph, nodes=tuple(map(_with_sizes, graph.nodes)))
+
+
+def _with_sizes(node: Node) -> Node:
+    bodies = {n: _sized(b) for n, b in node.attrs.items() if isinstance(b, Graph)}
+    at = SIZES.get(node.op, len(node.inputs))
+    read = node.inputs[at] if at < len(node.inputs) else None
+    if read is None or read.tensor is not None or None in (read.elements or (None,)):
+        return replace(node, attrs={**node.attrs, **bodies}) if bodies else node
+    inputs = tuple(None if i == at else v for i, v in enumerate(node.inputs))
+    return replace(node, inputs=inputs, attrs={**node.attrs, "sizes": read.elements})
 
 
 @cache

@@ -48,7 +48,12 @@ class Writes(RuleTable):
             raise ConversionError(reason)
         if (reason := _unheld(node)) is not None:
             raise ConversionError(reason)
-        return super().apply(node, builder, inputs)
+        mark = len(builder.nodes)
+        results = super().apply(node, builder, inputs)
+        for value in (v for made in builder.nodes[mark:] for v in made.inputs):
+            if value is not None and value.tensor is not None and (reason := misfit(value)):
+                raise ConversionError(reason)
+        return results
 
     def refusal(self, node: Node) -> ConversionError | None:
         """Why ``node`` cannot be converted, as far as can be told without its inputs."""
@@ -92,8 +97,6 @@ class SymbolBuilder(Builder):
 
     def adopt(self, constant: Value) -> Value:
         """Bring a constant over; truth values become numbers."""
-        if (reason := misfit(constant)) is not None:
-            raise ConversionError(reason)
         adopted = super().adopt(constant)
         if adopted.dtype is DType.BOOL:
             numbers = Tensor.of(adopted.array().astype(np.float32))
@@ -117,6 +120,11 @@ class SymbolBuilder(Builder):
         name, old.name = old.name, self.names.fresh(f"{old.name}/inside")
         new.name, new.dtype, new.shape = name, dtype, old.shape
         return new
+
+
+def held_as(dtype: DType) -> str:
+    """The element type MXNet computes with for one of the IR."""
+    return "float32" if dtype is DType.BOOL else dtype.value
 
 
 def number(value: Value | None) -> float | None:
