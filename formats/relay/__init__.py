@@ -1,4 +1,4 @@
-"""Relay modules: TVM's text and JSON forms and parameter files, read without TVM."""
+"""Relay modules: TVM's text and JSON forms and parameter files, read and written without TVM."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from serde.content import refuse_missing
 from serde.graph import Graph
 from serde.plugins import Format
 
+from .encode import encode
 from .files import claims, read_module
+from .from_ir import from_ir
 from .params import read_params
 from .rules import reads
 from .to_ir import module_graph, to_ir
+from .writes.table import writes
 
-__all__ = ["FORMAT", "decode", "to_ir"]
+__all__ = ["FORMAT", "decode", "encode", "from_ir", "to_ir"]
 
 
 def decode(
@@ -38,13 +41,15 @@ def decode(
 
 FORMAT = Format(
     name="relay",
-    suffixes=(".relay",),
+    suffixes=(".relay", ".json"),
     claims=claims,
     decode=decode,
     to_ir=to_ir,
+    from_ir=from_ir,
+    encode=encode,
     options={
         "decode": frozenset({"params", "entry", "ignore_extra"}),
         "to_ir": frozenset({"rules"}),
     },
-    tables=(reads,),
+    tables=(reads, writes),
 )

@@ -44,6 +44,7 @@ from .elaborate_values import (
     refuse_parameter,
     shape_of,
     tensors,
+    told_names,
 )
 from .walk import Task, run
 
@@ -106,7 +107,8 @@ class Elaborator:
         result = yield self.value(function.body, frame)
         outputs = tensors(result, f"what @{entry} returns")
         require(outputs, f"@{entry} returns no tensor, and a model computes at least one")
-        named_outputs = self.outputs(outputs, output_names(result))
+        names = told_names(function, len(outputs)) or output_names(result)
+        named_outputs = self.outputs(outputs, names)
         return self.root.build(named_outputs, metadata={"relay.tvm": self.module.tvm})
 
     def parameter(self, param: ast.Var, tensor: Tensor | None) -> Symbolic:

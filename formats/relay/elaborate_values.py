@@ -16,6 +16,8 @@ from serde.graph import DType, Shape, Value
 
 from . import ast
 
+OUTPUT_NAMES = "output_tensor_names"  # an attribute of a function
+
 
 class GraphBuilder(Builder):
     """A builder of Relay's own operators that remembers what made a value."""
@@ -201,6 +203,14 @@ def refuse_parameter(name: str, type_: ast.Type | None) -> None:
     }
     for kind, what in kinds.items():
         require(not isinstance(type_, kind), f"parameter %{name} is {what}")
+
+
+def told_names(function: ast.Function, count: int) -> list[str] | None:
+    """Names of the outputs, where the module has them as TVM's frontends and ours enter them."""
+    told = function.attrs.get(OUTPUT_NAMES)
+    if not isinstance(told, tuple) or len(set(told)) != count or len(told) != count:
+        return None
+    return list(told) if all(isinstance(n, str) and n for n in told) else None
 
 
 def output_names(result: Symbolic) -> list[str]:

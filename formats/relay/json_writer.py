@@ -18,14 +18,14 @@ def write_json(module: ast.Module, path: str | os.PathLike[str]) -> list[str]:
     """Write ``module`` to ``path``; return the files made."""
     path = os.fspath(path)
     with Replacing(path) as files, files.open(path) as out:
-        for piece in _pieces(module):
+        for piece in module_json(module):
             out.write(piece.encode())
     return files.written
 
 
 def to_json(module: ast.Module) -> str:
     """The JSON text of ``module``."""
-    return "".join(_pieces(module))
+    return "".join(module_json(module))
 
 
 def metadata_json(entries: Mapping[str, Iterable[Any]]) -> Iterator[str]:
@@ -35,7 +35,8 @@ def metadata_json(entries: Mapping[str, Iterable[Any]]) -> Iterator[str]:
     return encoder.text(encoder.string_map(lists))
 
 
-def _pieces(module: ast.Module) -> Iterator[str]:
+def module_json(module: ast.Module) -> Iterator[str]:
+    """The JSON text of ``module``, in pieces."""
     encoder = _Encoder()
     return encoder.text(encoder.module(module))
 

@@ -12,7 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from functools import partial
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 import numpy as np
 from numpy.lib import format as npy
@@ -62,14 +62,19 @@ def write_params(params: Mapping[str, Tensor], path: str | os.PathLike[str]) -> 
     """Write what ``relay.load_param_dict`` reads; return the files made."""
     path = os.fspath(path)
     with Replacing(path) as files, files.open(path) as out:
-        out.write(struct.pack("<QQQ", MAGIC, 0, len(params)))
-        for name in params:
-            raw = name.encode()
-            out.write(WORD.pack(len(raw)) + raw)
-        out.write(WORD.pack(len(params)))
-        for tensor in params.values():
-            ndarray.write(tensor, out)
+        write_into(params, out)
     return files.written
+
+
+def write_into(params: Mapping[str, Tensor], out: BinaryIO) -> None:
+    """Write what ``relay.load_param_dict`` reads into an open file."""
+    out.write(struct.pack("<QQQ", MAGIC, 0, len(params)))
+    for name in params:
+        raw = name.encode()
+        out.write(WORD.pack(len(raw)) + raw)
+    out.write(WORD.pack(len(params)))
+    for tensor in params.values():
+        ndarray.write(tensor, out)
 
 
 class _Reader:

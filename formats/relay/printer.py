@@ -34,7 +34,7 @@ def write_text(module: ast.Module, path: str | os.PathLike[str], **options: bool
     """Write ``module`` to ``path``, with the options of ``print_text``; return the files made."""
     path = os.fspath(path)
     with Replacing(path) as files, files.open(path) as out:
-        for piece in _pieces(module, **options):
+        for piece in module_text(module, **options):
             out.write(piece.encode())
     return files.written
 
@@ -49,10 +49,11 @@ def print_text(module: ast.Module, *, types: bool = True, like_tvm: bool = False
         ConversionError: for names of operators and attributes the text form cannot hold, and
             constants of types TVM lacks.
     """
-    return "".join(_pieces(module, types=types, like_tvm=like_tvm))
+    return "".join(module_text(module, types=types, like_tvm=like_tvm))
 
 
-def _pieces(module: ast.Module, *, types: bool = True, like_tvm: bool = False) -> Iterator[str]:
+def module_text(module: ast.Module, *, types: bool = True, like_tvm: bool = False) -> Iterator[str]:
+    """The text of ``module``, in pieces; options as of ``print_text``."""
     printer = _Printer(types, like_tvm)
     code = [HEADER, LINE, printer.module(module)]
     yield from _layout(code)

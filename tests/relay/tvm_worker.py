@@ -38,9 +38,15 @@ def json_of(a):
     return tvm.ir.save_json(module(*a))
 
 
-def run(a, inputs, outputs):
-    """Run ``main`` with the arrays of one file; write what it gives, flattened, to another."""
+def run(a, inputs, outputs, params=None):
+    """Run ``main`` with the arrays of one file; write what it gives, flattened, to another.
+
+    ``params`` is a parameter file, for parameters of ``main`` that are not among the arrays.
+    """
     found = module(*a)
+    if params:
+        held = relay.load_param_dict(Path(params).read_bytes())
+        found["main"] = relay.build_module.bind_params_by_name(found["main"], held)
     feeds = np.load(inputs)
     names = [p.name_hint for p in found["main"].params]
     executor = relay.create_executor("vm", mod=found, device=tvm.cpu(), target="llvm")

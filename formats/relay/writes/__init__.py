@@ -1,0 +1,29 @@
+"""Rules from the IR to Relay, by family; importing this package fills the tables."""
+
+from . import (
+    control,
+    convolution,
+    elementwise,
+    indexing,
+    linear,
+    normalization,
+    pooling,
+    recurrent,
+    reducing,
+    resizing,
+    shaping,
+)
+
+__all__ = [
+    "control",
+    "convolution",
+    "elementwise",
+    "indexing",
+    "linear",
+    "normalization",
+    "pooling",
+    "recurrent",
+    "reducing",
+    "resizing",
+    "shaping",
+]

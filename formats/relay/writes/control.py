@@ -1,0 +1,177 @@
+"""Choices and loops: short loops are laid out, others call themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from serde.errors import ConversionError, require
+from serde.graph import DType, Graph, Shape, Value
+
+from .inlining import inlined
+from .recast import recasts
+from .table import number, writes
+
+LONGEST = 64  # turns of a loop that are laid out
+MOST_LAID_OUT = 4096  # nodes they may come to
+
+
+@recasts("If")
+def recast_if(g, condition, *, then_branch: Graph, else_branch: Graph, outputs: int = 1):
+    """The branch itself, where the choice is known."""
+    chosen = number(condition)
+    if chosen is None:
+        return None
+    made = inlined(g, then_branch if chosen else else_branch, ())
+    return tuple(made) if outputs > 1 else made[0]
+
+
+@writes("If")
+def write_if(r, condition, *, then_branch: Graph, else_branch: Graph):
+    count = len(then_branch.outputs)
+    cond = r.reshape(condition, newshape=()) if condition.rank else condition
+    return r["if"](cond, then=then_branch, otherwise=else_branch, outputs=count)
+
+
+@recasts("Loop")
+def recast_loop(g, trips, go, *states, body: Graph, outputs: int = 1):
+    """A loop of a few turns as these; any other without a count, and with all it makes carried."""
+    require(not any(v.wrap for v in states if v is not None), "a loop that carries sequences")
+    turns = number(trips) if trips is not None else None
+    endless = _stays(body) and (go is None or number(go))
+    few = turns is not None and 0 < turns <= min(LONGEST, MOST_LAID_OUT // (len(body.nodes) + 1))
+    if few and endless:
+        return one_or_all(_laid_out(g, int(turns), states, body), outputs)
+    if trips is None and go is not None and _carries(body, states):
+        return None
+    made = _carried(g, trips, go, states, body)
+    return one_or_all(made, outputs)
+
+
+def one_or_all(made: list[Value], outputs: int) -> Any:
+    return tuple(made) if outputs > 1 else made[0]
+
+
+def _stays(body: Graph) -> bool:
+    """Whether the body goes on whenever it was asked to."""
+    go: Value | None = body.outputs[0]
+    makers = {v: n for n in body.nodes for v in n.outputs}
+    while go is not None and go in makers and makers[go].op == "Identity":
+        go = makers[go].inputs[0]
+    return go is body.inputs[1] or bool(number(go))
+
+
+def _laid_out(g, turns: int, states, body: Graph) -> list[Value]:
+    count = len(states)
+    rows: list[list[Value]] = [[] for _ in body.outputs[1 + count :]]
+    for turn in range(turns):
+        operands = (g.const(turn, DType.INT64), g.const(True, DType.BOOL), *states)
+        _, *made = inlined(g, body, operands)
+        states = made[:count]
+        for row, value in zip(rows, made[count:], strict=True):
+            row.append(g.Unsqueeze(value, [0]))
+    return [*states, *(g.Concat(*row, axis=0) for row in rows)]
+
+
+def _carries(body: Graph, states) -> bool:
+    """Whether the body takes and gives the states only, of types that Relay can check."""
+    if len(body.outputs) - 1 != len(states):
+        return False
+    pairs = zip(body.inputs[2:], body.outputs[1:], strict=True)
+    return all(a.dtype is not None and _within(b.shape, a.shape) for a, b in pairs)
+
+
+def _within(shape: Shape | None, wide: Shape | None) -> bool:
+    if shape is None or wide is None or len(shape) != len(wide):
+        return False
+    return all(w is None or w == d for d, w in zip(shape, wide, strict=True))
+
+
+def _carried(g, trips, go, states, body: Graph) -> list[Value]:
+    """The loop with the number of turns in its condition; what it collects grows turn by turn."""
+    shapes = [v.known for v in states]
+    for _ in range(2 + sum(map(len, shapes))):
+        inner, made = _body(g, states, shapes, body)
+        given = [v.known for v in made[1 : 1 + len(states)]]
+        wider = [_common(a, b) for a, b in zip(shapes, given, strict=True)]
+        if wider == shapes:
+            break
+        shapes = wider
+    more, *outs = made
+    elements = [v.dims for v in outs[len(states) :]]
+    grown, empty = [], []
+    for dims, value in zip(elements, outs[len(states) :], strict=True):
+        held = inner.input("made", value.type, (None, *dims))
+        grown.append(inner.Concat(held, inner.Unsqueeze(value, [0]), axis=0))
+        empty.append(g.const(np.zeros((0, *dims), value.type.numpy)))
+    if trips is not None:
+        total = g.Reshape(trips, [])
+        more = inner.And(more, inner.Less(inner.Add(inner.inputs[0], 1), total))
+        first = g.Less(g.const(0, DType.INT64), total)
+        go = first if go is None else g.And(go, first)
+    start = g.const(True, DType.BOOL) if go is None else go
+    whole = inner.build([more, *outs[: len(states)], *grown])
+    results = g.Loop(
+        None, g.Reshape(start, []), *states, *empty, body=whole, outputs=len(states) + len(empty)
+    )
+    return list(results) if isinstance(results, tuple) else [results]
+
+
+def _body(g, states, shapes, body: Graph):
+    inner = g.child(body.name)
+    turn, on = inner.input("turn", DType.INT64, ()), inner.input("on", DType.BOOL, ())
+    held = [
+        inner.input(b.name, v.dtype, shape)
+        for b, v, shape in zip(body.inputs[2:], states, shapes, strict=True)
+    ]
+    return inner, inlined(inner, body, (turn, on, *held))
+
+
+def _common(a: Shape, b: Shape) -> Shape:
+    if len(a) != len(b):
+        raise ConversionError("a loop that carries a tensor of now so many axes, now others")
+    return tuple(x if x == y else None for x, y in zip(a, b, strict=True))
+
+
+@writes("Loop")
+def write_loop(r, trips, start, *states, body: Graph):
+    """Relay's loop is a function that calls itself; ``to_ast.py`` makes it."""
+    require(trips is None and len(body.outputs) == len(states) + 1, "a loop that collects")
+    return r["while"](start, *states, body=body, outputs=len(states))
+
+
+@recasts("Scan")
+def recast_scan(
+    g, *operands, body: Graph, num_scan_inputs: int, scan_input_axes=None,
+    scan_input_directions=None, scan_output_axes=None, scan_output_directions=None,
+    outputs: int = 1,
+):  # fmt: skip
+    """A few turns as these."""
+    count = len(operands) - num_scan_inputs
+    states, over = list(operands[:count]), operands[count:]
+    axes = [a % v.rank for a, v in zip(_listed(scan_input_axes, len(over)), over, strict=True)]
+    length = over[0].known[axes[0]]
+    require(isinstance(length, int), "a Scan of a length that only the run tells")
+    require(length * len(body.nodes) <= MOST_LAID_OUT, f"a Scan of {length} turns")
+    backward = _listed(scan_input_directions, len(over))
+    rows: list[list[Value]] = [[] for _ in body.outputs[count:]]
+    for turn in range(length):
+        parts = [
+            g.Gather(v, length - 1 - turn if back else turn, axis=axis)
+            for v, axis, back in zip(over, axes, backward, strict=True)
+        ]
+        made = inlined(g, body, (*states, *parts))
+        states = made[:count]
+        for row, value in zip(rows, made[count:], strict=True):
+            row.append(value)
+    found = list(states)
+    ends = _listed(scan_output_axes, len(rows)), _listed(scan_output_directions, len(rows))
+    for row, axis, back in zip(rows, *ends, strict=True):
+        at = axis % (row[0].rank + 1)
+        found.append(g.Concat(*(g.Unsqueeze(v, [at]) for v in row[:: -1 if back else 1]), axis=at))
+    return one_or_all(found, outputs)
+
+
+def _listed(values, count: int):
+    return values or (0,) * count

@@ -1,0 +1,272 @@
+"""Operators that compute each element for itself, and activations."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from serde.errors import require
+from serde.graph import DType, Value
+from serde.idioms import cast as cast_to
+from serde.idioms import cast_like
+from serde.schema import ELEMENT_TYPES
+
+from .recast import recasts
+from .table import TYPES, cast, number, scalar, typed, writes
+
+UNARY = {
+    "Abs": "abs",
+    "Acos": "acos",
+    "Acosh": "acosh",
+    "Asin": "asin",
+    "Asinh": "asinh",
+    "Atan": "atan",
+    "Atanh": "atanh",
+    "BitwiseNot": "bitwise_not",
+    "Ceil": "ceil",
+    "Cos": "cos",
+    "Cosh": "cosh",
+    "Erf": "erf",
+    "Exp": "exp",
+    "Floor": "floor",
+    "Identity": "copy",
+    "IsNaN": "isnan",
+    "Log": "log",
+    "Neg": "negative",
+    "Not": "logical_not",
+    "Relu": "nn.relu",
+    "Sigmoid": "sigmoid",
+    "Sign": "sign",
+    "Sin": "sin",
+    "Sinh": "sinh",
+    "Sqrt": "sqrt",
+    "Tan": "tan",
+    "Tanh": "tanh",
+}
+BINARY = {
+    "Add": "add",
+    "BitwiseAnd": "bitwise_and",
+    "BitwiseOr": "bitwise_or",
+    "BitwiseXor": "bitwise_xor",
+    "Div": "divide",
+    "Equal": "equal",
+    "Greater": "greater",
+    "GreaterOrEqual": "greater_equal",
+    "Less": "less",
+    "LessOrEqual": "less_equal",
+    "And": "logical_and",
+    "Or": "logical_or",
+    "Xor": "logical_xor",
+    "Max": "maximum",
+    "Min": "minimum",
+    "Mul": "multiply",
+    "Sub": "subtract",
+}
+UNSIGNED = frozenset({"Abs", "Relu"})  # which leave unsigned elements as they are
+
+
+def write_unary(op, r, x):
+    return r[UNARY[op]](x)
+
+
+for _op in UNARY:
+    writes(_op)(partial(write_unary, _op))
+
+
+def recast_unsigned(g, x):
+    return x if x.type.kind in "ub" else None
+
+
+for _op in UNSIGNED:
+    recasts(_op)(recast_unsigned)
+
+
+def write_binary(name, r, a, b):
+    return r[name](a, b)
+
+
+for _op, _name in BINARY.items():
+    writes(_op)(partial(write_binary, _name))
+
+
+def recast_variadic(op, g, first, *rest):
+    """Two operands at a time."""
+    if op == "Sum" and not rest:
+        return g.Identity(first)
+    if op != "Sum" and len(rest) < 2:
+        return None if rest else g.Identity(first)
+    two = "Add" if op == "Sum" else op
+    for other in rest:
+        first = g[two](first, other)
+    return first
+
+
+for _op in ("Max", "Min", "Sum"):
+    recasts(_op)(partial(recast_variadic, _op))
+
+
+@recasts("Mean")
+def recast_mean(g, *xs):
+    return g.Div(g.Sum(*xs), float(len(xs)))
+
+
+@recasts("Equal")
+def recast_equal(g, a, b):
+    """Of truth values: not different."""
+    return g.Not(g.Xor(a, b)) if a.type is DType.BOOL else None
+
+
+@recasts("Reciprocal")
+def recast_reciprocal(g, x):
+    return g.Div(1.0, x)
+
+
+@recasts("Round")
+def recast_round(g, x):
+    """Halves go to the even neighbour; Relay's ``round`` takes them away from zero."""
+    down = g.Floor(x)
+    rest = g.Sub(x, down)
+    odd = g.Sub(down, g.Mul(g.Floor(g.Mul(down, 0.5)), 2.0))
+    up = g.Or(g.Greater(rest, 0.5), g.And(g.Equal(rest, 0.5), g.Equal(odd, 1.0)))
+    return g.Add(down, cast_like(g, up, x))
+
+
+@writes("Mod")
+def write_mod(r, a, b, *, fmod: int):
+    """The sign is the divisor's, or with fmod the dividend's, as it is of ``mod``."""
+    return r.mod(a, b) if fmod or a.type.kind == "u" else r.floor_mod(a, b)
+
+
+@recasts("Pow")
+def recast_pow(g, x, y):
+    """Of floats of one type; integers are computed as doubles."""
+    if x.type.kind == "f":
+        return None if x.type is y.type else g.Pow(x, cast_like(g, y, x))
+    wide = DType.FLOAT64
+    made = g.Pow(cast_to(g, x, wide), cast_to(g, y, wide))
+    return cast_like(g, made, x)
+
+
+@writes("Pow")
+def write_pow(r, x, y):
+    return r.power(x, y)
+
+
+@writes("BitShift")
+def write_bit_shift(r, x, y, *, direction: str):
+    return (r.left_shift if direction == "LEFT" else r.right_shift)(x, y)
+
+
+@recasts("IsInf")
+def recast_is_inf(g, x, *, detect_negative: int, detect_positive: int):
+    if detect_negative and detect_positive:
+        return None
+    if not detect_negative and not detect_positive:
+        return g.And(g.IsNaN(x), g.Not(g.IsNaN(x)))
+    end = np.array(np.inf if detect_positive else -np.inf, x.type.numpy)
+    return g.Equal(x, g.const(end))
+
+
+@writes("IsInf", ignore=("detect_negative", "detect_positive"))
+def write_is_inf(r, x):
+    return r.isinf(x)
+
+
+@writes("Where")
+def write_where(r, condition, x, y):
+    return r.where(condition, x, y)
+
+
+@writes("Cast", ignore=("saturate", "round_mode"))
+def write_cast(r, x, *, to: int):
+    dtype = ELEMENT_TYPES[to]
+    require(dtype in TYPES, f"Relay computes nothing with {dtype.value} elements")
+    require(x.type in TYPES, f"Relay computes nothing with {x.type.value} elements")
+    return cast(r, x, dtype)
+
+
+@writes("BitCast")
+def write_bit_cast(r, x, *, to: int):
+    dtype = ELEMENT_TYPES[to]
+    require(dtype in TYPES, f"Relay computes nothing with {dtype.value} elements")
+    require(DType.BOOL not in (dtype, x.type), "the bits of truth values")
+    return r.reinterpret(x, dtype=dtype.value)
+
+
+@recasts("Clip")
+def recast_clip(g, x, low=None, high=None):
+    """Integers, and bounds that are computed or the wrong way round, as comparisons."""
+    ends = [number(low), number(high)]
+    computed = any(v is not None and n is None for v, n in zip((low, high), ends, strict=True))
+    crossed = None not in ends and ends[0] > ends[1]
+    if x.type.kind == "f" and not computed and not crossed:
+        return g.Identity(x) if low is None and high is None else None
+    x = x if low is None else g.Max(x, low)
+    return x if high is None else g.Min(x, high)
+
+
+@writes("Clip")
+def write_clip(r, x, low=None, high=None):
+    """One bound alone is a comparison: an infinite one is written in few forms of the text."""
+    least, most = number(low), number(high)
+    if most is None:
+        return r.maximum(x, scalar(r, least, x.type))
+    if least is None:
+        return r.minimum(x, scalar(r, most, x.type))
+    return r.clip(x, a_min=float(least), a_max=float(most))
+
+
+# Activations
+
+
+@recasts("Softplus")
+def recast_softplus(g, x):
+    """``log(1 + e^x)``, without an exponential that overflows."""
+    return g.Add(g.Relu(x), g.Log(g.Add(g.Exp(g.Neg(g.Abs(x))), 1.0)))
+
+
+@recasts("Softsign")
+def recast_softsign(g, x):
+    return g.Div(x, g.Add(g.Abs(x), 1.0))
+
+
+@recasts("Elu")
+def recast_elu(g, x, *, alpha: float):
+    return g.Where(g.Greater(x, 0.0), x, g.Mul(g.Sub(g.Exp(g.Min(x, 0.0)), 1.0), alpha))
+
+
+@recasts("Selu")
+def recast_selu(g, x, *, alpha: float, gamma: float):
+    return g.Mul(g.Elu(x, alpha=alpha), gamma)
+
+
+@recasts("HardSigmoid")
+def recast_hard_sigmoid(g, x, *, alpha: float, beta: float):
+    return g.Clip(g.Add(g.Mul(x, alpha), beta), 0.0, 1.0)
+
+
+@writes("LeakyRelu")
+def write_leaky_relu(r, x, *, alpha: float):
+    return r.nn.leaky_relu(x, alpha=alpha)
+
+
+@recasts("PRelu")
+def recast_prelu(g, x, slope):
+    """A slope for each channel stays, as Relay has it; others are spelled out."""
+    if per_channel(x, slope):
+        return None
+    return g.Where(g.Less(x, 0), g.Mul(x, slope), x)
+
+
+def per_channel(x: Value, slope: Value) -> bool:
+    """Whether ``slope`` has one number for each channel of ``x``, which has some."""
+    dims = slope.dims if slope.is_static else (0, 0)
+    wide = [at - len(dims) + x.rank for at, d in enumerate(dims) if d != 1]
+    return x.type.kind == "f" and x.rank > 1 and wide == [1] and x.known[1] == dims[1 - x.rank]
+
+
+@writes("PRelu")
+def write_prelu(r, x, slope):
+    flat = r.reshape(slope, newshape=(-1,)) if slope.rank != 1 else slope
+    return r.nn.prelu(x, typed(flat, x.dtype, (x.known[1],)))

@@ -1,0 +1,87 @@
+"""Products of matrices."""
+
+from __future__ import annotations
+
+from serde.errors import require
+from serde.graph import DType, Value
+
+from .recast import recasts
+from .table import writes
+
+# What TVM's products of these elements are computed in, so that none overflows on the way
+HALF = DType.FLOAT16
+
+
+@recasts("Gemm")
+def recast_gemm(g, a, b, c=None, *, alpha: float, beta: float, transA: int, transB: int):
+    """A product with a transposed matrix, as ``nn.dense`` has it, and a sum."""
+    if a.type.kind != "f":
+        require(alpha == 1 and beta == 1, f"alpha={alpha}, beta={beta} of {a.type.value} elements")
+    a = g.Transpose(a, perm=(1, 0)) if transA else a
+    b = g.Transpose(b, perm=(1, 0)) if transB else b
+    made = g.MatMul(a, b)
+    made = made if alpha == 1 else g.Mul(made, alpha)
+    if c is None or beta == 0:
+        return made
+    return g.Add(made, c if beta == 1 else g.Mul(c, beta))
+
+
+@recasts("MatMul")
+def recast_mat_mul(g, a, b):
+    """Two matrices, or two stacks of them: what is broadcast is spread out, vectors get an axis."""
+    if a.rank == 1 or b.rank == 1:
+        return _with_vectors(g, a, b)
+    if b.rank == 2:
+        return None if a.rank == 2 else _flattened(g, a, b)
+    if a.rank == b.rank == 3 and _stacked(a, b):
+        return None
+    return _spread(g, a, b)
+
+
+def _stacked(a: Value, b: Value) -> bool:
+    one, other = a.known[0], b.known[0]
+    return one == other or 1 in (one, other)
+
+
+def _with_vectors(g, a, b):
+    wide = g.MatMul(
+        g.Unsqueeze(a, [0]) if a.rank == 1 else a, g.Unsqueeze(b, [1]) if b.rank == 1 else b
+    )
+    last = wide.rank - 1
+    gone = ([last - 1] if a.rank == 1 else []) + ([last] if b.rank == 1 else [])
+    return g.Squeeze(wide, gone)
+
+
+def _flattened(g, a, b):
+    """All axes of ``a`` but the last are rows."""
+    inner, columns = b.known
+    require(isinstance(inner, int), "a product over an axis whose size only the run tells")
+    rows = g.MatMul(g.Reshape(a, [-1, inner]), b)
+    lead = g.Shape(a, end=a.rank - 1)
+    size = [columns] if isinstance(columns, int) else g.Shape(b, start=1)
+    return g.Reshape(rows, g.Concat(lead, size, axis=0), allowzero=1)
+
+
+def _spread(g, a, b):
+    """Leading axes spread out to a common shape, and made one."""
+    lead_a, lead_b = (g.Shape(v, end=v.rank - 2) for v in (a, b))
+    ones = g.Expand(1, lead_a), g.Expand(1, lead_b)
+    lead = g.Shape(g.Add(*ones)) if a.known[:-2] != b.known[:-2] else lead_a
+    flat = []
+    for v in (a, b):
+        last = g.Shape(v, start=v.rank - 2)
+        wide = v if lead is lead_a is lead_b else g.Expand(v, g.Concat(lead, last, axis=0))
+        flat.append(g.Reshape(wide, g.Concat([-1], last, axis=0)))
+    made = g.MatMul(*flat)
+    ends = g.Shape(a, start=a.rank - 2, end=a.rank - 1), g.Shape(b, start=b.rank - 1)
+    return g.Reshape(made, g.Concat(lead, *ends, axis=0), allowzero=1)
+
+
+@writes("MatMul")
+def write_mat_mul(r, a, b):
+    """Relay's ``nn.dense`` and ``nn.batch_matmul`` have the second operand transposed."""
+    if a.rank == 2:
+        turned = r.transpose(b, axes=(1, 0))
+        units = b.known[1]
+        return r.nn.dense(a, turned, units=units if isinstance(units, int) else None)
+    return r.nn.batch_matmul(a, b, transpose_a=False, transpose_b=False)

@@ -1,0 +1,106 @@
+"""Normalisations."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from serde.errors import require
+from serde.graph import Value
+from serde.idioms import cast_like
+from serde.steps import below
+
+from .recast import recasts
+from .table import cast, writes
+
+
+def older(g, version: int, op: str, *inputs: Value | None, outputs: int = 1, **attrs):
+    """What the standard's older operators make of one that came with ``version``."""
+    rule = below[version].rules[op]
+    counted = {"outputs": outputs} if "outputs" in rule.attributes else {}
+    return rule.function(g, *inputs, **attrs, **counted)
+
+
+@recasts("BatchNormalization")
+def recast_batch_norm(
+    g, x, scale, bias, mean, var, *, epsilon, momentum, training_mode, outputs: int = 1
+):
+    """In training mode with the statistics of the batch, which move those of the model."""
+    if not training_mode:
+        return None
+    axes = [a for a in range(x.rank) if a != 1]
+    own = g.ReduceMean(x, axes, keepdims=0)
+    wide = g.Unsqueeze(own, axes)
+    spread = g.ReduceMean(g.Mul(g.Sub(x, wide), g.Sub(x, wide)), axes, keepdims=0)
+    y = g.BatchNormalization(x, scale, bias, own, spread, epsilon=epsilon, training_mode=0)
+    moved = [
+        g.Add(g.Mul(old, momentum), g.Mul(cast_like(g, new, old), 1 - momentum))
+        for old, new in ((mean, own), (var, spread))
+    ]
+    return (y, *moved)[:outputs] if outputs > 1 else y
+
+
+@writes("BatchNormalization", ignore=("momentum",), only={"training_mode": (0,)})
+def write_batch_norm(r, x, scale, bias, mean, var, *, epsilon):
+    require(x.rank >= 2, "a BatchNormalization of a tensor without channels")
+    same = [cast(r, v, x.type) for v in (scale, bias, mean, var)]
+    return r.nn.batch_norm(x, *same, axis=1, epsilon=epsilon, outputs=3)[0]
+
+
+@writes("InstanceNormalization")
+def write_instance_norm(r, x, scale, bias, *, epsilon):
+    return r.nn.instance_norm(x, scale, bias, axis=1, epsilon=epsilon)
+
+
+@recasts("LayerNormalization")
+def recast_layer_norm(g, x, scale, bias=None, *, axis, epsilon, stash_type, outputs: int = 1):
+    """Over the last axis and with a bias as it is, otherwise spelled out."""
+    last = axis % x.rank == x.rank - 1 and scale.rank == 1 and scale.known == x.known[-1:]
+    if last and bias is not None and outputs == 1 and x.type.bits == 32:
+        return None
+    attrs = {"axis": axis, "epsilon": epsilon, "stash_type": stash_type}
+    return older(g, 17, "LayerNormalization", x, scale, bias, outputs=outputs, **attrs)
+
+
+@writes("LayerNormalization", ignore=("stash_type",))
+def write_layer_norm(r, x, scale, bias=None, *, axis, epsilon):
+    return r.nn.layer_norm(x, scale, bias, axis=axis, epsilon=epsilon)
+
+
+@recasts("LRN")
+def recast_lrn(g, x, *, size, alpha, beta, bias):
+    """Relay's windows are odd, and it has images only."""
+    if size % 2 and x.rank == 4:
+        return None
+    squares = g.Mul(x, x)
+    before, after = (size - 1) // 2, size - 1 - (size - 1) // 2
+    pads = [0] * 2 * x.rank
+    pads[1], pads[x.rank + 1] = before, after
+    wide = g.Pad(squares, pads)
+    count = x.known[1]
+    require(isinstance(count, int), "a number of channels that only the run tells")
+    parts = [g.Slice(wide, [i], [i + count], [1], [1]) for i in range(size)]
+    base = g.Add(g.Mul(g.Sum(*parts), alpha / size), bias)
+    return g.Div(x, g.Pow(base, beta))
+
+
+@writes("LRN")
+def write_lrn(r, x, *, size, alpha, beta, bias):
+    return r.nn.lrn(x, size=size, axis=1, alpha=alpha, beta=beta, bias=bias)
+
+
+@recasts("LpNormalization")
+def recast_lp_norm(g, x, *, axis, p):
+    norm = g[f"ReduceL{p}"](x, [axis], keepdims=1)
+    none = g.Equal(norm, 0.0)
+    return g.Where(none, g.Mul(x, 0.0), g.Div(x, g.Where(none, 1.0, norm)))
+
+
+@recasts("Dropout")
+def recast_dropout(g, x, ratio=None, training=None, *, seed=None, outputs: int = 1):
+    """At inference nothing is dropped, and the mask says so."""
+    off = training is None or (training.tensor is not None and not training.array().any())
+    require(off, "a Dropout that draws which elements it drops")
+    y = g.Identity(x)
+    if outputs == 1:
+        return y
+    return y, g.Expand(g.const(np.array(True)), g.Shape(x))

@@ -1,0 +1,158 @@
+"""Reductions, running sums, sorting."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from serde.errors import require
+from serde.graph import DType, Value
+from serde.idioms import cast as cast_to
+from serde.idioms import cast_like
+
+from .recast import recasts
+from .shaping import sizes
+from .table import number, scalar, writes
+
+REDUCTIONS = {
+    "ReduceMax": "max",
+    "ReduceMean": "mean",
+    "ReduceMin": "min",
+    "ReduceProd": "prod",
+    "ReduceSum": "sum",
+}
+COMPOSED = {  # what is reduced by which operator, and what becomes of the result
+    "ReduceL1": ("Abs", "ReduceSum", None),
+    "ReduceL2": ("square", "ReduceSum", "Sqrt"),
+    "ReduceLogSum": (None, "ReduceSum", "Log"),
+    "ReduceSumSquare": ("square", "ReduceSum", None),
+}
+
+
+def reduced(x: Value, axes: Value | None, noop: int) -> tuple[int, ...] | None:
+    """The axes reduced over; None for all."""
+    chosen = sizes(axes)
+    require(axes is None or chosen is not None, "a reduction over axes that only the run tells")
+    return chosen or (() if noop else None)
+
+
+def recast_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
+    """Axes that are to be none leave the element; truth values are compared as numbers."""
+    if noop_with_empty_axes and reduced(x, axes, 1) == ():
+        return g.Identity(x)
+    if x.type is DType.BOOL:
+        small = cast_to(g, x, DType.UINT8)
+        form = {"keepdims": keepdims, "noop_with_empty_axes": noop_with_empty_axes}
+        return cast_like(g, g[op](small, axes, **form), x)
+    return None
+
+
+def write_reduction(name, r, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
+    over = reduced(x, axes, noop_with_empty_axes)
+    if name in ("max", "min", "mean") and 0 in x.known:
+        return of_nothing(r, name, x, over, keepdims)
+    return r[name](x, axis=over, keepdims=keepdims)
+
+
+def of_nothing(r, name: str, x: Value, over, keepdims: int) -> Value:
+    """The largest or smallest of no elements, which Relay does not compute."""
+    require(x.is_static and name != "mean", "the mean of a tensor without elements")
+    chosen = range(x.rank) if over is None else over
+    kept = [1 if a in chosen else d for a, d in enumerate(x.dims) if keepdims or a not in chosen]
+    kind = x.type
+    if kind.kind == "f":
+        fill = float("-inf" if name == "max" else "inf")
+    else:
+        ends = np.iinfo(kind.numpy)
+        fill = ends.min if name == "max" else ends.max
+    return r.full(scalar(r, fill, kind), shape=kept, dtype=kind.value)
+
+
+for _op, _name in REDUCTIONS.items():
+    recasts(_op)(partial(recast_reduction, _op))
+    writes(_op)(partial(write_reduction, _name))
+
+
+def recast_composed(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
+    before, reduction, after = COMPOSED[op]
+    form = {"keepdims": keepdims, "noop_with_empty_axes": noop_with_empty_axes}
+    inner = g.Mul(x, x) if before == "square" else g[before](x) if before else x
+    made = g[reduction](inner, axes, **form)
+    if after is None:
+        return made
+    if x.type.kind != "f":
+        return cast_like(g, g[after](cast_to(g, made, DType.FLOAT64)), x)
+    return g[after](made)
+
+
+for _op in COMPOSED:
+    recasts(_op)(partial(recast_composed, _op))
+
+
+@recasts("ReduceLogSumExp")
+def recast_log_sum_exp(g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
+    """The largest is taken out, so that no exponential overflows."""
+    form = {"noop_with_empty_axes": noop_with_empty_axes}
+    if x.type.kind != "f":
+        wide = g.ReduceLogSumExp(cast_to(g, x, DType.FLOAT64), axes, keepdims=keepdims, **form)
+        return cast_like(g, wide, x)
+    most = g.ReduceMax(x, axes, keepdims=1, **form)
+    finite = g.Where(g.Less(g.Abs(most), float("inf")), most, 0.0)
+    total = g.ReduceSum(g.Exp(g.Sub(x, finite)), axes, keepdims=1, **form)
+    made = g.Add(g.Log(total), finite)
+    over = reduced(x, axes, noop_with_empty_axes)
+    if keepdims or over == ():
+        return made
+    return g.Squeeze(made, list(range(x.rank) if over is None else over))
+
+
+def write_arg(name, r, x, *, axis: int, keepdims: int, select_last_index: int):
+    found = r[name](x, axis=[axis], keepdims=keepdims, select_last_index=select_last_index)
+    return r.cast(found, dtype="int64")
+
+
+writes("ArgMax")(partial(write_arg, "argmax"))
+writes("ArgMin")(partial(write_arg, "argmin"))
+
+
+@writes("Softmax")
+def write_softmax(r, x, *, axis: int):
+    return r.nn.softmax(x, axis=axis)
+
+
+@writes("LogSoftmax")
+def write_log_softmax(r, x, *, axis: int):
+    return r.nn.log_softmax(x, axis=axis)
+
+
+@recasts("Hardmax")
+def recast_hardmax(g, x, *, axis: int):
+    """1 at the first of the largest."""
+    size = x.known[axis]
+    require(isinstance(size, int), "a Hardmax along an axis whose size only the run tells")
+    at = g.ArgMax(x, axis=axis, keepdims=1)
+    steps = g.Reshape(g.Range(0, size, 1), [-1] + [1] * (x.rank - axis - 1))
+    return cast_like(g, g.Equal(steps, at), x)
+
+
+def write_running(name, r, x, axis, *, exclusive: int, reverse: int):
+    along = number(axis)
+    require(along is not None, "a running sum along an axis that only the run tells")
+    along, dtype = along % x.rank, x.type.value
+    turned = r.reverse(x, axis=along) if reverse else x
+    made = r[name](turned, axis=along, exclusive=exclusive, dtype=dtype)
+    return r.reverse(made, axis=along) if reverse else made
+
+
+writes("CumSum")(partial(write_running, "cumsum"))
+writes("CumProd")(partial(write_running, "cumprod"))
+
+
+@writes("TopK", ignore=("sorted",))
+def write_top_k(r, x, k, *, axis: int, largest: int):
+    count = number(k)
+    form = {"axis": axis, "is_ascend": not largest, "dtype": "int64", "outputs": 2}
+    if count is None:
+        return r.dyn.topk(x, r.reshape(k, newshape=(1,)), **form)
+    return r.topk(x, k=count, **form)
