@@ -38,8 +38,8 @@ COMPUTED = frozenset(
 )
 # Operators whose value for a weight is worth computing once, at writing, instead of in each run.
 LAZY = frozenset(
-    "Abs Add Cast Concat Div Exp Expand Flatten Gather MatMul Mul Neg Reciprocal Reshape Slice "
-    "Split Sqrt Squeeze Sub Tile Transpose Unsqueeze Where".split()
+    "Abs Add Cast Clip Concat Div Exp Expand Flatten Gather MatMul Mul Neg Reciprocal ReduceMax "
+    "ReduceMin Reshape Round Slice Split Sqrt Squeeze Sub Tile Transpose Unsqueeze Where".split()
 )
 OLD_FORM = frozenset({"axes", "starts"})  # attributes that became operands of those in FAST
 Array = np.ndarray[Any, Any]

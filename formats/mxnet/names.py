@@ -11,6 +11,8 @@ from .ops.aliases import ALIASES
 
 # Every name an operator goes by besides the one MXNet saves: that one.
 CANONICAL = {other: name for name, others in ALIASES.items() for other in others.split()}
+# MXNet 2.0's names of the layers that oneDNN fused.
+CANONICAL |= {f"_sg_onednn_{op}": f"_sg_mkldnn_{op}" for op in ("conv", "fully_connected")}
 # Outputs that bear names of their own.
 NAMED = {
     "BatchNorm": ("output", "mean", "var"),

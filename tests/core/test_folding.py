@@ -158,10 +158,12 @@ def test_a_weight_is_arranged_when_it_is_written_not_before():
 
 
 LAZY = {  # operands behind the weight, and attributes, of operators computed when written
-    "Abs": ((), {}), "Add": ((1.0,), {}), "Cast": ((), {"to": 10}), "Concat": (None, {"axis": 0}),
+    "Abs": ((), {}), "Add": ((1.0,), {}), "Cast": ((), {"to": 10}),
+    "Clip": ((0.1, 0.5), {}), "Concat": (None, {"axis": 0}),
     "Div": ((2.0,), {}), "Exp": ((), {}), "Expand": (([40, 50],), {}), "Flatten": ((), {"axis": 0}),
     "Gather": (([1, 0],), {}), "MatMul": (None, {}), "Mul": ((2.0,), {}), "Neg": ((), {}),
-    "Reciprocal": ((), {}), "Reshape": (([50, 40],), {}), "Slice": (([0], [30]), {}),
+    "Reciprocal": ((), {}), "ReduceMax": (([1],), {}), "ReduceMin": (([1],), {}),
+    "Reshape": (([50, 40],), {}), "Round": ((), {}), "Slice": (([0], [30]), {}),
     "Split": (([15, 25],), {"axis": 0}), "Sqrt": ((), {}), "Squeeze": ((), {}), "Sub": ((1.0,), {}),
     "Tile": (([1, 1],), {}), "Transpose": ((), {"perm": (1, 0)}), "Unsqueeze": (([0],), {}),
     "Where": (None, {}),

@@ -11,6 +11,7 @@ import pytest
 
 from serde.formats.mxnet.ops import aliases
 from serde.formats.mxnet.ops.aliases import ALIASES
+from serde.formats.mxnet.ops.quantized_products import FLAGS
 from serde.formats.mxnet.rules import parse, reads
 from serde.rules import Body, Rule
 from tests.mxnet.make_registry import FILE, as_aliases, as_json, registry
@@ -29,6 +30,16 @@ REAL = {
         "ctx": "string, default=''",
         "dtype": "string, default='float32'",
     },
+}
+# Attributes of oneDNN's fused layers; ``layers`` is what the reader makes of the subgraph.
+_RANGE = dict.fromkeys(("min_calib_range", "max_calib_range"), "float or None, default=None")
+_FLAGS = dict.fromkeys(FLAGS, "boolean, default=0")
+REAL["_sg_mkldnn_conv"] = {
+    **_RANGE, **_FLAGS, "layers": "string, required", "quantized": "boolean, default=0"
+}  # fmt: skip
+REAL["_sg_mkldnn_fully_connected"] = REAL["_sg_mkldnn_conv"] | {
+    "enable_float_output": "boolean, default=0",
+    "channel_wise_quantize": "boolean or None, default=None",
 }
 for _name, _attributes in REAL.items():
     REGISTRY[_name]["attributes"] = _attributes

@@ -1,0 +1,209 @@
+"""Quantised tensors: each is three values, integers and the range of numbers they stand for.
+
+A range is symmetric, whatever its ends: the larger of their magnitudes is 127.5 for int8, and 255.5
+for uint8 (quantization_utils.h). Only the ranges of products count in 127ths and 255ths.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from serde.errors import require
+from serde.geometry import Ints
+from serde.graph import DType, Value
+from serde.idioms import cast, scalar
+
+from ..rules import reads
+from .pooling import read_pooling
+
+COUNTS = {DType.INT8: 127.5, DType.UINT8: 255.5, DType.INT32: float(2**31 - 1)}
+LEVELS = {DType.INT8: 127.0, DType.UINT8: 255.0}
+RANGE = 2.0**31
+TYPES = {"int8": DType.INT8, "uint8": DType.UINT8}
+Calibration = float | None
+
+
+def reach(g, low: Value, high: Value):
+    """The larger magnitude of the ends of a range, as a scalar."""
+    return g.Reshape(g.Max(g.Abs(low), g.Abs(high)), [])
+
+
+def step_of(g, dtype: DType, low: Value, high: Value):
+    """The number that one stands for."""
+    return g.Div(reach(g, low, high), COUNTS[dtype])
+
+
+def real(g, q: Value, low: Value, high: Value):
+    """The numbers that integers stand for."""
+    return g.DequantizeLinear(q, step_of(g, q.type, low, high), scalar(g, 0, q))
+
+
+def quantised(g, x: Value, dtype: DType, low: Value, high: Value):
+    """Numbers as the nearest integers of a range, even ones in the middle."""
+    zero = g.const(np.zeros((), dtype.numpy))
+    return g.QuantizeLinear(x, step_of(g, dtype, low, high), zero)
+
+
+def calibrated(g, low: Calibration, high: Calibration):
+    """A range that calibration found."""
+    return tuple(g.const(np.array([end], "float32")) for end in (low, high))
+
+
+def both(low: Calibration, high: Calibration) -> bool:
+    return low is not None and high is not None
+
+
+@reads("_contrib_quantize_v2")
+def read_quantize_v2(
+    g, x, *, out_type="int8", min_calib_range: Calibration = None,
+    max_calib_range: Calibration = None,
+):  # fmt: skip
+    """``auto`` is uint8 for a calibrated range without negative numbers."""
+    if x.dtype is DType.INT8 and both(min_calib_range, max_calib_range):
+        return x, *calibrated(g, min_calib_range, max_calib_range)
+    require(x.type.kind == "f", f"quantizing {x.type.value}")
+    positive = min_calib_range is not None and min_calib_range >= 0
+    unsigned = out_type == "uint8" or (out_type == "auto" and positive)
+    dtype = DType.UINT8 if unsigned else DType.INT8
+    if both(min_calib_range, max_calib_range):
+        low, high = calibrated(g, min_calib_range, max_calib_range)
+    else:
+        low, high = (g.Reshape(g[op](x, keepdims=0), [1]) for op in ("ReduceMin", "ReduceMax"))
+    return quantised(g, x, dtype, low, high), *stated(g, dtype, low, high)
+
+
+def stated(g, dtype: DType, low: Value, high: Value):
+    """The range as MXNet states it: that of int8 is made symmetric."""
+    if dtype is DType.UINT8:
+        return low, high
+    wide = g.Max(g.Abs(low), g.Abs(high))
+    return g.Neg(wide), wide
+
+
+@reads("_contrib_quantize")
+def read_quantize(g, x, low, high, *, out_type="uint8"):
+    """Scaled by 127 or 255, not by 127.5 or 255.5."""
+    dtype = TYPES[out_type]
+    return in_levels(g, x, dtype, low, high), *stated(g, dtype, low, high)
+
+
+def in_levels(g, x: Value, dtype: DType, low: Value, high: Value):
+    """Numbers as integers, where the end of the range is 127 or 255 exactly."""
+    scale = g.Div(LEVELS[dtype], reach(g, low, high))
+    limits = (-127.0, 127.0) if dtype is DType.INT8 else (0.0, 255.0)
+    return cast(g, g.Clip(g.Round(g.Mul(x, scale)), *limits), dtype)
+
+
+@reads("_contrib_dequantize", ignore=("out_type",))
+def read_dequantize(g, q, low, high):
+    require(q.type in LEVELS, f"dequantizing {q.type.value}")
+    return real(g, q, low, high)
+
+
+@reads("_contrib_requantize")
+def read_requantize(
+    g, q, low, high, *, out_type="int8", min_calib_range: Calibration = None,
+    max_calib_range: Calibration = None,
+):  # fmt: skip
+    """Without calibration, to the range of the numbers there are; counts as ``read_quantize``'s."""
+    require(q.type is DType.INT32, f"requantizing {q.type.value}")
+    x = g.Mul(cast(g, q, DType.FLOAT32), g.Div(reach(g, low, high), COUNTS[DType.INT32]))
+    if both(min_calib_range, max_calib_range):
+        low, high = calibrated(g, min_calib_range, max_calib_range)
+        if out_type == "uint8" or (out_type == "auto" and min_calib_range >= 0):
+            return in_levels(g, x, DType.UINT8, low, high), low, high
+        return quantised(g, x, DType.INT8, low, high), *stated(g, DType.INT8, low, high)
+    require(out_type == "int8", f"out_type={out_type!r} without calibration")
+    wide = g.Reshape(g.ReduceMax(g.Abs(x), keepdims=0), [1])
+    return in_levels(g, x, DType.INT8, wide, wide), g.Neg(wide), wide
+
+
+@reads("_contrib_quantized_flatten")
+def read_quantized_flatten(g, q, low, high):
+    return g.Flatten(q, axis=1), low, high
+
+
+@reads("_contrib_quantized_act", only={"act_type": ("relu",)})
+def read_quantized_activation(g, q, low, high):
+    require(q.type is DType.INT8, "an activation of uint8, whose bits MXNet takes for int8")
+    return g.Max(q, scalar(g, 0, q)), low, high
+
+
+@reads("_contrib_quantized_pooling", ignore=("cudnn_off",))
+def read_quantized_pooling(
+    g, q, low, high, *, kernel: Ints = (), pool_type="max", global_pool=False,
+    pooling_convention="valid", stride: Ints = (), pad: Ints = (), p_value: int | None = None,
+    count_include_pad: bool | None = None, layout: str | None = None,
+):  # fmt: skip
+    """A mean is that of the integers, rounded; the greatest is found among real numbers as well."""
+    require(pool_type in ("max", "avg"), f"pool_type={pool_type!r} of integers")
+    x = real(g, q, low, high) if pool_type == "max" else cast(g, q, DType.FLOAT32)
+    y = read_pooling(
+        g, x, kernel=kernel, pool_type=pool_type, global_pool=global_pool,
+        pooling_convention=pooling_convention, stride=stride, pad=pad, p_value=p_value,
+        count_include_pad=count_include_pad, layout=layout,
+    )  # fmt: skip
+    if pool_type == "avg":
+        return cast(g, g.Round(y), q.type), low, high
+    return quantised(g, y, q.type, low, high), low, high
+
+
+@reads("_contrib_quantized_concat", ignore=("num_args",))
+def read_quantized_concat(g, *operands, dim=1):
+    """In the widest of the ranges; uint8 where all operands are."""
+    count = len(operands) // 3
+    tensors, lows, highs = operands[:count], operands[count::2], operands[count + 1 :: 2]
+    low, high = g.Min(*lows), g.Max(*highs)
+    unsigned = all(q.type is DType.UINT8 for q in tensors)
+    dtype = DType.UINT8 if unsigned else DType.INT8
+    parts = [real(g, *part) for part in zip(tensors, lows, highs, strict=True)]
+    y = g.Concat(*parts, axis=dim % tensors[0].rank)
+    return quantised(g, y, dtype, low, high), low, high
+
+
+@reads("_contrib_quantized_elemwise_add")
+def read_quantized_add(
+    g, lhs, rhs, lhs_min, lhs_max, rhs_min, rhs_max, *, min_calib_range: Calibration = None,
+    max_calib_range: Calibration = None,
+):  # fmt: skip
+    """Without calibration, as int32 in the range of the sum of the magnitudes."""
+    y = g.Add(real(g, lhs, lhs_min, lhs_max), real(g, rhs, rhs_min, rhs_max))
+    if both(min_calib_range, max_calib_range):
+        low, high = calibrated(g, min_calib_range, max_calib_range)
+        unsigned = lhs.type is rhs.type is DType.UINT8
+        return quantised(g, y, DType.UINT8 if unsigned else DType.INT8, low, high), low, high
+    wide = g.Add(g.Max(g.Abs(lhs_min), g.Abs(lhs_max)), g.Max(g.Abs(rhs_min), g.Abs(rhs_max)))
+    scaled = g.Round(g.Mul(g.Div(y, wide), COUNTS[DType.INT32]))
+    below = float(np.nextafter(np.float32(RANGE), np.float32(0)))
+    q = cast(g, g.Clip(scaled, -RANGE, below), DType.INT32)
+    return q, g.Neg(wide), wide
+
+
+@reads("_contrib_quantized_elemwise_mul")
+def read_quantized_mul(
+    g, lhs, rhs, lhs_min, lhs_max, rhs_min, rhs_max, *, min_calib_range: Calibration = None,
+    max_calib_range: Calibration = None, enable_float_output=False,
+):  # fmt: skip
+    """A calibrated product is cut to a whole number, not rounded."""
+    require(lhs.type is rhs.type is DType.INT8, "a product of other types than int8")
+    q = g.Mul(cast(g, lhs, DType.INT32), cast(g, rhs, DType.INT32))
+    if not enable_float_output and not both(min_calib_range, max_calib_range):
+        return q, *product_range(g, lhs.type, lhs_min, lhs_max, rhs_min, rhs_max)
+    unit = g.Mul(step_of(g, DType.INT8, lhs_min, lhs_max), step_of(g, DType.INT8, rhs_min, rhs_max))
+    if enable_float_output:
+        return g.Mul(cast(g, q, DType.FLOAT32), unit)
+    low, high = calibrated(g, min_calib_range, max_calib_range)
+    y = g.Mul(cast(g, q, DType.FLOAT32), g.Div(unit, step_of(g, DType.INT8, low, high)))
+    return cast(g, cast(g, g.Clip(y, -128.0, 127.0), DType.INT32), DType.INT8), low, high
+
+
+def product_range(g, dtype: DType, low: Value, high: Value, w_low: Value, w_high: Value):
+    """The range of int32 products of ``dtype`` and int8, as MXNet states it."""
+    wide = g.Div(g.Max(g.Abs(low), g.Abs(high)), LEVELS[dtype])
+    wide = g.Mul(g.Mul(wide, g.Div(g.Max(g.Abs(w_low), g.Abs(w_high)), 127.0)), RANGE)
+    return g.Neg(wide), wide
+
+
+@reads("_contrib_quantized_embedding", ignore=("input_dim", "output_dim", "dtype", "sparse_grad"))
+def read_quantized_embedding(g, x, w, low, high):
+    return g.Gather(w, cast(g, x, DType.INT64), axis=0), low, high

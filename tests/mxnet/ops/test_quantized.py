@@ -1,0 +1,102 @@
+"""Quantised tensors."""
+
+from __future__ import annotations
+
+import json
+
+from tests.mxnet.cases import Case, case, f32, i8, i32, of, operator_test, refused, u8, whole
+
+CALIBRATED = {"min_calib_range": -3, "max_calib_range": 2.5}
+Q, P = i8(2, 3, 5, 4, low=-128, high=127), i8(2, 3, 5, 4, low=-128, high=127, seed=1)
+U = u8(2, 3, 5, 4, low=0, high=255)
+LOW, HIGH, ZERO = of([-2]), of([3]), of([0])
+SIGNED, UNSIGNED = (Q, LOW, HIGH), (U, ZERO, HIGH)
+
+
+def chain(*nodes, inputs, heads):
+    """A symbol of several nodes ``(op, attrs, links)``; a link is an input, or a node's output."""
+    names = [{"op": "null", "name": f"x{i}", "inputs": []} for i in range(len(inputs))]
+    made = [
+        {"op": op, "name": f"n{i}", "attrs": {k: str(v) for k, v in attrs.items()},
+         "inputs": [[at, out, 0] for at, out in links]}
+        for i, (op, attrs, links) in enumerate(nodes)
+    ]  # fmt: skip
+    text = json.dumps({
+        "nodes": [*names, *made], "arg_nodes": list(range(len(names))), "heads": [[*h, 0] for h in heads],
+        "attrs": {"mxnet_version": ["int", 10901]},
+    })  # fmt: skip
+    return Case(nodes[-1][0], tuple(inputs), {}, text=text)
+
+
+def added(out_type="int8", **attrs):
+    """Two tensors, quantised, added without calibration, requantised."""
+    quantize = "_contrib_quantize_v2"
+    return chain(
+        (quantize, {"out_type": out_type, **attrs}, [(0, 0)]),
+        (quantize, {"out_type": out_type, **attrs}, [(1, 0)]),
+        ("_contrib_quantized_elemwise_add", {}, [(2, 0), (3, 0), (2, 1), (2, 2), (3, 1), (3, 2)]),
+        ("_contrib_requantize", {}, [(4, 0), (4, 1), (4, 2)]),
+        ("_contrib_dequantize", {}, [(5, 0), (5, 1), (5, 2)]),
+        inputs=(f32(2, 3, 4), f32(2, 3, 4, seed=1)), heads=[(6, 0)],
+    ).but(op="_contrib_quantized_elemwise_add")  # fmt: skip
+
+
+CASES = [
+    *(
+        case("_contrib_quantize_v2", f32(2, 3, 4), out_type=t, **a)
+        for t in ("int8", "uint8", "auto")
+        for a in ({}, CALIBRATED, {"min_calib_range": 0, "max_calib_range": 1.5})
+    ),
+    case("_contrib_quantize_v2", Q, **CALIBRATED),
+    *(case("_contrib_quantize", f32(2, 3), LOW, HIGH, out_type=t) for t in ("int8", "uint8")),
+    case("_contrib_quantize", f32(7, low=0.0), ZERO, of([0.7])),
+    *(case("_contrib_dequantize", *v) for v in (SIGNED, UNSIGNED, (Q[0, 0], LOW, of([1])))),
+    *(
+        case("_contrib_requantize", i32(2, 3, low=-(2**30), high=2**30), of([-5]), HIGH, **a)
+        for a in ({}, CALIBRATED, {"min_calib_range": 0, "max_calib_range": 2, "out_type": "auto"})
+    ),
+    *(case("_contrib_quantized_flatten", *v) for v in (SIGNED, UNSIGNED)),
+    *(
+        case("_contrib_quantized_act", x, LOW, HIGH, act_type="relu")
+        for x in (Q, Q[0, 0], Q[0].copy())
+    ),
+    *(
+        case("_contrib_quantized_pooling", *v, **a)
+        for v in (SIGNED, UNSIGNED)
+        for a in (
+            {"kernel": (2, 2), "stride": (2, 2)},
+            {"kernel": (3, 2), "pool_type": "avg"},
+            {"global_pool": True, "pool_type": "avg", "kernel": (1, 1)},
+            {"kernel": (3, 3), "pad": (1, 1), "pool_type": "avg", "count_include_pad": False},
+        )
+    ),
+    *(
+        case("_contrib_quantized_concat", a, b, *low_high, num_args=2, dim=1)
+        for a, b in ((Q, P), (U, U[::-1].copy()), (Q, U))
+        for low_high in ((LOW, HIGH, of([-1]), of([0.5])), (ZERO, HIGH, ZERO, HIGH))
+    ),
+    *(
+        case("_contrib_quantized_elemwise_add", a, b, LOW, HIGH, of([-1]), of([0.5]), **CALIBRATED)
+        for a, b in ((Q, P), (U, U[::-1].copy()), (Q, U))
+    ),
+    added(),
+    added("uint8"),
+    *(
+        case("_contrib_quantized_elemwise_mul", Q, P, LOW, HIGH, of([-1]), of([0.5]), **a)
+        for a in ({}, CALIBRATED, {"enable_float_output": True})
+    ),
+    *(
+        case(
+            "_contrib_quantized_embedding", x, i8(10, 4), LOW, HIGH, input_dim=10, output_dim=4
+        )
+        for x in (whole(2, 3), whole(5), whole(1, 2, 2))
+    ),
+    refused("_contrib_quantized_act", *UNSIGNED, act_type="relu", says="an activation of uint8"),
+    refused("_contrib_quantized_act", *SIGNED, act_type="tanh", says="act_type='tanh'"),
+    refused("_contrib_quantized_pooling", *SIGNED, pool_type="sum", says="pool_type='sum'"),
+    refused(
+        "_contrib_quantized_elemwise_mul", U, U, *(LOW, HIGH) * 2, says="other types than int8"
+    ),
+]  # fmt: skip
+
+test_quantized = operator_test(CASES)
