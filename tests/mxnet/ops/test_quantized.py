@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 from tests.mxnet.cases import Case, case, f32, i8, i32, of, operator_test, refused, u8, whole
 
@@ -25,7 +26,13 @@ def chain(*nodes, inputs, heads):
         "nodes": [*names, *made], "arg_nodes": list(range(len(names))), "heads": [[*h, 0] for h in heads],
         "attrs": {"mxnet_version": ["int", 10901]},
     })  # fmt: skip
-    return Case(nodes[-1][0], tuple(inputs), {}, text=text)
+    loaded = partial(saved, text)
+    return Case(nodes[-1][0], tuple(inputs), {}, network=loaded)
+
+
+def saved(text, mx, *inputs):
+    """The symbol of a text."""
+    return mx.sym.load_json(text)
 
 
 def added(out_type="int8", **attrs):

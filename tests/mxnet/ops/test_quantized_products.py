@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 from tests.mxnet.cases import Case, Refusal, case, f32, i8, of, operator_test, u8
+from tests.mxnet.ops.test_quantized import saved
 
 LOW, HIGH, ZERO = of([-2]), of([3]), of([0])
 X, U = i8(2, 3, 6, 5, low=-128, high=127), u8(2, 3, 6, 5, low=0, high=255)
@@ -50,7 +52,7 @@ def fused(op, layers, x, ranges=(), summand=None, weights=None, **attrs):
     text = json.dumps(symbol([*names, whole], heads))
     constants = tuple(i for i, v in enumerate(operands) if i > 0 and v is not summand)
     texts = {k: str(v) for k, v in attrs.items()}
-    return Case(op, tuple(operands), texts, constants, text=text)
+    return Case(op, tuple(operands), texts, constants, network=partial(saved, text))
 
 
 def variable(name):
