@@ -29,8 +29,8 @@ Path_ = str | os.PathLike[str]
 Progress = Callable[[str], None]
 DEFAULT_OPSET = 17
 READING = (
-    "params", "epoch", "entry", "ignore_extra", "strict_paths", "rules", "cut_inputs", "static",
-    "rebatch",
+    "params", "epoch", "entry", "ignore_extra", "strict_paths", "rules", "random", "cut_inputs",
+    "static", "rebatch",
 )  # fmt: skip
 WRITING = ("opset", "ir_version", "external_data")
 
@@ -62,7 +62,7 @@ def load(
         static: sizes for dimensions by name.
         rebatch: a batch size, or a name for it, in place of the one the model was made with, in
             constant shapes too.
-        options: what the format itself takes: ``epoch``, ``ignore_extra``, ``rules``,
+        options: what the format itself takes: ``epoch``, ``ignore_extra``, ``rules``, ``random``,
             ``strict_paths``.
 
     Raises:

@@ -243,6 +243,11 @@ class OnnxBuilder(Builder):
         return super().__getitem__(op)
 
     @property
+    def is_inner(self) -> bool:
+        """Whether this grows a subgraph."""
+        return self._outer is not None
+
+    @property
     def level(self) -> int:
         """The opset whose operators can be emitted now."""
         return self.opset
@@ -300,7 +305,8 @@ class OnnxBuilder(Builder):
         given = {k: plain(v) for k, v in attrs.items() if v is not None}
         return self._append(op, tuple(inputs), given, outputs, domain)
 
-    def _stem(self, op: str) -> str:
+    def stem(self, op: str) -> str:
+        """What a value that ``op`` makes is called, but for the number behind it."""
         return f"{self._sources[0].name}/{op}" if self._sources else op
 
     def adopt(self, constant: Value) -> Value:
@@ -314,7 +320,7 @@ class OnnxBuilder(Builder):
     ) -> tuple[Value, ...]:
         """Constants computed from constants, called after the one weight among them."""
         named = [self._weights[v] for v in read if v in self._weights]
-        stem = f"{named[0]}/{op}" if len(named) == 1 else self._stem(op)
+        stem = f"{named[0]}/{op}" if len(named) == 1 else self.stem(op)
         results = tuple(self.const(t, name=stem) for t in known)
         if len(named) == 1:
             self._weights.update(dict.fromkeys(results, named[0]))
@@ -326,7 +332,7 @@ class OnnxBuilder(Builder):
             if math.prod(type_.shape) != array.size:
                 raise ConversionError(f"{op} of {array.size} elements gives {list(type_.shape)}")
             array = array.reshape(type_.shape)
-        return self.const(array, name=self._stem(op))
+        return self.const(array, name=self.stem(op))
 
     def _operand(self, operator: Any, index: int, inputs: Sequence[Operand]) -> Value | None:
         """Promote a Python literal to a constant of the type the schema ties it to."""

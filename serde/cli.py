@@ -112,6 +112,8 @@ def reading(command: Callable[..., Any]) -> Callable[..., Any]:
                      help="Allow arrays that belong to no variable."),
         click.option("--strict-paths", is_flag=True, default=None,
                      help="Refuse weights of ONNX models that are hard links."),
+        click.option("--random", type=click.Choice(["refuse", "onnx", "input"]),
+                     help="Random numbers: refused, drawn by the runtime, or made of inputs."),
         click.option("--epoch", type=int, help="The parameters' epoch; the last if left out."),
         click.option("--static", multiple=True, callback=_sizes, metavar="NAME=SIZE",
                      help="A number for a dimension that has a name."),

@@ -140,11 +140,11 @@ class RuleTable:
         """A copy of the table in which ``rules`` are added, or replace those of their name."""
         return self.joined({op: Rule.of(f) for op, f in rules.items()})
 
-    def joined(self, rules: Mapping[str, Rule], fallback: Fallback | None = None) -> RuleTable:
-        """A copy of the table with the rules of another, and another fallback if one is given."""
+    def joined(self, rules: Mapping[str, Rule], reasons: Mapping[str, str] = EMPTY) -> RuleTable:
+        """A copy of the table with the rules of another, and more reasons."""
         copy = RuleTable(
-            self.name, self._parse, self._defaults, fallback or self._fallback, self._hidden,
-            self.reasons,
+            self.name, self._parse, self._defaults, self._fallback, self._hidden,
+            {**self.reasons, **reasons},
         )  # fmt: skip
         copy._rules = self._rules | dict(rules)
         return copy

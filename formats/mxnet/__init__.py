@@ -18,6 +18,7 @@ from .expected import Said
 from .files import claims, find
 from .lowering import from_ir
 from .params import Params
+from .random import with_random
 from .rules import reads
 from .shapes import complete_inputs
 from .symbol import Symbol, parse_symbol
@@ -61,8 +62,12 @@ def decode_symbol(
     return replace(graph, name=name, metadata={**graph.metadata, **told})
 
 
-def to_ir(graph: Graph, *, rules: RuleTable | None = None) -> Graph:
+def to_ir(graph: Graph, *, rules: RuleTable | None = None, random: str = "refuse") -> Graph:
     """Rewrite an MXNet graph into the IR; inputs nothing reads (labels) are left out.
+
+    ``random`` says what becomes of operators that draw random numbers: with ``refuse`` they are
+    not converted, with ``onnx`` the runtime draws them, with ``input`` they are made of noise that
+    is an input of the model.
 
     Raises:
         MalformedFile: for parameters without a value. UsageError: for inputs without a shape.
@@ -75,7 +80,8 @@ def to_ir(graph: Graph, *, rules: RuleTable | None = None) -> Graph:
         for name, (shape, dtype) in json.loads(metadata.get(VARIABLES, "{}")).items()
     }
     complete = complete_inputs(graph, said)
-    done = (rules or reads).rewrite(complete, OnnxBuilder(graph.name))
+    table = with_random(rules or reads, random)
+    done = table.rewrite(complete, OnnxBuilder(graph.name))
     read = done.uses()
     kept = {k: v for k, v in metadata.items() if k == VERSION}
     return replace(done, inputs=tuple(v for v in done.inputs if v in read), metadata=kept)
@@ -91,7 +97,7 @@ FORMAT = Format(
     encode=encode,
     options={
         "decode": frozenset({"params", "epoch", "ignore_extra"}),
-        "to_ir": frozenset({"rules"}),
+        "to_ir": frozenset({"rules", "random"}),
     },
     tables=(reads, writes.table.writes),
 )

@@ -27,6 +27,14 @@ BY_REASON = {
         "_CustomFunction _NDArray _Native _NoGradient"
     ),
     "made only while a model is run by several threads: no symbol holds it": "_CachedOpThreadSafe",
+    "changes images at random, for training: leave it out of the model": (
+        "_image_random_brightness _image_random_color_jitter _image_random_contrast "
+        "_image_random_flip_left_right _image_random_flip_top_bottom _image_random_hue "
+        "_image_random_lighting _image_random_saturation"
+    ),
+    "draws until it has enough different numbers: how many, nothing tells beforehand": (
+        "_sample_unique_zipfian"
+    ),
     "works on a tensor in place, imperatively: no symbol can hold it": (
         "_onehot_encode _set_value fill_element_0index _npi_share_memory"
     ),

@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from serde.formats.mxnet.forms import INFERENCE_FORMS
+from serde.formats.mxnet.ops.sampling import draws
 from serde.formats.mxnet.refused import REFUSED
 from serde.formats.mxnet.rules import reads
 from tests.mxnet.cases import Case, Refusal
+from tests.mxnet.draws import DRAWN
 from tests.mxnet.make_registry import FILE
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +33,7 @@ CONVERTED, FORM, RANDOM, NOT_CONVERTED, OPEN = CLASSES = (
 MEANING = {
     CONVERTED: f"computes what MXNet computes, compared in at least {FEWEST} configurations",
     FORM: "training only: becomes what the note says, and the report of a conversion says so",
-    RANDOM: "draws random numbers: refused unless asked for otherwise, with `--random`",
+    RANDOM: "refused unless `--random` says `onnx` or `input`; then drawn from the same distribution",
     NOT_CONVERTED: "for the reason in the note, which the error gives too",
     OPEN: "",
 }
@@ -67,6 +69,8 @@ def row(name: str) -> Row:
     if name in reads:
         kind = FORM if name in INFERENCE_FORMS else CONVERTED
         return Row(name, kind, *counts, INFERENCE_FORMS.get(name, ""))
+    if name in draws.rules:
+        return Row(name, RANDOM, len(DRAWN.get(name, ())), counts[1], "")
     if name in REFUSED:
         return Row(name, NOT_CONVERTED, *counts, REFUSED[name])
     return Row(name, OPEN, *counts, "")
