@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from serde.builder import computed
 from serde.graph import DType, Tensor, Value
 from serde.idioms import Size, cast, scalar, shape_from
-from serde.rules import computed
 
 Draw = Callable[[Any, str, Sequence[Size]], Value]
 MOST = 1 - 2.0**-24  # of uniform noise: a sum of probabilities may not come nearer to 1
