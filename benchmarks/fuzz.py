@@ -25,7 +25,7 @@ from random import Random
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 LONGEST = 1 << 16  # bytes of an input
-PATIENCE = 60  # seconds for one input before its process is killed
+PATIENCE = 300  # seconds for one input, on a busy machine, before its process is killed
 TITLE = """# Fuzzing
 
 Written by `benchmarks/fuzz.py` ({command}).
@@ -161,6 +161,7 @@ def fuzz(reader: str, seconds: int, corpus: Path, findings: Path) -> None:
     with attempts.limited_memory():
         atheris.Setup(
             [sys.argv[0], str(corpus), f"-max_total_time={seconds}", f"-timeout={PATIENCE}",
+             f"-report_slow_units={PATIENCE}",
              "-rss_limit_mb=0", f"-max_len={LONGEST}", f"-artifact_prefix={findings}/{reader}--",
              "-print_final_stats=1"],
             try_one, custom_mutator=mutate,

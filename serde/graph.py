@@ -226,7 +226,10 @@ class Value:
 
     def ints(self) -> tuple[int, ...]:
         """The elements of a constant integer value, flattened."""
-        return tuple(int(i) for i in self.array().ravel())
+        try:
+            return tuple(int(i) for i in self.array().ravel())
+        except (ValueError, OverflowError):  # of a float that is no number
+            raise ConversionError(f"needs {self.name!r} to hold integers") from None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
