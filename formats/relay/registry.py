@@ -45,6 +45,11 @@ def is_registered(op: str) -> bool:
     return op in _ops()
 
 
+def operators() -> frozenset[str]:
+    """The names of TVM 0.17's operators."""
+    return frozenset(_ops())
+
+
 def fields(type_key: str) -> Mapping[str, Field] | None:
     """The fields of an attribute type in TVM's order; None for a type TVM 0.17 lacks."""
     return _attrs().get(type_key)

@@ -99,6 +99,11 @@ def computed(module, arrays: dict[str, np.ndarray]) -> list[np.ndarray]:
     return arrays_of(executor.evaluate()(*arrays.values()))
 
 
+def folder_name(case: str) -> str:
+    """What a case is called in the archive."""
+    return case.replace("(", "").replace(")", "").replace(", ", "x")
+
+
 def record(
     folder: Path, name: str, expression: str, inputs: Sequence[str], oracle: str = ""
 ) -> None:
@@ -108,7 +113,7 @@ def record(
     arrays = arrays_for(name, inputs)
     module = build(expression, arrays)
     found = computed(build(oracle, arrays) if oracle else module, arrays)
-    place = folder / name.replace("(", "").replace(")", "").replace(", ", "x")
+    place = folder / folder_name(name)
     place.mkdir(parents=True, exist_ok=True)
     (place / "module.json").write_text(tvm.ir.save_json(module))
     (place / "meta.json").write_text(json.dumps({"main_params": [[n, ""] for n in arrays]}))

@@ -1,0 +1,105 @@
+"""Print ``docs/relay-operators.md``: ``python -m tests.relay.operators > docs/relay-operators.md``."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from serde.formats.relay import ops, registry
+from serde.formats.relay.elaborate_calls import TRANSPARENT
+from serde.formats.relay.ops.refused import RANDOM, REASONS
+from serde.formats.relay.rules import reads
+from serde.formats.relay.undone import PARTNERS
+
+ARCHIVE = Path(__file__).parent / "ops/recorded.zip"
+UNDEFINED = ("hardswish", "scatter")  # names TVM 0.17 lists, and no more
+INFERENCE = {
+    "nn.batch_norm": "with the statistics it is given, which are passed on as they are",
+    "nn.dropout": "nothing is dropped; the mask is all ones",
+    "debug": "the function of Python it would call is not called",
+}
+CLASSES = {
+    "converted": "Converted, and compared with live TVM at opsets 11, 17 and 21, with known and "
+    "unknown sizes",
+    "in its inference form": "Converted to what they are in inference, and compared likewise",
+    "with its convolution": "Taken back where only a convolution reads their result, and compared "
+    "as part of it",
+    "converted, not compared": "Converted, but TVM has no kernel to compare with",
+    "transparent": "Passed through: they say where or how a model runs",
+    "random": "Refused: random",
+    "refused": "Refused for another reason",
+    "not defined": "Listed by TVM 0.17 and defined nowhere in it",
+}
+PREAMBLE = """\
+# Relay's operators
+
+Made by `python -m tests.relay.operators`; a test compares it with the rules and the cases. These
+are all operators of TVM 0.17's registry, each in one class. The cases of an operator are modules of
+`tests/relay/ops` in which it stands; a live TVM runs each of them while the tests run.
+"""
+
+
+@cache
+def cases() -> Counter[str]:
+    """How many recorded cases hold each operator."""
+    found: Counter[str] = Counter()
+    with zipfile.ZipFile(ARCHIVE) as archive:
+        for name in archive.namelist():
+            if name.endswith(".json"):
+                nodes = json.loads(archive.read(name))["nodes"]
+                found.update({n["repr_str"] for n in nodes if n["type_key"] == "Op"})
+    return found
+
+
+def operators() -> list[str]:
+    """The names in TVM 0.17's registry."""
+    return sorted(registry.operators())
+
+
+def class_of(op: str) -> tuple[str, str]:
+    """The class of an operator, and what is to be said of it."""
+    assert ops, "importing the families fills the table"
+    reasons = {name: why for why, names in REASONS.items() for name in names.split()}
+    if op in UNDEFINED:
+        return "not defined", ""
+    if op in TRANSPARENT:
+        return "transparent", ""
+    if op in PARTNERS:
+        return "with its convolution", f"read by `{PARTNERS[op]}`; otherwise {reasons[op]}"
+    if op in reasons:
+        return "random" if reasons[op] == RANDOM else "refused", reasons[op]
+    if op in INFERENCE:
+        return "in its inference form", INFERENCE[op]
+    assert op in reads.rules, op
+    return ("converted" if cases()[op] else "converted, not compared"), ""
+
+
+def lines() -> Iterator[str]:
+    """The document."""
+    yield PREAMBLE
+    found = {op: class_of(op) for op in operators()}
+    yield f"| class | of {len(found)} |"
+    yield "|---|---|"
+    for name, what in CLASSES.items():
+        yield f"| {what} | {sum(c == name for c, _ in found.values())} |"
+    for name, what in CLASSES.items():
+        members = {op: why for op, (c, why) in found.items() if c == name}
+        if not members:
+            continue
+        yield f"\n## {what}\n"
+        told = any(members.values())
+        yield "| operator | cases |" + (" |" if told else "")
+        yield "|---|---|" + ("---|" if told else "")
+        for op, why in members.items():
+            yield f"| `{op}` | {cases()[op] or ''} |" + (f" {why} |" if told else "")
+    older = sorted(set(reads.rules) - set(found) - {"if", "while"})
+    yield "\n## Operators of older releases\n"
+    yield "Read in files of releases that had them: " + ", ".join(f"`{op}`" for op in older) + "."
+
+
+if __name__ == "__main__":
+    print("\n".join(lines()))
