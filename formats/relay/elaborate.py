@@ -22,6 +22,7 @@ from .elaborate_calls import TRANSPARENT, attributes, result_count
 from .elaborate_functions import function_name, kept_call
 from .elaborate_known import known
 from .elaborate_loops import Recursion, as_loop, recursion
+from .elaborate_mutual import joined
 from .elaborate_problems import STAGE, Problems, Refusal
 from .elaborate_recursion import Linear, as_loops, linear
 from .elaborate_values import (
@@ -49,7 +50,7 @@ from .elaborate_values import (
 from .walk import Task, run
 
 DEEPEST_IF = 28  # protobuf reads messages 100 deep; a subgraph takes three levels
-DEEPEST_CALL = 2000  # calls of one function inside itself
+DEEPEST_CALL = 2000  # calls of functions inside themselves
 DEEPEST_KEPT = 16  # calls inside each other that stay calls
 
 
@@ -66,7 +67,7 @@ def elaborate(
         Unconvertible: naming the constructs that have no place in a graph, and then what
             ``refusal`` says of the nodes of the rest.
     """
-    elaborator = Elaborator(module, name, entry)
+    elaborator = Elaborator(joined(module), name, entry)
     try:
         graph: Graph = run(elaborator.main(entry, params or {}))
     except ConversionError as error:
@@ -253,7 +254,7 @@ class Elaborator:
             looped = yield as_loops(self, chain, closure, args, frame)
             if looped is not None:
                 return looped
-        deep = self.active[function] > DEEPEST_CALL
+        deep = self.recursing > DEEPEST_CALL
         require(not deep, f"@{closure.name} calls itself to a depth that the module does not fix")
         if len(self.calls) < DEEPEST_KEPT and self.active[function] == 1:
             self.calls += kept_call(closure, args)
@@ -290,7 +291,8 @@ class Elaborator:
         truth = known(cond, self.makers, self.numbers)
         if truth is not None:
             return (yield task(branches[0] if truth else branches[1], frame))
-        require(frame.graph.depth < DEEPEST_IF, f"ifs nest more than {DEEPEST_IF} deep")
+        why = f", as @{self.function} calls itself in a way no loop can" if self.recursing else ""
+        require(frame.graph.depth < DEEPEST_IF, f"ifs nest more than {DEEPEST_IF} deep{why}")
         made = []
         for name, body in zip(("then", "else"), branches, strict=True):
             inner = Frame(frame.graph.child(name), frame, frame.name)  # type: ignore[arg-type]

@@ -88,6 +88,10 @@ REFUSED = {
         "def @f(%k: int32) { if (less(%k, 2)) { %k } else { "
         "add(@f(subtract(%k, 1)), @f(subtract(%k, 2))) } }\n"
         "def @main(%n: int32) { @f(%n) }", "ifs nest"),
+    "calls of each other that go on": (
+        "def @f(%k: int32) { if (less(%k, 2)) { %k } else { add(@g(subtract(%k, 1)), 1) } }\n"
+        "def @g(%k: int32) { if (less(%k, 2)) { %k } else { @f(subtract(%k, 1)) } }\n"
+        "def @main(%n: int32) { @f(%n) }", "as @f calls itself in a way no loop can"),
     "data that depends on the input": (
         LIST + f"def @main(%c: bool, %x: {V}) {{ if (%c) {{ Cons(%x, Nil) }} else {{ Nil }} }}",
         "another form"),
@@ -103,6 +107,32 @@ def test_refusals(name: str) -> None:
     text, reason = REFUSED[name]
     with pytest.raises(Unconvertible, match=reason):
         to_ir(module_graph(parse_text(HEADER + text)))
+
+
+MUTUAL = f"""def @a(%n: int32, %x: {V}) {{ if (equal(%n, 0)) {{ %x }} else {{
+  let %m = subtract(%n, 1); @b(tanh(%x), %m) }} }}
+def @b(%x: {V}, %n: int32) {{ if (equal(%n, 0)) {{ negative(%x) }} else {{
+  if (equal(%n, 5)) {{ @a(0, exp(%x)) }} else {{ @c(subtract(%n, 1), add(%x, %x)) }} }} }}
+def @c(%n: int32, %x: {V}) {{ let %y = exp(%x); if (equal(%n, 0)) {{ %y }} else {{
+  @a(subtract(%n, 1), %y) }} }}
+def @main(%x: {V}, %n: int32) {{ @a(%n, %x) }}"""
+
+
+@pytest.mark.parametrize("n", range(8))
+def test_functions_that_end_in_each_other(n: int, tmp_path: Path) -> None:
+    def a(n: int, x: np.ndarray) -> np.ndarray:
+        return x if n == 0 else b(np.tanh(x), n - 1)
+
+    def b(x: np.ndarray, n: int) -> np.ndarray:
+        if n in (0, 5):
+            return np.exp(x) if n else -x
+        return c(n - 1, x + x)
+
+    def c(n: int, x: np.ndarray) -> np.ndarray:
+        return a(n - 1, np.exp(x)) if n else np.exp(x)
+
+    (found,) = numbers(MUTUAL, tmp_path, n=np.int32(n))
+    np.testing.assert_allclose(found, a(n, X), rtol=1e-6)
 
 
 SEVERAL = f"""def @main(%x: {V}, %f: fn ({V}) -> {V}, %r: ref({V})) {{
