@@ -15,6 +15,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ TARGETS = {  # name: module and class
 }
 KINDS = ("right", "refused", "not run", "wrong", "crashed")
 PATIENCE = 120  # seconds for one test
+HALF = 2e-3  # relative tolerance of float16: two units in the last place
 SHOWN = 100  # letters of a reason
 Outcome = tuple[str, str]
 
@@ -52,6 +54,8 @@ def outcome(target: Target, case: Case, which: str) -> Outcome:
     held = {t.name for t in case.model.graph.initializer}
     names = [i.name for i in case.model.graph.input if i.name not in held]
     for feeds, wanted in case.data:
+        if any(getattr(y, "dtype", None) == np.float16 for y in wanted):
+            case = replace(case, rtol=max(case.rtol, HALF))
         try:
             got = getattr(target, which)(case.model, dict(zip(names, feeds, strict=True)))
         except NotRun as error:

@@ -1,5 +1,20 @@
-"""Rules from the IR to MXNet, by family; importing this package fills ``writes``."""
+"""Rules from the IR to MXNet, by family; importing this package fills ``writes``, ``spells``."""
 
-from . import elementwise, layers, moving, recurrent, reducing, sizes, table
+from . import (
+    elementwise,
+    layers,
+    moving,
+    recurrent,
+    reducing,
+    resizing,
+    sizes,
+    spelled_layers,
+    spelled_math,
+    spelled_moving,
+    table,
+)
 
-__all__ = ["elementwise", "layers", "moving", "recurrent", "reducing", "sizes", "table"]
+__all__ = [
+    "elementwise", "layers", "moving", "recurrent", "reducing", "resizing", "sizes",
+    "spelled_layers", "spelled_math", "spelled_moving", "table",
+]  # fmt: skip

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
+
 from serde.errors import require
 from serde.graph import Dim, DType, Value
-from serde.idioms import lowest
 from serde.schema import ELEMENT_TYPES
 
 from .sizes import common, spread
@@ -62,6 +63,7 @@ LOGICAL = {
     "Xor": "broadcast_logical_xor",
 }
 
+FAR = float(np.finfo(np.float32).max)  # where clip is to leave all as it is
 ANY = frozenset({"Abs", "Identity", "Neg", "Sign"})  # of integers, too
 
 
@@ -151,14 +153,25 @@ def write_cast(s, x, *, to: int):
 
 @writes("Clip")
 def write_clip(s, x, low=None, high=None):
-    least, most = (
-        (lowest(x) if low is None else number(low)),
-        (-lowest(x) if high is None else number(high)),
-    )
-    require(None not in (least, most), "bounds computed while the model runs")
-    if least > most:
-        return s["_minimum_scalar"](s["_maximum_scalar"](x, scalar=least), scalar=most)
-    return s.clip(x, a_min=least, a_max=most)
+    """MXNet's own clip has bounds of 32 bits; only it lets NaN pass."""
+    least, most = (None if v is None else number(v) for v in (low, high))
+    told = (low is None) == (least is None) and (high is None) == (most is None)
+    wide = x.type is DType.FLOAT64 and None in (least, most)
+    if told and not wide and exact(least) and exact(most):
+        least, most = -FAR if least is None else least, FAR if most is None else most
+        if least <= most:
+            return s.clip(x, a_min=least, a_max=most)
+    rank = max(x.rank, 1)
+    for bound, comparison in ((low, "broadcast_lesser"), (high, "broadcast_greater")):
+        if bound is not None:
+            bound = s.Reshape(bound, shape=(1,) * rank)
+            x = s.where(s[comparison](x, bound), s.broadcast_like(bound, x), x)
+    return x
+
+
+def exact(bound: float | None) -> bool:
+    """Whether 32 bits hold a bound."""
+    return bound is None or float(np.float32(bound)) == bound
 
 
 @writes("Softplus")
@@ -176,8 +189,9 @@ def write_elu(s, x, *, alpha):
     return s.LeakyReLU(x, act_type="elu", slope=alpha)
 
 
-@writes("Selu", only={"alpha": (1.6732632,), "gamma": (1.050701,)})
-def write_selu(s, x):
+@writes("Selu")
+def write_selu(s, x, *, alpha, gamma):
+    """With the usual numbers; others are spelled out."""
     return s.LeakyReLU(x, act_type="selu")
 
 
@@ -188,12 +202,8 @@ def write_gelu(s, x):
 
 @writes("PRelu")
 def write_prelu(s, x, slope):
-    """MXNet's slope is one number, or one a channel."""
-    dims = slope.dims
-    channels = [d for d in dims if d != 1]
-    per_channel = len(channels) == 1 and x.rank - len(dims) + dims.index(channels[0]) == 1
-    require(not channels or per_channel, f"a slope of {list(dims)} that is not one a channel")
-    flat = s.Reshape(slope, shape=(-1,)) if len(dims) != 1 else slope
+    """A slope of one number, or one a channel."""
+    flat = s.Reshape(slope, shape=(-1,)) if slope.rank != 1 else slope
     return s.LeakyReLU(x, flat, act_type="prelu")
 
 
@@ -210,3 +220,39 @@ def write_hard_swish(s, x):
 @writes("Mish")
 def write_mish(s, x):
     return s.elemwise_mul(x, s.tanh(s.Activation(x, act_type="softrelu")))
+
+
+def write_like(name, numbers, s, x, *, dtype: int | None = None, **given):
+    """Random numbers in the shape of ``x``; MXNet seeds all of them together."""
+    kind = x.type if dtype is None else ELEMENT_TYPES[dtype]
+    require(kind.kind == "f", f"random numbers of {kind.value} elements")
+    like = s.Cast(x, dtype=kind.value)
+    return s[name](like, **{new: given[old] for old, new in numbers.items()})
+
+
+@writes("RandomUniformLike", ignore=("seed",))
+def write_uniform_like(s, x, *, low, high, dtype: int | None = None):
+    numbers = {"low": "low", "high": "high"}
+    return write_like("_random_uniform_like", numbers, s, x, dtype=dtype, low=low, high=high)
+
+
+@writes("RandomNormalLike", ignore=("seed",))
+def write_normal_like(s, x, *, mean, scale, dtype: int | None = None):
+    numbers = {"mean": "loc", "scale": "scale"}
+    return write_like("_random_normal_like", numbers, s, x, dtype=dtype, mean=mean, scale=scale)
+
+
+@writes("RandomUniform", ignore=("seed",))
+def write_uniform(s, *, low, high, dtype, shape):
+    return s["_random_uniform"](low=low, high=high, shape=shape, dtype=drawn(dtype))
+
+
+@writes("RandomNormal", ignore=("seed",))
+def write_normal(s, *, mean, scale, dtype, shape):
+    return s["_random_normal"](loc=mean, scale=scale, shape=shape, dtype=drawn(dtype))
+
+
+def drawn(dtype: int) -> str:
+    kind = ELEMENT_TYPES[dtype]
+    require(kind.kind == "f" and kind in TYPES, f"random numbers of {kind.value} elements")
+    return kind.value

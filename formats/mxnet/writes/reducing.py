@@ -22,7 +22,9 @@ REDUCTIONS = {
 def write_reduction(name, extra, s, x, axes=None, *, keepdims, noop_with_empty_axes):
     chosen = axes.ints() if axes is not None else ()
     if not chosen:
-        require(not noop_with_empty_axes, "axes that are empty")
+        if noop_with_empty_axes:
+            require(name in ("sum", "mean", "max", "min", "prod"), "no axes that are none")
+            return x
         chosen = tuple(range(x.rank))
     return s[name](x, axis=chosen or (0,), keepdims=bool(keepdims), **extra)
 
@@ -46,3 +48,9 @@ def write_top_k(s, x, k, *, axis, largest):
     require(count is not None, "a count computed while the model runs")
     frame = {"axis": axis, "k": int(count), "is_ascend": not largest}  # type: ignore[arg-type]
     return s.topk(x, ret_typ="both", dtype="int64", outputs=2, **frame)
+
+
+@writes("CumSum", only={"exclusive": (0,), "reverse": (0,)})
+def write_cum_sum(s, x, axis):
+    (along,) = axis.ints()
+    return s["_np_cumsum"](x, axis=along % x.rank)

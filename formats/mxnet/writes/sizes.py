@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from serde.errors import require
+from serde.errors import ConversionError, require
 from serde.graph import Dim, Value
 from serde.symbolic import combine, elements_of
 
 from .table import number, writes
 
 AT_ONCE = {"allowzero": (0,)}
+Sizes = tuple[Dim, ...]
 COMPUTED = "a shape computed while the model runs"
 
 
@@ -21,7 +22,8 @@ def place_of(s, size: str) -> tuple[Value, int]:
     """A value that has the named size, and the axis it has it on."""
     values = (*s.inputs, *(v for node in s.nodes for v in node.outputs))
     found = next((v for v in values if size in (v.shape or ())), None)
-    require(found is not None, f"the size {size}, which no tensor before it has")
+    if found is None:
+        raise ConversionError(f"needs the size {size}, which no tensor before it has")
     return found, found.known.index(size)
 
 
@@ -37,8 +39,9 @@ def spread(s, x: Value, sizes: Sequence[Dim]):
     require(told, COMPUTED)
     fixed = tuple(new if isinstance(new, int) and new != 1 else 0 for new in wanted)
     fixed = tuple(0 if new == old else new for new, old in zip(fixed, own, strict=True))
-    if any(fixed):
-        x = s.broadcast_to(x, shape=fixed)
+    some = [axis for axis, size in enumerate(fixed) if size]
+    for pair in (some[i : i + 2] for i in range(0, len(some), 2)):  # MXNet takes few axes at once
+        x = s.broadcast_to(x, shape=tuple(d if a in pair else 0 for a, d in enumerate(fixed)))
     for axis, (old, new) in enumerate(pairs):
         if isinstance(new, str) and old != new:
             like, at = place_of(s, new)
@@ -49,14 +52,14 @@ def spread(s, x: Value, sizes: Sequence[Dim]):
 def common(shapes: Sequence[Sequence[Dim]]) -> list[Dim]:
     """The shape that shapes broadcast to."""
     rank = max(map(len, shapes))
-    full = [[1] * (rank - len(shape)) + list(shape) for shape in shapes]
+    full: list[list[Dim]] = [[1] * (rank - len(shape)) + list(shape) for shape in shapes]
     sizes = [{d for d in column if d != 1} for column in zip(*full, strict=True)]
     require(all(len(s) <= 1 and None not in s for s in sizes), COMPUTED)
     return [next(iter(s), 1) for s in sizes]
 
 
 @writes("Expand")
-def write_expand(s, x, shape=None, *, sizes: tuple | None = None):
+def write_expand(s, x, shape=None, *, sizes: Sizes | None = None):
     """ONNX's shape broadcasts with the operand's own: 1 keeps an axis as it is."""
     sizes = elements_of(shape) if sizes is None else sizes
     require(sizes is not None, COMPUTED)
@@ -64,7 +67,7 @@ def write_expand(s, x, shape=None, *, sizes: tuple | None = None):
 
 
 @writes("Reshape", only=AT_ONCE)
-def write_reshape(s, x, shape=None, *, sizes: tuple | None = None):
+def write_reshape(s, x, shape=None, *, sizes: Sizes | None = None):
     """0 and -1 mean the same to both; named sizes are said in MXNet's other codes."""
     if sizes is None:
         known = elements_of(shape)
@@ -117,7 +120,7 @@ def write_size(s, x):
 
 
 @writes("Range")
-def write_range(s, start, limit, delta, *, sizes: tuple | None = None):
+def write_range(s, start, limit, delta, *, sizes: Sizes | None = None):
     """Whole steps from 0 up to a size that a tensor has."""
     plain = sizes is not None and number(start) == 0 and number(delta) == 1
     require(plain and isinstance(sizes[0], str), "a range computed while the model runs")

@@ -60,10 +60,11 @@ def _with_sizes(node: Node) -> Node:
     bodies = {n: _sized(b) for n, b in node.attrs.items() if isinstance(b, Graph)}
     at = SIZES.get(node.op, len(node.inputs))
     read = node.inputs[at] if at < len(node.inputs) else None
-    if read is None or read.tensor is not None or None in (read.elements or (None,)):
+    sizes = None if read is None or read.tensor is not None else read.elements
+    if sizes is None or None in sizes:
         return replace(node, attrs={**node.attrs, **bodies}) if bodies else node
     inputs = tuple(None if i == at else v for i, v in enumerate(node.inputs))
-    return replace(node, inputs=inputs, attrs={**node.attrs, "sizes": read.elements})
+    return replace(node, inputs=inputs, attrs={**node.attrs, "sizes": sizes})
 
 
 @cache

@@ -1,0 +1,202 @@
+"""Layers MXNet lacks, or has in part, in those it has. A rule that returns None leaves as is."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+from serde.errors import ConversionError, require
+from serde.geometry import Ints
+from serde.graph import DType, Value
+from serde.idioms import cast, full_like
+from serde.steps.normalization import inference_or_training, layer_normalization
+from serde.steps.windows import zero_padded
+
+from .layers import drops
+from .spelled_math import LAST, WIDE, standard
+from .spelling import spells
+
+
+def halved(pads: Ints) -> bool:
+    """Whether both ends have the same padding."""
+    half = len(pads) // 2
+    return pads[:half] == pads[half:]
+
+
+@spells("MaxPool")
+def spell_max_pool(
+    g, x, *, kernel_shape, strides, dilations, pads, ceil_mode, storage_order, outputs: int = 1
+):
+    """MXNet pads both ends alike, has no gaps, and keeps windows that begin in the padding."""
+    frame = {"kernel_shape": kernel_shape, "strides": strides}
+    if outputs > 1:
+        return None
+    if x.type not in (*WIDE, DType.FLOAT16):
+        require(x.type in (DType.INT8, DType.UINT8), f"pooling of {x.type.value} elements")
+        wide = cast(g, x, DType.FLOAT32)
+        more = {"dilations": dilations, "pads": pads, "ceil_mode": ceil_mode}
+        return cast(g, g.MaxPool(wide, **frame, **more), x.type)
+    if set(dilations) != {1} or (ceil_mode and drops(x, kernel_shape, strides, pads)):
+        return standard(10, "MaxPool")(
+            g, x, ceil_mode=ceil_mode, dilations=dilations, storage_order=0, pads=pads, **frame
+        )
+    if halved(pads):
+        return None
+    require(not ceil_mode, f"ceil_mode with pads {pads} that differ at the two ends")
+    return g.MaxPool(zero_padded(g, x, pads, -math.inf), **frame)
+
+
+@spells("AveragePool")
+def spell_average_pool(
+    g, x, *, kernel_shape, strides, dilations, pads, ceil_mode, count_include_pad
+):
+    frame = {"kernel_shape": kernel_shape, "strides": strides}
+    gaps = set(dilations) != {1}
+    if gaps or (ceil_mode and (not halved(pads) or drops(x, kernel_shape, strides, pads))):
+        rule, more = standard(*((19, "AveragePool") if gaps else (10, "AveragePool"))), {}
+        if gaps:
+            more = {"dilations": dilations}
+        return rule(g, x, ceil_mode=ceil_mode, count_include_pad=count_include_pad, pads=pads,
+                    **frame, **more)  # fmt: skip
+    if halved(pads):
+        return None
+    sums = g.AveragePool(zero_padded(g, x, pads), count_include_pad=1, **frame)
+    if count_include_pad:
+        return sums
+    counted = zero_padded(g, full_like(g, x, 1.0), pads)
+    return g.Div(sums, g.AveragePool(counted, count_include_pad=1, **frame))
+
+
+@spells("LpPool")
+def spell_lp_pool(g, x, *, p, kernel_shape, strides, dilations, pads, ceil_mode):
+    """The root of the sum, which is an average times the size of the window."""
+    if set(dilations) != {1} or ceil_mode:
+        return standard(18, "LpPool")(
+            g, x, p=p, ceil_mode=ceil_mode, kernel_shape=kernel_shape, strides=strides,
+            dilations=dilations, pads=pads,
+        )  # fmt: skip
+    powers = g.Pow(g.Abs(x), float(p))
+    mean = g.AveragePool(
+        powers, kernel_shape=kernel_shape, strides=strides, pads=pads, count_include_pad=1
+    )
+    return g.Pow(g.Mul(mean, float(math.prod(kernel_shape))), 1.0 / p)
+
+
+@spells("GlobalLpPool")
+def spell_global_lp_pool(g, x, *, p):
+    sums = g.ReduceSum(g.Pow(g.Abs(x), float(p)), list(range(2, x.rank)), keepdims=1)
+    return g.Pow(sums, 1.0 / p)
+
+
+def spell_wide(op, g, *operands, **attrs):
+    """MXNet multiplies no half floats on a processor: in wide ones."""
+    if operands[0].type is not DType.FLOAT16:
+        return None
+    wide = (None if v is None else cast(g, v, DType.FLOAT32) for v in operands)
+    return cast(g, g[op](*wide, **attrs), DType.FLOAT16)
+
+
+@spells("Conv")
+def spell_conv(g, x, w, b=None, *, kernel_shape, strides, dilations, pads, group):
+    return spell_wide(
+        "Conv", g, x, w, b, kernel_shape=kernel_shape, strides=strides, dilations=dilations,
+        pads=pads, group=group,
+    )  # fmt: skip
+
+
+def spell_softmax(op, g, x, *, axis):
+    return spell_wide(op, g, x, axis=axis)
+
+
+for _op in ("Softmax", "LogSoftmax"):
+    spells(_op)(partial(spell_softmax, _op))
+
+
+@spells("ConvTranspose")
+def spell_conv_transpose(
+    g, x, w, b=None, *, group, kernel_shape: Ints | None = None, strides: Ints | None = None,
+    dilations: Ints | None = None, pads: Ints | None = None, output_padding: Ints | None = None,
+    output_shape: Ints | None = None, auto_pad="NOTSET",
+):  # fmt: skip
+    """Pads that differ are cut off behind; zeros stand where an output is asked for beyond."""
+    if x.type is DType.FLOAT16:
+        return spell_wide(
+            "ConvTranspose", g, x, w, b, group=group, kernel_shape=kernel_shape, strides=strides,
+            dilations=dilations, pads=pads, output_padding=output_padding,
+            output_shape=output_shape, auto_pad=auto_pad,
+        )  # fmt: skip
+    settled = output_shape is None and auto_pad == "NOTSET" and pads is not None
+    if settled and halved(pads):
+        return None
+    kernel_shape = kernel_shape or w.dims[2:]
+    n = len(kernel_shape)
+    strides, dilations, more = (
+        strides or (1,) * n,
+        dilations or (1,) * n,
+        output_padding or (0,) * n,
+    )
+    frame = {"kernel_shape": kernel_shape, "strides": strides, "dilations": dilations}
+    if pads is None or not settled:
+        pads = pads_for(x, output_shape, more, auto_pad, **frame)
+    y = g.ConvTranspose(x, w, b, output_padding=more, group=group, pads=(0,) * 2 * n, **frame)
+    cut = [max(p, 0) for p in pads]
+    y = g.Slice(y, cut[:n], [-p or LAST for p in cut[n:]], list(range(2, n + 2)), [1] * n)
+    beyond = [max(-p, 0) for p in pads]
+    require(b is None or not any(beyond), "an output_shape beyond what the windows reach")
+    return zero_padded(g, y, tuple(beyond)) if any(beyond) else y
+
+
+def pads_for(
+    x: Value, output_shape: Ints | None, more: Ints, auto_pad: str, *, kernel_shape: Ints,
+    strides: Ints, dilations: Ints,
+) -> Ints:  # fmt: skip
+    """What is to be cut off for an output of the shape asked for; negative where it is short."""
+    if output_shape is None or not x.is_static:
+        raise ConversionError("an output_shape over a size known only when the model runs")
+    axes = zip(x.dims[2:], strides, more, kernel_shape, dilations, strict=True)
+    whole = [s * (d - 1) + m + (k - 1) * e + 1 for d, s, m, k, e in axes]
+    over = [w - o for w, o in zip(whole, output_shape[-len(whole) :], strict=True)]
+    small = [math.floor(o / 2) for o in over]
+    large = [o - s for o, s in zip(over, small, strict=True)]
+    return (*small, *large) if auto_pad == "SAME_UPPER" else (*large, *small)
+
+
+@spells("LayerNormalization")
+def spell_layer_norm(
+    g, x, scale, bias=None, *, axis, epsilon, stash_type, outputs: int = 1
+):  # fmt: skip
+    """MXNet normalises one axis, and has no outputs beside."""
+    one = axis == x.rank - 1 and scale.rank == 1 and outputs == 1 and x.type in WIDE
+    if one and bias is not None and stash_type == 1:
+        return None
+    if one and stash_type == 1 and scale.is_static:
+        zeros = full_like(g, scale, 0.0)
+        return g.LayerNormalization(x, scale, zeros, axis=axis, epsilon=epsilon)
+    made = layer_normalization(
+        g, x, scale, bias, axis=axis, epsilon=epsilon, stash_type=stash_type
+    )  # fmt: skip
+    return made[:outputs]
+
+
+@spells("BatchNormalization")
+def spell_batch_norm(g, x, *parameters, epsilon, momentum, training_mode, outputs: int = 1):
+    """In training the statistics are the batch's, and come out as well."""
+    if training_mode:
+        return standard(14, "BatchNormalization")(
+            g, x, *parameters, epsilon=epsilon, momentum=momentum, training_mode=1
+        )[:outputs]
+    return None
+
+
+@spells("InstanceNormalization")
+def spell_instance_norm(g, x, scale, bias, *, epsilon):
+    if x.type in WIDE:
+        return None
+    wide = (cast(g, v, DType.FLOAT32) for v in (x, scale, bias))
+    return cast(g, g.InstanceNormalization(*wide, epsilon=epsilon), x.type)
+
+
+@spells("Dropout")
+def spell_dropout(g, x: Value, ratio=None, mode=None, *, seed: int | None = None, outputs: int = 1):
+    made = inference_or_training(g, x, ratio, mode, seed)
+    return made[:outputs]
