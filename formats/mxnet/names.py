@@ -31,6 +31,7 @@ NAMED = {
     **dict.fromkeys("_npi_concatenate _npi_dstack _npi_hstack _npi_matmul".split(), ("out",)),
 }
 QUANTIZED = ("output", "min_output", "max_output")
+FUSED = ("output", "output_min", "output_max")
 # Operators whose outputs are numbered even where a symbol reads, or shows, only the first.
 NUMBERED = frozenset(
     "SliceChannel CTCLoss sort moments _histogram "
@@ -47,6 +48,7 @@ NUMBERED = frozenset(
 def output_names(op: str, name: str, attrs: Mapping[str, str], count: int) -> list[str]:
     """What MXNet's ``list_outputs`` calls the first ``count`` outputs of a node."""
     own = QUANTIZED if op.startswith("_contrib_quantized_") else NAMED.get(op, ())
+    own = FUSED if op.startswith("_sg_mkldnn_") else own
     if count <= len(own):
         return [f"{name}_{n}" for n in own[:count]]
     if count == 1 and not _is_numbered(op, attrs):
