@@ -41,6 +41,16 @@ REAL["_sg_mkldnn_fully_connected"] = REAL["_sg_mkldnn_conv"] | {
     "enable_float_output": "boolean, default=0",
     "channel_wise_quantize": "boolean or None, default=None",
 }
+REAL |= {
+    "_npi_boolean_mask_assign_scalar": {"value": "float, required", "start_axis": "int, required"},
+    "_npi_boolean_mask_assign_tensor": {"start_axis": "int, required"},
+}
+REAL["_npi_norm"] = {
+    "ord": "double, default=2",
+    "axis": "Shape or None, default=None",
+    "keepdims": "boolean, default=0",
+    "flag": "int, default=-1",
+}
 for _name, _attributes in REAL.items():
     REGISTRY[_name]["attributes"] = _attributes
 REGISTERED = {

@@ -7,6 +7,7 @@ from functools import partial, reduce
 
 import numpy as np
 
+from serde.builder import computed
 from serde.errors import require
 from serde.graph import DType, Value
 from serde.idioms import cast, cast_like, scalar
@@ -56,6 +57,35 @@ def copysign(g, a: Value, b: Value):
     return g.Where(g.Less(b, 0.0), g.Neg(g.Abs(a)), g.Abs(a))
 
 
+@reads("_npi_lcm")
+def least_multiple(g, a: Value, b: Value):
+    """The least common multiple; the greatest common divisor is found as Euclid did."""
+    if a.dtype is DType.BOOL:
+        return g.And(a, b)
+    require(a.type.kind in "iu", f"the least common multiple of {a.type.value} numbers")
+    wide = [g.Abs(cast(g, x, DType.INT64)) for x in (a, b)]
+    product = g.Mul(*wide)
+    zeros = g.Sub(product, product)
+    divisor = common_divisor(g, *(g.Add(x, zeros) for x in wide))
+    return cast_like(g, g.Mul(g.Div(wide[0], g.Max(divisor, 1)), wide[1]), a)
+
+
+def common_divisor(g, a: Value, b: Value):
+    inner = g.child("divisor")
+    inner.input("step", DType.INT64, ())
+    inner.input("go", DType.BOOL, ())
+    x, y = (inner.input(name, DType.INT64, a.shape) for name in ("greater", "less"))
+    rest = inner.Where(inner.Equal(y, 0), 0, inner.Mod(x, inner.Max(y, 1)))
+    results = [some(inner, rest), inner.Where(inner.Equal(y, 0), x, y), rest]
+    body = inner.build(computed(inner, results))
+    return g.Loop(None, some(g, b), a, b, body=body, outputs=2)[0]
+
+
+def some(g, x: Value):
+    """Whether an element is not zero."""
+    return g.Greater(g.ReduceMax(g.Concat(g.Reshape(x, [-1]), [0], axis=0), [0], keepdims=0), 0)
+
+
 FUNCTIONS = {
     "add": lambda g, a, b: g.Add(a, b),
     "subtract": lambda g, a, b: g.Sub(a, b),
@@ -96,6 +126,7 @@ SCALARS = {  # operators of a tensor and a number behind it
     "power": "_power_scalar _npi_power_scalar",
     "hypot": "_hypot_scalar",
     "arctan2": "_npi_arctan2_scalar",
+    "copysign": "_npi_copysign_scalar",
     "ldexp": "_npi_ldexp_scalar",
 }
 REVERSED = {  # … and the number in front
@@ -104,6 +135,7 @@ REVERSED = {  # … and the number in front
     "mod": "_rmod_scalar _npi_rmod_scalar",
     "power": "_rpower_scalar _npi_rpower_scalar",
     "arctan2": "_npi_rarctan2_scalar",
+    "copysign": "_npi_rcopysign_scalar",
     "ldexp": "_npi_rldexp_scalar",
 }
 WIDTHS = (DType.BOOL, DType.INT8, DType.UINT8, DType.INT32, DType.INT64, DType.FLOAT16,
@@ -150,6 +182,12 @@ for _rule, _names in ((read_binary, TENSORS), (read_scalar, SCALARS), (read_reve
         reads(*_ops.split())(partial(_rule, FUNCTIONS[_function]))
 for _function in PROMOTING:
     reads(f"_npi_{_function}")(partial(read_promoting, FUNCTIONS[_function]))
+
+
+@reads("_npi_lcm_scalar", ignore=("is_int",))
+def read_lcm_scalar(g, x, *, scalar=1.0):
+    """The number's fraction is cut off."""
+    return least_multiple(g, x, g.const(np.int64(scalar).astype(x.type.numpy)))
 
 
 def as_float(g, x: Value):

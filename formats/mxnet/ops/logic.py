@@ -159,6 +159,13 @@ def read_where_scalar2(g, condition, *, x=0.0, y=0.0):
     return g.Where(is_true(g, condition), np.float32(x), np.float32(y))
 
 
+@reads("_npx_constraint_check", ignore=("msg",))
+def read_constraint_check(g, x):
+    """Whether all are true, where MXNet raises an error if they are not."""
+    flat = cast(g, g.Reshape(is_true(g, x), [-1]), DType.INT32)
+    return is_true(g, g.ReduceMin(flat, [0], keepdims=0))
+
+
 @reads("_npi_nan_to_num", ignore=("copy",))
 def read_nan_to_num(
     g, x, *, nan=0.0, posinf: float | None = None, neginf: float | None = None

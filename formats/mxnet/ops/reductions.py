@@ -72,6 +72,26 @@ def read_norm(g, x, *, ord=2, axis: Ints | None = None, keepdims=False):
     return legacy(g, op, x, chosen(x, axis, False), keepdims)
 
 
+@reads("_npi_norm")
+def read_numpy_norm(g, x, *, ord=2.0, axis: Ints | None = None, keepdims=False, flag=-1):
+    """``flag`` tells the kind: -2 the whole tensor's, 1 Frobenius', -1 of vectors; else singular
+    values count.
+    """
+    require(flag in (-2, -1, 1), f"flag={flag}: a norm of singular values")
+    require(x.type.kind == "f", f"norm of {x.type.value}, which MXNet computes wrongly")
+    axes = every(x, axis)
+    require(flag != -1 or len(axes) == 1, f"ord={ord} over {len(axes)} axes")
+    if not axes:
+        return g.Abs(x)
+    if flag != -1 or ord == 2.0:
+        return reduced(g, "ReduceL2", x, axes, keepdims)
+    if ord == 0.0:
+        hit = cast_like(g, is_true(g, x), x)
+        return reduced(g, "ReduceSum", hit, axes, keepdims)
+    total = reduced(g, "ReduceSum", g.Pow(g.Abs(x), ord), axes, keepdims)
+    return g.Pow(total, 1 / ord)
+
+
 def read_arg(op, g, x, *, axis: int | None = None, keepdims=False):
     """Indices come in the type of the data."""
     y = position(g, op, x, axis, keepdims or x.rank == 1)

@@ -16,7 +16,7 @@ from tests.mxnet.cases import (
     operator_test,
     refused,
     u8,
-)  # fmt: skip
+)
 
 
 def names(table):
@@ -122,6 +122,34 @@ graph case(%x0: float32[2,3]):
 """
     ),
     refused("_plus_scalar", i32(2), scalar="inf", says="scalar=inf with int32 elements"),
+    *(
+        case("_npi_lcm", *xs).but(np_shape=True)
+        for xs in (
+            (i32(2, 3), i32(2, 3, seed=1)),
+            (i32(2, 3), i32(2, 1, seed=1)),
+            (i8(5), i8(5, seed=1)),
+            (u8(5), u8(5, seed=1)),
+            (flags(3), flags(3, seed=1)),
+            (i64(3) * 2**33, i64(3, seed=2)),
+            (i32(0), i32(0)),
+            (i32(), i32(seed=1)),
+            (of([200], "uint8"), of([3], "uint8")),
+        )
+    ),
+    *(case("_npi_lcm_scalar", i32(2, 3), scalar=s) for s in (6, 0, -4, 2.5)),
+    *(
+        case(op, x, scalar=s, is_int=whole)
+        for op in ("_npi_copysign_scalar", "_npi_rcopysign_scalar")
+        for x, s, whole in (
+            (f32(2, 3), -2, True),
+            (f64(3), 2.5, False),
+            (f16(2), "-inf", False),
+            (i32(4), -3, True),
+            (i32(3), -2.5, False),
+            (of([0.0, -0.0]), -1, True),
+        )
+    ),
+    refused("_npi_lcm", f32(2), f32(2), says="the least common multiple of float32 numbers"),
 ]
 
 test_binary = operator_test(CASES)

@@ -106,5 +106,9 @@ CASES = [
     case("_npi_where_scalar2", i32(3, low=0, high=1)),
     case("_npi_where_scalar2", f32(2, 2), x=0.1, y=1e10),
     case("_npi_where_scalar2", flags(), x=1).but(np_shape=True),
+    *(
+        case("_npx_constraint_check", np.ones(shape, bool), **a).but(np_shape=True)
+        for shape, a in ((3, {}), ((2, 2), {"msg": "all are positive"}), ((), {}))
+    ),
 ]
 test_logic = operator_test(CASES)

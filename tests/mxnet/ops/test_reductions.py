@@ -138,6 +138,22 @@ CASES = [
     case("multi_sum_sq", f64(3), f64(2, 2), num_arrays=2),
     case("multi_all_finite", f32(3), num_arrays=1),
     case("multi_all_finite", f16(3), of([np.nan, 1], "float16"), num_arrays=2),
+    *(case("_npi_norm", x, flag=-2).but(np_shape=True) for x in (X, f64(2, 3), f32(), f16(3))),
+    *(
+        case("_npi_norm", X, axis=axis, **a).but(np_shape=True)
+        for axis, a in (
+            ("(0, 1)", {"flag": 1}),
+            ("(1,)", {"flag": 1, "keepdims": True}),
+            ("(1,)", {}),
+            ("(-1,)", {"ord": 1}),
+            ("(0,)", {"ord": 3}),
+            ("(0,)", {"ord": 0}),
+            ("(0,)", {"ord": -2}),
+            ("(0,)", {"ord": 0.5, "keepdims": True}),
+        )
+    ),
+    refused("_npi_norm", f32(2, 3), flag=2, says="a norm of singular values"),
+    refused("_npi_norm", f32(2, 3), says="ord=2.0 over 2 axes"),
 ]
 
 test_reductions = operator_test(CASES)
