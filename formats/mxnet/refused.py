@@ -35,8 +35,17 @@ BY_REASON = {
     "draws until it has enough different numbers: how many, nothing tells beforehand": (
         "_sample_unique_zipfian"
     ),
+    "needs eigenvalues, singular values or an orthogonal factor, for which ONNX has no operator": (
+        "_linalg_gelqf _linalg_syevd _npi_eig _npi_eigh _npi_eigvals _npi_eigvalsh _npi_pinv "
+        "_npi_pinv_scalar_rcond _npi_svd"
+    ),
+    "takes sparse tensors only, which ONNX has not": "_contrib_getnnz _sparse_retain _square_sum",
+    "made only while a model is bound to several devices: no symbol holds it": "_CrossDeviceCopy",
+    "finds the thresholds of a quantised model, before there is one": (
+        "_contrib_calibrate_entropy"
+    ),
     "works on a tensor in place, imperatively: no symbol can hold it": (
-        "_onehot_encode _set_value fill_element_0index _npi_share_memory"
+        "_onehot_encode _scatter_set_nd _set_value fill_element_0index _npi_share_memory"
     ),
 }
 REFUSED = {op: reason for reason, ops in BY_REASON.items() for op in ops.split()}

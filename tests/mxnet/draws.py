@@ -76,6 +76,7 @@ DRAWN: dict[str, list[Drawing]] = {
     "_npi_exponential": [sized(scale=2), sized(numbers(3), scale=None)],
     "_npi_rayleigh": [sized(scale=2), sized(numbers(3), scale=None)],
     "_npi_pareto": [sized(a=12), sized(numbers(9), a=None)],
+    "_npi_powerd": [sized(a=2), sized(numbers(0.5), a=None)],
     "_npi_weibull": [sized(a=2), sized(numbers(0.9), a=None)],
     "_npi_bernoulli": [
         sized(**BY_CHANCE), sized(**BY_LOGIT, dtype="int32"),

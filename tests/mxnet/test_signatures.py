@@ -13,7 +13,8 @@ from serde.formats.mxnet.ops import aliases
 from serde.formats.mxnet.ops.aliases import ALIASES
 from serde.formats.mxnet.ops.quantized_products import FLAGS
 from serde.formats.mxnet.rules import parse, reads
-from serde.rules import Body, Rule
+from serde.rules import Rule
+from serde.subgraphs import Body
 from tests.mxnet.make_registry import FILE, as_aliases, as_json, registry
 from tests.mxnet_live import live_mxnet
 

@@ -56,6 +56,10 @@ def pareto(draw, g, sizes, a: Value):
     return g.Sub(g.Exp(g.Div(waiting(draw, g, sizes), a)), 1.0)
 
 
+def power(draw, g, sizes, a: Value):
+    return g.Pow(draw(g, "uniform", sizes), g.Reciprocal(a))
+
+
 def rayleigh(draw, g, sizes, scale: Value):
     return g.Mul(scale, g.Sqrt(g.Mul(waiting(draw, g, sizes), 2.0)))
 

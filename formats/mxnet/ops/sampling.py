@@ -231,6 +231,7 @@ for _rule, _functions in (
 ):
     for _name, _function in _functions.items():
         draws(f"_npi_{_name}", ignore=GIVEN)(partial(_rule, _function))
+draws("_npi_powerd")(partial(read_shaped, d.power))
 
 
 @draws("_npi_bernoulli", ignore=GIVEN)
