@@ -30,6 +30,13 @@ FEWEST = 3  # configurations compared with live MXNet before an operator counts 
 CONVERTED, FORM, RANDOM, NOT_CONVERTED, OPEN = CLASSES = (
     "converted", "inference form", "random", "refused", "not yet",
 )  # fmt: skip
+GPU_ONLY = "compared with NumPy: MXNet computes it on GPUs only"
+NOTES = {
+    "_contrib_count_sketch": GPU_ONLY,
+    "_contrib_fft": GPU_ONLY,
+    "_contrib_ifft": GPU_ONLY,
+    "_npx_constraint_check": "tells whether the constraint holds, and never raises",
+}
 MEANING = {
     CONVERTED: f"computes what MXNet computes, compared in at least {FEWEST} configurations",
     FORM: "training only: becomes what the note says, and the report of a conversion says so",
@@ -68,7 +75,7 @@ def row(name: str) -> Row:
     counts = compared[name], refused[name]
     if name in reads:
         kind = FORM if name in INFERENCE_FORMS else CONVERTED
-        return Row(name, kind, *counts, INFERENCE_FORMS.get(name, ""))
+        return Row(name, kind, *counts, INFERENCE_FORMS.get(name, NOTES.get(name, "")))
     if name in draws.rules:
         return Row(name, RANDOM, len(DRAWN.get(name, ())), counts[1], "")
     if name in REFUSED:

@@ -15,6 +15,7 @@ from . import (
     heads,
     images,
     indexing,
+    likelihoods,
     linalg,
     linear,
     logic,
@@ -35,6 +36,7 @@ from . import (
     solving,
     sorting,
     special,
+    spectra,
     suppression,
     unary,
 )
@@ -54,6 +56,7 @@ __all__ = [
     "heads",
     "images",
     "indexing",
+    "likelihoods",
     "linalg",
     "linear",
     "logic",
@@ -74,6 +77,7 @@ __all__ = [
     "solving",
     "sorting",
     "special",
+    "spectra",
     "suppression",
     "unary",
 ]

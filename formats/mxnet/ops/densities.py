@@ -65,13 +65,14 @@ def read_density_two(function, g, sample, a, b, *, is_log=False):
     return density(function, g, sample, (a, b), is_log)
 
 
-for _name, _function in {"exponential": exponential, "poisson": poisson}.items():
-    reads(f"_random_pdf_{_name}")(partial(read_density_one, _function))
-for _name, _function in {
+ONE = {"exponential": exponential, "poisson": poisson}
+TWO = {
     "uniform": uniform, "normal": normal, "gamma": gamma, "negative_binomial": negative_binomial,
     "generalized_negative_binomial": generalized_negative_binomial,
-}.items():  # fmt: skip
-    reads(f"_random_pdf_{_name}")(partial(read_density_two, _function))
+}  # fmt: skip
+for _rule, _functions in ((read_density_one, ONE), (read_density_two, TWO)):
+    for _name, _function in _functions.items():
+        reads(f"_random_pdf_{_name}")(partial(_rule, _function))
 
 
 @reads("_random_pdf_dirichlet")

@@ -48,7 +48,7 @@ def read_delete(
     g, x, index=None, *, start: Bound = None, stop: Bound = None, step: Bound = None,
     int_ind: Bound = None, axis: Bound = None,
 ):  # fmt: skip
-    """Without what an integer, a slice or a tensor names; negative indices of a tensor name none."""
+    """Without what an integer, slice or tensor names; negative indices of a tensor name nothing."""
     x, at = flattened(g, x, axis)
     size = size_of(g, x, at)
     if index is None and int_ind is not None:

@@ -9,10 +9,10 @@ import numpy as np
 from serde.errors import require
 from serde.geometry import Ints
 from serde.graph import DType, Value
-from serde.idioms import cast
+from serde.idioms import cast, cast_like, full_like
 
 from ..rules import Floats, reads
-from .resampling import resized
+from .resampling import NEAREST, resized
 from .shaping import read_reverse
 
 
@@ -44,14 +44,33 @@ def read_image_crop(g, image, *, x: int, y: int, width: int, height: int):
     return g.Slice(image, [y, x], [y + height, x + width], axes, [1, 1])
 
 
-@reads("_image_resize", only={"keep_ratio": (False,), "interp": (1,)})
-def read_image_resize(g, x, *, size: Ints = ()):
-    """To a width and a height, or a square; OpenCV's bilinear interpolation."""
+HALF_PIXEL = {"coordinate_transformation_mode": "half_pixel"}
+WAYS = {  # OpenCV's numbers of them
+    0: NEAREST,
+    1: {"mode": "linear", **HALF_PIXEL},
+    2: {"mode": "cubic", **HALF_PIXEL},
+}
+
+
+@reads("_cvimresize")
+def read_cv_resize(g, x, *, w: int, h: int, interp=1):
+    return in_pixels(g, x, w, h, interp)
+
+
+@reads("_image_resize", only={"keep_ratio": (False,)})
+def read_image_resize(g, x, *, size: Ints = (), interp=1):
+    """To a width and a height, or a square."""
     require(len(size) in (1, 2), f"size={size}")
-    require(x.type.kind == "f", f"resizing {x.type.value} pixels, which OpenCV rounds its own way")
+    return in_pixels(g, x, size[0], size[-1], interp)
+
+
+def in_pixels(g, x: Value, width: int, height: int, interp: int):
+    """Resized as OpenCV does it."""
+    require(interp in WAYS, f"interp={interp}; supported: 0 (nearest), 1 (linear), 2 (cubic)")
+    whole = x.type.kind != "f" and interp != 0
+    require(not whole, f"resizing {x.type.value} pixels, which OpenCV rounds its own way")
     batch = x if x.rank == 4 else g.Unsqueeze(x, [0])
-    way = {"mode": "linear", "coordinate_transformation_mode": "half_pixel"}
-    y = resized(g, g.Transpose(batch, perm=(0, 3, 1, 2)), [size[-1], size[0]], **way)
+    y = resized(g, g.Transpose(batch, perm=(0, 3, 1, 2)), [height, width], **WAYS[interp])
     y = g.Transpose(y, perm=(0, 2, 3, 1))
     return y if x.rank == 4 else g.Squeeze(y, [0])
 
@@ -62,3 +81,38 @@ def read_flip(axis, g, x):
 
 for _name, _axis in {"left_right": -2, "top_bottom": -3}.items():
     reads(f"_image_flip_{_name}")(partial(read_flip, _axis))
+
+
+MODES = {0: "constant", 1: "edge", 4: "reflect"}  # OpenCV's numbers of them
+# Colours of light that vary most over photographs, and by how much (Krizhevsky et al., 2012).
+LIGHT = np.array(
+    [[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140], [-0.5836, -0.6948, 0.4203]]
+) * np.array([55.46, 4.794, 1.148])
+
+
+@reads("_cvcopyMakeBorder")
+def read_border(
+    g, x, *, top: int, bot: int, left: int, right: int, type=0, value=0.0, values: Floats = ()
+):
+    require(type in MODES, f"type={type}; supported: 0 (constant), 1 (replicate), 4 (reflect 101)")
+    pads = [top, left, 0, bot, right, 0]
+    if type != 0:
+        return g.Pad(x, pads, mode=MODES[type])
+    fill = np.array(values or [value]).astype(x.type.numpy)
+    if len(set(fill.tolist())) == 1:
+        return g.Pad(x, pads, fill[0])
+    inside = g.Pad(full_like(g, x, 1, DType.INT32), pads)
+    return g.Where(g.Greater(inside, 0), g.Pad(x, pads), fill)
+
+
+@reads("_image_adjust_lighting")
+def read_adjust_lighting(g, x, *, alpha: Floats):
+    """One image of three colours; whole numbers stay within their type."""
+    require(len(alpha) == 3, f"alpha={alpha}")
+    require(x.known[2] != 1, "an image of one colour, which MXNet computes wrongly")
+    shift = (LIGHT @ np.array(alpha)).astype("float32")
+    y = g.Add(cast(g, x, DType.FLOAT32), shift)
+    if x.type.kind == "f":
+        return cast_like(g, y, x)
+    limits = np.iinfo(x.type.numpy)
+    return cast_like(g, g.Clip(y, float(limits.min), float(limits.max)), x)

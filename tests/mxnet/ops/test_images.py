@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f32, operator_test, refused, u8
+from tests.mxnet.cases import case, f32, f64, operator_test, refused, u8
 
 ONE, BATCH = (4, 5, 3), (2, 4, 5, 3)
 CHANNELS = "mean="
@@ -30,7 +30,33 @@ CASES = [
         for make, s in ((u8, (4, 6, 3)), (f32, (2, 4, 3)), (f32, (2, 2, 1)))
     ),
     refused("_image_resize", u8(*ONE), size="3", says="resizing uint8 pixels"),
-    refused("_image_resize", f32(*ONE), size="3", interp=0, says="interp=0"),
+    refused("_image_resize", f32(*ONE), size="3", interp=3, says="interp=3"),
+    *(
+        case(op, x, interp=i, **a)
+        for i in (0, 1, 2)
+        for x in (f32(4, 3, 3), f32(7, 9, 1))
+        for op, a in (
+            ("_cvimresize", {"w": 5, "h": 6}),
+            ("_cvimresize", {"w": 2, "h": 3}),
+            ("_image_resize", {"size": "(5, 6)"}),
+        )
+    ),
+    case("_cvimresize", u8(4, 3, 3), w=5, h=7, interp=0),
+    refused("_cvimresize", u8(4, 3, 3), w=5, h=7, says="resizing uint8 pixels"),
+    *(
+        case("_cvcopyMakeBorder", x, top=1, bot=2, left=1, right=0, type=t, value=7)
+        for t in (0, 1, 4)
+        for x in (u8(4, 3, 3), f32(4, 3, 1))
+    ),
+    *(
+        case("_cvcopyMakeBorder", x, top=1, bot=0, left=0, right=2, values="(1, 2.5, 3)")
+        for x in (f32(4, 3, 3), u8(2, 2, 3))
+    ),
+    refused("_cvcopyMakeBorder", u8(4, 3, 3), top=1, bot=2, left=1, right=0, type=3, says="type=3"),
+    *(
+        case("_image_adjust_lighting", x, alpha="(0.1, 0.2, -0.3)")
+        for x in (f32(4, 3, 3), u8(4, 3, 3, high=255), f64(2, 2, 3))
+    ),
 ]
 
 test_images = operator_test(CASES)

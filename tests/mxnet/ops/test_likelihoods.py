@@ -1,0 +1,44 @@
+"""Likelihoods of sequences."""
+
+from __future__ import annotations
+
+from tests.mxnet.cases import case, f32, i32, of, operator_test, refused
+
+X = f32(5, 2, 4)
+BY_DATA, BY_LABEL = {"use_data_lengths": True}, {"use_label_lengths": True}
+
+
+def ctc(*xs, **attrs):
+    return case("CTCLoss", *xs, **attrs).but(outputs=1)
+
+
+def events(samples, count, kinds, lengths, seed=0):
+    return case(
+        "_contrib_hawkesll",
+        f32(samples, kinds, low=0.1, seed=seed),
+        f32(kinds, low=0.1, seed=seed),
+        f32(kinds, low=0.5, seed=1),
+        f32(samples, kinds, low=0.1, seed=2),
+        f32(samples, count, low=0.1, seed=3),
+        i32(samples, count, low=0, high=kinds - 1),
+        of(lengths),
+        f32(samples, low=10, high=12),
+    ).but(outputs=2)
+
+
+CASES = [
+    ctc(X, of([[1, 2], [3, 0]])),
+    ctc(X, of([[1, 2], [0, -1]]), blank_label="last"),
+    ctc(X, of([[1, 1], [3, 0]]), of([4, 5]), **BY_DATA),
+    ctc(X, of([[1, 1], [3, 2]]), of([2, 1]), **BY_LABEL),
+    ctc(X, of([[1, 1], [3, 2]]), of([4, 2]), of([2, 1]), **BY_DATA, **BY_LABEL),
+    ctc(X[:2], of([[1, 1], [3, 2]])),  # no time for the first
+    ctc(X, of([[0, 0], [3, 2]])),  # no label at all
+    ctc(X, i32(2, 3, low=1, high=3)),
+    ctc(f32(12, 3, 6) * 3, of([[1, 1, 2, 5], [5, 4, 0, 0], [3, 3, 3, 0]])),
+    refused("CTCLoss", X, of([[1], [2]]), blank_label="middle", says="'middle' is unknown"),
+    events(2, 5, 3, [5, 4]),
+    events(1, 1, 1, [1]),
+    events(3, 7, 2, [7, 3, 0]),
+]
+test_likelihoods = operator_test(CASES)
