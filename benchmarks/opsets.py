@@ -4,8 +4,8 @@
 
 An operator is native at an opset where all its tests are that operator there, decomposed where
 some need others, and refused where some cannot be said; for those the reasons are listed. Operands
-that older opsets hold in attributes come as inputs in onnx's tests: a test that is refused so is
-tried again with them held constant, as models have them.
+that older opsets hold in attributes come as inputs in onnx's tests: a test that is not native so is
+tried again with them held constant, as models have them, and the sign is of that.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from serde.graph import IR_OPSET, Graph
 from serde.opset import LOWEST_WRITTEN, lower_to, raise_to_ir
 from tests.node_cases import Case, all_cases, frozen, verdict
 
-ROOT = Path(__file__).parents[1]
+PAGE = Path(__file__).parents[1] / "docs" / "opsets.md"
 TARGETS = range(LOWEST_WRITTEN, IR_OPSET)
 OLD_NAMES = {"ScatterElements": "Scatter", "Resize": "Upsample"}
 MARKS = {"native": "●", "decomposed": "○", "refused": "–"}
@@ -63,28 +63,33 @@ def is_native(op: str, graph: Graph) -> bool:
 
 
 def lowered(case: Case, opset: int) -> tuple[Case, Graph]:
-    """The case at ``opset``; with its small operands constant, where it needs them so."""
-    try:
-        return case, lower_to(raise_to_ir(decode(case.model)), opset)
-    except Unconvertible:
-        fixed = frozen(case)
-        if fixed is None:
-            raise
-        return fixed, lower_to(raise_to_ir(decode(fixed.model)), opset)
+    """The case at ``opset``."""
+    return case, lower_to(raise_to_ir(decode(case.model)), opset)
 
 
 def tried(op: str, case: Case, opset: int, row: Row) -> None:
-    """Lower and run one test, and note in ``row`` what came of it."""
+    """Lower and run one test, and note in ``row`` what came of it.
+
+    What its operands become when they are held constant, as models have them, decides the sign.
+    """
+    kind, reasons = attempted(op, case, opset, row)
+    fixed = frozen(case) if kind != "native" else None
+    if fixed is not None:
+        kind, reasons = attempted(op, fixed, opset, row)
+    row.kinds.add(kind)
+    row.reasons.update(reasons)
+
+
+def attempted(op: str, case: Case, opset: int, row: Row) -> tuple[str, set[str]]:
+    """Whether a test is native, decomposed or refused, and why; a wrong result is noted."""
     try:
         said, graph = lowered(case, opset)
     except Unconvertible as error:
-        row.kinds.add("refused")
-        row.reasons.update(p.reason for p in error.problems)
-        return
-    row.kinds.add("native" if is_native(op, graph) else "decomposed")
+        return "refused", {p.reason for p in error.problems}
     if (how := verdict(said, to_proto(graph))) != "right":
         nowhere = case.opset == opset or verdict(case, case.model) != "right"
         (row.unrun if nowhere and "cannot run" in how else row.wrong).append(f"{case.name}: {how}")
+    return "native" if is_native(op, graph) else "decomposed", set()
 
 
 def sweep(ops: set[str]) -> dict[str, dict[int, Row]]:
@@ -108,8 +113,11 @@ def sweep(ops: set[str]) -> dict[str, dict[int, Row]]:
     return table
 
 
-def rendered(table: dict[str, dict[int, Row]]) -> str:
-    """The page for docs/."""
+def rendered(table: dict[str, dict[int, Row]], page: str = "") -> str:
+    """The page for docs/; operators that were not swept stand as they do in ``page``."""
+    stays = [line for line in page.splitlines() if swept(line) not in table]
+    rows = {swept(line): line for line in stays if line.startswith("| ")}
+    told = [line for line in stays if line.startswith("* ") and " at " in line]
     head = [
         "# Operators by opset",
         "",
@@ -122,7 +130,8 @@ def rendered(table: dict[str, dict[int, Row]]) -> str:
         "|---" * (len(TARGETS) + 1) + "|",
     ]
     lines = [
-        f"| {op if op in table else f'{op} *'} | " + " | ".join(marks(op, table)) + " |"
+        rows.get(op)
+        or f"| {op if op in table else f'{op} *'} | " + " | ".join(marks(op, table)) + " |"
         for op in schema.names()
     ]
     reasons = ["", "## What is refused, and why", ""]
@@ -131,8 +140,13 @@ def rendered(table: dict[str, dict[int, Row]]) -> str:
         for opset in TARGETS:
             for reason in table[op][opset].reasons:
                 found[reason.replace(f"ONNX opset {opset} has", "the opset has")].append(opset)
-        reasons += [f"* {op} at {span(v)}: {reason}" for reason, v in sorted(found.items())]
-    return "\n".join([*head, *lines, *reasons]) + "\n"
+        told += [f"* {op} at {span(v)}: {reason}" for reason, v in sorted(found.items())]
+    return "\n".join([*head, *lines, *reasons, *sorted(told)]) + "\n"
+
+
+def swept(line: str) -> str:
+    """The operator a line of the page is about."""
+    return line.split(" ", 2)[1] if line.startswith(("| ", "* ")) else ""
 
 
 def marks(op: str, table: dict[str, dict[int, Row]]) -> list[str]:
@@ -155,7 +169,8 @@ def main(arguments: list[str]) -> int:
     wrong = sum(len(r.wrong) for r in cells)
     print(", ".join(f"{n} {kind}" for kind, n in counts.items()), f"; {wrong} results wrong")
     if "--write" in arguments:
-        (ROOT / "docs" / "opsets.md").write_text(rendered(table), encoding="utf-8")
+        old = PAGE.read_text("utf-8") if len(arguments) > 1 else ""
+        PAGE.write_text(rendered(table, old), encoding="utf-8")
     return 1 if wrong else 0
 
 

@@ -180,6 +180,12 @@ class Builder:
         self.nodes.append(kept)
         return outputs
 
+    def again(self, value: Value) -> Value:
+        """A new value equal to ``value``, for an output that needs a name of its own."""
+        (made,) = self._append(self.identity, (value,), {}, 1)
+        made.dtype, made.shape, made.wrap = value.dtype, value.shape, value.wrap
+        return made
+
     def _append(
         self, op: str, inputs: tuple[Value | None, ...], attrs: dict[str, Any], outputs: int,
         domain: str | None = None,
@@ -358,18 +364,11 @@ class OnnxBuilder(Builder):
         return self.const(data, dtype)
 
 
-def identity(builder: Builder, value: Value) -> Value:
-    """A new value equal to ``value``, for an output that needs a name of its own."""
-    (made,) = builder._append(builder.identity, (value,), {}, 1)
-    made.dtype, made.shape, made.wrap = value.dtype, value.shape, value.wrap
-    return made
-
-
 def computed(builder: Builder, outputs: Iterable[Value]) -> list[Value]:
     """Outputs of the graph being built, each a value of its own that a node of it computes."""
     free = {v for node in builder.nodes for v in node.outputs}
     found: list[Value] = []
     for value in outputs:
-        found.append(value if value in free else identity(builder, value))
+        found.append(value if value in free else builder.again(value))
         free.discard(value)
     return found

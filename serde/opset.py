@@ -17,12 +17,28 @@ from typing import Any
 
 from serde import canonical, folding, functions, inference, schema
 from serde.builder import Builder, OnnxBuilder, Operand, plain
-from serde.errors import Unconvertible, UnsupportedAttribute, UnsupportedOp, UsageError, require
-from serde.graph import IR_OPSET, AttrRef, Graph, Node, Value
+from serde.errors import (
+    Problem,
+    Unconvertible,
+    UnsupportedAttribute,
+    UnsupportedOp,
+    UsageError,
+    require,
+)
+from serde.graph import IR_OPSET, AttrRef, DType, Graph, Node, Shape, Value
 from serde.misfits import refuse_misfits
 from serde.rules import Fallback, Rule, RuleTable
-from serde.steps import above, below
-from serde.steps.types import CONSTANT_FORMS, UNINFERRED, as_is, require_results, widening
+from serde.steps import above, below, carried
+from serde.steps.carried import Carried
+from serde.steps.types import (
+    BORN,
+    CONSTANT_FORMS,
+    UNINFERRED,
+    as_is,
+    require_results,
+    spelled,
+    widening,
+)
 
 LOWEST, LOWEST_WRITTEN = 1, 7
 
@@ -37,10 +53,49 @@ class Stepping(OnnxBuilder):
         super().__init__(name, target, outer)
         self.start, self._level = start, start
         self.spelled_out = spelled_out  # operators the target is not to have, though its opset does
+        around = outer if isinstance(outer, Stepping) else None
+        self.carried: Carried = Carried(target) if around is None else around.carried
 
     def child(self, name: str) -> Stepping:
         """A builder for a subgraph, between the same opsets."""
         return type(self)(name, self.start, self.opset, self, self.spelled_out)
+
+    def const(self, data: Any, dtype: DType | None = None, name: str = "const") -> Value:
+        """A constant; in a wider type where the target has no such elements."""
+        made = super().const(data, dtype, name)
+        return self._widened(made) if made.dtype in self.carried.lacking else made
+
+    def adopt(self, constant: Value) -> Value:
+        """Bring a constant over; in a wider type where the target has no such elements."""
+        if constant.dtype not in self.carried.lacking:
+            return super().adopt(constant)
+        assert constant.dtype is not None
+        return self.carried.stands(super().adopt(carried.widened(constant)), constant.dtype)
+
+    def _widened(self, made: Value) -> Value:
+        assert made.dtype is not None
+        return self.carried.stands(carried.widened(made), made.dtype)
+
+    def input(
+        self, name: str, dtype: DType | None = None, shape: Shape | None = None,
+        wrap: tuple[str, ...] = (),
+    ) -> Value:  # fmt: skip
+        """Declare an input; one of a subgraph in a wider type where the target lacks its own."""
+        if self._outer is None or dtype not in self.carried.lacking or wrap:
+            return super().input(name, dtype, shape, wrap)
+        assert dtype is not None
+        made = super().input(name, carried.CARRIERS[dtype], shape, wrap)
+        return self.carried.stands(made, dtype)
+
+    def again(self, value: Value) -> Value:
+        """A second name for ``value``, which stands for the same type."""
+        made = super().again(value)
+        meant = self.carried.of(value)
+        return made if meant is None else self.carried.stands(made, meant)
+
+    def renamed(self, value: Value) -> Value:
+        """A second name for ``value``, which stands for no other type."""
+        return super().again(value)
 
     def next_step(self, op: str) -> int | None:
         """The next version that changes ``op``, on its way from the present level to the target."""
@@ -66,6 +121,23 @@ class Stepping(OnnxBuilder):
         self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int = 1
     ) -> Any:
         """Emit ``op`` of the present level, through every change up to the target."""
+        if not self.carried.lacking:
+            return self._step(op, inputs, attrs, outputs)
+        found = carried.said(self, self.carried, op, inputs, attrs, outputs)
+        if found is not None:
+            return found
+        bodies = any(isinstance(a, Graph) for a in attrs.values())
+        if not bodies and not any(v in self.carried.meant for v in inputs if isinstance(v, Value)):
+            return self._step(op, inputs, attrs, outputs)
+        level = self._level
+        ties = carried.require_exact(self.carried, op, inputs, level)
+        made = self._step(op, inputs, attrs, outputs)
+        carried.mark(self.carried, op, ties, attrs, made, level)
+        return made
+
+    def _step(
+        self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int
+    ) -> Any:
         version = self.next_step(op)
         if version is None:
             with self.speaking(self.opset):
@@ -188,6 +260,8 @@ def next_step(op: str, level: int, target: int) -> int | None:
 def _lower_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
     assert isinstance(builder, Stepping)
     if node.domain:
+        meant = next((d for v in inputs if (d := builder.carried.of(v))), None)
+        require(meant is None, f"{node.op} reads {meant and meant.value} elements")
         return builder.keep(node, inputs)
     unchanged = builder.next_step(node.op) is None
     if unchanged and _as_is(node, inputs, builder.opset):
@@ -267,9 +341,22 @@ def lower_to(
 
     def rewrite(body: Graph, fallback: Fallback = _lower_node) -> Graph:
         builder = Stepping(body.name, IR_OPSET, opset, spelled_out=spelled_out)
-        return RuleTable(stage, fallback=fallback).rewrite(body, builder)
+        done = RuleTable(stage, fallback=fallback).rewrite(body, builder)
+        _require_outputs(stage, done, builder.carried)
+        return done
 
     return _with_functions(graph, opset, rewrite, _lower_node, keep_functions)
+
+
+def _require_outputs(stage: str, graph: Graph, found: Carried) -> None:
+    """Refuse outputs whose elements the target has not."""
+    late = [
+        Problem("output", {}, f"no {spelled(d)} elements; opset {BORN[d]} is the lowest with them",
+                (v.name,), stage)
+        for v in graph.outputs if (d := found.of(v)) is not None
+    ]  # fmt: skip
+    if late:
+        raise Unconvertible(stage, late)
 
 
 def _with_functions(

@@ -227,12 +227,43 @@ def modulus_of_floats(g, a: Value, b: Value, *, fmod: int):
 
 @decomposed(10, "Mod")
 def modulus(g, a: Value, b: Value, *, fmod: int):
-    """In float64, where the quotient of two float32 is on the right side of every integer."""
     if a.dtype not in FLOATS:
         return truncated(g, a, b) if fmod else floor_divided(g, a, b)
-    require(a.dtype is not DType.FLOAT64, "Mod of float64; opset 10 is the lowest that has it")
     x, y = (cast(g, v, DType.FLOAT64) for v in (a, b))
-    y = g.Clip(y, -1e300, 1e300)  # an infinite divisor leaves the dividend as it is
-    ratio = g.Div(x, y)
-    whole = g.Mul(g.Floor(g.Abs(ratio)), g.Sign(ratio))
-    return cast(g, g.Sub(x, g.Mul(whole, y)), a.type)
+    rest = remainder(g, x, g.Abs(y))
+    sign = g.Sub(1.0, g.Mul(cast(g, g.Less(x, 0.0), DType.FLOAT64), 2.0))
+    return cast(g, g.Mul(rest, sign), a.type)
+
+
+def remainder(g, x: Value, y: Value):
+    """What subtracting ``y`` leaves of the size of ``x``: long division, each step of it exact.
+
+    A first loop doubles the divisor as long as it fits, a second one halves it and subtracts.
+    """
+    shape = shape_of_all(g, x, y)
+    rest, step = g.Abs(g.Expand(x, shape)), g.Expand(y, shape)
+    up, down = g.child("doubled"), g.child("subtracted")
+    most = g.const(2200, DType.INT64)  # there are fewer powers of two than that
+
+    for body in (up, down):
+        body.input("i", DType.INT64, ()), body.input("go", DType.BOOL, ())
+    grown = up.input("step", DType.FLOAT64, step.shape)
+    twice = up.Add(grown, grown)
+    fits = up.And(up.Not(up.Less(rest, twice)), up.Greater(twice, grown))
+    some = up.Greater(flat_sum(up, fits), 0.5)
+    made = up.build([some, up.Where(fits, twice, grown)])
+    largest = g.Loop(most, True, step, body=made)
+
+    left, part = (down.input(n, DType.FLOAT64, step.shape) for n in ("rest", "step"))
+    more = down.Greater(part, step)
+    some = down.Greater(flat_sum(down, more), 0.5)
+    taken = down.Where(down.Less(left, part), left, down.Sub(left, part))
+    made = down.build([some, taken, down.Where(more, down.Mul(part, 0.5), part)])
+    rest, _ = g.Loop(most, True, rest, largest, body=made, outputs=2)
+    real = g.And(g.Less(g.Sub(x, x), 1.0), g.Greater(y, 0.0))
+    return g.Where(real, rest, g.Div(g.Sub(x, x), g.Sub(y, y)))  # not a number
+
+
+def flat_sum(g, x: Value):
+    """How many elements are true."""
+    return g.ReduceSum(g.Reshape(cast(g, x, DType.FLOAT32), [-1]), [0], keepdims=0)

@@ -6,11 +6,10 @@ from functools import partial
 
 import numpy as np
 
-from serde.errors import require
 from serde.graph import DType, Value
 
 from . import above, below, decomposed
-from .common import FLOATS, cast, scalar, size, span
+from .common import END, FLOATS, cast, scalar, size, span
 
 SINCE = {"add": 16, "mul": 16, "max": 18, "min": 18}  # the opset that brought each reduction
 REDUCED = {
@@ -45,11 +44,16 @@ def strides(g, x: Value, axes: int):
     return steps
 
 
-def linear(g, x: Value, indices: Value, depth: int):
-    """Tuples of indices, along the last axis, as indices into the first ``depth`` axes as one."""
-    dims = g.Shape(x, start=0, end=depth)
+def linear(g, x: Value, indices: Value, depth: Value):
+    """Tuples of ``depth`` indices, along the last axis, as indices into these axes made one."""
+    dims = g.Slice(g.Shape(x), [0], depth, [0], [1])
     front = from_the_front(g, cast(g, indices, DType.INT64), dims)
-    steps = g.Concat(*strides(g, x, depth), axis=0)
+    if depth.tensor is not None:
+        steps = g.Concat(*strides(g, x, depth.ints()[0]), axis=0)
+    else:
+        rests = [g.Slice(dims, [i + 1], [END], [0], [1]) for i in range(x.rank)]
+        products = [g.ReduceProd(g.Concat(v, [1], axis=0), [0], keepdims=1) for v in rests]
+        steps = g.Slice(g.Concat(*products, axis=0), [0], depth, [0], [1])
     return g.ReduceSum(g.Mul(front, steps), [-1], keepdims=0)
 
 
@@ -65,12 +69,9 @@ def positions(g, x: Value, indices: Value, axis: int):
     return total
 
 
-def depth_of(indices: Value) -> int:
-    """The length of the index tuples."""
-    depth = indices.known[-1]
-    require(isinstance(depth, int), "index tuples of a length known only when the model runs")
-    assert isinstance(depth, int)
-    return depth
+def behind(g, x: Value, depth: Value):
+    """The sizes of the axes behind the first ``depth``."""
+    return g.Slice(g.Shape(x), depth, [END], [0], [1])
 
 
 @below[12]("GatherND")
@@ -92,8 +93,8 @@ def gather_nd_without_batches(g, x: Value, indices: Value, *, batch_dims: int):
 @decomposed(11, "GatherND")
 def gather_nd(g, x: Value, indices: Value):
     """Make the indexed axes one, and gather from it."""
-    depth = depth_of(indices)
-    rows = g.Reshape(x, g.Concat([-1], g.Shape(x, start=depth), axis=0))
+    depth = size(g, indices, indices.rank - 1)
+    rows = g.Reshape(x, g.Concat([-1], behind(g, x, depth), axis=0))
     return g.Gather(rows, linear(g, x, indices, depth), axis=0)
 
 
@@ -137,9 +138,9 @@ def put_elements(g, x: Value, indices: Value, updates: Value, reduction: str, ax
 
 def put_slices(g, x: Value, indices: Value, updates: Value, reduction: str):
     """ScatterND, spelled out; without a reduction, by ScatterElements."""
-    depth = depth_of(indices)
+    depth = size(g, indices, indices.rank - 1)
     where = g.Reshape(linear(g, x, indices, depth), [-1])
-    whole = g.ReduceProd(g.Shape(x, start=depth), [0], keepdims=1)
+    whole = g.ReduceProd(g.Concat(behind(g, x, depth), [1], axis=0), [0], keepdims=1)
     rows = g.Reshape(x, g.Concat([-1], whole, axis=0))
     new = g.Reshape(updates, g.Concat(g.Shape(where), whole, axis=0))
     if reduction == "none":

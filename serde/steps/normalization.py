@@ -138,13 +138,12 @@ def inference_or_training(g, x: Value, ratio, training_mode, seed):
     )
     if off:
         return g.Identity(x), filled(g, True, g.Shape(x), DType.BOOL)
-    require(
-        training_mode.tensor is not None,
-        "training switched on while the model runs; opset 12 is the lowest that can",
-    )
     ratio = g.const(0.5, x.dtype) if ratio is None else cast(g, ratio, x.dtype)
     drawn = g.RandomUniformLike(x, seed=None if seed is None else float(seed))
     kept = g.Not(g.Less(drawn, ratio))
+    if training_mode.tensor is None:
+        kept = g.Or(kept, g.Not(training_mode))
+        ratio = g.Mul(ratio, cast(g, training_mode, x.dtype))
     return g.Div(g.Mul(x, cast(g, kept, x.dtype)), g.Sub(1.0, ratio)), kept
 
 

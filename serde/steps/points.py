@@ -83,9 +83,9 @@ def clamped(g, index: Value, n: Value):
 
 
 def reflected(g, at: Value, low: Value, high: Value):
-    """Turned back at the borders until it lies between them."""
+    """Turned back at the borders until it lies between them; on the one place there may be."""
     span_ = g.Sub(high, low)
-    turn = g.Mod(g.Abs(g.Sub(at, low)), g.Mul(span_, 2.0), fmod=1)
+    turn = g.Mod(g.Abs(g.Sub(at, low)), g.Max(g.Mul(span_, 2.0), 1e-6), fmod=1)
     return g.Add(low, g.Sub(span_, g.Abs(g.Sub(turn, span_))))
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 
 from serde.graph import DType, Value
-from serde.schema import ELEMENT_TYPES
+from serde.schema import ELEMENT_CODES, ELEMENT_TYPES
 
 from . import below, decomposed
 from .casting import FLOAT8
@@ -29,16 +30,18 @@ def spread(g, v: Value, x: Value, axis: int, block_size: int):
     return g.Slice(flat, [0], size(g, x, axis), [axis], [1])
 
 
-def quantized(g, x: Value, scale: Value, zero, kind: DType, axis: int, block_size: int):
+def quantized(
+    g, x: Value, scale: Value, zero, kind: DType, axis: int, block_size: int, saturate: int = 1
+):  # fmt: skip
     """``saturate(round(x / scale) + zero)``, spelled out."""
     wide = cast(g, scale, DType.FLOAT32)
     y = g.Div(cast(g, x, DType.FLOAT32), spread(g, wide, x, axis, block_size))
-    if kind in FLOAT8:
-        return cast(g, y, kind)
+    if kind.kind == "f":
+        return g.Cast(y, to=ELEMENT_CODES[kind], saturate=saturate)
     y = g.Round(y)
     if zero is not None:
         y = g.Add(y, spread(g, cast(g, zero, DType.FLOAT32), x, axis, block_size))
-    bounds = np.iinfo(kind.numpy)
+    bounds = ml_dtypes.iinfo(kind.numpy)
     return cast(g, g.Clip(y, float(bounds.min), float(bounds.max)), kind)
 
 

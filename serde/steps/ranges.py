@@ -6,6 +6,7 @@ from serde.graph import DType, Value
 from serde.schema import ELEMENT_TYPES
 
 from . import below, decomposed
+from .axes import along, known_ints
 from .common import FLOATS, cast, fixed_axis, size, span, wider
 
 
@@ -35,8 +36,8 @@ def range_by_looping(g, start: Value, limit: Value, delta: Value):
 
 def triangle(g, count: Value, reverse: bool, exclusive: bool):
     """Whether element ``row`` goes into the running total at ``column``, for each pair."""
-    along = span(g, count)
-    row, column = g.Unsqueeze(along, [1]), g.Unsqueeze(along, [0])
+    index = span(g, count)
+    row, column = g.Unsqueeze(index, [1]), g.Unsqueeze(index, [0])
     if reverse:
         row, column = column, row
     return g.Less(row, column) if exclusive else g.LessOrEqual(row, column)
@@ -45,6 +46,9 @@ def triangle(g, count: Value, reverse: bool, exclusive: bool):
 @decomposed(11, "CumSum")
 def running_sum(g, x: Value, axis: Value, *, exclusive: int, reverse: int):
     """Multiply by a triangle of ones."""
+    if known_ints(axis) is None:
+        how = {"exclusive": exclusive, "reverse": reverse}
+        return along(g, x, axis, lambda v: g.CumSum(v, 1, **how))
     at = fixed_axis(axis, x, 11)
     kept = cast(g, triangle(g, size(g, x, at), bool(reverse), bool(exclusive)), x.type)
     order = (*(a for a in range(x.rank) if a != at), at)
@@ -56,6 +60,9 @@ def running_sum(g, x: Value, axis: Value, *, exclusive: int, reverse: int):
 @decomposed(26, "CumProd")
 def running_product(g, x: Value, axis: Value, *, exclusive: int, reverse: int):
     """The product, over one axis more, of what the triangle keeps; 1 stands for the rest."""
+    if known_ints(axis) is None:
+        how = {"exclusive": exclusive, "reverse": reverse}
+        return along(g, x, axis, lambda v: g.CumProd(v, 1, **how))
     at = fixed_axis(axis, x, 26)
     kept = triangle(g, size(g, x, at), bool(reverse), bool(exclusive))
     behind = x.rank - at - 1

@@ -6,15 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from serde.errors import ConversionError, require
+from serde.errors import require
 from serde.graph import Dim, DType, Value
 from serde.symbolic import elements_of
 
 from . import above, below
-from .common import END, FLOATS, bounded, cast, size
+from .common import END, FLOATS, cast, size
+from .resampling import resampled
 from .sampling import Sampling, coordinates, nearest, weights
 
 Scales = tuple[float, ...]
+MOST = 1 << 22  # elements of a matrix of weights held as a constant
+PLAIN = ("asymmetric", "floor", -0.75, False, 0.0, False)  # how Upsample samples, but for its mode
 # Ways to pick the nearest element that agree where an axis grows by a whole number.
 REPEATING = {
     ("asymmetric", "floor"),
@@ -25,26 +28,24 @@ REPEATING = {
 }
 
 
-def spelled_out(g, x: Value, roi, scales, sizes, lowest: int, how: Sampling):
-    """Each axis by a matrix of weights, or by gathering the nearest; sizes must be known."""
-    late = (
-        f"Resize with {how} to a size known only when the model runs; opset {lowest} is the "
-        "lowest that has it"
-    )
-    rank, factors = x.rank, factors_of(x, scales, sizes)
+def spelled_out(g, x: Value, roi, scales, sizes, how: Sampling):
+    """Each axis by a matrix of weights, or by gathering the nearest."""
+    rank, both = x.rank, scales is not None and sizes is not None
+    factors = None if both else factors_of(x, scales, sizes)
     if factors is None or (roi is not None and roi.tensor is None):
-        raise ConversionError(late)
+        return resampled(g, x, roi, scales, sizes, how)
     box = roi.array().astype(float).ravel() if roi is not None and roi.dims != (0,) else ()
     require(len(box) in (0, 2 * rank), f"a region of {len(box)} numbers for {rank} axes")
     kind, u = x.dtype, x if x.dtype in FLOATS else cast(g, x, DType.FLOAT32)
     u = x if how.mode == "nearest" else u
+    by_scale = scales is not None and scales.shape != (0,)
     for axis, (n, (m, scale)) in enumerate(zip(x.known, factors, strict=True)):
         part = (float(box[axis]), float(box[axis + rank])) if len(box) else (0.0, 1.0)
         if n != m or scale != 1 or part != (0.0, 1.0):
-            if not isinstance(n, int) or not isinstance(m, int):
-                raise ConversionError(late)
-            bounded(m if how.mode == "nearest" else n * m, "a matrix")
-            u = along(g, u, axis, how, coordinates(n, m, scale, how.coordinates, part), n, scale)
+            if not isinstance(n, int) or not isinstance(m, int) or n * m > MOST:
+                return resampled(g, x, roi, scales, sizes, how)
+            at = coordinates(n, m, scale if by_scale else 0.0, how.coordinates, part)
+            u = along(g, u, axis, how, at, n, scale)
     return cast(g, u, kind)
 
 
@@ -89,7 +90,8 @@ def factors_of(x: Value, scales, sizes) -> list[tuple[Dim, float]] | None:
 
 def times(n: Dim, scale: float) -> Dim:
     """The size of an axis of ``n`` elements once it is ``scale`` times as large."""
-    return n if scale == 1 else int(n * scale + 1e-6) if isinstance(n, int) else None
+    exact = isinstance(n, int)  # in float32, as ONNX's own inference and runtimes have it
+    return n if scale == 1 else int(np.float32(n) * np.float32(scale)) if exact else None
 
 
 @below[19]("Resize")
@@ -99,7 +101,7 @@ def resize_symmetric(g, x: Value, roi=None, scales=None, sizes=None, **rest):
         return g.Resize(x, roi, scales, sizes, **rest)
     with g.speaking(18):
         x, roi, scales, sizes = every_axis(g, x, roi, scales, sizes, **policy(rest))
-        return spelled_out(g, x, roi, scales, sizes, 19, Sampling.of(rest))
+        return spelled_out(g, x, roi, scales, sizes, Sampling.of(rest))
 
 
 def policy(attrs):
@@ -109,14 +111,21 @@ def policy(attrs):
 
 
 def every_axis(g, x: Value, roi, scales, sizes, *, keep_aspect_ratio_policy: str, axes=None):
-    """The operands of Resize for all axes, of sizes that need no policy."""
+    """The operands of Resize for all axes, of sizes that need no policy.
+
+    A policy leaves both sizes and scales: what it rounds to whole elements is sampled unrounded.
+    """
     at = [a % x.rank for a in axes] if axes else list(range(x.rank))
     if sizes is not None and keep_aspect_ratio_policy != "stretch":
         own = cast(g, g.Concat(*(size(g, x, a) for a in at), axis=0), DType.FLOAT32)
         ratio = g.Div(cast(g, sizes, DType.FLOAT32), own)
         kept = g.ReduceMin if keep_aspect_ratio_policy == "not_larger" else g.ReduceMax
-        grown = g.Floor(g.Add(g.Mul(own, kept(ratio, [0], keepdims=1)), 0.5))
+        scales = g.Expand(kept(ratio, [0], keepdims=1), [len(at)])
+        exact = g.Mul(own, scales)
+        grown = g.Floor(g.Add(exact, 0.5))
         sizes = cast(g, grown, DType.INT64)
+        if exact.tensor is not None and (exact.array() == grown.array()).all():
+            scales = None  # the sizes tell as much
     if axes:
         ones = [g.const([1.0], DType.FLOAT32)] * x.rank
         scales = scales and placed(g, scales, at, ones)
@@ -142,9 +151,9 @@ def resize_every_axis(g, x: Value, roi=None, scales=None, sizes=None, **rest):
     with g.speaking(18):
         x, roi, scales, sizes = every_axis(g, x, roi, scales, sizes, **policy(rest))
     how = Sampling.of(rest)
-    if how.antialias and how.mode != "nearest":
+    if (how.antialias and how.mode != "nearest") or (scales is not None and sizes is not None):
         with g.speaking(18):
-            return spelled_out(g, x, roi, scales, sizes, 18, how)
+            return spelled_out(g, x, roi, scales, sizes, how)
     kept = {n: v for n, v in rest.items() if n not in ("antialias", *policy(rest))}
     return g.Resize(x, roi, scales, sizes, **kept)
 
@@ -164,13 +173,11 @@ def resize_as_upsampling(g, x: Value, roi=None, scales=None, sizes=None, **rest)
     scales = scales if scales is not None and scales.shape != (0,) else None
     found = factors_of(x, scales, sizes)
     factors = None if found is None else [s for _, s in found]
-    if factors is None and scales is not None and (how.coordinates == "asymmetric"):
-        factors = [1.5] * x.rank  # whatever they are, read as ``resize_asymmetric`` reads them
     if factors is not None and plain(how, factors):
         operand = g.const(factors, DType.FLOAT32) if scales is None else scales
         return g.Resize(x, operand, mode=how.mode)
     with g.speaking(18):
-        return spelled_out(g, x, roi, scales, sizes, 11, how)
+        return spelled_out(g, x, roi, scales, sizes, how)
 
 
 def plain(how: Sampling, factors: list[float]) -> bool:
@@ -194,8 +201,9 @@ def upsample(g, x: Value, scales: Value, *, mode: str):
 
 @below[9]("Upsample")
 def upsample_by_attribute(g, x: Value, scales: Value, *, mode: str):
-    require(scales.tensor is not None, "scales computed while the model runs; opset 9 is the "
-            "lowest that takes them so")  # fmt: skip
+    if scales.tensor is None:
+        with g.speaking(18):
+            return resampled(g, x, None, scales, None, Sampling(mode, *PLAIN))
     return g.Upsample(x, scales=[float(s) for s in scales.array().ravel()], mode=mode)
 
 
@@ -217,9 +225,20 @@ def upsample_renamed(g, x: Value, scales: Value, *, mode: str):
 
 @above[11]("Resize")
 def resize_asymmetric(g, x: Value, scales: Value, *, mode: str):
-    """What opset 10 left open, as ONNX's own converter and its runtimes read it."""
-    how = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
-    return g.Resize(x, g.const([], DType.FLOAT32), scales, mode=mode, **how)
+    """What opset 10 left open, as ONNX's own converter and its runtimes read it.
+
+    Nearest is the element before a place where an axis grows, and the one behind it where it
+    shrinks. Scales computed at run time are taken to grow.
+    """
+    how = {"mode": mode, "coordinate_transformation_mode": "asymmetric"}
+    none = g.const([], DType.FLOAT32)
+    shrinking = scales.tensor is not None and mode == "nearest" and (scales.array() < 1).any()
+    if not shrinking:
+        return g.Resize(x, none, scales, nearest_mode="floor", **how)
+    both = np.float32(scales.array()), np.ones(scales.dims, np.float32)
+    grown, shrunk = np.maximum(*both), np.minimum(*both)
+    y = x if (grown == 1).all() else g.Resize(x, none, grown, nearest_mode="floor", **how)
+    return g.Resize(y, none, shrunk, nearest_mode="ceil", **how)
 
 
 @above[13]("Resize")

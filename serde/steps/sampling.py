@@ -42,23 +42,31 @@ class Sampling:
 
 
 def coordinates(n: int, m: int, scale: float, mode: str, roi: tuple[float, float]) -> Array:
-    """Where the ``m`` elements of a resized axis lie on the original one of ``n``."""
-    x = np.arange(m, dtype=np.float64)
+    """Where the ``m`` elements of a resized axis lie on the original one of ``n``.
+
+    In float32, as runtimes have it: a place may lie exactly between two elements. ``scale`` is 0
+    where the size was given instead.
+    """
+    x = np.arange(m, dtype=np.float32)
+    old, new, one = np.float32(n), np.float32(m), np.float32(1)
+    by = np.float32(scale) if scale else new / old
+    length = old * by if scale else new
     if mode == "align_corners":
-        return x * (n - 1) / (n * scale - 1) if n * scale != 1 else x * 0
+        return x * (old - one) / (length - one) if length != 1 else x * 0
     if mode == "asymmetric":
-        return x / scale
+        return np.asarray(x / by)
     if mode == "tf_crop_and_resize":
-        start, end = roi
+        start, end = (np.float32(v) for v in roi)
         if m > 1:
-            return start * (n - 1) + x * (end - start) * (n - 1) / (m - 1)
-        return x * 0 + 0.5 * (start + end) * (n - 1)
+            return start * (old - one) + x * (end - start) * (old - one) / (new - one)
+        return np.asarray(x * 0 + np.float32(0.5) * (start + end) * (old - one))
     if mode == "pytorch_half_pixel" and m == 1:
         return x * 0
-    centred = (x + 0.5) / scale - 0.5
-    if mode == "half_pixel_symmetric":
-        return n / 2 * (1 - m / (n * scale)) + centred
-    return centred
+    if mode == "half_pixel_symmetric":  # the one that ONNX Runtime computes in float64
+        centred = (x.astype(np.float64) + 0.5) / np.float64(by) - 0.5
+        return np.asarray(old / 2 * (one - new / length) + centred, np.float32)
+    half = np.float32(0.5)
+    return np.asarray((x + half) / by - half)
 
 
 def nearest(at: Array, n: int, mode: str) -> Array:
@@ -69,7 +77,7 @@ def nearest(at: Array, n: int, mode: str) -> Array:
         "floor": (np.floor, 0.0),
         "ceil": (np.ceil, 0.0),
     }[mode]
-    return np.asarray(np.clip(rounding(at + shift), 0, n - 1), np.int64)
+    return np.asarray(np.clip(rounding(at + np.float32(shift)), 0, n - 1), np.int64)
 
 
 def weights(at: Array, n: int, scale: float, how: Sampling) -> Array:
@@ -85,7 +93,8 @@ def weights(at: Array, n: int, scale: float, how: Sampling) -> Array:
         inside = (taps >= 0) & (taps < n)
         if how.exclude_outside or how.antialias:
             share = np.where(inside, share, 0.0) if how.exclude_outside else share
-            share = share / share.sum()
+            with np.errstate(invalid="ignore"):  # where there are none inside, nothing is taken
+                share = share / share.sum()
         np.add.at(row, np.clip(taps, 0, n - 1).astype(int), share)
     return rows
 

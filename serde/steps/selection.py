@@ -83,8 +83,9 @@ def how_many_as_attribute(g, x: Value, k: Value, *, axis: int):
     if k.tensor is not None:
         return g.TopK(x, k=k.ints()[0], axis=axis, outputs=2)
     n = x.known[axis]
-    require(isinstance(n, int), "TopK with k and the axis' size known only when the model runs; "
-            "opset 10 is the lowest that takes both so")  # fmt: skip
+    if not isinstance(n, int):
+        with g.speaking(20):
+            return ranked(g, x, k, axis, True)
     made = g.TopK(x, k=n, axis=axis, outputs=2)
     with g.speaking(10):
         return tuple(g.Slice(v, [0], k, [axis]) for v in made)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from serde.errors import require
 from serde.geometry import Ints
 from serde.graph import DType, Tensor, Value
 
 from . import above, below, decomposed
+from .axes import chosen, known_ints, length_of, marked, without
 from .common import END, cast, filled, fixed, fixed_axis, scalar, size
 
 
 @below[13]("Squeeze")
 def squeeze_axes_as_attribute(g, x: Value, axes=None):
-    return g.Squeeze(x, axes=None if axes is None else fixed(axes, "axes", 13))
+    listed = None if axes is None else known_ints(axes)
+    if axes is None or listed is not None:
+        return g.Squeeze(x, axes=listed)
+    with g.speaking(20):
+        count = length_of(axes)
+        left = None if count is None else x.rank - count
+        kept = without(g, g.Shape(x), marked(g, axes, x.rank), left)
+        return g.Reshape(x, kept, allowzero=int(0 in x.known))
 
 
 @above[13]("Squeeze")
@@ -22,7 +29,16 @@ def squeeze_axes_as_operand(g, x: Value, *, axes: Ints | None = None):
 
 @below[13]("Unsqueeze")
 def unsqueeze_axes_as_attribute(g, x: Value, axes: Value):
-    return g.Unsqueeze(x, axes=fixed(axes, "axes", 13))
+    listed = known_ints(axes)
+    if listed is not None:
+        return g.Unsqueeze(x, axes=listed)
+    with g.speaking(20):
+        count = length_of(axes)
+        rank = g.Add(g.Shape(axes), x.rank) if count is None else x.rank + count
+        new = marked(g, axes, rank)
+        before = g.CumSum(g.Sub(1, new), 0, exclusive=1)  # axes of ``x`` in front of each
+        sizes = g.Gather(g.Concat(g.Shape(x), [1], axis=0), before, axis=0)
+        return g.Reshape(x, chosen(g, sizes, g.Sub(1, new)), allowzero=int(0 in x.known))
 
 
 @above[13]("Unsqueeze")
@@ -85,16 +101,23 @@ def reshape_without_empty_axes(g, x: Value, shape: Value, *, allowzero: int):
     wanted = shape.elements or (shape.ints() if shape.tensor is not None else None)
     if not allowzero or (wanted is not None and 0 not in wanted):
         return g.Reshape(x, shape)
-    require(
-        wanted is not None,
-        "a shape computed while the model runs, in which 0 is a size (allowzero=1); opset 14 is "
-        "the lowest that has it",
-    )
-    assert wanted is not None
+    if wanted is None:
+        return reshaped_or_empty(g, x, shape)
     if wanted.count(0) == 1 and all(isinstance(d, int) and d >= 0 for d in wanted):
         return g.Reshape(x, [-1 if d == 0 else d for d in wanted])
     with g.speaking(15):
         return filled(g, "" if x.type is DType.STRING else 0, shape, x.type)
+
+
+def reshaped_or_empty(g, x: Value, shape: Value):
+    """A shape in which 0, if it turns out to have one, is a size: then there is no element."""
+    whole, empty = g.child("whole"), g.child("empty")
+    with whole.speaking(13), empty.speaking(20), g.speaking(20):
+        nothing = filled(empty, "" if x.type is DType.STRING else 0, shape, x.type)
+        branches = whole.build([whole.Reshape(x, shape)]), empty.build([nothing])
+        zeros = cast(g, g.Equal(cast(g, shape, DType.INT64), 0), DType.INT32)
+        some = cast(g, g.ReduceMax(zeros, [0], keepdims=0), DType.BOOL)
+        return g.If(some, then_branch=branches[1], else_branch=branches[0])
 
 
 @above[5]("Reshape", ignore=("consumed_inputs",))
@@ -113,9 +136,13 @@ def part_of_shape(g, x: Value, *, start: int, end: int | None = None):
 @decomposed(8, "Expand")
 def expand_by_tiling(g, x: Value, shape: Value):
     """Repeat each axis as often as it takes: ``ceil(wanted / size)``, once where wanted is 1."""
-    length = shape.dims[0]
-    rank = max(length, x.rank)
-    if x.rank < rank:
+    length = shape.known[0]
+    if not isinstance(length, int):
+        x, shape = of_one_rank(g, x, shape)
+        length = rank = 1  # whatever they are, they are the same
+    else:
+        rank = max(length, x.rank)
+    if x.shape is not None and x.rank < rank:
         x = g.Unsqueeze(x, list(range(rank - x.rank)))
     if length < rank:
         shape = g.Concat([1] * (rank - length), shape, axis=0)
@@ -124,6 +151,14 @@ def expand_by_tiling(g, x: Value, shape: Value):
     own = g.Shape(x)
     own = g.Add(own, cast(g, g.Equal(own, 0), DType.INT64))  # none of nothing is nothing
     return g.Tile(x, g.Div(g.Sub(g.Add(shape, own), 1), own))
+
+
+def of_one_rank(g, x: Value, shape: Value):
+    """A tensor and a shape with ones put in front of the shorter one."""
+    more = g.Sub(g.Shape(shape), x.rank)
+    front = [g.Tile([1], g.Max(v, 0)) for v in (more, g.Neg(more))]
+    x = g.Reshape(x, g.Concat(front[0], g.Shape(x), axis=0))
+    return x, g.Concat(front[1], shape, axis=0)
 
 
 @decomposed(9, "ConstantOfShape")

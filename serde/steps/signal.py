@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import math
 
-from serde.errors import require
-from serde.graph import DType, Value
+from serde.graph import IR_OPSET, DType, Value
 from serde.schema import ELEMENT_TYPES
 
 from . import above, below, decomposed
-from .common import cast, fixed, size, span, wider
+from .axes import along, known_ints
+from .common import cast, size, span, wider
 from .slicing import with_fill
 
 
 @below[20]("DFT")
 def dft_axis_as_attribute(g, x: Value, length=None, axis=None, *, inverse: int, onesided: int):
-    at = -2 if axis is None else fixed(axis, "an axis", 20)[0]
-    return g.DFT(x, length, axis=at % x.rank, inverse=inverse, onesided=onesided)
+    known = (-2,) if axis is None else known_ints(axis)
+    if known is not None:
+        return g.DFT(x, length, axis=known[0] % x.rank, inverse=inverse, onesided=onesided)
+    with g.speaking(IR_OPSET):
+        how = {"inverse": inverse, "onesided": onesided}
+        return along(g, x, axis, lambda v: g.DFT(v, length, 1, **how), kept=1, resized=True)
 
 
 @above[20]("DFT")
@@ -42,20 +46,21 @@ def turns(g, rows: Value, columns: Value, length: Value, dtype: DType):
 def transformed(g, x: Value, at: int, length: Value, inverse: int, onesided: int):
     """The transform of a real or complex tensor along axis ``at``, by a matrix product."""
     u = wider(g, x)
+    depth = x.known[-1]
+    if depth not in (1, 2):  # real or complex only when the model runs: made complex
+        u, depth = of_length(g, u, x.rank - 1, g.const([2], DType.INT64)), 2
     half = g.Add(g.Div(length, 2), 1)
     back = bool(inverse and onesided)
     u = of_length(g, u, at, half if back else length)
     order = (*(a for a in range(x.rank - 1) if a != at), at)
     again = tuple(sorted(range(x.rank - 1), key=order.__getitem__))
-    real, *rest = (
-        g.Transpose(g.Gather(u, i, axis=x.rank - 1), perm=order) for i in range(depth_of(x))
-    )
+    real, *rest = (g.Transpose(g.Gather(u, i, axis=x.rank - 1), perm=order) for i in range(depth))
     imaginary = rest[0] if rest else None
     out = half if onesided and not inverse else length
     cosine, sine = turns(g, half if back else length, out, length, u.type)
     if back:  # what is left out of the spectrum mirrors what is there
-        along = span(g, half)
-        ends = g.Or(g.Equal(along, 0), g.Equal(g.Mul(along, 2), length))
+        index = span(g, half)
+        ends = g.Or(g.Equal(index, 0), g.Equal(g.Mul(index, 2), length))
         twice = g.Where(ends, g.const(1.0, u.type), g.const(2.0, u.type))
         real, imaginary = (None if v is None else g.Mul(v, twice) for v in (real, imaginary))
     sine = sine if inverse else g.Neg(sine)
@@ -67,13 +72,6 @@ def transformed(g, x: Value, at: int, length: Value, inverse: int, onesided: int
         parts = [g.Div(v, cast(g, length, u.type)) for v in parts]
     shaped = [g.Unsqueeze(g.Transpose(v, perm=again), [x.rank - 1]) for v in parts]
     return cast(g, shaped[0] if back else g.Concat(*shaped, axis=x.rank - 1), x.dtype)
-
-
-def depth_of(x: Value) -> int:
-    """1 for real elements, 2 for complex ones."""
-    depth = x.known[-1]
-    require(depth in (1, 2), "a signal that is real or complex only when the model runs")
-    return 1 if depth == 1 else 2
 
 
 @decomposed(17, "DFT")
@@ -114,9 +112,9 @@ def mel_weights(
     bins, length = (g.Reshape(cast(g, v, DType.INT64), [1]) for v in (bins, length))
     rate, low, high = (g.Reshape(cast(g, v, DType.FLOAT64), [1]) for v in (rate, low, high))
     ends = [g.Mul(g.Log(g.Add(g.Div(v, 700.0), 1.0)), 2595 / math.log(10)) for v in (low, high)]
-    along = cast(g, span(g, g.Add(bins, 2)), DType.FLOAT64)
+    steps = cast(g, span(g, g.Add(bins, 2)), DType.FLOAT64)
     apart = g.Div(g.Sub(ends[1], ends[0]), cast(g, g.Add(bins, 2), DType.FLOAT64))
-    mel = g.Add(g.Mul(along, apart), ends[0])
+    mel = g.Add(g.Mul(steps, apart), ends[0])
     hertz = g.Mul(g.Sub(g.Exp(g.Mul(mel, math.log(10) / 2595)), 1.0), 700.0)
     edges = g.Floor(g.Div(g.Mul(cast(g, g.Add(length, 1), DType.FLOAT64), hertz), rate))
     left, middle, right = (

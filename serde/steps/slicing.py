@@ -9,8 +9,9 @@ from serde.geometry import Ints
 from serde.graph import DType, Value
 
 from . import above, below
+from .axes import by_axis, known_ints
 from .bodies import spelled_out
-from .common import FLOATS, cast, fixed, scalar, size
+from .common import END, FLOATS, cast, filled, scalar, size, span
 
 below[18]("CenterCropPad")(partial(spelled_out, "CenterCropPad"))
 
@@ -20,32 +21,45 @@ def held(g, x: Value, low, high):
     return g.Min(g.Max(x, low), high)
 
 
-def taken(g, x: Value, axis: int, start: Value, end: Value, step: int):
+def taken(g, x: Value, axis: int, start: Value, end: Value, step: Value):
     """A slice of one axis, by gathering the indices it goes through."""
     n = size(g, x, axis)
     start, end = (g.Where(g.Less(v, 0), g.Add(v, n), v) for v in (start, end))
-    if step > 0:
-        start, end = held(g, start, 0, n), held(g, end, 0, n)
-    else:
-        last = g.Sub(n, 1)
-        start, end = held(g, start, 0, last), held(g, end, -1, last)
-    return g.Gather(x, g.Range(scalar(g, start), scalar(g, end), step), axis=axis)
+    back = cast(g, g.Less(step, 0), DType.INT64)
+    first, last = held(g, start, 0, g.Sub(n, back)), held(g, end, g.Neg(back), g.Sub(n, back))
+    return g.Gather(x, g.Range(*(scalar(g, v) for v in (first, last, step))), axis=axis)
 
 
 @below[10]("Slice")
 def slice_bounds_as_attributes(g, x: Value, starts: Value, ends: Value, axes=None, steps=None):
     """Bounds computed at run time, and steps, become indices to gather."""
-    count = starts.dims[0]
-    at = list(range(count)) if axes is None else fixed(axes, "axes", 10)
-    by = [1] * count if steps is None else fixed(steps, "steps", 10)
-    if starts.tensor and ends.tensor and all(s == 1 for s in by):
+    count = starts.known[0]
+    some = range(count) if isinstance(count, int) else ()
+    at = list(some) if axes is None else known_ints(axes)
+    by = [1] * len(some) if steps is None else known_ints(steps)
+    constant = starts.tensor is not None and ends.tensor is not None
+    if constant and at is not None and by is not None and all(s == 1 for s in by):
         return g.Slice(x, starts=starts.ints(), ends=ends.ints(), axes=at)
-    with g.speaking(16):
-        bounds = [cast(g, v, DType.INT64) for v in (starts, ends)]
-        for i, (axis, step) in enumerate(zip(at, by, strict=True)):
-            start, end = (g.Slice(v, [i], [i + 1], [0], [1]) for v in bounds)
-            x = taken(g, x, axis % x.rank, start, end, step)
+    with g.speaking(20):
+        if at is None or not isinstance(count, int):
+            return sliced_along_computed(g, x, starts, ends, axes, steps)
+        steps = g.const([1] * count, DType.INT64) if steps is None else steps
+        bounds = [cast(g, v, DType.INT64) for v in (starts, ends, steps)]
+        for i, axis in enumerate(at):
+            parts = (g.Slice(v, [i], [i + 1], [0], [1]) for v in bounds)
+            x = taken(g, x, axis % x.rank, *parts)
         return x
+
+
+def sliced_along_computed(g, x: Value, starts: Value, ends: Value, axes, steps):
+    """Slice every axis: the whole of those not listed."""
+    axes = span(g, g.Shape(starts)) if axes is None else axes
+    steps = filled(g, 1, g.Shape(starts), DType.INT64) if steps is None else steps
+    whole = ((starts, 0), (ends, END), (steps, 1))
+    bounds = [by_axis(g, axes, v, x.rank, otherwise) for v, otherwise in whole]
+    for axis in range(x.rank):
+        x = taken(g, x, axis, *(g.Slice(v, [axis], [axis + 1], [0], [1]) for v in bounds))
+    return x
 
 
 @above[10]("Slice")
@@ -85,7 +99,9 @@ def padded(g, x: Value, pads: Value, value, mode: str):
         value = g.const(False if x.type is DType.BOOL else 0, x.type)
     value = scalar(g, value)
     for axis in range(x.rank):
-        before, behind = (g.Slice(pads, [i], [i + 1], [0], [1]) for i in (axis, axis + x.rank))
+        before, behind = (
+            g.Reshape(g.Slice(pads, [i], [i + 1], [0], [1]), [1]) for i in (axis, axis + x.rank)
+        )
         if all(v.tensor is not None and v.ints() == (0,) for v in (before, behind)):
             continue
         if mode == "constant":
@@ -107,7 +123,12 @@ def on_all_axes(g, x: Value, pads: Value, axes):
     """The padding of every axis, 0 where ``axes`` does not list one."""
     if axes is None:
         return pads
-    at = [a % x.rank for a in fixed(axes, "axes", 18)]
+    known = known_ints(axes)
+    if known is None:
+        count = g.Div(g.Shape(pads), 2)
+        halves = g.Slice(pads, [0], count, [0], [1]), g.Slice(pads, count, [END], [0], [1])
+        return g.Concat(*(by_axis(g, axes, v, x.rank, 0) for v in halves), axis=0)
+    at = [a % x.rank for a in known]
     zero = g.const([0], DType.INT64)
     parts = [zero] * (2 * x.rank)
     for i, axis in enumerate(at):
@@ -119,7 +140,9 @@ def on_all_axes(g, x: Value, pads: Value, axes):
 
 @below[18]("Pad")
 def pad_every_axis(g, x: Value, pads: Value, value=None, axes=None, *, mode: str):
-    return g.Pad(x, on_all_axes(g, x, pads, axes), value, mode=mode)
+    with g.speaking(20):
+        pads = on_all_axes(g, x, pads, axes)
+    return g.Pad(x, pads, value, mode=mode)
 
 
 @below[11]("Pad")

@@ -1,8 +1,8 @@
-"""Operators on images: grids, regions, patches, boxes."""
+"""Operators on images: grids, patches, kernels that are moved."""
 
 from __future__ import annotations
 
-from functools import partial, reduce
+from functools import reduce
 from math import prod
 
 import numpy as np
@@ -12,7 +12,7 @@ from serde.geometry import Ints
 from serde.graph import DType, Value
 
 from . import above, below, decomposed
-from .common import bounded, cast, filled, fixed, size, span, wider
+from .common import bounded, cast, filled, size, span, wider
 from .points import (
     batches,
     channels_second,
@@ -36,7 +36,11 @@ def borders(g, n: Value, align: int, dtype: DType):
 
 
 def sampled(g, x: Value, grid: Value, *, align_corners: int, mode: str, padding_mode: str):
-    """GridSample, spelled out for any number of axes."""
+    """GridSample, spelled out for any number of axes.
+
+    ``border`` holds the place itself between the borders, but the cubic mode weighs the neighbours
+    of the place as it is and holds each of those: so ONNX Runtime and PyTorch, not onnx.reference.
+    """
     u, grid = wider(g, x), wider(g, grid)
     axes, places = x.rank - 2, []
     for i in range(axes):
@@ -45,7 +49,7 @@ def sampled(g, x: Value, grid: Value, *, align_corners: int, mode: str, padding_
         unit = g.Mul(g.Add(g.Gather(grid, axes - 1 - i, axis=grid.rank - 1), 1.0), 0.5)
         at = g.Add(g.Mul(unit, g.Sub(high, low)), low)
         at = g.Round(at) if mode == "nearest" else at
-        if padding_mode == "border":
+        if padding_mode == "border" and mode != "cubic":
             outside = g.Or(g.Less(at, low), g.Greater(at, high))
             at = g.Where(outside, clamped(g, at, n), at)
         elif padding_mode == "reflection":
@@ -108,64 +112,6 @@ def affine_grid(g, theta: Value, size: Value, *, align_corners: int):
     return cast(g, g.Reshape(grid, g.Concat(batch, space, [axes], axis=0)), theta.dtype)
 
 
-def regions(g, x: Value, rois: Value, count: int, ratio: int, scale: float, half: bool, axis: int):
-    """Sampling places along one axis: (regions, cells × samples)."""
-    shift = 0.5 if half else 0.0
-    start, end = (g.Sub(g.Mul(g.Gather(rois, [i + axis], axis=1), scale), shift) for i in (0, 2))
-    length = g.Sub(end, start)
-    length = length if half else g.Max(length, 1.0)
-    bounded(count * ratio, "samples", 1 << 16)
-    cells = np.repeat(np.arange(count), ratio) + np.tile((np.arange(ratio) + 0.5) / ratio, count)
-    return g.Add(start, g.Mul(g.Div(length, float(count)), g.const([cells], x.type)))
-
-
-def roi_align(
-    g, x: Value, rois: Value, batch: Value, *, mode: str, output_height: int, output_width: int,
-    sampling_ratio: int, spatial_scale: float, half: bool, lowest: int,
-):  # fmt: skip
-    """RoiAlign, spelled out."""
-    require(sampling_ratio > 0, "as many samples as a region is large (sampling_ratio=0); opset "
-            f"{lowest} is the lowest that takes them so")  # fmt: skip
-    s, h, w = sampling_ratio, output_height, output_width
-    down = regions(g, x, rois, h, s, spatial_scale, half, 1)
-    across = regions(g, x, rois, w, s, spatial_scale, half, 0)
-    shape = g.Concat(size(g, rois, 0), [h * s, w * s], axis=0)
-    places = [g.Expand(g.Unsqueeze(v, [a]), shape) for v, a in ((down, 2), (across, 1))]
-    inside = None
-    for at, a in zip(places, (2, 3), strict=True):
-        most = cast(g, size(g, x, a), x.type)
-        here = g.Not(g.Or(g.Less(at, -1.0), g.Greater(at, most)))
-        inside = here if inside is None else g.And(inside, here)
-    places = [clamped(g, at, size(g, x, a)) for at, a in zip(places, (2, 3), strict=True)]
-    parts = terms(
-        g, x, g.Reshape(batch, [-1, 1, 1]), places, linear_taps, clamped, False
-    )  # fmt: skip
-    both = {"avg": g.Add, "max": g.Max}[mode.lower()]
-    value = g.Where(g.Unsqueeze(inside, [3]), reduce(both, parts), 0.0)
-    grid = g.Reshape(value, g.Concat(size(g, rois, 0), [h, s, w, s], size(g, x, 1), axis=0))
-    pooled = (g.ReduceMean if mode.lower() == "avg" else g.ReduceMax)(grid, [2, 4], keepdims=0)
-    return channels_second(g, pooled)
-
-
-@below[16]("RoiAlign")
-def roi_align_half_pixel(
-    g, x: Value, rois: Value, batch: Value, *, coordinate_transformation_mode: str, **rest
-):
-    """Before opset 16 regions were not moved by half a pixel, and at least one pixel large."""
-    if coordinate_transformation_mode == "output_half_pixel":
-        return g.RoiAlign(x, rois, batch, **rest)
-    with g.speaking(18):
-        return roi_align(g, x, rois, batch, half=True, lowest=16, **rest)
-
-
-decomposed(10, "RoiAlign")(partial(roi_align, half=False, lowest=10))
-
-
-@above[16]("RoiAlign")
-def roi_align_unmoved(g, x: Value, rois: Value, batch: Value, **rest):
-    return g.RoiAlign(x, rois, batch, coordinate_transformation_mode="output_half_pixel", **rest)
-
-
 @decomposed(19, "DeformConv")
 def deformable_convolution(
     g, x: Value, w: Value, offset: Value, b=None, mask=None, *, dilations: Ints, group: int,
@@ -206,26 +152,35 @@ def columns_to_image(
     pads: Ints | None = None, strides: Ints | None = None,
 ):  # fmt: skip
     """Put each patch back by a transposed convolution with ones in the right places."""
-    sizes, kernel = fixed(image, "an image shape", 18), fixed(block, "a block shape", 18)
-    axes, taps = len(sizes), bounded(prod(kernel), "a block", 1 << 12)
-    ones, (d, s) = (1,) * axes, (v or (1,) * axes for v in (dilations, strides))
-    p = pads or (0,) * (2 * axes)
-    fits = len(kernel) == len(d) == len(s) == axes and len(p) == 2 * axes
-    require(fits and min((0, *kernel)) == 0, "a block, pads or strides of another length")
-    counts = [
-        (sizes[i] + p[i] + p[axes + i] - d[i] * (kernel[i] - 1) - 1) // s[i] + 1
-        for i in range(axes)
-    ]
-    covered = [(counts[i] - 1) * s[i] + d[i] * (kernel[i] - 1) + 1 for i in range(axes)]
-    patches = g.Reshape(x, [-1, taps, *counts])
-    spread = g.const(np.eye(taps).reshape(taps, 1, *kernel), x.type)
+    axes = image.known[0] if isinstance(image.known[0], int) else block.dims[0]
+    ones, (d, s) = (1,) * axes, (list(v or (1,) * axes) for v in (dilations, strides))
+    p, taps = list(pads or (0,) * (2 * axes)), g.ReduceProd(block, [0], keepdims=1)
+    require(len(d) == len(s) == axes and len(p) == 2 * axes, "pads or strides of another length")
+    kernel = block.ints() if block.tensor is not None else None
+    if kernel is not None:
+        require(len(kernel) == axes and min((0, *kernel)) == 0, "a block of another length")
+        bounded(prod(kernel), "a block", 1 << 12)
+    reach = g.Mul(g.Sub(block, 1), d)
+    counts = g.Add(g.Div(g.Sub(g.Sub(g.Add(image, [a + b for a, b in both(p)]), reach), 1), s), 1)
+    covered = g.Add(g.Add(g.Mul(g.Sub(counts, 1), s), reach), 1)
+    patches = g.Reshape(x, g.Concat([-1], taps, counts, axis=0))
+    along = span(g, taps)
+    same = cast(g, g.Equal(g.Unsqueeze(along, [1]), g.Unsqueeze(along, [0])), x.type)
+    spread = g.Reshape(same, g.Concat(taps, [1], block, axis=0))
     whole = g.ConvTranspose(
         patches, spread, kernel_shape=kernel, strides=s, dilations=d, pads=ones[:0]
     )
-    ends = [sizes[i] + p[i] - covered[i] for i in range(axes)]
-    cut = g.Pad(whole, [0, 0, *(-v for v in p[:axes]), 0, 0, *ends])
+    if whole.shape is None:  # onnx infers none without kernel_shape before opset 11
+        whole.shape = (None,) * (2 + axes)
+    ends = g.Sub(g.Add(image, p[:axes]), covered)
+    cut = g.Pad(whole, g.Concat([0, 0, *(-v for v in p[:axes]), 0, 0], ends, axis=0))
     channels = g.Div(size(g, x, 1), taps)
-    return g.Reshape(cut, g.Concat(size(g, x, 0), channels, list(sizes), axis=0))
+    return g.Reshape(cut, g.Concat(size(g, x, 0), channels, image, axis=0))
+
+
+def both(pads: list[int]):
+    """The padding before and behind each axis."""
+    return zip(pads[: len(pads) // 2], pads[len(pads) // 2 :], strict=True)
 
 
 @decomposed(9, "MaxUnpool")

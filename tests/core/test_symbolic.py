@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serde.builder import OnnxBuilder, identity
+from serde.builder import OnnxBuilder
 from serde.graph import DType, Value
 from serde.passes import tidy
 from serde.symbolic import LIMIT, combine, elements_of, infer, product
@@ -333,7 +333,7 @@ def test_no_wrong_conclusion_is_drawn_of_a_computed_shape(data):
     emitted = Emitted()
     values = follow(steps, emitted)
     g = emitted.g
-    graph = tidy(g.build([identity(g, v) for v in values]))
+    graph = tidy(g.build([g.again(v) for v in values]))
     for of in SIZES:
         expected = follow(steps, Computed(of))
         on = Computed(of)
@@ -368,7 +368,7 @@ def test_computed_reshapes_in_a_row_keep_the_elements_in_place(first, second):
     for target in (first, second):
         parts = [spelled[d] if isinstance(d, str) else [d] for d in TARGETS[target]]
         y = g.Reshape(y, g.Concat(*parts, axis=0))
-    graph = tidy(g.build([identity(g, y)]))
+    graph = tidy(g.build([g.again(y)]))
     for of in SIZES:
         array = np.random.default_rng(0).standard_normal([of.get(d, d) for d in X], np.float32)
         wanted = array

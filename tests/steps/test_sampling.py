@@ -1,0 +1,96 @@
+"""Values between elements, at opsets without GridSample or with another Resize."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from serde.formats.onnx.reader import decode
+from serde.formats.onnx.writer import to_proto
+from serde.opset import lower_to, raise_to_ir
+from tests.node_cases import results
+from tests.steps.single import BY_NAME, STATIC, UNKNOWN, Single
+
+RNG = np.random.default_rng(5)
+MODES, PADDINGS = ("nearest", "linear", "cubic"), ("zeros", "border", "reflection")
+COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric",
+               "half_pixel_symmetric", "tf_crop_and_resize")  # fmt: skip
+NEAREST = ("floor", "ceil", "round_prefer_floor", "round_prefer_ceil")
+
+
+@pytest.mark.parametrize("align", [0, 1])
+@pytest.mark.parametrize("padding", PADDINGS)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("space", [(4, 6), (1, 3), (3, 4, 5), (5,)], ids=str)
+def test_grid(space: tuple[int, ...], mode: str, padding: str, align: int) -> None:
+    """As ONNX Runtime has it, onnx.reference where that has not."""
+    if len(space) != 2 and (mode, padding) == ("cubic", "border"):
+        pytest.skip("onnx.reference holds the place: test_grid_of_one_layer tells what is meant")
+    x = RNG.standard_normal((2, 2, *space)).astype(np.float32)
+    grid = RNG.uniform(-2.2, 2.2, (2, *[3] * (len(space) - 1), 7, len(space))).astype(np.float32)
+    how = {"mode": mode, "padding_mode": padding, "align_corners": align}
+    Single("GridSample", (x, grid), how).check([15] if len(space) == 2 else [19], [UNKNOWN])
+
+
+@pytest.mark.parametrize("align", [0, 1])
+@pytest.mark.parametrize("padding", PADDINGS)
+def test_grid_of_one_layer(padding: str, align: int) -> None:
+    """A volume of one layer, sampled in it, is an image: cubic borders are the same for both."""
+    x = RNG.standard_normal((1, 2, 4, 6)).astype(np.float32)
+    flat = RNG.uniform(-1.7, 1.7, (1, 3, 7, 2)).astype(np.float32)
+    grid = np.concatenate([flat, np.zeros((1, 3, 7, 1), np.float32)], 3)
+    how = {"mode": "cubic", "padding_mode": padding, "align_corners": align}
+    ((_, wanted), *_) = results(Single("GridSample", (x, flat), how).model(STATIC), [x, flat])
+    volume, layer = x[:, :, None], grid[:, None]
+    ir = raise_to_ir(decode(Single("GridSample", (volume, layer), how).model(STATIC)))
+    ((_, got), *_) = results(to_proto(lower_to(ir, 19)), [volume, layer])
+    np.testing.assert_allclose(got[0][:, :, 0], wanted[0], rtol=1e-4, atol=1e-4)
+
+
+def resizes() -> list[dict[str, Any]]:
+    found = []
+    for mode, how, smooth, outside in product(MODES, COORDINATES, (0, 1), (0, 1)):
+        odd = (mode == "nearest" and smooth) or (outside and mode != "cubic")
+        if odd or (smooth and how not in COORDINATES[:3:2]):
+            continue
+        found += [
+            {"mode": mode, "coordinate_transformation_mode": how, "antialias": smooth,
+             "exclude_outside": outside, "nearest_mode": nearest, "extrapolation_value": 9.5}
+            for nearest in (NEAREST if mode == "nearest" and how == "half_pixel" else NEAREST[:1])
+        ]  # fmt: skip
+    return found
+
+
+TARGETS = [(np.float32([1, 1, 0.6, 1.5]), None), (None, np.int64([1, 2, 3, 11])),
+           (None, np.int64([1, 2, 1, 7]))]  # fmt: skip
+
+
+@pytest.mark.parametrize("attrs", resizes(), ids=lambda a: "-".join(map(str, a.values())))
+def test_resize(attrs: dict[str, Any]) -> None:
+    """Every mode, to sizes and by scales that are constants or computed."""
+    x = RNG.standard_normal((1, 2, 5, 6)).astype(np.float32)
+    cropped = attrs["coordinate_transformation_mode"] == "tf_crop_and_resize"
+    region = np.float32([0, 0, 0.1, -0.3, 1, 1, 0.8, 1.2]) if cropped else None
+    for scales, sizes in TARGETS:
+        operands = (x, region, scales, sizes)
+        Single("Resize", operands, attrs, tolerance=1e-4).check((7,), [BY_NAME])
+        Single("Resize", operands, attrs, (1, 2, 3), tolerance=1e-4).check((17,), [STATIC])
+
+
+@pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
+def test_resize_axes(policy: str) -> None:
+    x = RNG.standard_normal((1, 2, 5, 6)).astype(np.float32)
+    attrs = {"mode": "linear", "axes": [3, 2], "keep_aspect_ratio_policy": policy}
+    Single("Resize", (x, None, None, np.int64([9, 8])), attrs).check((7, 17), [BY_NAME])
+
+
+@pytest.mark.parametrize("scales", [[1, 1, 0.6, 1.5], [1, 1, 0.5, 0.4], [1, 1, 2, 1]], ids=str)
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_resize_of_opset_10(scales: list[float], mode: str) -> None:
+    """Read as ONNX Runtime runs it, whether an axis grows or shrinks."""
+    x = RNG.standard_normal((1, 2, 5, 6)).astype(np.float32)
+    case = Single("Resize", (x, np.float32(scales)), {"mode": mode}, (1,), opset=10)
+    case.check((10, 13), [STATIC])
