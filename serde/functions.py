@@ -7,7 +7,7 @@ the model's needs nothing of its own.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -68,6 +68,24 @@ def spell_out(
     with g.speaking(body.opset):
         _emit_nodes(g, known, body, attrs, env, depth)
     return tuple(_read(g, v, env) for v in body.outputs)
+
+
+def inline(g: Any, body: Graph, inputs: Sequence[Value]) -> list[Value | None]:
+    """Emit the nodes of a subgraph, in ``g``'s own opset, for these inputs; return its outputs."""
+    env: Env = {v: v for v in _reads(body)}  # of the graphs around it as they are
+    env.update(zip(body.inputs, inputs, strict=True))
+    with g.speaking(g.opset):
+        _emit_nodes(g, Known(body), body, {}, env, 0)
+    return [_read(g, v, env) for v in body.outputs]
+
+
+def _reads(graph: Graph) -> Iterator[Value]:
+    """Every value the nodes of a graph and its subgraphs read."""
+    yield from graph.outputs
+    for node in graph.nodes:
+        yield from (v for v in node.inputs if v is not None)
+        for inner in node.graphs():
+            yield from _reads(inner)
 
 
 def _emit_nodes(g: Any, known: Known, graph: Graph, given: Any, env: Env, depth: int) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 from serde import canonical, folding, functions, inference, schema
 from serde.builder import Builder, OnnxBuilder, Operand, plain
 from serde.errors import (
+    ConversionError,
     Problem,
     Unconvertible,
     UnsupportedAttribute,
@@ -28,7 +29,7 @@ from serde.errors import (
 from serde.graph import IR_OPSET, AttrRef, DType, Graph, Node, Shape, Value
 from serde.misfits import refuse_misfits
 from serde.rules import Fallback, Rule, RuleTable
-from serde.steps import above, below, carried
+from serde.steps import above, below, carried, lists
 from serde.steps.carried import Carried
 from serde.steps.types import (
     BORN,
@@ -55,6 +56,8 @@ class Stepping(OnnxBuilder):
         self.spelled_out = spelled_out  # operators the target is not to have, though its opset does
         around = outer if isinstance(outer, Stepping) else None
         self.carried: Carried = Carried(target) if around is None else around.carried
+        self.held: dict[Value, lists.Held] = {} if around is None else around.held
+        self.resolving = target < min(start, lists.OPTIONALS)
 
     def child(self, name: str) -> Stepping:
         """A builder for a subgraph, between the same opsets."""
@@ -88,7 +91,16 @@ class Stepping(OnnxBuilder):
         return self.carried.stands(made, dtype)
 
     def again(self, value: Value) -> Value:
-        """A second name for ``value``, which stands for the same type."""
+        """A second name for ``value``, which stands for the same type, or holds the same."""
+        if (held := self.held.get(value)) is not None:
+            if self._outer is not None:
+                return lists.stand_in(self, held.values, held.optional)
+            try:
+                return lists.constructed_after_all(self, value)
+            except ConversionError as error:
+                stage = f"ir → opset {self.opset}"
+                problem = Problem("output", {}, error.reason, (value.name,), stage)
+                raise Unconvertible(stage, [problem]) from error
         made = super().again(value)
         meant = self.carried.of(value)
         return made if meant is None else self.carried.stands(made, meant)
@@ -121,6 +133,22 @@ class Stepping(OnnxBuilder):
         self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int = 1
     ) -> Any:
         """Emit ``op`` of the present level, through every change up to the target."""
+        if self.resolving:
+            found = lists.resolved(self, op, inputs, attrs, outputs)
+            if found is not None:
+                return found
+            if self.held:
+                inputs = [self._constructed(v) for v in inputs]
+        return self.node(op, inputs, attrs, outputs)
+
+    def _constructed(self, operand: Operand) -> Operand:
+        isolated = isinstance(operand, Value) and operand in self.held
+        return lists.constructed_after_all(self, operand) if isolated else operand
+
+    def node(
+        self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int = 1
+    ) -> Any:
+        """Emit ``op`` as a node, whatever its operands are known to hold."""
         if not self.carried.lacking:
             return self._step(op, inputs, attrs, outputs)
         found = carried.said(self, self.carried, op, inputs, attrs, outputs)
@@ -263,7 +291,10 @@ def _lower_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) 
         meant = next((d for v in inputs if (d := builder.carried.of(v))), None)
         require(meant is None, f"{node.op} reads {meant and meant.value} elements")
         return builder.keep(node, inputs)
-    unchanged = builder.next_step(node.op) is None
+    held = builder.resolving and (
+        node.op in lists.MADE or any(v in builder.held for v in inputs if v is not None)
+    )
+    unchanged = builder.next_step(node.op) is None and not held
     if unchanged and _as_is(node, inputs, builder.opset):
         return builder.keep(node, inputs)
     return builder.emit(node.op, inputs, node.attrs, len(node.outputs))
