@@ -20,8 +20,8 @@ from serde.builder import Builder, Names
 from serde.content import HEAD, open_regular, refuse_mistaken
 from serde.errors import MalformedFile
 from serde.graph import IR_OPSET, DType, Graph, Node, Value
-from serde.opset import Stepping
 from serde.rules import RuleTable
+from serde.stepping import Stepping
 
 from .paths import resolver
 from .reader import decode, parse
