@@ -29,7 +29,7 @@ def spell_resize(
     )
     if is_native(x, scales, how):
         return g.Resize(x, None, scales, mode="nearest", nearest_mode="round_prefer_floor")
-    return spelled_out(g, x, roi, scales, sizes, 11, how)
+    return spelled_out(g, x, roi, scales, sizes, how)
 
 
 def is_native(x, scales, how: Sampling) -> bool:

@@ -46,7 +46,7 @@ def recast_resize(
             coordinate_transformation_mode=how.coordinates, nearest_mode=nearest_mode,
             cubic_coeff_a=cubic_coeff_a, exclude_outside=exclude_outside,
         )  # fmt: skip
-    return spelled_out(g, x, roi, scales if by_scale else None, sizes, 1, how)
+    return spelled_out(g, x, roi, scales if by_scale else None, sizes, how)
 
 
 def native(x: Value, how: Sampling, made, scales) -> bool:
