@@ -33,6 +33,7 @@ setup(
         "verify": ["onnxruntime>=1.20"],
         "test": [
             "onnxruntime>=1.20",
+            "pillow>=10",
             "pytest>=8",
             "pytest-xdist>=3",
             "hypothesis>=6",

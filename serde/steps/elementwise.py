@@ -10,7 +10,7 @@ from serde.graph import DType, Value
 from serde.symbolic import elements_of
 
 from . import above, below, decomposed
-from .common import FLOATS, cast, shape_of_all
+from .common import END, FLOATS, cast, shape_of_all
 
 BROADCASTING = "Add And Div Equal Greater Less Mul Or Pow Sub Xor"
 INTEGERS_BY_9 = {"Greater", "Less"}
@@ -95,6 +95,20 @@ decomposed(12, "LessOrEqual")(partial(either, "Less"))
 def is_number(g, x: Value):
     """Whether each element is anything but NaN."""
     return g.Or(g.Less(x, 1.0), g.Greater(x, 0.0))
+
+
+@below[19]("Equal")
+def equal_strings(g, a: Value, b: Value):
+    """Before opset 19 strings were only told apart by Unique: equal ones share a number."""
+    if a.dtype is not DType.STRING:
+        return g.Equal(a, b)
+    with g.speaking(20):
+        shape = shape_of_all(g, a, b)
+        flat = [g.Reshape(g.Expand(v, shape), [-1]) for v in (a, b)]
+        *_, numbers, _ = g.Unique(g.Concat(*flat, axis=0), sorted=0, outputs=4)
+        count = g.Shape(flat[0])
+        halves = g.Slice(numbers, [0], count, [0], [1]), g.Slice(numbers, count, [END], [0], [1])
+        return g.Reshape(g.Equal(*halves), shape)
 
 
 @below[11]("Equal")

@@ -126,7 +126,7 @@ def before(g, rows: Value):
 def unique_by_comparing(g, x: Value, *, sorted: int, axis: int | None = None):
     """Compare every row with every other: memory grows with the square of their number."""
     require(
-        x.dtype is not DType.STRING, "strings have no order; opset 11 is the lowest with Unique"
+        x.dtype is not DType.STRING, "no operator compares strings; opset 11 is the lowest with one"
     )
     whole = g.Reshape(x, [-1, 1])
     if axis is not None:

@@ -137,3 +137,8 @@ def test_windows(dilations: list[int], padding: str, ceil_mode: int) -> None:
         Single("AveragePool", [POOLED], {**how, "count_include_pad": included}).check([opset])
     if dilations == [1, 1] or padding == "NOTSET":  # where ONNX Runtime runs LpPool
         Single("LpPool", [POOLED], {**how, "p": 3}).check([17])
+
+
+def test_strings_compared() -> None:
+    words = np.array([["a", "b", ""], ["b", "ä", "a"]], object)
+    Single("Equal", (words, np.array(["a", "ä", "a"], object))).check((11, 18))

@@ -26,7 +26,7 @@ def graph_of(op: str, operands: Sequence[Any], attrs: Mapping[str, Any], outputs
 
 CASES: list[tuple[str, int, Sequence[Operand | None], Mapping[str, Any], int]] = [
     # operator, target, operands, attributes, the lowest opset that can
-    ("Equal", 18, [(TEXT, (2,)), (TEXT, (2,))], {}, 19),
+    ("Equal", 10, [(TEXT, (2,)), (TEXT, (2,))], {}, 11),
     ("Cast", 18, [(FLOAT, (2,))], {"to": 17}, 19),
     ("Cast", 12, [(FLOAT, (2,))], {"to": 16}, 13),
     ("QuantizeLinear", 20, [(FLOAT, (2,)), (FLOAT, ())], {"output_dtype": 22}, 21),
