@@ -19,7 +19,7 @@ from serde.graph import DType, FileSlice, Graph, Tensor
 from serde.storage import open_part, pack
 
 KEY = "serde.weights.sha256"  # in a model's metadata
-CHUNK = 8 << 20  # bytes
+CHUNK = 1 << 18  # bytes
 
 
 def weights_hash(graph: Graph) -> str:

@@ -131,7 +131,10 @@ def _reads(op: str, tensor: Tensor) -> bool:
 
 def _node(op: str, names: list[str], attrs: Mapping[str, Any], outputs: int) -> onnx.NodeProto:
     made = [f"o{n}" for n in range(outputs)]
-    node = helper.make_node(op, names, made, **_proto_attrs(attrs))
+    try:
+        node = helper.make_node(op, names, made, **_proto_attrs(attrs))
+    except ValueError as error:  # an integer beyond 64 bits
+        raise ConversionError(f"{op} rejects its attributes: {_short(error)}") from error
     node.attribute.extend(schema.empty(op, n) for n, v in attrs.items() if v == ())
     return node
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 from typing import Any
 
 from serde import canonical, schema
@@ -49,7 +50,8 @@ CHOICES: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "Upsample": {"mode": ("nearest", "linear", "bilinear")},
 }  # fmt: skip
 AUTO_PAD = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
-POSITIVE = ("strides", "dilations", "kernel_shape", "group", "blocksize")  # or lists of such
+POSITIVE = frozenset("strides dilations kernel_shape group blocksize".split())  # or lists of such
+PER_AXIS = {"strides": 1, "dilations": 1, "pads": 2}  # numbers for each axis of a window
 # The ranks of operands, None where any will do; ``LEAST`` are the ranks of the first at least.
 RANKS: dict[str, tuple[int | None, ...]] = {
     "AffineGrid": (3, 1),
@@ -63,6 +65,14 @@ RANKS: dict[str, tuple[int | None, ...]] = {
     "RoiAlign": (4, 2, 1),
     "Slice": (None, 1, 1, 1, 1),
 }
+SINGLE = {
+    "Clip": (1, 2),
+    "CumProd": (1,),
+    "CumSum": (1,),
+    "Range": (0, 1, 2),
+    "TopK": (1,),
+    "Trilu": (1,),
+}  # operands of one element
 LEAST = {"Det": 2, "DFT": 2, "GatherND": 1, "GlobalAveragePool": 2, "GlobalMaxPool": 2,
          "GridSample": 3, "MatMul": 1, "MaxUnpool": 3, "ReverseSequence": 2, "STFT": 2,
          "ScatterND": 1, "TopK": 1, "Trilu": 2}  # fmt: skip
@@ -97,11 +107,17 @@ def _check_attributes(node: Node) -> None:
         require(not other, f"{node.op} with {name}={given!r}")
     pad = node.attrs.get("auto_pad", "NOTSET")
     require(pad in AUTO_PAD or not isinstance(pad, str), f"{node.op} with auto_pad={pad!r}")
-    for name in POSITIVE:
-        given = node.attrs.get(name, ())
+    for name in POSITIVE & node.attrs.keys():
+        given = node.attrs[name]
         numbers = given if isinstance(given, tuple) else (given,)
         positive = all(n > 0 for n in numbers if isinstance(n, int))
         require(positive, f"{node.op} with {name}={given!r}")
+    window = node.attrs.get("kernel_shape")
+    if isinstance(window, tuple) and window:
+        for name, ends in PER_AXIS.items():
+            given = node.attrs.get(name)
+            fits = not given or not isinstance(given, tuple) or len(given) == ends * len(window)
+            require(fits, f"{node.op} with {name}={given!r} and kernel_shape={window}")
 
 
 def _check_ranks(node: Node) -> None:
@@ -109,6 +125,11 @@ def _check_ranks(node: Node) -> None:
         if value is not None and value.shape is not None and rank is not None:
             shown = f"input {at} of {node.op} is {show_shape(value.shape)}"
             require(len(value.shape) == rank, f"{shown}: it has {rank} axes")
+    for at in SINGLE.get(node.op, ()):
+        value = node.inputs[at] if at < len(node.inputs) else None
+        if value is not None and value.is_static:
+            shown = f"input {at} of {node.op} is {show_shape(value.shape)}"
+            require(prod(value.dims) == 1, f"{shown}: it has one element")
     x = node.inputs[0] if node.inputs else None
     if x is None or x.shape is None:
         return

@@ -12,7 +12,7 @@ from serde.errors import UsageError
 from serde.graph import FileSlice
 from serde.storage import open_part
 
-CHUNK = 8 << 20  # bytes copied at a time where the system cannot copy by itself
+CHUNK = 1 << 18  # bytes copied at a time where the system cannot copy by itself
 SMALL = 1 << 16  # bytes; parts up to this are read and written with those around them
 MOST_OPEN = 8  # files
 
