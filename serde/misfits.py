@@ -66,7 +66,6 @@ RANKS: dict[str, tuple[int | None, ...]] = {
     "Slice": (None, 1, 1, 1, 1),
 }
 SINGLE = {
-    "Clip": (1, 2),
     "CumProd": (1,),
     "CumSum": (1,),
     "Range": (0, 1, 2),

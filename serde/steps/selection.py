@@ -30,6 +30,8 @@ def clip_bounds_as_attributes(g, x: Value, low=None, high=None):
     """Bounds computed at run time, or not held by a float32, are compared with."""
     bounds = {"min": low, "max": high}
     given = {n: v for n, v in bounds.items() if v is not None}
+    single = all(v.tensor is None or v.tensor.size == 1 for v in given.values())
+    require(single, "Clip to bounds of several elements")
     if all(v.tensor is not None and np.float32(a := v.array()) == a for v in given.values()):
         plain = {"min": float("-inf"), "max": float("inf")}
         return g.Clip(x, **plain | {n: float(v.array()) for n, v in given.items()})
