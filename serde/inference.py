@@ -24,7 +24,7 @@ MOST_SIZE = (1 << 63) - 1  # of a dimension; larger ones are not told
 LONGEST = 256  # letters of a dimension's name; longer ones are not followed
 SAME_SHAPE = frozenset({"GroupNormalization"})  # functions ONNX infers no shape for
 # Operators whose output has the shape their second (or first) input spells out.
-SPELLED_SHAPE = {"Reshape": 1, "Expand": 1, "ConstantOfShape": 0, "Tile": 1}
+SPELLED_SHAPE = {"Reshape": 1, "Expand": 1, "ConstantOfShape": 0, "Tile": 1, "Resize": 3}
 FLOAT_DATA = frozenset("OneHot Range Resize Upsample".split())  # inference reads their floats
 FLOATS = 8  # of them, at most
 
@@ -233,8 +233,10 @@ def _spelled(
 ) -> Type:
     """Improve on ONNX's inference where a computed shape is known in part."""
     where = SPELLED_SHAPE[op]
-    wanted = symbolic.elements_of(inputs[where]) if len(inputs) > where else None
-    x, length = inputs[0], _length(inputs[where]) if len(inputs) > where else None
+    if len(inputs) <= where or inputs[where] is None:
+        return said
+    wanted = symbolic.elements_of(inputs[where])
+    x, length = inputs[0], _length(inputs[where])
     if wanted is None and length is not None:
         wanted = (None,) * length  # so many sizes, all unknown
     if wanted is None or x is None:
@@ -244,6 +246,11 @@ def _spelled(
         shape = wanted
     elif x.shape is None:
         return said
+    elif op == "Resize":
+        fixed = attrs.get("keep_aspect_ratio_policy", "stretch") != "stretch"
+        if fixed or attrs.get("axes") or len(wanted) != len(x.shape):
+            return said
+        shape = wanted
     elif op == "Expand":
         shape = _broadcast(x.shape, wanted)
     elif op == "Tile":

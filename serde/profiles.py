@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -60,10 +60,19 @@ def prepare(graph: Graph, profile: Profile) -> tuple[Graph, list[str]]:
         refuse_open(graph)
     if profile.int32:
         graph = within_int32(graph, notes)
-    written = sorted({n.op for n in graph.nodes if not n.domain} & profile.spelled_out)
+    written = sorted({n.op for n in _nodes(graph) if not n.domain} & profile.spelled_out)
     if written:
         notes.append(f"{', '.join(written)} written as older operators")
     return graph, notes
+
+
+def _nodes(graph: Graph) -> Iterator[Node]:
+    """Every node, those of bodies included."""
+    stack = [graph]
+    while stack:
+        for node in stack.pop().nodes:
+            yield node
+            stack.extend(node.graphs())
 
 
 def refuse_open(graph: Graph) -> None:
@@ -74,7 +83,7 @@ def refuse_open(graph: Graph) -> None:
                 f"the profile takes static shapes only, and input {value.name!r} is "
                 f"{show_shape(value.shape)}: give its sizes"
             )
-    for node in graph.nodes:
+    for node in _nodes(graph):
         for value in node.outputs:
             if value.name and not value.wrap and not value.is_static:
                 raise UsageError(
@@ -86,15 +95,25 @@ def refuse_open(graph: Graph) -> None:
 def within_int32(graph: Graph, notes: list[str]) -> Graph:
     """Move the far ends of slices to the ends of 32 bits; tell of other constants beyond them."""
     moved: list[str] = []
-    nodes = tuple(_slice(n, moved) if n.op == "Slice" and not n.domain else n for n in graph.nodes)
+    done = _with_near_slices(graph, moved)
     if moved:
         notes.append(f"ends of {len(moved)} slice(s) moved within 32 bits")
-    done = replace(graph, nodes=nodes)
     wide = [v.name for v in done.constants() if v.tensor is not None and v.tensor.size <= 1 << 20
             and v.dtype is DType.INT64 and _beyond(v)]  # fmt: skip
     if wide:
         notes.append(f"64-bit constants that do not fit in 32 bits: {', '.join(wide)}")
     return done
+
+
+def _with_near_slices(graph: Graph, moved: list[str]) -> Graph:
+    return replace(graph, nodes=tuple(_node(n, moved) for n in graph.nodes))
+
+
+def _node(node: Node, moved: list[str]) -> Node:
+    if node.op == "Slice" and not node.domain:
+        return _slice(node, moved)
+    bodies = {k: _with_near_slices(g, moved) for k, g in node.attrs.items() if isinstance(g, Graph)}
+    return replace(node, attrs={**node.attrs, **bodies}) if bodies else node
 
 
 def _slice(node: Node, moved: list[str]) -> Node:

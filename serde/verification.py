@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -114,11 +115,15 @@ def verify_conversion(
         if bridge is None or bridge.run is None:
             return Verification(False, "", said, statement="the source's format cannot be run here")
         old = {new: name for name, new in (rename or {}).items()}
+        given = {old.get(n, n): a for n, a in feeds.items()}
+        run = partial(bridge.run, source, params=params, outputs=outputs, **dict(reading or {}))
+        batch = _own_batch(source, params, reading or {})
         try:
-            wanted = bridge.run(
-                source, {old.get(n, n): a for n, a in feeds.items()}, params=params,
-                outputs=outputs, **dict(reading or {}),
-            )  # fmt: skip
+            made = run(given) if batch is None else _in_batches(run, given, batch)
+            if made is None:
+                statement = f"not compared: the source takes batches of {batch} alone"
+                return Verification(False, "", said, statement=statement)
+            wanted = made
         except MissingDependency as error:
             statement = (
                 f"not compared: the source could not be run. {error}. "
@@ -131,6 +136,37 @@ def verify_conversion(
         raise UsageError(f"{len(wanted)} outputs to compare with, the result has {len(got)}")
     compared = [compare(v.name, g, w) for v, g, w in zip(graph.outputs, got, wanted, strict=True)]
     return Verification(True, origin, said, compared)
+
+
+def _own_batch(source: Any, params: Any, reading: Mapping[str, Any]) -> int | None:
+    """The batch a source was made for, where the result was made for another."""
+    from serde.api import read
+
+    if reading.get("rebatch") is None:
+        return None
+    options = {k: v for k, v in reading.items() if k not in ("rebatch", "static", "cut_inputs")}
+    graph, _ = read(source, params=params, **options)
+    sizes = {v.shape[0] for v in graph.inputs if v.shape}
+    (size,) = sizes if len(sizes) == 1 else (None,)
+    return size if isinstance(size, int) else None
+
+
+def _in_batches(
+    run: Callable[[Mapping[str, Array]], Sequence[Array]], feeds: Mapping[str, Array], size: int
+) -> list[Array] | None:
+    """What a source computes for several of its batches, one behind another.
+
+    None where the feeds are no whole number of them, or an output has no axis for them.
+    """
+    count = {a.shape[0] if a.ndim else 0 for a in feeds.values()}
+    (total,) = count if len(count) == 1 else (0,)
+    if size < 1 or total < 1 or total % size:
+        return None
+    starts = range(0, total, size)
+    parts = [run({n: a[at : at + size] for n, a in feeds.items()}) for at in starts]
+    if any(np.shape(a)[:1] != (size,) for part in parts for a in part):
+        return None
+    return [np.concatenate(pieces) for pieces in zip(*parts, strict=True)]
 
 
 def _source_bridge(source: Any) -> Any:

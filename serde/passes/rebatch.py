@@ -15,13 +15,17 @@ from math import prod
 from typing import Any
 
 from serde.builder import Builder, OnnxBuilder
-from serde.errors import ConversionError, UsageError, require
+from serde.errors import ConversionError, Unconvertible, UsageError, require
 from serde.geometry import Ints
-from serde.graph import Dim, Graph, Node, Value
+from serde.graph import Dim, Graph, Node, Value, show_shape
 from serde.rules import RuleTable
 from serde.symbolic import elements_of, factored
 
 BATCH = "N"
+ANOTHER = 31  # a batch no model is made with, to try the result with
+RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
+WRITING = frozenset({"ScatterElements", "ScatterND"})
+MEASURING = frozenset({"Shape", "Size"})
 NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -43,6 +47,12 @@ def rebatch(graph: Graph, size: int | str = BATCH, axis: int = 0) -> Graph:
 
     renewed = replace(replace_values(graph, instead), inputs=inputs)
     done = table.rewrite(renewed, OnnxBuilder(graph.name))
+    for before, after in zip(graph.outputs, done.outputs, strict=True):
+        _refuse_moved(before, after, axis, old, name)
+    try:
+        fixed(done, {name: ANOTHER})  # what is told of sizes by name is not compared with numbers
+    except Unconvertible as error:
+        raise Unconvertible("batch", error.problems) from None
     if isinstance(size, int):
         return fixed(done, {name: size})
     return done
@@ -71,6 +81,18 @@ def _again(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> An
     if node.domain:
         return builder.keep(node, inputs)
     return builder.emit(node.op, inputs, node.attrs, len(node.outputs))
+
+
+def _refuse_moved(before: Value, after: Value, axis: int, old: Dim, name: str) -> None:
+    """Refuse an output in which samples are not one behind another, as they were."""
+    if before.shape is None or after.shape is None or len(after.shape) <= axis:
+        return
+    at = [i for i, d in enumerate(after.shape) if name in names(d)]
+    if at and at != [axis] and before.shape[axis] == old:
+        raise UsageError(
+            f"output {after.name!r} of shape {show_shape(after.shape)} does not keep samples apart "
+            f"along axis {axis}: the batch {name} cannot be changed"
+        )
 
 
 def batch_of(graph: Graph, axis: int) -> Dim:
@@ -110,11 +132,54 @@ class _Rebatching:
             inputs = (x, self.reshaped(g, x, inputs[1], node.outputs[0]))
         elif node.op == "Expand" and x is not None and inputs[1] is not None:
             inputs = (x, self.expanded(g, x, inputs[1]))
+        elif node.op == "Resize" and x is not None and len(inputs) > 3 and inputs[3] is not None:
+            inputs = (*inputs[:3], self.resized(g, x, inputs[3], node.attrs.get("axes")))
+        self.refuse_samples(node, inputs)
         made = g.emit(node.op, inputs, node.attrs, len(node.outputs))
         results = made if isinstance(made, tuple) else (made,)
         for before, after in zip(node.outputs, results, strict=True):
             self.compare(before, after)
+        self.refuse_lost(node, inputs, results)
         return results
+
+    def has_batch(self, value: Value | None) -> bool:
+        """Whether the batch is among the sizes of a value."""
+        shape = None if value is None else value.shape
+        return any(self.name in names(d) for d in shape or ())
+
+    def refuse_samples(self, node: Node, inputs: Sequence[Value | None]) -> None:
+        """Refuse states of the old batch, and constants that say which sample to write to."""
+        x = inputs[0] if inputs else None
+        if x is None or not self.has_batch(x):
+            return
+        for state in inputs[5:7] if node.op in RECURRENT else ():
+            held = state is not None and not self.has_batch(state)
+            require(not held, f"its initial state is for a batch of {self.old}")
+        if node.op in WRITING and inputs[1] is not None and inputs[1].tensor is not None:
+            raise ConversionError(f"it writes to fixed places in a batch of {self.old}")
+
+    def refuse_lost(
+        self, node: Node, inputs: Sequence[Value | None], results: Sequence[Value]
+    ) -> None:
+        """Refuse a node that takes one sample, or makes one of all."""
+        if node.op in MEASURING or not any(map(self.has_batch, inputs)):
+            return
+        known = [v.shape for v in results if v.shape is not None and None not in v.shape]
+        lost = len(known) == len(results) and not any(map(self.has_batch, results))
+        require(not lost, f"the batch of {self.old} ends in it")
+
+    def resized(self, g: Builder, x: Value, sizes: Value, axes: Any) -> Value:
+        """Constant sizes with the size of the batch as it is."""
+        wanted = elements_of(sizes)
+        if sizes.tensor is None or wanted is None or x.shape is None:
+            return sizes
+        at = range(len(x.shape)) if not axes else [a % len(x.shape) for a in axes]
+        parts: list[Any] = [
+            g.Shape(x, start=a, end=a + 1) if self.name in names(x.shape[a]) else [int(d or 0)]
+            for a, d in zip(at, wanted, strict=True)
+            if isinstance(d, int)
+        ]
+        return g.Concat(*parts, axis=0) if len(parts) == len(wanted) else sizes  # type: ignore
 
     def reshaped(self, g: Builder, x: Value, shape: Value, before: Value) -> Value:
         """A constant shape with -1 where the batch comes through."""
