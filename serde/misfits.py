@@ -73,8 +73,9 @@ SINGLE = {
     "Trilu": (1,),
 }  # operands of one element
 LEAST = {"Det": 2, "DFT": 2, "GatherND": 1, "GlobalAveragePool": 2, "GlobalMaxPool": 2,
-         "GridSample": 3, "MatMul": 1, "MaxUnpool": 3, "ReverseSequence": 2, "STFT": 2,
-         "ScatterND": 1, "TopK": 1, "Trilu": 2}  # fmt: skip
+         "GridSample": 3, "MatMul": 1, "MaxUnpool": 3, "NegativeLogLikelihoodLoss": 2,
+         "ReverseSequence": 2, "STFT": 2, "ScatterND": 1, "SoftmaxCrossEntropyLoss": 2,
+         "TopK": 1, "Trilu": 2}  # fmt: skip
 
 
 def refuse_misfits(level: int, node: Node) -> None:
