@@ -68,6 +68,7 @@ def mend(model: onnx.ModelProto) -> Iterator[str]:
     yield from _spelling(model)
     yield from _versions(model)
     yield from _attributes(model)
+    yield from _repeated_initializers(model)
     yield from _listed_initializers(model)
     yield from _duplicates(model)
 
@@ -80,7 +81,7 @@ def _operators() -> dict[str, str]:
 
 def _spelling(model: onnx.ModelProto) -> Iterator[str]:
     """Operators written with other capitals than the standard's."""
-    for node in model.graph.node:
+    for node in _nodes(model.graph):
         right = _operators().get(node.op_type.lower())
         if node.domain in ("", "ai.onnx") and right is not None and right != node.op_type:
             yield f"node {_name(node)}: operator {node.op_type} is spelled {right}"
@@ -131,7 +132,7 @@ def _attributes(model: onnx.ModelProto) -> Iterator[str]:
     """Attributes the operator does not have at the file's opset."""
     opset = next(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
     ranks = {t.name: len(t.dims) for t in model.graph.initializer}
-    for node in model.graph.node:
+    for node in _nodes(model.graph):
         try:
             schema = defs.get_schema(node.op_type, max_inclusive_version=opset, domain="")
         except defs.SchemaError:
@@ -167,6 +168,28 @@ def _listed_initializers(model: onnx.ModelProto) -> Iterator[str]:
     yield f"{listed} initializer(s) listed as inputs are no longer inputs"
 
 
+def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    """Every node, those of bodies included."""
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from _nodes(attribute.g)
+
+
+def _repeated_initializers(model: onnx.ModelProto) -> Iterator[str]:
+    """Initializers that are there twice, byte for byte."""
+    first: dict[str, onnx.TensorProto] = {}
+    kept = []
+    for tensor in model.graph.initializer:
+        same = first.setdefault(tensor.name, tensor)
+        if same is not tensor and same == tensor:
+            yield f"initializer {tensor.name!r} is there twice"
+        else:
+            kept.append(tensor)
+    _leave(model.graph.initializer, kept)
+
+
 def _duplicates(model: onnx.ModelProto) -> Iterator[str]:
     """Nodes and values that bear one name: the later ones get names of their own."""
     seen, given = Names(), Names()
@@ -178,8 +201,7 @@ def _duplicates(model: onnx.ModelProto) -> Iterator[str]:
             yield f"a second node called {node.name!r} is called {fresh!r}"
             node.name = fresh
         seen.used.add(node.name)
-        for at, name in enumerate(node.input):
-            node.input[at] = current.get(name, name)
+        _read_instead(node, current)
         for at, name in enumerate(node.output):
             if name and name in given.used:
                 fresh = current[name] = given.fresh(name)
@@ -190,10 +212,27 @@ def _duplicates(model: onnx.ModelProto) -> Iterator[str]:
         info.name = current.get(info.name, info.name)
 
 
+def _read_instead(node: onnx.NodeProto, current: Mapping[str, str]) -> None:
+    """Let a node and its bodies read values by new names; a body's own names are its own."""
+    for at, name in enumerate(node.input):
+        node.input[at] = current.get(name, name)
+    for attribute in node.attribute if current else ():
+        if not attribute.HasField("g"):
+            continue
+        body = attribute.g
+        own = {i.name for i in (*body.input, *body.initializer)}
+        own |= {name for inner in body.node for name in inner.output}
+        outer = {k: v for k, v in current.items() if k not in own}
+        for inner in body.node:
+            _read_instead(inner, outer)
+        for info in body.output:
+            info.name = outer.get(info.name, info.name)
+
+
 def _leave(field: Any, kept: list[Any]) -> None:
     """Let a repeated field hold what it is to keep."""
-    copies = [type(k).FromString(k.SerializeToString()) for k in kept]
-    if len(copies) < len(field):
+    if len(kept) < len(field):
+        copies = [type(k).FromString(k.SerializeToString()) for k in kept]
         del field[:]
         field.extend(copies)
 

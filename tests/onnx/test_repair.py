@@ -53,6 +53,15 @@ def normalised(x):
 
 
 node = helper.make_node
+
+
+def chosen(op, name):
+    """An If whose branches read a value of the graph around them."""
+    made = helper.make_tensor_value_info("o", TensorProto.FLOAT, None)
+    body = helper.make_graph([node(op, [name], ["o"])], "body", [], [made])
+    return node("If", ["c"], ["y"], then_branch=body, else_branch=body)
+
+
 NORM = ["x", "g", "b", "m", "v"]
 CASES = {  # name: model, what it means, what is said
     "slope": (model([node("PRelu", ["x", "s"], ["y"])], [held("s", SLOPE)]), prelu, "slope of"),
@@ -95,6 +104,25 @@ CASES = {  # name: model, what it means, what is said
         model([node("Relu", ["x"], ["t"]), node("Neg", ["t"], ["t"]), node("Abs", ["t"], ["y"])]),
         lambda x: np.maximum(x, 0),
         "a second value called 't'",
+    ),
+    "value names in a body": (
+        model(
+            [node("Relu", ["x"], ["t"]), node("Neg", ["t"], ["t"]), chosen("Abs", "t")],
+            [held("c", np.array(True))], opset=11, ir=6,
+        ),
+        lambda x: np.maximum(x, 0),
+        "a second value called 't'",
+    ),
+    "spelling in a body": (
+        model([chosen("ABS", "x")], [held("c", np.array(True))], opset=11, ir=6),
+        np.abs,
+        "spelled Abs",
+    ),
+    "initializers": (
+        model([node("Mul", ["x", "two"], ["y"])], [held("two", np.float32(2))] * 2, ir=4,
+              listed=False),
+        lambda x: x * 2,
+        "initializer 'two' is there twice",
     ),
 }  # fmt: skip
 

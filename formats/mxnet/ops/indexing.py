@@ -42,6 +42,7 @@ def read_split(g, x, *, num_outputs: int, axis=1, squeeze_axis=False):
 
 def equal_parts(g, x: Value, axis: int, count: int):
     """``count`` parts of one size."""
+    require(count > 0, f"a split into {count} parts")
     size = x.known[axis]
     if count == 1:
         return (x,)
