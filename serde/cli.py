@@ -115,6 +115,8 @@ def reading(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--random", type=click.Choice(["refuse", "onnx", "input"]),
                      help="Random numbers: refused, drawn by the runtime, or made of inputs."),
         click.option("--epoch", type=int, help="The parameters' epoch; the last if left out."),
+        click.option("--tvm", metavar="RELEASE",
+                     help="The release of TVM that wrote a module, where it does not tell."),
         click.option("--static", multiple=True, callback=_sizes, metavar="NAME=SIZE",
                      help="A number for a dimension that has a name."),
         click.option("--rebatch", metavar="N", callback=_batch,

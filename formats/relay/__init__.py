@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from serde.content import refuse_missing
+from serde.errors import UsageError
 from serde.graph import Graph
 from serde.plugins import Format
 
 from .encode import encode
 from .files import claims, read_module
 from .from_ir import from_ir
+from .older import release
 from .params import read_params
 from .rules import reads
 from .to_ir import module_graph, to_ir
@@ -22,16 +25,21 @@ __all__ = ["FORMAT", "decode", "encode", "from_ir", "to_ir"]
 
 def decode(
     path: str | Path, *, params: str | Path | None = None, entry: str | None = None,
-    ignore_extra: bool = False,
+    ignore_extra: bool = False, tvm: str | None = None,
 ) -> Graph:  # fmt: skip
     """Read a module, text or JSON, as the graph of operators its ``main`` computes.
 
     ``params`` is what ``relay.save_param_dict`` wrote, or an ``.npz``: parameters of ``main`` by
-    name. Those left over are inputs. ``entry`` names another function than ``main``.
+    name. Those left over are inputs. ``entry`` names another function than ``main``. ``tvm`` is the
+    release that wrote the module (``"0.7"``), where it does not tell and its forms changed meaning.
     """
     path = Path(path)
     refuse_missing(path)
     module = read_module(path)
+    if tvm is not None:
+        if release(tvm) is None:
+            raise UsageError(f"tvm={tvm!r} is no release of TVM, as '0.7' is")
+        module = replace(module, tvm=tvm)
     if params is None:
         return module_graph(module, None, str(path), "", entry, ignore_extra)
     refuse_missing(Path(params))
@@ -48,7 +56,7 @@ FORMAT = Format(
     from_ir=from_ir,
     encode=encode,
     options={
-        "decode": frozenset({"params", "entry", "ignore_extra"}),
+        "decode": frozenset({"params", "entry", "ignore_extra", "tvm"}),
         "to_ir": frozenset({"rules"}),
     },
     tables=(reads, writes),

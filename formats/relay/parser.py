@@ -26,6 +26,7 @@ HEADER = re.compile(
     r'(?:#\[\s*version\s*=\s*"([^"]*)"\s*\]|v(0\.0\.\d+)\b)?'
 )
 _METADATA = re.compile(r"^(?:#\[\s*metadata\s*\]|METADATA:)[ \t\r]*$", re.MULTILINE)
+_TVM = re.compile(r'"tvm_version"\s*:\s*"([^"]*)"')
 _ENTRY = re.compile(r"meta\[\s*([^\]]*?)\s*\]\[(\d+)\]")
 VERSIONS = ("0.0.1", "0.0.2", "0.0.3", "0.0.4", "0.0.5")
 
@@ -54,6 +55,7 @@ def parse_text(text: str | bytes, path: str = "module") -> ast.Module:
     metadata = _METADATA.search(text)
     code = text[: metadata.start()] if metadata else text
     parser = _Parser(code, path, header.end() if header else 0)
+    parser.tvm = "0.6" if version and version < VERSIONS[-1] else ""
     if metadata:
         parser.metadata = text[metadata.end() :]
     return parser.module()
@@ -65,6 +67,7 @@ class _Parser(Expressions):
     def __init__(self, text: str, path: str, at: int) -> None:
         super().__init__(text, path, at)
         self.metadata: str | None = None
+        self.tvm = ""
         self._entries: dict[str, tuple[Any, ...]] | None = None
         self.types: dict[str, ast.TypeDef] = {}
         self.functions: dict[str, ast.Function] = {}
@@ -88,7 +91,13 @@ class _Parser(Expressions):
         for name, at in self.called.items():
             if name not in self.functions:
                 raise lex.error(f"@{name} is used and not defined", at)
-        return ast.Module(MappingProxyType(self.functions), MappingProxyType(self.types))
+        made = MappingProxyType(self.functions), MappingProxyType(self.types)
+        return ast.Module(*made, tvm=self.tvm or self._writer())
+
+    def _writer(self) -> str:
+        """The release that wrote the text, which only its constants tell."""
+        found = _TVM.search(self.metadata or "")
+        return found[1] if found else ""
 
     def _expression(self) -> None:
         """What TVM prints of a single function or expression: it becomes ``main``."""

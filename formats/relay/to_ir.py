@@ -15,6 +15,7 @@ from serde.rules import RuleTable
 from . import ast, ops
 from .elaborate import elaborate
 from .elaborate_values import dtype_of
+from .older import modern, release
 from .rules import reads
 from .undone import undone
 
@@ -84,5 +85,6 @@ def to_ir(graph: Graph, *, rules: RuleTable | None = None) -> Graph:
     Raises:
         Unconvertible: for every node no rule takes.
     """
-    done = (rules or reads).rewrite(undone(graph), OnnxBuilder(graph.name))
+    today = modern(graph, release(graph.metadata.get("relay.tvm", "")))
+    done = (rules or reads).rewrite(undone(today), OnnxBuilder(graph.name))
     return replace(done, metadata={k: v for k, v in graph.metadata.items() if v})

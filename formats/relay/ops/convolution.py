@@ -11,6 +11,7 @@ from serde.geometry import Ints
 from serde.graph import DType, Value
 from serde.idioms import cast, reshape, size_of, sizes_of, times
 
+from ..older import kernel_layout_of
 from ..rules import reads
 from .layouts import fixed, packed, unpacked
 from .shaping import dilated
@@ -175,11 +176,13 @@ def read_conv_transpose(
     count, g, x, w, *, strides: Ints | None = None, padding: Ints = (0,),
     output_padding: Ints = (0,), dilation: Ints = (1,), groups=1,
     data_layout: str | None = None, kernel_layout: str | None = None, out_layout="",
-    out_dtype: DType | None = None,
+    out_dtype: DType | None = None, untold=False,
 ):  # fmt: skip
     """Kernels are held input channels first, in ONNX as by default in Relay."""
     axes = spatial(count)
     layout = data_layout or "NC" + axes
+    if untold:
+        kernel_layout = kernel_layout_of(x, w, kernel_layout, layout)
     x = unpacked(g, x, layout, "NC" + axes)
     w = unpacked(g, w, kernel_layout or "IO" + axes, "IO" + axes)
     dtype = out_dtype or x.type

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 from serde.errors import require
 from serde.geometry import Ints, inverse
@@ -52,7 +53,7 @@ class Layout:
         return tuple(block for a, block in self.axes if a == letter and block)
 
 
-def fixed(x: Value, first: int = 2) -> Ints:
+def fixed(x: Value, first: int = 2) -> Any:
     """The sizes of the axes from ``first`` on, which have to be known."""
     sizes = x.known[first:]
     require(all(isinstance(d, int) for d in sizes), "an input of unknown size")

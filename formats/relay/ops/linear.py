@@ -7,6 +7,7 @@ from functools import partial
 from serde.graph import DType, Value
 from serde.idioms import cast
 
+from ..older import was_transposed
 from ..rules import reads
 
 
@@ -34,7 +35,10 @@ def read_dense(g, x, w, *, out_dtype: DType | None = None):
 
 
 @reads("nn.matmul", "nn.batch_matmul", ignore=("units",))
-def read_matmul(g, a, b, *, out_dtype: DType | None = None, transpose_a=False, transpose_b=False):
+def read_matmul(
+    g, a, b, *, out_dtype: DType | None = None, transpose_a=False, transpose_b=False, untold=False
+):
+    transpose_b = was_transposed(a, b) if untold else transpose_b
     a = turned(g, a) if transpose_a else a
     b = turned(g, b) if transpose_b else b
     return product(g, a, b, out_dtype)

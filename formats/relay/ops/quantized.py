@@ -59,7 +59,7 @@ def one_of(g, v: Value):
 
 def spread(g, v: Value, x: Value, axis: int):
     """One for each element of the axis."""
-    if v.tensor.size > 1:
+    if v.tensor is not None and v.tensor.size > 1:
         return v
     return g.Expand(g.Reshape(v, [1]), shape_from(g, [size_of(g, x, axis_of(axis, x.rank))]))
 

@@ -9,6 +9,7 @@ from serde.geometry import Ints
 from serde.graph import DType, Value
 from serde.idioms import cast
 
+from ..older import kernel_layout_of
 from ..rules import reads
 from .convolution import TUNING, pads_of, read_conv, read_conv_transpose
 from .fixed_point import numbers_of, saturated
@@ -55,8 +56,10 @@ def read_qnn_conv2d(
 def read_qnn_conv2d_transpose(
     g, x, w, x_zero, w_zero, x_scale, w_scale, *, strides: Ints = (1, 1), padding: Ints = (0, 0),
     output_padding: Ints = (0, 0), dilation: Ints = (1, 1), groups=1, data_layout="NCHW",
-    kernel_layout="IOHW", out_layout="", out_dtype: DType | None = None,
+    kernel_layout="IOHW", out_layout="", out_dtype: DType | None = None, untold=False,
 ):  # fmt: skip
+    if untold:
+        kernel_layout = kernel_layout_of(x, w, kernel_layout, data_layout)
     x = offset(g, x, x_zero, data_layout.index("C"))
     w = offset(g, w, w_zero, kernel_layout.index("O"))
     return read_conv_transpose(

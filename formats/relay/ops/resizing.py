@@ -289,13 +289,18 @@ def read_dyn_resize2d(
 def scaled(g, x: Value, scales, method: str, mode: str):
     """``x`` with its sizes times scales, halves rounded away from zero."""
     sizes: list[Size] = [grown(g, size_of(g, x, 2 + i), s) for i, s in enumerate(scales)]
-    whole = all(s == int(s) for s in scales) and len(scales) == 2
+    whole = all(not isinstance(s, Value) and s == int(s) for s in scales) and len(scales) == 2
     if whole and (method, mode) == ("nearest_neighbor", "asymmetric"):
         return by_resize(g, x, sizes, mode, "floor")
     return resized(g, x, sizes, method, mode)
 
 
-def grown(g, size: Size, scale: float) -> Size:
+def grown(g, size: Size, scale: float | Value) -> Size:
+    if isinstance(scale, Value):
+        held = g.const([size], DType.FLOAT32) if isinstance(size, int) else cast(
+            g, size, DType.FLOAT32
+        )  # fmt: skip
+        return cast(g, g.Floor(g.Add(g.Mul(held, scale), 0.5)), DType.INT64)
     if isinstance(size, int):
         return int(np.floor(size * scale + 0.5))
     if scale == int(scale):
@@ -336,16 +341,19 @@ def read_upsampling3d(
     return in_layout(g, x, layout, "NCDHW", apply)
 
 
-def constant_scales(*scales: Value) -> list[float]:
-    require(all(s.tensor is not None for s in scales), "a scale that the model computes")
-    return [float(s.array().ravel()[0]) for s in scales]
+def scales_of(g, *scales: Value) -> list[Any]:
+    """Numbers where they are known, otherwise tensors of one."""
+    return [
+        float(s.array().ravel()[0]) if s.tensor is not None
+        else g.Reshape(cast(g, s, DType.FLOAT32), [1]) for s in scales
+    ]  # fmt: skip
 
 
 @reads("dyn.nn.upsampling", ignore=("scale_h", "scale_w"))
 def read_dyn_upsampling(
     g, x, h, w, *, layout="NCHW", method="nearest_neighbor", align_corners=False
 ):
-    scales = constant_scales(h, w)
+    scales = scales_of(g, h, w)
     return read_upsampling(
         g, x, scale_h=scales[0], scale_w=scales[1], layout=layout, method=method,
         align_corners=align_corners,
@@ -357,7 +365,7 @@ def read_dyn_upsampling3d(
     g, x, d, h, w, *, layout="NCDHW", method="nearest_neighbor",
     coordinate_transformation_mode="half_pixel",
 ):  # fmt: skip
-    scales = constant_scales(d, h, w)
+    scales = scales_of(g, d, h, w)
     return read_upsampling3d(
         g, x, scale_d=scales[0], scale_h=scales[1], scale_w=scales[2], layout=layout,
         method=method, coordinate_transformation_mode=coordinate_transformation_mode,

@@ -179,7 +179,7 @@ def read_all_class_non_max_suppression(g, boxes, scores, limit, overlap, thresho
     which = column(g, places, 0)
     box = g.GatherND(order, places)
     table = [g.Unsqueeze(v, [1]) for v in (g.Div(which, classes), g.Mod(which, classes), box)]
-    most = times(g, [size_of(g, scores, 0), classes * count])
-    zeros = g.Expand(g.const([[0]], DType.INT64), shape_from(g, [most, 3]))
+    total = times(g, [size_of(g, scores, 0), classes * count])
+    zeros = g.Expand(g.const([[0]], DType.INT64), shape_from(g, [total, 3]))
     padded = g.Concat(g.Concat(*table, axis=1), zeros, axis=0)
-    return slice_axis(g, padded, 0, 0, most), g.Shape(places, start=0, end=1)
+    return slice_axis(g, padded, 0, 0, total), g.Shape(places, start=0, end=1)
