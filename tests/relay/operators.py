@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -14,8 +13,9 @@ from serde.formats.relay.elaborate_calls import TRANSPARENT
 from serde.formats.relay.ops.refused import RANDOM, REASONS
 from serde.formats.relay.rules import reads
 from serde.formats.relay.undone import PARTNERS
+from tests.relay.running import names, recorded
 
-ARCHIVE = Path(__file__).parent / "ops/recorded.zip"
+ARCHIVE = Path(__file__).parent / "ops/recorded.zip.xz"
 UNDEFINED = ("hardswish", "scatter")  # names TVM 0.17 lists, and no more
 INFERENCE = {
     "nn.batch_norm": "with the statistics it is given, which are passed on as they are",
@@ -25,7 +25,7 @@ INFERENCE = {
 CLASSES = {
     "converted": "Converted, and compared with live TVM at opsets 11, 17 and 21, with known and "
     "unknown sizes",
-    "in its inference form": "Converted to what they are in inference, and compared likewise",
+    "in its inference form": "Converted to what they are in inference",
     "with its convolution": "Taken back where only a convolution reads their result, and compared "
     "as part of it",
     "converted, not compared": "Converted, but TVM has no kernel to compare with",
@@ -47,11 +47,9 @@ are all operators of TVM 0.17's registry, each in one class. The cases of an ope
 def cases() -> Counter[str]:
     """How many recorded cases hold each operator."""
     found: Counter[str] = Counter()
-    with zipfile.ZipFile(ARCHIVE) as archive:
-        for name in archive.namelist():
-            if name.endswith(".json"):
-                nodes = json.loads(archive.read(name))["nodes"]
-                found.update({n["repr_str"] for n in nodes if n["type_key"] == "Op"})
+    for name in names(ARCHIVE):
+        nodes = json.loads(recorded(ARCHIVE, name).json)["nodes"]
+        found.update({n["repr_str"] for n in nodes if n["type_key"] == "Op"})
     return found
 
 
@@ -85,7 +83,8 @@ def lines() -> Iterator[str]:
     yield f"| class | of {len(found)} |"
     yield "|---|---|"
     for name, what in CLASSES.items():
-        yield f"| {what} | {sum(c == name for c, _ in found.values())} |"
+        if count := sum(c == name for c, _ in found.values()):
+            yield f"| {what} | {count} |"
     for name, what in CLASSES.items():
         members = {op: why for op, (c, why) in found.items() if c == name}
         if not members:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import lzma
 import zipfile
 from dataclasses import dataclass
 from functools import cache
@@ -35,6 +36,8 @@ class Recorded:
 
 @cache
 def _archive(path: Path) -> zipfile.ZipFile:
+    if path.suffix == ".xz":
+        return zipfile.ZipFile(io.BytesIO(lzma.decompress(path.read_bytes())))
     return zipfile.ZipFile(path)
 
 

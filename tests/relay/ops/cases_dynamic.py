@@ -44,9 +44,14 @@ WIDTHS = "(b + c([[1, 2], [0, 3]], 'int64'))"
 case("dyn.nn.pad", f"R.nn.pad(a, {WIDTHS}, c(2.5))", "2,3", "2,2:int64:0:0")
 case("dyn.nn.pad-int", f"R.nn.pad(a, {WIDTHS}, c(7, 'int32'))", "2,3:int32:-9:9", "2,2:int64:0:0")
 for _method in "nearest_neighbor bilinear bicubic".split():
-    case(f"dyn.nn.upsampling-{_method}", f"R.nn.upsampling(a, c(2.0), c(3.0), method='{_method}')",
-         "1,2,4,5")  # fmt: skip
-case("dyn.nn.upsampling3d", "R.nn.upsampling3d(a, c(2.0), c(1.0), c(3.0))", "1,2,4,5,3")
+    case(f"dyn.nn.upsampling-{_method}", "R.nn.upsampling(a, c(2.0) + c(0.0), c(3.0) + c(0.0), "
+         f"method='{_method}')", "1,2,4,5")  # fmt: skip
+    case(f"dyn.nn.upsampling-{_method}-computed", "R.nn.upsampling(a, b + c(2.0), b + c(1.7), "
+         f"method='{_method}')", "1,2,4,5", "float32:0:0")  # fmt: skip
+case("dyn.nn.upsampling3d", "R.nn.upsampling3d(a, c(2.0) + c(0.0), c(1.0) * c(1.0), c(3.0) + c(0.0))",
+     "1,2,4,5,3")  # fmt: skip
+case("dyn.nn.upsampling3d-computed", "R.nn.upsampling3d(a, b + c(2.0), b + c(1.0), b + c(2.5))",
+     "1,2,4,5,3", "float32:0:0")  # fmt: skip
 for _method in "nearest_neighbor linear cubic".split():
     for _mode in "half_pixel align_corners asymmetric".split():
         case(f"dyn.image.resize2d-{_method}-{_mode}",

@@ -145,9 +145,6 @@ case("reverse_sequence-int", "R.reverse_sequence(a, b, 2, 0)", "3,2,4:int32:-9:9
 case("strided_slice-axes-2", "R.strided_slice(a, (1, -1), (6, 0), (2, -2), axes=(2, 0))", "6,5,7")
 case("strided_slice-far", "R.strided_slice(a, (0, -99), (99, 99))", "6,7:int8:-9:9")
 case("strided_slice-one-stride", "R.strided_slice(a, (0, 1), (6, 7), (2,))", "6,7")
-case(
-    "strided_slice-one-stride-axes", "R.strided_slice(a, (0, 1), (6, 7), (2,), axes=(1, 0))", "7,6"
-)
 case("matrix_set_diag-batch", "R.matrix_set_diag(a, b, 1)", "2,3,4", "2,3")
 case(
     "sparse_to_dense-scalar", "R.sparse_to_dense(c([1, 3], 'int64'), (5,), c(2.5), c(0.0)) + a", "5"

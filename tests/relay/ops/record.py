@@ -1,14 +1,16 @@
 """Have live TVM compute the cases: ``python tests/relay/ops/record.py FOLDER``, with TVM's Python.
 
-Writes for each case a folder like those of the corpus, ``module.json`` and ``io.npz``, and
-``failed.json`` with what TVM itself could not build.
+Writes for each case a folder with ``module.json`` and ``io.npz``, as those of the corpus, unless it
+is there, and packs all of them into ``recorded.zip.xz``. What TVM itself could not build is printed.
 """
 
 from __future__ import annotations
 
-import json
+import io
+import lzma
 import os
 import sys
+import zipfile
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -116,8 +118,6 @@ def record(
     place = folder / folder_name(name)
     place.mkdir(parents=True, exist_ok=True)
     (place / "module.json").write_text(tvm.ir.save_json(module))
-    (place / "meta.json").write_text(json.dumps({"main_params": [[n, ""] for n in arrays]}))
-    (place / "module.txt").write_text(module.astext(show_meta_data=False))
     held = {f"in:{n}": v for n, v in arrays.items()}
     np.savez(place / "io.npz", **held, **{f"out:{i}": v for i, v in enumerate(found)})
 
@@ -153,17 +153,25 @@ def main(folder: Path) -> None:
     sys.path.insert(0, str(ROOT))
     from tests.relay.ops.table import CASES
 
-    failed = {}
-    only = sys.argv[2] if len(sys.argv) > 2 else ""
     for name, case in CASES.items():
-        if only not in name:
+        if (folder / folder_name(name)).exists():
             continue
         try:
             record(folder, name, case.expression, case.inputs, case.oracle)
         except Exception as error:
-            failed[name] = str(error).strip()[-300:]
-    (folder / "failed.json").write_text(json.dumps(failed, indent=1))
-    print(f"{len(CASES) - len(failed)} of {len(CASES)} recorded")
+            print(name, str(error).strip()[-300:])
+    pack(folder, ROOT / "tests/relay/ops/recorded.zip.xz", {folder_name(name) for name in CASES})
+
+
+def pack(folder: Path, target: Path, cases: set[str]) -> None:
+    """Write what was recorded of ``cases`` into one archive, packed as a whole."""
+    plain = io.BytesIO()
+    with zipfile.ZipFile(plain, "w") as archive:
+        for path in sorted(folder.glob("*/*")):
+            if path.parent.name in cases and path.name in ("module.json", "io.npz"):
+                entry = zipfile.ZipInfo(str(path.relative_to(folder)))
+                archive.writestr(entry, path.read_bytes())
+    target.write_bytes(lzma.compress(plain.getvalue(), preset=9))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Every rule against TVM: modules of one operator with what live TVM computed for them.
 
-``recorded.zip`` holds them; ``record.py`` makes it. ``test_live.py`` has TVM compute them anew.
+``recorded.zip.xz`` holds them; ``record.py`` makes it. ``test_live.py`` has TVM compute them anew.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.relay.ops.record import folder_name
 from tests.relay.ops.table import CASES
 from tests.relay.running import assert_equal, graph_of, names, recorded, run
 
-ARCHIVE = Path(__file__).with_name("recorded.zip")
+ARCHIVE = Path(__file__).with_name("recorded.zip.xz")
 PAGE = Path(__file__).resolve().parents[3] / "docs/relay-operators.md"
 EXPECTED = {folder_name(n): case for n, case in CASES.items()}
 REFUSED = {op for ops in REASONS.values() for op in ops.split()}
