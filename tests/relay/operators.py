@@ -40,6 +40,13 @@ PREAMBLE = """\
 Made by `python -m tests.relay.operators`; a test compares it with the rules and the cases. These
 are all operators of TVM 0.17's registry, each in one class. The cases of an operator are modules of
 `tests/relay/ops` in which it stands; a live TVM runs each of them while the tests run.
+
+Where numbers differ, TVM is the less precise. It adds up halves in halves, unless `out_dtype` says
+otherwise, and ONNX Runtime in float32. The products of a dense layer of 4096 halves differ by up to
+0.7 % of the largest result, the sum of 10,000 halves between 0 and 1 by more than half of it, and a
+softmax of as many likewise. What is converted is then nearer to the exact numbers. Products with
+`out_dtype="float32"` agree to 1e-4 of scale as all others do; results in halves are compared to
+2e-3, with few enough terms.
 """
 
 

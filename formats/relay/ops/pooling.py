@@ -85,17 +85,20 @@ def by_float(g, x: Value, frame):
 
 
 def reaching(x: Value, frame) -> Ints:
-    """Pads with as much more at the end as the last window needs when sizes are rounded up."""
+    """Pads with as much more at the end as the last window needs when sizes are rounded up.
+
+    One less than the stride is never more than one window, where only the run tells the size.
+    """
     half = len(frame["kernel_shape"])
     begins, ends = frame["pads"][:half], list(frame["pads"][half:])
     for at in range(half):
         k, s, d = (frame[n][at] for n in ("kernel_shape", "strides", "dilations"))
-        if s == 1:
-            continue
         size = x.known[2 + at]
-        require(isinstance(size, int), "ceil_mode with an input of unknown size")
-        rest = (size + begins[at] + ends[at] - (d * (k - 1) + 1)) % s
-        ends[at] += s - rest if rest else 0
+        if isinstance(size, int):
+            rest = (size + begins[at] + ends[at] - (d * (k - 1) + 1)) % s
+            ends[at] += s - rest if rest else 0
+        else:
+            ends[at] += s - 1
     return (*begins, *ends)
 
 
