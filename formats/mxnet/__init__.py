@@ -9,6 +9,7 @@ from pathlib import Path
 
 from serde.builder import OnnxBuilder
 from serde.graph import DType, Graph
+from serde.noise import with_random
 from serde.plugins import Format
 from serde.rules import RuleTable
 
@@ -17,8 +18,8 @@ from .binding import bind, refuse_missing_parameters
 from .expected import Said
 from .files import claims, find
 from .lowering import from_ir
+from .ops.sampling import draws
 from .params import Params
-from .random import with_random
 from .rules import reads
 from .shapes import complete_inputs
 from .symbol import Symbol, parse_symbol
@@ -80,7 +81,7 @@ def to_ir(graph: Graph, *, rules: RuleTable | None = None, random: str = "refuse
         for name, (shape, dtype) in json.loads(metadata.get(VARIABLES, "{}")).items()
     }
     complete = complete_inputs(graph, said)
-    table = with_random(rules or reads, random)
+    table = with_random(rules or reads, draws, random)
     done = table.rewrite(complete, OnnxBuilder(graph.name))
     read = done.uses()
     kept = {k: v for k, v in metadata.items() if k == VERSION}

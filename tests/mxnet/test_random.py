@@ -11,10 +11,10 @@ import pytest
 from serde.errors import Unconvertible
 from serde.formats.mxnet import decode_symbol, to_ir
 from serde.formats.mxnet.ops.sampling import draws
-from serde.formats.mxnet.random import REASON
 from serde.formats.mxnet.symbol import parse_symbol
 from serde.formats.onnx.writer import to_proto
 from serde.inputs import with_inputs
+from serde.noise import REASON
 from serde.opset import lower_to
 from serde.passes import tidy
 from tests.mxnet.cases import OPSETS

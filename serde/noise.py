@@ -12,8 +12,6 @@ from serde.idioms import Size, shape_from
 from serde.rules import Rule, RuleTable
 from serde.schema import ELEMENT_CODES
 
-from .ops.sampling import draws
-
 FLOAT = ELEMENT_CODES[DType.FLOAT32]
 OPERATORS = {"uniform": "RandomUniform", "normal": "RandomNormal"}
 
@@ -45,8 +43,11 @@ REASON = (
 WAYS = {"onnx": by_runtime, "input": by_input}
 
 
-def with_random(table: RuleTable, way: str) -> RuleTable:
-    """``table`` with rules for the operators that draw random numbers, unless they are refused."""
+def with_random(table: RuleTable, draws: RuleTable, way: str) -> RuleTable:
+    """``table`` with the rules of ``draws``, whose operators draw numbers, unless they are refused.
+
+    These rules take first what gives them noise: ``by_runtime`` or ``by_input``.
+    """
     if way == "refuse":
         return table.joined({}, dict.fromkeys(draws.rules, REASON))
     if way not in WAYS:
