@@ -39,10 +39,12 @@ from .elaborate_values import (
     common,
     declare,
     dtype_of,
+    fits,
     named,
     output_names,
     rebuilt,
     refuse_parameter,
+    require_count,
     shape_of,
     tensors,
     told_names,
@@ -229,8 +231,7 @@ class Elaborator:
 
     def invoke(self, closure: Closure, args: list[Symbolic], frame: Frame) -> Task[Any]:
         """The body of a function, or a loop."""
-        count = len(closure.function.params)
-        require(len(args) == count, f"{len(args)} arguments for the {count} of a function")
+        require_count(args, closure.function.params, "arguments")
         outside = self.function, self.calls
         self.function = closure.name or frame.name
         self.active[closure.function] += 1
@@ -315,7 +316,7 @@ class Elaborator:
         """Bind the first pattern that fits; its body is left."""
         data = yield self.value(expr.data, frame)
         for clause in expr.clauses:
-            if _fits(clause.pattern, data, frame):
+            if fits(clause.pattern, data, frame):
                 return clause.body
         raise ConversionError("no clause of a match fits its data")
 
@@ -338,7 +339,7 @@ class Elaborator:
     # Nodes
 
     def operator(self, op: str, args: list[Symbolic], expr: ast.Call, frame: Frame) -> Symbolic:
-        if op in TRANSPARENT:
+        if op in TRANSPARENT and args:
             return args[0]
         inputs = [v for arg in args for v in tensors(arg, f"an operand of {op}")]
         attrs = attributes(op, expr.attrs)
@@ -381,22 +382,3 @@ EVALUATE: dict[type[ast.Expr], Callable[[Elaborator, Any, Frame], Task[Any]]] = 
     ast.RefRead: Elaborator.read,
     ast.RefWrite: Elaborator.write,
 }
-
-
-def _fits(pattern: ast.Pattern, data: Symbolic, frame: Frame) -> bool:
-    """Whether ``data`` fits; binds the variables of the pattern."""
-    stack: list[tuple[ast.Pattern, Symbolic]] = [(pattern, data)]
-    while stack:
-        top, value = stack.pop()
-        if isinstance(top, ast.PatternVar):
-            frame.values[top.var] = value
-        elif isinstance(top, ast.PatternTuple):
-            require(isinstance(value, tuple), f"matches {named(value)} with a tuple")
-            stack.extend(zip(top.patterns, value, strict=True))  # type: ignore[arg-type]
-        elif isinstance(top, ast.PatternConstructor):
-            require(isinstance(value, Data), f"matches {named(value)} with {top.constructor.name}")
-            assert isinstance(value, Data)
-            if value.constructor != top.constructor.name:
-                return False
-            stack.extend(zip(top.patterns, value.fields, strict=True))
-    return True

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from serde.errors import require
 from serde.graph import Value
 
 from . import ast, registry
@@ -41,7 +42,9 @@ def result_count(
     if op in _TUPLES:
         return _TUPLES[op]
     if op == "split":
-        given = attrs["indices_or_sections"]
+        given = attrs.get("indices_or_sections")
+        require(isinstance(given, (int, tuple)), "a split into nobody says what")
+        assert given is not None
         return given if isinstance(given, int) else len(given) + 1
     if op == "meshgrid":
         return len(inputs)

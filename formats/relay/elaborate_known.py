@@ -51,8 +51,16 @@ def known(value: Value, makers: Mapping[Value, Node], found: dict[Value, Number]
                 continue
             numbers = [found[v] for v in inputs]
             whole = all(n is not None for n in numbers)
-            found[top] = FUNCTIONS[node.op](*numbers) if whole else None
+            found[top] = _applied(node.op, numbers) if whole else None
     return found[value]
+
+
+def _applied(op: str, numbers: list[Number]) -> Number:
+    """What an operator makes of scalars, None where it takes no such ones."""
+    try:
+        return FUNCTIONS[op](*numbers)
+    except (TypeError, ValueError):  # of another number, or truth values
+        return None
 
 
 def _constant(value: Value) -> Number:

@@ -25,6 +25,7 @@ from .elaborate_values import (
     dtype_of,
     named,
     rebuilt,
+    require_count,
     same_kind,
     tensors,
 )
@@ -111,6 +112,8 @@ def as_loop(run: Elaborator, closure: Closure, args: list[Symbolic], frame: Fram
     found = run.recursion(closure)
     assert found is not None
     params = closure.function.params
+    for call in found.calls:
+        require_count(call.args, params, "arguments")
     carried = [
         i for i in range(len(params)) if any(c.args[i] is not params[i] for c in found.calls)
     ]

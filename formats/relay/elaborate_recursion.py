@@ -24,6 +24,7 @@ from .elaborate_values import (
     declare,
     named,
     rebuilt,
+    require_count,
     tensors,
 )
 from .walk import Task, operands
@@ -97,6 +98,7 @@ def as_loops(
     """The call as two loops; None where an argument is no tensor, or may change its size."""
     if not all(isinstance(a, Value) and a.is_static for a in args):
         return None
+    require_count(found.call.args, args, "arguments")
     one = _Loops(run, found, closure)
     params: list[Value] = args  # type: ignore[assignment]
     start = yield one.goes_on(one.frame(frame.graph, params))

@@ -154,6 +154,11 @@ def named(value: Symbolic) -> str:
     return kinds.get(type(value), "a tuple")
 
 
+def require_count(given: Sequence[Any], wanted: Sequence[Any], what: str) -> None:
+    """Refuse another number of arguments, or of a pattern's fields."""
+    require(len(given) == len(wanted), f"{len(given)} {what} where {len(wanted)} belong")
+
+
 def same_kind(values: Sequence[Symbolic]) -> bool:
     """Whether all of ``values`` hold tensors only."""
     try:
@@ -233,3 +238,25 @@ def common(a: Shape | None, b: Shape | None) -> Shape | None:
     if a is None or b is None or len(a) != len(b):
         return None
     return tuple(x if x == y else None for x, y in zip(a, b, strict=True))
+
+
+def fits(pattern: ast.Pattern, data: Symbolic, frame: Frame) -> bool:
+    """Whether ``data`` fits; binds the variables of the pattern."""
+    stack: list[tuple[ast.Pattern, Symbolic]] = [(pattern, data)]
+    while stack:
+        top, value = stack.pop()
+        if isinstance(top, ast.PatternVar):
+            frame.values[top.var] = value
+        elif isinstance(top, ast.PatternTuple):
+            require(isinstance(value, tuple), f"matches {named(value)} with a tuple")
+            assert isinstance(value, tuple)
+            require_count(top.patterns, value, "patterns")
+            stack.extend(zip(top.patterns, value, strict=True))
+        elif isinstance(top, ast.PatternConstructor):
+            require(isinstance(value, Data), f"matches {named(value)} with {top.constructor.name}")
+            assert isinstance(value, Data)
+            if value.constructor != top.constructor.name:
+                return False
+            require_count(top.patterns, value.fields, "patterns")
+            stack.extend(zip(top.patterns, value.fields, strict=True))
+    return True

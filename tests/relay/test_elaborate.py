@@ -92,6 +92,14 @@ REFUSED = {
         "def @f(%k: int32) { if (less(%k, 2)) { %k } else { add(@g(subtract(%k, 1)), 1) } }\n"
         "def @g(%k: int32) { if (less(%k, 2)) { %k } else { @f(subtract(%k, 1)) } }\n"
         "def @main(%n: int32) { @f(%n) }", "as @f calls itself in a way no loop can"),
+    "a pattern of another size": (
+        f"def @main(%x: {V}) {{ match ((%x, %x)) {{ (%a, %b, %c) => {{ %a }}, }} }}",
+        "3 patterns where 2 belong"),
+    "a loop with another number of arguments": (TAIL.replace("add(%a, %a))", "%a, %a)"),
+        "3 arguments where 2 belong"),
+    "a call back with another number of arguments": (LINEAR.replace("add(%a, %a))", "%a, %a)"),
+        "3 arguments where 2 belong"),
+    "a split into nothing": (f"def @main(%x: {V}) {{ let %s = split(%x); %s.0 }}", "nobody says"),
     "data that depends on the input": (
         LIST + f"def @main(%c: bool, %x: {V}) {{ if (%c) {{ Cons(%x, Nil) }} else {{ Nil }} }}",
         "another form"),
