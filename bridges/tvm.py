@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from serde.builder import Names
 from serde.errors import MissingDependency, SerdeError, UsageError
 from serde.graph import Graph, Tensor
 from serde.plugins import Bridge
@@ -17,6 +19,8 @@ INSTALL = (
     "TVM with Relay (0.6 to 0.19) is needed: apache-tvm from 0.25 on has none; the wheel of "
     "bitblas 0.0.1.dev13 carries TVM 0.17, tests/relay/tvm_live.py sets it up"
 )
+
+TUNED = "TOPHUB_LOCATION"
 
 
 def decode(model: Any, params: Any = None, **options: Any) -> Graph:
@@ -58,12 +62,14 @@ def run(
         raise UsageError("TVM runs whole modules: it cannot be cut at an output")
     held = _held(params)
     try:
-        module = _module(tvm, source)
-        main = module["main"]
+        module = _module(tvm, source, options.get("entry"))
         given = {**held, **{n: np.asarray(a) for n, a in feeds.items()}}
-        args = [_argument(p.name_hint, p.checked_type, given) for p in main.params]
-        executor = relay.create_executor("vm", mod=module, device=tvm.cpu(), target="llvm")
-        return list(_arrays(executor.evaluate()(*args)))
+        names = Names()
+        args = [_argument(names.claim(p.name_hint), p.checked_type, given)
+                for p in module["main"].params]  # fmt: skip
+        with _offline():
+            executor = relay.create_executor("vm", mod=module, device=tvm.cpu(), target="llvm")
+            return list(_arrays(executor.evaluate()(*args)))
     except (tvm.TVMError, ValueError, KeyError) as error:
         raise SerdeError(f"TVM refuses the module: {error}") from error
 
@@ -76,14 +82,44 @@ def _held(params: Any) -> dict[str, Any]:
     return {n: _tensor(a).load() for n, a in (params or {}).items()}
 
 
-def _module(tvm: Any, source: Any) -> Any:
+def _module(tvm: Any, source: Any, entry: str | None) -> Any:
+    """The module, with ``entry`` or its only function for ``main``."""
     if isinstance(source, (str, os.PathLike)):
-        text = Path(source).read_text(encoding="utf-8")
-        read = tvm.ir.load_json if text.lstrip().startswith("{") else tvm.relay.fromtext
-        source = read(text)
+        source = _read(tvm, Path(source))
     if not isinstance(source, tvm.IRModule):
         source = tvm.IRModule.from_expr(source)
+    names = [v.name_hint for v in source.get_global_vars()]
+    found = entry or ("main" if "main" in names else names[0])
+    if found != "main":
+        source = tvm.IRModule(dict(source.functions.items()), source.type_definitions)
+        source["main"] = source[found]
     return tvm.relay.transform.InferType()(source)
+
+
+def _read(tvm: Any, path: Path) -> Any:
+    """What TVM itself reads, or else what is read here: its parser rejects some of its own text."""
+    from serde.formats.relay.files import read_module
+    from serde.formats.relay.json_writer import to_json
+
+    try:
+        text = path.read_text(encoding="utf-8")
+        is_json = text.lstrip().startswith("{")
+        return (tvm.ir.load_json if is_json else tvm.relay.fromtext)(text)
+    except (tvm.TVMError, UnicodeDecodeError):
+        return tvm.ir.load_json(to_json(read_module(path)))
+
+
+@contextmanager
+def _offline() -> Iterator[None]:
+    """Keep TVM from asking the network for tuned schedules, as it does for every build."""
+    before = os.environ.get(TUNED)
+    os.environ[TUNED] = "NONE"
+    try:
+        yield
+    finally:
+        os.environ.pop(TUNED)
+        if before is not None:
+            os.environ[TUNED] = before
 
 
 def _argument(name: str, type_: Any, given: Mapping[str, Any]) -> Any:

@@ -259,9 +259,10 @@ def convert(
     if verify or expected is not None:
         from serde.verification import verify_conversion
 
+        shown = graph if lowered.functions else lowered  # inside functions no index is seen as one
         with _timed(report, "verify", progress):
             report.verification = verify_conversion(
-                source, target, graph=lowered, params=params, rename=rename, outputs=outputs,
+                source, target, graph=shown, params=params, rename=rename, outputs=outputs,
                 data=data, expected=expected, reading=reading,
             )  # fmt: skip
     return report

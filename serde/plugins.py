@@ -136,6 +136,12 @@ def maker_of(kind: str) -> Callable[[Graph], Any]:
     return makers[kind]
 
 
+def running(format: str) -> Bridge | None:
+    """The bridge whose framework runs models of ``format``, None if there is none."""
+    found = (get_bridge(name) for name in bridge_names())
+    return next((b for b in found if b is not None and b.format == format and b.run), None)
+
+
 def format_of(path: Path) -> Format:
     """The format of the file or folder at ``path``, judged by its content.
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from serde.errors import MalformedFile, MissingDependency, UsageError
 from serde.graph import DType, Graph, Node, Value
-from serde.plugins import bridge_for, format_of, get_bridge
+from serde.plugins import bridge_for, format_of, running
 
 Array = np.ndarray[Any, Any]
 SEED = 0
@@ -102,7 +102,7 @@ def verify_conversion(
 ) -> Verification:
     """As ``verify``, for a conversion whose result is at hand as ``graph``."""
     feeds, said = _feeds(graph, data, seed)
-    found = get_bridge(format_of(Path(target)).name)
+    found = running(format_of(Path(target)).name)
     if found is None or found.run is None:
         return Verification(False, "", said, statement="the result's format cannot be run here")
     if expected is not None:
@@ -171,7 +171,7 @@ def _in_batches(
 
 def _source_bridge(source: Any) -> Any:
     if isinstance(source, (str, os.PathLike)):
-        return get_bridge(format_of(Path(source)).name)
+        return running(format_of(Path(source)).name)
     return bridge_for(source)
 
 

@@ -79,6 +79,26 @@ def _environment(folder: Path) -> dict[str, str]:
     }
 
 
+def beside(script: Path, folder: Path) -> list[Any]:
+    """The lines of JSON that ``script`` prints when this Python runs it with TVM at hand, in
+    ``folder``; skips the running test, with the reason, where TVM's Python is another.
+    """
+    ask("ops")
+    place = Path(os.environ["SERDE_TVM"])
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    site = place / "v" / "lib" / version / "site-packages"
+    if not site.is_dir():
+        pytest.skip(f"no live TVM for {version} in {place}")
+    environment = _environment(place)
+    paths = (environment["PYTHONPATH"], str(Path(__file__).parents[2]))
+    environment["PYTHONPATH"] = os.pathsep.join(paths)
+    command = [sys.executable, str(script), str(site)]
+    done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        raise TvmError(done.stderr[-2000:])
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
+
+
 @cache
 def _worker_or_reason() -> subprocess.Popen[str] | str:
     place = os.environ.get("SERDE_TVM")

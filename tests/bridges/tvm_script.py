@@ -1,0 +1,141 @@
+"""What users do with a live TVM and serde in one process; ``test_tvm.py`` runs it beside TVM.
+
+    python tests/bridges/tvm_script.py SITE
+
+SITE is the folder of TVM's own packages. Prints a line of JSON for each thing done.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+sys.path.append(sys.argv[1])
+
+import numpy as np
+import tvm
+from tvm import relay
+
+import serde
+from serde.errors import SerdeError
+
+GENERATOR = np.random.default_rng(3)
+X = GENERATOR.standard_normal((2, 3)).astype(np.float32)
+WEIGHT = GENERATOR.standard_normal((4, 3)).astype(np.float32)
+
+
+def model():
+    x, w = relay.var("x", shape=(2, 3)), relay.var("w", shape=(4, 3))
+    return relay.Function([x, w], relay.nn.relu(relay.nn.dense(x, w)))
+
+
+MODULE = relay.transform.InferType()(tvm.IRModule.from_expr(model()))
+PARAMS = {"w": tvm.nd.array(WEIGHT)}
+
+
+def ran(path):
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    (found,) = session.run(None, {session.get_inputs()[0].name: X})
+    return float(np.abs(found - np.maximum(X @ WEIGHT.T, 0)).max())
+
+
+def exported():
+    return ran(serde.export(MODULE, PARAMS, "onnx", "exported.onnx"))
+
+
+def exported_arrays():
+    return ran(serde.export(MODULE, {"w": WEIGHT}, "onnx", "arrays.onnx"))
+
+
+def exported_bound():
+    bound = relay.build_module.bind_params_by_name(model(), PARAMS)
+    return ran(serde.export(tvm.IRModule.from_expr(bound), path="bound.onnx"))
+
+
+def exported_function():
+    return ran(serde.export(model(), PARAMS, path="function.onnx"))
+
+
+def checked():
+    report = serde.check(MODULE, params=PARAMS)
+    return [report.ok, report.source_format, report.operators]
+
+
+def refused():
+    key = relay.var("key", shape=(10,), dtype="uint64")
+    drawn = relay.Function([key], relay.TupleGetItem(relay.random.threefry_split(key), 0))
+    return [str(p.reason) for p in serde.check(drawn).problems]
+
+
+def inspected():
+    graph, name = serde.api.read(MODULE, params=PARAMS)
+    return [name, [n.op for n in graph.nodes], [v.name for v in graph.inputs]]
+
+
+def verified(*source, **options):
+    report = serde.convert(*source, "verified.onnx", verify=True, **options)
+    return [report.verification.source, report.ok]
+
+
+def verified_live():
+    return verified(MODULE, params=PARAMS)
+
+
+def verified_files():
+    saved("m.relay", MODULE.astext(show_meta_data=True))
+    saved("m.json", tvm.ir.save_json(MODULE))
+    with open("m.params", "wb") as file:
+        file.write(relay.save_param_dict(PARAMS))
+    return [verified(name, params="m.params") for name in ("m.relay", "m.json")]
+
+
+def saved(name, text):
+    with open(name, "w") as file:
+        file.write(text)
+
+
+def verified_names():
+    """Parameters of one name, text TVM itself does not read, a tuple, another function."""
+    two = [relay.var("data", shape=(2, 3)), relay.var("data", shape=(2, 3))]
+    text = '#[version = "0.0.5"]\ndef @main(%a.b: Tensor[(2, 3), float32]) { tanh(%a.b) }'
+    saved("odd.relay", text)
+    pair = relay.var("p", relay.TupleType([relay.TensorType((2, 3)), relay.TensorType((2, 3))]))
+    fields = [relay.TupleGetItem(pair, at) for at in (0, 1)]
+    several = tvm.IRModule.from_expr(relay.Function([two[0]], relay.exp(two[0])))
+    several[tvm.ir.GlobalVar("other")] = relay.Function([two[1]], relay.tanh(two[1]))
+    return [
+        verified(relay.Function(two, relay.subtract(*two))),
+        verified("odd.relay"),
+        verified(relay.Function([pair], relay.subtract(*fields))),
+        verified(several, entry="other"),
+    ]
+
+
+def commands():
+    """The command line, from the files of ``verified_files``."""
+    found = []
+    for line in (
+        "convert m.relay --params m.params -o cli.onnx --verify", "check m.json --params m.params",
+        "inspect m.json --params m.params",
+    ):  # fmt: skip
+        start = [sys.executable, "-c", f"import sys; sys.path.append({sys.argv[1]!r}); "
+                 "from serde.cli import main; main()"]  # fmt: skip
+        done = subprocess.run([*start, *line.split()], capture_output=True, text=True)
+        found.append([done.returncode, done.stdout])
+    return found
+
+
+CASES = (
+    exported, exported_arrays, exported_bound, exported_function, checked, refused, inspected,
+    verified_live, verified_files, verified_names, commands,
+)  # fmt: skip
+
+for case in CASES:
+    try:
+        result = case()
+    except (SerdeError, tvm.TVMError) as error:
+        result = f"{type(error).__name__}: {error}"
+    print(json.dumps([case.__name__, result]), flush=True)
