@@ -1,15 +1,16 @@
 """Read a corpus of Relay modules in both forms, write them back, and say what is not as it was.
 
-    python -m benchmarks.relay_parse CORPUS [--megabytes 50]
+    python -m benchmarks.relay_parse CORPUS [--megabytes 50] [--report docs/relay-reading.md]
 
 CORPUS holds a folder a module: ``module.txt`` and ``module.json``, packed with gzip or not. Then
-modules of some megabytes are made and read: code, constants, in both forms.
+modules of some megabytes are made and read: code, constants, a chain of ``let``, in both forms.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
+import platform
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ from serde.formats.relay.graph_json import parse_json
 from serde.formats.relay.json_writer import to_json
 from serde.formats.relay.parser import parse_text
 from serde.formats.relay.printer import print_text
+from serde.formats.relay.to_ir import module_graph
 from serde.graph import Tensor
 from tests.relay.compare import SIX_DIGITS, difference
 
@@ -33,12 +35,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--megabytes", type=int, default=50)
+    parser.add_argument("--report", type=Path)
     arguments = parser.parse_args()
     sweep(arguments.corpus)
+    rows = [HEADER.format(version=platform.python_version())]
     for label, module in (
         ("code", code(arguments.megabytes)), ("constants", constants(arguments.megabytes)),
+        ("a chain of 10,000 `let`", lets(10_000)),
     ):  # fmt: skip
-        measure(label, module)
+        rows += measure(label, module)
+    print("\n".join(rows))
+    if arguments.report:
+        arguments.report.write_text("\n".join(rows) + "\n", encoding="utf-8")
 
 
 def sweep(corpus: Path) -> None:
@@ -91,6 +99,15 @@ def checks(folder: Path, seconds: Counter[str]) -> Iterator[tuple[str, str | Non
         )
 
 
+HEADER = """# Reading and writing Relay
+
+Made by `python -m benchmarks.relay_parse`. Modules are made, written in both forms, read again and
+evaluated to a graph. Seconds of the processor, Python {version}, on a busy machine. Code
+is convolutions and activations with their types, as TVM prints them; real modules have up to some
+hundred kilobytes of it, and what makes a file large is its constants.
+
+| module | form | MB | operators | writing, s | reading, s | evaluating, s |
+|---|---|--:|--:|--:|--:|--:|"""
 TYPE = ast.TensorType((1, 16, 112, 112), "float32")
 
 
@@ -117,19 +134,32 @@ def constants(megabytes: int) -> ast.Module:
     return ast.Module({"main": ast.Function(params, made)})  # type: ignore[arg-type]
 
 
-def measure(label: str, module: ast.Module) -> None:
-    """Print how long writing and reading take."""
+def lets(length: int) -> ast.Module:
+    """Variables bound one after the other."""
+    x = ast.Var("data", TYPE, type=TYPE)
+    names = [ast.Var(f"x{at}", type=TYPE) for at in range(length)]
+    body: ast.Expr = names[-1]
+    for at in reversed(range(length)):
+        read = names[at - 1] if at else x
+        body = ast.Let(names[at], ast.Call(ast.Op("tanh"), (read,), type=TYPE), body)
+    return ast.Module({"main": ast.Function((x,), body, TYPE)})
 
-    def timed(what: str, do: Callable[..., Any], argument: Any) -> Any:
-        started = time.process_time()
-        result = do(argument)
-        took = time.process_time() - started
-        text = result if isinstance(result, str) else argument
-        print(f"  {label}: {what} {len(text) / 1e6:.1f} MB: {took:.2f} s")
-        return result
 
-    timed("read text", parse_text, timed("print", print_text, module))
-    timed("read JSON", parse_json, timed("write JSON", to_json, module))
+def measure(label: str, module: ast.Module) -> Iterator[str]:
+    """A row for each form: how long writing, reading and evaluating take."""
+    for form, write, parse in (("text", print_text, parse_text), ("JSON", to_json, parse_json)):
+        text, writing = timed(write, module)
+        found, reading = timed(parse, text)
+        graph, evaluating = timed(module_graph, found)
+        seconds = f"{writing:.2f} | {reading:.2f} | {evaluating:.2f}"
+        yield f"| {label} | {form} | {len(text) / 1e6:.1f} | {len(graph.nodes):,} | {seconds} |"
+
+
+def timed(do: Callable[..., Any], argument: Any) -> tuple[Any, float]:
+    """What ``do`` gives, and the processor's seconds it took."""
+    started = time.process_time()
+    result = do(argument)
+    return result, time.process_time() - started
 
 
 if __name__ == "__main__":
