@@ -16,6 +16,7 @@ from tvm import relay
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tests.relay.ops import record
+from tests.relay.tvm_networks import flat, gluon, testing
 
 FORMS = {"text": lambda text: tvm.relay.fromtext(text), "json": lambda text: tvm.ir.load_json(text)}
 
@@ -54,11 +55,6 @@ def run(a, inputs, outputs, params=None):
     np.savez(outputs, *(y.numpy() for y in flat(result)))
 
 
-def flat(value):
-    fields = [value] if isinstance(value, tvm.nd.NDArray) else value
-    return [value] if fields is not value else [leaf for v in value for leaf in flat(v)]
-
-
 def build(a, folder):
     """Compile a module to everything TVM makes of one."""
     found, folder = module(*a), Path(folder)
@@ -87,7 +83,10 @@ def live(*case):
     return record.live(*case)
 
 
-COMMANDS = {f.__name__: f for f in (same, text_of, json_of, run, build, ops, fields, live)}
+NETWORKS = (testing, gluon)
+COMMANDS = {
+    f.__name__: f for f in (same, text_of, json_of, run, build, ops, fields, live, *NETWORKS)
+}
 
 
 def main():
