@@ -131,8 +131,8 @@ def fed(names: list[str], case: Any) -> list[Any]:
 
 # Modules whose output TVM leaves undefined behind so many leading rows.
 DEFINED = {"op-all_class_nms": 4, "dyn-unique": 4}
-# Modules whose numbers TVM computes in halves: on this one it is off by 5.1e-4 of scale from what the
-# same network computes in float32, ONNX Runtime by 2.3e-4 to 2.8e-4, and the two differ by 2.4e-4.
+# Modules whose numbers TVM computes in halves: on this one it is off by 5.1e-4 of scale from what
+# the network computes in float32, ONNX Runtime by 2.3e-4 to 2.8e-4; the two differ by 2.4e-4.
 LESS_EXACT = {"pass-ToMixedPrecision-fp16": 5e-4}
 # Modules with two parameters of one name, of which the corpus holds one input only.
 INCOMPLETE = {"name-duplicate", "name-duplicate-clash"}
