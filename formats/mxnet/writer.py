@@ -97,8 +97,11 @@ class _Encoding:
         first = node.outputs[0].name if node.outputs else node.name
         name = self.names.claim(first.removesuffix("_output").removesuffix("_output0"))
         entry: dict[str, Any] = {"op": node.op, "name": name, "inputs": inputs}
-        if node.attrs:
-            entry["attrs"] = {k: text(v) for k, v in sorted(node.attrs.items())}
+        attrs = {k: text(v) for k, v in sorted(node.attrs.items()) if not isinstance(v, Graph)}
+        if attrs:
+            entry["attrs"] = attrs
+        if bodies := list(node.graphs()):
+            entry["subgraphs"] = [_Encoding(body).graph_of() for body in bodies]
         for number, value in enumerate(node.outputs):
             self.place[value] = (len(self.nodes), number)
         self.nodes.append(entry)
@@ -106,20 +109,30 @@ class _Encoding:
 
     def symbol(self) -> dict[str, Any]:
         """The symbol as JSON holds it."""
+        return {**self.graph_of(), "attrs": {"mxnet_version": ["int", VERSION]}}
+
+    def graph_of(self) -> dict[str, Any]:
+        """Its nodes and outputs, which is all there is of a subgraph."""
         heads = [self.entry(v) for v in self.graph.outputs]
         return {
             "nodes": self.nodes,
             "arg_nodes": [i for i, n in enumerate(self.nodes) if n["op"] == "null"],
             "node_row_ptr": self.rows,
             "heads": heads,
-            "attrs": {"mxnet_version": ["int", VERSION]},
         }
 
     def arrays(self) -> Mapping[str, Tensor]:
         """The parameters, by the names a file has for them."""
         for value in self.graph.outputs:
             self.entry(value)
-        return {name: v.tensor for name, v in self.held if v.tensor is not None}
+        return {name: with_axes(v.tensor) for name, v in self.held if v.tensor is not None}
+
+
+def with_axes(tensor: Tensor) -> Tensor:
+    """MXNet has no tensors without axes: one element is one along an axis."""
+    if tensor.shape:
+        return tensor
+    return Tensor(tensor.dtype, (1,), lambda: tensor.load().reshape(1), tensor.where)
 
 
 def text(value: Any) -> str:
@@ -149,7 +162,7 @@ def header(tensor: Tensor) -> bytes:
     """What stands in a V2 file before the bytes of a dense array: shape, context, element type."""
     require(tensor.dtype in CODES, f"MXNet has no {tensor.dtype.value} arrays")
     require(tensor.size > 0, "MXNet has no arrays without elements")
-    shape = tensor.shape or (1,)  # nor any without axes
+    shape = tensor.shape
     return struct.pack(
         f"<Iii{len(shape)}qiii", V2, 0, len(shape), *shape, 1, 0, CODES[tensor.dtype]
     )

@@ -1,6 +1,7 @@
 """Rules from the IR to MXNet, by family; importing this package fills ``writes``, ``spells``."""
 
 from . import (
+    control,
     elementwise,
     layers,
     moving,
@@ -15,6 +16,6 @@ from . import (
 )
 
 __all__ = [
-    "elementwise", "layers", "moving", "recurrent", "reducing", "resizing", "sizes",
+    "control", "elementwise", "layers", "moving", "recurrent", "reducing", "resizing", "sizes",
     "spelled_layers", "spelled_math", "spelled_moving", "table",
 ]  # fmt: skip

@@ -52,8 +52,10 @@ def spread(s, x: Value, sizes: Sequence[Dim]):
 def common(shapes: Sequence[Sequence[Dim]]) -> list[Dim]:
     """The shape that shapes broadcast to."""
     rank = max(map(len, shapes))
-    full: list[list[Dim]] = [[1] * (rank - len(shape)) + list(shape) for shape in shapes]
-    sizes = [{d for d in column if d != 1} for column in zip(*full, strict=True)]
+    sizes: list[set[Dim]] = [set() for _ in range(rank)]
+    for shape in shapes:
+        for at, size in enumerate(reversed(shape), 1):
+            sizes[-at] |= {size} - {1}
     require(all(len(s) <= 1 and None not in s for s in sizes), COMPUTED)
     return [next(iter(s), 1) for s in sizes]
 

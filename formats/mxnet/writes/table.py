@@ -81,6 +81,7 @@ class SymbolBuilder(Builder):
     ) -> None:  # fmt: skip
         super().__init__(name, opset, outer)
         inherited = outer.reasons if isinstance(outer, SymbolBuilder) else {}
+        self.is_inner = outer is not None
         self.reasons: Mapping[Value, str] = inherited if reasons is None else reasons
 
     def input(
@@ -89,7 +90,7 @@ class SymbolBuilder(Builder):
     ) -> Value:  # fmt: skip
         """Declare an input; truth values are numbers inside."""
         declared = super().input(name, dtype, shape, wrap)
-        if dtype is not DType.BOOL:
+        if dtype is not DType.BOOL or self.is_inner:
             return declared
         inside = self.Cast(declared, dtype="float32")
         inside.dtype, inside.shape = dtype, shape
@@ -110,7 +111,7 @@ class SymbolBuilder(Builder):
         for value in outputs:
             if value in several:  # MXNet names such outputs itself
                 value = self._named(value, self["_copy"](value), value.dtype)
-            if value.dtype is DType.BOOL:
+            if value.dtype is DType.BOOL and not self.is_inner:
                 value = self._named(value, self.Cast(value, dtype="bool"), DType.BOOL)
             made.append(value)
         return super().build(made, **fields)
