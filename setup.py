@@ -40,6 +40,7 @@ setup(
             "ruff>=0.9",
             "mypy>=1.13",
             "scikit-learn>=1.5",
+            "skl2onnx>=1.17",
         ],
     },
     entry_points={

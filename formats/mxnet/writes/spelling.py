@@ -11,12 +11,13 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from serde import canonical, schema
+from serde import canonical, learned, schema
 from serde.builder import Builder, Operand, plain
 from serde.errors import ConversionError
 from serde.graph import IR_OPSET, Graph, Node, Value
 from serde.opset import Stepping
 from serde.passes import drop_dead
+from serde.passes.replacing import replace_values
 from serde.rules import RuleTable
 from serde.steps import below
 
@@ -30,12 +31,16 @@ spells = RuleTable("ir → mxnet", defaults=defaults)
 def spelled(graph: Graph) -> tuple[Graph, Mapping[Value, str]]:
     """The graph with what MXNet lacks spelled out, and why what is left could not be."""
     reasons: dict[Value, str] = {}
+    graph, renewed = _named(graph)
 
     def spell(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
-        if node.domain or not (node.op in spells or node.op in _later()):
+        is_learned = node.domain == learned.DOMAIN and node.op in learned.learned
+        if not is_learned and (node.domain or not _is_made_anew(node, renewed)):
             return builder.keep(node, inputs)
         mark = len(builder.nodes)
         try:
+            if is_learned:
+                return learned.learned.apply(node, builder, inputs)
             return builder.emit(node.op, inputs, node.attrs, len(node.outputs))
         except ConversionError as error:
             del builder.nodes[mark:]
@@ -46,6 +51,19 @@ def spelled(graph: Graph) -> tuple[Graph, Mapping[Value, str]]:
     builder = Spelling(graph.name, IR_OPSET, IR_OPSET, spelled_out=_later())
     done = RuleTable(spells.name, fallback=spell).rewrite(graph, builder)
     return drop_dead(_sized(drop_dead(done))), reasons
+
+
+def _named(graph: Graph) -> tuple[Graph, bool]:
+    """The graph with a name for every unknown size of its inputs, and whether there are any."""
+    instead = {
+        v: Value(v.name, v.dtype, tuple(
+            f"{v.name}.{axis}" if d is None else d for axis, d in enumerate(v.shape)
+        ))
+        for v in graph.inputs
+        if v.shape is not None and None in v.shape and not v.wrap
+    }  # fmt: skip
+    inputs = tuple(instead.get(v, v) for v in graph.inputs)
+    return replace(replace_values(graph, instead), inputs=inputs), bool(instead)
 
 
 def _sized(graph: Graph) -> Graph:
@@ -65,6 +83,14 @@ def _with_sizes(node: Node) -> Node:
         return replace(node, attrs={**node.attrs, **bodies}) if bodies else node
     inputs = tuple(None if i == at else v for i, v in enumerate(node.inputs))
     return replace(node, inputs=inputs, attrs={**node.attrs, "sizes": sizes})
+
+
+def _is_made_anew(node: Node, renewed: bool) -> bool:
+    """Whether an operator has a rule, or its results have to be typed anew."""
+    if node.op in spells or node.op in _later():
+        return True
+    untyped = any(v.name and (v.dtype is None or v.shape is None) for v in node.outputs)
+    return (renewed or untyped) and not any(True for _ in node.graphs())
 
 
 @cache
