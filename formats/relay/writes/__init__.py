@@ -11,6 +11,7 @@ from . import (
     recurrent,
     reducing,
     resizing,
+    sampling,
     shaping,
 )
 
@@ -25,5 +26,6 @@ __all__ = [
     "recurrent",
     "reducing",
     "resizing",
+    "sampling",
     "shaping",
 ]

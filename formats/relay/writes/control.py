@@ -34,6 +34,18 @@ def write_if(r, condition, *, then_branch: Graph, else_branch: Graph):
     return r["if"](cond, then=then_branch, otherwise=else_branch, outputs=count)
 
 
+@recasts("OptionalGetElement")
+def recast_optional_get(g, x):
+    """A tensor is its own element."""
+    return None if x.wrap else g.Identity(x)
+
+
+@recasts("OptionalHasElement")
+def recast_optional_has(g, x=None):
+    """Nothing has none, a tensor one."""
+    return None if x is not None and x.wrap else g.const(x is not None, DType.BOOL)
+
+
 @recasts("Loop")
 def recast_loop(g, trips, go, *states, body: Graph, outputs: int = 1):
     """A loop of a few turns as these; any other without a count, and with all it makes carried."""

@@ -13,6 +13,11 @@ LAYOUTS = {1: ("NCW", "OIW", "IOW"), 2: ("NCHW", "OIHW", "IOHW"), 3: ("NCDHW", "
 FIXED_PADS = {"auto_pad": ("NOTSET",)}
 
 
+def spelled(pads: Ints) -> Ints:
+    """Both pads of one axis, which ``nn.conv1d`` asks for."""
+    return pads if len(pads) == 2 else windowed(pads)
+
+
 def biased(r, made: Value, b: Value | None) -> Value:
     return made if b is None else r.nn.bias_add(made, b, axis=1)
 
@@ -50,13 +55,13 @@ def write_conv(r, x, w, b=None, *, kernel_shape, strides, dilations, pads, group
     channels = w.known[0]
     require(isinstance(channels, int), "a convolution whose weight has a size only the run tells")
     made = r[f"nn.conv{axes}d"](
-        x, w, strides=strides, padding=windowed(pads), dilation=dilations, groups=group,
+        x, w, strides=strides, padding=spelled(pads), dilation=dilations, groups=group,
         channels=channels, kernel_size=kernel_shape, data_layout=data, kernel_layout=kernel,
     )  # fmt: skip
     return biased(r, made, b)
 
 
-@writes("ConvTranspose", only=FIXED_PADS)
+@writes("ConvTranspose", only=FIXED_PADS, ignore=("output_shape",))
 def write_conv_transpose(
     r, x, w, b=None, *, kernel_shape, strides, dilations, pads, output_padding: Ints, group
 ):
@@ -66,7 +71,7 @@ def write_conv_transpose(
     if set(dilations) != {1}:
         w, kernel_shape = _dilated(r, w, kernel_shape, dilations)
     made = r[f"nn.conv{axes}d_transpose"](
-        x, w, strides=strides, padding=windowed(pads), groups=group, channels=w.known[1] * group,
+        x, w, strides=strides, padding=spelled(pads), groups=group, channels=w.known[1] * group,
         kernel_size=kernel_shape, data_layout=data, kernel_layout=kernel,
         output_padding=output_padding,
     )  # fmt: skip

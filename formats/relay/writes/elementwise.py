@@ -27,7 +27,6 @@ UNARY = {
     "Ceil": "ceil",
     "Cos": "cos",
     "Cosh": "cosh",
-    "Erf": "erf",
     "Exp": "exp",
     "Floor": "floor",
     "Identity": "copy",
@@ -63,7 +62,6 @@ BINARY = {
     "Mul": "multiply",
     "Sub": "subtract",
 }
-UNSIGNED = frozenset({"Abs", "Relu"})  # which leave unsigned elements as they are
 
 
 def write_unary(op, r, x):
@@ -74,12 +72,54 @@ for _op in UNARY:
     writes(_op)(partial(write_unary, _op))
 
 
-def recast_unsigned(g, x):
-    return x if x.type.kind in "ub" else None
+def by_half(g, x: Value):
+    """The tangent of half an angle, and its square."""
+    tangent = g.Tan(g.Mul(x, 0.5))
+    return tangent, g.Mul(tangent, tangent)
 
 
-for _op in UNSIGNED:
-    recasts(_op)(recast_unsigned)
+def open_sine(g, x: Value):
+    tangent, square = by_half(g, x)
+    return g.Div(g.Mul(tangent, 2.0), g.Add(square, 1.0))
+
+
+def open_cosine(g, x: Value):
+    _, square = by_half(g, x)
+    return g.Div(g.Sub(1.0, square), g.Add(square, 1.0))
+
+
+def hyperbolic(sign: str):
+    return lambda g, x: g.Mul(g[sign](g.Exp(x), g.Exp(g.Neg(x))), 0.5)
+
+
+# What stands for operators that TVM has for tensors of known sizes only
+OPEN = {
+    "Abs": lambda g, x: g.Max(x, g.Neg(x)),
+    "Cos": open_cosine,
+    "Cosh": hyperbolic("Add"),
+    "IsNaN": lambda g, x: g.Not(g.Equal(x, x)),
+    "Sign": lambda g, x: g.Sub(cast_like(g, g.Greater(x, 0), x), cast_like(g, g.Less(x, 0), x)),
+    "Sin": open_sine,
+    "Sinh": hyperbolic("Sub"),
+}
+
+
+def recast_open(op, g, x):
+    """Unsigned elements are their own size; sizes that stand open want other operators."""
+    if op in ("Abs", "Relu") and x.type.kind in "ub":
+        return g.Identity(x)
+    return OPEN[op](g, x) if op in OPEN and not x.is_static else None
+
+
+for _op in (*OPEN, "Relu"):
+    recasts(_op)(partial(recast_open, _op))
+
+
+@writes("Erf")
+def write_erf(r, x):
+    """The approximation, of single precision's accuracy, for sizes that stand open."""
+    fast = not x.is_static and x.type is DType.FLOAT32
+    return r.fast_erf(x) if fast else r.erf(x)
 
 
 def write_binary(name, r, a, b):
@@ -132,6 +172,16 @@ def recast_round(g, x):
     return g.Add(down, cast_like(g, up, x))
 
 
+@recasts("Mod")
+def recast_mod(g, a, b, *, fmod: int):
+    """Of floats with the divisor's sign: the rest, and once the divisor where the signs differ."""
+    if fmod or a.type.kind != "f":
+        return None
+    rest = g.Mod(a, b, fmod=1)
+    other = g.Xor(g.Less(rest, 0.0), g.Less(b, 0.0))
+    return g.Where(g.And(other, g.Not(g.Equal(rest, 0.0))), g.Add(rest, b), rest)
+
+
 @writes("Mod")
 def write_mod(r, a, b, *, fmod: int):
     """The sign is the divisor's, or with fmod the dividend's, as it is of ``mod``."""
@@ -155,13 +205,27 @@ def write_pow(r, x, y):
 
 @writes("BitShift")
 def write_bit_shift(r, x, y, *, direction: str):
-    return (r.left_shift if direction == "LEFT" else r.right_shift)(x, y)
+    """By so many bits that none are left, or by less than none: only the sign is."""
+    shift = r.left_shift if direction == "LEFT" else r.right_shift
+    held = y.array() if y.tensor is not None else None
+    if held is not None and held.size and 0 <= held.min() <= held.max() < x.type.bits:
+        return shift(x, y)
+    zero = scalar(r, 0, x.type)
+    within = r.less(y, scalar(r, x.type.bits, y.type))
+    sign = zero
+    if x.type.kind == "i":
+        within = r.logical_and(within, r.greater_equal(y, zero))
+        if direction == "RIGHT":
+            sign = r.where(r.less(x, zero), scalar(r, -1, x.type), zero)
+    return r.where(within, shift(x, r.where(within, y, zero)), sign)
 
 
 @recasts("IsInf")
 def recast_is_inf(g, x, *, detect_negative: int, detect_positive: int):
     if detect_negative and detect_positive:
-        return None
+        if x.is_static:
+            return None
+        return g.Or(*(g.IsInf(x, detect_negative=i, detect_positive=1 - i) for i in (0, 1)))
     if not detect_negative and not detect_positive:
         return g.And(g.IsNaN(x), g.Not(g.IsNaN(x)))
     end = np.array(np.inf if detect_positive else -np.inf, x.type.numpy)
@@ -190,7 +254,10 @@ def write_cast(r, x, *, to: int):
 def write_bit_cast(r, x, *, to: int):
     dtype = ELEMENT_TYPES[to]
     require(dtype in TYPES, f"Relay computes nothing with {dtype.value} elements")
-    require(DType.BOOL not in (dtype, x.type), "the bits of truth values")
+    if x.type is DType.BOOL:  # a byte each
+        x = cast(r, x, DType.UINT8)
+    if dtype is DType.BOOL:
+        return cast(r, x, dtype)
     return r.reinterpret(x, dtype=dtype.value)
 
 

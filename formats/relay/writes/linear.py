@@ -8,7 +8,7 @@ from serde.graph import DType, Value
 from .recast import recasts
 from .table import writes
 
-# What TVM's products of these elements are computed in, so that none overflows on the way
+# Whose products are summed in single precision, as other runtimes do
 HALF = DType.FLOAT16
 
 
@@ -80,8 +80,11 @@ def _spread(g, a, b):
 @writes("MatMul")
 def write_mat_mul(r, a, b):
     """Relay's ``nn.dense`` and ``nn.batch_matmul`` have the second operand transposed."""
+    wide = "float32" if a.type is HALF else None
     if a.rank == 2:
         turned = r.transpose(b, axes=(1, 0))
-        units = b.known[1]
-        return r.nn.dense(a, turned, units=units if isinstance(units, int) else None)
-    return r.nn.batch_matmul(a, b, transpose_a=False, transpose_b=False)
+        units = b.known[1] if isinstance(b.known[1], int) else None
+        made = r.nn.dense(a, turned, units=units, out_dtype=wide)
+    else:
+        made = r.nn.batch_matmul(a, b, transpose_a=False, transpose_b=False, out_dtype=wide)
+    return r.cast(made, dtype=a.type.value) if wide else made

@@ -5,19 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import require
-from serde.graph import Value
 from serde.idioms import cast_like
-from serde.steps import below
 
+from .older import older
 from .recast import recasts
 from .table import cast, writes
-
-
-def older(g, version: int, op: str, *inputs: Value | None, outputs: int = 1, **attrs):
-    """What the standard's older operators make of one that came with ``version``."""
-    rule = below[version].rules[op]
-    counted = {"outputs": outputs} if "outputs" in rule.attributes else {}
-    return rule.function(g, *inputs, **attrs, **counted)
 
 
 @recasts("BatchNormalization")

@@ -11,6 +11,7 @@ from serde.graph import DType, Value
 from serde.idioms import cast as cast_to
 from serde.idioms import cast_like
 
+from . import late
 from .recast import recasts
 from .shaping import sizes
 from .table import number, scalar, writes
@@ -39,7 +40,9 @@ def reduced(x: Value, axes: Value | None, noop: int) -> tuple[int, ...] | None:
 
 def recast_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
     """Axes that are to be none leave the element; truth values are compared as numbers."""
-    if noop_with_empty_axes and reduced(x, axes, 1) == ():
+    if axes is not None and axes.shape == (0,):
+        return g.Identity(x) if noop_with_empty_axes else g[op](x, None, keepdims=keepdims)
+    if noop_with_empty_axes and axes is None:
         return g.Identity(x)
     if x.type is DType.BOOL:
         small = cast_to(g, x, DType.UINT8)
@@ -101,10 +104,10 @@ def recast_log_sum_exp(g, x, axes=None, *, keepdims: int, noop_with_empty_axes: 
     finite = g.Where(g.Less(g.Abs(most), float("inf")), most, 0.0)
     total = g.ReduceSum(g.Exp(g.Sub(x, finite)), axes, keepdims=1, **form)
     made = g.Add(g.Log(total), finite)
-    over = reduced(x, axes, noop_with_empty_axes)
-    if keepdims or over == ():
+    if keepdims or (noop_with_empty_axes and (axes is None or axes.shape == (0,))):
         return made
-    return g.Squeeze(made, list(range(x.rank) if over is None else over))
+    every = axes is None or axes.shape == (0,)
+    return g.Squeeze(made, list(range(x.rank)) if every else axes)
 
 
 def write_arg(name, r, x, *, axis: int, keepdims: int, select_last_index: int):
@@ -119,6 +122,14 @@ writes("ArgMin")(partial(write_arg, "argmin"))
 @writes("Softmax")
 def write_softmax(r, x, *, axis: int):
     return r.nn.softmax(x, axis=axis)
+
+
+@recasts("LogSoftmax")
+def recast_log_softmax(g, x, *, axis: int):
+    if x.is_static:
+        return None
+    low = g.Sub(x, g.ReduceMax(x, [axis], keepdims=1))
+    return g.Sub(low, g.Log(g.ReduceSum(g.Exp(low), [axis], keepdims=1)))
 
 
 @writes("LogSoftmax")
@@ -136,17 +147,29 @@ def recast_hardmax(g, x, *, axis: int):
     return cast_like(g, g.Equal(steps, at), x)
 
 
+def recast_running(op, g, x, axis, *, exclusive: int, reverse: int):
+    return None if number(axis) is not None else late.running(op, g, x, axis, exclusive, reverse)
+
+
 def write_running(name, r, x, axis, *, exclusive: int, reverse: int):
     along = number(axis)
     require(along is not None, "a running sum along an axis that only the run tells")
     along, dtype = along % x.rank, x.type.value
-    turned = r.reverse(x, axis=along) if reverse else x
-    made = r[name](turned, axis=along, exclusive=exclusive, dtype=dtype)
-    return r.reverse(made, axis=along) if reverse else made
+    made = r[name](
+        backwards(r, x, along) if reverse else x, axis=along, exclusive=exclusive, dtype=dtype
+    )
+    return backwards(r, made, along) if reverse else made
 
 
-writes("CumSum")(partial(write_running, "cumsum"))
-writes("CumProd")(partial(write_running, "cumprod"))
+def backwards(r, x: Value, axis: int) -> Value:
+    """The elements along one axis from the last to the first."""
+    ends = {"begin": (-1,), "end": (-(2**31) + 1,), "strides": (-1,), "axes": (axis,)}
+    return r.reverse(x, axis=axis) if x.is_static else r.strided_slice(x, **ends)
+
+
+for _op, _name in (("CumSum", "cumsum"), ("CumProd", "cumprod")):
+    recasts(_op)(partial(recast_running, _op))
+    writes(_op)(partial(write_running, _name))
 
 
 @writes("TopK", ignore=("sorted",))

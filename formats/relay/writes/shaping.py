@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from serde.errors import require
 from serde.graph import DType, Tensor, Value
 from serde.symbolic import elements_of
 
+from . import late
+from .older import older
 from .recast import recasts
 from .table import cast, dims_or, number, scalar, typed, writes
 
@@ -50,6 +54,11 @@ def write_transpose(r, x, *, perm: tuple[int, ...]):
     return r.transpose(x, axes=perm)
 
 
+@recasts("Squeeze")
+def recast_squeeze(g, x, axes=None):
+    return None if axes is None or sizes(axes) is not None else late.squeezed(g, x, axes)
+
+
 @writes("Squeeze")
 def write_squeeze(r, x, axes=None):
     chosen = sizes(axes)
@@ -58,6 +67,11 @@ def write_squeeze(r, x, axes=None):
         chosen = tuple(at for at, d in enumerate(dims) if d == 1)
     require(chosen is not None, "a Squeeze of axes that only the run tells")
     return r.squeeze(x, axis=chosen)
+
+
+@recasts("Unsqueeze")
+def recast_unsqueeze(g, x, axes):
+    return None if sizes(axes) is not None else late.unsqueezed(g, x, axes)
 
 
 @writes("Unsqueeze")
@@ -71,8 +85,11 @@ def write_unsqueeze(r, x, axes):
 
 @recasts("Concat")
 def recast_concat(g, *xs, axis: int):
-    """One operand is itself."""
-    return g.Identity(xs[0]) if len(xs) == 1 else None
+    """Operands without elements add nothing; one operand is itself."""
+    some = [v for v in xs if v.known[axis] != 0] or [xs[0]]
+    if len(some) == 1:
+        return g.Identity(some[0])
+    return g.Concat(*some, axis=axis) if len(some) < len(xs) else None
 
 
 @writes("Concat")
@@ -94,12 +111,27 @@ def write_split(r, x, parts=None, *, axis: int):
 def recast_split(g, x, parts=None, *, axis: int, num_outputs: int | None = None, outputs: int = 1):
     """Parts of the same size, the last maybe smaller, are counted out."""
     if parts is not None:
-        return None
+        known = sizes(parts)
+        if known is None:
+            return late.parts(g, x, parts, axis, outputs)
+        return _some_empty(g, x, known, axis) if 0 in known else None
     size, count = x.known[axis], num_outputs or outputs
     require(isinstance(size, int), "a Split of an axis whose size only the run tells")
     each = -(-size // count)
     counts = [max(0, min(each, size - i * each)) for i in range(count)]
     return g.Split(x, counts, axis=axis, outputs=count)
+
+
+def _some_empty(g, x, counts, axis: int):
+    """Parts without elements are constants: Relay cuts no such."""
+    dims = dims_or(x, "a Split with a part without elements,")
+    made, at = [], 0
+    for count in counts:
+        shape = (*dims[:axis], count, *dims[axis + 1 :])
+        empty = g.const(np.zeros(shape, x.type.numpy)) if not count else None
+        made.append(empty or g.Slice(x, [at], [at + count], [axis], [1]))
+        at += count
+    return tuple(made)
 
 
 @writes("Slice")
@@ -175,6 +207,8 @@ def dynamic_expand(r, x, shape):
     count = shape.known[0]
     require(isinstance(count, int), "an Expand to a number of axes that only the run tells")
     rank = max(count, x.rank)
+    if not x.rank:
+        return r.dyn.broadcast_to(x, shape)
     own = r.cast(r.shape_of(x, dtype="int64"), dtype="int64")
     wanted, own = (
         r.concatenate(r.const([1] * (rank - n), DType.INT64), v, axis=0) if n < rank else v
@@ -224,22 +258,43 @@ def write_depth_to_space(r, x, *, blocksize: int, mode: str):
     return r.nn.depth_to_space(x, block_size=blocksize, mode=mode)
 
 
+@recasts("DepthToSpace")
+def recast_depth_to_space(g, x, *, blocksize: int, mode: str):
+    if x.is_static:
+        return None
+    channels, b = x.known[1], blocksize
+    require(isinstance(channels, int), "a number of channels that only the run tells")
+    sizes_, c = g.Shape(x, start=2), channels // (b * b)
+    split = [b, b, c] if mode == "DCR" else [c, b, b]
+    order = (0, 3, 4, 1, 5, 2) if mode == "DCR" else (0, 1, 4, 2, 5, 3)
+    cut = g.Transpose(g.Reshape(x, g.Concat([0, *split], sizes_, axis=0)), perm=order)
+    return g.Reshape(cut, g.Concat([0, c], g.Mul(sizes_, b), axis=0))
+
+
 @recasts("SpaceToDepth")
 def recast_space_to_depth(g, x, *, blocksize: int, mode: str):
     """Channels in front of the block, which Relay has not."""
-    if mode == "DCR":
+    if mode == "DCR" and x.is_static:
         return None
     c, h, w = x.known[1:]
     b = blocksize
     whole = isinstance(h, int) and isinstance(w, int) and isinstance(c, int)
     require(whole, "a SpaceToDepth of an image whose size only the run tells")
     cut = g.Reshape(x, [-1, c, h // b, b, w // b, b])
-    return g.Reshape(g.Transpose(cut, perm=(0, 1, 3, 5, 2, 4)), [-1, c * b * b, h // b, w // b])
+    order = (0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4)
+    return g.Reshape(g.Transpose(cut, perm=order), [-1, c * b * b, h // b, w // b])
 
 
 @writes("SpaceToDepth", ignore=("mode",))
 def write_space_to_depth(r, x, *, blocksize: int):
     return r.nn.space_to_depth(x, block_size=blocksize)
+
+
+@recasts("Trilu")
+def recast_trilu(g, x, k=None, *, upper: int):
+    """Two axes that are known; otherwise by comparing places."""
+    static = x.is_static and 0 not in x.dims
+    return None if static else older(g, 14, "Trilu", x, k, upper=upper)
 
 
 @writes("Trilu")
@@ -254,10 +309,10 @@ PADS = {"constant": "constant", "edge": "edge", "reflect": "reflect"}
 def recast_pad(g, x, pads, fill=None, axes=None, *, mode: str):
     """Pads of all axes, none below zero; wrapping is a concatenation."""
     widths, chosen = sizes(pads), sizes(axes)
-    if widths is None:
-        return None
-    if axes is not None:
-        require(chosen is not None, "pads of axes that only the run tells")
+    if widths is None or (axes is not None and chosen is None):
+        require(mode != "wrap", "wrapping by pads that only the run tells")
+        full = late.all_pads(g, x, pads, axes)
+        return None if full is pads else g.Pad(x, full, fill, mode=mode)
     listed = list(range(x.rank)) if axes is None else list(chosen)
     half = len(listed)
     full = [0] * 2 * x.rank

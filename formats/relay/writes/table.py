@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from serde import schema
 from serde.builder import Builder
 from serde.errors import ConversionError, UnsupportedOp, require
 from serde.geometry import Ints
-from serde.graph import DType, Graph, Node, Shape, Value
+from serde.graph import DType, Node, Shape, Value
 from serde.rules import RuleTable
 
 
@@ -58,35 +58,37 @@ class CallBuilder(Builder):
     domain = "relay"
     identity = "copy"
 
+    def __init__(self, name: str, opset: int = 0, outer: Builder | None = None) -> None:
+        super().__init__(name, opset, outer)
+        self.inside = outer is not None
+
     def input(
         self, name: str, dtype: DType | None = None, shape: Shape | None = None,
         wrap: tuple[str, ...] = (),
     ) -> Value:  # fmt: skip
-        """Declare an input, which Relay wants to know the rank and the element type of."""
-        require(not wrap, f"{name!r} is a {' of '.join(wrap)}, which Relay has no type for")
-        require(shape is not None, f"{name!r} is of unknown rank: give its shape")
-        refuse_type(name, dtype)
-        return super().input(name, dtype, shape)
+        """Declare an input; those of subgraphs are refused here, others by ``misfit`` before."""
+        declared = super().input(name, dtype, shape, wrap)
+        if self.inside:
+            reason = misfit(declared)
+            require(reason is None, reason or "")
+        return declared
 
     def adopt(self, constant: Value) -> Value:
         """Bring a constant over."""
-        refuse_type(constant.name, constant.dtype)
+        reason = misfit(constant)
+        require(reason is None, reason or "")
         return super().adopt(constant)
 
-    def build(self, outputs: Sequence[Value], **fields: Any) -> Graph:
-        """The graph of calls grown so far."""
-        for value in outputs:
-            require(not value.wrap, f"{value.name!r} is a {' of '.join(value.wrap)}")
-            if value.dtype is not None:
-                refuse_type(value.name, value.dtype)
-        return super().build(outputs, **fields)
 
-
-def refuse_type(name: str, dtype: DType | None) -> None:
-    """Refuse elements that TVM computes nothing with."""
-    shown = "elements of unknown type" if dtype is None else dtype.value
-    shown = "strings" if dtype is DType.STRING else shown
-    require(dtype in TYPES, f"{name!r} holds {shown}, which Relay does not compute with")
+def misfit(value: Value) -> str | None:
+    """Why Relay has no such tensor: of what it is made, or what is not known of it."""
+    if value.wrap:
+        return f"{value.name!r} is {' of '.join(value.wrap)}, which Relay has no type for"
+    if value.dtype not in TYPES:
+        held = {None: "elements of unknown type", DType.STRING: "strings"}
+        shown = held.get(value.dtype) or f"elements of {value.dtype.value}"  # type: ignore[union-attr]
+        return f"{value.name!r} holds {shown}, which Relay does not compute with"
+    return f"{value.name!r} is of unknown rank: give its shape" if value.shape is None else None
 
 
 def typed(value: Value, dtype: DType | None, shape: Shape | None) -> Value:

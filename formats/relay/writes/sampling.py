@@ -1,0 +1,29 @@
+"""Sampling images at places a grid or a region gives."""
+
+from __future__ import annotations
+
+from .older import older
+from .recast import recasts
+from .table import writes
+
+METHODS = {"linear": "bilinear", "nearest": "nearest", "cubic": "bicubic"}
+
+
+@recasts("GridSample")
+def recast_grid_sample(g, x, grid, *, mode: str, padding_mode: str, align_corners: int):
+    """Relay's bicubic sampling moves the elements to the border, ONNX's the place between them."""
+    image = x.rank == 4 or (x.rank == 5 and mode != "cubic")
+    if image and (mode, padding_mode) != ("cubic", "border") and x.type.bits == 32:
+        return None
+    attrs = {"mode": mode, "padding_mode": padding_mode, "align_corners": align_corners}
+    return older(g, 16, "GridSample", x, grid, **attrs)
+
+
+@writes("GridSample")
+def write_grid_sample(r, x, grid, *, mode: str, padding_mode: str, align_corners: int):
+    """The grid's coordinates lie along its second axis, in ONNX along the last."""
+    turned = r.transpose(grid, axes=(0, grid.rank - 1, *range(1, grid.rank - 1)))
+    return r.image.grid_sample(
+        x, turned, method=METHODS[mode], layout="NCHW" if x.rank == 4 else "NCDHW",
+        padding_mode=padding_mode, align_corners=align_corners,
+    )  # fmt: skip
