@@ -29,7 +29,8 @@ from tests.node_cases import Case, all_cases, difference, frozen
 
 DOCS = Path(__file__).parents[1] / "docs"
 TARGETS = {  # name: module and class
-    "mxnet": ("benchmarks.node_tests_mxnet", "MXNet")
+    "mxnet": ("benchmarks.node_tests_mxnet", "MXNet"),
+    "relay": ("benchmarks.node_tests_relay", "Relay"),
 }
 KINDS = ("right", "refused", "not run", "wrong", "crashed")
 PATIENCE = 120  # seconds for one test

@@ -88,17 +88,22 @@ class _Encoding:
         return body
 
     def expr(self, value: Value) -> ast.Expr:
-        """A value where it is read."""
+        """A value where it is read.
+
+        A number is new wherever it is: TVM makes an operand of one that several kernels share, and
+        fails on operands without axes where sizes are open.
+        """
+        if value.tensor is not None and value.shape == ():
+            return ast.Constant(value.tensor)
         if value not in self.exprs:
             require(value.tensor is not None, f"{value.name!r} is read before it is computed")
             self.exprs[value] = self.constant(value)
         return self.exprs[value]
 
     def constant(self, value: Value) -> ast.Expr:
-        """A number or a few indices in place, a parameter for a weight."""
+        """A few indices in place, a parameter for a weight."""
         assert value.tensor is not None
-        few = value.dtype is DType.INT64 and value.tensor.size <= INDICES
-        if value.shape == () or few:
+        if value.dtype is DType.INT64 and value.tensor.size <= INDICES:
             return ast.Constant(value.tensor)
         var = ast.Var(self.spell(value.name), type_of(value))
         self.params.append(var)

@@ -74,6 +74,8 @@ def _environment(folder: Path) -> dict[str, str]:
     return {
         **os.environ,
         "LD_LIBRARY_PATH": os.pathsep.join(map(str, libraries)),
+        "TOPHUB_LOCATION": "NONE",  # no schedules from the network
+        "TVM_NUM_THREADS": "1",
         "PYTHONPATH": str(site / "bitblas/3rdparty/tvm/python"),
         "TOPHUB_LOCATION": "NONE",  # it asks for tuned schedules otherwise, over the network
     }

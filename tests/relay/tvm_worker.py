@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import tvm
@@ -49,10 +50,37 @@ def run(a, inputs, outputs, params=None):
         held = relay.load_param_dict(Path(params).read_bytes())
         found["main"] = relay.build_module.bind_params_by_name(found["main"], held)
     feeds = np.load(inputs)
+    np.savez(outputs, *computed(found, feeds))
+
+
+def computed(found, feeds):
+    """What ``main`` gives for arrays by name, flattened."""
     names = [p.name_hint for p in found["main"].params]
-    executor = relay.create_executor("vm", mod=found, device=tvm.cpu(), target="llvm")
-    result = executor.evaluate()(*(tvm.nd.array(feeds[n]) for n in names))
-    np.savez(outputs, *(y.numpy() for y in flat(result)))
+    with tvm.transform.PassContext(opt_level=1):
+        executor = relay.create_executor("vm", mod=found, device=tvm.cpu(), target="llvm")
+        result = executor.evaluate()(*(tvm.nd.array(feeds[n]) for n in names))
+    return [y.numpy() for y in flat(result)]
+
+
+def run_onnx(path, inputs, outputs, package):
+    """Run a model by TVM's own importer, with the onnx that is installed at ``package``."""
+    if os.path.dirname(package) not in sys.path:
+        sys.path.append(os.path.dirname(package))
+    import onnx
+
+    if not hasattr(onnx, "mapping"):  # which newer releases have left out
+        from onnx import helper
+
+        kinds = {k: helper.tensor_dtype_to_np_dtype(k) for k in helper.get_all_tensor_dtypes()}
+        names = {np.dtype(t): k for k, t in kinds.items()}
+        onnx.mapping = SimpleNamespace(TENSOR_TYPE_TO_NP_TYPE=kinds, NP_TYPE_TO_TENSOR_TYPE=names)
+        sys.modules["onnx.mapping"] = onnx.mapping
+    feeds = np.load(inputs)
+    model = onnx.load(path)
+    shapes = {n: feeds[n].shape for n in feeds.files}
+    found, held = relay.frontend.from_onnx(model, shape=shapes)
+    found["main"] = relay.build_module.bind_params_by_name(found["main"], held)
+    np.savez(outputs, *computed(relay.transform.InferType()(found), feeds))
 
 
 def build(a, folder):
@@ -85,7 +113,8 @@ def live(*case):
 
 NETWORKS = (testing, gluon)
 COMMANDS = {
-    f.__name__: f for f in (same, text_of, json_of, run, build, ops, fields, live, *NETWORKS)
+    f.__name__: f
+    for f in (same, text_of, json_of, run, run_onnx, build, ops, fields, live, *NETWORKS)
 }
 
 

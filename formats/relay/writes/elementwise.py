@@ -13,7 +13,7 @@ from serde.idioms import cast_like
 from serde.schema import ELEMENT_TYPES
 
 from .recast import recasts
-from .table import TYPES, cast, number, scalar, typed, writes
+from .table import TYPES, cast, lifted, number, scalar, typed, writes
 
 UNARY = {
     "Abs": "abs",
@@ -123,7 +123,7 @@ def write_erf(r, x):
 
 
 def write_binary(name, r, a, b):
-    return r[name](a, b)
+    return r[name](*lifted(r, a, b))
 
 
 for _op, _name in BINARY.items():
@@ -200,7 +200,7 @@ def recast_pow(g, x, y):
 
 @writes("Pow")
 def write_pow(r, x, y):
-    return r.power(x, y)
+    return r.power(*lifted(r, x, y))
 
 
 @writes("BitShift")
@@ -239,7 +239,7 @@ def write_is_inf(r, x):
 
 @writes("Where")
 def write_where(r, condition, x, y):
-    return r.where(condition, x, y)
+    return r.where(*lifted(r, condition, x, y))
 
 
 @writes("Cast", ignore=("saturate", "round_mode"))

@@ -32,7 +32,11 @@ def from_front(r, index: Value, x: Value, axis: int) -> Value:
 
 @writes("Gather")
 def write_gather(r, x, index, *, axis: int):
-    return r.take(x, from_front(r, index, x, axis), axis=axis)
+    there = from_front(r, index, x, axis)
+    if x.is_static or index.rank or index.tensor is not None:
+        return r.take(x, there, axis=axis)
+    one = r.annotation.stop_fusion(r.reshape(there, newshape=(1,)))
+    return r.squeeze(r.take(x, one, axis=axis), axis=(axis,))
 
 
 @writes("GatherElements")
@@ -104,7 +108,7 @@ def write_one_hot(r, index, depth, values, *, axis: int):
     size = scalar(r, count, index.type)
     below = r.less(index, scalar(r, 0, index.type))
     counted = r.where(below, r.add(index, size), index)
-    kind = values.type.value
+    kind, axis = values.type.value, axis % (index.rank + 1)
     return r.one_hot(counted, high, low, depth=count, axis=axis, dtype=kind)
 
 

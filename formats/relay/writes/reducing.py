@@ -14,7 +14,7 @@ from serde.idioms import cast_like
 from . import late
 from .recast import recasts
 from .shaping import sizes
-from .table import number, scalar, writes
+from .table import dims_or, number, scalar, writes
 
 REDUCTIONS = {
     "ReduceMax": "max",
@@ -53,18 +53,21 @@ def recast_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes
 
 def write_reduction(name, r, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
     over = reduced(x, axes, noop_with_empty_axes)
-    if name in ("max", "min", "mean") and 0 in x.known:
+    if 0 in x.known:
         return of_nothing(r, name, x, over, keepdims)
     return r[name](x, axis=over, keepdims=keepdims)
 
 
 def of_nothing(r, name: str, x: Value, over, keepdims: int) -> Value:
-    """The largest or smallest of no elements, which Relay does not compute."""
-    require(x.is_static and name != "mean", "the mean of a tensor without elements")
+    """What a reduction of no elements starts from, which Relay does not compute."""
+    dims = dims_or(x, "a reduction of no elements")
     chosen = range(x.rank) if over is None else over
-    kept = [1 if a in chosen else d for a, d in enumerate(x.dims) if keepdims or a not in chosen]
+    kept = [1 if a in chosen else d for a, d in enumerate(dims) if keepdims or a not in chosen]
+    require(name != "mean" or 0 in kept, "the mean of no elements")
     kind = x.type
-    if kind.kind == "f":
+    if name in ("sum", "prod", "mean"):
+        fill = int(name == "prod")
+    elif kind.kind == "f":
         fill = float("-inf" if name == "max" else "inf")
     else:
         ends = np.iinfo(kind.numpy)

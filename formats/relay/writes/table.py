@@ -118,6 +118,22 @@ def cast(r: CallBuilder, x: Value, dtype: DType) -> Value:
     return typed(r.cast(x, dtype=dtype.value), dtype, x.shape)
 
 
+def lifted(r: CallBuilder, *values: Value) -> list[Value]:
+    """Operands of which computed ones without axes get one, where others are of open sizes.
+
+    TVM 0.17 fails on a computed number in the function for the shape of an open result, and what
+    is fused into that function as well.
+    """
+    if all(v.is_static for v in values) or not max(v.rank for v in values):
+        return list(values)
+    return [
+        r.annotation.stop_fusion(r.reshape(v, newshape=(1,)))
+        if v.shape == () and v.tensor is None
+        else v
+        for v in values
+    ]
+
+
 def windowed(pads: Ints) -> Ints:
     """Pads as Relay spells them: those at the beginnings, where those at the ends are the same."""
     begin, end = halves(pads)
