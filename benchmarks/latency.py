@@ -43,7 +43,7 @@ def measure(name: str, folder: Path, rounds: int) -> dict[str, Any]:
     network.block.export(str(folder / name))
     ours, theirs = str(folder / "ours.onnx"), str(folder / "theirs.onnx")
     serde.convert(folder / name, ours, inputs={"data": image})
-    mxnet_exporter.export(str(folder / name), theirs, image.shape)
+    mxnet_exporter.export(str(folder / name), theirs, {"data": image})
 
     def session(path: str) -> Callable[[], Any]:
         made = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])

@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from functools import partial
 from types import ModuleType
 
 import numpy as np
 import onnx
+import onnx.checker
 import onnx.defs
 import onnx.helper
 
@@ -37,21 +39,24 @@ def mend() -> None:
     """Give ``onnx`` what the exporter looks up: ``onnx.mapping``, and a newest opset of 13."""
     restore_mapping()
     onnx.defs.onnx_opset_version = lambda: OPSET
+    onnx.checker.DEFAULT_CONTEXT.opset_imports = {"": OPSET}
     imports = [onnx.helper.make_opsetid("", OPSET)]
     onnx.helper.make_model = partial(
         onnx.helper.make_model, opset_imports=imports, ir_version=IR_VERSION
     )
 
 
-def export(prefix: str, target: str, shape: tuple[int, ...]) -> None:
-    """Export ``PREFIX-symbol.json`` and ``PREFIX-0000.params`` with MXNet."""
+def export(prefix: str, target: str, feeds: Mapping[str, np.ndarray]) -> None:
+    """Export ``PREFIX-symbol.json`` and its parameters with MXNet, for inputs like these."""
     mxnet = import_mxnet()
     import mxnet.onnx  # noqa: F811
 
     mend()
     files = (f"{prefix}-symbol.json", f"{prefix}-0000.params")
-    mxnet.onnx.export_model(*files, [shape], np.float32, target)
+    data = [feeds[n] for n in mxnet.sym.load(files[0]).list_inputs() if n in feeds]
+    mxnet.onnx.export_model(*files, [x.shape for x in data], [x.dtype for x in data], target)
 
 
 if __name__ == "__main__":
-    export(sys.argv[1], sys.argv[2], tuple(map(int, sys.argv[3].split(","))))
+    shape = tuple(map(int, sys.argv[3].split(",")))
+    export(sys.argv[1], sys.argv[2], {"data": np.zeros(shape, np.float32)})

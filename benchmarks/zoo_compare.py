@@ -1,0 +1,174 @@
+"""Convert one network of a model zoo, run it and compare with MXNet: for ``benchmarks.zoo``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+
+import serde
+from serde.bridges.mxnet import import_mxnet, run
+from serde.errors import SerdeError
+from serde.formats.onnx.reader import read_model
+
+Array = np.ndarray[Any, Any]
+Arrays = Mapping[str, Array]
+Runs = Sequence[tuple[Arrays, Sequence[Array]]]
+TOLERANCE = 1e-3  # of the largest number of an output
+ROUGH = 5e-2  # of the root of the mean square of an output, for networks of integers
+REASON = 160  # letters of a reason that are kept
+
+
+@dataclass(frozen=True)
+class Run:
+    """Inputs by name, and what a conversion for them calls the sizes that may differ."""
+
+    feeds: Arrays
+    shapes: Mapping[str, Sequence[int | str]]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """An exported network and inputs to run it on.
+
+    ``prefix`` names its symbol and parameters. ``larger`` are further inputs, the more of their
+    sizes with a name the better: the first that MXNet takes is run as well, through one
+    conversion. ``detects`` says that rows of the outputs are detections. ``rough`` ones compute
+    with integers, where one that is rounded the other way spreads from layer to layer: their
+    outputs are compared as a whole.
+    """
+
+    prefix: Path
+    feeds: Arrays
+    larger: Sequence[Run] = ()
+    detects: bool = False
+    rough: bool = False
+    outputs: tuple[str, ...] = ()
+
+
+def live(sample: Sample, feeds: Arrays) -> list[Array]:
+    """What MXNet computes."""
+    return run(str(sample.prefix), feeds, outputs=sample.outputs)
+
+
+def examine(sample: Sample, folder: Path) -> dict[str, Any]:
+    """What became of each conversion: the nodes and the error, or why there is none."""
+    runs = [(sample.feeds, live(sample, sample.feeds))]
+    found: dict[str, Any] = {"rough": sample.rough} if sample.rough else {}
+    found |= {"static": _ours(sample, sample.feeds, runs, folder)}
+    for more in sample.larger:
+        try:
+            runs.append((more.feeds, live(sample, more.feeds)))
+        except SerdeError:
+            continue  # the network takes no such sizes
+        found["named"] = _ours(sample, more.shapes, runs, folder)
+        found["sizes"] = {n: list(s) for n, s in more.shapes.items()}
+        break
+    found["theirs"] = _theirs(sample, runs[0][1], folder)
+    return found
+
+
+def _ours(sample: Sample, inputs: Mapping[str, Any], runs: Runs, folder: Path) -> dict[str, Any]:
+    path = folder / "ours.onnx"
+    for old in folder.glob("ours.onnx*"):
+        old.unlink()
+    given = {
+        name: shape if isinstance(shape, np.ndarray) else (tuple(shape), sample.feeds[name].dtype)
+        for name, shape in inputs.items()
+    }
+    try:
+        serde.convert(sample.prefix, path, inputs=given, outputs=sample.outputs or None)
+    except SerdeError as error:
+        return {"refused": str(error)[:1000]}
+    nodes = len(read_model(path).nodes)
+    try:
+        session = onnxruntime.InferenceSession(str(path), _settings())
+        got = [_run(session, feeds) for feeds, _ in runs]
+    except Exception as error:  # onnxruntime's errors have no common base but this
+        return {"nodes": nodes, "failed": str(error)[:1000]}
+    pairs = zip(got, (expected for _, expected in runs), strict=True)
+    errors = [difference(y, expected, sample) for y, expected in pairs]
+    return {"nodes": nodes, "error": max(e for e, _ in errors), "of": [n for _, n in errors]}
+
+
+def _run(session: onnxruntime.InferenceSession, feeds: Arrays) -> list[Array]:
+    read = [i.name for i in session.get_inputs()]
+    return list(session.run(None, {n: feeds[n] for n in read}))
+
+
+def _settings() -> onnxruntime.SessionOptions:
+    settings = onnxruntime.SessionOptions()
+    settings.log_severity_level = 4
+    settings.intra_op_num_threads = 2
+    return settings
+
+
+def _theirs(sample: Sample, expected: Sequence[Array], folder: Path) -> dict[str, Any]:
+    """MXNet's own exporter on the same network."""
+    from benchmarks import mxnet_exporter
+
+    path, feeds = folder / "theirs.onnx", sample.feeds
+    try:
+        mxnet_exporter.export(str(sample.prefix), str(path), feeds)
+        nodes = len(read_model(path).nodes)
+    except Exception as error:
+        return {"refused": f"{type(error).__name__}: {str(error)[:REASON]}"}
+    try:
+        got = _run(onnxruntime.InferenceSession(str(path), _settings()), feeds)
+    except Exception as error:
+        return {"nodes": nodes, "failed": str(error)[:REASON]}
+    return {"nodes": nodes, "error": difference(got, expected, sample)[0]}
+
+
+def difference(
+    got: Sequence[Array], expected: Sequence[Array], sample: Sample
+) -> tuple[float, list[int]]:
+    """The largest difference in terms of the scale of its output, and how much was compared.
+
+    Detections are compared row by row; rows whose scores are the same may change places.
+    """
+    if len(got) != len(expected):
+        return float("inf"), []
+    measure = spread if sample.rough else scaled
+    worst = max(measure(y, w) for y, w in zip(got, expected, strict=True))
+    return worst, [int(np.sum(w != -1)) if sample.detects else w.size for w in expected]
+
+
+def spread(y: Array, wanted: Array) -> float:
+    """The root of the mean square of the difference in terms of that of the output."""
+    if y.shape != wanted.shape or y.dtype != wanted.dtype:
+        return float("inf")
+    y, wanted = y.astype("float64"), wanted.astype("float64")
+    return float(np.sqrt(np.mean((y - wanted) ** 2) / np.mean(wanted**2)))
+
+
+def scaled(y: Array, wanted: Array) -> float:
+    """The largest difference in terms of the largest number; infinite for another shape."""
+    if y.shape != wanted.shape or y.dtype != wanted.dtype:
+        return float("inf")
+    if not wanted.size:
+        return 0.0
+    y, wanted = y.astype("float64"), wanted.astype("float64")
+    if not np.isfinite(wanted).all():
+        return float("nan")
+    return float(np.abs(y - wanted).max() / (np.abs(wanted).max() or 1.0))
+
+
+def main(library: str, name: str, folder: str) -> None:
+    """Examine one network and print what was found as JSON."""
+    from importlib import import_module
+
+    import_mxnet()
+    place = Path(folder)
+    sample = import_module(f"benchmarks.zoo_{library}").sample(name, place)
+    print(json.dumps(examine(sample, place)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

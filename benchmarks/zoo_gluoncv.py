@@ -1,0 +1,210 @@
+"""The networks of GluonCV's model zoo with random weights, for ``benchmarks.zoo``."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import warnings
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.zoo_compare import Run, Sample
+from serde.bridges.mxnet import import_mxnet
+
+CUSTOM = ["one", "two", "three"]  # what a detector of one's own is to tell apart
+DETECTORS = re.compile("ssd_|yolo3_|.*rcnn|center_net")
+# By name: the shape of an image or a clip to run the network on, and larger ones with names. The
+# sizes are the least at which a network makes sense; those that take one size only have one.
+SIZES: Mapping[str, tuple[int, ...]] = {
+    "(cifar_)?residualattentionnet(56|92)$": (3, 224, 224),
+    "cifar|residualattentionnet": (3, 32, 32),
+    "googlenet|densenet|alexnet|nasnet|shufflenet|squeezenet|inceptionv1": (3, 224, 224),
+    "inceptionv3": (3, 299, 299),
+    "ssd_300": (3, 300, 300),
+    "ssd_512": (3, 256, 256),
+    "yolo3": (3, 128, 160),
+    ".*rcnn": (3, 160, 192),
+    "center_net": (3, 128, 160),
+    "fcn|psp|deeplab|danet|icnet|fastscnn": (3, 240, 240),
+    "monodepth2.*posenet": (6, 96, 192),
+    "monodepth2": (3, 96, 192),
+    "simple_pose|mobile_pose|alpha_pose": (3, 256, 192),
+    "c3d": (3, 16, 112, 112),
+    "i3d_inceptionv3": (3, 16, 299, 299),
+    "i3d_inceptionv1": (3, 16, 224, 224),
+    "p3d|r2plus1d|i3d": (3, 16, 112, 112),
+    "slowfast_4x16": (3, 36, 96, 96),
+    "slowfast_8x8": (3, 40, 96, 96),
+    "slowfast_16x8": (3, 80, 96, 96),
+    "": (3, 96, 96),
+}
+
+
+def names() -> list[str]:
+    """Every network of the zoo."""
+    import_mxnet()
+    from gluoncv import model_zoo
+
+    return list(model_zoo.get_model_list())
+
+
+def sample(name: str, folder: Path) -> Sample:
+    """Build the network of that name, export it into ``folder``, and make inputs for it."""
+    mx = import_mxnet()
+    generator = np.random.default_rng(zlib.crc32(name.encode()))
+    shape = next(s for pattern, s in SIZES.items() if re.match(pattern, name))
+    image = generator.standard_normal((1, *shape), np.float32)
+    if name.endswith("_int8"):
+        prefix = quantised(name, folder, image.shape, generator)
+        given = {"data": image}, list(larger(shape, generator))
+        return Sample(prefix, *given, rough=True, outputs=before_nms(prefix))
+    with warnings.catch_warnings(), mx.name.NameManager():
+        warnings.simplefilter("ignore")
+        block = network(name)
+    settle(block, [mx.nd.array(image)], generator)
+    block.hybridize(static_alloc=False)
+    block(mx.nd.array(image))
+    prefix = folder / name
+    block.export(str(prefix))
+    return Sample(
+        prefix, {"data": image}, list(larger(shape, generator)), bool(DETECTORS.match(name))
+    )
+
+
+def quantised(
+    name: str, folder: Path, shape: tuple[int, ...], generator: np.random.Generator
+) -> Path:
+    """Write a symbol that ships with GluonCV, and parameters for it."""
+    mx = import_mxnet()
+    import gluoncv
+    from gluoncv.model_zoo.quantized import quantized
+    from gluoncv.utils.compress_json import get_compressed_model
+
+    shipped = Path(gluoncv.__file__).parent / "model_zoo" / "quantized" / f"{name}-symbol.json"
+    packed = quantized._compressed_int8_json
+    text = shipped.read_text() if shipped.is_file() else get_compressed_model(name, packed)
+    symbol = mx.sym.load_json(text)
+    known = {"data": shape, **dense_weights(json.loads(text), symbol, shape)}
+    shapes, _, states = symbol.infer_shape_partial(**known)
+    arrays = {}
+    for kind, names, sizes in (
+        ("arg", symbol.list_arguments(), shapes),
+        ("aux", symbol.list_auxiliary_states(), states),
+    ):
+        for n, size in zip(names, sizes, strict=True):
+            array = drawn(n, size, generator)
+            arrays[f"{kind}:{n}"] = generator.uniform(10, 200, size) if array is None else array
+    del arrays["arg:data"]
+    (folder / f"{name}-symbol.json").write_text(text)
+    mx.nd.save(str(folder / f"{name}-0000.params"), {n: mx.nd.array(a) for n, a in arrays.items()})
+    return folder / name
+
+
+def before_nms(prefix: Path) -> tuple[str, ...]:
+    """The boxes of a detector of integers: scores that are nearly alike would sort them."""
+    nodes = json.loads(prefix.with_name(f"{prefix.name}-symbol.json").read_text())["nodes"]
+    read = (n["inputs"][0][0] for n in nodes if n["op"] == "_contrib_box_nms")
+    return tuple(f"{nodes[i]['name']}_output" for i in read)
+
+
+def dense_weights(
+    raw: Mapping[str, Any], symbol: Any, shape: tuple[int, ...]
+) -> dict[str, tuple[int, int]]:
+    """The shapes of the weights of fused dense layers, which MXNet does not infer."""
+    nodes, internals = raw["nodes"], symbol.get_internals()
+    found: dict[str, tuple[int, int]] = {}
+    for node in nodes:
+        if node["op"] != "_sg_mkldnn_fully_connected":
+            continue
+        into, weight = (nodes[link[0]]["name"] for link in node["inputs"][:2])
+        _, (given,), _ = internals[f"{into}_output"].infer_shape(data=shape, **found)
+        layer = next(n for n in node["subgraphs"][0]["nodes"] if n["op"] == "FullyConnected")
+        found[weight] = (int(layer["attrs"]["num_hidden"]), math.prod(given[1:]))
+    return found
+
+
+def drawn(name: str, shape: tuple[int, ...], generator: np.random.Generator) -> Any:
+    """Random numbers for a parameter, or None for what is none of the usual ones."""
+    if name.endswith(("gamma", "running_var", "moving_var")):
+        return generator.uniform(0.5, 1.5, shape)
+    if name.endswith("weight"):
+        return generator.standard_normal(shape, np.float32) * math.sqrt(2 / math.prod(shape[1:]))
+    if name.endswith(("bias", "beta", "running_mean", "moving_mean")):
+        return generator.normal(0, 0.1, shape)
+    return None
+
+
+def larger(shape: tuple[int, ...], generator: np.random.Generator) -> Any:
+    """Inputs with two samples and a larger image, or the one or the other."""
+    axes = ("N", "C", "H", "W") if len(shape) == 3 else ("N", "C", "T", "H", "W")
+    wider = (*shape[:-2], shape[-2] + 32, shape[-1] + 64)
+    for batch, size in ((2, wider), (1, wider), (2, shape)):
+        data = generator.standard_normal((batch, *size), np.float32)
+        before = (1, *shape)
+        named = tuple(n if a != b else b for n, a, b in zip(axes, before, data.shape, strict=True))
+        yield Run({"data": data}, {"data": named})
+
+
+def network(name: str) -> Any:
+    """The block, without weights."""
+    from gluoncv import model_zoo
+
+    options: dict[str, Any] = {"pretrained": False}
+    if "custom" in name:
+        options["classes"] = (
+            len(CUSTOM)
+            if re.search("slowfast|i3d|resnet.*_custom$", name)
+            and "rcnn" not in name
+            and not name.startswith(("ssd", "yolo"))
+            else CUSTOM
+        )
+    try:
+        return model_zoo.get_model(name, pretrained_base=False, **options)
+    except TypeError:
+        return model_zoo.get_model(name, **options)
+
+
+def settle(block: Any, inputs: list[Any], generator: np.random.Generator) -> None:
+    """Random weights, such that activations neither die nor explode, and no bias is zero."""
+    mx = import_mxnet()
+    block.initialize(mx.init.Zero())
+    block(*inputs)
+    for name, param in block.collect_params().items():
+        values = drawn(name, param.shape, generator)  # He et al. 2015
+        if values is not None:  # not anchors and the like
+            param.set_data(mx.nd.array(values))
+    calibrate(block, inputs, generator)
+
+
+def calibrate(block: Any, inputs: list[Any], generator: np.random.Generator) -> None:
+    """Scale weights, so that no scores are saturated; set BatchNorm's statistics near those of its
+    input as a whole.
+    """
+    mx = import_mxnet()
+    nn, layers = mx.gluon.nn, []
+    linear = (nn.conv_layers._Conv, nn.Dense, mx.gluon.contrib.cnn.DeformableConvolution)
+
+    def scale(layer: Any, given: tuple[Any, ...]) -> None:
+        spread = float(layer.forward(*given).asnumpy().std())
+        layer.weight.set_data(layer.weight.data() / max(spread, 1e-6))
+
+    def set_statistics(layer: Any, given: tuple[Any, ...]) -> None:
+        x = given[0].asnumpy()
+        means = x.mean() + x.std() * generator.normal(0, 0.3, layer.running_mean.shape)
+        layer.running_mean.set_data(mx.nd.array(means))
+        layer.running_var.set_data(max(x.var(), 1e-6) * layer.running_var.data())
+
+    block.apply(layers.append)
+    before = ((linear, scale), (nn.BatchNorm, set_statistics))
+    hooks = [
+        layer.register_forward_pre_hook(hook)
+        for layer in layers for kind, hook in before if isinstance(layer, kind)
+    ]  # fmt: skip
+    block(*inputs)
+    for hook in hooks:
+        hook.detach()

@@ -1,0 +1,149 @@
+"""The networks of GluonNLP with random weights, for ``benchmarks.zoo``.
+
+Networks of 24 layers are built with three: more of the same tell nothing more.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.zoo_compare import Run, Sample
+from serde.bridges.mxnet import import_mxnet
+
+WORDS, LENGTH, MORE, UNITS = 300, 12, 17, 512
+Inputs = Mapping[str, np.ndarray[Any, Any]]
+Made = tuple[Any, Mapping[str, Sequence[int | str]]]  # a block, and what its inputs look like
+
+
+def vocabulary() -> Any:
+    import gluonnlp
+
+    words = Counter({f"word{i}": WORDS - i for i in range(WORDS)})
+    return gluonnlp.vocab.BERTVocab(words)
+
+
+def transformer(name: str, layers: int, *inputs: str, **options: Any) -> Made:
+    """A BERT of some kind; its inputs are tokens, token types and lengths."""
+    from gluonnlp.model import bert
+
+    kind = bert.roberta_hparams if name.startswith("roberta") else bert.bert_hparams
+    kind[name]["num_layers"] = layers
+    made = getattr(bert, name)
+    block, _ = made(dataset_name=None, vocab=vocabulary(), pretrained=False, **options)
+    shapes = {"tokens": ("N", "T"), "types": ("N", "T"), "length": ("N",), "places": ("N", 3)}
+    return block, {i: shapes[i] for i in inputs}
+
+
+def recurrent(name: str) -> Made:
+    """A language model: tokens by time and sample; the states begin with zeros."""
+    from gluonnlp.model import language_model
+
+    still = {"dropout": 0.0} if name.startswith("standard") else {}  # its dropout takes no symbols
+    block, _ = getattr(language_model, name)(vocab=vocabulary(), pretrained=False, **still)
+    return block, {"tokens": ("T", "N")}
+
+
+def encoder_decoder(part: str) -> Made:
+    from gluonnlp.model import transformer as module
+
+    parts = module.get_transformer_encoder_decoder(
+        num_layers=6, units=UNITS, hidden_size=2048, num_heads=8, max_src_length=60,
+        max_tgt_length=60,
+    )  # fmt: skip
+    if part == "encoder":
+        return parts[0], {"vectors": ("N", "T", UNITS)}
+    return _decoding(parts[1]), {"vectors": ("N", "T", UNITS), "memory": ("N", "S", UNITS)}
+
+
+def _decoding(decoder: Any) -> Any:
+    """A block of the two tensors a decoder reads, without masks."""
+    gluon = import_mxnet().gluon
+
+    class Decoding(gluon.HybridBlock):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.decoder = decoder
+
+        def hybrid_forward(self, F: Any, vectors: Any, memory: Any) -> Any:
+            outputs, _, _ = self.decoder(vectors, [memory, None])
+            return outputs
+
+    return Decoding()
+
+
+BERT = ("tokens", "types", "length")
+NETWORKS: Mapping[str, Callable[[], Made]] = {
+    "bert_12_768_12": partial(
+        transformer, "bert_12_768_12", 12, *BERT, use_decoder=False, use_classifier=False
+    ),
+    "bert_12_768_12 with its heads": partial(
+        transformer, "bert_12_768_12", 2, *BERT, "places", use_decoder=True, use_classifier=True
+    ),
+    "bert_24_1024_16": partial(
+        transformer, "bert_24_1024_16", 3, *BERT, use_decoder=False, use_classifier=False
+    ),
+    "roberta_12_768_12": partial(
+        transformer, "roberta_12_768_12", 12, "tokens", "length", use_decoder=False
+    ),
+    "roberta_24_1024_16": partial(
+        transformer, "roberta_24_1024_16", 3, "tokens", "length", use_decoder=False
+    ),
+    "distilbert_6_768_12": partial(transformer, "distilbert_6_768_12", 6, "tokens", "length"),
+    "ernie_12_768_12": partial(
+        transformer, "ernie_12_768_12", 12, *BERT, use_decoder=False, use_classifier=False
+    ),
+    **{
+        name: partial(recurrent, name)
+        for name in (
+            "standard_lstm_lm_200", "standard_lstm_lm_650", "standard_lstm_lm_1500",
+            "awd_lstm_lm_600", "awd_lstm_lm_1150",
+        )
+    },
+    "transformer_en_de_512 encoder": partial(encoder_decoder, "encoder"),
+    "transformer_en_de_512 decoder": partial(encoder_decoder, "decoder"),
+}  # fmt: skip
+
+
+def names() -> list[str]:
+    """Every network."""
+    return list(NETWORKS)
+
+
+def sample(name: str, folder: Path) -> Sample:
+    """Build the network of that name, export it into ``folder``, and make inputs for it."""
+    mx = import_mxnet()
+    generator = np.random.default_rng(zlib.crc32(name.encode()))
+    mx.random.seed(1)
+    with mx.name.NameManager():
+        block, shapes = NETWORKS[name]()
+    block.initialize(mx.init.Normal(0.05))
+    sizes = [{"N": 1, "T": LENGTH, "S": MORE}, {"N": 2, "T": MORE, "S": LENGTH}]
+    names = ["data"] if len(shapes) == 1 else [f"data{i}" for i in range(len(shapes))]
+    feeds = [
+        {n: drawn(i, s, given, generator) for n, (i, s) in zip(names, shapes.items(), strict=True)}
+        for given in sizes
+    ]
+    block.hybridize()
+    block(*(mx.nd.array(x) for x in feeds[0].values()))
+    prefix = folder / name.replace(" ", "_")
+    block.export(str(prefix))
+    named = dict(zip(names, shapes.values(), strict=True))
+    return Sample(prefix, feeds[0], [Run(feeds[1], named)])
+
+
+def drawn(
+    name: str, shape: Sequence[int | str], sizes: Mapping[str, int], generator: np.random.Generator
+) -> np.ndarray[Any, Any]:
+    """An input of that name."""
+    dims = [sizes.get(d, d) for d in shape]  # type: ignore[arg-type]
+    if name in ("vectors", "memory"):
+        return generator.standard_normal(dims, np.float32)
+    high = {"tokens": WORDS, "types": 2, "length": sizes["T"] + 1, "places": sizes["T"]}[name]
+    return generator.integers(name == "length", high, dims).astype("float32")

@@ -1,0 +1,104 @@
+"""The page docs/zoo.md, from what ``benchmarks.zoo`` keeps."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.zoo_compare import ROUGH, TOLERANCE
+
+PAGE = Path(__file__).parents[1] / "docs" / "zoo.md"
+TITLES = {"gluoncv": "GluonCV 0.10.5", "gluonnlp": "GluonNLP 0.10", "gluonts": "GluonTS 0.9"}
+HEADER = f"""# Model zoos
+
+Made by `python -m benchmarks.zoo`. Every network is built by its library with random weights,
+seeded by its name, and statistics of BatchNorm that keep activations in bounds; exported by MXNet 1.9.1;
+converted, with the sizes of one input, and with names for those that may differ; and run in ONNX
+Runtime, on one input, or on two of different sizes. The error is the largest difference from MXNet
+in terms of the largest number of the output; a network is right below {TOLERANCE:g}. Detections are
+compared one to one. Networks of integers are compared as a whole, by the root of the mean square
+error in terms of that of the output, with a bound of {ROUGH:g}: a number that is rounded the other
+way spreads from layer to layer (each layer alone is compared in tests/mxnet/ops). Beside it stands
+MXNet's own exporter on the same files.
+"""
+HEAD = (
+    "| network | fixed sizes | named sizes | nodes | MXNet's exporter | its nodes |\n"
+    "|---|---|---|--:|---|--:|"
+)
+Row = Mapping[str, Any]
+
+
+def verdict(row: Row) -> str:
+    """``right``, ``wrong``, ``refused``, ``failed`` or ``not run``, with the reason."""
+    if "stopped" in row:
+        return f"not run: {row['stopped']}"
+    said = [of(row[way], "rough" in row) for way in ("static", "named") if way in row]
+    return next((s for s in said if s != "right"), "right")
+
+
+def of(outcome: Row, rough: bool = False) -> str:
+    """What became of one conversion."""
+    for end in ("refused", "failed"):
+        if end in outcome:
+            return f"{end}: {outcome[end]}"
+    bound = ROUGH if rough else TOLERANCE
+    return "right" if outcome["error"] < bound else f"wrong: {outcome['error']:.0e}"
+
+
+def page(known: Mapping[str, Mapping[str, Row]]) -> str:
+    """The whole page."""
+    return "\n".join(lines(known)) + "\n"
+
+
+def lines(known: Mapping[str, Mapping[str, Row]]) -> Iterator[str]:
+    """The lines of the page."""
+    yield HEADER
+    for library, rows in known.items():
+        yield f"## {TITLES[library]}\n"
+        yield f"{summary(rows)}\n"
+        yield HEAD
+        for name, row in rows.items():
+            yield f"| {name} | {' | '.join(cells(row))} |"
+        yield ""
+
+
+def summary(rows: Mapping[str, Row]) -> str:
+    """How many there are of each kind."""
+    ours = Counter(verdict(r).partition(":")[0] for r in rows.values())
+    theirs = Counter(of(r["theirs"]).partition(":")[0] for r in rows.values() if "theirs" in r)
+    said = (", ".join(f"{n} {what}" for what, n in each.most_common()) for each in (ours, theirs))
+    return "Of {} networks: {}. MXNet's own exporter: {}.".format(len(rows), *said)
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """One network's line."""
+    if "stopped" in row:
+        return (shortened(row["stopped"]), "", "", "", "")
+    static, theirs = row["static"], row["theirs"]
+    named = (
+        cell(row["named"], "rough" in row) + sizes(row["sizes"])
+        if "named" in row
+        else "takes one size only"
+    )
+    nodes = str(static.get("nodes", ""))
+    return cell(static, "rough" in row), named, nodes, cell(theirs), str(theirs.get("nodes", ""))
+
+
+def sizes(given: Mapping[str, Any]) -> str:
+    """The names of the sizes that differed."""
+    names = dict.fromkeys(d for s in given.values() for d in s if isinstance(d, str))
+    return f" ({', '.join(names)})"
+
+
+def cell(outcome: Row, rough: bool = False) -> str:
+    """An error, marked where it is not as it should be."""
+    said = of(outcome, rough)
+    return f"{outcome['error']:.0e}" if said == "right" else f"**{shortened(said)}**"
+
+
+def shortened(text: str) -> str:
+    """The beginning of a text, on one line, as a table takes it."""
+    line = " ".join(text.replace("|", "/").split())
+    return line if len(line) < 80 else f"{line[:77]}…"
