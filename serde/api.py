@@ -30,7 +30,7 @@ Progress = Callable[[str], None]
 DEFAULT_OPSET = 17
 READING = (
     "params", "epoch", "entry", "tvm", "ignore_extra", "strict_paths", "rules", "random",
-    "cut_inputs", "static", "rebatch",
+    "custom_domain", "custom_outputs", "cut_inputs", "static", "rebatch",
 )  # fmt: skip
 WRITING = ("opset", "ir_version", "external_data")
 
@@ -63,7 +63,7 @@ def load(
         rebatch: a batch size, or a name for it, in place of the one the model was made with, in
             constant shapes too.
         options: what the format itself takes: ``epoch``, ``ignore_extra``, ``rules``, ``random``,
-            ``strict_paths``, ``tvm``.
+            ``custom_domain``, ``strict_paths``, ``tvm``.
 
     Raises:
         SerdeError: one of its kinds, see ``serde.errors``.

@@ -66,6 +66,10 @@ def _inputs(context: Any, parameter: Any, values: tuple[str, ...]) -> dict[str, 
     return dict(parse_spec(v) for v in values)
 
 
+def _types(context: Any, parameter: Any, values: tuple[str, ...]) -> dict[str, Any] | None:
+    return _inputs(context, parameter, values) or None
+
+
 def _pairs(context: Any, parameter: Any, values: tuple[str, ...]) -> dict[str, str]:
     found = {}
     for value in values:
@@ -114,6 +118,10 @@ def reading(command: Callable[..., Any]) -> Callable[..., Any]:
                      help="Refuse weights of ONNX models that are hard links."),
         click.option("--random", type=click.Choice(["refuse", "onnx", "input"]),
                      help="Random numbers: refused, drawn by the runtime, or made of inputs."),
+        click.option("--custom-domain", metavar="NAME",
+                     help="Keep operators MXNet does not define, in an ONNX domain."),
+        click.option("--custom-output", "custom_outputs", multiple=True, callback=_types,
+                     metavar="NAME=DIMS[:dtype]", help="What an operator kept so computes."),
         click.option("--epoch", type=int, help="The parameters' epoch; the last if left out."),
         click.option("--tvm", metavar="RELEASE",
                      help="The release of TVM that wrote a module, where it does not tell."),
@@ -243,10 +251,14 @@ def _show_conversion(report: Report) -> None:
     seconds = sum(report.seconds.values())
     click.echo(f"{report.source} ({report.source_format}) → {report.target} in {seconds:.2f} s")
     _show_model(report)
-    for note in report.notes:
-        click.echo(f"note: {note}")
+    _show_notes(report)
     if report.verification is not None:
         _show_verification(report.verification)
+
+
+def _show_notes(report: Report) -> None:
+    for note in report.notes:
+        click.echo(f"note: {note}")
 
 
 def _show_model(report: Report) -> None:
@@ -300,6 +312,7 @@ def check(
     else:
         click.echo(f"{source}: everything converts to {report.target_format}")
         _show_model(report)
+        _show_notes(report)
     context.exit(DONE if report.ok else FAILED)
 
 

@@ -104,6 +104,19 @@ def bridge_names() -> list[str]:
     return sorted(_entries("serde.bridges"))
 
 
+def rule_names(name: str) -> list[str]:
+    """Operators for which plug-ins have a reading rule of their own, in the format ``name``.
+
+    Such a rule is an entry point of the group ``serde.rules.<format>``, named after the operator.
+    """
+    return sorted(_entries(f"serde.rules.{name}"))
+
+
+def get_rule(name: str, op: str) -> Callable[..., Any]:
+    """A plug-in's reading rule."""
+    return _load(f"serde.rules.{name}", op)  # type: ignore[no-any-return]
+
+
 def get_bridge(name: str) -> Bridge | None:
     """The bridge called ``name``, None if there is none."""
     if name not in _entries("serde.bridges"):

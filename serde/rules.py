@@ -73,6 +73,11 @@ class Rule:
         return MappingProxyType({p.name: Attribute.of(p) for p in keywords})
 
     @cached_property
+    def takes_all(self) -> bool:
+        """Whether it takes attributes it does not declare (``**attrs``), as they stand."""
+        return any(p.kind is p.VAR_KEYWORD for p in self._parameters)
+
+    @cached_property
     def operands(self) -> tuple[int, int | None]:
         """The fewest and the most operands; None: any number."""
         operands = [p for p in self._parameters if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
@@ -168,10 +173,10 @@ class RuleTable:
                 for n in unhandled
                 if n not in rule.only and not self._hidden(n) and attrs[n] != defaults.get(n)
             ]
-        if unhandled:
+        if unhandled and not rule.takes_all:
             listing = ", ".join(f"{n}={attrs[n]!r}" for n in sorted(unhandled))
             raise UnsupportedAttribute(f"no support for {listing}")
-        bound = {}
+        bound = {n: attrs[n] for n in unhandled}
         for name, attribute in rule.attributes.items():
             if name in attrs:
                 bound[name] = self._parse(attribute.kind, attrs[name])

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from serde.builder import OnnxBuilder
 from serde.graph import DType, Graph
 from serde.noise import with_random
 from serde.plugins import Format
-from serde.rules import RuleTable
 
 from . import ops, writes
 from .binding import bind, refuse_missing_parameters
+from .custom import Rules, each_node, taken_along, told_apart, with_rules
 from .expected import Said
 from .files import claims, find
+from .forms import notes
 from .lowering import from_ir
 from .ops.sampling import draws
 from .params import Params
@@ -63,8 +66,15 @@ def decode_symbol(
     return replace(graph, name=name, metadata={**graph.metadata, **told})
 
 
-def to_ir(graph: Graph, *, rules: RuleTable | None = None, random: str = "refuse") -> Graph:
+def to_ir(
+    graph: Graph, *, rules: Rules | None = None, random: str = "refuse",
+    custom_domain: str | None = None, custom_outputs: Mapping[str, Any] | None = None,
+) -> Graph:  # fmt: skip
     """Rewrite an MXNet graph into the IR; inputs nothing reads (labels) are left out.
+
+    ``rules`` are rules by operator, taken before those there are, or a table instead of it. With
+    a ``custom_domain`` operators MXNet does not define are kept, in that domain; what they compute
+    has the shapes ``custom_outputs`` says.
 
     ``random`` says what becomes of operators that draw random numbers: with ``refuse`` they are
     not converted, with ``onnx`` the runtime draws them, with ``input`` they are made of noise that
@@ -81,11 +91,16 @@ def to_ir(graph: Graph, *, rules: RuleTable | None = None, random: str = "refuse
         for name, (shape, dtype) in json.loads(metadata.get(VARIABLES, "{}")).items()
     }
     complete = complete_inputs(graph, said)
-    table = with_random(rules or reads, draws, random)
+    table = with_random(with_rules(reads, complete, rules), draws, random)
+    complete = told_apart(complete, table)
+    if custom_domain is not None:
+        complete, table = taken_along(complete, table, custom_domain, custom_outputs or {})
     done = table.rewrite(complete, OnnxBuilder(graph.name))
     read = done.uses()
     kept = {k: v for k, v in metadata.items() if k == VERSION}
-    return replace(done, inputs=tuple(v for v in done.inputs if v in read), metadata=kept)
+    inputs = tuple(v for v in done.inputs if v in read)
+    told = (*done.notes, *notes(each_node(complete)))
+    return replace(done, inputs=inputs, metadata=kept, notes=told)
 
 
 FORMAT = Format(
@@ -98,7 +113,7 @@ FORMAT = Format(
     encode=encode,
     options={
         "decode": frozenset({"params", "epoch", "ignore_extra"}),
-        "to_ir": frozenset({"rules", "random"}),
+        "to_ir": frozenset({"rules", "random", "custom_domain", "custom_outputs"}),
     },
     tables=(reads, writes.table.writes),
 )

@@ -39,7 +39,7 @@ NOTES = {
 }
 MEANING = {
     CONVERTED: f"computes what MXNet computes, compared in at least {FEWEST} configurations",
-    FORM: "training only: becomes what the note says, and the report of a conversion says so",
+    FORM: "training only: does what the note says, and the report of a conversion says so",
     RANDOM: "refused unless `--random` says `onnx` or `input`; then drawn from the same distribution",
     NOT_CONVERTED: "for the reason in the note, which the error gives too",
     OPEN: "",

@@ -77,7 +77,6 @@ def _environment(folder: Path) -> dict[str, str]:
         "TOPHUB_LOCATION": "NONE",  # no schedules from the network
         "TVM_NUM_THREADS": "1",
         "PYTHONPATH": str(site / "bitblas/3rdparty/tvm/python"),
-        "TOPHUB_LOCATION": "NONE",  # it asks for tuned schedules otherwise, over the network
     }
 
 
