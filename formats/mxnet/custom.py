@@ -84,7 +84,7 @@ def taken_along(
     told: dict[Value, Value] = {}
 
     def kept(node: Node) -> Node:
-        if node.op in table.rules or node.op in table.reasons:
+        if node.op in table.rules or (node.op in table.reasons and node.op != CUSTOM):
             return node
         op, attrs = node.op, dict(node.attrs)
         if op == CUSTOM:

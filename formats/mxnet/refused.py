@@ -44,6 +44,10 @@ BY_REASON = {
     "finds the thresholds of a quantised model, before there is one": (
         "_contrib_calibrate_entropy"
     ),
+    (
+        "computes what a program says that the symbol does not hold: give a rule for it, or keep "
+        "it with --custom-domain"
+    ): "Custom",
     "works on a tensor in place, imperatively: no symbol can hold it": (
         "_onehot_encode _scatter_set_nd _set_value fill_element_0index _npi_share_memory"
     ),

@@ -32,6 +32,7 @@ CONVERTED, FORM, RANDOM, NOT_CONVERTED, OPEN = CLASSES = (
 )  # fmt: skip
 GPU_ONLY = "compared with NumPy: MXNet computes it on GPUs only"
 NOTES = {
+    "RNN": "with sequence lengths, which MXNet honours on GPUs only, each sample is as if alone",
     "_contrib_count_sketch": GPU_ONLY,
     "_contrib_fft": GPU_ONLY,
     "_contrib_ifft": GPU_ONLY,

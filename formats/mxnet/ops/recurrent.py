@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from serde.errors import require
-from serde.graph import Value
-from serde.idioms import slice_axis
+from serde.graph import DType, Value
+from serde.idioms import cast, slice_axis
 
 from ..rules import reads
+from .projected import projected
 
 
 class Cell(NamedTuple):
@@ -30,7 +31,6 @@ CELLS = {
     "rnn_tanh": Cell("RNN", (0,), {"activations": ("Tanh",)}),
 }
 ONLY = {
-    "projection_size": ("None",),
     "lstm_state_clip_min": ("None",),
     "lstm_state_clip_max": ("None",),
     "lstm_state_clip_nan": (False,),
@@ -41,10 +41,18 @@ ONLY = {
 def read_rnn(
     g, x, parameters, state=None, cell_state=None, lengths=None, *, state_size: int,
     num_layers: int, mode: str, bidirectional=False, use_sequence_length=False,
+    projection_size: int | None = None,
 ):  # fmt: skip
-    """Sequence lengths are honoured on GPUs and ignored on CPUs: neither would be right."""
+    """Sequence lengths count, as MXNet documents and does on GPUs; on CPUs it ignores them."""
     require(mode in CELLS, f"mode={mode!r} is unknown")
-    require(not use_sequence_length, "use_sequence_length, which MXNet ignores on CPUs")
+    if mode != "lstm" and use_sequence_length:
+        cell_state, lengths = None, cell_state if lengths is None else lengths
+    require(not use_sequence_length or lengths is not None, "use_sequence_length without lengths")
+    if projection_size is not None:
+        require(mode == "lstm" and not use_sequence_length, f"projection_size of a {mode}")
+        return projected(g, x, parameters, (state, cell_state), state_size, projection_size,
+                         num_layers, 2 if bidirectional else 1)  # fmt: skip
+    lengths = cast(g, lengths, DType.INT32) if use_sequence_length else None
     cell, directions = CELLS[mode], 2 if bidirectional else 1
     vector = Vector(g, parameters, cell, state_size, directions)
     sizes = [vector.features(num_layers)] + [state_size * directions] * (num_layers - 1)
@@ -54,7 +62,7 @@ def read_rnn(
     for layer in range(num_layers):
         initial = [layer_state(g, s, layer, directions) for s in (state, cell_state)]
         y, *last = layer_node(g, cell, x, weights[layer], biases[layer], initial, state_size,
-                              directions)  # fmt: skip
+                              directions, lengths)  # fmt: skip
         x = joined(g, y, directions)
         ends.append(last)
     finals = [g.Concat(*column, axis=0) for column in zip(*ends, strict=True)]
@@ -116,7 +124,7 @@ def is_zero(state: Value) -> bool:
     return state.tensor is not None and (0 in state.dims or not state.array().any())
 
 
-def layer_node(g, cell: Cell, x, weights, bias, initial, hidden: int, directions: int):
+def layer_node(g, cell: Cell, x, weights, bias, initial, hidden: int, directions: int, lengths):
     count = 3 if cell.op == "LSTM" else 2
     attrs = dict(cell.attrs)
     if "activations" in attrs:
@@ -124,7 +132,7 @@ def layer_node(g, cell: Cell, x, weights, bias, initial, hidden: int, directions
     direction = "bidirectional" if directions == 2 else "forward"
     states = initial[: count - 1]
     return g[cell.op](
-        x, *weights, bias, None, *states, hidden_size=hidden, direction=direction, outputs=count,
+        x, *weights, bias, lengths, *states, hidden_size=hidden, direction=direction, outputs=count,
         **attrs,
     )  # fmt: skip
 
