@@ -6,8 +6,8 @@ head.
 
 from __future__ import annotations
 
-from serde.graph import Value
-from serde.idioms import cast_like, reshape, scalar, size_of
+from serde.graph import DType, Value
+from serde.idioms import cast, cast_like, reshape, scalar, shape_from, size_of
 
 from ..rules import reads
 
@@ -33,8 +33,11 @@ def scores(g, q: Value, k: Value):
 
 @reads("_contrib_div_sqrt_dim")
 def over_root(g, x):
-    """``x`` divided by the root of its last size."""
+    """``x`` divided by the root of its last size, which among whole numbers is cut off."""
     units = size_of(g, x, x.rank - 1)
+    if x.type.kind != "f":
+        count = cast(g, shape_from(g, [units]), DType.FLOAT32)
+        return g.Div(x, cast_like(g, g.Floor(g.Sqrt(count)), x))
     if isinstance(units, int):
         return g.Mul(x, scalar(g, units**-0.5, x))
     return g.Div(x, g.Sqrt(cast_like(g, units, x)))

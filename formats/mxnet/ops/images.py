@@ -30,11 +30,13 @@ def read_to_tensor(g, x):
 
 @reads("_image_normalize")
 def read_normalize(g, x, *, mean: Floats = (0.0,) * 4, std: Floats = (1.0,) * 4):
-    """One number a channel, or one for all of them."""
+    """One number a channel, or one for all of them; whole numbers are cut off."""
     channels = x.known[x.rank - 3]
     require(len(mean) in (1, channels) and len(std) in (1, channels), f"{mean=} {std=}")
-    away, scale = (np.array(v, x.type.numpy).reshape(-1, 1, 1) for v in (mean, std))
-    return g.Div(g.Sub(x, away), scale)
+    wide = x if x.type.kind == "f" else cast(g, x, DType.FLOAT32)
+    away, scale = (np.array(v, wide.type.numpy).reshape(-1, 1, 1) for v in (mean, std))
+    y = g.Div(g.Sub(wide, away), scale)
+    return y if wide is x else cast_like(g, cast(g, y, DType.INT32), x)
 
 
 @reads("_image_crop")
@@ -94,6 +96,7 @@ LIGHT = np.array(
 def read_border(
     g, x, *, top: int, bot: int, left: int, right: int, type=0, value=0.0, values: Floats = ()
 ):
+    require(x.type not in (DType.INT64, DType.BOOL), f"OpenCV has no images of {x.type.value}")
     require(type in MODES, f"type={type}; supported: 0 (constant), 1 (replicate), 4 (reflect 101)")
     pads = [top, left, 0, bot, right, 0]
     if type != 0:

@@ -242,8 +242,8 @@ def read_allclose(g, a, b, *, rtol=1e-5, atol=1e-8, equal_nan=True):
     bound = g.Add(g.Mul(g.Abs(b), rtol), atol)
     near = g.Or(g.Equal(a, b), g.LessOrEqual(g.Abs(g.Sub(a, b)), bound))
     near = g.Or(near, g.And(g.IsNaN(a), g.IsNaN(b))) if equal_nan else near
-    low = g.ReduceMin(cast(g, near, DType.INT32), range(near.rank), keepdims=0)
-    return cast(g, low, DType.UINT8)
+    flat = g.Concat(g.Reshape(cast(g, near, DType.INT32), [-1]), g.const([1], DType.INT32), axis=0)
+    return cast(g, g.ReduceMin(flat, [0], keepdims=0), DType.UINT8)
 
 
 @reads("softmax_cross_entropy")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f16, f32, f64, in_float32, operator_test
+from tests.mxnet.cases import case, f16, f32, f64, i32, in_float32, operator_test, u8
 
 P = "_contrib_interleaved_matmul_"
 T, S, N, H, U = 5, 3, 2, 4, 6
@@ -20,5 +20,6 @@ CASES = [
     case(P + "selfatt_valatt", f32(3, 1, 12), f32(1, 3, 3), heads=1),
     *(case(P + "encdec_qk", f32(1, 2, 6), f32(n, 2, 12), heads=2) for n in (1, 3)),
     *(case(P + "encdec_valatt", f32(1, 2, 12), f32(4, n, 1), heads=2) for n in (1, 3)),
+    *(case("_contrib_div_sqrt_dim", make(4, 10)) for make in (i32, u8)),
 ]
 test_attention = operator_test(CASES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f32, f64, operator_test, refused, u8
+from tests.mxnet.cases import case, f32, f64, i32, operator_test, refused, u8
 
 ONE, BATCH = (4, 5, 3), (2, 4, 5, 3)
 CHANNELS = "mean="
@@ -56,6 +56,10 @@ CASES = [
     *(
         case("_image_adjust_lighting", x, alpha="(0.1, 0.2, -0.3)")
         for x in (f32(4, 3, 3), u8(4, 3, 3, high=255), f64(2, 2, 3))
+    ),
+    *(
+        case("_image_normalize", make(1, 4, 5), mean="(2.5,)", std="(1.5,)")
+        for make in (i32, u8, f64)
     ),
 ]
 
