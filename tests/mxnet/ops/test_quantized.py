@@ -62,7 +62,7 @@ CASES = [
         case("_contrib_requantize", i32(2, 3, low=-(2**30), high=2**30), of([-5]), HIGH, **a)
         for a in ({}, CALIBRATED, {"min_calib_range": 0, "max_calib_range": 2, "out_type": "auto"})
     ),
-    *(case("_contrib_quantized_flatten", *v) for v in (SIGNED, UNSIGNED)),
+    *(case("_contrib_quantized_flatten", *v) for v in (SIGNED, UNSIGNED, (Q[0], LOW, HIGH))),
     *(
         case("_contrib_quantized_act", x, LOW, HIGH, act_type="relu")
         for x in (Q, Q[0, 0], Q[0].copy())
