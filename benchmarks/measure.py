@@ -28,6 +28,7 @@ from the checkout; `--help` lists the parts.
 """
 PACKAGES = ("numpy", "onnx", "protobuf", "onnxruntime", "mxnet")
 BLOCK = 1 << 20
+BUSY = 2.0  # the load of the last quarter of an hour, above what one measurement makes itself
 
 
 @dataclass(frozen=True)
@@ -150,4 +151,6 @@ def machine() -> str:
         except metadata.PackageNotFoundError:
             continue
     system = f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}"
-    return f"*{system}, {', '.join(versions)}.*"
+    load = os.getloadavg()[2] if hasattr(os, "getloadavg") else 0.0
+    busy = f" Others kept the machine busy: load {load:.0f}." if load > BUSY else ""
+    return f"*{system}, {', '.join(versions)}.{busy}*"

@@ -71,13 +71,18 @@ def load(
     from serde.inputs import cut, with_inputs
     from serde.inputs import cut_inputs as begin_at
     from serde.invariants import check as check_graph
+    from serde.opset import without_functions
     from serde.passes import tidy
     from serde.passes.rebatch import fixed
     from serde.passes.rebatch import rebatch as rebatched
 
     found, graph = _decode(source, params, format, options)
     graph = with_inputs(cut(graph, outputs), inputs)
-    graph = begin_at(found.to_ir(graph, **_taken(found, "to_ir", options)), cut_inputs)
+    graph = found.to_ir(graph, **_taken(found, "to_ir", options))
+    untyped = any(v.dtype is None for v in graph.outputs)  # what a function computes
+    if cut_inputs or static or rebatch is not None or untyped:
+        graph = without_functions(graph)
+    graph = begin_at(graph, cut_inputs)
     if rebatch is not None:
         graph = rebatched(graph, rebatch)
     if static:

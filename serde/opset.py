@@ -132,6 +132,22 @@ def _require_outputs(stage: str, graph: Graph, found: Carried) -> None:
         raise Unconvertible(stage, late)
 
 
+def again(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
+    """Emit a node anew, so that what is known now is folded and inferred."""
+    if node.domain:
+        return builder.keep(node, inputs)
+    return builder.emit(node.op, inputs, node.attrs, len(node.outputs))
+
+
+def without_functions(graph: Graph) -> Graph:
+    """Spell every call of a function out, so that sizes can be followed through it."""
+    if not graph.functions:
+        return graph
+    fallback = _spelling_out(functions.Known(graph), again)
+    builder = Stepping(graph.name, IR_OPSET, IR_OPSET)
+    return replace(RuleTable("functions", fallback=fallback).rewrite(graph, builder), functions=())
+
+
 def _with_functions(
     graph: Graph, opset: int, rewrite: Callable[..., Graph], fallback: Fallback, keep: bool = True
 ) -> Graph:
@@ -152,4 +168,7 @@ def require_opset(opset: int, lowest: int) -> None:
         raise UsageError(f"opset {opset} is not one of {lowest} to {IR_OPSET}")
 
 
-__all__ = ["Stepping", "UnsupportedOp", "lower_to", "next_step", "raise_to_ir"]
+__all__ = [
+    "Stepping", "UnsupportedOp", "again", "lower_to", "next_step", "raise_to_ir",
+    "without_functions",
+]  # fmt: skip

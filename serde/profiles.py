@@ -10,6 +10,7 @@ import numpy as np
 
 from serde.errors import UsageError
 from serde.graph import DType, Graph, Node, Value, show_shape
+from serde.opset import without_functions
 
 INT32 = np.iinfo(np.int32)
 # Operators that runtimes lag behind with; each is spelled out in older ones.
@@ -57,6 +58,7 @@ def prepare(graph: Graph, profile: Profile) -> tuple[Graph, list[str]]:
     """Return an IR graph as the profile wants it, and a note for each thing changed or left."""
     notes: list[str] = []
     if profile.static:
+        graph = without_functions(graph)
         refuse_open(graph)
     if profile.int32:
         graph = within_int32(graph, notes)

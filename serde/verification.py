@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -134,8 +134,24 @@ def verify_conversion(
     got = found.run(target, feeds)
     if len(got) != len(wanted):
         raise UsageError(f"{len(wanted)} outputs to compare with, the result has {len(got)}")
-    compared = [compare(v.name, g, w) for v, g, w in zip(graph.outputs, got, wanted, strict=True)]
+    compared = [
+        c
+        for v, g, w in zip(graph.outputs, got, wanted, strict=True)
+        for c in _compared(v.name, g, w)
+    ]
     return Verification(True, origin, said, compared)
+
+
+def _compared(name: str, got: Any, wanted: Any) -> Iterator[Compared]:
+    """Compare an output; of a sequence each of its tensors."""
+    if not isinstance(wanted, list) or not isinstance(got, list):
+        yield compare(name, got, wanted)
+    elif len(got) != len(wanted):
+        shown = Compared(name, (len(got),), "sequence", 0.0, 0.0, 0.0, 1.0, 0.0, True)
+        yield _failed(shown, f"{len(got)} tensors where the source has {len(wanted)}")
+    else:
+        for at, (g, w) in enumerate(zip(got, wanted, strict=True)):
+            yield compare(f"{name}[{at}]", g, w)
 
 
 def _own_batch(source: Any, params: Any, reading: Mapping[str, Any]) -> int | None:

@@ -18,6 +18,7 @@ from serde.builder import Builder, OnnxBuilder
 from serde.errors import ConversionError, Unconvertible, UsageError, require
 from serde.geometry import Ints
 from serde.graph import Dim, Graph, Node, Value, show_shape
+from serde.opset import again
 from serde.rules import RuleTable
 from serde.symbolic import elements_of, factored
 
@@ -73,14 +74,7 @@ def fixed(graph: Graph, sizes: Mapping[str, int]) -> Graph:
     renewed = replace(
         replace_values(graph, instead), inputs=tuple(instead[v] for v in graph.inputs)
     )
-    return RuleTable("sizes", fallback=_again).rewrite(renewed, OnnxBuilder(graph.name))
-
-
-def _again(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
-    """Emit a node anew, so that what is known now is folded and inferred."""
-    if node.domain:
-        return builder.keep(node, inputs)
-    return builder.emit(node.op, inputs, node.attrs, len(node.outputs))
+    return RuleTable("sizes", fallback=again).rewrite(renewed, OnnxBuilder(graph.name))
 
 
 def _refuse_moved(before: Value, after: Value, axis: int, old: Dim, name: str) -> None:

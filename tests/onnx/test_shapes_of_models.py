@@ -182,6 +182,40 @@ def test_cut_inputs_must_be_enough(tmp_path):
     assert [v.name for v in serde.load(path, cut_inputs=["h", "w"]).inputs] == ["h", "w"]
 
 
+CALLS = """
+<ir_version: 8, opset_import: ["": 17, "local": 1]>
+main (float[N, 4] x) => (float[N, 4] y) { t = local.f (x) u = Neg (t) y = local.f (u) }
+<domain: "local", opset_import: ["": 17]> f (a) => (b) { c = Relu (a) b = Exp (c) }"""
+SPLIT = """
+<ir_version: 8, opset_import: ["": 17]>
+main (float[2, 6] x, int64 i) => (float[2, k] y) <int64[2] parts = {2, 4}> {
+  h = Relu (x) s = SplitToSequence <axis = 1> (h, parts) y = SequenceAt (s, i)
+}"""
+
+
+@pytest.mark.parametrize(
+    ("text", "outputs", "names"),
+    [(CALLS, ["t"], ["t"]), (CALLS, ["u", "t"], ["u", "t"]), (SPLIT, ["s"], ["s[0]", "s[1]"]),
+     (SPLIT, ["h"], ["h"])],
+)  # fmt: skip
+def test_a_model_cut_short_is_verified(tmp_path, text, outputs, names):
+    """Through calls of functions, to sequences, and where inputs are no longer needed."""
+    source, target = model(text, tmp_path / "a.onnx"), tmp_path / "b.onnx"
+    report = serde.convert(source, target, outputs=outputs, verify=True)
+    assert report.verification.done and report.ok
+    assert [o.name for o in report.verification.outputs] == names
+    onnx.checker.check_model(target, full_check=True)
+
+
+def test_sizes_are_followed_through_functions(tmp_path):
+    source, target = model(CALLS, tmp_path / "a.onnx"), tmp_path / "b.onnx"
+    graph = serde.load(source, cut_inputs=["u"])
+    assert [v.shape for v in (*graph.inputs, *graph.outputs)] == [("N", 4), ("N", 4)]
+    assert serde.load(source, rebatch=5).outputs[0].shape == (5, 4)
+    report = serde.convert(source, target, profile="npu-static", static={"N": 3}, verify=True)
+    assert report.verification.done and report.ok and not onnx.load(target).functions
+
+
 SLICED = """
 <ir_version: 10, opset_import: ["": 21]>
 main (float[N, 8] x) => (float[N, 7] y) {
