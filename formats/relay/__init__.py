@@ -57,7 +57,7 @@ FORMAT = Format(
     encode=encode,
     options={
         "decode": frozenset({"params", "entry", "ignore_extra", "tvm"}),
-        "to_ir": frozenset({"rules"}),
+        "to_ir": frozenset({"rules", "random"}),
     },
     tables=(reads, writes),
 )

@@ -10,12 +10,14 @@ from difflib import get_close_matches
 from serde.builder import OnnxBuilder
 from serde.errors import MalformedFile, UsageError
 from serde.graph import Graph, Tensor
+from serde.noise import with_random
 from serde.rules import RuleTable
 
 from . import ast, ops
 from .elaborate import elaborate
 from .elaborate_values import dtype_of
 from .older import modern, release
+from .ops.drawing import draws
 from .rules import reads
 from .undone import undone
 
@@ -79,12 +81,17 @@ def _close(name: str, free: list[str]) -> str:
     return f" (perhaps {close[0]!r})" if close else ""
 
 
-def to_ir(graph: Graph, *, rules: RuleTable | None = None) -> Graph:
+def to_ir(graph: Graph, *, rules: RuleTable | None = None, random: str = "refuse") -> Graph:
     """Rewrite a graph of Relay's operators into the IR.
+
+    ``random`` says what becomes of operators that draw random numbers: with ``refuse`` they are
+    not converted, with ``onnx`` the runtime draws them, with ``input`` they are made of noise that
+    is an input of the model.
 
     Raises:
         Unconvertible: for every node no rule takes.
     """
     today = modern(graph, release(graph.metadata.get("relay.tvm", "")))
-    done = (rules or reads).rewrite(undone(today), OnnxBuilder(graph.name))
+    table = with_random(rules or reads, draws, random)
+    done = table.rewrite(undone(today), OnnxBuilder(graph.name))
     return replace(done, metadata={k: v for k, v in graph.metadata.items() if v})

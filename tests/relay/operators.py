@@ -10,7 +10,8 @@ from pathlib import Path
 
 from serde.formats.relay import ops, registry
 from serde.formats.relay.elaborate_calls import TRANSPARENT
-from serde.formats.relay.ops.refused import RANDOM, REASONS
+from serde.formats.relay.ops.drawing import draws
+from serde.formats.relay.ops.refused import REASONS
 from serde.formats.relay.rules import reads
 from serde.formats.relay.undone import PARTNERS
 from tests.relay.running import names, recorded
@@ -30,8 +31,8 @@ CLASSES = {
     "as part of it",
     "converted, not compared": "Converted, but TVM has no kernel to compare with",
     "transparent": "Passed through: they say where or how a model runs",
-    "random": "Refused: random",
-    "refused": "Refused for another reason",
+    "random": "Random: refused, unless `--random` says what draws the numbers",
+    "refused": "Refused",
     "not defined": "Listed by TVM 0.17 and defined nowhere in it",
 }
 PREAMBLE = """\
@@ -75,8 +76,10 @@ def class_of(op: str) -> tuple[str, str]:
         return "transparent", ""
     if op in PARTNERS:
         return "with its convolution", f"read by `{PARTNERS[op]}`; otherwise {reasons[op]}"
+    if op in draws.rules:
+        return "random", ""
     if op in reasons:
-        return "random" if reasons[op] == RANDOM else "refused", reasons[op]
+        return "refused", reasons[op]
     if op in INFERENCE:
         return "in its inference form", INFERENCE[op]
     assert op in reads.rules, op

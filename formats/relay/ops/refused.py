@@ -11,7 +11,7 @@ from ..rules import reads
 
 COMPILED = "it belongs to TVM's compiled form of a model: convert the module before it was lowered"
 TRAINING = "it computes a gradient: convert the module before it was differentiated"
-RANDOM = "it draws random numbers from a key, and ONNX promises none of TVM's"
+BITS_OF_NOISE = "it draws random bits, and ONNX's random numbers have no more than 24"
 BITS = "it computes with packed bits, which ONNX has no operators for"
 KERNEL = "its weights are transformed for one kernel of TVM's: convert the module before that"
 DEVICE = "it is an instruction of an accelerator: convert the module before it was partitioned"
@@ -21,8 +21,7 @@ REASONS = {
     COMPILED: "call_lowered memory.alloc_storage memory.alloc_tensor memory.kill vm.invoke_tvm_op "
     "vm.shape_func",
     TRAINING: "nn.avg_pool2d_grad nn.max_pool2d_grad nn.conv2d_backward_weight",
-    RANDOM: "random.multinomial random.normal random.threefry_generate random.threefry_split "
-    "random.uniform",
+    BITS_OF_NOISE: "random.threefry_generate",
     BITS: "nn.bitpack nn.bitserial_conv2d nn.bitserial_dense",
     KERNEL: "nn.contrib_conv2d_gemm_weight_transform nn.contrib_conv2d_winograd_weight_transform "
     "nn.contrib_conv2d_winograd_nnpack_weight_transform "
