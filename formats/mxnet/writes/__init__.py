@@ -12,10 +12,12 @@ from . import (
     spelled_layers,
     spelled_math,
     spelled_moving,
+    spelled_recurrent,
     table,
 )
 
 __all__ = [
     "control", "elementwise", "layers", "moving", "recurrent", "reducing", "resizing", "sizes",
-    "spelled_layers", "spelled_math", "spelled_moving", "table",
+    "spelled_layers", "spelled_math", "spelled_moving", "spelled_recurrent",
+    "table",
 ]  # fmt: skip
