@@ -96,12 +96,12 @@ def halves(g, whole: Size, first: int, second: int) -> list[Size]:
     return [rest, known] if first == -1 else [known, rest]
 
 
-@reads("dyn.reshape", "vm.reshape_tensor", ignore=("newshape",), only={"allowzero": (False,)})
-def read_dyn_reshape(g, x, shape):
+@reads("dyn.reshape", "vm.reshape_tensor", ignore=("newshape",))
+def read_dyn_reshape(g, x, shape, *, allowzero=False):
     known = shape.elements if shape.tensor is None else shape.ints()
     codes = [d for d in known or () if isinstance(d, int)]
     require(all(d >= -1 for d in codes), f"newshape={codes}: codes below -1 of a computed shape")
-    return g.Reshape(x, cast(g, shape, DType.INT64))
+    return g.Reshape(x, cast(g, shape, DType.INT64), allowzero=int(allowzero))
 
 
 @reads("reshape_like")

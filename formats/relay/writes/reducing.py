@@ -10,6 +10,7 @@ from serde.errors import require
 from serde.graph import DType, Value
 from serde.idioms import cast as cast_to
 from serde.idioms import cast_like
+from serde.schema import ELEMENT_CODES
 
 from . import late
 from .recast import recasts
@@ -22,6 +23,15 @@ REDUCTIONS = {
     "ReduceMin": "min",
     "ReduceProd": "prod",
     "ReduceSum": "sum",
+}
+SORTED = {  # types TVM does not sort, and those that do for them
+    DType.FLOAT16: DType.FLOAT32,
+    DType.INT8: DType.INT32,
+    DType.INT16: DType.INT32,
+    DType.UINT8: DType.INT32,
+    DType.UINT16: DType.INT32,
+    DType.UINT32: DType.INT64,
+    DType.UINT64: DType.INT64,
 }
 COMPOSED = {  # what is reduced by which operator, and what becomes of the result
     "ReduceL1": ("Abs", "ReduceSum", None),
@@ -52,10 +62,16 @@ def recast_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes
 
 
 def write_reduction(name, r, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
+    """TVM starts from the lowest finite number, so what is infinite throughout is told apart."""
     over = reduced(x, axes, noop_with_empty_axes)
     if 0 in x.known:
         return of_nothing(r, name, x, over, keepdims)
-    return r[name](x, axis=over, keepdims=keepdims)
+    made = r[name](x, axis=over, keepdims=keepdims)
+    if name not in ("max", "min") or x.type.kind != "f":
+        return made
+    end = scalar(r, float("-inf" if name == "max" else "inf"), x.type)
+    every = r.all(r.equal(x, end), axis=over, keepdims=keepdims)
+    return r.where(every, end, made)
 
 
 def of_nothing(r, name: str, x: Value, over, keepdims: int) -> Value:
@@ -173,6 +189,24 @@ def backwards(r, x: Value, axis: int) -> Value:
 for _op, _name in (("CumSum", "cumsum"), ("CumProd", "cumprod")):
     recasts(_op)(partial(recast_running, _op))
     writes(_op)(partial(write_running, _name))
+
+
+@recasts("TopK")
+def recast_top_k(g, x, k, *, axis: int, largest: int, sorted: int, outputs: int = 1):
+    """Of the types TVM sorts; the order of unsigned numbers is that of signed ones half as far."""
+    kind = SORTED.get(x.type)
+    if kind is None:
+        return None
+    form = {"axis": axis, "largest": largest, "sorted": sorted, "outputs": 2}
+    if x.type is not DType.UINT64:
+        found, at = g.TopK(cast_to(g, x, kind), k, **form)
+        found = cast_like(g, found, x)
+        return (found, at) if outputs > 1 else found
+    half = g.const(np.array(1 << 63, np.uint64))
+    signed = g.BitCast(g.BitwiseXor(x, half), to=ELEMENT_CODES[kind])
+    found, at = g.TopK(signed, k, **form)
+    found = g.BitwiseXor(g.BitCast(found, to=ELEMENT_CODES[x.type]), half)
+    return (found, at) if outputs > 1 else found
 
 
 @writes("TopK", ignore=("sorted",))
