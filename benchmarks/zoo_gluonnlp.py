@@ -33,7 +33,7 @@ def transformer(name: str, layers: int, *inputs: str, **options: Any) -> Made:
     """A BERT of some kind; its inputs are tokens, token types and lengths."""
     from gluonnlp.model import bert
 
-    kind = bert.roberta_hparams if name.startswith("roberta") else bert.bert_hparams
+    kind = bert.bert_hparams
     kind[name]["num_layers"] = layers
     made = getattr(bert, name)
     block, _ = made(dataset_name=None, vocab=vocabulary(), pretrained=False, **options)

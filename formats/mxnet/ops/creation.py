@@ -23,16 +23,21 @@ def filled(g, shape: Ints, number, dtype: str):
     return g.const(np.full(shape, number, dtype_of(dtype).numpy))
 
 
-@reads("_zeros", "_npi_zeros", ignore=("ctx",))
+@reads("_zeros", ignore=("ctx",))
 def read_zeros(g, *, shape: Ints = (), dtype="float32"):
-    """A size of 0 is one that MXNet infers from the tensor's use (an RNN's batch)."""
+    """A size of 0 is one that MXNet infers from the tensor's use (an RNN's batch): 1 broadcasts."""
+    return filled(g, tuple(d or 1 for d in shape), 0, dtype)
+
+
+@reads("_npi_zeros", ignore=("ctx",))
+def read_numpy_zeros(g, *, shape: Ints = (), dtype="float32"):
     return filled(g, shape, 0, dtype)
 
 
 @reads("_zeros_without_dtype", ignore=("ctx",))
 def read_zeros_of_a_code(g, *, shape: Ints = (), dtype=-1):
     """The type is one of MXNet's codes, or -1: one that the tensor's use tells."""
-    return filled(g, shape, 0, TYPES[dtype].value if dtype >= 0 else "float32")
+    return read_zeros(g, shape=shape, dtype=TYPES[dtype].value if dtype >= 0 else "float32")
 
 
 @reads("_ones", "_npi_ones", ignore=("ctx",))
