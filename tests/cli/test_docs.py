@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import tarfile
+from itertools import product
 from pathlib import Path
 
 import click
@@ -21,6 +22,7 @@ from serde.graph import Tensor
 from serde.operators import as_markdown
 from tests.mxnet_live import live_mxnet
 from tests.onnx_live import model_of
+from tests.relay import tvm_live
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -194,7 +196,10 @@ def @main(%x: Tensor[(1, 3), float32], %w: Tensor[(2, 3), float32]) {
 
 
 def readme_commands():
+    text = (ROOT / "README.md").read_text()
     lines = "".join(blocks(ROOT / "README.md", "sh")).splitlines()
+    table = re.findall(r"^\|.*\|$", text, re.MULTILINE)
+    lines += [c for row in table for c in re.findall(r"`([^`]+)`", row)]
     return [line.partition("#")[0].strip() for line in lines if line.startswith("serde ")]
 
 
@@ -204,16 +209,35 @@ def test_the_commands_of_the_readme_run(workplace, line):
         live_mxnet()
     found = CliRunner().invoke(main, shlex.split(line)[1:])
     assert found.exit_code == 0, found.output
-    if line.endswith("-symbol.json") and " -o " in line:
-        assert live_mxnet().sym.load(line.split()[-1]).list_outputs()
-    elif " -o " in line:
-        onnx.checker.check_model(re.search(r"-o (\S+)", line)[1], full_check=True)
+    if made := re.search(r"-o (\S+)", line):
+        assert_loads(made[1])
     if "--verify" in line:
         assert found.output.endswith(": pass\n")
 
 
+def assert_loads(path):
+    """What was written is taken by its framework."""
+    if path.endswith(".onnx"):
+        onnx.checker.check_model(path, full_check=True)
+    elif path.endswith("-symbol.json"):
+        model = live_mxnet().model.load_checkpoint(path.removesuffix("-symbol.json"), 0)
+        assert set(model[1]) < set(model[0].list_arguments())
+    else:
+        form = "json" if path.endswith(".json") else "text"
+        assert "def @main" in tvm_live.ask("text_of", [form, Path(path).read_text()])
+
+
 def test_the_readme_has_commands_to_run():
     assert {c.split()[1] for c in readme_commands()} >= {"convert", "check", "inspect"}
+    pairs = {tuple(kind(p) for p in re.search(r"convert (\S+) .*-o (\S+)", c).groups())
+             for c in readme_commands() if c.startswith("serde convert")}  # fmt: skip
+    assert len(pairs & set(product(("mxnet", "onnx", "relay"), repeat=2))) == 9
+
+
+def kind(path):
+    """The format a file is in, by its name."""
+    ends = {"-symbol.json": "mxnet", ".onnx": "onnx", ".relay": "relay", ".json": "relay"}
+    return next((f for end, f in ends.items() if path.endswith(end)), "other")
 
 
 @pytest.mark.parametrize("block", blocks(ROOT / "README.md", "python"))
