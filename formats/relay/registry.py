@@ -18,6 +18,10 @@ from .registry_data import ATTRS, OPS
 PREFIX = "relay.attrs."
 ARANGE = "relay.attrs.ArangeAttrs"
 OPERANDS_OF_ARANGE = ("start", "stop", "step")  # which TVM repeats as attributes
+CHANGED = {  # fields whose default was another in an older release, and told by their value only
+    (f"{PREFIX}BatchMatmulAttrs", "transpose_b"),
+    *((f"{PREFIX}Conv{n}DTransposeAttrs", "kernel_layout") for n in (1, 2, 3)),
+}
 REQUIRED: Any = type("Required", (), {"__repr__": lambda self: "REQUIRED"})()
 
 
@@ -56,14 +60,15 @@ def fields(type_key: str) -> Mapping[str, Field] | None:
 
 
 def significant(type_key: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """``values`` in TVM's order, without those that are the default."""
+    """``values`` in TVM's order, without those that are the default, unless that has changed."""
     known = fields(type_key)
     if known is None:
         return dict(values)
     kept = {
         name: values[name]
         for name, declared in known.items()
-        if name in values and not _same(values[name], declared.default)
+        if name in values
+        and (not _same(values[name], declared.default) or (type_key, name) in CHANGED)
     }
     return kept | {name: value for name, value in values.items() if name not in known}
 

@@ -200,6 +200,8 @@ def test_json_of_0_7_pads_with_an_attribute():
          "reshape(%x, newshape=[0, -1])"),
         (KERNEL, 'nn.conv2d_transpose(%x, %w, kernel_layout="OIHW")', "Conv2DTransposeAttrs", "0.11.1",
          {}, "nn.conv2d_transpose(%x, %w)"),
+        (KERNEL, 'nn.conv2d_transpose(%x, %w, kernel_layout="IOHW")', "Conv2DTransposeAttrs", "0.11.1",
+         {}, "nn.conv2d_transpose(%x, transpose(%w, axes=[1, 0, 2, 3]))"),
         (SQUARE, "nn.batch_matmul(%x, %y)", "BatchMatmulAttrs", "0.8.0", {}, "nn.batch_matmul(%x, %y, "
          "transpose_b=False)"),
     ],
