@@ -13,7 +13,7 @@ from serde.passes import tidy
 from tests.node_cases import all_cases, difference
 from tests.relay.tvm_live import ask
 
-EACH = 24  # every so many node tests, all of which take an hour
+EACH = 48  # every so many node tests, all of which take an hour
 
 
 def calls(case):
@@ -48,4 +48,4 @@ def test_node_tests_are_right_or_refused(tmp_path, part):
         got = computed(graph, tmp_path, "json" if at % 2 else "relay", given)
         assert difference(case, wanted, got) is None, case.name
         right += 1
-    assert right >= 10
+    assert right >= 5

@@ -1,0 +1,80 @@
+"""Relay → ONNX → Relay → ONNX: numbers and names stay; nothing here needs TVM."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import serde
+from serde.errors import Unconvertible
+from serde.formats.onnx.reader import decode as decode_model
+from serde.formats.relay import decode, encode, from_ir, to_ir
+from serde.opset import raise_to_ir
+from serde.passes import tidy
+from tests.node_cases import all_cases
+from tests.relay.running import assert_equal, graph_of, names, recorded, run
+
+ARCHIVE = Path(__file__).parents[1] / "corpus.zip"
+UNDEFINED = {"op-all_class_nms", "dyn-unique"}  # rows TVM leaves as they are in memory
+CASES = [n for n in names(ARCHIVE) if n not in UNDEFINED]
+
+
+def again(graph, folder, form):
+    """A graph written as Relay and read back."""
+    path, *params = encode(from_ir(graph), folder / f"m.{form}")
+    return tidy(to_ir(decode(path, params=params[0] if params else None)))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_modules_come_back(tmp_path, name):
+    case = recorded(ARCHIVE, name)
+    graph = graph_of(case, name, tmp_path)
+    back = again(graph, tmp_path, "json")
+    assert [v.name for v in back.inputs] == [v.name for v in graph.inputs]
+    assert [v.name for v in back.outputs] == [v.name for v in graph.outputs]
+    assert_equal(run(back, case.feeds, 17, tmp_path), case.outputs)
+
+
+@pytest.mark.parametrize("name", CASES[::4])
+def test_text_comes_back(tmp_path, name):
+    """Names are spelled as the text can hold them."""
+    case = recorded(ARCHIVE, name)
+    graph = graph_of(case, name, tmp_path)
+    back = again(graph, tmp_path, "relay")
+    feeds = dict(zip((v.name for v in back.inputs), map(case.feeds.get, [v.name for v in graph.inputs]), strict=True))  # fmt: skip
+    assert [v.name for v in back.outputs] == [v.name for v in graph.outputs]
+    assert_equal(run(back, feeds, 17, tmp_path), case.outputs)
+
+
+def test_weights_keep_their_names(tmp_path):
+    case = recorded(ARCHIVE, "fe-onnx-lstm")
+    graph = graph_of(case, "m", tmp_path)
+    held = {v.name for v in graph.constants() if v.dtype.kind == "f" and v.shape}
+    back = {v.name for v in again(graph, tmp_path, "json").constants()}
+    assert len(held & back) >= len(held) - 1  # one is turned round on the way
+
+
+def node_model(name):
+    return next(c.model for c in all_cases() if c.name == name)
+
+
+def test_what_relay_has_not_is_listed_at_once():
+    """An input of strings and an operator that draws: two problems, with their names."""
+    graph = raise_to_ir(decode_model(node_model("test_training_dropout")))
+    with pytest.raises(Unconvertible, match="Dropout that draws"):
+        from_ir(graph)
+    report = serde.check(node_model("test_equal_string"), to="relay")
+    assert {(p.op, p.names) for p in report.problems} >= {("input", ("x",)), ("input", ("y",))}
+    assert "strings" in report.problems[0].reason
+
+
+def test_open_sizes_tvm_has_no_function_for_are_refused():
+    from serde.builder import OnnxBuilder
+    from serde.graph import DType
+
+    g = OnnxBuilder("g")
+    x = g.input("x", DType.FLOAT32, ("N", 3))
+    with pytest.raises(Unconvertible, match="nn.acos|acos of a tensor whose size"):
+        from_ir(g.build([g.Acos(x)]))
+    assert "fast_erf" in {n.op for n in from_ir(g.build([g.Erf(x)])).nodes}
