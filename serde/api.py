@@ -30,7 +30,7 @@ Progress = Callable[[str], None]
 DEFAULT_OPSET = 17
 READING = (
     "params", "epoch", "entry", "tvm", "ignore_extra", "strict_paths", "rules", "random",
-    "custom_domain", "custom_outputs", "cut_inputs", "static", "rebatch",
+    "custom_domain", "custom_outputs", "nms", "cut_inputs", "static", "rebatch", "dequantize",
 )  # fmt: skip
 WRITING = ("opset", "ir_version", "external_data")
 
@@ -46,6 +46,7 @@ def load(
     cut_inputs: Sequence[str] | None = None,
     static: Mapping[str, int] | None = None,
     rebatch: int | str | None = None,
+    dequantize: bool | None = None,
     **options: Any,
 ) -> Graph:
     """Read a model into the IR.
@@ -62,6 +63,8 @@ def load(
         static: sizes for dimensions by name.
         rebatch: a batch size, or a name for it, in place of the one the model was made with, in
             constant shapes too.
+        dequantize: compute with floats what the model computes with integers between a
+            QuantizeLinear and a DequantizeLinear; its weights become floats.
         options: what the format itself takes: ``epoch``, ``ignore_extra``, ``rules``, ``random``,
             ``custom_domain``, ``strict_paths``, ``tvm``.
 
@@ -73,6 +76,7 @@ def load(
     from serde.invariants import check as check_graph
     from serde.opset import without_functions
     from serde.passes import tidy
+    from serde.passes.dequantize import dequantize as dequantized
     from serde.passes.rebatch import fixed
     from serde.passes.rebatch import rebatch as rebatched
 
@@ -83,6 +87,8 @@ def load(
     if cut_inputs or static or rebatch is not None or untyped:
         graph = without_functions(graph)
     graph = begin_at(graph, cut_inputs)
+    if dequantize:
+        graph = dequantized(graph)
     if rebatch is not None:
         graph = rebatched(graph, rebatch)
     if static:

@@ -25,6 +25,7 @@ from .ops.sampling import draws
 from .params import Params
 from .rules import reads
 from .shapes import complete_inputs
+from .suppressed import with_suppression
 from .symbol import Symbol, parse_symbol
 from .writer import encode
 
@@ -69,6 +70,7 @@ def decode_symbol(
 def to_ir(
     graph: Graph, *, rules: Rules | None = None, random: str = "refuse",
     custom_domain: str | None = None, custom_outputs: Mapping[str, Any] | None = None,
+    nms: str = "full",
 ) -> Graph:  # fmt: skip
     """Rewrite an MXNet graph into the IR; inputs nothing reads (labels) are left out.
 
@@ -78,13 +80,15 @@ def to_ir(
 
     ``random`` says what becomes of operators that draw random numbers: with ``refuse`` they are
     not converted, with ``onnx`` the runtime draws them, with ``input`` they are made of noise that
-    is an input of the model.
+    is an input of the model. With ``nms="none"`` a detector gives the boxes and scores that its
+    last suppression would choose from.
 
     Raises:
         MalformedFile: for parameters without a value. UsageError: for inputs without a shape.
         Unconvertible: for every node no rule takes.
     """
     metadata = graph.metadata
+    graph = with_suppression(graph, nms)
     refuse_missing_parameters(graph, metadata.get(PATH, graph.name))
     said = {
         name: Said(shape and tuple(shape), dtype and DType(dtype))
@@ -113,7 +117,7 @@ FORMAT = Format(
     encode=encode,
     options={
         "decode": frozenset({"params", "epoch", "ignore_extra"}),
-        "to_ir": frozenset({"rules", "random", "custom_domain", "custom_outputs"}),
+        "to_ir": frozenset({"rules", "random", "custom_domain", "custom_outputs", "nms"}),
     },
     tables=(reads, writes.table.writes),
 )
