@@ -9,6 +9,8 @@ import math
 from functools import partial
 
 from serde.errors import require
+from serde.graph import DType, Value
+from serde.idioms import cast, cast_like
 
 from ..rules import reads
 from .special import gammaln
@@ -53,8 +55,13 @@ def generalized_negative_binomial(g, x, mu, alpha):
 def density(function, g, x, parameters, is_log):
     require(x.type.kind == "f", f"the density at {x.type.value} numbers")
     behind = [g.Unsqueeze(p, list(range(p.rank, x.rank))) for p in parameters]
-    logs = function(g, x, *behind)
-    return logs if is_log else g.Exp(logs)
+    logs = function(g, *(widened(g, v) for v in (x, *behind)))
+    return cast_like(g, logs if is_log else g.Exp(logs), x)
+
+
+def widened(g, x: Value):
+    """Halves are too coarse to compute in."""
+    return cast(g, x, DType.FLOAT32) if x.dtype is DType.FLOAT16 else x
 
 
 def read_density_one(function, g, sample, a, *, is_log=False):
@@ -78,10 +85,11 @@ for _rule, _functions in ((read_density_one, ONE), (read_density_two, TWO)):
 @reads("_random_pdf_dirichlet")
 def read_dirichlet(g, sample, alpha, *, is_log=False):
     """The last axis holds the parts of a sample."""
-    last = sample.rank - 1
+    last, like = sample.rank - 1, sample
+    sample, alpha = widened(g, sample), widened(g, alpha)
     alpha = g.Unsqueeze(alpha, list(range(alpha.rank - 1, last)))
     total = g.ReduceSum(alpha, [last], keepdims=0)
     parts = g.Sub(g.Mul(g.Sub(alpha, 1.0), g.Log(sample)), gammaln(g, alpha))
     logs = g.Add(g.ReduceSum(parts, [last], keepdims=0), gammaln(g, total))
     logs = g.Reshape(logs, [1]) if last == 0 else logs
-    return logs if is_log else g.Exp(logs)
+    return cast_like(g, logs if is_log else g.Exp(logs), like)

@@ -55,5 +55,7 @@ def read_amp_cast(g, x, *, dtype: str):
 def read_amp_multicast(g, *xs, cast_narrow=False):
     """All in the widest of their float types, or with ``cast_narrow`` the narrowest."""
     kinds = sorted((x.type for x in xs if x.type in FLOATS), key=FLOATS.index)
+    if not kinds:
+        return xs
     wanted = kinds[0 if cast_narrow else -1]
     return tuple(cast(g, x, wanted) if x.type in FLOATS else x for x in xs)

@@ -219,7 +219,8 @@ def read_l2_normalization(g, x, *, eps=1e-10, mode="instance"):
 @reads("multi_sum_sq", ignore=("num_arrays",))
 def read_multi_sum_sq(g, *xs):
     """One sum of squares a tensor."""
-    sums = (g.ReduceSumSquare(x, range(x.rank), keepdims=0) for x in xs)
+    wide = (x if x.dtype is DType.FLOAT64 else cast(g, x, DType.FLOAT32) for x in xs)
+    sums = (g.ReduceSumSquare(x, range(x.rank), keepdims=0) for x in wide)
     return cast(g, g.Concat(*(g.Reshape(s, [1]) for s in sums), axis=0), DType.FLOAT32)
 
 
@@ -232,7 +233,8 @@ def read_all_finite(g, x):
 def read_multi_all_finite(g, *xs):
     """1 where no element of any tensor is infinite or NaN."""
     flat = (g.Reshape(cast(g, x, DType.FLOAT32), [-1]) for x in xs)
-    bad = g.Concat(*(cast(g, g.Or(g.IsNaN(x), g.IsInf(x)), DType.INT32) for x in flat), axis=0)
+    bad = [cast(g, g.Or(g.IsNaN(x), g.IsInf(x)), DType.INT32) for x in flat]
+    bad = g.Concat(*bad, g.const([0], DType.INT32), axis=0)
     return g.Sub(1.0, cast(g, g.ReduceMax(bad, [0], keepdims=1), DType.FLOAT32))
 
 

@@ -82,7 +82,7 @@ def read_percentile(
 
 
 def as_float(g, x: Value):
-    return x if x.type.kind == "f" else cast(g, x, DType.FLOAT32)
+    return x if x.dtype is DType.FLOAT64 else cast(g, x, DType.FLOAT32)
 
 
 def place(g, share: Value, count: Size, like: Value):

@@ -37,5 +37,6 @@ CASES = [
     case("IdentityAttachKLSparseReg", f32(2, 3, 4), f32(3), sparseness_target=0.2, momentum=0.5),
     *(case("_identity_with_attr_like_rhs", x, x + 1) for x in (f64(2), i32(2, 3))),
     case("amp_multicast", f32(2, 3), i32(2), f32(3), num_outputs=3, cast_narrow=True),
+    case("amp_multicast", i32(2, 3), i32(2), num_outputs=2),
 ]
 test_passing = operator_test(CASES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f32, f64, flags, i8, i32, i64, of, operator_test, refused
+from tests.mxnet.cases import case, f16, f32, f64, flags, i8, i32, i64, of, operator_test, refused
 
 X = f32(2, 3, 4)
 SHARES = of([0, 30, 50, 99.5, 100])
@@ -39,6 +39,7 @@ CASES = [
     numpy("_npi_percentile", f64(2, 5), q_scalar=75, axis=1, keepdims=True),
     numpy("_npi_percentile", i32(2, 5), SHARES, axis=1),
     refused("_npi_diff", X, n=2, says="n=2"),
+    case("_npi_percentile", f16(2, 3), of(30, "float32")).but(np_shape=True),
 ]
 
 test_series = operator_test(CASES)
