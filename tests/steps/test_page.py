@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.opsets import marks, sweep
+from benchmarks.opsets import headed, marks, sweep
 from serde import schema
+from tests.steps.listed import CROSSING
 
 PAGE = Path(__file__).parents[2] / "docs" / "opsets.md"
 FEW = 8
@@ -19,7 +20,9 @@ def test_rows() -> None:
     assert {name.removesuffix(" *") for name in rows} - {"operator"} == set(schema.names())
     tested = sorted(name for name in rows if not name.endswith("*") and name != "operator")
     chosen = {str(op) for op in np.random.default_rng(3).choice(tested, FEW, replace=False)}
+    rows |= {name.removesuffix(" *"): rows[name] for name in rows}
+    chosen |= CROSSING.keys()
     table = sweep(chosen)
     for op in chosen:
-        assert rows[op] == f"| {op} | {' | '.join(marks(op, table))} |"
+        assert rows[op] == f"| {headed(op, table)} | {' | '.join(marks(op, table))} |"
         assert not [line for row in table[op].values() for line in row.wrong]
