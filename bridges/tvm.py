@@ -39,6 +39,26 @@ def decode(model: Any, params: Any = None, **options: Any) -> Graph:
     return module_graph(module, held, "module", **options)
 
 
+def to_relay(graph: Graph) -> tuple[Any, dict[str, Any]]:
+    """A live IRModule of a graph of the IR, its types inferred, and the parameters of its main.
+
+    Raises:
+        MissingDependency: without a TVM that has Relay. Unconvertible: for what Relay has not.
+    """
+    try:
+        import tvm
+        from tvm import relay
+    except (ImportError, OSError) as error:
+        raise MissingDependency(f"{INSTALL} ({error})") from error
+    from serde.formats.relay import from_ir
+    from serde.formats.relay.json_writer import to_json
+    from serde.formats.relay.to_ast import to_module
+
+    module, weights = to_module(from_ir(graph))
+    live = relay.transform.InferType()(tvm.ir.load_json(to_json(module)))
+    return live, {name: tvm.nd.array(tensor.load()) for name, tensor in weights.items()}
+
+
 def _tensor(array: Any) -> Tensor:
     plain = array.numpy() if hasattr(array, "numpy") else np.asarray(array)
     return Tensor.of(np.ascontiguousarray(plain))
@@ -138,4 +158,4 @@ def _arrays(result: Any) -> Iterator[np.ndarray[Any, Any]]:
             yield from _arrays(field)
 
 
-BRIDGE = Bridge("tvm", ("tvm",), "relay", decode, run)
+BRIDGE = Bridge("tvm", ("tvm",), "relay", decode, run, {"relay": to_relay})

@@ -78,6 +78,8 @@ def recast_unsqueeze(g, x, axes):
 def write_unsqueeze(r, x, axes):
     chosen = sizes(axes)
     require(chosen is not None, "an Unsqueeze of axes that only the run tells")
+    if x.rank == 0 and x.tensor is None:  # see ``lifted``
+        return r.annotation.stop_fusion(r.reshape(x, newshape=(1,) * len(chosen)))
     for axis in sorted(chosen):
         x = r.expand_dims(x, axis=axis)
     return x
