@@ -33,14 +33,14 @@ def sampling_feed_forward(module: Any) -> tuple[Any, Shapes]:
 
 def n_beats(module: Any) -> tuple[Any, Shapes]:
     estimator = module.n_beats.NBEATSEstimator(**DAILY, context_length=PAST, num_stacks=4)
-    return estimator, {n: ("N", PAST) for n in ("past_target", "past_observed_values")}
+    return estimator, dict.fromkeys(("past_target", "past_observed_values"), ("N", PAST))
 
 
 def lstnet(module: Any) -> tuple[Any, Shapes]:
     estimator = module.lstnet.LSTNetEstimator(
         **DAILY, context_length=24, num_series=SERIES, skip_size=3, ar_window=6, channels=6
     )
-    return estimator, {n: ("N", SERIES, 24) for n in ("past_target", "past_observed_values")}
+    return estimator, dict.fromkeys(("past_target", "past_observed_values"), ("N", SERIES, 24))
 
 
 def forking(name: str) -> Callable[[Any], tuple[Any, Shapes]]:

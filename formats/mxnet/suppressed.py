@@ -41,9 +41,9 @@ def _depending(graph: Graph) -> dict[Value, bool]:
         depends = any(found.get(v, False) for v in node.outputs)
         for v in node.outputs:
             found[v] = depends
-        for v in node.inputs:
-            if v is not None:
-                found[v] = found.get(v, False) or depends or node.op in READ
+        for read in node.inputs:
+            if read is not None:
+                found[read] = found.get(read, False) or depends or node.op in READ
     return found
 
 

@@ -60,7 +60,7 @@ def _weight(node: Node, output: Value) -> Value | None:
     def load() -> np.ndarray[Any, Any]:
         numbers, steps = q.array().astype("float32"), _along(scale.array(), q.rank, axis)
         middle = 0 if zero is None else _along(zero.array().astype("float32"), q.rank, axis)
-        return ((numbers - middle) * steps).astype(dtype.numpy)
+        return np.asarray((numbers - middle) * steps, dtype.numpy)
 
     return Value(output.name, dtype, q.tensor.shape, Tensor(dtype, q.tensor.shape, load))
 
