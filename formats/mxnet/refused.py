@@ -39,6 +39,9 @@ BY_REASON = {
         "_linalg_gelqf _linalg_syevd _npi_eig _npi_eigh _npi_eigvals _npi_eigvalsh _npi_pinv "
         "_npi_pinv_scalar_rcond _npi_svd"
     ),
+    "makes the targets a detector is trained with: cut the model before it": (
+        "_contrib_MultiBoxTarget"
+    ),
     "takes sparse tensors only, which ONNX has not": "_contrib_getnnz _sparse_retain _square_sum",
     "made only while a model is bound to several devices: no symbol holds it": "_CrossDeviceCopy",
     "finds the thresholds of a quantised model, before there is one": (

@@ -6,9 +6,20 @@ import math
 
 import numpy as np
 
+from serde.builder import computed
 from serde.errors import require
 from serde.graph import DType, Value
-from serde.idioms import Size, cast, scalar, shape_from, size_of, slice_axis, steps
+from serde.idioms import (
+    Size,
+    cast,
+    cast_like,
+    lowest,
+    scalar,
+    shape_from,
+    size_of,
+    slice_axis,
+    steps,
+)
 
 from ..rules import Floats, reads
 
@@ -123,3 +134,53 @@ def centers(g, size: Size, count: Value, step: float, offset: float):
     """The middles of the places along an axis."""
     line = g.Add(cast(g, steps(g, size), DType.FLOAT32), offset)
     return g.Mul(line, step) if step > 0 else g.Div(line, count)
+
+
+@reads("_contrib_box_encode")
+def read_box_encode(g, samples, matches, anchors, refs, means, stds):
+    """How far matched boxes are from the anchors, and where samples count: zeros elsewhere."""
+    index = g.Unsqueeze(g.Max(cast(g, matches, DType.INT64), 0), [2])
+    boxes = to_center(g, g.GatherND(refs, index, batch_dims=1))
+    (at, size), (base, unit) = halves(g, boxes), halves(g, to_center(g, anchors))
+    coded = g.Concat(g.Div(g.Sub(at, base), unit), g.Log(g.Div(size, unit)), axis=2)
+    counts = g.Expand(g.Unsqueeze(g.Greater(samples, 0.5), [2]), g.Shape(anchors))
+    away = g.Div(g.Sub(coded, means), stds)
+    return g.Where(counts, away, scalar(g, 0, away)), cast_like(g, counts, away)
+
+
+@reads("_contrib_bipartite_matching")
+def read_bipartite_matching(g, x, *, is_ascend=False, threshold: float, topk=-1):
+    """The partner of each row and of each column, -1 where it has none; the best pairs first.
+
+    MXNet stops behind ``topk`` pairs and one more.
+    """
+    rows, columns = (size_of(g, x, x.rank - n) for n in (2, 1))
+    scores = g.Reshape(x, shape_from(g, [-1, rows, columns]))
+    scores, least = (g.Neg(scores), -threshold) if is_ascend else (scores, threshold)
+    never = scalar(g, lowest(x), x)
+    steps_, lines = g.Min(*(shape_from(g, [s]) for s in (rows, columns))), g.Shape(scores, end=1)
+    steps_ = g.Min(steps_, [topk + 1]) if topk > 0 else steps_
+    inner = g.child("pairs")
+    inner.input("step", DType.INT64, ())
+    go = inner.input("go", DType.BOOL, ())
+    left = inner.input("left", x.type, scores.shape)
+    none = [g.Expand(scalar(g, -1, x), g.Concat(lines, shape_from(g, [s]), axis=0))
+            for s in (rows, columns)]  # fmt: skip
+    partners = [inner.input("partner", x.type, v.shape) for v in none]
+    flat = inner.Reshape(left, [0, -1])
+    best = inner.ArgMax(flat, axis=1, keepdims=1)
+    real = inner.Greater(inner.GatherElements(flat, best, axis=1), scalar(inner, least, x))
+    width = shape_from(inner, [columns])
+    pair = inner.Div(best, width), inner.Mod(best, width)
+    hits = [inner.And(inner.Equal(steps(inner, s), at), real)
+            for s, at in zip((rows, columns), pair, strict=True)]  # fmt: skip
+    found = [inner.Where(hit, cast_like(inner, other, x), old)
+             for hit, other, old in zip(hits, pair[::-1], partners, strict=True)]  # fmt: skip
+    taken = inner.Or(inner.Unsqueeze(hits[0], [2]), inner.Unsqueeze(hits[1], [1]))
+    body = inner.build(computed(inner, [go, inner.Where(taken, never, left), *found]))
+    _, *done = g.Loop(g.Squeeze(steps_, [0]), g.const(True), scores, *none, body=body, outputs=3)
+    whole = [g.Shape(x, end=x.rank - 2)] if x.rank > 2 else []
+    return tuple(
+        g.Reshape(v, g.Concat(*whole, shape_from(g, [s]), axis=0))
+        for v, s in zip(done, (rows, columns), strict=True)
+    )

@@ -124,3 +124,38 @@ def cut(g, x: Value, margin: int, down: int, right: int):
     starts = [margin + down, margin + right]
     ends = [down - margin or 2**31 - 1, right - margin or 2**31 - 1]
     return g.Slice(x, starts, ends, [2, 3], [1, 1])
+
+
+@reads("_contrib_PSROIPooling")
+def read_position_sensitive(
+    g, x, rois, *, spatial_scale: float, output_dim: int, pooled_size: int, group_size=0
+):
+    """Means over the bins of regions, each bin from channels of its own; 0 where it is empty."""
+    require(group_size in (0, pooled_size), f"{group_size=} with {pooled_size=}")
+    count = pooled_size
+    corners = [g.Gather(rois, i, axis=1) for i in (1, 2, 3, 4)]
+    rounded = [g.Mul(g.Sign(c), g.Floor(g.Add(g.Abs(c), 0.5))) for c in corners]
+    masks = [
+        bins(g, rounded[i], rounded[i + 2], spatial_scale, count, size_of(g, x, 3 - i))
+        for i in (1, 0)
+    ]
+    own = g.Gather(x, cast(g, g.Gather(rois, 0, axis=1), DType.INT64), axis=0)
+    split = g.Reshape(own, shape_from(g, [-1, output_dim, count, count,
+                                          *(size_of(g, x, a) for a in (2, 3))]))  # fmt: skip
+    total = g.Einsum(split, *masks, equation="rcijhw,rih,rjw->rcij")
+    rows, columns = (g.ReduceSum(m, [2], keepdims=0) for m in masks)
+    area = g.Mul(g.Unsqueeze(rows, [2]), g.Unsqueeze(columns, [1]))
+    return g.Div(total, g.Unsqueeze(g.Max(area, 1.0), [1]))
+
+
+def bins(g, first: Value, last: Value, scale: float, count: int, size):
+    """Which of ``size`` pixels lie in each of ``count`` parts of a region: ones and zeros."""
+    start = g.Mul(first, scale)
+    wide = g.Max(g.Sub(g.Mul(g.Add(last, 1.0), scale), start), 0.1)
+    part = g.Unsqueeze(g.Div(wide, float(count)), [1])
+    line = cast_like(g, steps(g, count), first)
+    start = g.Unsqueeze(start, [1])
+    low = g.Unsqueeze(g.Floor(g.Add(g.Mul(line, part), start)), [2])
+    high = g.Unsqueeze(g.Ceil(g.Add(g.Mul(g.Add(line, 1.0), part), start)), [2])
+    pixels = cast_like(g, steps(g, size), first)
+    return cast_like(g, g.And(g.GreaterOrEqual(pixels, low), g.Less(pixels, high)), first)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.mxnet.cases import case, f32, f64, operator_test, refused
+from tests.mxnet.cases import case, f32, f64, operator_test, refused, whole
 
 
 def boxes(*shape, seed=0, dtype="float32"):
@@ -47,6 +47,27 @@ CASES = [
     ),
     refused(
         "_contrib_box_iou", boxes(2), boxes(2), format="polar", says="format='polar' is unknown"
+    ),
+    *(
+        case(
+            "_contrib_box_encode",
+            f32(n, 3, low=-1, seed=s),
+            whole(n, 3, high=1),
+            boxes(n, 3),
+            boxes(n, 2, seed=4),
+            f32(4),
+            f32(4, low=0.1),
+        ).but(outputs=2)
+        for n, s in ((1, 0), (2, 1), (2, 2))
+    ),
+    *(
+        case("_contrib_bipartite_matching", f32(*s, low=0), **a).but(outputs=2)
+        for s in ((3, 2), (2, 3, 4), (2, 2, 5, 3))
+        for a in (
+            {"threshold": 1e-12},
+            {"threshold": 0.5, "is_ascend": True},
+            {"threshold": 0.3, "topk": 1},
+        )
     ),
 ]
 

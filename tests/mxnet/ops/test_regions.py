@@ -30,6 +30,7 @@ def deformable(group=1, deform=1, modulated=False, bias=True, **attrs):
     return case(op, *xs, **KERNEL, **groups, no_bias=not bias, **attrs)
 
 
+PLACES = of([[0, 0, 0, 16, 20], [1, 3.5, 7.4, 15, 9], [0, -5, 2, 40, 12], [1, 30, 30, 40, 40]])
 CASES = [
     *(
         case("ROIPooling", X, ROIS, pooled_size=p, spatial_scale=s)
@@ -39,7 +40,7 @@ CASES = [
     *(
         case(
             "_contrib_ROIAlign", X, WIDE, pooled_size=p, spatial_scale=s, aligned=a, sample_ratio=n
-        ).but(since=16 if a and n < 0 else 0)
+        )
         for p in ((2, 2), (3, 1))
         for s in (1, 0.5)
         for a in (True, False)
@@ -68,6 +69,28 @@ CASES = [
         says="position_sensitive=True",
     ),
     refused("Correlation", X, X, kernel_size=2, says="kernel_size=2 is even"),
+    *(
+        case(
+            "_contrib_PSROIPooling",
+            f32(2, 2 * p * p, 6, 7),
+            PLACES,
+            spatial_scale=s,
+            output_dim=2,
+            pooled_size=p,
+            **a,
+        )
+        for p, s, a in ((2, 0.25, {}), (3, 0.5, {}), (1, 0.125, {}), (2, 1, {"group_size": 2}))
+    ),
+    refused(
+        "_contrib_PSROIPooling",
+        f32(2, 8, 6, 7),
+        PLACES,
+        spatial_scale=1,
+        output_dim=2,
+        pooled_size=3,
+        group_size=2,
+        says="group_size=2 with pooled_size=3",
+    ),
 ]
 
 test_regions = operator_test(CASES)
