@@ -20,6 +20,8 @@ AXIS = frozenset(
     "LayerNormalization LogSoftmax LpNormalization QuantizeLinear RMSNormalization Scatter "
     "ScatterElements Softmax Split SplitToSequence TensorScatter TopK Unique".split()
 )
+# Operators whose attribute ``axes`` does: runtimes disagree about negative ones of Resize.
+LISTING = frozenset("CenterCropPad MeanVarianceNormalization Resize".split())
 
 
 def complete(operator: Operator, inputs: Inputs, attrs: Mapping[str, Any]) -> Attrs:
@@ -29,6 +31,10 @@ def complete(operator: Operator, inputs: Inputs, attrs: Mapping[str, Any]) -> At
         axis, shape = explicit.get("axis"), inputs[0].shape
         if isinstance(axis, int) and axis < 0 and shape is not None and -axis <= len(shape):
             explicit["axis"] = axis + len(shape)
+    if operator.name in LISTING and inputs and inputs[0] is not None:
+        axes, rank = explicit.get("axes"), len(inputs[0].shape or ())
+        if axes and all(-rank <= a < rank for a in axes):
+            explicit["axes"] = tuple(a % rank for a in axes)
     implied = IMPLIED.get(operator.name)
     if implied is None:
         return explicit

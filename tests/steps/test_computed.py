@@ -107,6 +107,20 @@ def test_remainder_is_exact(kind: type) -> None:
     Single("Mod", (a, b), {"fmod": 1}, tolerance=0).check([9], [STATIC])
 
 
+FROM_THE_BACK = [
+    Single("CenterCropPad", (X, ints([5, 1])), {"axes": [-1, -3]}),
+    Single("CenterCropPad", (X, ints([1, 6])), {"axes": [-2, 2]}, (1,)),
+    Single("MeanVarianceNormalization", (X,), {"axes": [0, -1]}),
+    *(Single("OneHot", (ints([[0, -1, 2], [1, 1, 9]]), ints(4), np.float32([2, 5])), {"axis": a})
+      for a in (-3, -2, -1, 1)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FROM_THE_BACK, ids=lambda c: c.id)
+def test_axes_from_the_back(case: Single) -> None:
+    case.check((7, 10, 12, 17))
+
+
 @pytest.mark.parametrize("mode", ["avg", "max"])
 @pytest.mark.parametrize("ratio", [0, 2])
 @pytest.mark.parametrize("coordinates", ["half_pixel", "output_half_pixel"])

@@ -94,3 +94,19 @@ def test_resize_of_opset_10(scales: list[float], mode: str) -> None:
     x = RNG.standard_normal((1, 2, 5, 6)).astype(np.float32)
     case = Single("Resize", (x, np.float32(scales)), {"mode": mode}, (1,), opset=10)
     case.check((10, 13), [STATIC])
+
+
+@pytest.mark.parametrize("axes", [[-1, -2], [-2, -1], [-3, 3]], ids=str)
+@pytest.mark.parametrize("how", [{}, {"keep_aspect_ratio_policy": "not_smaller"}], ids=str)
+def test_resize_counts_axes_from_the_back(axes: list[int], how: dict[str, str]) -> None:
+    """As onnx.reference has it of the same axes from the front; ONNX Runtime keeps the size."""
+    x = RNG.standard_normal((2, 3, 4, 5)).astype(np.float32)
+    operands, front = (x, None, None, np.int64([7, 6])), [a % 4 for a in axes]
+    from_front = Single("Resize", operands, {**how, "axes": front}, (3,)).model(STATIC)
+    *_, (_, wanted) = results(from_front, [x])
+    for held in ((), (3,)):
+        given = Single("Resize", operands, {**how, "axes": axes}, held)
+        ir = raise_to_ir(decode(given.model(BY_NAME)))
+        for opset in (7, 12, 17, 26):
+            ((_, got), *_) = results(to_proto(lower_to(ir, opset)), given.feeds)
+            np.testing.assert_allclose(got[0], wanted[0], rtol=1e-5, err_msg=f"at {opset}")
