@@ -149,6 +149,8 @@ def _ask(
         if v.tensor is not None and _reads(operator.name, v.tensor)
     }
     types = {n: type_proto(v.dtype, v.shape, v.wrap) for n, v in known}
+    if operator.name == "Resize":
+        types |= _resized(node, inputs)
     try:
         found = shape_inference.infer_node_outputs(
             operator.raw, node, types, data, opset_imports=[helper.make_opsetid("", opset)]
@@ -160,6 +162,20 @@ def _ask(
             raise ConversionError(f"{operator.name} rejects its inputs: {error}") from error
         return (UNKNOWN,) * len(node.output)  # onnx infers nothing from an unknown element type
     return tuple([from_proto(found.get(n)) for n in node.output])
+
+
+def _resized(
+    node: onnx.NodeProto, inputs: tuple[Value | None, ...]
+) -> dict[str, onnx.TypeProto]:  # fmt: skip
+    """Types of the sizes Resize is told: onnx takes a length it does not know for 0."""
+    axes = next((len(a.ints) for a in node.attribute if a.name == "axes"), None)
+    shape = inputs[0].shape if inputs and inputs[0] is not None else None
+    length = axes if axes or shape is None else len(shape)
+    return {
+        n: type_proto(v.dtype, None if length is None else (length,))
+        for n, v in zip(node.input[3:], inputs[3:], strict=True)
+        if v is not None and v.shape is not None and not isinstance((*v.shape, 0)[0], int)
+    }
 
 
 def _short(error: Exception) -> str:

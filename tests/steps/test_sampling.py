@@ -110,3 +110,14 @@ def test_resize_counts_axes_from_the_back(axes: list[int], how: dict[str, str]) 
         for opset in (7, 12, 17, 26):
             ((_, got), *_) = results(to_proto(lower_to(ir, opset)), given.feeds)
             np.testing.assert_allclose(got[0], wanted[0], rtol=1e-5, err_msg=f"at {opset}")
+
+
+def test_resize_to_sizes_of_unknown_number() -> None:
+    """A list of sizes whose length has a name has as many as there are axes to resize."""
+    x = RNG.standard_normal((1, 2, 5, 6)).astype(np.float32)
+    for sizes, how in (([1, 2, 3, 11], {}), ([9, 4], {"axes": [3, 2]})):
+        for mode in ("nearest", "linear"):
+            case = Single("Resize", (x, None, None, np.int64(sizes)), {"mode": mode, **how})
+            case.check((7, 12, 17, 26), [UNKNOWN])
+    scales = np.float32([1, 1, 0.6, 1.5])
+    Single("Resize", (x, None, scales)).check((7, 12, 26), [UNKNOWN])
