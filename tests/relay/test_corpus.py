@@ -10,14 +10,11 @@ from tests.relay.running import assert_equal, graph_of, names, recorded, run
 
 ARCHIVE = Path(__file__).with_name("corpus.zip")
 DEFINED = {"op-all_class_nms": 4, "dyn-unique": 4}  # leading rows of the first output
-AT_13 = {"dyn-squeeze": "axes computed while the model runs"}
 
 
 @pytest.mark.parametrize("opset", [11, 17, 21])
 @pytest.mark.parametrize("name", names(ARCHIVE))
 def test_numbers(name: str, opset: int, tmp_path: Path) -> None:
-    if opset < 13 and name in AT_13:
-        pytest.skip(AT_13[name])
     case = recorded(ARCHIVE, name)
     graph = graph_of(case, name, tmp_path)
     assert_equal(run(graph, case.feeds, opset, tmp_path), case.outputs, DEFINED.get(name))
