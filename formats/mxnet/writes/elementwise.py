@@ -14,7 +14,6 @@ from .sizes import common, spread
 from .table import TYPES, held_as, number, writes
 
 UNARY = {
-    "Abs": "abs",
     "Acos": "arccos",
     "Acosh": "arccosh",
     "Asin": "arcsin",
@@ -33,7 +32,6 @@ UNARY = {
     "Reciprocal": "reciprocal",
     "Relu": "relu",
     "Sigmoid": "sigmoid",
-    "Sign": "sign",
     "Sin": "sin",
     "Sinh": "sinh",
     "Softsign": "softsign",
@@ -64,7 +62,7 @@ LOGICAL = {
 }
 
 FAR = float(np.finfo(np.float32).max)  # where clip is to leave all as it is
-ANY = frozenset({"Abs", "Identity", "Neg", "Sign"})  # of integers, too
+ANY = frozenset({"Identity", "Neg"})  # of integers, too
 
 
 def write_unary(op, s, x):
@@ -76,13 +74,26 @@ for _op in UNARY:
     writes(_op)(partial(write_unary, _op))
 
 
+@writes("Abs")
+def write_abs(s, x):
+    """MXNet takes it of whole numbers as of floats of 64 bits."""
+    return s.broadcast_maximum(x, s.negative(x)) if x.type is DType.INT64 else s.abs(x)
+
+
 @writes("Round")
 def write_round(s, x):
     """Halves go to the even neighbour; MXNet's own rint takes them down."""
     up = s["_plus_scalar"](x, scalar=0.5)
     whole = s.floor(up)
     odd = s["_mod_scalar"](whole, scalar=2.0)
-    return s.elemwise_sub(whole, s.elemwise_mul(odd, s.broadcast_equal(up, whole)))
+    found = s.elemwise_sub(whole, s.elemwise_mul(odd, s.broadcast_equal(up, whole)))
+    return s.where(s.broadcast_equal(x, s.floor(x)), x, found)
+
+
+@writes("Sign")
+def write_sign(s, x):
+    """That of NaN is NaN."""
+    return s.where(s.broadcast_equal(x, x), s.sign(x), x) if x.type.kind == "f" else s.sign(x)
 
 
 def write_binary(names, s, a: Value, b: Value):

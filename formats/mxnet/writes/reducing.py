@@ -14,12 +14,12 @@ REDUCTIONS = {
     "ReduceMin": ("min", {}),
     "ReduceProd": ("prod", {}),
     "ReduceSum": ("sum", {}),
-    "ReduceL1": ("norm", {"ord": 1}),
     "ReduceL2": ("norm", {"ord": 2}),
 }
 
 
 def write_reduction(name, extra, s, x, axes=None, *, keepdims, noop_with_empty_axes):
+    require(name != "norm" or x.type.kind == "f", f"a norm of {x.type.value} elements")
     chosen = axes.ints() if axes is not None else ()
     if not chosen:
         if noop_with_empty_axes:

@@ -34,11 +34,17 @@ def spell_sum_square(g, x, axes=None, *, keepdims, noop_with_empty_axes):
     return g.ReduceSum(g.Mul(x, x), axes, keepdims=keepdims)
 
 
+@spells("ReduceL1")
+def spell_l1(g, x, axes=None, *, keepdims, noop_with_empty_axes):
+    require(not noop_with_empty_axes, "no axes that are all")
+    return g.ReduceSum(g.Abs(x), axes, keepdims=keepdims)
+
+
 @spells("ReduceLogSumExp")
 def spell_log_sum_exp(g, x, axes=None, *, keepdims, noop_with_empty_axes):
     """Less the largest first, brought into the finite: infinity less itself is no number."""
     require(not noop_with_empty_axes, "no axes that are all")
-    least = lowest(x)
+    least = lowest(x) / 2
     largest = g.Clip(g.ReduceMax(x, axes, keepdims=1), least, -least)
     sums = g.Log(g.ReduceSum(g.Exp(g.Sub(x, largest)), axes, keepdims=1))
     whole = g.Add(sums, largest)
@@ -191,5 +197,5 @@ def spell_half(op, g, x, axes=None, *, keepdims, noop_with_empty_axes):
     return cast(g, g[op](cast(g, x, DType.FLOAT32), axes, **more), x.type)
 
 
-for _op in ("ReduceL1", "ReduceL2", "ReduceMean", "ReduceProd", "ReduceSum"):
+for _op in ("ReduceL2", "ReduceMean", "ReduceProd", "ReduceSum"):
     spells(_op)(partial(spell_half, _op))

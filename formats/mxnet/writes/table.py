@@ -14,6 +14,7 @@ from serde.geometry import Ints
 from serde.graph import DType, Graph, Node, Shape, Tensor, Value
 from serde.rules import RuleTable
 
+EXACT = 1 << 53  # whole numbers up to this are floats of 64 bits
 # Element types MXNet's legacy operators compute with.
 TYPES = frozenset(
     {DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.INT8, DType.INT32, DType.INT64, DType.UINT8}
@@ -129,11 +130,16 @@ def held_as(dtype: DType) -> str:
 
 
 def number(value: Value | None) -> float | None:
-    """The one number a constant holds, None for anything else."""
+    """The one number a constant holds; None for anything else, and where 64-bit floats lack it.
+
+    MXNet's attributes are such floats.
+    """
     if value is None or value.tensor is None or value.tensor.size != 1:
         return None
     found = value.array().reshape(-1)[0]
-    return int(found) if value.type.kind in "iub" else float(found)
+    if value.type.kind in "iub":
+        return int(found) if abs(int(found)) <= EXACT else None
+    return float(found)
 
 
 def symmetric(pads: Ints) -> Ints:

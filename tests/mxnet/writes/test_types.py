@@ -1,0 +1,279 @@
+"""Every element type and the numbers at its ends: as ONNX has them, or refused."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import onnx.defs
+import pytest
+from onnx import helper, numpy_helper
+
+from serde.errors import SerdeError
+from serde.formats.mxnet import from_ir
+from serde.formats.mxnet.writer import live
+from serde.formats.onnx.reader import decode
+from serde.opset import raise_to_ir
+from tests.mxnet_live import live_mxnet, run_symbol
+from tests.node_cases import results
+
+OPSET = 22
+FLOATS = ("float16", "float32", "float64")
+WHOLE = ("int8", "uint8", "int32", "int64")
+TYPES = (*FLOATS, *WHOLE, "bool")
+
+
+def numbers(dtype, shape, seed=0):
+    """Numbers of a type, its ends among them."""
+    generator = np.random.default_rng(seed)
+    if dtype == "bool":
+        return generator.random(shape) < 0.5
+    if dtype in FLOATS:
+        found = generator.standard_normal(shape).astype(dtype)
+        flat = found.reshape(-1)
+        ends = [np.nan, np.inf, -np.inf, 0.0, -0.0, 0.5, 1.5, -2.5]
+        flat[: len(ends)] = ends[: flat.size]
+        return found
+    info = np.iinfo(dtype)
+    found = generator.integers(max(info.min, -9), 9, shape).astype(dtype)
+    flat = found.reshape(-1)
+    ends = [info.max, info.min, info.max - 1, 0, 1]
+    flat[: len(ends)] = ends[: flat.size]
+    return found
+
+
+def tame(dtype, shape, seed=0):
+    """Small numbers without zero."""
+    found = numbers(dtype, shape, seed)
+    if dtype == "bool":
+        return found
+    flat = np.random.default_rng(seed).integers(1, 7, found.shape)
+    return (flat * (1 if dtype[0] == "u" else np.where(flat % 2, 1, -1))).astype(dtype)
+
+
+def model(op, feeds, held, attrs, opset=OPSET):
+    """A model of one node; ``held`` are constants, None an operand left out."""
+    names = [n if v is not None else "" for n, v in (feeds | held).items()]
+    info = helper.make_tensor_value_info
+    kind = helper.np_dtype_to_tensor_dtype
+    graph = helper.make_graph(
+        [helper.make_node(op, names, ["y"], **attrs)], "g",
+        [info(n, kind(a.dtype), a.shape) for n, a in feeds.items()],
+        [helper.make_empty_tensor_value_info("y")],
+        [numpy_helper.from_array(np.asarray(a), n) for n, a in held.items() if a is not None],
+    )  # fmt: skip
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+
+
+UNARY = (
+    "Abs Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Erf Exp Floor HardSwish IsInf IsNaN Log Mish "
+    "Neg Not Reciprocal Relu Round Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Tan Tanh Identity "
+    "Elu Gelu HardSigmoid LeakyRelu Selu Celu BitwiseNot Shape Size Trilu Transpose Flatten"
+).split()
+# Operators that are asked of usual numbers: MXNet's softmax, for one, passes no NaN on.
+USUAL = "Softmax LogSoftmax Hardmax ThresholdedRelu Shrink".split()
+BINARY = (
+    "Add Sub Mul Div Max Min Pow Equal Greater GreaterOrEqual Less LessOrEqual And Or Xor Mod "
+    "BitwiseAnd BitwiseOr BitwiseXor PRelu"
+).split()
+REDUCED = "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare".split()
+
+
+@cache
+def cases():
+    """Operator, feeds, constants and attributes, by a name."""
+    found = {}
+    for dtype in TYPES:
+        x = numbers(dtype, (2, 3, 4))
+        for op in UNARY:
+            found[f"{op} {dtype}"] = (op, {"x": x}, {}, {})
+        for op in USUAL:
+            found[f"{op} {dtype}"] = (op, {"x": tame(dtype, (2, 3, 4))}, {}, {})
+        for op in BINARY:
+            divides = op in ("Div", "Mod", "Pow")
+            b = (tame if divides else numbers)(dtype, (3, 1), 1)
+            a = tame(dtype, (2, 3, 4)) if divides else x
+            found[f"{op} {dtype}"] = (op, {"x": a, "b": b}, {}, {})
+            found[f"{op} {dtype} const"] = (op, {"x": a}, {"b": b.reshape(-1)[:1]}, {})
+            found[f"{op} {dtype} first"] = (
+                (op, {"b": b}, {}, {}) if 0 else (op, {"b": b, "x": a}, {}, {})
+            )
+        for kind in REDUCED:
+            op = f"Reduce{kind}"
+            of = tame(dtype, (2, 3, 4)) if kind == "SumSquare" else x  # ORT's do not wrap around
+            found[f"{op} {dtype}"] = (op, {"x": of}, {"axes": np.int64([1])}, {"keepdims": 0})
+            found[f"{op} {dtype} all"] = (op, {"x": tame(dtype, (2, 3))}, {}, {"keepdims": 0})
+        for other in TYPES:
+            value = numbers(dtype, (2, 3, 4)) if dtype == "bool" or other in FLOATS else (
+                tame(dtype, (2, 3, 4)))  # fmt: skip
+            to = int(helper.np_dtype_to_tensor_dtype(np.dtype(other)))
+            found[f"Cast {dtype} {other}"] = ("Cast", {"x": value}, {}, {"to": to})
+        bounds = np.sort(tame(dtype, (2,), 3))
+        found[f"Clip {dtype}"] = ("Clip", {"x": x}, dict(zip(("l", "h"), bounds, strict=True)), {})
+        found[f"Clip {dtype} low"] = ("Clip", {"x": x}, {"l": bounds[0]}, {})
+        index = np.int64([[0, -1], [2, 1]])
+        found[f"Gather {dtype}"] = ("Gather", {"x": x}, {"i": index}, {"axis": 1})
+        found[f"Gather {dtype} fed"] = ("Gather", {"x": x, "i": index}, {}, {"axis": 1})
+        found[f"GatherElements {dtype}"] = (
+            "GatherElements",
+            {"x": x, "i": np.int64([[[0, 1, 1, -1]]] * 2)},
+            {},
+            {"axis": 1},
+        )
+        found[f"GatherND {dtype}"] = (
+            "GatherND",
+            {"x": x, "i": np.int64([[0, 1], [-1, 2]])},
+            {},
+            {},
+        )
+        found[f"ScatterND {dtype}"] = (
+            "ScatterND",
+            {"x": x, "i": np.int64([[0, 1], [-1, 2]]), "u": numbers(dtype, (2, 4), 5)},
+            {},
+            {},
+        )
+        found[f"ScatterElements {dtype}"] = (
+            "ScatterElements",
+            {"x": x, "i": np.int64([[[0, 2, 1, -1]]]), "u": numbers(dtype, (1, 1, 4), 5)},
+            {},
+            {"axis": 1},
+        )
+        found[f"Where {dtype}"] = (
+            "Where",
+            {"c": numbers("bool", (2, 1, 4)), "x": x, "b": numbers(dtype, (3, 1), 1)},
+            {},
+            {},
+        )
+        found[f"Concat {dtype}"] = ("Concat", {"x": x, "b": x[:, :1]}, {}, {"axis": 1})
+        found[f"Pad {dtype}"] = ("Pad", {"x": x}, {"p": np.int64([1, 0, 0, 0, -1, 2])}, {})
+        found[f"Pad {dtype} edge"] = (
+            "Pad",
+            {"x": x},
+            {"p": np.int64([0, 0, 1, 0, 1, 2])},
+            {"mode": "edge"},
+        )
+        found[f"Slice {dtype}"] = (
+            "Slice",
+            {"x": x},
+            {"s": np.int64([-1]), "e": np.int64([-9]), "a": np.int64([2]), "t": np.int64([-2])},
+            {},
+        )
+        found[f"Tile {dtype}"] = ("Tile", {"x": x}, {"r": np.int64([2, 1, 3])}, {})
+        found[f"Expand {dtype}"] = ("Expand", {"x": x[:, :1]}, {"s": np.int64([5, 2, 3, 1])}, {})
+        found[f"CumSum {dtype}"] = (
+            "CumSum",
+            {"x": tame(dtype, (2, 3))},
+            {"a": np.int64(1)},
+            {"exclusive": 1, "reverse": 1},
+        )
+        found[f"ArgMax {dtype}"] = ("ArgMax", {"x": tame(dtype, (2, 5))}, {}, {"axis": 1})
+        found[f"ArgMin {dtype}"] = (
+            "ArgMin",
+            {"x": tame(dtype, (2, 5))},
+            {},
+            {"axis": 1, "select_last_index": 1},
+        )
+        found[f"OneHot {dtype}"] = (
+            "OneHot",
+            {"x": np.int64([0, 3, -1, 9])},
+            {"d": np.int64(4), "v": tame(dtype, (2,))},
+            {},
+        )
+        found[f"MatMul {dtype}"] = (
+            "MatMul",
+            {"x": tame(dtype, (2, 3, 4)), "b": tame(dtype, (4, 2))},
+            {},
+            {},
+        )
+        found[f"MatMul {dtype} vector"] = (
+            "MatMul",
+            {"x": tame(dtype, (4,)), "b": tame(dtype, (5, 4, 2))},
+            {},
+            {},
+        )
+        found[f"Gemm {dtype}"] = (
+            "Gemm",
+            {"x": tame(dtype, (3, 4)), "b": tame(dtype, (2, 4)), "c": tame(dtype, (3, 1))},
+            {},
+            {"transB": 1},
+        )
+        found[f"Mean {dtype}"] = ("Mean", {"x": x, "b": numbers(dtype, (3, 1), 1)}, {}, {})
+        found[f"MaxPool {dtype}"] = (
+            "MaxPool",
+            {"x": tame(dtype, (1, 2, 5))},
+            {},
+            {"kernel_shape": [2], "pads": [1, 0]},
+        )
+        found[f"Resize {dtype}"] = (
+            "Resize",
+            {"x": tame(dtype, (1, 2, 2, 3))},
+            {"roi": None, "s": np.float32([1, 1, 2, 2])},
+            {"mode": "nearest"},
+        )
+        found[f"Split {dtype}"] = ("Split", {"x": x}, {"s": np.int64([1, 2])}, {"axis": 1})
+    return found
+
+
+OPERATORS = sorted({name.split()[0] for name in cases()})
+CLOSE = {"float16": 4e-3, "float32": 2e-5, "float64": 2e-5}
+
+
+def is_valid(op, feeds):
+    """Whether the standard has the operator for the types of its operands."""
+    schema = onnx.defs.get_schema(op, OPSET)
+    types = [type_of(a) for a in feeds.values()]
+    last = len(schema.inputs) - 1
+    return all(t in schema.inputs[min(i, last)].types for i, t in enumerate(types))
+
+
+def type_of(array):
+    name = {"float32": "float", "float64": "double"}.get(str(array.dtype), str(array.dtype))
+    return f"tensor({name})"
+
+
+def outcome(kind, feeds, held, attrs):
+    """``right`` or ``refused``; raises where the numbers are others, or MXNet cannot run them."""
+    made = model(kind, feeds, held, attrs)
+    if kind == "Split":
+        made.graph.node[0].output.append("z")
+    found = [v for _, v in results(made, list(feeds.values())) if not isinstance(v, Exception)]
+    if not found:
+        return "unknown"
+    try:
+        text, arrays = live(from_ir(raise_to_ir(decode(made))))
+    except SerdeError:
+        return "refused"
+    read = set(live_mxnet().sym.load_json(text).list_inputs())
+    given = {n: np.atleast_1d(a) for n, a in feeds.items() if n in read}
+    got = run_symbol(text, {n.partition(":")[2]: t.load() for n, t in arrays.items()}, given)
+    differing = [how for wanted in found if (how := difference(got, wanted))]
+    if len(differing) == len(found):  # runtimes differ where numbers overflow, and at infinity
+        raise AssertionError(differing[0])
+    return "right"
+
+
+def difference(got, wanted):
+    """How the outputs differ; None if they are the same."""
+    try:
+        for a, b in zip(got, map(np.asarray, wanted), strict=True):
+            assert (a.shape, a.dtype) == (b.shape or (1,), b.dtype)
+            close = CLOSE.get(str(b.dtype), 0)
+            np.testing.assert_allclose(a, b.reshape(a.shape), rtol=close, atol=close)
+    except AssertionError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize("op", OPERATORS)
+def test_every_type_is_right_or_refused(op):
+    live_mxnet()
+    said, wrong = set(), []
+    for name, (kind, feeds, held, attrs) in cases().items():
+        if kind != op or not is_valid(kind, feeds):
+            continue
+        try:
+            said.add(outcome(kind, feeds, held, attrs))
+        except Exception as error:  # MXNet's own, too
+            wrong.append(f"{name}: {' '.join(str(error).split())[:200]}")
+    assert wrong == []
+    assert "right" in said
