@@ -267,3 +267,13 @@ def drawn(dtype: int) -> str:
     kind = ELEMENT_TYPES[dtype]
     require(kind.kind == "f" and kind in TYPES, f"random numbers of {kind.value} elements")
     return kind.value
+
+
+@writes("Multinomial", ignore=("seed",))
+def write_multinomial(s, x, *, dtype, sample_size):
+    """ONNX has logarithms of the chances, MXNet the chances."""
+    kind = ELEMENT_TYPES[dtype]
+    require(kind in (DType.INT32, DType.INT64), f"{kind.value} samples")
+    chances = s.softmax(x, axis=1)
+    drawn = s["_sample_multinomial"](chances, shape=(sample_size,), dtype="int32")
+    return s.Cast(drawn, dtype=kind.value)

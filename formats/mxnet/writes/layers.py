@@ -162,3 +162,8 @@ def write_mat_mul(s, a, b):
     wide = a.type in (DType.FLOAT32, DType.FLOAT64)
     require(wide, f"a product of {a.rank} axes of {a.type.value} elements")
     return s["_linalg_gemm2"](a, b)
+
+
+@writes("MaxRoiPool")
+def write_max_roi_pool(s, x, rois, *, pooled_shape, spatial_scale):
+    return s.ROIPooling(x, rois, pooled_size=pooled_shape, spatial_scale=spatial_scale)

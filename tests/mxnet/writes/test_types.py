@@ -16,6 +16,7 @@ from serde.formats.onnx.reader import decode
 from serde.opset import raise_to_ir
 from tests.mxnet_live import live_mxnet, run_symbol
 from tests.node_cases import results
+from tests.onnx_live import run_model
 
 OPSET = 22
 FLOATS = ("float16", "float32", "float64")
@@ -277,3 +278,24 @@ def test_every_type_is_right_or_refused(op):
             wrong.append(f"{name}: {' '.join(str(error).split())[:200]}")
     assert wrong == []
     assert "right" in said
+
+
+def test_regions_of_images():
+    image = np.random.default_rng(0).standard_normal((1, 2, 9, 9), np.float32)
+    regions = {"r": np.float32([[0, 0, 0, 6, 6], [0, 1, 2, 8, 7]])}
+    attrs = {"pooled_shape": [3, 2], "spatial_scale": 0.7}
+    made = model("MaxRoiPool", {"x": image}, regions, attrs, opset=21)
+    text, arrays = live(from_ir(raise_to_ir(decode(made))))
+    params = {n.partition(":")[2]: t.load() for n, t in arrays.items()}
+    assert difference(run_symbol(text, params, {"x": image}), run_model(made, {"x": image})) is None
+
+
+def test_samples_are_drawn_by_their_chances():
+    made = model(
+        "Multinomial", {"x": np.log(np.float32([[1, 9], [1, 1e-9]]))}, {},
+        {"sample_size": 2000, "dtype": 7},
+    )  # fmt: skip
+    text, _ = live(from_ir(raise_to_ir(decode(made))))
+    (drawn,) = run_symbol(text, {}, {"x": np.log(np.float32([[1, 9], [1, 1e-9]]))})
+    assert drawn.shape == (2, 2000) and drawn.dtype == np.int64
+    assert 0.85 < drawn[0].mean() < 0.95 and drawn[1].max() == 0
