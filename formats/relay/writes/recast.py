@@ -47,6 +47,8 @@ class Recasting(Stepping):
         if became is None:
             self.nodes.append(node)
             return made
+        if outputs == 1 and isinstance(became, tuple):
+            became = became[0]
         return _typed(became, made)
 
 

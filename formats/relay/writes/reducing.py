@@ -81,6 +81,7 @@ def of_nothing(r, name: str, x: Value, over, keepdims: int) -> Value:
     kept = [1 if a in chosen else d for a, d in enumerate(dims) if keepdims or a not in chosen]
     require(name != "mean" or 0 in kept, "the mean of no elements")
     kind = x.type
+    fill: float
     if name in ("sum", "prod", "mean"):
         fill = int(name == "prod")
     elif kind.kind == "f":

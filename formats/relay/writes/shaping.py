@@ -313,8 +313,8 @@ def recast_pad(g, x, pads, fill=None, axes=None, *, mode: str):
     widths, chosen = sizes(pads), sizes(axes)
     if widths is None or (axes is not None and chosen is None):
         require(mode != "wrap", "wrapping by pads that only the run tells")
-        full = late.all_pads(g, x, pads, axes)
-        return None if full is pads else g.Pad(x, full, fill, mode=mode)
+        every = late.all_pads(g, x, pads, axes)
+        return None if every is pads else g.Pad(x, every, fill, mode=mode)
     listed = list(range(x.rank)) if axes is None else list(chosen)
     half = len(listed)
     full = [0] * 2 * x.rank

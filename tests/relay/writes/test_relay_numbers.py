@@ -1,0 +1,197 @@
+"""Operators in live TVM against ONNX Runtime, a family in one model so that TVM compiles once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import helper, numpy_helper
+
+from serde.formats.onnx.reader import decode
+from serde.formats.relay import from_ir
+from serde.formats.relay.json_writer import to_json
+from serde.formats.relay.to_ast import to_module
+from serde.opset import raise_to_ir
+from serde.passes import tidy
+from tests.relay.tvm_live import run
+
+RNG = np.random.default_rng(11)
+
+
+@dataclass
+class Call:
+    """One node: its operands that are fed, those that are held, and its attributes."""
+
+    op: str
+    fed: list[np.ndarray]
+    held: list[np.ndarray | None] = field(default_factory=list)
+    attrs: dict[str, Any] = field(default_factory=dict)
+    outputs: int = 1
+
+
+def call(op: str, *fed: Any, held: Any = (), outputs: int = 1, **attrs: Any) -> Call:
+    arrays = [None if v is None else np.asarray(v) for v in held]
+    return Call(op, [np.asarray(v) for v in fed], arrays, attrs, outputs)
+
+
+def f32(*shape: int) -> np.ndarray:
+    return RNG.normal(size=shape).astype("float32")
+
+
+def ints(dtype: str, *shape: int, low: int = -9) -> np.ndarray:
+    return RNG.integers(low, 10, shape).astype(dtype)
+
+
+def i64(*values: int) -> np.ndarray:
+    return np.array(values, np.int64)
+
+
+INF = float("inf")
+DIVISOR = np.array([-3, 3, 2, -2, 7, 5], "int32")
+HALVES = np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49999997, 8388609.0], "float32")
+TIES = np.array([[1, 3, 3, 2], [5, 5, 1, 5]], "float32")
+U8, I8 = np.uint8, np.int8
+FAMILIES = {
+    "integers": [
+        call("Div", ints("int32", 4, 6), held=[DIVISOR]),
+        call("Mod", ints("int32", 4, 6), held=[DIVISOR]),
+        call("Mod", ints("int32", 4, 6), held=[DIVISOR], fmod=1),
+        call("Mod", f32(4, 6) * 9, held=[DIVISOR.astype("float32")], fmod=1),
+        call("Sub", U8([1, 2]), U8([3, 250])),
+        call("Neg", ints("int8", 5)),
+        call("Pow", ints("int32", 5), held=[np.array(3, "int32")]),
+        call("Pow", f32(5), held=[np.array(2, "int64")]),
+        call("Clip", ints("int32", 7), held=[np.int32(-3), np.int32(4)]),
+        call("Clip", f32(9), held=[None, np.float32(0.2)]),
+        call("Max", ints("int64", 2, 3), ints("int64", 3), ints("int64", 1, 1)),
+        call("BitShift", ints("uint8", 6, low=0), held=[U8([0, 1, 2, 7, 3, 1])], direction="LEFT"),
+        call("Cast", np.array([-2.7, 2.7, 0.0, -0.3], "float32"), to=6),
+        call("Cast", np.array([-2.7, 0.0, 0.3], "float32"), to=9),
+        call("ReduceProd", ints("int32", 2, 3), held=[i64(1)]),
+    ],
+    "choices": [
+        call("Round", HALVES),
+        call("ArgMax", TIES, axis=1, select_last_index=0),
+        call("ArgMax", TIES, axis=1, select_last_index=1),
+        call("ArgMin", -TIES, axis=1, keepdims=0),
+        call("TopK", TIES, held=[i64(3)], axis=1, outputs=2),
+        call("TopK", ints("int32", 3, 5), held=[i64(2)], axis=0, largest=0, outputs=2),
+        call("ReduceMax", np.array([[-INF, -INF], [1, INF]], "float32"), held=[i64(1)]),
+        call("ReduceMin", np.array([[INF, INF], [1, -INF]], "float32"), held=[i64(1)]),
+        call("Gather", f32(4, 3), held=[i64(-1, 0, -4)], axis=0),
+        call("Gather", f32(4, 3), i64(-1, 2), axis=1),
+        call("GatherElements", f32(3, 3), i64(-1, 0, 2).reshape(1, 3), axis=0),
+        call("GatherND", f32(2, 3, 4), held=[np.array([[0, -1], [1, 2]], "int64")]),
+        call("ScatterElements", f32(3, 3), held=[i64(-1, 0, 1)[None], f32(1, 3)], axis=0),
+        call("ScatterND", f32(4, 2), held=[np.array([[-1], [0]], "int64"), f32(2, 2)]),
+        call("CumSum", ints("int32", 2, 4), held=[np.array(-1, "int64")], exclusive=1, reverse=1),
+        call("OneHot", i64(0, -1, 7), held=[np.array(4, "int64"), np.float32([2, 5])], axis=0),
+        call("Where", RNG.random((2, 1)) > 0.5, f32(3), f32(1, 1)),
+        call("Slice", f32(5, 4), held=[i64(-1, 3), i64(-9, 0), i64(0, 1), i64(-2, -1)]),
+        call("Trilu", f32(3, 4), held=[np.array(-1, "int64")], upper=0),
+        call("Hardmax", TIES, axis=1),
+    ],
+    "windows": [
+        call("AveragePool", f32(1, 2, 7, 6), kernel_shape=[3, 2], strides=[2, 2],
+             pads=[1, 0, 1, 1], ceil_mode=1),
+        call("AveragePool", f32(1, 2, 7, 6), kernel_shape=[3, 3], strides=[2, 2],
+             pads=[1, 1, 1, 1], count_include_pad=1),
+        call("AveragePool", f32(1, 2, 9), kernel_shape=[3], strides=[2], pads=[1, 1]),
+        call("MaxPool", f32(1, 2, 8, 8), kernel_shape=[2, 3], dilations=[2, 1], strides=[2, 3],
+             pads=[1, 1, 0, 0], ceil_mode=1),
+        call("MaxPool", f32(1, 2, 5, 6, 7), kernel_shape=[2, 3, 2], strides=[1, 2, 2]),
+        call("LpPool", f32(1, 2, 6, 6), kernel_shape=[2, 2], strides=[2, 2], p=2),
+        call("Conv", f32(1, 4, 9), held=[f32(6, 2, 3), f32(6)], group=2, pads=[1, 2]),
+        call("Conv", f32(1, 4, 7, 8), held=[f32(4, 1, 3, 3), f32(4)], group=4, dilations=[2, 1],
+             pads=[2, 1, 1, 0], strides=[1, 2]),
+        call("Conv", f32(1, 2, 5, 5, 5), held=[f32(3, 2, 2, 3, 2)], pads=[0, 1, 0, 1, 1, 0]),
+        call("ConvTranspose", f32(1, 4, 4, 5), held=[f32(4, 3, 3, 3), f32(6)], group=2,
+             strides=[2, 2], pads=[1, 1, 0, 1], output_padding=[1, 0]),
+        call("ConvTranspose", f32(1, 2, 4, 4), held=[f32(2, 3, 2, 2)], dilations=[2, 3]),
+        call("ConvTranspose", f32(1, 2, 6), held=[f32(2, 3, 3)], strides=[2]),
+    ],
+    "layers": [
+        call("BatchNormalization", f32(3, 4), held=[f32(4), f32(4), f32(4), abs(f32(4))]),
+        call("BatchNormalization", f32(2, 4, 5), held=[f32(4), f32(4), f32(4), abs(f32(4))]),
+        call("InstanceNormalization", f32(2, 3, 4, 5), held=[f32(3), f32(3)]),
+        call("LayerNormalization", f32(2, 3, 4), held=[f32(4), f32(4)], axis=-1),
+        call("LayerNormalization", f32(2, 3, 4), held=[f32(3, 4)], axis=1),
+        call("LRN", f32(1, 6, 3, 3), size=3, alpha=0.2, beta=0.6, bias=1.5),
+        call("PRelu", f32(2, 3, 4), held=[f32(3, 1)]),
+        call("PRelu", f32(2, 3, 4), held=[f32(4)]),
+        call("Softplus", f32(6) * 60),
+        call("Gemm", f32(3, 2), held=[f32(4, 3), f32(4)], transA=1, transB=1, alpha=0.5, beta=2.0),
+        call("MatMul", f32(2, 1, 3, 4), f32(5, 4, 2)),
+        call("MatMul", f32(4), f32(3, 4, 2)),
+        call("Einsum", f32(2, 3, 4), f32(4, 3), equation="bij,ji->bi"),
+        call("ReduceLogSumExp", f32(2, 3) * 90, held=[i64(1)]),
+        call("Resize", f32(1, 2, 4, 5), held=[None, None, i64(1, 2, 7, 3)], mode="linear"),
+        call("Resize", f32(1, 2, 4, 5), held=[None, None, i64(1, 2, 8, 7)], mode="cubic"),
+        call("Resize", f32(1, 2, 4, 5), held=[None, np.float32([1, 1, 1.7, 2])], mode="nearest"),
+        call("DepthToSpace", f32(1, 8, 2, 3), blocksize=2, mode="CRD"),
+    ],
+    "quantized": [
+        call("QuantizeLinear", np.float32([-2.5, -1.5, 0.5, 1.5, 700]), held=[np.float32(1), U8(3)]),
+        call("QuantizeLinear", f32(2, 3) * 9, held=[np.float32([1, 2, 3]), I8([0, 1, 2])], axis=1),
+        call("DequantizeLinear", ints("uint8", 2, 3, low=0), held=[np.float32([1, 2]), U8([1, 3])],
+             axis=0),
+        call("MatMulInteger", ints("uint8", 2, 3, low=0), held=[ints("int8", 3, 4), U8(4), I8(1)]),
+        call("DynamicQuantizeLinear", f32(3, 4), outputs=3),
+        call("QLinearConv", ints("uint8", 1, 2, 5, 5, low=0),
+             held=[np.float32(0.1), U8(3), ints("int8", 3, 2, 3, 3), np.float32([0.2, 0.1, 0.3]),
+                   I8([0, 0, 0]), np.float32(0.4), U8(7), ints("int32", 3)]),
+        call("QLinearMatMul", ints("uint8", 2, 3, low=0),
+             held=[np.float32(0.1), U8(3), ints("uint8", 3, 4, low=0), np.float32(0.2), U8(5),
+                   np.float32(0.3), U8(9)]),
+    ],
+    "recurrent": [
+        call("LSTM", f32(4, 2, 3), held=[f32(2, 20, 3), f32(2, 20, 5), f32(2, 40)], hidden_size=5,
+             direction="bidirectional", outputs=3),
+        call("GRU", f32(4, 2, 3), held=[f32(1, 15, 3), f32(1, 15, 5), f32(1, 30)], hidden_size=5,
+             linear_before_reset=1, outputs=2),
+        call("GRU", f32(4, 2, 3), held=[f32(1, 15, 3), f32(1, 15, 5), f32(1, 30),
+             np.array([4, 2], "int32")], hidden_size=5, direction="reverse", outputs=2),
+        call("RNN", f32(4, 2, 3), held=[f32(1, 5, 3), f32(1, 5, 5)], hidden_size=5, clip=0.7,
+             activations=["Relu"], outputs=2),
+    ],
+}  # fmt: skip
+
+
+def model_of(calls: list[Call]) -> tuple[Any, dict[str, np.ndarray]]:
+    """One model of all the calls, and what it is fed."""
+    nodes, inputs, outputs, held, feeds = [], [], [], [], {}
+    for at, one in enumerate(calls):
+        names = []
+        for k, array in enumerate(one.fed):
+            names.append(f"x{at}_{k}")
+            kind = helper.np_dtype_to_tensor_dtype(array.dtype)
+            inputs.append(helper.make_tensor_value_info(names[-1], kind, array.shape))
+            feeds[names[-1]] = array
+        for k, array in enumerate(one.held):
+            names.append("" if array is None else f"w{at}_{k}")
+            held += [] if array is None else [numpy_helper.from_array(array, names[-1])]
+        made = [f"y{at}_{k}" for k in range(one.outputs)]
+        nodes.append(helper.make_node(one.op, names, made, **one.attrs))
+        outputs += [helper.make_empty_tensor_value_info(name) for name in made]
+    graph = helper.make_graph(nodes, "g", inputs, outputs, held)
+    opset = helper.make_opsetid("", 21)
+    return helper.make_model(graph, opset_imports=[opset], ir_version=10), feeds
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_numbers(family):
+    calls = FAMILIES[family]
+    model, feeds = model_of(calls)
+    graph = from_ir(tidy(raise_to_ir(decode(model))))
+    module, weights = to_module(graph)
+    given = {v.name: feeds[v.name] for v in graph.inputs}
+    found = run("json", to_json(module), given | {n: t.load() for n, t in weights.items()})
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])  # fmt: skip
+    names = [o.name for o in session.get_outputs()]
+    for name, got, wanted in zip(names, found, session.run(None, feeds), strict=True):
+        op = calls[int(name[1:].partition("_")[0])].op
+        assert (got.shape, got.dtype) == (wanted.shape, wanted.dtype), f"{name} of {op}"
+        np.testing.assert_allclose(got, wanted, rtol=2e-5, atol=2e-5, err_msg=f"{name} of {op}")
