@@ -30,7 +30,8 @@ Progress = Callable[[str], None]
 DEFAULT_OPSET = 17
 READING = (
     "params", "epoch", "entry", "tvm", "ignore_extra", "strict_paths", "rules", "random",
-    "custom_domain", "custom_outputs", "nms", "cut_inputs", "static", "rebatch", "dequantize",
+    "custom_domain", "custom_outputs", "match_params", "nms", "cut_inputs", "static", "rebatch",
+    "dequantize",
 )  # fmt: skip
 WRITING = ("opset", "ir_version", "external_data")
 

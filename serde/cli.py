@@ -118,6 +118,8 @@ def reading(command: Callable[..., Any]) -> Callable[..., Any]:
                      help="Refuse weights of ONNX models that are hard links."),
         click.option("--random", type=click.Choice(["refuse", "onnx", "input"]),
                      help="Random numbers: refused, drawn by the runtime, or made of inputs."),
+        click.option("--match-params", is_flag=True, default=None,
+                     help="Pair arrays and variables of other names by kind, shape and order."),
         click.option("--nms", type=click.Choice(["full", "none"]),
                      help="Whether a detector ends with its suppression, or with all boxes."),
         click.option("--dequantize", is_flag=True, default=None,

@@ -36,27 +36,31 @@ PATH, VERSION, VARIABLES = "mxnet.path", "mxnet.version", "mxnet.variables"
 
 def decode(
     path: str | os.PathLike[str], *, params: str | os.PathLike[str] | None = None,
-    epoch: int | None = None, ignore_extra: bool = False,
+    epoch: int | None = None, ignore_extra: bool = False, match_params: bool = False,
 ) -> Graph:  # fmt: skip
     """Read an MXNet model: variables with an array are constants, the others inputs.
 
     ``path`` is a ``-symbol.json``, the prefix before it, a folder or an archive with one model;
     ``params`` a parameter file, found beside the symbol where it is not given, of the last epoch
-    or the one named. ``ignore_extra`` allows arrays that belong to no variable.
+    or the one named. ``ignore_extra`` allows arrays that belong to no variable. ``match_params``
+    pairs arrays with variables of other names, by kind, shape and order.
     """
     files = find(Path(path), params, epoch)
     symbol = parse_symbol(files.symbol, files.symbol_path)
-    return decode_symbol(symbol, files.params, files.symbol_path, ignore_extra, files.searched)
+    return decode_symbol(
+        symbol, files.params, files.symbol_path, ignore_extra, files.searched, match_params
+    )
 
 
 def decode_symbol(
-    symbol: Symbol, params: Params | None, path: str, ignore_extra: bool = False, searched: str = ""
-) -> Graph:
+    symbol: Symbol, params: Params | None, path: str, ignore_extra: bool = False,
+    searched: str = "", match_params: bool = False,
+) -> Graph:  # fmt: skip
     """The graph of a symbol and its parameters; ``path`` is what errors call it.
 
     ``searched`` tells what was looked for where there are no parameters.
     """
-    graph = bind(symbol, params, path, ignore_extra, searched)
+    graph = bind(symbol, params, path, ignore_extra, searched, match_params)
     said = {
         name: [about.shape, about.dtype and about.dtype.value]
         for name, about in symbol.variables.items()
@@ -103,7 +107,7 @@ def to_ir(
     read = done.uses()
     kept = {k: v for k, v in metadata.items() if k == VERSION}
     inputs = tuple(v for v in done.inputs if v in read)
-    told = (*done.notes, *notes(each_node(complete)))
+    told = (*graph.notes, *done.notes, *notes(each_node(complete)))
     return replace(done, inputs=inputs, metadata=kept, notes=told)
 
 
@@ -116,7 +120,7 @@ FORMAT = Format(
     from_ir=from_ir,
     encode=encode,
     options={
-        "decode": frozenset({"params", "epoch", "ignore_extra"}),
+        "decode": frozenset({"params", "epoch", "ignore_extra", "match_params"}),
         "to_ir": frozenset({"rules", "random", "custom_domain", "custom_outputs", "nms"}),
     },
     tables=(reads, writes.table.writes),

@@ -12,21 +12,27 @@ from serde.graph import Graph, Shape, Tensor, Value, show_shape
 from serde.passes.replacing import replace_values
 
 from .expected import PARAMETERS, SUFFIXES, asked, fits
+from .matching import matched, renamed, table
 from .params import Params
 from .symbol import Symbol
 
 __all__ = ["PARAMETERS", "bind", "refuse_missing_parameters"]
 SHOWN = 30  # lines of a listing
 SEARCHED, UNUSED = "mxnet.params", "mxnet.unused"  # metadata keys: the file, its arrays left over
-LEAVE_OUT = "ignore_extra=True, or --ignore-extra, leaves them out"
+LEAVE_OUT = (
+    "ignore_extra=True, or --ignore-extra, leaves them out; match_params=True, or --match-params, "
+    "matches names by kind, shape and order"
+)
 Shapes = dict[str, "Shape | None"]
 
 
 def bind(
-    symbol: Symbol, params: Params | None, path: str, ignore_extra: bool = False, searched: str = ""
-) -> Graph:
+    symbol: Symbol, params: Params | None, path: str, ignore_extra: bool = False,
+    searched: str = "", match: bool = False,
+) -> Graph:  # fmt: skip
     """The symbol's graph with its variables bound to arrays; the rest stay inputs.
 
+    ``match`` pairs names that differ by kind, shape and order; the graph's notes tell how.
     The graph's metadata tell which file was searched, or where one was, and what it has besides.
 
     Raises:
@@ -36,6 +42,10 @@ def bind(
     if params is None:
         where = f"no {searched} was found" if searched else "no parameters were given"
         return replace(graph, metadata={SEARCHED: where})
+    notes: tuple[str, ...] = ()
+    if match and params.names:
+        names = matched(_missing(graph, ()), params.by_name(), str(params.path))
+        params, notes = renamed(params, names), tuple(table(names))
     held = params.by_name() if params.names or not params.tensors else _by_order(symbol, params)
     wanted = {v.name: v for v in graph.inputs}
     wrong = list(_misshapen(symbol, held))
@@ -54,6 +64,7 @@ def bind(
         bound,
         inputs=tuple(v for v in graph.inputs if v not in instead),
         metadata={SEARCHED: f"{params.path} has not", UNUSED: unused},
+        notes=notes,
     )
 
 

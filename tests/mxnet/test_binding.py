@@ -11,6 +11,7 @@ import pytest
 import serde
 from serde.errors import MalformedFile, SerdeError
 from serde.formats.mxnet import decode_symbol, to_ir
+from serde.formats.mxnet.binding import LEAVE_OUT
 from serde.formats.mxnet.params import parse_params
 from serde.formats.mxnet.symbol import parse_symbol
 from serde.inputs import cut, with_inputs
@@ -73,7 +74,7 @@ WRONG: dict[str, tuple[dict[str, Array], list[str]]] = {
         without(unused_weight=zeros(7)),
         [
             "m-0001.params: its arrays do not fit m-symbol.json",
-            "1 that belong to no variable (ignore_extra=True, or --ignore-extra, leaves them out):",
+            f"1 that belong to no variable ({LEAVE_OUT}):",
             "  unused_weight (7)",
         ],
     ),
@@ -110,7 +111,7 @@ WRONG: dict[str, tuple[dict[str, Array], list[str]]] = {
             "2 missing:",
             "  convolution0_bias (4): perhaps 'conv0_bias'",
             "  batchnorm1_beta (?)",
-            "2 that belong to no variable (ignore_extra=True, or --ignore-extra, leaves them out):",
+            f"2 that belong to no variable ({LEAVE_OUT}):",
             "  conv0_bias (4): perhaps 'convolution0_bias'",
         ],
     ),
@@ -249,3 +250,52 @@ def test_a_variable_read_twice_is_bound_once() -> None:
     ir = to_ir(with_inputs(decode(symbol(nodes), {"w": zeros(5, 4)}), {"data": ("N", "T")}))
     assert ir.outputs[0].shape == ("N", "T", 5)
     assert "w (4, 4): Embedding 'e' takes (5, 4)" in said(symbol(nodes), {"w": zeros(4, 4)})
+
+
+BLOCK = {  # names as Gluon's save_parameters gives them
+    "features.0.weight": zeros(4, 3, 1, 1),
+    "features.1.gamma": zeros(4),
+    "features.1.beta": zeros(4),
+    "features.1.running_mean": zeros(4),
+    "features.1.running_var": zeros(4) + 1,
+    "output.weight": zeros(2, 4),
+    "output.bias": zeros(2) + 7,
+}
+
+
+def block_symbol() -> str:
+    """A convolution without a bias, a BatchNorm and a dense layer, with names of their own."""
+    named = ("data", "c_weight", "n_gamma", "n_beta", "n_moving_mean", "n_moving_var", "d_weight",
+             "d_bias")  # fmt: skip
+    convolution = {"kernel": "(1, 1)", "num_filter": "4", "no_bias": "True"}
+    nodes = [
+        *(variable(n) for n in named),
+        node("Convolution", "c", [0, 1], **convolution),
+        node("BatchNorm", "n", [8, 2, 3, 4, 5]),
+        node("FullyConnected", "d", [9, 6, 7], num_hidden="2"),
+    ]
+    return symbol(nodes)
+
+
+def matched_graph(arrays: dict[str, Array]):
+    params = parse_params(params_bytes(arrays), "net.params")
+    return decode_symbol(parse_symbol(block_symbol()), params, "m", match_params=True)
+
+
+def test_names_are_matched_by_kind_shape_and_order() -> None:
+    graph = matched_graph(BLOCK)
+    assert [v.name for v in graph.inputs] == ["data"]
+    held = {v.name: v.array() for v in graph.constants()}
+    assert held["d_bias"][0] == 7 and held["n_moving_var"][0] == 1
+    assert graph.notes[0] == "c_weight      is features.0.weight, by kind, shape and order"
+    assert len(graph.notes) == len(BLOCK)
+
+
+def test_what_cannot_be_matched_is_refused() -> None:
+    other = {**BLOCK, "output.weight": BLOCK["features.0.weight"]}
+    other["features.0.weight"] = BLOCK["output.weight"]
+    with pytest.raises(MalformedFile, match="not in the order of the variables"):
+        matched_graph(other)
+    fewer = {n: a for n, a in BLOCK.items() if n != "output.weight"}
+    with pytest.raises(MalformedFile, match="1 arrays that are a weight"):
+        matched_graph(fewer)
