@@ -50,13 +50,14 @@ def read_full(g, *, value: float, shape: Ints = (), dtype="float32"):
     return filled(g, shape, value, dtype)
 
 
-@reads("zeros_like")
+@reads("zeros_like", ignore=("dtype",))
 def read_zeros_like(g, x):
     return full_like(g, x, 0)
 
 
-@reads("ones_like")
+@reads("ones_like", ignore=("dtype",))
 def read_ones_like(g, x):
+    """A ``dtype`` that is said is not looked at: MXNet keeps the tensor's."""
     return full_like(g, x, 1)
 
 

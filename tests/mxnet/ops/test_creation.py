@@ -33,6 +33,7 @@ CASES = [
         for op in ("zeros_like", "ones_like")
         for x in (f32(2, 3), f16(2, 3), i32(2, 3), f64(3))
     ),
+    *(case(op, f32(2, 3), dtype="int64") for op in ("zeros_like", "ones_like")),
     *(
         case("_contrib_arange_like", f32(2, 3), **a)
         for a in (
