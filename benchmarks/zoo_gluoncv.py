@@ -21,9 +21,12 @@ DETECTORS = re.compile("ssd_|yolo3_|.*rcnn|center_net")
 # By name: the shape of an image or a clip to run the network on, and larger ones with names. The
 # sizes are the least at which a network makes sense; those that take one size only have one.
 SIZES: Mapping[str, tuple[int, ...]] = {
-    "(cifar_)?residualattentionnet(56|92)$": (3, 224, 224),
-    "cifar|residualattentionnet": (3, 32, 32),
-    "googlenet|densenet|alexnet|nasnet|shufflenet|squeezenet|inceptionv1": (3, 224, 224),
+    "cifar": (3, 32, 32),
+    "residualattentionnet|googlenet|densenet|alexnet|nasnet|shufflenet|squeezenet|inceptionv1": (
+        3,
+        224,
+        224,
+    ),
     "inceptionv3": (3, 299, 299),
     "ssd_300": (3, 300, 300),
     "ssd_512": (3, 256, 256),
@@ -155,6 +158,8 @@ def network(name: str) -> Any:
     from gluoncv import model_zoo
 
     options: dict[str, Any] = {"pretrained": False}
+    if re.match("i3d_resnet50_v1_(?!kinetics)", name):
+        options["use_kinetics_pretrain"] = False
     if "custom" in name:
         options["classes"] = (
             len(CUSTOM)
@@ -165,7 +170,7 @@ def network(name: str) -> Any:
         )
     try:
         return model_zoo.get_model(name, pretrained_base=False, **options)
-    except TypeError:
+    except (TypeError, SystemExit):  # it takes no such argument
         return model_zoo.get_model(name, **options)
 
 
