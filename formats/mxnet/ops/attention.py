@@ -12,6 +12,8 @@ from serde.idioms import cast, cast_like, reshape, scalar, shape_from, size_of
 from ..rules import reads
 
 PREFIX = "_contrib_interleaved_matmul_"
+FUSED = ("layers", "enable_float_output", "min_calib_range", "max_calib_range")  # of integers only
+IN_FLOAT = {"quantized": (False,)}
 
 
 def heads_of(g, x: Value, heads: int, parts: int, part: int):
@@ -43,11 +45,13 @@ def over_root(g, x):
     return g.Div(x, g.Sqrt(cast_like(g, units, x)))
 
 
+@reads("_sg_mkldnn_selfatt_qk", ignore=FUSED, only=IN_FLOAT)
 @reads(f"{PREFIX}selfatt_qk")
 def read_selfatt_qk(g, qkv, *, heads: int):
     return scores(g, heads_of(g, qkv, heads, 3, 0), heads_of(g, qkv, heads, 3, 1))
 
 
+@reads("_sg_mkldnn_selfatt_valatt", ignore=FUSED, only=IN_FLOAT)
 @reads(f"{PREFIX}selfatt_valatt")
 def read_selfatt_valatt(g, qkv, attention, *, heads: int):
     return attended(g, qkv, heads_of(g, qkv, heads, 3, 2), attention, heads)

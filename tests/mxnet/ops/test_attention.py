@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f16, f32, f64, i32, in_float32, operator_test, u8
+from tests.mxnet.cases import Case, case, f16, f32, f64, i32, in_float32, operator_test, refused, u8
 
 P = "_contrib_interleaved_matmul_"
 T, S, N, H, U = 5, 3, 2, 4, 6
+
+
+def fused(op, heads, *inputs):
+    """As oneDNN's pass makes it of the plain operator: by itself MXNet cannot run it."""
+
+    def network(mx, *variables):
+        plain = getattr(mx.sym.contrib, f"interleaved_matmul_{op}")(*variables, heads=heads)
+        return plain.get_backend_symbol("MKLDNN")
+
+    return Case(f"_sg_mkldnn_{op}", inputs, {"heads": str(heads)}, network=network)
+
+
+FORMS = ((3, 2, 2, 4), (5, 1, 1, 6), (1, 2, 3, 2))
 CASES = [
     case(P + "selfatt_qk", f32(T, N, H * 3 * U), heads=H),
     case(P + "selfatt_qk", f16(T, N, H * 3 * U), heads=H).but(oracle=in_float32),
@@ -21,5 +34,8 @@ CASES = [
     *(case(P + "encdec_qk", f32(1, 2, 6), f32(n, 2, 12), heads=2) for n in (1, 3)),
     *(case(P + "encdec_valatt", f32(1, 2, 12), f32(4, n, 1), heads=2) for n in (1, 3)),
     *(case("_contrib_div_sqrt_dim", make(4, 10)) for make in (i32, u8)),
+    *(fused("selfatt_qk", h, f32(t, n, h * 3 * u)) for t, n, h, u in FORMS),
+    *(fused("selfatt_valatt", h, f32(t, n, h * 3 * u), f32(n * h, t, t)) for t, n, h, u in FORMS),
+    refused("_sg_mkldnn_selfatt_qk", f32(3, 2, 12), heads=1, quantized=True, says="quantized=True"),
 ]
 test_attention = operator_test(CASES)
