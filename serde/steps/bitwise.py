@@ -6,7 +6,9 @@ from functools import partial, reduce
 
 import numpy as np
 
+from serde.errors import require
 from serde.graph import DType, Value
+from serde.schema import ELEMENT_TYPES
 
 from . import below, decomposed
 from .common import cast
@@ -49,6 +51,22 @@ for _op in TABLES:
 def complement(g, x: Value):
     most = -1 if x.type.kind == "i" else int(np.iinfo(x.type.numpy).max)
     return g.Sub(g.const(most, x.type), x)
+
+
+@decomposed(26, "BitCast")
+def same_bits(g, x: Value, *, to: int):
+    """Integers of one width: Cast reinterprets the bits of those that are out of range."""
+    kind, new = x.type, ELEMENT_TYPES[to]
+    for d in (kind, new):
+        require(d.kind in "iub", f"the bits of {d.value}: NaNs differ in bits that no arithmetic "
+                "tells or makes; opset 26 is the lowest with BitCast")  # fmt: skip
+    require(kind.numpy.itemsize == new.numpy.itemsize, "BitCast to another width")
+    if kind.bits >= 8 or kind.kind == new.kind:
+        return cast(g, x, new)
+    wide, span = cast(g, x, DType.INT8), 1 << kind.bits
+    outside = g.Less(wide, 0) if new.kind == "u" else g.Not(g.Less(wide, span // 2))
+    moved = g.Add(wide, g.const(span if new.kind == "u" else -span, DType.INT8))
+    return cast(g, g.Where(outside, moved, wide), new)
 
 
 def powers(g, y: Value, most: int, dtype: DType, per: int = 1):
