@@ -48,12 +48,12 @@ FILES = {
     "expression": (b"free_var %x: int8;\n%x", "text"),
     "packed text": (gzip.compress(TEXT, mtime=0), "text"),
     "json": ((DATA / "tup-one.json").read_bytes(), "json"),
-    "packed json": (gzip.compress((DATA / "tup-one.json").read_bytes()), "json"),
+    "packed json": (gzip.compress((DATA / "tup-one.json").read_bytes(), mtime=0), "json"),
     "parameters": ((DATA / "dyn-batch-conv.params").read_bytes(), "params"),
     "arrays": (npz(), "params"),
     "library": (b"\x7fELF\x02\x01\x01", "compiled"),
     "archive": (tar(), "compiled"),
-    "packed archive": (gzip.compress(tar()), "compiled"),
+    "packed archive": (gzip.compress(tar(), mtime=0), "compiled"),
     "machine code": (struct.pack("<QQ", VM_MAGIC, 9) + b"0.17.dev0", "compiled"),
     "graph": (GRAPH, "compiled"),
     "lowered module": (b'#[version = "0.0.5"]\n@f = primfn(a: handle) -> () {}', "compiled"),
@@ -95,6 +95,7 @@ def test_module_is_read(name, tmp_path):
         (b"hello", "neither Relay's text nor its JSON"),
         (gzip.compress(TEXT * 99, mtime=0)[:-9], "packed with gzip and damaged"),
     ],
+    ids=lambda v: v if isinstance(v, str) else "",
 )
 def test_says_what_it_is_instead(raw, reason, tmp_path):
     path = tmp_path / "file"
