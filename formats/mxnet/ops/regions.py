@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from itertools import product
+
+import numpy as np
 
 from serde.errors import require
 from serde.geometry import Ints
@@ -159,3 +162,34 @@ def bins(g, first: Value, last: Value, scale: float, count: int, size):
     high = g.Unsqueeze(g.Ceil(g.Add(g.Mul(g.Add(line, 1.0), part), start)), [2])
     pixels = cast_like(g, steps(g, size), first)
     return cast_like(g, g.And(g.GreaterOrEqual(pixels, low), g.Less(pixels, high)), first)
+
+
+@reads("_contrib_RROIAlign")
+def read_rotated_align(g, x, rois, *, pooled_size: Ints, spatial_scale: float, sampling_ratio=-1):
+    """Regions of a middle, a width, a height and an angle in degrees; means of points in them."""
+    require(sampling_ratio > 0, "sampling_ratio=-1, where the size of a region counts its points")
+    rows, columns = (n * sampling_ratio for n in pooled_size)
+    at, size = (g.Mul(g.Slice(rois, [a], [a + 2], [1], [1]), spatial_scale) for a in (1, 3))
+    size = g.Max(size, 1.0)
+    turn = g.Mul(g.Slice(rois, [5], [6], [1], [1]), math.pi / 180)
+    y, right = np.meshgrid(*((np.arange(n) + 0.5) / n - 0.5 for n in (rows, columns)),
+                           indexing="ij")  # fmt: skip
+    across = g.Mul(g.Gather(size, [0], axis=1), right.reshape(1, -1).astype("float32"))
+    down = g.Mul(g.Gather(size, [1], axis=1), y.reshape(1, -1).astype("float32"))
+    cosine, sine = g.Cos(turn), g.Sin(turn)
+    points = (
+        g.Add(g.Add(g.Mul(across, cosine), g.Mul(down, sine)), g.Gather(at, [0], axis=1)),
+        g.Add(g.Sub(g.Mul(down, cosine), g.Mul(across, sine)), g.Gather(at, [1], axis=1)),
+    )
+    ends = [cast_like(g, shape_from(g, [size_of(g, x, a)]), x) for a in (3, 2)]
+    outside = [g.Or(g.Less(p, -1.0), g.Greater(p, e)) for p, e in zip(points, ends, strict=True)]
+    scaled = [
+        g.Unsqueeze(g.Sub(g.Div(g.Mul(p, 2.0), g.Sub(e, 1.0)), 1.0), [2])
+        for p, e in zip(points, ends, strict=True)
+    ]
+    grid = g.Reshape(g.Concat(*scaled, axis=2), [-1, rows, columns, 2])
+    own = g.Gather(x, cast(g, g.Gather(rois, 0, axis=1), DType.INT64), axis=0)
+    y = g.GridSample(own, grid, mode="linear", padding_mode="border", align_corners=1)
+    none = g.Reshape(g.Or(*outside), [-1, 1, rows, columns])
+    each = window((sampling_ratio,) * 2, (sampling_ratio,) * 2, (), ())
+    return g.AveragePool(g.Where(none, scalar(g, 0, y), y), **each)

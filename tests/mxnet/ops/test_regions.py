@@ -31,6 +31,9 @@ def deformable(group=1, deform=1, modulated=False, bias=True, **attrs):
 
 
 PLACES = of([[0, 0, 0, 16, 20], [1, 3.5, 7.4, 15, 9], [0, -5, 2, 40, 12], [1, 30, 30, 40, 40]])
+TURNED = of(
+    [[0, 8, 8, 10, 6, 30], [1, 3, 4, 12, 3, -75], [0, 0, 0, 30, 30, 10], [1, 14, 2, 0.5, 0.5, 180]]
+)
 CASES = [
     *(
         case("ROIPooling", X, ROIS, pooled_size=p, spatial_scale=s)
@@ -90,6 +93,25 @@ CASES = [
         pooled_size=3,
         group_size=2,
         says="group_size=2 with pooled_size=3",
+    ),
+    *(
+        case(
+            "_contrib_RROIAlign",
+            f32(2, 3, 6, 8),
+            TURNED,
+            spatial_scale=s,
+            pooled_size=p,
+            sampling_ratio=n,
+        )
+        for s, p, n in ((0.5, "(2, 2)", 2), (1, "(3, 1)", 1), (0.25, "(1, 4)", 3))
+    ),
+    refused(
+        "_contrib_RROIAlign",
+        X,
+        TURNED,
+        spatial_scale=1,
+        pooled_size=(2, 2),
+        says="the size of a region counts its points",
     ),
 ]
 
