@@ -97,7 +97,7 @@ def autoregressive(estimator: Any) -> Shapes:
 
 def wavenet(module: Any) -> tuple[Any, Shapes]:
     estimator = module.wavenet.WaveNetEstimator(**DAILY, num_parallel_samples=4)
-    features, past = len(estimator.time_features) + 1, 16
+    features, past = 4, 16  # three of the day, and the age
     return estimator, {
         "feat_static_cat": ("N", 1), "past_target": ("N", past),
         "past_observed_values": ("N", past), "past_time_feat": ("N", past, features),

@@ -15,14 +15,13 @@ HEADER = f"""# Model zoos
 
 Made by `python -m benchmarks.zoo`. Every network is built by its library with random weights,
 seeded by its name, and statistics of BatchNorm that keep activations in bounds; exported by MXNet
-1.9.1; converted, with the sizes of one input, and with names for those that may differ; and run in
-ONNX Runtime, on one input, or on two of different sizes. The error is the largest difference from
-MXNet in terms of the largest number of the output; a network is right below {TOLERANCE:g}.
-Detections are
-compared one to one. Networks of integers are compared as a whole, by the root of the mean square
-error in terms of that of the output, with a bound of {ROUGH:g}: a number that is rounded the other
-way spreads from layer to layer (each layer alone is compared in tests/mxnet/ops). Beside it stands
-MXNet's own exporter on the same files.
+1.9.1; converted, with the sizes of one input, and with names for those that may differ; and run
+in ONNX Runtime, on one input, or on two of different sizes. The error is the largest difference
+from MXNet in terms of the largest number of the output; a network is right below {TOLERANCE:g}.
+Detections are compared one to one. Networks of integers are compared as a whole, by the root of
+the mean square error in terms of that of the output, with a bound of {ROUGH:g}: a number that is
+rounded the other way spreads from layer to layer (each layer alone is compared in
+tests/mxnet/ops). Beside it stands MXNet's own exporter on the same files.
 """
 HEAD = (
     "| network | fixed sizes | named sizes | nodes | MXNet's exporter | its nodes |\n"
