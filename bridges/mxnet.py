@@ -65,15 +65,15 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 def attach(mxnet: ModuleType) -> None:
     """Put ``mxnet.serde`` in place."""
-    from serde import api
+    from serde import api, facade
 
-    facade = ModuleType("mxnet.serde", "Conversion to and from other formats, by serde-hub.")
-    vars(facade).update(
-        {"export": api.export, "import_": api.import_, "import": api.import_, "load": api.load,
-         "to_block": to_block}
+    announced = ModuleType("mxnet.serde", "Conversion to and from other formats, by serde-hub.")
+    vars(announced).update(
+        {"export": facade.export, "import_": facade.import_, "import": facade.import_,
+         "load": api.load, "to_block": to_block}
     )  # fmt: skip
-    mxnet.serde = facade  # type: ignore[attr-defined]
-    sys.modules["mxnet.serde"] = facade
+    mxnet.serde = announced  # type: ignore[attr-defined]
+    sys.modules["mxnet.serde"] = announced
 
 
 def import_mxnet() -> ModuleType:

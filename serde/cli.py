@@ -9,20 +9,18 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from serde import isolation
 from serde.errors import MalformedFile, SerdeError, UnknownFormat, UsageError
+from serde.options import ARGUMENTS, isolated, known_format, pairs, reading
 
 if TYPE_CHECKING:
     from serde.report import Report
 
 DONE, FAILED, USAGE, UNREADABLE = 0, 1, 2, 3
 SHOWN_OPERATORS = 12
-ARGUMENTS = "serde.arguments"
 
 
 class Command(click.Group):
@@ -60,119 +58,6 @@ def _explain(error: Exception) -> tuple[int, str]:
     return FAILED, f"internal error: {type(error).__name__}: {error} (--debug shows where)"
 
 
-def _inputs(context: Any, parameter: Any, values: tuple[str, ...]) -> dict[str, Any]:
-    from serde.inputs import parse_spec
-
-    return dict(parse_spec(v) for v in values)
-
-
-def _types(context: Any, parameter: Any, values: tuple[str, ...]) -> dict[str, Any] | None:
-    return _inputs(context, parameter, values) or None
-
-
-def _pairs(context: Any, parameter: Any, values: tuple[str, ...]) -> dict[str, str]:
-    found = {}
-    for value in values:
-        old, equals, new = value.partition("=")
-        if not (old and equals and new):
-            raise click.BadParameter(f"{value!r} is not old=new")
-        if old in found:
-            raise click.BadParameter(f"{old!r} is renamed twice")
-        found[old] = new
-    return found
-
-
-def _sizes(context: Any, parameter: Any, values: tuple[str, ...]) -> dict[str, int] | None:
-    found = {}
-    for value in values:
-        name, equals, size = value.partition("=")
-        if not (name and equals and size.isdigit()):
-            raise click.BadParameter(f"{value!r} is not NAME=SIZE")
-        found[name] = int(size)
-    return found or None
-
-
-def _batch(context: Any, parameter: Any, value: str | None) -> int | str | None:
-    return int(value) if value is not None and value.isdigit() else value
-
-
-def _names(context: Any, parameter: Any, value: str | None) -> list[str] | None:
-    return [n.strip() for n in value.split(",") if n.strip()] if value else None
-
-
-def _format(context: Any, parameter: Any, value: str | None) -> str | None:
-    from serde.plugins import format_names
-
-    if value is not None and value not in format_names():
-        raise click.BadParameter(f"{value!r} is not one of {', '.join(format_names())}")
-    return value
-
-
-def reading(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say how the source is read."""
-    for option in (
-        click.option("--debug", is_flag=True, help="Show where an error came from."),
-        click.option("--ignore-extra", is_flag=True, default=None,
-                     help="Allow arrays that belong to no variable."),
-        click.option("--strict-paths", is_flag=True, default=None,
-                     help="Refuse weights of ONNX models that are hard links."),
-        click.option("--random", type=click.Choice(["refuse", "onnx", "input"]),
-                     help="Random numbers: refused, drawn by the runtime, or made of inputs."),
-        click.option("--match-params", is_flag=True, default=None,
-                     help="Pair arrays and variables of other names by kind, shape and order."),
-        click.option("--nms", type=click.Choice(["full", "none"]),
-                     help="Whether a detector ends with its suppression, or with all boxes."),
-        click.option("--dequantize", is_flag=True, default=None,
-                     help="Floats instead of quantised numbers."),
-        click.option("--custom-domain", metavar="NAME",
-                     help="Keep operators MXNet does not define, in an ONNX domain."),
-        click.option("--custom-output", "custom_outputs", multiple=True, callback=_types,
-                     metavar="NAME=DIMS[:dtype]", help="What an operator kept so computes."),
-        click.option("--epoch", type=int, help="The parameters' epoch; the last if left out."),
-        click.option("--tvm", metavar="RELEASE",
-                     help="The release of TVM that wrote a module, where it does not tell."),
-        click.option("--static", multiple=True, callback=_sizes, metavar="NAME=SIZE",
-                     help="A number for a dimension that has a name."),
-        click.option("--rebatch", metavar="N", callback=_batch,
-                     help="A batch size, or a name for it, instead of the one baked in."),
-        click.option("--inputs", "cut_inputs", callback=_names, metavar="A,B",
-                     help="Begin the model at these values."),
-        click.option("--outputs", callback=_names, metavar="A,B",
-                     help="Cut the model at these values or layers."),
-        click.option("--input", "inputs", multiple=True, callback=_inputs,
-                     metavar="NAME=DIMS[:dtype]", help="An input's shape: data=N,3,224,224."),
-        click.option("--from", "from_format", callback=_format, metavar="FORMAT",
-                     help="The source's format, if its content does not tell."),
-        click.option("--params", metavar="FILE", help="The parameters, if not beside the source."),
-    ):  # fmt: skip
-        command = option(command)
-    return command
-
-
-def isolated(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that have the command run in a process of its own."""
-
-    @wraps(command)
-    def run(*args: Any, isolate: bool, max_seconds: int, max_memory: int, **options: Any) -> Any:
-        if not isolate:
-            return command(*args, **options)
-        context = click.get_current_context()
-        arguments = [a for a in context.meta[ARGUMENTS] if a != "--isolate"]
-        code = isolation.run_limited(arguments, options["source"], max_seconds, max_memory)
-        return context.exit(code)
-
-    for option in (
-        click.option("--max-memory", default=isolation.MEMORY, metavar="MIB", show_default=True,
-                     help="With --isolate, the memory it may take (Linux)."),
-        click.option("--max-seconds", default=isolation.SECONDS, metavar="N", show_default=True,
-                     help="With --isolate, the time it may take."),
-        click.option("--isolate", is_flag=True,
-                     help="Read a file nobody vouches for in a process of its own."),
-    ):  # fmt: skip
-        run = option(run)
-    return run
-
-
 def _given(**options: Any) -> dict[str, Any]:
     return {k: v for k, v in options.items() if v is not None}
 
@@ -202,7 +87,7 @@ def main() -> None:
 @click.option(
     "--to",
     "to_format",
-    callback=_format,
+    callback=known_format,
     metavar="FORMAT",
     help="The format to write, if the suffix does not tell.",
 )
@@ -214,7 +99,7 @@ def main() -> None:
 )
 @click.option("--ir-version", type=int, help="The ONNX IR version; the opset's own if left out.")
 @click.option(
-    "--rename", multiple=True, callback=_pairs, metavar="OLD=NEW", help="Rename an input or output."
+    "--rename", multiple=True, callback=pairs, metavar="OLD=NEW", help="Rename an input or output."
 )
 @click.option(
     "--external-data",
@@ -296,7 +181,9 @@ def _show_verification(found: Any, err: bool = False) -> None:
 @main.command()
 @click.argument("source")
 @reading
-@click.option("--to", default="onnx", callback=_format, metavar="FORMAT", help="The target format.")
+@click.option(
+    "--to", default="onnx", callback=known_format, metavar="FORMAT", help="The target format."
+)
 @click.option("--opset", type=int, help="The ONNX opset meant: 17 if left out.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @isolated
@@ -379,7 +266,7 @@ def verify_hash(source: str, debug: bool) -> None:
 
 
 @main.command()
-@click.option("--format", "name", callback=_format, help="Only this format's operators.")
+@click.option("--format", "name", callback=known_format, help="Only this format's operators.")
 @click.option("--markdown", is_flag=True, help="Print the tables docs/operators.md is made of.")
 def ops(name: str | None, markdown: bool) -> None:
     """List the operators each format converts."""

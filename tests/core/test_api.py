@@ -13,7 +13,7 @@ import onnx
 import pytest
 
 import serde
-from serde import api
+from serde import api, facade
 from serde.errors import InvalidGraph, UnknownFormat, UsageError
 from serde.formats.onnx.writer import to_proto
 from tests.onnx_live import model_of, run
@@ -30,7 +30,7 @@ def source(tmp_path):
 
 class TestNames:
     def test_import_and_import_with_a_stroke_are_one(self):
-        assert getattr(serde, "import") is serde.import_ is api.import_
+        assert getattr(serde, "import") is serde.import_ is facade.import_
 
     def test_every_public_name_is_there_and_says_what_it_is(self):
         for name in serde.__all__:
