@@ -199,3 +199,10 @@ def spell_half(op, g, x, axes=None, *, keepdims, noop_with_empty_axes):
 
 for _op in ("ReduceL2", "ReduceMean", "ReduceProd", "ReduceSum"):
     spells(_op)(partial(spell_half, _op))
+
+
+@spells("Mod")
+def spell_mod(g, x, y, *, fmod):
+    """The standard's way for floats goes by a loop whose shapes MXNet does not tell."""
+    require(x.type.kind != "f", f"Mod of {x.type.value} elements")
+    return standard(10, "Mod")(g, x, y, fmod=fmod)
