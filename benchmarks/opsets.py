@@ -31,19 +31,20 @@ TARGETS = range(LOWEST_WRITTEN, IR_OPSET)
 OLD_NAMES = {"ScatterElements": "Scatter", "Resize": "Upsample"}
 WHY = """\
 An operand that was an attribute once may be computed, and a size be known only when the model runs:
-neither is a reason. What is left cannot be said, but for TfIdfVectorizer of integers at 7 and 8,
-which is not written yet:
+neither is a reason. What is left cannot be said:
 
 * *Element types.* Where an opset has no such elements, no tensor of them can enter or leave the
   graph, which is what these tests do. Within the graph they are carried in a wider type:
   constants, what Cast and QuantizeLinear give, and what only moves or chooses elements. Arithmetic
   in bfloat16 rounds after each operator as float32 does not; it is refused below opset 13.
-* *Sequences and optionals* that enter or leave the graph, that a loop carries, or whose length
-  follows from data. Those built and read within the graph at constant places are resolved (○).
+* *Sequences and optionals* that enter or leave the graph, or whose length follows from data. Those
+  built and read within the graph at constant places are resolved (○), and so is a loop that
+  carries one, turn by turn, where it turns a known number of times.
 * *Strings.* Before opset 20 no operator makes one string of others or searches one, but for
   StringNormalizer, of opset 10; before opset 11, where Unique came, none compares two.
 * *ImageDecoder*: no operator reads the formats of image files.
-* *BitCast*: a number that is NaN has bits of its own, which no arithmetic can tell or make.
+* *BitCast* of floats: one that is NaN has bits of its own, which no arithmetic can tell or make.
+* *TfIdfVectorizer*, of strings at 7 and 8: no operator compares them.
 """.splitlines()
 MARKS = {"native": "●", "decomposed": "○", "refused": "–"}
 

@@ -35,8 +35,10 @@ class Table(Protocol):
     def refusal(self, node: Node) -> ConversionError | None:
         """Why no rule takes the node, whatever its operands."""
 
-    def bodies(self, op: str) -> Container[str]:
-        """The attributes of an operator that its rule takes as a ``Body``."""
+    def bodies(
+        self, node: Node, builder: Builder, inputs: tuple[Value | None, ...]
+    ) -> Container[str]:  # fmt: skip
+        """The attributes of a node that its rule takes as a ``Body``."""
 
     def configuration(self, node: Node) -> Any:
         """The attributes that tell one use of the operator from another."""
@@ -122,7 +124,7 @@ class _Rewriting:
         self, node: Node, inputs: tuple[Value | None, ...], builder: Builder, env: Env
     ) -> Node:
         """The node with its subgraphs rewritten, or handed to a rule that does it."""
-        placed = self.table.bodies(node.op)
+        placed = self.table.bodies(node, builder, inputs)
         made: dict[str, Any] = {
             name: Body(graph, partial(self.placed, env))
             if name in placed

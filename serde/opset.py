@@ -23,6 +23,7 @@ from serde.stepping import Stepping, next_step
 from serde.steps import lists
 from serde.steps.carried import Carried
 from serde.steps.types import BORN, CONSTANT_FORMS, as_is, spelled
+from serde.subgraphs import Body
 
 LOWEST, LOWEST_WRITTEN = 1, 7
 
@@ -33,13 +34,26 @@ def _lower_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) 
         meant = next((d for v in inputs if (d := builder.carried.of(v))), None)
         require(meant is None, f"{node.op} reads {meant and meant.value} elements")
         return builder.keep(node, inputs)
+    body: Any = node.attrs.get("body")
+    if isinstance(body, Body):
+        return lists.unrolled(builder, inputs, body, len(node.outputs))
     held = builder.resolving and (
         node.op in lists.MADE or any(v in builder.held for v in inputs if v is not None)
     )
-    unchanged = builder.next_step(node.op) is None and not held
+    known = bool(inputs) and all(v is not None and v.tensor is not None for v in inputs)
+    unchanged = builder.next_step(node.op) is None and not held and not known
     if unchanged and _as_is(node, inputs, builder.opset):
         return builder.keep(node, inputs)
     return builder.emit(node.op, inputs, node.attrs, len(node.outputs))
+
+
+def _unrolled(
+    node: Node, builder: Builder, inputs: tuple[Value | None, ...]
+) -> frozenset[str]:  # fmt: skip
+    """The body of a loop that carries what is followed as the tensors it holds."""
+    assert isinstance(builder, Stepping)
+    carries = any(v in builder.held for v in inputs if v is not None)
+    return frozenset({"body"} if carries and (node.domain, node.op) == ("", "Loop") else ())
 
 
 def _as_is(node: Node, inputs: tuple[Value | None, ...], opset: int) -> bool:
@@ -114,7 +128,7 @@ def lower_to(
 
     def rewrite(body: Graph, fallback: Fallback = _lower_node) -> Graph:
         builder = Stepping(body.name, IR_OPSET, opset, spelled_out=spelled_out)
-        done = RuleTable(stage, fallback=fallback).rewrite(body, builder)
+        done = RuleTable(stage, fallback=fallback, placed=_unrolled).rewrite(body, builder)
         _require_outputs(stage, done, builder.carried)
         return done
 

@@ -25,6 +25,7 @@ NONE: frozenset[str] = frozenset()
 Parse = Callable[[Any, Any], Any]
 Function = Callable[..., Any]
 Fallback = Callable[[Builder, Node, tuple[Value | None, ...]], Any]
+Placed = Callable[[Node, Builder, tuple[Value | None, ...]], frozenset[str]]
 Keyed = Mapping[str, Any]
 
 
@@ -92,7 +93,7 @@ class RuleTable:
     ``parse`` turns an attribute's raw value into the type a rule declares. ``fallback`` says what
     becomes of an operator without a rule; without it such operators are refused, for one of
     ``reasons`` where their name is among them. ``hidden`` tells attributes that are annotations,
-    not configuration.
+    not configuration; ``placed``, which attributes of a node the fallback takes as a ``Body``.
     """
 
     def __init__(
@@ -103,8 +104,9 @@ class RuleTable:
         fallback: Fallback | None = None,
         hidden: Callable[[str], bool] = lambda _: False,
         reasons: Mapping[str, str] = EMPTY,
+        placed: Placed | None = None,
     ) -> None:
-        self.name, self.reasons = name, reasons
+        self.name, self.reasons, self._placed = name, reasons, placed
         self._parse, self._defaults = parse, defaults
         self._fallback, self._hidden = fallback, hidden
         self._rules: dict[str, Rule] = {}
@@ -149,7 +151,7 @@ class RuleTable:
         """A copy of the table with the rules of another, and more reasons."""
         copy = RuleTable(
             self.name, self._parse, self._defaults, self._fallback, self._hidden,
-            {**self.reasons, **reasons},
+            {**self.reasons, **reasons}, self._placed,
         )  # fmt: skip
         copy._rules = self._rules | dict(rules)
         return copy
@@ -207,9 +209,13 @@ class RuleTable:
             results = rule.function(builder, *inputs, **self.bind(rule, node.op, node.attrs))
         return results if isinstance(results, tuple) else (results,)
 
-    def bodies(self, op: str) -> frozenset[str]:
-        """The attributes of an operator that its rule takes as a ``Body``."""
-        rule = self._rules.get(op)
+    def bodies(
+        self, node: Node, builder: Builder, inputs: tuple[Value | None, ...]
+    ) -> frozenset[str]:  # fmt: skip
+        """The attributes of a node that its rule, or the fallback, takes as a ``Body``."""
+        rule = self._rules.get(node.op)
+        if rule is None and self._placed is not None:
+            return self._placed(node, builder, inputs)
         return frozenset(n for n, a in rule.attributes.items() if a.kind is Body) if rule else NONE
 
     def refusal(self, node: Node) -> ConversionError | None:
@@ -232,7 +238,7 @@ class RuleTable:
         return {
             n: v
             for n, v in sorted(node.attrs.items())
-            if not self._hidden(n) and not isinstance(v, Graph)
+            if not self._hidden(n) and not isinstance(v, (Graph, Body))
         }
 
     def _check_operands(self, rule: Rule, inputs: Sequence[Any]) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from serde import functions
 from serde.errors import require
 from serde.graph import DType, Graph, Value
+from serde.subgraphs import Body
 
 from .common import bounded
 
@@ -188,6 +189,34 @@ def mapped(g: Any, inputs: Sequence[Value], body: Graph, outputs: int) -> Any:
     return results[0] if outputs == 1 else results
 
 
+def unrolled(
+    g: Any, inputs: Sequence[Value | None], body: Body, outputs: int
+) -> tuple[Any, ...]:  # fmt: skip
+    """A Loop that carries a sequence, turn by turn: how often has to be known."""
+    count, go = inputs[:2]
+    states: list[Any] = list(inputs[2:])
+    lowest = OPTIONALS if any(v in g.held and g.held[v].optional for v in states) else SEQUENCES
+    late = (f"a loop that carries {'an optional' if lowest == OPTIONALS else 'a sequence'} and "
+            f"turns as often as data says; opset {lowest} is the lowest that has such")  # fmt: skip
+    require(count is None or count.tensor is not None, late)
+    turns = MOST if count is None else bounded(count.ints()[0], "turns of a loop", MOST)
+    made: list[tuple[Value, ...]] = []  # what each turn gives to be gathered
+    for i in range(turns + 1):
+        require(go is None or go.tensor is not None, late)
+        if i == turns or (go is not None and not go.ints()[0]):
+            break
+        first = g.const(True, DType.BOOL) if go is None else go
+        go, *found = body(g, g.const(i, DType.INT64), first, *states)
+        states = list(found[: len(states)])
+        made.append(tuple(found[len(states) :]))
+    require(i < MOST, late)
+    require(len(states) == outputs or bool(made), "what a loop gathers that turns not even once")
+    stacks = [
+        g.Concat(*(g.Unsqueeze(v, [0]) for v in turn), axis=0) for turn in zip(*made, strict=True)
+    ]
+    return (*states, *stacks)
+
+
 def branches(g: Any, condition: Value, attrs: Mapping[str, Any], outputs: int) -> Any:
     """An If whose branches give as many tensors, in what they hold, gives those tensors."""
     bodies = [attrs["then_branch"], attrs["else_branch"]]
@@ -196,7 +225,8 @@ def branches(g: Any, condition: Value, attrs: Mapping[str, Any], outputs: int) -
         return None
     for one, other in zip(*held, strict=True):
         same = one is not None and other is not None and len(one.values) == len(other.values)
-        require(same or one is other is None, "a sequence that a condition makes longer")
+        late = f"opset {SEQUENCES} is the lowest with such (of optionals, {OPTIONALS})"
+        require(same or one is other is None, f"a sequence that a condition makes longer; {late}")
     flat = [spread(g, body, part) for body, part in zip(bodies, held, strict=True)]
     count = len(flat[0].outputs)
     made = g.If(condition, then_branch=flat[0], else_branch=flat[1], outputs=count)

@@ -29,7 +29,8 @@ def counted_ngrams(
     count = bounded(max(ngram_indexes) + 1, "a vector", 1 << 16)
     require(not weights or len(weights) == count, f"{len(weights)} weights for {count} places")
     x = g.Reshape(x, [-1]) if x.rank == 0 else x
-    found, at = [], []
+    found: list[Value] = []
+    at: list[int] = []
     for n, first, pool in pools(pool_int64s, ngram_counts):
         if not min_gram_length <= n <= max_gram_length:
             continue

@@ -40,6 +40,24 @@ BODIES = {
               " f = Greater(c, zero) s = If<then_branch = a () => (seq(float[6, 4]) p)"
               " { p = SequenceConstruct(x, y) }, else_branch = b () => (seq(float[6, 4]) q)"
               " { q = SequenceConstruct(y, x) }>(f) z = SequenceAt(s, one)",
+    "grown in a loop": "n = Constant<value_int = 3>() s = SequenceEmpty<dtype = 1>()"
+                       " t, k = Loop<body = b (int64 i, bool c, seq(float[6, 4]) p) =>"
+                       " (bool d, seq(float[6, 4]) q, float[6, 4] r) { d = Identity(c)"
+                       " f = Cast<to = 1>(i) v = Mul(x, f) q = SequenceInsert(p, v) r = Add(v, y)"
+                       " }>(n, , s) a = ConcatFromSequence<axis = 0>(t)"
+                       " e = ConcatFromSequence<axis = 0, new_axis = 0>(t)"
+                       " two = Constant<value_ints = [-1, 4]>() m = Reshape(k, two) z = Add(a, m)",
+    "read in a loop": "s = SequenceConstruct(x, y, x) n = SequenceLength(s)"
+                      " true = Constant<value_int = 1>() g = Cast<to = 9>(true)"
+                      " t, z = Loop<body = b (int64 i, bool c, seq(float[6, 4]) p, float[6, 4] h) =>"
+                      " (bool d, seq(float[6, 4]) q, float[6, 4] r) { d = Identity(c) minus ="
+                      " Constant<value_int = -1>() v = SequenceAt(p, minus) q = SequenceErase(p)"
+                      " f = Mul(h, v) r = Tanh(f) }>(n, g, s, y)",
+    "ended by its condition": "s = SequenceConstruct(x, y) n = Constant<value_int = 9>()"
+                      " t = Loop<body = b (int64 i, bool c, seq(float[6, 4]) p) =>"
+                      " (bool d, seq(float[6, 4]) q) { cap = Constant<value_int = 1>()"
+                      " d = Less(i, cap) q = SequenceInsert(p, y) }>(n, , s)"
+                      " z = ConcatFromSequence<axis = 0>(t)",
     "optional": "o = Optional(x) h = OptionalHasElement(o) e = OptionalGetElement(o)"
                 " c = Cast<to = 1>(h) z = Mul(e, c)",
 }  # fmt: skip

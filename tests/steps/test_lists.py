@@ -34,3 +34,17 @@ def test_constructed_where_it_leaves() -> None:
     assert [n.op for n in lower_to(ir_of(text), 12).nodes] == ["SequenceConstruct"]
     with pytest.raises(Unconvertible, match="leaves the graph.*opset 11 is the lowest"):
         lower_to(ir_of(text), 10)
+
+
+@pytest.mark.parametrize(("count", "go"), [("n", ""), ("", "f")])
+def test_loop_that_turns_as_often_as_data_says(count: str, go: str) -> None:
+    text = (
+        "g (float[6, 4] x, int64 n, bool f) => (float[A, 4] z) { s = SequenceConstruct(x, x)"
+        f" t = Loop<body = b (int64 i, bool c, seq(float[6, 4]) p) => (bool c, seq(float[6, 4]) q)"
+        f" {{ q = SequenceInsert(p, x) }}>({count}, {go}, s)"
+        " z = ConcatFromSequence<axis = 0>(t) }"
+    )
+    assert "Loop" in {n.op for n in lower_to(ir_of(text), 13).nodes}
+    for opset in (7, 10, 12):
+        with pytest.raises(Unconvertible, match="as often as data says; opset 13 is the lowest"):
+            lower_to(ir_of(text), opset)

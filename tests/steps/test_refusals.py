@@ -34,9 +34,9 @@ CASES: list[tuple[str, int, Sequence[Operand | None], Mapping[str, Any], int]] =
     ("StringConcat", 19, [(TEXT, (2,)), (TEXT, (2,))], {}, 20),
     ("SequenceConstruct", 10, [(FLOAT, (2,))], {}, 11),
     ("ImageDecoder", 19, [(DType.UINT8, (9,))], {}, 20),
-    ("TfIdfVectorizer", 8, [(INT, (4,))], {
+    ("TfIdfVectorizer", 8, [(TEXT, (4,))], {
         "max_gram_length": 1, "max_skip_count": 0, "min_gram_length": 1, "mode": "TF",
-        "ngram_counts": (0,), "ngram_indexes": (0,), "pool_int64s": (1,)}, 9),
+        "ngram_counts": (0,), "ngram_indexes": (0,), "pool_strings": ("a",)}, 9),
 ]  # fmt: skip
 
 
