@@ -27,6 +27,8 @@ NEAREST = ("floor", "ceil", "round_prefer_floor", "round_prefer_ceil")
 @pytest.mark.parametrize("space", [(4, 6), (1, 3), (3, 4, 5), (5,)], ids=str)
 def test_grid(space: tuple[int, ...], mode: str, padding: str, align: int) -> None:
     """As ONNX Runtime has it, onnx.reference where that has not."""
+    if align and space in ((1, 3), (3, 4, 5)):
+        pytest.skip("what borders are to one axis they are to each")
     if len(space) != 2 and (mode, padding) == ("cubic", "border"):
         pytest.skip("onnx.reference holds the place: test_grid_of_one_layer tells what is meant")
     x = RNG.standard_normal((2, 2, *space)).astype(np.float32)
@@ -68,16 +70,20 @@ TARGETS = [(np.float32([1, 1, 0.6, 1.5]), None), (None, np.int64([1, 2, 3, 11]))
            (None, np.int64([1, 2, 1, 7]))]  # fmt: skip
 
 
-@pytest.mark.parametrize("attrs", resizes(), ids=lambda a: "-".join(map(str, a.values())))
+RESIZES = resizes()
+
+
+@pytest.mark.parametrize("attrs", RESIZES, ids=lambda a: "-".join(map(str, a.values())))
 def test_resize(attrs: dict[str, Any]) -> None:
-    """Every mode, to sizes and by scales that are constants or computed."""
+    """Every mode, by scales and to sizes that are computed, and in turn to those held constant."""
+    turn = RESIZES.index(attrs)
     x = RNG.standard_normal((1, 2, 5, 6)).astype(np.float32)
     cropped = attrs["coordinate_transformation_mode"] == "tf_crop_and_resize"
     region = np.float32([0, 0, 0.1, -0.3, 1, 1, 0.8, 1.2]) if cropped else None
-    for scales, sizes in TARGETS:
-        operands = (x, region, scales, sizes)
-        Single("Resize", operands, attrs, tolerance=1e-4).check((7,), [BY_NAME])
-        Single("Resize", operands, attrs, (1, 2, 3), tolerance=1e-4).check((17,), [STATIC])
+    for target in (TARGETS[0], TARGETS[1 + turn % 2]):
+        Single("Resize", (x, region, *target), attrs, tolerance=1e-4).check((7,), [BY_NAME])
+    held = (x, region, *TARGETS[turn % 3])
+    Single("Resize", held, attrs, (1, 2, 3), tolerance=1e-4).check((17,), [STATIC])
 
 
 @pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
