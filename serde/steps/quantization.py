@@ -187,8 +187,15 @@ def quantized_product(
     rows = per_row(a_scale)
     a_scale = g.Reshape(a_scale, rows) if rows else a_scale
     scale = g.Mul(*(cast(g, v, DType.FLOAT32) for v in (a_scale, b_scale)))
-    y = g.Mul(cast(g, product, DType.FLOAT32), scale)
-    return g.QuantizeLinear(y, cast(g, y_scale, DType.FLOAT32), y_zero)
+    return requantized(g, product, scale, cast(g, y_scale, DType.FLOAT32), y_zero)
+
+
+def requantized(g, total: Value, scale: Value, y_scale: Value, y_zero: Value):
+    """By one factor, as runtimes do it: two would round numbers half way otherwise."""
+    total = cast(g, total, DType.FLOAT32)
+    if y_scale.shape != ():
+        return g.QuantizeLinear(g.Mul(total, scale), y_scale, y_zero)
+    return g.QuantizeLinear(g.Mul(total, g.Div(scale, y_scale)), np.float32(1), y_zero)
 
 
 @decomposed(10, "QLinearConv")
@@ -200,5 +207,4 @@ def quantized_convolution(
     total = g.ConvInteger(x, w, x_zero, w_zero, **rest)
     total = total if b is None else g.Add(total, g.Reshape(b, behind))
     w_scale = g.Reshape(w_scale, behind) if w_scale.rank == 1 else w_scale
-    y = g.Mul(cast(g, total, DType.FLOAT32), g.Mul(x_scale, w_scale))
-    return g.QuantizeLinear(y, y_scale, y_zero)
+    return requantized(g, total, g.Mul(x_scale, w_scale), y_scale, y_zero)
