@@ -62,6 +62,9 @@ def fold(
         small = op in FAST and all(t.size <= LIMIT for t in tensors)
         return _now(op, opset, inputs, attrs, len(types)) if small else None
     total = sum(s for s in sizes if s is not None)
+    is_weight = op == "Transpose" and types[0].dtype is not None and types[0].dtype.kind == "f"
+    if is_weight and (kept := _later(op, opset, inputs, attrs, types)) is not None:
+        return kept  # it may be wanted as it was
     if total <= LIMIT and all(t.size <= LIMIT for t in tensors):
         return _now(op, opset, inputs, attrs, len(types))
     made = sum(s * t.dtype.bits for s, t in zip(sizes, types, strict=True) if s and t.dtype)
@@ -139,6 +142,15 @@ class Later:
             raise
         except Exception as error:
             raise ConversionError(f"{self.op} of constants cannot be computed: {error}") from error
+
+
+def transposed_of(value: Value, perm: Sequence[int]) -> Value | None:
+    """The constant that ``value`` is a transposition of, where ``perm`` would take it back."""
+    made = value.tensor.load if value.tensor is not None else None
+    if not isinstance(made, Later) or made.op != "Transpose":
+        return None
+    first: Any = made.attrs["perm"]
+    return made.inputs[0] if [first[p] for p in perm] == list(range(len(perm))) else None
 
 
 def evaluate(

@@ -116,9 +116,17 @@ def _worker_or_reason() -> subprocess.Popen[str] | str:
     except (OSError, ValueError) as error:
         return f"no live TVM in {folder}: {error}"
     assert process.stdin is not None and process.stdout is not None
-    atexit.register(process.stdin.close)  # at the end of its input it ends
+    atexit.register(_end, process)
     hello = process.stdout.readline()
     return process if hello else f"no live TVM in {folder}: it does not import"
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Let the worker end, as it does at the end of its input, and wait for it."""
+    try:
+        process.communicate(timeout=20)
+    except (subprocess.TimeoutExpired, OSError, ValueError):
+        process.kill()
 
 
 class TvmError(Exception):

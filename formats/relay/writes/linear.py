@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from serde.errors import require
+from serde.folding import transposed_of
 from serde.graph import DType, Value
 
 from .recast import recasts
@@ -82,7 +83,8 @@ def write_mat_mul(r, a, b):
     """Relay's ``nn.dense`` and ``nn.batch_matmul`` have the second operand transposed."""
     wide = "float32" if a.type is HALF else None
     if a.rank == 2:
-        turned = r.transpose(b, axes=(1, 0))
+        before = transposed_of(b, (1, 0))  # the weight as a layer had it
+        turned = r.transpose(b, axes=(1, 0)) if before is None else r.adopt(before)
         units = b.known[1] if isinstance(b.known[1], int) else None
         made = r.nn.dense(a, turned, units=units, out_dtype=wide)
     else:

@@ -61,6 +61,7 @@ class CallBuilder(Builder):
     def __init__(self, name: str, opset: int = 0, outer: Builder | None = None) -> None:
         super().__init__(name, opset, outer)
         self.inside = outer is not None
+        self.held: set[Value] = outer.held if isinstance(outer, CallBuilder) else set()
 
     def input(
         self, name: str, dtype: DType | None = None, shape: Shape | None = None,
@@ -74,10 +75,15 @@ class CallBuilder(Builder):
         return declared
 
     def adopt(self, constant: Value) -> Value:
-        """Bring a constant over."""
+        """Bring a constant over; the second time it is the one that is there."""
         reason = misfit(constant)
         require(reason is None, reason or "")
-        return super().adopt(constant)
+        if constant in self.held:
+            return constant
+        made = super().adopt(constant)
+        if made is constant:
+            self.held.add(made)
+        return made
 
 
 def misfit(value: Value) -> str | None:
