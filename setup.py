@@ -36,6 +36,7 @@ setup(
             "pillow>=10",
             "pytest>=8",
             "pytest-xdist>=3",
+            "setuptools>=70.1",  # the plug-in of the tests is built by it
             "hypothesis>=6",
             "ruff>=0.9",
             "mypy>=1.13",
