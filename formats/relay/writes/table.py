@@ -78,7 +78,7 @@ class CallBuilder(Builder):
         """Bring a constant over; the second time it is the one that is there."""
         reason = misfit(constant)
         require(reason is None, reason or "")
-        if constant in self.held:
+        if constant in self.held and constant.name in self.names.used:
             return constant
         made = super().adopt(constant)
         if made is constant:
