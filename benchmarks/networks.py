@@ -8,14 +8,13 @@ stopped; ``--again`` forgets the named networks, or all, first.
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks.resuming import resume
 from serde.errors import SerdeError
 from tests.mxnet.network_runs import BATCHES, TOLERANCE, loaded, outcome, references
 from tests.networks import ENCODERS, LANGUAGE, NETWORKS, VISION, build, export
@@ -76,21 +75,14 @@ def cell(row: dict[str, Any]) -> str:
     return text if good else f"**{text}** {', '.join(row['needless'])}".strip()
 
 
+def worst(found: dict[str, Any]) -> str:
+    """The largest error of a network."""
+    return f"{max(r.get('error', float('inf')) for r in found.values()):.1e}"
+
+
 def main(arguments: list[str]) -> None:
     """Run what is not known yet, and write the page after each network."""
-    chosen = [a for a in arguments if not a.startswith("--")] or list(NETWORKS)
-    known = json.loads(KEPT.read_text()) if KEPT.exists() else {}
-    if "--again" in arguments:
-        known = {n: r for n, r in known.items() if n not in chosen}
-    for name in chosen:
-        if name in known:
-            continue
-        start = time.perf_counter()
-        known[name] = rows(name)
-        KEPT.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
-        worst = max(r.get("error", float("inf")) for r in known[name].values())
-        print(f"{name}: {worst:.1e} in {time.perf_counter() - start:.0f} s", flush=True)
-        PAGE.write_text("\n".join(page(known)))
+    resume(arguments, NETWORKS, KEPT, PAGE, rows, page, worst)
 
 
 if __name__ == "__main__":

@@ -9,14 +9,13 @@ forgets the named networks, or all, first.
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks.resuming import resume
 from serde.errors import SerdeError
 from tests.relay.networks import (
     BY_TVM,
@@ -98,26 +97,25 @@ def cell(row: dict[str, Any]) -> str:
     return text if row["error"] < TOLERANCE else f"**{text}**"
 
 
+def tried(name: str) -> dict[str, Any]:
+    """The rows of a network, or why there are none."""
+    try:
+        return rows(name)
+    except (SerdeError, TvmError) as error:
+        return {"failed": " ".join(str(error).split())}
+
+
+def worst(found: dict[str, Any]) -> str:
+    """The largest error of a network."""
+    results = [r for r in found.values() if isinstance(r, dict)]
+    return f"{max((r.get('error', float('inf')) for r in results), default=float('inf')):.1e}"
+
+
 def main(arguments: list[str]) -> None:
     """Run what is not known yet, and write the page after each network."""
-    every = [n for names in KINDS.values() for n in names]
-    chosen = [a for a in arguments if not a.startswith("--")] or every
-    known = json.loads(KEPT.read_text()) if KEPT.exists() else {}
-    if "--again" in arguments:
-        known = {n: r for n, r in known.items() if n not in chosen}
-    for name in chosen:
-        if name in known:
-            continue
-        start = time.perf_counter()
-        try:
-            known[name] = rows(name)
-        except (SerdeError, TvmError) as error:
-            known[name] = {"failed": " ".join(str(error).split())}
-        KEPT.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
-        results = [r for r in known[name].values() if isinstance(r, dict)]
-        worst = max((r.get("error", float("inf")) for r in results), default=float("inf"))
-        print(f"{name}: {worst:.1e} in {time.perf_counter() - start:.0f} s", flush=True)
-        PAGE.write_text("\n".join(page(known)))
+    resume(
+        arguments, [n for names in KINDS.values() for n in names], KEPT, PAGE, tried, page, worst
+    )
 
 
 if __name__ == "__main__":

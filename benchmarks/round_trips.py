@@ -9,14 +9,13 @@ stopped; ``--again`` forgets the named networks, or all, first.
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks.resuming import resume
 from tests.light_models import LIGHT, model_path
 from tests.mxnet.round_trips import Trip, from_onnx, there_and_back
 from tests.networks import ENCODERS, LANGUAGE, VISION, smallest
@@ -83,19 +82,7 @@ def cell(error: float) -> str:
 
 def main(arguments: list[str]) -> None:
     """Run what is not known yet, and write the page after each."""
-    chosen = [a for a in arguments if not a.startswith("--")]
-    chosen = chosen or [*VISION, *LANGUAGE, *ENCODERS, *LIGHT]
-    known = json.loads(KEPT.read_text()) if KEPT.exists() else {}
-    if "--again" in arguments:
-        known = {n: r for n, r in known.items() if n not in chosen}
-    for name in chosen:
-        if name in known:
-            continue
-        start = time.perf_counter()
-        known[name] = trip(name)
-        KEPT.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
-        print(f"{name}: {known[name]} in {time.perf_counter() - start:.0f} s", flush=True)
-        PAGE.write_text("\n".join(page(known)))
+    resume(arguments, [*VISION, *LANGUAGE, *ENCODERS, *LIGHT], KEPT, PAGE, trip, page, str)
 
 
 if __name__ == "__main__":
