@@ -140,18 +140,17 @@ class _Rewriting:
         """A body whose inputs are of the types that enter it, as far as all turns leave them so."""
         said = [subgraphs.complete(v, t) == subgraphs.complete(v, UNKNOWN)
                 for v, t in zip(graph.inputs, given, strict=True)]  # fmt: skip
-        while True:
+        while not all(said):
             before = dict(self.problems), {k: list(v) for k, v in self.failed.items()}
-            names = None if all(said) else builder.names.used.copy()
+            names = builder.names.used.copy()
             done = self.body(graph, builder.child(graph.name), env, given)
             later = subgraphs.returning(node, given, done)
-            if names is None or all(
-                s or a == b for s, a, b in zip(said, given, later, strict=True)
-            ):
+            if all(s or a == b for s, a, b in zip(said, given, later, strict=True)):
                 return done
             builder.names.used, (self.problems, self.failed) = names, before
             self.trials += 1
             given = later if self.trials < TRIALS else [t._replace(shape=None) for t in later]
+        return self.body(graph, builder.child(graph.name), env, given)
 
     def placed(
         self, outer: Env, graph: Graph, builder: Builder, operands: Sequence[Value]
