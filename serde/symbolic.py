@@ -168,6 +168,25 @@ def _times(names: str, number: int) -> Dim:
     return _short(names if number == 1 else f"{_wrapped(names)}*{number}")
 
 
+def halves(dim: str) -> tuple[str, Dim, Dim] | None:
+    """The sign and operands of a size that ``combine`` made; None for a name."""
+    depth = 0
+    for at, letter in enumerate(dim):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0 and letter in "+-*/" and at:
+            parts = dim[:at], dim[at + 1 :]
+            if all(_wrapped(p) == p for p in parts):
+                left, right = map(_unwrapped, parts)
+                return letter, left, right
+    return None
+
+
+def _unwrapped(text: str) -> Dim:
+    if text.isdigit():
+        return int(text)
+    return text[1:-1] if _enclosed(text) else text
+
+
 def _short(text: str) -> str | None:
     return text if len(text) <= LONGEST else None
 

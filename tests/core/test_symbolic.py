@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from serde.builder import OnnxBuilder
 from serde.graph import DType, Value
 from serde.passes import tidy
-from serde.symbolic import LIMIT, combine, elements_of, infer, product
+from serde.symbolic import LIMIT, combine, elements_of, halves, infer, product
 from tests.onnx_live import ir_of, run
 
 F32, I64, I32 = DType.FLOAT32, DType.INT64, DType.INT32
@@ -382,3 +382,20 @@ def test_computed_reshapes_in_a_row_keep_the_elements_in_place(first, second):
         (got,) = run(graph, {"x": array})
         np.testing.assert_array_equal(got, wanted)
         assert all(size_of(d, of) in (None, s) for d, s in zip(y.shape, wanted.shape, strict=True))
+
+
+@pytest.mark.parametrize("a", ["N", 12, "N*2", "N+T", "p2o.N.0", "N/2"])
+@pytest.mark.parametrize("b", ["T", 3, "M-1"])
+@pytest.mark.parametrize("sign", "+-*/")
+def test_an_expression_comes_apart_into_one_of_equal_value(a, b, sign):
+    if isinstance(a, int) and isinstance(b, int):
+        return
+    made = combine(sign, a, b)
+    again, left, right = halves(made)
+    assert combine(again, left, right) == made
+
+
+@pytest.mark.parametrize("name", ["N", "batch-size", "p2o.N.0", "-1", "a+", "()", "(N", "a b*c"])
+def test_a_name_does_not_come_apart(name):
+    found = halves(name)
+    assert found is None or combine(*found) == name

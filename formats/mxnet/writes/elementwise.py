@@ -10,7 +10,7 @@ from serde.errors import require
 from serde.graph import Dim, DType, Value
 from serde.schema import ELEMENT_TYPES
 
-from .sizes import common, spread
+from .sizes import common, spread, together
 from .table import TYPES, held_as, number, writes
 
 UNARY = {
@@ -141,6 +141,8 @@ def write_where(s, condition, x, y):
     """MXNet wants all three in one shape."""
     parts = (condition, x, y)
     sizes = common([v.known for v in parts])
+    if sizes is None:
+        return s.where(*together(s, parts))
     full = next((v for v in parts if list(v.known) == sizes), None)
     return s.where(*(in_shape_of(s, v, full, sizes) for v in parts))
 

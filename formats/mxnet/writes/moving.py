@@ -5,6 +5,7 @@ from __future__ import annotations
 from serde.errors import require
 
 from .layers import padded
+from .sizes import Sizes, extent
 from .table import number, writes
 
 FAR = 2**31 - 1
@@ -60,17 +61,27 @@ def write_split(s, x, sizes=None, *, axis, outputs: int = 1):
 
 
 @writes("Slice")
-def write_slice(s, x, starts, ends, axes, steps):
-    bounds = [v.ints() for v in (starts, ends, axes, steps)]
+def write_slice(s, x, starts, ends, axes, steps, *, sizes: Sizes | None = None):
+    """Ends may be named: they are sizes of tensors, to which the operand is cut."""
+    bounds = [v if v is None else v.ints() for v in (starts, ends, axes, steps)]
+    bounds[1] = sizes if sizes is not None else bounds[1]
     begin, end, step = ([None] * x.rank for _ in range(3))
+    cut = x
     for first, last, axis, by in zip(*bounds, strict=True):
+        if isinstance(last, str):
+            require(by > 0 and first >= 0, "a slice from its end up to a size the run tells")
+            begin[axis], step[axis] = first, by
+            if last != x.known[axis]:
+                like = [-1 if a == axis else 1 for a in range(x.rank)]
+                cut = s.slice_like(cut, s.Reshape(extent(s, last), shape=tuple(like)), axes=(axis,))
+            continue
         size = x.known[axis]
         some = not isinstance(size, int) or len(range(*slice(first, last, by).indices(size)))
         require(some, "a slice without elements")
         open_end = last >= FAR or (by < 0 and last <= -FAR)
         begin[axis] = None if by < 0 and first >= FAR else first
         end[axis], step[axis] = None if open_end else last, by
-    return s.slice(x, begin=tuple(begin), end=tuple(end), step=tuple(step))
+    return s.slice(cut, begin=tuple(begin), end=tuple(end), step=tuple(step))
 
 
 @writes("Gather")

@@ -6,58 +6,101 @@ A size without a number is known by its name; MXNet takes it from a tensor that 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from itertools import chain
 
 from serde.errors import ConversionError, require
 from serde.graph import Dim, Value
-from serde.symbolic import combine, elements_of
+from serde.symbolic import combine, elements_of, halves
 
-from .table import number, writes
+from .table import held_as, number, writes
 
 AT_ONCE = {"allowzero": (0,)}
 Sizes = tuple[Dim, ...]
 COMPUTED = "a shape computed while the model runs"
 
 
-def place_of(s, size: str) -> tuple[Value, int]:
-    """A value that has the named size, and the axis it has it on."""
-    values = (*s.inputs, *(v for node in s.nodes for v in node.outputs))
-    found = next((v for v in values if size in (v.shape or ())), None)
+def extent(s, size: Dim) -> Value:
+    """``0, 1, 2 … size - 1`` as floats, where MXNet takes a size from: a tensor, not a number.
+
+    Sizes that no tensor has are put together from those of their operands.
+    """
+    if isinstance(size, int):
+        return s["_arange"](start=0, stop=size, dtype="float64")
+    require(size is not None, COMPUTED)
+    values = chain(s.inputs, (v for node in s.nodes for v in node.outputs))
+    like = next((v for v in values if size in (v.shape or ())), None)
+    if like is not None:
+        return _counted(s, like, axis=like.known.index(size))
+    found = halves(size)
     if found is None:
         raise ConversionError(f"needs the size {size}, which no tensor before it has")
-    return found, found.known.index(size)
+    sign, left, right = found
+    if sign in "+*":
+        a, b = (s.ones_like(extent(s, d)) for d in (left, right))
+        if sign == "+":
+            return _counted(s, s.Concat(a, b, dim=0, num_args=2))
+        each = s.broadcast_mul(s.expand_dims(a, axis=1), s.expand_dims(b, axis=0))
+        return _counted(s, s.Reshape(each, shape=(-1,)))
+    require(isinstance(right, int) and right > 0, f"the size {size}, computed of others")
+    if sign == "-":
+        return s.slice_axis(extent(s, left), axis=0, begin=0, end=-right)
+    every = s.slice(extent(s, left), begin=(right - 1,), end=(None,), step=(right,))
+    return _counted(s, every)
+
+
+def _counted(s, like: Value, axis: int = 0) -> Value:
+    return s["_contrib_arange_like"](s.Cast(like, dtype="float64"), axis=axis)
 
 
 def spread(s, x: Value, sizes: Sequence[Dim]):
     """``x`` repeated along its axes of size 1, and new ones in front, up to ``sizes``."""
-    own = list(x.known) or [1]
+    kind, own = held_as(x.type), list(x.known) or [1]
     for _ in range(len(sizes) - len(own)):
         x = s.expand_dims(x, axis=0)
         own.insert(0, 1)
     wanted = [1] * (len(own) - len(sizes)) + list(sizes)
     pairs = list(zip(own, wanted, strict=True))
-    told = all(new in (1, old) or (old == 1 and new is not None) for old, new in pairs)
-    require(told, COMPUTED)
-    fixed = tuple(new if isinstance(new, int) and new != 1 else 0 for new in wanted)
-    fixed = tuple(0 if new == old else new for new, old in zip(fixed, own, strict=True))
+    fixed = [new if old == 1 and isinstance(new, int) and new != 1 else 0 for old, new in pairs]
     some = [axis for axis, size in enumerate(fixed) if size]
     for pair in (some[i : i + 2] for i in range(0, len(some), 2)):  # MXNet takes few axes at once
         x = s.broadcast_to(x, shape=tuple(d if a in pair else 0 for a, d in enumerate(fixed)))
     for axis, (old, new) in enumerate(pairs):
-        if isinstance(new, str) and old != new:
-            like, at = place_of(s, new)
-            x = s.broadcast_like(x, like, lhs_axes=(axis,), rhs_axes=(at,))
+        if (new in (1, old) and new is not None) or fixed[axis]:
+            continue
+        counted = extent(s, new)
+        if old == 1:
+            x = s.broadcast_like(x, counted, lhs_axes=(axis,), rhs_axes=(0,))
+        else:  # it may be 1 where the model runs, or the new size may
+            ones = s.Cast(s.ones_like(counted), dtype=kind)
+            new_axes = tuple(-1 if a == axis else 1 for a in range(len(own)))
+            x = s.broadcast_mul(x, s.Reshape(ones, shape=new_axes))
     return x
 
 
-def common(shapes: Sequence[Sequence[Dim]]) -> list[Dim]:
-    """The shape that shapes broadcast to."""
+def together(s, values: Sequence[Value]) -> list[Value]:
+    """The values spread out to the shape they broadcast to, which the run tells."""
+    rank = max(v.rank for v in values)
+    wide, zeros = [], []
+    for value in values:
+        x = value
+        for _ in range(rank - max(value.rank, 1)):
+            x = s.expand_dims(x, axis=0)
+        wide.append(x)
+        zeros.append(s.Cast(s.zeros_like(x), dtype="float32"))
+    full = reduce(s.broadcast_add, zeros)
+    return [s.broadcast_like(x, full) for x in wide]
+
+
+def common(shapes: Sequence[Sequence[Dim]]) -> list[Dim] | None:
+    """The shape that shapes broadcast to; None where only the run tells."""
     rank = max(map(len, shapes))
     sizes: list[set[Dim]] = [set() for _ in range(rank)]
     for shape in shapes:
         for at, size in enumerate(reversed(shape), 1):
             sizes[-at] |= {size} - {1}
-    require(all(len(s) <= 1 and None not in s for s in sizes), COMPUTED)
-    return [next(iter(s), 1) for s in sizes]
+    told = all(len(s) <= 1 and None not in s for s in sizes)
+    return [next(iter(s), 1) for s in sizes] if told else None
 
 
 @writes("Expand")
@@ -72,12 +115,24 @@ def write_expand(s, x, shape=None, *, sizes: Sizes | None = None):
 def write_reshape(s, x, shape=None, *, sizes: Sizes | None = None):
     """0 and -1 mean the same to both; named sizes are said in MXNet's other codes."""
     if sizes is None:
-        known = elements_of(shape)
-        require(known is not None and all(isinstance(d, int) for d in known), COMPUTED)
-        return s.Reshape(x, shape=known or (1,))
+        return reshaped(s, x, elements_of(shape))
     found = codes(x.known, sizes)
     require(found is not None, f"a shape {list(sizes)} of {list(x.known)}")
     return s.Reshape(x, shape=tuple(found))
+
+
+def reshaped(s, x: Value, sizes: Sizes | None):
+    """Numbers stand for themselves, and one size that only the run tells is the rest."""
+    require(sizes is not None, COMPUTED)
+    open_ = [at for at, d in enumerate(sizes) if not isinstance(d, int)]
+    kept = [
+        at for at in open_ if at < x.rank and sizes[at] is not None and sizes[at] == x.known[at]
+    ]
+    plain = [0 if at in kept else d for at, d in enumerate(sizes)]
+    if rest := [at for at in open_ if at not in kept]:
+        require(len(rest) == 1 and -1 not in sizes, COMPUTED)
+        plain[rest[0]] = -1
+    return s.Reshape(x, shape=tuple(plain) or (1,))
 
 
 def codes(own: Sequence[Dim], sizes: Sequence[Dim], inferred: bool = False) -> list[int] | None:
@@ -123,9 +178,10 @@ def write_size(s, x):
 
 @writes("Range")
 def write_range(s, start, limit, delta, *, sizes: Sizes | None = None):
-    """Whole steps from 0 up to a size that a tensor has."""
-    plain = sizes is not None and number(start) == 0 and number(delta) == 1
-    require(plain and isinstance(sizes[0], str), "a range computed while the model runs")
-    like, at = place_of(s, sizes[0])
-    steps = s["_contrib_arange_like"](s.Cast(like, dtype="float32"), axis=at)
-    return s.Cast(steps, dtype=start.type.value)
+    """Steps up to a size that tensors have; ``sizes`` is the limit."""
+    first, step = number(start), number(delta)
+    whole = isinstance(first, int) and isinstance(step, int) and step > 0
+    require(sizes is not None and whole, "a range computed while the model runs")
+    above = combine("+", combine("-", sizes[0], first), step - 1)
+    steps = s["_mul_scalar"](extent(s, combine("/", above, step)), scalar=step)
+    return s.Cast(s["_plus_scalar"](steps, scalar=first), dtype=start.type.value)

@@ -10,6 +10,7 @@ from serde.errors import require
 from serde.graph import DType, Value
 from serde.idioms import cast, lowest, shape_from, size_of, sizes_of, slice_axis, steps
 from serde.steps import below
+from serde.symbolic import elements_of
 
 from .spelling import spells
 
@@ -157,8 +158,14 @@ def spell_mat_mul(g, a: Value, b: Value):
         return g.ReduceSum(products, [products.rank - 2], keepdims=0)
     if b.rank == 2 or a.known[:-2] == b.known[:-2]:
         return None
-    batch = g.Shape(g.Add(first_of_last(g, a), first_of_last(g, b)), end=-2)
-    return g.MatMul(*(g.Expand(v, g.Concat(batch, g.Shape(v, start=-2), axis=0)) for v in (a, b)))
+    firsts = [first_of_last(g, v) for v in (a, b)]
+    batch = g.Shape(g.Add(*firsts), end=-2)
+    if None not in (elements_of(batch) or (None,)):
+        rest = (g.Concat(batch, g.Shape(v, start=-2), axis=0) for v in (a, b))
+        return g.MatMul(*(g.Expand(v, sizes) for v, sizes in zip((a, b), rest, strict=True)))
+    equal = [g.Equal(v, v) for v in firsts]
+    ones = [cast(g, g.Or(e, g.Not(e)), a.type) for e in equal]
+    return g.MatMul(g.Mul(a, ones[1]), g.Mul(b, ones[0]))
 
 
 def first_of_last(g, x: Value):

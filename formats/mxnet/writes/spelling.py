@@ -24,7 +24,7 @@ from serde.steps import below
 from .table import defaults, writes
 
 # Operands that are sizes; where they are known by name, an attribute ``sizes`` holds them.
-SIZES = {"Expand": 1, "Range": 1, "Reshape": 1}
+SIZES = {"Expand": 1, "Range": 1, "Reshape": 1, "Slice": 2}
 spells = RuleTable("ir → mxnet", defaults=defaults)
 
 

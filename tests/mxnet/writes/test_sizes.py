@@ -1,0 +1,84 @@
+"""Sizes that only the run tells, written to MXNet, whose attributes are numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import serde
+from serde.bridges.mxnet import run
+from serde.errors import Unconvertible
+from tests.mxnet_live import live_mxnet
+from tests.onnx_live import model_of, run_model
+
+DRAW = np.random.default_rng(5).standard_normal
+A, B, C = "float[n,3] a", "float[m,3] b", "float[n,1] c"
+SPLIT = "s = Shape(a) zero = Constant<value_ints=[0]>() n = Gather(s, zero)\n"
+PLAIN = "i = Constant<value_int=0>() k = Gather(s, i)\n"
+CASES = {
+    "expand to another's": f"{A}, {C} | s = Shape(a) y = Expand(c, s)",
+    "expand, either way": f"{A}, {B} | s = Shape(b) y = Expand(a, s)",
+    "expand of a product": f"{A} | {SPLIT} three = Constant<value_ints=[3]>() t = Mul(n, three)"
+    " x = Constant<value_float=2.5>() y = Expand(x, t)",
+    "expand of a sum": f"{A} | {SPLIT} three = Constant<value_ints=[3]>() t = Add(n, three)"
+    " x = Constant<value_float=2.5>() y = Expand(x, t)",
+    "expand of a difference": f"{A} | {SPLIT} one = Constant<value_ints=[1]>() t = Sub(n, one)"
+    " x = Constant<value_float=2.5>() y = Expand(x, t)",
+    "expand of a quotient": f"{A} | {SPLIT} two = Constant<value_ints=[2]>() t = Div(n, two)"
+    " x = Constant<value_float=2.5>() y = Expand(x, t)",
+    "expand of two names": f"{A}, {B} | {SPLIT} r = Shape(b) m = Gather(r, zero) t = Mul(n, m)"
+    " x = Constant<value_float=2.5>() y = Expand(x, t)",
+    "where of two names": f"{A}, {B} | o = Constant<value_float=0.0>() c = Greater(a, o)"
+    " y = Where(c, a, b)",
+    "where, one in front": f"{A}, {B} | o = Constant<value_float=0.0>() c = Greater(a, o)"
+    " v = Constant<value_ints=[1]>() u = Unsqueeze(b, v) y = Where(c, u, o)",
+    "products of stacks": f"{A}, {B} | v = Constant<value_ints=[2]>() u = Unsqueeze(a, v)"
+    " w = Constant<value_ints=[1]>() z = Unsqueeze(b, w) y = MatMul(u, z)",
+    "range": f"{A} | {SPLIT}{PLAIN} one = Constant<value_int=1>() y = Range(i, k, one)",
+    "range in steps": f"{A} | {SPLIT}{PLAIN} two = Constant<value_int=2>()"
+    " one = Constant<value_int=1>() y = Range(one, k, two)",
+    "range of a product": f"{A} | {SPLIT}{PLAIN} five = Constant<value_int=5>() t = Mul(k, five)"
+    " one = Constant<value_int=1>() y = Range(i, t, one)",
+    "slice up to another's size": f"{A}, {B} | {SPLIT} r = Shape(b) m = Gather(r, zero)"
+    " y = Slice(a, zero, m, zero)",
+    "slice from the second on": f"{A}, {B} | {SPLIT} one = Constant<value_ints=[1]>()"
+    " y = Slice(a, one, n, zero)",
+    "reshape with one size unknown": f"{A}, {B} | o = Constant<value_float=0.0>()"
+    " v = Constant<value_ints=[1]>() p = Unsqueeze(a, v) q = Unsqueeze(b, v) pq = Add(p, q)"
+    " s = Shape(pq) zero = Constant<value_ints=[0]>() k = Gather(s, zero)"
+    " three = Constant<value_ints=[3,1]>() t = Concat<axis=0>(k, three) y = Reshape(pq, t)",
+}  # fmt: skip
+SIZES = [(4, 4), (5, 1), (1, 1)]
+TIGHT = {  # what has no elements is not MXNet's
+    "expand of a difference": [(4, 4), (5, 1)], "expand of a quotient": [(4, 4), (5, 1)],
+    "range in steps": [(4, 4), (5, 1)], "slice from the second on": [(4, 4), (5, 1)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_sizes_come_from_tensors(case, tmp_path):
+    live_mxnet()
+    inputs, _, body = CASES[case].partition(" | ")
+    kind = "int64" if case.startswith("range") else "float"
+    model = model_of(f"g ({inputs}) => ({kind} y) {{ {body} }}")
+    serde.convert(model, tmp_path / "m-symbol.json")
+    for n, m in TIGHT.get(case, SIZES):
+        feeds = {"a": DRAW((n, 3), np.float32), "b": DRAW((m, 3), np.float32),
+                 "c": DRAW((n, 1), np.float32)}  # fmt: skip
+        given = {i.name: feeds[i.name] for i in model.graph.input}
+        (wanted,) = run_model(model, given)
+        (got,) = run(str(tmp_path / "m"), {k: v for k, v in given.items() if k in read(tmp_path)})
+        assert got.dtype == wanted.dtype
+        np.testing.assert_allclose(got, wanted, rtol=1e-6)
+
+
+def read(folder):
+    """The inputs the symbol has."""
+    return live_mxnet().sym.load(str(folder / "m-symbol.json")).list_arguments()
+
+
+def test_a_slice_from_its_end_is_refused(tmp_path):
+    body = f"{SPLIT} from = Constant<value_ints=[-2]>() r = Shape(b) m = Gather(r, zero)"
+    model = model_of(f"g ({A}, {B}) => (float y) {{ {body} y = Slice(a, from, m, zero) }}")
+    with pytest.raises(Unconvertible, match="from its end"):
+        serde.convert(model, tmp_path / "m-symbol.json")
