@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from serde.errors import require
 from serde.geometry import Ints, axes_of, axis_of, swapped
-from serde.idioms import Size, reshape, scalar, shape_from, size_of, sizes_of, times
+from serde.idioms import reshape, scalar, shape_from, size_of, sizes_of, times
+from serde.reshaping import SKIP, coded
 
 from ..rules import reads
 
-SKIP = -5  # of NumPy's reshape only, where it is called -3
-NUMPY_CODES = {-2: 0, -3: SKIP, -4: -2, -5: -3, -6: -4}  # … and the others are called so
+NUMPY_CODES = {-2: 0, -3: SKIP, -4: -2, -5: -3, -6: -4}  # what they are in MXNet's
 
 
 @reads("Flatten")
@@ -52,45 +52,6 @@ def read_numpy_reshape(g, x, *, newshape: Ints, reverse=False):
 def read_plain_reshape(g, x, *, newshape: Ints):
     require(all(d > 0 or d == -1 for d in newshape), f"newshape={newshape}")
     return g.Reshape(x, newshape)
-
-
-def coded(g, sizes: list[Size], shape: Ints) -> list[Size]:
-    """The sizes that ``shape`` spells for a tensor of ``sizes``; SKIP passes over one that is 1."""
-    left, out, codes = list(sizes), [], list(shape)
-
-    def next_size() -> Size:
-        require(left, f"shape={shape} copies more axes than the {len(sizes)} there are")
-        return left.pop(0)
-
-    while codes:
-        code = codes.pop(0)
-        if code == 0:
-            out.append(next_size())
-        elif code == SKIP:
-            next_size()
-        elif code == -2:
-            out, left = out + left, []
-        elif code == -3:
-            out.append(times(g, [next_size(), next_size()]))
-        elif code == -4:
-            require(len(codes) >= 2, f"shape={shape}: -4 is followed by two sizes")
-            out += halves(g, next_size(), codes.pop(0), codes.pop(0))
-        else:
-            require(code > 0 or code == -1, f"shape={shape}: {code} means nothing")
-            out.append(code)
-            if left:
-                left.pop(0)
-    return out
-
-
-def halves(g, whole: Size, first: int, second: int) -> list[Size]:
-    """The two sizes one is split into; one of them may be -1."""
-    require(first > 0 or second > 0, "-4 is followed by -1 twice")
-    known = first if second == -1 else second
-    if -1 not in (first, second):
-        return [first, second]
-    rest = whole // known if isinstance(whole, int) else g.Div(whole, [known])
-    return [rest, known] if first == -1 else [known, rest]
 
 
 @reads("reshape_like")

@@ -19,6 +19,7 @@ from serde.idioms import (
     slice_like,
     times,
 )
+from serde.reshaping import coded
 
 from ..rules import Pairs, reads
 
@@ -57,43 +58,6 @@ def reversed_codes(shape: Ints) -> Ints:
         groups.append((group[0], *group[:0:-1]))
         at += width
     return tuple(d for group in reversed(groups) for d in group)
-
-
-def coded(g, sizes: list[Size], shape: Ints) -> list[Size]:
-    """The sizes that ``shape`` spells for a tensor of ``sizes``."""
-    left, out, codes = list(sizes), [], list(shape)
-
-    def next_size() -> Size:
-        require(left, f"newshape={shape} copies more axes than the {len(sizes)} there are")
-        return left.pop(0)
-
-    while codes:
-        code = codes.pop(0)
-        if code == 0:
-            out.append(next_size())
-        elif code == -2:
-            out, left = out + left, []
-        elif code == -3:
-            out.append(times(g, [next_size(), next_size()]))
-        elif code == -4:
-            require(len(codes) >= 2, f"newshape={shape}: -4 is followed by two sizes")
-            out += halves(g, next_size(), codes.pop(0), codes.pop(0))
-        else:
-            require(code > 0 or code == -1, f"newshape={shape}: {code} means nothing")
-            out.append(code)
-            if left:
-                left.pop(0)
-    return out
-
-
-def halves(g, whole: Size, first: int, second: int) -> list[Size]:
-    """The two sizes one is split into; one of them may be -1."""
-    require(first > 0 or second > 0, "-4 is followed by -1 twice")
-    if -1 not in (first, second):
-        return [first, second]
-    known = first if second == -1 else second
-    rest = whole // known if isinstance(whole, int) else g.Div(whole, [known])
-    return [rest, known] if first == -1 else [known, rest]
 
 
 @reads("dyn.reshape", "vm.reshape_tensor", ignore=("newshape",))
