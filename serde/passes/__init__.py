@@ -6,9 +6,10 @@ from serde.graph import Graph
 from serde.passes.constants import share_constants
 from serde.passes.dead import drop_dead
 from serde.passes.repeats import merge_repeats
+from serde.passes.stacking import stack_lists
 
-__all__ = ["DEFAULT", "drop_dead", "merge_repeats", "share_constants", "tidy"]
-DEFAULT = (drop_dead, share_constants, merge_repeats)
+__all__ = ["DEFAULT", "drop_dead", "merge_repeats", "share_constants", "stack_lists", "tidy"]
+DEFAULT = (stack_lists, drop_dead, share_constants, merge_repeats)
 
 
 def tidy(graph: Graph) -> Graph:

@@ -7,7 +7,7 @@ import pytest
 
 from serde.builder import OnnxBuilder
 from serde.graph import DType, FileSlice, Node, Tensor, Value
-from serde.passes import DEFAULT, drop_dead, merge_repeats, share_constants, tidy
+from serde.passes import drop_dead, merge_repeats, share_constants, tidy
 from serde.passes.constants import COMPARED
 from serde.passes.replacing import replace_values
 from tests.onnx_live import ir_of, run
@@ -194,10 +194,6 @@ class TestReplacing:
         done = replace_values(graph, {a: other})
         assert done.outputs[1] is other and "Neg(%other)" in str(done)
         assert "other" not in str(graph) and replace_values(graph, {}) is graph
-
-
-def test_the_order_of_the_default_passes():
-    assert (drop_dead, share_constants, merge_repeats) == DEFAULT
 
 
 def test_tidying_twice_changes_nothing_more():
