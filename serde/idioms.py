@@ -34,6 +34,13 @@ def scalar(g: Any, number: float, like: Value) -> Value:
         return g.const(np.array(number, like.type.numpy))  # type: ignore[no-any-return]
 
 
+def number(value: Value | None) -> int | float | None:
+    """The one number a constant holds, None for anything else."""
+    if value is None or value.tensor is None or value.tensor.size != 1:
+        return None
+    return value.array().reshape(-1)[0].item()
+
+
 def size_of(g: Any, x: Value, axis: int) -> Size:
     """The size of ``x`` along ``axis``, which counts from the front."""
     dim = x.shape[axis] if x.shape is not None else None

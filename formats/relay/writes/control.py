@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from serde.errors import ConversionError, require
 from serde.graph import DType, Graph, Shape, Value
+from serde.idioms import number
+from serde.recasts import loops
+from serde.recasts.inlining import inlined
 
-from .inlining import inlined
 from .recast import recasts
-from .table import number, writes
-
-LONGEST = 64  # turns of a loop that are laid out
-MOST_LAID_OUT = 4096  # nodes they may come to
+from .table import writes
 
 
 @recasts("If")
@@ -50,40 +47,12 @@ def recast_optional_has(g, x=None):
 def recast_loop(g, trips, go, *states, body: Graph, outputs: int = 1):
     """A loop of a few turns as these; any other without a count, and with all it makes carried."""
     require(not any(v.wrap for v in states if v is not None), "a loop that carries sequences")
-    turns = number(trips) if trips is not None else None
-    endless = _stays(body) and (go is None or number(go))
-    few = turns is not None and 0 < turns <= min(LONGEST, MOST_LAID_OUT // (len(body.nodes) + 1))
-    if few and endless:
-        return one_or_all(_laid_out(g, int(turns), states, body), outputs)
+    if (turns := loops.few_turns(trips, go, body)) is not None:
+        return loops.lay_out_loop(g, turns, states, body, outputs)
     if trips is None and go is not None and _carries(body, states):
         return None
     made = _carried(g, trips, go, states, body)
-    return one_or_all(made, outputs)
-
-
-def one_or_all(made: list[Value], outputs: int) -> Any:
-    return tuple(made) if outputs > 1 else made[0]
-
-
-def _stays(body: Graph) -> bool:
-    """Whether the body goes on whenever it was asked to."""
-    go: Value | None = body.outputs[0]
-    makers = {v: n for n in body.nodes for v in n.outputs}
-    while go is not None and go in makers and makers[go].op == "Identity":
-        go = makers[go].inputs[0]
-    return go is body.inputs[1] or bool(number(go))
-
-
-def _laid_out(g, turns: int, states, body: Graph) -> list[Value]:
-    count = len(states)
-    rows: list[list[Value]] = [[] for _ in body.outputs[1 + count :]]
-    for turn in range(turns):
-        operands = (g.const(turn, DType.INT64), g.const(True, DType.BOOL), *states)
-        _, *made = inlined(g, body, operands)
-        states = made[:count]
-        for row, value in zip(rows, made[count:], strict=True):
-            row.append(g.Unsqueeze(value, [0]))
-    return [*states, *(g.Concat(*row, axis=0) for row in rows)]
+    return loops.one_or_all(made, outputs)
 
 
 def _carries(body: Graph, states) -> bool:
@@ -153,37 +122,4 @@ def write_loop(r, trips, start, *states, body: Graph):
     return r["while"](start, *states, body=body, outputs=len(states))
 
 
-@recasts("Scan")
-def recast_scan(
-    g, *operands, body: Graph, num_scan_inputs: int, scan_input_axes=None,
-    scan_input_directions=None, scan_output_axes=None, scan_output_directions=None,
-    outputs: int = 1,
-):  # fmt: skip
-    """A few turns as these."""
-    count = len(operands) - num_scan_inputs
-    states, over = list(operands[:count]), operands[count:]
-    axes = [a % v.rank for a, v in zip(_listed(scan_input_axes, len(over)), over, strict=True)]
-    length = over[0].known[axes[0]]
-    require(isinstance(length, int), "a Scan of a length that only the run tells")
-    require(length * len(body.nodes) <= MOST_LAID_OUT, f"a Scan of {length} turns")
-    backward = _listed(scan_input_directions, len(over))
-    rows: list[list[Value]] = [[] for _ in body.outputs[count:]]
-    for turn in range(length):
-        parts = [
-            g.Gather(v, length - 1 - turn if back else turn, axis=axis)
-            for v, axis, back in zip(over, axes, backward, strict=True)
-        ]
-        made = inlined(g, body, (*states, *parts))
-        states = made[:count]
-        for row, value in zip(rows, made[count:], strict=True):
-            row.append(value)
-    found = list(states)
-    ends = _listed(scan_output_axes, len(rows)), _listed(scan_output_directions, len(rows))
-    for row, axis, back in zip(rows, *ends, strict=True):
-        at = axis % (row[0].rank + 1)
-        found.append(g.Concat(*(g.Unsqueeze(v, [at]) for v in row[:: -1 if back else 1]), axis=at))
-    return one_or_all(found, outputs)
-
-
-def _listed(values, count: int):
-    return values or (0,) * count
+recasts("Scan")(loops.lay_out_scan)

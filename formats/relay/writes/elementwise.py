@@ -9,11 +9,11 @@ import numpy as np
 from serde.errors import require
 from serde.graph import DType, Value
 from serde.idioms import cast as cast_to
-from serde.idioms import cast_like
+from serde.idioms import cast_like, number
 from serde.schema import ELEMENT_TYPES
 
 from .recast import recasts
-from .table import TYPES, cast, lifted, number, scalar, typed, writes
+from .table import TYPES, cast, lifted, scalar, typed, writes
 
 UNARY = {
     "Abs": "abs",

@@ -9,9 +9,10 @@ import numpy as np
 from serde.errors import require
 from serde.graph import DType, Value
 from serde.idioms import cast as cast_to
+from serde.idioms import number
 
 from .recast import recasts
-from .table import number, scalar, typed, writes
+from .table import scalar, typed, writes
 
 
 def from_front(r, index: Value, x: Value, axis: int) -> Value:

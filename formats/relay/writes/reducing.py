@@ -9,13 +9,13 @@ import numpy as np
 from serde.errors import require
 from serde.graph import DType, Value
 from serde.idioms import cast as cast_to
-from serde.idioms import cast_like
+from serde.idioms import cast_like, number
 from serde.schema import ELEMENT_CODES
 
 from . import late
 from .recast import recasts
 from .shaping import sizes
-from .table import dims_or, number, scalar, writes
+from .table import dims_or, scalar, writes
 
 REDUCTIONS = {
     "ReduceMax": "max",

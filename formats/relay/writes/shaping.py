@@ -6,12 +6,13 @@ import numpy as np
 
 from serde.errors import require
 from serde.graph import DType, Tensor, Value
+from serde.idioms import number
 from serde.symbolic import elements_of
 
 from . import late
 from .older import older
 from .recast import recasts
-from .table import cast, dims_or, number, scalar, typed, writes
+from .table import cast, dims_or, scalar, typed, writes
 
 INT32_MOST = 2**31 - 1
 FAR = 2**62  # beyond any size

@@ -12,15 +12,13 @@ from serde.builder import Builder
 from serde.errors import ConversionError, UnsupportedOp, require
 from serde.geometry import Ints
 from serde.graph import DType, Node, Shape, Value
+from serde.recasts.recasting import refusal as recast_refusal
 from serde.rules import RuleTable
 
 
 def _defaults(op: str) -> Mapping[str, Any]:
     found = schema.find(op)
     return {} if found is None else found.defaults
-
-
-REFUSED = "refused: "  # begins the domain of a node no way was found for; the reason follows
 
 
 class _Writes(RuleTable):
@@ -34,10 +32,9 @@ class _Writes(RuleTable):
         return super().apply(node, builder, inputs)
 
     def refusal(self, node: Node) -> ConversionError | None:
-        if node.domain.startswith(REFUSED):
-            return ConversionError(node.domain.removeprefix(REFUSED))
         if node.domain:
-            return UnsupportedOp(f"Relay has no operators of the domain {node.domain!r}")
+            missing = UnsupportedOp(f"Relay has no operators of the domain {node.domain!r}")
+            return recast_refusal(node) or missing
         return super().refusal(node)
 
 
@@ -101,13 +98,6 @@ def typed(value: Value, dtype: DType | None, shape: Shape | None) -> Value:
     """``value``, made inside a rule, with its type told to what reads it."""
     value.dtype, value.shape = dtype, shape
     return value
-
-
-def number(value: Value | None) -> int | float | None:
-    """The one number a constant holds, None for anything else."""
-    if value is None or value.tensor is None or value.tensor.size != 1:
-        return None
-    return value.array().reshape(-1)[0].item()  # type: ignore[no-any-return]
 
 
 def scalar(r: CallBuilder, number: Any, dtype: DType | None) -> Value:

@@ -8,7 +8,7 @@ from typing import Any
 from serde.errors import require
 from serde.graph import Graph, Value
 
-from .table import REFUSED
+from .recasting import REFUSED
 
 Env = dict[Value, Value]
 
