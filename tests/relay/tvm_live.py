@@ -10,22 +10,22 @@ none; ``tests/run.py`` makes one beside its own.
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import platform
 import shutil
 import subprocess
 import sys
-import tempfile
-import venv
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+from tests.live_worker import LiveError as TvmError
+from tests.live_worker import LiveWorker, install, make
 
 WHEEL = "bitblas==0.0.1.dev13"
 NEEDS = (
@@ -37,8 +37,6 @@ DRIVER = (
     "cuModuleGetFunction cuModuleGetGlobal_v2 cuModuleLoadData cuModuleUnload"
 ).split()
 RECIPE = " ".join([WHEEL, *NEEDS, *DRIVER])
-MARK = "made-of"
-WORKER = Path(__file__).with_name("tvm_worker.py")
 
 
 def obstacle() -> str:
@@ -48,27 +46,17 @@ def obstacle() -> str:
     return "" if shutil.which("cc") else "a C compiler is missing: cc"
 
 
-def stands(folder: Path) -> bool:
-    """Whether the environment in ``folder`` was made to the end, as it would be made today."""
-    mark = folder / MARK
-    return mark.is_file() and mark.read_text() == RECIPE
-
-
 def set_up(folder: Path) -> None:
     """Make the environment in ``folder``."""
-    venv.create(folder / "v", with_pip=True, clear=True)
-    pip = [folder / "v/bin/python", "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-    for wanted in (["--no-deps", WHEEL], NEEDS):  # it complains of what TVM can do without
-        subprocess.run([*pip, *wanted], check=True, capture_output=True, text=True)
+    install(folder, ["--no-deps", WHEEL], NEEDS)  # it complains of what TVM can do without
     stub = folder / "stub.c"
     stub.write_text("".join(f"int {name}(void) {{ return 100; }}\n" for name in DRIVER))
     (folder / "lib").mkdir(exist_ok=True)
     library = folder / "lib/libcuda.so.1"
     subprocess.run(["cc", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", library, stub], check=True)  # fmt: skip
-    (folder / MARK).write_text(RECIPE)
 
 
-def _environment(folder: Path) -> dict[str, str]:
+def environment(folder: Path) -> dict[str, str]:
     (site,) = folder.glob("v/lib/python3*/site-packages")
     libraries = [folder / "lib", *site.glob("nvidia/*/lib")]
     return {
@@ -90,89 +78,26 @@ def beside(script: Path, folder: Path) -> list[Any]:
     site = place / "v" / "lib" / version / "site-packages"
     if not site.is_dir():
         pytest.skip(f"no live TVM for {version} in {place}")
-    environment = _environment(place)
-    paths = (environment["PYTHONPATH"], str(Path(__file__).parents[2]))
-    environment["PYTHONPATH"] = os.pathsep.join(paths)
+    around = environment(place)
+    around["PYTHONPATH"] = os.pathsep.join((around["PYTHONPATH"], str(Path(__file__).parents[2])))
     command = [sys.executable, str(script), str(site)]
-    done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True)
+    done = subprocess.run(command, env=around, cwd=folder, capture_output=True, text=True)
     if done.returncode:
         raise TvmError(done.stderr[-2000:])
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
 
 
-@cache
-def _worker_or_reason() -> subprocess.Popen[str] | str:
-    place = os.environ.get("SERDE_TVM")
-    if not place and obstacle():
-        return f"no live TVM: {obstacle()}"
-    if not place:
-        return "no live TVM: SERDE_TVM names no folder made by tests/relay/tvm_live.py"
-    folder = Path(place)
-    try:
-        process = subprocess.Popen(
-            [folder / "v/bin/python", WORKER], env=_environment(folder), text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-    except (OSError, ValueError) as error:
-        return f"no live TVM in {folder}: {error}"
-    assert process.stdin is not None and process.stdout is not None
-    atexit.register(_end, process)
-    hello = process.stdout.readline()
-    return process if hello else f"no live TVM in {folder}: it does not import"
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    """Let the worker end, as it does at the end of its input, and wait for it."""
-    try:
-        process.communicate(timeout=20)
-    except (subprocess.TimeoutExpired, OSError, ValueError):
-        process.kill()
-
-
-class TvmError(Exception):
-    """What TVM says of a request it cannot fulfil."""
-
-
-def ask(command: str, *arguments: Any) -> Any:
-    """What ``tvm_worker`` answers; skips the running test, with the reason, without TVM."""
-    worker = _worker_or_reason()
-    if isinstance(worker, str):
-        pytest.skip(worker)
-    assert worker.stdin is not None and worker.stdout is not None
-    worker.stdin.write(json.dumps([command, *arguments]) + "\n")
-    worker.stdin.flush()
-    line = worker.stdout.readline()
-    if not line:
-        _worker_or_reason.cache_clear()  # the next question goes to another process
-        raise TvmError("TVM ended")
-    reply = json.loads(line)
-    if "error" in reply:
-        raise TvmError(reply["error"])
-    return reply["value"]
+TVM = LiveWorker(
+    "TVM", "SERDE_TVM", Path(__file__).with_name("tvm_worker.py"), "tests/relay/tvm_live.py",
+    obstacle, environment,
+)  # fmt: skip
+ask = TVM.ask
 
 
 def run(form: str, module: str, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
     """The outputs TVM computes, tuples flattened; ``form`` is ``text`` or ``json``."""
-    with tempfile.TemporaryDirectory() as folder:
-        inputs, outputs = f"{folder}/in.npz", f"{folder}/out.npz"
-        np.savez(inputs, **feeds)
-        ask("run", [form, module], inputs, outputs)
-        with np.load(outputs) as found:
-            return [found[f"arr_{i}"] for i in range(len(found.files))]
-
-
-def main(folder: Path) -> str | None:
-    """Make the environment unless it stands; what stands in the way, if something does."""
-    if stands(folder):
-        return None
-    if why := obstacle():
-        return why
-    try:
-        set_up(folder)
-    except (OSError, subprocess.CalledProcessError) as error:
-        return f"{error}\n{getattr(error, 'stderr', '')}"
-    return None
+    return TVM.run([form, module], feeds)
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]).resolve()))
+    sys.exit(make(Path(sys.argv[1]).resolve(), RECIPE, obstacle, set_up))

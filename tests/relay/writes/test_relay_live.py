@@ -48,7 +48,7 @@ def model(path: Path) -> None:
 
 
 def test_a_live_module_runs(tmp_path):
-    worker = tvm_live._worker_or_reason()
+    worker = tvm_live.TVM.found()
     if isinstance(worker, str):
         pytest.skip(worker)
     path, feed = tmp_path / "m.onnx", tmp_path / "x.npy"
@@ -59,7 +59,7 @@ def test_a_live_module_runs(tmp_path):
     here = sysconfig.get_paths()["purelib"]
     done = subprocess.run(
         [folder / "v/bin/python", "-c", SCRIPT, here, path, feed], text=True, check=True,
-        capture_output=True, env=tvm_live._environment(folder), timeout=300,
+        capture_output=True, env=tvm_live.environment(folder), timeout=300,
     )  # fmt: skip
     names, found = json.loads(done.stdout.splitlines()[-1])
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])

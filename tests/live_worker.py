@@ -1,0 +1,122 @@
+"""Processes of frameworks that live in environments of their own, asked over pipes by tests."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import subprocess
+import tempfile
+import venv
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+MARK = "made-of"
+
+
+class LiveError(Exception):
+    """What the framework says of a request it cannot fulfil."""
+
+
+class LiveWorker:
+    """A process that ``script`` is, started when it is first asked, in the folder's environment.
+
+    ``variable`` names the folder, which ``maker`` makes; ``obstacle`` says why this machine cannot
+    have one, or nothing; ``environment`` gives the variables of a process in it.
+    """
+
+    def __init__(
+        self, framework: str, variable: str, script: Path, maker: str,
+        obstacle: Callable[[], str], environment: Callable[[Path], Mapping[str, str]],
+    ) -> None:  # fmt: skip
+        self.framework, self.variable, self.script = framework, variable, script
+        self.maker, self.obstacle, self.environment = maker, obstacle, environment
+        self._found: subprocess.Popen[str] | str | None = None
+
+    def found(self) -> subprocess.Popen[str] | str:
+        """The process, or the reason there is none."""
+        if self._found is None:
+            self._found = self._started()
+        return self._found
+
+    def _started(self) -> subprocess.Popen[str] | str:
+        place, none = os.environ.get(self.variable), f"no live {self.framework}"
+        if not place and (why := self.obstacle()):
+            return f"{none}: {why}"
+        if not place:
+            return f"{none}: {self.variable} names no folder made by {self.maker}"
+        folder = Path(place)
+        try:
+            process = subprocess.Popen(
+                [folder / "v/bin/python", self.script], env={**self.environment(folder)}, text=True,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
+        except (OSError, ValueError) as error:
+            return f"{none} in {folder}: {error}"
+        assert process.stdout is not None
+        atexit.register(_end, process)
+        hello = process.stdout.readline()
+        return process if hello else f"{none} in {folder}: it does not import"
+
+    def ask(self, command: str, *arguments: Any) -> Any:
+        """What the process answers; skips the running test, with the reason, without one."""
+        worker = self.found()
+        if isinstance(worker, str):
+            pytest.skip(worker)
+        assert worker.stdin is not None and worker.stdout is not None
+        worker.stdin.write(json.dumps([command, *arguments]) + "\n")
+        worker.stdin.flush()
+        line = worker.stdout.readline()
+        if not line:
+            self._found = None  # the next question goes to another process
+            raise LiveError(f"{self.framework} ended")
+        reply = json.loads(line)
+        if "error" in reply:
+            raise LiveError(reply["error"])
+        return reply["value"]
+
+    def run(self, what: Any, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        """What its command ``run`` computes of arrays by name."""
+        with tempfile.TemporaryDirectory() as folder:
+            inputs, outputs = f"{folder}/in.npz", f"{folder}/out.npz"
+            np.savez(inputs, **feeds)
+            self.ask("run", what, inputs, outputs)
+            with np.load(outputs) as found:
+                return [found[f"arr_{i}"] for i in range(len(found.files))]
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Let the worker end, as it does at the end of its input, and wait for it."""
+    try:
+        process.communicate(timeout=20)
+    except (subprocess.TimeoutExpired, OSError, ValueError):
+        process.kill()
+
+
+def make(
+    folder: Path, recipe: str, obstacle: Callable[[], str], set_up: Callable[[Path], None]
+) -> str | None:
+    """Make an environment unless it stands as the recipe says; what is in the way, if anything."""
+    mark = folder / MARK
+    if mark.is_file() and mark.read_text() == recipe:
+        return None
+    if why := obstacle():
+        return why
+    try:
+        set_up(folder)
+    except (OSError, subprocess.CalledProcessError) as error:
+        return f"{error}\n{getattr(error, 'stderr', '')}"
+    mark.write_text(recipe)
+    return None
+
+
+def install(folder: Path, *requirements: list[str]) -> None:
+    """Make the folder's Python environment, and install into it what each of the lists names."""
+    venv.create(folder / "v", with_pip=True, clear=True)
+    pip = [folder / "v/bin/python", "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    for wanted in requirements:
+        subprocess.run([*pip, *wanted], check=True, capture_output=True, text=True)
