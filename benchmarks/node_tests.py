@@ -1,20 +1,21 @@
 """ONNX's own node tests through serde into a live framework, beside that framework's own importer.
 
-    python -m benchmarks.node_tests --target mxnet [--list] [WORD OF TEST NAMES …]
+    python -m benchmarks.node_tests --target mxnet [--again] [--list] [WORD OF TEST NAMES …]
 
 A target is a class: how serde's result of a model is run, and how the framework's own importer's
-is. Both get the same models in the same run, in a process of their own, as a framework may end it.
-Without words the page of the target under docs/ is written.
+is. Both get each model one after the other, in processes of their own, as a framework may end one.
+What is known is kept in benchmarks/node_tests_TARGET.json, so that an interrupted run goes on where
+it stopped, and the page of the target under docs/ is written from it; ``--again`` forgets the tests
+named by words, or all, first. ``--list`` only prints what becomes of the tests by serde.
 """
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -24,10 +25,11 @@ import numpy as np
 import onnx
 
 from benchmarks.node_target import NotRun, Target
+from benchmarks.resuming import resume
 from serde.errors import SerdeError, Unconvertible
 from tests.node_cases import Case, all_cases, difference, frozen
 
-DOCS = Path(__file__).parents[1] / "docs"
+ROOT = Path(__file__).parents[1]
 TARGETS = {  # name: module and class
     "mxnet": ("benchmarks.node_tests_mxnet", "MXNet"),
     "relay": ("benchmarks.node_tests_relay", "Relay"),
@@ -35,8 +37,9 @@ TARGETS = {  # name: module and class
 KINDS = ("right", "refused", "not run", "wrong", "crashed")
 PATIENCE = 120  # seconds for one test
 HALF = 2e-3  # relative tolerance of float16: two units in the last place
-SHOWN = 100  # letters of a reason
-Outcome = tuple[str, str]
+SHOWN, KEPT = 100, 300  # letters of a reason, on the page and in the file
+SIDES = ("ours", "theirs")
+Outcome = Sequence[str]  # one of KINDS, and why
 
 
 def target_of(name: str) -> Target:
@@ -50,7 +53,7 @@ def prepared(case: Case) -> Case:
     return frozen(case) or case
 
 
-def outcome(target: Target, case: Case, which: str) -> Outcome:
+def outcome(target: Target, case: Case, which: str) -> tuple[str, str]:
     """What becomes of one test, and why."""
     held = {t.name for t in case.model.graph.initializer}
     names = [i.name for i in case.model.graph.input if i.name not in held]
@@ -78,48 +81,59 @@ def _line(error: Exception) -> str:
     return lines[-1] if lines else type(error).__name__
 
 
-def _work(name: str, which: str, numbers: Sequence[int], pipe: Any) -> None:
-    """Send the outcome of each test; runs in a process of its own."""
+def _work(name: str, which: str, pipe: Any) -> None:
+    """Send the outcome of each test asked for; runs in a process of its own."""
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
-    target, cases = target_of(name), all_cases()
-    for number in numbers:
-        pipe.send(outcome(target, prepared(cases[number]), which))
-    pipe.close()
+    target, cases = target_of(name), {c.name: c for c in all_cases()}
+    while True:
+        kind, why = outcome(target, prepared(cases[pipe.recv()]), which)
+        pipe.send((kind, " ".join(why.split())[:KEPT]))
 
 
-def outcomes(name: str, which: str, numbers: Sequence[int]) -> Iterator[Outcome]:
-    """The outcome of each of the numbered tests, in order; a crash costs the test it comes in."""
-    context, left = multiprocessing.get_context("spawn"), list(numbers)
-    while left:
-        ours, theirs = context.Pipe(duplex=False)
-        worker = context.Process(target=_work, args=(name, which, left, theirs))
-        worker.start()
-        theirs.close()
+class Worker:
+    """A process that runs tests on one side; a crash costs the test it comes in."""
+
+    def __init__(self, name: str, which: str) -> None:
+        self.work = (name, which)
+        self.process: Any = None
+
+    def outcome(self, test: str) -> Outcome:
+        """What becomes of one test."""
+        if self.process is None:
+            context = multiprocessing.get_context("spawn")
+            self.pipe, theirs = context.Pipe()
+            self.process = context.Process(target=_work, args=(*self.work, theirs), daemon=True)
+            self.process.start()
+            theirs.close()
         try:
-            while left:
-                if not ours.poll(PATIENCE):
-                    raise EOFError
-                found = ours.recv()
-                left.pop(0)
-                yield found
-        except EOFError:
-            left.pop(0)
-            yield "crashed", "the process ended, or did not answer"
-        finally:
-            worker.kill()
-            worker.join()
+            self.pipe.send(test)
+            if self.pipe.poll(PATIENCE):
+                return self.pipe.recv()  # type: ignore[no-any-return]
+        except (EOFError, ConnectionError):
+            pass
+        self.end()
+        return "crashed", "the process ended, or did not answer"
+
+    def end(self) -> None:
+        """End the process; the next test gets another."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.join()
+            self.process = None
 
 
-def page(target: Target, cases: Sequence[Case], found: dict[str, list[Outcome]]) -> Iterator[str]:
+def page(target: Target, known: Mapping[str, Mapping[str, Outcome]]) -> Iterator[str]:
     """The lines of the target's page."""
     columns = {"ours": "serde", "theirs": target.importer}
+    cases = [c for c in all_cases() if c.name in known]
+    found = {w: [known[c.name][w] for c in cases] for w in SIDES}
     yield f"# ONNX's node tests in {target.title}\n"
     yield (
         f"Made by `python -m benchmarks.node_tests --target {target.name}`: the "
         f"{len(cases)} node tests of onnx {onnx.__version__}, converted and run. Small integer and "
-        "scalar operands (bounds, axes, sizes) are constants, as they are in models. Both columns "
-        f"come from one run. {target.notes}\n"
+        "scalar operands (bounds, axes, sizes) are constants, as they are in models. "
+        f"{target.notes}\n"
     )
     yield "| | " + " | ".join(columns.values()) + " |"
     yield "|---|" + "---|" * len(columns)
@@ -138,9 +152,9 @@ def page(target: Target, cases: Sequence[Case], found: dict[str, list[Outcome]])
         yield f"| {op} | " + " | ".join(cells) + " |"
     yield "\n## Why serde refuses\n"
     yield "| tests | reason |\n|---|---|"
-    reasons = Counter(why for kind, why in found["ours"] if kind != "right")
+    reasons = Counter(why[:SHOWN] for kind, why in found["ours"] if kind != "right")
     for why, count in reasons.most_common():
-        yield f"| {count} | {' '.join(why.split())[:SHOWN].replace('|', '/')} |"
+        yield f"| {count} | {why.replace('|', '/')} |"
     yield ""
 
 
@@ -158,20 +172,30 @@ def cell(kinds: Sequence[str]) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the tests; write the page, or with words print what becomes of those named so."""
+    """Run the tests that are not known yet, or with ``--list`` print what becomes of some."""
     name = arguments[arguments.index("--target") + 1]
     words = [a for a in arguments if not a.startswith("--") and a != name]
-    numbers = [n for n, c in enumerate(all_cases()) if not words or any(w in c.name for w in words)]
-    cases = [all_cases()[n] for n in numbers]
-    found = {w: list(outcomes(name, w, numbers)) for w in ("ours",) + ("theirs",) * (not words)}
-    if words or "--list" in arguments:
-        for case, (kind, why) in zip(cases, found["ours"], strict=True):
-            print(f"{case.name}: {kind} {why}")
-    print(json.dumps({w: Counter(kind for kind, _ in f) for w, f in found.items()}))
-    if not words:
-        lines = page(target_of(name), cases, found)
-        (DOCS / f"node-tests-{name}.md").write_text("\n".join(lines))
-    return 1 if any(kind in ("wrong", "crashed") for kind, _ in found["ours"]) else 0
+    every = [c.name for c in all_cases()]
+    chosen = [n for n in every if not words or any(w in n for w in words)]
+    workers = {which: Worker(name, which) for which in SIDES}
+    if "--list" in arguments:
+        kinds = []
+        for test in chosen:
+            kind, why = workers["ours"].outcome(test)
+            kinds.append(kind)
+            print(f"{test}: {kind} {why}", flush=True)
+        return 1 if "wrong" in kinds or "crashed" in kinds else 0
+    target = target_of(name)
+    resume(
+        [*chosen, *(a for a in arguments if a == "--again")], every,
+        ROOT / "benchmarks" / f"node_tests_{name}.json", ROOT / "docs" / f"node-tests-{name}.md",
+        lambda test: {which: worker.outcome(test) for which, worker in workers.items()},
+        lambda known: page(target, known),
+        lambda found: " / ".join(found[which][0] for which in SIDES),
+    )  # fmt: skip
+    for worker in workers.values():
+        worker.end()
+    return 0
 
 
 if __name__ == "__main__":
