@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from serde.errors import ConversionError
-from serde.graph import IR_OPSET, Attr, DType, Graph, Node, Shape, Source, Tensor, Value
+from serde.graph import IR_OPSET, Attr, Call, DType, Graph, Node, Shape, Source, Tensor, Value
 
 PLAIN = frozenset({int, float, str})
 LONGEST_STEM = 256  # letters of a source's name that go into those of new values
@@ -124,6 +125,10 @@ class Builder:
     def at(self, *sources: Source) -> _Origin:
         """Record ``sources`` as the origin of every node emitted in the block."""
         return _Origin(self, sources)
+
+    def calling(self, call: Call) -> _Origin:
+        """Record that every node emitted in the block is of ``call`` too."""
+        return self.at(*(replace(s, calls=(*s.calls, call)) for s in self._sources))
 
     def resume(self) -> None:
         """Count the nodes that the present source becomes anew."""

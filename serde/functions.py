@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 from serde.errors import ConversionError, Unconvertible, require
-from serde.graph import Attr, AttrRef, Function, Graph, Node, Value
+from serde.graph import Attr, AttrRef, Call, Function, Graph, Node, Value
 
 Env = MutableMapping[Value, "Value | None"]
 DEEPEST = 64  # calls within calls and subgraphs
@@ -24,10 +25,13 @@ class Known(dict[tuple[str, str], Function]):
     """The functions of a module, by the domain and operator their calls bear.
 
     ``left`` is how many nodes may still be spelled out: calls of calls grow without bound.
+    ``traced``: nodes that are spelled out tell their call (``Source.calls``), so that
+    ``outline.py`` can gather them again.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, traced: bool = False) -> None:
         super().__init__(((f.domain, f.name), f) for f in graph.functions)
+        self.traced = traced
         self._sizes: dict[tuple[str, str], int] = {}
         held = len(graph.nodes) + sum(len(f.body.nodes) for f in graph.functions)
         self.left = MOST_NODES + MOST_GROWTH * held
@@ -65,9 +69,20 @@ def spell_out(
     attrs = {n: v for n, v in {**function.attrs, **node.attrs}.items() if v is not None}
     env: Env = dict.fromkeys(body.inputs)
     env.update(zip(body.inputs, inputs, strict=False))
-    with g.speaking(body.opset):
+    with g.speaking(body.opset), _inside(g, known, function, inputs):
         _emit_nodes(g, known, body, attrs, env, depth)
     return tuple(_read(g, v, env) for v in body.outputs)
+
+
+def _inside(
+    g: Any, known: Known, function: Function, inputs: Sequence[Value | None]
+) -> AbstractContextManager[None]:  # fmt: skip
+    """Have the nodes of the block tell which call they are of, if they are to."""
+    if not known.traced:
+        return nullcontext()
+    pairs = zip(inputs, function.body.inputs, strict=False)
+    call = Call(function.name, tuple((v, param.name) for v, param in pairs if v is not None))
+    return g.calling(call)  # type: ignore[no-any-return]
 
 
 def inline(g: Any, body: Graph, inputs: Sequence[Value]) -> list[Value | None]:

@@ -153,11 +153,14 @@ def again(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any
     return builder.emit(node.op, inputs, node.attrs, len(node.outputs))
 
 
-def without_functions(graph: Graph) -> Graph:
-    """Spell every call of a function out, so that sizes can be followed through it."""
+def without_functions(graph: Graph, traced: bool = False) -> Graph:
+    """Spell every call of a function out, so that sizes can be followed through it.
+
+    ``traced``: nodes tell which call they came from.
+    """
     if not graph.functions:
         return graph
-    fallback = _spelling_out(functions.Known(graph), again)
+    fallback = _spelling_out(functions.Known(graph, traced), again)
     builder = Stepping(graph.name, IR_OPSET, IR_OPSET)
     return replace(RuleTable("functions", fallback=fallback).rewrite(graph, builder), functions=())
 

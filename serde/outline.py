@@ -23,11 +23,17 @@ KEEP = ("keep", "all", "inline")  # functions that have a name, those of a fusio
 EMBEDDED = 64  # elements of an integer constant that is part of a function, not given to it
 
 
-def outlined(graph: Graph, keep: Keep) -> Graph:
-    """``graph`` with functions in place of what their calls became."""
+def outlined(
+    graph: Graph, keep: Keep, domain: str | None = None, taken: Iterable[str] = ()
+) -> Graph:  # fmt: skip
+    """``graph`` with functions in place of what their calls became.
+
+    Their ``domain`` is the format they came from, unless given; none has a name that is ``taken``.
+    """
     if keep == "inline" or not any(s.calls for n in _every(graph.nodes) for s in n.sources):
         return graph
-    found = _Outlining(keep)
+    found = _Outlining(keep, domain)
+    found.names.used.update(taken)
     done = found.graph(graph, 0)
     made = [replace(f, body=replace(f.body, opset=graph.opset)) for f in found.functions.values()]
     imports = MappingProxyType({**graph.imports, **{f.domain: 1 for f in made}})
@@ -35,8 +41,8 @@ def outlined(graph: Graph, keep: Keep) -> Graph:
 
 
 class _Outlining:
-    def __init__(self, keep: Keep) -> None:
-        self.keep = keep
+    def __init__(self, keep: Keep, domain: str | None) -> None:
+        self.keep, self.domain = keep, domain
         self.names = Names()
         self.functions: dict[Hashable, Function] = {}
 
@@ -83,12 +89,13 @@ class _Outlining:
         operands = _operands(nodes, made, names)
         key = (call.name, _form(nodes, operands, results))
         source = Source(run[0].sources[0].format, "function", call.name)
+        domain = source.format if self.domain is None else self.domain
         if key not in self.functions:
             self.functions[key] = Function(
-                source.format, self.names.fresh(call.name), _body(nodes, operands, results, names)
+                domain, self.names.fresh(call.name), _body(nodes, operands, results, names)
             )
         name = self.functions[key].name
-        return [Node(name, operands, results, EMPTY, source.format, call.name, (source,))]
+        return [Node(name, operands, results, EMPTY, domain, call.name, (source,))]
 
 
 def _at(path: tuple[Call, ...], depth: int) -> Call | None:

@@ -58,6 +58,7 @@ FORMAT = Format(
     options={
         "decode": frozenset({"params", "entry", "ignore_extra", "tvm"}),
         "to_ir": frozenset({"rules", "random"}),
+        "from_ir": frozenset({"functions"}),
     },
     tables=(reads, writes),
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from serde.errors import Problem, Unconvertible
+from serde.errors import Problem, Unconvertible, UsageError
 from serde.graph import EMPTY, Graph, Value
+from serde.outline import KEEP, Keep, outlined
 from serde.passes import tidy
 
 from . import writes as families
+from .to_ast import GLOBAL
 from .writes.open import unshaped
 from .writes.recast import recast
 from .writes.table import TYPES, CallBuilder, misfit, writes
@@ -14,12 +16,17 @@ from .writes.table import TYPES, CallBuilder, misfit, writes
 __all__ = ["families", "from_ir"]
 
 
-def from_ir(graph: Graph) -> Graph:
+def from_ir(graph: Graph, functions: Keep | None = None) -> Graph:
     """Rewrite the IR into calls of Relay's operators.
+
+    ``functions`` says which of the source's the module has as globals: unless given, those a Relay
+    module had. TVM's virtual machine takes calls of globals, its graph executor does not.
 
     Raises:
         Unconvertible: for all inputs, outputs and nodes Relay has no type or no way for, at once.
     """
+    if functions not in (None, *KEEP):
+        raise UsageError(f"functions={functions!r} is not one of {', '.join(KEEP)}")
     stage, problems = writes.name, list(_misfits(graph))
     try:
         done = writes.rewrite(tidy(recast(graph)), CallBuilder(graph.name))
@@ -28,7 +35,17 @@ def from_ir(graph: Graph) -> Graph:
     problems += unshaped(done, stage)
     if problems:
         raise Unconvertible(stage, problems)
-    return done
+    return _with_globals(done, functions)
+
+
+def _with_globals(graph: Graph, functions: Keep | None) -> Graph:
+    if functions is None:
+        own = all(s.format == "relay" for n in graph.nodes for s in n.sources if s.calls)
+        functions = "keep" if own else "inline"
+    made = outlined(graph, functions, GLOBAL, taken=["main"])
+    bodies = [f.body for f in made.functions]
+    ends = [v for body in bodies for v in (*body.inputs, *body.outputs)]
+    return graph if any(v.dtype is None or v.shape is None for v in ends) else made
 
 
 def _misfits(graph: Graph) -> list[Problem]:

@@ -34,6 +34,7 @@ UNTOLD = {
     "vision.roi_pool": "ROIPoolAttrs",
 }
 INDICES = 64  # int64 elements up to which a constant tensor is no weight
+GLOBAL = "relay.global"  # the domain of nodes that call a function of the graph
 TRUTHS = frozenset({"exclusive", "inverse"})  # which are objects, and bools
 
 
@@ -56,13 +57,25 @@ class _Encoding:
         self.ops: dict[str, ast.Op] = {}
         self.weights: dict[str, Tensor] = {}
         self.params: list[ast.Var] = []
+        self.globals: dict[str, ast.GlobalVar] = {}
+        self.in_main = False
 
     def main(self, graph: Graph) -> tuple[ast.Module, dict[str, Tensor]]:
+        self.globals = {f.name: ast.GlobalVar(f.name) for f in graph.functions}
+        functions = {f.name: self.function(f.body) for f in graph.functions}
+        self.in_main = True
         inputs = [self.parameter(v, self.spell(v.name)) for v in graph.inputs]
         body = self.body(graph)
         attrs: Mapping[str, Any] = {OUTPUT_NAMES: tuple(v.name for v in graph.outputs)}
         main = ast.Function((*inputs, *self.params), body, attrs=attrs)
-        return ast.Module({"main": main}), self.weights
+        return ast.Module({**functions, "main": main}), self.weights
+
+    def function(self, graph: Graph) -> ast.Function:
+        """A function of the module."""
+        inputs = tuple(self.parameter(v, v.name) for v in graph.inputs)
+        types: list[ast.Type] = [type_of(v) for v in graph.outputs]
+        ret = types[0] if len(types) == 1 else ast.TupleType(tuple(types))
+        return ast.Function(inputs, self.body(graph), ret)
 
     def parameter(self, value: Value, name: str) -> ast.Var:
         """A variable for an input."""
@@ -101,9 +114,10 @@ class _Encoding:
         return self.exprs[value]
 
     def constant(self, value: Value) -> ast.Expr:
-        """A few indices in place, a parameter for a weight."""
+        """A few indices in place, and what is part of a function; a parameter for a weight."""
         assert value.tensor is not None
-        if value.dtype is DType.INT64 and value.tensor.size <= INDICES:
+        few = value.dtype is DType.INT64 and value.tensor.size <= INDICES
+        if few or not self.in_main:
             return ast.Constant(value.tensor)
         var = ast.Var(self.spell(value.name), type_of(value))
         self.params.append(var)
@@ -117,19 +131,28 @@ class _Encoding:
             made = self.loop(node)
         else:
             made = self.call(node)
-        count = result_count(node.op, node.attrs, [v for v in node.inputs if v is not None], None)
-        if count is None and len(node.outputs) == 1 and node.op != "while":
+        if self.is_tensor(node):
             self.exprs[node.outputs[0]] = made
             return
         for at, value in enumerate(node.outputs):
             self.exprs[value] = ast.TupleGetItem(made, at)
 
+    @staticmethod
+    def is_tensor(node: Node) -> bool:
+        """Whether what a node becomes is its output, and not a tuple that holds it."""
+        if len(node.outputs) > 1 or node.op == "while":
+            return False
+        inputs = [v for v in node.inputs if v is not None]
+        return node.domain == GLOBAL or result_count(node.op, node.attrs, inputs, None) is None
+
     def call(self, node: Node) -> ast.Expr:
-        op = self.ops.setdefault(node.op, ast.Op(node.op))
         args = tuple(self.expr(v) for v in node.inputs if v is not None)
+        span = ast.Span(node.sources[0].name, 0, 0) if node.sources else None
+        if node.domain == GLOBAL:
+            return ast.Call(self.globals[node.op], args, span=span)
+        op = self.ops.setdefault(node.op, ast.Op(node.op))
         if node.op in OF_TUPLE:
             args = (ast.Tuple(args),)
-        span = ast.Span(node.sources[0].name, 0, 0) if node.sources else None
         return ast.Call(op, args, attributes(node), span=span)
 
     def choice(self, node: Node) -> ast.Expr:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from serde.graph import Graph
+from serde.opset import without_functions
 from serde.recasts.recasting import Recasting, recasting_table
 from serde.recasts.recasting import recast as recast_by
 
@@ -19,7 +20,7 @@ class RelayRecasting(Recasting):
 
 def recast(graph: Graph) -> Graph:
     """Rewrite an IR graph into one whose operators, but those without any way, Relay has."""
-    return recast_by(graph, RelayRecasting, writes.rules)
+    return recast_by(without_functions(graph, traced=True), RelayRecasting, writes.rules)
 
 
 __all__ = ["RelayRecasting", "recast", "recasts"]

@@ -1,0 +1,90 @@
+"""Functions of a module, or of an ONNX model, as globals of the module that is written."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+import serde
+from serde.errors import UsageError
+from serde.formats.relay import encode, from_ir
+from serde.formats.relay.files import read_module
+from tests.relay.test_relay_functions import PROGRAMS, X, graph
+from tests.relay.tvm_live import ask
+
+FEEDS = {"x": X, "n": np.array(2, np.int32)}
+
+
+def computed(path, names, folder):
+    """What TVM makes of a module without parameters."""
+    np.savez(folder / "in.npz", **{n: FEEDS[n] for n in names})
+    kind = "json" if path.suffix == ".json" else "text"
+    ask("run", [kind, path.read_text()], f"{folder}/in.npz", f"{folder}/out.npz")
+    with np.load(folder / "out.npz") as found:
+        return [found[f"arr_{i}"] for i in range(len(found.files))]
+
+
+@pytest.mark.parametrize("form", ["relay", "json"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_globals_stay_and_compute_the_same(name, form, tmp_path):
+    text, functions, wanted = PROGRAMS[name]
+    made = from_ir(graph(text))
+    path = tmp_path / f"m.{form}"
+    encode(made, path)
+    assert set(read_module(path).functions) == {"main", *functions}
+    found = computed(path, [v.name for v in made.inputs], tmp_path)
+    wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def test_globals_come_back_through_onnx(tmp_path):
+    """With the names of their parameters, for the file tells that they are a Relay module's."""
+    serde.save(graph(PROGRAMS["calls within calls"][0]), tmp_path / "m.onnx")
+    serde.convert(tmp_path / "m.onnx", tmp_path / "m.relay")
+    functions = read_module(tmp_path / "m.relay").functions
+    assert [p.name for p in functions["f"].params] == ["a", "b"]
+    assert [p.name for p in functions["twice"].params] == ["y"]
+    serde.convert(tmp_path / "m.onnx", tmp_path / "plain.relay", functions="inline")
+    assert list(read_module(tmp_path / "plain.relay").functions) == ["main"]
+
+
+def scaled_model():
+    """A model with a function ``main`` that takes an attribute, called with two values of it."""
+    leak = helper.make_node("LeakyRelu", ["a"], ["d"])
+    leak.attribute.append(onnx.AttributeProto(
+        name="alpha", ref_attr_name="by", type=onnx.AttributeProto.FLOAT))  # fmt: skip
+    body = [leak, helper.make_node("Neg", ["d"], ["e"])]
+    opset = helper.make_opsetid("", 18)
+    function = helper.make_function("own", "main", ["a"], ["e"], body, [opset], attributes=["by"])
+    calls = [
+        helper.make_node("main", ["x"], ["p"], domain="own", by=0.5),
+        helper.make_node("main", ["p"], ["q"], domain="own", by=0.25),
+        helper.make_node("main", ["q"], ["z"], domain="own", by=0.5),
+    ]
+    ends = [helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [2]) for n in "xz"]
+    main = helper.make_graph(calls, "g", ends[:1], ends[1:])
+    imports = [opset, helper.make_opsetid("own", 1)]
+    return helper.make_model(main, opset_imports=imports, functions=[function], ir_version=10)
+
+
+def test_functions_of_onnx_that_take_attributes(tmp_path):
+    """One global for each value of the attribute, and none that is called as the whole is."""
+    onnx.save(scaled_model(), tmp_path / "m.onnx")
+    path = tmp_path / "m.json"
+    serde.convert(tmp_path / "m.onnx", path, functions="keep")
+    assert sorted(read_module(path).functions) == ["main", "main_1", "main_2"]
+    (found,) = computed(path, ["x"], tmp_path)
+    wanted = X
+    for by in (0.5, 0.25, 0.5):
+        wanted = -np.where(wanted < 0, wanted * by, wanted)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    serde.convert(tmp_path / "m.onnx", path)
+    assert list(read_module(path).functions) == ["main"]
+
+
+def test_refuses_what_is_no_choice():
+    with pytest.raises(UsageError, match="functions='some' is not one of keep, all, inline"):
+        from_ir(graph(PROGRAMS["calls within calls"][0]), functions="some")
