@@ -80,13 +80,19 @@ def _spread(g, a, b):
 
 @writes("MatMul")
 def write_mat_mul(r, a, b):
-    """Relay's ``nn.dense`` and ``nn.batch_matmul`` have the second operand transposed."""
+    """``nn.dense`` has the second operand transposed; TVM 0.17 errs in one of open columns."""
     wide = "float32" if a.type is HALF else None
-    if a.rank == 2:
+    if a.rank == 3:
+        made = stacks(r, a, b, wide)
+    elif isinstance(b.known[1], int):
         before = transposed_of(b, (1, 0))  # the weight as a layer had it
         turned = r.transpose(b, axes=(1, 0)) if before is None else r.adopt(before)
-        units = b.known[1] if isinstance(b.known[1], int) else None
-        made = r.nn.dense(a, turned, units=units, out_dtype=wide)
+        made = r.nn.dense(a, turned, units=b.known[1], out_dtype=wide)
     else:
-        made = r.nn.batch_matmul(a, b, transpose_a=False, transpose_b=False, out_dtype=wide)
+        made = stacks(r, *(r.expand_dims(v, axis=0) for v in (a, b)), wide)
+        made = r.squeeze(made, axis=(0,))
     return r.cast(made, dtype=a.type.value) if wide else made
+
+
+def stacks(r, a, b, wide: str | None):
+    return r.nn.batch_matmul(a, b, transpose_a=False, transpose_b=False, out_dtype=wide)

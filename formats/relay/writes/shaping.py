@@ -226,6 +226,12 @@ def write_tile(r, x, repeats):
     return r.dyn.tile(x, repeats) if reps is None else r.tile(x, reps=reps)
 
 
+@recasts("Shape")
+def recast_shape(g, x, *, start: int, end: int | None = None):
+    """Of no axes there is nothing to compute."""
+    return None if range(x.rank)[start:end] else g.const([], DType.INT64)
+
+
 @writes("Shape")
 def write_shape(r, x, *, start: int, end: int | None = None):
     whole = r.cast(r.shape_of(x, dtype="int64"), dtype="int64")

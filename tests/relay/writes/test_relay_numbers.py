@@ -160,15 +160,16 @@ FAMILIES = {
 }  # fmt: skip
 
 
-def model_of(calls: list[Call]) -> tuple[Any, dict[str, np.ndarray]]:
-    """One model of all the calls, and what it is fed."""
+def model_of(calls: list[Call], known: bool = True) -> tuple[Any, dict[str, np.ndarray]]:
+    """One model of all the calls, and what it is fed; sizes of that are told or not."""
     nodes, inputs, outputs, held, feeds = [], [], [], [], {}
     for at, one in enumerate(calls):
         names = []
         for k, array in enumerate(one.fed):
             names.append(f"x{at}_{k}")
             kind = helper.np_dtype_to_tensor_dtype(array.dtype)
-            inputs.append(helper.make_tensor_value_info(names[-1], kind, array.shape))
+            sizes = array.shape if known else [None] * array.ndim
+            inputs.append(helper.make_tensor_value_info(names[-1], kind, sizes))
             feeds[names[-1]] = array
         for k, array in enumerate(one.held):
             names.append("" if array is None else f"w{at}_{k}")
@@ -181,10 +182,26 @@ def model_of(calls: list[Call]) -> tuple[Any, dict[str, np.ndarray]]:
     return helper.make_model(graph, opset_imports=[opset], ir_version=10), feeds
 
 
+OPEN = [
+    call("MatMul", f32(3, 4), f32(4, 5)),
+    call("MatMul", f32(3, 1), f32(1, 5)),
+    call("MatMul", f32(2, 3, 4), f32(2, 4, 5)),
+    call("MatMul", f32(3, 4), held=[f32(4, 5)]),
+    call("Einsum", f32(3), f32(4), equation="i,j->ij"),
+]
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_numbers(family):
-    calls = FAMILIES[family]
-    model, feeds = model_of(calls)
+    compare(FAMILIES[family], *model_of(FAMILIES[family]))
+
+
+def test_numbers_where_all_sizes_are_open():
+    compare(OPEN, *model_of(OPEN, known=False))
+
+
+def compare(calls, model, feeds):
+    """What TVM makes of the model against what ONNX Runtime does."""
     graph = from_ir(tidy(raise_to_ir(decode(model))))
     module, weights = to_module(graph)
     given = {v.name: feeds[v.name] for v in graph.inputs}
