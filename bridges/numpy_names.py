@@ -83,8 +83,8 @@ def _attribute_text(value: object) -> str:
 
 def settle(mxnet: ModuleType) -> None:
     """Mend what MXNet looks up at use time, once it is imported."""
-    for module in (mxnet._ctypes.ndarray, mxnet._ctypes.symbol):
-        vars(module)["str"] = _attribute_text  # shadows the builtin in the two modules only
+    for module in (mxnet._ctypes.ndarray, mxnet._ctypes.symbol, mxnet.symbol.symbol):
+        vars(module)["str"] = _attribute_text  # shadows the builtin in these modules only
     core = importlib.import_module("numpy.core")
     vars(core)["numeric"] = core.numeric  # NumPy 2 warns at each lookup; moveaxis() does one
     sparse = sys.modules.get("scipy.sparse")
