@@ -22,6 +22,7 @@ Arrays = Mapping[str, Array]
 Runs = Sequence[tuple[Arrays, Sequence[Array]]]
 TOLERANCE = 1e-3  # of the largest number of an output
 ROUGH = 5e-2  # of the root of the mean square of an output, for networks of integers
+ROUNDING = 1e-5  # between scores of detections that may change places
 REASON = 160  # letters of a reason that are kept
 
 
@@ -114,6 +115,7 @@ def _theirs(sample: Sample, expected: Sequence[Array], folder: Path) -> dict[str
     from benchmarks import mxnet_exporter
 
     path, feeds = folder / "theirs.onnx", sample.feeds
+    mxnet_exporter.write_raw()
     try:
         mxnet_exporter.export(str(sample.prefix), str(path), feeds)
         nodes = len(read_model(path).nodes)
@@ -131,13 +133,39 @@ def difference(
 ) -> tuple[float, list[int]]:
     """The largest difference in terms of the scale of its output, and how much was compared.
 
-    Detections are compared row by row; rows whose scores are the same may change places.
+    Detections are compared row by row; see ``matched``.
     """
     if len(got) != len(expected):
         return float("inf"), []
+    if sample.detects:
+        got = matched(got, expected)
     measure = spread if sample.rough else scaled
     worst = max(measure(y, w) for y, w in zip(got, expected, strict=True))
     return worst, [int(np.sum(w != -1)) if sample.detects else w.size for w in expected]
+
+
+def matched(got: Sequence[Array], expected: Sequence[Array]) -> list[Array]:
+    """The detections, each in the place of the one it stands for: of those whose scores are the
+    same but for rounding, the one of that class with the nearest box.
+
+    The outputs are classes, scores, boxes and what else there is of each, by sample.
+    """
+    if any(y.shape != w.shape for y, w in zip(got, expected, strict=True)):
+        return list(got)
+    order = np.array([_partners(*rows) for rows in zip(*got[:3], *expected[:3], strict=True)])
+    return [y[np.arange(len(y))[:, None], order] for y in got]
+
+
+def _partners(
+    classes: Array, scores: Array, boxes: Array, theirs: Array, wanted: Array, places: Array
+) -> list[int]:
+    free, found = list(range(len(scores))), []
+    for of, score, box in zip(theirs, wanted, places, strict=True):
+        alike = [i for i in free if abs(scores[i] - score).max() <= ROUNDING and classes[i] == of]
+        best = min(alike or free, key=lambda i: np.abs(boxes[i] - box).sum())
+        free.remove(best)
+        found.append(best)
+    return found
 
 
 def spread(y: Array, wanted: Array) -> float:

@@ -18,6 +18,8 @@ from serde.bridges.mxnet import import_mxnet
 
 CUSTOM = ["one", "two", "three"]  # what a detector of one's own is to tell apart
 DETECTORS = re.compile("ssd_|yolo3_|.*rcnn|center_net")
+TEMPLATE = (1, 3, 127, 127)  # what a tracker looks for
+SEGMENTERS = re.compile("fcn|psp|deeplab|danet|icnet|fastscnn")  # built for one size of images
 # By name: the shape of an image or a clip to run the network on, and larger ones with names. The
 # sizes are the least at which a network makes sense; those that take one size only have one.
 SIZES: Mapping[str, tuple[int, ...]] = {
@@ -29,14 +31,17 @@ SIZES: Mapping[str, tuple[int, ...]] = {
     ),
     "inceptionv3": (3, 299, 299),
     "ssd_300": (3, 300, 300),
+    "ssd_512_vgg16": (3, 384, 384),
     "ssd_512": (3, 256, 256),
     "yolo3": (3, 128, 160),
     ".*rcnn": (3, 160, 192),
     "center_net": (3, 128, 160),
-    "fcn|psp|deeplab|danet|icnet|fastscnn": (3, 240, 240),
+    "(fcn|psp|deeplab).*_int8": (3, 480, 480),
+    "fcn|psp|deeplab|danet|icnet|fastscnn": (3, 256, 256),
     "monodepth2.*posenet": (6, 96, 192),
     "monodepth2": (3, 96, 192),
     "simple_pose|mobile_pose|alpha_pose": (3, 256, 192),
+    "siamrpn": (3, 287, 287),
     "c3d": (3, 16, 112, 112),
     "i3d_inceptionv3": (3, 16, 299, 299),
     "i3d_inceptionv1": (3, 16, 224, 224),
@@ -68,15 +73,18 @@ def sample(name: str, folder: Path) -> Sample:
         return Sample(prefix, *given, rough=True, outputs=before_nms(prefix))
     with warnings.catch_warnings(), mx.name.NameManager():
         warnings.simplefilter("ignore")
-        block = network(name)
-    settle(block, [mx.nd.array(image)], generator)
+        block = network(name, shape)
+    feeds = {"data": image}
+    if name.startswith("siamrpn"):
+        feeds = {"data0": generator.standard_normal(TEMPLATE, np.float32), "data1": image}
+    arrays = [mx.nd.array(x) for x in feeds.values()]
+    settle(block, arrays, generator)
     block.hybridize(static_alloc=False)
-    block(mx.nd.array(image))
+    block(*arrays)
     prefix = folder / name
     block.export(str(prefix))
-    return Sample(
-        prefix, {"data": image}, list(larger(shape, generator)), bool(DETECTORS.match(name))
-    )
+    more = list(larger(shape, generator)) if "data" in feeds else []
+    return Sample(prefix, feeds, more, bool(DETECTORS.match(name)))
 
 
 def quantised(
@@ -153,13 +161,15 @@ def larger(shape: tuple[int, ...], generator: np.random.Generator) -> Any:
         yield Run({"data": data}, {"data": named})
 
 
-def network(name: str) -> Any:
-    """The block, without weights."""
+def network(name: str, shape: tuple[int, ...]) -> Any:
+    """The block, without weights, for such images."""
     from gluoncv import model_zoo
 
     options: dict[str, Any] = {"pretrained": False}
     if re.match("i3d_resnet50_v1_(?!kinetics)", name):
         options["use_kinetics_pretrain"] = False
+    if SEGMENTERS.match(name):
+        options["crop_size"] = shape[-1]
     if "custom" in name:
         options["classes"] = (
             len(CUSTOM)
@@ -170,7 +180,7 @@ def network(name: str) -> Any:
         )
     try:
         return model_zoo.get_model(name, pretrained_base=False, **options)
-    except (TypeError, SystemExit):  # it takes no such argument
+    except (TypeError, Warning, SystemExit):  # it takes no such argument
         return model_zoo.get_model(name, **options)
 
 
