@@ -321,6 +321,12 @@ def test_importing_the_bridge_lets_mxnet_be_imported():
     assert (found.returncode, found.stderr) == (0, "")
 
 
+def test_layers_take_sizes_that_are_numpys_numbers(mx):
+    layer = mx.gluon.nn.Conv2D(np.int64(4), np.int64(3), in_channels=np.int64(2))
+    assert layer.weight.shape == (4, 2, 3, 3)
+    assert mx.sym.var("x", shape=(np.int64(3), 4)).attr("__shape__") == "(3, 4)"
+
+
 def test_importing_mxnet_first_serves_as_well():
     live_mxnet()
     found = fresh(
