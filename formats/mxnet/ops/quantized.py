@@ -6,6 +6,8 @@ for uint8 (quantization_utils.h). Only the ranges of products count in 127ths an
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from serde.errors import require
@@ -68,7 +70,7 @@ def read_quantize_v2(
     if both(min_calib_range, max_calib_range):
         low, high = calibrated(g, min_calib_range, max_calib_range)
     else:
-        low, high = (g.Reshape(g[op](x, keepdims=0), [1]) for op in ("ReduceMin", "ReduceMax"))
+        low, high = ends(g, x)
     return quantised(g, x, dtype, low, high), *stated(g, dtype, low, high)
 
 
@@ -85,6 +87,26 @@ def read_quantize(g, x, low, high, *, out_type="uint8"):
     """Scaled by 127 or 255, not by 127.5 or 255.5."""
     dtype = TYPES[out_type]
     return in_levels(g, x, dtype, low, high), *stated(g, dtype, low, high)
+
+
+@reads("_contrib_quantize_asym")
+def read_quantize_asym(
+    g, x, *, min_calib_range: Calibration = None, max_calib_range: Calibration = None
+):
+    """As uint8, with the scale and the shift that bring the range's ends to 0 and 255."""
+    if both(min_calib_range, max_calib_range):
+        low, high = calibrated(g, min_calib_range, max_calib_range)
+    else:
+        low, high = ends(g, x)
+    scale = g.Div(LEVELS[DType.UINT8], g.Sub(high, low))
+    shift = g.Sub(LEVELS[DType.UINT8], g.Mul(high, scale))
+    q = g.Clip(g.Round(g.Add(g.Mul(x, scale), shift)), 0.0, 255.0)
+    return cast(g, q, DType.UINT8), scale, shift
+
+
+def ends(g, x: Value):
+    """The range of the numbers there are."""
+    return tuple(g.Reshape(g[op](x, keepdims=0), [1]) for op in ("ReduceMin", "ReduceMax"))
 
 
 def in_levels(g, x: Value, dtype: DType, low: Value, high: Value):
@@ -159,6 +181,27 @@ def read_quantized_concat(g, *operands, dim=1):
     parts = [real(g, *part) for part in zip(tensors, lows, highs, strict=True)]
     y = g.Concat(*parts, axis=dim % tensors[0].rank)
     return quantised(g, y, dtype, low, high), low, high
+
+
+@reads(
+    "_contrib_quantized_batch_norm",
+    ignore=("momentum", "use_global_stats", "cudnn_off", "fix_gamma"),
+    only={"output_mean_var": (False,), "axis": (1,)},
+)
+def read_quantized_batch_norm(
+    g, q, gamma, beta, mean, var, low, high, *, eps=1e-3, min_calib_range: Calibration = None,
+    max_calib_range: Calibration = None,
+):  # fmt: skip
+    """The scale that is stored counts, fixed or not, and ``eps`` counts twice: MXNet moves it into
+    scale and shift, and oneDNN normalises by a variance of 1 + ``eps``.
+    """
+    require(q.type is DType.INT8, f"BatchNorm of {q.type.value}")
+    require(both(min_calib_range, max_calib_range), "BatchNorm without calibration")
+    step = g.Div(step_of(g, DType.INT8, low, high), math.sqrt(1 + eps))
+    x = g.DequantizeLinear(q, step, scalar(g, 0, q))
+    y = g.BatchNormalization(x, gamma, beta, mean, var, epsilon=eps)
+    low, high = calibrated(g, min_calib_range, max_calib_range)
+    return quantised(g, y, DType.INT8, low, high), low, high
 
 
 @reads("_contrib_quantized_elemwise_add")

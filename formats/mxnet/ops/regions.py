@@ -136,8 +136,7 @@ def read_position_sensitive(
     """Means over the bins of regions, each bin from channels of its own; 0 where it is empty."""
     require(group_size in (0, pooled_size), f"{group_size=} with {pooled_size=}")
     count = pooled_size
-    corners = [g.Gather(rois, i, axis=1) for i in (1, 2, 3, 4)]
-    rounded = [g.Mul(g.Sign(c), g.Floor(g.Add(g.Abs(c), 0.5))) for c in corners]
+    rounded = whole_corners(g, rois)
     masks = [
         bins(g, rounded[i], rounded[i + 2], spatial_scale, count, size_of(g, x, 3 - i))
         for i in (1, 0)
@@ -151,6 +150,12 @@ def read_position_sensitive(
     return g.Div(total, g.Unsqueeze(g.Max(area, 1.0), [1]))
 
 
+def whole_corners(g, rois: Value):
+    """The corners of regions as the nearest whole numbers, halves away from zero."""
+    corners = [g.Gather(rois, i, axis=1) for i in (1, 2, 3, 4)]
+    return [g.Mul(g.Sign(c), g.Floor(g.Add(g.Abs(c), 0.5))) for c in corners]
+
+
 def bins(g, first: Value, last: Value, scale: float, count: int, size):
     """Which of ``size`` pixels lie in each of ``count`` parts of a region: ones and zeros."""
     start = g.Mul(first, scale)
@@ -162,6 +167,79 @@ def bins(g, first: Value, last: Value, scale: float, count: int, size):
     high = g.Unsqueeze(g.Ceil(g.Add(g.Mul(g.Add(line, 1.0), part), start)), [2])
     pixels = cast_like(g, steps(g, size), first)
     return cast_like(g, g.And(g.GreaterOrEqual(pixels, low), g.Less(pixels, high)), first)
+
+
+@reads("_contrib_DeformablePSROIPooling")
+def read_deformable_position_sensitive(
+    g, x, rois, trans=None, *, spatial_scale: float, output_dim: int, group_size: int,
+    pooled_size: int, part_size=0, sample_per_part=1, trans_std=0.0, no_trans=False,
+):  # fmt: skip
+    """Means of points in the bins of regions, which ``trans`` moves by shares of a region's size;
+    each bin takes channels of its own.
+    """
+    count, still = pooled_size, no_trans or trans is None
+    pairs = 2 if still else trans.known[1]
+    require(isinstance(pairs, int), "needs to know how many classes are moved")
+    classes = pairs // 2
+    corners = whole_corners(g, rois)
+    moves = [None, None] if still else moved(g, trans, classes, part_size or count, count)
+    lines = [
+        points(g, *corners[i::2], move, spatial_scale, count, sample_per_part, trans_std, across)
+        for i, (move, across) in enumerate(zip(moves, (True, False), strict=True))
+    ]
+    across, down = (taps(g, v, size_of(g, x, a)) for v, a in zip(lines, (3, 2), strict=True))
+    parts = g.Reshape(x, shape_from(g, [0, classes, output_dim // classes, group_size * group_size,
+                                        *(size_of(g, x, a) for a in (2, 3))]))  # fmt: skip
+    part = np.arange(count) * group_size // count
+    part = (part[:, None] * group_size + part).reshape(1, 1, count, count, 1, 1)
+    image = g.Unsqueeze(cast(g, g.Gather(rois, 0, axis=1), DType.INT64), [1, 2, 3, 4, 5])
+    at = g.Add(g.Mul(image, classes), np.arange(classes).reshape(1, -1, 1, 1, 1, 1))
+    at = g.Add(g.Mul(at, group_size * group_size), part)
+    for (place, _, _), axis, size in ((down, 5, 2), (across, 4, 3)):
+        at = g.Add(g.Mul(at, size_of(g, x, size)), g.Unsqueeze(place, [axis]))
+    flat = g.Reshape(g.Transpose(parts, perm=(0, 1, 3, 4, 5, 2)), [-1, output_dim // classes])
+    total = g.Einsum(
+        g.Gather(flat, at, axis=0), down[1], across[1], equation="rkhwijc,rkhwi,rkhwj->rkchw"
+    )
+    inside = g.Unsqueeze(g.Max(g.Mul(down[2], across[2]), 1.0), [2])
+    return g.Reshape(g.Div(total, inside), [-1, output_dim, count, count])
+
+
+def moved(g, trans: Value, classes: int, parts: int, count: int):
+    """How far each bin is moved across and down: ``(regions, classes, count, count, 1)``."""
+    split = g.Reshape(trans, [-1, classes, 2, parts, parts])
+    near = np.floor(np.float32(np.arange(count)) / np.float32(count) * parts).astype("int64")
+    split = g.Gather(g.Gather(split, near, axis=3), near, axis=4)
+    return [g.Unsqueeze(g.Gather(split, i, axis=2), [4]) for i in (0, 1)]
+
+
+def points(g, first, last, move, scale: float, count: int, samples: int, reach: float, across):
+    """Where the points of each bin lie along one axis."""
+    start = g.Sub(g.Mul(first, scale), 0.5)
+    size = g.Max(g.Sub(g.Sub(g.Mul(g.Add(last, 1.0), scale), 0.5), start), 0.1)
+    share = np.arange(count)[:, None] / count + np.arange(samples) / (count * samples)
+    shares = share[None, None, None] if across else share[None, None, :, None]
+    shares = g.const(shares.astype("float32"))
+    if move is not None:
+        shares = g.Add(g.Mul(move, reach), shares)
+    start, size = (g.Unsqueeze(v, [1, 2, 3, 4]) for v in (start, size))
+    return g.Add(g.Mul(size, shares), start)
+
+
+def taps(g, place: Value, size):
+    """The pixels on both sides of places, their weights, and how many places are in the image.
+
+    Half a pixel outside of it a place is still its edge, and farther off nothing.
+    """
+    limit = cast_like(g, shape_from(g, [size]), place)
+    inside = g.And(g.GreaterOrEqual(place, -0.5), g.LessOrEqual(place, g.Sub(limit, 0.5)))
+    weight = cast_like(g, inside, place)
+    held = g.Max(g.Min(place, g.Sub(limit, 1.0)), 0.0)
+    low = g.Floor(held)
+    far = g.Mul(g.Sub(held, low), weight)
+    pixels = g.Concat(low, g.Min(g.Add(low, 1.0), g.Sub(limit, 1.0)), axis=4)
+    weights = g.Concat(g.Sub(weight, far), far, axis=4)
+    return cast(g, pixels, DType.INT64), weights, g.ReduceSum(weight, [4], keepdims=0)
 
 
 @reads("_contrib_RROIAlign")

@@ -10,6 +10,7 @@ from tests.mxnet.cases import Case, case, f32, i8, i32, of, operator_test, refus
 CALIBRATED = {"min_calib_range": -3, "max_calib_range": 2.5}
 Q, P = i8(2, 3, 5, 4, low=-128, high=127), i8(2, 3, 5, 4, low=-128, high=127, seed=1)
 U = u8(2, 3, 5, 4, low=0, high=255)
+NORM = (f32(3), f32(3, seed=1), f32(3, seed=2), f32(3, low=0.5))  # gamma, beta, mean, variance
 LOW, HIGH, ZERO = of([-2]), of([3]), of([0])
 SIGNED, UNSIGNED = (Q, LOW, HIGH), (U, ZERO, HIGH)
 
@@ -59,6 +60,16 @@ CASES = [
     case("_contrib_quantize", f32(7, low=0.0), ZERO, of([0.7])),
     *(case("_contrib_dequantize", *v) for v in (SIGNED, UNSIGNED, (Q[0, 0], LOW, of([1])))),
     *(
+        case("_contrib_quantize_asym", x, **a)  # MXNet crashes on tensors that are no sequences
+        for x in (f32(5, 2, 4), f32(1, 3, 7, low=0.0, high=9.0), f32(4, 1, 3, low=-2.0))
+        for a in ({}, CALIBRATED, {"min_calib_range": -0.1, "max_calib_range": 0.3})
+    ),
+    *(
+        case("_contrib_quantized_batch_norm", x, *NORM, LOW, HIGH, **CALIBRATED, **a)
+        for x in (Q, P[:1], Q[:, :, :1].copy())
+        for a in ({}, {"fix_gamma": False}, {"eps": 0.1})
+    ),
+    *(
         case("_contrib_requantize", i32(2, 3, low=-(2**30), high=2**30), of([-5]), HIGH, **a)
         for a in ({}, CALIBRATED, {"min_calib_range": 0, "max_calib_range": 2, "out_type": "auto"})
     ),
@@ -97,6 +108,10 @@ CASES = [
             "_contrib_quantized_embedding", x, i8(10, 4), LOW, HIGH, input_dim=10, output_dim=4
         )
         for x in (whole(2, 3), whole(5), whole(1, 2, 2))
+    ),
+    refused("_contrib_quantized_batch_norm", Q, *NORM, LOW, HIGH, says="without calibration"),
+    refused(
+        "_contrib_quantized_batch_norm", U, *NORM, LOW, HIGH, **CALIBRATED, says="BatchNorm of uint8"
     ),
     refused("_contrib_quantized_act", *UNSIGNED, act_type="relu", says="an activation of uint8"),
     refused("_contrib_quantized_act", *SIGNED, act_type="tanh", says="act_type='tanh'"),

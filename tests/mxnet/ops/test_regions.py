@@ -96,6 +96,29 @@ CASES = [
     ),
     *(
         case(
+            "_contrib_DeformablePSROIPooling",
+            f32(2, 4 * p * p, 6, 7),
+            PLACES,
+            *([] if parts is None else [f32(4, 2 * k, parts, parts)]),
+            spatial_scale=s,
+            output_dim=4,
+            group_size=p,
+            pooled_size=p * more,
+            part_size=parts or 0,
+            sample_per_part=n,
+            trans_std=0.3,
+            no_trans=parts is None,
+        ).but(fixed="" if parts is None else "how many classes are moved")
+        for p, more, s, n, parts, k in (
+            (2, 1, 0.25, 2, None, 1),
+            (3, 1, 0.5, 1, 3, 1),
+            (2, 2, 0.25, 3, 2, 2),
+            (1, 3, 0.4, 2, 3, 4),
+            (2, 1, 1, 4, 3, 1),
+        )
+    ),
+    *(
+        case(
             "_contrib_RROIAlign",
             f32(2, 3, 6, 8),
             TURNED,
