@@ -52,7 +52,14 @@ BY_REASON = {
         "it with --custom-domain"
     ): "Custom",
     "works on a tensor in place, imperatively: no symbol can hold it": (
-        "_onehot_encode _scatter_set_nd _set_value fill_element_0index _npi_share_memory"
+        "_onehot_encode _scatter_set_nd _set_value fill_element_0index"
     ),
+    "asks whether MXNet keeps two tensors in one place: no model's numbers depend on that": (
+        "_npi_share_memory"
+    ),
+    (
+        "MXNet 1.9.1 makes of it something else than an LSTM, or an error, as the processor is: "
+        "convert the model as it was before it was quantised"
+    ): "_contrib_quantized_rnn",
 }
 REFUSED = {op: reason for reason, ops in BY_REASON.items() for op in ops.split()}
