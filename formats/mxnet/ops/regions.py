@@ -184,8 +184,10 @@ def read_deformable_position_sensitive(
     corners = whole_corners(g, rois)
     moves = [None, None] if still else moved(g, trans, classes, part_size or count, count)
     lines = [
-        points(g, *corners[i::2], move, spatial_scale, count, sample_per_part, trans_std, across)
-        for i, (move, across) in enumerate(zip(moves, (True, False), strict=True))
+        points(g, first, last, move, spatial_scale, count, sample_per_part, trans_std, across)
+        for first, last, move, across in zip(
+            corners[:2], corners[2:], moves, (True, False), strict=True
+        )
     ]
     across, down = (taps(g, v, size_of(g, x, a)) for v, a in zip(lines, (3, 2), strict=True))
     parts = g.Reshape(x, shape_from(g, [0, classes, output_dim // classes, group_size * group_size,

@@ -89,7 +89,7 @@ def write_mat_mul(r, a, b):
         turned = r.transpose(b, axes=(1, 0)) if before is None else r.adopt(before)
         made = r.nn.dense(a, turned, units=b.known[1], out_dtype=wide)
     else:
-        made = stacks(r, *(r.expand_dims(v, axis=0) for v in (a, b)), wide)
+        made = stacks(r, r.expand_dims(a, axis=0), r.expand_dims(b, axis=0), wide)
         made = r.squeeze(made, axis=(0,))
     return r.cast(made, dtype=a.type.value) if wide else made
 
