@@ -15,6 +15,7 @@ from serde import schema
 from serde.builder import Builder, Operand
 from serde.errors import ConversionError
 from serde.graph import IR_OPSET, Graph, Node, Value
+from serde.learned import DOMAIN, learned
 from serde.opset import Stepping, lower_to
 from serde.rules import RuleTable
 from serde.steps import below
@@ -82,13 +83,15 @@ def recast(graph: Graph, kind: type[Recasting], has: Container[str]) -> Graph:
 
 
 def _recast_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
-    if node.domain:
-        return builder.keep(node, inputs)
     assert isinstance(builder, Recasting)
-    if node.op not in builder.table and builder.next_step(node.op) is None:
+    is_learned = node.domain == DOMAIN and node.op in learned
+    fits = not node.domain and node.op not in builder.table and builder.next_step(node.op) is None
+    if fits or (node.domain and not is_learned):
         return builder.keep(node, inputs)
     mark = len(builder.nodes)
     try:
+        if is_learned:
+            return learned.apply(node, builder, inputs)
         return builder.emit(node.op, inputs, node.attrs, len(node.outputs))
     except ConversionError as error:
         del builder.nodes[mark:]

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import product
+
 from serde.errors import require
 from serde.geometry import Ints
 from serde.graph import Value
 
 from .recast import recasts
-from .table import halves, windowed, writes
+from .table import halves, scalar, windowed, writes
 
 LAYOUTS = {1: ("NCW", "OIW", "IOW"), 2: ("NCHW", "OIHW", "IOHW"), 3: ("NCDHW", "OIDHW", "IODHW")}
 FIXED_PADS = {"auto_pad": ("NOTSET",)}
+MOST_GROUPS, MOST_PLACES = 64, 121  # of convolutions laid out
+INT32_MOST = 2**31 - 1
 
 
 def spelled(pads: Ints) -> Ints:
@@ -24,17 +29,78 @@ def biased(r, made: Value, b: Value | None) -> Value:
 
 @recasts("Conv")
 def recast_conv(g, x, w, b=None, *, kernel_shape, strides, dilations, pads, group, auto_pad=None):
-    """Pads below zero are cut off; one axis is none of Relay's where there are groups."""
-    if min(pads) < 0:
+    """Pads below zero are cut off; one axis is none of Relay's where there are groups.
+
+    Where sizes are open, TVM has images only, pads that are the same at both ends, and no groups.
+    """
+    if (known := with_channels(g, x, w, w.known[1], group)) is not None:
+        return g.Conv(
+            known, w, b, kernel_shape=kernel_shape, strides=strides, dilations=dilations,
+            pads=pads, group=group,
+        )  # fmt: skip
+    begin, end = halves(pads)
+    if min(pads) < 0 or (begin != end and not x.is_static):
         return _cut(g, x, w, b, kernel_shape, strides, dilations, pads, group)
-    if len(kernel_shape) == 1 and group > 1:
+    if len(kernel_shape) == 1 and (group > 1 or not x.is_static):
         flat = g.Conv(
             g.Unsqueeze(x, [2]), g.Unsqueeze(w, [2]), b, kernel_shape=(1, *kernel_shape),
             strides=(1, *strides), dilations=(1, *dilations), pads=(0, pads[0], 0, pads[1]),
             group=group,
         )  # fmt: skip
         return g.Squeeze(flat, [2])
+    if group > 1 and has_open_axes(x):
+        form = {"strides": strides, "dilations": dilations, "pads": pads}
+        if x.known[1] == group:
+            return _by_places(g, x, w, b, kernel_shape, **form)
+        return _by_groups(partial(g.Conv, kernel_shape=kernel_shape, **form), g, x, w, b, group, 0)
     return None
+
+
+def has_open_axes(x: Value) -> bool:
+    """Whether a size behind batch and channels is open."""
+    return not all(isinstance(d, int) for d in x.known[2:])
+
+
+def _by_groups(convolve, g, x, w, b, group: int, outputs: int):
+    """A convolution for each group; ``outputs`` is the axis of the weight that has the results."""
+    require(group <= MOST_GROUPS, f"{group} groups of channels in images of open sizes")
+    each, made = x.known[1] // group, []
+    count = w.known[0] // group if outputs == 0 else w.known[1]
+    cut = w.known[0] // group
+    for at in range(group):
+        own = g.Slice(x, [at * each], [(at + 1) * each], [1], [1])
+        weight = g.Slice(w, [at * cut], [(at + 1) * cut], [0], [1])
+        bias = b and g.Slice(b, [at * count], [(at + 1) * count], [0], [1])
+        made.append(convolve(own, weight, bias))
+    return g.Concat(*made, axis=1)
+
+
+def _by_places(g, x, w, b, kernel_shape, strides, dilations, pads):
+    """A channel alone: the sum over the places of the kernel of what lies there."""
+    (rows, columns), filters = kernel_shape, w.known[0]
+    require(rows * columns <= MOST_PLACES, f"a kernel of {rows}×{columns} over open sizes")
+    x = g.Pad(x, (0, 0, *pads[:2], 0, 0, *pads[2:])) if any(pads) else x
+    if filters != x.known[1]:
+        x = g.Gather(x, [i * x.known[1] // filters for i in range(filters)], axis=1)
+    parts = []
+    for at in product(range(rows), range(columns)):
+        starts = [i * d for i, d in zip(at, dilations, strict=True)]
+        ends = [
+            (i + 1 - k) * d or INT32_MOST
+            for i, k, d in zip(at, kernel_shape, dilations, strict=True)
+        ]
+        number = g.Slice(w, at, [i + 1 for i in at], [2, 3], [1, 1])
+        part = g.Slice(x, starts, ends, [2, 3], strides)
+        parts.append(g.Mul(part, g.Reshape(number, [filters, 1, 1])))
+    made = g.Sum(*parts)
+    return made if b is None else g.Add(made, g.Reshape(b, [filters, 1, 1]))
+
+
+def with_channels(g, x: Value, w: Value, each, group: int = 1) -> Value | None:
+    """``x`` with its number of channels, which TVM has to know, from the weight; None if it has."""
+    if isinstance(x.known[1], int) or not isinstance(each, int):
+        return None
+    return g.Reshape(x, [0, each * group, *[0] * (x.rank - 2)])  # type: ignore[no-any-return]
 
 
 def _cut(g, x, w, b, kernel_shape, strides, dilations, pads, group):
@@ -61,6 +127,23 @@ def write_conv(r, x, w, b=None, *, kernel_shape, strides, dilations, pads, group
     return biased(r, made, b)
 
 
+@recasts("ConvTranspose")
+def recast_conv_transpose(
+    g, x, w, b=None, *, group, auto_pad=None, output_shape=None, kernel_shape, strides, dilations,
+    pads, output_padding,
+):  # fmt: skip
+    """TVM has no groups of open sizes, of a batch neither."""
+    form = {
+        "kernel_shape": kernel_shape, "strides": strides, "dilations": dilations, "pads": pads,
+        "output_padding": output_padding,
+    }  # fmt: skip
+    if (known := with_channels(g, x, w, w.known[0])) is not None:
+        return g.ConvTranspose(known, w, b, group=group, **form)
+    if group > 1 and not x.is_static:
+        return _by_groups(partial(g.ConvTranspose, **form), g, x, w, b, group, 1)
+    return None
+
+
 @writes("ConvTranspose", only=FIXED_PADS, ignore=("output_shape",))
 def write_conv_transpose(
     r, x, w, b=None, *, kernel_shape, strides, dilations, pads, output_padding: Ints, group
@@ -70,12 +153,27 @@ def write_conv_transpose(
     data, _, kernel = LAYOUTS[axes]
     if set(dilations) != {1}:
         w, kernel_shape = _dilated(r, w, kernel_shape, dilations)
+    if axes == 2 and has_open_axes(x):
+        return biased(r, _by_zeros(r, x, w, kernel_shape, strides, pads, output_padding), b)
     made = r[f"nn.conv{axes}d_transpose"](
         x, w, strides=strides, padding=spelled(pads), groups=group, channels=w.known[1] * group,
         kernel_size=kernel_shape, data_layout=data, kernel_layout=kernel,
         output_padding=output_padding,
     )  # fmt: skip
     return biased(r, made, b)
+
+
+def _by_zeros(r, x, w, kernel_shape, strides, pads, output_padding):
+    """A convolution of ``x`` with zeros in it; TVM has no function for the shape of the other."""
+    wide = r.nn.dilate(x, strides=(1, 1, *strides), dilation_value=0.0)
+    turned = r.transpose(r.reverse(r.reverse(w, axis=2), axis=3), axes=(1, 0, 2, 3))
+    begin, end = halves(pads)
+    before = [k - 1 - p for k, p in zip(kernel_shape, begin, strict=True)]
+    after = [k - 1 - p + o for k, p, o in zip(kernel_shape, end, output_padding, strict=True)]
+    require(min(before + after) >= 0, "a transposed convolution with pads wider than its kernel")
+    widths = ((0, 0), (0, 0), *zip(before, after, strict=True))
+    padded = r.nn.pad(wide, scalar(r, 0, x.type), pad_width=widths)
+    return r.nn.conv2d(padded, turned, channels=w.known[1], kernel_size=kernel_shape)
 
 
 def _dilated(r, w, kernel_shape, dilations):

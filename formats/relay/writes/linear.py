@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from serde.errors import require
 from serde.folding import transposed_of
 from serde.graph import DType, Value
@@ -11,6 +14,7 @@ from .table import writes
 
 # Whose products are summed in single precision, as other runtimes do
 HALF = DType.FLOAT16
+Product = Callable[[Any, Any], Any]  # of two matrices
 
 
 @recasts("Gemm")
@@ -29,14 +33,18 @@ def recast_gemm(g, a, b, c=None, *, alpha: float, beta: float, transA: int, tran
 
 @recasts("MatMul")
 def recast_mat_mul(g, a, b):
+    return product_of(g, a, b, g.MatMul)
+
+
+def product_of(g, a: Value, b: Value, product: Product):
     """Two matrices, or two stacks of them: what is broadcast is spread out, vectors get an axis."""
     if a.rank == 1 or b.rank == 1:
-        return _with_vectors(g, a, b)
+        return _with_vectors(g, a, b, product)
     if b.rank == 2:
-        return None if a.rank == 2 else _flattened(g, a, b)
+        return None if a.rank == 2 else _flattened(g, a, b, product)
     if a.rank == b.rank == 3 and _stacked(a, b):
         return None
-    return _spread(g, a, b)
+    return _spread(g, a, b, product)
 
 
 def _stacked(a: Value, b: Value) -> bool:
@@ -44,8 +52,8 @@ def _stacked(a: Value, b: Value) -> bool:
     return one == other or 1 in (one, other)
 
 
-def _with_vectors(g, a, b):
-    wide = g.MatMul(
+def _with_vectors(g, a, b, product: Product):
+    wide = product(
         g.Unsqueeze(a, [0]) if a.rank == 1 else a, g.Unsqueeze(b, [1]) if b.rank == 1 else b
     )
     last = wide.rank - 1
@@ -53,17 +61,17 @@ def _with_vectors(g, a, b):
     return g.Squeeze(wide, gone)
 
 
-def _flattened(g, a, b):
+def _flattened(g, a, b, product: Product):
     """All axes of ``a`` but the last are rows."""
     inner, columns = b.known
     require(isinstance(inner, int), "a product over an axis whose size only the run tells")
-    rows = g.MatMul(g.Reshape(a, [-1, inner]), b)
+    rows = product(g.Reshape(a, [-1, inner]), b)
     lead = g.Shape(a, end=a.rank - 1)
     size = [columns] if isinstance(columns, int) else g.Shape(b, start=1)
     return g.Reshape(rows, g.Concat(lead, size, axis=0), allowzero=1)
 
 
-def _spread(g, a, b):
+def _spread(g, a, b, product: Product):
     """Leading axes spread out to a common shape, and made one."""
     lead_a, lead_b = (g.Shape(v, end=v.rank - 2) for v in (a, b))
     ones = g.Expand(1, lead_a), g.Expand(1, lead_b)
@@ -73,7 +81,7 @@ def _spread(g, a, b):
         last = g.Shape(v, start=v.rank - 2)
         wide = v if lead is lead_a is lead_b else g.Expand(v, g.Concat(lead, last, axis=0))
         flat.append(g.Reshape(wide, g.Concat([-1], last, axis=0)))
-    made = g.MatMul(*flat)
+    made = product(*flat)
     ends = g.Shape(a, start=a.rank - 2, end=a.rank - 1), g.Shape(b, start=b.rank - 1)
     return g.Reshape(made, g.Concat(lead, *ends, axis=0), allowzero=1)
 

@@ -13,23 +13,22 @@ from serde.graph import EMPTY, Graph, Node, Value
 SHAPED = frozenset(
     """
     add all annotation.stop_fusion arange argmax argmin argsort argwhere bitwise_and bitwise_not
-    bitwise_or bitwise_xor broadcast_to broadcast_to_like cast cast_like ceil clip concatenate
-    copy cumprod cumsum divide dyn.broadcast_to dyn.expand_dims dyn.full dyn.image.resize2d
-    dyn.nn.pad dyn.nn.upsampling dyn.one_hot dyn.ones dyn.reshape dyn.squeeze dyn.strided_slice
-    dyn.tile dyn.topk dyn.zeros equal exp expand_dims fast_erf fast_exp fast_tanh floor
-    floor_divide floor_mod full full_like gather gather_nd greater greater_equal if
-    image.affine_grid image.crop_and_resize image.grid_sample image.resize1d image.resize2d
-    invert_permutation layout_transform left_shift less less_equal log log2 logical_and
-    logical_not logical_or logical_xor max maximum mean min minimum mod multiply ndarray_size
-    negative nn.avg_pool2d nn.batch_flatten nn.batch_matmul nn.batch_norm nn.bias_add nn.conv1d
-    nn.conv1d_transpose nn.conv2d nn.conv2d_transpose nn.conv3d nn.dense nn.dilate nn.fast_softmax
-    nn.global_avg_pool2d nn.global_max_pool2d nn.group_norm nn.instance_norm nn.layer_norm
-    nn.leaky_relu nn.matmul nn.max_pool2d nn.mirror_pad nn.pad nn.prelu nn.relu nn.softmax
-    not_equal one_hot ones ones_like power prod repeat reshape reshape_like right_shift round
-    rsqrt scatter_elements scatter_nd searchsorted shape_of sigmoid sort split sqrt squeeze stack
-    stft strided_slice subtract sum take tan tanh tile topk transpose trunc_divide trunc_mod
-    unique variance vision.all_class_non_max_suppression vision.get_valid_counts
-    vision.non_max_suppression vision.roi_align where while zeros zeros_like
+    bitwise_or bitwise_xor broadcast_to broadcast_to_like cast cast_like ceil clip concatenate copy
+    cumprod cumsum divide dyn.broadcast_to dyn.expand_dims dyn.full dyn.image.resize2d dyn.nn.pad
+    dyn.nn.upsampling dyn.one_hot dyn.ones dyn.reshape dyn.squeeze dyn.strided_slice dyn.tile
+    dyn.topk dyn.zeros equal exp expand_dims fast_erf fast_exp fast_tanh floor floor_divide
+    floor_mod full full_like gather gather_nd greater greater_equal if image.affine_grid
+    image.crop_and_resize image.grid_sample image.resize1d image.resize2d invert_permutation
+    layout_transform left_shift less less_equal log log2 logical_and logical_not logical_or
+    logical_xor max maximum mean min minimum mod multiply ndarray_size negative nn.avg_pool2d
+    nn.batch_flatten nn.batch_matmul nn.batch_norm nn.bias_add nn.conv1d_transpose nn.conv2d
+    nn.conv2d_transpose nn.dense nn.dilate nn.fast_softmax nn.global_avg_pool2d nn.global_max_pool2d
+    nn.group_norm nn.instance_norm nn.layer_norm nn.leaky_relu nn.matmul nn.max_pool2d nn.mirror_pad
+    nn.pad nn.prelu nn.relu nn.softmax not_equal one_hot ones ones_like power prod qnn.dequantize
+    repeat reshape reshape_like right_shift round rsqrt scatter_elements scatter_nd searchsorted
+    shape_of sigmoid sort split sqrt squeeze stack stft strided_slice subtract sum take tan tanh
+    tile topk transpose trunc_divide trunc_mod unique variance vision.all_class_non_max_suppression
+    vision.get_valid_counts vision.non_max_suppression vision.roi_align where while zeros zeros_like
     """.split()
 )
 TOLD = frozenset({"shape_of", "ndarray_size"})  # whose results are of a known size

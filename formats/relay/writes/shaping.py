@@ -154,7 +154,10 @@ def write_slice(r, x, starts, ends, axes, steps):
         begin.append(first)
         end.append(last)
         step.append(by)
-    return r.strided_slice(x, begin=begin, end=end, strides=step, axes=bounds[2])
+    made = r.strided_slice(x, begin=begin, end=end, strides=step, axes=bounds[2])
+    if all(isinstance(x.known[axis], int) for axis in bounds[2] or ()):
+        return made
+    return r.annotation.stop_fusion(made)  # TVM loses the sizes of two slices in one kernel
 
 
 def dynamic_slice(r, x, starts, ends, axes, steps):

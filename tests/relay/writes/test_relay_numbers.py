@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -139,6 +140,19 @@ FAMILIES = {
         call("DequantizeLinear", ints("uint8", 2, 3, low=0), held=[np.float32([1, 2]), U8([1, 3])],
              axis=0),
         call("MatMulInteger", ints("uint8", 2, 3, low=0), held=[ints("int8", 3, 4), U8(4), I8(1)]),
+        call("MatMulInteger", ints("int8", 2, 1, 3, 5), ints("uint8", 3, 5, 4, low=0),
+             held=[I8(-4), U8(131)]),
+        call("MatMulInteger", ints("uint8", 3, 5, low=0), ints("int8", 5), U8(3)),
+        call("MatMulInteger", ints("uint8", 3, 5, low=0), held=[ints("int8", 5, 2), None, I8([1, 2])]),
+        call("ConvInteger", ints("uint8", 1, 4, 6, 5, low=0), held=[ints("int8", 6, 2, 3, 2), U8(7)],
+             group=2, pads=[1, 0, 2, 1], strides=[2, 1]),
+        call("ConvInteger", ints("uint8", 1, 3, 6, low=0), held=[ints("uint8", 3, 1, 2, low=0), U8(9)],
+             group=3, dilations=[2], pads=[1, 1]),
+        call("DequantizeLinear", ints("int8", 2, 3), held=[np.float32([0.1, 2, 3])], axis=-1),
+        call("DequantizeLinear", ints("int8", 2, 3), np.float32([0.1]), I8([3])),
+        call("DequantizeLinear", ints("int32", 2, 3), held=[np.float32(0.1)]),
+        call("DequantizeLinear", ints("int16", 2, 6), held=[np.float32([[1, 2], [3, 4]]),
+             np.int16([[1, -2], [0, 3]])], axis=1, block_size=3),
         call("DynamicQuantizeLinear", f32(3, 4), outputs=3),
         call("QLinearConv", ints("uint8", 1, 2, 5, 5, low=0),
              held=[np.float32(0.1), U8(3), ints("int8", 3, 2, 3, 3), np.float32([0.2, 0.1, 0.3]),
@@ -188,12 +202,31 @@ OPEN = [
     call("MatMul", f32(2, 3, 4), f32(2, 4, 5)),
     call("MatMul", f32(3, 4), held=[f32(4, 5)]),
     call("Einsum", f32(3), f32(4), equation="i,j->ij"),
-]
+    call("Conv", f32(1, 4, 7, 8), held=[f32(6, 2, 3, 3), f32(6)], group=2, pads=[1, 0, 1, 0]),
+    call("Conv", f32(1, 4, 7, 8), held=[f32(8, 1, 3, 2), f32(8)], group=4, pads=[1, 0, 1, 1],
+         strides=[2, 1], dilations=[1, 2]),
+    call("Conv", f32(1, 4, 9), held=[f32(6, 4, 3)], pads=[1, 0]),
+    call("ConvTranspose", f32(1, 4, 4, 5), held=[f32(4, 3, 3, 3)], strides=[2, 2],
+         pads=[1, 0, 0, 1], output_padding=[1, 0]),
+    call("ConvTranspose", f32(1, 4, 4, 5), held=[f32(4, 3, 3, 3), f32(6)], strides=[2, 2], group=2),
+    call("DequantizeLinear", ints("int8", 2, 3), held=[np.float32(0.1), I8(4)]),
+    call("MatMulInteger", ints("uint8", 2, 3, low=0), held=[ints("int8", 3, 4), U8(4)]),
+    call("QLinearConv", ints("uint8", 1, 2, 5, 5, low=0),
+         held=[np.float32(0.1), U8(3), ints("int8", 3, 2, 3, 3), np.float32([0.2, 0.1, 0.3]),
+               I8([0, 0, 0]), np.float32(0.4), U8(7), ints("int32", 3)]),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_numbers(family):
     compare(FAMILIES[family], *model_of(FAMILIES[family]))
+
+
+def test_products_of_bytes_stay_so():
+    """In operators of their own, where sizes are known."""
+    graph = from_ir(tidy(raise_to_ir(decode(model_of(FAMILIES["quantized"])[0]))))
+    found = Counter(n.op for n in graph.nodes if n.op.startswith("qnn."))
+    assert found == {"qnn.conv2d": 3, "qnn.dense": 3, "qnn.batch_matmul": 1, "qnn.dequantize": 3}
 
 
 def test_numbers_where_all_sizes_are_open():
