@@ -9,6 +9,7 @@ therefore spelled out.
 from __future__ import annotations
 
 from serde.graph import DType, Value
+from serde.idioms import number
 from serde.schema import ELEMENT_TYPES
 from serde.steps.quantization import BYTES, dequantized
 
@@ -16,7 +17,7 @@ from .convolution import FIXED_PADS, LAYOUTS, spelled
 from .linear import product_of
 from .older import older
 from .recast import recasts
-from .table import number, scalar, typed, writes
+from .table import scalar, typed, writes
 
 WHOLE = {"out_dtype": "int32"}
 
