@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import case, f32, of, operator_test, refused
+import numpy as np
+
+from tests.mxnet.cases import case, f32, live, of, operator_test, refused
 
 X = f32(2, 3, 8, 9)
 ROIS = of(
     [[0, 0, 0, 7, 7], [1, 2, 1, 5.4, 6.6], [0, 3, 3, 3, 3], [1, 1.5, 2.5, 8, 7], [0, 0, 5, 2, 7]]
 )
 WIDE = ROIS[ROIS[:, 1] < ROIS[:, 3]].copy()
+NONE = of(
+    [[-1, 0, 0, 4, 4], [1, 2, 1, 5, 6], [-2, 1, 1, 3, 3], [-0.5, 0, 0, 5, 5], [1.9, 0, 0, 7, 7]]
+)
 KERNEL = {"kernel": (3, 2), "num_filter": 4}
 
 
@@ -30,6 +35,16 @@ def deformable(group=1, deform=1, modulated=False, bias=True, **attrs):
     return case(op, *xs, **KERNEL, **groups, no_bias=not bias, **attrs)
 
 
+def as_on_a_gpu(case):
+    """On a CPU MXNet leaves the numbers of a region of image -1 unwritten; on a GPU it zeros them."""
+    x, rois = case.inputs
+    there = np.trunc(rois[:, 0]) >= 0
+    (y,) = live(case.but(inputs=(x, rois[there])))
+    wanted = np.zeros((len(rois), *y.shape[1:]), y.dtype)
+    wanted[there] = y
+    return [wanted]
+
+
 PLACES = of([[0, 0, 0, 16, 20], [1, 3.5, 7.4, 15, 9], [0, -5, 2, 40, 12], [1, 30, 30, 40, 40]])
 TURNED = of(
     [[0, 8, 8, 10, 6, 30], [1, 3, 4, 12, 3, -75], [0, 0, 0, 30, 30, 10], [1, 14, 2, 0.5, 0.5, 180]]
@@ -49,6 +64,8 @@ CASES = [
         for a in (True, False)
         for n in (-1, 2)
     ),
+    case("ROIPooling", X, NONE, pooled_size=(2, 3), spatial_scale=1),
+    case("_contrib_ROIAlign", X, NONE, pooled_size=(2, 3), spatial_scale=1).but(oracle=as_on_a_gpu),
     *(deformable(modulated=m) for m in (False, True)),
     *(deformable(modulated=m, stride=(2, 1), pad=(1, 1), dilate=(1, 2)) for m in (False, True)),
     *(deformable(modulated=m, group=2, deform=2, bias=False) for m in (False, True)),
