@@ -73,12 +73,19 @@ def tried(
                 command, capture_output=True, text=True, timeout=seconds, cwd=ROOT, check=False,
                 preexec_fn=limited(memory), env={**os.environ, **settings},
             )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            return {"stopped": f"after {seconds} s"}
+        except subprocess.TimeoutExpired as late:
+            return ended(late.stdout, f"after {seconds} s")
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        return {"stopped": lines[-1][:300], "code": done.returncode}
+        return ended(done.stdout, lines[-1][:300])
     return {**json.loads(done.stdout.splitlines()[-1]), "seconds": time.perf_counter() - start}
+
+
+def ended(printed: bytes | str | None, how: str) -> Row:
+    """What a process found before it ended like this: in MXNet's exporter, if it got so far."""
+    text = printed.decode() if isinstance(printed, bytes) else printed or ""
+    results = [line for line in text.splitlines() if line.startswith("{")]
+    return {**json.loads(results[-1]), "theirs": {"failed": how}} if results else {"stopped": how}
 
 
 def limited(memory: int) -> Callable[[], None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,8 @@ class Sample:
     sizes with a name the better: the first that MXNet takes is run as well, through one
     conversion. ``detects`` says that rows of the outputs are detections. ``rough`` ones compute
     with integers, where one that is rounded the other way spreads from layer to layer: their
-    outputs are compared as a whole.
+    outputs are compared as a whole. ``stand_in`` is what MXNet runs where it goes wrong on this one
+    itself, with the same parameters.
     """
 
     prefix: Path
@@ -51,15 +52,19 @@ class Sample:
     detects: bool = False
     rough: bool = False
     outputs: tuple[str, ...] = ()
+    stand_in: Path | None = None
 
 
 def live(sample: Sample, feeds: Arrays) -> list[Array]:
     """What MXNet computes."""
-    return run(str(sample.prefix), feeds, outputs=sample.outputs)
+    return run(str(sample.stand_in or sample.prefix), feeds, outputs=sample.outputs)
 
 
-def examine(sample: Sample, folder: Path) -> dict[str, Any]:
-    """What became of each conversion: the nodes and the error, or why there is none."""
+def examine(sample: Sample, folder: Path) -> Iterator[dict[str, Any]]:
+    """What became of each conversion: the nodes and the error, or why there is none.
+
+    Without MXNet's exporter first, which may end the process, and then with it.
+    """
     runs = [(sample.feeds, live(sample, sample.feeds))]
     found: dict[str, Any] = {"rough": sample.rough} if sample.rough else {}
     found |= {"static": _ours(sample, sample.feeds, runs, folder)}
@@ -71,8 +76,8 @@ def examine(sample: Sample, folder: Path) -> dict[str, Any]:
         found["named"] = _ours(sample, more.shapes, runs, folder)
         found["sizes"] = {n: list(s) for n, s in more.shapes.items()}
         break
-    found["theirs"] = _theirs(sample, runs[0][1], folder)
-    return found
+    yield found
+    yield {**found, "theirs": _theirs(sample, runs[0][1], folder)}
 
 
 def _ours(sample: Sample, inputs: Mapping[str, Any], runs: Runs, folder: Path) -> dict[str, Any]:
@@ -189,13 +194,14 @@ def scaled(y: Array, wanted: Array) -> float:
 
 
 def main(library: str, name: str, folder: str) -> None:
-    """Examine one network and print what was found as JSON."""
+    """Examine one network and print what was found so far as JSON, a line each time."""
     from importlib import import_module
 
     import_mxnet()
     place = Path(folder)
     sample = import_module(f"benchmarks.zoo_{library}").sample(name, place)
-    print(json.dumps(examine(sample, place)))
+    for found in examine(sample, place):
+        print(json.dumps(found), flush=True)
 
 
 if __name__ == "__main__":

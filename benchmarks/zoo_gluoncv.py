@@ -7,7 +7,8 @@ import math
 import re
 import warnings
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from serde.bridges.mxnet import import_mxnet
 
 CUSTOM = ["one", "two", "three"]  # what a detector of one's own is to tell apart
 DETECTORS = re.compile("ssd_|yolo3_|.*rcnn|center_net")
+PROPOSALS = 40  # that a detector in two stages looks at, instead of 300 or 1000
 TEMPLATE = (1, 3, 127, 127)  # what a tracker looks for
 SEGMENTERS = re.compile("fcn|psp|deeplab|danet|icnet|fastscnn")  # built for one size of images
 # By name: the shape of an image or a clip to run the network on, and larger ones with names. The
@@ -78,13 +80,36 @@ def sample(name: str, folder: Path) -> Sample:
     if name.startswith("siamrpn"):
         feeds = {"data0": generator.standard_normal(TEMPLATE, np.float32), "data1": image}
     arrays = [mx.nd.array(x) for x in feeds.values()]
-    settle(block, arrays, generator)
+    with as_of_old():
+        settle(block, arrays, generator)
+        stand_in = exported(block, arrays, folder / f"{name}_old") if "fpn" in name else None
+    prefix = exported(block, arrays, folder / name)
+    more = list(larger(shape, generator)) if "data" in feeds else []
+    return Sample(prefix, feeds, more, bool(DETECTORS.match(name)), stand_in=stand_in)
+
+
+def exported(block: Any, arrays: list[Any], prefix: Path) -> Path:
+    """Write the symbol and the parameters of a block, made anew."""
     block.hybridize(static_alloc=False)
     block(*arrays)
-    prefix = folder / name
     block.export(str(prefix))
-    more = list(larger(shape, generator)) if "data" in feeds else []
-    return Sample(prefix, feeds, more, bool(DETECTORS.match(name)))
+    return prefix
+
+
+@contextmanager
+def as_of_old() -> Iterator[None]:
+    """Have GluonCV make pyramids of features as for MXNet before 1.6.
+
+    Later ones give each level the regions of the others as regions of image -1, which MXNet's
+    ROIAlign leaves unwritten on a CPU but for a single zero that lies elsewhere; on a GPU these
+    are zeros. The old symbol replaces them with zeros itself.
+    """
+    mx = import_mxnet()
+    places = [vars(mx.nd.contrib), vars(mx.sym.contrib)]
+    taken = [place.pop("box_encode") for place in places]
+    yield
+    for place, encode in zip(places, taken, strict=True):
+        place["box_encode"] = encode
 
 
 def quantised(
@@ -179,9 +204,13 @@ def network(name: str, shape: tuple[int, ...]) -> Any:
             else CUSTOM
         )
     try:
-        return model_zoo.get_model(name, pretrained_base=False, **options)
+        block = model_zoo.get_model(name, pretrained_base=False, **options)
     except (TypeError, Warning, SystemExit):  # it takes no such argument
-        return model_zoo.get_model(name, **options)
+        block = model_zoo.get_model(name, **options)
+    if "rcnn" in name:  # each proposal runs through a large part of the network
+        block._rpn_test_post_nms = block.rpn._test_post_nms = PROPOSALS
+        block._rcnn_max_dets = PROPOSALS
+    return block
 
 
 def settle(block: Any, inputs: list[Any], generator: np.random.Generator) -> None:

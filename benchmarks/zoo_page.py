@@ -21,7 +21,10 @@ from MXNet in terms of the largest number of the output; a network is right belo
 Detections are compared one to one. Networks of integers are compared as a whole, by the root of
 the mean square error in terms of that of the output, with a bound of {ROUGH:g}: a number that is
 rounded the other way spreads from layer to layer (each layer alone is compared in
-tests/mxnet/ops). Beside it stands MXNet's own exporter on the same files.
+tests/mxnet/ops). Detectors in two stages look at 40 proposals. Where they have a pyramid of
+features, MXNet runs the symbol that GluonCV makes for MXNet before 1.6: in the one for 1.9.1, which
+is converted, MXNet on a CPU leaves numbers unwritten. The outputs of integer detectors are compared
+before the non-maximum suppression. Beside it stands MXNet's own exporter on the same files.
 """
 HEAD = (
     "| network | fixed sizes | named sizes | nodes | MXNet's exporter | its nodes |\n"
