@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -95,31 +95,51 @@ def cut(graph: Graph, outputs: Sequence[str] | None) -> Graph:
     """Return ``graph`` with ``outputs``, names of values or nodes in it, for its results."""
     if not outputs:
         return graph
-    values = {v.name: v for v in graph.inputs}
-    values |= {v.name: v for node in graph.nodes for v in node.outputs if v.name}
-    by_node = {n.name: n.outputs[0] for n in reversed(graph.nodes) if n.outputs}
+    values = _by_name(graph)
+    by_node: dict[str, list[Value]] = {}
+    for node in graph.nodes:
+        by_node.setdefault(node.name, []).extend(node.outputs[:1])
     chosen = []
     for name in outputs:
-        value = values.get(name) or values.get(f"{name}_output") or by_node.get(name)
-        if value is None:
-            raise UsageError(f"the model computes no {name!r}{_similar(name, [*values])}")
-        chosen.append(value)
+        chosen.append(
+            _only(
+                name, values, values.get(name) or values.get(f"{name}_output") or by_node.get(name)
+            )
+        )
     shorter = drop_dead(replace(graph, outputs=tuple(chosen)))
     read = shorter.uses()
     return replace(shorter, inputs=tuple(v for v in graph.inputs if v in read))
+
+
+def _by_name(graph: Graph) -> dict[str, list[Value]]:
+    """The values of each name: in some formats several may have one."""
+    values: dict[str, list[Value]] = {}
+    for value in (*graph.inputs, *(v for node in graph.nodes for v in node.outputs)):
+        if value.name:
+            values.setdefault(value.name, []).append(value)
+    return values
+
+
+def _only(name: str, known: Iterable[str], found: Sequence[Value] | None) -> Value:
+    """The value that was meant by ``name``."""
+    if not found:
+        raise UsageError(f"the model computes no {name!r}{_similar(name, [*known])}")
+    if len(found) > 1:
+        raise UsageError(
+            f"the model computes {len(found)} values called {name!r}: give the one you mean a name "
+            "of its own in the file"
+        )
+    return found[0]
 
 
 def cut_inputs(graph: Graph, inputs: Sequence[str] | None) -> Graph:
     """Return an IR graph that begins at ``inputs``, names of values in it or of its inputs."""
     if not inputs:
         return graph
-    values = {v.name: v for node in graph.nodes for v in node.outputs if v.name}
-    values |= {v.name: v for v in graph.inputs}
+    values = _by_name(graph)
     instead, begun = {}, []
     for name in inputs:
-        value = values.get(name) or values.get(f"{name}_output")
-        if value is None:
-            raise UsageError(f"the model computes no {name!r}{_similar(name, [*values])}")
+        value = _only(name, values, values.get(name) or values.get(f"{name}_output"))
         begun.append(Value(value.name, value.dtype, value.shape, wrap=value.wrap))
         instead[value] = begun[-1]
     shorter = drop_dead(replace_values(graph, instead))

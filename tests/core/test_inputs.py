@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from serde.errors import UsageError
-from serde.graph import DType, Value
+from serde.graph import DType, Graph, Node, Value
 from serde.inputs import cut, cut_inputs, parse_spec, rename, spec_of, with_inputs
 from serde.opset import lower_to
 from tests.onnx_live import decoded, ir_of, run
@@ -144,6 +144,19 @@ class TestCut:
             cut(decoded("g (float[2] x) => (float[2] fc1) { fc1 = Relu(x) }"), ["fc2"])
         with pytest.raises(UsageError, match="computes no 'quite'$"):
             cut(decoded(BODY), ["quite"])
+
+    def test_a_name_of_several_is_refused(self):
+        x = Value("x", DType.FLOAT32, (2,))
+        y = [Value(name, DType.FLOAT32, (2,)) for name in ("a", "a", "b")]
+        layers = zip(y, (x, *y), ("one", "two", "two"), strict=False)
+        nodes = tuple(Node("Relu", (of,), (to,), name=name) for to, of, name in layers)
+        graph = Graph("g", (x,), (y[-1],), nodes)
+        assert [v.name for v in cut(graph, ["b"]).outputs] == ["b"]
+        for name in ("a", "two"):
+            with pytest.raises(UsageError, match=f"computes 2 values called '{name}': give the"):
+                cut(graph, [name])
+        with pytest.raises(UsageError, match="computes 2 values called 'a'"):
+            cut_inputs(graph, ["a"])
 
     def test_the_front_is_cut_off_as_well(self):
         graph = cut_inputs(ir_of(BODY), ["b"])
