@@ -13,12 +13,13 @@ import numpy as np
 import onnxruntime
 
 import serde
+from benchmarks.zoo_draws import Drawing, drawing, noise
 from serde.bridges.mxnet import import_mxnet, run
 from serde.errors import SerdeError
 from serde.formats.onnx.reader import read_model
 
 Array = np.ndarray[Any, Any]
-Arrays = Mapping[str, Array]
+Arrays = dict[str, Array]
 Runs = Sequence[tuple[Arrays, Sequence[Array]]]
 TOLERANCE = 1e-3  # of the largest number of an output
 ROUGH = 5e-2  # of the root of the mean square of an output, for networks of integers
@@ -65,22 +66,25 @@ def examine(sample: Sample, folder: Path) -> Iterator[dict[str, Any]]:
 
     Without MXNet's exporter first, which may end the process, and then with it.
     """
+    drawn = drawing(sample.prefix)
     runs = [(sample.feeds, live(sample, sample.feeds))]
     found: dict[str, Any] = {"rough": sample.rough} if sample.rough else {}
-    found |= {"static": _ours(sample, sample.feeds, runs, folder)}
+    found |= {"static": _ours(sample, sample.feeds, runs, folder, drawn)}
     for more in sample.larger:
         try:
             runs.append((more.feeds, live(sample, more.feeds)))
         except SerdeError:
             continue  # the network takes no such sizes
-        found["named"] = _ours(sample, more.shapes, runs, folder)
+        found["named"] = _ours(sample, more.shapes, runs, folder, drawn)
         found["sizes"] = {n: list(s) for n, s in more.shapes.items()}
         break
     yield found
     yield {**found, "theirs": _theirs(sample, runs[0][1], folder)}
 
 
-def _ours(sample: Sample, inputs: Mapping[str, Any], runs: Runs, folder: Path) -> dict[str, Any]:
+def _ours(
+    sample: Sample, inputs: Mapping[str, Any], runs: Runs, folder: Path, drawn: Drawing | None
+) -> dict[str, Any]:
     path = folder / "ours.onnx"
     for old in folder.glob("ours.onnx*"):
         old.unlink()
@@ -88,16 +92,27 @@ def _ours(sample: Sample, inputs: Mapping[str, Any], runs: Runs, folder: Path) -
         name: shape if isinstance(shape, np.ndarray) else (tuple(shape), sample.feeds[name].dtype)
         for name, shape in inputs.items()
     }
+    prefix, outputs, random = sample.prefix, sample.outputs, "refuse"
+    if drawn is not None:
+        prefix, outputs, random = drawn.whole, (*drawn.shown, *drawn.drawn), "input"
     try:
-        serde.convert(sample.prefix, path, inputs=given, outputs=sample.outputs or None)
+        serde.convert(prefix, path, inputs=given, outputs=outputs or None, random=random)
     except SerdeError as error:
         return {"refused": str(error)[:1000]}
     nodes = len(read_model(path).nodes)
     try:
         session = onnxruntime.InferenceSession(str(path), _settings())
-        got = [_run(session, feeds) for feeds, _ in runs]
+        got = [_run(session, feeds | noise(session, feeds)) for feeds, _ in runs]
     except Exception as error:  # onnxruntime's errors have no common base but this
         return {"nodes": nodes, "failed": str(error)[:1000]}
+    if drawn is not None:  # what MXNet makes of the same draws
+        count = len(drawn.shown)
+        draws = [dict(zip(drawn.drawn, ys[count:], strict=True)) for ys in got]
+        runs = [
+            (feeds, run(str(drawn.rest), {**feeds, **more}))
+            for (feeds, _), more in zip(runs, draws, strict=True)
+        ]
+        got = [ys[:count] for ys in got]
     pairs = zip(got, (expected for _, expected in runs), strict=True)
     errors = [difference(y, expected, sample) for y, expected in pairs]
     return {"nodes": nodes, "error": max(e for e, _ in errors), "of": [n for _, n in errors]}

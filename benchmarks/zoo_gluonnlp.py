@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import zoo_gluonnlp_blocks as blocks
 from benchmarks.zoo_compare import Run, Sample
 from serde.bridges.mxnet import import_mxnet
 
@@ -50,32 +51,61 @@ def recurrent(name: str) -> Made:
     return block, {"tokens": ("T", "N")}
 
 
-def encoder_decoder(part: str) -> Made:
+def coders() -> Any:
+    """The parts of transformer_en_de_512: the encoder, the decoder, and its single step."""
     from gluonnlp.model import transformer as module
 
-    parts = module.get_transformer_encoder_decoder(
+    return module.get_transformer_encoder_decoder(
         num_layers=6, units=UNITS, hidden_size=2048, num_heads=8, max_src_length=60,
         max_tgt_length=60,
     )  # fmt: skip
+
+
+def encoder_decoder(part: str) -> Made:
+    encoder, decoder, step = coders()
+    vectors, memory = {"vectors": ("N", "T", UNITS)}, {"memory": ("N", "S", UNITS)}
     if part == "encoder":
-        return parts[0], {"vectors": ("N", "T", UNITS)}
-    return _decoding(parts[1]), {"vectors": ("N", "T", UNITS), "memory": ("N", "S", UNITS)}
+        return encoder, vectors
+    if part == "decoder":
+        return blocks.around(decoder, blocks.decoded), vectors | memory
+    step = blocks.around(step, blocks.decoded_step)
+    return step, {"vector": ("N", UNITS)} | vectors | memory
 
 
-def _decoding(decoder: Any) -> Any:
-    """A block of the two tensors a decoder reads, without masks."""
-    gluon = import_mxnet().gluon
+def translator() -> Made:
+    """Encoder, decoder and embeddings, reading tokens and lengths of both languages."""
+    from gluonnlp.model.translation import NMTModel
 
-    class Decoding(gluon.HybridBlock):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.decoder = decoder
+    words = vocabulary()
+    block = NMTModel(words, words, *coders(), embed_size=UNITS, share_embed=True, tie_weights=True)
+    block = blocks.around(block, blocks.translated)
+    return block, {"tokens": ("N", "T"), "target": ("N", "S"), "length": ("N",), "ends": ("N",)}
 
-        def hybrid_forward(self, F: Any, vectors: Any, memory: Any) -> Any:
-            outputs, _, _ = self.decoder(vectors, [memory, None])
-            return outputs
 
-    return Decoding()
+def projected(name: str) -> Made:
+    """A language model of LSTM cells with projections, whose states are inputs."""
+    from gluonnlp.model import language_model
+
+    block, _ = getattr(language_model, name)(vocab=vocabulary())
+    block = blocks.around(block, blocks.unrolled(LENGTH))
+    return block, {"tokens": (LENGTH, "N"), "hidden": ("N", UNITS), "cell": ("N", 2048)}
+
+
+def of_letters(name: str) -> Made:
+    """ELMo; the sizes in its name are those of its states."""
+    from gluonnlp.model import elmo
+
+    block, _ = getattr(elmo, name)()
+    cell, hidden = (int(n) for n in name.partition("_2x")[2].split("_")[:2])
+    block = blocks.around(block, blocks.embedded)
+    return block, {
+        "letters": ("N", "T", 50), "hidden": ("N", hidden), "cell": ("N", cell)
+    }  # fmt: skip
+
+
+def generative() -> Made:
+    """GPT-2 of 117 million parameters, all but the vocabulary's."""
+    return blocks.generative(12, 768, 12, WORDS, 1024), {"tokens": ("N", "T")}
 
 
 BERT = ("tokens", "types", "length")
@@ -108,6 +138,17 @@ NETWORKS: Mapping[str, Callable[[], Made]] = {
     },
     "transformer_en_de_512 encoder": partial(encoder_decoder, "encoder"),
     "transformer_en_de_512 decoder": partial(encoder_decoder, "decoder"),
+    "transformer_en_de_512 decoder, one step": partial(encoder_decoder, "step"),
+    "transformer_en_de_512": translator,
+    "big_rnn_lm_2048_512": partial(projected, "big_rnn_lm_2048_512"),
+    **{
+        name: partial(of_letters, name)
+        for name in (
+            "elmo_2x1024_128_2048cnn_1xhighway", "elmo_2x2048_256_2048cnn_1xhighway",
+            "elmo_2x4096_512_2048cnn_2xhighway",
+        )
+    },
+    "gpt2_117m, of the library's cells": generative,
 }  # fmt: skip
 
 
@@ -143,7 +184,10 @@ def drawn(
 ) -> np.ndarray[Any, Any]:
     """An input of that name."""
     dims = [sizes.get(d, d) for d in shape]  # type: ignore[arg-type]
-    if name in ("vectors", "memory"):
+    if name in ("vector", "vectors", "memory", "hidden", "cell"):
         return generator.standard_normal(dims, np.float32)
-    high = {"tokens": WORDS, "types": 2, "length": sizes["T"] + 1, "places": sizes["T"]}[name]
-    return generator.integers(name == "length", high, dims).astype("float32")
+    high = {
+        "tokens": WORDS, "target": WORDS, "types": 2, "places": sizes["T"], "letters": 262,
+        "length": sizes["T"] + 1, "ends": sizes["S"] + 1,
+    }[name]  # fmt: skip
+    return generator.integers(name in ("length", "ends"), high, dims).astype("float32")

@@ -15,6 +15,7 @@ from serde.bridges.mxnet import import_mxnet
 
 AHEAD, PAST, SERIES, CARDINALITY = 6, 12, 5, 3
 LAGS = [1, 2, 7]
+BINS = 32
 Shapes = Mapping[str, Sequence[int | str]]
 DAILY: Mapping[str, Any] = {"freq": "D", "prediction_length": AHEAD}
 
@@ -95,14 +96,22 @@ def autoregressive(estimator: Any) -> Shapes:
     }  # fmt: skip
 
 
-def wavenet(module: Any) -> tuple[Any, Shapes]:
-    estimator = module.wavenet.WaveNetEstimator(**DAILY, num_parallel_samples=4)
-    features, past = 4, 16  # three of the day, and the age
-    return estimator, {
-        "feat_static_cat": ("N", 1), "past_target": ("N", past),
-        "past_observed_values": ("N", past), "past_time_feat": ("N", past, features),
-        "future_time_feat": ("N", AHEAD, features), "scale": ("N", 1),
-    }  # fmt: skip
+def wavenet(temperature: float) -> Callable[[Any], tuple[Any, Shapes]]:
+    """It reads the places of its target among bins; of no temperature, it takes the likeliest."""
+
+    def make(module: Any) -> tuple[Any, Shapes]:
+        estimator = module.wavenet.WaveNetEstimator(
+            **DAILY, num_parallel_samples=4, temperature=temperature, num_bins=BINS, n_residue=8,
+            n_skip=8,
+        )  # fmt: skip
+        past, features = estimator.context_length, 4  # three of the day, and the age
+        return estimator, {
+            "feat_static_cat": ("N", 1), "bins": ("N", past), "past_observed_values": ("N", past),
+            "past_time_feat": ("N", features, past), "future_time_feat": ("N", features, AHEAD),
+            "scale": ("N", 1),
+        }  # fmt: skip
+
+    return make
 
 
 NETWORKS: Mapping[str, Callable[[Any], tuple[Any, Shapes]]] = {
@@ -115,7 +124,8 @@ NETWORKS: Mapping[str, Callable[[Any], tuple[Any, Shapes]]] = {
     "TFT": fusion,
     "DeepAR": deep_ar,
     "Transformer": transformer,
-    "WaveNet": wavenet,
+    "WaveNet": wavenet(1.0),
+    "WaveNet, the likeliest": wavenet(0.0),
 }
 
 
@@ -171,6 +181,8 @@ def drawn(
     dims = [batch if d == "N" else int(d) for d in shape]
     if name.endswith("_cat") or name == "past_is_pad":
         return np.zeros(dims, "float32")
+    if name == "bins":
+        return generator.integers(0, BINS, dims).astype("float32")
     if name == "past_observed_values":
         return (generator.random(dims) < 0.8).astype("float32")
     if name in ("past_target", "scale"):

@@ -24,7 +24,9 @@ rounded the other way spreads from layer to layer (each layer alone is compared 
 tests/mxnet/ops). Detectors in two stages look at 40 proposals. Where they have a pyramid of
 features, MXNet runs the symbol that GluonCV makes for MXNet before 1.6: in the one for 1.9.1, which
 is converted, MXNet on a CPU leaves numbers unwritten. The outputs of integer detectors are compared
-before the non-maximum suppression. Beside it stands MXNet's own exporter on the same files.
+before the non-maximum suppression. Networks that draw random numbers are compared draw by draw: the
+conversion makes its draws of noise that is an input, and MXNet is given these draws; what each
+sampler reads is compared as well. Beside it stands MXNet's own exporter on the same files.
 """
 HEAD = (
     "| network | fixed sizes | named sizes | nodes | MXNet's exporter | its nodes |\n"
