@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,21 +19,19 @@ from .convolution import window
 
 @reads("ROIPooling")
 def read_roi_pooling(g, x, rois, *, pooled_size: Ints, spatial_scale: float):
-    image, corners = parted(g, rois)
-    held = g.Concat(g.Max(image, 0.0), corners, axis=1)
-    y = g.MaxRoiPool(x, held, pooled_shape=pooled_size, spatial_scale=spatial_scale)
-    return zero_where_none(g, image, y)
+    return g.MaxRoiPool(x, rois, pooled_shape=pooled_size, spatial_scale=spatial_scale)
 
 
 @reads("_contrib_ROIAlign", only={"position_sensitive": (False,)})
 def read_roi_align(
     g, x, rois, *, pooled_size: Ints, spatial_scale: float, sample_ratio=-1, aligned=False
 ):
-    image, corners = parted(g, rois)
-    y = g.RoiAlign(
+    """The first column of ``rois`` tells which image a region lies in."""
+    batch = cast(g, g.Gather(rois, 0, axis=1), DType.INT64)
+    return g.RoiAlign(
         x,
-        corners,
-        cast(g, g.Squeeze(g.Max(image, 0.0), [1]), DType.INT64),
+        slice_axis(g, rois, 1, 1, 5),
+        batch,
         mode="avg",
         output_height=pooled_size[0],
         output_width=pooled_size[1],
@@ -40,18 +39,6 @@ def read_roi_align(
         spatial_scale=spatial_scale,
         coordinate_transformation_mode="half_pixel" if aligned else "output_half_pixel",
     )
-    return zero_where_none(g, image, y)
-
-
-def parted(g, rois: Value):
-    """Which image a region lies in, and its corners."""
-    return slice_axis(g, rois, 1, 0, 1), slice_axis(g, rois, 1, 1, 5)
-
-
-def zero_where_none(g, image, y: Value):
-    """Zeros for the regions of image -1: there is no such region."""
-    none = g.Less(cast(g, image, DType.INT64), 0)
-    return g.Where(g.Unsqueeze(none, [2, 3]), scalar(g, 0, y), y)
 
 
 TUNING = ("num_filter", "no_bias", "workspace")
@@ -195,30 +182,30 @@ def read_deformable_position_sensitive(
     pairs = 2 if still else trans.known[1]
     require(isinstance(pairs, int), "needs to know how many classes are moved")
     classes = pairs // 2
-    corners = whole_corners(g, rois)
-    moves = [None, None] if still else moved(g, trans, classes, part_size or count, count)
-    lines = [
-        points(g, first, last, move, spatial_scale, count, sample_per_part, trans_std, across)
-        for first, last, move, across in zip(
-            corners[:2], corners[2:], moves, (True, False), strict=True
-        )
-    ]
-    across, down = (taps(g, v, size_of(g, x, a)) for v, a in zip(lines, (3, 2), strict=True))
-    parts = g.Reshape(x, shape_from(g, [0, classes, output_dim // classes, group_size * group_size,
-                                        *(size_of(g, x, a) for a in (2, 3))]))  # fmt: skip
+    left, top, right, bottom = whole_corners(g, rois)
+    right_by, down_by = [None] * 2 if still else moved(g, trans, classes, part_size or count, count)
+    bins_of = (spatial_scale, count, sample_per_part, trans_std)
+    across = taps(g, points(g, left, right, right_by, *bins_of, True), size_of(g, x, 3))
+    down = taps(g, points(g, top, bottom, down_by, *bins_of, False), size_of(g, x, 2))
     part = np.arange(count) * group_size // count
     part = (part[:, None] * group_size + part).reshape(1, 1, count, count, 1, 1)
     image = g.Unsqueeze(cast(g, g.Gather(rois, 0, axis=1), DType.INT64), [1, 2, 3, 4, 5])
     at = g.Add(g.Mul(image, classes), np.arange(classes).reshape(1, -1, 1, 1, 1, 1))
     at = g.Add(g.Mul(at, group_size * group_size), part)
-    for (place, _, _), axis, size in ((down, 5, 2), (across, 4, 3)):
-        at = g.Add(g.Mul(at, size_of(g, x, size)), g.Unsqueeze(place, [axis]))
-    flat = g.Reshape(g.Transpose(parts, perm=(0, 1, 3, 4, 5, 2)), [-1, output_dim // classes])
-    total = g.Einsum(
-        g.Gather(flat, at, axis=0), down[1], across[1], equation="rkhwijc,rkhwi,rkhwj->rkchw"
-    )
-    inside = g.Unsqueeze(g.Max(g.Mul(down[2], across[2]), 1.0), [2])
+    at = g.Add(g.Mul(at, size_of(g, x, 2)), g.Unsqueeze(down.pixels, [5]))
+    at = g.Add(g.Mul(at, size_of(g, x, 3)), g.Unsqueeze(across.pixels, [4]))
+    near = g.Gather(pixels_of(g, x, classes, output_dim // classes), at, axis=0)
+    means = "rkhwijc,rkhwi,rkhwj->rkchw"
+    total = g.Einsum(near, down.weights, across.weights, equation=means)
+    inside = g.Unsqueeze(g.Max(g.Mul(down.inside, across.inside), 1.0), [2])
     return g.Reshape(g.Div(total, inside), [-1, output_dim, count, count])
+
+
+def pixels_of(g, x: Value, classes: int, channels: int):
+    """A row of ``channels`` for each image, class, part of a bin's channels, and pixel."""
+    sizes = [size_of(g, x, a) for a in (2, 3)]
+    parts = g.Reshape(x, shape_from(g, [size_of(g, x, 0), classes, channels, -1, *sizes]))
+    return g.Reshape(g.Transpose(parts, perm=(0, 1, 3, 4, 5, 2)), [-1, channels])
 
 
 def moved(g, trans: Value, classes: int, parts: int, count: int):
@@ -242,11 +229,16 @@ def points(g, first, last, move, scale: float, count: int, samples: int, reach: 
     return g.Add(g.Mul(size, shares), start)
 
 
-def taps(g, place: Value, size):
-    """The pixels on both sides of places, their weights, and how many places are in the image.
+class Taps(NamedTuple):
+    """The pixels on both sides of places, their weights, and how many places are in the image."""
 
-    Half a pixel outside of it a place is still its edge, and farther off nothing.
-    """
+    pixels: Value
+    weights: Value
+    inside: Value
+
+
+def taps(g, place: Value, size) -> Taps:
+    """Half a pixel outside of the image a place is still its edge, and farther off nothing."""
     limit = cast_like(g, shape_from(g, [size]), place)
     inside = g.And(g.GreaterOrEqual(place, -0.5), g.LessOrEqual(place, g.Sub(limit, 0.5)))
     weight = cast_like(g, inside, place)
@@ -255,7 +247,7 @@ def taps(g, place: Value, size):
     far = g.Mul(g.Sub(held, low), weight)
     pixels = g.Concat(low, g.Min(g.Add(low, 1.0), g.Sub(limit, 1.0)), axis=4)
     weights = g.Concat(g.Sub(weight, far), far, axis=4)
-    return cast(g, pixels, DType.INT64), weights, g.ReduceSum(weight, [4], keepdims=0)
+    return Taps(cast(g, pixels, DType.INT64), weights, g.ReduceSum(weight, [4], keepdims=0))
 
 
 @reads("_contrib_RROIAlign")
