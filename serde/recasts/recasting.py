@@ -51,6 +51,12 @@ class Recasting(Stepping):
             became = became[0]
         return _typed(became, made)
 
+    def as_is(
+        self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int = 1
+    ) -> Any:
+        """Emit an operator past the rule of its name, for that rule."""
+        return super()._settle(op, inputs, attrs, outputs)
+
 
 def _typed(became: Any, made: Any) -> Any:
     """What a node became, with what is known of the type of the node's own outputs."""

@@ -10,6 +10,7 @@ from serde.errors import require
 from serde.graph import DType, Value
 from serde.idioms import cast as cast_to
 from serde.idioms import number
+from serde.recasts import shared
 
 from .recast import recasts
 from .table import scalar, typed, writes
@@ -120,10 +121,4 @@ def recast_one_hot(g, index, depth, values, *, axis: int):
         return g.OneHot(cast_to(g, index, DType.INT64), depth, values, axis=axis)
     if number(depth) is not None and index.rank:
         return None
-    wide = cast_to(g, index, DType.INT64)
-    count = g.Reshape(cast_to(g, depth, DType.INT64), [])
-    at = axis % (index.rank + 1)
-    steps = g.Reshape(g.Range(0, count, 1), [-1] + [1] * (index.rank - at))
-    wide = g.Unsqueeze(g.Where(g.Less(wide, 0), g.Add(wide, count), wide), [at])
-    low, high = (g.Gather(values, i, axis=0) for i in (0, 1))
-    return g.Where(g.Equal(wide, steps), high, low)
+    return shared.one_hot(g, index, depth, values, axis=axis)

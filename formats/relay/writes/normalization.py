@@ -5,30 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import require
-from serde.idioms import cast_like
+from serde.recasts import shared
+from serde.recasts.older import older
 
-from .older import older
 from .recast import recasts
 from .table import cast, writes
 
-
-@recasts("BatchNormalization")
-def recast_batch_norm(
-    g, x, scale, bias, mean, var, *, epsilon, momentum, training_mode, outputs: int = 1
-):
-    """In training mode with the statistics of the batch, which move those of the model."""
-    if not training_mode:
-        return None
-    axes = [a for a in range(x.rank) if a != 1]
-    own = g.ReduceMean(x, axes, keepdims=0)
-    wide = g.Unsqueeze(own, axes)
-    spread = g.ReduceMean(g.Mul(g.Sub(x, wide), g.Sub(x, wide)), axes, keepdims=0)
-    y = g.BatchNormalization(x, scale, bias, own, spread, epsilon=epsilon, training_mode=0)
-    moved = [
-        g.Add(g.Mul(old, momentum), g.Mul(cast_like(g, new, old), 1 - momentum))
-        for old, new in ((mean, own), (var, spread))
-    ]
-    return (y, *moved)[:outputs] if outputs > 1 else y
+recasts("BatchNormalization")(shared.batch_norm)
 
 
 @writes("BatchNormalization", ignore=("momentum",), only={"training_mode": (0,)})
@@ -63,16 +46,7 @@ def recast_lrn(g, x, *, size, alpha, beta, bias):
     """Relay's windows are odd, and it has images only."""
     if size % 2 and x.rank == 4:
         return None
-    squares = g.Mul(x, x)
-    before, after = (size - 1) // 2, size - 1 - (size - 1) // 2
-    pads = [0] * 2 * x.rank
-    pads[1], pads[x.rank + 1] = before, after
-    wide = g.Pad(squares, pads)
-    count = x.known[1]
-    require(isinstance(count, int), "a number of channels that only the run tells")
-    parts = [g.Slice(wide, [i], [i + count], [1], [1]) for i in range(size)]
-    base = g.Add(g.Mul(g.Sum(*parts), alpha / size), bias)
-    return g.Div(x, g.Pow(base, beta))
+    return shared.local_response(g, x, size=size, alpha=alpha, beta=beta, bias=bias)
 
 
 @writes("LRN")
@@ -80,11 +54,7 @@ def write_lrn(r, x, *, size, alpha, beta, bias):
     return r.nn.lrn(x, size=size, axis=1, alpha=alpha, beta=beta, bias=bias)
 
 
-@recasts("LpNormalization")
-def recast_lp_norm(g, x, *, axis, p):
-    norm = g[f"ReduceL{p}"](x, [axis], keepdims=1)
-    none = g.Equal(norm, 0.0)
-    return g.Where(none, g.Mul(x, 0.0), g.Div(x, g.Where(none, 1.0, norm)))
+recasts("LpNormalization")(shared.lp_norm)
 
 
 @recasts("Dropout")

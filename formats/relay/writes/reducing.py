@@ -10,6 +10,7 @@ from serde.errors import require
 from serde.graph import DType, Value
 from serde.idioms import cast as cast_to
 from serde.idioms import cast_like, number
+from serde.recasts import shared
 from serde.schema import ELEMENT_CODES
 
 from . import late
@@ -113,21 +114,7 @@ for _op in COMPOSED:
     recasts(_op)(partial(recast_composed, _op))
 
 
-@recasts("ReduceLogSumExp")
-def recast_log_sum_exp(g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
-    """The largest is taken out, so that no exponential overflows."""
-    form = {"noop_with_empty_axes": noop_with_empty_axes}
-    if x.type.kind != "f":
-        wide = g.ReduceLogSumExp(cast_to(g, x, DType.FLOAT64), axes, keepdims=keepdims, **form)
-        return cast_like(g, wide, x)
-    most = g.ReduceMax(x, axes, keepdims=1, **form)
-    finite = g.Where(g.Less(g.Abs(most), float("inf")), most, 0.0)
-    total = g.ReduceSum(g.Exp(g.Sub(x, finite)), axes, keepdims=1, **form)
-    made = g.Add(g.Log(total), finite)
-    if keepdims or (noop_with_empty_axes and (axes is None or axes.shape == (0,))):
-        return made
-    every = axes is None or axes.shape == (0,)
-    return g.Squeeze(made, list(range(x.rank)) if every else axes)
+recasts("ReduceLogSumExp")(shared.log_sum_exp)
 
 
 def write_arg(name, r, x, *, axis: int, keepdims: int, select_last_index: int):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .older import older
+from serde.recasts.older import older
+
 from .recast import recasts
 from .table import writes
 

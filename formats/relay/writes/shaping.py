@@ -7,10 +7,10 @@ import numpy as np
 from serde.errors import require
 from serde.graph import DType, Tensor, Value
 from serde.idioms import number
+from serde.recasts.older import older
 from serde.symbolic import elements_of
 
 from . import late
-from .older import older
 from .recast import recasts
 from .table import cast, dims_or, scalar, typed, writes
 
