@@ -53,15 +53,21 @@ def lay_out_scan(
     scan_input_directions=None, scan_output_axes=None, scan_output_directions=None,
     outputs: int = 1,
 ):  # fmt: skip
-    """A few turns as these."""
+    """A few turns as these; others as a loop, where the target has loops."""
     count = len(operands) - num_scan_inputs
     states, over = list(operands[:count]), operands[count:]
     axes = [a % v.rank for a, v in zip(_listed(scan_input_axes, len(over)), over, strict=True)]
     length = over[0].known[axes[0]]
-    require(isinstance(length, int), "a Scan of a length that only the run tells")
-    require(length * len(body.nodes) <= MOST_LAID_OUT, f"a Scan of {length} turns")
     backward = _listed(scan_input_directions, len(over))
     rows: list[list[Value]] = [[] for _ in body.outputs[count:]]
+    ends = _listed(scan_output_axes, len(rows)), _listed(scan_output_directions, len(rows))
+    if g.loops and not (isinstance(length, int) and length * len(body.nodes) <= MOST_LAID_OUT):
+        made = _scan_loop(g, states, over, body, axes, backward)
+        stacks = zip(made[count:], *ends, strict=True)
+        found = [_arranged(g, v, axis, back) for v, axis, back in stacks]
+        return one_or_all([*made[:count], *found], outputs)
+    require(isinstance(length, int), "a Scan of a length that only the run tells")
+    require(length * len(body.nodes) <= MOST_LAID_OUT, f"a Scan of {length} turns")
     for turn in range(length):
         parts = [
             g.Gather(v, length - 1 - turn if back else turn, axis=axis)
@@ -72,11 +78,46 @@ def lay_out_scan(
         for row, value in zip(rows, made[count:], strict=True):
             row.append(value)
     found = list(states)
-    ends = _listed(scan_output_axes, len(rows)), _listed(scan_output_directions, len(rows))
     for row, axis, back in zip(rows, *ends, strict=True):
         at = axis % (row[0].rank + 1)
         found.append(g.Concat(*(g.Unsqueeze(v, [at]) for v in row[:: -1 if back else 1]), axis=at))
     return one_or_all(found, outputs)
+
+
+def _scan_loop(g, states, over, body: Graph, axes, backward) -> list[Value]:
+    """A Loop that takes the parts of a Scan by their number."""
+    total = g.Gather(g.Shape(over[0]), axes[0], axis=0)
+    inner, (turn, on, *held) = turning(g, states)
+    parts = []
+    for v, axis, back in zip(over, axes, backward, strict=True):
+        at = inner.Sub(inner.Sub(total, 1), turn) if back else turn
+        parts.append(inner.Gather(v, at, axis=axis))
+    made = inlined(inner, body, (*held, *parts))
+    found = g.Loop(total, None, *states, body=inner.build([on, *made]), outputs=len(made))
+    return list(found) if len(made) > 1 else [found]
+
+
+def turning(g, states) -> tuple[Any, list[Value]]:
+    """A builder of a loop's body, and its inputs: the turn, whether to go on, and the states."""
+    inner = g.child("turns")
+    held = [inner.input(v.name, v.dtype, v.shape) for v in states]
+    first = [inner.input("turn", DType.INT64, ()), inner.input("on", DType.BOOL, ())]
+    inner.inputs = [*first, *held]
+    return inner, inner.inputs
+
+
+def _arranged(g, stack: Value, axis: int, back: int) -> Value:
+    """What every turn gave, stacked along an axis, maybe from the last to the first."""
+    stack = turned_round(g, stack) if back else stack
+    order = list(range(1, stack.rank))
+    order.insert(axis % stack.rank, 0)
+    return g.Transpose(stack, perm=tuple(order))  # type: ignore[no-any-return]
+
+
+def turned_round(g, x: Value) -> Value:
+    """``x`` from the last row to the first."""
+    last = g.Sub(g.Gather(g.Shape(x), 0, axis=0), 1)
+    return g.Gather(x, g.Range(last, -1, -1), axis=0)  # type: ignore[no-any-return]
 
 
 def _listed(values, count: int):

@@ -27,6 +27,7 @@ class Recasting(Stepping):
     """Emits operators of the IR as those a target has, by the rules of ``table``."""
 
     table: ClassVar[RuleTable]
+    loops: ClassVar[bool] = False  # whether the target turns as often as data says
 
     def _settle(
         self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int

@@ -1,12 +1,15 @@
-"""Recurrent layers, laid out step by step."""
+"""Recurrent layers, laid out step by step, or as a loop."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from serde.errors import require
 from serde.graph import DType, Value
+
+from .loops import turned_round, turning
 
 MOST_STEPS = 512
 PLAIN = {"Affine", "LeakyRelu", "ThresholdedRelu", "HardSigmoid", "Elu", "ScaledTanh"}
@@ -130,13 +133,15 @@ def lay_out(
     names = activations_ or usual * ways
     x = g.Transpose(x, perm=(1, 0, 2)) if layout else x
     steps, batch = x.known[0], x.known[1]
-    require(isinstance(steps, int), f"a {kind} over a sequence whose length only the run tells")
-    require(steps <= MOST_STEPS, f"a {kind} of {steps} steps")
+    if not g.loops:
+        require(isinstance(steps, int), f"a {kind} over a sequence whose length only the run tells")
+        require(steps <= MOST_STEPS, f"a {kind} of {steps} steps")
     chosen = activations(names, activation_alpha, activation_beta, len(usual))
     found = []
     for at in range(ways):
         own = [v and _of_way(g, v, at) for v in (w, r, b, p)]
-        h, c = (_state(g, v, x, at, hidden_size, layout) for v in (h0, c0))
+        h = _state(g, h0, x, at, hidden_size, layout)
+        c = _state(g, c0, x, at, hidden_size, layout) if kind == "LSTM" else None
         d = Direction(own[0], own[1], own[2], chosen[at], h, c, own[3])
         back = direction == "reverse" or at == 1
         found.append(_one_way(g, x, d, back, step, lengths, gates, hidden_size, clip, more))
@@ -158,33 +163,49 @@ def _state(g, given: Value | None, x: Value, at: int, hidden: int, layout: int) 
 
 
 def _one_way(g, x, d: Direction, back: bool, step, lengths, gates: int, hidden: int, clip, more):
-    """The output of every step, and the last states."""
+    """The outputs of all steps, stacked, and the last states."""
     steps = x.known[0]
     projected = g.MatMul(x, g.Transpose(d.w, perm=(1, 0)))
     if d.b is not None:
         projected = g.Add(projected, g.Slice(d.b, [0], [gates * hidden], [0], [1]))
+    stepping = partial(step, hidden=hidden, clip=clip, **more)
+    if not isinstance(steps, int) or steps > MOST_STEPS:
+        return _as_loop(g, projected, d, back, stepping, lengths)
     rows: list[Value | None] = [None] * steps
-    zeros = g.Mul(d.h, 0.0) if lengths is not None else None
     for at in range(steps)[:: -1 if back else 1]:
-        part = g.Gather(projected, at, axis=0)
-        h, c = step(g, part, d, hidden, clip, **more)
-        if lengths is not None:
-            on = g.Unsqueeze(g.Greater(g.Cast(lengths, to=7), g.const(at, DType.INT64)), [1])
-            rows[at] = g.Where(on, h, zeros)
-            h, c = g.Where(on, h, d.h), c and g.Where(on, c, d.c)
-        else:
-            rows[at] = h
-        d.h, d.c = h, c if c is not None else d.c
-    return rows, d.h, d.c
+        rows[at] = _one_step(g, projected, g.const(at, DType.INT64), d, stepping, lengths)
+    return g.Concat(*(g.Unsqueeze(row, [0]) for row in rows), axis=0), d.h, d.c
+
+
+def _one_step(g, projected, at: Value, d: Direction, stepping, lengths) -> Value:
+    """The output of one step; the states move on, in batches that are as long."""
+    h, c = stepping(g, g.Gather(projected, at, axis=0), d)
+    row = h
+    if lengths is not None:
+        on = g.Unsqueeze(g.Greater(g.Cast(lengths, to=7), at), [1])
+        row = g.Where(on, h, 0.0)
+        h, c = g.Where(on, h, d.h), c and g.Where(on, c, d.c)
+    d.h, d.c = h, c if c is not None else d.c
+    return row
+
+
+def _as_loop(g, projected, d: Direction, back: bool, stepping, lengths):
+    """As many turns as there are steps."""
+    total = g.Gather(g.Shape(projected), 0, axis=0)
+    states = [v for v in (d.h, d.c) if v is not None]
+    inner, (turn, on, *held) = turning(g, states)
+    turned = replace(d, h=held[0], c=held[1] if len(held) > 1 else None)
+    at = inner.Sub(inner.Sub(total, 1), turn) if back else turn
+    row = _one_step(inner, projected, at, turned, stepping, lengths)
+    after = [v for v in (turned.h, turned.c) if v is not None]
+    body = inner.build([on, *after, row])
+    *last, rows = g.Loop(total, None, *states, body=body, outputs=len(states) + 1)
+    return turned_round(g, rows) if back else rows, last[0], last[1] if len(last) > 1 else None
 
 
 def _results(g, found, layout: int, outputs: int, batch):
     """The outputs as steps, directions, batch, features; batch first with ``layout``."""
-    steps = []
-    for at in range(len(found[0][0])):
-        ways = [g.Unsqueeze(rows[at], [0]) for rows, _, _ in found]
-        steps.append(g.Unsqueeze(g.Concat(*ways, axis=0), [0]))
-    y = g.Concat(*steps, axis=0)
+    y = g.Concat(*(g.Unsqueeze(stack, [1]) for stack, _, _ in found), axis=1)
     h, c = (
         g.Concat(*(g.Unsqueeze(way[i], [0]) for way in found), axis=0) if found[0][i] else None
         for i in (1, 2)

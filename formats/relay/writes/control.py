@@ -80,12 +80,9 @@ def _carried(g, trips, go, states, body: Graph) -> list[Value]:
             break
         shapes = wider
     more, *outs = made
-    elements = [v.dims for v in outs[len(states) :]]
-    grown, empty = [], []
-    for dims, value in zip(elements, outs[len(states) :], strict=True):
-        held = inner.input("made", value.type, (None, *dims))
-        grown.append(inner.Concat(held, inner.Unsqueeze(value, [0]), axis=0))
-        empty.append(g.const(np.zeros((0, *dims), value.type.numpy)))
+    gathered = [Gathered(g, inner, v) for v in outs[len(states) :]]
+    grown = [v for one in gathered for v in one.after]
+    empty = [v for one in gathered for v in one.before]
     if trips is not None:
         total = g.Reshape(trips, [])
         more = inner.And(more, inner.Less(inner.Add(inner.inputs[0], 1), total))
@@ -96,7 +93,43 @@ def _carried(g, trips, go, states, body: Graph) -> list[Value]:
     results = g.Loop(
         None, g.Reshape(start, []), *states, *empty, body=whole, outputs=len(states) + len(empty)
     )
-    return list(results) if isinstance(results, tuple) else [results]
+    found = list(results) if isinstance(results, tuple) else [results]
+    left = iter(found[len(states) :])
+    return [*found[: len(states)], *(one.stacked(g, left) for one in gathered)]
+
+
+class Gathered:
+    """What a loop carries for an output of its body that is gathered, before a turn and after.
+
+    That is the stack as it grows, or, where sizes are open, all elements in a row, the shape of one
+    turn's, and how many turns there were.
+    """
+
+    def __init__(self, g, inner, value: Value) -> None:
+        self.plain, self.type = value.is_static, value.type
+        if self.plain:
+            held = inner.input("made", value.type, (None, *value.dims))
+            self.before = [g.const(np.zeros((0, *value.dims), value.type.numpy))]
+            self.after = [inner.Concat(held, inner.Unsqueeze(value, [0]), axis=0)]
+            return
+        held = inner.input("made", value.type, (None,))
+        inner.input("shape", DType.INT64, (value.rank,))
+        turns = inner.input("turns", DType.INT64, (1,))
+        self.before = [
+            g.const(np.zeros(0, value.type.numpy)), g.const([0] * value.rank, DType.INT64),
+            g.const([0], DType.INT64),
+        ]  # fmt: skip
+        flat = inner.Concat(held, inner.Reshape(value, [-1]), axis=0)
+        self.after = [flat, inner.Shape(value), inner.Add(turns, [1])]
+
+    def stacked(self, g, results) -> Value:
+        """The stack, of what the loop gave for this output, which is taken from ``results``."""
+        made = next(results)
+        if self.plain:
+            return made  # type: ignore[no-any-return]
+        shape, turns = next(results), next(results)
+        whole = g.Concat(turns, shape, axis=0)
+        return g.Reshape(made, whole, allowzero=1)  # type: ignore[no-any-return]
 
 
 def _body(g, states, shapes, body: Graph):

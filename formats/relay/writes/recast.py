@@ -16,6 +16,7 @@ class RelayRecasting(Recasting):
     """Emits operators of the IR as those Relay has a call for."""
 
     table = recasts
+    loops = True
 
 
 def recast(graph: Graph) -> Graph:
