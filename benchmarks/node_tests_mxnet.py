@@ -22,7 +22,11 @@ from serde.passes import tidy
 from .node_target import NotRun, Target
 
 # What MXNet itself cannot do on a processor, as it says so.
-OWN = ("FP16 gemm on cpu not implemented",)
+OWN = (
+    "FP16 gemm on cpu not implemented",
+    "If not using CUDNN, only 1D or 2D Deconvolution is supported",  # before 1.9
+    "Dilate is not supported in 3d convolution",  # before 1.7
+)
 
 
 class MXNet(Target):
@@ -44,7 +48,7 @@ class MXNet(Target):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "m-symbol.json"
             graph = tidy(raise_to_ir(decode(model)))
-            serde.save(graph, path)
+            serde.save(graph, path, mxnet=self.mxnet.__version__)
             symbol = self.mxnet.sym.load(str(path))
             arrays = dict(self.mxnet.nd.load(str(path.with_name("m-0000.params"))))
         return self.run(symbol, {n.partition(":")[2]: a for n, a in arrays.items()}, feeds)

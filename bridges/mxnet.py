@@ -265,14 +265,15 @@ def to_symbol(graph: Graph) -> tuple[Any, dict[str, Any]]:
     """An IR graph as a live Symbol and its parameters, named as in a file: ``arg:``, ``aux:``.
 
     Raises:
-        Unconvertible: for every node MXNet cannot express.
+        Unconvertible: for every node the MXNet that is installed cannot express.
     """
     from serde.formats.mxnet import from_ir
     from serde.formats.mxnet.writer import live
     from serde.passes import drop_dead, share_constants
 
     mx = import_mxnet()
-    symbol, arrays = live(share_constants(drop_dead(from_ir(graph))))
+    there = mx.__version__
+    symbol, arrays = live(share_constants(drop_dead(from_ir(graph, mxnet=there))), there)
     held = {n: mx.nd.array(t.load(), dtype=t.dtype.numpy) for n, t in arrays.items()}
     return mx.sym.load_json(symbol), held
 

@@ -149,7 +149,8 @@ def save(graph: Graph, path: Path_, *, format: str | None = None, **options: Any
     """Write an IR graph to ``path``; return the files written.
 
     The format is that of the path's suffix unless ``format`` names it. ``options`` are the
-    format's: for ONNX ``opset`` (7 to 28, default 17), ``ir_version``, ``external_data``.
+    format's: for ONNX ``opset`` (7 to 28, default 17), ``ir_version``, ``external_data``; for
+    MXNet ``mxnet``, the release that is to load it (``1.5`` to ``1.9.1``, the default).
 
     Raises:
         InvalidGraph: for a graph that is no IR. Unconvertible: for every node the target cannot
@@ -319,20 +320,24 @@ def check(
 ) -> Report:
     """Run the real converters and write nothing; ``problems`` of the Report stand in the way.
 
+    ``options`` are the formats' own, as for ``convert``.
+
     Raises:
         SerdeError: where the source cannot be read at all.
     """
     into = get_format(to)
     reading = {k: v for k, v in options.items() if k in READING}
     report = Report(_shown(source), "", from_format or _format_name(source), to)
-    writing = {} if opset is None else {"opset": opset}
+    writing = {k: v for k, v in options.items() if k not in READING}
+    _refuse_unknown(into, writing, ("from_ir", "encode"))
+    writing |= {"opset": DEFAULT_OPSET if opset is None else opset}
     try:
         graph = load(
             source, params=params, inputs=inputs, outputs=outputs, format=from_format, **reading
         )
         report.notes = list(graph.notes)
         report.describe(graph)
-        report.describe(_lowered(into, graph, {"opset": DEFAULT_OPSET, **writing}))
+        report.describe(_lowered(into, graph, writing))
     except Unconvertible as error:
         report.problems = list(error.problems)
     return report

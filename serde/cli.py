@@ -111,6 +111,9 @@ def main() -> None:
     type=click.Choice(["keep", "all", "inline"]),
     help="Which functions of the source the file has: those with a name, all, none.",
 )
+@click.option(
+    "--mxnet", metavar="RELEASE", help="The MXNet to write for: 1.5 to 1.9.1, the default."
+)
 @click.option("--hash", "hash_weights", is_flag=True,
               help="Enter a SHA-256 of the weights into the metadata and the report.")  # fmt: skip
 @click.option("--verify", is_flag=True, help="Run source and result and compare their outputs.")
@@ -185,6 +188,7 @@ def _show_verification(found: Any, err: bool = False) -> None:
     "--to", default="onnx", callback=known_format, metavar="FORMAT", help="The target format."
 )
 @click.option("--opset", type=int, help="The ONNX opset meant: 17 if left out.")
+@click.option("--mxnet", metavar="RELEASE", help="The MXNet meant: 1.5 to 1.9.1, the default.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @isolated
 @click.pass_context

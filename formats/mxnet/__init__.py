@@ -122,6 +122,8 @@ FORMAT = Format(
     options={
         "decode": frozenset({"params", "epoch", "ignore_extra", "match_params"}),
         "to_ir": frozenset({"rules", "random", "custom_domain", "custom_outputs", "nms"}),
+        "from_ir": frozenset({"mxnet"}),
+        "encode": frozenset({"mxnet"}),
     },
     tables=(reads, writes.table.writes),
 )

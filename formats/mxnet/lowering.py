@@ -8,24 +8,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from serde.errors import Problem, Unconvertible
-from serde.graph import Graph, Value
+from serde.graph import DType, Graph, Value
 from serde.opset import lower_to
 
+from .releases import Release, release
 from .writes.spelling import spelled
 from .writes.table import SymbolBuilder, misfit, writes
 
 
-def from_ir(graph: Graph) -> Graph:
-    """Rewrite the IR into MXNet operators.
+def from_ir(graph: Graph, *, mxnet: str | None = None) -> Graph:
+    """Rewrite the IR into the operators of a release of MXNet, ``1.6`` say; of 1.9.1 if None.
 
     Raises:
-        Unconvertible: for every input, output and node MXNet cannot express.
+        Unconvertible: for every input, output and node the release cannot express.
     """
-    problems = [*_misfits("input", graph.inputs), *_misfits("output", graph.outputs)]
+    asked = release(mxnet)
+    problems = [
+        *_misfits("input", graph.inputs, asked), *_misfits("output", graph.outputs, asked)
+    ]  # fmt: skip
     plain = lower_to(graph, graph.opset, keep_functions=False) if graph.functions else graph
     simpler, reasons = spelled(plain)
     try:
-        done = writes.rewrite(simpler, SymbolBuilder(graph.name, reasons=reasons))
+        done = writes.rewrite(simpler, SymbolBuilder(graph.name, reasons=reasons, written=asked))
     except Unconvertible as error:
         raise Unconvertible(error.stage, [*problems, *error.problems]) from error
     if problems:
@@ -33,10 +37,13 @@ def from_ir(graph: Graph) -> Graph:
     return done
 
 
-def _misfits(kind: str, values: Iterable[Value]) -> Iterator[Problem]:
+def _misfits(kind: str, values: Iterable[Value], asked: Release) -> Iterator[Problem]:
     found: dict[str, list[str]] = {}
     for value in values:
-        if reason := misfit(value):
+        reason = misfit(value)
+        if value.dtype is DType.BOOL and not asked.has_bool:
+            reason = f"truth values, which no tensor of MXNet {asked.name} holds"
+        if reason:
             found.setdefault(reason, []).append(value.name)
     for reason, names in found.items():
         yield Problem(kind, {}, reason, tuple(names), writes.name)

@@ -1,4 +1,4 @@
-"""A graph in the ``mxnet`` domain to symbol JSON and parameters, as MXNet 1.5 to 1.9.1 load them.
+"""A graph in the ``mxnet`` domain to symbol JSON and parameters, for a release from 1.5 to 1.9.1.
 
 Layouts as in ``symbol.py`` and ``params.py``; arrays are written as V2, streamed from their files.
 """
@@ -19,8 +19,8 @@ from serde.storage import pack
 
 from .kinds import PARAMS_MAGIC
 from .params import TYPES, V2
+from .releases import release
 
-VERSION = 10901  # of MXNet, as it counts: major*10000 + minor*100 + patch
 EPOCH = "0000"
 # Operands that are auxiliary states: statistics that training moves.
 STATES = {"BatchNorm": (3, 4)}
@@ -28,8 +28,12 @@ CODES = {dtype: code for code, dtype in enumerate(TYPES)}
 SUFFIX = "-symbol.json"
 
 
-def encode(graph: Graph, path: str | os.PathLike[str]) -> list[str]:
+def encode(
+    graph: Graph, path: str | os.PathLike[str], *, mxnet: str | None = None
+) -> list[str]:  # fmt: skip
     """Write ``graph`` to a ``-symbol.json`` and the ``-0000.params`` beside it; return both paths.
+
+    ``mxnet`` is the release that the file says it was saved by.
 
     Raises:
         UsageError: where ``path`` does not end in ``-symbol.json``.
@@ -43,15 +47,15 @@ def encode(graph: Graph, path: str | os.PathLike[str]) -> list[str]:
         with files.open(params) as out:
             write_params(encoding.arrays(), sources, out)
         with files.open(symbol) as out:
-            out.write(json.dumps(encoding.symbol(), indent=2).encode())
+            out.write(json.dumps(encoding.symbol(mxnet), indent=2).encode())
     return [symbol, params]
 
 
-def live(graph: Graph) -> tuple[str, Mapping[str, Tensor]]:
+def live(graph: Graph, mxnet: str | None = None) -> tuple[str, Mapping[str, Tensor]]:
     """The text of the symbol, and its parameters by the names a file has for them."""
     encoding = _Encoding(graph)
     arrays = encoding.arrays()
-    return json.dumps(encoding.symbol()), arrays
+    return json.dumps(encoding.symbol(mxnet)), arrays
 
 
 class _Encoding:
@@ -107,9 +111,9 @@ class _Encoding:
         self.nodes.append(entry)
         self.rows.append(self.rows[-1] + len(node.outputs))
 
-    def symbol(self) -> dict[str, Any]:
+    def symbol(self, mxnet: str | None) -> dict[str, Any]:
         """The symbol as JSON holds it."""
-        return {**self.graph_of(), "attrs": {"mxnet_version": ["int", VERSION]}}
+        return {**self.graph_of(), "attrs": {"mxnet_version": ["int", release(mxnet).number]}}
 
     def graph_of(self) -> dict[str, Any]:
         """Its nodes and outputs, which is all there is of a subgraph."""

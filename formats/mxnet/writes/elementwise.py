@@ -76,8 +76,9 @@ for _op in UNARY:
 
 @writes("Abs")
 def write_abs(s, x):
-    """MXNet takes it of whole numbers as of floats of 64 bits."""
-    return s.broadcast_maximum(x, s.negative(x)) if x.type is DType.INT64 else s.abs(x)
+    """MXNet takes it of whole numbers as of floats of 64 bits, before 1.6 of 32."""
+    wide = x.type is DType.INT64 or (x.type is DType.INT32 and not s.release.has_bool)
+    return s.broadcast_maximum(x, s.negative(x)) if wide else s.abs(x)
 
 
 @writes("Round")
@@ -152,6 +153,7 @@ def in_shape_of(s, value: Value, full: Value | None, sizes: list[Dim]):
     if full is None or (n := number(value)) is None:
         return value if list(value.known) == sizes else spread(s, value, sizes)
     zeros = s.Cast(s.zeros_like(full), dtype=held_as(value.type))
+    zeros.dtype = value.dtype
     return s["_plus_scalar"](zeros, scalar=n)
 
 
@@ -166,12 +168,17 @@ def write_cast(s, x, *, to: int):
 
 @writes("Clip")
 def write_clip(s, x, low=None, high=None):
-    """MXNet's own clip has bounds of 32 bits; only it lets NaN pass."""
+    """MXNet's own clip has bounds of 32 bits; only it lets NaN pass.
+
+    Before 1.6 it brings the bounds into the type of the tensor, and FAR is nothing there.
+    """
     least, most = (None if v is None else number(v) for v in (low, high))
     told = (low is None) == (least is None) and (high is None) == (most is None)
-    wide = x.type is DType.FLOAT64 and None in (least, most)
+    whole = x.type in (DType.INT32, DType.INT64) and not s.release.has_bool
+    wide = (x.type is DType.FLOAT64 or whole) and None in (least, most)
     if told and not wide and exact(least) and exact(most):
-        least, most = -FAR if least is None else least, FAR if most is None else most
+        lowest, highest = ends(x.type)
+        least, most = lowest if least is None else least, highest if most is None else most
         if least <= most:
             return s.clip(x, a_min=least, a_max=most)
     rank = max(x.rank, 1)
@@ -180,6 +187,14 @@ def write_clip(s, x, low=None, high=None):
             bound = s.Reshape(bound, shape=(1,) * rank)
             x = s.where(s[comparison](x, bound), s.broadcast_like(bound, x), x)
     return x
+
+
+def ends(dtype: DType) -> tuple[float, float]:
+    """Bounds that leave all as it is."""
+    if dtype not in (DType.INT8, DType.UINT8):
+        return -FAR, FAR
+    info = np.iinfo(dtype.numpy)
+    return int(info.min), int(info.max)
 
 
 def exact(bound: float | None) -> bool:
@@ -210,7 +225,11 @@ def write_selu(s, x, *, alpha, gamma):
 
 @writes("Gelu", only={"approximate": ("none",)})
 def write_gelu(s, x):
-    return s.LeakyReLU(x, act_type="gelu")
+    """The library behind MXNet 1.7 takes the approximation by a hyperbolic tangent for it."""
+    if not s.release.name.startswith("1.7"):
+        return s.LeakyReLU(x, act_type="gelu")
+    part = s["_plus_scalar"](s.erf(s["_mul_scalar"](x, scalar=0.5**0.5)), scalar=1.0)
+    return s.elemwise_mul(s["_mul_scalar"](x, scalar=0.5), part)
 
 
 @writes("PRelu")

@@ -142,6 +142,7 @@ def write_gemm(s, a, b, c=None, *, alpha, beta, transA, transB):
             a, b, *operands(c), num_hidden=count, no_bias=c is None, flatten=False
         )
     y = s.dot(a, b, transpose_b=bool(transB))
+    y.dtype = a.dtype
     y = y if alpha == 1.0 else s["_mul_scalar"](y, scalar=alpha)
     if c is None or beta == 0.0:
         return y

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from serde.errors import require
+from serde.graph import Dim
 
 from .layers import padded
 from .sizes import Sizes, extent
@@ -65,23 +66,29 @@ def write_slice(s, x, starts, ends, axes, steps, *, sizes: Sizes | None = None):
     """Ends may be named: they are sizes of tensors, to which the operand is cut."""
     bounds = [v if v is None else v.ints() for v in (starts, ends, axes, steps)]
     bounds[1] = sizes if sizes is not None else bounds[1]
-    begin, end, step = ([None] * x.rank for _ in range(3))
-    cut = x
+    begin: list[int | None] = [None] * x.rank
+    end, step, cut = [*begin], [*begin], x
     for first, last, axis, by in zip(*bounds, strict=True):
-        if isinstance(last, str):
-            require(by > 0 and first >= 0, "a slice from its end up to a size the run tells")
-            begin[axis], step[axis] = first, by
-            if last != x.known[axis]:
-                like = [-1 if a == axis else 1 for a in range(x.rank)]
-                cut = s.slice_like(cut, s.Reshape(extent(s, last), shape=tuple(like)), axes=(axis,))
+        step[axis] = by
+        if not isinstance(last, str):
+            begin[axis], end[axis] = bounds_of(x.known[axis], first, last, by)
             continue
-        size = x.known[axis]
-        some = not isinstance(size, int) or len(range(*slice(first, last, by).indices(size)))
-        require(some, "a slice without elements")
-        open_end = last >= FAR or (by < 0 and last <= -FAR)
-        begin[axis] = None if by < 0 and first >= FAR else first
-        end[axis], step[axis] = None if open_end else last, by
+        require(by > 0 and first >= 0, "a slice from its end up to a size the run tells")
+        begin[axis] = first
+        if last != x.known[axis]:
+            like = tuple(-1 if a == axis else 1 for a in range(x.rank))
+            cut = s.slice_like(cut, s.Reshape(extent(s, last), shape=like), axes=(axis,))
     return s.slice(cut, begin=tuple(begin), end=tuple(end), step=tuple(step))
+
+
+def bounds_of(size: Dim, first: int, last: int, by: int) -> tuple[int | None, int | None]:
+    """Where a slice begins and ends: within an axis of known size, as 1.5 asks for."""
+    if isinstance(size, int):
+        first, last, _ = slice(first, last, by).indices(size)
+        require(len(range(first, last, by)), "a slice without elements")
+        return first, None if last < 0 else last
+    open_end = last >= FAR or (by < 0 and last <= -FAR)
+    return None if by < 0 and first >= FAR else first, None if open_end else last
 
 
 @writes("Gather")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from serde.errors import require
+from serde.graph import DType
 
 from .table import number, writes
 
@@ -34,7 +35,10 @@ for _op, (_name, _extra) in REDUCTIONS.items():
 
 
 def write_arg(name, s, x, *, axis, keepdims):
-    """MXNet's positions are float32: exact below 2**24."""
+    """MXNet's positions are float32: exact below 2**24. Before 1.7 it asks floats only."""
+    if x.type.kind != "f" and not s.release.has_doubles:
+        require(x.type is not DType.INT64, f"{name} of int64 elements before MXNet 1.7")
+        x = s.Cast(x, dtype="float64")
     return s.Cast(s[name](x, axis=axis, keepdims=bool(keepdims)), dtype="int64")
 
 
@@ -47,7 +51,10 @@ def write_top_k(s, x, k, *, axis, largest):
     count = number(k)
     require(count is not None, "a count computed while the model runs")
     frame = {"axis": axis, "k": int(count), "is_ascend": not largest}  # type: ignore[arg-type]
-    return s.topk(x, ret_typ="both", dtype="int64", outputs=2, **frame)
+    if s.release.lacking("topk", {"dtype": "int64"}) is None:
+        return s.topk(x, ret_typ="both", dtype="int64", outputs=2, **frame)
+    values, places = s.topk(x, ret_typ="both", dtype="int32", outputs=2, **frame)
+    return values, s.Cast(places, dtype="int64")
 
 
 @writes("CumSum", only={"exclusive": (0,), "reverse": (0,)})

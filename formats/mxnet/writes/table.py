@@ -8,17 +8,34 @@ from typing import Any
 import numpy as np
 
 from serde import schema
-from serde.builder import Builder
+from serde.builder import Builder, Operand
 from serde.errors import ConversionError, require
 from serde.geometry import Ints
 from serde.graph import DType, Graph, Node, Shape, Tensor, Value
 from serde.rules import RuleTable
+
+from ..releases import Release, release
 
 EXACT = 1 << 53  # whole numbers up to this are floats of 64 bits
 # Element types MXNet's legacy operators compute with.
 TYPES = frozenset(
     {DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.INT8, DType.INT32, DType.INT64, DType.UINT8}
 )
+# Operators with a number beside the tensor: those of two tensors, and whether it is on the left.
+OF_TWO = {
+    "_plus_scalar": ("broadcast_add", False),
+    "_div_scalar": ("broadcast_div", False),
+    "_rdiv_scalar": ("broadcast_div", True),
+    "_maximum_scalar": ("broadcast_maximum", False),
+    "_minimum_scalar": ("broadcast_minimum", False),
+    "_mul_scalar": ("broadcast_mul", False),
+    "_power_scalar": ("broadcast_power", False),
+    "_rpower_scalar": ("broadcast_power", True),
+    "_minus_scalar": ("broadcast_sub", False),
+    "_rminus_scalar": ("broadcast_sub", True),
+    "_mod_scalar": ("broadcast_mod", False),
+    "_not_equal_scalar": ("broadcast_not_equal", False),
+}
 
 
 def defaults(op: str) -> Mapping[str, Any]:
@@ -78,12 +95,30 @@ class SymbolBuilder(Builder):
 
     def __init__(
         self, name: str, opset: int = 0, outer: Builder | None = None,
-        reasons: Mapping[Value, str] | None = None,
+        reasons: Mapping[Value, str] | None = None, written: Release | None = None,
     ) -> None:  # fmt: skip
         super().__init__(name, opset, outer)
-        inherited = outer.reasons if isinstance(outer, SymbolBuilder) else {}
+        around = outer if isinstance(outer, SymbolBuilder) else None
         self.is_inner = outer is not None
-        self.reasons: Mapping[Value, str] = inherited if reasons is None else reasons
+        self.reasons: Mapping[Value, str] = reasons or (around.reasons if around else {})
+        self.release: Release = written or (around.release if around else release(None))
+
+    def emit(
+        self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int = 1
+    ) -> Any:
+        """Append a node, if the release has its operator and attributes."""
+        if (reason := self.release.lacking(op, attrs)) is not None:
+            raise ConversionError(reason)
+        if op in OF_TWO and not self._holds(attrs["scalar"], inputs[0].dtype):
+            both, is_left = OF_TWO[op]
+            beside = self.const(np.array([attrs["scalar"]]), inputs[0].type)
+            return self[both](*((beside, inputs[0]) if is_left else (inputs[0], beside)))
+        return super().emit(op, inputs, attrs, outputs)
+
+    def _holds(self, scalar: float, dtype: DType | None) -> bool:
+        """Whether a number beside a tensor of that type is what the release computes with."""
+        narrow = (DType.FLOAT16, DType.FLOAT32, DType.BOOL)
+        return self.release.has_doubles or dtype in narrow or float(np.float32(scalar)) == scalar
 
     def input(
         self, name: str, dtype: DType | None = None, shape: Shape | None = None,
@@ -112,7 +147,7 @@ class SymbolBuilder(Builder):
         for value in outputs:
             if value in several:  # MXNet names such outputs itself
                 value = self._named(value, self["_copy"](value), value.dtype)
-            if value.dtype is DType.BOOL and not self.is_inner:
+            if value.dtype is DType.BOOL and not self.is_inner and self.release.has_bool:
                 value = self._named(value, self.Cast(value, dtype="bool"), DType.BOOL)
             made.append(value)
         return super().build(made, **fields)

@@ -1,0 +1,131 @@
+"""Symbols written for older releases; benchmarks/mxnet_releases.py has those releases run them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import serde
+from serde.cli import main
+from serde.errors import Unconvertible, UsageError
+from serde.formats.mxnet import from_ir
+from serde.formats.mxnet.release_data import BROUGHT
+from serde.formats.mxnet.releases import KNOWN, release
+from serde.formats.mxnet.writer import live
+from serde.formats.mxnet.writes.table import OF_TWO
+from serde.formats.onnx.reader import decode
+from serde.opset import raise_to_ir
+from tests.mxnet.make_registry import FILE
+from tests.mxnet.make_releases import things
+from tests.mxnet_live import run_symbol
+from tests.onnx_live import model_of, run_model
+
+LACKING = """
+g (float[2,3] x, float[2,3] z) => (float[2,3] y, bool[2,3] more)
+{
+  axis = Constant <value_int = 1> ()
+  y = CumSum (x, axis)
+  more = Greater (x, z)
+}"""
+LARGE = """
+g (int32[3] x) => (int32[3] y)
+{
+  n = Constant <value = int32 {16777217}> ()
+  y = Sub (n, x)
+}"""
+GELU = "g (float[2,3] x) => (float[2,3] y) { y = Gelu (x) }"
+TOP = """
+g (float[2,5] x) => (float[2,2] y, int64[2,2] places)
+{
+  k = Constant <value_ints = [2]> ()
+  y, places = TopK (x, k)
+}"""
+REACHING = """
+g (float[4,5] x) => (float[3,5] y)
+{
+  begins = Constant <value_ints = [1, 90]> ()
+  ends = Constant <value_ints = [90, -90]> ()
+  axes = Constant <value_ints = [0, 1]> ()
+  steps = Constant <value_ints = [1, -1]> ()
+  y = Slice (x, begins, ends, axes, steps)
+}"""
+LEAST = """
+g (int8[2,3] x) => (int8[2,3] y) { low = Constant <value = int8 {-3}> () y = Clip (x, low) }"""
+X = np.random.default_rng(0).standard_normal((4, 5), np.float32)
+# A model, what it is run on, something of its symbol and the releases that have it there.
+WAYS = {
+    "a large number": (LARGE, np.int32([-5, 7, 2]), "_rminus_scalar", KNOWN[2:]),
+    "gelu": (GELU, X[:2, :3], '"act_type": "gelu"', ("1.5", "1.6", "1.8", "1.9")),
+    "places": (TOP, X[:2], '"dtype": "int64", "is_ascend"', KNOWN[1:]),
+    "beyond the ends": (REACHING, X, '"end": "(4, None)"', KNOWN),
+    "a bound left out": (LEAST, np.int8([[-9, 0, 9]] * 2), '"a_max": "127"', KNOWN),
+}
+
+
+def written(body, asked):
+    graph = from_ir(raise_to_ir(decode(model_of(body))), mxnet=asked)
+    return live(graph, asked)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_a_release_has_otherwise(way):
+    """Each form is right in the newest release, too."""
+    body, x, form, having = WAYS[way]
+    for asked in KNOWN:
+        text, arrays = written(body, asked)
+        number = json.loads(text)["attrs"]["mxnet_version"][1]
+        assert number == int(asked[2]) * 100 + 10000
+        assert (form in text) == (asked in having), asked
+        held = {n.partition(":")[2]: t.load() for n, t in arrays.items()}
+        wanted = run_model(model_of(body), {"x": x})
+        for a, b in zip(run_symbol(text, held, {"x": x}), wanted, strict=True):
+            assert a.dtype == b.dtype
+            np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+def test_what_a_release_lacks_is_refused_by_name():
+    with pytest.raises(Unconvertible) as caught:
+        written(LACKING, "1.5")
+    assert [(p.op, p.reason) for p in caught.value.problems] == [
+        ("output", "truth values, which no tensor of MXNet 1.5 holds"),
+        ("CumSum", "MXNet 1.5 has no operator _np_cumsum, which came with 1.6"),
+    ]
+    assert written(LACKING, "1.6.0")
+
+
+def test_the_command_takes_a_release(tmp_path):
+    source, target = tmp_path / "m.onnx", tmp_path / "m-symbol.json"
+    source.write_bytes(model_of(LACKING).SerializeToString())
+    asked = CliRunner().invoke(main, ["check", str(source), "--to", "mxnet", "--mxnet", "1.5"])
+    assert asked.exit_code == 1 and "_np_cumsum" in asked.output
+    done = CliRunner().invoke(main, ["convert", str(source), "-o", str(target), "--mxnet", "1.6.0"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(target.read_text())["attrs"] == {"mxnet_version": ["int", 10600]}
+
+
+@pytest.mark.parametrize("asked", ["1.4", "2.0", "1", "1.x", ""])
+def test_other_releases_are_refused(asked, tmp_path):
+    with pytest.raises(UsageError, match=r"1\.5, 1\.6, 1\.7, 1\.8, 1\.9"):
+        release(asked)
+    source = tmp_path / "m.onnx"
+    source.write_bytes(model_of(GELU).SerializeToString())
+    with pytest.raises(UsageError, match=r"symbols are written for"):
+        serde.check(source, to="mxnet", mxnet=asked)
+
+
+def test_builds_of_a_release_are_that_release():
+    assert release("1.7.0.post2") is release("1.7.0")
+    assert release("1.9.1b20210101").number == 10901
+
+
+def test_what_came_is_in_the_registry():
+    found = json.loads(FILE.read_text())
+    has = things(found, {n: entry.get("aliases", ()) for n, entry in found.items()})
+    assert {t for brought in BROUGHT.values() for t in brought.split()} <= has
+
+
+def test_numbers_of_64_bits_came_with_one_release():
+    assert {f"{op}.scalar=double" for op in OF_TWO} <= set(BROUGHT["1.7"].split())
