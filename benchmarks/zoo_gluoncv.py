@@ -45,8 +45,7 @@ SIZES: Mapping[str, tuple[int, ...]] = {
     "simple_pose|mobile_pose|alpha_pose": (3, 256, 192),
     "siamrpn": (3, 287, 287),
     "c3d": (3, 16, 112, 112),
-    "i3d_inceptionv3": (3, 16, 299, 299),
-    "i3d_inceptionv1": (3, 16, 224, 224),
+    "i3d_inceptionv3": (3, 16, 139, 139),
     "p3d|r2plus1d|i3d": (3, 16, 112, 112),
     "slowfast_4x16": (3, 36, 96, 96),
     "slowfast_8x8": (3, 40, 96, 96),
@@ -68,11 +67,9 @@ def sample(name: str, folder: Path) -> Sample:
     mx = import_mxnet()
     generator = np.random.default_rng(zlib.crc32(name.encode()))
     shape = next(s for pattern, s in SIZES.items() if re.match(pattern, name))
-    image = generator.standard_normal((1, *shape), np.float32)
     if name.endswith("_int8"):
-        prefix = quantised(name, folder, image.shape, generator)
-        given = {"data": image}, list(larger(shape, generator))
-        return Sample(prefix, *given, rough=True, outputs=before_nms(prefix))
+        return quantised(name, folder, shape, generator)
+    image = generator.standard_normal((1, *shape), np.float32)
     with warnings.catch_warnings(), mx.name.NameManager():
         warnings.simplefilter("ignore")
         block = network(name, shape)
@@ -112,20 +109,27 @@ def as_of_old() -> Iterator[None]:
         place["box_encode"] = encode
 
 
-def quantised(
-    name: str, folder: Path, shape: tuple[int, ...], generator: np.random.Generator
-) -> Path:
-    """Write a symbol that ships with GluonCV, and parameters for it."""
-    mx = import_mxnet()
+def shipped(name: str) -> str:
+    """A symbol of integers that comes with GluonCV."""
     import gluoncv
     from gluoncv.model_zoo.quantized import quantized
     from gluoncv.utils.compress_json import get_compressed_model
 
-    shipped = Path(gluoncv.__file__).parent / "model_zoo" / "quantized" / f"{name}-symbol.json"
+    path = Path(gluoncv.__file__).parent / "model_zoo" / "quantized" / f"{name}-symbol.json"
     packed = quantized._compressed_int8_json
-    text = shipped.read_text() if shipped.is_file() else get_compressed_model(name, packed)
-    symbol = mx.sym.load_json(text)
-    known = {"data": shape, **dense_weights(json.loads(text), symbol, shape)}
+    return path.read_text() if path.is_file() else get_compressed_model(name, packed)
+
+
+def quantised(
+    name: str, folder: Path, image: tuple[int, ...], generator: np.random.Generator
+) -> Sample:
+    """A symbol that ships with GluonCV, parameters for it, and as many images as it takes."""
+    mx = import_mxnet()
+    text = shipped(name)
+    symbol, raw = mx.sym.load_json(text), json.loads(text)
+    images = segments(raw)
+    data = generator.standard_normal((images, *image), np.float32)
+    known = {"data": data.shape, **dense_weights(raw, symbol, data.shape)}
     shapes, _, states = symbol.infer_shape_partial(**known)
     arrays = {}
     for kind, names, sizes in (
@@ -138,12 +142,20 @@ def quantised(
     del arrays["arg:data"]
     (folder / f"{name}-symbol.json").write_text(text)
     mx.nd.save(str(folder / f"{name}-0000.params"), {n: mx.nd.array(a) for n, a in arrays.items()})
-    return folder / name
+    more = list(larger(image, generator, images))
+    return Sample(folder / name, {"data": data}, more, rough=True, outputs=before_nms(raw))
 
 
-def before_nms(prefix: Path) -> tuple[str, ...]:
+def segments(raw: Mapping[str, Any]) -> int:
+    """How many images of a clip a network takes the mean of: its batch is a multiple of that."""
+    shapes = (n["attrs"]["shape"] for n in raw["nodes"] if n["op"] == "Reshape")
+    found = [re.fullmatch(r"\(-1, (\d+), \d+\)", s) for s in shapes]
+    return int(found[-1][1]) if found and found[-1] else 1
+
+
+def before_nms(raw: Mapping[str, Any]) -> tuple[str, ...]:
     """The boxes of a detector of integers: scores that are nearly alike would sort them."""
-    nodes = json.loads(prefix.with_name(f"{prefix.name}-symbol.json").read_text())["nodes"]
+    nodes = raw["nodes"]
     read = (n["inputs"][0][0] for n in nodes if n["op"] == "_contrib_box_nms")
     return tuple(f"{nodes[i]['name']}_output" for i in read)
 
@@ -175,13 +187,13 @@ def drawn(name: str, shape: tuple[int, ...], generator: np.random.Generator) -> 
     return None
 
 
-def larger(shape: tuple[int, ...], generator: np.random.Generator) -> Any:
+def larger(shape: tuple[int, ...], generator: np.random.Generator, images: int = 1) -> Any:
     """Inputs with two samples and a larger image, or the one or the other."""
     axes = ("N", "C", "H", "W") if len(shape) == 3 else ("N", "C", "T", "H", "W")
     wider = (*shape[:-2], shape[-2] + 32, shape[-1] + 64)
     for batch, size in ((2, wider), (1, wider), (2, shape)):
-        data = generator.standard_normal((batch, *size), np.float32)
-        before = (1, *shape)
+        data = generator.standard_normal((batch * images, *size), np.float32)
+        before = (images, *shape)
         named = tuple(n if a != b else b for n, a, b in zip(axes, before, data.shape, strict=True))
         yield Run({"data": data}, {"data": named})
 
