@@ -110,7 +110,7 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="forget what is known")
     parser.add_argument("--seconds", type=int, default=600, help="the most a network takes (600)")
     parser.add_argument("--memory", type=int, default=8000, help="MiB a network may take (8000)")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     if given.setup:
         return setup(given.setup)
     if given.packages:
@@ -138,7 +138,9 @@ def keep(library: str, name: str, row: Row) -> None:
     """Enter what was found of one network, and write the page."""
     every = known()  # again: another run may have written
     every.setdefault(library, {})[name] = row
-    KEPT.write_text(json.dumps(every, indent=1, sort_keys=True) + "\n")
+    written = KEPT.with_suffix(f".{os.getpid()}")
+    written.write_text(json.dumps(every, indent=1, sort_keys=True) + "\n")
+    written.replace(KEPT)
     PAGE.write_text(page(every))
 
 

@@ -44,6 +44,7 @@ SIZES: Mapping[str, tuple[int, ...]] = {
     "monodepth2": (3, 96, 192),
     "simple_pose|mobile_pose|alpha_pose": (3, 256, 192),
     "siamrpn": (3, 287, 287),
+    "vgg16.*_int8": (3, 224, 224),
     "c3d": (3, 16, 112, 112),
     "i3d_inceptionv3": (3, 16, 139, 139),
     "p3d|r2plus1d|i3d": (3, 16, 112, 112),
