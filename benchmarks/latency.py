@@ -1,26 +1,52 @@
 """Speed of converted networks in ONNX Runtime: ``python -m benchmarks.latency [NETWORK …]``.
 
 Each network's export by serde, its export by MXNet itself, and the network in MXNet run in turn in
-one process, on one image; the table of docs/benchmarks.md holds medians.
+one process, on one sample; the table of docs/benchmarks.md holds medians. ``LIBRARY/NETWORK`` names
+one of ``benchmarks.zoo``, whose libraries ``--packages`` finds.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from benchmarks.measure import Failed, publish, python, table, workplace
 
 NETWORKS = (
-    "resnet50_v1", "resnet18_v2", "mobilenetv2_1.0", "densenet121", "vgg11_bn", "inceptionv3"
+    "resnet18_v2", "resnet50_v2", "mobilenet1.0", "mobilenetv2_1.0", "densenet121", "inceptionv3",
+    "vgg11_bn", "gluonnlp/standard_lstm_lm_200", "gluonnlp/bert_12_768_12",
+    "gluoncv/ssd_512_mobilenet1.0_voc",
 )  # fmt: skip
 WARMING = 5  # rounds that are not counted
 CLOSE = 1e-4  # of the outputs' scale
+Outputs = list[np.ndarray[Any, Any]]
+
+
+def exported(name: str, folder: Path) -> tuple[Path, dict[str, Any]]:
+    """The prefix of a network that MXNet exported, and one sample for it."""
+    library, _, rest = name.rpartition("/")
+    if library:
+        sample = import_module(f"benchmarks.zoo_{library}").sample(rest, folder)
+        return sample.prefix, dict(sample.feeds)
+    from serde.bridges.mxnet import import_mxnet
+    from tests import networks
+
+    network = networks.build(name)
+    feeds = networks.feeds(network, 1)
+    network.block.hybridize()
+    # Running sets gamma to 1 where it is fixed: MXNet's exporter takes what is stored.
+    network.block(*map(import_mxnet().nd.array, feeds.values()))
+    network.block.export(str(folder / name))
+    return folder / name, feeds
 
 
 def measure(name: str, folder: Path, rounds: int) -> dict[str, Any]:
@@ -30,31 +56,28 @@ def measure(name: str, folder: Path, rounds: int) -> dict[str, Any]:
     import serde
     from benchmarks import mxnet_exporter
     from serde.bridges.mxnet import import_mxnet
-    from tests import networks
 
     mxnet = import_mxnet()
-    network = networks.build(name)
-    image = networks.feeds(network, 1)["data"]
-    tensor = mxnet.nd.array(image)
-    network.block.hybridize()
-    network.block(
-        tensor
-    )  # sets gamma to 1 where it is fixed: MXNet's exporter takes what is stored
-    network.block.export(str(folder / name))
+    prefix, feeds = exported(name, folder)
     ours, theirs = str(folder / "ours.onnx"), str(folder / "theirs.onnx")
-    serde.convert(folder / name, ours, inputs={"data": image})
-    mxnet_exporter.export(str(folder / name), theirs, {"data": image})
+    serde.convert(prefix, ours, inputs=feeds)
+    mxnet_exporter.export(str(prefix), theirs, feeds)
 
-    def session(path: str) -> Callable[[], Any]:
+    def session(path: str) -> Callable[[], Outputs]:
         made = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
-        feed = {made.get_inputs()[0].name: image}
-        return lambda: made.run(None, feed)[0]
+        given = {i.name: feeds[i.name] for i in made.get_inputs()}
+        return lambda: list(made.run(None, given))
 
-    ways = {
-        "ours": session(ours),
-        "theirs": session(theirs),
-        "mxnet": lambda: network.block(tensor).asnumpy(),
-    }
+    files = (f"{prefix}-symbol.json", [*feeds], f"{prefix}-0000.params")
+    block = mxnet.gluon.SymbolBlock.imports(*files)
+    block.hybridize(static_alloc=True, static_shape=True)
+    tensors = [mxnet.nd.array(x) for x in feeds.values()]
+
+    def native() -> Outputs:
+        result = block(*tensors)
+        return [y.asnumpy() for y in (result if isinstance(result, list | tuple) else [result])]
+
+    ways = {"ours": session(ours), "theirs": session(theirs), "mxnet": native}
     return {**timed(ways, rounds), **agreement(ways)}
 
 
@@ -70,12 +93,14 @@ def timed(ways: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, list[
     return found
 
 
-def agreement(ways: Mapping[str, Callable[[], Any]]) -> dict[str, float]:
+def agreement(ways: Mapping[str, Callable[[], Outputs]]) -> dict[str, float]:
     """How far the exports' results are from MXNet's, as a share of their scale."""
+    from benchmarks.zoo_compare import scaled
+
     expected = ways["mxnet"]()
-    scale = abs(expected).max()
     return {
-        f"{way} off": float(abs(ways[way]() - expected).max() / scale) for way in ("ours", "theirs")
+        f"{way} off": max(scaled(y, w) for y, w in zip(ways[way](), expected, strict=True))
+        for way in ("ours", "theirs")
     }
 
 
@@ -87,7 +112,8 @@ def median(numbers: list[float]) -> float:
 def row(name: str, found: Mapping[str, Any]) -> tuple[str, ...]:
     """A line of the table."""
     middle = {way: median(found[way]) for way in ("ours", "theirs", "mxnet")}
-    ratios = [middle["ours"] / middle[way] for way in ("theirs", "mxnet")]
+    pairs = {way: zip(found["ours"], found[way], strict=True) for way in ("theirs", "mxnet")}
+    ratios = [median([mine / other for mine, other in each]) for each in pairs.values()]
     wrong = "" if found["theirs off"] < CLOSE else " (and wrong)"
     if found["ours off"] >= CLOSE:
         sys.exit(f"{name}: serde's export is off by {found['ours off']:.1e}")
@@ -101,15 +127,18 @@ def main() -> int:
     parser.add_argument("networks", nargs="*", default=NETWORKS, metavar="NETWORK")
     parser.add_argument("--rounds", type=int, default=60, help="runs of each (60)")
     parser.add_argument("--folder", help="where models are written (the system's own)")
+    parser.add_argument("--packages", metavar="FOLDER", help="where the zoo's libraries are")
     parser.add_argument("--inside", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.packages:
+        os.environ["PYTHONPATH"] = os.path.abspath(given.packages)
     if given.inside:
         print(json.dumps(measure(given.networks[0], Path(given.inside), given.rounds)))
         return 0
     rows = []
     with workplace(given.folder) as folder:
         for name in given.networks:
-            place = folder / name
+            place = folder / name.replace("/", "_")
             place.mkdir()
             options = ("--rounds", str(given.rounds), "--inside", place)
             try:
@@ -121,8 +150,9 @@ def main() -> int:
             print(rows[-1], flush=True)
     head = ("network", "serde, ms", "MXNet's export, ms", "MXNet, ms", "to its export", "to MXNet")
     said = (
-        f"One image, {given.rounds} rounds in which each way runs once, medians. Both exports run "
-        "in ONNX Runtime (serde's of opset 17, MXNet's of opset 13), with its own settings."
+        f"One sample, {given.rounds} rounds in which each way runs once; medians of the times and "
+        "of the rounds' ratios. Both exports run in ONNX Runtime (serde's of opset 17, MXNet's of "
+        "opset 13), with its own settings."
     )
     publish("Speed of the results", f"{said}\n\n{table(head, rows)}")
     return 0

@@ -37,6 +37,12 @@ class Files:
     searched: str = ""
 
 
+UNSAVED = (
+    "holds MXNet parameters, and no MXNet symbol: save the network as well, with export (with "
+    "GluonTS by as_symbol_block_predictor), or name its symbol and these parameters"
+)
+
+
 @dataclass(frozen=True)
 class Found:
     """A file in a folder or an archive: what errors call it, its start, and ways to read it."""
@@ -73,7 +79,9 @@ class Found:
 def claims(path: Path) -> bool:
     """Whether ``path`` names an MXNet model."""
     if path.is_dir():
-        return any(f.is_symbol for f in _files(path)) or _prefixed(path).is_file()
+        files = _files(path)
+        known = any(f.is_symbol or looks_like_params(f.head) for f in files)
+        return known or _prefixed(path).is_file()
     if not path.is_file():
         return _prefixed(path).is_file()
     head = head_of(path)
@@ -167,6 +175,8 @@ def _text(path: Path) -> bytes:
 
 def _only(files: Sequence[Found], where: Path) -> Found:
     found = [f for f in files if f.is_symbol]
+    if not found and any(f.is_params for f in files):
+        raise MalformedFile(where, UNSAVED)
     if not found:
         raise MalformedFile(where, "holds no MXNet symbol")
     if len(found) > 1:

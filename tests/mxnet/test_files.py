@@ -74,7 +74,8 @@ FOUND: dict[str, tuple[dict[str, str | bytes], str, dict[str, Any], tuple[str, i
     "GluonTS": (
         {"prediction_net-symbol.json": SYMBOL, "prediction_net-0000.params": numbered(0),
          "parameters.json": '{"nodes_of_mine": 1}', "type.txt": "gluonts", "version.json": "{}",
-         "prediction_net-network.json": '{"kwargs": {}}'}, "", {}, ("prediction_net", 0),
+         "prediction_net-in_out_format.json": '{"in_format": [0], "out_format": [[0, 0], 0]}',
+         "input_transform.json": '{"args": []}'}, "", {}, ("prediction_net", 0),
     ),
     "SageMaker": (
         {"model_algo_1-symbol.json": SYMBOL, "model_algo_1-0000.params": numbered(0),
@@ -176,6 +177,11 @@ M = {"m-symbol.json": SYMBOL}
 REFUSED: dict[str, tuple[dict[str, str | bytes], str, dict[str, Any], type, str]] = {
     "nothing": ({}, "m", {}, MalformedFile, "there is no such file"),
     "an empty folder": ({}, "", {}, MalformedFile, "holds no MXNet symbol"),
+    "GluonTS without a symbol": (
+        {"prediction_net-0000.params": ONE, "prediction_net-network.json": '{"kwargs": {}}',
+         "parameters.json": '{"nodes_of_mine": 1}', "type.txt": "gluonts"}, "", {}, MalformedFile,
+        "holds MXNet parameters, and no MXNet symbol: save the network as well, with export",
+    ),
     "two symbols": (TWO, "", {}, UsageError, "several symbols: a-symbol.json, b-symbol.json"),
     "two parameter files": (
         {**M, "a-0001.params": ONE, "b-0001.params": ONE}, "", {}, UsageError,
@@ -236,6 +242,7 @@ def test_refused(name: str, tmp_path: Path, monkeypatch) -> None:
 
 BAD_ARCHIVES = {
     "holds no MXNet symbol": {"a.txt": "hello"},
+    "holds MXNet parameters, and no MXNet symbol": {"m-0001.params": ONE},
     "several symbols: a-symbol.json, b-symbol.json": TWO,
     "several parameter files": {**M, "a.params": ONE, "b.params": ONE},
     "m-0001.params: the file is empty": {**M, "m-0001.params": ""},
@@ -251,6 +258,11 @@ def test_bad_archives(says: str, mode: str, tmp_path: Path) -> None:
     with pytest.raises(SerdeError) as caught:
         serde.load(path)
     assert says in str(caught.value) and str(path) in str(caught.value)
+
+
+def test_parameters_alone_are_claimed(tmp_path: Path) -> None:
+    with pytest.raises(MalformedFile, match="holds MXNet parameters, and no MXNet symbol"):
+        serde.load(lay_out(tmp_path, {"net-0000.params": ONE, "net-network.json": "{}"}))
 
 
 def test_what_is_not_mxnets_is_not_claimed(tmp_path: Path) -> None:
