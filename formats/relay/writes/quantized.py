@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from serde.graph import DType, Value
 from serde.idioms import number
+from serde.recasts.older import older
 from serde.schema import ELEMENT_TYPES
 from serde.steps.quantization import BYTES, dequantized
 
 from .convolution import FIXED_PADS, LAYOUTS, spelled
 from .linear import product_of
-from .older import older
 from .recast import recasts
 from .table import scalar, typed, writes
 
