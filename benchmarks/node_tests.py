@@ -33,6 +33,7 @@ ROOT = Path(__file__).parents[1]
 TARGETS = {  # name: module and class
     "mxnet": ("benchmarks.node_tests_mxnet", "MXNet"),
     "relay": ("benchmarks.node_tests_relay", "Relay"),
+    "relax": ("benchmarks.node_tests_relax", "Relax"),
 }
 KINDS = ("right", "refused", "not run", "wrong", "crashed")
 PATIENCE = 120  # seconds for one test

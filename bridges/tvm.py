@@ -1,4 +1,4 @@
-"""Live modules of any TVM that has Relay (0.6 to 0.19), and TVM's own results for a module."""
+"""Live modules of any TVM that has Relay (0.6 to 0.19) or Relax, and TVM's own results of Relay."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INSTALL = (
     "TVM with Relay (0.6 to 0.19) is needed: apache-tvm from 0.25 on has none; the wheel of "
     "bitblas 0.0.1.dev13 carries TVM 0.17, tests/relay/tvm_live.py sets it up"
 )
-
+INSTALL_RELAX = "TVM with Relax is needed for this: pip install 'apache-tvm>=0.25'"
 TUNED = "TOPHUB_LOCATION"
 
 
@@ -57,6 +57,25 @@ def to_relay(graph: Graph) -> tuple[Any, dict[str, Any]]:
     module, weights = to_module(from_ir(graph))
     live = relay.transform.InferType()(tvm.ir.load_json(to_json(module)))
     return live, {name: tvm.nd.array(tensor.load()) for name, tensor in weights.items()}
+
+
+def to_relax(graph: Graph) -> Any:
+    """A live IRModule of Relax, by TVM's own importer of ONNX; its weights are constants in it.
+
+    Raises:
+        MissingDependency: without a TVM that has Relax. Unconvertible: for what its importer gets
+            wrong, or does not take.
+    """
+    try:
+        from tvm.relax.frontend.onnx import from_onnx
+    except (ImportError, OSError) as error:
+        raise MissingDependency(f"{INSTALL_RELAX} ({error})") from error
+    from serde.formats.onnx import from_ir
+    from serde.formats.onnx.writer import to_proto
+    from serde.profiles import get_profile
+
+    lowered = from_ir(graph, **get_profile("relax").writing())
+    return from_onnx(to_proto(lowered), sanitize_input_names=False)
 
 
 def _tensor(array: Any) -> Tensor:
@@ -158,4 +177,4 @@ def _arrays(result: Any) -> Iterator[np.ndarray[Any, Any]]:
             yield from _arrays(field)
 
 
-BRIDGE = Bridge("tvm", ("tvm",), "relay", decode, run, {"relay": to_relay})
+BRIDGE = Bridge("tvm", ("tvm",), "relay", decode, run, {"relay": to_relay, "relax": to_relax})

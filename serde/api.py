@@ -26,7 +26,6 @@ from serde.report import Report
 
 Path_ = str | os.PathLike[str]
 Progress = Callable[[str], None]
-DEFAULT_OPSET = 17
 READING = (
     "params", "epoch", "entry", "tvm", "ignore_extra", "strict_paths", "rules", "random",
     "custom_domain", "custom_outputs", "match_params", "nms", "cut_inputs", "static", "rebatch",
@@ -220,7 +219,7 @@ def convert(
         opset: the opset to write, for ONNX; 17 unless given.
         from_format, to_format: where content and suffix do not tell.
         profile: what the consumer asks for, see ``serde.profiles``: ``generic``, ``tensorrt``,
-            ``openvino`` or ``npu-static``.
+            ``openvino``, ``relax`` or ``npu-static``.
         verify: run source and result on the same inputs and compare; see ``serde.verification``.
         data: inputs to run them on, as an ``.npz`` path or mapping; random ones otherwise.
         expected: the source's outputs, as an ``.npz`` path or mapping, where it cannot be run.
@@ -244,10 +243,7 @@ def convert(
     writing = {k: v for k, v in options.items() if k not in READING}
     asked = get_profile(profile or "generic")
     if "opset" in into.options.get("from_ir", ()):
-        writing |= {
-            "opset": asked.opset if opset is None else opset, "spelled_out": asked.spelled_out,
-            "functions": writing.get("functions", asked.functions),
-        }  # fmt: skip
+        writing = asked.writing(opset) | writing
     elif opset is not None or profile is not None:
         raise UsageError(f"{into.name} has no opsets and no profiles")
     _refuse_unknown(into, writing, ("from_ir", "encode"))
@@ -320,24 +316,29 @@ def check(
 ) -> Report:
     """Run the real converters and write nothing; ``problems`` of the Report stand in the way.
 
-    ``options`` are the formats' own, as for ``convert``.
+    ``to`` is a format, or a profile of ONNX: ``to="relax"``. ``options`` are the formats' own, as
+    for ``convert``.
 
     Raises:
         SerdeError: where the source cannot be read at all.
     """
-    into = get_format(to)
+    from serde.profiles import PROFILES, get_profile, prepare
+
+    into = get_format("onnx" if to in PROFILES else to)
+    asked = get_profile(to if to in PROFILES else "generic")
     reading = {k: v for k, v in options.items() if k in READING}
     report = Report(_shown(source), "", from_format or _format_name(source), to)
     writing = {k: v for k, v in options.items() if k not in READING}
     _refuse_unknown(into, writing, ("from_ir", "encode"))
-    writing |= {"opset": DEFAULT_OPSET if opset is None else opset}
     try:
         graph = load(
             source, params=params, inputs=inputs, outputs=outputs, format=from_format, **reading
         )
         report.notes = list(graph.notes)
         report.describe(graph)
-        report.describe(_lowered(into, graph, writing))
+        graph, more = prepare(graph, asked)
+        report.notes += more
+        report.describe(_lowered(into, graph, asked.writing(opset) | writing))
     except Unconvertible as error:
         report.problems = list(error.problems)
     return report

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from serde.errors import MalformedFile, SerdeError, UnknownFormat, UsageError
-from serde.options import ARGUMENTS, isolated, known_format, pairs, reading
+from serde.options import ARGUMENTS, isolated, known_format, known_target, pairs, reading
 
 if TYPE_CHECKING:
     from serde.report import Report
@@ -95,7 +95,7 @@ def main() -> None:
 @click.option(
     "--profile",
     metavar="NAME",
-    help="What the consumer asks for: generic, tensorrt, openvino, npu-static.",
+    help="What the consumer asks for: generic, tensorrt, openvino, relax, npu-static.",
 )
 @click.option("--ir-version", type=int, help="The ONNX IR version; the opset's own if left out.")
 @click.option(
@@ -185,7 +185,11 @@ def _show_verification(found: Any, err: bool = False) -> None:
 @click.argument("source")
 @reading
 @click.option(
-    "--to", default="onnx", callback=known_format, metavar="FORMAT", help="The target format."
+    "--to",
+    default="onnx",
+    callback=known_target,
+    metavar="FORMAT",
+    help="The target format, or a profile: relax.",
 )
 @click.option("--opset", type=int, help="The ONNX opset meant: 17 if left out.")
 @click.option("--mxnet", metavar="RELEASE", help="The MXNet meant: 1.5 to 1.9.1, the default.")

@@ -64,6 +64,13 @@ def known_format(context: Any, parameter: Any, value: str | None) -> str | None:
     return value
 
 
+def known_target(context: Any, parameter: Any, value: str) -> str:
+    """The name of a format that is installed, or of a profile of ONNX."""
+    from serde.profiles import PROFILES
+
+    return value if value in PROFILES else known_format(context, parameter, value) or value
+
+
 def reading(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say how the source is read."""
     for option in (

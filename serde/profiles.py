@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,8 @@ class Profile:
 
     ``spelled_out`` operators are written as older ones; ``int32`` keeps 64-bit constants within 32
     bits; ``static`` refuses dimensions that have no number; ``functions`` says which functions of
-    the source the file has too (``serde.outline``).
+    the source the file has too (``serde.outline``). ``importer`` names a program whose way of
+    reading ONNX decides what is written.
     """
 
     opset: int = 17
@@ -31,6 +33,14 @@ class Profile:
     int32: bool = False
     static: bool = False
     functions: str = "keep"
+    importer: str | None = None
+
+    def writing(self, opset: int | None = None) -> dict[str, Any]:
+        """The options ONNX is written with, at another opset where one is asked for."""
+        return {
+            "opset": self.opset if opset is None else opset, "spelled_out": self.spelled_out,
+            "functions": self.functions, "importer": self.importer,
+        }  # fmt: skip
 
 
 PROFILES: Mapping[str, Profile] = MappingProxyType(
@@ -38,6 +48,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
         "generic": Profile(),
         "tensorrt": Profile(spelled_out=RECENT, int32=True, functions="inline"),
         "openvino": Profile(spelled_out=RECENT, functions="inline"),
+        "relax": Profile(functions="inline", importer="relax"),
         "npu-static": Profile(13, RECENT | {"HardSwish", "Mish", "Gelu"}, True, True, "inline"),
     }
 )

@@ -1,8 +1,8 @@
 """Set up everything the tests need in ``.venv`` and run all of them: lint, format, types, tests.
 
 ``python3 tests/run.py [--venv FOLDER] [pytest arguments]``. Needs Python 3.10 or newer and a package
-index. MXNet and, in ``.tvm`` beside ``.venv``, TVM are installed where their wheels can be had; the
-tests against them are skipped otherwise, and say why.
+index. MXNet and, in ``.tvm`` and ``.relax`` beside ``.venv``, TVM with Relay and TVM with Relax are
+installed where their wheels can be had; the tests against them are skipped otherwise, and say why.
 """
 
 from __future__ import annotations
@@ -48,15 +48,24 @@ def set_up(folder: Path) -> Path:
     return bin_
 
 
-def live_tvm(bin_: Path) -> dict[str, str]:
-    """Make the environment TVM runs in, unless there is one; how the tests find it."""
-    if "SERDE_TVM" in os.environ:
-        return {}
-    folder = bin_.parent.parent / ".tvm"
-    if run(bin_ / "python", ROOT / "tests/relay/tvm_live.py", folder):
-        print("TVM could not be installed: the tests against it will be skipped")
-        return {}
-    return {"SERDE_TVM": str(folder)}
+LIVE = {  # the variable that names an environment, what makes it, and what for
+    "SERDE_TVM": ("tests/relay/tvm_live.py", ".tvm", "TVM"),
+    "SERDE_RELAX": ("tests/relax/relax_live.py", ".relax", "TVM with Relax"),
+}
+
+
+def live(bin_: Path) -> dict[str, str]:
+    """Make the environments frameworks run in, unless there are any; how the tests find them."""
+    found = {}
+    for variable, (script, name, framework) in LIVE.items():
+        folder = bin_.parent.parent / name
+        if variable in os.environ:
+            continue
+        if run(bin_ / "python", ROOT / script, folder):
+            print(f"{framework} could not be installed: the tests against it will be skipped")
+        else:
+            found[variable] = str(folder)
+    return found
 
 
 def types(bin_: Path) -> int:
@@ -77,14 +86,17 @@ def main(arguments: list[str]) -> int:
     if arguments[:1] == ["--venv"]:
         folder, arguments = Path(arguments[1]).resolve(), arguments[2:]
     bin_ = set_up(folder)
-    tvm = live_tvm(bin_)
+    frameworks = live(bin_)
     failed = [
         name
         for name, code in (
             ("lint", run(bin_ / "ruff", "check", *CODE)),
             ("format", run(bin_ / "ruff", "format", "--check", *CODE)),
             ("types", types(bin_)),
-            ("tests", run(bin_ / "python", "-m", "pytest", "-n", "2", "-rs", *arguments, **tvm)),
+            (
+                "tests",
+                run(bin_ / "python", "-m", "pytest", "-n", "2", "-rs", *arguments, **frameworks),
+            ),
         )
         if code
     ]

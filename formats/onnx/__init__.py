@@ -32,14 +32,30 @@ def from_ir(
     ir_version: int | None = None,
     spelled_out: frozenset[str] = frozenset(),
     functions: Keep = "keep",
+    importer: str | None = None,
 ) -> Graph:
-    """Lower the IR to ``opset``; functions are kept where the file's IR version has them."""
+    """Lower the IR to ``opset``; functions are kept where the file's IR version has them.
+
+    ``importer="relax"`` keeps to what TVM's importer into Relax gets right.
+    """
     require_opset(opset, LOWEST_WRITTEN)
+    if importer is not None:
+        return _for_importer(graph, opset, importer)
     if functions not in KEEP:
         raise UsageError(f"functions={functions!r} is not one of {', '.join(KEEP)}")
     version = least_ir_version(opset) if ir_version is None else ir_version
     kept = functions if version >= FUNCTIONS_IR else "inline"
     return outlined(lower_to(graph, opset, kept != "inline", spelled_out), kept)
+
+
+def _for_importer(graph: Graph, opset: int, importer: str) -> Graph:
+    from . import relax
+
+    if importer != "relax":
+        raise UsageError(f"importer={importer!r} is not relax")
+    if opset != relax.OPSET:
+        raise UsageError(f"TVM's importer into Relax is known at opset {relax.OPSET} only")
+    return relax.for_relax(graph)
 
 
 FORMAT = Format(
@@ -53,7 +69,7 @@ FORMAT = Format(
     repair=mend,
     options={
         "decode": frozenset({"strict_paths"}),
-        "from_ir": frozenset({"opset", "ir_version", "spelled_out", "functions"}),
+        "from_ir": frozenset({"opset", "ir_version", "spelled_out", "functions", "importer"}),
         "encode": frozenset({"ir_version", "external_data"}),
     },
 )

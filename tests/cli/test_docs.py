@@ -22,6 +22,7 @@ from serde.graph import Tensor
 from serde.operators import as_markdown
 from tests.mxnet_live import live_mxnet
 from tests.onnx_live import model_of
+from tests.relax.relax_live import RELAX
 from tests.relay import tvm_live
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -219,6 +220,8 @@ def assert_loads(path):
     """What was written is taken by its framework."""
     if path.endswith(".onnx"):
         onnx.checker.check_model(path, full_check=True)
+        if path == "relax.onnx":
+            assert RELAX.ask("functions", path) == ["main"]
     elif path.endswith("-symbol.json"):
         model = live_mxnet().model.load_checkpoint(path.removesuffix("-symbol.json"), 0)
         assert set(model[1]) < set(model[0].list_arguments())

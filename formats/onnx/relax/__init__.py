@@ -1,0 +1,50 @@
+"""ONNX as TVM's importer into Relax takes it (``tvm.relax.frontend.onnx``, apache-tvm 0.27).
+
+What it gets wrong, or refuses, is said in operators it gets right, or refused here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from serde.builder import OnnxBuilder
+from serde.errors import Problem, Unconvertible
+from serde.graph import EMPTY, Graph, show_shape
+from serde.opset import lower_to
+from serde.passes import tidy
+from serde.recasts.recasting import recast
+
+from . import forms, resizing, rules
+from .table import OPSET, STAGE, UNTOLD, misfit
+from .taken import TAKEN
+from .taking import taking
+from .widening import RelaxRecasting
+
+__all__ = ["OPSET", "for_relax", "forms", "resizing", "rules"]
+
+
+def for_relax(graph: Graph) -> Graph:
+    """Lower the IR to ``OPSET``, in operators and forms that the importer takes.
+
+    Raises:
+        Unconvertible: for all inputs and nodes there is no way for, at once.
+    """
+    problems = list(_misfits(graph))
+    try:
+        lowered = lower_to(tidy(recast(graph, RelaxRecasting, TAKEN)), OPSET, False)
+        done = taking.rewrite(lowered, OnnxBuilder(graph.name, OPSET))
+    except Unconvertible as error:
+        found = [p for p in error.problems if not (problems and p.reason.startswith(UNTOLD))]
+        raise Unconvertible(STAGE, (*problems, *found)) from error
+    if problems:
+        raise Unconvertible(STAGE, problems)
+    return done
+
+
+def _misfits(graph: Graph) -> Iterator[Problem]:
+    for value in graph.inputs:
+        reason = misfit(value)
+        if reason is None and not value.is_static:
+            reason = f"{UNTOLD}{show_shape(value.shape)} are not all numbers: give them"
+        if reason is not None:
+            yield Problem("input", EMPTY, reason, (value.name,), STAGE)

@@ -1,0 +1,163 @@
+"""The profile relax: what it writes runs in live Relax, what it refuses it names."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import serde
+from benchmarks.relax_models import in_relax
+from serde.errors import Unconvertible, UsageError
+from serde.formats.onnx import from_ir
+from serde.formats.onnx.reader import decode
+from serde.formats.onnx.relax.table import OPSET
+from serde.formats.onnx.writer import to_proto
+from serde.opset import raise_to_ir
+from serde.passes import tidy
+from serde.profiles import get_profile
+from tests import networks
+from tests.mxnet.network_runs import error
+from tests.node_cases import Case, all_cases, difference, frozen
+from tests.onnx_live import run_model
+from tests.relax.relax_live import RELAX, environment, run
+
+# One test for each thing the importer lacks or gets wrong, and the profile says otherwise.
+NODE_TESTS = """
+test_lstm_with_peepholes test_gru_bidirectional test_simple_rnn_reverse test_scan9_sum
+test_attention_23_boolmask_fullymasked_row_nan_robustness test_averagepool_2d_ceil
+test_batchnorm_epsilon_training_mode test_bitshift_right_int8_shift_ge_width
+test_celu_float16 test_constant_pad_negative_axes test_convtranspose_output_shape
+test_einsum_batch_diagonal test_eyelike_with_dtype test_gridsample_bicubic test_if
+test_isinf_negative test_layer_normalization_3d_axis1_epsilon test_lrn test_maxpool_2d_ceil
+test_maxpool_with_argmax_2d_precomputed_pads test_mod_mixed_sign_float16
+test_nonmaxsuppression_iou_threshold_boundary test_onehot_negative_indices
+test_pow_types_int64_float32 test_prelu_broadcast test_qlinearconv test_reduce_max_bool_inputs
+test_resize_downsample_scales_linear_align_corners test_resize_upsample_scales_cubic
+test_roialign_mode_max test_top_k_negative_axis
+""".split()
+
+
+def rewritten(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model as the profile writes it."""
+    ir = tidy(raise_to_ir(decode(model)))
+    return to_proto(from_ir(ir, **get_profile("relax").writing()))
+
+
+def model(nodes, inputs, outputs, held=None, opset=17) -> onnx.ModelProto:
+    """A model of nodes; inputs and outputs by name, shape and type."""
+    ends = [
+        [helper.make_tensor_value_info(n, t, s) for n, (t, s) in some.items()]
+        for some in (inputs, outputs)
+    ]
+    held = [numpy_helper.from_array(np.asarray(a), n) for n, a in (held or {}).items()]
+    graph = helper.make_graph(nodes, "g", *ends, held)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+
+def ran(made: onnx.ModelProto, feeds, folder: Path) -> list[np.ndarray]:
+    path = folder / "relax.onnx"
+    onnx.save(made, path)
+    return run(str(path), {i.name: feeds[i.name] for i in made.graph.input})
+
+
+@pytest.mark.parametrize("name", NODE_TESTS)
+def test_node_tests(name: str, tmp_path: Path) -> None:
+    (case,) = [c for c in all_cases() if c.name == name]
+    case = frozen(case) or case
+    names = [i.name for i in case.model.graph.input]
+    names = [n for n in names if n not in {t.name for t in case.model.graph.initializer}]
+    for feeds, wanted in case.data:
+        got = ran(rewritten(case.model), dict(zip(names, feeds, strict=True)), tmp_path)
+        held = Case(case.name, case.model, (), max(case.rtol, 2e-3), case.atol)
+        assert difference(held, wanted, got) is None
+
+
+@pytest.mark.parametrize("name", ["lstm_states", "bert_interleaved"])
+def test_networks(name: str, tmp_path: Path) -> None:
+    network = networks.build(name)
+    given = networks.feeds(network, 1)
+    wanted = networks.expected(network, given)
+    symbol, _ = networks.export(network, tmp_path)
+    got = in_relax(serde.load(symbol, inputs=given), given)
+    assert max(error(a, b) for a, b in zip(got, wanted, strict=True)) < 1e-4
+
+
+INFINITE = np.full((2, 3), -np.inf, np.float32)
+
+
+@pytest.mark.parametrize("op", ["ReduceMax", "ArgMax"])
+def test_what_is_infinite_throughout(op: str, tmp_path: Path) -> None:
+    x, attrs = INFINITE, {"axes": [1]} if op == "ReduceMax" else {"axis": 1}
+    kind = TensorProto.INT64 if op == "ArgMax" else TensorProto.FLOAT
+    node = helper.make_node(op, ["x"], ["y"], **attrs)
+    made = model([node], {"x": (TensorProto.FLOAT, x.shape)}, {"y": (kind, None)})
+    (got,) = ran(rewritten(made), {"x": x}, tmp_path)
+    np.testing.assert_array_equal(got, run_model(made, {"x": x})[0])
+
+
+def test_all_that_cannot_be_said_is_listed(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("Det", ["x"], ["a"]),
+        helper.make_node("StringNormalizer", ["s"], ["b"]),
+        helper.make_node("Relu", ["n"], ["c"]),
+    ]
+    kinds = {"x": (TensorProto.FLOAT, (2, 2)), "s": (TensorProto.STRING, (3,)),
+             "n": (TensorProto.FLOAT, ("N", 2))}  # fmt: skip
+    ends = {"a": (TensorProto.FLOAT, ()), "b": (TensorProto.STRING, (None,)),
+            "c": (TensorProto.FLOAT, ("N", 2))}  # fmt: skip
+    path = tmp_path / "m.onnx"
+    onnx.save(model(nodes, kinds, ends), path)
+    report = serde.check(path, to="relax")
+    assert not report.ok
+    said = {p.names: p.reason for p in report.problems if p.op == "input"}
+    assert "strings" in said["s",] and "(N, 2)" in said["n",]
+    assert {p.op for p in report.problems} >= {"StringNormalizer"}
+    assert serde.check(path, to="relax", outputs=["c"], static={"N": 3}).ok
+
+
+def test_a_loop_of_unknown_turns_is_refused() -> None:
+    (case,) = [c for c in all_cases() if c.name == "test_loop11"]
+    with pytest.raises(Unconvertible, match="a loop whose turns are not known"):
+        rewritten(case.model)
+
+
+def test_other_opsets_are_refused(tmp_path: Path) -> None:
+    node = helper.make_node("Relu", ["x"], ["y"])
+    flat = (TensorProto.FLOAT, (2,))
+    onnx.save(model([node], {"x": flat}, {"y": flat}), tmp_path / "m.onnx")
+    with pytest.raises(UsageError, match=f"opset {OPSET}"):
+        serde.convert(tmp_path / "m.onnx", tmp_path / "n.onnx", profile="relax", opset=13)
+
+
+def test_live_modules(tmp_path: Path) -> None:
+    """Names with odd letters, two outputs, one of them whole numbers."""
+    if isinstance(why := RELAX.found(), str):
+        pytest.skip(why)
+    nodes = [
+        helper.make_node("MatMul", ["in/put.1", "w"], ["h"]),
+        helper.make_node("ArgMax", ["h"], ["best:0"], axis=1, keepdims=0),
+    ]
+    x, w = (np.random.default_rng(i).normal(size=(2, 4)).astype("float32") for i in (0, 1))
+    ends = {"h": (TensorProto.FLOAT, (2, 2)), "best:0": (TensorProto.INT64, (2,))}
+    made = model(nodes, {"in/put.1": (TensorProto.FLOAT, x.shape)}, ends, {"w": w.T})
+    path, feed = tmp_path / "m.onnx", tmp_path / "x.npy"
+    onnx.save(made, path)
+    np.save(feed, x)
+    folder, site = Path(os.environ["SERDE_RELAX"]), sysconfig.get_paths()["purelib"]
+    script = Path(__file__).with_name("relax_script.py")
+    done = subprocess.run(
+        [folder / "v/bin/python", script, site, path, feed], text=True, check=True,
+        capture_output=True, env=environment(folder), timeout=300,
+    )  # fmt: skip
+    names, (scores, best) = json.loads(done.stdout.splitlines()[-1])
+    assert names == ["in/put.1"]
+    np.testing.assert_allclose(scores, x @ w.T, rtol=1e-5)
+    assert best == (x @ w.T).argmax(axis=1).tolist()
