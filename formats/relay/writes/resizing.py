@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.errors import ConversionError
 from serde.graph import DType, Value
 from serde.steps.resize import every_axis, factors_of, spelled_out
 from serde.steps.sampling import Sampling, coordinates, nearest
@@ -37,10 +36,8 @@ def recast_resize(
     )
     by_scale = scales is not None and scales.shape != (0,)
     factors = factors_of(x, scales if by_scale else None, sizes)
-    if factors is None:
-        raise ConversionError("a Resize to a size that only the run tells")
-    made = tuple(m for m, _ in factors)
-    if native(x, how, made, [s for _, s in factors]):
+    made = factors and tuple(m for m, _ in factors)
+    if native(x, how, made, factors and [s for _, s in factors]):
         return g.Resize(
             x, None, None, g.const(made, DType.INT64), mode=mode,
             coordinate_transformation_mode=how.coordinates, nearest_mode=nearest_mode,

@@ -28,3 +28,8 @@ def write_grid_sample(r, x, grid, *, mode: str, padding_mode: str, align_corners
         x, turned, method=METHODS[mode], layout="NCHW" if x.rank == 4 else "NCDHW",
         padding_mode=padding_mode, align_corners=align_corners,
     )  # fmt: skip
+
+
+@writes("MaxRoiPool")
+def write_max_roi_pool(r, x, regions, *, pooled_shape: tuple[int, ...], spatial_scale: float):
+    return r.vision.roi_pool(x, regions, pooled_size=pooled_shape, spatial_scale=spatial_scale)
