@@ -19,19 +19,21 @@ from .convolution import window
 
 @reads("ROIPooling")
 def read_roi_pooling(g, x, rois, *, pooled_size: Ints, spatial_scale: float):
-    return g.MaxRoiPool(x, rois, pooled_shape=pooled_size, spatial_scale=spatial_scale)
+    image, corners = parted(g, rois)
+    held = g.Concat(g.Max(image, 0.0), corners, axis=1)
+    y = g.MaxRoiPool(x, held, pooled_shape=pooled_size, spatial_scale=spatial_scale)
+    return zero_where_none(g, image, y)
 
 
 @reads("_contrib_ROIAlign", only={"position_sensitive": (False,)})
 def read_roi_align(
     g, x, rois, *, pooled_size: Ints, spatial_scale: float, sample_ratio=-1, aligned=False
 ):
-    """The first column of ``rois`` tells which image a region lies in."""
-    batch = cast(g, g.Gather(rois, 0, axis=1), DType.INT64)
-    return g.RoiAlign(
+    image, corners = parted(g, rois)
+    y = g.RoiAlign(
         x,
-        slice_axis(g, rois, 1, 1, 5),
-        batch,
+        corners,
+        cast(g, g.Squeeze(g.Max(image, 0.0), [1]), DType.INT64),
         mode="avg",
         output_height=pooled_size[0],
         output_width=pooled_size[1],
@@ -39,6 +41,18 @@ def read_roi_align(
         spatial_scale=spatial_scale,
         coordinate_transformation_mode="half_pixel" if aligned else "output_half_pixel",
     )
+    return zero_where_none(g, image, y)
+
+
+def parted(g, rois: Value):
+    """Which image a region lies in, and its corners."""
+    return slice_axis(g, rois, 1, 0, 1), slice_axis(g, rois, 1, 1, 5)
+
+
+def zero_where_none(g, image, y: Value):
+    """Zeros for the regions of image -1: there is no such region."""
+    none = g.Less(cast(g, image, DType.INT64), 0)
+    return g.Where(g.Unsqueeze(none, [2, 3]), scalar(g, 0, y), y)
 
 
 TUNING = ("num_filter", "no_bias", "workspace")
