@@ -55,6 +55,8 @@ def ones(g, like: Value):
 @reads("LayerNorm", only={"output_mean_var": (False,)})
 def read_layer_norm(g, x, gamma, beta, *, axis=-1, eps=1e-5):
     last = x.rank - 1
+    if x.known[axis] == 0:
+        return x  # there is nothing to normalize, which runtimes refuse
 
     def apply(x):
         return g.LayerNormalization(x, gamma, beta, axis=last, epsilon=eps)

@@ -47,7 +47,16 @@ def legacy(g, op, x: Value, axes: Ints, keepdims):
 
 
 def read_reduction(op, g, x, *, axis: Ints | None = None, keepdims=False, exclude=False):
-    return legacy(g, op, x, chosen(x, axis, exclude), keepdims)
+    """The mean of nothing is NaN."""
+    axes = chosen(x, axis, exclude)
+    if op == "ReduceMean" and are_empty(x, axes):
+        return g.Div(legacy(g, "ReduceSum", x, axes, keepdims), scalar(g, 0, x))
+    return legacy(g, op, x, axes, keepdims)
+
+
+def are_empty(x: Value, axes: Ints) -> bool:
+    """Whether there is nothing along the axes."""
+    return any(x.known[a] == 0 for a in axes)
 
 
 def read_nan_reduction(
@@ -149,7 +158,9 @@ def read_numpy_reduction(
     """Sums count truth values in int64; a mean of whole numbers is a float32."""
     whole = DType.FLOAT32 if op == "ReduceMean" else DType.INT64 if x.dtype is DType.BOOL else None
     wanted = dtype_of(dtype) if dtype else whole if x.type.kind != "f" and whole else x.type
-    return reduced(g, op, cast(g, x, wanted), every(x, axis), keepdims)
+    axes = every(x, axis)
+    op = "ReduceSum" if are_empty(x, axes) else op  # MXNet makes 0 of nothing, products too
+    return reduced(g, op, cast(g, x, wanted), axes, keepdims)
 
 
 def read_numpy_extreme(op, g, x, *, axis: Ints | None = None, keepdims=False):
@@ -157,7 +168,10 @@ def read_numpy_extreme(op, g, x, *, axis: Ints | None = None, keepdims=False):
 
 
 def read_truth(op, g, x, *, axis: Ints | None = None, keepdims=False):
-    return reduced(g, op, is_true(g, x), every(x, axis), keepdims)
+    axes = every(x, axis)
+    if op == "ReduceMax" and are_empty(x, axes):
+        return cast(g, reduced(g, "ReduceSum", x, axes, keepdims), DType.BOOL)
+    return reduced(g, op, is_true(g, x), axes, keepdims)
 
 
 for _name, _op in NUMPY.items():
@@ -177,7 +191,7 @@ def read_variance(
     x = x if dtype is None else cast(g, x, dtype_of(dtype))
     axes = every(x, axis)
     _, squares = deviation(g, x, axes)
-    if ddof == 0:
+    if ddof == 0 and not are_empty(x, axes):
         return g.ReduceMean(squares, axes, keepdims=int(keepdims))
     count = cast(g, shape_from(g, [times(g, [size_of(g, x, a) for a in axes])]), x.type)
     total = g.ReduceSum(squares, axes, keepdims=int(keepdims))

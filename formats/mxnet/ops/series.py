@@ -68,6 +68,7 @@ def read_percentile(
     known = ("linear", "lower", "higher", "midpoint", "nearest")
     require(interpolation in known, f"interpolation={interpolation!r} is unknown")
     axes = tuple(range(x.rank)) if axis is None else axes_of(axis, x.rank)
+    require(0 not in x.known, "a percentile of no numbers")
     kept = others(axes, x.rank)
     sizes = sizes_of(g, x)
     moved = g.Transpose(as_float(g, x), perm=(*kept, *axes))

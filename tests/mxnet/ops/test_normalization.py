@@ -85,5 +85,6 @@ CASES = [
     case("_contrib_BatchNormWithReLU", f32(3, 2, 4, 4), *params(2), use_global_stats=True).but(
         params=STATES
     ),
+    case("LayerNorm", f32(3, 0), f32(0), f32(0)).but(np_shape=True),
 ]
 test_normalization = operator_test(CASES)

@@ -159,4 +159,12 @@ CASES = [
     case("multi_sum_sq", f16(2, 300), num_arrays=1).but(tolerance=1e-3),  # squares are halves
 ]
 
+CASES += [  # of nothing
+    case(op, f32(0, 3), **a).but(np_shape=True)
+    for op in (
+        "_np_sum", "_np_prod", "_npi_mean", "_np_any", "_np_all", "_npi_var", "_npi_std", "mean",
+        "sum", "prod",
+    )
+    for a in ({}, {"axis": "0"})
+]  # fmt: skip
 test_reductions = operator_test(CASES)

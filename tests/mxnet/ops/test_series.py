@@ -38,6 +38,7 @@ CASES = [
     numpy("_npi_percentile", X, q_scalar=75),
     numpy("_npi_percentile", f64(2, 5), q_scalar=75, axis=1, keepdims=True),
     numpy("_npi_percentile", i32(2, 5), SHARES, axis=1),
+    refused("_npi_percentile", f32(0, 3), SHARES, says="a percentile of no numbers"),
     refused("_npi_diff", X, n=2, says="n=2"),
     case("_npi_percentile", f16(2, 3), of(30, "float32")).but(np_shape=True),
 ]
