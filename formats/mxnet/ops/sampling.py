@@ -7,6 +7,8 @@ first, see ``distributions``.
 from __future__ import annotations
 
 from functools import partial
+from inspect import Parameter, Signature, signature
+from typing import Any
 
 import numpy as np
 
@@ -21,92 +23,48 @@ from . import distributions as d
 
 draws = RuleTable("mxnet → ir")
 GIVEN = ("ctx",)
+OPERAND, REQUIRED = Parameter.POSITIONAL_OR_KEYWORD, Parameter.empty
 
 
 def typed(g, x: Value, dtype: str):
     return cast(g, x, DType.FLOAT32 if dtype == "None" else dtype_of(dtype))
 
 
-def drawn(function, draw, g, shape, dtype: str, *numbers):
+def numbered(rule, function, numbers):
+    """``rule`` for a distribution, with its numbers as attributes: their names, with defaults.
+
+    ``rule`` takes the distribution and its numbers first. Where it takes any operands, they stand
+    for numbers that are None.
+    """
+
+    def read(draw, g, *operands, **attrs):
+        given = [attrs.pop(n, default) for n, default in numbers.items()]
+        return rule(function, given, draw, g, *operands, **attrs)
+
+    places = [Parameter(f"x{i}", OPERAND, default=None) for i in range(len(numbers))]
+    own: list[Parameter] = []
+    kind: Any = float
+    for parameter in [*signature(rule, eval_str=True).parameters.values()][2:]:
+        optional = parameter.kind is Parameter.VAR_POSITIONAL
+        own += places if optional else [parameter]
+        kind = float | None if optional else kind
+    for name, default in numbers.items():
+        its = int if isinstance(default, int) else kind
+        own.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=its))
+    read.__signature__ = Signature(own)  # type: ignore[attr-defined]
+    return read
+
+
+def read_fixed(function, numbers, draw, g, *, shape: Ints = (), dtype="None"):
     """Numbers of one distribution."""
     require(shape, "no shape is given")
     return typed(g, function(draw, g, shape, *(g.const(n, DType.FLOAT32) for n in numbers)), dtype)
 
 
-def drawn_like(function, draw, g, x: Value, *numbers):
+def read_like(function, numbers, draw, g, x):
     """As many as ``x`` has, in its type."""
     found = function(draw, g, sizes_of(g, x), *(g.const(n, DType.FLOAT32) for n in numbers))
     return cast_like(g, found, x)
-
-
-@draws("_random_uniform", ignore=GIVEN)
-def read_uniform(draw, g, *, low=0.0, high=1.0, shape: Ints = (), dtype="None"):
-    return drawn(d.uniform, draw, g, shape, dtype, low, high)
-
-
-@draws("_random_normal", ignore=GIVEN)
-def read_normal(draw, g, *, loc=0.0, scale=1.0, shape: Ints = (), dtype="None"):
-    return drawn(d.normal, draw, g, shape, dtype, loc, scale)
-
-
-@draws("_random_gamma", ignore=GIVEN)
-def read_gamma(draw, g, *, alpha=1.0, beta=1.0, shape: Ints = (), dtype="None"):
-    return drawn(d.gamma, draw, g, shape, dtype, alpha, beta)
-
-
-@draws("_random_exponential", ignore=GIVEN)
-def read_exponential(draw, g, *, lam=1.0, shape: Ints = (), dtype="None"):
-    return drawn(d.exponential, draw, g, shape, dtype, lam)
-
-
-@draws("_random_poisson", ignore=GIVEN)
-def read_poisson(draw, g, *, lam=1.0, shape: Ints = (), dtype="None"):
-    return drawn(d.poisson, draw, g, shape, dtype, lam)
-
-
-@draws("_random_negative_binomial", ignore=GIVEN)
-def read_negative_binomial(draw, g, *, k=1, p=1.0, shape: Ints = (), dtype="None"):
-    return drawn(d.negative_binomial, draw, g, shape, dtype, k, p)
-
-
-@draws("_random_generalized_negative_binomial", ignore=GIVEN)
-def read_generalized(draw, g, *, mu=1.0, alpha=1.0, shape: Ints = (), dtype="None"):
-    return drawn(d.generalized_negative_binomial, draw, g, shape, dtype, mu, alpha)
-
-
-@draws("_random_uniform_like")
-def read_uniform_like(draw, g, x, *, low=0.0, high=1.0):
-    return drawn_like(d.uniform, draw, g, x, low, high)
-
-
-@draws("_random_normal_like")
-def read_normal_like(draw, g, x, *, loc=0.0, scale=1.0):
-    return drawn_like(d.normal, draw, g, x, loc, scale)
-
-
-@draws("_random_gamma_like")
-def read_gamma_like(draw, g, x, *, alpha=1.0, beta=1.0):
-    return drawn_like(d.gamma, draw, g, x, alpha, beta)
-
-
-@draws("_random_exponential_like")
-def read_exponential_like(draw, g, x, *, lam=1.0):
-    return drawn_like(d.exponential, draw, g, x, lam)
-
-
-@draws("_random_poisson_like")
-def read_poisson_like(draw, g, x, *, lam=1.0):
-    return drawn_like(d.poisson, draw, g, x, lam)
-
-
-@draws("_random_negative_binomial_like")
-def read_negative_binomial_like(draw, g, x, *, k=1, p=1.0):
-    return drawn_like(d.negative_binomial, draw, g, x, k, p)
-
-
-@draws("_random_generalized_negative_binomial_like")
-def read_generalized_like(draw, g, x, *, mu=1.0, alpha=1.0):
-    return drawn_like(d.generalized_negative_binomial, draw, g, x, mu, alpha)
 
 
 @draws("_random_randint", ignore=GIVEN)
@@ -138,10 +96,21 @@ def for_each(function, draw, g, shape: Ints, dtype: str, *parameters):
     return typed(g, function(draw, g, sizes, *spread), dtype)
 
 
-for _name in ("exponential", "poisson"):
-    draws(f"_sample_{_name}")(partial(read_sample, getattr(d, _name)))
-for _name in ("uniform", "normal", "gamma", "negative_binomial", "generalized_negative_binomial"):
-    draws(f"_sample_{_name}")(partial(read_sample_two, getattr(d, _name)))
+DISTRIBUTIONS: dict[str, dict[str, Any]] = {
+    "uniform": {"low": 0.0, "high": 1.0},
+    "normal": {"loc": 0.0, "scale": 1.0},
+    "gamma": {"alpha": 1.0, "beta": 1.0},
+    "exponential": {"lam": 1.0},
+    "poisson": {"lam": 1.0},
+    "negative_binomial": {"k": 1, "p": 1.0},
+    "generalized_negative_binomial": {"mu": 1.0, "alpha": 1.0},
+}
+for _name, _numbers in DISTRIBUTIONS.items():
+    _function = getattr(d, _name)
+    _sample = read_sample if len(_numbers) == 1 else read_sample_two
+    draws(f"_random_{_name}", ignore=GIVEN)(numbered(read_fixed, _function, _numbers))
+    draws(f"_random_{_name}_like")(numbered(read_like, _function, _numbers))
+    draws(f"_sample_{_name}")(partial(_sample, _function))
 
 
 @draws("_sample_multinomial")
@@ -182,56 +151,35 @@ def numpy_drawn(function, draw, g, size: Ints | None, operands, numbers, before=
     return function(draw, g, sizes, *full)
 
 
-def read_numpy_uniform(
-    before, draw, g, a=None, b=None, *, low: float | None, high: float | None,
-    size: Ints | None = None, dtype="float32",
-):  # fmt: skip
-    return typed(g, numpy_drawn(d.uniform, draw, g, size, (a, b), (low, high), before), dtype)
+def read_sized(function, numbers, draw, g, *operands, size: Ints | None = None):
+    return numpy_drawn(function, draw, g, size, operands, numbers)
 
 
-def read_numpy_normal(
-    before, draw, g, a=None, b=None, *, loc: float | None, scale: float | None,
-    size: Ints | None = None, dtype="float32",
-):  # fmt: skip
-    return typed(g, numpy_drawn(d.normal, draw, g, size, (a, b), (loc, scale), before), dtype)
+def read_typed(function, numbers, draw, g, *operands, size: Ints | None = None, dtype="float32"):
+    return typed(g, numpy_drawn(function, draw, g, size, operands, numbers), dtype)
 
 
-for _end, _before in (("", False), ("_n", True)):
-    draws(f"_npi_uniform{_end}", ignore=GIVEN)(partial(read_numpy_uniform, _before))
-    draws(f"_npi_normal{_end}", ignore=GIVEN)(partial(read_numpy_normal, _before))
+def read_rows(function, numbers, draw, g, *operands, size: Ints | None = None, dtype="float32"):
+    return typed(g, numpy_drawn(function, draw, g, size, operands, numbers, before=True), dtype)
 
 
-@draws("_npi_gamma", ignore=GIVEN)
-def read_numpy_gamma(
-    draw, g, a=None, b=None, *, shape: float | None, scale: float | None,
-    size: Ints | None = None, dtype="float32",
-):  # fmt: skip
-    return typed(g, numpy_drawn(d.gamma, draw, g, size, (a, b), (shape, scale)), dtype)
-
-
-def read_located(
-    function, draw, g, a=None, b=None, *, loc: float | None, scale: float | None,
-    size: Ints | None = None,
-):  # fmt: skip
-    return numpy_drawn(function, draw, g, size, (a, b), (loc, scale))
-
-
-def read_scaled(function, draw, g, a=None, *, scale: float | None = 1.0, size: Ints | None = None):
-    return numpy_drawn(function, draw, g, size, (a,), (scale,))
-
-
-def read_shaped(function, draw, g, x=None, *, a: float | None = None, size: Ints | None = None):
-    return numpy_drawn(function, draw, g, size, (x,), (a,))
-
-
-for _rule, _functions in (
-    (read_located, {"gumbel": d.gumbel, "logistic": d.logistic}),
-    (read_scaled, {"exponential": d.scaled_exponential, "rayleigh": d.rayleigh}),
-    (read_shaped, {"pareto": d.pareto, "weibull": d.weibull}),
-):
-    for _name, _function in _functions.items():
-        draws(f"_npi_{_name}", ignore=GIVEN)(partial(_rule, _function))
-draws("_npi_powerd")(partial(read_shaped, d.power))
+RANGE, LOCATED = dict.fromkeys(("low", "high"), REQUIRED), dict.fromkeys(("loc", "scale"), REQUIRED)
+NUMPY: dict[str, Any] = {
+    "uniform": (read_typed, d.uniform, RANGE),
+    "uniform_n": (read_rows, d.uniform, RANGE),
+    "normal": (read_typed, d.normal, LOCATED),
+    "normal_n": (read_rows, d.normal, LOCATED),
+    "gamma": (read_typed, d.gamma, dict.fromkeys(("shape", "scale"), REQUIRED)),
+    "gumbel": (read_sized, d.gumbel, LOCATED),
+    "logistic": (read_sized, d.logistic, LOCATED),
+    "exponential": (read_sized, d.scaled_exponential, {"scale": 1.0}),
+    "rayleigh": (read_sized, d.rayleigh, {"scale": 1.0}),
+    "pareto": (read_sized, d.pareto, {"a": None}),
+    "powerd": (read_sized, d.power, {"a": None}),
+    "weibull": (read_sized, d.weibull, {"a": None}),
+}
+for _name, (_rule, _function, _numbers) in NUMPY.items():
+    draws(f"_npi_{_name}", ignore=GIVEN)(numbered(_rule, _function, _numbers))
 
 
 @draws("_npi_bernoulli", ignore=GIVEN)
