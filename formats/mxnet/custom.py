@@ -21,6 +21,7 @@ from serde.rules import RuleTable
 from .names import CANONICAL
 
 CUSTOM, KIND = "Custom", "op_type"
+LASTING = "Dropout:always"  # a sampler, where that of training is none
 Rules = RuleTable | Mapping[str, Callable[..., Any]]
 
 
@@ -44,14 +45,17 @@ def each_node(graph: Graph) -> Iterator[Node]:
 
 def kind_of(node: Node) -> str:
     """What a rule for the node may stand under besides its operator."""
+    if node.op == "Dropout" and node.attrs.get("mode") == "always":
+        return LASTING
     return f"{CUSTOM}:{node.attrs.get(KIND, '')!s}" if node.op == CUSTOM else node.op
 
 
 def told_apart(graph: Graph, table: RuleTable) -> Graph:
-    """The graph, with ``Custom`` nodes under the name a rule of the table has for their kind."""
+    """The graph, with nodes under the name the table has for their kind, if it has one."""
+    known = {*table.rules, *table.reasons}
 
     def told(node: Node) -> Node:
-        if kind_of(node) in (node.op, *table.rules) and kind_of(node) != node.op:
+        if kind_of(node) != node.op and kind_of(node) in known:
             attrs = {n: v for n, v in node.attrs.items() if n != KIND}
             return replace(node, op=kind_of(node), attrs=MappingProxyType(attrs))
         return node

@@ -10,6 +10,7 @@ import pytest
 
 from serde.errors import Unconvertible
 from serde.formats.mxnet import decode_symbol, to_ir
+from serde.formats.mxnet.custom import LASTING
 from serde.formats.mxnet.ops.sampling import draws
 from serde.formats.mxnet.symbol import parse_symbol
 from serde.formats.onnx.writer import to_proto
@@ -18,7 +19,7 @@ from serde.noise import REASON
 from serde.opset import lower_to
 from serde.passes import tidy
 from tests.mxnet.cases import OPSETS
-from tests.mxnet.draws import COUNT, DRAWN
+from tests.mxnet.draws import COUNT, DRAWN, Drawing
 from tests.mxnet_live import live_mxnet, run_op, symbol_of
 
 EACH = [(op, n) for op, some in DRAWN.items() for n in range(len(some))]
@@ -90,7 +91,27 @@ def test_distribution(op, number):
 
 
 def test_every_sampler_is_drawn_from() -> None:
-    assert set(DRAWN) == set(draws.rules)
+    assert set(DRAWN) == set(draws.rules) - {LASTING}  # which has a test of its own below
+
+
+@pytest.mark.parametrize("attrs", [{}, {"p": "0.2"}, {"p": "0.7", "axes": "(0,)"}], ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_dropout_that_goes_on_after_training(attrs, dtype):
+    x = np.tile(np.arange(1, 5, dtype=dtype), (500, 50, 1))
+    drawing = Drawing((x,), {**attrs, "mode": "always"})
+    live_mxnet().random.seed(5)
+    wide = x.astype("float32")  # MXNet drops no halves on a CPU
+    (theirs,) = run_op("Dropout", [wide], drawing.attrs, 1)[1]
+    for random in ("onnx", "input"):
+        y = run(graph_of("Dropout", drawing, random, ""), drawing, 17)
+        assert y.dtype == x.dtype
+        left = {*np.unique(np.round(y[..., 0].astype("float32"), 2))}
+        assert left == {*np.unique(np.round(theirs[..., 0], 2))}
+        assert abs((y == 0).mean() - (theirs == 0).mean()) < (0.06 if "axes" in attrs else 0.01)
+        assert ("axes" in attrs) == bool((y == y[:1]).all())
+    with pytest.raises(Unconvertible) as caught:
+        graph_of("Dropout", drawing, "refuse")
+    assert [p.reason for p in caught.value.problems] == [REASON]
 
 
 @pytest.mark.parametrize("op", ["_random_normal", "_sample_multinomial"])

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from serde.errors import require
-from serde.geometry import Ints
+from serde.geometry import Ints, axes_of
 from serde.graph import DType, Value
 from serde.idioms import cast, cast_like, shape_from, size_of, sizes_of, steps
 from serde.rules import RuleTable
@@ -125,6 +125,16 @@ def read_sample_multinomial(draw, g, x, *, shape: Ints = (), get_prob=False, dty
         return y
     chances = g.Log(g.GatherElements(x, found, axis=x.rank - 1))
     return y, g.Reshape(chances, shape_from(g, final))
+
+
+@draws("Dropout:always", ignore=("mode", "cudnn_off"))
+def read_lasting_dropout(draw, g, x, *, p=0.5, axes: Ints = ()):
+    """Dropout that goes on after training; what it drops, it drops all along ``axes``."""
+    require(0 <= p < 1, f"p={p} of all numbers are to be dropped")
+    shared = axes_of(axes, x.rank)
+    sizes = [1 if a in shared else size_of(g, x, a) for a in range(x.rank)]
+    kept = cast_like(g, g.GreaterOrEqual(draw(g, "uniform", sizes), p), x)
+    return g.Mul(x, g.Div(kept, 1 - p))
 
 
 @draws("_shuffle")
