@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import signal
 import subprocess
 import tempfile
 import venv
@@ -73,18 +74,22 @@ class LiveWorker:
         line = worker.stdout.readline()
         if not line:
             self._found = None  # the next question goes to another process
-            raise LiveError(f"{self.framework} ended")
+            code = worker.wait()
+            how = f" by {signal.Signals(-code).name}" if code < 0 else ""
+            raise LiveError(f"{self.framework} ended{how}")
         reply = json.loads(line)
         if "error" in reply:
             raise LiveError(reply["error"])
         return reply["value"]
 
-    def run(self, what: Any, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-        """What its command ``run`` computes of arrays by name."""
+    def run(
+        self, what: Any, feeds: Mapping[str, np.ndarray], command: str = "run"
+    ) -> list[np.ndarray]:
+        """What its command ``run``, or another, computes of arrays by name."""
         with tempfile.TemporaryDirectory() as folder:
             inputs, outputs = f"{folder}/in.npz", f"{folder}/out.npz"
             np.savez(inputs, **feeds)
-            self.ask("run", what, inputs, outputs)
+            self.ask(command, what, inputs, outputs)
             with np.load(outputs) as found:
                 return [found[f"arr_{i}"] for i in range(len(found.files))]
 

@@ -99,5 +99,16 @@ def run(form: str, module: str, feeds: Mapping[str, np.ndarray]) -> list[np.ndar
     return TVM.run([form, module], feeds)
 
 
+def run_network(
+    module: Path, params: Path | None, feeds: Mapping[str, np.ndarray], seconds: int = 600
+) -> list[np.ndarray]:
+    """The same of a file of JSON and one of parameters, compiled in the least time."""
+    try:
+        return TVM.run([str(module), params and str(params), seconds], feeds, "run_network")
+    except TvmError as error:
+        late = str(error).endswith("SIGALRM")
+        raise TvmError(f"TVM takes more than {seconds} s") if late else error from None
+
+
 if __name__ == "__main__":
     sys.exit(make(Path(sys.argv[1]).resolve(), RECIPE, obstacle, set_up))

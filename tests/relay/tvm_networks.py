@@ -17,6 +17,8 @@ import numpy as np
 import tvm
 from tvm import relay
 
+from tests.relay.tvm_running import flat
+
 STATISTICS = ("gamma", "var")  # how names of what must be positive end
 PASSES = (
     relay.transform.SimplifyInference(),
@@ -122,9 +124,3 @@ def _write(module, params, feeds, folder, computes=True):
     machine = tvm.runtime.vm.VirtualMachine(code, tvm.cpu())
     result = machine.run(*(tvm.nd.array(x) for x in feeds))
     np.savez(folder / "out.npz", *(y.numpy() for y in flat(result)))
-
-
-def flat(value):
-    """The tensors of a result."""
-    fields = [value] if isinstance(value, tvm.nd.NDArray) else value
-    return [value] if fields is not value else [leaf for v in value for leaf in flat(v)]
