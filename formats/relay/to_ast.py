@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,7 @@ class _Encoding:
         self.params: list[ast.Var] = []
         self.globals: dict[str, ast.GlobalVar] = {}
         self.in_main = False
+        self.is_branch = False
 
     def main(self, graph: Graph) -> tuple[ast.Module, dict[str, Tensor]]:
         self.globals = {f.name: ast.GlobalVar(f.name) for f in graph.functions}
@@ -73,9 +74,7 @@ class _Encoding:
     def function(self, graph: Graph) -> ast.Function:
         """A function of the module."""
         inputs = tuple(self.parameter(v, v.name) for v in graph.inputs)
-        types: list[ast.Type] = [type_of(v) for v in graph.outputs]
-        ret = types[0] if len(types) == 1 else ast.TupleType(tuple(types))
-        return ast.Function(inputs, self.body(graph), ret)
+        return ast.Function(inputs, self.body(graph), result_type(graph.outputs))
 
     def parameter(self, value: Value, name: str) -> ast.Var:
         """A variable for an input."""
@@ -156,11 +155,27 @@ class _Encoding:
         return ast.Call(op, args, attributes(node), span=span)
 
     def choice(self, node: Node) -> ast.Expr:
+        """A choice; one in a branch of another is a function's: TVM's virtual machine loses its
+        result where both are computed by the branches.
+        """
         then, otherwise = node.attrs["then"], node.attrs["otherwise"]
         assert isinstance(then, Graph) and isinstance(otherwise, Graph)
         (cond,) = node.inputs
         assert cond is not None
-        return ast.If(self.expr(cond), self.body(then), self.body(otherwise))
+        given, inner = self.expr(cond), self.is_branch
+        if not inner:
+            return ast.If(given, self.branch(then), self.branch(otherwise))
+        chosen, itself = ast.Var("chosen", type_of(cond)), ast.Var("choice")
+        body = ast.If(chosen, self.branch(then), self.branch(otherwise))
+        function = ast.Function((chosen,), body, result_type(node.outputs))
+        return ast.Let(itself, function, ast.Call(itself, (given,)))
+
+    def branch(self, graph: Graph) -> ast.Expr:
+        """What a graph returns that runs only if something is so."""
+        outer, self.is_branch = self.is_branch, True
+        made = self.body(graph)
+        self.is_branch = outer
+        return made
 
     def loop(self, node: Node) -> ast.Expr:
         """``let %loop = fn (…) { if (%on) { …; %loop(…) } else { (…) } }; %loop(…)``."""
@@ -171,7 +186,7 @@ class _Encoding:
         step = ast.Var("step")
         after = ast.Call(ast.Op("add"), (turn, number(1)))
         fields = [ast.TupleGetItem(step, at) for at in range(len(body.outputs))]
-        whole = ast.Let(step, self.body(body), ast.Call(itself, (after, *fields)))
+        whole = ast.Let(step, self.branch(body), ast.Call(itself, (after, *fields)))
         ret = ast.TupleType(tuple(type_of(v) for v in body.inputs[2:]))
         choice = ast.If(on, whole, ast.Tuple(tuple(states)))
         function = ast.Function((turn, on, *states), choice, ret)
@@ -201,6 +216,12 @@ def type_of(value: Value) -> ast.TensorType:
     """The type of a value; sizes with a name are open."""
     sizes = tuple(d if isinstance(d, int) else None for d in value.known)
     return ast.TensorType(sizes, name_of(value.type))
+
+
+def result_type(values: Sequence[Value]) -> ast.Type:
+    """The type of a tensor, or of a tuple of several."""
+    types = tuple(type_of(v) for v in values)
+    return types[0] if len(types) == 1 else ast.TupleType(types)
 
 
 def attrs_key(op: str) -> str | None:

@@ -4,15 +4,32 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 
 import serde
 from tests import light_models, networks
 from tests.directions import DIRECTIONS, TOLERANCE, directions, run_onnx
+from tests.onnx_live import model_of, run_model
 from tests.relay.running import graph_of, recorded
 
 CORPUS = Path(__file__).parents[1] / "relay" / "corpus.zip"
+X = np.float32([[2, -1, 0.3], [1, 4, -7]])
+NESTED = """g (bool c, bool d, float[2,3] x) => (float[2,3] z) {
+  r = If(c) <then_branch = yes () => (t) {
+      q = If(d) <then_branch = both () => (u) { u = Neg(x) }, else_branch = one () => (v) { v = Identity(x) }>
+      t = Mul(q, x)
+    }, else_branch = no () => (e) { e = Exp(x) }>
+  z = Add(r, x)
+}"""
+TRUTHS = """g (int32[2,3] i, float[2,3] x) => (bool[2,3] z, int32[2,3] y) {
+  a = Cast<to = 9>(i)
+  zero = Constant<value_float = 0.0>()
+  b = Less(x, zero)
+  z = Or(a, b)
+  y = Relu(i)
+}"""
 
 
 def assert_all(found):
@@ -38,11 +55,26 @@ def test_a_light_model(tmp_path):
     assert_all(dict(directions(serde.load(path), "onnx", given, wanted, tmp_path)))
 
 
-@pytest.mark.parametrize("name", ["cf-while-const", "fe-onnx-lstm"])
+@pytest.mark.parametrize("name", ["cf-while-const", "cf-if-nested", "fe-onnx-lstm"])
 def test_modules_of_tvm(name, tmp_path):
     case = recorded(CORPUS, name)
     ir = graph_of(case, name, tmp_path)
     assert_all(dict(directions(ir, "relay", case.feeds, case.outputs, tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("body", "given"),
+    [
+        *((NESTED, {"c": np.array(c), "d": np.array(d), "x": X}) for c, d in [(1, 1), (1, 0), (0, 1)]),
+        (TRUTHS, {"i": np.int32([[0, 3, -2], [0, 0, 1]]), "x": X}),
+    ],
+)  # fmt: skip
+def test_choices_in_choices_and_truths_of_integers(body, given, tmp_path):
+    given = {n: a.astype(bool) if n in "cd" else a for n, a in given.items()}
+    model = model_of(body, 17, 8)
+    onnx.save(model, tmp_path / "m.onnx")
+    ir = serde.load(tmp_path / "m.onnx")
+    assert_all(dict(directions(ir, "onnx", given, run_model(model, given), tmp_path)))
 
 
 def test_what_cannot_be_written_is_told_and_the_rest_runs(tmp_path):

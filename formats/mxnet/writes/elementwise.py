@@ -30,7 +30,6 @@ UNARY = {
     "Log": "log",
     "Neg": "negative",
     "Reciprocal": "reciprocal",
-    "Relu": "relu",
     "Sigmoid": "sigmoid",
     "Sin": "sin",
     "Sinh": "sinh",
@@ -72,6 +71,12 @@ def write_unary(op, s, x):
 
 for _op in UNARY:
     writes(_op)(partial(write_unary, _op))
+
+
+@writes("Relu")
+def write_relu(s, x):
+    """MXNet's own is of floats."""
+    return s.relu(x) if x.type.kind == "f" else s["_maximum_scalar"](x, scalar=0)
 
 
 @writes("Abs")
@@ -161,7 +166,8 @@ def in_shape_of(s, value: Value, full: Value | None, sizes: list[Dim]):
 def write_cast(s, x, *, to: int):
     dtype = ELEMENT_TYPES[to]
     if dtype is DType.BOOL:
-        return s["_not_equal_scalar"](x, scalar=0.0)
+        answer = s["_not_equal_scalar"](x, scalar=0.0)
+        return answer if held_as(x.type) == "float32" else s.Cast(answer, dtype="float32")
     require(dtype in TYPES, f"MXNet has no {dtype.value} tensors")
     return s.Cast(x, dtype=dtype.value)
 
