@@ -87,8 +87,7 @@ def copy_of(value: Value, copied: Value) -> Node:
 def write_loop(s, most, going, *states, body: Graph):
     """A known number of turns is MXNet's foreach; else nothing but states comes out."""
     turns = number(most)
-    count, still = body.inputs[:2]
-    constant = body.outputs[0]
+    still, constant = body.inputs[1], body.outputs[0]
     endless = constant.tensor is not None and bool(constant.array().all())
     kept = endless or made_of(body, constant, still)
     begun = going is None or bool(number(going))
@@ -98,7 +97,7 @@ def write_loop(s, most, going, *states, body: Graph):
     if kept and begun and turns is not None and turns > 0:
         return counted(s, int(turns), states, body)
     require(len(body.outputs) == len(states) + 1, "outputs of a number of turns not known before")
-    return repeated(s, turns, going, states, body, count, still)
+    return repeated(s, most, going, states, body)
 
 
 def made_of(body: Graph, value: Value, source: Value) -> bool:
@@ -159,11 +158,13 @@ def held_in(value: Value) -> str:
     return "float32" if value.type is DType.BOOL else value.type.value
 
 
-def repeated(s, turns, going, states: Sequence[Value], body: Graph, count: Value, still: Value):
+def repeated(s, most: Value | None, going, states: Sequence[Value], body: Graph):
     """``_while_loop`` over the number of the turn, whether to go on, and the states."""
+    turns, (count, still) = number(most), body.inputs[:2]
     own = [Value(n, count.dtype, ()) for n in ("limit", "under", "going_on", "next", "again")]
     limit, under, both, following, again = own
-    most = s.const(np.array([MOST if turns is None else turns]), DType.INT64)
+    if most is None or turns is not None:
+        most = s.const(np.array([MOST if turns is None else turns]), DType.INT64)
     asking = Graph("condition", (), (both,), (
         Node("broadcast_lesser", (count, limit), (limit2 := Value("less"),), {}, "mxnet", "less"),
         Node("Cast", (limit2,), (under,), {"dtype": "float32"}, "mxnet", "under"),

@@ -62,6 +62,16 @@ g (float[2,3] x, float[1] bound) => (float[2,3] y, int64 count)
       on = Less (large, b0)
     }>
 }"""
+COMPUTED = """
+g (float[2,3] x, int64[1] rows) => (float[2,3] y)
+{
+  turns = Squeeze (rows)
+  y = Loop (turns, , x) <
+    body = b (int64 i, bool going, float[2,3] s) => (bool on, float[2,3] next) {
+      on = Identity (going)
+      next = Add (s, x)
+    }>
+}"""
 SCANNED = """
 g (float[3] start, float[5,3] rows) => (float[3] total, float[5,3] sums)
 {
@@ -117,6 +127,8 @@ CASES = {
     "if false": (BRANCHES, {"x": X, "flag": np.array([False]), "w": X[::-1].copy()}),
     "turns counted": (COUNTED, {"x": X, "w": X[::-1].copy()}),
     "turns until": (UNTIL, {"x": X, "bound": np.float32([100])}),
+    "turns computed": (COMPUTED, {"x": X, "rows": np.array([3])}),
+    "no turns": (COMPUTED, {"x": X, "rows": np.array([0])}),
     "scan": (SCANNED, {"start": X[0], "rows": np.concatenate([X, X, X[:1]])}),
     "loop in a loop": (LOOPS, {"x": X, "w": np.float32([0.5])}),
     "if in a loop": (NESTED, {"x": X, "w": np.float32([0.5])}),
