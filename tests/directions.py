@@ -98,7 +98,7 @@ def one(
         found = RUN[target](path, shaped, seconds)
     except Exception as error:  # whatever the runtime says of it
         late = isinstance(error, TvmError) and str(error).startswith("TVM takes")
-        return f"not run: {error}" if late else f"failed: {' '.join(str(error).split())[:300]}"
+        return f"not run: {error}" if late else f"failed: {str(error).strip().splitlines()[-1][:300]}"
     return error_of(found, wanted, rows, lifted)
 
 

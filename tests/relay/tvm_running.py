@@ -71,6 +71,7 @@ def by_graph(module):
     seen = []
     relay.analysis.post_order_visit(module["main"].body, seen.append)
     main, names = module["main"], [p.name_hint for p in module["main"].params]
+    seen = [e for e in (*seen, *main.params) if not isinstance(e, tvm.ir.Op)]
     return (
         len(module.functions) == 1
         and len(set(names)) == len(names)
