@@ -207,12 +207,21 @@ def shown(found: Row) -> str:
     return "; ".join([f"{max(errors, default=float('inf')):.0e}", *texts])
 
 
+def corpus_of(arguments: list[str]) -> Path | None:
+    """The folder ``--corpus=`` names."""
+    places = [a.partition("=")[2] for a in arguments if a.startswith("--corpus=")]
+    return Path(places[0]) if places else None
+
+
+def modules_of(corpus: Path | None) -> list[str]:
+    """The names of the corpus's modules."""
+    return [CORPUS + p.name for p in sorted(corpus.iterdir()) if p.is_dir()] if corpus else []
+
+
 def main(arguments: list[str]) -> None:
     """Run what is not known yet, and write the page after each."""
-    places = [a.partition("=")[2] for a in arguments if a.startswith("--corpus=")]
-    corpus = Path(places[0]) if places else None
-    every = [n for names in KINDS.values() for n in names]
-    every += [CORPUS + p.name for p in sorted(corpus.iterdir()) if p.is_dir()] if corpus else []
+    corpus = corpus_of(arguments)
+    every = [n for names in KINDS.values() for n in names] + modules_of(corpus)
     resume(arguments, every, KEPT, PAGE, partial(row, corpus=corpus), page, shown)
 
 

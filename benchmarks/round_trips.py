@@ -1,8 +1,10 @@
 """Take models there and back, run every result where it belongs, and write docs/round-trips.md.
 
-    python -m benchmarks.round_trips [--again] [NETWORK …]
+    python -m benchmarks.round_trips [--corpus=FOLDER] [--again] [NETWORK …]
 
-MXNet's networks go MXNet → ONNX → MXNet → ONNX, the models of the onnx package ONNX → MXNet.
+MXNet's networks go MXNet → ONNX → MXNet → ONNX, the models of the onnx package ONNX → MXNet, and
+the modules of the corpus of benchmarks/relay_corpus.py, called ``corpus/NAME``, Relay → ONNX →
+Relay → ONNX.
 What is known is kept in benchmarks/round_trips.json, so that an interrupted run goes on where it
 stopped; ``--again`` forgets the named networks, or all, first.
 """
@@ -12,13 +14,19 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.directions import CORPUS, corpus_of, load, modules_of
+from benchmarks.relay_corpus import DEFINED, LESS_EXACT
 from benchmarks.resuming import resume
+from serde.errors import SerdeError
+from tests.directions import reason
 from tests.light_models import LIGHT, model_path
 from tests.mxnet.round_trips import Trip, from_onnx, there_and_back
 from tests.networks import ENCODERS, LANGUAGE, VISION, smallest
+from tests.relay.round_trips import there_and_back as relay_trip
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "benchmarks" / "round_trips.json"
@@ -46,17 +54,43 @@ The `light` models of the onnx package, run in ONNX Runtime and, converted, in M
 
 | model | nodes | error |
 |---|---|---|"""
+RELAY = """
+## Relay → ONNX → Relay → ONNX
+
+Modules that TVM 0.17 wrote, with what it computed of them. Both ONNX models run in ONNX Runtime;
+the Relay module between them runs in TVM in [directions.md](directions.md), where it is O → R.
+*Names* tells whether inputs, outputs and weights of the two ONNX models are called the same. Of
+{count} modules with something to compare with, {right} come back with the same numbers, {same} of
+these with the same names; {refused} are refused on the way. The networks among them:
+
+| network | ONNX | ONNX again | names |
+|---|---|---|---|"""
+NETWORK = ("gluon-", "testing-", "fe-")
 
 
-def trip(name: str) -> dict[str, Any]:
-    """What became of one network or model."""
+def trip(name: str, corpus: Path | None) -> dict[str, Any]:
+    """What became of one network or module."""
     with tempfile.TemporaryDirectory() as folder:
+        if name.startswith(CORPUS):
+            return module_trip(name, Path(folder), corpus)
         if name in LIGHT:
-            return dict(
-                zip(("nodes", "error"), from_onnx(model_path(name), Path(folder)), strict=True)
-            )
+            made = from_onnx(model_path(name), Path(folder))
+            return dict(zip(("nodes", "error"), made, strict=True))
         size = smallest(name) if name in VISION else None
         return there_and_back(name, Path(folder), size)._asdict()
+
+
+def module_trip(name: str, folder: Path, corpus: Path | None) -> dict[str, Any]:
+    """What became of one module of the corpus."""
+    try:
+        source = load(name, folder, corpus)
+        if not source.wanted:
+            return {"refused": "nothing to compare with"}
+        given = source.ir, source.weights, source.feeds, source.wanted
+        found = relay_trip(*given, folder, DEFINED.get(name.removeprefix(CORPUS)))
+    except SerdeError as error:
+        return {"refused": reason(error)}
+    return dict(zip(("first", "third", "renamed"), found, strict=True))
 
 
 def page(known: dict[str, Any]) -> Iterator[str]:
@@ -66,23 +100,60 @@ def page(known: dict[str, Any]) -> Iterator[str]:
         if name in known:
             found = Trip(**known[name])
             errors = " | ".join(cell(e) for e in (found.first, found.second, found.third))
-            names = "the same" if not found.renamed else f"**{', '.join(found.renamed)}**"
-            yield f"| {name} | {errors} | {names} |"
+            yield f"| {name} | {errors} | {names(found.renamed)} |"
     yield MODELS
     for name in LIGHT:
         if name in known:
             yield f"| {name} | {known[name]['nodes']} | {cell(known[name]['error'])} |"
+    yield from module_lines(known)
+
+
+def module_lines(known: dict[str, Any]) -> Iterator[str]:
+    """The part of the page that is on Relay."""
+    modules = {n.removeprefix(CORPUS): r for n, r in known.items() if n.startswith(CORPUS)}
+    modules = {n: r for n, r in modules.items() if r.get("refused") != "nothing to compare with"}
+    run = {n: r for n, r in modules.items() if "refused" not in r}
+    right = {n: r for n, r in run.items() if is_right(n, r)}
+    same = sum(not r["renamed"] for r in right.values())
+    count = {"count": len(modules), "right": len(right), "same": same}
+    yield RELAY.format(**count, refused=len(modules) - len(run))
+    for name, row in sorted(run.items()):
+        if name.startswith(NETWORK):
+            errors = " | ".join(cell(row[k]) for k in ("first", "third"))
+            yield f"| {name} | {errors} | {names(row['renamed'])} |"
+    yield "\nOthers that are not right, or not called the same:\n"
+    for name, row in sorted(run.items()):
+        if not is_right(name, row) or (row["renamed"] and not name.startswith(NETWORK)):
+            errors = ", ".join(cell(row[k]) for k in ("first", "third"))
+            yield f"* `{name}`: {errors}; {names(row['renamed'])}"
+    yield "\nRefused:\n"
+    yield from (f"* `{n}`: {r['refused']}" for n, r in sorted(modules.items()) if "refused" in r)
     yield ""
 
 
-def cell(error: float) -> str:
+def is_right(name: str, row: dict[str, Any]) -> bool:
+    """Whether both ONNX models of a module are within the bound."""
+    limit = LESS_EXACT.get(name, TOLERANCE)
+    return all(not isinstance(row[k], str) and row[k] < limit for k in ("first", "third"))
+
+
+def names(renamed: list[str]) -> str:
+    """What is said of the names."""
+    return "the same" if not renamed else f"**{', '.join(renamed)}**"
+
+
+def cell(error: float | str) -> str:
     """An error, marked where it is too large."""
+    if isinstance(error, str):
+        return f"**{error}**"
     return f"{error:.0e}" if error < TOLERANCE else f"**{error:.0e}**"
 
 
 def main(arguments: list[str]) -> None:
     """Run what is not known yet, and write the page after each."""
-    resume(arguments, [*VISION, *LANGUAGE, *ENCODERS, *LIGHT], KEPT, PAGE, trip, page, str)
+    corpus = corpus_of(arguments)
+    every = [*VISION, *LANGUAGE, *ENCODERS, *LIGHT, *modules_of(corpus)]
+    resume(arguments, every, KEPT, PAGE, partial(trip, corpus=corpus), page, str)
 
 
 if __name__ == "__main__":

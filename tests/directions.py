@@ -97,8 +97,9 @@ def one(
     try:
         found = RUN[target](path, shaped, seconds)
     except Exception as error:  # whatever the runtime says of it
-        late = isinstance(error, TvmError) and str(error).startswith("TVM takes")
-        return f"not run: {error}" if late else f"failed: {str(error).strip().splitlines()[-1][:300]}"
+        if isinstance(error, TvmError) and str(error).startswith("TVM takes"):
+            return f"not run: {error}"
+        return f"failed: {str(error).strip().splitlines()[-1][:300]}"
     return error_of(found, wanted, rows, lifted)
 
 
