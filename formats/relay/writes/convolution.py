@@ -48,7 +48,10 @@ def recast_conv(g, x, w, b=None, *, kernel_shape, strides, dilations, pads, grou
             group=group,
         )  # fmt: skip
         return g.Squeeze(flat, [2])
-    if group > 1 and has_open_axes(x):
+    if len(kernel_shape) == 3 and not x.is_static and w.is_static and not has_open_axes(x, 3):
+        return _by_slices(g, x, w, b, kernel_shape, strides, dilations, pads, group)
+    told = w.is_static and isinstance(x.known[1], int) and len(kernel_shape) == 2
+    if group > 1 and has_open_axes(x) and told:
         form = {"strides": strides, "dilations": dilations, "pads": pads}
         if x.known[1] == group:
             return _by_places(g, x, w, b, kernel_shape, **form)
@@ -56,9 +59,30 @@ def recast_conv(g, x, w, b=None, *, kernel_shape, strides, dilations, pads, grou
     return None
 
 
-def has_open_axes(x: Value) -> bool:
+def has_open_axes(x: Value, first: int = 2) -> bool:
     """Whether a size behind batch and channels is open."""
-    return not all(isinstance(d, int) for d in x.known[2:])
+    return not all(isinstance(d, int) for d in x.known[first:])
+
+
+def _by_slices(g, x, w, b, kernel_shape, strides, dilations, pads, group):
+    """A volume as images, of which each slice of the kernel gives a part of the sum."""
+    begin, end = halves(pads)
+    x = g.Pad(x, (0, 0, begin[0], 0, 0, 0, 0, end[0], 0, 0)) if pads[0] or pads[3] else x
+    depth, step = kernel_shape[0], dilations[0]
+    form = {
+        "kernel_shape": kernel_shape[1:], "strides": strides[1:], "dilations": dilations[1:],
+        "pads": (*begin[1:], *end[1:]), "group": group,
+    }  # fmt: skip
+    parts = []
+    for at in range(depth):
+        cut = g.Slice(x, [at * step], [(at + 1 - depth) * step or INT32_MOST], [2], [strides[0]])
+        images = g.Reshape(g.Transpose(cut, perm=(0, 2, 1, 3, 4)), [-1, x.known[1], *x.known[3:]])
+        own = g.Squeeze(g.Slice(w, [at], [at + 1], [2], [1]), [2])
+        parts.append(g.Conv(images, own, None if at else b, **form))
+    made = g.Sum(*parts)
+    lead = g.Concat(g.Shape(cut, end=1), g.Shape(cut, start=2, end=3), axis=0)
+    whole = g.Reshape(made, g.Concat(lead, g.Shape(made, start=1), axis=0))
+    return g.Transpose(whole, perm=(0, 2, 1, 3, 4))
 
 
 def _by_groups(convolve, g, x, w, b, group: int, outputs: int):
@@ -132,14 +156,24 @@ def recast_conv_transpose(
     g, x, w, b=None, *, group, auto_pad=None, output_shape=None, kernel_shape, strides, dilations,
     pads, output_padding,
 ):  # fmt: skip
-    """TVM has no groups of open sizes, of a batch neither."""
+    """Where a size is open, TVM has images only, and no groups."""
     form = {
         "kernel_shape": kernel_shape, "strides": strides, "dilations": dilations, "pads": pads,
         "output_padding": output_padding,
     }  # fmt: skip
     if (known := with_channels(g, x, w, w.known[0])) is not None:
         return g.ConvTranspose(known, w, b, group=group, **form)
-    if group > 1 and not x.is_static:
+    if x.is_static:
+        return None
+    require(w.is_static, "a transposed convolution of sizes that only the run tells")
+    if len(kernel_shape) == 1:
+        wide = {n: (1, *v) for n, v in form.items() if n not in ("pads", "output_padding")}
+        flat = g.ConvTranspose(
+            g.Unsqueeze(x, [2]), g.Unsqueeze(w, [2]), b, group=group, pads=(0, pads[0], 0, pads[1]),
+            output_padding=(0, *output_padding), **wide,
+        )  # fmt: skip
+        return g.Squeeze(flat, [2])
+    if group > 1:
         return _by_groups(partial(g.ConvTranspose, **form), g, x, w, b, group, 1)
     return None
 
@@ -153,7 +187,7 @@ def write_conv_transpose(
     data, _, kernel = LAYOUTS[axes]
     if set(dilations) != {1}:
         w, kernel_shape = _dilated(r, w, kernel_shape, dilations)
-    if axes == 2 and has_open_axes(x):
+    if axes == 2 and not x.is_static:
         return biased(r, _by_zeros(r, x, w, kernel_shape, strides, pads, output_padding), b)
     made = r[f"nn.conv{axes}d_transpose"](
         x, w, strides=strides, padding=spelled(pads), groups=group, channels=w.known[1] * group,
@@ -164,16 +198,18 @@ def write_conv_transpose(
 
 
 def _by_zeros(r, x, w, kernel_shape, strides, pads, output_padding):
-    """A convolution of ``x`` with zeros in it; TVM has no function for the shape of the other."""
+    """A convolution of ``x`` with zeros in it; TVM errs in the shape of the other."""
     wide = r.nn.dilate(x, strides=(1, 1, *strides), dilation_value=0.0)
     turned = r.transpose(r.reverse(r.reverse(w, axis=2), axis=3), axes=(1, 0, 2, 3))
     begin, end = halves(pads)
     before = [k - 1 - p for k, p in zip(kernel_shape, begin, strict=True)]
     after = [k - 1 - p + o for k, p, o in zip(kernel_shape, end, output_padding, strict=True)]
     require(min(before + after) >= 0, "a transposed convolution with pads wider than its kernel")
+    form = {"channels": w.known[1], "kernel_size": kernel_shape}
+    if before == after:
+        return r.nn.conv2d(wide, turned, padding=before, **form)
     widths = ((0, 0), (0, 0), *zip(before, after, strict=True))
-    padded = r.nn.pad(wide, scalar(r, 0, x.type), pad_width=widths)
-    return r.nn.conv2d(padded, turned, channels=w.known[1], kernel_size=kernel_shape)
+    return r.nn.conv2d(r.nn.pad(wide, scalar(r, 0, x.type), pad_width=widths), turned, **form)
 
 
 def _dilated(r, w, kernel_shape, dilations):

@@ -61,6 +61,14 @@ def parts(g, x: Value, counts: Value, axis: int, outputs: int) -> tuple[Value, .
     )
 
 
+def shares(g, x: Value, axis: int, count: int) -> Value:
+    """How many elements each of ``count`` parts of an axis has, the last maybe fewer."""
+    size = g.Shape(x, start=axis, end=axis + 1)
+    each = g.Div(g.Add(size, count - 1), count)
+    before = g.Mul(g.Range(0, count, 1), each)
+    return g.Max(0, g.Min(each, g.Sub(size, before)))  # type: ignore[no-any-return]
+
+
 def all_pads(g, x: Value, pads: Value, axes: Value | None) -> Value:
     """Pads of all axes, from those of some."""
     if axes is None:

@@ -44,7 +44,7 @@ def write_layer_norm(r, x, scale, bias=None, *, axis, epsilon):
 @recasts("LRN")
 def recast_lrn(g, x, *, size, alpha, beta, bias):
     """Relay's windows are odd, and it has images only."""
-    if size % 2 and x.rank == 4:
+    if size % 2 and x.rank == 4 and x.is_static:
         return None
     return shared.local_response(g, x, size=size, alpha=alpha, beta=beta, bias=bias)
 

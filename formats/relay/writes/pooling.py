@@ -36,8 +36,10 @@ def recast_max_pool(
     g, x, *, kernel_shape, strides, dilations, pads, ceil_mode, storage_order, auto_pad=None,
     outputs: int = 1,
 ):  # fmt: skip
-    if not ceil_mode:
+    if not ceil_mode and (outputs > 1 or x.is_static or x.rank == 4):
         return None
+    if not ceil_mode:
+        return by_images(g.MaxPool, g, x, kernel_shape, strides, dilations, pads)
     require(outputs == 1, "the places of the largest, with ceil_mode")
     begin, _ = halves(pads)
     ends = explicit(x, kernel_shape, strides, dilations, pads)
@@ -52,7 +54,9 @@ def recast_average_pool(
 ):
     """Pads that count are zeros of the tensor; what is behind them never counts."""
     if not ceil_mode and not (count_include_pad and any(pads)):
-        return None
+        if x.is_static or x.rank == 4:
+            return None
+        return by_images(g.AveragePool, g, x, kernel_shape, strides, dilations, pads)
     begin, end = halves(pads)
     ends = explicit(x, kernel_shape, strides, dilations, pads) if ceil_mode else end
     if count_include_pad:
@@ -62,6 +66,26 @@ def recast_average_pool(
     return g.AveragePool(
         x, kernel_shape=kernel_shape, strides=strides, dilations=dilations, pads=(*begin, *ends)
     )
+
+
+def by_images(pool, g, x: Value, kernel, strides, dilations, pads):
+    """TVM pools images only where sizes are open: a signal is one, and a volume is pooled twice."""
+    form = {"kernel_shape": kernel, "strides": strides, "dilations": dilations}
+    begin, end = halves(pads)
+    if len(kernel) == 1:
+        wide = {n: (1, *v) for n, v in form.items()}
+        return g.Squeeze(pool(g.Unsqueeze(x, [2]), pads=(0, *begin, 0, *end), **wide), [2])
+    require(len(kernel) == 3, f"pooling over {len(kernel)} axes of a size that only the run tells")
+    size, channels = g.Shape(x), g.Shape(x, end=2)
+    flat = g.Reshape(x, g.Concat(g.Shape(x, end=1), [-1], g.Shape(x, start=3), axis=0))
+    inner = {n: v[1:] for n, v in form.items()}
+    flat = pool(flat, pads=(*begin[1:], *end[1:]), **inner)
+    image = g.Shape(flat, start=2)
+    deep = g.Reshape(flat, g.Concat(g.Slice(size, [0], [3], [0], [1]), [-1], axis=0))
+    outer = {n: (v[0], 1) for n, v in form.items()}
+    deep = pool(deep, pads=(begin[0], 0, end[0], 0), **outer)
+    depth = g.Shape(deep, start=2, end=3)
+    return g.Reshape(deep, g.Concat(channels, depth, image, axis=0))
 
 
 @recasts("LpPool")

@@ -119,7 +119,8 @@ def recast_split(g, x, parts=None, *, axis: int, num_outputs: int | None = None,
             return late.parts(g, x, parts, axis, outputs)
         return _some_empty(g, x, known, axis) if 0 in known else None
     size, count = x.known[axis], num_outputs or outputs
-    require(isinstance(size, int), "a Split of an axis whose size only the run tells")
+    if not isinstance(size, int):
+        return late.parts(g, x, late.shares(g, x, axis, count), axis, outputs)
     each = -(-size // count)
     counts = [max(0, min(each, size - i * each)) for i in range(count)]
     return g.Split(x, counts, axis=axis, outputs=count)
@@ -149,7 +150,8 @@ def write_slice(r, x, starts, ends, axes, steps):
             first, last = slice(first, last, by).indices(size)[:2]
             last = -size - 1 if last < 0 else last
         else:
-            require(by > 0, "a Slice backwards along an axis whose size only the run tells")
+            if by < 0:
+                return dynamic_slice(r, x, starts, ends, axes, steps)
             first, last = (max(min(v, INT32_MOST), -INT32_MOST) for v in (first, last))
         begin.append(first)
         end.append(last)
@@ -194,10 +196,8 @@ def write_expand(r, x, shape):
     dims = x.known
     wide = (1,) * (x.rank - len(wanted)) + wanted
     padded = (1,) * (len(wide) - x.rank) + dims
-    require(
-        all(isinstance(d, int) or w == 1 for d, w in zip(padded, wide, strict=True)),
-        "an Expand of an axis whose size only the run tells",
-    )
+    if not all(isinstance(d, int) or w == 1 for d, w in zip(padded, wide, strict=True)):
+        return dynamic_expand(r, x, shape)
     full = tuple(d if w == 1 else w for d, w in zip(padded, wide, strict=True))
     if full == dims:
         return r.copy(x)
@@ -288,13 +288,12 @@ def recast_space_to_depth(g, x, *, blocksize: int, mode: str):
     """Channels in front of the block, which Relay has not."""
     if mode == "DCR" and x.is_static:
         return None
-    c, h, w = x.known[1:]
-    b = blocksize
-    whole = isinstance(h, int) and isinstance(w, int) and isinstance(c, int)
-    require(whole, "a SpaceToDepth of an image whose size only the run tells")
-    cut = g.Reshape(x, [-1, c, h // b, b, w // b, b])
+    c, b = x.known[1], blocksize
+    require(isinstance(c, int), "a number of channels that only the run tells")
+    h, w = (g.Div(g.Shape(x, start=at, end=at + 1), b) for at in (2, 3))
+    cut = g.Reshape(x, g.Concat([0, c], h, [b], w, [b], axis=0))
     order = (0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4)
-    return g.Reshape(g.Transpose(cut, perm=order), [-1, c * b * b, h // b, w // b])
+    return g.Reshape(g.Transpose(cut, perm=order), g.Concat([0, c * b * b], h, w, axis=0))
 
 
 @writes("SpaceToDepth", ignore=("mode",))
