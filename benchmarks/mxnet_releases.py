@@ -17,14 +17,14 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from serde.errors import Unconvertible
-from tests.mxnet.cases import Case, _error, _tolerance, live
+from tests.mxnet.cases import _error, _tolerance, live
+from tests.mxnet.rewriting import every_case
 from tests.mxnet_live import live_mxnet
 
 ROOT = Path(__file__).parents[1]
@@ -43,15 +43,6 @@ ITS_OWN = {
     "_contrib_dequantize": "int8 goes to 127 or to 128",
 }
 Results = dict[str, Any]
-
-
-def cases() -> list[Case]:
-    """Every case of a reading rule."""
-    found = []
-    for path in sorted((ROOT / "tests" / "mxnet" / "ops").glob("test_*.py")):
-        module = import_module(f"tests.mxnet.ops.{path.stem}")
-        found += [c for c in getattr(module, "CASES", ()) if isinstance(c, Case)]
-    return found
 
 
 def attempt(run: Callable[[], Any]) -> Any:
@@ -112,7 +103,7 @@ def everything(file: Path, start: int) -> None:
                 all_cases(), outcomes("mxnet", "ours", range(len(all_cases()))), strict=True
             ):
                 tell("node", case.name, *found)
-        for at, case in enumerate(cases()):
+        for at, case in enumerate(every_case()):
             if at >= start:
                 tell("begin", at)
                 tell("case", at, attempt(lambda case=case: live(case)))
@@ -202,7 +193,7 @@ def page(releases: Mapping[str, Results]) -> Iterator[str]:
 
 def otherwise(how: Mapping[str, Mapping[int, str]]) -> Iterator[str]:
     """The lines on operators whose results are others, or that do not run."""
-    every = cases()
+    every = every_case()
     yield "\n## Operators that behave otherwise than in the newest\n"
     yield "A symbol that such a release saved is read as the newest computes it.\n"
     yield "| operator | release | cases | such as | what |\n|---|---|---:|---|---|"

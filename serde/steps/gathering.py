@@ -112,14 +112,15 @@ def least(dtype: DType, largest: bool):
 
 
 def put(g, rows: Value, where: Value, updates: Value, reduction: str):
-    """``updates`` put into, or combined with, the rows that ``where`` names.
+    """``updates`` put into, or combined with, the rows that ``where`` names; the last one stays.
 
     Compares every row's number with every index, so it takes memory for all such pairs.
     """
     hit = g.Equal(g.Unsqueeze(span(g, size(g, rows, 0)), [1]), g.Unsqueeze(where, [0]))
     if reduction == "none":
         found = cast(g, hit, DType.FLOAT32)
-        chosen = g.Gather(updates, g.ArgMax(found, axis=1, keepdims=0), axis=0)
+        last = g.ArgMax(found, axis=1, keepdims=0, select_last_index=1)
+        chosen = g.Gather(updates, last, axis=0)
         any_hit = g.Greater(g.ReduceMax(found, [1], keepdims=1), 0.0)
         return g.Where(any_hit, chosen, rows)
     idle = {"add": 0, "mul": 1}.get(reduction)

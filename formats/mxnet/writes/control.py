@@ -52,8 +52,8 @@ def places(values: Iterable[Value], among: Sequence[Value]) -> tuple[int, ...]:
 
 @writes("If")
 def write_if(s, condition, *, then_branch: Graph, else_branch: Graph):
-    shapes = [[v.shape for v in b.outputs] for b in (then_branch, else_branch)]
-    require(shapes[0] == shapes[1], "branches that give other shapes")
+    pairs = zip(then_branch.outputs, else_branch.outputs, strict=True)
+    require(all(may_be_alike(a, b) for a, b in pairs), "branches that give other shapes")
     if s.is_inner:
         return either(s, condition, then_branch, else_branch)
     asked = Value("condition", condition.dtype, condition.shape)
@@ -67,6 +67,14 @@ def write_if(s, condition, *, then_branch: Graph, else_branch: Graph):
         then_input_locs=places(reads[0], read), else_input_locs=places(reads[1], read),
         outputs=len(then_branch.outputs),
     )  # fmt: skip
+
+
+def may_be_alike(a: Value, b: Value) -> bool:
+    """Whether two values have one shape, as far as it is known."""
+    if a.shape is None or b.shape is None:
+        return True
+    sizes = zip(a.shape, b.shape, strict=False)
+    return len(a.shape) == len(b.shape) and all(m == n or None in (m, n) for m, n in sizes)
 
 
 def either(s, condition, then_branch: Graph, else_branch: Graph):

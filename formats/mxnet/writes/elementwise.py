@@ -96,6 +96,22 @@ def write_round(s, x):
     return s.where(s.broadcast_equal(x, s.floor(x)), x, found)
 
 
+@writes("Mod")
+def write_mod(s, x, y, *, fmod):
+    """Of floats, exact in MXNet for numbers that are not negative; it gives 0 for a divisor 0."""
+    whole = s.broadcast_mod(s.abs(x), s.abs(y))
+    nothing = s.broadcast_div(s.zeros_like(whole), s.abs(y))  # NaN where the divisor is 0
+    rest = s.broadcast_add(whole, nothing)
+    zero = s.zeros_like(whole)
+    sign = s.broadcast_lesser(s.broadcast_add(zero, x), zero)
+    rest = s.where(sign, s.negative(rest), rest)
+    if fmod:
+        return rest
+    other = s.broadcast_not_equal(sign, s.broadcast_lesser(s.broadcast_add(zero, y), zero))
+    moves = s.broadcast_mul(other, s.broadcast_not_equal(rest, zero))
+    return s.where(moves, s.broadcast_add(rest, y), rest)
+
+
 @writes("Sign")
 def write_sign(s, x):
     """That of NaN is NaN."""

@@ -95,11 +95,17 @@ def bounds_of(size: Dim, first: int, last: int, by: int) -> tuple[int | None, in
 def write_gather(s, x, index, *, axis):
     """ONNX counts negative indices from the end, as ``wrap`` does."""
     if index.rank == 0 and (at := number(index)) is not None:
-        end = None if at == -1 else int(at) + 1
+        end = "None" if at == -1 else int(at) + 1
         one = s.slice_axis(x, axis=axis, begin=int(at), end=end)
     else:
         one = s.take(x, index, axis=axis, mode="wrap")
     return s.squeeze(one, axis=axis) if index.rank == 0 and x.rank > 1 else one
+
+
+@writes("NonZero")
+def write_non_zero(s, x):
+    """As many places as there are is known when the model runs; a value of no axes has none."""
+    return s.transpose(s["_npx_nonzero"](x), axes=(1, 0))
 
 
 @writes("Pad")

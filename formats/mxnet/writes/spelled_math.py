@@ -208,8 +208,13 @@ for _op in ("ReduceL2", "ReduceMean", "ReduceProd", "ReduceSum"):
     spells(_op)(partial(spell_half, _op))
 
 
+@spells("Relu")
+def spell_relu(g, x):
+    """Of whole numbers, the larger of each and 0."""
+    return None if x.type.kind == "f" else g.Max(x, g.const(0, x.type))
+
+
 @spells("Mod")
 def spell_mod(g, x, y, *, fmod):
-    """The standard's way for floats goes by a loop whose shapes MXNet does not tell."""
-    require(x.type.kind != "f", f"Mod of {x.type.value} elements")
-    return standard(10, "Mod")(g, x, y, fmod=fmod)
+    """Of whole numbers, by division; MXNet has one of floats."""
+    return None if x.type.kind == "f" else standard(10, "Mod")(g, x, y, fmod=fmod)

@@ -38,6 +38,14 @@ def nothing(g, x: Value, axis: int):
     return g.const(np.zeros(sizes, x.type.numpy))
 
 
+@spells("Shape")
+def spell_shape(g, x, *, start: int = 0, end: int | None = None):
+    """No part of a shape is a constant without elements."""
+    if range(x.rank)[start:end]:
+        return None
+    return g.const(np.zeros(0, np.int64))
+
+
 @spells("Concat")
 def spell_concat(g, *xs, axis):
     """What has no elements adds none."""

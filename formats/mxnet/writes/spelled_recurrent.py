@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from serde.errors import require
-from serde.graph import Value
+from serde.graph import DType, Value
 from serde.idioms import cast, shape_from, size_of, slice_axis
 
 from .recurrent import USUAL
@@ -49,6 +49,10 @@ def spell_layer(
         return standard(14, op)(
             g, *operands, direction=direction, layout=1, outputs=outputs, **said
         )
+    if x.type is DType.FLOAT16:  # MXNet has layers of half floats on GPUs only
+        wide = (v if v in (None, lengths) else cast(g, v, DType.FLOAT32) for v in operands)
+        made = g[op](*wide, direction=direction, outputs=outputs, **said)
+        return tuple(cast(g, v, DType.FLOAT16) for v in (made if outputs > 1 else (made,)))
     count = 2 if direction == "bidirectional" else 1
     names = activations or ACTIVATIONS[op] * count
     usual = names == USUAL.get(op, ()) * count or (op == "RNN" and set(names) in PLAIN)

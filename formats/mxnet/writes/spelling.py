@@ -6,7 +6,7 @@ an operator that came to the standard later becomes what it was before (``serde.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -25,6 +25,9 @@ from .table import defaults, writes
 
 # Operands that are sizes; where they are known by name, an attribute ``sizes`` holds them.
 SIZES = {"Expand": 1, "Range": 1, "Reshape": 1, "Slice": 2}
+# Operators that give as much as they find; the last axis of the first is that long.
+COUNTED = "NonZero"
+FINDING = frozenset({COUNTED, "Compress", "NonMaxSuppression", "Unique"})
 spells = RuleTable("ir → mxnet", defaults=defaults)
 
 
@@ -54,7 +57,7 @@ def spelled(graph: Graph) -> tuple[Graph, Mapping[Value, str]]:
 
 
 def _named(graph: Graph) -> tuple[Graph, bool]:
-    """The graph with a name for every unknown size of its inputs, and whether there are any."""
+    """The graph with a name for every unknown size of its inputs, and whether values get others."""
     instead = {
         v: Value(v.name, v.dtype, tuple(
             f"{v.name}.{axis}" if d is None else d for axis, d in enumerate(v.shape)
@@ -63,7 +66,16 @@ def _named(graph: Graph) -> tuple[Graph, bool]:
         if v.shape is not None and None in v.shape and not v.wrap
     }  # fmt: skip
     inputs = tuple(instead.get(v, v) for v in graph.inputs)
-    return replace(replace_values(graph, instead), inputs=inputs), bool(instead)
+    counted = any(node.op in FINDING for node in _each(graph))
+    return replace(replace_values(graph, instead), inputs=inputs), bool(instead) or counted
+
+
+def _each(graph: Graph) -> Iterator[Node]:
+    """Every node, those of subgraphs included."""
+    for node in graph.nodes:
+        yield node
+        for body in node.graphs():
+            yield from _each(body)
 
 
 def _sized(graph: Graph) -> Graph:
@@ -87,7 +99,7 @@ def _with_sizes(node: Node) -> Node:
 
 def _is_made_anew(node: Node, renewed: bool) -> bool:
     """Whether an operator has a rule, or its results have to be typed anew."""
-    if node.op in spells or node.op in _later():
+    if node.op in spells or node.op == COUNTED or node.op in _later():
         return True
     untyped = any(v.name and (v.dtype is None or v.shape is None) for v in node.outputs)
     return (renewed or untyped) and not any(True for _ in node.graphs())
@@ -113,7 +125,10 @@ class Spelling(Stepping):
         """Ask the rule for ``op``; one that returns None leaves the operator as it is."""
         rule = spells.rules.get(op)
         if rule is None:
-            return super()._settle(op, inputs, attrs, outputs)
+            made = super()._settle(op, inputs, attrs, outputs)
+            if op == COUNTED and made.tensor is None and made.known[-1] is None:
+                made.shape = (*made.known[:-1], self.names.fresh(f"{made.name}.count"))
+            return made
         operator = schema.operator(op)
         operands = [self._operand(operator, i, inputs) for i in range(len(inputs))]
         operands = canonical.operands(self, op, operands)
