@@ -9,6 +9,7 @@ from serde.graph import DType
 
 from .table import number, writes
 
+FARTHEST = 1 << 31  # no place along an axis is as far
 REDUCTIONS = {
     "ReduceMax": ("max", {}),
     "ReduceMean": ("mean", {}),
@@ -48,13 +49,24 @@ for _op, _name in {"ArgMax": "argmax", "ArgMin": "argmin"}.items():
 
 @writes("TopK", ignore=("sorted",))
 def write_top_k(s, x, k, *, axis, largest):
+    """MXNet's order of equal elements is any: all are sorted, and the places of equal ones again.
+
+    A place gets the number of its run of equal elements in front, so that no two are equal.
+    """
     count = number(k)
     require(count is not None, "a count computed while the model runs")
-    frame = {"axis": axis, "k": int(count), "is_ascend": not largest}  # type: ignore[arg-type]
-    if s.release.lacking("topk", {"dtype": "int64"}) is None:
-        return s.topk(x, ret_typ="both", dtype="int64", outputs=2, **frame)
-    values, places = s.topk(x, ret_typ="both", dtype="int32", outputs=2, **frame)
-    return values, s.Cast(places, dtype="int64")
+    if x.known[axis] == 1:
+        return x, s.Cast(s.zeros_like(x), dtype="int64")
+    frame = {"axis": axis, "k": 0, "is_ascend": not largest}
+    values, places = s.topk(x, ret_typ="both", dtype="int64", outputs=2, **frame)
+    before = s["_np_roll"](values, shift=(1,), axis=(axis,))
+    changes = s.Cast(s.broadcast_not_equal(values, before), dtype="int64")
+    runs = s["_mul_scalar"](s["_np_cumsum"](changes, axis=axis), scalar=FARTHEST)
+    ordered = s.sort(s.broadcast_add(runs, places), axis=axis, is_ascend=True)
+    parts = values, s.broadcast_sub(ordered, runs)
+    if x.known[axis] == count:
+        return parts
+    return tuple(s.slice_axis(v, axis=axis, begin=0, end=int(count)) for v in parts)  # type: ignore
 
 
 @writes("CumSum", only={"exclusive": (0,), "reverse": (0,)})

@@ -37,12 +37,6 @@ g (int32[3] x) => (int32[3] y)
   y = Sub (n, x)
 }"""
 GELU = "g (float[2,3] x) => (float[2,3] y) { y = Gelu (x) }"
-TOP = """
-g (float[2,5] x) => (float[2,2] y, int64[2,2] places)
-{
-  k = Constant <value_ints = [2]> ()
-  y, places = TopK (x, k)
-}"""
 REACHING = """
 g (float[4,5] x) => (float[3,5] y)
 {
@@ -59,7 +53,6 @@ X = np.random.default_rng(0).standard_normal((4, 5), np.float32)
 WAYS = {
     "a large number": (LARGE, np.int32([-5, 7, 2]), "_rminus_scalar", KNOWN[2:]),
     "gelu": (GELU, X[:2, :3], '"act_type": "gelu"', ("1.5", "1.6", "1.8", "1.9")),
-    "places": (TOP, X[:2], '"dtype": "int64", "is_ascend"', KNOWN[1:]),
     "beyond the ends": (REACHING, X, '"end": "(4, None)"', KNOWN),
     "a bound left out": (LEAST, np.int8([[-9, 0, 9]] * 2), '"a_max": "127"', KNOWN),
 }
