@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Any
+
+import numpy as np
 
 from serde.errors import ConversionError, require
-from serde.geometry import Ints
+from serde.geometry import Ints, window_output
 from serde.graph import DType, Value
-from serde.idioms import cast, full_like
+from serde.idioms import cast, full_like, reshape, size_of, sizes_of, slice_axis, steps
 from serde.steps.normalization import inference_or_training, layer_normalization
 from serde.steps.windows import zero_padded
 
@@ -30,7 +33,8 @@ def spell_max_pool(
     """MXNet pads both ends alike, has no gaps, and keeps windows that begin in the padding."""
     frame = {"kernel_shape": kernel_shape, "strides": strides}
     if outputs > 1:
-        return None
+        more = {"dilations": dilations, "pads": pads, "ceil_mode": ceil_mode}
+        return with_places(g, x, storage_order, **frame, **more)
     if x.type not in (*WIDE, DType.FLOAT16):
         require(x.type in (DType.INT8, DType.UINT8), f"pooling of {x.type.value} elements")
         wide = cast(g, x, DType.FLOAT32)
@@ -44,6 +48,52 @@ def spell_max_pool(
         return None
     require(not ceil_mode, f"ceil_mode with pads {pads} that differ at the two ends")
     return g.MaxPool(zero_padded(g, x, pads, -math.inf), **frame)
+
+
+def with_places(
+    g, x: Value, by_columns: int, *, kernel_shape, strides, dilations, pads, ceil_mode
+):  # fmt: skip
+    """The largest of each window, and where it stands in the whole tensor, told from a table."""
+    sizes = x.known[2:]
+    require(all(isinstance(d, int) for d in sizes), "places in an image of a size not known before")
+    require(x.type.kind == "f", f"pooling of {x.type.value} elements")
+    table, counts = windows(sizes, kernel_shape, strides, dilations, pads, ceil_mode)
+    batch = sizes_of(g, x)[:2]
+    flat = reshape(g, x, [*batch, math.prod(sizes)])
+    padded = g.Concat(flat, full_like(g, slice_axis(g, flat, 2, 0, 1), -math.inf), axis=2)
+    each = reshape(g, g.Gather(padded, table.ravel(), axis=2), [*batch, *table.shape])
+    chosen = g.Unsqueeze(g.ArgMax(each, axis=3, keepdims=0), [3])
+    if by_columns:
+        order = np.arange(math.prod(sizes)).reshape(sizes).transpose()
+        table = np.append(np.argsort(order.ravel()), 0)[table]
+    lit = cast(g, g.Equal(chosen, np.arange(table.shape[1])), DType.INT64)
+    within = g.ReduceSum(g.Mul(lit, table), [3], keepdims=0)
+    samples, channels = (g.Mul(v, math.prod(sizes)) for v in map(partial(steps, g), batch))
+    images = g.Add(g.Mul(g.Unsqueeze(samples, [1]), size_of(g, x, 1)), channels)
+    found = g.ReduceMax(each, [3], keepdims=0), g.Add(within, g.Unsqueeze(images, [2]))
+    return tuple(reshape(g, v, [*batch, *counts]) for v in found)
+
+
+def windows(sizes: Ints, kernel, strides, dilations, pads, ceil_mode):
+    """A row of elements for each window, the padding being behind the last; how many windows."""
+    half = len(sizes)
+    axes = zip(sizes, kernel, strides, dilations, pads[:half], pads[half:], strict=True)
+    places, counts = [], []
+    for size, k, s, d, begin, end in axes:
+        count = window_output(size, k, s, d, begin + end, bool(ceil_mode))
+        if ceil_mode and (count - 1) * s >= size + begin:
+            count -= 1
+        at = np.arange(count)[:, None] * s + np.arange(k) * d - begin
+        places.append(np.where((at >= 0) & (at < size), at, -1))
+        counts.append(count)
+    rows: Any = np.zeros((1, 1), np.int64)
+    inside: Any = np.ones((1, 1), bool)
+    for size, at in zip(sizes, places, strict=True):
+        shape = rows.shape[0] * len(at), -1
+        here = (at >= 0)[None, :, None, :]
+        rows = (rows[:, None, :, None] * size + at[None, :, None, :]).reshape(shape)
+        inside = (inside[:, None, :, None] & here).reshape(shape)
+    return np.where(inside, rows, math.prod(sizes)), counts
 
 
 @spells("AveragePool")

@@ -82,3 +82,26 @@ def test_boxes_that_are_not_suppressed(center):
     scores = RANDOM.integers(0, 9, (2, 3, 30)).astype(np.float32) / 8
     (found,) = check(SUPPRESSED.replace("CENTER", str(center)), boxes=corners, scores=scores)
     assert 10 < len(found) <= 30
+
+
+PLACED = """
+g (float[{shape}] x) => (float[{free}] y, int64[{free}] i) {{ y, i = MaxPool <{how}> (x) }}"""
+WINDOWS = {
+    "plain": ("2,3,5,6", "kernel_shape = [2, 2]"),
+    "padded": ("2,3,5,6", "kernel_shape = [3, 2], strides = [2, 2], pads = [1, 0, 1, 1]"),
+    "by columns": ("2,3,5,6", "kernel_shape = [2, 2], strides = [2, 1], storage_order = 1"),
+    "gaps": ("1,2,9", "kernel_shape = [3], dilations = [2], pads = [1, 1]"),
+    "rounded up": ("1,2,5,6", "kernel_shape = [2, 3], strides = [2, 2], ceil_mode = 1"),
+    "a volume": ("2,2,4,4,3", "kernel_shape = [2, 2, 2]"),
+}
+
+
+@pytest.mark.parametrize("batch", ["", "N"])
+@pytest.mark.parametrize("case", WINDOWS)
+def test_where_the_largest_of_a_window_stands(case, batch):
+    shape, how = WINDOWS[case]
+    sizes = [int(d) for d in shape.split(",")]
+    named = batch + shape[1:] if batch else shape
+    free = ",".join("abcdefg"[: len(sizes)])
+    x = RANDOM.integers(-9, 9, sizes).astype(np.float32)
+    check(PLACED.format(shape=named, free=free, how=how), x=x)
