@@ -178,12 +178,20 @@ def matched(got: Sequence[Array], expected: Sequence[Array]) -> list[Array]:
     """The detections, each in the place of the one it stands for: of those whose scores are the
     same but for rounding, the one of that class with the nearest box.
 
-    The outputs are classes, scores, boxes and what else there is of each, by sample.
+    The outputs are classes, scores, boxes and what else there is of each, by sample. Where several
+    have the score of the last, there are more of them that were cut off, and which are left is
+    chance: there only classes and scores are compared.
     """
     if any(y.shape != w.shape for y, w in zip(got, expected, strict=True)):
         return list(got)
     order = np.array([_partners(*rows) for rows in zip(*got[:3], *expected[:3], strict=True)])
-    return [y[np.arange(len(y))[:, None], order] for y in got]
+    placed = [y[np.arange(len(y))[:, None], order] for y in got]
+    last = np.abs(expected[1] - expected[1].min(1, keepdims=True)) <= ROUNDING
+    last &= (expected[1] > 0) & (last.sum(1, keepdims=True) > 1)
+    last = last.reshape(last.shape[:2])
+    for y, wanted in zip(placed[2:], expected[2:], strict=True):
+        y[last] = wanted[last]
+    return placed
 
 
 def _partners(
