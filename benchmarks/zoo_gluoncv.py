@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -216,10 +217,12 @@ def network(name: str, shape: tuple[int, ...]) -> Any:
             and not name.startswith(("ssd", "yolo"))
             else CUSTOM
         )
-    try:
-        block = model_zoo.get_model(name, pretrained_base=False, **options)
-    except (TypeError, Warning, SystemExit):  # it takes no such argument
-        block = model_zoo.get_model(name, **options)
+    parameters = import_mxnet().gluon.ParameterDict
+    with patch.object(parameters, "reset_ctx"):  # some move weights that are not there yet
+        try:
+            block = model_zoo.get_model(name, pretrained_base=False, **options)
+        except (TypeError, Warning, SystemExit):  # it takes no such argument
+            block = model_zoo.get_model(name, **options)
     if "rcnn" in name:  # each proposal runs through a large part of the network
         block._rpn_test_post_nms = block.rpn._test_post_nms = PROPOSALS
         block._rcnn_max_dets = PROPOSALS
