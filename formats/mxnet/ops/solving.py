@@ -1,4 +1,4 @@
-"""Systems of linear equations, inverses and Cholesky's factors, one column a step.
+"""Systems of linear equations, inverses and triangular factors, one column or row a step.
 
 ONNX has none of these operators. What MXNet refuses to solve while it runs gives NaN or infinities.
 """
@@ -63,6 +63,40 @@ def read_cholesky(g, a):
         return g.Sub(left, product), line
 
     return flipped(g, behind(g, each_column(g, count, whole, step)[1]), True)
+
+
+@reads("_linalg_gelqf")
+def read_lower_and_orthogonal(g, a):
+    """Rows of unit length at right angles, and the lower triangle that gives ``a`` with them.
+
+    One reflection a row turns it onto the diagonal (Householder), away from the sign it has there,
+    as LAPACK does. The same reflections make the rows from the identity, which lies below ``a``.
+    """
+    last = a.rank - 1
+    count, width = size_of(g, a, last - 1), size_of(g, a, last)
+    columns = steps(g, width)
+    zero = scalar(g, 0, a)
+
+    def step(g, column, both):
+        row = g.Gather(both, column, axis=last - 1)
+        here, behind_it = g.Equal(columns, column), g.Greater(columns, column)
+        pivot = g.Gather(row, g.Unsqueeze(column, [0]), axis=last - 1)
+        rest = g.ReduceSumSquare(g.Where(behind_it, row, zero), [last - 1], keepdims=1)
+        length = g.Sqrt(g.Add(rest, g.Mul(pivot, pivot)))
+        first = g.Add(pivot, g.Where(g.Less(pivot, zero), g.Neg(length), length))
+        normal = g.Where(here, first, g.Where(behind_it, row, zero))
+        square = g.Add(rest, g.Mul(first, first))
+        share = g.Where(g.Equal(rest, zero), zero, g.Div(scalar(g, 2, a), square))
+        along = g.MatMul(both, g.Unsqueeze(normal, [last]))
+        return g.Sub(both, g.Mul(along, g.Unsqueeze(g.Mul(normal, share), [last - 1]))), share
+
+    eye = cast_like(g, g.Equal(g.Unsqueeze(columns, [1]), columns), a)
+    batch = [size_of(g, a, i) for i in range(last - 1)]
+    eye = g.Expand(eye, shape_from(g, [*batch, width, width]))
+    done, _ = each_column(g, count, g.Concat(a, eye, axis=last - 1), step)
+    done = slice_axis(g, done, last, 0, count)
+    lower = g.Trilu(slice_axis(g, done, last - 1, 0, count), 0, upper=0)
+    return flipped(g, slice_axis(g, done, last - 1, count, 2**31 - 1), True), lower
 
 
 def solved(g, a: Value, b: Value):

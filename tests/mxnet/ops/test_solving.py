@@ -39,6 +39,10 @@ CASES = [
         for lower in (0, 1)
     ),
     case("_linalg_trsm", square(3, make=f64), f64(3, 1)),
+    *(case("_linalg_gelqf", f32(*s)) for s in ((2, 3), (3, 3), (1, 4), (2, 3, 5), (2, 2, 4, 6))),
+    case("_linalg_gelqf", f64(4, 7)),
+    case("_linalg_gelqf", of([[0, 0, 2], [0, 3, 0], [-4, 0, 0]])),
+    case("_linalg_gelqf", of([[5, 0, 0], [1, -3, 0]])),
     numpy("_npi_solve", square(3), f32(3, 2)),
     numpy("_npi_solve", square(3), f32(3)),
     numpy("_npi_solve", square(2, 3), f32(2, 3, 2)),
