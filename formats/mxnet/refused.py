@@ -35,7 +35,10 @@ BY_REASON = {
     "draws until it has enough different numbers: how many, nothing tells beforehand": (
         "_sample_unique_zipfian"
     ),
-    "needs eigenvalues or singular values, for which ONNX has no operator": (
+    (
+        "needs eigenvalues or singular values: ONNX has no operator that finds them, and no number "
+        "of steps that is known beforehand does"
+    ): (
         "_linalg_syevd _npi_eig _npi_eigh _npi_eigvals _npi_eigvalsh _npi_pinv "
         "_npi_pinv_scalar_rcond _npi_svd"
     ),
