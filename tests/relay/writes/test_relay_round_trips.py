@@ -10,9 +10,12 @@ import serde
 from serde.errors import Unconvertible
 from serde.formats.onnx.reader import decode as decode_model
 from serde.formats.relay import decode, encode, from_ir, to_ir
+from serde.formats.relay.params import read_params
 from serde.opset import raise_to_ir
 from serde.passes import tidy
+from tests.directions import TOLERANCE
 from tests.node_cases import all_cases
+from tests.relay.round_trips import there_and_back
 from tests.relay.running import assert_equal, graph_of, names, recorded, run
 
 ARCHIVE = Path(__file__).parents[1] / "corpus.zip"
@@ -45,6 +48,17 @@ def test_text_comes_back(tmp_path, name):
     feeds = dict(zip((v.name for v in back.inputs), map(case.feeds.get, [v.name for v in graph.inputs]), strict=True))  # fmt: skip
     assert [v.name for v in back.outputs] == [v.name for v in graph.outputs]
     assert_equal(run(back, feeds, 17, tmp_path), case.outputs)
+
+
+@pytest.mark.parametrize("name", ["byoc-MergeComposite", "cf-if-nested", "name-space"])
+def test_modules_come_back_by_way_of_onnx(tmp_path, name):
+    """benchmarks/round_trips.py takes all there are."""
+    case = recorded(ARCHIVE, name)
+    ir = graph_of(case, name, tmp_path)
+    weights = read_params(tmp_path / "params.bin") if case.params else {}
+    trip = there_and_back(ir, weights, case.feeds, case.outputs, tmp_path)
+    assert max(trip[:2]) < TOLERANCE and trip[2] == []
+    assert name != "byoc-MergeComposite" or weights
 
 
 def test_weights_keep_their_names(tmp_path):
