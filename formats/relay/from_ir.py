@@ -28,10 +28,12 @@ def from_ir(graph: Graph, functions: Keep | None = None) -> Graph:
     if functions not in (None, *KEEP):
         raise UsageError(f"functions={functions!r} is not one of {', '.join(KEEP)}")
     stage, problems = writes.name, list(_misfits(graph))
+    builder = CallBuilder(graph.name)
     try:
-        done = writes.rewrite(tidy(recast(graph)), CallBuilder(graph.name))
+        done = writes.rewrite(tidy(recast(graph)), builder)
     except Unconvertible as error:
-        raise Unconvertible(stage, (*problems, *error.problems)) from error
+        late = unshaped(builder.build(()), stage)  # of what could be written
+        raise Unconvertible(stage, (*problems, *error.problems, *late)) from error
     problems += unshaped(done, stage)
     if problems:
         raise Unconvertible(stage, problems)

@@ -91,4 +91,8 @@ def test_open_sizes_tvm_has_no_function_for_are_refused():
     x = g.input("x", DType.FLOAT32, ("N", 3))
     with pytest.raises(Unconvertible, match="nn.acos|acos of a tensor whose size"):
         from_ir(g.build([g.Acos(x)]))
+    y = g.emit("Dropout", [x, 0.5, True], {})
+    with pytest.raises(Unconvertible) as caught:
+        from_ir(g.build([g.Acos(x), y]))
+    assert [p.op for p in caught.value.problems] == ["Dropout", "Acos"]
     assert "fast_erf" in {n.op for n in from_ir(g.build([g.Erf(x)])).nodes}
