@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from itertools import cycle, permutations
 from pathlib import Path
 from typing import Any
 
@@ -82,12 +83,13 @@ def measure(name: str, folder: Path, rounds: int) -> dict[str, Any]:
 
 
 def timed(ways: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, list[float]]:
-    """Milliseconds of each round."""
+    """Milliseconds of each round; orders change, as a way's threads wait busily into the next."""
     found: dict[str, list[float]] = {way: [] for way in ways}
-    for number in range(WARMING + rounds):
-        for way, run in ways.items():
+    orders = cycle(permutations(ways))
+    for number, order in zip(range(WARMING + rounds), orders, strict=False):
+        for way in order:
             start = time.perf_counter()
-            run()
+            ways[way]()
             if number >= WARMING:
                 found[way].append((time.perf_counter() - start) * 1e3)
     return found
@@ -118,7 +120,7 @@ def row(name: str, found: Mapping[str, Any]) -> tuple[str, ...]:
     if found["ours off"] >= CLOSE:
         sys.exit(f"{name}: serde's export is off by {found['ours off']:.1e}")
     times = (f"{middle['ours']:.1f}", f"{middle['theirs']:.1f}{wrong}", f"{middle['mxnet']:.1f}")
-    return (name, *times, *(f"{r:.2f}" for r in ratios))
+    return (name, *times, *(f"{r:.2g}" for r in ratios))
 
 
 def main() -> int:
@@ -150,9 +152,9 @@ def main() -> int:
             print(rows[-1], flush=True)
     head = ("network", "serde, ms", "MXNet's export, ms", "MXNet, ms", "to its export", "to MXNet")
     said = (
-        f"One sample, {given.rounds} rounds in which each way runs once; medians of the times and "
-        "of the rounds' ratios. Both exports run in ONNX Runtime (serde's of opset 17, MXNet's of "
-        "opset 13), with its own settings."
+        f"One sample, {given.rounds} rounds in which each way runs once, in changing order; "
+        "medians of the times and of the rounds' ratios. Both exports run in ONNX Runtime (serde's "
+        "of opset 17, MXNet's of opset 13), with its own settings."
     )
     publish("Speed of the results", f"{said}\n\n{table(head, rows)}")
     return 0
