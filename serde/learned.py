@@ -14,6 +14,7 @@ from serde.errors import require
 from serde.graph import DType, Value
 from serde.idioms import cast
 from serde.rules import RuleTable
+from serde.trees import forest_of, weighed
 
 DOMAIN = "ai.onnx.ml"
 learned = RuleTable(f"{DOMAIN} → ir")
@@ -89,6 +90,13 @@ def _transformed(g: Any, scores: Value, post_transform: str) -> Any:
     return g.Sigmoid(scores) if post_transform == "LOGISTIC" else scores
 
 
+@learned("ZipMap")
+def read_zip_map(g: Any, x: Value, **attrs: Any) -> Any:
+    """Maps are of no target: what says how to leave them out is the refusal."""
+    require(False, "maps of labels and scores: export with the option zipmap=False, or end the "
+            f"model before them: --outputs {x.name}, and the other outputs")  # fmt: skip
+
+
 @learned("LinearRegressor", only={"post_transform": POST_TRANSFORMS})
 def read_linear_regressor(
     g: Any, x: Value, *, coefficients: Floats, intercepts: Floats = (), targets: int = 1,
@@ -113,3 +121,67 @@ def read_linear_classifier(
     best = g.ArgMax(scores, axis=1, keepdims=0)
     labels = g.Gather(_row(g, classlabels_ints, DType.INT64), best)
     return labels, _transformed(g, scores, post_transform)
+
+
+NODES = (
+    "treeids nodeids featureids modes values truenodeids falsenodeids missing_value_tracks_true"
+).split()
+AGGREGATES = ("SUM", "AVERAGE", "MIN", "MAX")
+
+
+def _based(g: Any, scores: Value, base_values: Floats) -> Any:
+    return g.Add(scores, _row(g, base_values)) if base_values else scores
+
+
+@learned(
+    "TreeEnsembleRegressor",
+    ignore=("nodes_hitrates",),
+    only={"post_transform": POST_TRANSFORMS, "aggregate_function": AGGREGATES},
+)
+def read_tree_regressor(
+    g: Any, x: Value, *, nodes_treeids: Ints, nodes_nodeids: Ints, nodes_featureids: Ints,
+    nodes_modes: tuple[str, ...], nodes_values: Floats, nodes_truenodeids: Ints,
+    nodes_falsenodeids: Ints, target_treeids: Ints, target_nodeids: Ints, target_ids: Ints,
+    target_weights: Floats, nodes_missing_value_tracks_true: Ints = (), n_targets: int = 1,
+    base_values: Floats = (), aggregate_function: str = "SUM", post_transform: str = "NONE",
+) -> Any:  # fmt: skip
+    """What the trees say together, for each target."""
+    given = (nodes_treeids, nodes_nodeids, nodes_featureids, nodes_modes, nodes_values,
+             nodes_truenodeids, nodes_falsenodeids, nodes_missing_value_tracks_true)  # fmt: skip
+    weights = (target_treeids, target_nodeids, target_ids, target_weights)
+    forest = forest_of(dict(zip(NODES, given, strict=True)), weights, n_targets)
+    scores = weighed(g, x, forest, aggregate_function)
+    return _transformed(g, _based(g, scores, base_values), post_transform)
+
+
+@learned(
+    "TreeEnsembleClassifier", ignore=("nodes_hitrates",), only={"post_transform": POST_TRANSFORMS}
+)
+def read_tree_classifier(
+    g: Any, x: Value, *, nodes_treeids: Ints, nodes_nodeids: Ints, nodes_featureids: Ints,
+    nodes_modes: tuple[str, ...], nodes_values: Floats, nodes_truenodeids: Ints,
+    nodes_falsenodeids: Ints, class_treeids: Ints, class_nodeids: Ints, class_ids: Ints,
+    class_weights: Floats, nodes_missing_value_tracks_true: Ints = (),
+    classlabels_int64s: Ints = (), classlabels_strings: tuple[str, ...] = (),
+    base_values: Floats = (), post_transform: str = "NONE",
+) -> Any:  # fmt: skip
+    """The class the trees are for, and the scores of all; one score may stand for two classes."""
+    require(not classlabels_strings, "labels that are strings: give the classes numbers")
+    count = len(classlabels_int64s)
+    given = (nodes_treeids, nodes_nodeids, nodes_featureids, nodes_modes, nodes_values,
+             nodes_truenodeids, nodes_falsenodeids, nodes_missing_value_tracks_true)  # fmt: skip
+    single = count == 2 and len(set(class_ids)) == 1
+    numbers = (0,) * len(class_ids) if single else class_ids
+    weights = (class_treeids, class_nodeids, numbers, class_weights)
+    forest = forest_of(dict(zip(NODES, given, strict=True)), weights, 1 if single else count)
+    require(not single or len(base_values) < 2, "two base values for one score")
+    scores = _based(g, weighed(g, x, forest), base_values)
+    labels = _row(g, classlabels_int64s, DType.INT64)
+    if not single:
+        best = g.Gather(labels, g.ArgMax(scores, axis=1, keepdims=0))
+        return best, _transformed(g, scores, post_transform)
+    positive = min(class_weights) >= 0
+    chosen = cast(g, g.Greater(g.Squeeze(scores, [1]), 0.5 if positive else 0.0), DType.INT64)
+    other = g.Sub(1.0, scores) if positive else g.Neg(scores)
+    both = g.Concat(other, scores, axis=1)
+    return g.Gather(labels, chosen), both if positive else _transformed(g, both, post_transform)

@@ -93,7 +93,7 @@ def _recast_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...])
     assert isinstance(builder, Recasting)
     is_learned = node.domain == DOMAIN and node.op in learned
     fits = not node.domain and node.op not in builder.table and builder.next_step(node.op) is None
-    if fits or (node.domain and not is_learned):
+    if (fits and not _untyped(node)) or (node.domain and not is_learned):
         return builder.keep(node, inputs)
     mark = len(builder.nodes)
     try:
@@ -104,6 +104,12 @@ def _recast_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...])
         del builder.nodes[mark:]
         refused = replace(node, domain=REFUSED + error.reason)
         return builder.keep(refused, inputs)
+
+
+def _untyped(node: Node) -> bool:
+    """Whether types can be told of it now: it reads what comes of another domain's operators."""
+    untold = any(v.name and (v.dtype is None or v.shape is None) for v in node.outputs)
+    return untold and not any(True for _ in node.graphs())
 
 
 def refusal(node: Node) -> ConversionError | None:

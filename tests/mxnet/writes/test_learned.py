@@ -2,56 +2,24 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
-from sklearn.datasets import load_iris
-from sklearn.decomposition import PCA
-from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
-from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.neural_network import MLPClassifier, MLPRegressor
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import Binarizer, MinMaxScaler, Normalizer, StandardScaler
+from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC, LinearSVC
 
 import serde.bridges.mxnet
+from tests.learned_models import (
+    CLASSIFIERS,
+    FORESTS,
+    LABELS,
+    REGRESSORS,
+    SAMPLES,
+    X,
+    exported,
+    fitted,
+)
 from tests.mxnet_live import live_mxnet
-
-SAMPLES, LABELS = load_iris(return_X_y=True)
-X = SAMPLES.astype(np.float32)
-CLASSIFIERS = {
-    "network": (StandardScaler(), MLPClassifier((8,), max_iter=60, random_state=0)),
-    "components": (StandardScaler(), PCA(2), LogisticRegression()),
-    "rows of one length": (Normalizer("l2"), LogisticRegression()),
-    "rows of one sum": (Normalizer("l1"), LogisticRegression()),
-    "two values": (Binarizer(threshold=2), LogisticRegression()),
-    "holes filled": (SimpleImputer(missing_values=1.5), LogisticRegression()),
-    "normal distributions": (GaussianNB(),),
-    "neighbours": (KNeighborsClassifier(3),),
-}
-REGRESSORS = {
-    "lines": (LinearRegression(),),
-    "lines of what is scaled": (MinMaxScaler(), Ridge()),
-    "network": (StandardScaler(), MLPRegressor(hidden_layer_sizes=(6,), max_iter=60)),
-}
-
-
-def fitted(steps, labels=LABELS):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of few steps
-        return make_pipeline(*steps).fit(X, labels)
-
-
-def exported(model, samples=None):
-    skl2onnx = pytest.importorskip("skl2onnx")
-    options = {id(model): {"zipmap": False}} if hasattr(model, "predict_proba") else None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return skl2onnx.to_onnx(model, X[:1] if samples is None else samples, options=options)
 
 
 def in_mxnet(made, x=X):
@@ -64,6 +32,16 @@ def in_mxnet(made, x=X):
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_classes(name):
     model = fitted(CLASSIFIERS[name])
+    labels, shares = in_mxnet(exported(model))
+    np.testing.assert_array_equal(labels, model.predict(X))
+    np.testing.assert_allclose(shares, model.predict_proba(X), atol=2e-5)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("name", FORESTS)
+def test_forests(name, classes):
+    """Two classes have one score or two, which become shares in several ways."""
+    model = fitted(FORESTS[name], np.minimum(LABELS, classes - 1))
     labels, shares = in_mxnet(exported(model))
     np.testing.assert_array_equal(labels, model.predict(X))
     np.testing.assert_allclose(shares, model.predict_proba(X), atol=2e-5)
@@ -93,6 +71,29 @@ def test_clusters():
 def test_what_has_no_rule_is_told():
     with pytest.raises(serde.Unconvertible, match="SVMClassifier"):
         in_mxnet(exported(SVC().fit(X, LABELS)))
+
+
+def test_maps_of_scores_are_left_out_on_request():
+    """The exporter ends a classifier with maps unless it is told not to."""
+    skl2onnx = pytest.importorskip("skl2onnx")
+    model = LogisticRegression().fit(X, LABELS)
+    made = skl2onnx.to_onnx(model, X[:1])
+    with pytest.raises(serde.Unconvertible, match=r"zipmap=False.*--outputs probabilities"):
+        in_mxnet(made)
+    nd = live_mxnet().nd
+    block = serde.bridges.mxnet.to_block(made, outputs=["label", "probabilities"])
+    labels, shares = block(nd.array(X))
+    np.testing.assert_array_equal(labels.asnumpy(), model.predict(X))
+    np.testing.assert_allclose(shares.asnumpy(), model.predict_proba(X), atol=2e-5)
+
+
+def test_maps_as_columns():
+    skl2onnx = pytest.importorskip("skl2onnx")
+    model = LogisticRegression().fit(X, LABELS)
+    made = skl2onnx.to_onnx(model, X[:1], options={id(model): {"zipmap": "columns"}})
+    labels, *shares = in_mxnet(made)
+    np.testing.assert_array_equal(labels, model.predict(X))
+    np.testing.assert_allclose(np.stack(shares, 1).squeeze(), model.predict_proba(X), atol=2e-5)
 
 
 def test_labels_that_are_words_are_refused():

@@ -1,0 +1,67 @@
+"""Models that scikit-learn trains and its own exporter writes, for tests to import and compare."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.decomposition import PCA
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Binarizer, MinMaxScaler, Normalizer, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+SAMPLES, LABELS = load_iris(return_X_y=True)
+X = SAMPLES.astype(np.float32)
+CLASSIFIERS = {
+    "network": (StandardScaler(), MLPClassifier((8,), max_iter=60, random_state=0)),
+    "components": (StandardScaler(), PCA(2), LogisticRegression()),
+    "rows of one length": (Normalizer("l2"), LogisticRegression()),
+    "rows of one sum": (Normalizer("l1"), LogisticRegression()),
+    "two values": (Binarizer(threshold=2), LogisticRegression()),
+    "holes filled": (SimpleImputer(missing_values=1.5), LogisticRegression()),
+    "normal distributions": (GaussianNB(),),
+    "neighbours": (KNeighborsClassifier(3),),
+}
+FORESTS = {
+    "tree": (DecisionTreeClassifier(random_state=0),),
+    "random": (RandomForestClassifier(12, random_state=0),),
+    "extremely random": (ExtraTreesClassifier(7, random_state=0),),
+    "boosted": (GradientBoostingClassifier(n_estimators=8, random_state=0),),
+    "in turns": (AdaBoostClassifier(n_estimators=3, random_state=0),),
+}
+REGRESSORS = {
+    "random forest": (RandomForestRegressor(8, random_state=0),),
+    "boosted trees": (GradientBoostingRegressor(n_estimators=8, random_state=0),),
+    "lines": (LinearRegression(),),
+    "lines of what is scaled": (MinMaxScaler(), Ridge()),
+    "network": (StandardScaler(), MLPRegressor(hidden_layer_sizes=(6,), max_iter=60)),
+}
+
+
+def fitted(steps, labels=LABELS):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of few steps
+        return make_pipeline(*steps).fit(X, labels)
+
+
+def exported(model, samples=None):
+    skl2onnx = pytest.importorskip("skl2onnx")
+    options = {id(model): {"zipmap": False}} if hasattr(model, "predict_proba") else None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return skl2onnx.to_onnx(model, X[:1] if samples is None else samples, options=options)
