@@ -40,6 +40,9 @@ CASES = 3  # of each operator, spread over its tests
 HALF = 4e-3  # relative tolerance of float16
 TOGETHER = {"BatchNormalization", "Pow"}  # their operands are cast to one type
 EVERY = {"Cast": "what is out of range is undefined, and all there is in the tests"}
+# TVM rounds a sum of halves after every step, and ONNX Runtime once: these are computed wider.
+SUMS = {"Conv", "ConvTranspose", "CumSum", "Einsum", "Gemm", "GlobalAveragePool", "MatMul",
+        "ReduceMean", "ReduceSum"}  # fmt: skip
 LETTERS = {d.numpy.newbyteorder("=").str[1:]: d for d in TYPES}
 HEADER = '''\
 """Operators TVM's importer into Relax gets right, and with which element types.
@@ -197,7 +200,8 @@ def measured(op: str, tries: list[Tried]) -> str | None:
             if f"tensor({_spelled(dtype)})" not in operator.raw.inputs[index].types:
                 continue
             said = [s for t in good if (s := outcome(t, tie, dtype)) is not None]
-            if "right" in said and not any(s.startswith("wrong") for s in said):
+            lossy = dtype is DType.FLOAT16 and op in SUMS
+            if "right" in said and not lossy and not any(s.startswith("wrong") for s in said):
                 right.append(letter)
             if any(s != "right" for s in said):
                 print(op, tie, dtype.value, *(s for s in said if s != "right"), sep="; ")

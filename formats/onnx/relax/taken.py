@@ -30,17 +30,17 @@ Ceil T=f2,f4,f8
 Clip T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 Compress T1=b1 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 Concat T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Conv T=f2,f4,f8
-ConvTranspose T=f2,f4,f8
+Conv T=f4,f8
+ConvTranspose T=f4,f8
 Cos T=f2,f4,f8
 Cosh T=f4,f8
-CumSum T2=i4,i8 T=f2,f4,f8,i4,i8,u4,u8
+CumSum T2=i4,i8 T=f4,f8,i4,i8,u4,u8
 DepthToSpace T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 DequantizeLinear T=i1,i4,u1 tensor(float)=f4
 Div T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 Dropout T1=f2,f4,f8 T=f2,f4,f8
 DynamicQuantizeLinear T1=f4
-Einsum T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
+Einsum T=f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 Elu T=f4
 Equal T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 Erf T=f2,f4,f8
@@ -52,8 +52,8 @@ Floor T=f2,f4,f8
 Gather Tind=i4,i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 GatherElements Tind=i4,i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 GatherND tensor(int64)=i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Gemm T=f2,f4,f8,i4,i8,u4,u8
-GlobalAveragePool T=f2,f4,f8
+Gemm T=f4,f8,i4,i8,u4,u8
+GlobalAveragePool T=f4,f8
 GlobalMaxPool T=f2,f4,f8
 Greater T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 GreaterOrEqual T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
@@ -73,7 +73,7 @@ LessOrEqual T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 Log T=f2,f4,f8
 LogSoftmax T=f2,f4,f8
 LpPool T=f2,f4,f8
-MatMul T=f2,f4,f8,i4,i8,u4,u8
+MatMul T=f4,f8,i4,i8,u4,u8
 MatMulInteger T2=i1,u1 T1=i1,u1
 Max T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 MaxPool T=f2,f4,f8,i1,u1
@@ -101,10 +101,10 @@ ReduceL2 T=f2,f4,f8
 ReduceLogSum T=f2,f4,f8
 ReduceLogSumExp T=f2,f4,f8
 ReduceMax T=f2,f4,f8,i1,i4,i8,u1,u4,u8
-ReduceMean T=f2,f4,f8,i8,u8
+ReduceMean T=f4,f8,i8,u8
 ReduceMin T=f2,f4,f8,i1,i4,i8,u1,u4,u8
 ReduceProd T=f2,f4,f8,i4,i8,u4,u8
-ReduceSum tensor(int64)=i8 T=f2,f4,f8,i4,i8,u4,u8
+ReduceSum tensor(int64)=i8 T=f4,f8,i4,i8,u4,u8
 ReduceSumSquare T=f2,f4,f8,i4,i8,u8
 Relu T=f2,f4,f8,i1,i2,i4,i8
 Reshape tensor(int64)=i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
