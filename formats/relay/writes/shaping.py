@@ -97,7 +97,10 @@ def recast_concat(g, *xs, axis: int):
 
 @writes("Concat")
 def write_concat(r, *xs, axis: int):
-    return r.concatenate(*xs, axis=axis)
+    made = r.concatenate(*xs, axis=axis)
+    if all(isinstance(v.known[axis], int) for v in xs):
+        return made
+    return r.annotation.stop_fusion(made)  # as of slices, below
 
 
 @writes("Split", ignore=("num_outputs",))
