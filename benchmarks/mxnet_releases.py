@@ -63,7 +63,7 @@ def network(name: str) -> float:
     import serde
     from tests import networks
     from tests.light_models import feeds, model_path
-    from tests.mxnet.round_trips import error
+    from tests.mxnet.round_trips import errors
     from tests.mxnet_live import run_symbol
     from tests.onnx_live import run_model
 
@@ -82,7 +82,7 @@ def network(name: str) -> float:
         serde.convert(path, folder / "o-symbol.json", mxnet=live_mxnet().__version__)
         arrays = networks.load_params(folder / "o-0000.params")
         got = run_symbol((folder / "o-symbol.json").read_text(), arrays, given)
-        return error(got, run_model(onnx.load(path), given))
+        return errors(got, run_model(onnx.load(path), given))
 
 
 def everything(file: Path, start: int) -> None:

@@ -35,8 +35,7 @@ from serde.passes import tidy
 from serde.passes.rebatch import fixed
 from serde.profiles import get_profile
 from tests import light_models, networks
-from tests.mxnet.network_runs import error
-from tests.onnx_live import run_model
+from tests.onnx_live import error, run_model
 from tests.relax.relax_live import RELAX, RelaxError, run
 
 ROOT = Path(__file__).parents[1]

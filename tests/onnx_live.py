@@ -50,3 +50,10 @@ def run_model(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray]) -> list[n
     )
     names = {i.name for i in session.get_inputs()}
     return list(session.run(None, {n: a for n, a in feeds.items() if n in names}))
+
+
+def error(y: np.ndarray, wanted: np.ndarray) -> float:
+    """The largest difference in terms of the largest number; infinite for another shape or type."""
+    if y.shape != wanted.shape or y.dtype != wanted.dtype or not np.isfinite(y).all():
+        return float("inf")
+    return float(np.abs(y - wanted).max() / np.abs(wanted).max())

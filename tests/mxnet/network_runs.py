@@ -16,6 +16,7 @@ import serde
 from serde.formats.onnx.reader import read_model
 from serde.graph import Graph
 from tests.networks import Network, expected, feeds, shapes
+from tests.onnx_live import error
 
 Array = np.ndarray[Any, Any]
 Runs = Sequence[tuple[Mapping[str, Array], Sequence[Array]]]
@@ -64,13 +65,6 @@ def outcome(ir: Graph, opset: int, mode: str, runs: Runs, folder: Path) -> Outco
         errors += [error(y, w) for y, w in zip(got, wanted, strict=True)]
     graph = read_model(path)
     return Outcome(len(graph.nodes), max(errors), tuple(needless(graph, mode)))
-
-
-def error(y: Array, wanted: Array) -> float:
-    """The largest difference in terms of the largest number; infinite for another shape or type."""
-    if y.shape != wanted.shape or y.dtype != wanted.dtype or not np.isfinite(y).all():
-        return float("inf")
-    return float(np.abs(y - wanted).max() / np.abs(wanted).max())
 
 
 def needless(graph: Graph, mode: str) -> Iterator[str]:

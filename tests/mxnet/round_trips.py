@@ -13,7 +13,7 @@ import serde
 from tests import networks
 from tests.light_models import feeds
 from tests.mxnet_live import live_mxnet, run_symbol
-from tests.onnx_live import run_model
+from tests.onnx_live import error, run_model
 
 Arrays = list[np.ndarray]
 
@@ -45,9 +45,9 @@ def there_and_back(name: str, folder: Path, size: int | None = None) -> Trip:
     arrays = networks.load_params(folder / "2-0000.params")
     again = run_symbol(paths[1].read_text(), arrays, given)
     return Trip(
-        error(run_model(first, given), wanted),
-        error(again, wanted),
-        error(run_model(third, given), wanted),
+        errors(run_model(first, given), wanted),
+        errors(again, wanted),
+        errors(run_model(third, given), wanted),
         [
             *renamed_symbol(source, paths[1], arrays),
             *renamed_model(first, third, networks.load_params(params)),
@@ -62,14 +62,12 @@ def from_onnx(path: Path, folder: Path) -> tuple[int, float]:
     report = serde.convert(path, folder / "m-symbol.json")
     arrays = networks.load_params(folder / "m-0000.params")
     got = run_symbol((folder / "m-symbol.json").read_text(), arrays, given)
-    return sum(report.operators.values()), error(got, run_model(model, given))
+    return sum(report.operators.values()), errors(got, run_model(model, given))
 
 
-def error(got: Arrays, wanted: Arrays) -> float:
+def errors(got: Arrays, wanted: Arrays) -> float:
     """The largest difference of an output in terms of its largest number."""
-    return max(
-        float(np.abs(a - b).max() / np.abs(b).max()) for a, b in zip(got, wanted, strict=True)
-    )
+    return max(error(a, b) for a, b in zip(got, wanted, strict=True))
 
 
 def renamed_symbol(before: Path, after: Path, weights: Iterable[str]) -> Iterator[str]:

@@ -24,9 +24,8 @@ from serde.opset import raise_to_ir
 from serde.passes import tidy
 from serde.profiles import get_profile
 from tests import networks
-from tests.mxnet.network_runs import error
 from tests.node_cases import Case, all_cases, difference, frozen
-from tests.onnx_live import run_model
+from tests.onnx_live import error, run_model
 from tests.relax.relax_live import RELAX, environment, run
 
 # One test for each thing the importer lacks or gets wrong, and the profile says otherwise.

@@ -15,6 +15,7 @@ import serde
 from serde.formats.onnx.reader import read_model
 from serde.graph import Graph
 from tests.networks import VISION, build, expected, export, feeds, load_params, smallest
+from tests.onnx_live import error
 from tests.relay.tvm_live import ask
 
 STAGES = ("imported", "fused")
@@ -105,10 +106,3 @@ def outcome(ir: Graph, opset: int, folder: Path) -> Outcome:
     with np.load(folder / "out.npz") as wanted:
         pairs = zip(got, (wanted[n] for n in wanted.files), strict=True)
         return Outcome(nodes, max(error(y, w) for y, w in pairs))
-
-
-def error(y: np.ndarray, wanted: np.ndarray) -> float:
-    """The largest difference in terms of the largest number; infinite for another shape or type."""
-    if y.shape != wanted.shape or y.dtype != wanted.dtype or not np.isfinite(y).all():
-        return float("inf")
-    return float(np.abs(y - wanted).max() / np.abs(wanted).max())
