@@ -205,7 +205,7 @@ def network(name: str, shape: tuple[int, ...]) -> Any:
     from gluoncv import model_zoo
 
     options: dict[str, Any] = {"pretrained": False}
-    if re.match("i3d_resnet50_v1_(?!kinetics)", name):
+    if re.match("i3d_resnet50_v1_(?!kinetics)|(slowfast|resnet).*_custom", name):
         options["use_kinetics_pretrain"] = False
     if SEGMENTERS.match(name):
         options["crop_size"] = shape[-1]
