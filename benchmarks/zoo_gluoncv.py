@@ -9,6 +9,7 @@ import warnings
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partialmethod
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -207,18 +208,21 @@ def network(name: str, shape: tuple[int, ...]) -> Any:
     options: dict[str, Any] = {"pretrained": False}
     if re.match("i3d_resnet50_v1_(?!kinetics)|(slowfast|resnet).*_custom", name):
         options["use_kinetics_pretrain"] = False
+    if re.match("(i3d|slowfast|resnet).*_custom", name):  # of clips
+        options["nclass"] = len(CUSTOM)
+    elif "custom" in name:
+        options["classes"] = CUSTOM
     if SEGMENTERS.match(name):
         options["crop_size"] = shape[-1]
-    if "custom" in name:
-        options["classes"] = (
-            len(CUSTOM)
-            if re.search("slowfast|i3d|resnet.*_custom$", name)
-            and "rcnn" not in name
-            and not name.startswith(("ssd", "yolo"))
-            else CUSTOM
-        )
     parameters = import_mxnet().gluon.ParameterDict
-    with patch.object(parameters, "reset_ctx"):  # some move weights that are not there yet
+    from gluoncv.model_zoo.action_recognition import actionrec_resnetv1b as clips
+
+    clip = clips.ActionRecResNetV1b
+    unlearned = partialmethod(clip.__init__, pretrained_base=False)  # two are always learned
+    with (
+        patch.object(parameters, "reset_ctx"),  # some move weights that are not there yet
+        patch.object(clip, "__init__", unlearned),
+    ):
         try:
             block = model_zoo.get_model(name, pretrained_base=False, **options)
         except (TypeError, Warning, SystemExit):  # it takes no such argument
