@@ -9,6 +9,7 @@ from serde.passes import tidy
 
 from . import writes as families
 from .to_ast import GLOBAL
+from .writes.fusing import parted
 from .writes.open import unshaped
 from .writes.recast import recast
 from .writes.table import TYPES, CallBuilder, misfit, writes
@@ -37,7 +38,7 @@ def from_ir(graph: Graph, functions: Keep | None = None) -> Graph:
     problems += unshaped(done, stage)
     if problems:
         raise Unconvertible(stage, problems)
-    return _with_globals(done, functions)
+    return _with_globals(parted(done), functions)
 
 
 def _with_globals(graph: Graph, functions: Keep | None) -> Graph:

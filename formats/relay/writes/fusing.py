@@ -1,0 +1,53 @@
+"""Where TVM is kept from fusing calls into one kernel.
+
+TVM computes what several calls of one kernel share once for each of them, so a chain in which every
+value is read four times grows to four times its code with each link, and is compiled for ever. The
+barrier is ``annotation.stop_fusion``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from serde.graph import EMPTY, Graph, Node, Value
+
+LARGEST = 32  # calls in the code of a kernel
+# Operators that TVM 0.17 declares elementwise, broadcast or injective (``TOpPattern`` 0 to 2).
+FUSED = frozenset(
+    """
+    abs acos acosh add adv_index asin asinh atan atanh bitwise_and bitwise_not bitwise_or
+    bitwise_xor broadcast_to broadcast_to_like cast cast_like ceil clip concatenate copy cos cosh
+    divide dyn.broadcast_to dyn.expand_dims dyn.full dyn.nn.pad dyn.nn.upsampling dyn.ones
+    dyn.reshape dyn.squeeze dyn.strided_slice dyn.tile dyn.zeros equal erf exp expand_dims fast_erf
+    fast_exp fast_tanh floor floor_divide floor_mod full full_like gather gather_nd greater
+    greater_equal image.affine_grid image.grid_sample image.resize1d image.resize2d image.resize3d
+    isfinite isinf isnan layout_transform left_shift less less_equal log log10 log2 logical_and
+    logical_not logical_or logical_xor matrix_set_diag maximum meshgrid minimum mod multiply
+    negative nn.batch_flatten nn.batch_to_space_nd nn.bias_add nn.depth_to_space nn.dilate
+    nn.leaky_relu nn.mirror_pad nn.pad nn.prelu nn.relu nn.space_to_batch_nd nn.space_to_depth
+    nn.upsampling nn.upsampling3d not_equal ones ones_like power qnn.dequantize qnn.quantize
+    qnn.requantize reinterpret repeat reshape reshape_like reverse reverse_sequence right_shift
+    round rsqrt sequence_mask sigmoid sign sin sinh slice_like split sqrt squeeze stack
+    strided_slice subtract take tan tanh tile transpose trilu trunc trunc_divide trunc_mod where
+    zeros zeros_like
+    """.split()
+)
+
+
+def parted(graph: Graph) -> Graph:
+    """Put a barrier behind each call whose kernel would hold more than ``LARGEST`` calls."""
+    size: dict[Value | None, int] = {}
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        bodies = {k: parted(b) for k, b in node.attrs.items() if isinstance(b, Graph)}
+        node = replace(node, attrs={**node.attrs, **bodies}) if bodies else node
+        calls = 1 + sum(size.get(v, 0) for v in node.inputs) if node.op in FUSED else 0
+        if calls > LARGEST and len(node.outputs) == 1:
+            (whole,) = node.outputs
+            part = Value(f"{whole.name}/part", whole.dtype, whole.shape)
+            nodes.append(replace(node, outputs=(part,)))
+            barrier = {"op": "annotation.stop_fusion", "inputs": (part,), "attrs": EMPTY}
+            node, calls = replace(node, **barrier), 0  # type: ignore[arg-type]
+        nodes.append(node)
+        size.update(dict.fromkeys(node.outputs, calls))
+    return replace(graph, nodes=tuple(nodes))
