@@ -223,6 +223,20 @@ graph case(%x0: float32[1,2,4], %x1: float32[1,2,4]):
     ),
     case(
         "ROIPooling", f32(1, 2, 8, 8), of([[0, 1, 1, 6, 6]]), pooled_size=(2, 2), spatial_scale=0.5
+    ).but(
+        printed="""
+graph case(%x0: float32[1,2,8,8], %x1: float32[1,5]):
+  %op/Slice: float32[1,1] = Slice(%x1, [0], [1], [1], [1])
+  %op/Slice_1: float32[1,4] = Slice(%x1, [1], [5], [1], [1])
+  %op/Max: float32[1,1] = Max(%op/Slice, 0.0)
+  %op/Concat: float32[1,5] = Concat(%op/Max, %op/Slice_1, axis=1)
+  %op/MaxRoiPool: float32[1,2,2,2] = MaxRoiPool(%x0, %op/Concat, pooled_shape=[2, 2], spatial_scale=0.5)
+  %op/Cast: int64[1,1] = Cast(%op/Slice, round_mode='up', saturate=1, to=7)
+  %op/Less: bool[1,1] = Less(%op/Cast, 0)
+  %op/Unsqueeze: bool[1,1,1,1] = Unsqueeze(%op/Less, [2, 3])
+  %op_output: float32[1,2,2,2] = Where(%op/Unsqueeze, 0.0, %op/MaxRoiPool)
+  return %op_output
+"""
     ),
     case("_np_cumsum", f32(2, 3), axis=1).but(
         printed="""
