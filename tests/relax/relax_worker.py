@@ -1,20 +1,19 @@
-"""Runs ONNX models in Relax's virtual machine, in the environment ``relax_live.py`` makes.
-
-One request a line on standard input, one reply a line on standard output, both JSON.
-"""
+"""Runs ONNX models in Relax's virtual machine, in the environment ``relax_live.py`` makes."""
 
 from __future__ import annotations
 
-import json
-import os
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import onnx
 import tvm
 from tvm import relax
 from tvm.relax.frontend.onnx import from_onnx
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from tests.serving import serve
 
 
 def run(path, inputs, outputs):
@@ -49,19 +48,6 @@ def version():
 COMMANDS = {f.__name__: f for f in (functions, run, version)}
 
 
-def main():
-    out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # TVM's own messages
-    warnings.simplefilter("ignore")
-    print(json.dumps(tvm.__version__), file=out, flush=True)
-    for line in sys.stdin:
-        name, *arguments = json.loads(line)
-        try:
-            reply = {"value": COMMANDS[name](*arguments)}
-        except Exception as error:
-            reply = {"error": f"{type(error).__name__}: {error}".strip()[-2000:]}
-        print(json.dumps(reply), file=out, flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    warnings.simplefilter("ignore")
+    serve(tvm.__version__, COMMANDS, lambda error: f"{type(error).__name__}: {error}")

@@ -1,11 +1,7 @@
-"""Answers questions about Relay with the real TVM; runs in the environment ``tvm_live.py`` makes.
-
-One request a line on standard input, one reply a line on standard output, both JSON.
-"""
+"""Answers questions about Relay with the real TVM; runs in the environment ``tvm_live.py`` makes."""
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -19,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tests.relay.ops import record
 from tests.relay.tvm_networks import gluon, testing
 from tests.relay.tvm_running import execute, flat
+from tests.serving import serve
 
 FORMS = {"text": lambda text: tvm.relay.fromtext(text), "json": lambda text: tvm.ir.load_json(text)}
 
@@ -143,18 +140,5 @@ COMMANDS = {
 }
 
 
-def main():
-    out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # TVM's own messages
-    print(json.dumps(tvm.__version__), file=out, flush=True)
-    for line in sys.stdin:
-        name, *arguments = json.loads(line)
-        try:
-            reply = {"value": COMMANDS[name](*arguments)}
-        except Exception as error:
-            reply = {"error": str(error).strip()[-2000:]}
-        print(json.dumps(reply), file=out, flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    serve(tvm.__version__, COMMANDS)
