@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 from sklearn.ensemble import (
@@ -23,6 +24,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Binarizer, MinMaxScaler, Normalizer, StandardScaler
+from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 SAMPLES, LABELS = load_iris(return_X_y=True)
@@ -65,3 +67,33 @@ def exported(model, samples=None):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return skl2onnx.to_onnx(model, X[:1] if samples is None else samples, options=options)
+
+
+def assert_classes(compute, model):
+    """``compute`` gives the labels and the shares that scikit-learn does."""
+    labels, shares = compute(exported(model))
+    np.testing.assert_array_equal(labels, model.predict(X))
+    np.testing.assert_allclose(shares, model.predict_proba(X), atol=2e-5)
+
+
+def assert_numbers(compute, name):
+    """``compute`` gives the numbers of a regressor."""
+    model = fitted(REGRESSORS[name], SAMPLES[:, 1] * 2 - SAMPLES[:, 3])
+    (got,) = compute(exported(model))
+    np.testing.assert_allclose(got.ravel(), model.predict(X), atol=2e-5)
+
+
+def assert_scores(compute):
+    """``compute`` gives the labels and scores of a machine without probabilities."""
+    model = LinearSVC().fit(X, LABELS)
+    labels, scores = compute(exported(model))
+    np.testing.assert_array_equal(labels, model.predict(X))
+    np.testing.assert_allclose(scores, model.decision_function(X), atol=2e-5)
+
+
+def assert_clusters(compute):
+    """``compute`` gives the nearest of some centres, and how far all of them are."""
+    model = KMeans(3, random_state=0, n_init=1).fit(X)
+    labels, distances = compute(exported(model))
+    np.testing.assert_array_equal(labels, model.predict(X))
+    np.testing.assert_allclose(distances, model.transform(X), atol=2e-3)  # a root of a difference

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import SVC
 
 import serde.bridges.mxnet
 from tests.learned_models import (
@@ -14,8 +13,11 @@ from tests.learned_models import (
     FORESTS,
     LABELS,
     REGRESSORS,
-    SAMPLES,
     X,
+    assert_classes,
+    assert_clusters,
+    assert_numbers,
+    assert_scores,
     exported,
     fitted,
 )
@@ -31,41 +33,27 @@ def in_mxnet(made, x=X):
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_classes(name):
-    model = fitted(CLASSIFIERS[name])
-    labels, shares = in_mxnet(exported(model))
-    np.testing.assert_array_equal(labels, model.predict(X))
-    np.testing.assert_allclose(shares, model.predict_proba(X), atol=2e-5)
+    assert_classes(in_mxnet, fitted(CLASSIFIERS[name]))
 
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("name", FORESTS)
 def test_forests(name, classes):
     """Two classes have one score or two, which become shares in several ways."""
-    model = fitted(FORESTS[name], np.minimum(LABELS, classes - 1))
-    labels, shares = in_mxnet(exported(model))
-    np.testing.assert_array_equal(labels, model.predict(X))
-    np.testing.assert_allclose(shares, model.predict_proba(X), atol=2e-5)
+    assert_classes(in_mxnet, fitted(FORESTS[name], np.minimum(LABELS, classes - 1)))
 
 
 @pytest.mark.parametrize("name", REGRESSORS)
 def test_numbers(name):
-    model = fitted(REGRESSORS[name], SAMPLES[:, 1] * 2 - SAMPLES[:, 3])
-    (got,) = in_mxnet(exported(model))
-    np.testing.assert_allclose(got.ravel(), model.predict(X), atol=2e-5)
+    assert_numbers(in_mxnet, name)
 
 
 def test_scores_of_a_machine_without_probabilities():
-    model = LinearSVC().fit(X, LABELS)
-    labels, scores = in_mxnet(exported(model))
-    np.testing.assert_array_equal(labels, model.predict(X))
-    np.testing.assert_allclose(scores, model.decision_function(X), atol=2e-5)
+    assert_scores(in_mxnet)
 
 
 def test_clusters():
-    model = KMeans(3, random_state=0, n_init=1).fit(X)
-    labels, distances = in_mxnet(exported(model))
-    np.testing.assert_array_equal(labels, model.predict(X))
-    np.testing.assert_allclose(distances, model.transform(X), atol=2e-3)  # a root of a difference
+    assert_clusters(in_mxnet)
 
 
 def test_what_has_no_rule_is_told():
