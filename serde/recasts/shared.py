@@ -70,3 +70,13 @@ def lp_norm(g, x, *, axis, p):
     norm = g[f"ReduceL{p}"](x, [axis], keepdims=1)
     none = g.Equal(norm, 0.0)
     return g.Where(none, g.Mul(x, 0.0), g.Div(x, g.Where(none, 1.0, norm)))
+
+
+def optional_get(g, x):
+    """A tensor is its own element."""
+    return None if x.wrap else g.Identity(x)
+
+
+def optional_has(g, x=None):
+    """Nothing has none, a tensor one."""
+    return None if x is not None and x.wrap else g.const(x is not None, DType.BOOL)

@@ -27,6 +27,8 @@ recasts("LSTM")(recurrent.lay_out_lstm)
 recasts("Scan")(loops.lay_out_scan)
 recasts("ReduceLogSumExp")(shared.log_sum_exp)
 recasts("OneHot")(shared.one_hot)
+recasts("OptionalGetElement")(shared.optional_get)
+recasts("OptionalHasElement")(shared.optional_has)
 
 
 @recasts("Loop")
@@ -47,18 +49,6 @@ def recast_if(g, condition, *, then_branch: Graph, else_branch: Graph, outputs: 
     same = all(a.is_static and a.known == b.known and a.dtype is b.dtype for a, b in pairs)
     require(same, "branches that give tensors of different sizes")
     return loops.one_or_all([g.Where(condition, a, b) for a, b in pairs], outputs)
-
-
-@recasts("OptionalGetElement")
-def recast_optional_get(g, x):
-    """A tensor is its own element."""
-    return None if x.wrap else g.Identity(x)
-
-
-@recasts("OptionalHasElement")
-def recast_optional_has(g, x=None):
-    """Nothing has none, a tensor one."""
-    return None if x is not None and x.wrap else g.const(x is not None, DType.BOOL)
 
 
 @recasts("Pow")

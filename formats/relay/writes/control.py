@@ -7,7 +7,7 @@ import numpy as np
 from serde.errors import ConversionError, require
 from serde.graph import DType, Graph, Shape, Value
 from serde.idioms import number
-from serde.recasts import loops
+from serde.recasts import loops, shared
 from serde.recasts.inlining import inlined
 
 from .recast import recasts
@@ -20,8 +20,7 @@ def recast_if(g, condition, *, then_branch: Graph, else_branch: Graph, outputs: 
     chosen = number(condition)
     if chosen is None:
         return None
-    made = inlined(g, then_branch if chosen else else_branch, ())
-    return tuple(made) if outputs > 1 else made[0]
+    return loops.one_or_all(inlined(g, then_branch if chosen else else_branch, ()), outputs)
 
 
 @writes("If")
@@ -31,16 +30,8 @@ def write_if(r, condition, *, then_branch: Graph, else_branch: Graph):
     return r["if"](cond, then=then_branch, otherwise=else_branch, outputs=count)
 
 
-@recasts("OptionalGetElement")
-def recast_optional_get(g, x):
-    """A tensor is its own element."""
-    return None if x.wrap else g.Identity(x)
-
-
-@recasts("OptionalHasElement")
-def recast_optional_has(g, x=None):
-    """Nothing has none, a tensor one."""
-    return None if x is not None and x.wrap else g.const(x is not None, DType.BOOL)
+recasts("OptionalGetElement")(shared.optional_get)
+recasts("OptionalHasElement")(shared.optional_has)
 
 
 @recasts("Loop")
