@@ -44,7 +44,7 @@ def suppress_by_looping(
     if least is None:
         open_ = filled(g, True, g.Shape(best), DType.BOOL)
     else:
-        open_ = g.Not(g.Less(best, scalar(g, least)))
+        open_ = g.Greater(best, scalar(g, least))
     rank = order.rank
 
     body = g.child("boxes")
