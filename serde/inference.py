@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import onnx
 from onnx import checker, helper, numpy_helper, shape_inference
 
-from serde import schema, symbolic
+from serde import schema, spelled_shapes
 from serde.errors import ConversionError, require
 from serde.graph import AttrRef, DType, Graph, Shape, Tensor, Value
 from serde.schema import ELEMENT_CODES, ELEMENT_TYPES, Operator
@@ -23,8 +23,6 @@ RANK = 64  # the highest rank believed; a hostile model can infer any
 MOST_SIZE = (1 << 63) - 1  # of a dimension; larger ones are not told
 LONGEST = 256  # letters of a dimension's name; longer ones are not followed
 SAME_SHAPE = frozenset({"GroupNormalization"})  # functions ONNX infers no shape for
-# Operators whose output has the shape their second (or first) input spells out.
-SPELLED_SHAPE = {"Reshape": 1, "Expand": 1, "ConstantOfShape": 0, "Tile": 1, "Resize": 3}
 FLOAT_DATA = frozenset("OneHot Range Resize Upsample".split())  # inference reads their floats
 FLOATS = 8  # of them, at most
 
@@ -67,8 +65,9 @@ def infer(
         found = _kept(_memo, key, lambda: _ask(operator, opset, inputs, node))
     if operator.name in SAME_SHAPE and inputs[0] is not None:
         return (found[0]._replace(shape=inputs[0].shape), *found[1:])
-    if operator.name in SPELLED_SHAPE:
-        return (_spelled(operator.name, inputs, attrs, found[0]), *found[1:])
+    if operator.name in spelled_shapes.TOLD:
+        shape = spelled_shapes.improved(operator.name, inputs, attrs, found[0].shape)
+        return tuple(f._replace(shape=shape) for f in found)  # TopK gives two
     return found
 
 
@@ -242,93 +241,6 @@ def _dim(dim: Any) -> int | str | None:
         return size if size >= 0 else None  # type: ignore[no-any-return]
     name = dim.dim_param
     return name if 0 < len(name) <= LONGEST and isinstance(name, str) else None
-
-
-def _spelled(
-    op: str, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any], said: Type
-) -> Type:
-    """Improve on ONNX's inference where a computed shape is known in part."""
-    where = SPELLED_SHAPE[op]
-    if len(inputs) <= where or inputs[where] is None:
-        return said
-    wanted = symbolic.elements_of(inputs[where])
-    x, length = inputs[0], _length(inputs[where])
-    if wanted is None and length is not None:
-        wanted = (None,) * length  # so many sizes, all unknown
-    if wanted is None or x is None:
-        return said
-    shape: Shape | None
-    if op == "ConstantOfShape":
-        shape = wanted
-    elif x.shape is None:
-        return said
-    elif op == "Resize":
-        fixed = attrs.get("keep_aspect_ratio_policy", "stretch") != "stretch"
-        if fixed or attrs.get("axes") or len(wanted) != len(x.shape):
-            return said
-        shape = wanted
-    elif op == "Expand":
-        shape = _broadcast(x.shape, wanted)
-    elif op == "Tile":
-        if len(wanted) != len(x.shape):
-            return said
-        shape = tuple(symbolic.combine("*", d, n) for d, n in zip(x.shape, wanted, strict=True))
-    else:
-        shape = _reshaped(x.shape, wanted, bool(attrs.get("allowzero", 0)))
-    if shape is not None:
-        shape = tuple([None if isinstance(d, int) and d < 0 else d for d in shape])
-    if said.shape is None or shape is None or len(said.shape) != len(shape):
-        return said._replace(shape=shape or said.shape)
-    return said._replace(shape=tuple(_better(a, b) for a, b in zip(said.shape, shape, strict=True)))
-
-
-def _length(value: Value | None) -> int | None:
-    """How many elements a list has, if it is one worth following."""
-    if value is None or value.shape is None or len(value.shape) != 1:
-        return None
-    (size,) = value.shape
-    return size if isinstance(size, int) and size <= RANK else None
-
-
-def _better(a: Any, b: Any) -> Any:
-    return b if a is None or (isinstance(b, int) and not isinstance(a, int)) else a
-
-
-def _reshaped(shape: Shape, wanted: Shape, allowzero: bool) -> Shape | None:
-    """Dimensions of a Reshape: 0 copies, -1 is what is left over."""
-    out = [
-        shape[i] if d == 0 and not allowzero and i < len(shape) else d for i, d in enumerate(wanted)
-    ]
-    if -1 not in out:
-        return tuple(out)
-    place = out.index(-1)
-    rest, left = [d for i, d in enumerate(out) if i != place], list(shape)
-    for dim in list(rest):  # cancel what stands on both sides, names first
-        if dim is not None and dim in left:
-            left.remove(dim)
-            rest.remove(dim)
-    above, below = symbolic.product(tuple(left)), symbolic.product(tuple(rest))
-    exact = isinstance(above, int) and isinstance(below, int)
-    out[place] = above if below == 1 else symbolic.combine("/", above, below)
-    if exact and below == 0:
-        out[place] = None
-    return tuple(out)
-
-
-def _broadcast(a: Shape, b: Shape) -> Shape:
-    size = max(len(a), len(b))
-    pairs = zip((1,) * (size - len(a)) + a, (1,) * (size - len(b)) + b, strict=True)
-    return tuple(_wider(x, y) for x, y in pairs)
-
-
-def _wider(x: Any, y: Any) -> Any:
-    if x == 1:
-        return y
-    if y == 1 or x == y:
-        return x
-    if isinstance(x, int):
-        return x
-    return y if isinstance(y, int) else None
 
 
 def merge(a: Type, b: Type) -> Type:
