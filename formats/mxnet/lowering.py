@@ -12,6 +12,7 @@ from serde.graph import DType, Graph, Value
 from serde.opset import lower_to
 
 from .releases import Release, release
+from .writes.detection import masked
 from .writes.spelling import spelled
 from .writes.table import SymbolBuilder, misfit, writes
 
@@ -27,7 +28,7 @@ def from_ir(graph: Graph, *, mxnet: str | None = None) -> Graph:
         *_misfits("input", graph.inputs, asked), *_misfits("output", graph.outputs, asked)
     ]  # fmt: skip
     plain = lower_to(graph, graph.opset, keep_functions=False) if graph.functions else graph
-    simpler, reasons = spelled(plain)
+    simpler, reasons = spelled(masked(plain))
     try:
         done = writes.rewrite(simpler, SymbolBuilder(graph.name, reasons=reasons, written=asked))
     except Unconvertible as error:

@@ -2,6 +2,7 @@
 
 from . import (
     control,
+    detection,
     elementwise,
     layers,
     moving,
@@ -17,7 +18,7 @@ from . import (
 )
 
 __all__ = [
-    "control", "elementwise", "layers", "moving", "recurrent", "reducing", "resizing", "sizes",
-    "spelled_layers", "spelled_math", "spelled_moving", "spelled_recurrent",
+    "control", "detection", "elementwise", "layers", "moving", "recurrent", "reducing", "resizing",
+    "sizes", "spelled_layers", "spelled_math", "spelled_moving", "spelled_recurrent",
     "table",
 ]  # fmt: skip

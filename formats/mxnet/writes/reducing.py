@@ -7,6 +7,7 @@ from functools import partial
 from serde.errors import require
 from serde.graph import DType
 
+from .sizes import Sizes, extent, turns_of
 from .table import number, writes
 
 FARTHEST = 1 << 31  # no place along an axis is as far
@@ -48,14 +49,13 @@ for _op, _name in {"ArgMax": "argmax", "ArgMin": "argmin"}.items():
 
 
 @writes("TopK", ignore=("sorted",))
-def write_top_k(s, x, k, *, axis, largest):
+def write_top_k(s, x, k=None, *, axis, largest, sizes: Sizes | None = None):
     """MXNet's order of equal elements is any: all are sorted, and the places of equal ones again.
 
     A place gets the number of its run of equal elements in front, so that no two are equal.
     """
-    count = number(k)
-    require(count is not None, "a count computed while the model runs")
-    if x.known[axis] == 1:
+    count = number(k) if sizes is None else sizes[0]
+    if x.known[axis] == 1 and count is not None:
         return x, s.Cast(s.zeros_like(x), dtype="int64")
     frame = {"axis": axis, "k": 0, "is_ascend": not largest}
     values, places = s.topk(x, ret_typ="both", dtype="int64", outputs=2, **frame)
@@ -64,9 +64,13 @@ def write_top_k(s, x, k, *, axis, largest):
     runs = s["_mul_scalar"](s["_np_cumsum"](changes, axis=axis), scalar=FARTHEST)
     ordered = s.sort(s.broadcast_add(runs, places), axis=axis, is_ascend=True)
     parts = values, s.broadcast_sub(ordered, runs)
-    if x.known[axis] == count:
+    if x.known[axis] == count and count is not None:
         return parts
-    return tuple(s.slice_axis(v, axis=axis, begin=0, end=int(count)) for v in parts)  # type: ignore
+    if isinstance(count, int):
+        return tuple(s.slice_axis(v, axis=axis, begin=0, end=count) for v in parts)
+    turns = extent(s, count) if count is not None else turns_of(s, s.Reshape(k, shape=(1,)))
+    like = s.Reshape(turns, shape=tuple(-1 if a == axis % x.rank else 1 for a in range(x.rank)))
+    return tuple(s.slice_like(v, like, axes=(axis,)) for v in parts)
 
 
 @writes("CumSum", only={"exclusive": (0,), "reverse": (0,)})

@@ -178,10 +178,30 @@ def write_size(s, x):
 
 @writes("Range")
 def write_range(s, start, limit, delta, *, sizes: Sizes | None = None):
-    """Steps up to a size that tensors have; ``sizes`` is the limit."""
+    """Steps up to a size that tensors have; ``sizes`` is the limit. Others are counted first."""
     first, step = number(start), number(delta)
+    if sizes is None:
+        return _range_of(s, start, limit, delta)
     whole = isinstance(first, int) and isinstance(step, int) and step > 0
-    require(sizes is not None and whole, "a range computed while the model runs")
+    require(whole, "steps to a size of a tensor that are no whole numbers")
     above = combine("+", combine("-", sizes[0], first), step - 1)
     steps = s["_mul_scalar"](extent(s, combine("/", above, step)), scalar=step)
     return s.Cast(s["_plus_scalar"](steps, scalar=first), dtype=start.type.value)
+
+
+def _range_of(s, start: Value, limit: Value, delta: Value):
+    """``start + i · delta`` below ``limit``."""
+    kind = start.type.value
+    first, last, step = (
+        s.Reshape(s.Cast(v, dtype="float64"), shape=(1,)) for v in (start, limit, delta)
+    )
+    turns = turns_of(s, s.ceil(s.broadcast_div(s.broadcast_sub(last, first), step)))
+    return s.Cast(s.broadcast_add(s.broadcast_mul(turns, step), first), dtype=kind)
+
+
+def turns_of(s, count: Value) -> Value:
+    """``0, 1, 2 … count - 1`` as floats: there are as many counts of numbers as the last one has
+    before it, and one more.
+    """
+    top = s.Cast(s["_minus_scalar"](count, scalar=1), dtype="int64")
+    return _counted(s, s["_npi_bincount"](top, has_weights=False))

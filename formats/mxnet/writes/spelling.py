@@ -24,10 +24,11 @@ from serde.steps import below
 from .table import defaults, writes
 
 # Operands that are sizes; where they are known by name, an attribute ``sizes`` holds them.
-SIZES = {"Expand": 1, "Range": 1, "Reshape": 1, "Slice": 2}
-# Operators that give as much as they find; the last axis of the first is that long.
-COUNTED = "NonZero"
-FINDING = frozenset({COUNTED, "Compress", "NonMaxSuppression", "Unique"})
+SIZES = {"Expand": 1, "Range": 1, "Reshape": 1, "Slice": 2, "TopK": 1}
+# Operators that give as much as they find or are asked for when the model runs, and the axis that
+# is that long (None: the one they name); others are made of them.
+COUNTED: Mapping[str, int | None] = {"NonMaxSuppression": 0, "NonZero": 1, "Range": 0, "TopK": None}
+FINDING = frozenset({*COUNTED, "Compress", "Unique"})
 spells = RuleTable("ir → mxnet", defaults=defaults)
 
 
@@ -99,7 +100,7 @@ def _with_sizes(node: Node) -> Node:
 
 def _is_made_anew(node: Node, renewed: bool) -> bool:
     """Whether an operator has a rule, or its results have to be typed anew."""
-    if node.op in spells or node.op == COUNTED or node.op in _later():
+    if node.op in spells or node.op in COUNTED or node.op in _later():
         return True
     untyped = any(v.name and (v.dtype is None or v.shape is None) for v in node.outputs)
     return (renewed or untyped) and not any(True for _ in node.graphs())
@@ -122,13 +123,26 @@ class Spelling(Stepping):
     def _settle(
         self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int
     ) -> Any:
+        """Name what an operator counts, if no number tells it."""
+        made = self._spelled(op, inputs, attrs, outputs)
+        if op not in COUNTED:
+            return made
+        along, every = COUNTED[op], made if isinstance(made, tuple) else (made,)
+        axis: int = attrs.get("axis", -1) if along is None else along
+        if every[0].tensor is None and every[0].known[axis] is None:
+            sizes = list(every[0].known)
+            sizes[axis] = self.names.fresh(f"{every[0].name}.count")
+            for value in every:
+                value.shape = tuple(sizes)
+        return made
+
+    def _spelled(
+        self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int
+    ) -> Any:
         """Ask the rule for ``op``; one that returns None leaves the operator as it is."""
         rule = spells.rules.get(op)
         if rule is None:
-            made = super()._settle(op, inputs, attrs, outputs)
-            if op == COUNTED and made.tensor is None and made.known[-1] is None:
-                made.shape = (*made.known[:-1], self.names.fresh(f"{made.name}.count"))
-            return made
+            return super()._settle(op, inputs, attrs, outputs)
         operator = schema.operator(op)
         operands = [self._operand(operator, i, inputs) for i in range(len(inputs))]
         operands = canonical.operands(self, op, operands)

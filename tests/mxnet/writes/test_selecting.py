@@ -27,13 +27,25 @@ g (float[3,4] x, bool[4] c) => (float[3,n] y, float[n,3] z)
   z = Transpose <perm = [1, 0]> (y)
 }"""
 SUPPRESSED = """
-g (float[2,30,4] boxes, float[2,3,30] scores) => (int64[n,3] y)
-{
-  most = Constant <value_ints = [5]> ()
+g (float[2,30,4] boxes, float[2,3,30] scores{operands}) => (int64[n,3] y)
+{{
+  most = Constant <value_ints = [{most}]> ()
   overlap = Constant <value_floats = [0.4]> ()
-  least = Constant <value_floats = [0.2]> ()
-  y = NonMaxSuppression <center_point_box = CENTER> (boxes, scores, most, overlap, least)
-}"""
+  least = Constant <value_floats = [{least}]> ()
+  y = NonMaxSuppression <center_point_box = {center}> (boxes, scores, {chosen})
+}}"""
+COUNTED = """
+g ({kind}[1] first, {kind}[1] last, {kind}[1] step) => ({kind}[n] y, {kind}[n] z)
+{{
+  start = Squeeze (first)
+  limit = Squeeze (last)
+  delta = Squeeze (step)
+  y = Range (start, limit, delta)
+  shape = Shape (y)
+  one = ConstantOfShape (shape)
+  some = CastLike (one, y)
+  z = Add (y, some)
+}}"""
 RANDOM = np.random.default_rng(0)
 
 
@@ -76,12 +88,64 @@ def test_as_many_columns_as_a_condition_has():
     check(COMPRESSED, x=x, c=np.array([True, False, False, True]))
 
 
-@pytest.mark.parametrize("center", [0, 1])
-def test_boxes_that_are_not_suppressed(center):
+def boxes_and_scores(levels=9):
+    """Boxes whose corners stand in any order, one of them of no area; scores that are equal."""
     corners = RANDOM.uniform(0, 1, (2, 30, 4)).astype(np.float32)
-    scores = RANDOM.integers(0, 9, (2, 3, 30)).astype(np.float32) / 8
-    (found,) = check(SUPPRESSED.replace("CENTER", str(center)), boxes=corners, scores=scores)
-    assert 10 < len(found) <= 30
+    corners[0, 3, 2:] = corners[0, 3, :2]
+    scores = RANDOM.integers(0, levels, (2, 3, 30)).astype(np.float32) / 8
+    return {"boxes": corners, "scores": scores}
+
+
+BEST = """
+g (float[n,3] x, int64[1] k) => (float[m,3] v, int64[m,3] i) { v, i = TopK <axis = 0> (x, k) }"""
+HALF = """
+g (float[n,3] x) => (float[m,3] v, int64[m,3] i)
+{
+  size = Shape <start = 0, end = 1> (x)
+  two = Constant <value_ints = [2]> ()
+  k = Div (size, two)
+  v, i = TopK <axis = 0> (x, k)
+}"""
+
+
+@pytest.mark.parametrize("count", [1, 3, 8])
+def test_as_many_of_the_best_as_the_run_asks_for(count):
+    x = RANDOM.integers(0, 4, (8, 3)).astype(np.float32)
+    check(BEST, x=x, k=np.array([count]))
+    check(HALF, x=x)
+
+
+@pytest.mark.parametrize("center", [0, 1])
+@pytest.mark.parametrize("least", [0.2, 0.25, -1.0])
+@pytest.mark.parametrize("most", [1, 5, 99])
+def test_boxes_that_are_not_suppressed(most, least, center):
+    how = {"most": most, "least": least, "center": center}
+    body = SUPPRESSED.format(operands="", chosen="most, overlap, least", **how)
+    (found,) = check(body, **boxes_and_scores())
+    assert 6 <= len(found) < 180
+
+
+@pytest.mark.parametrize("chosen", ["most", "most, overlap", "most, , least"])
+def test_bounds_that_are_not_given(chosen):
+    feeds = boxes_and_scores()
+    feeds["scores"][0, 1, :4] = -np.inf
+    body = SUPPRESSED.format(operands="", chosen=chosen, most=99, least=0.25, center=0)
+    check(body, **feeds)
+
+
+@pytest.mark.parametrize("name, value", [("m", np.int64([2])), ("o", np.float32([0.3]))])
+def test_bounds_that_are_computed(name, value):
+    chosen = ", ".join(["m" if name == "m" else "most", "o" if name == "o" else "overlap", "least"])
+    operands = ", int64[1] m" if name == "m" else ", float[1] o"
+    body = SUPPRESSED.format(operands=operands, chosen=chosen, most=9, least=0.25, center=0)
+    check(body, **boxes_and_scores(), **{name: value})
+
+
+@pytest.mark.parametrize("first, last, step", [(2, 11, 3), (5, -7, -4), (0, 1, 1)])
+@pytest.mark.parametrize("kind, dtype", [("int64", "int64"), ("float", "float32")])
+def test_steps_that_are_counted_when_it_runs(kind, dtype, first, last, step):
+    numbers = zip(("first", "last", "step"), (first, last, step), strict=True)
+    check(COUNTED.format(kind=kind), **{n: np.array([v], dtype) for n, v in numbers})
 
 
 PLACED = """
