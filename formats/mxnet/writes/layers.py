@@ -165,6 +165,41 @@ def write_mat_mul(s, a, b):
     return s["_linalg_gemm2"](a, b)
 
 
+@writes("DeformConv")
+def write_deform_conv(
+    s, x, w, offset, b=None, mask=None, *, kernel_shape, strides, dilations, pads, group,
+    offset_group,
+):  # fmt: skip
+    """A number of images at once (``im2col_step``) would have to divide that of all."""
+    half = len(kernel_shape)
+    require(half == 2, f"a deformed window of {half} axes")
+    if pads[:half] != pads[half:]:
+        x, pads = padded(s, x, pads, 0.0), (0,) * 2 * half
+    if mask is None:
+        parts = offset_group * kernel_shape[0] * kernel_shape[1]
+        mask = s.ones_like(s.slice_axis(offset, axis=1, begin=0, end=parts))
+    return s["_contrib_ModulatedDeformableConvolution"](
+        x, offset, mask, w, *operands(b), kernel=kernel_shape, stride=strides, dilate=dilations,
+        pad=symmetric(pads), num_filter=w.dims[0], num_group=group,
+        num_deformable_group=offset_group, no_bias=b is None, im2col_step=1,
+    )  # fmt: skip
+
+
+@writes("RoiAlign")
+def write_roi_align(
+    s, x, rois, image, *, mode, output_height, output_width, sampling_ratio, spatial_scale,
+    coordinate_transformation_mode,
+):  # fmt: skip
+    require(mode == "avg", f"regions pooled by {mode!r}")
+    rows = s.Concat(
+        s.expand_dims(s.Cast(image, dtype=x.type.value), axis=1), rois, dim=1, num_args=2
+    )
+    return s["_contrib_ROIAlign"](
+        x, rows, pooled_size=(output_height, output_width), spatial_scale=spatial_scale,
+        sample_ratio=sampling_ratio or -1, aligned=coordinate_transformation_mode == "half_pixel",
+    )  # fmt: skip
+
+
 @writes("MaxRoiPool")
 def write_max_roi_pool(s, x, rois, *, pooled_shape, spatial_scale):
     return s.ROIPooling(x, rois, pooled_size=pooled_shape, spatial_scale=spatial_scale)

@@ -13,6 +13,8 @@ from serde.geometry import Ints, window_output
 from serde.graph import DType, Value
 from serde.idioms import cast, full_like, reshape, size_of, sizes_of, slice_axis, steps
 from serde.steps.normalization import inference_or_training, layer_normalization
+from serde.steps.regions import roi_align
+from serde.steps.vision import deformable_convolution
 from serde.steps.windows import zero_padded
 
 from .layers import drops
@@ -250,3 +252,32 @@ def spell_instance_norm(g, x, scale, bias, *, epsilon):
 def spell_dropout(g, x: Value, ratio=None, mode=None, *, seed: int | None = None, outputs: int = 1):
     made = inference_or_training(g, x, ratio, mode, seed)
     return made[:outputs]
+
+
+@spells("RoiAlign")
+def spell_roi_align(
+    g, x, rois, image, *, mode, output_height, output_width, sampling_ratio, spatial_scale,
+    coordinate_transformation_mode,
+):  # fmt: skip
+    """MXNet has regions of averages."""
+    if mode == "avg":
+        return None
+    return roi_align(
+        g, x, rois, image, mode=mode, output_height=output_height, output_width=output_width,
+        sampling_ratio=sampling_ratio, spatial_scale=spatial_scale,
+        half=coordinate_transformation_mode == "half_pixel",
+    )  # fmt: skip
+
+
+@spells("DeformConv")
+def spell_deform_conv(
+    g, x, w, offset, b=None, mask=None, *, dilations, group, kernel_shape, offset_group, pads,
+    strides,
+):  # fmt: skip
+    """MXNet has windows of images, and channels of the result in as many groups as offsets."""
+    if len(kernel_shape) == 2 and w.dims[0] % offset_group == 0:
+        return None
+    return deformable_convolution(
+        g, x, w, offset, b, mask, dilations=dilations, group=group, kernel_shape=kernel_shape,
+        offset_group=offset_group, pads=pads, strides=strides,
+    )  # fmt: skip
