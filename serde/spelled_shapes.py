@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial, reduce
 from typing import Any
 
 from serde import symbolic
@@ -10,7 +11,8 @@ from serde.graph import Dim, Shape, Value
 
 # Operators, and the input that tells a shape or a part of it.
 TOLD = {
-    "Reshape": 1, "Expand": 1, "ConstantOfShape": 0, "Tile": 1, "Resize": 3, "TopK": 1, "Range": 1,
+    "Concat": 0, "ConstantOfShape": 0, "Expand": 1, "Range": 1, "Reshape": 1, "Resize": 3,
+    "Tile": 1, "TopK": 1,
 }  # fmt: skip
 RANK = 64  # the longest list followed
 
@@ -21,13 +23,10 @@ def improved(
     """What ONNX's inference said of the first output's shape, and what is known besides."""
     if len(inputs) <= TOLD[op]:
         return said
-    x, told = inputs[0], inputs[TOLD[op]]
-    wanted = symbolic.elements_of(told)
-    if wanted is None and (length := _length(told)) is not None:
-        wanted = (None,) * length  # so many sizes, all unknown
-    if wanted is None or x is None:
-        return said
-    shape = _shape(op, x, wanted, inputs, attrs)
+    if op == "Concat":
+        shape = _joined([None if v is None else v.shape for v in inputs], attrs.get("axis", 1))
+    else:
+        shape = _told(op, inputs, attrs)
     if shape is not None:
         shape = tuple([None if isinstance(d, int) and d < 0 else d for d in shape])
     if said is None or shape is None or len(said) != len(shape):
@@ -35,10 +34,26 @@ def improved(
     return tuple(_better(a, b) for a, b in zip(said, shape, strict=True))
 
 
-def _shape(
-    op: str, x: Value, wanted: Shape, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any]
-) -> Shape | None:
-    """The shape by the rule of the operator."""
+def _joined(shapes: Sequence[Shape | None], axis: int) -> Shape | None:
+    """The first shape, as long along the axis as all together."""
+    ranks = {None if s is None else len(s) for s in shapes}
+    rank = ranks.pop()
+    if rank is None or ranks or not -rank <= axis < rank:
+        return None
+    known = [s for s in shapes if s is not None]
+    sizes = list(known[0])
+    sizes[axis] = reduce(partial(symbolic.combine, "+"), (s[axis] for s in known))
+    return tuple(sizes)
+
+
+def _told(op: str, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any]) -> Shape | None:
+    """The shape by the rule of the operator, as far as an operand tells."""
+    x, told = inputs[0], inputs[TOLD[op]]
+    wanted = symbolic.elements_of(told)
+    if wanted is None and (length := _length(told)) is not None:
+        wanted = (None,) * length  # so many sizes, all unknown
+    if wanted is None or x is None:
+        return None
     if op == "ConstantOfShape":
         return wanted
     if op == "Range":
@@ -49,7 +64,7 @@ def _shape(
     if op == "Expand":
         return _broadcast(own, wanted)
     if op == "Reshape":
-        return _reshaped(own, wanted, bool(attrs.get("allowzero", 0)))
+        return reshaped(own, wanted, bool(attrs.get("allowzero", 0)))
     if op == "TopK":
         axis = attrs.get("axis", -1) % max(len(own), 1)
         return (*own[:axis], wanted[0] if len(wanted) == 1 else None, *own[axis + 1 :])
@@ -80,7 +95,7 @@ def _better(a: Dim, b: Dim) -> Dim:
     return b if a is None or (isinstance(b, int) and not isinstance(a, int)) else a
 
 
-def _reshaped(shape: Shape, wanted: Shape, allowzero: bool) -> Shape | None:
+def reshaped(shape: Shape, wanted: Shape, allowzero: bool) -> Shape:
     """Dimensions of a Reshape: 0 copies, -1 is what is left over."""
     out = [
         shape[i] if d == 0 and not allowzero and i < len(shape) else d for i, d in enumerate(wanted)

@@ -12,6 +12,7 @@ from serde.graph import DType, Graph, Node, Value
 from serde.passes import drop_dead
 from serde.passes.replacing import replace_values
 
+from .sizes import Sizes, extent, turns_of
 from .table import number, writes
 
 MOST = 2**31 - 1  # turns of a loop that has no bound
@@ -92,8 +93,8 @@ def copy_of(value: Value, copied: Value) -> Node:
 
 
 @writes("Loop")
-def write_loop(s, most, going, *states, body: Graph):
-    """A known number of turns is MXNet's foreach; else nothing but states comes out."""
+def write_loop(s, most, going, *states, body: Graph, sizes: Sizes | None = None):
+    """A loop that no condition ends is MXNet's foreach; of others nothing but states comes out."""
     turns = number(most)
     still, constant = body.inputs[1], body.outputs[0]
     endless = constant.tensor is not None and bool(constant.array().all())
@@ -103,8 +104,14 @@ def write_loop(s, most, going, *states, body: Graph):
     ends = body.outputs[1 : len(states) + 1]
     require([(v.dtype, v.shape) for v in ends] == kinds, "states that change their shape")
     if kept and begun and turns is not None and turns > 0:
-        return counted(s, int(turns), states, body)
-    require(len(body.outputs) == len(states) + 1, "outputs of a number of turns not known before")
+        numbers = s.const(np.arange(turns).reshape(-1, 1), DType.INT64, name=f"{s.name}/turns")
+        return counted(s, numbers, states, body)
+    only_states = len(body.outputs) == len(states) + 1
+    if kept and begun and turns is None and most is not None and (sizes or not only_states):
+        steps = extent(s, sizes[0]) if sizes else turns_of(s, s.Reshape(most, shape=(1,)))
+        numbers = s.Cast(s.Reshape(steps, shape=(-1, 1)), dtype="int64")
+        return counted(s, numbers, states, body)
+    require(only_states, "outputs of a loop that a condition ends")
     return repeated(s, most, going, states, body)
 
 
@@ -116,12 +123,11 @@ def made_of(body: Graph, value: Value, source: Value) -> bool:
     return value is source
 
 
-def counted(s, turns: int, states: Sequence[Value], body: Graph):
-    """``_foreach`` over the numbers of the turns."""
+def counted(s, numbers: Value, states: Sequence[Value], body: Graph):
+    """``_foreach`` over the numbers of the turns, ``(turns, 1)``."""
     count, still, *inner = body.inputs
     results = (*body.outputs[len(states) + 1 :], *body.outputs[1 : len(states) + 1])
     always = s.const(np.ones(1, np.float32), name=f"{s.name}/going")
-    numbers = s.const(np.arange(turns).reshape(turns, 1), DType.INT64, name=f"{s.name}/turns")
     made, read = closed(replace(body, outputs=results))
     outside = {still: always, count: numbers, **dict(zip(inner, states, strict=True))}
     data = [count] if count in read else []

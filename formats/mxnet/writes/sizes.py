@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from functools import reduce
 from itertools import chain
 
+from serde import spelled_shapes
 from serde.errors import ConversionError, require
-from serde.graph import Dim, Value
+from serde.graph import Dim, DType, Value
 from serde.symbolic import combine, elements_of, halves
 
 from .table import held_as, number, writes
@@ -113,12 +114,20 @@ def write_expand(s, x, shape=None, *, sizes: Sizes | None = None):
 
 @writes("Reshape", only=AT_ONCE)
 def write_reshape(s, x, shape=None, *, sizes: Sizes | None = None):
-    """0 and -1 mean the same to both; named sizes are said in MXNet's other codes."""
+    """0 and -1 mean the same to both; named sizes are said in MXNet's other codes.
+
+    What these cannot say is made like a tensor of those sizes.
+    """
     if sizes is None:
         return reshaped(s, x, elements_of(shape))
-    found = codes(x.known, sizes)
-    require(found is not None, f"a shape {list(sizes)} of {list(x.known)}")
-    return s.Reshape(x, shape=tuple(found))
+    full = spelled_shapes.reshaped(x.known, sizes, allowzero=False)
+    require(None not in full, f"a shape {list(sizes)} of {list(x.known)}")
+    found = codes(x.known, full)
+    if found is not None:
+        return s.Reshape(x, shape=tuple(found))
+    one = s["_ones"](shape=(1,) * len(full), dtype="float32")
+    one.dtype, one.shape = DType.FLOAT32, (1,) * len(full)
+    return s.reshape_like(x, spread(s, one, full))
 
 
 def reshaped(s, x: Value, sizes: Sizes | None):

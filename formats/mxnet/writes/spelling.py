@@ -24,7 +24,7 @@ from serde.steps import below
 from .table import defaults, writes
 
 # Operands that are sizes; where they are known by name, an attribute ``sizes`` holds them.
-SIZES = {"Expand": 1, "Range": 1, "Reshape": 1, "Slice": 2, "TopK": 1}
+SIZES = {"Expand": 1, "Loop": 0, "Range": 1, "Reshape": 1, "Slice": 2, "TopK": 1}
 # Operators that give as much as they find or are asked for when the model runs, and the axis that
 # is that long (None: the one they name); others are made of them.
 COUNTED: Mapping[str, int | None] = {"NonMaxSuppression": 0, "NonZero": 1, "Range": 0, "TopK": None}
@@ -95,7 +95,9 @@ def _with_sizes(node: Node) -> Node:
     if sizes is None or None in sizes:
         return replace(node, attrs={**node.attrs, **bodies}) if bodies else node
     inputs = tuple(None if i == at else v for i, v in enumerate(node.inputs))
-    return replace(node, inputs=inputs, attrs={**node.attrs, "sizes": sizes})
+    if node.op == "Loop":  # one that ends before has to compare
+        inputs = node.inputs
+    return replace(node, inputs=inputs, attrs={**node.attrs, **bodies, "sizes": sizes})
 
 
 def _is_made_anew(node: Node, renewed: bool) -> bool:

@@ -45,6 +45,13 @@ g (float[2,3] x, float[2,3] w) => (float[2,3] last, float[4,2,3] all, float[4] f
       first = Add (largest, number)
     }>
 }"""
+ROWS = COUNTED.replace("float[2,3] w)", "float[2,3] w, float[n,2] many)").replace(
+    "turns = Constant <value_int = 4> ()",
+    "size = Shape <start = 0, end = 1> (many)\n  turns = Squeeze (size)",
+)
+ASKED = COUNTED.replace("float[2,3] w)", "float[2,3] w, int64[1] many)").replace(
+    "turns = Constant <value_int = 4> ()", "turns = Squeeze (many)"
+)
 UNTIL = """
 g (float[2,3] x, float[1] bound) => (float[2,3] y, int64 count)
 {
@@ -126,6 +133,8 @@ CASES = {
     "if true": (BRANCHES, {"x": X, "flag": np.array([True]), "w": X[::-1].copy()}),
     "if false": (BRANCHES, {"x": X, "flag": np.array([False]), "w": X[::-1].copy()}),
     "turns counted": (COUNTED, {"x": X, "w": X[::-1].copy()}),
+    "turns of a size": (ROWS, {"x": X, "w": X[::-1].copy(), "many": np.zeros((4, 2), np.float32)}),
+    "turns asked for": (ASKED, {"x": X, "w": X[::-1].copy(), "many": np.array([4])}),
     "turns until": (UNTIL, {"x": X, "bound": np.float32([100])}),
     "turns computed": (COMPUTED, {"x": X, "rows": np.array([3])}),
     "no turns": (COMPUTED, {"x": X, "rows": np.array([0])}),
@@ -150,6 +159,11 @@ def test_the_numbers_are_those_of_onnx_runtime(name):
     for a, b in zip(run_symbol(text, held, given), wanted, strict=True):
         assert a.shape == (b.shape or (1,)) and a.dtype == b.dtype
         np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+def test_what_a_loop_that_ends_by_itself_gathers_is_refused():
+    with pytest.raises(Unconvertible, match="a condition ends"):
+        made(COUNTED.replace("on = Identity (going)", "on = Less (i, i)"))
 
 
 def test_a_state_that_grows_is_refused():

@@ -47,6 +47,15 @@ CASES = {
     " v = Constant<value_ints=[1]>() p = Unsqueeze(a, v) q = Unsqueeze(b, v) pq = Add(p, q)"
     " s = Shape(pq) zero = Constant<value_ints=[0]>() k = Gather(s, zero)"
     " three = Constant<value_ints=[3,1]>() t = Concat<axis=0>(k, three) y = Reshape(pq, t)",
+    "reshape that joins axes": f"{A}, {C} | v = Constant<value_ints=[1]>() u = Unsqueeze(a, v)"
+    " w = Transpose<perm=[0,2,1]>(u) x = Concat<axis=2>(w, w) r = Shape(a)"
+    " some = Constant<value_ints=[-1,2]>() y = Reshape(x, some)",
+    "reshape that parts a product": f"{A}, {B} | v = Constant<value_ints=[1]>() p = Unsqueeze(a, v)"
+    " z = Constant<value_ints=[0]>() q = Unsqueeze(b, z) pq = Add(p, q)"
+    " some = Constant<value_ints=[-1,3]>() f = Reshape(pq, some) r = Relu(f) s = Shape(pq)"
+    " y = Reshape(r, s)",
+    "reshape of what is joined": f"{A}, {B} | ab = Concat<axis=0>(a, b) s = Shape(ab)"
+    " rest = Constant<value_ints=[-1]>() f = Reshape(ab, rest) r = Relu(f) y = Reshape(r, s)",
 }  # fmt: skip
 SIZES = [(4, 4), (5, 1), (1, 1)]
 TIGHT = {  # what has no elements is not MXNet's
