@@ -1,12 +1,14 @@
-"""Where TVM is kept from fusing calls into one kernel.
+"""Where TVM is kept from fusing calls into one kernel, by ``annotation.stop_fusion``.
 
 TVM computes what several calls of one kernel share once for each of them, so a chain in which every
-value is read four times grows to four times its code with each link, and is compiled for ever. The
-barrier is ``annotation.stop_fusion``.
+value is read four times grows to four times its code with each link, and is compiled for ever. And
+where it fuses one of several results of open sizes with what reads it, it takes the size of the
+first.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from serde.graph import EMPTY, Graph, Node, Value
@@ -35,19 +37,36 @@ FUSED = frozenset(
 
 
 def parted(graph: Graph) -> Graph:
-    """Put a barrier behind each call whose kernel would hold more than ``LARGEST`` calls."""
+    """Put a barrier behind each call whose kernel would hold more than ``LARGEST`` calls, and
+    behind each of several results of open sizes.
+    """
     size: dict[Value | None, int] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
         bodies = {k: parted(b) for k, b in node.attrs.items() if isinstance(b, Graph)}
         node = replace(node, attrs={**node.attrs, **bodies}) if bodies else node
         calls = 1 + sum(size.get(v, 0) for v in node.inputs) if node.op in FUSED else 0
-        if calls > LARGEST and len(node.outputs) == 1:
-            (whole,) = node.outputs
-            part = Value(f"{whole.name}/part", whole.dtype, whole.shape)
-            nodes.append(replace(node, outputs=(part,)))
-            barrier = {"op": "annotation.stop_fusion", "inputs": (part,), "attrs": EMPTY}
-            node, calls = replace(node, **barrier), 0  # type: ignore[arg-type]
-        nodes.append(node)
+        if len(node.outputs) > 1 and any(map(_is_open, node.outputs)):
+            nodes += _with_barriers(node)
+        elif calls > LARGEST and len(node.outputs) == 1:
+            nodes += _with_barriers(node)
+            calls = 0
+        else:
+            nodes.append(node)
         size.update(dict.fromkeys(node.outputs, calls))
     return replace(graph, nodes=tuple(nodes))
+
+
+def _is_open(value: Value) -> bool:
+    return not all(isinstance(d, int) for d in value.shape or ())
+
+
+def _with_barriers(node: Node) -> Iterator[Node]:
+    """The node, and a barrier behind each of its tensors."""
+    whole = {v: Value(f"{v.name}/part", v.dtype, v.shape, wrap=v.wrap) for v in node.outputs}
+    kept = {v: v if v.wrap or not v.name else part for v, part in whole.items()}
+    yield replace(node, outputs=tuple(kept.values()))
+    for value, part in kept.items():
+        if part is not value:
+            barrier = {"op": "annotation.stop_fusion", "inputs": (part,), "outputs": (value,)}
+            yield replace(node, attrs=EMPTY, **barrier)  # type: ignore[arg-type]

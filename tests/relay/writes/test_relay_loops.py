@@ -90,3 +90,20 @@ def test_a_loop_that_gathers_rows_of_an_open_size(most):
     x = np.float32([1, 2])
     feeds = {"turns": np.array(6, np.int64), "x": x, "most": np.array(most, np.float32)}
     check(built(*gathered()), feeds)
+
+
+def test_what_reads_one_of_several_results_of_open_sizes():
+    """TVM would take the size of the scalar, the first of the loop's results."""
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["on"], ["go"]), helper.make_node("Add", ["s", "step"], ["t"]),
+         helper.make_node("Identity", ["s"], ["each"])],
+        "b", [info("i", [], TensorProto.INT64), info("on", [], TensorProto.BOOL), info("s", [])],
+        [info("go", [], TensorProto.BOOL), info("t", []), info("each", [])],
+    )  # fmt: skip
+    nodes = [
+        helper.make_node("Loop", ["turns", "", "start"], ["last", "all"], body=body),
+        helper.make_node("Cast", ["all"], ["y"], to=TensorProto.FLOAT16),
+    ]
+    inputs = [info("turns", [], TensorProto.INT64), info("start", []), info("step", [])]
+    feeds = {"turns": np.array(3), "start": f32(), "step": np.array(0.5, np.float32)}
+    check(built(nodes, inputs, ["last", "y"]), feeds)
