@@ -14,6 +14,7 @@ from . import (
     resizing,
     sampling,
     shaping,
+    suppression,
 )
 
 __all__ = [
@@ -30,4 +31,5 @@ __all__ = [
     "resizing",
     "sampling",
     "shaping",
+    "suppression",
 ]
