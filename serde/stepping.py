@@ -133,7 +133,7 @@ class Stepping(OnnxBuilder):
             return self._step(op, inputs, attrs, outputs)
         level = self._level
         ties = carried.require_exact(self.carried, op, inputs, level)
-        made = self._step(op, inputs, attrs, outputs)
+        made = carried.wrapped(self, op, ties, self._step(op, inputs, attrs, outputs))
         carried.mark(self.carried, op, ties, attrs, made, level)
         return made
 

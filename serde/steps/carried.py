@@ -1,8 +1,9 @@
-"""Element types an opset lacks, carried in wider ones that hold each of their values.
+"""Element types a target lacks, carried in wider ones that hold each of their values.
 
 A constant of such a type is widened, a Cast to it rounds to the values it has, and operators that
-move, choose or scale elements see the wider type. Arithmetic in such a type rounds after every
-operator, which the wider one would not: that is refused, and so is an output of the graph.
+move, choose or scale elements see the wider type. Arithmetic in integers of 16 and 32 bits, which
+an opset has but not every target, wraps around after each operator. In others it rounds, which the
+wider type would not: that is refused, and so is an output of the graph.
 """
 
 from __future__ import annotations
@@ -27,12 +28,18 @@ CARRIERS = {
     DType.INT4: DType.INT8,
     DType.UINT2: DType.UINT8,
     DType.UINT4: DType.UINT8,
+    DType.INT16: DType.INT32,
+    DType.UINT16: DType.INT32,
+    DType.UINT32: DType.INT64,
 } | dict.fromkeys(
     (DType.BFLOAT16, DType.FLOAT8E4M3FN, DType.FLOAT8E4M3FNUZ, DType.FLOAT8E5M2,
      DType.FLOAT8E5M2FNUZ, DType.FLOAT4E2M1, DType.FLOAT8E8M0),
     DType.FLOAT32,
 )  # fmt: skip
-INTEGERS = {DType.INT2: 2, DType.INT4: 4, DType.UINT2: 2, DType.UINT4: 4}  # and their bits
+INTEGERS = {  # and their bits
+    DType.INT2: 2, DType.INT4: 4, DType.UINT2: 2, DType.UINT4: 4, DType.INT16: 16,
+    DType.UINT16: 16, DType.UINT32: 32,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -60,14 +67,18 @@ MOVING = frozenset(
     "Reshape ReverseSequence Slice SpaceToDepth Split Squeeze Tile Transpose Trilu Unsqueeze Where "
     "Abs Clip Max MaxPool Min Neg ReduceMax ReduceMin Relu TopK".split()
 )
+# Operators of integers: those of which a result may wrap around, and those of which none does.
+WRAPPING = frozenset("Add BitwiseNot CumSum MatMul Mul Neg ReduceSum Sub Sum".split())
+STAYING = frozenset("BitwiseAnd BitwiseOr BitwiseXor Div Mod Sign".split())
 BODIES = {"If": 0, "Loop": 1, "Scan": 0}  # operators with bodies: outputs before their own
 
 
 class Carried:
-    """Which values stand for elements of a type that ``opset`` has not."""
+    """Which values stand for elements of a type that ``opset`` has not, or the target."""
 
-    def __init__(self, opset: int) -> None:
-        self.lacking = frozenset(d for d, born in BORN.items() if born > opset)
+    def __init__(self, opset: int, target: frozenset[DType] = frozenset()) -> None:
+        self.target = target
+        self.lacking = target | {d for d, born in BORN.items() if born > opset}
         self.meant: dict[Value, DType] = {}
 
     def of(self, value: Any) -> DType | None:
@@ -86,7 +97,8 @@ def widened(constant: Value) -> Value:
     assert tensor is not None
 
     def load() -> np.ndarray[Any, Any]:
-        return tensor.load().astype(np.float32).astype(dtype.numpy)
+        found = tensor.load()
+        return (found if found.dtype.kind in "iu" else found.astype(np.float32)).astype(dtype.numpy)
 
     return Value(constant.name, dtype, tensor.shape, Tensor(dtype, tensor.shape, load))
 
@@ -96,8 +108,9 @@ def narrowed(g: Any, x: Value, dtype: DType, saturate: int) -> Value:
     if dtype in INTEGERS:
         count = 1 << INTEGERS[dtype]
         half = count // 2 if dtype.kind == "i" else 0
-        whole = g.Mod(g.Add(cast(g, x, DType.INT32), half), count)
-        return cast(g, g.Sub(whole, half), CARRIERS[dtype])
+        whole = cast(g, x, DType.INT32 if INTEGERS[dtype] < 32 else DType.INT64)
+        whole = g.Mod(g.Add(whole, half) if half else whole, count)
+        return cast(g, g.Sub(whole, half) if half else whole, CARRIERS[dtype])
     require(dtype in GRIDS, f"rounding to {spelled(dtype)} elements")
     return cast(g, rounded(g, cast(g, x, DType.FLOAT64), GRIDS[dtype], saturate), DType.FLOAT32)
 
@@ -190,13 +203,27 @@ def require_exact(
     ties = {operator.input(i).tie: d for i, v in enumerate(inputs) if (d := carried.of(v))}
     given = {o.tie for o in operator.outputs}
     for tie in ties.keys() & given:
-        if op not in MOVING and op not in BODIES:
-            dtype = ties[tie]
-            raise UnsupportedOp(
-                f"{op} takes no {spelled(dtype)} at this opset, and rounds as no other type does; "
-                f"opset {BORN[dtype]} is the lowest with such elements"
-            )
+        dtype = ties[tie]
+        whole = INTEGERS.get(dtype, 0) >= 16 and op in WRAPPING | STAYING
+        if op not in MOVING and op not in BODIES and not whole:
+            raise UnsupportedOp(_not_taken(op, dtype, dtype in carried.target))
     return ties
+
+
+def _not_taken(op: str, dtype: DType, never: bool) -> str:
+    """Why an operator is refused; ``never``: at any opset."""
+    if never:
+        return f"{op} of {spelled(dtype)} elements, which the target does not compute with"
+    return (
+        f"{op} takes no {spelled(dtype)} at this opset, and rounds as no other type does; "
+        f"opset {BORN[dtype]} is the lowest with such elements"
+    )
+
+
+def wrapped(g: Any, op: str, ties: Mapping[str, DType], made: Any) -> Any:
+    """The result of an operator, within the integers it stands for."""
+    dtype = next((d for d in ties.values() if INTEGERS.get(d, 0) >= 16), None)
+    return made if dtype is None or op not in WRAPPING else narrowed(g, made, dtype, 1)
 
 
 def mark(carried: Carried, op: str, ties: Mapping[str, DType], attrs: Mapping[str, Any],

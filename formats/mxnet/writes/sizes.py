@@ -108,8 +108,19 @@ def common(shapes: Sequence[Sequence[Dim]]) -> list[Dim] | None:
 def write_expand(s, x, shape=None, *, sizes: Sizes | None = None):
     """ONNX's shape broadcasts with the operand's own: 1 keeps an axis as it is."""
     sizes = elements_of(shape) if sizes is None else sizes
-    require(sizes is not None, COMPUTED)
-    return spread(s, x, sizes)
+    if sizes is None:
+        (length,) = shape.known if shape.rank == 1 else (None,)
+        require(isinstance(length, int), COMPUTED)
+        sizes = (None,) * length
+    kind, rank = held_as(x.type), max(x.rank, 1, len(sizes))
+    x = spread(s, x, [1 if d is None else d for d in sizes])
+    for axis, size in enumerate(sizes):
+        if size is None:
+            turns = turns_of(s, s.slice_axis(shape, axis=0, begin=axis, end=axis + 1))
+            ones = s.Cast(s.ones_like(turns), dtype=kind)
+            along = tuple(-1 if a == rank - len(sizes) + axis else 1 for a in range(rank))
+            x = s.broadcast_mul(x, s.Reshape(ones, shape=along))
+    return x
 
 
 @writes("Reshape", only=AT_ONCE)

@@ -20,6 +20,7 @@ from serde.passes import drop_dead
 from serde.passes.replacing import replace_values
 from serde.rules import RuleTable
 from serde.steps import below
+from serde.steps.carried import CARRIERS, Carried
 
 from .table import defaults, writes
 
@@ -38,8 +39,10 @@ def spelled(graph: Graph) -> tuple[Graph, Mapping[Value, str]]:
     graph, renewed = _named(graph)
 
     def spell(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
+        assert isinstance(builder, Spelling)
         is_learned = node.domain == learned.DOMAIN and node.op in learned.learned
-        if not is_learned and (node.domain or not _is_made_anew(node, renewed)):
+        anew = _is_made_anew(node, renewed) or builder.carries(node, inputs)
+        if not is_learned and (node.domain or not anew):
             return builder.keep(node, inputs)
         mark = len(builder.nodes)
         try:
@@ -120,7 +123,19 @@ def _later() -> frozenset[str]:
 
 
 class Spelling(Stepping):
-    """Emits operators of the IR as others that MXNet has."""
+    """Emits operators of the IR as others that MXNet has, in element types it computes with."""
+
+    def __init__(self, *made_of: Any, **more: Any) -> None:
+        super().__init__(*made_of, **more)
+        if self._outer is None:
+            self.carried = Carried(self.opset, frozenset(CARRIERS))
+
+    def carries(self, node: Node, inputs: Sequence[Value | None]) -> bool:
+        """Whether a node reads or gives elements of a type that is carried in another."""
+        lacking, meant = self.carried.lacking, self.carried.meant
+        return any(v in meant for v in inputs if v is not None) or any(
+            v.dtype in lacking for v in node.outputs
+        )
 
     def _settle(
         self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int

@@ -8,7 +8,11 @@ import pytest
 import serde
 from serde.bridges.mxnet import run
 from serde.errors import Unconvertible
-from tests.mxnet_live import live_mxnet
+from serde.formats.mxnet import from_ir
+from serde.formats.mxnet.writer import live
+from serde.formats.onnx.reader import decode
+from serde.opset import raise_to_ir
+from tests.mxnet_live import live_mxnet, run_symbol
 from tests.onnx_live import model_of, run_model
 
 DRAW = np.random.default_rng(5).standard_normal
@@ -62,6 +66,20 @@ TIGHT = {  # what has no elements is not MXNet's
     "expand of a difference": [(4, 4), (5, 1)], "expand of a quotient": [(4, 4), (5, 1)],
     "range in steps": [(4, 4), (5, 1)], "slice from the second on": [(4, 4), (5, 1)],
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "kind, dtype", [("float", "float32"), ("bool", "bool"), ("int64", "int64")]
+)
+@pytest.mark.parametrize("sizes", [[3, 2, 4], [2, 1], [1, 4, 1, 1]])
+def test_a_shape_that_is_computed(sizes, kind, dtype):
+    model = model_of(
+        f"g ({kind}[2,1] x, int64[{len(sizes)}] s) => ({kind} y) {{ y = Expand(x, s) }}"
+    )
+    feeds = {"x": DRAW((2, 1)).astype(dtype), "s": np.array(sizes)}
+    text, _ = live(from_ir(raise_to_ir(decode(model))))
+    (got,), (wanted,) = run_symbol(text, {}, feeds), run_model(model, feeds)
+    np.testing.assert_array_equal(got, wanted)
 
 
 @pytest.mark.parametrize("case", CASES)

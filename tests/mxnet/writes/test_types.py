@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import onnx.defs
+import onnx.reference
 import pytest
 from onnx import helper, numpy_helper
 
@@ -16,7 +17,7 @@ from serde.formats.onnx.reader import decode
 from serde.opset import raise_to_ir
 from tests.mxnet_live import live_mxnet, run_symbol
 from tests.node_cases import results
-from tests.onnx_live import run_model
+from tests.onnx_live import model_of, run_model
 
 OPSET = 22
 FLOATS = ("float16", "float32", "float64")
@@ -299,3 +300,38 @@ def test_samples_are_drawn_by_their_chances():
     (drawn,) = run_symbol(text, {}, {"x": np.log(np.float32([[1, 9], [1, 1e-9]]))})
     assert drawn.shape == (2, 2000) and drawn.dtype == np.int64
     assert 0.85 < drawn[0].mean() < 0.95 and drawn[1].max() == 0
+
+
+INSIDE = """
+g (int64[8] x, int64[8] y) => (int64[8] z, int64[8] moved, bool[8] less)
+{{
+  a = Cast <to = {code}> (x)
+  b = Cast <to = {code}> (y)
+  c = {op} (a, b)
+  z = Cast <to = 7> (c)
+  seven = Constant <value = {kind}[1] {{ 7 }}> ()
+  more = Concat <axis = 0> (seven, a)
+  from = Constant <value_ints = [1]> ()
+  to = Constant <value_ints = [9]> ()
+  same = Slice (more, from, to)
+  moved = Cast <to = 7> (same)
+  less = Less (a, b)
+}}"""
+
+
+@pytest.mark.parametrize("op", ["Add", "Sub", "Mul", "BitwiseXor", "Div", "Max"])
+@pytest.mark.parametrize("kind", ["int16", "uint16", "uint32"])
+def test_integers_mxnet_lacks_inside_a_model(kind, op):
+    """They wrap around as they would."""
+    body = INSIDE.format(
+        op=op, kind=kind, code=int(helper.np_dtype_to_tensor_dtype(np.dtype(kind)))
+    )
+    info = np.iinfo(kind)
+    ends = [info.max, info.min, info.max - 1, info.max, 300, 5, 77, info.max // 2]
+    feeds = {"x": np.array(ends), "y": np.array([3, 1, info.max, info.max, 299, 70, 7, 3])}
+    made = model_of(body)
+    text, arrays = live(from_ir(raise_to_ir(decode(made))))
+    held = {n.partition(":")[2]: t.load() for n, t in arrays.items()}
+    wanted = onnx.reference.ReferenceEvaluator(made).run(None, feeds)
+    for a, b in zip(run_symbol(text, held, feeds), wanted, strict=True):
+        np.testing.assert_array_equal(a, b)
