@@ -14,7 +14,7 @@ from typing import Any
 from serde import canonical, learned, schema
 from serde.builder import Builder, Operand, plain
 from serde.errors import ConversionError
-from serde.graph import IR_OPSET, Graph, Node, Value
+from serde.graph import IR_OPSET, DType, Graph, Node, Shape, Value
 from serde.opset import Stepping
 from serde.passes import drop_dead
 from serde.passes.replacing import replace_values
@@ -129,6 +129,16 @@ class Spelling(Stepping):
         super().__init__(*made_of, **more)
         if self._outer is None:
             self.carried = Carried(self.opset, frozenset(CARRIERS))
+
+    def input(
+        self, name: str, dtype: DType | None = None, shape: Shape | None = None,
+        wrap: tuple[str, ...] = (),
+    ) -> Value:  # fmt: skip
+        """Declare an input; one that MXNet cannot hold is told of by what it is said to be."""
+        if self._outer is not None or dtype not in self.carried.lacking or wrap:
+            return super().input(name, dtype, shape, wrap)
+        assert dtype is not None
+        return self.carried.stands(super().input(name, CARRIERS[dtype], shape), dtype)
 
     def carries(self, node: Node, inputs: Sequence[Value | None]) -> bool:
         """Whether a node reads or gives elements of a type that is carried in another."""
