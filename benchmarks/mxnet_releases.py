@@ -87,7 +87,7 @@ def network(name: str) -> float:
 
 def everything(file: Path, start: int) -> None:
     """Write results to ``file`` one after the other, so that those before a crash are there."""
-    from benchmarks.node_tests import all_cases, outcomes
+    from benchmarks.node_tests import Worker, all_cases
 
     with file.open("ab") as out:
 
@@ -99,10 +99,10 @@ def everything(file: Path, start: int) -> None:
             tell("version", live_mxnet().__version__)
             for name in (*NETWORKS, *LIGHT):
                 tell("network", name, attempt(lambda name=name: network(name)))
-            for case, found in zip(
-                all_cases(), outcomes("mxnet", "ours", range(len(all_cases()))), strict=True
-            ):
-                tell("node", case.name, *found)
+            worker = Worker("mxnet", "ours")
+            for test in all_cases():
+                tell("node", test.name, *worker.outcome(test.name))
+            worker.end()
         for at, case in enumerate(every_case()):
             if at >= start:
                 tell("begin", at)
