@@ -102,6 +102,7 @@ OPEN = {
     "Sin": open_sine,
     "Sinh": hyperbolic("Sub"),
 }
+ORDERS = frozenset("Equal Greater GreaterOrEqual Less LessOrEqual".split())
 
 
 def recast_open(op, g, x):
@@ -113,6 +114,25 @@ def recast_open(op, g, x):
 
 for _op in (*OPEN, "Relu"):
     recasts(_op)(partial(recast_open, _op))
+
+
+@recasts("Not")
+def recast_not(g, x):
+    """TVM makes the opposite comparison of what is not so, which is no less untrue of NaN."""
+    return g.Less(cast_to(g, x, DType.FLOAT32), 0.5) if compares_floats(g, x) else None
+
+
+def compares_floats(g, x: Value) -> bool:
+    """Whether a comparison of floats is in what is computed for ``x`` from truth values."""
+    found, seen = [x], {x}
+    while found:
+        node = g.made(found.pop())
+        inputs = [v for v in node.inputs if v is not None] if node is not None else []
+        if node is not None and node.op in ORDERS and inputs[0].type.kind == "f":
+            return True
+        found += [v for v in inputs if v.dtype is DType.BOOL and v not in seen]
+        seen.update(inputs)
+    return False
 
 
 @writes("Erf")
