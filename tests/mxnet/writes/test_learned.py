@@ -22,6 +22,7 @@ from tests.learned_models import (
     fitted,
 )
 from tests.mxnet_live import live_mxnet
+from tests.tree_ensembles import CASES, assert_ensemble
 
 
 def in_mxnet(made, x=X):
@@ -41,6 +42,11 @@ def test_classes(name):
 def test_forests(name, classes):
     """Two classes have one score or two, which become shares in several ways."""
     assert_classes(in_mxnet, fitted(FORESTS[name], np.minimum(LABELS, classes - 1)))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_ensembles(name):
+    assert_ensemble(in_mxnet, name)
 
 
 @pytest.mark.parametrize("name", REGRESSORS)

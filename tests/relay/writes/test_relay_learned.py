@@ -21,13 +21,14 @@ from tests.learned_models import (
     fitted,
 )
 from tests.relay.tvm_live import run
+from tests.tree_ensembles import CASES, assert_ensemble
 
 
-def in_relay(made):
+def in_relay(made, x=X):
     """What TVM computes for all samples, whose number is told."""
-    graph = serde.load(made, inputs={"X": X})
+    graph = serde.load(made, inputs={"X": x})
     module, weights = to_module(from_ir(graph))
-    return run("json", to_json(module), {"X": X, **{n: t.load() for n, t in weights.items()}})
+    return run("json", to_json(module), {"X": x, **{n: t.load() for n, t in weights.items()}})
 
 
 @pytest.mark.parametrize("name", ["network", "components", "holes filled", "neighbours"])
@@ -38,6 +39,11 @@ def test_classes(name):
 @pytest.mark.parametrize(("name", "classes"), [("random", 3), ("boosted", 2), ("in turns", 2)])
 def test_forests(name, classes):
     assert_classes(in_relay, fitted(FORESTS[name], np.minimum(LABELS, classes - 1)))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_ensembles(name):
+    assert_ensemble(in_relay, name)
 
 
 @pytest.mark.parametrize("name", ["boosted trees", "lines of what is scaled"])
