@@ -13,6 +13,7 @@ import numpy as np
 from serde.errors import require
 from serde.graph import DType, Tensor, Value
 from serde.idioms import cast
+from serde.machines import decisions, kernels, pairs_of, shares, vectors_of, winners
 from serde.rules import RuleTable
 from serde.trees import ensemble_of, forest_of, weighed
 
@@ -121,6 +122,45 @@ def read_linear_classifier(
     best = g.ArgMax(scores, axis=1, keepdims=0)
     labels = g.Gather(_row(g, classlabels_ints, DType.INT64), best)
     return labels, _transformed(g, scores, post_transform)
+
+
+KERNELS = ("LINEAR", "POLY", "RBF", "SIGMOID")
+
+
+@learned("SVMRegressor", only={"post_transform": ("NONE",), "kernel_type": KERNELS})
+def read_svm_regressor(
+    g: Any, x: Value, *, coefficients: Floats, support_vectors: Floats = (), n_supports: int = 0,
+    rho: Floats = (0.0,), kernel_type: str = "LINEAR", kernel_params: Floats = (),
+    one_class: int = 0, post_transform: str = "NONE",
+) -> Any:  # fmt: skip
+    """A sum over the support vectors; its sign where there is one class only."""
+    vectors = vectors_of(support_vectors, n_supports)
+    alike = kernels(g, x, vectors, kernel_type, kernel_params)
+    weights = np.asarray(coefficients, np.float32).reshape(-1, 1)
+    y = g.Add(g.MatMul(alike, g.const(weights)), _row(g, rho[:1]))
+    return g.Where(g.Greater(y, 0.0), 1.0, g.const(-1.0, DType.FLOAT32)) if one_class else y
+
+
+@learned("SVMClassifier", only={"post_transform": ("NONE",), "kernel_type": KERNELS})
+def read_svm_classifier(
+    g: Any, x: Value, *, coefficients: Floats, rho: Floats, support_vectors: Floats = (),
+    vectors_per_class: Ints = (), kernel_type: str = "LINEAR", kernel_params: Floats = (),
+    prob_a: Floats = (), prob_b: Floats = (), classlabels_ints: Ints = (),
+    classlabels_strings: tuple[str, ...] = (), post_transform: str = "NONE",
+) -> Any:  # fmt: skip
+    """The class that wins against most others; shares of all, or the scores of every two."""
+    require(not classlabels_strings, "labels that are strings: give the classes numbers")
+    count = len(classlabels_ints)
+    vectors = vectors_of(support_vectors, sum(vectors_per_class))
+    fits = count > 1 and len(vectors_per_class) == count and len(rho) == len(pairs_of(count))
+    require(fits, "a machine with other numbers of classes, of their vectors and of scores")
+    alike = kernels(g, x, vectors, kernel_type, kernel_params)
+    table = np.asarray(coefficients, np.float32).reshape(count - 1, len(vectors))
+    scores = decisions(g, alike, table, vectors_per_class, rho)
+    labels = g.Gather(_row(g, classlabels_ints, DType.INT64), winners(g, scores, count))
+    if prob_a:
+        return labels, shares(g, scores, count, prob_a, prob_b)
+    return labels, g.Concat(g.Neg(scores), scores, axis=1) if count == 2 else scores
 
 
 NODES = (

@@ -24,7 +24,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Binarizer, MinMaxScaler, Normalizer, StandardScaler
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, SVR, LinearSVC, OneClassSVM
 from sklearn.tree import DecisionTreeClassifier
 
 SAMPLES, LABELS = load_iris(return_X_y=True)
@@ -53,6 +53,21 @@ REGRESSORS = {
     "lines of what is scaled": (MinMaxScaler(), Ridge()),
     "network": (StandardScaler(), MLPRegressor(hidden_layer_sizes=(6,), max_iter=60)),
 }
+MACHINES = {
+    "lines": SVC(kernel="linear", C=0.1),
+    "powers": SVC(kernel="poly", degree=2, coef0=0.3),
+    "bells": SVC(),
+    "steps": SVC(kernel="sigmoid", coef0=0.3, C=0.1),
+    "shares": SVC(probability=True, random_state=0),
+    "shares of lines": SVC(kernel="linear", C=0.1, probability=True, random_state=0),
+}
+CURVES = {
+    "lines": SVR(kernel="linear"),
+    "powers": SVR(kernel="poly", coef0=0.2, C=0.01),
+    "high powers": SVR(kernel="poly", degree=9, gamma=0.01, coef0=0.8),
+    "bells": SVR(),
+    "steps": SVR(kernel="sigmoid", gamma=0.01, C=0.1),
+}
 
 
 def fitted(steps, labels=LABELS):
@@ -63,7 +78,8 @@ def fitted(steps, labels=LABELS):
 
 def exported(model, samples=None):
     skl2onnx = pytest.importorskip("skl2onnx")
-    options = {id(model): {"zipmap": False}} if hasattr(model, "predict_proba") else None
+    mapped = hasattr(model, "predict_proba") or isinstance(model, SVC)
+    options = {id(model): {"zipmap": False}} if mapped else None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return skl2onnx.to_onnx(model, X[:1] if samples is None else samples, options=options)
@@ -81,6 +97,36 @@ def assert_numbers(compute, name):
     model = fitted(REGRESSORS[name], SAMPLES[:, 1] * 2 - SAMPLES[:, 3])
     (got,) = compute(exported(model))
     np.testing.assert_allclose(got.ravel(), model.predict(X), atol=2e-5)
+
+
+def assert_machine(compute, name, classes):
+    """``compute`` gives the labels of a support vector machine, and scores or shares."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of shares
+        model = MACHINES[name].fit(X, np.minimum(LABELS, classes - 1))
+    labels, scores = compute(exported(model))
+    np.testing.assert_array_equal(labels, model.predict(X))
+    if name.startswith("shares"):
+        np.testing.assert_allclose(scores, model.predict_proba(X), atol=5e-5)
+        return
+    wanted = model.decision_function(X)
+    wanted = np.stack([wanted, -wanted], 1) if classes == 2 else wanted
+    np.testing.assert_allclose(scores, wanted, atol=1e-4)
+
+
+def assert_curve(compute, name):
+    """``compute`` gives the numbers of a support vector regression."""
+    model = CURVES[name].fit(X, SAMPLES[:, 1])
+    (got,) = compute(exported(model))
+    np.testing.assert_allclose(got.ravel(), model.predict(X), atol=1e-4)
+
+
+def assert_strangers(compute):
+    """``compute`` tells what is unlike the others."""
+    model = OneClassSVM(nu=0.2).fit(X)
+    labels, scores = compute(exported(model))
+    np.testing.assert_array_equal(labels.ravel(), model.predict(X))
+    np.testing.assert_allclose(scores.ravel(), model.decision_function(X), atol=1e-4)
 
 
 def assert_scores(compute):

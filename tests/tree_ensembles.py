@@ -11,7 +11,7 @@ from onnx import helper, numpy_helper
 
 from tests.onnx_live import run_model
 
-FEATURES, DEPTH, TREES = 4, 4, 5
+FEATURES, DEPTH, TREES = 4, 3, 6
 AVERAGE, SUM, LEAST, MOST = range(4)
 BOUND, ALL_MODES = (0,), tuple(range(7))
 MEMBER = 6

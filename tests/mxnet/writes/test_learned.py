@@ -5,19 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
-from sklearn.svm import SVC
+from sklearn.preprocessing import OneHotEncoder
 
 import serde.bridges.mxnet
 from tests.learned_models import (
     CLASSIFIERS,
+    CURVES,
     FORESTS,
     LABELS,
+    MACHINES,
     REGRESSORS,
     X,
     assert_classes,
     assert_clusters,
+    assert_curve,
+    assert_machine,
     assert_numbers,
     assert_scores,
+    assert_strangers,
     exported,
     fitted,
 )
@@ -58,13 +63,28 @@ def test_scores_of_a_machine_without_probabilities():
     assert_scores(in_mxnet)
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("name", MACHINES)
+def test_machines(name, classes):
+    assert_machine(in_mxnet, name, classes)
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_curves(name):
+    assert_curve(in_mxnet, name)
+
+
+def test_strangers():
+    assert_strangers(in_mxnet)
+
+
 def test_clusters():
     assert_clusters(in_mxnet)
 
 
 def test_what_has_no_rule_is_told():
-    with pytest.raises(serde.Unconvertible, match="SVMClassifier"):
-        in_mxnet(exported(SVC().fit(X, LABELS)))
+    with pytest.raises(serde.Unconvertible, match="OneHotEncoder"):
+        in_mxnet(exported(OneHotEncoder().fit(np.round(X))))
 
 
 def test_maps_of_scores_are_left_out_on_request():

@@ -11,13 +11,17 @@ from serde.formats.relay.json_writer import to_json
 from serde.formats.relay.to_ast import to_module
 from tests.learned_models import (
     CLASSIFIERS,
+    CURVES,
     FORESTS,
     LABELS,
     X,
     assert_classes,
     assert_clusters,
+    assert_curve,
+    assert_machine,
     assert_numbers,
     assert_scores,
+    assert_strangers,
     fitted,
 )
 from tests.relay.tvm_live import run
@@ -53,6 +57,23 @@ def test_numbers(name):
 
 def test_scores_of_a_machine_without_probabilities():
     assert_scores(in_relay)
+
+
+@pytest.mark.parametrize(
+    ("name", "classes"),
+    [("lines", 2), ("powers", 3), ("bells", 3), ("steps", 3), ("shares", 2), ("shares", 3)],
+)
+def test_machines(name, classes):
+    assert_machine(in_relay, name, classes)
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_curves(name):
+    assert_curve(in_relay, name)
+
+
+def test_strangers():
+    assert_strangers(in_relay)
 
 
 def test_clusters():
