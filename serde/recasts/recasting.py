@@ -52,6 +52,10 @@ class Recasting(Stepping):
             became = became[0]
         return _typed(became, made)
 
+    def stays(self, node: Node, inputs: Sequence[Value | None]) -> bool:
+        """Whether the target takes a node of an operator without a rule as it is."""
+        return True
+
     def as_is(
         self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int = 1
     ) -> Any:
@@ -93,7 +97,8 @@ def _recast_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...])
     assert isinstance(builder, Recasting)
     is_learned = node.domain == DOMAIN and node.op in learned
     fits = not node.domain and node.op not in builder.table and builder.next_step(node.op) is None
-    if (fits and not _untyped(node)) or (node.domain and not is_learned):
+    unchanged = fits and not _untyped(node) and builder.stays(node, inputs)
+    if unchanged or (node.domain and not is_learned):
         return builder.keep(node, inputs)
     mark = len(builder.nodes)
     try:

@@ -7,12 +7,18 @@ from typing import Any
 
 from serde import schema
 from serde.builder import Operand
-from serde.graph import DType, Value
+from serde.graph import DType, Node, Value
 from serde.recasts.recasting import Recasting
 from serde.steps.types import WIDER, WIDTH_MATTERS
 
 from .table import recasts
 from .taken import TAKEN
+
+# Operators that add elements up, which the importer does in halves where they are halves.
+SUMS = frozenset(
+    "AveragePool InstanceNormalization LayerNormalization LogSoftmax LpPool ReduceL1 ReduceL2 "
+    "ReduceLogSum ReduceLogSumExp ReduceProd ReduceSumSquare Softmax".split()
+)
 
 
 class RelaxRecasting(Recasting):
@@ -36,6 +42,10 @@ class RelaxRecasting(Recasting):
             for i, v in enumerate(results)
         )
         return back if isinstance(made, tuple) else back[0]
+
+    def stays(self, node: Node, inputs: Sequence[Value | None]) -> bool:
+        """Whether the importer gets a node of an operator without a rule right as it is."""
+        return not _wider(schema.operator(node.op), inputs)
 
     def _as(self, value: Value | None, dtype: DType | None) -> Value | None:
         if value is None or dtype is None or value.dtype is dtype:
@@ -62,7 +72,10 @@ def _wider(operator: schema.Operator, operands: Sequence[Value | None]) -> dict[
     found: dict[str, DType] = {}
     for i, v in enumerate(operands):
         tie = operator.input(i).tie
-        if v is None or v.dtype is None or v.wrap or v.dtype in right.get(tie, (v.dtype,)):
+        if v is None or v.dtype is None or v.wrap:
+            continue
+        summed = v.dtype is DType.FLOAT16 and operator.name in SUMS
+        if v.dtype in right.get(tie, (v.dtype,)) and not summed:
             continue
         wide = next((d for d in WIDER.get(v.dtype, ()) if d in right[tie]), None)
         if wide is not None and v.dtype is not DType.BOOL:
