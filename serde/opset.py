@@ -107,9 +107,19 @@ def raise_to_ir(graph: Graph) -> Graph:
 
     def rewrite(body: Graph, fallback: Fallback = _raise_node) -> Graph:
         builder = Stepping(body.name, body.opset, IR_OPSET)
-        return replace(RuleTable(stage, fallback=fallback).rewrite(body, builder), opset=IR_OPSET)
+        done = RuleTable(stage, fallback=fallback).rewrite(body, builder)
+        _keep_empty(done, body)
+        return replace(done, opset=IR_OPSET)
 
     return _with_functions(graph, IR_OPSET, rewrite, _raise_node)
+
+
+def _keep_empty(done: Graph, said: Graph) -> None:
+    """Let outputs be without elements where the model says so and nothing tells otherwise."""
+    for new, old in zip(done.outputs, said.outputs, strict=True):
+        if new.shape is not None and old.shape is not None and len(new.shape) == len(old.shape):
+            pairs = zip(new.shape, old.shape, strict=True)
+            new.shape = tuple(0 if b == 0 and a is None else a for a, b in pairs)
 
 
 def lower_to(

@@ -13,6 +13,7 @@ from serde.opset import lower_to
 
 from .releases import Release, release
 from .writes.detection import masked
+from .writes.found import all_found
 from .writes.spelling import spelled
 from .writes.table import SymbolBuilder, misfit, writes
 
@@ -35,7 +36,7 @@ def from_ir(graph: Graph, *, mxnet: str | None = None) -> Graph:
         raise Unconvertible(error.stage, [*problems, *error.problems]) from error
     if problems:
         raise Unconvertible(writes.name, problems)
-    return done
+    return all_found(done)
 
 
 def _read(graph: Graph) -> set[Value]:

@@ -10,7 +10,7 @@ from serde.formats.mxnet import from_ir
 from serde.formats.mxnet.writer import live
 from serde.formats.onnx.reader import decode
 from serde.opset import raise_to_ir
-from tests.mxnet_live import run_symbol
+from tests.mxnet_live import live_mxnet, run_symbol
 from tests.onnx_live import model_of, run_model
 
 TOP = """
@@ -139,6 +139,18 @@ def test_bounds_that_are_computed(name, value):
     operands = ", int64[1] m" if name == "m" else ", float[1] o"
     body = SUPPRESSED.format(operands=operands, chosen=chosen, most=9, least=0.25, center=0)
     check(body, **boxes_and_scores(), **{name: value})
+
+
+def test_the_older_executor_takes_found_and_computed_together():
+    mx, body = live_mxnet(), COUNTED.format(kind="float")
+    feeds = {n: np.float32([v]) for n, v in (("first", 2), ("last", 11), ("step", 3))}
+    text, arrays = live(from_ir(raise_to_ir(decode(model_of(body)))))
+    symbol = mx.sym.load_json(text)
+    given = {n.partition(":")[2]: t.load() for n, t in arrays.items()} | feeds
+    given = {n: mx.nd.array(given[n], dtype=given[n].dtype) for n in symbol.list_arguments()}
+    found = symbol.bind(mx.cpu(), given, grad_req="null").forward(is_train=False)
+    for a, b in zip(found, run_model(model_of(body), feeds), strict=True):
+        np.testing.assert_array_equal(a.asnumpy(), b)
 
 
 @pytest.mark.parametrize("first, last, step", [(2, 11, 3), (5, -7, -4), (0, 1, 1)])
