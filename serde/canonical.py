@@ -91,15 +91,17 @@ def _deconvolution(inputs: Inputs, attrs: Attrs) -> Attrs:
         if "kernel_shape" in attrs:
             attrs.setdefault("output_padding", (0,) * len(attrs["kernel_shape"]))
         return attrs
-    pads = _cut(inputs, attrs, fixed)
-    if pads is None:
+    ends = _ends(inputs, attrs, fixed)
+    if ends is None:
         return attrs  # pads follow from a size known only when the model runs
     kept = {n: v for n, v in attrs.items() if n not in ("output_shape", "auto_pad")}
-    return _deconvolution(inputs, {**kept, "pads": pads})
+    return _deconvolution(inputs, {**kept, **ends})
 
 
-def _cut(inputs: Inputs, attrs: Attrs, fixed: Ints | None) -> Ints | None:
-    """What a transposed convolution cuts off so that its output has the size asked for."""
+def _ends(inputs: Inputs, attrs: Attrs, fixed: Ints | None) -> dict[str, Ints] | None:
+    """What a transposed convolution cuts off, or adds at the ends, so that its output has the size
+    asked for; it adds less than a stride, and nothing for ``SAME``.
+    """
     x, w = inputs[:2]
     if x is None or w is None or not x.is_static or not w.is_static:
         return None
@@ -108,18 +110,22 @@ def _cut(inputs: Inputs, attrs: Attrs, fixed: Ints | None) -> Ints | None:
     strides, dilations = (attrs.get(name) or ones for name in ("strides", "dilations"))
     _require_lengths(inputs, {**attrs, "kernel_shape": kernel})
     require(not fixed or len(fixed) >= n, f"output_shape of {len(fixed or ())} numbers")
-    more = attrs.get("output_padding") or (0,) * n
+    more = list(attrs.get("output_padding") or (0,) * n)
     wanted = fixed[-n:] if fixed else [i * s for i, s in zip(sizes, strides, strict=True)]
     ends = []
     for at in range(n):
         whole = strides[at] * (sizes[at] - 1) + more[at] + (kernel[at] - 1) * dilations[at] + 1
         total = whole - wanted[at]
         if total < 0:
-            return None
+            more[at] -= total
+            if not fixed or more[at] >= strides[at]:
+                return None
+            total = 0
         small, large = total // 2, total - total // 2
         upper = attrs.get("auto_pad") == "SAME_UPPER"
         ends.append((small, large) if upper else (large, small))
-    return tuple(b for b, _ in ends) + tuple(e for _, e in ends)
+    pads = tuple(b for b, _ in ends) + tuple(e for _, e in ends)
+    return {"pads": pads, "output_padding": tuple(more)}
 
 
 def _transpose(inputs: Inputs, attrs: Attrs) -> Attrs:
