@@ -7,6 +7,7 @@ from functools import partial
 from serde.errors import require
 from serde.geometry import Ints, window_output
 from serde.graph import Value
+from serde.recasts.older import older
 
 from .convolution import LAYOUTS
 from .recast import recasts
@@ -36,11 +37,16 @@ def recast_max_pool(
     g, x, *, kernel_shape, strides, dilations, pads, ceil_mode, storage_order, auto_pad=None,
     outputs: int = 1,
 ):  # fmt: skip
-    if not ceil_mode and (outputs > 1 or x.is_static or x.rank == 4):
+    if outputs > 1:
+        frame = {"kernel_shape": kernel_shape, "strides": strides, "pads": pads}
+        frame |= {"storage_order": storage_order, "outputs": outputs}
+        if ceil_mode or set(dilations) != {1}:
+            return older(g, 10, "MaxPool", x, ceil_mode=ceil_mode, dilations=dilations, **frame)
+        return older(g, 8, "MaxPool", x, **frame)
+    if not ceil_mode and (x.is_static or x.rank == 4):
         return None
     if not ceil_mode:
         return by_images(g.MaxPool, g, x, kernel_shape, strides, dilations, pads)
-    require(outputs == 1, "the places of the largest, with ceil_mode")
     begin, _ = halves(pads)
     ends = explicit(x, kernel_shape, strides, dilations, pads)
     return g.MaxPool(
