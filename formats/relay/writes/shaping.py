@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import require
-from serde.graph import DType, Tensor, Value
+from serde.graph import DType, Shape, Tensor, Value
 from serde.idioms import number
 from serde.recasts.older import older
 from serde.symbolic import elements_of
@@ -25,6 +25,18 @@ def sizes(value: Value | None) -> tuple[int, ...] | None:
         found = value.ints()
     plain = found is not None and all(isinstance(d, int) for d in found)
     return found if plain else None  # type: ignore[return-value]
+
+
+def resized(r, x: Value, known: Shape | None):
+    """``x`` with the sizes that are known, which TVM does not take from a computed shape.
+
+    Products want to know over how much they sum.
+    """
+    open_ = [i for i, d in enumerate(known or ()) if not isinstance(d, int)]
+    if known is None or len(open_) == len(known):
+        return x
+    rest = -1 if len(open_) == 1 and 0 not in known else 0  # 0 keeps a size
+    return r.reshape(x, newshape=[d if isinstance(d, int) else rest for d in known])
 
 
 @writes("Reshape")
@@ -259,7 +271,7 @@ def write_constant_of_shape(r, shape, *, value: Tensor | None = None):
     wanted = sizes(shape)
     filled = scalar(r, fill, dtype)
     if wanted is None:
-        return r.dyn.full(filled, shape, dtype=dtype.value)
+        return resized(r, r.dyn.full(filled, shape, dtype=dtype.value), elements_of(shape))
     return r.full(filled, shape=wanted, dtype=dtype.value)
 
 

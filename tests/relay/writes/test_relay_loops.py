@@ -1,4 +1,4 @@
-"""Loops of as many turns as data says, in live TVM against ONNX Runtime."""
+"""Loops of as many turns as data says, and open sizes, in live TVM against ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ RECURRENT = [
     call("RNN", f32(4, 2, 3), held=[f32(1, 5, 3), f32(1, 5, 5)], hidden_size=5, clip=0.7,
          activations=["Relu"], outputs=2),
 ]  # fmt: skip
+HALF = helper.make_tensor("half", TensorProto.FLOAT, [1], [0.5])
 
 
 def info(name, shape, kind=TensorProto.FLOAT):
@@ -65,9 +66,9 @@ def built(nodes, inputs, outputs):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def check(model, feeds):
+def check(model, feeds, op="while"):
     graph = from_ir(tidy(raise_to_ir(decode(model))))
-    assert any(n.op == "while" for n in graph.nodes)
+    assert any(n.op == op for n in graph.nodes)
     module, weights = to_module(graph)
     given = {v.name: feeds[v.name] for v in graph.inputs}
     found = run("json", to_json(module), given | {n: t.load() for n, t in weights.items()})
@@ -107,3 +108,15 @@ def test_what_reads_one_of_several_results_of_open_sizes():
     inputs = [info("turns", [], TensorProto.INT64), info("start", []), info("step", [])]
     feeds = {"turns": np.array(3), "start": f32(), "step": np.array(0.5, np.float32)}
     check(built(nodes, inputs, ["last", "y"]), feeds)
+
+
+def test_products_over_sizes_told_beside_open_ones():
+    """TVM takes no size from a computed shape, and wants to know over how much it sums."""
+    made = [
+        helper.make_node("Shape", ["x"], ["n"], end=1),
+        helper.make_node("Concat", ["n", "rest"], ["shape"], axis=0),
+        helper.make_node("ConstantOfShape", ["shape"], ["filled"], value=HALF),
+        helper.make_node("MatMul", ["filled", "x"], ["y"]),
+    ]
+    rest = helper.make_node("Constant", [], ["rest"], value_ints=[4, 2])
+    check(built([rest, *made], [info("x", ["N", 2, 3])], ["y"]), {"x": f32(5, 2, 3)}, "dyn.full")
