@@ -1,10 +1,12 @@
 """Take models from every format to every other, run all results, and write docs/directions.md.
 
-    SERDE_TVM=FOLDER python -m benchmarks.directions [--corpus=FOLDER] [--again] [MODEL …]
+    SERDE_TVM=FOLDER python -m benchmarks.directions [--corpus=FOLDER] [--packages=FOLDER] [--again]
+        [MODEL …]
 
-Needs live MXNet and TVM. The corpus is that of benchmarks/relay_corpus.py; without one its models
-are left as they are known. What is known is kept in benchmarks/directions.json, so that an
-interrupted run goes on where it stopped; ``--again`` forgets the named models, or all, first.
+Needs live MXNet and TVM. The corpus is that of benchmarks/relay_corpus.py, the packages are those
+of benchmarks/zoo.py; without them their models are left as they are known. What is known is kept in
+benchmarks/directions.json, so that an interrupted run goes on where it stopped; ``--again`` forgets
+the named models, or all, first.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,7 @@ import onnx
 import serde
 from benchmarks.relay_corpus import DEFINED, INCOMPLETE, LESS_EXACT, fed, reader
 from benchmarks.resuming import resume
+from benchmarks.zoo_compare import live
 from serde.errors import SerdeError
 from serde.formats.relay.graph_json import parse_json
 from serde.formats.relay.params import read_params
@@ -42,10 +46,23 @@ PAGE = ROOT / "docs" / "directions.md"
 SECONDS = 400
 OPEN = "not run: not yet in TVM"
 CORPUS = "corpus/"
+ZOO = tuple(
+    """
+    gluoncv/ssd_512_mobilenet1.0_voc gluoncv/yolo3_mobilenet1.0_voc
+    gluoncv/faster_rcnn_resnet50_v1b_voc gluoncv/mask_rcnn_resnet18_v1b_coco
+    gluoncv/center_net_resnet18_v1b_dcnv2_voc gluoncv/simple_pose_resnet18_v1b
+    gluoncv/siamrpn_alexnet_v2_otb15 gluoncv/monodepth2_resnet18_kitti_stereo_640x192
+    gluoncv/deeplab_resnet50_citys gluoncv/hrnet_w18_small_v1_c gluonnlp/bert_12_768_12
+    gluonnlp/roberta_12_768_12 gluonnlp/elmo_2x1024_128_2048cnn_1xhighway
+    gluonnlp/standard_lstm_lm_200 gluonnlp/transformer_en_de_512 gluonts/LSTNet gluonts/MQ-CNN
+    gluonts/MQ-RNN gluonts/N-BEATS gluonts/SimpleFeedForward gluonts/TFT
+    """.split()
+)
 KINDS = {
     "MXNet's networks": (*VISION, *LANGUAGE, *ENCODERS),
     "The `light` models of the onnx package": tuple(light_models.LIGHT),
     "Networks of tvm.relay.testing": tuple(f"testing/{n}" for n in TESTING),
+    "Networks of GluonCV, GluonNLP and GluonTS": ZOO,
 }
 HEADER = f"""# Nine directions
 
@@ -101,6 +118,8 @@ def load(name: str, folder: Path, corpus: Path | None) -> Source:
         return from_corpus(corpus / name.removeprefix(CORPUS))
     if name.startswith("testing/"):
         return from_testing(name.removeprefix("testing/"), folder)
+    if name in ZOO:
+        return from_zoo(name, folder)
     if name in light_models.LIGHT:
         path = light_models.model_path(name)
         given = light_models.feeds(onnx.load(path))
@@ -110,6 +129,14 @@ def load(name: str, folder: Path, corpus: Path | None) -> Source:
     wanted = expected(network, given)
     symbol, _ = export(network, folder)
     return Source(serde.load(symbol, inputs=given), "mxnet", given, wanted)
+
+
+def from_zoo(name: str, folder: Path) -> Source:
+    """A network of a library, with random weights, exported by MXNet."""
+    library, _, rest = name.partition("/")
+    sample = import_module(f"benchmarks.zoo_{library}").sample(rest, folder)
+    return Source(serde.load(sample.prefix, inputs=sample.feeds), "mxnet", sample.feeds,
+                  live(sample, sample.feeds))  # fmt: skip
 
 
 def from_testing(name: str, folder: Path) -> Source:
@@ -213,9 +240,9 @@ def is_done(found: Row) -> bool:
     return OPEN not in found.values()
 
 
-def corpus_of(arguments: list[str]) -> Path | None:
-    """The folder ``--corpus=`` names."""
-    places = [a.partition("=")[2] for a in arguments if a.startswith("--corpus=")]
+def folder_of(option: str, arguments: list[str]) -> Path | None:
+    """The folder that ``option=`` names."""
+    places = [a.partition("=")[2] for a in arguments if a.startswith(f"{option}=")]
     return Path(places[0]) if places else None
 
 
@@ -226,8 +253,11 @@ def modules_of(corpus: Path | None) -> list[str]:
 
 def main(arguments: list[str]) -> None:
     """Run what is not known yet, and write the page after each."""
-    corpus = corpus_of(arguments)
-    every = [n for names in KINDS.values() for n in names] + modules_of(corpus)
+    corpus, packages = (folder_of(f"--{what}", arguments) for what in ("corpus", "packages"))
+    if packages is not None:
+        sys.path.append(str(packages))
+    every = [n for names in KINDS.values() for n in names if packages or n not in ZOO]
+    every += modules_of(corpus)
     resume(arguments, every, KEPT, PAGE, partial(row, corpus=corpus), page, shown, is_done)
 
 
