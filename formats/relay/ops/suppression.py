@@ -1,4 +1,7 @@
-"""Non-maximum suppression: TVM's own, box after box, in a Loop over all batches at once."""
+"""Non-maximum suppression: TVM's own, box after box, in a Loop over all batches at once.
+
+That of all classes is ONNX's where its bounds are such that both suppress the same.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import numpy as np
 
 from serde.errors import require
 from serde.graph import DType, Value
-from serde.idioms import cast, scalar, shape_from, size_of, slice_axis, times
+from serde.idioms import cast, number, scalar, shape_from, size_of, slice_axis, times
 
 from ..rules import reads
 from .layouts import fixed
@@ -164,6 +167,31 @@ def read_non_max_suppression(
 def read_all_class_non_max_suppression(g, boxes, scores, limit, overlap, threshold):
     """Rows of (batch, class, box) by score; behind them zeros, where TVM leaves what there was."""
     classes, count = fixed(scores, 1)
+    places = _chosen(g, boxes, scores, limit, overlap, threshold, count)
+    if places is None:
+        places = _chosen_by_looping(g, boxes, scores, limit, overlap, threshold)
+    total = times(g, [size_of(g, scores, 0), classes * count])
+    zeros = g.Expand(g.const([[0]], DType.INT64), shape_from(g, [total, 3]))
+    padded = g.Concat(places, zeros, axis=0)
+    return slice_axis(g, padded, 0, 0, total), g.Shape(places, start=0, end=1)
+
+
+def _chosen(g, boxes, scores, limit, overlap, threshold, count: int):
+    """ONNX's own, where it is the same: scores above zero only, and bounds that are numbers.
+
+    TVM suppresses what overlaps as much as the bound, ONNX what overlaps more.
+    """
+    most, bound, least = (number(v) for v in (limit, overlap, threshold))
+    if most is None or not bound or bound < 0 or least is None or least < 0:
+        return None
+    below = float(np.nextafter(np.float32(bound), np.float32(0)))
+    most = most if most > 0 else count
+    return g.NonMaxSuppression(boxes, scores, [most], np.float32([below]), np.float32([least]))
+
+
+def _chosen_by_looping(g, boxes, scores, limit, overlap, threshold):
+    """Box after box, by what overlaps of every two."""
+    classes, count = fixed(scores, 1)
     flat = g.Reshape(scores, [-1, count])
     order = order_of(g, flat)
     score = arranged(g, flat, order)
@@ -179,7 +207,4 @@ def read_all_class_non_max_suppression(g, boxes, scores, limit, overlap, thresho
     which = column(g, places, 0)
     box = g.GatherND(order, places)
     table = [g.Unsqueeze(v, [1]) for v in (g.Div(which, classes), g.Mod(which, classes), box)]
-    total = times(g, [size_of(g, scores, 0), classes * count])
-    zeros = g.Expand(g.const([[0]], DType.INT64), shape_from(g, [total, 3]))
-    padded = g.Concat(g.Concat(*table, axis=1), zeros, axis=0)
-    return slice_axis(g, padded, 0, 0, total), g.Shape(places, start=0, end=1)
+    return g.Concat(*table, axis=1)

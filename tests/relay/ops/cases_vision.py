@@ -9,6 +9,8 @@ case("all_class_nms", f"R.vision.all_class_non_max_suppression({BOXES}, a, 3, 0.
      ".astuple()", "1,2,6:float32:0:1", "1,6,2:float32:0:1", "1,6,2:float32:0.3:1", rows=4)  # fmt: skip
 case("all_class_nms-batch", f"R.vision.all_class_non_max_suppression({BOXES}, a, 2, 0.5, 0.2)"
      ".astuple()", "2,3,7:float32:0:1", "2,7,2:float32:0:1", "2,7,2:float32:0.3:1", rows=8)  # fmt: skip
+case("all_class_nms-below", f"R.vision.all_class_non_max_suppression({BOXES}, a, 3, 0.4, -0.5)"
+     ".astuple()", "1,2,6:float32:-1:1", "1,6,2:float32:0:1", "1,6,2:float32:0.3:1", rows=3)  # fmt: skip
 for _clip in (True, False):
     for _keep in (True, False):
         case(f"multibox_transform_loc-{_clip}-{_keep}",
