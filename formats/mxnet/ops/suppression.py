@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import require
-from serde.graph import DType, Value
+from serde.graph import Dim, DType, Value
 from serde.idioms import (
     cast,
     cast_like,
@@ -23,16 +23,19 @@ from .boxes import FORMATS, decoded, to_center, to_corner
 
 
 def survivors(
-    g, boxes: Value, scores: Value, ids: Value | None, bound: float, least: float, center
-):
+    g, boxes: Value, scores: Value, ids: Value | None, bound: float, least: float, center,
+    count: Dim = None,
+):  # fmt: skip
     """Which of ``(batch, count)`` boxes with scores over ``least`` are not suppressed by one with a
-    higher score, that overlaps more than ``bound``, of its own class where there are ``ids``.
+    higher score, that overlaps more than ``bound``, of its own class where there are ``ids``, below
+    ``count`` if that is known.
     """
     each = g.Unsqueeze(scores, [1])
     if ids is not None:
         whole = cast(g, ids, DType.INT64)
-        ends = [g[op](whole, [0, 1], keepdims=0) for op in ("ReduceMin", "ReduceMax")]
-        classes = cast_like(g, g.Unsqueeze(g.Range(ends[0], g.Add(ends[1], 1), 1), [1]), ids)
+        first, last = (g[op](whole, [0, 1], keepdims=0) for op in ("ReduceMin", "ReduceMax"))
+        ends = (0, count) if isinstance(count, int) else (first, g.Add(last, 1))
+        classes = cast_like(g, g.Unsqueeze(g.Range(*ends, 1), [1]), ids)
         own = g.Equal(g.Unsqueeze(ids, [1]), classes)
         each = g.Where(own, each, scalar(g, lowest(scores), scores))
     limit = shape_from(g, [size_of(g, scores, 1)])
@@ -121,10 +124,10 @@ def read_multibox_detection(
     rows = g.Where(g.Unsqueeze(real, [2]), rows_at(g, rows, places), scalar(g, -1, rows))
     if not 0 < nms_threshold <= 1:
         return rows
-    return suppressed(g, rows, nms_threshold, force_suppress, nms_topk)
+    return suppressed(g, rows, nms_threshold, force_suppress, nms_topk, shown.known[1])
 
 
-def suppressed(g, rows: Value, bound: float, force: bool, topk: int):
+def suppressed(g, rows: Value, bound: float, force: bool, topk: int, classes: Dim):
     """Rows by falling score, the class of those that are suppressed set to -1."""
     size = shape_from(g, [size_of(g, rows, 1)])
     scores, places = g.TopK(g.Gather(rows, 1, axis=2), size, axis=1, outputs=2)
@@ -136,6 +139,6 @@ def suppressed(g, rows: Value, bound: float, force: bool, topk: int):
         scores = g.Where(among, scores, scalar(g, -1, scores))
         sorted_rows = g.Where(g.Unsqueeze(among, [1]), sorted_rows, rows)
     below = float(np.nextafter(np.float32(bound), np.float32(0)))  # ONNX asks for more, not as much
-    mask = survivors(g, boxes, scores, None if force else ids, below, -0.5, False)
+    mask = survivors(g, boxes, scores, None if force else ids, below, -0.5, False, classes)
     ids = g.Where(mask, g.Gather(sorted_rows, 0, axis=2), scalar(g, -1, rows))
     return g.Concat(g.Unsqueeze(ids, [2]), slice_axis(g, sorted_rows, 2, 1, 6), axis=2)
