@@ -10,3 +10,10 @@ from .table import refuses
 @refuses("LayerNormalization")
 def statistics(node: Node) -> str | None:
     return "the mean and deviation beside the result" if len(node.outputs) > 1 else None
+
+
+@refuses("Pad")
+def pads(node: Node) -> str | None:
+    _, added, *_ = node.inputs
+    told = added is not None and added.tensor is not None
+    return None if told else "pads that only the run tells"
