@@ -46,6 +46,8 @@ PAGE = ROOT / "docs" / "directions.md"
 SECONDS = 400
 OPEN = "not run: not yet in TVM"
 CORPUS = "corpus/"
+# Of halves, where TVM at level 1 is 2.5e-3 off what it recorded of the very module.
+IN_TVM = {"pass-ToMixedPrecision-fp16": 2.5e-3}
 ZOO = tuple(
     """
     gluoncv/ssd_512_mobilenet1.0_voc gluoncv/yolo3_mobilenet1.0_voc
@@ -200,7 +202,7 @@ def corpus_lines(known: Mapping[str, Row]) -> Iterator[str]:
     for direction in DIRECTIONS:
         count, worst = Counter[str](), 0.0
         for name, found in comparable.items():
-            kind, text = outcome(name, found[direction])
+            kind, text = outcome(name, direction, found[direction])
             count[kind] += 1
             if kind == "right":
                 worst = max(worst, found[direction])
@@ -217,9 +219,10 @@ def corpus_lines(known: Mapping[str, Row]) -> Iterator[str]:
     yield ""
 
 
-def outcome(name: str, found: Any) -> tuple[str, str]:
+def outcome(name: str, direction: str, found: Any) -> tuple[str, str]:
     """What a result counts as, and the reason."""
-    limit = LESS_EXACT.get(name.removeprefix(CORPUS), TOLERANCE)
+    module = name.removeprefix(CORPUS)
+    limit = (IN_TVM if direction.endswith("relay") else LESS_EXACT).get(module, TOLERANCE)
     if not isinstance(found, str):
         return ("right", "") if found < limit else ("wrong", f"off by {found:.0e} of scale")
     if found == "no such model":

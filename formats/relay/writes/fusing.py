@@ -3,7 +3,7 @@
 TVM computes what several calls of one kernel share once for each of them, so a chain in which every
 value is read four times grows to four times its code with each link, and is compiled for ever. And
 where it fuses one of several results of open sizes with what reads it, it takes the size of the
-first.
+first. It has no function for the shape of a kernel that brings what it computes to a given shape.
 """
 
 from __future__ import annotations
@@ -37,9 +37,12 @@ FUSED = frozenset(
 
 
 def parted(graph: Graph) -> Graph:
-    """Put a barrier behind each call whose kernel would hold more than ``LARGEST`` calls, and
-    behind each of several results of open sizes.
+    """Put a barrier behind each call whose kernel would hold more than ``LARGEST`` calls, behind
+    each of several results of open sizes, and before what brings a tensor to a given shape, where
+    some sizes are open.
     """
+    shaped = {v for n in graph.nodes if n.op == "broadcast_to" for v in n.inputs}
+    is_open = any(_is_open(v) for n in graph.nodes for v in n.outputs)
     size: dict[Value | None, int] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
@@ -48,7 +51,9 @@ def parted(graph: Graph) -> Graph:
         calls = 1 + sum(size.get(v, 0) for v in node.inputs) if node.op in FUSED else 0
         if len(node.outputs) > 1 and any(map(_is_open, node.outputs)):
             nodes += _with_barriers(node)
-        elif calls > LARGEST and len(node.outputs) == 1:
+        elif len(node.outputs) == 1 and (
+            calls > LARGEST or (is_open and calls and node.outputs[0] in shaped)
+        ):
             nodes += _with_barriers(node)
             calls = 0
         else:

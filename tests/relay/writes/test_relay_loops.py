@@ -110,6 +110,24 @@ def test_what_reads_one_of_several_results_of_open_sizes():
     check(built(nodes, inputs, ["last", "y"]), feeds)
 
 
+def test_rows_of_a_given_shape_join_an_open_number():
+    """TVM has no function for the shape of what it would make one kernel of."""
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["on"], ["go"]), helper.make_node("Cast", ["i"], ["f"], to=1),
+         helper.make_node("Expand", ["f", "shape"], ["row"]),
+         helper.make_node("Concat", ["rows", "row"], ["more"], axis=0)],
+        "b", [info("i", [], TensorProto.INT64), info("on", [], TensorProto.BOOL),
+              info("rows", ["N", 3])],
+        [info("go", [], TensorProto.BOOL), info("more", ["N", 3])],
+    )  # fmt: skip
+    nodes = [
+        helper.make_node("Constant", [], ["shape"], value_ints=[1, 3]),
+        helper.make_node("Loop", ["turns", "", "x"], ["y"], body=body),
+    ]
+    inputs = [info("turns", [], TensorProto.INT64), info("x", ["N", 3])]
+    check(built(nodes, inputs, ["y"]), {"turns": np.array(2), "x": f32(2, 3)})
+
+
 def test_products_over_sizes_told_beside_open_ones():
     """TVM takes no size from a computed shape, and wants to know over how much it sums."""
     made = [
