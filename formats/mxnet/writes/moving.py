@@ -25,6 +25,7 @@ def write_flatten(s, x, *, axis):
 
 @writes("Transpose")
 def write_transpose(s, x, *, perm):
+    require(len(perm) <= 6, f"an order of {len(perm)} axes: MXNet's have up to 6")
     return s.transpose(x, axes=perm) if len(perm) > 1 else x
 
 
