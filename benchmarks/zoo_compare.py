@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +69,9 @@ def examine(sample: Sample, folder: Path) -> Iterator[dict[str, Any]]:
     drawn = drawing(sample.prefix)
     runs = [(sample.feeds, live(sample, sample.feeds))]
     found: dict[str, Any] = {"own": nudged(sample, runs[0][1])} if sample.rough else {}
+    if sample.rough:
+        exact = replace(sample, rough=False), sample.feeds, runs, folder, drawn
+        found["counted"] = _ours(*exact, integers="counted")
     found |= {"static": _ours(sample, sample.feeds, runs, folder, drawn)}
     for more in sample.larger:
         try:
@@ -93,8 +96,9 @@ def nudged(sample: Sample, expected: Sequence[Array]) -> float:
 
 
 def _ours(
-    sample: Sample, inputs: Mapping[str, Any], runs: Runs, folder: Path, drawn: Drawing | None
-) -> dict[str, Any]:
+    sample: Sample, inputs: Mapping[str, Any], runs: Runs, folder: Path, drawn: Drawing | None,
+    **options: str,
+) -> dict[str, Any]:  # fmt: skip
     path = folder / "ours.onnx"
     for old in folder.glob("ours.onnx*"):
         old.unlink()
@@ -106,7 +110,8 @@ def _ours(
     if drawn is not None:
         prefix, outputs, random = drawn.whole, (*drawn.shown, *drawn.drawn), "input"
     try:
-        serde.convert(prefix, path, inputs=given, outputs=outputs or None, random=random)
+        options |= {"random": random}
+        serde.convert(prefix, path, inputs=given, outputs=outputs or None, **options)
     except SerdeError as error:
         return {"refused": str(error)[:1000]}
     nodes = len(read_model(path).nodes)

@@ -28,8 +28,8 @@ Path_ = str | os.PathLike[str]
 Progress = Callable[[str], None]
 READING = (
     "params", "epoch", "entry", "tvm", "ignore_extra", "strict_paths", "rules", "random",
-    "custom_domain", "custom_outputs", "match_params", "nms", "cut_inputs", "static", "rebatch",
-    "dequantize",
+    "custom_domain", "custom_outputs", "match_params", "nms", "integers", "cut_inputs", "static",
+    "rebatch", "dequantize",
 )  # fmt: skip
 WRITING = ("opset", "ir_version", "external_data")
 

@@ -85,6 +85,8 @@ def reading(command: Callable[..., Any]) -> Callable[..., Any]:
                      help="Pair arrays and variables of other names by kind, shape and order."),
         click.option("--nms", type=click.Choice(["full", "none"]),
                      help="Whether a detector ends with its suppression, or with all boxes."),
+        click.option("--integers", type=click.Choice(["qdq", "counted"]),
+                     help="Integer layers as runtimes know them, or the same bit for bit."),
         click.option("--dequantize", is_flag=True, default=None,
                      help="Floats instead of quantised numbers."),
         click.option("--custom-domain", metavar="NAME",

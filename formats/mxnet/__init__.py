@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from serde.builder import OnnxBuilder
+from serde.errors import require
 from serde.graph import DType, Graph
 from serde.noise import with_random
 from serde.plugins import Format
@@ -21,6 +22,7 @@ from .expected import Said
 from .files import claims, find
 from .forms import notes
 from .lowering import from_ir
+from .ops.quantized import counting
 from .ops.sampling import draws
 from .params import Params
 from .rules import reads
@@ -74,7 +76,7 @@ def decode_symbol(
 def to_ir(
     graph: Graph, *, rules: Rules | None = None, random: str = "refuse",
     custom_domain: str | None = None, custom_outputs: Mapping[str, Any] | None = None,
-    nms: str = "full",
+    nms: str = "full", integers: str = "qdq",
 ) -> Graph:  # fmt: skip
     """Rewrite an MXNet graph into the IR; inputs nothing reads (labels) are left out.
 
@@ -85,7 +87,9 @@ def to_ir(
     ``random`` says what becomes of operators that draw random numbers: with ``refuse`` they are
     not converted, with ``onnx`` the runtime draws them, with ``input`` they are made of noise that
     is an input of the model. With ``nms="none"`` a detector gives the boxes and scores that its
-    last suppression would choose from.
+    last suppression would choose from. With ``integers="counted"`` fused integer layers are sums
+    of integers, which give those of MXNet bit for bit, instead of floats between a dequantisation
+    and a quantisation (``qdq``), which runtimes know.
 
     Raises:
         MalformedFile: for parameters without a value. UsageError: for inputs without a shape.
@@ -99,7 +103,9 @@ def to_ir(
         for name, (shape, dtype) in json.loads(metadata.get(VARIABLES, "{}")).items()
     }
     complete = complete_inputs(graph, said)
-    table = with_random(with_rules(reads, complete, rules), draws, random)
+    require(integers in ("qdq", "counted"), f"integers={integers!r} is neither of qdq, counted")
+    known = reads.joined(counting.rules) if integers == "counted" else reads
+    table = with_random(with_rules(known, complete, rules), draws, random)
     complete = told_apart(complete, table)
     if custom_domain is not None:
         complete, table = taken_along(complete, table, custom_domain, custom_outputs or {})
@@ -121,7 +127,9 @@ FORMAT = Format(
     encode=encode,
     options={
         "decode": frozenset({"params", "epoch", "ignore_extra", "match_params"}),
-        "to_ir": frozenset({"rules", "random", "custom_domain", "custom_outputs", "nms"}),
+        "to_ir": frozenset(
+            {"rules", "random", "custom_domain", "custom_outputs", "nms", "integers"}
+        ),
         "from_ir": frozenset({"mxnet"}),
         "encode": frozenset({"mxnet"}),
     },

@@ -228,6 +228,12 @@ def check(case: Case) -> None:
     assert bool(case.fixed) == bool(refusals), f"converts with named sizes: {case.fixed}"
 
 
+def converted(case: Case, **options: Any) -> list[Array]:
+    """What serde's conversion with some options computes."""
+    graph = _graph(_symbol_json(case), case, "static", **options)
+    return _run(lower_to(graph, OPSETS[-1]), case)[0]
+
+
 def _symbol_json(case: Case, outputs: int = 1) -> str:
     if case.network is not None:
         mx = live_mxnet()
@@ -245,7 +251,7 @@ def _symbol_json(case: Case, outputs: int = 1) -> str:
     )
 
 
-def _graph(text: str, case: Case, naming: str) -> Graph:
+def _graph(text: str, case: Case, naming: str, **options: Any) -> Graph:
     """The IR of a symbol, with the parameters as constants and sizes named as asked."""
     graph = decode_symbol(parse_symbol(text), None, "case")
     values = {v.name: v for v in graph.inputs}
@@ -261,7 +267,7 @@ def _graph(text: str, case: Case, naming: str) -> Graph:
     graph = replace(
         replace_values(graph, bound), inputs=tuple(v for v in graph.inputs if v not in bound)
     )
-    return tidy(to_ir(with_inputs(graph, given)))
+    return tidy(to_ir(with_inputs(graph, given), **options))
 
 
 def _namings(case: Case) -> list[str]:

@@ -14,9 +14,13 @@ from serde.errors import require
 from serde.geometry import Ints
 from serde.graph import DType, Value
 from serde.idioms import cast, scalar
+from serde.rules import RuleTable
 
 from ..rules import reads
 from .pooling import read_pooling
+
+# Rules that count as MXNet does, taken before those of ``reads`` where integers are to be the same.
+counting = RuleTable(reads.name)
 
 COUNTS = {DType.INT8: 127.5, DType.UINT8: 255.5, DType.INT32: float(2**31 - 1)}
 LEVELS = {DType.INT8: 127.0, DType.UINT8: 255.0}
@@ -63,15 +67,34 @@ def read_quantize_v2(
     """``auto`` is uint8 for a calibrated range without negative numbers."""
     if x.dtype is DType.INT8 and both(min_calib_range, max_calib_range):
         return x, *calibrated(g, min_calib_range, max_calib_range)
-    require(x.type.kind == "f", f"quantizing {x.type.value}")
-    positive = min_calib_range is not None and min_calib_range >= 0
-    unsigned = out_type == "uint8" or (out_type == "auto" and positive)
-    dtype = DType.UINT8 if unsigned else DType.INT8
-    if both(min_calib_range, max_calib_range):
-        low, high = calibrated(g, min_calib_range, max_calib_range)
-    else:
-        low, high = ends(g, x)
+    dtype, low, high = kind_and_range(g, x, out_type, min_calib_range, max_calib_range)
     return quantised(g, x, dtype, low, high), *stated(g, dtype, low, high)
+
+
+@counting("_contrib_quantize_v2")
+def count_quantize_v2(
+    g, x, *, out_type="int8", min_calib_range: Calibration = None,
+    max_calib_range: Calibration = None,
+):  # fmt: skip
+    """Multiplied by the inverse of the step, which rounds otherwise than a division by it."""
+    if x.dtype is DType.INT8 and both(min_calib_range, max_calib_range):
+        return x, *calibrated(g, min_calib_range, max_calib_range)
+    dtype, low, high = kind_and_range(g, x, out_type, min_calib_range, max_calib_range)
+    q = nearest(g, g.Mul(x, g.Div(COUNTS[dtype], reach(g, low, high))), dtype)
+    return q, *stated(g, dtype, low, high)
+
+
+def nearest(g, x: Value, dtype: DType):
+    """The integers next to numbers, even ones in the middle."""
+    return g.QuantizeLinear(x, np.float32(1), g.const(np.zeros((), dtype.numpy)))
+
+
+def kind_and_range(g, x: Value, out_type: str, low: Calibration, high: Calibration):
+    """What floats are quantised to."""
+    require(x.type.kind == "f", f"quantizing {x.type.value}")
+    unsigned = out_type == "uint8" or (out_type == "auto" and low is not None and low >= 0)
+    dtype = DType.UINT8 if unsigned else DType.INT8
+    return dtype, *(calibrated(g, low, high) if both(low, high) else ends(g, x))
 
 
 def stated(g, dtype: DType, low: Value, high: Value):

@@ -25,6 +25,8 @@ from .quantized import (
     Calibration,
     both,
     calibrated,
+    counting,
+    nearest,
     product_range,
     quantised,
     reach,
@@ -95,6 +97,55 @@ def read_fused_convolution(
     return summed(g, y, output_type(parts), ends, parts.sum), *ends
 
 
+@counting("_sg_mkldnn_conv", ignore=FLAGS)
+def count_fused_convolution(
+    g, *operands, layers: str, quantized=False, min_calib_range: Calibration = None,
+    max_calib_range: Calibration = None,
+):  # fmt: skip
+    """A calibrated one adds up whole numbers, and rounds where oneDNN does."""
+    if not quantized or not both(min_calib_range, max_calib_range):
+        return read_fused_convolution(
+            g, *operands, layers=layers, quantized=quantized, min_calib_range=min_calib_range,
+            max_calib_range=max_calib_range,
+        )  # fmt: skip
+    parts = Parts(layers, operands)
+    check_activations(parts)
+    ends = calibrated(g, min_calib_range, max_calib_range)
+    return stored(g, added(g, parts, ends), output_type(parts), parts.sum), *ends
+
+
+def added(g, parts: Parts, ends):
+    """The layer in units of its result: counts, and what is added, with one rounding."""
+    low, high, *range_of_sum = parts.ranges
+    w, b = normalised(g, parts)
+    w, scale, b, counts = whole_numbers(g, w, b, parts.x.type, low, high)
+    first = (parts.first[0], {k: v for k, v in parts.first[1].items() if k != "no_bias"})
+    y = cast(g, products(g, first, parts.x, w), DType.FLOAT32)
+    each = [1, -1] + [1] * (w.rank - 2)
+    if b is not None:
+        y = g.Add(y, g.Reshape(cast(g, b, DType.FLOAT32), each))
+    unit = g.Div(COUNTS[output_type(parts)], reach(g, *ends))
+    y = g.Mul(y, g.Reshape(g.Div(g.Div(unit, counts), scale), each))
+    for op, attrs in parts.after:
+        if op != "elemwise_add" or parts.sum is None:
+            y = applied(g, (op, attrs), y)
+            continue
+        share = g.Div(unit, g.Div(COUNTS[parts.sum.type], reach(g, *range_of_sum)))
+        summand = g.Mul(*(cast(g, v, DType.FLOAT64) for v in (parts.sum, share)))
+        y = cast(g, g.Add(cast(g, y, DType.FLOAT64), summand), DType.FLOAT32)
+    return y
+
+
+def stored(g, y: Value, dtype: DType, summand: Value | None):
+    """The nearest integers, as ``summed`` has them."""
+    if summand is None or summand.type is dtype:
+        return nearest(g, y, dtype)
+    if dtype is DType.UINT8:
+        return nearest(g, g.Min(y, 127.0), dtype)
+    q = cast(g, nearest(g, y, summand.type), DType.INT32)
+    return cast(g, g.Where(g.Greater(q, 127), g.Sub(q, 256), q), dtype)
+
+
 def check_activations(parts: Parts) -> None:
     """Refuse activations that are not the same at every scale: oneDNN applies them to integers.
 
@@ -148,26 +199,34 @@ def along_first(g, v: Value, like: Value):
     return g.Reshape(v, [-1] + [1] * (like.rank - 1))
 
 
-def coarse(g, w: Value, b: Value | None, dtype: DType, low: Value, high: Value):
-    """Weights as int8 and a bias as int32 stand for them, each channel with a scale of its own.
+def whole_numbers(g, w: Value, b: Value | None, dtype: DType, low: Value, high: Value):
+    """Weights as int8, the scale of each channel, the bias as int32, and the scale of the data.
 
-    A bias that would pass half of what int32 can hold makes the scale less. Where the scale of the
-    data is known only when the model runs, the bias stays as it is.
+    A bias that would pass half of what int32 can hold makes the scale less, where that of the data
+    is known.
     """
     wide = g.ReduceMax(g.Abs(w), range(1, w.rank), keepdims=0)
     scale = g.Div(COUNTS[DType.INT8], g.Where(g.Greater(wide, 0.0), wide, scalar(g, 1, wide)))
     counts = g.Div(COUNTS[dtype], reach(g, low, high))
-    is_known = b is not None and counts.tensor is not None
-    if is_known:
-        most = g.Div(g.Div(RANGE / 2, g.Abs(b)), counts)
-        scale = g.Min(scale, most)
-    w = integers(g, g.Mul(w, along_first(g, scale, w)))
+    if b is not None and counts.tensor is not None:
+        scale = g.Min(scale, g.Div(g.Div(RANGE / 2, g.Abs(b)), counts))
+    q = integers(g, g.Mul(w, along_first(g, scale, w)))
+    if b is None:
+        return q, scale, None, counts
+    return q, scale, cast(g, g.Round(g.Mul(b, g.Mul(scale, counts))), DType.INT32), counts
+
+
+def coarse(g, w: Value, b: Value | None, dtype: DType, low: Value, high: Value):
+    """Weights as int8 and a bias as int32 stand for them, each channel with a scale of its own.
+
+    Where the scale of the data is known only when the model runs, the bias stays as it is.
+    """
+    q, scale, whole, counts = whole_numbers(g, w, b, dtype, low, high)
     step = g.Reciprocal(scale)
     zeros = g.Sub(cast(g, step, DType.INT8), cast(g, step, DType.INT8))
-    w = g.DequantizeLinear(w, step, zeros, axis=0)
-    if not is_known:
+    w = g.DequantizeLinear(q, step, zeros, axis=0)
+    if whole is None or counts.tensor is None:
         return w, b
-    whole = cast(g, g.Round(g.Mul(b, g.Mul(scale, counts))), DType.INT32)
     return w, g.DequantizeLinear(whole, g.Mul(step, g.Reciprocal(counts)), None, axis=0)
 
 
@@ -181,9 +240,7 @@ def counted(g, first: Layer, parts: Parts, w: Value, b: Value | None):
     low, high = (g.Reshape(g[op](w, keepdims=0), [1]) for op in ("ReduceMin", "ReduceMax"))
     x_low, x_high = parts.ranges[:2]
     scale = g.Div(COUNTS[DType.INT8], reach(g, low, high))
-    attrs = reads.bind(reads.rules[first[0]], *first)
-    attrs.pop("layout", None)
-    y = convolved(g, parts.x, integers(g, g.Mul(w, scale)), **attrs)
+    y = products(g, first, parts.x, integers(g, g.Mul(w, scale)))
     if b is not None:
         counts = g.Div(COUNTS[parts.x.type], reach(g, x_low, x_high))
         whole = cast(g, g.Round(g.Mul(b, g.Mul(scale, counts))), DType.INT32)
@@ -199,6 +256,13 @@ def unsigned(g, q: Value):
         return q, g.const(np.zeros((), np.uint8))
     moved = cast(g, g.Add(cast(g, q, DType.INT32), 128), DType.UINT8)
     return moved, g.const(np.array(128, np.uint8))
+
+
+def products(g, first: Layer, x: Value, w: Value):
+    """What a layer of whole numbers adds up, as int32."""
+    attrs = reads.bind(reads.rules[first[0]], *first)
+    attrs.pop("layout", None)
+    return convolved(g, x, w, **attrs)
 
 
 def convolved(g, x: Value, w: Value, *, kernel, stride=(), dilate=(), pad=(), num_group=1):
