@@ -64,11 +64,7 @@ def read_quantize_v2(
     g, x, *, out_type="int8", min_calib_range: Calibration = None,
     max_calib_range: Calibration = None,
 ):  # fmt: skip
-    """``auto`` is uint8 for a calibrated range without negative numbers."""
-    if x.dtype is DType.INT8 and both(min_calib_range, max_calib_range):
-        return x, *calibrated(g, min_calib_range, max_calib_range)
-    dtype, low, high = kind_and_range(g, x, out_type, min_calib_range, max_calib_range)
-    return quantised(g, x, dtype, low, high), *stated(g, dtype, low, high)
+    return integers_and_range(g, x, out_type, (min_calib_range, max_calib_range), quantised)
 
 
 @counting("_contrib_quantize_v2")
@@ -76,25 +72,29 @@ def count_quantize_v2(
     g, x, *, out_type="int8", min_calib_range: Calibration = None,
     max_calib_range: Calibration = None,
 ):  # fmt: skip
+    return integers_and_range(g, x, out_type, (min_calib_range, max_calib_range), scaled)
+
+
+def integers_and_range(g, x: Value, out_type: str, found: tuple[Calibration, Calibration], way):
+    """``auto`` is uint8 for a calibrated range without negative numbers."""
+    is_calibrated, least = both(*found), found[0]
+    if x.dtype is DType.INT8 and is_calibrated:
+        return x, *calibrated(g, *found)
+    require(x.type.kind == "f", f"quantizing {x.type.value}")
+    unsigned = out_type == "uint8" or (out_type == "auto" and least is not None and least >= 0)
+    dtype = DType.UINT8 if unsigned else DType.INT8
+    low, high = calibrated(g, *found) if is_calibrated else ends(g, x)
+    return way(g, x, dtype, low, high), *stated(g, dtype, low, high)
+
+
+def scaled(g, x: Value, dtype: DType, low: Value, high: Value):
     """Multiplied by the inverse of the step, which rounds otherwise than a division by it."""
-    if x.dtype is DType.INT8 and both(min_calib_range, max_calib_range):
-        return x, *calibrated(g, min_calib_range, max_calib_range)
-    dtype, low, high = kind_and_range(g, x, out_type, min_calib_range, max_calib_range)
-    q = nearest(g, g.Mul(x, g.Div(COUNTS[dtype], reach(g, low, high))), dtype)
-    return q, *stated(g, dtype, low, high)
+    return nearest(g, g.Mul(x, g.Div(COUNTS[dtype], reach(g, low, high))), dtype)
 
 
 def nearest(g, x: Value, dtype: DType):
     """The integers next to numbers, even ones in the middle."""
     return g.QuantizeLinear(x, np.float32(1), g.const(np.zeros((), dtype.numpy)))
-
-
-def kind_and_range(g, x: Value, out_type: str, low: Calibration, high: Calibration):
-    """What floats are quantised to."""
-    require(x.type.kind == "f", f"quantizing {x.type.value}")
-    unsigned = out_type == "uint8" or (out_type == "auto" and low is not None and low >= 0)
-    dtype = DType.UINT8 if unsigned else DType.INT8
-    return dtype, *(calibrated(g, low, high) if both(low, high) else ends(g, x))
 
 
 def stated(g, dtype: DType, low: Value, high: Value):
