@@ -27,8 +27,8 @@ def from_ir(graph: Graph, *, mxnet: str | None = None) -> Graph:
     asked = release(mxnet)
     plain = lower_to(graph, graph.opset, keep_functions=False) if graph.functions else graph
     simpler, reasons = spelled(masked(plain))
-    held = _read(simpler)
-    inputs = [v for v, inside in zip(graph.inputs, simpler.inputs, strict=True) if inside in held]
+    read = simpler.uses()
+    inputs = [v for v, inside in zip(graph.inputs, simpler.inputs, strict=True) if inside in read]
     problems = [*_misfits("input", inputs, asked), *_misfits("output", graph.outputs, asked)]
     try:
         done = writes.rewrite(simpler, SymbolBuilder(graph.name, reasons=reasons, written=asked))
@@ -37,16 +37,6 @@ def from_ir(graph: Graph, *, mxnet: str | None = None) -> Graph:
     if problems:
         raise Unconvertible(writes.name, problems)
     return all_found(done)
-
-
-def _read(graph: Graph) -> set[Value]:
-    """What is read of a graph, a symbol's variables among it."""
-    read = set(graph.outputs)
-    for node in graph.nodes:
-        read.update(v for v in node.inputs if v is not None)
-        for body in node.graphs():
-            read |= _read(body)
-    return read
 
 
 def _misfits(kind: str, values: Iterable[Value], asked: Release) -> Iterator[Problem]:

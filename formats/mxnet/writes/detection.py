@@ -9,6 +9,7 @@ from serde.errors import require
 from serde.graph import Graph, Node, Value
 from serde.steps.boxes import suppress_by_looping
 
+from .sizes import along
 from .spelling import spells
 from .table import number, writes
 
@@ -39,6 +40,8 @@ def masked(graph: Graph) -> Graph:
 
     A list of boxes may be empty, which no tensor of MXNet is; the marks never are.
     """
+    if not any(node.op == "NonMaxSuppression" for node in graph.nodes):
+        return graph
     made = {v: node for node in graph.nodes for v in node.outputs}
     marks = {node: mark for node in graph.nodes if (mark := _mark(node, made)) is not None}
     return replace(graph, nodes=tuple(marks.get(n, n) for n in graph.nodes)) if marks else graph
@@ -132,6 +135,4 @@ def _kept(s, boxes, scores, most, overlap, least, center_point_box: int):
 
 def _numbered(s, like, axis: int):
     """The places along an axis, in the shape of ``like``."""
-    counted = s["_contrib_arange_like"](like, axis=axis)
-    shape = tuple(-1 if a == axis else 1 for a in range(4))
-    return s.broadcast_like(s.Reshape(counted, shape=shape), like)
+    return s.broadcast_like(along(s, s["_contrib_arange_like"](like, axis=axis), axis, 4), like)

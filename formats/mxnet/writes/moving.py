@@ -6,7 +6,7 @@ from serde.errors import require
 from serde.graph import Dim
 
 from .layers import padded
-from .sizes import Sizes, extent
+from .sizes import Sizes, along, extent
 from .table import number, writes
 
 FAR = 2**31 - 1
@@ -77,8 +77,8 @@ def write_slice(s, x, starts, ends, axes, steps, *, sizes: Sizes | None = None):
         require(by > 0 and first >= 0, "a slice from its end up to a size the run tells")
         begin[axis] = first
         if last != x.known[axis]:
-            like = tuple(-1 if a == axis else 1 for a in range(x.rank))
-            cut = s.slice_like(cut, s.Reshape(extent(s, last), shape=like), axes=(axis,))
+            like = along(s, extent(s, last), axis, x.rank)
+            cut = s.slice_like(cut, like, axes=(axis,))
     return s.slice(cut, begin=tuple(begin), end=tuple(end), step=tuple(step))
 
 

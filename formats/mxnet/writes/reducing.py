@@ -7,7 +7,7 @@ from functools import partial
 from serde.errors import require
 from serde.graph import DType
 
-from .sizes import Sizes, extent, turns_of
+from .sizes import Sizes, along, extent, turns_of
 from .table import number, writes
 
 FARTHEST = 1 << 31  # no place along an axis is as far
@@ -69,7 +69,7 @@ def write_top_k(s, x, k=None, *, axis, largest, sizes: Sizes | None = None):
     if isinstance(count, int):
         return tuple(s.slice_axis(v, axis=axis, begin=0, end=count) for v in parts)
     turns = extent(s, count) if count is not None else turns_of(s, s.Reshape(k, shape=(1,)))
-    like = s.Reshape(turns, shape=tuple(-1 if a == axis % x.rank else 1 for a in range(x.rank)))
+    like = along(s, turns, axis % x.rank, x.rank)
     return tuple(s.slice_like(v, like, axes=(axis,)) for v in parts)
 
 

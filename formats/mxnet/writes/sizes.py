@@ -73,10 +73,19 @@ def spread(s, x: Value, sizes: Sequence[Dim]):
         if old == 1:
             x = s.broadcast_like(x, counted, lhs_axes=(axis,), rhs_axes=(0,))
         else:  # it may be 1 where the model runs, or the new size may
-            ones = s.Cast(s.ones_like(counted), dtype=kind)
-            new_axes = tuple(-1 if a == axis else 1 for a in range(len(own)))
-            x = s.broadcast_mul(x, s.Reshape(ones, shape=new_axes))
+            x = times_ones(s, x, counted, axis, len(own), kind)
     return x
+
+
+def along(s, row: Value, axis: int, rank: int) -> Value:
+    """A tensor of one axis as that axis of ``rank`` axes."""
+    return s.Reshape(row, shape=tuple(-1 if a == axis else 1 for a in range(rank)))  # type: ignore
+
+
+def times_ones(s, x: Value, row: Value, axis: int, rank: int, kind: str) -> Value:
+    """``x`` as long along an axis as ``row`` is, where either is of size 1."""
+    ones = s.Cast(s.ones_like(row), dtype=kind)
+    return s.broadcast_mul(x, along(s, ones, axis, rank))  # type: ignore[no-any-return]
 
 
 def together(s, values: Sequence[Value]) -> list[Value]:
@@ -117,9 +126,7 @@ def write_expand(s, x, shape=None, *, sizes: Sizes | None = None):
     for axis, size in enumerate(sizes):
         if size is None:
             turns = turns_of(s, s.slice_axis(shape, axis=0, begin=axis, end=axis + 1))
-            ones = s.Cast(s.ones_like(turns), dtype=kind)
-            along = tuple(-1 if a == rank - len(sizes) + axis else 1 for a in range(rank))
-            x = s.broadcast_mul(x, s.Reshape(ones, shape=along))
+            x = times_ones(s, x, turns, rank - len(sizes) + axis, rank, kind)
     return x
 
 
