@@ -46,8 +46,7 @@ def real(g, q: Value, low: Value, high: Value):
 
 def quantised(g, x: Value, dtype: DType, low: Value, high: Value):
     """Numbers as the nearest integers of a range, even ones in the middle."""
-    zero = g.const(np.zeros((), dtype.numpy))
-    return g.QuantizeLinear(x, step_of(g, dtype, low, high), zero)
+    return nearest(g, x, dtype, step_of(g, dtype, low, high))
 
 
 def calibrated(g, low: Calibration, high: Calibration):
@@ -89,12 +88,13 @@ def integers_and_range(g, x: Value, out_type: str, found: tuple[Calibration, Cal
 
 def scaled(g, x: Value, dtype: DType, low: Value, high: Value):
     """Multiplied by the inverse of the step, which rounds otherwise than a division by it."""
-    return nearest(g, g.Mul(x, g.Div(COUNTS[dtype], reach(g, low, high))), dtype)
+    y = g.Mul(x, g.Div(COUNTS[dtype], reach(g, low, high)))
+    return nearest(g, y, dtype, g.const(np.float32(1)))
 
 
-def nearest(g, x: Value, dtype: DType):
-    """The integers next to numbers, even ones in the middle."""
-    return g.QuantizeLinear(x, np.float32(1), g.const(np.zeros((), dtype.numpy)))
+def nearest(g, x: Value, dtype: DType, step: Value):
+    """How many steps numbers are, the nearest integers, even ones in the middle."""
+    return g.QuantizeLinear(x, step, g.const(np.zeros((), dtype.numpy)))
 
 
 def stated(g, dtype: DType, low: Value, high: Value):

@@ -58,6 +58,7 @@ class Parts:
         self.x, self.w = next(rest), next(rest)
         has_bias = self.first[1].get("no_bias", "False") not in ("True", "1", "true")
         self.b = next(rest) if has_bias else None
+        self.bare = (self.first[0], {k: v for k, v in self.first[1].items() if k != "no_bias"})
         self.norm = chain[1] if len(chain) > 1 and chain[1][0].startswith("BatchNorm") else None
         self.statistics = [next(rest) for _ in range(4 if self.norm else 0)]
         self.after = chain[2 if self.norm else 1 :]
@@ -85,16 +86,16 @@ def read_fused_convolution(
         return finished(g, y, parts, parts.sum)
     check_activations(parts)
     w, b = normalised(g, parts)
-    bare = (parts.first[0], {k: v for k, v in parts.first[1].items() if k != "no_bias"})
     if not both(min_calib_range, max_calib_range):
         require(not parts.sums, "a sum without calibration")
-        return counted(g, bare, parts, w, b)
+        return counted(g, parts.bare, parts, w, b)
     w, b = coarse(g, w, b, parts.x.type, *parts.ranges[:2])
-    y = applied(g, bare, real(g, parts.x, *parts.ranges[:2]), w, *([] if b is None else [b]))
+    y = applied(g, parts.bare, real(g, parts.x, *parts.ranges[:2]), w, *([] if b is None else [b]))
     summand = real(g, parts.sum, *parts.ranges[2:]) if parts.sums else None
     y = finished(g, y, parts, summand)
     ends = calibrated(g, min_calib_range, max_calib_range)
-    return summed(g, y, output_type(parts), ends, parts.sum), *ends
+    dtype = output_type(parts)
+    return summed(g, y, dtype, step_of(g, dtype, *ends), parts.sum), *ends
 
 
 @counting("_sg_mkldnn_conv", ignore=FLAGS)
@@ -111,7 +112,8 @@ def count_fused_convolution(
     parts = Parts(layers, operands)
     check_activations(parts)
     ends = calibrated(g, min_calib_range, max_calib_range)
-    return stored(g, added(g, parts, ends), output_type(parts), parts.sum), *ends
+    one = g.const(np.float32(1))
+    return summed(g, added(g, parts, ends), output_type(parts), one, parts.sum), *ends
 
 
 def added(g, parts: Parts, ends):
@@ -119,8 +121,7 @@ def added(g, parts: Parts, ends):
     low, high, *range_of_sum = parts.ranges
     w, b = normalised(g, parts)
     w, scale, b, counts = whole_numbers(g, w, b, parts.x.type, low, high)
-    first = (parts.first[0], {k: v for k, v in parts.first[1].items() if k != "no_bias"})
-    y = cast(g, products(g, first, parts.x, w), DType.FLOAT32)
+    y = cast(g, products(g, parts.bare, parts.x, w), DType.FLOAT32)
     each = [1, -1] + [1] * (w.rank - 2)
     if b is not None:
         y = g.Add(y, g.Reshape(cast(g, b, DType.FLOAT32), each))
@@ -134,16 +135,6 @@ def added(g, parts: Parts, ends):
         summand = g.Mul(*(cast(g, v, DType.FLOAT64) for v in (parts.sum, share)))
         y = cast(g, g.Add(cast(g, y, DType.FLOAT64), summand), DType.FLOAT32)
     return y
-
-
-def stored(g, y: Value, dtype: DType, summand: Value | None):
-    """The nearest integers, as ``summed`` has them."""
-    if summand is None or summand.type is dtype:
-        return nearest(g, y, dtype)
-    if dtype is DType.UINT8:
-        return nearest(g, g.Min(y, 127.0), dtype)
-    q = cast(g, nearest(g, y, summand.type), DType.INT32)
-    return cast(g, g.Where(g.Greater(q, 127), g.Sub(q, 256), q), dtype)
 
 
 def check_activations(parts: Parts) -> None:
@@ -168,15 +159,13 @@ def output_type(parts: Parts) -> DType:
     return DType.UINT8 if attrs.get("act_type", op) in RECTIFIERS else DType.INT8
 
 
-def summed(g, y: Value, dtype: DType, ends, summand: Value | None):
+def summed(g, y: Value, dtype: DType, step: Value, summand: Value | None):
     """A sum is stored in the type of what was added, whose bits are then taken for the result's."""
     if summand is None or summand.type is dtype:
-        return quantised(g, y, dtype, *ends)
+        return nearest(g, y, dtype, step)
     if dtype is DType.UINT8:  # an int8 that is not negative
-        most = g.Mul(step_of(g, dtype, *ends), 127.0)
-        return quantised(g, g.Min(y, most), dtype, *ends)
-    step = step_of(g, dtype, *ends)
-    q = cast(g, g.QuantizeLinear(y, step, scalar(g, 0, summand)), DType.INT32)
+        return nearest(g, g.Min(y, g.Mul(step, 127.0)), dtype, step)
+    q = cast(g, nearest(g, y, summand.type, step), DType.INT32)
     return cast(g, g.Where(g.Greater(q, 127), g.Sub(q, 256), q), dtype)
 
 
@@ -347,8 +336,7 @@ def read_fused_dense(
         w, b = coarse(g, parts.w, parts.b, parts.x.type, *parts.ranges[:2])
     else:
         w, b = held(g, parts)
-    bare = (parts.first[0], {k: v for k, v in parts.first[1].items() if k != "no_bias"})
-    y = applied(g, bare, real(g, parts.x, *parts.ranges[:2]), w, *([] if b is None else [b]))
+    y = applied(g, parts.bare, real(g, parts.x, *parts.ranges[:2]), w, *([] if b is None else [b]))
     y = finished(g, y, parts, None)
     if enable_float_output:
         return y
