@@ -41,8 +41,11 @@ HALF = 4e-3  # relative tolerance of float16
 TOGETHER = {"BatchNormalization", "Pow"}  # their operands are cast to one type
 EVERY = {"Cast": "what is out of range is undefined, and all there is in the tests"}
 # TVM rounds a sum of halves after every step, and ONNX Runtime once: these are computed wider.
-SUMS = {"Conv", "ConvTranspose", "CumSum", "Einsum", "Gemm", "GlobalAveragePool", "MatMul",
-        "ReduceMean", "ReduceSum"}  # fmt: skip
+SUMS = frozenset(
+    "AveragePool Conv ConvTranspose CumSum Einsum Gemm GlobalAveragePool InstanceNormalization "
+    "LayerNormalization LogSoftmax LpPool MatMul ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp "
+    "ReduceMean ReduceProd ReduceSum ReduceSumSquare Softmax".split()
+)
 LETTERS = {d.numpy.newbyteorder("=").str[1:]: d for d in TYPES}
 HEADER = '''\
 """Operators TVM's importer into Relax gets right, and with which element types.

@@ -22,7 +22,7 @@ Asin T=f4,f8
 Asinh T=f4,f8
 Atan T=f4,f8
 Atanh T=f2,f4,f8
-AveragePool T=f2,f4,f8
+AveragePool T=f4,f8
 BatchNormalization T2=f4,f8 T1=f4,f8 T=f4,f8
 BitShift T=u1,u2,u4,u8
 Cast
@@ -62,17 +62,17 @@ HardSigmoid T=f2,f4,f8
 HardSwish T=f2,f4,f8
 Hardmax T=f2,f4,f8
 Identity V=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-InstanceNormalization T=f2,f4,f8
+InstanceNormalization T=f4,f8
 IsInf T1=f4,f8
 IsNaN T1=f2,f4,f8
 LRN T=f4
-LayerNormalization T=f2,f4
+LayerNormalization T=f4
 LeakyRelu T=f2,f4,f8
 Less T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 LessOrEqual T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 Log T=f2,f4,f8
-LogSoftmax T=f2,f4,f8
-LpPool T=f2,f4,f8
+LogSoftmax T=f4,f8
+LpPool T=f4,f8
 MatMul T=f4,f8,i4,i8,u4,u8
 MatMulInteger T2=i1,u1 T1=i1,u1
 Max T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
@@ -96,16 +96,16 @@ Pow T1=f2,f4,f8 T=f2,f4,f8
 QuantizeLinear T2=i1,u1 tensor(float)=f4 T1=f4
 Range T=f4,f8,i2,i4,i8
 Reciprocal T=f2,f4,f8
-ReduceL1 T=f2,f4,f8,i4,i8,u4,u8
-ReduceL2 T=f2,f4,f8
-ReduceLogSum T=f2,f4,f8
-ReduceLogSumExp T=f2,f4,f8
+ReduceL1 T=f4,f8,i4,i8,u4,u8
+ReduceL2 T=f4,f8
+ReduceLogSum T=f4,f8
+ReduceLogSumExp T=f4,f8
 ReduceMax T=f2,f4,f8,i1,i4,i8,u1,u4,u8
 ReduceMean T=f4,f8,i8,u8
 ReduceMin T=f2,f4,f8,i1,i4,i8,u1,u4,u8
-ReduceProd T=f2,f4,f8,i4,i8,u4,u8
+ReduceProd T=f4,f8,i4,i8,u4,u8
 ReduceSum tensor(int64)=i8 T=f4,f8,i4,i8,u4,u8
-ReduceSumSquare T=f2,f4,f8,i4,i8,u8
+ReduceSumSquare T=f4,f8,i4,i8,u8
 Relu T=f2,f4,f8,i1,i2,i4,i8
 Reshape tensor(int64)=i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 Resize tensor(int64)=i8 tensor(float)=f4 T1=f2,f4
@@ -120,7 +120,7 @@ Sign T=f2,f4,f8,i1,i2,i4,i8
 Sin T=f2,f4,f8
 Sinh T=f4,f8
 Slice Tind=i4,i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Softmax T=f2,f4,f8
+Softmax T=f4,f8
 Softplus T=f2,f4,f8
 Softsign T=f2,f4,f8
 SpaceToDepth T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8

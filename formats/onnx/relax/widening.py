@@ -14,12 +14,6 @@ from serde.steps.types import WIDER, WIDTH_MATTERS
 from .table import recasts
 from .taken import TAKEN
 
-# Operators that add elements up, which the importer does in halves where they are halves.
-SUMS = frozenset(
-    "AveragePool InstanceNormalization LayerNormalization LogSoftmax LpPool ReduceL1 ReduceL2 "
-    "ReduceLogSum ReduceLogSumExp ReduceProd ReduceSumSquare Softmax".split()
-)
-
 
 class RelaxRecasting(Recasting):
     """Emits operators of the IR as those the importer takes, of types it takes them with."""
@@ -72,10 +66,7 @@ def _wider(operator: schema.Operator, operands: Sequence[Value | None]) -> dict[
     found: dict[str, DType] = {}
     for i, v in enumerate(operands):
         tie = operator.input(i).tie
-        if v is None or v.dtype is None or v.wrap:
-            continue
-        summed = v.dtype is DType.FLOAT16 and operator.name in SUMS
-        if v.dtype in right.get(tie, (v.dtype,)) and not summed:
+        if v is None or v.dtype is None or v.wrap or v.dtype in right.get(tie, (v.dtype,)):
             continue
         wide = next((d for d in WIDER.get(v.dtype, ()) if d in right[tie]), None)
         if wide is not None and v.dtype is not DType.BOOL:
