@@ -42,9 +42,9 @@ class Sample:
     ``prefix`` names its symbol and parameters. ``larger`` are further inputs, the more of their
     sizes with a name the better: the first that MXNet takes is run as well, through one
     conversion. ``detects`` says that rows of the outputs are detections. ``rough`` ones compute
-    with integers, where one that is rounded the other way spreads from layer to layer: their
-    outputs are compared as a whole. ``stand_in`` is what MXNet runs where it goes wrong on this one
-    itself, with the same parameters.
+    with integers, where one that is rounded the other way spreads from layer to layer: with
+    ``integers="qdq"`` their outputs are compared as a whole. ``stand_in`` is what MXNet runs where
+    it goes wrong on this one itself, with the same parameters.
     """
 
     prefix: Path
@@ -68,17 +68,17 @@ def examine(sample: Sample, folder: Path) -> Iterator[dict[str, Any]]:
     """
     drawn = drawing(sample.prefix)
     runs = [(sample.feeds, live(sample, sample.feeds))]
-    found: dict[str, Any] = {"own": nudged(sample, runs[0][1])} if sample.rough else {}
+    strict = replace(sample, rough=False)
+    found: dict[str, Any] = {"static": _ours(strict, sample.feeds, runs, folder, drawn)}
     if sample.rough:
-        exact = replace(sample, rough=False), sample.feeds, runs, folder, drawn
-        found["counted"] = _ours(*exact, integers="counted")
-    found |= {"static": _ours(sample, sample.feeds, runs, folder, drawn)}
+        found["own"] = nudged(sample, runs[0][1])
+        found["qdq"] = _ours(sample, sample.feeds, runs, folder, drawn, integers="qdq")
     for more in sample.larger:
         try:
             runs.append((more.feeds, live(sample, more.feeds)))
         except SerdeError:
             continue  # the network takes no such sizes
-        found["named"] = _ours(sample, more.shapes, runs, folder, drawn)
+        found["named"] = _ours(strict, more.shapes, runs, folder, drawn)
         found["sizes"] = {n: list(s) for n, s in more.shapes.items()}
         break
     yield found

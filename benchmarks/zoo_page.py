@@ -18,20 +18,20 @@ seeded by its name, and statistics of BatchNorm that keep activations in bounds;
 1.9.1; converted, with the sizes of one input, and with names for those that may differ; and run
 in ONNX Runtime, on one input, or on two of different sizes. The error is the largest difference
 from MXNet in terms of the largest number of the output; a network is right below {TOLERANCE:g}.
-Detections are compared one to one. Networks of integers are converted twice. With
-`--integers counted` they are compared as all others, and their integers are those of MXNet, but
-where floats that are quantised again (of PSP's pools, of a pose's transposed convolutions) come to
-lie on the other side of a half. As QDQ they are compared as a whole, by the root of the mean square
-error in terms of that of the output, as a number that is rounded the other way spreads from layer
-to layer (each layer alone is compared in tests/mxnet/ops). They are right where they are as near to
-MXNet as MXNet is to itself, the last number, when the input is changed by {NUDGE:g} of its standard
-deviation. Detectors in two stages look at 40 proposals. Where they have a
-pyramid of features, MXNet runs the symbol that GluonCV makes for MXNet before 1.6: in the one for
-1.9.1, which is converted, MXNet on a CPU leaves numbers unwritten. The outputs of integer detectors
-are compared before the non-maximum suppression. Networks that draw random numbers are compared draw
-by draw: the conversion makes its draws of noise that is an input, and MXNet is given these draws;
-what each sampler reads is compared as well. Beside it stands MXNet's own exporter on the same
-files.
+Detections are compared one to one. Networks of integers are converted twice: as they are by
+default, where their integers are those of MXNet, but for floats that are quantised again (images
+that PSP enlarges, the transposed convolutions of a pose) and come to lie on the other side of a
+half, which is one step of a pose's last integers; and with
+`--integers qdq`, where a number that is rounded the other way than by MXNet spreads from layer to
+layer. Those are compared as a whole, by the root of the mean square error in terms of that of the
+output, and beside it stands how far MXNet is from itself so when its input is changed by {NUDGE:g}
+of its standard deviation; what is nearer is right. Detectors in two stages look at 40 proposals.
+Where they have a pyramid of features, MXNet runs the symbol that GluonCV makes for MXNet before
+1.6: in the one for 1.9.1, which is converted, MXNet on a CPU leaves numbers unwritten. The outputs
+of integer detectors are compared before the non-maximum suppression. Networks that draw random
+numbers are compared draw by draw: the conversion makes its draws of noise that is an input, and
+MXNet is given these draws; what each sampler reads is compared as well. Beside it stands MXNet's
+own exporter on the same files.
 """
 HEAD = (
     "| network | fixed sizes | named sizes | nodes | MXNet's exporter | its nodes |\n"
@@ -45,7 +45,7 @@ def verdict(row: Row) -> str:
     if "stopped" in row:
         return f"not run: {row['stopped']}"
     said = [of(row[way], bound(row)) for way in ("static", "named") if way in row]
-    said += [of(row["counted"], bound(row))] if "counted" in row else []
+    said += [of(row["qdq"], bound(row))] if "qdq" in row else []
     return next((s for s in said if s != "right"), "right")
 
 
@@ -99,8 +99,8 @@ def cells(row: Row) -> tuple[str, ...]:
     )
     nodes = str(static.get("nodes", ""))
     fixed = cell(static, bound(row))
-    if "counted" in row:
-        fixed = f"{cell(row['counted'], bound(row))}; QDQ {fixed} / {row['own']:.0e}"
+    if "qdq" in row:
+        fixed += f"; QDQ {cell(row['qdq'], bound(row))} / {row['own']:.0e}"
     return fixed, named, nodes, cell(theirs), str(theirs.get("nodes", ""))
 
 

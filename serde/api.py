@@ -65,7 +65,7 @@ def load(
         dequantize: compute with floats what the model computes with integers between a
             QuantizeLinear and a DequantizeLinear; its weights become floats.
         options: what the format itself takes: ``epoch``, ``ignore_extra``, ``rules``, ``random``,
-            ``custom_domain``, ``strict_paths``, ``tvm``.
+            ``nms``, ``integers``, ``custom_domain``, ``strict_paths``, ``tvm``.
 
     Raises:
         SerdeError: one of its kinds, see ``serde.errors``.
@@ -81,7 +81,10 @@ def load(
 
     found, graph = _decode(source, params, format, options)
     graph = with_inputs(cut(graph, outputs), inputs)
-    graph = found.to_ir(graph, **_taken(found, "to_ir", options))
+    taken = _taken(found, "to_ir", options)
+    if dequantize and "integers" in found.options.get("to_ir", ()):
+        taken["integers"] = "qdq"
+    graph = found.to_ir(graph, **taken)
     untyped = any(v.dtype is None for v in graph.outputs)  # what a function computes
     if cut_inputs or static or rebatch is not None or untyped:
         graph = without_functions(graph)

@@ -18,7 +18,7 @@ from serde.graph import DType, Tensor, Value
 from serde.inference import Type
 from serde.schema import ELEMENT_TYPES
 
-LIMIT = 1024  # elements
+LIMIT = 4096  # elements
 PRODUCT = 1 << 26  # multiplications that count as one more node
 MOST_STEPS = 64  # nodes computed to load one constant; what they share is computed again
 # Operators that may be computed: their cost is bounded by the sizes of operands and results, which

@@ -22,7 +22,7 @@ from .expected import Said
 from .files import claims, find
 from .forms import notes
 from .lowering import from_ir
-from .ops.quantized import counting
+from .ops.quantized import floating
 from .ops.sampling import draws
 from .params import Params
 from .rules import reads
@@ -76,7 +76,7 @@ def decode_symbol(
 def to_ir(
     graph: Graph, *, rules: Rules | None = None, random: str = "refuse",
     custom_domain: str | None = None, custom_outputs: Mapping[str, Any] | None = None,
-    nms: str = "full", integers: str = "qdq",
+    nms: str = "full", integers: str = "exact",
 ) -> Graph:  # fmt: skip
     """Rewrite an MXNet graph into the IR; inputs nothing reads (labels) are left out.
 
@@ -87,9 +87,9 @@ def to_ir(
     ``random`` says what becomes of operators that draw random numbers: with ``refuse`` they are
     not converted, with ``onnx`` the runtime draws them, with ``input`` they are made of noise that
     is an input of the model. With ``nms="none"`` a detector gives the boxes and scores that its
-    last suppression would choose from. With ``integers="counted"`` fused integer layers are sums
-    of integers, which give those of MXNet bit for bit, instead of floats between a dequantisation
-    and a quantisation (``qdq``), which runtimes know.
+    last suppression would choose from. Fused integer layers compute with
+    integers in units of 1 between a dequantisation and a quantisation, which give those of MXNet
+    bit for bit; with ``integers="qdq"`` they compute with the numbers those stand for.
 
     Raises:
         MalformedFile: for parameters without a value. UsageError: for inputs without a shape.
@@ -103,8 +103,8 @@ def to_ir(
         for name, (shape, dtype) in json.loads(metadata.get(VARIABLES, "{}")).items()
     }
     complete = complete_inputs(graph, said)
-    require(integers in ("qdq", "counted"), f"integers={integers!r} is neither of qdq, counted")
-    known = reads.joined(counting.rules) if integers == "counted" else reads
+    require(integers in ("exact", "qdq"), f"integers={integers!r} is neither of exact, qdq")
+    known = reads.joined(floating.rules) if integers == "qdq" else reads
     table = with_random(with_rules(known, complete, rules), draws, random)
     complete = told_apart(complete, table)
     if custom_domain is not None:

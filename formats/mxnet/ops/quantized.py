@@ -19,8 +19,8 @@ from serde.rules import RuleTable
 from ..rules import reads
 from .pooling import read_pooling
 
-# Rules that count as MXNet does, taken before those of ``reads`` where integers are to be the same.
-counting = RuleTable(reads.name)
+# Rules taken before those of ``reads`` where runtimes are to see real numbers between integers.
+floating = RuleTable(reads.name)
 
 COUNTS = {DType.INT8: 127.5, DType.UINT8: 255.5, DType.INT32: float(2**31 - 1)}
 LEVELS = {DType.INT8: 127.0, DType.UINT8: 255.0}
@@ -63,15 +63,15 @@ def read_quantize_v2(
     g, x, *, out_type="int8", min_calib_range: Calibration = None,
     max_calib_range: Calibration = None,
 ):  # fmt: skip
-    return integers_and_range(g, x, out_type, (min_calib_range, max_calib_range), quantised)
+    return integers_and_range(g, x, out_type, (min_calib_range, max_calib_range), scaled)
 
 
-@counting("_contrib_quantize_v2")
-def count_quantize_v2(
+@floating("_contrib_quantize_v2")
+def divide_quantize_v2(
     g, x, *, out_type="int8", min_calib_range: Calibration = None,
     max_calib_range: Calibration = None,
 ):  # fmt: skip
-    return integers_and_range(g, x, out_type, (min_calib_range, max_calib_range), scaled)
+    return integers_and_range(g, x, out_type, (min_calib_range, max_calib_range), quantised)
 
 
 def integers_and_range(g, x: Value, out_type: str, found: tuple[Calibration, Calibration], way):
@@ -135,8 +135,7 @@ def ends(g, x: Value):
 def in_levels(g, x: Value, dtype: DType, low: Value, high: Value):
     """Numbers as integers, where the end of the range is 127 or 255 exactly."""
     scale = g.Div(LEVELS[dtype], reach(g, low, high))
-    limits = (-127.0, 127.0) if dtype is DType.INT8 else (0.0, 255.0)
-    return cast(g, g.Clip(g.Round(g.Mul(x, scale)), *limits), dtype)
+    return nearest(g, g.Mul(x, scale), dtype, g.const(np.float32(1)))
 
 
 @reads("_contrib_dequantize", ignore=("out_type",))
@@ -152,15 +151,20 @@ def read_requantize(
 ):  # fmt: skip
     """Without calibration, to the range of the numbers there are; counts as ``read_quantize``'s."""
     require(q.type is DType.INT32, f"requantizing {q.type.value}")
-    x = g.Mul(cast(g, q, DType.FLOAT32), g.Div(reach(g, low, high), COUNTS[DType.INT32]))
+    step = g.Div(reach(g, low, high), RANGE)
+    x = cast(g, q, DType.FLOAT32)
+    dtype = DType.INT8
     if both(min_calib_range, max_calib_range):
-        low, high = calibrated(g, min_calib_range, max_calib_range)
         if out_type == "uint8" or (out_type == "auto" and min_calib_range >= 0):
-            return in_levels(g, x, DType.UINT8, low, high), low, high
-        return quantised(g, x, DType.INT8, low, high), *stated(g, DType.INT8, low, high)
-    require(out_type == "int8", f"out_type={out_type!r} without calibration")
-    wide = g.Reshape(g.ReduceMax(g.Abs(x), keepdims=0), [1])
-    return in_levels(g, x, DType.INT8, wide, wide), g.Neg(wide), wide
+            dtype = DType.UINT8
+        wide = reach(g, *calibrated(g, min_calib_range, max_calib_range))
+    else:
+        require(out_type == "int8", f"out_type={out_type!r} without calibration")
+        wide = g.Mul(g.ReduceMax(g.Abs(x), keepdims=0), step)
+    y = g.Mul(x, g.Mul(step, g.Div(LEVELS[dtype], wide)))
+    high = g.Reshape(wide, [1])
+    low = g.const(np.zeros(1, np.float32)) if dtype is DType.UINT8 else g.Neg(high)
+    return nearest(g, y, dtype, g.const(np.float32(1))), low, high
 
 
 @reads("_contrib_quantized_flatten")
@@ -232,17 +236,36 @@ def read_quantized_add(
     g, lhs, rhs, lhs_min, lhs_max, rhs_min, rhs_max, *, min_calib_range: Calibration = None,
     max_calib_range: Calibration = None,
 ):  # fmt: skip
-    """Without calibration, as int32 in the range of the sum of the magnitudes."""
-    y = g.Add(real(g, lhs, lhs_min, lhs_max), real(g, rhs, rhs_min, rhs_max))
-    if both(min_calib_range, max_calib_range):
+    """Without calibration, as int32 in the range of the sum of the magnitudes.
+
+    A uint8 beside an int8 becomes an int8 in units of the sum first.
+    """
+    is_calibrated = both(min_calib_range, max_calib_range)
+    parts = [(lhs, reach(g, lhs_min, lhs_max)), (rhs, reach(g, rhs_min, rhs_max))]
+    is_mixed = lhs.type is not rhs.type
+    if is_calibrated:
         low, high = calibrated(g, min_calib_range, max_calib_range)
-        unsigned = lhs.type is rhs.type is DType.UINT8
-        return quantised(g, y, DType.UINT8 if unsigned else DType.INT8, low, high), low, high
-    wide = g.Add(g.Max(g.Abs(lhs_min), g.Abs(lhs_max)), g.Max(g.Abs(rhs_min), g.Abs(rhs_max)))
-    scaled = g.Round(g.Mul(g.Div(y, wide), COUNTS[DType.INT32]))
+        dtype = DType.INT8 if is_mixed else lhs.type
+        unit = g.Div(COUNTS[dtype], reach(g, low, high))
+        shares = [g.Div(unit, g.Div(COUNTS[q.type], wide)) for q, wide in parts]
+    else:
+        dtype, most = DType.INT32, g.Add(*(wide for _, wide in parts))
+        high = g.Reshape(most, [1])
+        low = g.Neg(high)
+        shares = [
+            g.Div(g.Mul(wide, COUNTS[dtype]), g.Mul(most, COUNTS[q.type])) for q, wide in parts
+        ]
+    terms = []
+    for (q, _), share in zip(parts, shares, strict=True):
+        term = g.Mul(cast(g, q, DType.FLOAT32), share)
+        if is_mixed and q.type is DType.UINT8:
+            term = g.Clip(g.Round(term), -128.0, 127.0)
+        terms.append(term)
+    y = g.Add(*terms)
+    if dtype is not DType.INT32:
+        return nearest(g, y, dtype, g.const(np.float32(1))), low, high
     below = float(np.nextafter(np.float32(RANGE), np.float32(0)))
-    q = cast(g, g.Clip(scaled, -RANGE, below), DType.INT32)
-    return q, g.Neg(wide), wide
+    return cast(g, g.Clip(g.Round(y), -RANGE, below), DType.INT32), low, high
 
 
 @reads("_contrib_quantized_elemwise_mul")
@@ -250,17 +273,20 @@ def read_quantized_mul(
     g, lhs, rhs, lhs_min, lhs_max, rhs_min, rhs_max, *, min_calib_range: Calibration = None,
     max_calib_range: Calibration = None, enable_float_output=False,
 ):  # fmt: skip
-    """A calibrated product is cut to a whole number, not rounded."""
+    """A calibrated product is cut to a whole number, of which int8 keeps the low bits."""
     require(lhs.type is rhs.type is DType.INT8, "a product of other types than int8")
     q = g.Mul(cast(g, lhs, DType.INT32), cast(g, rhs, DType.INT32))
     if not enable_float_output and not both(min_calib_range, max_calib_range):
         return q, *product_range(g, lhs.type, lhs_min, lhs_max, rhs_min, rhs_max)
-    unit = g.Mul(step_of(g, DType.INT8, lhs_min, lhs_max), step_of(g, DType.INT8, rhs_min, rhs_max))
+    x = cast(g, q, DType.FLOAT32)
+    counts = [g.Div(COUNTS[DType.INT8], reach(g, *ends))
+              for ends in ((lhs_min, lhs_max), (rhs_min, rhs_max))]  # fmt: skip
     if enable_float_output:
-        return g.Mul(cast(g, q, DType.FLOAT32), unit)
+        return g.Mul(x, g.Div(g.Reciprocal(counts[0]), counts[1]))
     low, high = calibrated(g, min_calib_range, max_calib_range)
-    y = g.Mul(cast(g, q, DType.FLOAT32), g.Div(unit, step_of(g, DType.INT8, low, high)))
-    return cast(g, cast(g, g.Clip(y, -128.0, 127.0), DType.INT32), DType.INT8), low, high
+    unit = g.Div(COUNTS[DType.INT8], reach(g, low, high))
+    y = g.Mul(x, g.Div(g.Div(unit, counts[0]), counts[1]))
+    return cast(g, cast(g, y, DType.INT32), DType.INT8), low, high
 
 
 def product_range(g, dtype: DType, low: Value, high: Value, w_low: Value, w_high: Value):

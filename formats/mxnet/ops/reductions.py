@@ -226,7 +226,7 @@ def read_average(g, x, weights=None, *, axis: Ints | None = None, returned=False
 def read_l2_normalization(g, x, *, eps=1e-10, mode="instance"):
     modes = {"channel": (1,), "instance": range(1, x.rank), "spatial": range(2, x.rank)}
     require(mode in modes, f"mode={mode!r} is unknown")
-    squares = g.ReduceSum(g.Mul(x, x), list(modes[mode]), keepdims=1)
+    squares = g.ReduceSumSquare(x, list(modes[mode]), keepdims=1)
     return g.Div(x, g.Sqrt(g.Add(squares, eps)))
 
 

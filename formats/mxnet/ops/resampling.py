@@ -87,11 +87,33 @@ def read_bilinear_resize(
 @reads("_contrib_AdaptiveAvgPooling2D")
 def read_adaptive_pooling(g, x, *, output_size: Ints = ()):
     """Each output is the mean of the part of the image that lies under it."""
-    if output_size in ((), (1,), (1, 1)):
+    rows, columns = (output_size * 2 or (1, 1))[:2] if len(output_size) < 2 else output_size
+    made = g.made(x)
+    if made is not None and made.op == "DequantizeLinear" and divides(x, rows, columns):
+        return means_in_order(g, x, rows, columns)
+    if rows == columns == 1:
         return g.GlobalAveragePool(x)
-    rows, columns = output_size * 2 if len(output_size) == 1 else output_size
     y = x if x.known[3] == columns else g.MatMul(x, shares(g, x, 3, columns))
     return y if x.known[2] == rows else g.MatMul(g.Transpose(shares(g, x, 2, rows)), y)
+
+
+def divides(x: Value, rows: int, columns: int) -> bool:
+    """Whether all parts of an image are known to be of one size."""
+    height, width = x.known[2:]
+    return (
+        isinstance(height, int) and isinstance(width, int)
+        and height % rows == 0 and width % columns == 0
+    )  # fmt: skip
+
+
+def means_in_order(g, x: Value, rows: int, columns: int):
+    """Means of numbers that integers stand for, added up row by row, as MXNet does: what becomes an
+    integer again may lie on a half.
+    """
+    height, width = (n // parts for n, parts in zip(x.known[2:], (rows, columns), strict=True))
+    parts = g.Reshape(x, [0, 0, rows, height, columns, width])
+    total = g.ReduceSum(g.Transpose(parts, perm=(3, 5, 0, 1, 2, 4)), [0, 1], keepdims=0)
+    return g.Div(g.Div(total, float(width)), float(height))
 
 
 def shares(g, x: Value, axis: int, count: int):

@@ -1,0 +1,270 @@
+"""Layers of integers, and those that oneDNN fused, as whole numbers that are scaled once.
+
+A fused layer is a chain of layers in its ``layers``: ``Convolution`` or ``FullyConnected``, then
+``BatchNorm``, an activation, a sum, an activation. Its weights are floats that MXNet quantises as
+it runs, channel by channel, once BatchNorm is part of them.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from serde.errors import require
+from serde.graph import DType, Node, Value
+from serde.idioms import cast, cast_like, scalar
+
+from ..rules import reads
+from .convolution import window
+from .quantized import COUNTS, RANGE, nearest, reach
+
+RECTIFIERS = ("relu", "clip")  # activations after which oneDNN counts in uint8
+MIDDLE = 128  # what stands for 0 where uint8 hold signed numbers
+Layer = tuple[str, dict[str, Any]]
+
+
+def applied(g, layer: Layer, *operands: Value):
+    """What the rule of a layer's operator makes of operands."""
+    op, attrs = layer
+    return reads.apply(Node(op, operands, (), attrs, "mxnet"), g, operands)[0]
+
+
+class Parts:
+    """The operands of a fused layer, by what they are to its chain of layers."""
+
+    def __init__(self, layers: str, operands: tuple[Value, ...]) -> None:
+        chain: list[Layer] = [(op, attrs) for op, attrs in json.loads(layers)]
+        rest = iter(operands)
+        self.first = chain[0]
+        self.x, self.w = next(rest), next(rest)
+        has_bias = self.first[1].get("no_bias", "False") not in ("True", "1", "true")
+        self.b = next(rest) if has_bias else None
+        self.bare = (self.first[0], {k: v for k, v in self.first[1].items() if k != "no_bias"})
+        self.norm = chain[1] if len(chain) > 1 and chain[1][0].startswith("BatchNorm") else None
+        self.statistics = [next(rest) for _ in range(4 if self.norm else 0)]
+        self.after = chain[2 if self.norm else 1 :]
+        self.sums = any(op == "elemwise_add" for op, _ in self.after)
+        self.sum = next(rest) if self.sums else None
+        self.ranges = list(rest)
+        self.convolves = self.first[0] == "Convolution"
+
+
+def finished(g, y: Value, parts: Parts, summand: Value | None):
+    """The layers behind the first, and behind BatchNorm where that is part of the weights."""
+    for op, attrs in parts.after:
+        y = g.Add(y, summand) if op == "elemwise_add" else applied(g, (op, attrs), y)
+    return y
+
+
+def check_activations(parts: Parts) -> None:
+    """Refuse activations that are not the same at every scale: oneDNN applies them to integers.
+
+    A clip is left to the range of the result, and cuts at 0 only.
+    """
+    for op, attrs in parts.after:
+        kind = attrs.get("act_type")
+        same = op in ("elemwise_add", "clip") or (op, kind) in (
+            ("Activation", "relu"), ("LeakyReLU", "leaky")
+        )  # fmt: skip
+        require(same, f"{kind or op} fused behind quantised numbers, which MXNet applies to those")
+        low = attrs.get("a_min", "0")
+        require(op != "clip" or float(low) == 0, f"a fused clip from {low}, which MXNet cuts at 0")
+    parts.after = [("relu", {}) if op == "clip" else (op, attrs) for op, attrs in parts.after]
+
+
+def output_type(parts: Parts) -> DType:
+    """The element type of a calibrated result."""
+    op, attrs = parts.after[-1] if parts.after else ("", {})
+    return DType.UINT8 if attrs.get("act_type", op) in RECTIFIERS else DType.INT8
+
+
+def summed(g, y: Value, dtype: DType, step: Value, summand: Value | None):
+    """A sum is stored in the type of what was added, whose bits are then taken for the result's."""
+    if summand is None or summand.type is dtype:
+        return nearest(g, y, dtype, step)
+    if dtype is DType.UINT8:  # an int8 that is not negative
+        return nearest(g, g.Min(y, g.Mul(step, 127.0)), dtype, step)
+    q = cast(g, nearest(g, y, summand.type, step), DType.INT32)
+    return cast(g, g.Where(g.Greater(q, 127), g.Sub(q, 256), q), dtype)
+
+
+def normalised(g, parts: Parts):
+    """Weights and bias with BatchNorm in them, computed as MXNet does, in doubles where it does."""
+    if parts.norm is None:
+        return parts.w, parts.b
+    attrs = parts.norm[1]
+    gamma, beta, mean, var = parts.statistics
+    spread = g.Sqrt(g.Add(cast(g, var, DType.FLOAT64), float(attrs.get("eps", 1e-3))))
+    fixed = attrs.get("fix_gamma", "True") in ("True", "1", "true")
+    gamma = scalar(g, 1, spread) if fixed else cast(g, gamma, DType.FLOAT64)
+    factor = cast_like(g, g.Div(gamma, spread), parts.w)
+    away = g.Neg(mean) if parts.b is None else g.Sub(parts.b, mean)
+    return g.Mul(parts.w, along_first(g, factor, parts.w)), g.Add(beta, g.Mul(factor, away))
+
+
+def along_first(g, v: Value, like: Value):
+    """One number for each slice along the first axis."""
+    return g.Reshape(v, [-1] + [1] * (like.rank - 1))
+
+
+def whole_numbers(g, w: Value, b: Value | None, dtype: DType, low: Value, high: Value):
+    """Weights as int8, the scale of each channel, the bias as int32, and the scale of the data.
+
+    A bias that would pass half of what int32 can hold makes the scale less, where that of the data
+    is known.
+    """
+    wide = g.ReduceMax(g.Abs(w), range(1, w.rank), keepdims=0)
+    scale = g.Div(COUNTS[DType.INT8], g.Where(g.Greater(wide, 0.0), wide, scalar(g, 1, wide)))
+    counts = g.Div(COUNTS[dtype], reach(g, low, high))
+    if b is not None and counts.tensor is not None:
+        scale = g.Min(scale, g.Div(g.Div(RANGE / 2, g.Abs(b)), counts))
+    q = integers(g, g.Mul(w, along_first(g, scale, w)))
+    if b is None:
+        return q, scale, None, counts
+    return q, scale, cast(g, g.Round(g.Mul(b, g.Mul(scale, counts))), DType.INT32), counts
+
+
+def integers(g, x: Value):
+    """The nearest int8."""
+    return cast(g, g.Clip(g.Round(x), -128.0, 127.0), DType.INT8)
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Weights of int8, a bias of int32, and what their products are multiplied by: one number, or
+    one for each channel.
+    """
+
+    q: Value
+    bias: Value | None
+    factor: Value
+
+
+def whole_layer(g, parts: Parts, weights: Weights, unit: Value):
+    """A calibrated layer, of whole numbers that are scaled once, where oneDNN scales them.
+
+    Runtimes have kernels for the first form, of uint8 data and results; their scale, that of the
+    weights by 1 and through 1, is oneDNN's to the last bit. The second is for what they have no
+    kernel for.
+    """
+    dtype = output_type(parts)
+    y = multiples(g, parts, weights)
+    if fits_kernels(parts, weights):
+        return stored(g, y, dtype)
+    for op, attrs in parts.after:
+        if op != "elemwise_add" or parts.sum is None:
+            y = applied(g, (op, attrs), y)
+            continue
+        share = g.Div(unit, g.Div(COUNTS[parts.sum.type], reach(g, *parts.ranges[2:])))
+        summand = g.Mul(*(cast(g, v, DType.FLOAT64) for v in (parts.sum, share)))
+        y = cast(g, g.Add(cast(g, y, DType.FLOAT64), summand), DType.FLOAT32)  # rounded once
+    return summed(g, y, dtype, g.const(np.float32(1)), parts.sum)
+
+
+def fits_kernels(parts: Parts, weights: Weights) -> bool:
+    rectified = all(attrs.get("act_type", op) == "relu" for op, attrs in parts.after)
+    return rectified and not parts.sums and weights.factor.tensor is not None
+
+
+def multiples(g, parts: Parts, weights: Weights):
+    """Products and bias, added up and scaled."""
+    if not fits_kernels(parts, weights):
+        return added(g, parts, weights)
+    w = scaled_by(g, weights.q, weights.factor)
+    b = [] if weights.bias is None else [scaled_by(g, weights.bias, weights.factor)]
+    return applied(g, parts.bare, counts_of(g, *unsigned(g, parts.x)), w, *b)
+
+
+def counts_of(g, q: Value, zero: Value):
+    """Integers as floats."""
+    return g.DequantizeLinear(q, g.const(np.float32(1)), zero)
+
+
+def scaled_by(g, q: Value, scale: Value):
+    """Integers times one number, or times one for each slice along the first axis."""
+    zero = None if q.type is DType.INT32 else cast(g, g.Sub(scale, scale), q.type)
+    return g.DequantizeLinear(q, scale, zero, axis=0 if scale.rank else 1)
+
+
+def stored(g, y: Value, dtype: DType):
+    """The nearest integers; what is less than 0 is 0 as uint8."""
+    one = g.const(np.float32(1))
+    if dtype is DType.UINT8:
+        return nearest(g, y, dtype, one)
+    q = g.QuantizeLinear(y, one, g.const(np.array(MIDDLE, np.uint8)))
+    return cast(g, g.Sub(cast(g, q, DType.INT32), MIDDLE), dtype)
+
+
+def added(g, parts: Parts, weights: Weights):
+    """Products and bias added up as whole numbers, in floats that hold them, and then scaled."""
+    q, scales = weights.q, weights.factor
+    if within_floats(parts.x.type, q):
+        ones = g.const(np.ones(scales.dims, np.float32))
+        x = counts_of(g, parts.x, scalar(g, 0, parts.x))
+        y = applied(g, parts.bare, x, scaled_by(g, q, ones))
+    else:
+        y = cast(g, products(g, parts, q), DType.FLOAT32)
+    each = [1, -1] + [1] * (q.rank - 2) if parts.convolves else [-1]
+    if weights.bias is not None:
+        y = g.Add(y, g.Reshape(cast(g, weights.bias, DType.FLOAT32), each))
+    return g.Mul(y, g.Reshape(scales, each))
+
+
+def within_floats(dtype: DType, q: Value) -> bool:
+    """Whether no sum of products of weights and a type's numbers passes what float32 counts to."""
+    if q.tensor is None:
+        return False
+    sums = np.abs(q.array().astype(np.int64)).reshape(q.dims[0], -1).sum(1)
+    return bool(sums.max() * (255 if dtype is DType.UINT8 else 128) < 2**24)
+
+
+def products(g, parts: Parts, w: Value):
+    """What a layer of whole numbers adds up, as int32."""
+    attrs = reads.bind(reads.rules[parts.first[0]], *parts.bare)
+    if not parts.convolves:
+        return multiplied(g, parts.x, w, attrs.get("flatten", True))
+    attrs.pop("layout", None)
+    return convolved(g, parts.x, w, **attrs)
+
+
+def moved(g, q: Value) -> Value | None:
+    """The uint8 that ``stored`` made an int8 of."""
+    for op in ("Cast", "Sub", "Cast"):
+        made = g.made(q)
+        if made is None or made.op != op:
+            return None
+        q, *less = made.inputs
+        if op == "Sub" and (less[0].tensor is None or less[0].array() != MIDDLE):
+            return None
+    return q if q.type is DType.UINT8 else None
+
+
+def unsigned(g, q: Value):
+    """Integers as uint8, and the zero among them: what runtimes' integer products take."""
+    if q.type is DType.UINT8:
+        return q, g.const(np.zeros((), np.uint8))
+    middle = g.const(np.array(MIDDLE, np.uint8))
+    made = g.made(q)
+    if made is not None and made.op == "QuantizeLinear":
+        return g.QuantizeLinear(*made.inputs[:2], middle), middle
+    if (before := moved(g, q)) is not None:
+        return before, middle
+    return cast(g, g.Add(cast(g, q, DType.INT32), MIDDLE), DType.UINT8), middle
+
+
+def convolved(g, x: Value, w: Value, *, kernel, stride=(), dilate=(), pad=(), num_group=1):
+    """The sums of products, as int32."""
+    x, zero = unsigned(g, x)
+    w, none = unsigned(g, w)
+    frame = window(kernel, stride, dilate, pad)
+    return g.ConvInteger(x, w, zero, none, group=num_group, **frame)
+
+
+def multiplied(g, x: Value, w: Value, flatten: bool):
+    """A product with a transposed matrix, as int32."""
+    x = g.Flatten(x, axis=1) if flatten else x
+    x, zero = unsigned(g, x)
+    return g.MatMulInteger(x, g.Transpose(w, perm=(1, 0)), zero)
