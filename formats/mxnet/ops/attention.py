@@ -6,6 +6,7 @@ head.
 
 from __future__ import annotations
 
+from serde.errors import require
 from serde.graph import DType, Value
 from serde.idioms import cast, cast_like, reshape, scalar, shape_from, size_of
 
@@ -18,6 +19,9 @@ IN_FLOAT = {"quantized": (False,)}
 
 def heads_of(g, x: Value, heads: int, parts: int, part: int):
     """One of the parts of an interleaved tensor, as ``(batch * heads, length, units)``."""
+    width = x.known[2]
+    fits = not isinstance(width, int) or width % (heads * parts) == 0
+    require(fits, f"{width} numbers for {heads} heads of {parts} parts each")
     split = g.Reshape(x, [0, 0, heads, parts, -1])
     one = g.Gather(split, part, axis=3)
     return merged(g, g.Transpose(one, perm=(1, 2, 0, 3)), size_of(g, x, 0))

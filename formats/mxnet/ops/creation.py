@@ -9,6 +9,7 @@ import numpy as np
 
 from serde.errors import require
 from serde.geometry import Ints, axes_of, axis_of
+from serde.graph import DType
 from serde.idioms import cast, full_like, scalar, size_of, sizes_of, steps, times
 
 from ..params import TYPES
@@ -121,7 +122,9 @@ def read_logspace(
 
 def read_window(window, g, *, M: int | None = None, dtype="float32"):
     """A window for spectra; without a length it has none."""
-    return g.const(window(M or 0).astype(dtype_of(dtype).numpy))
+    kind = dtype_of(dtype)
+    require(kind.kind == "f", f"a window of {kind.value}, which MXNet cuts to zeros")
+    return g.const(window(M or 0).astype(kind.numpy))
 
 
 for _name in ("blackman", "hamming", "hanning"):
@@ -131,7 +134,8 @@ for _name in ("blackman", "hamming", "hanning"):
 @reads("_npi_full_like", ignore=("ctx",))
 def read_full_like(g, x, *, fill_value: float, dtype: str | None = None):
     kind = dtype_of(dtype) if dtype else x.type
-    return full_like(g, x, fill_value if kind.kind == "f" else int(fill_value), kind)
+    number = bool(fill_value) if kind is DType.BOOL else fill_value
+    return full_like(g, x, number if kind.kind == "f" else int(number), kind)
 
 
 @reads("_contrib_index_array")

@@ -69,6 +69,7 @@ def read_image_resize(g, x, *, size: Ints = (), interp=1):
 def in_pixels(g, x: Value, width: int, height: int, interp: int):
     """Resized as OpenCV does it."""
     require(interp in WAYS, f"interp={interp}; supported: 0 (nearest), 1 (linear), 2 (cubic)")
+    require(x.dtype is not DType.BOOL, "resizing truth values")
     whole = x.type.kind != "f" and interp != 0
     require(not whole, f"resizing {x.type.value} pixels, which OpenCV rounds its own way")
     batch = x if x.rank == 4 else g.Unsqueeze(x, [0])
@@ -99,6 +100,10 @@ def read_border(
     require(x.type not in (DType.INT64, DType.BOOL), f"OpenCV has no images of {x.type.value}")
     require(type in MODES, f"type={type}; supported: 0 (constant), 1 (replicate), 4 (reflect 101)")
     pads = [top, left, 0, bot, right, 0]
+    if type == 4:
+        for pad, size in ((max(top, bot), x.known[0]), (max(left, right), x.known[1])):
+            known = isinstance(size, int)
+            require(not known or pad < size, f"a border of {pad} mirrored from {size}")
     if type != 0:
         return g.Pad(x, pads, mode=MODES[type])
     fill = np.array(values or [value]).astype(x.type.numpy)

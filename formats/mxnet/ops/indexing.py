@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from serde.errors import require
-from serde.geometry import Ints, axis_of
+from serde.geometry import Ints, axes_of, axis_of
 from serde.graph import DType, Value
 from serde.idioms import cast, scalar, size_of, slice_axis, slice_like
 
@@ -30,7 +30,7 @@ def read_slice_axis(g, x, *, axis: int, begin: int, end: int | None):
 
 @reads("slice_like")
 def read_slice_like(g, x, like, *, axes=()):
-    return slice_like(g, x, like, axes=axes)
+    return slice_like(g, x, like, axes=axes_of(axes, x.rank))
 
 
 @reads("SliceChannel")

@@ -45,6 +45,9 @@ def read_numpy_comparison(op, g, a: Value, b: Value):
 
 
 def read_numpy_scalar_comparison(op, g, x: Value, *, scalar=1.0, is_int=True):
+    """Beside truth values a number is one."""
+    if x.dtype is DType.BOOL:
+        x, scalar, is_int = cast(g, x, DType.INT32), bool(scalar), True
     return compared(g, op, *beside(g, x, scalar, is_int))
 
 

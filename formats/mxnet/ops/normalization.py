@@ -22,6 +22,9 @@ CALIBRATION = {"min_calib_range": ("None",), "max_calib_range": ("None",)}
 def read_batch_norm(g, x, gamma, beta, mean, var, *, eps=1e-3, fix_gamma=True, axis=1):
     """``fix_gamma`` means a scale of 1, whatever is stored."""
     require(x.rank >= 2, "BatchNorm of a tensor with fewer than two axes")
+    channels, stored = x.known[axis % x.rank], gamma.known[0]
+    same = not (isinstance(channels, int) and isinstance(stored, int)) or channels == stored
+    require(same, f"parameters for {stored} channels, and there are {channels}")
     gamma = ones(g, gamma) if fix_gamma else gamma
 
     def apply(x):
@@ -86,4 +89,8 @@ def read_instance_norm(g, x, gamma, beta, *, eps=1e-3):
 
 @reads("LRN")
 def read_lrn(g, x, *, nsize: int, alpha=1e-4, beta=0.75, knorm=2.0):
+    require(nsize > 0 and nsize % 2 == 1, f"nsize={nsize}: runtimes take odd sizes only")
+    require(
+        alpha > 0 and beta > 0, f"alpha={alpha} and beta={beta}, both of which are to be above 0"
+    )
     return g.LRN(x, size=nsize, alpha=alpha, beta=beta, bias=knorm)

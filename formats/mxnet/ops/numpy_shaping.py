@@ -124,7 +124,15 @@ def read_column_stack(g, *xs):
     return g.Concat(*(g.Unsqueeze(x, [1]) if x.rank == 1 else x for x in xs), axis=1)
 
 
-@reads("_split_v2", "_npi_hsplit", "_npi_dsplit")
+@reads("_npi_dsplit")
+def read_dsplit(g, x, *, indices: Ints, axis=1, squeeze_axis=False, sections=0):
+    require(axis in (2, -1), f"axis={axis}: MXNet splits along it and takes the shapes along 2")
+    return read_split_v2(
+        g, x, indices=indices, axis=2, squeeze_axis=squeeze_axis, sections=sections
+    )
+
+
+@reads("_split_v2", "_npi_hsplit")
 def read_split_v2(g, x, *, indices: Ints, axis=1, squeeze_axis=False, sections=0):
     """Into equal sections, or parts that begin at ``indices``."""
     axis = axis_of(axis, x.rank)

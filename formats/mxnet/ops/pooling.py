@@ -27,12 +27,19 @@ def read_pooling(
     require(pooling_convention in ("valid", "full"), f"pooling_convention={pooling_convention!r}")
     require(pool_type != "lp" or p_value in (1, 2, 3), f"p_value={p_value}")
     frame = None if global_pool else window(kernel, stride, (), pad)
+    require(frame is None or min(frame["pads"], default=0) >= 0, f"pad={pad}")
 
     def pooled(x, kind):
         if frame is None:
             return everything(g, x, kind)
         up = pooling_convention == "full" and needs_ceil(x, frame)
-        return POOLS[kind](g, x, frame, up, count_include_pad is not False)
+        include = count_include_pad is not False
+        if all(p < k for p, k in zip(frame["pads"], frame["kernel_shape"] * 2, strict=True)):
+            return POOLS[kind](g, x, frame, up, include)
+        require(kind != "avg" or include, f"pad={pad} for a mean without pads, kernel={kernel}")
+        # Runtimes pad by less than a window.
+        x, inside = padded(g, x, frame, lowest(x) if kind == "max" else 0)
+        return POOLS[kind](g, x, inside, up, include)
 
     def apply(x):
         if pool_type != "lp" or p_value == 2:

@@ -80,7 +80,7 @@ def integers_and_range(g, x: Value, out_type: str, found: tuple[Calibration, Cal
     if x.dtype is DType.INT8 and is_calibrated:
         return x, *calibrated(g, *found)
     require(x.type.kind == "f", f"quantizing {x.type.value}")
-    unsigned = out_type == "uint8" or (out_type == "auto" and least is not None and least >= 0)
+    unsigned = out_type == "uint8" or (out_type == "auto" and is_calibrated and least >= 0)
     dtype = DType.UINT8 if unsigned else DType.INT8
     low, high = calibrated(g, *found) if is_calibrated else ends(g, x)
     return way(g, x, dtype, low, high), *stated(g, dtype, low, high)

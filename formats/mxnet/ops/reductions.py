@@ -47,10 +47,14 @@ def legacy(g, op, x: Value, axes: Ints, keepdims):
 
 
 def read_reduction(op, g, x, *, axis: Ints | None = None, keepdims=False, exclude=False):
-    """The mean of nothing is NaN."""
+    """The mean of nothing is NaN. Bytes are added up in bytes, of which a mean is then taken."""
     axes = chosen(x, axis, exclude)
     if op == "ReduceMean" and are_empty(x, axes):
         return g.Div(legacy(g, "ReduceSum", x, axes, keepdims), scalar(g, 0, x))
+    if op == "ReduceMean" and x.type in NARROW:
+        total = cast(g, legacy(g, "ReduceSum", x, axes, keepdims), DType.INT32)
+        count = shape_from(g, [times(g, [size_of(g, x, a) for a in axes])])
+        return cast_like(g, g.Div(total, cast(g, count, DType.INT32)), x)
     return legacy(g, op, x, axes, keepdims)
 
 
@@ -155,11 +159,15 @@ def every(x: Value, axis: Ints | None) -> Ints:
 def read_numpy_reduction(
     op, g, x, *, axis: Ints | None = None, dtype: str | None = None, keepdims=False
 ):
-    """Sums count truth values in int64; a mean of whole numbers is a float32."""
+    """Sums count truth values in int64; a mean of whole numbers is a float32. What is made of
+    floats is cut to a whole number at the end.
+    """
     whole = DType.FLOAT32 if op == "ReduceMean" else DType.INT64 if x.dtype is DType.BOOL else None
     wanted = dtype_of(dtype) if dtype else whole if x.type.kind != "f" and whole else x.type
     axes = every(x, axis)
     op = "ReduceSum" if are_empty(x, axes) else op  # MXNet makes 0 of nothing, products too
+    if x.type.kind == "f" and wanted.kind != "f":
+        return cast(g, reduced(g, op, x, axes, keepdims), wanted)
     return reduced(g, op, cast(g, x, wanted), axes, keepdims)
 
 
@@ -194,8 +202,9 @@ def read_variance(
     if ddof == 0 and not are_empty(x, axes):
         return g.ReduceMean(squares, axes, keepdims=int(keepdims))
     count = cast(g, shape_from(g, [times(g, [size_of(g, x, a) for a in axes])]), x.type)
-    total = g.ReduceSum(squares, axes, keepdims=int(keepdims))
-    return g.Div(total, g.Squeeze(g.Sub(count, float(ddof)), [0]))
+    free = g.Squeeze(g.Sub(count, float(ddof)), [0])
+    free = g.Where(g.Less(free, 0.0), g.Add(free, 2.0**64), free)  # MXNet's count has no sign
+    return g.Div(g.ReduceSum(squares, axes, keepdims=int(keepdims)), free)
 
 
 @reads("_npi_std")

@@ -42,11 +42,13 @@ def read_ediff1d(
     given = [v for v in (first, second) if v is not None]
     begin = given.pop(0) if to_begin_arr_given else None
     end = given.pop(0) if to_end_arr_given else None
-    parts = [
-        begin if to_begin_scalar is None else g.Reshape(scalar(g, to_begin_scalar, x), [1]),
-        difference(g, g.Reshape(x, [-1]), 0),
-        end if to_end_scalar is None else g.Reshape(scalar(g, to_end_scalar, x), [1]),
-    ]
+    twice = (begin, to_begin_scalar), (end, to_end_scalar)
+    require(all(None in pair for pair in twice), "a tensor and a number for one end")
+    if to_begin_scalar is not None:
+        begin = scalar(g, to_begin_scalar, x)
+    if to_end_scalar is not None:
+        end = scalar(g, to_end_scalar, x)
+    parts = [begin, difference(g, g.Reshape(x, [-1]), 0), end]
     return g.Concat(*(g.Reshape(p, [-1]) for p in parts if p is not None), axis=0)
 
 
@@ -75,7 +77,7 @@ def read_percentile(
     flat = g.Reshape(moved, shape_from(g, [*(sizes[a] for a in kept), -1]))
     count = times(g, [sizes[a] for a in axes])
     ordered = g.TopK(flat, shape_from(g, [count]), axis=len(kept), largest=0, outputs=2)[0]
-    share = g.const(q_scalar, flat.type) if q is None else cast(g, q, flat.type)
+    share = cast(g, q, flat.type) if q_scalar is None else g.const(q_scalar, flat.type)
     found = between(g, ordered, place(g, share, count, flat), interpolation)
     last = found.rank - 1
     found = g.Transpose(found, perm=(last, *range(last))) if share.rank else found

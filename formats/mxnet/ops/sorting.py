@@ -12,11 +12,11 @@ from ..rules import dtype_of, reads
 
 def ordered(g, x: Value, axis: int | None, k: int, ascending):
     """The ``k`` extreme elements along an axis (of the flattened tensor where it is None), the most
-    extreme first, and where they are; all elements where ``k`` is 0.
+    extreme first, and where they are; all elements where ``k`` is not above 0.
     """
     x = g.Reshape(x, [-1]) if axis is None else x
     at = 0 if axis is None else axis_of(axis, x.rank)
-    count = shape_from(g, [size_of(g, x, at)]) if k == 0 else [k]
+    count = shape_from(g, [size_of(g, x, at)]) if k <= 0 else [k]
     return g.TopK(x, count, axis=at, largest=int(not ascending), outputs=2)
 
 

@@ -37,5 +37,11 @@ CASES = [
     *(fused("selfatt_qk", h, f32(t, n, h * 3 * u)) for t, n, h, u in FORMS),
     *(fused("selfatt_valatt", h, f32(t, n, h * 3 * u), f32(n * h, t, t)) for t, n, h, u in FORMS),
     refused("_sg_mkldnn_selfatt_qk", f32(3, 2, 12), heads=1, quantized=True, says="quantized=True"),
+    refused(
+        "_contrib_interleaved_matmul_selfatt_qk",
+        f32(1, 1, 18),
+        heads=4,
+        says="18 numbers for 4 heads",
+    ),
 ]
 test_attention = operator_test(CASES)

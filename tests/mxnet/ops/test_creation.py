@@ -97,5 +97,7 @@ CASES = [
         for op in ("_npi_zeros", "_npi_ones")
         for s, t in (("(0, 2)", "int64"), ("(2,)", "float16"))
     ),
+    case("_npi_full_like", f32(2, 3), fill_value=0.001, dtype="bool"),
+    refused("_npi_hamming", M=5, dtype="int32", says="a window of int32"),
 ]
 test_creation = operator_test(CASES)

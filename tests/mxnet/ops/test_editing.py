@@ -103,5 +103,6 @@ CASES = [
     masked(f32(2, 3), of([1, 0, 1], "bool"), f32(2, 2, seed=1), start=1),
     masked(f32(2, 3), of([[1, 0, 1], [0, 0, 1]], "bool"), f32(3, seed=1)),
     masked(f64(2, 2, 2), of([[1, 0], [0, 1]], "bool"), f64(2, 2, seed=1)),
+    case("_npi_delete", f32(6), start=4, stop=1, step=1, int_ind=4),
 ]
 test_editing = operator_test(CASES)

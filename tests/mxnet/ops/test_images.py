@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tests.mxnet.cases import case, f32, f64, i32, operator_test, refused, u8
 
 ONE, BATCH = (4, 5, 3), (2, 4, 5, 3)
@@ -61,6 +63,17 @@ CASES = [
         case("_image_normalize", make(1, 4, 5), mean="(2.5,)", std="(1.5,)")
         for make in (i32, u8, f64)
     ),
+    refused(
+        "_cvcopyMakeBorder",
+        f32(4, 3, 1),
+        top=7,
+        bot=1,
+        left=1,
+        right=0,
+        type=4,
+        says="a border of 7 mirrored from 4",
+    ),
+    refused("_image_resize", np.ones((4, 3, 1), bool), size=(5, 6), says="resizing truth values"),
 ]
 
 test_images = operator_test(CASES)

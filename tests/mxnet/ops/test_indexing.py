@@ -123,5 +123,6 @@ CASES = [
         case("_contrib_SparseEmbedding", x, f32(4, 3), input_dim=4, output_dim=3)
         for x in (whole(2, high=3), i32(2, 3, low=-2, high=7))
     ),
+    refused("slice_like", f32(4, 5, 6), f32(2, 3, 4), axes=(0, 2, -1), says="one axis twice"),
 ]
 test_indexing = operator_test(CASES)

@@ -110,5 +110,10 @@ CASES = [
         case("_npx_constraint_check", np.ones(shape, bool), **a).but(np_shape=True)
         for shape, a in ((3, {}), ((2, 2), {"msg": "all are positive"}), ((), {}))
     ),
+    *(
+        case(f"_npi_{op}_scalar", A.astype(bool), scalar=s)  # the number is a truth value as well
+        for op in NUMPY
+        for s in (0.5, -2)
+    ),
 ]
 test_logic = operator_test(CASES)

@@ -86,5 +86,8 @@ CASES = [
         params=STATES
     ),
     case("LayerNorm", f32(3, 0), f32(0), f32(0)).but(np_shape=True),
+    refused("LRN", f32(2, 7, 3, 3), nsize=4, says="runtimes take odd sizes only"),
+    refused("LRN", f32(2, 7, 3, 3), nsize=3, alpha=0.0, says="are to be above 0"),
+    refused("BatchNorm", f32(2, 3, 4), *(f32(4),) * 4, says="parameters for 4 channels"),
 ]
 test_normalization = operator_test(CASES)

@@ -142,6 +142,20 @@ CASES = [
         pooling_convention="full",
         says="lies wholly behind the input",
     ),
+    *(
+        case("Pooling", f32(2, 3, 9), kernel=(2,), pad=(3,), stride=(2,), pool_type=kind, **a)
+        for kind, a in (("sum", {}), ("lp", {"p_value": 2}))
+    ),
+    refused(
+        "Pooling",
+        f32(2, 3, 9),
+        kernel=(2,),
+        pad=(3,),
+        pool_type="avg",
+        count_include_pad=False,
+        says="for a mean without pads",
+    ),
+    refused("Pooling", f32(2, 3, 9), kernel=(2,), pad=(-1,), says="pad=(-1,)"),
 ]
 test_pooling = operator_test(CASES)
 

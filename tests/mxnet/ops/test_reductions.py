@@ -157,6 +157,13 @@ CASES = [
     case("_contrib_allclose", f32(0), f32(0)).but(np_shape=True),
     case("all_finite", f32(0)).but(np_shape=True),
     case("multi_sum_sq", f16(2, 300), num_arrays=1).but(tolerance=1e-3),  # squares are halves
+    *(
+        case(op, f32(2, 3, 4, low=-3, high=3), axis=1, dtype=t)  # cut at the end
+        for op in ("_np_sum", "_np_prod", "_npi_mean")
+        for t in ("int8", "int64")
+    ),
+    *(case("mean", x, axis=1) for x in (u8(2, 3, 4, low=0, high=255), i8(2, 9, low=-128))),
+    *(case("_npi_var", f32(2, 3, 4), axis=1, ddof=n) for n in (3, 5)),
 ]
 
 CASES += [  # of nothing

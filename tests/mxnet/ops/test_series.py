@@ -41,6 +41,15 @@ CASES = [
     refused("_npi_percentile", f32(0, 3), SHARES, says="a percentile of no numbers"),
     refused("_npi_diff", X, n=2, says="n=2"),
     case("_npi_percentile", f16(2, 3), of(30, "float32")).but(np_shape=True),
+    case("_npi_percentile", f32(2, 5), f32(3, low=0, high=100), q_scalar=30),
+    refused(
+        "_npi_ediff1d",
+        f32(5),
+        f32(2),
+        to_end_arr_given=True,
+        to_end_scalar=3,
+        says="a tensor and a number for one end",
+    ),
 ]
 
 test_series = operator_test(CASES)

@@ -36,6 +36,7 @@ CASES = [
     case("topk", whole(3, 6), k=3, ret_typ="both"),  # with equal elements
     case("topk", i64(3, 6), k=3, ret_typ="both"),
     refused("topk", X, ret_typ="all", says="ret_typ='all' is unknown"),
+    case("topk", f32(2, 5), k=-2, ret_typ="both"),
 ]
 
 test_sorting = operator_test(CASES)
