@@ -4,8 +4,7 @@
 
 A case is given other numbers, shapes, element types and attributes, of the types MXNet's registry
 tells. What MXNet does not take is passed over. What serde refuses is counted; results that differ,
-and errors that are no refusals, are printed. Runs in a process of its own, which begins anew behind
-what ends it.
+and errors that are no refusals, are printed.
 """
 
 from __future__ import annotations
@@ -14,18 +13,14 @@ import argparse
 import json
 import random
 import re
-import subprocess
 import sys
-import tempfile
 import traceback
-import warnings
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from benchmarks.mutating import FLOATS, INTEGERS, other_sizes, renewed, reshaped, sweep
 from serde.errors import SerdeError
 from serde.opset import lower_to
 from tests.mxnet.cases import Case, _compare, _graph, _namings, _run, _symbol_json
@@ -33,11 +28,8 @@ from tests.mxnet.rewriting import every_case
 
 REGISTRY = Path(__file__).parents[1] / "tests" / "data" / "mxnet_registry.json"
 OPSET = 17
-INTEGERS = (-3, -2, -1, 0, 1, 2, 3, 4, 7)
-FLOATS = (-2.0, -1.0, -0.5, 0.0, 1e-3, 0.3, 0.5, 1.0, 2.0, 3.0, 10.0)
 TYPES = ("float16", "float32", "float64", "int8", "uint8", "int32", "int64", "bool")
 MOST = 5000  # elements of a result: attributes may ask for huge ones
-SECONDS = 20  # that a change may take
 
 
 def changed(case: Case, about: Mapping[str, str], rng: random.Random) -> Case:
@@ -88,19 +80,6 @@ def other_numbers(case: Case, about: Mapping[str, str], rng: random.Random) -> C
     return case.but(inputs=tuple(renewed(x, rng) for x in case.inputs), printed="")
 
 
-def renewed(x: np.ndarray[Any, Any], rng: random.Random) -> np.ndarray[Any, Any]:
-    generator = np.random.default_rng(rng.randrange(2**32))
-    if not x.size or x.dtype == bool:
-        return generator.integers(0, 2, x.shape).astype(x.dtype)
-    low, high = float(np.min(x)), float(np.max(x))
-    if not (np.isfinite(low) and np.isfinite(high)):
-        return x
-    if x.dtype.kind != "f" or (x == np.round(x)).all():
-        return generator.integers(int(low), int(high) + 1, x.shape).astype(x.dtype)
-    y = generator.uniform(low, high, x.shape)
-    return (np.round(y * 4) / 4 if rng.random() < 0.3 and low < 0 < high else y).astype(x.dtype)
-
-
 def other_type(case: Case, about: Mapping[str, str], rng: random.Random) -> Case:
     """Another element type, for one input or for all of one type."""
     if not case.inputs:
@@ -116,20 +95,12 @@ def other_shape(case: Case, about: Mapping[str, str], rng: random.Random) -> Cas
     if not case.inputs:
         return case
     old = rng.choice(case.inputs).shape
-    sizes = (1, 1, 2, 3, 4, 5, 7)
-    new = list(old) if rng.random() < 0.6 else [1] * rng.randrange(1, 6)
-    for axis in range(len(new)):
-        if rng.random() < 0.5 or new != list(old):
-            new[axis] = rng.choice(sizes)
+    new = other_sizes(old, rng)
     inputs = tuple(reshaped(x, new) if x.shape == old else x for x in case.inputs)
     return case.but(inputs=inputs, printed="")
 
 
-def reshaped(x: np.ndarray[Any, Any], shape: Sequence[int]) -> np.ndarray[Any, Any]:
-    return np.resize(x, shape) if x.size else np.zeros(shape, x.dtype)
-
-
-def outcome(case: Case) -> tuple[str, str]:
+def outcome(case: Case, _: argparse.Namespace) -> tuple[str, str]:
     """``rejected`` by MXNet, ``refused``, ``right``, ``wrong`` or ``error``, and why."""
     try:
         expected = case.oracle(case)
@@ -161,76 +132,21 @@ def outcome(case: Case) -> tuple[str, str]:
     return "right", ""
 
 
-def everything(seed: int, each: int, operators: Sequence[str]) -> Iterator[tuple[str, Case]]:
+def everything(given: argparse.Namespace) -> Iterator[tuple[str, Case]]:
     """The changed cases, each with a name."""
     about = json.loads(REGISTRY.read_text())
     for number, case in enumerate(every_case()):
-        if case.network is not None or (operators and case.op not in operators):
+        if case.network is not None or (given.operators and case.op not in given.operators):
             continue
         known = about.get(case.op, {}).get("attributes", {})
-        for turn in range(each):
-            rng = random.Random(f"{seed} {number} {turn}")
+        for turn in range(given.each):
+            rng = random.Random(f"{given.seed} {number} {turn}")
             yield f"{number}.{turn}", changed(case, known, rng)
 
 
-def inside(seed: int, each: int, behind: str, operators: Sequence[str]) -> None:
-    """Print the outcome of each changed case behind one, which may end the process."""
-    import signal
-
-    def stop(*_: object) -> None:
-        raise TimeoutError("takes too long")
-
-    signal.signal(signal.SIGALRM, stop)
-    warnings.simplefilter("ignore")
-    np.seterr(all="ignore")
-    waiting = bool(behind)
-    for name, case in everything(seed, each, operators):
-        if waiting:
-            waiting = name != behind
-            continue
-        print(json.dumps(["begin", name, str(case)]), flush=True)
-        signal.alarm(SECONDS)
-        try:
-            kind, why = outcome(case)
-        except TimeoutError as error:
-            kind, why = "slow", str(error)
-        signal.alarm(0)
-        print(json.dumps([kind, name, str(case), why[:3000]]), flush=True)
-
-
-def main() -> int:
-    """Run all changes, and print what is not as it should be."""
-    parser = argparse.ArgumentParser(
+if __name__ == "__main__":
+    options = argparse.ArgumentParser(
         description=__doc__, prog="python -m benchmarks.mxnet_mutations"
     )
-    parser.add_argument("operators", nargs="*", metavar="OPERATOR")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--each", type=int, default=3, help="changes of each case (3)")
-    parser.add_argument("--inside", metavar="BEHIND", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.inside is not None:
-        inside(given.seed, given.each, given.inside, given.operators)
-        return 0
-    counts: Counter[str] = Counter()
-    behind, ended = "", False
-    options = ["--seed", str(given.seed), "--each", str(given.each), *given.operators]
-    while not ended:
-        call = [sys.executable, "-m", "benchmarks.mxnet_mutations", f"--inside={behind}", *options]
-        with tempfile.TemporaryFile("w+") as out:
-            run = subprocess.run(call, stdout=out, stderr=subprocess.DEVNULL, check=False)
-            out.seek(0)
-            for line in filter(lambda text: text.startswith('["'), out):
-                kind, behind, *told = json.loads(line)
-                if kind == "begin":
-                    continue
-                counts[kind] += 1
-                if kind in ("wrong", "error", "slow"):
-                    print(kind, *told, sep="\n  ", flush=True)
-        ended = run.returncode == 0
-        counts["MXNet ended"] += not ended
-    print(dict(counts))
-    return 1 if counts["wrong"] + counts["error"] else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    options.add_argument("operators", nargs="*", metavar="OPERATOR")
+    sys.exit(sweep("benchmarks.mxnet_mutations", options, everything, outcome))

@@ -47,6 +47,9 @@ def read_leaky_relu(
 def per_channel(g, slope: Value, x: Value):
     """A slope of one number a channel, shaped to broadcast along axis 1."""
     require(slope.rank == 1, f"gamma has {slope.rank} axes")
+    ends = slope.known[0], x.known[min(1, x.rank - 1)]
+    fits = ends[0] in (1, ends[1]) or not all(isinstance(n, int) for n in ends)
+    require(fits, f"gamma of {ends[0]} for {ends[1]} channels")
     if slope.known == (1,) or x.rank <= 2:
         return slope
     return g.Unsqueeze(slope, list(range(1, x.rank - 1)))

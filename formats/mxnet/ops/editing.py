@@ -51,7 +51,8 @@ def read_delete(
     """Without what an integer, slice or tensor names; negative indices of a tensor name nothing."""
     x, at = flattened(g, x, axis)
     size = size_of(g, x, at)
-    if index is None and int_ind is not None and (start, stop, step) == (None, None, None):
+    if index is None and int_ind is not None:
+        require((start, stop, step) == (None,) * 3, "an integer and a slice at once")
         start, stop, step = int_ind, int_ind + 1 or None, 1
     if index is None and isinstance(size, int):
         left = np.delete(np.arange(size), np.arange(size)[start:stop:step])

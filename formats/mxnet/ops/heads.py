@@ -10,9 +10,9 @@ TRAINING = ("grad_scale", "ignore_label", "use_ignore", "normalization", "out_gr
 @reads("SoftmaxOutput", ignore=TRAINING)
 def read_softmax_output(g, x, label=None, *, multi_output=False, preserve_shape=False):
     """Over axis 1 (``multi_output``), the last (``preserve_shape``), or all of a sample."""
-    if multi_output or x.rank == 2:
+    if x.rank == 2 or (multi_output and x.rank > 2):
         return g.Softmax(x, axis=1)
-    if preserve_shape:
+    if preserve_shape or x.rank == 1:
         return g.Softmax(x, axis=x.rank - 1)
     return g.Reshape(g.Softmax(g.Flatten(x, axis=1), axis=1), g.Shape(x))
 

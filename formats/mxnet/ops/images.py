@@ -42,6 +42,7 @@ def read_normalize(g, x, *, mean: Floats = (0.0,) * 4, std: Floats = (1.0,) * 4)
 @reads("_image_crop")
 def read_image_crop(g, image, *, x: int, y: int, width: int, height: int):
     """``width`` by ``height`` pixels from column ``x`` and row ``y`` on."""
+    require(x >= 0 and y >= 0, f"x={x} and y={y}")
     axes = [image.rank - 3, image.rank - 2]
     return g.Slice(image, [y, x], [y + height, x + width], axes, [1, 1])
 
@@ -100,6 +101,9 @@ def read_border(
     require(x.type not in (DType.INT64, DType.BOOL), f"OpenCV has no images of {x.type.value}")
     require(type in MODES, f"type={type}; supported: 0 (constant), 1 (replicate), 4 (reflect 101)")
     pads = [top, left, 0, bot, right, 0]
+    require(min(pads) >= 0, f"a border of {min(pads)}")
+    fits = not isinstance(x.known[2], int) or len(values) in (0, x.known[2])
+    require(fits, f"values={values} for {x.known[2]} channels")
     if type == 4:
         for pad, size in ((max(top, bot), x.known[0]), (max(left, right), x.known[1])):
             known = isinstance(size, int)

@@ -86,6 +86,8 @@ def read_bitwise(op, g, a: Value, b: Value):
 
 
 def read_bitwise_scalar(op, g, x: Value, *, scalar=1.0):
+    if x.dtype is DType.BOOL:
+        return read_bitwise(op, g, x, g.const(bool(scalar), DType.BOOL))
     return read_bitwise(op, g, x, g.const(np.int64(scalar).astype(x.type.numpy)))
 
 

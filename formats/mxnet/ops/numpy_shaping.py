@@ -132,7 +132,16 @@ def read_dsplit(g, x, *, indices: Ints, axis=1, squeeze_axis=False, sections=0):
     )
 
 
-@reads("_split_v2", "_npi_hsplit")
+@reads("_npi_hsplit")
+def read_hsplit(g, x, *, indices: Ints, axis=1, squeeze_axis=False, sections=0):
+    place = min(1, x.rank - 1)
+    require(axis % x.rank == place, f"axis={axis}: MXNet takes the shapes along {place}")
+    return read_split_v2(
+        g, x, indices=indices, axis=place, squeeze_axis=squeeze_axis, sections=sections
+    )
+
+
+@reads("_split_v2")
 def read_split_v2(g, x, *, indices: Ints, axis=1, squeeze_axis=False, sections=0):
     """Into equal sections, or parts that begin at ``indices``."""
     axis = axis_of(axis, x.rank)

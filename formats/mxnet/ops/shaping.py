@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from serde.errors import require
 from serde.geometry import Ints, axes_of, axis_of, swapped
 from serde.idioms import reshape, scalar, shape_from, size_of, sizes_of, times
@@ -32,8 +34,13 @@ def read_reshape(g, x, *, shape: Ints = (), reverse=False, target_shape: Ints = 
     if all(d > 0 or d == -1 for d in shape):
         return g.Reshape(x, shape)
     if not reverse:
-        return reshape(g, x, coded(g, sizes_of(g, x), shape))
-    return reshape(g, x, coded(g, sizes_of(g, x)[::-1], shape[::-1])[::-1])
+        sizes = coded(g, sizes_of(g, x), shape)
+    else:
+        sizes = coded(g, sizes_of(g, x)[::-1], shape[::-1])[::-1]
+    if x.is_static and all(isinstance(n, int) and n > 0 for n in sizes):
+        held = math.prod(x.dims), math.prod(sizes)  # type: ignore[arg-type]
+        require(held[0] == held[1], f"shape={shape} of {x.dims}, which does not hold as much")
+    return reshape(g, x, sizes)
 
 
 @reads("_npx_reshape", only={"order": ("C",)})

@@ -63,6 +63,7 @@ graph case(%x0: float32[2,4], %x1: int32[2]):
     refused("LeakyReLU", f32(2), act_type="prelu", says="prelu has no gamma"),
     refused("LeakyReLU", f32(2), f32(2, 1), act_type="prelu", says="gamma has 2 axes"),
     *(refused(op, f32(2), use_length=True, says="use_length=True") for op in SOFT[1:]),
+    refused("LeakyReLU", f32(2, 3, 4), f32(2), act_type="prelu", says="gamma of 2 for 3 channels"),
 ]
 
 test_activations = operator_test(CASES)

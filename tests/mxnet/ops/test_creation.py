@@ -99,5 +99,6 @@ CASES = [
     ),
     case("_npi_full_like", f32(2, 3), fill_value=0.001, dtype="bool"),
     refused("_npi_hamming", M=5, dtype="int32", says="a window of int32"),
+    refused("_npi_identity", shape=(7, 3), says="which MXNet fills otherwise"),
 ]
 test_creation = operator_test(CASES)

@@ -51,5 +51,6 @@ CASES = [
     ),
     case("SVMOutput", f64(2, 3), whole(2).astype("float64")),
     *(case(op, x) for op in ("MakeLoss", "make_loss") for x in (f64(2, 3), f16(3))),
+    case("SoftmaxOutput", f32(7), f32(7)),
 ]
 test_heads = operator_test(CASES)

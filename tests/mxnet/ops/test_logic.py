@@ -115,5 +115,6 @@ CASES = [
         for op in NUMPY
         for s in (0.5, -2)
     ),
+    case("_npi_bitwise_or_scalar", A.astype(bool), scalar=-0.5),
 ]
 test_logic = operator_test(CASES)

@@ -82,6 +82,7 @@ CASES = [
     numpy("_npi_broadcast_to", i32(2, 1), shape="(3, -2, 4)"),
     numpy("_npi_broadcast_to", f32(1, 3), shape="(0, 3)"),
     refused("_npi_dsplit", f32(6, 6, 6), indices=(), sections=3, says="axis=1: MXNet splits"),
+    refused("_npi_hsplit", f32(6, 6, 6), indices=(), axis=0, sections=3, says="axis=0: MXNet"),
 ]
 
 test_numpy_shaping = operator_test(CASES)
