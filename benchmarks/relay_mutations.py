@@ -1,0 +1,145 @@
+"""Random changes to the cases of Relay's reading rules, each run by TVM and by serde.
+
+    python -m benchmarks.relay_mutations [--seed N] [--each N] [CASE …]
+
+A case is given other numbers in its expression, other shapes and other contents. What TVM does not
+take is passed over. What serde refuses is counted; results that differ, and errors that are no
+refusals, are printed. TVM is found in ``$SERDE_TVM``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.mutating import FLOATS, INTEGERS, SIZES, Array, sweep
+from serde.errors import SerdeError
+from serde.formats.onnx.writer import to_proto
+from serde.formats.relay.graph_json import parse_json
+from serde.formats.relay.to_ir import module_graph, to_ir
+from serde.opset import lower_to
+from serde.passes import tidy
+from tests.node_cases import results
+from tests.relay.ops.table import CASES
+from tests.relay.running import assert_equal
+from tests.relay.tvm_live import ask
+
+OPSET = 17
+MOST = 20000  # elements of a result
+# What may be another value: numbers and truths that stand by themselves.
+LITERAL = re.compile(r"(?<![\w.\"'])(-?\d+\.\d+|-?\d+|True|False)(?![\w.\"'])")
+
+
+@dataclass(frozen=True)
+class Change:
+    """A case with another expression or other inputs; its name seeds their contents."""
+
+    name: str
+    expression: str
+    inputs: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.expression} of {' '.join(self.inputs)}"
+
+
+def changed(name: str, expression: str, inputs: tuple[str, ...], rng: random.Random) -> Change:
+    """The case with other contents, and up to three other numbers or sizes."""
+    given = list(inputs)
+    for _ in range(rng.randrange(4)):
+        found = list(LITERAL.finditer(expression))
+        if found and rng.random() < 0.7:
+            at = rng.choice(found)
+            expression = expression[: at.start()] + other(at.group(), rng) + expression[at.end() :]
+        elif given:
+            at_input = rng.randrange(len(given))
+            given[at_input] = resized(given[at_input], rng)
+    return Change(name, expression, tuple(given))
+
+
+def other(literal: str, rng: random.Random) -> str:
+    """Another literal of the same kind."""
+    if literal in ("True", "False"):
+        return "False" if literal == "True" else "True"
+    return str(rng.choice(FLOATS if "." in literal else INTEGERS))
+
+
+def resized(spec: str, rng: random.Random) -> str:
+    """The specification of an input with another size."""
+    dims, *rest = spec.split(":")
+    if not dims or not dims[0].isdigit():
+        return spec
+    sizes = dims.split(",")
+    sizes[rng.randrange(len(sizes))] = str(rng.choice(SIZES))
+    return ":".join([",".join(sizes), *rest])
+
+
+def outcome(change: Change, _: argparse.Namespace) -> tuple[str, str]:
+    """``rejected`` by TVM, ``refused``, ``right``, ``wrong`` or ``error``, and why."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = str(Path(folder) / "io.npz")
+        try:
+            forms = ask("live", change.name, change.expression, list(change.inputs), "", file)
+        except TimeoutError:
+            os._exit(3)  # TVM answers nobody else
+        except Exception as error:  # what TVM's process raised
+            return "rejected", str(error)[-80:]
+        with np.load(file) as arrays:
+            feeds = {k[3:]: arrays[k] for k in arrays if k.startswith("in:")}
+            expected = [arrays[k] for k in arrays if k.startswith("out:")]
+    if sum(y.size for y in expected) > MOST:
+        return "rejected", "too large"
+    kinds = [compared(text, change.name, feeds, expected) for text in forms.values() if text]
+    return next((k for k in kinds if k[0] not in ("right", "refused")), kinds[0])
+
+
+def compared(
+    text: str, name: str, feeds: Mapping[str, Array], expected: list[Array]
+) -> tuple[str, str]:
+    """What becomes of one form of a module."""
+    try:
+        model = to_proto(
+            lower_to(tidy(to_ir(module_graph(parse_json(text, name), None, name))), OPSET)
+        )
+    except SerdeError as error:
+        return "refused", str(error)
+    except Exception as error:
+        return "error", f"{type(error).__name__}: {error}"
+    named = [i.name for i in model.graph.input]
+    why = ""
+    for runtime, got in results(model, [feeds[n] for n in named]):
+        if isinstance(got, Exception):
+            why += f"{runtime}: {str(got)[:300]}\n"
+            continue
+        try:
+            assert_equal(got, expected, None)
+        except AssertionError as error:
+            why += f"{runtime}: {error}\n"
+            continue
+        return "right", ""
+    return "wrong", why
+
+
+def everything(given: argparse.Namespace) -> Iterator[tuple[str, Change]]:
+    """The changed cases, each with a name."""
+    for name, case in CASES.items():
+        if case.slow or case.oracle or (given.cases and name not in given.cases):
+            continue
+        for turn in range(given.each):
+            rng = random.Random(f"{given.seed} {name} {turn}")
+            known = f"{name}#{given.seed}.{turn}"
+            yield known, changed(known, case.expression, case.inputs, rng)
+
+
+if __name__ == "__main__":
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("cases", nargs="*", metavar="CASE")
+    sys.exit(sweep("benchmarks.relay_mutations", options, everything, outcome))
