@@ -20,15 +20,34 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.mutating import FLOATS, INTEGERS, other_sizes, renewed, reshaped, sweep
+from benchmarks.mutating import FLOATS, INTEGERS, Array, other_sizes, renewed, reshaped, sweep
 from serde.errors import SerdeError
 from serde.opset import lower_to
-from tests.mxnet.cases import Case, _compare, _graph, _namings, _run, _symbol_json
+from tests.mxnet.cases import Case, _compare, _graph, _namings, _run, _symbol_json, in_float32, live
 from tests.mxnet.rewriting import every_case
 
 REGISTRY = Path(__file__).parents[1] / "tests" / "data" / "mxnet_registry.json"
 OPSET = 17
 TYPES = ("float16", "float32", "float64", "int8", "uint8", "int32", "int64", "bool")
+# Where MXNet is no judge, and why.
+ITS_OWN = {
+    "_image_flip_left_right": "leaves the middle column of an odd number unwritten",
+    "_image_flip_top_bottom": "leaves the middle row of an odd number unwritten",
+    "_rdiv_scalar": "divides whole numbers by zero",
+    "amp_cast": "casts what a type does not hold",
+    "Pooling_v1": "has the maximum of windows behind the image be that of nothing",
+    "ROIPooling": "reads images that are not there",
+    "_contrib_PSROIPooling": "reads images that are not there",
+    "_contrib_DeformablePSROIPooling": "reads images that are not there",
+    "_contrib_RROIAlign": "reads images that are not there",
+    "scatter_nd": "writes where nothing is",
+    "CTCLoss": "reads labels that are not there",
+    "multi_all_finite": "without init_output keeps what was in memory",
+    "_unravel_index": "takes sizes below 0",
+    "SoftmaxOutput": "smooths labels that do not count at inference",
+}
+UNSTABLE = ("topk", "argsort")  # equals come in the order a sort happens to leave
+ATOL = 2e-6  # of single numbers, where all are next to nothing
 MOST = 5000  # elements of a result: attributes may ask for huge ones
 
 
@@ -77,6 +96,10 @@ def some(kind: str, now: str | None, rng: random.Random) -> str:
 
 def other_numbers(case: Case, about: Mapping[str, str], rng: random.Random) -> Case:
     """Other numbers in the same ranges: floats with equals, halves and zeros among them."""
+    if case.op in UNSTABLE:
+        shuffled = np.random.default_rng(rng.randrange(2**32)).permutation
+        inputs = [shuffled(np.arange(x.size)).reshape(x.shape).astype(x.dtype) for x in case.inputs]
+        return case.but(inputs=tuple(inputs), printed="")
     return case.but(inputs=tuple(renewed(x, rng) for x in case.inputs), printed="")
 
 
@@ -102,6 +125,8 @@ def other_shape(case: Case, about: Mapping[str, str], rng: random.Random) -> Cas
 
 def outcome(case: Case, _: argparse.Namespace) -> tuple[str, str]:
     """``rejected`` by MXNet, ``refused``, ``right``, ``wrong`` or ``error``, and why."""
+    if case.oracle is in_float32 and not any(x.dtype == "float16" for x in case.inputs):
+        case = case.but(oracle=live)
     try:
         expected = case.oracle(case)
     except Exception as error:  # MXNet raises what it likes
@@ -111,25 +136,35 @@ def outcome(case: Case, _: argparse.Namespace) -> tuple[str, str]:
     by_runtime = True
     try:
         text = _symbol_json(case, len(expected))
-        for naming in {"static", _namings(case)[-1]}:
+        for naming in dict.fromkeys(("static", _namings(case)[-1])):
             graph = lower_to(_graph(text, case, naming), OPSET)
             got, by_runtime = _run(graph, case.but(gap="any"))
-            _compare(case, got, expected, naming)
+            if not all(map(as_near, got, expected)):
+                _compare(case, got, expected, naming)
     except SerdeError as error:
         return "refused", str(error)
     except AssertionError as error:
         if not by_runtime:
             return "no kernel", str(error)
+        if case.op in ITS_OWN:
+            return "MXNet's own", ITS_OWN[case.op]
         again = case.oracle(case)
         if any(not np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
                for a, b in zip(again, expected, strict=True)):  # fmt: skip
             return "rejected", "MXNet gives other numbers each time"
         return "wrong", str(error)
     except Exception as error:
-        if "onnx/reference" in traceback.format_exc():
+        if "onnx/reference" in traceback.format_exc() or "bfloat16" in str(error):
             return "no kernel", str(error)
         return "error", f"{type(error).__name__}: {error}"
     return "right", ""
+
+
+def as_near(y: Array, wanted: Array) -> bool:
+    """Whether numbers are the same but for next to nothing."""
+    if (y.shape, y.dtype) != (wanted.shape, wanted.dtype) or y.dtype.kind != "f":
+        return False
+    return bool(np.allclose(y, wanted, rtol=0, atol=ATOL, equal_nan=True))
 
 
 def everything(given: argparse.Namespace) -> Iterator[tuple[str, Case]]:

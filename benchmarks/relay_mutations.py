@@ -29,6 +29,7 @@ from serde.formats.relay.to_ir import module_graph, to_ir
 from serde.opset import lower_to
 from serde.passes import tidy
 from tests.node_cases import results
+from tests.relay.ops.cases import Case
 from tests.relay.ops.table import CASES
 from tests.relay.running import assert_equal
 from tests.relay.tvm_live import ask
@@ -46,14 +47,15 @@ class Change:
     name: str
     expression: str
     inputs: tuple[str, ...]
+    rows: int | None  # of the first output, behind which is what was in memory
 
     def __str__(self) -> str:
         return f"{self.name}: {self.expression} of {' '.join(self.inputs)}"
 
 
-def changed(name: str, expression: str, inputs: tuple[str, ...], rng: random.Random) -> Change:
+def changed(name: str, case: Case, rng: random.Random) -> Change:
     """The case with other contents, and up to three other numbers or sizes."""
-    given = list(inputs)
+    expression, given = case.expression, list(case.inputs)
     for _ in range(rng.randrange(4)):
         found = list(LITERAL.finditer(expression))
         if found and rng.random() < 0.7:
@@ -62,7 +64,7 @@ def changed(name: str, expression: str, inputs: tuple[str, ...], rng: random.Ran
         elif given:
             at_input = rng.randrange(len(given))
             given[at_input] = resized(given[at_input], rng)
-    return Change(name, expression, tuple(given))
+    return Change(name, expression, tuple(given), case.rows)
 
 
 def other(literal: str, rng: random.Random) -> str:
@@ -97,18 +99,18 @@ def outcome(change: Change, _: argparse.Namespace) -> tuple[str, str]:
             expected = [arrays[k] for k in arrays if k.startswith("out:")]
     if sum(y.size for y in expected) > MOST:
         return "rejected", "too large"
-    kinds = [compared(text, change.name, feeds, expected) for text in forms.values() if text]
+    kinds = [compared(text, change, feeds, expected) for text in forms.values() if text]
     return next((k for k in kinds if k[0] not in ("right", "refused")), kinds[0])
 
 
 def compared(
-    text: str, name: str, feeds: Mapping[str, Array], expected: list[Array]
+    text: str, change: Change, feeds: Mapping[str, Array], expected: list[Array]
 ) -> tuple[str, str]:
     """What becomes of one form of a module."""
     try:
-        model = to_proto(
-            lower_to(tidy(to_ir(module_graph(parse_json(text, name), None, name))), OPSET)
-        )
+        parsed = parse_json(text, change.name)
+        graph = tidy(to_ir(module_graph(parsed, None, change.name)))
+        model = to_proto(lower_to(graph, OPSET))
     except SerdeError as error:
         return "refused", str(error)
     except Exception as error:
@@ -120,7 +122,7 @@ def compared(
             why += f"{runtime}: {str(got)[:300]}\n"
             continue
         try:
-            assert_equal(got, expected, None)
+            assert_equal(got, expected, change.rows)
         except AssertionError as error:
             why += f"{runtime}: {error}\n"
             continue
@@ -136,7 +138,7 @@ def everything(given: argparse.Namespace) -> Iterator[tuple[str, Change]]:
         for turn in range(given.each):
             rng = random.Random(f"{given.seed} {name} {turn}")
             known = f"{name}#{given.seed}.{turn}"
-            yield known, changed(known, case.expression, case.inputs, rng)
+            yield known, changed(known, case, rng)
 
 
 if __name__ == "__main__":

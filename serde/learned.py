@@ -166,8 +166,7 @@ def read_svm_classifier(
 NODES = (
     "treeids nodeids featureids modes values truenodeids falsenodeids missing_value_tracks_true"
 ).split()
-AGGREGATES = ("SUM", "AVERAGE", "MIN", "MAX")
-ENSEMBLE = ("AVERAGE", "SUM", "MIN", "MAX")  # by the number of TreeEnsemble
+AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")  # by the number of TreeEnsemble
 
 
 def _based(g: Any, scores: Value, base_values: Floats) -> Any:
@@ -190,9 +189,9 @@ def read_tree_ensemble(
     nodes = dict(zip([*names, "missing_value_tracks_true"], given, strict=True))
     members = np.zeros(0) if membership_values is None else membership_values.load()
     leaves = leaf_weights.load(), leaf_targetids
-    require(0 <= aggregate_function < len(ENSEMBLE), f"{aggregate_function=}")
+    require(0 <= aggregate_function < len(AGGREGATES), f"{aggregate_function=}")
     forest = ensemble_of(nodes, tree_roots, leaves, members, n_targets)
-    return weighed(g, x, forest, ENSEMBLE[aggregate_function])
+    return weighed(g, x, forest, AGGREGATES[aggregate_function])
 
 
 @learned(

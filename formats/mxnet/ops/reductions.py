@@ -47,14 +47,16 @@ def legacy(g, op, x: Value, axes: Ints, keepdims):
 
 
 def read_reduction(op, g, x, *, axis: Ints | None = None, keepdims=False, exclude=False):
-    """The mean of nothing is NaN. Bytes are added up in bytes, of which a mean is then taken."""
+    """The mean of nothing is NaN. Whole numbers are added up in their own type."""
     axes = chosen(x, axis, exclude)
     if op == "ReduceMean" and are_empty(x, axes):
         return g.Div(legacy(g, "ReduceSum", x, axes, keepdims), scalar(g, 0, x))
-    if op == "ReduceMean" and x.type in NARROW:
-        total = cast(g, legacy(g, "ReduceSum", x, axes, keepdims), DType.INT32)
+    if op == "ReduceMean" and x.dtype is DType.BOOL:
+        return legacy(g, "ReduceMax", x, axes, keepdims)
+    if op == "ReduceMean" and x.type.kind != "f":
+        total = cast(g, legacy(g, "ReduceSum", x, axes, keepdims), DType.INT64)
         count = shape_from(g, [times(g, [size_of(g, x, a) for a in axes])])
-        return cast_like(g, g.Div(total, cast(g, count, DType.INT32)), x)
+        return cast_like(g, g.Div(total, count), x)
     return legacy(g, op, x, axes, keepdims)
 
 
@@ -235,7 +237,8 @@ def read_average(g, x, weights=None, *, axis: Ints | None = None, returned=False
 def read_l2_normalization(g, x, *, eps=1e-10, mode="instance"):
     modes = {"channel": (1,), "instance": range(1, x.rank), "spatial": range(2, x.rank)}
     require(mode in modes, f"mode={mode!r} is unknown")
-    squares = g.ReduceSumSquare(x, list(modes[mode]), keepdims=1)
+    axes = list(modes[mode])
+    squares = g.ReduceSumSquare(x, axes, keepdims=1) if axes else g.Mul(x, x)
     return g.Div(x, g.Sqrt(g.Add(squares, eps)))
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from serde.errors import require
 from serde.geometry import Ints, axes_of, axis_of, swapped
-from serde.idioms import reshape, scalar, shape_from, size_of, sizes_of, times
+from serde.graph import Value
+from serde.idioms import Size, reshape, scalar, shape_from, size_of, sizes_of, times
 from serde.reshaping import SKIP, coded
 
 from ..rules import reads
@@ -32,15 +34,24 @@ def read_reshape(g, x, *, shape: Ints = (), reverse=False, target_shape: Ints = 
         first = (0,) if keep_highest else ()
         return g.Reshape(x, first + tuple(d or -1 for d in target_shape[len(first) :]))
     if all(d > 0 or d == -1 for d in shape):
+        check_count(x, shape, shape)
         return g.Reshape(x, shape)
     if not reverse:
         sizes = coded(g, sizes_of(g, x), shape)
     else:
         sizes = coded(g, sizes_of(g, x)[::-1], shape[::-1])[::-1]
-    if x.is_static and all(isinstance(n, int) and n > 0 for n in sizes):
-        held = math.prod(x.dims), math.prod(sizes)  # type: ignore[arg-type]
-        require(held[0] == held[1], f"shape={shape} of {x.dims}, which does not hold as much")
+    check_count(x, sizes, shape)
     return reshape(g, x, sizes)
+
+
+def check_count(x: Value, sizes: Sequence[Size], shape: Ints) -> None:
+    """Refuse sizes that hold another number of elements, which MXNet reads from beyond its own."""
+    known = [n for n in sizes if isinstance(n, int) and n > 0]
+    if not x.is_static or len(known) + sizes.count(-1) < len(sizes):
+        return
+    left = math.prod(x.dims) % math.prod(known)  # type: ignore[arg-type]
+    same = left == 0 if -1 in sizes else math.prod(x.dims) == math.prod(known)  # type: ignore
+    require(same, f"shape={shape} of {x.dims}, which does not hold as much")
 
 
 @reads("_npx_reshape", only={"order": ("C",)})
@@ -120,6 +131,7 @@ def read_tile(g, x, *, reps: Ints):
 @reads("repeat")
 def read_repeat(g, x, *, repeats: int, axis: int | None = None):
     """Each element, or slice along ``axis``, ``repeats`` times in a row."""
+    require(repeats > 0, f"repeats={repeats} makes no elements")
     if axis is None:
         x, axis = g.Reshape(x, [-1]), 0
     axis = axis_of(axis, x.rank)

@@ -38,6 +38,8 @@ def survivors(
         classes = cast_like(g, g.Unsqueeze(g.Range(*ends, 1), [1]), ids)
         own = g.Equal(g.Unsqueeze(ids, [1]), classes)
         each = g.Where(own, each, scalar(g, lowest(scores), scores))
+    require(bound >= 0, f"an overlap of {bound}, by which boxes far apart suppress each other")
+    boxes, bound = upright(g, boxes, center), min(bound, 1.0)
     limit = shape_from(g, [size_of(g, scores, 1)])
     floor = g.const([least], DType.FLOAT32)
     chosen = g.NonMaxSuppression(
@@ -47,6 +49,15 @@ def survivors(
     ones = g.Expand(g.const(1, DType.INT32), slice_axis(g, g.Shape(places), 0, 0, 1))
     found = g.ScatterND(full_like(g, scores, 0, DType.INT32), places, ones)
     return cast(g, found, DType.BOOL)
+
+
+def upright(g, boxes: Value, center: bool):
+    """Boxes with nothing inside where a side is less than 0, which ONNX would turn around."""
+    if center:
+        sides = g.Max(slice_axis(g, boxes, 2, 2, 4), scalar(g, 0, boxes))
+        return g.Concat(slice_axis(g, boxes, 2, 0, 2), sides, axis=2)
+    first = slice_axis(g, boxes, 2, 0, 2)
+    return g.Concat(first, g.Max(first, slice_axis(g, boxes, 2, 2, 4)), axis=2)
 
 
 def rows_at(g, rows: Value, places: Value):

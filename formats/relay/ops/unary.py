@@ -141,7 +141,8 @@ def read_prelu(g, x, slope, *, axis=1):
 
 @reads("clip")
 def read_clip(g, x, *, a_min: float, a_max: float):
-    low, high = bound(g, a_min, x), bound(g, a_max, x)
+    """The lower bound wins where it is above the other."""
+    low, high = bound(g, a_min, x), bound(g, max(a_min, a_max), x)
     if x.type in (DType.FLOAT32, DType.FLOAT16):
         return g.Clip(x, low, high)
     return widely(g, lambda g, x, low, high: g.Min(g.Max(x, low), high), x, low, high)

@@ -164,6 +164,8 @@ CASES = [
     ),
     *(case("mean", x, axis=1) for x in (u8(2, 3, 4, low=0, high=255), i8(2, 9, low=-128))),
     *(case("_npi_var", f32(2, 3, 4), axis=1, ddof=n) for n in (3, 5)),
+    case("mean", flags(2, 3), axis=1),
+    case("L2Normalization", f32(7), eps=0.1),
 ]
 
 CASES += [  # of nothing

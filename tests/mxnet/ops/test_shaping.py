@@ -175,6 +175,8 @@ CASES = [
         for x in (f64(1, 1, 2), f32(), f32(0, 2))
     ),
     refused("Reshape", f32(2, 3, 4), shape=(4, -3), says="does not hold as much"),
+    refused("Reshape", f32(2, 3, 4), shape=(2, 3, -1, 7), says="does not hold as much"),
+    refused("repeat", f32(2, 3), repeats=0, says="makes no elements"),
 ]
 test_shaping = operator_test(CASES)
 

@@ -52,6 +52,7 @@ for _op in "abs negative sign ceil".split():
 case("relu-int8", "R.nn.relu(a)", "3,4:int8:-9:9")
 case("clip-int16", "R.clip(a, -3, 4)", "3,4:int16:-9:9")
 case("clip-uint8", "R.clip(a, 3, 200)", "3,4:uint8:0:200")
+case("clip-crossed", "R.clip(a, 0.7, -0.2)", "3,4")
 case("clip-f64", "R.clip(a, -0.3, 0.4)", "3,4:float64")
 for _op in "add subtract multiply maximum minimum".split():
     for _t in "int8 uint8 int16 int64 float16 float64 uint32".split():
