@@ -12,12 +12,28 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 SECONDS = 20  # that a change may take
 BAD = ("wrong", "error", "slow")
+PAGE = Path(__file__).parents[1] / "docs" / "mutations.md"
+INTRODUCTION = """# Operators changed at random
+
+Written by `python -m benchmarks.mxnet_mutations --docs`, `relay_mutations` and `onnx_mutations`,
+the row of each by its last run. The cases of the reading rules, and ONNX's node tests, are given
+other numbers, shapes, element types and attributes. What the framework itself does not take is not
+counted; else its results are the truth. *No judge* are those where it reads what is not there,
+leaves memory unwritten or sorts equals by chance, and those where onnx.reference sides with serde
+against ONNX Runtime. What *differs* was looked at one by one: it is what no model means (sizes that
+do not fit, indices outside, bounds below 0), which serde hands on and the framework makes something
+of.
+
+| sweep | right | refused by name | no judge | differs |
+|---|---:|---:|---:|---:|
+"""
 INTEGERS = (-3, -2, -1, 0, 1, 2, 3, 4, 7)
 FLOATS = (-2.0, -1.0, -0.5, 0.0, 1e-3, 0.3, 0.5, 1.0, 2.0, 3.0, 10.0)
 SIZES = (1, 1, 2, 3, 4, 5, 7)
@@ -51,16 +67,18 @@ def reshaped(x: Array, shape: list[int]) -> Array:
 
 
 def sweep(
-    module: str, parser: argparse.ArgumentParser,
+    title: str, parser: argparse.ArgumentParser,
     everything: Callable[[argparse.Namespace], Iterator[tuple[str, Any]]],
     outcome: Callable[[Any, argparse.Namespace], tuple[str, str]],
 ) -> int:  # fmt: skip
     """Run all changes that ``everything`` gives with a name, and print what is not as it should be.
 
-    ``outcome`` tells what becomes of one, and why.
+    ``outcome`` tells what becomes of one, and why; ``title`` is that of the row on the page.
     """
+    module = f"benchmarks.{Path(sys.argv[0]).stem}"
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--each", type=int, default=3, help="changes of each (3)")
+    parser.add_argument("--docs", action="store_true", help="write the page as well")
     parser.add_argument("--inside", metavar="BEHIND", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.inside is not None:
@@ -83,7 +101,21 @@ def sweep(
         ended = run.returncode == 0
         counts["ended"] += not ended
     print(dict(counts))
+    if given.docs:
+        write_row(f"{title} {getattr(given, 'to', '')}".strip(), counts)
     return 1 if any(counts[kind] for kind in BAD) else 0
+
+
+def write_row(title: str, counts: Counter[str]) -> None:
+    """Put a sweep's row onto the page, in place of the one of its title."""
+    old = PAGE.read_text().splitlines() if PAGE.exists() else []
+    rows = {line.split("|")[1].strip(): line for line in old if line.startswith("| ")}
+    rows.pop("sweep", None)
+    judged = {"right", "refused", "rejected", "ended", *BAD}
+    unjudged = sum(count for kind, count in counts.items() if kind not in judged)
+    bad = sum(counts[kind] for kind in BAD)
+    rows[title] = f"| {title} | {counts['right']:,} | {counts['refused']:,} | {unjudged} | {bad} |"
+    PAGE.write_text(INTRODUCTION + "".join(f"{row}\n" for row in sorted(rows.values())))
 
 
 def inside(given: argparse.Namespace, everything: Any, outcome: Any) -> None:

@@ -267,4 +267,4 @@ if __name__ == "__main__":
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("words", nargs="*", metavar="WORD", help="of test names")
     options.add_argument("--to", default="7,9,11,13,17,21", help="opsets, or a framework")
-    sys.exit(sweep("benchmarks.onnx_mutations", options, everything, outcome))
+    sys.exit(sweep("ONNX's operators, to", options, everything, outcome))

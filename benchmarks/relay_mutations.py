@@ -144,4 +144,4 @@ def everything(given: argparse.Namespace) -> Iterator[tuple[str, Change]]:
 if __name__ == "__main__":
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("cases", nargs="*", metavar="CASE")
-    sys.exit(sweep("benchmarks.relay_mutations", options, everything, outcome))
+    sys.exit(sweep("Relay's operators, read", options, everything, outcome))
