@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import json
 import random
 import signal
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 
 SECONDS = 20  # that a change may take
+PATIENCE = 40  # seconds after which a process that a framework holds up is ended
 BAD = ("wrong", "error", "slow")
 PAGE = Path(__file__).parents[1] / "docs" / "mutations.md"
 INTRODUCTION = """# Operators changed at random
@@ -134,9 +136,11 @@ def inside(given: argparse.Namespace, everything: Any, outcome: Any) -> None:
             continue
         print(json.dumps(["begin", name]), flush=True)
         signal.alarm(SECONDS)
+        faulthandler.dump_traceback_later(PATIENCE, exit=True)
         try:
             kind, why = outcome(change, given)
         except TimeoutError as error:
             kind, why = "slow", str(error)
         signal.alarm(0)
+        faulthandler.cancel_dump_traceback_later()
         print(json.dumps([kind, name, str(change), why[:3000]]), flush=True)
