@@ -1,8 +1,9 @@
 """Value of one node whose inputs are known.
 
-Shape arithmetic (up to ``LIMIT`` elements) is computed at once. Operators that only arrange or
-convert a weight become a constant that is computed when it is written. Nothing that would make a
-model larger is folded, and nothing that could cost more than its operands and results are large.
+Shape arithmetic (up to ``LIMIT`` elements) and lists of one number a channel are computed at once.
+Operators that only arrange or convert a weight become a constant that is computed when it is
+written. Nothing that would make a model larger is folded, and nothing that could cost more than its
+operands and results are large.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from serde.graph import DType, Tensor, Value
 from serde.inference import Type
 from serde.schema import ELEMENT_TYPES
 
-LIMIT = 4096  # elements
+LIMIT = 1024  # elements
+CHANNELS = 4096  # elements along one axis
 PRODUCT = 1 << 26  # multiplications that count as one more node
 MOST_STEPS = 64  # nodes computed to load one constant; what they share is computed again
 # Operators that may be computed: their cost is bounded by the sizes of operands and results, which
@@ -65,7 +67,10 @@ def fold(
     is_weight = op == "Transpose" and types[0].dtype is not None and types[0].dtype.kind == "f"
     if is_weight and (kept := _later(op, opset, inputs, attrs, types)) is not None:
         return kept  # it may be wanted as it was
-    if total <= LIMIT and all(t.size <= LIMIT for t in tensors):
+    shapes = [t.shape or () for t in tensors] + [t.shape or () for t in types]
+    is_list = all(len(shape) <= 1 for shape in shapes)
+    most = CHANNELS if is_list else LIMIT
+    if total <= most and all(t.size <= most for t in tensors):
         return _now(op, opset, inputs, attrs, len(types))
     made = sum(s * t.dtype.bits for s, t in zip(sizes, types, strict=True) if s and t.dtype)
     if op in LAZY and made <= sum(t.size * t.dtype.bits for t in tensors):

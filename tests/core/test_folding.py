@@ -130,11 +130,16 @@ def test_what_overflows_or_is_no_number_warns_nobody():
 
 
 @pytest.mark.parametrize(
-    ("size", "nodes"), [(folding.LIMIT, 0), (folding.LIMIT + 1, 1)], ids=["at", "above"]
-)
-def test_arithmetic_is_folded_up_to_the_limit(size, nodes):
+    ("shape", "nodes"),
+    [
+        ((folding.LIMIT, 1), 0), ((folding.LIMIT + 1, 1), 1), (folding.CHANNELS, 0),
+        (folding.CHANNELS + 1, 1),
+    ],
+    ids=["at", "above", "channels", "more"],
+)  # fmt: skip
+def test_arithmetic_is_folded_up_to_the_limit(shape, nodes):
     g = OnnxBuilder("g")
-    g.Sin(g.const(np.zeros(size, np.float32)))
+    g.Sin(g.const(np.zeros(shape, np.float32)))
     assert len(g.nodes) == nodes
 
 

@@ -165,6 +165,7 @@ def whole_layer(g, parts: Parts, weights: Weights, unit: Value):
 
 
 def fits_kernels(parts: Parts, weights: Weights) -> bool:
+    """Whether runtimes have an integer kernel for a layer."""
     rectified = all(attrs.get("act_type", op) == "relu" for op, attrs in parts.after)
     return rectified and not parts.sums and weights.factor.tensor is not None
 
