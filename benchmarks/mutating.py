@@ -42,6 +42,10 @@ SIZES = (1, 1, 2, 3, 4, 5, 7)
 Array = np.ndarray[Any, Any]
 
 
+class TooLong(BaseException):
+    """A change takes too long: no error of a framework, which a sweep takes for an answer."""
+
+
 def renewed(x: Array, rng: random.Random) -> Array:
     """Other numbers in the range of those there are: floats with equals and halves among them."""
     generator = np.random.default_rng(rng.randrange(2**32))
@@ -124,7 +128,7 @@ def inside(given: argparse.Namespace, everything: Any, outcome: Any) -> None:
     """Print the outcome of each change behind one, which may end the process."""
 
     def stop(*_: object) -> None:
-        raise TimeoutError("takes too long")
+        raise TooLong
 
     signal.signal(signal.SIGALRM, stop)
     warnings.simplefilter("ignore")
@@ -139,8 +143,8 @@ def inside(given: argparse.Namespace, everything: Any, outcome: Any) -> None:
         faulthandler.dump_traceback_later(PATIENCE, exit=True)
         try:
             kind, why = outcome(change, given)
-        except TimeoutError as error:
-            kind, why = "slow", str(error)
+        except TooLong:
+            kind, why = "slow", f"takes more than {SECONDS} s"
         signal.alarm(0)
         faulthandler.cancel_dump_traceback_later()
         print(json.dumps([kind, name, str(change), why[:3000]]), flush=True)

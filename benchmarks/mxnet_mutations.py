@@ -54,7 +54,6 @@ ITS_OWN = {
     "CTCLoss": "reads labels that are not there",
     "multi_all_finite": "without init_output keeps what was in memory",
     "_unravel_index": "takes sizes below 0",
-    "SoftmaxOutput": "smooths labels that do not count at inference",
 }
 UNSTABLE = ("topk", "argsort")  # equals come in the order a sort happens to leave
 ATOL = 2e-6  # of single numbers, where all are next to nothing
@@ -192,8 +191,6 @@ def everything(given: argparse.Namespace) -> Iterator[tuple[str, Case]]:
 
 
 if __name__ == "__main__":
-    options = argparse.ArgumentParser(
-        description=__doc__, prog="python -m benchmarks.mxnet_mutations"
-    )
+    options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("operators", nargs="*", metavar="OPERATOR")
     sys.exit(sweep("MXNet's operators, read", options, everything, outcome))

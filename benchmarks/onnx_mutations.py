@@ -16,6 +16,7 @@ import random
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -23,8 +24,9 @@ import numpy as np
 import onnx
 
 from benchmarks.mutating import FLOATS, INTEGERS, other_sizes, renewed, reshaped, sweep
-from benchmarks.node_target import NotRun, Target
+from benchmarks.node_target import Target
 from benchmarks.node_tests import TARGETS, target_of
+from benchmarks.node_tests import outcome as in_framework
 from serde.errors import SerdeError
 from tests.node_cases import (
     RANDOM,
@@ -227,26 +229,16 @@ def at_opset(case: Case, opset: int, referred: Callable[[], Any]) -> tuple[str, 
 
 def by_target(framework: Target, case: Case, referred: Callable[[], Any]) -> tuple[str, str]:
     """What becomes of a model in a framework."""
-    feeds, wanted = case.data[0]
-    held = {t.name for t in case.model.graph.initializer}
-    names = [i.name for i in case.model.graph.input if i.name not in held]
-    try:
-        got = framework.ours(case.model, dict(zip(names, feeds, strict=True)))
-    except SerdeError as error:
-        return "refused", str(error)
-    except NotRun as error:
-        return "rejected", str(error)
-    except Exception as error:
-        return "error", f"{type(error).__name__}: {error}"
-    got = [framework.comparable(a, b) for a, b in zip(wanted, got, strict=False)]
-    if (how := difference(case, wanted, got)) is None:
-        return "right", ""
-    other = referred()
-    if not isinstance(other, Exception):
-        other = [framework.comparable(a, b) for a, b in zip(wanted, other, strict=False)]
-        if difference(case, other, got) is None:
-            return "disputed", how
-    return "wrong", how
+    kind, why = in_framework(framework, case, "ours")
+    if kind == "wrong":
+        other = referred()
+        instead = replace(case, data=[(case.data[0][0], other)])
+        if (
+            not isinstance(other, Exception)
+            and in_framework(framework, instead, "ours")[0] == "right"
+        ):
+            return "disputed", why
+    return ("rejected" if kind == "not run" else kind), why
 
 
 def everything(given: argparse.Namespace) -> Iterator[tuple[str, Change]]:

@@ -19,9 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from benchmarks.mutating import FLOATS, INTEGERS, SIZES, Array, sweep
+from benchmarks.mutating import FLOATS, INTEGERS, SIZES, Array, TooLong, sweep
 from serde.errors import SerdeError
 from serde.formats.onnx.writer import to_proto
 from serde.formats.relay.graph_json import parse_json
@@ -31,7 +29,7 @@ from serde.passes import tidy
 from tests.node_cases import results
 from tests.relay.ops.cases import Case
 from tests.relay.ops.table import CASES
-from tests.relay.running import assert_equal
+from tests.relay.running import assert_equal, fed_and_given
 from tests.relay.tvm_live import ask
 
 OPSET = 17
@@ -90,13 +88,11 @@ def outcome(change: Change, _: argparse.Namespace) -> tuple[str, str]:
         file = str(Path(folder) / "io.npz")
         try:
             forms = ask("live", change.name, change.expression, list(change.inputs), "", file)
-        except TimeoutError:
+        except TooLong:
             os._exit(3)  # TVM answers nobody else
         except Exception as error:  # what TVM's process raised
             return "rejected", str(error)[-80:]
-        with np.load(file) as arrays:
-            feeds = {k[3:]: arrays[k] for k in arrays if k.startswith("in:")}
-            expected = [arrays[k] for k in arrays if k.startswith("out:")]
+        feeds, expected = fed_and_given(file)
     if sum(y.size for y in expected) > MOST:
         return "rejected", "too large"
     kinds = [compared(text, change, feeds, expected) for text in forms.values() if text]

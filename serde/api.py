@@ -81,10 +81,7 @@ def load(
 
     found, graph = _decode(source, params, format, options)
     graph = with_inputs(cut(graph, outputs), inputs)
-    taken = _taken(found, "to_ir", options)
-    if dequantize and "integers" in found.options.get("to_ir", ()):
-        taken["integers"] = "qdq"
-    graph = found.to_ir(graph, **taken)
+    graph = found.to_ir(graph, **_taken(found, "to_ir", {**options, "dequantize": dequantize}))
     untyped = any(v.dtype is None for v in graph.outputs)  # what a function computes
     if cut_inputs or static or rebatch is not None or untyped:
         graph = without_functions(graph)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from serde.errors import ConversionError
+from serde.graph import Dim
 
 Ints = tuple[int, ...]
 
@@ -47,6 +48,11 @@ def swapped(rank: int, a: int, b: int) -> Ints:
 def inverse(perm: Ints) -> Ints:
     """The permutation that undoes ``perm``."""
     return tuple(sorted(range(len(perm)), key=perm.__getitem__))
+
+
+def may_be_same(a: Dim, b: Dim) -> bool:
+    """Whether two sizes are the same, or one of them is not known."""
+    return a == b or not (isinstance(a, int) and isinstance(b, int))
 
 
 def window_output(size: int, kernel: int, stride: int, dilation: int, pads: int, up: bool) -> int:

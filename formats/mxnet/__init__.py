@@ -76,7 +76,7 @@ def decode_symbol(
 def to_ir(
     graph: Graph, *, rules: Rules | None = None, random: str = "refuse",
     custom_domain: str | None = None, custom_outputs: Mapping[str, Any] | None = None,
-    nms: str = "full", integers: str = "exact",
+    nms: str = "full", integers: str = "exact", dequantize: bool = False,
 ) -> Graph:  # fmt: skip
     """Rewrite an MXNet graph into the IR; inputs nothing reads (labels) are left out.
 
@@ -87,9 +87,10 @@ def to_ir(
     ``random`` says what becomes of operators that draw random numbers: with ``refuse`` they are
     not converted, with ``onnx`` the runtime draws them, with ``input`` they are made of noise that
     is an input of the model. With ``nms="none"`` a detector gives the boxes and scores that its
-    last suppression would choose from. Fused integer layers compute with
-    integers in units of 1 between a dequantisation and a quantisation, which give those of MXNet
-    bit for bit; with ``integers="qdq"`` they compute with the numbers those stand for.
+    last suppression would choose from. Fused integer layers compute with integers in units of 1
+    between a dequantisation and a quantisation, which give those of MXNet bit for bit; with
+    ``integers="qdq"``, or where they are to be dequantised (``dequantize``), they compute with the
+    numbers those stand for.
 
     Raises:
         MalformedFile: for parameters without a value. UsageError: for inputs without a shape.
@@ -104,7 +105,7 @@ def to_ir(
     }
     complete = complete_inputs(graph, said)
     require(integers in ("exact", "qdq"), f"integers={integers!r} is neither of exact, qdq")
-    known = reads.joined(floating.rules) if integers == "qdq" else reads
+    known = reads.joined(floating.rules) if integers == "qdq" or dequantize else reads
     table = with_random(with_rules(known, complete, rules), draws, random)
     complete = told_apart(complete, table)
     if custom_domain is not None:
@@ -128,7 +129,7 @@ FORMAT = Format(
     options={
         "decode": frozenset({"params", "epoch", "ignore_extra", "match_params"}),
         "to_ir": frozenset(
-            {"rules", "random", "custom_domain", "custom_outputs", "nms", "integers"}
+            {"rules", "random", "custom_domain", "custom_outputs", "nms", "integers", "dequantize"}
         ),
         "from_ir": frozenset({"mxnet"}),
         "encode": frozenset({"mxnet"}),

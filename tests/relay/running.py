@@ -9,6 +9,7 @@ import zipfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -46,13 +47,18 @@ def names(path: Path) -> list[str]:
     return sorted({n.split("/")[0] for n in _archive(path).namelist()})
 
 
+def fed_and_given(file: Any) -> tuple[dict[str, np.ndarray], list[np.ndarray]]:
+    """The inputs by name, and the outputs, that TVM's side wrote to a file."""
+    with np.load(file) as arrays:
+        feeds = {k[3:]: arrays[k] for k in arrays if k.startswith("in:")}
+        return feeds, [arrays[k] for k in arrays if k.startswith("out:")]
+
+
 def recorded(path: Path, name: str) -> Recorded:
     """One module of an archive."""
     archive = _archive(path)
     params = f"{name}/params.bin"
-    with np.load(io.BytesIO(archive.read(f"{name}/io.npz"))) as arrays:
-        feeds = {k[3:]: arrays[k] for k in arrays if k.startswith("in:")}
-        outputs = [arrays[k] for k in arrays if k.startswith("out:")]
+    feeds, outputs = fed_and_given(io.BytesIO(archive.read(f"{name}/io.npz")))
     held = archive.read(params) if params in archive.namelist() else None
     return Recorded(archive.read(f"{name}/module.json"), held, feeds, outputs)
 

@@ -14,6 +14,7 @@ from serde.noise import REASON
 from serde.opset import lower_to
 from serde.passes import tidy
 from tests.relay.ops.test_live import run
+from tests.relay.running import fed_and_given
 from tests.relay.tvm_live import ask
 
 COUNT = 4000
@@ -34,9 +35,7 @@ def graph_of(name, tmp_path, random):
     expression, inputs = DRAWN[name]
     second = f"R.TupleGetItem({expression}, 1)"
     forms = ask("live", name, second, inputs, "", str(tmp_path / "io.npz"))
-    with np.load(tmp_path / "io.npz") as arrays:
-        feeds = {k[3:]: arrays[k] for k in arrays if k.startswith("in:")}
-        theirs = arrays["out:0"]
+    feeds, (theirs, *_) = fed_and_given(tmp_path / "io.npz")
     module = module_graph(parse_json(forms["static"], name))
     return tidy(to_ir(module, random=random)), feeds, theirs
 

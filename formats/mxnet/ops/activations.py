@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from serde.errors import require
-from serde.geometry import axis_of
+from serde.geometry import axis_of, may_be_same
 from serde.graph import DType, Value
 from serde.idioms import cast, lowest, scalar, size_of, steps
 
@@ -47,10 +47,10 @@ def read_leaky_relu(
 def per_channel(g, slope: Value, x: Value):
     """A slope of one number a channel, shaped to broadcast along axis 1."""
     require(slope.rank == 1, f"gamma has {slope.rank} axes")
-    ends = slope.known[0], x.known[min(1, x.rank - 1)]
-    fits = ends[0] in (1, ends[1]) or not all(isinstance(n, int) for n in ends)
-    require(fits, f"gamma of {ends[0]} for {ends[1]} channels")
-    if slope.known == (1,) or x.rank <= 2:
+    count, channels = slope.known[0], x.known[min(1, x.rank - 1)]
+    fits = count == 1 or may_be_same(count, channels)
+    require(fits, f"gamma of {count} for {channels} channels")
+    if count == 1 or x.rank <= 2:
         return slope
     return g.Unsqueeze(slope, list(range(1, x.rank - 1)))
 

@@ -19,7 +19,7 @@ from serde.idioms import cast, cast_like, scalar
 
 from ..rules import reads
 from .convolution import window
-from .quantized import COUNTS, RANGE, nearest, reach
+from .quantized import COUNTS, RANGE, nearest, reach, rounded
 
 RECTIFIERS = ("relu", "clip")  # activations after which oneDNN counts in uint8
 MIDDLE = 128  # what stands for 0 where uint8 hold signed numbers
@@ -110,8 +110,24 @@ def along_first(g, v: Value, like: Value):
     return g.Reshape(v, [-1] + [1] * (like.rank - 1))
 
 
-def whole_numbers(g, w: Value, b: Value | None, dtype: DType, low: Value, high: Value):
-    """Weights as int8, the scale of each channel, the bias as int32, and the scale of the data.
+@dataclass(frozen=True)
+class Whole:
+    """Weights of int8, a bias of int32, and how many of them stand for 1: ``scale`` of the weights,
+    by one number or one for each channel, and ``counts`` of the data.
+    """
+
+    q: Value
+    bias: Value | None
+    scale: Value
+    counts: Value
+
+    def factor(self, g, unit: Value):
+        """What products are multiplied by, where ``unit`` stand for 1: in the order of oneDNN."""
+        return g.Div(g.Div(unit, self.counts), self.scale)
+
+
+def whole_numbers(g, w: Value, b: Value | None, dtype: DType, low: Value, high: Value) -> Whole:
+    """Weights and a bias as integers, each channel of them with its own scale.
 
     A bias that would pass half of what int32 can hold makes the scale less, where that of the data
     is known.
@@ -122,9 +138,9 @@ def whole_numbers(g, w: Value, b: Value | None, dtype: DType, low: Value, high: 
     if b is not None and counts.tensor is not None:
         scale = g.Min(scale, g.Div(g.Div(RANGE / 2, g.Abs(b)), counts))
     q = integers(g, g.Mul(w, along_first(g, scale, w)))
-    if b is None:
-        return q, scale, None, counts
-    return q, scale, cast(g, g.Round(g.Mul(b, g.Mul(scale, counts))), DType.INT32), counts
+    if b is not None:
+        b = cast(g, g.Round(g.Mul(b, g.Mul(scale, counts))), DType.INT32)
+    return Whole(q, b, scale, counts)
 
 
 def integers(g, x: Value):
@@ -132,18 +148,7 @@ def integers(g, x: Value):
     return cast(g, g.Clip(g.Round(x), -128.0, 127.0), DType.INT8)
 
 
-@dataclass(frozen=True)
-class Weights:
-    """Weights of int8, a bias of int32, and what their products are multiplied by: one number, or
-    one for each channel.
-    """
-
-    q: Value
-    bias: Value | None
-    factor: Value
-
-
-def whole_layer(g, parts: Parts, weights: Weights, unit: Value):
+def whole_layer(g, parts: Parts, whole: Whole, ends):
     """A calibrated layer, of whole numbers that are scaled once, where oneDNN scales them.
 
     Runtimes have kernels for the first form, of uint8 data and results; their scale, that of the
@@ -151,8 +156,10 @@ def whole_layer(g, parts: Parts, weights: Weights, unit: Value):
     kernel for.
     """
     dtype = output_type(parts)
-    y = multiples(g, parts, weights)
-    if fits_kernels(parts, weights):
+    unit = g.Div(COUNTS[dtype], reach(g, *ends))
+    factor = whole.factor(g, unit)
+    y = multiples(g, parts, whole, factor)
+    if fits_kernels(parts, factor):
         return stored(g, y, dtype)
     for op, attrs in parts.after:
         if op != "elemwise_add" or parts.sum is None:
@@ -164,18 +171,18 @@ def whole_layer(g, parts: Parts, weights: Weights, unit: Value):
     return summed(g, y, dtype, g.const(np.float32(1)), parts.sum)
 
 
-def fits_kernels(parts: Parts, weights: Weights) -> bool:
+def fits_kernels(parts: Parts, factor: Value) -> bool:
     """Whether runtimes have an integer kernel for a layer."""
     rectified = all(attrs.get("act_type", op) == "relu" for op, attrs in parts.after)
-    return rectified and not parts.sums and weights.factor.tensor is not None
+    return rectified and not parts.sums and factor.tensor is not None
 
 
-def multiples(g, parts: Parts, weights: Weights):
+def multiples(g, parts: Parts, whole: Whole, factor: Value):
     """Products and bias, added up and scaled."""
-    if not fits_kernels(parts, weights):
-        return added(g, parts, weights)
-    w = scaled_by(g, weights.q, weights.factor)
-    b = [] if weights.bias is None else [scaled_by(g, weights.bias, weights.factor)]
+    if not fits_kernels(parts, factor):
+        return added(g, parts, whole, factor)
+    w = scaled_by(g, whole.q, factor)
+    b = [] if whole.bias is None else [scaled_by(g, whole.bias, factor)]
     return applied(g, parts.bare, counts_of(g, *unsigned(g, parts.x)), w, *b)
 
 
@@ -192,33 +199,32 @@ def scaled_by(g, q: Value, scale: Value):
 
 def stored(g, y: Value, dtype: DType):
     """The nearest integers; what is less than 0 is 0 as uint8."""
-    one = g.const(np.float32(1))
     if dtype is DType.UINT8:
-        return nearest(g, y, dtype, one)
-    q = g.QuantizeLinear(y, one, g.const(np.array(MIDDLE, np.uint8)))
+        return rounded(g, y, dtype)
+    q = g.QuantizeLinear(y, g.const(np.float32(1)), g.const(np.array(MIDDLE, np.uint8)))
     return cast(g, g.Sub(cast(g, q, DType.INT32), MIDDLE), dtype)
 
 
-def added(g, parts: Parts, weights: Weights):
+def added(g, parts: Parts, whole: Whole, factor: Value):
     """Products and bias added up as whole numbers, in floats that hold them, and then scaled."""
-    q, scales = weights.q, weights.factor
+    q = whole.q
     if within_floats(parts.x.type, q):
-        ones = g.const(np.ones(scales.dims, np.float32))
+        ones = g.const(np.ones(factor.dims, np.float32))
         x = counts_of(g, parts.x, scalar(g, 0, parts.x))
         y = applied(g, parts.bare, x, scaled_by(g, q, ones))
     else:
         y = cast(g, products(g, parts, q), DType.FLOAT32)
     each = [1, -1] + [1] * (q.rank - 2) if parts.convolves else [-1]
-    if weights.bias is not None:
-        y = g.Add(y, g.Reshape(cast(g, weights.bias, DType.FLOAT32), each))
-    return g.Mul(y, g.Reshape(scales, each))
+    if whole.bias is not None:
+        y = g.Add(y, g.Reshape(cast(g, whole.bias, DType.FLOAT32), each))
+    return g.Mul(y, g.Reshape(factor, each))
 
 
 def within_floats(dtype: DType, q: Value) -> bool:
     """Whether no sum of products of weights and a type's numbers passes what float32 counts to."""
     if q.tensor is None:
         return False
-    sums = np.abs(q.array().astype(np.int64)).reshape(q.dims[0], -1).sum(1)
+    sums = np.abs(q.array().astype(np.int16)).reshape(q.dims[0], -1).sum(1, dtype=np.int64)
     return bool(sums.max() * (255 if dtype is DType.UINT8 else 128) < 2**24)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import require
+from serde.geometry import may_be_same
 from serde.graph import Value
 from serde.idioms import on_axis
 
@@ -23,8 +24,9 @@ def read_batch_norm(g, x, gamma, beta, mean, var, *, eps=1e-3, fix_gamma=True, a
     """``fix_gamma`` means a scale of 1, whatever is stored."""
     require(x.rank >= 2, "BatchNorm of a tensor with fewer than two axes")
     channels, stored = x.known[axis % x.rank], gamma.known[0]
-    same = not (isinstance(channels, int) and isinstance(stored, int)) or channels == stored
-    require(same, f"parameters for {stored} channels, and there are {channels}")
+    require(
+        may_be_same(channels, stored), f"parameters for {stored} channels, and there are {channels}"
+    )
     gamma = ones(g, gamma) if fix_gamma else gamma
 
     def apply(x):

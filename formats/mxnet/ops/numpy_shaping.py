@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import partial, reduce
 
 from serde.errors import require
 from serde.geometry import Ints, axes_of, axis_of, swapped
@@ -124,23 +124,6 @@ def read_column_stack(g, *xs):
     return g.Concat(*(g.Unsqueeze(x, [1]) if x.rank == 1 else x for x in xs), axis=1)
 
 
-@reads("_npi_dsplit")
-def read_dsplit(g, x, *, indices: Ints, axis=1, squeeze_axis=False, sections=0):
-    require(axis in (2, -1), f"axis={axis}: MXNet splits along it and takes the shapes along 2")
-    return read_split_v2(
-        g, x, indices=indices, axis=2, squeeze_axis=squeeze_axis, sections=sections
-    )
-
-
-@reads("_npi_hsplit")
-def read_hsplit(g, x, *, indices: Ints, axis=1, squeeze_axis=False, sections=0):
-    place = min(1, x.rank - 1)
-    require(axis % x.rank == place, f"axis={axis}: MXNet takes the shapes along {place}")
-    return read_split_v2(
-        g, x, indices=indices, axis=place, squeeze_axis=squeeze_axis, sections=sections
-    )
-
-
 @reads("_split_v2")
 def read_split_v2(g, x, *, indices: Ints, axis=1, squeeze_axis=False, sections=0):
     """Into equal sections, or parts that begin at ``indices``."""
@@ -151,6 +134,20 @@ def read_split_v2(g, x, *, indices: Ints, axis=1, squeeze_axis=False, sections=0
         ends = (*indices[1:], FAR)
         parts = [slice_axis(g, x, axis, a, b) for a, b in zip(indices, ends, strict=True)]
     return tuple(g.Squeeze(p, [axis]) for p in parts) if squeeze_axis else tuple(parts)
+
+
+def read_numpy_split(place, g, x, *, indices: Ints, axis=1, squeeze_axis=False, sections=0):
+    """Along one place only: MXNet takes the shapes along it, whatever it splits."""
+    place = min(place, x.rank - 1)
+    same = axis % x.rank == place
+    require(same, f"axis={axis}: MXNet splits along it and takes the shapes along {place}")
+    return read_split_v2(
+        g, x, indices=indices, axis=place, squeeze_axis=squeeze_axis, sections=sections
+    )
+
+
+for _name, _place in {"h": 1, "d": 2}.items():
+    reads(f"_npi_{_name}split")(partial(read_numpy_split, _place))
 
 
 @reads("_npi_broadcast_to")

@@ -7,6 +7,7 @@ for uint8 (quantization_utils.h). Only the ranges of products count in 127ths an
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -58,38 +59,36 @@ def both(low: Calibration, high: Calibration) -> bool:
     return low is not None and high is not None
 
 
-@reads("_contrib_quantize_v2")
 def read_quantize_v2(
-    g, x, *, out_type="int8", min_calib_range: Calibration = None,
+    way, g, x, *, out_type="int8", min_calib_range: Calibration = None,
     max_calib_range: Calibration = None,
 ):  # fmt: skip
-    return integers_and_range(g, x, out_type, (min_calib_range, max_calib_range), scaled)
-
-
-@floating("_contrib_quantize_v2")
-def divide_quantize_v2(
-    g, x, *, out_type="int8", min_calib_range: Calibration = None,
-    max_calib_range: Calibration = None,
-):  # fmt: skip
-    return integers_and_range(g, x, out_type, (min_calib_range, max_calib_range), quantised)
-
-
-def integers_and_range(g, x: Value, out_type: str, found: tuple[Calibration, Calibration], way):
     """``auto`` is uint8 for a calibrated range without negative numbers."""
-    is_calibrated, least = both(*found), found[0]
+    found = min_calib_range, max_calib_range
+    is_calibrated = both(*found)
     if x.dtype is DType.INT8 and is_calibrated:
         return x, *calibrated(g, *found)
     require(x.type.kind == "f", f"quantizing {x.type.value}")
-    unsigned = out_type == "uint8" or (out_type == "auto" and is_calibrated and least >= 0)
+    unsigned = out_type == "uint8" or (
+        out_type == "auto" and is_calibrated and min_calib_range >= 0
+    )
     dtype = DType.UINT8 if unsigned else DType.INT8
     low, high = calibrated(g, *found) if is_calibrated else ends(g, x)
     return way(g, x, dtype, low, high), *stated(g, dtype, low, high)
 
 
-def scaled(g, x: Value, dtype: DType, low: Value, high: Value):
+def scaled(g, x: Value, dtype: DType, low: Value, high: Value, most=COUNTS):
     """Multiplied by the inverse of the step, which rounds otherwise than a division by it."""
-    y = g.Mul(x, g.Div(COUNTS[dtype], reach(g, low, high)))
-    return nearest(g, y, dtype, g.const(np.float32(1)))
+    return rounded(g, g.Mul(x, g.Div(most[dtype], reach(g, low, high))), dtype)
+
+
+reads("_contrib_quantize_v2")(partial(read_quantize_v2, scaled))
+floating("_contrib_quantize_v2")(partial(read_quantize_v2, quantised))
+
+
+def rounded(g, x: Value, dtype: DType):
+    """The nearest integers, even ones in the middle."""
+    return nearest(g, x, dtype, g.const(np.float32(1)))
 
 
 def nearest(g, x: Value, dtype: DType, step: Value):
@@ -109,7 +108,7 @@ def stated(g, dtype: DType, low: Value, high: Value):
 def read_quantize(g, x, low, high, *, out_type="uint8"):
     """Scaled by 127 or 255, not by 127.5 or 255.5."""
     dtype = TYPES[out_type]
-    return in_levels(g, x, dtype, low, high), *stated(g, dtype, low, high)
+    return scaled(g, x, dtype, low, high, LEVELS), *stated(g, dtype, low, high)
 
 
 @reads("_contrib_quantize_asym")
@@ -130,12 +129,6 @@ def read_quantize_asym(
 def ends(g, x: Value):
     """The range of the numbers there are."""
     return tuple(g.Reshape(g[op](x, keepdims=0), [1]) for op in ("ReduceMin", "ReduceMax"))
-
-
-def in_levels(g, x: Value, dtype: DType, low: Value, high: Value):
-    """Numbers as integers, where the end of the range is 127 or 255 exactly."""
-    scale = g.Div(LEVELS[dtype], reach(g, low, high))
-    return nearest(g, g.Mul(x, scale), dtype, g.const(np.float32(1)))
 
 
 @reads("_contrib_dequantize", ignore=("out_type",))
@@ -164,7 +157,7 @@ def read_requantize(
     y = g.Mul(x, g.Mul(step, g.Div(LEVELS[dtype], wide)))
     high = g.Reshape(wide, [1])
     low = g.const(np.zeros(1, np.float32)) if dtype is DType.UINT8 else g.Neg(high)
-    return nearest(g, y, dtype, g.const(np.float32(1))), low, high
+    return rounded(g, y, dtype), low, high
 
 
 @reads("_contrib_quantized_flatten")
@@ -263,7 +256,7 @@ def read_quantized_add(
         terms.append(term)
     y = g.Add(*terms)
     if dtype is not DType.INT32:
-        return nearest(g, y, dtype, g.const(np.float32(1))), low, high
+        return rounded(g, y, dtype), low, high
     below = float(np.nextafter(np.float32(RANGE), np.float32(0)))
     return cast(g, g.Clip(g.Round(y), -RANGE, below), DType.INT32), low, high
 

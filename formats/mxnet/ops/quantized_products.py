@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+import numpy as np
+
 from serde.errors import require
 from serde.geometry import Ints
 from serde.graph import DType, Value
@@ -11,7 +15,7 @@ from ..rules import reads
 from .convolution import TUNING
 from .fused import (
     Parts,
-    Weights,
+    Whole,
     applied,
     check_activations,
     convolved,
@@ -46,26 +50,12 @@ FLAGS = (  # what the layers say as well
 )  # fmt: skip
 
 
-@reads("_sg_mkldnn_conv", ignore=FLAGS)
 def read_fused_convolution(
-    g, *operands, layers: str, quantized=False, min_calib_range: Calibration = None,
+    way, g, *operands, layers: str, quantized=False, min_calib_range: Calibration = None,
     max_calib_range: Calibration = None,
 ):  # fmt: skip
-    found = min_calib_range, max_calib_range
-    return fused_convolution(g, Parts(layers, operands), quantized, found, in_counts)
-
-
-@floating("_sg_mkldnn_conv", ignore=FLAGS)
-def float_fused_convolution(
-    g, *operands, layers: str, quantized=False, min_calib_range: Calibration = None,
-    max_calib_range: Calibration = None,
-):  # fmt: skip
-    found = min_calib_range, max_calib_range
-    return fused_convolution(g, Parts(layers, operands), quantized, found, in_floats)
-
-
-def fused_convolution(g, parts: Parts, is_quantized: bool, found: tuple[Calibration, ...], way):
-    if not is_quantized:
+    parts, found = Parts(layers, operands), (min_calib_range, max_calib_range)
+    if not quantized:
         y = applied(g, parts.first, parts.x, parts.w, *([] if parts.b is None else [parts.b]))
         y = applied(g, parts.norm, y, *parts.statistics) if parts.norm else y
         return finished(g, y, parts, parts.sum)
@@ -89,10 +79,12 @@ def in_floats(g, parts: Parts, w: Value, b: Value | None, ends):
 
 
 def in_counts(g, parts: Parts, w: Value, b: Value | None, ends):
-    q, scale, whole, counts = whole_numbers(g, w, b, parts.x.type, *parts.ranges[:2])
-    unit = g.Div(COUNTS[output_type(parts)], reach(g, *ends))
-    factor = g.Div(g.Div(unit, counts), scale)
-    return whole_layer(g, parts, Weights(q, whole, factor), unit)
+    whole = whole_numbers(g, w, b, parts.x.type, *parts.ranges[:2])
+    return whole_layer(g, parts, whole, ends)
+
+
+reads("_sg_mkldnn_conv", ignore=FLAGS)(partial(read_fused_convolution, in_counts))
+floating("_sg_mkldnn_conv", ignore=FLAGS)(partial(read_fused_convolution, in_floats))
 
 
 def coarse(g, w: Value, b: Value | None, dtype: DType, low: Value, high: Value):
@@ -100,12 +92,12 @@ def coarse(g, w: Value, b: Value | None, dtype: DType, low: Value, high: Value):
 
     Where the scale of the data is known only when the model runs, the bias stays as it is.
     """
-    q, scale, whole, counts = whole_numbers(g, w, b, dtype, low, high)
-    step = g.Reciprocal(scale)
-    w = scaled_by(g, q, step)
-    if whole is None or counts.tensor is None:
+    whole = whole_numbers(g, w, b, dtype, low, high)
+    step = g.Reciprocal(whole.scale)
+    w = scaled_by(g, whole.q, step)
+    if whole.bias is None or whole.counts.tensor is None:
         return w, b
-    return w, g.DequantizeLinear(whole, g.Mul(step, g.Reciprocal(counts)), None, axis=0)
+    return w, scaled_by(g, whole.bias, g.Mul(step, g.Reciprocal(whole.counts)))
 
 
 def counted(g, parts: Parts, w: Value, b: Value | None):
@@ -170,59 +162,53 @@ def rescaled(g, x: Value, b: Value, ranges):
     return g.Mul(cast(g, b, DType.FLOAT32), g.Mul(unit, g.Div(reach(g, *ranges[4:]), 127.5)))
 
 
-@reads("_sg_mkldnn_fully_connected", ignore=FLAGS)
 def read_fused_dense(
-    g, *operands, layers: str, quantized=False, enable_float_output=False,
+    way, g, *operands, layers: str, quantized=False, enable_float_output=False,
     channel_wise_quantize: bool | None = None, min_calib_range: Calibration = None,
     max_calib_range: Calibration = None,
 ):  # fmt: skip
-    parts = Parts(layers, operands)
-    if plain := plain_dense(g, parts, quantized, enable_float_output, min_calib_range):
-        return plain
-    if channel_wise_quantize:
-        q, scale, whole, counts = whole_numbers(
-            g, parts.w, parts.b, parts.x.type, *parts.ranges[:2]
-        )
-    else:
-        q, scale = parts.w, g.Div(COUNTS[DType.INT8], reach(g, *parts.ranges[2:4]))
-        counts = g.Div(COUNTS[parts.x.type], reach(g, *parts.ranges[:2]))
-        whole = None if parts.b is None else whole_bias(g, parts)
+    parts, found = Parts(layers, operands), (min_calib_range, max_calib_range)
+    if not quantized:
+        y = applied(g, parts.first, parts.x, parts.w, *([] if parts.b is None else [parts.b]))
+        return finished(g, y, parts, None)
+    check_activations(parts)
     if enable_float_output:
-        weights = Weights(q, whole, g.Div(g.Reciprocal(counts), scale))
-        return finished(g, multiples(g, parts, weights), parts, None)
-    ends = calibrated(g, min_calib_range, max_calib_range)
-    unit = g.Div(COUNTS[output_type(parts)], reach(g, *ends))
-    return whole_layer(g, parts, Weights(q, whole, g.Div(g.Div(unit, counts), scale)), unit), *ends
+        return way(g, parts, channel_wise_quantize, None)
+    if not both(*found):
+        return counted_dense(g, parts)
+    ends = calibrated(g, *found)
+    return way(g, parts, channel_wise_quantize, ends), *ends
 
 
-@floating("_sg_mkldnn_fully_connected", ignore=FLAGS)
-def float_fused_dense(
-    g, *operands, layers: str, quantized=False, enable_float_output=False,
-    channel_wise_quantize: bool | None = None, min_calib_range: Calibration = None,
-    max_calib_range: Calibration = None,
-):  # fmt: skip
-    parts = Parts(layers, operands)
-    if plain := plain_dense(g, parts, quantized, enable_float_output, min_calib_range):
-        return plain
-    if channel_wise_quantize:
+def dense_in_counts(g, parts: Parts, by_channel, ends):
+    """Of whole numbers; as floats where there are no ``ends`` of a range."""
+    if by_channel:
+        whole = whole_numbers(g, parts.w, parts.b, parts.x.type, *parts.ranges[:2])
+    else:
+        counts = g.Div(COUNTS[parts.x.type], reach(g, *parts.ranges[:2]))
+        scale = g.Div(COUNTS[DType.INT8], reach(g, *parts.ranges[2:4]))
+        bias = None if parts.b is None else whole_bias(g, parts)
+        whole = Whole(parts.w, bias, scale, counts)
+    if ends is not None:
+        return whole_layer(g, parts, whole, ends)
+    factor = whole.factor(g, g.const(np.float32(1)))
+    return finished(g, multiples(g, parts, whole, factor), parts, None)
+
+
+def dense_in_floats(g, parts: Parts, by_channel, ends):
+    """Of real numbers, which stay what they are where there are no ``ends`` of a range."""
+    if by_channel:
         w, b = coarse(g, parts.w, parts.b, parts.x.type, *parts.ranges[:2])
     else:
         w, b = held(g, parts)
     y = applied(g, parts.bare, real(g, parts.x, *parts.ranges[:2]), w, *([] if b is None else [b]))
     y = finished(g, y, parts, None)
-    if enable_float_output:
-        return y
-    ends = calibrated(g, min_calib_range, max_calib_range)
-    return quantised(g, y, output_type(parts), *ends), *ends
+    return y if ends is None else quantised(g, y, output_type(parts), *ends)
 
 
-def plain_dense(g, parts: Parts, is_quantized: bool, gives_floats: bool, low: Calibration):
-    """What a layer of floats gives, or one of int32 counts that is not calibrated; else nothing."""
-    if not is_quantized:
-        y = applied(g, parts.first, parts.x, parts.w, *([] if parts.b is None else [parts.b]))
-        return finished(g, y, parts, None)
-    check_activations(parts)
-    return None if gives_floats or low is not None else counted_dense(g, parts)
+DENSE = "_sg_mkldnn_fully_connected"
+reads(DENSE, ignore=FLAGS)(partial(read_fused_dense, dense_in_counts))
+floating(DENSE, ignore=FLAGS)(partial(read_fused_dense, dense_in_floats))
 
 
 def held(g, parts: Parts):

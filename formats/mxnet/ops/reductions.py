@@ -55,9 +55,13 @@ def read_reduction(op, g, x, *, axis: Ints | None = None, keepdims=False, exclud
         return legacy(g, "ReduceMax", x, axes, keepdims)
     if op == "ReduceMean" and x.type.kind != "f":
         total = cast(g, legacy(g, "ReduceSum", x, axes, keepdims), DType.INT64)
-        count = shape_from(g, [times(g, [size_of(g, x, a) for a in axes])])
-        return cast_like(g, g.Div(total, count), x)
+        return cast_like(g, g.Div(total, count_of(g, x, axes)), x)
     return legacy(g, op, x, axes, keepdims)
+
+
+def count_of(g, x: Value, axes: Ints):
+    """How many elements are along the axes, as a list of one."""
+    return shape_from(g, [times(g, [size_of(g, x, a) for a in axes])])
 
 
 def are_empty(x: Value, axes: Ints) -> bool:
@@ -203,7 +207,7 @@ def read_variance(
     _, squares = deviation(g, x, axes)
     if ddof == 0 and not are_empty(x, axes):
         return g.ReduceMean(squares, axes, keepdims=int(keepdims))
-    count = cast(g, shape_from(g, [times(g, [size_of(g, x, a) for a in axes])]), x.type)
+    count = cast(g, count_of(g, x, axes), x.type)
     free = g.Squeeze(g.Sub(count, float(ddof)), [0])
     free = g.Where(g.Less(free, 0.0), g.Add(free, 2.0**64), free)  # MXNet's count has no sign
     return g.Div(g.ReduceSum(squares, axes, keepdims=int(keepdims)), free)
@@ -222,7 +226,7 @@ def read_average(g, x, weights=None, *, axis: Ints | None = None, returned=False
     axes = every(x, axis)
     if not weighted:
         mean = g.ReduceMean(x, axes, keepdims=0)
-        count = shape_from(g, [times(g, [size_of(g, x, a) for a in axes])])
+        count = count_of(g, x, axes)
         return (mean, cast_like(g, g.Squeeze(count, [0]), x)) if returned else mean
     spread, summed = weights, axes
     if weights.rank == 1 and x.rank > 1:

@@ -87,7 +87,7 @@ def read_bilinear_resize(
 @reads("_contrib_AdaptiveAvgPooling2D")
 def read_adaptive_pooling(g, x, *, output_size: Ints = ()):
     """Each output is the mean of the part of the image that lies under it."""
-    rows, columns = (output_size * 2 or (1, 1))[:2] if len(output_size) < 2 else output_size
+    rows, columns = output_size * 2 if len(output_size) == 1 else output_size or (1, 1)
     made = g.made(x)
     if made is not None and made.op == "DequantizeLinear" and divides(x, rows, columns):
         return means_in_order(g, x, rows, columns)

@@ -22,7 +22,7 @@ from serde.graph import Graph
 from serde.opset import lower_to
 from serde.passes import tidy
 from tests.relay.ops.table import CASES
-from tests.relay.running import assert_equal
+from tests.relay.running import assert_equal, fed_and_given
 from tests.relay.tvm_live import ask
 
 OPSETS = (11, 17, 21)
@@ -43,9 +43,7 @@ LIVE = [name for name, case in CASES.items() if not case.slow]
 def test_computes_what_tvm_does(name: str, tmp_path: Path) -> None:
     case, file = CASES[name], str(tmp_path / "io.npz")
     forms = ask("live", name, case.expression, list(case.inputs), case.oracle, file)
-    with np.load(file) as arrays:
-        feeds = {k[3:]: arrays[k] for k in arrays if k.startswith("in:")}
-        outputs = [arrays[k] for k in arrays if k.startswith("out:")]
+    feeds, outputs = fed_and_given(file)
     fixed, refusals = reason_to_refuse(name), 0
     for naming, text in forms.items():
         if text is None:
@@ -105,9 +103,8 @@ def test_halves_are_added_up_more_precisely_than_by_tvm(expression, shapes, exac
     """As docs/relay-operators.md says; when it fails, results may be compared more closely."""
     sizes = [",".join(map(str, s)) + ":float16" for s in shapes]
     forms = ask("live", "halves", expression, sizes, "", str(tmp_path / "io.npz"))
-    with np.load(tmp_path / "io.npz") as arrays:
-        feeds = {k[3:]: arrays[k] for k in arrays if k.startswith("in:")}
-        theirs = arrays["out:0"].astype("float64")
+    feeds, given = fed_and_given(tmp_path / "io.npz")
+    theirs = given[0].astype("float64")
     graph = tidy(to_ir(module_graph(parse_json(forms["static"], "halves"))))
     (ours,) = run(lower_to(graph, 17), feeds)
     true = exact(*(v.astype("float64") for v in feeds.values()))
