@@ -19,13 +19,11 @@ seeded by its name, and statistics of BatchNorm that keep activations in bounds;
 in ONNX Runtime, on one input, or on two of different sizes. The error is the largest difference
 from MXNet in terms of the largest number of the output; a network is right below {TOLERANCE:g}.
 Detections are compared one to one. Networks of integers are converted twice: as they are by
-default, where their integers are those of MXNet, but for floats that are quantised again (images
-that PSP enlarges, the transposed convolutions of a pose) and come to lie on the other side of a
-half, which is one step of a pose's last integers; and with
-`--integers qdq`, where a number that is rounded the other way than by MXNet spreads from layer to
-layer. Those are compared as a whole, by the root of the mean square error in terms of that of the
-output, and beside it stands how far MXNet is from itself so when its input is changed by {NUDGE:g}
-of its standard deviation; what is nearer is right. Detectors in two stages look at 40 proposals.
+default, where their integers are those of MXNet; and with `--integers qdq`, where a number that is
+rounded the other way than by MXNet spreads from layer to layer. Those are compared as a whole, by
+the root of the mean square error in terms of that of the output, and beside it stands how far MXNet
+is from itself so when its input is changed by {NUDGE:g} of its standard deviation; what is nearer
+is right. Detectors in two stages look at 40 proposals.
 Where they have a pyramid of features, MXNet runs the symbol that GluonCV makes for MXNet before
 1.6: in the one for 1.9.1, which is converted, MXNet on a CPU leaves numbers unwritten. The outputs
 of integer detectors are compared before the non-maximum suppression. Networks that draw random
@@ -44,14 +42,9 @@ def verdict(row: Row) -> str:
     """``right``, ``wrong``, ``refused``, ``failed`` or ``not run``, with the reason."""
     if "stopped" in row:
         return f"not run: {row['stopped']}"
-    said = [of(row[way], bound(row)) for way in ("static", "named") if way in row]
-    said += [of(row["qdq"], bound(row))] if "qdq" in row else []
+    said = [of(row[way]) for way in ("static", "named") if way in row]
+    said += [of(row["qdq"], row["own"])] if "qdq" in row else []
     return next((s for s in said if s != "right"), "right")
-
-
-def bound(row: Row) -> float:
-    """The error that is right."""
-    return float(row.get("own", TOLERANCE))
 
 
 def of(outcome: Row, bound: float = TOLERANCE) -> str:
@@ -92,15 +85,11 @@ def cells(row: Row) -> tuple[str, ...]:
     if "stopped" in row:
         return (shortened(row["stopped"]), "", "", "", "")
     static, theirs = row["static"], row["theirs"]
-    named = (
-        cell(row["named"], bound(row)) + sizes(row["sizes"])
-        if "named" in row
-        else "takes one size only"
-    )
+    named = cell(row["named"]) + sizes(row["sizes"]) if "named" in row else "takes one size only"
     nodes = str(static.get("nodes", ""))
-    fixed = cell(static, bound(row))
+    fixed = cell(static)
     if "qdq" in row:
-        fixed += f"; QDQ {cell(row['qdq'], bound(row))} / {row['own']:.0e}"
+        fixed += f"; QDQ {cell(row['qdq'], row['own'])} / {row['own']:.0e}"
     return fixed, named, nodes, cell(theirs), str(theirs.get("nodes", ""))
 
 

@@ -25,6 +25,7 @@ from .lowering import from_ir
 from .ops.quantized import floating
 from .ops.sampling import draws
 from .params import Params
+from .requantized import told_requantized
 from .rules import reads
 from .shapes import complete_inputs
 from .suppressed import with_suppression
@@ -108,6 +109,8 @@ def to_ir(
     known = reads.joined(floating.rules) if integers == "qdq" or dequantize else reads
     table = with_random(with_rules(known, complete, rules), draws, random)
     complete = told_apart(complete, table)
+    if known is reads:
+        complete = told_requantized(complete, table)
     if custom_domain is not None:
         complete, table = taken_along(complete, table, custom_domain, custom_outputs or {})
     done = table.rewrite(complete, OnnxBuilder(graph.name))

@@ -55,14 +55,6 @@ def in_float32(case: Case) -> list[Array]:
     return [y.astype("float16") for y in live(case.but(inputs=tuple(wide)))]
 
 
-def steadily(case: Case) -> list[Array]:
-    """What MXNet computes most often of five times: now and then it adds integers with the scales
-    of a sum it computed before.
-    """
-    runs = [live(case) for _ in range(5)]
-    return max(runs, key=lambda y: sum(np.array_equal(y[0], other[0]) for other in runs))
-
-
 def without_onednn(case: Case) -> list[Array]:
     """What MXNet computes in a process where it does not use oneDNN."""
     return _plain_process().submit(live, case.but(oracle=live)).result()

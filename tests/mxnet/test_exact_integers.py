@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 from serde.graph import DType
-from tests.mxnet.cases import case, converted, f32, i8, i32, of, steadily, u8
-from tests.mxnet.ops.test_quantized import chain
+from tests.mxnet.cases import case, converted, f32, i8, i32, of, u8
+from tests.mxnet.ops.test_quantized import HIGH, TOP, ZERO, add, enlarged, pooled, resized
 from tests.mxnet.ops.test_quantized_products import (
     BIASED,
     CALIBRATED,
@@ -21,10 +23,9 @@ from tests.mxnet.ops.test_quantized_products import (
     summing,
 )
 
-LOW, HIGH, ZERO = of([-2.13]), of([3.07]), of([0])
+LOW = of([-2.13])
 RANGE, UPWARDS = (of([-1.1]), of([0.53])), (ZERO, of([2.2]))
 ENDS = {"min_calib_range": -3.3, "max_calib_range": 2.7}
-TOP = {"min_calib_range": 0, "max_calib_range": 2.7}
 MANY = f32(300, 400, low=-4, high=4)
 Q, P = (i8(8, 16, 25, 20, low=-128, high=127, seed=i) for i in (0, 1))
 U, V = (u8(8, 16, 25, 20, low=0, high=255, seed=i) for i in (0, 3))
@@ -45,16 +46,6 @@ OUTPUTS = (
     ([], {"enable_float_output": True}),
     ([RELU], {"with_eltwise": True, "enable_float_output": True}),
 )
-
-
-def pooled(x, size):
-    """Integers, their means, and the integers nearest to those."""
-    return chain(
-        ("_contrib_dequantize", {}, [(0, 0), (1, 0), (2, 0)]),
-        ("_contrib_AdaptiveAvgPooling2D", {"output_size": size}, [(3, 0)]),
-        ("_contrib_quantize_v2", {"out_type": "auto", **TOP}, [(4, 0)]),
-        inputs=(x, ZERO, HIGH), heads=[(5, 0)],
-    )  # fmt: skip
 
 
 CASES = [
@@ -87,17 +78,31 @@ CASES = [
         for ends in ((LOW, HIGH, *RANGE), (ZERO, HIGH, *UPWARDS))
     ),
     *(
-        case("_contrib_quantized_elemwise_add", a, b, LOW, HIGH, *RANGE, **attrs).but(
-            oracle=steadily
+        add(a, b, *RANGE, 20 - number, **attrs)
+        for number, ((a, b), attrs) in enumerate(
+            product(((Q, P), (U, V), (Q, U), (U, Q)), ({}, ENDS, TOP))
         )
-        for a, b in ((Q, P), (U, V), (Q, U), (U, Q))
-        for attrs in ({}, ENDS, TOP)
     ),
     *(
         case("_contrib_quantized_elemwise_mul", Q, P, LOW, HIGH, *RANGE, **attrs)
         for attrs in ({}, ENDS, {"enable_float_output": True})
     ),
     *(pooled(u8(4, 600, 12, 18, low=0, high=255), size) for size in ((2, 3), (6, 6), (1,), ())),
+    *(
+        enlarged(u8(2, 64, 9, 7, low=0, high=255), *window, bias=bias)
+        for window in ((4, 2, 1), (3, 1, 1), (5, 2, 2, 1), (8, 4, 2))
+        for bias in (False, True)
+    ),
+    enlarged(u8(1, 512, 16, 12, low=0, high=255), 4, 2, 1, filters=256),
+    *(
+        resized(u8(2, 60, size, 30, low=0, high=255), height=47, width=80, align_corners=corners)
+        for size in (1, 2, 31)
+        for corners in (True, False)
+    ),
+    resized(u8(2, 60, 30, 31, low=0, high=255), height=10, width=1),
+    resized(
+        u8(2, 60, 30, 31, low=0, high=255), mode="odd_scale", scale_height=2.0, scale_width=0.5
+    ),
     *(conv([BIASED], x, **CALIBRATED) for x in IMAGES),
     *(conv([NO_BIAS], x, **CALIBRATED) for x in IMAGES),
     *(conv([BIASED, RELU], x, with_act=True, **POSITIVE) for x in IMAGES),

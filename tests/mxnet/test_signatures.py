@@ -12,6 +12,7 @@ import pytest
 from serde.formats.mxnet.ops import aliases
 from serde.formats.mxnet.ops.aliases import ALIASES
 from serde.formats.mxnet.ops.quantized_products import FLAGS
+from serde.formats.mxnet.requantized import SAID
 from serde.formats.mxnet.rules import parse, reads
 from serde.rules import Rule
 from serde.subgraphs import Body
@@ -69,6 +70,9 @@ HIDDEN_STATES = {
     "IdentityAttachKLSparseReg": ["moving_avg"],
 }
 RULES = sorted(reads.rules.items())
+for _name, _rule in RULES:
+    if SAID in _rule.attributes:  # what the reader tells layers
+        REGISTERED[_name]["attributes"][SAID] = "boolean, default=0"
 
 
 def stated(name: str, attribute: str) -> tuple[bool, str | None]:

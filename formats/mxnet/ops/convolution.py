@@ -7,6 +7,7 @@ from serde.geometry import Ints, inverse
 from serde.graph import Value, show_shape
 
 from ..rules import reads
+from .phases import in_phases, phases
 
 TUNING = ("num_filter", "no_bias", "workspace", "cudnn_tune", "cudnn_off")
 CHANNELS_FIRST = (None, "NCW", "NCHW", "NCDHW")
@@ -61,9 +62,12 @@ def read_convolution(
 @reads("Deconvolution", ignore=TUNING)
 def read_deconvolution(
     g, x, w, b=None, *, kernel: Ints, stride=(), dilate=(), pad=(), adj=(), target_shape=(),
-    num_group=1, layout: str | None = None,
+    num_group=1, layout: str | None = None, requantized=False,
 ):  # fmt: skip
     frame = window(kernel, stride, dilate, pad)
+    is_plain = not any(target_shape) and num_group == 1 and layout in CHANNELS_FIRST
+    if requantized and is_plain and (found := phases(x, w, frame, adj or (0, 0))):
+        return in_phases(g, x, w, b, found)
 
     def apply(x, w):
         pads = {"pads": frame["pads"], "output_padding": adj or None}

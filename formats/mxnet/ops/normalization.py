@@ -6,10 +6,11 @@ import numpy as np
 
 from serde.errors import require
 from serde.geometry import may_be_same
-from serde.graph import Value
-from serde.idioms import on_axis
+from serde.graph import DType, Value
+from serde.idioms import cast, on_axis
 
 from ..rules import reads
+from .phases import was_turned
 
 STATISTICS = ("momentum", "use_global_stats")
 CALIBRATION = {"min_calib_range": ("None",), "max_calib_range": ("None",)}
@@ -20,7 +21,9 @@ CALIBRATION = {"min_calib_range": ("None",), "max_calib_range": ("None",)}
     ignore=(*STATISTICS, "cudnn_off"),
     only={"output_mean_var": (False,), **CALIBRATION},
 )
-def read_batch_norm(g, x, gamma, beta, mean, var, *, eps=1e-3, fix_gamma=True, axis=1):
+def read_batch_norm(
+    g, x, gamma, beta, mean, var, *, eps=1e-3, fix_gamma=True, axis=1, requantized=False
+):
     """``fix_gamma`` means a scale of 1, whatever is stored."""
     require(x.rank >= 2, "BatchNorm of a tensor with fewer than two axes")
     channels, stored = x.known[axis % x.rank], gamma.known[0]
@@ -28,11 +31,20 @@ def read_batch_norm(g, x, gamma, beta, mean, var, *, eps=1e-3, fix_gamma=True, a
         may_be_same(channels, stored), f"parameters for {stored} channels, and there are {channels}"
     )
     gamma = ones(g, gamma) if fix_gamma else gamma
+    if requantized and axis == 1 and was_turned(g, x):
+        return fused_multiply_add(g, x, g.Div(gamma, g.Sqrt(g.Add(var, eps))), beta, mean)
 
     def apply(x):
         return g.BatchNormalization(x, gamma, beta, mean, var, epsilon=eps)
 
     return on_axis(g, x, axis % x.rank, 1, apply)
+
+
+def fused_multiply_add(g, x: Value, factor: Value, beta: Value, mean: Value):
+    """What oneDNN computes of channels in blocks: product and sum are rounded once."""
+    factor, beta, mean = (g.Reshape(v, [-1, 1, 1]) for v in (factor, beta, mean))
+    y, factor, beta = (cast(g, v, DType.FLOAT64) for v in (g.Sub(x, mean), factor, beta))
+    return cast(g, g.Add(g.Mul(y, factor), beta), DType.FLOAT32)
 
 
 @reads(

@@ -70,7 +70,7 @@ MODES = {
 @reads("_contrib_BilinearResize2D")
 def read_bilinear_resize(
     g, x, like=None, *, height=1, width=1, scale_height: float | None = None,
-    scale_width: float | None = None, mode="size", align_corners=True,
+    scale_width: float | None = None, mode="size", align_corners=True, requantized=False,
 ):  # fmt: skip
     require(mode in MODES or mode == "like", f"mode={mode!r} is unknown")
     sizes: list[Size] = [height, width]
@@ -80,16 +80,41 @@ def read_bilinear_resize(
         scales = (scale_height, scale_width)
         old = [shape_from(g, [size_of(g, x, axis)]) for axis in (2, 3)]
         sizes = [MODES[mode](g, size, scale) for size, scale in zip(old, scales, strict=True)]
+    if requantized and x.type is DType.FLOAT32:
+        for axis in (3, 2):
+            x = interpolated(g, x, axis, sizes[axis - 2], align_corners)
+        return x
     way = "align_corners" if align_corners else "pytorch_half_pixel"
     return resized(g, x, sizes, mode="linear", coordinate_transformation_mode=way)
 
 
+def interpolated(g, x: Value, axis: int, size: Size, align_corners: bool):
+    """Brought to a size along one axis, with the places and weights that MXNet computes."""
+    old, new = (shape_from(g, [n]) for n in (size_of(g, x, axis), size))
+    last, places = g.Sub(old, 1), steps(g, size)
+    if align_corners:
+        step = g.Div(floats(g, last), floats(g, g.Max(g.Sub(new, 1), [1])))
+        place = g.Mul(floats(g, places), step)
+    else:
+        step = g.Where(g.Greater(new, 1), g.Div(floats(g, old), floats(g, new)), 0.0)
+        middles, step = (cast(g, v, DType.FLOAT64) for v in (places, step))
+        place = floats(g, g.Max(g.Sub(g.Mul(g.Add(middles, 0.5), step), 0.5), 0.0))
+    first = cast(g, place, DType.INT64)
+    share = g.Sub(place, floats(g, first))
+    shares = (g.Reshape(v, [-1] + [1] * (x.rank - 1 - axis)) for v in (g.Sub(1.0, share), share))
+    taken = (g.Gather(x, at, axis=axis) for at in (first, g.Min(g.Add(first, 1), last)))
+    return g.Add(*(g.Mul(weight, v) for weight, v in zip(shares, taken, strict=True)))
+
+
+def floats(g, x: Value):
+    return cast(g, x, DType.FLOAT32)
+
+
 @reads("_contrib_AdaptiveAvgPooling2D")
-def read_adaptive_pooling(g, x, *, output_size: Ints = ()):
+def read_adaptive_pooling(g, x, *, output_size: Ints = (), requantized=False):
     """Each output is the mean of the part of the image that lies under it."""
     rows, columns = output_size * 2 if len(output_size) == 1 else output_size or (1, 1)
-    made = g.made(x)
-    if made is not None and made.op == "DequantizeLinear" and divides(x, rows, columns):
+    if requantized and divides(x, rows, columns):
         return means_in_order(g, x, rows, columns)
     if rows == columns == 1:
         return g.GlobalAveragePool(x)

@@ -1,0 +1,30 @@
+"""Which layers of floats become integers again.
+
+What is off by the last bit of a float may lie on the other side of a half, and be the next integer.
+Rules that can add up in the order in which MXNet does declare ``requantized``, and are told.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from serde.graph import Graph, Value
+from serde.rules import RuleTable
+
+SAID = "requantized"
+INTO_INTEGERS = ("_contrib_quantize", "_contrib_quantize_v2", "_contrib_quantize_asym")
+
+
+def told_requantized(graph: Graph, table: RuleTable) -> Graph:
+    """``graph``, in which each layer that integers are made of says so where its rule asks."""
+    asking = {op for op, rule in table.rules.items() if SAID in rule.attributes}
+    becoming: set[Value] = set()
+    nodes = list(graph.nodes)
+    for at in range(len(nodes) - 1, -1, -1):
+        node = nodes[at]
+        if node.op not in INTO_INTEGERS and becoming.isdisjoint(node.outputs):
+            continue
+        becoming.update(v for v in node.inputs if v is not None)
+        if node.op in asking:
+            nodes[at] = replace(node, attrs={**node.attrs, SAID: True})
+    return replace(graph, nodes=tuple(nodes))
