@@ -93,6 +93,21 @@ def reshape(g: Any, x: Value, sizes: Sequence[Size]) -> Value:
     return g.Reshape(x, shape_from(g, sizes))  # type: ignore[no-any-return]
 
 
+def multiply_add(g: Any, x: Value, factor: Value, y: Value) -> Value:
+    """``x`` times ``factor``, plus ``y``, rounded once (float32).
+
+    Where ``factor`` is one number and ``y`` has the shape of ``x``, by a matrix product: ONNX
+    Runtime adds a matrix to a multiple of a product so, on processors that have an instruction for
+    it, in a fraction of the time that doubles take.
+    """
+    if factor.tensor is None or factor.shape != () or x.shape != y.shape:
+        x, factor, y = (cast(g, v, DType.FLOAT64) for v in (x, factor, y))
+        return cast(g, g.Add(g.Mul(x, factor), y), DType.FLOAT32)
+    rows = (g.Reshape(v, [1, -1]) for v in (x, y))
+    one = g.const(np.ones((1, 1), np.float32))
+    return reshape(g, g.Gemm(one, *rows, alpha=factor.array().item()), sizes_of(g, y))
+
+
 def slice_axis(g: Any, x: Value, axis: int, start: Any, end: Any, step: int = 1) -> Value:
     """``x[start:end:step]`` along one axis."""
     bounds = [[b] if isinstance(b, int) else b for b in (start, end)]

@@ -15,14 +15,13 @@ import numpy as np
 
 from serde.errors import require
 from serde.graph import DType, Node, Value
-from serde.idioms import cast, cast_like, scalar
+from serde.idioms import cast, cast_like, multiply_add, scalar
 
 from ..rules import reads
-from .convolution import window
-from .quantized import COUNTS, RANGE, nearest, reach, rounded
+from .products import MIDDLE, channels_first, channels_last, convolved, multiplied, unsigned
+from .quantized import COUNTS, RANGE, counts_of, nearest, reach, rounded
 
 RECTIFIERS = ("relu", "clip")  # activations after which oneDNN counts in uint8
-MIDDLE = 128  # what stands for 0 where uint8 hold signed numbers
 Layer = tuple[str, dict[str, Any]]
 
 
@@ -161,14 +160,16 @@ def whole_layer(g, parts: Parts, whole: Whole, ends):
     y = multiples(g, parts, whole, factor)
     if fits_kernels(parts, factor):
         return stored(g, y, dtype)
-    for op, attrs in parts.after:
-        if op != "elemwise_add" or parts.sum is None:
+    # The last activation of uint8 cuts off at 0, as they do themselves.
+    for op, attrs in parts.after[:-1] if dtype is DType.UINT8 else parts.after:
+        if op == "elemwise_add" and parts.sum is not None:
+            share = g.Div(unit, g.Div(COUNTS[parts.sum.type], reach(g, *parts.ranges[2:])))
+            summand, zero = unsigned(g, parts.sum)
+            y = multiply_add(g, counts_of(g, channels_last(g, summand), zero), share, y)
+        else:
             y = applied(g, (op, attrs), y)
-            continue
-        share = g.Div(unit, g.Div(COUNTS[parts.sum.type], reach(g, *parts.ranges[2:])))
-        summand = g.Mul(*(cast(g, v, DType.FLOAT64) for v in (parts.sum, share)))
-        y = cast(g, g.Add(cast(g, y, DType.FLOAT64), summand), DType.FLOAT32)  # rounded once
-    return summed(g, y, dtype, g.const(np.float32(1)), parts.sum)
+    y = summed(g, y, dtype, g.const(np.float32(1)), parts.sum)
+    return channels_first(g, y) if parts.convolves else y
 
 
 def fits_kernels(parts: Parts, factor: Value) -> bool:
@@ -178,17 +179,14 @@ def fits_kernels(parts: Parts, factor: Value) -> bool:
 
 
 def multiples(g, parts: Parts, whole: Whole, factor: Value):
-    """Products and bias, added up and scaled."""
+    """Products and bias, added up and scaled; channels last where runtimes have no kernel."""
     if not fits_kernels(parts, factor):
-        return added(g, parts, whole, factor)
+        y = cast(g, products(g, parts, whole.q), DType.FLOAT32)
+        y = y if whole.bias is None else g.Add(y, cast_like(g, whole.bias, y))
+        return g.Mul(y, factor)
     w = scaled_by(g, whole.q, factor)
     b = [] if whole.bias is None else [scaled_by(g, whole.bias, factor)]
     return applied(g, parts.bare, counts_of(g, *unsigned(g, parts.x)), w, *b)
-
-
-def counts_of(g, q: Value, zero: Value):
-    """Integers as floats."""
-    return g.DequantizeLinear(q, g.const(np.float32(1)), zero)
 
 
 def scaled_by(g, q: Value, scale: Value):
@@ -205,73 +203,10 @@ def stored(g, y: Value, dtype: DType):
     return cast(g, g.Sub(cast(g, q, DType.INT32), MIDDLE), dtype)
 
 
-def added(g, parts: Parts, whole: Whole, factor: Value):
-    """Products and bias added up as whole numbers, in floats that hold them, and then scaled."""
-    q = whole.q
-    if within_floats(parts.x.type, q):
-        ones = g.const(np.ones(factor.dims, np.float32))
-        x = counts_of(g, parts.x, scalar(g, 0, parts.x))
-        y = applied(g, parts.bare, x, scaled_by(g, q, ones))
-    else:
-        y = cast(g, products(g, parts, q), DType.FLOAT32)
-    each = [1, -1] + [1] * (q.rank - 2) if parts.convolves else [-1]
-    if whole.bias is not None:
-        y = g.Add(y, g.Reshape(cast(g, whole.bias, DType.FLOAT32), each))
-    return g.Mul(y, g.Reshape(factor, each))
-
-
-def within_floats(dtype: DType, q: Value) -> bool:
-    """Whether no sum of products of weights and a type's numbers passes what float32 counts to."""
-    if q.tensor is None:
-        return False
-    sums = np.abs(q.array().astype(np.int16)).reshape(q.dims[0], -1).sum(1, dtype=np.int64)
-    return bool(sums.max() * (255 if dtype is DType.UINT8 else 128) < 2**24)
-
-
 def products(g, parts: Parts, w: Value):
-    """What a layer of whole numbers adds up, as int32."""
+    """What a layer of whole numbers adds up, as int32, channels last."""
     attrs = reads.bind(reads.rules[parts.first[0]], *parts.bare)
     if not parts.convolves:
         return multiplied(g, parts.x, w, attrs.get("flatten", True))
     attrs.pop("layout", None)
     return convolved(g, parts.x, w, **attrs)
-
-
-def moved(g, q: Value) -> Value | None:
-    """The uint8 that ``stored`` made an int8 of."""
-    for op in ("Cast", "Sub", "Cast"):
-        made = g.made(q)
-        if made is None or made.op != op:
-            return None
-        q, *less = made.inputs
-        if op == "Sub" and (less[0].tensor is None or less[0].array() != MIDDLE):
-            return None
-    return q if q.type is DType.UINT8 else None
-
-
-def unsigned(g, q: Value):
-    """Integers as uint8, and the zero among them: what runtimes' integer products take."""
-    if q.type is DType.UINT8:
-        return q, g.const(np.zeros((), np.uint8))
-    middle = g.const(np.array(MIDDLE, np.uint8))
-    made = g.made(q)
-    if made is not None and made.op == "QuantizeLinear":
-        return g.QuantizeLinear(*made.inputs[:2], middle), middle
-    if (before := moved(g, q)) is not None:
-        return before, middle
-    return cast(g, g.Add(cast(g, q, DType.INT32), MIDDLE), DType.UINT8), middle
-
-
-def convolved(g, x: Value, w: Value, *, kernel, stride=(), dilate=(), pad=(), num_group=1):
-    """The sums of products, as int32."""
-    x, zero = unsigned(g, x)
-    w, none = unsigned(g, w)
-    frame = window(kernel, stride, dilate, pad)
-    return g.ConvInteger(x, w, zero, none, group=num_group, **frame)
-
-
-def multiplied(g, x: Value, w: Value, flatten: bool):
-    """A product with a transposed matrix, as int32."""
-    x = g.Flatten(x, axis=1) if flatten else x
-    x, zero = unsigned(g, x)
-    return g.MatMulInteger(x, g.Transpose(w, perm=(1, 0)), zero)

@@ -6,8 +6,8 @@ import numpy as np
 
 from serde.errors import require
 from serde.geometry import may_be_same
-from serde.graph import DType, Value
-from serde.idioms import cast, on_axis
+from serde.graph import Value
+from serde.idioms import multiply_add, on_axis
 
 from ..rules import reads
 from .phases import was_turned
@@ -32,19 +32,14 @@ def read_batch_norm(
     )
     gamma = ones(g, gamma) if fix_gamma else gamma
     if requantized and axis == 1 and was_turned(g, x):
-        return fused_multiply_add(g, x, g.Div(gamma, g.Sqrt(g.Add(var, eps))), beta, mean)
+        factor = g.Div(gamma, g.Sqrt(g.Add(var, eps)))
+        factor, beta, mean = (g.Reshape(v, [-1, 1, 1]) for v in (factor, beta, mean))
+        return multiply_add(g, g.Sub(x, mean), factor, beta)  # as oneDNN does of blocks of channels
 
     def apply(x):
         return g.BatchNormalization(x, gamma, beta, mean, var, epsilon=eps)
 
     return on_axis(g, x, axis % x.rank, 1, apply)
-
-
-def fused_multiply_add(g, x: Value, factor: Value, beta: Value, mean: Value):
-    """What oneDNN computes of channels in blocks: product and sum are rounded once."""
-    factor, beta, mean = (g.Reshape(v, [-1, 1, 1]) for v in (factor, beta, mean))
-    y, factor, beta = (cast(g, v, DType.FLOAT64) for v in (g.Sub(x, mean), factor, beta))
-    return cast(g, g.Add(g.Mul(y, factor), beta), DType.FLOAT32)
 
 
 @reads(

@@ -45,6 +45,11 @@ def real(g, q: Value, low: Value, high: Value):
     return g.DequantizeLinear(q, step_of(g, q.type, low, high), scalar(g, 0, q))
 
 
+def counts_of(g, q: Value, zero: Value):
+    """Integers as floats."""
+    return g.DequantizeLinear(q, g.const(np.float32(1)), zero)
+
+
 def quantised(g, x: Value, dtype: DType, low: Value, high: Value):
     """Numbers as the nearest integers of a range, even ones in the middle."""
     return nearest(g, x, dtype, step_of(g, dtype, low, high))
@@ -177,17 +182,17 @@ def read_quantized_pooling(
     pooling_convention="valid", stride: Ints = (), pad: Ints = (), p_value: int | None = None,
     count_include_pad: bool | None = None, layout: str | None = None,
 ):  # fmt: skip
-    """A mean is that of the integers, rounded; the greatest is found among real numbers as well."""
+    """A mean is that of the integers, rounded; the greatest is found among them as well."""
     require(pool_type in ("max", "avg"), f"pool_type={pool_type!r} of integers")
-    x = real(g, q, low, high) if pool_type == "max" else cast(g, q, DType.FLOAT32)
+    x = counts_of(g, q, scalar(g, 0, q)) if pool_type == "max" else cast(g, q, DType.FLOAT32)
     y = read_pooling(
         g, x, kernel=kernel, pool_type=pool_type, global_pool=global_pool,
         pooling_convention=pooling_convention, stride=stride, pad=pad, p_value=p_value,
         count_include_pad=count_include_pad, layout=layout,
     )  # fmt: skip
     if pool_type == "avg":
-        return cast(g, g.Round(y), q.type), low, high
-    return quantised(g, y, q.type, low, high), low, high
+        return cast(g, g.Round(y), q.type), low, high  # runtimes' own means of integers differ
+    return rounded(g, y, q.type), low, high
 
 
 @reads("_contrib_quantized_concat", ignore=("num_args",))

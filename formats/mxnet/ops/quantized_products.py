@@ -18,11 +18,9 @@ from .fused import (
     Whole,
     applied,
     check_activations,
-    convolved,
     finished,
     integers,
     multiples,
-    multiplied,
     normalised,
     output_type,
     products,
@@ -31,6 +29,7 @@ from .fused import (
     whole_layer,
     whole_numbers,
 )
+from .products import channels_first, convolved, multiplied
 from .quantized import (
     COUNTS,
     Calibration,
@@ -109,10 +108,10 @@ def counted(g, parts: Parts, w: Value, b: Value | None):
     if b is not None:
         counts = g.Div(COUNTS[parts.x.type], reach(g, x_low, x_high))
         whole = cast(g, g.Round(g.Mul(b, g.Mul(scale, counts))), DType.INT32)
-        y = g.Add(y, g.Reshape(whole, [1, -1] + [1] * (w.rank - 2)))
+        y = g.Add(y, whole)
     for layer in parts.after:
         y = applied(g, layer, y)
-    return y, *product_range(g, parts.x.type, x_low, x_high, low, high)
+    return channels_first(g, y), *product_range(g, parts.x.type, x_low, x_high, low, high)
 
 
 def separated(no_bias: bool, *operands: Value | None):
@@ -136,9 +135,8 @@ def read_quantized_convolution(
         no_bias, bias, min_data, max_data, min_weight, max_weight, min_bias, max_bias
     )
     y = convolved(g, data, weight, kernel=kernel, **frame)
-    if b is not None:
-        y = g.Add(y, g.Reshape(cast(g, b, DType.INT32), [1, -1] + [1] * (weight.rank - 2)))
-    return y, *product_range(g, DType.INT8, *ranges[:4])
+    y = y if b is None else g.Add(y, cast(g, b, DType.INT32))
+    return channels_first(g, y), *product_range(g, DType.INT8, *ranges[:4])
 
 
 @reads("_contrib_quantized_fully_connected", ignore=("num_hidden",))
