@@ -18,6 +18,7 @@ from serde.builder import Builder
 from serde.errors import Problem, Unconvertible, UnsupportedOp, UsageError, require
 from serde.graph import IR_OPSET, AttrRef, Graph, Node, Value
 from serde.misfits import refuse_misfits
+from serde.passes.kernels import with_integer_kernels
 from serde.rules import Fallback, RuleTable
 from serde.stepping import Stepping, next_step
 from serde.steps import lists
@@ -26,6 +27,7 @@ from serde.steps.types import BORN, CONSTANT_FORMS, as_is, spelled
 from serde.subgraphs import Body
 
 LOWEST, LOWEST_WRITTEN = 1, 7
+WITH_KERNELS = range(10, 13)  # opsets with QLinearConv, and without scales by channel
 
 
 def _lower_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
@@ -137,6 +139,8 @@ def lower_to(
     stage = f"ir → opset {opset}"
 
     def rewrite(body: Graph, fallback: Fallback = _lower_node) -> Graph:
+        if opset in WITH_KERNELS:
+            body = with_integer_kernels(body)
         builder = Stepping(body.name, IR_OPSET, opset, spelled_out=spelled_out)
         done = RuleTable(stage, fallback=fallback, placed=_unrolled).rewrite(body, builder)
         _require_outputs(stage, done, builder.carried)

@@ -228,11 +228,11 @@ def check(case: Case) -> None:
     assert bool(case.fixed) == bool(refusals), f"converts with named sizes: {case.fixed}"
 
 
-def converted(case: Case, outputs: int) -> list[Array]:
+def converted(case: Case, outputs: int, opset: int) -> list[Array]:
     """What serde's conversion computes, in the kernels that ONNX Runtime chooses."""
     graph = _graph(_symbol_json(case, outputs), case, "static")
     level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-    return _run(lower_to(graph, OPSETS[-1]), case, level)[0]
+    return _run(lower_to(graph, opset), case, level)[0]
 
 
 def _symbol_json(case: Case, outputs: int = 1) -> str:

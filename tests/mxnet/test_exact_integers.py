@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from serde.graph import DType
-from tests.mxnet.cases import case, converted, f32, i8, i32, of, u8
+from tests.mxnet.cases import OPSETS, case, converted, f32, i8, i32, of, u8
 from tests.mxnet.ops.test_quantized import HIGH, TOP, ZERO, add, enlarged, pooled, resized
 from tests.mxnet.ops.test_quantized_products import (
     BIASED,
@@ -129,9 +129,11 @@ CASES = [
 @pytest.mark.parametrize("quantised", CASES, ids=str)
 def test_integers_are_those_of_mxnet(quantised):
     expected = quantised.oracle(quantised)
-    for got, wanted in zip(converted(quantised, len(expected)), expected, strict=True):
-        assert got.dtype == wanted.dtype
-        if DType.of(wanted.dtype).kind == "f":
-            np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-6 * np.abs(wanted).max())
-        else:
-            np.testing.assert_array_equal(got, wanted)
+    for opset in OPSETS:
+        made = converted(quantised, len(expected), opset)
+        for got, wanted in zip(made, expected, strict=True):
+            assert got.dtype == wanted.dtype
+            if DType.of(wanted.dtype).kind == "f":
+                np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-6 * np.abs(wanted).max())
+            else:
+                np.testing.assert_array_equal(got, wanted)

@@ -173,9 +173,10 @@ def whole_layer(g, parts: Parts, whole: Whole, ends):
 
 
 def fits_kernels(parts: Parts, factor: Value) -> bool:
-    """Whether runtimes have an integer kernel for a layer."""
+    """Whether runtimes have an integer kernel for a layer, at every opset that has some."""
     rectified = all(attrs.get("act_type", op) == "relu" for op, attrs in parts.after)
-    return rectified and not parts.sums and factor.tensor is not None
+    by_one = parts.convolves or factor.rank == 0
+    return rectified and by_one and not parts.sums and factor.tensor is not None
 
 
 def multiples(g, parts: Parts, whole: Whole, factor: Value):

@@ -1,0 +1,110 @@
+"""Products between dequantisations and a quantisation, as the one operator that they stand for.
+
+Runtimes make kernels of them by themselves, with a scale for each channel of the weights from opset
+13 on, which is the first whose ``DequantizeLinear`` has an axis. Before it the weights would be
+floats, which ONNX Runtime rounds again, by one scale for all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from serde.builder import OnnxBuilder
+from serde.graph import DType, Graph, Node, Value
+from serde.rules import RuleTable, keep
+
+from .dead import drop_dead
+
+BYTES = (DType.INT8, DType.UINT8)
+kernels = RuleTable("integer kernels", fallback=keep)
+
+
+def with_integer_kernels(graph: Graph) -> Graph:
+    """``graph`` with ``QLinearConv`` and ``QLinearMatMul`` for weights of a scale by channel."""
+    if not any(n.op == "DequantizeLinear" and _is_by_channel(n.inputs[1]) for n in graph.nodes):
+        return graph
+    done = kernels.rewrite(graph, OnnxBuilder(graph.name))
+    return drop_dead(replace(done, opset=graph.opset))
+
+
+@kernels("QuantizeLinear")
+def quantize(g: Any, y: Value, scale: Value, zero: Value | None = None, **attrs: Any) -> Any:
+    """What a quantisation ends, where there is an operator for all of it."""
+    as_it_is = g.QuantizeLinear(y, scale, zero, **attrs)
+    zero = _zero(g, scale, zero, DType.UINT8)
+    node = g.made(y)
+    if node is not None and node.op == "Relu" and _begins_at(zero):
+        node = g.made(node.inputs[0])
+    if node is None or not _is_plain(scale, attrs) or scale.shape != () or zero.dtype not in BYTES:
+        return as_it_is
+    operands = [_dequantized(g, v) for v in node.inputs if v is not None]
+    if len(operands) < 2 or None in operands:
+        return as_it_is
+    made = _product(g, node, operands, (scale, zero))
+    return as_it_is if made is None else made
+
+
+def _product(g: Any, node: Node, operands: list[Any], result: tuple[Value, Value]) -> Any:
+    """The operator for a node of dequantised operands, None where there is none."""
+    (x, x_scale, x_zero, _), (w, w_scale, w_zero, axis), *bias = operands
+    fitting = x.dtype in BYTES and w.dtype in BYTES and x_scale.shape == ()
+    counted = not bias or _counts(bias[0], x_scale, w_scale)
+    if not fitting or not counted or not _is_by_channel(w_scale):
+        return None
+    quantities, counts = (w_scale, w_zero, *result), [b for b, *_ in bias]
+    if node.op == "Conv" and axis == 0:
+        return g.QLinearConv(x, x_scale, x_zero, w, *quantities, *counts, **node.attrs)
+    if node.op == "MatMul" and axis == w.rank - 1 == 1:
+        return g.QLinearMatMul(x, x_scale, x_zero, w, *quantities)
+    attrs = node.attrs
+    if node.op != "Gemm" or attrs["transA"] or (attrs["alpha"], attrs["beta"]) != (1, 1):
+        return None
+    if axis != (0 if attrs["transB"] else 1):
+        return None
+    w = w if attrs["transB"] else g.Transpose(w, perm=(1, 0))
+    x, w = (g.Unsqueeze(v, [2, 3]) for v in (x, w))
+    y = g.QLinearConv(x, x_scale, x_zero, w, *quantities, *counts, kernel_shape=(1, 1))
+    return g.Squeeze(y, [2, 3])
+
+
+def _dequantized(g: Any, v: Value) -> tuple[Value, Value, Value, int] | None:
+    """The integers that floats were, their scale and zero point, and the axis of these."""
+    node = g.made(v)
+    if node is None or node.op != "DequantizeLinear" or not _is_plain(node.inputs[1], node.attrs):
+        return None
+    q, scale, zero = (*node.inputs, None)[:3]
+    return q, scale, _zero(g, scale, zero, q.type), node.attrs["axis"]
+
+
+def _zero(g: Any, scale: Value, zero: Value | None, dtype: DType) -> Value:
+    if zero is not None or scale.tensor is None:
+        return zero or scale
+    return g.const(np.zeros(scale.dims, dtype.numpy))  # type: ignore[no-any-return]
+
+
+def _is_plain(scale: Value | None, attrs: Any) -> bool:
+    """Whether there are no blocks, and constant scales of float32."""
+    given = scale is not None and scale.tensor is not None and scale.dtype is DType.FLOAT32
+    return given and not any(attrs.get(n) for n in ("block_size", "output_dtype", "precision"))
+
+
+def _is_by_channel(scale: Value | None) -> bool:
+    return scale is not None and scale.shape is not None and len(scale.shape) == 1
+
+
+def _begins_at(zero: Value) -> bool:
+    """Whether no integer of a type is less than ``zero``, so that it cuts off what is negative."""
+    if zero.tensor is None or zero.dtype not in BYTES:
+        return False
+    return bool((zero.array() == np.iinfo(zero.type.numpy).min).all())
+
+
+def _counts(bias: tuple[Value, Value, Value, int], data: Value, weights: Value) -> bool:
+    """Whether a bias is counted in the unit of the products."""
+    b, scale, zero, _ = bias
+    if b.dtype is not DType.INT32 or zero.tensor is None or zero.array().any():
+        return False
+    return np.array_equal(scale.array(), data.array() * weights.array())
