@@ -26,7 +26,8 @@ NETWORKS = (
     "resnet18_v2", "resnet50_v2", "mobilenet1.0", "mobilenetv2_1.0", "densenet121", "inceptionv3",
     "vgg11_bn", "gluonnlp/standard_lstm_lm_200", "gluonnlp/bert_12_768_12",
     "gluoncv/ssd_512_mobilenet1.0_voc", "gluoncv/mobilenet1.0_int8", "gluoncv/vgg16_ucf101_int8",
-    "gluoncv/inceptionv3_kinetics400_int8", "gluoncv/resnet50_v1_int8",
+    "gluoncv/inceptionv3_kinetics400_int8", "gluoncv/resnet18_v1b_kinetics400_int8",
+    "gluoncv/resnet50_v1_int8", "gluoncv/simple_pose_resnet18_v1b_int8",
 )  # fmt: skip
 WARMING = 5  # rounds that are not counted
 CLOSE = 1e-4  # of the outputs' scale

@@ -17,7 +17,6 @@ INTO_INTEGERS = ("_contrib_quantize", "_contrib_quantize_v2", "_contrib_quantize
 
 def told_requantized(graph: Graph, table: RuleTable) -> Graph:
     """``graph``, in which each layer that integers are made of says so where its rule asks."""
-    asking = {op for op, rule in table.rules.items() if SAID in rule.attributes}
     becoming: set[Value] = set()
     nodes = list(graph.nodes)
     for at in range(len(nodes) - 1, -1, -1):
@@ -25,6 +24,7 @@ def told_requantized(graph: Graph, table: RuleTable) -> Graph:
         if node.op not in INTO_INTEGERS and becoming.isdisjoint(node.outputs):
             continue
         becoming.update(v for v in node.inputs if v is not None)
-        if node.op in asking:
+        rule = table.rules.get(node.op)
+        if rule is not None and SAID in rule.attributes:
             nodes[at] = replace(node, attrs={**node.attrs, SAID: True})
     return replace(graph, nodes=tuple(nodes))

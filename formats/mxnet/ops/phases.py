@@ -29,7 +29,7 @@ class Phase(NamedTuple):
 def phases(x: Value, w: Value, frame, adj: Ints) -> list[list[Phase]]:
     """The phases of rows and those of columns, the last first, as the image is turned.
 
-    None for what MXNet adds up otherwise, at least for some images.
+    There are none of what MXNet adds up otherwise, at least for some images.
     """
     stride, *others = frame["strides"]
     in_blocks = all(isinstance(n, int) and n % BLOCK == 0 for n in w.known[:2])
