@@ -32,6 +32,9 @@ U, V = (u8(8, 16, 25, 20, low=0, high=255, seed=i) for i in (0, 3))
 NARROW, WIDE = (i32(300, 400, low=-(2**n), high=2**n) for n in (20, 30))
 IMAGES = (i8(4, 3, 60, 50, low=-128, high=127), u8(4, 3, 60, 50, low=0, high=255))
 ADDED = (i8(4, 4, 30, 49, low=-128, high=127), u8(4, 4, 30, 49, low=0, high=255))
+STATISTICS = (*(f32(3000, seed=i) for i in range(3)), f32(3000, low=0.5, seed=3))
+TANH = ("Activation", {"act_type": "tanh"})
+CLIP = ("clip", {"a_min": "0", "a_max": "4.1"})
 LEAKY = ("LeakyReLU", {"act_type": "leaky", "slope": 0.1})
 DEEP = (f32(4, 600, 3, 2), f32(4))  # products that float32 cannot count
 MANY_CHANNELS = (i8(1, 600, 20, 15, low=-128, high=127), u8(1, 600, 20, 15, low=200, high=255))
@@ -45,6 +48,10 @@ OUTPUTS = (
     ([RELU], {"with_eltwise": True, "min_calib_range": 0, "max_calib_range": 10.3}),
     ([], {"enable_float_output": True}),
     ([RELU], {"with_eltwise": True, "enable_float_output": True}),
+    ([CLIP], {"with_eltwise": True, "enable_float_output": True}),
+    ([CLIP], {"with_eltwise": True, "min_calib_range": 0, "max_calib_range": 3.9}),
+    ([CLIP], {"with_eltwise": True, "min_calib_range": 0, "max_calib_range": 10.3}),
+    ([TANH], {"with_eltwise": True, "enable_float_output": True}),
 )
 
 
@@ -59,7 +66,10 @@ CASES = [
     *(
         case("_contrib_requantize", q, low, HIGH, **a)
         for q, low in ((WIDE, LOW), (NARROW, of([-5300])))
-        for a in ({}, ENDS, {**TOP, "out_type": "auto"}, {**ENDS, "out_type": "uint8"})
+        for a in (
+            {}, {"out_type": "auto"}, {"out_type": "uint8"}, ENDS, {**TOP, "out_type": "auto"},
+            {**ENDS, "out_type": "uint8"},
+        )
     ),
     *(
         case("_contrib_quantized_pooling", *v, **a)
@@ -70,6 +80,12 @@ CASES = [
             {"kernel": (3, 2), "pool_type": "avg"},
             {"global_pool": True, "pool_type": "avg", "kernel": (1, 1)},
             {"kernel": (3, 3), "pad": (1, 1), "pool_type": "avg", "count_include_pad": False},
+        )
+    ),
+    *(
+        case("_contrib_quantized_batch_norm", x, *STATISTICS, low, HIGH, **ENDS)
+        for x, low in (
+            (i8(1, 3000, 15, 20, low=-128, high=127), LOW), (u8(1, 3000, 15, 20, high=255), ZERO)
         )
     ),
     *(
@@ -110,6 +126,14 @@ CASES = [
     *(conv([BIASED, LEAKY], x, with_act=True, **CALIBRATED) for x in IMAGES),
     *(summing(x, s, **CALIBRATED) for x in IMAGES for s in ADDED),
     *(summing(x, s, [RELU], with_postsum_act=True, **POSITIVE) for x in IMAGES for s in ADDED),
+    *(summing(x, s, quantized=True) for x in IMAGES for s in ADDED),
+    *(summing(x, s, [RELU], quantized=True, with_postsum_act=True) for x in IMAGES for s in ADDED),
+    *(conv([BIASED, RELU], x, quantized=True, with_act=True) for x in IMAGES),
+    *(conv([BIASED, LEAKY], x, quantized=True, with_act=True) for x in IMAGES),
+    *(conv([BIASED, CLIP], x, quantized=True, with_act=True) for x in IMAGES),
+    *(conv([BIASED, CLIP], x, with_act=True, **POSITIVE) for x in IMAGES),
+    *(dense([DENSE, act], x, HELD, quantized=True, with_eltwise=True)
+      for x in ROWS for act in (RELU, CLIP)),
     *(conv([BIASED], x, DEEP, **CALIBRATED) for x in MANY_CHANNELS),
     *(conv([BIASED, LEAKY], x, DEEP, with_act=True, **CALIBRATED) for x in MANY_CHANNELS),
     *(

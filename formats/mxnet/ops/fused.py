@@ -59,10 +59,7 @@ def finished(g, y: Value, parts: Parts, summand: Value | None):
 
 
 def check_activations(parts: Parts) -> None:
-    """Refuse activations that are not the same at every scale: oneDNN applies them to integers.
-
-    A clip is left to the range of the result, and cuts at 0 only.
-    """
+    """Refuse activations that are not the same at every scale: oneDNN applies them to integers."""
     for op, attrs in parts.after:
         kind = attrs.get("act_type")
         same = op in ("elemwise_add", "clip") or (op, kind) in (
@@ -71,7 +68,19 @@ def check_activations(parts: Parts) -> None:
         require(same, f"{kind or op} fused behind quantised numbers, which MXNet applies to those")
         low = attrs.get("a_min", "0")
         require(op != "clip" or float(low) == 0, f"a fused clip from {low}, which MXNet cuts at 0")
-    parts.after = [("relu", {}) if op == "clip" else (op, attrs) for op, attrs in parts.after]
+
+
+def clipped(layers: list[Layer], unit: float) -> list[Layer]:
+    """Layers of which those that cut off do so in counts, ``unit`` of which stand for 1: first what
+    is above, where that is less than the largest uint8, then what is below 0.
+    """
+    found: list[Layer] = []
+    for op, attrs in layers:
+        most = np.float32(attrs["a_max"]) * np.float32(unit) if op == "clip" else np.inf
+        if most < COUNTS[DType.UINT8]:
+            found.append(("clip", {"a_min": "0", "a_max": str(most)}))
+        found.append(("relu", {}) if op == "clip" else (op, attrs))
+    return found
 
 
 def output_type(parts: Parts) -> DType:
@@ -161,15 +170,22 @@ def whole_layer(g, parts: Parts, whole: Whole, ends):
     if fits_kernels(parts, factor):
         return stored(g, y, dtype)
     # The last activation of uint8 cuts off at 0, as they do themselves.
-    for op, attrs in parts.after[:-1] if dtype is DType.UINT8 else parts.after:
-        if op == "elemwise_add" and parts.sum is not None:
-            share = g.Div(unit, g.Div(COUNTS[parts.sum.type], reach(g, *parts.ranges[2:])))
-            summand, zero = unsigned(g, parts.sum)
-            y = multiply_add(g, counts_of(g, channels_last(g, summand), zero), share, y)
-        else:
-            y = applied(g, (op, attrs), y)
+    y = with_sum(g, y, parts, parts.after[:-1] if dtype is DType.UINT8 else parts.after, unit)
     y = summed(g, y, dtype, g.const(np.float32(1)), parts.sum)
     return channels_first(g, y) if parts.convolves else y
+
+
+def with_sum(g, y: Value, parts: Parts, after: list[Layer], unit: Value):
+    """The layers behind the first, channels last; ``unit`` of their results stand for 1."""
+    for layer in after:
+        if parts.sum is None or layer[0] != "elemwise_add":
+            y = applied(g, layer, y)
+            continue
+        share = g.Div(unit, g.Div(COUNTS[parts.sum.type], reach(g, *parts.ranges[2:])))
+        summand, zero = unsigned(g, parts.sum)
+        summand = counts_of(g, channels_last(g, summand), zero)
+        y = multiply_add(g, summand, share, y)
+    return y
 
 
 def fits_kernels(parts: Parts, factor: Value) -> bool:

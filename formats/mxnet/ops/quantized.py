@@ -6,7 +6,6 @@ for uint8 (quantization_utils.h). Only the ranges of products count in 127ths an
 
 from __future__ import annotations
 
-import math
 from functools import partial
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy as np
 from serde.errors import require
 from serde.geometry import Ints
 from serde.graph import DType, Value
-from serde.idioms import cast, scalar
+from serde.idioms import cast, cast_like, scalar
 from serde.rules import RuleTable
 
 from ..rules import reads
@@ -68,18 +67,22 @@ def read_quantize_v2(
     way, g, x, *, out_type="int8", min_calib_range: Calibration = None,
     max_calib_range: Calibration = None,
 ):  # fmt: skip
-    """``auto`` is uint8 for a calibrated range without negative numbers."""
     found = min_calib_range, max_calib_range
     is_calibrated = both(*found)
     if x.dtype is DType.INT8 and is_calibrated:
         return x, *calibrated(g, *found)
     require(x.type.kind == "f", f"quantizing {x.type.value}")
-    unsigned = out_type == "uint8" or (
-        out_type == "auto" and is_calibrated and min_calib_range >= 0
-    )
-    dtype = DType.UINT8 if unsigned else DType.INT8
+    dtype = chosen_type(out_type, *found)
     low, high = calibrated(g, *found) if is_calibrated else ends(g, x)
     return way(g, x, dtype, low, high), *stated(g, dtype, low, high)
+
+
+def chosen_type(out_type: str, low: Calibration, high: Calibration) -> DType:
+    """``auto`` is uint8 for a calibrated range without negative numbers."""
+    if out_type == "auto":
+        return DType.UINT8 if both(low, high) and low >= 0 else DType.INT8
+    require(out_type in TYPES, f"out_type={out_type!r} is neither of auto, int8, uint8")
+    return TYPES[out_type]
 
 
 def scaled(g, x: Value, dtype: DType, low: Value, high: Value, most=COUNTS):
@@ -112,7 +115,7 @@ def stated(g, dtype: DType, low: Value, high: Value):
 @reads("_contrib_quantize")
 def read_quantize(g, x, low, high, *, out_type="uint8"):
     """Scaled by 127 or 255, not by 127.5 or 255.5."""
-    dtype = TYPES[out_type]
+    dtype = chosen_type(out_type, None, None)
     return scaled(g, x, dtype, low, high, LEVELS), *stated(g, dtype, low, high)
 
 
@@ -149,15 +152,13 @@ def read_requantize(
 ):  # fmt: skip
     """Without calibration, to the range of the numbers there are; counts as ``read_quantize``'s."""
     require(q.type is DType.INT32, f"requantizing {q.type.value}")
+    found = min_calib_range, max_calib_range
+    dtype = chosen_type(out_type, *found)
     step = g.Div(reach(g, low, high), RANGE)
     x = cast(g, q, DType.FLOAT32)
-    dtype = DType.INT8
-    if both(min_calib_range, max_calib_range):
-        if out_type == "uint8" or (out_type == "auto" and min_calib_range >= 0):
-            dtype = DType.UINT8
-        wide = reach(g, *calibrated(g, min_calib_range, max_calib_range))
+    if both(*found):
+        wide = reach(g, *calibrated(g, *found))
     else:
-        require(out_type == "int8", f"out_type={out_type!r} without calibration")
         wide = g.Mul(g.ReduceMax(g.Abs(x), keepdims=0), step)
     y = g.Mul(x, g.Mul(step, g.Div(LEVELS[dtype], wide)))
     high = g.Reshape(wide, [1])
@@ -218,15 +219,22 @@ def read_quantized_batch_norm(
     max_calib_range: Calibration = None,
 ):  # fmt: skip
     """The scale that is stored counts, fixed or not, and ``eps`` counts twice: MXNet moves it into
-    scale and shift, and oneDNN normalises by a variance of 1 + ``eps``.
+    scale and shift, and oneDNN normalises by a variance of 1 + ``eps``. Bytes are halved first.
     """
-    require(q.type is DType.INT8, f"BatchNorm of {q.type.value}")
-    require(both(min_calib_range, max_calib_range), "BatchNorm without calibration")
-    step = g.Div(step_of(g, DType.INT8, low, high), math.sqrt(1 + eps))
-    x = g.DequantizeLinear(q, step, scalar(g, 0, q))
-    y = g.BatchNormalization(x, gamma, beta, mean, var, epsilon=eps)
-    low, high = calibrated(g, min_calib_range, max_calib_range)
-    return quantised(g, y, DType.INT8, low, high), low, high
+    found = min_calib_range, max_calib_range
+    require(q.type in LEVELS, f"BatchNorm of {q.type.value}")
+    require(both(*found), "BatchNorm without calibration")
+    ends = calibrated(g, *found)
+    most = reach(g, *ends)
+    spread = cast_like(g, g.Reciprocal(g.Sqrt(g.Add(cast(g, var, DType.FLOAT64), eps))), gamma)
+    factor = g.Div(g.Mul(g.Mul(gamma, spread), reach(g, low, high)), most)
+    factor = g.Div(factor, np.sqrt(np.float32(1) + np.float32(eps)))
+    shift = g.Sub(beta, g.Mul(g.Mul(mean, gamma), spread))
+    shift = g.Div(g.Mul(shift, COUNTS[DType.INT8]), most)
+    factor, shift = (g.Reshape(v, [-1] + [1] * (q.rank - 2)) for v in (factor, shift))
+    x = cast(g, q, DType.FLOAT32)
+    x = g.Floor(g.Mul(x, 0.5)) if q.type is DType.UINT8 else x
+    return rounded(g, g.Add(g.Mul(x, factor), shift), DType.INT8), *ends
 
 
 @reads("_contrib_quantized_elemwise_add")
@@ -262,8 +270,13 @@ def read_quantized_add(
     y = g.Add(*terms)
     if dtype is not DType.INT32:
         return rounded(g, y, dtype), low, high
+    return as_int32(g, y), low, high
+
+
+def as_int32(g, y: Value):
+    """The nearest int32."""
     below = float(np.nextafter(np.float32(RANGE), np.float32(0)))
-    return cast(g, g.Clip(g.Round(y), -RANGE, below), DType.INT32), low, high
+    return cast(g, g.Clip(g.Round(y), -RANGE, below), DType.INT32)
 
 
 @reads("_contrib_quantized_elemwise_mul")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 import numpy as np
 
-from serde.errors import require
 from serde.geometry import Ints
 from serde.graph import DType, Value
 from serde.idioms import cast
@@ -18,6 +18,7 @@ from .fused import (
     Whole,
     applied,
     check_activations,
+    clipped,
     finished,
     integers,
     multiples,
@@ -28,11 +29,13 @@ from .fused import (
     summed,
     whole_layer,
     whole_numbers,
+    with_sum,
 )
 from .products import channels_first, convolved, multiplied
 from .quantized import (
     COUNTS,
     Calibration,
+    as_int32,
     both,
     calibrated,
     floating,
@@ -60,9 +63,11 @@ def read_fused_convolution(
         return finished(g, y, parts, parts.sum)
     check_activations(parts)
     w, b = normalised(g, parts)
+    # MXNet leaves a clip to the range of the result, even where that has none.
     if not both(*found):
-        require(not parts.sums, "a sum without calibration")
+        parts.after = [(op, attrs) for op, attrs in parts.after if op != "clip"]
         return counted(g, parts, w, b)
+    parts.after = clipped(parts.after, math.inf)
     ends = calibrated(g, *found)
     return way(g, parts, w, b, ends), *ends
 
@@ -104,13 +109,12 @@ def counted(g, parts: Parts, w: Value, b: Value | None):
     low, high = (g.Reshape(g[op](w, keepdims=0), [1]) for op in ("ReduceMin", "ReduceMax"))
     x_low, x_high = parts.ranges[:2]
     scale = g.Div(COUNTS[DType.INT8], reach(g, low, high))
+    unit = g.Mul(g.Div(COUNTS[parts.x.type], reach(g, x_low, x_high)), scale)
     y = products(g, parts, integers(g, g.Mul(w, scale)))
     if b is not None:
-        counts = g.Div(COUNTS[parts.x.type], reach(g, x_low, x_high))
-        whole = cast(g, g.Round(g.Mul(b, g.Mul(scale, counts))), DType.INT32)
-        y = g.Add(y, whole)
-    for layer in parts.after:
-        y = applied(g, layer, y)
+        y = g.Add(y, cast(g, g.Round(g.Mul(b, unit)), DType.INT32))
+    if parts.after:
+        y = as_int32(g, with_sum(g, cast(g, y, DType.FLOAT32), parts, parts.after, unit))
     return channels_first(g, y), *product_range(g, parts.x.type, x_low, x_high, low, high)
 
 
@@ -169,9 +173,9 @@ def read_fused_dense(
     if not quantized:
         y = applied(g, parts.first, parts.x, parts.w, *([] if parts.b is None else [parts.b]))
         return finished(g, y, parts, None)
-    check_activations(parts)
     if enable_float_output:
         return way(g, parts, channel_wise_quantize, None)
+    check_activations(parts)
     if not both(*found):
         return counted_dense(g, parts)
     ends = calibrated(g, *found)
@@ -188,6 +192,8 @@ def dense_in_counts(g, parts: Parts, by_channel, ends):
         bias = None if parts.b is None else whole_bias(g, parts)
         whole = Whole(parts.w, bias, scale, counts)
     if ends is not None:
+        unit = g.Div(COUNTS[output_type(parts)], reach(g, *ends))
+        parts.after = clipped(parts.after, unit.array().item())
         return whole_layer(g, parts, whole, ends)
     factor = whole.factor(g, g.const(np.float32(1)))
     return finished(g, multiples(g, parts, whole, factor), parts, None)
@@ -230,6 +236,6 @@ def counted_dense(g, parts: Parts):
     y = products(g, parts, parts.w)
     if parts.b is not None:
         y = g.Add(y, whole_bias(g, parts))
-    for layer in parts.after:
-        y = applied(g, layer, y)
+    if parts.after:
+        y = as_int32(g, finished(g, cast(g, y, DType.FLOAT32), parts, None))
     return y, *product_range(g, parts.x.type, *parts.ranges[:4])

@@ -130,7 +130,7 @@ CASES = [
     ),
     *(
         case("_contrib_quantized_batch_norm", x, *NORM, LOW, HIGH, **CALIBRATED, **a)
-        for x in (Q, P[:1], Q[:, :, :1].copy())
+        for x in (Q, P[:1], Q[:, :, :1].copy(), U)
         for a in ({}, {"fix_gamma": False}, {"eps": 0.1})
     ),
     *(
@@ -174,9 +174,6 @@ CASES = [
         for x in (whole(2, 3), whole(5), whole(1, 2, 2))
     ),
     refused("_contrib_quantized_batch_norm", Q, *NORM, LOW, HIGH, says="without calibration"),
-    refused(
-        "_contrib_quantized_batch_norm", U, *NORM, LOW, HIGH, **CALIBRATED, says="BatchNorm of uint8"
-    ),
     refused("_contrib_quantized_act", *UNSIGNED, act_type="relu", says="an activation of uint8"),
     refused("_contrib_quantized_act", *SIGNED, act_type="tanh", says="act_type='tanh'"),
     refused("_contrib_quantized_pooling", *SIGNED, pool_type="sum", says="pool_type='sum'"),
