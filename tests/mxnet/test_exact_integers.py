@@ -9,6 +9,7 @@ import pytest
 
 from serde.graph import DType
 from tests.mxnet.cases import OPSETS, case, converted, f32, i8, i32, of, u8
+from tests.mxnet.ops.test_attention import integers
 from tests.mxnet.ops.test_quantized import HIGH, TOP, ZERO, add, enlarged, pooled, resized
 from tests.mxnet.ops.test_quantized_products import (
     BIASED,
@@ -33,7 +34,11 @@ NARROW, WIDE = (i32(300, 400, low=-(2**n), high=2**n) for n in (20, 30))
 IMAGES = (i8(4, 3, 60, 50, low=-128, high=127), u8(4, 3, 60, 50, low=0, high=255))
 ADDED = (i8(4, 4, 30, 49, low=-128, high=127), u8(4, 4, 30, 49, low=0, high=255))
 STATISTICS = (*(f32(3000, seed=i) for i in range(3)), f32(3000, low=0.5, seed=3))
-TANH = ("Activation", {"act_type": "tanh"})
+KINDS = (
+    *(("Activation", {"act_type": kind}) for kind in ("relu", "sigmoid", "softrelu", "tanh")),
+    *(("LeakyReLU", {"act_type": kind, "slope": 0.2}) for kind in ("leaky", "elu", "gelu")),
+)
+OF_DENSE = (*KINDS, *((op, {}) for op in ("square", "sqrt", "exp", "abs")))
 CLIP = ("clip", {"a_min": "0", "a_max": "4.1"})
 LEAKY = ("LeakyReLU", {"act_type": "leaky", "slope": 0.1})
 DEEP = (f32(4, 600, 3, 2), f32(4))  # products that float32 cannot count
@@ -51,7 +56,6 @@ OUTPUTS = (
     ([CLIP], {"with_eltwise": True, "enable_float_output": True}),
     ([CLIP], {"with_eltwise": True, "min_calib_range": 0, "max_calib_range": 3.9}),
     ([CLIP], {"with_eltwise": True, "min_calib_range": 0, "max_calib_range": 10.3}),
-    ([TANH], {"with_eltwise": True, "enable_float_output": True}),
 )
 
 
@@ -132,6 +136,20 @@ CASES = [
     *(conv([BIASED, LEAKY], x, quantized=True, with_act=True) for x in IMAGES),
     *(conv([BIASED, CLIP], x, quantized=True, with_act=True) for x in IMAGES),
     *(conv([BIASED, CLIP], x, with_act=True, **POSITIVE) for x in IMAGES),
+    *(
+        conv([BIASED, act], x, quantized=True, with_act=True, **attrs)
+        for x in IMAGES
+        for act in KINDS
+        for attrs in ({}, ENDS, TOP)
+    ),
+    *(
+        dense([DENSE, act], x, HELD, quantized=True, with_eltwise=True, **attrs)
+        for x in ROWS
+        for act in OF_DENSE
+        for attrs in ({}, {"min_calib_range": -9, "max_calib_range": 10}, TOP)
+        if attrs or act[0] != "sqrt"
+    ),
+    *integers(50, 3, 4, 24),
     *(dense([DENSE, act], x, HELD, quantized=True, with_eltwise=True)
       for x in ROWS for act in (RELU, CLIP)),
     *(conv([BIASED], x, DEEP, **CALIBRATED) for x in MANY_CHANNELS),

@@ -13,8 +13,6 @@ from serde.idioms import cast, cast_like, reshape, scalar, shape_from, size_of
 from ..rules import reads
 
 PREFIX = "_contrib_interleaved_matmul_"
-FUSED = ("layers", "enable_float_output", "min_calib_range", "max_calib_range")  # of integers only
-IN_FLOAT = {"quantized": (False,)}
 
 
 def heads_of(g, x: Value, heads: int, parts: int, part: int):
@@ -49,16 +47,14 @@ def over_root(g, x):
     return g.Div(x, g.Sqrt(cast_like(g, units, x)))
 
 
-@reads("_sg_mkldnn_selfatt_qk", ignore=FUSED, only=IN_FLOAT)
 @reads(f"{PREFIX}selfatt_qk")
 def read_selfatt_qk(g, qkv, *, heads: int):
     return scores(g, heads_of(g, qkv, heads, 3, 0), heads_of(g, qkv, heads, 3, 1))
 
 
-@reads("_sg_mkldnn_selfatt_valatt", ignore=FUSED, only=IN_FLOAT)
 @reads(f"{PREFIX}selfatt_valatt")
 def read_selfatt_valatt(g, qkv, attention, *, heads: int):
-    return attended(g, qkv, heads_of(g, qkv, heads, 3, 2), attention, heads)
+    return attended(g, heads_of(g, qkv, heads, 3, 2), attention, heads)
 
 
 @reads(f"{PREFIX}encdec_qk")
@@ -68,12 +64,15 @@ def read_encdec_qk(g, q, kv, *, heads: int):
 
 @reads(f"{PREFIX}encdec_valatt")
 def read_encdec_valatt(g, kv, attention, *, heads: int):
-    return attended(g, kv, heads_of(g, kv, heads, 2, 1), attention, heads)
+    return attended(g, heads_of(g, kv, heads, 2, 1), attention, heads)
 
 
-def attended(g, like: Value, v: Value, attention: Value, heads: int):
+def attended(g, v: Value, attention: Value, heads: int):
     """Weights times values, as ``(length, batch, heads * units)``."""
-    y = g.MatMul(attention, v)
-    length = size_of(g, attention, 1)
-    split = reshape(g, y, [-1, heads, length, size_of(g, v, 2)])
+    return joined(g, g.MatMul(attention, v), heads)
+
+
+def joined(g, y: Value, heads: int):
+    """``(batch * heads, length, units)`` as ``(length, batch, heads * units)``."""
+    split = reshape(g, y, [-1, heads, size_of(g, y, 1), size_of(g, y, 2)])
     return g.Reshape(g.Transpose(split, perm=(2, 0, 1, 3)), [0, 0, -1])

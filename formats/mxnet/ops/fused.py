@@ -21,7 +21,17 @@ from ..rules import reads
 from .products import MIDDLE, channels_first, channels_last, convolved, multiplied, unsigned
 from .quantized import COUNTS, RANGE, counts_of, nearest, reach, rounded
 
-RECTIFIERS = ("relu", "clip")  # activations after which oneDNN counts in uint8
+INVARIANT = (
+    "relu",
+    "leaky",
+    "clip",
+    "elemwise_add",
+)  # the same at every scale, but for clips' ends
+KINDS = {  # activations that oneDNN fuses
+    "Activation": ("relu", "sigmoid", "softrelu", "tanh"), "LeakyReLU": ("leaky", "elu", "gelu"),
+}  # fmt: skip
+OF_DENSE = ("square", "sqrt", "exp", "abs")
+UNSIGNED = ("relu", "clip", "sigmoid", "softrelu")  # after which MXNet counts in uint8
 Layer = tuple[str, dict[str, Any]]
 
 
@@ -58,16 +68,26 @@ def finished(g, y: Value, parts: Parts, summand: Value | None):
     return y
 
 
+def kind_of(layer: Layer) -> str:
+    """What a layer is called, an activation by its own name."""
+    op, attrs = layer
+    return str(attrs.get("act_type", op))
+
+
 def check_activations(parts: Parts) -> None:
-    """Refuse activations that are not the same at every scale: oneDNN applies them to integers."""
-    for op, attrs in parts.after:
-        kind = attrs.get("act_type")
-        same = op in ("elemwise_add", "clip") or (op, kind) in (
-            ("Activation", "relu"), ("LeakyReLU", "leaky")
-        )  # fmt: skip
-        require(same, f"{kind or op} fused behind quantised numbers, which MXNet applies to those")
+    """Refuse activations that MXNet does not run behind integers."""
+    for layer in parts.after:
+        op, attrs = layer
+        known = op in ("elemwise_add", "clip") or kind_of(layer) in KINDS.get(op, ())
+        known = known or (op in OF_DENSE and not parts.convolves)
+        require(known, f"{kind_of(layer)} fused behind quantised numbers")
         low = attrs.get("a_min", "0")
         require(op != "clip" or float(low) == 0, f"a fused clip from {low}, which MXNet cuts at 0")
+
+
+def is_invariant(parts: Parts) -> bool:
+    """Whether all activations are the same whatever stands for 1."""
+    return all(kind_of(layer) in INVARIANT for layer in parts.after)
 
 
 def clipped(layers: list[Layer], unit: float) -> list[Layer]:
@@ -85,8 +105,9 @@ def clipped(layers: list[Layer], unit: float) -> list[Layer]:
 
 def output_type(parts: Parts) -> DType:
     """The element type of a calibrated result."""
-    op, attrs = parts.after[-1] if parts.after else ("", {})
-    return DType.UINT8 if attrs.get("act_type", op) in RECTIFIERS else DType.INT8
+    kind = kind_of(parts.after[-1]) if parts.after else ""
+    of_dense = not parts.convolves and kind in ("leaky", *OF_DENSE)
+    return DType.UINT8 if kind in UNSIGNED or of_dense else DType.INT8
 
 
 def summed(g, y: Value, dtype: DType, step: Value, summand: Value | None):
@@ -169,8 +190,8 @@ def whole_layer(g, parts: Parts, whole: Whole, ends):
     y = multiples(g, parts, whole, factor)
     if fits_kernels(parts, factor):
         return stored(g, y, dtype)
-    # The last activation of uint8 cuts off at 0, as they do themselves.
-    y = with_sum(g, y, parts, parts.after[:-1] if dtype is DType.UINT8 else parts.after, unit)
+    cuts = dtype is DType.UINT8 and kind_of(parts.after[-1]) == "relu"  # as uint8 do themselves
+    y = with_sum(g, y, parts, parts.after[:-1] if cuts else parts.after, unit)
     y = summed(g, y, dtype, g.const(np.float32(1)), parts.sum)
     return channels_first(g, y) if parts.convolves else y
 
@@ -190,7 +211,7 @@ def with_sum(g, y: Value, parts: Parts, after: list[Layer], unit: Value):
 
 def fits_kernels(parts: Parts, factor: Value) -> bool:
     """Whether runtimes have an integer kernel for a layer, at every opset that has some."""
-    rectified = all(attrs.get("act_type", op) == "relu" for op, attrs in parts.after)
+    rectified = all(kind_of(layer) == "relu" for layer in parts.after)
     by_one = parts.convolves or factor.rank == 0
     return rectified and by_one and not parts.sums and factor.tensor is not None
 

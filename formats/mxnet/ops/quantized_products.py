@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from serde.errors import require
 from serde.geometry import Ints
 from serde.graph import DType, Value
 from serde.idioms import cast
@@ -21,6 +22,7 @@ from .fused import (
     clipped,
     finished,
     integers,
+    is_invariant,
     multiples,
     normalised,
     output_type,
@@ -43,6 +45,7 @@ from .quantized import (
     quantised,
     reach,
     real,
+    rounded,
     step_of,
 )
 
@@ -74,6 +77,9 @@ def read_fused_convolution(
 
 def in_floats(g, parts: Parts, w: Value, b: Value | None, ends):
     """Of real numbers, those that the integers stand for, which runtimes take for a pattern."""
+    require(
+        is_invariant(parts), "an activation that MXNet applies to integers: use integers='exact'"
+    )
     w, b = coarse(g, w, b, parts.x.type, *parts.ranges[:2])
     y = applied(g, parts.bare, real(g, parts.x, *parts.ranges[:2]), w, *([] if b is None else [b]))
     summand = real(g, parts.sum, *parts.ranges[2:]) if parts.sums else None
@@ -193,10 +199,12 @@ def dense_in_counts(g, parts: Parts, by_channel, ends):
         whole = Whole(parts.w, bias, scale, counts)
     if ends is not None:
         unit = g.Div(COUNTS[output_type(parts)], reach(g, *ends))
-        parts.after = clipped(parts.after, unit.array().item())
-        return whole_layer(g, parts, whole, ends)
+        if is_invariant(parts):
+            parts.after = clipped(parts.after, unit.array().item())
+            return whole_layer(g, parts, whole, ends)
     factor = whole.factor(g, g.const(np.float32(1)))
-    return finished(g, multiples(g, parts, whole, factor), parts, None)
+    y = finished(g, multiples(g, parts, whole, factor), parts, None)
+    return y if ends is None else rounded(g, g.Mul(y, unit), output_type(parts))
 
 
 def dense_in_floats(g, parts: Parts, by_channel, ends):
@@ -236,6 +244,7 @@ def counted_dense(g, parts: Parts):
     y = products(g, parts, parts.w)
     if parts.b is not None:
         y = g.Add(y, whole_bias(g, parts))
+    require(all(op != "sqrt" for op, _ in parts.after), "square roots of integers, some below 0")
     if parts.after:
         y = as_int32(g, finished(g, cast(g, y, DType.FLOAT32), parts, None))
     return y, *product_range(g, parts.x.type, *parts.ranges[:4])

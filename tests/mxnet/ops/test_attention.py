@@ -2,7 +2,26 @@
 
 from __future__ import annotations
 
-from tests.mxnet.cases import Case, case, f16, f32, f64, i32, in_float32, operator_test, refused, u8
+import json
+from functools import partial
+
+from tests.mxnet.cases import (
+    Case,
+    Refusal,
+    case,
+    f16,
+    f32,
+    f64,
+    i8,
+    i32,
+    in_float32,
+    of,
+    operator_test,
+    refused,
+    u8,
+)  # fmt: skip
+from tests.mxnet.ops.test_quantized import saved
+from tests.mxnet.ops.test_quantized_products import node, symbol, variable
 
 P = "_contrib_interleaved_matmul_"
 T, S, N, H, U = 5, 3, 2, 4, 6
@@ -16,6 +35,34 @@ def fused(op, heads, *inputs):
         return plain.get_backend_symbol("MKLDNN")
 
     return Case(f"_sg_mkldnn_{op}", inputs, {"heads": str(heads)}, network=network)
+
+
+def counted(op, heads, *operands, **attrs):
+    """Integers and their ranges, as the quantising pass hands them over."""
+    count = len(operands) // 3
+    plain = node(f"{P}{op}", "inner", {"heads": heads}, range(count))
+    body = [variable(f"b{i}") for i in range(count)]
+    names = [variable(f"x{i}") for i in range(len(operands))]
+    attrs = {"heads": heads, "quantized": True, **attrs}
+    whole = node(f"_sg_mkldnn_{op}", "op", attrs, range(len(operands)))
+    whole["subgraphs"] = [symbol([*body, plain], [[count, 0, 0]])]
+    outputs = 1 if "enable_float_output" in attrs else 3
+    text = json.dumps(symbol([*names, whole], [[len(names), i, 0] for i in range(outputs)]))
+    texts = {k: str(v) for k, v in attrs.items()}
+    return Case(f"_sg_mkldnn_{op}", operands, texts, network=partial(saved, text))
+
+
+RANGES, SHARES = (of([-2.1]), of([3])), (of([0]), of([0.97]))
+RESULTS = ({"enable_float_output": True}, {"min_calib_range": -9, "max_calib_range": 10.3})
+
+
+def integers(t, n, h, u):
+    """Scores and sums of integer attention."""
+    qkv = i8(t, n, h * 3 * u, low=-128, high=127)
+    shares = u8(n * h, t, t, low=0, high=255)
+    for attrs in RESULTS:
+        yield counted("selfatt_qk", h, qkv, *RANGES, **attrs)
+        yield counted("selfatt_valatt", h, qkv, shares, *RANGES, *SHARES, **attrs)
 
 
 FORMS = ((3, 2, 2, 4), (5, 1, 1, 6), (1, 2, 3, 2))
@@ -36,7 +83,8 @@ CASES = [
     *(case("_contrib_div_sqrt_dim", make(4, 10)) for make in (i32, u8)),
     *(fused("selfatt_qk", h, f32(t, n, h * 3 * u)) for t, n, h, u in FORMS),
     *(fused("selfatt_valatt", h, f32(t, n, h * 3 * u), f32(n * h, t, t)) for t, n, h, u in FORMS),
-    refused("_sg_mkldnn_selfatt_qk", f32(3, 2, 12), heads=1, quantized=True, says="quantized=True"),
+    *(case for form in FORMS for case in integers(*form)),
+    Refusal(counted("selfatt_qk", 1, i8(3, 2, 12), *RANGES), "without calibration"),
     refused(
         "_contrib_interleaved_matmul_selfatt_qk",
         f32(1, 1, 18),

@@ -159,8 +159,8 @@ CASES = [
         )
     ),
     Refusal(
-        conv([BIASED, ("Activation", {"act_type": "tanh"})], X, with_act=True, **CALIBRATED),
-        "tanh fused behind quantised numbers",
+        dense([DENSE, ("sqrt", {})], UROWS, HELD, quantized=True, with_eltwise=True),
+        "square roots of integers",
     ),
 ]  # fmt: skip
 
