@@ -21,12 +21,8 @@ from ..rules import reads
 from .products import MIDDLE, channels_first, channels_last, convolved, multiplied, unsigned
 from .quantized import COUNTS, RANGE, counts_of, nearest, reach, rounded
 
-INVARIANT = (
-    "relu",
-    "leaky",
-    "clip",
-    "elemwise_add",
-)  # the same at every scale, but for clips' ends
+# Activations that are the same whatever stands for 1, but for the ends of a clip.
+INVARIANT = ("relu", "leaky", "clip", "elemwise_add")
 KINDS = {  # activations that oneDNN fuses
     "Activation": ("relu", "sigmoid", "softrelu", "tanh"), "LeakyReLU": ("leaky", "elu", "gelu"),
 }  # fmt: skip

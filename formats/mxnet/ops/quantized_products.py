@@ -77,9 +77,8 @@ def read_fused_convolution(
 
 def in_floats(g, parts: Parts, w: Value, b: Value | None, ends):
     """Of real numbers, those that the integers stand for, which runtimes take for a pattern."""
-    require(
-        is_invariant(parts), "an activation that MXNet applies to integers: use integers='exact'"
-    )
+    said = "an activation that MXNet applies to integers, which only integers='exact' says"
+    require(is_invariant(parts), said)
     w, b = coarse(g, w, b, parts.x.type, *parts.ranges[:2])
     y = applied(g, parts.bare, real(g, parts.x, *parts.ranges[:2]), w, *([] if b is None else [b]))
     summand = real(g, parts.sum, *parts.ranges[2:]) if parts.sums else None
