@@ -106,10 +106,11 @@ def to_ir(
     }
     complete = complete_inputs(graph, said)
     require(integers in ("exact", "qdq"), f"integers={integers!r} is neither of exact, qdq")
-    known = reads.joined(floating.rules) if integers == "qdq" or dequantize else reads
+    exact = integers == "exact" and not dequantize
+    known = reads if exact else reads.joined(floating.rules)
     table = with_random(with_rules(known, complete, rules), draws, random)
     complete = told_apart(complete, table)
-    if known is reads:
+    if exact:
         complete = told_requantized(complete, table)
     if custom_domain is not None:
         complete, table = taken_along(complete, table, custom_domain, custom_outputs or {})

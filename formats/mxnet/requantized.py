@@ -18,13 +18,12 @@ INTO_INTEGERS = ("_contrib_quantize", "_contrib_quantize_v2", "_contrib_quantize
 def told_requantized(graph: Graph, table: RuleTable) -> Graph:
     """``graph``, in which each layer that integers are made of says so where its rule asks."""
     becoming: set[Value] = set()
-    nodes = list(graph.nodes)
-    for at in range(len(nodes) - 1, -1, -1):
-        node = nodes[at]
-        if node.op not in INTO_INTEGERS and becoming.isdisjoint(node.outputs):
-            continue
-        becoming.update(v for v in node.inputs if v is not None)
-        rule = table.rules.get(node.op)
-        if rule is not None and SAID in rule.attributes:
-            nodes[at] = replace(node, attrs={**node.attrs, SAID: True})
-    return replace(graph, nodes=tuple(nodes))
+    told = []
+    for node in reversed(graph.nodes):
+        if node.op in INTO_INTEGERS or not becoming.isdisjoint(node.outputs):
+            becoming.update(v for v in node.inputs if v is not None)
+            rule = table.rules.get(node.op)
+            if rule is not None and SAID in rule.attributes:
+                node = replace(node, attrs={**node.attrs, SAID: True})
+        told.append(node)
+    return replace(graph, nodes=tuple(reversed(told)))

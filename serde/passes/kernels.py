@@ -15,10 +15,10 @@ import numpy as np
 from serde.builder import OnnxBuilder
 from serde.graph import DType, Graph, Node, Value
 from serde.rules import RuleTable, keep
+from serde.steps.quantization import BYTES
 
 from .dead import drop_dead
 
-BYTES = (DType.INT8, DType.UINT8)
 kernels = RuleTable("integer kernels", fallback=keep)
 
 
@@ -33,18 +33,27 @@ def with_integer_kernels(graph: Graph) -> Graph:
 @kernels("QuantizeLinear")
 def quantize(g: Any, y: Value, scale: Value, zero: Value | None = None, **attrs: Any) -> Any:
     """What a quantisation ends, where there is an operator for all of it."""
-    as_it_is = g.QuantizeLinear(y, scale, zero, **attrs)
+    made = _kernel(g, y, scale, zero) if _is_plain(scale, attrs) and scale.shape == () else None
+    return g.QuantizeLinear(y, scale, zero, **attrs) if made is None else made
+
+
+def _kernel(g: Any, y: Value, scale: Value, zero: Value | None) -> Any:
     zero = _zero(g, scale, zero, DType.UINT8)
-    node = g.made(y)
+    node = _made(g, y)
     if node is not None and node.op == "Relu" and _begins_at(zero):
-        node = g.made(node.inputs[0])
-    if node is None or not _is_plain(scale, attrs) or scale.shape != () or zero.dtype not in BYTES:
-        return as_it_is
+        node = _made(g, node.inputs[0])
+    if node is None or zero.dtype not in BYTES:
+        return None
     operands = [_dequantized(g, v) for v in node.inputs if v is not None]
     if len(operands) < 2 or None in operands:
-        return as_it_is
-    made = _product(g, node, operands, (scale, zero))
-    return as_it_is if made is None else made
+        return None
+    return _product(g, node, operands, (scale, zero))
+
+
+def _made(g: Any, v: Value | None) -> Node | None:
+    """The node of ONNX that made a value."""
+    node = g.made(v) if v is not None else None
+    return node if node is not None and node.domain == "" else None
 
 
 def _product(g: Any, node: Node, operands: list[Any], result: tuple[Value, Value]) -> Any:
@@ -70,18 +79,20 @@ def _product(g: Any, node: Node, operands: list[Any], result: tuple[Value, Value
     return g.Squeeze(y, [2, 3])
 
 
-def _dequantized(g: Any, v: Value) -> tuple[Value, Value, Value, int] | None:
+def _dequantized(g: Any, v: Value) -> tuple[Value, Value, Value, Any] | None:
     """The integers that floats were, their scale and zero point, and the axis of these."""
-    node = g.made(v)
+    node = _made(g, v)
     if node is None or node.op != "DequantizeLinear" or not _is_plain(node.inputs[1], node.attrs):
         return None
     q, scale, zero = (*node.inputs, None)[:3]
+    assert q is not None and scale is not None
     return q, scale, _zero(g, scale, zero, q.type), node.attrs["axis"]
 
 
 def _zero(g: Any, scale: Value, zero: Value | None, dtype: DType) -> Value:
-    if zero is not None or scale.tensor is None:
-        return zero or scale
+    """The zero point, which is 0 where there is none."""
+    if zero is not None:
+        return zero
     return g.const(np.zeros(scale.dims, dtype.numpy))  # type: ignore[no-any-return]
 
 
@@ -102,7 +113,7 @@ def _begins_at(zero: Value) -> bool:
     return bool((zero.array() == np.iinfo(zero.type.numpy).min).all())
 
 
-def _counts(bias: tuple[Value, Value, Value, int], data: Value, weights: Value) -> bool:
+def _counts(bias: tuple[Value, Value, Value, Any], data: Value, weights: Value) -> bool:
     """Whether a bias is counted in the unit of the products."""
     b, scale, zero, _ = bias
     if b.dtype is not DType.INT32 or zero.tensor is None or zero.array().any():

@@ -8,7 +8,9 @@ it runs, channel by channel, once BatchNorm is part of them.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,8 +20,8 @@ from serde.graph import DType, Node, Value
 from serde.idioms import cast, cast_like, multiply_add, scalar
 
 from ..rules import reads
-from .products import MIDDLE, channels_first, channels_last, convolved, multiplied, unsigned
-from .quantized import COUNTS, RANGE, counts_of, nearest, reach, rounded
+from .products import channels_first, channels_last, convolved, multiplied, stored, unsigned
+from .quantized import COUNTS, RANGE, counts_of, nearest, unit_of
 
 # Activations that are the same whatever stands for 1, but for the ends of a clip.
 INVARIANT = ("relu", "leaky", "clip", "elemwise_add")
@@ -57,10 +59,12 @@ class Parts:
         self.convolves = self.first[0] == "Convolution"
 
 
-def finished(g, y: Value, parts: Parts, summand: Value | None):
-    """The layers behind the first, and behind BatchNorm where that is part of the weights."""
-    for op, attrs in parts.after:
-        y = g.Add(y, summand) if op == "elemwise_add" else applied(g, (op, attrs), y)
+def finished(g, y: Value, layers: list[Layer], add: Callable[[Value], Value] | None = None):
+    """Layers behind the first, and behind BatchNorm where that is part of the weights; ``add`` is
+    what their sum does.
+    """
+    for layer in layers:
+        y = add(y) if add is not None and layer[0] == "elemwise_add" else applied(g, layer, y)
     return y
 
 
@@ -159,7 +163,7 @@ def whole_numbers(g, w: Value, b: Value | None, dtype: DType, low: Value, high: 
     """
     wide = g.ReduceMax(g.Abs(w), range(1, w.rank), keepdims=0)
     scale = g.Div(COUNTS[DType.INT8], g.Where(g.Greater(wide, 0.0), wide, scalar(g, 1, wide)))
-    counts = g.Div(COUNTS[dtype], reach(g, low, high))
+    counts = unit_of(g, dtype, low, high)
     if b is not None and counts.tensor is not None:
         scale = g.Min(scale, g.Div(g.Div(RANGE / 2, g.Abs(b)), counts))
     q = integers(g, g.Mul(w, along_first(g, scale, w)))
@@ -181,28 +185,24 @@ def whole_layer(g, parts: Parts, whole: Whole, ends):
     kernel for.
     """
     dtype = output_type(parts)
-    unit = g.Div(COUNTS[dtype], reach(g, *ends))
+    unit = unit_of(g, dtype, *ends)
     factor = whole.factor(g, unit)
     y = multiples(g, parts, whole, factor)
     if fits_kernels(parts, factor):
         return stored(g, y, dtype)
     cuts = dtype is DType.UINT8 and kind_of(parts.after[-1]) == "relu"  # as uint8 do themselves
-    y = with_sum(g, y, parts, parts.after[:-1] if cuts else parts.after, unit)
+    layers, add = parts.after[:-1] if cuts else parts.after, partial(with_sum, g, parts, unit)
+    y = finished(g, y, layers, add)
     y = summed(g, y, dtype, g.const(np.float32(1)), parts.sum)
     return channels_first(g, y) if parts.convolves else y
 
 
-def with_sum(g, y: Value, parts: Parts, after: list[Layer], unit: Value):
-    """The layers behind the first, channels last; ``unit`` of their results stand for 1."""
-    for layer in after:
-        if parts.sum is None or layer[0] != "elemwise_add":
-            y = applied(g, layer, y)
-            continue
-        share = g.Div(unit, g.Div(COUNTS[parts.sum.type], reach(g, *parts.ranges[2:])))
-        summand, zero = unsigned(g, parts.sum)
-        summand = counts_of(g, channels_last(g, summand), zero)
-        y = multiply_add(g, summand, share, y)
-    return y
+def with_sum(g, parts: Parts, unit: Value, y: Value):
+    """The other layer's result added, channels last, where ``unit`` stand for 1."""
+    assert parts.sum is not None
+    share = g.Div(unit, unit_of(g, parts.sum.type, *parts.ranges[2:]))
+    summand, zero = unsigned(g, parts.sum)
+    return multiply_add(g, counts_of(g, channels_last(g, summand), zero), share, y)
 
 
 def fits_kernels(parts: Parts, factor: Value) -> bool:
@@ -227,14 +227,6 @@ def scaled_by(g, q: Value, scale: Value):
     """Integers times one number, or times one for each slice along the first axis."""
     zero = None if q.type is DType.INT32 else cast(g, g.Sub(scale, scale), q.type)
     return g.DequantizeLinear(q, scale, zero, axis=0 if scale.rank else 1)
-
-
-def stored(g, y: Value, dtype: DType):
-    """The nearest integers; what is less than 0 is 0 as uint8."""
-    if dtype is DType.UINT8:
-        return rounded(g, y, dtype)
-    q = g.QuantizeLinear(y, g.const(np.float32(1)), g.const(np.array(MIDDLE, np.uint8)))
-    return cast(g, g.Sub(cast(g, q, DType.INT32), MIDDLE), dtype)
 
 
 def products(g, parts: Parts, w: Value):

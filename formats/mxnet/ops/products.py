@@ -11,6 +11,7 @@ from serde.graph import DType, Value
 from serde.idioms import cast
 
 from .convolution import window
+from .quantized import rounded
 
 MIDDLE = 128  # what stands for 0 where uint8 hold signed numbers
 MOST_PLACES = 9  # of a kernel whose convolution is a product of matrices
@@ -22,6 +23,14 @@ def channels_last(g, x: Value):
 
 def channels_first(g, x: Value):
     return g.Transpose(x, perm=(0, x.rank - 1, *range(1, x.rank - 1)))
+
+
+def stored(g, y: Value, dtype: DType):
+    """The nearest integers; what is less than 0 is 0 as uint8."""
+    if dtype is DType.UINT8:
+        return rounded(g, y, dtype)
+    q = g.QuantizeLinear(y, g.const(np.float32(1)), g.const(np.array(MIDDLE, np.uint8)))
+    return cast(g, g.Sub(cast(g, q, DType.INT32), MIDDLE), dtype)
 
 
 def moved(g, q: Value) -> Value | None:

@@ -39,6 +39,11 @@ def step_of(g, dtype: DType, low: Value, high: Value):
     return g.Div(reach(g, low, high), COUNTS[dtype])
 
 
+def unit_of(g, dtype: DType, low: Value, high: Value):
+    """How many stand for 1, as MXNet computes it."""
+    return g.Div(COUNTS[dtype], reach(g, low, high))
+
+
 def real(g, q: Value, low: Value, high: Value):
     """The numbers that integers stand for."""
     return g.DequantizeLinear(q, step_of(g, q.type, low, high), scalar(g, 0, q))
@@ -252,7 +257,7 @@ def read_quantized_add(
     if is_calibrated:
         low, high = calibrated(g, min_calib_range, max_calib_range)
         dtype = DType.INT8 if is_mixed else lhs.type
-        unit = g.Div(COUNTS[dtype], reach(g, low, high))
+        unit = unit_of(g, dtype, low, high)
         shares = [g.Div(unit, g.Div(COUNTS[q.type], wide)) for q, wide in parts]
     else:
         dtype, most = DType.INT32, g.Add(*(wide for _, wide in parts))
@@ -290,12 +295,12 @@ def read_quantized_mul(
     if not enable_float_output and not both(min_calib_range, max_calib_range):
         return q, *product_range(g, lhs.type, lhs_min, lhs_max, rhs_min, rhs_max)
     x = cast(g, q, DType.FLOAT32)
-    counts = [g.Div(COUNTS[DType.INT8], reach(g, *ends))
-              for ends in ((lhs_min, lhs_max), (rhs_min, rhs_max))]  # fmt: skip
+    ends = (lhs_min, lhs_max), (rhs_min, rhs_max)
+    counts = [unit_of(g, DType.INT8, *end) for end in ends]
     if enable_float_output:
         return g.Mul(x, g.Div(g.Reciprocal(counts[0]), counts[1]))
     low, high = calibrated(g, min_calib_range, max_calib_range)
-    unit = g.Div(COUNTS[DType.INT8], reach(g, low, high))
+    unit = unit_of(g, DType.INT8, low, high)
     y = g.Mul(x, g.Div(g.Div(unit, counts[0]), counts[1]))
     return cast(g, cast(g, y, DType.INT32), DType.INT8), low, high
 

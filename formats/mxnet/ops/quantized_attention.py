@@ -9,7 +9,7 @@ from serde.idioms import cast, shape_from, size_of
 from ..rules import reads
 from .attention import heads_of, joined, read_selfatt_qk, read_selfatt_valatt
 from .products import unsigned
-from .quantized import COUNTS, Calibration, both, calibrated, reach, rounded
+from .quantized import Calibration, both, calibrated, rounded, unit_of
 
 
 @reads("_sg_mkldnn_selfatt_qk", ignore=("layers",))
@@ -21,7 +21,7 @@ def read_fused_scores(
         return read_selfatt_qk(g, qkv, heads=heads)
     x, zero = unsigned(g, qkv)
     q, k = heads_of(g, x, heads, 3, 0), heads_of(g, qkv, heads, 3, 1)
-    unit = g.Div(COUNTS[qkv.type], reach(g, low, high))
+    unit = unit_of(g, qkv.type, low, high)
     units = cast(g, shape_from(g, [size_of(g, q, 2)]), DType.FLOAT32)
     y = g.MatMulInteger(q, g.Transpose(k, perm=(0, 2, 1)), zero)
     factor = g.Div(g.Div(g.Div(1.0, unit), unit), g.Sqrt(units))
@@ -38,12 +38,10 @@ def read_fused_sums(
         return read_selfatt_valatt(g, qkv, attention, heads=heads)
     x, zero = unsigned(g, attention)
     y = g.MatMulInteger(x, heads_of(g, qkv, heads, 3, 2), zero)
-    counts = ((qkv, low, high), (attention, least, most))
-    units = [g.Div(COUNTS[v.type], reach(g, *ends)) for v, *ends in counts]
-    factor = g.Div(g.Div(1.0, units[0]), units[1])
-    return result(
-        g, joined(g, y, heads), factor, enable_float_output, min_calib_range, max_calib_range
-    )
+    factor = g.Div(1.0, unit_of(g, qkv.type, low, high))
+    factor = g.Div(factor, unit_of(g, attention.type, least, most))
+    y = joined(g, y, heads)
+    return result(g, y, factor, enable_float_output, min_calib_range, max_calib_range)
 
 
 def result(g, y: Value, factor: Value, floats: bool, low: Calibration, high: Calibration):
@@ -52,5 +50,5 @@ def result(g, y: Value, factor: Value, floats: bool, low: Calibration, high: Cal
         return g.Mul(cast(g, y, DType.FLOAT32), factor)
     require(both(low, high), "integer attention without calibration")
     ends = calibrated(g, low, high)
-    factor = g.Mul(factor, g.Div(COUNTS[DType.INT8], reach(g, *ends)))
+    factor = g.Mul(factor, unit_of(g, DType.INT8, *ends))
     return rounded(g, g.Mul(cast(g, y, DType.FLOAT32), factor), DType.INT8), *ends

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 
 import numpy as np
@@ -15,6 +14,7 @@ from serde.idioms import cast
 from ..rules import reads
 from .convolution import TUNING
 from .fused import (
+    Layer,
     Parts,
     Whole,
     applied,
@@ -35,7 +35,6 @@ from .fused import (
 )
 from .products import channels_first, convolved, multiplied
 from .quantized import (
-    COUNTS,
     Calibration,
     as_int32,
     both,
@@ -47,6 +46,7 @@ from .quantized import (
     real,
     rounded,
     step_of,
+    unit_of,
 )
 
 FLAGS = (  # what the layers say as well
@@ -63,14 +63,14 @@ def read_fused_convolution(
     if not quantized:
         y = applied(g, parts.first, parts.x, parts.w, *([] if parts.b is None else [parts.b]))
         y = applied(g, parts.norm, y, *parts.statistics) if parts.norm else y
-        return finished(g, y, parts, parts.sum)
+        return finished(g, y, parts.after, lambda y: g.Add(y, parts.sum))
     check_activations(parts)
     w, b = normalised(g, parts)
     # MXNet leaves a clip to the range of the result, even where that has none.
+    cut: list[Layer] = [("relu", {})] if both(*found) else []
+    parts.after = [part for each in parts.after for part in (cut if each[0] == "clip" else [each])]
     if not both(*found):
-        parts.after = [(op, attrs) for op, attrs in parts.after if op != "clip"]
         return counted(g, parts, w, b)
-    parts.after = clipped(parts.after, math.inf)
     ends = calibrated(g, *found)
     return way(g, parts, w, b, ends), *ends
 
@@ -81,8 +81,7 @@ def in_floats(g, parts: Parts, w: Value, b: Value | None, ends):
     require(is_invariant(parts), said)
     w, b = coarse(g, w, b, parts.x.type, *parts.ranges[:2])
     y = applied(g, parts.bare, real(g, parts.x, *parts.ranges[:2]), w, *([] if b is None else [b]))
-    summand = real(g, parts.sum, *parts.ranges[2:]) if parts.sums else None
-    y = finished(g, y, parts, summand)
+    y = finished(g, y, parts.after, lambda y: g.Add(y, real(g, parts.sum, *parts.ranges[2:])))
     dtype = output_type(parts)
     return summed(g, y, dtype, step_of(g, dtype, *ends), parts.sum)
 
@@ -113,13 +112,14 @@ def counted(g, parts: Parts, w: Value, b: Value | None):
     """A convolution that is not calibrated: int32 counts, of one scale for all weights."""
     low, high = (g.Reshape(g[op](w, keepdims=0), [1]) for op in ("ReduceMin", "ReduceMax"))
     x_low, x_high = parts.ranges[:2]
-    scale = g.Div(COUNTS[DType.INT8], reach(g, low, high))
-    unit = g.Mul(g.Div(COUNTS[parts.x.type], reach(g, x_low, x_high)), scale)
+    scale = unit_of(g, DType.INT8, low, high)
+    unit = g.Mul(unit_of(g, parts.x.type, x_low, x_high), scale)
     y = products(g, parts, integers(g, g.Mul(w, scale)))
     if b is not None:
         y = g.Add(y, cast(g, g.Round(g.Mul(b, unit)), DType.INT32))
     if parts.after:
-        y = as_int32(g, with_sum(g, cast(g, y, DType.FLOAT32), parts, parts.after, unit))
+        add = partial(with_sum, g, parts, unit)
+        y = as_int32(g, finished(g, cast(g, y, DType.FLOAT32), parts.after, add))
     return channels_first(g, y), *product_range(g, parts.x.type, x_low, x_high, low, high)
 
 
@@ -165,7 +165,7 @@ def read_quantized_dense(
 
 def rescaled(g, x: Value, b: Value, ranges):
     """An int8 bias in units of the product of data and weights."""
-    unit = g.Mul(g.Div(COUNTS[x.type], reach(g, *ranges[:2])), g.Div(127.5, reach(g, *ranges[2:4])))
+    unit = g.Mul(unit_of(g, x.type, *ranges[:2]), unit_of(g, DType.INT8, *ranges[2:4]))
     return g.Mul(cast(g, b, DType.FLOAT32), g.Mul(unit, g.Div(reach(g, *ranges[4:]), 127.5)))
 
 
@@ -177,7 +177,7 @@ def read_fused_dense(
     parts, found = Parts(layers, operands), (min_calib_range, max_calib_range)
     if not quantized:
         y = applied(g, parts.first, parts.x, parts.w, *([] if parts.b is None else [parts.b]))
-        return finished(g, y, parts, None)
+        return finished(g, y, parts.after)
     if enable_float_output:
         return way(g, parts, channel_wise_quantize, None)
     check_activations(parts)
@@ -192,18 +192,17 @@ def dense_in_counts(g, parts: Parts, by_channel, ends):
     if by_channel:
         whole = whole_numbers(g, parts.w, parts.b, parts.x.type, *parts.ranges[:2])
     else:
-        counts = g.Div(COUNTS[parts.x.type], reach(g, *parts.ranges[:2]))
-        scale = g.Div(COUNTS[DType.INT8], reach(g, *parts.ranges[2:4]))
+        counts = unit_of(g, parts.x.type, *parts.ranges[:2])
+        scale = unit_of(g, DType.INT8, *parts.ranges[2:4])
         bias = None if parts.b is None else whole_bias(g, parts)
         whole = Whole(parts.w, bias, scale, counts)
-    if ends is not None:
-        unit = g.Div(COUNTS[output_type(parts)], reach(g, *ends))
-        if is_invariant(parts):
-            parts.after = clipped(parts.after, unit.array().item())
-            return whole_layer(g, parts, whole, ends)
+    unit = None if ends is None else unit_of(g, output_type(parts), *ends)
+    if unit is not None and is_invariant(parts):
+        parts.after = clipped(parts.after, unit.array().item())
+        return whole_layer(g, parts, whole, ends)
     factor = whole.factor(g, g.const(np.float32(1)))
-    y = finished(g, multiples(g, parts, whole, factor), parts, None)
-    return y if ends is None else rounded(g, g.Mul(y, unit), output_type(parts))
+    y = finished(g, multiples(g, parts, whole, factor), parts.after)
+    return y if unit is None else rounded(g, g.Mul(y, unit), output_type(parts))
 
 
 def dense_in_floats(g, parts: Parts, by_channel, ends):
@@ -213,7 +212,7 @@ def dense_in_floats(g, parts: Parts, by_channel, ends):
     else:
         w, b = held(g, parts)
     y = applied(g, parts.bare, real(g, parts.x, *parts.ranges[:2]), w, *([] if b is None else [b]))
-    y = finished(g, y, parts, None)
+    y = finished(g, y, parts.after)
     return y if ends is None else quantised(g, y, output_type(parts), *ends)
 
 
@@ -245,5 +244,5 @@ def counted_dense(g, parts: Parts):
         y = g.Add(y, whole_bias(g, parts))
     require(all(op != "sqrt" for op, _ in parts.after), "square roots of integers, some below 0")
     if parts.after:
-        y = as_int32(g, finished(g, cast(g, y, DType.FLOAT32), parts, None))
+        y = as_int32(g, finished(g, cast(g, y, DType.FLOAT32), parts.after))
     return y, *product_range(g, parts.x.type, *parts.ranges[:4])

@@ -19,7 +19,7 @@ from tests.mxnet.cases import (
     operator_test,
     refused,
     u8,
-)  # fmt: skip
+)
 from tests.mxnet.ops.test_quantized import saved
 from tests.mxnet.ops.test_quantized_products import node, symbol, variable
 
