@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from serde.graph import Source
 
+LONGEST_SHOWN, MOST_SHOWN = 120, 16  # characters of a text, elements of a list in a message
+
 
 class SerdeError(Exception):
     """Base of every error serde raises on purpose."""
@@ -81,6 +83,20 @@ class UnsupportedAttribute(ConversionError):
     """The node sets an attribute, or a value of one, that its rule does not handle."""
 
 
+def show_attribute(value: Any) -> str:
+    """An attribute as people write it: text without quotes, a tensor by its type and shape."""
+    if isinstance(value, (str, bytes)):
+        text = value if isinstance(value, str) else value.decode("utf-8", "backslashreplace")
+        return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
+    if isinstance(value, (tuple, list)):
+        shown = [show_attribute(v) for v in value[:MOST_SHOWN]]
+        return f"({', '.join(shown)}{', …' if len(value) > MOST_SHOWN else ''})"
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        dtype = getattr(value.dtype, "value", value.dtype)
+        return f"{dtype}[{','.join(map(str, value.shape))}]"
+    return str(value)
+
+
 @dataclass(frozen=True)
 class Problem:
     """One group of nodes that cannot be converted for the same reason.
@@ -101,9 +117,9 @@ class Problem:
 
     def __str__(self) -> str:
         few = ", ".join(map(repr, self.names[:5])) + (", …" if self.count > 5 else "")
-        attrs = ", ".join(f"{k}={v!r}" for k, v in self.attrs.items())
-        given = f" with {attrs}" if attrs else ""
-        return f"{self.op} ×{self.count} ({few}): {self.reason}{given}"
+        attrs = ", ".join(f"{k}={show_attribute(v)}" for k, v in self.attrs.items())
+        given = f". Attributes: {attrs}" if attrs else ""
+        return f"{self.op} ×{self.count} ({few}): {self.reason.removesuffix('.')}{given}"
 
 
 class Unconvertible(SerdeError):

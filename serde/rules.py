@@ -16,7 +16,7 @@ from typing import Any
 
 from serde.builder import Builder
 from serde.driver import rewrite
-from serde.errors import ConversionError, UnsupportedAttribute, UnsupportedOp
+from serde.errors import ConversionError, UnsupportedAttribute, UnsupportedOp, show_attribute
 from serde.geometry import Ints
 from serde.graph import EMPTY, Graph, Node, Value
 from serde.subgraphs import Body
@@ -176,8 +176,7 @@ class RuleTable:
                 if n not in rule.only and not self._hidden(n) and attrs[n] != defaults.get(n)
             ]
         if unhandled and not rule.takes_all:
-            listing = ", ".join(f"{n}={attrs[n]!r}" for n in sorted(unhandled))
-            raise UnsupportedAttribute(f"no support for {listing}")
+            raise UnsupportedAttribute(_explain_unhandled(rule, unhandled, attrs, defaults))
         bound = {n: attrs[n] for n in unhandled}
         for name, attribute in rule.attributes.items():
             if name in attrs:
@@ -250,6 +249,16 @@ class RuleTable:
                 else f"{fewest} to {'any number' if most is None else most}"
             )
             raise ConversionError(f"has {len(inputs)} inputs where {wanted} belong")
+
+
+def _explain_unhandled(rule: Rule, names: Iterable[str], attrs: Keyed, defaults: Keyed) -> str:
+    """Why attributes are refused: the operator has none of the name, or the rule cannot say it."""
+    unknown = sorted(n for n in names if n not in defaults)
+    if not unknown:
+        listing = ", ".join(f"{n}={show_attribute(attrs[n])}" for n in sorted(names))
+        return f"{listing} is not supported"
+    known = ", ".join(sorted({*rule.attributes, *rule.only, *rule.ignore, *defaults})) or "none"
+    return f"unknown attribute {', '.join(unknown)}; the operator takes {known}"
 
 
 def _renamed(new: str, builder: Builder, *inputs: Value | None) -> Any:

@@ -51,7 +51,7 @@ BY_REASON = {
         "_contrib_calibrate_entropy"
     ),
     (
-        "computes what a program says that the symbol does not hold: give a rule for it, or keep "
+        "is a custom operator; its code is not in the file. Give a rule for it (rules=), or keep "
         "it with --custom-domain"
     ): "Custom",
     "works on a tensor in place, imperatively: no symbol can hold it": (

@@ -61,4 +61,4 @@ def test_an_error_without_a_node_says_only_why():
 
 def test_problems_count_and_print():
     problem = Problem("Foo", {"k": (1, 2)}, "no rule", ("a", "b"))
-    assert (problem.count, str(problem)) == (2, "Foo ×2 ('a', 'b'): no rule with k=(1, 2)")
+    assert (problem.count, str(problem)) == (2, "Foo ×2 ('a', 'b'): no rule. Attributes: k=(1, 2)")

@@ -78,7 +78,9 @@ class TestBinding:
             bound({})
 
     def test_an_undeclared_attribute_is_refused_with_all_others(self):
-        with pytest.raises(UnsupportedAttribute, match="no support for dilate='2', zoom='1'"):
+        with pytest.raises(
+            UnsupportedAttribute, match="unknown attribute dilate, zoom; the operator takes"
+        ):
             bound({"kernel": "(3,)", "zoom": "1", "dilate": "2"})
 
     def test_ignored_and_hidden_attributes_are_not(self):
@@ -87,7 +89,7 @@ class TestBinding:
     def test_an_undeclared_attribute_at_its_default_says_nothing(self):
         made = table(defaults=lambda op: {"dilate": "1"})
         assert bound({"kernel": "(3,)", "dilate": "1"}, made) == {"kernel": (3,)}
-        with pytest.raises(UnsupportedAttribute, match="dilate='2'"):
+        with pytest.raises(UnsupportedAttribute, match="dilate=2 is not supported"):
             bound({"kernel": "(3,)", "dilate": "2"}, made)
 
     def test_only_supported_values_pass(self):
@@ -172,7 +174,7 @@ class TestRewriting:
             table().rewrite(graph_of(*nodes), OnnxBuilder("g"))
         assert str(caught.value) == (
             "toy → ir: 7 node(s) cannot be converted:\n"
-            "  Foo ×7 ('f0', 'f1', 'f2', 'f3', 'f4', …): toy → ir has no rule for Foo with k='1'"
+            "  Foo ×7 ('f0', 'f1', 'f2', 'f3', 'f4', …): toy → ir has no rule for Foo. Attributes: k=1"
         )
 
     @pytest.mark.parametrize(

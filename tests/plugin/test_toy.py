@@ -137,7 +137,7 @@ def test_what_it_cannot_say_is_refused_all_at_once(python, tmp_path):
     ("line", "code", "why"),
     [
         ("y = spin x", 1, "spin ×1 ('y'): toy → ir has no rule for spin"),
-        ("y = scale x by=2 twice=1", 1, "no support for twice='1'"),
+        ("y = scale x by=2 twice=1", 1, "unknown attribute twice; the operator takes by"),
         ("y = scale x", 1, "attribute 'by' is required"),
         ("y = relu nothing", 3, "m.toy, line 3: nothing before defines 'nothing'"),
         ("weight w 3 = 1 2", 3, "m.toy, line 3: cannot reshape"),
