@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from types import TracebackType
 from typing import BinaryIO, cast
 
@@ -32,7 +34,8 @@ class Replacing:
         """Open ``path`` for writing; it appears when the block ends well."""
         check_target(path)
         folder, name = os.path.split(os.path.abspath(path))
-        number, temporary = tempfile.mkstemp(prefix=f".{name[:80]}.", suffix=".part", dir=folder)
+        with naming(path):
+            number, temporary = tempfile.mkstemp(".part", f".{name[:80]}.", folder)
         _make_readable(number)
         file = cast(BinaryIO, os.fdopen(number, "wb"))
         self._open.append((file, temporary, path))
@@ -45,10 +48,13 @@ class Replacing:
         trace: TracebackType | None,
     ) -> None:
         try:
-            for file, _, _ in self._open:
-                file.close()  # which fails where the disk is full
+            for file, _, path in self._open:
+                with naming(path):
+                    file.close()  # which fails where the disk is full
             if kind is None:
                 self._put_in_place()
+            elif self._open and isinstance(error, OSError) and error.filename is None:
+                error.filename = self._open[-1][2]
         finally:
             for file, temporary, _ in self._open:
                 with suppress(OSError):
@@ -58,7 +64,8 @@ class Replacing:
 
     def _put_in_place(self) -> None:
         for _, temporary, path in self._open:
-            os.replace(temporary, path)
+            with naming(path):
+                os.replace(temporary, path)
             self.written.append(path)
 
 
@@ -70,8 +77,22 @@ def _make_readable(number: int) -> None:
         os.fchmod(number, 0o666 & ~mask)
 
 
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Enter ``path``, which people know, into errors of the system: not a temporary name."""
+    try:
+        yield
+    except OSError as error:
+        error.filename, error.filename2 = path, None
+        raise
+
+
 def check_target(path: str) -> None:
-    """Refuse an output path that cannot be written: a folder, or one in no folder."""
+    """Refuse an output path that cannot be written: a folder, or one in no folder.
+
+    Raises:
+        UsageError: for a path that is none. PermissionError: where files cannot be made.
+    """
     if os.path.isdir(path):
         raise UsageError(f"{path} is a folder: name the file to write")
     folder = os.path.dirname(os.path.abspath(path))
@@ -79,6 +100,8 @@ def check_target(path: str) -> None:
         raise UsageError(f"{folder} does not exist")
     if os.path.exists(path) and not os.path.isfile(path):
         raise UsageError(f"{path} is not a regular file")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, "no permission to write in this folder", folder)
 
 
 class Sources:

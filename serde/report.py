@@ -6,11 +6,14 @@ import json
 import math
 import os
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
+import numpy as np
+
 from serde.errors import Problem
-from serde.graph import Graph, Value, show_shape
+from serde.graph import DType, Graph, Tensor, Value, show_shape
 
 
 @dataclass
@@ -55,7 +58,7 @@ class Report:
 
     def to_json(self) -> str:
         """The report as JSON text."""
-        return json.dumps(_finite({**asdict(self), "ok": self.ok}), indent=2, default=_plain)
+        return json.dumps(_to_json({**_fields(self), "ok": self.ok}), indent=2)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the report as JSON."""
@@ -70,14 +73,41 @@ def _entry(value: Value) -> dict[str, Any]:
     return {"name": value.name, "dtype": dtype, "shape": show_shape(value.shape)}
 
 
-def _finite(thing: Any) -> Any:
-    """``thing`` with null for numbers that JSON has not: NaN and infinity."""
-    if isinstance(thing, dict):
-        return {str(k): _finite(v) for k, v in thing.items()}
+def _fields(thing: Any) -> dict[str, Any]:
+    return {f.name: getattr(thing, f.name) for f in fields(thing)}
+
+
+def _to_json(thing: Any) -> Any:
+    """A value as JSON has it.
+
+    NaN and infinity are null; a tensor or an array is its type and shape, ``float32[2,3]``; an
+    element type is its name; a set is a sorted list; bytes are text.
+
+    Raises:
+        TypeError: for anything a report is not documented to hold.
+    """
+    if thing is None or isinstance(thing, (str, bool, int)):
+        return thing
+    if isinstance(thing, (float, np.floating)):
+        return float(thing) if math.isfinite(thing) else None
+    if isinstance(thing, (np.bool_, np.integer)):
+        return thing.item()
+    if isinstance(thing, Mapping):
+        return {str(k): _to_json(v) for k, v in thing.items()}
     if isinstance(thing, (list, tuple)):
-        return [_finite(v) for v in thing]
-    return None if isinstance(thing, float) and not math.isfinite(thing) else thing
-
-
-def _plain(thing: Any) -> Any:
-    return dict(thing) if hasattr(thing, "items") else str(thing)
+        return [_to_json(v) for v in thing]
+    if isinstance(thing, (set, frozenset)):
+        return [_to_json(v) for v in sorted(thing)]
+    if isinstance(thing, bytes):
+        return thing.decode("utf-8", "backslashreplace")
+    if isinstance(thing, os.PathLike):
+        return os.fspath(thing)
+    if isinstance(thing, DType):
+        return thing.value
+    if isinstance(thing, (Tensor, np.ndarray)):
+        return f"{DType.of(thing.dtype).value}[{','.join(map(str, thing.shape))}]"
+    if is_dataclass(thing):
+        return _to_json(_fields(thing))
+    if callable(thing):
+        return getattr(thing, "__qualname__", type(thing).__qualname__)
+    raise TypeError(f"a report holds no {type(thing).__qualname__}")
