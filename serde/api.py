@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,12 @@ Progress = Callable[[str], None]
 READING = (
     "params", "epoch", "entry", "tvm", "ignore_extra", "strict_paths", "rules", "random",
     "custom_domain", "custom_outputs", "match_params", "nms", "integers", "cut_inputs", "static",
-    "rebatch", "dequantize",
+    "rebatch", "dequantize", "set_inputs",
 )  # fmt: skip
-WRITING = ("opset", "ir_version", "external_data")
+ARGUMENTS = (
+    "inputs", "outputs", "rename", "opset", "from_format", "to_format", "profile", "verify", "data",
+    "expected", "hash_weights",
+)  # fmt: skip
 
 
 @collector_paused()
@@ -46,12 +50,13 @@ def load(
     static: Mapping[str, int] | None = None,
     rebatch: int | str | None = None,
     dequantize: bool | None = None,
+    set_inputs: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Graph:
     """Read a model into the IR.
 
     Args:
-        source: a path (file, prefix, folder or archive) or a framework's live object.
+        source: a path (file, prefix, folder or archive), a framework's live object, or a Graph.
         params: the parameters, where the source does not hold them: a path, or for live objects a
             mapping of names to arrays.
         inputs: for each input's name a shape (sizes, names or None), a ``(shape, dtype)`` pair, or
@@ -64,13 +69,15 @@ def load(
             constant shapes too.
         dequantize: compute with floats what the model computes with integers between a
             QuantizeLinear and a DequantizeLinear; its weights become floats.
+        set_inputs: for names of inputs the number or array that each is fixed to; it becomes a
+            constant and is no input any more. A number fills an input of static shape.
         options: what the format itself takes: ``epoch``, ``ignore_extra``, ``rules``, ``random``,
             ``nms``, ``integers``, ``custom_domain``, ``strict_paths``, ``tvm``.
 
     Raises:
         SerdeError: one of its kinds, see ``serde.errors``.
     """
-    from serde.inputs import cut, with_inputs
+    from serde.inputs import check_arguments, cut, with_inputs
     from serde.inputs import cut_inputs as begin_at
     from serde.invariants import check as check_graph
     from serde.opset import without_functions
@@ -78,9 +85,14 @@ def load(
     from serde.passes.dequantize import dequantize as dequantized
     from serde.passes.rebatch import fixed
     from serde.passes.rebatch import rebatch as rebatched
+    from serde.passes.set_inputs import set_inputs as fix_inputs
 
+    check_arguments(
+        inputs, outputs, cut_inputs=cut_inputs, static=static, rebatch=rebatch,
+        set_inputs=set_inputs, **options,
+    )  # fmt: skip
     found, graph = _decode(source, params, format, options)
-    graph = with_inputs(cut(graph, outputs), inputs)
+    graph = fix_inputs(with_inputs(cut(graph, outputs), inputs), set_inputs)
     graph = found.to_ir(graph, **_taken(found, "to_ir", {**options, "dequantize": dequantize}))
     untyped = any(v.dtype is None for v in graph.outputs)  # what a function computes
     if cut_inputs or static or rebatch is not None or untyped:
@@ -107,8 +119,9 @@ def read(
     **options: Any,
 ) -> tuple[Graph, str]:
     """Read a model as it is, in its own vocabulary; return it and its format's name."""
-    from serde.inputs import cut, with_inputs
+    from serde.inputs import check_arguments, cut, with_inputs
 
+    check_arguments(inputs, outputs, **options)
     found, graph = _decode(source, params, from_format, options)
     return with_inputs(cut(graph, outputs), inputs), found.name
 
@@ -117,11 +130,17 @@ def _decode(
     source: Any, params: Any, format: str | None, options: Mapping[str, Any]
 ) -> tuple[Format, Graph]:
     """Read ``source`` into a graph of its own vocabulary."""
+    if isinstance(source, Graph):
+        found = get_format(format or _format_name(source))
+        _refuse_unknown(found, {**options, "params": params}, ("to_ir",))
+        return found, source
     if not isinstance(source, (str, os.PathLike)):
         bridge = bridge_for(source)
         found = get_format(bridge.format)
         _refuse_unknown(found, options, ("decode", "to_ir"))
         return found, bridge.decode(source, params, **_taken(found, "decode", options))
+    if not os.fspath(source):
+        raise UsageError("the source is empty: name a file, prefix, folder or archive")
     path = Path(source)
     found = get_format(format) if format else format_of(path)
     given = {**options, **({} if params is None else {"params": params})}
@@ -138,10 +157,10 @@ def _refuse_unknown(found: Format, options: Mapping[str, Any], stages: Sequence[
     known = {n for s in stages for n in found.options.get(s, ())}
     unknown = sorted(k for k, v in options.items() if k not in known and v is not None)
     if unknown:
-        raise UsageError(
-            f"{found.name} takes no option {', '.join(unknown)} here; it takes "
-            f"{', '.join(sorted(known)) or 'none'}"
-        )
+        listed = f"it takes {', '.join(sorted(known)) or 'none'}"
+        close = get_close_matches(unknown[0], {*known, *READING, *ARGUMENTS}, 1)
+        meant = f"did you mean {close[0]}?" if close and close[0] not in unknown else listed
+        raise UsageError(f"{found.name} takes no option {', '.join(unknown)} here; {meant}")
 
 
 def save(graph: Graph, path: Path_, *, format: str | None = None, **options: Any) -> list[str]:
@@ -235,9 +254,12 @@ def convert(
         SerdeError: one of its kinds.
     """
     from serde.hashing import KEY
+    from serde.inputs import check_arguments
     from serde.inputs import rename as renamed
+    from serde.output import check_target
     from serde.profiles import get_profile, prepare
 
+    check_arguments(inputs, outputs, rename=rename, opset=opset, **options)
     into = get_format(to_format) if to_format else format_for_writing(Path(target))
     reading = {k: v for k, v in options.items() if k in READING}
     writing = {k: v for k, v in options.items() if k not in READING}
@@ -247,10 +269,10 @@ def convert(
     elif opset is not None or profile is not None:
         raise UsageError(f"{into.name} has no opsets and no profiles")
     _refuse_unknown(into, writing, ("from_ir", "encode"))
-    report = Report(
-        _shown(source), os.fspath(target), "", into.name, options={"profile": profile, **writing}
-    )
     _refuse_unwritten(into)
+    check_target(os.fspath(target))
+    used = {"profile": profile, "opset": opset, **options}
+    report = Report(_shown(source), os.fspath(target), "", into.name, options=_given(used))
     with _timed(report, "read", progress):
         graph = load(
             source, params=params, inputs=inputs, outputs=outputs, format=from_format, **reading
@@ -264,7 +286,7 @@ def convert(
     with _timed(report, "write", progress):
         report.files = _encode(into, lowered, Path(target), writing)
     report.describe(lowered)
-    if verify or expected is not None:
+    if verify or data is not None or expected is not None:
         from serde.verification import verify_conversion
 
         shown = graph if lowered.functions else lowered  # inside functions no index is seen as one
@@ -276,6 +298,10 @@ def convert(
     return report
 
 
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in sorted(options.items()) if v is not None}
+
+
 def _refuse_unwritten(into: Format) -> None:
     if into.from_ir is None or into.encode is None:
         raise UsageError(f"{into.name} can be read but not written yet")
@@ -284,12 +310,16 @@ def _refuse_unwritten(into: Format) -> None:
 def _shown(source: Any) -> str:
     if isinstance(source, (str, os.PathLike)):
         return os.fspath(source)
+    if isinstance(source, Graph):
+        return source.name or "graph"
     return f"{type(source).__module__}.{type(source).__qualname__}"
 
 
 def _format_name(source: Any) -> str:
     if isinstance(source, (str, os.PathLike)):
         return format_of(Path(source)).name
+    if isinstance(source, Graph):
+        return source.domain or "onnx"
     return bridge_for(source).format
 
 
@@ -322,8 +352,10 @@ def check(
     Raises:
         SerdeError: where the source cannot be read at all.
     """
+    from serde.inputs import check_arguments
     from serde.profiles import PROFILES, get_profile, prepare
 
+    check_arguments(inputs, outputs, opset=opset, **options)
     into = get_format("onnx" if to in PROFILES else to)
     asked = get_profile(to if to in PROFILES else "generic")
     reading = {k: v for k, v in options.items() if k in READING}

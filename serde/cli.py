@@ -1,10 +1,13 @@
 """The ``serde`` command.
 
-Exit codes: 0 done, 1 cannot convert or verification failed, 2 usage, 3 unreadable input.
+Exit codes: 0 done, 1 cannot convert or verification failed, 2 usage, 3 unreadable input, 5 the
+system refused (permissions, a full disk).
 """
 
 from __future__ import annotations
 
+import codecs
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -19,12 +22,36 @@ from serde.options import ARGUMENTS, isolated, known_format, known_target, pairs
 if TYPE_CHECKING:
     from serde.report import Report
 
-DONE, FAILED, USAGE, UNREADABLE = 0, 1, 2, 3
+DONE, FAILED, USAGE, UNREADABLE, SYSTEM = 0, 1, 2, 3, 5
 SHOWN_OPERATORS = 12
+ASCII = {"→": "->", "×": "x", "…": "...", "≤": "<=", "≥": ">=", "–": "-", "—": "-"}
+ENCODING_ERRORS = "serde.ascii"  # the name of the handler below
+
+
+def _to_ascii(error: UnicodeError) -> tuple[str, int]:
+    """Stand in for characters that a stream cannot encode: ASCII, or their escape."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    shown = (ASCII.get(c) or c.encode("ascii", "backslashreplace").decode() for c in text)
+    return "".join(shown), error.end
+
+
+def _make_streams_total() -> None:
+    """Let the standard streams take any text, whatever their encoding."""
+    codecs.register_error(ENCODING_ERRORS, _to_ascii)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors=ENCODING_ERRORS)
 
 
 class Command(click.Group):
     """The command group: turns every failure into one message and an exit code."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run the command on streams that take any text."""
+        _make_streams_total()
+        return super().main(*args, **extra)
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         """Keep the arguments, for a process that is to run the command again."""
@@ -39,12 +66,13 @@ class Command(click.Group):
         except Exception as error:
             if "--debug" in sys.argv:
                 traceback.print_exc()
-            code, message = _explain(error)
+            code, message = explain(error)
             click.echo(f"serde: {message}", err=True)
             context.exit(code)
 
 
-def _explain(error: Exception) -> tuple[int, str]:
+def explain(error: Exception) -> tuple[int, str]:
+    """The exit code and the message of an error."""
     if isinstance(error, UsageError):
         return USAGE, str(error)
     if isinstance(error, (MalformedFile, UnknownFormat)):
@@ -52,7 +80,8 @@ def _explain(error: Exception) -> tuple[int, str]:
     if isinstance(error, SerdeError):
         return FAILED, str(error)
     if isinstance(error, OSError):
-        return UNREADABLE, str(error)
+        place = error.filename2 or error.filename
+        return SYSTEM, f"{place}: {error.strerror}" if place else str(error)
     if isinstance(error, MemoryError):
         return FAILED, "it takes more memory than there is"
     return FAILED, f"internal error: {type(error).__name__}: {error} (--debug shows where)"
@@ -129,7 +158,12 @@ def convert(
 ) -> None:  # fmt: skip
     """Convert SOURCE, a file, prefix, folder or archive, to another format."""
     from serde import api
+    from serde.output import check_target
 
+    if report_path:
+        check_target(report_path)
+        if os.path.abspath(report_path) == os.path.abspath(target):
+            raise UsageError(f"--report and -o are one file: {target}")
     with _progress(quiet) as progress:
         report = api.convert(source, target, verify=verify, progress=progress, **_given(**options))
     if report_path:

@@ -2,62 +2,113 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from serde.errors import UsageError
+import numpy as np
+
+from serde.errors import ConversionError, UsageError
 from serde.graph import Dim, DType, Graph, Shape, Value
 from serde.passes.dead import drop_dead
 from serde.passes.replacing import replace_values
 
 DIMENSION = re.compile(r"[A-Za-z_][A-Za-z0-9_.+*/ -]{0,63}")
+NOT_NAMES = frozenset({"none", "null", "nan", "inf"})  # what a program prints of no size at all
+LARGEST_SIZE = 2**63 - 1  # dimensions are int64 in every format
 
 
-def spec_of(name: str, given: Any) -> tuple[Shape | None, DType | None]:
+class InputSpec(NamedTuple):
+    """What a caller declares of one input; None where nothing is declared."""
+
+    shape: Shape | None
+    dtype: DType | None
+
+
+def spec_of(name: str, given: Any) -> InputSpec:
     """Read what a caller gives for one input: a shape, ``(shape, dtype)``, or an array.
+
+    A pair is a shape and an element type only if it can be no shape: ``((1, 3), "float16")``,
+    ``(None, "float16")``; ``(None, 4)`` and ``(None, None)`` are shapes of two dimensions.
 
     Raises:
         UsageError: for anything else.
     """
+    if isinstance(given, InputSpec):
+        return given
     if hasattr(given, "shape") and hasattr(given, "dtype"):
-        return tuple(int(d) for d in given.shape), DType.of(given.dtype)
+        return InputSpec(tuple(int(d) for d in given.shape), DType.of(given.dtype))
     if isinstance(given, (tuple, list)):
-        paired = len(given) == 2 and (given[0] is None or isinstance(given[0], (tuple, list)))
-        shape, dtype = given if paired else (given, None)
+        shape, dtype = given if _is_pair(given) else (given, None)
         dims = None if shape is None else tuple(_dim(name, d) for d in shape)
-        return dims, None if dtype is None else _dtype(name, dtype)
+        return InputSpec(dims, None if dtype is None else _dtype(name, dtype))
     raise UsageError(f"input {name!r}: {given!r} is no shape, (shape, dtype) pair or array")
 
 
-def parse_spec(text: str) -> tuple[str, tuple[Shape | None, DType | None]]:
+def _is_pair(given: Sequence[Any]) -> bool:
+    """Whether a sequence is a shape, or None, and an element type."""
+    if len(given) != 2:
+        return False
+    shape, dtype = given
+    if isinstance(shape, (tuple, list)):
+        return True
+    return shape is None and dtype is not None and _names_type(dtype)
+
+
+def _names_type(thing: Any) -> bool:
+    if isinstance(thing, (int, np.integer)) or (isinstance(thing, str) and len(thing) < 2):
+        return False  # a size, or a name of one: NumPy's codes of one letter are no types here
+    try:
+        DType.of(thing)
+    except (ConversionError, TypeError, ValueError):
+        return False
+    return True
+
+
+def parse_spec(text: str) -> tuple[str, InputSpec]:
     """Read ``NAME=DIMS[:dtype]`` as on the command line: ``data=N,3,224,224:float16``."""
     name, found, rest = text.partition("=")
-    if not found or not name:
+    if not found or not name or not rest:
         raise UsageError(f"{text!r} is not NAME=DIMS[:dtype], such as data=N,3,224,224")
     dims, _, dtype = rest.partition(":")
     parts = [d.strip() for d in dims.strip("()[] ").split(",") if d.strip()]
     shape = None if dims.strip() == "" else tuple(_dim(name, d) for d in parts)
-    return name, (shape, _dtype(name, dtype) if dtype else None)
+    return name, InputSpec(shape, _dtype(name, dtype) if dtype else None)
 
 
 def _dim(name: str, dim: Any) -> Dim:
     if dim is None or dim == "?":
         return None
     if isinstance(dim, str) and not dim.lstrip("+-").isdigit():
+        if dim.lower() in NOT_NAMES:
+            raise UsageError(f"input {name!r}: {dim!r} is no size: write ? for an unknown size")
         if not DIMENSION.fullmatch(dim):
             raise UsageError(f"input {name!r}: {dim!r} cannot name a dimension")
         return dim
     try:
-        size = int(dim)
+        size = operator.index(int(dim) if isinstance(dim, str) else dim)
     except (TypeError, ValueError):
         raise UsageError(f"input {name!r}: {dim!r} is no size") from None
     if size == -1:
         return None
-    if size < 0:
-        raise UsageError(f"input {name!r}: {size} is no size")
+    check_size(size, f"input {name!r}")
     return size
+
+
+def check_size(size: int, what: str) -> None:
+    """Refuse a dimension that callers give and that is below 1 or beyond 64 bits."""
+    if size < 1:
+        raise UsageError(f"{what}: {size} is no size: give 1 or more, or a name")
+    if size > LARGEST_SIZE:
+        raise UsageError(f"{what}: a size of {size} does not fit in 64 bits")
+
+
+def check_dim_name(name: str, what: str) -> None:
+    """Refuse text that cannot name a dimension."""
+    if name.lower() in NOT_NAMES or not DIMENSION.fullmatch(name):
+        raise UsageError(f"{what}: {name!r} cannot name a dimension")
 
 
 def _dtype(name: str, dtype: Any) -> DType:
@@ -67,16 +118,92 @@ def _dtype(name: str, dtype: Any) -> DType:
         raise UsageError(f"input {name!r}: {dtype!r} is no element type") from error
 
 
-def with_inputs(graph: Graph, inputs: Mapping[str, Any] | None) -> Graph:
-    """Return ``graph`` with the shapes and types callers give for its inputs."""
-    if not inputs:
-        return graph
+def check_arguments(
+    inputs: Any = None, outputs: Any = None, *, rename: Any = None, cut_inputs: Any = None,
+    static: Any = None, rebatch: Any = None, set_inputs: Any = None, opset: Any = None,
+    ir_version: Any = None, epoch: Any = None, **others: Any,
+) -> None:  # fmt: skip
+    """Refuse arguments of a call that can mean nothing, before any work is done.
+
+    Raises:
+        UsageError: naming the argument, with an example of what it takes.
+    """
+    check_mapping(inputs, "inputs", "{'data': ('N', 3, 224, 224)}")
+    check_mapping(rename, "rename", "{'data': 'image'}")
+    check_mapping(static, "static", "{'N': 1}")
+    check_mapping(set_inputs, "set_inputs", "{'sr': 16000}")
+    check_names(outputs, "outputs")
+    check_names(cut_inputs, "cut_inputs")
+    check_integer(opset, "opset", 1)
+    check_integer(ir_version, "ir_version", 1)
+    check_integer(epoch, "epoch", 0)
+    for name, size in (static or {}).items():
+        check_integer(size, f"static[{name!r}]", 1)
+        check_size(size, f"static[{name!r}]")
+    if isinstance(rebatch, str):
+        check_dim_name(rebatch, "rebatch")
+    elif rebatch is not None:
+        check_integer(rebatch, "rebatch", 1)
+        check_size(rebatch, "rebatch")
+
+
+def check_names(names: Any, option: str) -> None:
+    """Refuse what is no list of names: text, no names at all, or one of them twice.
+
+    Raises:
+        UsageError: naming ``option``.
+    """
+    if names is None:
+        return
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise UsageError(f"{option} is a list of names, such as {option}=['fc1']; got {names!r}")
+    listed = list(names)
+    if not listed or not all(isinstance(n, str) and n for n in listed):
+        raise UsageError(f"{option} names nothing: give names of values or layers")
+    if twice := sorted({n for n in listed if listed.count(n) > 1}):
+        raise UsageError(f"{option} has {', '.join(map(repr, twice))} twice")
+
+
+def check_mapping(given: Any, option: str, example: str) -> None:
+    """Refuse what is no mapping by name.
+
+    Raises:
+        UsageError: naming ``option``, with an example.
+    """
+    if given is not None and not isinstance(given, Mapping):
+        raise UsageError(f"{option} is a mapping, such as {option}={example}; got {given!r}")
+
+
+def check_integer(given: Any, option: str, least: int) -> None:
+    """Refuse what is no integer of at least ``least``.
+
+    Raises:
+        UsageError: naming ``option``.
+    """
+    if given is None:
+        return
+    if isinstance(given, bool) or not isinstance(given, (int, np.integer)):
+        raise UsageError(f"{option} is an integer; got {given!r}")
+    if given < least:
+        raise UsageError(f"{option}={given}: the least is {least}")
+
+
+def inputs_by_name(graph: Graph, named: Iterable[str]) -> dict[str, Value]:
+    """The inputs by name; refuses names that no input has."""
     known = {v.name: v for v in graph.inputs}
-    if unknown := sorted(set(inputs) - set(known)):
+    if unknown := sorted(set(named) - set(known)):
         raise UsageError(
             f"the model has no input {', '.join(map(repr, unknown))}; it has "
             f"{', '.join(map(repr, known))}"
         )
+    return known
+
+
+def with_inputs(graph: Graph, inputs: Mapping[str, Any] | None) -> Graph:
+    """Return ``graph`` with the shapes and types callers give for its inputs."""
+    if not inputs:
+        return graph
+    known = inputs_by_name(graph, inputs)
     instead = {}
     for name, given in inputs.items():
         shape, dtype = spec_of(name, given)
@@ -123,7 +250,10 @@ def _by_name(graph: Graph) -> dict[str, list[Value]]:
 def _only(name: str, known: Iterable[str], found: Sequence[Value] | None) -> Value:
     """The value that was meant by ``name``."""
     if not found:
-        raise UsageError(f"the model computes no {name!r}{_similar(name, [*known])}")
+        raise UsageError(
+            f"no layer or value {name!r}{_similar(name, [*known])}; `serde inspect --values` lists "
+            "them"
+        )
     if len(found) > 1:
         raise UsageError(
             f"the model computes {len(found)} values called {name!r}: give the one you mean a name "
@@ -156,7 +286,7 @@ def _similar(name: str, known: Sequence[str]) -> str:
     from difflib import get_close_matches
 
     close = get_close_matches(name, known, 3)
-    return f"; it has {', '.join(map(repr, close))}" if close else ""
+    return f" (did you mean {', '.join(map(repr, close))}?)" if close else ""
 
 
 def rename(graph: Graph, names: Mapping[str, str] | None) -> Graph:

@@ -15,6 +15,7 @@ from contextlib import suppress
 from serde.errors import MalformedFile
 
 SECONDS, MEMORY = 600, 8192  # allowed unless told otherwise; MiB, mapped files not counted
+LIMITED = "serde.limited"  # what the command's context holds in the child process
 PATIENCE = 2  # seconds to clean up in
 # The folder the command is run in is not to be imported from.
 START = (
@@ -72,7 +73,7 @@ def begin() -> None:
     try:
         from serde.cli import main
 
-        main(prog_name="serde")
+        main(prog_name="serde", obj=LIMITED)
     except MemoryError:  # with none left to report it in the ordinary way
         os.write(2, b"serde: it takes more memory than there is\n")
         os._exit(1)

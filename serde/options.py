@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from serde import isolation
 
+INTEGER = re.compile(r"[+-]?[0-9]{1,30}")
 ARGUMENTS = "serde.arguments"  # of the command, for a process that is to run it again
+
+
+def _by_name(parsed: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Options of one kind by the name each begins with; refuses a name given twice."""
+    found: dict[str, Any] = {}
+    for name, value in parsed:
+        if name in found:
+            raise click.BadParameter(f"{name!r} is given twice")
+        found[name] = value
+    return found
 
 
 def _inputs(context: Any, parameter: Any, values: tuple[str, ...]) -> dict[str, Any]:
     from serde.inputs import parse_spec
 
-    return dict(parse_spec(v) for v in values)
+    return _by_name(parse_spec(v) for v in values)
+
+
+def _settings(context: Any, parameter: Any, values: tuple[str, ...]) -> dict[str, Any] | None:
+    from serde.passes.set_inputs import parse_setting
+
+    return _by_name(parse_setting(v) for v in values) or None
 
 
 def types(context: Any, parameter: Any, values: tuple[str, ...]) -> dict[str, Any] | None:
@@ -26,33 +45,32 @@ def types(context: Any, parameter: Any, values: tuple[str, ...]) -> dict[str, An
 
 def pairs(context: Any, parameter: Any, values: tuple[str, ...]) -> dict[str, str]:
     """``OLD=NEW`` options as a mapping; refuses one without a ``=``, or given twice."""
-    found = {}
-    for value in values:
+
+    def parse(value: str) -> tuple[str, str]:
         old, equals, new = value.partition("=")
         if not (old and equals and new):
             raise click.BadParameter(f"{value!r} is not old=new")
-        if old in found:
-            raise click.BadParameter(f"{old!r} is renamed twice")
-        found[old] = new
-    return found
+        return old, new
+
+    return _by_name(map(parse, values))
 
 
 def _sizes(context: Any, parameter: Any, values: tuple[str, ...]) -> dict[str, int] | None:
-    found = {}
-    for value in values:
+    def parse(value: str) -> tuple[str, int]:
         name, equals, size = value.partition("=")
-        if not (name and equals and size.isdigit()):
+        if not (name and equals and INTEGER.fullmatch(size)):
             raise click.BadParameter(f"{value!r} is not NAME=SIZE")
-        found[name] = int(size)
-    return found or None
+        return name, int(size)
+
+    return _by_name(map(parse, values)) or None
 
 
 def _batch(context: Any, parameter: Any, value: str | None) -> int | str | None:
-    return int(value) if value is not None and value.isdigit() else value
+    return int(value) if value is not None and INTEGER.fullmatch(value) else value
 
 
 def _names(context: Any, parameter: Any, value: str | None) -> list[str] | None:
-    return [n.strip() for n in value.split(",") if n.strip()] if value else None
+    return None if value is None else [n.strip() for n in value.split(",") if n.strip()]
 
 
 def known_format(context: Any, parameter: Any, value: str | None) -> str | None:
@@ -100,6 +118,8 @@ def reading(command: Callable[..., Any]) -> Callable[..., Any]:
                      help="A number for a dimension that has a name."),
         click.option("--rebatch", metavar="N", callback=_batch,
                      help="A batch size, or a name for it, instead of the one baked in."),
+        click.option("--set-input", "set_inputs", multiple=True, callback=_settings,
+                     metavar="NAME=VALUE", help="Fix an input to a value: sr=16000."),
         click.option("--inputs", "cut_inputs", callback=_names, metavar="A,B",
                      help="Begin the model at these values."),
         click.option("--outputs", callback=_names, metavar="A,B",
@@ -119,17 +139,24 @@ def isolated(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def run(*args: Any, isolate: bool, max_seconds: int, max_memory: int, **options: Any) -> Any:
-        if not isolate:
-            return command(*args, **options)
         context = click.get_current_context()
+        if not isolate:
+            inside = context.find_root().obj == isolation.LIMITED
+            for name in () if inside else ("max_seconds", "max_memory"):
+                if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+                    option = f"--{name.replace('_', '-')}"
+                    raise click.UsageError(f"{option} limits what --isolate runs: give both")
+            return command(*args, **options)
         arguments = [a for a in context.meta[ARGUMENTS] if a != "--isolate"]
         code = isolation.run_limited(arguments, options["source"], max_seconds, max_memory)
         return context.exit(code)
 
     for option in (
         click.option("--max-memory", default=isolation.MEMORY, metavar="MIB", show_default=True,
+                     type=click.IntRange(min=1),
                      help="With --isolate, the memory it may take (Linux)."),
         click.option("--max-seconds", default=isolation.SECONDS, metavar="N", show_default=True,
+                     type=click.IntRange(min=1),
                      help="With --isolate, the time it may take."),
         click.option("--isolate", is_flag=True,
                      help="Read a file nobody vouches for in a process of its own."),

@@ -264,10 +264,11 @@ class TestCheck:
         title, *groups = out.splitlines()
         assert title == "odd-symbol.json: 4 node(s) cannot be converted to onnx:"
         assert sorted(groups) == sorted([
-            "  NoSuchOp ×1 ('n1'): mxnet → ir has no rule for NoSuchOp with a='1'",
+            "  NoSuchOp ×1 ('n1'): mxnet → ir has no rule for NoSuchOp. Attributes: a=1",
             "  AlsoNone ×1 ('n2'): mxnet → ir has no rule for AlsoNone",
-            "  NeitherThis ×1 ('n3'): mxnet → ir has no rule for NeitherThis with k='x'",
-            "  LRN ×1 ('lrn'): no support for new_attribute='7' with new_attribute='7', nsize='5'",
+            "  NeitherThis ×1 ('n3'): mxnet → ir has no rule for NeitherThis. Attributes: k=x",
+            "  LRN ×1 ('lrn'): unknown attribute new_attribute; the operator takes alpha, beta, knorm, "
+            "nsize. Attributes: new_attribute=7, nsize=5",
         ])  # fmt: skip
         assert written() == ["odd-symbol.json"]
 
@@ -277,7 +278,8 @@ class TestCheck:
         assert code == FAILED and len(problems) == 4
         assert problems["LRN"] == {
             "op": "LRN", "attrs": {"new_attribute": "7", "nsize": "5"}, "names": ["lrn"],
-            "reason": "no support for new_attribute='7'", "stage": "mxnet → ir",
+            "reason": "unknown attribute new_attribute; the operator takes alpha, beta, knorm, nsize",
+            "stage": "mxnet → ir",
         }  # fmt: skip
 
     def test_a_model_that_converts(self):

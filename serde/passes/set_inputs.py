@@ -1,0 +1,110 @@
+"""Inputs that are given a value: they become constants."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from serde.errors import ConversionError, MalformedFile, UsageError
+from serde.graph import DType, Graph, Tensor, Value, show_shape
+from serde.inputs import inputs_by_name
+from serde.passes.replacing import replace_values
+
+
+def parse_setting(text: str) -> tuple[str, Any]:
+    """Read ``NAME=VALUE`` as on the command line; VALUE is JSON, or the path of an ``.npy`` file.
+
+    Raises:
+        UsageError: for anything else.
+    """
+    name, found, value = text.partition("=")
+    if not (found and name and value):
+        raise UsageError(f"{text!r} is not NAME=VALUE, such as sr=16000, or x=file.npy")
+    if value.endswith(".npy"):
+        try:
+            return name, np.load(value, allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            raise MalformedFile(value, f"cannot be read as an .npy file: {error}") from error
+    try:
+        return name, json.loads(value)
+    except (ValueError, RecursionError):
+        raise UsageError(
+            f"{text[:80]!r}: the value is a number, true, false, a list such as [1,2], a string in "
+            "double quotes, or the path of an .npy file"
+        ) from None
+
+
+def set_inputs(graph: Graph, values: Mapping[str, Any] | None) -> Graph:
+    """Return ``graph`` with inputs replaced by constants: numbers, lists or arrays by name.
+
+    A single number fills an input of static shape. Sizes that an array gives to dimensions with a
+    name hold for the other inputs too.
+
+    Raises:
+        UsageError: for inputs the model has not, and for values of another shape or type.
+    """
+    if not values:
+        return graph
+    known = inputs_by_name(graph, values)
+    sizes: dict[str, int] = {}
+    constants = {known[n]: _constant_of(known[n], value, sizes) for n, value in values.items()}
+    instead = {
+        v: constants.get(v) or _resized(v, sizes) for v in graph.inputs if v in constants or sizes
+    }
+    renewed = replace_values(graph, instead)
+    left = tuple(instead.get(v, v) for v in graph.inputs if v not in constants)
+    outputs = tuple(instead.get(v, v) for v in graph.outputs)
+    return replace(renewed, inputs=left, outputs=outputs)
+
+
+def _resized(value: Value, sizes: Mapping[str, int]) -> Value:
+    """A value like ``value`` with numbers for the dimensions that ``sizes`` names."""
+    shape = None if value.shape is None else tuple(
+        sizes.get(d, d) if isinstance(d, str) else d for d in value.shape
+    )  # fmt: skip
+    return Value(value.name, value.dtype, shape, wrap=value.wrap)
+
+
+def _constant_of(value: Value, given: Any, sizes: dict[str, int]) -> Value:
+    """The constant that stands for an input; enters sizes of dimensions with a name."""
+    what = f"input {value.name!r}"
+    if value.wrap:
+        raise UsageError(f"{what} is no tensor and cannot be set to a value")
+    array = _array_of(what, given, value.dtype)
+    shape = array.shape if value.shape is None else value.shape
+    if array.ndim == 0 and value.is_static:
+        array = np.full(shape, array, array.dtype)
+    fits = len(shape) == array.ndim and all(
+        d is None or sizes.setdefault(d, n) == n if not isinstance(d, int) else d == n
+        for d, n in zip(shape, array.shape, strict=True)
+    )
+    if not fits:
+        raise UsageError(f"{what} is {show_shape(shape)}, and the value {show_shape(array.shape)}")
+    tensor = Tensor.of(array)
+    return Value(value.name, tensor.dtype, tensor.shape, tensor)
+
+
+def _array_of(what: str, given: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
+    """``given`` in the type of the input; float32 where the model declares none."""
+    try:
+        array = np.asarray(given)
+        held = DType.of(array.dtype)
+    except (ValueError, ConversionError):
+        raise UsageError(f"{what}: {given!r} is no array") from None
+    wanted = dtype or (held if hasattr(given, "dtype") else DType.FLOAT32)
+    if held is DType.STRING and not all(isinstance(e, str) for e in array.flat):
+        raise UsageError(f"{what}: {given!r} is no array of numbers")
+    if (wanted is DType.STRING) is not (held is DType.STRING):
+        shown = "string" if wanted is DType.STRING else wanted.value
+        raise UsageError(f"{what} is of type {shown}; {given!r} is not")
+    if wanted is DType.STRING:
+        return array.astype(object)
+    with np.errstate(all="ignore"):
+        cast = array.astype(wanted.numpy)
+    if wanted.kind in "iub" and not np.array_equal(cast.astype(array.dtype), array):
+        raise UsageError(f"{what} is of type {wanted.value}, which cannot hold {given!r}")
+    return cast

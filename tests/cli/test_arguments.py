@@ -1,0 +1,292 @@
+"""Arguments that mean nothing, on the command line and in Python; output of any encoding."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from click.testing import CliRunner
+
+import serde
+from serde import api
+from serde.cli import explain, main
+from serde.graph import DType, Tensor
+from serde.report import Report
+from tests.onnx_live import ir_of, model_of, run_model
+
+ROOT = Path(__file__).resolve().parents[2]
+DIGITS = ROOT / "examples" / "digits"
+DONE, FAILED, USAGE, UNREADABLE, SYSTEM = 0, 1, 2, 3, 5
+SERDE = [sys.executable, "-c", "from serde.cli import main; main()"]
+SCALED = "g (float[N,3] x, float k) => (float[N,3] y) { y = Mul(x, k) }"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    for name in ("digits-symbol.json", "digits-0010.params"):
+        shutil.copy(DIGITS / name, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    onnx.save(model_of(SCALED, 17, 8), "scaled.onnx")
+    return tmp_path
+
+
+def command(*arguments):
+    found = CliRunner().invoke(main, [str(a) for a in arguments])
+    return found.exit_code, found.output
+
+
+NONSENSE = {
+    "a batch below 0": ("--rebatch", "-3"),
+    "a batch of 0": ("--rebatch", "0"),
+    "a batch beyond 64 bits": ("--rebatch", 2**63),
+    "a batch that is no name": ("--rebatch", "a;b"),
+    "no batch": ("--rebatch", ""),
+    "a named size of 0": ("--static", "H=0"),
+    "a named size below 0": ("--static", "H=-1"),
+    "a named size beyond 64 bits": ("--static", f"H={2**63}"),
+    "a named size twice": ("--static", "H=8", "--static", "H=8"),
+    "a dimension of 0": ("--input", "data=0,1,8,8"),
+    "a dimension None": ("--input", "data=None,1,8,8"),
+    "a dimension beyond 64 bits": ("--input", f"data={2**63},1,8,8"),
+    "no shape": ("--input", "data="),
+    "an input twice": ("--input", "data=1,1,8,8", "--input", "data=2,1,8,8"),
+    "no outputs": ("--outputs", ""),
+    "outputs of no name": ("--outputs", ","),
+    "an output twice": ("--outputs", "fc1,fc1"),
+    "no cut": ("--inputs", ""),
+    "a time limit of nothing": ("--max-seconds", "10"),
+    "a memory limit of nothing": ("--max-memory", "100"),
+    "a time limit of 0": ("--isolate", "--max-seconds", "0"),
+    "a memory limit below 0": ("--isolate", "--max-memory", "-5"),
+    "a value of nothing": ("--set-input", "data"),
+    "a value that is none": ("--set-input", "data=much"),
+    "a value of another rank": ("--set-input", "data=[[1,2]]", "--input", "data=1,1,8,8"),
+    "a value of no input": ("--set-input", "image=1"),
+    "an input set twice": ("--set-input", "data=1", "--set-input", "data=1"),
+    "a name for two dimensions": ("--static", "Q=3"),
+    "an opset of 0": ("--opset", "0"),
+    "an opset below 0": ("--opset", "-17"),
+    "an epoch below 0": ("--epoch", "-1"),
+    "an IR version of 0": ("--ir-version", "0"),
+    "a report that is the model": ("--report", "d.onnx"),
+}
+
+
+@pytest.mark.parametrize("arguments", NONSENSE.values(), ids=NONSENSE)
+def test_nonsense_is_refused(arguments):
+    code, output = command("convert", "digits", "-o", "d.onnx", *arguments)
+    assert code == USAGE, output
+    assert "internal error" not in output and "Traceback" not in output
+    assert not Path("d.onnx").exists()
+
+
+def test_an_empty_source_is_refused():
+    assert command("convert", "", "-o", "d.onnx")[0] == USAGE
+
+
+def test_data_implies_a_comparison():
+    np.savez("x.npz", x=np.float32([[1, 2, 3]]), k=np.float32(2))
+    code, output = command("convert", "scaled.onnx", "-o", "s.onnx", "--data", "x.npz")
+    assert code == DONE and "verification against onnx, the inputs given" in output
+
+
+ARGUMENTS = {
+    "inputs that are text": ({"inputs": "data=N,8"}, "inputs is a mapping, such as"),
+    "outputs that are text": ({"outputs": "fc"}, "outputs is a list of names"),
+    "no outputs": ({"outputs": []}, "outputs names nothing"),
+    "an output twice": ({"outputs": ["fc1", "fc1"]}, "outputs has 'fc1' twice"),
+    "an opset that is text": ({"opset": "13"}, "opset is an integer; got '13'"),
+    "an opset that is a float": ({"opset": 13.0}, "opset is an integer; got 13.0"),
+    "an opset that is true": ({"opset": True}, "opset is an integer; got True"),
+    "an IR version that is text": ({"ir_version": "8"}, "ir_version is an integer"),
+    "an unknown option": ({"opsets": 13}, "no option opsets here; did you mean opset"),
+    "another unknown option": ({"qqq": 13}, "no option qqq"),
+    "a batch of 0": ({"rebatch": 0}, "rebatch=0: the least is 1"),
+    "a batch that is a float": ({"rebatch": 2.5}, "rebatch is an integer; got 2.5"),
+    "static sizes as a list": ({"static": [1]}, "static is a mapping"),
+    "a static size of 0": ({"static": {"N": 0}}, "the least is 1"),
+    "a size of 0": ({"inputs": {"data": (0, 1, 8, 8)}}, "0 is no size"),
+    "names that are text": ({"rename": "a=b"}, "rename is a mapping"),
+    "values that are text": ({"set_inputs": "k=1"}, "set_inputs is a mapping"),
+    "an epoch that is text": ({"epoch": "3"}, "epoch is an integer"),
+}
+
+
+@pytest.mark.parametrize(("options", "why"), ARGUMENTS.values(), ids=ARGUMENTS)
+def test_arguments_of_python(options, why):
+    with pytest.raises(serde.UsageError, match=why):
+        serde.convert("digits-symbol.json", "d.onnx", **options)
+    assert not Path("d.onnx").exists()
+
+
+class TestGraphs:
+    def test_a_graph_converts(self):
+        graph = serde.load("digits-symbol.json", inputs={"data": ("N", 1, 8, 8)})
+        report = serde.convert(graph, "g.onnx", opset=13, static={"N": 2})
+        assert report.source_format == "onnx" and report.source == graph.name
+        serde.convert("digits-symbol.json", "m.onnx", opset=13, inputs={"data": (2, 1, 8, 8)})
+        x = np.random.default_rng(0).normal(size=(2, 1, 8, 8)).astype(np.float32)
+        both = [run_model(onnx.load(n), {"data": x})[0] for n in ("g.onnx", "m.onnx")]
+        np.testing.assert_array_equal(*both)
+
+    def test_a_graph_of_a_format_converts(self):
+        graph, _ = api.read("digits-symbol.json")
+        report = serde.convert(graph, "g.onnx")
+        assert report.source_format == "mxnet" and report.operators["Conv"] == 2
+
+    def test_a_graph_is_checked_and_loaded(self):
+        graph = ir_of("g (float[N,3] x) => (float[N,3] y) { y = Relu(x) }")
+        assert serde.check(graph).ok
+        assert serde.load(graph, inputs={"x": (4, 3)}).outputs[0].shape == (4, 3)
+
+    def test_a_graph_takes_no_parameters(self):
+        graph = ir_of("g (float[N,3] x) => (float[N,3] y) { y = Relu(x) }")
+        with pytest.raises(serde.UsageError, match="takes no option params here"):
+            serde.load(graph, params="x.params")
+
+
+class TestSetInput:
+    @pytest.mark.parametrize("value", ["2.5", "-3", "1e3"])
+    def test_a_number_is_folded(self, value):
+        code, output = command(
+            "convert", "scaled.onnx", "-o", "s.onnx", "--set-input", f"k={value}"
+        )
+        assert code == DONE, output
+        model = onnx.load("s.onnx")
+        assert [i.name for i in model.graph.input] == ["x"]
+        x = np.float32([[1, -2, 3]])
+        np.testing.assert_array_equal(run_model(model, {"x": x})[0], x * np.float32(value))
+
+    def test_an_array_gives_its_sizes_to_names(self):
+        np.save("x.npy", np.ones((4, 3), np.float32))
+        code, output = command("convert", "scaled.onnx", "-o", "s.onnx", "--set-input", "x=x.npy")
+        assert code == DONE and "output y: float32 (4, 3)" in output
+
+    @pytest.mark.parametrize(
+        ("dtype", "value", "why"),
+        [
+            (DType.INT64, 1.5, "which cannot hold 1.5"),
+            (DType.UINT8, 300, "which cannot hold 300"),
+            (DType.UINT8, -1, "which cannot hold -1"),
+            (DType.BOOL, 2, "which cannot hold 2"),
+            (DType.FLOAT32, "much", "is of type float32; 'much' is not"),
+            (DType.FLOAT32, [[1], [2, 3]], "is no array"),
+            (DType.FLOAT32, {"a": 1}, "is no array"),
+            (DType.FLOAT32, None, "is no array"),
+            (DType.STRING, 3, "is of type string; 3 is not"),
+            (DType.INT64, [1, 2, 3], "is \\(2\\), and the value \\(3\\)"),
+        ],
+    )
+    def test_values_of_another_type_are_refused(self, dtype, value, why):
+        from serde.graph import Graph, Node, Value
+        from serde.passes.set_inputs import set_inputs
+
+        x = Value("x", dtype, (2,))
+        y = Value("y", dtype, (2,))
+        graph = Graph("g", (x,), (y,), (Node("Identity", (x,), (y,)),))
+        with pytest.raises(serde.UsageError, match=why):
+            set_inputs(graph, {"x": value})
+
+    @pytest.mark.parametrize(
+        ("dtype", "value"),
+        [(DType.INT64, 3), (DType.BOOL, True), (DType.BOOL, 1), (DType.FLOAT16, 0.5),
+         (DType.STRING, "a"), (DType.UINT8, [1, 255]), (DType.INT32, np.int64(7))],
+    )  # fmt: skip
+    def test_values_take_the_type_of_the_input(self, dtype, value):
+        from serde.graph import Graph, Node, Value
+        from serde.passes.set_inputs import set_inputs
+
+        x, y = (Value(n, dtype, (2,)) for n in "xy")
+        graph = Graph("g", (x,), (y,), (Node("Identity", (x,), (y,)),))
+        done = set_inputs(graph, {"x": value})
+        (constant,) = done.constants()
+        assert done.inputs == () and constant.dtype is dtype and constant.shape == (2,)
+        assert list(constant.array()) == list(np.broadcast_to(value, 2))
+
+    def test_an_input_of_mxnet(self):
+        code, output = command("convert", "digits", "-o", "d.onnx", "--set-input", "data=0.5",
+                               "--input", "data=1,1,8,8")  # fmt: skip
+        assert code == DONE, output
+        assert not onnx.load("d.onnx").graph.input
+
+
+class TestSystemErrors:
+    def test_a_folder_that_may_not_be_written_is_found_before_the_work(self, monkeypatch):
+        monkeypatch.setattr(os, "access", lambda path, mode: False)
+        monkeypatch.setattr("serde.api.load", lambda *a, **k: pytest.fail("read before"))
+        code, output = command("convert", "digits", "-o", "d.onnx")
+        assert code == SYSTEM and output.startswith("serde: ") and "no permission" in output
+        assert os.getcwd() in output
+
+    def test_a_report_that_cannot_be_written_is_found_before_the_work(self):
+        code, output = command("convert", "digits", "-o", "d.onnx", "--report", "none/r.json")
+        assert code == USAGE and "does not exist" in output and not Path("d.onnx").exists()
+
+    def test_a_full_disk_names_the_file(self, monkeypatch):
+        def full(*arguments, **options):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr("serde.formats.onnx.writer._stream", full)
+        code, output = command("convert", "digits", "-o", "d.onnx")
+        assert (code, output) == (SYSTEM, "serde: d.onnx: No space left on device\n")
+        assert not list(Path().glob(".*.part")) and not Path("d.onnx").exists()
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="/proc takes no files")
+    def test_a_folder_that_takes_no_files_is_named_without_a_temporary_name(self):
+        code, output = command("convert", "digits", "-o", "/proc/x.onnx")
+        assert code == SYSTEM and output.startswith("serde: /proc/x.onnx: ")
+
+    def test_errors_without_a_path(self):
+        assert explain(OSError("odd")) == (SYSTEM, "odd")
+
+
+class TestEncodings:
+    @pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "cp437", "utf-8"])
+    @pytest.mark.parametrize("arguments", [("convert", "-h"), ("ops",), ("inspect", "."),
+                                           ("convert", "digits", "-o", "d.onnx"),
+                                           ("convert", "digits", "-o", "d.onnx", "--input", "Δ=1")])  # fmt: skip
+    def test_no_text_fails_a_command(self, encoding, arguments):
+        env = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+        found = subprocess.run([*SERDE, *arguments], capture_output=True, env=env)
+        text = (found.stdout + found.stderr).decode(encoding)
+        assert found.returncode == (USAGE if "Δ=1" in arguments else DONE), text
+        assert "internal error" not in text and "Traceback" not in text
+        if arguments[-1] == "d.onnx":
+            assert f"digits (mxnet) {'→' if encoding == 'utf-8' else '->'} d.onnx in " in text
+
+
+class TestReports:
+    def test_only_documented_options_are_reported(self):
+        command("convert", "digits", "-o", "d.onnx", "--opset", 13, "--report", "r.json",
+                "--external-data", "never", "--profile", "tensorrt", "--static", "N=1",
+                "--static", "H=8", "--static", "W=8")  # fmt: skip
+        report = json.loads(Path("r.json").read_text())
+        assert report["options"] == {
+            "external_data": "never", "opset": 13, "profile": "tensorrt",
+            "static": {"N": 1, "H": 8, "W": 8},
+        }  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("value", "shown"),
+        [
+            (np.float32(0.5), 0.5), (np.int64(3), 3), (np.bool_(True), True),
+            (float("inf"), None), (DType.BFLOAT16, "bfloat16"), (b"\xff", "\\xff"),
+            (Tensor.of(np.zeros((2, 3), np.int8)), "int8[2,3]"), (frozenset("ba"), ["a", "b"]),
+            (np.zeros(2, np.float16), "float16[2]"), (Path("a"), "a"), ((1, (2,)), [1, [2]]),
+        ],
+    )  # fmt: skip
+    def test_values_in_json(self, value, shown):
+        made = Report("a", "b", "mxnet", "onnx", options={"k": value})
+        assert json.loads(made.to_json())["options"] == {"k": shown}
+
+    def test_objects_are_not_reported(self):
+        made = Report("a", "b", "mxnet", "onnx", options={"k": object()})
+        with pytest.raises(TypeError, match="holds no object"):
+            made.to_json()
