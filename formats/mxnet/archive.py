@@ -45,6 +45,7 @@ class Archive:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._members: dict[str, tarfile.TarInfo] = {}
+        self._heads: dict[str, bytes] = {}  # of a compressed archive
 
     def __enter__(self) -> Archive:
         self._file = open(self.path, "rb")
@@ -84,7 +85,10 @@ class Archive:
             if number >= MOST_MEMBERS or member.size < 0 or total > most:
                 raise MalformedFile(self.path, "the archive claims more than a model can hold")
             if member.isreg() and not member.issparse():
-                self._members[member.name.removeprefix("./")] = member
+                name = member.name.removeprefix("./")
+                self._members[name] = member
+                if self._is_packed:  # reading it later would inflate all that is before it again
+                    self._heads[name] = self._bytes(name, HEAD)
 
     @property
     def names(self) -> list[str]:
@@ -101,7 +105,8 @@ class Archive:
 
     def head(self, name: str) -> bytes:
         """The first bytes of a member."""
-        return self._bytes(name, HEAD)
+        known = self._heads.get(name.removeprefix(f"{self.path}:"))
+        return self._bytes(name, HEAD) if known is None else known
 
     def read(self, name: str, most: int) -> bytes:
         """All of a member, which has ``most`` bytes at most."""

@@ -23,7 +23,7 @@ from .elaborate_functions import function_name, kept_call
 from .elaborate_known import known
 from .elaborate_loops import Recursion, as_loop, recursion
 from .elaborate_mutual import joined
-from .elaborate_problems import STAGE, Problems, Refusal
+from .elaborate_problems import STAGE, Budget, Problems, Refusal
 from .elaborate_recursion import Linear, as_loops, linear
 from .elaborate_values import (
     REFUSED,
@@ -49,7 +49,7 @@ from .elaborate_values import (
     tensors,
     told_names,
 )
-from .walk import Task, run
+from .walk import Task, post_order, run
 
 DEEPEST_IF = 28  # protobuf reads messages 100 deep; a subgraph takes three levels
 DEEPEST_CALL = 2000  # calls of functions inside themselves
@@ -95,9 +95,18 @@ class Elaborator:
         self.function = entry
         self.recursing = 0  # calls of functions within themselves
         self.problems = Problems()
+        self.budget = Budget(self.size)
         self.calls: tuple[Call, ...] = ()  # whose bodies are being evaluated
 
     # The module
+
+    def size(self) -> int:
+        """How many expressions the module has."""
+        return sum(1 for _ in post_order(*self.module.functions.values()))
+
+    def tensors(self, value: Symbolic, what: str) -> list[Value]:
+        """The tensors in ``value``; those that tuples share count each time."""
+        return tensors(value, what, lambda steps: self.budget.charge(self.function, steps))
 
     def main(self, entry: str, params: Mapping[str, Tensor]) -> Task[Any]:
         function = self.module.functions[entry]
@@ -108,7 +117,7 @@ class Elaborator:
             except ConversionError as error:
                 frame.values[param] = self.problems.note(error, entry)
         result = yield self.value(function.body, frame)
-        outputs = tensors(result, f"what @{entry} returns")
+        outputs = self.tensors(result, f"what @{entry} returns")
         require(outputs, f"@{entry} returns no tensor, and a model computes at least one")
         names = told_names(function, len(outputs)) or output_names(result)
         named_outputs = self.outputs(outputs, names)
@@ -171,6 +180,7 @@ class Elaborator:
             found = self.quick(expr, frame)
             if found is not None:
                 return found
+            self.budget.charge(self.function)
             found = yield EVALUATE[type(expr)](self, expr, frame)
         except ConversionError as error:
             if self.recursing:  # what goes on might do so twice at every depth
@@ -298,7 +308,9 @@ class Elaborator:
         for name, body in zip(("then", "else"), branches, strict=True):
             inner = Frame(frame.graph.child(name), frame, frame.name)  # type: ignore[arg-type]
             result = yield task(body, inner)
-            made.append((inner.graph, result, tensors(result, "what a branch of an if returns")))
+            made.append(
+                (inner.graph, result, self.tensors(result, "what a branch of an if returns"))
+            )
         (then, result, first), (other, against, second) = made
         forms = f"{named(result)} or {named(against)} of another form"
         require(alike(result, against), f"an if returns {forms}, which depends on its condition")
@@ -341,9 +353,10 @@ class Elaborator:
     def operator(self, op: str, args: list[Symbolic], expr: ast.Call, frame: Frame) -> Symbolic:
         if op in TRANSPARENT and args:
             return args[0]
-        inputs = [v for arg in args for v in tensors(arg, f"an operand of {op}")]
+        inputs = [v for arg in args for v in self.tensors(arg, f"an operand of {op}")]
         attrs = attributes(op, expr.attrs)
         count = result_count(op, attrs, inputs, expr.type)
+        self.budget.charge(self.function, count or 0)
         layer = expr.span.source if expr.span is not None and expr.span.line == 0 else ""
         outputs = self.node(op, inputs, attrs, 1 if count is None else count, frame, layer)
         if count is None:

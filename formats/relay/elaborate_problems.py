@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from serde.errors import ConversionError, Problem
+from serde.errors import ConversionError, Problem, Unconvertible
 from serde.graph import Node
 
 from . import ast
@@ -12,6 +12,37 @@ from .elaborate_values import REFUSED, ReadsRefused, Refused
 
 STAGE = "relay → graph"
 Refusal = Callable[[Node], ConversionError | None]
+FEWEST_STEPS = 400_000  # that any module may take
+MOST_GROWTH = 64  # steps for each expression of a larger one
+
+
+class Budget:
+    """Bounds the work of an evaluation, which a small module can make endless.
+
+    ``size`` counts the module's expressions; it is asked for only where the steps come to many.
+    """
+
+    def __init__(self, size: Callable[[], int]) -> None:
+        self.size, self.left, self.is_final = size, FEWEST_STEPS, False
+
+    def charge(self, function: str, steps: int = 1) -> None:
+        """Take steps from the budget.
+
+        Raises:
+            Unconvertible: where none are left. Nothing goes on behind that.
+        """
+        self.left -= steps
+        if self.left >= 0:
+            return
+        if not self.is_final:
+            self.left += max(0, MOST_GROWTH * self.size() - FEWEST_STEPS)
+            self.is_final = True
+        if self.left < 0:
+            reason = (
+                "its functions, tuples or recursion expand to a graph out of proportion to the "
+                "module. Simplify it in TVM first (relay.transform), or export a smaller part"
+            )
+            raise Unconvertible(STAGE, [Problem("function", {}, reason, (f"@{function}",), STAGE)])
 
 
 class Problems:

@@ -6,7 +6,7 @@ elaboration does away with them, and refuses where one would have to be computed
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ from serde.graph import DType, Shape, Value
 
 from . import ast
 
+STEPS = 1024  # that are charged at once
 OUTPUT_NAMES = "output_tensor_names"  # an attribute of a function
 
 
@@ -98,12 +99,19 @@ class ReadsRefused(ConversionError):
         super().__init__("reads what was refused")
 
 
-def tensors(value: Symbolic, what: str) -> list[Value]:
-    """The tensors in ``value``, depth first; refuse what is none."""
+def tensors(
+    value: Symbolic, what: str, charge: Callable[[int], None] = lambda steps: None
+) -> list[Value]:
+    """The tensors in ``value``, depth first; refuse what is none. ``charge`` counts the steps."""
     found: list[Value] = []
     stack = [value]
+    steps = 0
     while stack:
         top = stack.pop()
+        steps += 1
+        if steps == STEPS:
+            charge(steps)
+            steps = 0
         if isinstance(top, Value):
             found.append(top)
         elif isinstance(top, tuple):

@@ -12,6 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from functools import partial
+from tokenize import TokenError
 from typing import IO, Any, BinaryIO
 
 import numpy as np
@@ -30,6 +31,8 @@ WORD = struct.Struct("<Q")
 # What reading a damaged zip raises
 BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, RuntimeError, OSError,
           EOFError, ValueError)  # fmt: skip
+# What reading the header of a damaged .npy raises: NumPy parses it as Python
+BAD_HEADER = (ValueError, ConversionError, TokenError, SyntaxError, MemoryError, RecursionError)
 ZIP = b"PK\x03\x04"
 EMPTY_ZIP = b"PK\x05\x06"
 MOST_GROWTH, SMALL = 200, 1 << 26  # a member above SMALL bytes may grow no more than this
@@ -165,10 +168,10 @@ def _member(path: str, file: IO[bytes], archive: zipfile.ZipFile, info: zipfile.
             reader = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
             shape, fortran, found = reader(member)
             dtype = DType.of(found)
-        except (ValueError, ConversionError) as error:
-            raise bad(f"not a NumPy array: {error}") from None
+        except BAD_HEADER as error:
+            raise bad(f"not a NumPy array: {error or type(error).__name__}") from None
         head = member.tell()
-    if not possible(shape):
+    if any(isinstance(d, bool) for d in shape) or not possible(shape):
         raise bad(f"the shape {shape} is impossible")
     if info.file_size > max(SMALL, MOST_GROWTH * info.compress_size):
         raise bad(f"it would grow more than {MOST_GROWTH}-fold")

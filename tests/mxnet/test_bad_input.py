@@ -396,3 +396,23 @@ def test_large_graphs_are_read_in_a_moment() -> None:
     graph = decode_symbol(parse_symbol(text), None, "m")
     assert len(graph.nodes) == count
     assert time.process_time() - start < count * 100e-6
+
+
+def test_a_compressed_archive_is_inflated_a_few_times_only(tmp_path, monkeypatch):
+    """However many members there are whose format has to be looked at."""
+    from serde.formats.mxnet import archive
+
+    with tarfile.open(tmp_path / "m.tar.gz", "w:gz") as tar:
+        for number in range(300):
+            tar.addfile(tarfile.TarInfo(f"f{number}"), io.BytesIO())
+    backwards = []
+    seek = archive._Inflating.seek
+
+    def counting(self, offset, whence=0):
+        backwards.append(whence == 0 and offset < self.tell())
+        return seek(self, offset, whence)
+
+    monkeypatch.setattr(archive._Inflating, "seek", counting)
+    with pytest.raises(SerdeError):
+        serde.load(tmp_path / "m.tar.gz")
+    assert backwards and sum(backwards) < 10

@@ -123,6 +123,10 @@ def npy(shape="(2,)", descr="'<f4'", data=b"\0" * 8):
         (npz(("a.npy", npy("(1 << 60,)"))), "not a NumPy array"),
         (npz(("a.npy", npy(f"({1 << 60}, {1 << 60})"))), "impossible"),
         (npz(("a.npy", npy("(-2,)"))), "impossible"),
+        (npz(("a.npy", npy("(True,)"))), "impossible"),
+        (npz(("a.npy", npy("('\'\'"))), "not a NumPy array"),
+        (npz(("a.npy", npy("(" * 400))), "not a NumPy array"),
+        (npz(("a.npy", npy("(" * 4000))), "not a NumPy array"),
         (npz(("a.npy", npy(descr="'|O'"))), "are not numbers"),
         (npz(("a.npy", npy(descr="'<U2'"))), "are not numbers"),
         (npz(("a.npy", npy(descr="[('x', '<f4')]"))), "not a NumPy array|are not numbers"),
@@ -130,7 +134,7 @@ def npy(shape="(2,)", descr="'<f4'", data=b"\0" * 8):
         (npz(("a.npy", npy(data=b"\0" * (1 << 27), shape=f"({1 << 25},)")),
              compression=zipfile.ZIP_DEFLATED), "grow more than"),
     ],
-    ids=range(10),
+    ids=range(14),
 )  # fmt: skip
 def test_npz_is_refused(raw, reason, tmp_path):
     started = time.perf_counter()
