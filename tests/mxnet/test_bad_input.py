@@ -403,8 +403,10 @@ def test_a_compressed_archive_is_inflated_a_few_times_only(tmp_path, monkeypatch
     from serde.formats.mxnet import archive
 
     with tarfile.open(tmp_path / "m.tar.gz", "w:gz") as tar:
-        for number in range(300):
-            tar.addfile(tarfile.TarInfo(f"f{number}"), io.BytesIO())
+        for number in (*range(300), *reversed(range(300))):  # the later of one name counts
+            member = tarfile.TarInfo(f"f{number}")
+            member.size = 16
+            tar.addfile(member, io.BytesIO(bytes(16)))
     backwards = []
     seek = archive._Inflating.seek
 
@@ -415,4 +417,4 @@ def test_a_compressed_archive_is_inflated_a_few_times_only(tmp_path, monkeypatch
     monkeypatch.setattr(archive._Inflating, "seek", counting)
     with pytest.raises(SerdeError):
         serde.load(tmp_path / "m.tar.gz")
-    assert backwards and sum(backwards) < 10
+    assert sum(backwards) < 10
