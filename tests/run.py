@@ -17,7 +17,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 MXNET = "mxnet==1.9.1"  # its own requirements name a NumPy that is long gone
 MXNET_NEEDS = ("requests", "graphviz", "setuptools<81")
-CODE = ("serde", "formats", "bridges", "tests", "benchmarks", "examples", "setup.py")
+CODE = (
+    "serde", "formats", "bridges", "tests", "conformance", "benchmarks", "examples", "setup.py",
+)  # fmt: skip
 
 
 def run(*command: str | Path, cwd: Path = ROOT, **env: str) -> int:

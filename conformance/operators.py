@@ -1,0 +1,80 @@
+"""The operator cases of the tests as sources: one operator of a framework each, run live."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tests.mxnet import cases as mxnet_cases
+from tests.mxnet.rewriting import every_case
+from tests.relay import running
+from tests.relay.ops.test_ops import ARCHIVE, EXPECTED
+
+from .matrix import NotRun, Sample, Source
+
+
+class MXNetOperators(Source):
+    """Cases of the MXNet reader's rules, judged by live MXNet."""
+
+    name = "mxnet-operators"
+
+    @cached_property
+    def by_name(self) -> Mapping[str, mxnet_cases.Case]:
+        """Every case; those alike in operator, shapes and attributes are numbered."""
+        found: dict[str, mxnet_cases.Case] = {}
+        for case in every_case():
+            name, number = str(case), 2
+            while name in found:
+                name, number = f"{case} #{number}", number + 1
+            found[name] = case
+        return found
+
+    def cases(self) -> list[str]:
+        return [*self.by_name]
+
+    def sample(self, case: str) -> Sample:
+        found = self.by_name[case]
+        try:
+            expected = found.oracle(found)
+        except Exception as error:  # MXNet's errors are of its own class
+            raise NotRun(f"MXNet: {error}") from error
+        graph = mxnet_cases._graph(mxnet_cases._symbol_json(found, len(expected)), found, "static")
+        feeds = {f"x{i}": x for i, x in enumerate(found.inputs)}
+
+        def differs(wanted: Any, got: Any) -> str | None:
+            for a, b in zip(wanted, got, strict=True):
+                if a.shape != b.shape or a.dtype != b.dtype:
+                    return f"{b.dtype} {list(b.shape)}, not {a.dtype} {list(a.shape)}"
+                error = mxnet_cases._error(b, a)
+                if error > (found.tolerance or mxnet_cases._tolerance(a)):
+                    return f"off by {error:.2g}"
+            return None
+
+        return Sample(graph, [({v.name: feeds[v.name] for v in graph.inputs}, expected)], differs)
+
+
+class RelayOperators(Source):
+    """Cases of the Relay reader's rules, with what TVM computed for them."""
+
+    name = "relay-operators"
+
+    def cases(self) -> list[str]:
+        return list(running.names(ARCHIVE))
+
+    def sample(self, case: str) -> Sample:
+        recorded = running.recorded(ARCHIVE, case)
+        with tempfile.TemporaryDirectory() as folder:
+            graph = running.graph_of(recorded, case, Path(folder))
+        feeds = {v.name: recorded.feeds[v.name] for v in graph.inputs}
+
+        def differs(wanted: Any, got: Any) -> str | None:
+            try:
+                running.assert_equal(got, wanted, EXPECTED[case].rows)
+            except AssertionError as error:
+                return str(error).splitlines()[0]
+            return None
+
+        return Sample(graph, [(feeds, recorded.outputs)], differs)

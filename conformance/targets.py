@@ -1,0 +1,215 @@
+"""The targets of the matrix: files of each format, run by their own runtimes."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+import serde
+from serde import schema
+from serde.formats.onnx import from_ir
+from serde.formats.onnx.writer import to_proto
+from serde.graph import IR_OPSET, Graph
+from serde.opset import LOWEST_WRITTEN, lower_to
+from serde.profiles import get_profile
+
+from .matrix import NotRun, Target
+
+# What MXNet itself cannot do on a processor, as it says so.
+MXNET_LACKS = (
+    "FP16 gemm on cpu not implemented",
+    "If not using CUDNN, only 1D or 2D Deconvolution is supported",
+    "Dilate is not supported in 3d convolution",
+)
+NEWEST_RUN = 26  # the newest opset that ONNX Runtime 1.31 takes
+RANDOM = frozenset(
+    "Bernoulli Dropout Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike"
+    .split()
+)  # fmt: skip
+
+
+class Onnx(Target):
+    """Models at every opset, by ONNX Runtime with its optimiser and without.
+
+    ``onnx.reference`` judges what ONNX Runtime has no kernel for, or cannot load at that opset.
+    """
+
+    name = "onnx"
+    variants = tuple(str(v) for v in range(LOWEST_WRITTEN, IR_OPSET + 1))
+
+    def __init__(self) -> None:
+        self._last: tuple[Any, Any, Sequence[Any]] | None = None  # model, feeds, results
+
+    def run(self, graph: Graph, feeds: Mapping[str, Any], variant: str) -> Sequence[Any]:
+        model = to_proto(lower_to(graph, int(variant)))
+        onnx.checker.check_model(model)
+        named = {i.name: feeds[i.name] for i in model.graph.input if i.name in feeds}
+        key = model.graph.SerializeToString(), *_versions(model)
+        if self._last is None or self._last[0] != key or self._last[1] is not feeds:
+            self._last = None
+            self._last = key, feeds, run_onnx(model, named)
+        return self._last[2]
+
+
+def _versions(model: onnx.ModelProto) -> Iterator[int]:
+    """The versions of a model's operators: two opsets of the same ones are one model to a runtime.
+
+    ONNX Runtime is asked again where it knows an opset no more, and at every fourth.
+    """
+    opset = next((o.version for o in model.opset_import if not o.domain), 1)
+    yield opset // 4
+    yield opset > NEWEST_RUN
+    stack = [model.graph]
+    while stack:
+        for node in stack.pop().node:
+            found = schema.find(node.op_type, opset) if not node.domain else None
+            yield found.since if found is not None else 0
+            stack.extend(a.g for a in node.attribute if a.HasField("g"))
+
+
+def run_onnx(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> Sequence[Any]:
+    """What ONNX Runtime computes, in both ways alike, or else onnx.reference.
+
+    Raises:
+        AssertionError: where the two ways of ONNX Runtime differ.
+    """
+    import onnxruntime as ort
+    from onnx.reference import ReferenceEvaluator
+
+    levels = ort.GraphOptimizationLevel
+    found = []
+    for level in (levels.ORT_ENABLE_ALL, levels.ORT_DISABLE_ALL):
+        options = ort.SessionOptions()
+        options.log_severity_level = 4
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.graph_optimization_level = level
+        try:
+            session = ort.InferenceSession(model.SerializeToString(), options)
+            found.append(session.run(None, dict(feeds)))
+        except Exception as error:  # its exceptions have no common base but this
+            found.append(error)
+    optimized, plain = found
+    if isinstance(plain, Exception):
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            try:
+                return ReferenceEvaluator(model).run(None, dict(feeds))
+            except Exception as error:
+                raise NotRun(f"{_line(plain)}; onnx.reference: {_line(error)}") from error
+    if isinstance(optimized, Exception):
+        raise AssertionError(f"optimised, it does not load: {_line(optimized)}")
+    if not _is_random(model.graph) and not all(map(_is_same, optimized, plain)):
+        raise AssertionError("ONNX Runtime computes something else where it optimises")
+    return plain
+
+
+def _is_random(graph: onnx.GraphProto) -> bool:
+    """Whether a node draws random numbers."""
+    return any(
+        n.op_type in RANDOM or any(_is_random(a.g) for a in n.attribute if a.HasField("g"))
+        for n in graph.node
+    )
+
+
+def _line(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0][:120]
+
+
+def _is_same(a: Any, b: Any) -> bool:
+    if isinstance(a, (list, dict)) or a is None:
+        return repr(a) == repr(b)
+    a, b = np.asarray(a), np.asarray(b)
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if a.dtype.kind != "f":
+        if a.dtype.kind in "OUS":
+            return bool(np.array_equal(a, b))
+        apart = np.abs(a.astype(np.float64) - b.astype(np.float64)).max(initial=0)
+        return bool(apart <= 1)  # an integer that is rounded may lie next to its neighbour
+    scale = np.abs(b[np.isfinite(b)], dtype=np.float64).max(initial=1)
+    bound = 1e-2 if a.dtype.itemsize == 2 else 1e-4
+    return bool(np.isclose(a, b, rtol=bound, atol=bound * scale, equal_nan=True).all())
+
+
+class MXNet(Target):
+    """Symbols and parameters, bound and run by live MXNet."""
+
+    name = "mxnet"
+
+    @cached_property
+    def mxnet(self) -> Any:
+        """The live framework."""
+        from serde.bridges.mxnet import import_mxnet
+
+        os.environ["MXNET_SUBGRAPH_VERBOSE"] = "0"
+        return import_mxnet()
+
+    def run(self, graph: Graph, feeds: Mapping[str, Any], variant: str) -> Sequence[Any]:
+        mx = self.mxnet
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "m-symbol.json"
+            serde.save(graph, path, mxnet=mx.__version__)
+            symbol = mx.sym.load(str(path))
+            held = dict(mx.nd.load(str(path.with_name("m-0000.params"))))
+        arrays = {n.partition(":")[2]: a for n, a in held.items()}
+        arrays |= {n: mx.nd.array(np.atleast_1d(a), dtype=a.dtype) for n, a in feeds.items()}
+        try:
+            bound = symbol.bind(
+                mx.cpu(), {n: arrays[n] for n in symbol.list_arguments()}, grad_req="null",
+                aux_states={n: arrays[n] for n in symbol.list_auxiliary_states()},
+            )  # fmt: skip
+            return [y.asnumpy() for y in bound.forward(is_train=False)]
+        except mx.MXNetError as error:
+            if lacking := next((r for r in MXNET_LACKS if r in str(error)), None):
+                raise NotRun(lacking) from error
+            raise
+
+    def comparable(self, wanted: Any, got: Any) -> Any:
+        """``(1,)`` where ONNX has no axes, and booleans where MXNet has floats."""
+        if getattr(wanted, "shape", None) == () and got.shape == (1,):
+            return got.reshape(())
+        return got
+
+
+class Relay(Target):
+    """Modules in Relay's JSON with parameters, compiled by live TVM for its virtual machine."""
+
+    name = "relay"
+
+    def run(self, graph: Graph, feeds: Mapping[str, Any], variant: str) -> Sequence[Any]:
+        from serde.formats.relay import encode
+        from serde.formats.relay import from_ir as relay_from_ir
+        from tests.relay.tvm_live import ask
+
+        made = relay_from_ir(graph)
+        with tempfile.TemporaryDirectory() as folder:
+            path, *params = encode(made, Path(folder) / "m.json")
+            np.savez(f"{folder}/in.npz", **{v.name: feeds[v.name] for v in made.inputs})
+            ends = f"{folder}/in.npz", f"{folder}/out.npz"
+            ask("run", ["json", Path(path).read_text()], *ends, *params)
+            with np.load(f"{folder}/out.npz") as found:
+                return [found[f"arr_{i}"] for i in range(len(found.files))]
+
+
+class Relax(Target):
+    """What the profile ``relax`` writes, imported, compiled and run by live TVM."""
+
+    name = "relax"
+
+    def run(self, graph: Graph, feeds: Mapping[str, Any], variant: str) -> Sequence[Any]:
+        from tests.relax.relax_live import run
+
+        model = to_proto(from_ir(graph, **get_profile("relax").writing()))
+        held = {t.name for t in model.graph.initializer}
+        given = {i.name: feeds[i.name] for i in model.graph.input if i.name not in held}
+        with tempfile.TemporaryDirectory() as folder:
+            onnx.save(model, f"{folder}/m.onnx")
+            return run(f"{folder}/m.onnx", given)
