@@ -134,8 +134,8 @@ def check_arguments(
     check_mapping(set_inputs, "set_inputs", "{'sr': 16000}")
     check_names(outputs, "outputs")
     check_names(cut_inputs, "cut_inputs")
-    check_integer(opset, "opset", 1)
-    check_integer(ir_version, "ir_version", 1)
+    check_integer(opset, "opset")  # the ranges of these two are told where they are used
+    check_integer(ir_version, "ir_version")
     check_integer(epoch, "epoch", 0)
     for name, size in (static or {}).items():
         check_integer(size, f"static[{name!r}]", 1)
@@ -174,8 +174,8 @@ def check_mapping(given: Any, option: str, example: str) -> None:
         raise UsageError(f"{option} is a mapping, such as {option}={example}; got {given!r}")
 
 
-def check_integer(given: Any, option: str, least: int) -> None:
-    """Refuse what is no integer of at least ``least``.
+def check_integer(given: Any, option: str, least: int | None = None) -> None:
+    """Refuse what is no integer, or one below ``least``.
 
     Raises:
         UsageError: naming ``option``.
@@ -184,7 +184,7 @@ def check_integer(given: Any, option: str, least: int) -> None:
         return
     if isinstance(given, bool) or not isinstance(given, (int, np.integer)):
         raise UsageError(f"{option} is an integer; got {given!r}")
-    if given < least:
+    if least is not None and given < least:
         raise UsageError(f"{option}={given}: the least is {least}")
 
 
