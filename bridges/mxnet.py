@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import json
 import os
 import sys
 import warnings
@@ -150,7 +151,8 @@ def run(
 ) -> list[np.ndarray[Any, Any]]:  # fmt: skip
     """What MXNet itself computes for a model, given as paths or live objects, in inference mode.
 
-    Inputs that ``feeds`` leaves out (labels) are zeros of the shape MXNet infers.
+    Unless ``outputs`` are named they are those that a conversion has. Inputs that ``feeds`` leaves
+    out (labels) are zeros of the shape MXNet infers.
     """
     mx = import_mxnet()
     if isinstance(source, (str, os.PathLike)):
@@ -162,9 +164,11 @@ def run(
         text, held = files.symbol.decode(), files.params
     else:
         text, held = _symbol_and_params(source, params)
-    symbol = mx.sym.load_json(text)
+    symbol = mx.sym.load_json(_with_plain_labels(text))
     if outputs:
         symbol = _cut(mx, symbol, outputs)
+    elif len(symbol) > 1:
+        symbol = mx.sym.Group([symbol[at] for at in _inferring(text, held)])
     arrays = {} if held is None else {n: t.load() for n, t in held.by_name().items()}
     try:
         return _outputs(mx, symbol, arrays, feeds)
@@ -179,6 +183,38 @@ def _cut(mx: ModuleType, symbol: Any, outputs: Sequence[str]) -> Any:
     return mx.sym.Group([
         internals[n if n in known else f"{n}_output"] for n in outputs
     ])  # fmt: skip
+
+
+def _inferring(text: str, params: Any) -> list[int]:
+    """The outputs of a symbol that are left without labels."""
+    from serde.formats.mxnet import decode_symbol
+    from serde.formats.mxnet.labels import drop_labels
+    from serde.formats.mxnet.symbol import parse_symbol
+
+    graph = decode_symbol(parse_symbol(text), params, "symbol", ignore_extra=True)
+    kept = set(drop_labels(graph).outputs)
+    return [at for at, value in enumerate(graph.outputs) if value in kept]
+
+
+def _with_plain_labels(text: str) -> str:
+    """A symbol whose output layers have variables for labels, the shapes of which MXNet infers."""
+    from serde.formats.mxnet.labels import OUTPUT_LAYERS
+    from serde.formats.mxnet.names import CANONICAL
+
+    symbol = json.loads(text)
+    nodes = symbol["nodes"]
+    heads = [n for n in nodes
+             if CANONICAL.get(n["op"], n["op"]) in OUTPUT_LAYERS and len(n["inputs"]) > 1
+             and nodes[n["inputs"][1][0]]["op"] != "null"]  # fmt: skip
+    moved = len(heads)
+    for links in (*(n["inputs"] for n in nodes), symbol["heads"]):
+        links[:] = [[node + moved, *rest] for node, *rest in links]
+    for at, head in enumerate(heads):
+        head["inputs"][1] = [at, 0, 0]
+    labels = [{"op": "null", "name": f"{n['name']}/label", "inputs": []} for n in heads]
+    symbol["nodes"] = [*labels, *nodes]
+    symbol["arg_nodes"] = [i for i, n in enumerate(symbol["nodes"]) if n["op"] == "null"]
+    return json.dumps({k: v for k, v in symbol.items() if k != "node_row_ptr"}) if heads else text
 
 
 def _outputs(mx: ModuleType, symbol: Any, arrays: Any, feeds: Any) -> list[Any]:
@@ -215,7 +251,8 @@ def export_model(
 ) -> str:
     """Export to ONNX with the signature of ``mxnet.onnx.export_model``; return the file's path.
 
-    ``in_shapes`` and ``in_types`` follow the order of the model's data inputs. ``dynamic`` names
+    ``in_shapes`` and ``in_types`` follow the order of the model's data inputs, or of those and its
+    labels, of which the result has none. ``dynamic`` names
     the dimensions of ``dynamic_input_shapes``, or leaves all open. ``run_shape_inference`` changes
     nothing: shapes are always inferred. ``input_type`` and ``input_shape`` are their older names.
     """
@@ -227,9 +264,11 @@ def export_model(
         shapes = dynamic_input_shapes or [(None,) * len(s) for s in shapes or ()]
     names = data_inputs(sym, params)
     if shapes is not None and len(shapes) != len(names):
-        listing = ", ".join(map(repr, names))
-        raise UsageError(f"{len(shapes)} input shapes for {len(names)} inputs: {listing}")
-    kinds = list(types) if isinstance(types, (list, tuple)) else [types] * len(names)
+        names = _inputs_of(sym, params, names, len(shapes))
+    kinds = list(types) if isinstance(types, (list, tuple)) else [types]
+    kinds = kinds * len(names) if len(kinds) == 1 else kinds
+    if len(kinds) != len(names):
+        raise UsageError(f"{len(kinds)} input types for {len(names)} inputs: {', '.join(names)}")
     given = zip(names, shapes or [None] * len(names), kinds, strict=True)
     report = api.convert(
         sym,
@@ -253,12 +292,30 @@ def _dims(shape: Any) -> Any:
 def data_inputs(sym: Any, params: Any) -> list[str]:
     """A model's inputs that are neither parameters nor labels, in MXNet's order."""
     from serde import api
-    from serde.formats.mxnet.shapes import LABELS
+    from serde.formats.mxnet.labels import drop_labels
 
-    _, graph = api._decode(sym, params, None, {})
-    operands = [n.inputs[LABELS[n.op] :][:1] for n in graph.nodes if n.op in LABELS]
-    labels = {v.name for each in operands for v in each if v is not None}
-    return [v.name for v in graph.inputs if v.name not in labels]
+    _, graph = api._decode(sym, params, None, {"ignore_extra": True})
+    return [v.name for v in drop_labels(graph).inputs]
+
+
+def _inputs_of(sym: Any, params: Any, names: list[str], count: int) -> list[str]:
+    """The inputs that ``count`` shapes are of, where these are not all ``names``.
+
+    Labels may be among them; MXNet's exporter expects none for that of the last layer.
+    """
+    from serde import api
+
+    _, graph = api._decode(sym, params, None, {"ignore_extra": True})
+    all_ = [v.name for v in graph.inputs]
+    last = f"{graph.nodes[-1].name}_label" if graph.nodes else ""
+    for found in (all_, [n for n in all_ if n != last]):
+        if len(found) == count:
+            return found
+    listing, labels = (
+        ", ".join(map(repr, n)) for n in (names, [n for n in all_ if n not in names])
+    )
+    more = f"; its labels, whose shapes may be given too, are {labels}" if labels else ""
+    raise UsageError(f"{count} input shapes for {len(names)} inputs: {listing}{more}")
 
 
 def to_symbol(graph: Graph) -> tuple[Any, dict[str, Any]]:

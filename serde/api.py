@@ -83,7 +83,7 @@ def load(
     from serde.opset import without_functions
     from serde.passes import tidy
     from serde.passes.dequantize import dequantize as dequantized
-    from serde.passes.rebatch import fixed
+    from serde.passes.rebatch import dimension_names, fixed
     from serde.passes.rebatch import rebatch as rebatched
     from serde.passes.set_inputs import set_inputs as fix_inputs
 
@@ -91,9 +91,11 @@ def load(
         inputs, outputs, cut_inputs=cut_inputs, static=static, rebatch=rebatch,
         set_inputs=set_inputs, **options,
     )  # fmt: skip
-    found, graph = _decode(source, params, format, options)
-    graph = fix_inputs(with_inputs(cut(graph, outputs), inputs), set_inputs)
-    graph = found.to_ir(graph, **_taken(found, "to_ir", {**options, "dequantize": dequantize}))
+    found, graph = _decode(source, params, format, options, outputs)
+    graph = fix_inputs(with_inputs(graph, inputs), set_inputs)
+    declared = dimension_names(graph)
+    given = {**options, "dequantize": dequantize, "outputs": outputs}
+    graph = found.to_ir(cut(graph, outputs), **_taken(found, "to_ir", given))
     untyped = any(v.dtype is None for v in graph.outputs)  # what a function computes
     if cut_inputs or static or rebatch is not None or untyped:
         graph = without_functions(graph)
@@ -103,7 +105,7 @@ def load(
     if rebatch is not None:
         graph = rebatched(graph, rebatch)
     if static:
-        graph = fixed(graph, static)
+        graph = fixed(graph, static, declared)
     graph = tidy(graph)
     check_graph(graph)
     return graph
@@ -122,14 +124,18 @@ def read(
     from serde.inputs import check_arguments, cut, with_inputs
 
     check_arguments(inputs, outputs, **options)
-    found, graph = _decode(source, params, from_format, options)
-    return with_inputs(cut(graph, outputs), inputs), found.name
+    found, graph = _decode(source, params, from_format, options, outputs)
+    return cut(with_inputs(graph, inputs), outputs), found.name
 
 
 def _decode(
-    source: Any, params: Any, format: str | None, options: Mapping[str, Any]
-) -> tuple[Format, Graph]:
-    """Read ``source`` into a graph of its own vocabulary."""
+    source: Any, params: Any, format: str | None, options: Mapping[str, Any],
+    outputs: Sequence[str] | None = None,
+) -> tuple[Format, Graph]:  # fmt: skip
+    """Read ``source`` into a graph of its own vocabulary.
+
+    Formats that take ``outputs`` need not read what the outputs of those names do not depend on.
+    """
     if isinstance(source, Graph):
         found = get_format(format or _format_name(source))
         _refuse_unknown(found, {**options, "params": params}, ("to_ir",))
@@ -138,14 +144,15 @@ def _decode(
         bridge = bridge_for(source)
         found = get_format(bridge.format)
         _refuse_unknown(found, options, ("decode", "to_ir"))
-        return found, bridge.decode(source, params, **_taken(found, "decode", options))
+        taken = _taken(found, "decode", {**options, "outputs": outputs})
+        return found, bridge.decode(source, params, **taken)
     if not os.fspath(source):
         raise UsageError("the source is empty: name a file, prefix, folder or archive")
     path = Path(source)
     found = get_format(format) if format else format_of(path)
     given = {**options, **({} if params is None else {"params": params})}
     _refuse_unknown(found, given, ("decode", "to_ir"))
-    return found, found.decode(path, **_taken(found, "decode", given))
+    return found, found.decode(path, **_taken(found, "decode", {**given, "outputs": outputs}))
 
 
 def _taken(found: Format, stage: str, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from serde.graph import Dim, DType, Graph, Shape, Value
 from serde.passes.dead import drop_dead
 from serde.passes.replacing import replace_values
 
+SHOWN = 8  # names of inputs in a note
 DIMENSION = re.compile(r"[A-Za-z_][A-Za-z0-9_.+*/ -]{0,63}")
 NOT_NAMES = frozenset({"none", "null", "nan", "inf"})  # what a program prints of no size at all
 LARGEST_SIZE = 2**63 - 1  # dimensions are int64 in every format
@@ -219,7 +220,10 @@ def with_inputs(graph: Graph, inputs: Mapping[str, Any] | None) -> Graph:
 
 
 def cut(graph: Graph, outputs: Sequence[str] | None) -> Graph:
-    """Return ``graph`` with ``outputs``, names of values or nodes in it, for its results."""
+    """Return ``graph`` with ``outputs``, names of values or nodes in it, for its results.
+
+    Its notes name the inputs that these do not depend on, which are left out.
+    """
     if not outputs:
         return graph
     values = _by_name(graph)
@@ -235,7 +239,16 @@ def cut(graph: Graph, outputs: Sequence[str] | None) -> Graph:
         )
     shorter = drop_dead(replace(graph, outputs=tuple(chosen)))
     read = shorter.uses()
-    return replace(shorter, inputs=tuple(v for v in graph.inputs if v in read))
+    kept = tuple(v for v in graph.inputs if v in read)
+    dropped = [v.name for v in graph.inputs if v not in read]
+    return replace(shorter, inputs=kept, notes=(*graph.notes, *_left_out(dropped)))
+
+
+def _left_out(names: Sequence[str]) -> Iterator[str]:
+    if names:
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        shown = ", ".join(map(repr, names[:SHOWN]))
+        yield f"left out: input {shown}{more}, on which no output that was named depends"
 
 
 def _by_name(graph: Graph) -> dict[str, list[Value]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from serde.builder import OnnxBuilder
 from serde.errors import require
 from serde.graph import DType, Graph
+from serde.inputs import cut
 from serde.noise import with_random
 from serde.plugins import Format
 
@@ -21,7 +22,9 @@ from .custom import Rules, each_node, taken_along, told_apart, with_rules
 from .expected import Said
 from .files import claims, find
 from .forms import notes
+from .labels import drop_labels
 from .lowering import from_ir
+from .names import CANONICAL
 from .ops.quantized import floating
 from .ops.sampling import draws
 from .params import Params
@@ -40,29 +43,34 @@ PATH, VERSION, VARIABLES = "mxnet.path", "mxnet.version", "mxnet.variables"
 def decode(
     path: str | os.PathLike[str], *, params: str | os.PathLike[str] | None = None,
     epoch: int | None = None, ignore_extra: bool = False, match_params: bool = False,
+    outputs: Sequence[str] | None = None,
 ) -> Graph:  # fmt: skip
     """Read an MXNet model: variables with an array are constants, the others inputs.
 
     ``path`` is a ``-symbol.json``, the prefix before it, a folder or an archive with one model;
     ``params`` a parameter file, found beside the symbol where it is not given, of the last epoch
     or the one named. ``ignore_extra`` allows arrays that belong to no variable. ``match_params``
-    pairs arrays with variables of other names, by kind, shape and order.
+    pairs arrays with variables of other names, by kind, shape and order. With ``outputs``, names
+    of values or layers, arrays that these do not depend on are not looked at.
     """
     files = find(Path(path), params, epoch)
     symbol = parse_symbol(files.symbol, files.symbol_path)
     return decode_symbol(
-        symbol, files.params, files.symbol_path, ignore_extra, files.searched, match_params
-    )
+        symbol, files.params, files.symbol_path, ignore_extra, files.searched, match_params,
+        outputs,
+    )  # fmt: skip
 
 
 def decode_symbol(
     symbol: Symbol, params: Params | None, path: str, ignore_extra: bool = False,
-    searched: str = "", match_params: bool = False,
+    searched: str = "", match_params: bool = False, outputs: Sequence[str] | None = None,
 ) -> Graph:  # fmt: skip
     """The graph of a symbol and its parameters; ``path`` is what errors call it.
 
     ``searched`` tells what was looked for where there are no parameters.
     """
+    if outputs and params is not None and params.names and not match_params:
+        symbol, params = _cut(symbol, params, outputs)
     graph = bind(symbol, params, path, ignore_extra, searched, match_params)
     said = {
         name: [about.shape, about.dtype and about.dtype.value]
@@ -74,12 +82,37 @@ def decode_symbol(
     return replace(graph, name=name, metadata={**graph.metadata, **told})
 
 
+def _cut(symbol: Symbol, params: Params, outputs: Sequence[str]) -> tuple[Symbol, Params]:
+    """The part of a symbol that ``outputs`` depend on, and the arrays but those of the rest.
+
+    Inputs of the rest are still inputs: callers may tell their shapes.
+    """
+    graph = cut(symbol.graph, outputs)
+    read = {v.name for v in graph.inputs}
+    arrays = params.by_name()
+    rest = {v.name for v in symbol.graph.inputs} - read
+    graph = replace(graph, inputs=tuple(
+        v for v in symbol.graph.inputs if v.name in read or v.name not in arrays
+    ))  # fmt: skip
+    variables = {n: about for n, about in symbol.variables.items() if n in read}
+    kept = [at for at, name in enumerate(params.plain_names) if name not in rest]
+    part = replace(
+        params,
+        names=tuple(params.names[at] for at in kept),
+        tensors=tuple(params.tensors[at] for at in kept),
+    )
+    return Symbol(graph, variables, symbol.version), part
+
+
 def to_ir(
     graph: Graph, *, rules: Rules | None = None, random: str = "refuse",
     custom_domain: str | None = None, custom_outputs: Mapping[str, Any] | None = None,
     nms: str = "full", integers: str = "exact", dequantize: bool = False,
+    outputs: Sequence[str] | None = None,
 ) -> Graph:  # fmt: skip
-    """Rewrite an MXNet graph into the IR; inputs nothing reads (labels) are left out.
+    """Rewrite an MXNet graph into the IR, with all its inputs but labels.
+
+    Outputs that only training needs are left out, unless the caller named the ``outputs``.
 
     ``rules`` are rules by operator, taken before those there are, or a table instead of it. With
     a ``custom_domain`` operators MXNet does not define are kept, in that domain; what they compute
@@ -98,6 +131,8 @@ def to_ir(
         Unconvertible: for every node no rule takes.
     """
     metadata = graph.metadata
+    replaced = rules if isinstance(rules, Mapping) else ()
+    graph = drop_labels(graph, outputs is not None, {CANONICAL.get(n, n) for n in replaced})
     graph = with_suppression(graph, nms)
     refuse_missing_parameters(graph, metadata.get(PATH, graph.name))
     said = {
@@ -115,11 +150,8 @@ def to_ir(
     if custom_domain is not None:
         complete, table = taken_along(complete, table, custom_domain, custom_outputs or {})
     done = table.rewrite(complete, OnnxBuilder(graph.name))
-    read = done.uses()
     kept = {k: v for k, v in metadata.items() if k == VERSION}
-    inputs = tuple(v for v in done.inputs if v in read)
-    told = (*graph.notes, *done.notes, *notes(each_node(complete)))
-    return replace(done, inputs=inputs, metadata=kept, notes=told)
+    return replace(done, metadata=kept, notes=(*done.notes, *notes(each_node(complete))))
 
 
 FORMAT = Format(
@@ -131,9 +163,18 @@ FORMAT = Format(
     from_ir=from_ir,
     encode=encode,
     options={
-        "decode": frozenset({"params", "epoch", "ignore_extra", "match_params"}),
+        "decode": frozenset({"params", "epoch", "ignore_extra", "match_params", "outputs"}),
         "to_ir": frozenset(
-            {"rules", "random", "custom_domain", "custom_outputs", "nms", "integers", "dequantize"}
+            {
+                "rules",
+                "random",
+                "custom_domain",
+                "custom_outputs",
+                "nms",
+                "integers",
+                "dequantize",
+                "outputs",
+            }
         ),
         "from_ir": frozenset({"mxnet"}),
         "encode": frozenset({"mxnet"}),

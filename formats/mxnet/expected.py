@@ -35,6 +35,11 @@ SUFFIXES = (
 )  # fmt: skip
 
 
+def is_parameter_name(name: str) -> bool:
+    """Whether a variable of that name is a parameter, whatever reads it."""
+    return name.endswith(SUFFIXES)
+
+
 def _convolution(attrs: Attrs) -> tuple[Shape, ...]:
     count, kernel = parse(int, attrs["num_filter"]), parse(Ints, attrs["kernel"])
     if str(attrs.get("layout")).endswith("C"):

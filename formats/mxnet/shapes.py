@@ -17,12 +17,6 @@ from serde.passes.replacing import replace_values
 from .expected import Said
 from .relations import ALIKE, KEEPING, ONE_TO_ONE, OTHERS, refined, relations
 
-# Operands that are labels: an output head reads them only to train.
-LABELS = dict.fromkeys(
-    "SoftmaxOutput LinearRegressionOutput LogisticRegressionOutput MAERegressionOutput "
-    "SVMOutput".split(),
-    1,
-)
 # Operators whose result has the type of their first operand, and those whose operands all have it.
 TYPED = (KEEPING | ONE_TO_ONE.keys() | OTHERS.keys()) - {"Cast", "amp_cast", "Embedding"}
 ALL_TYPED = ALIKE | set("Convolution Convolution_v1 Deconvolution FullyConnected RNN".split())
@@ -86,8 +80,7 @@ class _Telling:
         self.near: dict[Value, list[Node]] = {}
         read = set(graph.outputs)
         for node in graph.nodes:
-            label = LABELS.get(node.op)
-            read.update(v for at, v in enumerate(node.inputs) if v and at != label)
+            read.update(v for v in node.inputs if v is not None)
             for value in (*node.inputs, *node.outputs):
                 if value is not None:
                     self.near.setdefault(value, []).append(node)

@@ -9,7 +9,7 @@ the old size is refused.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -59,20 +59,32 @@ def rebatch(graph: Graph, size: int | str = BATCH, axis: int = 0) -> Graph:
     return done
 
 
-def fixed(graph: Graph, sizes: Mapping[str, int]) -> Graph:
-    """Return an IR graph in which the dimensions that ``sizes`` names have its sizes."""
+def dimension_names(graph: Graph) -> set[str]:
+    """The names of the dimensions of a graph's inputs."""
+    return {d for v in graph.inputs for d in v.shape or () if isinstance(d, str)}
+
+
+def fixed(graph: Graph, sizes: Mapping[str, int], declared: Collection[str] = ()) -> Graph:
+    """Return an IR graph in which the dimensions that ``sizes`` names have its sizes.
+
+    ``declared`` are the names that inputs had which may have been left out since.
+    """
     from serde.passes.replacing import replace_values
 
-    known = {d for v in graph.inputs for d in v.shape or () if isinstance(d, str)}
-    if unknown := sorted(set(sizes) - known):
+    known = dimension_names(graph)
+    if unknown := sorted(set(sizes) - known - set(declared)):
         have = ", ".join(sorted(known)) or "none"
         raise UsageError(f"no dimension is called {', '.join(unknown)}; the inputs have: {have}")
+    unused = [n for n in sizes if n not in known]
+    notes = (f"no input that is kept has the dimension {n}" for n in unused)
     instead = {}
     for v in graph.inputs:
         shape = None if v.shape is None else tuple(sizes.get(d, d) for d in v.shape)  # type: ignore
         instead[v] = Value(v.name, v.dtype, shape, wrap=v.wrap)
     renewed = replace(
-        replace_values(graph, instead), inputs=tuple(instead[v] for v in graph.inputs)
+        replace_values(graph, instead),
+        inputs=tuple(instead[v] for v in graph.inputs),
+        notes=(*graph.notes, *notes),
     )
     return RuleTable("sizes", fallback=again).rewrite(renewed, OnnxBuilder(graph.name))
 

@@ -10,6 +10,7 @@ import pytest
 from serde.errors import UsageError
 from serde.formats.mxnet import decode_symbol, to_ir
 from serde.formats.mxnet.binding import bind
+from serde.formats.mxnet.labels import drop_labels
 from serde.formats.mxnet.params import parse_params
 from serde.formats.mxnet.shapes import complete_inputs
 from serde.formats.mxnet.symbol import parse_symbol
@@ -36,7 +37,8 @@ def completed(text: str, arrays: Any = None, **inputs: Any) -> str:
     """The inputs of a symbol, but for labels, as they are printed."""
     found = parse_symbol(text)
     graph = bind(found, parse_params(params_bytes(arrays or {}), "m.params"), "m", searched="")
-    inputs_ = complete_inputs(with_inputs(graph, inputs), found.variables).inputs
+    graph = drop_labels(with_inputs(graph, inputs))
+    inputs_ = complete_inputs(graph, found.variables).inputs
     return ", ".join(typed(v)[1:] for v in inputs_ if v.shape is not None)
 
 

@@ -20,7 +20,7 @@ def read_copy(g, x):
 
 
 @reads("IdentityAttachKLSparseReg", ignore=("sparseness_target", "penalty", "momentum"))
-def read_regularized(g, x, average):
+def read_regularized(g, x, average=None):
     return x
 
 

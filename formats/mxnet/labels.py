@@ -1,0 +1,189 @@
+"""Labels, and the outputs that are computed for training alone.
+
+In inference an output layer does not read its label. Variables that only labels are computed from
+leave the graph before their shapes are asked for, and so do the operators on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
+
+from serde.geometry import Ints
+from serde.graph import Graph, Node, Value
+from serde.passes.dead import drop_dead
+
+from .expected import asked, is_parameter_name
+
+# Output layers; their second operand is a label that they read only to train.
+OUTPUT_LAYERS = frozenset(
+    "LinearRegressionOutput LogisticRegressionOutput MAERegressionOutput SVMOutput SoftmaxOutput "
+    "WarpCTC".split()
+)
+# Operands that an operator reads only to train.
+UNREAD: dict[str, Ints] = dict.fromkeys((*OUTPUT_LAYERS, "IdentityAttachKLSparseReg"), (1,))
+# Operands that are labels of operators whose result depends on them: losses and their targets.
+LABELS: dict[str, Ints] = {
+    "CTCLoss": (1, 2, 3),
+    "_contrib_MultiBoxTarget": (1,),
+    "_contrib_mrcnn_mask_target": (1, 2, 3),
+    "softmax_cross_entropy": (1,),
+}
+LOSSES = frozenset({"CTCLoss", "make_loss", "softmax_cross_entropy"})
+PASSED_ON = frozenset({"BlockGrad", "_copy"})
+# Operators through which a label is shown as an output for metrics.
+COPYING = PASSED_ON | frozenset(
+    "Cast Concat Flatten MakeLoss Reshape SliceChannel SwapAxis amp_cast expand_dims one_hot slice "
+    "slice_axis squeeze transpose".split()
+)
+PARAMETER = 1  # the bit that stands for all parameters
+Bits = dict[Value, int]
+
+
+def drop_labels(
+    graph: Graph, keep_outputs: bool = False, rules: Collection[str] = ()
+) -> Graph:  # fmt: skip
+    """``graph`` as it infers: without labels, and the outputs and nodes that only they need.
+
+    Outputs that depend on a label are left out where others do not, unless ``keep_outputs``. The
+    operators named in ``rules`` are read by a caller's rule, and keep their operands.
+    """
+    nodes = tuple(n if n.op in rules else _without_unread(n) for n in graph.nodes)
+    inference = replace(graph, nodes=nodes)
+    training = set() if keep_outputs else _training_outputs(graph, inference)
+    outputs = tuple(v for v in graph.outputs if v not in training)
+    done = drop_dead(replace(inference, outputs=outputs))
+    read = done.uses()
+    inputs = tuple(v for v in graph.inputs if v in read)
+    dropped = [v for v in graph.inputs if v not in read]
+    told = (*graph.notes, *_notes([v for v in graph.outputs if v in training], dropped))
+    return replace(done, inputs=inputs, notes=told)
+
+
+def _without_unread(node: Node) -> Node:
+    if node.op not in UNREAD:
+        return node
+    inputs = tuple(None if at in UNREAD[node.op] else v for at, v in enumerate(node.inputs))
+    return replace(node, inputs=inputs)
+
+
+def _training_outputs(graph: Graph, inference: Graph) -> set[Value]:
+    """The outputs that need labels, and the losses that need more inputs than other outputs."""
+    bits, outputs = _bits(graph), dict.fromkeys(graph.outputs)
+    needs = _needs(inference, bits, _operands)
+    unlabelled = _needs(inference, bits, _other_operands)
+    sources = _needs(inference, bits, _label_sources)
+    labelled = 0
+    for node in graph.nodes:
+        for value in _labels(node, {**UNREAD, **LABELS}):
+            labelled |= sources.get(value, PARAMETER) & ~PARAMETER
+    copied = _copied(inference)
+    copies = {v for v in outputs if v in copied and not needs[v] & ~labelled}
+    if len(copies) == len(outputs):
+        copies = set()
+    read = _union(unlabelled[v] for v in outputs if v not in copies)
+    labels = _union(bits.values()) & ~read & ~PARAMETER
+    found = {v for v in outputs if needs[v] & labels}
+    if len(found) == len(outputs):
+        found = set()
+    rest = {v: needs[v] & ~PARAMETER for v in outputs if v not in found}
+    return found | _losses_with_labels(graph, rest)
+
+
+def _losses_with_labels(graph: Graph, needs: Bits) -> set[Value]:
+    """The losses that read what another output reads, and more; the more are labels."""
+    makers = {v: node for node in graph.nodes for v in node.outputs}
+    losses = {v for v in needs if _is_loss(v, makers)}
+    if len(losses) == len(needs):
+        fewest = {v for v in losses if not any(_is_within(n, needs[v]) for n in needs.values())}
+        losses -= fewest
+    read = _union(bits for v, bits in needs.items() if v not in losses)
+    return {v for v in losses if needs[v] & read and needs[v] & ~read}
+
+
+def _is_within(some: int, others: int) -> bool:
+    return some != others and not some & ~others and some != 0
+
+
+def _is_loss(value: Value, makers: dict[Value, Node]) -> bool:
+    """Whether a value is what a model is trained to make small."""
+    while (node := makers.get(value)) is not None and node.inputs and node.inputs[0] is not None:
+        is_shown = node.op == "MakeLoss" and _is_zero(node.attrs.get("grad_scale", "1"))
+        if node.op not in PASSED_ON and not is_shown:
+            return node.op in LOSSES or node.op == "MakeLoss"
+        value = node.inputs[0]
+    return False
+
+
+def _is_zero(text: str) -> bool:
+    try:
+        return float(text) == 0
+    except ValueError:
+        return False  # the operator's rule will say so
+
+
+def _bits(graph: Graph) -> Bits:
+    """A bit for each variable; one for all that are parameters."""
+    parameters = {name for name, _, _ in asked(graph)}
+    return {
+        v: PARAMETER if v.name in parameters or is_parameter_name(v.name) else 2 << at
+        for at, v in enumerate(graph.inputs)
+    }
+
+
+def _needs(graph: Graph, bits: Bits, operands: Callable[[Node], Iterator[Value]]) -> Bits:
+    """The bits of the variables that each value is computed from, by way of some operands."""
+    found = dict(bits)
+    for node in graph.nodes:
+        needed = _union(found.get(v, PARAMETER) for v in operands(node))
+        found.update((v, needed) for v in node.outputs)
+    found.update((v, PARAMETER) for v in graph.outputs if v not in found)
+    return found
+
+
+def _copied(graph: Graph) -> set[Value]:
+    """Inputs, and what is only arranged anew of them."""
+    found = set(graph.inputs)
+    for node in graph.nodes:
+        if node.op in COPYING and node.inputs and found.issuperset(_operands(node)):
+            found.update(node.outputs)
+    return found
+
+
+def _union(bits: Iterable[int]) -> int:
+    found = 0
+    for some in bits:
+        found |= some
+    return found
+
+
+def _operands(node: Node) -> Iterator[Value]:
+    return (v for v in node.inputs if v is not None)
+
+
+def _other_operands(node: Node) -> Iterator[Value]:
+    """The operands that are no labels."""
+    labels = LABELS.get(node.op, ())
+    return (v for at, v in enumerate(node.inputs) if v is not None and at not in labels)
+
+
+def _label_sources(node: Node) -> Iterator[Value]:
+    """What a label would be computed from: of targets, the labels among the operands."""
+    return _labels(node, LABELS) if node.op in LABELS else _operands(node)
+
+
+def _labels(node: Node, table: dict[str, Ints]) -> Iterator[Value]:
+    at = table.get(node.op, ())
+    return (v for i, v in enumerate(node.inputs) if v is not None and i in at)
+
+
+def _notes(outputs: list[Value], inputs: list[Value]) -> Iterator[str]:
+    if outputs:
+        names = ", ".join(repr(v.name) for v in outputs)
+        yield (
+            f"left out: output {names}, which only training needs; name all outputs that are "
+            f"wanted with --outputs, or outputs=[…], to keep it"
+        )
+    if inputs:
+        names = ", ".join(repr(v.name) for v in inputs)
+        yield f"left out: input {names}, which only labels, losses or the penalty of a layer read"
