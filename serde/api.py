@@ -289,6 +289,7 @@ def convert(
         graph, more = prepare(renamed(graph, rename), asked)
         report.notes = [*graph.notes, *more]
         lowered = _finished(_lowered(into, graph, writing), hash_weights)
+        report.notes += lowered.notes[len(graph.notes) :]
         report.weights_sha256 = lowered.metadata.get(KEY)
     with _timed(report, "write", progress):
         report.files = _encode(into, lowered, Path(target), writing)
@@ -377,7 +378,9 @@ def check(
         report.describe(graph)
         graph, more = prepare(graph, asked)
         report.notes += more
-        report.describe(_lowered(into, graph, asked.writing(opset) | writing))
+        lowered = _lowered(into, graph, asked.writing(opset) | writing)
+        report.notes += lowered.notes[len(graph.notes) :]
+        report.describe(lowered)
     except Unconvertible as error:
         report.problems = list(error.problems)
     return report

@@ -15,6 +15,7 @@ from serde.graph import Dim, DType, Graph, Shape, Value
 from serde.passes.dead import drop_dead
 from serde.passes.replacing import replace_values
 
+LABEL = "label"  # how names of labels end; a training script tells their shapes with all others
 SHOWN = 8  # names of inputs in a note
 DIMENSION = re.compile(r"[A-Za-z_][A-Za-z0-9_.+*/ -]{0,63}")
 NOT_NAMES = frozenset({"none", "null", "nan", "inf"})  # what a program prints of no size at all
@@ -201,13 +202,20 @@ def inputs_by_name(graph: Graph, named: Iterable[str]) -> dict[str, Value]:
 
 
 def with_inputs(graph: Graph, inputs: Mapping[str, Any] | None) -> Graph:
-    """Return ``graph`` with the shapes and types callers give for its inputs."""
+    """Return ``graph`` with the shapes and types callers give for its inputs.
+
+    Callers may tell shapes of labels that the model does not have; its notes name them.
+    """
     if not inputs:
         return graph
-    known = inputs_by_name(graph, inputs)
+    present = {v.name for v in graph.inputs}
+    absent = sorted(n for n in set(inputs) - present if n.endswith(LABEL))
+    known = inputs_by_name(graph, set(inputs).difference(absent))
     instead = {}
     for name, given in inputs.items():
         shape, dtype = spec_of(name, given)
+        if name in absent:
+            continue
         old = known[name]
         if shape is not None and old.shape is not None and len(shape) != len(old.shape):
             raise UsageError(
@@ -216,7 +224,10 @@ def with_inputs(graph: Graph, inputs: Mapping[str, Any] | None) -> Graph:
         shape = old.shape if shape is None else shape
         instead[old] = Value(name, dtype or old.dtype, shape, wrap=old.wrap)
     renewed = replace_values(graph, instead)
-    return replace(renewed, inputs=tuple(instead.get(v, v) for v in graph.inputs))
+    notes = (f"the model has no input {name!r}: its shape is not used" for name in absent)
+    return replace(
+        renewed, inputs=tuple(instead.get(v, v) for v in graph.inputs), notes=(*graph.notes, *notes)
+    )
 
 
 def cut(graph: Graph, outputs: Sequence[str] | None) -> Graph:

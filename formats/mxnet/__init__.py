@@ -22,7 +22,7 @@ from .custom import Rules, each_node, taken_along, told_apart, with_rules
 from .expected import Said
 from .files import claims, find
 from .forms import notes
-from .labels import drop_labels
+from .labels import drop_labels, drop_unread_labels
 from .lowering import from_ir
 from .names import CANONICAL
 from .ops.quantized import floating
@@ -149,7 +149,7 @@ def to_ir(
         complete = told_requantized(complete, table)
     if custom_domain is not None:
         complete, table = taken_along(complete, table, custom_domain, custom_outputs or {})
-    done = table.rewrite(complete, OnnxBuilder(graph.name))
+    done = drop_unread_labels(table.rewrite(complete, OnnxBuilder(graph.name)))
     kept = {k: v for k, v in metadata.items() if k == VERSION}
     return replace(done, metadata=kept, notes=(*done.notes, *notes(each_node(complete))))
 

@@ -18,6 +18,7 @@ INFERENCE_FORMS = {  # operator: what it does then
     "MakeLoss": PASSES,
     "SVMOutput": f"{PASSES}, without the label",
     "SoftmaxOutput": "becomes the softmax of its operand, without the label",
+    "WarpCTC": "becomes the softmax of its operand, without the label",
     "_contrib_gradientmultiplier": PASSES,
     "make_loss": PASSES,
 }

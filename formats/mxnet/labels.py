@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from serde.geometry import Ints
 from serde.graph import Graph, Node, Value
+from serde.inputs import LABEL
 from serde.passes.dead import drop_dead
 
 from .expected import asked, is_parameter_name
@@ -58,6 +59,14 @@ def drop_labels(
     dropped = [v for v in graph.inputs if v not in read]
     told = (*graph.notes, *_notes([v for v in graph.outputs if v in training], dropped))
     return replace(done, inputs=inputs, notes=told)
+
+
+def drop_unread_labels(graph: Graph) -> Graph:
+    """An IR graph without inputs that are labels by name and that no rule read."""
+    read = graph.uses()
+    unread = [v for v in graph.inputs if v not in read and v.name.endswith(LABEL)]
+    inputs = tuple(v for v in graph.inputs if v not in unread)
+    return replace(graph, inputs=inputs, notes=(*graph.notes, *_notes([], unread)))
 
 
 def _without_unread(node: Node) -> Node:
@@ -179,11 +188,13 @@ def _labels(node: Node, table: dict[str, Ints]) -> Iterator[Value]:
 
 def _notes(outputs: list[Value], inputs: list[Value]) -> Iterator[str]:
     if outputs:
-        names = ", ".join(repr(v.name) for v in outputs)
         yield (
-            f"left out: output {names}, which only training needs; name all outputs that are "
-            f"wanted with --outputs, or outputs=[…], to keep it"
+            f"left out: output {_quoted(outputs)}, computed only to train; to keep it, name each "
+            "output that is wanted with --outputs, or outputs=[…]"
         )
     if inputs:
-        names = ", ".join(repr(v.name) for v in inputs)
-        yield f"left out: input {names}, which only labels, losses or the penalty of a layer read"
+        yield f"left out: input {_quoted(inputs)}, read only to train"
+
+
+def _quoted(values: list[Value]) -> str:
+    return ", ".join(repr(v.name) for v in values)

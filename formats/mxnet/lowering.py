@@ -6,10 +6,12 @@ A tensor of no axes is one of shape ``(1,)`` in MXNet, truth values are numbers 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from serde.errors import Problem, Unconvertible
 from serde.graph import DType, Graph, Value
 from serde.opset import lower_to
+from serde.passes.dead import drop_dead
 
 from .releases import Release, release
 from .writes.detection import masked
@@ -36,7 +38,14 @@ def from_ir(graph: Graph, *, mxnet: str | None = None) -> Graph:
         raise Unconvertible(error.stage, [*problems, *error.problems]) from error
     if problems:
         raise Unconvertible(writes.name, problems)
-    return all_found(done)
+    return replace(all_found(done), notes=(*graph.notes, *_unlisted(done)))
+
+
+def _unlisted(graph: Graph) -> Iterator[str]:
+    """Say which inputs the symbol does not have: its arguments are what its outputs read."""
+    read = drop_dead(graph).uses()
+    if unread := [repr(v.name) for v in graph.inputs if v not in read]:
+        yield f"no argument of the symbol: input {', '.join(unread)}, which no operator reads"
 
 
 def _misfits(kind: str, values: Iterable[Value], asked: Release) -> Iterator[Problem]:

@@ -28,7 +28,7 @@ KEEPING = frozenset(
     "SoftmaxActivation SoftmaxOutput _contrib_div_sqrt_dim _copy abs amp_cast ceil clip cos erf "
     "exp expm1 floor hard_sigmoid log log10 log1p log2 log_softmax make_loss negative ones_like "
     "reciprocal relu reverse round rsqrt sigmoid sign sin smooth_l1 softmax softmin softsign sqrt "
-    "square tan tanh zeros_like".split()
+    "square tan tanh zeros_like WarpCTC".split()
 )
 ALIKE = frozenset(  # operators whose operands and output all have one shape
     "elemwise_add elemwise_sub elemwise_mul elemwise_div add_n _grad_add _maximum _minimum _power "

@@ -58,7 +58,8 @@ for _name, _attributes in REAL.items():
 REGISTERED = {
     alias: entry for name, entry in REGISTRY.items() for alias in (name, *entry.get("aliases", ()))
 }
-OLD: dict[str, str] = {}  # names that MXNet 1.9 no longer has, and where they come from
+# Names that MXNet 1.9.1 is built without, and where they come from.
+OLD = {"WarpCTC": "plugin/warpctc"}
 # Where the documentation says nothing of a default that the code has.
 UNDOCUMENTED = {("smooth_l1", "scalar"): "1", ("_contrib_gradientmultiplier", "scalar"): "1"}
 # Operands that are listed and that no call can give.
@@ -71,7 +72,7 @@ HIDDEN_STATES = {
     "BatchNorm_v1": ["moving_mean", "moving_var"],
     "IdentityAttachKLSparseReg": ["moving_avg"],
 }
-RULES = sorted(reads.rules.items())
+RULES = sorted((name, rule) for name, rule in reads.rules.items() if name not in OLD)
 for _name, _rule in RULES:
     if SAID in _rule.attributes:  # what the reader tells layers
         REGISTERED[_name]["attributes"][SAID] = "boolean, default=0"

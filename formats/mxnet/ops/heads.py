@@ -28,3 +28,9 @@ def read_pass_through(g, x, label=None):
 @reads("LogisticRegressionOutput", ignore=TRAINING)
 def read_logistic_output(g, x, label=None):
     return g.Sigmoid(x)
+
+
+@reads("WarpCTC", ignore=("label_length", "input_length"))
+def read_warp_ctc(g, x, label=None):
+    """Of a plug-in that MXNet may be built with."""
+    return g.Softmax(x, axis=x.rank - 1)
