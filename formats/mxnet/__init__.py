@@ -18,13 +18,12 @@ from serde.plugins import Format
 
 from . import ops, writes
 from .binding import bind, refuse_missing_parameters
-from .custom import Rules, each_node, taken_along, told_apart, with_rules
+from .custom import CUSTOM, Rules, each_node, own_rules, taken_along, told_apart, with_rules
 from .expected import Said
 from .files import claims, find
 from .forms import notes
 from .labels import drop_labels, drop_unread_labels
 from .lowering import from_ir
-from .names import CANONICAL
 from .ops.quantized import floating
 from .ops.sampling import draws
 from .params import Params
@@ -131,8 +130,8 @@ def to_ir(
         Unconvertible: for every node no rule takes.
     """
     metadata = graph.metadata
-    replaced = rules if isinstance(rules, Mapping) else ()
-    graph = drop_labels(graph, outputs is not None, {CANONICAL.get(n, n) for n in replaced})
+    own = own_rules(rules) | ({CUSTOM} if custom_domain is not None else set())
+    graph = drop_labels(graph, outputs is not None, own)
     graph = with_suppression(graph, nms)
     refuse_missing_parameters(graph, metadata.get(PATH, graph.name))
     said = {

@@ -35,6 +35,13 @@ def with_rules(table: RuleTable, graph: Graph, rules: Rules | None) -> RuleTable
     return table.extended(found) if found else table
 
 
+def own_rules(rules: Rules | None) -> set[str]:
+    """The operators that are read by rules of plug-ins or of the caller's."""
+    if isinstance(rules, RuleTable):
+        return {n for n in rules.rules if n.partition(":")[0] == CUSTOM}
+    return {*rule_names("mxnet"), *(CANONICAL.get(n, n) for n in rules or ())}
+
+
 def each_node(graph: Graph) -> Iterator[Node]:
     """The nodes of a graph and of those in it."""
     for node in graph.nodes:

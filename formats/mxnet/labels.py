@@ -14,6 +14,7 @@ from serde.graph import Graph, Node, Value
 from serde.inputs import LABEL
 from serde.passes.dead import drop_dead
 
+from .custom import CUSTOM, kind_of
 from .expected import asked, is_parameter_name
 
 # Output layers; their second operand is a label that they read only to train.
@@ -30,12 +31,11 @@ LABELS: dict[str, Ints] = {
     "_contrib_mrcnn_mask_target": (1, 2, 3),
     "softmax_cross_entropy": (1,),
 }
-LOSSES = frozenset({"CTCLoss", "make_loss", "softmax_cross_entropy"})
-PASSED_ON = frozenset({"BlockGrad", "_copy"})
-# Operators through which a label is shown as an output for metrics.
-COPYING = PASSED_ON | frozenset(
-    "Cast Concat Flatten MakeLoss Reshape SliceChannel SwapAxis amp_cast expand_dims one_hot slice "
-    "slice_axis squeeze transpose".split()
+LOSSES = frozenset({"CTCLoss", "MakeLoss", "make_loss", "softmax_cross_entropy"})
+# Operators through which a label, or a loss, is shown as an output for metrics.
+COPYING = frozenset(
+    "BlockGrad Cast Concat Flatten MakeLoss Reshape SliceChannel SwapAxis _copy amp_cast "
+    "expand_dims one_hot slice slice_axis squeeze transpose".split()
 )
 PARAMETER = 1  # the bit that stands for all parameters
 Bits = dict[Value, int]
@@ -47,11 +47,12 @@ def drop_labels(
     """``graph`` as it infers: without labels, and the outputs and nodes that only they need.
 
     Outputs that depend on a label are left out where others do not, unless ``keep_outputs``. The
-    operators named in ``rules`` are read by a caller's rule, and keep their operands.
+    operators named in ``rules`` are read by a caller's rule: they keep their operands, and custom
+    operators among them are no losses.
     """
     nodes = tuple(n if n.op in rules else _without_unread(n) for n in graph.nodes)
     inference = replace(graph, nodes=nodes)
-    training = set() if keep_outputs else _training_outputs(graph, inference)
+    training = set() if keep_outputs else _training_outputs(graph, inference, rules)
     outputs = tuple(v for v in graph.outputs if v not in training)
     done = drop_dead(replace(inference, outputs=outputs))
     read = done.uses()
@@ -76,7 +77,7 @@ def _without_unread(node: Node) -> Node:
     return replace(node, inputs=inputs)
 
 
-def _training_outputs(graph: Graph, inference: Graph) -> set[Value]:
+def _training_outputs(graph: Graph, inference: Graph, rules: Collection[str]) -> set[Value]:
     """The outputs that need labels, and the losses that need more inputs than other outputs."""
     bits, outputs = _bits(graph), dict.fromkeys(graph.outputs)
     needs = _needs(inference, bits, _operands)
@@ -96,16 +97,20 @@ def _training_outputs(graph: Graph, inference: Graph) -> set[Value]:
     if len(found) == len(outputs):
         found = set()
     rest = {v: needs[v] & ~PARAMETER for v in outputs if v not in found}
-    return found | _losses_with_labels(graph, rest)
-
-
-def _losses_with_labels(graph: Graph, needs: Bits) -> set[Value]:
-    """The losses that read what another output reads, and more; the more are labels."""
     makers = {v: node for node in graph.nodes for v in node.outputs}
-    losses = {v for v in needs if _is_loss(v, makers)}
+    losses = set()
+    for value, needed in rest.items():
+        shown = _shown(value, makers)
+        if shown is not None and _is_loss(shown, bool(needed & labelled), rules):
+            losses.add(value)
+    return found | _losses_with_labels(losses, rest)
+
+
+def _losses_with_labels(losses: set[Value], needs: Bits) -> set[Value]:
+    """The losses that read what another output reads, and more; the more are labels."""
     if len(losses) == len(needs):
         fewest = {v for v in losses if not any(_is_within(n, needs[v]) for n in needs.values())}
-        losses -= fewest
+        losses = losses - fewest
     read = _union(bits for v, bits in needs.items() if v not in losses)
     return {v for v in losses if needs[v] & read and needs[v] & ~read}
 
@@ -114,14 +119,23 @@ def _is_within(some: int, others: int) -> bool:
     return some != others and not some & ~others and some != 0
 
 
-def _is_loss(value: Value, makers: dict[Value, Node]) -> bool:
-    """Whether a value is what a model is trained to make small."""
+def _shown(value: Value, makers: dict[Value, Node]) -> Node | None:
+    """The node whose result an output is, behind what copies it: of losses, the loss."""
     while (node := makers.get(value)) is not None and node.inputs and node.inputs[0] is not None:
-        is_shown = node.op == "MakeLoss" and _is_zero(node.attrs.get("grad_scale", "1"))
-        if node.op not in PASSED_ON and not is_shown:
-            return node.op in LOSSES or node.op == "MakeLoss"
+        is_shown = node.op == "MakeLoss" and _is_zero(str(node.attrs.get("grad_scale", "1")))
+        if not is_shown and (node.op in LOSSES or node.op not in COPYING):
+            break
         value = node.inputs[0]
-    return False
+    return node
+
+
+def _is_loss(node: Node, reads_labels: bool, rules: Collection[str]) -> bool:
+    """Whether a model is trained to make the result of ``node`` small.
+
+    A custom operator that reads the label of a layer is a loss, unless there is a rule for it.
+    """
+    is_own = node.op == CUSTOM and reads_labels and not {CUSTOM, kind_of(node)} & {*rules}
+    return node.op in LOSSES or is_own
 
 
 def _is_zero(text: str) -> bool:

@@ -108,6 +108,16 @@ def own_loss(s: Any) -> Any:
     return s.Group([s.MakeLoss(shares, name="shares"), loss])
 
 
+def proposals(s: Any) -> Any:
+    """As networks of two stages are trained: the loss of places has other labels, and a batch."""
+    y, label = conv(s, s.var("data"), 4, "conv"), s.var("label")
+    kinds = s.Reshape(conv(s, y, 4, "kind", 1), shape=(0, 2, -1))
+    kinds = s.SoftmaxOutput(kinds, label, multi_output=True, name="kinds")
+    off = s.smooth_l1(s.var("weight") * (conv(s, y, 8, "place", 1) - s.var("target")), scalar=3)
+    loss = s.Reshape(s.MakeLoss(off, grad_scale=0.1), shape=(1, -1, 8), name="loss")
+    return s.Group([kinds, loss, s.BlockGrad(label, name="truth")])
+
+
 def metrics(s: Any) -> Any:
     """The label, and the loss, are outputs for metrics to read."""
     y, label = dense(s, s.var("data"), 5, "fc"), s.Reshape(s.var("label"), shape=(-1,))
@@ -186,6 +196,10 @@ NETWORKS = {
     "triplet": Trained(triplet, {"anchor": (3, 7)}, {"same": (3, 7), "other": (3, 7)}, (0,)),
     "text_reader": Trained(text_reader, {"data": (5, 2, 7)}, {"label": (2, 3)}, (0,)),
     "own_loss": Trained(own_loss, ROW, {"label": (3,)}, (0,)),
+    "proposals": Trained(
+        proposals, {"data": (2, 3, 6, 6)},
+        {"label": (2, 72), "weight": (2, 8, 6, 6), "target": (2, 8, 6, 6)}, (0,),
+    ),
     "metrics": Trained(metrics, ROW, {"label": (3, 1)}, (0,)),
     "detector": Trained(detector, {"data": (2, 3, 16, 16)}, {"label": (2, 1, 5)}, (0, 3)),
     "autoencoder": Trained(autoencoder, ROW, {}),

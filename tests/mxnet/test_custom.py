@@ -248,6 +248,7 @@ def test_the_report_names_what_only_trains(model, tmp_path):
     )
     report = serde.convert(path, tmp_path / "m.onnx", inputs=INPUT)
     assert report.notes == [
+        "left out: input 'label', read only to train",
         "Dropout ×1 ('drop') passes its operand on",
         "SVMOutput ×1 ('svm') passes its operand on, without the label",
     ]

@@ -165,6 +165,24 @@ def test_operators_that_only_labels_go_through_are_not_judged(tmp_path) -> None:
     assert [n.op for n in graph.nodes] == ["Gemm", "Softmax"]
 
 
+def test_a_loss_of_ones_own(tmp_path) -> None:
+    """A custom operator that reads the label of a layer is a loss, unless a rule reads it."""
+    centers = node("Custom", "centers", [3, 4], op_type="center_loss")
+    both = [*HEAD[:5], node("SoftmaxOutput", "softmax", [3, 4]), centers]
+    path = saved(tmp_path, symbol(both, 5, 6), FC)
+    graph = serde.load(path)
+    assert [v.name for v in graph.outputs] == ["softmax_output"]
+    assert [v.name for v in graph.inputs] == ["data"]
+    known = {"Custom:center_loss": lambda g, x, label: g.Sub(x, g.Unsqueeze(label, [1]))}
+    graph = serde.load(path, rules=known, inputs={"softmax_label": (3,)})
+    assert [v.name for v in graph.outputs] == ["softmax_output", "centers_output"]
+    graph = serde.load(path, custom_domain="mine", inputs={"softmax_label": (3,)})
+    assert [n.op for n in graph.nodes] == ["Gemm", "Softmax", "center_loss"]
+    sizes = [*HEAD[:4], variable("sizes"), node("Custom", "boxes", [3, 4], op_type="boxes")]
+    with pytest.raises(SerdeError, match="Custom"):  # nothing tells that this is a loss
+        serde.load(saved(tmp_path, symbol(sizes, 3, 5), FC), inputs={"sizes": (2,)})
+
+
 # Arrays of a layer that the named output does not depend on: none, and some of another shape.
 WRONG = {"more_weight": np.ones((9, 9), "float32"), "more_bias": np.ones(9, "float32")}
 
