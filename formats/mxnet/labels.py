@@ -37,6 +37,7 @@ COPYING = frozenset(
     "BlockGrad Cast Concat Flatten MakeLoss Reshape SliceChannel SwapAxis _copy amp_cast "
     "expand_dims one_hot slice slice_axis squeeze transpose".split()
 )
+MOST = 1 << 12  # variables that are no parameters; of more, outputs are not looked at
 PARAMETER = 1  # the bit that stands for all parameters
 Bits = dict[Value, int]
 
@@ -79,7 +80,10 @@ def _without_unread(node: Node) -> Node:
 
 def _training_outputs(graph: Graph, inference: Graph, rules: Collection[str]) -> set[Value]:
     """The outputs that need labels, and the losses that need more inputs than other outputs."""
-    bits, outputs = _bits(graph), dict.fromkeys(graph.outputs)
+    data, outputs = _data_variables(graph), dict.fromkeys(graph.outputs)
+    if len(outputs) < 2 or len(data) > MOST:
+        return set()
+    bits = {**dict.fromkeys(graph.inputs, PARAMETER), **{v: 2 << i for i, v in enumerate(data)}}
     needs = _needs(inference, bits, _operands)
     unlabelled = _needs(inference, bits, _other_operands)
     sources = _needs(inference, bits, _label_sources)
@@ -109,7 +113,8 @@ def _training_outputs(graph: Graph, inference: Graph, rules: Collection[str]) ->
 def _losses_with_labels(losses: set[Value], needs: Bits) -> set[Value]:
     """The losses that read what another output reads, and more; the more are labels."""
     if len(losses) == len(needs):
-        fewest = {v for v in losses if not any(_is_within(n, needs[v]) for n in needs.values())}
+        kinds = set(needs.values())
+        fewest = {v for v in losses if not any(_is_within(kind, needs[v]) for kind in kinds)}
         losses = losses - fewest
     read = _union(bits for v, bits in needs.items() if v not in losses)
     return {v for v in losses if needs[v] & read and needs[v] & ~read}
@@ -145,13 +150,10 @@ def _is_zero(text: str) -> bool:
         return False  # the operator's rule will say so
 
 
-def _bits(graph: Graph) -> Bits:
-    """A bit for each variable; one for all that are parameters."""
+def _data_variables(graph: Graph) -> list[Value]:
+    """The inputs that are no parameters."""
     parameters = {name for name, _, _ in asked(graph)}
-    return {
-        v: PARAMETER if v.name in parameters or is_parameter_name(v.name) else 2 << at
-        for at, v in enumerate(graph.inputs)
-    }
+    return [v for v in graph.inputs if v.name not in parameters and not is_parameter_name(v.name)]
 
 
 def _needs(graph: Graph, bits: Bits, operands: Callable[[Node], Iterator[Value]]) -> Bits:
