@@ -225,6 +225,14 @@ def test_sizes_of_inputs_that_are_cut_off(tmp_path) -> None:
         serde.load(path, outputs=["fc"], inputs=inputs, static={"Q": 3})
 
 
+def test_names_of_sizes_of_a_label() -> None:
+    sym = classifier(live_mxnet().sym)
+    inputs = {"data": ("B", 7), "softmax_label": ("L",)}
+    graph = serde.load(sym, params=FC, inputs=inputs, static={"B": 3, "L": 4})
+    assert [(v.name, v.shape) for v in graph.inputs] == [("data", (3, 7))]
+    assert graph.notes[-1] == "no input that is kept has the dimension L"
+
+
 def test_the_plug_in_for_ctc(tmp_path) -> None:
     """WarpCTC, which stock builds of MXNet do not have, is a softmax in inference."""
     nodes = [*HEAD[:5], node("Reshape", "row", [4], shape="(-1,)"),
