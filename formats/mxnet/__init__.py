@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from serde.builder import OnnxBuilder
-from serde.errors import require
+from serde.errors import Unconvertible, require
 from serde.graph import DType, Graph
 from serde.inputs import cut
 from serde.noise import with_random
@@ -20,6 +20,7 @@ from . import ops, writes
 from .binding import bind, refuse_missing_parameters
 from .custom import CUSTOM, Rules, each_node, own_rules, taken_along, told_apart, with_rules
 from .expected import Said
+from .failures import refuse_given_shapes
 from .files import claims, find
 from .forms import notes
 from .labels import drop_labels, drop_unread_labels
@@ -148,7 +149,11 @@ def to_ir(
         complete = told_requantized(complete, table)
     if custom_domain is not None:
         complete, table = taken_along(complete, table, custom_domain, custom_outputs or {})
-    done = drop_unread_labels(table.rewrite(complete, OnnxBuilder(graph.name)))
+    try:
+        done = drop_unread_labels(table.rewrite(complete, OnnxBuilder(graph.name)))
+    except Unconvertible as error:
+        refuse_given_shapes(graph, said, error, table)
+        raise
     kept = {k: v for k, v in metadata.items() if k == VERSION}
     return replace(done, metadata=kept, notes=(*done.notes, *notes(each_node(complete))))
 

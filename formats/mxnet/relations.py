@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from serde.errors import ConversionError
-from serde.geometry import Ints, axes_of, axis_of, inverse, swapped
+from serde.geometry import Ints, axes_of, axis_of, inverse, swapped, window_output
 from serde.graph import Dim, Node, Shape, Value
 
 from .rules import Bounds, parse
@@ -25,7 +24,8 @@ KEEPING = frozenset(
     "Activation BatchNorm BatchNorm_v1 BlockGrad Cast Dropout GroupNorm IdentityAttachKLSparseReg "
     "InstanceNorm L2Normalization LRN LayerNorm LeakyReLU LinearRegressionOutput "
     "LogisticRegressionOutput MAERegressionOutput MakeLoss SVMOutput SequenceMask SequenceReverse "
-    "SoftmaxActivation SoftmaxOutput _contrib_div_sqrt_dim _copy abs amp_cast ceil clip cos erf "
+    "SoftmaxActivation SoftmaxOutput _contrib_BatchNormWithReLU _contrib_SyncBatchNorm "
+    "_contrib_div_sqrt_dim _copy abs amp_cast ceil clip cos erf "
     "exp expm1 floor hard_sigmoid log log10 log1p log2 log_softmax make_loss negative ones_like "
     "reciprocal relu reverse round rsqrt sigmoid sign sin smooth_l1 softmax softmin softsign sqrt "
     "square tan tanh zeros_like WarpCTC".split()
@@ -45,42 +45,33 @@ RANKS = {  # of the first operands, where an operator takes no others
     "_contrib_interleaved_matmul_selfatt_qk": (3,),
     "_contrib_interleaved_matmul_selfatt_valatt": (3, 3),
 }
+# Operators with a row of parameters, as long as one axis of their first operand: which operand the
+# row is, and the axis where no attribute says otherwise.
+CHANNELS = {
+    **dict.fromkeys("BatchNorm BatchNorm_v1 _contrib_SyncBatchNorm InstanceNorm".split(), (1, 1)),
+    "_contrib_BatchNormWithReLU": (1, 1),
+    "LayerNorm": (1, -1),
+}
 REDUCING = frozenset("sum mean max min prod norm argmax argmin".split())
 
 
-def relations(node: Node, ask: Ask, likely: bool = False) -> list[tuple[Value, Shape]]:
+def relations(node: Node, ask: Ask) -> list[tuple[Value, Shape]]:
     """What ``node`` tells, where ``ask`` gives what is known of its operands and outputs.
 
-    ``likely`` asks for what is usual where the operator would take other ranks as well.
+    Raises:
+        ConversionError, KeyError, IndexError, ZeroDivisionError: for a node that cannot be.
     """
     if not node.inputs or node.inputs[0] is None:
         return []
-    try:
-        told = list(_relations(node, node.inputs[0], node.outputs[0], ask))
-        return told + list(_likely(node, node.inputs[0], ask)) if likely else told
-    except (ConversionError, KeyError, IndexError, ZeroDivisionError):
-        return []  # a node that is not as it should be; its rule will say so
-
-
-def _likely(node: Node, x: Value, ask: Ask) -> Told:
-    """A layer that flattens is given a row a sample, and what is broadcast has the lesser rank."""
-    if node.op == "FullyConnected" and parse(bool, node.attrs.get("flatten", "True")):
-        weight = _constant(node, 1)
-        if weight is not None:
-            yield x, ("N", weight[1])
-    elif node.op.startswith("broadcast_") and len(node.inputs) == 2:
-        out = ask(node.outputs[0])
-        for one, other in (node.inputs, node.inputs[::-1]):
-            if out is not None and one is not None and other is not None:
-                beside = _filled(ask(other) or (), len(out))
-                same = (d if e == 1 else None for d, e in zip(out, beside, strict=True))
-                yield one, tuple(same)
+    return list(_relations(node, node.inputs[0], node.outputs[0], ask))
 
 
 def _relations(node: Node, x: Value, y: Value, ask: Ask) -> Told:
     op = node.op
     if op in KEEPING or op.endswith("_scalar"):
         yield from _alike((x, y), ask)
+        if op in CHANNELS and (shape := ask(x)) is not None:
+            yield x, _with_channels(node, shape)
     elif op in ALIKE:
         yield from _alike((*node.inputs, y), ask)
     elif op.startswith("broadcast_") and len(node.inputs) == 2:
@@ -124,15 +115,38 @@ def _broadcast(node: Node, ask: Ask) -> Told:
     out = ask(node.outputs[0])
     if a is not None and b is not None:
         rank = max(len(a), len(b))
-        pairs = zip(_filled(a, rank), _filled(b, rank), strict=True)
-        yield node.outputs[0], tuple(d if e in (1, d) else e if d == 1 else None for d, e in pairs)
+        pairs = zip(padded_shape(a, rank), padded_shape(b, rank), strict=True)
+        yield node.outputs[0], tuple(_wider(d, e) for d, e in pairs)
     for one, other in zip(node.inputs, (b, a), strict=True):
         if one is not None and out is not None and other is not None and len(other) < len(out):
             yield one, (*out[: -len(other) or None], *(None for _ in other))
 
 
-def _filled(shape: Shape, rank: int) -> Shape:
+def _wider(d: Dim, e: Dim) -> Dim:
+    """The size that two sizes are broadcast to."""
+    if d == 1 or d == e:
+        return e
+    if e == 1 or (isinstance(d, int) and not isinstance(e, int)):
+        return d
+    return e if isinstance(e, int) and not isinstance(d, int) else None
+
+
+def padded_shape(shape: Shape, rank: int) -> Shape:
+    """A shape with sizes of 1 in front, as broadcasting adds them."""
     return (1,) * (rank - len(shape)) + shape
+
+
+def channel_axis(node: Node, rank: int) -> int:
+    """The axis that the parameters of an operator of ``CHANNELS`` are as long as."""
+    return axis_of(parse(int, node.attrs.get("axis", str(CHANNELS[node.op][1]))), rank)
+
+
+def _with_channels(node: Node, shape: Shape) -> Shape:
+    row = constant_shape(node, CHANNELS[node.op][0])
+    if row is None or len(row) != 1:
+        return shape
+    axis = channel_axis(node, len(shape))
+    return tuple(row[0] if i == axis else d for i, d in enumerate(shape))
 
 
 def _reduction(attrs: Attrs, x: Value, y: Value, ask: Ask) -> Told:
@@ -164,7 +178,7 @@ def _window(node: Node, ask: Ask) -> Told:
     if count not in SPACE:
         return
     last = str(attrs.get("layout")).endswith("C")
-    weight = _constant(node, 1)
+    weight = constant_shape(node, 1)
     into: Dim = (
         shape[-1 if last else 1] if shape is not None and "num_filter" not in attrs else None
     )
@@ -174,14 +188,33 @@ def _window(node: Node, ask: Ask) -> Told:
     elif weight is not None:
         into = weight[-1 if last else 1] * parse(int, attrs.get("num_group", "1"))
     yield x, _image(into, SPACE[count], last)
-    yield y, _image(out, (None,) * count, last)
+    yield y, _image(out, _slid(node, ask(x), count, last), last)
+
+
+def _slid(node: Node, shape: Shape | None, count: int, last: bool) -> Shape:
+    """The axes behind, or before, the channels once a window slid over them."""
+    if shape is None or len(shape) != count + 2 or node.op == "Deconvolution":
+        return (None,) * count
+    attrs, space = node.attrs, shape[1:-1] if last else shape[2:]
+    if parse(bool, attrs.get("global_pool", "False")):
+        return (1,) * count
+    kernel, stride, dilate, pad = (
+        parse(Ints, attrs.get(name, "()")) or (usual,) * count
+        for name, usual in (("kernel", 1), ("stride", 1), ("dilate", 1), ("pad", 0))
+    )
+    up = attrs.get("pooling_convention", "valid") == "full"
+    return tuple(
+        window_output(d, k, s, w, 2 * p, up) if isinstance(d, int) else None
+        for d, k, s, w, p in zip(space, kernel, stride, dilate, pad, strict=True)
+    )
 
 
 def _image(channels: Dim, space: Shape, last: bool) -> Shape:
     return ("N", *space, channels) if last else ("N", channels, *space)
 
 
-def _constant(node: Node, at: int) -> tuple[int, ...] | None:
+def constant_shape(node: Node, at: int) -> tuple[int, ...] | None:
+    """The shape of an operand that is a constant."""
     value = node.inputs[at] if at < len(node.inputs) else None
     return value.tensor.shape if value is not None and value.tensor is not None else None
 
@@ -189,7 +222,7 @@ def _constant(node: Node, at: int) -> tuple[int, ...] | None:
 def _fully_connected(node: Node, ask: Ask) -> Told:
     x, y, attrs = node.inputs[0], node.outputs[0], node.attrs
     assert x is not None
-    weight, count = _constant(node, 1), parse(int, attrs["num_hidden"])
+    weight, count = constant_shape(node, 1), parse(int, attrs["num_hidden"])
     if parse(bool, attrs.get("flatten", "True")):
         yield y, ("N", count)
     elif (shape := refined(ask(x), ask(y))) is not None:
@@ -212,7 +245,7 @@ def _rnn(node: Node, ask: Ask) -> Told:
 
 def _features(node: Node, hidden: int, layers: int, directions: int) -> Dim:
     """The features an RNN reads, from the number of its parameters."""
-    size = _constant(node, 1)
+    size = constant_shape(node, 1)
     if size is None:
         return None
     gates = {"lstm": 4, "gru": 3}.get(str(node.attrs.get("mode")), 1)
@@ -308,6 +341,17 @@ def _open(attrs: Attrs, shape: Shape) -> Shape:
     return (None,) * len(shape)
 
 
+def _repeat(node: Node, ask: Ask) -> Told:
+    """Without an axis the result is a row, whatever is repeated."""
+    x, y = node.inputs[0], node.outputs[0]
+    assert x is not None
+    if node.attrs.get("axis", "None") == "None":
+        yield y, (None,)
+    else:
+        at = parse(int, node.attrs["axis"])
+        yield from ((b, _cut(at, shape)) for a, b in ((x, y), (y, x)) if (shape := ask(a)))
+
+
 # Operators of one tensor: its shape to the result's, and back.
 Reshaping = Callable[[Attrs, Shape], Shape]
 ONE_TO_ONE: dict[str, tuple[Reshaping, Reshaping]] = {
@@ -316,7 +360,7 @@ ONE_TO_ONE: dict[str, tuple[Reshaping, Reshaping]] = {
     "squeeze": (_narrow, _widen),
     "slice": (_slice, _slice),
     "slice_axis": (_slice_axis, _slice_axis),
-    **dict.fromkeys(("slice_like", "Pad", "UpSampling", "repeat", "Crop"), (_open, _open)),
+    **dict.fromkeys(("slice_like", "Pad", "UpSampling", "Crop"), (_open, _open)),
 }
 OTHERS: dict[str, Callable[[Node, Ask], Told]] = {
     **dict.fromkeys("Convolution Convolution_v1 Deconvolution Pooling Pooling_v1".split(), _window),
@@ -327,5 +371,6 @@ OTHERS: dict[str, Callable[[Node, Ask], Told]] = {
     "RNN": _rnn,
     "Reshape": _reshape,
     "SliceChannel": _split,
+    "repeat": _repeat,
     "transpose": _transpose,
 }

@@ -7,18 +7,25 @@ operator tells is carried along by those that keep, permute or cut the axes of a
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
+from typing import Any
 
 from serde.errors import UsageError
 from serde.graph import Dim, DType, Graph, Node, Shape, Value
 from serde.passes.replacing import replace_values
 
+from .examples import ask_for_shapes
 from .expected import Said
-from .relations import ALIKE, KEEPING, ONE_TO_ONE, OTHERS, refined, relations
+from .guesses import guess_broadcast, guess_rows
+from .propagation import ERRORS, Contradiction, Propagation
+from .relations import ALIKE, KEEPING, ONE_TO_ONE, OTHERS, refined
 
+Guess = tuple[Value, Shape]
 # Operators whose result has the type of their first operand, and those whose operands all have it.
 TYPED = (KEEPING | ONE_TO_ONE.keys() | OTHERS.keys()) - {"Cast", "amp_cast", "Embedding"}
+MOST_WASTED = 16  # evaluations for each node, of guesses that were dropped
 ALL_TYPED = ALIKE | set("Convolution Convolution_v1 Deconvolution FullyConnected RNN".split())
 
 
@@ -31,100 +38,137 @@ def complete_inputs(graph: Graph, said: Mapping[str, Said]) -> Graph:
     Raises:
         UsageError: naming the inputs that are read and whose rank nothing determines.
     """
-    telling = _Telling(graph, said)
-    for likely in (False, True):
-        telling.run(graph.nodes, likely)
-    _refuse_unknown([v for v in telling.open if telling.shapes.get(v) is None])
-    taken = {d for v in graph.inputs for d in v.shape or () if isinstance(d, str)}
+    inferred = InputShapes(graph, said)
+    unknown = [v for v in inferred.open if inferred.shape_of(v) is None]
+    if unknown:
+        raise UsageError(ask_for_shapes(graph, unknown))
+    names = _Names(d for v in graph.inputs for d in v.shape or () if isinstance(d, str))
+    types = infer_types(graph, said)
     instead = {}
     for v in graph.inputs:
         shape = v.shape
-        if shape is None and v in telling.shapes:
-            shape = tuple(_named(d, taken) for d in telling.shapes[v])
-        instead[v] = Value(v.name, telling.type(v) or DType.FLOAT32, shape)
+        if shape is None and (found := inferred.shape_of(v)) is not None:
+            shape = tuple(map(names.distinct, found))
+        instead[v] = Value(v.name, types.get(v, DType.FLOAT32), shape)
     renewed = replace_values(graph, instead)
     return replace(renewed, inputs=tuple(instead[v] for v in graph.inputs))
 
 
-def _refuse_unknown(unknown: list[Value]) -> None:
-    if unknown:
-        name = unknown[0].name
-        raise UsageError(
-            f"the shape of {', '.join(repr(v.name) for v in unknown)} cannot be told from the "
-            f"operators: give it, as --input {name}=N,3,224,224 or "
-            f"inputs={{{name!r}: ('N', 3, 224, 224)}}"
-        )
+class _Names:
+    """Names of sizes, of which each is given once."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self.taken, self.count = set(taken), dict[str, int]()
+
+    def distinct(self, dim: Dim) -> Dim:
+        """``dim``, if it is a name with a number behind it where the name is taken."""
+        if not isinstance(dim, str):
+            return dim
+        name, number = dim, self.count.get(dim, 1)
+        while name in self.taken:
+            number += 1
+            name = f"{dim}{number}"
+        self.count[dim] = number
+        self.taken.add(name)
+        return name
 
 
-def _named(dim: Dim, taken: set[str]) -> Dim:
-    """``dim``, if it is a name with a number behind it where the name is taken."""
-    if not isinstance(dim, str):
-        return dim
-    number, name = 1, dim
-    while name in taken:
-        number += 1
-        name = f"{dim}{number}"
-    taken.add(name)
-    return name
+class InputShapes:
+    """Shapes of the inputs of a graph: what operators determine, then what is usual.
 
-
-class _Telling:
-    """Lets every operator tell what it can, until they tell nothing new of the inputs.
-
-    ``open`` are the inputs that matter and of whose shape something is unknown, in order.
+    ``open`` are the inputs that matter and of whose shape something is unknown, in order;
+    ``undetermined`` those of whose rank operators determine nothing. Guesses are counted in
+    ``guessed``; one that contradicts a node is dropped.
     """
 
     def __init__(self, graph: Graph, said: Mapping[str, Said]) -> None:
-        self.said = {v: said.get(v.name, Said()) for v in graph.inputs}
-        self.shapes = {v: s.shape for v, s in self.said.items() if s.shape is not None}
-        self.near: dict[Value, list[Node]] = {}
+        shapes = {v: s for v in graph.inputs if (s := said.get(v.name, Said()).shape) is not None}
         read = set(graph.outputs)
         for node in graph.nodes:
             read.update(v for v in node.inputs if v is not None)
-            for value in (*node.inputs, *node.outputs):
-                if value is not None:
-                    self.near.setdefault(value, []).append(node)
-        self.open = dict.fromkeys(
+        self.open = [
             v for v in graph.inputs
-            if v in read and v.shape is None and None in self.shapes.get(v, (None,))
-        )  # fmt: skip
+            if v in read and v.shape is None and None in shapes.get(v, (None,))
+        ]  # fmt: skip
+        self._known = 0  # of those in ``open``, from the first on
+        self.guessed = 0
+        self.propagation = Propagation(graph.nodes, shapes)
+        self.undetermined: list[Value] = []
+        if self.open:
+            self.propagation.run(self.is_known)
+            self.undetermined = [v for v in self.open if self.shape_of(v) is None]
+            self.guess(graph.nodes)
 
-    def ask(self, value: Value) -> Shape | None:
+    def shape_of(self, value: Value) -> Shape | None:
         """What is known of a shape: a size that is not is None, or the name of the axis."""
-        return value.shape if value.shape is not None else self.shapes.get(value)
+        return self.propagation.shape_of(value)
 
-    def run(self, nodes: Iterable[Node], likely: bool) -> None:
-        """Ask ``nodes``, then those around each value of which more became known."""
-        queue = deque(nodes)
-        waiting = set(queue)
-        while queue and self.open:
-            node = queue.popleft()
-            waiting.discard(node)
-            for value, told in relations(node, self.ask, likely):
-                known = self.ask(value)
-                shape = refined(known, told)
-                if value.shape is None and shape is not None and shape != known:
-                    self.shapes[value] = shape
-                    again = [n for n in self.near[value] if n not in waiting]
-                    waiting.update(again)
-                    queue.extend(dict.fromkeys(again))
-                    if None not in shape:
-                        self.open.pop(value, None)
+    def is_known(self) -> bool:
+        """Whether all that matters is known of every input."""
+        while self._known < len(self.open):
+            shape = self.shape_of(self.open[self._known])
+            if shape is None or None in shape:
+                return False
+            self._known += 1
+        return True
 
-    def type(self, value: Value) -> DType | None:
-        """The element type of the nearest value that must have the same."""
-        seen, queue = {value}, deque([value])
-        while queue:
-            value = queue.popleft()
-            known = value.dtype or self.said.get(value, Said()).dtype
-            if known is not None:
-                return known
-            for node in self.near.get(value, ()):
-                alike = _of_one_type(node)
-                if value in alike:
-                    queue.extend(v for v in alike if v not in seen)
-                    seen.update(alike)
-        return None
+    def guess(self, nodes: Sequence[Node]) -> None:
+        """Assume what is usual, node by node, as far as nothing contradicts it.
+
+        Evaluations that were for nothing are limited by the size of the graph.
+        """
+        wasted, most = 0, MOST_WASTED * len(self.propagation.parts)
+        attempts = chain(
+            (pair for n in nodes for pair in guesses(guess_rows, n)),
+            (pair for n in reversed(nodes) for pair in guesses(guess_broadcast, n, self.shape_of)),
+        )
+        for value, shape in attempts:
+            known = self.shape_of(value)
+            if known is not None and (len(known) != len(shape) or refined(known, shape) == known):
+                continue
+            before = self.propagation.evaluations
+            try:
+                self.propagation.assume(value, shape)
+                self.guessed += 1
+            except Contradiction:
+                wasted += self.propagation.evaluations - before
+            if self.is_known() or wasted > most:
+                return
+
+
+def guesses(guess: Callable[..., Iterator[Guess]], *arguments: Any) -> list[Guess]:
+    """What ``guess`` yields: nothing for a node whose attributes are wrong, as its rule says."""
+    try:
+        return list(guess(*arguments))
+    except ERRORS:
+        return []
+
+
+def infer_types(graph: Graph, said: Mapping[str, Said]) -> dict[Value, DType]:
+    """The element type of each value for which that of the nearest value that must have the same
+    is known.
+    """
+    near: dict[Value, list[Node]] = {}
+    found: dict[Value, DType] = {}
+    for v in graph.inputs:
+        dtype = v.dtype or said.get(v.name, Said()).dtype
+        if dtype is not None:
+            found[v] = dtype
+    for node in graph.nodes:
+        for value in _of_one_type(node):
+            near.setdefault(value, []).append(node)
+            if value.dtype is not None:
+                found[value] = value.dtype
+    queue, seen = deque(found), set()
+    while queue:
+        value = queue.popleft()
+        for node in near.get(value, ()):
+            if node not in seen:
+                seen.add(node)
+                new = [v for v in _of_one_type(node) if v not in found]
+                found.update(dict.fromkeys(new, found[value]))
+                queue.extend(new)
+    return found
 
 
 def _of_one_type(node: Node) -> list[Value]:

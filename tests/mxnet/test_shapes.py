@@ -12,10 +12,11 @@ from serde.formats.mxnet import decode_symbol, to_ir
 from serde.formats.mxnet.binding import bind
 from serde.formats.mxnet.labels import drop_labels
 from serde.formats.mxnet.params import parse_params
-from serde.formats.mxnet.shapes import complete_inputs
+from serde.formats.mxnet.shapes import InputShapes, complete_inputs
 from serde.formats.mxnet.symbol import parse_symbol
 from serde.inputs import with_inputs
 from serde.text import typed
+from tests.mxnet import deep_symbols
 from tests.mxnet.written import chain, network, node, params_bytes, symbol, variable
 
 CONV = ("Convolution", {"kernel": "(3, 3)", "num_filter": 4})
@@ -133,30 +134,115 @@ def test_told(operators, shapes, told) -> None:
     assert completed(text, weights(shapes, number)) == f"data: {told}"
 
 
-NOT_TOLD = [
-    [RELU],
-    [("Flatten", {}), FC],
-    [("Reshape", {"shape": "(0, -1)"}), FC],
-    [("mean", {}), FC],
-    [("BatchNorm", {}), ("softmax", {})],
-    [FC_LAST],
-    [EMBEDDING],
-    [("SwapAxis", {"dim1": 0, "dim2": 1})],
-    [("Convolution", {"num_filter": 4, "kernel": "nonsense"})],
-    [("Convolution", {"num_filter": 4, "kernel": "(1, 1, 1, 1)"})],
-    [("squeeze", {}), CONV],
+IMAGES = "N,3,224,224"
+NOT_TOLD: list[tuple[list[Any], str]] = [  # chains that leave the rank open; the example given
+    ([RELU], IMAGES),
+    ([("Flatten", {}), FC], IMAGES),
+    ([("Reshape", {"shape": "(0, -1)"}), FC], IMAGES),
+    ([("mean", {}), FC], IMAGES),
+    ([("BatchNorm", {}), ("softmax", {})], IMAGES),
+    ([FC_LAST], IMAGES),
+    ([EMBEDDING], "N,128"),
+    ([("SwapAxis", {"dim1": 0, "dim2": 1})], IMAGES),
+    ([("Convolution", {"num_filter": 4, "kernel": "nonsense"})], IMAGES),
+    ([("Convolution", {"num_filter": 4, "kernel": "(1, 1, 1, 1)"})], "N,3,224,224,224,224"),
+    ([("squeeze", {}), CONV], IMAGES),
+    ([("squeeze", {}), ("Convolution", {"num_filter": 4, "kernel": "(3,)"})], "N,3,224"),
+    ([("batch_dot", {})], "N,8,8"),
+    ([("repeat", {"repeats": 2}), ("Reshape", {"shape": "(0, 3)"})], IMAGES),
 ]
 
 
-@pytest.mark.parametrize("operators", NOT_TOLD, ids=str)
-def test_not_told(operators) -> None:
-    text = chain(*operators, params={})
-    with pytest.raises(UsageError) as caught:
-        completed(text)
-    assert str(caught.value) == (
-        "the shape of 'data' cannot be told from the operators: give it, as "
-        "--input data=N,3,224,224 or inputs={'data': ('N', 3, 224, 224)}"
+def asked_for(example: str, name: str = "data") -> str:
+    """What the error says of an input whose rank is not known."""
+    shape = tuple(int(d) if d.isdigit() else d for d in example.split(","))
+    return (
+        f"the shape of {name!r} cannot be told from the operators: give it, as "
+        f"--input {name}={example} or inputs={{{name!r}: {shape!r}}}"
     )
+
+
+@pytest.mark.parametrize(("operators", "example"), NOT_TOLD, ids=str)
+def test_not_told(operators, example) -> None:
+    with pytest.raises(UsageError) as caught:
+        completed(chain(*operators, params={}))
+    assert str(caught.value) == asked_for(example)
+
+
+# Guesses that a node around them cannot take: operators, shapes of weights, the example.
+DENSE = ("FullyConnected", {"num_hidden": 4})
+NORM = ("gamma", "beta", "moving_mean", "moving_var")
+DROPPED: list[tuple[list[Any], dict[str, Any], str]] = [
+    ([("BatchNorm", {}), DENSE], {"BatchNorm": (3,), "FullyConnected": (4, 48)}, "N,3,4,4"),
+    ([("BatchNorm", {}), RELU, DENSE], {"BatchNorm": (3,), "FullyConnected": (4, 45)}, "N,3,15"),
+    ([("BatchNorm", {"axis": 3}), DENSE], {"BatchNorm": (3,), "FullyConnected": (4, 45)},
+     "N,3,15"),
+    ([("LayerNorm", {}), DENSE], {"LayerNorm": (5,), "FullyConnected": (4, 45)}, "N,45"),
+    ([("transpose", {"axes": "(0, 2, 1)"}), RELU, DENSE], {"FullyConnected": (4, 45)}, ""),
+    ([("SwapAxis", {"dim1": 1, "dim2": 2}), DENSE], {"FullyConnected": (4, 45)}, IMAGES),
+    ([("Reshape", {"shape": "(-1, 7)"}), RELU, DENSE], {"FullyConnected": (4, 7)}, IMAGES),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("operators", "shapes", "example"), DROPPED, ids=str)
+def test_guesses_that_contradict_a_node_are_dropped(operators, shapes, example) -> None:
+    kinds = {"BatchNorm": NORM, "LayerNorm": NORM[:2], "FullyConnected": ("weight", "bias")}
+    held = {}
+    for number, (op, _) in enumerate(operators):
+        for kind in kinds.get(op, ()) if op in shapes else ():
+            shape = shapes[op][:1] if kind == "bias" else shapes[op]
+            held[f"{op.lower()}{number}_{kind}"] = np.ones(shape, "float32")
+    text = chain(*operators, params={op: kinds[op] for op in shapes})
+    if not example:
+        assert completed(text, held) == "data: float32[?,?,?]"
+        return
+    with pytest.raises(UsageError) as caught:
+        completed(text, held)
+    assert str(caught.value) == asked_for(example)
+
+
+BROADCAST = [  # of what is broadcast with `data` before a dense layer of 12: the example, if asked
+    ((1, 3, 4), "N,3,4"),
+    ((2, 3, 4), "N,3,4"),
+    ((1, 2, 2, 3), "N,2,2,3"),
+    ((5, 1, 1), "N,12"),
+    ((1, 12), None),
+    ((12,), None),
+    ((1,), None),
+]
+
+
+@pytest.mark.parametrize("op", ["broadcast_add", "broadcast_mul", "broadcast_maximum"])
+@pytest.mark.parametrize(("shape", "example"), BROADCAST, ids=str)
+def test_guesses_of_what_is_broadcast(op, shape, example) -> None:
+    nodes = [variable(n) for n in ("x", "c", "w", "b")]
+    nodes.append(node(op, "y", [0, 1]))
+    nodes.append(node("FullyConnected", "fc", [4, 2, 3], num_hidden=5))
+    held = {"c": np.ones(shape), "w": np.ones((5, 12)), "b": np.ones(5)}
+    held = {n: a.astype("float32") for n, a in held.items()}
+    if example is None:
+        assert completed(symbol(nodes), held).startswith("x: float32[N,")
+        return
+    with pytest.raises(UsageError) as caught:
+        completed(symbol(nodes), held)
+    assert str(caught.value) == asked_for(example, "x")
+
+
+NAMED = [
+    ("softmax_label", "N"),
+    ("valid_length", "N"),
+    ("token_types", "N,128"),
+    ("word_ids", "N,128"),
+    ("begin_state", "N,8"),
+    ("image", IMAGES),
+]
+
+
+@pytest.mark.parametrize(("name", "example"), NAMED)
+def test_examples_by_name(name: str, example: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        completed(symbol([variable(name), node("relu", "y", [0])]))
+    assert str(caught.value) == asked_for(example, name)
 
 
 def two(op: str, *after: Any, beside: str = "mean", **attrs: Any) -> str:
@@ -285,3 +371,18 @@ def test_long_chains() -> None:
     operators = [*(RELU for _ in range(2000)), CONV]
     text = chain(*operators, params={"Convolution": ("weight", "bias")})
     assert completed(text, weights(CONV_WEIGHTS, 2000)) == "data: float32[N,3,H,W]"
+
+
+def count_evaluations(text: str, arrays: Any) -> tuple[int, int]:
+    """The relations that inference asks, and the operands and outputs of a symbol's nodes."""
+    found = parse_symbol(text)
+    graph = bind(found, parse_params(params_bytes(arrays), "m.params"), "m")
+    links = sum(len(n.inputs) + len(n.outputs) for n in graph.nodes)
+    return InputShapes(graph, found.variables).propagation.evaluations, links
+
+
+@pytest.mark.parametrize("kind", deep_symbols.MODELS)
+def test_work_is_linear_in_the_size_of_a_symbol(kind: str) -> None:
+    for size in (100, 400):
+        evaluations, links = count_evaluations(*deep_symbols.MODELS[kind](size))
+        assert 0 < evaluations <= 20 * links

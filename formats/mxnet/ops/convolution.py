@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from serde.errors import require
-from serde.geometry import Ints, inverse
+from serde.geometry import Ints, inverse, may_be_same
 from serde.graph import Value, show_shape
 
 from ..rules import reads
@@ -25,6 +25,16 @@ def window(kernel: Ints, stride: Ints, dilate: Ints, pad: Ints):
         "dilations": dilate or ones,
         "pads": (pad or (0,) * len(kernel)) * 2,
     }
+
+
+def check_channels(x: Value, kernel: Ints, channels):
+    """Refuse data of another rank than the kernel's, or of other channels than the weight's."""
+    if x.shape is None:
+        return
+    axes = len(kernel) + 2
+    require(x.rank == axes, f"kernel={kernel} takes data of {axes} axes, and they have {x.rank}")
+    same = may_be_same(x.known[1], channels)
+    require(same, f"the weight has {channels} input channels, and the data have {x.known[1]}")
 
 
 def in_channels_first(g, layout: str | None, apply, *tensors: Value):
@@ -54,6 +64,7 @@ def read_convolution(
     frame = window(kernel, stride, dilate, pad)
 
     def apply(x, w):
+        check_channels(x, kernel, w.known[1] * num_group if isinstance(w.known[1], int) else None)
         return g.Conv(x, w, b, group=num_group, **frame)
 
     return in_channels_first(g, layout, apply, x, w)
@@ -70,6 +81,7 @@ def read_deconvolution(
         return in_phases(g, x, w, b, found)
 
     def apply(x, w):
+        check_channels(x, kernel, w.known[0])
         pads = {"pads": frame["pads"], "output_padding": adj or None}
         if any(target_shape):
             pads = to_target(x, target_shape, frame)
