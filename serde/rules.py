@@ -27,6 +27,8 @@ Function = Callable[..., Any]
 Fallback = Callable[[Builder, Node, tuple[Value | None, ...]], Any]
 Placed = Callable[[Node, Builder, tuple[Value | None, ...]], frozenset[str]]
 Keyed = Mapping[str, Any]
+# Looks at a node, its operands and what a rule made of it, and refuses what is not to be.
+Guard = Callable[[Node, Sequence["Value | None"], Sequence["Value | None"]], None]
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,7 @@ class RuleTable:
         self.name, self.reasons, self._placed = name, reasons, placed
         self._parse, self._defaults = parse, defaults
         self._fallback, self._hidden = fallback, hidden
+        self._guard: Guard | None = None
         self._rules: dict[str, Rule] = {}
 
     @property
@@ -153,7 +156,13 @@ class RuleTable:
             self.name, self._parse, self._defaults, self._fallback, self._hidden,
             {**self.reasons, **reasons}, self._placed,
         )  # fmt: skip
-        copy._rules = self._rules | dict(rules)
+        copy._rules, copy._guard = self._rules | dict(rules), self._guard
+        return copy
+
+    def guarded(self, guard: Guard) -> RuleTable:
+        """A copy of the table whose results pass ``guard``, which may refuse them."""
+        copy = self.joined({})
+        copy._guard = guard
         return copy
 
     def rewrite(self, graph: Graph, builder: Builder) -> Graph:
@@ -206,7 +215,10 @@ class RuleTable:
         else:
             self._check_operands(rule, inputs)
             results = rule.function(builder, *inputs, **self.bind(rule, node.op, node.attrs))
-        return results if isinstance(results, tuple) else (results,)
+        results = results if isinstance(results, tuple) else (results,)
+        if self._guard is not None:
+            self._guard(node, inputs, results)
+        return results
 
     def bodies(
         self, node: Node, builder: Builder, inputs: tuple[Value | None, ...]

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from .ops.sampling import draws
 from .params import Params
 from .requantized import told_requantized
 from .rules import reads
+from .shape_checks import check_shapes
 from .shapes import complete_inputs
 from .suppressed import with_suppression
 from .symbol import Symbol, parse_symbol
@@ -38,6 +40,7 @@ from .writer import encode
 __all__ = ["FORMAT", "decode", "decode_symbol", "encode", "from_ir", "ops", "to_ir", "writes"]
 # Metadata keys of a decoded graph.
 PATH, VERSION, VARIABLES = "mxnet.path", "mxnet.version", "mxnet.variables"
+NUMPY_SHAPES = "mxnet.numpy_shapes"
 
 
 def decode(
@@ -78,7 +81,8 @@ def decode_symbol(
         if about != Said()
     }
     name = Path(path).name.removesuffix(".json").removesuffix("-symbol") or "symbol"
-    told = {PATH: path, VERSION: str(symbol.version), VARIABLES: json.dumps(said)}
+    told = {PATH: path, VERSION: str(symbol.version), VARIABLES: json.dumps(said),
+            NUMPY_SHAPES: str(int(symbol.has_numpy_shapes))}  # fmt: skip
     return replace(graph, name=name, metadata={**graph.metadata, **told})
 
 
@@ -144,6 +148,7 @@ def to_ir(
     exact = integers == "exact" and not dequantize
     known = reads if exact else reads.joined(floating.rules)
     table = with_random(with_rules(known, complete, rules), draws, random)
+    table = table.guarded(partial(check_shapes, metadata.get(NUMPY_SHAPES) == "1"))
     complete = told_apart(complete, table)
     if exact:
         complete = told_requantized(complete, table)

@@ -55,7 +55,10 @@ def ask_for_shapes(graph: Graph, unknown: Sequence[Value]) -> str:
 
 def show_inputs(shapes: Mapping[str, Shape]) -> str:
     """Print shapes of inputs as they are given on the command line."""
-    dims = {n: ",".join("?" if d is None else str(d) for d in s) for n, s in shapes.items()}
+    dims = {
+        name: ",".join(f"D{i}" if d is None else str(d) for i, d in enumerate(shape))
+        for name, shape in shapes.items()
+    }
     return " ".join(f"--input {n}={d}" for n, d in dims.items())
 
 

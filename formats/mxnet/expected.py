@@ -49,7 +49,10 @@ def _convolution(attrs: Attrs) -> tuple[Shape, ...]:
 
 def _deconvolution(attrs: Attrs) -> tuple[Shape, ...]:
     count, kernel = parse(int, attrs["num_filter"]), parse(Ints, attrs["kernel"])
-    return (None, count // parse(int, attrs.get("num_group", "1")), *kernel), (count,)
+    own = count // parse(int, attrs.get("num_group", "1"))
+    if str(attrs.get("layout")).endswith("C"):
+        return (None, *kernel, own), (count,)
+    return (None, own, *kernel), (count,)
 
 
 def _fully_connected(attrs: Attrs) -> tuple[Shape, ...]:

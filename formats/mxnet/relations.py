@@ -202,6 +202,8 @@ def _slid(node: Node, shape: Shape | None, count: int, last: bool) -> Shape:
         parse(Ints, attrs.get(name, "()")) or (usual,) * count
         for name, usual in (("kernel", 1), ("stride", 1), ("dilate", 1), ("pad", 0))
     )
+    if any(len(sizes) != count for sizes in (kernel, stride, dilate, pad)):
+        return (None,) * count
     up = attrs.get("pooling_convention", "valid") == "full"
     return tuple(
         window_output(d, k, s, w, 2 * p, up) if isinstance(d, int) else None

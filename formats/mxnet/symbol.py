@@ -46,11 +46,15 @@ AUXILIARY = {
 
 @dataclass(frozen=True)
 class Symbol:
-    """A symbol: its graph, in which variables are inputs, and what each variable's node says."""
+    """A symbol: its graph, in which variables are inputs, and what each variable's node says.
+
+    Where it ``has_numpy_shapes``, a size may be 0; otherwise 0 stands for one that is not known.
+    """
 
     graph: Graph
     variables: Mapping[str, Said]
     version: int
+    has_numpy_shapes: bool = False
 
 
 def parse_symbol(text: bytes | str, path: str = "symbol") -> Symbol:
@@ -125,7 +129,7 @@ class _Parsing:
                 for n, body in enumerate(entry.bodies)
             ]
             graph.node(index, entry, bodies)
-        return Symbol(graph.build(heads), graph.variables, version)
+        return Symbol(graph.build(heads), graph.variables, version, np_shape)
 
     def flag(self, raw: Mapping[str, Any], key: str, place: str, default: int) -> int:
         """A number among the symbol's own attributes, which are written ``["int", number]``."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from serde.errors import require
+from serde.geometry import may_be_same
 from serde.graph import DType, Value
 from serde.idioms import cast, slice_axis
 
@@ -55,7 +56,11 @@ def read_rnn(
     lengths = cast(g, lengths, DType.INT32) if use_sequence_length else None
     cell, directions = CELLS[mode], 2 if bidirectional else 1
     vector = Vector(g, parameters, cell, state_size, directions)
-    sizes = [vector.features(num_layers)] + [state_size * directions] * (num_layers - 1)
+    features = vector.features(num_layers)
+    if x.shape is not None:
+        same = may_be_same(x.shape[-1], features)
+        require(same, f"parameters for {features} features, and the data have {x.shape[-1]}")
+    sizes = [features] + [state_size * directions] * (num_layers - 1)
     weights = [vector.weights(size) for size in sizes]
     biases = [vector.biases() for _ in sizes]
     ends = []
