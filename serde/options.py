@@ -94,7 +94,7 @@ def reading(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option("--debug", is_flag=True, help="Show where an error came from."),
         click.option("--ignore-extra", is_flag=True, default=None,
-                     help="Allow arrays that belong to no variable."),
+                     help="Allow arrays that a variable without one may have meant."),
         click.option("--strict-paths", is_flag=True, default=None,
                      help="Refuse weights of ONNX models that are hard links."),
         click.option("--random", type=click.Choice(["refuse", "onnx", "input"]),

@@ -95,7 +95,8 @@ class RuleTable:
     ``parse`` turns an attribute's raw value into the type a rule declares. ``fallback`` says what
     becomes of an operator without a rule; without it such operators are refused, for one of
     ``reasons`` where their name is among them. ``hidden`` tells attributes that are annotations,
-    not configuration; ``placed``, which attributes of a node the fallback takes as a ``Body``.
+    not configuration; ``placed``, which attributes of a node the fallback takes as a ``Body``;
+    ``unset`` is the raw value of an attribute that is not given.
     """
 
     def __init__(
@@ -107,10 +108,11 @@ class RuleTable:
         hidden: Callable[[str], bool] = lambda _: False,
         reasons: Mapping[str, str] = EMPTY,
         placed: Placed | None = None,
+        unset: Any = None,
     ) -> None:
         self.name, self.reasons, self._placed = name, reasons, placed
         self._parse, self._defaults = parse, defaults
-        self._fallback, self._hidden = fallback, hidden
+        self._fallback, self._hidden, self._unset = fallback, hidden, unset
         self._guard: Guard | None = None
         self._rules: dict[str, Rule] = {}
 
@@ -154,7 +156,7 @@ class RuleTable:
         """A copy of the table with the rules of another, and more reasons."""
         copy = RuleTable(
             self.name, self._parse, self._defaults, self._fallback, self._hidden,
-            {**self.reasons, **reasons}, self._placed,
+            {**self.reasons, **reasons}, self._placed, self._unset,
         )  # fmt: skip
         copy._rules, copy._guard = self._rules | dict(rules), self._guard
         return copy
@@ -183,16 +185,25 @@ class RuleTable:
                 n
                 for n in unhandled
                 if n not in rule.only and not self._hidden(n) and attrs[n] != defaults.get(n)
-            ]
+                and not self._is_unset(attrs[n])
+            ]  # fmt: skip
         if unhandled and not rule.takes_all:
             raise UnsupportedAttribute(_explain_unhandled(rule, unhandled, attrs, defaults))
         bound = {n: attrs[n] for n in unhandled}
         for name, attribute in rule.attributes.items():
             if name in attrs:
-                bound[name] = self._parse(attribute.kind, attrs[name])
+                try:
+                    bound[name] = self._parse(attribute.kind, attrs[name])
+                except ConversionError:
+                    if attribute.required or not self._is_unset(attrs[name]):
+                        raise
             elif attribute.required:
                 raise ConversionError(f"attribute {name!r} is required")
         return bound
+
+    def _is_unset(self, raw: Any) -> bool:
+        """Whether a raw value stands for an attribute that is not given."""
+        return self._unset is not None and bool(raw == self._unset)
 
     def _check_only(self, rule: Rule, attrs: Keyed) -> None:
         for name, allowed in rule.only.items():

@@ -52,9 +52,9 @@ def decode(
 
     ``path`` is a ``-symbol.json``, the prefix before it, a folder or an archive with one model;
     ``params`` a parameter file, found beside the symbol where it is not given, of the last epoch
-    or the one named. ``ignore_extra`` allows arrays that belong to no variable. ``match_params``
-    pairs arrays with variables of other names, by kind, shape and order. With ``outputs``, names
-    of values or layers, arrays that these do not depend on are not looked at.
+    or the one named. ``ignore_extra`` allows arrays that a variable without one may have meant.
+    ``match_params`` pairs arrays with variables of other names, by kind, shape and order. With
+    ``outputs``, names of values or layers, arrays that these do not depend on are not looked at.
     """
     files = find(Path(path), params, epoch)
     symbol = parse_symbol(files.symbol, files.symbol_path)

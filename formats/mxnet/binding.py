@@ -17,7 +17,8 @@ from .params import Params
 from .symbol import Symbol
 
 __all__ = ["PARAMETERS", "bind", "refuse_missing_parameters"]
-SHOWN = 30  # lines of a listing
+SHOWN, FEW = 30, 5  # lines of a listing, names in a note
+CLOSE = 0.85  # how alike the names of an input and of an array are, where one is misspelt
 SEARCHED, UNUSED = "mxnet.params", "mxnet.unused"  # metadata keys: the file, its arrays left over
 LEAVE_OUT = (
     "ignore_extra=True, or --ignore-extra, leaves them out; match_params=True, or --match-params, "
@@ -33,10 +34,12 @@ def bind(
     """The symbol's graph with its variables bound to arrays; the rest stay inputs.
 
     ``match`` pairs names that differ by kind, shape and order; the graph's notes tell how.
-    The graph's metadata tell which file was searched, or where one was, and what it has besides.
+    Arrays that belong to no variable are left out, with a note. The graph's metadata tell which
+    file was searched, or where one was, and what it has besides.
 
     Raises:
-        MalformedFile: listing arrays that have the wrong shape or belong to no variable.
+        MalformedFile: listing arrays that have the wrong shape, or belong to no variable where one
+            that has none was likely meant.
     """
     graph = symbol.graph
     if params is None:
@@ -50,8 +53,12 @@ def bind(
     wanted = {v.name: v for v in graph.inputs}
     wrong = list(_misshapen(symbol, held))
     extra = [n for n in held if n not in wanted]
-    if wrong or (extra and not ignore_extra):
-        absent = _missing(graph, held)
+    absent = _missing(graph, held) if wrong or extra else {}
+    free = {n: held[n].shape for n in extra}
+    misspelt = [n for n in wanted if n not in held and get_close_matches(n, extra, 1, CLOSE)]
+    absent |= dict.fromkeys(n for n in misspelt if n not in absent)
+    is_mistaken = any(_likely(n, s, free) for n, s in absent.items())
+    if wrong or (is_mistaken and not ignore_extra):
         raise MalformedFile(params.path, _listing(path, wrong, extra, absent, held, ignore_extra))
     instead = {
         wanted[name]: Value(name, tensor.dtype, tensor.shape, tensor, given=True)
@@ -59,13 +66,20 @@ def bind(
         if name in wanted
     }
     bound = replace_values(graph, instead)
-    unused = json.dumps({n: held[n].shape for n in extra})
+    if extra:
+        notes += (_left_out(params, extra),)
     return replace(
         bound,
         inputs=tuple(v for v in graph.inputs if v not in instead),
-        metadata={SEARCHED: f"{params.path} has not", UNUSED: unused},
+        metadata={SEARCHED: f"{params.path} has not", UNUSED: json.dumps(free)},
         notes=notes,
     )
+
+
+def _left_out(params: Params, extra: list[str]) -> str:
+    """What to say of arrays that nothing reads, as MXNet does not either."""
+    few = ", ".join(map(repr, extra[:FEW])) + (", …" if len(extra) > FEW else "")
+    return f"{len(extra)} array(s) of {params.path} belong to no variable: {few} left out"
 
 
 def refuse_missing_parameters(graph: Graph, path: str) -> None:

@@ -21,7 +21,8 @@ from .archive import Archive, is_archive
 from .kinds import looks_like_params, looks_like_symbol
 from .params import Params, read_params
 
-EPOCH = re.compile(r"-(\d{4,})\.params$")
+EPOCH = re.compile(r"-(\d{4,})\.params$")  # as MXNet writes it
+ANY_EPOCH = re.compile(r"-(\d+)\.params$")  # as others do, where what precedes it is a symbol's
 SYMBOL = "-symbol.json"
 MOST_JSON = 1 << 28  # bytes of symbol JSON
 MOST_FILES = 10_000  # of a folder that are looked into
@@ -59,11 +60,18 @@ class Found:
             return self.name.removesuffix(".json").removesuffix("-symbol")
         return EPOCH.sub("", self.name).removesuffix(".params")
 
-    @property
-    def epoch(self) -> int | None:
-        """The number at the end of a parameter file's name."""
-        found = EPOCH.search(self.name)
-        return int(found[1]) if found else None
+    def belongs_to(self, prefix: str) -> bool:
+        """Whether the name of a parameter file is ``prefix`` and an epoch of any digits, if any."""
+        without = {self.prefix, self.name.removesuffix(".params"), ANY_EPOCH.sub("", self.name)}
+        return prefix in without
+
+    def epoch(self, prefix: str) -> int | None:
+        """The number behind ``prefix`` at the end of a parameter file's name."""
+        found = ANY_EPOCH.search(self.name)
+        if found is None or self.name == f"{prefix}.params":
+            return None
+        is_own = self.name[: found.start()] == prefix
+        return int(found[1]) if is_own or EPOCH.search(self.name) else None
 
     @property
     def is_symbol(self) -> bool:
@@ -144,7 +152,9 @@ def _symbol_named(path: Path) -> Found:
 
 def _symbol_of(params: Found, path: Path) -> Found:
     """The symbol beside a parameter file that was named alone."""
-    beside = Path(params.prefix + SYMBOL)
+    prefixes = (params.prefix, ANY_EPOCH.sub("", params.name), params.name.removesuffix(".params"))
+    beside = Path(prefixes[0] + SYMBOL)
+    beside = next((p for n in prefixes if (p := Path(n + SYMBOL)).is_file()), beside)
     if not beside.is_file():
         raise MalformedFile(
             path, f"a parameter file, and its symbol is not at {beside}: name the symbol, and "
@@ -192,7 +202,7 @@ def _pair(
     if given is not None:
         return Files(symbol.name, text, given)
     params = [f for f in files if f.is_params and f.name != symbol.name]
-    own = [f for f in params if f.prefix == symbol.prefix]
+    own = [f for f in params if f.belongs_to(symbol.prefix)]
     if not own and sum(f.is_symbol for f in files) <= 1:
         own = params
         if len({f.prefix for f in own}) > 1:
@@ -206,13 +216,20 @@ def _pair(
 
 
 def _epoch(found: Sequence[Found], epoch: int | None, symbol: Found) -> Found | None:
-    numbered = {f.epoch: f for f in found if f.epoch is not None}
+    numbered: dict[int, list[Found]] = {}
+    for f in found:
+        if (number := f.epoch(symbol.prefix)) is not None:
+            numbered.setdefault(number, []).append(f)
     if epoch is not None and epoch not in numbered:
         known = ", ".join(map(str, sorted(numbered))) or "none"
         raise UsageError(f"{symbol.name} has no parameters of epoch {epoch}; there are: {known}")
-    if epoch is not None:
-        return numbered[epoch]
-    return numbered[max(numbered)] if numbered else (found[0] if found else None)
+    if not numbered:
+        return found[0] if found else None
+    chosen = max(numbered) if epoch is None else epoch
+    if len(numbered[chosen]) > 1:
+        names = _names(numbered[chosen])
+        raise UsageError(f"{symbol.name} has several files of epoch {chosen}: {names}; name one")
+    return numbered[chosen][0]
 
 
 def _base(name: str) -> str:

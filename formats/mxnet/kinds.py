@@ -7,6 +7,7 @@ from serde.errors import MalformedFile
 
 PARAMS_MAGIC = 0x112.to_bytes(8, "little")
 ZIP_MAGIC, GZIP_MAGIC = b"PK\x03\x04", b"\x1f\x8b"
+ZIP_MAGICS = (ZIP_MAGIC, b"PK\x05\x06")  # the second of an archive without members
 TAR_MAGIC, TAR_MAGIC_AT = b"ustar", 257
 PARAMETERS, SYMBOL = "MXNet's parameters", "symbol JSON"  # what may be wanted
 BLANKS = b"\xef\xbb\xbf \t\r\n"
@@ -30,7 +31,7 @@ def refuse_other(path: str, head: bytes, wanted: str) -> None:
     kinds = {
         PARAMETERS: looks_like_params(head),
         SYMBOL: looks_like_symbol(head),
-        "a zip archive": head.startswith(ZIP_MAGIC),
+        "a zip archive": head.startswith(ZIP_MAGICS),
         "a gzip archive": head.startswith(GZIP_MAGIC),
         "a tar archive": head[TAR_MAGIC_AT:].startswith(TAR_MAGIC),
         "a NumPy array": head.startswith(b"\x93NUMPY"),

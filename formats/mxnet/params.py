@@ -33,7 +33,7 @@ from serde.errors import MalformedFile
 from serde.graph import DType, FileSlice, Tensor
 from serde.storage import map_slice
 
-from .kinds import PARAMETERS, ZIP_MAGIC, looks_like_params, refuse_other
+from .kinds import PARAMETERS, ZIP_MAGICS, looks_like_params, refuse_other
 from .npz import read_npz
 from .sparse import CSR, DENSE, MOST_SPREAD, ROW_SPARSE, is_possible, spread
 
@@ -83,9 +83,9 @@ def read_params(
         length = length if size is None else min(size, length)
         file.seek(start)
         head = file.read(min(HEAD, length))
-        if head.startswith(ZIP_MAGIC) and start == 0:
+        if head.startswith(ZIP_MAGICS) and start == 0:
             return _named(name, read_npz(path, name))
-        if head.startswith(ZIP_MAGIC):
+        if head.startswith(ZIP_MAGICS):
             file.seek(start)
             return parse_params(file.read(length), name)
         refuse_other(name, head, PARAMETERS)
@@ -102,7 +102,7 @@ def read_params(
 
 def parse_params(data: bytes, name: str) -> Params:
     """Read parameters held in memory; ``name`` is what errors call them."""
-    if data.startswith(ZIP_MAGIC):
+    if data.startswith(ZIP_MAGICS):
         return _named(name, read_npz(data, name))
     refuse_other(name, data[:HEAD], PARAMETERS)
     return _Reader(memoryview(data), name, partial(_from_memory, data)).read()

@@ -110,4 +110,4 @@ def dtype_of(name: str) -> DType:
     return DType.of(name)
 
 
-reads = RuleTable("mxnet → ir", parse=parse, hidden=is_hidden, reasons=REFUSED)
+reads = RuleTable("mxnet → ir", parse=parse, hidden=is_hidden, reasons=REFUSED, unset="None")

@@ -11,7 +11,7 @@ is in the order of ``list_arguments``, and old files read like new ones.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -148,11 +148,14 @@ class _Parsing:
             raise self.fail(f"__shape__ or __dtype__: {error}", place) from None
 
     def entries(self, nodes: list[Any], place: str) -> Iterator[_Entry]:
+        taken = {n["name"] for n in nodes if isinstance(n, dict) and isinstance(n.get("name"), str)}
         for index, node in enumerate(nodes):
             where = f"{place}.nodes[{index}]"
             if not isinstance(node, dict):
                 raise self.fail("a node is not an object", where)
-            op, name = self.word(node, "op", where), self.word(node, "name", where)
+            op = self.word(node, "op", where)
+            is_unnamed = node.get("name") == ""  # as C++ front ends leave them
+            name = _new_name(op, index, taken) if is_unnamed else self.word(node, "name", where)
             if op == "tvm_op":
                 raise self.fail("a graph that TVM compiled, not a symbol", where)
             attrs: Texts = {}
@@ -266,6 +269,14 @@ class _Growing:
     def build(self, heads: list[Link]) -> Graph:
         outputs = tuple(self.made[link] for link in heads)
         return Graph("symbol", tuple(self.inputs.values()), outputs, tuple(self.nodes), "mxnet")
+
+
+def _new_name(op: str, index: int, taken: Container[str]) -> str:
+    """A name for a node that has none, by its operator and position."""
+    name = f"{'variable' if op == 'null' else op.lower().lstrip('_')}{index}"
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _texts(given: Mapping[str, Any]) -> Texts:

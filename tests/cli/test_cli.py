@@ -146,13 +146,21 @@ class TestConvert:
 
         held = {n: t.load() for n, t in read_params("digits-0010.params").by_name().items()}
         np.savez("extra.npz", **held, stray=np.zeros(3, np.float32))
+        command = ("convert", "digits-symbol.json", "-o", "d.onnx", "--params", "extra.npz")
+        for more in ((), ("--ignore-extra",)):
+            code, out, err = serde(*command, *more)
+            assert code == DONE and "'stray' left out" in out + err
+
+    def test_an_array_that_was_likely_meant_for_a_variable(self):
+        from serde.formats.mxnet.params import read_params
+
+        held = {n: t.load() for n, t in read_params("digits-0010.params").by_name().items()}
+        name = next(n for n in held if n.endswith("weight"))
+        np.savez("misspelt.npz", **{n if n != name else f"{n}s": a for n, a in held.items()})
         code, _, err = serde(
-            "convert", "digits-symbol.json", "-o", "d.onnx", "--params", "extra.npz"
+            "convert", "digits-symbol.json", "-o", "d.onnx", "--params", "misspelt.npz"
         )
-        assert code == UNREADABLE and "stray" in err and "--ignore-extra" in err
-        code, *_ = serde("convert", "digits-symbol.json", "-o", "d.onnx", "--params", "extra.npz",
-                         "--ignore-extra")  # fmt: skip
-        assert code == DONE
+        assert code == UNREADABLE and f"{name}s" in err and "--ignore-extra" in err
 
     @pytest.mark.parametrize(
         ("mode", "files"),

@@ -126,7 +126,10 @@ BAD: dict[str, tuple[str | bytes, bytes | None, str]] = {
     "sparse too large": (SYMBOL, with_array(sparse_claim(1 << 40, 4)), "too large to spread out"),
     "missing": (SYMBOL, params_bytes({}), "8 parameter(s) are missing"),
     "missing file": (SYMBOL, None, "no m-0000.params or the like"),
-    "extra": (SYMBOL, params_bytes({**ARRAYS, "x": ARRAYS["convolution0_bias"]}), "--ignore-extra"),
+    "misspelt": (
+        SYMBOL, params_bytes({n.replace("0_bias", "0_biass"): a for n, a in ARRAYS.items()}),
+        "--ignore-extra",
+    ),
     "wrong shape": (SYMBOL, with_array(array_bytes(np.zeros(5, "float32"))), "takes (4)"),
     "zip cut": (SYMBOL, NPZ[:-30], "a zip archive that cannot be read"),
     "zip of text": (SYMBOL, zip_bytes({"x.npy": b"hello"}), "member 'x.npy' is no array"),

@@ -67,6 +67,33 @@ FOUND: dict[str, tuple[dict[str, str | bytes], str, dict[str, Any], tuple[str, i
         {"net.json": SYMBOL, "weights.bin": ONE, "config.json": '{"a": 1}', "x.txt": "hello"},
         "", {}, ("net", 1),
     ),
+    "an epoch of one digit": (
+        {"m-symbol.json": SYMBOL, "m-1.params": ONE}, "m", {}, ("m", 1),
+    ),
+    "epochs of two digits": (
+        {"m-symbol.json": SYMBOL, "m-02.params": numbered(2), "m-10.params": numbered(10)},
+        "m", {}, ("m", 10),
+    ),
+    "an epoch of two digits": (
+        {"m-symbol.json": SYMBOL, "m-02.params": numbered(2), "m-0010.params": numbered(10)},
+        "m", {"epoch": 2}, ("m", 2),
+    ),
+    "an epoch of five digits": (
+        {"m-symbol.json": SYMBOL, "m-9999.params": ONE, "m-10000.params": numbered(3)},
+        "m", {}, ("m", 3),
+    ),
+    "a prefix that ends in a number": (
+        {"net-50-symbol.json": SYMBOL, "net-50.params": ONE, "net-symbol.json": OTHER,
+         "net-0001.params": numbered(9)}, "net-50", {}, ("net-50", 1),
+    ),
+    "a prefix that ends in a number, with an epoch": (
+        {"net-50-symbol.json": SYMBOL, "net-50-3.params": numbered(3)}, "net-50", {},
+        ("net-50", 3),
+    ),
+    "that short epoch's file": (
+        {"m-symbol.json": SYMBOL, "m-1.params": ONE, "m-2.params": numbered(2)}, "m-1.params", {},
+        ("m", 1),
+    ),
     "another prefix": ({"s-symbol.json": SYMBOL, "w-0001.params": ONE}, "s", {}, ("s", 1)),
     "a folder called like the prefix": (
         {"m-symbol.json": SYMBOL, "m-0001.params": ONE, "m/notes.txt": "hello"}, "m", {}, ("m", 1),
@@ -190,6 +217,14 @@ REFUSED: dict[str, tuple[dict[str, str | bytes], str, dict[str, Any], type, str]
     "no such epoch": (
         {**M, "m-0001.params": ONE, "m-0003.params": ONE}, "m", {"epoch": 2}, UsageError,
         "no parameters of epoch 2; there are: 1, 3",
+    ),
+    "an epoch twice": (
+        {**M, "m-1.params": ONE, "m-0001.params": ONE}, "m", {"epoch": 1}, UsageError,
+        "several files of epoch 1: m-0001.params, m-1.params; name one",
+    ),
+    "numbers that need not be epochs": (
+        {**M, "net-50.params": ONE, "net-101.params": ONE}, "m", {}, UsageError,
+        "several parameter files",
     ),
     "no epochs": (M, "m", {"epoch": 2}, UsageError, "there are: none"),
     "epoch and file": (

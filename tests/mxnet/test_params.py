@@ -385,3 +385,12 @@ def test_the_tests_write_what_mxnet_reads(layout: str, tmp_path: Path) -> None:
 
 def test_the_flags_are_mxnets() -> None:
     assert [t.value for t in FLAGS] == written.TYPES
+
+
+def test_an_archive_without_members_holds_no_parameters(tmp_path: Path) -> None:
+    """MXNet 2 writes one for a model without parameters."""
+    data = zip_bytes({})
+    assert len(data) == 22
+    (tmp_path / "m.params").write_bytes(data)
+    for params in (parse_params(data, "m"), read_params(tmp_path / "m.params")):
+        assert (params.names, params.tensors) == ((), ())

@@ -244,7 +244,7 @@ FAULTS = {
     "not symbol JSON: 'utf": b"{\xff\xff\xff\xff",
     "$.nodes[1]: a node is not an object": changed(nodes=[X, 7]),
     "$.nodes[1]: a node has no op": changed(nodes=[X, {"name": "y"}]),
-    "$.nodes[1]: a node has no name": changed(nodes=[X, {"op": "relu", "name": ""}]),
+    "$.nodes[1]: a node has no name": changed(nodes=[X, {"op": "relu", "name": 7}]),
     "name '\\ud800' is no text": changed(nodes=[{**X, "name": "\ud800"}, RELU]),
     "a graph that TVM compiled": changed(nodes=[X, {**RELU, "op": "tvm_op"}], arg_nodes=[0]),
     "attrs is not an object": changed(nodes=[X, {**RELU, "attrs": [1]}]),
@@ -279,3 +279,25 @@ def test_faults(says: str) -> None:
     with pytest.raises(MalformedFile) as caught:
         parse_symbol(FAULTS[says], "model-symbol.json")
     assert says in str(caught.value) and "model-symbol.json" in str(caught.value)
+
+
+def test_nodes_without_names_get_their_operator_and_position() -> None:
+    """C++ front ends leave names out; no two are alike, nor like a name that is there."""
+    nodes = [
+        variable("data"),
+        variable(""),
+        variable("relu3"),
+        node("relu", "", [0]),
+        node("broadcast_add", "", [3, 1]),
+        node("broadcast_mul", "", [4, 2]),
+        node("_plus_scalar", "", [5], scalar=1),
+        node("SliceChannel", "", [6], num_outputs=2, axis=0),
+    ]
+    graph = parse_symbol(symbol(nodes, 5, [7, 0], [7, 1])).graph
+    assert [n.name for n in graph.nodes] == [
+        "relu3_", "broadcast_add4", "broadcast_mul5", "plus_scalar6", "slicechannel7"
+    ]  # fmt: skip
+    assert [v.name for v in graph.inputs] == ["data", "variable1", "relu3"]
+    assert [v.name for v in graph.outputs] == [
+        "broadcast_mul5_output", "slicechannel7_output0", "slicechannel7_output1"
+    ]  # fmt: skip
