@@ -354,6 +354,8 @@ def check(
 ) -> Report:
     """Run the real converters and write nothing; ``problems`` of the Report stand in the way.
 
+    Weights of MXNet's models that are not found are stood for by others, with a note.
+
     ``to`` is a format, or a profile of ONNX: ``to="relax"``. ``options`` are the formats' own, as
     for ``convert``.
 
@@ -370,6 +372,8 @@ def check(
     report = Report(_shown(source), "", from_format or _format_name(source), to)
     writing = {k: v for k, v in options.items() if k not in READING}
     _refuse_unknown(into, writing, ("from_ir", "encode"))
+    if "missing_weights" in get_format(report.source_format).options.get("to_ir", ()):
+        reading["missing_weights"] = "infer"
     try:
         graph = load(
             source, params=params, inputs=inputs, outputs=outputs, format=from_format, **reading

@@ -29,6 +29,7 @@ from .lowering import from_ir
 from .ops.quantized import floating
 from .ops.sampling import draws
 from .params import Params
+from .placeholders import with_placeholders
 from .requantized import told_requantized
 from .rules import reads
 from .shape_checks import check_shapes
@@ -112,7 +113,7 @@ def to_ir(
     graph: Graph, *, rules: Rules | None = None, random: str = "refuse",
     custom_domain: str | None = None, custom_outputs: Mapping[str, Any] | None = None,
     nms: str = "full", integers: str = "exact", dequantize: bool = False,
-    outputs: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None, missing_weights: str = "refuse",
 ) -> Graph:  # fmt: skip
     """Rewrite an MXNet graph into the IR, with all its inputs but labels.
 
@@ -128,7 +129,8 @@ def to_ir(
     last suppression would choose from. Fused integer layers compute with integers in units of 1
     between a dequantisation and a quantisation, which give those of MXNet bit for bit; with
     ``integers="qdq"``, or where they are to be dequantised (``dequantize``), they compute with the
-    numbers those stand for.
+    numbers those stand for. With ``missing_weights="infer"``, for checks, ones of the shapes that
+    are inferred stand for weights of which no file was found.
 
     Raises:
         MalformedFile: for parameters without a value. UsageError: for inputs without a shape.
@@ -138,11 +140,14 @@ def to_ir(
     own = own_rules(rules) | ({CUSTOM} if custom_domain is not None else set())
     graph = drop_labels(graph, outputs is not None, own)
     graph = with_suppression(graph, nms)
-    refuse_missing_parameters(graph, metadata.get(PATH, graph.name))
     said = {
         name: Said(shape and tuple(shape), dtype and DType(dtype))
         for name, (shape, dtype) in json.loads(metadata.get(VARIABLES, "{}")).items()
     }
+    if missing_weights == "infer":
+        graph = with_placeholders(graph, said, metadata.get(PATH, graph.name))
+    else:
+        refuse_missing_parameters(graph, metadata.get(PATH, graph.name))
     complete = complete_inputs(graph, said)
     require(integers in ("exact", "qdq"), f"integers={integers!r} is neither of exact, qdq")
     exact = integers == "exact" and not dequantize
@@ -183,6 +188,7 @@ FORMAT = Format(
                 "integers",
                 "dequantize",
                 "outputs",
+                "missing_weights",
             }
         ),
         "from_ir": frozenset({"mxnet"}),

@@ -84,7 +84,7 @@ def _left_out(params: Params, extra: list[str]) -> str:
 
 def refuse_missing_parameters(graph: Graph, path: str) -> None:
     """Raise MalformedFile for parameters that nothing gives a value, nor a caller a shape."""
-    absent = _missing(graph, {v.name for v in graph.inputs if v.shape is not None})
+    absent = missing_parameters(graph)
     if not absent:
         return
     held = {n: tuple(s) for n, s in json.loads(graph.metadata.get(UNUSED, "{}")).items()}
@@ -94,6 +94,11 @@ def refuse_missing_parameters(graph: Graph, path: str) -> None:
         path, f"{len(absent)} parameter(s) are missing; {where}:{lines}\n"
         "give the shape of one that is an input"
     )  # fmt: skip
+
+
+def missing_parameters(graph: Graph) -> Shapes:
+    """Parameters that nothing gives a value, nor a caller a shape; what attributes ask of them."""
+    return _missing(graph, {v.name for v in graph.inputs if v.shape is not None})
 
 
 def _missing(graph: Graph, given: Collection[str]) -> Shapes:

@@ -14,9 +14,10 @@ from .rules import parse
 
 def guess_rows(node: Node) -> Iterator[tuple[Value, Shape]]:
     """The operand of a dense layer is usually a row a sample, though it would flatten others."""
-    weight = constant_shape(node, 1)
-    if flattens(node) and weight is not None and node.inputs[0] is not None:
-        yield node.inputs[0], ("N", weight[1])
+    x, weight = node.inputs[:2] if flattens(node) and len(node.inputs) > 1 else (None, None)
+    shape = None if weight is None else weight.shape
+    if x is not None and shape is not None and len(shape) == 2:
+        yield x, ("N", shape[1])
 
 
 def guess_broadcast(node: Node, ask: Ask) -> Iterator[tuple[Value, Shape]]:

@@ -6,6 +6,7 @@ name of the axis where the operator gives it one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -306,7 +307,12 @@ def _cut(axis: int, shape: Shape, drop: bool = False) -> Shape:
 
 
 def _flatten(node: Node, ask: Ask) -> Told:
-    yield node.outputs[0], ("N", None)
+    shape = ask(node.inputs[0]) if node.inputs[0] is not None else None
+    sizes = [d for d in shape[1:] if isinstance(d, int)] if shape else []
+    if shape and len(sizes) == len(shape) - 1:
+        yield node.outputs[0], (shape[0], math.prod(sizes))
+    else:
+        yield node.outputs[0], ("N", None)
 
 
 def _reshape(node: Node, ask: Ask) -> Told:
