@@ -23,8 +23,8 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "benchmarks.md"
 INTRODUCTION = """# Benchmarks
 
-Each section is written by `python -m benchmarks.convert` or `python -m benchmarks.latency`, run
-from the checkout; `--help` lists the parts.
+Each section is written by `python -m benchmarks.convert`, `benchmarks.latency` or
+`benchmarks.shape_inference`, run from the checkout; `--help` lists the parts of the first two.
 """
 PACKAGES = ("numpy", "onnx", "protobuf", "onnxruntime", "mxnet")
 BLOCK = 1 << 20

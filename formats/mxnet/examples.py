@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from serde.errors import ConversionError
 from serde.geometry import Ints
-from serde.graph import Dim, Graph, Node, Shape, Value
+from serde.graph import EMPTY, Dim, Graph, Node, Shape, Value
 
 from .guesses import flattens
 from .relations import ALIKE, CHANNELS, KEEPING, constant_shape
@@ -38,12 +38,20 @@ class Hints:
     ops: list[str] = field(default_factory=list)
 
 
-def ask_for_shapes(graph: Graph, unknown: Sequence[Value]) -> str:
-    """Say that the shapes of ``unknown`` are needed, and how they are given."""
+def ask_for_shapes(
+    graph: Graph, unknown: Sequence[Value], refuted: Mapping[Value, Shape] = EMPTY
+) -> str:
+    """Say that the shapes of ``unknown`` are needed, and how they are given.
+
+    The examples are others than those ``refuted``.
+    """
     names = ", ".join(repr(v.name) for v in unknown[:MOST_NAMES])
     if len(unknown) > MOST_NAMES:
         names += f" and {len(unknown) - MOST_NAMES} more"
-    examples = [(v.name, example_of(graph, v)) for v in unknown[:MOST_EXAMPLES]]
+    examples = [
+        (v.name, as_image(shape) if refuted.get(v) == shape else shape)
+        for v, shape in ((v, example_of(graph, v)) for v in unknown[:MOST_EXAMPLES])
+    ]
     given = show_inputs(dict(examples))
     inputs = ", ".join(f"{n!r}: {s!r}" for n, s in examples)
     more = " and so on" if len(unknown) > MOST_EXAMPLES else ""
@@ -78,6 +86,17 @@ def example_of(graph: Graph, value: Value) -> Shape:
     if hints.channels is None and (named := _by_name(graph, value.name, hints)) is not None:
         return named
     return (BATCH, hints.channels or _first_channels(graph), *(SIDE,) * _window_rank(graph))
+
+
+def as_image(rows: Shape) -> Shape:
+    """Images of as many numbers as ``rows`` have, of 3 channels or few."""
+    count = rows[-1]
+    if not isinstance(count, int) or count < 1:
+        return (BATCH, 3, SIDE, SIDE)
+    few = (3, *range(1, 1 + math.isqrt(count)))
+    squares = ((c, math.isqrt(count // c)) for c in few if count % c == 0)
+    channels, side = next(((c, s) for c, s in squares if c * s * s == count), (count, 1))
+    return (BATCH, channels, side, side)
 
 
 def is_label(graph: Graph, value: Value) -> bool:

@@ -74,18 +74,18 @@ def require_same(a: Shape, b: Shape) -> None:
 
 
 @checks(*ALIKE, "_scatter_elemwise_div", "_logical_and", "_logical_or", "_logical_xor")
-def check_elementwise(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_elementwise(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     for other in shapes[1:]:
         require_same(shapes[0], other)
 
 
 @checks("slice", "_slice_assign_scalar")
-def check_slice(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_slice(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     require(0 not in parse(Bounds, attrs.get("step", "()")), f"step={attrs.get('step')}")
 
 
 @checks("slice_axis")
-def check_slice_axis(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_slice_axis(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     size = shapes[0][axis_of(parse(int, attrs["axis"]), len(shapes[0]))]
     if not isinstance(size, int):
         return
@@ -97,7 +97,7 @@ def check_slice_axis(attrs: Attrs, shapes: Sequence[Shape]) -> None:
 
 
 @checks("_split_v2")
-def check_split(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_split(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     size = shapes[0][axis_of(parse(int, attrs.get("axis", "1")), len(shapes[0]))]
     indices = parse(Ints, attrs.get("indices", "()"))
     inside = not isinstance(size, int) or max(indices, default=0) <= size
@@ -105,20 +105,20 @@ def check_split(attrs: Attrs, shapes: Sequence[Shape]) -> None:
 
 
 @checks("squeeze")
-def check_squeeze(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_squeeze(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     axes = axes_of(parse(Ints | None, attrs.get("axis", "None")) or (), len(shapes[0]))
     wide = [shapes[0][a] for a in axes if differ(shapes[0][a], 1)]
     require(not wide, f"axis={attrs.get('axis')} of shape {show_shape(shapes[0])}")
 
 
 @checks("transpose")
-def check_transpose(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_transpose(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     axes, rank = parse(Ints, attrs.get("axes", "()")), len(shapes[0])
     require(len(axes) in (0, rank), f"{axes=} of a tensor of {rank} axes")
 
 
 @checks("Pad")
-def check_pad(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_pad(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     width, rank = parse(Ints, attrs["pad_width"]), len(shapes[0])
     require(rank in (4, 5), f"a tensor of {rank} axes; MXNet pads those of 4 and 5")
     require(not any(width[:4]), f"pad_width={width}: MXNet pads neither of the first two axes")
@@ -129,7 +129,7 @@ def check_pad(attrs: Attrs, shapes: Sequence[Shape]) -> None:
 
 
 @checks("broadcast_to")
-def check_broadcast_to(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_broadcast_to(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     wide = parse(Ints, attrs.get("shape", "()"))
     fits = len(wide) == len(shapes[0]) and not any(
         e and d != 1 and differ(d, e) for d, e in zip(shapes[0], wide, strict=True)
@@ -138,7 +138,7 @@ def check_broadcast_to(attrs: Attrs, shapes: Sequence[Shape]) -> None:
 
 
 @checks("broadcast_axis")
-def check_broadcast_axis(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_broadcast_axis(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     axes = parse(Ints, attrs.get("axis", "()"))
     require(min(axes, default=0) >= 0, f"axis={axes}: MXNet counts them from the front")
     wide = [a for a in axes if a >= len(shapes[0]) or differ(shapes[0][a], 1)]
@@ -146,7 +146,7 @@ def check_broadcast_axis(attrs: Attrs, shapes: Sequence[Shape]) -> None:
 
 
 @checks("broadcast_like")
-def check_broadcast_like(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_broadcast_like(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     x, like = shapes
     mine = parse(Ints | None, attrs.get("lhs_axes", "None"))
     other = parse(Ints | None, attrs.get("rhs_axes", "None"))
@@ -160,13 +160,13 @@ def check_broadcast_like(attrs: Attrs, shapes: Sequence[Shape]) -> None:
 
 
 @checks("dot")
-def check_dot(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_dot(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     turned = any(parse(bool, attrs.get(f"transpose_{x}", "False")) for x in "ab")
     require(max(map(len, shapes)) > 1 or not turned, "a vector has nothing to transpose")
 
 
 @checks("batch_dot")
-def check_batch_dot(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_batch_dot(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     a, b = shapes
     require(
         len(a) == len(b) >= 3, f"shapes {show_shape(a)} and {show_shape(b)}, not of 3 axes or more"
@@ -175,7 +175,7 @@ def check_batch_dot(attrs: Attrs, shapes: Sequence[Shape]) -> None:
 
 
 @checks("_linalg_gemm2")
-def check_gemm2(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_gemm2(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     a, b = shapes
     require(
         len(a) == len(b) >= 2, f"shapes {show_shape(a)} and {show_shape(b)}, not of 2 axes or more"
@@ -185,7 +185,7 @@ def check_gemm2(attrs: Attrs, shapes: Sequence[Shape]) -> None:
 
 
 @checks("pick")
-def check_pick(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_pick(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     axis = parse(int | None, attrs.get("axis", "-1"))
     if axis is None:
         return
@@ -196,7 +196,7 @@ def check_pick(attrs: Attrs, shapes: Sequence[Shape]) -> None:
 
 
 @checks("where")
-def check_where(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_where(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     condition, x, y = shapes
     require_same(x, y)
     if len(condition) != 1 or len(x) < 2:
@@ -204,12 +204,12 @@ def check_where(attrs: Attrs, shapes: Sequence[Shape]) -> None:
 
 
 @checks("gather_nd")
-def check_gather_nd(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_gather_nd(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     require(len(shapes[1]) > 1, f"indices of shape {show_shape(shapes[1])}, which has one axis")
 
 
 @checks("slice_like")
-def check_slice_like(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_slice_like(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     x, like = shapes
     axes = parse(Ints, attrs.get("axes", "()"))
     require(axes or len(x) == len(like), f"shape {show_shape(x)} like {show_shape(like)}")
@@ -221,7 +221,7 @@ def check_slice_like(attrs: Attrs, shapes: Sequence[Shape]) -> None:
 
 
 @checks("reshape_like")
-def check_reshape_like(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_reshape_like(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     whole = not any(k in attrs for k in ("lhs_begin", "lhs_end", "rhs_begin", "rhs_end"))
     static = all(isinstance(d, int) for s in shapes for d in s)
     if whole and static:
@@ -230,12 +230,12 @@ def check_reshape_like(attrs: Attrs, shapes: Sequence[Shape]) -> None:
 
 
 @checks("depth_to_space")
-def check_depth(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_depth(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     _require_blocks(shapes[0], {1: parse(int, attrs["block_size"]) ** 2})
 
 
 @checks("space_to_depth")
-def check_space(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_space(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     block = parse(int, attrs["block_size"])
     _require_blocks(shapes[0], {2: block, 3: block})
 
@@ -249,7 +249,7 @@ def _require_blocks(shape: Shape, blocks: Mapping[int, int]) -> None:
 
 
 @checks("FullyConnected")
-def check_dense(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_dense(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     x, w = shapes[:2]
     sizes = x[1:] if parse(bool, attrs.get("flatten", "True")) else x[-1:]
     count = None
@@ -259,14 +259,14 @@ def check_dense(attrs: Attrs, shapes: Sequence[Shape]) -> None:
 
 
 @checks("LayerNorm")
-def check_layer_norm(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_layer_norm(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     size = shapes[0][axis_of(parse(int, attrs.get("axis", "-1")), len(shapes[0]))]
     for row in shapes[1:]:
         _require_row(row, size)
 
 
 @checks("GroupNorm")
-def check_group_norm(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_group_norm(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     x = shapes[0]
     require(len(x) > 2, f"data of shape {show_shape(x)}, which has fewer than three axes")
     for row in shapes[1:]:
@@ -274,14 +274,14 @@ def check_group_norm(attrs: Attrs, shapes: Sequence[Shape]) -> None:
 
 
 @checks("InstanceNorm")
-def check_instance_norm(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_instance_norm(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     require(len(shapes[0]) > 1, f"data of shape {show_shape(shapes[0])}, which has no channels")
     for row in shapes[1:]:
         _require_row(row, shapes[0][1])
 
 
 @checks("RNN")
-def check_rnn(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_rnn(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     x = shapes[0]
     require(len(x) == 3, f"data of shape {show_shape(x)}, which has not three axes")
 
@@ -292,20 +292,20 @@ def _require_row(row: Shape, size: Dim) -> None:
 
 
 @checks("L2Normalization")
-def check_l2(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_l2(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     mode, rank = attrs.get("mode", "instance"), len(shapes[0])
     require(mode == "instance" or rank >= 3, f"{mode=} of a tensor of {rank} axes")
 
 
 @checks("SequenceLast", "SequenceMask", "SequenceReverse")
-def check_sequence(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_sequence(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     axis, rank = parse(int, attrs.get("axis", "0")), len(shapes[0])
     require(rank > 1, f"a sequence of shape {show_shape(shapes[0])}, which has no axis for samples")
     require(axis in (0, 1), f"axis={axis}; MXNet takes 0 and 1")
 
 
 @checks("Crop")
-def check_crop(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_crop(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     require(len(shapes[0]) == 4, f"data of shape {show_shape(shapes[0])}, which is no image")
     size = parse(Ints, attrs.get("h_w", "(0,0)")) if len(shapes) == 1 else shapes[1][2:]
     is_centered = parse(bool, attrs.get("center_crop", "False"))
@@ -316,7 +316,7 @@ def check_crop(attrs: Attrs, shapes: Sequence[Shape]) -> None:
 
 
 @checks("Pooling", "Pooling_v1", "Convolution", "Convolution_v1", "im2col")
-def check_window(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_window(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     if parse(bool, attrs.get("global_pool", "False")):
         return
     kernel, x = parse(Ints, attrs.get("kernel", "()")), shapes[0]
@@ -333,27 +333,27 @@ def check_window(attrs: Attrs, shapes: Sequence[Shape]) -> None:
 @checks(
     "_contrib_AdaptiveAvgPooling2D", "_contrib_BilinearResize2D", "UpSampling", "BilinearSampler"
 )
-def check_image(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_image(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     require(len(shapes[0]) == 4, f"data of shape {show_shape(shapes[0])}, which is no image")
     scale = attrs.get("scale", "1")
     require(parse(float, scale) > 0, f"{scale=}")
 
 
 @checks("_contrib_interleaved_matmul_selfatt_qk", "_contrib_interleaved_matmul_selfatt_valatt")
-def check_attention(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_attention(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     for shape in shapes:
         require(len(shape) == 3, f"an operand of shape {show_shape(shape)}, not of three axes")
 
 
 @checks("_contrib_index_copy")
-def check_index_copy(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_index_copy(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     old, index, new = shapes
     require(len(index) == 1, f"indices of shape {show_shape(index)}, which are not in a row")
     require_same((*index, *old[1:]), new)
 
 
 @checks("batch_take")
-def check_batch_take(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_batch_take(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     a, index = shapes
     require(len(a) > 1, f"data of shape {show_shape(a)}, which has one axis")
     if all(isinstance(d, int) for d in (*a, *index)):
@@ -362,7 +362,7 @@ def check_batch_take(attrs: Attrs, shapes: Sequence[Shape]) -> None:
 
 
 @checks("_slice_assign")
-def check_slice_assign(attrs: Attrs, shapes: Sequence[Shape]) -> None:
+def _check_slice_assign(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     bounds = [parse(Bounds, attrs.get(k, "()")) for k in ("begin", "end", "step")]
     begin, end = bounds[:2]
     step = bounds[2] + (None,) * (len(begin) - len(bounds[2]))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from serde.errors import UsageError
+from serde.errors import Unconvertible, UsageError
 from serde.formats.mxnet import decode_symbol, to_ir
 from serde.formats.mxnet.binding import bind
 from serde.formats.mxnet.labels import drop_labels
@@ -386,3 +386,28 @@ def test_work_is_linear_in_the_size_of_a_symbol(kind: str) -> None:
     for size in (100, 400):
         evaluations, links = count_evaluations(*deep_symbols.MODELS[kind](size))
         assert 0 < evaluations <= 20 * links
+
+
+def test_a_guess_that_a_rule_refuses_is_asked_for() -> None:
+    operators = [("L2Normalization", {"mode": "channel"}), DENSE]
+    kinds = {"FullyConnected": ("weight", "bias")}
+    held = weights({"fullyconnected1_weight": (4, 48), "fullyconnected1_bias": (4,)})
+    params = parse_params(params_bytes(held), "m.params")
+    graph = decode_symbol(parse_symbol(chain(*operators, params=kinds)), params, "m")
+    with pytest.raises(UsageError) as caught:
+        to_ir(graph)
+    assert str(caught.value) == (
+        "l2normalization0 (L2Normalization): mode='channel' of a tensor of 2 axes; "
+        "'data' was taken to be (N, 48), but " + asked_for("N,3,4,4")
+    )
+    assert to_ir(with_inputs(graph, {"data": ("N", 3, 4, 4)})).outputs[0].shape == ("N", 4)
+
+
+def test_what_no_shape_helps_is_not_asked_for() -> None:
+    operators = [("L2Normalization", {"mode": "channel", "invented": 1}), DENSE]
+    kinds = {"FullyConnected": ("weight", "bias")}
+    held = weights({"fullyconnected1_weight": (4, 48), "fullyconnected1_bias": (4,)})
+    params = parse_params(params_bytes(held), "m.params")
+    graph = decode_symbol(parse_symbol(chain(*operators, params=kinds)), params, "m")
+    with pytest.raises(Unconvertible, match="no support for invented"):
+        to_ir(graph)
