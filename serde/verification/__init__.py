@@ -1,0 +1,9 @@
+"""Proof of a conversion: source and result on the same inputs, compared output by output."""
+
+from __future__ import annotations
+
+from serde.verification.compare_outputs import Compared, compare
+from serde.verification.compare_runtimes import Verification, verify, verify_conversion
+from serde.verification.random_inputs import random_inputs
+
+__all__ = ["Compared", "Verification", "compare", "random_inputs", "verify", "verify_conversion"]

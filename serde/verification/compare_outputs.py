@@ -1,0 +1,89 @@
+"""One output compared with what it should be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from serde.graph import DType
+
+Array = np.ndarray[Any, Any]
+# What an output may differ by, as a share of its largest magnitude.
+TOLERANCE = {DType.FLOAT16: 2e-2, DType.BFLOAT16: 1e-1, DType.FLOAT64: 1e-6}
+FLOAT32_TOLERANCE = 1e-4
+
+
+@dataclass
+class Compared:
+    """One output: how far it is from what it should be; ``passed`` says whether that is enough."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    max_abs: float
+    max_rel: float
+    rmse: float
+    cosine: float
+    tolerance: float
+    passed: bool
+    reason: str = ""
+
+
+def compare(name: str, got: Any, wanted: Any) -> Compared:
+    """Compare one output with what it should be.
+
+    The tolerance is a share of the largest finite magnitude of ``wanted``; integers and truth
+    values must be equal, and so must shapes, types, and the places of NaN and infinity.
+    """
+    got, wanted = np.asarray(got), np.asarray(wanted)
+    dtype = DType.of(wanted.dtype)
+    shown = Compared(name, got.shape, got.dtype.name, 0.0, 0.0, 0.0, 1.0, 0.0, True)
+    if got.shape != wanted.shape:
+        return mark_failed(
+            shown, f"shape {list(got.shape)} where the source has {list(wanted.shape)}"
+        )
+    if got.dtype != wanted.dtype:
+        return mark_failed(shown, f"{got.dtype} elements where the source has {wanted.dtype}")
+    if dtype.kind not in "fc":
+        return shown if np.array_equal(got, wanted) else mark_failed(shown, "not equal")
+    a, b = _numbers(got), _numbers(wanted)
+    finite = np.isfinite(b)
+    if not np.array_equal(finite, np.isfinite(a)) or not np.array_equal(
+        a[~finite], b[~finite], equal_nan=True
+    ):
+        return mark_failed(shown, "NaN or infinity in other places than in the source")
+    a, b = a[finite], b[finite]
+    if not a.size:
+        return shown
+    return _measured(shown, a, b, TOLERANCE.get(dtype, FLOAT32_TOLERANCE))
+
+
+def _numbers(array: Array) -> Array:
+    """The elements as float64, complex ones as two each."""
+    if array.dtype.kind == "c":
+        return array.astype(np.complex128).ravel().view(np.float64)
+    return array.astype(np.float64).ravel()
+
+
+def _measured(shown: Compared, a: Array, b: Array, share: float) -> Compared:
+    gap = np.abs(a - b)
+    scale = float(np.abs(b).max())
+    norms = float(np.linalg.norm(a) * np.linalg.norm(b))
+    shown.max_abs = float(gap.max())
+    shown.max_rel = float((gap / np.maximum(np.abs(b), 1e-3 * scale + 1e-30)).max())
+    shown.rmse = float(np.sqrt(np.mean(gap**2)))
+    shown.cosine = float(a @ b) / norms if norms else 1.0
+    shown.tolerance = share * scale if scale else share
+    shown.passed = shown.max_abs <= shown.tolerance
+    shown.reason = "" if shown.passed else f"off by {shown.max_abs:.3g}"
+    return shown
+
+
+def mark_failed(shown: Compared, reason: str) -> Compared:
+    """Enter why an output is not what it should be."""
+    shown.passed, shown.reason = False, reason
+    shown.max_abs = shown.max_rel = shown.rmse = float("nan")
+    shown.cosine = float("nan")
+    return shown
