@@ -13,7 +13,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -26,9 +26,10 @@ from serde.plugins import Bridge
 from .numpy_names import restore, settle
 
 FLOATS = frozenset({np.float16, np.float32, np.float64})
+# MXNet imports distutils, which Python has no more from 3.12 on; setuptools brings it back.
 INSTALL = (
     "MXNet 1.9.1 is needed for this: pip install --no-deps mxnet==1.9.1 && "
-    "pip install requests graphviz"
+    "pip install requests graphviz setuptools"
 )
 
 
@@ -146,14 +147,21 @@ def _array(value: Any) -> np.ndarray[Any, Any]:
 
 
 def run(
-    source: Any, feeds: Mapping[str, np.ndarray[Any, Any]], *, params: Any = None,
-    outputs: Sequence[str] | None = None, epoch: int | None = None, **options: Any,
-) -> list[np.ndarray[Any, Any]]:  # fmt: skip
+    source: Any, feeds: Mapping[str, np.ndarray[Any, Any]], **options: Any
+) -> list[np.ndarray[Any, Any]]:
     """What MXNet itself computes for a model, given as paths or live objects, in inference mode.
 
     Unless ``outputs`` are named they are those that a conversion has. Inputs that ``feeds`` leaves
     out (labels) are zeros of the shape MXNet infers.
     """
+    return prepare(source, **options)(feeds)
+
+
+def prepare(
+    source: Any, *, params: Any = None, outputs: Sequence[str] | None = None,
+    epoch: int | None = None, **options: Any,
+) -> Callable[[Mapping[str, np.ndarray[Any, Any]]], list[np.ndarray[Any, Any]]]:  # fmt: skip
+    """A function of the feeds that runs a model, as ``run`` does."""
     mx = import_mxnet()
     if isinstance(source, (str, os.PathLike)):
         from pathlib import Path
@@ -170,11 +178,15 @@ def run(
     elif len(symbol) > 1:
         symbol = mx.sym.Group([symbol[at] for at in _inferring(text, held)])
     arrays = {} if held is None else {n: t.load() for n, t in held.by_name().items()}
-    try:
-        return _outputs(mx, symbol, arrays, feeds)
-    except mx.base.MXNetError as error:
-        lines = [line for line in str(error).splitlines() if line.strip()]
-        raise SerdeError(f"MXNet cannot run the model on these inputs: {lines[-1]}") from error
+
+    def run_prepared(feeds: Mapping[str, np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+        try:
+            return _outputs(mx, symbol, arrays, feeds)
+        except mx.base.MXNetError as error:
+            lines = [line for line in str(error).splitlines() if line.strip()]
+            raise SerdeError(f"MXNet cannot run the model on these inputs: {lines[-1]}") from error
+
+    return run_prepared
 
 
 def _cut(mx: ModuleType, symbol: Any, outputs: Sequence[str]) -> Any:
@@ -359,7 +371,7 @@ def to_block(source: Any, *, ctx: Any = None, **options: Any) -> Any:
     return block
 
 
-BRIDGE = Bridge("mxnet", ("mxnet",), "mxnet", decode, run, {"mxnet": to_symbol})
+BRIDGE = Bridge("mxnet", ("mxnet",), "mxnet", decode, run, {"mxnet": to_symbol}, prepare)
 if not any(isinstance(f, _Finder) for f in sys.meta_path):
     sys.meta_path.insert(0, _Finder())
 if "mxnet" in sys.modules:

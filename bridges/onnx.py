@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from serde.errors import MissingDependency, SerdeError
 from serde.graph import Graph
 from serde.plugins import Bridge
 
+Array = np.ndarray[Any, Any]
 FOLDER = "session.model_external_initializers_file_folder_path"
 INSTALL = "ONNX Runtime is needed to run ONNX models: pip install 'serde-hub[verify]'"
 
@@ -24,12 +26,22 @@ def decode(model: Any, params: Any = None, **options: Any) -> Graph:
 
 
 def run(
-    source: Any, feeds: Mapping[str, np.ndarray[Any, Any]], *, outputs: Any = None, **options: Any
-) -> list[np.ndarray[Any, Any]]:
+    source: Any, feeds: Mapping[str, Array], *, outputs: Any = None, **options: Any
+) -> list[Array]:
     """What ONNX Runtime computes for a model file or ModelProto.
 
     Raises:
         MissingDependency: without ONNX Runtime. SerdeError: where it refuses the model.
+    """
+    return prepare(source, outputs=outputs, **options)(feeds)
+
+
+def prepare(
+    source: Any, *, outputs: Any = None, optimize: bool = True, **options: Any
+) -> Callable[[Mapping[str, Array]], list[Array]]:
+    """A function of the feeds that runs a model, as ``run`` does.
+
+    ``optimize`` is whether ONNX Runtime rewrites the model before it runs it, as by default.
     """
     try:
         import onnxruntime
@@ -38,18 +50,31 @@ def run(
     is_path = isinstance(source, (str, os.PathLike))
     settings = onnxruntime.SessionOptions()
     settings.log_severity_level = 3
+    if not optimize:
+        settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     model: Any = os.fspath(source) if is_path else source.SerializeToString()
     if outputs:
         model, outputs = _ending_at(source, outputs)
     if outputs and is_path:
         settings.add_session_config_entry(FOLDER, os.path.dirname(os.path.abspath(source)))
-    try:
+    with _refusals():
         session = onnxruntime.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
+
+    def run_prepared(feeds: Mapping[str, Array]) -> list[Array]:
         inputs = session.get_inputs()
         given = {i.name: feeds[i.name] for i in inputs if i.name in feeds}
         if outputs:  # which may need fewer inputs than the model asks for
             given |= {i.name: _nothing(i) for i in inputs if i.name not in feeds}
-        return list(session.run(outputs, given))
+        with _refusals():
+            return list(session.run(outputs, given))
+
+    return run_prepared
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    try:
+        yield
     except Exception as error:  # its exceptions have no common base but this
         raise SerdeError(f"ONNX Runtime refuses the model: {error}") from error
 
@@ -88,4 +113,7 @@ def _nothing(wanted: Any) -> np.ndarray[Any, Any]:
     return np.zeros([d if isinstance(d, int) else 1 for d in wanted.shape], dtype)
 
 
-BRIDGE = Bridge("onnx", ("onnx",), "onnx", decode, run)
+BRIDGE = Bridge(
+    "onnx", ("onnx",), "onnx", decode, run, prepare=prepare,
+    settings={"without ONNX Runtime's optimiser": {"optimize": False}},
+)  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -84,14 +84,20 @@ def _tensor(array: Any) -> Tensor:
 
 
 def run(
-    source: Any, feeds: Mapping[str, np.ndarray[Any, Any]], *, params: Any = None,
-    outputs: Any = None, **options: Any,
-) -> list[np.ndarray[Any, Any]]:  # fmt: skip
+    source: Any, feeds: Mapping[str, np.ndarray[Any, Any]], **options: Any
+) -> list[np.ndarray[Any, Any]]:
     """What TVM's virtual machine computes on the CPU, for a module file or a live module.
 
     Raises:
         MissingDependency: without a TVM that has Relay. SerdeError: where it refuses the module.
     """
+    return prepare(source, **options)(feeds)
+
+
+def prepare(
+    source: Any, *, params: Any = None, outputs: Any = None, **options: Any
+) -> Callable[[Mapping[str, np.ndarray[Any, Any]]], list[np.ndarray[Any, Any]]]:
+    """A function of the feeds that runs a module, as ``run`` does; it is compiled once."""
     try:
         import tvm
         from tvm import relay
@@ -99,16 +105,28 @@ def run(
         raise MissingDependency(f"{INSTALL} ({error})") from error
     if outputs:
         raise UsageError("TVM runs whole modules: it cannot be cut at an output")
-    held = _held(params)
-    try:
+    with _refusals(tvm):
         module = _module(tvm, source, options.get("entry"))
-        given = {**held, **{n: np.asarray(a) for n, a in feeds.items()}}
-        names = Names()
-        args = [_argument(names.claim(p.name_hint), p.checked_type, given)
-                for p in module["main"].params]  # fmt: skip
+        held = _held(params)
         with _offline():
             executor = relay.create_executor("vm", mod=module, device=tvm.cpu(), target="llvm")
-            return list(_arrays(executor.evaluate()(*args)))
+            evaluate = executor.evaluate()
+
+    def run_prepared(feeds: Mapping[str, np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+        given = {**held, **{n: np.asarray(a) for n, a in feeds.items()}}
+        names = Names()
+        with _refusals(tvm):
+            args = [_argument(names.claim(p.name_hint), p.checked_type, given)
+                    for p in module["main"].params]  # fmt: skip
+            return list(_arrays(evaluate(*args)))
+
+    return run_prepared
+
+
+@contextmanager
+def _refusals(tvm: Any) -> Iterator[None]:
+    try:
+        yield
     except (tvm.TVMError, ValueError, KeyError) as error:
         raise SerdeError(f"TVM refuses the module: {error}") from error
 
@@ -177,4 +195,5 @@ def _arrays(result: Any) -> Iterator[np.ndarray[Any, Any]]:
             yield from _arrays(field)
 
 
-BRIDGE = Bridge("tvm", ("tvm",), "relay", decode, run, {"relay": to_relay, "relax": to_relax})
+BRIDGE = Bridge("tvm", ("tvm",), "relay", decode, run, {"relay": to_relay, "relax": to_relax},
+                prepare)  # fmt: skip

@@ -291,18 +291,23 @@ def convert(
         lowered = _finished(_lowered(into, graph, writing), hash_weights)
         report.notes += lowered.notes[len(graph.notes) :]
         report.weights_sha256 = lowered.metadata.get(KEY)
+    run = None
+    if verify or data is not None or expected is not None:  # before the source is replaced, if it is
+        from serde.verification import compare_result, run_source
+
+        shown = graph if lowered.functions else lowered  # inside functions no index is seen as one
+        with _timed(report, "run", progress):
+            run = run_source(
+                source, target, graph=shown, ir=graph, params=params, rename=rename,
+                outputs=outputs, data=data, expected=expected, reading=reading,
+            )  # fmt: skip
     with _timed(report, "write", progress):
         report.files = _encode(into, lowered, Path(target), writing)
     report.describe(lowered)
-    if verify or data is not None or expected is not None:
-        from serde.verification import verify_conversion
-
-        shown = graph if lowered.functions else lowered  # inside functions no index is seen as one
+    if run is not None:
+        others = [f for f in report.files if f != os.fspath(target)]
         with _timed(report, "verify", progress):
-            report.verification = verify_conversion(
-                source, target, graph=shown, params=params, rename=rename, outputs=outputs,
-                data=data, expected=expected, reading=reading,
-            )  # fmt: skip
+            report.verification = compare_result(run, target, weights=next(iter(others), None))
     return report
 
 

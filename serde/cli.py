@@ -1,7 +1,7 @@
 """The ``serde`` command.
 
-Exit codes: 0 done, 1 cannot convert or verification failed, 2 usage, 3 unreadable input, 5 the
-system refused (permissions, a full disk).
+Exit codes: 0 done, 1 cannot convert or verification failed, 2 usage, 3 unreadable input, 4 not
+compared under --verify-strict, 5 the system refused (permissions, a full disk).
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from serde.options import ARGUMENTS, isolated, known_format, known_target, pairs
 if TYPE_CHECKING:
     from serde.report import Report
 
-DONE, FAILED, USAGE, UNREADABLE, SYSTEM = 0, 1, 2, 3, 5
+DONE, FAILED, USAGE, UNREADABLE, NOT_COMPARED, SYSTEM = range(6)
 SHOWN_OPERATORS = 12
+PREFIX = "not compared: "
 ASCII = {"→": "->", "×": "x", "…": "...", "≤": "<=", "≥": ">=", "–": "-", "—": "-"}
 ENCODING_ERRORS = "serde.ascii"  # the name of the handler below
 
@@ -146,6 +147,8 @@ def main() -> None:
 @click.option("--hash", "hash_weights", is_flag=True,
               help="Enter a SHA-256 of the weights into the metadata and the report.")  # fmt: skip
 @click.option("--verify", is_flag=True, help="Run source and result and compare their outputs.")
+@click.option("--verify-strict", "strict", is_flag=True,
+              help="Verify, and exit with 4 where nothing could be compared.")  # fmt: skip
 @click.option("--data", metavar="NPZ", help="The inputs to verify with; random if left out.")
 @click.option("--expected", metavar="NPZ", help="The source's outputs for them, if it cannot run.")
 @click.option("--report", "report_path", metavar="JSON", help="Write a report of what was done.")
@@ -154,7 +157,7 @@ def main() -> None:
 @click.pass_context
 def convert(
     context: click.Context, /, source: str, target: str, quiet: bool, debug: bool,
-    report_path: str | None, verify: bool, **options: Any,
+    report_path: str | None, verify: bool, strict: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Convert SOURCE, a file, prefix, folder or archive, to another format."""
     from serde import api
@@ -164,15 +167,20 @@ def convert(
         check_target(report_path)
         if os.path.abspath(report_path) == os.path.abspath(target):
             raise UsageError(f"--report and -o are one file: {target}")
+    given = _given(**options)
     with _progress(quiet) as progress:
-        report = api.convert(source, target, verify=verify, progress=progress, **_given(**options))
+        report = api.convert(source, target, verify=verify or strict, progress=progress, **given)
     if report_path:
         report.save(report_path)
     if not quiet:
         _show_conversion(report)
-    elif not report.ok:
-        _show_verification(report.verification, err=True)
-    context.exit(DONE if report.ok else FAILED)
+    found = report.verification
+    if found is not None and not (quiet and found.ok):
+        _show_verification(found, err=quiet)
+    if found is not None:
+        _show_not_compared(found, strict or not quiet)
+    code = DONE if report.ok else FAILED
+    context.exit(NOT_COMPARED if code == DONE and strict and not found.done else code)
 
 
 def _show_conversion(report: Report) -> None:
@@ -180,8 +188,6 @@ def _show_conversion(report: Report) -> None:
     click.echo(f"{report.source} ({report.source_format}) → {report.target} in {seconds:.2f} s")
     _show_model(report)
     _show_notes(report)
-    if report.verification is not None:
-        _show_verification(report.verification)
 
 
 def _show_notes(report: Report) -> None:
@@ -203,16 +209,26 @@ def _show_model(report: Report) -> None:
 
 def _show_verification(found: Any, err: bool = False) -> None:
     if not found.done:
-        click.echo(f"verification: {found.statement}", err=err)
         return
     click.echo(f"verification against {found.source}, {found.inputs}:", err=err)
+    if len(found.sets) > 1:
+        click.echo(f"  inputs: {', '.join(found.sets)}", err=err)
+    if len(found.settings) > 1:
+        click.echo(f"  result run {', '.join(found.settings)}", err=err)
     for o in found.outputs:
-        verdict = "pass" if o.passed else f"FAIL ({o.reason})"
+        verdict = ("pass" if o.passed else "FAIL") + (f" ({o.reason})" if o.reason else "")
         click.echo(
             f"  {o.name} {o.dtype}{list(o.shape)}: max_abs {o.max_abs:.3g}, max_rel "
             f"{o.max_rel:.3g}, cosine {o.cosine:.8f}, tolerance {o.tolerance:.3g}: {verdict}",
             err=err,
         )
+
+
+def _show_not_compared(found: Any, shown: bool) -> None:
+    """Say on the standard error output what verification left out."""
+    lines = found.not_compared if found.done else [found.statement]
+    for line in lines if shown else []:
+        click.echo(f"verification: not compared: {line.removeprefix(PREFIX)}", err=True)
 
 
 @main.command()

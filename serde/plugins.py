@@ -51,8 +51,11 @@ class Bridge:
 
     ``modules`` are the top-level modules whose objects it takes, so that asking imports nothing.
     ``decode(object, params, **options)`` gives a graph in the vocabulary of ``format``;
-    ``run(source, feeds)`` runs such a source in its own framework, for verification. ``makes``
-    has the functions that turn a graph of the IR into live objects, by what users call those.
+    ``run(source, feeds)`` runs such a source in its own framework, for verification, and
+    ``prepare(source)``, where there is one, gives a function of the feeds for several runs.
+    ``settings`` are options of both by name: other ways to run a model that must give the same.
+    ``makes`` has the functions that turn a graph of the IR into live objects, by what users call
+    those.
     """
 
     name: str
@@ -61,6 +64,8 @@ class Bridge:
     decode: Callable[..., Graph]
     run: Callable[..., Any] | None = None
     makes: Mapping[str, Callable[[Graph], Any]] = field(default_factory=dict)
+    prepare: Callable[..., Callable[[Mapping[str, Any]], Any]] | None = None
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 Plugin = TypeVar("Plugin", Format, Bridge)

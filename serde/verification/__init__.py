@@ -3,7 +3,22 @@
 from __future__ import annotations
 
 from serde.verification.compare_outputs import Compared, compare
-from serde.verification.compare_runtimes import Verification, verify, verify_conversion
+from serde.verification.compare_runtimes import (
+    Verification,
+    compare_result,
+    run_source,
+    verify,
+    verify_conversion,
+)
 from serde.verification.random_inputs import random_inputs
 
-__all__ = ["Compared", "Verification", "compare", "random_inputs", "verify", "verify_conversion"]
+__all__ = [
+    "Compared",
+    "Verification",
+    "compare",
+    "compare_result",
+    "random_inputs",
+    "run_source",
+    "verify",
+    "verify_conversion",
+]

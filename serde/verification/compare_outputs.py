@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from serde.graph import DType
 
 Array = np.ndarray[Any, Any]
+Places = Literal["exact", "finite", "numbers"]  # of infinities and NaN
 # What an output may differ by, as a share of its largest magnitude.
 TOLERANCE = {DType.FLOAT16: 2e-2, DType.BFLOAT16: 1e-1, DType.FLOAT64: 1e-6}
 FLOAT32_TOLERANCE = 1e-4
+MOST_TOLERANCE = 0.1  # however much slack there is
 
 
 @dataclass
 class Compared:
-    """One output: how far it is from what it should be; ``passed`` says whether that is enough."""
+    """One output: how far it is from what it should be; ``passed`` says whether that is enough.
+
+    ``reason`` says why it is not, or on what ground it is although it differs.
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -31,11 +37,30 @@ class Compared:
     reason: str = ""
 
 
-def compare(name: str, got: Any, wanted: Any) -> Compared:
+def compare_values(
+    name: str, got: Any, wanted: Any, places: Places = "exact", slack: float = 1
+) -> Iterator[Compared]:
+    """Compare an output; of a sequence each of its tensors."""
+    if not isinstance(wanted, list) or not isinstance(got, list):
+        yield compare(name, got, wanted, places, slack)
+    elif len(got) != len(wanted):
+        shown = Compared(name, (len(got),), "sequence", 0.0, 0.0, 0.0, 1.0, 0.0, True)
+        yield mark_failed(shown, f"{len(got)} tensors where the source has {len(wanted)}")
+    else:
+        for at, (g, w) in enumerate(zip(got, wanted, strict=True)):
+            yield compare(f"{name}[{at}]", g, w, places, slack)
+
+
+def compare(
+    name: str, got: Any, wanted: Any, places: Places = "exact", slack: float = 1
+) -> Compared:
     """Compare one output with what it should be.
 
     The tolerance is a share of the largest finite magnitude of ``wanted``; integers and truth
-    values must be equal, and so must shapes, types, and the places of NaN and infinity.
+    values must be equal, and so must shapes, types, and the places of NaN and infinity. With
+    ``places="finite"`` NaN may stand for an infinity; with ``"numbers"`` elements are not compared
+    where either is NaN, which kernels of one framework do not agree on. ``slack`` is a
+    factor of the tolerance.
     """
     got, wanted = np.asarray(got), np.asarray(wanted)
     dtype = DType.of(wanted.dtype)
@@ -49,15 +74,23 @@ def compare(name: str, got: Any, wanted: Any) -> Compared:
     if dtype.kind not in "fc":
         return shown if np.array_equal(got, wanted) else mark_failed(shown, "not equal")
     a, b = _numbers(got), _numbers(wanted)
+    if places == "numbers":
+        a, b = (x[~(np.isnan(a) | np.isnan(b))] for x in (a, b))
     finite = np.isfinite(b)
-    if not np.array_equal(finite, np.isfinite(a)) or not np.array_equal(
-        a[~finite], b[~finite], equal_nan=True
-    ):
+    is_same = places == "finite" or np.array_equal(a[~finite], b[~finite], equal_nan=True)
+    if not np.array_equal(finite, np.isfinite(a)) or not is_same:
         return mark_failed(shown, "NaN or infinity in other places than in the source")
     a, b = a[finite], b[finite]
     if not a.size:
         return shown
-    return _measured(shown, a, b, TOLERANCE.get(dtype, FLOAT32_TOLERANCE))
+    share = TOLERANCE.get(dtype, FLOAT32_TOLERANCE)
+    return _measured(shown, a, b, max(share, min(share * slack, MOST_TOLERANCE)))
+
+
+def not_run(name: str, reason: str) -> Compared:
+    """An output that could not be computed."""
+    nan = float("nan")
+    return Compared(name, (), "", nan, nan, nan, nan, nan, False, reason)
 
 
 def _numbers(array: Array) -> Array:

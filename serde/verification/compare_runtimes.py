@@ -1,40 +1,76 @@
-"""Proof of a conversion: source and result on the same inputs, compared output by output."""
+"""Source and result run on the same inputs, in every way users run them, and compared.
+
+The source is run before the result is written, as the result may take its place.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from serde.errors import MissingDependency, UsageError
+from serde.errors import MissingDependency, SerdeError, UsageError
 from serde.graph import Graph
-from serde.plugins import bridge_for, format_of, running
-from serde.verification.compare_outputs import Compared, compare, mark_failed
-from serde.verification.given_arrays import expected_outputs, feeds_for
+from serde.plugins import Bridge, format_of, running
+from serde.verification.compare_outputs import Compared, not_run
+from serde.verification.given_arrays import expected_outputs, given_inputs
+from serde.verification.input_sets import NORMAL, InputSet, input_sets
 from serde.verification.random_inputs import SEED
+from serde.verification.source_runs import NotComparable, SourceModel, prepare
+from serde.verification.tolerated import Judge
 
 Array = np.ndarray[Any, Any]
+EXTRA_SECONDS = 5.0  # for the inputs beside the normal ones: of the source, and of each setting
+DEFAULT = "by default"
 
 
 @dataclass
 class Verification:
-    """The comparison of a source and a result. ``done`` is False where the source could not run."""
+    """The comparison of a source and a result. ``done`` is False where the source could not run.
+
+    ``outputs`` has each output once: as it was where it was found wrong, otherwise as on the first
+    inputs. ``sets`` are the sets of inputs and ``settings`` the ways the result was run;
+    ``not_compared`` says what was left out, and why.
+    """
 
     done: bool
     source: str
     inputs: str
     outputs: list[Compared] = field(default_factory=list)
     statement: str = ""
+    sets: list[str] = field(default_factory=list)
+    settings: list[str] = field(default_factory=list)
+    not_compared: list[str] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
         """Whether no output was found wrong; look at ``done`` for whether any was compared."""
         return all(o.passed for o in self.outputs)
+
+
+@dataclass
+class SourceRun:
+    """What a source computes on each set of inputs.
+
+    ``graph`` is the result, ``ir`` the graph of the IR that it was made from. ``statement`` is why
+    there is nothing to compare with; ``error`` why running it failed.
+    """
+
+    graph: Graph
+    ir: Graph
+    inputs: str
+    origin: str = ""
+    sets: list[InputSet] = field(default_factory=list)
+    results: list[Sequence[Any]] = field(default_factory=list)
+    not_compared: list[str] = field(default_factory=list)
+    statement: str = ""
+    error: SerdeError | None = None
+    model: SourceModel | None = None
 
 
 def verify(
@@ -65,10 +101,21 @@ def verify(
 
 
 def verify_conversion(
+    source: Any, target: str | os.PathLike[str], *, weights: str | None = None, **options: Any
+) -> Verification:
+    """As ``verify``, for a conversion whose result is at hand as ``graph``.
+
+    ``weights`` is the file of the result's parameters; ``options`` are those of ``run_source``.
+    """
+    return compare_result(run_source(source, target, **options), target, weights=weights)
+
+
+def run_source(
     source: Any,
     target: str | os.PathLike[str],
     *,
     graph: Graph,
+    ir: Graph | None = None,
     params: Any = None,
     rename: Mapping[str, str] | None = None,
     outputs: Sequence[str] | None = None,
@@ -76,93 +123,161 @@ def verify_conversion(
     expected: Any = None,
     seed: int = SEED,
     reading: Mapping[str, Any] | None = None,
-) -> Verification:
-    """As ``verify``, for a conversion whose result is at hand as ``graph``."""
-    feeds, said = feeds_for(graph, data, seed)
-    found = running(format_of(Path(target)).name)
-    if found is None or found.run is None:
-        return Verification(False, "", said, statement="the result's format cannot be run here")
-    if expected is not None:
-        wanted, origin = expected_outputs(graph, expected), "the outputs given"
-    else:
-        if (reading or {}).get("cut_inputs"):
-            statement = "not compared: the source cannot be begun in its middle"
-            return Verification(False, "", said, statement=statement)
-        bridge = _source_bridge(source)
-        if bridge is None or bridge.run is None:
-            return Verification(False, "", said, statement="the source's format cannot be run here")
-        old = {new: name for name, new in (rename or {}).items()}
-        given = {old.get(n, n): a for n, a in feeds.items()}
-        run = partial(bridge.run, source, params=params, outputs=outputs, **dict(reading or {}))
-        batch = _own_batch(source, params, reading or {})
-        try:
-            made = run(given) if batch is None else _in_batches(run, given, batch)
-            if made is None:
-                statement = f"not compared: the source takes batches of {batch} alone"
-                return Verification(False, "", said, statement=statement)
-            wanted = made
-        except MissingDependency as error:
-            statement = (
-                f"not compared: the source could not be run. {error}. "
-                "Its outputs can be given instead: --expected out.npz with --data in.npz"
-            )
-            return Verification(False, "", said, statement=statement)
-        origin = bridge.name
-    got = found.run(target, feeds)
-    if len(got) != len(wanted):
-        raise UsageError(f"{len(wanted)} outputs to compare with, the result has {len(got)}")
-    compared = [
-        c
-        for v, g, w in zip(graph.outputs, got, wanted, strict=True)
-        for c in _compared(v.name, g, w)
-    ]
-    return Verification(True, origin, said, compared)
+) -> SourceRun:
+    """Run the source of a conversion to ``target`` on every set of inputs.
 
-
-def _compared(name: str, got: Any, wanted: Any) -> Iterator[Compared]:
-    """Compare an output; of a sequence each of its tensors."""
-    if not isinstance(wanted, list) or not isinstance(got, list):
-        yield compare(name, got, wanted)
-    elif len(got) != len(wanted):
-        shown = Compared(name, (len(got),), "sequence", 0.0, 0.0, 0.0, 1.0, 0.0, True)
-        yield mark_failed(shown, f"{len(got)} tensors where the source has {len(wanted)}")
-    else:
-        for at, (g, w) in enumerate(zip(got, wanted, strict=True)):
-            yield compare(f"{name}[{at}]", g, w)
-
-
-def _own_batch(source: Any, params: Any, reading: Mapping[str, Any]) -> int | None:
-    """The batch a source was made for, where the result was made for another."""
-    from serde.api import read
-
-    if reading.get("rebatch") is None:
-        return None
-    options = {k: v for k, v in reading.items() if k not in ("rebatch", "static", "cut_inputs")}
-    graph, _ = read(source, params=params, **options)
-    sizes = {v.shape[0] for v in graph.inputs if v.shape}
-    (size,) = sizes if len(sizes) == 1 else (None,)
-    return size if isinstance(size, int) else None
-
-
-def _in_batches(
-    run: Callable[[Mapping[str, Array]], Sequence[Array]], feeds: Mapping[str, Array], size: int
-) -> list[Array] | None:
-    """What a source computes for several of its batches, one behind another.
-
-    None where the feeds are no whole number of them, or an output has no axis for them.
+    Where it cannot be run, the reason is kept for ``compare_result``.
     """
-    count = {a.shape[0] if a.ndim else 0 for a in feeds.values()}
-    (total,) = count if len(count) == 1 else (0,)
-    if size < 1 or total < 1 or total % size:
-        return None
-    starts = range(0, total, size)
-    parts = [run({n: a[at : at + size] for n, a in feeds.items()}) for at in starts]
-    if any(np.shape(a)[:1] != (size,) for part in parts for a in part):
-        return None
-    return [np.concatenate(pieces) for pieces in zip(*parts, strict=True)]
+    ir = graph if ir is None else ir
+    if data is not None:
+        run = SourceRun(graph, ir, "the inputs given")
+        sets = iter([InputSet(NORMAL, given_inputs(graph, data))])
+    else:
+        run = SourceRun(graph, ir, f"random inputs, seed {seed}")
+        sets = input_sets(graph, ir, seed)
+    if expected is not None:
+        run.sets, run.results = [next(sets)], [expected_outputs(graph, expected)]
+        run.origin = "the outputs given"
+        return run
+    try:
+        run.model = SourceModel(source, params, outputs, rename, reading or {})
+        if _is_same_file(source, target):  # soon it will be the result
+            for setting in run.model.settings:
+                run.model.prepare(setting)
+        run.origin = run.model.bridge.name if run.model.bridge else ""
+        _run_sets(run, run.model, sets)
+    except MissingDependency as error:
+        run.statement = (
+            f"not compared: the source could not be run. {error}. "
+            "Its outputs can be given instead: --expected out.npz with --data in.npz"
+        )
+    except NotComparable as error:
+        run.statement = str(error)
+    except SerdeError as error:
+        run.error = error
+    return run
 
 
-def _source_bridge(source: Any) -> Any:
-    if isinstance(source, (str, os.PathLike)):
-        return running(format_of(Path(source)).name)
-    return bridge_for(source)
+def _run_sets(run: SourceRun, model: SourceModel, sets: Iterator[InputSet]) -> None:
+    """Run the source on the first inputs, and on others as long as it takes little time."""
+    first = next(sets)
+    model.prepare()
+    clock = _Clock()
+    run.sets, run.results = [first], [clock.measure(lambda: model.run(first.feeds))]
+    for inputs in sets:
+        if not clock.has_time():
+            run.not_compared.append(f"{inputs.name} inputs: a run takes {clock.last:.1f} s")
+            continue
+        try:
+            results = clock.measure(lambda: model.run(inputs.feeds))  # noqa: B023
+        except SerdeError as error:
+            run.not_compared.append(f"{inputs.name} inputs: {error}")
+            continue
+        run.sets.append(inputs)
+        run.results.append(results)
+
+
+class _Clock:
+    """Time spent on inputs beside the first."""
+
+    def __init__(self) -> None:
+        self.first = self.last = self.spent = 0.0
+
+    def measure(self, run: Callable[[], Any]) -> Any:
+        start = perf_counter()
+        try:
+            return run()
+        finally:
+            self.last = perf_counter() - start
+            self.spent += self.last if self.first else 0.0
+            self.first = self.first or self.last
+
+    def has_time(self) -> bool:
+        return self.spent + self.last <= EXTRA_SECONDS
+
+
+def compare_result(
+    run: SourceRun, target: str | os.PathLike[str], *, weights: str | None = None
+) -> Verification:
+    """Compare a result, its parameters in the file ``weights``, with what its source computed.
+
+    Raises:
+        SerdeError: where the source or the result could not be run on the first inputs.
+    """
+    bridge = running(format_of(Path(target)).name)
+    if bridge is None or bridge.run is None:
+        statement = "the result's format cannot be run here"
+        return Verification(False, "", run.inputs, statement=statement)
+    if run.error is not None:
+        raise run.error
+    if run.statement:
+        return Verification(False, "", run.inputs, statement=run.statement)
+    verification = Verification(
+        True, run.origin, run.inputs, sets=[s.name for s in run.sets],
+        settings=[DEFAULT, *bridge.settings], not_compared=[*run.not_compared],
+    )  # fmt: skip
+
+    def probe(name: str, inputs: InputSet) -> Sequence[Any]:
+        return prepare(bridge, target, params=weights, outputs=[name])(inputs.feeds)
+
+    judge = Judge(run.model, run.ir, probe)
+    found: list[Sequence[Compared]] = []
+    for setting in ("", *bridge.settings):
+        found += _compare_setting(run, bridge, setting, target, weights, judge)
+    verification.not_compared += judge.not_compared
+    verification.outputs = list(_worst(found))
+    return verification
+
+
+def _compare_setting(
+    run: SourceRun, bridge: Bridge, setting: str, target: Any, weights: str | None, judge: Judge
+) -> Iterator[list[Compared]]:  # fmt: skip
+    """Run the result in one way on every set of inputs; yield its outputs, compared, of each."""
+    options = dict(bridge.settings[setting]) if setting else {}
+    names = [v.name for v in run.graph.outputs]
+    try:
+        prepared = prepare(bridge, target, params=weights, **options)
+    except SerdeError as error:
+        if not setting:
+            raise
+        yield [not_run(n, f"{setting}: {error}") for n in names]
+        return
+    clock = _Clock()
+    for inputs, wanted in zip(run.sets, run.results, strict=True):
+        where = _circumstances(inputs, setting)
+        try:
+            got = clock.measure(lambda: prepared(inputs.feeds))  # noqa: B023
+        except SerdeError as error:
+            if not where:
+                raise
+            yield [not_run(n, f"{where}: {error}") for n in names]
+            continue
+        if len(got) != len(wanted):
+            raise UsageError(f"{len(wanted)} outputs to compare with, the result has {len(got)}")
+        compared = judge.compare(inputs, got, wanted)
+        for c in compared:
+            if c.reason and where:
+                c.reason = f"{c.reason} {where}"
+        yield compared
+
+
+def _circumstances(inputs: InputSet, setting: str) -> str:
+    """What differs from a run of the first inputs as users run them."""
+    on = "" if inputs.name == NORMAL else f"on {inputs.name} inputs"
+    return ", ".join(filter(None, (on, setting)))
+
+
+def _worst(runs: Iterable[Iterable[Compared]]) -> Iterator[Compared]:
+    """Each output once: where it failed first, otherwise as it was first."""
+    found: dict[str, Compared] = {}
+    for run in runs:
+        for output in run:
+            known = found.setdefault(output.name, output)
+            if known.passed and not output.passed:
+                found[output.name] = output
+    yield from found.values()
+
+
+def _is_same_file(source: Any, target: str | os.PathLike[str]) -> bool:
+    is_path = isinstance(source, (str, os.PathLike))
+    return is_path and os.path.realpath(source) == os.path.realpath(target)

@@ -11,7 +11,6 @@ import numpy as np
 
 from serde.errors import MalformedFile, UsageError
 from serde.graph import Graph
-from serde.verification.random_inputs import random_inputs
 
 Array = np.ndarray[Any, Any]
 
@@ -27,20 +26,22 @@ def _npz(given: Any) -> dict[str, Array]:
         raise MalformedFile(os.fspath(given), f"not an .npz file of arrays: {error}") from error
 
 
-def feeds_for(graph: Graph, data: Any, seed: int) -> tuple[dict[str, Array], str]:
-    """The inputs to run a model on, given or random, and where they come from."""
-    if data is None:
-        return random_inputs(graph, seed), f"random inputs, seed {seed}"
+def given_inputs(graph: Graph, data: Any) -> dict[str, Array]:
+    """The inputs a caller gives, by name; one array for one input needs none.
+
+    Raises:
+        UsageError: where one is missing.
+    """
     held = _npz(data)
     absent = [v.name for v in graph.inputs if v.name not in held]
     if absent and len(graph.inputs) == 1 and len(held) == 1:
-        return {graph.inputs[0].name: next(iter(held.values()))}, "the inputs given"
+        return {graph.inputs[0].name: next(iter(held.values()))}
     if absent:
         raise UsageError(
             f"the data have no input {', '.join(map(repr, absent))}; they have "
             f"{', '.join(map(repr, held))}"
         )
-    return {v.name: held[v.name] for v in graph.inputs}, "the inputs given"
+    return {v.name: held[v.name] for v in graph.inputs}
 
 
 def expected_outputs(graph: Graph, expected: Any) -> list[Array]:

@@ -19,21 +19,41 @@ PASSED_ON = frozenset(
 )
 
 
-def random_inputs(graph: Graph, seed: int = SEED) -> dict[str, Array]:
-    """Seeded inputs for a model: normal floats, small integers, valid indices for look-ups."""
+Readers = Mapping[Value, list[tuple[Node, int]]]
+
+
+def random_inputs(
+    graph: Graph, seed: int = SEED, ir: Graph | None = None, sizes: Mapping[str, int] | None = None
+) -> dict[str, Array]:
+    """Seeded inputs for a model: normal floats, small integers, valid indices for look-ups.
+
+    ``ir`` is the graph of the IR that ``graph`` was made from, if it was: it says which inputs are
+    indices. ``sizes`` are those of named dimensions.
+    """
     rng = np.random.default_rng(seed)
-    readers: dict[Value, list[tuple[Node, int]]] = {}
-    for node in graph.nodes:
-        for at, value in enumerate(node.inputs):
-            if value is not None:
-                readers.setdefault(value, []).append((node, at))
-    named: dict[str, int] = {}
+    ir = graph if ir is None else ir
+    readers = readers_of(ir)
+    known = {v.name: v for v in ir.inputs}
+    named = dict(sizes or {})
     feeds = {}
     for value in graph.inputs:
         shape = tuple(_size(d, i, len(value.known), named) for i, d in enumerate(value.known))
-        rows = _rows(value, readers, 8)
+        rows = table_size(known.get(value.name, value), readers)
         feeds[value.name] = _random(rng, value, shape, rows)
     return feeds
+
+
+def readers_of(graph: Graph) -> dict[Value, list[tuple[Node, int]]]:
+    """The nodes that read each value, and as which operand, those of subgraphs included."""
+    readers: dict[Value, list[tuple[Node, int]]] = {}
+    stack = [graph]
+    while stack:
+        for node in stack.pop().nodes:
+            stack.extend(node.graphs())
+            for at, value in enumerate(node.inputs):
+                if value is not None:
+                    readers.setdefault(value, []).append((node, at))
+    return readers
 
 
 def _size(dim: Any, axis: int, rank: int, named: dict[str, int]) -> int:
@@ -45,7 +65,7 @@ def _size(dim: Any, axis: int, rank: int, named: dict[str, int]) -> int:
     return named.setdefault(dim, NAMED_SIZES.get(dim, default))
 
 
-def _rows(value: Value, readers: Mapping[Value, list[tuple[Node, int]]], depth: int) -> int | None:
+def table_size(value: Value, readers: Readers, depth: int = 8) -> int | None:
     """The size of the table that ``value`` indexes, None if it is no index."""
     for node, at in readers.get(value, ()) if depth else ():
         if node.op == "Gather" and at == 1 and node.inputs[0] is not None:
@@ -54,7 +74,7 @@ def _rows(value: Value, readers: Mapping[Value, list[tuple[Node, int]]], depth: 
             rows = shape[axis] if shape is not None and isinstance(axis, int) else None
             return rows if isinstance(rows, int) else None
         if node.op in PASSED_ON and at == 0:
-            found = _rows(node.outputs[0], readers, depth - 1)
+            found = table_size(node.outputs[0], readers, depth - 1)
             if found is not None:
                 return found
     return None

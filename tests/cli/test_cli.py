@@ -22,7 +22,7 @@ from tests.onnx_live import model_of
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "digits"
-DONE, FAILED, USAGE, UNREADABLE = 0, 1, 2, 3
+DONE, FAILED, USAGE, UNREADABLE, NOT_COMPARED = 0, 1, 2, 3, 4
 SERDE = [sys.executable, "-c", "from serde.cli import main; main()"]
 
 
@@ -250,10 +250,20 @@ class TestVerify:
             raise MissingDependency("MXNet is not here")
 
         monkeypatch.setattr(mxnet, "import_mxnet", absent)
-        code, out, _ = serde("convert", ".", "-o", "d.onnx", "--verify", "--input", "data=N,1,8,8")
-        assert code == DONE
-        assert "not compared: the source could not be run. MXNet is not here" in out
-        assert "--expected out.npz with --data in.npz" in out
+        ask = ("convert", ".", "-o", "d.onnx", "--input", "data=N,1,8,8")
+        for more, code in ((("--verify",), DONE), (("--verify-strict",), NOT_COMPARED),
+                           (("--verify-strict", "--quiet"), NOT_COMPARED)):  # fmt: skip
+            found, out, err = serde(*ask, *more)
+            assert found == code and "not compared" not in out
+            assert "not compared: the source could not be run. MXNet is not here" in err
+            assert "--expected out.npz with --data in.npz" in err
+
+    def test_strict_verification_that_compares(self):
+        onnx.save(model_of("g (float[N,3] x) => (float[N,3] y) { y = Relu(x) }", 17, 8), "a.onnx")
+        code, out, err = serde("convert", "a.onnx", "-o", "b.onnx", "--verify-strict")
+        assert (code, err) == (DONE, "") and out.endswith(": pass\n")
+        assert "  inputs: normal, negative, zero, equal, special, large, infinite\n" in out
+        assert "  result run by default, without ONNX Runtime's optimiser\n" in out
 
     def test_data_that_are_none(self):
         Path("bad.npz").write_bytes(b"nothing")

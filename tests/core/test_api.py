@@ -121,7 +121,7 @@ class TestConvert:
     def test_stages_are_told_as_they_begin(self, source, tmp_path):
         stages = []
         report = serde.convert(source, tmp_path / "b.onnx", verify=True, progress=stages.append)
-        assert stages == ["read", "convert", "write", "verify"] == list(report.seconds)
+        assert stages == ["read", "convert", "run", "write", "verify"] == list(report.seconds)
 
     def test_the_report(self, source, tmp_path):
         report = serde.convert(source, tmp_path / "b.onnx", opset=13, external_data="never")

@@ -200,7 +200,7 @@ def test_a_source_that_cannot_run_here_is_said_so(tmp_path, monkeypatch):
         """A live object of a framework that cannot be run."""
 
     monkeypatch.setattr(
-        sys.modules["serde.verification.compare_runtimes"], "bridge_for",
+        sys.modules["serde.verification.source_runs"], "bridge_for",
         lambda thing: type(bridge)("x", (), "onnx", None, absent),
     )  # fmt: skip
     found = verify_conversion(Source(), target, graph=graph)

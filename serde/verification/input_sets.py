@@ -1,0 +1,156 @@
+"""Sets of inputs that show faults which normal numbers hide.
+
+A pooling that loses zeros is wrong on negative numbers alone, a comparison that takes ``>=`` for
+``>`` on equal ones. A set changes the floats a model computes with, and look-ups within their
+table; indices, lengths and sizes stay as they are, as a runtime may crash on others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Set
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from serde.graph import DType, Graph, Value
+from serde.verification.compare_outputs import Places
+from serde.verification.random_inputs import Readers, random_inputs, readers_of, table_size
+
+Array = np.ndarray[Any, Any]
+NORMAL = "normal"
+SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -1.5, 2.0, -2.0, 2.5, 3.0, 1e-6, -1e-6, 100, -100)
+LARGE = {DType.FLOAT16: 8.0}  # factor; more would overflow in sums
+LARGE_OTHERWISE = 1e3
+MIXED_SHARE = 0.05
+INTEGERS = frozenset("iu")
+# Operators through which a number is still seen as the index, length or size that it becomes.
+ARITHMETIC = frozenset(
+    "Abs Add Cast Ceil Concat Div Expand Flatten Floor Gather GatherElements GatherND Identity Max "
+    "Min Mod Mul Neg Pad Reshape Round Slice Split Squeeze Sub Tile Transpose Unsqueeze "
+    "Where".split()
+)
+# Operands that are sizes, by operator: the first of them.
+SIZES = {"Range": 0, "Resize": 1, "RoiAlign": 1, "Upsample": 1, "Loop": 0, "Scan": 0}
+DEPTH = 16
+
+
+@dataclass(frozen=True)
+class InputSet:
+    """Inputs by name, and what they are called in reports."""
+
+    name: str
+    feeds: Mapping[str, Array]
+
+    @property
+    def places(self) -> Places:
+        """How infinities and NaN are compared that come of them."""
+        return PLACES.get(self.name, "finite")
+
+    @property
+    def slack(self) -> float:
+        """How many times the tolerance of normal inputs an output may differ by."""
+        return SLACK.get(self.name, SLACK_OTHERWISE)
+
+
+def _negative(x: Array, rng: np.random.Generator) -> Array:
+    return -np.abs(x)
+
+
+def _zero(x: Array, rng: np.random.Generator) -> Array:
+    return np.zeros_like(x)
+
+
+def _equal(x: Array, rng: np.random.Generator) -> Array:
+    return np.full_like(x, 0.5)
+
+
+def _special(x: Array, rng: np.random.Generator) -> Array:
+    return rng.choice(np.array(SPECIAL), x.shape).astype(x.dtype)
+
+
+def _large(x: Array, rng: np.random.Generator) -> Array:
+    return (x * LARGE.get(DType.of(x.dtype), LARGE_OTHERWISE)).astype(x.dtype)
+
+
+def _infinite(x: Array, rng: np.random.Generator) -> Array:
+    return _mixed(x, rng, (np.inf, -np.inf))
+
+
+def _nan(x: Array, rng: np.random.Generator) -> Array:
+    return _mixed(x, rng, (np.nan,))
+
+
+def _mixed(x: Array, rng: np.random.Generator, numbers: tuple[float, ...]) -> Array:
+    """``x`` with some elements, at least one, replaced by ``numbers``."""
+    mask = rng.random(x.shape) < MIXED_SHARE
+    if x.size:
+        mask.flat[rng.integers(x.size)] = True
+    return np.where(mask, rng.choice(np.array(numbers), x.shape), x).astype(x.dtype)
+
+
+# Outputs may be small sums of large numbers, and a sum of n equal numbers, one by one, is off by up
+# to n · 2^-25 of it: a mean over an image of 224 × 224 by 0.3 %.
+SLACK = {NORMAL: 1, "zero": 200, "equal": 200}
+SLACK_OTHERWISE = 10
+NOT_FINITE = frozenset({"infinite", "NaN"})
+PLACES: Mapping[str, Places] = {NORMAL: "exact", "infinite": "numbers", "NaN": "exact"}
+TIES = frozenset({"zero", "equal", "special"})  # sets that hold a number more than once
+CHANGES: Mapping[str, Callable[[Array, np.random.Generator], Array]] = {
+    "negative": _negative,
+    "zero": _zero,
+    "equal": _equal,
+    "special": _special,
+    "large": _large,
+    "infinite": _infinite,
+    "NaN": _nan,
+}
+
+
+def input_sets(
+    graph: Graph, ir: Graph, seed: int, sizes: Mapping[str, int] | None = None
+) -> Iterator[InputSet]:
+    """Normal inputs of ``graph`` first, then each set that changes one of them.
+
+    ``ir`` is the graph of the IR that ``graph`` was made from: it says what an input is used for.
+    """
+    normal = random_inputs(graph, seed, ir, sizes)
+    yield InputSet(NORMAL, normal)
+    readers = readers_of(ir)
+    known = {v.name: v for v in ir.inputs}
+    used = {n: known[n] for n in normal if n in known}
+    tables = {n for n, v in used.items() if table_size(v, readers) is not None}
+    floats = {v.name for v in graph.inputs if v.type.kind == "f"} & used.keys() - tables
+    free = {n for n in floats if not _is_index(used[n], readers, ARITHMETIC)}
+    anywhere = {n for n in free if not _is_index(used[n], readers, ARITHMETIC | {"Clip"})}
+    looks_for_nan = any(node.op == "IsNaN" for at in readers.values() for node, _ in at)
+    for number, (name, change) in enumerate(CHANGES.items()):
+        if name == "NaN" and not looks_for_nan:  # elsewhere kernels make of it what they like
+            continue
+        rng = np.random.default_rng([seed, number])
+        feeds = dict(normal)
+        for given, x in normal.items():
+            if given in (anywhere if name in NOT_FINITE else free):
+                feeds[given] = change(x, rng)
+            elif given in tables and name in ("zero", "equal"):
+                feeds[given] = np.full_like(x, x.flat[0] if name == "equal" and x.size else 0)
+        if any(feeds[n] is not normal[n] for n in feeds):
+            yield InputSet(name, feeds)
+
+
+def _is_index(value: Value, readers: Readers, through: Set[str], depth: int = DEPTH) -> bool:
+    """Whether a float becomes an integer, or is a size, by the operators ``through`` alone."""
+    if depth == 0:
+        return False
+    for node, at in readers.get(value, ()):
+        first = SIZES.get(node.op)
+        if node.domain or (first is not None and at >= first):
+            return True
+        if node.op not in through:
+            continue
+        for output in node.outputs:
+            if output.dtype is not None and output.dtype.kind in INTEGERS:
+                return True
+            if _is_index(output, readers, through, depth - 1):
+                return True
+    return False

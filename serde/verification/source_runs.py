@@ -1,0 +1,102 @@
+"""The source of a conversion, ready to run on the inputs of the result."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from serde.errors import SerdeError
+from serde.plugins import Bridge, bridge_for, format_of, running
+
+Array = np.ndarray[Any, Any]
+Feeds = Mapping[str, Array]
+Run = Callable[[Feeds], Sequence[Any]]
+UNCHANGED = ("rebatch", "static", "cut_inputs")  # options of reading that a bridge is not given
+
+
+class NotComparable(SerdeError):
+    """The source cannot be run on what the result takes."""
+
+
+def prepare(bridge: Bridge, source: Any, **options: Any) -> Run:
+    """A function of the feeds that runs ``source`` in the framework of ``bridge``."""
+    if bridge.prepare is not None:
+        return bridge.prepare(source, **options)
+    assert bridge.run is not None
+    return partial(bridge.run, source, **options)
+
+
+class SourceModel:
+    """A source with the options it was read by; feeds have the names of the result's inputs."""
+
+    def __init__(
+        self, source: Any, params: Any, outputs: Sequence[str] | None,
+        rename: Mapping[str, str] | None, reading: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        is_path = isinstance(source, (str, os.PathLike))
+        self.bridge = running(format_of(Path(source)).name) if is_path else bridge_for(source)
+        self.source, self.reading = source, dict(reading)
+        self.options = {"params": params, "outputs": outputs, **self.reading}
+        self.old_names = {new: name for name, new in (rename or {}).items()}
+        self.batch = _baked_batch(source, params, reading)
+        self.runs: dict[str, Run] = {}
+
+    @property
+    def settings(self) -> Mapping[str, Mapping[str, Any]]:
+        """Other ways to run it, see ``Bridge``."""
+        return {} if self.bridge is None else self.bridge.settings
+
+    def prepare(self, setting: str = "") -> Run:
+        """The function that runs it; it needs the source's files no more."""
+        if self.bridge is None or self.bridge.run is None:
+            raise NotComparable("the source's format cannot be run here")
+        if setting not in self.runs:
+            options = {**self.options, **(self.settings[setting] if setting else {})}
+            self.runs[setting] = prepare(self.bridge, self.source, **options)
+        return self.runs[setting]
+
+    def run(self, feeds: Feeds, setting: str = "") -> Sequence[Any]:
+        """Its outputs.
+
+        Raises:
+            NotComparable: where it takes other batches. SerdeError: where it refuses the inputs.
+        """
+        given = {self.old_names.get(n, n): a for n, a in feeds.items()}
+        run = self.prepare(setting)
+        return run(given) if self.batch is None else _run_in_batches(run, given, self.batch)
+
+
+def _baked_batch(source: Any, params: Any, reading: Mapping[str, Any]) -> int | None:
+    """The batch a source was made for, where the result was made for another."""
+    from serde.api import read
+
+    if reading.get("rebatch") is None:
+        return None
+    options = {k: v for k, v in reading.items() if k not in UNCHANGED}
+    graph, _ = read(source, params=params, **options)
+    sizes = {v.shape[0] for v in graph.inputs if v.shape}
+    (size,) = sizes if len(sizes) == 1 else (None,)
+    return size if isinstance(size, int) else None
+
+
+def _run_in_batches(run: Run, feeds: Feeds, size: int) -> list[Array]:
+    """What a source computes for several of its batches, one behind another.
+
+    Raises:
+        NotComparable: where the feeds are no multiple of them, or an output has no batch axis.
+    """
+    refusal = NotComparable(f"not compared: the source takes batches of {size} alone")
+    count = {a.shape[0] if a.ndim else 0 for a in feeds.values()}
+    (total,) = count if len(count) == 1 else (0,)
+    if size < 1 or total < 1 or total % size:
+        raise refusal
+    starts = range(0, total, size)
+    parts = [run({n: a[at : at + size] for n, a in feeds.items()}) for at in starts]
+    if any(np.shape(a)[:1] != (size,) for part in parts for a in part):
+        raise refusal
+    return [np.concatenate(pieces) for pieces in zip(*parts, strict=True)]

@@ -1,0 +1,134 @@
+"""Outputs of sorting and of non-maximum suppression, in which equals may stand in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from serde.graph import Graph, Node, Value
+from serde.verification.compare_outputs import compare
+
+Array = np.ndarray[Any, Any]
+SORTING = frozenset({"ArgMax", "ArgMin", "NonMaxSuppression", "TopK", "Unique"})
+# Operators that move elements, or convert them, and compute nothing.
+MOVING = frozenset({"Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten"})
+MOST_ROWS = 4096
+Probe = Callable[[str], Array | None]  # a value of the model by name
+
+
+def is_sorted_from(graph: Graph, value: Value) -> bool:
+    """Whether an operator that sorts or chooses is among those ``value`` is computed by."""
+    made = {v: node for node in graph.nodes for v in node.outputs}
+    stack, seen = [value], {value}
+    while stack:
+        node = made.get(stack.pop())
+        if node is None:
+            continue
+        bodies = [n for body in node.graphs() for n in body.nodes]
+        if node.op in SORTING or any(n.op in SORTING for n in bodies):
+            return True
+        read = [v for n in (node, *bodies) for v in n.inputs if v is not None and v not in seen]
+        seen.update(read)
+        stack.extend(read)
+    return False
+
+
+def are_tied_indices(graph: Graph, value: Value, got: Array, wanted: Array, probe: Probe) -> bool:
+    """Whether an output holds indices, and those that differ are indices of equal numbers."""
+    made = {v: node for node in graph.nodes for v in node.outputs}
+    while value in made and made[value].op in MOVING and made[value].inputs[0] is not None:
+        value = made[value].inputs[0]  # type: ignore[assignment]
+    node = made.get(value)
+    if node is None or not np.isfinite(got).all() or not np.isfinite(wanted).all():
+        return False
+    if node.op == "NonMaxSuppression":
+        scores = _probed(node.inputs[1], probe)
+        return scores is not None and _are_tied_boxes(scores, got, wanted)
+    is_topk = node.op == "TopK" and node.outputs[-1] is value
+    if not (is_topk or node.op in ("ArgMax", "ArgMin")):
+        return False
+    data = _probed(node.inputs[0], probe)
+    return data is not None and _are_tied_elements(node, data, got, wanted)
+
+
+def _probed(value: Value | None, probe: Probe) -> Array | None:
+    if value is None:
+        return None
+    return value.tensor.load() if value.tensor is not None else probe(value.name)
+
+
+def _are_tied_boxes(scores: Array, got: Array, wanted: Array) -> bool:
+    if got.shape != wanted.shape or got.ndim != 2 or got.shape[1] != scores.ndim:
+        return False
+    try:
+        a, b = (scores[tuple(rows.astype(np.int64).T)] for rows in (got, wanted))
+    except IndexError:
+        return False
+    return len(np.unique(got, axis=0)) == len(got) and compare("", a, b).passed
+
+
+def _are_tied_elements(node: Node, data: Array, got: Array, wanted: Array) -> bool:
+    axis = int(node.attrs.get("axis", -1)) % max(data.ndim, 1)
+    count = wanted.size * data.shape[axis] // max(data.size, 1)
+    shape = (*data.shape[:axis], count, *data.shape[axis + 1 :])
+    if got.shape != wanted.shape or not got.size or int(np.prod(shape)) != got.size:
+        return False
+    a, b = (x.reshape(shape).astype(np.int64) for x in (got, wanted))
+    if min(a.min(), b.min()) < 0 or max(a.max(), b.max()) >= data.shape[axis]:
+        return False
+    ordered = np.sort(a, axis)
+    if (np.diff(ordered, axis=axis) == 0).any():
+        return False
+    return compare("", *(np.take_along_axis(data, i, axis) for i in (a, b))).passed
+
+
+def are_rows_reordered(at: int, got: Sequence[Any], wanted: Sequence[Any]) -> bool:
+    """Whether output number ``at`` has the rows of the source's, equals in another order.
+
+    Rows are those of all outputs with as many. They are sorted by a column that rises or falls
+    throughout: in such columns both must agree, so that what changed places was equal there.
+    """
+    if any(isinstance(x, list) for x in (*got, *wanted)):
+        return False
+    ndim = np.ndim(wanted[at])
+    for axis in sorted({a for a in (ndim - 2, 1, 0) if 0 <= a < ndim}, reverse=True):
+        lead = np.shape(wanted[at])[: axis + 1]
+        chosen = [i for i, x in enumerate(wanted) if np.shape(x)[: axis + 1] == lead]
+        if any(np.shape(got[i]) != np.shape(wanted[i]) for i in chosen) or 0 in lead:
+            continue
+        a, b = (
+            np.concatenate([np.asarray(x[i], np.float64).reshape(*lead, -1) for i in chosen], -1)
+            for x in (got, wanted)
+        )
+        rows, columns = a.shape[-2:]
+        if rows > MOST_ROWS or not columns:
+            continue
+        if _are_rows_tied(a.reshape(-1, rows, columns), b.reshape(-1, rows, columns)):
+            return True
+    return False
+
+
+def _are_rows_tied(got: Array, wanted: Array) -> bool:
+    steps = np.diff(wanted, axis=1)
+    keys = ((steps >= 0).all((0, 1))) | ((steps <= 0).all((0, 1)))
+    scale = np.abs(wanted).max((0, 1)) + 1e-30
+    if not np.isfinite(scale).all() or not np.isfinite(got).all() or not keys.any():
+        return False
+    a, b = got / scale, wanted / scale
+    if np.abs(a - b)[..., keys].max() > 1e-4:
+        return False
+    return all(_have_same_rows(x, y) for x, y in zip(a, b, strict=True))
+
+
+def _have_same_rows(a: Array, b: Array) -> bool:
+    """Whether each row of ``a`` is one of ``b``, and each of ``b`` is used once."""
+    differing = (np.abs(a - b) > 1e-4).any(-1)
+    left = list(b[differing])
+    for row in a[differing]:
+        place = next((i for i, r in enumerate(left) if np.abs(r - row).max() <= 1e-4), None)
+        if place is None:
+            return False
+        del left[place]
+    return True

@@ -1,0 +1,152 @@
+"""Differences that are no fault of a conversion: ties, and outputs that roundings decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from serde.errors import SerdeError
+from serde.graph import DType, Graph
+from serde.verification.compare_outputs import Compared, compare_values
+from serde.verification.input_sets import NORMAL, TIES, InputSet
+from serde.verification.source_runs import SourceModel
+from serde.verification.ties import are_rows_reordered, are_tied_indices, is_sorted_from
+
+Array = np.ndarray[Any, Any]
+SEED = 1
+LAST_DIGITS = 4.0  # by how many units in the last place inputs are moved
+SHARE = 1 / 16  # of a difference; what the source itself moves by, as roundings inside add up
+
+
+class Judge:
+    """Compares outputs of a result with those of its source.
+
+    An output that differs is right where the source computes it when it is run in another way,
+    where only equals changed places, or, on other than normal inputs, where the source itself
+    changes as much once its inputs change in their last digits. The last is no comparison:
+    ``not_compared`` says so.
+    """
+
+    def __init__(
+        self, model: SourceModel | None, ir: Graph,
+        probe: Callable[[str, InputSet], Sequence[Any]],
+    ) -> None:  # fmt: skip
+        self.model, self.ir, self.probe = model, ir, probe
+        self.not_compared: list[str] = []
+        self._results: dict[tuple[str, str], Sequence[Any] | None] = {}
+
+    def compare(
+        self, inputs: InputSet, got: Sequence[Any], wanted: Sequence[Any]
+    ) -> list[Compared]:
+        """Compare the outputs as they came of ``inputs``."""
+        found = []
+        for at in range(len(wanted)):
+            found += self._compare(at, inputs, got, wanted)
+        return found
+
+    def _compare(
+        self, at: int, inputs: InputSet, got: Sequence[Any], wanted: Sequence[Any]
+    ) -> list[Compared]:
+        value, extra = self.ir.outputs[at], inputs.name != NORMAL
+        found = list(compare_values(value.name, got[at], wanted[at], inputs.places, inputs.slack))
+        if all(c.passed for c in found):
+            return found
+        for other in self._other_results(at, inputs):
+            again = list(compare_values(value.name, got[at], other, inputs.places, inputs.slack))
+            if all(c.passed for c in again):
+                return again
+        sorts = is_sorted_from(self.ir, value)
+        if sorts and self._is_tied(at, inputs, got, wanted):
+            return _pass(found, "equals stand in another order")
+        if extra and self._is_unstable(at, inputs, found, wanted[at], sorts):
+            self.not_compared.append(
+                f"{value.name} on {inputs.name} inputs: the source itself changes as much when "
+                "its inputs change in the last digits"
+            )
+            return _pass(found, "not compared")
+        return found
+
+    def _is_tied(
+        self, at: int, inputs: InputSet, got: Sequence[Any], wanted: Sequence[Any]
+    ) -> bool:
+        if isinstance(got[at], list) or isinstance(wanted[at], list):
+            return False
+
+        def value_of(name: str) -> Array | None:
+            if name in inputs.feeds:
+                return inputs.feeds[name]
+            try:
+                return np.asarray(self.probe(name, inputs)[0])
+            except SerdeError:
+                return None
+
+        value = self.ir.outputs[at]
+        arrays = np.asarray(got[at]), np.asarray(wanted[at])
+        return are_rows_reordered(at, got, wanted) or are_tied_indices(
+            self.ir, value, *arrays, value_of
+        )
+
+    def _other_results(self, at: int, inputs: InputSet) -> Iterator[Any]:
+        """What the source computes for an output when it is run in other ways."""
+        for setting in () if self.model is None else self.model.settings:
+            results = self._result(inputs, setting)
+            if results is not None:
+                yield results[at]
+
+    def _is_unstable(
+        self, at: int, inputs: InputSet, found: Sequence[Compared], wanted: Any, sorts: bool
+    ) -> bool:
+        moved = self._result(inputs, "", "apart" if sorts else "together")
+        if moved is None:
+            return False
+        changes = list(compare_values("", moved[at], wanted, inputs.places, inputs.slack))
+        if len(changes) != len(found):
+            return True
+        return all(f.passed or _is_as_large(c, f) for c, f in zip(changes, found, strict=True))
+
+    def _result(self, inputs: InputSet, setting: str = "", move: str = "") -> Sequence[Any] | None:
+        """What the source computes, once; None where it refuses."""
+        if self.model is None:
+            return None
+        key = (inputs.name, setting + move)
+        if key not in self._results:
+            feeds = {n: move_floats(x, inputs.name, move) for n, x in inputs.feeds.items()}
+            try:
+                self._results[key] = self.model.run(feeds, setting)
+            except SerdeError:
+                self._results[key] = None
+        return self._results[key]
+
+
+def move_floats(x: Array, name: str, move: str) -> Array:
+    """Change floats in their last digits.
+
+    Equal numbers are changed together, and stay equal, unless they are to be told apart.
+    """
+    if not move or DType.of(x.dtype).kind != "f":
+        return x
+    rng = np.random.default_rng(SEED)
+    step = LAST_DIGITS * float(np.finfo(x.dtype).eps)
+    wide = x.astype(np.float64)
+    if name not in TIES:
+        return (wide * (1 + step * rng.choice([-1, 1], x.shape))).astype(x.dtype)
+    if move == "together":
+        return (wide * (1 + step)).astype(x.dtype)
+    finite = np.abs(wide[np.isfinite(wide)])
+    scale = max(float(finite.max()) if finite.size else 1.0, 1.0)
+    return (wide + step * scale * rng.standard_normal(x.shape)).astype(x.dtype)
+
+
+def _is_as_large(change: Compared, found: Compared) -> bool:
+    """Whether a change of the source accounts for a difference."""
+    if np.isnan(found.max_abs):  # other places of NaN, other integers
+        return not change.passed and np.isnan(change.max_abs)
+    return np.isnan(change.max_abs) or change.max_abs >= SHARE * found.max_abs
+
+
+def _pass(found: list[Compared], reason: str) -> list[Compared]:
+    for output in found:
+        output.passed, output.reason = True, reason
+    return found
