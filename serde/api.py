@@ -175,7 +175,8 @@ def save(graph: Graph, path: Path_, *, format: str | None = None, **options: Any
 
     The format is that of the path's suffix unless ``format`` names it. ``options`` are the
     format's: for ONNX ``opset`` (7 to 28, default 17), ``ir_version``, ``external_data``; for
-    MXNet ``mxnet``, the release that is to load it (``1.5`` to ``1.9.1``, the default).
+    MXNet ``mxnet``, the release that is to load it (``1.5`` to ``1.9.1``, the default), and
+    ``write_epoch``, the number of the parameter file.
 
     Raises:
         InvalidGraph: for a graph that is no IR. Unconvertible: for every node the target cannot
@@ -280,6 +281,8 @@ def convert(
     check_target(os.fspath(target))
     used = {"profile": profile, "opset": opset, **options}
     report = Report(_shown(source), os.fspath(target), "", into.name, options=_given(used))
+    if into.check_target is not None:
+        into.check_target(Path(target), **_taken(into, "encode", writing))
     with _timed(report, "read", progress):
         graph = load(
             source, params=params, inputs=inputs, outputs=outputs, format=from_format, **reading

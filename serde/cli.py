@@ -144,6 +144,8 @@ def main() -> None:
 @click.option(
     "--mxnet", metavar="RELEASE", help="The MXNet to write for: 1.5 to 1.9.1, the default."
 )
+@click.option("--write-epoch", type=click.IntRange(min=0), metavar="N",
+              help="The epoch of MXNet's parameter file: 0 if left out.")  # fmt: skip
 @click.option("--hash", "hash_weights", is_flag=True,
               help="Enter a SHA-256 of the weights into the metadata and the report.")  # fmt: skip
 @click.option("--verify", is_flag=True, help="Run source and result and compare their outputs.")

@@ -30,6 +30,8 @@ class Format:
         encode: ``(graph, path, **options) -> list[str]``, the files written.
         options: names of the keyword options the four functions take together.
         tables: its rule tables, for the operator tables and the tests.
+        check_target: ``(path, **options) -> None``, with the options of ``encode``: raises
+            UsageError where what lies at or beside ``path`` stands in the way of a result there.
         repair: ``(source path, target path) -> list[str]``, what was mended in a file, if it can.
     """
 
@@ -43,6 +45,7 @@ class Format:
     options: Mapping[str, frozenset[str]] = field(default_factory=dict)
     tables: tuple[RuleTable, ...] = ()
     repair: Callable[..., list[str]] | None = None
+    check_target: Callable[..., None] | None = None
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from .shape_checks import check_shapes
 from .shapes import complete_inputs
 from .suppressed import with_suppression
 from .symbol import Symbol, parse_symbol
-from .writer import encode
+from .writer import check_target, encode
 
 __all__ = ["FORMAT", "decode", "decode_symbol", "encode", "from_ir", "ops", "to_ir", "writes"]
 # Metadata keys of a decoded graph.
@@ -192,7 +192,8 @@ FORMAT = Format(
             }
         ),
         "from_ir": frozenset({"mxnet"}),
-        "encode": frozenset({"mxnet"}),
+        "encode": frozenset({"mxnet", "write_epoch"}),
     },
     tables=(reads, writes.table.writes),
+    check_target=check_target,
 )

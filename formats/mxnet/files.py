@@ -127,6 +127,36 @@ def find(path: Path, params: str | os.PathLike[str] | None, epoch: int | None) -
     return _pair(symbol, _files(folder, heads=False), given, epoch, str(folder))
 
 
+def params_path(symbol: str, epoch: int = 0) -> str:
+    """The parameter file that is written beside a ``-symbol.json``."""
+    return f"{symbol.removesuffix(SYMBOL)}-{epoch:04d}.params"
+
+
+def refuse_later_epochs(path: str | os.PathLike[str], epoch: int = 0) -> None:
+    """Raise UsageError where a later epoch would be loaded instead of what is to be written."""
+    symbol = Path(path)
+    folder = symbol.parent
+    if not folder.is_dir():
+        return
+    prefix, written = _file(symbol, b"").prefix, _base(params_path(str(symbol), epoch))
+    later = {
+        f.epoch: _base(f.name)
+        for f in _files(folder, heads=False)
+        if f.is_params and f.prefix == prefix and _base(f.name) != written
+        if f.epoch is not None and f.epoch >= epoch
+    }
+    if not later:
+        return
+    last = max(later)
+    is_replaced = later[last] == _base(params_path(str(symbol), last))
+    raise UsageError(
+        f"{folder / later[last]} lies beside {symbol.name}, and would be loaded instead of "
+        f"{written}, as the last epoch counts. Write to another name, move it away, "
+        + (f"replace it with --write-epoch {last}, " if is_replaced else "")
+        + f"or keep it with --write-epoch {last + 1}"
+    )
+
+
 def _prefixed(path: Path) -> Path:
     return Path(f"{path}{SYMBOL}")
 

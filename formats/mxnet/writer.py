@@ -17,11 +17,11 @@ from serde.graph import Graph, Node, Tensor, Value
 from serde.output import Replacing, Sources
 from serde.storage import pack
 
+from .files import params_path, refuse_later_epochs
 from .kinds import PARAMS_MAGIC
 from .params import TYPES, V2
 from .releases import release
 
-EPOCH = "0000"
 # Operands that are auxiliary states: statistics that training moves.
 STATES = {"BatchNorm": (3, 4)}
 CODES = {dtype: code for code, dtype in enumerate(TYPES)}
@@ -29,19 +29,19 @@ SUFFIX = "-symbol.json"
 
 
 def encode(
-    graph: Graph, path: str | os.PathLike[str], *, mxnet: str | None = None
-) -> list[str]:  # fmt: skip
+    graph: Graph, path: str | os.PathLike[str], *, mxnet: str | None = None, write_epoch: int = 0
+) -> list[str]:
     """Write ``graph`` to a ``-symbol.json`` and the ``-0000.params`` beside it; return both paths.
 
-    ``mxnet`` is the release that the file says it was saved by.
+    ``mxnet`` is the release that the file says it was saved by, ``write_epoch`` the number of the
+    parameter file.
 
     Raises:
-        UsageError: where ``path`` does not end in ``-symbol.json``.
+        UsageError: as ``check_target`` does.
     """
+    check_target(path, write_epoch=write_epoch)
     symbol = os.fspath(path)
-    if not symbol.endswith(SUFFIX):
-        raise UsageError(f"{symbol}: MXNet takes symbols by the ending {SUFFIX}")
-    params = f"{symbol.removesuffix(SUFFIX)}-{EPOCH}.params"
+    params = params_path(symbol, write_epoch)
     encoding = _Encoding(graph)
     with Replacing(symbol) as files, Sources() as sources:
         with files.open(params) as out:
@@ -49,6 +49,19 @@ def encode(
         with files.open(symbol) as out:
             out.write(json.dumps(encoding.symbol(mxnet), indent=2).encode())
     return [symbol, params]
+
+
+def check_target(path: str | os.PathLike[str], *, write_epoch: int = 0, **options: Any) -> None:
+    """Refuse a path that MXNet would not load, or load with other parameters.
+
+    Raises:
+        UsageError: where ``path`` does not end in ``-symbol.json``, or a later epoch lies beside.
+    """
+    if not os.fspath(path).endswith(SUFFIX):
+        raise UsageError(f"{os.fspath(path)}: MXNet takes symbols by the ending {SUFFIX}")
+    if isinstance(write_epoch, bool) or not isinstance(write_epoch, int) or write_epoch < 0:
+        raise UsageError(f"write_epoch={write_epoch!r} is no epoch: 0, 1, 2, …")
+    refuse_later_epochs(path, write_epoch)
 
 
 def live(graph: Graph, mxnet: str | None = None) -> tuple[str, Mapping[str, Tensor]]:

@@ -16,8 +16,10 @@ from serde.errors import MalformedFile, SerdeError, UnknownFormat, UsageError
 from serde.formats.mxnet.files import claims, find
 from tests.mxnet import written
 from tests.mxnet.written import params_bytes
+from tests.mxnet_live import live_mxnet
 
 SYMBOL, ARRAYS = written.network()
+IMAGES = {"data": (1, 2, 8, 8)}
 OTHER = written.chain(("Activation", {"act_type": "relu"}))
 
 
@@ -307,3 +309,71 @@ def test_what_is_not_mxnets_is_not_claimed(tmp_path: Path) -> None:
     assert not any(claims(p) for p in (tmp_path, *tmp_path.rglob("*")))
     with pytest.raises(UnknownFormat):
         serde.load(tmp_path / "c.txt")
+
+
+class TestLaterEpochs:
+    """What is written is what is loaded: a later epoch beside it is refused before any work."""
+
+    # Files that lie there; the epoch to write; the file that is in the way, and how to replace it.
+    IN_THE_WAY: dict[str, tuple[tuple[str, ...], int, str, str]] = {
+        "a later one": (("m-0010.params",), 0, "m-0010.params", "replace it with --write-epoch 10"),
+        "the latest": (("m-0003.params", "m-0010.params"), 4, "m-0010.params", "--write-epoch 11"),
+        "five digits": (("m-12345.params",), 0, "m-12345.params", "--write-epoch 12346"),
+        "the symbol as well": (("m-symbol.json", "m-0001.params"), 0, "m-0001.params", "epoch 2"),
+    }  # fmt: skip
+    # Files that lie there, and the epoch to write.
+    FREE: dict[str, tuple[tuple[str, ...], int]] = {
+        "the same one": (("m-0000.params",), 0),
+        "the same later one": (("m-0003.params", "m-0010.params"), 10),
+        "earlier ones": (("m-0003.params", "m-0010.params"), 11),
+        "one without a number": (("m.params",), 0),
+        "another model's": (("n-0010.params", "m-fine-0010.params"), 0),
+        "other kinds of files": (("m-0010.txt", "m-0010.params.bak"), 0),
+    }
+
+    @pytest.fixture(autouse=True)
+    def source(self, tmp_path: Path) -> Path:
+        (tmp_path / "from").mkdir()
+        (tmp_path / "to").mkdir()
+        return lay_out(tmp_path / "from", {"s-symbol.json": SYMBOL, "s-0001.params": numbered(9)})
+
+    @pytest.mark.parametrize("name", IN_THE_WAY)
+    def test_one_is_refused_before_the_source_is_read(self, name: str, tmp_path: Path) -> None:
+        files, epoch, found, advice = self.IN_THE_WAY[name]
+        folder = lay_out(tmp_path / "to", dict.fromkeys(files, "before"))
+        with pytest.raises(UsageError, match="would be loaded instead of m-") as caught:
+            serde.convert(tmp_path / "none", folder / "m-symbol.json", write_epoch=epoch)
+        assert f"{found} lies beside m-symbol.json" in str(caught.value)
+        assert advice in str(caught.value)
+        assert {p.read_text() for p in folder.iterdir()} == {"before"}
+
+    @pytest.mark.parametrize("name", FREE)
+    def test_what_is_written_is_what_is_loaded(self, name: str, tmp_path: Path, source) -> None:
+        files, epoch = self.FREE[name]
+        folder = lay_out(tmp_path / "to", dict.fromkeys(files, "before"))
+        report = serde.convert(source, folder / "m-symbol.json", inputs=IMAGES, write_epoch=epoch)
+        assert [Path(f).name for f in report.files] == ["m-symbol.json", f"m-{epoch:04d}.params"]
+        found = find(folder / "m", None, None).params
+        assert found is not None and Path(found.path).name == f"m-{epoch:04d}.params"
+
+    def test_in_place(self, tmp_path: Path) -> None:
+        folder = lay_out(tmp_path / "to", {"m-symbol.json": SYMBOL, "m-0010.params": numbered(9)})
+        before = {p.name: p.read_bytes() for p in folder.iterdir()}
+        symbol = folder / "m-symbol.json"
+        with pytest.raises(UsageError, match="m-0010.params lies beside"):
+            serde.convert(symbol, symbol, inputs=IMAGES)
+        assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
+        live_mxnet()
+        report = serde.convert(symbol, symbol, inputs=IMAGES, write_epoch=10, verify=True)
+        assert report.ok and sorted(p.name for p in folder.iterdir()) == sorted(before)
+        assert symbol.read_bytes() != before["m-symbol.json"]
+
+    def test_saving_refuses_as_well(self, tmp_path: Path, source) -> None:
+        folder = lay_out(tmp_path / "to", {"m-0010.params": "before"})
+        with pytest.raises(UsageError, match="m-0010.params lies beside"):
+            serde.save(serde.load(source, inputs=IMAGES), folder / "m-symbol.json")
+
+    @pytest.mark.parametrize("epoch", [-1, 1.5, True, "3"])
+    def test_what_is_no_epoch(self, epoch: Any, tmp_path: Path, source) -> None:
+        with pytest.raises(UsageError, match="is no epoch"):
+            serde.convert(source, tmp_path / "m-symbol.json", inputs=IMAGES, write_epoch=epoch)
