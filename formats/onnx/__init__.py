@@ -12,7 +12,7 @@ from serde.plugins import Format
 
 from .reader import read_model
 from .repair import repair as mend
-from .writer import FUNCTIONS_IR, least_ir_version, write_model
+from .writer import FUNCTIONS_IR, check_target, least_ir_version, write_model
 
 
 def claims(path: Path) -> bool:
@@ -67,6 +67,7 @@ FORMAT = Format(
     from_ir=from_ir,
     encode=write_model,
     repair=mend,
+    check_target=check_target,
     options={
         "decode": frozenset({"strict_paths"}),
         "from_ir": frozenset({"opset", "ir_version", "spelled_out", "functions", "importer"}),

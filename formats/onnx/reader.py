@@ -64,20 +64,35 @@ def read_model(path: str | os.PathLike[str], strict_paths: bool = False) -> Grap
         MalformedFile: with the byte where the file stops being a model, or the node or tensor.
     """
     path = os.fspath(path)
+    model, large = _parse(path)
+    return decode(model, path, resolver(path, strict_paths), large)
+
+
+def external_locations(path: str | os.PathLike[str]) -> set[str]:
+    """The files that the ONNX file at ``path`` names for its initializers, as it spells them.
+
+    Raises:
+        MalformedFile: where it is no ONNX model.
+    """
+    _, tensors = _parse(os.fspath(path))
+    return {e.value for proto, _ in tensors for e in proto.external_data if e.key == "location"}
+
+
+def _parse(path: str) -> tuple[onnx.ModelProto, list[tuple[onnx.TensorProto, FileSlice | None]]]:
+    """Parse a file without the bytes of its large initializers."""
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         refuse_mistaken(path, file.read(HEAD))
         with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as mapped:
             view = memoryview(mapped)
             try:
-                model, large = _split(view, path, file_id(file))
+                return _split(view, path, file_id(file))
             except wire.WireError as error:
                 raise MalformedFile(
                     path, f"not an ONNX model: {error}", f"byte {error.offset}"
                 ) from None
             finally:
                 view.release()
-    return decode(model, path, resolver(path, strict_paths), large)
 
 
 def _split(

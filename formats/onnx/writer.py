@@ -18,7 +18,7 @@ from onnx import AttributeProto, helper
 
 from serde import schema
 from serde.builder import Names
-from serde.errors import UsageError
+from serde.errors import MalformedFile, UsageError
 from serde.graph import AttrRef, DType, FileSlice, Function, Graph, Node, Tensor, Value
 from serde.inference import type_proto
 from serde.output import Replacing, Sources
@@ -26,8 +26,9 @@ from serde.schema import ELEMENT_CODES
 from serde.storage import pack
 
 from . import wire
-from .reader import DOCS, GRAPH, INITIALIZER, OF_THE_FILE, ORIGIN, RAW_DATA
+from .reader import DOCS, GRAPH, INITIALIZER, OF_THE_FILE, ORIGIN, RAW_DATA, external_locations
 
+SUFFIX = ".onnx"
 MODES = ("auto", "always", "never", "reference")
 INLINE_MOST = 1 << 31  # bytes; protobuf refuses messages of 2 GiB
 INNER_MOST = 4096  # bytes; larger constants of a subgraph go with the main graph's
@@ -95,6 +96,43 @@ def write_model(
     return files.written
 
 
+def sidecar_of(model: str) -> str:
+    """The file beside a model that takes its large weights."""
+    return model + ".data"
+
+
+def check_target(
+    path: str | os.PathLike[str], *, external_data: str = "auto", **options: Any
+) -> None:
+    """Refuse a path whose file of weights another model needs, where it is sure to be written."""
+    if external_data == "always":
+        refuse_shared(os.fspath(path))
+
+
+def refuse_shared(model: str) -> None:
+    """Raise UsageError where another model in the folder has weights in the sidecar of ``model``.
+
+    ``external_data="reference"`` makes such models.
+    """
+    sidecar = sidecar_of(model)
+    if not os.path.isfile(sidecar):
+        return
+    folder = os.path.dirname(os.path.abspath(model))
+    for name in sorted(n for n in os.listdir(folder) if n.endswith(SUFFIX)):
+        other = os.path.join(folder, name)
+        if not os.path.isfile(other) or _same(other, model):
+            continue
+        try:
+            locations = external_locations(other)
+        except (MalformedFile, OSError, ValueError):  # no model, so that it has no weights there
+            continue
+        if any(_same(os.path.join(folder, location), sidecar) for location in locations):
+            raise UsageError(
+                f"{sidecar} also holds the weights of {other}, which would be damaged: write to "
+                "another name, or keep the weights in the model with --external-data never"
+            )
+
+
 def to_proto(graph: Graph, ir_version: int | None = None) -> onnx.ModelProto:
     """The ModelProto of ``graph``, weights included."""
     version = least_ir_version(graph.opset) if ir_version is None else ir_version
@@ -139,8 +177,8 @@ class _Sidecar:
     def __init__(self, files: Replacing, sources: Sources, model: str, mode: str) -> None:
         self.files, self.sources, self.model, self.mode = files, sources, model, mode
         self.folder = os.path.dirname(os.path.realpath(model))
-        self.name = os.path.basename(model) + ".data"
-        self.sidecar = os.path.join(os.path.dirname(model), self.name)
+        self.sidecar = sidecar_of(model)
+        self.name = os.path.basename(self.sidecar)
         self.out: BinaryIO | None = None
         self.offset = 0
         self.copied: dict[FileSlice, int] = {}  # where in the sidecar each part is
@@ -179,6 +217,7 @@ class _Sidecar:
         if tensor.where is not None and tensor.where in self.copied:  # weights that are tied
             return self.name, self.copied[tensor.where]
         if self.out is None:
+            refuse_shared(self.model)
             self.out = self.files.open(self.sidecar)
         align = PAGE if tensor.nbytes >= PAGE else 64
         self.out.write(b"\0" * (-self.offset % align))

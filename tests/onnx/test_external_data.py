@@ -200,6 +200,25 @@ class TestLimits:
         assert names(tmp_path) == ["source.onnx"]
 
 
+def test_weights_that_another_model_needs_are_not_replaced(source, tmp_path):
+    first, other = tmp_path / "a.onnx", tmp_path / "b.onnx"
+    serde.convert(source, first, external_data="always")
+    serde.convert(first, other, external_data="reference")
+    (tmp_path / "empty.onnx").write_bytes(b"")
+    (tmp_path / "text.onnx").write_text("no model")
+    (tmp_path / "folder.onnx").mkdir()
+    data = (tmp_path / "a.onnx.data").read_bytes()
+    refused = pytest.raises(UsageError, match="a.onnx.data also holds the weights of .*b.onnx")
+    with refused:  # before anything is read
+        serde.convert(tmp_path / "none.onnx", first, external_data="always")
+    with refused:
+        serde.save(serde.load(source), first, external_data="always")
+    assert (tmp_path / "a.onnx.data").read_bytes() == data
+    serde.convert(source, first, external_data="never")
+    other.unlink()
+    serde.convert(source, first, external_data="always")
+
+
 def test_onnx_reads_the_sidecar_as_its_own(source, tmp_path):
     serde.convert(source, tmp_path / "t.onnx", external_data="always")
     loaded = onnx.load(tmp_path / "t.onnx")
