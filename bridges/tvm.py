@@ -107,7 +107,7 @@ def prepare(
         raise UsageError("TVM runs whole modules: it cannot be cut at an output")
     with _refusals(tvm):
         module = _module(tvm, source, options.get("entry"))
-        held = _held(params)
+        held = _held(_params_beside(source, module) if params is None else params)
         with _offline():
             executor = relay.create_executor("vm", mod=module, device=tvm.cpu(), target="llvm")
             evaluate = executor.evaluate()
@@ -129,6 +129,16 @@ def _refusals(tvm: Any) -> Iterator[None]:
         yield
     except (tvm.TVMError, ValueError, KeyError) as error:
         raise SerdeError(f"TVM refuses the module: {error}") from error
+
+
+def _params_beside(source: Any, module: Any) -> Path | None:
+    """The parameter file of a module's file, by the rule that reading follows."""
+    if not isinstance(source, (str, os.PathLike)):
+        return None
+    from serde.formats.relay.discover import find_params
+
+    names = {p.name_hint for p in module["main"].params}
+    return find_params(Path(source), lambda held: [n for n in held if n not in names])[0]
 
 
 def _held(params: Any) -> dict[str, Any]:

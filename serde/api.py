@@ -295,7 +295,8 @@ def convert(
         report.notes += lowered.notes[len(graph.notes) :]
         report.weights_sha256 = lowered.metadata.get(KEY)
     run = None
-    if verify or data is not None or expected is not None:  # before the source is replaced, if it is
+    # The source is run before it is replaced, if it is.
+    if verify or data is not None or expected is not None:
         from serde.verification import compare_result, run_source
 
         shown = graph if lowered.functions else lowered  # inside functions no index is seen as one

@@ -11,13 +11,14 @@ from serde.errors import UsageError
 from serde.graph import Graph
 from serde.plugins import Format
 
+from .discover import find_params, weights_note
 from .encode import encode
 from .files import claims, read_module
 from .from_ir import from_ir
 from .older import release
 from .params import read_params
 from .rules import reads
-from .to_ir import module_graph, to_ir
+from .to_ir import entry_of, module_graph, parameter_problems, to_ir
 from .writes.table import writes
 
 __all__ = ["FORMAT", "decode", "encode", "from_ir", "to_ir"]
@@ -30,8 +31,9 @@ def decode(
     """Read a module, text or JSON, as the graph of operators its ``main`` computes.
 
     ``params`` is what ``relay.save_param_dict`` wrote, or an ``.npz``: parameters of ``main`` by
-    name. Those left over are inputs. ``entry`` names another function than ``main``. ``tvm`` is the
-    release that wrote the module (``"0.7"``), where it does not tell and its forms changed meaning.
+    name, found beside the module where it is not given. Those left over are inputs. ``entry`` names
+    another function than ``main``. ``tvm`` is the release that wrote the module (``"0.7"``), where
+    it does not tell and its forms changed meaning.
     """
     path = Path(path)
     refuse_missing(path)
@@ -40,11 +42,18 @@ def decode(
         if release(tvm) is None:
             raise UsageError(f"tvm={tvm!r} is no release of TVM, as '0.7' is")
         module = replace(module, tvm=tvm)
+    note = ""
     if params is None:
-        return module_graph(module, None, str(path), "", entry, ignore_extra)
-    refuse_missing(Path(params))
-    held = read_params(params)
-    return module_graph(module, held, str(path), os.fspath(params), entry, ignore_extra)
+        main = module.functions[entry_of(module, entry, str(path))]
+        found, note = find_params(path, lambda held: parameter_problems(main, held, ignore_extra))
+    else:
+        refuse_missing(Path(params))
+        found = Path(params)
+    held = None if found is None else read_params(found)
+    where = "" if found is None else str(found if params is None else os.fspath(params))
+    graph = module_graph(module, held, str(path), where, entry, ignore_extra)
+    notes = (note, weights_note(graph))
+    return replace(graph, notes=(*graph.notes, *filter(None, notes)))
 
 
 FORMAT = Format(

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from pathlib import Path
 
-from serde.graph import Graph
+from serde.errors import MalformedFile, UsageError
+from serde.graph import Graph, Tensor
 from serde.output import Replacing
+from serde.storage import pack
 
+from .discover import find_params, modules_sharing
 from .json_writer import module_json
-from .params import write_into
+from .params import read_params, write_into
 from .print_parts import Names
 from .printer import module_text
 from .to_ast import to_module
@@ -20,8 +25,9 @@ def encode(graph: Graph, path: str | os.PathLike[str]) -> list[str]:
     """Write a module to ``path``, as JSON where it ends in ``.json``, otherwise as text.
 
     Weights are parameters of ``main``, and go to a file beside it that ends in ``.params``; a
-    module without any has none. Both are what TVM 0.17 reads: ``tvm.relay.parse`` or
-    ``tvm.ir.load_json``, and ``relay.load_param_dict``.
+    module without any has none, or an empty one where another file would be taken for it. Both
+    are what TVM 0.17 reads: ``tvm.relay.parse`` or ``tvm.ir.load_json``, and
+    ``relay.load_param_dict``.
     """
     path = os.fspath(path)
     if path.endswith(JSON):
@@ -31,11 +37,47 @@ def encode(graph: Graph, path: str | os.PathLike[str]) -> list[str]:
         names = Names(raw=False)
         module, weights = to_module(graph, lambda name: names.new(name, "v"))
         pieces = module_text(module)
+    params = os.path.splitext(path)[0] + PARAMS
+    _refuse_shared(path, params, weights)
     with Replacing(path) as files:
         with files.open(path) as out:
             for piece in pieces:
                 out.write(piece.encode())
-        if weights:
-            with files.open(os.path.splitext(path)[0] + PARAMS) as out:
+        if weights or _has_others(path, graph):
+            with files.open(params) as out:
                 write_into(weights, out)
     return files.written
+
+
+def _refuse_shared(path: str, params: str, weights: Mapping[str, Tensor]) -> None:
+    """Refuse to replace the parameters of the module that is converted, while it stays."""
+    others = modules_sharing(Path(path))
+    files = {os.path.realpath(t.where.path) for t in weights.values() if t.where is not None}
+    if others and os.path.realpath(params) in files and not _holds(params, weights):
+        raise UsageError(
+            f"{params} holds the parameters of {others[0].name}, which would be damaged: write to "
+            "another name"
+        )
+
+
+def _holds(params: str, weights: Mapping[str, Tensor]) -> bool:
+    """Whether a parameter file holds these arrays."""
+    try:
+        held = read_params(params)
+    except MalformedFile:
+        return False
+    return held.keys() == weights.keys() and all(
+        (t.dtype, t.shape) == (weights[n].dtype, weights[n].shape)
+        and pack(t.load(), t.dtype).tobytes() == pack(weights[n].load(), t.dtype).tobytes()
+        for n, t in held.items()
+    )
+
+
+def _has_others(path: str, graph: Graph) -> bool:
+    """Whether parameters lie beside a module without any, and would be taken for its own."""
+    folder = Path(path).parent
+    if not folder.is_dir():
+        return False
+    names = {v.name for v in graph.inputs}
+    found, _ = find_params(Path(path), lambda held: [n for n in held if n not in names])
+    return found is not None

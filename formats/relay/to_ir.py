@@ -21,7 +21,7 @@ from .ops.drawing import draws
 from .rules import reads
 from .undone import undone
 
-__all__ = ["module_graph", "ops", "to_ir"]
+__all__ = ["entry_of", "module_graph", "ops", "parameter_problems", "to_ir"]
 
 
 def module_graph(
@@ -29,7 +29,7 @@ def module_graph(
     params_path: str = "", entry: str | None = None, ignore_extra: bool = False,
 ) -> Graph:  # fmt: skip
     """The graph of a module's operators; ``path`` is what errors call it."""
-    name = _entry(module, entry, path)
+    name = entry_of(module, entry, path)
     held = dict(params or {})
     _refuse_misfits(module.functions[name], held, path, params_path, ignore_extra)
     stem = os.path.basename(path)
@@ -38,7 +38,7 @@ def module_graph(
     return elaborate(module, held, name, stem or name, reads.refusal)
 
 
-def _entry(module: ast.Module, asked: str | None, path: str) -> str:
+def entry_of(module: ast.Module, asked: str | None, path: str) -> str:
     """The function that is the model: ``main``, the one asked for, or the only one."""
     names = list(module.functions)
     if asked is not None and asked not in names:
@@ -51,14 +51,14 @@ def _entry(module: ast.Module, asked: str | None, path: str) -> str:
                      "name one with entry=")  # fmt: skip
 
 
-def _refuse_misfits(
-    main: ast.Function, held: Mapping[str, Tensor], path: str, params_path: str, ignore: bool
-) -> None:
-    """Raise MalformedFile listing arrays without a parameter, or of the wrong type for theirs."""
+def parameter_problems(
+    main: ast.Function, held: Mapping[str, Tensor], ignore_extra: bool = False
+) -> list[str]:
+    """What stands against arrays: no parameter of that name, or one of another type."""
     wanted = {p.name: p for p in main.params}
     extra = [n for n in held if n not in wanted]
     free = [n for n in wanted if n not in held]
-    lines = [] if ignore else [f"{n} belongs to no parameter{_close(n, free)}" for n in extra]
+    lines = [] if ignore_extra else [f"{n} belongs to no parameter{_close(n, free)}" for n in extra]
     for name, param in wanted.items():
         type_ = param.annotation
         if name in held and isinstance(type_, ast.TensorType):
@@ -71,6 +71,14 @@ def _refuse_misfits(
                              f"@main takes {type_.dtype}[{dims}]")  # fmt: skip
     if extra and free and lines:
         lines.append(f"without an array, and so inputs: {', '.join(free)}")
+    return lines
+
+
+def _refuse_misfits(
+    main: ast.Function, held: Mapping[str, Tensor], path: str, params_path: str, ignore: bool
+) -> None:
+    """Raise MalformedFile listing arrays without a parameter, or of the wrong type for theirs."""
+    lines = parameter_problems(main, held, ignore)
     if lines:
         listing = "".join(f"\n  {line}" for line in lines[:50])
         raise MalformedFile(params_path or "params", f"parameters do not fit {path}:{listing}")
