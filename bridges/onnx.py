@@ -37,28 +37,21 @@ def run(
 
 
 def prepare(
-    source: Any, *, outputs: Any = None, optimize: bool = True, **options: Any
-) -> Callable[[Mapping[str, Array]], list[Array]]:
+    source: Any, *, outputs: Any = None, cut_inputs: Sequence[str] | None = None,
+    optimize: bool = True, **options: Any,
+) -> Callable[[Mapping[str, Array]], list[Array]]:  # fmt: skip
     """A function of the feeds that runs a model, as ``run`` does.
 
-    ``optimize`` is whether ONNX Runtime rewrites the model before it runs it, as by default.
+    ``cut_inputs`` are names of values to begin the model at. ``optimize`` is whether ONNX Runtime
+    rewrites the model before it runs it, as by default.
     """
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise MissingDependency(INSTALL) from error
-    is_path = isinstance(source, (str, os.PathLike))
-    settings = onnxruntime.SessionOptions()
-    settings.log_severity_level = 3
-    if not optimize:
-        settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    model: Any = os.fspath(source) if is_path else source.SerializeToString()
+    if cut_inputs:
+        return _prepare_cut(source, outputs, cut_inputs, optimize)
+    folder = os.path.dirname(os.path.abspath(source)) if _is_path(source) else None
+    model: Any = os.fspath(source) if _is_path(source) else source.SerializeToString()
     if outputs:
         model, outputs = _ending_at(source, outputs)
-    if outputs and is_path:
-        settings.add_session_config_entry(FOLDER, os.path.dirname(os.path.abspath(source)))
-    with _refusals():
-        session = onnxruntime.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
+    session = _session(model, optimize, folder)
 
     def run_prepared(feeds: Mapping[str, Array]) -> list[Array]:
         inputs = session.get_inputs()
@@ -69,6 +62,63 @@ def prepare(
             return list(session.run(outputs, given))
 
     return run_prepared
+
+
+def _prepare_cut(
+    source: Any, outputs: Any, cut_inputs: Sequence[str], optimize: bool
+) -> Callable[[Mapping[str, Array]], list[Array]]:
+    """As ``prepare``, for a model that begins at ``cut_inputs``.
+
+    The model is made at the first run: feeds tell the element types that inputs need.
+    """
+    from .onnx_cuts import begin_at
+
+    model = _model_of(source)
+    folder = os.path.dirname(os.path.abspath(source)) if _is_path(source) else None
+    runs: dict[tuple[str, ...], Any] = {}
+
+    def run_prepared(feeds: Mapping[str, Array]) -> list[Array]:
+        key = tuple(str(a.dtype) for a in feeds.values())
+        if key not in runs:
+            shorter = begin_at(model, cut_inputs, feeds, outputs)
+            runs[key] = _session(shorter.SerializeToString(), optimize, folder)
+        with _refusals():
+            names = {i.name for i in runs[key].get_inputs()}
+            given = {n: a for n, a in feeds.items() if n in names}
+            return list(runs[key].run(None, given))
+
+    return run_prepared
+
+
+def _is_path(source: Any) -> bool:
+    return isinstance(source, (str, os.PathLike))
+
+
+def _model_of(source: Any) -> Any:
+    """A copy of a ModelProto, or that of a file without its external data."""
+    import onnx
+
+    if _is_path(source):
+        return onnx.load(os.fspath(source), load_external_data=False)
+    model = onnx.ModelProto()
+    model.CopyFrom(source)
+    return model
+
+
+def _session(model: Any, optimize: bool, folder: str | None) -> Any:
+    """A session of a path or of bytes, whose external data are in ``folder``."""
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise MissingDependency(INSTALL) from error
+    settings = onnxruntime.SessionOptions()
+    settings.log_severity_level = 3
+    if not optimize:
+        settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    if folder is not None and not isinstance(model, str):
+        settings.add_session_config_entry(FOLDER, folder)
+    with _refusals():
+        return onnxruntime.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
 
 
 @contextmanager
@@ -85,13 +135,7 @@ def _ending_at(source: Any, names: Sequence[str]) -> tuple[bytes, list[str]]:
     Raises:
         SerdeError: where it computes no such value.
     """
-    import onnx
-
-    model = onnx.ModelProto()
-    if isinstance(source, (str, os.PathLike)):
-        model = onnx.load(os.fspath(source), load_external_data=False)
-    else:
-        model.CopyFrom(source)
+    model = _model_of(source)
     made = {name: name for node in model.graph.node for name in node.output}
     made |= {i.name: i.name for i in model.graph.input}
     by_node = {node.name: node.output[0] for node in reversed(model.graph.node) if node.output}
@@ -116,4 +160,5 @@ def _nothing(wanted: Any) -> np.ndarray[Any, Any]:
 BRIDGE = Bridge(
     "onnx", ("onnx",), "onnx", decode, run, prepare=prepare,
     settings={"without ONNX Runtime's optimiser": {"optimize": False}},
+    begins_anywhere=True,
 )  # fmt: skip

@@ -55,6 +55,8 @@ class SourceModel:
         """The function that runs it; it needs the source's files no more."""
         if self.bridge is None or self.bridge.run is None:
             raise NotComparable("the source's format cannot be run here")
+        if self.reading.get("cut_inputs") and not self.bridge.begins_anywhere:
+            raise NotComparable("not compared: the source cannot be begun in its middle")
         if setting not in self.runs:
             options = {**self.options, **(self.settings[setting] if setting else {})}
             self.runs[setting] = prepare(self.bridge, self.source, **options)
