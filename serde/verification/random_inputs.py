@@ -9,6 +9,7 @@ import numpy as np
 
 from serde.errors import UsageError
 from serde.graph import Graph, Node, Value
+from serde.verification.fitting_sizes import fitting_sizes
 
 Array = np.ndarray[Any, Any]
 SEED = 0
@@ -28,16 +29,16 @@ def random_inputs(
     """Seeded inputs for a model: normal floats, small integers, valid indices for look-ups.
 
     ``ir`` is the graph of the IR that ``graph`` was made from, if it was: it says which inputs are
-    indices. ``sizes`` are those of named dimensions.
+    indices, and which sizes fit. ``sizes`` are those of named dimensions.
     """
     rng = np.random.default_rng(seed)
     ir = graph if ir is None else ir
     readers = readers_of(ir)
     known = {v.name: v for v in ir.inputs}
-    named = dict(sizes or {})
+    named = fitting_sizes(ir, _default_size) | dict(sizes or {})
     feeds = {}
     for value in graph.inputs:
-        shape = tuple(_size(d, i, len(value.known), named) for i, d in enumerate(value.known))
+        shape = tuple(_size(value, axis, named) for axis in range(len(value.known)))
         rows = table_size(known.get(value.name, value), readers)
         feeds[value.name] = _random(rng, value, shape, rows)
     return feeds
@@ -56,13 +57,18 @@ def readers_of(graph: Graph) -> dict[Value, list[tuple[Node, int]]]:
     return readers
 
 
-def _size(dim: Any, axis: int, rank: int, named: dict[str, int]) -> int:
+def _default_size(value: Value, axis: int) -> int:
+    dim, rank = value.known[axis], len(value.known)
+    default = 2 if axis == 0 else IMAGE_SIZE if rank >= 4 and axis >= 2 else OTHER_SIZE
+    return NAMED_SIZES.get(dim, default) if isinstance(dim, str) else default
+
+
+def _size(value: Value, axis: int, named: dict[str, int]) -> int:
+    dim = value.known[axis]
     if isinstance(dim, int):
         return dim
-    default = 2 if axis == 0 else IMAGE_SIZE if rank >= 4 and axis >= 2 else OTHER_SIZE
-    if dim is None:
-        return default
-    return named.setdefault(dim, NAMED_SIZES.get(dim, default))
+    size = _default_size(value, axis)
+    return size if dim is None else named.setdefault(dim, size)
 
 
 def table_size(value: Value, readers: Readers, depth: int = 8) -> int | None:

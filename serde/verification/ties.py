@@ -18,21 +18,24 @@ MOST_ROWS = 4096
 Probe = Callable[[str], Array | None]  # a value of the model by name
 
 
-def is_sorted_from(graph: Graph, value: Value) -> bool:
-    """Whether an operator that sorts or chooses is among those ``value`` is computed by."""
+def upstream_ops(graph: Graph, value: Value) -> set[str]:
+    """The operators that ``value`` is computed by, those of subgraphs included."""
     made = {v: node for node in graph.nodes for v in node.outputs}
-    stack, seen = [value], {value}
+    stack, seen, found = [value], {value}, set()
     while stack:
         node = made.get(stack.pop())
         if node is None:
             continue
-        bodies = [n for body in node.graphs() for n in body.nodes]
-        if node.op in SORTING or any(n.op in SORTING for n in bodies):
-            return True
-        read = [v for n in (node, *bodies) for v in n.inputs if v is not None and v not in seen]
+        nodes, bodies = [node], [*node.graphs()]
+        while bodies:
+            body = bodies.pop()
+            nodes += body.nodes
+            bodies += [inner for n in body.nodes for inner in n.graphs()]
+        found.update(n.op for n in nodes)
+        read = [v for n in nodes for v in n.inputs if v is not None and v not in seen]
         seen.update(read)
         stack.extend(read)
-    return False
+    return found
 
 
 def are_tied_indices(graph: Graph, value: Value, got: Array, wanted: Array, probe: Probe) -> bool:
@@ -66,7 +69,8 @@ def _are_tied_boxes(scores: Array, got: Array, wanted: Array) -> bool:
         a, b = (scores[tuple(rows.astype(np.int64).T)] for rows in (got, wanted))
     except IndexError:
         return False
-    return len(np.unique(got, axis=0)) == len(got) and compare("", a, b).passed
+    is_distinct = all(len(np.unique(x, axis=0)) == len(x) for x in (got, wanted))
+    return is_distinct and compare("", a, b).passed
 
 
 def _are_tied_elements(node: Node, data: Array, got: Array, wanted: Array) -> bool:
@@ -78,8 +82,7 @@ def _are_tied_elements(node: Node, data: Array, got: Array, wanted: Array) -> bo
     a, b = (x.reshape(shape).astype(np.int64) for x in (got, wanted))
     if min(a.min(), b.min()) < 0 or max(a.max(), b.max()) >= data.shape[axis]:
         return False
-    ordered = np.sort(a, axis)
-    if (np.diff(ordered, axis=axis) == 0).any():
+    if any((np.diff(np.sort(x, axis), axis=axis) == 0).any() for x in (a, b)):
         return False
     return compare("", *(np.take_along_axis(data, i, axis) for i in (a, b))).passed
 

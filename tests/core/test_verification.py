@@ -7,13 +7,15 @@ import sys
 import ml_dtypes
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 
 import serde
 from serde import plugins
 from serde.errors import MalformedFile, MissingDependency, UsageError
 from serde.graph import DType, Value
-from serde.verification import compare, random_inputs, verify_conversion
+from serde.verification import compare, compare_runtimes, random_inputs, verify_conversion
+from serde.verification.input_sets import input_sets
 from tests.onnx_live import ir_of, model_of
 
 NAN, INF = np.nan, np.inf
@@ -241,3 +243,294 @@ class TestRandomInputs:
         with pytest.raises(UsageError, match="no random inputs of type object: give data"):
             random_inputs(graph)
         assert Value("x", DType.STRING).dtype.kind == "S"
+
+
+def saved(path, body, opset=17):
+    onnx.save(model_of(body, opset, 8), path)
+    return str(path)
+
+
+X = "g (float[N,4] x) => (float[N,4] y) "
+
+
+class TestInputSets:
+    """Faults that normal numbers hide; each is shown by one set of inputs alone."""
+
+    # The source's body, a wrong result's, and the sets on which they differ.
+    FAULTS = {
+        "negative": (X + "{ y = Relu(x) }", X + "{ a = Abs(x)\n b = Max(x, a)\n y = Mul(b, b) }",
+                     "off by"),
+        "zero": (X + "{ y = Sign(x) }",
+                 X + "<float[1] z = {0}, float[1] p = {1}, float[1] m = {-1}>"
+                 "{ c = Less(x, z)\n y = Where(c, m, p) }", "on zero inputs"),
+        "equal": (X + "<float[1] h = {0.5}> { c = Greater(x, h)\n y = Cast<to=1>(c) }",
+                  X + "<float[1] h = {0.5}> { c = GreaterOrEqual(x, h)\n y = Cast<to=1>(c) }",
+                  "on equal inputs"),
+        "special": (X + "{ y = Round(x) }",
+                    X + "<float[1] h = {0.5}> { a = Add(x, h)\n y = Floor(a) }",
+                    "on "),
+        "large": (X + "{ y = Identity(x) }",
+                  X + "<float lo = {-50}, float hi = {200}> { y = Clip(x, lo, hi) }", "on "),
+        "infinite": (X + "{ y = Identity(x) }",
+                     X + "<float lo = {-100000}, float hi = {100000}> { y = Clip(x, lo, hi) }",
+                     "on infinite inputs"),
+        "NaN": (X + "<float[1] z = {0}> { n = IsNaN(x)\n y = Where(n, z, x) }",
+                X + "<float[1] z = {1}> { n = IsNaN(x)\n y = Where(n, z, x) }", "on NaN inputs"),
+    }  # fmt: skip
+
+    @pytest.mark.parametrize("name", FAULTS)
+    def test_a_fault_is_found(self, name, tmp_path):
+        right, wrong, reason = self.FAULTS[name]
+        paths = saved(tmp_path / "a.onnx", right), saved(tmp_path / "b.onnx", wrong)
+        found = serde.verify(*paths)
+        assert not found.ok and reason in found.outputs[0].reason
+        assert serde.verify(paths[0], paths[0]).ok
+
+    def test_a_pooling_that_loses_zeros(self, tmp_path):
+        """Wrong on negative numbers alone: a window of normal ones has a positive number."""
+        g = "g (float[1,1,16,16] x) => (float[1,1,4,4] y) "
+        source = saved(
+            tmp_path / "a.onnx",
+            g + "<int64[8] p = {0,0,0,0,0,0,4,4}> { z = Pad(x, p)\n"
+            "y = MaxPool<kernel_shape=[8,8], strides=[4,4]>(z) }",
+        )
+        result = saved(
+            tmp_path / "b.onnx",
+            g + "{ y = MaxPool<kernel_shape=[8,8], strides=[4,4], pads=[0,0,4,4]>(x) }",
+        )
+        found = serde.verify(source, result)
+        assert found.outputs[0].reason.endswith("on negative inputs")
+        assert found.sets[:2] == ["normal", "negative"]
+
+    def names_of(self, body):
+        graph = ir_of(body)
+        normal, *others = input_sets(graph, graph, 0)
+        assert normal.name == "normal"
+        return {s.name: {n for n in s.feeds if s.feeds[n] is not normal.feeds[n]} for s in others}
+
+    FLOATS = {"negative", "zero", "equal", "special", "large", "infinite"}
+
+    @pytest.mark.parametrize(
+        ("body", "changed"),
+        [
+            ("g (float[2] x) => (y) { y = Relu(x) }", {n: {"x"} for n in FLOATS}),
+            ("g (float16[2] x) => (y) { y = Relu(x) }", {n: {"x"} for n in FLOATS}),
+            ("g (int64[2] i) => (y) { y = Neg(i) }", {}),
+            ("g (float[2] x, bool[2] c) => (y) { y = Where(c, x, x) }",
+             {n: {"x"} for n in FLOATS}),
+            ("g (int64[2] i) => (y) <float[3,2] t = {0,1,2,3,4,5}> { y = Gather(t, i) }",
+             {"zero": {"i"}, "equal": {"i"}}),
+            ("g (float[2] i) => (y) <float[3] t = {0,1,2}> { j = Cast<to=7>(i)\n y = Gather(t, j) }", {"zero": {"i"}, "equal": {"i"}}),
+            ("g (float[2] i, float[3] t) => (y) <float o = {1}> { k = Sub(i, o)\n"
+             "j = Cast<to=7>(k)\n y = Gather(t, j) }", {n: {"t"} for n in FLOATS}),
+            ("g (float[2] x) => (y) <float l = {0}, float h = {9}> { c = Clip(x, l, h)\n"
+             "y = Cast<to=2>(c) }", {n: {"x"} for n in FLOATS - {"infinite"}}),
+            ("g (float n) => (y) <float z = {0}, float d = {1}> { y = Range(z, n, d) }", {}),
+        ],
+    )  # fmt: skip
+    def test_indices_lengths_and_sizes_stay(self, body, changed):
+        assert self.names_of(body) == changed
+
+    def test_a_slow_model_runs_on_normal_inputs_alone(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(compare_runtimes, "EXTRA_SECONDS", -1.0)
+        source = saved(tmp_path / "a.onnx", X + "{ y = Relu(x) }")
+        found = serde.verify(source, source)
+        assert found.ok and found.sets == ["normal"]
+        assert [n.split(":")[0] for n in found.not_compared][:2] == [
+            "negative inputs", "zero inputs"
+        ]  # fmt: skip
+
+    def test_given_data_are_the_only_ones(self, tmp_path):
+        source = saved(tmp_path / "a.onnx", X + "{ y = Relu(x) }")
+        found = serde.verify(source, source, data={"x": np.zeros((1, 4), np.float32)})
+        assert (found.sets, found.inputs) == (["normal"], "the inputs given")
+
+    def test_what_the_source_itself_does_not_hold_still_is_not_compared(self, tmp_path):
+        """Sines of large numbers depend on their last digits."""
+        many = "g (float[64] x) => (float[64] y) "
+        source = saved(
+            tmp_path / "a.onnx", many + "<float k = {1000.1}> { a = Mul(x, k)\n y = Sin(a) }"
+        )
+        other = saved(
+            tmp_path / "b.onnx",
+            many + "<float k = {10.001}, float h = {100}> { b = Mul(x, k)\n a = Mul(b, h)\n"
+            "y = Sin(a) }",
+        )
+        found = serde.verify(source, other)
+        assert any("y on large inputs: the source itself changes" in n for n in found.not_compared)
+
+
+class TestSettings:
+    """A result is right as users run it and without ONNX Runtime's optimiser."""
+
+    @pytest.mark.parametrize("broken", ["", "without ONNX Runtime's optimiser"])
+    def test_both_have_to_be_right(self, broken, tmp_path, monkeypatch):
+        source = saved(tmp_path / "a.onnx", X + "{ y = Relu(x) }")
+        target = saved(tmp_path / "b.onnx", X + "{ y = Relu(x) }")
+        prepare = compare_runtimes.prepare
+
+        def breaking(bridge, path, **options):
+            run = prepare(bridge, path, **options)
+            is_broken = options.get("optimize", True) is (broken == "")
+            return lambda feeds: [y + is_broken for y in run(feeds)]
+
+        monkeypatch.setattr(compare_runtimes, "prepare", breaking)
+        found = serde.verify(source, target)
+        assert not found.ok and found.outputs[0].reason == f"off by 1 {broken}".strip()
+        assert found.settings == ["by default", "without ONNX Runtime's optimiser"]
+
+    def test_the_runtime_is_told(self, tmp_path, monkeypatch):
+        levels = []
+        session = onnxruntime.InferenceSession
+
+        def recorded(model, settings, **options):
+            levels.append(settings.graph_optimization_level)
+            return session(model, settings, **options)
+
+        monkeypatch.setattr(onnxruntime, "InferenceSession", recorded)
+        source = saved(tmp_path / "a.onnx", X + "{ y = Relu(x) }")
+        assert serde.verify(source, source).ok
+        level = onnxruntime.GraphOptimizationLevel
+        assert set(levels) == {level.ORT_ENABLE_ALL, level.ORT_DISABLE_ALL}
+
+    def test_a_source_that_the_optimiser_breaks_is_compared_without(self, tmp_path, monkeypatch):
+        from serde.verification import source_runs
+
+        source = saved(tmp_path / "a.onnx", X + "{ y = Relu(x) }")
+        target = saved(tmp_path / "b.onnx", X + "{ y = Relu(x) }")
+        prepare = source_runs.prepare
+
+        def breaking(bridge, path, **options):
+            run = prepare(bridge, path, **options)
+            return lambda feeds: [y + options.get("optimize", True) for y in run(feeds)]
+
+        monkeypatch.setattr(source_runs, "prepare", breaking)
+        assert serde.verify(source, target).ok
+
+    def test_a_source_converted_in_place_is_run_before(self, tmp_path):
+        path = saved(tmp_path / "a.onnx", X + "{ y = Abs(x) }")
+        wrong = model_of(X + "{ y = Relu(x) }", 17, 8)
+        encode = serde.plugins.get_format("onnx").encode
+
+        def write_wrong(graph, target, **options):
+            encode(graph, target, **options)
+            onnx.save(wrong, target)
+            return [str(target)]
+
+        from dataclasses import replace
+
+        from serde import api
+
+        real = api.get_format
+        fake = replace(real("onnx"), encode=write_wrong)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(api, "get_format", lambda name: fake)
+            report = serde.convert(path, path, to_format="onnx", verify=True)
+        assert not report.ok and report.verification.done
+
+
+class TestTies:
+    """Equals may stand in another order; others may not."""
+
+    SORT = ("g (float[6] x) => (float[K] v, int64[K] i) <int64[1] k = {6}>"
+            "{ v, i = TopK<axis=0>(x, k) }")  # fmt: skip
+    # As SORT, but equals in the order of their indices from the last to the first.
+    BACKWARDS = ("g (float[6] x) => (float[K] v, int64[K] i) <int64[1] k = {6}, int64[1] s = {5},"
+                 "int64[1] e = {-7}, int64[1] a = {0}, int64[1] m = {-1}, int64 five = {5}>"
+                 "{ r = Slice(x, s, e, a, m)\n v, j = TopK<axis=0>(r, k)\n i = Sub(five, j) }")  # fmt: skip
+    DATA = np.float32([3, 1, 3, 2, 1, 3])
+
+    def test_indices_of_equal_numbers(self, tmp_path):
+        paths = saved(tmp_path / "a.onnx", self.BACKWARDS), saved(tmp_path / "b.onnx", self.SORT)
+        for data in (None, {"x": self.DATA}):
+            found = serde.verify(*paths, data=data)
+            assert found.ok
+        assert found.outputs[1].reason == "equals stand in another order"
+
+    @pytest.mark.parametrize("wrong", [[0, 2, 5, 3, 1, 1], [0, 2, 5, 1, 3, 4], [0, 2, 5, 3, 1, 9]])
+    def test_other_indices_are_wrong(self, wrong, tmp_path):
+        target = saved(tmp_path / "b.onnx", self.SORT)
+        expected = {"v": np.float32([3, 3, 3, 2, 1, 1]), "i": np.int64(wrong)}
+        found = verify_conversion(
+            target, target, graph=serde.load(target), data={"x": self.DATA}, expected=expected
+        )
+        assert [o.passed for o in found.outputs] == [True, False]
+
+    # Rows of a detector: class, score, place. Sorted by scores; some are equal.
+    ROWS = np.float32([[0, 0.9, 5], [1, 0.8, 2], [0, 0.8, 7], [2, 0.8, 1], [1, 0.3, 4]])
+
+    @pytest.mark.parametrize(
+        ("order", "passed"),
+        [([0, 1, 2, 3, 4], True), ([0, 3, 1, 2, 4], True), ([0, 2, 1, 3, 4], True),
+         ([1, 0, 2, 3, 4], False), ([0, 1, 2, 4, 3], False), ([0, 1, 1, 3, 4], False)],
+    )  # fmt: skip
+    @pytest.mark.parametrize("columns", [[[0, 1, 2]], [[1], [0, 2]], [[0], [2], [1]]])
+    def test_rows_by_their_scores(self, order, passed, columns):
+        from serde.verification.ties import are_rows_reordered
+
+        wanted = [self.ROWS[None, :, c] for c in columns]
+        got = [self.ROWS[None, order][:, :, c] for c in columns]
+        for at in range(len(columns)):
+            assert are_rows_reordered(at, got, wanted) is passed
+
+    def test_boxes_of_equal_scores(self, tmp_path):
+        body = ("g (float[1,3,4] boxes, float[1,1,3] scores) => (int64[M,3] y)"
+                "<int64 n = {3}> { y = NonMaxSuppression(boxes, scores, n) }")  # fmt: skip
+        target = saved(tmp_path / "b.onnx", body)
+        boxes = np.float32([[[0, 0, 1, 1], [2, 2, 3, 3], [4, 4, 5, 5]]])
+        feeds = {"boxes": boxes, "scores": np.float32([[[0.5, 0.9, 0.5]]])}
+        for last, passed in (([0, 2], True), ([2, 0], True), ([2, 2], False)):
+            expected = {"y": np.int64([[0, 0, 1], *([0, 0, i] for i in last)])}
+            found = verify_conversion(
+                target, target, graph=serde.load(target), data=feeds, expected=expected
+            )
+            assert found.ok is passed
+
+
+def zeros(*shape):
+    """A constant of that shape, as the parser takes it."""
+    return "{" + ",".join(["0.1"] * int(np.prod(shape))) + "}"
+
+
+class TestFittingSizes:
+    """Sizes that what lies behind an input fixes; the body, the constants, the input's shape."""
+
+    CONV = "a = Conv<kernel_shape=[3,3],pads=[1,1,1,1]>(x, w)\n"
+    CASES = {
+        "dense behind a flattened image": (
+            "float[N,3,H,W]", "float[4,3,3,3] w, float[10,784] d", CONV +
+            "p = MaxPool<kernel_shape=[2,2],strides=[2,2]>(a)\n f = Flatten(p)\n"
+            "y = Gemm<transB=1>(f, d)", (2, 3, 28, 28),
+        ),
+        "a range of sides": (
+            "float[N,3,H,W]", "float[4,3,3,3] w, float[196,10] d", CONV +
+            "p = MaxPool<kernel_shape=[32,32],strides=[32,32]>(a)\n f = Flatten(p)\n"
+            "y = MatMul(f, d)", (2, 3, 224, 224),
+        ),
+        "sides that differ": (
+            "float[N,1,H,W]", "float[480,3] d", "f = Flatten(x)\n y = MatMul(f, d)",
+            (2, 1, 32, 15),
+        ),
+        "a reshape by a count": (
+            "float[N,1,H,W]", "float[784,3] d",
+            "s = Constant<value_ints=[-1,784]>()\n f = Reshape(x, s)\n y = MatMul(f, d)",
+            (2, 1, 28, 28),
+        ),
+        "features": ("float[N,F]", "float[30,3] d", "y = MatMul(x, d)", (2, 30)),
+        "a weight on the left": ("float[N,F,5]", "float[3,30] d", "y = MatMul(d, x)", (2, 30, 5)),
+        "embeddings of places": ("float[N,T,5]", "float[1,17,5] d", "y = Add(x, d)", (2, 17, 5)),
+        "one fixed side": ("float[N,1,H,20]", "float[240,3] d",
+                           "f = Flatten(x)\n y = MatMul(f, d)", (2, 1, 12, 20)),
+        "nothing that fixes them": ("float[N,3,H,W]", "float[4,3,3,3] w",
+                                    CONV + "y = GlobalAveragePool(a)", (2, 3, 64, 64)),
+        "none that fits": ("float[N,2,H,W]", "float[7,3] d", "f = Flatten(x)\n y = MatMul(f, d)",
+                           (2, 2, 64, 64)),
+    }  # fmt: skip
+
+    @pytest.mark.parametrize(("x", "constants", "body", "shape"), CASES.values(), ids=CASES)
+    def test_sizes(self, x, constants, body, shape):
+        parts = [c.strip() for c in constants.replace(", ", ";").split(";")]
+        dims = [[int(d) for d in p[p.index("[") + 1 : p.index("]")].split(",")] for p in parts]
+        held = ", ".join(f"{p} = {zeros(*d)}" for p, d in zip(parts, dims, strict=True))
+        feeds = random_inputs(ir_of(f"g ({x} x) => (y) <{held}> {{ {body} }}"))
+        assert feeds["x"].shape == shape
