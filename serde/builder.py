@@ -92,6 +92,7 @@ class Builder:
         self.inputs: list[Value] = []
         self.nodes: list[Node] = []
         self.names: Names = outer.names if outer else Names()
+        self.notes: dict[tuple[str, str], dict[str, None]] = outer.notes if outer else {}
         self._sources: tuple[Source, ...] = outer._sources if outer else ()
         self._mark = 0  # nodes there were when the present source's first was made
 
@@ -129,6 +130,11 @@ class Builder:
     def calling(self, call: Call) -> _Origin:
         """Record that every node emitted in the block is of ``call`` too."""
         return self.at(*(replace(s, calls=(*s.calls, call)) for s in self._sources))
+
+    def note(self, text: str) -> None:
+        """Say of the present source what people should know of its conversion."""
+        for source in self._sources[:1]:
+            self.notes.setdefault((source.op, text), {})[source.name] = None
 
     def resume(self) -> None:
         """Count the nodes that the present source becomes anew."""

@@ -53,6 +53,13 @@ def rewrite(table: Table, graph: Graph, builder: Builder) -> Graph:
     return _Rewriting(table).run(graph, builder)
 
 
+def _notes(builder: Builder) -> Iterator[str]:
+    """What rules said of nodes, once for all nodes of an operator."""
+    for (op, text), names in builder.notes.items():
+        few = ", ".join(map(repr, list(names)[:SHOWN])) + (", …" if len(names) > SHOWN else "")
+        yield f"{op} ×{len(names)} ({few}) {text}"
+
+
 class _Rewriting:
     def __init__(self, table: Table) -> None:
         self.table = table
@@ -72,7 +79,7 @@ class _Rewriting:
         _refuse_growth(graph, done)
         return replace(
             done, functions=graph.functions, metadata=graph.metadata, imports=graph.imports,
-            notes=graph.notes,
+            notes=(*graph.notes, *_notes(builder)),
         )  # fmt: skip
 
     def body(self, graph: Graph, builder: Builder, outer: Env, given: Sequence[Type] = ()) -> Graph:
