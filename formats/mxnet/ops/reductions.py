@@ -4,10 +4,24 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
+
+from serde.builder import computed
 from serde.errors import require
 from serde.geometry import Ints, axes_of, axis_of, others
 from serde.graph import DType, Value
-from serde.idioms import cast, cast_like, is_true, scalar, shape_from, size_of, times
+from serde.idioms import (
+    cast,
+    cast_like,
+    is_true,
+    reshape,
+    scalar,
+    shape_from,
+    size_of,
+    sizes_of,
+    slice_axis,
+    times,
+)
 
 from ..rules import dtype_of, reads
 
@@ -20,16 +34,60 @@ REDUCTIONS = {
 }
 NUMPY = {"_np_sum": "ReduceSum", "_np_prod": "ReduceProd", "_npi_mean": "ReduceMean"}
 NARROW = (DType.BOOL, DType.INT8, DType.UINT8)  # types ONNX's reductions do not take
+# Wider types that integers are added up in: ONNX Runtime does not wrap around, MXNet does.
+WIDER = dict.fromkeys(NARROW, DType.INT32) | {DType.INT32: DType.INT64}
 
 
 def reduced(g, op, x: Value, axes: Ints, keepdims):
-    """A reduction over ``axes``, which may be none of them."""
+    """A reduction over ``axes``, which may be none of them; what integers cannot hold wraps."""
     if not axes:
         return x
-    if x.type in NARROW:
-        wide = reduced(g, op, cast(g, x, DType.INT32), axes, keepdims)
+    if op == "ReduceProd" and x.type.kind != "f":
+        return product(g, x, axes, keepdims)
+    if x.type in NARROW or (op == "ReduceSum" and x.type in WIDER):
+        wide = g[op](cast(g, x, WIDER[x.type]), axes, keepdims=int(keepdims))
         return cast_like(g, wide, x)
     return g[op](x, axes, keepdims=int(keepdims))
+
+
+def product(g, x: Value, axes: Ints, keepdims):
+    """A product of integers, which ONNX Runtime computes in float64: by multiplication alone."""
+    if x.type in NARROW:
+        wide = product(g, cast(g, x, WIDER[x.type]), axes, keepdims)
+        return cast_like(g, wide, x)
+    kept, sizes = others(axes, x.rank), sizes_of(g, x)
+    count = times(g, [sizes[a] for a in axes])
+    order = (*axes, *kept)
+    rows = x if order == tuple(range(x.rank)) else g.Transpose(x, perm=order)
+    if len(axes) > 1:
+        rows = reshape(g, rows, [count, *(sizes[a] for a in kept)])
+    y = multiplied_rows(g, rows, count) if isinstance(count, int) else scanned_rows(g, rows)
+    return g.Unsqueeze(y, list(axes)) if keepdims else y
+
+
+def multiplied_rows(g, rows: Value, count: int):
+    """The first half of the rows times the second, and so on."""
+    if count == 0:
+        return g.ReduceProd(rows, [0], keepdims=0)
+    while count > 1:
+        half = count // 2
+        parts = [slice_axis(g, rows, 0, at, at + half) for at in (0, half)]
+        rest = [slice_axis(g, rows, 0, 2 * half, count)] if count % 2 else []
+        y = g.Mul(*parts)
+        rows = g.Concat(y, *rest, axis=0) if rest else y
+        count = half + len(rest)
+    return g.Squeeze(rows, [0])
+
+
+def scanned_rows(g, rows: Value):
+    """One row after another."""
+    body = g.child("product")
+    total = body.input("total", rows.type, rows.known[1:])
+    row = body.input("row", rows.type, rows.known[1:])
+    one = g.const(np.ones((), rows.type.numpy))
+    start = g.Expand(one, g.Shape(rows, start=1)) if rows.rank > 1 else one
+    made = body.build(computed(body, [body.Mul(total, row)]))
+    return g.Scan(start, rows, body=made, num_scan_inputs=1)
 
 
 def chosen(x: Value, axis: Ints | None, exclude: bool) -> Ints:

@@ -46,7 +46,23 @@ EXCLUDED = [
     {"exclude": True},
     {"axis": "(0, 1, 2)", "exclude": True},
 ]
+WRAPPING = [  # integers whose sums and products leave their type, and the axes reduced
+    *((make(2, 5, 3), axis) for make in (i8, i32, i64, u8) for axis in (0, 1, "(0, 2)", "None")),
+    (i32(3, 40, low=-(2**31), high=2**31 - 1), 1),
+    (i32(3, 40, low=-(2**31), high=2**31 - 1), "None"),
+    (i32(2, 1, 3), 1),
+    (i8(3, 40, low=-128, high=127), 1),
+    (u8(3, 40, high=255), 1),
+]
+
 CASES = [
+    *(case(op, x, axis=axis) for op in LEGACY for x, axis in WRAPPING if op not in ("max", "min")),
+    *(case(op, x, axis=axis) for op in ("_np_sum", "_np_prod") for x, axis in WRAPPING),
+    *(
+        case(op, of([[2**62 - 9, 3], [5, 7]], "int64"), axis=1, keepdims=keepdims)
+        for op in ("prod", "_np_prod")
+        for keepdims in (True, False)
+    ),
     *(case(op, f32(*s)) for op in LEGACY for s in SHAPES),
     *(case(op, X, **a) for op in LEGACY for a in (*KEPT, *EXCLUDED)),
     *(case(op, make(2, 3), axis=1) for op in LEGACY for make in (f16, f64, i8, u8, i32, i64)),
