@@ -51,10 +51,10 @@ def arctan2(g, y: Value, x: Value):
     return g.Add(g.Atan(g.Div(y, g.Where(origin, g.const(1, x.type), x))), turn)
 
 
-@in_float
 def copysign(g, a: Value, b: Value):
     """The size of ``a`` with the sign of ``b``; a zero has none."""
-    return g.Where(g.Less(b, 0.0), g.Neg(g.Abs(a)), g.Abs(a))
+    size = g.Abs(a)
+    return g.Where(g.Less(b, scalar(g, 0, b)), g.Sub(scalar(g, 0, a), size), size)
 
 
 @reads("_npi_lcm")

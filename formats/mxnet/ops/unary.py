@@ -9,9 +9,12 @@ import numpy as np
 
 from serde.errors import require
 from serde.graph import DType, Value
-from serde.idioms import cast, cast_like, scalar
+from serde.idioms import cast, cast_like, full_like, scalar
 
 from ..rules import reads
+
+PI = np.float32(math.pi)
+DEGREE, RADIAN = float(np.float32(180) / PI), float(PI / np.float32(180))
 
 
 def times(factor: float):
@@ -41,7 +44,7 @@ FLOATS = {  # MXNet's name: ONNX's, or the expression
     "ceil": "Ceil",
     "cos": "Cos",
     "cosh": "Cosh",
-    "degrees": times(180 / math.pi),
+    "degrees": times(DEGREE),
     "erf": "Erf",
     "exp": "Exp",
     "expm1": lambda g, x: g.Sub(g.Exp(x), 1.0),
@@ -51,7 +54,7 @@ FLOATS = {  # MXNet's name: ONNX's, or the expression
     "log10": logarithm(10),
     "log1p": lambda g, x: g.Log(g.Add(x, 1.0)),
     "log2": logarithm(2),
-    "radians": times(math.pi / 180),
+    "radians": times(RADIAN),
     "rcbrt": lambda g, x: g.Reciprocal(cube_root(g, x)),
     "reciprocal": "Reciprocal",
     "rint": lambda g, x: g.Ceil(g.Sub(x, 0.5)),  # halves go down
@@ -62,6 +65,7 @@ FLOATS = {  # MXNet's name: ONNX's, or the expression
     "sinh": "Sinh",
     "softsign": "Softsign",
     "sqrt": "Sqrt",
+    "square": lambda g, x: g.Mul(x, x),
     "tan": "Tan",
     "tanh": "Tanh",
     "trunc": truncated,
@@ -71,7 +75,6 @@ NUMBERS = {
     "negative": lambda g, x: g.Sub(scalar(g, 0, x), x) if x.type.kind == "u" else g.Neg(x),
     "relu": lambda g, x: g.Relu(x) if x.type.kind == "f" else g.Max(x, 0),
     "sign": "Sign",
-    "square": lambda g, x: g.Mul(x, x),
 }
 # Operators of other namespaces that compute the same.
 TWINS = {
@@ -99,9 +102,36 @@ def in_float(function, g, x: Value):
     return cast_like(g, function(g, cast(g, x, DType.FLOAT32)), x)
 
 
+def read_rounding(op, g, x: Value):
+    """Integers are what they are rounded to."""
+    return read_unary(op, g, x) if x.type.kind == "f" else x
+
+
+def read_cube_root(g, x: Value):
+    """Of an integer the root is found among integers: a power of 1/3 may fall short of one."""
+    if x.type.kind == "f":
+        return cube_root(g, x)
+    size = g.Abs(cast(g, x, DType.FLOAT64))
+    near = g.Round(g.Pow(size, g.const(1 / 3, DType.FLOAT64)))
+    beyond = cast(g, g.Greater(g.Mul(g.Mul(near, near), near), size), DType.FLOAT64)
+    return g.Mul(g.Sign(x), cast_like(g, g.Sub(near, beyond), x))
+
+
+def in_double(op, g, x: Value):
+    """Integers are taken as float64; the nudge keeps the logarithm of 1000 from falling short."""
+    if x.type.kind == "f":
+        return read_unary(op, g, x)
+    return cast_like(g, g.Add(read_unary(op, g, cast(g, x, DType.FLOAT64)), 1e-12), x)
+
+
+ROUNDING = ("ceil", "fix", "floor", "rint", "round", "trunc")
+IN_DOUBLE = ("exp", "expm1", "log", "log10", "log1p", "log2", "rsqrt", "sqrt")
 RULES = {name: partial(read_unary, op) for name, op in NUMBERS.items()} | {
     name: partial(in_float, partial(read_unary, op)) for name, op in FLOATS.items()
 }
+RULES |= {name: partial(read_rounding, FLOATS[name]) for name in ROUNDING}
+RULES |= {name: partial(in_double, FLOATS[name]) for name in IN_DOUBLE}
+RULES["cbrt"] = read_cube_root
 for _name, _rule in RULES.items():
     reads(_name, *(twin for twin, name in TWINS.items() if name == _name))(_rule)
 
@@ -118,16 +148,46 @@ def read_around(g, x, *, decimals=0):
 
 @reads("clip")
 def read_clip(g, x, *, a_min: float, a_max: float):
-    require(a_min <= a_max, f"a_min={a_min} above a_max={a_max}")
-    return g.Clip(x, bound(g, a_min, x), bound(g, a_max, x))
+    """``a_max`` where an element is above it, else ``a_min`` where it is below that."""
+    low, high = float(np.float32(a_min)), float(np.float32(a_max))  # NaN bounds nothing
+    least, most = limits(x)
+    if not (low > high or low > most or high < least):
+        bounds = (low if low > least else None), (high if high < most else None)
+        return g.Clip(x, *(None if b is None else element(g, b, x) for b in bounds))
+    y = x
+    if low > most:
+        y = full_like(g, x, element(g, low, x).array().item())
+    elif low > least:
+        y = g.Where(g.Less(x, element(g, first_from(low, x), x)), element(g, low, x), x)
+    if high < least:
+        return full_like(g, x, element(g, high, x).array().item())
+    if high < most:
+        return g.Where(g.Greater(x, element(g, last_to(high, x), x)), element(g, high, x), y)
+    return y
 
 
-def bound(g, number: float, x: Value):
-    """A bound in the type of ``x``: integers meet it cut off, and within their range."""
-    if x.type.kind != "f":
-        limits = np.iinfo(x.type.numpy)
-        number = int(min(max(number, limits.min), limits.max))
-    return scalar(g, number, x)
+def limits(x: Value) -> tuple[float, float]:
+    """The least and the largest element there can be."""
+    if x.type.kind == "f":
+        return -math.inf, math.inf
+    return int(np.iinfo(x.type.numpy).min), int(np.iinfo(x.type.numpy).max)
+
+
+def first_from(number: float, x: Value) -> float:
+    """The least element of the type of ``x`` that is not below a number."""
+    return number if x.type.kind == "f" else math.ceil(number)
+
+
+def last_to(number: float, x: Value) -> float:
+    return -first_from(-number, x)
+
+
+def element(g, number: float, x: Value):
+    """A number in the type of ``x``: of an integer the fraction is cut off, and it wraps around."""
+    if x.type.kind == "f":
+        return scalar(g, number, x)
+    require(math.isfinite(number), f"a bound of {number} for {x.type.value} elements")
+    return g.const(np.int64(number).astype(x.type.numpy))
 
 
 @reads("smooth_l1")

@@ -97,6 +97,10 @@ CASES = [
     case("_npi_arctan2", of([1, -1, 1, -1, 0, 0, 1, 0]), of([1, 1, -1, -1, 1, -1, 0, 0])),
     case("_npi_copysign", of([1, -1, 1, -1]), of([-0.0, 0.0, -3, 4])),
     *(
+        case("_npi_copysign", of([5, -(2**24) - 1, 2**30 + 1], dtype), of([-1, 3, -(2**30)], dtype))
+        for dtype in ("int32", "int64")
+    ),
+    *(
         case("_npi_true_divide", a, b)
         for a, b in (
             (f32(2, 3), f32(3, low=1)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.formats.mxnet.ops.unary import FLOATS, NUMBERS, TWINS
+from serde.formats.mxnet.ops.unary import FLOATS, NUMBERS, ROUNDING, TWINS
 from tests.mxnet.cases import case, f16, f32, f64, i8, i32, i64, of, operator_test, refused, u8
 
 # ONNX Runtime has no float64 kernel of these; nor of what is made of them.
@@ -20,6 +20,11 @@ EVERYWHERE = "abs ceil exp floor log negative reciprocal relu sigmoid sqrt squar
 
 def domain(name, make, *shape):
     return make(*shape, low=LOWEST.get(name, 0.1), high=HIGHEST.get(name, 3.0))
+
+
+def large(dtype):
+    """Integers that are no float32."""
+    return of([-(2**31) + 1, -(2**24) - 1, 2**24 + 1, 2**30 + 7, 3], dtype)
 
 
 CASES = [
@@ -53,7 +58,26 @@ CASES = [
     case("smooth_l1", f64(2, 3), scalar=0.5),
     case("_contrib_quadratic", f32(2, 3), a=1.5, b=-2, c=3),
     case("_contrib_quadratic", f64(4)),
-    refused("clip", f32(2), a_min=2, a_max=1, says="a_min=2.0 above a_max=1.0"),
+    *(
+        case("clip", of(range(0 if dtype == "uint8" else -7, 8), dtype), a_min=low, a_max=high).but(
+            gap="Clip of opset 11" if dtype == "float64" and not float(low) > float(high) else ""
+        )
+        for low, high in ((2, -2), (5, 1), (-1, -5), (2.5, 1.5), ("nan", 1), (1, "nan"), (-1, 300))
+        for dtype in ("float16", "float32", "float64", "int8", "uint8", "int32", "int64")
+    ),
+    *(case("clip", u8(2, 3), a_min=low, a_max=high) for low, high in ((300, 400), (-9, -3))),
+    *(case("clip", f32(2, 3), a_min=low, a_max=0.5) for low in ("inf", "-inf", "0.25f", "1e1F")),
+    case("clip", of([np.nan, np.inf, -np.inf]), a_min=1, a_max=-1),
+    case("clip", of([2**24 + 1, 5, -9], "int32"), a_min=2**24 + 1, a_max=2**25),
+    refused("clip", i32(2), a_min=2, a_max="-inf", says="a bound of -inf for int32 elements"),
+    *(case(op, large(dtype)) for op in ROUNDING for dtype in ("int32", "int64")),
+    *(case("cbrt", of([-28, -27, -26, 0, 7, 8, 9, 64, 125], dtype)) for dtype in ("int8", "int32")),
+    *(case("cbrt", large(dtype)) for dtype in ("int32", "int64")),
+    *(case("square", of([-46340, 4097, 46339], dtype)) for dtype in ("int32", "int64")),
+    *(case(op, of([1, 10, 999, 1000, 10**9], "int32")) for op in ("log10", "log", "log1p")),
+    *(case("log2", of([1, 8, 2**29, 2**30 - 1], dtype)) for dtype in ("int32", "int64")),
+    *(case(op, of([1, 17, 20, 21], "int32")) for op in ("exp", "expm1", "degrees")),
+    *(case(op, of([2, 4, 16777217, 2147395599], "int64")) for op in ("sqrt", "radians")),
     *(
         case(twin, x).but(np_shape=True)
         for twin, op in TWINS.items()
