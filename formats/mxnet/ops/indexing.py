@@ -14,13 +14,16 @@ FAR = 2**31 - 1  # an end beyond any axis
 
 @reads("slice")
 def read_slice(g, x, *, begin: Bounds, end: Bounds, step: Bounds = ()):
-    axes = range(len(begin))
-    require(len(end) == len(begin), f"begin={begin} and end={end} differ in length")
-    require(len(step) in (0, len(begin)), f"begin={begin} and step={step} differ in length")
-    steps = [s or 1 for s in step] or [1] * len(begin)
+    """Axes beyond ``begin`` are left whole; those beyond ``step`` have a step of 1."""
+    count = len(begin)
+    require(len(end) == count, f"begin={begin} and end={end} differ in length")
+    require(len(step) <= count, f"step={step} is longer than begin={begin}")
+    require(count <= x.rank, f"begin={begin} of {x.rank} axes")
+    require(0 not in step, f"step={step}, and no step is 0")
+    steps = [s or 1 for s in step] + [1] * (count - len(step))
     starts = [(0 if s > 0 else FAR) if b is None else b for b, s in zip(begin, steps, strict=True)]
     ends = [(FAR if s > 0 else -FAR) if e is None else e for e, s in zip(end, steps, strict=True)]
-    return g.Slice(x, starts, ends, list(axes), steps)
+    return g.Slice(x, starts, ends, list(range(count)), steps)
 
 
 @reads("slice_axis")
