@@ -18,7 +18,8 @@ Bounds = tuple[int | None, ...]
 Floats = tuple[float, ...]
 Pairs = tuple[tuple[int, int], ...]
 INTEGER = re.compile(r"[+-]?\d{1,19}")
-TRUTH = {"True": True, "1": True, "true": True, "False": False, "0": False, "false": False}
+SUFFIXED = re.compile(r".*[\d.][fF]")
+TRUTH = {"true": True, "1": True, "false": False, "0": False}
 # Annotations that may stand on any node, since MXNet 0.8 also as ``<argument>_<key>``.
 HIDDEN = ("lr_mult", "wd_mult", "ctx_group", "force_mirroring", "mirror_stage", "profiler_scope")
 
@@ -52,15 +53,20 @@ def _bounds(text: str) -> Bounds:
 
 
 def _bool(text: str) -> bool:
-    return TRUTH[text.strip()]
+    return TRUTH[text.strip().lower()]
 
 
 def _optional(read: Callable[[str], Any]) -> Callable[[str], Any]:
     return lambda text: None if text.strip() == "None" else read(text)
 
 
+def _float(text: str) -> float:
+    """A number as C++ may write it, ``0.5f``."""
+    return float(text[:-1] if SUFFIXED.fullmatch(text) else text)
+
+
 def _floats(text: str) -> Floats:
-    return tuple(float(p) for p in _items(text))
+    return tuple(_float(p) for p in _items(text))
 
 
 def _pairs(text: str) -> Pairs:
@@ -71,14 +77,14 @@ def _pairs(text: str) -> Pairs:
 READERS: dict[Any, tuple[str, Callable[[str], Any]]] = {
     bool: ("a truth value", _bool),
     int: ("an integer", _int),
-    float: ("a number", float),
+    float: ("a number", _float),
     str: ("a text", str),
     Ints: ("a tuple of integers", _ints),
     Bounds: ("a tuple of integers or None", _bounds),
     Floats: ("a tuple of numbers", _floats),
     Pairs: ("a tuple of pairs of integers", _pairs),
     int | None: ("an integer or None", _optional(_int)),
-    float | None: ("a number or None", _optional(float)),
+    float | None: ("a number or None", _optional(_float)),
     bool | None: ("a truth value or None", _optional(_bool)),
     str | None: ("a text or None", _optional(str)),
     Ints | None: ("a tuple of integers or None", _optional(_ints)),
