@@ -8,7 +8,7 @@ not declare is an error, never silently dropped.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from types import MappingProxyType
@@ -96,7 +96,9 @@ class RuleTable:
     becomes of an operator without a rule; without it such operators are refused, for one of
     ``reasons`` where their name is among them. ``hidden`` tells attributes that are annotations,
     not configuration; ``placed``, which attributes of a node the fallback takes as a ``Body``;
-    ``unset`` is the raw value of an attribute that is not given.
+    ``unset`` is the raw value of an attribute that is not given. Operators in ``lenient`` may have
+    attributes that nothing declares: their framework ignores those, and so does the table, with a
+    note.
     """
 
     def __init__(
@@ -109,8 +111,10 @@ class RuleTable:
         reasons: Mapping[str, str] = EMPTY,
         placed: Placed | None = None,
         unset: Any = None,
+        lenient: Container[str] = NONE,
     ) -> None:
         self.name, self.reasons, self._placed = name, reasons, placed
+        self._lenient = lenient
         self._parse, self._defaults = parse, defaults
         self._fallback, self._hidden, self._unset = fallback, hidden, unset
         self._guard: Guard | None = None
@@ -156,7 +160,7 @@ class RuleTable:
         """A copy of the table with the rules of another, and more reasons."""
         copy = RuleTable(
             self.name, self._parse, self._defaults, self._fallback, self._hidden,
-            {**self.reasons, **reasons}, self._placed, self._unset,
+            {**self.reasons, **reasons}, self._placed, self._unset, self._lenient,
         )  # fmt: skip
         copy._rules, copy._guard = self._rules | dict(rules), self._guard
         return copy
@@ -178,18 +182,13 @@ class RuleTable:
     def bind(self, rule: Rule, op: str, attrs: Keyed) -> dict[str, Any]:
         """Parse ``attrs`` for ``rule``; refuse what it does not declare."""
         self._check_only(rule, attrs)
-        unhandled = [n for n in attrs if n not in rule.attributes and n not in rule.ignore]
-        if unhandled:
-            defaults = self._defaults(op)
-            unhandled = [
-                n
-                for n in unhandled
-                if n not in rule.only and not self._hidden(n) and attrs[n] != defaults.get(n)
-                and not self._is_unset(attrs[n])
-            ]  # fmt: skip
-        if unhandled and not rule.takes_all:
-            raise UnsupportedAttribute(_explain_unhandled(rule, unhandled, attrs, defaults))
-        bound = {n: attrs[n] for n in unhandled}
+        bound = self._undeclared(rule, op, attrs)
+        if bound and not rule.takes_all:
+            if op not in self._lenient:
+                raise UnsupportedAttribute(
+                    _explain_unhandled(rule, bound, attrs, self._defaults(op))
+                )
+            bound = {}
         for name, attribute in rule.attributes.items():
             if name in attrs:
                 try:
@@ -204,6 +203,19 @@ class RuleTable:
     def _is_unset(self, raw: Any) -> bool:
         """Whether a raw value stands for an attribute that is not given."""
         return self._unset is not None and bool(raw == self._unset)
+
+    def _undeclared(self, rule: Rule, op: str, attrs: Keyed) -> dict[str, Any]:
+        """The attributes that could matter and that ``rule`` says nothing of."""
+        named = [n for n in attrs if n not in rule.attributes and n not in rule.ignore]
+        if not named:
+            return {}
+        defaults = self._defaults(op)
+        return {
+            n: attrs[n]
+            for n in named
+            if n not in rule.only and not self._hidden(n) and attrs[n] != defaults.get(n)
+            and not self._is_unset(attrs[n])
+        }  # fmt: skip
 
     def _check_only(self, rule: Rule, attrs: Keyed) -> None:
         for name, allowed in rule.only.items():
@@ -226,6 +238,10 @@ class RuleTable:
         else:
             self._check_operands(rule, inputs)
             results = rule.function(builder, *inputs, **self.bind(rule, node.op, node.attrs))
+            if node.op in self._lenient and not rule.takes_all:
+                ignored = self._undeclared(rule, node.op, node.attrs)
+                if ignored:
+                    builder.note(f"has attributes that are ignored: {_listing(ignored)}")
         results = results if isinstance(results, tuple) else (results,)
         if self._guard is not None:
             self._guard(node, inputs, results)
@@ -278,10 +294,13 @@ def _explain_unhandled(rule: Rule, names: Iterable[str], attrs: Keyed, defaults:
     """Why attributes are refused: the operator has none of the name, or the rule cannot say it."""
     unknown = sorted(n for n in names if n not in defaults)
     if not unknown:
-        listing = ", ".join(f"{n}={show_attribute(attrs[n])}" for n in sorted(names))
-        return f"{listing} is not supported"
+        return f"{_listing({n: attrs[n] for n in names})} is not supported"
     known = ", ".join(sorted({*rule.attributes, *rule.only, *rule.ignore, *defaults})) or "none"
     return f"unknown attribute {', '.join(unknown)}; the operator takes {known}"
+
+
+def _listing(attrs: Keyed) -> str:
+    return ", ".join(f"{n}={show_attribute(value)}" for n, value in sorted(attrs.items()))
 
 
 def _renamed(new: str, builder: Builder, *inputs: Value | None) -> Any:

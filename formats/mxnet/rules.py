@@ -12,6 +12,7 @@ from serde.geometry import Ints
 from serde.graph import DType
 from serde.rules import RuleTable
 
+from .lenient import LENIENT
 from .refused import REFUSED
 
 Bounds = tuple[int | None, ...]
@@ -116,4 +117,6 @@ def dtype_of(name: str) -> DType:
     return DType.of(name)
 
 
-reads = RuleTable("mxnet → ir", parse=parse, hidden=is_hidden, reasons=REFUSED, unset="None")
+reads = RuleTable(
+    "mxnet → ir", parse=parse, hidden=is_hidden, reasons=REFUSED, unset="None", lenient=LENIENT
+)

@@ -83,6 +83,11 @@ class TestBinding:
         ):
             bound({"kernel": "(3,)", "zoom": "1", "dilate": "2"})
 
+    def test_a_lenient_operator_may_have_any(self):
+        made = table(lenient={"Conv"})
+        assert bound({"kernel": "(3,)", "zoom": "1"}, made) == {"kernel": (3,)}
+        assert bound({"kernel": "(3,)", "zoom": "1"}, made.joined({})) == {"kernel": (3,)}
+
     def test_ignored_and_hidden_attributes_are_not(self):
         assert bound({"kernel": "(3,)", "workspace": "9", "__lr_mult__": "1"}) == {"kernel": (3,)}
 

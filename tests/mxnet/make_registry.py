@@ -4,7 +4,8 @@
 
 ``tests/data/mxnet_registry.json`` holds per operator its other names, its operands, whether their
 number is open, and its attributes with the type and default MXNet's documentation states;
-``formats/mxnet/ops/aliases.py`` the other names alone. ``test_signatures.py`` compares both files.
+``formats/mxnet/ops/aliases.py`` the other names alone, ``formats/mxnet/lenient.py`` the operators
+that take any attribute. ``test_signatures.py`` compares the files.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.mxnet_live import live_mxnet, registered_ops
+from tests.mxnet_live import MXNET_VERSION, live_mxnet, registered_ops
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "tests" / "data" / "mxnet_registry.json"
@@ -29,6 +30,18 @@ Written by tests/mxnet/make_registry.py.
 from __future__ import annotations
 
 ALIASES = {  # the name rules are registered under: its other names
+'''
+LENIENT = ROOT / "formats" / "mxnet" / "lenient.py"
+LENIENT_HEADER = '''"""Operators without parameters in MXNet's code: it loads them with any attribute, and ignores it.
+
+MXNet refuses an attribute it does not know of every other operator.
+Written by tests/mxnet/make_registry.py.
+"""
+
+from __future__ import annotations
+
+LENIENT = frozenset(
+    """
 '''
 OPERANDS = ("NDArray-or-Symbol", "NDArray", "Symbol", "Symbol or Symbol[]")
 Strings = ctypes.POINTER(ctypes.c_char_p)
@@ -69,6 +82,29 @@ def describe(name: str) -> tuple[str, dict[str, Any]]:
     return real.value.decode(), {k: v for k, v in entry.items() if v}
 
 
+def takes_any_attribute(op: str) -> bool:
+    """Whether live MXNet loads a symbol in which the operator has an attribute it does not know."""
+    nodes = [
+        {"op": "null", "name": "x", "inputs": []},
+        {"op": op, "name": "op", "inputs": [[0, 0, 0]], "attrs": {"no_such_attribute": "1"}},
+    ]
+    version = {"mxnet_version": ["int", MXNET_VERSION]}
+    text = json.dumps({"nodes": nodes, "arg_nodes": [0], "heads": [[1, 0, 0]], "attrs": version})
+    mx = live_mxnet()
+    try:
+        mx.sym.load_json(text)
+    except mx.MXNetError:
+        return False
+    return True
+
+
+def as_lenient(found: Mapping[str, Any]) -> str:
+    """The module of the operators that take any attribute."""
+    names = " ".join(filter(takes_any_attribute, found))
+    lines = textwrap.wrap(names, 95, break_long_words=False, break_on_hyphens=False)
+    return LENIENT_HEADER + "".join(f"    {line}\n" for line in lines) + '    """.split()\n)\n'
+
+
 def as_json(found: Mapping[str, Any]) -> str:
     """The registry, one operator a line."""
     lines = (f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in found.items())
@@ -92,3 +128,4 @@ def as_aliases(found: Mapping[str, Any]) -> str:
 if __name__ == "__main__":
     FILE.write_text(as_json(registry()))
     ALIASES.write_text(as_aliases(registry()))
+    LENIENT.write_text(as_lenient(registry()))

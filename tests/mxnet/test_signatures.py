@@ -16,7 +16,7 @@ from serde.formats.mxnet.requantized import SAID
 from serde.formats.mxnet.rules import parse, reads
 from serde.rules import Rule
 from serde.subgraphs import Body
-from tests.mxnet.make_registry import FILE, as_aliases, as_json, registry
+from tests.mxnet.make_registry import FILE, LENIENT, as_aliases, as_json, as_lenient, registry
 from tests.mxnet_live import live_mxnet
 
 REGISTRY = json.loads(FILE.read_text())
@@ -98,6 +98,7 @@ def test_generated_files() -> None:
     live_mxnet()
     assert FILE.read_text() == as_json(registry())
     assert inspect.getsource(aliases) == as_aliases(registry())
+    assert LENIENT.read_text() == as_lenient(registry())
 
 
 def test_names() -> None:
