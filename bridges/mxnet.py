@@ -11,9 +11,13 @@ import importlib.machinery
 import importlib.util
 import json
 import os
+import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -152,20 +156,19 @@ def run(
     """What MXNet itself computes for a model, given as paths or live objects, in inference mode.
 
     Unless ``outputs`` are named they are those that a conversion has. Inputs that ``feeds`` leaves
-    out (labels) are zeros of the shape MXNet infers.
+    out (labels) are zeros of the shape MXNet infers. ``plain`` kernels run in a process of their
+    own: MXNet chooses them once.
     """
     return prepare(source, **options)(feeds)
 
 
 def prepare(
     source: Any, *, params: Any = None, outputs: Sequence[str] | None = None,
-    epoch: int | None = None, **options: Any,
+    epoch: int | None = None, kernels: str = "onednn", **options: Any,
 ) -> Callable[[Mapping[str, np.ndarray[Any, Any]]], list[np.ndarray[Any, Any]]]:  # fmt: skip
     """A function of the feeds that runs a model, as ``run`` does."""
     mx = import_mxnet()
     if isinstance(source, (str, os.PathLike)):
-        from pathlib import Path
-
         from serde.formats.mxnet.files import find
 
         files = find(Path(source), params, epoch)
@@ -178,15 +181,55 @@ def prepare(
     elif len(symbol) > 1:
         symbol = mx.sym.Group([symbol[at] for at in _inferring(text, held)])
     arrays = {} if held is None else {n: t.load() for n, t in held.by_name().items()}
+    if kernels == "plain":
+        return partial(_run_without_onednn, symbol.tojson(), arrays)
+    return partial(_run_symbol, mx, symbol, arrays)
 
-    def run_prepared(feeds: Mapping[str, np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
-        try:
-            return _outputs(mx, symbol, arrays, feeds)
-        except mx.base.MXNetError as error:
-            lines = [line for line in str(error).splitlines() if line.strip()]
-            raise SerdeError(f"MXNet cannot run the model on these inputs: {lines[-1]}") from error
 
-    return run_prepared
+def _run_without_onednn(text: str, arrays: Any, feeds: Any) -> list[Any]:
+    """``_run_symbol`` in a process where MXNet does not use oneDNN."""
+    with tempfile.TemporaryDirectory() as folder:
+        names = {"arrays": list(arrays), "feeds": list(feeds)}
+        Path(folder, "names.json").write_text(json.dumps(names))
+        Path(folder, "symbol.json").write_text(text)
+        np.savez(Path(folder, "arrays.npz"), *arrays.values())
+        np.savez(Path(folder, "feeds.npz"), *feeds.values())
+        code = f"from {__name__} import run_folder; run_folder({folder!r})"
+        quiet = {"MXNET_MKLDNN_ENABLED": "0", "MXNET_STORAGE_FALLBACK_LOG_VERBOSE": "0"}
+        done = subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, **quiet}, capture_output=True,
+            text=True, check=False,
+        )  # fmt: skip
+        if done.returncode:
+            lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+            raise SerdeError(lines[-1].partition("SerdeError: ")[2] or lines[-1])
+        return _load_arrays(Path(folder, "results.npz"))
+
+
+def run_folder(folder: str) -> None:
+    """Run the model that ``_run_without_onednn`` wrote, and write its results."""
+    at = Path(folder)
+    names = json.loads((at / "names.json").read_text())
+    arrays, feeds = (
+        dict(zip(names[kind], _load_arrays(at / f"{kind}.npz"), strict=True))
+        for kind in ("arrays", "feeds")
+    )
+    mx = import_mxnet()
+    symbol = mx.sym.load_json((at / "symbol.json").read_text())
+    np.savez(at / "results.npz", *_run_symbol(mx, symbol, arrays, feeds))
+
+
+def _load_arrays(path: Path) -> list[np.ndarray[Any, Any]]:
+    with np.load(path) as arrays:
+        return [arrays[f"arr_{i}"] for i in range(len(arrays.files))]
+
+
+def _run_symbol(mx: ModuleType, symbol: Any, arrays: Any, feeds: Any) -> list[Any]:
+    try:
+        return _outputs(mx, symbol, arrays, feeds)
+    except mx.base.MXNetError as error:
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        raise SerdeError(f"MXNet cannot run the model on these inputs: {lines[-1]}") from error
 
 
 def _cut(mx: ModuleType, symbol: Any, outputs: Sequence[str]) -> Any:
@@ -259,9 +302,12 @@ def export_model(
     input_shape: Sequence[Sequence[int]] | None = None,
     *,
     opset: int | None = None,
+    random: str = "onnx",
     **options: Any,
 ) -> str:
     """Export to ONNX with the signature of ``mxnet.onnx.export_model``; return the file's path.
+
+    As there, operators that draw random numbers become ONNX's, unless ``random`` says otherwise.
 
     ``in_shapes`` and ``in_types`` follow the order of the model's data inputs, or of those and its
     labels, of which the result has none. ``dynamic`` names
@@ -289,6 +335,7 @@ def export_model(
         inputs={name: (_dims(shape), kind) for name, shape, kind in given},
         opset=opset,
         to_format="onnx",
+        random=random,
         **options,
     )
     if verbose:

@@ -105,6 +105,8 @@ def reading(command: Callable[..., Any]) -> Callable[..., Any]:
                      help="Whether a detector ends with its suppression, or with all boxes."),
         click.option("--integers", type=click.Choice(["exact", "qdq"]),
                      help="Integer layers that round as MXNet does, or of real numbers."),
+        click.option("--kernels", type=click.Choice(["onednn", "plain"]),
+                     help="Whose results, where MXNet's kernels disagree."),
         click.option("--dequantize", is_flag=True, default=None,
                      help="Floats instead of quantised numbers."),
         click.option("--custom-domain", metavar="NAME",

@@ -26,6 +26,7 @@ from .files import claims, find
 from .forms import notes
 from .labels import drop_labels, drop_unread_labels
 from .lowering import from_ir
+from .ops.heads import plain_kernels
 from .ops.quantized import floating
 from .ops.sampling import draws
 from .params import Params
@@ -42,6 +43,7 @@ __all__ = ["FORMAT", "decode", "decode_symbol", "encode", "from_ir", "ops", "to_
 # Metadata keys of a decoded graph.
 PATH, VERSION, VARIABLES = "mxnet.path", "mxnet.version", "mxnet.variables"
 NUMPY_SHAPES = "mxnet.numpy_shapes"
+KERNELS = ("onednn", "plain")
 
 
 def decode(
@@ -112,7 +114,7 @@ def _cut(symbol: Symbol, params: Params, outputs: Sequence[str]) -> tuple[Symbol
 def to_ir(
     graph: Graph, *, rules: Rules | None = None, random: str = "refuse",
     custom_domain: str | None = None, custom_outputs: Mapping[str, Any] | None = None,
-    nms: str = "full", integers: str = "exact", dequantize: bool = False,
+    nms: str = "full", integers: str = "exact", dequantize: bool = False, kernels: str = "onednn",
     outputs: Sequence[str] | None = None, missing_weights: str = "refuse",
 ) -> Graph:  # fmt: skip
     """Rewrite an MXNet graph into the IR, with all its inputs but labels.
@@ -130,7 +132,9 @@ def to_ir(
     between a dequantisation and a quantisation, which give those of MXNet bit for bit; with
     ``integers="qdq"``, or where they are to be dequantised (``dequantize``), they compute with the
     numbers those stand for. With ``missing_weights="infer"``, for checks, ones of the shapes that
-    are inferred stand for weights of which no file was found.
+    are inferred stand for weights of which no file was found. Where MXNet's kernels disagree, the
+    results are those of ``kernels``: of the ``onednn`` ones, as released, or the ``plain`` ones of
+    a build without oneDNN.
 
     Raises:
         MalformedFile: for parameters without a value. UsageError: for inputs without a shape.
@@ -151,7 +155,9 @@ def to_ir(
     complete = complete_inputs(graph, said)
     require(integers in ("exact", "qdq"), f"integers={integers!r} is neither of exact, qdq")
     exact = integers == "exact" and not dequantize
+    require(kernels in KERNELS, f"kernels={kernels!r} is neither of {', '.join(KERNELS)}")
     known = reads if exact else reads.joined(floating.rules)
+    known = known if kernels == "onednn" else known.joined(plain_kernels.rules)
     table = with_random(with_rules(known, complete, rules), draws, random)
     table = table.guarded(partial(check_shapes, metadata.get(NUMPY_SHAPES) == "1"))
     complete = told_apart(complete, table)
@@ -165,7 +171,8 @@ def to_ir(
         refuse_given_shapes(graph, said, error, table)
         raise
     kept = {k: v for k, v in metadata.items() if k == VERSION}
-    return replace(done, metadata=kept, notes=(*done.notes, *notes(each_node(complete))))
+    told = dict.fromkeys((*done.notes, *notes(each_node(complete))))
+    return replace(done, metadata=kept, notes=tuple(told))
 
 
 FORMAT = Format(
@@ -189,6 +196,7 @@ FORMAT = Format(
                 "dequantize",
                 "outputs",
                 "missing_weights",
+                "kernels",
             }
         ),
         "from_ir": frozenset({"mxnet"}),

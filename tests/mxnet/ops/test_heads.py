@@ -3,8 +3,26 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from tests.mxnet.cases import case, f16, f32, f64, operator_test, whole
+from serde.formats.mxnet import decode_symbol, to_ir
+from serde.formats.mxnet.symbol import parse_symbol
+from serde.inputs import with_inputs
+from serde.opset import lower_to
+from tests.mxnet.cases import (
+    _compare,
+    _run,
+    _symbol_json,
+    case,
+    f16,
+    f32,
+    f64,
+    live,
+    operator_test,
+    refused,
+    whole,
+    without_onednn,
+)
 from tests.mxnet_live import live_mxnet
 
 
@@ -55,6 +73,22 @@ CASES = [
     case("MakeLoss", f32(2, 3)),
     case("MakeLoss", f32(2, 3), grad_scale=2, normalization="batch", valid_thresh=0.1),
     case("make_loss", f32(2, 3)),
+    *(  # of operators without parameters MXNet ignores attributes
+        case(op, *(f32(2, 3),) * count, dtype="float32", grad_scale=2, no_such_attribute="(1, 2)")
+        for op, count in (
+            ("make_loss", 1),
+            ("BlockGrad", 1),
+            ("Flatten", 1),
+            ("abs", 1),
+            ("LinearRegressionOutput", 2),
+            ("elemwise_add", 2),
+            ("where", 3),
+        )
+    ),
+    *(
+        refused(op, f32(2, 3), f32(2, 3), no_such_attribute=1, says="no support for no_such_attr")
+        for op in ("SoftmaxOutput", "SVMOutput", "Concat", "dot")
+    ),
     *(
         case(op, x, y)
         for op in ("LinearRegressionOutput", "MAERegressionOutput", "LogisticRegressionOutput")
@@ -70,4 +104,49 @@ CASES = [
         for s in ((8, 5), (4, 2, 5), (8, 1))
     ),
 ]
+SAMPLES = [  # data and label of samples that are neither rows nor channels
+    (f32(7), f32(7)),
+    (f32(2, 3, 4), whole(2, 3, high=2)),
+    (f32(2, 3, 4, 5), whole(2, 3, 4, high=2)),
+    (f32(1, 3, 4, 4), whole(1, 3, 4, high=2)),
+    (f32(2, 3, 2, 2, 3), whole(2, 3, 2, 2, high=2)),
+    (f64(7), f64(7)),
+    (f64(2, 3, 4, 5), f64(2, 3, 4)),
+    (f16(3, 2, 4, 2), f16(3, 2, 4)),
+    (f16(2, 3, 4), f16(2, 3)),
+]
+CASES += [case("SoftmaxOutput", *sample) for sample in SAMPLES]
+CASES += [case("SoftmaxOutput", f32(2, 3, 4, 5), whole(2, 3, 4), preserve_shape=True)]
+CASES += [case("SoftmaxOutput", f32(2, 3, 4, 5), whole(2, 3, 4), use_ignore=True, grad_scale=2)]
 test_heads = operator_test(CASES)
+
+
+@pytest.mark.parametrize(("x", "label"), SAMPLES, ids=lambda a: f"{a.dtype}{list(a.shape)}")
+def test_plain_kernels(x, label):
+    """``kernels="plain"`` computes what MXNet does without oneDNN."""
+    table = case("SoftmaxOutput", x, label)
+    (wanted,) = without_onednn(table)
+    graph = read(table, kernels="plain")
+    assert not any("oneDNN" in note for note in graph.notes)
+    got, _ = _run(lower_to(graph, 17), table)
+    _compare(table, got, [wanted], str(graph))
+
+
+@pytest.mark.parametrize(("x", "label"), SAMPLES, ids=lambda a: f"{a.dtype}{list(a.shape)}")
+def test_a_note_tells_where_kernels_disagree(x, label):
+    table = case("SoftmaxOutput", x, label)
+    (stock,), (plain,) = live(table), without_onednn(table)
+    told = [note for note in read(table).notes if "--kernels plain" in note]
+    assert bool(told) == (not np.allclose(stock, plain, atol=1e-3))
+    assert not told or told[0].startswith("SoftmaxOutput ×1 ('op') normalizes ")
+
+
+def test_a_note_tells_which_attributes_are_ignored():
+    notes = read(case("make_loss", f32(2, 3), dtype="float32", a=1, __lr_mult__=2)).notes
+    assert notes[0] == ("make_loss ×1 ('op') has attributes that are ignored: a=1, dtype=float32")
+
+
+def read(table, **options):
+    graph = decode_symbol(parse_symbol(_symbol_json(table)), None, "case")
+    given = {f"x{i}": (x.shape, x.dtype) for i, x in enumerate(table.inputs)}
+    return to_ir(with_inputs(graph, given), **options)
