@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from serde.errors import ConversionError, require
 from serde.geometry import Ints, window_output
 from serde.graph import DType, Value
 from serde.idioms import cast, full_like, reshape, size_of, sizes_of, slice_axis, steps
-from serde.steps.normalization import inference_or_training, layer_normalization
+from serde.steps.normalization import inference_or_training, layer_normalization, standardized
 from serde.steps.regions import roi_align
 from serde.steps.vision import deformable_convolution
 from serde.steps.windows import zero_padded
@@ -48,8 +48,7 @@ def spell_max_pool(
         )
     if halved(pads):
         return None
-    require(not ceil_mode, f"ceil_mode with pads {pads} that differ at the two ends")
-    return g.MaxPool(zero_padded(g, x, pads, -math.inf), **frame)
+    return g.MaxPool(zero_padded(g, x, pads, -math.inf), ceil_mode=ceil_mode, **frame)
 
 
 def with_places(
@@ -150,6 +149,13 @@ def spell_wide(op, g, *operands, **attrs):
 
 @spells("Conv")
 def spell_conv(g, x, w, b=None, *, kernel_shape, strides, dilations, pads, group):
+    """MXNet pads both ends alike; images and volumes are padded by its ``Pad``."""
+    if not halved(pads) and x.rank == 3:
+        x, pads = zero_padded(g, x, pads), (0,) * len(pads)
+        return g.Conv(
+            x, w, b, kernel_shape=kernel_shape, strides=strides, dilations=dilations, pads=pads,
+            group=group,
+        )  # fmt: skip
     return spell_wide(
         "Conv", g, x, w, b, kernel_shape=kernel_shape, strides=strides, dilations=dilations,
         pads=pads, group=group,
@@ -177,6 +183,15 @@ def spell_conv_transpose(
             dilations=dilations, pads=pads, output_padding=output_padding,
             output_shape=output_shape, auto_pad=auto_pad,
         )  # fmt: skip
+    if w.rank == 5 and x.type is DType.FLOAT64:
+        raise ConversionError("of volumes in float64, for which MXNet has no kernel")
+    gaps = set(dilations or (1,)) != {1}
+    if gaps and (w.rank == 5 or x.type is DType.FLOAT64):
+        wide, ones = with_gaps(g, w, dilations), (1,) * len(dilations)
+        return g.ConvTranspose(
+            x, wide, b, group=group, kernel_shape=wide.dims[2:], strides=strides, dilations=ones,
+            pads=pads, output_padding=output_padding, output_shape=output_shape, auto_pad=auto_pad,
+        )  # fmt: skip
     settled = output_shape is None and auto_pad == "NOTSET" and pads is not None
     if settled and halved(pads):
         return None
@@ -196,6 +211,25 @@ def spell_conv_transpose(
     beyond = [max(-p, 0) for p in pads]
     require(b is None or not any(beyond), "an output_shape beyond what the windows reach")
     return zero_padded(g, y, tuple(beyond)) if any(beyond) else y
+
+
+def with_gaps(g, w: Value, dilations: Ints):
+    """A kernel with zeros between its elements.
+
+    MXNet dilates no transposed convolution of volumes, and errs in those of float64.
+    """
+    for axis, gap in enumerate(dilations, 2):
+        size = w.dims[axis]
+        if gap == 1 or size == 1:
+            continue
+        before, behind = math.prod(w.dims[:axis]), math.prod(w.dims[axis + 1 :])
+        rows = g.Reshape(w, [before, size, 1, behind])
+        zeros = g.const(np.zeros((before, size, gap - 1, behind), w.type.numpy))
+        rows = g.Reshape(g.Concat(rows, zeros, axis=2), [before, size * gap, behind])
+        reach = (size - 1) * gap + 1
+        shape = [*w.dims[:axis], reach, *w.dims[axis + 1 :]]
+        w = g.Reshape(slice_axis(g, rows, 1, 0, reach), shape)
+    return w
 
 
 def pads_for(
@@ -237,15 +271,58 @@ def spell_batch_norm(g, x, *parameters, epsilon, momentum, training_mode, output
         return standard(14, "BatchNormalization")(
             g, x, *parameters, epsilon=epsilon, momentum=momentum, training_mode=1
         )[:outputs]
-    return None
+    if x.rank == 1:  # of one channel
+        y = g.BatchNormalization(g.Unsqueeze(x, [1]), *parameters, epsilon=epsilon)
+        return g.Squeeze(y, [1])
+    kind = statistics_type(x, *parameters)
+    wide = cast(g, x, kind) if kind is DType.FLOAT64 else x
+    casted = [cast(g, v, kind) for v in parameters]
+    if any(g.made(v) is not None for v in casted[2:]):
+        return cast(g, normalized(g, cast(g, x, kind), *casted, epsilon), x.type)
+    if wide is x and casted == list(parameters):
+        return None
+    return cast(g, g.BatchNormalization(wide, *casted, epsilon=epsilon), x.type)
+
+
+def statistics_type(*operands: Value) -> DType:
+    """The element type in which MXNet has all parameters of a BatchNorm: halves have float32."""
+    return DType.FLOAT64 if any(v.type is DType.FLOAT64 for v in operands) else DType.FLOAT32
+
+
+def normalized(g, x: Value, scale: Value, bias: Value, mean: Value, var: Value, epsilon: float):
+    """A BatchNorm spelled out: MXNet's takes no computed statistics."""
+    scale, bias, mean, var = (
+        g.Unsqueeze(v, list(range(1, x.rank - 1))) if x.rank > 2 else v
+        for v in (scale, bias, mean, var)
+    )
+    return g.Add(g.Mul(g.Div(g.Sub(x, mean), g.Sqrt(g.Add(var, epsilon))), scale), bias)
 
 
 @spells("InstanceNormalization")
 def spell_instance_norm(g, x, scale, bias, *, epsilon):
-    if x.type in WIDE:
+    if x.type is DType.FLOAT32:
         return None
+    if x.type is DType.FLOAT64:
+        centred, _, inverse = standardized(g, x, list(range(2, x.rank)), epsilon)
+        scale, bias = (g.Unsqueeze(v, list(range(1, x.rank - 1))) for v in (scale, bias))
+        return g.Add(g.Mul(g.Mul(centred, inverse), scale), bias)
     wide = (cast(g, v, DType.FLOAT32) for v in (x, scale, bias))
     return cast(g, g.InstanceNormalization(*wide, epsilon=epsilon), x.type)
+
+
+@spells("LRN")
+def spell_lrn(g, x, *, size, alpha, beta, bias):
+    """MXNet has that of float32 images."""
+    if x.type is DType.FLOAT32 and x.rank == 4 and size % 2:
+        return None
+    if x.type is DType.FLOAT16:
+        return spell_wide("LRN", g, x, size=size, alpha=alpha, beta=beta, bias=bias)
+    before, behind = (size - 1) // 2, size // 2
+    none = full_like(g, slice_axis(g, x, 1, 0, 1), 0.0)
+    squares = g.Concat(*[none] * before, g.Mul(x, x), *[none] * behind, axis=1)
+    ends = [at - size + 1 or LAST for at in range(size)]
+    total = reduce(g.Add, [slice_axis(g, squares, 1, at, end) for at, end in enumerate(ends)])
+    return g.Div(x, g.Pow(g.Add(g.Mul(total, alpha / size), bias), beta))
 
 
 @spells("Dropout")
