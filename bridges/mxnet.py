@@ -220,7 +220,7 @@ def run_folder(folder: str) -> None:
 
 
 def _load_arrays(path: Path) -> list[np.ndarray[Any, Any]]:
-    with np.load(path) as arrays:
+    with np.load(path, allow_pickle=False) as arrays:
         return [arrays[f"arr_{i}"] for i in range(len(arrays.files))]
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import serde
 from serde.bridges import mxnet as bridge
-from serde.errors import MissingDependency, SerdeError, UsageError
+from serde.errors import MissingDependency, SerdeError, Unconvertible, UsageError
 from tests.mxnet_live import live_mxnet
 
 X = np.random.default_rng(0).standard_normal((2, 3, 8, 8)).astype(np.float32)
@@ -242,6 +242,28 @@ class TestExportModel:
         kinds = [i.type.tensor_type.elem_type for i in onnx.load(path).graph.input]
         assert kinds == [onnx.TensorProto.INT32, onnx.TensorProto.FLOAT]
 
+    @pytest.mark.parametrize(
+        ("op", "given", "written"),
+        [
+            ("_random_normal", {"loc": 5, "scale": 2}, "RandomNormal"),
+            ("_random_uniform", {"low": 2, "high": 4}, "RandomUniform"),
+            ("_random_normal_like", {"loc": 5}, "RandomNormal"),
+        ],
+    )
+    def test_random_operators_are_those_of_onnx(self, mx, op, given, written, tmp_path):
+        """As MXNet's exporter has them; other ways are options."""
+        path, data = str(tmp_path / "m.onnx"), mx.sym.Variable("data")
+        draw = getattr(mx.sym._internal, op)
+        noise = draw(data, **given) if op.endswith("_like") else draw(shape=(2, 300), **given)
+        bridge.export_model(noise + data, {}, [(2, 300)], np.float32, path)
+        assert written in {n.op_type for n in onnx.load(path).graph.node}
+        session = onnxruntime.InferenceSession(path)
+        y = session.run(None, {"data": np.zeros((2, 300), "float32")})[0]
+        mean = given.get("loc", 3)
+        assert abs(y.mean() - mean) < 0.5 and y.std() > 0.3
+        with pytest.raises(Unconvertible, match="draws random numbers"):
+            bridge.export_model(noise + data, {}, [(2, 300)], np.float32, path, random="refuse")
+
     def test_verbose_prints_a_report_and_options_go_through(self, symbol, arrays, capsys, tmp_path):
         path = str(tmp_path / "m.onnx")
         bridge.export_model(symbol, arrays, [(2, 3, 8, 8)], np.float32, path, True,
@@ -348,3 +370,44 @@ def test_the_finder_is_put_in_once_and_finds_nothing_else():
     assert len([f for f in sys.meta_path if type(f).__name__ == "_Finder"]) <= 2
     assert finders[0].find_spec("numpy", None) is None
     assert finders[0].find_spec("mxnet.gluon", None) is None
+
+
+class TestPlainKernels:
+    """``kernels="plain"`` runs MXNet in a process that does not use oneDNN."""
+
+    def test_a_conversion_is_compared_with_the_kernels_it_follows(self, mx, tmp_path):
+        net = mx.sym.SoftmaxOutput(mx.sym.Variable("file"), name="softmax")
+        given = {"inputs": {"file": (2, 3, 4, 5)}, "verify": True}
+        stock = serde.convert(net, tmp_path / "stock.onnx", **given)
+        plain = serde.convert(net, tmp_path / "plain.onnx", kernels="plain", **given)
+        assert stock.ok and plain.ok
+        x = np.random.default_rng(0).standard_normal((2, 3, 4, 5)).astype("float32")
+        feeds = {"file": x}
+        (row,), (sample,) = bridge.run(net, feeds), bridge.run(net, feeds, kernels="plain")
+        np.testing.assert_allclose(row.sum(3), 1, rtol=1e-5)
+        np.testing.assert_allclose(sample.sum((1, 2, 3)), 1, rtol=1e-5)
+
+    def test_parameters_and_outputs_are_handed_over(self, mx):
+        x, w = np.float32([[1, 2]]), np.float32([[3, 4], [5, 6]])
+        net = mx.sym.FullyConnected(
+            mx.sym.Variable("x"), mx.sym.Variable("a/w"), num_hidden=2, no_bias=True, name="fc"
+        )
+        params = {"a/w": mx.nd.array(w)}
+        options = {"params": params, "outputs": ["fc"], "kernels": "plain"}
+        (found,) = bridge.run(mx.sym.relu(net), {"x": x}, **options)
+        np.testing.assert_array_equal(found, x @ w.T)
+
+    def test_what_mxnet_cannot_run_is_an_error_of_ours(self, mx):
+        net = mx.sym.Deconvolution(mx.sym.Variable("x"), mx.sym.Variable("w"), kernel=(2, 2, 2),
+                                   num_filter=2, no_bias=True)  # fmt: skip
+        shapes = {"x": (1, 2, 3, 3, 3), "w": (2, 2, 2, 2, 2)}
+        feeds = {name: np.zeros(shape, "float32") for name, shape in shapes.items()}
+        with pytest.raises(
+            SerdeError, match="MXNet cannot run the model on these inputs: MXNetErr"
+        ):
+            bridge.run(net, feeds, kernels="plain")
+
+    def test_there_are_two_kinds(self, mx, tmp_path):
+        net = mx.sym.relu(mx.sym.Variable("x"))
+        with pytest.raises(SerdeError, match="kernels='mkl' is neither of onednn, plain"):
+            serde.convert(net, tmp_path / "m.onnx", inputs={"x": (2,)}, kernels="mkl")

@@ -1,0 +1,20 @@
+"""The page of MXNet's kernels says what MXNet does; operators that it lists have rules for both."""
+
+from __future__ import annotations
+
+from benchmarks.mxnet_kernels import DIFFER, HEAD, PAGE, compared, page
+from serde.formats.mxnet.ops.heads import plain_kernels
+from tests.mxnet_live import live_mxnet
+
+
+def test_the_page_is_what_mxnet_computes():
+    """Run ``python -m benchmarks.mxnet_kernels`` after a change of cases."""
+    live_mxnet()
+    results = list(compared())
+    assert {r.case.op for r in results if r.kind == DIFFER} == set(plain_kernels.rules)
+    assert rows(PAGE.read_text().splitlines()) == rows(list(page(results)))
+
+
+def rows(lines):
+    """The operators that are not the same: how many are changes with every new case."""
+    return lines[lines.index(HEAD) :]
