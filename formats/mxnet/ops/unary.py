@@ -131,7 +131,7 @@ RULES = {name: partial(read_unary, op) for name, op in NUMBERS.items()} | {
 }
 RULES |= {name: partial(read_rounding, FLOATS[name]) for name in ROUNDING}
 RULES |= {name: partial(in_double, FLOATS[name]) for name in IN_DOUBLE}
-RULES["cbrt"] = read_cube_root
+RULES |= {"cbrt": partial(read_cube_root)}
 for _name, _rule in RULES.items():
     reads(_name, *(twin for twin, name in TWINS.items() if name == _name))(_rule)
 

@@ -278,7 +278,7 @@ def spell_batch_norm(g, x, *parameters, epsilon, momentum, training_mode, output
     wide = cast(g, x, kind) if kind is DType.FLOAT64 else x
     casted = [cast(g, v, kind) for v in parameters]
     if any(g.made(v) is not None for v in casted[2:]):
-        return cast(g, normalized(g, cast(g, x, kind), *casted, epsilon), x.type)
+        return cast(g, normalized(g, cast(g, x, kind), *casted, epsilon=epsilon), x.type)
     if wide is x and casted == list(parameters):
         return None
     return cast(g, g.BatchNormalization(wide, *casted, epsilon=epsilon), x.type)
@@ -289,7 +289,7 @@ def statistics_type(*operands: Value) -> DType:
     return DType.FLOAT64 if any(v.type is DType.FLOAT64 for v in operands) else DType.FLOAT32
 
 
-def normalized(g, x: Value, scale: Value, bias: Value, mean: Value, var: Value, epsilon: float):
+def normalized(g, x: Value, scale: Value, bias: Value, mean: Value, var: Value, *, epsilon: float):
     """A BatchNorm spelled out: MXNet's takes no computed statistics."""
     scale, bias, mean, var = (
         g.Unsqueeze(v, list(range(1, x.rank - 1))) if x.rank > 2 else v
