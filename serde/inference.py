@@ -13,6 +13,7 @@ import onnx
 from onnx import checker, helper, numpy_helper, shape_inference
 
 from serde import schema, spelled_shapes
+from serde.einsum import infer_shape
 from serde.errors import ConversionError, require
 from serde.graph import AttrRef, DType, Graph, Shape, Tensor, Value
 from serde.schema import ELEMENT_CODES, ELEMENT_TYPES, Operator
@@ -65,6 +66,8 @@ def infer(
         found = _kept(_memo, key, lambda: _ask(operator, opset, inputs, node))
     if operator.name in SAME_SHAPE and inputs[0] is not None:
         return (found[0]._replace(shape=inputs[0].shape), *found[1:])
+    if operator.name == "Einsum":
+        return (found[0]._replace(shape=infer_shape(attrs["equation"], inputs)),)
     if operator.name in spelled_shapes.TOLD:
         shape = spelled_shapes.improved(operator.name, inputs, attrs, found[0].shape)
         return tuple(f._replace(shape=shape) for f in found)  # TopK gives two

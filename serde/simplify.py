@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from serde.einsum import without_broadcasting
 from serde.errors import require
 from serde.graph import Value
 from serde.schema import ELEMENT_CODES
@@ -17,6 +18,7 @@ from serde.symbolic import elements_of
 if TYPE_CHECKING:
     from serde.builder import OnnxBuilder
 
+AXES_AS_OPERAND = 13  # the opset from which on the axes of Squeeze are an operand
 Inputs = tuple[Value | None, ...]
 Simplify = Callable[["OnnxBuilder", Any, Any], "Value | None"]
 
@@ -152,6 +154,12 @@ def _flatten(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
     return inputs[0] if shape is not None and len(shape) == 2 and attrs["axis"] == 1 else None
 
 
+def _einsum(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
+    if g.level < AXES_AS_OPERAND or None in inputs:
+        return None
+    return without_broadcasting(g, inputs, attrs["equation"])
+
+
 def _tile(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
     repeats = elements_of(inputs[1])
     return inputs[0] if repeats is not None and all(r == 1 for r in repeats) else None
@@ -162,6 +170,7 @@ RULES: dict[str, Simplify] = {
     "CastLike": _cast_like,
     "Concat": _concat,
     "Dropout": _dropout,
+    "Einsum": _einsum,
     "Expand": _expand,
     "Flatten": _flatten,
     "Identity": _identity,

@@ -36,7 +36,7 @@ def infer(op: str, inputs: tuple[Value | None, ...], attrs: dict[str, Any]) -> E
     if rule is None or not inputs or inputs[0] is None:
         return None
     found = rule(inputs, attrs)
-    return None if found is None or all(e is None for e in found) else found
+    return None if found is None or (found and all(e is None for e in found)) else found
 
 
 def _shape(inputs: Any, attrs: Any) -> Elements | None:

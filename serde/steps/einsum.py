@@ -2,33 +2,11 @@
 
 from __future__ import annotations
 
-from serde.errors import require
-from serde.graph import Value
+from serde.einsum import Labels, parse_equation
+from serde.graph import DType, Value
 
 from . import decomposed
 from .common import size, span
-
-Labels = tuple[str, ...]
-
-
-def parsed(equation: str, ranks: list[int]) -> tuple[list[Labels], Labels]:
-    """The labels of each operand and of the output; the axes of ``...`` are labelled by number."""
-    left, arrow, right = equation.replace(" ", "").partition("->")
-    terms = left.split(",")
-    require(len(terms) == len(ranks), f"{equation!r} is for {len(terms)} operands")
-    spread = [r - len(t.replace("...", "")) for t, r in zip(terms, ranks, strict=True)]
-    widest = max((n for n, t in zip(spread, terms, strict=True) if "..." in t), default=0)
-
-    def labels(term: str, count: int) -> Labels:
-        head, dots, tail = term.partition("...")
-        middle = [str(i) for i in range(widest - count, widest)] if dots else []
-        return (*head, *middle, *tail)
-
-    operands = [labels(t, n) for t, n in zip(terms, spread, strict=True)]
-    if arrow:
-        return operands, labels(right, widest)
-    letters = sorted(c for c in set(left) - set(",.") if left.count(c) == 1)
-    return operands, (*(str(i) for i in range(widest)), *letters)
 
 
 def diagonal(g, x: Value, labels: Labels):
@@ -57,27 +35,55 @@ def ordered(g, x: Value, labels: Labels, wanted: Labels):
     return g.Transpose(x, perm=tuple(labels.index(label) for label in wanted))
 
 
+def broadcast(g, x: Value, labels: Labels, other: Value, other_labels: Labels, inner: Labels):
+    """Expand axes ``inner`` of ``x`` to the sizes ``other`` has: theirs may be 1 at run time."""
+    sources = {}  # axes of x, and those of the other operand that tell their size
+    for label in inner:
+        at, to = labels.index(label), other_labels.index(label)
+        own = x.known[at]
+        if own is None or (isinstance(own, str) and own != other.known[to]):
+            sources[at] = size(g, other, to)
+    if not sources:
+        return x
+    one = g.const([1], DType.INT64)
+    return g.Expand(x, g.Concat(*(sources.get(i, one) for i in range(x.rank)), axis=0))
+
+
 def product(g, a: Value, a_labels: Labels, b: Value, b_labels: Labels, kept: set[str]):
     """Multiply two operands as matrices; the labels both have and nothing else needs go."""
     shared = [label for label in a_labels if label in b_labels and label in kept]
-    inner = [label for label in a_labels if label in b_labels and label not in kept]
+    inner = tuple(label for label in a_labels if label in b_labels and label not in kept)
     rows = [label for label in a_labels if label not in b_labels]
     columns = [label for label in b_labels if label not in a_labels]
+    wide = broadcast(g, a, a_labels, b, b_labels, inner)
+    b = broadcast(g, b, b_labels, a, a_labels, inner)
+    a = wide
     a = ordered(g, a, a_labels, (*shared, *rows, *inner))
     b = ordered(g, b, b_labels, (*shared, *inner, *columns))
-    n = len(shared)
-    a_rows, b_columns = g.Shape(a, start=n, end=n + len(rows)), g.Shape(b, start=n + len(inner))
-    one = g.ReduceProd(g.Shape(a, start=n + len(rows)), [0], keepdims=1)
-    left = g.Reshape(a, g.Concat(g.Shape(a, end=n), [-1], one, axis=0))
-    right = g.Reshape(b, g.Concat(g.Shape(b, end=n), one, [-1], axis=0))
-    made = g.MatMul(left, right)
-    shape = g.Concat(g.Shape(made, start=0, end=n), a_rows, b_columns, axis=0)
-    return g.Reshape(made, shape), (*shared, *rows, *columns)
+    n, counts = len(shared), (len(rows), len(columns))
+    left = as_matrices(g, a, n, len(rows), len(inner))
+    right = as_matrices(g, b, n, len(inner), len(columns))
+    total = g.MatMul(left, right)
+    if max(counts) > 1:
+        a_rows, b_columns = g.Shape(a, start=n, end=n + counts[0]), g.Shape(b, start=n + len(inner))
+        shape = g.Concat(g.Shape(total, start=0, end=n), a_rows, b_columns, axis=0)
+        return g.Reshape(total, shape), (*shared, *rows, *columns)
+    single = [n + i for i, count in enumerate(counts) if count == 0]
+    return g.Squeeze(total, single), (*shared, *rows, *columns)
+
+
+def as_matrices(g, x: Value, batch: int, rows: int, columns: int):
+    """``x`` with one axis for ``rows`` axes after those of the batch, and one for the rest."""
+    if max(rows, columns) > 1:
+        start = batch + rows
+        size_of_columns = g.ReduceProd(g.Shape(x, start=start), [0], keepdims=1)
+        return g.Reshape(x, g.Concat(g.Shape(x, end=batch), [-1], size_of_columns, axis=0))
+    return g.Unsqueeze(x, [batch + i for i, count in enumerate((rows, columns)) if count == 0])
 
 
 @decomposed(12, "Einsum")
 def einsum(g, *operands: Value, equation: str):
-    terms, output = parsed(equation, [x.rank for x in operands])
+    terms, output = parse_equation(equation, [x.rank for x in operands])
     total: Value | None = None
     labels: Labels = ()
     for i, (x, own) in enumerate(zip(operands, terms, strict=True)):

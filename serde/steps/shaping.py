@@ -13,6 +13,8 @@ from .common import END, cast, filled, fixed, fixed_axis, scalar, size
 @below[13]("Squeeze")
 def squeeze_axes_as_attribute(g, x: Value, axes=None):
     listed = None if axes is None else known_ints(axes)
+    if listed == ():
+        return x  # as an attribute, no axes would mean all of size 1
     if axes is None or listed is not None:
         return g.Squeeze(x, axes=listed)
     with g.speaking(20):
@@ -31,7 +33,7 @@ def squeeze_axes_as_operand(g, x: Value, *, axes: Ints | None = None):
 def unsqueeze_axes_as_attribute(g, x: Value, axes: Value):
     listed = known_ints(axes)
     if listed is not None:
-        return g.Unsqueeze(x, axes=listed)
+        return g.Unsqueeze(x, axes=listed) if listed else x
     with g.speaking(20):
         count = length_of(axes)
         rank = g.Add(g.Shape(axes), x.rank) if count is None else x.rank + count

@@ -37,6 +37,7 @@ NOTHING = {  # what gives the operand back
     "Dropout": lambda g, x: g.Dropout(x),
     "Dropout at a ratio": lambda g, x: g.Dropout(x, 0.5),
     "Dropout, training off": lambda g, x: g.Dropout(x, 0.5, g.const(False, BOOL)),
+    "Einsum of the same labels": lambda g, x: g.Einsum(x, equation="b...->b..."),
     "Expand to ones": lambda g, x: g.Expand(x, [1, 1]),
     "Expand to its own sizes": lambda g, x: g.Expand(x, [3, 8]),
     "Expand to its own shape": lambda g, x: g.Expand(x, g.Shape(x)),
@@ -63,6 +64,10 @@ SOMETHING = {  # what must stay, or become something else: the operators emitted
         lambda g, x: g.Dropout(x, 0.5, g.const(True, BOOL)), "Dropout"),
     "Dropout, maybe training": (
         lambda g, x: g.Dropout(x, 0.5, g.input("t", BOOL, ())), "Dropout"),
+    "Einsum": (lambda g, x: g.Einsum(x, equation="abc->cb"), "Einsum"),
+    "Einsum of a size by name and 1": (
+        lambda g, x: g.Einsum(x, g.const(np.ones((1, 3), np.float32)), equation="ab...,ab->a..."),
+        "Einsum"),
     "Expand by an axis": (lambda g, x: g.Expand(x, [1, 1, 1, 1]), "Expand"),
     "Expand to more": (lambda g, x: g.Expand(x, [2, 1, 1]), "Expand"),
     "Expand to another named size": (
@@ -124,7 +129,9 @@ def test_nothing_is_concluded_of_a_value_of_unknown_rank(op):
         "Reshape": ([0, 3],), "Expand": ([3],), "Tile": ([2],), "Slice": ([0], [1], [0], [1]),
         "Pad": ([1, 1],), "Dropout": (0.5, np.array(True)),
     }.get(op, ())  # fmt: skip
-    attrs = {"Cast": {"to": 11}, "Concat": {"axis": 0}}.get(op, {})
+    attrs = {
+        "Cast": {"to": 11}, "Concat": {"axis": 0}, "Einsum": {"equation": "ab->ab"},
+    }.get(op, {})  # fmt: skip
     g = OnnxBuilder("g")
     x = g.input("x", F32, None)
     made = g[op](x, *operands, **attrs)
