@@ -16,6 +16,7 @@ from serde import schema, spelled_shapes
 from serde.einsum import infer_shape
 from serde.errors import ConversionError, require
 from serde.graph import AttrRef, DType, Graph, Shape, Tensor, Value
+from serde.node_checks import check_operands
 from serde.schema import ELEMENT_CODES, ELEMENT_TYPES, Operator
 
 SMALL = 1024  # constants up to this many elements take part in shape inference
@@ -63,6 +64,7 @@ def infer(
     if found is None:
         names = ["" if v is None else f"i{n}" for n, v in enumerate(inputs)]
         node = _kept(_nodes, (call, *names), lambda: _node(op, names, attrs, outputs))
+        check_operands(operator, inputs, attrs)
         found = _kept(_memo, key, lambda: _ask(operator, opset, inputs, node))
     if operator.name in SAME_SHAPE and inputs[0] is not None:
         return (found[0]._replace(shape=inputs[0].shape), *found[1:])
