@@ -44,13 +44,13 @@ class Table(Protocol):
         """The attributes that tell one use of the operator from another."""
 
 
-def rewrite(table: Table, graph: Graph, builder: Builder) -> Graph:
-    """Rewrite a graph by the rules of a table.
+def rewrite(table: Table, graph: Graph, builder: Builder, is_function: bool = False) -> Graph:
+    """Rewrite a graph, or the body of a function, by the rules of a table.
 
     Raises:
         Unconvertible: with all nodes no rule takes.
     """
-    return _Rewriting(table).run(graph, builder)
+    return _Rewriting(table).run(graph, builder, is_function)
 
 
 def _notes(builder: Builder) -> Iterator[str]:
@@ -67,12 +67,12 @@ class _Rewriting:
         self.failed: dict[tuple[str, str, str], list[str]] = {}
         self.trials = 0
 
-    def run(self, graph: Graph, builder: Builder) -> Graph:
+    def run(self, graph: Graph, builder: Builder, is_function: bool) -> Graph:
         builder.names.reserved.update(_names(graph))
         builder.names.reserved.update(v.name for v in graph.outputs if v.tensor is not None)
         given = sum(1 for g in (graph, *(f.body for f in graph.functions)) for _ in _names(g))
         builder.names.most = MOST_NAMES + MOST_GROWTH * given
-        done = self.body(graph, builder, {})
+        done = self.body(graph, builder, {} if is_function else None)
         if self.problems:
             found = [replace(p, names=tuple(self.failed[key])) for key, p in self.problems.items()]
             raise Unconvertible(self.table.name, found)
@@ -82,7 +82,9 @@ class _Rewriting:
             notes=(*graph.notes, *_notes(builder)),
         )  # fmt: skip
 
-    def body(self, graph: Graph, builder: Builder, outer: Env, given: Sequence[Type] = ()) -> Graph:
+    def body(
+        self, graph: Graph, builder: Builder, outer: Env | None = None, given: Sequence[Type] = ()
+    ) -> Graph:
         env: Env = ChainMap({}, outer) if outer else {}
         for at, v in enumerate(graph.inputs):
             type_ = subgraphs.complete(v, given[at] if given else UNKNOWN)
@@ -90,7 +92,7 @@ class _Rewriting:
         for node in graph.nodes:
             self.node(node, builder, env)
         outputs = [self.output(v, builder, env) for v in graph.outputs]
-        return builder.build(self.named(graph, builder, outputs))
+        return builder.build(self.named(graph, builder, outputs, outer is not None))
 
     def node(self, node: Node, builder: Builder, env: Env) -> None:
         source = node.sources[0] if node.sources else Source(self.table.name, node.op, node.name)
@@ -192,12 +194,28 @@ class _Rewriting:
                 fresh.discard(new)
                 builder.names.relabel(new, old.name)
 
-    def named(self, graph: Graph, builder: Builder, outputs: list[Value]) -> list[Value]:
-        """Give the outputs the source's names, each a value of its own that a node computes."""
-        outputs = computed(builder, outputs)
+    def named(
+        self, graph: Graph, builder: Builder, outputs: list[Value], is_inner: bool
+    ) -> list[Value]:
+        """Give the outputs the source's names, each a value of its own that a node computes.
+
+        An output of the whole model that is an input there, or another output again, stays it.
+        """
+        inputs, kept = set(graph.inputs), set(builder.inputs)
+        results: dict[Value, Value] = {}
         for old, new in zip(graph.outputs, outputs, strict=True):
+            if not is_inner and old in inputs and new in kept and new.name == old.name:
+                results[old] = new
+        pairs = [(a, b) for a, b in zip(graph.outputs, outputs, strict=True) if a not in results]
+        if not is_inner:
+            pairs = list(dict(pairs).items())
+        made = computed(builder, [new for _, new in pairs])
+        for (old, _), new in zip(pairs, made, strict=True):
             builder.names.relabel(new, old.name)
-        return outputs
+        if is_inner:
+            return made
+        results.update((old, new) for (old, _), new in zip(pairs, made, strict=True))
+        return [results[old] for old in graph.outputs]
 
     def report(self, node: Node, error: ConversionError) -> None:
         attrs = self.table.configuration(node)

@@ -109,7 +109,7 @@ def raise_to_ir(graph: Graph) -> Graph:
 
     def rewrite(body: Graph, fallback: Fallback = _raise_node) -> Graph:
         builder = Stepping(body.name, body.opset, IR_OPSET)
-        done = RuleTable(stage, fallback=fallback).rewrite(body, builder)
+        done = RuleTable(stage, fallback=fallback).rewrite(body, builder, body is not graph)
         _keep_empty(done, body)
         return replace(done, opset=IR_OPSET)
 
@@ -139,10 +139,12 @@ def lower_to(
     stage = f"ir → opset {opset}"
 
     def rewrite(body: Graph, fallback: Fallback = _lower_node) -> Graph:
+        is_function = body is not graph
         if opset in WITH_KERNELS:
             body = with_integer_kernels(body)
         builder = Stepping(body.name, IR_OPSET, opset, spelled_out=spelled_out)
-        done = RuleTable(stage, fallback=fallback, placed=_unrolled).rewrite(body, builder)
+        table = RuleTable(stage, fallback=fallback, placed=_unrolled)
+        done = table.rewrite(body, builder, is_function)
         _require_outputs(stage, done, builder.carried)
         return done
 

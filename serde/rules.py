@@ -171,13 +171,13 @@ class RuleTable:
         copy._guard = guard
         return copy
 
-    def rewrite(self, graph: Graph, builder: Builder) -> Graph:
-        """Rewrite every node of ``graph`` into ``builder``.
+    def rewrite(self, graph: Graph, builder: Builder, is_function: bool = False) -> Graph:
+        """Rewrite every node of ``graph``, or of a function's body, into ``builder``.
 
         Raises:
             Unconvertible: for all nodes that cannot be rewritten, at once.
         """
-        return rewrite(self, graph, builder)
+        return rewrite(self, graph, builder, is_function)
 
     def bind(self, rule: Rule, op: str, attrs: Keyed) -> dict[str, Any]:
         """Parse ``attrs`` for ``rule``; refuse what it does not declare."""

@@ -119,7 +119,7 @@ class Elaborator:
         result = yield self.value(function.body, frame)
         outputs = self.tensors(result, f"what @{entry} returns")
         require(outputs, f"@{entry} returns no tensor, and a model computes at least one")
-        names = told_names(function, len(outputs)) or output_names(result)
+        names = told_names(function, outputs) or output_names(result)
         named_outputs = self.outputs(outputs, names)
         return self.root.build(named_outputs, metadata={"relay.tvm": self.module.tvm})
 
@@ -139,14 +139,20 @@ class Elaborator:
         return self.root.input(name)
 
     def outputs(self, values: Sequence[Value], names: Sequence[str]) -> list[Value]:
-        """Each a value of its own that a node computes, under its name."""
-        taken: set[Value] = set()
+        """Each a value of its own that a node computes, under its name.
+
+        One of the name that an input or another output has is that value itself.
+        """
+        taken: dict[Value, str] = {v: v.name for v in self.root.inputs}
         found = []
         for value, name in zip(values, names, strict=True):
+            if taken.get(value) == name:
+                found.append(value)
+                continue
             if value in taken or value not in self.makers:
                 value = self.node("copy", [value], {}, 1, Frame(self.root))[0]
-            taken.add(value)
             self.root.names.relabel(value, name)
+            taken[value] = name
             found.append(value)
         return found
 

@@ -218,12 +218,13 @@ def refuse_parameter(name: str, type_: ast.Type | None) -> None:
         require(not isinstance(type_, kind), f"parameter %{name} is {what}")
 
 
-def told_names(function: ast.Function, count: int) -> list[str] | None:
+def told_names(function: ast.Function, outputs: Sequence[Value]) -> list[str] | None:
     """Names of the outputs, where the module has them as TVM's frontends and ours enter them."""
     told = function.attrs.get(OUTPUT_NAMES)
-    if not isinstance(told, tuple) or len(set(told)) != count or len(told) != count:
+    if not isinstance(told, tuple) or len(told) != len(outputs):
         return None
-    return list(told) if all(isinstance(n, str) and n for n in told) else None
+    distinct = len(set(zip(told, outputs, strict=True))) == len(set(told))  # one value for a name
+    return list(told) if distinct and all(isinstance(n, str) and n for n in told) else None
 
 
 def output_names(result: Symbolic) -> list[str]:

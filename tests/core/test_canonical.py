@@ -56,7 +56,7 @@ IMPLIED = [  # operator, shapes of inputs, of constants, attributes given, attri
     ("AveragePool", [IMAGE], [], {"kernel_shape": (2, 2), "auto_pad": "SAME_LOWER"},
      {"pads": (1, 1, 0, 0), "count_include_pad": 0, "dilations": (1, 1)}),
     ("LpPool", [IMAGE], [], {"kernel_shape": (2, 2)}, {"p": 2, "pads": (0, 0, 0, 0)}),
-    ("DeformConv", [IMAGE, ("N", 18, 6, 7)], [(4, 2, 3, 3)], {}, {"offset_group": 1}),
+    ("DeformConv", [IMAGE, (4, 2, 3, 3), ("N", 18, 6, 7)], [], {}, {"offset_group": 1}),
     ("Transpose", [IMAGE], [], {}, {"perm": (3, 2, 1, 0)}),
     ("Softmax", [IMAGE], [], {}, {"axis": 3}),
     ("LayerNormalization", [IMAGE], [(9,)], {}, {"axis": 3, "epsilon": 1e-5, "stash_type": 1}),

@@ -194,7 +194,7 @@ def test_a_tensor_attribute_takes_part():
 @pytest.mark.parametrize(
     ("op", "shapes", "attrs", "why"),
     [
-        ("MatMul", [(2, 3), (4, 5)], {}, "MatMul rejects its inputs"),
+        ("MatMul", [(7, 2, 3), (4, 3, 5)], {}, "MatMul rejects its inputs"),
         ("Concat", [(2, 3), (2, 4)], {"axis": 0}, "Concat rejects its inputs"),
         ("Add", [(2, 3), (4,)], {}, "Add rejects its inputs"),
         ("Transpose", [(2, 3)], {"perm": (0, 5)}, "Transpose rejects its inputs"),

@@ -67,7 +67,7 @@ def test_rebatch_refuses_a_batch_that_may_have_moved(tmp_path):
 
 HELD = {  # what holds the batch of 1, or mixes samples, and what is said of it
     "a state": (
-        "(float[3, 1, 2] x) => (float[3, 1, 1, 1] y) <float[1,4,2] w = {1,1,1,1,1,1,1,1},"
+        "(float[1, 3, 2] x) => (float[3, 1, 1, 1] y) <float[1,4,2] w = {1,1,1,1,1,1,1,1},"
         "float[1,4,1] r = {1,1,1,1}, float[1,1,1] h = {0.5}>"
         "{ t = Transpose<perm = [1,0,2]>(x) y = LSTM<hidden_size = 1>(t, w, r, , , h) }",
         "initial state is for a batch",
