@@ -34,6 +34,7 @@ from serde.inference import from_proto
 from serde.storage import possible
 
 from . import wire
+from .ordering import sort_nodes
 from .paths import Resolve, nowhere, resolver
 from .tensors import KEYS, read_tensor
 from .unkept import unkept
@@ -226,7 +227,8 @@ class _Decoding:
             inputs.append(self.value(info))
             self.define(own, inputs[-1], "input")
         hints = {i.name: i for i in (*proto.value_info, *proto.output)}
-        nodes = [self.node(n, scope, hints, depth) for n in proto.node]
+        ordered = sort_nodes(proto.node, self.path)
+        nodes = [self.node(n, scope, hints, depth) for n in ordered]
         outputs = [self.read(o.name, scope, "the outputs") for o in proto.output]
         return Graph(
             proto.name, tuple(inputs), tuple(v for v in outputs if v), tuple(nodes), **fields
@@ -348,7 +350,7 @@ class _Decoding:
         scope.update((v.name, v) for v in inputs)
         hints = {i.name: i for i in proto.value_info}
         self.in_function = True
-        nodes = tuple(self.node(n, scope, hints, 0) for n in proto.node)
+        nodes = tuple(self.node(n, scope, hints, 0) for n in sort_nodes(proto.node, self.path))
         self.in_function = False
         outputs = tuple(v for n in proto.output if (v := self.read(n, scope, "the outputs")))
         own = {o.domain: o.version for o in proto.opset_import}

@@ -1,0 +1,83 @@
+"""Nodes in topological order: ONNX asks for it, and ONNX Runtime runs files without it."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+
+import onnx
+
+from serde.errors import MalformedFile
+
+Nodes = Sequence[onnx.NodeProto]
+
+
+def sort_nodes(nodes: Nodes, path: str) -> Nodes:
+    """``nodes``, each after those that compute what it or its subgraphs read.
+
+    Those that are in order keep it. A name nothing computes is left to whoever reads the nodes.
+
+    Raises:
+        MalformedFile: where nodes wait for each other, with their names.
+    """
+    makers = {name: at for at, node in enumerate(nodes) for name in node.output if name}
+    needs = [_needs(node, makers) for node in nodes]
+    if all(max(needed, default=-1) < at for at, needed in enumerate(needs)):
+        return nodes
+    readers: list[list[int]] = [[] for _ in nodes]
+    for at, needed in enumerate(needs):
+        for maker in needed:
+            readers[maker].append(at)
+    left = [len(needed) for needed in needs]
+    ready = [at for at, count in enumerate(left) if count == 0]
+    order = []
+    while ready:
+        at = heapq.heappop(ready)
+        order.append(at)
+        for reader in readers[at]:
+            left[reader] -= 1
+            if left[reader] == 0:
+                heapq.heappush(ready, reader)
+    if len(order) < len(nodes):
+        cycle = " → ".join(repr(_name(nodes[at])) for at in _cycle(needs, left))
+        raise MalformedFile(path, f"the nodes {cycle} form a cycle: each reads what the next makes")
+    return [nodes[at] for at in order]
+
+
+def _needs(node: onnx.NodeProto, makers: dict[str, int]) -> set[int]:
+    """The nodes that compute what a node reads."""
+    found = {makers[name] for name in node.input if name in makers}
+    if any(a.type == onnx.AttributeProto.GRAPH or a.HasField("g") for a in node.attribute):
+        found |= {makers[name] for name in _free_names(node) if name in makers}
+    return found
+
+
+def _free_names(node: onnx.NodeProto) -> Iterator[str]:
+    """The names that subgraphs of a node read of the graphs around them."""
+    stack = [(a.g, frozenset[str]()) for a in node.attribute if a.HasField("g")]
+    while stack:
+        graph, around = stack.pop()
+        own = {v.name for v in (*graph.input, *graph.initializer)}
+        own.update(t.values.name for t in graph.sparse_initializer)
+        own.update(name for inner in graph.node for name in inner.output)
+        known = around | own
+        reads = [name for inner in graph.node for name in inner.input]
+        reads += [v.name for v in graph.output]
+        yield from (name for name in reads if name not in known)
+        stack.extend(
+            (a.g, known) for inner in graph.node for a in inner.attribute if a.HasField("g")
+        )
+
+
+def _cycle(needs: Sequence[set[int]], left: Sequence[int]) -> list[int]:
+    """Nodes of which each waits for the next, and the last for the first."""
+    seen: dict[int, int] = {}
+    at = next(i for i, count in enumerate(left) if count)
+    while at not in seen:
+        seen[at] = len(seen)
+        at = min(n for n in needs[at] if left[n])
+    return [n for n in seen if seen[n] >= seen[at]]
+
+
+def _name(node: onnx.NodeProto) -> str:
+    return node.name or next((n for n in node.output if n), node.op_type)
