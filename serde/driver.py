@@ -100,8 +100,12 @@ class _Rewriting:
         try:
             inputs = tuple([v and self.operand(v, builder, env) for v in node.inputs])
             with located(self.table.name, source), builder.at(*(node.sources or (source,))):
-                node = self.with_bodies(node, inputs, builder, env)
-                results = self.table.apply(node, builder, inputs)
+                branch = subgraphs.constant_branch(node, inputs)
+                if branch is not None:
+                    results = self.placed(env, branch, builder, ())
+                else:
+                    node = self.with_bodies(node, inputs, builder, env)
+                    results = self.table.apply(node, builder, inputs)
                 self.bind(node, builder, results, mark, env)
         except _Poisoned:
             error = self.table.refusal(node)

@@ -27,6 +27,18 @@ class Body:
         return self.place(self.graph, builder, operands)
 
 
+def constant_branch(node: Node, inputs: Sequence[Value | None]) -> Graph | None:
+    """The branch that an If on a constant takes; None where the condition is none."""
+    condition = inputs[0] if inputs else None
+    if (node.domain, node.op) != ("", "If") or condition is None or condition.tensor is None:
+        return None
+    if condition.dtype is not DType.BOOL or condition.tensor.size != 1:
+        return None
+    branch = node.attrs.get("then_branch" if condition.array().any() else "else_branch")
+    usable = isinstance(branch, Graph) and len(branch.outputs) == len(node.outputs)
+    return branch if usable else None  # type: ignore[return-value]
+
+
 def entering(node: Node, body: Graph, inputs: Sequence[Value | None]) -> list[Type]:
     """The types of what a Loop, a Scan or a SequenceMap hands to its body at first."""
     operands = [UNKNOWN if v is None else of(v) for v in inputs]

@@ -7,6 +7,7 @@ is a number, a name, an expression of names, or None. Equal text means equal siz
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -95,18 +96,40 @@ def _cast(inputs: Any, attrs: Any) -> Elements | None:
     return elements_of(inputs[0]) if attrs.get("to") in (6, 7) else None  # INT32, INT64
 
 
+def _pairs(inputs: Any) -> list[tuple[Dim, Dim]] | None:
+    """What is known of the elements of two operands that broadcast."""
+    a, b = elements_of(inputs[0]), elements_of(inputs[1])
+    if a is None or b is None:
+        return None
+    if 1 not in (len(a), len(b)) and inputs[0].shape != inputs[1].shape:
+        return None  # broadcast in several axes
+    size = len(b) if len(a) == 1 else len(a)
+    a, b = (e * size if len(e) == 1 else e for e in (a, b))
+    return list(zip(a, b, strict=True))
+
+
 def _arithmetic(sign: str) -> Callable[[Any, Any], Elements | None]:
     def rule(inputs: Any, attrs: Any) -> Elements | None:
-        a, b = elements_of(inputs[0]), elements_of(inputs[1])
-        if a is None or b is None:
-            return None
-        if 1 not in (len(a), len(b)) and inputs[0].shape != inputs[1].shape:
-            return None  # broadcast in several axes
-        size = len(b) if len(a) == 1 else len(a)
-        a, b = (e * size if len(e) == 1 else e for e in (a, b))
-        return tuple(combine(sign, x, y) for x, y in zip(a, b, strict=True))
+        pairs = _pairs(inputs)
+        return None if pairs is None else tuple(combine(sign, x, y) for x, y in pairs)
 
     return rule
+
+
+def _comparison(compare: Callable[[int, int], bool]) -> Callable[[Any, Any], Elements | None]:
+    """Whether sizes compare so: all of them known, or the same by name."""
+
+    def rule(inputs: Any, attrs: Any) -> Elements | None:
+        pairs = _pairs(inputs)
+        if pairs is None or any(not _are_comparable(x, y) for x, y in pairs):
+            return None
+        return tuple(int(compare(0, 0) if x == y else compare(x, y)) for x, y in pairs)  # type: ignore
+
+    return rule
+
+
+def _are_comparable(a: Dim, b: Dim) -> bool:
+    return a is not None and (a == b or (isinstance(a, int) and isinstance(b, int)))
 
 
 def combine(sign: str, a: Dim, b: Dim) -> Dim:
@@ -235,6 +258,11 @@ RULES: dict[str, Callable[[Any, Any], Elements | None]] = {
     "Sub": _arithmetic("-"),
     "Mul": _arithmetic("*"),
     "Div": _arithmetic("/"),
+    "Equal": _comparison(operator.eq),
+    "Greater": _comparison(operator.gt),
+    "GreaterOrEqual": _comparison(operator.ge),
+    "Less": _comparison(operator.lt),
+    "LessOrEqual": _comparison(operator.le),
     "Size": lambda inputs, attrs: None if inputs[0].shape is None else (product(inputs[0].shape),),
     "ReduceProd": _product,
 }
