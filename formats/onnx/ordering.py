@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import onnx
 
@@ -12,15 +12,19 @@ from serde.errors import MalformedFile
 Nodes = Sequence[onnx.NodeProto]
 
 
-def sort_nodes(nodes: Nodes, path: str) -> Nodes:
+def sort_nodes(nodes: Nodes, path: str, given: Collection[str]) -> Nodes:
     """``nodes``, each after those that compute what it or its subgraphs read.
 
-    Those that are in order keep it. A name nothing computes is left to whoever reads the nodes.
+    ``given`` are the names of inputs and initializers. Nodes that are in order keep it. A name that
+    nothing computes is left to whoever reads the nodes.
 
     Raises:
         MalformedFile: where nodes wait for each other, with their names.
     """
-    makers = {name: at for at, node in enumerate(nodes) for name in node.output if name}
+    makers = {
+        name: at for at, node in enumerate(nodes) for name in node.output if name not in given
+    }
+    makers.pop("", None)
     needs = [_needs(node, makers) for node in nodes]
     if all(max(needed, default=-1) < at for at, needed in enumerate(needs)):
         return nodes

@@ -227,7 +227,7 @@ class _Decoding:
             inputs.append(self.value(info))
             self.define(own, inputs[-1], "input")
         hints = {i.name: i for i in (*proto.value_info, *proto.output)}
-        ordered = sort_nodes(proto.node, self.path)
+        ordered = sort_nodes(proto.node, self.path, own)
         nodes = [self.node(n, scope, hints, depth) for n in ordered]
         outputs = [self.read(o.name, scope, "the outputs") for o in proto.output]
         return Graph(
@@ -350,7 +350,8 @@ class _Decoding:
         scope.update((v.name, v) for v in inputs)
         hints = {i.name: i for i in proto.value_info}
         self.in_function = True
-        nodes = tuple(self.node(n, scope, hints, 0) for n in sort_nodes(proto.node, self.path))
+        ordered = sort_nodes(proto.node, self.path, set(proto.input))
+        nodes = tuple(self.node(n, scope, hints, 0) for n in ordered)
         self.in_function = False
         outputs = tuple(v for n in proto.output if (v := self.read(n, scope, "the outputs")))
         own = {o.domain: o.version for o in proto.opset_import}
