@@ -73,10 +73,26 @@ def read_array_feature_extractor(g: Any, x: Value, index: Value) -> Any:
     return g.Unsqueeze(chosen, [0]) if x.rank == 1 else chosen
 
 
-@learned("FeatureVectorizer", ignore=("inputdimensions",))
-def read_feature_vectorizer(g: Any, *xs: Value) -> Any:
-    """Columns side by side."""
-    return g.Concat(*(cast(g, x, DType.FLOAT32) for x in xs), axis=1)
+@learned("FeatureVectorizer")
+def read_feature_vectorizer(g: Any, *xs: Value, inputdimensions: Ints = ()) -> Any:
+    """Rows side by side, each input cut off or filled with zeros to the width it is given."""
+    widths = inputdimensions or (None,) * len(xs)
+    require(len(widths) == len(xs), f"{len(widths)} inputdimensions for {len(xs)} inputs")
+    parts = [_of_width(g, cast(g, x, DType.FLOAT32), w) for x, w in zip(xs, widths, strict=True)]
+    return g.Concat(*(part for part in parts if part is not None), axis=1)
+
+
+def _of_width(g: Any, x: Value, width: int | None) -> Any:
+    """The rows of ``x``, one where it has one axis, of ``width`` columns; None for no columns."""
+    require(x.rank > 0, "an input without axes")
+    rows = g.Unsqueeze(x, [0]) if x.rank == 1 else g.Flatten(x, axis=1)
+    size = rows.known[1]
+    if width is None or size == width:
+        return rows
+    require(width >= 0, f"inputdimensions of {width}")
+    if not isinstance(size, int) or size < width:
+        rows = g.Pad(rows, [0, 0, 0, width - size if isinstance(size, int) else width])
+    return g.Slice(rows, [0], [width], [1]) if width else None
 
 
 def _scores(g: Any, x: Value, coefficients: Floats, intercepts: Floats, count: int) -> Any:
