@@ -21,7 +21,7 @@ from serde.misfits import refuse_misfits
 from serde.passes.kernels import with_integer_kernels
 from serde.rules import Fallback, RuleTable
 from serde.stepping import Stepping, next_step
-from serde.steps import lists
+from serde.steps import lists, runtime_ops
 from serde.steps.carried import Carried
 from serde.steps.types import BORN, CONSTANT_FORMS, as_is, spelled
 from serde.subgraphs import Body
@@ -72,6 +72,9 @@ def _raise_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) 
     if node.op == "Constant":
         return constant(builder, node)
     assert isinstance(builder, Stepping)
+    if runtime_ops.is_runtime_op(node, builder.level):
+        return runtime_ops.read_runtime_op(builder, node, inputs)
+    node = runtime_ops.with_standard_attributes(node)
     refuse_misfits(builder.level, node)
     return builder.emit(node.op, inputs, node.attrs, len(node.outputs))
 
@@ -113,7 +116,8 @@ def raise_to_ir(graph: Graph) -> Graph:
         _keep_empty(done, body)
         return replace(done, opset=IR_OPSET)
 
-    return _with_functions(graph, IR_OPSET, rewrite, _raise_node)
+    done = _with_functions(graph, IR_OPSET, rewrite, _raise_node)
+    return replace(done, notes=(*done.notes, *runtime_ops.notes(graph)))
 
 
 def _keep_empty(done: Graph, said: Graph) -> None:
