@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cache, wraps
 from typing import Any
 
+import numpy as np
 import pytest
 
 from benchmarks.opsets import lowered, subject
@@ -22,8 +23,9 @@ from serde.opset import LOWEST_WRITTEN, lower_to, raise_to_ir
 from serde.rules import RuleTable
 from serde.steps import above, below
 from tests.node_cases import Case, all_cases, frozen, verdict
+from tests.onnx_live import ir_of, run_model
 
-ELSEWHERE = {(15, "CastLike")}  # rules with a test of their own below
+ELSEWHERE = {(15, "CastLike"), (15, "Shape")}  # rules with a test of their own below
 FEW = 3  # tests a rule, spread over those of its operator
 # Operators that only rules make, and the ones they are made of.
 MADE_OF = {"Scatter": "ScatterElements", "Upsample": "Resize"}
@@ -112,6 +114,19 @@ def test_cast_like_of_bodies() -> None:
     with watched(below[15], "CastLike") as calls:
         said, graph = lowered(case, 14)
     assert calls and verdict(said, to_proto(graph)) == "right"
+
+
+@pytest.mark.parametrize("start, end", [(0, 1), (1, None), (-2, -1), (-1, None), (1, 3)])
+def test_shape_of_named_sizes(start: int, end: int | None) -> None:
+    """Node tests have sizes that are known, and their Shape is a constant."""
+    cut = f"start = {start}" + ("" if end is None else f", end = {end}")
+    text = f"g (float[A,B,C] x) => (int64[n] y) {{ y = Shape<{cut}>(x) }}"
+    with watched(below[15], "Shape") as calls:
+        graph = lower_to(ir_of(text, 15), 14)
+    x = np.zeros((2, 3, 4), np.float32)
+    wanted = list(x.shape)[slice(start, end)]
+    for made in (graph, lower_to(raise_to_ir(graph), SETTLED)):
+        assert calls and run_model(to_proto(made), {"x": x})[0].tolist() == wanted
 
 
 def test_every_rule_upward_is_reached() -> None:
