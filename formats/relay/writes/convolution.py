@@ -7,7 +7,7 @@ from itertools import product
 
 from serde.errors import require
 from serde.geometry import Ints
-from serde.graph import Value
+from serde.graph import DType, Value
 
 from .recast import recasts
 from .table import halves, scalar, windowed, writes
@@ -144,11 +144,13 @@ def write_conv(r, x, w, b=None, *, kernel_shape, strides, dilations, pads, group
     data, kernel, _ = LAYOUTS[axes]
     channels = w.known[0]
     require(isinstance(channels, int), "a convolution whose weight has a size only the run tells")
+    wide = "float32" if x.type is DType.FLOAT16 else None
     made = r[f"nn.conv{axes}d"](
         x, w, strides=strides, padding=spelled(pads), dilation=dilations, groups=group,
         channels=channels, kernel_size=kernel_shape, data_layout=data, kernel_layout=kernel,
+        out_dtype=wide,
     )  # fmt: skip
-    return biased(r, made, b)
+    return biased(r, r.cast(made, dtype=x.type.value) if wide else made, b)
 
 
 @recasts("ConvTranspose")

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from serde.graph import Graph
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from serde import schema
+from serde.builder import Operand
+from serde.graph import DType, Graph, Node, Value
+from serde.idioms import cast
 from serde.opset import without_functions
 from serde.recasts.recasting import Recasting, recasting_table
 from serde.recasts.recasting import recast as recast_by
@@ -10,6 +16,13 @@ from serde.recasts.recasting import recast as recast_by
 from .table import writes
 
 recasts = recasting_table("ir → relay")
+# TVM accumulates float16 in float16, ONNX Runtime in float32. Products have an ``out_dtype``.
+SUMS = frozenset(
+    "AveragePool ConvTranspose CumProd CumSum Einsum GlobalAveragePool GlobalLpPool "
+    "InstanceNormalization LRN LogSoftmax LpNormalization LpPool MeanVarianceNormalization "
+    "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd ReduceSum "
+    "ReduceSumSquare Softmax".split()
+)
 
 
 class RelayRecasting(Recasting):
@@ -17,6 +30,31 @@ class RelayRecasting(Recasting):
 
     table = recasts
     loops = True
+
+    def _settle(
+        self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int
+    ) -> Any:
+        """Sums of float16 are computed in float32."""
+        if op not in SUMS:
+            return super()._settle(op, inputs, attrs, outputs)
+        operator = schema.operator(op)
+        operands = [self._operand(operator, i, inputs) for i in range(len(inputs))]
+        if not _sums_halves(op, operands):
+            return super()._settle(op, operands, attrs, outputs)
+        wide = [
+            cast(self, v, DType.FLOAT32) if v is not None and v.dtype is DType.FLOAT16 else v
+            for v in operands
+        ]
+        return cast(self, self.emit(op, wide, attrs, outputs), DType.FLOAT16)
+
+    def stays(self, node: Node, inputs: Sequence[Value | None]) -> bool:
+        """Whether Relay computes a node of an operator without a rule as it is."""
+        return not _sums_halves(node.op, inputs)
+
+
+def _sums_halves(op: str, operands: Sequence[Value | None]) -> bool:
+    first = operands[0] if operands else None
+    return op in SUMS and first is not None and first.dtype is DType.FLOAT16
 
 
 def recast(graph: Graph) -> Graph:
