@@ -5,7 +5,7 @@ They are written for any shape; the builder folds what is known.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,13 @@ Size = int | Value  # a size known now, or a tensor of one int64
 def cast(g: Any, x: Value, dtype: DType) -> Value:
     """``x`` as elements of ``dtype``."""
     return g.Cast(x, to=ELEMENT_CODES[dtype])  # type: ignore[no-any-return]
+
+
+def in_float32(g: Any, function: Callable[..., Value], *xs: Value) -> Value:
+    """``function``, computed in float32 for float16 operands, whose counts and sums overflow."""
+    if xs[0].type is not DType.FLOAT16:
+        return function(g, *xs)
+    return cast(g, function(g, *(cast(g, x, DType.FLOAT32) for x in xs)), DType.FLOAT16)
 
 
 def cast_like(g: Any, x: Value, like: Value) -> Value:

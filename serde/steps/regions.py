@@ -7,7 +7,7 @@ from functools import partial, reduce
 from serde.graph import DType, Value
 
 from . import above, below, decomposed
-from .common import cast, size, span
+from .common import cast, size, span, wider
 from .points import channels_second, clamped, linear_taps, terms
 
 
@@ -38,7 +38,9 @@ def roi_align(
     g, x: Value, rois: Value, batch: Value, *, mode: str, output_height: int, output_width: int,
     sampling_ratio: int, spatial_scale: float, half: bool,
 ):  # fmt: skip
-    """RoiAlign, spelled out."""
+    """RoiAlign, spelled out; halves in float32, as places beyond 2048 are no float16."""
+    kind = x.dtype
+    x, rois = wider(g, x), wider(g, rois)
     cells, largest = (output_height, output_width), mode.lower() == "max"
     found = [
         samples(g, x, rois, n, sampling_ratio, spatial_scale, half, 1 - i)
@@ -64,7 +66,7 @@ def roi_align(
         pooled = (g.ReduceMax if largest else g.ReduceMean)(grid, [2, 4], keepdims=0)
     else:
         pooled = pooled_in_part(g, grid, [count for _, count in found], largest)
-    return channels_second(g, pooled)
+    return cast(g, channels_second(g, pooled), kind)
 
 
 def pooled_in_part(g, grid: Value, counts: list[Value], largest: bool):

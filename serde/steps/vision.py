@@ -117,7 +117,13 @@ def deformable_convolution(
     g, x: Value, w: Value, offset: Value, b=None, mask=None, *, dilations: Ints, group: int,
     kernel_shape: Ints, offset_group: int, pads: Ints, strides: Ints,
 ):  # fmt: skip
-    """Sample each kernel's elements where its offset puts them, then multiply by the weights."""
+    """Sample each kernel's elements where its offset puts them, then multiply by the weights.
+
+    Halves in float32: places beyond 2048 are no float16.
+    """
+    kind = x.dtype
+    x, w, offset = wider(g, x), wider(g, w), wider(g, offset)
+    b, mask = (None if v is None else wider(g, v) for v in (b, mask))
     axes, taps = len(kernel_shape), bounded(prod(kernel_shape), "a kernel", 1 << 16)
     n, c, grid = size(g, x, 0), size(g, x, 1), g.Shape(offset, start=2)
     moved = g.Reshape(offset, g.Concat([-1, taps, axes], grid, axis=0))
@@ -143,7 +149,7 @@ def deformable_convolution(
     columns = g.Reshape(value, g.Concat(n, [group], each, whole, axis=0))
     rows = g.Reshape(w, g.Concat([1, group, -1], each, axis=0))
     y = g.Reshape(g.MatMul(rows, columns), g.Concat(n, size(g, w, 0), grid, axis=0))
-    return y if b is None else g.Add(y, g.Reshape(b, [1, -1, *[1] * axes]))
+    return cast(g, y if b is None else g.Add(y, g.Reshape(b, [1, -1, *[1] * axes])), kind)
 
 
 @decomposed(18, "Col2Im")

@@ -13,6 +13,7 @@ from serde.graph import DType, Value
 from serde.idioms import (
     cast,
     cast_like,
+    in_float32,
     is_true,
     reshape,
     scalar,
@@ -262,13 +263,17 @@ def read_variance(
     require(x.type.kind == "f", f"the variance of {x.type.value} numbers")
     x = x if dtype is None else cast(g, x, dtype_of(dtype))
     axes = every(x, axis)
-    _, squares = deviation(g, x, axes)
-    if ddof == 0 and not are_empty(x, axes):
-        return g.ReduceMean(squares, axes, keepdims=int(keepdims))
-    count = cast(g, count_of(g, x, axes), x.type)
-    free = g.Squeeze(g.Sub(count, float(ddof)), [0])
-    free = g.Where(g.Less(free, 0.0), g.Add(free, 2.0**64), free)  # MXNet's count has no sign
-    return g.Div(g.ReduceSum(squares, axes, keepdims=int(keepdims)), free)
+
+    def apply(g, x):
+        _, squares = deviation(g, x, axes)
+        if ddof == 0 and not are_empty(x, axes):
+            return g.ReduceMean(squares, axes, keepdims=int(keepdims))
+        count = cast(g, count_of(g, x, axes), x.type)
+        free = g.Squeeze(g.Sub(count, float(ddof)), [0])
+        free = g.Where(g.Less(free, 0.0), g.Add(free, 2.0**64), free)  # MXNet's count has no sign
+        return g.Div(g.ReduceSum(squares, axes, keepdims=int(keepdims)), free)
+
+    return in_float32(g, apply, x)
 
 
 @reads("_npi_std")
@@ -300,8 +305,12 @@ def read_l2_normalization(g, x, *, eps=1e-10, mode="instance"):
     modes = {"channel": (1,), "instance": range(1, x.rank), "spatial": range(2, x.rank)}
     require(mode in modes, f"mode={mode!r} is unknown")
     axes = list(modes[mode])
-    squares = g.ReduceSumSquare(x, axes, keepdims=1) if axes else g.Mul(x, x)
-    return g.Div(x, g.Sqrt(g.Add(squares, eps)))
+
+    def apply(g, x):
+        squares = g.ReduceSumSquare(x, axes, keepdims=1) if axes else g.Mul(x, x)
+        return g.Div(x, g.Sqrt(g.Add(squares, eps)))
+
+    return in_float32(g, apply, x)
 
 
 @reads("multi_sum_sq", ignore=("num_arrays",))

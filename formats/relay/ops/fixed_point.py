@@ -59,15 +59,17 @@ def read_fixed_point_multiply(g, x, *, multiplier: int, shift: int):
     return cast(g, scaled(g, x, np.int64(multiplier), np.int64(shift)), x.type)
 
 
-@reads("fixed_point_multiply_per_axis", ignore=("is_lshift_required", "is_rshift_required"))
-def read_fixed_point_multiply_per_axis(g, x, multiplier, left, right, *, axes: tuple[int, ...]):
-    """Numbers along one axis."""
+@reads("fixed_point_multiply_per_axis", ignore=("is_rshift_required",))
+def read_fixed_point_multiply_per_axis(
+    g, x, multiplier, left, right, *, axes: tuple[int, ...], is_lshift_required=False
+):
+    """Numbers along one axis. TVM shifts to the right where ``is_rshift_required`` is false too."""
     require(len(axes) == 1, f"axes={axes}")
     shape = [-1 if a == axes[0] % x.rank else 1 for a in range(x.rank)]
     numbers, up, down = (
         v.array().reshape(shape).astype(np.int64) for v in (multiplier, left, right)
     )
-    return cast(g, scaled(g, x, numbers, up - down), x.type)
+    return cast(g, scaled(g, x, numbers, up * is_lshift_required - down), x.type)
 
 
 def saturated(g, x: Value, dtype: DType):

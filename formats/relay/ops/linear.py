@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from serde.graph import DType, Value
-from serde.idioms import cast
+from serde.idioms import cast, in_float32
 
 from ..older import was_transposed
 from ..rules import reads
@@ -69,8 +69,17 @@ def read_einsum(g, *xs, equation: str):
 
 def read_loss_of(logits, g, x, y):
     """Minus the mean over the rows of ``y * log(x)``, summed."""
-    log = g.LogSoftmax(x, axis=x.rank - 1) if logits else g.Log(x)
-    total = g.ReduceSum(g.Mul(log, y), list(range(x.rank)), keepdims=0)
+
+    def apply(g, x, y):
+        log = g.LogSoftmax(x, axis=x.rank - 1) if logits else g.Log(x)
+        return row_mean_of_products(g, log, y)
+
+    return in_float32(g, apply, x, y)
+
+
+def row_mean_of_products(g, x: Value, y: Value):
+    """Minus the sum of ``x * y``, divided by the number of rows."""
+    total = g.ReduceSum(g.Mul(x, y), list(range(x.rank)), keepdims=0)
     rows = cast(g, g.Squeeze(g.Shape(x, start=0, end=1), [0]), x.type)
     return g.Neg(g.Div(total, rows))
 
@@ -81,9 +90,7 @@ reads("nn.cross_entropy")(partial(read_loss_of, False))
 @reads("nn.cross_entropy_with_logits")
 def read_cross_entropy_with_logits(g, x, y):
     """Minus the mean over the rows of ``x * y``, summed."""
-    total = g.ReduceSum(g.Mul(x, y), list(range(x.rank)), keepdims=0)
-    rows = cast(g, g.Squeeze(g.Shape(x, start=0, end=1), [0]), x.type)
-    return g.Neg(g.Div(total, rows))
+    return in_float32(g, row_mean_of_products, x, y)
 
 
 @reads("nn.nll_loss")

@@ -10,11 +10,12 @@ import numpy as np
 from serde.errors import require
 from serde.geometry import Ints
 from serde.graph import DType, Value
-from serde.idioms import cast, full_like, lowest, scalar, size_of, times
+from serde.idioms import cast, full_like, lowest, scalar
 
 from ..rules import reads
 from .convolution import pads_of, per_axis, spatial
 from .layouts import fixed, in_layout
+from .reductions import integer_mean
 from .widths import widely
 
 
@@ -123,13 +124,11 @@ def read_global_pool(op, g, x, *, layout="NCHW", out_layout=""):
 
 
 def global_of_integers(g, x: Value, op: str):
-    """The greatest element, or the mean, cut off."""
-    wide = cast(g, x, DType.INT64)
+    """The greatest element, or the mean."""
+    axes = tuple(range(2, x.rank))
     if op == "GlobalMaxPool":
-        return cast(g, g.ReduceMax(wide, [2, 3], keepdims=1), x.type)
-    size = times(g, [size_of(g, x, 2), size_of(g, x, 3)])
-    mean = g.Div(g.ReduceSum(wide, [2, 3], keepdims=1), size)
-    return cast(g, mean, x.type)
+        return cast(g, g.ReduceMax(cast(g, x, DType.INT64), axes, keepdims=1), x.type)
+    return integer_mean(g, x, axes, True)
 
 
 reads("nn.global_avg_pool2d")(partial(read_global_pool, "GlobalAveragePool"))
@@ -151,8 +150,11 @@ def read_adaptive_pool(
 
 def adapted(g, x: Value, kind: str, wanted):
     if all(n == 1 for n in wanted):
-        return g["GlobalAveragePool" if kind == "avg" else "GlobalMaxPool"](x)
+        op = "GlobalAveragePool" if kind == "avg" else "GlobalMaxPool"
+        return g[op](x) if x.type.kind == "f" else global_of_integers(g, x, op)
     dims = fixed(x)
+    if x.type.kind != "f":
+        return adapted_integers(g, x, kind, dims, wanted)
     if all(d % n == 0 for d, n in zip(dims, wanted, strict=True)):
         kernel = tuple(d // n for d, n in zip(dims, wanted, strict=True))
         op = "AveragePool" if kind == "avg" else "MaxPool"
@@ -162,19 +164,45 @@ def adapted(g, x: Value, kind: str, wanted):
     return x
 
 
+def adapted_integers(g, x: Value, kind: str, dims, wanted):
+    """The greatest element of each window, or its sum, which wraps around, divided by its size."""
+    y, sizes = cast(g, x, DType.INT64), np.ones((), np.int64)
+    for at, (d, n) in enumerate(zip(dims, wanted, strict=True)):
+        table, lengths = windows_of(d, n)
+        sizes = sizes[..., None] * lengths
+        y = g.Gather(y, g.const(table, DType.INT64), axis=2 + at)
+        if kind == "avg":
+            inside = np.arange(table.shape[1]) < lengths[:, None]
+            shape = (*table.shape, *(1,) * (x.rank - at - 3))
+            y = g.Mul(y, g.const(inside.reshape(shape).astype(np.int64)))
+        y = g["ReduceSum" if kind == "avg" else "ReduceMax"](y, [3 + at], keepdims=0)
+    if kind == "avg":
+        sizes = sizes.astype(x.type.numpy).astype(np.int64)
+        require(bool(sizes.all()), f"windows of a size that {x.type.value} lacks")
+        y = g.Div(cast(g, cast(g, y, x.type), DType.INT64), g.const(sizes))
+    return cast(g, y, x.type)
+
+
+def windows_of(size: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The places in each of ``count`` windows, the last one repeated, and the windows' lengths."""
+    starts = np.arange(count) * size // count
+    ends = -(-(np.arange(count) + 1) * size // count)
+    places = starts[:, None] + np.arange((ends - starts).max())
+    return np.minimum(places, ends[:, None] - 1), ends - starts
+
+
 def along(g, x: Value, kind: str, axis: int, size: int, count: int):
     """Windows of unequal sizes along one axis: each is gathered, the short ones filled up."""
     if size == count:
         return x
-    spans = [(i * size // count, -(-(i + 1) * size // count)) for i in range(count)]
-    widest = max(b - a for a, b in spans)
-    table = [[min(a + j, b - 1) for j in range(widest)] for a, b in spans]
+    table, lengths = windows_of(size, count)
     wide = g.Gather(x, g.const(table, DType.INT64), axis=axis)
     if kind == "max":
         return g.ReduceMax(wide, [axis + 1], keepdims=0)
-    weights = np.array([[(j < b - a) / (b - a) for j in range(widest)] for a, b in spans])
-    shape = (count, widest, *(1,) * (x.rank - axis - 1))
-    scaled = g.Mul(wide, g.const(weights.reshape(shape).astype(x.type.numpy)))
+    inside = np.arange(table.shape[1]) < lengths[:, None]
+    shape = (*table.shape, *(1,) * (x.rank - axis - 1))
+    weights = (inside / lengths[:, None]).reshape(shape).astype(x.type.numpy)
+    scaled = g.Mul(wide, g.const(weights))
     return g.ReduceSum(scaled, [axis + 1], keepdims=0)
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
+
 from serde.errors import require
 from serde.geometry import Ints, axes_of, others
 from serde.graph import DType, Value
-from serde.idioms import cast, scalar, size_of, times
+from serde.idioms import cast, in_float32, scalar, size_of, times
 
 from ..rules import reads
 from .widths import widely
@@ -38,9 +40,19 @@ def read_reduction(
 ):  # fmt: skip
     axes = chosen(x, axis, exclude)
     if op == "ReduceMean" and x.type.kind in "iu":
-        total = reduced("ReduceSum", g, cast(g, x, DType.INT64), axes, keepdims)
-        return cast(g, g.Div(total, cast(g, count(g, x, axes), DType.INT64)), x.type)
+        return integer_mean(g, x, axes, keepdims)
     return reduced(op, g, x, axes, keepdims)
+
+
+def integer_mean(g, x: Value, axes: Ints, keepdims: bool):
+    """The sum divided by the count, both wrapped around in the type of ``x`` as in TVM."""
+    size = count(g, x, axes)
+    if size.tensor is not None:
+        wrapped = size.array().astype(x.type.numpy)
+        require(bool(wrapped), f"a mean of {size.array()} elements of {x.type.value}")
+        size = g.const(wrapped.astype(np.int64))
+    total = reduced("ReduceSum", g, cast(g, x, DType.INT64), axes, keepdims)
+    return cast(g, g.Div(cast(g, cast(g, total, x.type), DType.INT64), size), x.type)
 
 
 def count(g, x: Value, axes: Ints):
@@ -68,11 +80,15 @@ def read_variance(
 ):
     """The mean square of what is left of ``x`` when ``mean``, of all its axes, is taken away."""
     axes = chosen(x, axis, exclude)
-    off = g.Sub(x, mean)
-    total = g.ReduceSum(g.Mul(off, off), axes, keepdims=int(keepdims))
     size = count(g, x, axes)
     size = g.Sub(size, g.const(1, DType.INT64)) if unbiased else size
-    return g.Div(total, cast(g, size, x.type))
+
+    def apply(g, x, mean):
+        off = g.Sub(x, mean)
+        total = g.ReduceSum(g.Mul(off, off), axes, keepdims=int(keepdims))
+        return g.Div(total, cast(g, size, x.type))
+
+    return in_float32(g, apply, x, mean)
 
 
 def read_arg(
@@ -119,5 +135,9 @@ def collapsed(g, x: Value, dims, shape: Value):
 @reads("nn.l2_normalize")
 def read_l2_normalize(g, x, *, eps: float, axis: Ints | None = None):
     axes = axes_of(axis if axis is not None else range(x.rank), x.rank)
-    squares = g.ReduceSum(g.Mul(x, x), axes, keepdims=1)
-    return g.Div(x, g.Sqrt(g.Max(squares, scalar(g, eps, x))))
+
+    def apply(g, x):
+        squares = g.ReduceSum(g.Mul(x, x), axes, keepdims=1)
+        return g.Div(x, g.Sqrt(g.Max(squares, scalar(g, eps, x))))
+
+    return in_float32(g, apply, x)

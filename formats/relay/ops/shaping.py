@@ -42,9 +42,11 @@ def read_reshape(g, x, *, newshape: Ints, allowzero=False):
     return reshape(g, x, coded(g, sizes_of(g, x), newshape))
 
 
-@reads("contrib_reverse_reshape", ignore=("allowzero",))
-def read_reverse_reshape(g, x, *, newshape: Ints):
+@reads("contrib_reverse_reshape")
+def read_reverse_reshape(g, x, *, newshape: Ints, allowzero=False):
     """The codes from the right: 0 and -1 only, as in TVM."""
+    if allowzero:
+        return read_reshape(g, x, newshape=newshape, allowzero=True)
     sizes = coded(g, sizes_of(g, x)[::-1], reversed_codes(newshape))
     return reshape(g, x, sizes[::-1])
 
@@ -96,9 +98,14 @@ def read_expand_dims(g, x, *, axis: int, num_newaxis=1):
     return g.Unsqueeze(x, list(range(at, at + num_newaxis)))
 
 
-@reads("dyn.expand_dims", ignore=("num_newaxis",))
-def read_dyn_expand_dims(g, x, axis):
-    return g.Unsqueeze(x, g.Reshape(cast(g, axis, DType.INT64), [-1]))
+@reads("dyn.expand_dims")
+def read_dyn_expand_dims(g, x, axis, *, num_newaxis=1):
+    """New axes from ``axis`` on, which counts from the end of ``x`` where it is negative."""
+    if not num_newaxis:
+        return x
+    axis = g.Reshape(cast(g, axis, DType.INT64), [1])
+    first = g.Where(g.Less(axis, [0]), g.Add(axis, [x.rank + 1]), axis)
+    return g.Unsqueeze(x, g.Add(first, list(range(num_newaxis))))
 
 
 @reads("squeeze")
@@ -321,9 +328,13 @@ def divided(g, size: Size, by: int) -> Any:
 
 @reads("nn.depth_to_space")
 def read_depth_to_space(g, x, *, block_size: int, layout="NCHW", mode="DCR"):
-    return channels_first(
-        g, x, layout, lambda x: g.DepthToSpace(x, blocksize=block_size, mode=mode)
-    )
+    """Every mode but ``DCR`` is ONNX's ``CRD``, which TVM's documentation calls ``CDR``."""
+    order = "DCR" if mode == "DCR" else "CRD"
+
+    def apply(x):
+        return g.DepthToSpace(x, blocksize=block_size, mode=order)
+
+    return channels_first(g, x, layout, apply)
 
 
 @reads("nn.space_to_depth", ignore=("mode",))

@@ -58,7 +58,11 @@ for _method in "nearest_neighbor linear cubic".split():
              f"R.image.resize2d(a, {plus(7, 9)}, None, 'NCHW', '{_method}', '{_mode}')",
              "1,2,5,6", ZERO[2])  # fmt: skip
 case("dyn.squeeze", f"R.squeeze(a, {plus(0, 2)})", "1,3,1", ZERO[2])
-case("dyn.expand_dims", "R.expand_dims(a, b + c(1, 'int64'), 1)", "2,3", "int64:0:0")
+for _axis, _count in ((1, 1), (0, 2), (2, 3), (1, 0), (-1, 1), (-2, 2), (-3, 3)):
+    case(f"dyn.expand_dims-{_axis}-{_count}", f"R.expand_dims(a, b + c({_axis}, 'int64'), {_count})",
+         "2,3", "int64:0:0", oracle=f"R.expand_dims(a, {_axis}, {_count})")  # fmt: skip
+case("dyn.expand_dims-vector", "R.expand_dims(a, b + c(1, 'int64'), 2)", "3:int8:-9:9",
+     "int64:0:0", oracle="R.expand_dims(a, 1, 2)")  # fmt: skip
 case("dyn.sparse_to_dense", f"R.sparse_to_dense(c([[0, 1], [2, 3]], 'int64'), {plus(3, 4)}, a, "
      "c(-1.0))", "2", ZERO[2])  # fmt: skip
 case("arange-computed", "R.arange(c(0, 'int64'), a, c(2, 'int64'), 'int64')", "int64:7:7")

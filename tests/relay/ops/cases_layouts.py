@@ -141,3 +141,18 @@ for _eq, _shapes in {
     _names = "a, b"[: 3 * len(_shapes) - 2]
     case(f"einsum-{_eq.replace('->', '_').replace(',', '.')}",
          f"R.einsum(({_names},), '{_eq}')", *_shapes)  # fmt: skip
+for _type in ("int8", "uint8", "int16", "int32", "int64"):
+    _low = 0 if _type[0] == "u" else -100
+    for _kind in ("avg", "max"):
+        for _n, _shape in ((1, "2,3,7"), (2, "1,3,8,6"), (3, "1,2,5,4,4")):
+            for _name, _sizes in (("parts", (3, 4, 2)), ("one", (1, 1, 1))):
+                _op, _size = f"adaptive_{_kind}_pool{_n}d", _sizes[:_n]
+                case(f"{_op}-{_type}-{_name}", f"R.nn.{_op}(a, {_size})",
+                     f"{_shape}:{_type}:{_low}:100")  # fmt: skip
+        case(f"adaptive_{_kind}_pool2d-{_type}-even", f"R.nn.adaptive_{_kind}_pool2d(a, (2, 3))",
+             f"1,3,8,6:{_type}:{_low}:100")  # fmt: skip
+    case(f"global_avg_pool2d-{_type}-large", "R.nn.global_avg_pool2d(a)",
+         f"1,3,8,15:{_type}:80:100")  # fmt: skip
+    case(f"mean-{_type}-large", "R.mean(a, axis=1)", f"3,90:{_type}:80:100")
+for _layout, _shape in (("NCHW", "1,8,4,12"), ("NHWC", "1,4,3,8")):
+    case(f"depth_to_space-cdr-{_layout}", f"R.nn.depth_to_space(a, 2, '{_layout}', 'CDR')", _shape)

@@ -85,6 +85,12 @@ case("qnn.simulated_quantize-axis", f"{Q}simulated_quantize(a, c([0.05, 0.1]), c
 case("fixed_point_multiply_per_axis", "R.op._make.fixed_point_multiply_per_axis(a, "
      "c([1288490189, 1073741824, 2000000000], 'int32'), c([0, 2, 0], 'int32'), c([3, 0, 0], 'int32'), "
      "True, True, (1,))", "9,3:int32:-5000:5000")  # fmt: skip
+for _left in (True, False):
+    for _right in (True, False):
+        case(f"fixed_point_multiply_per_axis-{_left}-{_right}",
+             "R.op._make.fixed_point_multiply_per_axis(a, c([1288490189, 1073741824, 2000000000], "
+             "'int32'), c([0, 2, 1], 'int32'), c([3, 0, 2], 'int32'), "
+             f"{_left}, {_right}, (1,))", "9,3:int32:-5000:5000")  # fmt: skip
 case("qnn.contrib_dense_pack", f"{Q}op.contrib_dense_pack(a, b, c(3, 'int32'), c(0, 'int32'), c(0.1), "
      "c(0.2), 'NC32n4c', None, 'int32')", "2,8:uint8:0:255", "1,2,32,4:int8:-128:127",
      oracle=f"{Q}dense(a, R.reshape(R.transpose(b, (0, 2, 1, 3)), (32, 8)), c(3, 'int32'), "

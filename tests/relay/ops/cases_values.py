@@ -67,6 +67,16 @@ for _op in "argmax argmin".split():
     case(f"{_op}-exclude", f"R.{_op}(a, axis=(0, 2), exclude=True)", "2,5,4")
 case("variance-unbiased", "R.variance(a, axis=1, unbiased=True)", "2,3,4")
 case("variance-exclude", "R.variance(a, axis=1, exclude=True, keepdims=True)", "2,3,4")
+for _name, _more in (("", ""), ("-unbiased", ", unbiased=True")):  # more than the largest half
+    case(f"variance-halves{_name}", f"R.variance(R.tile(a, (1, 700)), axis=1{_more})",
+         "2,100:float16")  # fmt: skip
+case("reverse_reshape-allowzero", "R.Call(R.op.get('contrib_reverse_reshape'), [a], "
+     "R.reshape(a, (0, 5), allowzero=True).attrs)", "2,0")  # fmt: skip
+case("mean-halves", "R.mean(R.tile(a, (1, 700)), axis=1)", "2,100:float16:1:2")
+case("l2_normalize-halves", "R.nn.l2_normalize(R.tile(a, (1, 700)), 1e-5, [1])",
+     "2,100:float16:100:200",
+     oracle="R.cast(R.nn.l2_normalize(R.cast(R.tile(a, (1, 700)), 'float32'), 1e-5, [1]), "
+     "'float16')")  # fmt: skip
 case("variance-all", "R.variance(a)", "2,3,4:float64")
 case("logsumexp-keep", "R.logsumexp(a, axis=(0, 1), keepdims=True)", "2,3,4")
 case("l2_normalize-all", "R.nn.l2_normalize(a, 1e-6)", "2,6,4")
