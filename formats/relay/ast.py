@@ -64,11 +64,21 @@ class DimVar:
 
     name: str
     dtype: str = "int32"
+    is_size: bool = False  # TVM's ``SizeVar``, which is not negative
+
+    @property
+    def type_key(self) -> str:
+        """The name of TVM's class."""
+        return "tir.SizeVar" if self.is_size else "tir.Var"
 
 
 @dataclass(frozen=True, slots=True)
 class AnyDim:
     """``?`` among attributes; in shapes it is None."""
+
+
+class LongDim(int):
+    """A size that TVM holds as an int64."""
 
 
 Dim = int | DimVar | Opaque | None  # a size, a named size, an expression of such, or any (``?``)
@@ -162,11 +172,13 @@ class Attrs:
 
     Values are None, bool, int, float, str, Imm, AnyDim, DimVar, tuples and mappings of these, a
     VirtualDevice, another Attrs, an Opaque, or a Var or Constant. ``start``, ``stop`` and ``step``
-    of ``arange`` are left out: TVM repeats the operands there.
+    of ``arange`` are left out: TVM repeats the operands there. ``operands`` has them as a file
+    repeats them, with other types than the operands, for JSON to be written as it was.
     """
 
     type_key: str
     values: Mapping[str, Any] = field(default_factory=_nothing)
+    operands: Mapping[str, Any] = field(default_factory=_nothing)
 
     __hash__ = object.__hash__
 
@@ -184,11 +196,19 @@ class Expr:
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
+class VarId:
+    """What TVM's variables share that are one variable in different places of a module."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Var(Expr):
-    """A parameter or a variable of ``let`` or of a pattern."""
+    """A parameter or a variable of ``let`` or of a pattern; without an id it has its own."""
 
     name: str
     annotation: Type | None = None
+    id: VarId | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)

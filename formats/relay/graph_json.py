@@ -195,10 +195,10 @@ class Decoder:
                 values[name] = table.number(at, name, attrs)
             else:
                 values[name] = text
-        if key == registry.ARANGE:
-            for name in registry.OPERANDS_OF_ARANGE:
-                values.pop(name, None)
-        return ast.Attrs(key, MappingProxyType(registry.significant(key, values)))
+        again = registry.OPERANDS_OF_ARANGE if key == registry.ARANGE else ()
+        repeated = {name: values.pop(name) for name in again if name in values}
+        found = MappingProxyType(registry.significant(key, values))
+        return ast.Attrs(key, found, MappingProxyType(repeated))
 
     def _value(self, at: int, name: str, value: Any) -> Any:
         if value == ast.VirtualDevice():

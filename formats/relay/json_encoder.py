@@ -141,6 +141,8 @@ class Encoder:
             return NULL
         if isinstance(value, bool):
             return self._number("IntImm", "bool", str(int(value)))
+        if isinstance(value, ast.LongDim):
+            return self._number("IntImm", "int64", str(int(value)))
         if isinstance(value, int):
             return self._number("IntImm", "int32" if value in INT32 else "int64", str(value))
         if isinstance(value, float):
@@ -185,7 +187,7 @@ class Encoder:
         if isinstance(value, ast.DimVar):
             name = self.string(value.name)
             return self.node(
-                "tir.Var", dtype=value.dtype, name=name, span=NULL, type_annotation=NULL
+                value.type_key, dtype=value.dtype, name=name, span=NULL, type_annotation=NULL
             )
         if not isinstance(value, ast.Opaque):
             return self.type(value)
@@ -210,7 +212,7 @@ class Encoder:
                 if key else f"what type the attributes {', '.join(values)} have is not known"
             )  # fmt: skip
         if key == registry.ARANGE:
-            values |= zip(registry.OPERANDS_OF_ARANGE, args, strict=False)
+            values |= attrs.operands or zip(registry.OPERANDS_OF_ARANGE, args, strict=False)
         unknown = sorted(set(values) - set(declared))
         if unknown:
             raise ConversionError(f"{key} of TVM 0.17 has no {', '.join(unknown)}")

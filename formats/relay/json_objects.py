@@ -33,14 +33,15 @@ def _common(d: Decoder, at: int, device: Any, span: Any, checked: Any) -> dict[s
 
 
 @builds("relay.Id")
-def _id(d: Decoder, at: int, attrs: Attributes) -> str:
-    return d.table.string(at, "name_hint", attrs)
+def _id(d: Decoder, at: int, attrs: Attributes) -> ast.VarId:
+    return ast.VarId(d.table.string(at, "name_hint", attrs))
 
 
 @builds("relay.Var", "vid", "type_annotation", *EXPR)
 def _var(d: Decoder, at: int, attrs: Attributes, vid: Any, type_: Any, *common: Any) -> ast.Var:
     annotation = maybe_type(d, at, "annotation", type_)
-    return ast.Var(d.one(at, "name", vid, str), annotation, **_common(d, at, *common))
+    shared = d.one(at, "name", vid, ast.VarId)
+    return ast.Var(shared.name, annotation, shared, **_common(d, at, *common))
 
 
 @builds("GlobalVar", *EXPR)

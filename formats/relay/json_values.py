@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -118,12 +119,12 @@ def _any(d: Decoder, at: int, attrs: Attributes) -> ast.AnyDim:
     return ast.AnyDim()
 
 
-def _dim_var(d: Decoder, at: int, attrs: Attributes) -> ast.DimVar:
-    return ast.DimVar(d.table.string(at, "name", attrs), attrs.get("dtype", "int32"))
+def _dim_var(is_size: bool, d: Decoder, at: int, attrs: Attributes) -> ast.DimVar:
+    return ast.DimVar(d.table.string(at, "name", attrs), attrs.get("dtype", "int32"), is_size)
 
 
-builds("tir.Var")(_dim_var)
-builds("tir.SizeVar")(_dim_var)
+builds("tir.Var")(partial(_dim_var, False))
+builds("tir.SizeVar")(partial(_dim_var, True))
 
 
 @builds("DictAttrs", "__dict__")
@@ -164,7 +165,9 @@ def _tensor_type(d: Decoder, at: int, attrs: Attributes, shape: Any) -> ast.Tens
 def _dim(dim: Any) -> ast.Dim:
     if isinstance(dim, ast.AnyDim):
         return None
-    return int(dim.value) if isinstance(dim, ast.Imm) else dim
+    if not isinstance(dim, ast.Imm):
+        return dim
+    return (ast.LongDim if dim.dtype == "int64" else int)(dim.value)
 
 
 @builds("TupleType", "fields")

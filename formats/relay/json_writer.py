@@ -74,7 +74,7 @@ class _Encoder(Encoder):
             "virtual_device_": self.value(e.device or ast.VirtualDevice()),
         }  # fmt: skip
         if isinstance(e, ast.Var):
-            vid = self.node("relay.Id", name_hint=self.string(e.name))
+            vid = self._var_id(ast.VarId(e.name) if e.id is None else e.id)
             annotation = self.type(e.annotation)
             return self.node("relay.Var", vid=vid, type_annotation=annotation, **common)
         if isinstance(e, ast.Constant):
@@ -98,6 +98,10 @@ class _Encoder(Encoder):
         key, names = _FIELDS[type(e)]
         inside = {n: self._of(o) for n, o in zip(names, operands(e), strict=True)}
         return self.node(key, **inside, **common)
+
+    def _var_id(self, shared: ast.VarId) -> Index:
+        name = self.string(shared.name)
+        return self.by_identity(shared, lambda: self.node("relay.Id", name_hint=name))
 
     def _array(self, exprs: Iterable[ast.Expr]) -> Index:
         return self.array([self._of(e) for e in exprs])

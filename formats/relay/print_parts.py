@@ -24,7 +24,7 @@ META_KEYS: dict[type[Any], str] = {
     ast.TensorType: "relay.TensorType", ast.TupleType: "TupleType", ast.FuncType: "FuncType",
     ast.RefType: "relay.RefType", ast.TypeVar: "TypeVar", ast.GlobalTypeVar: "GlobalTypeVar",
     ast.TypeCall: "TypeCall", ast.IncompleteType: "IncompleteType",
-    ast.VirtualDevice: "VirtualDevice", ast.DimVar: "tir.Var", str: "runtime.String",
+    ast.VirtualDevice: "VirtualDevice", str: "runtime.String",
 }  # fmt: skip
 
 
@@ -84,7 +84,7 @@ class Parts:
 
     def meta(self, value: Any) -> str:
         """Put ``value`` into the metadata, once, and say where it is."""
-        if isinstance(value, (ast.Attrs, ast.Opaque)):
+        if isinstance(value, (ast.Attrs, ast.DimVar, ast.Opaque)):
             key = value.type_key
         elif isinstance(value, ast.Imm):
             key = "FloatImm" if "float" in value.dtype else "IntImm"

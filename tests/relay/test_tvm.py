@@ -28,9 +28,31 @@ def test_reads_what_is_written(name):
     module = read_json(DATA / f"{name}.json")
     original = ["json", (DATA / f"{name}.json").read_text()]
     assert ask("same", original, ["json", to_json(module)])
+    assert ask("identical", original, ["json", to_json(module)])
     if name == "gname-dash":  # a name it cannot read is respelled
         original[1] = original[1].replace("my-fn", "my_fn")
     assert ask("same", original, ["text", print_text(module)])
+
+
+LENGTH, SIZE = ast.DimVar("n"), ast.DimVar("m", is_size=True)
+SHARED = ast.VarId("x")
+
+
+@pytest.mark.parametrize(
+    "dims", [(LENGTH, 3), (SIZE, 3), (SIZE, LENGTH, SIZE), (ast.LongDim(4), 3), (None, SIZE)]
+)
+def test_sizes_and_shared_variables_stay_in_json(dims):
+    """As TVM itself writes them: kinds of sizes, and variables of one identity in two functions."""
+    one, other = (ast.Var("x", ast.TensorType(dims, "float32"), SHARED) for _ in range(2))
+    functions = {
+        "main": ast.Function((one,), ast.Call(ast.Op("exp"), (one,))),
+        "other": ast.Function((other,), ast.Tuple((other, other))),
+    }
+    original = ask("json_of", ["json", to_json(ast.Module(functions))])
+    again = to_json(parse_json(original))
+    assert ask("identical", ["json", original], ["json", again])
+    for kind in ("tir.SizeVar", "tir.Var", "relay.Id", "relay.Var"):
+        assert original.count(f'"{kind}"') == again.count(f'"{kind}"')
 
 
 @pytest.mark.parametrize(

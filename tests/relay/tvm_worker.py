@@ -30,6 +30,11 @@ def same(a, b):
     return any(tvm.ir.structural_equal(module(*a, typed), module(*b, typed)) for typed in (0, 1))
 
 
+def identical(a, b):
+    """Whether two modules are structurally equal as they stand, before types are inferred."""
+    return tvm.ir.structural_equal(module(*a, False), module(*b, False), map_free_vars=True)
+
+
 def text_of(a):
     return module(*a).astext(show_meta_data=True)
 
@@ -126,6 +131,7 @@ COMMANDS = {
     f.__name__: f
     for f in (
         same,
+        identical,
         text_of,
         json_of,
         run,
