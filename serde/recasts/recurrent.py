@@ -144,7 +144,8 @@ def lay_out(
         c = _state(g, c0, x, at, hidden_size, layout) if kind == "LSTM" else None
         d = Direction(own[0], own[1], own[2], chosen[at], h, c, own[3])
         back = direction == "reverse" or at == 1
-        found.append(_one_way(g, x, d, back, step, lengths, gates, hidden_size, clip, more))
+        row, *last = _one_way(g, x, d, back, step, lengths, gates, hidden_size, clip, more)
+        found.append((row, *(_zero_where_empty(g, v, lengths) for v in last)))
     return _results(g, found, layout, outputs, batch)
 
 
@@ -175,6 +176,16 @@ def _one_way(g, x, d: Direction, back: bool, step, lengths, gates: int, hidden: 
     for at in range(steps)[:: -1 if back else 1]:
         rows[at] = _one_step(g, projected, g.const(at, DType.INT64), d, stepping, lengths)
     return g.Concat(*(g.Unsqueeze(row, [0]) for row in rows), axis=0), d.h, d.c
+
+
+def _zero_where_empty(g, state: Value | None, lengths: Value | None) -> Value | None:
+    """A last state: 0, not the initial state, for an empty sequence, as ONNX Runtime gives it."""
+    if state is None or lengths is None:
+        return state
+    if lengths.tensor is not None and (lengths.array() > 0).all():
+        return state
+    present = g.Unsqueeze(g.Greater(g.Cast(lengths, to=7), 0), [1])
+    return g.Where(present, state, 0.0)  # type: ignore[no-any-return]
 
 
 def _one_step(g, projected, at: Value, d: Direction, stepping, lengths) -> Value:

@@ -142,6 +142,9 @@ def one_way(g, run, inputs: Value, lengths, states, steps: int, backwards: bool)
             y = g.Where(lives, y, cast(g, g.const(0), y.type))
         states = new
         ys.append(g.Unsqueeze(y, [0]))
+    if lengths is not None:  # ONNX Runtime gives 0, not the initial state, for an empty sequence
+        present = g.Unsqueeze(g.Greater(lengths, g.const(0, lengths.type)), [1])
+        states = [g.Where(present, v, cast(g, g.const(0), v.type)) for v in states]
     return g.Concat(*(ys[::-1] if backwards else ys), axis=0), states
 
 

@@ -33,7 +33,7 @@ def layer(op, *, lengths=False, states=False, peepholes=False, bias=True, **attr
     }  # fmt: skip
     feeds = {"x": generator.standard_normal((STEPS, BATCH, INPUTS), np.float32)}
     if lengths:
-        held["lengths"] = np.int32([STEPS, 1, 3])
+        held["lengths"] = np.int32([STEPS, 1, 3] if lengths is True else lengths)
     names = [n for n in ("h", "c")[: 2 if op == "LSTM" else 1] if states]
     for name in names:
         feeds[name] = generator.standard_normal((ways, BATCH, HIDDEN), np.float32)
@@ -71,6 +71,12 @@ CASES = [
     ("RNN", {"activations": ["Relu"], "direction": "reverse"}, FUSED),
     ("RNN", {"activations": ["Tanh", "Relu"], "direction": "bidirectional"}, SPELLED),
     ("RNN", {"activations": ["Elu"], "activation_alpha": [0.5]}, SPELLED),
+    *(
+        (op, {"direction": way, "states": True, "lengths": (STEPS, 0, 2)}, SPELLED)
+        for op in GATES
+        for way in ("forward", "reverse", "bidirectional")
+    ),
+    ("GRU", {"linear_before_reset": 1, "states": True, "lengths": (0, 0, 0)}, SPELLED),
 ]
 
 

@@ -178,6 +178,12 @@ FAMILIES = {
              np.array([4, 2], "int32")], hidden_size=5, direction="reverse", outputs=2),
         call("RNN", f32(4, 2, 3), held=[f32(1, 5, 3), f32(1, 5, 5)], hidden_size=5, clip=0.7,
              activations=["Relu"], outputs=2),
+        *(  # a sequence without elements; its last state is 0, not the initial one
+            call(op, f32(2, 3, 2), held=[f32(1, n * 3, 2), f32(1, n * 3, 3), None,
+                 np.array([2, 0, 1], "int32"), *[f32(1, 3, 3)] * (2 if op == "LSTM" else 1)],
+                 hidden_size=3, outputs=3 if op == "LSTM" else 2)
+            for op, n in (("GRU", 3), ("LSTM", 4), ("RNN", 1))
+        ),
     ],
 }  # fmt: skip
 
