@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from serde.errors import ConversionError
+from serde.errors import ConversionError, show_attribute
 from serde.graph import IR_OPSET, Attr, Call, DType, Graph, Node, Shape, Source, Tensor, Value
 
 PLAIN = frozenset({int, float, str})
@@ -371,7 +371,9 @@ class OnnxBuilder(Builder):
         elif dtype is None and data.dtype.kind == "f":
             dtype = DType.FLOAT32
         if dtype is not None and dtype.kind in "iub" and data.dtype.kind == "f" and data.size:
-            raise ConversionError(f"{operator.name} ties {value!r} to {dtype.value} elements")
+            raise ConversionError(
+                f"{operator.name} ties {show_attribute(value)} to {dtype.value} elements"
+            )
         return self.const(data, dtype)
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,36 @@ if TYPE_CHECKING:
     from serde.graph import Source
 
 LONGEST_SHOWN, MOST_SHOWN = 120, 16  # characters of a text, elements of a list in a message
+
+
+def show_attribute(value: Any) -> str:
+    """The value of an attribute as a message shows it: text without quotes, objects in words."""
+    if isinstance(value, (str, bytes)):
+        text = value if isinstance(value, str) else value.decode("utf-8", "backslashreplace")
+        return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
+    if value is None or isinstance(value, (bool, int, float)):
+        return repr(value.item() if hasattr(value, "item") else value)
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, (tuple, list)):
+        items = [show_attribute(v) for v in value[:MOST_SHOWN]]
+        items += ["…"] if len(value) > MOST_SHOWN else []
+        return f"({', '.join(items)}{',' if len(value) == 1 else ''})"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{k}: {show_attribute(v)}" for k, v in value.items()) + "}"
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):  # a number of NumPy's
+        return repr(value.item())
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        dtype, shape = value.dtype, value.shape
+        dims = "" if shape is None else ",".join("?" if d is None else str(d) for d in shape)
+        called = f" {value.name!r}" if getattr(value, "name", "") else ""
+        return f"the {getattr(dtype, 'value', dtype) or 'untyped'}[{dims}] tensor{called}"
+    if hasattr(value, "graph") or hasattr(value, "nodes"):
+        return "a subgraph"
+    if hasattr(value, "value"):  # a number of Relay's
+        return show_attribute(value.value)
+    called = getattr(value, "name", None) or getattr(value, "type_key", None)
+    return repr(called) if isinstance(called, str) else f"a {type(value).__name__}"
 
 
 class SerdeError(Exception):
@@ -81,20 +112,6 @@ class UnsupportedOp(ConversionError):
 
 class UnsupportedAttribute(ConversionError):
     """The node sets an attribute, or a value of one, that its rule does not handle."""
-
-
-def show_attribute(value: Any) -> str:
-    """An attribute as people write it: text without quotes, a tensor by its type and shape."""
-    if isinstance(value, (str, bytes)):
-        text = value if isinstance(value, str) else value.decode("utf-8", "backslashreplace")
-        return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
-    if isinstance(value, (tuple, list)):
-        shown = [show_attribute(v) for v in value[:MOST_SHOWN]]
-        return f"({', '.join(shown)}{', …' if len(value) > MOST_SHOWN else ''})"
-    if hasattr(value, "dtype") and hasattr(value, "shape"):
-        dtype = getattr(value.dtype, "value", value.dtype)
-        return f"{dtype}[{','.join(map(str, value.shape))}]"
-    return str(value)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from serde import canonical, schema
-from serde.errors import require
+from serde.errors import require, show_attribute
 from serde.graph import Node, show_shape
 
 MOST_INPUTS = 1 << 16  # of a node
@@ -104,20 +104,25 @@ def _check_attributes(node: Node) -> None:
     for name, allowed in CHOICES.get(node.op, {}).items():
         given = node.attrs.get(name, allowed[0])
         other = given not in allowed and isinstance(given, type(allowed[0]))
-        require(not other, f"{node.op} with {name}={given!r}")
+        require(not other, f"{node.op} with {name}={show_attribute(given)}")
     pad = node.attrs.get("auto_pad", "NOTSET")
-    require(pad in AUTO_PAD or not isinstance(pad, str), f"{node.op} with auto_pad={pad!r}")
+    require(
+        pad in AUTO_PAD or not isinstance(pad, str),
+        f"{node.op} with auto_pad={show_attribute(pad)}",
+    )
     for name in POSITIVE & node.attrs.keys():
         given = node.attrs[name]
         numbers = given if isinstance(given, tuple) else (given,)
         positive = all(n > 0 for n in numbers if isinstance(n, int))
-        require(positive, f"{node.op} with {name}={given!r}")
+        require(positive, f"{node.op} with {name}={show_attribute(given)}")
     window = node.attrs.get("kernel_shape")
     if isinstance(window, tuple) and window:
         for name, ends in PER_AXIS.items():
             given = node.attrs.get(name)
             fits = not given or not isinstance(given, tuple) or len(given) == ends * len(window)
-            require(fits, f"{node.op} with {name}={given!r} and kernel_shape={window}")
+            require(
+                fits, f"{node.op} with {name}={show_attribute(given)} and kernel_shape={window}"
+            )
 
 
 def _check_ranks(node: Node) -> None:

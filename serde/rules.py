@@ -223,8 +223,8 @@ class RuleTable:
                 continue
             given = self._parse(type(allowed[0]), attrs[name])
             if given not in allowed:
-                listing = ", ".join(map(repr, allowed))
-                raise UnsupportedAttribute(f"{name}={given!r}; supported: {listing}")
+                listing = ", ".join(map(show_attribute, allowed))
+                raise UnsupportedAttribute(f"{name}={show_attribute(given)}; supported: {listing}")
 
     def apply(
         self, node: Node, builder: Builder, inputs: tuple[Value | None, ...]

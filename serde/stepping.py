@@ -10,7 +10,13 @@ from typing import Any
 
 from serde import canonical, folding, inference, schema
 from serde.builder import Builder, OnnxBuilder, Operand, plain
-from serde.errors import ConversionError, Problem, Unconvertible, UnsupportedAttribute
+from serde.errors import (
+    ConversionError,
+    Problem,
+    Unconvertible,
+    UnsupportedAttribute,
+    show_attribute,
+)
 from serde.graph import IR_OPSET, DType, Graph, Shape, Value
 from serde.rules import Rule, RuleTable
 from serde.steps import above, below, carried, lists
@@ -218,8 +224,9 @@ class Stepping(OnnxBuilder):
             defaults = schema.operator(operator.name, max(self.start, self.opset)).defaults
             for name in sorted(extra):
                 if plain(given.pop(name)) != defaults.get(name):
+                    shown = f"{name}={show_attribute(attrs[name])}"
                     raise UnsupportedAttribute(
-                        f"{operator.name} has no {name}={attrs[name]!r} at opset {self.opset}"
+                        f"{operator.name} has no {shown} at opset {self.opset}"
                         f"{_since(operator.name, name)}"
                     )
         return given

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from serde.errors import ConversionError
+from serde.errors import ConversionError, show_attribute
 from serde.geometry import Ints
 from serde.graph import DType, Graph
 from serde.rules import RuleTable
@@ -77,7 +77,9 @@ def parse(kind: Any, raw: Any) -> Any:
     try:
         return read(raw)
     except (TypeError, ValueError, OverflowError):
-        raise ConversionError(f"{raw!r} is not {what}: only the run tells it") from None
+        raise ConversionError(
+            f"{show_attribute(raw)} is not {what}: only the run tells it"
+        ) from None
 
 
 def defaults(op: str) -> dict[str, Any]:

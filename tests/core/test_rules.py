@@ -99,7 +99,7 @@ class TestBinding:
 
     def test_only_supported_values_pass(self):
         assert bound({"kernel": "(3,)", "layout": "NCHW"}) == {"kernel": (3,)}
-        with pytest.raises(UnsupportedAttribute, match="layout='NHWC'; supported: 'NCHW', 'None'"):
+        with pytest.raises(UnsupportedAttribute, match="layout=NHWC; supported: NCHW, None"):
             bound({"kernel": "(3,)", "layout": "NHWC"})
 
     def test_the_signature_is_read_once(self):
@@ -144,7 +144,7 @@ class TestRewriting:
 
     def test_what_cannot_be_converted_is_reported_all_at_once_and_grouped(self):
         layout = {"kernel": "(1,)", "layout": "NHWC"}
-        why = "layout='NHWC'; supported: 'NCHW', 'None'"
+        why = "layout=NHWC; supported: NCHW, None"
         assert self.problems(
             ("Foo", "x", "f1", {}),
             ("Conv", "x w", "c1", layout),
