@@ -155,7 +155,15 @@ AXES = {"Slice": 3, "Pad": 3, "Squeeze": 1, "Unsqueeze": 1} | dict.fromkeys(
 
 
 def operands(g: Any, op: str, inputs: list[Value | None]) -> list[Value | None]:
-    """Return ``inputs`` with all five operands of Slice, and axes counted from the front."""
+    """Return ``inputs`` with all five operands of Slice, and axes counted from the front.
+
+    A bound of Slice without axes, which ONNX Runtime refuses, is one of a single axis.
+    """
+    if op == "Slice":
+        inputs = [
+            g.Reshape(v, [1]) if at and v is not None and v.shape == () else v
+            for at, v in enumerate(inputs)
+        ]
     if op == "Slice" and 3 <= len(inputs) < 5 and (starts := inputs[1]) is not None:
         count = starts.shape[0] if starts.shape else None
         if isinstance(count, int) and count <= LIMIT:

@@ -162,3 +162,43 @@ def test_live_modules(tmp_path: Path) -> None:
     assert names == ["in/put.1"]
     np.testing.assert_allclose(scores, x @ w.T, rtol=1e-5)
     assert best == (x @ w.T).argmax(axis=1).tolist()
+
+
+F32, I64 = TensorProto.FLOAT, TensorProto.INT64
+EMPTY_AXES = np.zeros(0, np.int64)
+PLACES = np.array([0, 2, 5, 7]).reshape(1, 1, 2, 2)
+
+
+@pytest.mark.parametrize("noop", [0, 1])
+@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize("axes", [None, EMPTY_AXES, np.array([1]), np.array([-1, 0])])
+def test_sums_over_axes_and_none(noop: int, keepdims: int, axes, tmp_path: Path) -> None:
+    node = helper.make_node("ReduceSum", ["x"] if axes is None else ["x", "axes"], ["y"],
+                            keepdims=keepdims, noop_with_empty_axes=noop)  # fmt: skip
+    x = np.random.default_rng(0).normal(size=(2, 3)).astype(np.float32)
+    held = {} if axes is None else {"axes": axes}
+    made = model([node], {"x": (F32, x.shape)}, {"y": (F32, None)}, held)
+    (got,) = ran(rewritten(made), {"x": x}, tmp_path)
+    np.testing.assert_allclose(got, run_model(made, {"x": x})[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("attrs", [{}, {"strides": [1, 1]}, {"strides": [2, 2]}, {"pads": [0] * 4}])
+def test_unpooling_with_what_is_left_out(attrs, tmp_path: Path) -> None:
+    node = helper.make_node("MaxUnpool", ["x", "i"], ["y"], kernel_shape=[2, 2], **attrs)
+    feeds = {"x": np.arange(4, dtype=np.float32).reshape(1, 1, 2, 2), "i": PLACES}
+    made = model([node], {"x": (F32, (1, 1, 2, 2)), "i": (I64, (1, 1, 2, 2))}, {"y": (F32, None)})
+    (got,) = ran(rewritten(made), feeds, tmp_path)
+    np.testing.assert_array_equal(got, run_model(made, feeds)[0])
+
+
+def test_a_slice_to_a_size_without_axes(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("Gather", ["s", "zero"], ["end"]),
+        helper.make_node("Slice", ["x", "first", "end", "axis"], ["y"]),
+    ]
+    held = {"zero": np.int64(0), "first": np.array([1]), "axis": np.array([0])}
+    x = np.arange(24, dtype=np.float32).reshape(4, 6)
+    made = model(nodes, {"x": (F32, x.shape)}, {"y": (F32, None)}, held)
+    (got,) = ran(rewritten(made), {"x": x}, tmp_path)
+    np.testing.assert_array_equal(got, x[1:])

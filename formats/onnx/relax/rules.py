@@ -89,6 +89,16 @@ def recast_bit_shift(g, x, y, *, direction: str):
     return g.Where(within, near, rest)
 
 
+@recasts("ReduceSum")
+def recast_reduce_sum(g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
+    """The importer takes no empty axes."""
+    if axes is not None and axes.shape != (0,):
+        return None
+    if noop_with_empty_axes:
+        return g.Identity(x)
+    return None if axes is None else g.ReduceSum(x, None, keepdims=keepdims)
+
+
 def recast_extreme(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
     """TVM starts from the farthest finite number, so what is infinite throughout is told apart."""
     form = {"keepdims": keepdims, "noop_with_empty_axes": noop_with_empty_axes}
@@ -308,13 +318,15 @@ def recast_suppression(
 
 
 @recasts("MaxUnpool")
-def recast_max_unpool(g, x, places, shape=None, *, kernel_shape, strides, pads=()):
-    """The importer's takes no shape."""
+def recast_max_unpool(
+    g, x, places, shape=None, *, kernel_shape: Ints, strides: Ints = (), pads: Ints = ()
+):
+    """The importer's takes no shape, and no strides that are left out."""
+    form = {"kernel_shape": kernel_shape, "strides": strides or (1,) * len(kernel_shape),
+            "pads": pads or (0,) * 2 * len(kernel_shape)}  # fmt: skip
     if shape is None:
-        return None
-    return older(
-        g, 9, "MaxUnpool", x, places, shape, kernel_shape=kernel_shape, strides=strides, pads=pads
-    )
+        return g.as_is("MaxUnpool", (x, places), form)
+    return older(g, 9, "MaxUnpool", x, places, shape, **form)
 
 
 @recasts("GlobalLpPool")

@@ -11,7 +11,7 @@ from serde.recasts import loops, shared
 from serde.recasts.inlining import inlined
 
 from .recast import recasts
-from .table import writes
+from .table import typed, writes
 
 
 @recasts("If")
@@ -26,7 +26,9 @@ def recast_if(g, condition, *, then_branch: Graph, else_branch: Graph, outputs: 
 @writes("If")
 def write_if(r, condition, *, then_branch: Graph, else_branch: Graph):
     count = len(then_branch.outputs)
-    cond = r.reshape(condition, newshape=()) if condition.rank else condition
+    cond = condition
+    if condition.rank:
+        cond = typed(r.reshape(condition, newshape=()), condition.dtype, ())
     return r["if"](cond, then=then_branch, otherwise=else_branch, outputs=count)
 
 

@@ -12,6 +12,7 @@ from serde.idioms import cast as cast_to
 from serde.idioms import cast_like, number
 from serde.recasts import shared
 from serde.schema import ELEMENT_CODES
+from serde.steps.reductions import over_computed_axes
 
 from . import late
 from .recast import recasts
@@ -59,6 +60,8 @@ def recast_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes
         small = cast_to(g, x, DType.UINT8)
         form = {"keepdims": keepdims, "noop_with_empty_axes": noop_with_empty_axes}
         return cast_like(g, g[op](small, axes, **form), x)
+    if axes is not None and sizes(axes) is None:
+        return over_computed_axes(op, g, x, axes, keepdims, noop_with_empty_axes)
     return None
 
 
