@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from serde.errors import ConversionError
 from serde.geometry import Ints
-from serde.graph import EMPTY, Dim, Graph, Node, Shape, Value
+from serde.graph import Dim, Graph, Node, Shape, Value
 
 from .guesses import flattens
 from .relations import ALIKE, CHANNELS, KEEPING, constant_shape
@@ -39,7 +39,7 @@ class Hints:
 
 
 def ask_for_shapes(
-    graph: Graph, unknown: Sequence[Value], refuted: Mapping[Value, Shape] = EMPTY
+    graph: Graph, unknown: Sequence[Value], refuted: Mapping[Value, Shape] | None = None
 ) -> str:
     """Say that the shapes of ``unknown`` are needed, and how they are given.
 
@@ -49,7 +49,7 @@ def ask_for_shapes(
     if len(unknown) > MOST_NAMES:
         names += f" and {len(unknown) - MOST_NAMES} more"
     examples = [
-        (v.name, as_image(shape) if refuted.get(v) == shape else shape)
+        (v.name, as_image(shape) if (refuted or {}).get(v) == shape else shape)
         for v, shape in ((v, example_of(graph, v)) for v in unknown[:MOST_EXAMPLES])
     ]
     given = show_inputs(dict(examples))
