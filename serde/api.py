@@ -30,7 +30,7 @@ Progress = Callable[[str], None]
 READING = (
     "params", "epoch", "entry", "tvm", "ignore_extra", "strict_paths", "rules", "random",
     "custom_domain", "custom_outputs", "match_params", "nms", "integers", "cut_inputs", "static",
-    "rebatch", "dequantize", "kernels", "set_inputs",
+    "rebatch", "dequantize", "kernels", "set_inputs", "keep_domain",
 )  # fmt: skip
 ARGUMENTS = (
     "inputs", "outputs", "rename", "opset", "from_format", "to_format", "profile", "verify", "data",
@@ -72,7 +72,8 @@ def load(
         set_inputs: for names of inputs the number or array that each is fixed to; it becomes a
             constant and is no input any more. A number fills an input of static shape.
         options: what the format itself takes: ``epoch``, ``ignore_extra``, ``rules``, ``random``,
-            ``nms``, ``integers``, ``kernels``, ``custom_domain``, ``strict_paths``, ``tvm``.
+            ``nms``, ``integers``, ``kernels``, ``custom_domain``, ``strict_paths``,
+            ``keep_domain``, ``tvm``.
 
     Raises:
         SerdeError: one of its kinds, see ``serde.errors``.

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from serde import subgraphs
 from serde.builder import Builder, computed
-from serde.errors import ConversionError, Problem, Unconvertible, located
+from serde.errors import REFUSED, ConversionError, Problem, Unconvertible, located
 from serde.graph import Graph, Node, Source, Value
 from serde.inference import UNKNOWN, Type
 from serde.subgraphs import Body
@@ -66,8 +66,10 @@ class _Rewriting:
         self.problems: dict[tuple[str, str, str], Problem] = {}
         self.failed: dict[tuple[str, str, str], list[str]] = {}
         self.trials = 0
+        self.domain = ""  # of the vocabulary that is rewritten
 
     def run(self, graph: Graph, builder: Builder, is_function: bool) -> Graph:
+        self.domain = graph.domain
         builder.names.reserved.update(_names(graph))
         builder.names.reserved.update(v.name for v in graph.outputs if v.tensor is not None)
         given = sum(1 for g in (graph, *(f.body for f in graph.functions)) for _ in _names(g))
@@ -221,10 +223,16 @@ class _Rewriting:
         results.update((old, new) for (old, _), new in zip(pairs, made, strict=True))
         return [results[old] for old in graph.outputs]
 
+    def operator_of(self, node: Node) -> str:
+        """The operator as problems name it; of another domain, with that."""
+        is_own = node.domain == self.domain or node.domain.startswith(REFUSED)
+        return node.op if is_own else node.qualified_op
+
     def report(self, node: Node, error: ConversionError) -> None:
         attrs = self.table.configuration(node)
-        key = (node.op, repr(attrs), error.reason)
-        self.problems.setdefault(key, Problem(node.op, attrs, error.reason, (), error.stage))
+        op = self.operator_of(node)
+        key = (op, repr(attrs), error.reason)
+        self.problems.setdefault(key, Problem(op, attrs, error.reason, (), error.stage))
         names = self.failed.setdefault(key, [])
         names.append(error.source.name if error.source else node.name)
 

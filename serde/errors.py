@@ -56,6 +56,9 @@ def show_attribute(value: Any) -> str:
     return repr(called) if isinstance(called, str) else f"a {type(value).__name__}"
 
 
+REFUSED = "refused: "  # begins the domain of a node that could not be legalized; the reason follows
+
+
 class SerdeError(Exception):
     """Base of every error serde raises on purpose."""
 

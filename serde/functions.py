@@ -13,6 +13,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from serde import foreign
 from serde.errors import ConversionError, Unconvertible, require
 from serde.graph import Attr, AttrRef, Call, Function, Graph, Node, Value
 
@@ -120,8 +121,8 @@ def _emit(
 ) -> tuple[Value | None, ...]:
     if (node.domain, node.op) in known:
         return spell_out(g, known, node, inputs, depth + 1)
-    if node.domain:
-        return g.foreign(node.domain, node.op, inputs, node.attrs, len(node.outputs))  # type: ignore
+    if node.domain or g.readers.table(node, g.level) is not None:
+        return foreign.read(g, node, inputs)
     from serde.misfits import refuse_misfits
     from serde.opset import constant
     from serde.steps import runtime_ops

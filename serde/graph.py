@@ -244,6 +244,11 @@ class Node:
     name: str = ""
     sources: tuple[Source, ...] = ()
 
+    @property
+    def qualified_op(self) -> str:
+        """The operator, behind its domain where that is not the default: ``com.acme:Foo``."""
+        return f"{self.domain}:{self.op}" if self.domain else self.op
+
     def graphs(self) -> Iterator[Graph]:
         """The subgraphs among the attributes."""
         for value in self.attrs.values():

@@ -160,6 +160,8 @@ def _ask(
             operator.raw, node, types, data, opset_imports=[helper.make_opsetid("", opset)]
         )
     except NATIVE as error:
+        if any(v.dtype is None for _, v in known):
+            return (UNKNOWN,) * len(node.output)  # of another domain's results nothing is known
         raise ConversionError(f"{operator.name} rejects its inputs: {_short(error)}") from error
     except ValueError as error:
         if all(v.dtype is not None for _, v in known):

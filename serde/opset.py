@@ -8,19 +8,19 @@ operator's inputs, outputs, attributes or meaning have a rule; one that widened 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from serde import functions, schema
+from serde import foreign, functions, schema
 from serde.builder import Builder
 from serde.errors import Problem, Unconvertible, UnsupportedOp, UsageError, require
 from serde.graph import IR_OPSET, AttrRef, Graph, Node, Value
 from serde.misfits import refuse_misfits
 from serde.passes.kernels import with_integer_kernels
 from serde.rules import Fallback, RuleTable
-from serde.stepping import Stepping, next_step
+from serde.stepping import NO_READERS, Stepping, next_step
 from serde.steps import lists, runtime_ops
 from serde.steps.carried import Carried
 from serde.steps.types import BORN, CONSTANT_FORMS, as_is, spelled
@@ -67,11 +67,11 @@ def _as_is(node: Node, inputs: tuple[Value | None, ...], opset: int) -> bool:
 
 
 def _raise_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
-    if node.domain:
-        return builder.keep(node, inputs)
+    assert isinstance(builder, Stepping)
+    if node.domain or builder.readers.table(node, builder.level) is not None:
+        return foreign.read(builder, node, inputs)
     if node.op == "Constant":
         return constant(builder, node)
-    assert isinstance(builder, Stepping)
     if runtime_ops.is_runtime_op(node, builder.level):
         return runtime_ops.read_runtime_op(builder, node, inputs)
     node = runtime_ops.with_standard_attributes(node)
@@ -100,8 +100,10 @@ def constant(builder: Builder, node: Node) -> Value:
     return builder.const(data, CONSTANT_FORMS.get(form), node.outputs[0].name or "const")
 
 
-def raise_to_ir(graph: Graph) -> Graph:
+def raise_to_ir(graph: Graph, readers: foreign.Readers = NO_READERS) -> Graph:
     """Rewrite a graph of any opset into the IR: operators of ``IR_OPSET`` in canonical form.
+
+    ``readers`` have rules for operators of other domains; the rest of those are carried along.
 
     Raises:
         Unconvertible: for every node that no opset up to the IR's gives a meaning.
@@ -109,15 +111,29 @@ def raise_to_ir(graph: Graph) -> Graph:
     known = LOWEST <= graph.opset <= IR_OPSET
     require(known, f"the model is of opset {graph.opset}; those known are {LOWEST} to {IR_OPSET}")
     stage = f"opset {graph.opset} → ir"
+    own = readers.of_model(graph)
 
     def rewrite(body: Graph, fallback: Fallback = _raise_node) -> Graph:
-        builder = Stepping(body.name, body.opset, IR_OPSET)
+        builder = Stepping(body.name, body.opset, IR_OPSET, readers=own)
         done = RuleTable(stage, fallback=fallback).rewrite(body, builder, body is not graph)
         _keep_empty(done, body)
         return replace(done, opset=IR_OPSET)
 
-    done = _with_functions(graph, IR_OPSET, rewrite, _raise_node)
+    try:
+        done = _with_functions(graph, IR_OPSET, rewrite, _raise_node)
+    except Unconvertible as error:
+        raise Unconvertible(stage, [*error.problems, *_untyped(graph, own)]) from error
     return replace(done, notes=(*done.notes, *runtime_ops.notes(graph)))
+
+
+def _untyped(graph: Graph, readers: foreign.Readers) -> Iterator[Problem]:
+    """What the file leaves open about operators of other domains, which may be at fault."""
+    for node in graph.nodes:
+        names = tuple(v.name for v in node.outputs if v.name and None in (v.dtype, v.shape))
+        is_read = readers.table(node, graph.opset) is not None
+        if node.domain and names and not is_read and (node.domain, node.op) not in readers.defined:
+            reason = "the file does not give the types of its outputs. Add them to value_info"
+            yield Problem(node.qualified_op, {}, reason, names)
 
 
 def _keep_empty(done: Graph, said: Graph) -> None:

@@ -97,6 +97,8 @@ def reading(command: Callable[..., Any]) -> Callable[..., Any]:
                      help="Allow arrays that a variable without one may have meant."),
         click.option("--strict-paths", is_flag=True, default=None,
                      help="Refuse weights of ONNX models that are hard links."),
+        click.option("--keep-domain", callback=_names, metavar="A,B",
+                     help="Carry operators of these ONNX domains along as they are."),
         click.option("--random", type=click.Choice(["refuse", "onnx", "input"]),
                      help="Random numbers: refused, drawn by the runtime, or made of inputs."),
         click.option("--match-params", is_flag=True, default=None,

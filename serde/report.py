@@ -51,7 +51,11 @@ class Report:
         """Enter what the result looks like."""
         self.inputs = [_entry(v) for v in graph.inputs]
         self.outputs = [_entry(v) for v in graph.outputs]
-        self.operators = dict(Counter(n.op for n in graph.nodes).most_common())
+        self.operators = dict(
+            Counter(
+                n.op if n.domain == graph.domain else n.qualified_op for n in graph.nodes
+            ).most_common()
+        )
         tensors = [v.tensor for v in graph.constants() if v.tensor is not None]
         self.parameters = sum(t.size for t in tensors)
         self.weight_bytes = sum(t.nbytes for t in tensors)

@@ -17,11 +17,14 @@ from serde.errors import (
     UnsupportedAttribute,
     show_attribute,
 )
+from serde.foreign import Readers
 from serde.graph import IR_OPSET, DType, Graph, Shape, Value
 from serde.rules import Rule, RuleTable
 from serde.steps import above, below, carried, lists
 from serde.steps.carried import Carried
 from serde.steps.types import UNINFERRED, require_results, widening
+
+NO_READERS = Readers()
 
 
 class Stepping(OnnxBuilder):
@@ -29,9 +32,10 @@ class Stepping(OnnxBuilder):
 
     def __init__(
         self, name: str, start: int, target: int, outer: Builder | None = None,
-        spelled_out: frozenset[str] = frozenset(),
+        spelled_out: frozenset[str] = frozenset(), readers: Readers = NO_READERS,
     ) -> None:  # fmt: skip
         super().__init__(name, target, outer)
+        self.readers = readers  # of operators of other domains
         self.start, self._level = start, start
         self.spelled_out = spelled_out  # operators the target is not to have, though its opset does
         around = outer if isinstance(outer, Stepping) else None
@@ -41,7 +45,7 @@ class Stepping(OnnxBuilder):
 
     def child(self, name: str) -> Stepping:
         """A builder for a subgraph, between the same opsets."""
-        return type(self)(name, self.start, self.opset, self, self.spelled_out)
+        return type(self)(name, self.start, self.opset, self, self.spelled_out, self.readers)
 
     def const(self, data: Any, dtype: DType | None = None, name: str = "const") -> Value:
         """A constant; in a wider type where the target has no such elements."""

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from serde.errors import require
+from serde.errors import REFUSED, require
 from serde.graph import Graph, Value
-
-from .recasting import REFUSED
 
 Env = dict[Value, Value]
 

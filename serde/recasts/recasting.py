@@ -13,14 +13,12 @@ from typing import Any, ClassVar
 
 from serde import schema
 from serde.builder import Builder, Operand
-from serde.errors import ConversionError
+from serde.errors import REFUSED, ConversionError
 from serde.graph import IR_OPSET, Graph, Node, Value
 from serde.learned import DOMAIN, learned
 from serde.opset import Stepping, lower_to
 from serde.rules import RuleTable
 from serde.steps import below
-
-REFUSED = "refused: "  # begins the domain of a node no way was found for; the reason follows
 
 
 class Recasting(Stepping):
@@ -107,7 +105,7 @@ def _recast_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...])
         return builder.emit(node.op, inputs, node.attrs, len(node.outputs))
     except ConversionError as error:
         del builder.nodes[mark:]
-        refused = replace(node, domain=REFUSED + error.reason)
+        refused = replace(node, op=node.qualified_op, domain=REFUSED + error.reason)
         return builder.keep(refused, inputs)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from serde import schema
+from serde import foreign, schema
 from serde.builder import Builder, Operand
 from serde.errors import ConversionError, require
 from serde.geometry import Ints
@@ -66,6 +66,8 @@ class Writes(RuleTable):
             raise ConversionError(reason)
         if (reason := _unheld(node)) is not None:
             raise ConversionError(reason)
+        if (error := _foreign(node)) is not None:
+            raise error
         mark = len(builder.nodes)
         results = super().apply(node, builder, inputs)
         for value in (v for made in builder.nodes[mark:] for v in made.inputs):
@@ -75,8 +77,14 @@ class Writes(RuleTable):
 
     def refusal(self, node: Node) -> ConversionError | None:
         """Why ``node`` cannot be converted, as far as can be told without its inputs."""
-        reason = _unheld(node)
-        return super().refusal(node) if reason is None else ConversionError(reason)
+        if (reason := _unheld(node)) is not None:
+            return ConversionError(reason)
+        return _foreign(node) or super().refusal(node)
+
+
+def _foreign(node: Node) -> ConversionError | None:
+    """Why a node of another domain than the standard's and MXNet's own is refused."""
+    return foreign.refuse(node, "MXNet") if node.domain not in ("", "mxnet") else None
 
 
 def _unheld(node: Node) -> str | None:

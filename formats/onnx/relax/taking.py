@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serde import schema
+from serde import foreign, schema
 from serde.builder import Builder
 from serde.errors import ConversionError, UnsupportedOp
 from serde.graph import Node, Value, show_shape
@@ -29,8 +29,7 @@ class _Taking(RuleTable):
     def refusal(self, node: Node) -> ConversionError | None:
         """Why a node is refused for itself."""
         if node.domain:
-            missing = UnsupportedOp(f"Relax has no operators of the domain {node.domain!r}")
-            return recast_refusal(node) or missing
+            return recast_refusal(node) or foreign.refuse(node, "Relax")
         if node.op not in TAKEN:
             return UnsupportedOp(f"TVM's importer into Relax gets no {node.op} right")
         return None

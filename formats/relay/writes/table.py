@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from serde import schema
+from serde import foreign, schema
 from serde.builder import Builder
-from serde.errors import ConversionError, UnsupportedOp, require
+from serde.errors import ConversionError, require
 from serde.geometry import Ints
 from serde.graph import DType, Node, Shape, Value
 from serde.recasts.recasting import refusal as recast_refusal
@@ -33,8 +33,7 @@ class _Writes(RuleTable):
 
     def refusal(self, node: Node) -> ConversionError | None:
         if node.domain:
-            missing = UnsupportedOp(f"Relay has no operators of the domain {node.domain!r}")
-            return recast_refusal(node) or missing
+            return recast_refusal(node) or foreign.refuse(node, "Relay")
         return super().refusal(node)
 
 

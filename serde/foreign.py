@@ -1,0 +1,96 @@
+"""Operators of other domains: read by a table of rules, or carried along as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from serde import schema
+from serde.errors import ConversionError, UnsupportedOp, require
+from serde.graph import IR_OPSET, Graph, Node, Value
+
+if TYPE_CHECKING:
+    from serde.rules import RuleTable
+    from serde.stepping import Stepping
+
+Inputs = tuple["Value | None", ...]
+
+
+@dataclass(frozen=True)
+class Readers:
+    """How operators that the standard does not define are read.
+
+    ``tables`` has rules by domain; that of the default domain is for operators which a runtime
+    defines there on its own. ``refusals`` are reasons not to take a domain at all. Nodes of
+    ``kept`` domains are carried along even where there is a rule. ``defined`` are the operators
+    that functions of the model define, which are no one else's.
+    """
+
+    tables: Mapping[str, RuleTable] = field(default_factory=dict)
+    refusals: Mapping[str, str] = field(default_factory=dict)
+    kept: Collection[str] = ()
+    defined: frozenset[tuple[str, str]] = frozenset()
+
+    def of_model(self, graph: Graph) -> Readers:
+        """The same, but for the operators that functions of ``graph`` define."""
+        return replace(self, defined=frozenset((f.domain, f.name) for f in graph.functions))
+
+    def table(self, node: Node, opset: int) -> RuleTable | None:
+        """The table with a rule for ``node``, which stands in a graph of ``opset``."""
+        found = self.tables.get(node.domain)
+        if found is None or node.op not in found or (node.domain, node.op) in self.defined:
+            return None
+        return found if node.domain or schema.find(node.op, opset) is None else None
+
+
+def read(g: Stepping, node: Node, inputs: Inputs) -> tuple[Value | None, ...]:
+    """What stands for a node of another domain: what a rule makes of it, or the node itself."""
+    table = g.readers.table(node, g.level)
+    if table is not None and node.domain not in g.readers.kept:
+        with g.speaking(IR_OPSET):
+            return _apply(g, table, node, inputs)
+    if node.domain not in g.readers.kept:
+        require(node.domain not in g.readers.refusals, g.readers.refusals.get(node.domain, ""))
+    made = g.keep(node, inputs)
+    if table is not None:
+        _infer_types(g, table, node, inputs, made)
+    return made
+
+
+def _apply(g: Stepping, table: RuleTable, node: Node, inputs: Inputs) -> tuple[Value | None, ...]:
+    while inputs and inputs[-1] is None:
+        inputs = inputs[:-1]
+    try:
+        return table.apply(node, g, inputs)
+    except ConversionError as error:
+        if not node.domain:
+            raise
+        kept = f"--keep-domain {node.domain} carries it along into ONNX files"
+        raise type(error)(f"{error.reason}. {kept}") from error
+
+
+def _infer_types(
+    g: Stepping, table: RuleTable, node: Node, inputs: Inputs, made: tuple[Value, ...]
+) -> None:
+    """Give a node that is kept the types of what its rule would make of it."""
+    names, mark = g.names.used.copy(), len(g.nodes)
+    try:
+        with g.speaking(IR_OPSET):
+            found: tuple[Value | None, ...] = _apply(g, table, node, inputs)
+    except ConversionError:
+        found = ()  # in a form that has no rule: what the file says of it has to do
+    finally:
+        del g.nodes[mark:]
+        g.names.used = names
+    for value, like in zip(made, found, strict=False):
+        if like is not None and value.name:
+            value.dtype, value.shape = like.dtype or value.dtype, like.shape or value.shape
+
+
+def refuse(node: Node, target: str) -> ConversionError:
+    """The refusal of a node of another domain by a target that is no ONNX file."""
+    return UnsupportedOp(
+        f"{target} has no operators of the domain {node.domain!r}. Cut the model before it with "
+        f"--outputs; ONNX files carry it along"
+    )
