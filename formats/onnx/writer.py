@@ -36,6 +36,9 @@ EXTERNAL_LEAST = 1024  # bytes; smaller tensors stay in the model
 PAGE = 4096  # bytes; where a tensor of a page or more begins in the sidecar
 # The first IR version with opset imports, with initializers that are no inputs, with functions.
 LEAST_IR, INPUTS_OPTIONAL_IR, FUNCTIONS_IR = 3, 4, 8
+# Attributes left out where they are all 1: ONNX Runtime hands them to the operator it fuses a
+# quantized AveragePool to, which has none of the name, and then refuses the model.
+UNWRITTEN = frozenset({("", "AveragePool", "dilations")})
 
 
 def least_ir_version(opset: int) -> int:
@@ -320,6 +323,8 @@ def _node(node: Node, name: str, names: _Module) -> onnx.NodeProto:
     made = [v.name for v in node.outputs]
     proto = onnx.NodeProto(op_type=node.op, name=name, domain=node.domain, input=read, output=made)
     for key, value in sorted(node.attrs.items()):
+        if (node.domain, node.op, key) in UNWRITTEN and value == (1,) * len(value):  # type: ignore
+            continue
         empty = schema.empty(node.op, key, node.domain) if value == () else None
         proto.attribute.append(empty or _attribute(key, value, names))
     if doc := "\n".join(s.doc for s in node.sources if s.doc):
