@@ -223,11 +223,32 @@ def with_inputs(graph: Graph, inputs: Mapping[str, Any] | None) -> Graph:
             )
         shape = old.shape if shape is None else shape
         instead[old] = Value(name, dtype or old.dtype, shape, wrap=old.wrap)
+    _widen_foreign(graph, instead)
     renewed = replace_values(graph, instead)
     notes = (f"the model has no input {name!r}: its shape is not used" for name in absent)
     return replace(
         renewed, inputs=tuple(instead.get(v, v) for v in graph.inputs), notes=(*graph.notes, *notes)
     )
+
+
+def _widen_foreign(graph: Graph, instead: Mapping[Value, Value]) -> None:
+    """Forget the sizes that a file declares of what other domains compute, where inputs change.
+
+    Sizes by name that are given a number get it too.
+    """
+    pairs = [
+        (before, after)
+        for old, new in instead.items()
+        for before, after in zip(old.shape or (), new.shape or (), strict=False)
+        if before != after and before is not None
+    ]
+    if not pairs:
+        return
+    sizes = {before: after for before, after in pairs if isinstance(before, str)}
+    is_known = len(sizes) == len(set(pairs))  # no number changes, and each name to one size
+    for value in (v for node in graph.nodes if node.domain for v in node.outputs):
+        if value.shape is not None:
+            value.shape = tuple(sizes.get(d, d) if is_known else None for d in value.shape)  # type: ignore
 
 
 def cut(graph: Graph, outputs: Sequence[str] | None) -> Graph:
