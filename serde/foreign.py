@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from serde import schema
@@ -94,3 +95,14 @@ def refuse(node: Node, target: str) -> ConversionError:
         f"{target} has no operators of the domain {node.domain!r}. Cut the model before it with "
         f"--outputs; ONNX files carry it along"
     )
+
+
+def without_unused_imports(graph: Graph, domains: Collection[str]) -> Graph:
+    """The graph without imports of those ``domains`` that no node of it is of."""
+    stack, used = [graph, *(f.body for f in graph.functions)], set()
+    while stack:
+        for node in stack.pop().nodes:
+            used.add(node.domain)
+            stack.extend(node.graphs())
+    kept = {d: v for d, v in graph.imports.items() if d in used or d not in domains}
+    return replace(graph, imports=MappingProxyType(kept))

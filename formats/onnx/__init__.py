@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 from serde.errors import UsageError
+from serde.foreign import Readers, without_unused_imports
 from serde.graph import Graph
 from serde.opset import LOWEST_WRITTEN, lower_to, raise_to_ir, require_opset
 from serde.outline import KEEP, Keep, outlined
 from serde.plugins import Format
 
+from . import contrib
 from .reader import read_model
 from .repair import repair as mend
 from .writer import FUNCTIONS_IR, check_target, least_ir_version, write_model
@@ -24,6 +27,16 @@ def claims(path: Path) -> bool:
     with path.open("rb") as file:
         head = file.read(2)
     return len(head) == 2 and head[0] == 0x08 and 0 < head[1] < 32  # field 1: the IR version
+
+
+def to_ir(graph: Graph, keep_domain: Collection[str] = ()) -> Graph:
+    """Rewrite a graph of any opset into the IR.
+
+    ``keep_domain`` are domains whose operators are carried along even where they could be read as
+    operators of the standard: ``com.microsoft``, for a model that stays with ONNX Runtime.
+    """
+    readers = Readers(contrib.TABLES, contrib.REFUSALS, tuple(keep_domain))
+    return without_unused_imports(raise_to_ir(graph, readers), contrib.TABLES)
 
 
 def from_ir(
@@ -63,14 +76,16 @@ FORMAT = Format(
     suffixes=(".onnx",),
     claims=claims,
     decode=read_model,
-    to_ir=raise_to_ir,
+    to_ir=to_ir,
     from_ir=from_ir,
     encode=write_model,
     repair=mend,
     check_target=check_target,
     options={
         "decode": frozenset({"strict_paths"}),
+        "to_ir": frozenset({"keep_domain"}),
         "from_ir": frozenset({"opset", "ir_version", "spelled_out", "functions", "importer"}),
         "encode": frozenset({"ir_version", "external_data"}),
     },
+    tables=(contrib.reads, contrib.reads_default),
 )

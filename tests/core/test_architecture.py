@@ -34,6 +34,7 @@ USES_ONNX = {
 EXEMPT = (
     "formats/mxnet/ops/",
     "formats/mxnet/writes/",
+    "formats/onnx/contrib/",
     "formats/onnx/relax/",
     "formats/relay/ops/",
     "formats/relay/writes/",

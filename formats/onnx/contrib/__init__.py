@@ -1,0 +1,58 @@
+"""Operators that ONNX Runtime defines beside the standard's, read as operators of the IR.
+
+Its optimizer and its quantizer write them: most in the domain ``com.microsoft``, a few in the
+default one. What they compute follows the kernels of ONNX Runtime's CPU provider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from serde.rules import RuleTable
+
+from . import (
+    activation,
+    attention,
+    embedding,
+    fused,
+    generation,
+    integer_matmul,
+    linear,
+    normalization,
+    quantized,
+    recurrent,
+    tensor,
+    weights,
+)
+from .table import DOMAIN, reads, reads_default
+
+MACHINE = (
+    "the layout of this operator's tensors is that of one processor: ONNX Runtime saved the model "
+    "after its last optimizations. Save it again with graph_optimization_level = "
+    "ORT_ENABLE_EXTENDED or lower"
+)
+TABLES: Mapping[str, RuleTable] = MappingProxyType({DOMAIN: reads, "": reads_default})
+REFUSALS: Mapping[str, str] = MappingProxyType(
+    {"com.microsoft.nchwc": MACHINE, "com.ms.internal.nhwc": MACHINE}
+)
+
+__all__ = [
+    "DOMAIN",
+    "REFUSALS",
+    "TABLES",
+    "activation",
+    "attention",
+    "embedding",
+    "fused",
+    "generation",
+    "integer_matmul",
+    "linear",
+    "normalization",
+    "quantized",
+    "reads",
+    "reads_default",
+    "recurrent",
+    "tensor",
+    "weights",
+]  # fmt: skip

@@ -1,0 +1,125 @@
+"""Embeddings: of words, and of places by rotation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from serde.errors import require
+from serde.graph import DType, Value
+from serde.idioms import cast, slice_axis, steps
+
+from .attention import join_heads, length_of, split_heads
+from .quantized import dequantize
+from .table import reads
+
+Results = tuple["Value | None", ...]
+IMAGE = 4  # dimensions of data that is split into heads already
+
+
+@reads("EmbedLayerNormalization")
+def read_embed_layer_normalization(
+    g: Any, input_ids: Value, segment_ids: Value | None, word_embedding: Value,
+    position_embedding: Value, segment_embedding: Value | None, gamma: Value, beta: Value,
+    mask: Value | None = None, position_ids: Value | None = None, *, epsilon: float = 1e-12,
+    mask_index_type: int = 0,
+) -> Results:  # fmt: skip
+    if position_ids is None:
+        position_ids = steps(g, length_of(g, input_ids, 1))
+    total = g.Add(g.Gather(word_embedding, input_ids), g.Gather(position_embedding, position_ids))
+    if segment_embedding is not None:
+        total = g.Add(total, g.Gather(segment_embedding, segment_ids))
+    normal = g.LayerNormalization(total, gamma, beta, axis=-1, epsilon=epsilon)
+    return normal, _mask_index(g, input_ids, mask), total
+
+
+def _mask_index(g: Any, input_ids: Value, mask: Value | None) -> Value:
+    """How many words of each sequence are none of padding; 0 without a mask."""
+    if mask is None:
+        return g.Expand(g.const(np.int32(0)), length_of(g, input_ids, 0))  # type: ignore[no-any-return]
+    return g.ReduceSum(cast(g, g.Equal(mask, 1), DType.INT32), [1], keepdims=0)  # type: ignore
+
+
+@reads("QEmbedLayerNormalization")
+def read_qembed_layer_normalization(
+    g: Any, input_ids: Value, segment_ids: Value | None, words: Value, places: Value,
+    segments: Value | None, gamma: Value, beta: Value, mask: Value | None,
+    words_scale: Value, places_scale: Value, segments_scale: Value | None, gamma_scale: Value,
+    beta_scale: Value, words_zero: Value, places_zero: Value, segments_zero: Value | None,
+    gamma_zero: Value, beta_zero: Value, *, epsilon: float = 1e-12,
+) -> Results:  # fmt: skip
+    def chosen(table: Value, ids: Value, scale: Value, zero: Value | None) -> Value:
+        return dequantize(g, g.Gather(table, ids), scale, zero)
+
+    where = steps(g, length_of(g, input_ids, 1))
+    total = g.Add(chosen(words, input_ids, words_scale, words_zero),
+                  chosen(places, where, places_scale, places_zero))  # fmt: skip
+    if segments is not None:
+        assert segment_ids is not None and segments_scale is not None
+        total = g.Add(total, chosen(segments, segment_ids, segments_scale, segments_zero))
+    real = (dequantize(g, gamma, gamma_scale, gamma_zero),
+            dequantize(g, beta, beta_scale, beta_zero))  # fmt: skip
+    normal = g.LayerNormalization(total, *real, axis=-1, epsilon=epsilon)
+    return normal, _mask_index(g, input_ids, mask)
+
+
+def rotate(
+    g: Any, x: Value, cos: Value, sin: Value, places: Value, interleaved: bool
+) -> Value:  # fmt: skip
+    """Rotate pairs of the elements of each head of ``x`` (B, N, S, H), by the angle of its place.
+
+    ``places`` is (B, S) or (1, S). Elements that the caches (M, R/2) have no angle for stay.
+    """
+    half = cos.known[-1]
+    require(isinstance(half, int), "a cache of a dynamic width")
+    assert isinstance(half, int)
+    rotated = slice_axis(g, x, -1, 0, 2 * half)
+    cos, sin = (g.Unsqueeze(g.Gather(v, places), [1]) for v in (cos, sin))
+    if interleaved:
+        pairs = g.Reshape(rotated, [0, 0, 0, half, 2])
+        first, second = (g.Squeeze(slice_axis(g, pairs, -1, i, i + 1), [-1]) for i in (0, 1))
+    else:
+        first, second = (slice_axis(g, rotated, -1, i * half, (i + 1) * half) for i in (0, 1))
+    real = g.Sub(g.Mul(first, cos), g.Mul(second, sin))
+    imaginary = g.Add(g.Mul(first, sin), g.Mul(second, cos))
+    if interleaved:
+        both = g.Concat(g.Unsqueeze(real, [-1]), g.Unsqueeze(imaginary, [-1]), axis=-1)
+        done = g.Reshape(both, [0, 0, 0, 2 * half])
+    else:
+        done = g.Concat(real, imaginary, axis=-1)
+    if x.known[-1] == 2 * half:
+        return done  # type: ignore[no-any-return]
+    return g.Concat(done, slice_axis(g, x, -1, 2 * half, np.iinfo(np.int64).max), axis=-1)  # type: ignore
+
+
+def places_from(g: Any, first: Value, length: Value) -> Value:
+    """``first``, one for each sequence (B), and the places behind it: (B, S)."""
+    return g.Add(g.Reshape(first, [-1, 1]), steps(g, length))  # type: ignore[no-any-return]
+
+
+@reads("RotaryEmbedding")
+def read_rotary_embedding(
+    g: Any, x: Value, position_ids: Value, cos_cache: Value, sin_cache: Value,
+    *, interleaved: int = 0, is_packed_batching: int = 0, num_heads: int = 0,
+    rotary_embedding_dim: int = 0, scale: float = 1.0,
+) -> Value:  # fmt: skip
+    require(not is_packed_batching, "no support for is_packed_batching=1")
+    require(scale in (0.0, 1.0), f"no support for scale={scale}")
+    length = length_of(g, x, -2 if x.rank == IMAGE else 1)
+    places = position_ids
+    if position_ids.rank == 1:
+        places = places_from(g, position_ids, length)
+    if x.rank == IMAGE:
+        return rotate(g, x, cos_cache, sin_cache, places, bool(interleaved))
+    heads = num_heads or _head_count(x, cos_cache)
+    by_head = split_heads(g, x, heads)
+    return join_heads(g, rotate(g, by_head, cos_cache, sin_cache, places, bool(interleaved)))
+
+
+def _head_count(x: Value, cos_cache: Value) -> int:
+    """Heads of data (B, S, N*H), where the caches have angles for all of a head."""
+    hidden, half = x.known[-1], cos_cache.known[-1]
+    known = isinstance(hidden, int) and isinstance(half, int)
+    require(known, "num_heads=0 and a dynamic number of hidden elements")
+    return hidden // (2 * half)  # type: ignore[operator]

@@ -1,0 +1,131 @@
+"""Products of matrices with what is fused into them, and other linear algebra."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from serde.errors import require
+from serde.graph import Value
+from serde.idioms import slice_axis
+
+from .activation import activate
+from .table import reads
+
+
+def _arranged(g: Any, x: Value, transpose: int, batch: int) -> Value:
+    """An operand of FusedMatMul: ``batch`` brings axis -2 in front of those of the batch."""
+    if not transpose and not batch:
+        return x
+    rank = x.rank
+    require(rank > 1, "a vector that is to be transposed")
+    order = [*range(rank)]
+    if batch:  # (M, batch…, K) is (batch…, M, K)
+        order = [*range(1, rank - 1), 0, rank - 1]
+    if transpose:
+        order[-2], order[-1] = order[-1], order[-2]
+    return g.Transpose(x, perm=order)  # type: ignore[no-any-return]
+
+
+@reads("FusedMatMul")
+def read_fused_matmul(
+    g: Any, a: Value, b: Value, *, alpha: float = 1.0, transA: int = 0, transB: int = 0,
+    transBatchA: int = 0, transBatchB: int = 0,
+) -> Value:  # fmt: skip
+    found = g.MatMul(_arranged(g, a, transA, transBatchA), _arranged(g, b, transB, transBatchB))
+    return found if alpha == 1 else g.Mul(found, alpha)  # type: ignore[no-any-return]
+
+
+@reads("TransposeMatMul")
+def read_transpose_matmul(
+    g: Any, a: Value, b: Value, *, alpha: float = 1.0, transA: int = 0, transB: int = 0
+) -> Value:  # fmt: skip
+    return read_fused_matmul(g, a, b, alpha=alpha, transA=transA, transB=transB)  # type: ignore[no-any-return]
+
+
+@reads("FusedMatMulActivation")
+def read_fused_matmul_activation(
+    g: Any, a: Value, b: Value, *, activation: str, activation_alpha: float | None = None,
+    activation_axis: int | None = None, activation_beta: float | None = None,
+    activation_gamma: float | None = None, alpha: float = 1.0, transA: int = 0, transB: int = 0,
+    transBatchA: int = 0, transBatchB: int = 0,
+) -> Value:  # fmt: skip
+    found = read_fused_matmul(
+        g, a, b, alpha=alpha, transA=transA, transB=transB, transBatchA=transBatchA,
+        transBatchB=transBatchB,
+    )  # fmt: skip
+    if activation == "Softmax":
+        return g.Softmax(found, axis=-1 if activation_axis is None else activation_axis)  # type: ignore
+    return activate(g, found, activation, (activation_alpha, activation_beta, activation_gamma))
+
+
+@reads("FusedGemm")
+def read_fused_gemm(
+    g: Any, a: Value, b: Value, c: Value | None = None, *, activation: str = "",
+    activation_alpha: float | None = None, activation_beta: float | None = None,
+    activation_gamma: float | None = None, alpha: float = 1.0, beta: float = 1.0, transA: int = 0,
+    transB: int = 0,
+) -> Value:  # fmt: skip
+    found = g.Gemm(a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
+    return activate(g, found, activation, (activation_alpha, activation_beta, activation_gamma))
+
+
+INVERSE_MOST = 16  # rows of matrices whose elimination is unrolled
+
+
+@reads("Inverse")
+def read_inverse(g: Any, x: Value) -> Value:
+    """Gauss-Jordan elimination, unrolled: the largest pivot of each column is swapped up."""
+    size = x.known[-1]
+    require(isinstance(size, int) and size <= INVERSE_MOST,
+            f"matrices of more than {INVERSE_MOST} rows, or of a dynamic number")  # fmt: skip
+    assert isinstance(size, int)
+    eye = g.const(np.eye(size, dtype=x.type.numpy))
+    like = g.Expand(eye, g.Shape(x))
+    rows = g.Concat(x, like, axis=-1)
+    places = g.const(np.arange(size).reshape(size, 1))
+    for column in range(size):
+        rows = _eliminate(g, rows, column, places)
+    return slice_axis(g, rows, -1, size, 2 * size)
+
+
+def _eliminate(g: Any, rows: Value, column: int, places: Value) -> Value:
+    """Make a column of ``rows`` one of the identity."""
+    values = g.Abs(slice_axis(g, rows, -1, column, column + 1))
+    free = g.Where(g.GreaterOrEqual(places, column), values, -1.0)
+    pivot = g.ArgMax(free, axis=-2, keepdims=1)
+    is_pivot, is_here = g.Equal(places, pivot), g.Equal(places, column)
+    chosen = g.ReduceSum(g.Where(is_pivot, rows, 0.0), [-2], keepdims=1)
+    here = slice_axis(g, rows, -2, column, column + 1)
+    swapped_rows = g.Where(is_pivot, here, rows)
+    scaled = g.Div(chosen, slice_axis(g, chosen, -1, column, column + 1))
+    factor = slice_axis(g, swapped_rows, -1, column, column + 1)
+    return g.Where(is_here, scaled, g.Sub(swapped_rows, g.Mul(factor, scaled)))  # type: ignore
+
+
+@reads("CDist")
+def read_cdist(g: Any, a: Value, b: Value, *, metric: str = "sqeuclidean") -> Value:
+    require(metric in ("sqeuclidean", "euclidean"), f"no support for metric={metric!r}")
+    apart = g.Sub(g.Unsqueeze(a, [1]), g.Unsqueeze(b, [0]))
+    squares = g.ReduceSum(g.Mul(apart, apart), [-1], keepdims=0)
+    return g.Sqrt(squares) if metric == "euclidean" else squares  # type: ignore[no-any-return]
+
+
+def _complex_product(sign: int) -> Any:
+    """Of numbers whose real and imaginary parts lie along the last axis; ``sign`` is that of b."""
+
+    def read(g: Any, a: Value, b: Value) -> Value:
+        (a_re, a_im), (b_re, b_im) = (
+            g.Split(v, axis=-1, num_outputs=2, outputs=2) for v in (a, b)
+        )  # fmt: skip
+        b_im = g.Neg(b_im) if sign < 0 else b_im
+        real = g.Sub(g.Mul(a_re, b_re), g.Mul(a_im, b_im))
+        imaginary = g.Add(g.Mul(a_re, b_im), g.Mul(a_im, b_re))
+        return g.Concat(real, imaginary, axis=-1)  # type: ignore[no-any-return]
+
+    return read
+
+
+reads("ComplexMul")(_complex_product(1))
+reads("ComplexMulConj")(_complex_product(-1))

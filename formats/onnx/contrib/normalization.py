@@ -1,0 +1,112 @@
+"""Normalizations, with the additions that ONNX Runtime fuses into them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from serde.errors import require
+from serde.graph import DType, Value
+from serde.idioms import cast
+
+from .activation import quick_gelu
+from .table import in_layout, reads, reads_default
+
+Three = tuple[Value, Value, Value]
+Results = tuple["Value | None", ...]
+
+
+def _skip_sum(g: Any, x: Value, skip: Value, bias: Value | None) -> Value:
+    total = g.Add(x, skip)
+    return total if bias is None else g.Add(total, bias)  # type: ignore[no-any-return]
+
+
+@reads("SkipLayerNormalization")
+def read_skip_layer_normalization(
+    g: Any, x: Value, skip: Value, gamma: Value, beta: Value | None = None,
+    bias: Value | None = None, *, epsilon: float = 1e-12,
+) -> Results:  # fmt: skip
+    total = _skip_sum(g, x, skip, bias)
+    made = g.LayerNormalization(total, gamma, beta, axis=-1, epsilon=epsilon, outputs=3)
+    return (*made, total)
+
+
+def rms_normalize(g: Any, x: Value, scale: Value, epsilon: float, axis: int = -1) -> Value:
+    """Root mean square normalization over the axes from ``axis`` on, computed in float32."""
+    return g.RMSNormalization(x, scale, axis=axis, epsilon=epsilon, stash_type=1)  # type: ignore
+
+
+def inverse_rms(g: Any, x: Value, epsilon: float, axis: int = -1) -> Value:
+    """The factor that RMSNormalization multiplies by before the scale."""
+    real = x if x.dtype is DType.FLOAT64 else cast(g, x, DType.FLOAT32)
+    axes = list(range(axis % x.rank, x.rank)) if axis != -1 else [-1]
+    mean = g.ReduceMean(g.Mul(real, real), axes, keepdims=1)
+    return g.Reciprocal(g.Sqrt(g.Add(mean, epsilon)))  # type: ignore[no-any-return]
+
+
+@reads("SkipSimplifiedLayerNormalization")
+def read_skip_rms_normalization(
+    g: Any, x: Value, skip: Value, gamma: Value, bias: Value | None = None,
+    *, epsilon: float = 1e-12,
+) -> Results:  # fmt: skip
+    total = _skip_sum(g, x, skip, bias)
+    return rms_normalize(g, total, gamma, epsilon), None, inverse_rms(g, total, epsilon), total
+
+
+@reads("SimplifiedLayerNormalization")
+@reads_default("SimplifiedLayerNormalization")
+def read_rms_normalization(
+    g: Any, x: Value, scale: Value, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
+) -> Results:  # fmt: skip
+    require(stash_type == 1, f"no support for stash_type={stash_type}")
+    require(x.dtype is scale.dtype, "a scale of another element type than the data")
+    return rms_normalize(g, x, scale, epsilon, axis), inverse_rms(g, x, epsilon, axis)
+
+
+@reads("LayerNormalization")
+@reads_default("LayerNormalization")
+def read_layer_normalization(
+    g: Any, x: Value, scale: Value, b: Value | None = None, *, axis: int = -1,
+    epsilon: float = 1e-5, stash_type: int = 1,
+) -> Three:  # fmt: skip
+    """The operator that ONNX Runtime had before opset 17 defined it."""
+    return g.LayerNormalization(  # type: ignore[no-any-return]
+        x, scale, b, axis=axis, epsilon=epsilon, stash_type=stash_type, outputs=3
+    )
+
+
+@reads("GatedRMSNorm")
+def read_gated_rms_norm(
+    g: Any, x: Value, scale: Value, gate: Value, *, activation: str = "silu", epsilon: float = 1e-5
+) -> Value:  # fmt: skip
+    require(activation in ("silu", "swish", "sigmoid"), f"no support for activation={activation!r}")
+    size = scale.dims[0]
+    require(x.known[-1] == size or isinstance(x.known[-1], int), "a dynamic size of the last axis")
+    groups = g.Reshape(x, np.array([*[0] * (x.rank - 1), -1, size]))
+    normal = g.Reshape(rms_normalize(g, groups, scale, epsilon), g.Shape(x))
+    opened = g.Sigmoid(gate) if activation == "sigmoid" else quick_gelu(g, gate, 1.0)
+    return g.Mul(normal, opened)  # type: ignore[no-any-return]
+
+
+@reads("GroupNorm")
+def read_group_norm(
+    g: Any, x: Value, gamma: Value, beta: Value, *, activation: int, channels_last: int = 1,
+    epsilon: float = 1e-5, groups: int,
+) -> Value:  # fmt: skip
+    def normalize(x: Value) -> Value:
+        return g.GroupNormalization(  # type: ignore[no-any-return]
+            x, cast(g, gamma, x.type), cast(g, beta, x.type), epsilon=epsilon, num_groups=groups,
+        )  # fmt: skip
+
+    found = in_layout(g, x, channels_last, normalize)
+    return quick_gelu(g, found, 1.0) if activation else found
+
+
+@reads("GatedAdd")
+def read_gated_add(
+    g: Any, x: Value, y: Value, gate: Value, gate_weight: Value | None = None
+) -> Value:  # fmt: skip
+    if gate_weight is not None:
+        gate = g.Sigmoid(g.MatMul(gate, gate_weight))
+    return g.Add(x, g.Mul(gate, y))  # type: ignore[no-any-return]

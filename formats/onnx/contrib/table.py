@@ -1,0 +1,43 @@
+"""The tables of the rules, and what the rules share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from serde.geometry import Ints
+from serde.graph import Value
+from serde.rules import RuleTable
+
+DOMAIN = "com.microsoft"
+reads = RuleTable(f"{DOMAIN} → ir")
+reads_default = RuleTable("ai.onnx of ONNX Runtime → ir")
+
+
+def as_scalar(g: Any, x: Value) -> Value:
+    """``x``, which holds one element, without axes."""
+    return x if x.shape == () else g.Reshape(x, np.zeros(0, np.int64))  # type: ignore[no-any-return]
+
+
+def is_one_element(x: Value) -> bool:
+    """Whether ``x`` is known to hold one element."""
+    return x.shape is not None and all(d == 1 for d in x.shape)
+
+
+def channels_first(g: Any, x: Value, apply: Callable[[Value], Value]) -> Value:
+    """Apply an operator that takes channels at axis 1 to ``x``, whose channels are last."""
+    rank = x.rank
+    inward, outward = (0, rank - 1, *range(1, rank - 1)), (0, *range(2, rank), 1)
+    return g.Transpose(apply(g.Transpose(x, perm=inward)), perm=outward)  # type: ignore[no-any-return]
+
+
+def in_layout(g: Any, x: Value, channels_last: int, apply: Callable[[Value], Value]) -> Value:
+    """Apply an operator that takes channels at axis 1, wherever those of ``x`` are."""
+    return channels_first(g, x, apply) if channels_last else apply(x)
+
+
+def ints_or_none(values: Ints) -> Ints | None:
+    """An attribute that is left out where it is empty."""
+    return values or None

@@ -1,0 +1,121 @@
+"""Weights that are quantized in blocks and packed into bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from serde.errors import require
+from serde.graph import DType, Tensor, Value
+
+from .table import reads
+
+Array = np.ndarray[Any, Any]
+TYPES = {2: DType.UINT2, 4: DType.UINT4, 8: DType.UINT8}
+BYTE = 8
+
+
+def unpack(data: Array, bits: int) -> Array:
+    """Elements of so many bits that lie in bytes along the last axis, the lowest bits first."""
+    shifts = np.arange(0, BYTE, bits, dtype=np.uint8)
+    parts = (data.view(np.uint8)[..., None] >> shifts) & np.uint8(2**bits - 1)
+    return parts.reshape(*data.shape[:-1], -1)  # type: ignore[no-any-return]
+
+
+def derived(
+    g: Any, x: Value, dtype: DType, shape: tuple[int, ...], make: Callable[[Array], Array]
+) -> Value:
+    """A constant that is made of the constant ``x`` when it is written."""
+    require(x.tensor is not None, f"{x.name!r} is computed; packed weights have to be constants")
+    made = Tensor(dtype, shape, lambda: make(x.array()).astype(dtype.numpy))
+    return g.const(made, name=x.name)  # type: ignore[no-any-return]
+
+
+@reads("MatMulNBits", ignore=("accuracy_level",), only={"weight_prepacked": (0,)})
+def read_matmul_nbits(
+    g: Any, a: Value, b: Value, scales: Value, zero_points: Value | None = None,
+    g_idx: Value | None = None, bias: Value | None = None, *, K: int, N: int, bits: int = 4,
+    block_size: int,
+) -> Value:  # fmt: skip
+    require(bits in TYPES, f"no support for bits={bits}")
+    require(g_idx is None, "no support for the input g_idx")
+    require(0 not in b.known, "a weight without elements, which stands for zeros")
+    blocks = -(-K // block_size)
+    dtype = TYPES[bits]
+    w = derived(g, b, dtype, (N, K), lambda v: unpack(v.reshape(N, -1), bits)[:, :K])
+    by_block, size = g.Reshape(scales, [N, blocks]), (N, blocks)
+    real = zero_points is not None and zero_points.dtype is not DType.UINT8
+    require(not real, "no support for zero points that are no integers")
+    if zero_points is None:
+        middle = 2 ** (bits - 1)
+        zero = g.const(Tensor(dtype, size, lambda: np.full(size, middle, dtype.numpy)))
+    else:
+        zero = derived(g, zero_points, dtype, size,
+                       lambda v: unpack(v.reshape(N, -1), bits)[:, :blocks])  # fmt: skip
+    weight = g.DequantizeLinear(w, by_block, zero, axis=1, block_size=block_size)
+    found = g.MatMul(a, g.Transpose(weight, perm=(1, 0)))
+    return found if bias is None else g.Add(found, bias)  # type: ignore[no-any-return]
+
+
+@reads("GatherBlockQuantized")
+def read_gather_block_quantized(
+    g: Any, data: Value, indices: Value, scales: Value, zero_points: Value | None = None,
+    *, bits: int = 4, block_size: int = 128, gather_axis: int = 0, quantize_axis: int = 1,
+) -> Value:  # fmt: skip
+    axis = quantize_axis % data.rank
+    if data.dtype is DType.UINT8:
+        require(bits in TYPES, f"no support for bits={bits}")
+        data, zero_points = _unpacked(g, data, zero_points, scales, bits)
+    table = g.DequantizeLinear(data, scales, zero_points, axis=axis, block_size=block_size)
+    return g.Gather(table, indices, axis=gather_axis % data.rank)  # type: ignore[no-any-return]
+
+
+def _unpacked(
+    g: Any, data: Value, zero_points: Value | None, scales: Value, bits: int
+) -> tuple[Value, Value]:  # fmt: skip
+    """The table and its zero points, whose elements lie in bytes, each element by itself."""
+    dtype, shape = TYPES[bits], data.dims
+    full = (*shape[:-1], shape[-1] * BYTE // bits)
+    table = derived(g, data, dtype, full, lambda v: unpack(v, bits))
+    size = scales.dims
+    if zero_points is None:
+        middle = 2 ** (bits - 1)
+        return table, g.const(Tensor(dtype, size, lambda: np.full(size, middle, dtype.numpy)))
+    return table, derived(g, zero_points, dtype, size, lambda v: unpack(v, bits)[..., : size[-1]])
+
+
+NF4 = (
+    -1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635,
+    -0.18477343022823334, -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725,
+    0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941,
+    0.7229568362236023, 1.0,
+)  # fmt: skip
+FP4 = (
+    0.0, 5.208333333e-03, 0.66666667, 1.0, 0.33333333, 0.5, 0.16666667, 0.25,
+    -0.0, -5.208333333e-03, -0.66666667, -1.0, -0.33333333, -0.5, -0.16666667, -0.25,
+)  # fmt: skip
+LEVELS = {0: FP4, 1: NF4}
+
+
+@reads("MatMulBnb4")
+def read_matmul_bnb4(
+    g: Any, a: Value, b: Value, absmax: Value, *, K: int, N: int, block_size: int,
+    quant_type: int, training_mode: int = 0, transB: int = 1,
+) -> Value:  # fmt: skip
+    require(transB, "no support for transB=0")
+    require(quant_type in LEVELS, f"no support for quant_type={quant_type}")
+    count = K * N
+    blocks = -(-count // block_size)
+    padded = blocks * block_size - count
+
+    def codes(packed: Array) -> Array:  # the high half of a byte is the first element
+        halves = np.stack([packed >> 4, packed & 15], axis=-1).reshape(-1)[:count]
+        return np.pad(halves, (0, padded)).reshape(blocks, block_size)
+
+    index = derived(g, b, DType.INT32, (blocks, block_size), codes)
+    levels = g.const(np.array(LEVELS[quant_type], a.type.numpy))
+    real = g.Mul(g.Gather(levels, index), g.Reshape(absmax, [blocks, 1]))
+    flat = g.Slice(g.Reshape(real, [-1]), [0], [count], [0], [1])
+    return g.MatMul(a, g.Transpose(g.Reshape(flat, [N, K]), perm=(1, 0)))  # type: ignore
