@@ -97,7 +97,7 @@ class TestLoadAndSave:
         [
             (
                 lambda s: serde.load(s, epoch=3),
-                "onnx takes no option epoch here; it takes strict_paths",
+                "onnx takes no option epoch here; it takes keep_domain, strict_paths",
             ),
             (lambda s: serde.load(s, params="p"), "onnx takes no option params"),
             (lambda s: serde.load(s, oopset=3), "onnx takes no option oopset"),
