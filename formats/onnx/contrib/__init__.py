@@ -21,7 +21,6 @@ from . import (
     linear,
     normalization,
     quantized,
-    recurrent,
     tensor,
     weights,
 )
@@ -52,7 +51,6 @@ __all__ = [
     "quantized",
     "reads",
     "reads_default",
-    "recurrent",
     "tensor",
     "weights",
 ]  # fmt: skip
