@@ -34,12 +34,10 @@ def read_pooling(
             return everything(g, x, kind)
         up = pooling_convention == "full" and needs_ceil(x, frame)
         include = count_include_pad is not False
-        if all(p < k for p, k in zip(frame["pads"], frame["kernel_shape"] * 2, strict=True)):
-            return POOLS[kind](g, x, frame, up, include)
-        require(kind != "avg" or include, f"pad={pad} for a mean without pads, kernel={kernel}")
-        # Runtimes pad by less than a window.
-        x, inside = padded(g, x, frame, lowest(x) if kind == "max" else 0)
-        return POOLS[kind](g, x, inside, up, include)
+        if kind != "avg" and pads_reach_kernel(frame):
+            x, inside = padded(g, x, frame, lowest(x) if kind == "max" else 0)
+            return POOLS[kind](g, x, inside, up, include)
+        return POOLS[kind](g, x, frame, up, include)
 
     def apply(x):
         if pool_type != "lp" or p_value == 2:
@@ -85,21 +83,22 @@ def maximum(g, x: Value, frame, up, include):
 
 def average(g, x: Value, frame, up, include):
     """The mean of the part of a window on the input, or on the input and its pads."""
-    if up and include and any(frame["pads"]):
+    reach = pads_reach_kernel(frame)
+    if include and any(frame["pads"]) and (up or reach):
         x, frame = padded(g, x, frame, 0)
-    if up and may_drop(x, frame):
-        require(not include, "a 'full' window that lies wholly behind the input")
+    if (up and may_drop(x, frame)) or (reach and not include):
         count = total(g, full_like(g, x, 1), frame, up)
-        none = x.rank == 5  # a volume's mean of nothing is NaN, an image's 0
-        return g.Div(total(g, x, frame, up), count if none else g.Max(count, 1.0))
+        is_volume = x.rank == 5  # whose mean of nothing is NaN, where an image's is 0
+        require(not is_volume or not may_lie_outside(x, frame, up), "a window that lies outside")
+        return g.Div(total(g, x, frame, up), count if is_volume else g.Max(count, 1.0))
     include = int(include and any(frame["pads"]))
     return g.AveragePool(x, ceil_mode=int(up), count_include_pad=include, **frame)
 
 
 def total(g, x: Value, frame, up, include=True):
     """A sum is a mean over the whole window, zeros included, times its size."""
-    if up:
-        x, frame = padded(g, x, frame, 0, beyond(x, frame))
+    if up or pads_reach_kernel(frame):
+        x, frame = padded(g, x, frame, 0, beyond(x, frame) if up else ())
     mean = g.AveragePool(x, count_include_pad=int(any(frame["pads"])), **frame)
     return g.Mul(mean, scalar(g, math.prod(frame["kernel_shape"]), x))
 
@@ -143,6 +142,23 @@ def may_drop(x: Value, frame) -> bool:
         elif (window_output(size, k, s, 1, begin + end, True) - 1) * s >= size + begin:
             return True
     return False
+
+
+def may_lie_outside(x: Value, frame, up) -> bool:
+    """Whether a window may begin behind the input's end, or end before it begins."""
+    for size, k, s, (begin, end) in sizes(x, frame):
+        if size is None:
+            behind = end + (s - 1 if up else 0) > k
+        else:
+            behind = (window_output(size, k, s, 1, begin + end, up) - 1) * s > size + begin
+        if behind or begin > k:
+            return True
+    return False
+
+
+def pads_reach_kernel(frame) -> bool:
+    """Whether a window may lie on pads alone: runtimes pad by less than a window."""
+    return any(p >= k for p, k in zip(frame["pads"], frame["kernel_shape"] * 2, strict=True))
 
 
 def beyond(x: Value, frame) -> Ints:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from tests.mxnet.cases import case, f16, f32, f64, operator_test, refused
+from tests.mxnet.cases import case, f16, f32, f64, operator_test, refused, without_onednn
 
 S = {1: (9,), 2: (9, 8), 3: (6, 5, 7)}
 TYPES = ("max", "avg", "sum", "lp")
@@ -133,27 +133,37 @@ CASES = [
         says="pool_type='stochastic' is unknown",
     ),
     refused("Pooling", f32(1, 2, 9), kernel=(3,), layout="CWN", says="layout='CWN' is unknown"),
+    *(  # the last window lies wholly behind the input
+        pool(n, t, sizes=(m,) * n, kernel=(1,) * n, stride=(3,) * n, pooling_convention="full")
+        for n, t, m in itertools.product((1, 2), ("avg", "sum"), (5, 6))
+    ),
     refused(
         "Pooling",
-        f32(1, 2, 5),
-        kernel=(1,),
-        stride=(3,),
+        f32(1, 2, 5, 5, 5),
+        kernel=(1,) * 3,
+        stride=(3,) * 3,
         pool_type="avg",
         pooling_convention="full",
-        says="lies wholly behind the input",
+        says="a window that lies outside",
+    ),
+    *(  # pads that reach the kernel; oneDNN takes none of them
+        pool(
+            n,
+            t,
+            sizes=(5, 4, 3)[:n],
+            kernel=(2,) * n,
+            stride=(s,) * n,
+            pad=(p,) * n,
+            pooling_convention=c,
+            count_include_pad=i,
+        ).but(oracle=without_onednn)
+        for n, t in itertools.product((1, 2, 3), ("avg", "max"))
+        for s, p, c, i in itertools.product((1, 2), (2, 3), ("valid", "full"), (True, False))
+        if (t == "max" and i) or (t == "avg" and (n < 3 or (p == 2 and s == 1)))
     ),
     *(
         case("Pooling", f32(2, 3, 9), kernel=(2,), pad=(3,), stride=(2,), pool_type=kind, **a)
         for kind, a in (("sum", {}), ("lp", {"p_value": 2}))
-    ),
-    refused(
-        "Pooling",
-        f32(2, 3, 9),
-        kernel=(2,),
-        pad=(3,),
-        pool_type="avg",
-        count_include_pad=False,
-        says="for a mean without pads",
     ),
     refused("Pooling", f32(2, 3, 9), kernel=(2,), pad=(-1,), says="pad=(-1,)"),
 ]
