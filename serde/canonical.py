@@ -42,6 +42,24 @@ def complete(operator: Operator, inputs: Inputs, attrs: Mapping[str, Any]) -> At
     return {n: v for n, v in implied(inputs, explicit).items() if n in known}
 
 
+def drop_defaults(operator: Operator, attrs: Mapping[str, Any]) -> Attrs:
+    """Return ``attrs`` without those that have the value they have where they are left out.
+
+    ONNX Runtime makes ``AveragePool`` one of integers, which has no ``dilations``.
+    """
+    defaults = operator.defaults
+    kept = {n: v for n, v in attrs.items() if n not in defaults or not _is_same(v, defaults[n])}
+    dilations = kept.get("dilations")
+    if operator.name == "AveragePool" and isinstance(dilations, tuple) and set(dilations) == {1}:
+        del kept["dilations"]
+    return kept
+
+
+def _is_same(value: Any, default: Any) -> bool:
+    """Whether an attribute is its default to the last bit: -0 is not 0."""
+    return type(value) is type(default) and repr(value) == repr(default)
+
+
 def _window(inputs: Inputs, attrs: Attrs) -> Attrs:
     """Write kernel, strides, dilations and pads out; make pads of ``auto_pad`` where it can be."""
     if "kernel_shape" not in attrs:

@@ -7,7 +7,7 @@ each initializer is streamed behind its own header, so no model is ever whole in
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, BinaryIO
@@ -16,7 +16,7 @@ import onnx
 from google.protobuf.message import EncodeError
 from onnx import AttributeProto, helper
 
-from serde import schema
+from serde import canonical, schema
 from serde.builder import Names
 from serde.errors import MalformedFile, UsageError
 from serde.graph import AttrRef, DType, FileSlice, Function, Graph, Node, Tensor, Value
@@ -36,9 +36,6 @@ EXTERNAL_LEAST = 1024  # bytes; smaller tensors stay in the model
 PAGE = 4096  # bytes; where a tensor of a page or more begins in the sidecar
 # The first IR version with opset imports, with initializers that are no inputs, with functions.
 LEAST_IR, INPUTS_OPTIONAL_IR, FUNCTIONS_IR = 3, 4, 8
-# Attributes left out where they are all 1: ONNX Runtime hands them to the operator it fuses a
-# quantized AveragePool to, which has none of the name, and then refuses the model.
-UNWRITTEN = frozenset({("", "AveragePool", "dilations")})
 
 
 def least_ir_version(opset: int) -> int:
@@ -250,6 +247,7 @@ class _Module(Names):
 
     def __init__(self, graph: Graph, ir_version: int) -> None:
         super().__init__()
+        self.opset = graph.opset
         most = INNER_MOST if ir_version >= INPUTS_OPTIONAL_IR else -1
         home: dict[Value, Graph] = {}
         stack = [graph]
@@ -322,9 +320,7 @@ def _node(node: Node, name: str, names: _Module) -> onnx.NodeProto:
     read = ["" if v is None else v.name for v in node.inputs]
     made = [v.name for v in node.outputs]
     proto = onnx.NodeProto(op_type=node.op, name=name, domain=node.domain, input=read, output=made)
-    for key, value in sorted(node.attrs.items()):
-        if (node.domain, node.op, key) in UNWRITTEN and value == (1,) * len(value):  # type: ignore
-            continue
+    for key, value in sorted(_attributes(node, names.opset).items()):
         empty = schema.empty(node.op, key, node.domain) if value == () else None
         proto.attribute.append(empty or _attribute(key, value, names))
     if doc := "\n".join(s.doc for s in node.sources if s.doc):
@@ -333,6 +329,12 @@ def _node(node: Node, name: str, names: _Module) -> onnx.NodeProto:
         key = f"{ORIGIN}.{number}" if number else ORIGIN
         proto.metadata_props.add(key=key, value=f"{source.format} {source.op} {source.name}")
     return proto
+
+
+def _attributes(node: Node, opset: int) -> Mapping[str, Any]:
+    """The attributes of a node that say more than their defaults."""
+    operator = schema.find(node.op, opset) if not node.domain else None
+    return node.attrs if operator is None else canonical.drop_defaults(operator, node.attrs)
 
 
 def _attribute(name: str, value: Any, names: _Module) -> onnx.AttributeProto:
