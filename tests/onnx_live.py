@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import onnxruntime
 from onnx import parser
 
+from serde.formats.onnx import from_ir
 from serde.formats.onnx.reader import decode
 from serde.formats.onnx.writer import to_proto
 from serde.graph import Graph
-from serde.opset import lower_to, raise_to_ir
+from serde.opset import raise_to_ir
 
 OPSET = 21  # what graphs are run at
+OPTIMIZED, PLAIN = "with ONNX Runtime's optimizers", "without its optimizers"
+LEVELS = {  # as users run models, and what they say
+    OPTIMIZED: onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL,
+    PLAIN: onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
+}
+WRONG = "ONNX Runtime's optimizers change the result"
+Model = onnx.ModelProto | bytes | Path
 DIGITS = Path(__file__).resolve().parents[1] / "examples" / "digits"
 
 
@@ -35,21 +45,46 @@ def ir_of(body: str, opset: int = OPSET) -> Graph:
 
 
 def run(graph: Graph, feeds: Mapping[str, np.ndarray], opset: int = OPSET) -> list[np.ndarray]:
-    """What ONNX Runtime computes for an IR graph, lowered to ``opset``."""
-    return run_model(to_proto(lower_to(graph, opset)), feeds)
+    """What ONNX Runtime computes for an IR graph, written at ``opset``."""
+    return run_model(to_proto(from_ir(graph, opset)), feeds)
 
 
-def run_model(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-    """What ONNX Runtime computes, its own optimisations left out."""
-    settings = onnxruntime.SessionOptions()
-    settings.log_severity_level = 4
-    settings.intra_op_num_threads = 1
-    settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(
-        model.SerializeToString(), settings, providers=["CPUExecutionProvider"]
-    )
+def run_model(model: Model, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    """What ONNX Runtime computes as users run it, which must be what it computes unoptimized."""
+    optimized, plain = (run_at(level, model, feeds) for level in LEVELS)
+    assert_agree(optimized, plain)
+    return optimized
+
+
+def run_at(level: str, model: Model, feeds: Mapping[str, Any]) -> list[Any]:
+    """What ONNX Runtime computes at one of ``LEVELS``; feeds that the model lacks are left out."""
+    session = session_of(model, level)
     names = {i.name for i in session.get_inputs()}
     return list(session.run(None, {n: a for n, a in feeds.items() if n in names}))
+
+
+def session_of(model: Model, level: str = OPTIMIZED) -> onnxruntime.InferenceSession:
+    """A session of one thread for a model, its bytes or its path."""
+    settings = onnxruntime.SessionOptions()
+    settings.log_severity_level = 4
+    settings.intra_op_num_threads = settings.inter_op_num_threads = 1
+    settings.graph_optimization_level = LEVELS[level]
+    if isinstance(model, onnx.ModelProto):
+        model = model.SerializeToString()
+    source = os.fspath(model) if isinstance(model, Path) else model
+    return onnxruntime.InferenceSession(source, settings, providers=["CPUExecutionProvider"])
+
+
+def assert_agree(optimized: Sequence[Any], plain: Sequence[Any]) -> None:
+    """Assert that ONNX Runtime's optimizers changed no more than the last digits of floats."""
+    for a, b in zip(optimized, plain, strict=True):
+        if not isinstance(b, np.ndarray) or b.dtype.kind not in "fc":
+            np.testing.assert_equal(a, b, WRONG)
+            continue
+        finite = np.abs(b[np.isfinite(b)], dtype=np.float64)
+        digits = 1e-2 if b.dtype == np.float16 else 1e-4
+        atol = digits * finite.max(initial=0)
+        np.testing.assert_allclose(a, b, digits, atol, equal_nan=True, err_msg=WRONG)
 
 
 def error(y: np.ndarray, wanted: np.ndarray) -> float:

@@ -120,8 +120,7 @@ def legalize_pool(g: Any, node: Node) -> Any:
     if plain and joined and not _reach(joined, kernel) and g.made(x) is pad:
         attrs = {**node.attrs, "pads": joined}
         attrs |= {"count_include_pad": 1} if node.op == "AveragePool" else {}
-        pool = replace(node, inputs=(pad.inputs[0],), attrs=attrs)
-        return legalize_pool(g, pool) or _emit(g, pool, pool.inputs[0])
+        return _emit_pool(g, replace(node, inputs=(pad.inputs[0],), attrs=attrs))
     if g.opset >= 18:
         return _emit(g, node, _with_axes(g, pad, x))
     if plain and not any(pads):
@@ -141,7 +140,8 @@ def _joined_pads(g: Any, node: Node, pad: Node) -> tuple[int, ...] | None:
     """The pads of a pool and those of the Pad of zeros before it, where they mean the same."""
     zeros, own, half = _pads(pad), node.attrs["pads"], len(node.attrs["pads"]) // 2
     around = (*zeros[2 : half + 2], *zeros[half + 4 :])
-    if any(zeros[:2]) or any(zeros[half + 2 : half + 4]):
+    is_inner = not any(zeros[:2]) and not any(zeros[half + 2 : half + 4])
+    if not is_inner or _padded_with_zeros(g, pad.inputs[0]) is not None:
         return None
     if node.op == "AveragePool":
         counted = node.attrs.get("count_include_pad", 0) or not any(own)
@@ -164,7 +164,9 @@ def _padded_with_zeros(g: Any, x: Value) -> Node | None:
     if made is None or (made.domain, made.op) != ("", "Pad") or len(made.inputs) > 3:
         return None
     pads = _pads(made)
-    if pads is None or made.attrs["mode"] != "constant" or not all(p >= 0 for p in pads):
+    if pads is None or made.attrs["mode"] != "constant":
+        return None
+    if not all(isinstance(p, int) and p >= 0 for p in pads):
         return None
     fill = made.inputs[2] if len(made.inputs) > 2 else None
     is_zero = not (made.attrs.get("value") if fill is None else fill.array().any())
@@ -172,7 +174,7 @@ def _padded_with_zeros(g: Any, x: Value) -> Node | None:
 
 
 def _pads(pad: Node) -> Any:
-    """The sizes that a Pad adds, None where they are computed."""
+    """The sizes that a Pad adds, as far as they are known."""
     return elements_of(pad.inputs[1]) if len(pad.inputs) > 1 else pad.attrs["pads"]
 
 
@@ -195,11 +197,16 @@ def _cast_again(g: Any, pad: Node, x: Value, made: Value) -> Any:
     return made if cast is pad else g.Cast(made, to=cast.attrs["to"])
 
 
-def _emit(g: Any, node: Node, x: Value, **attrs: Any) -> Any:
-    """``node`` of another tensor, with other values of attributes that it has."""
-    changed = {n: attrs.get(n, v) for n, v in node.attrs.items()}
+def _emit(g: Any, node: Node, x: Value) -> Any:
+    """``node``, as the target's opset has it, of another tensor."""
     with g.speaking(g.opset):
-        return g[node.op](x, *node.inputs[1:], outputs=len(node.outputs), **changed)
+        return g[node.op](x, *node.inputs[1:], outputs=len(node.outputs), **node.attrs)
+
+
+def _emit_pool(g: Any, node: Node) -> Any:
+    """A pool that a rule has made, which may have a form to avoid again."""
+    legal = legalize_pool(g, node)
+    return _emit(g, node, node.inputs[0]) if legal is None else legal
 
 
 def _windows(node: Node) -> Windows:
@@ -223,7 +230,9 @@ def _spell_pads(g: Any, node: Node, x: Value, fill: float) -> Any:
         before, behind, more = surroundings(g, x, w)
         ends = [g.Add(a, b) for a, b in zip(behind, more, strict=True)]
         y = surrounded(g, x, before, ends, fill)
-    return _emit(g, node, y, pads=(0,) * len(w.pads), ceil_mode=0)
+    plain = {"pads": (0,) * len(w.pads), "ceil_mode": 0}
+    attrs = {n: plain.get(n, v) for n, v in node.attrs.items()}
+    return _emit_pool(g, replace(node, inputs=(y,), attrs=attrs))
 
 
 def spell_max_pool(g: Any, node: Node, x: Value) -> Any:
@@ -286,10 +295,12 @@ def _resize_rearranged(g: Any, node: Node, x: Value) -> Any:
         y = g.Squeeze(x, [0, 1])
     else:
         y = g.Reshape(x, [1, -1, 0, 0] if channels == 1 else [-1, 1, 0, 0])
-    operands = node.inputs[1:]
-    if "axes" not in node.attrs:
-        operands = _operands_of_last_axes(g, y, is_single, *node.inputs[1:])
-    y = _emit(g, replace(node, inputs=(y, *operands)), y)
+    operands, attrs = node.inputs[1:], dict(node.attrs)
+    if "axes" not in attrs:
+        operands = _operands_of_last_axes(g, y, is_single, *operands)
+    elif is_single:
+        attrs["axes"] = tuple(a % 4 - 2 for a in attrs["axes"])
+    y = _emit(g, replace(node, inputs=(y, *operands), attrs=attrs), y)
     if is_single:
         return g.Unsqueeze(y, [0, 1])
     around = [-1, channels] if isinstance(channels, int) else g.Shape(x, end=2)

@@ -2,7 +2,8 @@
 
 A table is a list of ``case(op, *inputs, **attributes)`` and ``refused(…, says=…)``. Each case is
 converted with static shapes, with a named batch and with every size named, lowered to each of
-``OPSETS``, run in ONNX Runtime, and compared with live MXNet in shape, type and numbers.
+``OPSETS``, run in ONNX Runtime with and without its optimizers, and compared with live MXNet in
+shape, type and numbers.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
@@ -18,13 +19,13 @@ from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
-import onnxruntime
 import pytest
 
 from serde.errors import SerdeError, Unconvertible
 from serde.formats.mxnet import decode_symbol, to_ir
 from serde.formats.mxnet.binding import PARAMETERS
 from serde.formats.mxnet.symbol import parse_symbol
+from serde.formats.onnx import from_ir
 from serde.formats.onnx.writer import to_proto
 from serde.graph import Graph, Shape, Tensor, Value
 from serde.inputs import with_inputs
@@ -32,9 +33,11 @@ from serde.opset import lower_to
 from serde.passes import tidy
 from serde.passes.replacing import replace_values
 from tests.mxnet_live import live_mxnet, run_op, run_symbol
+from tests.onnx_live import LEVELS, OPTIMIZED, run_at
 
 Array = np.ndarray[Any, Any]
 OPSETS = (11, 17, 21)
+REFERENCE = "onnx.reference"
 NAMINGS = ("static", "batch", "all")
 Oracle = Callable[["Case"], list[Array]]
 TOLERANCE = {"float16": 2e-3}  # half precision: both sides round after every step
@@ -221,18 +224,18 @@ def check(case: Case) -> None:
                 with pytest.raises(Unconvertible):
                     lower_to(ir, opset)
                 continue
-            got, by_runtime = _run(lower_to(ir, opset), case)
-            gaps += not by_runtime
-            _compare(case, got, expected, f"{naming}, opset {opset}\n{ir}")
+            written = from_ir(ir, opset)
+            for runtime, got in _runs(written, case):
+                gaps += runtime == REFERENCE
+                _compare(case, got, expected, f"{runtime}, {naming}, opset {opset}\n{written}")
     assert bool(case.gap) == bool(gaps), f"ONNX Runtime has a kernel now: {case.gap}"
     assert bool(case.fixed) == bool(refusals), f"converts with named sizes: {case.fixed}"
 
 
 def converted(case: Case, outputs: int, opset: int) -> list[Array]:
     """What serde's conversion computes, in the kernels that ONNX Runtime chooses."""
-    graph = _graph(_symbol_json(case, outputs), case, "static")
-    level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-    return _run(lower_to(graph, opset), case, level)[0]
+    graph = from_ir(_graph(_symbol_json(case, outputs), case, "static"), opset)
+    return run_at(OPTIMIZED, to_proto(graph), _feeds(graph, case))
 
 
 def _symbol_json(case: Case, outputs: int = 1) -> str:
@@ -306,27 +309,24 @@ def _check_types(ir: Graph, expected: Sequence[Array]) -> None:
             assert not isinstance(said, int) or said == size, f"{array.shape}\n{ir}"
 
 
-def _run(
-    graph: Graph, case: Case,
-    level: Any = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL,
-) -> tuple[list[Array], bool]:  # fmt: skip
-    """What the lowered graph computes, and whether ONNX Runtime did it."""
-    model = to_proto(graph)
-    feeds = {v.name: case.inputs[int(v.name[1:])] for v in graph.inputs}
-    settings = onnxruntime.SessionOptions()
-    settings.log_severity_level = 4
-    settings.intra_op_num_threads = 1
-    settings.graph_optimization_level = level
-    try:
-        session = onnxruntime.InferenceSession(model.SerializeToString(), settings)
-        return list(session.run(None, feeds)), True
-    except Exception as error:  # its exceptions have no common base but this
-        lacking = "NOT_IMPLEMENTED" in str(error) or "does not support" in str(error)
-        if not lacking or not case.gap:
-            raise AssertionError(f"{str(error)[:500]}\n{graph}") from error
-    from onnx.reference import ReferenceEvaluator
+def _feeds(graph: Graph, case: Case) -> dict[str, Array]:
+    return {v.name: case.inputs[int(v.name[1:])] for v in graph.inputs}
 
-    return list(ReferenceEvaluator(model).run(None, feeds)), False
+
+def _runs(graph: Graph, case: Case) -> Iterator[tuple[str, list[Array]]]:
+    """What the written graph computes, by runtime."""
+    model, feeds = to_proto(graph), _feeds(graph, case)
+    data = model.SerializeToString()
+    for level in LEVELS:
+        try:
+            yield level, run_at(level, data, feeds)
+        except Exception as error:  # its exceptions have no common base but this
+            lacking = "NOT_IMPLEMENTED" in str(error) or "does not support" in str(error)
+            if not lacking or not case.gap:
+                raise AssertionError(f"{level}: {str(error)[:500]}\n{graph}") from error
+            from onnx.reference import ReferenceEvaluator
+
+            yield REFERENCE, list(ReferenceEvaluator(model).run(None, feeds))
 
 
 def _compare(case: Case, got: Sequence[Array], expected: Sequence[Array], where: str) -> None:

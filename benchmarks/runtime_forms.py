@@ -1,0 +1,56 @@
+"""Print ``docs/onnxruntime.md``: the forms that ONNX Runtime gets wrong, and those written instead.
+
+``python -m benchmarks.runtime_forms`` writes the page from ``serde.formats.onnx.runtime_forms``;
+``tests/onnx/test_runtime_forms.py`` measures a release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from serde.formats.onnx.runtime_forms import FORMS, MEASURED
+
+PAGE = "docs/onnxruntime.md"
+HEAD = """\
+# ONNX Runtime
+
+<!-- Printed by `python -m benchmarks.runtime_forms`; do not edit. -->
+
+ONNX Runtime rewrites a model before it runs it, by default with all its graph optimizers. Some of
+them change what a valid model computes. No ONNX file that serde writes has one of the forms below,
+from any source and at any opset (`formats/onnx/runtime_forms.py`); the files for TVM's importer
+(`--profile relax`) are not for ONNX Runtime. The tests compare with ONNX Runtime as users run it
+and with `ORT_DISABLE_ALL`. The releases are those among {measured}
+that get a form wrong; `tests/onnx/test_runtime_forms.py` measures the one that is installed.
+
+| form | optimizer | what comes of it | what is written | releases |
+|---|---|---|---|---|
+"""
+TAIL = """
+A `Pad` that ONNX Runtime would have fused rightly is fused when the model is written. These forms
+cost nodes: the pads of a maximum after a `Pad` of zeros below opset 18 (one `Pad`), a mean without
+pads whose pads reach its kernel (two sums of windows), a vector times a tensor computed from a
+transposed one (one `Transpose`), and a cubic `Resize` of transposed images (two `Reshape`).
+
+Attributes that equal the default of the written opset are left out, and so are `dilations` of 1 of
+`AveragePool`: ONNX Runtime copies them to operators of its own that have no such attribute, and
+older releases refuse attributes that came with a later opset.
+"""
+
+
+def page() -> str:
+    """The page's text."""
+    return HEAD.format(measured=", ".join(MEASURED)) + "".join(_rows()) + TAIL
+
+
+def _rows() -> Iterator[str]:
+    for form in FORMS.values():
+        first, last = form.releases[0], form.releases[-1]
+        optimizer = f"`{form.optimizer}`" if form.optimizer else "none; the kernel"
+        cells = (form.what, optimizer, form.effect, form.written, f"{first} to {last}")
+        yield f"| {' | '.join(cells)} |\n"
+
+
+if __name__ == "__main__":
+    (Path(__file__).resolve().parent.parent / PAGE).write_text(page())
