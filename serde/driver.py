@@ -193,6 +193,7 @@ class _Rewriting:
             if new is old:
                 continue
             if new.tensor is None:
+                new.wrap = old.wrap if new.dtype is None else new.wrap
                 new.dtype = old.dtype if new.dtype is None else new.dtype
                 new.shape = old.shape if new.shape is None else new.shape
                 new.elements = old.elements if new.elements is None else new.elements

@@ -252,8 +252,9 @@ def _dim(dim: Any) -> int | str | None:
 
 def merge(a: Type, b: Type) -> Type:
     """What is true of a value that is ``a`` on one path and ``b`` on another."""
-    dtype = a.dtype if a.dtype is b.dtype else None
-    wrap = a.wrap if a.wrap == b.wrap else ()
+    if a.wrap != b.wrap:
+        return UNKNOWN
+    dtype, wrap = a.dtype if a.dtype is b.dtype else None, a.wrap
     if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
         return Type(dtype, None, wrap)
     dims = (x if x == y else None for x, y in zip(a.shape, b.shape, strict=True))
@@ -283,9 +284,10 @@ def _loop(inputs: Any, attrs: Mapping[str, Any], outputs: int) -> list[Type]:
     require(carried >= 0, "the number of turns and the condition are missing")
     _require_arity(body, 2 + carried, 1 + carried)
     found = [
-        merge(of(initial), of(final)) if initial is not None else of(final)
+        merge(of(initial), of(final)) if initial is not None and initial.wrap == final.wrap
+        else of(final)
         for initial, final in zip(inputs[2:], body.outputs[1:], strict=False)
-    ]
+    ]  # fmt: skip
     return found + [_stacked(of(v), None, 0) for v in body.outputs[1 + carried :]]
 
 
@@ -311,6 +313,13 @@ def _scan(inputs: Any, attrs: Mapping[str, Any], outputs: int) -> list[Type]:
     ]
 
 
+def _sequence_map(inputs: Any, attrs: Mapping[str, Any], outputs: int) -> list[Type]:
+    body = _body(attrs, "body")
+    _require_arity(body, len(inputs), outputs)
+    types = [of(v) for v in body.outputs]
+    return [t if t.dtype is None else t._replace(wrap=("sequence", *t.wrap)) for t in types]
+
+
 def _require_arity(body: Graph, inputs: int, outputs: int) -> None:
     """Refuse a body of another number of inputs, or fewer outputs."""
     require(
@@ -331,4 +340,4 @@ def _padded(found: list[Type], outputs: int) -> tuple[Type, ...]:
     return tuple(found[:outputs]) + (UNKNOWN,) * (outputs - len(found))
 
 
-BODIES = {"If": _if, "Loop": _loop, "Scan": _scan}
+BODIES = {"If": _if, "Loop": _loop, "Scan": _scan, "SequenceMap": _sequence_map}
