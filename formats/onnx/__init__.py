@@ -15,7 +15,7 @@ from serde.plugins import Format
 from . import contrib
 from .reader import read_model
 from .repair import repair as mend
-from .runtime_forms import avoid_runtime_forms
+from .runtime_forms import avoid_runtime_forms, operators_without_kernel
 from .writer import FUNCTIONS_IR, check_target, least_ir_version, write_model
 
 
@@ -59,6 +59,7 @@ def from_ir(
         raise UsageError(f"functions={functions!r} is not one of {', '.join(KEEP)}")
     version = least_ir_version(opset) if ir_version is None else ir_version
     kept = functions if version >= FUNCTIONS_IR else "inline"
+    spelled_out |= operators_without_kernel(opset)
     lowered = lower_to(graph, opset, kept != "inline", spelled_out)
     return outlined(avoid_runtime_forms(lowered), kept)
 

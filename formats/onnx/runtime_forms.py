@@ -69,6 +69,8 @@ FORMS = {
         "every axis listed; cubic images with their first two axes as one",
     ),
 }
+# Operators ONNX Runtime has no kernel for, and the opset from which it spells them out no more.
+WITHOUT_KERNEL = {"Swish": 25}
 # Operators that ONNX Runtime moves no Transpose through.
 OPAQUE = frozenset(
     "AveragePool Conv ConvTranspose Einsum Flatten GRU Gather GatherElements GatherND Gemm If LSTM "
@@ -76,6 +78,11 @@ OPAQUE = frozenset(
 )
 MOST_SEARCHED = 64  # nodes above one that are searched for a Transpose
 NONNEGATIVE = frozenset({"Abs", "Exp", "HardSigmoid", "Relu", "Sigmoid", "Softmax", "Sqrt"})
+
+
+def operators_without_kernel(opset: int) -> frozenset[str]:
+    """Operators to be written as older ones at ``opset``."""
+    return frozenset(op for op, first in WITHOUT_KERNEL.items() if opset >= first)
 
 
 def avoid_runtime_forms(graph: Graph) -> Graph:

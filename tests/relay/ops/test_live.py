@@ -1,8 +1,9 @@
 """Every rule against live TVM, with sizes that are known and with sizes that are not.
 
 Each case is built and run by TVM, converted from the module TVM made of it, lowered to each of
-``OPSETS``, run in ONNX Runtime, and compared in shape, type and numbers. ``batch`` and ``any`` are
-modules with ``Any`` where sizes were; they are compared with what TVM computed with known ones.
+``OPSETS``, run in ONNX Runtime with and without its optimizers, and compared in shape, type and
+numbers. ``batch`` and ``any`` are modules with ``Any`` where sizes were; they are compared with
+what TVM computed with known ones.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 import pytest
 
 from serde.errors import Unconvertible
+from serde.formats.onnx import from_ir
 from serde.formats.onnx.writer import to_proto
 from serde.formats.relay.graph_json import parse_json
 from serde.formats.relay.to_ir import module_graph, to_ir
 from serde.graph import Graph
 from serde.opset import lower_to
 from serde.passes import tidy
+from tests.onnx_live import LEVELS, run_at, run_model
 from tests.relay.ops.table import CASES
 from tests.relay.running import assert_equal, fed_and_given
 from tests.relay.tvm_live import ask
@@ -63,8 +65,9 @@ def test_computes_what_tvm_does(name: str, tmp_path: Path) -> None:
                 with pytest.raises(Unconvertible):
                     lower_to(graph, opset)
                 continue
-            found = run(lower_to(graph, opset), feeds)
-            assert_equal(found, outputs, case.rows)
+            model = to_proto(from_ir(graph, opset))
+            for level in LEVELS:
+                assert_equal(run_at(level, model, feeds), outputs, case.rows)
     assert bool(fixed) == bool(refusals), f"converts with unknown sizes: {fixed}"
 
 
@@ -83,16 +86,6 @@ def check_types(graph: Graph, outputs: list[np.ndarray]) -> None:
             assert not isinstance(said, int) or said == size, f"{array.shape}\n{graph}"
 
 
-def run(graph: Graph, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
-    """What ONNX Runtime computes with the graph as it stands."""
-    settings = onnxruntime.SessionOptions()
-    settings.log_severity_level = 4
-    settings.intra_op_num_threads = 1
-    settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(to_proto(graph).SerializeToString(), settings)
-    return list(session.run(None, {i.name: feeds[i.name] for i in session.get_inputs()}))
-
-
 @pytest.mark.parametrize(
     ("expression", "shapes", "exact"),
     [
@@ -107,7 +100,7 @@ def test_halves_are_added_up_more_precisely_than_by_tvm(expression, shapes, exac
     feeds, given = fed_and_given(tmp_path / "io.npz")
     theirs = given[0].astype("float64")
     graph = tidy(to_ir(module_graph(parse_json(forms["static"], "halves"))))
-    (ours,) = run(lower_to(graph, 17), feeds)
+    (ours,) = run_model(to_proto(from_ir(graph, 17)), feeds)
     true = exact(*(v.astype("float64") for v in feeds.values()))
     scale = np.abs(true).max()
     assert np.abs(ours - true).max() / scale < 1e-3
