@@ -42,7 +42,8 @@ def find_params(path: Path, problems: Problems) -> tuple[Path | None, str]:
     """
     for named in _named_after(stem_of(path), path.parent):
         return named, f"parameters: {named}, found beside the module"
-    found, others = [], []
+    found: list[Path] = []
+    others: list[Path] = []
     for file in _other_params(path):
         try:
             held = read_params(file)

@@ -25,7 +25,7 @@ from serde.verification.source_runs import NotComparable, SourceModel, prepare
 from serde.verification.tolerated import Judge
 
 Array = np.ndarray[Any, Any]
-EXTRA_SECONDS = 5.0  # for the inputs beside the normal ones: of the source, and of each setting
+EXTRA_SECONDS = 10.0  # for the inputs beside the normal ones: of the source, and of each setting
 DEFAULT = "by default"
 
 
@@ -164,9 +164,10 @@ def _run_sets(run: SourceRun, model: SourceModel, sets: Iterator[InputSet]) -> N
     model.prepare()
     clock = _Clock()
     run.sets, run.results = [first], [clock.measure(lambda: model.run(first.feeds))]
+    skipped = []
     for inputs in sets:
         if not clock.has_time():
-            run.not_compared.append(f"{inputs.name} inputs: a run takes {clock.last:.1f} s")
+            skipped.append(inputs.name)
             continue
         try:
             results = clock.measure(lambda: model.run(inputs.feeds))  # noqa: B023
@@ -175,6 +176,9 @@ def _run_sets(run: SourceRun, model: SourceModel, sets: Iterator[InputSet]) -> N
             continue
         run.sets.append(inputs)
         run.results.append(results)
+    if skipped:
+        reason = f"the source takes {clock.last:.1f} s a run"
+        run.not_compared.append(f"{', '.join(skipped)} inputs: {reason}")
 
 
 class _Clock:
@@ -245,6 +249,9 @@ def _compare_setting(
     clock = _Clock()
     for inputs, wanted in zip(run.sets, run.results, strict=True):
         where = _circumstances(inputs, setting)
+        if inputs.name != NORMAL and not clock.has_time():
+            judge.not_compared.append(f"{where}: the result takes {clock.last:.1f} s a run")
+            continue
         try:
             got = clock.measure(lambda: prepared(inputs.feeds))  # noqa: B023
         except SerdeError as error:

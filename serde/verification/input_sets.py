@@ -54,7 +54,7 @@ class InputSet:
 
 
 def _negative(x: Array, rng: np.random.Generator) -> Array:
-    return -np.abs(x)
+    return np.asarray(-np.abs(x))
 
 
 def _zero(x: Array, rng: np.random.Generator) -> Array:
@@ -66,11 +66,11 @@ def _equal(x: Array, rng: np.random.Generator) -> Array:
 
 
 def _special(x: Array, rng: np.random.Generator) -> Array:
-    return rng.choice(np.array(SPECIAL), x.shape).astype(x.dtype)
+    return np.asarray(rng.choice(np.array(SPECIAL), x.shape), x.dtype)
 
 
 def _large(x: Array, rng: np.random.Generator) -> Array:
-    return (x * LARGE.get(DType.of(x.dtype), LARGE_OTHERWISE)).astype(x.dtype)
+    return np.asarray(x * LARGE.get(DType.of(x.dtype), LARGE_OTHERWISE), x.dtype)
 
 
 def _infinite(x: Array, rng: np.random.Generator) -> Array:
@@ -83,7 +83,7 @@ def _nan(x: Array, rng: np.random.Generator) -> Array:
 
 def _mixed(x: Array, rng: np.random.Generator, numbers: tuple[float, ...]) -> Array:
     """``x`` with some elements, at least one, replaced by ``numbers``."""
-    mask = rng.random(x.shape) < MIXED_SHARE
+    mask: Array = np.asarray(rng.random(x.shape) < MIXED_SHARE)
     if x.size:
         mask.flat[rng.integers(x.size)] = True
     return np.where(mask, rng.choice(np.array(numbers), x.shape), x).astype(x.dtype)

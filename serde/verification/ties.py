@@ -21,7 +21,8 @@ Probe = Callable[[str], Array | None]  # a value of the model by name
 def upstream_ops(graph: Graph, value: Value) -> set[str]:
     """The operators that ``value`` is computed by, those of subgraphs included."""
     made = {v: node for node in graph.nodes for v in node.outputs}
-    stack, seen, found = [value], {value}, set()
+    stack, seen = [value], {value}
+    found: set[str] = set()
     while stack:
         node = made.get(stack.pop())
         if node is None:
@@ -74,7 +75,10 @@ def _are_tied_boxes(scores: Array, got: Array, wanted: Array) -> bool:
 
 
 def _are_tied_elements(node: Node, data: Array, got: Array, wanted: Array) -> bool:
-    axis = int(node.attrs.get("axis", -1)) % max(data.ndim, 1)
+    axis = node.attrs.get("axis", -1)
+    if not isinstance(axis, int):
+        return False
+    axis %= max(data.ndim, 1)
     count = wanted.size * data.shape[axis] // max(data.size, 1)
     shape = (*data.shape[:axis], count, *data.shape[axis + 1 :])
     if got.shape != wanted.shape or not got.size or int(np.prod(shape)) != got.size:
@@ -84,7 +88,8 @@ def _are_tied_elements(node: Node, data: Array, got: Array, wanted: Array) -> bo
         return False
     if any((np.diff(np.sort(x, axis), axis=axis) == 0).any() for x in (a, b)):
         return False
-    return compare("", *(np.take_along_axis(data, i, axis) for i in (a, b))).passed
+    x, y = (np.take_along_axis(data, i, axis) for i in (a, b))
+    return compare("", x, y).passed
 
 
 def are_rows_reordered(at: int, got: Sequence[Any], wanted: Sequence[Any]) -> bool:

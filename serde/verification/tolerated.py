@@ -137,14 +137,14 @@ def move_floats(x: Array, name: str, move: str) -> Array:
         return x
     rng = np.random.default_rng(SEED)
     step = LAST_DIGITS * float(np.finfo(x.dtype).eps)
-    wide = x.astype(np.float64)
+    wide: Array = x.astype(np.float64)
     if name not in TIES:
-        return (wide * (1 + step * rng.choice([-1, 1], x.shape))).astype(x.dtype)
+        return np.asarray(wide * (1 + step * rng.choice([-1, 1], x.shape)), x.dtype)
     if move == "together":
-        return (wide * (1 + step)).astype(x.dtype)
+        return np.asarray(wide * (1 + step), x.dtype)
     finite = np.abs(wide[np.isfinite(wide)])
     scale = max(float(finite.max()) if finite.size else 1.0, 1.0)
-    return (wide + step * scale * rng.standard_normal(x.shape)).astype(x.dtype)
+    return np.asarray(wide + step * scale * rng.standard_normal(x.shape), x.dtype)
 
 
 def _is_as_large(change: Compared, found: Compared) -> bool:
