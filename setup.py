@@ -31,6 +31,9 @@ setup(
     install_requires=["numpy>=1.26", "onnx>=1.23", "click>=8.1", "rich>=13"],
     extras_require={
         "verify": ["onnxruntime>=1.20"],
+        # What MXNet 1.9.1 imports, which itself is installed without its dependencies: they ask
+        # for a NumPy of before 2. Python has no distutils from 3.12 on; setuptools brings it back.
+        "mxnet": ["graphviz", "requests", "setuptools>=70.1"],
         "test": [
             "onnxruntime>=1.20",
             "pillow>=10",
