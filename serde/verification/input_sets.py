@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from serde.graph import DType, Graph, Value
+from serde.graph import DType, Graph, Node, Value
 from serde.verification.compare_outputs import Places
 from serde.verification.random_inputs import Readers, random_inputs, readers_of, table_size
 
@@ -124,8 +124,11 @@ def input_sets(
     free = {n for n in floats if not _is_index(used[n], readers, ARITHMETIC)}
     anywhere = {n for n in free if not _is_index(used[n], readers, ARITHMETIC | {"Clip"})}
     looks_for_nan = any(node.op == "IsNaN" for at in readers.values() for node, _ in at)
+    scales = _quantizes_by_range(readers)
     for number, (name, change) in enumerate(CHANGES.items()):
         if name == "NaN" and not looks_for_nan:  # elsewhere kernels make of it what they like
+            continue
+        if scales and name in {"zero", *NOT_FINITE}:  # 0 / 0, which becomes any integer
             continue
         rng = np.random.default_rng([seed, number])
         feeds = dict(normal)
@@ -144,7 +147,7 @@ def _is_index(value: Value, readers: Readers, through: Set[str], depth: int = DE
         return False
     for node, at in readers.get(value, ()):
         first = SIZES.get(node.op)
-        if node.domain or (first is not None and at >= first):
+        if node.domain or (first is not None and at >= first) or _is_class(node, at):
             return True
         if node.op not in through:
             continue
@@ -154,3 +157,21 @@ def _is_index(value: Value, readers: Readers, through: Set[str], depth: int = DE
             if _is_index(output, readers, through, depth - 1):
                 return True
     return False
+
+
+def _is_class(node: Node, at: int) -> bool:
+    """Whether an operand is compared with 0, 1, 2, …: one-hot, of floats."""
+    other = node.inputs[1 - at] if node.op == "Equal" else None
+    if other is None or other.tensor is None or other.tensor.size < 2:
+        return False
+    return bool(np.array_equal(other.tensor.load().ravel(), np.arange(other.tensor.size)))
+
+
+def _quantizes_by_range(readers: Readers) -> bool:
+    """Whether a model quantises by the largest number it finds in its data."""
+    nodes = {id(node): node for at in readers.values() for node, _ in at}.values()
+    ops = {node.op for node in nodes}
+    bytes_ = (DType.INT8, DType.UINT8)
+    quantizing = ("Cast", "QuantizeLinear")
+    casts = any(n.op in quantizing and n.outputs[0].dtype in bytes_ for n in nodes)
+    return "DynamicQuantizeLinear" in ops or (casts and bool(ops & {"ReduceMax", "ReduceMin"}))

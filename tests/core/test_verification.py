@@ -325,6 +325,10 @@ class TestInputSets:
              "j = Cast<to=7>(k)\n y = Gather(t, j) }", {n: {"t"} for n in FLOATS}),
             ("g (float[2] x) => (y) <float l = {0}, float h = {9}> { c = Clip(x, l, h)\n"
              "y = Cast<to=2>(c) }", {n: {"x"} for n in FLOATS - {"infinite"}}),
+            ("g (float[3,1] x) => (y) <float[2] c = {0, 1}> { e = Equal(x, c)\n y = Cast<to=1>(e) }",
+             {}),
+            ("g (float[2] x) => (y) { y, s, z = DynamicQuantizeLinear(x) }",
+             {n: {"x"} for n in FLOATS - {"zero", "infinite"}}),
             ("g (float n) => (y) <float z = {0}, float d = {1}> { y = Range(z, n, d) }", {}),
         ],
     )  # fmt: skip
