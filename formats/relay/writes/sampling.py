@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from serde.graph import DType
 from serde.recasts.older import older
+from serde.recasts.regions import mean_of_regions
+from serde.steps.regions import roi_align
 
 from .recast import recasts
 from .table import writes
@@ -28,6 +31,22 @@ def write_grid_sample(r, x, grid, *, mode: str, padding_mode: str, align_corners
         x, turned, method=METHODS[mode], layout="NCHW" if x.rank == 4 else "NCDHW",
         padding_mode=padding_mode, align_corners=align_corners,
     )  # fmt: skip
+
+
+@recasts("RoiAlign")
+def recast_roi_align(
+    g, x, rois, batch, *, mode: str, sampling_ratio: int, coordinate_transformation_mode: str,
+    output_height: int, output_width: int, spatial_scale: float,
+):  # fmt: skip
+    """As many samples as a region is large are a dynamic number, which TVM's graph executor has no
+    place for; its own operator writes out of bounds where a region is larger than the image.
+    """
+    form = {"output_height": output_height, "output_width": output_width,
+            "spatial_scale": spatial_scale,
+            "half": coordinate_transformation_mode == "half_pixel"}  # fmt: skip
+    if mode == "avg" and not sampling_ratio and x.is_static and x.type is DType.FLOAT32:
+        return mean_of_regions(g, x, rois, batch, **form)
+    return roi_align(g, x, rois, batch, mode=mode, sampling_ratio=sampling_ratio, **form)
 
 
 @writes("MaxRoiPool")

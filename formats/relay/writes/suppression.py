@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.graph import DType, Value
+from serde.graph import DType, Node, Value
 from serde.idioms import number
 from serde.recasts.loops import turning
 from serde.recasts.older import older
 
 from .recast import recasts
-from .table import scalar, writes
+from .table import DOMAIN, scalar, typed, writes
+
+MASK = "SuppressionMask"
+OPERANDS = 5
 
 
 @recasts("NonMaxSuppression")
@@ -80,9 +83,17 @@ def _cornered(g, boxes: Value):
 
 @writes("NonMaxSuppression", only={"center_point_box": (0,)})
 def write_non_max_suppression(r, boxes, scores, most, overlap=None, least=None):
-    """ONNX suppresses what overlaps more, TVM what overlaps as much; as many rows as it counts.
+    """As many rows as TVM counts."""
+    rows, count = _all_rows(r, boxes, scores, most, overlap, least)
+    end = r.concatenate(count, r.const([3], DType.INT64), axis=0)
+    zeros, ones = (r.const([v, v], DType.INT64) for v in (0, 1))
+    return r.dyn.strided_slice(rows, zeros, end, ones)
 
-    No limit is TVM's limit of 0.
+
+def _all_rows(r, boxes, scores, most, overlap, least) -> tuple[Value, Value]:
+    """A row for each box of each class, those that are kept in front, and how many these are.
+
+    ONNX suppresses what overlaps more, TVM what overlaps as much. No limit is TVM's limit of 0.
     """
     bound = np.float32(number(overlap) or 0)
     bound = max(np.nextafter(bound, np.float32(np.inf)), np.finfo(np.float32).tiny)
@@ -95,6 +106,61 @@ def write_non_max_suppression(r, boxes, scores, most, overlap=None, least=None):
     if number(most) is None:
         some = r.greater(r.reshape(most, newshape=(1,)), scalar(r, 0, DType.INT64))
         count = r.multiply(count, r.cast(some, dtype="int64"))
-    end = r.concatenate(count, r.const([3], DType.INT64), axis=0)
-    zeros, ones = (r.const([v, v], DType.INT64) for v in (0, 1))
-    return r.dyn.strided_slice(rows, zeros, end, ones)
+    return rows, count
+
+
+@recasts("ScatterND")
+def recast_scatter_nd(g, x, index, updates, *, reduction: str):
+    """One number at the batch and place of each box that NonMaxSuppression chose: a mask.
+
+    Its size is static where that of the list of chosen boxes is not, so that TVM's graph executor
+    runs it.
+    """
+    chosen, number_ = _choice_of(g, index), _spread_number(g, updates)
+    if chosen is None or number_ is None or reduction != "none" or g.is_inner:
+        return None
+    boxes, scores, *_ = chosen.inputs
+    if not (boxes.is_static and scores.is_static and x.known == (boxes.dims[0], boxes.dims[1])):
+        return None
+    (mask,) = g.foreign(DOMAIN, MASK, (*chosen.inputs, x, number_), {})
+    return typed(mask, x.dtype, x.shape)
+
+
+def _choice_of(g, index: Value) -> Node | None:
+    """The NonMaxSuppression of whose rows ``index`` has the batch and the box."""
+    pairs = g.made(index)
+    if pairs is None or pairs.op != "Gather" or pairs.attrs.get("axis") != 1:
+        return None
+    rows, columns = pairs.inputs
+    chosen = g.made(rows)
+    picked = columns.tensor is not None and columns.ints() == (0, 2)
+    found = chosen is not None and not chosen.domain and chosen.op == "NonMaxSuppression"
+    return chosen if picked and found and len(chosen.inputs) == OPERANDS else None
+
+
+def _spread_number(g, updates: Value) -> Value | None:
+    """The one number that ``updates`` holds throughout."""
+    spread = g.made(updates)
+    given = spread.inputs[0] if spread is not None and spread.op == "Expand" else None
+    return given if given is not None and given.known in ((), (1,)) else None
+
+
+@writes(MASK)
+def write_mask(r, boxes, scores, most, overlap, least, x, update):
+    """``update`` where a box is kept, ``x`` where none is; rows of no box are put behind."""
+    rows, count = _all_rows(r, boxes, scores, most, overlap, least)
+    batches, each = x.dims
+    total = batches * scores.dims[1] * each
+    batch, box = (
+        r.reshape(r.take(rows, r.const([i], DType.INT64), axis=1), newshape=(-1,)) for i in (0, 2)
+    )
+    place = r.add(r.multiply(batch, scalar(r, each, DType.INT64)), box)
+    kept = r.less(r.const(np.arange(total)), count)
+    place = r.where(kept, place, scalar(r, batches * each, DType.INT64))
+    marks = r.scatter_elements(
+        r.zeros(shape=(batches * each + 1,), dtype="int32"), place,
+        r.ones(shape=(total,), dtype="int32"), axis=0, reduction="update",
+    )  # fmt: skip
+    marks = r.strided_slice(marks, begin=[0], end=[batches * each], strides=[1], axes=[0])
+    marks = r.reshape(r.cast(marks, dtype="bool"), newshape=(batches, each))
+    return r.where(marks, r.reshape(update, newshape=(1, 1)), x)

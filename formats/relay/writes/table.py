@@ -21,6 +21,9 @@ def _defaults(op: str) -> Mapping[str, Any]:
     return {} if found is None else found.defaults
 
 
+DOMAIN = "relay"  # of nodes that the recasts leave for a rule of their own
+
+
 class _Writes(RuleTable):
     """Passes on why a node could not be recast, so that all refusals come at once."""
 
@@ -32,7 +35,7 @@ class _Writes(RuleTable):
         return super().apply(node, builder, inputs)
 
     def refusal(self, node: Node) -> ConversionError | None:
-        if node.domain:
+        if node.domain not in ("", DOMAIN):
             return recast_refusal(node) or foreign.refuse(node, "Relay")
         return super().refusal(node)
 

@@ -1,0 +1,87 @@
+"""Detection in forms of static shape, which TVM's graph executor compiles; beside ONNX Runtime."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from serde.formats.relay import from_ir
+from serde.formats.relay.json_writer import to_json
+from serde.formats.relay.to_ast import to_module
+from serde.passes import tidy
+from tests.mxnet.cases import _graph, _symbol_json, case
+from tests.onnx_live import ir_of, model_of, run_model
+from tests.relay.tvm_live import ask, run
+
+RNG = np.random.default_rng(5)
+REGIONS = np.float32([
+    [0, 0, 5, 6], [1, 1, 7, 7.5], [2, 2, 2.5, 3], [3, 3, 3, 3], [5, 5, 2, 1], [-3, -4, 4, 4],
+    [2, 2, 30, 40], [7, 6, 9, 9], [-9, -9, -5, -5], [-50, 0, 60, 8],
+])  # fmt: skip
+
+
+def checked(graph, feeds, folder):
+    """What TVM computes, of a module that its graph executor compiles."""
+    made = from_ir(tidy(graph))
+    module, weights = to_module(made)
+    text = to_json(module)
+    ask("build", ["json", text], str(folder))
+    given = {v.name: feeds[v.name] for v in made.inputs}
+    return run("json", text, given | {n: t.load() for n, t in weights.items()})
+
+
+@pytest.mark.parametrize("images", [1, 3])
+@pytest.mark.parametrize("scale", [1.0, 0.5])
+@pytest.mark.parametrize("mode", ["half_pixel", "output_half_pixel"])
+def test_regions_of_any_size(images, scale, mode, tmp_path):
+    count = len(REGIONS)
+    body = (
+        f"g (float[{images},3,8,9] x, float[{count},4] r, int64[{count}] b) => (y) {{"
+        f'y = RoiAlign<mode = "avg", sampling_ratio = 0, output_height = 3, output_width = 2,'
+        f'spatial_scale = {scale}, coordinate_transformation_mode = "{mode}">(x, r, b) }}'
+    )
+    feeds = {
+        "x": RNG.normal(size=(images, 3, 8, 9)).astype("float32"), "r": REGIONS,
+        "b": RNG.integers(0, images, count),
+    }  # fmt: skip
+    (got,) = checked(ir_of(body, 16), feeds, tmp_path)
+    (wanted,) = run_model(model_of(body, 16, 8), feeds)
+    np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
+
+
+def boxes(*shape):
+    """Corners, the left upper one first."""
+    first = RNG.uniform(0, 0.7, (*shape, 2))
+    return np.concatenate([first, first + RNG.uniform(0.05, 0.4, (*shape, 2))], -1)
+
+
+def rows(*shape, classes=3):
+    """Rows of a class, a score and a box."""
+    ids, scores = RNG.integers(0, classes, (*shape, 1)), RNG.uniform(0, 1, (*shape, 1))
+    return np.concatenate([ids, scores, boxes(*shape)], -1).astype("float32")
+
+
+def softmaxed(*shape):
+    scores = RNG.uniform(0, 1, shape).astype("float32")
+    return scores / scores.sum(1, keepdims=True)
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        case("_contrib_box_nms", rows(20), overlap_thresh=0.4),
+        case("_contrib_box_nms", rows(2, 12), overlap_thresh=0.2, topk=7, valid_thresh=0.1),
+        case("_contrib_box_nms", rows(3, 9), id_index=0, force_suppress=True, background_id=1),
+        case("_contrib_box_nms", rows(1, 15) + np.float32(9), valid_thresh=99),  # none is kept
+        case("_contrib_MultiBoxDetection", softmaxed(2, 3, 8),
+             RNG.normal(0, 0.1, (2, 32)).astype("float32"),
+             boxes(1, 8).astype("float32")),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_suppression_that_marks_boxes(one, tmp_path):
+    wanted = one.oracle(one)
+    feeds = {f"x{i}": a for i, a in enumerate(one.inputs)}
+    got = checked(_graph(_symbol_json(one, len(wanted)), one, "static"), feeds, tmp_path)
+    for a, b in zip(got, wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
