@@ -113,7 +113,7 @@ def _legalize(g: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
     return g.keep(node, inputs) if legal is None else legal
 
 
-def legalize_pool(g: Any, node: Node) -> Any:
+def legalize_pool(g: Any, node: Any) -> Any:
     """Spell out pads that reach the kernel; keep a Pad of zeros apart from the pool's own pads."""
     x, pads, kernel = node.inputs[0], node.attrs.get("pads"), node.attrs.get("kernel_shape")
     if x is None or x.shape is None or not (isinstance(pads, tuple) and isinstance(kernel, tuple)):
@@ -143,7 +143,7 @@ def _reach(pads: Sequence[int], kernel: Sequence[int]) -> bool:
     return any(p >= k for p, k in zip(pads, (*kernel, *kernel), strict=True))
 
 
-def _joined_pads(g: Any, node: Node, pad: Node) -> tuple[int, ...] | None:
+def _joined_pads(g: Any, node: Any, pad: Any) -> tuple[int, ...] | None:
     """The pads of a pool and those of the Pad of zeros before it, where they mean the same."""
     zeros, own, half = _pads(pad), node.attrs["pads"], len(node.attrs["pads"]) // 2
     around = (*zeros[2 : half + 2], *zeros[half + 4 :])
@@ -163,7 +163,7 @@ def _is_nonnegative(g: Any, x: Value) -> bool:
     return made is not None and not made.domain and made.op in NONNEGATIVE
 
 
-def _padded_with_zeros(g: Any, x: Value) -> Node | None:
+def _padded_with_zeros(g: Any, x: Value) -> Any:
     """The Pad of constant zeros that made ``x``, maybe through a Cast."""
     made = g.made(x)
     if made is not None and made.op == "Cast":
@@ -180,53 +180,53 @@ def _padded_with_zeros(g: Any, x: Value) -> Node | None:
     return made if is_zero else None
 
 
-def _pads(pad: Node) -> Any:
+def _pads(pad: Any) -> Any:
     """The sizes that a Pad adds, as far as they are known."""
     return elements_of(pad.inputs[1]) if len(pad.inputs) > 1 else pad.attrs["pads"]
 
 
-def _with_axes(g: Any, pad: Node, x: Value) -> Any:
+def _with_axes(g: Any, pad: Any, x: Value) -> Any:
     """``x``, made by a Pad that lists its axes: ONNX Runtime fuses none of these."""
     pads, zero = _pads(pad), g.const(0, pad.inputs[0].type)
     made = g.Pad(pad.inputs[0], pads, zero, list(range(len(pads) // 2)))
     return _cast_again(g, pad, x, made)
 
 
-def _with_negative_zeros(g: Any, pad: Node, x: Value) -> Any:
+def _with_negative_zeros(g: Any, pad: Any, x: Value) -> Any:
     """``x``, padded with what adds nothing to a sum and is no zero to ONNX Runtime's fusion."""
     made = g.Pad(pad.inputs[0], _pads(pad), g.const(-0.0, pad.inputs[0].type))
     return _cast_again(g, pad, x, made)
 
 
-def _cast_again(g: Any, pad: Node, x: Value, made: Value) -> Any:
+def _cast_again(g: Any, pad: Any, x: Value, made: Value) -> Any:
     """``made`` in place of the output of ``pad``, cast where ``x`` is that output cast."""
     cast = g.made(x)
     return made if cast is pad else g.Cast(made, to=cast.attrs["to"])
 
 
-def _emit(g: Any, node: Node, x: Value) -> Any:
+def _emit(g: Any, node: Any, x: Value) -> Any:
     """``node``, as the target's opset has it, of another tensor."""
     with g.speaking(g.opset):
         return g[node.op](x, *node.inputs[1:], outputs=len(node.outputs), **node.attrs)
 
 
-def _emit_pool(g: Any, node: Node) -> Any:
+def _emit_pool(g: Any, node: Any) -> Any:
     """A pool that a rule has made, which may have a form to avoid again."""
     legal = legalize_pool(g, node)
     return _emit(g, node, node.inputs[0]) if legal is None else legal
 
 
-def _windows(node: Node) -> Windows:
+def _windows(node: Any) -> Windows:
     kernel, ceil_mode = node.attrs["kernel_shape"], node.attrs.get("ceil_mode", 0)
     ones = (1,) * len(kernel)
     strides, dilations = (node.attrs.get(n) or ones for n in ("strides", "dilations"))
     return Windows(kernel, strides, dilations, node.attrs["pads"], "NOTSET", ceil_mode)
 
 
-def _spell_pads(g: Any, node: Node, x: Value, fill: float) -> Any:
+def _spell_pads(g: Any, node: Any, x: Value, fill: float) -> Any:
     """A pool without pads of a tensor that has them, and what ``ceil_mode`` reaches beyond."""
     w = _windows(node)
-    extra: Sequence[int] | None = [0] * len(w.kernel)
+    extra: Any = [0] * len(w.kernel)
     if w.ceil_mode:
         extra = left_over(x, w.kernel, w.strides, w.dilations, w.pads)
     if extra is not None:
@@ -235,14 +235,14 @@ def _spell_pads(g: Any, node: Node, x: Value, fill: float) -> Any:
         y = g.Pad(x, [0, 0, *w.pads[:half], 0, 0, *ends], g.const(fill, x.type))
     else:
         before, behind, more = surroundings(g, x, w)
-        ends = [g.Add(a, b) for a, b in zip(behind, more, strict=True)]
-        y = surrounded(g, x, before, ends, fill)
+        after = [g.Add(a, b) for a, b in zip(behind, more, strict=True)]
+        y = surrounded(g, x, before, after, fill)
     plain = {"pads": (0,) * len(w.pads), "ceil_mode": 0}
     attrs = {n: plain.get(n, v) for n, v in node.attrs.items()}
     return _emit_pool(g, replace(node, inputs=(y,), attrs=attrs))
 
 
-def spell_max_pool(g: Any, node: Node, x: Value) -> Any:
+def spell_max_pool(g: Any, node: Any, x: Value) -> Any:
     """MaxPool with its pads as a Pad; indices count places of the tensor without them."""
     if len(node.outputs) > 1:
         with g.speaking(18):
@@ -250,7 +250,7 @@ def spell_max_pool(g: Any, node: Node, x: Value) -> Any:
     return _spell_pads(g, node, x, least(x.type, False))
 
 
-def spell_average_pool(g: Any, node: Node, x: Value) -> Any:
+def spell_average_pool(g: Any, node: Any, x: Value) -> Any:
     """AveragePool with its pads as a Pad, where they count; else sums and numbers of elements."""
     include = node.attrs.get("count_include_pad", 0)
     if include and not node.attrs.get("ceil_mode", 0):
@@ -259,14 +259,14 @@ def spell_average_pool(g: Any, node: Node, x: Value) -> Any:
         return averaged(g, x, _windows(node), include)
 
 
-POOLS: dict[str, Callable[[Any, Node, Value], Any]] = {
+POOLS: dict[str, Callable[[Any, Any, Value], Any]] = {
     "AveragePool": spell_average_pool,
     "LpPool": lambda g, node, x: _spell_pads(g, node, x, 0.0),
     "MaxPool": spell_max_pool,
 }
 
 
-def legalize_matmul(g: Any, node: Node) -> Any:
+def legalize_matmul(g: Any, node: Any) -> Any:
     """A product with a vector on the left: a Transpose before it is taken in rightly there."""
     x, vector = node.inputs
     if x is None or vector is None or x.shape is None or vector.shape is None:
@@ -277,7 +277,7 @@ def legalize_matmul(g: Any, node: Node) -> Any:
     return g.MatMul(vector, g.Transpose(x, perm=(*range(rank - 2), rank - 1, rank - 2)))
 
 
-def legalize_resize(g: Any, node: Node) -> Any:
+def legalize_resize(g: Any, node: Any) -> Any:
     """Every axis listed; cubic images arranged so that no optimizer transposes them."""
     x, axes = node.inputs[0], node.attrs.get("axes")
     is_cubic = node.attrs.get("mode") == "cubic" and not node.attrs.get("antialias", 0)
@@ -294,7 +294,7 @@ def legalize_resize(g: Any, node: Node) -> Any:
     return _resize_rearranged(g, node, x) if is_cubic or "axes" in node.attrs else _emit(g, node, x)
 
 
-def _resize_rearranged(g: Any, node: Node, x: Value) -> Any:
+def _resize_rearranged(g: Any, node: Any, x: Value) -> Any:
     """A Resize of the last two axes, the two before them as one, or left out where they are 1."""
     images, channels = x.known[:2]
     is_single = images == channels == 1
@@ -348,7 +348,7 @@ def _is_transposed(g: Any, x: Value) -> bool:
     return False
 
 
-RULES: dict[str, Callable[[Any, Node], Any]] = {
+RULES: dict[str, Callable[[Any, Any], Any]] = {
     "MatMul": legalize_matmul,
     "Resize": legalize_resize,
     **dict.fromkeys(POOLS, legalize_pool),
