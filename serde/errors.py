@@ -31,8 +31,8 @@ def show_attribute(value: Any) -> str:
     if isinstance(value, (str, bytes)):
         text = value if isinstance(value, str) else value.decode("utf-8", "backslashreplace")
         return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
-    if value is None or isinstance(value, (bool, int, float)):
-        return repr(value.item() if hasattr(value, "item") else value)
+    if value is None or type(value) in (bool, int, float):
+        return repr(value)
     if isinstance(value, Enum):
         return str(value.value)
     if isinstance(value, (tuple, list)):
@@ -46,8 +46,8 @@ def show_attribute(value: Any) -> str:
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         dtype, shape = value.dtype, value.shape
         dims = "" if shape is None else ",".join("?" if d is None else str(d) for d in shape)
-        called = f" {value.name!r}" if getattr(value, "name", "") else ""
-        return f"the {getattr(dtype, 'value', dtype) or 'untyped'}[{dims}] tensor{called}"
+        name = f" {value.name!r}" if getattr(value, "name", "") else ""
+        return f"the {getattr(dtype, 'value', dtype) or 'untyped'}[{dims}] tensor{name}"
     if hasattr(value, "graph") or hasattr(value, "nodes"):
         return "a subgraph"
     if hasattr(value, "value"):  # a number of Relay's

@@ -140,10 +140,10 @@ def refuse_later_epochs(path: str | os.PathLike[str], epoch: int = 0) -> None:
         return
     prefix, written = _file(symbol, b"").prefix, _base(params_path(str(symbol), epoch))
     later = {
-        f.epoch: _base(f.name)
+        number: _base(f.name)
         for f in _files(folder, heads=False)
-        if f.is_params and f.prefix == prefix and _base(f.name) != written
-        if f.epoch is not None and f.epoch >= epoch
+        if f.is_params and f.belongs_to(prefix) and _base(f.name) != written
+        if (number := f.epoch(prefix)) is not None and number >= epoch
     }
     if not later:
         return

@@ -166,7 +166,7 @@ def _dim(dim: Any) -> ast.Dim:
     if isinstance(dim, ast.AnyDim):
         return None
     if not isinstance(dim, ast.Imm):
-        return dim
+        return dim  # type: ignore[no-any-return]
     return (ast.LongDim if dim.dtype == "int64" else int)(dim.value)
 
 

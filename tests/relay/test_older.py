@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from serde.errors import Unconvertible, UsageError
+from serde.formats.onnx.writer import to_proto
 from serde.formats.relay import decode
 from serde.formats.relay.graph_json import parse_json
 from serde.formats.relay.json_writer import to_json
@@ -17,7 +18,7 @@ from serde.formats.relay.printer import print_text
 from serde.formats.relay.to_ir import module_graph, to_ir
 from serde.opset import lower_to
 from serde.passes import tidy
-from tests.relay.ops.test_live import run
+from tests.onnx_live import run_model
 
 IMAGE = "%x: Tensor[(1, 2, 5, 6), float32]"
 BYTES = "%x: Tensor[(2, 4), uint8]"
@@ -129,9 +130,9 @@ def test_means_what_it_meant(name):
     parameters, tvm, then, now = FORMS[name]
     old, new = converted(parameters, then, tvm), converted(parameters, now)
     feeds = feeds_of(new)
-    wanted = run(new, feeds)
+    wanted = run_model(to_proto(new), feeds)
     assert any(y.any() for y in wanted)
-    for a, b in zip(run(old, feeds), wanted, strict=True):
+    for a, b in zip(run_model(to_proto(old), feeds), wanted, strict=True):
         np.testing.assert_array_equal(a, b)
 
 
@@ -190,7 +191,9 @@ def test_json_of_0_7_pads_with_an_attribute():
     old = lower_to(tidy(to_ir(module_graph(parse_json(json.dumps(data))))), 21)
     new = converted(IMAGE, FORMS["pad"][3])
     feeds = feeds_of(new)
-    np.testing.assert_array_equal(run(old, feeds)[0], run(new, feeds)[0])
+    np.testing.assert_array_equal(
+        run_model(to_proto(old), feeds)[0], run_model(to_proto(new), feeds)[0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -212,4 +215,6 @@ def test_json_of_older_releases(parameters, body, key, tvm, changes, now):
     old = lower_to(tidy(to_ir(module_graph(parse_json(text)))), 21)
     new = converted(parameters, now)
     feeds = feeds_of(new)
-    np.testing.assert_array_equal(run(old, feeds)[0], run(new, feeds)[0])
+    np.testing.assert_array_equal(
+        run_model(to_proto(old), feeds)[0], run_model(to_proto(new), feeds)[0]
+    )

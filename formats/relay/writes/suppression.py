@@ -120,6 +120,7 @@ def recast_scatter_nd(g, x, index, updates, *, reduction: str):
     if chosen is None or number_ is None or reduction != "none" or g.is_inner:
         return None
     boxes, scores, *_ = chosen.inputs
+    assert boxes is not None and scores is not None
     if not (boxes.is_static and scores.is_static and x.known == (boxes.dims[0], boxes.dims[1])):
         return None
     (mask,) = g.foreign(DOMAIN, MASK, (*chosen.inputs, x, number_), {})
