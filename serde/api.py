@@ -304,7 +304,7 @@ def convert(
         with _timed(report, "run", progress):
             run = run_source(
                 source, target, graph=shown, ir=graph, params=params, rename=rename,
-                outputs=outputs, data=data, expected=expected, reading=reading,
+                outputs=outputs, data=data, expected=expected, reading=reading, inputs=inputs,
             )  # fmt: skip
     with _timed(report, "write", progress):
         report.files = _encode(into, lowered, Path(target), writing)

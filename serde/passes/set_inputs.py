@@ -61,6 +61,13 @@ def set_inputs(graph: Graph, values: Mapping[str, Any] | None) -> Graph:
     return replace(renewed, inputs=left, outputs=outputs)
 
 
+def fixed_arrays(graph: Graph, values: Mapping[str, Any] | None) -> dict[str, np.ndarray[Any, Any]]:
+    """The arrays that ``set_inputs`` puts in place of inputs, by name."""
+    known = inputs_by_name(graph, values or {})
+    sizes: dict[str, int] = {}
+    return {n: _constant_of(known[n], v, sizes).array() for n, v in (values or {}).items()}
+
+
 def _resized(value: Value, sizes: Mapping[str, int]) -> Value:
     """A value like ``value`` with numbers for the dimensions that ``sizes`` names."""
     shape = None if value.shape is None else tuple(

@@ -123,8 +123,11 @@ def run_source(
     expected: Any = None,
     seed: int = SEED,
     reading: Mapping[str, Any] | None = None,
+    inputs: Mapping[str, Any] | None = None,
 ) -> SourceRun:
     """Run the source of a conversion to ``target`` on every set of inputs.
+
+    ``inputs`` and ``reading`` are what the source was read with.
 
     Where it cannot be run, the reason is kept for ``compare_result``.
     """
@@ -140,7 +143,7 @@ def run_source(
         run.origin = "the outputs given"
         return run
     try:
-        run.model = SourceModel(source, params, outputs, rename, reading or {})
+        run.model = SourceModel(source, params, outputs, rename, reading or {}, inputs)
         if _is_same_file(source, target):  # soon it will be the result
             for setting in run.model.settings:
                 run.model.prepare(setting)

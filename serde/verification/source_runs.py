@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from serde.errors import SerdeError
+from serde.graph import Graph
 from serde.plugins import Bridge, bridge_for, format_of, running
 
 Array = np.ndarray[Any, Any]
 Feeds = Mapping[str, Array]
 Run = Callable[[Feeds], Sequence[Any]]
-UNCHANGED = ("rebatch", "static", "cut_inputs")  # options of reading that a bridge is not given
+UNCHANGED = ("rebatch", "static", "cut_inputs", "set_inputs")  # options no file is read with
+GRAPH_OPSET = 21  # at which a Graph is run
 
 
 class NotComparable(SerdeError):
@@ -37,9 +40,10 @@ class SourceModel:
     def __init__(
         self, source: Any, params: Any, outputs: Sequence[str] | None,
         rename: Mapping[str, str] | None, reading: Mapping[str, Any],
+        inputs: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
-        is_path = isinstance(source, (str, os.PathLike))
-        self.bridge = running(format_of(Path(source)).name) if is_path else bridge_for(source)
+        self.fixed = _fixed_arrays(source, params, inputs, reading.get("set_inputs"))
+        self.bridge = _bridge_of(source)
         self.source, self.reading = source, dict(reading)
         self.options = {"params": params, "outputs": outputs, **self.reading}
         self.old_names = {new: name for name, new in (rename or {}).items()}
@@ -59,7 +63,10 @@ class SourceModel:
             raise NotComparable("not compared: the source cannot be begun in its middle")
         if setting not in self.runs:
             options = {**self.options, **(self.settings[setting] if setting else {})}
-            self.runs[setting] = prepare(self.bridge, self.source, **options)
+            if isinstance(self.source, Graph):
+                self.runs[setting] = _prepare_graph(self.bridge, self.source, options)
+            else:
+                self.runs[setting] = prepare(self.bridge, self.source, **options)
         return self.runs[setting]
 
     def run(self, feeds: Feeds, setting: str = "") -> Sequence[Any]:
@@ -68,9 +75,45 @@ class SourceModel:
         Raises:
             NotComparable: where it takes other batches. SerdeError: where it refuses the inputs.
         """
-        given = {self.old_names.get(n, n): a for n, a in feeds.items()}
+        given = {**self.fixed, **{self.old_names.get(n, n): a for n, a in feeds.items()}}
         run = self.prepare(setting)
         return run(given) if self.batch is None else _run_in_batches(run, given, self.batch)
+
+
+def _fixed_arrays(
+    source: Any, params: Any, inputs: Mapping[str, Any] | None, values: Mapping[str, Any] | None
+) -> Feeds:
+    """What inputs of the source were set to, which the result lacks."""
+    from serde.api import read
+    from serde.passes.set_inputs import fixed_arrays
+
+    return fixed_arrays(read(source, params=params, inputs=inputs)[0], values) if values else {}
+
+
+def _bridge_of(source: Any) -> Bridge | None:
+    """The bridge whose framework runs a source.
+
+    Raises:
+        NotComparable: for a Graph in the vocabulary of a framework, which is no model by itself.
+    """
+    if isinstance(source, Graph):
+        if source.domain:
+            raise NotComparable(
+                f"not compared: convert the {source.domain} file instead of a Graph"
+            )
+        return running("onnx")
+    is_path = isinstance(source, (str, os.PathLike))
+    return running(format_of(Path(source)).name) if is_path else bridge_for(source)
+
+
+def _prepare_graph(bridge: Bridge, graph: Graph, options: Mapping[str, Any]) -> Run:
+    """A function of the feeds that runs a graph, which is written for it once."""
+    from serde.api import load, save
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "graph.onnx"
+        save(load(graph), path, opset=GRAPH_OPSET, external_data="never")
+        return prepare(bridge, path, **options)
 
 
 def _baked_batch(source: Any, params: Any, reading: Mapping[str, Any]) -> int | None:

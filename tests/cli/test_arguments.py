@@ -290,3 +290,28 @@ class TestReports:
         made = Report("a", "b", "mxnet", "onnx", options={"k": object()})
         with pytest.raises(TypeError, match="holds no object"):
             made.to_json()
+
+
+class TestVerification:
+    """Sources with inputs that were set, and Graphs, are compared as well."""
+
+    def test_inputs_that_were_set(self):
+        code, output = command("convert", "scaled.onnx", "-o", "s.onnx", "--set-input", "k=2.5",
+                               "--verify-strict")  # fmt: skip
+        assert code == DONE and ": pass" in output, output
+
+    def test_inputs_of_mxnet_that_were_set(self):
+        np.save("x.npy", np.ones((2, 1, 8, 8), np.float32))
+        code, output = command("convert", "digits", "-o", "d.onnx", "--set-input", "data=x.npy",
+                               "--input", "data=2,1,8,8", "--verify-strict")  # fmt: skip
+        assert code == DONE and ": pass" in output, output
+
+    def test_a_graph(self):
+        graph = serde.load("digits-symbol.json", inputs={"data": ("N", 1, 8, 8)})
+        found = serde.convert(graph, "g.onnx", opset=11, verify=True).verification
+        assert found.done and found.ok
+
+    def test_a_graph_of_a_framework_is_not(self):
+        graph, _ = api.read("digits-symbol.json")
+        found = serde.convert(graph, "g.onnx", verify=True).verification
+        assert not found.done and "convert the mxnet file instead" in found.statement
