@@ -39,8 +39,9 @@ def _lower_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) 
     body: Any = node.attrs.get("body")
     if isinstance(body, Body):
         return lists.unrolled(builder, inputs, body, len(node.outputs))
+    ends = (*inputs, *(v for g in node.graphs() for v in g.outputs))
     held = builder.resolving and (
-        node.op in lists.MADE or any(v in builder.held for v in inputs if v is not None)
+        node.op in lists.MADE or any(v in builder.held for v in ends if v is not None)
     )
     known = bool(inputs) and all(v is not None and v.tensor is not None for v in inputs)
     unchanged = builder.next_step(node.op) is None and not held and not known
@@ -199,6 +200,30 @@ def without_functions(graph: Graph, traced: bool = False) -> Graph:
     fallback = _spelling_out(functions.Known(graph, traced), again)
     builder = Stepping(graph.name, IR_OPSET, IR_OPSET)
     return replace(RuleTable("functions", fallback=fallback).rewrite(graph, builder), functions=())
+
+
+def _has_sequences(graph: Graph) -> bool:
+    return any(
+        (not node.domain and node.op in lists.MADE) or any(map(_has_sequences, node.graphs()))
+        for node in graph.nodes
+    )
+
+
+class _Scalarizing(Stepping):
+    scalarizes = True
+
+
+def scalarize_sequences(graph: Graph) -> Graph:
+    """Replace sequences and optionals by the tensors in them, for targets that have none.
+
+    Those of dynamic length, or read at dynamic positions, stay, for the target to refuse.
+    """
+    if not _has_sequences(graph):
+        return graph
+    table = RuleTable("ir", fallback=_lower_node, placed=_unrolled)
+    with suppress(Unconvertible):
+        return table.rewrite(graph, _Scalarizing(graph.name, IR_OPSET, IR_OPSET))
+    return graph
 
 
 def _with_functions(

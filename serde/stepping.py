@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 from serde import canonical, folding, inference, schema
 from serde.builder import Builder, OnnxBuilder, Operand, plain
@@ -28,7 +28,12 @@ NO_READERS = Readers()
 
 
 class Stepping(OnnxBuilder):
-    """Emit operators of one opset as what they are at another."""
+    """Emit operators of one opset as what they are at another.
+
+    ``scalarizes``: sequences and optionals are followed as the tensors they hold at every opset.
+    """
+
+    scalarizes: ClassVar[bool] = False
 
     def __init__(
         self, name: str, start: int, target: int, outer: Builder | None = None,
@@ -41,7 +46,7 @@ class Stepping(OnnxBuilder):
         around = outer if isinstance(outer, Stepping) else None
         self.carried: Carried = Carried(target) if around is None else around.carried
         self.held: dict[Value, lists.Held] = {} if around is None else around.held
-        self.resolving = target < min(start, lists.OPTIONALS)
+        self.resolving = self.scalarizes or target < min(start, lists.OPTIONALS)
 
     def child(self, name: str) -> Stepping:
         """A builder for a subgraph, between the same opsets."""

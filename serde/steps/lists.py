@@ -74,7 +74,7 @@ def resolved(
     g: Any, op: str, inputs: Sequence[Any], attrs: Mapping[str, Any], outputs: int
 ) -> Any:  # fmt: skip
     """The result of an operator on what is held; None where it has to be a node."""
-    if op in MADE and g.opset < SINCE.get(op, SEQUENCES):
+    if op in MADE and (g.scalarizes or g.opset < SINCE.get(op, SEQUENCES)):
         return MADE[op](g, *inputs, **attrs)
     first = g.held.get(inputs[0]) if inputs and isinstance(inputs[0], Value) else None
     if op == "If":

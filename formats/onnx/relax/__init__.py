@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from serde.builder import OnnxBuilder
 from serde.errors import Problem, Unconvertible
 from serde.graph import EMPTY, Graph, show_shape
-from serde.opset import lower_to
+from serde.opset import lower_to, scalarize_sequences, without_functions
 from serde.passes import tidy
 from serde.recasts.recasting import recast
 
@@ -30,6 +30,7 @@ def for_relax(graph: Graph) -> Graph:
         Unconvertible: for all inputs and nodes there is no way for, at once.
     """
     problems = list(_misfits(graph))
+    graph = scalarize_sequences(without_functions(graph))
     try:
         lowered = lower_to(tidy(recast(graph, RelaxRecasting, TAKEN)), OPSET, False)
         done = taking.rewrite(lowered, OnnxBuilder(graph.name, OPSET))

@@ -9,7 +9,7 @@ from serde import schema
 from serde.builder import Operand
 from serde.graph import DType, Graph, Node, Value
 from serde.idioms import cast
-from serde.opset import without_functions
+from serde.opset import scalarize_sequences, without_functions
 from serde.recasts.recasting import Recasting, recasting_table
 from serde.recasts.recasting import recast as recast_by
 
@@ -59,7 +59,8 @@ def _sums_halves(op: str, operands: Sequence[Value | None]) -> bool:
 
 def recast(graph: Graph) -> Graph:
     """Rewrite an IR graph into one whose operators, but those without any way, Relay has."""
-    return recast_by(without_functions(graph, traced=True), RelayRecasting, writes.rules)
+    graph = scalarize_sequences(without_functions(graph, traced=True))
+    return recast_by(graph, RelayRecasting, writes.rules)
 
 
 __all__ = ["RelayRecasting", "recast", "recasts"]

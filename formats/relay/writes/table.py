@@ -40,7 +40,18 @@ class _Writes(RuleTable):
         return super().refusal(node)
 
 
-writes = _Writes("ir → relay", defaults=_defaults)
+SEQUENCES = (
+    "ConcatFromSequence SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert "
+    "SequenceLength SequenceMap SplitToSequence"
+).split()
+DYNAMIC_SEQUENCE = (
+    "Relay has no sequences: the tensors in one are followed where its length and the positions "
+    "are constant, and they are not, or it is an input or output. Give static shapes (inputs=, "
+    "--input)"
+)
+writes = _Writes(
+    "ir → relay", defaults=_defaults, reasons=dict.fromkeys(SEQUENCES, DYNAMIC_SEQUENCE)
+)
 # Element types Relay's operators compute with; TVM declares more than it has kernels for.
 TYPES = frozenset(
     {DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.BOOL}

@@ -17,7 +17,6 @@ from serde.formats.relay.json_writer import to_json
 from serde.formats.relay.to_ast import to_module
 from serde.opset import raise_to_ir
 from serde.passes import tidy
-from tests.onnx_live import ir_of
 from tests.relay.tvm_live import run
 
 RNG = np.random.default_rng(11)
@@ -285,40 +284,6 @@ def test_products_of_bytes_stay_so():
 
 def test_numbers_where_all_sizes_are_open():
     compare(OPEN, *model_of(OPEN, known=False))
-
-
-TEXTS = {
-    "a Slice to a size without axes": (
-        "g (float[4,6] x) => (y) <int64[1] first={1}, int64 zero={0}, int64[1] axis={0}>"
-        "{ s = Shape(x) \n end = Gather(s, zero) \n y = Slice(x, first, end, axis) }",
-        lambda x: x[1:],
-    ),
-    **{
-        f"an If in an If of {axes or 'no'} axes": (
-            f"g (float[4,6] x, bool{axes} c) => (float[4,6] y) {{ y = If(c) <"
-            "then_branch = a () => (float[4,6] p) { p = If(c) <"
-            "then_branch = b () => (float[4,6] q) { q = Neg(x) },"
-            "else_branch = d () => (float[4,6] r) { r = Abs(x) }> },"
-            "else_branch = e () => (float[4,6] s) { s = Exp(x) }> }",
-            lambda x: -x,
-        )
-        for axes in ("", "[1]", "[1,1]")
-    },
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", TEXTS)
-def test_forms(name):
-    """Forms that ONNX Runtime refuses, or that are no one node, against NumPy."""
-    body, expected = TEXTS[name]
-    graph = from_ir(tidy(ir_of(body, 17)))
-    module, _ = to_module(graph)
-    x = f32(4, 6)
-    feeds = {"x": x}
-    if len(graph.inputs) > 1:
-        feeds["c"] = np.ones(graph.inputs[1].dims, bool)
-    (got,) = run("json", to_json(module), feeds)
-    np.testing.assert_allclose(got, expected(x), rtol=1e-6)
 
 
 @pytest.mark.parametrize("op", ["ReduceSum", "ReduceMean", "ReduceMax", "ReduceL2"])
