@@ -56,6 +56,11 @@ CASES = [
     ),
     numpy("_split_v2", f32(3, 2), indices="()", sections=3, axis=0, squeeze_axis=True),
     numpy("_split_v2", f32(3, 2), indices="(0, 1)", axis=0),
+    *(
+        case("_split_v2", x, indices=i, axis=a)
+        for x in (f32(4, 5), i32(4, 5, 2))
+        for i, a in (("(0, 0, 2)", 0), ("(0, 2, 2)", 1), ("(0, 4)", 0), ("(0, 0, 4, 4)", -2))
+    ),
     numpy("_npi_broadcast_to", f32(3), shape="(2, 3)"),
     numpy("_npi_broadcast_to", f32(1, 3), shape="(2, -2)"),
     *(
