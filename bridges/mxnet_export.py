@@ -1,0 +1,99 @@
+"""``mxnet.onnx.export_model``, as serde does it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from serde.errors import UsageError
+
+
+def export_model(
+    sym: Any,
+    params: Any,
+    in_shapes: Sequence[Sequence[int]] | None = None,
+    in_types: Any = np.float32,
+    onnx_file_path: str = "model.onnx",
+    verbose: bool = False,
+    dynamic: bool = False,
+    dynamic_input_shapes: Sequence[Sequence[Any]] | None = None,
+    run_shape_inference: bool = False,
+    input_type: Any = None,
+    input_shape: Sequence[Sequence[int]] | None = None,
+    *,
+    opset: int | None = None,
+    random: str = "onnx",
+    **options: Any,
+) -> str:
+    """Export to ONNX with the signature of ``mxnet.onnx.export_model``; return the file's path.
+
+    As there, operators that draw random numbers become ONNX's, unless ``random`` says otherwise.
+
+    ``in_shapes`` and ``in_types`` follow the order of the model's data inputs, or of those and its
+    labels, of which the result has none. ``dynamic`` names
+    the dimensions of ``dynamic_input_shapes``, or leaves all open. ``run_shape_inference`` changes
+    nothing: shapes are always inferred. ``input_type`` and ``input_shape`` are their older names.
+    """
+    from serde import api
+
+    shapes: Any = in_shapes if in_shapes is not None else input_shape
+    types = input_type if input_type is not None else in_types
+    if dynamic:
+        shapes = dynamic_input_shapes or [(None,) * len(s) for s in shapes or ()]
+    names = data_inputs(sym, params)
+    if shapes is not None and len(shapes) != len(names):
+        names = _inputs_of(sym, params, names, len(shapes))
+    kinds = list(types) if isinstance(types, (list, tuple)) else [types]
+    kinds = kinds * len(names) if len(kinds) == 1 else kinds
+    if len(kinds) != len(names):
+        raise UsageError(f"{len(kinds)} input types for {len(names)} inputs: {', '.join(names)}")
+    given = zip(names, shapes or [None] * len(names), kinds, strict=True)
+    report = api.convert(
+        sym,
+        onnx_file_path,
+        params=params,
+        inputs={name: (_dims(shape), kind) for name, shape, kind in given},
+        opset=opset,
+        to_format="onnx",
+        random=random,
+        **options,
+    )
+    if verbose:
+        print(report.to_json())
+    return onnx_file_path
+
+
+def _dims(shape: Any) -> Any:
+    """The exporter took the text ``None`` for an open dimension."""
+    return None if shape is None else tuple(None if d == "None" else d for d in shape)
+
+
+def data_inputs(sym: Any, params: Any) -> list[str]:
+    """A model's inputs that are neither parameters nor labels, in MXNet's order."""
+    from serde import api
+    from serde.formats.mxnet.labels import drop_labels
+
+    _, graph = api._decode(sym, params, None, {"ignore_extra": True})
+    return [v.name for v in drop_labels(graph).inputs]
+
+
+def _inputs_of(sym: Any, params: Any, names: list[str], count: int) -> list[str]:
+    """The inputs that ``count`` shapes are of, where these are not all ``names``.
+
+    Labels may be among them; MXNet's exporter expects none for that of the last layer.
+    """
+    from serde import api
+
+    _, graph = api._decode(sym, params, None, {"ignore_extra": True})
+    all_ = [v.name for v in graph.inputs]
+    last = f"{graph.nodes[-1].name}_label" if graph.nodes else ""
+    for found in (all_, [n for n in all_ if n != last]):
+        if len(found) == count:
+            return found
+    listing, labels = (
+        ", ".join(map(repr, n)) for n in (names, [n for n in all_ if n not in names])
+    )
+    more = f"; its labels, whose shapes may be given too, are {labels}" if labels else ""
+    raise UsageError(f"{count} input shapes for {len(names)} inputs: {listing}{more}")
