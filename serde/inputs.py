@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from serde.builder import Names
 from serde.errors import ConversionError, UsageError
 from serde.graph import Dim, DType, Graph, Shape, Value
 from serde.passes.dead import drop_dead
@@ -335,20 +336,29 @@ def _similar(name: str, known: Sequence[str]) -> str:
 
 
 def rename(graph: Graph, names: Mapping[str, str] | None) -> Graph:
-    """Return ``graph`` with inputs and outputs called by their new names."""
+    """Return ``graph`` with inputs and outputs called by their new names.
+
+    Constants whose names are not the source's give way.
+    """
     if not names:
         return graph
     ends = {v.name: v for v in (*graph.inputs, *graph.outputs)}
     if unknown := sorted(set(names) - set(ends)):
         raise UsageError(f"no input or output is called {', '.join(map(repr, unknown))}")
-    taken = {v.name for v in _all_values(graph)} - set(names)
     new = list(names.values())
+    used = Names()
+    used.used.update(new, (v.name for v in _all_values(graph)))
+    yielding = {
+        v: used.fresh(v.name)
+        for v in graph.constants()
+        if v.name in new and not v.given and v.name not in ends
+    }
+    taken = {v.name for v in _all_values(graph) if v not in yielding} - set(names)
     clashing = sorted({n for n in new if not n or n in taken or new.count(n) > 1})
     if clashing:
         raise UsageError(f"the new name {', '.join(map(repr, clashing))} is empty or taken")
     instead = {}
-    for old, name in names.items():
-        v = ends[old]
+    for v, name in ({ends[old]: name for old, name in names.items()} | yielding).items():
         instead[v] = Value(name, v.dtype, v.shape, v.tensor, v.elements, v.wrap, v.given)
     renewed = replace_values(graph, instead)
     nodes = tuple(

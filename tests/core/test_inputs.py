@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from serde.builder import OnnxBuilder
 from serde.errors import UsageError
 from serde.graph import DType, Graph, Node, Value
 from serde.inputs import cut, cut_inputs, parse_spec, rename, spec_of, with_inputs
@@ -243,6 +244,18 @@ class TestRename:
     def test_an_output_of_a_constant_is_renamed(self):
         graph = ir_of("g (float[2] x) => (int64[1] s) { s = Shape(x) }")
         assert ends(lower_to(rename(graph, {"s": "size"}), 17))[1] == ["size"]
+
+    @pytest.mark.parametrize("old", ["x", "y"])
+    def test_a_constant_without_a_name_of_the_source_gives_way(self, old):
+        g = OnnxBuilder("g")
+        x = g.input("x", DType.FLOAT32, (2,))
+        first = g.Add(x, g.const(np.float32([1, 2]), name="ones"))
+        y = g.Mul(first, g.const(np.float32([3, 3]), name="ones"))
+        y.name = "y"
+        graph = rename(g.build([y]), {old: "ones"})
+        assert ends(graph) == (["ones"], ["y"]) if old == "x" else (["x"], ["ones"])
+        (z,) = run(graph, {graph.inputs[0].name: np.float32([1, 1])}, 17)
+        np.testing.assert_array_equal(z, [6, 9])
 
     @pytest.mark.parametrize("old", ["x", "y"])
     def test_a_name_within_a_subgraph_is_taken(self, old):
