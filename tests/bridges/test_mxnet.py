@@ -199,7 +199,7 @@ class TestExportModel:
         path = str(tmp_path / "m.onnx")
         assert bridge.export_model(*source, [(2, 3, 8, 8)], np.float32, path) == path
         np.testing.assert_allclose(computed(path)[0], wanted, rtol=1e-5)
-        assert shapes(path) == {"data": [2, 3, 8, 8]}
+        assert shapes_of(path) == {"data": [2, 3, 8, 8]}
 
     def test_shapes_follow_the_order_of_the_data_inputs(self, mx, tmp_path):
         b, a = mx.sym.Variable("b"), mx.sym.Variable("a")
@@ -209,7 +209,7 @@ class TestExportModel:
         out = mx.sym.SoftmaxOutput(y, label, name="softmax")
         path = str(tmp_path / "m.onnx")
         bridge.export_model(out, {"w": mx.nd.ones((2, 5))}, [(3, 5), (3, 2)], np.float32, path)
-        assert shapes(path) == {"b": [3, 5], "a": [3, 2]}
+        assert shapes_of(path) == {"b": [3, 5], "a": [3, 2]}
         with pytest.raises(UsageError, match="1 input shapes for 2 inputs: 'b', 'a'"):
             bridge.export_model(out, {"w": mx.nd.ones((2, 5))}, [(3, 5)], np.float32, path)
 
@@ -226,8 +226,84 @@ class TestExportModel:
         path = str(tmp_path / "m.onnx")
         net = mx.sym.relu(mx.sym.Variable("data"))
         bridge.export_model(net, {}, [(2, 3, 8, 8)], np.float32, path, **given)
-        assert shapes(path)["data"] == found
+        assert shapes_of(path)["data"] == found
         np.testing.assert_array_equal(computed(path)[0], np.maximum(X, 0))
+
+    @pytest.mark.parametrize(
+        ("shapes", "given", "found"),
+        [
+            ([(2, 4)], {}, [2, 4]),
+            ([[2, 4]], {}, [2, 4]),
+            (((2, 4),), {}, [2, 4]),
+            (np.ones((1, 2), int) * [2, 4], {}, [2, 4]),
+            ((2, 4), {}, [2, 4]),
+            ((2, 4), {"dynamic": True}, [None, None]),
+            ((2, 4), {"dynamic": True, "dynamic_input_shapes": (None, 4)}, [None, 4]),
+            (None, {"dynamic": True, "dynamic_input_shapes": [("N", 4)]}, ["N", 4]),
+            ([None], {}, None),
+        ],
+        ids=str,
+    )
+    def test_forms_of_shapes(self, mx, shapes, given, found, tmp_path):
+        path = str(tmp_path / "m.onnx")
+        net = mx.sym.relu(mx.sym.Variable("data"))
+        if found is None:
+            with pytest.raises(UsageError, match="needs its shape|--input data="):
+                bridge.export_model(net, {}, shapes, np.float32, path)
+            return
+        bridge.export_model(net, {}, shapes, np.float32, path, **given)
+        assert shapes_of(path) == {"data": found}
+
+    @pytest.mark.parametrize(
+        ("given", "says"),
+        [
+            ({"dynamic_input_shapes": [(None, 4)]}, "set dynamic=True"),
+            ({"dynamic": True, "dynamic_input_shapes": [(None, 4, 1)]}, "not of the ranks of"),
+            ({"dynamic": True, "dynamic_input_shapes": [(None, 4), (2,)]}, "not of the ranks of"),
+        ],
+    )
+    def test_dynamic_shapes_go_with_the_shapes(self, mx, given, says, tmp_path):
+        """As MXNet's exporter asserts."""
+        net = mx.sym.relu(mx.sym.Variable("data"))
+        with pytest.raises(UsageError, match=says):
+            bridge.export_model(net, {}, [(2, 4)], np.float32, str(tmp_path / "m.onnx"), **given)
+
+    @pytest.mark.parametrize("kinds", ["float64", [np.float64], (np.dtype("float64"),), np.float64])
+    def test_forms_of_types(self, mx, kinds, tmp_path):
+        path = str(tmp_path / "m.onnx")
+        bridge.export_model(mx.sym.relu(mx.sym.Variable("data")), {}, [(2,)], kinds, path)
+        (found,) = onnx.load(path).graph.input
+        assert found.type.tensor_type.elem_type == onnx.TensorProto.DOUBLE
+
+    @pytest.mark.parametrize(
+        "form",
+        [
+            lambda p: p,
+            lambda p: {f"arg:{n}": a for n, a in p.items()},
+            lambda p: [p, {}],
+            lambda p: ({}, p),
+            lambda p: {**p, "unused": p["w"]},
+        ],
+    )
+    def test_forms_of_parameters(self, mx, form, tmp_path):
+        path = str(tmp_path / "m.onnx")
+        params = form({"w": mx.nd.array([[2, 3]])})
+        net = mx.sym.FullyConnected(
+            mx.sym.Variable("data"), mx.sym.Variable("w"), num_hidden=1, no_bias=True
+        )
+        bridge.export_model(net, params, [(1, 2)], np.float32, path)
+        session = onnxruntime.InferenceSession(path)
+        assert session.run(None, {"data": np.float32([[4, 5]])})[0] == 23
+
+    def test_parameters_of_other_releases(self, symbol, arrays, tmp_path):
+        path = tmp_path / "m.onnx"
+        bridge.export_model(
+            symbol, arrays, [(2, 3, 8, 8)], np.float32, str(path), opset_version=12,
+            large_model=True,
+        )  # fmt: skip
+        model = onnx.load(str(path), load_external_data=False)
+        assert model.opset_import[0].version == 12
+        assert any(i.data_location == onnx.TensorProto.EXTERNAL for i in model.graph.initializer)
 
     def test_older_names_and_a_type_for_each_input(self, mx, tmp_path):
         path = str(tmp_path / "m.onnx")
@@ -271,7 +347,7 @@ class TestExportModel:
         assert onnx.load(path).opset_import[0].version == 13
 
 
-def shapes(path):
+def shapes_of(path):
     return {
         i.name: [d.dim_param or (d.dim_value if d.HasField("dim_value") else None)
                  for d in i.type.tensor_type.shape.dim]
