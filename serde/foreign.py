@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from serde import schema
 from serde.errors import ConversionError, UnsupportedOp, require
 from serde.graph import IR_OPSET, Graph, Node, Value
 
@@ -23,13 +23,17 @@ class Readers:
     """How operators that the standard does not define are read.
 
     ``tables`` has rules by domain; that of the default domain is for operators which a runtime
-    defines there on its own. ``refusals`` are reasons not to take a domain at all. Nodes of
-    ``kept`` domains are carried along even where there is a rule. ``defined`` are the operators
-    that functions of the model define, which are no one else's.
+    defines there on its own, at the ``opsets`` of each. ``refusals`` are reasons not to take a
+    domain at all. ``synonyms`` are values that a runtime takes for another value of an attribute,
+    by operator of the default domain. Nodes of ``kept`` domains are carried along even where there
+    is a rule. ``defined`` are the operators that functions of the model define, which are no one
+    else's.
     """
 
     tables: Mapping[str, RuleTable] = field(default_factory=dict)
     refusals: Mapping[str, str] = field(default_factory=dict)
+    opsets: Mapping[str, Container[int]] = field(default_factory=dict)
+    synonyms: Mapping[str, Mapping[tuple[str, Any], Any]] = field(default_factory=dict)
     kept: Collection[str] = ()
     defined: frozenset[tuple[str, str]] = frozenset()
 
@@ -42,7 +46,31 @@ class Readers:
         found = self.tables.get(node.domain)
         if found is None or node.op not in found or (node.domain, node.op) in self.defined:
             return None
-        return found if node.domain or schema.find(node.op, opset) is None else None
+        return found if node.domain or opset in self.opsets.get(node.op, ()) else None
+
+    def standardize(self, node: Node) -> Node:
+        """The node, with attributes of the standard's values for those a runtime takes as such."""
+        meant = self.synonyms.get(node.op, {}) if not node.domain else {}
+        found = {n: meant[n, v] for n, v in node.attrs.items() if isinstance(v, str)
+                 if (n, v) in meant}  # fmt: skip
+        return replace(node, attrs={**node.attrs, **found}) if found else node
+
+    def notes(self, graph: Graph) -> Iterator[str]:
+        """What is said of operators of the default domain that a runtime defines, each once."""
+        counts: Counter[str] = Counter()
+        pairs = [(graph, graph.opset), *((f.body, f.body.opset) for f in graph.functions)]
+        while pairs:
+            body, opset = pairs.pop()
+            for node in body.nodes:
+                pairs.extend((inner, opset) for inner in node.graphs())
+                if not node.domain and self.table(node, opset) is not None:
+                    counts[f"{node.op} of opset {opset}"] += 1
+                changed = self.standardize(node).attrs if node.op in self.synonyms else node.attrs
+                counts.update(
+                    f"{node.op} with {n}={v!r}" for n, v in node.attrs.items() if changed[n] != v
+                )
+        for said, count in counts.items():
+            yield f"{said} ×{count}: not in the standard; read as ONNX Runtime runs it"
 
 
 def read(g: Stepping, node: Node, inputs: Inputs) -> tuple[Value | None, ...]:

@@ -125,14 +125,10 @@ def _emit(
         return foreign.read(g, node, inputs)
     from serde.misfits import refuse_misfits
     from serde.opset import constant
-    from serde.steps import runtime_ops
 
     if node.op == "Constant":
         return (constant(g, node),)
-    if runtime_ops.is_runtime_op(node, g.level):
-        made = runtime_ops.read_runtime_op(g, node, inputs)
-        return made if isinstance(made, tuple) else (made,)
-    node = runtime_ops.with_standard_attributes(node)
+    node = g.readers.standardize(node)
     refuse_misfits(g.level, node)
     made = g.emit(node.op, inputs, node.attrs, len(node.outputs))
     return made if isinstance(made, tuple) else (made,)

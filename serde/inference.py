@@ -24,7 +24,8 @@ MEMO = 20_000  # results kept
 RANK = 64  # the highest rank believed; a hostile model can infer any
 MOST_SIZE = (1 << 63) - 1  # of a dimension; larger ones are not told
 LONGEST = 256  # letters of a dimension's name; longer ones are not followed
-SAME_SHAPE = frozenset({"GroupNormalization"})  # functions ONNX infers no shape for
+# Functions ONNX infers no shape for.
+SAME_SHAPE = frozenset({"GroupNormalization", "MeanVarianceNormalization"})
 FLOAT_DATA = frozenset("OneHot Range Resize Upsample".split())  # inference reads their floats
 FLOATS = 8  # of them, at most
 

@@ -21,7 +21,7 @@ from serde.misfits import refuse_misfits
 from serde.passes.kernels import with_integer_kernels
 from serde.rules import Fallback, RuleTable
 from serde.stepping import NO_READERS, Stepping, next_step
-from serde.steps import lists, runtime_ops
+from serde.steps import lists
 from serde.steps.carried import Carried
 from serde.steps.types import BORN, CONSTANT_FORMS, as_is, spelled
 from serde.subgraphs import Body
@@ -73,9 +73,7 @@ def _raise_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) 
         return foreign.read(builder, node, inputs)
     if node.op == "Constant":
         return constant(builder, node)
-    if runtime_ops.is_runtime_op(node, builder.level):
-        return runtime_ops.read_runtime_op(builder, node, inputs)
-    node = runtime_ops.with_standard_attributes(node)
+    node = builder.readers.standardize(node)
     refuse_misfits(builder.level, node)
     return builder.emit(node.op, inputs, node.attrs, len(node.outputs))
 
@@ -124,7 +122,7 @@ def raise_to_ir(graph: Graph, readers: foreign.Readers = NO_READERS) -> Graph:
         done = _with_functions(graph, IR_OPSET, rewrite, _raise_node)
     except Unconvertible as error:
         raise Unconvertible(stage, [*error.problems, *_untyped(graph, own)]) from error
-    return replace(done, notes=(*done.notes, *runtime_ops.notes(graph)))
+    return replace(done, notes=(*done.notes, *own.notes(graph)))
 
 
 def _untyped(graph: Graph, readers: foreign.Readers) -> Iterator[Problem]:

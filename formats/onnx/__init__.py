@@ -36,7 +36,9 @@ def to_ir(graph: Graph, keep_domain: Collection[str] = ()) -> Graph:
     ``keep_domain`` are domains whose operators are carried along even where they could be read as
     operators of the standard: ``com.microsoft``, for a model that stays with ONNX Runtime.
     """
-    readers = Readers(contrib.TABLES, contrib.REFUSALS, tuple(keep_domain))
+    readers = Readers(
+        contrib.TABLES, contrib.REFUSALS, contrib.OPSETS, contrib.SYNONYMS, tuple(keep_domain)
+    )
     return without_unused_imports(raise_to_ir(graph, readers), contrib.TABLES)
 
 

@@ -14,6 +14,7 @@ from serde.rules import RuleTable
 from . import (
     activation,
     attention,
+    default_domain,
     embedding,
     fused,
     generation,
@@ -24,6 +25,7 @@ from . import (
     tensor,
     weights,
 )
+from .default_domain import OPSETS, SYNONYMS
 from .table import DOMAIN, reads, reads_default
 
 MACHINE = (
@@ -38,10 +40,13 @@ REFUSALS: Mapping[str, str] = MappingProxyType(
 
 __all__ = [
     "DOMAIN",
+    "OPSETS",
     "REFUSALS",
+    "SYNONYMS",
     "TABLES",
     "activation",
     "attention",
+    "default_domain",
     "embedding",
     "fused",
     "generation",

@@ -7,7 +7,7 @@ from typing import Any
 from serde.errors import require
 from serde.graph import Value
 
-from .table import reads, reads_default
+from .table import reads
 
 TANH_GELU = "tanh"
 # Fused activations by name: the attributes that their parameters are, in order, with defaults.
@@ -103,18 +103,3 @@ def read_bias_dropout(
     require(not is_trained, "dropout of a model that is trained")
     total, mask = g.Dropout(g.Add(data, bias), ratio, outputs=2)
     return (total if residual is None else g.Add(total, residual)), mask
-
-
-@reads_default("Affine")
-def read_affine(g: Any, x: Value, *, alpha: float = 1.0, beta: float = 0.0) -> Value:
-    return g.Add(g.Mul(x, alpha), beta)  # type: ignore[no-any-return]
-
-
-@reads_default("ScaledTanh")
-def read_scaled_tanh(g: Any, x: Value, *, alpha: float, beta: float) -> Value:
-    return g.Mul(g.Tanh(g.Mul(x, beta)), alpha)  # type: ignore[no-any-return]
-
-
-@reads_default("ParametricSoftplus")
-def read_parametric_softplus(g: Any, x: Value, *, alpha: float, beta: float) -> Value:
-    return g.Mul(g.Softplus(g.Mul(x, beta)), alpha)  # type: ignore[no-any-return]

@@ -11,10 +11,11 @@ from serde.graph import DType, Value
 from serde.idioms import cast
 
 from .activation import quick_gelu
-from .table import in_layout, reads, reads_default
+from .table import in_layout, reads
 
 Three = tuple[Value, Value, Value]
 Results = tuple["Value | None", ...]
+HALVES = (DType.FLOAT16, DType.BFLOAT16)
 
 
 def _skip_sum(g: Any, x: Value, skip: Value, bias: Value | None) -> Value:
@@ -38,11 +39,11 @@ def rms_normalize(g: Any, x: Value, scale: Value, epsilon: float, axis: int = -1
 
 
 def inverse_rms(g: Any, x: Value, epsilon: float, axis: int = -1) -> Value:
-    """The factor that RMSNormalization multiplies by before the scale."""
+    """The factor that RMSNormalization multiplies by before the scale, in float32."""
     real = x if x.dtype is DType.FLOAT64 else cast(g, x, DType.FLOAT32)
     axes = list(range(axis % x.rank, x.rank)) if axis != -1 else [-1]
     mean = g.ReduceMean(g.Mul(real, real), axes, keepdims=1)
-    return g.Reciprocal(g.Sqrt(g.Add(mean, epsilon)))  # type: ignore[no-any-return]
+    return cast(g, g.Reciprocal(g.Sqrt(g.Add(mean, epsilon))), DType.FLOAT32)
 
 
 @reads("SkipSimplifiedLayerNormalization")
@@ -55,17 +56,18 @@ def read_skip_rms_normalization(
 
 
 @reads("SimplifiedLayerNormalization")
-@reads_default("SimplifiedLayerNormalization")
 def read_rms_normalization(
     g: Any, x: Value, scale: Value, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
 ) -> Results:  # fmt: skip
+    """The result has the type of the scale; the data may be of a narrower one."""
     require(stash_type == 1, f"no support for stash_type={stash_type}")
-    require(x.dtype is scale.dtype, "a scale of another element type than the data")
-    return rms_normalize(g, x, scale, epsilon, axis), inverse_rms(g, x, epsilon, axis)
+    fits = x.dtype is scale.dtype or (x.dtype in HALVES and scale.dtype is DType.FLOAT32)
+    require(fits, "a scale of another element type than the data")
+    wide = cast(g, x, scale.type)
+    return rms_normalize(g, wide, scale, epsilon, axis), inverse_rms(g, x, epsilon, axis)
 
 
 @reads("LayerNormalization")
-@reads_default("LayerNormalization")
 def read_layer_normalization(
     g: Any, x: Value, scale: Value, b: Value | None = None, *, axis: int = -1,
     epsilon: float = 1e-5, stash_type: int = 1,

@@ -12,7 +12,7 @@ from serde.graph import DType, Value
 from serde.idioms import cast, slice_axis, steps
 
 from .attention import length_of
-from .table import as_scalar, reads, reads_default
+from .table import as_scalar, reads
 
 
 @reads("SampleOp")
@@ -168,21 +168,3 @@ def _sample_axis(
     share = g.Unsqueeze(g.Sub(places, low), [1, 5 - axis])
     first = at(low)
     return g.Add(first, g.Mul(g.Sub(at(g.Ceil(places)), first), share))  # type: ignore[no-any-return]
-
-
-@reads_default("Crop")
-def read_crop(g: Any, x: Value, *, border: Ints, scale: Ints = ()) -> Value:
-    left, top, right, bottom = border
-    if scale:
-        ends = [top + scale[0], left + scale[1]]
-        return g.Slice(x, [top, left], ends, [2, 3])  # type: ignore[no-any-return]
-    shape = g.Shape(x, start=2, end=4)
-    return g.Slice(x, [top, left], g.Sub(shape, [bottom, right]), [2, 3])  # type: ignore
-
-
-@reads_default("ImageScaler")
-def read_image_scaler(
-    g: Any, x: Value, *, bias: tuple[float, ...] = (), scale: float = 1.0
-) -> Value:  # fmt: skip
-    by_channel = np.array(bias, x.type.numpy).reshape(1, -1, 1, 1)
-    return g.Add(g.Mul(x, scale), by_channel)  # type: ignore[no-any-return]

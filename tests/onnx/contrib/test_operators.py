@@ -37,21 +37,12 @@ def of_type(dtype):
         ("SimplifiedLayerNormalization", [x, b], {"domain": ""}),
         ("SimplifiedLayerNormalization", [x, np.ones((5, 8), dtype)],
          {"domain": "", "attrs": {"axis": 1, "epsilon": 1e-3}}),
+        ("SimplifiedLayerNormalization", [x, b], {"domain": "", "outputs": "yi"}),
         ("LayerNormalization", [x, b, b], {"domain": "", "opset": 12}),
+        ("LayerNormalization", [x, b, b], {"domain": "", "opset": 12, "outputs": "ymi"}),
     ):  # fmt: skip
         if dtype is not f64 or op in DOUBLES:
             yield Case(op, operands, tolerance=TOLERANCE[dtype], **rest)
-
-
-def of_old_opsets():
-    attrs = {"alpha": 2.0, "beta": 0.5}
-    for op in ("Affine", "ScaledTanh", "ParametricSoftplus"):
-        yield Case(op, [floats(3, 4)], attrs, domain="", opset=9)
-    image = floats(1, 3, 8, 9)
-    yield Case("Crop", [image], {"border": [1, 2, 3, 1]}, domain="", opset=9)
-    yield Case("Crop", [image], {"border": [1, 2, 3, 1], "scale": [3, 4]}, domain="", opset=9)
-    attrs = {"scale": 0.5, "bias": [1.0, 2.0, 3.0]}
-    yield Case("ImageScaler", [image], attrs, domain="", opset=9)
 
 
 def fused():
@@ -114,6 +105,8 @@ def embeddings():
 
 def others():
     yield Case("SampleOp", [floats(3)])
+    operands = [floats(2, 3, 8).astype(f16), floats(8)]
+    yield Case("SimplifiedLayerNormalization", operands, domain="")
     for axis in (1, -1):
         yield Case("ExpandDims", [floats(2, 3), np.int32(axis)], fixed=(1,))
     yield Case("Trilu", [floats(2, 3, 4)])
@@ -177,7 +170,7 @@ def weights():
 
 CASES = [
     *(c for dtype in (f16, f32, f64) for c in of_type(dtype)),
-    *of_old_opsets(), *fused(), *linear(), *embeddings(), *others(), *weights(),
+    *fused(), *linear(), *embeddings(), *others(), *weights(),
 ]  # fmt: skip
 
 
