@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from serde.builder import Builder
-from serde.graph import IR_OPSET, Graph, Node, Value
+from serde.graph import IR_OPSET, DType, Graph, Node, Value
 from serde.passes import drop_dead
 from serde.rules import RuleTable
 from serde.stepping import Stepping
@@ -39,6 +39,15 @@ class Form:
 
 
 FORMS = {
+    "moved-int8": Form(
+        "`Transpose`, `Reshape`, `Squeeze`, `Unsqueeze`, `Slice` or `MaxPool` of what a "
+        "`DequantizeLinear` of int8 with a zero point made, from opset 21 on",
+        "QDQS8ToU8Transformer",
+        "the model does not load: the pair put behind the operator becomes one of uint8, but for "
+        "its attribute `output_dtype`",
+        "the operator on the integers, and `DequantizeLinear` after it",
+        MEASURED[2:],
+    ),
     "pad-pool": Form(
         "`Pad` of zeros before `MaxPool` or `AveragePool`",
         "PadFusion",
@@ -76,6 +85,8 @@ OPAQUE = frozenset(
     "AveragePool Conv ConvTranspose Einsum Flatten GRU Gather GatherElements GatherND Gemm If LSTM "
     "Loop LpPool MatMul MaxPool NonZero RNN Reshape Scan TopK".split()
 )
+MOVES = ("Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
+INT8_PAIRS = 21  # the opset from which pairs that ONNX Runtime puts in tell their type twice
 MOST_SEARCHED = 64  # nodes above one that are searched for a Transpose
 NONNEGATIVE = frozenset({"Abs", "Exp", "HardSigmoid", "Relu", "Sigmoid", "Softmax", "Sqrt"})
 
@@ -333,6 +344,22 @@ def _operands_of_last_axes(
     return roi, scales, g.Concat(g.Shape(y, end=2), last(sizes), axis=0)
 
 
+def legalize_move(g: Any, node: Node) -> Any:
+    """Elements moved as the integers that one scale and one zero point make floats of."""
+    x = node.inputs[0]
+    made = None if x is None else g.made(x)
+    if g.opset < INT8_PAIRS or len(node.outputs) > 1 or made is None or made.domain:
+        return None
+    is_dequantized = made.op == "DequantizeLinear" and len(made.inputs) == 3
+    if not is_dequantized or made.inputs[0].dtype is not DType.INT8:
+        return None
+    if any(v is None or v.shape not in ((), (1,)) for v in made.inputs[1:]):
+        return None
+    attrs = {n: v for n, v in made.attrs.items() if n != "axis"}
+    moved = _emit(g, node, made.inputs[0])
+    return _emit(g, replace(made, inputs=(moved, *made.inputs[1:]), attrs=attrs), moved)
+
+
 def _is_transposed(g: Any, x: Value) -> bool:
     """Whether a Transpose stands above ``x`` that ONNX Runtime may move down to it."""
     found: set[Node] = set()
@@ -349,7 +376,9 @@ def _is_transposed(g: Any, x: Value) -> bool:
 
 
 RULES: dict[str, Callable[[Any, Any], Any]] = {
+    **dict.fromkeys(MOVES, legalize_move),
     "MatMul": legalize_matmul,
     "Resize": legalize_resize,
     **dict.fromkeys(POOLS, legalize_pool),
+    "MaxPool": lambda g, node: legalize_move(g, node) or legalize_pool(g, node),
 }

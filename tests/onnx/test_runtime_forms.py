@@ -24,7 +24,14 @@ RELEASE = onnxruntime.__version__
 IS_RECENT = tuple(map(int, RELEASE.split(".")[:2])) >= (1, 27)
 PAD = "int64[8] p = {0,0,1,1,0,0,1,1}, float z = {0}"
 RESIZE = '<mode="cubic", coordinate_transformation_mode="half_pixel">'
+PAIR = "s = {0.1}, int8 z = {3}"
+OPSETS = {"moved-int8": 21}  # that a form is wrong at, where not at 17
 REPRODUCTIONS = {  # of each form: the smallest model, and the shapes of its inputs
+    "moved-int8": (
+        f"g (float[3,4] x) => (float[4,3] y) <float {PAIR}> {{ q = QuantizeLinear(x, s, z)"
+        " d = DequantizeLinear(q, s, z) y = Transpose<perm=[1,0]>(d) }",
+        [(3, 4)],
+    ),
     "pad-pool": (
         "g (float[1,1,4,4] x) => (float[1,1,2,2] y)"
         f" <{PAD}> {{ t = Pad(x, p, z) y = MaxPool<kernel_shape=[3,3], strides=[2,2]>(t) }}",
@@ -66,7 +73,7 @@ def test_a_form_is_wrong_in_the_releases_that_are_declared(name: str) -> None:
     if RELEASE not in MEASURED:
         pytest.skip(f"ONNX Runtime {RELEASE} is not among those measured")
     body, shapes = REPRODUCTIONS[name]
-    model = model_of(body, 17, 8)
+    model = model_of(body, OPSETS.get(name, 17), 10)
     feeds = feeds_of(model, shapes)
     try:
         optimized, plain = (run_at(level, model, feeds)[0] for level in LEVELS)
@@ -87,10 +94,10 @@ def test_what_is_written_for_a_form_is_right(name: str, opset: int) -> None:
     np.testing.assert_allclose(y, wanted, 1e-4, 1e-5)
 
 
-def reference(body: str, feeds) -> list[np.ndarray]:
+def reference(body: str, feeds, opset: int = 21) -> list[np.ndarray]:
     from onnx.reference import ReferenceEvaluator
 
-    return list(ReferenceEvaluator(model_of(body, 17, 8)).run(None, feeds))
+    return list(ReferenceEvaluator(model_of(body, opset, 10)).run(None, feeds))
 
 
 POOLS = {  # a pool, and whether it takes in the zeros before it as pads
@@ -166,6 +173,50 @@ def test_pads_of_a_maximum_of_numbers_above_zero_are_its_own(opset: int) -> None
     x = np.random.default_rng(0).standard_normal((1, 2, 6, 5)).astype("f")
     (y,) = run_model(model, {"x": x})
     np.testing.assert_array_equal(y, run_at(PLAIN, model_of(body, 17, 8), {"x": x})[0])
+
+
+MOVES = {
+    "Transpose<perm=[0,2,1]>(d)": "",
+    "Reshape(d, c)": "int64[2] c = {-1,2}",
+    "Squeeze(d, c)": "int64[1] c = {0}",
+    "Unsqueeze(d, c)": "int64[1] c = {1}",
+    "Slice(d, c, e)": "int64[2] c = {0,1}, int64[2] e = {1,3}",
+    "MaxPool<kernel_shape=[2]>(d)": "",
+    "MaxPool<kernel_shape=[2], pads=[1,1], strides=[2]>(d)": "",
+}
+
+
+@pytest.mark.parametrize("opset", [13, 21, 23])
+@pytest.mark.parametrize("sizes", ["1,3,4", "N,3,W"])
+@pytest.mark.parametrize("kind", ["int8", "uint8"])
+@pytest.mark.parametrize("move", MOVES)
+def test_dequantized_elements_move_as_integers(
+    move: str, kind: str, sizes: str, opset: int
+) -> None:
+    held = ", ".join(v for v in (f"float {PAIR.replace('int8', kind)}", MOVES[move]) if v)
+    body = (
+        f"g (float[{sizes}] x) => (float y, float r) <{held}> {{ q = QuantizeLinear(x, s, z)"
+        f" d = DequantizeLinear(q, s, z) m = {move} n = Transpose(m) y = Sin(n) r = Sin(d) }}"
+    )
+    model = written(body, opset)
+    made = [n.op_type for n in model.graph.node]
+    moved = made.index(move.split("<")[0].split("(")[0])
+    is_moved = kind == "int8" and opset >= 21
+    assert ("DequantizeLinear" in made[moved:]) == is_moved
+    x = np.random.default_rng(0).standard_normal((1, 3, 4)).astype("f")
+    for found, wanted in zip(run_model(model, {"x": x}), reference(body, {"x": x}), strict=True):
+        np.testing.assert_allclose(found, wanted, atol=1e-6)
+
+
+def test_integers_of_scales_by_channel_stay_in_place() -> None:
+    body = (
+        "g (int8[2,3] x) => (float[3,2] y) <float[2] s = {0.1, 0.2}, int8[2] z = {1, 2}>"
+        " { d = DequantizeLinear<axis=0>(x, s, z) y = Transpose<perm=[1,0]>(d) }"
+    )
+    model = written(body, 21)
+    assert [n.op_type for n in model.graph.node] == ["DequantizeLinear", "Transpose"]
+    x = np.int8([[1, 2, 3], [-4, -5, 6]])
+    np.testing.assert_allclose(run_model(model, {"x": x})[0], reference(body, {"x": x})[0])
 
 
 REACHING = [  # pads that reach the kernel
