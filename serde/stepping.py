@@ -235,10 +235,15 @@ class Stepping(OnnxBuilder):
                 if plain(given.pop(name)) != defaults.get(name):
                     shown = f"{name}={show_attribute(attrs[name])}"
                     raise UnsupportedAttribute(
-                        f"{operator.name} has no {shown} at opset {self.opset}"
+                        f"{operator.name} has no {shown} at opset {self._lacking(operator, name)}"
                         f"{_since(operator.name, name)}"
                     )
         return given
+
+    def _lacking(self, operator: schema.Operator, attribute: str) -> int:
+        """The opset that has no such attribute: that of the source, or else the target's."""
+        found = schema.find(operator.name, self.start)
+        return self.opset if found is None or attribute in found.attributes else self.start
 
 
 def _bound(table: RuleTable, rule: Rule, op: str, attrs: Mapping[str, Any]) -> dict[str, Any]:
@@ -263,8 +268,12 @@ def _counted(rule: Rule, bound: dict[str, Any], outputs: int) -> dict[str, Any]:
 def _since(op: str, attribute: str) -> str:
     versions = (v for v in range(1, IR_OPSET + 1) if (o := schema.find(op, v)) and
                 attribute in o.attributes)  # fmt: skip
-    lowest = next(versions, None)
-    return "" if lowest is None else f"; opset {lowest} is the lowest that has it"
+    found = list(versions)
+    if not found:
+        return ""
+    if found[-1] < IR_OPSET:
+        return f"; opset {found[-1]} is the last that has it"
+    return f"; opset {found[0]} is the lowest that has it"
 
 
 @cache

@@ -14,6 +14,8 @@ KINDS = ("Softmax", "LogSoftmax", "Hardmax")
 
 def along_last(op, g, x: Value, *, axis: int):
     """Bring the axis to the end, where flattening in front of it changes nothing."""
+    if x.shape is None and axis == -1:
+        return g[op](x, axis=-1)
     rank = x.rank
     last = rank - 1
     if axis in (last, -1):
@@ -24,7 +26,7 @@ def along_last(op, g, x: Value, *, axis: int):
 
 def flattened(op, g, x: Value, *, axis: int):
     """Normalise over all axes from ``axis`` on, as one."""
-    if axis in (x.rank - 1, -1):
+    if axis == -1 or (x.shape is not None and axis == x.rank - 1):
         return g[op](x, axis=-1)
     return g.Reshape(g[op](g.Flatten(x, axis=axis), axis=-1), g.Shape(x))
 

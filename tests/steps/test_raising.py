@@ -209,6 +209,34 @@ def test_recurrent(op: str, opset: int, attrs: dict[str, Any]) -> None:
         np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-6)
 
 
+FLAT = [(op, v, a) for op in ("Softmax", "LogSoftmax", "Hardmax") for v, a in (
+    (7, 0), (7, 1), (7, 2), (11, 1), (11, -1), (11, -2), (13, -1))]  # fmt: skip
+
+
+@pytest.mark.parametrize("written", [7, 11, 13, WRITTEN])
+@pytest.mark.parametrize(("op", "opset", "axis"), FLAT)
+def test_normalized_at_an_unknown_rank(op: str, opset: int, axis: int, written: int) -> None:
+    """No rank is needed to take all axes from one on as one, nor for the last axis."""
+    model, _ = model_of(Old(op, opset, (X[0],), {"axis": axis}))
+    model.graph.input[0].type.tensor_type.ClearField("shape")
+    model.graph.output[0].type.CopyFrom(helper.make_tensor_type_proto(TensorProto.FLOAT, None))
+    got = run(to_proto(lower_to(raise_to_ir(decode(model)), written)), [X[0]])
+    for a, b in zip(run(model, [X[0]]), got, strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("case", "says"), [
+    (Old("ReduceSum", 19, (X,), {"axes": [0]}),
+     r"ReduceSum has no axes=\(0,\) at opset 19; opset 12 is the last that has it"),
+    (Old("Squeeze", 13, (M[None],), {"axes": [0]}), "at opset 13; opset 12 is the last"),
+    (Old("Pad", 11, (M, np.int64([0, 0, 0, 0])), {"pads": [1, 1, 1, 1]}), "opset 10 is the last"),
+])  # fmt: skip
+def test_attribute_of_another_opset(case: Old, says: str) -> None:
+    model, _ = model_of(case)
+    with pytest.raises(SerdeError, match=says):
+        raise_to_ir(decode(model))
+
+
 WITHDRAWN = "ATen GivenTensorFill GRUUnit"
 
 
