@@ -138,8 +138,8 @@ class Problem:
     def __str__(self) -> str:
         few = ", ".join(map(repr, self.names[:5])) + (", …" if self.count > 5 else "")
         attrs = ", ".join(f"{k}={show_attribute(v)}" for k, v in self.attrs.items())
-        given = f". Attributes: {attrs}" if attrs else ""
-        return f"{self.op} ×{self.count} ({few}): {self.reason.removesuffix('.')}{given}"
+        shown = f"{self.op} ×{self.count} ({few}): {self.reason}"
+        return f"{shown.removesuffix('.')}. Attributes: {attrs}" if attrs else shown
 
 
 class Unconvertible(SerdeError):

@@ -241,11 +241,11 @@ def test_no_random_operator_is_folded():
 
 def test_operators_with_bodies_stay_though_all_they_read_is_constant():
     graph = ir_of(
-        "g () => (float[1] y) <bool c = {1}, float[1] w = {2}> { y = If (c) <"
-        "then_branch = t () => (float[1] u) { u = Neg(w) },"
-        "else_branch = e () => (float[1] v) { v = Abs(w) }> }"
+        "g () => (float[1] y) <int64 n = {3}, bool c = {1}, float[1] w = {2}> { y = Loop (n, c, w) <"
+        "body = b (int64 i, bool d, float[1] u) => (bool e, float[1] v) { e = Identity(d)\n v = Neg(u) }"
+        "> }"
     )
-    assert [n.op for n in graph.nodes] == ["If"]
+    assert [n.op for n in graph.nodes] == ["Loop"]
 
 
 @pytest.mark.parametrize(
