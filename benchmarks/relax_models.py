@@ -25,6 +25,7 @@ import serde
 from benchmarks.relay_corpus import INCOMPLETE, RIGHT, compared, fed, reader
 from benchmarks.resuming import resume
 from serde.errors import SerdeError, Unconvertible
+from serde.formats.onnx.relax.symbolic import SYMBOLIC
 from serde.formats.onnx.relax.table import OPSET, recasts
 from serde.formats.onnx.relax.taken import TAKEN
 from serde.formats.relay.graph_json import parse_json
@@ -173,15 +174,18 @@ def operators() -> Iterator[str]:
     yield (
         f"Measured by `python -m benchmarks.relax_operators` at opset {OPSET}. *Rewritten* are "
         "those of which some form, or all, is said in other operators. Other element types are "
-        "computed in wider ones. What is not listed is said in these, or refused.\n"
+        "computed in wider ones. *Symbolic* are those that are right with named sizes as well "
+        "(`--symbolic`); others are refused with them. What is not listed is said in these, or "
+        "refused.\n"
     )
-    yield "| operator | element types | rewritten |\n|---|---|---|"
+    yield "| operator | element types | symbolic | rewritten |\n|---|---|---|---|"
     for op in sorted({*TAKEN, *recasts.rules}):
         ties = TAKEN.get(op, {})
         types = "; ".join(
             f"{tie}: {', '.join(sorted(d.value for d in right))}" for tie, right in ties.items()
         )
-        yield f"| {op} | {types} | {'✓' if op in recasts else ''} |"
+        marks = " | ".join("✓" if op in some else "" for some in (SYMBOLIC, recasts))
+        yield f"| {op} | {types} | {marks} |"
     yield ""
 
 

@@ -2,17 +2,24 @@
 
     SERDE_RELAX=FOLDER python -m benchmarks.relax_operators [OPERATOR …]
 
+    SERDE_RELAX=FOLDER python -m benchmarks.relax_operators --symbolic
+
 ONNX's own node tests of one operator, at the opset of the profile ``relax``, are run with every
 element type the standard allows for each type variable: by the importer as they are, and in ONNX
 Runtime, or onnx.reference where that has no such kernel. Tests that are not right as they are do
 not count: their forms are for rules. A type that is right in a test, and wrong in none, is written
 to formats/onnx/relax/taken.py; what is not right is printed. Operators named are measured anew.
+
+``--symbolic`` runs the tests that are right with a name for every size above 1, equal sizes with
+equal names, and with a name for the first size only. Operators that are right in all of them are
+written to formats/onnx/relax/symbolic.py.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
+import textwrap
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator
@@ -28,7 +35,7 @@ from serde import schema
 from serde.errors import SerdeError
 from serde.formats.onnx.reader import decode
 from serde.formats.onnx.relax.table import OPSET, TYPES
-from serde.formats.onnx.relax.taken import MEASURED
+from serde.formats.onnx.relax.taken import MEASURED, TAKEN
 from serde.formats.onnx.writer import to_proto
 from serde.graph import DType
 from serde.opset import lower_to, raise_to_ir
@@ -76,6 +83,24 @@ def _line(line: str) -> tuple[str, dict[str, frozenset[DType]]]:
 
 
 TAKEN = dict(map(_line, MEASURED.split("\\n")[1:-1]))
+'''
+
+
+SYMBOLIC_PAGE = PAGE.with_name("symbolic.py")
+SYMBOLIC_HEADER = '''\
+"""Operators TVM's importer into Relax gets right with symbolic sizes.
+
+Made by `python -m benchmarks.relax_operators --symbolic`, with apache-tvm {tvm},
+at opset {opset}.
+"""
+
+from __future__ import annotations
+
+SYMBOLIC = frozenset(
+    """
+{lines}
+    """.split()
+)
 '''
 
 
@@ -212,6 +237,55 @@ def measured(op: str, tries: list[Tried]) -> str | None:
     return " ".join(parts) if good else None
 
 
+def named(model: onnx.ModelProto, batch: bool) -> onnx.ModelProto:
+    """The model with names for the sizes of its inputs that no constant fixes; or for the first
+    size of the first input, and for that of others that begin with as many.
+    """
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    shapes = [list(entry.type.tensor_type.shape.dim) for entry in made.graph.input]
+    fixed = {d for held in made.graph.initializer for d in held.dims}
+    leading = shapes[0][0].dim_value if shapes and shapes[0] else 0
+    for dims in shapes:
+        for dim in dims[:1] if batch else dims:
+            size = dim.dim_value
+            if size > 1 and size not in fixed and (not batch or size == leading):
+                dim.dim_param = f"n{size}"
+    for entry in made.graph.output:
+        entry.type.tensor_type.ClearField("shape")
+    return made
+
+
+def is_right(tried: Tried, model: onnx.ModelProto) -> str | None:
+    """What is not right of a test in another form, if anything."""
+    ((arrays, wanted),) = tried.case.data
+    feeds = dict(zip((i.name for i in model.graph.input), arrays, strict=True))
+    with tempfile.TemporaryDirectory() as folder:
+        onnx.save(model, f"{folder}/m.onnx")
+        try:
+            got = run(f"{folder}/m.onnx", feeds)
+        except RelaxError as error:
+            return str(error).strip().splitlines()[-1][:100]
+    return difference(tried.case, wanted, got)
+
+
+def measure_symbolic() -> None:
+    """Write which operators are right with symbolic sizes."""
+    counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for tried in tests():
+        if tried.op not in TAKEN or is_right(tried, tried.case.model) is not None:
+            continue
+        for batch in (True, False):
+            said = is_right(tried, named(tried.case.model, batch))
+            counts[tried.op][said is not None] += 1
+            if said is not None:
+                print(tried.op, tried.case.name, "batch" if batch else "all", said, sep="; ")
+    right = " ".join(sorted(op for op, (good, bad) in counts.items() if good and not bad))
+    lines = textwrap.fill(right, 96, initial_indent="    ", subsequent_indent="    ")
+    text = SYMBOLIC_HEADER.format(tvm=RELAX.ask("version"), opset=OPSET, lines=lines)
+    SYMBOLIC_PAGE.write_text(text, encoding="utf-8")
+
+
 def _spelled(dtype: DType) -> str:
     return {"float32": "float", "float64": "double"}.get(dtype.value, dtype.value)
 
@@ -234,4 +308,7 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    if sys.argv[1:] == ["--symbolic"]:
+        measure_symbolic()
+    else:
+        main(sys.argv[1:])

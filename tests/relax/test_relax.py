@@ -25,7 +25,7 @@ from serde.passes import tidy
 from serde.profiles import get_profile
 from tests import networks
 from tests.node_cases import Case, all_cases, difference, frozen
-from tests.onnx_live import error, run_model
+from tests.onnx_live import error, model_of, run_model
 from tests.relax.relax_live import RELAX, environment, run
 
 # One test for each thing the importer lacks or gets wrong, and the profile says otherwise.
@@ -108,7 +108,7 @@ def test_all_that_cannot_be_said_is_listed(tmp_path: Path) -> None:
     nodes = [
         helper.make_node("Det", ["x"], ["a"]),
         helper.make_node("StringNormalizer", ["s"], ["b"]),
-        helper.make_node("Relu", ["n"], ["c"]),
+        helper.make_node("Hardmax", ["n"], ["c"]),
     ]
     kinds = {"x": (TensorProto.FLOAT, (2, 2)), "s": (TensorProto.STRING, (3,)),
              "n": (TensorProto.FLOAT, ("N", 2))}  # fmt: skip
@@ -118,9 +118,10 @@ def test_all_that_cannot_be_said_is_listed(tmp_path: Path) -> None:
     onnx.save(model(nodes, kinds, ends), path)
     report = serde.check(path, to="relax")
     assert not report.ok
-    said = {p.names: p.reason for p in report.problems if p.op == "input"}
-    assert "strings" in said["s",] and "(N, 2)" in said["n",]
-    assert {p.op for p in report.problems} >= {"StringNormalizer"}
+    said = {p.op: p.reason for p in report.problems}
+    assert "strings" in said["input"]
+    assert "(N, 2)" in said["Hardmax"] and "--static" in said["Hardmax"]
+    assert said.keys() >= {"StringNormalizer"}
     assert serde.check(path, to="relax", outputs=["c"], static={"N": 3}).ok
 
 
@@ -202,3 +203,79 @@ def test_a_slice_to_a_size_without_axes(tmp_path: Path) -> None:
     made = model(nodes, {"x": (F32, x.shape)}, {"y": (F32, None)}, held)
     (got,) = ran(rewritten(made), {"x": x}, tmp_path)
     np.testing.assert_array_equal(got, x[1:])
+
+
+SYMBOLIC_MODELS = {  # the text, the shapes of the inputs, those of the weights
+    "a network of images": (
+        "g (float[N,3,H,W] x, float[4,3,3,3] w, float[4] b, float[5,4] d) => (y) {"
+        "c = Conv <pads = [1,1,1,1], strides = [2,2]> (x, w, b)"
+        "n = BatchNormalization (c, b, b, b, b) \n r = LeakyRelu (n)"
+        "m = MaxPool <kernel_shape = [2,2]> (r) \n v = AveragePool <kernel_shape = [2,1]> (m)"
+        "p = GlobalAveragePool (v) \n f = Flatten (p)"
+        "e = Gemm <transB = 1> (f, d) \n y = Softmax (e) }",
+        {"x": ("N", 3, "H", "W")},
+        {"w": (4, 3, 3, 3), "b": (4,), "d": (5, 4)},
+    ),
+    "attention": (
+        "g (float[N,L,8] x, float[8,8] q, float[8,8] k, float[8] one) => (y)"
+        "<int64[4] heads = {0, -1, 2, 4}, int64[3] whole = {0, -1, 8}, float scale = {0.5}> {"
+        "n = LayerNormalization (x, one, one) \n a = MatMul (n, q) \n b = MatMul (n, k)"
+        "ah = Reshape (a, heads) \n at = Transpose <perm = [0,2,1,3]> (ah)"
+        "bh = Reshape (b, heads) \n bt = Transpose <perm = [0,2,3,1]> (bh)"
+        "s = MatMul (at, bt) \n z = Mul (s, scale) \n p = Softmax (z)"
+        "v = Transpose <perm = [0,2,1,3]> (bh) \n o = MatMul (p, v)"
+        "t = Transpose <perm = [0,2,1,3]> (o) \n u = Reshape (t, whole) \n y = Add (u, x) }",
+        {"x": ("N", "L", 8)},
+        {"q": (8, 8), "k": (8, 8), "one": (8,)},
+    ),
+    "indexing and reductions": (
+        "g (float[N,L] x, float[N,1] f) => (y)"
+        "<int64[1] one = {1}, int64[1] last = {3}, int64[2] at = {0, 1}> {"
+        "s = Slice (x, one, last, one) \n c = Concat <axis = 1> (x, s)"
+        "g0 = Gather <axis = 1> (c, at) \n m = ReduceMax <axes = [1]> (c)"
+        "t = ReduceSum (c, one) \n p = Pow (t, m) \n big = Less (p, m)"
+        "w = Where (big, p, m) \n d = Div (w, f)"
+        "a = ArgMax <axis = 0> (c) \n k = Cast <to = 1> (a) \n h = ReduceMean (k)"
+        "q = Sub (d, h) \n y = Max (g0, q) }",
+        {"x": ("N", "L"), "f": ("N", 1)},
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("sizes", [(2, 5, 12, 9), (3, 7, 8, 14)])
+@pytest.mark.parametrize("name", SYMBOLIC_MODELS)
+def test_symbolic_sizes(name: str, sizes: tuple[int, ...], tmp_path: Path) -> None:
+    body, shapes, weights = SYMBOLIC_MODELS[name]
+    rng, numbers = np.random.default_rng(0), dict(zip("NLHW", sizes, strict=True))
+    made = model_of(body, 17, 8)
+    kept = [i for i in made.graph.input if i.name not in weights]
+    del made.graph.input[:]
+    made.graph.input.extend(kept)
+    for weight, shape in weights.items():
+        array = rng.uniform(0.1, 1, shape).astype(np.float32)
+        made.graph.initializer.append(numpy_helper.from_array(array, weight))
+    feeds = {
+        n: rng.uniform(0.5, 1, [numbers.get(d, d) for d in s]).astype(np.float32)
+        for n, s in shapes.items()
+    }
+    (got,) = ran(rewritten(made), feeds, tmp_path)
+    (wanted,) = run_model(made, feeds)
+    np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("body", "op"),
+    [
+        ("g (float[N,4] x) => (y) { y = Hardmax (x) }", "Hardmax"),
+        ("g (float[N,4] x) => (y) { y = Shape (x) }", "Shape"),
+        ("g (float[N,2,H,W] x) => (y) { y = MaxPool <kernel_shape = [2,2], strides = [2,2], "
+         'auto_pad = "SAME_UPPER"> (x) }', "MaxPool"),
+        ("g (float[N,4] x, int64[2] s) => (y) { y = Expand (x, s) }", "Expand"),
+    ],
+)  # fmt: skip
+def test_symbolic_sizes_that_are_wrong_are_refused_by_name(body: str, op: str) -> None:
+    with pytest.raises(Unconvertible) as caught:
+        rewritten(model_of(body, 17, 8))
+    (problem,) = [p for p in caught.value.problems if p.op == op]
+    assert "symbolic" in problem.reason or "Relax gets no" in problem.reason

@@ -17,7 +17,7 @@ from serde.recasts.recasting import recast
 from . import forms, resizing, rules
 from .table import OPSET, STAGE, UNTOLD, misfit
 from .taken import TAKEN
-from .taking import taking
+from .taking import take
 from .widening import RelaxRecasting
 
 __all__ = ["OPSET", "for_relax", "forms", "resizing", "rules"]
@@ -33,9 +33,10 @@ def for_relax(graph: Graph) -> Graph:
     graph = scalarize_sequences(without_functions(graph))
     try:
         lowered = lower_to(tidy(recast(graph, RelaxRecasting, TAKEN)), OPSET, False)
-        done = taking.rewrite(lowered, OnnxBuilder(graph.name, OPSET))
+        done = take(lowered, OnnxBuilder(graph.name, OPSET))
     except Unconvertible as error:
-        found = [p for p in error.problems if not (problems and p.reason.startswith(UNTOLD))]
+        unknown = any(p.reason.startswith(UNTOLD) for p in problems)
+        found = [p for p in error.problems if not (unknown and p.reason.startswith(UNTOLD))]
         raise Unconvertible(STAGE, (*problems, *found)) from error
     if problems:
         raise Unconvertible(STAGE, problems)
@@ -45,7 +46,10 @@ def for_relax(graph: Graph) -> Graph:
 def _misfits(graph: Graph) -> Iterator[Problem]:
     for value in graph.inputs:
         reason = misfit(value)
-        if reason is None and not value.is_static:
-            reason = f"{UNTOLD}{show_shape(value.shape)} are not all numbers: give them"
+        if reason is None and None in (value.shape or ()):
+            reason = (
+                f"{UNTOLD}{show_shape(value.shape)} are not all known: give numbers or names "
+                "(--input)"
+            )
         if reason is not None:
             yield Problem("input", EMPTY, reason, (value.name,), STAGE)

@@ -17,3 +17,12 @@ def pads(node: Node) -> str | None:
     _, added, *_ = node.inputs
     told = added is not None and added.tensor is not None
     return None if told else "pads that only the run tells"
+
+
+@refuses("AveragePool", "Conv", "ConvTranspose", "LpPool", "MaxPool")
+def same_pads(node: Node) -> str | None:
+    """Pads that depend on sizes; where these are numbers, the pads are numbers as well."""
+    pads = str(node.attrs.get("auto_pad", "NOTSET"))
+    if not pads.startswith("SAME"):
+        return None
+    return f"auto_pad={pads!r} of symbolic sizes: give numbers (--static, --input)"

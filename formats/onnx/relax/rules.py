@@ -119,9 +119,9 @@ for _op in ("ReduceMax", "ReduceMin"):
 def recast_arg(op, g, x, *, axis: int, keepdims: int, select_last_index: int):
     """The importer's finds none, numbered -1, among what is infinite throughout."""
     form = {"axis": axis, "keepdims": keepdims, "select_last_index": 0}
-    size = x.known[axis]
-    require(isinstance(size, int), f"an {op} along an axis whose size only the run tells")
     if select_last_index:
+        size = x.known[axis]
+        require(isinstance(size, int), f"an {op} of the last index along an axis of symbolic size")
         turned = slice_axis(g, x, axis, -1, -size - 1, -1)
         return g.Sub(size - 1, g[op](turned, **form))
     found = g.as_is(op, (x,), form)

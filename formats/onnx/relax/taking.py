@@ -2,29 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from serde import foreign, schema
 from serde.builder import Builder
 from serde.errors import ConversionError, UnsupportedOp
-from serde.graph import Node, Value, show_shape
+from serde.graph import Graph, Node, Value, show_shape
 from serde.recasts.recasting import refusal as recast_refusal
 from serde.rules import RuleTable
 
+from .symbolic import SYMBOLIC
 from .table import OPSET, STAGE, UNTOLD, misfit, misfits
 from .taken import TAKEN
 
 
 class _Taking(RuleTable):
-    """Takes over what the importer takes, and tells why of what it does not."""
+    """Takes over what the importer takes, and tells why of what it does not.
+
+    ``dynamic`` are the values whose sizes depend on data.
+    """
+
+    def __init__(self, dynamic: Container[Value]) -> None:
+        super().__init__(STAGE)
+        self.dynamic = dynamic
 
     def apply(
         self, node: Node, builder: Builder, inputs: tuple[Value | None, ...]
     ) -> tuple[Value | None, ...]:
         error = self.refusal(node)
-        if error is None and (reason := _operands(node, inputs) or _form(node)) is not None:
+        sized = error is None and self._sizes(node)
+        if error is None and (reason := sized or _operands(node, inputs) or _form(node)):
             error = ConversionError(reason)
         if error is not None:
             raise error
         return builder.keep(node, inputs)
+
+    def _sizes(self, node: Node) -> str | None:
+        """Why the importer gets the node wrong with sizes that are not numbers."""
+        for v in node.inputs:
+            if v is None or v.shape is None or v.is_static:
+                continue
+            said = f"{UNTOLD}{show_shape(v.shape)} of {v.name!r}"
+            if v in self.dynamic:
+                return f"{said} depend on data; the importer wants numbers or names"
+            if node.op not in SYMBOLIC:
+                return (
+                    f"{said} are symbolic, which TVM's importer into Relax gets wrong for "
+                    f"{node.op}: give numbers (--static, --input)"
+                )
+        return None
 
     def refusal(self, node: Node) -> ConversionError | None:
         """Why a node is refused for itself."""
@@ -47,12 +73,30 @@ def _operands(node: Node, inputs: tuple[Value | None, ...]) -> str | None:
             continue
         if (reason := misfit(v)) is not None:
             return reason
-        if not v.is_static:
-            return f"{UNTOLD}{show_shape(v.shape)} of {v.name!r} are not all numbers"
         if v.dtype not in right.get(operator.input(i).tie, (v.dtype,)):
             return f"TVM's importer into Relax gets {v.dtype and v.dtype.value} elements wrong"
     return next((said for v in node.outputs if v.name and (said := misfit(v))), None)
 
 
-taking = _Taking(STAGE)
-__all__ = ["taking"]
+DATA_DEPENDENT = frozenset("Compress NonMaxSuppression NonZero Range Unique".split())
+SIZED = frozenset("ConstantOfShape Expand Pad Reshape Resize Slice Tile TopK".split())
+
+
+def dynamic_values(graph: Graph) -> set[Value]:
+    """The values whose sizes depend on data, not on the sizes of the inputs alone."""
+    found: set[Value] = set()
+    for node in graph.nodes:
+        sizes = node.inputs if node.op == "ConstantOfShape" else node.inputs[1:]
+        computed = node.op in SIZED and any(v is not None and v.tensor is None for v in sizes)
+        reads = any(v in found for v in node.inputs if v is not None)
+        if computed or reads or node.op in DATA_DEPENDENT:
+            found.update(v for v in node.outputs if v.shape is None or None in v.shape)
+    return found
+
+
+def take(graph: Graph, builder: Builder) -> Graph:
+    """The graph as it is, if the importer takes every node of it."""
+    return _Taking(dynamic_values(graph)).rewrite(graph, builder)
+
+
+__all__ = ["take"]
