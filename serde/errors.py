@@ -41,8 +41,6 @@ def show_attribute(value: Any) -> str:
         return f"({', '.join(items)}{',' if len(value) == 1 else ''})"
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{k}: {show_attribute(v)}" for k, v in value.items()) + "}"
-    if getattr(value, "shape", None) == () and hasattr(value, "item"):  # a number of NumPy's
-        return repr(value.item())
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         dtype, shape = value.dtype, value.shape
         dims = "" if shape is None else ",".join("?" if d is None else str(d) for d in shape)
@@ -52,8 +50,8 @@ def show_attribute(value: Any) -> str:
         return "a subgraph"
     if hasattr(value, "value"):  # a number of Relay's
         return show_attribute(value.value)
-    called = getattr(value, "name", None) or getattr(value, "type_key", None)
-    return repr(called) if isinstance(called, str) else f"a {type(value).__name__}"
+    label = getattr(value, "name", None) or getattr(value, "type_key", None)
+    return repr(label) if isinstance(label, str) else f"a {type(value).__name__}"
 
 
 REFUSED = "refused: "  # begins the domain of a node that could not be legalized; the reason follows

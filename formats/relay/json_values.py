@@ -165,9 +165,9 @@ def _tensor_type(d: Decoder, at: int, attrs: Attributes, shape: Any) -> ast.Tens
 def _dim(dim: Any) -> ast.Dim:
     if isinstance(dim, ast.AnyDim):
         return None
-    if not isinstance(dim, ast.Imm):
-        return dim  # type: ignore[no-any-return]
-    return (ast.LongDim if dim.dtype == "int64" else int)(dim.value)
+    if isinstance(dim, ast.Imm):
+        return ast.LongDim(dim.value) if dim.dtype == "int64" else int(dim.value)
+    return cast(ast.Dim, dim)
 
 
 @builds("TupleType", "fields")
