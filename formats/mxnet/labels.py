@@ -95,7 +95,8 @@ def _training_outputs(graph: Graph, inference: Graph, rules: Collection[str]) ->
     copies = {v for v in outputs if v in copied and not needs[v] & ~labelled}
     if len(copies) == len(outputs):
         copies = set()
-    read = _union(unlabelled[v] for v in outputs if v not in copies)
+    own_label = _outputs_of_own_label(graph, needs, sources, outputs)
+    read = _union(unlabelled[v] for v in outputs if v not in copies and v not in own_label)
     labels = _union(bits.values()) & ~read & ~PARAMETER
     found = {v for v in outputs if needs[v] & labels}
     if len(found) == len(outputs):
@@ -108,6 +109,22 @@ def _training_outputs(graph: Graph, inference: Graph, rules: Collection[str]) ->
         if shown is not None and _is_loss(shown, bool(needed & labelled), rules):
             losses.add(value)
     return found | _losses_with_labels(losses, rest)
+
+
+def _outputs_of_own_label(
+    graph: Graph, needs: Bits, sources: Bits, outputs: Iterable[Value]
+) -> set[Value]:
+    """The outputs of layers whose data depend on the label too, as with a margin for its class."""
+    makers = {v: node for node in graph.nodes for v in node.outputs}
+    found = set()
+    for value in outputs:
+        shown = _shown(value, makers)
+        if shown is None or shown.op not in OUTPUT_LAYERS or shown.inputs[0] is None:
+            continue
+        label = _union(sources.get(v, PARAMETER) for v in _labels(shown, UNREAD))
+        if label & needs.get(shown.inputs[0], PARAMETER) & ~PARAMETER:
+            found.add(value)
+    return found
 
 
 def _losses_with_labels(losses: set[Value], needs: Bits) -> set[Value]:

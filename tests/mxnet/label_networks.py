@@ -176,6 +176,23 @@ def outer_losses(s: Any) -> Any:
 
 
 ROW = {"data": (3, 7)}
+
+
+def margin(s: Any, label: Any) -> tuple[Any, Any]:
+    """An embedding, and shares of classes with a margin for the one that the label names."""
+    embedding = dense(s, s.var("data"), 4, "embed")
+    unit = s.L2Normalization(embedding, mode="instance") * 8
+    cosines = dense(s, unit, 5, "fc", no_bias=True)
+    shares = s.SoftmaxOutput(cosines - s.one_hot(label, depth=5) * 2, label, name="softmax")
+    return s.BlockGrad(embedding, name="embedding"), shares
+
+
+def margin_metrics(s: Any) -> Any:
+    label = s.var("label")
+    embedding, shares = margin(s, label)
+    return s.Group([embedding, s.BlockGrad(shares), s.BlockGrad(label, name="truth")])
+
+
 NETWORKS = {
     "classifier": Trained(classifier, ROW, {"softmax_label": (3,)}),
     "support_vectors": Trained(
@@ -201,6 +218,9 @@ NETWORKS = {
         {"label": (2, 72), "weight": (2, 8, 6, 6), "target": (2, 8, 6, 6)}, (0,),
     ),
     "metrics": Trained(metrics, ROW, {"label": (3, 1)}, (0,)),
+    "margin": Trained(lambda s: s.Group(margin(s, s.var("label"))), ROW, {"label": (3,)}, (0,)),
+    "margin_metrics": Trained(margin_metrics, ROW, {"label": (3,)}, (0,)),
+    "lone_margin": Trained(lambda s: margin(s, s.var("label"))[1], {**ROW, "label": (3,)}, {}),
     "detector": Trained(detector, {"data": (2, 3, 16, 16)}, {"label": (2, 1, 5)}, (0, 3)),
     "autoencoder": Trained(autoencoder, ROW, {}),
     "conditioned": Trained(conditioned, {**ROW, "label": (3,)}, {}),
