@@ -13,6 +13,8 @@ from .ops.aliases import ALIASES
 CANONICAL = {other: name for name, others in ALIASES.items() for other in others.split()}
 # MXNet 2.0's names of the layers that oneDNN fused.
 CANONICAL |= {f"_sg_onednn_{op}": f"_sg_mkldnn_{op}" for op in ("conv", "fully_connected")}
+# The names under which the detector's operators were built before MXNet had them.
+CANONICAL |= {f"MultiBox{op}": f"_contrib_MultiBox{op}" for op in ("Prior", "Detection", "Target")}
 # Outputs that bear names of their own.
 NAMED = {
     "BatchNorm": ("output", "mean", "var"),

@@ -244,6 +244,21 @@ def test_the_plug_in_for_ctc(tmp_path) -> None:
     assert any(note.startswith("WarpCTC ×1 ('ctc')") for note in graph.notes)
 
 
+def test_a_detector_of_the_time_before_mxnet_had_its_operators(tmp_path) -> None:
+    """They have the same attributes and results under shorter names, and the same label."""
+    net = NETWORKS["detector"]
+    sym = net.make(live_mxnet().sym)
+    params, feeds = arrays_of(net, sym)
+    old = sym.tojson().replace('"_contrib_MultiBox', '"MultiBox')
+    assert old.count('"MultiBox') == 3
+    path = str(tmp_path / "m.onnx")
+    serde.convert(saved(tmp_path, old, params), path, inputs=net.inputs)
+    got = onnxruntime.InferenceSession(path).run(None, {"data": feeds["data"]})
+    wanted = run_symbol(sym.tojson(), params, feeds)
+    for y, at in zip(got, net.outputs or (), strict=True):
+        np.testing.assert_allclose(y, wanted[at], rtol=1e-4, atol=1e-5)
+
+
 def test_an_unbound_label_of_a_saved_training_symbol(tmp_path) -> None:
     """The layer of Module, saved: its label is asked for by nothing, in old files as well."""
     sym = classifier(live_mxnet().sym, live_mxnet().sym.Reshape(live_mxnet().sym.var("label"),
