@@ -96,7 +96,7 @@ def _apply(g: Stepping, table: RuleTable, node: Node, inputs: Inputs) -> tuple[V
         if not node.domain:
             raise
         kept = f"--keep-domain {node.domain} carries it along into ONNX files"
-        raise type(error)(f"{error.reason}. {kept}") from error
+        raise type(error)(f"{error.reason.removesuffix('.')}. {kept}") from error
 
 
 def _infer_types(

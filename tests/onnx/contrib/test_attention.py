@@ -150,4 +150,4 @@ def test_packed_keys_and_values(tmp_path):
 def test_refusals(case, says, tmp_path):
     message = refusal(case, tmp_path)
     assert f"com.microsoft:{case.op}" in message
-    assert says in message and "--keep-domain com.microsoft" in message
+    assert says in message and "--keep-domain com.microsoft" in message and ".. " not in message
