@@ -63,10 +63,11 @@ def test_relax_refuses_it(tmp_path):
 
 
 def test_without_a_type_the_file_is_said_to_lack_it(tmp_path):
+    op = "MeanVarianceNormalization"  # before opset 9 its axes depended on the rank
     with pytest.raises(Unconvertible) as caught:
-        convert(foreign(declared=None), tmp_path)
+        convert(foreign(declared=None, behind=op, opset=7), tmp_path)
     ops = {p.op: p.reason for p in caught.value.problems}
-    assert "value_info" in ops["com.acme:Foo"] and "Softmax" in ops
+    assert "value_info" in ops["com.acme:Foo"] and op in ops
 
 
 def test_a_type_is_not_needed_where_nothing_changes(tmp_path):
