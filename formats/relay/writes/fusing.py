@@ -4,6 +4,7 @@ TVM computes what several calls of one kernel share once for each of them, so a 
 value is read four times grows to four times its code with each link, and is compiled for ever. And
 where it fuses one of several results of open sizes with what reads it, it takes the size of the
 first. It has no function for the shape of a kernel that brings what it computes to a given shape.
+Its function for the shape of a kernel fails where a computed tensor of no axes is an operand.
 """
 
 from __future__ import annotations
@@ -39,10 +40,12 @@ FUSED = frozenset(
 def parted(graph: Graph) -> Graph:
     """Put a barrier behind each call whose kernel would hold more than ``LARGEST`` calls, behind
     each of several results of open sizes, and before what brings a tensor to a given shape, where
-    some sizes are open.
+    some sizes are open. One is put between a kernel of known sizes that reads a computed tensor of
+    no axes and a call of open sizes as well.
     """
     shaped = {v for n in graph.nodes if n.op == "broadcast_to" for v in n.inputs}
     is_open = any(_is_open(v) for n in graph.nodes for v in n.outputs)
+    split = _scalar_kernels(graph) if is_open else frozenset()
     size: dict[Value | None, int] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
@@ -52,7 +55,9 @@ def parted(graph: Graph) -> Graph:
         if len(node.outputs) > 1 and any(map(_is_open, node.outputs)):
             nodes += _with_barriers(node)
         elif len(node.outputs) == 1 and (
-            calls > LARGEST or (is_open and calls and node.outputs[0] in shaped)
+            calls > LARGEST
+            or (is_open and calls and node.outputs[0] in shaped)
+            or node.outputs[0] in split
         ):
             nodes += _with_barriers(node)
             calls = 0
@@ -60,6 +65,24 @@ def parted(graph: Graph) -> Graph:
             nodes.append(node)
         size.update(dict.fromkeys(node.outputs, calls))
     return replace(graph, nodes=tuple(nodes))
+
+
+def _scalar_kernels(graph: Graph) -> frozenset[Value]:
+    """Results of known sizes that calls of open sizes read, of kernels with computed scalars."""
+    reads_scalar: set[Value | None] = set()
+    found: set[Value] = set()
+    for node in graph.nodes:
+        if node.op not in FUSED:
+            continue
+        if any(map(_is_open, node.outputs)):
+            found.update(v for v in node.inputs if v is not None and v in reads_scalar)
+        elif any(v in reads_scalar or _is_computed_scalar(v) for v in node.inputs):
+            reads_scalar.update(v for v in node.outputs if v.shape != ())
+    return frozenset(found)
+
+
+def _is_computed_scalar(value: Value | None) -> bool:
+    return value is not None and value.tensor is None and value.shape == () and not value.wrap
 
 
 def _is_open(value: Value) -> bool:
