@@ -74,6 +74,7 @@ def quantize_to_bytes(
         if zero is None and kind is not DType.UINT8:
             with g.speaking(19):
                 zero = g.Expand(g.const(0, kind), g.Shape(scale))
+        saturate = saturate if kind in FLOAT8 else 1  # integers saturate whatever it says
         return g.QuantizeLinear(x, scale, zero, axis=axis, saturate=saturate)
     with g.speaking(18):
         return quantized(g, x, scale, zero, kind, axis, block_size)

@@ -30,6 +30,7 @@ REPEATING = {
 
 def spelled_out(g, x: Value, roi, scales, sizes, how: Sampling):
     """Each axis by a matrix of weights, or by gathering the nearest."""
+    roi = roi if how.coordinates == "tf_crop_and_resize" else None  # others do not read it
     rank, both = x.rank, scales is not None and sizes is not None
     factors = None if both else factors_of(x, scales, sizes)
     if factors is None or (roi is not None and roi.tensor is None):

@@ -86,6 +86,16 @@ def test_resize(attrs: dict[str, Any]) -> None:
     Single("Resize", held, attrs, (1, 2, 3), tolerance=1e-4).check((17,), [STATIC])
 
 
+@pytest.mark.parametrize("size", [4, 8])
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_resize_reads_no_region_unless_it_crops(mode: str, size: int) -> None:
+    x = RNG.standard_normal((1, 2, 5, 6)).astype(np.float32)
+    region = RNG.random(size, np.float32)
+    operands = (x, region, np.float32([1, 1, 2, 1.5]))
+    case = Single("Resize", operands, {"mode": mode}, (1, 2), tolerance=1e-4)
+    case.check((7, 17), [STATIC])
+
+
 @pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
 def test_resize_axes(policy: str) -> None:
     x = RNG.standard_normal((1, 2, 5, 6)).astype(np.float32)
