@@ -28,6 +28,8 @@ LONGEST_SHOWN, MOST_SHOWN = 120, 16  # characters of a text, elements of a list 
 
 def show_attribute(value: Any) -> str:
     """The value of an attribute as a message shows it: text without quotes, objects in words."""
+    if hasattr(value, "item") and getattr(value, "shape", None) == ():  # a number of NumPy's
+        return repr(value.item())
     if isinstance(value, (str, bytes)):
         text = value if isinstance(value, str) else value.decode("utf-8", "backslashreplace")
         return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "…"
