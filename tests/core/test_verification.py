@@ -537,3 +537,27 @@ class TestFittingSizes:
         held = ", ".join(f"{p} = {zeros(*d)}" for p, d in zip(parts, dims, strict=True))
         feeds = random_inputs(ir_of(f"g ({x} x) => (y) <{held}> {{ {body} }}"))
         assert feeds["x"].shape == shape
+
+
+class TestQuantizedNeighbours:
+    """A rounding may decide between two integers; the source's own ways of being run tell."""
+
+    BODY = (
+        "g (float[1,4,8,8] x) => (float[1,4,4,4] y) <float s = {0.05}, uint8 z = {128}> {"
+        "a = QuantizeLinear(x, s, z)\n b = DequantizeLinear(a, s, z)\n"
+        "c = AveragePool<kernel_shape=[2,2], strides=[2,2]>(b)\n"
+        "d = QuantizeLinear(c, s, z)\n y = DequantizeLinear(d, s, z) }"
+    )
+
+    def source(self, tmp_path, body=BODY, name="a.onnx"):
+        onnx.save(model_of(body, 15, 8), tmp_path / name)
+        return tmp_path / name
+
+    def test_they_are_no_fault_of_the_conversion(self, tmp_path):
+        report = serde.convert(self.source(tmp_path), tmp_path / "b.onnx", opset=21, verify=True)
+        assert report.verification.ok
+
+    def test_a_wrong_result_is_found_beside_them(self, tmp_path):
+        wrong = self.source(tmp_path, self.BODY.replace("s = {0.05}", "s = {0.06}"), "b.onnx")
+        found = serde.verify(self.source(tmp_path), wrong)
+        assert not found.ok
