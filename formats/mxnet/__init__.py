@@ -38,6 +38,7 @@ from .shapes import complete_inputs
 from .suppressed import with_suppression
 from .symbol import Symbol, parse_symbol
 from .writer import check_target, encode
+from .zeros import with_sizes_of_zeros
 
 __all__ = ["FORMAT", "decode", "decode_symbol", "encode", "from_ir", "ops", "to_ir", "writes"]
 # Metadata keys of a decoded graph.
@@ -153,6 +154,8 @@ def to_ir(
     else:
         refuse_missing_parameters(graph, metadata.get(PATH, graph.name))
     complete = complete_inputs(graph, said)
+    if metadata.get(NUMPY_SHAPES) != "1":
+        complete = with_sizes_of_zeros(complete)
     require(integers in ("exact", "qdq"), f"integers={integers!r} is neither of exact, qdq")
     exact = integers == "exact" and not dequantize
     require(kernels in KERNELS, f"kernels={kernels!r} is neither of {', '.join(KERNELS)}")

@@ -227,7 +227,11 @@ def _fully_connected(node: Node, ask: Ask) -> Told:
     assert x is not None
     weight, count = constant_shape(node, 1), parse(int, attrs["num_hidden"])
     if parse(bool, attrs.get("flatten", "True")):
-        yield y, ("N", count)
+        shape, result = ask(x), ask(y)
+        rows = [s[0] for s in (shape, result) if s and isinstance(s[0], int)]
+        yield y, (rows[0] if rows else "N", count)
+        if shape and rows:
+            yield x, (rows[0], *shape[1:])
     elif (shape := refined(ask(x), ask(y))) is not None:
         yield x, (*shape[:-1], None if weight is None else weight[1])
         yield y, (*shape[:-1], count)

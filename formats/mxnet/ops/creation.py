@@ -26,7 +26,7 @@ def filled(g, shape: Ints, number, dtype: str):
 
 @reads("_zeros", ignore=("ctx",))
 def read_zeros(g, *, shape: Ints = (), dtype="float32"):
-    """A size of 0 is one that MXNet infers from the tensor's use (an RNN's batch): 1 broadcasts."""
+    """A size of 0 is one that only the tensor's use tells, and that has no number: 1 broadcasts."""
     return filled(g, tuple(d or 1 for d in shape), 0, dtype)
 
 

@@ -1,0 +1,54 @@
+"""Zeros of which the symbol leaves a size open: begin states of RNN cells that are unrolled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+
+import serde
+from tests.mxnet_live import live_mxnet, run_symbol
+
+
+def dense(s: Any, x: Any, name: str) -> Any:
+    return s.FullyConnected(x, num_hidden=4, name=name)
+
+
+def cell(s: Any, rows: Any, state: Any) -> Any:
+    return s.tanh(dense(s, rows, "rows") + dense(s, state, "state"))
+
+
+def kept_where_masked(s: Any) -> Any:
+    """A zoneout: the state is kept where a mask is zero."""
+    state, rows = s.zeros(shape=(0, 4)), s.var("data")
+    new = cell(s, rows, state)
+    return s.where(s.ones_like(new), new, state) + dense(s, state, "last")
+
+
+CELLS: dict[str, Callable[[Any], Any]] = {
+    "dense": lambda s: cell(s, s.var("data"), s.zeros(shape=(0, 4))),
+    "sum": lambda s: dense(s, s.var("data"), "rows") + s.zeros(shape=(0, 0)),
+    "masked": kept_where_masked,
+    "chain": lambda s: cell(s, s.var("data"), s.tanh(s.zeros(shape=(0, 4)) * 2)),
+    "product": lambda s: s.zeros(shape=(0, 4)) * dense(s, s.var("data"), "rows") + 1,
+}
+
+
+@pytest.mark.parametrize("rows", [1, 3, "B"])
+@pytest.mark.parametrize("name", CELLS)
+def test_the_batch_of_a_begin_state(name, rows, tmp_path) -> None:
+    sym = CELLS[name](live_mxnet().sym)
+    rng = np.random.default_rng(5)
+    count = rows if isinstance(rows, int) else 2
+    shapes, _, _ = sym.infer_shape(data=(count, 5))
+    named = dict(zip(sym.list_arguments(), shapes, strict=True))
+    arrays = {n: rng.normal(0, 1, shape).astype("float32") for n, shape in named.items()}
+    data = arrays.pop("data")
+    path = str(tmp_path / "m.onnx")
+    serde.convert(sym, path, params=arrays, inputs={"data": (rows, 5)})
+    (got,) = onnxruntime.InferenceSession(path).run(None, {"data": data})
+    (wanted,) = run_symbol(sym.tojson(), arrays, {"data": data})
+    np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
