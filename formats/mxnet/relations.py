@@ -237,6 +237,10 @@ def _fully_connected(node: Node, ask: Ask) -> Told:
         yield y, (*shape[:-1], count)
 
 
+def _where(node: Node, ask: Ask) -> Told:
+    yield from _alike((*node.inputs[1:], node.outputs[0]), ask)
+
+
 def _rnn(node: Node, ask: Ask) -> Told:
     x, attrs = node.inputs[0], node.attrs
     assert x is not None
@@ -380,6 +384,7 @@ OTHERS: dict[str, Callable[[Node, Ask], Told]] = {
     "Embedding": _embedding,
     "Flatten": _flatten,
     "FullyConnected": _fully_connected,
+    "where": _where,
     "RNN": _rnn,
     "Reshape": _reshape,
     "SliceChannel": _split,

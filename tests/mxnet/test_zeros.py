@@ -28,11 +28,18 @@ def kept_where_masked(s: Any) -> Any:
     return s.where(s.ones_like(new), new, state) + dense(s, state, "last")
 
 
+def masked_rows(s: Any) -> Any:
+    data = s.var("data")
+    new = cell(s, data, s.zeros(shape=(0, 4)))
+    return s.where(s.sum(data, axis=1) > 0, new, s.zeros(shape=(0, 0)))
+
+
 CELLS: dict[str, Callable[[Any], Any]] = {
     "dense": lambda s: cell(s, s.var("data"), s.zeros(shape=(0, 4))),
     "sum": lambda s: dense(s, s.var("data"), "rows") + s.zeros(shape=(0, 0)),
     "masked": kept_where_masked,
     "chain": lambda s: cell(s, s.var("data"), s.tanh(s.zeros(shape=(0, 4)) * 2)),
+    "mask_of_rows": masked_rows,
     "product": lambda s: s.zeros(shape=(0, 4)) * dense(s, s.var("data"), "rows") + 1,
 }
 
