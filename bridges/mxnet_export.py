@@ -39,9 +39,10 @@ def export_model(
     are named.
 
     ``in_shapes`` and ``in_types`` follow the order of the model's data inputs, or of those and its
-    labels, of which the result has none. ``dynamic`` names
-    the dimensions of ``dynamic_input_shapes``, or leaves all open. ``run_shape_inference`` changes
-    nothing: shapes are always inferred. ``input_type`` and ``input_shape`` are their older names.
+    labels, of which the result has none. ``dynamic`` names the dimensions of
+    ``dynamic_input_shapes``, or leaves all open; as in ONNX, dimensions of one name are of one
+    size. ``run_shape_inference`` changes nothing: shapes are always inferred. ``input_type`` and
+    ``input_shape`` are the older names of ``in_types`` and ``in_shapes``.
     ``opset_version`` and ``large_model`` are parameters of other releases of MXNet: the opset, and
     weights in a file of their own.
     """
