@@ -23,6 +23,7 @@ SMALL = 1024  # constants up to this many elements take part in shape inference
 MEMO = 20_000  # results kept
 RANK = 64  # the highest rank believed; a hostile model can infer any
 MOST_SIZE = (1 << 63) - 1  # of a dimension; larger ones are not told
+UNNAMED = "?"  # how exporters write a size without a name: two of them are no one size
 LONGEST = 256  # letters of a dimension's name; longer ones are not followed
 # Functions ONNX infers no shape for.
 SAME_SHAPE = frozenset({"GroupNormalization", "MeanVarianceNormalization"})
@@ -248,7 +249,8 @@ def _dim(dim: Any) -> int | str | None:
     if size > 0 or dim.HasField("dim_value"):
         return size if size >= 0 else None  # type: ignore[no-any-return]
     name = dim.dim_param
-    return name if 0 < len(name) <= LONGEST and isinstance(name, str) else None
+    is_name = isinstance(name, str) and 0 < len(name) <= LONGEST and name != UNNAMED
+    return name if is_name else None
 
 
 def merge(a: Type, b: Type) -> Type:

@@ -42,6 +42,11 @@ def test_hostile_types_are_not_believed():
     assert from_proto(onnx.helper.make_tensor_type_proto(1, [-5, 2])) == Type(F32, (None, 2))
 
 
+def test_a_question_mark_names_no_size():
+    proto = onnx.helper.make_tensor_type_proto(1, ["?", "?", "N"])
+    assert from_proto(proto) == Type(F32, (None, None, "N"))
+
+
 @pytest.mark.parametrize(
     ("a", "b", "merged"),
     [
