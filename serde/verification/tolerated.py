@@ -34,9 +34,10 @@ class Judge:
 
     An output that differs is right where the source computes it when it is run in another way,
     where only equals changed places, where elements that are quantized are as far from the source's
-    as those are from its own when it is run in another way, or, on other than normal inputs, where the source itself
-    changes as much once its inputs change in their last digits, if it computes with roundings that
-    are not the same everywhere. The last is no comparison: ``not_compared`` says so.
+    as those are from its own when it is run in another way, or, on other than normal inputs, where
+    the source itself changes as much once its inputs change in their last digits, if it computes
+    with roundings that are not the same everywhere. The last is no comparison: ``not_compared``
+    says so.
     """
 
     def __init__(
