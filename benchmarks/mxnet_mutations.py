@@ -44,7 +44,7 @@ TYPES = ("float16", "float32", "float64", "int8", "uint8", "int32", "int64", "bo
 ITS_OWN = {
     "_image_flip_left_right": "leaves the middle column of an odd number unwritten",
     "_image_flip_top_bottom": "leaves the middle row of an odd number unwritten",
-    "_rdiv_scalar": "divides whole numbers by zero",
+    "_rdiv_scalar": "divides integers by zero",
     "amp_cast": "casts what a type does not hold",
     "Pooling_v1": "has the maximum of windows behind the image be that of nothing",
     "ROIPooling": "reads images that are not there",

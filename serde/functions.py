@@ -40,7 +40,7 @@ class Known(dict[tuple[str, str], Function]):
     def spend(self, node: Node) -> None:
         """Refuse a call that would become more nodes than are left."""
         size = self._size(node, 0)
-        require(size <= self.left, f"function {node.op!r} spelled out takes {size} nodes, too many")
+        require(size <= self.left, f"function {node.op!r} expands to {size} nodes, too many")
         self.left -= size
 
     def _size(self, node: Node, depth: int) -> int:

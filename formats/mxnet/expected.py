@@ -112,7 +112,7 @@ class Said(NamedTuple):
 
 
 def said(attrs: Mapping[str, str], np_shape: bool) -> Said:
-    """Read ``__shape__``, whose open sizes are 0, or -1 with NumPy's shapes, and ``__dtype__``."""
+    """Read ``__shape__`` (dynamic sizes: 0, or -1 with NumPy shapes) and ``__dtype__``."""
     if "__shape__" not in attrs and "__dtype__" not in attrs:
         return Said()
     dims = parse(Ints | None, attrs.get("__shape__", "None"))

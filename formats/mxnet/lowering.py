@@ -1,6 +1,6 @@
 """The IR to MXNet: operators MXNet lacks are spelled out in others first, then all are rewritten.
 
-A tensor of no axes is one of shape ``(1,)`` in MXNet, truth values are numbers inside.
+A tensor of no axes is one of shape ``(1,)`` in MXNet, booleans are numbers inside.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _misfits(kind: str, values: Iterable[Value], asked: Release) -> Iterator[Pro
     for value in values:
         reason = misfit(value)
         if value.dtype is DType.BOOL and not asked.has_bool:
-            reason = f"truth values, which no tensor of MXNet {asked.name} holds"
+            reason = f"booleans, which no tensor of MXNet {asked.name} holds"
         if reason:
             found.setdefault(reason, []).append(value.name)
     for reason, names in found.items():

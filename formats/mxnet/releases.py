@@ -38,7 +38,7 @@ class Release(NamedTuple):
 
     @property
     def has_bool(self) -> bool:
-        """Whether tensors may hold truth values."""
+        """Whether tensors may hold booleans."""
         return "Cast.dtype=bool" not in self.lacks
 
     @property

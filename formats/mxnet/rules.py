@@ -76,7 +76,7 @@ def _pairs(text: str) -> Pairs:
 
 
 READERS: dict[Any, tuple[str, Callable[[str], Any]]] = {
-    bool: ("a truth value", _bool),
+    bool: ("a boolean", _bool),
     int: ("an integer", _int),
     float: ("a number", _float),
     str: ("a text", str),
@@ -86,7 +86,7 @@ READERS: dict[Any, tuple[str, Callable[[str], Any]]] = {
     Pairs: ("a tuple of pairs of integers", _pairs),
     int | None: ("an integer or None", _optional(_int)),
     float | None: ("a number or None", _optional(_float)),
-    bool | None: ("a truth value or None", _optional(_bool)),
+    bool | None: ("a boolean or None", _optional(_bool)),
     str | None: ("a text or None", _optional(str)),
     Ints | None: ("a tuple of integers or None", _optional(_ints)),
     Floats | None: ("a tuple of numbers or None", _optional(_floats)),

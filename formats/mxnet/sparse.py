@@ -31,7 +31,7 @@ def spread(path: str, shape: Shape, values: Tensor, places: Sequence[Tensor]) ->
     their columns. What they hold is looked at, and may raise MalformedFile, when it is loaded.
     """
     if any(p.dtype.kind not in "iu" for p in places):
-        raise MalformedFile(path, "the indices of a sparse array are no whole numbers")
+        raise MalformedFile(path, "the indices of a sparse array are no integers")
     into = _rows if len(places) == ROW_SPARSE else _csr
     return Tensor(values.dtype, shape, partial(into, path, shape, values, places))
 

@@ -59,12 +59,12 @@ def _applied(op: str, numbers: list[Number]) -> Number:
     """What an operator makes of scalars, None where it takes no such ones."""
     try:
         return FUNCTIONS[op](*numbers)
-    except (TypeError, ValueError):  # of another number, or truth values
+    except (TypeError, ValueError):  # of another number, or booleans
         return None
 
 
 def _constant(value: Value) -> Number:
-    """Whole numbers and truth values of no dimensions."""
+    """Integers and booleans of no dimensions."""
     tensor = value.tensor
     assert tensor is not None
     if tensor.shape != () or tensor.dtype.kind not in "iub":

@@ -194,7 +194,7 @@ class _Loop:
         return rebuilt(initial, iter(made))
 
     def goes_on(self, expr: ast.Expr, frame: Frame) -> Task[Any]:
-        """Whether the function calls itself: a truth value, or a tensor of one."""
+        """Whether the function calls itself: a boolean, or a tensor of one."""
         expr = yield self.behind(expr, frame)
         kind = self.found.kinds[expr]
         if kind != MIXED:

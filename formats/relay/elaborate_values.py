@@ -211,7 +211,7 @@ def refuse_parameter(name: str, type_: ast.Type | None) -> None:
     kinds = {
         ast.FuncType: "a function",
         ast.RefType: "a reference",
-        ast.TypeCall: "data of an algebraic type, whose length only the run tells",
+        ast.TypeCall: "data of an algebraic type, of dynamic length",
         ast.GlobalTypeVar: "data of an algebraic type",
     }
     for kind, what in kinds.items():

@@ -88,7 +88,7 @@ class Types:
         return tuple(found)
 
     def whole(self, what: str) -> int:
-        """A whole number."""
+        """An integer."""
         at = self.lex.start
         text = self.take("number", what)
         try:

@@ -56,7 +56,7 @@ def read_number(text: str, dtype: str | None = None) -> tuple[int | float, str]:
     if dtype.startswith(("float", "bfloat")):
         return float(digits), dtype
     if not whole:
-        raise LiteralError(f"{text} is no whole number")
+        raise LiteralError(f"{text} is no integer")
     value = int(digits)
     if dtype == "bool":
         return value != 0, dtype

@@ -162,7 +162,7 @@ class Table:
                 return int(value)
         except ValueError:
             pass
-        raise self.bad(number, f"{name} is no whole number: {value[:40]!r}")
+        raise self.bad(number, f"{name} is no integer: {value[:40]!r}")
 
     def number(self, number: int, name: str, attrs: Attributes) -> float:
         """A number with a fraction held in place."""

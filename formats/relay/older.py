@@ -79,7 +79,7 @@ def _node(node: Node, written: Version | None) -> Node:
 
 
 def constant(number: Any, name: str) -> Value:
-    """A constant operand: whole numbers are int32, others float32."""
+    """A constant operand: integers are int32, others float32."""
     array = np.asarray(number)
     array = array.astype(np.int32 if array.dtype.kind in "iu" else np.float32)
     tensor = Tensor.of(array)

@@ -55,7 +55,7 @@ def _dtype(value: Any) -> DType | None:
 READERS: Mapping[Any, tuple[str, Callable[[Any], Any]]] = {
     int: ("an integer", _int),
     float: ("a number", _float),
-    bool: ("a truth value", _bool),
+    bool: ("a boolean", _bool),
     str: ("a text", _text),
     Ints: ("integers", _many(_int)),
     Floats: ("numbers", _many(_float)),
@@ -77,9 +77,7 @@ def parse(kind: Any, raw: Any) -> Any:
     try:
         return read(raw)
     except (TypeError, ValueError, OverflowError):
-        raise ConversionError(
-            f"{show_attribute(raw)} is not {what}: only the run tells it"
-        ) from None
+        raise ConversionError(f"{show_attribute(raw)} is not {what}: it is dynamic") from None
 
 
 def defaults(op: str) -> dict[str, Any]:

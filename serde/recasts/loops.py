@@ -66,7 +66,7 @@ def lay_out_scan(
         stacks = zip(made[count:], *ends, strict=True)
         found = [_arranged(g, v, axis, back) for v, axis, back in stacks]
         return one_or_all([*made[:count], *found], outputs)
-    require(isinstance(length, int), "a Scan of a length that only the run tells")
+    require(isinstance(length, int), "a Scan of dynamic length")
     require(length * len(body.nodes) <= MOST_LAID_OUT, f"a Scan of {length} turns")
     for turn in range(length):
         parts = [

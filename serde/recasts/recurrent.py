@@ -134,7 +134,7 @@ def lay_out(
     x = g.Transpose(x, perm=(1, 0, 2)) if layout else x
     steps, batch = x.known[0], x.known[1]
     if not g.loops:
-        require(isinstance(steps, int), f"a {kind} over a sequence whose length only the run tells")
+        require(isinstance(steps, int), f"a {kind} over a sequence of dynamic length")
         require(steps <= MOST_STEPS, f"a {kind} of {steps} steps")
     chosen = activations(names, activation_alpha, activation_beta, len(usual))
     found = []

@@ -48,7 +48,7 @@ def local_response(g, x, *, size, alpha, beta, bias):
     pads[1], pads[x.rank + 1] = before, after
     wide = g.Pad(squares, pads)
     count = x.known[1]
-    require(isinstance(count, int), "a number of channels that only the run tells")
+    require(isinstance(count, int), "a dynamic number of channels")
     parts = [g.Slice(wide, [i], [i + count], [1], [1]) for i in range(size)]
     base = g.Add(g.Mul(g.Sum(*parts), alpha / size), bias)
     return g.Div(x, g.Pow(base, beta))

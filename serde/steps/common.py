@@ -17,7 +17,7 @@ END = 2**63 - 1  # a Slice ends here where it takes all that is left
 
 def bounded(count: int, what: str, most: int = MOST) -> int:
     """``count``, unless it is more than is ever spelled out in constants or nodes."""
-    require(0 <= count <= most, f"{what} of {count} cannot be spelled out")
+    require(0 <= count <= most, f"{what} of {count} is too many to unroll")
     return count
 
 
@@ -25,10 +25,7 @@ def fixed(value: Value, what: str, lowest: int) -> Ints:
     """The elements of an operand that is an attribute below opset ``lowest``."""
     if value.shape == (0,):
         return ()
-    require(
-        value.tensor is not None,
-        f"{what} computed while the model runs; opset {lowest} is the lowest that takes them so",
-    )
+    require(value.tensor is not None, f"{what} must be constant below opset {lowest}")
     return value.ints()
 
 

@@ -40,7 +40,7 @@ def determinant(g, x: Value):
 
 
 def eliminated_in_a_loop(g, x: Value):
-    """The same for a matrix that is large, or of a size known only when the model runs.
+    """The same for a matrix that is large, or of dynamic size.
 
     Each turn brings the chosen row into the turn's place, and takes it off the rows below.
     """

@@ -62,7 +62,7 @@ def axes_as_operand(op, g, x: Value, *, keepdims: int, axes: Ints | None = None)
 
 @below[20]("ReduceMax")
 def any_of(g, x: Value, axes=None, **rest):
-    """Before opset 20 truth values had no order: count those that are true."""
+    """Before opset 20 booleans had no order: count those that are true."""
     if x.dtype is not DType.BOOL:
         return g.ReduceMax(x, axes, **rest)
     return cast(g, g.ReduceSum(cast(g, x, DType.INT32), axes, **rest), DType.BOOL)

@@ -22,7 +22,7 @@ ROUNDING = {
 class Axis:
     """One axis to resize: sizes before and behind, and how much larger it gets, all float32.
 
-    ``length`` is the size behind, not rounded to a whole number where a scale gave it.
+    ``length`` is the size behind, not rounded to an integer where a scale gave it.
     """
 
     at: int

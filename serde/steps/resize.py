@@ -18,7 +18,7 @@ from .sampling import Sampling, coordinates, nearest, weights
 Scales = tuple[float, ...]
 MOST = 1 << 22  # elements of a matrix of weights held as a constant
 PLAIN = ("asymmetric", "floor", -0.75, False, 0.0, False)  # how Upsample samples, but for its mode
-# Ways to pick the nearest element that agree where an axis grows by a whole number.
+# Ways to pick the nearest element that agree where an axis grows by an integer.
 REPEATING = {
     ("asymmetric", "floor"),
     ("half_pixel", "round_prefer_floor"),

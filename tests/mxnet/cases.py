@@ -154,7 +154,7 @@ def _floats(dtype: str) -> Callable[..., Array]:
 
 def _integers(dtype: str) -> Callable[..., Array]:
     def make(*shape: int, low: int | None = None, high: int = 9, seed: int = 0) -> Array:
-        """Whole numbers from ``low`` (-9, or 0 for unsigned types) up to ``high``."""
+        """Integers from ``low`` (-9, or 0 for unsigned types) up to ``high``."""
         low = (0 if dtype.startswith("u") else -9) if low is None else low
         return _generator(shape, seed).integers(low, high + 1, shape).astype(dtype)
 
@@ -166,12 +166,12 @@ i8, i32, i64, u8 = map(_integers, ("int8", "int32", "int64", "uint8"))
 
 
 def whole(*shape: int, low: int = 0, high: int = 9, seed: int = 0) -> Array:
-    """Whole numbers as float32, the type MXNet's indices have."""
+    """Integers as float32, the type MXNet's indices have."""
     return i64(*shape, low=low, high=high, seed=seed).astype("float32")
 
 
 def flags(*shape: int, seed: int = 0) -> Array:
-    """Truth values."""
+    """Booleans."""
     return _generator(shape, seed).integers(0, 2, shape).astype(bool)
 
 

@@ -187,7 +187,7 @@ SPARSE_FAULTS = {
     "rows outside": sparse_bytes(1, (2, 2), VALUES, ROWS),
     "indices that do not fit": sparse_bytes(2, (3, 2), DATA, STARTS, COLUMNS + 1),
     "csr array of shape (2, 2)": sparse_bytes(2, (2, 2), DATA, STARTS, COLUMNS),
-    "no whole numbers": sparse_bytes(1, (3, 2), VALUES, ROWS.astype("float64")),
+    "no integers": sparse_bytes(1, (3, 2), VALUES, ROWS.astype("float64")),
     "too large to spread": sparse_bytes(1, (1 << 40, 2), VALUES, ROWS),
 }
 

@@ -71,7 +71,7 @@ def assert_alike(ours, theirs):
         spread = other.std() or 1.0
         assert abs(mine.mean() - other.mean()) < NEAR * spread
         assert abs(mine.std() - other.std()) < NEAR * spread
-        for share in SHARES:  # a share of whole numbers may lie on either side of a step
+        for share in SHARES:  # a share of integers may lie on either side of a step
             low, high = np.quantile(other, [max(share - 0.02, 0), min(share + 0.02, 1)])
             assert low - 1e-6 <= np.quantile(mine, share) <= high + 1e-6
 

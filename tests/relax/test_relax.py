@@ -140,7 +140,7 @@ def test_other_opsets_are_refused(tmp_path: Path) -> None:
 
 
 def test_live_modules(tmp_path: Path) -> None:
-    """Names with odd letters, two outputs, one of them whole numbers."""
+    """Names with odd letters, two outputs, one of them integers."""
     if isinstance(why := RELAX.found(), str):
         pytest.skip(why)
     nodes = [

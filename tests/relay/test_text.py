@@ -335,7 +335,7 @@ def test_graph_variables_are_those_of_their_function():
         ("%x $", "line 3, column 4", "'$' means nothing here"),
         ("3i7", "line 3, column 1", "there are no numbers of 7 bits"),
         ("3000000000i32", "line 3, column 1", "does not fit in int32"),
-        ("1.5i64", "line 3, column 1", "1.5i64 is no whole number"),
+        ("1.5i64", "line 3, column 1", "1.5i64 is no integer"),
         ("let %a: Tensor[(2), flt] = %x; %a", "line 3, column 21", "an element type"),
         ("let %a: 3 = %x; %a", "line 3, column 9", "a type was expected, not '3'"),
         ('"a"', "line 3, column 1", "an expression was expected"),

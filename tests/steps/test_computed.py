@@ -1,4 +1,4 @@
-"""Operands computed while the model runs, at opsets that hold them in attributes."""
+"""Dynamic operands, at opsets that hold them in attributes."""
 
 from __future__ import annotations
 

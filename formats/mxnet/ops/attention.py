@@ -37,7 +37,7 @@ def scores(g, q: Value, k: Value):
 
 @reads("_contrib_div_sqrt_dim")
 def over_root(g, x):
-    """``x`` divided by the root of its last size, which among whole numbers is cut off."""
+    """``x`` divided by the root of its last size, which among integers is cut off."""
     units = size_of(g, x, x.rank - 1)
     if x.type.kind != "f":
         count = cast(g, shape_from(g, [units]), DType.FLOAT32)

@@ -147,7 +147,7 @@ def read_binary(function, g, a: Value, b: Value):
 
 
 def read_promoting(function, g, a: Value, b: Value):
-    """Truth values are counted with, and are truth values again in the end."""
+    """Booleans are counted with, and are booleans again in the end."""
     dtype = max(a.type, b.type, key=WIDTHS.index)
     work = DType.INT32 if dtype is DType.BOOL else dtype
     return cast(g, function(g, cast(g, a, work), cast(g, b, work)), dtype)
@@ -156,7 +156,7 @@ def read_promoting(function, g, a: Value, b: Value):
 def beside(g, x: Value, number: float, is_int: bool) -> tuple[Value, Value]:
     """A tensor and a number in the type they are computed in.
 
-    Beside a whole number integers stay what they are, and truth values become int64; beside any
+    Beside an integer integers stay what they are, and booleans become int64; beside any
     other they become float64. ``is_int`` alone tells which it is; a fraction is then cut off.
     """
     if x.type.kind == "f":
@@ -196,7 +196,7 @@ def as_float(g, x: Value):
 
 @reads("_npi_true_divide")
 def read_true_divide(g, a, b):
-    """Two whole numbers give a float32; beside a float a whole number takes its type."""
+    """Two integers give a float32; beside a float an integer takes its type."""
     if a.type.kind != b.type.kind and "f" in (a.type.kind, b.type.kind):
         dtype = a.type if a.type.kind == "f" else b.type
         return g.Div(cast(g, a, dtype), cast(g, b, dtype))

@@ -55,7 +55,7 @@ def picked(operands: Sequence[Value], places: Ints) -> list[Value]:
 
 
 def truth(g: Any, value: Value) -> Value:
-    """The one number of a condition as a truth value."""
+    """The one number of a condition as a boolean."""
     return g.Reshape(is_true(g, value), shape_from(g, []))  # type: ignore[no-any-return]
 
 

@@ -1,4 +1,4 @@
-"""Layers of integers, and those that oneDNN fused, as whole numbers that are scaled once.
+"""Layers of integers, and those that oneDNN fused, as integers that are scaled once.
 
 A fused layer is a chain of layers in its ``layers``: ``Convolution`` or ``FullyConnected``, then
 ``BatchNorm``, an activation, a sum, an activation. Its weights are floats that MXNet quantises as
@@ -178,7 +178,7 @@ def integers(g, x: Value):
 
 
 def whole_layer(g, parts: Parts, whole: Whole, ends):
-    """A calibrated layer, of whole numbers that are scaled once, where oneDNN scales them.
+    """A calibrated layer, of integers that are scaled once, where oneDNN scales them.
 
     Runtimes have kernels for the first form, of uint8 data and results; their scale, that of the
     weights by 1 and through 1, is oneDNN's to the last bit. The second is for what they have no
@@ -230,7 +230,7 @@ def scaled_by(g, q: Value, scale: Value):
 
 
 def products(g, parts: Parts, w: Value):
-    """What a layer of whole numbers adds up, as int32, channels last."""
+    """What a layer of integers adds up, as int32, channels last."""
     attrs = reads.bind(reads.rules[parts.first[0]], *parts.bare)
     if not parts.convolves:
         return multiplied(g, parts.x, w, attrs.get("flatten", True))

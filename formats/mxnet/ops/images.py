@@ -30,7 +30,7 @@ def read_to_tensor(g, x):
 
 @reads("_image_normalize")
 def read_normalize(g, x, *, mean: Floats = (0.0,) * 4, std: Floats = (1.0,) * 4):
-    """One number a channel, or one for all of them; whole numbers are cut off."""
+    """One number a channel, or one for all of them; integers are cut off."""
     channels = x.known[x.rank - 3]
     require(len(mean) in (1, channels) and len(std) in (1, channels), f"{mean=} {std=}")
     wide = x if x.type.kind == "f" else cast(g, x, DType.FLOAT32)
@@ -70,7 +70,7 @@ def read_image_resize(g, x, *, size: Ints = (), interp=1):
 def in_pixels(g, x: Value, width: int, height: int, interp: int):
     """Resized as OpenCV does it."""
     require(interp in WAYS, f"interp={interp}; supported: 0 (nearest), 1 (linear), 2 (cubic)")
-    require(x.dtype is not DType.BOOL, "resizing truth values")
+    require(x.dtype is not DType.BOOL, "resizing booleans")
     whole = x.type.kind != "f" and interp != 0
     require(not whole, f"resizing {x.type.value} pixels, which OpenCV rounds its own way")
     batch = x if x.rank == 4 else g.Unsqueeze(x, [0])
@@ -119,7 +119,7 @@ def read_border(
 
 @reads("_image_adjust_lighting")
 def read_adjust_lighting(g, x, *, alpha: Floats):
-    """One image of three colours; whole numbers stay within their type."""
+    """One image of three colours; integers stay within their type."""
     require(len(alpha) == 3, f"alpha={alpha}")
     require(x.known[2] != 1, "an image of one colour, which MXNet computes wrongly")
     shift = (LIGHT @ np.array(alpha)).astype("float32")

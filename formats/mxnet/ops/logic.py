@@ -24,7 +24,7 @@ LOGIC = {"and": "And", "or": "Or", "xor": "Xor"}
 
 
 def compared(g, op, a: Value, b: Value):
-    """The truth of a comparison; truth values are compared as numbers."""
+    """The truth of a comparison; booleans are compared as numbers."""
     if a.dtype is DType.BOOL:
         a, b = cast(g, a, DType.INT32), cast(g, b, DType.INT32)
     return g.Not(g.Equal(a, b)) if op == "unequal" else g[op](a, b)
@@ -45,7 +45,7 @@ def read_numpy_comparison(op, g, a: Value, b: Value):
 
 
 def read_numpy_scalar_comparison(op, g, x: Value, *, scalar=1.0, is_int=True):
-    """Beside truth values a number is one."""
+    """Beside booleans a number is one."""
     if x.dtype is DType.BOOL:
         x, scalar, is_int = cast(g, x, DType.INT32), bool(scalar), True
     return compared(g, op, *beside(g, x, scalar, is_int))
@@ -133,7 +133,7 @@ def read_where(g, condition, x, y):
 
 
 def either(g, chosen, x: Value, y: Value):
-    """``x`` where the condition holds, else ``y``; runtimes do not choose between truth values."""
+    """``x`` where the condition holds, else ``y``; runtimes do not choose between booleans."""
     if x.dtype is not DType.BOOL:
         return g.Where(chosen, x, y)
     return g.Or(g.And(chosen, x), g.And(g.Not(chosen), y))

@@ -1,4 +1,4 @@
-"""Sums of products of whole numbers, as int32."""
+"""Sums of products of integers, as int32."""
 
 from __future__ import annotations
 

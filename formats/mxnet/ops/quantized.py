@@ -289,7 +289,7 @@ def read_quantized_mul(
     g, lhs, rhs, lhs_min, lhs_max, rhs_min, rhs_max, *, min_calib_range: Calibration = None,
     max_calib_range: Calibration = None, enable_float_output=False,
 ):  # fmt: skip
-    """A calibrated product is cut to a whole number, of which int8 keeps the low bits."""
+    """A calibrated product is cut to an integer, of which int8 keeps the low bits."""
     require(lhs.type is rhs.type is DType.INT8, "a product of other types than int8")
     q = g.Mul(cast(g, lhs, DType.INT32), cast(g, rhs, DType.INT32))
     if not enable_float_output and not both(min_calib_range, max_calib_range):

@@ -153,7 +153,7 @@ def read_quantized_dense(
     g, data, weight, bias, min_data, max_data, min_weight, max_weight=None, min_bias=None,
     max_bias=None, *, no_bias=False, flatten=True,
 ):  # fmt: skip
-    """The bias is brought to the scale of the products, and cut to a whole number."""
+    """The bias is brought to the scale of the products, and cut to an integer."""
     b, ranges = separated(
         no_bias, bias, min_data, max_data, min_weight, max_weight, min_bias, max_bias
     )
@@ -188,7 +188,7 @@ def read_fused_dense(
 
 
 def dense_in_counts(g, parts: Parts, by_channel, ends):
-    """Of whole numbers; as floats where there are no ``ends`` of a range."""
+    """Of integers; as floats where there are no ``ends`` of a range."""
     if by_channel:
         whole = whole_numbers(g, parts.w, parts.b, parts.x.type, *parts.ranges[:2])
     else:

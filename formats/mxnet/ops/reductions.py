@@ -106,7 +106,7 @@ def legacy(g, op, x: Value, axes: Ints, keepdims):
 
 
 def read_reduction(op, g, x, *, axis: Ints | None = None, keepdims=False, exclude=False):
-    """The mean of nothing is NaN. Whole numbers are added up in their own type."""
+    """The mean of nothing is NaN. Integers are added up in their own type."""
     axes = chosen(x, axis, exclude)
     if op == "ReduceMean" and are_empty(x, axes):
         return g.Div(legacy(g, "ReduceSum", x, axes, keepdims), scalar(g, 0, x))
@@ -224,8 +224,8 @@ def every(x: Value, axis: Ints | None) -> Ints:
 def read_numpy_reduction(
     op, g, x, *, axis: Ints | None = None, dtype: str | None = None, keepdims=False
 ):
-    """Sums count truth values in int64; a mean of whole numbers is a float32. What is made of
-    floats is cut to a whole number at the end.
+    """Sums count booleans in int64; a mean of integers is a float32. What is made of
+    floats is cut to an integer at the end.
     """
     whole = DType.FLOAT32 if op == "ReduceMean" else DType.INT64 if x.dtype is DType.BOOL else None
     wanted = dtype_of(dtype) if dtype else whole if x.type.kind != "f" and whole else x.type

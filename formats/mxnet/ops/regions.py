@@ -167,7 +167,7 @@ def read_position_sensitive(
 
 
 def whole_corners(g, rois: Value):
-    """The corners of regions as the nearest whole numbers, halves away from zero."""
+    """The corners of regions as the nearest integers, halves away from zero."""
     corners = [g.Gather(rois, i, axis=1) for i in (1, 2, 3, 4)]
     return [g.Mul(g.Sign(c), g.Floor(g.Add(g.Abs(c), 0.5))) for c in corners]
 

@@ -15,7 +15,7 @@ from .indexing import FAR
 
 @reads("_np_cumsum")
 def read_cumsum(g, x, *, axis: int | None = None, dtype: str | None = None):
-    """Truth values are counted in int64; without an axis the tensor is flattened."""
+    """Booleans are counted in int64; without an axis the tensor is flattened."""
     kind = dtype_of(dtype) if dtype else DType.INT64 if x.dtype is DType.BOOL else x.type
     x = g.Reshape(x, [-1]) if axis is None else x
     at = 0 if axis is None else axis_of(axis, x.rank)

@@ -66,7 +66,7 @@ def gamma(g, x: Value):
 
 
 def read_special(function, g, x: Value):
-    """Halves are too coarse to compute in; whole numbers would be cut off below the true one."""
+    """Halves are too coarse to compute in; integers would be cut off below the true one."""
     require(x.type.kind == "f", f"a special function of {x.type.value} numbers")
     if x.type in (DType.FLOAT32, DType.FLOAT64):
         return function(g, x)

@@ -140,7 +140,7 @@ for _name, _rule in RULES.items():
 def read_around(g, x, *, decimals=0):
     """Halves go to the even number, as in NumPy."""
     if x.type.kind != "f":
-        require(decimals >= 0, f"decimals={decimals} of whole numbers, which MXNet cuts off")
+        require(decimals >= 0, f"decimals={decimals} of integers, which MXNet cuts off")
         return x
     factor = 10.0**decimals
     return g.Round(x) if decimals == 0 else g.Div(g.Round(g.Mul(x, factor)), factor)

@@ -81,7 +81,7 @@ def write_relu(s, x):
 
 @writes("Abs")
 def write_abs(s, x):
-    """MXNet takes it of whole numbers as of floats of 64 bits, before 1.6 of 32."""
+    """MXNet takes it of integers as of floats of 64 bits, before 1.6 of 32."""
     wide = x.type is DType.INT64 or (x.type is DType.INT32 and not s.release.has_bool)
     return s.broadcast_maximum(x, s.negative(x)) if wide else s.abs(x)
 

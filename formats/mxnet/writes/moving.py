@@ -120,7 +120,7 @@ def write_pad(s, x, pads, fill=None, axes=None, *, mode):
     require(image, f"pads {widths}: MXNet pads the axes of images and volumes behind the channels")
     if mode == "constant":
         value = 0.0 if fill is None else number(fill)
-        require(value is not None, "a fill computed while the model runs")
+        require(value is not None, "a dynamic fill")
         return padded(s, x, widths[2:half] + widths[half + 2 :], value)
     return s.Pad(x, mode=mode, pad_width=tuple(p for pair in ends for p in pair))
 

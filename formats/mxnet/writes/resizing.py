@@ -33,7 +33,7 @@ def spell_resize(
 
 
 def is_native(x, scales, how: Sampling) -> bool:
-    """Whether images of floats grow by one whole number, each pixel repeated."""
+    """Whether images of floats grow by one integer, each pixel repeated."""
     if x.rank != 4 or scales is None or scales.tensor is None or x.type.kind != "f":
         return False
     n, c, *factors = scales.array().tolist()

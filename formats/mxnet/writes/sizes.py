@@ -18,7 +18,7 @@ from .table import held_as, number, writes
 
 AT_ONCE = {"allowzero": (0,)}
 Sizes = tuple[Dim, ...]
-COMPUTED = "a shape computed while the model runs"
+COMPUTED = "a dynamic shape"
 
 
 def extent(s, size: Dim) -> Value:
@@ -210,7 +210,7 @@ def write_range(s, start, limit, delta, *, sizes: Sizes | None = None):
     if sizes is None:
         return _range_of(s, start, limit, delta)
     whole = isinstance(first, int) and isinstance(step, int) and step > 0
-    require(whole, "steps to a size of a tensor that are no whole numbers")
+    require(whole, "steps to a size of a tensor that are no integers")
     above = combine("+", combine("-", sizes[0], first), step - 1)
     steps = s["_mul_scalar"](extent(s, combine("/", above, step)), scalar=step)
     return s.Cast(s["_plus_scalar"](steps, scalar=first), dtype=start.type.value)

@@ -238,7 +238,7 @@ def pads_for(
 ) -> Ints:  # fmt: skip
     """What is to be cut off for an output of the shape asked for; negative where it is short."""
     if output_shape is None or not x.is_static:
-        raise ConversionError("an output_shape over a size known only when the model runs")
+        raise ConversionError("an output_shape over a dynamic size")
     axes = zip(x.dims[2:], strides, more, kernel_shape, dilations, strict=True)
     whole = [s * (d - 1) + m + (k - 1) * e + 1 for d, s, m, k, e in axes]
     over = [w - o for w, o in zip(whole, output_shape[-len(whole) :], strict=True)]

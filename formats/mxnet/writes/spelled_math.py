@@ -183,7 +183,7 @@ def of_vector(g, a: Value, b: Value):
 
 @spells("Gemm")
 def spell_gemm(g, a, b, c=None, *, alpha, beta, transA, transB):
-    """Of half floats in wide ones, of whole numbers in parts."""
+    """Of half floats in wide ones, of integers in parts."""
     if a.type in WIDE:
         return None
     if a.type is DType.FLOAT16:
@@ -210,11 +210,11 @@ for _op in ("ReduceL2", "ReduceMean", "ReduceProd", "ReduceSum"):
 
 @spells("Relu")
 def spell_relu(g, x):
-    """Of whole numbers, the larger of each and 0."""
+    """Of integers, the larger of each and 0."""
     return None if x.type.kind == "f" else g.Max(x, g.const(0, x.type))
 
 
 @spells("Mod")
 def spell_mod(g, x, y, *, fmod):
-    """Of whole numbers, by division; MXNet has one of floats."""
+    """Of integers, by division; MXNet has one of floats."""
     return None if x.type.kind == "f" else standard(10, "Mod")(g, x, y, fmod=fmod)

@@ -21,7 +21,7 @@ def spell_split(g, x, sizes=None, *, axis, num_outputs: int | None = None, outpu
     counts = None if sizes is None else sizes.ints()
     if counts is None:
         whole = x.known[axis]
-        require(isinstance(whole, int), "a split of a size known when the model runs")
+        require(isinstance(whole, int), "a split of dynamic size")
         part = -(-whole // outputs)
         counts = [max(0, min(part, whole - i * part)) for i in range(outputs)]
     starts = [sum(counts[:i]) for i in range(len(counts))]
@@ -104,7 +104,7 @@ def padded_axis(g, x: Value, axis: int, begin: int, end: int, fill, mode: str):
         begin, end = max(begin, 0), max(end, 0)
     if mode != "constant":
         size = x.known[axis]
-        require(isinstance(size, int), f"{mode} pads of a size known when the model runs")
+        require(isinstance(size, int), f"{mode} pads of dynamic size")
         require(mode in ("edge", "reflect", "wrap"), f"{mode} pads")
         places: Any = np.pad(np.arange(size), (begin, end), mode=mode)  # type: ignore
         return g.Gather(x, g.const(places.astype(np.int64)), axis=axis)

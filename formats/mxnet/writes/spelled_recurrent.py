@@ -94,7 +94,7 @@ def stepped(
 ):  # fmt: skip
     """Every step spelled out, for each direction."""
     steps = x.known[0]
-    require(isinstance(steps, int), f"{op} over a number of steps known only when the model runs")
+    require(isinstance(steps, int), f"{op} over a dynamic number of steps")
     ways = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}[direction]
     per_way = len(functions) // len(ways)
     ys, ends = [], []

@@ -16,7 +16,7 @@ from serde.rules import RuleTable
 
 from ..releases import Release, release
 
-EXACT = 1 << 53  # whole numbers up to this are floats of 64 bits
+EXACT = 1 << 53  # integers up to this are floats of 64 bits
 # Element types MXNet's legacy operators compute with.
 TYPES = frozenset(
     {DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.INT8, DType.INT32, DType.INT64, DType.UINT8}
@@ -45,7 +45,7 @@ def defaults(op: str) -> Mapping[str, Any]:
 
 
 def misfit(value: Value) -> str | None:
-    """Why MXNet cannot hold a value, None if it can. Truth values are numbers inside."""
+    """Why MXNet cannot hold a value, None if it can. Booleans are numbers inside."""
     if value.wrap:
         return f"a {' of '.join(value.wrap)}, and MXNet has tensors only"
     if value.dtype not in TYPES and value.dtype not in (None, DType.BOOL):
@@ -132,7 +132,7 @@ class SymbolBuilder(Builder):
         self, name: str, dtype: DType | None = None, shape: Shape | None = None,
         wrap: tuple[str, ...] = (),
     ) -> Value:  # fmt: skip
-        """Declare an input; truth values are numbers inside."""
+        """Declare an input; booleans are numbers inside."""
         declared = super().input(name, dtype, shape, wrap)
         if dtype is not DType.BOOL or self.is_inner:
             return declared
@@ -141,7 +141,7 @@ class SymbolBuilder(Builder):
         return inside  # type: ignore[no-any-return]
 
     def adopt(self, constant: Value) -> Value:
-        """Bring a constant over; truth values become numbers."""
+        """Bring a constant over; booleans become numbers."""
         adopted = super().adopt(constant)
         if adopted.dtype is DType.BOOL:
             numbers = Tensor.of(adopted.array().astype(np.float32))
@@ -149,7 +149,7 @@ class SymbolBuilder(Builder):
         return adopted
 
     def build(self, outputs: Sequence[Value], **fields: Any) -> Graph:
-        """The symbol grown so far; truth values come out as such."""
+        """The symbol grown so far; booleans come out as such."""
         made = []
         several = {v for node in self.nodes if len(node.outputs) > 1 for v in node.outputs}
         for value in outputs:

@@ -16,7 +16,7 @@ def statistics(node: Node) -> str | None:
 def pads(node: Node) -> str | None:
     _, added, *_ = node.inputs
     told = added is not None and added.tensor is not None
-    return None if told else "pads that only the run tells"
+    return None if told else "dynamic pads"
 
 
 @refuses("AveragePool", "Conv", "ConvTranspose", "LpPool", "MaxPool")

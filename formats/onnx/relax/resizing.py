@@ -28,7 +28,7 @@ def recast_resize(
     scales = scales if scales is not None and scales.shape != (0,) else None
     factors = factors_of(x, scales, sizes)
     if factors is None:
-        raise ConversionError("a Resize to a size that only the run tells")
+        raise ConversionError("a Resize to a dynamic size")
     if not native(x, how, factors):
         return spelled_out(g, x, roi, scales, sizes, how)
     made = g.const([m for m, _ in factors], DType.INT64)

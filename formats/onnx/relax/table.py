@@ -9,7 +9,7 @@ from serde.recasts.recasting import recasting_table
 
 OPSET = 17  # at which the importer was measured
 STAGE = "ir → relax"
-UNTOLD = "the sizes "  # begins what is said of sizes that only the run tells
+UNTOLD = "the sizes "  # begins what is said of dynamic sizes
 recasts = recasting_table(STAGE)
 Misfit = Callable[[Node], "str | None"]
 misfits: dict[str, list[Misfit]] = {}

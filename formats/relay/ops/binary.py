@@ -82,7 +82,7 @@ FUNCTIONS = {
     "left_shift": bits_moved("LEFT"),
     "right_shift": bits_moved("RIGHT"),
 }
-OF_TRUTHS = {  # what arithmetic and comparison of truth values comes to
+OF_TRUTHS = {  # what arithmetic and comparison of booleans comes to
     "add": "Or",
     "multiply": "And",
     "maximum": "Or",

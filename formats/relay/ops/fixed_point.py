@@ -1,4 +1,4 @@
-"""Fixed-point arithmetic as TVM's quantisation does it: exact, in whole numbers."""
+"""Fixed-point arithmetic as TVM's quantisation does it: exact, in integers."""
 
 from __future__ import annotations
 

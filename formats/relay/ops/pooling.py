@@ -73,7 +73,7 @@ def whole_average(g, x: Value, frame, own: Ints, include: bool):
 
     wide = cast(g, x, DType.FLOAT32)
     total = summed(wide)
-    require(not include or frame["pads"] == own, "whole numbers, ceil_mode and count_include_pad")
+    require(not include or frame["pads"] == own, "integers, ceil_mode and count_include_pad")
     if include or not any(frame["pads"]):
         return cast(g, g.Div(total, cast(g, size, DType.INT32)), x.type)
     counted = summed(full_like(g, g.Slice(wide, [0, 0], [1, 1], [0, 1], [1, 1]), 1))

@@ -189,7 +189,7 @@ def read_leaky_relu(g, x, *quantities, alpha=0.25):
 
 @reads("qnn.softmax")
 def read_softmax(g, x, *quantities, axis=-1):
-    """TVM's softmax of whole numbers: a power of two with a shift for its logarithm."""
+    """TVM's softmax of integers: a power of two with a shift for its logarithm."""
     held = [numbers_of(v, "a scale or zero point") for v in quantities]
     scale, zero, out_scale, out_zero = (h.reshape(()) for h in held)
     at = [axis_of(axis, x.rank)]

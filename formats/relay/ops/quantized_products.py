@@ -1,4 +1,4 @@
-"""Products of quantised tensors, and the pooling of one: summed exactly, in whole numbers."""
+"""Products of quantised tensors, and the pooling of one: summed exactly, in integers."""
 
 from __future__ import annotations
 

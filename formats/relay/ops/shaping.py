@@ -236,7 +236,7 @@ def pairs(pad_width) -> tuple[Ints, Ints]:
     flat = all(isinstance(p, tuple) and len(p) == 2 for p in pad_width)
     require(flat, f"pad_width={pad_width}: not two numbers an axis")
     for pair in pad_width:
-        require(all(isinstance(p, int) for p in pair), "pad_width: only the run tells it")
+        require(all(isinstance(p, int) for p in pair), "pad_width is dynamic")
     return tuple(p[0] for p in pad_width), tuple(p[1] for p in pad_width)
 
 

@@ -87,7 +87,7 @@ def _by_slices(g, x, w, b, kernel_shape, strides, dilations, pads, group):
 
 def _by_groups(convolve, g, x, w, b, group: int, outputs: int):
     """A convolution for each group; ``outputs`` is the axis of the weight that has the results."""
-    require(group <= MOST_GROUPS, f"{group} groups of channels in images of open sizes")
+    require(group <= MOST_GROUPS, f"{group} groups of channels in images of dynamic sizes")
     each, made = x.known[1] // group, []
     count = w.known[0] // group if outputs == 0 else w.known[1]
     cut = w.known[0] // group
@@ -102,7 +102,7 @@ def _by_groups(convolve, g, x, w, b, group: int, outputs: int):
 def _by_places(g, x, w, b, kernel_shape, strides, dilations, pads):
     """A channel alone: the sum over the places of the kernel of what lies there."""
     (rows, columns), filters = kernel_shape, w.known[0]
-    require(rows * columns <= MOST_PLACES, f"a kernel of {rows}×{columns} over open sizes")
+    require(rows * columns <= MOST_PLACES, f"a kernel of {rows}×{columns} over dynamic sizes")
     x = g.Pad(x, (0, 0, *pads[:2], 0, 0, *pads[2:])) if any(pads) else x
     if filters != x.known[1]:
         x = g.Gather(x, [i * x.known[1] // filters for i in range(filters)], axis=1)
@@ -143,7 +143,7 @@ def write_conv(r, x, w, b=None, *, kernel_shape, strides, dilations, pads, group
     require(x.type.kind == "f", f"a convolution of {x.type.value} elements")
     data, kernel, _ = LAYOUTS[axes]
     channels = w.known[0]
-    require(isinstance(channels, int), "a convolution whose weight has a size only the run tells")
+    require(isinstance(channels, int), "a convolution whose weight has a dynamic size")
     wide = "float32" if x.type is DType.FLOAT16 else None
     made = r[f"nn.conv{axes}d"](
         x, w, strides=strides, padding=spelled(pads), dilation=dilations, groups=group,
@@ -167,7 +167,7 @@ def recast_conv_transpose(
         return g.ConvTranspose(known, w, b, group=group, **form)
     if x.is_static:
         return None
-    require(w.is_static, "a transposed convolution of sizes that only the run tells")
+    require(w.is_static, "a transposed convolution of dynamic sizes")
     if len(kernel_shape) == 1:
         wide = {n: (1, *v) for n, v in form.items() if n not in ("pads", "output_padding")}
         flat = g.ConvTranspose(

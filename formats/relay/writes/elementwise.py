@@ -123,7 +123,7 @@ def recast_not(g, x):
 
 
 def compares_floats(g, x: Value) -> bool:
-    """Whether a comparison of floats is in what is computed for ``x`` from truth values."""
+    """Whether a comparison of floats is in what is computed for ``x`` from booleans."""
     found, seen = [x], {x}
     while found:
         node = g.made(found.pop())
@@ -174,7 +174,7 @@ def recast_mean(g, *xs):
 
 @recasts("Equal")
 def recast_equal(g, a, b):
-    """Of truth values: not different."""
+    """Of booleans: not different."""
     return g.Not(g.Xor(a, b)) if a.type is DType.BOOL else None
 
 

@@ -2,7 +2,7 @@
 
 TVM computes what several calls of one kernel share once for each of them, so a chain in which every
 value is read four times grows to four times its code with each link, and is compiled for ever. And
-where it fuses one of several results of open sizes with what reads it, it takes the size of the
+where it fuses one of several results of dynamic sizes with what reads it, it takes the size of the
 first. It has no function for the shape of a kernel that brings what it computes to a given shape.
 Its function for the shape of a kernel fails where a computed tensor of no axes is an operand.
 """
@@ -39,9 +39,9 @@ FUSED = frozenset(
 
 def parted(graph: Graph) -> Graph:
     """Put a barrier behind each call whose kernel would hold more than ``LARGEST`` calls, behind
-    each of several results of open sizes, and before what brings a tensor to a given shape, where
-    some sizes are open. One is put between a kernel of known sizes that reads a computed tensor of
-    no axes and a call of open sizes as well.
+    each of several results of dynamic sizes, and before what brings a tensor to a given shape,
+    where some sizes are dynamic. One is put between a kernel of static sizes that reads a computed
+    scalar and a call of dynamic sizes as well.
     """
     shaped = {v for n in graph.nodes if n.op == "broadcast_to" for v in n.inputs}
     is_open = any(_is_open(v) for n in graph.nodes for v in n.outputs)
@@ -68,7 +68,7 @@ def parted(graph: Graph) -> Graph:
 
 
 def _scalar_kernels(graph: Graph) -> frozenset[Value]:
-    """Results of known sizes that calls of open sizes read, of kernels with computed scalars."""
+    """Results of known sizes that calls of dynamic sizes read, of kernels with computed scalars."""
     reads_scalar: set[Value | None] = set()
     found: set[Value] = set()
     for node in graph.nodes:

@@ -49,7 +49,7 @@ def write_gather_elements(r, x, index, *, axis: int):
 def places(r, index: Value, x: Value, batch: int = 0) -> Value:
     """Indices of several axes, their last axis in front, as Relay has them."""
     count = index.known[-1]
-    require(isinstance(count, int), "indices of a number of axes that only the run tells")
+    require(isinstance(count, int), "indices of a dynamic number of axes")
     sizes = x.known[batch : batch + count]
     if index.tensor is not None and all(isinstance(d, int) for d in sizes):
         held = index.array()
@@ -116,7 +116,7 @@ def write_one_hot(r, index, depth, values, *, axis: int):
 
 @recasts("OneHot")
 def recast_one_hot(g, index, depth, values, *, axis: int):
-    """Of whole numbers, of a depth that is known; otherwise a comparison."""
+    """Of integers, of a depth that is known; otherwise a comparison."""
     if index.type.kind not in "iu":
         return g.OneHot(cast_to(g, index, DType.INT64), depth, values, axis=axis)
     if number(depth) is not None and index.rank:

@@ -1,4 +1,4 @@
-"""Axes, parts and pads that only the run tells: a choice for each axis, or arithmetic of shapes."""
+"""Axes, parts and dynamic pads: a choice for each axis, or arithmetic of shapes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from serde.idioms import cast as cast_to
 def chosen(g, axes: Value, rank: int) -> Value:
     """1 for each of ``rank`` axes that ``axes`` lists, 0 for the others."""
     count = axes.known[0]
-    require(isinstance(count, int), "a number of axes that only the run tells")
+    require(isinstance(count, int), "a dynamic number of axes")
     wide = cast_to(g, axes, DType.INT64)
     wide = g.Where(g.Less(wide, 0), g.Add(wide, rank), wide)
     ones = g.const([1] * count, DType.INT64)

@@ -64,7 +64,7 @@ def _with_vectors(g, a, b, product: Product):
 def _flattened(g, a, b, product: Product):
     """All axes of ``a`` but the last are rows."""
     inner, columns = b.known
-    require(isinstance(inner, int), "a product over an axis whose size only the run tells")
+    require(isinstance(inner, int), "a product over an axis of dynamic size")
     rows = product(g.Reshape(a, [-1, inner]), b)
     lead = g.Shape(a, end=a.rank - 1)
     size = [columns] if isinstance(columns, int) else g.Shape(b, start=1)

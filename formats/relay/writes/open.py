@@ -1,4 +1,4 @@
-"""Calls on tensors of a size that only the run tells.
+"""Calls on tensors of dynamic size.
 
 TVM runs an operator on such only where it has a function for the shape of the result. 0.17 has none
 for a good part of its operators; a build would end in an internal error long after writing.
@@ -62,8 +62,7 @@ def _is_open(node: Node, open_: set[Value]) -> bool:
 
 def _problem(node: Node, stage: str) -> Problem:
     reason = (
-        f"TVM has no {node.op} of a tensor whose size only the run tells: give static shapes "
-        "(inputs=, --input)"
+        f"TVM has no {node.op} of a tensor of dynamic size: give static shapes (inputs=, --input)"
     )
     return Problem(node.sources[0].op if node.sources else node.op, EMPTY, reason, (node.name,),
                    stage)  # fmt: skip

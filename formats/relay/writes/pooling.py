@@ -22,7 +22,7 @@ def explicit(x: Value, kernel: Ints, strides: Ints, dilations: Ints, pads: Ints)
     found = []
     sizes = x.known[2:]
     for at, size in enumerate(sizes):
-        require(isinstance(size, int), "ceil_mode along an axis whose size only the run tells")
+        require(isinstance(size, int), "ceil_mode along an axis of dynamic size")
         wide = (kernel[at] - 1) * dilations[at] + 1
         total = begin[at] + end[at]
         count = window_output(size, kernel[at], strides[at], dilations[at], total, True)
@@ -81,7 +81,7 @@ def by_images(pool, g, x: Value, kernel, strides, dilations, pads):
     if len(kernel) == 1:
         wide = {n: (1, *v) for n, v in form.items()}
         return g.Squeeze(pool(g.Unsqueeze(x, [2]), pads=(0, *begin, 0, *end), **wide), [2])
-    require(len(kernel) == 3, f"pooling over {len(kernel)} axes of a size that only the run tells")
+    require(len(kernel) == 3, f"pooling over {len(kernel)} axes of dynamic size")
     size, channels = g.Shape(x), g.Shape(x, end=2)
     flat = g.Reshape(x, g.Concat(g.Shape(x, end=1), [-1], g.Shape(x, start=3), axis=0))
     inner = {n: v[1:] for n, v in form.items()}

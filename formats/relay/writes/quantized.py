@@ -1,6 +1,6 @@
 """Quantised tensors: ``qnn`` operators where they compute what ONNX means, to the last digit.
 
-Products of bytes are sums of whole numbers in both. ``qnn.quantize`` rounds halves away from zero
+Products of bytes are sums of integers in both. ``qnn.quantize`` rounds halves away from zero
 and ``qnn.requantize`` multiplies in fixed point, where ONNX rounds a float's halves to even: what
 becomes of QuantizeLinear, and of what QLinearConv and QLinearMatMul do after the product, is
 therefore spelled out.
@@ -53,7 +53,7 @@ def zero_point(r, zero: Value | None) -> Value:
 
 
 def one(r) -> Value:
-    """A scale, of which a product of whole numbers takes no notice."""
+    """A scale, of which a product of integers takes no notice."""
     return scalar(r, 1, DType.FLOAT32)
 
 

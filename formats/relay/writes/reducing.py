@@ -46,12 +46,12 @@ COMPOSED = {  # what is reduced by which operator, and what becomes of the resul
 def reduced(x: Value, axes: Value | None, noop: int) -> tuple[int, ...] | None:
     """The axes reduced over; None for all."""
     chosen = sizes(axes)
-    require(axes is None or chosen is not None, "a reduction over axes that only the run tells")
+    require(axes is None or chosen is not None, "a reduction over dynamic axes")
     return chosen or (() if noop else None)
 
 
 def recast_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
-    """Axes that are to be none leave the element; truth values are compared as numbers."""
+    """Axes that are to be none leave the element; booleans are compared as numbers."""
     if axes is not None and axes.shape == (0,):
         return g.Identity(x) if noop_with_empty_axes else g[op](x, None, keepdims=keepdims)
     if noop_with_empty_axes and axes is None:
@@ -151,7 +151,7 @@ def write_log_softmax(r, x, *, axis: int):
 def recast_hardmax(g, x, *, axis: int):
     """1 at the first of the largest."""
     size = x.known[axis]
-    require(isinstance(size, int), "a Hardmax along an axis whose size only the run tells")
+    require(isinstance(size, int), "a Hardmax along an axis of dynamic size")
     at = g.ArgMax(x, axis=axis, keepdims=1)
     steps = g.Reshape(g.Range(0, size, 1), [-1] + [1] * (x.rank - axis - 1))
     return cast_like(g, g.Equal(steps, at), x)
@@ -163,7 +163,7 @@ def recast_running(op, g, x, axis, *, exclusive: int, reverse: int):
 
 def write_running(name, r, x, axis, *, exclusive: int, reverse: int):
     along = number(axis)
-    require(along is not None, "a running sum along an axis that only the run tells")
+    require(along is not None, "a running sum along a dynamic axis")
     along, dtype = along % x.rank, x.type.value
     made = r[name](
         backwards(r, x, along) if reverse else x, axis=along, exclusive=exclusive, dtype=dtype

@@ -78,7 +78,7 @@ def write_squeeze(r, x, axes=None):
     if axes is None:
         dims = dims_or(x, "a Squeeze of all axes")
         chosen = tuple(at for at, d in enumerate(dims) if d == 1)
-    require(chosen is not None, "a Squeeze of axes that only the run tells")
+    require(chosen is not None, "a Squeeze with dynamic axes")
     return r.squeeze(x, axis=chosen)
 
 
@@ -90,7 +90,7 @@ def recast_unsqueeze(g, x, axes):
 @writes("Unsqueeze")
 def write_unsqueeze(r, x, axes):
     chosen = sizes(axes)
-    require(chosen is not None, "an Unsqueeze of axes that only the run tells")
+    require(chosen is not None, "an Unsqueeze with dynamic axes")
     if x.rank == 0 and x.tensor is None:  # see ``lifted``
         return r.annotation.stop_fusion(r.reshape(x, newshape=(1,) * len(chosen)))
     for axis in sorted(chosen):
@@ -118,7 +118,7 @@ def write_concat(r, *xs, axis: int):
 @writes("Split", ignore=("num_outputs",))
 def write_split(r, x, parts=None, *, axis: int):
     counts = sizes(parts)
-    require(counts is not None, "a Split into parts whose sizes only the run tells")
+    require(counts is not None, "a Split into parts of dynamic sizes")
     if len(counts) == 1:
         return (r.copy(x),)
     ends = tuple(sum(counts[:i]) for i in range(1, len(counts)))
@@ -218,7 +218,7 @@ def write_expand(r, x, shape):
         return r.copy(x)
     if not all(isinstance(d, int) for d in full):
         ones = r.ones(shape=wide, dtype=x.type.value)
-        require(x.type is not DType.BOOL, "an Expand of truth values of an open size")
+        require(x.type is not DType.BOOL, "an Expand of booleans of dynamic size")
         return r.multiply(x, ones)
     return r.broadcast_to(x, shape=full)
 
@@ -226,7 +226,7 @@ def write_expand(r, x, shape):
 def dynamic_expand(r, x, shape):
     """The sizes asked for, and those of ``x`` where these are larger."""
     count = shape.known[0]
-    require(isinstance(count, int), "an Expand to a number of axes that only the run tells")
+    require(isinstance(count, int), "an Expand to a dynamic number of axes")
     rank = max(count, x.rank)
     if not x.rank:
         return r.dyn.broadcast_to(x, shape)
@@ -290,7 +290,7 @@ def recast_depth_to_space(g, x, *, blocksize: int, mode: str):
     if x.is_static:
         return None
     channels, b = x.known[1], blocksize
-    require(isinstance(channels, int), "a number of channels that only the run tells")
+    require(isinstance(channels, int), "a dynamic number of channels")
     sizes_, c = g.Shape(x, start=2), channels // (b * b)
     split = [b, b, c] if mode == "DCR" else [c, b, b]
     order = (0, 3, 4, 1, 5, 2) if mode == "DCR" else (0, 1, 4, 2, 5, 3)
@@ -304,7 +304,7 @@ def recast_space_to_depth(g, x, *, blocksize: int, mode: str):
     if mode == "DCR" and x.is_static:
         return None
     c, b = x.known[1], blocksize
-    require(isinstance(c, int), "a number of channels that only the run tells")
+    require(isinstance(c, int), "a dynamic number of channels")
     h, w = (g.Div(g.Shape(x, start=at, end=at + 1), b) for at in (2, 3))
     cut = g.Reshape(x, g.Concat([0, c], h, [b], w, [b], axis=0))
     order = (0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4)
@@ -336,7 +336,7 @@ def recast_pad(g, x, pads, fill=None, axes=None, *, mode: str):
     """Pads of all axes, none below zero; wrapping is a concatenation."""
     widths, chosen = sizes(pads), sizes(axes)
     if widths is None or (axes is not None and chosen is None):
-        require(mode != "wrap", "wrapping by pads that only the run tells")
+        require(mode != "wrap", "wrapping by dynamic pads")
         every = late.all_pads(g, x, pads, axes)
         return None if every is pads else g.Pad(x, every, fill, mode=mode)
     listed = list(range(x.rank)) if axes is None else list(chosen)
@@ -368,7 +368,7 @@ def _wrapped(g, x, pads):
         if not before and not after:
             continue
         size = x.known[axis]
-        require(isinstance(size, int), "wrapping an axis whose size only the run tells")
+        require(isinstance(size, int), "wrapping an axis of dynamic size")
         x = g.Gather(x, [i % size for i in range(-before, size + after)], axis=axis)
     return x
 
@@ -378,7 +378,7 @@ def write_pad(r, x, pads, fill=None, axes=None, *, mode: str):
     widths = sizes(pads)
     value = scalar(r, 0, x.type) if fill is None else _no_axes(r, fill)
     if widths is None:
-        require(axes is None, "pads of some axes that only the run tells")
+        require(axes is None, "pads of some axes that are dynamic")
         ends = r.transpose(r.reshape(pads, newshape=(2, -1)), axes=(1, 0))
         return r.dyn.nn.pad(x, ends, value, pad_mode=mode)
     half = len(widths) // 2

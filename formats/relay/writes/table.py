@@ -119,7 +119,7 @@ def scalar(r: CallBuilder, number: Any, dtype: DType | None) -> Value:
 
 
 def cast(r: CallBuilder, x: Value, dtype: DType) -> Value:
-    """``x`` as elements of another type; a truth value is what is not zero."""
+    """``x`` as elements of another type; a boolean is what is not zero."""
     if x.dtype is dtype:
         return x
     if dtype is DType.BOOL:
@@ -128,7 +128,7 @@ def cast(r: CallBuilder, x: Value, dtype: DType) -> Value:
 
 
 def lifted(r: CallBuilder, *values: Value) -> list[Value]:
-    """Operands of which computed ones without axes get one, where others are of open sizes.
+    """Operands of which computed ones without axes get one, where others are of dynamic sizes.
 
     TVM 0.17 fails on a computed number in the function for the shape of an open result, and what
     is fused into that function as well.
@@ -157,5 +157,5 @@ def halves(pads: Ints) -> tuple[Ints, Ints]:
 
 def dims_or(x: Value, what: str) -> tuple[int, ...]:
     """The static sizes of ``x``, or a refusal that names what needs them."""
-    require(x.is_static, f"{what} of a size that only the run tells")
+    require(x.is_static, f"{what} of dynamic size")
     return x.dims

@@ -36,7 +36,7 @@ SAME_SHAPE = [op for op in names(TENSORS) if not op.startswith(("broadcast_", "_
 BROADCASTING = [op for op in names(TENSORS) if op not in SAME_SHAPE]
 FLOATS_ONLY = ("_npi_hypot", "_npi_arctan2")
 NUMPY = [f"_npi_{name}" for name in PROMOTING]
-COUNTING = ["_npi_add", "_npi_multiply", "_npi_power"]  # that take any two kinds of whole numbers
+COUNTING = ["_npi_add", "_npi_multiply", "_npi_power"]  # that take any two kinds of integers
 WITH_NUMBER = [*names(SCALARS), *names(REVERSED)]
 SIGNS = [5, -5, 5, -5, 5, 0, 4], [3, 3, -3, -3, 0, 5, -2]
 

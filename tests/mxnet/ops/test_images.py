@@ -73,7 +73,7 @@ CASES = [
         type=4,
         says="a border of 7 mirrored from 4",
     ),
-    refused("_image_resize", np.ones((4, 3, 1), bool), size=(5, 6), says="resizing truth values"),
+    refused("_image_resize", np.ones((4, 3, 1), bool), size=(5, 6), says="resizing booleans"),
     refused("_image_crop", f32(4, 5, 3), x=-1, y=0, width=2, height=3, says="x=-1"),
     refused(
         "_cvcopyMakeBorder", f32(4, 3, 3), top=1, bot=-1, left=1, right=0, says="a border of -1"

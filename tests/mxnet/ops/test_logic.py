@@ -111,7 +111,7 @@ CASES = [
         for shape, a in ((3, {}), ((2, 2), {"msg": "all are positive"}), ((), {}))
     ),
     *(
-        case(f"_npi_{op}_scalar", A.astype(bool), scalar=s)  # the number is a truth value as well
+        case(f"_npi_{op}_scalar", A.astype(bool), scalar=s)  # the number is a boolean as well
         for op in NUMPY
         for s in (0.5, -2)
     ),

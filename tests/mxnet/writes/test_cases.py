@@ -10,7 +10,8 @@ from tests.mxnet_live import live_mxnet
 EACH, PARTS = 24, 4
 KNOWN = (  # reasons for what is refused
     "without elements",
-    "computed while the model runs",
+    "dynamic",
+    "must be constant",
     "not known before",
     "to be a constant",
 )

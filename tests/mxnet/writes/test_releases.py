@@ -83,7 +83,7 @@ def test_what_a_release_lacks_is_refused_by_name():
     with pytest.raises(Unconvertible) as caught:
         written(LACKING, "1.5")
     assert [(p.op, p.reason) for p in caught.value.problems] == [
-        ("output", "truth values, which no tensor of MXNet 1.5 holds"),
+        ("output", "booleans, which no tensor of MXNet 1.5 holds"),
         ("CumSum", "MXNet 1.5 has no operator _np_cumsum, which came with 1.6"),
     ]
     assert written(LACKING, "1.6.0")

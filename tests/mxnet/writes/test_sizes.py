@@ -1,4 +1,4 @@
-"""Sizes that only the run tells, written to MXNet, whose attributes are numbers."""
+"""Dynamic sizes, written to MXNet, whose attributes are numbers."""
 
 from __future__ import annotations
 

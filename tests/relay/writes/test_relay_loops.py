@@ -1,4 +1,4 @@
-"""Loops of as many turns as data says, and open sizes, in live TVM against ONNX Runtime."""
+"""Loops of as many turns as data says, and dynamic sizes, in live TVM against ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def scanned():
 
 
 def gathered():
-    """A loop that ends early and gathers the rows it has, of an open size."""
+    """A loop that ends early and gathers the rows it has, of dynamic size."""
     body = helper.make_graph(
         [helper.make_node("Add", ["s", "x"], ["t"]), helper.make_node("ReduceSum", ["t"], ["r"], keepdims=0),
          helper.make_node("Less", ["r", "most"], ["go"]), helper.make_node("Neg", ["t"], ["n"])],
