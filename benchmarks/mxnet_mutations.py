@@ -36,6 +36,7 @@ from tests.mxnet.cases import (
     live,
 )
 from tests.mxnet.rewriting import every_case
+from tests.onnx_live import LEVELS
 
 REGISTRY = Path(__file__).parents[1] / "tests" / "data" / "mxnet_registry.json"
 OPSET = 17
@@ -150,7 +151,7 @@ def outcome(case: Case, _: argparse.Namespace) -> tuple[str, str]:
         text = _symbol_json(case, len(expected))
         for naming in dict.fromkeys(("static", _namings(case)[-1])):
             graph = lower_to(_graph(text, case, naming), OPSET)
-            for runtime, got in _runs(graph, case.but(gap="any")):
+            for runtime, got in _runs(graph, case.but(gap="any"), LEVELS):
                 by_runtime = runtime != REFERENCE
                 if not all(map(as_near, got, expected)):
                     _compare(case, got, expected, naming)

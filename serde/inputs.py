@@ -78,6 +78,9 @@ def parse_spec(text: str) -> tuple[str, InputSpec]:
     dims, _, dtype = rest.partition(":")
     parts = [d.strip() for d in dims.strip("()[] ").split(",") if d.strip()]
     shape = None if dims.strip() == "" else tuple(_dim(name, d) for d in parts)
+    for size in shape or ():
+        if isinstance(size, int):
+            check_size(size, f"input {name!r}")
     return name, InputSpec(shape, _dtype(name, dtype) if dtype else None)
 
 
@@ -96,14 +99,14 @@ def _dim(name: str, dim: Any) -> Dim:
         raise UsageError(f"input {name!r}: {dim!r} is no size") from None
     if size == -1:
         return None
-    check_size(size, f"input {name!r}")
+    check_size(size, f"input {name!r}", 0)
     return size
 
 
-def check_size(size: int, what: str) -> None:
-    """Refuse a dimension that callers give and that is below 1 or beyond 64 bits."""
-    if size < 1:
-        raise UsageError(f"{what}: {size} is no size: give 1 or more, or a name")
+def check_size(size: int, what: str, least: int = 1) -> None:
+    """Refuse a dimension that callers give and that is below ``least`` or beyond 64 bits."""
+    if size < least:
+        raise UsageError(f"{what}: {size} is no size: give {least} or more, or a name")
     if size > LARGEST_SIZE:
         raise UsageError(f"{what}: a size of {size} does not fit in 64 bits")
 

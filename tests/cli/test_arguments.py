@@ -112,7 +112,7 @@ ARGUMENTS = {
     "a batch that is a float": ({"rebatch": 2.5}, "rebatch is an integer; got 2.5"),
     "static sizes as a list": ({"static": [1]}, "static is a mapping"),
     "a static size of 0": ({"static": {"N": 0}}, "the least is 1"),
-    "a size of 0": ({"inputs": {"data": (0, 1, 8, 8)}}, "0 is no size"),
+    "a size below 0": ({"inputs": {"data": (-3, 1, 8, 8)}}, "-3 is no size"),
     "names that are text": ({"rename": "a=b"}, "rename is a mapping"),
     "values that are text": ({"set_inputs": "k=1"}, "set_inputs is a mapping"),
     "an epoch that is text": ({"epoch": "3"}, "epoch is an integer"),

@@ -8,10 +8,11 @@ CASES = [
     case("log2", i32(3)).but(
         printed="""
 graph case(%x0: int32[3]):
-  %op/Cast: float32[3] = Cast(%x0, round_mode='up', saturate=1, to=1)
-  %op/Log: float32[3] = Log(%op/Cast)
-  %op/Mul: float32[3] = Mul(%op/Log, 1.4426950216293335)
-  %op_output: int32[3] = Cast(%op/Mul, round_mode='up', saturate=1, to=6)
+  %op/Cast: float64[3] = Cast(%x0, round_mode='up', saturate=1, to=11)
+  %op/Log: float64[3] = Log(%op/Cast)
+  %op/Mul: float64[3] = Mul(%op/Log, 1.4426950408889634)
+  %op/Add: float64[3] = Add(%op/Mul, 1e-12)
+  %op_output: int32[3] = Cast(%op/Add, round_mode='up', saturate=1, to=6)
   return %op_output
 """
     ),

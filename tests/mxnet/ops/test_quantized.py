@@ -175,7 +175,7 @@ CASES = [
     ),
     refused("_contrib_quantized_batch_norm", Q, *NORM, LOW, HIGH, says="without calibration"),
     refused("_contrib_quantized_act", *UNSIGNED, act_type="relu", says="an activation of uint8"),
-    refused("_contrib_quantized_act", *SIGNED, act_type="tanh", says="act_type='tanh'"),
+    refused("_contrib_quantized_act", *SIGNED, act_type="tanh", says="act_type=tanh"),
     refused("_contrib_quantized_pooling", *SIGNED, pool_type="sum", says="pool_type='sum'"),
     refused(
         "_contrib_quantized_elemwise_mul", U, U, *(LOW, HIGH) * 2, says="other types than int8"

@@ -98,7 +98,7 @@ CASES = [
         for layers, both, zero in ((1, False, False), (2, False, True), (2, True, False))
     ),
     Refusal(rnn("lstm", lengths=[3, 5], projection_size=2), "projection_size of a lstm"),
-    Refusal(rnn("lstm", lstm_state_clip_min=-0.1), "lstm_state_clip_min='-0.1'"),
+    Refusal(rnn("lstm", lstm_state_clip_min=-0.1), "lstm_state_clip_min=-0.1"),
     refused(
         "RNN",
         f32(T, N, C),

@@ -61,7 +61,7 @@ def test_operators(case, tmp_path):
 
 
 @pytest.mark.parametrize(("case", "says"), [
-    (grouped(1, 1, 7, [7], 8, k_quant_type="PER_TENSOR"), "k_quant_type='PER_TENSOR'"),
+    (grouped(1, 1, 7, [7], 8, k_quant_type="PER_TENSOR"), "k_quant_type=PER_TENSOR"),
     (grouped(1, 5, qk_output=1), "qk_output=1"),
     (grouped(1, 5, None, None, None, None, None, None, np.ones(1, f32)), "k_scale"),
 ])  # fmt: skip
