@@ -347,8 +347,8 @@ def read_allclose(g, a, b, *, rtol=1e-5, atol=1e-8, equal_nan=True):
 
 @reads("softmax_cross_entropy")
 def read_softmax_cross_entropy(g, x, label):
-    """The sum over the samples."""
-    logs = g.LogSoftmax(x, axis=1)
+    """The sum over the samples; a probability below 1e-8 counts as 1e-8."""
     place = g.Unsqueeze(cast(g, label, DType.INT64), [1])
-    total = g.ReduceSum(g.GatherElements(logs, place, axis=1), [0, 1], keepdims=0)
+    chosen = g.Max(g.GatherElements(g.Softmax(x, axis=1), place, axis=1), 1e-8)
+    total = g.ReduceSum(g.Log(chosen), [0, 1], keepdims=0)
     return g.Reshape(g.Neg(total), [1])
