@@ -276,6 +276,14 @@ class Graph:
     imports: Mapping[str, int] = field(default_factory=_empty)
     notes: tuple[str, ...] = ()
 
+    def all_nodes(self) -> Iterator[Node]:
+        """Every node, those of subgraphs included, in no particular order."""
+        stack: list[Graph] = [self]
+        while stack:
+            for node in stack.pop().nodes:
+                yield node
+                stack.extend(node.graphs())
+
     def constants(self) -> Iterator[Value]:
         """Every constant the nodes and outputs use, once, subgraphs included."""
         seen: set[Value] = set()

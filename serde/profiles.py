@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -73,19 +73,10 @@ def prepare(graph: Graph, profile: Profile) -> tuple[Graph, list[str]]:
         refuse_open(graph)
     if profile.int32:
         graph = within_int32(graph, notes)
-    written = sorted({n.op for n in _nodes(graph) if not n.domain} & profile.spelled_out)
+    written = sorted({n.op for n in graph.all_nodes() if not n.domain} & profile.spelled_out)
     if written:
         notes.append(f"{', '.join(written)} written as older operators")
     return graph, notes
-
-
-def _nodes(graph: Graph) -> Iterator[Node]:
-    """Every node, those of bodies included."""
-    stack = [graph]
-    while stack:
-        for node in stack.pop().nodes:
-            yield node
-            stack.extend(node.graphs())
 
 
 def refuse_open(graph: Graph) -> None:
@@ -96,7 +87,7 @@ def refuse_open(graph: Graph) -> None:
                 f"the profile takes static shapes only, and input {value.name!r} is "
                 f"{show_shape(value.shape)}: give its sizes"
             )
-    for node in _nodes(graph):
+    for node in graph.all_nodes():
         for value in node.outputs:
             if value.name and not value.wrap and not value.is_static:
                 raise UsageError(

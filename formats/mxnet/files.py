@@ -141,8 +141,8 @@ def refuse_later_epochs(path: str | os.PathLike[str], epoch: int = 0) -> None:
     prefix, written = _file(symbol, b"").prefix, _base(params_path(str(symbol), epoch))
     later = {
         number: _base(f.name)
-        for f in _files(folder, heads=False)
-        if f.is_params and f.belongs_to(prefix) and _base(f.name) != written
+        for f in (_file(p, b"") for p in sorted(folder.glob("*.params")) if p.is_file())
+        if f.belongs_to(prefix) and _base(f.name) != written
         if (number := f.epoch(prefix)) is not None and number >= epoch
     }
     if not later:

@@ -7,7 +7,7 @@ it. The rules see every node of the lowered graph, so that all sources and opset
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -101,20 +101,11 @@ def avoid_runtime_forms(graph: Graph) -> Graph:
     if graph.functions:
         bodies = [replace(f, body=avoid_runtime_forms(f.body)) for f in graph.functions]
         graph = replace(graph, functions=tuple(bodies))
-    if not any(n.op in RULES for n in _nodes(graph)):
+    if not any(n.op in RULES for n in graph.all_nodes()):
         return graph
     builder = Stepping(graph.name, IR_OPSET, graph.opset)
     table = RuleTable("forms for ONNX Runtime", fallback=_legalize)
     return drop_dead(table.rewrite(graph, builder))
-
-
-def _nodes(graph: Graph) -> Iterator[Node]:
-    """Every node, those of bodies included."""
-    stack = [graph]
-    while stack:
-        for node in stack.pop().nodes:
-            yield node
-            stack.extend(node.graphs())
 
 
 def _legalize(g: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
