@@ -48,7 +48,7 @@ setup(
         ],
     },
     entry_points={
-        "console_scripts": ["serde = serde.cli:main"],
+        "console_scripts": ["serde = serde.cli.commands:main"],
         "serde.formats": [
             "onnx = serde.formats.onnx:FORMAT",
             "mxnet = serde.formats.mxnet:FORMAT",
@@ -56,7 +56,7 @@ setup(
         ],
         "serde.bridges": [
             "mxnet = serde.bridges.mxnet:BRIDGE",
-            "onnx = serde.bridges.onnx:BRIDGE",
+            "onnx = serde.bridges.onnxruntime:BRIDGE",
             "tvm = serde.bridges.tvm:BRIDGE",
         ],
     },

@@ -29,10 +29,10 @@ from benchmarks.relay_corpus import DEFINED, INCOMPLETE, LESS_EXACT, fed, reader
 from benchmarks.resuming import resume
 from benchmarks.zoo_compare import live
 from serde.errors import SerdeError
-from serde.formats.relay.graph_json import parse_json
+from serde.formats.relay.json.reader import parse_json
 from serde.formats.relay.params import read_params
 from serde.formats.relay.to_ir import module_graph, to_ir
-from serde.graph import Graph, Tensor
+from serde.ir.graph import Graph, Tensor
 from serde.passes import tidy
 from tests import light_models
 from tests.directions import DIRECTIONS, TOLERANCE, directions, reason, run_onnx

@@ -71,7 +71,7 @@ def python(*arguments: str | Path) -> Cost:
 
 def serde(*arguments: str | Path) -> Cost:
     """Run the ``serde`` command."""
-    return python("-c", "from serde.cli import main; main()", *arguments)
+    return python("-c", "from serde.cli.commands import main; main()", *arguments)
 
 
 def best(costs: Sequence[Cost]) -> Cost:

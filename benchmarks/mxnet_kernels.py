@@ -28,7 +28,7 @@ import numpy as np
 
 from benchmarks.mutating import Array
 from benchmarks.mxnet_mutations import REGISTRY, changed
-from serde.formats.mxnet.ops.heads import plain_kernels
+from serde.formats.mxnet.ops.output_layers import plain_kernels
 from tests.mxnet.cases import Case, _error, _tolerance, live
 from tests.mxnet.rewriting import every_case
 

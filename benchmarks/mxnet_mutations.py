@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.mutating import FLOATS, INTEGERS, Array, other_sizes, renewed, reshaped, sweep
 from serde.errors import SerdeError
-from serde.opset import lower_to
+from serde.legalize.convert import lower_to
 from tests.mxnet.cases import (
     REFERENCE,
     TOLERANCE,

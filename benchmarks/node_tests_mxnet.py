@@ -16,7 +16,7 @@ import serde
 from benchmarks.mxnet_exporter import restore_mapping
 from serde.bridges.mxnet import import_mxnet
 from serde.formats.onnx.reader import decode
-from serde.opset import raise_to_ir
+from serde.legalize.convert import raise_to_ir
 from serde.passes import tidy
 
 from .node_target import NotRun, Target

@@ -15,9 +15,9 @@ import onnx
 from serde.formats.onnx import from_ir
 from serde.formats.onnx.reader import decode
 from serde.formats.onnx.writer import to_proto
-from serde.opset import raise_to_ir
+from serde.legalize.convert import raise_to_ir
+from serde.legalize.profiles import get_profile
 from serde.passes import tidy
-from serde.profiles import get_profile
 from tests.relax.relax_live import RelaxError, run
 
 from .node_target import Target

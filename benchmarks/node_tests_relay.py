@@ -15,7 +15,7 @@ import onnx
 
 from serde.formats.onnx.reader import decode
 from serde.formats.relay import encode, from_ir
-from serde.opset import raise_to_ir
+from serde.legalize.convert import raise_to_ir
 from serde.passes import tidy
 from tests.relay.tvm_live import ask
 

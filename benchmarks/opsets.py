@@ -6,7 +6,7 @@ An operator is native at an opset where all its tests are that operator there, d
 some need others, and refused where some cannot be said; for those the reasons are listed. Operands
 that older opsets hold in attributes come as inputs in onnx's tests: a test that is not native so is
 tried again with them held constant, as models have them, and the sign is of that. What sequences
-and optionals become within a graph is tried on the models of tests/steps/listed.py.
+and optionals become within a graph is tried on the models of tests/legalize/sequence_cases.py.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from serde import schema
 from serde.errors import SerdeError, Unconvertible
 from serde.formats.onnx.reader import decode
 from serde.formats.onnx.writer import to_proto
-from serde.graph import IR_OPSET, Graph
-from serde.opset import LOWEST_WRITTEN, lower_to, raise_to_ir
+from serde.ir.graph import IR_OPSET, Graph
+from serde.legalize.convert import LOWEST_WRITTEN, lower_to, raise_to_ir
+from serde.spec import schema
+from tests.legalize.sequence_cases import cases_of
 from tests.node_cases import Case, all_cases, frozen, verdict
-from tests.steps.listed import cases_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "opsets.md"
 TARGETS = range(LOWEST_WRITTEN, IR_OPSET)

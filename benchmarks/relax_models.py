@@ -25,16 +25,16 @@ import serde
 from benchmarks.relay_corpus import INCOMPLETE, RIGHT, compared, fed, reader
 from benchmarks.resuming import resume
 from serde.errors import SerdeError, Unconvertible
-from serde.formats.onnx.relax.symbolic import SYMBOLIC
-from serde.formats.onnx.relax.table import OPSET, recasts
-from serde.formats.onnx.relax.taken import TAKEN
-from serde.formats.relay.graph_json import parse_json
+from serde.formats.onnx.consumers.relax.dynamic_shape_support import SYMBOLIC
+from serde.formats.onnx.consumers.relax.support_table import TAKEN
+from serde.formats.onnx.consumers.relax.target import OPSET, recasts
+from serde.formats.relay.json.reader import parse_json
 from serde.formats.relay.params import read_params
 from serde.formats.relay.to_ir import module_graph, to_ir
-from serde.graph import Graph, Tensor
+from serde.ir.graph import Graph, Tensor
+from serde.legalize.profiles import get_profile
 from serde.passes import tidy
-from serde.passes.rebatch import fixed
-from serde.profiles import get_profile
+from serde.passes.change_batch import fixed
 from tests import light_models, networks
 from tests.onnx_live import error, run_model
 from tests.relax.relax_live import RELAX, RelaxError, run

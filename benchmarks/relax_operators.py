@@ -8,11 +8,12 @@ ONNX's own node tests of one operator, at the opset of the profile ``relax``, ar
 element type the standard allows for each type variable: by the importer as they are, and in ONNX
 Runtime, or onnx.reference where that has no such kernel. Tests that are not right as they are do
 not count: their forms are for rules. A type that is right in a test, and wrong in none, is written
-to formats/onnx/relax/taken.py; what is not right is printed. Operators named are measured anew.
+to formats/onnx/consumers/relax/support_table.py; what is not right is printed. Operators named
+are measured anew.
 
 ``--symbolic`` runs the tests that are right with a name for every size above 1, equal sizes with
 equal names, and with a name for the first size only. Operators that are right in all of them are
-written to formats/onnx/relax/symbolic.py.
+written to formats/onnx/consumers/relax/dynamic_shape_support.py.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from serde import schema
 from serde.errors import SerdeError
+from serde.formats.onnx.consumers.relax.support_table import MEASURED, TAKEN
+from serde.formats.onnx.consumers.relax.target import OPSET, TYPES
 from serde.formats.onnx.reader import decode
-from serde.formats.onnx.relax.table import OPSET, TYPES
-from serde.formats.onnx.relax.taken import MEASURED, TAKEN
 from serde.formats.onnx.writer import to_proto
-from serde.graph import DType
-from serde.opset import lower_to, raise_to_ir
+from serde.ir.graph import DType
+from serde.legalize.convert import lower_to, raise_to_ir
+from serde.spec import schema
 from tests.node_cases import Case, all_cases, difference, frozen, results
 from tests.relax.relax_live import RELAX, RelaxError, run
 
@@ -65,7 +66,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.graph import DType
+from serde.ir.graph import DType
 
 MEASURED = """
 {lines}

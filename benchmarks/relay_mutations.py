@@ -22,9 +22,9 @@ from pathlib import Path
 from benchmarks.mutating import FLOATS, INTEGERS, SIZES, Array, TooLong, sweep
 from serde.errors import SerdeError
 from serde.formats.onnx.writer import to_proto
-from serde.formats.relay.graph_json import parse_json
+from serde.formats.relay.json.reader import parse_json
 from serde.formats.relay.to_ir import module_graph, to_ir
-from serde.opset import lower_to
+from serde.legalize.convert import lower_to
 from serde.passes import tidy
 from tests.node_cases import results
 from tests.relay.ops.cases import Case

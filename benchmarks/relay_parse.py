@@ -21,12 +21,12 @@ import numpy as np
 
 from serde.errors import SerdeError
 from serde.formats.relay import ast
-from serde.formats.relay.graph_json import parse_json
-from serde.formats.relay.json_writer import to_json
-from serde.formats.relay.parser import parse_text
-from serde.formats.relay.printer import print_text
+from serde.formats.relay.json.reader import parse_json
+from serde.formats.relay.json.writer import to_json
+from serde.formats.relay.text.parser import parse_text
+from serde.formats.relay.text.printer import print_text
 from serde.formats.relay.to_ir import module_graph
-from serde.graph import Tensor
+from serde.ir.graph import Tensor
 from tests.relay.compare import SIX_DIGITS, difference
 
 

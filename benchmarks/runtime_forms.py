@@ -1,7 +1,8 @@
 """Print ``docs/onnxruntime.md``: the forms that ONNX Runtime gets wrong, and those written instead.
 
-``python -m benchmarks.runtime_forms`` writes the page from ``serde.formats.onnx.runtime_forms``;
-``tests/onnx/test_runtime_forms.py`` measures a release.
+``python -m benchmarks.runtime_forms`` writes the page from
+``serde.formats.onnx.consumers.onnxruntime``;
+``tests/onnx/test_onnxruntime_forms.py`` measures a release.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from serde.formats.onnx.runtime_forms import FORMS, MEASURED
+from serde.formats.onnx.consumers.onnxruntime import FORMS, MEASURED
 
 PAGE = "docs/onnxruntime.md"
 HEAD = """\
@@ -19,10 +20,10 @@ HEAD = """\
 
 ONNX Runtime rewrites a model before it runs it, by default with all its graph optimizers. Some of
 them change what a valid model computes. No ONNX file that serde writes has one of the forms below,
-from any source and at any opset (`formats/onnx/runtime_forms.py`); the files for TVM's importer
-(`--profile relax`) are not for ONNX Runtime. The tests compare with ONNX Runtime as users run it
-and with `ORT_DISABLE_ALL`. The releases are those among {measured}
-that get a form wrong; `tests/onnx/test_runtime_forms.py` measures the one that is installed.
+from any source and at any opset (`formats/onnx/consumers/onnxruntime.py`); the files for TVM's
+importer (`--profile relax`) are not for ONNX Runtime. The tests compare with ONNX Runtime as users
+run it and with `ORT_DISABLE_ALL`. The releases are those among {measured}
+that get a form wrong; `tests/onnx/test_onnxruntime_forms.py` measures the one that is installed.
 
 | form | optimizer | what comes of it | what is written | releases |
 |---|---|---|---|---|

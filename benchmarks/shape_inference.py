@@ -12,10 +12,10 @@ import time
 from collections.abc import Iterator
 
 from benchmarks.measure import publish, table
-from serde.formats.mxnet.binding import bind
-from serde.formats.mxnet.params import parse_params
-from serde.formats.mxnet.shapes import InputShapes
-from serde.formats.mxnet.symbol import parse_symbol
+from serde.formats.mxnet.bind.bind_params import bind
+from serde.formats.mxnet.infer_shapes.infer_inputs import InputShapes
+from serde.formats.mxnet.io.params import parse_params
+from serde.formats.mxnet.io.symbol_json import parse_symbol
 from tests.mxnet.deep_symbols import MODELS
 from tests.mxnet.written import params_bytes
 

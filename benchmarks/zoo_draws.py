@@ -20,7 +20,7 @@ import numpy as np
 import onnxruntime
 
 from serde.bridges.mxnet import import_mxnet
-from serde.formats.mxnet.ops.sampling import draws
+from serde.formats.mxnet.ops.random.sampling import draws
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 

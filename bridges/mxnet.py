@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 
 from serde.errors import MissingDependency, SerdeError, UsageError
-from serde.graph import Graph, Tensor
+from serde.ir.graph import Graph, Tensor
 from serde.plugins import Bridge
 
 from .mxnet_export import data_inputs, export_model
-from .numpy_names import restore, settle
+from .numpy_compat import restore, settle
 
 FLOATS = frozenset({np.float16, np.float32, np.float64})
 # MXNet imports distutils, which Python has no more from 3.12 on; setuptools brings it back.
@@ -76,12 +76,13 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 def attach(mxnet: ModuleType) -> None:
     """Put ``mxnet.serde`` in place."""
-    from serde import api, facade
+    from serde import api
+    from serde.api import live_objects
 
     announced = ModuleType("mxnet.serde", "Conversion to and from other formats, by serde-hub.")
     vars(announced).update(
-        {"export": facade.export, "import_": facade.import_, "import": facade.import_,
-         "load": api.load, "to_block": to_block}
+        {"export": live_objects.export, "import_": live_objects.import_,
+         "import": live_objects.import_, "load": api.load, "to_block": to_block}
     )  # fmt: skip
     mxnet.serde = announced  # type: ignore[attr-defined]
     sys.modules["mxnet.serde"] = announced
@@ -106,7 +107,7 @@ def decode(model: Any, params: Any = None, **options: Any) -> Graph:
     pair ``(arg_params, aux_params)`` or the path of a file will do as well.
     """
     from serde.formats.mxnet import decode_symbol
-    from serde.formats.mxnet.symbol import parse_symbol
+    from serde.formats.mxnet.io.symbol_json import parse_symbol
 
     symbol, held = _symbol_and_params(model, params)
     name = getattr(model, "name", None) or "symbol"
@@ -117,7 +118,7 @@ def _symbol_and_params(model: Any, params: Any) -> tuple[str, Any]:
     if hasattr(model, "collect_params"):
         return _from_block(model, params)
     if isinstance(params, (str, os.PathLike)):
-        from serde.formats.mxnet.params import read_params
+        from serde.formats.mxnet.io.params import read_params
 
         return model.tojson(), read_params(params)
     return model.tojson(), None if params is None else _held(params)
@@ -139,7 +140,7 @@ def _from_block(block: Any, params: Any) -> tuple[str, Any]:
 
 
 def _held(params: Any) -> Any:
-    from serde.formats.mxnet.params import Params
+    from serde.formats.mxnet.io.params import Params
 
     if isinstance(params, (tuple, list)):
         params = {k: v for part in params for k, v in (part or {}).items()}
@@ -174,7 +175,7 @@ def prepare(
     """A function of the feeds that runs a model, as ``run`` does."""
     mx = import_mxnet()
     if isinstance(source, (str, os.PathLike)):
-        from serde.formats.mxnet.files import find
+        from serde.formats.mxnet.io.discover import find
 
         files = find(Path(source), params, epoch)
         text, held = files.symbol.decode(), files.params
@@ -248,8 +249,8 @@ def _cut(mx: ModuleType, symbol: Any, outputs: Sequence[str]) -> Any:
 def _inferring(text: str, params: Any) -> list[int]:
     """The outputs of a symbol that are left without labels."""
     from serde.formats.mxnet import decode_symbol
-    from serde.formats.mxnet.labels import drop_labels
-    from serde.formats.mxnet.symbol import parse_symbol
+    from serde.formats.mxnet.io.symbol_json import parse_symbol
+    from serde.formats.mxnet.passes.drop_labels import drop_labels
 
     graph = decode_symbol(parse_symbol(text), params, "symbol", ignore_extra=True)
     kept = set(drop_labels(graph).outputs)
@@ -258,8 +259,8 @@ def _inferring(text: str, params: Any) -> list[int]:
 
 def _with_plain_labels(text: str) -> str:
     """A symbol whose output layers have variables for labels, the shapes of which MXNet infers."""
-    from serde.formats.mxnet.labels import OUTPUT_LAYERS
-    from serde.formats.mxnet.names import CANONICAL
+    from serde.formats.mxnet.bind.op_names import CANONICAL
+    from serde.formats.mxnet.passes.drop_labels import OUTPUT_LAYERS
 
     symbol = json.loads(text)
     nodes = symbol["nodes"]
@@ -300,7 +301,7 @@ def to_symbol(graph: Graph) -> tuple[Any, dict[str, Any]]:
         Unconvertible: for every node the MXNet that is installed cannot express.
     """
     from serde.formats.mxnet import from_ir
-    from serde.formats.mxnet.writer import live
+    from serde.formats.mxnet.io.symbol_writer import live
     from serde.passes import drop_dead, share_constants
 
     mx = import_mxnet()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from serde.errors import UsageError
-from serde.graph import Graph
+from serde.ir.graph import Graph
 
 from .mxnet_outputs import exported_outputs
 
@@ -122,7 +122,7 @@ def data_inputs(sym: Any, params: Any) -> list[str]:
 def _inference_graph(sym: Any, params: Any, options: Mapping[str, Any]) -> Graph:
     """MXNet's graph of a model, without its labels."""
     from serde import api
-    from serde.formats.mxnet.labels import drop_labels
+    from serde.formats.mxnet.passes.drop_labels import drop_labels
 
     _, graph = api._decode(sym, params, None, {"ignore_extra": True})
     return drop_labels(graph, rules=options.get("rules") or ())

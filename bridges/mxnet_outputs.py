@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from serde.graph import Graph, Value
+from serde.ir.graph import Graph, Value
 
 STATES = {"_state_output": "1", "_statecell_output": "2"}  # of an RNN
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from serde.builder import Names
 from serde.errors import MissingDependency, SerdeError, UsageError
-from serde.graph import Graph, Tensor
+from serde.ir.builder import Names
+from serde.ir.graph import Graph, Tensor
 from serde.plugins import Bridge
 
 INSTALL = (
@@ -27,7 +27,7 @@ def decode(model: Any, params: Any = None, **options: Any) -> Graph:
     """Read a live IRModule or Relay function; ``params`` maps names to arrays, or is a path."""
     import tvm
 
-    from serde.formats.relay.graph_json import parse_json
+    from serde.formats.relay.json.reader import parse_json
     from serde.formats.relay.params import read_params
     from serde.formats.relay.to_ir import module_graph
 
@@ -51,8 +51,8 @@ def to_relay(graph: Graph) -> tuple[Any, dict[str, Any]]:
     except (ImportError, OSError) as error:
         raise MissingDependency(f"{INSTALL} ({error})") from error
     from serde.formats.relay import from_ir
-    from serde.formats.relay.json_writer import to_json
-    from serde.formats.relay.to_ast import to_module
+    from serde.formats.relay.json.writer import to_json
+    from serde.formats.relay.to_module import to_module
 
     module, weights = to_module(from_ir(graph))
     live = relay.transform.InferType()(tvm.ir.load_json(to_json(module)))
@@ -72,7 +72,7 @@ def to_relax(graph: Graph) -> Any:
         raise MissingDependency(f"{INSTALL_RELAX} ({error})") from error
     from serde.formats.onnx import from_ir
     from serde.formats.onnx.writer import to_proto
-    from serde.profiles import get_profile
+    from serde.legalize.profiles import get_profile
 
     lowered = from_ir(graph, **get_profile("relax").writing())
     return from_onnx(to_proto(lowered), sanitize_input_names=False)
@@ -165,8 +165,8 @@ def _module(tvm: Any, source: Any, entry: str | None) -> Any:
 
 def _read(tvm: Any, path: Path) -> Any:
     """What TVM itself reads, or else what is read here: its parser rejects some of its own text."""
-    from serde.formats.relay.files import read_module
-    from serde.formats.relay.json_writer import to_json
+    from serde.formats.relay.decode import read_module
+    from serde.formats.relay.json.writer import to_json
 
     try:
         text = path.read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from serde.errors import SerdeError, Unconvertible
-from serde.graph import Graph
+from serde.ir.graph import Graph
 
 from .record import NOT_RUN, REFUSED, RIGHT, WRONG, Outcome
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from serde.formats.onnx.reader import decode
-from serde.opset import raise_to_ir
+from serde.legalize.convert import raise_to_ir
 from serde.passes import tidy
 from tests.node_cases import Case, all_cases, difference, frozen
 

@@ -14,12 +14,12 @@ import numpy as np
 import onnx
 
 import serde
-from serde import schema
 from serde.formats.onnx import from_ir
 from serde.formats.onnx.writer import to_proto
-from serde.graph import IR_OPSET, Graph
-from serde.opset import LOWEST_WRITTEN, lower_to
-from serde.profiles import get_profile
+from serde.ir.graph import IR_OPSET, Graph
+from serde.legalize.convert import LOWEST_WRITTEN, lower_to
+from serde.legalize.profiles import get_profile
+from serde.spec import schema
 
 from .matrix import NotRun, Target
 

@@ -21,7 +21,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from serde.graph import Source
+    from serde.ir.graph import Source
 
 LONGEST_SHOWN, MOST_SHOWN = 120, 16  # characters of a text, elements of a list in a message
 

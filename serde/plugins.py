@@ -10,10 +10,10 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypeVar
 
-from serde.content import head_of, refuse_mistaken
 from serde.errors import MalformedFile, UnknownFormat, UsageError
-from serde.graph import Graph
-from serde.rules import RuleTable
+from serde.io.sniff import head_of, refuse_mistaken
+from serde.ir.graph import Graph
+from serde.rewrite.rules import RuleTable
 
 
 @dataclass(frozen=True)

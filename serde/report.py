@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from serde.errors import Problem
-from serde.graph import DType, Graph, Tensor, Value, show_shape
+from serde.ir.graph import DType, Graph, Tensor, Value, show_shape
 
 
 @dataclass
@@ -66,7 +66,7 @@ class Report:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the report as JSON."""
-        from serde.output import Replacing
+        from serde.io.atomic_write import Replacing
 
         with Replacing(os.fspath(path)) as files, files.open(os.fspath(path)) as out:
             out.write(self.to_json().encode())

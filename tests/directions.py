@@ -11,7 +11,7 @@ import onnxruntime
 
 import serde
 from serde.errors import SerdeError, Unconvertible
-from serde.graph import Graph
+from serde.ir.graph import Graph
 from tests import networks
 from tests.mxnet_live import live_mxnet, run_symbol
 from tests.relay.tvm_live import TvmError, run_network

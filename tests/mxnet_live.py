@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from serde.bridges.numpy_names import import_mxnet
+from serde.bridges.numpy_compat import import_mxnet
 
 MXNET_VERSION = 10901
 Names = Sequence[str]

@@ -12,11 +12,11 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from serde import schema
 from serde.formats.onnx import from_ir
 from serde.formats.onnx.reader import decode
 from serde.formats.onnx.writer import to_proto
-from serde.opset import LOWEST_WRITTEN, raise_to_ir
+from serde.legalize.convert import LOWEST_WRITTEN, raise_to_ir
+from serde.spec import schema
 from tests.onnx_live import OPTIMIZED, PLAIN, run_at
 
 ORT_OPSET, ORT_IR = 26, 13  # the newest ONNX Runtime 1.31 takes

@@ -15,8 +15,8 @@ from onnx import parser
 from serde.formats.onnx import from_ir
 from serde.formats.onnx.reader import decode
 from serde.formats.onnx.writer import to_proto
-from serde.graph import Graph
-from serde.opset import raise_to_ir
+from serde.ir.graph import Graph
+from serde.legalize.convert import raise_to_ir
 
 OPSET = 21  # what graphs are run at
 OPTIMIZED, PLAIN = "with ONNX Runtime's optimizers", "without its optimizers"

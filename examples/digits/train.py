@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from serde.bridges.numpy_names import import_mxnet
+from serde.bridges.numpy_compat import import_mxnet
 
 HERE = Path(__file__).parent
 EPOCHS, BATCH, SEED = 10, 32, 7

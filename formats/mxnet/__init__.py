@@ -10,35 +10,43 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from serde.builder import OnnxBuilder
+from serde.decompositions.random_source import with_random
 from serde.errors import Unconvertible, require
-from serde.graph import DType, Graph
-from serde.inputs import cut
-from serde.noise import with_random
+from serde.ir.builder import OnnxBuilder
+from serde.ir.graph import DType, Graph
+from serde.passes.cut_inputs import cut
 from serde.plugins import Format
 
-from . import ops, writes
-from .binding import bind, refuse_missing_parameters
-from .custom import CUSTOM, Rules, each_node, own_rules, taken_along, told_apart, with_rules
-from .expected import Said
-from .failures import refuse_given_shapes
-from .files import claims, find
-from .forms import notes
-from .labels import drop_labels, drop_unread_labels
-from .lowering import from_ir
-from .ops.heads import plain_kernels
-from .ops.quantized import floating
-from .ops.sampling import draws
-from .params import Params
-from .placeholders import with_placeholders
-from .requantized import told_requantized
+from . import ops, target, writes
+from .bind.bind_params import bind, refuse_missing_parameters
+from .bind.declared import Said
+from .bind.placeholders import with_placeholders
+from .from_ir import from_ir
+from .infer_shapes.begin_states import with_sizes_of_zeros
+from .infer_shapes.failures import refuse_given_shapes
+from .infer_shapes.infer_inputs import complete_inputs
+from .infer_shapes.shape_checks import check_shapes
+from .io.discover import claims, find
+from .io.params import Params
+from .io.symbol_json import Symbol, parse_symbol
+from .io.symbol_writer import check_target, encode
+from .ops.output_layers import plain_kernels
+from .ops.quantization.layers import floating
+from .ops.random.sampling import draws
+from .passes.custom_ops import (
+    CUSTOM,
+    Rules,
+    each_node,
+    own_rules,
+    taken_along,
+    told_apart,
+    with_rules,
+)
+from .passes.drop_labels import drop_labels, drop_unread_labels
+from .passes.inference_mode import notes
+from .passes.mark_requantized import told_requantized
+from .passes.strip_nms import with_suppression
 from .rules import reads
-from .shape_checks import check_shapes
-from .shapes import complete_inputs
-from .suppressed import with_suppression
-from .symbol import Symbol, parse_symbol
-from .writer import check_target, encode
-from .zeros import with_sizes_of_zeros
 
 __all__ = ["FORMAT", "decode", "decode_symbol", "encode", "from_ir", "ops", "to_ir", "writes"]
 # Metadata keys of a decoded graph.
@@ -205,6 +213,6 @@ FORMAT = Format(
         "from_ir": frozenset({"mxnet"}),
         "encode": frozenset({"mxnet", "write_epoch"}),
     },
-    tables=(reads, writes.table.writes),
+    tables=(reads, target.writes),
     check_target=check_target,
 )

@@ -8,12 +8,12 @@ from functools import lru_cache
 from typing import Any
 
 from serde.errors import ConversionError
-from serde.geometry import Ints
-from serde.graph import DType
-from serde.rules import RuleTable
+from serde.ir.geometry import Ints
+from serde.ir.graph import DType
+from serde.rewrite.rules import RuleTable
 
-from .lenient import LENIENT
-from .refused import REFUSED
+from .ops_without_attributes import LENIENT
+from .unsupported_ops import REFUSED
 
 Bounds = tuple[int | None, ...]
 Floats = tuple[float, ...]

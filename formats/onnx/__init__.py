@@ -6,16 +6,16 @@ from collections.abc import Collection
 from pathlib import Path
 
 from serde.errors import UsageError
-from serde.foreign import Readers, without_unused_imports
-from serde.graph import Graph
-from serde.opset import LOWEST_WRITTEN, lower_to, raise_to_ir, require_opset
-from serde.outline import KEEP, Keep, outlined
+from serde.ir.graph import Graph
+from serde.legalize.convert import LOWEST_WRITTEN, lower_to, raise_to_ir, require_opset
 from serde.plugins import Format
+from serde.rewrite.custom_ops import Readers, without_unused_imports
+from serde.rewrite.outline import KEEP, Keep, outlined
 
 from . import contrib
+from .consumers.onnxruntime import avoid_runtime_forms, operators_without_kernel
 from .reader import read_model
 from .repair import repair as mend
-from .runtime_forms import avoid_runtime_forms, operators_without_kernel
 from .writer import FUNCTIONS_IR, check_target, least_ir_version, write_model
 
 
@@ -67,7 +67,7 @@ def from_ir(
 
 
 def _for_importer(graph: Graph, opset: int, importer: str) -> Graph:
-    from . import relax
+    from .consumers import relax
 
     if importer != "relax":
         raise UsageError(f"importer={importer!r} is not relax")

@@ -15,10 +15,10 @@ import onnx
 from google.protobuf.message import DecodeError, Message
 from onnx import AttributeProto
 
-from serde import schema
-from serde.content import HEAD, file_id, open_regular, refuse_mistaken
 from serde.errors import ConversionError, MalformedFile
-from serde.graph import (
+from serde.io.sniff import HEAD, file_id, open_regular, refuse_mistaken
+from serde.io.tensor_bytes import possible
+from serde.ir.graph import (
     Attr,
     AttrRef,
     DType,
@@ -30,14 +30,14 @@ from serde.graph import (
     Tensor,
     Value,
 )
-from serde.inference import from_proto
-from serde.storage import possible
+from serde.spec import schema
+from serde.spec.inference import from_proto
 
-from . import wire
-from .ordering import sort_nodes
-from .paths import Resolve, nowhere, resolver
+from . import protobuf_wire
+from .external_data_paths import Resolve, nowhere, resolver
 from .tensors import KEYS, read_tensor
-from .unkept import unkept
+from .topological_order import sort_nodes
+from .unsupported_metadata import unkept
 
 GRAPH, INITIALIZER, RAW_DATA = 7, 5, 9  # field numbers in ModelProto, GraphProto, TensorProto
 LARGE = 4096  # bytes; initializers above stay in the file
@@ -88,7 +88,7 @@ def _parse(path: str) -> tuple[onnx.ModelProto, list[tuple[onnx.TensorProto, Fil
             view = memoryview(mapped)
             try:
                 return _split(view, path, file_id(file))
-            except wire.WireError as error:
+            except protobuf_wire.WireError as error:
                 raise MalformedFile(
                     path, f"not an ONNX model: {error}", f"byte {error.offset}"
                 ) from None
@@ -103,13 +103,13 @@ def _split(
     around = bytearray()
     inside, found = bytearray(), False
     tensors: list[tuple[onnx.TensorProto, FileSlice | None]] = []
-    for number, kind, begin, payload, end in wire.fields(view, 0, len(view)):
-        if number != GRAPH or kind != wire.BYTES:
+    for number, kind, begin, payload, end in protobuf_wire.fields(view, 0, len(view)):
+        if number != GRAPH or kind != protobuf_wire.BYTES:
             around += view[begin:end]
             continue
         found = True
-        for n, k, b, p, e in wire.fields(view, payload, end):
-            if n == INITIALIZER and k == wire.BYTES:
+        for n, k, b, p, e in protobuf_wire.fields(view, payload, end):
+            if n == INITIALIZER and k == protobuf_wire.BYTES:
                 tensors.append(_tensor(view, p, e, path, file))
             else:
                 inside += view[b:e]
@@ -125,8 +125,8 @@ def _tensor(
     if end - start <= LARGE:
         return parse(onnx.TensorProto, bytes(view[start:end]), path), None
     rest, raw = bytearray(), None
-    for number, kind, begin, payload, stop in wire.fields(view, start, end):
-        if number == RAW_DATA and kind == wire.BYTES:
+    for number, kind, begin, payload, stop in protobuf_wire.fields(view, start, end):
+        if number == RAW_DATA and kind == protobuf_wire.BYTES:
             raw = FileSlice(path, payload, stop - payload, file)
         else:
             rest += view[begin:stop]

@@ -16,14 +16,14 @@ import numpy as np
 import onnx
 from onnx import defs
 
-from serde.builder import Builder, Names
-from serde.content import HEAD, open_regular, refuse_mistaken
 from serde.errors import MalformedFile
-from serde.graph import IR_OPSET, DType, Graph, Node, Value
-from serde.rules import RuleTable
-from serde.stepping import Stepping
+from serde.io.sniff import HEAD, open_regular, refuse_mistaken
+from serde.ir.builder import Builder, Names
+from serde.ir.graph import IR_OPSET, DType, Graph, Node, Value
+from serde.legalize.stepping import Stepping
+from serde.rewrite.rules import RuleTable
 
-from .paths import resolver
+from .external_data_paths import resolver
 from .reader import decode, parse
 from .writer import least_ir_version, write_model
 
@@ -257,7 +257,7 @@ def mend_shapes(graph: Graph) -> tuple[Graph, list[str]]:
 
 
 def _plain(g: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
-    from serde.opset import constant
+    from serde.legalize.convert import constant
 
     return g.keep(node, inputs) if node.domain else constant(g, node)
 

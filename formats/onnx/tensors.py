@@ -12,11 +12,11 @@ import onnx
 from onnx import numpy_helper
 
 from serde.errors import MalformedFile
-from serde.graph import DType, FileSlice, Tensor
-from serde.schema import ELEMENT_TYPES
-from serde.storage import arrange, map_slice, possible
+from serde.io.tensor_bytes import arrange, map_slice, possible
+from serde.ir.graph import DType, FileSlice, Tensor
+from serde.spec.schema import ELEMENT_TYPES
 
-from .paths import Resolve
+from .external_data_paths import Resolve
 
 Array = np.ndarray[Any, Any]
 KEYS = ("location", "offset", "length")  # of external data; what else there is, is not read

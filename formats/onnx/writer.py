@@ -16,16 +16,16 @@ import onnx
 from google.protobuf.message import EncodeError
 from onnx import AttributeProto, helper
 
-from serde import canonical, schema
-from serde.builder import Names
 from serde.errors import MalformedFile, UsageError
-from serde.graph import AttrRef, DType, FileSlice, Function, Graph, Node, Tensor, Value
-from serde.inference import type_proto
-from serde.output import Replacing, Sources
-from serde.schema import ELEMENT_CODES
-from serde.storage import pack
+from serde.io.atomic_write import Replacing, Sources
+from serde.io.tensor_bytes import pack
+from serde.ir.builder import Names
+from serde.ir.graph import AttrRef, DType, FileSlice, Function, Graph, Node, Tensor, Value
+from serde.spec import canonicalize, schema
+from serde.spec.inference import type_proto
+from serde.spec.schema import ELEMENT_CODES
 
-from . import wire
+from . import protobuf_wire
 from .reader import DOCS, GRAPH, INITIALIZER, OF_THE_FILE, ORIGIN, RAW_DATA, external_locations
 
 SUFFIX = ".onnx"
@@ -153,9 +153,9 @@ def _stream(
         raise UsageError("the nodes alone take more than the 2 GiB of an ONNX file") from None
     model.ClearField("graph")
     out.write(model.SerializeToString(deterministic=True))
-    heads = [wire.header(INITIALIZER, p.length) for p in placed]
+    heads = [protobuf_wire.header(INITIALIZER, p.length) for p in placed]
     total = len(body) + sum(len(h) + p.length for h, p in zip(heads, placed, strict=True))
-    out.write(wire.header(GRAPH, total))
+    out.write(protobuf_wire.header(GRAPH, total))
     out.write(body)
     for head, item in zip(heads, placed, strict=True):
         out.write(head + item.head)
@@ -191,7 +191,7 @@ class _Sidecar:
         code = ELEMENT_CODES[tensor.dtype]
         proto = onnx.TensorProto(name=value.name, data_type=code, dims=tensor.shape)
         if self.mode == "never" or tensor.nbytes < EXTERNAL_LEAST:
-            head = proto.SerializeToString() + wire.header(RAW_DATA, tensor.nbytes)
+            head = proto.SerializeToString() + protobuf_wire.header(RAW_DATA, tensor.nbytes)
             return Placed(head, tensor, tensor.nbytes)
         where = self.reference(tensor) if self.mode == "reference" else None
         location, offset = where or self.append(tensor)
@@ -334,7 +334,7 @@ def _node(node: Node, name: str, names: _Module) -> onnx.NodeProto:
 def _attributes(node: Node, opset: int) -> Mapping[str, Any]:
     """The attributes of a node that say more than their defaults."""
     operator = schema.find(node.op, opset) if not node.domain else None
-    return node.attrs if operator is None else canonical.drop_defaults(operator, node.attrs)
+    return node.attrs if operator is None else canonicalize.drop_defaults(operator, node.attrs)
 
 
 def _attribute(name: str, value: Any, names: _Module) -> onnx.AttributeProto:

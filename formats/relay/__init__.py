@@ -6,20 +6,20 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from serde.content import refuse_missing
 from serde.errors import UsageError
-from serde.graph import Graph
+from serde.io.sniff import refuse_missing
+from serde.ir.graph import Graph
 from serde.plugins import Format
 
+from .decode import claims, read_module
 from .discover import find_params, weights_note
 from .encode import encode
-from .files import claims, read_module
 from .from_ir import from_ir
-from .older import release
 from .params import read_params
 from .rules import reads
+from .target import writes
 from .to_ir import entry_of, module_graph, parameter_problems, to_ir
-from .writes.table import writes
+from .upgrade import release
 
 __all__ = ["FORMAT", "decode", "encode", "from_ir", "to_ir"]
 

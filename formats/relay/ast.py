@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from serde.graph import Tensor
+from serde.ir.graph import Tensor
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from serde.errors import MalformedFile, UsageError
-from serde.graph import Graph, Tensor
+from serde.ir.graph import Graph, Tensor
 
-from .files import kind_of
+from .decode import kind_of
 from .params import read_params
 
 PACKED, MODULES = ".gz", (".json", ".txt", ".relay")

@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from serde.errors import MalformedFile, UsageError
-from serde.graph import Graph, Tensor
-from serde.output import Replacing
-from serde.storage import pack
+from serde.io.atomic_write import Replacing
+from serde.io.tensor_bytes import pack
+from serde.ir.graph import Graph, Tensor
 
 from .discover import find_params, modules_sharing
-from .json_writer import module_json
+from .json.writer import module_json
 from .params import read_params, write_into
-from .print_parts import Names
-from .printer import module_text
-from .to_ast import to_module
+from .text.print_parts import Names
+from .text.printer import module_text
+from .to_module import to_module
 
 JSON, PARAMS = ".json", ".params"
 

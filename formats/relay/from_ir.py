@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from serde.errors import Problem, Unconvertible, UsageError
-from serde.graph import EMPTY, Graph, Value
-from serde.outline import KEEP, Keep, outlined
+from serde.ir.graph import EMPTY, Graph, Value
 from serde.passes import tidy
+from serde.rewrite.outline import KEEP, Keep, outlined
 
 from . import writes as families
-from .to_ast import GLOBAL
-from .writes.fusing import parted
-from .writes.open import unshaped
+from .passes.fusion_barriers import parted
+from .target import TYPES, CallBuilder, misfit, writes
+from .to_module import GLOBAL
+from .writes.dynamic_shape_support import unshaped
 from .writes.recast import recast
-from .writes.table import TYPES, CallBuilder, misfit, writes
 
 __all__ = ["families", "from_ir"]
 

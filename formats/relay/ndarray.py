@@ -19,9 +19,9 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from serde.errors import ConversionError
-from serde.graph import DType, Tensor
-from serde.output import copy_slice
-from serde.storage import MOST_AXES, arrange, pack, possible
+from serde.io.atomic_write import copy_slice
+from serde.io.tensor_bytes import MOST_AXES, arrange, pack, possible
+from serde.ir.graph import DType, Tensor
 
 MAGIC = 0xDD5E40F096B4A13F
 FIXED = struct.Struct("<QQiiiBBH")

@@ -18,11 +18,11 @@ from typing import IO, Any, BinaryIO
 import numpy as np
 from numpy.lib import format as npy
 
-from serde.content import HEAD, file_id, open_regular, refuse_mistaken
 from serde.errors import ConversionError, MalformedFile
-from serde.graph import DType, FileSlice, Tensor
-from serde.output import Replacing
-from serde.storage import map_slice, possible
+from serde.io.atomic_write import Replacing
+from serde.io.sniff import HEAD, file_id, open_regular, refuse_mistaken
+from serde.io.tensor_bytes import map_slice, possible
+from serde.ir.graph import DType, FileSlice, Tensor
 
 from . import ndarray
 

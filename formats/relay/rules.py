@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from serde.errors import ConversionError, show_attribute
-from serde.geometry import Ints
-from serde.graph import DType, Graph
-from serde.rules import RuleTable
+from serde.ir.geometry import Ints
+from serde.ir.graph import DType, Graph
+from serde.rewrite.rules import RuleTable
 
 from . import registry
-from .elaborate_values import dtype_of
+from .partial_eval.values import dtype_of
 
 Floats = tuple[float, ...]
 Pairs = tuple[Ints, ...]

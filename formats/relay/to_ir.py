@@ -7,19 +7,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 
-from serde.builder import OnnxBuilder
+from serde.decompositions.random_source import with_random
 from serde.errors import MalformedFile, UsageError
-from serde.graph import Graph, Tensor
-from serde.noise import with_random
-from serde.rules import RuleTable
+from serde.ir.builder import OnnxBuilder
+from serde.ir.graph import Graph, Tensor
+from serde.rewrite.rules import RuleTable
 
 from . import ast, ops
-from .elaborate import elaborate
-from .elaborate_values import dtype_of
-from .older import modern, release
-from .ops.drawing import draws
+from .ops.random import draws
+from .partial_eval.evaluator import elaborate
+from .partial_eval.values import dtype_of
+from .passes.undo_weight_transforms import undone
 from .rules import reads
-from .undone import undone
+from .upgrade import modern, release
 
 __all__ = ["entry_of", "module_graph", "ops", "parameter_problems", "to_ir"]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from serde.graph import Graph
-from serde.passes.constants import share_constants
-from serde.passes.dead import drop_dead
-from serde.passes.repeats import merge_repeats
-from serde.passes.stacking import stack_lists
+from serde.ir.graph import Graph
+from serde.passes.cse import merge_repeats
+from serde.passes.dce import drop_dead
+from serde.passes.dedup_constants import share_constants
+from serde.passes.stack_sequences import stack_lists
 
 __all__ = ["DEFAULT", "drop_dead", "merge_repeats", "share_constants", "stack_lists", "tidy"]
 DEFAULT = (stack_lists, drop_dead, share_constants, merge_repeats)

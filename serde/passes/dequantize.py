@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from serde.graph import Graph, Node, Tensor, Value
-from serde.passes.replacing import _node as reading
+from serde.ir.graph import Graph, Node, Tensor, Value
+from serde.ir.replace_uses import _node as reading
 
 
 def dequantize(graph: Graph) -> Graph:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from serde.errors import ConversionError, MalformedFile, UsageError
-from serde.graph import DType, Graph, Tensor, Value, show_shape
-from serde.inputs import inputs_by_name
-from serde.passes.replacing import replace_values
+from serde.ir.graph import DType, Graph, Tensor, Value, show_shape
+from serde.ir.replace_uses import replace_values
+from serde.passes.cut_inputs import inputs_by_name
 
 
 def parse_setting(text: str) -> tuple[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from serde.graph import DType
+from serde.ir.graph import DType
 
 Array = np.ndarray[Any, Any]
 Places = Literal["exact", "finite", "numbers"]  # of infinities and NaN

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from serde.errors import MissingDependency, SerdeError, UsageError
-from serde.graph import Graph
+from serde.ir.graph import Graph
 from serde.plugins import Bridge, format_of, running
 from serde.verification.compare_outputs import Compared, not_run
 from serde.verification.given_arrays import expected_outputs, given_inputs

@@ -12,10 +12,10 @@ from math import prod
 from typing import TypeVar
 
 from serde.errors import SerdeError
-from serde.graph import Dim, Graph, Value
-from serde.passes.dead import drop_dead
-from serde.passes.rebatch import fixed
-from serde.symbolic import elements_of
+from serde.ir.dim_expr import elements_of
+from serde.ir.graph import Dim, Graph, Value
+from serde.passes.change_batch import fixed
+from serde.passes.dce import drop_dead
 
 LARGEST = 4096
 MOST_NODES = 50_000  # rewritten in search of two sides that differ

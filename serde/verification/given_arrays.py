@@ -10,7 +10,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from serde.errors import MalformedFile, UsageError
-from serde.graph import Graph
+from serde.ir.graph import Graph
 
 Array = np.ndarray[Any, Any]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from serde.graph import DType, Graph, Node, Value
+from serde.ir.graph import DType, Graph, Node, Value
 from serde.verification.compare_outputs import Places
 from serde.verification.random_inputs import Readers, random_inputs, readers_of, table_size
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from serde.errors import UsageError
-from serde.graph import Graph, Node, Value
+from serde.ir.graph import Graph, Node, Value
 from serde.verification.fitting_sizes import fitting_sizes
 
 Array = np.ndarray[Any, Any]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from serde.errors import SerdeError
-from serde.graph import Graph
+from serde.ir.graph import Graph
 from serde.plugins import Bridge, bridge_for, format_of, running
 
 Array = np.ndarray[Any, Any]

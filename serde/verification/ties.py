@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from serde.graph import Graph, Node, Value
+from serde.ir.graph import Graph, Node, Value
 from serde.verification.compare_outputs import compare
 
 Array = np.ndarray[Any, Any]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from serde.errors import SerdeError
-from serde.graph import DType, Graph
+from serde.ir.graph import DType, Graph
 from serde.verification.compare_outputs import Compared, compare_values
 from serde.verification.input_sets import NORMAL, TIES, InputSet
 from serde.verification.source_runs import SourceModel

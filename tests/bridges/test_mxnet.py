@@ -427,7 +427,7 @@ def test_layers_take_sizes_that_are_numpys_numbers(mx):
 def test_importing_mxnet_first_serves_as_well():
     live_mxnet()
     found = fresh(
-        "from serde.bridges.numpy_names import import_mxnet\n"
+        "from serde.bridges.numpy_compat import import_mxnet\n"
         "mxnet = import_mxnet()\n"
         "assert not hasattr(mxnet, 'serde')\n"
         "import serde.bridges.mxnet\n"

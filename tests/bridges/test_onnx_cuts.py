@@ -7,7 +7,7 @@ import onnx
 import pytest
 
 import serde
-from serde.bridges import onnx as bridge
+from serde.bridges import onnxruntime as bridge
 from serde.verification import verify_conversion
 from serde.verification.source_runs import NotComparable
 from tests.onnx_live import model_of

@@ -122,7 +122,7 @@ def commands():
         "inspect m.json --params m.params",
     ):  # fmt: skip
         start = [sys.executable, "-c", f"import sys; sys.path.append({sys.argv[1]!r}); "
-                 "from serde.cli import main; main()"]  # fmt: skip
+                 "from serde.cli.commands import main; main()"]  # fmt: skip
         done = subprocess.run([*start, *line.split()], capture_output=True, text=True)
         found.append([done.returncode, done.stdout])
     return found

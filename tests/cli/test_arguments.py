@@ -16,15 +16,15 @@ from click.testing import CliRunner
 
 import serde
 from serde import api
-from serde.cli import explain, main
-from serde.graph import DType, Tensor
+from serde.cli.commands import explain, main
+from serde.ir.graph import DType, Tensor
 from serde.report import Report
 from tests.onnx_live import ir_of, model_of, run_model
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "digits"
 DONE, FAILED, USAGE, UNREADABLE, SYSTEM = 0, 1, 2, 3, 5
-SERDE = [sys.executable, "-c", "from serde.cli import main; main()"]
+SERDE = [sys.executable, "-c", "from serde.cli.commands import main; main()"]
 SCALED = "g (float[N,3] x, float k) => (float[N,3] y) { y = Mul(x, k) }"
 
 
@@ -185,7 +185,7 @@ class TestSetInput:
         ],
     )
     def test_values_of_another_type_are_refused(self, dtype, value, why):
-        from serde.graph import Graph, Node, Value
+        from serde.ir.graph import Graph, Node, Value
         from serde.passes.set_inputs import set_inputs
 
         x = Value("x", dtype, (2,))
@@ -200,7 +200,7 @@ class TestSetInput:
          (DType.STRING, "a"), (DType.UINT8, [1, 255]), (DType.INT32, np.int64(7))],
     )  # fmt: skip
     def test_values_take_the_type_of_the_input(self, dtype, value):
-        from serde.graph import Graph, Node, Value
+        from serde.ir.graph import Graph, Node, Value
         from serde.passes.set_inputs import set_inputs
 
         x, y = (Value(n, dtype, (2,)) for n in "xy")

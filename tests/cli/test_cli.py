@@ -16,14 +16,14 @@ import onnx
 import pytest
 from click.testing import CliRunner
 
-from serde import cli
-from serde.cli import main
+from serde.cli import commands
+from serde.cli.commands import main
 from tests.onnx_live import model_of
 
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "digits"
 DONE, FAILED, USAGE, UNREADABLE, NOT_COMPARED = 0, 1, 2, 3, 4
-SERDE = [sys.executable, "-c", "from serde.cli import main; main()"]
+SERDE = [sys.executable, "-c", "from serde.cli.commands import main; main()"]
 
 
 @pytest.fixture(autouse=True)
@@ -142,7 +142,7 @@ class TestConvert:
         assert code == USAGE and "no parameters of epoch 4" in err
 
     def test_arrays_that_belong_to_nothing(self):
-        from serde.formats.mxnet.params import read_params
+        from serde.formats.mxnet.io.params import read_params
 
         held = {n: t.load() for n, t in read_params("digits-0010.params").by_name().items()}
         np.savez("extra.npz", **held, stray=np.zeros(3, np.float32))
@@ -152,7 +152,7 @@ class TestConvert:
             assert code == DONE and "'stray' left out" in out + err
 
     def test_an_array_that_was_likely_meant_for_a_variable(self):
-        from serde.formats.mxnet.params import read_params
+        from serde.formats.mxnet.io.params import read_params
 
         held = {n: t.load() for n, t in read_params("digits-0010.params").by_name().items()}
         name = next(n for n in held if n.endswith("weight"))
@@ -530,7 +530,7 @@ def test_progress_is_shown_on_a_terminal_only(monkeypatch):
         (Terminal(), False, True), (Terminal(), True, False), (io.StringIO(), False, False),
     ]:  # fmt: skip
         monkeypatch.setattr(sys, "stderr", stream)
-        with cli._progress(quiet) as progress:
+        with commands._progress(quiet) as progress:
             progress("read")
         assert bool(stream.getvalue()) is shown
 
@@ -558,7 +558,7 @@ def test_an_interruption_leaves_nothing(here):
     code = (
         "import os, signal, serde.formats.onnx.writer as w\n"
         "w._stream = lambda *a: os.kill(os.getpid(), signal.SIGINT)\n"
-        "from serde.cli import main; main(['convert', '.', '-o', 'd.onnx'])"
+        "from serde.cli.commands import main; main(['convert', '.', '-o', 'd.onnx'])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert found.returncode == FAILED and found.stderr.strip() == "Aborted!"

@@ -139,7 +139,7 @@ def _params(data: bytes, home: Path) -> None:
 
 def read_params(path: Path) -> Iterator[Any]:
     """The tensors of an MXNet parameter file, whatever they are called."""
-    from serde.formats.mxnet.params import read_params
+    from serde.formats.mxnet.io.params import read_params
 
     yield from read_params(path).tensors
 
@@ -157,19 +157,19 @@ def _mxnet(source: Path, data: bytes, home: Path) -> None:
 
 
 def _relay_text(data: bytes, home: Path) -> None:
-    from serde.formats.relay.parser import read_text
+    from serde.formats.relay.text.parser import read_text
 
     _relay(home / "model.relay", data, home, read_text)
 
 
 def _relay_json(data: bytes, home: Path) -> None:
-    from serde.formats.relay.graph_json import read_json
+    from serde.formats.relay.json.reader import read_json
 
     _relay(home / "model.json", data, home, read_json)
 
 
 def _relay(path: Path, data: bytes, home: Path, read: Callable[[Path], Any]) -> None:
-    from serde.formats.relay.walk import post_order
+    from serde.formats.relay.ast_walk import post_order
 
     path.write_bytes(data)
     for function in read(path).functions.values():

@@ -23,15 +23,15 @@ import pytest
 
 from serde.errors import SerdeError, Unconvertible
 from serde.formats.mxnet import decode_symbol, to_ir
-from serde.formats.mxnet.binding import PARAMETERS
-from serde.formats.mxnet.symbol import parse_symbol
+from serde.formats.mxnet.bind.bind_params import PARAMETERS
+from serde.formats.mxnet.io.symbol_json import parse_symbol
 from serde.formats.onnx import from_ir
 from serde.formats.onnx.writer import to_proto
-from serde.graph import Graph, Shape, Tensor, Value
-from serde.inputs import with_inputs
-from serde.opset import lower_to
+from serde.ir.graph import Graph, Shape, Tensor, Value
+from serde.ir.replace_uses import replace_values
+from serde.legalize.convert import lower_to
 from serde.passes import tidy
-from serde.passes.replacing import replace_values
+from serde.passes.cut_inputs import with_inputs
 from tests.mxnet_live import live_mxnet, run_op, run_symbol
 from tests.onnx_live import LEVELS, OPTIMIZED, run_at
 

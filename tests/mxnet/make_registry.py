@@ -4,7 +4,7 @@
 
 ``tests/data/mxnet_registry.json`` holds per operator its other names, its operands, whether their
 number is open, and its attributes with the type and default MXNet's documentation states;
-``formats/mxnet/ops/aliases.py`` the other names alone, ``formats/mxnet/lenient.py`` the operators
+``formats/mxnet/ops/aliases.py`` the other names alone, ``formats/mxnet/ops_without_attributes.py`` the operators
 that take any attribute. ``test_signatures.py`` compares the files.
 """
 

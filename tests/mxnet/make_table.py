@@ -16,10 +16,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-from serde.formats.mxnet.forms import INFERENCE_FORMS
-from serde.formats.mxnet.ops.sampling import draws
-from serde.formats.mxnet.refused import REFUSED
+from serde.formats.mxnet.ops.random.sampling import draws
+from serde.formats.mxnet.passes.inference_mode import INFERENCE_FORMS
 from serde.formats.mxnet.rules import reads
+from serde.formats.mxnet.unsupported_ops import REFUSED
 from tests.mxnet.cases import Case, Refusal
 from tests.mxnet.draws import DRAWN
 from tests.mxnet.make_registry import FILE

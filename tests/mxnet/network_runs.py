@@ -14,7 +14,7 @@ import onnxruntime
 
 import serde
 from serde.formats.onnx.reader import read_model
-from serde.graph import Graph
+from serde.ir.graph import Graph
 from tests.networks import Network, expected, feeds, shapes
 from tests.onnx_live import error
 

@@ -25,8 +25,8 @@ from hypothesis import strategies as st
 import serde
 from serde.errors import MalformedFile, SerdeError, UsageError
 from serde.formats.mxnet import decode, decode_symbol, to_ir
-from serde.formats.mxnet.params import parse_params, read_params
-from serde.formats.mxnet.symbol import parse_symbol
+from serde.formats.mxnet.io.params import parse_params, read_params
+from serde.formats.mxnet.io.symbol_json import parse_symbol
 from tests.mxnet import written
 from tests.mxnet.written import (
     array_bytes,
@@ -189,7 +189,7 @@ def test_the_command_line_says_the_same(case: str, model, tmp_path: Path) -> Non
     text, params, says = BAD[case]
     command = [sys.executable, "-m", "serde", "convert", str(model(text, params))]
     if not (Path(serde.__file__).parent / "__main__.py").is_file():
-        command[1:3] = ["-c", "from serde.cli import main; main()"]
+        command[1:3] = ["-c", "from serde.cli.commands import main; main()"]
     done = subprocess.run(
         [*command, "-o", str(tmp_path / "out.onnx")], capture_output=True, text=True, check=False
     )
@@ -245,7 +245,7 @@ ARCHIVES = {
 
 @pytest.mark.parametrize("case", ARCHIVES)
 def test_bad_archives(case: str, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("serde.formats.mxnet.archive.MOST_MEMBERS", 400)
+    monkeypatch.setattr("serde.formats.mxnet.io.archive.MOST_MEMBERS", 400)
     data, says = ARCHIVES[case]
     path = tmp_path / "m.tar"
     path.write_bytes(data)
@@ -403,7 +403,7 @@ def test_large_graphs_are_read_in_a_moment() -> None:
 
 def test_a_compressed_archive_is_inflated_a_few_times_only(tmp_path, monkeypatch):
     """However many members there are whose format has to be looked at."""
-    from serde.formats.mxnet import archive
+    from serde.formats.mxnet.io import archive
 
     with tarfile.open(tmp_path / "m.tar.gz", "w:gz") as tar:
         for number in (*range(300), *reversed(range(300))):  # the later of one name counts

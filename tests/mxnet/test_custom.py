@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 import serde
 from serde import plugins
-from serde.cli import main
+from serde.cli.commands import main
 from serde.errors import Unconvertible, UsageError
-from tests.core.test_plugins import Entry
+from tests.test_plugins import Entry
 
 INPUT = {"data": ("N", 3)}
 

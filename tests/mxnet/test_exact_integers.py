@@ -7,11 +7,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from serde.graph import DType
+from serde.ir.graph import DType
 from tests.mxnet.cases import OPSETS, case, converted, f32, i8, i32, of, u8
 from tests.mxnet.ops.test_attention import integers
-from tests.mxnet.ops.test_quantized import HIGH, TOP, ZERO, add, enlarged, pooled, resized
-from tests.mxnet.ops.test_quantized_products import (
+from tests.mxnet.ops.test_quantization import HIGH, TOP, ZERO, add, enlarged, pooled, resized
+from tests.mxnet.ops.test_quantized_matmul import (
     BIASED,
     CALIBRATED,
     CHANNELWISE,

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import serde
-from serde import output
+from serde.io import atomic_write
 from tests.mxnet import written
 from tests.mxnet.written import params_bytes
 
@@ -37,7 +37,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def failing(error: BaseException, after: int) -> Any:
     """A way of copying weights that raises ``error``, but for the first calls."""
-    copy, calls = output.Sources.copy, iter(range(1000))
+    copy, calls = atomic_write.Sources.copy, iter(range(1000))
 
     def fail(*args: Any) -> None:
         if next(calls) >= after:
@@ -51,7 +51,7 @@ def failing(error: BaseException, after: int) -> Any:
 @pytest.mark.parametrize("kind", [OSError, KeyboardInterrupt, MemoryError])
 def test_a_failure_while_weights_are_copied(kind, after, folder: Path, monkeypatch) -> None:
     before = contents(folder)
-    monkeypatch.setattr(output.Sources, "copy", failing(kind("stop"), after))
+    monkeypatch.setattr(atomic_write.Sources, "copy", failing(kind("stop"), after))
     with pytest.raises(kind):
         serde.convert(folder / "m", folder / "out.onnx", external_data="never")
     assert contents(folder) == before
@@ -59,7 +59,7 @@ def test_a_failure_while_weights_are_copied(kind, after, folder: Path, monkeypat
 
 def test_a_disk_that_is_full_at_the_end(folder: Path, monkeypatch) -> None:
     before = contents(folder)
-    opened = output.Replacing.open
+    opened = atomic_write.Replacing.open
 
     def open_failing(self: Any, path: str) -> Any:
         file = opened(self, path)
@@ -76,7 +76,7 @@ def test_a_disk_that_is_full_at_the_end(folder: Path, monkeypatch) -> None:
         self._open[-1] = (Full(), *self._open[-1][1:])
         return file
 
-    monkeypatch.setattr(output.Replacing, "open", open_failing)
+    monkeypatch.setattr(atomic_write.Replacing, "open", open_failing)
     with pytest.raises(OSError, match="No space left"):
         serde.convert(folder / "m", folder / "out.onnx")
     assert contents(folder) == before

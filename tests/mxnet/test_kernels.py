@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.mxnet_kernels import DIFFER, HEAD, PAGE, compared, page
-from serde.formats.mxnet.ops.heads import plain_kernels
+from serde.formats.mxnet.ops.output_layers import plain_kernels
 from tests.mxnet_live import live_mxnet
 
 

@@ -11,7 +11,7 @@ from onnx.reference import ReferenceEvaluator
 
 import serde
 from serde.bridges.mxnet import run
-from serde.graph import DType
+from serde.ir.graph import DType
 from tests.mxnet_live import live_mxnet
 
 X = np.random.default_rng(0).standard_normal((2, 3, 8, 8)).astype("float32")

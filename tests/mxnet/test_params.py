@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from serde.errors import MalformedFile
-from serde.formats.mxnet.params import TYPES as FLAGS
-from serde.formats.mxnet.params import parse_params, read_params
-from serde.graph import DType
+from serde.formats.mxnet.io.params import TYPES as FLAGS
+from serde.formats.mxnet.io.params import parse_params, read_params
+from serde.ir.graph import DType
 from tests.mxnet import make_data, written
 from tests.mxnet.written import (
     Array,
@@ -281,7 +281,7 @@ NPZ_FAULTS = {
 
 @pytest.mark.parametrize("says", NPZ_FAULTS)
 def test_npz_faults(says: str, monkeypatch) -> None:
-    monkeypatch.setattr("serde.formats.mxnet.npz.SMALL", 1 << 16)
+    monkeypatch.setattr("serde.formats.mxnet.io.npz.SMALL", 1 << 16)
     with pytest.raises(MalformedFile) as caught:
         for tensor in parse_params(zip_bytes(NPZ_FAULTS[says]), "memory").tensors:
             tensor.load()

@@ -11,9 +11,9 @@ import pytest
 import serde
 from serde.errors import MalformedFile
 from serde.formats.mxnet import decode_symbol
-from serde.formats.mxnet.placeholders import with_placeholders
-from serde.formats.mxnet.symbol import parse_symbol
-from serde.inputs import with_inputs
+from serde.formats.mxnet.bind.placeholders import with_placeholders
+from serde.formats.mxnet.io.symbol_json import parse_symbol
+from serde.passes.cut_inputs import with_inputs
 from tests.mxnet import written
 from tests.mxnet.written import chain, params_bytes
 from tests.mxnet_live import live_mxnet

@@ -8,16 +8,16 @@ import numpy as np
 import onnxruntime
 import pytest
 
+from serde.decompositions.random_source import REASON
 from serde.errors import Unconvertible
 from serde.formats.mxnet import decode_symbol, to_ir
-from serde.formats.mxnet.custom import LASTING
-from serde.formats.mxnet.ops.sampling import draws
-from serde.formats.mxnet.symbol import parse_symbol
+from serde.formats.mxnet.io.symbol_json import parse_symbol
+from serde.formats.mxnet.ops.random.sampling import draws
+from serde.formats.mxnet.passes.custom_ops import LASTING
 from serde.formats.onnx.writer import to_proto
-from serde.inputs import with_inputs
-from serde.noise import REASON
-from serde.opset import lower_to
+from serde.legalize.convert import lower_to
 from serde.passes import tidy
+from serde.passes.cut_inputs import with_inputs
 from tests.mxnet.cases import OPSETS
 from tests.mxnet.draws import COUNT, DRAWN, Drawing
 from tests.mxnet_live import live_mxnet, run_op, symbol_of

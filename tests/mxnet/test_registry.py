@@ -9,12 +9,12 @@ import pytest
 
 from serde.errors import Unconvertible
 from serde.formats.mxnet import decode_symbol, to_ir
-from serde.formats.mxnet.forms import INFERENCE_FORMS
-from serde.formats.mxnet.ops.sampling import draws
-from serde.formats.mxnet.refused import BY_REASON, REFUSED
+from serde.formats.mxnet.io.symbol_json import parse_symbol
+from serde.formats.mxnet.ops.random.sampling import draws
+from serde.formats.mxnet.passes.inference_mode import INFERENCE_FORMS
 from serde.formats.mxnet.rules import reads
-from serde.formats.mxnet.symbol import parse_symbol
-from serde.inputs import with_inputs
+from serde.formats.mxnet.unsupported_ops import BY_REASON, REFUSED
+from serde.passes.cut_inputs import with_inputs
 from tests.mxnet.make_registry import FILE
 from tests.mxnet.make_table import CONVERTED, FEWEST, FORM, RANDOM, TABLE, as_markdown, rows
 from tests.mxnet.test_signatures import OLD

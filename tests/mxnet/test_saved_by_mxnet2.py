@@ -12,8 +12,8 @@ import pytest
 import serde
 from serde.errors import Unconvertible
 from serde.formats.mxnet import decode_symbol, to_ir
-from serde.formats.mxnet.symbol import parse_symbol
-from serde.inputs import with_inputs
+from serde.formats.mxnet.io.symbol_json import parse_symbol
+from serde.passes.cut_inputs import with_inputs
 from tests.mxnet.written import node, npz_bytes, symbol, variable, zip_bytes
 from tests.mxnet_live import run_symbol
 

@@ -10,9 +10,9 @@ import pytest
 
 from serde.errors import SerdeError, UsageError
 from serde.formats.mxnet import decode_symbol, to_ir
-from serde.formats.mxnet.params import parse_params
-from serde.formats.mxnet.symbol import parse_symbol
-from serde.inputs import with_inputs
+from serde.formats.mxnet.io.params import parse_params
+from serde.formats.mxnet.io.symbol_json import parse_symbol
+from serde.passes.cut_inputs import with_inputs
 from tests.mxnet.written import node, params_bytes, symbol, variable
 from tests.mxnet_live import live_mxnet
 

@@ -9,13 +9,13 @@ import pytest
 
 from serde.errors import Unconvertible, UsageError
 from serde.formats.mxnet import decode_symbol, to_ir
-from serde.formats.mxnet.binding import bind
-from serde.formats.mxnet.labels import drop_labels
-from serde.formats.mxnet.params import parse_params
-from serde.formats.mxnet.shapes import InputShapes, complete_inputs
-from serde.formats.mxnet.symbol import parse_symbol
-from serde.inputs import with_inputs
-from serde.text import typed
+from serde.formats.mxnet.bind.bind_params import bind
+from serde.formats.mxnet.infer_shapes.infer_inputs import InputShapes, complete_inputs
+from serde.formats.mxnet.io.params import parse_params
+from serde.formats.mxnet.io.symbol_json import parse_symbol
+from serde.formats.mxnet.passes.drop_labels import drop_labels
+from serde.ir.printer import typed
+from serde.passes.cut_inputs import with_inputs
 from tests.mxnet import deep_symbols
 from tests.mxnet.written import chain, network, node, params_bytes, symbol, variable
 

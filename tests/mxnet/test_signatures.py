@@ -11,11 +11,11 @@ import pytest
 
 from serde.formats.mxnet.ops import aliases
 from serde.formats.mxnet.ops.aliases import ALIASES
-from serde.formats.mxnet.ops.quantized_products import FLAGS
-from serde.formats.mxnet.requantized import SAID
+from serde.formats.mxnet.ops.quantization.matmul import FLAGS
+from serde.formats.mxnet.passes.mark_requantized import SAID
 from serde.formats.mxnet.rules import parse, reads
-from serde.rules import Rule
-from serde.subgraphs import Body
+from serde.rewrite.rules import Rule
+from serde.rewrite.subgraphs import Body
 from tests.mxnet.make_registry import FILE, LENIENT, as_aliases, as_json, as_lenient, registry
 from tests.mxnet_live import live_mxnet
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from serde.errors import MalformedFile
-from serde.formats.mxnet.expected import Said
-from serde.formats.mxnet.symbol import parse_symbol
-from serde.graph import DType
+from serde.formats.mxnet.bind.declared import Said
+from serde.formats.mxnet.io.symbol_json import parse_symbol
+from serde.ir.graph import DType
 from tests.mxnet.written import node, symbol, variable
 from tests.mxnet_live import live_mxnet
 

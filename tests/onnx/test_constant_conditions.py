@@ -8,7 +8,7 @@ import onnxruntime
 import pytest
 
 import serde
-from serde.graph import Graph
+from serde.ir.graph import Graph
 from serde.passes import drop_dead
 from tests import directions
 from tests.onnx_live import decoded, ir_of, model_of

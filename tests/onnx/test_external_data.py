@@ -20,7 +20,7 @@ import serde
 from serde.errors import UsageError
 from serde.formats.onnx import writer
 from serde.formats.onnx.reader import read_model
-from serde.graph import FileSlice
+from serde.ir.graph import FileSlice
 from tests.onnx_live import DIGITS
 
 rng = np.random.default_rng(0)

@@ -11,8 +11,8 @@ import serde
 from serde.errors import UsageError
 from serde.formats.onnx.reader import decode, read_model
 from serde.formats.onnx.writer import least_ir_version, to_proto, write_model
-from serde.graph import DType, Source
-from serde.opset import lower_to, raise_to_ir
+from serde.ir.graph import DType, Source
+from serde.legalize.convert import lower_to, raise_to_ir
 from serde.passes import tidy
 from tests.onnx_live import DIGITS, run_model
 
@@ -230,7 +230,7 @@ class TestAttributes:
         [1, -1, 2**40, 0.5, 1e-5, "text", "ü", b"\xff", (1, 2), (0.5, 1.5), ("a", "b"), (), (3,)],
     )
     def test_values_survive(self, value):
-        from serde.graph import Graph, Node, Value
+        from serde.ir.graph import Graph, Node, Value
 
         x, y = Value("x", DType.FLOAT32, (2,)), Value("y", DType.FLOAT32, (2,))
         graph = Graph("g", (x,), (y,), (Node("Foo", (x,), (y,), {"a": value}, "d"),), opset=17,

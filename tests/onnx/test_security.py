@@ -16,14 +16,14 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import serde
-from serde import isolation
+from serde.cli import sandbox
 from serde.errors import MalformedFile, SerdeError
-from serde.formats.mxnet.params import read_params
-from serde.formats.onnx import wire
+from serde.formats.mxnet.io.params import read_params
+from serde.formats.onnx import protobuf_wire
 from serde.formats.onnx.reader import DEPTH, decode, read_model
 from serde.formats.onnx.writer import PAGE
-from serde.hashing import weights_hash
-from serde.output import Replacing
+from serde.io.atomic_write import Replacing
+from serde.verification.weights_hash import weights_hash
 from tests.onnx_live import DIGITS, model_of
 
 SECRET = b"secret" * 10
@@ -350,7 +350,7 @@ class TestRule7TheWriterChoosesItsPaths:
 
 
 class TestRule8NoCodeInData:
-    """That nothing unpickles or evaluates is in tests/core/test_architecture.py."""
+    """That nothing unpickles or evaluates is in tests/architecture/test_architecture.py."""
 
     def test_arrays_of_objects_are_refused(self, tmp_path):
         np.savez(tmp_path / "a.params", w=np.array([{}], object))
@@ -439,14 +439,16 @@ def nested(depth):
     for _ in range(depth):
         node = helper.make_node("If", ["c"], ["y"], else_branch=small).SerializeToString()
         then = onnx.AttributeProto(name="then_branch", type=onnx.AttributeProto.GRAPH)
-        held = then.SerializeToString() + wire.header(6, len(body)) + body  # AttributeProto.g
-        node += wire.header(5, len(held)) + held  # NodeProto.attribute
+        held = (
+            then.SerializeToString() + protobuf_wire.header(6, len(body)) + body
+        )  # AttributeProto.g
+        node += protobuf_wire.header(5, len(held)) + held  # NodeProto.attribute
         rest = helper.make_graph([], "b", [], [info]).SerializeToString()
-        body = rest + wire.header(1, len(node)) + node  # GraphProto.node
+        body = rest + protobuf_wire.header(1, len(node)) + node  # GraphProto.node
     inputs = [helper.make_tensor_value_info("x", 1, [1]), helper.make_tensor_value_info("c", 9, [])]
     body += helper.make_graph([], "", inputs, []).SerializeToString()
     head = onnx.ModelProto(ir_version=8, opset_import=[helper.make_opsetid("", 17)])
-    return head.SerializeToString() + wire.header(7, len(body)) + body  # ModelProto.graph
+    return head.SerializeToString() + protobuf_wire.header(7, len(body)) + body  # ModelProto.graph
 
 
 class TestRule10Nesting:
@@ -526,20 +528,20 @@ class TestRule12AProcessOfItsOwn:
     """``--isolate`` as a command is in tests/cli/test_cli.py."""
 
     def test_a_crash_ends_that_process_alone(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(isolation, "START", "import os, sys; os.abort()")
+        monkeypatch.setattr(sandbox, "START", "import os, sys; os.abort()")
         with pytest.raises(MalformedFile, match=r"m.onnx: reading it crashed \(SIGABRT\)"):
-            isolation.run_limited(["inspect", "m.onnx"], "m.onnx")
+            sandbox.run_limited(["inspect", "m.onnx"], "m.onnx")
 
     def test_so_does_one_that_does_not_end(self, monkeypatch):
-        monkeypatch.setattr(isolation, "START", "import time; time.sleep(60)")
+        monkeypatch.setattr(sandbox, "START", "import time; time.sleep(60)")
         start = time.perf_counter()
         with pytest.raises(MalformedFile, match="stopped after 0.2 seconds"):
-            isolation.run_limited(["inspect", "m.onnx"], "m.onnx", seconds=0.2)
+            sandbox.run_limited(["inspect", "m.onnx"], "m.onnx", seconds=0.2)
         assert time.perf_counter() - start < 5
 
 
 class TestRule13NoNetwork:
-    """That nothing imports a network module is in tests/core/test_architecture.py."""
+    """That nothing imports a network module is in tests/architecture/test_architecture.py."""
 
     def test_texts_that_look_like_numbers_take_no_time(self, tmp_path):
         """Fixed expressions on short texts: nothing that backtracks without end."""

@@ -9,13 +9,13 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from serde.errors import MalformedFile
-from serde.formats.onnx.paths import nowhere
+from serde.formats.onnx.external_data_paths import nowhere
 from serde.formats.onnx.reader import read_model
 from serde.formats.onnx.tensors import read_tensor
 from serde.formats.onnx.writer import tensor_proto, write_model
-from serde.graph import DType, Graph, Tensor, Value
-from serde.opset import lower_to, raise_to_ir
-from serde.schema import ELEMENT_CODES
+from serde.ir.graph import DType, Graph, Tensor, Value
+from serde.legalize.convert import lower_to, raise_to_ir
+from serde.spec.schema import ELEMENT_CODES
 
 NUMBERS = [d for d in DType if d is not DType.STRING]
 SHAPES = [(), (1,), (3,), (2, 5), (0,), (3, 0)]
@@ -99,7 +99,7 @@ def test_large_initializers_are_written_and_read_as_they_lie(dtype, shape, tmp_p
 
 def identity_of(array, opset=25, name="w"):
     """A graph whose only weight is ``array``."""
-    from serde.graph import Node
+    from serde.ir.graph import Node
 
     tensor = Tensor.of(array)
     w = Value(name, tensor.dtype, tensor.shape, tensor)

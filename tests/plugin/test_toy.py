@@ -54,7 +54,7 @@ def python(site, tmp_path):
     def run(code):
         command = code if isinstance(code, list) else ["-c", code]
         if isinstance(code, list):
-            command = ["-c", "from serde.cli import main; main()", *code]
+            command = ["-c", "from serde.cli.commands import main; main()", *code]
         return subprocess.run(
             [sys.executable, *command], capture_output=True, text=True, env=env, cwd=tmp_path
         )

@@ -17,12 +17,12 @@ import serde
 from benchmarks.relax_models import in_relax
 from serde.errors import Unconvertible, UsageError
 from serde.formats.onnx import from_ir
+from serde.formats.onnx.consumers.relax.target import OPSET
 from serde.formats.onnx.reader import decode
-from serde.formats.onnx.relax.table import OPSET
 from serde.formats.onnx.writer import to_proto
-from serde.opset import raise_to_ir
+from serde.legalize.convert import raise_to_ir
+from serde.legalize.profiles import get_profile
 from serde.passes import tidy
-from serde.profiles import get_profile
 from tests import networks
 from tests.node_cases import Case, all_cases, difference, frozen
 from tests.onnx_live import error, model_of, run_model

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from serde.formats.relay import ast
-from serde.formats.relay.walk import operands
+from serde.formats.relay.ast_walk import operands
 
 LEAVES = (ast.Constant, ast.Op, ast.GlobalVar, ast.Constructor)
 SIX_DIGITS = 2e-5

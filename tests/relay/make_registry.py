@@ -1,6 +1,6 @@
-"""Write formats/relay/registry_data.py from a dump of TVM 0.17's operator registry.
+"""Write formats/relay/registry/data.py from a dump of TVM 0.17's operator registry.
 
-    python tests/relay/make_registry.py relay_ops.json formats/relay/registry_data.py
+    python tests/relay/make_registry.py relay_ops.json formats/relay/registry/data.py
 
 The dump lists operators with the type of their attributes, and attribute types with their fields in
 declaration order. ``test_registry.py`` compares the result with live TVM where that is installed.

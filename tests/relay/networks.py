@@ -13,7 +13,7 @@ import onnxruntime
 
 import serde
 from serde.formats.onnx.reader import read_model
-from serde.graph import Graph
+from serde.ir.graph import Graph
 from tests.networks import VISION, build, expected, export, feeds, load_params, smallest
 from tests.onnx_live import error
 from tests.relay.tvm_live import ask

@@ -9,11 +9,11 @@ from functools import cache
 from pathlib import Path
 
 from serde.formats.relay import ops, registry
-from serde.formats.relay.elaborate_calls import TRANSPARENT
-from serde.formats.relay.ops.drawing import draws
-from serde.formats.relay.ops.refused import REASONS
+from serde.formats.relay.ops.random import draws
+from serde.formats.relay.ops.unsupported import REASONS
+from serde.formats.relay.partial_eval.calls import TRANSPARENT
+from serde.formats.relay.passes.undo_weight_transforms import PARTNERS
 from serde.formats.relay.rules import reads
-from serde.formats.relay.undone import PARTNERS
 from tests.relay.running import names, recorded
 
 ARCHIVE = Path(__file__).parent / "ops/recorded.zip.xz"

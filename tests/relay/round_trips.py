@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 
 import serde
-from serde.graph import Graph
+from serde.ir.graph import Graph
 from tests.directions import Found, error_of, run_onnx
 
 Array = np.ndarray[Any, Any]

@@ -15,10 +15,10 @@ import numpy as np
 import onnxruntime
 
 from serde.api import save
-from serde.formats.relay.graph_json import parse_json
+from serde.formats.relay.json.reader import parse_json
 from serde.formats.relay.params import read_params
 from serde.formats.relay.to_ir import module_graph, to_ir
-from serde.graph import Graph
+from serde.ir.graph import Graph
 from serde.passes import tidy
 
 TOLERANCE = 1e-4

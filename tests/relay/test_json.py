@@ -13,11 +13,11 @@ import pytest
 
 from serde.errors import ConversionError, MalformedFile
 from serde.formats.relay import ast
-from serde.formats.relay.graph_json import parse_json
-from serde.formats.relay.json_writer import to_json
+from serde.formats.relay.json.reader import parse_json
+from serde.formats.relay.json.writer import to_json
 from serde.formats.relay.ndarray import to_base64
-from serde.formats.relay.parser import parse_text
-from serde.graph import DType, Tensor
+from serde.formats.relay.text.parser import parse_text
+from serde.ir.graph import DType, Tensor
 from tests.relay.compare import difference
 from tests.relay.written import aged, node, string, table
 

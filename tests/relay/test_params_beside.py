@@ -10,7 +10,7 @@ import pytest
 import serde
 from serde.errors import MalformedFile, UsageError
 from serde.formats.relay.params import read_params, write_params
-from serde.graph import Tensor
+from serde.ir.graph import Tensor
 
 TEXT = """#[version = "0.0.5"]
 def @main(%x: Tensor[(1, 3), float32], %w: Tensor[(2, 3), float32], %b: Tensor[(2), float32]) {

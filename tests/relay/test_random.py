@@ -6,13 +6,13 @@ import numpy as np
 import onnxruntime
 import pytest
 
+from serde.decompositions.random_source import REASON
 from serde.errors import Unconvertible
 from serde.formats.onnx.writer import to_proto
-from serde.formats.relay.graph_json import parse_json
-from serde.formats.relay.parser import parse_text
+from serde.formats.relay.json.reader import parse_json
+from serde.formats.relay.text.parser import parse_text
 from serde.formats.relay.to_ir import module_graph, to_ir
-from serde.noise import REASON
-from serde.opset import lower_to
+from serde.legalize.convert import lower_to
 from serde.passes import tidy
 from tests.onnx_live import PLAIN, run_at
 from tests.relay.running import fed_and_given

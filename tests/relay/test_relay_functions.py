@@ -11,9 +11,9 @@ import pytest
 
 import serde
 from serde.errors import UsageError
-from serde.formats.relay.parser import parse_text
+from serde.formats.relay.text.parser import parse_text
 from serde.formats.relay.to_ir import module_graph, to_ir
-from serde.graph import Graph
+from serde.ir.graph import Graph
 from serde.passes import tidy
 from tests.relay.running import assert_equal, graph_of, names, recorded
 

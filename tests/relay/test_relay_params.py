@@ -13,7 +13,7 @@ import pytest
 
 from serde.errors import MalformedFile
 from serde.formats.relay.params import MAGIC, read_params, write_params
-from serde.graph import Tensor
+from serde.ir.graph import Tensor
 
 DATA = Path(__file__).with_name("data")
 TYPES = "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64".split()

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from serde.formats.relay import ast
-from serde.formats.relay.graph_json import parse_json, read_json
-from serde.formats.relay.json_writer import to_json, write_json
-from serde.formats.relay.parser import parse_text, read_text
-from serde.formats.relay.printer import print_text, write_text
+from serde.formats.relay.json.reader import parse_json, read_json
+from serde.formats.relay.json.writer import to_json, write_json
+from serde.formats.relay.text.parser import parse_text, read_text
+from serde.formats.relay.text.printer import print_text, write_text
 from tests.relay.compare import SIX_DIGITS, difference
 
 DATA = Path(__file__).with_name("data")

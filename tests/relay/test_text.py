@@ -9,10 +9,10 @@ import pytest
 
 from serde.errors import MalformedFile
 from serde.formats.relay import ast
-from serde.formats.relay.parser import parse_text
-from serde.formats.relay.printer import print_text
-from serde.formats.relay.walk import post_order
-from serde.graph import DType
+from serde.formats.relay.ast_walk import post_order
+from serde.formats.relay.text.parser import parse_text
+from serde.formats.relay.text.printer import print_text
+from serde.ir.graph import DType
 from tests.relay.compare import difference
 
 HEADER = '#[version = "0.0.5"]\n'

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from serde.formats.relay import ast, registry
-from serde.formats.relay.files import kind_of
-from serde.formats.relay.graph_json import parse_json, read_json
-from serde.formats.relay.json_writer import to_json
+from serde.formats.relay.decode import kind_of
+from serde.formats.relay.json.reader import parse_json, read_json
+from serde.formats.relay.json.writer import to_json
 from serde.formats.relay.params import read_params
-from serde.formats.relay.parser import parse_text
-from serde.formats.relay.printer import print_text
+from serde.formats.relay.text.parser import parse_text
+from serde.formats.relay.text.printer import print_text
 from tests.relay.compare import difference
 from tests.relay.tvm_live import TvmError, ask, run
 from tests.relay.written import aged

@@ -6,9 +6,9 @@ head.
 
 from __future__ import annotations
 
+from serde.decompositions.expressions import cast, cast_like, reshape, scalar, shape_from, size_of
 from serde.errors import require
-from serde.graph import DType, Value
-from serde.idioms import cast, cast_like, reshape, scalar, shape_from, size_of
+from serde.ir.graph import DType, Value
 
 from ..rules import reads
 

@@ -7,10 +7,10 @@ from functools import partial, reduce
 
 import numpy as np
 
-from serde.builder import computed
+from serde.decompositions.expressions import cast, cast_like, scalar
 from serde.errors import require
-from serde.graph import DType, Value
-from serde.idioms import cast, cast_like, scalar
+from serde.ir.builder import computed
+from serde.ir.graph import DType, Value
 
 from ..rules import reads
 

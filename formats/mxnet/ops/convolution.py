@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from serde.errors import require
-from serde.geometry import Ints, inverse, may_be_same
-from serde.graph import Value, show_shape
+from serde.ir.geometry import Ints, inverse, may_be_same
+from serde.ir.graph import Value, show_shape
 
 from ..rules import reads
-from .phases import in_phases, phases
+from .deconvolution_phases import in_phases, phases
 
 TUNING = ("num_filter", "no_bias", "workspace", "cudnn_tune", "cudnn_off")
 CHANNELS_FIRST = (None, "NCW", "NCHW", "NCDHW")

@@ -7,12 +7,20 @@ from functools import partial
 
 import numpy as np
 
+from serde.decompositions.expressions import (
+    cast,
+    full_like,
+    scalar,
+    size_of,
+    sizes_of,
+    steps,
+    times,
+)
 from serde.errors import require
-from serde.geometry import Ints, axes_of, axis_of
-from serde.graph import DType
-from serde.idioms import cast, full_like, scalar, size_of, sizes_of, steps, times
+from serde.ir.geometry import Ints, axes_of, axis_of
+from serde.ir.graph import DType
 
-from ..params import TYPES
+from ..io.params import TYPES
 from ..rules import dtype_of, reads
 
 MOST = 1 << 22  # elements written into the model

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from serde.decompositions.expressions import cast, scalar, size_of, slice_axis, slice_like
 from serde.errors import require
-from serde.geometry import Ints, axes_of, axis_of
-from serde.graph import DType, Value
-from serde.idioms import cast, scalar, size_of, slice_axis, slice_like
+from serde.ir.geometry import Ints, axes_of, axis_of
+from serde.ir.graph import DType, Value
 
 from ..rules import Bounds, reads
 

@@ -7,10 +7,10 @@ from functools import reduce
 
 import numpy as np
 
+from serde.decompositions.expressions import reshape, size_of
 from serde.errors import require
-from serde.geometry import Ints, axes_of, axis_of, inverse, moved, others
-from serde.graph import DType, Value
-from serde.idioms import reshape, size_of
+from serde.ir.geometry import Ints, axes_of, axis_of, inverse, moved, others
+from serde.ir.graph import DType, Value
 
 from ..rules import reads
 from .linear import flipped

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from serde.geometry import Ints, swapped
-from serde.graph import Value
-from serde.idioms import reshape, size_of, sizes_of
+from serde.decompositions.expressions import reshape, size_of, sizes_of
+from serde.ir.geometry import Ints, swapped
+from serde.ir.graph import Value
 
 from ..rules import reads
 

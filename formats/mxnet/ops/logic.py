@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from serde.graph import DType, Value
-from serde.idioms import cast, cast_like, is_true, lowest, scalar
+from serde.decompositions.expressions import cast, cast_like, is_true, lowest, scalar
+from serde.ir.graph import DType, Value
 
 from ..rules import reads
 from .binary import beside

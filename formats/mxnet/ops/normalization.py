@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from serde.decompositions.expressions import multiply_add, on_axis
 from serde.errors import require
-from serde.geometry import may_be_same
-from serde.graph import Value
-from serde.idioms import multiply_add, on_axis
+from serde.ir.geometry import may_be_same
+from serde.ir.graph import Value
 
 from ..rules import reads
-from .phases import was_turned
+from .deconvolution_phases import was_turned
 
 STATISTICS = ("momentum", "use_global_stats")
 CALIBRATION = {"min_calib_range": ("None",), "max_calib_range": ("None",)}

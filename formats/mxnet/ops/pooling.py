@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
+from serde.decompositions.expressions import full_like, lowest, scalar
 from serde.errors import require
-from serde.geometry import Ints, window_output
-from serde.graph import Value
-from serde.idioms import full_like, lowest, scalar
+from serde.ir.geometry import Ints, window_output
+from serde.ir.graph import Value
 
 from ..rules import reads
 from .convolution import in_channels_first, window

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from serde.decompositions.expressions import cast, slice_axis
 from serde.errors import require
-from serde.geometry import may_be_same
-from serde.graph import DType, Value
-from serde.idioms import cast, slice_axis
+from serde.ir.geometry import may_be_same
+from serde.ir.graph import DType, Value
 
 from ..rules import reads
-from .projected import projected
+from .lstm_projection import projected
 
 
 class Cell(NamedTuple):

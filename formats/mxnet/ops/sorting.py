@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from serde.decompositions.expressions import cast, full_like, scalar, shape_from, size_of
 from serde.errors import require
-from serde.geometry import axis_of
-from serde.graph import Value
-from serde.idioms import cast, full_like, scalar, shape_from, size_of
+from serde.ir.geometry import axis_of
+from serde.ir.graph import Value
 
 from ..rules import dtype_of, reads
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from functools import partial, reduce
 
+from serde.decompositions.expressions import cast, cast_like
 from serde.errors import require
-from serde.graph import DType, Value
-from serde.idioms import cast, cast_like
+from serde.ir.graph import DType, Value
 
 from ..rules import reads
 

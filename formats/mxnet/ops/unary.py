@@ -7,9 +7,9 @@ from functools import partial
 
 import numpy as np
 
+from serde.decompositions.expressions import cast, cast_like, full_like, scalar
 from serde.errors import require
-from serde.graph import DType, Value
-from serde.idioms import cast, cast_like, full_like, scalar
+from serde.ir.graph import DType, Value
 
 from ..rules import reads
 

@@ -14,11 +14,9 @@ from . import (
     spelled_math,
     spelled_moving,
     spelled_recurrent,
-    table,
 )
 
 __all__ = [
     "control", "detection", "elementwise", "layers", "moving", "recurrent", "reducing", "resizing",
     "sizes", "spelled_layers", "spelled_math", "spelled_moving", "spelled_recurrent",
-    "table",
 ]  # fmt: skip

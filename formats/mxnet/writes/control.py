@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from serde.errors import require
-from serde.graph import DType, Graph, Node, Value
+from serde.ir.graph import DType, Graph, Node, Value
+from serde.ir.replace_uses import replace_values
 from serde.passes import drop_dead
-from serde.passes.replacing import replace_values
 
+from ..target import number, writes
 from .sizes import Sizes, extent, turns_of
-from .table import number, writes
 
 MOST = 2**31 - 1  # turns of a loop that has no bound
 

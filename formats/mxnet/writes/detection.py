@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from serde.errors import require
-from serde.graph import Graph, Node, Value
-from serde.steps.boxes import suppress_by_looping
+from serde.ir.graph import Graph, Node, Value
+from serde.version_converter.adapters.nms import suppress_by_looping
 
+from ..target import number, writes
 from .sizes import along
 from .spelling import spells
-from .table import number, writes
 
 LOWEST = -3.4028234663852886e38  # of float32
 MASK = "SuppressionMask"

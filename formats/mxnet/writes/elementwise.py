@@ -7,11 +7,11 @@ from functools import partial
 import numpy as np
 
 from serde.errors import require
-from serde.graph import Dim, DType, Value
-from serde.schema import ELEMENT_TYPES
+from serde.ir.graph import Dim, DType, Value
+from serde.spec.schema import ELEMENT_TYPES
 
+from ..target import TYPES, held_as, number, writes
 from .sizes import common, spread, together
-from .table import TYPES, held_as, number, writes
 
 UNARY = {
     "Acos": "arccos",

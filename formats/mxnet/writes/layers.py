@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from serde.errors import require
-from serde.geometry import window_output
-from serde.graph import DType, Value
+from serde.ir.geometry import window_output
+from serde.ir.graph import DType, Value
 
-from .table import number, symmetric, writes
+from ..target import number, symmetric, writes
 
 ONE = {"training_mode": (0,)}
 

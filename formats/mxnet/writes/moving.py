@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from serde.errors import require
-from serde.graph import Dim
+from serde.ir.graph import Dim
 
+from ..target import number, writes
 from .layers import padded
 from .sizes import Sizes, along, extent
-from .table import number, writes
 
 FAR = 2**31 - 1
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from serde.errors import require
-from serde.graph import Tensor, Value
+from serde.ir.graph import Tensor, Value
 
-from .table import writes
+from ..target import writes
 
 GATES = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}  # MXNet's gates among ONNX's
 DIRECTIONS = {"forward": 1, "bidirectional": 2}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from serde.errors import require
-from serde.graph import DType
+from serde.ir.graph import DType
 
+from ..target import number, writes
 from .sizes import Sizes, along, extent, turns_of
-from .table import number, writes
 
 FARTHEST = 1 << 31  # no place along an axis is as far
 REDUCTIONS = {

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from serde.geometry import Ints
-from serde.steps.resize import REPEATING, every_axis, spelled_out
-from serde.steps.sampling import Sampling
+from serde.ir.geometry import Ints
+from serde.version_converter.adapters.resize import REPEATING, every_axis, spelled_out
+from serde.version_converter.adapters.resize_coordinates import Sampling
 
+from ..target import writes
 from .spelling import spells
-from .table import writes
 
 
 @spells("Resize")

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from functools import reduce
 from itertools import chain
 
-from serde import spelled_shapes
 from serde.errors import ConversionError, require
-from serde.graph import Dim, DType, Value
-from serde.symbolic import combine, elements_of, halves
+from serde.ir.dim_expr import combine, elements_of, halves
+from serde.ir.graph import Dim, DType, Value
+from serde.spec import shape_functions
 
-from .table import held_as, number, writes
+from ..target import held_as, number, writes
 
 AT_ONCE = {"allowzero": (0,)}
 Sizes = tuple[Dim, ...]
@@ -138,7 +138,7 @@ def write_reshape(s, x, shape=None, *, sizes: Sizes | None = None):
     """
     if sizes is None:
         return reshaped(s, x, elements_of(shape))
-    full = spelled_shapes.reshaped(x.known, sizes, allowzero=False)
+    full = shape_functions.reshaped(x.known, sizes, allowzero=False)
     require(None not in full, f"a shape {list(sizes)} of {list(x.known)}")
     found = codes(x.known, full)
     if found is not None:

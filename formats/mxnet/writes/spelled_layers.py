@@ -8,14 +8,26 @@ from typing import Any
 
 import numpy as np
 
+from serde.decompositions.expressions import (
+    cast,
+    full_like,
+    reshape,
+    size_of,
+    sizes_of,
+    slice_axis,
+    steps,
+)
 from serde.errors import ConversionError, require
-from serde.geometry import Ints, window_output
-from serde.graph import DType, Value
-from serde.idioms import cast, full_like, reshape, size_of, sizes_of, slice_axis, steps
-from serde.steps.normalization import inference_or_training, layer_normalization, standardized
-from serde.steps.regions import roi_align
-from serde.steps.vision import deformable_convolution
-from serde.steps.windows import zero_padded
+from serde.ir.geometry import Ints, window_output
+from serde.ir.graph import DType, Value
+from serde.version_converter.adapters.normalization import (
+    inference_or_training,
+    layer_normalization,
+    standardized,
+)
+from serde.version_converter.adapters.pooling import zero_padded
+from serde.version_converter.adapters.roi import roi_align
+from serde.version_converter.adapters.vision import deformable_convolution
 
 from .layers import drops
 from .spelled_math import LAST, WIDE, standard

@@ -6,11 +6,19 @@ from functools import partial
 
 import numpy as np
 
+from serde.decompositions.expressions import (
+    cast,
+    lowest,
+    shape_from,
+    size_of,
+    sizes_of,
+    slice_axis,
+    steps,
+)
 from serde.errors import require
-from serde.graph import DType, Value
-from serde.idioms import cast, lowest, shape_from, size_of, sizes_of, slice_axis, steps
-from serde.steps import below
-from serde.symbolic import elements_of
+from serde.ir.dim_expr import elements_of
+from serde.ir.graph import DType, Value
+from serde.version_converter.adapters import below
 
 from .spelling import spells
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from serde.decompositions.expressions import reshape, shape_from, sizes_of, slice_axis, times
 from serde.errors import require
-from serde.graph import Value
-from serde.idioms import reshape, shape_from, sizes_of, slice_axis, times
-from serde.symbolic import elements_of
+from serde.ir.dim_expr import elements_of
+from serde.ir.graph import Value
 
 from .spelled_math import LAST
 from .spelling import spells

@@ -10,9 +10,9 @@ from functools import partial
 
 import numpy as np
 
+from serde.decompositions.expressions import cast, shape_from, size_of, slice_axis
 from serde.errors import require
-from serde.graph import DType, Value
-from serde.idioms import cast, shape_from, size_of, slice_axis
+from serde.ir.graph import DType, Value
 
 from .recurrent import USUAL
 from .spelled_math import LAST, standard

@@ -1,7 +1,8 @@
 """Operators MXNet lacks, spelled out in operators of the IR that it has.
 
 ``spells`` has the rules made for MXNet, by family in the files beside this one; where it has none,
-an operator that came to the standard later becomes what it was before (``serde.steps``).
+an operator that came to the standard later becomes what it was before
+(``serde.version_converter.adapters``).
 """
 
 from __future__ import annotations
@@ -11,18 +12,19 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from serde import canonical, learned, schema
-from serde.builder import Builder, Operand, plain
+from serde.decompositions import onnx_ml
 from serde.errors import ConversionError
-from serde.graph import IR_OPSET, DType, Graph, Node, Shape, Value
-from serde.opset import Stepping
+from serde.ir.builder import Builder, Operand, plain
+from serde.ir.graph import IR_OPSET, DType, Graph, Node, Shape, Value
+from serde.ir.replace_uses import replace_values
+from serde.legalize.convert import Stepping
+from serde.legalize.emulate_types import CARRIERS, Carried
 from serde.passes import drop_dead
-from serde.passes.replacing import replace_values
-from serde.rules import RuleTable
-from serde.steps import below
-from serde.steps.carried import CARRIERS, Carried
+from serde.rewrite.rules import RuleTable
+from serde.spec import canonicalize, schema
+from serde.version_converter.adapters import below
 
-from .table import defaults, writes
+from ..target import defaults, writes
 
 # Operands that are sizes; where they are known by name, an attribute ``sizes`` holds them.
 SIZES = {"Expand": 1, "Loop": 0, "Range": 1, "Reshape": 1, "Slice": 2, "TopK": 1}
@@ -40,14 +42,14 @@ def spelled(graph: Graph) -> tuple[Graph, Mapping[Value, str]]:
 
     def spell(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
         assert isinstance(builder, Spelling)
-        is_learned = node.domain == learned.DOMAIN and node.op in learned.learned
+        is_learned = node.domain == onnx_ml.DOMAIN and node.op in onnx_ml.learned
         anew = _is_made_anew(node, renewed) or builder.carries(node, inputs)
         if not is_learned and (node.domain or not anew):
             return builder.keep(node, inputs)
         mark = len(builder.nodes)
         try:
             if is_learned:
-                return learned.learned.apply(node, builder, inputs)
+                return onnx_ml.learned.apply(node, builder, inputs)
             return builder.emit(node.op, inputs, node.attrs, len(node.outputs))
         except ConversionError as error:
             del builder.nodes[mark:]
@@ -172,11 +174,11 @@ class Spelling(Stepping):
             return super()._settle(op, inputs, attrs, outputs)
         operator = schema.operator(op)
         operands = [self._operand(operator, i, inputs) for i in range(len(inputs))]
-        operands = canonical.operands(self, op, operands)
+        operands = canonicalize.operands(self, op, operands)
         while operands and operands[-1] is None:
             operands.pop()
         given = {k: plain(v) for k, v in attrs.items() if v is not None}
-        full = canonical.complete(operator, tuple(operands), given)
+        full = canonicalize.complete(operator, tuple(operands), given)
         if (known := self._known(operator, operands, full, outputs)) is not None:
             return known
         wanted = {"outputs": outputs} if "outputs" in rule.attributes else {}

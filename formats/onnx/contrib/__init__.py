@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from serde.rules import RuleTable
+from serde.rewrite.rules import RuleTable
 
 from . import (
     activation,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from serde.errors import require
-from serde.graph import Value
+from serde.ir.graph import Value
 
 from .table import reads
 

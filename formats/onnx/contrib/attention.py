@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from serde.decompositions.expressions import cast, lowest, slice_axis, steps
 from serde.errors import require
-from serde.geometry import Ints
-from serde.graph import DType, Value
-from serde.idioms import cast, lowest, slice_axis, steps
+from serde.ir.geometry import Ints
+from serde.ir.graph import DType, Value
 
 from .table import reads
 

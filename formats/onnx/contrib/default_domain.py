@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from serde.errors import require
-from serde.geometry import Ints
-from serde.graph import IR_OPSET, Value
+from serde.ir.geometry import Ints
+from serde.ir.graph import IR_OPSET, Value
 
 from .normalization import read_layer_normalization, read_rms_normalization
 from .table import reads_default

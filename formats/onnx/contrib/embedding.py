@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from serde.decompositions.expressions import cast, slice_axis, steps
 from serde.errors import require
-from serde.graph import DType, Value
-from serde.idioms import cast, slice_axis, steps
+from serde.ir.graph import DType, Value
 
 from .attention import join_heads, length_of, split_heads
 from .quantized import dequantize

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from serde.errors import require
-from serde.geometry import Ints
-from serde.graph import Value
+from serde.ir.geometry import Ints
+from serde.ir.graph import Value
 
 from .activation import activate
 from .table import in_layout, ints_or_none, reads

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from serde.decompositions.expressions import cast, lowest, slice_axis
 from serde.errors import require
-from serde.graph import DType, Value
-from serde.idioms import cast, lowest, slice_axis
+from serde.ir.graph import DType, Value
 
 from .attention import biased, join_heads, length_of, positions, scores, split_heads
 from .embedding import places_from, rotate

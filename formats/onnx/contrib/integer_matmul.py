@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from serde.graph import DType, Value
-from serde.idioms import cast
+from serde.decompositions.expressions import cast
+from serde.ir.graph import DType, Value
 
 from .quantized import quantize
 from .table import as_scalar, is_one_element, reads

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from serde.decompositions.expressions import slice_axis
 from serde.errors import require
-from serde.graph import Value
-from serde.idioms import slice_axis
+from serde.ir.graph import Value
 
 from .activation import activate
 from .table import reads

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from serde.decompositions.expressions import cast
 from serde.errors import require
-from serde.graph import DType, Value
-from serde.idioms import cast
+from serde.ir.graph import DType, Value
 
 from .activation import quick_gelu
 from .table import in_layout, reads

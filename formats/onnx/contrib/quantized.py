@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from serde.errors import require
-from serde.geometry import Ints
-from serde.graph import DType, Value
-from serde.schema import ELEMENT_CODES
+from serde.ir.geometry import Ints
+from serde.ir.graph import DType, Value
+from serde.spec.schema import ELEMENT_CODES
 
 from .table import as_scalar, in_layout, ints_or_none, is_one_element, reads
 

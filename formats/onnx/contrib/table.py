@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from serde.geometry import Ints
-from serde.graph import Value
-from serde.rules import RuleTable
+from serde.ir.geometry import Ints
+from serde.ir.graph import Value
+from serde.rewrite.rules import RuleTable
 
 DOMAIN = "com.microsoft"
 reads = RuleTable(f"{DOMAIN} → ir")

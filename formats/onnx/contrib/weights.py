@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from serde.errors import require
-from serde.graph import DType, Tensor, Value
+from serde.ir.graph import DType, Tensor, Value
 
 from .table import reads
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from serde.graph import DType, Value
-from serde.idioms import cast
+from serde.decompositions.expressions import cast
+from serde.ir.graph import DType, Value
 
 from ..rules import reads
 from .widths import in_float, widely

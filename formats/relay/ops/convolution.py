@@ -6,15 +6,15 @@ from functools import partial
 from itertools import product
 from math import prod
 
+from serde.decompositions.expressions import cast, reshape, size_of, sizes_of, times
 from serde.errors import require
-from serde.geometry import Ints
-from serde.graph import DType, Value
-from serde.idioms import cast, reshape, size_of, sizes_of, times
+from serde.ir.geometry import Ints
+from serde.ir.graph import DType, Value
 
-from ..older import kernel_layout_of
 from ..rules import reads
+from ..upgrade import kernel_layout_of
 from .layouts import fixed, packed, unpacked
-from .shaping import dilated
+from .shape import dilated
 
 LARGEST_EXACT = 1 << 24  # up to here a float32 counts exactly
 BYTES = (DType.INT8, DType.UINT8)

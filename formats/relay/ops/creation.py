@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.geometry import Ints, axis_of
-from serde.graph import DType, Tensor, Value
-from serde.idioms import cast, full_like, scalar, size_of
+from serde.decompositions.expressions import cast, full_like, scalar, size_of
+from serde.ir.geometry import Ints, axis_of
+from serde.ir.graph import DType, Tensor, Value
 
 from ..rules import reads
 

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from serde.decompositions.expressions import cast
 from serde.errors import require
-from serde.graph import DType, Value
-from serde.idioms import cast
+from serde.ir.graph import DType, Value
 
 from ..rules import reads
 from .unary import rounded

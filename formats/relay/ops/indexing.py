@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from serde.decompositions.expressions import Size, cast, size_of
 from serde.errors import require
-from serde.geometry import Ints, axes_of, axis_of
-from serde.graph import DType, Value
-from serde.idioms import Size, cast, size_of
+from serde.ir.geometry import Ints, axes_of, axis_of
+from serde.ir.graph import DType, Value
 
 from ..rules import reads
 from .layouts import fixed

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from serde.decompositions.expressions import Size, reshape, size_of, times
 from serde.errors import require
-from serde.geometry import Ints, inverse
-from serde.graph import Value
-from serde.idioms import Size, reshape, size_of, times
+from serde.ir.geometry import Ints, inverse
+from serde.ir.graph import Value
 
 from ..rules import reads
-from .shaping import divided
+from .shape import divided
 
 AXIS = re.compile(r"(\d*)([A-Za-z])")
 

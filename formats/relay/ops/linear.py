@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from serde.graph import DType, Value
-from serde.idioms import cast, in_float32
+from serde.decompositions.expressions import cast, in_float32
+from serde.ir.graph import DType, Value
 
-from ..older import was_transposed
 from ..rules import reads
+from ..upgrade import was_transposed
 
 
 def wide(g, dtype: DType | None, *xs: Value):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from serde.decompositions.expressions import full_like, on_axis, reshape, scalar, sizes_of, times
 from serde.errors import require
-from serde.geometry import axis_of, moved
-from serde.graph import Value
-from serde.idioms import full_like, on_axis, reshape, scalar, sizes_of, times
+from serde.ir.geometry import axis_of, moved
+from serde.ir.graph import Value
 
 from ..rules import reads
 from .linear import along

@@ -7,15 +7,15 @@ from math import prod
 
 import numpy as np
 
+from serde.decompositions.expressions import cast, full_like, lowest, scalar
 from serde.errors import require
-from serde.geometry import Ints
-from serde.graph import DType, Value
-from serde.idioms import cast, full_like, lowest, scalar
+from serde.ir.geometry import Ints
+from serde.ir.graph import DType, Value
 
 from ..rules import reads
 from .convolution import pads_of, per_axis, spatial
 from .layouts import fixed, in_layout
-from .reductions import integer_mean
+from .reduction import integer_mean
 from .widths import widely
 
 

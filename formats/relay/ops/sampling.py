@@ -6,10 +6,10 @@ from itertools import product
 
 import numpy as np
 
+from serde.decompositions.expressions import cast, reshape, scalar, size_of, sizes_of
 from serde.errors import require
-from serde.geometry import Ints
-from serde.graph import DType, Value
-from serde.idioms import cast, reshape, scalar, size_of, sizes_of
+from serde.ir.geometry import Ints
+from serde.ir.graph import DType, Value
 
 from ..rules import reads
 from .convolution import TUNING, convolved, pads_of, per_axis

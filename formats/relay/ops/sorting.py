@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from serde.decompositions.expressions import cast, scalar, size_of, slice_axis
 from serde.errors import require
-from serde.geometry import axis_of
-from serde.graph import DType, Value
-from serde.idioms import cast, scalar, size_of, slice_axis
+from serde.ir.geometry import axis_of
+from serde.ir.graph import DType, Value
 
 from ..rules import reads
 

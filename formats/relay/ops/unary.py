@@ -7,10 +7,10 @@ from functools import partial
 
 import numpy as np
 
-from serde.geometry import axis_of
-from serde.graph import DType, Value
-from serde.idioms import cast, scalar
-from serde.schema import ELEMENT_CODES
+from serde.decompositions.expressions import cast, scalar
+from serde.ir.geometry import axis_of
+from serde.ir.graph import DType, Value
+from serde.spec.schema import ELEMENT_CODES
 
 from ..rules import reads
 from .widths import widely

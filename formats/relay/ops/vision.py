@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from serde.decompositions.expressions import cast, scalar
 from serde.errors import require
-from serde.geometry import Ints
-from serde.graph import DType
-from serde.idioms import cast, scalar
+from serde.ir.geometry import Ints
+from serde.ir.graph import DType
 
 from ..rules import Floats, reads
 from .layouts import fixed, in_layout
+from .nms import arranged, column, masked, to_front
 from .sampling import bilinear
-from .suppression import arranged, column, masked, to_front
 
 VARIANCES = (0.10000000149011612, 0.10000000149011612, 0.20000000298023224, 0.20000000298023224)
 

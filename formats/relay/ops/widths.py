@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from serde.graph import DType, Value
-from serde.idioms import cast
+from serde.decompositions.expressions import cast
+from serde.ir.graph import DType, Value
 
 SMALL = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.BOOL)
 

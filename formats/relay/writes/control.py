@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from serde.decompositions import loops, shared
+from serde.decompositions.expressions import number
 from serde.errors import ConversionError, require
-from serde.graph import DType, Graph, Shape, Value
-from serde.idioms import number
-from serde.recasts import loops, shared
-from serde.recasts.inlining import inlined
+from serde.ir.graph import DType, Graph, Shape, Value
+from serde.rewrite.inline import inlined
 
+from ..target import typed, writes
 from .recast import recasts
-from .table import typed, writes
 
 
 @recasts("If")

@@ -6,11 +6,11 @@ from functools import partial
 from itertools import product
 
 from serde.errors import require
-from serde.geometry import Ints
-from serde.graph import DType, Value
+from serde.ir.geometry import Ints
+from serde.ir.graph import DType, Value
 
+from ..target import halves, scalar, windowed, writes
 from .recast import recasts
-from .table import halves, scalar, windowed, writes
 
 LAYOUTS = {1: ("NCW", "OIW", "IOW"), 2: ("NCHW", "OIHW", "IOHW"), 3: ("NCDHW", "OIDHW", "IODHW")}
 FIXED_PADS = {"auto_pad": ("NOTSET",)}

@@ -6,14 +6,14 @@ from functools import partial
 
 import numpy as np
 
+from serde.decompositions.expressions import cast as cast_to
+from serde.decompositions.expressions import cast_like, number
 from serde.errors import require
-from serde.graph import DType, Value
-from serde.idioms import cast as cast_to
-from serde.idioms import cast_like, number
-from serde.schema import ELEMENT_TYPES
+from serde.ir.graph import DType, Value
+from serde.spec.schema import ELEMENT_TYPES
 
+from ..target import TYPES, cast, lifted, scalar, typed, writes
 from .recast import recasts
-from .table import TYPES, cast, lifted, scalar, typed, writes
 
 UNARY = {
     "Abs": "abs",

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from serde.decompositions import shared
+from serde.decompositions.expressions import cast as cast_to
+from serde.decompositions.expressions import number
 from serde.errors import require
-from serde.graph import DType, Value
-from serde.idioms import cast as cast_to
-from serde.idioms import number
-from serde.recasts import shared
+from serde.ir.graph import DType, Value
 
+from ..target import scalar, typed, writes
 from .recast import recasts
-from .table import scalar, typed, writes
 
 
 def from_front(r, index: Value, x: Value, axis: int) -> Value:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from serde.errors import require
-from serde.folding import transposed_of
-from serde.graph import DType, Value
+from serde.ir.graph import DType, Value
+from serde.spec.folding import transposed_of
 
+from ..target import writes
 from .recast import recasts
-from .table import writes
 
 # Whose products are summed in single precision, as other runtimes do
 HALF = DType.FLOAT16

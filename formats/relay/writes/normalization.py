@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from serde.decompositions import shared
+from serde.decompositions.older import older
 from serde.errors import require
-from serde.recasts import shared
-from serde.recasts.older import older
 
+from ..target import cast, writes
 from .recast import recasts
-from .table import cast, writes
 
 recasts("BatchNormalization")(shared.batch_norm)
 

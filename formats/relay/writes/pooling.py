@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 
+from serde.decompositions.older import older
 from serde.errors import require
-from serde.geometry import Ints, window_output
-from serde.graph import Value
-from serde.recasts.older import older
+from serde.ir.geometry import Ints, window_output
+from serde.ir.graph import Value
 
+from ..target import halves, windowed, writes
 from .convolution import LAYOUTS
 from .recast import recasts
-from .table import halves, windowed, writes
 
 FIXED = {"auto_pad": ("NOTSET",)}
 

@@ -8,16 +8,16 @@ therefore spelled out.
 
 from __future__ import annotations
 
-from serde.graph import DType, Value
-from serde.idioms import number
-from serde.recasts.older import older
-from serde.schema import ELEMENT_TYPES
-from serde.steps.quantization import BYTES, dequantized
+from serde.decompositions.expressions import number
+from serde.decompositions.older import older
+from serde.ir.graph import DType, Value
+from serde.spec.schema import ELEMENT_TYPES
+from serde.version_converter.adapters.quantization import BYTES, dequantized
 
+from ..target import scalar, typed, writes
 from .convolution import FIXED_PADS, LAYOUTS, spelled
 from .linear import product_of
 from .recast import recasts
-from .table import scalar, typed, writes
 
 WHOLE = {"out_dtype": "int32"}
 

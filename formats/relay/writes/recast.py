@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from serde import schema
-from serde.builder import Operand
-from serde.graph import DType, Graph, Node, Value
-from serde.idioms import cast
-from serde.opset import scalarize_sequences, without_functions
-from serde.recasts.recasting import Recasting, recasting_table
-from serde.recasts.recasting import recast as recast_by
+from serde.decompositions.expressions import cast
+from serde.ir.builder import Operand
+from serde.ir.graph import DType, Graph, Node, Value
+from serde.legalize.convert import scalarize_sequences, without_functions
+from serde.legalize.recasting import Recasting, recasting_table
+from serde.legalize.recasting import recast as recast_by
+from serde.spec import schema
 
-from .table import writes
+from ..target import writes
 
 recasts = recasting_table("ir → relay")
 # TVM accumulates float16 in float16, ONNX Runtime in float32. Products have an ``out_dtype``.

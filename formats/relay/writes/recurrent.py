@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serde.recasts import recurrent
+from serde.decompositions import recurrent
 
 from .recast import recasts
 

@@ -6,18 +6,18 @@ from functools import partial
 
 import numpy as np
 
+from serde.decompositions import shared
+from serde.decompositions.expressions import cast as cast_to
+from serde.decompositions.expressions import cast_like, number
 from serde.errors import require
-from serde.graph import DType, Value
-from serde.idioms import cast as cast_to
-from serde.idioms import cast_like, number
-from serde.recasts import shared
-from serde.schema import ELEMENT_CODES
-from serde.steps.reductions import over_computed_axes
+from serde.ir.graph import DType, Value
+from serde.spec.schema import ELEMENT_CODES
+from serde.version_converter.adapters.reduction import over_computed_axes
 
-from . import late
+from ..target import dims_or, scalar, writes
+from . import dynamic_args
 from .recast import recasts
 from .shaping import sizes
-from .table import dims_or, scalar, writes
 
 REDUCTIONS = {
     "ReduceMax": "max",
@@ -158,7 +158,11 @@ def recast_hardmax(g, x, *, axis: int):
 
 
 def recast_running(op, g, x, axis, *, exclusive: int, reverse: int):
-    return None if number(axis) is not None else late.running(op, g, x, axis, exclusive, reverse)
+    return (
+        None
+        if number(axis) is not None
+        else dynamic_args.running(op, g, x, axis, exclusive, reverse)
+    )
 
 
 def write_running(name, r, x, axis, *, exclusive: int, reverse: int):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.graph import DType, Value
-from serde.steps.resize import every_axis, factors_of, spelled_out
-from serde.steps.sampling import Sampling, coordinates, nearest
+from serde.ir.graph import DType, Value
+from serde.version_converter.adapters.resize import every_axis, factors_of, spelled_out
+from serde.version_converter.adapters.resize_coordinates import Sampling, coordinates, nearest
 
-from ..ops.resizing import nearest_table
+from ..ops.resize import nearest_table
+from ..target import writes
 from .recast import recasts
 from .shaping import sizes as known_sizes
-from .table import writes
 
 LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 METHODS = {"nearest": "nearest_neighbor", "linear": "linear", "cubic": "cubic"}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from serde.graph import DType
-from serde.recasts.older import older
-from serde.recasts.regions import mean_of_regions
-from serde.steps.regions import roi_align
+from serde.decompositions.older import older
+from serde.decompositions.roi import mean_of_regions
+from serde.ir.graph import DType
+from serde.version_converter.adapters.roi import roi_align
 
+from ..target import writes
 from .recast import recasts
-from .table import writes
 
 METHODS = {"linear": "bilinear", "nearest": "nearest", "cubic": "bicubic"}
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from serde.decompositions.expressions import number
+from serde.decompositions.older import older
 from serde.errors import require
-from serde.graph import DType, Shape, Tensor, Value
-from serde.idioms import number
-from serde.recasts.older import older
-from serde.symbolic import elements_of
+from serde.ir.dim_expr import elements_of
+from serde.ir.graph import DType, Shape, Tensor, Value
 
-from . import late
+from ..target import cast, dims_or, scalar, typed, writes
+from . import dynamic_args
 from .recast import recasts
-from .table import cast, dims_or, scalar, typed, writes
 
 INT32_MOST = 2**31 - 1
 FAR = 2**62  # beyond any size
@@ -69,7 +69,7 @@ def write_transpose(r, x, *, perm: tuple[int, ...]):
 
 @recasts("Squeeze")
 def recast_squeeze(g, x, axes=None):
-    return None if axes is None or sizes(axes) is not None else late.squeezed(g, x, axes)
+    return None if axes is None or sizes(axes) is not None else dynamic_args.squeezed(g, x, axes)
 
 
 @writes("Squeeze")
@@ -84,7 +84,7 @@ def write_squeeze(r, x, axes=None):
 
 @recasts("Unsqueeze")
 def recast_unsqueeze(g, x, axes):
-    return None if sizes(axes) is not None else late.unsqueezed(g, x, axes)
+    return None if sizes(axes) is not None else dynamic_args.unsqueezed(g, x, axes)
 
 
 @writes("Unsqueeze")
@@ -131,11 +131,11 @@ def recast_split(g, x, parts=None, *, axis: int, num_outputs: int | None = None,
     if parts is not None:
         known = sizes(parts)
         if known is None:
-            return late.parts(g, x, parts, axis, outputs)
+            return dynamic_args.parts(g, x, parts, axis, outputs)
         return _some_empty(g, x, known, axis) if 0 in known else None
     size, count = x.known[axis], num_outputs or outputs
     if not isinstance(size, int):
-        return late.parts(g, x, late.shares(g, x, axis, count), axis, outputs)
+        return dynamic_args.parts(g, x, dynamic_args.shares(g, x, axis, count), axis, outputs)
     each = -(-size // count)
     counts = [max(0, min(each, size - i * each)) for i in range(count)]
     return g.Split(x, counts, axis=axis, outputs=count)
@@ -337,7 +337,7 @@ def recast_pad(g, x, pads, fill=None, axes=None, *, mode: str):
     widths, chosen = sizes(pads), sizes(axes)
     if widths is None or (axes is not None and chosen is None):
         require(mode != "wrap", "wrapping by dynamic pads")
-        every = late.all_pads(g, x, pads, axes)
+        every = dynamic_args.all_pads(g, x, pads, axes)
         return None if every is pads else g.Pad(x, every, fill, mode=mode)
     listed = list(range(x.rank)) if axes is None else list(chosen)
     half = len(listed)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.graph import DType, Node, Value
-from serde.idioms import number
-from serde.recasts.loops import turning
-from serde.recasts.older import older
+from serde.decompositions.expressions import number
+from serde.decompositions.loops import turning
+from serde.decompositions.older import older
+from serde.ir.graph import DType, Node, Value
 
+from ..target import DOMAIN, scalar, typed, writes
 from .recast import recasts
-from .table import DOMAIN, scalar, typed, writes
 
 MASK = "SuppressionMask"
 OPERANDS = 5

@@ -20,8 +20,8 @@ from tests.mxnet.cases import (
     refused,
     u8,
 )
-from tests.mxnet.ops.test_quantized import saved
-from tests.mxnet.ops.test_quantized_products import node, symbol, variable
+from tests.mxnet.ops.test_quantization import saved
+from tests.mxnet.ops.test_quantized_matmul import node, symbol, variable
 
 P = "_contrib_interleaved_matmul_"
 T, S, N, H, U = 5, 3, 2, 4, 6

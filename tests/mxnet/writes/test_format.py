@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from onnx import numpy_helper
 
 import serde
-from serde.cli import main
+from serde.cli.commands import main
 from serde.errors import Unconvertible
 from tests.mxnet_live import live_mxnet
 from tests.onnx_live import model_of, run_model

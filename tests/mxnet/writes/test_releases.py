@@ -9,15 +9,15 @@ import pytest
 from click.testing import CliRunner
 
 import serde
-from serde.cli import main
+from serde.cli.commands import main
 from serde.errors import Unconvertible, UsageError
 from serde.formats.mxnet import from_ir
+from serde.formats.mxnet.io.symbol_writer import live
 from serde.formats.mxnet.release_data import BROUGHT
 from serde.formats.mxnet.releases import KNOWN, release
-from serde.formats.mxnet.writer import live
-from serde.formats.mxnet.writes.table import OF_TWO
+from serde.formats.mxnet.target import OF_TWO
 from serde.formats.onnx.reader import decode
-from serde.opset import raise_to_ir
+from serde.legalize.convert import raise_to_ir
 from tests.mxnet.make_registry import FILE
 from tests.mxnet.make_releases import things
 from tests.mxnet_live import run_symbol

@@ -7,9 +7,9 @@ import pytest
 
 from serde.errors import Unconvertible
 from serde.formats.mxnet import from_ir
-from serde.formats.mxnet.writer import live
+from serde.formats.mxnet.io.symbol_writer import live
 from serde.formats.onnx.reader import decode
-from serde.opset import raise_to_ir
+from serde.legalize.convert import raise_to_ir
 from tests.mxnet_live import live_mxnet, run_symbol
 from tests.onnx_live import model_of, run_model
 

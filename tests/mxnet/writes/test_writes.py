@@ -9,12 +9,12 @@ import pytest
 
 from serde.errors import SerdeError
 from serde.formats.mxnet import FORMAT, decode
-from serde.formats.mxnet.lowering import from_ir
-from serde.formats.mxnet.writer import encode
+from serde.formats.mxnet.from_ir import from_ir
+from serde.formats.mxnet.io.symbol_writer import encode
 from serde.formats.onnx.reader import decode as decode_model
-from serde.inputs import with_inputs
-from serde.opset import raise_to_ir
+from serde.legalize.convert import raise_to_ir
 from serde.passes import tidy
+from serde.passes.cut_inputs import with_inputs
 from tests import networks
 from tests.mxnet_live import live_mxnet, run_symbol
 from tests.node_cases import all_cases, frozen

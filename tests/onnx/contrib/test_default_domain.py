@@ -12,11 +12,11 @@ import pytest
 from onnx import helper
 
 import serde
-from serde import schema
 from serde.errors import Unconvertible
 from serde.formats import onnx as onnx_files
 from serde.formats.onnx.contrib import OPSETS, SYNONYMS, reads_default
 from serde.formats.onnx.reader import decode
+from serde.spec import schema
 from tests import directions
 
 RANDOM = np.random.default_rng(0)

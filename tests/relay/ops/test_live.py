@@ -17,10 +17,10 @@ import pytest
 from serde.errors import Unconvertible
 from serde.formats.onnx import from_ir
 from serde.formats.onnx.writer import to_proto
-from serde.formats.relay.graph_json import parse_json
+from serde.formats.relay.json.reader import parse_json
 from serde.formats.relay.to_ir import module_graph, to_ir
-from serde.graph import Graph
-from serde.opset import lower_to
+from serde.ir.graph import Graph
+from serde.legalize.convert import lower_to
 from serde.passes import tidy
 from tests.onnx_live import LEVELS, run_at, run_model
 from tests.relay.ops.table import CASES

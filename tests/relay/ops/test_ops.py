@@ -12,9 +12,9 @@ import pytest
 
 from serde.errors import Unconvertible
 from serde.formats.relay import registry
-from serde.formats.relay.elaborate_calls import TRANSPARENT
-from serde.formats.relay.ops.drawing import draws
-from serde.formats.relay.ops.refused import REASONS
+from serde.formats.relay.ops.random import draws
+from serde.formats.relay.ops.unsupported import REASONS
+from serde.formats.relay.partial_eval.calls import TRANSPARENT
 from serde.formats.relay.rules import reads
 from tests.relay import operators
 from tests.relay.ops.record import folder_name

@@ -7,8 +7,8 @@ import pytest
 
 from serde.errors import Unconvertible
 from serde.formats.relay import from_ir
-from serde.formats.relay.json_writer import to_json
-from serde.formats.relay.to_ast import to_module
+from serde.formats.relay.json.writer import to_json
+from serde.formats.relay.to_module import to_module
 from serde.passes import tidy
 from tests.onnx_live import ir_of, model_of, run_model
 from tests.relay.tvm_live import run

@@ -10,7 +10,7 @@ from onnx import helper
 import serde
 from serde.errors import UsageError
 from serde.formats.relay import encode, from_ir
-from serde.formats.relay.files import read_module
+from serde.formats.relay.decode import read_module
 from tests.relay.test_relay_functions import PROGRAMS, X, graph
 from tests.relay.tvm_live import ask
 

@@ -7,8 +7,8 @@ import pytest
 
 import serde
 from serde.formats.relay import from_ir
-from serde.formats.relay.json_writer import to_json
-from serde.formats.relay.to_ast import to_module
+from serde.formats.relay.json.writer import to_json
+from serde.formats.relay.to_module import to_module
 from tests.learned_models import (
     CLASSIFIERS,
     CURVES,

@@ -13,9 +13,9 @@ from onnx import helper, numpy_helper
 
 from serde.formats.onnx.reader import decode
 from serde.formats.relay import from_ir
-from serde.formats.relay.json_writer import to_json
-from serde.formats.relay.to_ast import to_module
-from serde.opset import raise_to_ir
+from serde.formats.relay.json.writer import to_json
+from serde.formats.relay.to_module import to_module
+from serde.legalize.convert import raise_to_ir
 from serde.passes import tidy
 from tests.relay.tvm_live import run
 

@@ -11,7 +11,7 @@ from serde.errors import Unconvertible
 from serde.formats.onnx.reader import decode as decode_model
 from serde.formats.relay import decode, encode, from_ir, to_ir
 from serde.formats.relay.params import read_params
-from serde.opset import raise_to_ir
+from serde.legalize.convert import raise_to_ir
 from serde.passes import tidy
 from tests.directions import TOLERANCE
 from tests.node_cases import all_cases
@@ -84,8 +84,8 @@ def test_what_relay_has_not_is_listed_at_once():
 
 
 def test_open_sizes_tvm_has_no_function_for_are_refused():
-    from serde.builder import OnnxBuilder
-    from serde.graph import DType
+    from serde.ir.builder import OnnxBuilder
+    from serde.ir.graph import DType
 
     g = OnnxBuilder("g")
     x = g.input("x", DType.FLOAT32, ("N", 3))

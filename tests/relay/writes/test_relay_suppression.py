@@ -8,9 +8,9 @@ import pytest
 import serde
 from serde.formats.onnx.reader import decode
 from serde.formats.relay import from_ir
-from serde.formats.relay.json_writer import to_json
-from serde.formats.relay.to_ast import to_module
-from serde.opset import raise_to_ir
+from serde.formats.relay.json.writer import to_json
+from serde.formats.relay.to_module import to_module
+from serde.legalize.convert import raise_to_ir
 from serde.passes import tidy
 from tests.mxnet_live import live_mxnet, run_symbol
 from tests.onnx_live import model_of, run_model

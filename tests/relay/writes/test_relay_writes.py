@@ -8,7 +8,7 @@ import pytest
 from serde.errors import SerdeError
 from serde.formats.onnx.reader import decode as decode_model
 from serde.formats.relay import encode, from_ir
-from serde.opset import raise_to_ir
+from serde.legalize.convert import raise_to_ir
 from serde.passes import tidy
 from tests.node_cases import all_cases, difference
 from tests.relay.tvm_live import ask

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from serde.builder import Builder, OnnxBuilder
-from serde.graph import Graph
+from serde.ir.builder import Builder, OnnxBuilder
+from serde.ir.graph import Graph
 from serde.plugins import Format
 
 from . import ops  # fills the rule tables

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from serde.errors import MalformedFile
-from serde.graph import DType, Graph, Node, Shape, Source, Tensor, Value
-from serde.output import Replacing
+from serde.io.atomic_write import Replacing
+from serde.ir.graph import DType, Graph, Node, Shape, Source, Tensor, Value
 
 FIRST_LINE = "toy 1\n"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from serde import schema
-from serde.rules import RuleTable
+from serde.rewrite.rules import RuleTable
+from serde.spec import schema
 
 
 def parse(kind: Any, raw: str) -> Any:

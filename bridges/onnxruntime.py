@@ -1,0 +1,164 @@
+"""ModelProto objects, and models run in ONNX Runtime."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from serde.errors import MissingDependency, SerdeError
+from serde.ir.graph import Graph
+from serde.plugins import Bridge
+
+Array = np.ndarray[Any, Any]
+FOLDER = "session.model_external_initializers_file_folder_path"
+INSTALL = "ONNX Runtime is needed to run ONNX models: pip install 'serde-hub[verify]'"
+
+
+def decode(model: Any, params: Any = None, **options: Any) -> Graph:
+    """Read a live ModelProto."""
+    from serde.formats.onnx.reader import decode as decode_model
+
+    return decode_model(model)
+
+
+def run(
+    source: Any, feeds: Mapping[str, Array], *, outputs: Any = None, **options: Any
+) -> list[Array]:
+    """What ONNX Runtime computes for a model file or ModelProto.
+
+    Raises:
+        MissingDependency: without ONNX Runtime. SerdeError: where it refuses the model.
+    """
+    return prepare(source, outputs=outputs, **options)(feeds)
+
+
+def prepare(
+    source: Any, *, outputs: Any = None, cut_inputs: Sequence[str] | None = None,
+    optimize: bool = True, **options: Any,
+) -> Callable[[Mapping[str, Array]], list[Array]]:  # fmt: skip
+    """A function of the feeds that runs a model, as ``run`` does.
+
+    ``cut_inputs`` are names of values to begin the model at. ``optimize`` is whether ONNX Runtime
+    rewrites the model before it runs it, as by default.
+    """
+    if cut_inputs:
+        return _prepare_cut(source, outputs, cut_inputs, optimize)
+    folder = os.path.dirname(os.path.abspath(source)) if _is_path(source) else None
+    model: Any = os.fspath(source) if _is_path(source) else source.SerializeToString()
+    if outputs:
+        model, outputs = _ending_at(source, outputs)
+    session = _session(model, optimize, folder)
+
+    def run_prepared(feeds: Mapping[str, Array]) -> list[Array]:
+        inputs = session.get_inputs()
+        given = {i.name: feeds[i.name] for i in inputs if i.name in feeds}
+        if outputs:  # which may need fewer inputs than the model asks for
+            given |= {i.name: _nothing(i) for i in inputs if i.name not in feeds}
+        with _refusals():
+            return list(session.run(outputs, given))
+
+    return run_prepared
+
+
+def _prepare_cut(
+    source: Any, outputs: Any, cut_inputs: Sequence[str], optimize: bool
+) -> Callable[[Mapping[str, Array]], list[Array]]:
+    """As ``prepare``, for a model that begins at ``cut_inputs``.
+
+    The model is made at the first run: feeds tell the element types that inputs need.
+    """
+    from .onnx_cuts import begin_at
+
+    model = _model_of(source)
+    folder = os.path.dirname(os.path.abspath(source)) if _is_path(source) else None
+    runs: dict[tuple[str, ...], Any] = {}
+
+    def run_prepared(feeds: Mapping[str, Array]) -> list[Array]:
+        key = tuple(str(a.dtype) for a in feeds.values())
+        if key not in runs:
+            shorter = begin_at(model, cut_inputs, feeds, outputs)
+            runs[key] = _session(shorter.SerializeToString(), optimize, folder)
+        with _refusals():
+            names = {i.name for i in runs[key].get_inputs()}
+            given = {n: a for n, a in feeds.items() if n in names}
+            return list(runs[key].run(None, given))
+
+    return run_prepared
+
+
+def _is_path(source: Any) -> bool:
+    return isinstance(source, (str, os.PathLike))
+
+
+def _model_of(source: Any) -> Any:
+    """A copy of a ModelProto, or that of a file without its external data."""
+    import onnx
+
+    if _is_path(source):
+        return onnx.load(os.fspath(source), load_external_data=False)
+    model = onnx.ModelProto()
+    model.CopyFrom(source)
+    return model
+
+
+def _session(model: Any, optimize: bool, folder: str | None) -> Any:
+    """A session of a path or of bytes, whose external data are in ``folder``."""
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise MissingDependency(INSTALL) from error
+    settings = onnxruntime.SessionOptions()
+    settings.log_severity_level = 3
+    if not optimize:
+        settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    if folder is not None and not isinstance(model, str):
+        settings.add_session_config_entry(FOLDER, folder)
+    with _refusals():
+        return onnxruntime.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # its exceptions have no common base but this
+        raise SerdeError(f"ONNX Runtime refuses the model: {error}") from error
+
+
+def _ending_at(source: Any, names: Sequence[str]) -> tuple[bytes, list[str]]:
+    """A model that has values or nodes by ``names`` for outputs as well, and what they are called.
+
+    Raises:
+        SerdeError: where it computes no such value.
+    """
+    model = _model_of(source)
+    made = {name: name for node in model.graph.node for name in node.output}
+    made |= {i.name: i.name for i in model.graph.input}
+    by_node = {node.name: node.output[0] for node in reversed(model.graph.node) if node.output}
+    found = [made.get(n) or made.get(f"{n}_output") or by_node.get(n) for n in names]
+    if None in found:
+        raise SerdeError(f"the model computes no {names[found.index(None)]!r}")
+    ends = [name for name in found if name is not None]
+    there = {o.name for o in model.graph.output}
+    for name in dict.fromkeys(ends):
+        if name not in there:
+            model.graph.output.add(name=name)
+    return model.SerializeToString(), ends
+
+
+def _nothing(wanted: Any) -> np.ndarray[Any, Any]:
+    """Zeros for an input whose value does not matter."""
+    kind = wanted.type.removeprefix("tensor(").removesuffix(")")
+    dtype = {"float": "float32", "double": "float64", "string": "object"}.get(kind, kind)
+    return np.zeros([d if isinstance(d, int) else 1 for d in wanted.shape], dtype)
+
+
+BRIDGE = Bridge(
+    "onnx", ("onnx",), "onnx", decode, run, prepare=prepare,
+    settings={"without ONNX Runtime's optimiser": {"optimize": False}},
+    begins_anywhere=True,
+)  # fmt: skip

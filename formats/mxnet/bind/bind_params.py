@@ -1,0 +1,197 @@
+"""Variables of a symbol ↔ arrays of a parameter file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+
+from serde.errors import MalformedFile
+from serde.ir.graph import Graph, Shape, Tensor, Value, show_shape
+from serde.ir.replace_uses import replace_values
+
+from ..io.params import Params
+from ..io.symbol_json import Symbol
+from .declared import PARAMETERS, SUFFIXES, asked, fits
+from .match_names import matched, renamed, table
+
+__all__ = ["PARAMETERS", "bind", "refuse_missing_parameters"]
+SHOWN, FEW = 30, 5  # lines of a listing, names in a note
+CLOSE = 0.85  # how alike the names of an input and of an array are, where one is misspelt
+SEARCHED, UNUSED = "mxnet.params", "mxnet.unused"  # metadata keys: the file, its arrays left over
+LEAVE_OUT = (
+    "ignore_extra=True, or --ignore-extra, leaves them out; match_params=True, or --match-params, "
+    "matches names by kind, shape and order"
+)
+Shapes = dict[str, "Shape | None"]
+
+
+def bind(
+    symbol: Symbol, params: Params | None, path: str, ignore_extra: bool = False,
+    searched: str = "", match: bool = False,
+) -> Graph:  # fmt: skip
+    """The symbol's graph with its variables bound to arrays; the rest stay inputs.
+
+    ``match`` pairs names that differ by kind, shape and order; the graph's notes tell how.
+    Arrays that belong to no variable are left out, with a note. The graph's metadata tell which
+    file was searched, or where one was, and what it has besides.
+
+    Raises:
+        MalformedFile: listing arrays that have the wrong shape, or belong to no variable where one
+            that has none was likely meant.
+    """
+    graph = symbol.graph
+    if params is None:
+        where = f"no {searched} was found" if searched else "no parameters were given"
+        return replace(graph, metadata={SEARCHED: where})
+    notes: tuple[str, ...] = ()
+    if match and params.names:
+        names = matched(_missing(graph, ()), params.by_name(), str(params.path))
+        params, notes = renamed(params, names), tuple(table(names))
+    held = params.by_name() if params.names or not params.tensors else _by_order(symbol, params)
+    wanted = {v.name: v for v in graph.inputs}
+    wrong = list(_misshapen(symbol, held))
+    extra = [n for n in held if n not in wanted]
+    absent = _missing(graph, held) if wrong or extra else {}
+    free = {n: held[n].shape for n in extra}
+    misspelt = [n for n in wanted if n not in held and get_close_matches(n, extra, 1, CLOSE)]
+    absent |= dict.fromkeys(n for n in misspelt if n not in absent)
+    is_mistaken = any(_likely(n, s, free) for n, s in absent.items())
+    if wrong or (is_mistaken and not ignore_extra):
+        raise MalformedFile(params.path, _listing(path, wrong, extra, absent, held, ignore_extra))
+    instead = {
+        wanted[name]: Value(name, tensor.dtype, tensor.shape, tensor, given=True)
+        for name, tensor in held.items()
+        if name in wanted
+    }
+    bound = replace_values(graph, instead)
+    if extra:
+        notes += (_left_out(params, extra),)
+    return replace(
+        bound,
+        inputs=tuple(v for v in graph.inputs if v not in instead),
+        metadata={SEARCHED: f"{params.path} has not", UNUSED: json.dumps(free)},
+        notes=notes,
+    )
+
+
+def _left_out(params: Params, extra: list[str]) -> str:
+    """What to say of arrays that nothing reads, as MXNet does not either."""
+    few = ", ".join(map(repr, extra[:FEW])) + (", …" if len(extra) > FEW else "")
+    return f"{len(extra)} array(s) of {params.path} belong to no variable: {few} left out"
+
+
+def refuse_missing_parameters(graph: Graph, path: str) -> None:
+    """Raise MalformedFile for parameters that nothing gives a value, nor a caller a shape."""
+    absent = missing_parameters(graph)
+    if not absent:
+        return
+    held = {n: tuple(s) for n, s in json.loads(graph.metadata.get(UNUSED, "{}")).items()}
+    lines = _lines(f"{n}{_shown(s)}{_likely(n, s, held)}" for n, s in absent.items())
+    where = graph.metadata.get(SEARCHED, "no parameters were given")
+    raise MalformedFile(
+        path, f"{len(absent)} parameter(s) are missing; {where}:{lines}\n"
+        "give the shape of one that is an input"
+    )  # fmt: skip
+
+
+def missing_parameters(graph: Graph) -> Shapes:
+    """Parameters that nothing gives a value, nor a caller a shape; what attributes ask of them."""
+    return _missing(graph, {v.name for v in graph.inputs if v.shape is not None})
+
+
+def _missing(graph: Graph, given: Collection[str]) -> Shapes:
+    """Inputs that are parameters, by use or name, and not ``given``; the shapes asked of them."""
+    shapes: Shapes = {}
+    for name, _, shape in asked(graph):
+        shapes.setdefault(name, shape)
+    names = (v.name for v in graph.inputs if v.name in shapes or v.name.endswith(SUFFIXES))
+    return {n: shapes.get(n) for n in names if n not in given}
+
+
+def _misshapen(symbol: Symbol, held: Mapping[str, Tensor]) -> Iterator[str]:
+    seen = set()
+    for name, said in symbol.variables.items():
+        if name in held and not fits(held[name].shape, said.shape):
+            seen.add(name)
+            yield f"{name}{_shown(held[name].shape)}: its variable says{_shown(said.shape)}"
+    for name, node, shape in asked(symbol.graph):
+        if name in held and name not in seen and not fits(held[name].shape, shape):
+            seen.add(name)
+            yield f"{name}{_shown(held[name].shape)}: {node.op} {node.name!r} takes{_shown(shape)}"
+
+
+def _listing(
+    path: str, wrong: list[str], extra: list[str], absent: Shapes, held: Mapping[str, Tensor],
+    ignore_extra: bool,
+) -> str:  # fmt: skip
+    """All that is wrong, with the likely match of what has none."""
+    parts = [f"its arrays do not fit {path}"]
+    if wrong:
+        parts.append(f"{len(wrong)} of the wrong shape:{_lines(wrong)}")
+    free = {n: held[n].shape for n in extra}
+    if absent:
+        lines = (f"{n}{_shown(s)}{_likely(n, s, free)}" for n, s in absent.items())
+        parts.append(f"{len(absent)} missing:{_lines(lines)}")
+    if extra and not ignore_extra:
+        lines = (f"{n}{_shown(s)}{_likely(n, s, absent)}" for n, s in free.items())
+        parts.append(f"{len(extra)} that belong to no variable ({LEAVE_OUT}):{_lines(lines)}")
+    return "\n".join(parts)
+
+
+def _lines(lines: Collection[str] | Iterator[str]) -> str:
+    shown = [f"\n  {line}" for line, _ in zip(lines, range(SHOWN + 1), strict=False)]
+    return "".join(shown[:SHOWN]) + ("\n  …" if len(shown) > SHOWN else "")
+
+
+def _shown(shape: Shape | None) -> str:
+    return "" if shape is None else f" {show_shape(shape)}"
+
+
+def _likely(name: str, shape: Shape | None, free: Mapping[str, Shape | None]) -> str:
+    """Which of ``free`` was most likely meant: of those that fit in shape the closest in name."""
+    kind = _kind(name)
+    fitting = [
+        n for n, s in free.items()
+        if _alike(shape, s) and (not kind or _kind(n) in (kind, ""))
+    ]  # fmt: skip
+    close = get_close_matches(name, fitting, 1, 0.5)
+    if not close and len(fitting) == 1 and len(shape or ()) > 1 and free[fitting[0]] is not None:
+        close = fitting
+    return f": perhaps {close[0]!r}" if close else ""
+
+
+def _kind(name: str) -> str:
+    """``weight``, ``bias`` and so on, where a name ends so."""
+    return next((s[1:] for s in SUFFIXES if name.endswith((s, "." + s[1:]))), "")
+
+
+def _alike(a: Shape | None, b: Shape | None) -> bool:
+    if a is None or b is None:
+        return True
+    return len(a) == len(b) and all(None in (d, e) or d == e for d, e in zip(a, b, strict=True))
+
+
+def _by_order(symbol: Symbol, params: Params) -> dict[str, Tensor]:
+    """Arrays without names, in the order of the variables or with the auxiliary states last.
+
+    Raises:
+        MalformedFile: where neither order fits in number and shapes, or both do.
+    """
+    shapes = _missing(symbol.graph, ())
+    states = {
+        v.name for node in symbol.graph.nodes if node.op.startswith("BatchNorm")
+        for v in node.inputs[3:] if v is not None
+    }  # fmt: skip
+    if len(shapes) != len(params.tensors):
+        raise MalformedFile(
+            params.path, f"{len(params.tensors)} arrays without names for {len(shapes)} parameters"
+        )
+    orders = {tuple(shapes), tuple(sorted(shapes, key=states.__contains__))}
+    found = [dict(zip(order, params.tensors, strict=True)) for order in orders]
+    fitting = [held for held in found if not list(_misshapen(symbol, held))]
+    if len(fitting) != 1:
+        how = "fit the parameters in no order" if not fitting else "fit them in several orders"
+        raise MalformedFile(params.path, f"its arrays have no names, and {how}: save them by name")
+    return fitting[0]

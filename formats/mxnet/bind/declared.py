@@ -1,0 +1,123 @@
+"""What is told of variables before anything is inferred: by their nodes, and by operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from serde.errors import ConversionError
+from serde.ir.geometry import Ints
+from serde.ir.graph import DType, Graph, Node, Shape
+
+from ..io.params import TYPES
+from ..rules import parse
+
+Attrs = Mapping[str, Any]
+
+# Operands that are parameters: where one is bound to no array, it is missing, not an input.
+PARAMETERS: dict[str, Ints] = {
+    "BatchNorm": (1, 2, 3, 4),
+    "BatchNorm_v1": (1, 2, 3, 4),
+    "Convolution": (1, 2),
+    "Convolution_v1": (1, 2),
+    "Deconvolution": (1, 2),
+    "Embedding": (1,),
+    "FullyConnected": (1, 2),
+    "GroupNorm": (1, 2),
+    "InstanceNorm": (1, 2),
+    "LayerNorm": (1, 2),
+    "LeakyReLU": (1,),
+    "RNN": (1,),
+}
+SUFFIXES = (
+    "_weight", "_bias", "_gamma", "_beta", "_moving_mean", "_moving_var", "_running_mean",
+    "_running_var", "_parameters",
+)  # fmt: skip
+
+
+def is_parameter_name(name: str) -> bool:
+    """Whether a variable of that name is a parameter, whatever reads it."""
+    return name.endswith(SUFFIXES)
+
+
+def _convolution(attrs: Attrs) -> tuple[Shape, ...]:
+    count, kernel = parse(int, attrs["num_filter"]), parse(Ints, attrs["kernel"])
+    if str(attrs.get("layout")).endswith("C"):
+        return (count, *kernel, None), (count,)
+    return (count, None, *kernel), (count,)
+
+
+def _deconvolution(attrs: Attrs) -> tuple[Shape, ...]:
+    count, kernel = parse(int, attrs["num_filter"]), parse(Ints, attrs["kernel"])
+    own = count // parse(int, attrs.get("num_group", "1"))
+    if str(attrs.get("layout")).endswith("C"):
+        return (None, *kernel, own), (count,)
+    return (None, own, *kernel), (count,)
+
+
+def _fully_connected(attrs: Attrs) -> tuple[Shape, ...]:
+    count = parse(int, attrs["num_hidden"])
+    return (count, None), (count,)
+
+
+def _embedding(attrs: Attrs) -> tuple[Shape, ...]:
+    return ((parse(int, attrs["input_dim"]), parse(int, attrs["output_dim"])),)
+
+
+# Shapes of an operator's parameters, as its attributes tell them; others are rows.
+SHAPES: dict[str, Callable[[Attrs], tuple[Shape, ...]]] = {
+    "Convolution": _convolution,
+    "Convolution_v1": _convolution,
+    "Deconvolution": _deconvolution,
+    "Embedding": _embedding,
+    "FullyConnected": _fully_connected,
+}
+
+
+def asked(graph: Graph) -> Iterator[tuple[str, Node, Shape | None]]:
+    """Each parameter a node reads: its name, the node, and the shape that node's attributes ask.
+
+    Sizes the attributes leave open are None, as is a shape they do not tell.
+    """
+    for node in graph.nodes:
+        positions = PARAMETERS.get(node.op, ())
+        shapes = _shapes(node, len(positions)) if positions else ()
+        for at, shape in zip(positions, shapes, strict=True):
+            operand = node.inputs[at] if at < len(node.inputs) else None
+            if operand is not None:
+                yield operand.name, node, shape
+
+
+def _shapes(node: Node, count: int) -> tuple[Shape | None, ...]:
+    if node.op not in SHAPES:
+        return ((None,),) * count
+    try:
+        return SHAPES[node.op](node.attrs)
+    except (KeyError, ConversionError, ZeroDivisionError):
+        return (None,) * count  # its rule will say what is wrong with the attributes
+
+
+def fits(shape: Shape, expected: Shape | None) -> bool:
+    """Whether ``shape`` is as expected, in all that is."""
+    if expected is None or len(shape) != len(expected):
+        return expected is None
+    return all(e is None or d == e for d, e in zip(shape, expected, strict=True))
+
+
+class Said(NamedTuple):
+    """What the node of a variable says of it; a size it leaves open is None."""
+
+    shape: Shape | None = None
+    dtype: DType | None = None
+
+
+def said(attrs: Mapping[str, str], np_shape: bool) -> Said:
+    """Read ``__shape__`` (dynamic sizes: 0, or -1 with NumPy shapes) and ``__dtype__``."""
+    if "__shape__" not in attrs and "__dtype__" not in attrs:
+        return Said()
+    dims = parse(Ints | None, attrs.get("__shape__", "None"))
+    shape: Shape | None = None
+    if dims or (dims is not None and np_shape):
+        shape = tuple(None if d < 0 or (d == 0 and not np_shape) else d for d in dims)
+    code = parse(int, attrs.get("__dtype__", "-1"))
+    return Said(shape, TYPES[code] if 0 <= code < len(TYPES) else None)

@@ -1,0 +1,144 @@
+"""Stand-ins for weights that are not there, for a check of what converts.
+
+Their shapes are inferred as MXNet infers them: from an operator's attributes and its data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from serde.ir.geometry import axis_of
+from serde.ir.graph import Dim, DType, Graph, Node, Shape, Tensor, Value
+from serde.ir.replace_uses import replace_values
+
+from ..infer_shapes.guesses import flattens
+from ..infer_shapes.propagate import ERRORS, Propagation
+from ..infer_shapes.relations import refined
+from ..rules import parse
+from .bind_params import SEARCHED, UNUSED, missing_parameters, refuse_missing_parameters
+from .declared import PARAMETERS, SHAPES, Said
+
+GATES = {"lstm": 4, "gru": 3}
+
+
+def with_placeholders(graph: Graph, said: Mapping[str, Said], path: str) -> Graph:
+    """``graph`` with ones for the parameters, where no file of them was found.
+
+    A parameter of which a size is not known stays an input.
+
+    Raises:
+        MalformedFile: for parameters that a file lacks.
+    """
+    if UNUSED in graph.metadata:
+        refuse_missing_parameters(graph, path)
+    absent = missing_parameters(graph)
+    if not absent:
+        return graph
+    shapes = infer_parameters(graph, said, absent)
+    instead = {}
+    for v in graph.inputs:
+        if v.name in absent and (shape := shapes.get(v)) is not None:
+            dtype = v.dtype or said.get(v.name, Said()).dtype or DType.FLOAT32
+            instead[v] = placeholder(v.name, dtype, shape)
+    replaced = replace_values(graph, instead)
+    inputs = tuple(instead.get(v, v) for v in graph.inputs)
+    where = graph.metadata.get(SEARCHED, "no parameters were given")
+    note = f"{where}: checked without {len(absent)} weights, whose shapes are inferred"
+    return replace(
+        replaced, inputs=tuple(v for v in inputs if v.tensor is None), notes=(*graph.notes, note)
+    )
+
+
+def placeholder(name: str, dtype: DType, shape: Shape) -> Value:
+    """A constant of ones, which takes no memory; an input where a size is not known."""
+    static = tuple(d for d in shape if isinstance(d, int))
+    if len(static) < len(shape):
+        return Value(name, dtype, tuple(d if isinstance(d, int) else None for d in shape))
+    load = partial(np.broadcast_to, np.ones((), dtype.numpy), static)
+    return Value(name, dtype, static, Tensor(dtype, static, load), given=True)
+
+
+def infer_parameters(
+    graph: Graph, said: Mapping[str, Said], absent: Mapping[str, Shape | None]
+) -> dict[Value, Shape]:
+    """What is known of the shapes of the parameters that are ``absent``."""
+    declared = {v: s for v in graph.inputs if (s := said.get(v.name, Said()).shape) is not None}
+    known = Propagation(graph.nodes, {**declared})
+    known.run()
+    found = {v: refined(declared.get(v), absent[v.name]) for v in graph.inputs if v.name in absent}
+    for node in graph.nodes:
+        x = node.inputs[0] if node.inputs else None
+        shape = known.shape_of(x) if x is not None else None
+        if node.op not in PARAMETERS:
+            continue
+        try:
+            shapes = parameter_shapes(node, shape)
+        except ERRORS:
+            continue  # its rule will say what is wrong with the attributes
+        for at, told in zip(PARAMETERS[node.op], shapes, strict=False):
+            v = node.inputs[at] if at < len(node.inputs) else None
+            if v is not None and v in found:
+                found[v] = refined(found[v], told)
+    return {v: s for v, s in found.items() if s is not None}
+
+
+def parameter_shapes(node: Node, x: Shape | None) -> tuple[Shape, ...]:
+    """The shapes of a node's parameters, given its data's."""
+    if node.op in OWN:
+        return OWN[node.op](node, x)
+    if node.op == "Embedding":
+        return SHAPES[node.op](node.attrs)
+    axis = int(parse(int, node.attrs.get("axis", "-1" if node.op == "LayerNorm" else "1")))
+    size = None if x is None else x[axis_of(axis, len(x))]
+    return ((size,),) * len(PARAMETERS[node.op])
+
+
+def _filled(shape: Shape, at: int, size: Dim) -> Shape:
+    return tuple(size if i == at else d for i, d in enumerate(shape))
+
+
+def _convolution(node: Node, x: Shape | None) -> tuple[Shape, ...]:
+    weight, bias = SHAPES[node.op](node.attrs)
+    last = str(node.attrs.get("layout")).endswith("C")
+    channels = None if x is None else x[-1 if last else 1]
+    if not isinstance(channels, int):
+        return weight, bias
+    if node.op == "Deconvolution":
+        return _filled(weight, 0, channels), bias
+    group = parse(int, node.attrs.get("num_group", "1"))
+    return _filled(weight, len(weight) - 1 if last else 1, channels // group), bias
+
+
+def _dense(node: Node, x: Shape | None) -> tuple[Shape, ...]:
+    weight, bias = SHAPES[node.op](node.attrs)
+    sizes = () if x is None else x[1:] if flattens(node) else x[-1:]
+    numbers = [d for d in sizes if isinstance(d, int)]
+    count = math.prod(numbers) if sizes and len(numbers) == len(sizes) else None
+    return (weight[0], count), bias
+
+
+def _rnn(node: Node, x: Shape | None) -> tuple[Shape, ...]:
+    """All layers in one row; where the features are not known, as many as the layer has cells."""
+    attrs: Mapping[str, Any] = node.attrs
+    hidden, layers = parse(int, attrs["state_size"]), parse(int, attrs["num_layers"])
+    directions = 2 if parse(bool, attrs.get("bidirectional", "False")) else 1
+    rows = GATES.get(str(attrs.get("mode")), 1) * hidden * directions
+    features = x[-1] if x is not None and isinstance(x[-1], int) else hidden
+    projection = parse(int | None, attrs.get("projection_size", "None"))
+    size = hidden if projection is None else projection
+    weights = rows * (features + size) + (layers - 1) * rows * (size * directions + size)
+    projected = 0 if projection is None else layers * directions * projection * hidden
+    return ((weights + layers * 2 * rows + projected,),)
+
+
+OWN: dict[str, Callable[[Node, Shape | None], tuple[Shape, ...]]] = {
+    **dict.fromkeys(("Convolution", "Convolution_v1", "Deconvolution"), _convolution),
+    "FullyConnected": _dense,
+    "RNN": _rnn,
+}

@@ -1,0 +1,60 @@
+"""The IR to MXNet: operators MXNet lacks are spelled out in others first, then all are rewritten.
+
+A tensor of no axes is one of shape ``(1,)`` in MXNet, booleans are numbers inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from serde.errors import Problem, Unconvertible
+from serde.ir.graph import DType, Graph, Value
+from serde.legalize.convert import lower_to
+from serde.passes.dce import drop_dead
+
+from .passes.data_dependent_shapes import all_found
+from .releases import Release, release
+from .target import SymbolBuilder, misfit, writes
+from .writes.detection import masked
+from .writes.spelling import spelled
+
+
+def from_ir(graph: Graph, *, mxnet: str | None = None) -> Graph:
+    """Rewrite the IR into the operators of a release of MXNet, ``1.6`` say; of 1.9.1 if None.
+
+    Raises:
+        Unconvertible: for every input, output and node the release cannot express.
+    """
+    asked = release(mxnet)
+    plain = lower_to(graph, graph.opset, keep_functions=False) if graph.functions else graph
+    simpler, reasons = spelled(masked(plain))
+    read = simpler.uses()
+    inputs = [v for v, inside in zip(graph.inputs, simpler.inputs, strict=True) if inside in read]
+    problems = [*_misfits("input", inputs, asked), *_misfits("output", graph.outputs, asked)]
+    try:
+        done = writes.rewrite(simpler, SymbolBuilder(graph.name, reasons=reasons, written=asked))
+    except Unconvertible as error:
+        raise Unconvertible(error.stage, [*problems, *error.problems]) from error
+    if problems:
+        raise Unconvertible(writes.name, problems)
+    return replace(all_found(done), notes=(*graph.notes, *_unlisted(done)))
+
+
+def _unlisted(graph: Graph) -> Iterator[str]:
+    """Say which inputs the symbol does not have: its arguments are what its outputs read."""
+    read = drop_dead(graph).uses()
+    if unread := [repr(v.name) for v in graph.inputs if v not in read]:
+        yield f"no argument of the symbol: input {', '.join(unread)}, which no operator reads"
+
+
+def _misfits(kind: str, values: Iterable[Value], asked: Release) -> Iterator[Problem]:
+    found: dict[str, list[str]] = {}
+    for value in values:
+        reason = misfit(value)
+        if value.dtype is DType.BOOL and not asked.has_bool:
+            reason = f"booleans, which no tensor of MXNet {asked.name} holds"
+        if reason:
+            found.setdefault(reason, []).append(value.name)
+    for reason, names in found.items():
+        yield Problem(kind, {}, reason, tuple(names), writes.name)

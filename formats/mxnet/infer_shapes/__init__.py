@@ -1,0 +1,1 @@
+"""Shapes of inputs, inferred from the operators around them."""

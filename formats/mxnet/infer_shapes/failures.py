@@ -1,0 +1,78 @@
+"""Tell failures that shapes of inputs are to blame for from those of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from serde.errors import Problem, Unconvertible, UsageError
+from serde.ir.graph import Graph, Shape, Value, show_shape
+from serde.ir.replace_uses import replace_values
+from serde.rewrite.rules import RuleTable
+
+from ..bind.declared import Said
+from ..passes.custom_ops import each_node
+from .examples import ask_for_shapes, show_inputs
+from .infer_inputs import InputShapes
+from .propagate import Propagation, is_conflict
+
+
+def refuse_given_shapes(
+    graph: Graph, said: Mapping[str, Said], error: Unconvertible, table: RuleTable
+) -> None:
+    """Raise UsageError where shapes that callers gave, or that were guessed, may be the reason.
+
+    ``graph`` is the one that was given, before its inputs were completed.
+    """
+    if any(has_no_rule(graph, problem, table) for problem in error.problems):
+        return
+    reason = "; ".join(f"{_layers(p)}: {p.reason}" for p in error.problems[:3])
+    wrong = dict(contradicted_inputs(graph))
+    if wrong:
+        raise UsageError(f"{reason}: {show_inputs(wrong)}?") from error
+    inferred = InputShapes(graph, said)
+    if inferred.guessed and inferred.undetermined:
+        taken = {v: s for v in inferred.undetermined if (s := inferred.shape_of(v)) is not None}
+        guessed = ", ".join(f"{v.name!r} was taken to be {show_shape(s)}" for v, s in taken.items())
+        asking = ask_for_shapes(graph, inferred.undetermined, taken)
+        raise UsageError(f"{reason}; {guessed}, but {asking}") from error
+
+
+def has_no_rule(graph: Graph, problem: Problem, table: RuleTable) -> bool:
+    """Whether a node is refused whatever the shapes of its operands are."""
+    names = set(problem.names)
+    nodes = (n for n in each_node(graph) if n.op == problem.op and n.name in names)
+    return any(table.refusal(node) is not None for node in nodes)
+
+
+def contradicted_inputs(graph: Graph) -> Iterator[tuple[str, Shape]]:
+    """Inputs whose shape is not what the operators determine: their names, and that shape.
+
+    Of the shapes that were given, only the ranks are used, and those only where they fit.
+    """
+    given = [v for v in graph.inputs if v.shape is not None]
+    instead = {v: Value(v.name, v.dtype) for v in given}
+    if not given:
+        return
+    blank = replace(replace_values(graph, instead), inputs=tuple(instead.values()))
+    free = Propagation(blank.nodes, {})
+    free.run()
+    ranks = {b: (None,) * len(v.known) for v, b in instead.items() if free.shape_of(b) is None}
+    ranked = Propagation(blank.nodes, {**ranks})
+    ranked.run()
+    for v, b in instead.items():
+        shape = ranked.shape_of(b)
+        if shape is not None and is_conflict(shape, v.shape):
+            yield v.name, _corrected(v.known, shape)
+
+
+def _corrected(given: Shape, shape: Shape) -> Shape:
+    """``shape``, with the sizes that were given where it has no number."""
+    if len(given) != len(shape):
+        return shape
+    return tuple(d if isinstance(d, int) else e for d, e in zip(shape, given, strict=True))
+
+
+def _layers(problem: Problem) -> str:
+    few = ", ".join(problem.names[:3]) + (", …" if problem.count > 3 else "")
+    return f"{few} ({problem.op})"

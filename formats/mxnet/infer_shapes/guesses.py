@@ -1,0 +1,85 @@
+"""What is usual of a shape where nothing determines it, and what rules such a guess out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from serde.ir.geometry import Ints
+from serde.ir.graph import Node, Shape, Value
+
+from ..rules import parse
+from .relations import CHANNELS, Ask, channel_axis, constant_shape, padded_shape
+
+
+def guess_rows(node: Node) -> Iterator[tuple[Value, Shape]]:
+    """The operand of a dense layer is usually a row a sample, though it would flatten others."""
+    x, weight = node.inputs[:2] if flattens(node) and len(node.inputs) > 1 else (None, None)
+    shape = None if weight is None else weight.shape
+    if x is not None and shape is not None and len(shape) == 2:
+        yield x, ("N", shape[1])
+
+
+def guess_broadcast(node: Node, ask: Ask) -> Iterator[tuple[Value, Shape]]:
+    """What is broadcast with something usually has the shape of the result."""
+    if not (node.op.startswith("broadcast_") and len(node.inputs) == 2):
+        return
+    out = ask(node.outputs[0])
+    for one, other in (node.inputs, node.inputs[::-1]):
+        if out is not None and one is not None and other is not None:
+            beside = ask(other) or ()
+            if len(beside) <= len(out):
+                pairs = zip(out, padded_shape(beside, len(out)), strict=True)
+                yield one, tuple(d if e == 1 else None for d, e in pairs)
+
+
+def flattens(node: Node) -> bool:
+    """Whether a node is a dense layer that takes all axes but the first as one."""
+    return node.op == "FullyConnected" and parse(bool, node.attrs.get("flatten", "True"))
+
+
+def is_contradicted(node: Node, ask: Ask) -> bool:
+    """Whether what is known of the shapes around a node is more than it can take."""
+    if node.op.startswith("broadcast_") and len(node.inputs) == 2:
+        return _is_not_broadcast(node, ask)
+    x = node.inputs[0] if node.inputs else None
+    shape = ask(x) if x is not None else None
+    if shape is None:
+        return False
+    if node.op in CHANNELS:
+        row = constant_shape(node, CHANNELS[node.op][0])
+        size = shape[channel_axis(node, len(shape))]
+        return row is not None and isinstance(size, int) and row != (size,)
+    if flattens(node):
+        weight = constant_shape(node, 1)
+        return weight is not None and not _may_hold(shape[1:], weight[1])
+    return node.op == "Reshape" and not _may_become(shape, parse(Ints, node.attrs["shape"]))
+
+
+def _may_hold(shape: Shape, count: int) -> bool:
+    """Whether a tensor of ``shape`` may have ``count`` elements."""
+    known = math.prod(d for d in shape if isinstance(d, int))
+    is_static = all(isinstance(d, int) for d in shape)
+    return known == count if is_static else known > 0 and count % known == 0
+
+
+def _may_become(shape: Shape, codes: Ints) -> bool:
+    if not codes or min(codes) < -1 or 0 in codes:
+        return True
+    made = math.prod(c for c in codes if c > 0)
+    if -1 not in codes:
+        return _may_hold(shape, made)
+    whole = math.prod(d for d in shape if isinstance(d, int))
+    return not all(isinstance(d, int) for d in shape) or whole % made == 0
+
+
+def _is_not_broadcast(node: Node, ask: Ask) -> bool:
+    a, b, out = (None if v is None else ask(v) for v in (*node.inputs, node.outputs[0]))
+    if out is not None and max(len(s) for s in (a, b, out) if s is not None) > len(out):
+        return True
+    if a is None or b is None:
+        return False
+    rank = max(len(a), len(b))
+    pairs = zip(padded_shape(a, rank), padded_shape(b, rank), strict=True)
+    sizes = [(d, e) for d, e in pairs if isinstance(d, int) and isinstance(e, int)]
+    return any(1 not in pair and pair[0] != pair[1] for pair in sizes)

@@ -1,0 +1,180 @@
+"""Shapes and types of inputs nothing was said of, from the operators around them.
+
+A ``Convolution`` with a two-dimensional kernel and a known weight makes ``(N, C, H, W)``. What one
+operator tells is carried along by those that keep, permute or cut the axes of a tensor.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+from serde.errors import UsageError
+from serde.ir.graph import Dim, DType, Graph, Node, Shape, Value
+from serde.ir.replace_uses import replace_values
+
+from ..bind.declared import Said
+from .examples import ask_for_shapes
+from .guesses import guess_broadcast, guess_rows
+from .propagate import ERRORS, Contradiction, Propagation
+from .relations import ALIKE, KEEPING, ONE_TO_ONE, OTHERS, refined
+
+Guess = tuple[Value, Shape]
+# Operators whose result has the type of their first operand, and those whose operands all have it.
+TYPED = (KEEPING | ONE_TO_ONE.keys() | OTHERS.keys()) - {"Cast", "amp_cast", "Embedding"}
+MOST_WASTED = 16  # evaluations for each node, of guesses that were dropped
+ALL_TYPED = ALIKE | set("Convolution Convolution_v1 Deconvolution FullyConnected RNN".split())
+
+
+def complete_inputs(graph: Graph, said: Mapping[str, Said]) -> Graph:
+    """Return ``graph`` with a shape and a type on every input that operators tell one of.
+
+    ``said`` is what the variables' nodes say. Sizes that nothing tells are named after their
+    axes; an input's names are its own, as equal names are equal sizes.
+
+    Raises:
+        UsageError: naming the inputs that are read and whose rank nothing determines.
+    """
+    inferred = InputShapes(graph, said)
+    unknown = [v for v in inferred.open if inferred.shape_of(v) is None]
+    if unknown:
+        raise UsageError(ask_for_shapes(graph, unknown))
+    names = _Names(d for v in graph.inputs for d in v.shape or () if isinstance(d, str))
+    types = infer_types(graph, said)
+    instead = {}
+    for v in graph.inputs:
+        shape = v.shape
+        if shape is None and (found := inferred.shape_of(v)) is not None:
+            shape = tuple(map(names.distinct, found))
+        instead[v] = Value(v.name, types.get(v, DType.FLOAT32), shape)
+    renewed = replace_values(graph, instead)
+    return replace(renewed, inputs=tuple(instead[v] for v in graph.inputs))
+
+
+class _Names:
+    """Names of sizes, of which each is given once."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self.taken, self.count = set(taken), dict[str, int]()
+
+    def distinct(self, dim: Dim) -> Dim:
+        """``dim``, if it is a name with a number behind it where the name is taken."""
+        if not isinstance(dim, str):
+            return dim
+        name, number = dim, self.count.get(dim, 1)
+        while name in self.taken:
+            number += 1
+            name = f"{dim}{number}"
+        self.count[dim] = number
+        self.taken.add(name)
+        return name
+
+
+class InputShapes:
+    """Shapes of the inputs of a graph: what operators determine, then what is usual.
+
+    ``open`` are the inputs that matter and of whose shape something is unknown, in order;
+    ``undetermined`` those of whose rank operators determine nothing. Guesses are counted in
+    ``guessed``; one that contradicts a node is dropped.
+    """
+
+    def __init__(self, graph: Graph, said: Mapping[str, Said]) -> None:
+        shapes = {v: s for v in graph.inputs if (s := said.get(v.name, Said()).shape) is not None}
+        read = set(graph.outputs)
+        for node in graph.nodes:
+            read.update(v for v in node.inputs if v is not None)
+        self.open = [
+            v for v in graph.inputs
+            if v in read and v.shape is None and None in shapes.get(v, (None,))
+        ]  # fmt: skip
+        self._known = 0  # of those in ``open``, from the first on
+        self.guessed = 0
+        self.propagation = Propagation(graph.nodes, shapes)
+        self.undetermined: list[Value] = []
+        if self.open:
+            self.propagation.run(self.is_known)
+            self.undetermined = [v for v in self.open if self.shape_of(v) is None]
+            self.guess(graph.nodes)
+
+    def shape_of(self, value: Value) -> Shape | None:
+        """What is known of a shape: a size that is not is None, or the name of the axis."""
+        return self.propagation.shape_of(value)
+
+    def is_known(self) -> bool:
+        """Whether all that matters is known of every input."""
+        while self._known < len(self.open):
+            shape = self.shape_of(self.open[self._known])
+            if shape is None or None in shape:
+                return False
+            self._known += 1
+        return True
+
+    def guess(self, nodes: Sequence[Node]) -> None:
+        """Assume what is usual, node by node, as far as nothing contradicts it.
+
+        Evaluations that were for nothing are limited by the size of the graph.
+        """
+        wasted, most = 0, MOST_WASTED * len(self.propagation.parts)
+        attempts = chain(
+            (pair for n in nodes for pair in guesses(guess_rows, n)),
+            (pair for n in reversed(nodes) for pair in guesses(guess_broadcast, n, self.shape_of)),
+        )
+        for value, shape in attempts:
+            known = self.shape_of(value)
+            if known is not None and (len(known) != len(shape) or refined(known, shape) == known):
+                continue
+            before = self.propagation.evaluations
+            try:
+                self.propagation.assume(value, shape)
+                self.guessed += 1
+            except Contradiction:
+                wasted += self.propagation.evaluations - before
+            if self.is_known() or wasted > most:
+                return
+
+
+def guesses(guess: Callable[..., Iterator[Guess]], *arguments: Any) -> list[Guess]:
+    """What ``guess`` yields: nothing for a node whose attributes are wrong, as its rule says."""
+    try:
+        return list(guess(*arguments))
+    except ERRORS:
+        return []
+
+
+def infer_types(graph: Graph, said: Mapping[str, Said]) -> dict[Value, DType]:
+    """The element type of each value for which that of the nearest value that must have the same
+    is known.
+    """
+    near: dict[Value, list[Node]] = {}
+    found: dict[Value, DType] = {}
+    for v in graph.inputs:
+        dtype = v.dtype or said.get(v.name, Said()).dtype
+        if dtype is not None:
+            found[v] = dtype
+    for node in graph.nodes:
+        for value in _of_one_type(node):
+            near.setdefault(value, []).append(node)
+            if value.dtype is not None:
+                found[value] = value.dtype
+    queue, seen = deque(found), set()
+    while queue:
+        value = queue.popleft()
+        for node in near.get(value, ()):
+            if node not in seen:
+                seen.add(node)
+                new = [v for v in _of_one_type(node) if v not in found]
+                found.update(dict.fromkeys(new, found[value]))
+                queue.extend(new)
+    return found
+
+
+def _of_one_type(node: Node) -> list[Value]:
+    """The operands and outputs of a node that have one element type."""
+    several = node.op in ALL_TYPED or node.op.startswith("broadcast_")
+    if not (several or node.op in TYPED or node.op.endswith("_scalar")):
+        return []
+    operands = node.inputs if several else node.inputs[:1]
+    return [v for v in (*operands, *node.outputs[:1]) if v is not None]

@@ -1,0 +1,393 @@
+"""What operators tell of the shapes around them: of their operands, given their results, and back.
+
+A relation yields ``(value, shape)`` for what it can tell; a size that it cannot is None, or the
+name of the axis where the operator gives it one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from serde.ir.geometry import Ints, axes_of, axis_of, inverse, swapped, window_output
+from serde.ir.graph import Dim, Node, Shape, Value
+
+from ..rules import Bounds, parse
+
+Ask = Callable[[Value], Shape | None]
+Told = Iterator[tuple[Value, Shape]]
+Attrs = Mapping[str, Any]
+
+SPACE = {1: ("W",), 2: ("H", "W"), 3: ("D", "H", "W")}
+# Operators whose first output has the shape of their first operand.
+KEEPING = frozenset(
+    "Activation BatchNorm BatchNorm_v1 BlockGrad Cast Dropout GroupNorm IdentityAttachKLSparseReg "
+    "InstanceNorm L2Normalization LRN LayerNorm LeakyReLU LinearRegressionOutput "
+    "LogisticRegressionOutput MAERegressionOutput MakeLoss SVMOutput SequenceMask SequenceReverse "
+    "SoftmaxActivation SoftmaxOutput _contrib_BatchNormWithReLU _contrib_SyncBatchNorm "
+    "_contrib_div_sqrt_dim _copy abs amp_cast ceil clip cos erf "
+    "exp expm1 floor hard_sigmoid log log10 log1p log2 log_softmax make_loss negative ones_like "
+    "reciprocal relu reverse round rsqrt sigmoid sign sin smooth_l1 softmax softmin softsign sqrt "
+    "square tan tanh zeros_like WarpCTC".split()
+)
+ALIKE = frozenset(  # operators whose operands and output all have one shape
+    "elemwise_add elemwise_sub elemwise_mul elemwise_div add_n _grad_add _maximum _minimum _power "
+    "_mod _hypot _equal _not_equal _greater _greater_equal _lesser _lesser_equal".split()
+)
+RANKS = {  # of the first operands, where an operator takes no others
+    "BilinearSampler": (4, 4),
+    "LRN": (4,),
+    "ROIPooling": (4, 2),
+    "UpSampling": (4,),
+    "_contrib_ROIAlign": (4, 2),
+    "_contrib_interleaved_matmul_encdec_qk": (3, 3),
+    "_contrib_interleaved_matmul_encdec_valatt": (3, 3),
+    "_contrib_interleaved_matmul_selfatt_qk": (3,),
+    "_contrib_interleaved_matmul_selfatt_valatt": (3, 3),
+}
+# Operators with a row of parameters, as long as one axis of their first operand: which operand the
+# row is, and the axis where no attribute says otherwise.
+CHANNELS = {
+    **dict.fromkeys("BatchNorm BatchNorm_v1 _contrib_SyncBatchNorm InstanceNorm".split(), (1, 1)),
+    "_contrib_BatchNormWithReLU": (1, 1),
+    "LayerNorm": (1, -1),
+}
+REDUCING = frozenset("sum mean max min prod norm argmax argmin".split())
+
+
+def relations(node: Node, ask: Ask) -> list[tuple[Value, Shape]]:
+    """What ``node`` tells, where ``ask`` gives what is known of its operands and outputs.
+
+    Raises:
+        ConversionError, KeyError, IndexError, ZeroDivisionError: for a node that cannot be.
+    """
+    if not node.inputs or node.inputs[0] is None:
+        return []
+    return list(_relations(node, node.inputs[0], node.outputs[0], ask))
+
+
+def _relations(node: Node, x: Value, y: Value, ask: Ask) -> Told:
+    op = node.op
+    if op in KEEPING or op.endswith("_scalar"):
+        yield from _alike((x, y), ask)
+        if op in CHANNELS and (shape := ask(x)) is not None:
+            yield x, _with_channels(node, shape)
+    elif op in ALIKE:
+        yield from _alike((*node.inputs, y), ask)
+    elif op.startswith("broadcast_") and len(node.inputs) == 2:
+        yield from _broadcast(node, ask)
+    elif op in ONE_TO_ONE:
+        forward, backward = ONE_TO_ONE[op]
+        if (shape := ask(x)) is not None:
+            yield y, forward(node.attrs, shape)
+        if (shape := ask(y)) is not None:
+            yield x, backward(node.attrs, shape)
+    elif op in REDUCING:
+        yield from _reduction(node.attrs, x, y, ask)
+    elif op in OTHERS:
+        yield from OTHERS[op](node, ask)
+    for operand, rank in zip(node.inputs, RANKS.get(op, ()), strict=False):
+        if operand is not None:
+            yield operand, (None,) * rank
+
+
+def refined(*shapes: Shape | None) -> Shape | None:
+    """What several things told of one shape come to: numbers before names before nothing.
+
+    The first tells the rank; what is of another is left aside.
+    """
+    known = [s for s in shapes if s is not None]
+    alike = [s for s in known if len(s) == len(known[0])]
+    best = (max(dims, key=lambda d: (isinstance(d, int), d is not None), default=None)
+            for dims in zip(*alike, strict=True))  # fmt: skip
+    return tuple(best) if known else None
+
+
+def _alike(values: Iterable[Value | None], ask: Ask) -> Told:
+    present = [v for v in values if v is not None]
+    shape = refined(*map(ask, present))
+    if shape is not None:
+        yield from ((v, shape) for v in present)
+
+
+def _broadcast(node: Node, ask: Ask) -> Told:
+    a, b = (None if v is None else ask(v) for v in node.inputs)
+    out = ask(node.outputs[0])
+    if a is not None and b is not None:
+        rank = max(len(a), len(b))
+        pairs = zip(padded_shape(a, rank), padded_shape(b, rank), strict=True)
+        yield node.outputs[0], tuple(_wider(d, e) for d, e in pairs)
+    for one, other in zip(node.inputs, (b, a), strict=True):
+        if one is not None and out is not None and other is not None and len(other) < len(out):
+            yield one, (*out[: -len(other) or None], *(None for _ in other))
+
+
+def _wider(d: Dim, e: Dim) -> Dim:
+    """The size that two sizes are broadcast to."""
+    if d == 1 or d == e:
+        return e
+    if e == 1 or (isinstance(d, int) and not isinstance(e, int)):
+        return d
+    return e if isinstance(e, int) and not isinstance(d, int) else None
+
+
+def padded_shape(shape: Shape, rank: int) -> Shape:
+    """A shape with sizes of 1 in front, as broadcasting adds them."""
+    return (1,) * (rank - len(shape)) + shape
+
+
+def channel_axis(node: Node, rank: int) -> int:
+    """The axis that the parameters of an operator of ``CHANNELS`` are as long as."""
+    return axis_of(parse(int, node.attrs.get("axis", str(CHANNELS[node.op][1]))), rank)
+
+
+def _with_channels(node: Node, shape: Shape) -> Shape:
+    row = constant_shape(node, CHANNELS[node.op][0])
+    if row is None or len(row) != 1:
+        return shape
+    axis = channel_axis(node, len(shape))
+    return tuple(row[0] if i == axis else d for i, d in enumerate(shape))
+
+
+def _reduction(attrs: Attrs, x: Value, y: Value, ask: Ask) -> Told:
+    axes = parse(Ints | None, attrs.get("axis", "None"))
+    keep = parse(bool, attrs.get("keepdims", "False"))
+    if not axes or parse(bool, attrs.get("exclude", "False")):
+        if keep and (shape := ask(y) or ask(x)) is not None:
+            yield x, (None,) * len(shape)
+            yield y, (None,) * len(shape)
+        return
+    if (shape := ask(x)) is not None:
+        gone = axes_of(axes, len(shape))
+        yield y, tuple(1 if i in gone else d for i, d in enumerate(shape) if keep or i not in gone)
+    if (shape := ask(y)) is not None:
+        rest = list(shape)
+        for axis in sorted(axes_of(axes, len(shape) + (0 if keep else len(axes)))):
+            rest[axis : axis + keep] = [None]
+        yield x, tuple(rest)
+
+
+def _window(node: Node, ask: Ask) -> Told:
+    """A kernel of n axes slides over n axes behind, or before, the channels."""
+    x, y, attrs = node.inputs[0], node.outputs[0], node.attrs
+    assert x is not None
+    count = len(parse(Ints, attrs.get("kernel", "()")))
+    shape = refined(ask(x), ask(y))
+    if not count and shape is not None:  # a global pooling names no kernel
+        count = len(shape) - 2
+    if count not in SPACE:
+        return
+    last = str(attrs.get("layout")).endswith("C")
+    weight = constant_shape(node, 1)
+    into: Dim = (
+        shape[-1 if last else 1] if shape is not None and "num_filter" not in attrs else None
+    )
+    out = parse(int, attrs["num_filter"]) if "num_filter" in attrs else into
+    if weight is not None and node.op == "Deconvolution":
+        into = weight[0]
+    elif weight is not None:
+        into = weight[-1 if last else 1] * parse(int, attrs.get("num_group", "1"))
+    yield x, _image(into, SPACE[count], last)
+    yield y, _image(out, _slid(node, ask(x), count, last), last)
+
+
+def _slid(node: Node, shape: Shape | None, count: int, last: bool) -> Shape:
+    """The axes behind, or before, the channels once a window slid over them."""
+    if shape is None or len(shape) != count + 2 or node.op == "Deconvolution":
+        return (None,) * count
+    attrs, space = node.attrs, shape[1:-1] if last else shape[2:]
+    if parse(bool, attrs.get("global_pool", "False")):
+        return (1,) * count
+    kernel, stride, dilate, pad = (
+        parse(Ints, attrs.get(name, "()")) or (usual,) * count
+        for name, usual in (("kernel", 1), ("stride", 1), ("dilate", 1), ("pad", 0))
+    )
+    if any(len(sizes) != count for sizes in (kernel, stride, dilate, pad)):
+        return (None,) * count
+    up = attrs.get("pooling_convention", "valid") == "full"
+    return tuple(
+        window_output(d, k, s, w, 2 * p, up) if isinstance(d, int) else None
+        for d, k, s, w, p in zip(space, kernel, stride, dilate, pad, strict=True)
+    )
+
+
+def _image(channels: Dim, space: Shape, last: bool) -> Shape:
+    return ("N", *space, channels) if last else ("N", channels, *space)
+
+
+def constant_shape(node: Node, at: int) -> tuple[int, ...] | None:
+    """The shape of an operand that is a constant."""
+    value = node.inputs[at] if at < len(node.inputs) else None
+    return value.tensor.shape if value is not None and value.tensor is not None else None
+
+
+def _fully_connected(node: Node, ask: Ask) -> Told:
+    x, y, attrs = node.inputs[0], node.outputs[0], node.attrs
+    assert x is not None
+    weight, count = constant_shape(node, 1), parse(int, attrs["num_hidden"])
+    if parse(bool, attrs.get("flatten", "True")):
+        shape, result = ask(x), ask(y)
+        rows = [s[0] for s in (shape, result) if s and isinstance(s[0], int)]
+        yield y, (rows[0] if rows else "N", count)
+        if shape and rows:
+            yield x, (rows[0], *shape[1:])
+    elif (shape := refined(ask(x), ask(y))) is not None:
+        yield x, (*shape[:-1], None if weight is None else weight[1])
+        yield y, (*shape[:-1], count)
+
+
+def _where(node: Node, ask: Ask) -> Told:
+    yield from _alike((*node.inputs[1:], node.outputs[0]), ask)
+
+
+def _rnn(node: Node, ask: Ask) -> Told:
+    x, attrs = node.inputs[0], node.attrs
+    assert x is not None
+    hidden, layers = parse(int, attrs["state_size"]), parse(int, attrs["num_layers"])
+    directions = 2 if parse(bool, attrs.get("bidirectional", "False")) else 1
+    shape = ask(x)
+    length, batch = shape[:2] if shape is not None and len(shape) == 3 else ("T", "N")
+    yield x, (length, batch, _features(node, hidden, layers, directions))
+    yield node.outputs[0], (length, batch, hidden * directions)
+    states = (*node.inputs[2 : 4 if attrs.get("mode") == "lstm" else 3], *node.outputs[1:])
+    yield from ((v, (layers * directions, batch, hidden)) for v in states if v is not None)
+
+
+def _features(node: Node, hidden: int, layers: int, directions: int) -> Dim:
+    """The features an RNN reads, from the number of its parameters."""
+    size = constant_shape(node, 1)
+    if size is None:
+        return None
+    gates = {"lstm": 4, "gru": 3}.get(str(node.attrs.get("mode")), 1)
+    later = (layers - 1) * directions * gates * hidden * (directions * hidden + hidden)
+    first = size[0] - later - layers * directions * 2 * gates * hidden
+    features = first // (directions * gates * hidden) - hidden
+    return features if features > 0 else None
+
+
+def _embedding(node: Node, ask: Ask) -> Told:
+    x, y = node.inputs[0], node.outputs[0]
+    assert x is not None
+    if (shape := ask(y)) is not None:
+        yield x, shape[:-1]
+    if (shape := ask(x)) is not None:
+        yield y, (*shape, parse(int, node.attrs["output_dim"]))
+
+
+def _transpose(node: Node, ask: Ask) -> Told:
+    x, y = node.inputs[0], node.outputs[0]
+    assert x is not None
+    axes = parse(Ints, node.attrs.get("axes", "()"))
+    before, after = ask(x), ask(y)
+    rank = next((len(s) for s in (axes or None, before, after) if s is not None), 0)
+    order = axes_of(axes, rank) if axes else tuple(reversed(range(rank)))
+    if rank:
+        yield y, tuple((before or (None,) * rank)[i] for i in order)
+        yield x, tuple((after or (None,) * rank)[i] for i in inverse(order))
+
+
+def _concat(node: Node, ask: Ask) -> Told:
+    values = [v for v in (*node.inputs, *node.outputs) if v is not None]
+    shape = refined(*map(ask, values))
+    if shape is not None:
+        open_ = _cut(parse(int, node.attrs.get("dim", "1")), shape)
+        yield from ((v, open_) for v in values)
+
+
+def _split(node: Node, ask: Ask) -> Told:
+    x, attrs = node.inputs[0], node.attrs
+    assert x is not None
+    axis, drop = parse(int, attrs.get("axis", "1")), parse(bool, attrs.get("squeeze_axis", "0"))
+    if (shape := ask(x)) is not None:
+        parts = _cut(axis, shape, drop)
+        yield from ((v, parts) for v in node.outputs)
+    if (shape := refined(*map(ask, node.outputs))) is not None:
+        rest = list(shape)
+        at = axis_of(axis, len(shape) + drop)
+        rest[at : at + (not drop)] = [None]
+        yield x, tuple(rest)
+
+
+def _cut(axis: int, shape: Shape, drop: bool = False) -> Shape:
+    at = axis_of(axis, len(shape))
+    return tuple(None if i == at else d for i, d in enumerate(shape) if i != at or not drop)
+
+
+def _flatten(node: Node, ask: Ask) -> Told:
+    shape = ask(node.inputs[0]) if node.inputs[0] is not None else None
+    sizes = [d for d in shape[1:] if isinstance(d, int)] if shape else []
+    if shape and len(sizes) == len(shape) - 1:
+        yield node.outputs[0], (shape[0], math.prod(sizes))
+    else:
+        yield node.outputs[0], ("N", None)
+
+
+def _reshape(node: Node, ask: Ask) -> Told:
+    codes = parse(Ints, node.attrs["shape"])
+    if codes and all(c >= -1 for c in codes):
+        yield node.outputs[0], tuple(c if c > 0 else None for c in codes)
+
+
+def _swap(attrs: Attrs, shape: Shape) -> Shape:
+    a, b = (axis_of(parse(int, attrs.get(k, "0")), len(shape)) for k in ("dim1", "dim2"))
+    return tuple(shape[i] for i in swapped(len(shape), a, b))
+
+
+def _widen(attrs: Attrs, shape: Shape) -> Shape:
+    at = axis_of(parse(int, attrs["axis"]), len(shape) + 1)
+    return (*shape[:at], 1, *shape[at:])
+
+
+def _narrow(attrs: Attrs, shape: Shape) -> Shape:
+    at = axis_of(parse(int, attrs["axis"]), len(shape))
+    return (*shape[:at], *shape[at + 1 :])
+
+
+def _slice(attrs: Attrs, shape: Shape) -> Shape:
+    count = len(parse(Bounds, attrs["begin"]))
+    return (None,) * min(count, len(shape)) + shape[count:]
+
+
+def _slice_axis(attrs: Attrs, shape: Shape) -> Shape:
+    return _cut(parse(int, attrs["axis"]), shape)
+
+
+def _open(attrs: Attrs, shape: Shape) -> Shape:
+    return (None,) * len(shape)
+
+
+def _repeat(node: Node, ask: Ask) -> Told:
+    """Without an axis the result is a row, whatever is repeated."""
+    x, y = node.inputs[0], node.outputs[0]
+    assert x is not None
+    if node.attrs.get("axis", "None") == "None":
+        yield y, (None,)
+    else:
+        at = parse(int, node.attrs["axis"])
+        yield from ((b, _cut(at, shape)) for a, b in ((x, y), (y, x)) if (shape := ask(a)))
+
+
+# Operators of one tensor: its shape to the result's, and back.
+Reshaping = Callable[[Attrs, Shape], Shape]
+ONE_TO_ONE: dict[str, tuple[Reshaping, Reshaping]] = {
+    "SwapAxis": (_swap, _swap),
+    "expand_dims": (_widen, _narrow),
+    "squeeze": (_narrow, _widen),
+    "slice": (_slice, _slice),
+    "slice_axis": (_slice_axis, _slice_axis),
+    **dict.fromkeys(("slice_like", "Pad", "UpSampling", "Crop"), (_open, _open)),
+}
+OTHERS: dict[str, Callable[[Node, Ask], Told]] = {
+    **dict.fromkeys("Convolution Convolution_v1 Deconvolution Pooling Pooling_v1".split(), _window),
+    "Concat": _concat,
+    "Embedding": _embedding,
+    "Flatten": _flatten,
+    "FullyConnected": _fully_connected,
+    "where": _where,
+    "RNN": _rnn,
+    "Reshape": _reshape,
+    "SliceChannel": _split,
+    "repeat": _repeat,
+    "transpose": _transpose,
+}

@@ -1,0 +1,1 @@
+"""MXNet's files: symbol JSON, parameter files, archives."""

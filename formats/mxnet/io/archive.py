@@ -1,0 +1,151 @@
+"""Models in ``.tar`` and ``.tar.gz`` archives, read where they are.
+
+Weights in a plain archive are mapped like those of a file of their own. Those in a compressed one
+are inflated into memory; no more is inflated than a model of the archive's size can hold.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+import zlib
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+from serde.errors import MalformedFile
+from serde.io.sniff import HEAD
+
+from .magic import GZIP_MAGIC, TAR_MAGIC, TAR_MAGIC_AT
+from .params import Params, parse_params, read_params
+
+MOST_MEMBERS = 10_000
+MOST_GROWTH, SMALL = 200, 1 << 26  # an archive above SMALL bytes may grow no more than this
+BROKEN = (
+    tarfile.TarError,
+    zlib.error,
+    EOFError,
+    OSError,
+    ValueError,
+    OverflowError,
+    RecursionError,
+)
+
+
+def is_archive(path: Path, head: bytes) -> bool:
+    """Whether the file at ``path``, which begins with ``head``, is an archive."""
+    magic = head.startswith(GZIP_MAGIC) or head[TAR_MAGIC_AT:].startswith(TAR_MAGIC)
+    return magic or path.name.endswith((".tar", ".tar.gz", ".tgz"))
+
+
+class Archive:
+    """An open archive; ``names`` are its regular files. Links and devices are left alone."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._members: dict[str, tarfile.TarInfo] = {}
+        self._heads: dict[str, bytes] = {}  # of a compressed archive
+
+    def __enter__(self) -> Archive:
+        self._file = open(self.path, "rb")
+        try:
+            self._is_packed = self._file.read(2) == GZIP_MAGIC
+            most = self._file.seek(0, io.SEEK_END)
+            self._file.seek(0)
+            inner: Any = self._file
+            if self._is_packed:
+                most = max(SMALL, MOST_GROWTH * most)
+                inner = _Inflating(self._file, most)
+            self._tar = tarfile.open(fileobj=inner, mode="r:")
+            self._list(most)
+        except BROKEN as error:
+            self._file.close()
+            raise self._fail(error) from error
+        except MalformedFile:
+            self._file.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._file.close()
+
+    def _fail(self, error: Exception) -> MalformedFile:
+        return MalformedFile(self.path, f"an archive that cannot be read: {error}")
+
+    def _list(self, most: int) -> None:
+        total = 0
+        for number, member in enumerate(self._tar):
+            total += member.size
+            if number >= MOST_MEMBERS or member.size < 0 or total > most:
+                raise MalformedFile(self.path, "the archive claims more than a model can hold")
+            if member.isreg() and not member.issparse():
+                name = member.name.removeprefix("./")
+                self._members[name] = member
+                if self._is_packed:  # reading it later would inflate all that is before it again
+                    self._heads[name] = self._bytes(name, HEAD)
+
+    @property
+    def names(self) -> list[str]:
+        """The regular files in the archive, as errors call them."""
+        return [f"{self.path}:{name}" for name in self._members]
+
+    def _member(self, name: str) -> tarfile.TarInfo:
+        return self._members[name.removeprefix(f"{self.path}:")]
+
+    def _open(self, name: str) -> IO[bytes]:
+        file = self._tar.extractfile(self._member(name))
+        assert file is not None  # it is regular
+        return file
+
+    def head(self, name: str) -> bytes:
+        """The first bytes of a member."""
+        known = self._heads.get(name.removeprefix(f"{self.path}:"))
+        return self._bytes(name, HEAD) if known is None else known
+
+    def read(self, name: str, most: int) -> bytes:
+        """All of a member, which has ``most`` bytes at most."""
+        if self._member(name).size > most:
+            raise MalformedFile(name, "too large for what it should be")
+        return self._bytes(name, most)
+
+    def _bytes(self, name: str, size: int) -> bytes:
+        try:
+            return self._open(name).read(size)
+        except BROKEN as error:
+            raise self._fail(error) from error
+
+    def params(self, name: str) -> Params:
+        """The parameters a member holds."""
+        member = self._member(name)
+        if self._is_packed:
+            return parse_params(self.read(name, member.size), name)
+        return read_params(self.path, name, member.offset_data, member.size)
+
+
+class _Inflating:
+    """A gzip stream that gives no more than ``most`` bytes, nor reads them at once."""
+
+    def __init__(self, file: IO[bytes], most: int) -> None:
+        self.file, self.most = gzip.GzipFile(fileobj=file), most
+
+    def read(self, size: int = -1) -> bytes:
+        if size < 0 or self.file.tell() + size > self.most:
+            raise tarfile.ReadError("it claims more than a model of its size can hold")
+        return self.file.read(size)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        if offset > self.most:
+            raise tarfile.ReadError("it claims more than a model of its size can hold")
+        return self.file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self.file.tell()
+
+    def close(self) -> None:
+        self.file.close()

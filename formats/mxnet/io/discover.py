@@ -1,0 +1,271 @@
+"""Which files make one MXNet model: a symbol and its parameters, paired by content.
+
+A source may be the ``-symbol.json``, the prefix before it, a folder or a ``.tar`` archive (as
+SageMaker stores models) that holds one model, or the parameter file beside a symbol. Archives are
+read where they are; nothing is unpacked to disk.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from serde.errors import MalformedFile, UsageError
+from serde.io.sniff import head_of, refuse_missing
+
+from .archive import Archive, is_archive
+from .magic import looks_like_params, looks_like_symbol
+from .params import Params, read_params
+
+EPOCH = re.compile(r"-(\d{4,})\.params$")  # as MXNet writes it
+ANY_EPOCH = re.compile(r"-(\d+)\.params$")  # as others do, where what precedes it is a symbol's
+SYMBOL = "-symbol.json"
+MOST_JSON = 1 << 28  # bytes of symbol JSON
+MOST_FILES = 10_000  # of a folder that are looked into
+
+
+@dataclass(frozen=True)
+class Files:
+    """A symbol's text, its parameters if any were found, and where they were looked for."""
+
+    symbol_path: str
+    symbol: bytes
+    params: Params | None
+    searched: str = ""
+
+
+UNSAVED = (
+    "holds MXNet parameters, and no MXNet symbol: save the network as well, with export (with "
+    "GluonTS by as_symbol_block_predictor), or name its symbol and these parameters"
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file in a folder or an archive: what errors call it, its start, and ways to read it."""
+
+    name: str
+    head: bytes
+    text: Callable[[], bytes]
+    params: Callable[[], Params]
+
+    @property
+    def prefix(self) -> str:
+        """The name without what tells a symbol from parameters, and one epoch from another."""
+        if self.is_symbol:
+            return self.name.removesuffix(".json").removesuffix("-symbol")
+        return EPOCH.sub("", self.name).removesuffix(".params")
+
+    def belongs_to(self, prefix: str) -> bool:
+        """Whether the name of a parameter file is ``prefix`` and an epoch of any digits, if any."""
+        without = {self.prefix, self.name.removesuffix(".params"), ANY_EPOCH.sub("", self.name)}
+        return prefix in without
+
+    def epoch(self, prefix: str) -> int | None:
+        """The number behind ``prefix`` at the end of a parameter file's name."""
+        found = ANY_EPOCH.search(self.name)
+        if found is None or self.name == f"{prefix}.params":
+            return None
+        is_own = self.name[: found.start()] == prefix
+        return int(found[1]) if is_own or EPOCH.search(self.name) else None
+
+    @property
+    def is_symbol(self) -> bool:
+        """Whether the name or the content says symbol."""
+        return self.name.endswith(SYMBOL) or looks_like_symbol(self.head)
+
+    @property
+    def is_params(self) -> bool:
+        """Whether the name or the content says parameters."""
+        return self.name.endswith(".params") or looks_like_params(self.head)
+
+
+def claims(path: Path) -> bool:
+    """Whether ``path`` names an MXNet model."""
+    if path.is_dir():
+        files = _files(path)
+        known = any(f.is_symbol or looks_like_params(f.head) for f in files)
+        return known or _prefixed(path).is_file()
+    if not path.is_file():
+        return _prefixed(path).is_file()
+    head = head_of(path)
+    known = looks_like_symbol(head) or looks_like_params(head) or is_archive(path, head)
+    return known or path.name.endswith(SYMBOL)
+
+
+def find(path: Path, params: str | os.PathLike[str] | None, epoch: int | None) -> Files:
+    """Find the symbol and the parameters a source names.
+
+    Raises:
+        MalformedFile, UsageError: when there is none, or more than one to choose from.
+    """
+    if params is not None and epoch is not None:
+        raise UsageError("name the parameter file or its epoch, not both")
+    given = None if params is None else _given(params)
+    if path.is_file() and is_archive(path, head_of(path)):
+        with Archive(path) as archive:
+            files = [
+                Found(m, archive.head(m), partial(archive.read, m, MOST_JSON),
+                      partial(archive.params, m))
+                for m in archive.names
+            ]  # fmt: skip
+            return _pair(_only(files, path), files, given, epoch, str(path))
+    if path.is_dir():
+        files = _files(path)
+        if any(f.is_symbol for f in files) or not _prefixed(path).is_file():
+            return _pair(_only(files, path), files, given, epoch, str(path))
+    symbol = _symbol_named(path)
+    if looks_like_params(symbol.head) or symbol.name.endswith(".params"):
+        if given is not None or epoch is not None:
+            raise UsageError(f"{path} is a parameter file: name the symbol")
+        symbol, given = _symbol_of(symbol, path), symbol.params()
+    folder = Path(symbol.name).parent
+    return _pair(symbol, _files(folder, heads=False), given, epoch, str(folder))
+
+
+def params_path(symbol: str, epoch: int = 0) -> str:
+    """The parameter file that is written beside a ``-symbol.json``."""
+    return f"{symbol.removesuffix(SYMBOL)}-{epoch:04d}.params"
+
+
+def refuse_later_epochs(path: str | os.PathLike[str], epoch: int = 0) -> None:
+    """Raise UsageError where a later epoch would be loaded instead of what is to be written."""
+    symbol = Path(path)
+    folder = symbol.parent
+    if not folder.is_dir():
+        return
+    prefix, written = _file(symbol, b"").prefix, _base(params_path(str(symbol), epoch))
+    later = {
+        number: _base(f.name)
+        for f in (_file(p, b"") for p in sorted(folder.glob("*.params")) if p.is_file())
+        if f.belongs_to(prefix) and _base(f.name) != written
+        if (number := f.epoch(prefix)) is not None and number >= epoch
+    }
+    if not later:
+        return
+    last = max(later)
+    is_replaced = later[last] == _base(params_path(str(symbol), last))
+    raise UsageError(
+        f"{folder / later[last]} lies beside {symbol.name}, and would be loaded instead of "
+        f"{written}, as the last epoch counts. Write to another name, move it away, "
+        + (f"replace it with --write-epoch {last}, " if is_replaced else "")
+        + f"or keep it with --write-epoch {last + 1}"
+    )
+
+
+def _prefixed(path: Path) -> Path:
+    return Path(f"{path}{SYMBOL}")
+
+
+def _given(params: str | os.PathLike[str]) -> Params:
+    if not isinstance(params, (str, os.PathLike)):
+        raise UsageError(f"params of a file are a file as well, not a {type(params).__name__}")
+    refuse_missing(Path(params))
+    if Path(params).is_dir():
+        raise UsageError(f"{params} is a folder, not a parameter file")
+    return read_params(params)
+
+
+def _symbol_named(path: Path) -> Found:
+    beside = _prefixed(path)
+    if path.is_file() or not beside.is_file():
+        refuse_missing(path)
+        if not path.is_file():
+            raise MalformedFile(path, "not a regular file")
+        return _file(path)
+    return _file(beside)
+
+
+def _symbol_of(params: Found, path: Path) -> Found:
+    """The symbol beside a parameter file that was named alone."""
+    prefixes = (params.prefix, ANY_EPOCH.sub("", params.name), params.name.removesuffix(".params"))
+    beside = Path(prefixes[0] + SYMBOL)
+    beside = next((p for n in prefixes if (p := Path(n + SYMBOL)).is_file()), beside)
+    if not beside.is_file():
+        raise MalformedFile(
+            path, f"a parameter file, and its symbol is not at {beside}: name the symbol, and "
+            "this as its parameters"
+        )  # fmt: skip
+    return _file(beside)
+
+
+def _file(path: Path, head: bytes | None = None) -> Found:
+    name = str(path)
+    head = head_of(path) if head is None else head
+    return Found(name, head, partial(_text, path), partial(read_params, name))
+
+
+def _files(folder: Path, heads: bool = True) -> list[Found]:
+    """The files of a folder; without ``heads`` their names alone tell what they are."""
+    found = sorted(p for p in folder.iterdir() if p.is_file())
+    if heads and len(found) > MOST_FILES:
+        raise UsageError(f"{folder} holds {len(found)} files: name the symbol among them")
+    return [_file(p, None if heads else b"") for p in found]
+
+
+def _text(path: Path) -> bytes:
+    if path.stat().st_size > MOST_JSON:
+        raise MalformedFile(path, "too large for symbol JSON")
+    return path.read_bytes()
+
+
+def _only(files: Sequence[Found], where: Path) -> Found:
+    found = [f for f in files if f.is_symbol]
+    if not found and any(f.is_params for f in files):
+        raise MalformedFile(where, UNSAVED)
+    if not found:
+        raise MalformedFile(where, "holds no MXNet symbol")
+    if len(found) > 1:
+        raise UsageError(f"{where} holds several symbols: {_names(found)}; name one of them")
+    return found[0]
+
+
+def _pair(
+    symbol: Found, files: Sequence[Found], given: Params | None, epoch: int | None, where: str
+) -> Files:
+    """A symbol and its parameters: those of its prefix, else the only ones there are."""
+    text = symbol.text()
+    if given is not None:
+        return Files(symbol.name, text, given)
+    params = [f for f in files if f.is_params and f.name != symbol.name]
+    own = [f for f in params if f.belongs_to(symbol.prefix)]
+    if not own and sum(f.is_symbol for f in files) <= 1:
+        own = params
+        if len({f.prefix for f in own}) > 1:
+            raise UsageError(f"{where} holds several parameter files: {_names(own)}; name one")
+    chosen = _epoch(own, epoch, symbol)
+    if chosen is not None:
+        return Files(symbol.name, text, chosen.params())
+    return Files(
+        symbol.name, text, None, f"{_base(symbol.prefix)}-0000.params or the like in {where}"
+    )
+
+
+def _epoch(found: Sequence[Found], epoch: int | None, symbol: Found) -> Found | None:
+    numbered: dict[int, list[Found]] = {}
+    for f in found:
+        if (number := f.epoch(symbol.prefix)) is not None:
+            numbered.setdefault(number, []).append(f)
+    if epoch is not None and epoch not in numbered:
+        known = ", ".join(map(str, sorted(numbered))) or "none"
+        raise UsageError(f"{symbol.name} has no parameters of epoch {epoch}; there are: {known}")
+    if not numbered:
+        return found[0] if found else None
+    chosen = max(numbered) if epoch is None else epoch
+    if len(numbered[chosen]) > 1:
+        names = _names(numbered[chosen])
+        raise UsageError(f"{symbol.name} has several files of epoch {chosen}: {names}; name one")
+    return numbered[chosen][0]
+
+
+def _base(name: str) -> str:
+    """A name without the folder or archive it lies in."""
+    return re.split(r"[/\\:]", name)[-1]
+
+
+def _names(found: Iterable[Found]) -> str:
+    return ", ".join(_base(f.name) for f in found)

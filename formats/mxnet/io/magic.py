@@ -1,0 +1,43 @@
+"""What a file is, told from how it begins."""
+
+from __future__ import annotations
+
+from serde.errors import MalformedFile
+from serde.io.sniff import refuse_mistaken
+
+PARAMS_MAGIC = 0x112.to_bytes(8, "little")
+ZIP_MAGIC, GZIP_MAGIC = b"PK\x03\x04", b"\x1f\x8b"
+ZIP_MAGICS = (ZIP_MAGIC, b"PK\x05\x06")  # the second of an archive without members
+TAR_MAGIC, TAR_MAGIC_AT = b"ustar", 257
+PARAMETERS, SYMBOL = "MXNet's parameters", "symbol JSON"  # what may be wanted
+BLANKS = b"\xef\xbb\xbf \t\r\n"
+
+
+def looks_like_params(head: bytes) -> bool:
+    """Whether ``head`` begins a parameter file as MXNet 1 and older write it."""
+    return head.startswith(PARAMS_MAGIC)
+
+
+def looks_like_symbol(head: bytes) -> bool:
+    """Whether ``head`` begins symbol JSON."""
+    known = b'"nodes"' in head or b'"arg_nodes"' in head
+    tvm = b'"tvm_op"' in head or b'"type_key"' in head
+    return head.lstrip(BLANKS).startswith(b"{") and known and not tvm
+
+
+def refuse_other(path: str, head: bytes, wanted: str) -> None:
+    """Raise MalformedFile if ``head`` begins a file of a known kind that is not ``wanted``."""
+    refuse_mistaken(path, head)
+    kinds = {
+        PARAMETERS: looks_like_params(head),
+        SYMBOL: looks_like_symbol(head),
+        "a zip archive": head.startswith(ZIP_MAGICS),
+        "a gzip archive": head.startswith(GZIP_MAGIC),
+        "a tar archive": head[TAR_MAGIC_AT:].startswith(TAR_MAGIC),
+        "a NumPy array": head.startswith(b"\x93NUMPY"),
+        "TVM's parameters": head.startswith(0xF7E58D4F05049CB7.to_bytes(8, "little")),
+        "an ONNX model": head[:1] == b"\x08" and b"\0" < head[1:2] < b"\x20",
+    }
+    for kind, is_so in kinds.items():
+        if is_so and kind != wanted:
+            raise MalformedFile(path, f"{kind}, not {wanted}")

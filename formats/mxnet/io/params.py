@@ -1,0 +1,259 @@
+"""Parameter files of every MXNet version, mapped from disk.
+
+Layout of ``mx.nd.save`` (src/ndarray/ndarray.cc), little-endian: uint64 0x112, uint64 reserved,
+uint64 count, that many arrays; then uint64 count (0 or the same), and that many names, each a
+uint64 length and its bytes. An array is
+
+* V2 ``0xF993FAC9`` and V3 ``…CA`` (NumPy's shapes: ndim 0 is a scalar, -1 nothing): int32 storage
+  type (0 dense, 1 row_sparse, 2 csr); the shape of the stored data if sparse; shape; then, unless
+  there is no array, context (2 × int32), int32 type, per auxiliary array (1 for row_sparse, 2 for
+  csr) int32 type and shape, the data, the auxiliary data;
+* V1 ``…C8``: shape, context, type, data;
+* before: the magic is the number of dimensions, which are uint32; context, type, data.
+
+A shape is int32 ndim and int64 dimensions. MXNet 2 writes a zip of ``.npy`` members instead.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+import struct
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from serde.errors import MalformedFile
+from serde.io.sniff import HEAD, file_id, open_regular
+from serde.io.tensor_bytes import map_slice
+from serde.ir.graph import DType, FileSlice, Tensor
+
+from .magic import PARAMETERS, ZIP_MAGICS, looks_like_params, refuse_other
+from .npz import read_npz
+from .sparse import CSR, DENSE, MOST_SPREAD, ROW_SPARSE, is_possible, spread
+
+V1, V2, V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
+TYPES = (
+    DType.FLOAT32, DType.FLOAT64, DType.FLOAT16, DType.UINT8, DType.INT32, DType.INT8, DType.INT64,
+    DType.BOOL, DType.INT16, DType.UINT16, DType.UINT32, DType.UINT64, DType.BFLOAT16,
+)  # fmt: skip
+MOST_DIMS, MOST_ARRAYS, LONGEST_NAME = 32, 1_000_000, 65_536
+Shape = tuple[int, ...]
+Place = Callable[[int, int, DType, Shape], Tensor]  # offset, size, type, shape → the array
+
+
+@dataclass(frozen=True)
+class Params:
+    """The arrays of one file, ``path`` for errors. ``names`` is empty where the file has none."""
+
+    path: str
+    tensors: tuple[Tensor, ...]
+    names: tuple[str, ...]
+
+    @property
+    def plain_names(self) -> tuple[str, ...]:
+        """The names without the ``arg:`` or ``aux:`` in front."""
+        return tuple(n[4:] if n.startswith(("arg:", "aux:")) else n for n in self.names)
+
+    def by_name(self) -> dict[str, Tensor]:
+        """Tensors by plain name."""
+        return dict(zip(self.plain_names, self.tensors, strict=True)) if self.names else {}
+
+
+def read_params(
+    path: str | os.PathLike[str], name: str = "", start: int = 0, size: int | None = None
+) -> Params:
+    """Read the parameter file at ``path``; arrays are mapped when they are asked for.
+
+    ``start`` and ``size`` tell where in ``path`` the file lies, if it is a member of an archive;
+    ``name`` is what errors call it.
+
+    Raises:
+        MalformedFile: with the byte where the file stops being what it should be.
+    """
+    path = os.path.abspath(path)
+    name = name or path
+    with open_regular(path) as file:
+        length = os.fstat(file.fileno()).st_size - start
+        length = length if size is None else min(size, length)
+        file.seek(start)
+        head = file.read(min(HEAD, length))
+        if head.startswith(ZIP_MAGICS) and start == 0:
+            return _named(name, read_npz(path, name))
+        if head.startswith(ZIP_MAGICS):
+            file.seek(start)
+            return parse_params(file.read(length), name)
+        refuse_other(name, head, PARAMETERS)
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+            whole = memoryview(mapped)
+            view = whole[start : start + length]
+            try:
+                place = partial(_from_file, path, file_id(file), start)
+                return _Reader(view, name, place).read()
+            finally:
+                view.release()
+                whole.release()
+
+
+def parse_params(data: bytes, name: str) -> Params:
+    """Read parameters held in memory; ``name`` is what errors call them."""
+    if data.startswith(ZIP_MAGICS):
+        return _named(name, read_npz(data, name))
+    refuse_other(name, data[:HEAD], PARAMETERS)
+    return _Reader(memoryview(data), name, partial(_from_memory, data)).read()
+
+
+def _named(path: str, found: list[tuple[str, Tensor]]) -> Params:
+    """The arrays of a zip; one that was written from a list calls them ``arr_0``, ``arr_1``, …"""
+    names, tensors = tuple(n for n, _ in found), tuple(t for _, t in found)
+    numbered = names == tuple(f"arr_{i}" for i in range(len(names)))
+    return _distinct(Params(path, tensors, () if numbered else names))
+
+
+def _distinct(params: Params) -> Params:
+    twice = [n for n, count in Counter(params.plain_names).items() if count > 1]
+    if twice:
+        raise MalformedFile(params.path, f"two arrays are called {twice[0]!r}")
+    return params
+
+
+def _from_file(
+    path: str, file: tuple[int, int], start: int, offset: int, nbytes: int, dtype: DType,
+    shape: Shape,
+) -> Any:  # fmt: skip
+    where = FileSlice(path, start + offset, nbytes, file)
+    load = partial(map_slice, where, dtype, shape)
+    # A byte of a bool may be any number, and is 0 or 1 only when it was loaded.
+    return Tensor(dtype, shape, load, None if dtype is DType.BOOL else where)
+
+
+def _from_memory(data: bytes, offset: int, nbytes: int, dtype: DType, shape: Shape) -> Tensor:
+    flat = np.frombuffer(data, np.uint8, nbytes, offset)
+    flat = flat != 0 if dtype is DType.BOOL else flat.view(dtype.numpy.newbyteorder("<"))
+    return Tensor.of(flat.reshape(shape))
+
+
+class _Reader:
+    """Walk the bytes; every length is compared with what is left before it is used."""
+
+    def __init__(self, view: memoryview, path: str, place: Place) -> None:
+        self.view, self.path, self.place, self.at = view, path, place, 0
+
+    def fail(self, reason: str) -> MalformedFile:
+        return MalformedFile(self.path, reason, f"byte {self.at}")
+
+    def take(self, layout: str, what: str) -> tuple[int, ...]:
+        packed = _struct(layout)
+        if self.at + packed.size > len(self.view):
+            raise self.fail(f"the file ends within {what}")
+        found = packed.unpack_from(self.view, self.at)
+        self.at += packed.size
+        return found
+
+    def read(self) -> Params:
+        if not looks_like_params(bytes(self.view[:8])):
+            raise self.fail("not an MXNet parameter file: it does not begin with 0x112")
+        self.take("QQ", "the header")
+        count = self.count("arrays", 4)
+        tensors = tuple(self.array(i) for i in range(count))
+        named = self.count("names", 8)
+        if named not in (0, count):
+            raise self.fail(f"{named} names for {count} arrays")
+        return _distinct(Params(self.path, tensors, tuple(self.name() for _ in range(named))))
+
+    def count(self, what: str, least: int) -> int:
+        (found,) = self.take("Q", f"the number of {what}")
+        if found > MOST_ARRAYS or found * least > len(self.view) - self.at:
+            raise self.fail(f"claims {found} {what} in the {len(self.view) - self.at} bytes left")
+        return found
+
+    def name(self) -> str:
+        (size,) = self.take("Q", "a name's length")
+        if size > min(LONGEST_NAME, len(self.view) - self.at):
+            raise self.fail(f"claims a name of {size} bytes")
+        raw = bytes(self.view[self.at : self.at + size])
+        try:
+            name = raw.decode()
+        except UnicodeDecodeError:
+            raise self.fail(f"a name is not text: {raw[:40]!r}") from None
+        self.at += size
+        return name
+
+    def array(self, index: int) -> Tensor:
+        (magic,) = self.take("I", f"array {index}")
+        if magic in (V2, V3):
+            return self.modern(index, magic == V3)
+        if magic > MOST_DIMS and magic != V1:
+            self.at -= 4
+            raise self.fail(f"array {index} begins with {magic:#x}, as none does")
+        shape = self.shape() if magic == V1 else self.dims(magic, "I")
+        return self.dense(shape) if shape else _nothing()
+
+    def modern(self, index: int, numpy_shapes: bool) -> Tensor:
+        (storage,) = self.take("i", f"the storage type of array {index}")
+        if storage not in (DENSE, ROW_SPARSE, CSR):
+            raise self.fail(f"array {index} has the unknown storage type {storage}")
+        if storage != DENSE:
+            self.shape()  # of the stored data: wrong where MXNet was still at work on the array
+        shape = self.shape(numpy_shapes)
+        if shape is None or (not shape and not numpy_shapes):
+            return _nothing()
+        return self.dense(shape) if storage == DENSE else self.sparse(storage, shape)
+
+    def shape(self, numpy_shapes: bool = False) -> Shape | None:
+        (ndim,) = self.take("i", "a shape")
+        return None if ndim == -1 and numpy_shapes else self.dims(ndim, "q")
+
+    def dims(self, ndim: int, layout: str) -> Shape:
+        if not 0 <= ndim <= MOST_DIMS:
+            raise self.fail(f"claims an array of {ndim} dimensions")
+        dims = self.take(layout * ndim, "a shape")
+        if not is_possible(dims):
+            raise self.fail(f"claims an array of shape {dims}")
+        return dims
+
+    def kind(self) -> DType:
+        (flag,) = self.take("i", "an element type")
+        if not 0 <= flag < len(TYPES):
+            raise self.fail(f"claims the unknown element type {flag}")
+        return TYPES[flag]
+
+    def dense(self, shape: Shape) -> Tensor:
+        self.take("ii", "a context")
+        return self.data(self.kind(), shape)
+
+    def data(self, dtype: DType, shape: Shape) -> Tensor:
+        nbytes = math.prod(shape) * dtype.bits // 8
+        left = len(self.view) - self.at
+        if nbytes > left:
+            raise self.fail(
+                f"an array of {dtype.value}{list(shape)} needs {nbytes} bytes, {left} are left"
+            )
+        tensor = self.place(self.at, nbytes, dtype, shape)
+        self.at += nbytes
+        return tensor
+
+    def sparse(self, storage: int, shape: Shape) -> Tensor:
+        self.take("ii", "a context")
+        dtype = self.kind()
+        places = [(self.kind(), self.shape() or ()) for _ in range(storage)]
+        if math.prod(shape) * dtype.bits // 8 > MOST_SPREAD:
+            raise self.fail(f"a sparse array of shape {shape} is too large to spread out")
+        stored = places[-1][1] if storage == CSR else places[-1][1] + shape[1:]
+        values = self.data(dtype, stored)
+        return spread(self.path, shape, values, [self.data(t, s) for t, s in places])
+
+
+@cache  # some 70: by kind of number, and by rank
+def _struct(layout: str) -> struct.Struct:
+    return struct.Struct(f"<{layout}")
+
+
+def _nothing() -> Tensor:
+    """What stands for an array that was never filled."""
+    return Tensor.of(np.zeros(0, np.float32))

@@ -1,0 +1,185 @@
+"""A graph in the ``mxnet`` domain to symbol JSON and parameters, for a release from 1.5 to 1.9.1.
+
+Layouts as in ``symbol.py`` and ``params.py``; arrays are written as V2, streamed from their files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Mapping
+from typing import Any, BinaryIO
+
+from serde.errors import UsageError, require
+from serde.io.atomic_write import Replacing, Sources
+from serde.io.tensor_bytes import pack
+from serde.ir.builder import Names
+from serde.ir.graph import Graph, Node, Tensor, Value
+
+from ..releases import release
+from .discover import params_path, refuse_later_epochs
+from .magic import PARAMS_MAGIC
+from .params import TYPES, V2
+
+# Operands that are auxiliary states: statistics that training moves.
+STATES = {"BatchNorm": (3, 4)}
+CODES = {dtype: code for code, dtype in enumerate(TYPES)}
+SUFFIX = "-symbol.json"
+
+
+def encode(
+    graph: Graph, path: str | os.PathLike[str], *, mxnet: str | None = None, write_epoch: int = 0
+) -> list[str]:
+    """Write ``graph`` to a ``-symbol.json`` and the ``-0000.params`` beside it; return both paths.
+
+    ``mxnet`` is the release that the file says it was saved by, ``write_epoch`` the number of the
+    parameter file.
+
+    Raises:
+        UsageError: as ``check_target`` does.
+    """
+    check_target(path, write_epoch=write_epoch)
+    symbol = os.fspath(path)
+    params = params_path(symbol, write_epoch)
+    encoding = _Encoding(graph)
+    with Replacing(symbol) as files, Sources() as sources:
+        with files.open(params) as out:
+            write_params(encoding.arrays(), sources, out)
+        with files.open(symbol) as out:
+            out.write(json.dumps(encoding.symbol(mxnet), indent=2).encode())
+    return [symbol, params]
+
+
+def check_target(path: str | os.PathLike[str], *, write_epoch: int = 0, **options: Any) -> None:
+    """Refuse a path that MXNet would not load, or load with other parameters.
+
+    Raises:
+        UsageError: where ``path`` does not end in ``-symbol.json``, or a later epoch lies beside.
+    """
+    if not os.fspath(path).endswith(SUFFIX):
+        raise UsageError(f"{os.fspath(path)}: MXNet takes symbols by the ending {SUFFIX}")
+    if isinstance(write_epoch, bool) or not isinstance(write_epoch, int) or write_epoch < 0:
+        raise UsageError(f"write_epoch={write_epoch!r} is no epoch: 0, 1, 2, …")
+    refuse_later_epochs(path, write_epoch)
+
+
+def live(graph: Graph, mxnet: str | None = None) -> tuple[str, Mapping[str, Tensor]]:
+    """The text of the symbol, and its parameters by the names a file has for them."""
+    encoding = _Encoding(graph)
+    arrays = encoding.arrays()
+    return json.dumps(encoding.symbol(mxnet)), arrays
+
+
+class _Encoding:
+    """Numbers nodes and gives each a name; a value is the node and output it is."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.names = Names()
+        self.names.reserved.update(v.name for v in (*graph.inputs, *graph.constants()))
+        self.nodes: list[dict[str, Any]] = []
+        self.rows = [0]
+        self.place: dict[Value, tuple[int, int]] = {}
+        self.held: list[tuple[str, Value]] = []
+        self.states = {
+            node.inputs[at]
+            for node in graph.nodes
+            for at in STATES.get(node.op, ())
+            if at < len(node.inputs)
+        }
+        for value in graph.inputs:
+            self.variable(value)
+        for node in graph.nodes:
+            self.node(node)
+
+    def variable(self, value: Value) -> None:
+        """Enter an input, or a constant with its array."""
+        name = self.names.claim(value.name)
+        self.place[value] = (len(self.nodes), 0)
+        self.nodes.append({"op": "null", "name": name, "inputs": []})
+        self.rows.append(self.rows[-1] + 1)
+        if value.tensor is not None:
+            self.held.append((("aux:" if value in self.states else "arg:") + name, value))
+
+    def entry(self, value: Value) -> list[int]:
+        if value not in self.place:
+            require(value.tensor is not None, f"{value.name!r} is read before it is computed")
+            self.variable(value)
+        at, output = self.place[value]
+        return [at, output, 0]
+
+    def node(self, node: Node) -> None:
+        inputs = [self.entry(v) for v in node.inputs if v is not None]
+        first = node.outputs[0].name if node.outputs else node.name
+        name = self.names.claim(first.removesuffix("_output").removesuffix("_output0"))
+        entry: dict[str, Any] = {"op": node.op, "name": name, "inputs": inputs}
+        attrs = {k: text(v) for k, v in sorted(node.attrs.items()) if not isinstance(v, Graph)}
+        if attrs:
+            entry["attrs"] = attrs
+        if bodies := list(node.graphs()):
+            entry["subgraphs"] = [_Encoding(body).graph_of() for body in bodies]
+        for number, value in enumerate(node.outputs):
+            self.place[value] = (len(self.nodes), number)
+        self.nodes.append(entry)
+        self.rows.append(self.rows[-1] + len(node.outputs))
+
+    def symbol(self, mxnet: str | None) -> dict[str, Any]:
+        """The symbol as JSON holds it."""
+        return {**self.graph_of(), "attrs": {"mxnet_version": ["int", release(mxnet).number]}}
+
+    def graph_of(self) -> dict[str, Any]:
+        """Its nodes and outputs, which is all there is of a subgraph."""
+        heads = [self.entry(v) for v in self.graph.outputs]
+        return {
+            "nodes": self.nodes,
+            "arg_nodes": [i for i, n in enumerate(self.nodes) if n["op"] == "null"],
+            "node_row_ptr": self.rows,
+            "heads": heads,
+        }
+
+    def arrays(self) -> Mapping[str, Tensor]:
+        """The parameters, by the names a file has for them."""
+        for value in self.graph.outputs:
+            self.entry(value)
+        return {name: with_axes(v.tensor) for name, v in self.held if v.tensor is not None}
+
+
+def with_axes(tensor: Tensor) -> Tensor:
+    """MXNet has no tensors without axes: one element is one along an axis."""
+    if tensor.shape:
+        return tensor
+    return Tensor(tensor.dtype, (1,), lambda: tensor.load().reshape(1), tensor.where)
+
+
+def text(value: Any) -> str:
+    """An attribute as MXNet spells it: ``(3, 3)``, ``True``, ``1e-05``, ``None``."""
+    if isinstance(value, tuple):
+        inner = ", ".join(map(text, value))
+        return f"({inner},)" if len(value) == 1 else f"({inner})"
+    return str(value)
+
+
+def write_params(arrays: Mapping[str, Tensor], sources: Sources, out: BinaryIO) -> None:
+    """Write a parameter file; arrays that lie in a file are copied from it."""
+    out.write(PARAMS_MAGIC + struct.pack("<QQ", 0, len(arrays)))
+    for tensor in arrays.values():
+        out.write(header(tensor))
+        if tensor.where is not None:
+            sources.copy(tensor.where, out)
+        else:
+            out.write(pack(tensor.load(), tensor.dtype).data)
+    out.write(struct.pack("<Q", len(arrays)))
+    for name in arrays:
+        raw = name.encode()
+        out.write(struct.pack("<Q", len(raw)) + raw)
+
+
+def header(tensor: Tensor) -> bytes:
+    """What stands in a V2 file before the bytes of a dense array: shape, context, element type."""
+    require(tensor.dtype in CODES, f"MXNet has no {tensor.dtype.value} arrays")
+    require(tensor.size > 0, "MXNet has no arrays without elements")
+    shape = tensor.shape
+    return struct.pack(
+        f"<Iii{len(shape)}qiii", V2, 0, len(shape), *shape, 1, 0, CODES[tensor.dtype]
+    )

@@ -1,0 +1,186 @@
+"""Boxes of detectors: overlap, coding, anchors."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from serde.decompositions.expressions import (
+    Size,
+    cast,
+    cast_like,
+    lowest,
+    scalar,
+    shape_from,
+    size_of,
+    slice_axis,
+    steps,
+)
+from serde.errors import require
+from serde.ir.builder import computed
+from serde.ir.graph import DType, Value
+
+from ..rules import Floats, reads
+
+FORMATS = ("corner", "center")
+
+
+def halves(g, boxes: Value):
+    """The first and the last two of the four coordinates along the last axis."""
+    last = boxes.rank - 1
+    return slice_axis(g, boxes, last, 0, 2), slice_axis(g, boxes, last, 2, 4)
+
+
+def to_corner(g, boxes: Value):
+    """Centre, width and height as left, top, right and bottom."""
+    middle, size = halves(g, boxes)
+    reach = g.Mul(size, 0.5)
+    return g.Concat(g.Sub(middle, reach), g.Add(middle, reach), axis=boxes.rank - 1)
+
+
+def to_center(g, boxes: Value):
+    low, high = halves(g, boxes)
+    return g.Concat(g.Mul(g.Add(low, high), 0.5), g.Sub(high, low), axis=boxes.rank - 1)
+
+
+def area(g, low: Value, high: Value):
+    """Width times height, 0 where either is negative."""
+    return g.ReduceProd(g.Max(g.Sub(high, low), 0.0), [low.rank - 1], keepdims=0)
+
+
+def overlap(g, a: Value, b: Value):
+    """Intersection over union of all of ``a`` with all of ``b``; 0 where the union is nothing."""
+    a = g.Unsqueeze(a, list(range(a.rank - 1, a.rank + b.rank - 2)))
+    (low_a, high_a), (low_b, high_b) = halves(g, a), halves(g, b)
+    inner = area(g, g.Max(low_a, low_b), g.Min(high_a, high_b))
+    union = g.Sub(g.Add(area(g, low_a, high_a), area(g, low_b, high_b)), inner)
+    nothing = g.LessOrEqual(union, 0.0)
+    return g.Where(nothing, scalar(g, 0, a), g.Div(inner, g.Where(nothing, scalar(g, 1, a), union)))
+
+
+@reads("_contrib_box_iou")
+def read_box_iou(g, lhs, rhs, *, format="corner"):
+    require(format in FORMATS, f"format={format!r} is unknown")
+    if format == "center":
+        lhs, rhs = to_corner(g, lhs), to_corner(g, rhs)
+    return overlap(g, lhs, rhs)
+
+
+@reads("_contrib_box_decode")
+def read_box_decode(
+    g, x, anchors, *, std0=1.0, std1=1.0, std2=1.0, std3=1.0, clip=-1.0, format="center"
+):
+    """Offsets from anchors as corners; a positive ``clip`` bounds the logarithm of the sizes."""
+    require(format in FORMATS, f"format={format!r} is unknown")
+    anchors = anchors if format == "center" else to_center(g, anchors)
+    return decoded(g, x, anchors, (std0, std1, std2, std3), clip)
+
+
+def decoded(g, x: Value, anchors: Value, spreads: Floats, clip=-1.0):
+    """Moves of the centre and logarithms of the size, in terms of anchors, as corners."""
+    if set(spreads) != {1.0}:
+        x = g.Mul(x, np.array(spreads, x.type.numpy))
+    (move, growth), (middle, size) = halves(g, x), halves(g, anchors)
+    middle = g.Add(g.Mul(move, size), middle)
+    reach = g.Mul(g.Exp(g.Min(growth, clip) if clip > 0 else growth), g.Mul(size, 0.5))
+    return g.Concat(g.Sub(middle, reach), g.Add(middle, reach), axis=x.rank - 1)
+
+
+@reads("_contrib_MultiBoxPrior")
+def read_multibox_prior(
+    g, x, *, sizes: Floats = (1.0,), ratios: Floats = (1.0,), clip=False,
+    steps: Floats = (-1.0, -1.0), offsets: Floats = (0.5, 0.5),
+):  # fmt: skip
+    """At each place of the image one box a size and one a further ratio, in parts of the image."""
+    forms = [(s, ratios[0]) for s in sizes] + [(sizes[0], r) for r in ratios[1:]]
+    reach = np.array([(s * math.sqrt(r) / 2, s / math.sqrt(r) / 2) for s, r in forms], "float32")
+    image = x.known[2:]
+    if all(isinstance(size, int) for size in image):
+        known = fixed_anchors(image, reach, steps, offsets)
+        return g.const(known.clip(0, 1) if clip else known, name="anchors")
+    boxes = anchors(g, [size_of(g, x, axis) for axis in (2, 3)], reach, steps, offsets)
+    return g.Clip(boxes, 0.0, 1.0) if clip else boxes
+
+
+def fixed_anchors(image, reach, steps: Floats, offsets: Floats):
+    """All boxes around the places of an image of known size."""
+    lines = [
+        ((np.arange(n) + o) * (s if s > 0 else 1 / n)).astype("float32")
+        for n, s, o in zip(image, steps, offsets, strict=True)
+    ]
+    y, x = np.meshgrid(*lines, indexing="ij")
+    middle = np.stack([x, y], -1)[:, :, None]
+    reach = reach * np.array([image[0] / image[1], 1], "float32")
+    return np.concatenate([middle - reach, middle + reach], -1).reshape(1, -1, 4)
+
+
+def anchors(g, image: list[Size], reach, spacing: Floats, offsets: Floats):
+    """All boxes around the places of an image, whose size is known when the model runs."""
+    height, width = (cast(g, shape_from(g, [size]), DType.FLOAT32) for size in image)
+    y, x = (
+        centers(g, size, count, step, offset)
+        for size, count, step, offset in zip(image, (height, width), spacing, offsets, strict=True)
+    )
+    grid = shape_from(g, [*image, 1])
+    middle = [g.Expand(g.Unsqueeze(v, axes), grid) for v, axes in ((x, [0, 2]), (y, [1, 2]))]
+    middle = g.Unsqueeze(g.Concat(*middle, axis=2), [2])
+    reach = g.Mul(reach, g.Concat(g.Div(height, width), [1.0], axis=0))
+    boxes = g.Concat(g.Sub(middle, reach), g.Add(middle, reach), axis=3)
+    return g.Reshape(boxes, [1, -1, 4])
+
+
+def centers(g, size: Size, count: Value, step: float, offset: float):
+    """The middles of the places along an axis."""
+    line = g.Add(cast(g, steps(g, size), DType.FLOAT32), offset)
+    return g.Mul(line, step) if step > 0 else g.Div(line, count)
+
+
+@reads("_contrib_box_encode")
+def read_box_encode(g, samples, matches, anchors, refs, means, stds):
+    """How far matched boxes are from the anchors, and where samples count: zeros elsewhere."""
+    index = g.Unsqueeze(g.Max(cast(g, matches, DType.INT64), 0), [2])
+    boxes = to_center(g, g.GatherND(refs, index, batch_dims=1))
+    (at, size), (base, unit) = halves(g, boxes), halves(g, to_center(g, anchors))
+    coded = g.Concat(g.Div(g.Sub(at, base), unit), g.Log(g.Div(size, unit)), axis=2)
+    counts = g.Expand(g.Unsqueeze(g.Greater(samples, 0.5), [2]), g.Shape(anchors))
+    away = g.Div(g.Sub(coded, means), stds)
+    return g.Where(counts, away, scalar(g, 0, away)), cast_like(g, counts, away)
+
+
+@reads("_contrib_bipartite_matching")
+def read_bipartite_matching(g, x, *, is_ascend=False, threshold: float, topk=-1):
+    """The partner of each row and of each column, -1 where it has none; the best pairs first.
+
+    MXNet stops behind ``topk`` pairs and one more.
+    """
+    rows, columns = (size_of(g, x, x.rank - n) for n in (2, 1))
+    scores = g.Reshape(x, shape_from(g, [-1, rows, columns]))
+    scores, least = (g.Neg(scores), -threshold) if is_ascend else (scores, threshold)
+    never = scalar(g, lowest(x), x)
+    steps_, lines = g.Min(*(shape_from(g, [s]) for s in (rows, columns))), g.Shape(scores, end=1)
+    steps_ = g.Min(steps_, [topk + 1]) if topk > 0 else steps_
+    inner = g.child("pairs")
+    inner.input("step", DType.INT64, ())
+    go = inner.input("go", DType.BOOL, ())
+    left = inner.input("left", x.type, scores.shape)
+    none = [g.Expand(scalar(g, -1, x), g.Concat(lines, shape_from(g, [s]), axis=0))
+            for s in (rows, columns)]  # fmt: skip
+    partners = [inner.input("partner", x.type, v.shape) for v in none]
+    flat = inner.Reshape(left, [0, -1])
+    best = inner.ArgMax(flat, axis=1, keepdims=1)
+    real = inner.Greater(inner.GatherElements(flat, best, axis=1), scalar(inner, least, x))
+    width = shape_from(inner, [columns])
+    pair = inner.Div(best, width), inner.Mod(best, width)
+    hits = [inner.And(inner.Equal(steps(inner, s), at), real)
+            for s, at in zip((rows, columns), pair, strict=True)]  # fmt: skip
+    found = [inner.Where(hit, cast_like(inner, other, x), old)
+             for hit, other, old in zip(hits, pair[::-1], partners, strict=True)]  # fmt: skip
+    taken = inner.Or(inner.Unsqueeze(hits[0], [2]), inner.Unsqueeze(hits[1], [1]))
+    body = inner.build(computed(inner, [go, inner.Where(taken, never, left), *found]))
+    _, *done = g.Loop(g.Squeeze(steps_, [0]), g.const(True), scores, *none, body=body, outputs=3)
+    whole = [g.Shape(x, end=x.rank - 2)] if x.rank > 2 else []
+    return tuple(
+        g.Reshape(v, g.Concat(*whole, shape_from(g, [s]), axis=0))
+        for v, s in zip(done, (rows, columns), strict=True)
+    )

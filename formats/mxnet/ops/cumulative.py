@@ -1,0 +1,117 @@
+"""Sums and differences along an axis, polynomials and percentiles."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from serde.decompositions.expressions import (
+    Size,
+    cast,
+    scalar,
+    shape_from,
+    sizes_of,
+    slice_axis,
+    times,
+)
+from serde.errors import require
+from serde.ir.geometry import Ints, axes_of, axis_of, others
+from serde.ir.graph import DType, Value
+
+from ..rules import dtype_of, reads
+from .indexing import FAR
+
+
+@reads("_np_cumsum")
+def read_cumsum(g, x, *, axis: int | None = None, dtype: str | None = None):
+    """Booleans are counted in int64; without an axis the tensor is flattened."""
+    kind = dtype_of(dtype) if dtype else DType.INT64 if x.dtype is DType.BOOL else x.type
+    x = g.Reshape(x, [-1]) if axis is None else x
+    at = 0 if axis is None else axis_of(axis, x.rank)
+    wide = DType.INT32 if kind in (DType.INT8, DType.UINT8) else kind
+    return cast(g, g.CumSum(cast(g, x, wide), at), kind)
+
+
+def difference(g, x: Value, axis: int):
+    """Each element less the one before it."""
+    return g.Sub(slice_axis(g, x, axis, 1, FAR), slice_axis(g, x, axis, 0, -1))
+
+
+@reads("_npi_diff", only={"n": (1,)})
+def read_diff(g, x, *, axis=-1):
+    return difference(g, x, axis_of(axis, x.rank))
+
+
+@reads("_npi_ediff1d", ignore=("to_begin_arr_given", "to_end_arr_given"))
+def read_ediff1d(
+    g, x, first=None, second=None, *, to_begin_arr_given=False, to_end_arr_given=False,
+    to_begin_scalar: float | None = None, to_end_scalar: float | None = None,
+):  # fmt: skip
+    """Differences of the flattened tensor, between what is to stand before and behind them."""
+    given = [v for v in (first, second) if v is not None]
+    begin = given.pop(0) if to_begin_arr_given else None
+    end = given.pop(0) if to_end_arr_given else None
+    twice = (begin, to_begin_scalar), (end, to_end_scalar)
+    require(all(None in pair for pair in twice), "a tensor and a number for one end")
+    if to_begin_scalar is not None:
+        begin = scalar(g, to_begin_scalar, x)
+    if to_end_scalar is not None:
+        end = scalar(g, to_end_scalar, x)
+    parts = [begin, difference(g, g.Reshape(x, [-1]), 0), end]
+    return g.Concat(*(g.Reshape(p, [-1]) for p in parts if p is not None), axis=0)
+
+
+@reads("_npi_polyval")
+def read_polyval(g, p, x):
+    """The coefficients stand along the only axis of ``p``, the highest first."""
+    count = p.known[0]
+    require(isinstance(count, int), "needs to know the degree of the polynomial")
+    zero = g.Mul(x, scalar(g, 0, x))
+    return reduce(lambda y, i: g.Add(g.Mul(y, x), g.Gather(p, i, axis=0)), range(count), zero)
+
+
+@reads("_npi_percentile")
+def read_percentile(
+    g, x, q=None, *, axis: Ints | None = None, interpolation="linear", keepdims=False,
+    q_scalar: float | None = None,
+):  # fmt: skip
+    """The numbers below which a part of the sorted elements lies, several along a first axis."""
+    known = ("linear", "lower", "higher", "midpoint", "nearest")
+    require(interpolation in known, f"interpolation={interpolation!r} is unknown")
+    axes = tuple(range(x.rank)) if axis is None else axes_of(axis, x.rank)
+    require(0 not in x.known, "a percentile of no numbers")
+    kept = others(axes, x.rank)
+    sizes = sizes_of(g, x)
+    moved = g.Transpose(as_float(g, x), perm=(*kept, *axes))
+    flat = g.Reshape(moved, shape_from(g, [*(sizes[a] for a in kept), -1]))
+    count = times(g, [sizes[a] for a in axes])
+    ordered = g.TopK(flat, shape_from(g, [count]), axis=len(kept), largest=0, outputs=2)[0]
+    share = cast(g, q, flat.type) if q_scalar is None else g.const(q_scalar, flat.type)
+    found = between(g, ordered, place(g, share, count, flat), interpolation)
+    last = found.rank - 1
+    found = g.Transpose(found, perm=(last, *range(last))) if share.rank else found
+    return g.Unsqueeze(found, [a + share.rank for a in axes]) if keepdims else found
+
+
+def as_float(g, x: Value):
+    return x if x.dtype is DType.FLOAT64 else cast(g, x, DType.FLOAT32)
+
+
+def place(g, share: Value, count: Size, like: Value):
+    """Where a share of 100 lies among ``count`` places, as a float."""
+    most = cast(g, g.Squeeze(shape_from(g, [count]), [0]), like.type)
+    return g.Div(g.Mul(share, g.Sub(most, 1.0)), 100.0)
+
+
+def between(g, ordered: Value, at: Value, interpolation):
+    """The elements at places that lie between two along the last axis."""
+
+    def taken(where):
+        return g.Gather(ordered, cast(g, where, DType.INT64), axis=ordered.rank - 1)
+
+    low, high = g.Floor(at), g.Ceil(at)
+    if interpolation in ("lower", "higher"):
+        return taken(low if interpolation == "lower" else high)
+    if interpolation == "nearest":
+        return taken(g.Round(at))
+    part = g.Sub(at, low) if interpolation == "linear" else g.Mul(g.Ceil(g.Sub(at, low)), 0.5)
+    return g.Add(taken(low), g.Mul(g.Sub(taken(high), taken(low)), part))

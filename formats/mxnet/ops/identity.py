@@ -1,0 +1,61 @@
+"""Operators that pass their input on, as it is or in another element type."""
+
+from __future__ import annotations
+
+from serde.decompositions.expressions import cast
+from serde.ir.graph import DType
+
+from ..rules import dtype_of, reads
+
+FLOATS = (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64)  # narrow to wide
+
+
+@reads(
+    "_copy", "_copyto", "_np_copy", "BlockGrad", "_contrib_gradientmultiplier", "MakeLoss",
+    "make_loss",
+    ignore=("scalar", "is_int", "grad_scale", "valid_thresh", "normalization"),
+)  # fmt: skip
+def read_copy(g, x):
+    return x
+
+
+@reads("IdentityAttachKLSparseReg", ignore=("sparseness_target", "penalty", "momentum"))
+def read_regularized(g, x, average=None):
+    return x
+
+
+@reads("cast_storage", ignore=("stype",))
+def read_cast_storage(g, x):
+    """Sparse tensors are the dense ones they stand for."""
+    return x
+
+
+@reads("_identity_with_attr_like_rhs")
+def read_first(g, x, like):
+    return x
+
+
+@reads("Dropout", ignore=("p", "axes", "cudnn_off"), only={"mode": ("training",)})
+def read_dropout(g, x):
+    return x
+
+
+@reads("Cast")
+def read_cast(g, x, *, dtype: str):
+    return cast(g, x, dtype_of(dtype))
+
+
+@reads("amp_cast")
+def read_amp_cast(g, x, *, dtype: str):
+    """Only floats are cast."""
+    return cast(g, x, dtype_of(dtype)) if x.type in FLOATS else x
+
+
+@reads("amp_multicast", ignore=("num_outputs",))
+def read_amp_multicast(g, *xs, cast_narrow=False):
+    """All in the widest of their float types, or with ``cast_narrow`` the narrowest."""
+    kinds = sorted((x.type for x in xs if x.type in FLOATS), key=FLOATS.index)
+    if not kinds:
+        return xs
+    wanted = kinds[0 if cast_narrow else -1]
+    return tuple(cast(g, x, wanted) if x.type in FLOATS else x for x in xs)

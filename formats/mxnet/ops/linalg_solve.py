@@ -1,0 +1,197 @@
+"""Systems of linear equations, inverses and triangular factors, one column or row a step.
+
+ONNX has none of these operators. What MXNet refuses to solve while it runs gives NaN or infinities.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from serde.decompositions.expressions import (
+    cast,
+    cast_like,
+    scalar,
+    shape_from,
+    size_of,
+    sizes_of,
+    slice_axis,
+    steps,
+    times,
+)
+from serde.errors import require
+from serde.ir.builder import computed
+from serde.ir.geometry import Ints, axis_of, moved
+from serde.ir.graph import DType, Value
+
+from ..rules import reads
+from .linear import flipped
+
+
+def each_column(g, count, state: Value, step):
+    """Run ``step(g, column, state)``, which gives the next state and a row that is kept.
+
+    The rows come stacked along a first axis.
+    """
+    inner = g.child("column")
+    column = inner.input("column", DType.INT64, ())
+    go = inner.input("go", DType.BOOL, ())
+    carried = inner.input("state", state.type, state.shape)
+    body = inner.build(computed(inner, [go, *step(inner, column, carried)]))
+    trips = count if isinstance(count, int) else g.Squeeze(count, [0])
+    return g.Loop(trips, g.const(True), state, body=body, outputs=2)
+
+
+def behind(g, stacked: Value):
+    """The first axis as the last but one."""
+    rank = stacked.rank
+    return g.Transpose(stacked, perm=moved(rank, 0, rank - 2))
+
+
+@reads("_linalg_potrf", "_npi_cholesky")
+def read_cholesky(g, a):
+    """The lower triangle whose product with its transpose ``a`` is; the upper one is not read."""
+    last, count = a.rank - 1, size_of(g, a, a.rank - 1)
+    rows = steps(g, count)
+    low = g.Trilu(a, 0, upper=0)
+    whole = g.Add(low, flipped(g, g.Trilu(a, -1, upper=0), True))
+
+    def step(g, column, left):
+        line = g.Gather(left, column, axis=last)
+        pivot = g.Gather(line, g.Unsqueeze(column, [0]), axis=last - 1)
+        line = g.Where(g.Less(rows, column), scalar(g, 0, a), g.Div(line, g.Sqrt(pivot)))
+        product = g.Mul(g.Unsqueeze(line, [last]), g.Unsqueeze(line, [last - 1]))
+        return g.Sub(left, product), line
+
+    return flipped(g, behind(g, each_column(g, count, whole, step)[1]), True)
+
+
+@reads("_linalg_gelqf")
+def read_lower_and_orthogonal(g, a):
+    """Rows of unit length at right angles, and the lower triangle that gives ``a`` with them.
+
+    One reflection a row turns it onto the diagonal (Householder), away from the sign it has there,
+    as LAPACK does. The same reflections make the rows from the identity, which lies below ``a``.
+    """
+    last = a.rank - 1
+    count, width = size_of(g, a, last - 1), size_of(g, a, last)
+    columns = steps(g, width)
+    zero = scalar(g, 0, a)
+
+    def step(g, column, both):
+        row = g.Gather(both, column, axis=last - 1)
+        here, behind_it = g.Equal(columns, column), g.Greater(columns, column)
+        pivot = g.Gather(row, g.Unsqueeze(column, [0]), axis=last - 1)
+        rest = g.ReduceSumSquare(g.Where(behind_it, row, zero), [last - 1], keepdims=1)
+        length = g.Sqrt(g.Add(rest, g.Mul(pivot, pivot)))
+        first = g.Add(pivot, g.Where(g.Less(pivot, zero), g.Neg(length), length))
+        normal = g.Where(here, first, g.Where(behind_it, row, zero))
+        square = g.Add(rest, g.Mul(first, first))
+        share = g.Where(g.Equal(rest, zero), zero, g.Div(scalar(g, 2, a), square))
+        along = g.MatMul(both, g.Unsqueeze(normal, [last]))
+        return g.Sub(both, g.Mul(along, g.Unsqueeze(g.Mul(normal, share), [last - 1]))), share
+
+    eye = cast_like(g, g.Equal(g.Unsqueeze(columns, [1]), columns), a)
+    batch = [size_of(g, a, i) for i in range(last - 1)]
+    eye = g.Expand(eye, shape_from(g, [*batch, width, width]))
+    done, _ = each_column(g, count, g.Concat(a, eye, axis=last - 1), step)
+    done = slice_axis(g, done, last, 0, count)
+    lower = g.Trilu(slice_axis(g, done, last - 1, 0, count), 0, upper=0)
+    return flipped(g, slice_axis(g, done, last - 1, count, 2**31 - 1), True), lower
+
+
+def solved(g, a: Value, b: Value):
+    """What times square matrices ``a`` gives ``b``: by Gauss and Jordan, the largest pivot first.
+
+    A row that was a pivot is told by a last column, which counts how often it was one.
+    """
+    last, count = a.rank - 1, size_of(g, a, a.rank - 1)
+    rows = g.Unsqueeze(steps(g, count), [1])
+    unused = g.Mul(g.Slice(b, [0], [1], [last], [1]), scalar(g, 0, b))
+
+    def step(g, column, both):
+        line = g.Gather(both, g.Unsqueeze(column, [0]), axis=last)
+        free = g.Equal(g.Gather(both, [-1], axis=last), scalar(g, 0, both))
+        at = g.ArgMax(g.Where(free, g.Abs(line), scalar(g, -1, both)), axis=last - 1, keepdims=1)
+        chosen = g.Equal(rows, at)
+        row = g.ReduceSum(g.Where(chosen, both, scalar(g, 0, both)), [last - 1], keepdims=1)
+        row = g.Div(row, g.Gather(row, g.Unsqueeze(column, [0]), axis=last))
+        used = g.Pad(cast_like(g, chosen, both), g.Concat([0] * last, more, [0] * a.rank, axis=0))
+        cleared = g.Where(chosen, row, g.Sub(both, g.Mul(line, row)))
+        return g.Add(kept(g, both, cleared), used), cast_like(g, g.Squeeze(chosen, [last]), both)
+
+    def kept(g, both, cleared):
+        """``cleared`` with the last column as it was."""
+        counts = g.Gather(both, [-1], axis=last)
+        return g.Concat(g.Slice(cleared, [0], [-1], [last], [1]), counts, axis=last)
+
+    both = g.Concat(a, b, unused, axis=last)
+    more = g.Sub(shape_from(g, [size_of(g, both, last)]), [1])
+    done, order = each_column(g, count, both, step)
+    right = slice_axis(g, done, last, count, -1)
+    return g.MatMul(behind(g, order), right)
+
+
+def identity_like(g, a: Value):
+    """Identity matrices of the shape of ``a``."""
+    line = steps(g, size_of(g, a, a.rank - 1))
+    eye = cast_like(g, g.Equal(g.Unsqueeze(line, [1]), line), a)
+    return g.Expand(eye, g.Shape(a))
+
+
+@reads("_linalg_inverse")
+def read_inverse(g, a):
+    return solved(g, a, identity_like(g, a))
+
+
+@reads("_linalg_potri")
+def read_potri(g, a):
+    """The inverse of the matrices whose Cholesky factors ``a`` are."""
+    low = g.Trilu(a, 0, upper=0)
+    half = read_inverse(g, low)
+    return g.MatMul(flipped(g, half, True), half)
+
+
+@reads("_linalg_trsm")
+def read_trsm(g, a, b, *, transpose=False, rightside=False, lower=True, alpha=1.0):
+    """One triangle of ``a`` counts."""
+    low = flipped(g, g.Trilu(a, 0, upper=int(not lower)), bool(transpose) != bool(rightside))
+    y = flipped(g, solved(g, low, flipped(g, b, rightside)), rightside)
+    return y if alpha == 1.0 else g.Mul(y, alpha)
+
+
+def as_float(g, x: Value):
+    return x if x.type.kind == "f" else cast(g, x, DType.FLOAT64)
+
+
+@reads("_npi_solve")
+def read_solve(g, a, b):
+    """``b`` holds vectors where it has an axis less than ``a``."""
+    a, b = as_float(g, a), as_float(g, b)
+    if b.rank == a.rank:
+        return solved(g, a, b)
+    return g.Squeeze(solved(g, a, g.Unsqueeze(b, [b.rank])), [b.rank])
+
+
+@reads("_npi_tensorinv")
+def read_tensorinv(g, a, *, ind=2):
+    """The inverse of a matrix whose rows are the first ``ind`` axes."""
+    require(0 < ind < a.rank, f"ind={ind} of {a.rank} axes")
+    a = as_float(g, a)
+    sizes = sizes_of(g, a)
+    matrix = g.Reshape(a, shape_from(g, [times(g, sizes[:ind]), -1]))
+    return g.Reshape(read_inverse(g, matrix), shape_from(g, sizes[ind:] + sizes[:ind]))
+
+
+@reads("_npi_tensorsolve")
+def read_tensorsolve(g, a, b, *, a_axes: Ints = ()):
+    """``a_axes`` are brought to the end of ``a``; its last axes are those of the result."""
+    a, b = as_float(g, a), as_float(g, b)
+    order = list(range(a.rank))
+    for axis in a_axes:
+        order.remove(axis_of(axis, a.rank))
+        order.append(axis_of(axis, a.rank))
+    a = g.Transpose(a, perm=order)
+    sizes: Any = sizes_of(g, a)[b.rank :]
+    matrix = g.Reshape(a, shape_from(g, [-1, times(g, sizes)]))
+    y = solved(g, matrix, g.Reshape(b, [-1, 1]))
+    return g.Reshape(y, shape_from(g, sizes))

@@ -1,0 +1,154 @@
+"""Likelihoods of sequences: what CTC says of labels, and a Hawkes process of events.
+
+Both go along the time step by step, in a Scan.
+"""
+
+from __future__ import annotations
+
+from serde.decompositions.expressions import (
+    cast,
+    cast_like,
+    full_like,
+    scalar,
+    shape_from,
+    size_of,
+    steps,
+)
+from serde.errors import require
+from serde.ir.builder import computed
+from serde.ir.graph import DType, Value
+
+from ..rules import reads
+
+NEVER = -1e30  # the logarithm of a chance of 0, with which one can still calculate
+
+
+def log_sum(g, *logs: Value):
+    """The logarithm of the sum of what the operands are logarithms of."""
+    most = g.Max(*logs)
+    return g.Add(most, g.Log(g.Sum(*(g.Exp(g.Sub(x, most)) for x in logs))))
+
+
+def known_lengths(g, label: Value, padding: int):
+    """Up to the first padding of each row."""
+    pads = g.CumSum(cast(g, g.Equal(label, padding), DType.INT64), 1)
+    return g.ReduceSum(cast(g, g.Equal(pads, 0), DType.INT64), [1], keepdims=0)
+
+
+def with_blanks(g, label: Value, blank: Value):
+    """``(N, 2L + 1)``: the labels, blanks between and around them."""
+    rows = shape_from(g, [size_of(g, label, 0)])
+    wide = g.Expand(blank, g.Concat(g.Shape(label), [1], axis=0))
+    pairs = g.Reshape(g.Concat(wide, g.Unsqueeze(label, [2]), axis=2), g.Concat(rows, [-1], axis=0))
+    return g.Concat(pairs, g.Expand(blank, g.Concat(rows, [1], axis=0)), axis=1)
+
+
+def moved_right(g, x: Value, by: int):
+    """``x`` moved along its last axis, what has no chance coming in."""
+    wide = g.Pad(x, [0, by, 0, 0], scalar(g, NEVER, x))
+    return g.Slice(wide, [0], [-by], [1], [1])
+
+
+def chances(g, emitted: Value, skips: Value, lengths: Value):
+    """The logarithms of the chance to be at each place of the labels in the end."""
+    time = steps(g, size_of(g, emitted, 0))
+    start = g.Mul(g.Gather(g.Slice(emitted, [0], [1], [2], [1]), 0, axis=0), 0.0)
+    width = g.Sub(shape_from(g, [size_of(g, emitted, 2)]), [1])
+    start = g.Pad(start, g.Concat([0, 0, 0], width, axis=0), scalar(g, NEVER, emitted))
+    inner = g.child("ctc")
+    before = inner.input("chance", emitted.type, start.shape)
+    now = inner.input("emitted", emitted.type, emitted.shape and emitted.shape[1:])
+    step = inner.input("time", DType.INT64, ())
+    skip = inner.Where(skips, moved_right(inner, before, 2), scalar(inner, NEVER, before))
+    after = inner.Add(log_sum(inner, before, moved_right(inner, before, 1), skip), now)
+    running = inner.Unsqueeze(inner.Less(step, lengths), [1])
+    body = inner.build(computed(inner, [inner.Where(running, after, before)]))
+    return g.Scan(start, emitted, time, body=body, num_scan_inputs=2)
+
+
+@reads("CTCLoss")
+def read_ctc_loss(
+    g, x, label, first=None, second=None, *, use_data_lengths=False, use_label_lengths=False,
+    blank_label="first",
+):  # fmt: skip
+    """Of ``(T, N, C)`` numbers and ``(N, L)`` labels; 0 for labels there is no time for."""
+    require(blank_label in ("first", "last"), f"blank_label={blank_label!r} is unknown")
+    given = [v for v in (first, second) if v is not None]
+    require(len(given) == use_data_lengths + use_label_lengths, "lengths that no option asks for")
+    count = shape_from(g, [size_of(g, x, 2)])
+    label = cast(g, label, DType.INT64)
+    is_first = blank_label == "first"
+    blank = g.const([0]) if is_first else g.Sub(count, [1])
+    whole = g.Expand(shape_from(g, [size_of(g, x, 0)]), shape_from(g, [size_of(g, x, 1)]))
+    times = cast(g, given.pop(0), DType.INT64) if use_data_lengths else whole
+    padding = 0 if is_first else -1
+    ends = cast(g, given[0], DType.INT64) if given else known_lengths(g, label, padding)
+    places = with_blanks(g, g.Max(label, 0), blank)
+    skips = g.And(g.Not(g.Equal(places, blank)), g.Not(g.Equal(places, before_last(g, places))))
+    logs = g.LogSoftmax(x, axis=2)
+    index = g.Expand(g.Unsqueeze(places, [0]), g.Concat(g.Shape(x, start=0, end=1), g.Shape(places),
+                                                        axis=0))  # fmt: skip
+    final = chances(g, g.GatherElements(logs, index, axis=2), skips, times)
+    last = g.Unsqueeze(g.Mul(ends, 2), [1])
+    at_end = g.GatherElements(final, last, axis=1)
+    at_label = g.GatherElements(final, g.Max(g.Sub(last, 1), 0), axis=1)
+    at_label = g.Where(g.Equal(last, 0), scalar(g, NEVER, final), at_label)
+    total = g.Squeeze(log_sum(g, at_end, at_label), [1])
+    return g.Where(g.Less(total, NEVER / 2), scalar(g, 0, total), g.Neg(total))
+
+
+def before_last(g, places: Value):
+    """The labels two places before, -1 where there are none."""
+    wide = g.Pad(places, [0, 2, 0, 0], g.const(-1))
+    return g.Slice(wide, [0], [-2], [1], [1])
+
+
+@reads("_contrib_hawkesll")
+def read_hawkes(g, lda, alpha, beta, state, lags, marks, valid_length, max_time):
+    """The likelihood of marked events, and the memory the process has of them in the end."""
+    zeros, none = full_like(g, state, 0), full_like(g, max_time, 0)
+    time_first = [g.Transpose(v, perm=(1, 0)) for v in (lags, cast(g, marks, DType.INT64))]
+    places = steps(g, size_of(g, lags, 1))
+    inner = g.child("events")
+    held, last, now, total = (
+        inner.input(name, v.type, v.shape)
+        for name, v in (("memory", state), ("last", zeros), ("now", none), ("likelihood", none))
+    )
+    row = max_time.shape
+    lag = inner.input("lag", lags.type, row)
+    mark = inner.input("mark", DType.INT64, row)
+    step = inner.input("step", DType.INT64, ())
+    at = inner.Unsqueeze(mark, [1])
+    then = inner.Add(now, lag)
+    mu, memory, before = (
+        inner.Squeeze(inner.GatherElements(v, at, axis=1), [1]) for v in (lda, held, last)
+    )
+    a, b = (inner.Gather(v, mark, axis=0) for v in (alpha, beta))
+    distance = inner.Sub(then, before)
+    fading = inner.Exp(inner.Neg(inner.Mul(b, distance)))
+    rate = inner.Add(mu, inner.Mul(inner.Mul(inner.Mul(a, b), memory), fading))
+    gain = inner.Sub(inner.Log(rate), compensator(inner, mu, a, memory, distance, fading))
+    held_then = inner.ScatterElements(
+        held, at, inner.Unsqueeze(inner.Add(1.0, inner.Mul(memory, fading)), [1]), axis=1
+    )
+    last_then = inner.ScatterElements(last, at, inner.Unsqueeze(then, [1]), axis=1)
+    real = inner.Less(cast_like(inner, step, valid_length), valid_length)
+    rows = inner.Unsqueeze(real, [1])
+    results = [
+        inner.Where(rows, held_then, held), inner.Where(rows, last_then, last),
+        inner.Where(real, then, now), inner.Where(real, inner.Add(total, gain), total),
+    ]  # fmt: skip
+    body = inner.build(computed(inner, results))
+    memory, before, _, total = g.Scan(
+        state, zeros, none, none, *time_first, places, body=body, num_scan_inputs=3, outputs=4
+    )
+    distance = g.Sub(g.Unsqueeze(max_time, [1]), before)
+    fading = g.Exp(g.Neg(g.Mul(beta, distance)))
+    rest = g.ReduceSum(compensator(g, lda, alpha, memory, distance, fading), [1], keepdims=0)
+    return g.Sub(total, rest), g.Mul(memory, fading)
+
+
+def compensator(g, mu: Value, alpha: Value, memory: Value, distance: Value, fading: Value):
+    """How many events were to be expected."""
+    excited = g.Mul(g.Mul(alpha, memory), g.Sub(1.0, fading))
+    return g.Add(g.Mul(mu, distance), excited)

@@ -1,0 +1,85 @@
+"""Long short-term memories whose output is projected to fewer numbers, which ONNX's LSTM is not.
+
+Each layer and direction is a Scan. Of the parameters, a layer's input, hidden and projecting
+weights come direction by direction, then all biases (rnn-inl.h).
+"""
+
+from __future__ import annotations
+
+from serde.decompositions.expressions import scalar, shape_from, size_of, slice_axis
+from serde.errors import require
+from serde.ir.builder import computed
+from serde.ir.graph import Value
+
+from .linear import flipped
+
+GATES = 4  # input, forget, cell, output
+
+
+def projected(
+    g, x: Value, flat: Value, states, hidden: int, small: int, layers: int, directions: int
+):
+    """The outputs of the last layer, and what all layers remember in the end."""
+    first = x.known[2]
+    require(isinstance(first, int), "needs to know how many numbers each step of the input has")
+    sizes = [first] + [small * directions] * (layers - 1)
+    shapes = [s for size in sizes for s in each_layer(size, hidden, small) * directions]
+    shapes += [(GATES * hidden,)] * (2 * layers * directions)
+    pieces = iter(taken(g, flat, shapes))
+    weights = [[next(pieces) for _ in range(3)] for _ in range(layers * directions)]
+    biases = [[next(pieces) for _ in range(2)] for _ in range(layers * directions)]
+    ends = []
+    for layer in range(layers):
+        found = []
+        for at in range(layer * directions, (layer + 1) * directions):
+            begin = [initial(g, s, at, x, n) for s, n in zip(states, (small, hidden), strict=True)]
+            run = direction(g, x, weights[at], biases[at], begin, at % directions)
+            ends.append(run[:2])
+            found.append(run[2])
+        x = g.Concat(*found, axis=2)
+    return (x, *(g.Concat(*(g.Unsqueeze(v, [0]) for v in column), axis=0)
+                 for column in zip(*ends, strict=True)))  # fmt: skip
+
+
+def each_layer(size: int, hidden: int, small: int):
+    """The shapes of one direction's weights."""
+    return [(GATES * hidden, size), (GATES * hidden, small), (small, hidden)]
+
+
+def taken(g, flat: Value, shapes):
+    """Pieces of the parameters in the shapes given, which take them all."""
+    at, pieces = 0, []
+    for shape in shapes:
+        count = shape[0] * (shape[1] if len(shape) > 1 else 1)
+        pieces.append(g.Reshape(slice_axis(g, flat, 0, at, at + count), list(shape)))
+        at += count
+    require(flat.dims == (at,), f"{flat.dims[0]} parameters do not fit the layers")
+    return pieces
+
+
+def initial(g, state: Value | None, at: int, x: Value, size: int):
+    """What one direction remembers at first; a state of no batch is zeros."""
+    if state is None or (state.tensor is not None and 0 in state.dims):
+        batch = shape_from(g, [size_of(g, x, 1), size])
+        return g.Expand(scalar(g, 0, x), batch)
+    return g.Gather(state, at, axis=0)
+
+
+def direction(g, x: Value, weights, biases, begin, backward: int):
+    """The state and the memory in the end, and the outputs of all steps."""
+    by_input, by_state, down = (flipped(g, w, True) for w in weights)
+    given = g.Add(g.MatMul(x, by_input), g.Add(*biases))
+    inner = g.child("projected")
+    state, memory = (inner.input(n, x.type, v.shape) for n, v in zip("rc", begin, strict=True))
+    now = inner.input("gates", x.type, given.shape and given.shape[1:])
+    parts = inner.Split(
+        inner.Add(now, inner.MatMul(state, by_state)), num_outputs=GATES, axis=1, outputs=GATES
+    )
+    put, keep, out = (inner.Sigmoid(parts[i]) for i in (0, 1, 3))
+    cell = inner.Add(inner.Mul(keep, memory), inner.Mul(put, inner.Tanh(parts[2])))
+    y = inner.MatMul(inner.Mul(out, inner.Tanh(cell)), down)
+    body = inner.build(computed(inner, [y, cell, y]))
+    return g.Scan(
+        *begin, given, body=body, num_scan_inputs=1, scan_input_directions=(backward,),
+        scan_output_directions=(backward,), outputs=3,
+    )  # fmt: skip

@@ -1,0 +1,118 @@
+"""Regions that a network proposes: anchors moved and sized as it says, the best of them kept."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from serde.decompositions.expressions import (
+    cast,
+    cast_like,
+    lowest,
+    scalar,
+    shape_from,
+    size_of,
+    sizes_of,
+    steps,
+)
+from serde.ir.graph import DType, Value
+
+from ..rules import Floats, reads
+from .nms import rows_at, survivors, together
+
+
+def anchors_of(stride: int, scales: Floats, ratios: Floats):
+    """The boxes around the first place, sizes rounded as MXNet does (proposal-inl.h)."""
+    middle, found = (stride - 1) / 2, []
+    for ratio in ratios:
+        width = math.floor(math.sqrt(math.floor(stride * stride / ratio)) + 0.5)
+        height = math.floor(width * ratio + 0.5)
+        for scale in scales:
+            reach = np.array([width * scale - 1, height * scale - 1]) / 2
+            found.append([*(middle - reach), *(middle + reach)])
+    return np.array(found, "float32")
+
+
+def laid_out(g, x: Value, each: int):
+    """``(N, A * each, H, W)`` as ``(N, H * W * A, each)``."""
+    batch, channels, height, width = sizes_of(g, x)
+    count = channels // each if isinstance(channels, int) else g.Div(channels, [each])
+    split = g.Reshape(x, shape_from(g, [batch, count, each, height, width]))
+    return g.Reshape(g.Transpose(split, perm=(0, 3, 4, 1, 2)), shape_from(g, [batch, -1, each]))
+
+
+def shifted(g, x: Value, anchors, stride: int):
+    """``(H * W * A, 4)``: the anchors at each place; and each box's row and column."""
+    rows, columns = (steps(g, size_of(g, x, a)) for a in (2, 3))
+    grid = shape_from(g, [size_of(g, x, 2), size_of(g, x, 3), len(anchors)])
+    y = g.Reshape(g.Expand(g.Unsqueeze(rows, [1, 2]), grid), [-1])
+    right = g.Reshape(g.Expand(g.Unsqueeze(columns, [0, 2]), grid), [-1])
+    moves = g.Concat(*(g.Unsqueeze(v, [1]) for v in (right, y, right, y)), axis=1)
+    places = g.Concat(shape_from(g, [size_of(g, x, 2)]), shape_from(g, [size_of(g, x, 3)]), axis=0)
+    tiled = g.Tile(anchors, g.Concat(g.ReduceProd(places, [0], keepdims=1), [1], axis=0))
+    return g.Add(tiled, cast(g, g.Mul(moves, stride), DType.FLOAT32)), y, right
+
+
+def regressed(g, boxes: Value, deltas: Value, bounds: Value):
+    """Boxes moved and sized, cut off at the image's edges."""
+    low, high = (g.Slice(boxes, [a], [a + 2], [1], [1]) for a in (0, 2))
+    size = g.Add(g.Sub(high, low), 1.0)
+    middle = g.Add(low, g.Mul(g.Sub(size, 1.0), 0.5))
+    move, grow = (g.Slice(deltas, [a], [a + 2], [2], [1]) for a in (0, 2))
+    at = g.Add(g.Mul(move, size), middle)
+    reach = g.Mul(g.Sub(g.Mul(g.Exp(grow), size), 1.0), 0.5)
+    ends = (g.Sub(at, reach), g.Add(at, reach))
+    return [g.Max(g.Min(e, bounds), 0.0) for e in ends]
+
+
+@reads(
+    "_contrib_Proposal",
+    "_contrib_MultiProposal",
+    ignore=("output_score",),
+    only={"iou_loss": (False,)},
+)
+def read_proposal(
+    g, cls_prob, bbox_pred, im_info, *, rpn_pre_nms_top_n=6000, rpn_post_nms_top_n=300,
+    threshold=0.7, rpn_min_size=16, scales: Floats = (4.0, 8.0, 16.0, 32.0),
+    ratios: Floats = (0.5, 1.0, 2.0), feature_stride=16,
+):  # fmt: skip
+    """Rows of the sample and a box; where fewer than asked for are left, they are repeated."""
+    anchors = anchors_of(feature_stride, scales, ratios)
+    half = g.Slice(cls_prob, [len(anchors)], [2 * len(anchors)], [1], [1])
+    scores = g.Squeeze(laid_out(g, half, 1), [2])
+    boxes, row, column = shifted(g, cls_prob, anchors, feature_stride)
+    image = g.Gather(im_info, [1, 0], axis=1)  # width and height
+    ends = regressed(g, boxes, laid_out(g, bbox_pred, 4), g.Unsqueeze(g.Sub(image, 1.0), [1]))
+    least = g.Unsqueeze(g.Mul(g.Gather(im_info, [2], axis=1), float(rpn_min_size)), [1])
+    small = g.Less(g.Add(g.Sub(ends[1], ends[0]), 1.0), least)
+    too_small = cast(g, g.ReduceMax(cast(g, small, DType.INT32), [2], keepdims=0), DType.BOOL)
+    real = g.Floor(g.Div(image, float(feature_stride)))
+    outside = [
+        g.GreaterOrEqual(cast_like(g, v, image), g.Gather(real, [i], axis=1))
+        for i, v in enumerate((column, row))
+    ]
+    none = g.Or(too_small, g.Or(*outside))
+    wider = g.Where(g.Unsqueeze(too_small, [2]), g.Mul(least, 0.5), scalar(g, 0, image))
+    rows = g.Concat(g.Sub(ends[0], wider), g.Add(ends[1], wider), axis=2)
+    scores = g.Where(none, scalar(g, -1, scores), scores)
+    return kept(g, rows, scores, rpn_pre_nms_top_n, rpn_post_nms_top_n, threshold)
+
+
+def kept(g, rows: Value, scores: Value, before: int, behind: int, threshold: float):
+    """The best boxes that no better one covers."""
+    count = g.Min(shape_from(g, [size_of(g, scores, 1)]), [before if before > 0 else 2**31 - 1])
+    scores, order = g.TopK(scores, count, axis=1, outputs=2)
+    rows = rows_at(g, rows, order)
+    whole = g.Add(rows, np.array([0, 0, 1, 1], "float32"))  # their last pixels belong to them
+    mask = survivors(g, whole, scores, None, threshold, lowest(scores), False)
+    places, _ = together(g, mask)
+    number = g.ReduceSum(cast(g, mask, DType.INT64), [1], keepdims=1)
+    turn = g.Mod(steps(g, behind), number)
+    chosen = g.GatherElements(places, turn, axis=1)
+    sample = g.Add(g.Mul(chosen, 0), g.Unsqueeze(steps(g, size_of(g, rows, 0)), [1]))
+    parts = cast_like(g, g.Unsqueeze(sample, [2]), rows), rows_at(g, rows, chosen)
+    return (
+        g.Reshape(g.Concat(*parts, axis=2), [-1, 5]),
+        g.Reshape(g.GatherElements(scores, chosen, axis=1), [-1, 1]),
+    )

@@ -1,0 +1,317 @@
+"""Quantised tensors: each is three values, integers and the range of numbers they stand for.
+
+A range is symmetric, whatever its ends: the larger of their magnitudes is 127.5 for int8, and 255.5
+for uint8 (quantization_utils.h). Only the ranges of products count in 127ths and 255ths.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from serde.decompositions.expressions import cast, cast_like, scalar
+from serde.errors import require
+from serde.ir.geometry import Ints
+from serde.ir.graph import DType, Value
+from serde.rewrite.rules import RuleTable
+
+from ...rules import reads
+from ..pooling import read_pooling
+
+# Rules taken before those of ``reads`` where runtimes are to see real numbers between integers.
+floating = RuleTable(reads.name)
+
+COUNTS = {DType.INT8: 127.5, DType.UINT8: 255.5, DType.INT32: float(2**31 - 1)}
+LEVELS = {DType.INT8: 127.0, DType.UINT8: 255.0}
+RANGE = 2.0**31
+TYPES = {"int8": DType.INT8, "uint8": DType.UINT8}
+Calibration = float | None
+
+
+def reach(g, low: Value, high: Value):
+    """The larger magnitude of the ends of a range, as a scalar."""
+    return g.Reshape(g.Max(g.Abs(low), g.Abs(high)), [])
+
+
+def step_of(g, dtype: DType, low: Value, high: Value):
+    """The number that one stands for."""
+    return g.Div(reach(g, low, high), COUNTS[dtype])
+
+
+def unit_of(g, dtype: DType, low: Value, high: Value):
+    """How many stand for 1, as MXNet computes it."""
+    return g.Div(COUNTS[dtype], reach(g, low, high))
+
+
+def real(g, q: Value, low: Value, high: Value):
+    """The numbers that integers stand for."""
+    return g.DequantizeLinear(q, step_of(g, q.type, low, high), scalar(g, 0, q))
+
+
+def counts_of(g, q: Value, zero: Value):
+    """Integers as floats."""
+    return g.DequantizeLinear(q, g.const(np.float32(1)), zero)
+
+
+def quantised(g, x: Value, dtype: DType, low: Value, high: Value):
+    """Numbers as the nearest integers of a range, even ones in the middle."""
+    return nearest(g, x, dtype, step_of(g, dtype, low, high))
+
+
+def calibrated(g, low: Calibration, high: Calibration):
+    """A range that calibration found."""
+    return tuple(g.const(np.array([end], "float32")) for end in (low, high))
+
+
+def both(low: Calibration, high: Calibration) -> bool:
+    return low is not None and high is not None
+
+
+def read_quantize_v2(
+    way, g, x, *, out_type="int8", min_calib_range: Calibration = None,
+    max_calib_range: Calibration = None,
+):  # fmt: skip
+    found = min_calib_range, max_calib_range
+    is_calibrated = both(*found)
+    if x.dtype is DType.INT8 and is_calibrated:
+        return x, *calibrated(g, *found)
+    require(x.type.kind == "f", f"quantizing {x.type.value}")
+    dtype = chosen_type(out_type, *found)
+    low, high = calibrated(g, *found) if is_calibrated else ends(g, x)
+    return way(g, x, dtype, low, high), *stated(g, dtype, low, high)
+
+
+def chosen_type(out_type: str, low: Calibration, high: Calibration) -> DType:
+    """``auto`` is uint8 for a calibrated range without negative numbers."""
+    if out_type == "auto":
+        return DType.UINT8 if both(low, high) and low >= 0 else DType.INT8
+    require(out_type in TYPES, f"out_type={out_type!r} is neither of auto, int8, uint8")
+    return TYPES[out_type]
+
+
+def scaled(g, x: Value, dtype: DType, low: Value, high: Value, most=COUNTS):
+    """Multiplied by the inverse of the step, which rounds otherwise than a division by it."""
+    return rounded(g, g.Mul(x, g.Div(most[dtype], reach(g, low, high))), dtype)
+
+
+reads("_contrib_quantize_v2")(partial(read_quantize_v2, scaled))
+floating("_contrib_quantize_v2")(partial(read_quantize_v2, quantised))
+
+
+def rounded(g, x: Value, dtype: DType):
+    """The nearest integers, even ones in the middle."""
+    return nearest(g, x, dtype, g.const(np.float32(1)))
+
+
+def nearest(g, x: Value, dtype: DType, step: Value):
+    """How many steps numbers are, the nearest integers, even ones in the middle."""
+    return g.QuantizeLinear(x, step, g.const(np.zeros((), dtype.numpy)))
+
+
+def stated(g, dtype: DType, low: Value, high: Value):
+    """The range as MXNet states it: that of int8 is made symmetric."""
+    if dtype is DType.UINT8:
+        return low, high
+    wide = g.Max(g.Abs(low), g.Abs(high))
+    return g.Neg(wide), wide
+
+
+@reads("_contrib_quantize")
+def read_quantize(g, x, low, high, *, out_type="uint8"):
+    """Scaled by 127 or 255, not by 127.5 or 255.5."""
+    dtype = chosen_type(out_type, None, None)
+    return scaled(g, x, dtype, low, high, LEVELS), *stated(g, dtype, low, high)
+
+
+@reads("_contrib_quantize_asym")
+def read_quantize_asym(
+    g, x, *, min_calib_range: Calibration = None, max_calib_range: Calibration = None
+):
+    """As uint8, with the scale and the shift that bring the range's ends to 0 and 255."""
+    if both(min_calib_range, max_calib_range):
+        low, high = calibrated(g, min_calib_range, max_calib_range)
+    else:
+        low, high = ends(g, x)
+    scale = g.Div(LEVELS[DType.UINT8], g.Sub(high, low))
+    shift = g.Sub(LEVELS[DType.UINT8], g.Mul(high, scale))
+    q = g.Clip(g.Round(g.Add(g.Mul(x, scale), shift)), 0.0, 255.0)
+    return cast(g, q, DType.UINT8), scale, shift
+
+
+def ends(g, x: Value):
+    """The range of the numbers there are."""
+    return tuple(g.Reshape(g[op](x, keepdims=0), [1]) for op in ("ReduceMin", "ReduceMax"))
+
+
+@reads("_contrib_dequantize", ignore=("out_type",))
+def read_dequantize(g, q, low, high):
+    require(q.type in LEVELS, f"dequantizing {q.type.value}")
+    return real(g, q, low, high)
+
+
+@reads("_contrib_requantize")
+def read_requantize(
+    g, q, low, high, *, out_type="int8", min_calib_range: Calibration = None,
+    max_calib_range: Calibration = None,
+):  # fmt: skip
+    """Without calibration, to the range of the numbers there are; counts as ``read_quantize``'s."""
+    require(q.type is DType.INT32, f"requantizing {q.type.value}")
+    found = min_calib_range, max_calib_range
+    dtype = chosen_type(out_type, *found)
+    step = g.Div(reach(g, low, high), RANGE)
+    x = cast(g, q, DType.FLOAT32)
+    if both(*found):
+        wide = reach(g, *calibrated(g, *found))
+    else:
+        wide = g.Mul(g.ReduceMax(g.Abs(x), keepdims=0), step)
+    y = g.Mul(x, g.Mul(step, g.Div(LEVELS[dtype], wide)))
+    high = g.Reshape(wide, [1])
+    low = g.const(np.zeros(1, np.float32)) if dtype is DType.UINT8 else g.Neg(high)
+    return rounded(g, y, dtype), low, high
+
+
+@reads("_contrib_quantized_flatten")
+def read_quantized_flatten(g, q, low, high):
+    return g.Flatten(q, axis=1), low, high
+
+
+@reads("_contrib_quantized_act", only={"act_type": ("relu",)})
+def read_quantized_activation(g, q, low, high):
+    require(q.type is DType.INT8, "an activation of uint8, whose bits MXNet takes for int8")
+    return g.Max(q, scalar(g, 0, q)), low, high
+
+
+@reads("_contrib_quantized_pooling", ignore=("cudnn_off",))
+def read_quantized_pooling(
+    g, q, low, high, *, kernel: Ints = (), pool_type="max", global_pool=False,
+    pooling_convention="valid", stride: Ints = (), pad: Ints = (), p_value: int | None = None,
+    count_include_pad: bool | None = None, layout: str | None = None,
+):  # fmt: skip
+    """A mean is that of the integers, rounded; the greatest is found among them as well."""
+    require(pool_type in ("max", "avg"), f"pool_type={pool_type!r} of integers")
+    x = counts_of(g, q, scalar(g, 0, q)) if pool_type == "max" else cast(g, q, DType.FLOAT32)
+    y = read_pooling(
+        g, x, kernel=kernel, pool_type=pool_type, global_pool=global_pool,
+        pooling_convention=pooling_convention, stride=stride, pad=pad, p_value=p_value,
+        count_include_pad=count_include_pad, layout=layout,
+    )  # fmt: skip
+    if pool_type == "avg":
+        return cast(g, g.Round(y), q.type), low, high  # runtimes' own means of integers differ
+    return rounded(g, y, q.type), low, high
+
+
+@reads("_contrib_quantized_concat", ignore=("num_args",))
+def read_quantized_concat(g, *operands, dim=1):
+    """In the widest of the ranges; uint8 where all operands are."""
+    count = len(operands) // 3
+    tensors, lows, highs = operands[:count], operands[count::2], operands[count + 1 :: 2]
+    low, high = g.Min(*lows), g.Max(*highs)
+    unsigned = all(q.type is DType.UINT8 for q in tensors)
+    dtype = DType.UINT8 if unsigned else DType.INT8
+    parts = [real(g, *part) for part in zip(tensors, lows, highs, strict=True)]
+    y = g.Concat(*parts, axis=dim % tensors[0].rank)
+    return quantised(g, y, dtype, low, high), low, high
+
+
+@reads(
+    "_contrib_quantized_batch_norm",
+    ignore=("momentum", "use_global_stats", "cudnn_off", "fix_gamma"),
+    only={"output_mean_var": (False,), "axis": (1,)},
+)
+def read_quantized_batch_norm(
+    g, q, gamma, beta, mean, var, low, high, *, eps=1e-3, min_calib_range: Calibration = None,
+    max_calib_range: Calibration = None,
+):  # fmt: skip
+    """The scale that is stored counts, fixed or not, and ``eps`` counts twice: MXNet moves it into
+    scale and shift, and oneDNN normalises by a variance of 1 + ``eps``. Bytes are halved first.
+    """
+    found = min_calib_range, max_calib_range
+    require(q.type in LEVELS, f"BatchNorm of {q.type.value}")
+    require(both(*found), "BatchNorm without calibration")
+    ends = calibrated(g, *found)
+    most = reach(g, *ends)
+    spread = cast_like(g, g.Reciprocal(g.Sqrt(g.Add(cast(g, var, DType.FLOAT64), eps))), gamma)
+    factor = g.Div(g.Mul(g.Mul(gamma, spread), reach(g, low, high)), most)
+    factor = g.Div(factor, np.sqrt(np.float32(1) + np.float32(eps)))
+    shift = g.Sub(beta, g.Mul(g.Mul(mean, gamma), spread))
+    shift = g.Div(g.Mul(shift, COUNTS[DType.INT8]), most)
+    factor, shift = (g.Reshape(v, [-1] + [1] * (q.rank - 2)) for v in (factor, shift))
+    x = cast(g, q, DType.FLOAT32)
+    x = g.Floor(g.Mul(x, 0.5)) if q.type is DType.UINT8 else x
+    return rounded(g, g.Add(g.Mul(x, factor), shift), DType.INT8), *ends
+
+
+@reads("_contrib_quantized_elemwise_add")
+def read_quantized_add(
+    g, lhs, rhs, lhs_min, lhs_max, rhs_min, rhs_max, *, min_calib_range: Calibration = None,
+    max_calib_range: Calibration = None,
+):  # fmt: skip
+    """Without calibration, as int32 in the range of the sum of the magnitudes.
+
+    A uint8 beside an int8 becomes an int8 in units of the sum first.
+    """
+    is_calibrated = both(min_calib_range, max_calib_range)
+    parts = [(lhs, reach(g, lhs_min, lhs_max)), (rhs, reach(g, rhs_min, rhs_max))]
+    is_mixed = lhs.type is not rhs.type
+    if is_calibrated:
+        low, high = calibrated(g, min_calib_range, max_calib_range)
+        dtype = DType.INT8 if is_mixed else lhs.type
+        unit = unit_of(g, dtype, low, high)
+        shares = [g.Div(unit, g.Div(COUNTS[q.type], wide)) for q, wide in parts]
+    else:
+        dtype, most = DType.INT32, g.Add(*(wide for _, wide in parts))
+        high = g.Reshape(most, [1])
+        low = g.Neg(high)
+        shares = [
+            g.Div(g.Mul(wide, COUNTS[dtype]), g.Mul(most, COUNTS[q.type])) for q, wide in parts
+        ]
+    terms = []
+    for (q, _), share in zip(parts, shares, strict=True):
+        term = g.Mul(cast(g, q, DType.FLOAT32), share)
+        if is_mixed and q.type is DType.UINT8:
+            term = g.Clip(g.Round(term), -128.0, 127.0)
+        terms.append(term)
+    y = g.Add(*terms)
+    if dtype is not DType.INT32:
+        return rounded(g, y, dtype), low, high
+    return as_int32(g, y), low, high
+
+
+def as_int32(g, y: Value):
+    """The nearest int32."""
+    below = float(np.nextafter(np.float32(RANGE), np.float32(0)))
+    return cast(g, g.Clip(g.Round(y), -RANGE, below), DType.INT32)
+
+
+@reads("_contrib_quantized_elemwise_mul")
+def read_quantized_mul(
+    g, lhs, rhs, lhs_min, lhs_max, rhs_min, rhs_max, *, min_calib_range: Calibration = None,
+    max_calib_range: Calibration = None, enable_float_output=False,
+):  # fmt: skip
+    """A calibrated product is cut to an integer, of which int8 keeps the low bits."""
+    require(lhs.type is rhs.type is DType.INT8, "a product of other types than int8")
+    q = g.Mul(cast(g, lhs, DType.INT32), cast(g, rhs, DType.INT32))
+    if not enable_float_output and not both(min_calib_range, max_calib_range):
+        return q, *product_range(g, lhs.type, lhs_min, lhs_max, rhs_min, rhs_max)
+    x = cast(g, q, DType.FLOAT32)
+    ends = (lhs_min, lhs_max), (rhs_min, rhs_max)
+    counts = [unit_of(g, DType.INT8, *end) for end in ends]
+    if enable_float_output:
+        return g.Mul(x, g.Div(g.Reciprocal(counts[0]), counts[1]))
+    low, high = calibrated(g, min_calib_range, max_calib_range)
+    unit = unit_of(g, DType.INT8, low, high)
+    y = g.Mul(x, g.Div(g.Div(unit, counts[0]), counts[1]))
+    return cast(g, cast(g, y, DType.INT32), DType.INT8), low, high
+
+
+def product_range(g, dtype: DType, low: Value, high: Value, w_low: Value, w_high: Value):
+    """The range of int32 products of ``dtype`` and int8, as MXNet states it."""
+    wide = g.Div(g.Max(g.Abs(low), g.Abs(high)), LEVELS[dtype])
+    wide = g.Mul(g.Mul(wide, g.Div(g.Max(g.Abs(w_low), g.Abs(w_high)), 127.0)), RANGE)
+    return g.Neg(wide), wide
+
+
+@reads("_contrib_quantized_embedding", ignore=("input_dim", "output_dim", "dtype", "sparse_grad"))
+def read_quantized_embedding(g, x, w, low, high):
+    return g.Gather(w, cast(g, x, DType.INT64), axis=0), low, high

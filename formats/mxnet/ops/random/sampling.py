@@ -1,0 +1,243 @@
+"""Operators that draw random numbers.
+
+They are in a table of their own, as nothing is read of them unless asked for. Each takes ``draw``
+first, see ``distributions``.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from inspect import Parameter, Signature, signature
+from typing import Any
+
+import numpy as np
+
+from serde.decompositions.expressions import cast, cast_like, shape_from, size_of, sizes_of, steps
+from serde.errors import require
+from serde.ir.geometry import Ints, axes_of
+from serde.ir.graph import DType, Value
+from serde.rewrite.rules import RuleTable
+
+from ...rules import Floats, dtype_of
+from . import distributions as d
+
+draws = RuleTable("mxnet → ir")
+GIVEN = ("ctx",)
+OPERAND, REQUIRED = Parameter.POSITIONAL_OR_KEYWORD, Parameter.empty
+
+
+def typed(g, x: Value, dtype: str):
+    return cast(g, x, DType.FLOAT32 if dtype == "None" else dtype_of(dtype))
+
+
+def numbered(rule, function, numbers):
+    """``rule`` for a distribution, with its numbers as attributes: their names, with defaults.
+
+    ``rule`` takes the distribution and its numbers first. Where it takes any operands, they stand
+    for numbers that are None.
+    """
+
+    def read(draw, g, *operands, **attrs):
+        given = [attrs.pop(n, default) for n, default in numbers.items()]
+        return rule(function, given, draw, g, *operands, **attrs)
+
+    places = [Parameter(f"x{i}", OPERAND, default=None) for i in range(len(numbers))]
+    own: list[Parameter] = []
+    kind: Any = float
+    for parameter in [*signature(rule, eval_str=True).parameters.values()][2:]:
+        optional = parameter.kind is Parameter.VAR_POSITIONAL
+        own += places if optional else [parameter]
+        kind = float | None if optional else kind
+    for name, default in numbers.items():
+        its = int if isinstance(default, int) else kind
+        own.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=its))
+    read.__signature__ = Signature(own)  # type: ignore[attr-defined]
+    return read
+
+
+def read_fixed(function, numbers, draw, g, *, shape: Ints = (), dtype="None"):
+    """Numbers of one distribution."""
+    require(shape, "no shape is given")
+    return typed(g, function(draw, g, shape, *(g.const(n, DType.FLOAT32) for n in numbers)), dtype)
+
+
+def read_like(function, numbers, draw, g, x):
+    """As many as ``x`` has, in its type."""
+    found = function(draw, g, sizes_of(g, x), *(g.const(n, DType.FLOAT32) for n in numbers))
+    return cast_like(g, found, x)
+
+
+@draws("_random_randint", ignore=GIVEN)
+def read_randint(draw, g, *, low: int, high: int, shape: Ints = (), dtype="None"):
+    """From ``low`` to below ``high``."""
+    require(0 < high - low <= 1 << 24, f"numbers from {low} to {high}, finer than the noise")
+    require(shape, "no shape is given")
+    noise = g.Floor(g.Mul(draw(g, "uniform", shape), float(high - low)))
+    whole = cast(g, noise, DType.INT32 if dtype == "None" else dtype_of(dtype))
+    return g.Add(whole, low)
+
+
+def read_sample(function, draw, g, a, *, shape: Ints = (), dtype="None"):
+    return for_each(function, draw, g, shape, dtype, a)
+
+
+def read_sample_two(function, draw, g, a, b, *, shape: Ints = (), dtype="None"):
+    return for_each(function, draw, g, shape, dtype, a, b)
+
+
+def for_each(function, draw, g, shape: Ints, dtype: str, *parameters):
+    """``shape`` numbers for each parameter, behind the parameters' own axes."""
+    sizes = [*sizes_of(g, parameters[0]), *shape]
+    rank = parameters[0].rank
+    spread = (
+        g.Unsqueeze(cast(g, p, DType.FLOAT32), list(range(rank, rank + len(shape))))
+        for p in parameters
+    )
+    return typed(g, function(draw, g, sizes, *spread), dtype)
+
+
+DISTRIBUTIONS: dict[str, dict[str, Any]] = {
+    "uniform": {"low": 0.0, "high": 1.0},
+    "normal": {"loc": 0.0, "scale": 1.0},
+    "gamma": {"alpha": 1.0, "beta": 1.0},
+    "exponential": {"lam": 1.0},
+    "poisson": {"lam": 1.0},
+    "negative_binomial": {"k": 1, "p": 1.0},
+    "generalized_negative_binomial": {"mu": 1.0, "alpha": 1.0},
+}
+for _name, _numbers in DISTRIBUTIONS.items():
+    _function = getattr(d, _name)
+    _sample = read_sample if len(_numbers) == 1 else read_sample_two
+    draws(f"_random_{_name}", ignore=GIVEN)(numbered(read_fixed, _function, _numbers))
+    draws(f"_random_{_name}_like")(numbered(read_like, _function, _numbers))
+    draws(f"_sample_{_name}")(partial(_sample, _function))
+
+
+@draws("_sample_multinomial")
+def read_sample_multinomial(draw, g, x, *, shape: Ints = (), get_prob=False, dtype="int32"):
+    """Places along the last axis, as likely as ``x`` says, and the logarithms of that."""
+    count = int(np.prod(shape, dtype=np.int64))
+    sizes = sizes_of(g, x)[:-1]
+    found = d.places(draw, g, sizes, cast(g, x, DType.FLOAT32), count)
+    final = [*sizes, *shape] or [1]
+    y = g.Reshape(cast(g, found, dtype_of(dtype)), shape_from(g, final))
+    if not get_prob:
+        return y
+    chances = g.Log(g.GatherElements(x, found, axis=x.rank - 1))
+    return y, g.Reshape(chances, shape_from(g, final))
+
+
+@draws("Dropout:always", ignore=("mode", "cudnn_off"))
+def read_lasting_dropout(draw, g, x, *, p=0.5, axes: Ints = ()):
+    """Dropout that goes on after training; what it drops, it drops all along ``axes``."""
+    require(0 <= p < 1, f"p={p} of all numbers are to be dropped")
+    shared = axes_of(axes, x.rank)
+    sizes = [1 if a in shared else size_of(g, x, a) for a in range(x.rank)]
+    kept = cast_like(g, g.GreaterOrEqual(draw(g, "uniform", sizes), p), x)
+    return g.Mul(x, g.Div(kept, 1 - p))
+
+
+@draws("_shuffle")
+def read_shuffle(draw, g, x):
+    """Along the first axis."""
+    count = size_of(g, x, 0)
+    order = g.TopK(draw(g, "uniform", [count]), shape_from(g, [count]), axis=0, outputs=2)[1]
+    return g.Gather(x, order, axis=0)
+
+
+def numpy_drawn(function, draw, g, size: Ints | None, operands, numbers, before=False):
+    """Numbers of the shape of all parameters, or ``size``, or with ``before`` both in a row.
+
+    A parameter is an operand where its attribute is None.
+    """
+    given = iter(cast(g, x, DType.FLOAT32) for x in operands if x is not None)
+    full = [next(given) if n is None else g.const(n, DType.FLOAT32) for n in numbers]
+    common = full[0]
+    for value in full[1:]:
+        common = g.Add(common, value)
+    sizes = sizes_of(g, common)
+    if size is not None:
+        sizes = [*size, *sizes] if before else list(size)
+    return function(draw, g, sizes, *full)
+
+
+def read_sized(function, numbers, draw, g, *operands, size: Ints | None = None):
+    return numpy_drawn(function, draw, g, size, operands, numbers)
+
+
+def read_typed(function, numbers, draw, g, *operands, size: Ints | None = None, dtype="float32"):
+    return typed(g, numpy_drawn(function, draw, g, size, operands, numbers), dtype)
+
+
+def read_rows(function, numbers, draw, g, *operands, size: Ints | None = None, dtype="float32"):
+    return typed(g, numpy_drawn(function, draw, g, size, operands, numbers, before=True), dtype)
+
+
+RANGE, LOCATED = dict.fromkeys(("low", "high"), REQUIRED), dict.fromkeys(("loc", "scale"), REQUIRED)
+NUMPY: dict[str, Any] = {
+    "uniform": (read_typed, d.uniform, RANGE),
+    "uniform_n": (read_rows, d.uniform, RANGE),
+    "normal": (read_typed, d.normal, LOCATED),
+    "normal_n": (read_rows, d.normal, LOCATED),
+    "gamma": (read_typed, d.gamma, dict.fromkeys(("shape", "scale"), REQUIRED)),
+    "gumbel": (read_sized, d.gumbel, LOCATED),
+    "logistic": (read_sized, d.logistic, LOCATED),
+    "exponential": (read_sized, d.scaled_exponential, {"scale": 1.0}),
+    "rayleigh": (read_sized, d.rayleigh, {"scale": 1.0}),
+    "pareto": (read_sized, d.pareto, {"a": None}),
+    "powerd": (read_sized, d.power, {"a": None}),
+    "weibull": (read_sized, d.weibull, {"a": None}),
+}
+for _name, (_rule, _function, _numbers) in NUMPY.items():
+    draws(f"_npi_{_name}", ignore=GIVEN)(numbered(_rule, _function, _numbers))
+
+
+@draws("_npi_bernoulli", ignore=GIVEN)
+def read_bernoulli(
+    draw, g, x=None, *, prob: float | None, logit: float | None, size: Ints | None = None,
+    dtype="float32", is_logit: bool,
+):  # fmt: skip
+    """1 with a probability, which may be given as a logit."""
+
+    def below(draw, g, sizes, chance):
+        chance = g.Sigmoid(chance) if is_logit else chance
+        return g.Less(draw(g, "uniform", sizes), chance)
+
+    chance = logit if is_logit else prob
+    return typed(g, numpy_drawn(below, draw, g, size, (x,), (chance,)), dtype)
+
+
+@draws("_npi_choice", ignore=GIVEN)
+def read_choice(
+    draw, g, x=None, y=None, *, a: int | None, size: Ints | None, replace=True, weighted=False
+):
+    """Places among ``a``, or along the first operand; the last operand holds their chances."""
+    operands = [v for v in (x, y) if v is not None]
+    chances = operands.pop() if weighted else None
+    count = size_of(g, operands[0], 0) if a is None else a
+    shape, number = size or (), int(np.prod(size or (), dtype=np.int64))
+    if replace and chances is not None:
+        found = d.places(draw, g, [], cast(g, chances, DType.FLOAT32), number)
+    elif replace:
+        most = cast(g, shape_from(g, [count]), DType.FLOAT32)
+        found = g.Floor(g.Mul(draw(g, "uniform", [number]), most))
+    else:
+        keys = draw(g, "uniform", [count])
+        if chances is not None:  # the least waiting times: Efraimidis and Spirakis (2006)
+            keys = g.Div(g.Log(g.Max(keys, d.TINY)), cast(g, chances, DType.FLOAT32))
+        found = g.TopK(keys, [number], axis=0, outputs=2)[1]
+    return g.Reshape(cast(g, found, DType.INT64), list(shape))
+
+
+@draws("_npi_multinomial")
+def read_numpy_multinomial(
+    draw, g, x=None, *, n: int, pvals: Floats | None = None, size: Ints | None = None
+):
+    """How often each of some cases comes in ``n`` trials."""
+    chances = g.const(pvals, DType.FLOAT32) if x is None else cast(g, x, DType.FLOAT32)
+    shape = size or ()
+    found = d.places(draw, g, [], chances, n * int(np.prod(shape, dtype=np.int64)))
+    trials = g.Reshape(found, [*shape, n, 1])
+    count = size_of(g, chances, 0)
+    hit = g.Equal(trials, steps(g, count))
+    return g.ReduceSum(cast(g, hit, DType.INT64), [len(shape)], keepdims=0)

@@ -1,0 +1,354 @@
+"""Reductions over axes."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from serde.decompositions.expressions import (
+    cast,
+    cast_like,
+    in_float32,
+    is_true,
+    reshape,
+    scalar,
+    shape_from,
+    size_of,
+    sizes_of,
+    slice_axis,
+    times,
+)
+from serde.errors import require
+from serde.ir.builder import computed
+from serde.ir.geometry import Ints, axes_of, axis_of, others
+from serde.ir.graph import DType, Value
+
+from ..rules import dtype_of, reads
+
+REDUCTIONS = {
+    "sum": "ReduceSum",
+    "mean": "ReduceMean",
+    "max": "ReduceMax",
+    "min": "ReduceMin",
+    "prod": "ReduceProd",
+}
+NUMPY = {"_np_sum": "ReduceSum", "_np_prod": "ReduceProd", "_npi_mean": "ReduceMean"}
+NARROW = (DType.BOOL, DType.INT8, DType.UINT8)  # types ONNX's reductions do not take
+# Wider types that integers are added up in: ONNX Runtime does not wrap around, MXNet does.
+WIDER = dict.fromkeys(NARROW, DType.INT32) | {DType.INT32: DType.INT64}
+
+
+def reduced(g, op, x: Value, axes: Ints, keepdims):
+    """A reduction over ``axes``, which may be none of them; what integers cannot hold wraps."""
+    if not axes:
+        return x
+    if op == "ReduceProd" and x.type.kind != "f":
+        return product(g, x, axes, keepdims)
+    if x.type in NARROW or (op == "ReduceSum" and x.type in WIDER):
+        wide = g[op](cast(g, x, WIDER[x.type]), axes, keepdims=int(keepdims))
+        return cast_like(g, wide, x)
+    return g[op](x, axes, keepdims=int(keepdims))
+
+
+def product(g, x: Value, axes: Ints, keepdims):
+    """A product of integers, which ONNX Runtime computes in float64: by multiplication alone."""
+    if x.type in NARROW:
+        wide = product(g, cast(g, x, WIDER[x.type]), axes, keepdims)
+        return cast_like(g, wide, x)
+    kept, sizes = others(axes, x.rank), sizes_of(g, x)
+    count = times(g, [sizes[a] for a in axes])
+    order = (*axes, *kept)
+    rows = x if order == tuple(range(x.rank)) else g.Transpose(x, perm=order)
+    if len(axes) > 1:
+        rows = reshape(g, rows, [count, *(sizes[a] for a in kept)])
+    y = multiplied_rows(g, rows, count) if isinstance(count, int) else scanned_rows(g, rows)
+    return g.Unsqueeze(y, list(axes)) if keepdims else y
+
+
+def multiplied_rows(g, rows: Value, count: int):
+    """The first half of the rows times the second, and so on."""
+    if count == 0:
+        return g.ReduceProd(rows, [0], keepdims=0)
+    while count > 1:
+        half = count // 2
+        parts = [slice_axis(g, rows, 0, at, at + half) for at in (0, half)]
+        rest = [slice_axis(g, rows, 0, 2 * half, count)] if count % 2 else []
+        y = g.Mul(*parts)
+        rows = g.Concat(y, *rest, axis=0) if rest else y
+        count = half + len(rest)
+    return g.Squeeze(rows, [0])
+
+
+def scanned_rows(g, rows: Value):
+    """One row after another."""
+    body = g.child("product")
+    total = body.input("total", rows.type, rows.known[1:])
+    row = body.input("row", rows.type, rows.known[1:])
+    one = g.const(np.ones((), rows.type.numpy))
+    start = g.Expand(one, g.Shape(rows, start=1)) if rows.rank > 1 else one
+    made = body.build(computed(body, [body.Mul(total, row)]))
+    return g.Scan(start, rows, body=made, num_scan_inputs=1)
+
+
+def chosen(x: Value, axis: Ints | None, exclude: bool) -> Ints:
+    """The axes a reduction runs over: all where none is named, the others with ``exclude``."""
+    named = axes_of(axis or (), x.rank)
+    if not named:
+        return tuple(range(x.rank))
+    return others(named, x.rank) if exclude else named
+
+
+def legacy(g, op, x: Value, axes: Ints, keepdims):
+    """MXNet's older operators have no scalars: a reduction of all axes has the shape (1,)."""
+    y = reduced(g, op, x, axes, keepdims)
+    return g.Reshape(y, [1]) if len(axes) == x.rank and not keepdims else y
+
+
+def read_reduction(op, g, x, *, axis: Ints | None = None, keepdims=False, exclude=False):
+    """The mean of nothing is NaN. Integers are added up in their own type."""
+    axes = chosen(x, axis, exclude)
+    if op == "ReduceMean" and are_empty(x, axes):
+        return g.Div(legacy(g, "ReduceSum", x, axes, keepdims), scalar(g, 0, x))
+    if op == "ReduceMean" and x.dtype is DType.BOOL:
+        return legacy(g, "ReduceMax", x, axes, keepdims)
+    if op == "ReduceMean" and x.type.kind != "f":
+        total = cast(g, legacy(g, "ReduceSum", x, axes, keepdims), DType.INT64)
+        return cast_like(g, g.Div(total, count_of(g, x, axes)), x)
+    return legacy(g, op, x, axes, keepdims)
+
+
+def count_of(g, x: Value, axes: Ints):
+    """How many elements are along the axes, as a list of one."""
+    return shape_from(g, [times(g, [size_of(g, x, a) for a in axes])])
+
+
+def are_empty(x: Value, axes: Ints) -> bool:
+    """Whether there is nothing along the axes."""
+    return any(x.known[a] == 0 for a in axes)
+
+
+def read_nan_reduction(
+    op, neutral, g, x, *, axis: Ints | None = None, keepdims=False, exclude=False
+):
+    """NaN does not count."""
+    known = g.Where(g.IsNaN(x), scalar(g, neutral, x), x) if x.type.kind == "f" else x
+    return legacy(g, op, known, chosen(x, axis, exclude), keepdims)
+
+
+for _name, _op in REDUCTIONS.items():
+    reads(_name)(partial(read_reduction, _op))
+for _name, _neutral in {"sum": 0, "prod": 1}.items():
+    reads(f"nan{_name}")(partial(read_nan_reduction, REDUCTIONS[_name], _neutral))
+
+
+@reads("norm", only={"out_dtype": ("None",)})
+def read_norm(g, x, *, ord=2, axis: Ints | None = None, keepdims=False):
+    require(ord in (1, 2), f"ord={ord}")
+    require(x.type.kind == "f", f"norm of {x.type.value}, which MXNet computes wrongly")
+    op = "ReduceL1" if ord == 1 else "ReduceL2"
+    return legacy(g, op, x, chosen(x, axis, False), keepdims)
+
+
+@reads("_npi_norm")
+def read_numpy_norm(g, x, *, ord=2.0, axis: Ints | None = None, keepdims=False, flag=-1):
+    """``flag`` tells the kind: -2 the whole tensor's, 1 Frobenius', -1 of vectors; else singular
+    values count.
+    """
+    require(flag in (-2, -1, 1), f"flag={flag}: a norm of singular values")
+    require(x.type.kind == "f", f"norm of {x.type.value}, which MXNet computes wrongly")
+    axes = every(x, axis)
+    require(flag != -1 or len(axes) == 1, f"ord={ord} over {len(axes)} axes")
+    if not axes:
+        return g.Abs(x)
+    if flag != -1 or ord == 2.0:
+        return reduced(g, "ReduceL2", x, axes, keepdims)
+    if ord == 0.0:
+        hit = cast_like(g, is_true(g, x), x)
+        return reduced(g, "ReduceSum", hit, axes, keepdims)
+    total = reduced(g, "ReduceSum", g.Pow(g.Abs(x), ord), axes, keepdims)
+    return g.Pow(total, 1 / ord)
+
+
+def read_arg(op, g, x, *, axis: int | None = None, keepdims=False):
+    """Indices come in the type of the data."""
+    y = position(g, op, x, axis, keepdims or x.rank == 1)
+    return cast_like(g, y if axis is not None or keepdims else g.Reshape(y, [1]), x)
+
+
+def read_numpy_arg(op, g, x, *, axis: int | None = None, keepdims=False):
+    return position(g, op, x, axis, keepdims)
+
+
+def position(g, op, x: Value, axis: int | None, keepdims):
+    """Where the extreme is along an axis, or in the tensor flattened."""
+    if axis is not None:
+        return g[op](x, axis=axis_of(axis, x.rank), keepdims=int(keepdims))
+    y = g[op](g.Reshape(x, [-1]), axis=0, keepdims=0)
+    return g.Reshape(y, [1] * x.rank) if keepdims else y
+
+
+for _name, _op in {"argmax": "ArgMax", "argmin": "ArgMin"}.items():
+    reads(_name)(partial(read_arg, _op))
+    reads(f"_npi_{_name}")(partial(read_numpy_arg, _op))
+
+
+@reads("argmax_channel")
+def read_argmax_channel(g, x):
+    return cast_like(g, g.ArgMax(x, axis=1, keepdims=0), x)
+
+
+@reads("moments")
+def read_moments(g, x, *, axes: Ints | None = None, keepdims=False):
+    """Mean and variance."""
+    require(axes, "moments over no axes")
+    axes = axes_of(axes, x.rank)
+    mean, square = deviation(g, x, axes)
+    variance = legacy(g, "ReduceMean", square, axes, keepdims)
+    kept = axes[1:] if len(axes) == x.rank else axes
+    return mean if keepdims else g.Squeeze(mean, kept), variance
+
+
+def deviation(g, x: Value, axes: Ints):
+    """The mean, its axes kept, and the squares of the distances from it."""
+    mean = g.ReduceMean(x, axes, keepdims=1)
+    away = g.Sub(x, mean)
+    return mean, g.Mul(away, away)
+
+
+def every(x: Value, axis: Ints | None) -> Ints:
+    """NumPy's axes: None is all of them, () is none."""
+    return tuple(range(x.rank)) if axis is None else axes_of(axis, x.rank)
+
+
+def read_numpy_reduction(
+    op, g, x, *, axis: Ints | None = None, dtype: str | None = None, keepdims=False
+):
+    """Sums count booleans in int64; a mean of integers is a float32. What is made of
+    floats is cut to an integer at the end.
+    """
+    whole = DType.FLOAT32 if op == "ReduceMean" else DType.INT64 if x.dtype is DType.BOOL else None
+    wanted = dtype_of(dtype) if dtype else whole if x.type.kind != "f" and whole else x.type
+    axes = every(x, axis)
+    op = "ReduceSum" if are_empty(x, axes) else op  # MXNet makes 0 of nothing, products too
+    if x.type.kind == "f" and wanted.kind != "f":
+        return cast(g, reduced(g, op, x, axes, keepdims), wanted)
+    return reduced(g, op, cast(g, x, wanted), axes, keepdims)
+
+
+def read_numpy_extreme(op, g, x, *, axis: Ints | None = None, keepdims=False):
+    return reduced(g, op, x, every(x, axis), keepdims)
+
+
+def read_truth(op, g, x, *, axis: Ints | None = None, keepdims=False):
+    axes = every(x, axis)
+    if op == "ReduceMax" and are_empty(x, axes):
+        return cast(g, reduced(g, "ReduceSum", x, axes, keepdims), DType.BOOL)
+    return reduced(g, op, is_true(g, x), axes, keepdims)
+
+
+for _name, _op in NUMPY.items():
+    reads(_name, only={"initial": ("None",)})(partial(read_numpy_reduction, _op))
+for _name, _op in {"max": "ReduceMax", "min": "ReduceMin"}.items():
+    reads(f"_np_{_name}", only={"initial": ("None",)})(partial(read_numpy_extreme, _op))
+for _name, _op in {"any": "ReduceMax", "all": "ReduceMin"}.items():
+    reads(f"_np_{_name}")(partial(read_truth, _op))
+
+
+@reads("_npi_var")
+def read_variance(
+    g, x, *, axis: Ints | None = None, dtype: str | None = None, ddof=0, keepdims=False
+):
+    """``ddof`` degrees of freedom are not counted."""
+    require(x.type.kind == "f", f"the variance of {x.type.value} numbers")
+    x = x if dtype is None else cast(g, x, dtype_of(dtype))
+    axes = every(x, axis)
+
+    def apply(g, x):
+        _, squares = deviation(g, x, axes)
+        if ddof == 0 and not are_empty(x, axes):
+            return g.ReduceMean(squares, axes, keepdims=int(keepdims))
+        count = cast(g, count_of(g, x, axes), x.type)
+        free = g.Squeeze(g.Sub(count, float(ddof)), [0])
+        free = g.Where(g.Less(free, 0.0), g.Add(free, 2.0**64), free)  # MXNet's count has no sign
+        return g.Div(g.ReduceSum(squares, axes, keepdims=int(keepdims)), free)
+
+    return in_float32(g, apply, x)
+
+
+@reads("_npi_std")
+def read_deviation(
+    g, x, *, axis: Ints | None = None, dtype: str | None = None, ddof=0, keepdims=False
+):
+    return g.Sqrt(read_variance(g, x, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims))
+
+
+@reads("_npi_average")
+def read_average(g, x, weights=None, *, axis: Ints | None = None, returned=False, weighted=True):
+    """A mean with weights of the shape of ``x``, or one for each place along the one axis."""
+    axes = every(x, axis)
+    if not weighted:
+        mean = g.ReduceMean(x, axes, keepdims=0)
+        count = count_of(g, x, axes)
+        return (mean, cast_like(g, g.Squeeze(count, [0]), x)) if returned else mean
+    spread, summed = weights, axes
+    if weights.rank == 1 and x.rank > 1:
+        spread = g.Unsqueeze(weights, list(range(1, x.rank - axes[0])))
+        summed = (0,)
+    total = g.ReduceSum(weights, summed, keepdims=0)
+    mean = g.Div(g.ReduceSum(g.Mul(x, spread), axes, keepdims=0), total)
+    return (mean, total) if returned else mean
+
+
+@reads("L2Normalization")
+def read_l2_normalization(g, x, *, eps=1e-10, mode="instance"):
+    modes = {"channel": (1,), "instance": range(1, x.rank), "spatial": range(2, x.rank)}
+    require(mode in modes, f"mode={mode!r} is unknown")
+    axes = list(modes[mode])
+
+    def apply(g, x):
+        squares = g.ReduceSumSquare(x, axes, keepdims=1) if axes else g.Mul(x, x)
+        return g.Div(x, g.Sqrt(g.Add(squares, eps)))
+
+    return in_float32(g, apply, x)
+
+
+@reads("multi_sum_sq", ignore=("num_arrays",))
+def read_multi_sum_sq(g, *xs):
+    """One sum of squares a tensor."""
+    wide = (x if x.dtype is DType.FLOAT64 else cast(g, x, DType.FLOAT32) for x in xs)
+    sums = (g.ReduceSumSquare(x, range(x.rank), keepdims=0) for x in wide)
+    return cast(g, g.Concat(*(g.Reshape(s, [1]) for s in sums), axis=0), DType.FLOAT32)
+
+
+@reads("all_finite", ignore=("init_output",))
+def read_all_finite(g, x):
+    return read_multi_all_finite(g, x)
+
+
+@reads("multi_all_finite", ignore=("num_arrays", "init_output"))
+def read_multi_all_finite(g, *xs):
+    """1 where no element of any tensor is infinite or NaN."""
+    flat = (g.Reshape(cast(g, x, DType.FLOAT32), [-1]) for x in xs)
+    bad = [cast(g, g.Or(g.IsNaN(x), g.IsInf(x)), DType.INT32) for x in flat]
+    bad = g.Concat(*bad, g.const([0], DType.INT32), axis=0)
+    return g.Sub(1.0, cast(g, g.ReduceMax(bad, [0], keepdims=1), DType.FLOAT32))
+
+
+@reads("_contrib_allclose")
+def read_allclose(g, a, b, *, rtol=1e-5, atol=1e-8, equal_nan=True):
+    """Whether all elements differ by no more than ``atol + rtol · |b|``."""
+    bound = g.Add(g.Mul(g.Abs(b), rtol), atol)
+    near = g.Or(g.Equal(a, b), g.LessOrEqual(g.Abs(g.Sub(a, b)), bound))
+    near = g.Or(near, g.And(g.IsNaN(a), g.IsNaN(b))) if equal_nan else near
+    flat = g.Concat(g.Reshape(cast(g, near, DType.INT32), [-1]), g.const([1], DType.INT32), axis=0)
+    return cast(g, g.ReduceMin(flat, [0], keepdims=0), DType.UINT8)
+
+
+@reads("softmax_cross_entropy")
+def read_softmax_cross_entropy(g, x, label):
+    """The sum over the samples; a probability below 1e-8 counts as 1e-8."""
+    place = g.Unsqueeze(cast(g, label, DType.INT64), [1])
+    chosen = g.Max(g.GatherElements(g.Softmax(x, axis=1), place, axis=1), 1e-8)
+    total = g.ReduceSum(g.Log(chosen), [0, 1], keepdims=0)
+    return g.Reshape(g.Neg(total), [1])

@@ -1,0 +1,194 @@
+"""Images at other sizes, and sampled along a grid."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from serde.decompositions.expressions import Size, cast, cast_like, shape_from, size_of, steps
+from serde.errors import require
+from serde.ir.geometry import Ints
+from serde.ir.graph import DType, Value
+
+from ..rules import reads
+
+NEAREST = {
+    "mode": "nearest",
+    "coordinate_transformation_mode": "asymmetric",
+    "nearest_mode": "floor",
+}
+
+
+def resized(g, x: Value, sizes: list[Size], **how):
+    """``x`` with the last axes in other sizes."""
+    kept = [size_of(g, x, axis) for axis in range(x.rank - len(sizes))]
+    return g.Resize(x, None, None, shape_from(g, [*kept, *sizes]), **how)
+
+
+@reads("UpSampling", ignore=("workspace", "num_filter", "num_args"))
+def read_upsampling(g, x, *more, scale: int, sample_type: str, multi_input_mode="concat"):
+    """``bilinear`` is a transposed convolution of each channel with the weights given; ``nearest``
+    brings several images to the size of the first and joins them.
+    """
+    if sample_type == "bilinear":
+        kernel, pad = (2 * scale - scale % 2,) * 2, (math.ceil((scale - 1) / 2),) * 4
+        group = more[0].known[0]
+        return g.ConvTranspose(
+            x, *more, kernel_shape=kernel, strides=(scale, scale), pads=pad, group=group
+        )
+    require(sample_type == "nearest", f"sample_type={sample_type!r} is unknown")
+    first = g.Resize(x, None, [1.0, 1.0, float(scale), float(scale)], **NEAREST)
+    sizes = [size_of(g, first, axis) for axis in (2, 3)]
+    every = [first, *(resized(g, v, sizes, **NEAREST) for v in more)]
+    if len(every) == 1:
+        return first
+    return g.Sum(*every) if multi_input_mode == "sum" else g.Concat(*every, axis=1)
+
+
+def odd_scale(g, size: Value, scale: float | None):
+    """An even size times the scale; an odd one keeps its last row."""
+    odd = g.Mod(size, [2])
+    return g.Add(floored(g, g.Sub(size, odd), scale), odd)
+
+
+def floored(g, size: Value, scale: float | None):
+    require(scale is not None, "a scale is needed")
+    return cast(g, g.Floor(g.Mul(cast(g, size, DType.FLOAT32), scale)), DType.INT64)
+
+
+MODES = {
+    "size": floored,
+    "odd_scale": odd_scale,
+    "to_even_down": lambda g, size, _: g.Sub(size, g.Mod(size, [2])),
+    "to_even_up": lambda g, size, _: g.Add(size, g.Mod(size, [2])),
+    "to_odd_down": lambda g, size, _: g.Sub(g.Add(size, g.Mod(size, [2])), [1]),
+    "to_odd_up": lambda g, size, _: g.Add(g.Sub(size, g.Mod(size, [2])), [1]),
+}
+
+
+@reads("_contrib_BilinearResize2D")
+def read_bilinear_resize(
+    g, x, like=None, *, height=1, width=1, scale_height: float | None = None,
+    scale_width: float | None = None, mode="size", align_corners=True, requantized=False,
+):  # fmt: skip
+    require(mode in MODES or mode == "like", f"mode={mode!r} is unknown")
+    sizes: list[Size] = [height, width]
+    if mode == "like":
+        sizes = [size_of(g, like, axis) for axis in (2, 3)]
+    elif mode != "size" or scale_height is not None:
+        scales = (scale_height, scale_width)
+        old = [shape_from(g, [size_of(g, x, axis)]) for axis in (2, 3)]
+        sizes = [MODES[mode](g, size, scale) for size, scale in zip(old, scales, strict=True)]
+    if requantized and x.type is DType.FLOAT32:
+        for axis in (3, 2):
+            x = interpolated(g, x, axis, sizes[axis - 2], align_corners)
+        return x
+    way = "align_corners" if align_corners else "pytorch_half_pixel"
+    return resized(g, x, sizes, mode="linear", coordinate_transformation_mode=way)
+
+
+def interpolated(g, x: Value, axis: int, size: Size, align_corners: bool):
+    """Brought to a size along one axis, with the places and weights that MXNet computes."""
+    old, new = (shape_from(g, [n]) for n in (size_of(g, x, axis), size))
+    last, places = g.Sub(old, 1), steps(g, size)
+    if align_corners:
+        step = g.Div(floats(g, last), floats(g, g.Max(g.Sub(new, 1), [1])))
+        place = g.Mul(floats(g, places), step)
+    else:
+        step = g.Where(g.Greater(new, 1), g.Div(floats(g, old), floats(g, new)), 0.0)
+        middles, step = (cast(g, v, DType.FLOAT64) for v in (places, step))
+        place = floats(g, g.Max(g.Sub(g.Mul(g.Add(middles, 0.5), step), 0.5), 0.0))
+    first = cast(g, place, DType.INT64)
+    share = g.Sub(place, floats(g, first))
+    shares = (g.Reshape(v, [-1] + [1] * (x.rank - 1 - axis)) for v in (g.Sub(1.0, share), share))
+    taken = (g.Gather(x, at, axis=axis) for at in (first, g.Min(g.Add(first, 1), last)))
+    return g.Add(*(g.Mul(weight, v) for weight, v in zip(shares, taken, strict=True)))
+
+
+def floats(g, x: Value):
+    return cast(g, x, DType.FLOAT32)
+
+
+@reads("_contrib_AdaptiveAvgPooling2D")
+def read_adaptive_pooling(g, x, *, output_size: Ints = (), requantized=False):
+    """Each output is the mean of the part of the image that lies under it."""
+    rows, columns = output_size * 2 if len(output_size) == 1 else output_size or (1, 1)
+    if requantized and divides(x, rows, columns):
+        return means_in_order(g, x, rows, columns)
+    if rows == columns == 1:
+        return g.GlobalAveragePool(x)
+    y = x if x.known[3] == columns else g.MatMul(x, shares(g, x, 3, columns))
+    return y if x.known[2] == rows else g.MatMul(g.Transpose(shares(g, x, 2, rows)), y)
+
+
+def divides(x: Value, rows: int, columns: int) -> bool:
+    """Whether all parts of an image are known to be of one size."""
+    height, width = x.known[2:]
+    return (
+        isinstance(height, int) and isinstance(width, int)
+        and height % rows == 0 and width % columns == 0
+    )  # fmt: skip
+
+
+def means_in_order(g, x: Value, rows: int, columns: int):
+    """Means of numbers that integers stand for, added up row by row, as MXNet does: what becomes an
+    integer again may lie on a half.
+    """
+    height, width = (n // parts for n, parts in zip(x.known[2:], (rows, columns), strict=True))
+    parts = g.Reshape(x, [0, 0, rows, height, columns, width])
+    total = g.ReduceSum(g.Transpose(parts, perm=(3, 5, 0, 1, 2, 4)), [0, 1], keepdims=0)
+    return g.Div(g.Div(total, float(width)), float(height))
+
+
+def shares(g, x: Value, axis: int, count: int):
+    """``(size, count)``: the share each element along an axis has in each of ``count`` means."""
+    size = size_of(g, x, axis)
+    whole = shape_from(g, [size])
+    places = g.Unsqueeze(steps(g, size), [1])
+    first = g.Div(g.Mul(steps(g, count), whole), count)
+    behind = g.Div(g.Add(g.Mul(g.Add(steps(g, count), 1), whole), count - 1), count)
+    inside = g.And(g.GreaterOrEqual(places, first), g.Less(places, behind))
+    return g.Div(cast_like(g, inside, x), cast_like(g, g.Sub(behind, first), x))
+
+
+@reads("GridGenerator")
+def read_grid_generator(g, x, *, transform_type: str, target_shape: Ints = (0, 0)):
+    """Where to sample, from -1 to 1 across the image: ``(N, 2, H, W)``, first x then y."""
+    if transform_type == "affine":
+        return affine_grid(g, x, target_shape)
+    require(transform_type == "warp", f"transform_type={transform_type!r} is unknown")
+    moved = [g.Gather(x, i, axis=1) for i in (0, 1)]
+    lines = [cast_like(g, steps(g, size_of(g, x, axis)), x) for axis in (3, 2)]
+    base = [lines[0], g.Unsqueeze(lines[1], [1])]
+    last = [cast_like(g, g.Sub(shape_from(g, [size_of(g, x, a)]), [1]), x) for a in (3, 2)]
+    grid = [
+        g.Sub(g.Div(g.Mul(g.Add(m, b), 2.0), end), 1.0)
+        for m, b, end in zip(moved, base, last, strict=True)
+    ]
+    return g.Concat(*(g.Unsqueeze(v, [1]) for v in grid), axis=1)
+
+
+def affine_grid(g, theta: Value, target: Ints):
+    """The six numbers of each affine map, applied to a regular grid."""
+    require(all(target), f"target_shape={target} leaves a size open")
+    require(1 not in target, f"target_shape={target} has a size of 1, of which MXNet makes NaN")
+    y, x = np.meshgrid(*(np.linspace(-1, 1, n) for n in target), indexing="ij")
+    points = np.stack([x.ravel(), y.ravel(), np.ones(x.size)]).astype(theta.type.numpy)
+    return g.Reshape(g.MatMul(g.Reshape(theta, [-1, 2, 3]), points), [-1, 2, *target])
+
+
+@reads("BilinearSampler", ignore=("cudnn_off",))
+def read_bilinear_sampler(g, x, grid):
+    """Corners are -1 and 1, what lies outside is 0."""
+    last = g.Transpose(grid, perm=(0, 2, 3, 1))
+    return g.GridSample(x, last, mode="linear", padding_mode="zeros", align_corners=1)
+
+
+@reads(
+    "SpatialTransformer",
+    ignore=("cudnn_off",),
+    only={"transform_type": ("affine",), "sampler_type": ("bilinear",)},
+)
+def read_spatial_transformer(g, x, loc, *, target_shape: Ints = (0, 0)):
+    return read_bilinear_sampler(g, x, affine_grid(g, loc, target_shape))

@@ -1,0 +1,304 @@
+"""Parts of images: regions of interest, deformed windows, correlation."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from serde.decompositions.expressions import (
+    cast,
+    cast_like,
+    scalar,
+    shape_from,
+    size_of,
+    slice_axis,
+    steps,
+)
+from serde.errors import require
+from serde.ir.geometry import Ints
+from serde.ir.graph import DType, Value
+
+from ..rules import reads
+from .convolution import window
+
+
+@reads("ROIPooling")
+def read_roi_pooling(g, x, rois, *, pooled_size: Ints, spatial_scale: float):
+    image, corners = parted(g, rois)
+    held = g.Concat(g.Max(image, 0.0), corners, axis=1)
+    y = g.MaxRoiPool(x, held, pooled_shape=pooled_size, spatial_scale=spatial_scale)
+    return zero_where_none(g, image, y)
+
+
+@reads("_contrib_ROIAlign", only={"position_sensitive": (False,)})
+def read_roi_align(
+    g, x, rois, *, pooled_size: Ints, spatial_scale: float, sample_ratio=-1, aligned=False
+):
+    image, corners = parted(g, rois)
+    y = g.RoiAlign(
+        x,
+        corners,
+        cast(g, g.Squeeze(g.Max(image, 0.0), [1]), DType.INT64),
+        mode="avg",
+        output_height=pooled_size[0],
+        output_width=pooled_size[1],
+        sampling_ratio=max(sample_ratio, 0),
+        spatial_scale=spatial_scale,
+        coordinate_transformation_mode="half_pixel" if aligned else "output_half_pixel",
+    )
+    return zero_where_none(g, image, y)
+
+
+def parted(g, rois: Value):
+    """Which image a region lies in, and its corners."""
+    return slice_axis(g, rois, 1, 0, 1), slice_axis(g, rois, 1, 1, 5)
+
+
+def zero_where_none(g, image, y: Value):
+    """Zeros for the regions of image -1: there is no such region."""
+    none = g.Less(cast(g, image, DType.INT64), 0)
+    return g.Where(g.Unsqueeze(none, [2, 3]), scalar(g, 0, y), y)
+
+
+TUNING = ("num_filter", "no_bias", "workspace")
+
+
+def deformed(g, x, offset, w, b, mask, frame, group, offset_group):
+    return g.DeformConv(x, w, offset, b, mask, group=group, offset_group=offset_group, **frame)
+
+
+@reads("_contrib_DeformableConvolution", ignore=TUNING, only={"layout": ("None", "NCHW")})
+def read_deformable_convolution(
+    g, x, offset, w, b=None, *, kernel: Ints, stride=(), dilate=(), pad=(), num_group=1,
+    num_deformable_group=1,
+):  # fmt: skip
+    frame = window(kernel, stride, dilate, pad)
+    offset = held_in(g, x, offset, frame)
+    return deformed(g, x, offset, w, b, None, frame, num_group, num_deformable_group)
+
+
+def held_in(g, x: Value, offset: Value, frame):
+    """Offsets that give MXNet's first version at the edges, where ONNX fades a pixel out.
+
+    There a sample before the first pixel is 0, and one behind the last, but not by a whole pixel,
+    is the last.
+    """
+    kernel, half = frame["kernel_shape"], len(frame["kernel_shape"])
+    parts = zip(kernel, frame["strides"], frame["dilations"], frame["pads"][:half], strict=True)
+    lines = [
+        g.Add(
+            g.Sub(g.Mul(steps(g, size_of(g, offset, axis)), s), p),
+            g.Reshape(g.const(range(0, k * d, d), DType.INT64), [-1, 1]),
+        )
+        for axis, (k, s, d, p) in zip((2, 3), parts, strict=True)
+    ]
+    sizes = [size_of(g, offset, axis) for axis in (2, 3)]
+    grid = shape_from(g, [*kernel, *sizes])
+    down = g.Expand(g.Unsqueeze(lines[0], [1, 3]), grid)
+    right = g.Expand(g.Unsqueeze(lines[1], [0, 2]), grid)
+    base = g.Concat(*(g.Unsqueeze(v, [2]) for v in (down, right)), axis=2)
+    shape = shape_from(g, [math.prod(kernel), 2, *sizes])
+    base = g.Reshape(cast_like(g, base, offset), shape)
+    place = g.Add(g.Reshape(offset, shape_from(g, [0, -1, math.prod(kernel), 2, *sizes])), base)
+    size = cast_like(g, g.Unsqueeze(shape_from(g, [size_of(g, x, a) for a in (2, 3)]), [1, 2]), x)
+    last = g.Min(place, g.Sub(size, 1.0))
+    held = g.Where(g.Less(place, size), last, place)
+    held = g.Where(g.Less(place, 0.0), scalar(g, -2, place), held)
+    return g.Reshape(g.Sub(held, base), g.Shape(offset))
+
+
+@reads(
+    "_contrib_ModulatedDeformableConvolution",
+    ignore=(*TUNING, "im2col_step"),
+    only={"layout": ("None", "NCHW")},
+)
+def read_modulated_deformable_convolution(
+    g, x, offset, mask, w, b=None, *, kernel: Ints, stride=(), dilate=(), pad=(), num_group=1,
+    num_deformable_group=1,
+):  # fmt: skip
+    frame = window(kernel, stride, dilate, pad)
+    return deformed(g, x, offset, w, b, mask, frame, num_group, num_deformable_group)
+
+
+@reads("Correlation")
+def read_correlation(
+    g, a, b, *, kernel_size=1, max_displacement=1, stride1=1, stride2=1, pad_size=0,
+    is_multiply=True,
+):  # fmt: skip
+    """How alike two images are when one is moved: one channel a displacement, row by row."""
+    require(kernel_size % 2 == 1, f"kernel_size={kernel_size} is even")
+    ends = [0, 0, pad_size, pad_size] * 2
+    a, b = g.Pad(a, ends), g.Pad(b, ends)
+    still = cut(g, a, max_displacement, 0, 0)
+    reach = max_displacement // stride2
+    moves = [i * stride2 for i in range(-reach, reach + 1)]
+    planes = []
+    for down, right in product(moves, moves):
+        moved = cut(g, b, max_displacement, down, right)
+        alike = g.Mul(still, moved) if is_multiply else g.Abs(g.Sub(still, moved))
+        planes.append(g.ReduceMean(alike, [1], keepdims=1))
+    y = g.Concat(*planes, axis=1)
+    if (kernel_size, stride1) == (1, 1):
+        return y
+    return g.AveragePool(y, **window((kernel_size,) * 2, (stride1,) * 2, (), ()))
+
+
+def cut(g, x: Value, margin: int, down: int, right: int):
+    """``x`` without a margin, moved within it."""
+    starts = [margin + down, margin + right]
+    ends = [down - margin or 2**31 - 1, right - margin or 2**31 - 1]
+    return g.Slice(x, starts, ends, [2, 3], [1, 1])
+
+
+@reads("_contrib_PSROIPooling")
+def read_position_sensitive(
+    g, x, rois, *, spatial_scale: float, output_dim: int, pooled_size: int, group_size=0
+):
+    """Means over the bins of regions, each bin from channels of its own; 0 where it is empty."""
+    require(group_size in (0, pooled_size), f"{group_size=} with {pooled_size=}")
+    count = pooled_size
+    rounded = whole_corners(g, rois)
+    masks = [
+        bins(g, rounded[i], rounded[i + 2], spatial_scale, count, size_of(g, x, 3 - i))
+        for i in (1, 0)
+    ]
+    own = g.Gather(x, cast(g, g.Gather(rois, 0, axis=1), DType.INT64), axis=0)
+    split = g.Reshape(own, shape_from(g, [-1, output_dim, count, count,
+                                          *(size_of(g, x, a) for a in (2, 3))]))  # fmt: skip
+    total = g.Einsum(split, *masks, equation="rcijhw,rih,rjw->rcij")
+    rows, columns = (g.ReduceSum(m, [2], keepdims=0) for m in masks)
+    area = g.Mul(g.Unsqueeze(rows, [2]), g.Unsqueeze(columns, [1]))
+    return g.Div(total, g.Unsqueeze(g.Max(area, 1.0), [1]))
+
+
+def whole_corners(g, rois: Value):
+    """The corners of regions as the nearest integers, halves away from zero."""
+    corners = [g.Gather(rois, i, axis=1) for i in (1, 2, 3, 4)]
+    return [g.Mul(g.Sign(c), g.Floor(g.Add(g.Abs(c), 0.5))) for c in corners]
+
+
+def bins(g, first: Value, last: Value, scale: float, count: int, size):
+    """Which of ``size`` pixels lie in each of ``count`` parts of a region: ones and zeros."""
+    start = g.Mul(first, scale)
+    wide = g.Max(g.Sub(g.Mul(g.Add(last, 1.0), scale), start), 0.1)
+    part = g.Unsqueeze(g.Div(wide, float(count)), [1])
+    line = cast_like(g, steps(g, count), first)
+    start = g.Unsqueeze(start, [1])
+    low = g.Unsqueeze(g.Floor(g.Add(g.Mul(line, part), start)), [2])
+    high = g.Unsqueeze(g.Ceil(g.Add(g.Mul(g.Add(line, 1.0), part), start)), [2])
+    pixels = cast_like(g, steps(g, size), first)
+    return cast_like(g, g.And(g.GreaterOrEqual(pixels, low), g.Less(pixels, high)), first)
+
+
+@reads("_contrib_DeformablePSROIPooling")
+def read_deformable_position_sensitive(
+    g, x, rois, trans=None, *, spatial_scale: float, output_dim: int, group_size: int,
+    pooled_size: int, part_size=0, sample_per_part=1, trans_std=0.0, no_trans=False,
+):  # fmt: skip
+    """Means of points in the bins of regions, which ``trans`` moves by shares of a region's size;
+    each bin takes channels of its own.
+    """
+    count, still = pooled_size, no_trans or trans is None
+    pairs = 2 if still else trans.known[1]
+    require(isinstance(pairs, int), "needs to know how many classes are moved")
+    classes = pairs // 2
+    left, top, right, bottom = whole_corners(g, rois)
+    right_by, down_by = [None] * 2 if still else moved(g, trans, classes, part_size or count, count)
+    bins_of = (spatial_scale, count, sample_per_part, trans_std)
+    across = taps(g, points(g, left, right, right_by, *bins_of, True), size_of(g, x, 3))
+    down = taps(g, points(g, top, bottom, down_by, *bins_of, False), size_of(g, x, 2))
+    part = np.arange(count) * group_size // count
+    part = (part[:, None] * group_size + part).reshape(1, 1, count, count, 1, 1)
+    image = g.Unsqueeze(cast(g, g.Gather(rois, 0, axis=1), DType.INT64), [1, 2, 3, 4, 5])
+    at = g.Add(g.Mul(image, classes), np.arange(classes).reshape(1, -1, 1, 1, 1, 1))
+    at = g.Add(g.Mul(at, group_size * group_size), part)
+    at = g.Add(g.Mul(at, size_of(g, x, 2)), g.Unsqueeze(down.pixels, [5]))
+    at = g.Add(g.Mul(at, size_of(g, x, 3)), g.Unsqueeze(across.pixels, [4]))
+    near = g.Gather(pixels_of(g, x, classes, output_dim // classes), at, axis=0)
+    means = "rkhwijc,rkhwi,rkhwj->rkchw"
+    total = g.Einsum(near, down.weights, across.weights, equation=means)
+    inside = g.Unsqueeze(g.Max(g.Mul(down.inside, across.inside), 1.0), [2])
+    return g.Reshape(g.Div(total, inside), [-1, output_dim, count, count])
+
+
+def pixels_of(g, x: Value, classes: int, channels: int):
+    """A row of ``channels`` for each image, class, part of a bin's channels, and pixel."""
+    sizes = [size_of(g, x, a) for a in (2, 3)]
+    parts = g.Reshape(x, shape_from(g, [size_of(g, x, 0), classes, channels, -1, *sizes]))
+    return g.Reshape(g.Transpose(parts, perm=(0, 1, 3, 4, 5, 2)), [-1, channels])
+
+
+def moved(g, trans: Value, classes: int, parts: int, count: int):
+    """How far each bin is moved across and down: ``(regions, classes, count, count, 1)``."""
+    split = g.Reshape(trans, [-1, classes, 2, parts, parts])
+    near = np.floor(np.float32(np.arange(count)) / np.float32(count) * parts).astype("int64")
+    split = g.Gather(g.Gather(split, near, axis=3), near, axis=4)
+    return [g.Unsqueeze(g.Gather(split, i, axis=2), [4]) for i in (0, 1)]
+
+
+def points(g, first, last, move, scale: float, count: int, samples: int, reach: float, across):
+    """Where the points of each bin lie along one axis."""
+    start = g.Sub(g.Mul(first, scale), 0.5)
+    size = g.Max(g.Sub(g.Sub(g.Mul(g.Add(last, 1.0), scale), 0.5), start), 0.1)
+    share = np.arange(count)[:, None] / count + np.arange(samples) / (count * samples)
+    shares = share[None, None, None] if across else share[None, None, :, None]
+    shares = g.const(shares.astype("float32"))
+    if move is not None:
+        shares = g.Add(g.Mul(move, reach), shares)
+    start, size = (g.Unsqueeze(v, [1, 2, 3, 4]) for v in (start, size))
+    return g.Add(g.Mul(size, shares), start)
+
+
+class Taps(NamedTuple):
+    """The pixels on both sides of places, their weights, and how many places are in the image."""
+
+    pixels: Value
+    weights: Value
+    inside: Value
+
+
+def taps(g, place: Value, size) -> Taps:
+    """Half a pixel outside of the image a place is still its edge, and farther off nothing."""
+    limit = cast_like(g, shape_from(g, [size]), place)
+    inside = g.And(g.GreaterOrEqual(place, -0.5), g.LessOrEqual(place, g.Sub(limit, 0.5)))
+    weight = cast_like(g, inside, place)
+    held = g.Max(g.Min(place, g.Sub(limit, 1.0)), 0.0)
+    low = g.Floor(held)
+    far = g.Mul(g.Sub(held, low), weight)
+    pixels = g.Concat(low, g.Min(g.Add(low, 1.0), g.Sub(limit, 1.0)), axis=4)
+    weights = g.Concat(g.Sub(weight, far), far, axis=4)
+    return Taps(cast(g, pixels, DType.INT64), weights, g.ReduceSum(weight, [4], keepdims=0))
+
+
+@reads("_contrib_RROIAlign")
+def read_rotated_align(g, x, rois, *, pooled_size: Ints, spatial_scale: float, sampling_ratio=-1):
+    """Regions of a middle, a width, a height and an angle in degrees; means of points in them."""
+    require(sampling_ratio > 0, "sampling_ratio=-1, where the size of a region counts its points")
+    rows, columns = (n * sampling_ratio for n in pooled_size)
+    at, size = (g.Mul(g.Slice(rois, [a], [a + 2], [1], [1]), spatial_scale) for a in (1, 3))
+    size = g.Max(size, 1.0)
+    turn = g.Mul(g.Slice(rois, [5], [6], [1], [1]), math.pi / 180)
+    y, right = np.meshgrid(*((np.arange(n) + 0.5) / n - 0.5 for n in (rows, columns)),
+                           indexing="ij")  # fmt: skip
+    across = g.Mul(g.Gather(size, [0], axis=1), right.reshape(1, -1).astype("float32"))
+    down = g.Mul(g.Gather(size, [1], axis=1), y.reshape(1, -1).astype("float32"))
+    cosine, sine = g.Cos(turn), g.Sin(turn)
+    points = (
+        g.Add(g.Add(g.Mul(across, cosine), g.Mul(down, sine)), g.Gather(at, [0], axis=1)),
+        g.Add(g.Sub(g.Mul(down, cosine), g.Mul(across, sine)), g.Gather(at, [1], axis=1)),
+    )
+    ends = [cast_like(g, shape_from(g, [size_of(g, x, a)]), x) for a in (3, 2)]
+    outside = [g.Or(g.Less(p, -1.0), g.Greater(p, e)) for p, e in zip(points, ends, strict=True)]
+    scaled = [
+        g.Unsqueeze(g.Sub(g.Div(g.Mul(p, 2.0), g.Sub(e, 1.0)), 1.0), [2])
+        for p, e in zip(points, ends, strict=True)
+    ]
+    grid = g.Reshape(g.Concat(*scaled, axis=2), [-1, rows, columns, 2])
+    own = g.Gather(x, cast(g, g.Gather(rois, 0, axis=1), DType.INT64), axis=0)
+    y = g.GridSample(own, grid, mode="linear", padding_mode="border", align_corners=1)
+    none = g.Reshape(g.Or(*outside), [-1, 1, rows, columns])
+    each = window((sampling_ratio,) * 2, (sampling_ratio,) * 2, (), ())
+    return g.AveragePool(g.Where(none, scalar(g, 0, y), y), **each)

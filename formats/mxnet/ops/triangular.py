@@ -1,0 +1,93 @@
+"""Diagonals and triangles of matrices."""
+
+from __future__ import annotations
+
+from serde.decompositions.expressions import scalar, shape_from, size_of, steps
+from serde.errors import require
+from serde.ir.geometry import axis_of, others
+from serde.ir.graph import Value
+
+from ..rules import reads
+
+
+def diagonal(g, x: Value, k: int, axis1: int, axis2: int):
+    """The diagonal ``k`` above the main one, over two axes, as the last axis."""
+    a, b = axis_of(axis1, x.rank), axis_of(axis2, x.rank)
+    require(a != b, f"axis1={axis1} and axis2={axis2} are one axis")
+    kept = others((a, b), x.rank)
+    rows, columns = (shape_from(g, [size_of(g, x, axis)]) for axis in (a, b))
+    top, left = max(-k, 0), max(k, 0)
+    count = g.Min(g.Sub(rows, [top]), g.Sub(columns, [left]))
+    places = g.Add(
+        g.Mul(steps(g, count), g.Add(columns, [1])), g.Add(g.Mul(columns, [top]), [left])
+    )
+    last = g.Transpose(x, perm=(*kept, a, b))
+    sizes = [size_of(g, x, axis) for axis in kept]
+    flat = g.Reshape(last, shape_from(g, [*sizes, -1]))
+    return g.Gather(flat, places, axis=len(kept))
+
+
+def matrix_of(g, x: Value, k: int):
+    """Square matrices with the last axis of ``x`` on their diagonal ``k``, and zeros elsewhere."""
+    last, edge = x.rank - 1, abs(k)
+    lines = steps(g, g.Add(shape_from(g, [size_of(g, x, last)]), [edge]))
+    on = g.Equal(lines, g.Add(g.Unsqueeze(lines, [1]), k))
+    wide = g.Pad(x, [0] * (x.rank + last) + [edge])
+    return g.Where(on, g.Unsqueeze(wide, [x.rank if k >= 0 else last]), scalar(g, 0, x))
+
+
+@reads("diag")
+def read_diag(g, x, *, k=0, axis1=0, axis2=1):
+    return matrix_of(g, x, k) if x.rank == 1 else diagonal(g, x, k, axis1, axis2)
+
+
+@reads("_np_diag")
+def read_numpy_diag(g, x, *, k=0):
+    return matrix_of(g, x, k) if x.rank == 1 else diagonal(g, x, k, 0, 1)
+
+
+@reads("_np_diagflat")
+def read_diagflat(g, x, *, k=0):
+    return matrix_of(g, g.Reshape(x, [-1]), k)
+
+
+@reads("_np_diagonal")
+def read_diagonal(g, x, *, offset=0, axis1=0, axis2=1):
+    return diagonal(g, x, offset, axis1, axis2)
+
+
+@reads("_np_trace")
+def read_trace(g, x, *, offset=0, axis1=0, axis2=1):
+    return g.ReduceSum(diagonal(g, x, offset, axis1, axis2), [x.rank - 2], keepdims=0)
+
+
+@reads("_npi_tril")
+def read_tril(g, x, *, k=0):
+    """A single line is repeated to a square first."""
+    if x.rank == 1:
+        size = size_of(g, x, 0)
+        x = g.Expand(x, shape_from(g, [size, size]))
+    return g.Trilu(x, k, upper=0)
+
+
+@reads("_npi_diag_indices_from")
+def read_diag_indices(g, x):
+    """The place along every axis of each element of the diagonal."""
+    line = steps(g, size_of(g, x, 0))
+    return g.Expand(line, g.Concat([x.rank], g.Shape(line), axis=0))
+
+
+@reads("_linalg_extractdiag")
+def read_extractdiag(g, x, *, offset=0):
+    return diagonal(g, x, offset, -2, -1)
+
+
+@reads("_linalg_makediag")
+def read_makediag(g, x, *, offset=0):
+    return matrix_of(g, x, offset)
+
+
+@reads("_linalg_sumlogdiag")
+def read_sumlogdiag(g, x):
+    total = g.ReduceSum(g.Log(diagonal(g, x, 0, -2, -1)), [x.rank - 2], keepdims=0)
+    return g.Reshape(total, [1]) if x.rank == 2 else total

@@ -1,0 +1,132 @@
+"""Operators MXNet does not define itself: read by rules of the user's, or taken along.
+
+A rule for ``Custom`` operators of one kind stands under ``Custom:`` and their ``op_type``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+from serde.errors import UsageError
+from serde.ir.graph import DType, Graph, Node, Value
+from serde.ir.replace_uses import replace_values
+from serde.passes.cut_inputs import spec_of
+from serde.plugins import get_rule, rule_names
+from serde.rewrite.rules import RuleTable
+
+from ..bind.op_names import CANONICAL
+
+CUSTOM, KIND = "Custom", "op_type"
+LASTING = "Dropout:always"  # a sampler, where that of training is none
+Rules = RuleTable | Mapping[str, Callable[..., Any]]
+
+
+def with_rules(table: RuleTable, graph: Graph, rules: Rules | None) -> RuleTable:
+    """``table`` with the rules plug-ins have for operators of the graph, and those given."""
+    if isinstance(rules, RuleTable):
+        return rules
+    here = {name for node in each_node(graph) for name in (node.op, kind_of(node))}
+    found = {n: get_rule("mxnet", n) for n in rule_names("mxnet") if n in here}
+    found |= {CANONICAL.get(n, n): rule for n, rule in (rules or {}).items()}
+    return table.extended(found) if found else table
+
+
+def own_rules(rules: Rules | None) -> set[str]:
+    """The operators that are read by rules of plug-ins or of the caller's."""
+    if isinstance(rules, RuleTable):
+        return {n for n in rules.rules if n.partition(":")[0] == CUSTOM}
+    return {*rule_names("mxnet"), *(CANONICAL.get(n, n) for n in rules or ())}
+
+
+def each_node(graph: Graph) -> Iterator[Node]:
+    """The nodes of a graph and of those in it."""
+    for node in graph.nodes:
+        yield node
+        for body in node.graphs():
+            yield from each_node(body)
+
+
+def kind_of(node: Node) -> str:
+    """What a rule for the node may stand under besides its operator."""
+    if node.op == "Dropout" and node.attrs.get("mode") == "always":
+        return LASTING
+    return f"{CUSTOM}:{node.attrs.get(KIND, '')!s}" if node.op == CUSTOM else node.op
+
+
+def told_apart(graph: Graph, table: RuleTable) -> Graph:
+    """The graph, with nodes under the name the table has for their kind, if it has one."""
+    known = {*table.rules, *table.reasons}
+
+    def told(node: Node) -> Node:
+        if kind_of(node) != node.op and kind_of(node) in known:
+            attrs = {n: v for n, v in node.attrs.items() if n != KIND}
+            return replace(node, op=kind_of(node), attrs=MappingProxyType(attrs))
+        return node
+
+    return changed(graph, told)
+
+
+def changed(graph: Graph, change: Callable[[Node], Node]) -> Graph:
+    """The graph with each node changed, those of subgraphs too."""
+
+    def inside(node: Node) -> Node:
+        bodies = {n: changed(b, change) for n, b in node.attrs.items() if isinstance(b, Graph)}
+        return replace(node, attrs=MappingProxyType({**node.attrs, **bodies})) if bodies else node
+
+    return replace(graph, nodes=tuple(change(inside(node)) for node in graph.nodes))
+
+
+def taken_along(
+    graph: Graph, table: RuleTable, domain: str, types: Mapping[str, Any]
+) -> tuple[Graph, RuleTable]:
+    """Nodes no rule reads are kept, as operators of ``domain`` with their attributes as texts.
+
+    Operators of MXNet's own, for which there is a reason why they are not read, are not. ``types``
+    are the shapes, or shapes and element types, of what such nodes compute, by name.
+
+    Raises:
+        UsageError: for a type of something else.
+    """
+    found: dict[str, Callable[..., Any]] = {}
+    told: dict[Value, Value] = {}
+
+    def kept(node: Node) -> Node:
+        if node.op in table.rules or (node.op in table.reasons and node.op != CUSTOM):
+            return node
+        op, attrs = node.op, dict(node.attrs)
+        if op == CUSTOM:
+            op = str(attrs.pop(KIND, CUSTOM))
+        name = f"{domain}::{op}/{len(node.outputs)}"
+        found[name] = partial(as_foreign, domain, op, len(node.outputs))
+        outputs = tuple([typed(v, types) for v in node.outputs])
+        told.update(zip(node.outputs, outputs, strict=True))
+        return replace(node, op=name, outputs=outputs, attrs=MappingProxyType(attrs))
+
+    done = replace_values(changed(graph, kept), told)
+    if unknown := sorted(set(types) - {v.name for v in told}):
+        raise UsageError(
+            f"{', '.join(map(repr, unknown))}: no custom operator computes that; those that are "
+            f"kept compute {', '.join(repr(v.name) for v in told) or 'nothing'}"
+        )
+    if not found:
+        return done, table
+    return replace(done, imports={**done.imports, domain: 1}), table.extended(found)
+
+
+def typed(value: Value, types: Mapping[str, Any]) -> Value:
+    """The value as it is said to be; float32 where only a shape is said."""
+    if value.name not in types:
+        return value
+    shape, dtype = spec_of(value.name, types[value.name])
+    return Value(value.name, dtype or DType.FLOAT32, shape)
+
+
+def as_foreign(
+    domain: str, op: str, count: int, g: Any, *operands: Value | None, **attrs: Any
+) -> tuple[Value, ...]:
+    """A node of another domain, of whose results nothing is known but what callers say."""
+    return g.foreign(domain, op, operands, attrs, count)  # type: ignore[no-any-return]

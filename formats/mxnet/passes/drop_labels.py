@@ -1,0 +1,233 @@
+"""Labels, and the outputs that are computed for training alone.
+
+In inference an output layer does not read its label. Variables that only labels are computed from
+leave the graph before their shapes are asked for, and so do the operators on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
+
+from serde.ir.geometry import Ints
+from serde.ir.graph import Graph, Node, Value
+from serde.passes.cut_inputs import LABEL
+from serde.passes.dce import drop_dead
+
+from ..bind.declared import asked, is_parameter_name
+from .custom_ops import CUSTOM, kind_of
+
+# Output layers; their second operand is a label that they read only to train.
+OUTPUT_LAYERS = frozenset(
+    "LinearRegressionOutput LogisticRegressionOutput MAERegressionOutput SVMOutput SoftmaxOutput "
+    "WarpCTC".split()
+)
+# Operands that an operator reads only to train.
+UNREAD: dict[str, Ints] = dict.fromkeys((*OUTPUT_LAYERS, "IdentityAttachKLSparseReg"), (1,))
+# Operands that are labels of operators whose result depends on them: losses and their targets.
+LABELS: dict[str, Ints] = {
+    "CTCLoss": (1, 2, 3),
+    "_contrib_MultiBoxTarget": (1,),
+    "_contrib_mrcnn_mask_target": (1, 2, 3),
+    "softmax_cross_entropy": (1,),
+}
+LOSSES = frozenset({"CTCLoss", "MakeLoss", "make_loss", "softmax_cross_entropy"})
+# Operators through which a label, or a loss, is shown as an output for metrics.
+COPYING = frozenset(
+    "BlockGrad Cast Concat Flatten MakeLoss Reshape SliceChannel SwapAxis _copy amp_cast "
+    "expand_dims one_hot slice slice_axis squeeze transpose".split()
+)
+MOST = 1 << 12  # variables that are no parameters; of more, outputs are not looked at
+PARAMETER = 1  # the bit that stands for all parameters
+Bits = dict[Value, int]
+
+
+def drop_labels(
+    graph: Graph, keep_outputs: bool = False, rules: Collection[str] = ()
+) -> Graph:  # fmt: skip
+    """``graph`` as it infers: without labels, and the outputs and nodes that only they need.
+
+    Outputs that depend on a label are left out where others do not, unless ``keep_outputs``. The
+    operators named in ``rules`` are read by a caller's rule: they keep their operands, and custom
+    operators among them are no losses.
+    """
+    nodes = tuple(n if n.op in rules else _without_unread(n) for n in graph.nodes)
+    inference = replace(graph, nodes=nodes)
+    training = set() if keep_outputs else _training_outputs(graph, inference, rules)
+    outputs = tuple(v for v in graph.outputs if v not in training)
+    done = drop_dead(replace(inference, outputs=outputs))
+    read = done.uses()
+    inputs = tuple(v for v in graph.inputs if v in read)
+    dropped = [v for v in graph.inputs if v not in read]
+    told = (*graph.notes, *_notes([v for v in graph.outputs if v in training], dropped))
+    return replace(done, inputs=inputs, notes=told)
+
+
+def drop_unread_labels(graph: Graph) -> Graph:
+    """An IR graph without inputs that are labels by name and that no rule read."""
+    read = graph.uses()
+    unread = [v for v in graph.inputs if v not in read and v.name.endswith(LABEL)]
+    inputs = tuple(v for v in graph.inputs if v not in unread)
+    return replace(graph, inputs=inputs, notes=(*graph.notes, *_notes([], unread)))
+
+
+def _without_unread(node: Node) -> Node:
+    if node.op not in UNREAD:
+        return node
+    inputs = tuple(None if at in UNREAD[node.op] else v for at, v in enumerate(node.inputs))
+    return replace(node, inputs=inputs)
+
+
+def _training_outputs(graph: Graph, inference: Graph, rules: Collection[str]) -> set[Value]:
+    """The outputs that need labels, and the losses that need more inputs than other outputs."""
+    data, outputs = _data_variables(graph), dict.fromkeys(graph.outputs)
+    if len(outputs) < 2 or len(data) > MOST:
+        return set()
+    bits = {**dict.fromkeys(graph.inputs, PARAMETER), **{v: 2 << i for i, v in enumerate(data)}}
+    needs = _needs(inference, bits, _operands)
+    unlabelled = _needs(inference, bits, _other_operands)
+    sources = _needs(inference, bits, _label_sources)
+    labelled = 0
+    for node in graph.nodes:
+        for value in _labels(node, {**UNREAD, **LABELS}):
+            labelled |= sources.get(value, PARAMETER) & ~PARAMETER
+    copied = _copied(inference)
+    copies = {v for v in outputs if v in copied and not needs[v] & ~labelled}
+    if len(copies) == len(outputs):
+        copies = set()
+    own_label = _outputs_of_own_label(graph, needs, sources, outputs)
+    read = _union(unlabelled[v] for v in outputs if v not in copies and v not in own_label)
+    labels = _union(bits.values()) & ~read & ~PARAMETER
+    found = {v for v in outputs if needs[v] & labels}
+    if len(found) == len(outputs):
+        found = set()
+    rest = {v: needs[v] & ~PARAMETER for v in outputs if v not in found}
+    makers = {v: node for node in graph.nodes for v in node.outputs}
+    losses = set()
+    for value, needed in rest.items():
+        shown = _shown(value, makers)
+        if shown is not None and _is_loss(shown, bool(needed & labelled), rules):
+            losses.add(value)
+    return found | _losses_with_labels(losses, rest)
+
+
+def _outputs_of_own_label(
+    graph: Graph, needs: Bits, sources: Bits, outputs: Iterable[Value]
+) -> set[Value]:
+    """The outputs of layers whose data depend on the label too, as with a margin for its class."""
+    makers = {v: node for node in graph.nodes for v in node.outputs}
+    found = set()
+    for value in outputs:
+        shown = _shown(value, makers)
+        if shown is None or shown.op not in OUTPUT_LAYERS or shown.inputs[0] is None:
+            continue
+        label = _union(sources.get(v, PARAMETER) for v in _labels(shown, UNREAD))
+        if label & needs.get(shown.inputs[0], PARAMETER) & ~PARAMETER:
+            found.add(value)
+    return found
+
+
+def _losses_with_labels(losses: set[Value], needs: Bits) -> set[Value]:
+    """The losses that read what another output reads, and more; the more are labels."""
+    if len(losses) == len(needs):
+        kinds = set(needs.values())
+        fewest = {v for v in losses if not any(_is_within(kind, needs[v]) for kind in kinds)}
+        losses = losses - fewest
+    read = _union(bits for v, bits in needs.items() if v not in losses)
+    return {v for v in losses if needs[v] & read and needs[v] & ~read}
+
+
+def _is_within(some: int, others: int) -> bool:
+    return some != others and not some & ~others and some != 0
+
+
+def _shown(value: Value, makers: dict[Value, Node]) -> Node | None:
+    """The node whose result an output is, behind what copies it: of losses, the loss."""
+    while (node := makers.get(value)) is not None and node.inputs and node.inputs[0] is not None:
+        is_shown = node.op == "MakeLoss" and _is_zero(str(node.attrs.get("grad_scale", "1")))
+        if not is_shown and (node.op in LOSSES or node.op not in COPYING):
+            break
+        value = node.inputs[0]
+    return node
+
+
+def _is_loss(node: Node, reads_labels: bool, rules: Collection[str]) -> bool:
+    """Whether a model is trained to make the result of ``node`` small.
+
+    A custom operator that reads the label of a layer is a loss, unless there is a rule for it.
+    """
+    is_own = node.op == CUSTOM and reads_labels and not {CUSTOM, kind_of(node)} & {*rules}
+    return node.op in LOSSES or is_own
+
+
+def _is_zero(text: str) -> bool:
+    try:
+        return float(text) == 0
+    except ValueError:
+        return False  # the operator's rule will say so
+
+
+def _data_variables(graph: Graph) -> list[Value]:
+    """The inputs that are no parameters."""
+    parameters = {name for name, _, _ in asked(graph)}
+    return [v for v in graph.inputs if v.name not in parameters and not is_parameter_name(v.name)]
+
+
+def _needs(graph: Graph, bits: Bits, operands: Callable[[Node], Iterator[Value]]) -> Bits:
+    """The bits of the variables that each value is computed from, by way of some operands."""
+    found = dict(bits)
+    for node in graph.nodes:
+        needed = _union(found.get(v, PARAMETER) for v in operands(node))
+        found.update((v, needed) for v in node.outputs)
+    found.update((v, PARAMETER) for v in graph.outputs if v not in found)
+    return found
+
+
+def _copied(graph: Graph) -> set[Value]:
+    """Inputs, and what is only arranged anew of them."""
+    found = set(graph.inputs)
+    for node in graph.nodes:
+        if node.op in COPYING and node.inputs and found.issuperset(_operands(node)):
+            found.update(node.outputs)
+    return found
+
+
+def _union(bits: Iterable[int]) -> int:
+    found = 0
+    for some in bits:
+        found |= some
+    return found
+
+
+def _operands(node: Node) -> Iterator[Value]:
+    return (v for v in node.inputs if v is not None)
+
+
+def _other_operands(node: Node) -> Iterator[Value]:
+    """The operands that are no labels."""
+    labels = LABELS.get(node.op, ())
+    return (v for at, v in enumerate(node.inputs) if v is not None and at not in labels)
+
+
+def _label_sources(node: Node) -> Iterator[Value]:
+    """What a label would be computed from: of targets, the labels among the operands."""
+    return _labels(node, LABELS) if node.op in LABELS else _operands(node)
+
+
+def _labels(node: Node, table: dict[str, Ints]) -> Iterator[Value]:
+    at = table.get(node.op, ())
+    return (v for i, v in enumerate(node.inputs) if v is not None and i in at)
+
+
+def _notes(outputs: list[Value], inputs: list[Value]) -> Iterator[str]:
+    if outputs:
+        yield (
+            f"left out: output {_quoted(outputs)}, computed only to train; to keep it, name each "
+            "output that is wanted with --outputs, or outputs=[…]"
+        )
+    if inputs:
+        yield f"left out: input {_quoted(inputs)}, read only to train"
+
+
+def _quoted(values: list[Value]) -> str:
+    return ", ".join(repr(v.name) for v in values)

@@ -1,0 +1,56 @@
+"""A detector without the suppression at its end: the boxes and scores that it would choose from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from serde.errors import UsageError, require
+from serde.ir.graph import Graph, Node, Value
+
+# What an operator suppresses: the operands that are boxes and scores.
+READ = {"_contrib_box_nms": (0,), "_contrib_MultiBoxDetection": (0, 1, 2)}
+WAYS = ("full", "none")
+
+
+def with_suppression(graph: Graph, nms: str) -> Graph:
+    """``graph`` as it is (``full``), or with what its last suppressions read as outputs.
+
+    Suppressions that others depend on (of a region proposal network) stay. Outputs that depend on
+    none stay as well; the new ones come first.
+
+    Raises:
+        UsageError: where there is nothing to leave out.
+    """
+    require(nms in WAYS, f"nms={nms!r} is neither of {', '.join(WAYS)}")
+    if nms == "full":
+        return graph
+    below = _depending(graph)
+    last = [n for n in graph.nodes if n.op in READ and not below[n.outputs[0]]]
+    if not last:
+        raise UsageError("the model has no non-maximum suppression to leave out")
+    raw = dict.fromkeys(v for n in last for at in READ[n.op] if (v := n.inputs[at]) is not None)
+    behind = _reached(graph, last)
+    kept = [v for v in graph.outputs if v not in behind]
+    return replace(graph, outputs=(*raw, *(v for v in kept if v not in raw)))
+
+
+def _depending(graph: Graph) -> dict[Value, bool]:
+    """Whether a suppression depends on a value."""
+    found: dict[Value, bool] = {}
+    for node in reversed(graph.nodes):
+        depends = any(found.get(v, False) for v in node.outputs)
+        for v in node.outputs:
+            found[v] = depends
+        for read in node.inputs:
+            if read is not None:
+                found[read] = found.get(read, False) or depends or node.op in READ
+    return found
+
+
+def _reached(graph: Graph, nodes: list[Node]) -> set[Value]:
+    """The values that depend on nodes."""
+    found = {v for n in nodes for v in n.outputs}
+    for node in graph.nodes:
+        if not found.isdisjoint(v for v in node.inputs if v is not None):
+            found.update(node.outputs)
+    return found

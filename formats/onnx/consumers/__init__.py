@@ -1,0 +1,1 @@
+"""Programs that read ONNX files, and the forms each of them supports."""

@@ -1,0 +1,382 @@
+"""Forms of valid models that ONNX Runtime gets wrong, and what is written in their place.
+
+A model is right when ONNX Runtime computes it with its graph optimizers, as users run it, and
+without them. ``FORMS`` declares each form that is avoided; ``docs/onnxruntime.md`` is printed from
+it. The rules see every node of the lowered graph, so that all sources and opsets are covered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from serde.ir.builder import Builder
+from serde.ir.dim_expr import elements_of
+from serde.ir.graph import IR_OPSET, DType, Graph, Node, Value
+from serde.legalize.stepping import Stepping
+from serde.passes import drop_dead
+from serde.rewrite.rules import RuleTable
+from serde.version_converter.adapters.indexing import least
+from serde.version_converter.adapters.pooling import (
+    Windows,
+    averaged,
+    gathered,
+    left_over,
+    surrounded,
+    surroundings,
+)
+from serde.version_converter.adapters.resize import every_axis
+
+MEASURED = ("1.20.1", "1.23.2", "1.27.0", "1.31.1", "1.32.0")  # releases of ONNX Runtime
+
+
+@dataclass(frozen=True)
+class Form:
+    """A form that ONNX Runtime gets wrong in ``releases`` of ``MEASURED``.
+
+    ``optimizer`` is the graph optimizer that rewrites it wrongly, empty where a kernel refuses it.
+    """
+
+    what: str
+    optimizer: str
+    effect: str
+    written: str
+    releases: tuple[str, ...] = MEASURED
+
+
+FORMS = {
+    "moved-int8": Form(
+        "`Transpose`, `Reshape`, `Squeeze`, `Unsqueeze`, `Slice` or `MaxPool` of what a "
+        "`DequantizeLinear` of int8 with a zero point made, from opset 21 on",
+        "QDQS8ToU8Transformer",
+        "the model does not load: the pair put behind the operator becomes one of uint8, but for "
+        "its attribute `output_dtype`",
+        "the operator on the integers, and `DequantizeLinear` after it",
+        MEASURED[2:],
+    ),
+    "pad-pool": Form(
+        "`Pad` of zeros before `MaxPool` or `AveragePool`",
+        "PadFusion",
+        "the zeros become the pool's pads, which a maximum leaves out, and a mean too in some "
+        "releases; pads that reach the kernel do not load; with `ceil_mode` the shape is another",
+        "where the pool's pads mean the same, these; else `Pad` with its operand `axes`. Below "
+        "opset 18 a pool without pads has `auto_pad=VALID`; the pads of a maximum are a second "
+        "`Pad`, and a mean is one of -0 in place of 0",
+        MEASURED[:-1],
+    ),
+    "pads-reach-kernel": Form(
+        "a pool whose `pads` are not less than its kernel",
+        "",
+        "the model does not load",
+        "the pads as a `Pad`, and for a mean without pads the sum and the number of elements",
+    ),
+    "transposed-matrix-vector": Form(
+        "`MatMul` of a transposed tensor and a vector",
+        "MatmulTransposeFusion",
+        "other numbers: the transposition is lost",
+        "the vector as the first operand, and the tensor transposed once more",
+    ),
+    "transposed-resize": Form(
+        "`Resize` with mode `cubic`, or with `axes`, of images that a `Transpose` made",
+        "TransposeOptimizer",
+        "the model does not load or run: cubic kernels take no channels last, and the operands for "
+        "some axes are permuted as if they were for all",
+        "every axis listed; cubic images with their first two axes as one",
+    ),
+}
+# Operators ONNX Runtime has no kernel for, and the opset from which it spells them out no more.
+WITHOUT_KERNEL = {"Swish": 25}
+# Operators that ONNX Runtime moves no Transpose through.
+OPAQUE = frozenset(
+    "AveragePool Conv ConvTranspose Einsum Flatten GRU Gather GatherElements GatherND Gemm If LSTM "
+    "Loop LpPool MatMul MaxPool NonZero RNN Reshape Scan TopK".split()
+)
+MOVES = ("Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
+INT8_PAIRS = 21  # the opset from which pairs that ONNX Runtime puts in tell their type twice
+MOST_SEARCHED = 64  # nodes above one that are searched for a Transpose
+NONNEGATIVE = frozenset({"Abs", "Exp", "HardSigmoid", "Relu", "Sigmoid", "Softmax", "Sqrt"})
+
+
+def operators_without_kernel(opset: int) -> frozenset[str]:
+    """Operators to be written as older ones at ``opset``."""
+    return frozenset(op for op, first in WITHOUT_KERNEL.items() if opset >= first)
+
+
+def avoid_runtime_forms(graph: Graph) -> Graph:
+    """``graph``, lowered to its opset, without the forms that ONNX Runtime gets wrong."""
+    if graph.functions:
+        bodies = [replace(f, body=avoid_runtime_forms(f.body)) for f in graph.functions]
+        graph = replace(graph, functions=tuple(bodies))
+    if not any(n.op in RULES for n in graph.all_nodes()):
+        return graph
+    builder = Stepping(graph.name, IR_OPSET, graph.opset)
+    table = RuleTable("forms for ONNX Runtime", fallback=_legalize)
+    return drop_dead(table.rewrite(graph, builder))
+
+
+def _legalize(g: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
+    """A node in another form where ``RULES`` has one for it, else as it is."""
+    rule = RULES.get(node.op) if not node.domain else None
+    legal = rule(g, replace(node, inputs=inputs)) if rule is not None else None
+    return g.keep(node, inputs) if legal is None else legal
+
+
+def legalize_pool(g: Any, node: Any) -> Any:
+    """Spell out pads that reach the kernel; keep a Pad of zeros apart from the pool's own pads."""
+    x, pads, kernel = node.inputs[0], node.attrs.get("pads"), node.attrs.get("kernel_shape")
+    if x is None or x.shape is None or not (isinstance(pads, tuple) and isinstance(kernel, tuple)):
+        return None
+    if _reach(pads, kernel):
+        return POOLS[node.op](g, node, x)
+    pad = _padded_with_zeros(g, x)
+    if pad is None or len(node.outputs) > 1 or node.op == "LpPool":
+        return None
+    plain, joined = not node.attrs.get("ceil_mode", 0), _joined_pads(g, node, pad)
+    if plain and joined and not _reach(joined, kernel) and g.made(x) is pad:
+        attrs = {**node.attrs, "pads": joined}
+        attrs |= {"count_include_pad": 1} if node.op == "AveragePool" else {}
+        return _emit_pool(g, replace(node, inputs=(pad.inputs[0],), attrs=attrs))
+    if g.opset >= 18:
+        return _emit(g, node, _with_axes(g, pad, x))
+    if plain and not any(pads):
+        attrs = {n: v for n, v in node.attrs.items() if n != "pads"}
+        return g.keep(replace(node, attrs={**attrs, "auto_pad": "VALID"}), node.inputs)
+    if node.op == "AveragePool" and g.opset >= 11:
+        return _emit(g, node, _with_negative_zeros(g, pad, x))
+    return POOLS[node.op](g, node, x)
+
+
+def _reach(pads: Sequence[int], kernel: Sequence[int]) -> bool:
+    """Whether pads reach a kernel: ONNX Runtime refuses such pools."""
+    return any(p >= k for p, k in zip(pads, (*kernel, *kernel), strict=True))
+
+
+def _joined_pads(g: Any, node: Any, pad: Any) -> tuple[int, ...] | None:
+    """The pads of a pool and those of the Pad of zeros before it, where they mean the same."""
+    zeros, own, half = _pads(pad), node.attrs["pads"], len(node.attrs["pads"]) // 2
+    around = (*zeros[2 : half + 2], *zeros[half + 4 :])
+    is_inner = not any(zeros[:2]) and not any(zeros[half + 2 : half + 4])
+    if not is_inner or _padded_with_zeros(g, pad.inputs[0]) is not None:
+        return None
+    if node.op == "AveragePool":
+        counted = node.attrs.get("count_include_pad", 0) or not any(own)
+    else:  # of numbers that are not negative, no maximum is one of the zeros
+        spread = any(d != 1 for d in node.attrs.get("dilations", ()))
+        counted = not spread and not any(own) and _is_nonnegative(g, pad.inputs[0])
+    return tuple(a + b for a, b in zip(around, own, strict=True)) if counted else None
+
+
+def _is_nonnegative(g: Any, x: Value) -> bool:
+    made = g.made(x)
+    return made is not None and not made.domain and made.op in NONNEGATIVE
+
+
+def _padded_with_zeros(g: Any, x: Value) -> Any:
+    """The Pad of constant zeros that made ``x``, maybe through a Cast."""
+    made = g.made(x)
+    if made is not None and made.op == "Cast":
+        made = g.made(made.inputs[0])
+    if made is None or (made.domain, made.op) != ("", "Pad") or len(made.inputs) > 3:
+        return None
+    pads = _pads(made)
+    if pads is None or made.attrs["mode"] != "constant":
+        return None
+    if not all(isinstance(p, int) and p >= 0 for p in pads):
+        return None
+    fill = made.inputs[2] if len(made.inputs) > 2 else None
+    is_zero = not (made.attrs.get("value") if fill is None else fill.array().any())
+    return made if is_zero else None
+
+
+def _pads(pad: Any) -> Any:
+    """The sizes that a Pad adds, as far as they are known."""
+    return elements_of(pad.inputs[1]) if len(pad.inputs) > 1 else pad.attrs["pads"]
+
+
+def _with_axes(g: Any, pad: Any, x: Value) -> Any:
+    """``x``, made by a Pad that lists its axes: ONNX Runtime fuses none of these."""
+    pads, zero = _pads(pad), g.const(0, pad.inputs[0].type)
+    made = g.Pad(pad.inputs[0], pads, zero, list(range(len(pads) // 2)))
+    return _cast_again(g, pad, x, made)
+
+
+def _with_negative_zeros(g: Any, pad: Any, x: Value) -> Any:
+    """``x``, padded with what adds nothing to a sum and is no zero to ONNX Runtime's fusion."""
+    made = g.Pad(pad.inputs[0], _pads(pad), g.const(-0.0, pad.inputs[0].type))
+    return _cast_again(g, pad, x, made)
+
+
+def _cast_again(g: Any, pad: Any, x: Value, made: Value) -> Any:
+    """``made`` in place of the output of ``pad``, cast where ``x`` is that output cast."""
+    cast = g.made(x)
+    return made if cast is pad else g.Cast(made, to=cast.attrs["to"])
+
+
+def _emit(g: Any, node: Any, x: Value) -> Any:
+    """``node``, as the target's opset has it, of another tensor."""
+    with g.speaking(g.opset):
+        return g[node.op](x, *node.inputs[1:], outputs=len(node.outputs), **node.attrs)
+
+
+def _emit_pool(g: Any, node: Any) -> Any:
+    """A pool that a rule has made, which may have a form to avoid again."""
+    legal = legalize_pool(g, node)
+    return _emit(g, node, node.inputs[0]) if legal is None else legal
+
+
+def _windows(node: Any) -> Windows:
+    kernel, ceil_mode = node.attrs["kernel_shape"], node.attrs.get("ceil_mode", 0)
+    ones = (1,) * len(kernel)
+    strides, dilations = (node.attrs.get(n) or ones for n in ("strides", "dilations"))
+    return Windows(kernel, strides, dilations, node.attrs["pads"], "NOTSET", ceil_mode)
+
+
+def _spell_pads(g: Any, node: Any, x: Value, fill: float) -> Any:
+    """A pool without pads of a tensor that has them, and what ``ceil_mode`` reaches beyond."""
+    w = _windows(node)
+    extra: Any = [0] * len(w.kernel)
+    if w.ceil_mode:
+        extra = left_over(x, w.kernel, w.strides, w.dilations, w.pads)
+    if extra is not None:
+        half = len(w.kernel)
+        ends = [p + e for p, e in zip(w.pads[half:], extra, strict=True)]
+        y = g.Pad(x, [0, 0, *w.pads[:half], 0, 0, *ends], g.const(fill, x.type))
+    else:
+        before, behind, more = surroundings(g, x, w)
+        after = [g.Add(a, b) for a, b in zip(behind, more, strict=True)]
+        y = surrounded(g, x, before, after, fill)
+    plain = {"pads": (0,) * len(w.pads), "ceil_mode": 0}
+    attrs = {n: plain.get(n, v) for n, v in node.attrs.items()}
+    return _emit_pool(g, replace(node, inputs=(y,), attrs=attrs))
+
+
+def spell_max_pool(g: Any, node: Any, x: Value) -> Any:
+    """MaxPool with its pads as a Pad; indices count places of the tensor without them."""
+    if len(node.outputs) > 1:
+        with g.speaking(18):
+            return gathered(g, x, _windows(node), node.attrs.get("storage_order", 0), 2)
+    return _spell_pads(g, node, x, least(x.type, False))
+
+
+def spell_average_pool(g: Any, node: Any, x: Value) -> Any:
+    """AveragePool with its pads as a Pad, where they count; else sums and numbers of elements."""
+    include = node.attrs.get("count_include_pad", 0)
+    if include and not node.attrs.get("ceil_mode", 0):
+        return _spell_pads(g, node, x, 0.0)
+    with g.speaking(18):
+        return averaged(g, x, _windows(node), include)
+
+
+POOLS: dict[str, Callable[[Any, Any, Value], Any]] = {
+    "AveragePool": spell_average_pool,
+    "LpPool": lambda g, node, x: _spell_pads(g, node, x, 0.0),
+    "MaxPool": spell_max_pool,
+}
+
+
+def legalize_matmul(g: Any, node: Any) -> Any:
+    """A product with a vector on the left: a Transpose before it is taken in rightly there."""
+    x, vector = node.inputs
+    if x is None or vector is None or x.shape is None or vector.shape is None:
+        return None
+    if len(vector.shape) != 1 or len(x.shape) < 2 or not _is_transposed(g, x):
+        return None
+    rank = len(x.shape)
+    return g.MatMul(vector, g.Transpose(x, perm=(*range(rank - 2), rank - 1, rank - 2)))
+
+
+def legalize_resize(g: Any, node: Any) -> Any:
+    """Every axis listed; cubic images arranged so that no optimizer transposes them."""
+    x, axes = node.inputs[0], node.attrs.get("axes")
+    is_cubic = node.attrs.get("mode") == "cubic" and not node.attrs.get("antialias", 0)
+    if x is None or x.shape is None or len(x.shape) != 4 or not (is_cubic or axes):
+        return None
+    if not _is_transposed(g, x):
+        return None
+    policy = node.attrs.get("keep_aspect_ratio_policy", "stretch")
+    if axes and policy == "stretch":
+        operands = (*node.inputs, None, None, None)[:4]
+        operands = every_axis(g, *operands, keep_aspect_ratio_policy=policy, axes=axes)
+        attrs = {n: v for n, v in node.attrs.items() if n != "axes"}
+        node = replace(node, inputs=operands, attrs=attrs)
+    return _resize_rearranged(g, node, x) if is_cubic or "axes" in node.attrs else _emit(g, node, x)
+
+
+def _resize_rearranged(g: Any, node: Any, x: Value) -> Any:
+    """A Resize of the last two axes, the two before them as one, or left out where they are 1."""
+    images, channels = x.known[:2]
+    is_single = images == channels == 1
+    if is_single:
+        y = g.Squeeze(x, [0, 1])
+    else:
+        y = g.Reshape(x, [1, -1, 0, 0] if channels == 1 else [-1, 1, 0, 0])
+    operands, attrs = node.inputs[1:], dict(node.attrs)
+    if "axes" not in attrs:
+        operands = _operands_of_last_axes(g, y, is_single, *operands)
+    elif is_single:
+        attrs["axes"] = tuple(a % 4 - 2 for a in attrs["axes"])
+    y = _emit(g, replace(node, inputs=(y, *operands), attrs=attrs), y)
+    if is_single:
+        return g.Unsqueeze(y, [0, 1])
+    around = [-1, channels] if isinstance(channels, int) else g.Shape(x, end=2)
+    return g.Reshape(y, g.Concat(around, [0, 0], axis=0))
+
+
+def _operands_of_last_axes(
+    g: Any, y: Value, is_single: bool, roi: Value | None, scales: Value | None = None,
+    sizes: Value | None = None,
+) -> tuple[Value | None, ...]:  # fmt: skip
+    """The operands of a Resize that leaves the first two axes, for ``y`` in their place."""
+
+    def last(operand: Value | None) -> Any:
+        if operand is None or operand.shape == (0,):
+            return operand
+        ends = [g.Slice(operand, [a], [a + 2], [0]) for a in range(2, operand.dims[0], 4)]
+        return g.Concat(*ends, axis=0)
+
+    if is_single:
+        return last(roi), last(scales), last(sizes)
+    if sizes is None:
+        return roi, scales
+    return roi, scales, g.Concat(g.Shape(y, end=2), last(sizes), axis=0)
+
+
+def legalize_move(g: Any, node: Node) -> Any:
+    """Elements moved as the integers that one scale and one zero point make floats of."""
+    x = node.inputs[0]
+    made = None if x is None else g.made(x)
+    if g.opset < INT8_PAIRS or len(node.outputs) > 1 or made is None or made.domain:
+        return None
+    is_dequantized = made.op == "DequantizeLinear" and len(made.inputs) == 3
+    if not is_dequantized or made.inputs[0].dtype is not DType.INT8:
+        return None
+    if any(v is None or v.shape not in ((), (1,)) for v in made.inputs[1:]):
+        return None
+    attrs = {n: v for n, v in made.attrs.items() if n != "axis"}
+    moved = _emit(g, node, made.inputs[0])
+    return _emit(g, replace(made, inputs=(moved, *made.inputs[1:]), attrs=attrs), moved)
+
+
+def _is_transposed(g: Any, x: Value) -> bool:
+    """Whether a Transpose stands above ``x`` that ONNX Runtime may move down to it."""
+    found: set[Node] = set()
+    stack = [x]
+    while stack and len(found) < MOST_SEARCHED:
+        made = g.made(stack.pop())
+        if made is None or made in found or made.domain or made.op in OPAQUE:
+            continue
+        if made.op == "Transpose":
+            return True
+        found.add(made)
+        stack.extend(v for v in made.inputs if v is not None and v.tensor is None)
+    return False
+
+
+RULES: dict[str, Callable[[Any, Any], Any]] = {
+    **dict.fromkeys(MOVES, legalize_move),
+    "MatMul": legalize_matmul,
+    "Resize": legalize_resize,
+    **dict.fromkeys(POOLS, legalize_pool),
+    "MaxPool": lambda g, node: legalize_move(g, node) or legalize_pool(g, node),
+}

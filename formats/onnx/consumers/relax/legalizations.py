@@ -1,0 +1,338 @@
+"""Operators the importer gets wrong or lacks in some form, in others that it gets right.
+
+Recurrent layers and loops are laid out, a choice is made of both branches. What is small follows
+the importer's own code; the node tests and the operators of the other formats tell the rest.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from serde.decompositions import loops, recurrent, shared
+from serde.decompositions.expressions import cast, cast_like, number, slice_axis
+from serde.decompositions.older import older
+from serde.errors import require
+from serde.ir.geometry import Ints
+from serde.ir.graph import DType, Graph
+from serde.rewrite.inline import inlined
+from serde.version_converter.adapters.roi import roi_align
+
+from .target import recasts
+
+recasts("RNN")(recurrent.lay_out_rnn)
+recasts("GRU")(recurrent.lay_out_gru)
+recasts("LSTM")(recurrent.lay_out_lstm)
+recasts("Scan")(loops.lay_out_scan)
+recasts("ReduceLogSumExp")(shared.log_sum_exp)
+recasts("OneHot")(shared.one_hot)
+recasts("OptionalGetElement")(shared.optional_get)
+recasts("OptionalHasElement")(shared.optional_has)
+
+
+@recasts("Loop")
+def recast_loop(g, trips, go, *states, body: Graph, outputs: int = 1):
+    turns = loops.few_turns(trips, go, body)
+    require(turns is not None, "a loop whose turns are not known, or many")
+    return loops.lay_out_loop(g, turns, states, body, outputs)
+
+
+@recasts("If")
+def recast_if(g, condition, *, then_branch: Graph, else_branch: Graph, outputs: int = 1):
+    """The branch, where the choice is known; else of both results the one that was chosen."""
+    chosen = number(condition)
+    if chosen is not None:
+        made = inlined(g, then_branch if chosen else else_branch, ())
+        return loops.one_or_all(made, outputs)
+    pairs = list(zip(inlined(g, then_branch, ()), inlined(g, else_branch, ()), strict=True))
+    same = all(a.is_static and a.known == b.known and a.dtype is b.dtype for a, b in pairs)
+    require(same, "branches that give tensors of different sizes")
+    return loops.one_or_all([g.Where(condition, a, b) for a, b in pairs], outputs)
+
+
+@recasts("Pow")
+def recast_pow(g, x, y):
+    """The importer's takes floats of one type."""
+    wide = x if x.type.kind == "f" else cast(g, x, DType.FLOAT64)
+    if wide is x and y.dtype is x.dtype:
+        return None
+    return cast_like(g, g.Pow(wide, cast(g, y, wide.type)), x)
+
+
+@recasts("PRelu")
+def recast_prelu(g, x, slope):
+    return g.Where(g.Less(x, g.const(0, x.type)), g.Mul(x, slope), x)
+
+
+@recasts("IsInf")
+def recast_is_inf(g, x, *, detect_negative: int, detect_positive: int):
+    """The importer's tells no signs."""
+    if detect_negative and detect_positive:
+        return None
+    if not detect_negative and not detect_positive:
+        return g.And(g.IsNaN(x), g.Not(g.IsNaN(x)))
+    return g.Equal(x, g.const(np.array(np.inf if detect_positive else -np.inf, x.type.numpy)))
+
+
+@recasts("BitShift")
+def recast_bit_shift(g, x, y, *, direction: str):
+    """Shifting by as many bits as there are, or more, leaves none; for the machine it does not."""
+    if y.tensor is not None and y.array().max(initial=0) < x.type.bits:
+        return None
+    bits, none = g.const(x.type.bits, y.type), g.const(0, y.type)
+    near = g.as_is("BitShift", (x, g.Mod(y, bits)), {"direction": direction})
+    within, rest = g.Less(y, bits), g.const(0, x.type)
+    if x.type.kind == "i":
+        within = g.And(within, g.GreaterOrEqual(y, none))
+        rest = g.Where(g.Less(x, none), g.const(-1, x.type), rest) if direction == "RIGHT" else rest
+    return g.Where(within, near, rest)
+
+
+@recasts("ReduceSum")
+def recast_reduce_sum(g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
+    """The importer takes no empty axes."""
+    if axes is not None and axes.shape != (0,):
+        return None
+    if noop_with_empty_axes:
+        return g.Identity(x)
+    return None if axes is None else g.ReduceSum(x, None, keepdims=keepdims)
+
+
+def recast_extreme(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
+    """TVM starts from the farthest finite number, so what is infinite throughout is told apart."""
+    form = {"keepdims": keepdims, "noop_with_empty_axes": noop_with_empty_axes}
+    if x.type is DType.BOOL:
+        return cast_like(g, g[op](cast(g, x, DType.UINT8), axes, **form), x)
+    if x.type.kind != "f":
+        return None
+    end = g.const(np.array(-np.inf if op == "ReduceMax" else np.inf, x.type.numpy))
+    other = cast(g, g.Equal(x, end), DType.INT32)
+    every = g.Equal(g.ReduceMin(other, axes, **form), 1)
+    return g.Where(every, end, g.as_is(op, (x, axes), form))
+
+
+for _op in ("ReduceMax", "ReduceMin"):
+    recasts(_op)(partial(recast_extreme, _op))
+
+
+def recast_arg(op, g, x, *, axis: int, keepdims: int, select_last_index: int):
+    """The importer's finds none, numbered -1, among what is infinite throughout."""
+    form = {"axis": axis, "keepdims": keepdims, "select_last_index": 0}
+    if select_last_index:
+        size = x.known[axis]
+        require(isinstance(size, int), f"an {op} of the last index along an axis of symbolic size")
+        turned = slice_axis(g, x, axis, -1, -size - 1, -1)
+        return g.Sub(size - 1, g[op](turned, **form))
+    found = g.as_is(op, (x,), form)
+    return g.Max(found, 0) if x.type.kind == "f" else found
+
+
+for _op in ("ArgMax", "ArgMin"):
+    recasts(_op)(partial(recast_arg, _op))
+
+
+@recasts("GlobalMaxPool")
+def recast_global_max_pool(g, x):
+    return g.ReduceMax(x, list(range(2, x.rank)), keepdims=1)
+
+
+@recasts("TopK")
+def recast_top_k(g, x, k, *, axis: int, largest: int, sorted: int, outputs: int = 1):
+    """The importer's are always sorted."""
+    form = {"axis": axis, "largest": largest, "sorted": 1}
+    return None if sorted else g.TopK(x, k, **form, outputs=outputs)
+
+
+@recasts("MaxPool")
+def recast_max_pool(
+    g, x, *, kernel_shape, strides, dilations, pads=(), ceil_mode, storage_order,
+    auto_pad="NOTSET", outputs: int = 1,
+):  # fmt: skip
+    """The importer's keeps windows that ONNX drops, and tells no places."""
+    form = {"kernel_shape": kernel_shape, "strides": strides, "pads": pads, "auto_pad": auto_pad,
+            "storage_order": storage_order, "outputs": outputs}  # fmt: skip
+    if ceil_mode or (outputs > 1 and any(d != 1 for d in dilations)):
+        return older(g, 10, "MaxPool", x, ceil_mode=ceil_mode, dilations=dilations, **form)
+    return older(g, 8, "MaxPool", x, **form) if outputs > 1 else None
+
+
+@recasts("AveragePool")
+def recast_average_pool(
+    g, x, *, kernel_shape, strides, dilations, pads=(), ceil_mode, count_include_pad,
+    auto_pad="NOTSET",
+):  # fmt: skip
+    form = {"kernel_shape": kernel_shape, "strides": strides, "pads": pads, "auto_pad": auto_pad,
+            "ceil_mode": ceil_mode, "count_include_pad": count_include_pad}  # fmt: skip
+    if any(d != 1 for d in dilations):
+        return older(g, 19, "AveragePool", x, dilations=dilations, **form)
+    return older(g, 10, "AveragePool", x, **form) if ceil_mode else None
+
+
+@recasts("LpPool")
+def recast_lp_pool(
+    g, x, *, kernel_shape, strides, dilations, pads=(), ceil_mode, p, auto_pad="NOTSET"
+):
+    if not ceil_mode and all(d == 1 for d in dilations):
+        return None
+    return older(
+        g, 18, "LpPool", x, kernel_shape=kernel_shape, strides=strides, dilations=dilations,
+        pads=pads, ceil_mode=ceil_mode, p=p, auto_pad=auto_pad,
+    )  # fmt: skip
+
+
+@recasts("ConvTranspose")
+def recast_conv_transpose(
+    g, x, w, b=None, *, output_shape: Ints | None = None, auto_pad="NOTSET", group: int,
+    kernel_shape: Ints = (), strides: Ints = (), dilations: Ints = (), output_padding: Ints = (),
+    pads: Ints = (),
+):  # fmt: skip
+    """Sizes that are given, as pads; the importer takes no heed of them."""
+    if output_shape is None:
+        return None
+    kernel, n = kernel_shape or w.dims[2:], x.rank - 2
+    steps, gaps, more = strides or (1,) * n, dilations or (1,) * n, output_padding or (0,) * n
+    windows = zip(x.dims[2:], kernel, steps, gaps, more, output_shape[-n:], strict=True)
+    over = [s * (i - 1) + (k - 1) * d + 1 + o - want for i, k, s, d, o, want in windows]
+    small = [max(0, total) // 2 for total in over]
+    large = [max(0, total) - half for total, half in zip(over, small, strict=True)]
+    begin, end = (small, large) if auto_pad == "SAME_UPPER" else (large, small)
+    return g.ConvTranspose(
+        x, w, b, kernel_shape=kernel, strides=steps, dilations=gaps, pads=(*begin, *end),
+        output_padding=[o + max(0, -total) for o, total in zip(more, over, strict=True)],
+        group=group,
+    )  # fmt: skip
+
+
+@recasts("BatchNormalization")
+def recast_batch_norm(
+    g, x, scale, bias, mean, var, *, epsilon, momentum, training_mode, outputs: int = 1
+):
+    """The importer takes one type; in training mode it moves the statistics wrongly."""
+    form = {"epsilon": epsilon, "momentum": momentum, "training_mode": training_mode}
+    if training_mode:
+        return shared.batch_norm(g, x, scale, bias, mean, var, outputs=outputs, **form)
+    operands = [scale, bias, mean, var]
+    same = [cast_like(g, v, x) for v in operands]
+    if all(a is b for a, b in zip(operands, same, strict=True)):
+        return None
+    return g.BatchNormalization(x, *same, **form)
+
+
+@recasts("LayerNormalization")
+def recast_layer_norm(g, x, scale, bias=None, *, axis, epsilon, stash_type, outputs: int = 1):
+    """With weights as large as what they weigh as it is, otherwise spelled out."""
+    own = x.known[axis % x.rank :]
+    fits = scale.known == own and (bias is None or bias.known == own)
+    if fits and outputs == 1 and x.type is DType.FLOAT32:
+        return None
+    attrs = {"axis": axis, "epsilon": epsilon, "stash_type": stash_type}
+    return older(g, 17, "LayerNormalization", x, scale, bias, outputs=outputs, **attrs)
+
+
+@recasts("LRN")
+def recast_lrn(g, x, *, size, alpha, beta, bias):
+    """The importer's windows are odd."""
+    if size % 2 and x.rank in (3, 4) and x.type is DType.FLOAT32:
+        return None
+    return shared.local_response(g, x, size=size, alpha=alpha, beta=beta, bias=bias)
+
+
+@recasts("MeanVarianceNormalization")
+def recast_mean_variance(g, x, *, axes):
+    return older(g, 9, "MeanVarianceNormalization", x, axes=axes)
+
+
+@recasts("Dropout")
+def recast_dropout(g, x, ratio=None, training=None, *, seed=None, outputs: int = 1):
+    """At inference nothing is dropped, and the mask says so."""
+    off = training is None or (training.tensor is not None and not training.array().any())
+    require(off, "a Dropout that draws which elements it drops")
+    mask = g.const(np.ones(x.dims, bool)) if outputs > 1 else None
+    return (g.Identity(x), mask) if outputs > 1 else g.Identity(x)
+
+
+@recasts("EyeLike")
+def recast_eye_like(g, x, *, dtype: int | None = None, k: int):
+    """Sizes are known, so it is a constant."""
+    rows, columns = x.dims
+    eye = np.eye(rows, columns, k=k)
+    return g.Cast(g.const(eye.astype(np.float32)), to=dtype) if dtype else g.const(eye, x.type)
+
+
+@recasts("Einsum")
+def recast_einsum(g, *xs, equation: str):
+    return older(g, 12, "Einsum", *xs, equation=equation)
+
+
+@recasts("Pad")
+def recast_pad(g, x, pads, fill=None, axes=None, *, mode: str):
+    """Negative pads cut; the importer's only add."""
+    listed = pads.ints() if pads.tensor is not None else ()
+    if all(p >= 0 for p in listed):
+        return None
+    over = list(axes.ints()) if axes is not None else list(range(x.rank))
+    half = len(listed) // 2
+    starts = [max(0, -p) for p in listed[:half]]
+    ends = [x.known[a] - max(0, -p) for a, p in zip(over, listed[half:], strict=True)]
+    added = [max(0, p) for p in listed]
+    cut = g.Slice(x, starts, ends, over, [1] * half)
+    return g.Pad(cut, added, fill, axes, mode=mode)
+
+
+@recasts("GridSample")
+def recast_grid_sample(g, x, grid, *, mode: str, padding_mode: str, align_corners: int):
+    """Linear sampling as it is; the importer's rounds and borders others as ONNX does not."""
+    if x.rank == 4 and mode == "linear" and padding_mode != "reflection":
+        return None
+    attrs = {"mode": mode, "padding_mode": padding_mode, "align_corners": align_corners}
+    return older(g, 16, "GridSample", x, grid, **attrs)
+
+
+@recasts("RoiAlign")
+def recast_roi_align(
+    g, x, rois, batch, *, mode, sampling_ratio, coordinate_transformation_mode, output_height,
+    output_width, spatial_scale,
+):  # fmt: skip
+    """The importer's takes the mean of the samples."""
+    if mode == "avg":
+        return None
+    return roi_align(
+        g, x, rois, batch, mode=mode, output_height=output_height, output_width=output_width,
+        sampling_ratio=sampling_ratio, spatial_scale=spatial_scale,
+        half=coordinate_transformation_mode == "half_pixel",
+    )  # fmt: skip
+
+
+@recasts("NonMaxSuppression")
+def recast_suppression(
+    g, boxes, scores, most=None, overlap=None, least=None, *, center_point_box: int
+):
+    """The importer's drops a box that overlaps by just as much as it may."""
+    held = [v is None or number(v) is not None for v in (most, overlap, least)]
+    require(all(held), "limits that are computed")
+    limit = np.float32(number(overlap) or 0)
+    above = g.const(np.array([np.nextafter(limit, np.float32(2))]))
+    form = {"center_point_box": center_point_box}
+    return g.as_is("NonMaxSuppression", (boxes, scores, most, above, least), form)
+
+
+@recasts("MaxUnpool")
+def recast_max_unpool(
+    g, x, places, shape=None, *, kernel_shape: Ints, strides: Ints = (), pads: Ints = ()
+):
+    """The importer's takes no shape, and no strides that are left out."""
+    form = {"kernel_shape": kernel_shape, "strides": strides or (1,) * len(kernel_shape),
+            "pads": pads or (0,) * 2 * len(kernel_shape)}  # fmt: skip
+    if shape is None:
+        return g.as_is("MaxUnpool", (x, places), form)
+    return older(g, 9, "MaxUnpool", x, places, shape, **form)
+
+
+@recasts("GlobalLpPool")
+def recast_global_lp_pool(g, x, *, p: int):
+    powers = g.ReduceSum(g.Pow(g.Abs(x), float(p)), list(range(2, x.rank)), keepdims=1)
+    return g.Pow(powers, 1 / p)
+
+
+recasts("LpNormalization")(shared.lp_norm)

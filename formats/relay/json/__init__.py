@@ -1,0 +1,1 @@
+"""Relay's JSON form: node tables of ``tvm.ir.save_json``."""

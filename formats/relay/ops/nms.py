@@ -1,0 +1,218 @@
+"""Non-maximum suppression: TVM's own, box after box, in a Loop over all batches at once.
+
+That of all classes is ONNX's where its bounds are such that both suppress the same.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from serde.decompositions.expressions import (
+    cast,
+    number,
+    scalar,
+    shape_from,
+    size_of,
+    slice_axis,
+    times,
+)
+from serde.errors import require
+from serde.ir.graph import DType, Value
+
+from ..rules import reads
+from .layouts import fixed
+
+
+def column(g, x: Value, at: int, count: int = 1):
+    """Columns of the last axis; a single one without that axis."""
+    axis = x.rank - 1
+    if count == 1:
+        return g.Gather(x, g.const(at, DType.INT64), axis=axis)
+    return g.Slice(x, [at], [at + count], [axis], [1])
+
+
+def overlaps(g, boxes: Value):
+    """Intersection over union of all pairs of (B, N, 4) boxes, corners in any order."""
+    low = g.Min(column(g, boxes, 0, 2), column(g, boxes, 2, 2))
+    high = g.Max(column(g, boxes, 0, 2), column(g, boxes, 2, 2))
+    one = [g.Unsqueeze(v, [2]) for v in (low, high)]
+    other = [g.Unsqueeze(v, [1]) for v in (low, high)]
+    shared = g.Max(g.Sub(g.Min(one[1], other[1]), g.Max(one[0], other[0])), 0.0)
+    area = g.Mul(column(g, shared, 0), column(g, shared, 1))
+    extent = g.Sub(high, low)
+    each = g.Mul(column(g, extent, 0), column(g, extent, 1))
+    union = g.Sub(g.Add(g.Unsqueeze(each, [2]), g.Unsqueeze(each, [1])), area)
+    flat = g.LessOrEqual(union, 0.0)
+    return g.Where(flat, 0.0, g.Div(area, g.Where(flat, 1.0, union)))
+
+
+def selected(g, conflicts: Value, scored: Value, inside: Value, limit: Value):
+    """Which rows stay, and which of them suppress others: two (B, N) of truth.
+
+    ``conflicts`` (B, N, N) tells whether a row gives way to an earlier one that was selected; rows
+    that are ``inside`` but not ``scored`` stay and suppress nothing. ``limit`` is the greatest
+    number of selected rows, below 0 for no limit.
+    """
+    count = size_of(g, scored, 1)
+    total = g.const(count, DType.INT64) if isinstance(count, int) else g.Squeeze(count, [0])
+    none = g.And(scored, g.Not(scored))
+    start = g.ReduceSum(cast(g, none, DType.INT32), [1], keepdims=0)
+    body = g.child("suppression")
+    at = body.input("row", DType.INT64, ())
+    body.input("go_on", DType.BOOL, ())
+    kept = body.input("kept", DType.BOOL, scored.shape)
+    shown = body.input("shown", DType.BOOL, scored.shape)
+    found = body.input("found", DType.INT32, start.shape)
+    row = body.Gather(conflicts, at, axis=1)
+    hit = cast(body, body.ReduceMax(cast(body, body.And(row, kept), DType.INT32), [1], keepdims=0),
+               DType.BOOL)  # fmt: skip
+    full = body.Equal(found, limit)
+    here = [body.Gather(v, at, axis=1) for v in (scored, inside)]
+    keeps = body.And(here[0], body.Not(body.Or(hit, full)))
+    shows = body.Or(keeps, body.And(body.And(here[1], body.Not(here[0])), body.Not(full)))
+    steps = body.Range(body.const(0, DType.INT64), total, body.const(1, DType.INT64))
+    place = body.Unsqueeze(body.Equal(steps, at), [0])
+    new = [
+        body.Or(old, body.And(body.Unsqueeze(add, [1]), place))
+        for old, add in ((kept, keeps), (shown, shows))
+    ]
+    more = body.Add(found, cast(body, keeps, DType.INT32))
+    graph = body.build([body.const(True, DType.BOOL), *new, more])
+    made = g.Loop(total, None, none, none, start, body=graph, outputs=3)
+    return made[1], made[0]
+
+
+def positions(g, x: Value):
+    """0 … N - 1 along the second axis, as one row."""
+    count = size_of(g, x, 1)
+    total = g.const(count, DType.INT64) if isinstance(count, int) else g.Squeeze(count, [0])
+    return g.Unsqueeze(g.Range(g.const(0, DType.INT64), total, g.const(1, DType.INT64)), [0])
+
+
+def whole(g, x: Value):
+    count = size_of(g, x, 1)
+    return g.const([count], DType.INT64) if isinstance(count, int) else count
+
+
+def order_of(g, key: Value):
+    """Positions of (B, N) by descending key, equal ones as they stand."""
+    return g.TopK(key, whole(g, key), axis=1, largest=1, sorted=1, outputs=2)[1]
+
+
+def arranged(g, x: Value, order: Value):
+    """Rows of (B, N) or (B, N, K) in another order."""
+    if x.rank == 2:
+        return g.GatherElements(x, order, axis=1)
+    return g.GatherND(x, g.Unsqueeze(order, [2]), batch_dims=1)
+
+
+def to_front(g, shown: Value):
+    """An order in which the rows that are shown come first, and which of the places they take."""
+    steps = positions(g, shown)
+    far = g.Add(g.ReduceMax(steps, keepdims=0), 1)
+    key = g.Sub(g.Where(shown, far, g.const(0, DType.INT64)), steps)
+    count = g.ReduceSum(cast(g, shown, DType.INT64), [1], keepdims=1)
+    return order_of(g, key), g.Less(steps, count), count
+
+
+def masked(g, x: Value, shown: Value):
+    """Rows that are not shown are -1 throughout."""
+    mask = shown if x.rank == 2 else g.Unsqueeze(shown, [2])
+    return g.Where(mask, x, scalar(g, -1, x))
+
+
+@reads("vision.get_valid_counts")
+def read_get_valid_counts(
+    g, x, threshold, *, id_index=0, score_index=1, score_threshold: float | None = None
+):
+    valid = g.Greater(column(g, x, score_index), g.Reshape(threshold, []))
+    if id_index >= 0:
+        valid = g.And(valid, g.GreaterOrEqual(column(g, x, id_index), 0.0))
+    order, shown, count = to_front(g, valid)
+    rows = masked(g, arranged(g, x, order), shown)
+    return (
+        cast(g, g.Squeeze(count, [1]), DType.INT32),
+        rows,
+        cast(g, masked(g, order, shown), DType.INT32),
+    )
+
+
+@reads("vision.non_max_suppression")
+def read_non_max_suppression(
+    g, x, valid_count, indices, limit, threshold, *, force_suppress=False, top_k=-1,
+    coord_start=2, score_index=1, id_index=0, return_indices=True, invalid_to_bottom=False,
+):  # fmt: skip
+    require(threshold.tensor is not None and float(threshold.array()) > 0,
+            "an IoU threshold that is computed, or not above 0")  # fmt: skip
+    steps = positions(g, x)
+    valid = g.Less(steps, g.Unsqueeze(cast(g, valid_count, DType.INT64), [1]))
+    score = column(g, x, score_index)
+    order = order_of(g, g.Where(valid, score, scalar(g, -np.inf, score)))
+    rows, score = arranged(g, x, order), arranged(g, score, order)
+    inside = g.And(valid, g.Less(steps, top_k)) if top_k > 0 else valid
+    scored = g.And(inside, g.Greater(score, 0.0))
+    boxes = column(g, rows, coord_start, 4)
+    conflicts = g.GreaterOrEqual(overlaps(g, boxes), float(threshold.array()))
+    if id_index >= 0:
+        kind = column(g, rows, id_index)
+        conflicts = g.And(conflicts, g.Unsqueeze(g.GreaterOrEqual(kind, 0.0), [1]))
+        if not force_suppress:
+            same = g.Equal(g.Unsqueeze(kind, [2]), g.Unsqueeze(kind, [1]))
+            conflicts = g.And(conflicts, same)
+    shown, _ = selected(g, conflicts, scored, inside, cast(g, g.Reshape(limit, []), DType.INT32))
+    if return_indices:
+        found = g.GatherElements(cast(g, indices, DType.INT32), order, axis=1)
+        front, places, count = to_front(g, shown)
+        return masked(g, arranged(g, found, front), places), cast(g, count, DType.INT32)
+    rows = masked(g, rows, shown)
+    if not invalid_to_bottom:
+        return rows
+    front, places, _ = to_front(g, g.GreaterOrEqual(column(g, rows, 0), 0.0))
+    return masked(g, arranged(g, rows, front), places)
+
+
+@reads("vision.all_class_non_max_suppression", only={"output_format": ("onnx",)})
+def read_all_class_non_max_suppression(g, boxes, scores, limit, overlap, threshold):
+    """Rows of (batch, class, box) by score; behind them zeros, where TVM leaves what there was."""
+    classes, count = fixed(scores, 1)
+    places = _chosen(g, boxes, scores, limit, overlap, threshold, count)
+    if places is None:
+        places = _chosen_by_looping(g, boxes, scores, limit, overlap, threshold)
+    total = times(g, [size_of(g, scores, 0), classes * count])
+    zeros = g.Expand(g.const([[0]], DType.INT64), shape_from(g, [total, 3]))
+    padded = g.Concat(places, zeros, axis=0)
+    return slice_axis(g, padded, 0, 0, total), g.Shape(places, start=0, end=1)
+
+
+def _chosen(g, boxes, scores, limit, overlap, threshold, count: int):
+    """ONNX's own, where it is the same: scores above zero only, and bounds that are numbers.
+
+    TVM suppresses what overlaps as much as the bound, ONNX what overlaps more.
+    """
+    most, bound, least = (number(v) for v in (limit, overlap, threshold))
+    if most is None or not bound or bound < 0 or least is None or least < 0:
+        return None
+    below = float(np.nextafter(np.float32(bound), np.float32(0)))
+    most = most if most > 0 else count
+    return g.NonMaxSuppression(boxes, scores, [most], np.float32([below]), np.float32([least]))
+
+
+def _chosen_by_looping(g, boxes, scores, limit, overlap, threshold):
+    """Box after box, by what overlaps of every two."""
+    classes, count = fixed(scores, 1)
+    flat = g.Reshape(scores, [-1, count])
+    order = order_of(g, flat)
+    score = arranged(g, flat, order)
+    spread = g.Expand(g.Unsqueeze(boxes, [1]), [1, classes, count, 4])
+    rows = arranged(g, g.Reshape(spread, [-1, count, 4]), order)
+    inside = g.Greater(score, g.Reshape(threshold, []))
+    late = g.Unsqueeze(g.Greater(score, 0.0), [2])
+    conflicts = g.And(g.GreaterOrEqual(overlaps(g, rows), g.Reshape(overlap, [])), late)
+    most = cast(g, g.Reshape(limit, []), DType.INT32)
+    most = g.Where(g.Greater(most, np.int32(0)), most, np.int32(count))
+    _, kept = selected(g, conflicts, inside, inside, most)
+    places = g.Transpose(g.NonZero(kept), perm=(1, 0))
+    which = column(g, places, 0)
+    box = g.GatherND(order, places)
+    table = [g.Unsqueeze(v, [1]) for v in (g.Div(which, classes), g.Mod(which, classes), box)]
+    return g.Concat(*table, axis=1)

@@ -1,0 +1,238 @@
+"""Quantised tensors: to and from numbers, between scales, and element by element."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from serde.decompositions.expressions import cast, shape_from, size_of
+from serde.errors import require
+from serde.ir.geometry import axis_of
+from serde.ir.graph import DType, Value
+
+from ..rules import reads
+from .fixed_point import numbers_of, requantized, saturated, shifted, times
+from .unary import rounded
+
+BROADCAST = ("lhs_axis", "rhs_axis")
+
+
+def placed(g, v: Value, axis: int, rank: int):
+    """Scales along one axis of a tensor of ``rank``; a single one as it is."""
+    if v.known in ((), (1,)) or rank == 0:
+        return g.Reshape(v, []) if v.rank else v
+    return g.Reshape(v, [-1 if a == axis_of(axis, rank) else 1 for a in range(rank)])
+
+
+@reads("qnn.quantize")
+def read_quantize(g, x, scale, zero, *, out_dtype: DType, axis=-1):
+    """Halves go away from zero, which QuantizeLinear would round to even."""
+    scale, zero = (placed(g, v, axis, x.rank) for v in (scale, zero))
+    y = g.Add(rounded(g, g.Div(x, cast(g, scale, x.type))), cast(g, zero, x.type))
+    return saturated(g, y, out_dtype)
+
+
+@reads("qnn.dequantize")
+def read_dequantize(g, x, scale, zero, *, out_dtype: DType | None = None, axis=-1):
+    if x.type in (DType.INT8, DType.UINT8) and zero.tensor is not None and fits(zero, x):
+        zero = g.const(zero.array().astype(x.type.numpy))
+        size = max(v.tensor.size if v.tensor else 2 for v in (scale, zero))
+        scale, zero = (one_of(g, v) if size == 1 else spread(g, v, x, axis) for v in (scale, zero))
+        y = g.DequantizeLinear(x, scale, zero, axis=axis_of(axis, x.rank))
+    else:
+        scale, zero = (placed(g, v, axis, x.rank) for v in (scale, zero))
+        y = g.Mul(cast(g, g.Sub(cast(g, x, DType.INT32), zero), DType.FLOAT32), scale)
+    return cast(g, y, out_dtype or DType.FLOAT32)
+
+
+def fits(zero: Value, x: Value) -> bool:
+    limits, held = np.iinfo(x.type.numpy), zero.array()
+    return bool((held >= limits.min).all() and (held <= limits.max).all())
+
+
+def one_of(g, v: Value):
+    return g.Reshape(v, []) if v.rank else v
+
+
+def spread(g, v: Value, x: Value, axis: int):
+    """One for each element of the axis."""
+    if v.tensor is not None and v.tensor.size > 1:
+        return v
+    return g.Expand(g.Reshape(v, [1]), shape_from(g, [size_of(g, x, axis_of(axis, x.rank))]))
+
+
+def rounding_of(rounding: str) -> str:
+    """TVM's default on processors without SSE 4.1, and the one its interpreter has."""
+    return "UPWARD" if rounding == "None" else rounding
+
+
+@reads("qnn.requantize")
+def read_requantize(
+    g, x, in_scale, in_zero, out_scale, out_zero, *, axis=-1, rounding="None",
+    compute_dtype="None", out_dtype: DType | None = None,
+):  # fmt: skip
+    held = [
+        numbers_of(v, "a scale or zero point") for v in (in_scale, in_zero, out_scale, out_zero)
+    ]
+    compute = "int64" if compute_dtype == "None" else compute_dtype
+    scales: Any = (*held, axis, rounding_of(rounding), compute)
+    y = requantized(g, x, *scales)
+    return saturated(g, y, out_dtype or DType.INT8)
+
+
+def upcast(g, x: Value, scale, zero, out_scale, out_zero, axis: int = -1):
+    """``x`` as int32 at the scale of the result."""
+    if scale.size == 1 and scale == out_scale and (zero == out_zero).all():
+        return cast(g, x, DType.INT32)
+    return requantized(g, x, scale, zero, out_scale, out_zero, axis)
+
+
+def read_sum(sign, g, a, b, *quantities, lhs_axis=-1, rhs_axis=-1):
+    held = [numbers_of(v, "a scale or zero point") for v in quantities]
+    a_scale, a_zero, b_scale, b_zero, scale, zero = held
+    left = upcast(g, a, a_scale, a_zero, scale, zero, lhs_axis)
+    right = upcast(g, b, b_scale, b_zero, scale, zero, rhs_axis)
+    offset = g.const(zero.astype(np.int32))
+    y = g.Sub(g.Add(left, right), offset) if sign > 0 else g.Add(g.Sub(left, right), offset)
+    return saturated(g, y, a.type)
+
+
+reads("qnn.add")(partial(read_sum, 1))
+reads("qnn.subtract")(partial(read_sum, -1))
+
+
+@reads("qnn.mul")
+def read_mul(g, a, b, *quantities, lhs_axis=-1, rhs_axis=-1):
+    held = [numbers_of(v, "a scale or zero point") for v in quantities]
+    a_scale, a_zero, b_scale, b_zero, scale, zero = held
+    require(a_scale.size == b_scale.size == 1, "a scale for each channel")
+    left, right = (
+        g.Sub(cast(g, v, DType.INT32), z.astype(np.int32)) for v, z in ((a, a_zero), (b, b_zero))
+    )
+    both = a_scale.astype(np.float32) * b_scale.astype(np.float32)
+    y = requantized(g, g.Mul(left, right), both, np.zeros((), np.int32), scale, zero)
+    return saturated(g, y, a.type)
+
+
+@reads("qnn.concatenate")
+def read_concatenate(g, *operands, axis=0):
+    """Tensors, their scales, their zero points, then scale and zero point of the result."""
+    count = (len(operands) - 2) // 3
+    held = [numbers_of(v, "a scale or zero point") for v in operands[count:]]
+    scale, zero = held[-2:]
+    parts = []
+    for at, x in enumerate(operands[:count]):
+        one, before = held[at], held[count + at]
+        same = one.size == 1 and one == scale and before == zero
+        y = x if same else saturated(g, requantized(g, x, one, before, scale, zero), x.type)
+        parts.append(y)
+    return g.Concat(*parts, axis=axis_of(axis, parts[0].rank))
+
+
+def hard_swish(x):
+    return x * np.clip(x + 3.0, 0.0, 6.0) / 6.0
+
+
+def error_function(x):
+    return np.vectorize(math.erf)(x.astype(np.float64)).astype(x.dtype)
+
+
+FUNCTIONS = {
+    "abs": np.abs,
+    "erf": error_function,
+    "exp": np.exp,
+    "hardswish": hard_swish,
+    "log": np.log,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "sqrt": np.sqrt,
+    "tanh": np.tanh,
+}
+
+
+def read_function(function, g, x, *quantities):
+    """A table of the results for all values an element can have, as TVM makes one."""
+    require(x.type in (DType.INT8, DType.UINT8), f"{x.type.value} elements")
+    held = [numbers_of(v, "a scale or zero point") for v in quantities]
+    scale, zero, out_scale, out_zero = (h.reshape(()) for h in held)
+    codes = np.arange(256, dtype=np.uint8).view(x.type.numpy)
+    real = ((codes.astype(np.int32) - zero).astype(np.float32) * scale).astype(np.float32)
+    with np.errstate(all="ignore"):
+        y = np.asarray(function(real), np.float32) / out_scale
+        y = np.sign(y) * np.floor(np.abs(y) + np.float32(0.5)) + out_zero.astype(np.float32)
+    limits = np.iinfo(x.type.numpy)
+    y = np.clip(np.where(np.isnan(y), limits.max, y), limits.min, limits.max)
+    table, index = y.astype(x.type.numpy), cast(g, x, DType.INT32)
+    if x.type is DType.INT8:
+        table, index = np.roll(table, 128), g.Add(index, np.int32(128))
+    return g.Gather(g.const(table), index, axis=0)
+
+
+for _name, _function in FUNCTIONS.items():
+    reads(f"qnn.{_name}")(partial(read_function, _function))
+
+
+@reads("qnn.leaky_relu")
+def read_leaky_relu(g, x, *quantities, alpha=0.25):
+    held = [numbers_of(v, "a scale or zero point") for v in quantities]
+    scale, zero, out_scale, out_zero = (h.reshape(()) for h in held)
+    wide = cast(g, x, DType.INT32)
+    y = requantized(g, wide, scale, zero, out_scale, out_zero)
+    offset = g.const(out_zero.astype(np.int32))
+    low = g.Add(times(g, y, alpha), times(g, offset, 1 - alpha))
+    y = g.Where(g.Less(wide, g.const(zero.astype(np.int32))), low, y)
+    return saturated(g, y, x.type)
+
+
+@reads("qnn.softmax")
+def read_softmax(g, x, *quantities, axis=-1):
+    """TVM's softmax of integers: a power of two with a shift for its logarithm."""
+    held = [numbers_of(v, "a scale or zero point") for v in quantities]
+    scale, zero, out_scale, out_zero = (h.reshape(()) for h in held)
+    at = [axis_of(axis, x.rank)]
+    unit = np.int32(math.floor(1 / float(scale) + 0.5))
+    wide = g.Sub(cast(g, x, DType.INT32), zero.astype(np.int32))
+    below = g.Sub(wide, g.ReduceMax(wide, at, keepdims=1))
+    power = g.Sub(g.Add(below, shifted(g, below, np.int32(2))), shifted(g, below, np.int32(16)))
+    whole = g.Min(g.Max(g.Div(power, -unit), np.int32(0)), np.int32(20))
+    rest = g.Sub(power, g.Mul(whole, -unit))
+    base = g.Add(shifted(g, rest, np.int32(2)), unit)
+    table = g.const(np.int32(1) << np.arange(21, dtype=np.int32))
+    places = g.Sub(g.ReduceMax(whole, at, keepdims=1), whole)
+    each = g.Mul(base, g.Gather(table, places, axis=0))
+    total = g.ReduceSum(each, at, keepdims=1)
+    y = shifted(g, g.Mul(g.Div(np.int32(1 << 30), total), each), np.int32(1 << 23))
+    result = requantized(g, y, np.float32(1 / 128), np.zeros((), np.int32), out_scale, out_zero)
+    return saturated(g, result, x.type)
+
+
+SIMULATED = {1: DType.INT8, 2: DType.UINT8, 3: DType.INT32}  # SQNN_DTYPE_TO_CODE
+
+
+def simulated(code: Value) -> DType | None:
+    require(code.tensor is not None, "the simulated element type is computed by the model")
+    number = int(code.array().ravel()[0])
+    require(number in (0, *SIMULATED), f"element type {number} is unknown")
+    return SIMULATED.get(number)
+
+
+@reads("qnn.simulated_quantize")
+def read_simulated_quantize(g, x, code, scale, zero, *, axis=-1):
+    dtype = simulated(code)
+    if dtype is None:
+        return x
+    limits = np.iinfo(dtype.numpy)
+    scale, zero = (placed(g, v, axis, x.rank) for v in (scale, zero))
+    y = g.Add(rounded(g, g.Div(x, scale)), cast(g, zero, x.type))
+    return g.Clip(y, float(limits.min), float(limits.max))
+
+
+@reads("qnn.simulated_dequantize", ignore=("out_dtype",))
+def read_simulated_dequantize(g, x, code, scale, zero, *, axis=-1):
+    if simulated(code) is None:
+        return x
+    scale, zero = (placed(g, v, axis, x.rank) for v in (scale, zero))
+    return g.Mul(g.Sub(x, cast(g, zero, x.type)), scale)

@@ -1,0 +1,144 @@
+"""Products of quantised tensors, and the pooling of one: summed exactly, in integers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from serde.decompositions.expressions import cast
+from serde.errors import require
+from serde.ir.geometry import Ints
+from serde.ir.graph import DType, Value
+
+from ..rules import reads
+from ..upgrade import kernel_layout_of
+from .convolution import TUNING, pads_of, read_conv, read_conv_transpose
+from .fixed_point import numbers_of, saturated
+from .layouts import in_layout
+from .linear import turned
+from .pooling import pooled
+from .quantization import upcast
+
+BYTES = (DType.INT8, DType.UINT8)
+
+
+def offset(g, x: Value, zero: Value, axis: int):
+    """``x`` less its zero point, as int16 where that holds it."""
+    wide = cast(g, x, DType.INT32)
+    known = zero.tensor is not None
+    if known and not zero.array().any():
+        return x if x.type in BYTES else wide
+    held = cast(g, zero, DType.INT32)
+    if zero.rank and zero.dims != (1,):
+        held = g.Reshape(held, [-1 if a == axis else 1 for a in range(x.rank)])
+    elif zero.rank:
+        held = g.Reshape(held, [])
+    y = g.Sub(wide, held)
+    return cast(g, y, DType.INT16) if x.type in BYTES else y
+
+
+@reads("qnn.conv2d", ignore=TUNING)
+def read_qnn_conv2d(
+    g, x, w, x_zero, w_zero, x_scale, w_scale, *, strides: Ints = (1, 1), padding: Ints = (0, 0),
+    dilation: Ints = (1, 1), groups=1, data_layout="NCHW", kernel_layout="OIHW", out_layout="",
+    out_dtype: DType | None = None,
+):  # fmt: skip
+    """Zero points are taken away first, so that padding is zero, not a zero point."""
+    x = offset(g, x, x_zero, data_layout.index("C"))
+    w = offset(g, w, w_zero, kernel_layout.index("O"))
+    return read_conv(
+        2, g, x, w, strides=strides, padding=padding, dilation=dilation, groups=groups,
+        data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout,
+        out_dtype=out_dtype or DType.INT32,
+    )  # fmt: skip
+
+
+@reads("qnn.conv2d_transpose", ignore=TUNING)
+def read_qnn_conv2d_transpose(
+    g, x, w, x_zero, w_zero, x_scale, w_scale, *, strides: Ints = (1, 1), padding: Ints = (0, 0),
+    output_padding: Ints = (0, 0), dilation: Ints = (1, 1), groups=1, data_layout="NCHW",
+    kernel_layout="IOHW", out_layout="", out_dtype: DType | None = None, untold=False,
+):  # fmt: skip
+    if untold:
+        kernel_layout = kernel_layout_of(x, w, kernel_layout, data_layout)
+    x = offset(g, x, x_zero, data_layout.index("C"))
+    w = offset(g, w, w_zero, kernel_layout.index("O"))
+    return read_conv_transpose(
+        2, g, x, w, strides=strides, padding=padding, output_padding=output_padding,
+        dilation=dilation, groups=groups, data_layout=data_layout, kernel_layout=kernel_layout,
+        out_layout=out_layout, out_dtype=out_dtype or DType.INT32,
+    )  # fmt: skip
+
+
+def product(g, a: Value, b: Value, a_zero: Value, b_zero: Value):
+    """``(a - a_zero) · (b - b_zero)`` as int32."""
+    zeros = (a_zero, b_zero)
+    plain = all(v.tensor is not None and v.tensor.size == 1 for v in zeros)
+    if plain and a.type in BYTES and b.type in BYTES:
+        a_part, b_part = (
+            g.const(v.array().reshape(()).astype(x.type.numpy))
+            for v, x in zip(zeros, (a, b), strict=True)
+        )
+        a, a_part = unsigned(g, a, a_part)
+        b, b_part = unsigned(g, b, b_part)
+        return g.MatMulInteger(a, b, a_part, b_part)
+    return g.MatMul(
+        *(g.Sub(cast(g, x, DType.INT32), cast(g, z, DType.INT32))
+          for x, z in zip((a, b), zeros, strict=True))
+    )  # fmt: skip
+
+
+def unsigned(g, x: Value, zero: Value):
+    """Signed bytes as unsigned ones: ONNX Runtime sums mixed ones with saturation on older CPUs."""
+    if x.type is DType.UINT8:
+        return x, zero
+    shifted = cast(g, g.Add(cast(g, x, DType.INT32), np.int32(128)), DType.UINT8)
+    return shifted, g.const((zero.array().astype(np.int32) + 128).astype(np.uint8))
+
+
+@reads("qnn.dense", ignore=("units",))
+def read_qnn_dense(g, x, w, x_zero, w_zero, x_scale, w_scale, *, out_dtype: DType | None = None):
+    require(out_dtype in (None, DType.INT32), f"out_dtype={out_dtype}")
+    return product(g, x, turned(g, w), x_zero, w_zero)
+
+
+@reads("qnn.contrib_dense_pack", ignore=("units",))
+def read_qnn_dense_pack(
+    g, x, w, x_zero, w_zero, x_scale, w_scale, *, out_dtype: DType | None = None,
+    weight_layout="NC",
+):  # fmt: skip
+    from .layouts import unpacked
+
+    require(out_dtype in (None, DType.INT32), f"out_dtype={out_dtype}")
+    return product(g, x, turned(g, unpacked(g, w, weight_layout, "NC")), x_zero, w_zero)
+
+
+@reads("qnn.batch_matmul")
+def read_qnn_batch_matmul(
+    g, x, y, x_zero, y_zero, x_scale, y_scale, *, out_dtype: DType | None = None,
+    transpose_a=False, transpose_b=False,
+):  # fmt: skip
+    require(out_dtype in (None, DType.INT32), f"out_dtype={out_dtype}")
+    x = turned(g, x) if transpose_a else x
+    y = turned(g, y) if transpose_b else y
+    return product(g, x, y, x_zero, y_zero)
+
+
+@reads("qnn.avg_pool2d")
+def read_qnn_avg_pool2d(
+    g, x, *quantities, pool_size: Ints, strides: Ints = (1, 1), dilation: Ints = (1, 1),
+    padding: Ints = (0, 0), layout="NCHW", out_layout="", ceil_mode=False,
+    count_include_pad=False,
+):  # fmt: skip
+    """The mean at the scale of the result, cut off; padding is 0, whatever the zero point."""
+    held = [numbers_of(v, "a scale or zero point") for v in quantities]
+    scale, zero, out_scale, out_zero = (h.reshape(()) for h in held)
+    wide = upcast(g, x, scale, zero, out_scale, out_zero)
+    frame = {
+        "kernel_shape": pool_size, "strides": strides, "dilations": dilation[:2],
+        "pads": pads_of(padding, 2),
+    }  # fmt: skip
+
+    def apply(v):
+        return pooled(g, v, "avg", frame, ceil_mode, count_include_pad)
+
+    return saturated(g, in_layout(g, wide, layout, "NCHW", apply, out_layout), x.type)

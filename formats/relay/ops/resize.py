@@ -1,0 +1,380 @@
+"""Resizing: ONNX's Resize where it takes the same elements, otherwise tables of them.
+
+Where a position falls between elements is arithmetic of float32 in TVM, with small numbers
+added before rounding. Sizes being known, the elements TVM takes are computed here, and those
+Resize would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from serde.decompositions.expressions import (
+    Size,
+    cast,
+    shape_from,
+    size_of,
+    slice_axis,
+    steps,
+    times,
+)
+from serde.errors import require
+from serde.ir.graph import DType, Value
+
+from ..rules import Floats, reads
+from .convolution import spatial
+from .layouts import fixed, in_layout
+from .unary import rounded
+
+NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+MODES = ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "tf_crop_and_resize")
+METHODS = {"nearest_neighbor": "nearest", "linear": "linear", "cubic": "cubic"}
+F = np.float32
+
+
+def positions(size: int, count: int, mode: str, roi: tuple[float, float]) -> Any:
+    """Where each of ``count`` results lies among ``size`` elements, as TVM computes it."""
+    x, scale = np.arange(count, dtype=F), F(size) / F(count)
+    if mode == "half_pixel" or (mode == "pytorch_half_pixel" and count > 1):
+        return (x + F(0.5)) * scale - F(0.5)
+    if mode == "pytorch_half_pixel":
+        return np.zeros(count, F)
+    if mode == "align_corners":
+        return F(size - 1) / F(count - 1) * x if count > 1 else np.zeros(count, F)
+    if mode == "asymmetric":
+        return scale * x
+    if mode == "tf_half_pixel_for_nn":
+        return (x + F(0.5)) * scale
+    require(mode == "tf_crop_and_resize", f"coordinate_transformation_mode={mode!r} is unknown")
+    start, end = F(roi[0]), F(roi[1])
+    if count > 1:
+        return start * F(size - 1) + x * (end - start) * F(size - 1) / F(count - 1)
+    return np.full(count, F(0.5) * (start + end) * F(size - 1), F)
+
+
+def nearest(at: np.ndarray, rounding: str) -> Any:
+    """The element nearest to each position, as TVM rounds."""
+    if rounding == "round":
+        at = np.sign(at) * np.floor(np.abs(at) + F(0.5))
+    elif rounding == "round_prefer_floor":
+        at = np.ceil(at - F(0.5))
+    elif rounding == "round_prefer_ceil":
+        at = np.floor(at + F(0.5))
+    elif rounding == "floor":
+        at = np.floor(at + F(1e-5))
+    else:
+        require(rounding == "ceil", f"rounding_method={rounding!r} is unknown")
+        at = np.ceil(at - F(1e-5))
+    return at.astype(np.int64)
+
+
+def nearest_table(size, count, mode, rounding, roi, whole: bool) -> Any:
+    """The element taken for each result; ``whole`` divides where sizes are multiples."""
+    if whole and mode == "asymmetric" and count % size == 0:
+        return np.arange(count) // (count // size)
+    if rounding == "":
+        rounding = "round" if mode == "align_corners" else "floor"
+    return np.clip(nearest(positions(size, count, mode, roi), rounding), 0, size - 1)
+
+
+def onnx_table(size, count, mode, rounding) -> Any:
+    """What ONNX Runtime's Resize takes."""
+    scale = F(count) / F(size)
+    x = np.arange(count, dtype=F)
+    if mode == "half_pixel":
+        at = (x + F(0.5)) / scale - F(0.5)
+    elif mode == "pytorch_half_pixel":
+        at = (x + F(0.5)) / scale - F(0.5) if count > 1 else x * 0
+    elif mode == "align_corners":
+        at = x * F(size - 1) / F(count - 1) if count > 1 else x * 0
+    else:
+        at = x / scale
+    if rounding == "round_prefer_floor":
+        at = np.where(at == np.floor(at) + F(0.5), np.floor(at), np.floor(at + F(0.5)))
+    elif rounding == "round_prefer_ceil":
+        at = np.floor(at + F(0.5))
+    else:
+        at = np.floor(at) if rounding == "floor" else np.ceil(at)
+    return np.clip(at.astype(np.int64), 0, size - 1)
+
+
+def resized(
+    g, x: Value, sizes, method: str, mode: str, rounding: str = "", alpha: float = -0.5,
+    exclude: bool = False, roi: Floats = (), fill: float = 0.0, dtype: DType | None = None,
+):  # fmt: skip
+    """``x``, channels first, with its spatial axes at ``sizes``, as ``dtype``."""
+    require(method in METHODS, f"method={method!r} is unknown")
+    count = x.rank - 2
+    roi = roi or (0.0,) * 2 * count
+    if method == "nearest_neighbor":
+        return cast(g, picked(g, x, sizes, mode, rounding, roi, fill), dtype or x.type)
+    work = cast(g, x, DType.FLOAT32)
+    plain = mode in MODES and (method == "linear" or count == 2)
+    if not plain or (mode == "align_corners" and 1 in sizes):
+        y = by_tables(g, work, sizes, method, mode, alpha, exclude, roi, fill)
+        return cast(g, y, dtype or x.type)
+    shape = shape_of(g, x, sizes)
+    window = None
+    if mode == "tf_crop_and_resize":
+        window = np.array([0, 0, *roi[:count], 1, 1, *roi[count:]], F)
+    y = g.Resize(
+        work, window, None, shape, mode=METHODS[method], coordinate_transformation_mode=mode,
+        cubic_coeff_a=alpha, exclude_outside=int(exclude and method == "cubic"),
+        extrapolation_value=fill,
+    )  # fmt: skip
+    return cast(g, y, dtype or x.type)
+
+
+def picked(g, x: Value, sizes, mode: str, rounding: str, roi: Floats, fill: float):
+    """Nearest elements: Resize with whichever rounding takes TVM's, or Gather along each axis."""
+    dims, count = x.known[2:], x.rank - 2
+    if not all(isinstance(d, int) for d in (*dims, *sizes)):
+        for i, n in enumerate(sizes):
+            x = g.Gather(x, computed_table(g, size_of(g, x, 2 + i), n, mode, rounding), axis=2 + i)
+        return x
+    tables = [
+        nearest_table(d, n, mode, rounding, (roi[i], roi[count + i]), count == 2)
+        for i, (d, n) in enumerate(zip(dims, sizes, strict=True))
+    ]
+    for name in NEAREST if mode in MODES[:4] else ():
+        same = (onnx_table(d, n, mode, name) for d, n in zip(dims, sizes, strict=True))
+        if all(np.array_equal(a, b) for a, b in zip(same, tables, strict=True)):
+            return by_resize(g, x, sizes, mode, name)
+    for i, table in enumerate(tables):
+        x = g.Gather(x, g.const(table), axis=2 + i)
+    return filled(g, x, dims, sizes, mode, roi, fill)
+
+
+def by_resize(g, x: Value, sizes, mode: str, rounding: str):
+    return g.Resize(
+        x, None, None, shape_of(g, x, sizes), mode="nearest", coordinate_transformation_mode=mode,
+        nearest_mode=rounding,
+    )  # fmt: skip
+
+
+def shape_of(g, x: Value, sizes: Sequence[Size]):
+    """The shape of ``x`` with other spatial sizes."""
+    if all(isinstance(s, int) for s in sizes):
+        return g.Concat(g.Shape(x, start=0, end=2), list(sizes), axis=0)
+    return shape_from(g, [size_of(g, x, 0), size_of(g, x, 1), *sizes])
+
+
+def computed_table(g, size: Size, count: Size, mode: str, rounding: str):
+    """``nearest_table`` where only the run tells a size."""
+    require(mode in (*MODES[:4], "tf_half_pixel_for_nn"), f"{mode} of an input of unknown size")
+    n, m = (
+        g.const(F(s)) if isinstance(s, int) else cast(g, s, DType.FLOAT32) for s in (size, count)
+    )
+    x, scale = cast(g, steps(g, count), DType.FLOAT32), g.Div(n, m)
+    if mode == "align_corners":
+        at = g.Mul(g.Div(g.Sub(n, 1.0), g.Max(g.Sub(m, 1.0), 1.0)), x)
+    elif mode == "asymmetric":
+        at = g.Mul(scale, x)
+    else:
+        at = g.Mul(g.Add(x, 0.5), scale)
+        at = at if mode == "tf_half_pixel_for_nn" else g.Sub(at, 0.5)
+    if mode == "pytorch_half_pixel":
+        at = g.Where(g.Equal(m, 1.0), 0.0, at)
+    if rounding == "":
+        rounding = "round" if mode == "align_corners" else "floor"
+    at = g.Min(g.Max(rounded_as(g, at, rounding), 0.0), g.Sub(n, 1.0))
+    return cast(g, at, DType.INT64)
+
+
+def rounded_as(g, at: Value, rounding: str):
+    """``nearest`` where only the run tells a size."""
+    if rounding == "round":
+        return rounded(g, at)
+    if rounding == "round_prefer_floor":
+        return g.Ceil(g.Sub(at, 0.5))
+    if rounding == "round_prefer_ceil":
+        return g.Floor(g.Add(at, 0.5))
+    require(rounding in ("floor", "ceil"), f"rounding_method={rounding!r} is unknown")
+    return g.Floor(g.Add(at, 1e-5)) if rounding == "floor" else g.Ceil(g.Sub(at, 1e-5))
+
+
+def weights(at: np.ndarray, size: int, method: str, alpha: float, exclude: bool):
+    """The elements around each position, and how much of each is taken."""
+    floor = np.floor(at)
+    t = (at - floor).astype(np.float64)
+    if method == "linear":
+        taps, parts = [0, 1], [1 - t, t]
+    else:
+        t2, t3 = t * t, t * t * t
+        taps = [-1, 0, 1, 2]
+        parts = [
+            alpha * (t3 - 2 * t2 + t),
+            (alpha + 2) * t3 - (3 + alpha) * t2 + 1,
+            -(alpha + 2) * t3 + (3 + 2 * alpha) * t2 - alpha * t,
+            -alpha * t3 + alpha * t2,
+        ]
+    index = floor.astype(np.int64)[:, None] + np.array(taps)
+    share = np.stack(parts, 1)
+    if exclude and method == "cubic":
+        share = np.where((index < 0) | (index >= size), 0, share)
+        share = share / share.sum(1, keepdims=True)
+    return np.clip(index, 0, size - 1), share.astype(F)
+
+
+def by_tables(g, x: Value, sizes, method, mode, alpha, exclude, roi, fill):
+    """One axis after the other: elements are gathered, weighted and summed."""
+    count, dims = x.rank - 2, fixed(x)
+    require(all(isinstance(n, int) for n in sizes), "a result of unknown size")
+    require(not (exclude and count == 3), "cubic_exclude in three dimensions")
+    y = x
+    for i, (d, n) in enumerate(zip(dims, sizes, strict=True)):
+        at = positions(d, n, mode, (roi[i], roi[count + i]))
+        index, share = weights(at, d, method, alpha, exclude)
+        wide = g.Gather(y, g.const(index), axis=2 + i)
+        shape = (*share.shape, *(1,) * (count - i - 1))
+        y = g.ReduceSum(g.Mul(wide, g.const(share.reshape(shape))), [3 + i], keepdims=0)
+    return filled(g, y, dims, sizes, mode, roi, fill)
+
+
+def filled(g, y: Value, dims, sizes, mode: str, roi: Floats, fill: float):
+    """With ``tf_crop_and_resize``, what lies outside the input is ``fill``."""
+    if mode != "tf_crop_and_resize":
+        return y
+    count = len(sizes)
+    for i, (d, n) in enumerate(zip(dims, sizes, strict=True)):
+        at = positions(d, n, mode, (roi[i], roi[count + i]))
+        outside = ((at < 0) | (at > d - 1)).reshape(-1, *(1,) * (count - i - 1))
+        if outside.any():
+            y = g.Where(g.const(outside), g.const(fill, y.type), y)
+    return y
+
+
+def read_resize(
+    count, g, x, *, size: tuple[int, ...], roi: Floats = (), layout: str | None = None,
+    method="linear", coordinate_transformation_mode="half_pixel", rounding_method="round",
+    cubic_alpha=-0.5, cubic_exclude=0, extrapolation_value=0.0, out_dtype: DType | None = None,
+):  # fmt: skip
+    target = "NC" + spatial(count)
+
+    def apply(x):
+        return resized(
+            g, x, size, method, coordinate_transformation_mode, rounding_method, cubic_alpha,
+            bool(cubic_exclude), roi, extrapolation_value, out_dtype,
+        )  # fmt: skip
+
+    return in_layout(g, x, layout or target, target, apply)
+
+
+for _count in (1, 2, 3):
+    reads(f"image.resize{_count}d")(partial(read_resize, _count))
+
+
+def parts_of(g, sizes: Value) -> tuple[Size, ...]:
+    """The elements of a tensor of two sizes."""
+    if sizes.tensor is not None:
+        return sizes.ints()
+    wide = cast(g, sizes, DType.INT64)
+    return tuple(slice_axis(g, wide, 0, i, i + 1) for i in range(2))
+
+
+@reads("dyn.image.resize2d", ignore=("size", "roi"))
+def read_dyn_resize2d(
+    g, x, size, roi, *, layout="NCHW", method="linear",
+    coordinate_transformation_mode="half_pixel", rounding_method="round", cubic_alpha=-0.5,
+    cubic_exclude=0, extrapolation_value=0.0, out_dtype: DType | None = None,
+):  # fmt: skip
+    """The sizes are an operand."""
+    require(roi.tensor is not None or coordinate_transformation_mode != "tf_crop_and_resize",
+            "a region of interest that the model computes")  # fmt: skip
+    window = tuple(float(v) for v in roi.array().ravel()) if roi.tensor is not None else ()
+    return read_resize(
+        2, g, x, size=parts_of(g, size), roi=window, layout=layout, method=method,
+        coordinate_transformation_mode=coordinate_transformation_mode,
+        rounding_method=rounding_method, cubic_alpha=cubic_alpha, cubic_exclude=cubic_exclude,
+        extrapolation_value=extrapolation_value, out_dtype=out_dtype,
+    )  # fmt: skip
+
+
+def scaled(g, x: Value, scales, method: str, mode: str):
+    """``x`` with its sizes times scales, halves rounded away from zero."""
+    sizes: list[Size] = [grown(g, size_of(g, x, 2 + i), s) for i, s in enumerate(scales)]
+    whole = all(not isinstance(s, Value) and s == int(s) for s in scales) and len(scales) == 2
+    if whole and (method, mode) == ("nearest_neighbor", "asymmetric"):
+        return by_resize(g, x, sizes, mode, "floor")
+    return resized(g, x, sizes, method, mode)
+
+
+def grown(g, size: Size, scale: float | Value) -> Size:
+    if isinstance(scale, Value):
+        held = g.const([size], DType.FLOAT32) if isinstance(size, int) else cast(
+            g, size, DType.FLOAT32
+        )  # fmt: skip
+        return cast(g, g.Floor(g.Add(g.Mul(held, scale), 0.5)), DType.INT64)
+    if isinstance(size, int):
+        return int(np.floor(size * scale + 0.5))
+    if scale == int(scale):
+        return times(g, [size, int(scale)])
+    wide = g.Mul(cast(g, size, DType.FLOAT64), scale)
+    return cast(g, g.Floor(g.Add(wide, 0.5)), DType.INT64)
+
+
+def method_of(name: str) -> str:
+    """Resize's name for a method: ``bilinear``, ``bicubic`` and ``trilinear`` tell the axes too."""
+    for prefix in ("bi", "tri"):
+        name = name.removeprefix(prefix)
+    return name
+
+
+@reads("nn.upsampling")
+def read_upsampling(
+    g, x, *, scale_h=1.0, scale_w=1.0, layout="NCHW", method="nearest_neighbor",
+    align_corners=False,
+):  # fmt: skip
+    mode = "align_corners" if align_corners else "asymmetric"
+
+    def apply(x):
+        return scaled(g, x, (scale_h, scale_w), method_of(method), mode)
+
+    return in_layout(g, x, layout, "NCHW", apply)
+
+
+@reads("nn.upsampling3d")
+def read_upsampling3d(
+    g, x, *, scale_d=1.0, scale_h=1.0, scale_w=1.0, layout="NCDHW", method="nearest_neighbor",
+    coordinate_transformation_mode="half_pixel",
+):  # fmt: skip
+    def apply(x):
+        scales = (scale_d, scale_h, scale_w)
+        return scaled(g, x, scales, method_of(method), coordinate_transformation_mode)
+
+    return in_layout(g, x, layout, "NCDHW", apply)
+
+
+def scales_of(g, *scales: Value) -> list[Any]:
+    """Numbers where they are known, otherwise tensors of one."""
+    return [
+        float(s.array().ravel()[0]) if s.tensor is not None
+        else g.Reshape(cast(g, s, DType.FLOAT32), [1]) for s in scales
+    ]  # fmt: skip
+
+
+@reads("dyn.nn.upsampling", ignore=("scale_h", "scale_w"))
+def read_dyn_upsampling(
+    g, x, h, w, *, layout="NCHW", method="nearest_neighbor", align_corners=False
+):
+    scales = scales_of(g, h, w)
+    return read_upsampling(
+        g, x, scale_h=scales[0], scale_w=scales[1], layout=layout, method=method,
+        align_corners=align_corners,
+    )  # fmt: skip
+
+
+@reads("dyn.nn.upsampling3d", ignore=("scale_d", "scale_h", "scale_w"))
+def read_dyn_upsampling3d(
+    g, x, d, h, w, *, layout="NCDHW", method="nearest_neighbor",
+    coordinate_transformation_mode="half_pixel",
+):  # fmt: skip
+    scales = scales_of(g, d, h, w)
+    return read_upsampling3d(
+        g, x, scale_d=scales[0], scale_h=scales[1], scale_w=scales[2], layout=layout,
+        method=method, coordinate_transformation_mode=coordinate_transformation_mode,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Evaluate a module's ``main`` on symbols, as TVM's PartialEvaluate does."""

@@ -1,0 +1,100 @@
+"""Where TVM is kept from fusing calls into one kernel, by ``annotation.stop_fusion``.
+
+TVM computes what several calls of one kernel share once for each of them, so a chain in which every
+value is read four times grows to four times its code with each link, and is compiled for ever. And
+where it fuses one of several results of dynamic sizes with what reads it, it takes the size of the
+first. It has no function for the shape of a kernel that brings what it computes to a given shape.
+Its function for the shape of a kernel fails where a computed tensor of no axes is an operand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from serde.ir.graph import EMPTY, Graph, Node, Value
+
+LARGEST = 32  # calls in the code of a kernel
+# Operators that TVM 0.17 declares elementwise, broadcast or injective (``TOpPattern`` 0 to 2).
+FUSED = frozenset(
+    """
+    abs acos acosh add adv_index asin asinh atan atanh bitwise_and bitwise_not bitwise_or
+    bitwise_xor broadcast_to broadcast_to_like cast cast_like ceil clip concatenate copy cos cosh
+    divide dyn.broadcast_to dyn.expand_dims dyn.full dyn.nn.pad dyn.nn.upsampling dyn.ones
+    dyn.reshape dyn.squeeze dyn.strided_slice dyn.tile dyn.zeros equal erf exp expand_dims fast_erf
+    fast_exp fast_tanh floor floor_divide floor_mod full full_like gather gather_nd greater
+    greater_equal image.affine_grid image.grid_sample image.resize1d image.resize2d image.resize3d
+    isfinite isinf isnan layout_transform left_shift less less_equal log log10 log2 logical_and
+    logical_not logical_or logical_xor matrix_set_diag maximum meshgrid minimum mod multiply
+    negative nn.batch_flatten nn.batch_to_space_nd nn.bias_add nn.depth_to_space nn.dilate
+    nn.leaky_relu nn.mirror_pad nn.pad nn.prelu nn.relu nn.space_to_batch_nd nn.space_to_depth
+    nn.upsampling nn.upsampling3d not_equal ones ones_like power qnn.dequantize qnn.quantize
+    qnn.requantize reinterpret repeat reshape reshape_like reverse reverse_sequence right_shift
+    round rsqrt sequence_mask sigmoid sign sin sinh slice_like split sqrt squeeze stack
+    strided_slice subtract take tan tanh tile transpose trilu trunc trunc_divide trunc_mod where
+    zeros zeros_like
+    """.split()
+)
+
+
+def parted(graph: Graph) -> Graph:
+    """Put a barrier behind each call whose kernel would hold more than ``LARGEST`` calls, behind
+    each of several results of dynamic sizes, and before what brings a tensor to a given shape,
+    where some sizes are dynamic. One is put between a kernel of static sizes that reads a computed
+    scalar and a call of dynamic sizes as well.
+    """
+    shaped = {v for n in graph.nodes if n.op == "broadcast_to" for v in n.inputs}
+    is_open = any(_is_open(v) for n in graph.nodes for v in n.outputs)
+    split = _scalar_kernels(graph) if is_open else frozenset()
+    size: dict[Value | None, int] = {}
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        bodies = {k: parted(b) for k, b in node.attrs.items() if isinstance(b, Graph)}
+        node = replace(node, attrs={**node.attrs, **bodies}) if bodies else node
+        calls = 1 + sum(size.get(v, 0) for v in node.inputs) if node.op in FUSED else 0
+        if len(node.outputs) > 1 and any(map(_is_open, node.outputs)):
+            nodes += _with_barriers(node)
+        elif len(node.outputs) == 1 and (
+            calls > LARGEST
+            or (is_open and calls and node.outputs[0] in shaped)
+            or node.outputs[0] in split
+        ):
+            nodes += _with_barriers(node)
+            calls = 0
+        else:
+            nodes.append(node)
+        size.update(dict.fromkeys(node.outputs, calls))
+    return replace(graph, nodes=tuple(nodes))
+
+
+def _scalar_kernels(graph: Graph) -> frozenset[Value]:
+    """Results of known sizes that calls of dynamic sizes read, of kernels with computed scalars."""
+    reads_scalar: set[Value | None] = set()
+    found: set[Value] = set()
+    for node in graph.nodes:
+        if node.op not in FUSED:
+            continue
+        if any(map(_is_open, node.outputs)):
+            found.update(v for v in node.inputs if v is not None and v in reads_scalar)
+        elif any(v in reads_scalar or _is_computed_scalar(v) for v in node.inputs):
+            reads_scalar.update(v for v in node.outputs if v.shape != ())
+    return frozenset(found)
+
+
+def _is_computed_scalar(value: Value | None) -> bool:
+    return value is not None and value.tensor is None and value.shape == () and not value.wrap
+
+
+def _is_open(value: Value) -> bool:
+    return not all(isinstance(d, int) for d in value.shape or ())
+
+
+def _with_barriers(node: Node) -> Iterator[Node]:
+    """The node, and a barrier behind each of its tensors."""
+    whole = {v: Value(f"{v.name}/part", v.dtype, v.shape, wrap=v.wrap) for v in node.outputs}
+    kept = {v: v if v.wrap or not v.name else part for v, part in whole.items()}
+    yield replace(node, outputs=tuple(kept.values()))
+    for value, part in kept.items():
+        if part is not value:
+            barrier = {"op": "annotation.stop_fusion", "inputs": (part,), "outputs": (value,)}
+            yield replace(node, attrs=EMPTY, **barrier)  # type: ignore[arg-type]

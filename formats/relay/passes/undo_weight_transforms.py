@@ -1,0 +1,37 @@
+"""Weights that TVM transforms for one of its kernels, put back where only it reads them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from serde.ir.graph import Graph, Node, Value
+from serde.ir.replace_uses import replace_values
+
+WINOGRAD = "nn.contrib_conv{}d_winograd{}_weight_transform"
+# A transformation, and the operator that takes its result for a kernel
+PARTNERS = {
+    WINOGRAD.format(2, ""): WINOGRAD.format(2, "_without"),
+    WINOGRAD.format(3, ""): WINOGRAD.format(3, "_without"),
+    WINOGRAD.format(2, "_nnpack"): WINOGRAD.format(2, "_nnpack_without"),
+    "nn.contrib_conv2d_gemm_weight_transform": "nn.contrib_conv2d_gemm_without_weight_transform",
+}
+
+
+def undone(graph: Graph) -> Graph:
+    """``graph`` with plain kernels in place of transformed ones."""
+    found = [n for n in graph.nodes if n.op in PARTNERS]
+    if not found:
+        return graph
+    uses = graph.uses()
+    instead: dict[Value, Value] = {}
+    for node in found:
+        (made,) = node.outputs
+        readers = [n for n in graph.nodes if _is_kernel_of(made, n, PARTNERS[node.op])]
+        if len(readers) == uses.get(made, 0) and node.inputs[0] is not None:
+            instead[made] = node.inputs[0]
+    kept = tuple(n for n in graph.nodes if n.outputs[0] not in instead)
+    return replace_values(replace(graph, nodes=kept), instead)
+
+
+def _is_kernel_of(value: Value, node: Node, op: str) -> bool:
+    return node.op == op and len(node.inputs) == 2 and node.inputs[1] is value

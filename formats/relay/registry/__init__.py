@@ -1,0 +1,115 @@
+"""What TVM declares of operators and attribute types: names, order, kinds and defaults.
+
+Relay's text leaves out attributes that have their default and does not tell their types; its JSON
+holds all of them, and does not tell numbers from references to other nodes. Both are in this table.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+from typing import Any
+
+from .data import ATTRS, OPS
+
+PREFIX = "relay.attrs."
+ARANGE = "relay.attrs.ArangeAttrs"
+OPERANDS_OF_ARANGE = ("start", "stop", "step")  # which TVM repeats as attributes
+CHANGED = {  # fields whose default was another in an older release, and told by their value only
+    (f"{PREFIX}BatchMatmulAttrs", "transpose_b"),
+    *((f"{PREFIX}Conv{n}DTransposeAttrs", "kernel_layout") for n in (1, 2, 3)),
+}
+REQUIRED: Any = type("Required", (), {"__repr__": lambda self: "REQUIRED"})()
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One attribute.
+
+    ``kind`` is how JSON holds it: ``i`` int, ``b`` bool, ``d`` double, ``s`` string and ``t`` data
+    type in place; ``o`` an object, that is the index of another node, ``f`` one made of floats and
+    ``v`` a virtual device, None where it is unconstrained.
+    """
+
+    name: str
+    kind: str
+    default: Any = REQUIRED
+
+
+def attrs_key(op: str) -> str | None:
+    """The type of the attributes of the operator ``op``; None if it has none or is unknown."""
+    return _ops().get(op)
+
+
+def is_registered(op: str) -> bool:
+    """Whether TVM 0.17 has the operator."""
+    return op in _ops()
+
+
+def operators() -> frozenset[str]:
+    """The names of TVM 0.17's operators."""
+    return frozenset(_ops())
+
+
+def fields(type_key: str) -> Mapping[str, Field] | None:
+    """The fields of an attribute type in TVM's order; None for a type TVM 0.17 lacks."""
+    return _attrs().get(type_key)
+
+
+def significant(type_key: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """``values`` in TVM's order, without those that are the default, unless that has changed."""
+    known = fields(type_key)
+    if known is None:
+        return dict(values)
+    kept = {
+        name: values[name]
+        for name, declared in known.items()
+        if name in values
+        and (not _same(values[name], declared.default) or (type_key, name) in CHANGED)
+    }
+    return kept | {name: value for name, value in values.items() if name not in known}
+
+
+def _same(value: Any, default: Any) -> bool:
+    return type(value) is type(default) and bool(value == default)
+
+
+@cache
+def _ops() -> dict[str, str | None]:
+    found: dict[str, str | None] = {}
+    for key, names in _paragraphs(OPS):
+        full = {"-": None, "DictAttrs": "DictAttrs"}.get(key, PREFIX + key)
+        found.update(dict.fromkeys(names, full))
+    return found
+
+
+@cache
+def _attrs() -> dict[str, Mapping[str, Field]]:
+    return {
+        PREFIX + key: MappingProxyType({f.name: f for f in map(_field, words)})
+        for key, words in _paragraphs(ATTRS)
+    }
+
+
+def _field(word: str) -> Field:
+    declaration, given, default = word.partition("=")
+    name, _, kind = declaration.partition(":")
+    return Field(name, kind, _value(default) if given else REQUIRED)
+
+
+def _value(text: str) -> Any:
+    value = json.loads(text)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _paragraphs(table: str) -> list[tuple[str, list[str]]]:
+    found: list[tuple[str, list[str]]] = []
+    for line in table.strip().splitlines():
+        if line.startswith(" "):
+            found[-1][1].extend(line.split())
+        else:
+            found.append((line, []))
+    return found

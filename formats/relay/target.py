@@ -1,0 +1,162 @@
+"""The table of rules from the IR to Relay, the builder they emit with, and what they share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from serde.errors import ConversionError, require
+from serde.ir.builder import Builder
+from serde.ir.geometry import Ints
+from serde.ir.graph import DType, Node, Shape, Value
+from serde.legalize.recasting import refusal as recast_refusal
+from serde.rewrite import custom_ops
+from serde.rewrite.rules import RuleTable
+from serde.spec import schema
+
+
+def _defaults(op: str) -> Mapping[str, Any]:
+    found = schema.find(op)
+    return {} if found is None else found.defaults
+
+
+DOMAIN = "relay"  # of nodes that the recasts leave for a rule of their own
+
+
+class _Writes(RuleTable):
+    """Passes on why a node could not be recast, so that all refusals come at once."""
+
+    def apply(
+        self, node: Node, builder: Builder, inputs: tuple[Value | None, ...]
+    ) -> tuple[Value | None, ...]:
+        if (error := self.refusal(node)) is not None:
+            raise error
+        return super().apply(node, builder, inputs)
+
+    def refusal(self, node: Node) -> ConversionError | None:
+        if node.domain not in ("", DOMAIN):
+            return recast_refusal(node) or custom_ops.refuse(node, "Relay")
+        return super().refusal(node)
+
+
+SEQUENCES = (
+    "ConcatFromSequence SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert "
+    "SequenceLength SequenceMap SplitToSequence"
+).split()
+DYNAMIC_SEQUENCE = (
+    "Relay has no sequences: the tensors in one are followed where its length and the positions "
+    "are constant, and they are not, or it is an input or output. Give static shapes (inputs=, "
+    "--input)"
+)
+writes = _Writes(
+    "ir → relay", defaults=_defaults, reasons=dict.fromkeys(SEQUENCES, DYNAMIC_SEQUENCE)
+)
+# Element types Relay's operators compute with; TVM declares more than it has kernels for.
+TYPES = frozenset(
+    {DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.BOOL}
+    | {DType(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)}
+)
+
+
+class CallBuilder(Builder):
+    """Grows a graph of Relay calls: ``r.nn.relu(x)``, ``r.cast(x, dtype="int32")``.
+
+    An operator that takes a tuple has its fields as operands; ``encode.py`` groups them.
+    """
+
+    domain = "relay"
+    identity = "copy"
+
+    def __init__(self, name: str, opset: int = 0, outer: Builder | None = None) -> None:
+        super().__init__(name, opset, outer)
+        self.inside = outer is not None
+        self.held: set[Value] = outer.held if isinstance(outer, CallBuilder) else set()
+
+    def input(
+        self, name: str, dtype: DType | None = None, shape: Shape | None = None,
+        wrap: tuple[str, ...] = (),
+    ) -> Value:  # fmt: skip
+        """Declare an input; those of subgraphs are refused here, others by ``misfit`` before."""
+        declared = super().input(name, dtype, shape, wrap)
+        if self.inside:
+            reason = misfit(declared)
+            require(reason is None, reason or "")
+        return declared
+
+    def adopt(self, constant: Value) -> Value:
+        """Bring a constant over; the second time it is the one that is there."""
+        reason = misfit(constant)
+        require(reason is None, reason or "")
+        if constant in self.held and constant.name in self.names.used:
+            return constant
+        made = super().adopt(constant)
+        if made is constant:
+            self.held.add(made)
+        return made
+
+
+def misfit(value: Value) -> str | None:
+    """Why Relay has no such tensor: of what it is made, or what is not known of it."""
+    if value.wrap:
+        return f"{value.name!r} is {' of '.join(value.wrap)}, which Relay has no type for"
+    if value.dtype not in TYPES:
+        held = {None: "elements of unknown type", DType.STRING: "strings"}
+        shown = held.get(value.dtype) or f"elements of {value.dtype.value}"  # type: ignore[union-attr]
+        return f"{value.name!r} holds {shown}, which Relay does not compute with"
+    return f"{value.name!r} is of unknown rank: give its shape" if value.shape is None else None
+
+
+def typed(value: Value, dtype: DType | None, shape: Shape | None) -> Value:
+    """``value``, made inside a rule, with its type told to what reads it."""
+    value.dtype, value.shape = dtype, shape
+    return value
+
+
+def scalar(r: CallBuilder, number: Any, dtype: DType | None) -> Value:
+    """A constant of no axes."""
+    return r.const(np.array(number), dtype)
+
+
+def cast(r: CallBuilder, x: Value, dtype: DType) -> Value:
+    """``x`` as elements of another type; a boolean is what is not zero."""
+    if x.dtype is dtype:
+        return x
+    if dtype is DType.BOOL:
+        return typed(r.not_equal(x, scalar(r, 0, x.type)), dtype, x.shape)
+    return typed(r.cast(x, dtype=dtype.value), dtype, x.shape)
+
+
+def lifted(r: CallBuilder, *values: Value) -> list[Value]:
+    """Operands of which computed ones without axes get one, where others are of dynamic sizes.
+
+    TVM 0.17 fails on a computed number in the function for the shape of an open result, and what
+    is fused into that function as well.
+    """
+    if all(v.is_static for v in values) or not max(v.rank for v in values):
+        return list(values)
+    return [
+        r.annotation.stop_fusion(r.reshape(v, newshape=(1,)))
+        if v.shape == () and v.tensor is None
+        else v
+        for v in values
+    ]
+
+
+def windowed(pads: Ints) -> Ints:
+    """Pads as Relay spells them: those at the beginnings, where those at the ends are the same."""
+    begin, end = halves(pads)
+    return begin if begin == end else pads
+
+
+def halves(pads: Ints) -> tuple[Ints, Ints]:
+    """Pads at the beginnings and at the ends."""
+    half = len(pads) // 2
+    return pads[:half], pads[half:]
+
+
+def dims_or(x: Value, what: str) -> tuple[int, ...]:
+    """The static sizes of ``x``, or a refusal that names what needs them."""
+    require(x.is_static, f"{what} of dynamic size")
+    return x.dims

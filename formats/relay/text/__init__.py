@@ -1,0 +1,1 @@
+"""Relay's text form: lexer, parser, printer."""

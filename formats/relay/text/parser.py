@@ -1,0 +1,173 @@
+"""Relay modules in TVM's text form, 0.6 (``v0.0.4``) to 0.19 (``#[version = "0.0.5"]``).
+
+Read as well, though TVM's own parser does not: text without a header, single functions and
+expressions, names printed raw, NaN, ``ref`` types, a ``let`` as the value of a ``let``. Refused,
+though TVM reads it: a ``%0`` bound twice in one function, of which TVM keeps the first.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from types import MappingProxyType
+from typing import Any
+
+from serde.errors import MalformedFile
+from serde.io.sniff import open_regular
+
+from .. import ast
+from ..ast_walk import run
+from ..json.reader import as_function, parse_metadata
+from .attributes import EQUALS
+from .expressions import OMITTED, Expressions
+
+HEADER = re.compile(
+    r"(?:\s|//[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*"  # blanks and comments
+    r'(?:#\[\s*version\s*=\s*"([^"]*)"\s*\]|v(0\.0\.\d+)\b)?'
+)
+_METADATA = re.compile(r"^(?:#\[\s*metadata\s*\]|METADATA:)[ \t\r]*$", re.MULTILINE)
+_TVM = re.compile(r'"tvm_version"\s*:\s*"([^"]*)"')
+_ENTRY = re.compile(r"meta\[\s*([^\]]*?)\s*\]\[(\d+)\]")
+VERSIONS = ("0.0.1", "0.0.2", "0.0.3", "0.0.4", "0.0.5")
+
+
+def read_text(path: str | os.PathLike[str]) -> ast.Module:
+    """Read the text file at ``path``.
+
+    Raises:
+        MalformedFile: with the line and column of what cannot be read.
+    """
+    with open_regular(path) as file:
+        return parse_text(file.read(), os.fspath(path))
+
+
+def parse_text(text: str | bytes, path: str = "module") -> ast.Module:
+    """Read a module, or a single function or expression, which becomes ``main``."""
+    if isinstance(text, bytes):
+        try:
+            text = text.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise MalformedFile(path, "not UTF-8", f"byte {error.start}") from None
+    header = HEADER.match(text)
+    version = header and (header[1] or header[2])
+    if version and version not in VERSIONS:
+        raise MalformedFile(path, f"text of version {version[:20]!r} is not read", "line 1")
+    metadata = _METADATA.search(text)
+    code = text[: metadata.start()] if metadata else text
+    parser = _Parser(code, path, header.end() if header else 0)
+    parser.tvm = "0.6" if version and version < VERSIONS[-1] else ""
+    if metadata:
+        parser.metadata = text[metadata.end() :]
+    return parser.module()
+
+
+class _Parser(Expressions):
+    """The parser of definitions."""
+
+    def __init__(self, text: str, path: str, at: int) -> None:
+        super().__init__(text, path, at)
+        self.metadata: str | None = None
+        self.tvm = ""
+        self._entries: dict[str, tuple[Any, ...]] | None = None
+        self.types: dict[str, ast.TypeDef] = {}
+        self.functions: dict[str, ast.Function] = {}
+
+    def module(self) -> ast.Module:
+        lex = self.lex
+        lex.advance()
+        if not lex.kind:
+            raise lex.error("the file holds no definition")
+        if lex.kind == "global" and lex.follows(EQUALS):
+            raise lex.error(f"@{lex.value} is compiled already: only Relay functions are read")
+        if lex.kind not in ("def", "type", "extern"):
+            self._expression()
+        while lex.kind:
+            if lex.kind == "def":
+                self._define()
+            elif lex.kind in ("type", "extern"):
+                self._define_type()
+            else:
+                raise lex.expected("'def' or 'type'")
+        for name, at in self.called.items():
+            if name not in self.functions:
+                raise lex.error(f"@{name} is used and not defined", at)
+        made = MappingProxyType(self.functions), MappingProxyType(self.types)
+        return ast.Module(*made, tvm=self.tvm or self._writer())
+
+    def _writer(self) -> str:
+        """The release that wrote the text, which only its constants tell."""
+        found = _TVM.search(self.metadata or "")
+        return found[1] if found else ""
+
+    def _expression(self) -> None:
+        """What TVM prints of a single function or expression: it becomes ``main``."""
+        body = run(self.body())
+        if self.lex.kind:
+            raise self.lex.expected("the end of the text")
+        if self.free and not isinstance(body, ast.Function):
+            self.functions["main"] = ast.Function(tuple(self.free), body)
+        else:
+            self.functions["main"] = as_function(body)
+
+    def _define(self) -> None:
+        lex = self.lex
+        lex.advance()
+        at = lex.start
+        name = lex.define()
+        if name in self.functions:
+            raise lex.error(f"@{name} is defined twice", at)
+        if lex.kind == "=":
+            raise lex.error(f"@{name} is compiled already: only Relay functions are read", at)
+        self.function += 1
+        self.functions[name] = run(self.function_literal())
+
+    def _define_type(self) -> None:
+        """``type List[A] { Cons(A, List[A]), Nil, }``."""
+        lex = self.lex
+        external = self.skip("extern")
+        self.take("type")
+        at = lex.start
+        name = self.take("word", "a data type's name")
+        if name in self.types:
+            raise lex.error(f"data type {name} is defined twice", at)
+        mark = self.type_vars.enter()
+        params = self.generics()
+        made: tuple[ast.Constructor, ...] = ()
+        if not external or lex.kind == "{":
+            made = self.sequence("{", "}", lambda: self._constructor(name))
+        self.skip(";")
+        self.type_vars.leave(mark)
+        self.types[name] = ast.TypeDef(name, params, made)
+
+    def _constructor(self, of: str) -> ast.Constructor:
+        lex = self.lex
+        name = lex.value
+        if lex.kind not in ("word", "number"):
+            raise lex.expected("a constructor")
+        if name in self.constructors:
+            owner = self.constructors[name].of
+            raise lex.error(f"data type {owner} has a constructor {name} as well")
+        lex.advance()
+        inputs = self.sequence("(", ")", self.type) if lex.kind == "(" else ()
+        self.constructors[name] = made = ast.Constructor(name, inputs, of)
+        return made
+
+    def meta(self) -> Any:
+        lex = self.lex
+        found = _ENTRY.fullmatch(lex.value) if lex.kind == "meta" else None
+        if found is None:
+            raise lex.expected("an entry of the metadata")
+        entries = self._metadata().get(found[1], ())
+        index = int(found[2][:10])
+        if index >= len(entries):
+            held = f"holds {len(entries)} of {found[1]}"
+            raise lex.error(f"the metadata has no entry {index}: it {held}")
+        lex.advance()
+        return entries[index]
+
+    def _metadata(self) -> dict[str, tuple[Any, ...]]:
+        if self._entries is None:
+            if self.metadata is None:
+                raise self.lex.error(OMITTED)
+            self._entries = parse_metadata(self.metadata, f"{self.lex.path} (metadata)")
+        return self._entries

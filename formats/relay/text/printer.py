@@ -1,0 +1,349 @@
+"""Relay modules as text that TVM 0.8 to 0.19 reads.
+
+The layout, and which values get a number, follow TVM's own printer (src/relay/printer), so that its
+files come out as they went in. Different by default, because TVM's parser does not read it or reads
+something else: names are respelled, floats keep all their digits, NaN goes to the metadata, a
+``let`` as the value of a ``let`` has brackets, ``main`` keeps the names of its parameters.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from serde.io.atomic_write import Replacing
+
+from .. import ast, registry
+from ..ast_walk import Task, operands, run, uses
+from ..json.writer import metadata_json
+from ..ndarray import name_of
+from .literals import SCALARS, spell
+from .print_parts import Names, Parts, dotted, readable
+
+HEADER = '#[version = "0.0.5"]'
+DEEPEST = 40  # levels of indentation; deeper blocks are not indented further
+LINE, IN, OUT = object(), object(), object()  # a new line; what follows is indented more, less
+Doc = list[Any]  # strings, marks and further Docs
+
+INLINE = (ast.GlobalVar, ast.Constant, ast.Op, ast.Var, ast.Constructor)
+COMMENTED = (ast.Constant, ast.Call, ast.Var, ast.Function, ast.Tuple, ast.TupleGetItem)
+
+
+def write_text(module: ast.Module, path: str | os.PathLike[str], **options: bool) -> list[str]:
+    """Write ``module`` to ``path``, with the options of ``print_text``; return the files made."""
+    path = os.fspath(path)
+    with Replacing(path) as files, files.open(path) as out:
+        for piece in module_text(module, **options):
+            out.write(piece.encode())
+    return files.written
+
+
+def print_text(module: ast.Module, *, types: bool = True, like_tvm: bool = False) -> str:
+    """The text of ``module``.
+
+    ``types``: say in comments what TVM inferred, where the module tells it. ``like_tvm``: just as
+    TVM prints it, to compare with its output: floats lose digits, and TVM may not read it back.
+
+    Raises:
+        ConversionError: for names of operators and attributes the text form cannot hold, and
+            constants of types TVM lacks.
+    """
+    return "".join(module_text(module, types=types, like_tvm=like_tvm))
+
+
+def module_text(module: ast.Module, *, types: bool = True, like_tvm: bool = False) -> Iterator[str]:
+    """The text of ``module``, in pieces; options as of ``print_text``."""
+    printer = _Printer(types, like_tvm)
+    code = [HEADER, LINE, printer.module(module)]
+    yield from _layout(code)
+    if printer.parts.metadata:
+        yield "\n#[metadata]\n"
+        yield from metadata_json(printer.parts.metadata)
+
+
+def _layout(doc: Doc) -> Iterator[str]:
+    """The strings of ``doc``, its lines indented."""
+    level = 0
+    stack: list[Iterator[Any]] = [iter(doc)]
+    while stack:
+        for item in stack[-1]:
+            if isinstance(item, str):
+                yield item
+            elif item is LINE:
+                yield "\n" + "  " * min(level, DEEPEST)
+            elif item is IN or item is OUT:
+                level += 1 if item is IN else -1
+            else:
+                stack.append(iter(item))
+                break
+        else:
+            stack.pop()
+
+
+class _Printer:
+    """Prints a module. Expressions are done by tasks: they nest deeper than Python recurses."""
+
+    def __init__(self, types: bool, like_tvm: bool) -> None:
+        self.types, self.like_tvm = types, like_tvm
+        self.parts = Parts(like_tvm)
+        self.names, self.global_names = Names(like_tvm), Names(like_tvm)
+        self.globals: dict[str, str] = {}
+        self.printed: dict[ast.Expr, Any] = {}  # an expression's text, or the name it got
+        self.reserved: dict[ast.Expr, str] = {}  # names given before the variable is declared
+        self.free: dict[ast.Expr, Doc] = {}
+        self.named: set[ast.Expr] = set()
+        self.noted: set[ast.Expr] = set()
+        self.uses: dict[ast.Expr, int] = {}
+        self.stand_ins: dict[Any, ast.Constant] = {}
+        self.count = 0
+        self.scopes: list[Doc] = []
+        self.handlers: dict[type[ast.Expr], Callable[[Any], Any]] = {
+            ast.If: self._if, ast.Function: self._function, ast.Let: self._let,
+            ast.Match: self._match, ast.RefCreate: self._ref, ast.RefRead: self._ref,
+            ast.RefWrite: self._ref,
+        }  # fmt: skip
+        self.leaves: dict[type[ast.Expr], Callable[[Any], Any]] = {
+            ast.Var: self._free_var, ast.Constant: self._constant, ast.Call: self._call,
+            ast.Tuple: self._tuple, ast.TupleGetItem: self._get_item,
+            ast.GlobalVar: self._global_var, ast.Op: self._op,
+            ast.Constructor: self._constructor_name,
+        }  # fmt: skip
+
+    # Modules
+
+    def module(self, module: ast.Module) -> Doc:
+        if "main" in module.functions and not self.like_tvm:
+            self.global_names.new("main", "v")
+            self.globals["main"] = "main"
+            for param in module.functions["main"].params:
+                self.reserved[param] = "%" + self.names.new(param.name, "v")
+        for name in sorted(module.functions, key=str.encode):
+            self._global_name(name)
+        functions = {self.globals[name]: f for name, f in module.functions.items()}
+        types = sorted(module.types.values(), key=lambda t: t.name.encode())
+        parts: list[Doc] = [self._definition(t) for t in types]
+        for name, function in sorted(functions.items(), key=lambda item: item[0].encode()):
+            self.uses = uses(function)
+            parts.append([f"def @{name}", run(self._function_text(function))])
+        return [[*(() if i == 0 else (LINE,)), part, LINE] for i, part in enumerate(parts)]
+
+    def _definition(self, type_: ast.TypeDef) -> Doc:
+        name = self.parts.type(ast.GlobalTypeVar(type_.name))
+        doc: Doc = [f"type {name}{self.parts.generics(type_.type_params)} {{", IN]
+        for made in type_.constructors:
+            inputs = ", ".join(map(self.parts.type, made.inputs))
+            doc += [LINE, self._constructor_name(made), f"({inputs})," if inputs else ","]
+        return [*doc, OUT, LINE, "}"] if type_.constructors else [*doc, OUT, "}"]
+
+    def _constructor_name(self, constructor: ast.Constructor) -> str:
+        return constructor.name if self.like_tvm else readable(constructor.name)
+
+    def _global_name(self, name: str) -> str:
+        if name not in self.globals:
+            self.globals[name] = name if self.like_tvm else self.global_names.new(name, "v")
+        return self.globals[name]
+
+    # Expressions
+
+    def scope(self, expr: ast.Expr) -> Task[Doc]:
+        """The values that have to be named first, and ``expr``."""
+        self.scopes.append([])
+        last = yield self.text(expr, True)
+        return [self.scopes.pop(), last]
+
+    def text(self, expr: ast.Expr, inline: bool = False) -> Task[Any]:
+        """``expr``, or the name it gets in the current scope."""
+        if expr not in self.printed:
+            yield self._visit(expr)
+        return self.emit(expr, inline)
+
+    def _visit(self, expr: ast.Expr) -> Task[None]:
+        """Print ``expr`` and the calls and tuples inside it, innermost first."""
+        printed, stack = self.printed, [(expr, False)]
+        while stack:
+            top, ready = stack.pop()
+            if top in printed:
+                continue
+            leaf = self.leaves.get(type(top))
+            if leaf is None:
+                doc = yield self.handlers[type(top)](top)
+                printed.setdefault(top, doc)
+            elif ready:
+                doc = leaf(top)
+                printed.setdefault(top, doc)
+            else:
+                stack.append((top, True))
+                stack.extend((e, False) for e in reversed(operands(top)) if e not in printed)
+
+    def emit(self, expr: ast.Expr, inline: bool = False) -> Any:
+        """What stands for ``expr``, which has been visited; it is named first if it has to be."""
+        doc = self.printed[expr]
+        if isinstance(expr, ast.Var):
+            if expr in self.free:
+                self.scopes[-1] += ["free_var ", self.free.pop(expr), ";", LINE]
+            return doc
+        if expr in self.named:
+            return doc
+        note = self._note(expr)
+        if isinstance(expr, INLINE) or (inline and self.uses.get(expr, 0) <= 1):
+            if note:
+                doc = self.printed[expr] = [doc, note]
+            return doc
+        if isinstance(expr, ast.Let):
+            doc = self._in_brackets(doc)
+        name = f"%{self.count}"
+        self.count += 1
+        self.named.add(expr)
+        self.printed[expr] = name
+        self.scopes[-1] += [name, " = ", doc, note, ";", LINE]
+        return name
+
+    def _in_brackets(self, doc: Any) -> Doc:
+        return ["(", IN, LINE, doc, OUT, LINE, ")"]
+
+    def _note(self, expr: ast.Expr) -> str:
+        """The comment behind an expression where it is first printed."""
+        if not isinstance(expr, COMMENTED) or expr in self.noted:
+            return ""
+        self.noted.add(expr)
+        type_ = f" ty={self.parts.type(expr.type)}" if self.types and expr.type else ""
+        span = ""
+        if expr.span is not None and self.like_tvm:
+            span = f" span={expr.span.source}:{expr.span.line}:{expr.span.column}"
+        return f" /*{type_}{span} */" if type_ or span else ""
+
+    def declare(self, var: ast.Var) -> Doc:
+        """A variable where it is bound."""
+        name = self.reserved.pop(var, None) or "%" + self.names.new(var.name, "v")
+        self.printed[var] = name
+        device = f" {{virtual_device={self.parts.meta(var.device)}}}" if var.device else ""
+        return [name, device, self.parts.annotation(var.annotation), self._note(var)]
+
+    def _free_var(self, var: ast.Var) -> str:
+        self.free[var] = self.declare(var)
+        return str(self.printed[var])
+
+    def _global_var(self, var: ast.GlobalVar) -> str:
+        return f"@{self._global_name(var.name)}"
+
+    def _op(self, op: ast.Op) -> str:
+        return op.name if self.like_tvm else dotted(op.name)
+
+    def _constant(self, constant: ast.Constant) -> str:
+        tensor = constant.tensor
+        dtype = name_of(tensor.dtype)
+        if tensor.shape == () and dtype in SCALARS:
+            value = tensor.load().item()
+            if self.like_tvm and "float" in dtype:
+                return f"{value:g}{(spell(0, dtype) or '')[1:]}"
+            spelled = spell(value, dtype)
+            if spelled is not None:
+                return spelled
+        return self.parts.meta(constant)
+
+    def _tuple(self, expr: ast.Tuple) -> Doc:
+        end = ",)" if len(expr.fields) == 1 else ")"
+        return ["(", _commas([self.emit(f) for f in expr.fields]), end]
+
+    def _get_item(self, expr: ast.TupleGetItem) -> Doc:
+        return [self.emit(expr.tuple), f".{expr.index}"]
+
+    def _call(self, call: ast.Call) -> Doc:
+        args: list[Any] = [self.emit(a) for a in call.args]
+        args += self._operands_again(call) + self.parts.call_attrs(call)
+        if isinstance(call.op, ast.Constructor):
+            name = self._constructor_name(call.op)
+            return [name, "(", _commas(args), ")"] if call.op.inputs else [name]
+        return [self.emit(call.op), "(", _commas(args), ")"]
+
+    def _operands_again(self, call: ast.Call) -> list[Any]:
+        """The operands of ``arange`` as attributes, where TVM wants them as well."""
+        if call.attrs is None or call.attrs.type_key != registry.ARANGE:
+            return []
+        shown: list[Any] = []
+        for name, arg in zip(registry.OPERANDS_OF_ARANGE, call.args, strict=False):
+            if self.like_tvm:
+                again: Any = self.parts.meta(arg)
+            elif isinstance(arg, ast.Constant):
+                again = self.parts.meta(self._stand_in(arg))
+            else:
+                again = self.emit(arg)
+            shown.append([f"{name}=", again])
+        return shown
+
+    def _stand_in(self, constant: ast.Constant) -> ast.Constant:
+        """The entry of the metadata for a constant that is read elsewhere in the text."""
+        tensor = constant.tensor
+        if tensor.shape != ():
+            return constant
+        mark = (tensor.dtype, tensor.load().tobytes())
+        return self.stand_ins.setdefault(mark, ast.Constant(tensor))
+
+    def _if(self, expr: ast.If) -> Task[Doc]:
+        cond = yield self.text(expr.cond)
+        then = yield self._block(expr.then)
+        return ["if (", cond, ") ", then, " else ", (yield self._block(expr.otherwise))]
+
+    def _block(self, expr: ast.Expr) -> Task[Doc]:
+        return ["{", IN, LINE, (yield self.scope(expr)), OUT, LINE, "}"]
+
+    def _function(self, expr: ast.Function) -> Task[Doc]:
+        return ["fn ", (yield self._function_text(expr))]
+
+    def _function_text(self, expr: ast.Function) -> Task[Doc]:
+        generics = self.parts.generics(expr.type_params)
+        params = [self.declare(p) for p in expr.params]
+        inside = _commas([*params, *self.parts.function_attrs(expr)])
+        ret = self.parts.annotation(expr.ret_type, "-> ")
+        body = yield self._block(expr.body)
+        return [f"{generics}(", inside, f") {ret} " if ret else ") ", body]
+
+    def _let(self, expr: ast.Let) -> Task[Doc]:
+        depth, body = len(self.scopes), expr
+        rest: ast.Expr = expr
+        while isinstance(rest, ast.Let):
+            body = rest
+            var = self.declare(body.var)
+            value = yield self.text(body.value, True)
+            if isinstance(body.value, ast.Let) and not self.like_tvm and not isinstance(value, str):
+                value = self._in_brackets(value)
+            self.scopes.append(["let ", var, " = ", value, ";", LINE])
+            rest = body.body
+        last = yield self.scope(rest)
+        lets, self.scopes[depth:] = self.scopes[depth:], []
+        return [*lets, last]
+
+    def _ref(self, expr: Any) -> Task[Doc]:
+        word = {ast.RefCreate: "ref(", ast.RefRead: "ref_read(", ast.RefWrite: "ref_write("}
+        inside = []
+        for operand in operands(expr):
+            inside.append((yield self.text(operand)))
+        return [word[type(expr)], _commas(inside), ")"]
+
+    def _match(self, expr: ast.Match) -> Task[Doc]:
+        doc: Doc = ["match" if expr.complete else "match?", " (", (yield self.text(expr.data))]
+        doc += [") {", IN]
+        for clause in expr.clauses:
+            pattern = self._pattern(clause.pattern)
+            body = yield self.scope(clause.body)
+            doc += [LINE, pattern, " => {", IN, LINE, body, OUT, LINE, "},"]
+        return [*doc, OUT, LINE, "}"]
+
+    def _pattern(self, pattern: ast.Pattern) -> Doc:
+        if isinstance(pattern, ast.PatternVar):
+            return self.declare(pattern.var)
+        if isinstance(pattern, ast.PatternWildcard):
+            return ["_"]
+        inside = _commas([self._pattern(p) for p in pattern.patterns])
+        if isinstance(pattern, ast.PatternTuple):
+            return ["(", inside, ")"]
+        name = self._constructor_name(pattern.constructor)
+        return [name, "(", inside, ")"] if pattern.patterns else [name]
+
+
+def _commas(items: list[Any]) -> Doc:
+    doc: Doc = []
+    for item in items:
+        doc += [", ", item] if doc else [item]
+    return doc

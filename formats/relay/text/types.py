@@ -1,0 +1,295 @@
+"""Types, patterns and the scopes of names: the part of the grammar that nests little."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from serde.errors import MalformedFile
+
+from .. import ast
+from .lexer import Lexer
+from .literals import DTYPE, LiteralError, read_number
+
+DEPTH = 100  # types in types, patterns in patterns, attributes in attributes
+COMMENT = re.compile(r"\s*ty=(.*?)(?:\s+span=(.*):(\d+):(\d+))?\s*", re.DOTALL)
+PLAIN_TENSOR = re.compile(r"Tensor\[\(([\d ,?]*)\), ?(\w+)\]", re.ASCII)
+Item = TypeVar("Item")
+
+
+class Scope(dict[str, Any]):
+    """Names in scope. What a block declares is forgotten at its end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._trail: list[tuple[str, Any]] = []
+
+    def bind(self, name: str, value: Any) -> None:
+        """Declare ``name`` until the scope is left."""
+        self._trail.append((name, self.get(name)))
+        self[name] = value
+
+    def enter(self) -> int:
+        """A mark to leave to."""
+        return len(self._trail)
+
+    def leave(self, mark: int) -> None:
+        """Forget what was bound since ``mark``."""
+        while len(self._trail) > mark:
+            name, value = self._trail.pop()
+            if value is None:
+                del self[name]
+            else:
+                self[name] = value
+
+
+class Types:
+    """The parser of types and patterns; what it declares is in ``types`` and ``constructors``."""
+
+    def __init__(self, text: str, path: str, at: int) -> None:
+        self.lex = Lexer(text, path, at)
+        self.lex.find_globals()
+        self.vars = Scope()
+        self.lex.locals = self.vars
+        self.type_vars = Scope()
+        self.constructors: dict[str, ast.Constructor] = {}
+        self._tensors: dict[str, ast.TensorType] = {}
+        self._met_type_var = False
+        self._comments: dict[str, tuple[ast.Type | None, ast.Span | None]] = {}
+
+    # Helpers
+
+    def take(self, kind: str, what: str = "") -> str:
+        """The value of the current token, which has to be a ``kind``; go on behind it."""
+        lex = self.lex
+        if lex.kind != kind:
+            raise lex.expected(what or repr(kind))
+        value = lex.value
+        lex.advance()
+        return value
+
+    def skip(self, kind: str) -> bool:
+        """Go on behind the current token if it is a ``kind``."""
+        if self.lex.kind == kind:
+            self.lex.advance()
+            return True
+        return False
+
+    def sequence(self, opening: str, closing: str, item: Callable[[], Item]) -> tuple[Item, ...]:
+        """Items between brackets, separated by commas; one may follow the last."""
+        self.take(opening)
+        found = []
+        while self.lex.kind != closing:
+            found.append(item())
+            if not self.skip(",") and self.lex.kind != closing:
+                raise self.lex.expected(f"',' or {closing!r}")
+        self.lex.advance()
+        return tuple(found)
+
+    def whole(self, what: str) -> int:
+        """An integer."""
+        at = self.lex.start
+        text = self.take("number", what)
+        try:
+            return int(read_number(text)[0])
+        except (LiteralError, OverflowError, ValueError) as error:
+            raise self.lex.error(str(error), at) from None
+
+    def meta(self) -> Any:
+        """The object of the metadata section that the current token names."""
+        raise NotImplementedError
+
+    # Types
+
+    def type(self, depth: int = 0) -> ast.Type:
+        """A type."""
+        lex = self.lex
+        if depth > DEPTH:
+            raise lex.error(f"types nest more than {DEPTH} deep")
+        kind = lex.kind
+        if kind == "word":
+            return self._named_type(depth)
+        if kind == "(":
+            return ast.TupleType(self.sequence("(", ")", lambda: self.type(depth + 1)))
+        if kind == "fn":
+            lex.advance()
+            return self._function_type(depth)
+        if kind == "ref":
+            lex.advance()
+            (value,) = self._exactly_one(self.sequence("(", ")", lambda: self.type(depth + 1)))
+            return ast.RefType(value)
+        if kind == "meta":
+            return self._meta_type()
+        raise lex.expected("a type")
+
+    def _named_type(self, depth: int) -> ast.Type:
+        lex = self.lex
+        name = lex.value
+        if name == "Tensor":
+            return self._tensor_type()
+        known = self.type_vars.get(name)
+        if known is None and DTYPE.fullmatch(name):
+            lex.advance()
+            return self._tensor((), name)
+        lex.advance()
+        if name == "_":
+            return ast.IncompleteType()
+        args: tuple[ast.Type, ...] | None = None
+        if lex.kind == "[":
+            args = self.sequence("[", "]", lambda: self.type(depth + 1))
+        self._met_type_var = self._met_type_var or known is not None
+        if known is not None and args is None:
+            return known  # type: ignore[no-any-return]
+        return ast.TypeCall(known or ast.GlobalTypeVar(name), args or ())
+
+    def _tensor_type(self) -> ast.TensorType:
+        lex = self.lex
+        found = PLAIN_TENSOR.match(lex.text, lex.start)
+        if found is not None:
+            text = found[0]
+            if text not in self._tensors:
+                dims = [d.strip() for d in found[1].split(",") if d.strip()]
+                if DTYPE.fullmatch(found[2]) and all(
+                    d == "?" or (d.isdigit() and len(d) < 20) for d in dims
+                ):
+                    sizes = tuple(None if d == "?" else int(d) for d in dims)
+                    self._tensors[text] = ast.TensorType(sizes, found[2])
+            if text in self._tensors:
+                lex.jump(found.end())
+                return self._tensors[text]
+        lex.advance()
+        self.take("[")
+        shape = self.sequence("(", ")", self._dim)
+        self.take(",")
+        if DTYPE.fullmatch(lex.value) is None:
+            raise lex.expected("an element type")
+        dtype = self.take("word")
+        self.take("]")
+        return self._tensor(shape, dtype)
+
+    def _tensor(self, shape: tuple[ast.Dim, ...], dtype: str) -> ast.TensorType:
+        if shape:
+            return ast.TensorType(shape, dtype)
+        if dtype not in self._tensors:
+            self._tensors[dtype] = ast.TensorType((), dtype)
+        return self._tensors[dtype]
+
+    def _dim(self) -> ast.Dim:
+        if self.skip("?"):
+            return None
+        if self.lex.kind != "meta":
+            return self.whole("a dimension")
+        at, dim = self.lex.start, self.meta()
+        if isinstance(dim, ast.AnyDim):
+            return None
+        if isinstance(dim, ast.Imm):
+            return int(dim.value)
+        if not isinstance(dim, (int, ast.DimVar, ast.Opaque)):
+            raise self.lex.error("the metadata entry is no dimension", at)
+        return dim
+
+    def _function_type(self, depth: int) -> ast.FuncType:
+        mark = self.type_vars.enter()
+        params = self.generics()
+        args = self.sequence("(", ")", lambda: self.type(depth + 1))
+        self.take("->")
+        ret = self.type(depth + 1)
+        self.type_vars.leave(mark)
+        return ast.FuncType(args, ret, params)
+
+    def _meta_type(self) -> ast.Type:
+        at, found = self.lex.start, self.meta()
+        if isinstance(found, (ast.RefType, ast.TensorType, ast.TupleType, ast.FuncType)):
+            return found
+        raise self.lex.error("the metadata entry is no type", at)
+
+    def _exactly_one(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
+        if len(items) != 1:
+            raise self.lex.error(f"one type was expected, not {len(items)}")
+        return items
+
+    def generics(self) -> tuple[ast.TypeVar, ...]:
+        """Type parameters, ``[A, B]``, if there are any; they are in scope from here."""
+        return self.sequence("[", "]", self._generic) if self.lex.kind == "[" else ()
+
+    def _generic(self) -> ast.TypeVar:
+        var = ast.TypeVar(self.take("word", "a type parameter"))
+        self.type_vars.bind(var.name, var)
+        return var
+
+    def noted(self) -> tuple[ast.Type | None, ast.Span | None]:
+        """Type and span of the comment before the current token: ``/* ty=… span=a.py:3:1 */``."""
+        text = self.lex.comment
+        if text in self._comments:
+            return self._comments[text]
+        found = COMMENT.fullmatch(text)
+        if found is None:
+            return None, None
+        span = None
+        if found[2] is not None:
+            span = ast.Span(found[2], int(found[3][:9]), int(found[4][:9]))
+        self._met_type_var = False
+        noted = self._type_of_comment(found[1]), span
+        if not self._met_type_var:  # otherwise the text means another type in another scope
+            self._comments[text] = noted
+        return noted
+
+    def _type_of_comment(self, text: str) -> ast.Type | None:
+        lex, self.lex = self.lex, Lexer(text, self.lex.path)
+        try:
+            self.lex.advance()
+            found = self.type()
+            return None if self.lex.kind else found
+        except MalformedFile:  # it is a comment, after all
+            return None
+        finally:
+            self.lex = lex
+
+    # Variables and patterns
+
+    def variable(self) -> ast.Var:
+        """Declare the variable that is named here, with its annotation if it has one."""
+        name = self.lex.declare()
+        device = None
+        if self.lex.kind == "{":
+            device = self._device()
+        annotation = self.type() if self.skip(":") else None
+        checked, span = self.noted()
+        var = ast.Var(name, annotation, device=device, type=checked, span=span)
+        self.vars.bind(name, var)
+        return var
+
+    def _device(self) -> ast.VirtualDevice | None:
+        self.lex.advance()
+        name, at = self.take("word", "virtual_device"), self.lex.start
+        self.take("=")
+        device = self.meta() if self.lex.kind == "meta" else None
+        if name != "virtual_device" or not isinstance(device, ast.VirtualDevice):
+            raise self.lex.error("a virtual device of the metadata was expected", at)
+        self.take("}")
+        return device
+
+    def pattern(self, depth: int = 0) -> ast.Pattern:
+        """A pattern; its variables are in scope from here."""
+        lex = self.lex
+        if depth > DEPTH:
+            raise lex.error(f"patterns nest more than {DEPTH} deep")
+        if lex.kind == "local":
+            return ast.PatternVar(self.variable())
+        if lex.kind == "word" and lex.value == "_":
+            lex.advance()
+            return ast.PatternWildcard()
+        if lex.kind in ("word", "number"):
+            constructor = self.constructors.get(lex.value)
+            if constructor is None:
+                raise lex.error(f"no data type has a constructor {lex.value!r}")
+            lex.advance()
+            inside = self._patterns(depth) if lex.kind == "(" else ()
+            return ast.PatternConstructor(constructor, inside)
+        if lex.kind == "(":
+            return ast.PatternTuple(self._patterns(depth))
+        raise lex.expected("a pattern")
+
+    def _patterns(self, depth: int) -> tuple[ast.Pattern, ...]:
+        return self.sequence("(", ")", lambda: self.pattern(depth + 1))

@@ -1,0 +1,258 @@
+"""From a graph of Relay calls to a module: what ``partial_eval`` does, the other way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from serde.errors import require
+from serde.ir.graph import DType, Graph, Node, Tensor, Value
+
+from . import ast, registry
+from .ndarray import name_of
+from .partial_eval.calls import result_count
+from .partial_eval.values import OUTPUT_NAMES
+
+# Operators whose operands are fields of one tuple
+OF_TUPLE = frozenset({"concatenate", "einsum", "meshgrid", "stack"})
+# Types of attributes that TVM does not tell of the operator
+UNTOLD = {
+    "argwhere": None,
+    "cumprod": "ScanopAttrs",
+    "cumsum": "ScanopAttrs",
+    "dft": "DFTAttrs",
+    "nn.dilate": "DilateAttrs",
+    "scatter_elements": "ScatterElementsAttrs",
+    "scatter_nd": "ScatterNDAttrs",
+    "trilu": "TriluAttrs",
+    "unique": "UniqueAttrs",
+    "vision.all_class_non_max_suppression": "AllClassNonMaximumSuppressionAttrs",
+    "vision.non_max_suppression": "NonMaximumSuppressionAttrs",
+    "vision.roi_align": "ROIAlignAttrs",
+    "vision.roi_pool": "ROIPoolAttrs",
+}
+INDICES = 64  # int64 elements up to which a constant tensor is no weight
+GLOBAL = "relay.global"  # the domain of nodes that call a function of the graph
+TRUTHS = frozenset({"exclusive", "inverse"})  # which are objects, and bools
+
+
+def to_module(
+    graph: Graph, spell: Callable[[str], str] = str
+) -> tuple[ast.Module, dict[str, Tensor]]:
+    """The module of ``graph``, and the parameters of its ``main`` that are weights, by name.
+
+    ``spell`` makes of a parameter's name what the form it is written in can hold.
+    """
+    return _Encoding(spell).main(graph)
+
+
+class _Encoding:
+    """Makes expressions of values; a value is one expression wherever it is read."""
+
+    def __init__(self, spell: Callable[[str], str]) -> None:
+        self.spell = spell
+        self.exprs: dict[Value, ast.Expr] = {}
+        self.ops: dict[str, ast.Op] = {}
+        self.weights: dict[str, Tensor] = {}
+        self.params: list[ast.Var] = []
+        self.globals: dict[str, ast.GlobalVar] = {}
+        self.in_main = False
+        self.is_branch = False
+
+    def main(self, graph: Graph) -> tuple[ast.Module, dict[str, Tensor]]:
+        self.globals = {f.name: ast.GlobalVar(f.name) for f in graph.functions}
+        functions = {f.name: self.function(f.body) for f in graph.functions}
+        self.in_main = True
+        inputs = [self.parameter(v, self.spell(v.name)) for v in graph.inputs]
+        body = self.body(graph)
+        attrs: Mapping[str, Any] = {OUTPUT_NAMES: tuple(v.name for v in graph.outputs)}
+        main = ast.Function((*inputs, *self.params), body, attrs=attrs)
+        return ast.Module({**functions, "main": main}), self.weights
+
+    def function(self, graph: Graph) -> ast.Function:
+        """A function of the module."""
+        inputs = tuple(self.parameter(v, v.name) for v in graph.inputs)
+        return ast.Function(inputs, self.body(graph), result_type(graph.outputs))
+
+    def parameter(self, value: Value, name: str) -> ast.Var:
+        """A variable for an input."""
+        var = ast.Var(name, type_of(value))
+        self.exprs[value] = var
+        return var
+
+    def body(self, graph: Graph) -> ast.Expr:
+        """What ``graph`` returns: a tensor, or a tuple of several."""
+        bound = _captured(graph)
+        lets: list[tuple[ast.Var, ast.Expr]] = []
+        for node in graph.nodes:
+            self.node(node)
+            for value in node.outputs:
+                if value in bound:
+                    var = ast.Var(value.name)
+                    lets.append((var, self.exprs[value]))
+                    self.exprs[value] = var
+        outputs = [self.expr(v) for v in graph.outputs]
+        body = outputs[0] if len(outputs) == 1 else ast.Tuple(tuple(outputs))
+        for var, expr in reversed(lets):
+            body = ast.Let(var, expr, body)
+        return body
+
+    def expr(self, value: Value) -> ast.Expr:
+        """A value where it is read.
+
+        A number is new wherever it is: TVM makes an operand of one that several kernels share, and
+        fails on operands without axes where sizes are open.
+        """
+        if value.tensor is not None and value.shape == ():
+            return ast.Constant(value.tensor)
+        if value not in self.exprs:
+            require(value.tensor is not None, f"{value.name!r} is read before it is computed")
+            self.exprs[value] = self.constant(value)
+        return self.exprs[value]
+
+    def constant(self, value: Value) -> ast.Expr:
+        """A few indices in place, and what is part of a function; a parameter for a weight."""
+        assert value.tensor is not None
+        few = value.dtype is DType.INT64 and value.tensor.size <= INDICES
+        if few or not self.in_main:
+            return ast.Constant(value.tensor)
+        var = ast.Var(self.spell(value.name), type_of(value))
+        self.params.append(var)
+        self.weights[var.name] = value.tensor
+        return var
+
+    def node(self, node: Node) -> None:
+        if node.op == "if":
+            made = self.choice(node)
+        elif node.op == "while":
+            made = self.loop(node)
+        else:
+            made = self.call(node)
+        if self.is_tensor(node):
+            self.exprs[node.outputs[0]] = made
+            return
+        for at, value in enumerate(node.outputs):
+            self.exprs[value] = ast.TupleGetItem(made, at)
+
+    @staticmethod
+    def is_tensor(node: Node) -> bool:
+        """Whether what a node becomes is its output, and not a tuple that holds it."""
+        if len(node.outputs) > 1 or node.op == "while":
+            return False
+        inputs = [v for v in node.inputs if v is not None]
+        return node.domain == GLOBAL or result_count(node.op, node.attrs, inputs, None) is None
+
+    def call(self, node: Node) -> ast.Expr:
+        args = tuple(self.expr(v) for v in node.inputs if v is not None)
+        span = ast.Span(node.sources[0].name, 0, 0) if node.sources else None
+        if node.domain == GLOBAL:
+            return ast.Call(self.globals[node.op], args, span=span)
+        op = self.ops.setdefault(node.op, ast.Op(node.op))
+        if node.op in OF_TUPLE:
+            args = (ast.Tuple(args),)
+        return ast.Call(op, args, attributes(node), span=span)
+
+    def choice(self, node: Node) -> ast.Expr:
+        """A choice; one in a branch of another is a function's: TVM's virtual machine loses its
+        result where both are computed by the branches.
+        """
+        then, otherwise = node.attrs["then"], node.attrs["otherwise"]
+        assert isinstance(then, Graph) and isinstance(otherwise, Graph)
+        (cond,) = node.inputs
+        assert cond is not None
+        given, inner = self.expr(cond), self.is_branch
+        if not inner:
+            return ast.If(given, self.branch(then), self.branch(otherwise))
+        chosen, itself = ast.Var("chosen", type_of(cond)), ast.Var("choice")
+        body = ast.If(chosen, self.branch(then), self.branch(otherwise))
+        function = ast.Function((chosen,), body, result_type(node.outputs))
+        return ast.Let(itself, function, ast.Call(itself, (given,)))
+
+    def branch(self, graph: Graph) -> ast.Expr:
+        """What a graph returns that runs only if something is so."""
+        outer, self.is_branch = self.is_branch, True
+        made = self.body(graph)
+        self.is_branch = outer
+        return made
+
+    def loop(self, node: Node) -> ast.Expr:
+        """``let %loop = fn (…) { if (%on) { …; %loop(…) } else { (…) } }; %loop(…)``."""
+        body = node.attrs["body"]
+        assert isinstance(body, Graph)
+        itself = ast.Var("while_loop")
+        turn, on, *states = (self.parameter(v, v.name) for v in body.inputs)
+        step = ast.Var("step")
+        after = ast.Call(ast.Op("add"), (turn, number(1)))
+        fields = [ast.TupleGetItem(step, at) for at in range(len(body.outputs))]
+        whole = ast.Let(step, self.branch(body), ast.Call(itself, (after, *fields)))
+        ret = ast.TupleType(tuple(type_of(v) for v in body.inputs[2:]))
+        choice = ast.If(on, whole, ast.Tuple(tuple(states)))
+        function = ast.Function((turn, on, *states), choice, ret)
+        start = [self.expr(v) for v in node.inputs if v is not None]
+        return ast.Let(itself, function, ast.Call(itself, (number(0), *start)))
+
+
+def number(value: int) -> ast.Constant:
+    """A count."""
+    return ast.Constant(Tensor.of(np.array(value, np.int64)))
+
+
+def _captured(graph: Graph) -> set[Value]:
+    """Values of ``graph`` that its subgraphs read: named there, for the text knows no other way."""
+    own = {v for node in graph.nodes for v in node.outputs}
+    found: set[Value] = set()
+    stack = [sub for node in graph.nodes for sub in node.graphs()]
+    while stack:
+        sub = stack.pop()
+        read = [v for node in sub.nodes for v in node.inputs if v is not None]
+        found.update(v for v in (*read, *sub.outputs) if v in own)
+        stack.extend(inner for node in sub.nodes for inner in node.graphs())
+    return found
+
+
+def type_of(value: Value) -> ast.TensorType:
+    """The type of a value; sizes with a name are open."""
+    sizes = tuple(d if isinstance(d, int) else None for d in value.known)
+    return ast.TensorType(sizes, name_of(value.type))
+
+
+def result_type(values: Sequence[Value]) -> ast.Type:
+    """The type of a tensor, or of a tuple of several."""
+    types = tuple(type_of(v) for v in values)
+    return types[0] if len(types) == 1 else ast.TupleType(types)
+
+
+def attrs_key(op: str) -> str | None:
+    """The type of the attributes of ``op``."""
+    if op in UNTOLD:
+        untold = UNTOLD[op]
+        return untold and registry.PREFIX + untold
+    require(registry.is_registered(op), f"TVM has no operator {op}")
+    return registry.attrs_key(op)
+
+
+def attributes(node: Node) -> ast.Attrs | None:
+    """The attributes of a call, those apart that have their defaults."""
+    key = attrs_key(node.op)
+    if key is None:
+        require(not node.attrs, f"{node.op} takes no attributes")
+        return None
+    declared = registry.fields(key) or {}
+    unknown = sorted(node.attrs.keys() - declared.keys())
+    require(not unknown, f"{node.op} has no {', '.join(unknown)}")
+    unset = (n for n, f in declared.items() if f.default is registry.REQUIRED and f.kind in "of")
+    values: dict[str, Any] = dict.fromkeys(unset) if key != registry.ARANGE else {}
+    values |= {n: _held(n, declared[n].kind, v) for n, v in node.attrs.items()}
+    return ast.Attrs(key, registry.significant(key, values))
+
+
+def _held(name: str, kind: str, value: Any) -> Any:
+    if kind == "b" or name in TRUTHS:
+        return bool(value)
+    if kind == "d":
+        return float(value)
+    if isinstance(value, DType):
+        return name_of(value)
+    return value

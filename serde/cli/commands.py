@@ -1,0 +1,350 @@
+"""The ``serde`` command.
+
+Exit codes: 0 done, 1 cannot convert or verification failed, 2 usage, 3 unreadable input, 4 not
+compared under --verify-strict, 5 the system refused (permissions, a full disk).
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from serde.cli.options import ARGUMENTS, isolated, known_format, known_target, pairs, reading
+from serde.errors import MalformedFile, SerdeError, UnknownFormat, UsageError
+
+if TYPE_CHECKING:
+    from serde.report import Report
+
+DONE, FAILED, USAGE, UNREADABLE, NOT_COMPARED, SYSTEM = range(6)
+SHOWN_OPERATORS = 12
+PREFIX = "not compared: "
+ASCII = {"→": "->", "×": "x", "…": "...", "≤": "<=", "≥": ">=", "–": "-", "—": "-"}
+ENCODING_ERRORS = "serde.ascii"  # the name of the handler below
+
+
+def _to_ascii(error: UnicodeError) -> tuple[str, int]:
+    """Stand in for characters that a stream cannot encode: ASCII, or their escape."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    shown = (ASCII.get(c) or c.encode("ascii", "backslashreplace").decode() for c in text)
+    return "".join(shown), error.end
+
+
+def _make_streams_total() -> None:
+    """Let the standard streams take any text, whatever their encoding."""
+    codecs.register_error(ENCODING_ERRORS, _to_ascii)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors=ENCODING_ERRORS)
+
+
+class Command(click.Group):
+    """The command group: turns every failure into one message and an exit code."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run the command on streams that take any text."""
+        _make_streams_total()
+        return super().main(*args, **extra)
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        """Keep the arguments, for a process that is to run the command again."""
+        context.meta[ARGUMENTS] = [*args]
+        return super().parse_args(context, args)
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except (click.exceptions.Exit, click.ClickException, click.Abort, BrokenPipeError):
+            raise
+        except Exception as error:
+            if "--debug" in sys.argv:
+                traceback.print_exc()
+            code, message = explain(error)
+            click.echo(f"serde: {message}", err=True)
+            context.exit(code)
+
+
+def explain(error: Exception) -> tuple[int, str]:
+    """The exit code and the message of an error."""
+    if isinstance(error, UsageError):
+        return USAGE, str(error)
+    if isinstance(error, (MalformedFile, UnknownFormat)):
+        return UNREADABLE, str(error)
+    if isinstance(error, SerdeError):
+        return FAILED, str(error)
+    if isinstance(error, OSError):
+        place = error.filename2 or error.filename
+        return SYSTEM, f"{place}: {error.strerror}" if place else str(error)
+    if isinstance(error, MemoryError):
+        return FAILED, "it takes more memory than there is"
+    return FAILED, f"internal error: {type(error).__name__}: {error} (--debug shows where)"
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    return {k: v for k, v in options.items() if v is not None}
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Show the stage at work, on a terminal only."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda stage: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("starting") as status:
+        yield lambda stage: status.update(f"{stage} …")
+
+
+@click.group(cls=Command, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="serde-hub", prog_name="serde")
+def main() -> None:
+    """Move deep-learning models between MXNet, TVM Relay and ONNX."""
+
+
+@main.command()
+@click.argument("source")
+@click.option("-o", "--output", "target", required=True, metavar="FILE", help="The file to write.")
+@reading
+@click.option(
+    "--to",
+    "to_format",
+    callback=known_format,
+    metavar="FORMAT",
+    help="The format to write, if the suffix does not tell.",
+)
+@click.option("--opset", type=int, help="The ONNX opset to write: 7 to 28, 17 if left out.")
+@click.option(
+    "--profile",
+    metavar="NAME",
+    help="What the consumer asks for: generic, tensorrt, openvino, relax, npu-static.",
+)
+@click.option("--ir-version", type=int, help="The ONNX IR version; the opset's own if left out.")
+@click.option(
+    "--rename", multiple=True, callback=pairs, metavar="OLD=NEW", help="Rename an input or output."
+)
+@click.option(
+    "--external-data",
+    type=click.Choice(["auto", "always", "never", "reference"]),
+    help="Where weights go: auto keeps them in the model while it stays under 2 GiB.",
+)
+@click.option(
+    "--functions",
+    type=click.Choice(["keep", "all", "inline"]),
+    help="Which functions of the source the file has: those with a name, all, none.",
+)
+@click.option(
+    "--mxnet", metavar="RELEASE", help="The MXNet to write for: 1.5 to 1.9.1, the default."
+)
+@click.option("--write-epoch", type=click.IntRange(min=0), metavar="N",
+              help="The epoch of MXNet's parameter file: 0 if left out.")  # fmt: skip
+@click.option("--hash", "hash_weights", is_flag=True,
+              help="Enter a SHA-256 of the weights into the metadata and the report.")  # fmt: skip
+@click.option("--verify", is_flag=True, help="Run source and result and compare their outputs.")
+@click.option("--verify-strict", "strict", is_flag=True,
+              help="Verify, and exit with 4 where nothing could be compared.")  # fmt: skip
+@click.option("--data", metavar="NPZ", help="The inputs to verify with; random if left out.")
+@click.option("--expected", metavar="NPZ", help="The source's outputs for them, if it cannot run.")
+@click.option("--report", "report_path", metavar="JSON", help="Write a report of what was done.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")  # fmt: skip
+@isolated
+@click.pass_context
+def convert(
+    context: click.Context, /, source: str, target: str, quiet: bool, debug: bool,
+    report_path: str | None, verify: bool, strict: bool, **options: Any,
+) -> None:  # fmt: skip
+    """Convert SOURCE, a file, prefix, folder or archive, to another format."""
+    from serde import api
+    from serde.io.atomic_write import check_target
+
+    if report_path:
+        check_target(report_path)
+        if os.path.abspath(report_path) == os.path.abspath(target):
+            raise UsageError(f"--report and -o are one file: {target}")
+    given = _given(**options)
+    with _progress(quiet) as progress:
+        report = api.convert(source, target, verify=verify or strict, progress=progress, **given)
+    if report_path:
+        report.save(report_path)
+    if not quiet:
+        _show_conversion(report)
+    found = report.verification
+    if found is not None and not (quiet and found.ok):
+        _show_verification(found, err=quiet)
+    if found is not None:
+        _show_not_compared(found, strict or not quiet)
+    code = DONE if report.ok else FAILED
+    context.exit(NOT_COMPARED if code == DONE and strict and not found.done else code)
+
+
+def _show_conversion(report: Report) -> None:
+    seconds = sum(report.seconds.values())
+    click.echo(f"{report.source} ({report.source_format}) → {report.target} in {seconds:.2f} s")
+    _show_model(report)
+    _show_notes(report)
+
+
+def _show_notes(report: Report) -> None:
+    for note in report.notes:
+        click.echo(f"note: {note}")
+
+
+def _show_model(report: Report) -> None:
+    for title, entries in (("inputs", report.inputs), ("outputs", report.outputs)):
+        for entry in entries:
+            click.echo(f"  {title[:-1]:7}{entry['name']}: {entry['dtype']} {entry['shape']}")
+    counts = [f"{op} ×{n}" for op, n in report.operators.items()]
+    more = f" and {len(counts) - SHOWN_OPERATORS} more" if len(counts) > SHOWN_OPERATORS else ""
+    click.echo(
+        f"  nodes  {sum(report.operators.values())}: {', '.join(counts[:SHOWN_OPERATORS])}{more}"
+    )
+    click.echo(f"  weights {report.parameters:,} numbers, {report.weight_bytes / 1e6:,.1f} MB")
+
+
+def _show_verification(found: Any, err: bool = False) -> None:
+    if not found.done:
+        return
+    click.echo(f"verification against {found.source}, {found.inputs}:", err=err)
+    if len(found.sets) > 1:
+        click.echo(f"  inputs: {', '.join(found.sets)}", err=err)
+    if len(found.settings) > 1:
+        click.echo(f"  result run {', '.join(found.settings)}", err=err)
+    for o in found.outputs:
+        verdict = ("pass" if o.passed else "FAIL") + (f" ({o.reason})" if o.reason else "")
+        click.echo(
+            f"  {o.name} {o.dtype}{list(o.shape)}: max_abs {o.max_abs:.3g}, max_rel "
+            f"{o.max_rel:.3g}, cosine {o.cosine:.8f}, tolerance {o.tolerance:.3g}: {verdict}",
+            err=err,
+        )
+
+
+def _show_not_compared(found: Any, shown: bool) -> None:
+    """Say on the standard error output what verification left out."""
+    lines = found.not_compared if found.done else [found.statement]
+    for line in lines if shown else []:
+        click.echo(f"verification: not compared: {line.removeprefix(PREFIX)}", err=True)
+
+
+@main.command()
+@click.argument("source")
+@reading
+@click.option(
+    "--to",
+    default="onnx",
+    callback=known_target,
+    metavar="FORMAT",
+    help="The target format, or a profile: relax.",
+)
+@click.option("--opset", type=int, help="The ONNX opset meant: 17 if left out.")
+@click.option("--mxnet", metavar="RELEASE", help="The MXNet meant: 1.5 to 1.9.1, the default.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@isolated
+@click.pass_context
+def check(
+    context: click.Context, /, source: str, debug: bool, as_json: bool, **options: Any
+) -> None:
+    """Tell whether SOURCE converts, with the real converters, writing nothing."""
+    from serde import api
+
+    report = api.check(source, **_given(**options))
+    if as_json:
+        click.echo(report.to_json())
+    elif report.problems:
+        total = sum(p.count for p in report.problems)
+        click.echo(f"{source}: {total} node(s) cannot be converted to {report.target_format}:")
+        for problem in report.problems:
+            click.echo(f"  {problem}")
+    else:
+        click.echo(f"{source}: everything converts to {report.target_format}")
+        _show_model(report)
+        _show_notes(report)
+    context.exit(DONE if report.ok else FAILED)
+
+
+@main.command()
+@click.argument("source")
+@reading
+@click.option("--values", is_flag=True, help="List every value: names --outputs takes.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@isolated
+def inspect(source: str, debug: bool, values: bool, as_json: bool, **options: Any) -> None:
+    """Show what SOURCE holds: inputs, outputs, operators, weights."""
+    from serde import api
+    from serde.ir.printer import typed
+    from serde.report import Report
+
+    given = _given(**options)
+    graph, name = api.read(source, **given)
+    report = Report(source, "", name, "")
+    report.describe(graph)
+    if as_json:
+        click.echo(report.to_json())
+        return
+    version = graph.metadata.get(f"{name}.version") or (graph.domain or f"opset {graph.opset}")
+    click.echo(f"{source}: {name} {version}, {len(graph.nodes)} nodes")
+    _show_model(report)
+    if values:
+        for node in graph.nodes:
+            click.echo(f"  {node.op}: {', '.join(map(typed, node.outputs))}")
+
+
+@main.command()
+@click.argument("source")
+@click.option("-o", "--output", "target", required=True, metavar="FILE", help="The file to write.")
+@click.option("--debug", is_flag=True, help="Show where an error came from.")
+def repair(source: str, target: str, debug: bool) -> None:
+    """Mend an ONNX file that an old exporter left behind; say what was changed."""
+    from pathlib import Path
+
+    from serde.plugins import format_of
+
+    found = format_of(Path(source))
+    if found.repair is None:
+        raise UsageError(f"{found.name} files cannot be repaired")
+    changes = found.repair(source, target)
+    for change in changes:
+        click.echo(change)
+    click.echo(f"{source} → {target}: {len(changes)} change(s)")
+
+
+@main.command("verify-hash")
+@click.argument("source")
+@click.option("--debug", is_flag=True, help="Show where an error came from.")
+def verify_hash(source: str, debug: bool) -> None:
+    """Tell whether the weights of SOURCE are those it was written with, by --hash."""
+    from serde.verification.weights_hash import verify_hash as verified
+
+    click.echo(f"{source}: the weights have SHA-256 {verified(source)}, as written")
+
+
+@main.command()
+@click.option("--format", "name", callback=known_format, help="Only this format's operators.")
+@click.option("--markdown", is_flag=True, help="Print the tables docs/operators.md is made of.")
+def ops(name: str | None, markdown: bool) -> None:
+    """List the operators each format converts."""
+    from serde.cli.operator_table import as_markdown, listing
+
+    for line in as_markdown(name) if markdown else listing(name):
+        click.echo(line)
+
+
+@main.command()
+def formats() -> None:
+    """List the installed formats and bridges."""
+    from serde import api
+    from serde.plugins import format_names, get_format
+
+    for name in format_names():
+        found = get_format(name)
+        ways = "read and written" if found.encode is not None else "read"
+        click.echo(f"{name}: {', '.join(found.suffixes)}; {ways}")
+    for bridge, format_name in api.bridges().items():
+        click.echo(f"bridge {bridge}: live objects, read as {format_name}")

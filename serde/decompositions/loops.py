@@ -1,0 +1,124 @@
+"""Loops, laid out turn by turn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from serde.decompositions.expressions import number
+from serde.errors import require
+from serde.ir.graph import DType, Graph, Value
+
+from ..rewrite.inline import inlined
+
+LONGEST = 64  # turns of a loop that are laid out
+MOST_LAID_OUT = 4096  # nodes they may come to
+
+
+def few_turns(trips: Value | None, go: Value | None, body: Graph) -> int | None:
+    """How many turns a loop takes, where that is known and few of them."""
+    turns = number(trips)
+    endless = _stays(body) and (go is None or number(go))
+    most = min(LONGEST, MOST_LAID_OUT // (len(body.nodes) + 1))
+    return int(turns) if turns is not None and endless and 0 < turns <= most else None
+
+
+def one_or_all(made: list[Value], outputs: int) -> Any:
+    return tuple(made) if outputs > 1 else made[0]
+
+
+def _stays(body: Graph) -> bool:
+    """Whether the body goes on whenever it was asked to."""
+    go: Value | None = body.outputs[0]
+    makers = {v: n for n in body.nodes for v in n.outputs}
+    while go is not None and go in makers and makers[go].op == "Identity":
+        go = makers[go].inputs[0]
+    return go is body.inputs[1] or bool(number(go))
+
+
+def lay_out_loop(g, turns: int, states, body: Graph, outputs: int):
+    """The turns one after the other; what each makes beside the states is gathered."""
+    count = len(states)
+    rows: list[list[Value]] = [[] for _ in body.outputs[1 + count :]]
+    for turn in range(turns):
+        operands = (g.const(turn, DType.INT64), g.const(True, DType.BOOL), *states)
+        _, *made = inlined(g, body, operands)
+        states = made[:count]
+        for row, value in zip(rows, made[count:], strict=True):
+            row.append(g.Unsqueeze(value, [0]))
+    return one_or_all([*states, *(g.Concat(*row, axis=0) for row in rows)], outputs)
+
+
+def lay_out_scan(
+    g, *operands, body: Graph, num_scan_inputs: int, scan_input_axes=None,
+    scan_input_directions=None, scan_output_axes=None, scan_output_directions=None,
+    outputs: int = 1,
+):  # fmt: skip
+    """A few turns as these; others as a loop, where the target has loops."""
+    count = len(operands) - num_scan_inputs
+    states, over = list(operands[:count]), operands[count:]
+    axes = [a % v.rank for a, v in zip(_listed(scan_input_axes, len(over)), over, strict=True)]
+    length = over[0].known[axes[0]]
+    backward = _listed(scan_input_directions, len(over))
+    rows: list[list[Value]] = [[] for _ in body.outputs[count:]]
+    ends = _listed(scan_output_axes, len(rows)), _listed(scan_output_directions, len(rows))
+    if g.loops and not (isinstance(length, int) and length * len(body.nodes) <= MOST_LAID_OUT):
+        made = _scan_loop(g, states, over, body, axes, backward)
+        stacks = zip(made[count:], *ends, strict=True)
+        found = [_arranged(g, v, axis, back) for v, axis, back in stacks]
+        return one_or_all([*made[:count], *found], outputs)
+    require(isinstance(length, int), "a Scan of dynamic length")
+    require(length * len(body.nodes) <= MOST_LAID_OUT, f"a Scan of {length} turns")
+    for turn in range(length):
+        parts = [
+            g.Gather(v, length - 1 - turn if back else turn, axis=axis)
+            for v, axis, back in zip(over, axes, backward, strict=True)
+        ]
+        made = inlined(g, body, (*states, *parts))
+        states = made[:count]
+        for row, value in zip(rows, made[count:], strict=True):
+            row.append(value)
+    found = list(states)
+    for row, axis, back in zip(rows, *ends, strict=True):
+        at = axis % (row[0].rank + 1)
+        found.append(g.Concat(*(g.Unsqueeze(v, [at]) for v in row[:: -1 if back else 1]), axis=at))
+    return one_or_all(found, outputs)
+
+
+def _scan_loop(g, states, over, body: Graph, axes, backward) -> list[Value]:
+    """A Loop that takes the parts of a Scan by their number."""
+    total = g.Gather(g.Shape(over[0]), axes[0], axis=0)
+    inner, (turn, on, *held) = turning(g, states)
+    parts = []
+    for v, axis, back in zip(over, axes, backward, strict=True):
+        at = inner.Sub(inner.Sub(total, 1), turn) if back else turn
+        parts.append(inner.Gather(v, at, axis=axis))
+    made = inlined(inner, body, (*held, *parts))
+    found = g.Loop(total, None, *states, body=inner.build([on, *made]), outputs=len(made))
+    return list(found) if len(made) > 1 else [found]
+
+
+def turning(g, states) -> tuple[Any, list[Value]]:
+    """A builder of a loop's body, and its inputs: the turn, whether to go on, and the states."""
+    inner = g.child("turns")
+    held = [inner.input(v.name, v.dtype, v.shape) for v in states]
+    first = [inner.input("turn", DType.INT64, ()), inner.input("on", DType.BOOL, ())]
+    inner.inputs = [*first, *held]
+    return inner, inner.inputs
+
+
+def _arranged(g, stack: Value, axis: int, back: int) -> Value:
+    """What every turn gave, stacked along an axis, maybe from the last to the first."""
+    stack = turned_round(g, stack) if back else stack
+    order = list(range(1, stack.rank))
+    order.insert(axis % stack.rank, 0)
+    return g.Transpose(stack, perm=tuple(order))  # type: ignore[no-any-return]
+
+
+def turned_round(g, x: Value) -> Value:
+    """``x`` from the last row to the first."""
+    last = g.Sub(g.Gather(g.Shape(x), 0, axis=0), 1)
+    return g.Gather(x, g.Range(last, -1, -1), axis=0)  # type: ignore[no-any-return]
+
+
+def _listed(values, count: int):
+    return values or (0,) * count

@@ -1,0 +1,264 @@
+"""Classical models (``ai.onnx.ml``) in the IR's operators, for targets that have no such domain.
+
+What they compute is in the standard's own words (``onnx.defs`` of the domain); where those leave
+something open, it is what ONNX Runtime does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from serde.decompositions.expressions import cast
+from serde.decompositions.svm import decisions, kernels, pairs_of, shares, vectors_of, winners
+from serde.decompositions.tree_ensemble import ensemble_of, forest_of, weighed
+from serde.errors import require
+from serde.ir.graph import DType, Tensor, Value
+from serde.rewrite.rules import RuleTable
+
+DOMAIN = "ai.onnx.ml"
+learned = RuleTable(f"{DOMAIN} → ir")
+Floats = tuple[float, ...]
+Ints = tuple[int, ...]
+POST_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC")
+
+
+def _row(g: Any, numbers: Any, dtype: DType = DType.FLOAT32) -> Value:
+    return g.const(np.asarray(numbers, dtype.numpy))  # type: ignore[no-any-return]
+
+
+@learned("Scaler")
+def read_scaler(g: Any, x: Value, *, offset: Floats = (0.0,), scale: Floats = (1.0,)) -> Any:
+    """Both hold one number, or one for each feature."""
+    return g.Mul(g.Sub(cast(g, x, DType.FLOAT32), _row(g, offset)), _row(g, scale))
+
+
+@learned("Binarizer")
+def read_binarizer(g: Any, x: Value, *, threshold: float = 0.0) -> Any:
+    """1 above the threshold, 0 elsewhere."""
+    return cast(g, g.Greater(x, g.const(threshold, x.type)), x.type)
+
+
+@learned("Normalizer", only={"norm": ("MAX", "L1", "L2")})
+def read_normalizer(g: Any, x: Value, *, norm: str = "MAX") -> Any:
+    """Each row less its norm; one of zeros stays so."""
+    x = cast(g, x, DType.FLOAT32)
+    name = {"MAX": "ReduceMax", "L1": "ReduceL1", "L2": "ReduceL2"}[norm]
+    length = g[name](x, [x.rank - 1], keepdims=1)
+    return g.Div(x, g.Add(length, cast(g, g.Equal(length, 0.0), DType.FLOAT32)))
+
+
+@learned("Imputer")
+def read_imputer(
+    g: Any, x: Value, *, imputed_value_floats: Floats = (), imputed_value_int64s: Ints = (),
+    replaced_value_float: float = 0.0, replaced_value_int64: int = 0,
+) -> Any:  # fmt: skip
+    """A number, or NaN, is replaced by another; one, or one for each feature."""
+    floating = x.type.kind == "f"
+    instead = imputed_value_floats if floating else imputed_value_int64s
+    require(len(instead) > 0, f"nothing to replace missing {x.type.value} elements by")
+    if floating and np.isnan(replaced_value_float):
+        missing = g.IsNaN(x)
+    else:
+        missing = g.Equal(x, g.const(replaced_value_float if floating else replaced_value_int64,
+                                     x.type))  # fmt: skip
+    return g.Where(missing, _row(g, instead, x.type), x)
+
+
+@learned("ArrayFeatureExtractor")
+def read_array_feature_extractor(g: Any, x: Value, index: Value) -> Any:
+    """Some of the last axis; a vector is one row."""
+    chosen = g.Gather(x, g.Reshape(index, [-1]), axis=x.rank - 1)
+    return g.Unsqueeze(chosen, [0]) if x.rank == 1 else chosen
+
+
+@learned("FeatureVectorizer")
+def read_feature_vectorizer(g: Any, *xs: Value, inputdimensions: Ints = ()) -> Any:
+    """Rows side by side, each input cut off or filled with zeros to the width it is given."""
+    widths = inputdimensions or (None,) * len(xs)
+    require(len(widths) == len(xs), f"{len(widths)} inputdimensions for {len(xs)} inputs")
+    parts = [_of_width(g, cast(g, x, DType.FLOAT32), w) for x, w in zip(xs, widths, strict=True)]
+    return g.Concat(*(part for part in parts if part is not None), axis=1)
+
+
+def _of_width(g: Any, x: Value, width: int | None) -> Any:
+    """The rows of ``x``, one where it has one axis, of ``width`` columns; None for no columns."""
+    require(x.rank > 0, "an input without axes")
+    rows = g.Unsqueeze(x, [0]) if x.rank == 1 else g.Flatten(x, axis=1)
+    size = rows.known[1]
+    if width is None or size == width:
+        return rows
+    require(width >= 0, f"inputdimensions of {width}")
+    if not isinstance(size, int) or size < width:
+        rows = g.Pad(rows, [0, 0, 0, width - size if isinstance(size, int) else width])
+    return g.Slice(rows, [0], [width], [1]) if width else None
+
+
+def _scores(g: Any, x: Value, coefficients: Floats, intercepts: Floats, count: int) -> Any:
+    weights = np.asarray(coefficients, np.float32).reshape(count, -1).T
+    y = g.MatMul(cast(g, x, DType.FLOAT32), _row(g, weights))
+    return g.Add(y, _row(g, intercepts)) if intercepts else y
+
+
+def _transformed(g: Any, scores: Value, post_transform: str) -> Any:
+    if post_transform == "SOFTMAX":
+        return g.Softmax(scores, axis=1)
+    return g.Sigmoid(scores) if post_transform == "LOGISTIC" else scores
+
+
+@learned("ZipMap")
+def read_zip_map(g: Any, x: Value, **attrs: Any) -> Any:
+    """Maps are of no target: what says how to leave them out is the refusal."""
+    require(False, "maps of labels and scores: export with the option zipmap=False, or end the "
+            f"model before them: --outputs {x.name}, and the other outputs")  # fmt: skip
+
+
+@learned("LinearRegressor", only={"post_transform": POST_TRANSFORMS})
+def read_linear_regressor(
+    g: Any, x: Value, *, coefficients: Floats, intercepts: Floats = (), targets: int = 1,
+    post_transform: str = "NONE",
+) -> Any:  # fmt: skip
+    """One linear function for each target."""
+    return _transformed(g, _scores(g, x, coefficients, intercepts, targets), post_transform)
+
+
+@learned("LinearClassifier", ignore=("multi_class",), only={"post_transform": POST_TRANSFORMS})
+def read_linear_classifier(
+    g: Any, x: Value, *, coefficients: Floats, intercepts: Floats = (),
+    classlabels_ints: Ints = (), classlabels_strings: tuple[str, ...] = (),
+    post_transform: str = "NONE",
+) -> Any:  # fmt: skip
+    """The label of the largest score, and the scores of all classes."""
+    require(not classlabels_strings, "labels that are strings: give the classes numbers")
+    count = len(classlabels_ints)
+    require(count > 1 and len(coefficients) % count == 0, "one score for two classes")
+    require(not intercepts or len(intercepts) == count, "one score for two classes")
+    scores = _scores(g, x, coefficients, intercepts, count)
+    best = g.ArgMax(scores, axis=1, keepdims=0)
+    labels = g.Gather(_row(g, classlabels_ints, DType.INT64), best)
+    return labels, _transformed(g, scores, post_transform)
+
+
+KERNELS = ("LINEAR", "POLY", "RBF", "SIGMOID")
+
+
+@learned("SVMRegressor", only={"post_transform": ("NONE",), "kernel_type": KERNELS})
+def read_svm_regressor(
+    g: Any, x: Value, *, coefficients: Floats, support_vectors: Floats = (), n_supports: int = 0,
+    rho: Floats = (0.0,), kernel_type: str = "LINEAR", kernel_params: Floats = (),
+    one_class: int = 0, post_transform: str = "NONE",
+) -> Any:  # fmt: skip
+    """A sum over the support vectors; its sign where there is one class only."""
+    vectors = vectors_of(support_vectors, n_supports)
+    alike = kernels(g, x, vectors, kernel_type, kernel_params)
+    weights = np.asarray(coefficients, np.float32).reshape(-1, 1)
+    y = g.Add(g.MatMul(alike, g.const(weights)), _row(g, rho[:1]))
+    return g.Where(g.Greater(y, 0.0), 1.0, g.const(-1.0, DType.FLOAT32)) if one_class else y
+
+
+@learned("SVMClassifier", only={"post_transform": ("NONE",), "kernel_type": KERNELS})
+def read_svm_classifier(
+    g: Any, x: Value, *, coefficients: Floats, rho: Floats, support_vectors: Floats = (),
+    vectors_per_class: Ints = (), kernel_type: str = "LINEAR", kernel_params: Floats = (),
+    prob_a: Floats = (), prob_b: Floats = (), classlabels_ints: Ints = (),
+    classlabels_strings: tuple[str, ...] = (), post_transform: str = "NONE",
+) -> Any:  # fmt: skip
+    """The class that wins against most others; shares of all, or the scores of every two."""
+    require(not classlabels_strings, "labels that are strings: give the classes numbers")
+    count = len(classlabels_ints)
+    vectors = vectors_of(support_vectors, sum(vectors_per_class))
+    fits = count > 1 and len(vectors_per_class) == count and len(rho) == len(pairs_of(count))
+    require(fits, "a machine with other numbers of classes, of their vectors and of scores")
+    alike = kernels(g, x, vectors, kernel_type, kernel_params)
+    table = np.asarray(coefficients, np.float32).reshape(count - 1, len(vectors))
+    scores = decisions(g, alike, table, vectors_per_class, rho)
+    labels = g.Gather(_row(g, classlabels_ints, DType.INT64), winners(g, scores, count))
+    if prob_a:
+        return labels, shares(g, scores, count, prob_a, prob_b)
+    return labels, g.Concat(g.Neg(scores), scores, axis=1) if count == 2 else scores
+
+
+NODES = (
+    "treeids nodeids featureids modes values truenodeids falsenodeids missing_value_tracks_true"
+).split()
+AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")  # by the number of TreeEnsemble
+
+
+def _based(g: Any, scores: Value, base_values: Floats) -> Any:
+    return g.Add(scores, _row(g, base_values)) if base_values else scores
+
+
+@learned("TreeEnsemble", ignore=("nodes_hitrates",), only={"post_transform": (0,)})
+def read_tree_ensemble(
+    g: Any, x: Value, *, tree_roots: Ints, nodes_featureids: Ints, nodes_modes: Tensor,
+    nodes_splits: Tensor, nodes_truenodeids: Ints, nodes_trueleafs: Ints,
+    nodes_falsenodeids: Ints, nodes_falseleafs: Ints, leaf_targetids: Ints, leaf_weights: Tensor,
+    nodes_missing_value_tracks_true: Ints = (), membership_values: Tensor | None = None,
+    n_targets: int = 1, aggregate_function: int = 1, post_transform: int = 0,
+) -> Any:  # fmt: skip
+    """The same with leaves of their own; of what follows the sum runtimes disagree."""
+    given = (nodes_featureids, nodes_modes.load(), nodes_splits.load(), nodes_truenodeids,
+             nodes_trueleafs, nodes_falsenodeids, nodes_falseleafs,
+             nodes_missing_value_tracks_true)  # fmt: skip
+    names = "featureids modes splits truenodeids trueleafs falsenodeids falseleafs".split()
+    nodes = dict(zip([*names, "missing_value_tracks_true"], given, strict=True))
+    members = np.zeros(0) if membership_values is None else membership_values.load()
+    leaves = leaf_weights.load(), leaf_targetids
+    require(0 <= aggregate_function < len(AGGREGATES), f"{aggregate_function=}")
+    forest = ensemble_of(nodes, tree_roots, leaves, members, n_targets)
+    return weighed(g, x, forest, AGGREGATES[aggregate_function])
+
+
+@learned(
+    "TreeEnsembleRegressor",
+    ignore=("nodes_hitrates",),
+    only={"post_transform": POST_TRANSFORMS, "aggregate_function": AGGREGATES},
+)
+def read_tree_regressor(
+    g: Any, x: Value, *, nodes_treeids: Ints, nodes_nodeids: Ints, nodes_featureids: Ints,
+    nodes_modes: tuple[str, ...], nodes_values: Floats, nodes_truenodeids: Ints,
+    nodes_falsenodeids: Ints, target_treeids: Ints, target_nodeids: Ints, target_ids: Ints,
+    target_weights: Floats, nodes_missing_value_tracks_true: Ints = (), n_targets: int = 1,
+    base_values: Floats = (), aggregate_function: str = "SUM", post_transform: str = "NONE",
+) -> Any:  # fmt: skip
+    """What the trees say together, for each target."""
+    given = (nodes_treeids, nodes_nodeids, nodes_featureids, nodes_modes, nodes_values,
+             nodes_truenodeids, nodes_falsenodeids, nodes_missing_value_tracks_true)  # fmt: skip
+    weights = (target_treeids, target_nodeids, target_ids, target_weights)
+    forest = forest_of(dict(zip(NODES, given, strict=True)), weights, n_targets)
+    scores = weighed(g, x, forest, aggregate_function)
+    return _transformed(g, _based(g, scores, base_values), post_transform)
+
+
+@learned(
+    "TreeEnsembleClassifier", ignore=("nodes_hitrates",), only={"post_transform": POST_TRANSFORMS}
+)
+def read_tree_classifier(
+    g: Any, x: Value, *, nodes_treeids: Ints, nodes_nodeids: Ints, nodes_featureids: Ints,
+    nodes_modes: tuple[str, ...], nodes_values: Floats, nodes_truenodeids: Ints,
+    nodes_falsenodeids: Ints, class_treeids: Ints, class_nodeids: Ints, class_ids: Ints,
+    class_weights: Floats, nodes_missing_value_tracks_true: Ints = (),
+    classlabels_int64s: Ints = (), classlabels_strings: tuple[str, ...] = (),
+    base_values: Floats = (), post_transform: str = "NONE",
+) -> Any:  # fmt: skip
+    """The class the trees are for, and the scores of all; one score may stand for two classes."""
+    require(not classlabels_strings, "labels that are strings: give the classes numbers")
+    count = len(classlabels_int64s)
+    given = (nodes_treeids, nodes_nodeids, nodes_featureids, nodes_modes, nodes_values,
+             nodes_truenodeids, nodes_falsenodeids, nodes_missing_value_tracks_true)  # fmt: skip
+    single = count == 2 and len(set(class_ids)) == 1
+    numbers = (0,) * len(class_ids) if single else class_ids
+    weights = (class_treeids, class_nodeids, numbers, class_weights)
+    forest = forest_of(dict(zip(NODES, given, strict=True)), weights, 1 if single else count)
+    require(not single or len(base_values) < 2, "two base values for one score")
+    scores = _based(g, weighed(g, x, forest), base_values)
+    labels = _row(g, classlabels_int64s, DType.INT64)
+    if not single:
+        best = g.Gather(labels, g.ArgMax(scores, axis=1, keepdims=0))
+        return best, _transformed(g, scores, post_transform)
+    positive = min(class_weights) >= 0
+    chosen = cast(g, g.Greater(g.Squeeze(scores, [1]), 0.5 if positive else 0.0), DType.INT64)
+    other = g.Sub(1.0, scores) if positive else g.Neg(scores)
+    both = g.Concat(other, scores, axis=1)
+    return g.Gather(labels, chosen), both if positive else _transformed(g, both, post_transform)

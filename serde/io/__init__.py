@@ -1,0 +1,1 @@
+"""Files: what they hold, tensor bytes, and atomic writes."""

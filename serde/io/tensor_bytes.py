@@ -1,0 +1,96 @@
+"""Bytes in files ↔ arrays: little-endian, row-major, narrow elements packed lowest bits first."""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+from collections.abc import Sequence
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from serde.errors import MalformedFile
+from serde.io.sniff import file_id, open_regular
+from serde.ir.graph import DType, FileSlice
+
+MOST_AXES = 64 if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else 32  # NumPy's own limit
+MOST_BYTES = 1 << 62
+Array = np.ndarray[Any, Any]
+
+
+def possible(shape: Sequence[int]) -> bool:
+    """Whether there can be an array of ``shape``; NumPy counts bytes even where a size is 0."""
+    if len(shape) > MOST_AXES or any(d < 0 for d in shape):
+        return False
+    return math.prod(d or 1 for d in shape) * 16 <= MOST_BYTES
+
+
+def open_part(where: FileSlice) -> BinaryIO:
+    """Open the file that ``where`` is a part of, to read it.
+
+    Raises:
+        MalformedFile: where it is not the file, or no longer as long as the one, that was checked.
+    """
+    file = open_regular(where.path)
+    reason = None
+    if where.file is not None and file_id(file) != where.file:
+        reason = "another file took its place while it was read"
+    elif where.offset + where.nbytes > os.fstat(file.fileno()).st_size:
+        reason = "it became shorter while it was read"
+    if reason is not None:
+        file.close()
+        raise MalformedFile(where.path, reason)
+    return file
+
+
+def map_slice(where: FileSlice, dtype: DType, shape: tuple[int, ...]) -> Array:
+    """Map the bytes of ``where`` as an array; nothing is read before it is touched."""
+    if where.nbytes == 0:
+        return np.zeros(shape, dtype.numpy)
+    start = where.offset - where.offset % mmap.ALLOCATIONGRANULARITY
+    with open_part(where) as file:
+        length = where.offset + where.nbytes - start
+        mapped = mmap.mmap(file.fileno(), length, access=mmap.ACCESS_READ, offset=start)
+    flat = np.frombuffer(mapped, np.uint8, where.nbytes, where.offset - start)
+    return arrange(flat, dtype, shape)
+
+
+def arrange(flat: Array, dtype: DType, shape: tuple[int, ...]) -> Array:
+    """Read bytes as an array: as they lie where elements take whole bytes, spread out otherwise."""
+    if dtype.bits < 8:
+        return unpack(flat, dtype, shape)
+    if dtype is DType.BOOL:
+        return flat.reshape(shape) != 0  # type: ignore[no-any-return]
+    return flat.view(dtype.numpy.newbyteorder("<")).reshape(shape)  # type: ignore[no-any-return]
+
+
+def unpack(flat: Array, dtype: DType, shape: tuple[int, ...]) -> Array:
+    """Spread 4- or 2-bit elements, lowest bits first, over a byte each."""
+    per = 8 // dtype.bits
+    shifts = np.arange(per, dtype=np.uint8) * dtype.bits
+    bits = (flat[:, None] >> shifts) & ((1 << dtype.bits) - 1)
+    size = int(np.prod(shape, dtype=np.int64))
+    plain = bits.ravel()[:size]
+    if dtype.kind == "i":
+        sign = 1 << (dtype.bits - 1)
+        plain = ((plain.astype(np.int8) ^ sign) - sign).astype(dtype.numpy)
+        return plain.reshape(shape)
+    if dtype.kind == "f":
+        return plain.astype(np.uint8).view(dtype.numpy).reshape(shape)
+    return plain.astype(dtype.numpy).reshape(shape)
+
+
+def pack(array: Array, dtype: DType) -> Array:
+    """The bytes of ``array`` as ONNX stores them: little-endian, narrow elements packed."""
+    array = np.ascontiguousarray(array)
+    if dtype.bits >= 8:
+        return array.astype(array.dtype.newbyteorder("<"), copy=False).reshape(-1).view(np.uint8)
+    plain = array.reshape(-1)
+    codes: Array = plain.view(np.uint8)
+    if dtype.kind != "f":
+        codes = plain.astype(np.int8).view(np.uint8)
+    per = 8 // dtype.bits
+    codes = np.concatenate([codes, np.zeros(-len(codes) % per, np.uint8)]).reshape(-1, per)
+    codes = (codes & ((1 << dtype.bits) - 1)) << (np.arange(per, dtype=np.uint8) * dtype.bits)
+    return np.bitwise_or.reduce(codes, axis=1).astype(np.uint8)  # type: ignore[no-any-return]

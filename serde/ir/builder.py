@@ -1,0 +1,388 @@
+"""Emit nodes one call at a time, typed as they are made."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from serde.errors import ConversionError, show_attribute
+from serde.ir.graph import IR_OPSET, Attr, Call, DType, Graph, Node, Shape, Source, Tensor, Value
+
+PLAIN = frozenset({int, float, str})
+LONGEST_STEM = 256  # letters of a source's name that go into those of new values
+MOST_NODES = 20_000  # that one node of the source may become
+Operand = Any  # Value | None | scalar | sequence | ndarray
+
+
+class Op:
+    """An operator waiting for its operands; attribute access extends a dotted name."""
+
+    __slots__ = ("_builder", "_name")
+
+    def __init__(self, builder: Builder, name: str) -> None:
+        self._builder, self._name = builder, name
+
+    def __getattr__(self, part: str) -> Op:
+        return self._builder[f"{self._name}.{part}"]
+
+    def __call__(self, *inputs: Operand, outputs: int = 1, **attrs: Any) -> Any:
+        """Emit the operator; return its output, or a tuple where ``outputs`` is not 1."""
+        return self._builder.emit(self._name, inputs, attrs, outputs)
+
+
+class Names:
+    """Names in use in a module: every Value gets one of its own.
+
+    ``reserved`` are names the source gave: they go to what bears them there, never to a new value.
+    ``most`` is how many there may be.
+    """
+
+    def __init__(self) -> None:
+        self.used: set[str] = set()
+        self.reserved: set[str] = set()
+        self.most = sys.maxsize
+        self._next: dict[str, int] = {}
+
+    def fresh(self, stem: str) -> str:
+        """``stem`` itself, or with the lowest free number behind it.
+
+        Raises:
+            ConversionError: where a small model has grown to a very large one.
+        """
+        if len(self.used) >= self.most:
+            raise ConversionError(f"the model grows to more than {self.most} values")
+        stem = stem[:LONGEST_STEM]
+        name, number = stem, self._next.get(stem, 1)
+        while not name or name in self.used or name in self.reserved:
+            name = f"{stem}_{number}"
+            number += 1
+        self._next[stem] = number
+        self.used.add(name)
+        return name
+
+    def claim(self, name: str) -> str:
+        """``name`` as the source has it, or a fresh one where it is taken."""
+        if not name or name in self.used:
+            return self.fresh(name or "value")
+        self.used.add(name)
+        return name
+
+    def relabel(self, value: Value, name: str) -> None:
+        """Let ``value`` bear ``name`` from now on, if nothing else does."""
+        if name and name != value.name and name not in self.used:
+            self.used.discard(value.name)
+            self.used.add(name)
+            value.name = name
+
+
+class Builder:
+    """Grow a graph in one domain: ``g.Conv(x, w)`` emits a node and returns its output."""
+
+    domain = ""
+    identity = "Identity"  # the operator that gives a value a second name
+
+    def __init__(self, name: str, opset: int = 0, outer: Builder | None = None) -> None:
+        self.name, self.opset = name, opset
+        self.inputs: list[Value] = []
+        self.nodes: list[Node] = []
+        self.names: Names = outer.names if outer else Names()
+        self.notes: dict[tuple[str, str], dict[str, None]] = outer.notes if outer else {}
+        self._sources: tuple[Source, ...] = outer._sources if outer else ()
+        self._mark = 0  # nodes there were when the present source's first was made
+
+    def child(self, name: str) -> Builder:
+        """A builder for a subgraph: names are shared, nodes are its own."""
+        return type(self)(name, self.opset, self)
+
+    def input(
+        self, name: str, dtype: DType | None = None, shape: Shape | None = None,
+        wrap: tuple[str, ...] = (),
+    ) -> Value:  # fmt: skip
+        """Declare a graph input."""
+        self.inputs.append(Value(self.names.claim(name), dtype, shape, wrap=wrap))
+        return self.inputs[-1]
+
+    def const(self, data: Any, dtype: DType | None = None, name: str = "const") -> Value:
+        """A constant holding ``data``: a scalar, a sequence, an array or a Tensor."""
+        if not isinstance(data, Tensor):
+            data = Tensor.of(np.asarray(data, dtype.numpy if dtype else None))
+        return Value(self.names.fresh(name), data.dtype, data.shape, data)
+
+    def adopt(self, constant: Value) -> Value:
+        """Bring a constant over from another graph: itself while its name is free."""
+        taken = constant.name in self.names.used or constant.name in self.names.reserved
+        if constant.name and not taken:
+            self.names.used.add(constant.name)
+            return constant
+        name = self.names.fresh(constant.name or "const")
+        return Value(name, constant.dtype, constant.shape, constant.tensor)
+
+    def at(self, *sources: Source) -> _Origin:
+        """Record ``sources`` as the origin of every node emitted in the block."""
+        return _Origin(self, sources)
+
+    def calling(self, call: Call) -> _Origin:
+        """Record that every node emitted in the block is of ``call`` too."""
+        return self.at(*(replace(s, calls=(*s.calls, call)) for s in self._sources))
+
+    def note(self, text: str) -> None:
+        """Say of the present source what people should know of its conversion."""
+        for source in self._sources[:1]:
+            self.notes.setdefault((source.op, text), {})[source.name] = None
+
+    def resume(self) -> None:
+        """Count the nodes that the present source becomes anew."""
+        self._mark = len(self.nodes)
+
+    def __getattr__(self, op: str) -> Op:
+        if op.startswith("_"):
+            raise AttributeError(op)
+        return self[op]
+
+    def __getitem__(self, op: str) -> Op:
+        return Op(self, op)
+
+    def build(self, outputs: Sequence[Value], **fields: Any) -> Graph:
+        """The graph grown so far, with ``outputs`` as its results."""
+        return Graph(
+            self.name,
+            tuple(self.inputs),
+            tuple(outputs),
+            tuple(self.nodes),
+            self.domain,
+            self.opset,
+            **fields,
+        )
+
+    def emit(
+        self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int = 1
+    ) -> Any:
+        """Append a node; attributes given as None are unset."""
+        operands = tuple(v if v is None or isinstance(v, Value) else self.const(v) for v in inputs)
+        given = {k: plain(v) for k, v in attrs.items() if v is not None}
+        results = self._append(op, operands, given, outputs)
+        return results[0] if outputs == 1 else results
+
+    def keep(self, node: Node, inputs: tuple[Value | None, ...]) -> tuple[Value, ...]:
+        """Take ``node`` over from another graph as it is, reading ``inputs`` instead."""
+        names = [v.name for v in node.outputs]
+        if inputs == node.inputs and self.names.used.isdisjoint(names):  # Values compare as objects
+            self.names.used.update(names)
+            self.nodes.append(node)
+            return node.outputs
+        outputs = tuple(
+            Value(
+                self.names.claim(v.name) if v.name else "",
+                v.dtype,
+                v.shape,
+                None,
+                v.elements,
+                v.wrap,
+            )
+            for v in node.outputs
+        )
+        kept = Node(node.op, inputs, outputs, node.attrs, node.domain, node.name, node.sources)
+        self.nodes.append(kept)
+        return outputs
+
+    def again(self, value: Value) -> Value:
+        """A new value equal to ``value``, for an output that needs a name of its own."""
+        (made,) = self._append(self.identity, (value,), {}, 1)
+        made.dtype, made.shape, made.wrap = value.dtype, value.shape, value.wrap
+        return made
+
+    def _append(
+        self, op: str, inputs: tuple[Value | None, ...], attrs: dict[str, Any], outputs: int,
+        domain: str | None = None,
+    ) -> tuple[Value, ...]:  # fmt: skip
+        if self._sources and len(self.nodes) - self._mark >= MOST_NODES:
+            raise ConversionError(f"would become more than {MOST_NODES} nodes")
+        stem = f"{self._sources[0].name}/{op}" if self._sources else op
+        made = tuple([Value(self.names.fresh(stem)) for _ in range(outputs)])
+        domain = self.domain if domain is None else domain
+        name = self._sources[0].name if self._sources else made[0].name if made else stem
+        frozen = MappingProxyType(attrs)
+        self.nodes.append(Node(op, inputs, made, frozen, domain, name, self._sources))
+        return made
+
+
+class _Origin:
+    """The block of ``Builder.at``."""
+
+    __slots__ = ("_builder", "_sources")
+
+    def __init__(self, builder: Builder, sources: tuple[Source, ...]) -> None:
+        self._builder, self._sources = builder, sources
+
+    def __enter__(self) -> None:
+        self._swap()
+        self._builder.resume()
+
+    def __exit__(self, *error: object) -> None:
+        self._swap()
+
+    def _swap(self) -> None:
+        self._sources, self._builder._sources = self._builder._sources, self._sources
+
+
+def plain(value: Any) -> Attr:
+    """An attribute as the IR holds it: tuples for sequences, Python numbers for NumPy's."""
+    if type(value) in PLAIN:
+        return value  # type: ignore[no-any-return]
+    if isinstance(value, (list, tuple, range)):
+        return tuple([v if type(v) in PLAIN else plain(v) for v in value])
+    if isinstance(value, (bool, np.bool_)):
+        return int(value)
+    if isinstance(value, np.generic):
+        return value.item()  # type: ignore[no-any-return]
+    return value  # type: ignore[no-any-return]
+
+
+class OnnxBuilder(Builder):
+    """A builder for ONNX operators: checks names, writes defaults out, folds, infers types."""
+
+    def __init__(self, name: str, opset: int = IR_OPSET, outer: Builder | None = None) -> None:
+        super().__init__(name, opset, outer)
+        self._makers: dict[Value, Node] = {}
+        self._outer = outer if isinstance(outer, OnnxBuilder) else None
+        self._weights: dict[Value, str] = self._outer._weights if self._outer else {}
+
+    def __getitem__(self, op: str) -> Op:
+        from serde.spec import schema
+
+        schema.operator(op, self.level)
+        return super().__getitem__(op)
+
+    @property
+    def is_inner(self) -> bool:
+        """Whether this grows a subgraph."""
+        return self._outer is not None
+
+    @property
+    def level(self) -> int:
+        """The opset whose operators can be emitted now."""
+        return self.opset
+
+    def made(self, value: Value) -> Node | None:
+        """The node, of this graph or one around it, that computes ``value``."""
+        found = self._makers.get(value)
+        return self._outer.made(value) if found is None and self._outer is not None else found
+
+    def emit(
+        self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int = 1
+    ) -> Any:
+        """Append a node of the standard, or find that none is needed."""
+        from serde.ir import dim_expr
+        from serde.spec import canonicalize, folding, inference, schema, simplify
+
+        operator = schema.operator(op, self.level)
+        given = {k: plain(v) for k, v in attrs.items() if v is not None}
+        if unknown := sorted(given.keys() - operator.attributes):
+            raise TypeError(f"{op} has no attribute {', '.join(unknown)} at opset {self.level}")
+        operands = [self._operand(operator, i, inputs) for i in range(len(inputs))]
+        while operands and operands[-1] is None:
+            operands.pop()
+        if not operator.takes(len(operands)):
+            raise ConversionError(f"{op} takes no {len(operands)} inputs at opset {self.level}")
+        read = tuple(canonicalize.operands(self, op, operands))
+        full = canonicalize.complete(operator, read, given)
+        if outputs == 1 and (found := simplify.simplify(self, op, read, full)) is not None:
+            return found
+        types = inference.infer(operator, self.level, read, full, outputs)
+        known = folding.fold(op, self.level, read, full, types)
+        if known is not None:
+            results = self._folded(op, read, known)
+            return results[0] if outputs == 1 else results
+        elements = dim_expr.infer(op, read, full) if outputs == 1 else None
+        if elements is not None and all(isinstance(e, int) for e in elements):
+            return self._sized(op, elements, types[0])
+        made = self._append(op, read, full, outputs)
+        for value, type_ in zip(made, types, strict=True):
+            value.dtype, value.shape, value.wrap = type_
+        made[0].elements = elements
+        self._makers.update(dict.fromkeys(made, self.nodes[-1]))
+        return made[0] if outputs == 1 else made
+
+    def keep(self, node: Node, inputs: tuple[Value | None, ...]) -> tuple[Value, ...]:
+        """Take a node over as it is."""
+        made = super().keep(node, inputs)
+        self._makers.update(dict.fromkeys(made, self.nodes[-1]))
+        return made
+
+    def foreign(
+        self, domain: str, op: str, inputs: Sequence[Value | None], attrs: Mapping[str, Any],
+        outputs: int = 1,
+    ) -> tuple[Value, ...]:  # fmt: skip
+        """Append a node of another domain; its outputs have no type yet."""
+        given = {k: plain(v) for k, v in attrs.items() if v is not None}
+        return self._append(op, tuple(inputs), given, outputs, domain)
+
+    def stem(self, op: str) -> str:
+        """What a value that ``op`` makes is called, but for the number behind it."""
+        return f"{self._sources[0].name}/{op}" if self._sources else op
+
+    def adopt(self, constant: Value) -> Value:
+        """Bring a constant over, and remember its name for what is made of it."""
+        adopted = super().adopt(constant)
+        self._weights[adopted] = constant.name
+        return adopted
+
+    def _folded(
+        self, op: str, read: tuple[Value | None, ...], known: tuple[Tensor, ...]
+    ) -> tuple[Value, ...]:
+        """Constants computed from constants, called after the one weight among them."""
+        named = [self._weights[v] for v in read if v in self._weights]
+        stem = f"{named[0]}/{op}" if len(named) == 1 else self.stem(op)
+        results = tuple(self.const(t, name=stem) for t in known)
+        if len(named) == 1:
+            self._weights.update(dict.fromkeys(results, named[0]))
+        return results
+
+    def _sized(self, op: str, elements: tuple[Any, ...], type_: Any) -> Value:
+        array = np.array(elements, (type_.dtype or DType.INT64).numpy)
+        if type_.shape is not None and all(isinstance(d, int) for d in type_.shape):
+            if math.prod(type_.shape) != array.size:
+                raise ConversionError(f"{op} of {array.size} elements gives {list(type_.shape)}")
+            array = array.reshape(type_.shape)
+        return self.const(array, name=self.stem(op))
+
+    def _operand(self, operator: Any, index: int, inputs: Sequence[Operand]) -> Value | None:
+        """Promote a Python literal to a constant of the type the schema ties it to."""
+        value = inputs[index]
+        if value is None or isinstance(value, Value):
+            return value
+        if isinstance(value, (np.ndarray, np.generic, Tensor)):
+            return self.const(value)
+        formal = operator.input(index)
+        tied = (
+            v.dtype
+            for i, v in enumerate(inputs)
+            if isinstance(v, Value) and operator.input(i).tie == formal.tie
+        )
+        dtype = next((d for d in tied if d is not None), None)
+        data = np.asarray(list(value) if isinstance(value, range) else value)
+        if dtype is None and (data.dtype.kind == "i" or data.size == 0):
+            dtype = DType.INT64
+        elif dtype is None and data.dtype.kind == "f":
+            dtype = DType.FLOAT32
+        if dtype is not None and dtype.kind in "iub" and data.dtype.kind == "f" and data.size:
+            raise ConversionError(
+                f"{operator.name} ties {show_attribute(value)} to {dtype.value} elements"
+            )
+        return self.const(data, dtype)
+
+
+def computed(builder: Builder, outputs: Iterable[Value]) -> list[Value]:
+    """Outputs of the graph being built, each a value of its own that a node of it computes."""
+    free = {v for node in builder.nodes for v in node.outputs}
+    found: list[Value] = []
+    for value in outputs:
+        found.append(value if value in free else builder.again(value))
+        free.discard(value)
+    return found

@@ -1,0 +1,268 @@
+"""Follow sizes by name through shape arithmetic: what is known of a computed shape's elements.
+
+ONNX's inference sees one node, so ``Shape → Gather → Concat → Reshape`` on a named batch
+loses its dimensions. Here every small integer tensor may carry ``Value.elements``, in which a size
+is a number, a name, an expression of names, or None. Equal text means equal size.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from serde.ir.graph import Dim, DType, Value
+
+LIMIT = 64  # elements worth following: shapes, not index tables
+LONGEST = 80  # letters of an expression
+INT64 = range(-(1 << 63), 1 << 63)  # sizes beyond are not followed
+Elements = tuple[Dim, ...]
+
+
+def elements_of(value: Value | None) -> Elements | None:
+    """What is known of the elements of ``value``: of a constant, all."""
+    if value is None or value.wrap:
+        return None
+    if value.elements is not None:
+        return value.elements
+    tensor = value.tensor
+    if tensor is None or tensor.size > LIMIT or tensor.dtype not in (DType.INT64, DType.INT32):
+        return None
+    return tuple(int(i) for i in tensor.load().ravel())
+
+
+def infer(op: str, inputs: tuple[Value | None, ...], attrs: dict[str, Any]) -> Elements | None:
+    """Elements of the single output of ``op``, None where nothing is known."""
+    rule = RULES.get(op)
+    if rule is None or not inputs or inputs[0] is None:
+        return None
+    found = rule(inputs, attrs)
+    return None if found is None or (found and all(e is None for e in found)) else found
+
+
+def _shape(inputs: Any, attrs: Any) -> Elements | None:
+    shape = inputs[0].shape
+    if shape is None or inputs[0].wrap:
+        return None
+    return shape[slice(attrs.get("start", 0), attrs.get("end"))]  # type: ignore[no-any-return]
+
+
+def _gather(inputs: Any, attrs: Any) -> Elements | None:
+    data, at = elements_of(inputs[0]), elements_of(inputs[1])
+    if data is None or at is None or inputs[0].shape is None or len(inputs[0].shape) != 1:
+        return None
+    if any(not isinstance(i, int) or not -len(data) <= i < len(data) for i in at):
+        return None
+    return tuple(data[i] for i in at)  # type: ignore[index]
+
+
+def _slice(inputs: Any, attrs: Any) -> Elements | None:
+    data = elements_of(inputs[0])
+    bounds = [elements_of(v) for v in inputs[1:3]]
+    step = elements_of(inputs[4]) if len(inputs) > 4 and inputs[4] is not None else (1,)
+    if data is None or inputs[0].shape is None or len(inputs[0].shape) != 1 or len(bounds) < 2:
+        return None
+    if step is None or any(b is None or len(b) != 1 or not isinstance(b[0], int) for b in bounds):
+        return None
+    if not isinstance(step[0], int) or step[0] == 0:
+        return None
+    return data[bounds[0][0] : _end(bounds[1][0], step[0], len(data)) : step[0]]  # type: ignore
+
+
+def _end(end: int, step: int, size: int) -> int | None:
+    return None if step < 0 and end < -size else end
+
+
+def _concat(inputs: Any, attrs: Any) -> Elements | None:
+    parts: list[Dim] = []
+    for value in inputs:
+        if value is None or value.shape is None or len(value.shape) != 1:
+            return None  # elements are followed in one row
+        known = elements_of(value)
+        if known is None:
+            size = value.shape[0]
+            if not isinstance(size, int) or size > LIMIT:
+                return None
+            known = (None,) * size
+        parts += known
+    return tuple(parts) if len(parts) <= LIMIT else None
+
+
+def _same(inputs: Any, attrs: Any) -> Elements | None:
+    return elements_of(inputs[0])
+
+
+def _cast(inputs: Any, attrs: Any) -> Elements | None:
+    return elements_of(inputs[0]) if attrs.get("to") in (6, 7) else None  # INT32, INT64
+
+
+def _pairs(inputs: Any) -> list[tuple[Dim, Dim]] | None:
+    """What is known of the elements of two operands that broadcast."""
+    a, b = elements_of(inputs[0]), elements_of(inputs[1])
+    if a is None or b is None:
+        return None
+    if 1 not in (len(a), len(b)) and inputs[0].shape != inputs[1].shape:
+        return None  # broadcast in several axes
+    size = len(b) if len(a) == 1 else len(a)
+    a, b = (e * size if len(e) == 1 else e for e in (a, b))
+    return list(zip(a, b, strict=True))
+
+
+def _arithmetic(sign: str) -> Callable[[Any, Any], Elements | None]:
+    def rule(inputs: Any, attrs: Any) -> Elements | None:
+        pairs = _pairs(inputs)
+        return None if pairs is None else tuple(combine(sign, x, y) for x, y in pairs)
+
+    return rule
+
+
+def _comparison(compare: Callable[[int, int], bool]) -> Callable[[Any, Any], Elements | None]:
+    """Whether sizes compare so: all of them known, or the same by name."""
+
+    def rule(inputs: Any, attrs: Any) -> Elements | None:
+        pairs = _pairs(inputs)
+        if pairs is None or any(not _are_comparable(x, y) for x, y in pairs):
+            return None
+        return tuple(int(compare(0, 0) if x == y else compare(x, y)) for x, y in pairs)  # type: ignore
+
+    return rule
+
+
+def _are_comparable(a: Dim, b: Dim) -> bool:
+    return a is not None and (a == b or (isinstance(a, int) and isinstance(b, int)))
+
+
+def combine(sign: str, a: Dim, b: Dim) -> Dim:
+    """``a sign b`` for sizes; names give an expression, kept in one spelling."""
+    if a is None or b is None:
+        return None
+    if isinstance(a, int) and isinstance(b, int):
+        if sign == "/":
+            return a // b if b > 0 and a >= 0 else None
+        made = {"+": a + b, "-": a - b, "*": a * b}[sign]
+        return made if made in INT64 else None
+    if sign in "*/":
+        return _scaled(a, b) if sign == "*" else _divided(a, b)
+    if b == 0:
+        return a
+    if sign == "+" and a == 0:
+        return b
+    if sign == "-" and a == b:
+        return 0
+    if sign == "+" and not isinstance(b, int) and (isinstance(a, int) or str(a) > str(b)):
+        a, b = b, a
+    return _short(f"{_wrapped(a)}{sign}{_wrapped(b)}")
+
+
+def factored(dim: int | str) -> tuple[str, int]:
+    """A size as names times a number: ``("N", 12)`` for ``N*12``, ``("", 12)`` for 12."""
+    if isinstance(dim, int):
+        return "", dim
+    names, star, number = dim.rpartition("*")
+    plain = number.isascii() and number.isdigit() and len(number) < 20
+    if not star or not plain or _wrapped(names) != names:
+        return dim, 1  # a file may call a dimension anything
+    return (names[1:-1] if names[0] == "(" else names), int(number)
+
+
+def _scaled(a: int | str, b: int | str) -> Dim:
+    (x, m), (y, n) = factored(a), factored(b)
+    names = "*".join(sorted(map(_wrapped, (x, y)))) if x and y else x or y
+    return _times(names, m * n)
+
+
+def _divided(a: int | str, b: int | str) -> Dim:
+    """A quotient: exact where names and numbers cancel, otherwise rounded down."""
+    (x, m), (y, n) = factored(a), factored(b)
+    if n <= 0:
+        return None
+    if x == y and m % n == 0:
+        return m // n
+    if not y and m % n == 0:
+        return _times(x, m // n)
+    return _short(f"{_wrapped(a)}/{_wrapped(b)}")
+
+
+def _times(names: str, number: int) -> Dim:
+    if number not in INT64:
+        return None
+    if not names or number == 0:
+        return number
+    return _short(names if number == 1 else f"{_wrapped(names)}*{number}")
+
+
+def halves(dim: str) -> tuple[str, Dim, Dim] | None:
+    """The sign and operands of a size that ``combine`` made; None for a name."""
+    depth = 0
+    for at, letter in enumerate(dim):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0 and letter in "+-*/" and at:
+            parts = dim[:at], dim[at + 1 :]
+            if all(_wrapped(p) == p for p in parts):
+                left, right = map(_unwrapped, parts)
+                return letter, left, right
+    return None
+
+
+def _unwrapped(text: str) -> Dim:
+    if text.isdigit():
+        return int(text)
+    return text[1:-1] if _enclosed(text) else text
+
+
+def _short(text: str) -> str | None:
+    return text if len(text) <= LONGEST else None
+
+
+def _wrapped(dim: Dim) -> str:
+    text = str(dim)
+    return text if text.isidentifier() or text.isdigit() or _enclosed(text) else f"({text})"
+
+
+def _enclosed(text: str) -> bool:
+    """Whether a pair of parentheses encloses all of ``text``."""
+    depth = 0
+    for at, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0:
+            return letter == ")" and at == len(text) - 1
+    return False
+
+
+def product(dims: Elements) -> Dim:
+    """The number of elements of a shape, None if it is unknown."""
+    total: Dim = 1
+    for dim in dims:
+        total = combine("*", total, dim)
+    return total
+
+
+def _product(inputs: Any, attrs: Any) -> Elements | None:
+    known, shape = elements_of(inputs[0]), inputs[0].shape
+    if known is None or shape is None or len(shape) != 1 or attrs.get("noop_with_empty_axes"):
+        return None
+    return (product(known),)
+
+
+RULES: dict[str, Callable[[Any, Any], Elements | None]] = {
+    "Shape": _shape,
+    "Gather": _gather,
+    "Slice": _slice,
+    "Concat": _concat,
+    "Squeeze": _same,
+    "Unsqueeze": _same,
+    "Identity": _same,
+    "Reshape": _same,
+    "Cast": _cast,
+    "Add": _arithmetic("+"),
+    "Sub": _arithmetic("-"),
+    "Mul": _arithmetic("*"),
+    "Div": _arithmetic("/"),
+    "Equal": _comparison(operator.eq),
+    "Greater": _comparison(operator.gt),
+    "GreaterOrEqual": _comparison(operator.ge),
+    "Less": _comparison(operator.lt),
+    "LessOrEqual": _comparison(operator.le),
+    "Size": lambda inputs, attrs: None if inputs[0].shape is None else (product(inputs[0].shape),),
+    "ReduceProd": _product,
+}

@@ -1,0 +1,68 @@
+"""Arithmetic on pads, strides and axes: pure functions on tuples of ints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from serde.errors import ConversionError
+from serde.ir.graph import Dim
+
+Ints = tuple[int, ...]
+
+
+def axis_of(axis: int, rank: int) -> int:
+    """Count ``axis`` from the front; refuse one outside ``-rank … rank - 1``."""
+    if not -rank <= axis < rank:
+        raise ConversionError(f"axis {axis} is outside a tensor of rank {rank}")
+    return axis % rank if rank else 0
+
+
+def axes_of(axes: Iterable[int], rank: int) -> Ints:
+    """Count ``axes`` from the front; refuse one that is outside or given twice."""
+    found = tuple(axis_of(a, rank) for a in axes)
+    if len(set(found)) != len(found):
+        raise ConversionError(f"axes {found} name one axis twice")
+    return found
+
+
+def others(axes: Iterable[int], rank: int) -> Ints:
+    """The axes of a tensor of ``rank`` that ``axes`` does not name."""
+    named = set(axes)
+    return tuple(a for a in range(rank) if a not in named)
+
+
+def moved(rank: int, source: int, target: int) -> Ints:
+    """The permutation that takes axis ``source`` to position ``target``."""
+    order = [a for a in range(rank) if a != source]
+    order.insert(target, source)
+    return tuple(order)
+
+
+def swapped(rank: int, a: int, b: int) -> Ints:
+    """The permutation that exchanges axes ``a`` and ``b``."""
+    order = list(range(rank))
+    order[a], order[b] = order[b], order[a]
+    return tuple(order)
+
+
+def inverse(perm: Ints) -> Ints:
+    """The permutation that undoes ``perm``."""
+    return tuple(sorted(range(len(perm)), key=perm.__getitem__))
+
+
+def may_be_same(a: Dim, b: Dim) -> bool:
+    """Whether two sizes are the same, or one of them is not known."""
+    return a == b or not (isinstance(a, int) and isinstance(b, int))
+
+
+def window_output(size: int, kernel: int, stride: int, dilation: int, pads: int, up: bool) -> int:
+    """Output size of a sliding window; ``up`` rounds the last step up (``ceil_mode``)."""
+    span = size + pads - dilation * (kernel - 1) - 1
+    return (-(-span // stride) if up else span // stride) + 1
+
+
+def same_pads(size: int, kernel: int, stride: int, dilation: int, upper: bool) -> tuple[int, int]:
+    """Begin and end pads of ONNX ``auto_pad`` SAME_UPPER (or SAME_LOWER) along one axis."""
+    total = max((-(-size // stride) - 1) * stride + dilation * (kernel - 1) + 1 - size, 0)
+    small, large = total // 2, total - total // 2
+    return (small, large) if upper else (large, small)

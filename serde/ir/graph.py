@@ -1,0 +1,346 @@
+"""The graph every format meets in: plain data, no framework and no protobuf."""
+
+from __future__ import annotations
+
+import enum
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Union
+
+import numpy as np
+
+from serde.errors import ConversionError
+
+IR_OPSET = 28  # the newest opset onnx 1.23 defines; the IR's operators are those of this opset
+
+Dim = int | str | None  # a size, a named size, or unknown
+Shape = tuple[Dim, ...]
+Attr = Union[int, float, str, bytes, tuple[Any, ...], "Tensor", "Graph", "AttrRef"]
+EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+
+def _empty() -> Mapping[str, Any]:
+    return EMPTY
+
+
+class DType(enum.Enum):
+    """Element types, by numpy (or ml_dtypes) name.
+
+    ``bits`` is the size of an element as stored in files, 0 for strings; ``kind`` is ``f`` float,
+    ``i`` signed, ``u`` unsigned, ``b`` bool, ``c`` complex, ``S`` string.
+    """
+
+    FLOAT16 = "float16"
+    FLOAT32 = "float32"
+    FLOAT64 = "float64"
+    BFLOAT16 = "bfloat16"
+    INT2 = "int2"
+    INT4 = "int4"
+    INT8 = "int8"
+    INT16 = "int16"
+    INT32 = "int32"
+    INT64 = "int64"
+    UINT2 = "uint2"
+    UINT4 = "uint4"
+    UINT8 = "uint8"
+    UINT16 = "uint16"
+    UINT32 = "uint32"
+    UINT64 = "uint64"
+    BOOL = "bool"
+    COMPLEX64 = "complex64"
+    COMPLEX128 = "complex128"
+    STRING = "object"
+    FLOAT8E4M3FN = "float8_e4m3fn"
+    FLOAT8E4M3FNUZ = "float8_e4m3fnuz"
+    FLOAT8E5M2 = "float8_e5m2"
+    FLOAT8E5M2FNUZ = "float8_e5m2fnuz"
+    FLOAT8E8M0 = "float8_e8m0fnu"
+    FLOAT4E2M1 = "float4_e2m1fn"
+
+    __hash__ = object.__hash__  # members are singletons; Enum's own hash is slow
+
+    def __init__(self, name: str) -> None:
+        digits = re.search(r"\d+", name)
+        self.bits = int(digits[0]) if digits else {"bool": 8}.get(name, 0)
+        self.kind = {"bfloat16": "f", "object": "S"}.get(name, name[0])
+
+    @cached_property
+    def numpy(self) -> np.dtype[Any]:
+        """The NumPy dtype; strings are object arrays, 2- and 4-bit types take a byte each."""
+        try:
+            return np.dtype(self.value)
+        except TypeError:
+            import ml_dtypes  # registers bfloat16, float8 and the narrow integers
+
+            return np.dtype(getattr(ml_dtypes, self.value))  # type: ignore[no-any-return]
+
+    @classmethod
+    def of(cls, dtype: Any) -> DType:
+        """The member for anything ``np.dtype`` accepts; byte order and string width are dropped."""
+        if isinstance(dtype, DType):
+            return dtype
+        try:
+            found = np.dtype(dtype)
+            return cls.STRING if found.kind in "USO" else cls(found.name)
+        except (TypeError, ValueError):
+            pass
+        try:
+            return cls(str(dtype))
+        except ValueError:
+            raise ConversionError(f"no element type is called {dtype!r}") from None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Call:
+    """One call of a function the source defines, which a reader spelled out.
+
+    ``params`` are the values of the source's graph that were given, each with its parameter's name.
+    ``fused`` tells a function that a compiler made of neighbours and nobody named.
+    """
+
+    name: str
+    params: tuple[tuple[Value, str], ...] = ()
+    fused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a node came from, as the user would look for it, and what was written about it.
+
+    ``calls`` are those it is inside of, outermost first.
+    """
+
+    format: str
+    op: str
+    name: str
+    doc: str = field(default="", compare=False)
+    calls: tuple[Call, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.format} node {self.name!r} ({self.op})"
+
+
+@dataclass(frozen=True, slots=True)
+class FileSlice:
+    """``nbytes`` bytes of ``path`` from ``offset``, little-endian and row-major as in ONNX.
+
+    ``file`` is the device and inode of the file that was looked at, where a reader told it: a file
+    that took its place is not read.
+    """
+
+    path: str
+    offset: int
+    nbytes: int
+    file: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Tensor:
+    """A constant whose bytes are fetched only when someone looks at them.
+
+    ``load`` returns the array of ``dtype`` and ``shape``; ``where`` is set when the bytes lie
+    in a file as they are, so that a writer can copy them without reading them.
+    """
+
+    dtype: DType
+    shape: tuple[int, ...]
+    load: Callable[[], np.ndarray[Any, Any]]
+    where: FileSlice | None = None
+
+    @classmethod
+    def of(cls, array: np.ndarray[Any, Any]) -> Tensor:
+        """Hold ``array`` itself."""
+        return cls(DType.of(array.dtype), array.shape, lambda: array)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in a file, 2- and 4-bit elements packed; 0 for strings."""
+        return (self.size * self.dtype.bits + 7) // 8
+
+
+@dataclass(eq=False, slots=True)
+class Value:
+    """One tensor flowing through a graph. Identity is the object; the name is a label.
+
+    ``shape`` None is an unknown rank. ``tensor`` is set for constants. ``elements`` holds what
+    is known of the contents of a small integer tensor (a computed shape), sizes by name included.
+    ``given`` marks a weight whose name is the source's own, and stays.
+    ``wrap`` lists what is around the tensor, outermost first: ``("optional", "sequence")``,
+    ``("map:int64",)``, ``("sparse",)``.
+    """
+
+    name: str
+    dtype: DType | None = None
+    shape: Shape | None = None
+    tensor: Tensor | None = None
+    elements: tuple[Dim, ...] | None = None
+    wrap: tuple[str, ...] = ()
+    given: bool = False
+
+    @property
+    def known(self) -> Shape:
+        """The shape, or a refusal when not even the rank is known."""
+        if self.shape is None:
+            raise ConversionError(f"needs the rank of {self.name!r}: give the shapes of the inputs")
+        return self.shape
+
+    @property
+    def rank(self) -> int:
+        """Number of dimensions."""
+        return len(self.known)
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        """The shape, all of it static."""
+        if self.shape is None or not all(isinstance(d, int) for d in self.shape):
+            shown = "unknown" if self.shape is None else show_shape(self.shape)
+            raise ConversionError(f"needs the static shape of {self.name!r}, which is {shown}")
+        return self.shape  # type: ignore[return-value]
+
+    @property
+    def type(self) -> DType:
+        """The element type, or a refusal when it is unknown."""
+        if self.dtype is None:
+            raise ConversionError(f"needs the element type of {self.name!r}")
+        return self.dtype
+
+    @property
+    def is_static(self) -> bool:
+        """Whether every dimension is a known number."""
+        return self.shape is not None and all(isinstance(d, int) for d in self.shape)
+
+    def array(self) -> np.ndarray[Any, Any]:
+        """The contents of a constant."""
+        if self.tensor is None:
+            raise ConversionError(f"needs {self.name!r} to be a constant")
+        return self.tensor.load()
+
+    def ints(self) -> tuple[int, ...]:
+        """The elements of a constant integer value, flattened."""
+        try:
+            return tuple(int(i) for i in self.array().ravel())
+        except (ValueError, OverflowError):  # of a float that is no number
+            raise ConversionError(f"needs {self.name!r} to hold integers") from None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Node:
+    """One operator call. ``sources`` has several entries after a fusion."""
+
+    op: str
+    inputs: tuple[Value | None, ...]
+    outputs: tuple[Value, ...]
+    attrs: Mapping[str, Attr] = field(default_factory=_empty)
+    domain: str = ""
+    name: str = ""
+    sources: tuple[Source, ...] = ()
+
+    @property
+    def qualified_op(self) -> str:
+        """The operator, behind its domain where that is not the default: ``com.acme:Foo``."""
+        return f"{self.domain}:{self.op}" if self.domain else self.op
+
+    def graphs(self) -> Iterator[Graph]:
+        """The subgraphs among the attributes."""
+        for value in self.attrs.values():
+            if isinstance(value, Graph):
+                yield value
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Graph:
+    """A dataflow graph, nodes in topological order.
+
+    ``opset`` is the version of the default ONNX domain; ``imports`` are those of other domains.
+    Graphs held by attributes (``If``, ``Loop``, ``Scan``) use Values of the graphs around them
+    directly. ``notes`` tell people what of its file the graph does not hold.
+    """
+
+    name: str
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    nodes: tuple[Node, ...]
+    domain: str = ""
+    opset: int = IR_OPSET
+    functions: tuple[Function, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=_empty)
+    imports: Mapping[str, int] = field(default_factory=_empty)
+    notes: tuple[str, ...] = ()
+
+    def all_nodes(self) -> Iterator[Node]:
+        """Every node, those of subgraphs included, in no particular order."""
+        stack: list[Graph] = [self]
+        while stack:
+            for node in stack.pop().nodes:
+                yield node
+                stack.extend(node.graphs())
+
+    def constants(self) -> Iterator[Value]:
+        """Every constant the nodes and outputs use, once, subgraphs included."""
+        seen: set[Value] = set()
+        for value in self._read():
+            if value.tensor is not None and value not in seen:
+                seen.add(value)
+                yield value
+
+    def _read(self) -> Iterator[Value]:
+        stack: list[Graph] = [self]
+        while stack:
+            graph = stack.pop()
+            for node in graph.nodes:
+                yield from (v for v in node.inputs if v is not None)
+                stack.extend(node.graphs())
+            yield from graph.outputs
+
+    def uses(self) -> dict[Value, int]:
+        """How often each value is read by nodes and outputs, subgraphs included."""
+        count: dict[Value, int] = {}
+        for value in self._read():
+            count[value] = count.get(value, 0) + 1
+        return count
+
+    def __str__(self) -> str:
+        from serde.ir.printer import show
+
+        return show(self)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Function:
+    """A function of the module, called by nodes whose ``domain`` and ``op`` are its own.
+
+    ``attrs`` maps the attributes a call may set to their defaults, None where a call must set
+    them; inside ``body`` they appear as ``AttrRef``.
+    """
+
+    domain: str
+    name: str
+    body: Graph
+    attrs: Mapping[str, Attr | None] = field(default_factory=_empty)
+
+
+@dataclass(frozen=True, slots=True)
+class AttrRef:
+    """Stands, in a function's body, for the value a call gives to attribute ``name``.
+
+    ``kind`` is the ONNX attribute type's name (``INT``, ``FLOATS``, …).
+    """
+
+    name: str
+    kind: str
+
+
+def show_shape(shape: Shape | None) -> str:
+    """Print a shape the way users write it: ``(N, 3, ?, 224)``."""
+    if shape is None:
+        return "(unknown rank)"
+    return f"({', '.join('?' if d is None else str(d) for d in shape)})"

@@ -1,0 +1,30 @@
+"""Read other values in place of some, all through a graph and its subgraphs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from serde.ir.graph import Graph, Node, Value
+
+
+def replace_values(graph: Graph, instead: Mapping[Value, Value]) -> Graph:
+    """Return ``graph`` with every read of a key of ``instead`` reading its value."""
+    if not instead:
+        return graph
+    nodes = tuple(_node(n, instead) for n in graph.nodes)
+    outputs = tuple(instead.get(v, v) for v in graph.outputs)
+    return replace(graph, nodes=nodes, outputs=outputs)
+
+
+def _node(node: Node, instead: Mapping[Value, Value]) -> Node:
+    bodies = {
+        name: replace_values(attr, instead)
+        for name, attr in node.attrs.items()
+        if isinstance(attr, Graph)
+    }
+    if not bodies and instead.keys().isdisjoint(node.inputs):
+        return node
+    inputs = tuple([v and instead.get(v, v) for v in node.inputs])
+    attrs = {**node.attrs, **bodies} if bodies else node.attrs
+    return Node(node.op, inputs, node.outputs, attrs, node.domain, node.name, node.sources)

@@ -1,0 +1,1 @@
+"""Rewrite a graph until a target supports every node of it."""

@@ -1,0 +1,242 @@
+"""Element types a target lacks, carried in wider ones that hold each of their values.
+
+A constant of such a type is widened, a Cast to it rounds to the values it has, and operators that
+move, choose or scale elements see the wider type. Arithmetic in integers of 16 and 32 bits, which
+an opset has but not every target, wraps around after each operator. In others it rounds, which the
+wider type would not: that is refused, and so is an output of the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from serde.errors import UnsupportedOp, require
+from serde.ir.graph import DType, Graph, Tensor, Value
+from serde.spec import canonicalize, schema
+from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES
+
+from ..version_converter.adapters.common import cast
+from ..version_converter.adapters.quantization import dequantized, quantized
+from ..version_converter.element_types import BORN, spelled
+
+CARRIERS = {
+    DType.INT2: DType.INT8,
+    DType.INT4: DType.INT8,
+    DType.UINT2: DType.UINT8,
+    DType.UINT4: DType.UINT8,
+    DType.INT16: DType.INT32,
+    DType.UINT16: DType.INT32,
+    DType.UINT32: DType.INT64,
+} | dict.fromkeys(
+    (DType.BFLOAT16, DType.FLOAT8E4M3FN, DType.FLOAT8E4M3FNUZ, DType.FLOAT8E5M2,
+     DType.FLOAT8E5M2FNUZ, DType.FLOAT4E2M1, DType.FLOAT8E8M0),
+    DType.FLOAT32,
+)  # fmt: skip
+INTEGERS = {  # and their bits
+    DType.INT2: 2, DType.INT4: 4, DType.UINT2: 2, DType.UINT4: 4, DType.INT16: 16,
+    DType.UINT16: 16, DType.UINT32: 32,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The values of a float type: bits of precision, lowest exponent, largest, what is beyond."""
+
+    precision: int
+    lowest: int
+    largest: float
+    beyond: float | None  # None: the largest, whatever is asked for
+
+
+NAN, INF = float("nan"), float("inf")
+GRIDS = {
+    DType.BFLOAT16: Grid(8, -126, 3.3895313892515355e38, INF),
+    DType.FLOAT8E4M3FN: Grid(4, -6, 448.0, NAN),
+    DType.FLOAT8E4M3FNUZ: Grid(4, -7, 240.0, NAN),
+    DType.FLOAT8E5M2: Grid(3, -14, 57344.0, INF),
+    DType.FLOAT8E5M2FNUZ: Grid(3, -15, 57344.0, NAN),
+    DType.FLOAT4E2M1: Grid(2, 0, 6.0, None),
+}
+# Operators that give elements as they took them.
+MOVING = frozenset(
+    "Compress Concat DepthToSpace Expand Flatten Gather GatherElements GatherND Identity Pad "
+    "Reshape ReverseSequence Slice SpaceToDepth Split Squeeze Tile Transpose Trilu Unsqueeze Where "
+    "Abs Clip Max MaxPool Min Neg ReduceMax ReduceMin Relu TopK".split()
+)
+# Operators of integers: those of which a result may wrap around, and those of which none does.
+WRAPPING = frozenset("Add BitwiseNot CumSum MatMul Mul Neg ReduceSum Sub Sum".split())
+STAYING = frozenset("BitwiseAnd BitwiseOr BitwiseXor Div Mod Sign".split())
+BODIES = {"If": 0, "Loop": 1, "Scan": 0}  # operators with bodies: outputs before their own
+
+
+class Carried:
+    """Which values stand for elements of a type that ``opset`` has not, or the target."""
+
+    def __init__(self, opset: int, target: frozenset[DType] = frozenset()) -> None:
+        self.target = target
+        self.lacking = target | {d for d, born in BORN.items() if born > opset}
+        self.meant: dict[Value, DType] = {}
+
+    def of(self, value: Any) -> DType | None:
+        """The type ``value`` stands for, None where it is of its own."""
+        return self.meant.get(value) if isinstance(value, Value) else None
+
+    def stands(self, value: Value, dtype: DType) -> Value:
+        """Note that ``value`` stands for elements of ``dtype``."""
+        self.meant[value] = dtype
+        return value
+
+
+def widened(constant: Value) -> Value:
+    """A constant in the type that carries its own."""
+    tensor, dtype = constant.tensor, CARRIERS[constant.type]
+    assert tensor is not None
+
+    def load() -> np.ndarray[Any, Any]:
+        found = tensor.load()
+        return (found if found.dtype.kind in "iu" else found.astype(np.float32)).astype(dtype.numpy)
+
+    return Value(constant.name, dtype, tensor.shape, Tensor(dtype, tensor.shape, load))
+
+
+def narrowed(g: Any, x: Value, dtype: DType, saturate: int) -> Value:
+    """``x`` rounded to the values that ``dtype`` has, in the type that carries it."""
+    if dtype in INTEGERS:
+        count = 1 << INTEGERS[dtype]
+        half = count // 2 if dtype.kind == "i" else 0
+        whole = cast(g, x, DType.INT32 if INTEGERS[dtype] < 32 else DType.INT64)
+        whole = g.Mod(g.Add(whole, half) if half else whole, count)
+        return cast(g, g.Sub(whole, half) if half else whole, CARRIERS[dtype])
+    require(dtype in GRIDS, f"rounding to {spelled(dtype)} elements")
+    return cast(g, rounded(g, cast(g, x, DType.FLOAT64), GRIDS[dtype], saturate), DType.FLOAT32)
+
+
+def rounded(g: Any, u: Value, grid: Grid, saturate: int) -> Value:
+    """A float64 rounded to fewer bits, ties to even.
+
+    Veltkamp's splitting keeps the leading bits; what lies below the lowest exponent is rounded by
+    adding and taking off a number whose last bit counts as much as theirs.
+    """
+    spread = g.Mul(u, float(2 ** (53 - grid.precision) + 1))
+    normal = g.Sub(spread, g.Sub(spread, u))
+    heavy = 1.5 * 2.0 ** (52 + grid.lowest - grid.precision + 1)
+    small = g.Sub(g.Add(u, heavy), heavy)
+    size = g.Abs(u)
+    y = g.Where(g.Less(size, 2.0**grid.lowest), small, normal)
+    over = g.Or(g.Greater(g.Abs(y), grid.largest), g.Greater(size, 2 * grid.largest))
+    top = grid.largest if saturate or grid.beyond is None else grid.beyond
+    if grid.precision == 8:
+        top = INF  # bfloat16 never saturates
+    ends = g.Where(g.Less(u, 0.0), g.const(-top, u.type), g.const(top, u.type))
+    return g.Where(over, ends, y)  # type: ignore[no-any-return]
+
+
+def said(
+    g: Any, carried: Carried, op: str, inputs: Sequence[Any], attrs: Mapping[str, Any], outputs: int
+) -> Value | None:  # fmt: skip
+    """What an operator comes to that gives, or has to be told of, a type the opset lacks."""
+    meant = [carried.of(v) for v in inputs]
+    wanted = None
+    if op in ("Cast", "CastLike"):
+        like = inputs[1] if op == "CastLike" else None
+        wanted = ELEMENT_TYPES[attrs["to"]] if like is None else meant[1] or like.dtype
+    elif op == "QuantizeLinear":
+        told = ELEMENT_TYPES[attrs["output_dtype"]] if attrs.get("output_dtype") else None
+        wanted = told or (meant[2] if len(meant) > 2 else None)
+    if wanted in carried.lacking:
+        if op == "QuantizeLinear":
+            return carried.stands(_quantized(g, inputs, attrs, wanted), wanted)
+        if meant[0] is wanted:
+            return inputs[0]  # type: ignore[no-any-return]
+        return carried.stands(narrowed(g, inputs[0], wanted, attrs.get("saturate", 1)), wanted)
+    if op in ("Cast", "CastLike") and meant[0] and inputs[0].dtype is wanted:
+        return freed(g, inputs[0])
+    if op == "CastLike" and meant[0]:
+        return g.Cast(inputs[0], to=ELEMENT_CODES[wanted])  # type: ignore
+    if op == "DequantizeLinear" and meant[0] in GRIDS:
+        return _dequantized(g, inputs, attrs, meant[1] if len(meant) > 1 else None)
+    return None
+
+
+def freed(g: Any, value: Value) -> Value:
+    """The carrying value itself, which stands for no other type."""
+    if value.tensor is not None:
+        return g.const(value.tensor)  # type: ignore[no-any-return]
+    return g.renamed(value)  # type: ignore[no-any-return]
+
+
+def _axis(op: str, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[int, int]:
+    full = canonicalize.complete(schema.operator(op), tuple(inputs), attrs)
+    return full["axis"], full["block_size"]
+
+
+def _quantized(g: Any, inputs: Sequence[Any], attrs: Mapping[str, Any], kind: DType) -> Value:
+    x, scale, zero = (*inputs, None)[:3]
+    return quantized(  # type: ignore[no-any-return]
+        g, x, scale, zero, kind, *_axis("QuantizeLinear", inputs, attrs), attrs.get("saturate", 1)
+    )
+
+
+def _dequantized(g: Any, inputs: Sequence[Any], attrs: Mapping[str, Any], scale_kind: Any) -> Value:
+    x, scale = inputs[:2]
+    told = attrs.get("output_dtype")
+    require(told or not scale_kind, f"{spelled(scale_kind or x.type)} elements to compute in")
+    kind = ELEMENT_TYPES[told] if told else scale.type
+    axis = _axis("DequantizeLinear", inputs, attrs)
+    x, scale = freed(g, x), freed(g, scale) if scale_kind else scale
+    return dequantized(g, x, scale, None, kind, *axis)  # type: ignore[no-any-return]  # zero is 0
+
+
+def require_exact(
+    carried: Carried, op: str, inputs: Sequence[Any], level: int
+) -> dict[str, DType]:  # fmt: skip
+    """The types that results of ``op`` stand for, by type variable.
+
+    Raises:
+        UnsupportedOp: where the operator would compute in a type that is only carried.
+    """
+    operator = schema.operator(op, level)
+    ties = {operator.input(i).tie: d for i, v in enumerate(inputs) if (d := carried.of(v))}
+    given = {o.tie for o in operator.outputs}
+    for tie in ties.keys() & given:
+        dtype = ties[tie]
+        whole = INTEGERS.get(dtype, 0) >= 16 and op in WRAPPING | STAYING
+        if op not in MOVING and op not in BODIES and not whole:
+            raise UnsupportedOp(_not_taken(op, dtype, dtype in carried.target))
+    return ties
+
+
+def _not_taken(op: str, dtype: DType, never: bool) -> str:
+    """Why an operator is refused; ``never``: at any opset."""
+    if never:
+        return f"{op} of {spelled(dtype)} elements, which the target does not compute with"
+    return (
+        f"{op} takes no {spelled(dtype)} at this opset, and rounds as no other type does; "
+        f"opset {BORN[dtype]} is the lowest with such elements"
+    )
+
+
+def wrapped(g: Any, op: str, ties: Mapping[str, DType], made: Any) -> Any:
+    """The result of an operator, within the integers it stands for."""
+    dtype = next((d for d in ties.values() if INTEGERS.get(d, 0) >= 16), None)
+    return made if dtype is None or op not in WRAPPING else narrowed(g, made, dtype, 1)
+
+
+def mark(carried: Carried, op: str, ties: Mapping[str, DType], attrs: Mapping[str, Any],
+         made: Any, level: int) -> None:  # fmt: skip
+    """Note what the results of an operator stand for."""
+    results = made if isinstance(made, tuple) else (made,)
+    bodies = [a for a in attrs.values() if isinstance(a, Graph)]
+    if op in BODIES:
+        for value, inner in zip(results, bodies[0].outputs[BODIES[op] :], strict=False):
+            if (dtype := carried.of(inner)) is not None:
+                carried.stands(value, dtype)
+        return
+    outputs = schema.operator(op, level).outputs
+    for i, value in enumerate(results):
+        if (found := ties.get(outputs[min(i, len(outputs) - 1)].tie)) is not None:
+            carried.stands(value, found)

@@ -1,0 +1,144 @@
+"""What a group of consumers asks of an ONNX file beyond the standard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from serde.errors import UsageError
+from serde.ir.graph import DType, Graph, Node, Value, show_shape
+from serde.legalize.convert import without_functions
+
+INT32 = np.iinfo(np.int32)
+# Operators that runtimes lag behind with; each is spelled out in older ones.
+RECENT = frozenset("Attention GroupNormalization RMSNormalization RotaryEmbedding Swish".split())
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The opset written unless one is asked for, and what the graph must keep to.
+
+    ``spelled_out`` operators are written as older ones; ``int32`` keeps 64-bit constants within 32
+    bits; ``static`` refuses dimensions that have no number; ``functions`` says which functions of
+    the source the file has too (``serde.rewrite.outline``). ``importer`` names a program whose way
+    of reading ONNX decides what is written.
+    """
+
+    opset: int = 17
+    spelled_out: frozenset[str] = frozenset()
+    int32: bool = False
+    static: bool = False
+    functions: str = "keep"
+    importer: str | None = None
+
+    def writing(self, opset: int | None = None) -> dict[str, Any]:
+        """The options ONNX is written with, at another opset where one is asked for."""
+        return {
+            "opset": self.opset if opset is None else opset, "spelled_out": self.spelled_out,
+            "functions": self.functions, "importer": self.importer,
+        }  # fmt: skip
+
+
+PROFILES: Mapping[str, Profile] = MappingProxyType(
+    {
+        "generic": Profile(),
+        "tensorrt": Profile(spelled_out=RECENT, int32=True, functions="inline"),
+        "openvino": Profile(spelled_out=RECENT, functions="inline"),
+        "relax": Profile(functions="inline", importer="relax"),
+        "npu-static": Profile(13, RECENT | {"HardSwish", "Mish", "Gelu"}, True, True, "inline"),
+    }
+)
+
+
+def get_profile(name: str) -> Profile:
+    """The profile called ``name``.
+
+    Raises:
+        UsageError: listing those there are.
+    """
+    if name not in PROFILES:
+        raise UsageError(f"no profile is called {name!r}; there are: {', '.join(PROFILES)}")
+    return PROFILES[name]
+
+
+def prepare(graph: Graph, profile: Profile) -> tuple[Graph, list[str]]:
+    """Return an IR graph as the profile wants it, and a note for each thing changed or left."""
+    notes: list[str] = []
+    if profile.static:
+        graph = without_functions(graph)
+        refuse_open(graph)
+    if profile.int32:
+        graph = within_int32(graph, notes)
+    written = sorted({n.op for n in graph.all_nodes() if not n.domain} & profile.spelled_out)
+    if written:
+        notes.append(f"{', '.join(written)} written as older operators")
+    return graph, notes
+
+
+def refuse_open(graph: Graph) -> None:
+    """Raise UsageError for values with a dimension that is no number."""
+    for value in graph.inputs:
+        if not value.is_static:
+            raise UsageError(
+                f"the profile takes static shapes only, and input {value.name!r} is "
+                f"{show_shape(value.shape)}: give its sizes"
+            )
+    for node in graph.all_nodes():
+        for value in node.outputs:
+            if value.name and not value.wrap and not value.is_static:
+                raise UsageError(
+                    f"the profile takes static shapes only, and {value.name!r} ({node.op}) is "
+                    f"{show_shape(value.shape)}"
+                )
+
+
+def within_int32(graph: Graph, notes: list[str]) -> Graph:
+    """Move the far ends of slices to the ends of 32 bits; tell of other constants beyond them."""
+    moved: list[str] = []
+    done = _with_near_slices(graph, moved)
+    if moved:
+        notes.append(f"ends of {len(moved)} slice(s) moved within 32 bits")
+    wide = [v.name for v in done.constants() if v.tensor is not None and v.tensor.size <= 1 << 20
+            and v.dtype is DType.INT64 and _beyond(v)]  # fmt: skip
+    if wide:
+        notes.append(f"64-bit constants that do not fit in 32 bits: {', '.join(wide)}")
+    return done
+
+
+def _with_near_slices(graph: Graph, moved: list[str]) -> Graph:
+    return replace(graph, nodes=tuple(_node(n, moved) for n in graph.nodes))
+
+
+def _node(node: Node, moved: list[str]) -> Node:
+    if node.op == "Slice" and not node.domain:
+        return _slice(node, moved)
+    bodies = {k: _with_near_slices(g, moved) for k, g in node.attrs.items() if isinstance(g, Graph)}
+    return replace(node, attrs={**node.attrs, **bodies}) if bodies else node
+
+
+def _slice(node: Node, moved: list[str]) -> Node:
+    bounds = [_clipped(v) if at in (1, 2) else v for at, v in enumerate(node.inputs)]
+    if all(a is b for a, b in zip(bounds, node.inputs, strict=True)):
+        return node
+    moved.append(node.name)
+    return replace(node, inputs=tuple(bounds))
+
+
+def _beyond(value: Value) -> bool:
+    array = value.array()
+    return array.size > 0 and bool(array.max() > INT32.max or array.min() < INT32.min)
+
+
+def _clipped(value: Value | None) -> Value | None:
+    if value is None or value.tensor is None or value.dtype is not DType.INT64:
+        return value
+    if not _beyond(value):
+        return value
+    from serde.ir.graph import Tensor
+
+    tensor = Tensor.of(np.clip(value.array(), INT32.min, INT32.max))
+    return Value(f"{value.name}_int32", tensor.dtype, tensor.shape, tensor)

@@ -1,0 +1,250 @@
+"""Sequences and optionals whose contents are known, resolved to the tensors they hold.
+
+An older opset may lack them, or take them in fewer places. A sequence that is built, changed and
+read within the graph, at places that are constants, needs no sequence there: a value stands for the
+tensors in it. Where one has to be after all it is constructed, if the opset can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from serde.errors import require
+from serde.ir.graph import DType, Graph, Value
+from serde.rewrite import functions
+from serde.rewrite.subgraphs import Body
+
+from ..version_converter.adapters.common import bounded
+
+SEQUENCES, OPTIONALS = 13, 16  # from these opsets on bodies and Identity take them as well
+SINCE = {"Optional": OPTIONALS}
+MOST = 1 << 12  # elements of a sequence that is spelled out
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a value stands for: the tensors of a sequence, or the one of an optional, or none."""
+
+    values: tuple[Value, ...]
+    optional: bool = False
+
+
+def stand_in(g: Any, values: Sequence[Value], optional: bool = False) -> Value:
+    """A value no node computes, that stands for ``values``."""
+    bounded(len(values), "a sequence", MOST)
+    first = values[0] if values else None
+    wrap = ("optional" if optional else "sequence", *(first.wrap if optional and first else ()))
+    made = Value(g.names.fresh("held"), first and first.dtype, None, wrap=wrap)
+    g.held[made] = Held(tuple(values), optional)
+    return made
+
+
+def constructed_after_all(g: Any, value: Value) -> Value:
+    """What a value stands for, as a sequence or an optional of the opset."""
+    held = g.held.get(value)
+    if held is None:
+        return value
+    kind, op, lowest = "a sequence", "SequenceConstruct", 11
+    if held.optional:
+        kind, op, lowest = "an optional", "Optional", 15
+    require(g.opset >= lowest, f"{kind} that leaves the graph, or whose contents are known only "
+            f"when the model runs; opset {lowest} is the lowest with such")  # fmt: skip
+    if not held.values:
+        require(not held.optional, "an optional without element; opset 16 is the lowest")
+        return g.node("SequenceEmpty", (), {})  # type: ignore[no-any-return]
+    values = [constructed_after_all(g, v) for v in held.values]
+    return g.node(op, values, {})  # type: ignore[no-any-return]
+
+
+def place(position: Value | None, count: int, default: int) -> int | None:
+    """A constant position, counted from the front; None where it is computed."""
+    if position is None:
+        return default
+    if position.tensor is None:
+        return None
+    at = position.ints()[0]
+    at = at + count if at < 0 else at
+    require(0 <= at <= count, f"position {at} of a sequence of {count}")
+    return at
+
+
+def resolved(
+    g: Any, op: str, inputs: Sequence[Any], attrs: Mapping[str, Any], outputs: int
+) -> Any:  # fmt: skip
+    """The result of an operator on what is held; None where it has to be a node."""
+    if op in MADE and (g.scalarizes or g.opset < SINCE.get(op, SEQUENCES)):
+        return MADE[op](g, *inputs, **attrs)
+    first = g.held.get(inputs[0]) if inputs and isinstance(inputs[0], Value) else None
+    if op == "If":
+        return branches(g, inputs[0], attrs, outputs)
+    if first is None:
+        return None
+    if op == "Identity":
+        return inputs[0]
+    if op == "SequenceMap":
+        return mapped(g, inputs, attrs["body"], outputs)
+    return READ[op](g, first.values, *inputs[1:], **attrs) if op in READ else None
+
+
+def constructed(g: Any, *values: Value) -> Value:
+    return stand_in(g, values)
+
+
+def parted(
+    g: Any, x: Value, split: Value | None = None, *, axis: int = 0, keepdims: int = 1
+) -> Value | None:  # fmt: skip
+    """SplitToSequence, where the number of parts is known."""
+    n = x.known[axis]
+    if not isinstance(n, int) or (split is not None and split.tensor is None):
+        return None
+    if split is None:
+        sizes = (1,) * n
+    elif split.rank == 0:
+        each = split.ints()[0]
+        sizes = (*(each,) * (n // each), *((n % each,) if n % each else ()))
+    else:
+        sizes = split.ints()
+    ends = [sum(sizes[: i + 1]) for i in range(bounded(len(sizes), "a sequence", MOST))]
+    parts = [g.Slice(x, [e - s], [e], [axis], [1]) for s, e in zip(sizes, ends, strict=True)]
+    if split is None and not keepdims:
+        parts = [g.Squeeze(p, [axis]) for p in parts]
+    return stand_in(g, parts)
+
+
+def optional(g: Any, x: Value | None = None, *, type: Any = None) -> Value:
+    return stand_in(g, [] if x is None else [x], optional=True)
+
+
+def element(g: Any, values: tuple[Value, ...], position: Value) -> Value | None:
+    """One of the tensors; by a computed position if they have one shape."""
+    at = place(position, len(values), 0)
+    if at is not None:
+        require(at < len(values), f"element {at} of a sequence of {len(values)}")
+        return values[at]
+    if not values or not all(v.is_static and v.shape == values[0].shape for v in values):
+        return None
+    stacked = g.Concat(*(g.Unsqueeze(v, [0]) for v in values), axis=0)
+    return g.Gather(stacked, g.Reshape(position, g.const([], DType.INT64)), axis=0)  # type: ignore
+
+
+def inserted(g: Any, values: tuple[Value, ...], x: Value, position: Any = None) -> Value | None:
+    at = place(position, len(values), len(values))
+    return None if at is None else stand_in(g, [*values[:at], x, *values[at:]])
+
+
+def erased(g: Any, values: tuple[Value, ...], position: Any = None) -> Value | None:
+    at = place(position, len(values), len(values) - 1)
+    return None if at is None else stand_in(g, [*values[:at], *values[at + 1 :]])
+
+
+def length(g: Any, values: tuple[Value, ...]) -> Value:
+    return g.const(len(values), DType.INT64)  # type: ignore[no-any-return]
+
+
+def joined(g: Any, values: tuple[Value, ...], *, axis: int, new_axis: int = 0) -> Value:
+    require(len(values) > 0, "the elements of an empty sequence as one tensor")
+    parts = [g.Unsqueeze(v, [axis]) for v in values] if new_axis else values
+    return g.Concat(*parts, axis=axis)  # type: ignore[no-any-return]
+
+
+def whether_held(g: Any, values: tuple[Value, ...]) -> Value:
+    return g.const(bool(values), DType.BOOL)  # type: ignore[no-any-return]
+
+
+def what_is_held(g: Any, values: tuple[Value, ...]) -> Value:
+    require(len(values) == 1, "the element of an optional that has none")
+    return values[0]
+
+
+MADE = {
+    "Optional": optional,
+    "SequenceConstruct": constructed,
+    "SequenceEmpty": lambda g, **attrs: stand_in(g, []),
+    "SplitToSequence": parted,
+}
+READ = {
+    "ConcatFromSequence": joined,
+    "OptionalGetElement": what_is_held,
+    "OptionalHasElement": whether_held,
+    "SequenceAt": element,
+    "SequenceErase": erased,
+    "SequenceInsert": inserted,
+    "SequenceLength": length,
+}
+
+
+def mapped(g: Any, inputs: Sequence[Value], body: Graph, outputs: int) -> Any:
+    """SequenceMap: its body once for each element."""
+    lists = [g.held.get(v) for v in inputs]
+    if any(h is None and v.wrap for h, v in zip(lists, inputs, strict=True)):
+        return None
+    made: list[list[Value]] = [[] for _ in body.outputs]
+    for i in range(len(lists[0].values)):  # type: ignore[union-attr]
+        given = [v if h is None else h.values[i] for h, v in zip(lists, inputs, strict=True)]
+        for found, value in zip(made, functions.inline(g, body, given), strict=True):
+            found.append(value)
+    results = tuple(stand_in(g, values) for values in made)
+    return results[0] if outputs == 1 else results
+
+
+def unrolled(
+    g: Any, inputs: Sequence[Value | None], body: Body, outputs: int
+) -> tuple[Any, ...]:  # fmt: skip
+    """A Loop that carries a sequence, turn by turn: how often has to be known."""
+    count, go = inputs[:2]
+    states: list[Any] = list(inputs[2:])
+    lowest = OPTIONALS if any(v in g.held and g.held[v].optional for v in states) else SEQUENCES
+    late = (f"a loop that carries {'an optional' if lowest == OPTIONALS else 'a sequence'} and "
+            f"turns as often as data says; opset {lowest} is the lowest that has such")  # fmt: skip
+    require(count is None or count.tensor is not None, late)
+    turns = MOST if count is None else bounded(count.ints()[0], "turns of a loop", MOST)
+    made: list[tuple[Value, ...]] = []  # what each turn gives to be gathered
+    for i in range(turns + 1):
+        require(go is None or go.tensor is not None, late)
+        if i == turns or (go is not None and not go.ints()[0]):
+            break
+        first = g.const(True, DType.BOOL) if go is None else go
+        go, *found = body(g, g.const(i, DType.INT64), first, *states)
+        states = list(found[: len(states)])
+        made.append(tuple(found[len(states) :]))
+    require(i < MOST, late)
+    require(len(states) == outputs or bool(made), "what a loop gathers that turns not even once")
+    stacks = [
+        g.Concat(*(g.Unsqueeze(v, [0]) for v in turn), axis=0) for turn in zip(*made, strict=True)
+    ]
+    return (*states, *stacks)
+
+
+def branches(g: Any, condition: Value, attrs: Mapping[str, Any], outputs: int) -> Any:
+    """An If whose branches give as many tensors, in what they hold, gives those tensors."""
+    bodies = [attrs["then_branch"], attrs["else_branch"]]
+    held = [[g.held.get(v) for v in b.outputs] for b in bodies]
+    if not any(h is not None for part in held for h in part):
+        return None
+    for one, other in zip(*held, strict=True):
+        same = one is not None and other is not None and len(one.values) == len(other.values)
+        late = f"opset {SEQUENCES} is the lowest with such (of optionals, {OPTIONALS})"
+        require(same or one is other is None, f"a sequence that a condition makes longer; {late}")
+    flat = [spread(g, body, part) for body, part in zip(bodies, held, strict=True)]
+    count = len(flat[0].outputs)
+    made = g.If(condition, then_branch=flat[0], else_branch=flat[1], outputs=count)
+    left = list(made if isinstance(made, tuple) else (made,))
+    results = []
+    for h in held[0]:
+        if h is None:
+            results.append(left.pop(0))
+        else:
+            results.append(stand_in(g, [left.pop(0) for _ in h.values], h.optional))
+    return results[0] if outputs == 1 else tuple(results)
+
+
+def spread(g: Any, body: Graph, held: Sequence[Held | None]) -> Graph:
+    """A branch that gives what its outputs hold, each a value of its own."""
+    inner = g.child(body.name)
+    inner.nodes.extend(body.nodes)
+    outputs: list[Value] = []
+    for value, h in zip(body.outputs, held, strict=True):
+        outputs += [value] if h is None else [inner.again(v) for v in h.values]
+    return inner.build(outputs)  # type: ignore[no-any-return]

@@ -1,0 +1,384 @@
+"""What callers say of a model's inputs: shapes, types, names, and which outputs they want."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from serde.errors import ConversionError, UsageError
+from serde.ir.builder import Names
+from serde.ir.graph import Dim, DType, Graph, Shape, Value
+from serde.ir.replace_uses import replace_values
+from serde.passes.dce import drop_dead
+
+LABEL = "label"  # how names of labels end; a training script tells their shapes with all others
+SHOWN = 8  # names of inputs in a note
+DIMENSION = re.compile(r"[A-Za-z_][A-Za-z0-9_.+*/ -]{0,63}")
+NOT_NAMES = frozenset({"none", "null", "nan", "inf"})  # what a program prints of no size at all
+LARGEST_SIZE = 2**63 - 1  # dimensions are int64 in every format
+
+
+class InputSpec(NamedTuple):
+    """What a caller declares of one input; None where nothing is declared."""
+
+    shape: Shape | None
+    dtype: DType | None
+
+
+def spec_of(name: str, given: Any) -> InputSpec:
+    """Read what a caller gives for one input: a shape, ``(shape, dtype)``, or an array.
+
+    A pair is a shape and an element type only if it can be no shape: ``((1, 3), "float16")``,
+    ``(None, "float16")``; ``(None, 4)`` and ``(None, None)`` are shapes of two dimensions.
+
+    Raises:
+        UsageError: for anything else.
+    """
+    if isinstance(given, InputSpec):
+        return given
+    if hasattr(given, "shape") and hasattr(given, "dtype"):
+        return InputSpec(tuple(int(d) for d in given.shape), DType.of(given.dtype))
+    if isinstance(given, (tuple, list)):
+        shape, dtype = given if _is_pair(given) else (given, None)
+        dims = None if shape is None else tuple(_dim(name, d) for d in shape)
+        return InputSpec(dims, None if dtype is None else _dtype(name, dtype))
+    raise UsageError(f"input {name!r}: {given!r} is no shape, (shape, dtype) pair or array")
+
+
+def _is_pair(given: Sequence[Any]) -> bool:
+    """Whether a sequence is a shape, or None, and an element type."""
+    if len(given) != 2:
+        return False
+    shape, dtype = given
+    if isinstance(shape, (tuple, list)):
+        return True
+    return shape is None and dtype is not None and _names_type(dtype)
+
+
+def _names_type(thing: Any) -> bool:
+    if isinstance(thing, (int, np.integer)) or (isinstance(thing, str) and len(thing) < 2):
+        return False  # a size, or a name of one: NumPy's codes of one letter are no types here
+    try:
+        DType.of(thing)
+    except (ConversionError, TypeError, ValueError):
+        return False
+    return True
+
+
+def parse_spec(text: str) -> tuple[str, InputSpec]:
+    """Read ``NAME=DIMS[:dtype]`` as on the command line: ``data=N,3,224,224:float16``."""
+    name, found, rest = text.partition("=")
+    if not found or not name or not rest:
+        raise UsageError(f"{text!r} is not NAME=DIMS[:dtype], such as data=N,3,224,224")
+    dims, _, dtype = rest.partition(":")
+    parts = [d.strip() for d in dims.strip("()[] ").split(",") if d.strip()]
+    shape = None if dims.strip() == "" else tuple(_dim(name, d) for d in parts)
+    for size in shape or ():
+        if isinstance(size, int):
+            check_size(size, f"input {name!r}")
+    return name, InputSpec(shape, _dtype(name, dtype) if dtype else None)
+
+
+def _dim(name: str, dim: Any) -> Dim:
+    if dim is None or dim == "?":
+        return None
+    if isinstance(dim, str) and not dim.lstrip("+-").isdigit():
+        if dim.lower() in NOT_NAMES:
+            raise UsageError(f"input {name!r}: {dim!r} is no size: write ? for an unknown size")
+        if not DIMENSION.fullmatch(dim):
+            raise UsageError(f"input {name!r}: {dim!r} cannot name a dimension")
+        return dim
+    try:
+        size = operator.index(int(dim) if isinstance(dim, str) else dim)
+    except (TypeError, ValueError):
+        raise UsageError(f"input {name!r}: {dim!r} is no size") from None
+    if size == -1:
+        return None
+    check_size(size, f"input {name!r}", 0)
+    return size
+
+
+def check_size(size: int, what: str, least: int = 1) -> None:
+    """Refuse a dimension that callers give and that is below ``least`` or beyond 64 bits."""
+    if size < least:
+        raise UsageError(f"{what}: {size} is no size: give {least} or more, or a name")
+    if size > LARGEST_SIZE:
+        raise UsageError(f"{what}: a size of {size} does not fit in 64 bits")
+
+
+def check_dim_name(name: str, what: str) -> None:
+    """Refuse text that cannot name a dimension."""
+    if name.lower() in NOT_NAMES or not DIMENSION.fullmatch(name):
+        raise UsageError(f"{what}: {name!r} cannot name a dimension")
+
+
+def _dtype(name: str, dtype: Any) -> DType:
+    try:
+        return DType.of(dtype)
+    except Exception as error:
+        raise UsageError(f"input {name!r}: {dtype!r} is no element type") from error
+
+
+def check_arguments(
+    inputs: Any = None, outputs: Any = None, *, rename: Any = None, cut_inputs: Any = None,
+    static: Any = None, rebatch: Any = None, set_inputs: Any = None, opset: Any = None,
+    ir_version: Any = None, epoch: Any = None, **others: Any,
+) -> None:  # fmt: skip
+    """Refuse arguments of a call that can mean nothing, before any work is done.
+
+    Raises:
+        UsageError: naming the argument, with an example of what it takes.
+    """
+    check_mapping(inputs, "inputs", "{'data': ('N', 3, 224, 224)}")
+    check_mapping(rename, "rename", "{'data': 'image'}")
+    check_mapping(static, "static", "{'N': 1}")
+    check_mapping(set_inputs, "set_inputs", "{'sr': 16000}")
+    check_names(outputs, "outputs")
+    check_names(cut_inputs, "cut_inputs")
+    check_integer(opset, "opset")  # the ranges of these two are told where they are used
+    check_integer(ir_version, "ir_version")
+    check_integer(epoch, "epoch", 0)
+    for name, size in (static or {}).items():
+        check_integer(size, f"static[{name!r}]", 1)
+        check_size(size, f"static[{name!r}]")
+    if isinstance(rebatch, str):
+        check_dim_name(rebatch, "rebatch")
+    elif rebatch is not None:
+        check_integer(rebatch, "rebatch", 1)
+        check_size(rebatch, "rebatch")
+
+
+def check_names(names: Any, option: str) -> None:
+    """Refuse what is no list of names: text, no names at all, or one of them twice.
+
+    Raises:
+        UsageError: naming ``option``.
+    """
+    if names is None:
+        return
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise UsageError(f"{option} is a list of names, such as {option}=['fc1']; got {names!r}")
+    listed = list(names)
+    if not listed or not all(isinstance(n, str) and n for n in listed):
+        raise UsageError(f"{option} names nothing: give names of values or layers")
+    if twice := sorted({n for n in listed if listed.count(n) > 1}):
+        raise UsageError(f"{option} has {', '.join(map(repr, twice))} twice")
+
+
+def check_mapping(given: Any, option: str, example: str) -> None:
+    """Refuse what is no mapping by name.
+
+    Raises:
+        UsageError: naming ``option``, with an example.
+    """
+    if given is not None and not isinstance(given, Mapping):
+        raise UsageError(f"{option} is a mapping, such as {option}={example}; got {given!r}")
+
+
+def check_integer(given: Any, option: str, least: int | None = None) -> None:
+    """Refuse what is no integer, or one below ``least``.
+
+    Raises:
+        UsageError: naming ``option``.
+    """
+    if given is None:
+        return
+    if isinstance(given, bool) or not isinstance(given, (int, np.integer)):
+        raise UsageError(f"{option} is an integer; got {given!r}")
+    if least is not None and given < least:
+        raise UsageError(f"{option}={given}: the least is {least}")
+
+
+def inputs_by_name(graph: Graph, named: Iterable[str]) -> dict[str, Value]:
+    """The inputs by name; refuses names that no input has."""
+    known = {v.name: v for v in graph.inputs}
+    if unknown := sorted(set(named) - set(known)):
+        raise UsageError(
+            f"the model has no input {', '.join(map(repr, unknown))}; it has "
+            f"{', '.join(map(repr, known))}"
+        )
+    return known
+
+
+def with_inputs(graph: Graph, inputs: Mapping[str, Any] | None) -> Graph:
+    """Return ``graph`` with the shapes and types callers give for its inputs.
+
+    Callers may tell shapes of labels that the model does not have; its notes name them.
+    """
+    if not inputs:
+        return graph
+    present = {v.name for v in graph.inputs}
+    absent = sorted(n for n in set(inputs) - present if n.endswith(LABEL))
+    known = inputs_by_name(graph, set(inputs).difference(absent))
+    instead = {}
+    for name, given in inputs.items():
+        shape, dtype = spec_of(name, given)
+        if name in absent:
+            continue
+        old = known[name]
+        if shape is not None and old.shape is not None and len(shape) != len(old.shape):
+            raise UsageError(
+                f"input {name!r} has {len(old.shape)} dimensions in the model, {len(shape)} here"
+            )
+        shape = old.shape if shape is None else shape
+        instead[old] = Value(name, dtype or old.dtype, shape, wrap=old.wrap)
+    _widen_foreign(graph, instead)
+    renewed = replace_values(graph, instead)
+    notes = (f"the model has no input {name!r}: its shape is not used" for name in absent)
+    return replace(
+        renewed, inputs=tuple(instead.get(v, v) for v in graph.inputs), notes=(*graph.notes, *notes)
+    )
+
+
+def _widen_foreign(graph: Graph, instead: Mapping[Value, Value]) -> None:
+    """Forget the sizes that a file declares of what other domains compute, where inputs change.
+
+    Sizes by name that are given a number get it too.
+    """
+    pairs = [
+        (before, after)
+        for old, new in instead.items()
+        for before, after in zip(old.shape or (), new.shape or (), strict=False)
+        if before != after and before is not None
+    ]
+    if not pairs:
+        return
+    sizes = {before: after for before, after in pairs if isinstance(before, str)}
+    is_known = len(sizes) == len(set(pairs))  # no number changes, and each name to one size
+    for value in (v for node in graph.nodes if node.domain for v in node.outputs):
+        if value.shape is not None:
+            value.shape = tuple(sizes.get(d, d) if is_known else None for d in value.shape)  # type: ignore
+
+
+def cut(graph: Graph, outputs: Sequence[str] | None) -> Graph:
+    """Return ``graph`` with ``outputs``, names of values or nodes in it, for its results.
+
+    Its notes name the inputs that these do not depend on, which are left out.
+    """
+    if not outputs:
+        return graph
+    values = _by_name(graph)
+    by_node: dict[str, list[Value]] = {}
+    for node in graph.nodes:
+        by_node.setdefault(node.name, []).extend(node.outputs[:1])
+    chosen = []
+    for name in outputs:
+        chosen.append(
+            _only(
+                name, values, values.get(name) or values.get(f"{name}_output") or by_node.get(name)
+            )
+        )
+    shorter = drop_dead(replace(graph, outputs=tuple(chosen)))
+    read = shorter.uses()
+    kept = tuple(v for v in graph.inputs if v in read)
+    dropped = [v.name for v in graph.inputs if v not in read]
+    return replace(shorter, inputs=kept, notes=(*graph.notes, *_left_out(dropped)))
+
+
+def _left_out(names: Sequence[str]) -> Iterator[str]:
+    if names:
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        shown = ", ".join(map(repr, names[:SHOWN]))
+        yield f"left out: input {shown}{more}, on which no output that was named depends"
+
+
+def _by_name(graph: Graph) -> dict[str, list[Value]]:
+    """The values of each name: in some formats several may have one."""
+    values: dict[str, list[Value]] = {}
+    for value in (*graph.inputs, *(v for node in graph.nodes for v in node.outputs)):
+        if value.name:
+            values.setdefault(value.name, []).append(value)
+    return values
+
+
+def _only(name: str, known: Iterable[str], found: Sequence[Value] | None) -> Value:
+    """The value that was meant by ``name``."""
+    if not found:
+        raise UsageError(
+            f"no layer or value {name!r}{_similar(name, [*known])}; `serde inspect --values` lists "
+            "them"
+        )
+    if len(found) > 1:
+        raise UsageError(
+            f"the model computes {len(found)} values called {name!r}: give the one you mean a name "
+            "of its own in the file"
+        )
+    return found[0]
+
+
+def cut_inputs(graph: Graph, inputs: Sequence[str] | None) -> Graph:
+    """Return an IR graph that begins at ``inputs``, names of values in it or of its inputs."""
+    if not inputs:
+        return graph
+    values = _by_name(graph)
+    instead, begun = {}, []
+    for name in inputs:
+        value = _only(name, values, values.get(name) or values.get(f"{name}_output"))
+        begun.append(Value(value.name, value.dtype, value.shape, wrap=value.wrap))
+        instead[value] = begun[-1]
+    shorter = drop_dead(replace_values(graph, instead))
+    outputs = tuple(instead.get(v, v) for v in graph.outputs)
+    if needed := [v.name for v in graph.inputs if v in shorter.uses()]:
+        raise UsageError(
+            f"the outputs also depend on input {', '.join(map(repr, needed))}: name it as well"
+        )
+    kept = tuple(n for n in shorter.nodes if not set(n.outputs) & set(instead))
+    return replace(shorter, inputs=tuple(begun), nodes=kept, outputs=outputs)
+
+
+def _similar(name: str, known: Sequence[str]) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, known, 3)
+    return f" (did you mean {', '.join(map(repr, close))}?)" if close else ""
+
+
+def rename(graph: Graph, names: Mapping[str, str] | None) -> Graph:
+    """Return ``graph`` with inputs and outputs called by their new names.
+
+    Constants whose names are not the source's give way.
+    """
+    if not names:
+        return graph
+    ends = {v.name: v for v in (*graph.inputs, *graph.outputs)}
+    if unknown := sorted(set(names) - set(ends)):
+        raise UsageError(f"no input or output is called {', '.join(map(repr, unknown))}")
+    new = list(names.values())
+    used = Names()
+    used.used.update(new, (v.name for v in _all_values(graph)))
+    yielding = {
+        v: used.fresh(v.name)
+        for v in graph.constants()
+        if v.name in new and not v.given and v.name not in ends
+    }
+    taken = {v.name for v in _all_values(graph) if v not in yielding} - set(names)
+    clashing = sorted({n for n in new if not n or n in taken or new.count(n) > 1})
+    if clashing:
+        raise UsageError(f"the new name {', '.join(map(repr, clashing))} is empty or taken")
+    instead = {}
+    for v, name in ({ends[old]: name for old, name in names.items()} | yielding).items():
+        instead[v] = Value(name, v.dtype, v.shape, v.tensor, v.elements, v.wrap, v.given)
+    renewed = replace_values(graph, instead)
+    nodes = tuple(
+        replace(n, outputs=tuple(instead.get(v, v) for v in n.outputs))
+        if any(v in instead for v in n.outputs)
+        else n
+        for n in renewed.nodes
+    )
+    return replace(renewed, nodes=nodes, inputs=tuple(instead.get(v, v) for v in graph.inputs))
+
+
+def _all_values(graph: Graph) -> Iterator[Value]:
+    yield from graph.constants()
+    stack = [graph]
+    while stack:
+        graph = stack.pop()
+        yield from graph.inputs
+        for node in graph.nodes:
+            yield from node.outputs
+            stack.extend(node.graphs())

@@ -1,0 +1,38 @@
+"""Drop nodes whose results nothing reads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from serde.ir.graph import Graph, Node, Value
+
+
+def drop_dead(graph: Graph) -> Graph:
+    """Return ``graph`` without nodes, in it or its subgraphs, that no output depends on."""
+    return _drop(graph, set(graph.outputs))
+
+
+def _drop(graph: Graph, live: set[Value]) -> Graph:
+    kept: list[Node] = []
+    for node in reversed(graph.nodes):
+        if live.isdisjoint(node.outputs):
+            continue
+        if any(True for _ in node.graphs()):
+            node = _within(node, live)
+        live.update(v for v in node.inputs if v is not None)
+        kept.append(node)
+    if len(kept) == len(graph.nodes) and all(
+        a is b for a, b in zip(reversed(kept), graph.nodes, strict=True)
+    ):
+        return graph
+    return replace(graph, nodes=tuple(reversed(kept)))
+
+
+def _within(node: Node, live: set[Value]) -> Node:
+    """Clean the bodies of a node; what they read of the graphs around them is live there."""
+    bodies = {}
+    for name, attr in node.attrs.items():
+        if isinstance(attr, Graph):
+            live.update(attr.outputs)
+            bodies[name] = _drop(attr, live)
+    return replace(node, attrs={**node.attrs, **bodies})

@@ -1,0 +1,35 @@
+"""Let equal constants be one."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from serde.ir.graph import DType, Graph, Value
+from serde.ir.replace_uses import replace_values
+
+COMPARED = 1 << 16  # bytes; larger constants are equal only if they are the same bytes of a file
+
+
+def share_constants(graph: Graph) -> Graph:
+    """Return ``graph`` with one Value for all constants of the same type and contents.
+
+    Weights that the source named stay, each by its name, whatever else holds the same.
+    """
+    first: dict[Hashable, Value] = {}
+    instead: dict[Value, Value] = {}
+    for value in graph.constants():
+        key = _key(value)
+        if key is not None and (same := first.setdefault(key, value)) is not value:
+            instead[value] = same
+    return replace_values(graph, instead)
+
+
+def _key(value: Value) -> Hashable | None:
+    tensor = value.tensor
+    if value.given or tensor is None or tensor.dtype is DType.STRING:
+        return None
+    if tensor.where is not None:
+        return (tensor.dtype, tensor.shape, tensor.where)
+    if tensor.nbytes > COMPARED:
+        return (id(tensor),)
+    return (tensor.dtype, tensor.shape, tensor.load().tobytes())

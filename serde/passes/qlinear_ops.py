@@ -1,0 +1,121 @@
+"""Products between dequantisations and a quantisation, as the one operator that they stand for.
+
+Runtimes make kernels of them by themselves, with a scale for each channel of the weights from opset
+13 on, which is the first whose ``DequantizeLinear`` has an axis. Before it the weights would be
+floats, which ONNX Runtime rounds again, by one scale for all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from serde.ir.builder import OnnxBuilder
+from serde.ir.graph import DType, Graph, Node, Value
+from serde.rewrite.rules import RuleTable, keep
+from serde.version_converter.adapters.quantization import BYTES
+
+from .dce import drop_dead
+
+kernels = RuleTable("integer kernels", fallback=keep)
+
+
+def with_integer_kernels(graph: Graph) -> Graph:
+    """``graph`` with ``QLinearConv`` and ``QLinearMatMul`` for weights of a scale by channel."""
+    if not any(n.op == "DequantizeLinear" and _is_by_channel(n.inputs[1]) for n in graph.nodes):
+        return graph
+    done = kernels.rewrite(graph, OnnxBuilder(graph.name))
+    return drop_dead(replace(done, opset=graph.opset))
+
+
+@kernels("QuantizeLinear")
+def quantize(g: Any, y: Value, scale: Value, zero: Value | None = None, **attrs: Any) -> Any:
+    """What a quantisation ends, where there is an operator for all of it."""
+    made = _kernel(g, y, scale, zero) if _is_plain(scale, attrs) and scale.shape == () else None
+    return g.QuantizeLinear(y, scale, zero, **attrs) if made is None else made
+
+
+def _kernel(g: Any, y: Value, scale: Value, zero: Value | None) -> Any:
+    zero = _zero(g, scale, zero, DType.UINT8)
+    node = _made(g, y)
+    if node is not None and node.op == "Relu" and _begins_at(zero):
+        node = _made(g, node.inputs[0])
+    if node is None or zero.dtype not in BYTES:
+        return None
+    operands = [_dequantized(g, v) for v in node.inputs if v is not None]
+    if len(operands) < 2 or None in operands:
+        return None
+    return _product(g, node, operands, (scale, zero))
+
+
+def _made(g: Any, v: Value | None) -> Node | None:
+    """The node of ONNX that made a value."""
+    node = g.made(v) if v is not None else None
+    return node if node is not None and node.domain == "" else None
+
+
+def _product(g: Any, node: Node, operands: list[Any], result: tuple[Value, Value]) -> Any:
+    """The operator for a node of dequantised operands, None where there is none."""
+    (x, x_scale, x_zero, _), (w, w_scale, w_zero, axis), *bias = operands
+    fitting = x.dtype in BYTES and w.dtype in BYTES and x_scale.shape == ()
+    counted = not bias or _counts(bias[0], x_scale, w_scale)
+    if not fitting or not counted or not _is_by_channel(w_scale):
+        return None
+    quantities, counts = (w_scale, w_zero, *result), [b for b, *_ in bias]
+    if node.op == "Conv" and axis == 0:
+        return g.QLinearConv(x, x_scale, x_zero, w, *quantities, *counts, **node.attrs)
+    if node.op == "MatMul" and axis == w.rank - 1 == 1:
+        return g.QLinearMatMul(x, x_scale, x_zero, w, *quantities)
+    attrs = node.attrs
+    if node.op != "Gemm" or attrs["transA"] or (attrs["alpha"], attrs["beta"]) != (1, 1):
+        return None
+    if axis != (0 if attrs["transB"] else 1):
+        return None
+    w = w if attrs["transB"] else g.Transpose(w, perm=(1, 0))
+    x, w = (g.Unsqueeze(v, [2, 3]) for v in (x, w))
+    y = g.QLinearConv(x, x_scale, x_zero, w, *quantities, *counts, kernel_shape=(1, 1))
+    return g.Squeeze(y, [2, 3])
+
+
+def _dequantized(g: Any, v: Value) -> tuple[Value, Value, Value, Any] | None:
+    """The integers that floats were, their scale and zero point, and the axis of these."""
+    node = _made(g, v)
+    if node is None or node.op != "DequantizeLinear" or not _is_plain(node.inputs[1], node.attrs):
+        return None
+    q, scale, zero = (*node.inputs, None)[:3]
+    assert q is not None and scale is not None
+    return q, scale, _zero(g, scale, zero, q.type), node.attrs["axis"]
+
+
+def _zero(g: Any, scale: Value, zero: Value | None, dtype: DType) -> Value:
+    """The zero point, which is 0 where there is none."""
+    if zero is not None:
+        return zero
+    return g.const(np.zeros(scale.dims, dtype.numpy))  # type: ignore[no-any-return]
+
+
+def _is_plain(scale: Value | None, attrs: Any) -> bool:
+    """Whether there are no blocks, and constant scales of float32."""
+    given = scale is not None and scale.tensor is not None and scale.dtype is DType.FLOAT32
+    return given and not any(attrs.get(n) for n in ("block_size", "output_dtype", "precision"))
+
+
+def _is_by_channel(scale: Value | None) -> bool:
+    return scale is not None and scale.shape is not None and len(scale.shape) == 1
+
+
+def _begins_at(zero: Value) -> bool:
+    """Whether no integer of a type is less than ``zero``, so that it cuts off what is negative."""
+    if zero.tensor is None or zero.dtype not in BYTES:
+        return False
+    return bool((zero.array() == np.iinfo(zero.type.numpy).min).all())
+
+
+def _counts(bias: tuple[Value, Value, Value, Any], data: Value, weights: Value) -> bool:
+    """Whether a bias is counted in the unit of the products."""
+    b, scale, zero, _ = bias
+    if b.dtype is not DType.INT32 or zero.tensor is None or zero.array().any():
+        return False
+    return np.array_equal(scale.array(), data.array() * weights.array())

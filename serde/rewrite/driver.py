@@ -1,0 +1,259 @@
+"""The driver: one run of a rule table over a graph and its subgraphs, the only loop over nodes."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Container, Iterator, MutableMapping, Sequence
+from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from serde.errors import REFUSED, ConversionError, Problem, Unconvertible, located
+from serde.ir.builder import Builder, computed
+from serde.ir.graph import Graph, Node, Source, Value
+from serde.rewrite import subgraphs
+from serde.rewrite.subgraphs import Body
+from serde.spec.inference import UNKNOWN, Type
+
+MOST_NAMES, MOST_GROWTH = 50_000, 64  # values a graph may become: these, and more for each it has
+MOST_BYTES = 1 << 28  # of weights a graph may come to: these, and more for each byte it has
+SHOWN = 8  # outputs named in a message
+TRIALS = 64  # bodies rewritten again because what was taken for granted of their inputs is not so
+# What stands for each value; None where the node that makes it could not be converted.
+Env = MutableMapping[Value, "Value | None"]
+
+
+class Table(Protocol):
+    """What the driver asks of a table of rules."""
+
+    name: str
+
+    def apply(self, node: Node, builder: Builder, inputs: tuple[Value | None, ...]) -> Any:
+        """The values that stand for the outputs of a node."""
+
+    def refusal(self, node: Node) -> ConversionError | None:
+        """Why no rule takes the node, whatever its operands."""
+
+    def bodies(
+        self, node: Node, builder: Builder, inputs: tuple[Value | None, ...]
+    ) -> Container[str]:  # fmt: skip
+        """The attributes of a node that its rule takes as a ``Body``."""
+
+    def configuration(self, node: Node) -> Any:
+        """The attributes that tell one use of the operator from another."""
+
+
+def rewrite(table: Table, graph: Graph, builder: Builder, is_function: bool = False) -> Graph:
+    """Rewrite a graph, or the body of a function, by the rules of a table.
+
+    Raises:
+        Unconvertible: with all nodes no rule takes.
+    """
+    return _Rewriting(table).run(graph, builder, is_function)
+
+
+def _notes(builder: Builder) -> Iterator[str]:
+    """What rules said of nodes, once for all nodes of an operator."""
+    for (op, text), names in builder.notes.items():
+        few = ", ".join(map(repr, list(names)[:SHOWN])) + (", …" if len(names) > SHOWN else "")
+        yield f"{op} ×{len(names)} ({few}) {text}"
+
+
+class _Rewriting:
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.problems: dict[tuple[str, str, str], Problem] = {}
+        self.failed: dict[tuple[str, str, str], list[str]] = {}
+        self.trials = 0
+        self.domain = ""  # of the vocabulary that is rewritten
+
+    def run(self, graph: Graph, builder: Builder, is_function: bool) -> Graph:
+        self.domain = graph.domain
+        builder.names.reserved.update(_names(graph))
+        builder.names.reserved.update(v.name for v in graph.outputs if v.tensor is not None)
+        given = sum(1 for g in (graph, *(f.body for f in graph.functions)) for _ in _names(g))
+        builder.names.most = MOST_NAMES + MOST_GROWTH * given
+        done = self.body(graph, builder, {} if is_function else None)
+        if self.problems:
+            found = [replace(p, names=tuple(self.failed[key])) for key, p in self.problems.items()]
+            raise Unconvertible(self.table.name, found)
+        _refuse_growth(graph, done)
+        return replace(
+            done, functions=graph.functions, metadata=graph.metadata, imports=graph.imports,
+            notes=(*graph.notes, *_notes(builder)),
+        )  # fmt: skip
+
+    def body(
+        self, graph: Graph, builder: Builder, outer: Env | None = None, given: Sequence[Type] = ()
+    ) -> Graph:
+        env: Env = ChainMap({}, outer) if outer else {}
+        for at, v in enumerate(graph.inputs):
+            type_ = subgraphs.complete(v, given[at] if given else UNKNOWN)
+            env[v] = builder.input(v.name, *type_)
+        for node in graph.nodes:
+            self.node(node, builder, env)
+        outputs = [self.output(v, builder, env) for v in graph.outputs]
+        return builder.build(self.named(graph, builder, outputs, outer is not None))
+
+    def node(self, node: Node, builder: Builder, env: Env) -> None:
+        source = node.sources[0] if node.sources else Source(self.table.name, node.op, node.name)
+        mark = len(builder.nodes)
+        try:
+            inputs = tuple([v and self.operand(v, builder, env) for v in node.inputs])
+            with located(self.table.name, source), builder.at(*(node.sources or (source,))):
+                branch = subgraphs.constant_branch(node, inputs)
+                if branch is not None:
+                    results = self.placed(env, branch, builder, ())
+                else:
+                    node = self.with_bodies(node, inputs, builder, env)
+                    results = self.table.apply(node, builder, inputs)
+                self.bind(node, builder, results, mark, env)
+        except _Poisoned:
+            error = self.table.refusal(node)
+            if error is not None:
+                self.report(node, error)
+            env.update((v, None) for v in node.outputs)
+        except ConversionError as error:
+            self.report(node, error)
+            env.update((v, None) for v in node.outputs)
+
+    def operand(self, value: Value, builder: Builder, env: Env) -> Value:
+        if value in env:
+            found = env[value]
+            if found is None:
+                raise _Poisoned
+            return found
+        if value.tensor is None:
+            raise ConversionError(f"reads {value.name!r}, which nothing before it computes")
+        made = env[value] = builder.adopt(value)
+        return made
+
+    def output(self, value: Value, builder: Builder, env: Env) -> Value:
+        try:
+            return self.operand(value, builder, env)
+        except _Poisoned:
+            return value
+
+    def with_bodies(
+        self, node: Node, inputs: tuple[Value | None, ...], builder: Builder, env: Env
+    ) -> Node:
+        """The node with its subgraphs rewritten, or handed to a rule that does it."""
+        placed = self.table.bodies(node, builder, inputs)
+        made: dict[str, Any] = {
+            name: Body(graph, partial(self.placed, env))
+            if name in placed
+            else self.settled(node, graph, subgraphs.entering(node, graph, inputs), builder, env)
+            for name, graph in node.attrs.items()
+            if isinstance(graph, Graph)
+        }
+        return replace(node, attrs=MappingProxyType({**node.attrs, **made})) if made else node
+
+    def settled(
+        self, node: Node, graph: Graph, given: list[Type], builder: Builder, env: Env
+    ) -> Graph:
+        """A body whose inputs are of the types that enter it, as far as all turns leave them so."""
+        said = [subgraphs.complete(v, t) == subgraphs.complete(v, UNKNOWN)
+                for v, t in zip(graph.inputs, given, strict=True)]  # fmt: skip
+        while not all(said):
+            before = dict(self.problems), {k: list(v) for k, v in self.failed.items()}
+            names = builder.names.used.copy()
+            done = self.body(graph, builder.child(graph.name), env, given)
+            later = subgraphs.returning(node, given, done)
+            if all(s or a == b for s, a, b in zip(said, given, later, strict=True)):
+                return done
+            builder.names.used, (self.problems, self.failed) = names, before
+            self.trials += 1
+            given = later if self.trials < TRIALS else [t._replace(shape=None) for t in later]
+        return self.body(graph, builder.child(graph.name), env, given)
+
+    def placed(
+        self, outer: Env, graph: Graph, builder: Builder, operands: Sequence[Value]
+    ) -> tuple[Value, ...]:
+        """Rewrite a subgraph's nodes into ``builder``, its inputs standing for ``operands``."""
+        pairs = zip(graph.inputs, operands, strict=True)
+        env: Env = ChainMap(dict(pairs), outer)  # type: ignore[arg-type]
+        for node in graph.nodes:
+            self.node(node, builder, env)
+        return tuple([self.operand(v, builder, env) for v in graph.outputs])
+
+    def bind(
+        self, node: Node, builder: Builder, results: tuple[Value | None, ...], mark: int, env: Env
+    ) -> None:
+        """Enter what a rule returned, named after the outputs it stands for."""
+        if len(results) < len(node.outputs):
+            used = [repr(v.name) for v in node.outputs[len(results) :]]
+            more = f" and {len(used) - SHOWN} more" if len(used) > SHOWN else ""
+            raise ConversionError(f"output {', '.join(used[:SHOWN])}{more} has no equivalent")
+        fresh = {v for made in builder.nodes[mark:] for v in made.outputs}
+        for old, new in zip(node.outputs, results, strict=False):
+            if new is None:
+                continue
+            env[old] = new
+            if new is old:
+                continue
+            if new.tensor is None:
+                new.wrap = old.wrap if new.dtype is None else new.wrap
+                new.dtype = old.dtype if new.dtype is None else new.dtype
+                new.shape = old.shape if new.shape is None else new.shape
+                new.elements = old.elements if new.elements is None else new.elements
+            if new in fresh:
+                fresh.discard(new)
+                builder.names.relabel(new, old.name)
+
+    def named(
+        self, graph: Graph, builder: Builder, outputs: list[Value], is_inner: bool
+    ) -> list[Value]:
+        """Give the outputs the source's names, each a value of its own that a node computes.
+
+        An output of the whole model that is an input there, or another output again, stays it.
+        """
+        inputs, kept = set(graph.inputs), set(builder.inputs)
+        results: dict[Value, Value] = {}
+        for old, new in zip(graph.outputs, outputs, strict=True):
+            if not is_inner and old in inputs and new in kept and new.name == old.name:
+                results[old] = new
+        pairs = [(a, b) for a, b in zip(graph.outputs, outputs, strict=True) if a not in results]
+        if not is_inner:
+            pairs = list(dict(pairs).items())
+        made = computed(builder, [new for _, new in pairs])
+        for (old, _), new in zip(pairs, made, strict=True):
+            builder.names.relabel(new, old.name)
+        if is_inner:
+            return made
+        results.update((old, new) for (old, _), new in zip(pairs, made, strict=True))
+        return [results[old] for old in graph.outputs]
+
+    def operator_of(self, node: Node) -> str:
+        """The operator as problems name it; of another domain, with that."""
+        is_own = node.domain == self.domain or node.domain.startswith(REFUSED)
+        return node.op if is_own else node.qualified_op
+
+    def report(self, node: Node, error: ConversionError) -> None:
+        attrs = self.table.configuration(node)
+        op = self.operator_of(node)
+        key = (op, repr(attrs), error.reason)
+        self.problems.setdefault(key, Problem(op, attrs, error.reason, (), error.stage))
+        names = self.failed.setdefault(key, [])
+        names.append(error.source.name if error.source else node.name)
+
+
+def _refuse_growth(before: Graph, after: Graph) -> None:
+    """Refuse weights out of all proportion to those there were: a small file could fill a disk."""
+    was, now = (sum(v.tensor.nbytes for v in g.constants() if v.tensor) for g in (before, after))
+    if now > MOST_BYTES + MOST_GROWTH * was:
+        raise ConversionError(f"{was} bytes of weights grow to {now}")
+
+
+def _names(graph: Graph) -> Iterator[str]:
+    stack = [graph]
+    while stack:
+        graph = stack.pop()
+        yield from (v.name for v in graph.inputs)
+        for node in graph.nodes:
+            yield from (v.name for v in node.outputs)
+            stack.extend(node.graphs())
+
+
+class _Poisoned(Exception):
+    """The node reads the output of one that could not be converted."""

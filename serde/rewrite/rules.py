@@ -1,0 +1,318 @@
+"""Rule tables: how one vocabulary is rewritten into another.
+
+A rule is a function ``rule(builder, *operands, **attributes) -> output(s)``. Its keyword-only
+parameters declare the attributes it handles, with their types and defaults; an attribute it does
+not declare is an error, never silently dropped.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from types import MappingProxyType
+from typing import Any
+
+from serde.errors import ConversionError, UnsupportedAttribute, UnsupportedOp, show_attribute
+from serde.ir.builder import Builder
+from serde.ir.geometry import Ints
+from serde.ir.graph import EMPTY, Graph, Node, Value
+from serde.rewrite.driver import rewrite
+from serde.rewrite.subgraphs import Body
+
+NONE: frozenset[str] = frozenset()
+Parse = Callable[[Any, Any], Any]
+Function = Callable[..., Any]
+Fallback = Callable[[Builder, Node, tuple[Value | None, ...]], Any]
+Placed = Callable[[Node, Builder, tuple[Value | None, ...]], frozenset[str]]
+Keyed = Mapping[str, Any]
+# Looks at a node, its operands and what a rule made of it, and refuses what is not to be.
+Guard = Callable[[Node, Sequence["Value | None"], Sequence["Value | None"]], None]
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One attribute a rule declares: its type, and its default where it has one."""
+
+    kind: Any
+    default: Any = inspect.Parameter.empty
+
+    @classmethod
+    def of(cls, parameter: inspect.Parameter) -> Attribute:
+        """Read a keyword-only parameter; without annotation the default's type is the type."""
+        kind = parameter.annotation
+        if kind is parameter.empty:
+            kind = type(parameter.default)
+        return cls(Ints if kind is tuple else kind, parameter.default)
+
+    @property
+    def required(self) -> bool:
+        """Whether a node must set it."""
+        return self.default is inspect.Parameter.empty
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A conversion function; its signature is read when it is first asked for."""
+
+    function: Function
+    ignore: frozenset[str]
+    only: Mapping[str, tuple[Any, ...]]
+
+    @classmethod
+    def of(cls, function: Function, ignore: Iterable[str] = (), only: Keyed = EMPTY) -> Rule:
+        """The rule that ``function`` is."""
+        return cls(function, frozenset(ignore), only)
+
+    @cached_property
+    def _parameters(self) -> tuple[inspect.Parameter, ...]:
+        return tuple(inspect.signature(self.function, eval_str=True).parameters.values())
+
+    @cached_property
+    def attributes(self) -> Mapping[str, Attribute]:
+        """The attributes the signature declares."""
+        keywords = (p for p in self._parameters if p.kind is p.KEYWORD_ONLY)
+        return MappingProxyType({p.name: Attribute.of(p) for p in keywords})
+
+    @cached_property
+    def takes_all(self) -> bool:
+        """Whether it takes attributes it does not declare (``**attrs``), as they stand."""
+        return any(p.kind is p.VAR_KEYWORD for p in self._parameters)
+
+    @cached_property
+    def operands(self) -> tuple[int, int | None]:
+        """The fewest and the most operands; None: any number."""
+        operands = [p for p in self._parameters if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
+        fewest = sum(p.default is p.empty for p in operands)
+        variadic = any(p.kind is p.VAR_POSITIONAL for p in self._parameters)
+        return (max(fewest, 1), None) if variadic else (fewest, len(operands))
+
+
+class RuleTable:
+    """Rules by operator name, for one direction of one format.
+
+    ``parse`` turns an attribute's raw value into the type a rule declares. ``fallback`` says what
+    becomes of an operator without a rule; without it such operators are refused, for one of
+    ``reasons`` where their name is among them. ``hidden`` tells attributes that are annotations,
+    not configuration; ``placed``, which attributes of a node the fallback takes as a ``Body``;
+    ``unset`` is the raw value of an attribute that is not given. Operators in ``lenient`` may have
+    attributes that nothing declares: their framework ignores those, and so does the table, with a
+    note.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        parse: Parse = lambda _, raw: raw,
+        defaults: Callable[[str], Keyed] = lambda _: EMPTY,
+        fallback: Fallback | None = None,
+        hidden: Callable[[str], bool] = lambda _: False,
+        reasons: Mapping[str, str] = EMPTY,
+        placed: Placed | None = None,
+        unset: Any = None,
+        lenient: Container[str] = NONE,
+    ) -> None:
+        self.name, self.reasons, self._placed = name, reasons, placed
+        self._lenient = lenient
+        self._parse, self._defaults = parse, defaults
+        self._fallback, self._hidden, self._unset = fallback, hidden, unset
+        self._guard: Guard | None = None
+        self._rules: dict[str, Rule] = {}
+
+    @property
+    def rules(self) -> Mapping[str, Rule]:
+        """Every rule, by operator."""
+        return MappingProxyType(self._rules)
+
+    def __contains__(self, op: object) -> bool:
+        return op in self._rules
+
+    def __call__(
+        self, *ops: str, ignore: Iterable[str] = (), only: Keyed = EMPTY
+    ) -> Callable[[Function], Function]:
+        """Register the decorated function for each of ``ops``.
+
+        ``ignore`` names attributes that cannot change the result. ``only`` lists the supported
+        values of an attribute, its default first.
+        """
+
+        def register(function: Function) -> Function:
+            rule = Rule.of(function, ignore, only)
+            for op in ops:
+                if op in self._rules:
+                    raise ValueError(f"{self.name}: {op} already has a rule")
+                self._rules[op] = rule
+            return function
+
+        return register
+
+    def rename(self, names: Mapping[str, str], ignore: Iterable[str] = ()) -> None:
+        """Register one-to-one operators without attributes."""
+        for old, new in names.items():
+            self(old, ignore=ignore)(partial(_renamed, new))
+
+    def extended(self, rules: Mapping[str, Function]) -> RuleTable:
+        """A copy of the table in which ``rules`` are added, or replace those of their name."""
+        return self.joined({op: Rule.of(f) for op, f in rules.items()})
+
+    def joined(self, rules: Mapping[str, Rule], reasons: Mapping[str, str] = EMPTY) -> RuleTable:
+        """A copy of the table with the rules of another, and more reasons."""
+        copy = RuleTable(
+            self.name, self._parse, self._defaults, self._fallback, self._hidden,
+            {**self.reasons, **reasons}, self._placed, self._unset, self._lenient,
+        )  # fmt: skip
+        copy._rules, copy._guard = self._rules | dict(rules), self._guard
+        return copy
+
+    def guarded(self, guard: Guard) -> RuleTable:
+        """A copy of the table whose results pass ``guard``, which may refuse them."""
+        copy = self.joined({})
+        copy._guard = guard
+        return copy
+
+    def rewrite(self, graph: Graph, builder: Builder, is_function: bool = False) -> Graph:
+        """Rewrite every node of ``graph``, or of a function's body, into ``builder``.
+
+        Raises:
+            Unconvertible: for all nodes that cannot be rewritten, at once.
+        """
+        return rewrite(self, graph, builder, is_function)
+
+    def bind(self, rule: Rule, op: str, attrs: Keyed) -> dict[str, Any]:
+        """Parse ``attrs`` for ``rule``; refuse what it does not declare."""
+        self._check_only(rule, attrs)
+        bound = self._undeclared(rule, op, attrs)
+        if bound and not rule.takes_all:
+            if op not in self._lenient:
+                raise UnsupportedAttribute(
+                    _explain_unhandled(rule, bound, attrs, self._defaults(op))
+                )
+            bound = {}
+        for name, attribute in rule.attributes.items():
+            if name in attrs:
+                try:
+                    bound[name] = self._parse(attribute.kind, attrs[name])
+                except ConversionError:
+                    if attribute.required or not self._is_unset(attrs[name]):
+                        raise
+            elif attribute.required:
+                raise ConversionError(f"attribute {name!r} is required")
+        return bound
+
+    def _is_unset(self, raw: Any) -> bool:
+        """Whether a raw value stands for an attribute that is not given."""
+        return self._unset is not None and bool(raw == self._unset)
+
+    def _undeclared(self, rule: Rule, op: str, attrs: Keyed) -> dict[str, Any]:
+        """The attributes that could matter and that ``rule`` says nothing of."""
+        named = [n for n in attrs if n not in rule.attributes and n not in rule.ignore]
+        if not named:
+            return {}
+        defaults = self._defaults(op)
+        return {
+            n: attrs[n]
+            for n in named
+            if n not in rule.only and not self._hidden(n) and attrs[n] != defaults.get(n)
+            and not self._is_unset(attrs[n])
+        }  # fmt: skip
+
+    def _check_only(self, rule: Rule, attrs: Keyed) -> None:
+        for name, allowed in rule.only.items():
+            if name not in attrs:
+                continue
+            given = self._parse(type(allowed[0]), attrs[name])
+            if given not in allowed:
+                listing = ", ".join(map(show_attribute, allowed))
+                raise UnsupportedAttribute(f"{name}={show_attribute(given)}; supported: {listing}")
+
+    def apply(
+        self, node: Node, builder: Builder, inputs: tuple[Value | None, ...]
+    ) -> tuple[Value | None, ...]:
+        """Run the rule of one node, or the fallback."""
+        rule = self._rules.get(node.op) if node.domain == "" or self._fallback is None else None
+        if rule is None:
+            if self._fallback is None:
+                raise self._no_rule(node.op)
+            results = self._fallback(builder, node, inputs)
+        else:
+            self._check_operands(rule, inputs)
+            results = rule.function(builder, *inputs, **self.bind(rule, node.op, node.attrs))
+            if node.op in self._lenient and not rule.takes_all:
+                ignored = self._undeclared(rule, node.op, node.attrs)
+                if ignored:
+                    builder.note(f"has attributes that are ignored: {_listing(ignored)}")
+        results = results if isinstance(results, tuple) else (results,)
+        if self._guard is not None:
+            self._guard(node, inputs, results)
+        return results
+
+    def bodies(
+        self, node: Node, builder: Builder, inputs: tuple[Value | None, ...]
+    ) -> frozenset[str]:  # fmt: skip
+        """The attributes of a node that its rule, or the fallback, takes as a ``Body``."""
+        rule = self._rules.get(node.op)
+        if rule is None and self._placed is not None:
+            return self._placed(node, builder, inputs)
+        return frozenset(n for n, a in rule.attributes.items() if a.kind is Body) if rule else NONE
+
+    def refusal(self, node: Node) -> ConversionError | None:
+        """Why ``node`` cannot be converted, as far as can be told without its inputs' types."""
+        try:
+            rule = self._rules.get(node.op)
+            if rule is not None:
+                self.bind(rule, node.op, node.attrs)
+            elif self._fallback is None:
+                raise self._no_rule(node.op)
+        except ConversionError as error:
+            return error
+        return None
+
+    def _no_rule(self, op: str) -> UnsupportedOp:
+        return UnsupportedOp(self.reasons.get(op) or f"{self.name} has no rule for {op}")
+
+    def configuration(self, node: Node) -> dict[str, Any]:
+        """The attributes of ``node`` that are configuration, not annotation or subgraph."""
+        return {
+            n: v
+            for n, v in sorted(node.attrs.items())
+            if not self._hidden(n) and not isinstance(v, (Graph, Body))
+        }
+
+    def _check_operands(self, rule: Rule, inputs: Sequence[Any]) -> None:
+        fewest, most = rule.operands
+        if len(inputs) < fewest or (most is not None and len(inputs) > most):
+            wanted = (
+                fewest
+                if fewest == most
+                else f"{fewest} to {'any number' if most is None else most}"
+            )
+            raise ConversionError(f"has {len(inputs)} inputs where {wanted} belong")
+
+
+def _explain_unhandled(rule: Rule, names: Iterable[str], attrs: Keyed, defaults: Keyed) -> str:
+    """Why attributes are refused: the operator has none of the name, or the rule cannot say it."""
+    unknown = sorted(n for n in names if n not in defaults)
+    if not unknown:
+        return f"{_listing({n: attrs[n] for n in names})} is not supported"
+    known = ", ".join(sorted({*rule.attributes, *rule.only, *rule.ignore, *defaults})) or "none"
+    return f"unknown attribute {', '.join(unknown)}; the operator takes {known}"
+
+
+def _listing(attrs: Keyed) -> str:
+    return ", ".join(f"{n}={show_attribute(value)}" for n, value in sorted(attrs.items()))
+
+
+def _renamed(new: str, builder: Builder, *inputs: Value | None) -> Any:
+    return builder[new](*inputs)
+
+
+def keep(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
+    """A fallback that takes a node over as it is."""
+    return builder.keep(node, inputs)
+
+
+def each_operator(tables: Iterable[RuleTable]) -> Iterator[tuple[str, Rule]]:
+    """Every rule of several tables, by operator name."""
+    for table in tables:
+        yield from sorted(table.rules.items())

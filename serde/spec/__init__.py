@@ -1,0 +1,1 @@
+"""What the ONNX standard declares and computes, node by node: schemas, inference, folding."""

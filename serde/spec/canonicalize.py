@@ -1,0 +1,201 @@
+"""Spell out what the standard leaves implicit, so that writers see one form per operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from serde.errors import require
+from serde.ir.dim_expr import LIMIT, elements_of
+from serde.ir.geometry import Ints, same_pads
+from serde.ir.graph import Value, show_shape
+from serde.spec.schema import Operator
+
+Attrs = dict[str, Any]
+Inputs = tuple[Value | None, ...]
+
+# Operators whose ``axis`` counts the axes of their first input.
+AXIS = frozenset(
+    "ArgMax ArgMin Compress Concat DequantizeLinear Flatten Gather GatherElements Hardmax "
+    "LayerNormalization LogSoftmax LpNormalization QuantizeLinear RMSNormalization Scatter "
+    "ScatterElements Softmax Split SplitToSequence TensorScatter TopK Unique".split()
+)
+# Operators whose attribute ``axes`` does: runtimes disagree about negative ones of Resize.
+LISTING = frozenset("CenterCropPad MeanVarianceNormalization Resize".split())
+
+
+def complete(operator: Operator, inputs: Inputs, attrs: Mapping[str, Any]) -> Attrs:
+    """Return ``attrs`` with every default and every implied value written out."""
+    explicit = {**operator.defaults, **attrs}
+    if operator.name in AXIS and inputs and inputs[0] is not None:
+        axis, shape = explicit.get("axis"), inputs[0].shape
+        if isinstance(axis, int) and axis < 0 and shape is not None and -axis <= len(shape):
+            explicit["axis"] = axis + len(shape)
+    if operator.name in LISTING and inputs and inputs[0] is not None:
+        axes, rank = explicit.get("axes"), len(inputs[0].shape or ())
+        if axes and all(-rank <= a < rank for a in axes):
+            explicit["axes"] = tuple(a % rank for a in axes)
+    implied = IMPLIED.get(operator.name)
+    if implied is None:
+        return explicit
+    known = operator.attributes | attrs.keys()  # older pools have no dilations to write out
+    return {n: v for n, v in implied(inputs, explicit).items() if n in known}
+
+
+def drop_defaults(operator: Operator, attrs: Mapping[str, Any]) -> Attrs:
+    """Return ``attrs`` without those that have the value they have where they are left out.
+
+    ONNX Runtime makes ``AveragePool`` one of integers, which has no ``dilations``.
+    """
+    defaults = operator.defaults
+    kept = {n: v for n, v in attrs.items() if n not in defaults or not _is_same(v, defaults[n])}
+    dilations = kept.get("dilations")
+    if operator.name == "AveragePool" and isinstance(dilations, tuple) and set(dilations) == {1}:
+        del kept["dilations"]
+    return kept
+
+
+def _is_same(value: Any, default: Any) -> bool:
+    """Whether an attribute is its default to the last bit: -0 is not 0."""
+    return type(value) is type(default) and repr(value) == repr(default)
+
+
+def _window(inputs: Inputs, attrs: Attrs) -> Attrs:
+    """Write kernel, strides, dilations and pads out; make pads of ``auto_pad`` where it can be."""
+    if "kernel_shape" not in attrs:
+        weight = inputs[1].shape if len(inputs) > 1 and inputs[1] is not None else None
+        if weight is None or not all(isinstance(d, int) for d in weight[2:]):
+            return attrs
+        attrs["kernel_shape"] = tuple(weight[2:])
+    ones = (1,) * len(attrs["kernel_shape"])
+    for name in ("strides", "dilations"):
+        attrs[name] = attrs.get(name) or ones
+    _require_lengths(inputs, attrs)
+    mode = attrs.pop("auto_pad", "NOTSET")
+    if mode in ("SAME_UPPER", "SAME_LOWER"):
+        pads = _same(inputs, attrs, mode == "SAME_UPPER")
+        return {**attrs, "pads": pads} if pads is not None else {**attrs, "auto_pad": mode}
+    attrs["pads"] = attrs.get("pads", ones[:0]) or tuple(0 for _ in ones * 2)
+    return attrs
+
+
+def _require_lengths(inputs: Inputs, attrs: Attrs) -> None:
+    """Refuse a window of another rank than the tensor it moves over."""
+    n, shape = len(attrs["kernel_shape"]), inputs[0].shape if inputs and inputs[0] else None
+    require(shape is None or len(shape) == n + 2, f"a window of {n} axes over {show_shape(shape)}")
+    for name in ("strides", "dilations", "output_padding", "pads"):
+        count = 2 * n if name == "pads" else n
+        given = len(attrs.get(name, ())) or count
+        require(given == count, f"{name} of {given} numbers, not {count}")
+
+
+def _same(inputs: Inputs, attrs: Attrs, upper: bool) -> Ints | None:
+    kernel, strides, dilations = attrs["kernel_shape"], attrs["strides"], attrs["dilations"]
+    shape = inputs[0].shape if inputs and inputs[0] is not None else None
+    sizes = shape[2:] if shape is not None else (None,) * len(kernel)
+    ends = []
+    for size, k, s, d in zip(sizes, kernel, strides, dilations, strict=True):
+        if not isinstance(size, int) and s != 1:
+            return None  # depends on a size that is only known when the model runs
+        ends.append(same_pads(size if isinstance(size, int) else k, k, s, d, upper))
+    return tuple(b for b, _ in ends) + tuple(e for _, e in ends)
+
+
+def _deconvolution(inputs: Inputs, attrs: Attrs) -> Attrs:
+    fixed = attrs.get("output_shape")
+    same = attrs.get("auto_pad", "NOTSET").startswith("SAME")
+    if not fixed and not same:
+        attrs = _window(inputs, attrs)
+        if "kernel_shape" in attrs:
+            attrs.setdefault("output_padding", (0,) * len(attrs["kernel_shape"]))
+        return attrs
+    ends = _ends(inputs, attrs, fixed)
+    if ends is None:
+        return attrs  # pads follow from a size known only when the model runs
+    kept = {n: v for n, v in attrs.items() if n not in ("output_shape", "auto_pad")}
+    return _deconvolution(inputs, {**kept, **ends})
+
+
+def _ends(inputs: Inputs, attrs: Attrs, fixed: Ints | None) -> dict[str, Ints] | None:
+    """What a transposed convolution cuts off, or adds at the ends, so that its output has the size
+    asked for; it adds less than a stride, and nothing for ``SAME``.
+    """
+    x, w = inputs[:2]
+    if x is None or w is None or not x.is_static or not w.is_static:
+        return None
+    sizes, kernel = x.dims[2:], attrs.get("kernel_shape") or w.dims[2:]
+    ones, n = (1,) * len(kernel), len(kernel)
+    strides, dilations = (attrs.get(name) or ones for name in ("strides", "dilations"))
+    _require_lengths(inputs, {**attrs, "kernel_shape": kernel})
+    require(not fixed or len(fixed) >= n, f"output_shape of {len(fixed or ())} numbers")
+    more = list(attrs.get("output_padding") or (0,) * n)
+    wanted = fixed[-n:] if fixed else [i * s for i, s in zip(sizes, strides, strict=True)]
+    ends = []
+    for at in range(n):
+        whole = strides[at] * (sizes[at] - 1) + more[at] + (kernel[at] - 1) * dilations[at] + 1
+        total = whole - wanted[at]
+        if total < 0:
+            more[at] -= total
+            if not fixed or more[at] >= strides[at]:
+                return None
+            total = 0
+        small, large = total // 2, total - total // 2
+        upper = attrs.get("auto_pad") == "SAME_UPPER"
+        ends.append((small, large) if upper else (large, small))
+    pads = tuple(b for b, _ in ends) + tuple(e for _, e in ends)
+    return {"pads": pads, "output_padding": tuple(more)}
+
+
+def _transpose(inputs: Inputs, attrs: Attrs) -> Attrs:
+    if "perm" not in attrs and inputs[0] is not None and inputs[0].shape is not None:
+        attrs["perm"] = tuple(reversed(range(len(inputs[0].shape))))
+    return attrs
+
+
+IMPLIED: dict[str, Callable[[Inputs, Attrs], Attrs]] = {
+    "Conv": _window,
+    "ConvInteger": _window,
+    "QLinearConv": lambda inputs, attrs: _window(inputs[:1] + inputs[3:4], attrs),
+    "ConvTranspose": _deconvolution,
+    "DeformConv": _window,
+    "MaxPool": _window,
+    "AveragePool": _window,
+    "LpPool": _window,
+    "Transpose": _transpose,
+}
+
+
+# Operators with an operand that lists axes, and where it stands.
+AXES = {"Slice": 3, "Pad": 3, "Squeeze": 1, "Unsqueeze": 1} | dict.fromkeys(
+    (f"Reduce{kind}" for kind in "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare".split()),
+    1,
+)
+
+
+def operands(g: Any, op: str, inputs: list[Value | None]) -> list[Value | None]:
+    """Return ``inputs`` with all five operands of Slice, and axes counted from the front.
+
+    A bound of Slice without axes, which ONNX Runtime refuses, is one of a single axis.
+    """
+    if op == "Slice":
+        inputs = [
+            g.Reshape(v, [1]) if at and v is not None and v.shape == () else v
+            for at, v in enumerate(inputs)
+        ]
+    if op == "Slice" and 3 <= len(inputs) < 5 and (starts := inputs[1]) is not None:
+        count = starts.shape[0] if starts.shape else None
+        if isinstance(count, int) and count <= LIMIT:
+            inputs = [*inputs, *(None,) * (5 - len(inputs))]
+            inputs[3] = inputs[3] or g.const(list(range(count)), starts.dtype, "axes")
+            inputs[4] = inputs[4] or g.const([1] * count, starts.dtype, "steps")
+    at = AXES.get(op)
+    if at is None or len(inputs) <= at or inputs[0] is None or inputs[0].shape is None:
+        return inputs
+    axes, rank = elements_of(inputs[at]), len(inputs[0].shape)
+    listed = inputs[at]
+    if axes is None or listed is None or not any(isinstance(a, int) and a < 0 for a in axes):
+        return inputs
+    rank += len(axes) if op == "Unsqueeze" else 0
+    counted = [a + rank if isinstance(a, int) and a < 0 else a for a in axes]
+    inputs[at] = g.const(counted, listed.dtype, "axes")
+    return inputs

@@ -1,0 +1,276 @@
+"""Value of one node whose inputs are known.
+
+Shape arithmetic (up to ``LIMIT`` elements) and lists of one number a channel are computed at once.
+Operators that only arrange or convert a weight become a constant that is computed when it is
+written. Nothing that would make a model larger is folded, and nothing that could cost more than its
+operands and results are large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from serde.errors import ConversionError
+from serde.ir.graph import DType, Tensor, Value
+from serde.spec.inference import Type
+from serde.spec.schema import ELEMENT_TYPES
+
+LIMIT = 1024  # elements
+CHANNELS = 4096  # elements along one axis
+PRODUCT = 1 << 26  # multiplications that count as one more node
+MOST_STEPS = 64  # nodes computed to load one constant; what they share is computed again
+# Operators that may be computed: their cost is bounded by the sizes of operands and results, which
+# that of windows, regions, patterns and random numbers is not.
+COMPUTED = frozenset(
+    "Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh Atan Atanh BitShift BitwiseAnd BitwiseNot "
+    "BitwiseOr BitwiseXor BlackmanWindow Cast CastLike Ceil Celu Clip Compress Concat "
+    "ConstantOfShape Cos Cosh CumProd CumSum DepthToSpace Div Elu Equal Erf Exp Expand EyeLike "
+    "Flatten Floor Gather GatherElements GatherND Gelu Gemm Greater GreaterOrEqual HammingWindow "
+    "HannWindow HardSigmoid HardSwish Hardmax Identity IsInf IsNaN LeakyRelu Less LessOrEqual Log "
+    "LogSoftmax MatMul Max Mean Min Mish Mod Mul Neg NonZero Not OneHot Or PRelu Pow Range "
+    "Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin "
+    "ReduceProd ReduceSum ReduceSumSquare Relu Reshape Round ScatterElements ScatterND Selu Shape "
+    "Shrink Sigmoid Sign Sin Sinh Size Slice Softmax Softplus Softsign SpaceToDepth Split Sqrt "
+    "Squeeze Sub Sum Tan Tanh ThresholdedRelu Tile TopK Transpose Trilu Unique Unsqueeze Where "
+    "Xor".split()
+)
+# Operators whose value for a weight is worth computing once, at writing, instead of in each run.
+LAZY = frozenset(
+    "Abs Add Cast Clip Concat Div Exp Expand Flatten Gather MatMul Mul Neg Reciprocal ReduceMax "
+    "ReduceMin Reshape Round Slice Split Sqrt Squeeze Sub Tile Transpose Unsqueeze Where".split()
+)
+OLD_FORM = frozenset({"axes", "starts"})  # attributes that became operands of those in FAST
+Array = np.ndarray[Any, Any]
+
+
+def fold(
+    op: str, opset: int, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any],
+    types: tuple[Type, ...],
+) -> tuple[Tensor, ...] | None:  # fmt: skip
+    """The outputs as constants, or None when the node must stay."""
+    if op not in COMPUTED or not inputs:
+        return None
+    if any(v is not None and v.tensor is None for v in inputs):
+        return None
+    tensors = [v.tensor for v in inputs if v is not None and v.tensor is not None]
+    if any(t.wrap or t.shape is None or t.dtype is None for t in types):
+        return None
+    sizes = [_size(t) for t in types]
+    if any(s is None for s in sizes):
+        small = op in FAST and all(t.size <= LIMIT for t in tensors)
+        return _now(op, opset, inputs, attrs, len(types)) if small else None
+    total = sum(s for s in sizes if s is not None)
+    is_weight = op == "Transpose" and types[0].dtype is not None and types[0].dtype.kind == "f"
+    if is_weight and (kept := _later(op, opset, inputs, attrs, types)) is not None:
+        return kept  # it may be wanted as it was
+    shapes = [t.shape or () for t in tensors] + [t.shape or () for t in types]
+    is_list = all(len(shape) <= 1 for shape in shapes)
+    most = CHANNELS if is_list else LIMIT
+    if total <= most and all(t.size <= most for t in tensors):
+        return _now(op, opset, inputs, attrs, len(types))
+    made = sum(s * t.dtype.bits for s, t in zip(sizes, types, strict=True) if s and t.dtype)
+    if op in LAZY and made <= sum(t.size * t.dtype.bits for t in tensors):
+        return _later(op, opset, inputs, attrs, types)
+    return None
+
+
+def _size(type_: Type) -> int | None:
+    total = 1
+    for dim in type_.shape or ():
+        if not isinstance(dim, int):
+            return None
+        total *= dim
+    return total
+
+
+def _now(
+    op: str, opset: int, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any], outputs: int
+) -> tuple[Tensor, ...] | None:
+    try:
+        arrays = evaluate(op, opset, inputs, attrs, outputs)
+        return tuple(Tensor.of(np.asarray(a)) for a in arrays)
+    except ConversionError:
+        raise
+    except Exception:  # whatever the reference cannot compute is left to who runs the model
+        return None
+
+
+def _later(
+    op: str, opset: int, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any],
+    types: tuple[Type, ...],
+) -> tuple[Tensor, ...] | None:  # fmt: skip
+    loads = [Later(op, opset, inputs, attrs, types, i) for i in range(len(types))]
+    if loads[0].steps > MOST_STEPS:
+        return None
+    return tuple(
+        Tensor(t.dtype, t.shape, load)  # type: ignore[arg-type]
+        for t, load in zip(types, loads, strict=True)
+    )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Later:
+    """One output of a node of constants, computed each time it is called."""
+
+    op: str
+    opset: int
+    inputs: tuple[Value | None, ...]
+    attrs: Mapping[str, Any]
+    types: Sequence[Type]
+    index: int
+
+    @property
+    def steps(self) -> int:
+        """How many nodes a call computes; a large matrix product counts as many."""
+        tensors = [v.tensor for v in self.inputs if v is not None and v.tensor is not None]
+        inner = sum(t.load.steps for t in tensors if isinstance(t.load, Later))
+        if self.op != "MatMul":
+            return 1 + inner
+        return 1 + inner + (_size(self.types[0]) or 0) * (tensors[0].shape or (1,))[-1] // PRODUCT
+
+    def __call__(self) -> Array:
+        wanted = self.types[self.index]
+        found = self._computed()
+        if found.shape != wanted.shape or DType.of(found.dtype) is not wanted.dtype:
+            raise ConversionError(f"{self.op} of constants gave {found.dtype}{list(found.shape)}")
+        return found
+
+    def _computed(self) -> Array:
+        try:
+            made = evaluate(self.op, self.opset, self.inputs, self.attrs, len(self.types))
+            return np.asarray(made[self.index])
+        except ConversionError:
+            raise
+        except Exception as error:
+            raise ConversionError(f"{self.op} of constants cannot be computed: {error}") from error
+
+
+def transposed_of(value: Value, perm: Sequence[int]) -> Value | None:
+    """The constant that ``value`` is a transposition of, where ``perm`` would take it back."""
+    made = value.tensor.load if value.tensor is not None else None
+    if not isinstance(made, Later) or made.op != "Transpose":
+        return None
+    first: Any = made.attrs["perm"]
+    return made.inputs[0] if [first[p] for p in perm] == list(range(len(perm))) else None
+
+
+def evaluate(
+    op: str, opset: int, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any], outputs: int
+) -> list[Array]:
+    """Compute a node on the arrays of its constant inputs."""
+    arrays = [None if v is None else v.array() for v in inputs]
+    fast = None if OLD_FORM & attrs.keys() else FAST.get(op)
+    with np.errstate(all="ignore"):  # infinities are results like others
+        found = None if fast is None else fast(arrays, attrs)
+        return [found] if found is not None else _reference(op, opset, arrays, attrs, outputs)
+
+
+def _reference(
+    op: str, opset: int, arrays: list[Array | None], attrs: Mapping[str, Any], count: int
+) -> list[Array]:
+    from onnx import helper, numpy_helper
+    from onnx.reference import ReferenceEvaluator  # 0.1 s to import: only when needed
+
+    names = ["" if a is None else f"i{n}" for n, a in enumerate(arrays)]
+    protos = {
+        n: numpy_helper.from_array(v.load()) if isinstance(v, Tensor) else v
+        for n, v in attrs.items()
+    }
+    outputs = [f"o{n}" for n in range(count)]
+    node = helper.make_node(op, names, outputs, **protos)
+    feeds = {n: a for n, a in zip(names, arrays, strict=True) if a is not None}
+    return list(ReferenceEvaluator(node, opsets={"": opset}).run(None, feeds))
+
+
+def _binary(function: Callable[[Array, Array], Array]) -> Callable[[Any, Any], Array]:
+    return lambda a, _: np.asarray(function(a[0], a[1]), a[0].dtype)
+
+
+def _compare(function: Callable[[Array, Array], Array]) -> Callable[[Any, Any], Array]:
+    return lambda a, _: function(a[0], a[1])
+
+
+def _divide(a: Any, attrs: Any) -> Array | None:
+    x, y = a
+    if x.dtype.kind not in "iu":
+        return np.asarray(x / y, x.dtype)
+    if not y.all():
+        raise ConversionError("Div divides integers by zero")
+    return np.asarray(np.sign(x) * np.sign(y) * (np.abs(x) // np.abs(y)), x.dtype)
+
+
+def _slice(a: Any, attrs: Any) -> Array:
+    x, starts, ends, axes, steps = (*a, None, None)[:5]
+    axes = range(len(starts)) if axes is None else axes
+    steps = np.ones(len(starts), np.int64) if steps is None else steps
+    index: list[Any] = [slice(None)] * x.ndim
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        size = x.shape[axis]
+        stop = None if step < 0 and end < -size else int(end)
+        index[int(axis)] = slice(max(int(start), -size), stop, int(step))
+    return x[tuple(index)]  # type: ignore[no-any-return]
+
+
+def _reshape(a: Any, attrs: Any) -> Array:
+    x, shape = a
+    if attrs.get("allowzero"):
+        return x.reshape(tuple(shape))  # type: ignore[no-any-return]
+    return x.reshape([x.shape[i] if d == 0 else d for i, d in enumerate(shape)])  # type: ignore
+
+
+def _cast(a: Any, attrs: Any) -> Array | None:
+    target, x = ELEMENT_TYPES[attrs["to"]], a[0]
+    plain = "iub" if target.kind in "iu" else "iubf"
+    if x.dtype.kind not in plain or target.kind not in "iubf" or target.bits < 8:
+        return None
+    if target.value.startswith("float8"):
+        return None
+    return x.astype(target.numpy)  # type: ignore[no-any-return]
+
+
+def _range(a: Any, attrs: Any) -> Array:
+    start, stop, step = (v.item() for v in a)
+    if not (stop - start) / step <= LIMIT:  # not a number, for one
+        raise ValueError("more elements than are computed")
+    kind: Any = a[0].dtype
+    return np.arange(start, stop, step, dtype=kind)
+
+
+def _squeeze(a: Any, attrs: Any) -> Array:
+    axes = a[1] if len(a) > 1 and a[1] is not None else None
+    return np.asarray(np.squeeze(a[0], None if axes is None else tuple(int(i) for i in axes)))
+
+
+FAST: dict[str, Callable[[list[Any], Mapping[str, Any]], Array | None]] = {
+    "Add": _binary(np.add),
+    "Sub": _binary(np.subtract),
+    "Mul": _binary(np.multiply),
+    "Div": _divide,
+    "Equal": _compare(np.equal),
+    "Less": _compare(np.less),
+    "Greater": _compare(np.greater),
+    "Where": lambda a, _: np.where(a[0], a[1], a[2]),
+    "Neg": lambda a, _: -a[0],
+    "Abs": lambda a, _: np.abs(a[0]),
+    "Gather": lambda a, attrs: np.take(a[0], a[1], axis=attrs.get("axis", 0)),
+    "Concat": lambda a, attrs: np.concatenate(a, axis=attrs["axis"]),
+    "Slice": _slice,
+    "Reshape": _reshape,
+    "Cast": _cast,
+    "Squeeze": _squeeze,
+    "Unsqueeze": lambda a, _: np.expand_dims(a[0], tuple(int(i) for i in np.ravel(a[1]))),
+    "Transpose": lambda a, attrs: np.transpose(a[0], attrs.get("perm")),
+    "Expand": lambda a, _: np.broadcast_to(
+        a[0], np.broadcast_shapes(a[0].shape, tuple(int(i) for i in a[1]))
+    ),
+    "Range": _range,
+    "ReduceProd": lambda a, attrs: (
+        np.prod(a[0], keepdims=bool(attrs.get("keepdims", 1))).astype(a[0].dtype)
+        if (len(a) == 1 or a[1] is None) and not attrs.get("noop_with_empty_axes")
+        else None
+    ),
+}

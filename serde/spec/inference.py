@@ -1,0 +1,346 @@
+"""Output types of one node, from ``onnx.shape_inference.infer_node_outputs``.
+
+Results are kept by operator, attributes and input types, so a layer that repeats costs one look-up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import onnx
+from onnx import checker, helper, numpy_helper, shape_inference
+
+from serde.errors import ConversionError, require
+from serde.ir.graph import AttrRef, DType, Graph, Shape, Tensor, Value
+from serde.spec import schema, shape_functions
+from serde.spec.einsum_equation import infer_shape
+from serde.spec.node_checks import check_operands
+from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES, Operator
+
+SMALL = 1024  # constants up to this many elements take part in shape inference
+MEMO = 20_000  # results kept
+RANK = 64  # the highest rank believed; a hostile model can infer any
+MOST_SIZE = (1 << 63) - 1  # of a dimension; larger ones are not told
+UNNAMED = "?"  # how exporters write a size without a name: two of them are no one size
+LONGEST = 256  # letters of a dimension's name; longer ones are not followed
+# Functions ONNX infers no shape for.
+SAME_SHAPE = frozenset({"GroupNormalization", "MeanVarianceNormalization"})
+FLOAT_DATA = frozenset("OneHot Range Resize Upsample".split())  # inference reads their floats
+FLOATS = 8  # of them, at most
+
+
+class Type(NamedTuple):
+    """What inference knows of one value."""
+
+    dtype: DType | None
+    shape: Shape | None
+    wrap: tuple[str, ...] = ()
+
+
+UNKNOWN = Type(None, None)
+_memo: dict[Any, tuple[Type, ...]] = {}
+_nodes: dict[Any, onnx.NodeProto] = {}
+
+
+def infer(
+    operator: Operator,
+    opset: int,
+    inputs: tuple[Value | None, ...],
+    attrs: Mapping[str, Any],
+    outputs: int,
+) -> tuple[Type, ...]:
+    """Types of the outputs of one node; refuses what the standard refuses."""
+    batched = operator.name == "Scan" and operator.since < 9  # its outputs have a batch in front
+    special = None if batched else BODIES.get(operator.name)
+    if special is not None:
+        return _padded(special(inputs, attrs, outputs), outputs)
+    if any(isinstance(v, (Graph, AttrRef)) for v in attrs.values()):
+        return (UNKNOWN,) * outputs
+    op = operator.name
+    _refuse_fatal(op, inputs, attrs, outputs)
+    call = (op, outputs, _attr_key(attrs))
+    key = (call, operator.since, *[v and _input_key(op, v) for v in inputs])
+    found = _memo.get(key)
+    if found is None:
+        names = ["" if v is None else f"i{n}" for n, v in enumerate(inputs)]
+        node = _kept(_nodes, (call, *names), lambda: _node(op, names, attrs, outputs))
+        check_operands(operator, inputs, attrs)
+        found = _kept(_memo, key, lambda: _ask(operator, opset, inputs, node))
+    if operator.name in SAME_SHAPE and inputs[0] is not None:
+        return (found[0]._replace(shape=inputs[0].shape), *found[1:])
+    if operator.name == "Einsum":
+        return (found[0]._replace(shape=infer_shape(attrs["equation"], inputs)),)
+    if operator.name in shape_functions.TOLD:
+        shape = shape_functions.improved(operator.name, inputs, attrs, found[0].shape)
+        return tuple(f._replace(shape=shape) for f in found)  # TopK gives two
+    return found
+
+
+# What onnx's own code raises, where the standard refuses and where it did not think of it.
+NATIVE = (shape_inference.InferenceError, checker.ValidationError, IndexError, RuntimeError)
+
+
+def _refuse_fatal(
+    op: str, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any], outputs: int
+) -> None:
+    """Refuse what onnx 1.23 crashes on, makes boundless room for, or never ends with."""
+    for name, least in (("axis", -RANK - 1), ("batch_dims", 0)):
+        at = attrs.get(name, 0)
+        require(least <= at <= RANK, f"{name}={at}")
+    shape = inputs[1] if op == "Expand" and len(inputs) > 1 else None
+    sizes = shape.shape[0] if shape is not None and shape.shape else 0
+    require(not isinstance(sizes, int) or sizes <= RANK, f"a shape of {sizes} sizes")
+    if op == "Split":
+        require(attrs.get("num_outputs", outputs) == outputs, f"num_outputs for {outputs} outputs")
+    if op == "Einsum":
+        equation = str(attrs.get("equation", "")).replace(" ", "")
+        sides = equation.split("->")
+        terms = [*sides[0].split(","), *sides[1:]]
+        letters = "".join(t.replace("...", "", 1) for t in terms)
+        require(len(sides) <= 2 and (letters.isalpha() or not letters) and letters.isascii(),
+                f"the equation {equation[:80]!r} is none")  # fmt: skip
+
+
+def _kept(memo: dict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
+    """What ``memo`` holds for ``key``, made where it holds nothing; a full memo starts anew."""
+    found = memo.get(key)
+    if found is None:
+        if len(memo) >= MEMO:
+            memo.clear()
+        found = memo[key] = make()
+    return found
+
+
+def _attr_key(attrs: Mapping[str, Any]) -> Any:
+    return tuple([(n, _hashable(v), type(v)) for n, v in attrs.items()])
+
+
+def _hashable(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.dtype, value.shape, repr(value.load().ravel().tolist())
+    return value.SerializeToString() if isinstance(value, onnx.TypeProto) else value
+
+
+def _input_key(op: str, value: Value) -> Any:
+    data = value.array().tobytes() if value.tensor and _reads(op, value.tensor) else None
+    return (value.dtype, value.shape, value.wrap, data)
+
+
+def _reads(op: str, tensor: Tensor) -> bool:
+    """Whether inference may want the contents: integers (sizes, axes) and scales, never weights."""
+    if tensor.dtype.bits < 8 or tensor.size > SMALL:
+        return False
+    return tensor.dtype.kind in "iub" or (op in FLOAT_DATA and tensor.size <= FLOATS)
+
+
+def _node(op: str, names: list[str], attrs: Mapping[str, Any], outputs: int) -> onnx.NodeProto:
+    made = [f"o{n}" for n in range(outputs)]
+    try:
+        node = helper.make_node(op, names, made, **_proto_attrs(attrs))
+    except ValueError as error:  # an integer beyond 64 bits
+        raise ConversionError(f"{op} rejects its attributes: {_short(error)}") from error
+    node.attribute.extend(schema.empty(op, n) for n, v in attrs.items() if v == ())
+    return node
+
+
+def _ask(
+    operator: Operator, opset: int, inputs: tuple[Value | None, ...], node: onnx.NodeProto
+) -> tuple[Type, ...]:
+    known = [(n, v) for n, v in zip(node.input, inputs, strict=True) if v is not None]
+    data = {
+        n: numpy_helper.from_array(v.array(), n)
+        for n, v in known
+        if v.tensor is not None and _reads(operator.name, v.tensor)
+    }
+    types = {n: type_proto(v.dtype, v.shape, v.wrap) for n, v in known}
+    if operator.name == "Resize":
+        types |= _resized(node, inputs)
+    try:
+        found = shape_inference.infer_node_outputs(
+            operator.raw, node, types, data, opset_imports=[helper.make_opsetid("", opset)]
+        )
+    except NATIVE as error:
+        if any(v.dtype is None for _, v in known):
+            return (UNKNOWN,) * len(node.output)  # of another domain's results nothing is known
+        raise ConversionError(f"{operator.name} rejects its inputs: {_short(error)}") from error
+    except ValueError as error:
+        if all(v.dtype is not None for _, v in known):
+            raise ConversionError(f"{operator.name} rejects its inputs: {error}") from error
+        return (UNKNOWN,) * len(node.output)  # onnx infers nothing from an unknown element type
+    return tuple([from_proto(found.get(n)) for n in node.output])
+
+
+def _resized(
+    node: onnx.NodeProto, inputs: tuple[Value | None, ...]
+) -> dict[str, onnx.TypeProto]:  # fmt: skip
+    """Types of the sizes Resize is told: onnx takes a length it does not know for 0."""
+    axes = next((len(a.ints) for a in node.attribute if a.name == "axes"), None)
+    shape = inputs[0].shape if inputs and inputs[0] is not None else None
+    length = axes if axes or shape is None else len(shape)
+    return {
+        n: type_proto(v.dtype, None if length is None else (length,))
+        for n, v in zip(node.input[3:], inputs[3:], strict=True)
+        if v is not None and v.shape is not None and not isinstance((*v.shape, 0)[0], int)
+    }
+
+
+def _short(error: Exception) -> str:
+    return str(error).split("] ", 1)[-1].strip()
+
+
+def _proto_attrs(attrs: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        n: numpy_helper.from_array(v.load()) if isinstance(v, Tensor) else v
+        for n, v in attrs.items()
+        if v != ()
+    }
+
+
+@lru_cache(MEMO)
+def type_proto(
+    dtype: DType | None, shape: Shape | None, wrap: tuple[str, ...] = ()
+) -> onnx.TypeProto:
+    """The TypeProto of a tensor, or of what is wrapped around it; not to be changed."""
+    if shape is not None and any(isinstance(d, int) and d > MOST_SIZE for d in shape):
+        shape = tuple([None if isinstance(d, int) and d > MOST_SIZE else d for d in shape])
+    if not wrap:
+        if dtype is None:
+            return onnx.TypeProto()
+        return helper.make_tensor_type_proto(ELEMENT_CODES[dtype], shape)
+    outer, inner = wrap[0], wrap[1:]
+    if outer == "sequence":
+        return helper.make_sequence_type_proto(type_proto(dtype, shape, inner))
+    if outer == "optional":
+        return helper.make_optional_type_proto(type_proto(dtype, shape, inner))
+    if outer == "sparse" and dtype is not None:
+        return helper.make_sparse_tensor_type_proto(ELEMENT_CODES[dtype], shape)
+    key = ELEMENT_CODES[DType(outer.removeprefix("map:"))]
+    return helper.make_map_type_proto(key, type_proto(dtype, shape, inner))
+
+
+def from_proto(proto: onnx.TypeProto | None, depth: int = 0) -> Type:
+    """Read a TypeProto."""
+    kind = proto.WhichOneof("value") if proto is not None else None
+    if proto is None or kind is None or depth > 8:
+        return UNKNOWN
+    if kind in ("tensor_type", "sparse_tensor_type"):
+        tensor = getattr(proto, kind)
+        wrap = ("sparse",) if kind == "sparse_tensor_type" else ()
+        dtype = ELEMENT_TYPES.get(tensor.elem_type)
+        if wrap and dtype is None:
+            return UNKNOWN
+        if not tensor.HasField("shape") or len(tensor.shape.dim) > RANK:
+            return Type(dtype, None, wrap)
+        return Type(dtype, tuple([_dim(d) for d in tensor.shape.dim]), wrap)
+    if kind == "map_type":
+        inner = from_proto(proto.map_type.value_type, depth + 1)
+        key = ELEMENT_TYPES[proto.map_type.key_type].value
+        return inner._replace(wrap=(f"map:{key}", *inner.wrap))
+    if kind not in ("sequence_type", "optional_type"):
+        return UNKNOWN
+    inner = from_proto(getattr(proto, kind).elem_type, depth + 1)
+    return inner._replace(wrap=(kind.removesuffix("_type"), *inner.wrap))
+
+
+def _dim(dim: Any) -> int | str | None:
+    size = dim.dim_value
+    if size > 0 or dim.HasField("dim_value"):
+        return size if size >= 0 else None  # type: ignore[no-any-return]
+    name = dim.dim_param
+    is_name = isinstance(name, str) and 0 < len(name) <= LONGEST and name != UNNAMED
+    return name if is_name else None
+
+
+def merge(a: Type, b: Type) -> Type:
+    """What is true of a value that is ``a`` on one path and ``b`` on another."""
+    if a.wrap != b.wrap:
+        return UNKNOWN
+    dtype, wrap = a.dtype if a.dtype is b.dtype else None, a.wrap
+    if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
+        return Type(dtype, None, wrap)
+    dims = (x if x == y else None for x, y in zip(a.shape, b.shape, strict=True))
+    return Type(dtype, tuple(dims), wrap)
+
+
+def of(value: Value) -> Type:
+    """The type a value carries."""
+    return Type(value.dtype, value.shape, value.wrap)
+
+
+def _body(attrs: Mapping[str, Any], name: str) -> Graph:
+    body = attrs.get(name)
+    require(isinstance(body, Graph), f"attribute {name!r} has to be a subgraph")
+    return body  # type: ignore[return-value]
+
+
+def _if(inputs: Any, attrs: Mapping[str, Any], outputs: int) -> list[Type]:
+    then, other = (_body(attrs, f"{branch}_branch").outputs for branch in ("then", "else"))
+    require(len(then) == len(other), f"one branch has {len(then)} outputs, one {len(other)}")
+    return [merge(of(a), of(b)) for a, b in zip(then, other, strict=True)]
+
+
+def _loop(inputs: Any, attrs: Mapping[str, Any], outputs: int) -> list[Type]:
+    body = _body(attrs, "body")
+    carried = len(inputs) - 2
+    require(carried >= 0, "the number of turns and the condition are missing")
+    _require_arity(body, 2 + carried, 1 + carried)
+    found = [
+        merge(of(initial), of(final)) if initial is not None and initial.wrap == final.wrap
+        else of(final)
+        for initial, final in zip(inputs[2:], body.outputs[1:], strict=False)
+    ]  # fmt: skip
+    return found + [_stacked(of(v), None, 0) for v in body.outputs[1 + carried :]]
+
+
+def _scan(inputs: Any, attrs: Mapping[str, Any], outputs: int) -> list[Type]:
+    body, scanned = _body(attrs, "body"), attrs.get("num_scan_inputs", 0)
+    states = len(inputs) - scanned
+    require(scanned > 0 and states >= 0, f"num_scan_inputs is {scanned} of {len(inputs)} inputs")
+    _require_arity(body, len(inputs), states)
+    stacked = len(body.outputs) - states
+    found = [of(v) for v in body.outputs[:states]]
+    axes = attrs.get("scan_output_axes") or (0,) * stacked
+    require(len(axes) == stacked, f"{len(axes)} scan_output_axes for {stacked} outputs")
+    length = None
+    first, axis = inputs[states], (attrs.get("scan_input_axes") or (0,))[0]
+    if (
+        first is not None
+        and first.shape is not None
+        and -len(first.shape) <= axis < len(first.shape)
+    ):
+        length = first.shape[axis]
+    return found + [
+        _stacked(of(v), length, a) for v, a in zip(body.outputs[states:], axes, strict=True)
+    ]
+
+
+def _sequence_map(inputs: Any, attrs: Mapping[str, Any], outputs: int) -> list[Type]:
+    body = _body(attrs, "body")
+    _require_arity(body, len(inputs), outputs)
+    types = [of(v) for v in body.outputs]
+    return [t if t.dtype is None else t._replace(wrap=("sequence", *t.wrap)) for t in types]
+
+
+def _require_arity(body: Graph, inputs: int, outputs: int) -> None:
+    """Refuse a body of another number of inputs, or fewer outputs."""
+    require(
+        len(body.inputs) == inputs and len(body.outputs) >= outputs,
+        f"a body of {len(body.inputs)} inputs and {len(body.outputs)} outputs where {inputs} and "
+        f"at least {outputs} belong",
+    )
+
+
+def _stacked(type_: Type, length: Any, axis: int) -> Type:
+    if type_.shape is None or type_.wrap:
+        return type_
+    at = axis if axis >= 0 else axis + len(type_.shape) + 1
+    return type_._replace(shape=(*type_.shape[:at], length, *type_.shape[at:]))
+
+
+def _padded(found: list[Type], outputs: int) -> tuple[Type, ...]:
+    return tuple(found[:outputs]) + (UNKNOWN,) * (outputs - len(found))
+
+
+BODIES = {"If": _if, "Loop": _loop, "Scan": _scan, "SequenceMap": _sequence_map}

@@ -1,0 +1,263 @@
+"""What the ONNX standard says of an operator: the only user of ``onnx.defs``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import defs, helper
+
+from serde.errors import ConversionError, UnsupportedOp
+from serde.ir.graph import IR_OPSET, AttrRef, DType, Graph, Tensor
+
+
+class _Codes(dict[int, DType]):
+    """Element types by ONNX's codes; a node that names another code cannot be converted."""
+
+    def __missing__(self, code: int) -> DType:
+        raise ConversionError(f"{code} is the code of no element type")
+
+
+ELEMENT_TYPES: Mapping[int, DType] = _Codes(
+    {
+        onnx.TensorProto.DataType.Value(name): dtype
+        for name, dtype in {
+            "FLOAT": DType.FLOAT32,
+            "UINT8": DType.UINT8,
+            "INT8": DType.INT8,
+            "UINT16": DType.UINT16,
+            "INT16": DType.INT16,
+            "INT32": DType.INT32,
+            "INT64": DType.INT64,
+            "STRING": DType.STRING,
+            "BOOL": DType.BOOL,
+            "FLOAT16": DType.FLOAT16,
+            "DOUBLE": DType.FLOAT64,
+            "UINT32": DType.UINT32,
+            "UINT64": DType.UINT64,
+            "COMPLEX64": DType.COMPLEX64,
+            "COMPLEX128": DType.COMPLEX128,
+            "BFLOAT16": DType.BFLOAT16,
+            "FLOAT8E4M3FN": DType.FLOAT8E4M3FN,
+            "FLOAT8E4M3FNUZ": DType.FLOAT8E4M3FNUZ,
+            "FLOAT8E5M2": DType.FLOAT8E5M2,
+            "FLOAT8E5M2FNUZ": DType.FLOAT8E5M2FNUZ,
+            "UINT4": DType.UINT4,
+            "INT4": DType.INT4,
+            "FLOAT4E2M1": DType.FLOAT4E2M1,
+            "FLOAT8E8M0": DType.FLOAT8E8M0,
+            "UINT2": DType.UINT2,
+            "INT2": DType.INT2,
+        }.items()
+    }
+)
+ELEMENT_CODES: Mapping[DType, int] = MappingProxyType({d: c for c, d in ELEMENT_TYPES.items()})
+SPELLED = {  # element types as schemas spell them: tensor(float)
+    "float": DType.FLOAT32,
+    "double": DType.FLOAT64,
+    "string": DType.STRING,
+    "float8e4m3fn": DType.FLOAT8E4M3FN,
+    "float8e4m3fnuz": DType.FLOAT8E4M3FNUZ,
+    "float8e5m2": DType.FLOAT8E5M2,
+    "float8e5m2fnuz": DType.FLOAT8E5M2FNUZ,
+    "float8e8m0": DType.FLOAT8E8M0,
+    "float4e2m1": DType.FLOAT4E2M1,
+}
+
+
+@dataclass(frozen=True)
+class Formal:
+    """One declared input or output: its name, its type variable and the element types allowed."""
+
+    name: str
+    tie: str
+    variadic: bool
+    optional: bool
+    types: frozenset[DType]
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator at one opset, as the standard declares it."""
+
+    name: str
+    since: int
+    inputs: tuple[Formal, ...]
+    outputs: tuple[Formal, ...]
+    attributes: frozenset[str]
+    defaults: Mapping[str, Any]
+    required: frozenset[str]
+    deterministic: bool
+    raw: defs.OpSchema
+
+    def takes(self, count: int) -> bool:
+        """Whether the operator can have ``count`` inputs."""
+        return count <= len(self.inputs) or (bool(self.inputs) and self.inputs[-1].variadic)
+
+    def input(self, index: int) -> Formal:
+        """The formal input at ``index``; the last one repeats where it is variadic."""
+        return self.inputs[min(index, len(self.inputs) - 1)]
+
+
+@cache
+def operator(op: str, opset: int = IR_OPSET, domain: str = "") -> Operator:
+    """Look ``op`` up at ``opset``; refuse an unknown one, naming the opset that has it."""
+    found = find(op, opset, domain)
+    if found is not None:
+        return found
+    newer = find(op, IR_OPSET, domain)
+    hint = f"; opset {first_version(op, domain)} is the lowest that has it" if newer else ""
+    raise UnsupportedOp(f"ONNX opset {opset} has no operator {op!r}{hint}")
+
+
+@cache
+def find(op: str, opset: int = IR_OPSET, domain: str = "") -> Operator | None:
+    """Like ``operator``, but None for an operator that is unknown or withdrawn."""
+    if not 0 < opset <= IR_OPSET:
+        return None
+    try:
+        raw = defs.get_schema(op, max_inclusive_version=opset, domain=domain)
+    except defs.SchemaError:
+        return None
+    if raw.deprecated:
+        return None
+    return Operator(
+        op,
+        raw.since_version,
+        tuple(_formal(raw, f) for f in raw.inputs),
+        tuple(_formal(raw, f) for f in raw.outputs),
+        frozenset(raw.attributes),
+        _defaults(raw),
+        frozenset(n for n, a in raw.attributes.items() if a.required),
+        _is_deterministic(raw),
+        raw,
+    )
+
+
+@cache
+def first_version(op: str, domain: str = "") -> int | None:
+    """The lowest opset that has ``op`` in its present life, None if there is none."""
+    versions = [v for v in range(1, IR_OPSET + 1) if find(op, v, domain)]
+    return versions[0] if versions else None
+
+
+@cache
+def names(opset: int = IR_OPSET) -> tuple[str, ...]:
+    """Every operator of the default domain that is alive at ``opset``, sorted."""
+    known = {s.name for s in defs.get_all_schemas_with_history() if s.domain == ""}
+    return tuple(sorted(n for n in known if find(n, opset)))
+
+
+def _is_deterministic(raw: defs.OpSchema) -> bool:
+    told: Any = raw  # its stub does not know of determinism
+    return bool(told.node_determinism != defs.OpSchema.NodeDeterminism.NonDeterministic)
+
+
+def _kind(attribute: Any) -> str:
+    """The kind of a declared attribute: ``INT``, ``FLOATS``, …"""
+    return str(attribute.type.name)
+
+
+def _formal(raw: defs.OpSchema, formal: Any) -> Formal:
+    allowed = [t for c in raw.type_constraints if c.type_param_str == formal.type_str
+               for t in c.allowed_type_strs] or [formal.type_str]  # fmt: skip
+    option = formal.option
+    return Formal(
+        formal.name,
+        formal.type_str,
+        option == defs.OpSchema.FormalParameterOption.Variadic,
+        option == defs.OpSchema.FormalParameterOption.Optional,
+        frozenset(d for t in allowed if (d := _spelled(t)) is not None),
+    )
+
+
+@cache
+def _spelled(text: str) -> DType | None:
+    inner = text[text.rfind("(") + 1 :].rstrip(")").split(",")[-1].strip()
+    try:
+        return SPELLED.get(inner) or DType(inner)
+    except ValueError:
+        return None
+
+
+def _defaults(raw: defs.OpSchema) -> Mapping[str, Any]:
+    found = {}
+    for name, attribute in raw.attributes.items():
+        proto = attribute.default_value
+        if proto.type:
+            found[name] = plain(helper.get_attribute_value(proto))
+    return MappingProxyType(found)
+
+
+# What attributes of a kind are in the IR; an empty tuple is a list of any kind.
+KINDS: Mapping[str, tuple[type, ...]] = MappingProxyType(
+    {"FLOAT": (float,), "INT": (int,), "STRING": (str, bytes), "TENSOR": (Tensor,)}
+    | {"GRAPH": (Graph,), "TYPE_PROTO": (onnx.TypeProto,), "SPARSE_TENSOR": (Tensor,)}
+)
+
+
+def misfit(operator: Operator, attrs: Mapping[str, Any]) -> str | None:
+    """Say which of ``attrs`` is of another kind than ``operator`` declares, or which it lacks."""
+    for name, value in attrs.items():
+        declared = operator.raw.attributes.get(name)
+        if declared is None or isinstance(value, AttrRef):
+            continue
+        kind = _kind(declared)
+        if kind == "STRING" and isinstance(value, bytes) and operator.name != "Constant":
+            return f"attribute {name!r} of {operator.name} is not UTF-8"
+        if not _is_of(kind, value):
+            return f"attribute {name!r} of {operator.name} has to be of kind {kind}"
+    missing = sorted(operator.required - attrs.keys())
+    return f"{operator.name} lacks the attribute {missing[0]!r}" if missing else None
+
+
+def _is_of(kind: str, value: Any) -> bool:
+    single = KINDS.get(kind)
+    if single is not None:
+        return isinstance(value, single)
+    kinds = KINDS.get(kind.removesuffix("S"), ())
+    return isinstance(value, tuple) and all(isinstance(v, kinds) for v in value)
+
+
+def empty(op: str, name: str, domain: str = "") -> onnx.AttributeProto:
+    """Attribute ``name`` of ``op`` as an empty list, of integers where nothing says of what."""
+    found = find(op, IR_OPSET, domain)
+    declared = found.raw.attributes.get(name) if found is not None else None
+    kind = "INTS" if declared is None else _kind(declared)
+    return onnx.AttributeProto(name=name, type=onnx.AttributeProto.AttributeType.Value(kind))
+
+
+def plain(value: Any) -> Any:
+    """Turn an attribute's value as onnx gives it into the IR's: str, tuples, short floats."""
+    if type(value) is int:
+        return value
+    if isinstance(value, bytes):
+        return _text(value)
+    if isinstance(value, float):
+        return shortest(value)
+    if isinstance(value, (list, tuple)) or type(value).__name__.startswith("Repeated"):
+        return tuple(plain(v) for v in value)
+    return value
+
+
+def shortest(value: float) -> float:
+    """Round to the shortest decimal that is the same float32: attributes are stored as float32."""
+    return _shortest(value) if value else value  # the sign of 0 is no part of a cache's key
+
+
+@lru_cache(1024)
+def _shortest(value: float) -> float:
+    with np.errstate(over="ignore"):
+        return float(str(np.float32(value)))
+
+
+def _text(value: bytes) -> str | bytes:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value

@@ -1,0 +1,132 @@
+"""Shapes of operators that an operand spells out, as far as its elements are known by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial, reduce
+from typing import Any
+
+from serde.ir import dim_expr
+from serde.ir.graph import Dim, Shape, Value
+
+# Operators, and the input that tells a shape or a part of it.
+TOLD = {
+    "Concat": 0, "ConstantOfShape": 0, "Expand": 1, "Range": 1, "Reshape": 1, "Resize": 3,
+    "Tile": 1, "TopK": 1,
+}  # fmt: skip
+RANK = 64  # the longest list followed
+
+
+def improved(
+    op: str, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any], said: Shape | None
+) -> Shape | None:
+    """What ONNX's inference said of the first output's shape, and what is known besides."""
+    if len(inputs) <= TOLD[op]:
+        return said
+    if op == "Concat":
+        shape = _joined([None if v is None else v.shape for v in inputs], attrs.get("axis", 1))
+    else:
+        shape = _told(op, inputs, attrs)
+    if shape is not None:
+        shape = tuple([None if isinstance(d, int) and d < 0 else d for d in shape])
+    if said is None or shape is None or len(said) != len(shape):
+        return shape or said
+    return tuple(_better(a, b) for a, b in zip(said, shape, strict=True))
+
+
+def _joined(shapes: Sequence[Shape | None], axis: int) -> Shape | None:
+    """The first shape, as long along the axis as all together."""
+    ranks = {None if s is None else len(s) for s in shapes}
+    rank = ranks.pop()
+    if rank is None or ranks or not -rank <= axis < rank:
+        return None
+    known = [s for s in shapes if s is not None]
+    sizes = list(known[0])
+    sizes[axis] = reduce(partial(dim_expr.combine, "+"), (s[axis] for s in known))
+    return tuple(sizes)
+
+
+def _told(op: str, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any]) -> Shape | None:
+    """The shape by the rule of the operator, as far as an operand tells."""
+    x, told = inputs[0], inputs[TOLD[op]]
+    wanted = dim_expr.elements_of(told)
+    if wanted is None and (length := _length(told)) is not None:
+        wanted = (None,) * length  # so many sizes, all unknown
+    if wanted is None or x is None:
+        return None
+    if op == "ConstantOfShape":
+        return wanted
+    if op == "Range":
+        return _counted(*map(dim_expr.elements_of, inputs))
+    own = x.shape
+    if own is None:
+        return None
+    if op == "Expand":
+        return _broadcast(own, wanted)
+    if op == "Reshape":
+        return reshaped(own, wanted, bool(attrs.get("allowzero", 0)))
+    if op == "TopK":
+        axis = attrs.get("axis", -1) % max(len(own), 1)
+        return (*own[:axis], wanted[0] if len(wanted) == 1 else None, *own[axis + 1 :])
+    if len(wanted) != len(own):
+        return None
+    if op == "Tile":
+        return tuple(dim_expr.combine("*", d, n) for d, n in zip(own, wanted, strict=True))
+    fixed = attrs.get("keep_aspect_ratio_policy", "stretch") != "stretch"
+    return None if fixed or attrs.get("axes") else wanted  # Resize
+
+
+def _counted(first: Shape | None, limit: Shape | None, step: Shape | None) -> Shape | None:
+    """As many steps of 1 from 0 as a size, which is not negative, tells."""
+    if first != (0,) or step != (1,) or limit is None or "-" in str(limit[0]):
+        return None
+    return limit
+
+
+def _length(value: Value | None) -> int | None:
+    """How many elements a list has, if it is one worth following."""
+    if value is None or value.shape is None or len(value.shape) != 1:
+        return None
+    (size,) = value.shape
+    return size if isinstance(size, int) and size <= RANK else None
+
+
+def _better(a: Dim, b: Dim) -> Dim:
+    return b if a is None or (isinstance(b, int) and not isinstance(a, int)) else a
+
+
+def reshaped(shape: Shape, wanted: Shape, allowzero: bool) -> Shape:
+    """Dimensions of a Reshape: 0 copies, -1 is what is left over."""
+    out = [
+        shape[i] if d == 0 and not allowzero and i < len(shape) else d for i, d in enumerate(wanted)
+    ]
+    if -1 not in out:
+        return tuple(out)
+    place = out.index(-1)
+    rest, left = [d for i, d in enumerate(out) if i != place], list(shape)
+    for dim in list(rest):  # cancel what stands on both sides, names first
+        if dim is not None and dim in left:
+            left.remove(dim)
+            rest.remove(dim)
+    above, below = dim_expr.product(tuple(left)), dim_expr.product(tuple(rest))
+    exact = isinstance(above, int) and isinstance(below, int)
+    out[place] = above if below == 1 else dim_expr.combine("/", above, below)
+    if exact and below == 0:
+        out[place] = None
+    return tuple(out)
+
+
+def _broadcast(a: Shape, b: Shape) -> Shape:
+    size = max(len(a), len(b))
+    pairs = zip((1,) * (size - len(a)) + a, (1,) * (size - len(b)) + b, strict=True)
+    return tuple(_wider(x, y) for x, y in pairs)
+
+
+def _wider(x: Dim, y: Dim) -> Dim:
+    if x == 1:
+        return y
+    if y == 1 or x == y:
+        return x
+    if isinstance(x, int):
+        return x
+    return y if isinstance(y, int) else None

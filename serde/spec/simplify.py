@@ -1,0 +1,184 @@
+"""What a node comes to when it does nothing: the operand itself, or a smaller node.
+
+Asked once per emitted node, so rules can write the general form. Each entry returns the Value that
+stands for the node's only output, or None when the node must stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from serde.errors import require
+from serde.ir.dim_expr import elements_of
+from serde.ir.graph import Value
+from serde.spec.einsum_equation import without_broadcasting
+from serde.spec.schema import ELEMENT_CODES
+
+if TYPE_CHECKING:
+    from serde.ir.builder import OnnxBuilder
+
+AXES_AS_OPERAND = 13  # the opset from which on the axes of Squeeze are an operand
+Inputs = tuple[Value | None, ...]
+Simplify = Callable[["OnnxBuilder", Any, Any], "Value | None"]
+
+
+def simplify(g: OnnxBuilder, op: str, inputs: Inputs, attrs: Mapping[str, Any]) -> Value | None:
+    """The Value the node stands for, when it needs no node or another one."""
+    rule = RULES.get(op)
+    return rule(g, inputs, attrs) if rule and inputs and inputs[0] is not None else None
+
+
+def _identity(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
+    return inputs[0]  # type: ignore[no-any-return]
+
+
+def _cast(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
+    x = inputs[0]
+    return x if x.dtype is not None and ELEMENT_CODES[x.dtype] == attrs["to"] else None
+
+
+def _cast_like(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
+    x, like = inputs
+    if like.dtype is None:
+        return None
+    return g.Cast(x, to=ELEMENT_CODES[like.dtype], **attrs)  # type: ignore[no-any-return]
+
+
+def _dropout(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
+    training = inputs[2] if len(inputs) > 2 else None
+    off = training is None or (training.tensor is not None and not training.array().any())
+    return inputs[0] if off else None
+
+
+def _transpose(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
+    x, perm = inputs[0], attrs.get("perm")
+    if perm is None:
+        return None
+    if perm == tuple(range(len(perm))):
+        return x  # type: ignore[no-any-return]
+    made = g.made(x)
+    first: Any = made.attrs["perm"] if made is not None and made.op == "Transpose" else ()
+    if made is not None and len(first) == len(perm):
+        return g.Transpose(made.inputs[0], perm=tuple(first[p] for p in perm))  # type: ignore
+    return None
+
+
+def _reshape(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
+    x, shape = inputs
+    wanted = elements_of(shape)
+    if wanted is None or x.shape is None:
+        return None
+    if _unchanged(x.shape, wanted, bool(attrs.get("allowzero"))):
+        return x  # type: ignore[no-any-return]
+    if shape.tensor is None and (plain := _spelled(x.shape, wanted)) is not None:
+        return g.Reshape(x, plain)  # type: ignore[no-any-return]
+    made = g.made(x)
+    absolute = all(isinstance(d, int) and d != 0 for d in wanted)
+    if made is not None and made.op == "Reshape" and shape.tensor is not None and absolute:
+        return g.Reshape(made.inputs[0], shape)  # type: ignore[no-any-return]
+    return None
+
+
+def _unchanged(shape: Any, wanted: Any, allowzero: bool) -> bool:
+    if len(shape) != len(wanted) or None in wanted:
+        return False
+    kept = [a == b or (b == 0 and not allowzero) for a, b in zip(shape, wanted, strict=True)]
+    inferred = [b == -1 for b in wanted]
+    return (
+        all(k or i for k, i in zip(kept, inferred, strict=True))
+        and sum(inferred) <= 1
+        and (0 not in shape or not any(inferred))
+    )
+
+
+def _spelled(shape: Any, wanted: Any) -> list[int] | None:
+    """Write a shape known in part as a constant: 0 copies a dimension, -1 is the one left over."""
+    if 0 in wanted or 0 in shape:
+        return None  # 0 and -1 would mean something else
+    plain, left = [], 0
+    for at, dim in enumerate(wanted):
+        if isinstance(dim, int):
+            plain.append(dim)
+            left += dim == -1
+        elif dim is not None and at < len(shape) and shape[at] == dim:
+            plain.append(0)
+        else:
+            plain.append(-1)
+            left += 1
+    return plain if left <= 1 else None
+
+
+def _expand(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
+    x, wanted = inputs[0], elements_of(inputs[1])
+    if wanted is None or x.shape is None or len(wanted) > len(x.shape):
+        return None
+    tail = x.shape[len(x.shape) - len(wanted) :]
+    same = all(b == 1 or (a is not None and a == b) for a, b in zip(tail, wanted, strict=True))
+    return x if same else None
+
+
+def _concat(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
+    return inputs[0] if len(inputs) == 1 else None
+
+
+def _pad(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
+    pads = elements_of(inputs[1]) if len(inputs) > 1 else attrs["pads"]
+    return inputs[0] if pads is not None and all(p == 0 for p in pads) else None
+
+
+def _slice(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
+    x, bounds = inputs[0], [elements_of(v) for v in inputs[1:]]
+    if x.shape is None or len(bounds) < 4 or None in bounds:
+        return None
+    alike = len({len(b) for b in bounds if b is not None}) == 1
+    require(alike, "starts, ends and axes of different lengths")
+    for start, end, axis, step in zip(*bounds, strict=True):  # type: ignore[arg-type]
+        if not isinstance(axis, int) or not -len(x.shape) <= axis < len(x.shape):
+            return None
+        if start != 0 or step != 1:
+            return None
+        size = x.shape[axis]
+        whole = isinstance(end, int) and end >= (size if isinstance(size, int) else 2**31 - 1)
+        if not whole and (size is None or end != size):
+            return None
+    return x  # type: ignore[no-any-return]
+
+
+def _squeeze(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
+    return inputs[0] if len(inputs) > 1 and elements_of(inputs[1]) == () else None
+
+
+def _flatten(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
+    shape = inputs[0].shape
+    return inputs[0] if shape is not None and len(shape) == 2 and attrs["axis"] == 1 else None
+
+
+def _einsum(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
+    if g.level < AXES_AS_OPERAND or None in inputs:
+        return None
+    return without_broadcasting(g, inputs, attrs["equation"])
+
+
+def _tile(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
+    repeats = elements_of(inputs[1])
+    return inputs[0] if repeats is not None and all(r == 1 for r in repeats) else None
+
+
+RULES: dict[str, Simplify] = {
+    "Cast": _cast,
+    "CastLike": _cast_like,
+    "Concat": _concat,
+    "Dropout": _dropout,
+    "Einsum": _einsum,
+    "Expand": _expand,
+    "Flatten": _flatten,
+    "Identity": _identity,
+    "Pad": _pad,
+    "Reshape": _reshape,
+    "Slice": _slice,
+    "Squeeze": _squeeze,
+    "Tile": _tile,
+    "Transpose": _transpose,
+    "Unsqueeze": _squeeze,
+}

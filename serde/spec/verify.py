@@ -1,0 +1,104 @@
+"""The IR's invariants (docs/ir.md), each a function that raises InvalidGraph if it is broken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from serde.errors import InvalidGraph, SerdeError
+from serde.ir.graph import IR_OPSET, Graph, Node, Value
+from serde.spec import canonicalize, schema
+
+
+def check(graph: Graph) -> None:
+    """Check every invariant of an IR graph.
+
+    Raises:
+        InvalidGraph: naming the first node that breaks one.
+    """
+    at_ir_opset(graph)
+    unique_names(graph)
+    in_order(graph, set())
+    for node in _nodes(graph):
+        if not node.domain:
+            known_operator(node)
+            defaults_written(node)
+            axes_from_the_front(node)
+
+
+def at_ir_opset(graph: Graph) -> None:
+    """The graph's operators are those of ``IR_OPSET``, in the default domain."""
+    if graph.domain or graph.opset != IR_OPSET:
+        raise InvalidGraph(f"graph {graph.name!r} is of {graph.domain or 'opset'} {graph.opset}")
+
+
+def unique_names(graph: Graph) -> None:
+    """No two values bear one name, subgraphs included."""
+    owner: dict[str, Value] = {}
+    for value in _values(graph):
+        if value.name and owner.setdefault(value.name, value) is not value:
+            raise InvalidGraph(f"two values are called {value.name!r}")
+
+
+def in_order(graph: Graph, known: set[Value]) -> None:
+    """Every node reads constants, inputs, and what nodes before it compute.
+
+    ``known`` holds what is computed around the graph, and again when it is done.
+    """
+    own = set(graph.inputs) - known
+    known |= own
+    for node in graph.nodes:
+        for value in node.inputs:
+            if value is not None and value.tensor is None and value not in known:
+                raise InvalidGraph(f"node {node.name!r} reads {value.name!r} before it is computed")
+        for body in node.graphs():
+            in_order(body, known)
+        own.update(node.outputs)
+        known.update(node.outputs)
+    for value in graph.outputs:
+        if value.tensor is None and value not in known:
+            raise InvalidGraph(f"output {value.name!r} is not computed")
+    known -= own
+
+
+def known_operator(node: Node) -> None:
+    """The standard has the operator, and no Constant is left: constants are Values."""
+    try:
+        schema.operator(node.op)
+    except SerdeError as error:
+        raise InvalidGraph(f"node {node.name!r}: {error}") from error
+    if node.op == "Constant":
+        raise InvalidGraph(f"node {node.name!r} is a Constant")
+
+
+def defaults_written(node: Node) -> None:
+    """Every attribute with a default is written out."""
+    if missing := schema.operator(node.op).defaults.keys() - node.attrs.keys() - {"auto_pad"}:
+        raise InvalidGraph(
+            f"node {node.name!r} ({node.op}) leaves out {', '.join(sorted(missing))}"
+        )
+
+
+def axes_from_the_front(node: Node) -> None:
+    """Axes count from the front wherever the rank is known."""
+    axis, x = node.attrs.get("axis"), node.inputs[0] if node.inputs else None
+    ranked = node.op in canonicalize.AXIS and x is not None and x.shape is not None
+    if ranked and isinstance(axis, int) and axis < 0:
+        raise InvalidGraph(f"node {node.name!r} ({node.op}) counts axis {axis} from the back")
+
+
+def _nodes(graph: Graph) -> Iterator[Node]:
+    stack = [graph]
+    while stack:
+        graph = stack.pop()
+        for node in graph.nodes:
+            yield node
+            stack.extend(node.graphs())
+
+
+def _values(graph: Graph) -> Iterator[Value]:
+    yield from graph.inputs
+    yield from graph.constants()
+    for node in _nodes(graph):
+        yield from node.outputs
+        for body in node.graphs():
+            yield from body.inputs

@@ -1,0 +1,1 @@
+"""Changes between versions of the ONNX standard."""

@@ -1,0 +1,106 @@
+"""Activations newer than the operators they are made of."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from serde.ir.graph import DType, Value
+
+from . import above, below, decomposed
+from .common import FLOATS, cast, wider
+
+
+@decomposed(20, "Gelu")
+def gelu(g, x: Value, *, approximate: str):
+    if approximate == "tanh":
+        inner = g.Add(x, g.Mul(g.Mul(g.Mul(x, x), x), 0.044715))
+        bent = g.Tanh(g.Mul(inner, 0.7978845608028654))  # sqrt(2 / pi)
+    else:
+        bent = g.Erf(g.Div(x, 1.4142135623730951))
+    return g.Mul(g.Mul(x, g.Add(bent, 1.0)), 0.5)
+
+
+@decomposed(9, "Erf")
+def erf(g, x: Value):
+    """Abramowitz and Stegun 7.1.26: within 2e-7 of erf in float32 and float64 alike."""
+    u = wider(g, x)
+    size = g.Abs(u)
+    t = g.Reciprocal(g.Add(g.Mul(size, 0.3275911), 1.0))
+    total = g.Mul(t, 1.061405429)
+    for c in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
+        total = g.Mul(g.Add(total, c), t)
+    bent = g.Sub(1.0, g.Mul(total, g.Exp(g.Neg(g.Mul(u, u)))))
+    return cast(g, g.Mul(g.Sign(u), bent), x.dtype)
+
+
+def hyperbolic(kind, g, x: Value):
+    """In float64, where what two exponentials leave of each other is still exact."""
+    u = cast(g, x, DType.FLOAT64)
+    up, down = g.Exp(u), g.Exp(g.Neg(u))
+    return cast(g, g.Mul(g.Sub(up, down) if kind == "Sinh" else g.Add(up, down), 0.5), x.dtype)
+
+
+def inverse_hyperbolic(kind, g, x: Value):
+    """Logarithms, in float64; Asinh of the size of its operand, which loses nothing."""
+    u = cast(g, x, DType.FLOAT64)
+    if kind == "Atanh":
+        y = g.Mul(g.Log(g.Div(g.Add(u, 1.0), g.Sub(1.0, u))), 0.5)
+    elif kind == "Acosh":
+        y = g.Log(g.Add(u, g.Sqrt(g.Sub(g.Mul(u, u), 1.0))))
+    else:
+        size = g.Abs(u)
+        y = g.Mul(g.Sign(u), g.Log(g.Add(size, g.Sqrt(g.Add(g.Mul(u, u), 1.0)))))
+    return cast(g, y, x.dtype)
+
+
+for _op in ("Sinh", "Cosh"):
+    decomposed(9, _op)(partial(hyperbolic, _op))
+for _op in ("Asinh", "Acosh", "Atanh"):
+    decomposed(9, _op)(partial(inverse_hyperbolic, _op))
+
+
+@below[28]("Celu")
+def celu_of_other_floats(g, x: Value, *, alpha: float):
+    """Celu took float32 only; a wider one is spelled out, a narrower one widened."""
+    if x.dtype is DType.FLOAT64:
+        with g.speaking(28):
+            return g.Mul(g.Elu(g.Div(x, alpha), alpha=1.0), alpha)
+    return g.Celu(x, alpha=alpha)
+
+
+@decomposed(12, "Celu")
+def celu(g, x: Value, *, alpha: float):
+    return g.Mul(g.Elu(g.Div(x, alpha), alpha=1.0), alpha)
+
+
+@decomposed(10, "ThresholdedRelu")
+def thresholded_relu(g, x: Value, *, alpha: float):
+    """Clipping first keeps infinities below the threshold from becoming NaN."""
+    above_it = g.Greater(x, alpha)
+    return g.Mul(g.Clip(x, alpha), cast(g, above_it, x.type))
+
+
+@decomposed(9, "Shrink")
+def shrink(g, x: Value, *, bias: float, lambd: float):
+    """The two sides, each 0 where it does not apply, without an infinity times 0."""
+    u = x if x.dtype in FLOATS else cast(g, x, DType.FLOAT64)
+    low = g.Mul(g.Add(g.Clip(u, None, -lambd), bias), cast(g, g.Less(u, -lambd), u.type))
+    high = g.Mul(g.Sub(g.Clip(u, lambd), bias), cast(g, g.Greater(u, lambd), u.type))
+    return cast(g, g.Add(low, high), x.dtype)
+
+
+@below[14]("Relu")
+def relu_of_integers(g, x: Value):
+    """Before opset 14 Relu took floats only."""
+    if x.dtype is DType.INT64:
+        return g.Max(x, 0)
+    return g.Relu(x)
+
+
+@above[7]("PRelu")
+def slope_per_channel(g, x: Value, slope: Value):
+    """Before opset 7 a vector of slopes went with the channels, whatever followed them."""
+    if slope.rank == 1 and slope.known[0] != 1 and x.rank > 2:
+        with g.speaking(13):
+            slope = g.Unsqueeze(slope, list(range(1, x.rank - 1)))
+    return g.PRelu(x, slope)

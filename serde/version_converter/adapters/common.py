@@ -1,0 +1,80 @@
+"""What rules of several families need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from serde.errors import require
+from serde.ir.geometry import Ints, axis_of
+from serde.ir.graph import DType, Value
+from serde.spec.schema import ELEMENT_CODES
+
+FLOATS = frozenset({DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.BFLOAT16})
+MOST = 1 << 24  # elements of a constant made to spell something out
+BROADCAST = 32  # axes that NumPy broadcasts
+END = 2**63 - 1  # a Slice ends here where it takes all that is left
+
+
+def bounded(count: int, what: str, most: int = MOST) -> int:
+    """``count``, unless it is more than is ever spelled out in constants or nodes."""
+    require(0 <= count <= most, f"{what} of {count} is too many to unroll")
+    return count
+
+
+def fixed(value: Value, what: str, lowest: int) -> Ints:
+    """The elements of an operand that is an attribute below opset ``lowest``."""
+    if value.shape == (0,):
+        return ()
+    require(value.tensor is not None, f"{what} must be constant below opset {lowest}")
+    return value.ints()
+
+
+def fixed_axis(value: Value, x: Value, lowest: int) -> int:
+    """The one axis of ``x`` that an operand names, where it is an attribute below ``lowest``."""
+    named = fixed(value, "axis", lowest)
+    require(len(named) == 1 and x.rank > 0, f"the axis {list(named)} of {x.rank} axes")
+    return axis_of(named[0], x.rank)
+
+
+def cast(g, x: Value, dtype: DType | None):
+    """``x`` in another element type; itself where that is unknown or its own."""
+    return x if dtype is None or x.dtype is dtype else g.Cast(x, to=ELEMENT_CODES[dtype])
+
+
+def wider(g, x: Value, least: DType = DType.FLOAT32):
+    """``x`` in ``least`` where it is a narrower float."""
+    return cast(g, x, least) if x.dtype in (DType.FLOAT16, DType.BFLOAT16) else x
+
+
+def size(g, x: Value, axis: int):
+    """The size of one axis, as a tensor of one element."""
+    return g.Shape(x, start=axis, end=axis + 1 if axis != -1 else None)
+
+
+def scalar(g, x: Value):
+    """A tensor of one element as a scalar."""
+    return g.Reshape(x, g.const([], DType.INT64))
+
+
+def span(g, count: Value):
+    """``0, 1, … count - 1`` for a count of one element."""
+    return g.Range(g.const(0, DType.INT64), scalar(g, count), g.const(1, DType.INT64))
+
+
+def filled(g, value: float | str, shape: Value | Sequence[int], dtype: DType):
+    """A tensor of ``shape`` holding ``value`` everywhere."""
+    return g.Expand(g.const(value, dtype), shape)
+
+
+def shape_of_all(g, *values: Value):
+    """The shape ``values`` broadcast to."""
+    most = max(len(v.shape or ()) for v in values)
+    if all(v.is_static for v in values) and most <= BROADCAST:
+        import numpy as np
+
+        return g.const(list(np.broadcast_shapes(*(v.dims for v in values))), DType.INT64)
+    shapes = [g.Shape(filled(g, 0.0, g.Shape(v), DType.FLOAT32)) for v in values]
+    total = filled(g, 0.0, shapes[0], DType.FLOAT32)
+    for other in shapes[1:]:
+        total = g.Add(total, filled(g, 0.0, other, DType.FLOAT32))
+    return g.Shape(total)

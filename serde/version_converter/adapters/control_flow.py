@@ -1,0 +1,170 @@
+"""If, Loop and Scan in their older forms, and Optional values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from serde.errors import require
+from serde.ir.graph import DType, Graph, Node, Shape, Value, show_shape
+from serde.spec.schema import ELEMENT_CODES
+
+from . import above, below, decomposed
+
+
+def named(g, made: Value, value: Value) -> None:
+    """Let ``value``, the input of a body, be what a node now computes."""
+    g.nodes.append(Node("Identity", (made,), (value,), name=value.name))
+
+
+@below[11]("If")
+def branches_of_one_shape(g, condition, *, then_branch: Graph, else_branch: Graph, outputs=1):
+    """Before opset 11 both branches had to give the same shapes."""
+    for a, b in zip(then_branch.outputs, else_branch.outputs, strict=True):
+        require(may_be_one(a.shape, b.shape), f"branches that give {show_shape(a.shape)} and "
+                f"{show_shape(b.shape)}; opset 11 is the lowest that takes them")  # fmt: skip
+    return g.If(condition, then_branch=then_branch, else_branch=else_branch, outputs=outputs)
+
+
+def may_be_one(a: Shape | None, b: Shape | None) -> bool:
+    """Whether nothing that is known keeps two shapes from being the same."""
+    if a is None or b is None:
+        return True
+    fixed = ((m, n) for m, n in zip(a, b, strict=False) if isinstance(m, int))
+    return len(a) == len(b) and all(m == n for m, n in fixed if isinstance(n, int))
+
+
+@below[11]("Loop")
+def loop_with_a_state(g, count, go, *states: Value, body: Graph, outputs=1):
+    """Before opset 11 a loop had to carry something."""
+    if states:
+        return g.Loop(count, go, *states, body=body, outputs=outputs)
+    inner = g.child(body.name)
+    inner.nodes.extend(body.nodes)
+    carried = inner.input("carried", DType.BOOL, ())
+    kept = inner.Identity(carried)
+    inner.inputs[:0] = body.inputs
+    whole = inner.build([body.outputs[0], kept, *body.outputs[1:]])
+    made = g.Loop(count, go, g.const(True, DType.BOOL), body=whole, outputs=outputs + 1)
+    return made[1:]
+
+
+def turned(g, x: Value, axis: int):
+    """One axis from its end to its beginning."""
+    return g.Slice(x, [-1], [-(2**63) + 1], [axis], [-1])
+
+
+def listed(values: Sequence[int] | None, count: int) -> list[int]:
+    """An attribute that may be left out: as many zeros."""
+    return list(values) if values else [0] * count
+
+
+@below[9]("Scan")
+def scan_of_batches(
+    g, *operands: Value, body: Graph, num_scan_inputs: int, scan_input_axes=None,
+    scan_input_directions=None, scan_output_axes=None, scan_output_directions=None, outputs=1,
+):  # fmt: skip
+    """At opset 8 Scan went over axis 1 of batches, and gave its outputs forward."""
+    states = len(operands) - num_scan_inputs
+    axes = listed(scan_input_axes, num_scan_inputs)
+    made_axes = listed(scan_output_axes, outputs - states)
+    with g.speaking(20):
+        moved = [
+            to_front(g, v, axes[i - states]) if i >= states else v for i, v in enumerate(operands)
+        ]
+        batched = [g.Unsqueeze(v, [0]) for v in moved]
+    found = g.Scan(
+        None, *batched, body=body, num_scan_inputs=num_scan_inputs,
+        directions=listed(scan_input_directions, num_scan_inputs), outputs=outputs,
+    )  # fmt: skip
+    found = found if isinstance(found, tuple) else (found,)
+    backward = listed(scan_output_directions, outputs - states)
+    with g.speaking(20):
+        plain = [g.Squeeze(v, [0]) for v in found]
+        return tuple(
+            plain[:states]
+            + [
+                from_front(g, turned(g, v, 0) if back else v, axis)
+                for v, axis, back in zip(plain[states:], made_axes, backward, strict=True)
+            ]
+        )
+
+
+def to_front(g, x: Value, axis: int):
+    at = axis % x.rank if axis else 0
+    return g.Transpose(x, perm=(at, *(a for a in range(x.rank) if a != at))) if at else x
+
+
+def from_front(g, x: Value, axis: int):
+    at = axis % x.rank if axis else 0
+    return g.Transpose(x, perm=(*range(1, at + 1), 0, *range(at + 1, x.rank))) if at else x
+
+
+@decomposed(8, "Scan")
+def scan_by_looping(g, lengths, *operands: Value, body: Graph, num_scan_inputs: int,
+                    directions=None, outputs=1):  # fmt: skip
+    """A loop that gathers its turn's part of each input; batches of one only, as made above."""
+    require(lengths is None, "sequences of their own lengths; opset 8 is the lowest with Scan")
+    require(all(v.known[0] == 1 for v in operands), "Scan over batches; opset 8 is the lowest")
+    states = len(operands) - num_scan_inputs
+    plain = [g.Squeeze(v, [0]) for v in operands]
+    inner = g.child(body.name)
+    turn, go = inner.input("i", DType.INT64, ()), inner.input("go", DType.BOOL, ())
+    inner.inputs.extend(body.inputs[:states])
+    count = g.Shape(plain[states], start=0, end=1)
+    backward = listed(directions, num_scan_inputs)
+    for value, x, back in zip(body.inputs[states:], plain[states:], backward, strict=True):
+        at = inner.Sub(inner.Sub(inner.Squeeze(count, [0]), 1), turn) if back else turn
+        named(inner, inner.Gather(x, at, axis=0), value)
+    inner.nodes.extend(body.nodes)
+    whole = inner.build([inner.Identity(go), *body.outputs])
+    trips = g.Squeeze(count, [0])
+    made = g.Loop(trips, g.const(True, DType.BOOL), *plain[:states], body=whole, outputs=outputs)
+    made = made if isinstance(made, tuple) else (made,)
+    return tuple(g.Unsqueeze(v, [0]) for v in made)
+
+
+@above[9]("Scan")
+def scan_without_batches(g, lengths, *operands: Value, body: Graph, num_scan_inputs: int,
+                         directions=None, outputs=1):  # fmt: skip
+    """A Scan over the batch around one over each of its sequences."""
+    require(lengths is None, "Scan of opset 8 over sequences of their own lengths")
+    backward = listed(directions, num_scan_inputs)
+    each = g.child(body.name)
+    parts = [each.input("part", v.dtype, v.known[1:]) for v in operands]
+    with each.speaking(g.level):
+        made = each.Scan(
+            *parts, body=body, num_scan_inputs=num_scan_inputs, scan_input_directions=backward,
+            outputs=outputs,
+        )  # fmt: skip
+    whole = each.build(made if isinstance(made, tuple) else (made,))
+    return g.Scan(*operands, body=whole, num_scan_inputs=len(operands), outputs=outputs)
+
+
+@decomposed(17, "SequenceMap")
+def map_by_looping(g, first: Value, *others: Value, body: Graph, outputs=1):
+    """Carry the sequences made so far round a loop over the first one."""
+    inner = g.child(body.name)
+    turn, go = inner.input("i", DType.INT64, ()), inner.input("go", DType.BOOL, ())
+    made = [inner.input("made", v.dtype, v.shape, ("sequence",)) for v in body.outputs]
+    for value, x in zip(body.inputs, (first, *others), strict=True):
+        named(inner, inner.SequenceAt(x, turn) if x.wrap else x, value)
+    inner.nodes.extend(body.nodes)
+    grown = [inner.SequenceInsert(s, v) for s, v in zip(made, body.outputs, strict=True)]
+    whole = inner.build([inner.Identity(go), *grown])
+    empty = [g.SequenceEmpty(dtype=ELEMENT_CODES[v.type]) for v in body.outputs]
+    return g.Loop(
+        g.SequenceLength(first), g.const(True, DType.BOOL), *empty, body=whole, outputs=outputs
+    )
+
+
+@below[18]("OptionalGetElement")
+def element_of_anything(g, x: Value):
+    """Before opset 18 only an optional could be asked; anything else is its own element."""
+    return g.OptionalGetElement(x) if "optional" in x.wrap[:1] else x
+
+
+@below[18]("OptionalHasElement")
+def whether_there_is_one(g, x: Value | None = None):
+    if x is None:
+        return g.const(False, DType.BOOL)
+    return g.OptionalHasElement(x) if "optional" in x.wrap[:1] else g.const(True, DType.BOOL)

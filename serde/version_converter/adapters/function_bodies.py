@@ -1,0 +1,135 @@
+"""Operators the standard defines by a function of other operators: emit that function's nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import onnx
+from onnx import AttributeProto, helper, numpy_helper
+
+from serde.errors import require
+from serde.ir.builder import Builder
+from serde.ir.graph import Graph, Tensor, Value
+from serde.spec import schema
+from serde.spec.inference import Type, from_proto, type_proto
+
+from ..element_types import CONSTANT_FORMS
+from . import below
+
+Env = dict[str, "Value | None"]
+TYPES = "types of a body's inputs"
+
+
+def spelled_out(op: str, g: Any, *inputs: Value | None, outputs: int = 1, **rest: Any) -> Any:
+    """Emit the body of the function ``op`` is, at the opset that body is written in."""
+    operator = schema.operator(op, g.level + 1)
+    given = {n: v for n, v in rest.items() if v is not None}
+    function = _function(operator.raw, op, inputs, given, outputs)
+    require(function is not None, f"the standard spells {op} out for no such inputs")
+    assert function is not None
+    level = next(o.version for o in function.opset_import if not o.domain)
+    env: Env = dict.fromkeys(function.input)
+    env.update(zip(function.input, inputs, strict=False))
+    with g.speaking(level):
+        for node in function.node:
+            _emit(g, node, env, given)
+    made = tuple(env[name] for name in function.output[:outputs])
+    return made[0] if outputs == 1 else made
+
+
+def _function(
+    raw: Any, op: str, inputs: Sequence[Value | None], attrs: Mapping[str, Any], outputs: int
+) -> onnx.FunctionProto | None:
+    level = raw.since_version
+    if raw.has_function:
+        fitting = [v for v in raw.function_opset_versions if v >= level]
+        return _parsed(raw.get_function_with_opset_version(max(fitting)))
+    names = ["" if v is None else f"i{n}" for n, v in enumerate(inputs)]
+    protos = {
+        n: numpy_helper.from_array(v.load()) if isinstance(v, Tensor) else v
+        for n, v in attrs.items()
+    }
+    node = helper.make_node(op, names, [f"o{n}" for n in range(outputs)], **protos)
+    types = [
+        b"" if v is None else type_proto(v.dtype, v.shape, v.wrap).SerializeToString()
+        for v in inputs
+    ]
+    version = max(raw.context_dependent_function_opset_versions)
+    body = raw.get_context_dependent_function_with_opset_version(
+        version, node.SerializeToString(), types
+    )
+    return _parsed(body) if body else None
+
+
+def _parsed(body: bytes) -> onnx.FunctionProto:
+    function = onnx.FunctionProto()
+    function.ParseFromString(body)
+    return function
+
+
+def _emit(g: Any, node: onnx.NodeProto, env: Env, given: Mapping[str, Any]) -> None:
+    if node.op_type == "Scan":
+        given = {**given, TYPES: _scanned(node, env)}
+    attrs = {a.name: v for a in node.attribute if (v := _value(g, a, env, given)) is not None}
+    if node.op_type == "Constant":
+        ((form, data),) = attrs.items()
+        made: Any = g.const(data, CONSTANT_FORMS.get(form), node.output[0])
+    else:
+        inputs = [env[name] if name else None for name in node.input]
+        made = g[node.op_type](*inputs, outputs=len(node.output), **attrs)
+    env.update(zip(node.output, made if isinstance(made, tuple) else (made,), strict=True))
+
+
+def _scanned(node: onnx.NodeProto, env: Env) -> list[Type]:
+    """Types of the inputs of a Scan's body: of the states, and of parts along axis 0."""
+    count = next(a.i for a in node.attribute if a.name == "num_scan_inputs")
+    values = [env[name] for name in node.input]
+    return [
+        Type(v.dtype, v.shape if i < len(values) - count else v.known[1:])
+        for i, v in enumerate(values)
+        if v is not None
+    ]
+
+
+def _value(g: Any, proto: AttributeProto, env: Env, given: Mapping[str, Any]) -> Any:
+    """The attribute's value; one that refers to the call's takes it from there."""
+    if proto.ref_attr_name:
+        return given.get(proto.ref_attr_name)
+    if proto.type == AttributeProto.TENSOR:
+        return Tensor.of(numpy_helper.to_array(proto.t))
+    if proto.type == AttributeProto.GRAPH:
+        return _graph(g, proto.g, env, given)
+    return schema.plain(helper.get_attribute_value(proto))
+
+
+def _graph(g: Any, proto: onnx.GraphProto, outer: Env, given: Mapping[str, Any]) -> Graph:
+    """A subgraph of a body, its nodes emitted at the target's opset."""
+    inner: Builder = g.child(proto.name)
+    env = dict(outer)
+    types = dict(zip((i.name for i in proto.input), given.get(TYPES, ()), strict=False))
+    for info in proto.input:
+        env[info.name] = inner.input(info.name, *(types.get(info.name) or from_proto(info.type)))
+    with inner.speaking(g.level):  # type: ignore[attr-defined]
+        for node in proto.node:
+            _emit(inner, node, env, given)
+    return inner.build([v for o in proto.output if (v := env[o.name]) is not None])
+
+
+# Operators whose own function is what they are written as, by the first opset that has them.
+SPELLED_OUT = {
+    11: "DynamicQuantizeLinear",
+    12: "NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss",
+    14: "HardSwish",
+    15: "Bernoulli",
+    17: "BlackmanWindow HammingWindow HannWindow",
+    18: "Mish",
+    23: "RotaryEmbedding",
+    24: "Swish",
+    27: "CausalConvWithState LinearAttention",
+    28: "SwiGLU",
+}
+for _version, _ops in SPELLED_OUT.items():
+    for _op in _ops.split():
+        below[_version](_op)(partial(spelled_out, _op))

@@ -1,0 +1,99 @@
+"""Values of an image between its elements: what GridSample, RoiAlign and DeformConv share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+from serde.ir.graph import DType, Value
+
+from .common import cast, size, span
+
+Taps = Callable[..., list[tuple[Value, Value | None]]]
+CUBIC = -0.75  # the coefficient of GridSample's cubic mode
+
+
+def nearest_tap(g, at: Value):
+    return [(g.Round(at), None)]
+
+
+def linear_taps(g, at: Value):
+    """The elements on both sides, each weighted by how near it is."""
+    low = g.Floor(at)
+    over = g.Sub(at, low)
+    return [(low, g.Sub(1.0, over)), (g.Add(low, 1.0), over)]
+
+
+def cubic_taps(g, at: Value):
+    """Two elements on each side, weighted by Keys' kernel."""
+    low = g.Floor(at)
+    over = g.Sub(at, low)
+
+    def near(d):
+        return g.Add(g.Mul(g.Mul(g.Sub(g.Mul(d, CUBIC + 2), CUBIC + 3), d), d), 1.0)
+
+    def far(d):
+        inner = g.Add(g.Mul(g.Sub(g.Mul(d, CUBIC), 5 * CUBIC), d), 8 * CUBIC)
+        return g.Sub(g.Mul(inner, d), 4 * CUBIC)
+
+    behind = g.Sub(1.0, over)
+    distances = [far(g.Add(over, 1.0)), near(over), near(behind), far(g.Add(behind, 1.0))]
+    return [(g.Add(low, float(i - 1)), share) for i, share in enumerate(distances)]
+
+
+def terms(g, x: Value, batch: Value, places: list[Value], taps: Taps, bring, zeros: bool):
+    """The weighted values whose sum, or largest, is the value of ``x`` at ``places``.
+
+    ``x`` is (N, C, D1 … Dr), ``places`` one tensor of coordinates an axis, ``batch`` the image each
+    is on; the terms have the places' shape with C behind. ``bring`` takes an index into the axis.
+    """
+    rank = x.rank
+    rows = g.Reshape(
+        g.Transpose(x, perm=(0, *range(2, rank), 1)), g.Concat([-1], size(g, x, 1), axis=0)
+    )
+    sizes = [size(g, x, a) for a in range(2, rank)]
+    found = []
+    for chosen in product(*(taps(g, at) for at in places)):
+        where, share, inside = batch, None, None
+        for (index, weight), n in zip(chosen, sizes, strict=True):
+            kept = cast(g, bring(g, index, n), DType.INT64)
+            where = g.Add(g.Mul(where, n), kept)
+            share = weight if share is None else g.Mul(share, weight)
+            if zeros:
+                here = within(g, index, n)
+                inside = here if inside is None else g.And(inside, here)
+        value = g.Gather(rows, where, axis=0)
+        if share is not None:
+            value = g.Mul(value, g.Unsqueeze(share, [share.rank]))
+        if inside is not None:
+            value = g.Where(g.Unsqueeze(inside, [inside.rank]), value, 0.0)
+        found.append(value)
+    return found
+
+
+def within(g, index: Value, n: Value):
+    """Whether an index lies in an axis of ``n`` elements."""
+    last = cast(g, g.Sub(n, 1), index.type)
+    return g.Not(g.Or(g.Less(index, 0.0), g.Greater(index, last)))
+
+
+def clamped(g, index: Value, n: Value):
+    """The index, or the end of the axis it is beyond."""
+    return g.Min(g.Max(index, 0.0), cast(g, g.Sub(n, 1), index.type))
+
+
+def reflected(g, at: Value, low: Value, high: Value):
+    """Turned back at the borders until it lies between them; on the one place there may be."""
+    span_ = g.Sub(high, low)
+    turn = g.Mod(g.Abs(g.Sub(at, low)), g.Max(g.Mul(span_, 2.0), 1e-6), fmod=1)
+    return g.Add(low, g.Sub(span_, g.Abs(g.Sub(turn, span_))))
+
+
+def batches(g, count: Value, rank: int):
+    """The number of each image, along the first of ``rank`` axes."""
+    return g.Reshape(span(g, count), [-1, *[1] * (rank - 1)])
+
+
+def channels_second(g, x: Value):
+    """The last axis moved to where channels stand."""
+    return g.Transpose(x, perm=(0, x.rank - 1, *range(1, x.rank - 1)))

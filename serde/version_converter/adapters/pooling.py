@@ -1,0 +1,291 @@
+"""Pools and convolutions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+
+from serde.errors import require
+from serde.ir.geometry import Ints, window_output
+from serde.ir.graph import DType, Value
+
+from . import above, below
+from .common import END, bounded, cast, filled, size, span
+from .indexing import least
+
+
+def left_over(x: Value, kernel: Ints, strides: Ints, dilations: Ints, pads: Ints):
+    """Padding at the end of each axis that lets plain rounding reach what ``ceil_mode`` does.
+
+    None where it follows from a size known only when the model runs.
+    """
+    sizes = [d for d in x.known[2:] if isinstance(d, int)]
+    if len(sizes) < x.rank - 2:
+        return None
+    n, extra = len(kernel), []
+    for i, (own, k, s, d) in enumerate(zip(sizes, kernel, strides, dilations, strict=True)):
+        count = window_output(own, k, s, d, pads[i] + pads[n + i], True)
+        if (count - 1) * s >= own + pads[i]:
+            count -= 1  # a window that would begin in the padding at the end
+        reach = (count - 1) * s + d * (k - 1) + 1
+        extra.append(max(0, reach - own - pads[i] - pads[n + i]))
+    return extra
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The windows a pool moves: how large, how far apart, and what is put around the tensor."""
+
+    kernel: Ints
+    strides: Ints
+    dilations: Ints
+    pads: Ints
+    auto_pad: str
+    ceil_mode: int
+
+    @property
+    def covers(self) -> Ints:
+        """How many elements there are from a window's first to its last."""
+        return tuple(d * (k - 1) + 1 for k, d in zip(self.kernel, self.dilations, strict=True))
+
+
+def surroundings(g, x: Value, w: Windows):
+    """Padding before and behind each axis, and what ``ceil_mode`` reaches beyond, when run."""
+    n, found = len(w.kernel), []
+    for i, (cover, s) in enumerate(zip(w.covers, w.strides, strict=True)):
+        own = size(g, x, 2 + i)
+        before, behind, more = (g.const([v]) for v in (0, 0, 0))
+        if w.auto_pad.startswith("SAME"):
+            count = g.Div(g.Add(own, s - 1), s)
+            whole = g.Max(g.Sub(g.Add(g.Mul(g.Sub(count, 1), s), cover), own), 0)
+            small = g.Div(whole, 2)
+            parts = small, g.Sub(whole, small)
+            before, behind = parts if w.auto_pad == "SAME_UPPER" else parts[::-1]
+        elif w.pads:
+            before, behind = (g.const([w.pads[j]]) for j in (i, n + i))
+        if w.ceil_mode:
+            room = g.Add(g.Add(own, before), behind)
+            count = g.Add(g.Div(g.Add(g.Sub(room, cover), s - 1), s), 1)
+            starts = g.Less(g.Mul(g.Sub(count, 1), s), g.Add(own, before))
+            count = g.Sub(count, cast(g, g.Not(starts), DType.INT64))
+            reach = g.Add(g.Mul(g.Sub(count, 1), s), cover)
+            more = g.Max(g.Sub(reach, room), 0)
+        found.append((before, behind, more))
+    return tuple(list(v) for v in zip(*found, strict=True))
+
+
+def surrounded(g, x: Value, before: list[Value], behind: list[Value], value: float):
+    """``x`` with padding of computed sizes written into it."""
+    zero = g.const([0, 0])
+    return g.Pad(x, g.Concat(zero, *before, zero, *behind, axis=0), g.const(value, x.type))
+
+
+def averaged(g, x: Value, w: Windows, count_include_pad: int):
+    """AveragePool over windows whose number is known only when the model runs."""
+    before, behind, more = surroundings(g, x, w)
+    counted = filled(g, 1.0, g.Shape(x), x.type)
+    filler = 1.0 if count_include_pad else 0.0
+    counted = surrounded(g, counted, before, behind, filler)
+    nothing = [g.const([0])] * len(more)
+    x = surrounded(g, surrounded(g, x, before, behind, 0.0), nothing, more, 0.0)
+    counted = surrounded(g, counted, nothing, more, 0.0)
+    plain = (w.kernel, w.strides, w.dilations, (0,) * (2 * len(w.kernel)))
+    return g.Div(window_sums(g, x, *plain), window_sums(g, counted, *plain))
+
+
+def gathered(g, x: Value, w: Windows, storage_order: int, outputs: int):
+    """MaxPool by gathering each window's elements side by side."""
+    before, behind, more = surroundings(g, x, w)
+    behind = [g.Add(a, b) for a, b in zip(behind, more, strict=True)]
+    y = surrounded(g, x, before, behind, least(x.type, False))
+    n = len(w.kernel)
+    taps = bounded(prod(w.kernel), "a window", 1 << 16)
+    starts: list[Value] = []
+    for i, (k, s, d, cover) in enumerate(
+        zip(w.kernel, w.strides, w.dilations, w.covers, strict=True)
+    ):
+        axis = 2 + 2 * i
+        count = g.Add(g.Div(g.Sub(size(g, y, axis), cover), s), 1)
+        starts.append(g.Mul(span(g, count), s))
+        at = g.Add(g.Unsqueeze(starts[-1], [1]), g.const([[d * j for j in range(k)]]))
+        y = g.Gather(y, at, axis=axis)
+    order = (0, 1, *range(2, 2 + 2 * n, 2), *range(3, 2 + 2 * n, 2))
+    y = g.Transpose(y, perm=order)
+    y = g.Reshape(y, g.Concat(g.Shape(y, start=0, end=2 + n), [taps], axis=0))
+    largest = g.ReduceMax(y, [2 + n], keepdims=0)
+    if outputs == 1:
+        return largest
+    which = g.ArgMax(y, axis=2 + n, keepdims=0)
+    return largest, flat_places(g, x, w, which, starts, before, storage_order)
+
+
+def flat_places(g, x: Value, w: Windows, which: Value, starts, before, storage_order: int):
+    """Where in ``x``, flattened, the elements lie that ``which`` counts within their windows."""
+    n, rest = len(w.kernel), which
+    places: list[Value] = []
+    for i in reversed(range(n)):
+        turns = g.Div(rest, w.kernel[i])
+        inner = g.Sub(rest, g.Mul(turns, w.kernel[i]))
+        rest = turns
+        shape = [-1 if a == 2 + i else 1 for a in range(2 + n)]
+        first = g.Reshape(g.Sub(starts[i], before[i]), shape)
+        places.insert(0, g.Add(first, g.Mul(inner, w.dilations[i])))
+    order = range(n) if storage_order == 0 else reversed(range(n))
+    flat = None
+    for i in order:
+        flat = places[i] if flat is None else g.Add(g.Mul(flat, size(g, x, 2 + i)), places[i])
+    images = g.Mul(size(g, x, 0), size(g, x, 1))
+    whole = g.ReduceProd(g.Shape(x, start=2), [0], keepdims=1)
+    image = g.Reshape(span(g, images), g.Concat(g.Shape(x, start=0, end=2), [1] * n, axis=0))
+    return g.Add(g.Mul(image, whole), flat)
+
+
+def zero_padded(g, x: Value, pads: Ints, value: float = 0.0):
+    """``x`` with the padding of its window axes written into it."""
+    n = len(pads) // 2
+    return g.Pad(x, [0, 0, *pads[:n], 0, 0, *pads[n:]], g.const(value, x.type))
+
+
+def window_sums(g, x: Value, kernel: Ints, strides: Ints, dilations: Ints, pads: Ints):
+    """Sums of windows, by a convolution of each channel with ones."""
+    apart = g.Reshape(x, g.Concat([-1, 1], g.Shape(x, start=2), axis=0))
+    ones = filled(g, 1.0, [1, 1, *kernel], x.type)
+    sums = g.Conv(apart, ones, kernel_shape=kernel, strides=strides, dilations=dilations, pads=pads)
+    return g.Reshape(sums, g.Concat(g.Shape(x, end=2), g.Shape(sums, start=2), axis=0))
+
+
+@below[19]("AveragePool")
+def average_of_spread_windows(
+    g, x: Value, *, dilations: Ints | None = None, ceil_mode: int, count_include_pad: int,
+    kernel_shape: Ints, strides: Ints, pads: Ints = (), auto_pad: str = "NOTSET",
+):  # fmt: skip
+    """Before opset 19 windows had no gaps: divide sums by the number of elements summed."""
+    if not dilations or all(d == 1 for d in dilations):
+        return g.AveragePool(
+            x, kernel_shape=kernel_shape, strides=strides, pads=pads or None, ceil_mode=ceil_mode,
+            count_include_pad=count_include_pad, auto_pad=auto_pad,
+        )  # fmt: skip
+    window, n = (kernel_shape, strides, dilations), len(kernel_shape)
+    extra = left_over(x, *window, pads) if ceil_mode else [0] * n
+    if extra is None or auto_pad != "NOTSET":
+        with g.speaking(18):
+            return averaged(g, x, Windows(*window, pads, auto_pad, ceil_mode), count_include_pad)
+    with g.speaking(18):
+        counted = filled(g, 1.0, g.Shape(x), x.type)
+        if count_include_pad:
+            counted = zero_padded(g, counted, pads, 1.0)
+        own = (0,) * n if count_include_pad else pads[:n]
+        ends = [0 if count_include_pad else p for p in pads[n:]]
+        around = (*own, *(p + e for p, e in zip(ends, extra, strict=True)))
+        reach = (*pads[:n], *(p + e for p, e in zip(pads[n:], extra, strict=True)))
+        return g.Div(window_sums(g, x, *window, reach), window_sums(g, counted, *window, around))
+
+
+@below[10]("AveragePool")
+def average_of_whole_windows(
+    g, x: Value, *, ceil_mode: int, count_include_pad: int, kernel_shape: Ints, strides: Ints,
+    pads: Ints = (), auto_pad: str = "NOTSET",
+):  # fmt: skip
+    """Before opset 10 sizes were rounded down: pad what rounding up would reach."""
+    more = {"kernel_shape": kernel_shape, "strides": strides}
+    if not ceil_mode:
+        return g.AveragePool(
+            x, pads=pads or None, auto_pad=auto_pad, count_include_pad=count_include_pad, **more
+        )
+    n = len(kernel_shape)
+    window = (kernel_shape, strides, (1,) * n)
+    extra = left_over(x, *window, pads) if auto_pad == "NOTSET" else None
+    if extra is None:
+        with g.speaking(18):
+            return averaged(g, x, Windows(*window, pads, auto_pad, ceil_mode), count_include_pad)
+    if count_include_pad:
+        with g.speaking(18):
+            x = zero_padded(g, x, pads)
+        pads = (0,) * len(pads)
+    ends = tuple(p + e for p, e in zip(pads[n:], extra, strict=True))
+    return g.AveragePool(x, pads=(*pads[:n], *ends), count_include_pad=0, **more)
+
+
+@below[10]("MaxPool")
+def largest_of_whole_windows(
+    g, x: Value, *, ceil_mode: int, dilations: Ints, kernel_shape: Ints, strides: Ints,
+    storage_order: int, pads: Ints = (), auto_pad: str = "NOTSET", outputs=1,
+):  # fmt: skip
+    """Before opset 10 sizes were rounded down and windows had no gaps."""
+    n, window = len(kernel_shape), (kernel_shape, strides, dilations)
+    spread = any(d != 1 for d in dilations)
+    extra = left_over(x, *window, pads) if ceil_mode and auto_pad == "NOTSET" else [0] * n
+    unsure = auto_pad != "NOTSET" and (spread or ceil_mode)
+    if extra is None or unsure or (spread and outputs > 1):
+        with g.speaking(18):
+            w = Windows(*window, pads, auto_pad, ceil_mode)
+            return gathered(g, x, w, storage_order, outputs)
+    if ceil_mode:
+        pads = (*pads[:n], *(p + e for p, e in zip(pads[n:], extra, strict=True)))
+    if not spread:
+        return g.MaxPool(
+            x, kernel_shape=kernel_shape, strides=strides, pads=pads or None, auto_pad=auto_pad,
+            storage_order=storage_order, outputs=outputs,
+        )  # fmt: skip
+    with g.speaking(18):
+        x = zero_padded(g, x, pads, least(x.type, False))
+        for axis, (k, s, d) in enumerate(zip(kernel_shape, strides, dilations, strict=True), 2):
+            bounded(k, "a window", 1 << 12)
+            behind = [d * (k - 1 - o) for o in range(k)]
+            x = g.Max(
+                *(
+                    g.Slice(x, [o * d], [-b if b else END], [axis], [s])
+                    for o, b in enumerate(behind)
+                )
+            )
+        return x
+
+
+@below[8]("MaxPool")
+def largest_without_indices(
+    g, x: Value, *, storage_order: int, kernel_shape: Ints, strides: Ints, pads: Ints = (),
+    auto_pad: str = "NOTSET", outputs=1,
+):  # fmt: skip
+    if outputs == 1:
+        return g.MaxPool(
+            x, kernel_shape=kernel_shape, strides=strides, pads=pads or None, auto_pad=auto_pad
+        )
+    with g.speaking(18):
+        w = Windows(kernel_shape, strides, (1,) * len(kernel_shape), pads, auto_pad, 0)
+        return gathered(g, x, w, storage_order, outputs)
+
+
+@below[18]("LpPool")
+def norm_of_whole_windows(
+    g, x: Value, *, p: int, ceil_mode: int, kernel_shape: Ints, strides: Ints,
+    dilations: Ints | None = None, pads: Ints = (), auto_pad: str = "NOTSET",
+):  # fmt: skip
+    """Before opset 18 LpPool knew neither dilations nor ceil_mode."""
+    spread = any(d != 1 for d in dilations or ())
+    if not spread and not ceil_mode:
+        return g.LpPool(
+            x, p=p, kernel_shape=kernel_shape, strides=strides, pads=pads or None, auto_pad=auto_pad
+        )
+    n = len(kernel_shape)
+    window = (kernel_shape, strides, dilations or (1,) * n)
+    extra = left_over(x, *window, pads) if ceil_mode else [0] * n
+    with g.speaking(18):
+        powers = g.Pow(g.Abs(x), float(p))
+        if extra is None or auto_pad != "NOTSET":
+            w = Windows(*window, pads, auto_pad, ceil_mode)
+            before, behind, more = surroundings(g, x, w)
+            behind = [g.Add(a, b) for a, b in zip(behind, more, strict=True)]
+            powers, pads, extra = surrounded(g, powers, before, behind, 0.0), (0,) * 2 * n, [0] * n
+        reach = (*pads[:n], *(a + e for a, e in zip(pads[n:], extra, strict=True)))
+        return g.Pow(window_sums(g, powers, *window, reach), 1.0 / p)
+
+
+def integer_power(op, g, x: Value, *, p: float, **rest):
+    """The norm's order was a float at opset 1."""
+    require(p.is_integer(), f"{op} of order {p}; since opset 2 orders are integers")
+    return g[op](x, p=int(p), **rest)
+
+
+for _op in ("LpPool", "GlobalLpPool"):
+    above[2](_op)(partial(integer_power, _op))

@@ -1,0 +1,42 @@
+"""RNN, GRU and LSTM."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from serde.ir.graph import Value
+
+from . import above, below
+
+KINDS = ("RNN", "GRU", "LSTM")
+STATES = (5, 6)  # operands that hold an initial state, batch first with layout 1
+
+
+def time_first(op, g, *operands, layout: int, outputs=1, **rest):
+    """Before opset 14 time always came before batch."""
+    if not layout:
+        return g[op](*operands, outputs=outputs, **rest)
+    moved = [
+        g.Transpose(v, perm=(1, 0, 2)) if v is not None and i in (0, *STATES) else v
+        for i, v in enumerate(operands)
+    ]
+    made = g[op](*moved, outputs=outputs, **rest)
+    y, *states = made if isinstance(made, tuple) else (made,)
+    return g.Transpose(y, perm=(2, 0, 1, 3)), *(g.Transpose(v, perm=(1, 0, 2)) for v in states)
+
+
+def every_output_optional(op, g, *operands, output_sequence: int, outputs=1, **rest):
+    """``output_sequence`` told whether the first output, always computed since, is wanted."""
+    return g[op](*operands, outputs=outputs, **rest)
+
+
+for _op in KINDS:
+    below[14](_op)(partial(time_first, _op))
+    above[7](_op)(partial(every_output_optional, _op))
+
+
+@above[3]("GRU")
+def gru_direction_spelled(g, *operands: Value, direction: str, outputs=1, **rest):
+    """The default direction of opset 1 is misspelt."""
+    spelled = "forward" if direction == "foward" else direction
+    return g.GRU(*operands, direction=spelled, outputs=outputs, **rest)

@@ -1,0 +1,210 @@
+"""Operators that rearrange elements, and those that make or take shapes."""
+
+from __future__ import annotations
+
+from serde.ir.geometry import Ints
+from serde.ir.graph import DType, Tensor, Value
+
+from . import above, below, decomposed
+from .common import END, cast, filled, fixed, fixed_axis, scalar, size
+from .dynamic_axes import chosen, known_ints, length_of, marked, without
+
+
+@below[13]("Squeeze")
+def squeeze_axes_as_attribute(g, x: Value, axes=None):
+    listed = None if axes is None else known_ints(axes)
+    if listed == ():
+        return x  # as an attribute, no axes would mean all of size 1
+    if axes is None or listed is not None:
+        return g.Squeeze(x, axes=listed)
+    with g.speaking(20):
+        count = length_of(axes)
+        left = None if count is None else x.rank - count
+        kept = without(g, g.Shape(x), marked(g, axes, x.rank), left)
+        return g.Reshape(x, kept, allowzero=int(0 in x.known))
+
+
+@above[13]("Squeeze")
+def squeeze_axes_as_operand(g, x: Value, *, axes: Ints | None = None):
+    return g.Squeeze(x, None if axes is None else list(axes))
+
+
+@below[13]("Unsqueeze")
+def unsqueeze_axes_as_attribute(g, x: Value, axes: Value):
+    listed = known_ints(axes)
+    if listed is not None:
+        return g.Unsqueeze(x, axes=listed) if listed else x
+    with g.speaking(20):
+        count = length_of(axes)
+        rank = g.Add(g.Shape(axes), x.rank) if count is None else x.rank + count
+        new = marked(g, axes, rank)
+        before = g.CumSum(g.Sub(1, new), 0, exclusive=1)  # axes of ``x`` in front of each
+        sizes = g.Gather(g.Concat(g.Shape(x), [1], axis=0), before, axis=0)
+        return g.Reshape(x, chosen(g, sizes, g.Sub(1, new)), allowzero=int(0 in x.known))
+
+
+@above[13]("Unsqueeze")
+def unsqueeze_axes_as_operand(g, x: Value, *, axes: Ints):
+    return g.Unsqueeze(x, list(axes))
+
+
+@below[18]("Split")
+def split_sizes_written_out(g, x: Value, split=None, *, axis: int, num_outputs=None, outputs=1):
+    """Before opset 18 equal parts had to be equal; the last one may be smaller since."""
+    n = x.known[axis] if x.shape is not None else None
+    if split is None and not (isinstance(n, int) and n % outputs == 0):
+        total = size(g, x, axis)
+        part = g.Div(g.Add(total, outputs - 1), outputs)
+        rest = g.Sub(total, g.Mul(part, outputs - 1))
+        split = g.Concat(*[part] * (outputs - 1), rest, axis=0)
+    return g.Split(x, split, axis=axis, outputs=outputs)
+
+
+@above[18]("Split")
+def split_into_equal_parts(g, x: Value, split=None, *, axis: int, outputs=1):
+    return g.Split(
+        x, split, axis=axis, num_outputs=outputs if split is None else None, outputs=outputs
+    )
+
+
+@below[13]("Split")
+def split_sizes_as_attribute(g, x: Value, split=None, *, axis: int, outputs=1):
+    """Sizes computed at run time become bounds of slices."""
+    if split is None or split.tensor is not None:
+        sizes = None if split is None else split.ints()
+        return g.Split(x, split=sizes, axis=axis, outputs=outputs)
+    start, parts = g.const([0], DType.INT64), []
+    for i in range(outputs):
+        end = g.Add(start, g.Gather(split, [i]))
+        with g.speaking(13):
+            parts.append(g.Slice(x, start, end, [axis], [1]))
+        start = end
+    return tuple(parts)
+
+
+@above[13]("Split")
+def split_sizes_as_operand(g, x: Value, *, axis: int, split: Ints | None = None, outputs=1):
+    return g.Split(x, None if split is None else list(split), axis=axis, outputs=outputs)
+
+
+@above[2]("Split")
+def split_axis_written_out(
+    g, x: Value, sizes=None, *, axis=0, split: Ints | None = None, outputs=1
+):
+    """At opset 1 the sizes could be an attribute or an operand."""
+    if split is None and sizes is not None:
+        split = fixed(sizes, "sizes of the parts", 13)
+    return g.Split(x, axis=axis, split=split, outputs=outputs)
+
+
+@below[14]("Reshape")
+def reshape_without_empty_axes(g, x: Value, shape: Value, *, allowzero: int):
+    """Say the size 0 of an axis, which meant the operand's own size before opset 14."""
+    wanted = shape.elements or (shape.ints() if shape.tensor is not None else None)
+    if not allowzero or (wanted is not None and 0 not in wanted):
+        return g.Reshape(x, shape)
+    if wanted is None:
+        return reshaped_or_empty(g, x, shape)
+    if wanted.count(0) == 1 and all(isinstance(d, int) and d >= 0 for d in wanted):
+        return g.Reshape(x, [-1 if d == 0 else d for d in wanted])
+    with g.speaking(15):
+        return filled(g, "" if x.type is DType.STRING else 0, shape, x.type)
+
+
+def reshaped_or_empty(g, x: Value, shape: Value):
+    """A shape in which 0, if it turns out to have one, is a size: then there is no element."""
+    whole, empty = g.child("whole"), g.child("empty")
+    with whole.speaking(13), empty.speaking(20), g.speaking(20):
+        nothing = filled(empty, "" if x.type is DType.STRING else 0, shape, x.type)
+        branches = whole.build([whole.Reshape(x, shape)]), empty.build([nothing])
+        zeros = cast(g, g.Equal(cast(g, shape, DType.INT64), 0), DType.INT32)
+        some = cast(g, g.ReduceMax(zeros, [0], keepdims=0), DType.BOOL)
+        return g.If(some, then_branch=branches[1], else_branch=branches[0])
+
+
+@above[5]("Reshape", ignore=("consumed_inputs",))
+def reshape_shape_as_operand(g, x: Value, *, shape: Ints):
+    return g.Reshape(x, list(shape))
+
+
+@below[15]("Shape")
+def part_of_shape(g, x: Value, *, start: int, end: int | None = None):
+    shape = g.Shape(x)
+    if start == 0 and end is None:
+        return shape
+    return g.Slice(shape, [start], [END if end is None else end], [0], [1])
+
+
+@decomposed(8, "Expand")
+def expand_by_tiling(g, x: Value, shape: Value):
+    """Repeat each axis as often as it takes: ``ceil(wanted / size)``, once where wanted is 1."""
+    length = shape.known[0]
+    if not isinstance(length, int):
+        x, shape = of_one_rank(g, x, shape)
+        length = rank = 1  # whatever they are, they are the same
+    else:
+        rank = max(length, x.rank)
+    if x.shape is not None and x.rank < rank:
+        x = g.Unsqueeze(x, list(range(rank - x.rank)))
+    if length < rank:
+        shape = g.Concat([1] * (rank - length), shape, axis=0)
+    if rank == 0:
+        return g.Identity(x)
+    own = g.Shape(x)
+    own = g.Add(own, cast(g, g.Equal(own, 0), DType.INT64))  # none of nothing is nothing
+    return g.Tile(x, g.Div(g.Sub(g.Add(shape, own), 1), own))
+
+
+def of_one_rank(g, x: Value, shape: Value):
+    """A tensor and a shape with ones put in front of the shorter one."""
+    more = g.Sub(g.Shape(shape), x.rank)
+    front = [g.Tile([1], g.Max(v, 0)) for v in (more, g.Neg(more))]
+    x = g.Reshape(x, g.Concat(front[0], g.Shape(x), axis=0))
+    return x, g.Concat(front[1], shape, axis=0)
+
+
+@decomposed(9, "ConstantOfShape")
+def expanded_constant(g, shape: Value, *, value: Tensor | None = None):
+    held = g.const(value) if value is not None else g.const([0.0], DType.FLOAT32)
+    return g.Expand(scalar(g, held), shape)
+
+
+@above[4]("Concat")
+def concat_axis_written_out(g, *inputs: Value, axis=1):
+    return g.Concat(*inputs, axis=axis)
+
+
+@above[6]("Tile")
+def tile_one_axis(g, x: Value, tiles: Value, axis: Value):
+    """At opset 1 Tile repeated one axis, named by a tensor."""
+    at = fixed_axis(axis, x, 6)
+    repeats = g.Reshape(cast(g, tiles, DType.INT64), [1])
+    ones = [[1] * n for n in (at, x.rank - at - 1)]
+    parts = [g.const(part, DType.INT64) for part in ones]
+    return g.Tile(x, g.Concat(parts[0], repeats, parts[1], axis=0))
+
+
+@decomposed(28, "SpaceToDepth")
+def space_to_depth(g, x: Value, *, blocksize: int, mode: str):
+    """CRD, the order of channels PyTorch's pixel_unshuffle has, is new at opset 28."""
+    if mode == "DCR":
+        with g.speaking(27):
+            return g.SpaceToDepth(x, blocksize=blocksize)
+    b, (n, c, h, w) = blocksize, (size(g, x, axis) for axis in range(4))
+    tall, wide, deep = g.Div(h, b), g.Div(w, b), g.Mul(c, b * b)
+    parts = g.Reshape(x, g.Concat(n, c, tall, [b], wide, [b], axis=0))
+    order = g.Transpose(parts, perm=(0, 1, 3, 5, 2, 4))
+    return g.Reshape(order, g.Concat(n, deep, tall, wide, axis=0))
+
+
+@below[11]("DepthToSpace")
+def depth_to_space(g, x: Value, *, blocksize: int, mode: str):
+    """Before opset 11 there was only DCR."""
+    if mode == "DCR":
+        return g.DepthToSpace(x, blocksize=blocksize)
+    with g.speaking(15):
+        b, (n, c, h, w) = blocksize, (size(g, x, axis) for axis in range(4))
+        tall, wide, flat = g.Mul(h, b), g.Mul(w, b), g.Div(c, b * b)
+        parts = g.Reshape(x, g.Concat(n, flat, [b], [b], h, w, axis=0))
+        order = g.Transpose(parts, perm=(0, 1, 4, 2, 5, 3))
+        return g.Reshape(order, g.Concat(n, flat, tall, wide, axis=0))

@@ -1,0 +1,129 @@
+"""Fourier transforms and what goes with them."""
+
+from __future__ import annotations
+
+import math
+
+from serde.ir.graph import IR_OPSET, DType, Value
+from serde.spec.schema import ELEMENT_TYPES
+
+from . import above, below, decomposed
+from .common import cast, size, span, wider
+from .dynamic_axes import along, known_ints
+from .slice_pad import with_fill
+
+
+@below[20]("DFT")
+def dft_axis_as_attribute(g, x: Value, length=None, axis=None, *, inverse: int, onesided: int):
+    known = (-2,) if axis is None else known_ints(axis)
+    if known is not None:
+        return g.DFT(x, length, axis=known[0] % x.rank, inverse=inverse, onesided=onesided)
+    with g.speaking(IR_OPSET):
+        how = {"inverse": inverse, "onesided": onesided}
+        return along(g, x, axis, lambda v: g.DFT(v, length, 1, **how), kept=1, resized=True)
+
+
+@above[20]("DFT")
+def dft_axis_as_operand(g, x: Value, length=None, *, axis: int, inverse: int, onesided: int):
+    return g.DFT(x, length, g.const(axis, DType.INT64), inverse=inverse, onesided=onesided)
+
+
+def of_length(g, x: Value, axis: int, length: Value):
+    """One axis cut, or filled up with zeros, to ``length``."""
+    more = g.Sub(length, size(g, x, axis))
+    nothing = g.const([0], DType.INT64)
+    return with_fill(g, x, axis, nothing, more, g.const(0.0, x.type))
+
+
+def turns(g, rows: Value, columns: Value, length: Value, dtype: DType):
+    """Cosines and sines of ``2π · row · column / length``, for each pair."""
+    steps = g.Mul(g.Unsqueeze(span(g, rows), [1]), g.Unsqueeze(span(g, columns), [0]))
+    part = g.Div(cast(g, g.Mod(steps, length), dtype), cast(g, length, dtype))
+    angle = g.Mul(part, 2 * math.pi)
+    return g.Cos(angle), g.Sin(angle)
+
+
+def transformed(g, x: Value, at: int, length: Value, inverse: int, onesided: int):
+    """The transform of a real or complex tensor along axis ``at``, by a matrix product."""
+    u = wider(g, x)
+    depth = x.known[-1]
+    if depth not in (1, 2):  # real or complex only when the model runs: made complex
+        u, depth = of_length(g, u, x.rank - 1, g.const([2], DType.INT64)), 2
+    half = g.Add(g.Div(length, 2), 1)
+    back = bool(inverse and onesided)
+    u = of_length(g, u, at, half if back else length)
+    order = (*(a for a in range(x.rank - 1) if a != at), at)
+    again = tuple(sorted(range(x.rank - 1), key=order.__getitem__))
+    real, *rest = (g.Transpose(g.Gather(u, i, axis=x.rank - 1), perm=order) for i in range(depth))
+    imaginary = rest[0] if rest else None
+    out = half if onesided and not inverse else length
+    cosine, sine = turns(g, half if back else length, out, length, u.type)
+    if back:  # what is left out of the spectrum mirrors what is there
+        index = span(g, half)
+        ends = g.Or(g.Equal(index, 0), g.Equal(g.Mul(index, 2), length))
+        twice = g.Where(ends, g.const(1.0, u.type), g.const(2.0, u.type))
+        real, imaginary = (None if v is None else g.Mul(v, twice) for v in (real, imaginary))
+    sine = sine if inverse else g.Neg(sine)
+    parts = [g.MatMul(real, cosine), g.MatMul(real, sine)]
+    if imaginary is not None:
+        parts[0] = g.Sub(parts[0], g.MatMul(imaginary, sine))
+        parts[1] = g.Add(parts[1], g.MatMul(imaginary, cosine))
+    if inverse:
+        parts = [g.Div(v, cast(g, length, u.type)) for v in parts]
+    shaped = [g.Unsqueeze(g.Transpose(v, perm=again), [x.rank - 1]) for v in parts]
+    return cast(g, shaped[0] if back else g.Concat(*shaped, axis=x.rank - 1), x.dtype)
+
+
+@decomposed(17, "DFT")
+def dft(g, x: Value, length=None, *, axis: int, inverse: int, onesided: int):
+    at = axis % x.rank
+    if length is None:
+        own = size(g, x, at)
+        length = g.Mul(g.Sub(own, 1), 2) if inverse and onesided else own
+    count = g.Reshape(cast(g, length, DType.INT64), [1])
+    return transformed(g, x, at, count, inverse, onesided)
+
+
+@decomposed(17, "STFT")
+def stft(g, x: Value, step: Value, window=None, length=None, *, onesided: int):
+    """Gather the frames, weigh them, and transform each."""
+    frame = size(g, window, 0) if length is None else g.Reshape(length, [1])
+    frame, step = (cast(g, v, DType.INT64) for v in (frame, g.Reshape(step, [1])))
+    count = g.Add(g.Div(g.Sub(size(g, x, 1), frame), step), 1)
+    starts = g.Mul(span(g, count), step)
+    where = g.Add(g.Unsqueeze(starts, [1]), g.Unsqueeze(span(g, frame), [0]))
+    signal = g.Unsqueeze(x, [2]) if x.rank == 2 else x
+    frames = g.Gather(signal, where, axis=1)
+    if window is not None:
+        frames = g.Mul(frames, g.Reshape(window, [1, 1, -1, 1]))
+    return transformed(g, frames, 2, frame, 0, onesided)
+
+
+def not_zero(g, x: Value):
+    """1 where ``x`` is 0."""
+    return g.Add(x, cast(g, g.Equal(x, 0.0), x.type))
+
+
+@decomposed(17, "MelWeightMatrix")
+def mel_weights(
+    g, bins: Value, length: Value, rate: Value, low: Value, high: Value, *, output_datatype: int
+):
+    """Triangles between frequencies that are equally far apart on the mel scale."""
+    bins, length = (g.Reshape(cast(g, v, DType.INT64), [1]) for v in (bins, length))
+    rate, low, high = (g.Reshape(cast(g, v, DType.FLOAT64), [1]) for v in (rate, low, high))
+    ends = [g.Mul(g.Log(g.Add(g.Div(v, 700.0), 1.0)), 2595 / math.log(10)) for v in (low, high)]
+    steps = cast(g, span(g, g.Add(bins, 2)), DType.FLOAT64)
+    apart = g.Div(g.Sub(ends[1], ends[0]), cast(g, g.Add(bins, 2), DType.FLOAT64))
+    mel = g.Add(g.Mul(steps, apart), ends[0])
+    hertz = g.Mul(g.Sub(g.Exp(g.Mul(mel, math.log(10) / 2595)), 1.0), 700.0)
+    edges = g.Floor(g.Div(g.Mul(cast(g, g.Add(length, 1), DType.FLOAT64), hertz), rate))
+    left, middle, right = (
+        g.Unsqueeze(g.Slice(edges, [i], g.Add(bins, i), [0], [1]), [0]) for i in range(3)
+    )
+    row = g.Unsqueeze(cast(g, span(g, g.Add(g.Div(length, 2), 1)), DType.FLOAT64), [1])
+    peak = g.Equal(row, middle)
+    rise = g.Div(g.Sub(row, left), not_zero(g, g.Sub(middle, left)))
+    fall = g.Div(g.Sub(right, row), not_zero(g, g.Sub(right, middle)))
+    slope = g.Where(g.Less(row, middle), rise, fall)
+    inside = g.And(g.GreaterOrEqual(row, left), g.Less(row, right))
+    return cast(g, g.Where(peak, 1.0, g.Where(inside, slope, 0.0)), ELEMENT_TYPES[output_datatype])

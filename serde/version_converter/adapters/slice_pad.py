@@ -1,0 +1,167 @@
+"""Slice and Pad: bounds that were attributes, and modes that came later."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from serde.errors import require
+from serde.ir.geometry import Ints
+from serde.ir.graph import DType, Value
+
+from . import above, below
+from .common import END, FLOATS, cast, filled, scalar, size, span
+from .dynamic_axes import by_axis, known_ints
+from .function_bodies import spelled_out
+
+below[18]("CenterCropPad")(partial(spelled_out, "CenterCropPad"))
+
+
+def held(g, x: Value, low, high):
+    """Integers held between two others."""
+    return g.Min(g.Max(x, low), high)
+
+
+def taken(g, x: Value, axis: int, start: Value, end: Value, step: Value):
+    """A slice of one axis, by gathering the indices it goes through."""
+    n = size(g, x, axis)
+    start, end = (g.Where(g.Less(v, 0), g.Add(v, n), v) for v in (start, end))
+    back = cast(g, g.Less(step, 0), DType.INT64)
+    first, last = held(g, start, 0, g.Sub(n, back)), held(g, end, g.Neg(back), g.Sub(n, back))
+    return g.Gather(x, g.Range(*(scalar(g, v) for v in (first, last, step))), axis=axis)
+
+
+@below[10]("Slice")
+def slice_bounds_as_attributes(g, x: Value, starts: Value, ends: Value, axes=None, steps=None):
+    """Bounds computed at run time, and steps, become indices to gather."""
+    count = starts.known[0]
+    some = range(count) if isinstance(count, int) else ()
+    at = list(some) if axes is None else known_ints(axes)
+    by = [1] * len(some) if steps is None else known_ints(steps)
+    constant = starts.tensor is not None and ends.tensor is not None
+    if constant and at is not None and by is not None and all(s == 1 for s in by):
+        return g.Slice(x, starts=starts.ints(), ends=ends.ints(), axes=at)
+    with g.speaking(20):
+        if at is None or not isinstance(count, int):
+            return sliced_along_computed(g, x, starts, ends, axes, steps)
+        steps = g.const([1] * count, DType.INT64) if steps is None else steps
+        bounds = [cast(g, v, DType.INT64) for v in (starts, ends, steps)]
+        for i, axis in enumerate(at):
+            parts = (g.Slice(v, [i], [i + 1], [0], [1]) for v in bounds)
+            x = taken(g, x, axis % x.rank, *parts)
+        return x
+
+
+def sliced_along_computed(g, x: Value, starts: Value, ends: Value, axes, steps):
+    """Slice every axis: the whole of those not listed."""
+    axes = span(g, g.Shape(starts)) if axes is None else axes
+    steps = filled(g, 1, g.Shape(starts), DType.INT64) if steps is None else steps
+    whole = ((starts, 0), (ends, END), (steps, 1))
+    bounds = [by_axis(g, axes, v, x.rank, otherwise) for v, otherwise in whole]
+    for axis in range(x.rank):
+        x = taken(g, x, axis, *(g.Slice(v, [axis], [axis + 1], [0], [1]) for v in bounds))
+    return x
+
+
+@above[10]("Slice")
+def slice_bounds_as_operands(g, x: Value, *, starts: Ints, ends: Ints, axes: Ints | None = None):
+    at = list(range(len(starts))) if axes is None else list(axes)
+    require(len(starts) == len(ends) == len(at), "as many starts as ends and axes")
+    return g.Slice(x, list(starts), list(ends), at)
+
+
+def source_index(g, mode: str, n: Value, before: Value, behind: Value):
+    """Where each element of a padded axis of ``n`` elements comes from."""
+    last = g.Sub(n, 1)
+    along = g.Range(scalar(g, g.Neg(before)), scalar(g, g.Add(n, behind)), 1)
+    if mode == "edge":
+        return held(g, along, 0, last)
+    if mode == "wrap":
+        return g.Mod(along, n)
+    turn = g.Mod(along, g.Max(g.Mul(last, 2), 1))
+    return g.Sub(last, g.Abs(g.Sub(turn, last)))
+
+
+def with_fill(g, x: Value, axis: int, before: Value, behind: Value, value: Value):
+    """One axis cut where its padding is negative, and filled up where it is positive."""
+    n = size(g, x, axis)
+    x = g.Slice(x, g.Max(g.Neg(before), 0), g.Add(n, g.Min(behind, 0)), [axis], [1])
+    parts = []
+    for amount in (before, behind):
+        head, tail = g.Shape(x, start=0, end=axis), g.Shape(x, start=axis + 1)
+        shape = g.Concat(head, g.Max(amount, 0), tail, axis=0)
+        parts.append(g.Expand(value, shape))
+    return g.Concat(parts[0], x, parts[1], axis=axis)
+
+
+def padded(g, x: Value, pads: Value, value, mode: str):
+    """Pad, spelled out axis by axis."""
+    if value is None:
+        value = g.const(False if x.type is DType.BOOL else 0, x.type)
+    value = scalar(g, value)
+    for axis in range(x.rank):
+        before, behind = (
+            g.Reshape(g.Slice(pads, [i], [i + 1], [0], [1]), [1]) for i in (axis, axis + x.rank)
+        )
+        if all(v.tensor is not None and v.ints() == (0,) for v in (before, behind)):
+            continue
+        if mode == "constant":
+            x = with_fill(g, x, axis, before, behind, value)
+        else:
+            x = g.Gather(x, source_index(g, mode, size(g, x, axis), before, behind), axis=axis)
+    return x
+
+
+@below[19]("Pad")
+def pad_going_round(g, x: Value, pads: Value, value=None, axes=None, *, mode: str):
+    if mode != "wrap":
+        return g.Pad(x, pads, value, axes, mode=mode)
+    with g.speaking(18):
+        return padded(g, x, on_all_axes(g, x, pads, axes), value, mode)
+
+
+def on_all_axes(g, x: Value, pads: Value, axes):
+    """The padding of every axis, 0 where ``axes`` does not list one."""
+    if axes is None:
+        return pads
+    known = known_ints(axes)
+    if known is None:
+        count = g.Div(g.Shape(pads), 2)
+        halves = g.Slice(pads, [0], count, [0], [1]), g.Slice(pads, count, [END], [0], [1])
+        return g.Concat(*(by_axis(g, axes, v, x.rank, 0) for v in halves), axis=0)
+    at = [a % x.rank for a in known]
+    zero = g.const([0], DType.INT64)
+    parts = [zero] * (2 * x.rank)
+    for i, axis in enumerate(at):
+        for end in (0, 1):
+            j = i + end * len(at)
+            parts[axis + end * x.rank] = g.Slice(pads, [j], [j + 1], [0], [1])
+    return g.Concat(*parts, axis=0) if parts else pads
+
+
+@below[18]("Pad")
+def pad_every_axis(g, x: Value, pads: Value, value=None, axes=None, *, mode: str):
+    with g.speaking(20):
+        pads = on_all_axes(g, x, pads, axes)
+    return g.Pad(x, pads, value, mode=mode)
+
+
+@below[11]("Pad")
+def pads_as_attribute(g, x: Value, pads: Value, value=None, *, mode: str):
+    """Before opset 11 padding was fixed, and only floats were padded."""
+    plain = pads.tensor is not None and (value is None or value.tensor is not None)
+    if plain and x.dtype in FLOATS:
+        filler = 0.0 if value is None else float(value.array().ravel()[0])
+        return g.Pad(x, pads=pads.ints(), value=filler, mode=mode)
+    with g.speaking(18):
+        return padded(g, x, pads, value, mode)
+
+
+@above[11]("Pad")
+def pads_as_operand(g, x: Value, *, pads: Ints, value: float, mode: str):
+    filler = g.const(value, x.type) if mode == "constant" and value else None
+    return g.Pad(x, list(pads), filler, mode=mode)
+
+
+@above[2]("Pad")
+def pads_renamed(g, x: Value, *, paddings: Ints, value: float, mode: str):
+    return g.Pad(x, pads=paddings, value=value, mode=mode)

@@ -1,0 +1,36 @@
+"""Softmax, LogSoftmax and Hardmax, which before opset 13 flattened their input to two axes."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from serde.ir.geometry import swapped
+from serde.ir.graph import Value
+
+from . import above, below
+
+KINDS = ("Softmax", "LogSoftmax", "Hardmax")
+
+
+def along_last(op, g, x: Value, *, axis: int):
+    """Bring the axis to the end, where flattening in front of it changes nothing."""
+    if x.shape is None and axis == -1:
+        return g[op](x, axis=-1)
+    rank = x.rank
+    last = rank - 1
+    if axis in (last, -1):
+        return g[op](x, axis=last)
+    order = swapped(rank, axis, last)
+    return g.Transpose(g[op](g.Transpose(x, perm=order), axis=last), perm=order)
+
+
+def flattened(op, g, x: Value, *, axis: int):
+    """Normalise over all axes from ``axis`` on, as one."""
+    if axis == -1 or (x.shape is not None and axis == x.rank - 1):
+        return g[op](x, axis=-1)
+    return g.Reshape(g[op](g.Flatten(x, axis=axis), axis=-1), g.Shape(x))
+
+
+for _op in KINDS:
+    below[13](_op)(partial(along_last, _op))
+    above[13](_op)(partial(flattened, _op))

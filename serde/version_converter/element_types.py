@@ -1,0 +1,144 @@
+"""Types an older operator lacks, and wider element types that hold their values exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from serde.errors import UnsupportedOp, require
+from serde.ir.graph import IR_OPSET, DType, Value
+from serde.spec import schema
+
+WIDER: dict[DType, tuple[DType, ...]] = {
+    DType.BFLOAT16: (DType.FLOAT32, DType.FLOAT64),
+    DType.FLOAT16: (DType.FLOAT32, DType.FLOAT64),
+    DType.FLOAT8E4M3FN: (DType.FLOAT16, DType.FLOAT32),
+    DType.FLOAT8E4M3FNUZ: (DType.FLOAT16, DType.FLOAT32),
+    DType.FLOAT8E5M2: (DType.FLOAT16, DType.FLOAT32),
+    DType.FLOAT8E5M2FNUZ: (DType.FLOAT16, DType.FLOAT32),
+    DType.INT8: (DType.INT16, DType.INT32, DType.INT64, DType.FLOAT32),
+    DType.UINT8: (DType.INT16, DType.INT32, DType.INT64, DType.FLOAT32),
+    DType.INT16: (DType.INT32, DType.INT64, DType.FLOAT32),
+    DType.UINT16: (DType.INT32, DType.INT64, DType.FLOAT32),
+    DType.INT32: (DType.INT64, DType.FLOAT64),
+    DType.UINT32: (DType.INT64, DType.UINT64, DType.FLOAT64),
+    DType.BOOL: (DType.INT32, DType.INT64, DType.FLOAT32),
+}
+# The attributes a Constant may hold its value in, and the element types they imply.
+CONSTANT_FORMS = {
+    "value_float": DType.FLOAT32,
+    "value_floats": DType.FLOAT32,
+    "value_int": DType.INT64,
+    "value_ints": DType.INT64,
+    "value_string": DType.STRING,
+    "value_strings": DType.STRING,
+}
+# The opset that brought each element type of later opsets than the first.
+BORN = {
+    DType.BFLOAT16: 13,
+    DType.FLOAT8E4M3FN: 19,
+    DType.FLOAT8E4M3FNUZ: 19,
+    DType.FLOAT8E5M2: 19,
+    DType.FLOAT8E5M2FNUZ: 19,
+    DType.INT4: 21,
+    DType.UINT4: 21,
+    DType.FLOAT4E2M1: 23,
+    DType.FLOAT8E8M0: 24,
+    DType.INT2: 25,
+    DType.UINT2: 25,
+}
+# Operators for whose first version onnx infers nothing; what they give has not changed since.
+UNINFERRED = {("GreaterOrEqual", 12), ("LessOrEqual", 12)}
+# Operators whose result depends on the width of their element type, or that run bodies.
+WIDTH_MATTERS = frozenset(
+    "BitCast BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike DequantizeLinear If "
+    "Loop Not QuantizeLinear RandomNormalLike RandomUniformLike Scan SequenceMap".split()
+)
+WRAPPERS = {"sequence": "seq", "optional": "optional"}
+
+
+def spelled(dtype: DType, wrap: Sequence[str] = ()) -> str:
+    """A type as users call it: ``int8``, ``string``, ``sequence of float32``."""
+    return " of ".join([*wrap, "string" if dtype is DType.STRING else dtype.value])
+
+
+def require_elements(dtype: DType, opset: int) -> None:
+    """Refuse an element type that came after ``opset``."""
+    born = BORN.get(dtype, 1)
+    require(born <= opset, f"no {spelled(dtype)} elements; opset {born} is the lowest with them")
+
+
+@cache
+def name_of(dtype: DType, wrap: tuple[str, ...] = ()) -> str:
+    """A type as schemas spell it: ``tensor(float)``, ``seq(tensor(float))``."""
+    names = {d: n for n, d in schema.SPELLED.items()}
+    text = f"tensor({names.get(dtype, dtype.value)})"
+    for outer in reversed(wrap):
+        text = f"{WRAPPERS.get(outer, outer)}({text})"
+    return text
+
+
+@cache
+def _types(op: str, version: int, side: str, index: int) -> frozenset[str]:
+    """The types allowed at ``index``; the last formal repeats where it is variadic."""
+    formals = getattr(schema.operator(op, version).raw, side)
+    return frozenset(formals[min(index, len(formals) - 1)].types) if formals else frozenset()
+
+
+def allowed(
+    operator: schema.Operator, side: str, index: int, dtype: DType, wrap: tuple[str, ...] = ()
+) -> bool:
+    """Whether the operator takes (``inputs``) or gives (``outputs``) the type at ``index``."""
+    types = _types(operator.name, operator.since, side, index)
+    return not types or name_of(dtype, wrap) in types
+
+
+def refuse(
+    operator: schema.Operator, side: str, index: int, dtype: DType, wrap: tuple[str, ...] = ()
+) -> None:
+    """Raise the refusal of a type, naming the lowest opset that has it there."""
+    verb = "takes" if side == "inputs" else "gives"
+    versions = (o for v in range(1, IR_OPSET + 1) if (o := schema.find(operator.name, v)))
+    newer = (o.since for o in versions if allowed(o, side, index, dtype, wrap))
+    lowest = next(newer, None)
+    hint = "" if lowest is None else f"; opset {lowest} is the lowest that does"
+    raise UnsupportedOp(f"{operator.name} {verb} no {spelled(dtype, wrap)} at this opset{hint}")
+
+
+def require_results(
+    operator: schema.Operator, attrs: Mapping[str, Any], values: Sequence[Value] = ()
+) -> None:
+    """Refuse a type the operator does not give yet, found or asked for by an attribute."""
+    for name in ("to", "dtype", "output_dtype"):
+        dtype = schema.ELEMENT_TYPES.get(attrs.get(name) or 0)
+        given = _types(operator.name, operator.since, "outputs", 0)
+        if dtype is not None and not any(name_of(dtype) in t for t in given):
+            refuse(operator, "outputs", 0, dtype)
+    for i, v in enumerate(values):
+        if v.dtype is not None and not allowed(operator, "outputs", i, v.dtype, v.wrap):
+            refuse(operator, "outputs", i, v.dtype, v.wrap)
+
+
+def widening(operator: schema.Operator, operands: Sequence[Value | None]) -> dict[str, DType]:
+    """The wider element type for each type variable whose present one the operator lacks."""
+    wider: dict[str, DType] = {}
+    for i, v in enumerate(operands):
+        if v is None or v.dtype is None or allowed(operator, "inputs", i, v.dtype, v.wrap):
+            continue
+        plain = not v.wrap and operator.name not in WIDTH_MATTERS
+        choices = WIDER.get(v.dtype, ()) if plain else ()
+        found = next((d for d in choices if allowed(operator, "inputs", i, d)), None)
+        if found is None:
+            refuse(operator, "inputs", i, v.dtype, v.wrap)
+        else:
+            wider[operator.input(i).tie] = found
+    return wider
+
+
+def as_is(operator: schema.Operator, side: str, values: Sequence[Value | None]) -> bool:
+    """Whether the operator takes, or gives, values of these types."""
+    return all(
+        v is None or v.dtype is None or allowed(operator, side, i, v.dtype, v.wrap)
+        for i, v in enumerate(values)
+    )

@@ -1,0 +1,289 @@
+"""What keeps the code in shape: who imports whom, what an import costs, and how files read."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = {"serde": "serde", "formats": "serde.formats", "bridges": "serde.bridges"}
+FRAMEWORKS = {"mxnet", "tvm", "onnxruntime", "torch", "tensorflow", "bitblas", "relax"}
+MOST_LINES = 420  # "about 400"
+LONGER = {  # files over the limit, and why
+    "formats/relay/registry/data.py": "generated from TVM's own registry"
+}
+# Who may ask onnx.defs, and what for. All others ask serde.spec.schema.
+ASKS_DEFS = {
+    "serde/spec/schema.py": "what the standard says of an operator, for everybody",
+    "formats/onnx/repair.py": "which opset fits a file that names none",
+}
+# Who may use onnx at all within the hub.
+USES_ONNX = {
+    "serde/spec/schema.py": "the operators' declarations",
+    "serde/spec/inference.py": "type inference of one node",
+    "serde/spec/folding.py": "the value of one node",
+    "serde/version_converter/adapters/function_bodies.py": "functions the standard defines operators by",
+}
+EXEMPT = (
+    "formats/mxnet/ops/",
+    "formats/mxnet/writes/",
+    "formats/onnx/consumers/relax/",
+    "formats/onnx/contrib/",
+    "formats/relay/ops/",
+    "formats/relay/writes/",
+    "serde/decompositions/",
+    "serde/legalize/scalarize_sequences.py",
+    "serde/version_converter/adapters/",
+)  # rules speak for themselves
+
+
+def sources() -> list[str]:
+    return sorted(
+        str(p.relative_to(ROOT)) for folder in PACKAGES for p in (ROOT / folder).rglob("*.py")
+    )
+
+
+@cache
+def tree(path: str) -> ast.Module:
+    return ast.parse((ROOT / path).read_text())
+
+
+@cache
+def nodes(path: str) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(tree(path)))
+
+
+def module_of(path: str) -> str:
+    """The name a file is imported by."""
+    folder, *rest = Path(path).with_suffix("").parts
+    parts = [PACKAGES[folder], *rest]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_of(p): p for p in sources()}
+
+
+def imported(path: str, statement: ast.stmt) -> Iterator[str]:
+    """The modules a statement imports, in full."""
+    if isinstance(statement, ast.Import):
+        yield from (a.name for a in statement.names)
+    elif isinstance(statement, ast.ImportFrom):
+        base = statement.module or ""
+        if statement.level:
+            package = module_of(path) if path.endswith("__init__.py") else (
+                module_of(path).rpartition(".")[0]
+            )  # fmt: skip
+            above = package.split(".")[: len(package.split(".")) - statement.level + 1]
+            base = ".".join([*above, base]) if base else ".".join(above)
+        inside = [f"{base}.{a.name}" for a in statement.names]
+        yield from (n if n in MODULES else base for n in inside)
+
+
+def for_types_only(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.If) and "TYPE_CHECKING" in ast.dump(statement.test)
+
+
+def at_import(path: str) -> set[str]:
+    """What is imported with the module itself."""
+    return {m for s in tree(path).body if not for_types_only(s) for m in imported(path, s)}
+
+
+@cache
+def anywhere(path: str) -> frozenset[str]:
+    """What the module imports at any time."""
+    return frozenset(m for s in nodes(path) if isinstance(s, ast.stmt) for m in imported(path, s))
+
+
+def layer(module: str) -> int:
+    """0 the hub, 1 the formats, 2 the bridges."""
+    parts = module.split(".")
+    return {"formats": 1, "bridges": 2}.get(parts[1] if len(parts) > 1 else "", 0)
+
+
+def offenders(find: Callable[[str], Any], paths: Iterable[str] | None = None) -> dict[str, Any]:
+    """What is found wrong, by file."""
+    return {p: found for p in (sources() if paths is None else paths) if (found := find(p))}
+
+
+@cache
+def calls(path: str) -> frozenset[str]:
+    """Everything a file calls, as it is written."""
+    return frozenset(ast.unparse(n.func) for n in nodes(path) if isinstance(n, ast.Call))
+
+
+def roots(modules: Iterable[str]) -> set[str]:
+    return {m.partition(".")[0] for m in modules}
+
+
+def test_imports_point_from_bridges_to_formats_to_the_hub():
+    def upwards(path):
+        own = layer(module_of(path))
+        return [m for m in anywhere(path) if m.split(".")[0] == "serde" and layer(m) > own]
+
+    assert offenders(upwards) == {}
+
+
+def test_formats_do_not_know_each_other():
+    def others(path):
+        own = module_of(path).split(".")[2:3]
+        return [m for m in anywhere(path) if layer(m) == 1 and m.split(".")[2:3] not in (own, [])]
+
+    assert offenders(others, [p for p in sources() if layer(module_of(p)) == 1]) == {}
+
+
+def test_a_folder_refers_to_itself_by_relative_imports():
+    def absolute(path):
+        own = PACKAGES[path.split("/")[0]]
+        return own != "serde" and [
+            ast.unparse(s)
+            for s in nodes(path)
+            if isinstance(s, ast.ImportFrom) and not s.level and (s.module or "").startswith(own)
+        ]
+
+    assert offenders(absolute) == {}
+
+
+def test_no_module_is_imported_in_a_circle():
+    done: set[str] = set()
+
+    def visit(module: str, on_the_way: tuple[str, ...]) -> None:
+        if module in on_the_way:
+            pytest.fail(" → ".join((*on_the_way[on_the_way.index(module) :], module)))
+        if module not in done:
+            for other in sorted(at_import(MODULES[module]) & MODULES.keys()):
+                visit(other, (*on_the_way, module))
+            done.add(module)
+
+    for module in MODULES:
+        visit(module, ())
+
+
+def run_python(code: str) -> list[str]:
+    """The words a fresh interpreter prints."""
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+
+
+def test_importing_serde_imports_no_framework_and_is_quick():
+    """The least of several tries: other work on the machine only ever adds."""
+    code = (
+        "import sys, time, numpy; t = time.perf_counter(); import serde;"
+        "print(time.perf_counter() - t, *sys.modules)"
+    )
+    seconds = []
+    for _ in range(3):
+        first, *names = run_python(code)
+        seconds.append(float(first))
+        assert roots(names) & {*FRAMEWORKS, "onnx", "google", "click", "rich"} == set()
+    assert min(seconds) < 0.05
+
+
+def test_formats_and_the_command_line_import_no_framework():
+    code = "import sys, serde.cli.commands, serde.formats.mxnet, serde.formats.onnx; print(*sys.modules)"
+    assert roots(run_python(code)) & FRAMEWORKS == set()
+
+
+def test_frameworks_are_imported_in_functions_of_bridges_only():
+    assert offenders(lambda p: roots(at_import(p)) & FRAMEWORKS) == {}
+    elsewhere = [p for p in sources() if not p.startswith("bridges/")]
+    assert offenders(lambda p: roots(anywhere(p)) & FRAMEWORKS, elsewhere) == {}
+
+
+def test_the_hub_uses_onnx_in_few_places():
+    hub = [p for p in sources() if p.startswith("serde/")]
+    assert set(offenders(lambda p: "onnx" in roots(anywhere(p)), hub)) == set(USES_ONNX)
+
+
+def test_onnx_defs_has_few_users():
+    def asks(path):
+        return any(m.startswith("onnx.defs") for m in anywhere(path)) or any(
+            (isinstance(n, ast.ImportFrom) and n.module == "onnx"
+            and any(a.name == "defs" for a in n.names))
+            or (isinstance(n, ast.Attribute) and n.attr == "defs")
+            for n in nodes(path)
+        )  # fmt: skip
+
+    assert set(offenders(asks)) == set(ASKS_DEFS)
+
+
+@pytest.mark.parametrize(
+    "folder", ["formats/mxnet/ops", "formats/relay/ops", "serde/version_converter/adapters"]
+)
+def test_every_file_of_a_family_is_imported(folder):
+    """A file that is not would leave its rules out of the tables without a word."""
+    if not (ROOT / folder).is_dir():
+        pytest.skip(f"no {folder} yet")
+    index = "families.py" if folder == "serde/version_converter/adapters" else "__init__.py"
+    package = module_of(f"{folder}/__init__.py")
+    files = {p.stem for p in (ROOT / folder).glob("*.py")} - {"__init__", "families"}
+    filling = {f for f in files if registers(f"{folder}/{f}.py")}
+    assert filling and {f"{package}.{f}" for f in filling} <= anywhere(f"{folder}/{index}")
+
+
+def registers(path: str) -> bool:
+    """Whether a file fills a rule table as it is imported."""
+    tables = {"reads", "writes", "below", "above", "decomposed"}
+    called = [n.func for n in nodes(path) if isinstance(n, ast.Call)]
+    return any({n.id for n in ast.walk(c) if isinstance(n, ast.Name)} & tables for c in called)
+
+
+def test_files_are_short_enough_to_read():
+    lengths = {p: len((ROOT / p).read_text().splitlines()) for p in sources()}
+    assert {p for p, n in lengths.items() if n > MOST_LINES} == set(LONGER)
+
+
+def public(path: str) -> Iterator[tuple[str, ast.AST]]:
+    """Public functions and classes; in the hub also the public methods of public classes."""
+    for node in tree(path).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
+            yield node.name, node
+            if isinstance(node, ast.ClassDef) and path.startswith("serde/"):
+                methods = [m for m in node.body if isinstance(m, ast.FunctionDef)]
+                yield from ((f"{node.name}.{m.name}", m) for m in methods if m.name[0] != "_")
+
+
+def test_what_is_public_says_what_it_is():
+    def mute(path):
+        return [n for n, node in public(path) if not ast.get_docstring(node) and n not in OVERRIDES]
+
+    assert offenders(mute, [p for p in sources() if not p.startswith(EXEMPT)]) == {}
+
+
+OVERRIDES = {"Command.invoke"}  # methods a base class documents
+
+
+def test_every_file_says_what_it_is_for():
+    assert (
+        offenders(lambda p: (ROOT / p).read_text().strip() and not ast.get_docstring(tree(p))) == {}
+    )
+
+
+def test_nothing_prints_or_logs():
+    """Only the command line speaks; ``export_model`` prints where its caller asks for it."""
+    speaking = {"print", "warnings.warn", "click.echo"}
+    found = set(offenders(lambda p: calls(p) & speaking or {"logging"} & anywhere(p)))
+    assert found == {"serde/cli/commands.py", "bridges/mxnet_export.py"}
+
+
+UNSAFE = {"eval", "exec", "compile", "__import__"}
+
+
+def test_no_file_of_a_model_can_name_code():
+    assert offenders(lambda p: calls(p) & UNSAFE) == {}
+    assert offenders(lambda p: roots(anywhere(p)) & {"pickle", "marshal", "shelve", "dill"}) == {}
+    loads = [n for p in sources() for n in nodes(p)
+             if isinstance(n, ast.Call) and ast.unparse(n.func).endswith("np.load")]  # fmt: skip
+    assert loads and all("allow_pickle=False" in ast.unparse(n) for n in loads)
+
+
+def test_nothing_talks_to_the_network():
+    network = {"socket", "urllib", "http", "requests", "ftplib", "smtplib", "asyncio"}
+    assert offenders(lambda p: roots(anywhere(p)) & network) == {}

@@ -1,0 +1,70 @@
+"""Expressions several formats need: the same numbers with static and with named sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from serde.decompositions import expressions
+from serde.errors import ConversionError
+from serde.ir.builder import OnnxBuilder
+from serde.ir.graph import DType
+from serde.passes import tidy
+from tests.onnx_live import run
+
+F32, I64, F16, BF16 = DType.FLOAT32, DType.INT64, DType.FLOAT16, DType.BFLOAT16
+ARRAY = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+LIKE = np.zeros((1, 2, 3), np.float32)
+CASES = {
+    "sizes_of": (lambda g, x, y: expressions.shape_from(g, expressions.sizes_of(g, x)),
+                 lambda x, y: np.array(x.shape)),
+    "times": (lambda g, x, y: expressions.shape_from(g, [expressions.times(g, expressions.sizes_of(g, x))]),
+              lambda x, y: np.array([x.size])),
+    "reshape": (lambda g, x, y: expressions.reshape(g, x, [expressions.size_of(g, x, 2), -1]),
+                lambda x, y: x.reshape(4, -1)),
+    "slice_axis": (lambda g, x, y: expressions.slice_axis(g, x, 1, 1, 3), lambda x, y: x[:, 1:3]),
+    "slice_like": (lambda g, x, y: expressions.slice_like(g, x, y), lambda x, y: x[:1, :2, :3]),
+    "slice_like of axes": (lambda g, x, y: expressions.slice_like(g, x, y, axes=(-1,)),
+                           lambda x, y: x[:, :, :3]),
+    "on_axis": (lambda g, x, y: expressions.on_axis(g, x, 1, 2, lambda v: g.CumSum(v, 2)),
+                lambda x, y: x.cumsum(1)),
+    "on_axis in place": (lambda g, x, y: expressions.on_axis(g, x, 1, 1, lambda v: g.CumSum(v, 1)),
+                         lambda x, y: x.cumsum(1)),
+    "full_like": (lambda g, x, y: expressions.full_like(g, x, 3), lambda x, y: np.full_like(x, 3)),
+    "full_like of a type": (lambda g, x, y: expressions.full_like(g, x, 2, I64),
+                            lambda x, y: np.full(x.shape, 2, np.int64)),
+    "is_true": (lambda g, x, y: expressions.is_true(g, x), lambda x, y: x != 0),
+    "cast_like": (lambda g, x, y: expressions.cast_like(g, expressions.is_true(g, x), x),
+                  lambda x, y: (x != 0).astype(np.float32)),
+    "scalar": (lambda g, x, y: g.Add(x, expressions.scalar(g, 0.5, x)),
+               lambda x, y: x + np.float32(0.5)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "wanted"), CASES.values(), ids=CASES)
+@pytest.mark.parametrize("static", [True, False], ids=["static", "named"])
+def test_an_idiom_computes_what_numpy_does(make, wanted, static):
+    g = OnnxBuilder("g")
+    x = g.input("x", F32, (2, 3, 4) if static else ("N", "C", "W"))
+    y = g.input("y", F32, (1, 2, 3) if static else ("A", "B", "D"))
+    graph = tidy(g.build([g.again(make(g, x, y))]))
+    (got,) = run(graph, {"x": ARRAY, "y": LIKE})
+    expected = wanted(ARRAY, LIKE)
+    np.testing.assert_array_equal(got, expected)
+    assert got.dtype == expected.dtype
+    if static:  # what is known needs no shape arithmetic
+        assert not {"Shape", "Gather", "Concat"} & {n.op for n in graph.nodes}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number"),
+    [(F32, np.finfo(np.float32).min), (F16, -65504.0), (BF16, -3.3895313892515355e38),
+     (I64, -(2**63)), (DType.UINT8, 0)],
+)  # fmt: skip
+def test_the_lowest_number_of_a_type(dtype, number):
+    assert expressions.lowest(OnnxBuilder("g").input("x", dtype)) == number
+
+
+def test_truth_values_have_no_lowest():
+    with pytest.raises(ConversionError, match="bool has no lowest number"):
+        expressions.lowest(OnnxBuilder("g").input("x", DType.BOOL))

@@ -1,0 +1,96 @@
+"""Files appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from serde.errors import MalformedFile, UsageError
+from serde.io import atomic_write
+from serde.io.atomic_write import Replacing, copy_slice
+from serde.ir.graph import FileSlice
+
+
+def files(folder):
+    return {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()}
+
+
+def test_files_appear_together_when_the_block_ends_well(tmp_path):
+    target = str(tmp_path / "a")
+    (tmp_path / "a").write_bytes(b"before")
+    with Replacing(target) as out:
+        for name in ("a", "b"):
+            out.open(str(tmp_path / name)).write(name.encode())
+        names = sorted(files(tmp_path))
+        assert names[-1] == "a" and len(names) == 3 and (tmp_path / "a").read_bytes() == b"before"
+        assert all(n.endswith(".part") and n.startswith(".") for n in names[:2])
+    assert files(tmp_path) == {"a": b"a", "b": b"b"}
+    assert out.written == [target, str(tmp_path / "b")]
+
+
+@pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt, SystemExit, MemoryError])
+def test_a_failure_leaves_what_was_there(tmp_path, kind):
+    (tmp_path / "a").write_bytes(b"before")
+    with pytest.raises(kind), Replacing(str(tmp_path / "a")) as out:
+        out.open(str(tmp_path / "a")).write(b"half")
+        out.open(str(tmp_path / "b")).write(b"half")
+        raise kind
+    assert files(tmp_path) == {"a": b"before"} and out.written == []
+
+
+def test_files_get_the_permissions_the_user_asks_new_files_to_have(tmp_path):
+    before = os.umask(0o027)
+    try:
+        with Replacing(str(tmp_path / "a")) as out:
+            out.open(str(tmp_path / "a"))
+        assert (tmp_path / "a").stat().st_mode & 0o777 == 0o640
+    finally:
+        os.umask(before)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("folder", "is a folder: name the file to write"), ("none/a", "does not exist"),
+     ("pipe", "is not a regular file")],
+)  # fmt: skip
+def test_targets_that_cannot_be_written_are_refused_before_anything_is(tmp_path, name, why):
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError, match=why):
+        Replacing(str(tmp_path / name))
+    with pytest.raises(UsageError, match=why), Replacing(str(tmp_path / "a")) as out:
+        out.open(str(tmp_path / name))
+    assert files(tmp_path) == {}
+
+
+def test_a_very_long_name_has_room_for_the_temporary_one(tmp_path):
+    name = "n" * 250
+    with Replacing(str(tmp_path / name)) as out:
+        out.open(str(tmp_path / name))
+    assert list(files(tmp_path)) == [name]
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_slices_are_copied_file_to_file_behind_what_is_written(tmp_path, monkeypatch, by_hand):
+    if by_hand:  # as on another file system
+        monkeypatch.setattr(atomic_write, "CHUNK", 7)
+        monkeypatch.setattr(os, "copy_file_range", lambda *a, **k: (_ for _ in ()).throw(OSError))
+    source = tmp_path / "source"
+    source.write_bytes(bytes(range(100)))
+    with (tmp_path / "out").open("w+b") as out:
+        out.write(b"head")
+        copy_slice(FileSlice(str(source), 10, 50), out)
+        out.write(b"tail")
+        copy_slice(FileSlice(str(source), 0, 0), out)
+    assert (tmp_path / "out").read_bytes() == b"head" + bytes(range(10, 60)) + b"tail"
+
+
+def test_a_source_that_shrinks_is_noticed(tmp_path):
+    source = tmp_path / "source"
+    source.write_bytes(bytes(10))
+    with (
+        (tmp_path / "out").open("w+b") as out,
+        pytest.raises(MalformedFile, match="became shorter"),
+    ):
+        copy_slice(FileSlice(str(source), 5, 50), out)

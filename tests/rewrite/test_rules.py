@@ -1,0 +1,278 @@
+"""Rule tables: how attributes are bound, what is refused, and the one loop over nodes."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from serde.errors import (
+    ConversionError,
+    Unconvertible,
+    UnsupportedAttribute,
+    UnsupportedOp,
+    require,
+)
+from serde.ir.builder import Builder, OnnxBuilder
+from serde.ir.geometry import Ints
+from serde.ir.graph import DType, Graph, Node, Source, Value
+from serde.rewrite.rules import Rule, RuleTable, each_operator, keep
+
+F32 = DType.FLOAT32
+
+
+def parse(kind, raw):
+    """Attributes as text, as MXNet writes them."""
+    readers = {int: int, float: float, str: str, bool: "True".__eq__,
+               Ints: lambda t: tuple(int(i) for i in t.strip("()").split(",") if i)}  # fmt: skip
+    return readers[kind](raw)
+
+
+def table(**options):
+    made = RuleTable("toy → ir", parse=parse, hidden=lambda n: n.startswith("__"), **options)
+
+    @made("Conv", ignore=("workspace",), only={"layout": ("NCHW", "None")})
+    def read_conv(
+        g, x, w, b=None, *, kernel: Ints, stride=(1, 1), num_group=1, eps=1e-3, bias=True
+    ):
+        return g.Relu(x)
+
+    made.rename({"abs": "Abs", "neg": "Neg"})
+    made("split", "chunk")(lambda g, x, *, n=2: g.Split(x, num_outputs=n, outputs=n))
+    made("stack")(lambda g, *xs, axis=0: g.Concat(*xs, axis=axis))
+    return made
+
+
+def graph_of(*nodes, outputs=None, inputs=None):
+    """``nodes`` as (op, operands, outputs, attributes) by names; what nothing makes is an input."""
+    values, made = {}, []
+    for op, operands, results, attrs in nodes:
+        ins = tuple(values.setdefault(n, Value(n, F32, ("N", 4))) for n in operands.split())
+        outs = tuple(values.setdefault(n, Value(n)) for n in results.split())
+        made.append(Node(op, ins, outs, attrs, "toy", results.split()[0],
+                         (Source("toy", op, results.split()[0]),)))  # fmt: skip
+    computed = {v for n in made for v in n.outputs}
+    ends = (outputs or nodes[-1][2]).split()
+    heads = tuple(v for v in values.values() if v not in computed)
+    return Graph("g", heads, tuple(values[n] for n in ends), tuple(made), "toy")
+
+
+def bound(given, made=None):
+    made = made or table()
+    return made.bind(made.rules["Conv"], "Conv", given)
+
+
+class TestBinding:
+    def test_attributes_are_parsed_to_the_type_of_their_default_or_annotation(self):
+        given = {"kernel": "(3,3)", "stride": "(2, 2)", "num_group": "4", "eps": "0.5",
+                 "bias": "True"}  # fmt: skip
+        assert bound(given) == {
+            "kernel": (3, 3), "stride": (2, 2), "num_group": 4, "eps": 0.5, "bias": True,
+        }  # fmt: skip
+
+    def test_what_is_left_out_is_left_to_the_signature(self):
+        assert bound({"kernel": "(3,)"}) == {"kernel": (3,)}
+
+    def test_a_required_attribute_is_required(self):
+        with pytest.raises(ConversionError, match="attribute 'kernel' is required"):
+            bound({})
+
+    def test_an_undeclared_attribute_is_refused_with_all_others(self):
+        with pytest.raises(
+            UnsupportedAttribute, match="unknown attribute dilate, zoom; the operator takes"
+        ):
+            bound({"kernel": "(3,)", "zoom": "1", "dilate": "2"})
+
+    def test_a_lenient_operator_may_have_any(self):
+        made = table(lenient={"Conv"})
+        assert bound({"kernel": "(3,)", "zoom": "1"}, made) == {"kernel": (3,)}
+        assert bound({"kernel": "(3,)", "zoom": "1"}, made.joined({})) == {"kernel": (3,)}
+
+    def test_ignored_and_hidden_attributes_are_not(self):
+        assert bound({"kernel": "(3,)", "workspace": "9", "__lr_mult__": "1"}) == {"kernel": (3,)}
+
+    def test_an_undeclared_attribute_at_its_default_says_nothing(self):
+        made = table(defaults=lambda op: {"dilate": "1"})
+        assert bound({"kernel": "(3,)", "dilate": "1"}, made) == {"kernel": (3,)}
+        with pytest.raises(UnsupportedAttribute, match="dilate=2 is not supported"):
+            bound({"kernel": "(3,)", "dilate": "2"}, made)
+
+    def test_only_supported_values_pass(self):
+        assert bound({"kernel": "(3,)", "layout": "NCHW"}) == {"kernel": (3,)}
+        with pytest.raises(UnsupportedAttribute, match="layout=NHWC; supported: NCHW, None"):
+            bound({"kernel": "(3,)", "layout": "NHWC"})
+
+    def test_the_signature_is_read_once(self):
+        rule = table().rules["Conv"]
+        assert rule.operands == (2, 3) and rule.attributes["kernel"].required
+        assert Rule.of(lambda g, *xs, axis=0: None).operands == (1, None)
+        assert Rule.of(partial(lambda op, g, x: None, "Relu")).operands == (1, 1)
+
+
+class TestRegistration:
+    def test_an_operator_has_one_rule(self):
+        made = table()
+        with pytest.raises(ValueError, match="toy → ir: abs already has a rule"):
+            made.rename({"abs": "Sign"})
+
+    def test_a_table_is_extended_in_a_copy(self):
+        made = table()
+        more = made.extended({"abs": lambda g, x: g.Sign(x), "new": lambda g, x: g.Exp(x)})
+        graph = graph_of(("abs", "x", "y", {}), ("new", "y", "z", {}))
+        assert [n.op for n in more.rewrite(graph, OnnxBuilder("g")).nodes] == ["Sign", "Exp"]
+        assert "new" not in made and "new" in more
+        with pytest.raises(Unconvertible):
+            made.rewrite(graph, OnnxBuilder("g"))
+
+    def test_rules_cannot_be_changed_from_outside(self):
+        with pytest.raises(TypeError):
+            table().rules["abs"] = None
+
+    def test_every_rule_of_several_tables(self):
+        one, two = RuleTable("one"), RuleTable("two")
+        one.rename({"b": "B", "a": "A"})
+        two.rename({"c": "C"})
+        assert [op for op, _ in each_operator((one, two))] == ["a", "b", "c"]
+
+
+class TestRewriting:
+    def problems(self, *nodes, made=None, **options):
+        with pytest.raises(Unconvertible) as caught:
+            (made or table()).rewrite(graph_of(*nodes, **options), OnnxBuilder("g"))
+        assert caught.value.stage == "toy → ir"
+        return [(p.op, dict(p.attrs), p.count, p.names, p.reason) for p in caught.value.problems]
+
+    def test_what_cannot_be_converted_is_reported_all_at_once_and_grouped(self):
+        layout = {"kernel": "(1,)", "layout": "NHWC"}
+        why = "layout=NHWC; supported: NCHW, None"
+        assert self.problems(
+            ("Foo", "x", "f1", {}),
+            ("Conv", "x w", "c1", layout),
+            ("Foo", "x", "f2", {}),
+            ("Bar", "x", "b1", {"k": "1"}),
+            ("Bar", "x", "b2", {"k": "2"}),
+            ("abs", "x", "y", {}),
+        ) == [
+            ("Foo", {}, 2, ("f1", "f2"), "toy → ir has no rule for Foo"),
+            ("Conv", layout, 1, ("c1",), why),
+            ("Bar", {"k": "1"}, 1, ("b1",), "toy → ir has no rule for Bar"),
+            ("Bar", {"k": "2"}, 1, ("b2",), "toy → ir has no rule for Bar"),
+        ]
+
+    def test_annotations_do_not_tell_nodes_apart(self):
+        assert [p[2] for p in self.problems(
+            ("Foo", "x", "a", {"__m__": "1"}), ("Foo", "x", "b", {"__m__": "2"}),
+        )] == [2]  # fmt: skip
+
+    def test_what_reads_a_failure_is_not_reported_unless_it_fails_itself(self):
+        assert [p[0] for p in self.problems(
+            ("Foo", "x", "a", {}),
+            ("abs", "a", "b", {}),
+            ("neg", "b", "c", {"odd": "1"}),
+            ("Baz", "c", "d", {}),
+            ("abs", "d", "y", {}),
+        )] == ["Foo", "neg", "Baz"]  # fmt: skip
+
+    def test_the_message_names_operators_configurations_counts_and_nodes(self):
+        nodes = [("Foo", "x", f"f{i}", {"k": "1"}) for i in range(7)]
+        with pytest.raises(Unconvertible) as caught:
+            table().rewrite(graph_of(*nodes), OnnxBuilder("g"))
+        assert str(caught.value) == (
+            "toy → ir: 7 node(s) cannot be converted:\n"
+            "  Foo ×7 ('f0', 'f1', 'f2', 'f3', 'f4', …): toy → ir has no rule for Foo. Attributes: k=1"
+        )
+
+    @pytest.mark.parametrize(
+        ("op", "operands", "why"),
+        [
+            ("abs", "x z", "Abs takes no 2 inputs at opset 28"),
+            ("Conv", "x", "has 1 inputs where 2 to 3 belong"),
+            ("Conv", "x w b c", "has 4 inputs where 2 to 3 belong"),
+            ("split", "x z", "has 2 inputs where 1 belong"),
+        ],
+    )
+    def test_a_wrong_number_of_operands_is_refused(self, op, operands, why):
+        attrs = {"kernel": "(1,)"} if op == "Conv" else {}
+        assert [p[4] for p in self.problems((op, operands, "y", attrs))] == [why]
+
+    def test_an_output_the_rule_does_not_make_is_refused(self):
+        assert [p[4] for p in self.problems(("abs", "x", "y mean var", {}))] == [
+            "output 'mean', 'var' has no equivalent"
+        ]
+
+    def test_a_mistake_in_a_rule_is_reported_with_its_node(self):
+        made = table()
+        made("broken")(lambda g, x: 1 / 0)
+        assert [p[4] for p in self.problems(("broken", "x", "y", {}), made=made)] == [
+            "the rule failed with ZeroDivisionError: division by zero"
+        ]
+
+    def test_a_value_nothing_computes_is_refused(self):
+        x, y = Value("x", F32, (2,)), Value("y")
+        graph = Graph("g", (), (y,), (Node("abs", (x,), (y,), {}, "toy", "n"),), "toy")
+        with pytest.raises(Unconvertible, match="reads 'x', which nothing before it computes"):
+            table().rewrite(graph, OnnxBuilder("g"))
+
+    def test_results_take_the_names_and_missing_types_of_what_they_stand_for(self):
+        made = table()
+        made("opaque")(lambda g, x: g.foreign("toy", "Opaque", [x], {}))
+        graph = graph_of(("opaque", "x", "y", {}), ("split", "x", "p q", {"n": "2"}))
+        graph.nodes[0].outputs[0].dtype = F32
+        done = made.rewrite(graph, OnnxBuilder("g"))
+        assert [(v.name, v.dtype) for n in done.nodes for v in n.outputs] == [
+            ("y", F32), ("p", F32), ("q", F32),
+        ]  # fmt: skip
+
+    def test_nodes_carry_their_source_and_inputs_keep_name_type_and_order(self):
+        done = table().rewrite(graph_of(("abs", "x", "y", {})), OnnxBuilder("g"))
+        (node,) = done.nodes
+        assert (node.name, node.sources) == ("y", (Source("toy", "abs", "y"),))
+        assert [(v.name, v.shape) for v in done.inputs] == [("x", ("N", 4))]
+
+    def test_a_fallback_takes_what_has_no_rule(self):
+        made = RuleTable("copy", fallback=keep)
+        made("abs")(lambda b, x: b.absolute(x))
+        graph = graph_of(("abs", "x", "y", {}), ("Foo", "y", "z", {"k": "1"}))
+        ops = [n.op for n in made.rewrite(graph, Builder("g")).nodes]
+        assert ops == ["abs", "Foo"]  # rules of a table with a fallback are of its own domain
+        own = RuleTable("copy")
+        own("abs")(lambda b, x: b.absolute(x))
+        with pytest.raises(Unconvertible):
+            own.rewrite(graph, Builder("g"))
+
+    def test_metadata_functions_and_imports_go_along(self):
+        graph = graph_of(("abs", "x", "y", {}))
+        graph = Graph("g", graph.inputs, graph.outputs, graph.nodes, "toy",
+                      metadata={"k": "v"}, imports={"d": 1})  # fmt: skip
+        done = table().rewrite(graph, OnnxBuilder("g"))
+        assert (done.metadata, done.imports) == ({"k": "v"}, {"d": 1})
+
+    def test_the_source_is_not_changed(self):
+        graph = graph_of(("Conv", "x w", "c", {"kernel": "(1,)"}), ("abs", "c", "y", {}))
+        before = str(graph)
+        table().rewrite(graph, OnnxBuilder("g"))
+        assert str(graph) == before
+
+    def test_a_very_deep_graph_is_no_recursion(self):
+        nodes = [("abs", f"v{i}", f"v{i + 1}", {}) for i in range(3000)]
+        made = RuleTable("t")
+        made.rename({"abs": "absolute"})
+        assert len(made.rewrite(graph_of(*nodes), Builder("g")).nodes) == 3000
+
+
+def test_a_refusal_is_told_without_running_the_rule():
+    made = table()
+    x = Value("x")
+    for op, attrs, kind in [
+        ("abs", {}, None),
+        ("Foo", {}, UnsupportedOp),
+        ("abs", {"a": 1}, UnsupportedAttribute),
+    ]:
+        found = made.refusal(Node(op, (x,), (Value("y"),), attrs, "toy"))
+        assert (type(found) if found else None) is kind
+
+
+def test_require_refuses_in_the_users_words():
+    require(True, "not raised")
+    with pytest.raises(ConversionError, match="grouped deconvolution"):
+        require(0, "grouped deconvolution")

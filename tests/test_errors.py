@@ -1,0 +1,64 @@
+"""Errors: one tree, located where they arise."""
+
+from __future__ import annotations
+
+import pytest
+
+import serde
+from serde import errors
+from serde.errors import ConversionError, MalformedFile, MissingDependency, Problem, located
+from serde.ir.graph import Source
+
+NODE = Source("mxnet", "Convolution", "conv0")
+
+
+def test_every_error_is_a_serde_error_and_is_in_the_tree_of_the_module():
+    kinds = [e for e in vars(errors).values() if isinstance(e, type) and issubclass(e, Exception)]
+    for kind in kinds:
+        assert issubclass(kind, errors.SerdeError)
+        assert kind.__name__ in (errors.__doc__ or "") and kind.__doc__
+        if kind is not errors.SerdeError:
+            assert kind.__name__ in serde.__all__
+
+
+def test_an_error_is_located_once_at_the_innermost_node():
+    outer = Source("mxnet", "_cond", "c0")
+    with pytest.raises(ConversionError) as caught, located("a → b", outer), located("c → d", NODE):
+        raise ConversionError("why")
+    assert (caught.value.stage, caught.value.source) == ("c → d", NODE)
+    assert str(caught.value) == "mxnet node 'conv0' (Convolution): why"
+    assert caught.value.reason == "why"
+
+
+def test_a_stray_exception_becomes_one_with_a_node():
+    with pytest.raises(ConversionError) as caught, located("a → b", NODE):
+        {}["axis"]
+    assert str(caught.value).endswith("(Convolution): the rule failed with KeyError: 'axis'")
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_an_interruption_is_let_through(kind):
+    with pytest.raises(kind), located("a → b", NODE):
+        raise kind
+
+
+def test_other_errors_of_ours_are_let_through_as_they_are():
+    error = MalformedFile("m.onnx", "broken", "byte 7")
+    with pytest.raises(MalformedFile) as caught, located("a → b", NODE):
+        raise error
+    assert caught.value is error
+    assert str(error) == "m.onnx, byte 7: broken" and str(MalformedFile("a", "b")) == "a: b"
+
+
+def test_a_missing_framework_is_an_import_error():
+    assert issubclass(MissingDependency, ImportError)
+
+
+def test_an_error_without_a_node_says_only_why():
+    assert str(ConversionError("why")) == "why"
+
+
+def test_problems_count_and_print():
+    problem = Problem("Foo", {"k": (1, 2)}, "no rule", ("a", "b"))
+    assert (problem.count, str(problem)) == (2, "Foo ×2 ('a', 'b'): no rule. Attributes: k=(1, 2)")

@@ -1,0 +1,106 @@
+"""The opset tables against the standard's own history."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from onnx import defs, helper
+
+from serde.legalize.convert import LOWEST_WRITTEN
+from serde.version_converter.adapters import above, below
+
+# Changes of signature that need no rule in a direction, and why.
+DOWNWARD = {
+    ("BatchNormalization", 9): "spatial, lost at 9, has the default 1 that is meant",
+    ("Constant", 11): "the IR has no Constant: constants are values",
+    ("Constant", 12): "the IR has no Constant: constants are values",
+    ("Scatter", 11): "the IR has ScatterElements",
+    ("Upsample", 10): "the IR has Resize",
+}
+UPWARD = {
+    ("Attention", 24): "an optional operand more",
+    ("Constant", 11): "constants become values whatever holds them: opset.constant",
+    ("Constant", 12): "constants become values whatever holds them: opset.constant",
+    ("Gemm", 11): "an operand became optional",
+    ("Loop", 11): "states became optional",
+    ("MaxPool", 8): "an optional output more",
+    ("OptionalHasElement", 18): "an operand became optional",
+    ("Pad", 18): "an optional operand more",
+}
+
+
+@cache
+def history() -> dict[str, dict[int, Any]]:
+    """The schemas of the default domain: by operator, by version."""
+    found: dict[str, dict[int, Any]] = defaultdict(dict)
+    for schema in defs.get_all_schemas_with_history():
+        if schema.domain == "":
+            found[schema.name][schema.since_version] = schema
+    return found
+
+
+def attributes(schema: Any) -> dict[str, Any]:
+    return {
+        name: (
+            str(a.type),
+            a.required,
+            helper.get_attribute_value(a.default_value) if a.default_value.type else None,
+        )
+        for name, a in schema.attributes.items()
+    }
+
+
+def changes(old: Any, new: Any) -> set[str]:
+    """What of the signature changed: ``inputs``, ``outputs``, ``attributes``, ``additions``."""
+    found = {"deprecated"} if new.deprecated else set()
+    for side in ("inputs", "outputs"):
+        formals = [[(f.option, f.min_arity) for f in getattr(s, side)] for s in (old, new)]
+        if formals[0] != formals[1]:
+            found.add(side)
+    before, after = attributes(old), attributes(new)
+    if any(after.get(name) != value for name, value in before.items()):
+        found.add("attributes")
+    if after.keys() - before.keys():
+        found.add("additions")  # whose default means what was: the builder adds and drops them
+    return found
+
+
+def real_changes() -> list[tuple[str, int, frozenset[str]]]:
+    return [
+        (op, after, frozenset(found))
+        for op, versions in sorted(history().items())
+        for before, after in pairwise(sorted(versions))
+        if not versions[before].deprecated and (found := changes(versions[before], versions[after]))
+    ]
+
+
+@pytest.mark.parametrize(("op", "version", "what"), real_changes())
+def test_change_has_rules(op: str, version: int, what: frozenset[str]) -> None:
+    """Each change of signature has a rule in each direction, or stands above with a reason."""
+    if what == {"additions"}:
+        return
+    if version > LOWEST_WRITTEN:
+        assert (op in below[version]) != ((op, version) in DOWNWARD)
+    assert (op in above[version]) != ((op, version) in UPWARD)
+
+
+@pytest.mark.parametrize("tables", [below, above], ids=["below", "above"])
+def test_rules_stand_at_changes(tables: Any) -> None:
+    """No rule stands at a version at which the standard changed nothing of its operator."""
+    stray = [
+        (version, op)
+        for version, table in tables.items()
+        for op in table.rules
+        if version not in history()[op]
+    ]
+    assert not stray
+
+
+def test_excuses_are_of_changes() -> None:
+    """Nothing is excused that did not change."""
+    real = {(op, version) for op, version, _ in real_changes()}
+    assert DOWNWARD.keys() | UPWARD.keys() <= real
