@@ -43,7 +43,7 @@ from serde.spec import schema
 from tests.node_cases import Case, all_cases, difference, frozen, results
 from tests.relax.relax_live import RELAX, RelaxError, run
 
-PAGE = Path(__file__).parents[1] / "formats" / "onnx" / "relax" / "taken.py"
+PAGE = Path(__file__).parents[1] / "formats" / "onnx" / "consumers" / "relax" / "support_table.py"
 CASES = 3  # of each operator, spread over its tests
 HALF = 4e-3  # relative tolerance of float16
 TOGETHER = {"BatchNormalization", "Pow"}  # their operands are cast to one type

@@ -14,7 +14,7 @@ from tests.directions import DIRECTIONS, TOLERANCE, directions, run_onnx
 from tests.onnx_live import model_of, run_model
 from tests.relay.running import graph_of, recorded
 
-CORPUS = Path(__file__).parents[1] / "relay" / "corpus.zip"
+CORPUS = Path(__file__).parent / "relay" / "corpus.zip"
 X = np.float32([[2, -1, 0.3], [1, 4, -7]])
 NESTED = """g (bool c, bool d, float[2,3] x) => (float[2,3] z) {
   r = If(c) <then_branch = yes () => (t) {

@@ -19,7 +19,7 @@ LIMITED = "serde.limited"  # what the command's context holds in the child proce
 PATIENCE = 2  # seconds to clean up in
 # The folder the command is run in is not to be imported from.
 START = (
-    "import sys; sys.path[:] = filter(None, sys.path); from serde import isolation as i; i.begin()"
+    "import sys; sys.path[:] = filter(None, sys.path); from serde.cli import sandbox as s; s.begin()"
 )
 
 

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 ALIASES = {  # the name rules are registered under: its other names
 '''
-LENIENT = ROOT / "formats" / "mxnet" / "lenient.py"
+LENIENT = ROOT / "formats" / "mxnet" / "ops_without_attributes.py"
 LENIENT_HEADER = '''"""Operators without parameters in MXNet's code: it loads them with any attribute, and ignores it.
 
 MXNet refuses an attribute it does not know of every other operator.

@@ -108,11 +108,11 @@ def test_damage_found_only_while_writing(folder: Path) -> None:
 
 STOPPED = """
 import sys, time
-from serde import output, convert
+from serde.io import atomic_write, convert
 def slow(*args):
     print("writing", flush=True)
     time.sleep(30)
-output.Sources.copy = slow
+atomic_write.Sources.copy = slow
 convert(sys.argv[1] + "/m", sys.argv[1] + "/out.onnx")
 """
 
