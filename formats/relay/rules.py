@@ -11,7 +11,7 @@ from serde.ir.graph import DType, Graph
 from serde.rewrite.rules import RuleTable
 
 from . import registry
-from .partial_eval.values import dtype_of
+from .partial_eval.types import dtype_of
 
 Floats = tuple[float, ...]
 Pairs = tuple[Ints, ...]

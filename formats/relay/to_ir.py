@@ -15,8 +15,8 @@ from serde.rewrite.rules import RuleTable
 
 from . import ast, ops
 from .ops.random import draws
-from .partial_eval.evaluator import elaborate
-from .partial_eval.values import dtype_of
+from .partial_eval.evaluator import partially_evaluate
+from .partial_eval.types import dtype_of
 from .passes.undo_weight_transforms import undone
 from .rules import reads
 from .upgrade import modern, release
@@ -35,7 +35,7 @@ def module_graph(
     stem = os.path.basename(path)
     for suffix in (".gz", ".json", ".txt", ".relay"):
         stem = stem.removesuffix(suffix)
-    return elaborate(module, held, name, stem or name, reads.refusal)
+    return partially_evaluate(module, held, name, stem or name, reads.refusal)
 
 
 def entry_of(module: ast.Module, asked: str | None, path: str) -> str:

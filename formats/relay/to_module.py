@@ -12,8 +12,8 @@ from serde.ir.graph import DType, Graph, Node, Tensor, Value
 
 from . import ast, registry
 from .ndarray import name_of
-from .partial_eval.calls import result_count
-from .partial_eval.values import OUTPUT_NAMES
+from .partial_eval.operators import result_count
+from .partial_eval.signature import OUTPUT_NAMES
 
 # Operators whose operands are fields of one tuple
 OF_TUPLE = frozenset({"concatenate", "einsum", "meshgrid", "stack"})

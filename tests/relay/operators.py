@@ -11,7 +11,7 @@ from pathlib import Path
 from serde.formats.relay import ops, registry
 from serde.formats.relay.ops.random import draws
 from serde.formats.relay.ops.unsupported import REASONS
-from serde.formats.relay.partial_eval.calls import TRANSPARENT
+from serde.formats.relay.partial_eval.operators import TRANSPARENT
 from serde.formats.relay.passes.undo_weight_transforms import PARTNERS
 from serde.formats.relay.rules import reads
 from tests.relay.running import names, recorded

@@ -1,1 +1,1 @@
-"""Evaluate a module's ``main`` on symbols, as TVM's PartialEvaluate does."""
+"""Partial evaluation of a module: what TVM's PartialEvaluate does, into a graph."""

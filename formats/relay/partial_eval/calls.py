@@ -1,81 +1,103 @@
-"""What calling an operator comes to: its attributes as the rules take them, and its results."""
+"""Evaluates calls: of operators as nodes, of functions inline or as loops."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 from serde.errors import require
-from serde.ir.graph import Value
 
-from .. import ast, registry
+from .. import ast
+from ..ast_walk import Task
+from .functions import function_name, make_source_calls
+from .loops import evaluate_as_loop
+from .operators import TRANSPARENT, node_attributes, result_count
+from .paired_loops import evaluate_as_two_loops
+from .recursion import LinearRecursion, Recursion, TailRecursion, find_recursion
+from .state import State, emit_node, evaluate, evaluate_all, flatten_value
+from .types import set_declared_type
+from .values import Closure, Data, Frame, Primitive, Symbolic, describe, require_count
 
-TRANSPARENT = frozenset(
-    "annotation.bitpack_end annotation.bitpack_start annotation.cast_hint annotation.checkpoint "
-    "annotation.compiler_begin annotation.compiler_end annotation.stop_fusion "
-    "annotation.with_funcid device_copy on_device".split()
-)
-
-# Operators whose result is a tuple of so many fields, whatever their attributes
-_TUPLES = {
-    "nn.batch_norm": 3,
-    "nn.dropout": 2,
-    "nn.sparse_transpose": 3,
-    "random.normal": 2,
-    "random.multinomial": 2,
-    "random.threefry_split": 2,
-    "random.uniform": 2,
-    "dft": 2,
-    "sparse_fill_empty_rows": 3,
-    "sparse_reshape": 2,
-    "vision.get_valid_counts": 3,
-    "vision.multibox_transform_loc": 2,
-    "vision.regular_non_max_suppression": 4,
-}
+DEEPEST_CALL = 2000  # calls of functions inside themselves
+DEEPEST_SOURCE = 16  # calls inside each other that nodes tell among their sources
 
 
-def result_count(
-    op: str, attrs: Mapping[str, Any], inputs: Sequence[Value], type_: ast.Type | None
-) -> int | None:
-    """How many fields the result has; None for a tensor."""
-    if op in _TUPLES:
-        return _TUPLES[op]
-    if op == "split":
-        given = attrs.get("indices_or_sections")
-        require(isinstance(given, (int, tuple)), "a split into nobody says what")
-        assert given is not None
-        return given if isinstance(given, int) else len(given) + 1
-    if op == "meshgrid":
-        return len(inputs)
-    if op in ("topk", "dyn.topk"):
-        return 2 if attrs.get("ret_type", "both") == "both" else None
-    if op == "unique":
-        return 5 if attrs.get("return_counts") else 4
-    if op == "vision.non_max_suppression":
-        return 2 if attrs.get("return_indices", True) else None
-    if op == "vision.all_class_non_max_suppression":
-        return 2 if attrs.get("output_format", "onnx") == "onnx" else 3
-    return len(type_.fields) if isinstance(type_, ast.TupleType) else None
+def evaluate_call(state: State, expr: ast.Call, frame: Frame) -> Task[Any]:
+    """The result of calling an operator, a constructor or a function."""
+    target = yield evaluate(state, expr.op, frame)
+    args = yield evaluate_all(state, expr.args, frame)
+    if isinstance(target, Closure):
+        return (yield call_function(state, target, args, frame))
+    if isinstance(target, Data) and not args:  # a constructor without fields
+        return target
+    require(isinstance(target, Primitive), f"calls {describe(target)}")
+    if isinstance(target.target, ast.Constructor):
+        return Data(target.target.name, target.target.of, tuple(args))
+    return emit_operator(state, target.target.name, args, expr, frame)
 
 
-def attributes(op: str, attrs: ast.Attrs | None) -> Mapping[str, Any]:
-    """Attributes as a node holds them; None is left out where it is the default."""
-    if attrs is None:
-        return MappingProxyType({})
-    declared = registry.fields(attrs.type_key) or {}
-    found = {}
-    for name, value in attrs.values.items():
-        plain = _plain(value)
-        default = declared[name].default if name in declared else None
-        if plain is not None or default not in (None, registry.REQUIRED):
-            found[name] = plain
-    return MappingProxyType(found)
+def emit_operator(
+    state: State, op: str, args: list[Symbolic], expr: ast.Call, frame: Frame
+) -> Symbolic:
+    """The outputs of the node that calls an operator."""
+    if op in TRANSPARENT and args:
+        return args[0]
+    inputs = [v for arg in args for v in flatten_value(state, arg, f"an operand of {op}")]
+    attrs = node_attributes(expr.attrs)
+    count = result_count(op, attrs, inputs, expr.type)
+    state.budget.charge(state.function, count or 0)
+    layer = expr.span.source if expr.span is not None and expr.span.line == 0 else ""
+    outputs = emit_node(state, frame, op, inputs, attrs, 1 if count is None else count, layer)
+    if count is None:
+        set_declared_type(outputs[0], expr.type)
+        return outputs[0]
+    if isinstance(expr.type, ast.TupleType) and len(expr.type.fields) == count:
+        for value, type_ in zip(outputs, expr.type.fields, strict=True):
+            set_declared_type(value, type_)
+    return tuple(outputs)
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, ast.Imm):
-        return value.value
-    if isinstance(value, tuple):
-        return tuple(_plain(v) for v in value)
-    return value
+def call_function(state: State, closure: Closure, args: list[Symbolic], frame: Frame) -> Task[Any]:
+    """The result of calling a function; ``state`` tells that it is active until then."""
+    require_count(args, closure.function.params, "arguments")
+    outer = state.function, state.calls
+    state.function = closure.name or frame.name
+    state.active[closure.function] += 1
+    is_recursive = state.active[closure.function] > 1
+    state.recursion_depth += is_recursive
+    try:
+        return (yield _expand_function(state, closure, args, frame))
+    finally:
+        state.recursion_depth -= is_recursive
+        state.active[closure.function] -= 1
+        state.function, state.calls = outer
+
+
+def _expand_function(
+    state: State, closure: Closure, args: list[Symbolic], frame: Frame
+) -> Task[Any]:
+    """The outputs of a loop where the function's recursion is one; otherwise its body, inline."""
+    function, recursion = closure.function, look_up_recursion(state, closure)
+    result = None
+    if isinstance(recursion, TailRecursion):
+        result = yield evaluate_as_loop(state, recursion, closure, args, frame)
+    elif isinstance(recursion, LinearRecursion):
+        result = yield evaluate_as_two_loops(state, recursion, closure, args, frame)
+    if result is not None:
+        return result
+    is_deep = state.recursion_depth > DEEPEST_CALL
+    require(not is_deep, f"@{closure.name} calls itself to a depth that the module does not fix")
+    if len(state.calls) < DEEPEST_SOURCE and state.active[function] == 1:
+        state.calls += make_source_calls(closure, args)
+    inner = Frame(frame.builder, closure.frame, function_name(closure))
+    inner.values.update(zip(function.params, args, strict=True))
+    return (yield evaluate(state, function.body, inner))
+
+
+def look_up_recursion(state: State, closure: Closure) -> Recursion | None:
+    """How a function calls itself, where that is a loop."""
+    function, binding = closure.function, closure.binding
+    if binding is None:
+        return None
+    if function not in state.recursions:
+        state.recursions[function] = find_recursion(function, binding)
+    return state.recursions[function]

@@ -1,4 +1,4 @@
-"""Scalars that are known before the model runs: the conditions of loops over what is static."""
+"""Scalars that are constant: conditions of loops and choices over static values."""
 
 from __future__ import annotations
 
@@ -27,44 +27,49 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "logical_or": np.logical_or,
     "logical_not": np.logical_not,
 }
-Number = Any
+Scalar = Any
 
 
-def known(value: Value, makers: Mapping[Value, Node], found: dict[Value, Number]) -> Number:
-    """The scalar ``value`` is, None where that depends on an input. ``found`` is a memory."""
+def fold_scalar(
+    value: Value, producers: Mapping[Value, Node], folded: dict[Value, Scalar]
+) -> Scalar:
+    """The constant scalar that ``value`` is; None for any other value.
+
+    ``folded`` caches the results.
+    """
     stack = [value]
     while stack:
         top = stack[-1]
-        if top in found:
+        if top in folded:
             stack.pop()
             continue
-        node = makers.get(top)
+        node = producers.get(top)
         if top.tensor is not None:
-            found[top] = _constant(top)
+            folded[top] = _load_scalar(top)
         elif node is None or node.op not in FUNCTIONS or node.attrs:
-            found[top] = None
+            folded[top] = None
         else:
             inputs = [v for v in node.inputs if v is not None]
-            missing = [v for v in inputs if v not in found]
+            missing = [v for v in inputs if v not in folded]
             if missing:
                 stack.extend(missing)
                 continue
-            numbers = [found[v] for v in inputs]
-            whole = all(n is not None for n in numbers)
-            found[top] = _applied(node.op, numbers) if whole else None
-    return found[value]
+            scalars = [folded[v] for v in inputs]
+            is_constant = all(s is not None for s in scalars)
+            folded[top] = _apply(node.op, scalars) if is_constant else None
+    return folded[value]
 
 
-def _applied(op: str, numbers: list[Number]) -> Number:
-    """What an operator makes of scalars, None where it takes no such ones."""
+def _apply(op: str, scalars: list[Scalar]) -> Scalar:
+    """The result of an operator; None where it does not take these operands."""
     try:
-        return FUNCTIONS[op](*numbers)
-    except (TypeError, ValueError):  # of another number, or booleans
+        return FUNCTIONS[op](*scalars)
+    except (TypeError, ValueError):  # of another number of operands, or booleans
         return None
 
 
-def _constant(value: Value) -> Number:
-    """Integers and booleans of no dimensions."""
+def _load_scalar(value: Value) -> Scalar:
+    """An integer or boolean of rank 0."""
     tensor = value.tensor
     assert tensor is not None
     if tensor.shape != () or tensor.dtype.kind not in "iub":

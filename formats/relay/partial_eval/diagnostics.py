@@ -1,14 +1,15 @@
-"""What is refused while a module is evaluated: noted, so that all of it is told at once."""
+"""Refusals of partial evaluation, which are collected and raised together, and its budget."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 from serde.errors import ConversionError, Problem, Unconvertible
 from serde.ir.graph import Node
 
 from .. import ast
-from .values import REFUSED, ReadsRefused, Refused
+from .values import FAILURE, DependsOnFailure, Failure
 
 STAGE = "relay → graph"
 Refusal = Callable[[Node], ConversionError | None]
@@ -19,7 +20,7 @@ MOST_GROWTH = 64  # steps for each expression of a larger one
 class Budget:
     """Bounds the work of an evaluation, which a small module can make endless.
 
-    ``size`` counts the module's expressions; it is asked for only where the steps come to many.
+    ``size`` counts the module's expressions; it is called only where the steps come to many.
     """
 
     def __init__(self, size: Callable[[], int]) -> None:
@@ -29,7 +30,7 @@ class Budget:
         """Take steps from the budget.
 
         Raises:
-            Unconvertible: where none are left. Nothing goes on behind that.
+            Unconvertible: where none are left; this ends the evaluation.
         """
         self.left -= steps
         if self.left >= 0:
@@ -45,26 +46,43 @@ class Budget:
             raise Unconvertible(STAGE, [Problem("function", {}, reason, (f"@{function}",), STAGE)])
 
 
-class Problems:
-    """Reasons, and the places each was met at."""
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """Why one expression of a function is refused."""
 
-    def __init__(self) -> None:
-        self.places: dict[str, dict[str, None]] = {}
+    reason: str
+    function: str
+    span: ast.Span | None = None
 
-    def __bool__(self) -> bool:
-        return bool(self.places)
+    @property
+    def place(self) -> str:
+        """The function, with line and column where the module is text."""
+        span = self.span
+        place = f" (line {span.line}, column {span.column})" if span and span.line else ""
+        return f"@{self.function}{place}"
 
-    def note(self, error: ConversionError, function: str, expr: ast.Expr | None = None) -> Refused:
-        """Note why ``expr``, in ``function``, comes to nothing; what it comes to instead."""
-        if not isinstance(error, ReadsRefused):
+
+@dataclass
+class Diagnostics:
+    """The diagnostics recorded so far."""
+
+    recorded: list[Diagnostic] = field(default_factory=list)
+
+    def record(
+        self, error: ConversionError, function: str, expr: ast.Expr | None = None
+    ) -> Failure:
+        """Record why ``expr``, in ``function``, is refused; return the value it has instead."""
+        if not isinstance(error, DependsOnFailure):
             span = expr.span if expr is not None else None
-            place = f" (line {span.line}, column {span.column})" if span and span.line else ""
-            self.places.setdefault(error.reason, {})[f"@{function}{place}"] = None
-        return REFUSED
+            self.recorded.append(Diagnostic(error.reason, function, span))
+        return FAILURE
 
-    def listing(self, nodes: Iterable[Node], refusal: Refusal) -> list[Problem]:
-        """Those of the language, and what ``refusal`` says of the nodes there are."""
-        found = [Problem("function", {}, r, tuple(at), STAGE) for r, at in self.places.items()]
+    def problems(self, nodes: Iterable[Node], refusal: Refusal) -> list[Problem]:
+        """The diagnostics by reason, and what ``refusal`` says of the nodes emitted."""
+        places: dict[str, dict[str, None]] = {}
+        for diagnostic in self.recorded:
+            places.setdefault(diagnostic.reason, {})[diagnostic.place] = None
+        found = [Problem("function", {}, r, tuple(at), STAGE) for r, at in places.items()]
         operators: dict[tuple[str, str], list[str]] = {}
         for node in dict.fromkeys(nodes):
             error = refusal(node)

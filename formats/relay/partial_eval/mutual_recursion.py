@@ -1,13 +1,13 @@
-"""Functions that call each other in tail position, each made one that calls itself.
+"""Mutual recursion in tail position, turned into functions that call themselves.
 
 ``f`` calls ``g`` and ``g`` calls ``f``: with a copy of ``g``'s body in place of the call, ``f``
-calls itself, which ``partial_eval/loops.py`` makes a loop of.
+calls itself, which ``loops.py`` makes a loop of.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import ast
@@ -17,39 +17,40 @@ MOST_COPIES = 64  # of bodies in one function
 MOST_IN_GROUP = 16
 
 
-def joined(module: ast.Module) -> ast.Module:
+def inline_mutual_recursion(module: ast.Module) -> ast.Module:
     """``module`` with the bodies of each other in place of calls, where that leaves a loop."""
     if len(module.functions) < 2:
         return module
-    called = {n: _named(f.body) & module.functions.keys() for n, f in module.functions.items()}
-    made = dict(module.functions)
-    for group in _cycles(called):
-        if all(_calls_last(module.functions[n], group) for n in group):
+    callees = {n: _find_globals(f.body) & module.functions.keys()
+               for n, f in module.functions.items()}  # fmt: skip
+    functions = dict(module.functions)
+    for group in _find_cycles(callees):
+        if all(_has_only_tail_calls(module.functions[n], group) for n in group):
             for name in group:
-                joining = _Joining(module.functions, group - {name})
-                body = run(joining.tail(made[name].body, frozenset()))
-                if joining.possible:
-                    made[name] = replace(made[name], body=body)
-    return replace(module, functions=made)
+                inlining = _Inlining(module.functions, group - {name})
+                body = run(_inline_tails(inlining, functions[name].body, frozenset()))
+                if inlining.is_possible:
+                    functions[name] = replace(functions[name], body=body)
+    return replace(module, functions=functions)
 
 
-def _named(body: ast.Expr) -> set[str]:
+def _find_globals(body: ast.Expr) -> set[str]:
     return {e.name for e in post_order(body) if isinstance(e, ast.GlobalVar)}
 
 
-def _cycles(called: Mapping[str, set[str]]) -> Iterator[set[str]]:
-    """Small groups of functions that reach each other: what can be reached both ways."""
-    callers: dict[str, set[str]] = {name: set() for name in called}
-    for name, others in called.items():
+def _find_cycles(callees: Mapping[str, set[str]]) -> Iterator[set[str]]:
+    """Small groups of functions that reach each other (strongly connected components)."""
+    callers: dict[str, set[str]] = {name: set() for name in callees}
+    for name, others in callees.items():
         for other in others:
             callers[other].add(name)
-    finished = [n for tree in _trees(called, called, set()) for n in tree]
-    for group in _trees(reversed(finished), callers, set()):
+    finished = [n for tree in _search_depth_first(callees, callees, set()) for n in tree]
+    for group in _search_depth_first(reversed(finished), callers, set()):
         if 1 < len(group) <= MOST_IN_GROUP:
             yield set(group)
 
 
-def _trees(
+def _search_depth_first(
     roots: Iterable[str], edges: Mapping[str, set[str]], seen: set[str]
 ) -> Iterator[list[str]]:
     """What is first reached from each root, children before parents."""
@@ -57,8 +58,8 @@ def _trees(
         tree: list[str] = []
         stack = [(root, False)]
         while stack:
-            name, ready = stack.pop()
-            if ready:
+            name, is_finished = stack.pop()
+            if is_finished:
                 tree.append(name)
             elif name not in seen:
                 seen.add(name)
@@ -68,18 +69,18 @@ def _trees(
             yield tree
 
 
-def _calls_last(function: ast.Function, names: set[str]) -> bool:
-    """Whether every mention of ``names`` is a call that is the last thing a path does."""
+def _has_only_tail_calls(function: ast.Function, names: set[str]) -> bool:
+    """Whether every mention of the functions ``names`` is a call in tail position."""
     mentions = sum(
         isinstance(e, ast.GlobalVar) and e.name in names
         for expr in post_order(function.body)
         for e in operands(expr)
     )
-    last = {e for e in _last(function.body) if _target(e) in names}
-    return mentions == len(last) and isinstance(function.body, (ast.Let, ast.If, ast.Match))
+    tail_calls = {e for e in _find_tails(function.body) if _callee(e) in names}
+    return mentions == len(tail_calls) and isinstance(function.body, (ast.Let, ast.If, ast.Match))
 
 
-def _last(body: ast.Expr) -> Iterator[ast.Expr]:
+def _find_tails(body: ast.Expr) -> Iterator[ast.Expr]:
     stack = [body]
     while stack:
         expr = stack.pop()
@@ -93,83 +94,91 @@ def _last(body: ast.Expr) -> Iterator[ast.Expr]:
             yield expr
 
 
-def _target(expr: ast.Expr) -> str:
+def _callee(expr: ast.Expr) -> str:
     """The function of the module that ``expr`` calls, empty where it is no such call."""
-    called = isinstance(expr, ast.Call) and isinstance(expr.op, ast.GlobalVar)
-    return expr.op.name if called else ""  # type: ignore[attr-defined]
+    is_call = isinstance(expr, ast.Call) and isinstance(expr.op, ast.GlobalVar)
+    return expr.op.name if is_call else ""  # type: ignore[attr-defined]
 
 
-class _Joining:
-    def __init__(self, functions: Mapping[str, ast.Function], group: set[str]) -> None:
-        self.functions, self.group = functions, group
-        self.copies, self.possible = 0, True
+@dataclass
+class _Inlining:
+    """The inlining of the functions of ``group`` into one function."""
 
-    def tail(self, expr: ast.Expr, inside: frozenset[str]) -> Task[ast.Expr]:
-        """``expr`` with bodies in place of the calls it ends with, none ``inside`` itself."""
-        lets = []
-        while isinstance(expr, ast.Let):
-            lets.append(expr)
-            expr = expr.body
-        if isinstance(expr, ast.If):
-            then = yield self.tail(expr.then, inside)
-            otherwise = yield self.tail(expr.otherwise, inside)
-            expr = replace(expr, then=then, otherwise=otherwise)
-        elif isinstance(expr, ast.Match):
-            clauses = []
-            for clause in expr.clauses:
-                clauses.append(replace(clause, body=(yield self.tail(clause.body, inside))))
-            expr = replace(expr, clauses=tuple(clauses))
-        elif _target(expr) in self.group:
-            expr = yield self.body(expr, inside)  # type: ignore[arg-type]
-        for let in reversed(lets):
-            expr = replace(let, body=expr)
-        return expr
-
-    def body(self, call: ast.Call, inside: frozenset[str]) -> Task[ast.Expr]:
-        name = _target(call)
-        self.copies += 1
-        fits = len(self.functions[name].params) == len(call.args) and self.copies <= MOST_COPIES
-        if name in inside or not fits:
-            self.possible = False
-            return call
-        function = copied(self.functions[name])
-        result = yield self.tail(function.body, inside | {name})
-        for param, arg in reversed(list(zip(function.params, call.args, strict=True))):
-            result = ast.Let(param, arg, result)
-        return result  # type: ignore[no-any-return]
+    functions: Mapping[str, ast.Function]
+    group: set[str]
+    copies: int = 0
+    is_possible: bool = True
 
 
-def copied(function: ast.Function) -> ast.Function:
+def _inline_tails(inlining: _Inlining, expr: ast.Expr, active: frozenset[str]) -> Task[ast.Expr]:
+    """``expr`` with bodies in place of its tail calls; ``active`` are being inlined already."""
+    lets = []
+    while isinstance(expr, ast.Let):
+        lets.append(expr)
+        expr = expr.body
+    if isinstance(expr, ast.If):
+        then = yield _inline_tails(inlining, expr.then, active)
+        otherwise = yield _inline_tails(inlining, expr.otherwise, active)
+        expr = replace(expr, then=then, otherwise=otherwise)
+    elif isinstance(expr, ast.Match):
+        clauses = []
+        for clause in expr.clauses:
+            body = yield _inline_tails(inlining, clause.body, active)
+            clauses.append(replace(clause, body=body))
+        expr = replace(expr, clauses=tuple(clauses))
+    elif _callee(expr) in inlining.group:
+        expr = yield _inline_call(inlining, expr, active)  # type: ignore[arg-type]
+    for let in reversed(lets):
+        expr = replace(let, body=expr)
+    return expr
+
+
+def _inline_call(inlining: _Inlining, call: ast.Call, active: frozenset[str]) -> Task[ast.Expr]:
+    name = _callee(call)
+    inlining.copies += 1
+    has_all_args = len(inlining.functions[name].params) == len(call.args)
+    if name in active or not has_all_args or inlining.copies > MOST_COPIES:
+        inlining.is_possible = False
+        return call
+    function = copy_function(inlining.functions[name])
+    result = yield _inline_tails(inlining, function.body, active | {name})
+    for param, arg in reversed(list(zip(function.params, call.args, strict=True))):
+        result = ast.Let(param, arg, result)
+    return result  # type: ignore[no-any-return]
+
+
+def copy_function(function: ast.Function) -> ast.Function:
     """A function like ``function`` that shares no variable and no computed value with it."""
-    made: dict[ast.Expr, Any] = {}
+    copies: dict[ast.Expr, Any] = {}
     for expr in post_order(function):
         copy = _COPY.get(type(expr))
-        made[expr] = expr if copy is None else copy(expr, made)
-    return made[function]  # type: ignore[no-any-return]
+        copies[expr] = expr if copy is None else copy(expr, copies)
+    return copies[function]  # type: ignore[no-any-return]
 
 
-def _clauses(match: ast.Match, made: dict[ast.Expr, Any]) -> tuple[ast.Clause, ...]:
-    return tuple(ast.Clause(_pattern(c.pattern, made), made[c.body]) for c in match.clauses)
+def _copy_clauses(match: ast.Match, copies: dict[ast.Expr, Any]) -> tuple[ast.Clause, ...]:
+    return tuple(ast.Clause(_copy_pattern(c.pattern, copies), copies[c.body])
+                 for c in match.clauses)  # fmt: skip
 
 
-def _pattern(pattern: ast.Pattern, made: dict[ast.Expr, Any]) -> ast.Pattern:
+def _copy_pattern(pattern: ast.Pattern, copies: dict[ast.Expr, Any]) -> ast.Pattern:
     if isinstance(pattern, ast.PatternVar):
-        return ast.PatternVar(made.get(pattern.var, pattern.var))
+        return ast.PatternVar(copies.get(pattern.var, pattern.var))
     if isinstance(pattern, (ast.PatternConstructor, ast.PatternTuple)):
-        return replace(pattern, patterns=tuple(_pattern(p, made) for p in pattern.patterns))
+        return replace(pattern, patterns=tuple(_copy_pattern(p, copies) for p in pattern.patterns))
     return pattern
 
 
 _COPY: dict[type[ast.Expr], Callable[[Any, dict[ast.Expr, Any]], ast.Expr]] = {
-    ast.Var: lambda e, m: replace(e),
-    ast.Tuple: lambda e, m: replace(e, fields=tuple(m[f] for f in e.fields)),
-    ast.TupleGetItem: lambda e, m: replace(e, tuple=m[e.tuple]),
-    ast.Call: lambda e, m: replace(e, op=m[e.op], args=tuple(m[a] for a in e.args)),
-    ast.Function: lambda e, m: replace(e, params=tuple(m[p] for p in e.params), body=m[e.body]),
-    ast.Let: lambda e, m: replace(e, var=m[e.var], value=m[e.value], body=m[e.body]),
-    ast.If: lambda e, m: replace(e, cond=m[e.cond], then=m[e.then], otherwise=m[e.otherwise]),
-    ast.RefCreate: lambda e, m: replace(e, value=m[e.value]),
-    ast.RefRead: lambda e, m: replace(e, ref=m[e.ref]),
-    ast.RefWrite: lambda e, m: replace(e, ref=m[e.ref], value=m[e.value]),
-    ast.Match: lambda e, m: replace(e, data=m[e.data], clauses=_clauses(e, m)),
+    ast.Var: lambda e, c: replace(e),
+    ast.Tuple: lambda e, c: replace(e, fields=tuple(c[f] for f in e.fields)),
+    ast.TupleGetItem: lambda e, c: replace(e, tuple=c[e.tuple]),
+    ast.Call: lambda e, c: replace(e, op=c[e.op], args=tuple(c[a] for a in e.args)),
+    ast.Function: lambda e, c: replace(e, params=tuple(c[p] for p in e.params), body=c[e.body]),
+    ast.Let: lambda e, c: replace(e, var=c[e.var], value=c[e.value], body=c[e.body]),
+    ast.If: lambda e, c: replace(e, cond=c[e.cond], then=c[e.then], otherwise=c[e.otherwise]),
+    ast.RefCreate: lambda e, c: replace(e, value=c[e.value]),
+    ast.RefRead: lambda e, c: replace(e, ref=c[e.ref]),
+    ast.RefWrite: lambda e, c: replace(e, ref=c[e.ref], value=c[e.value]),
+    ast.Match: lambda e, c: replace(e, data=c[e.data], clauses=_copy_clauses(e, c)),
 }

@@ -1,7 +1,7 @@
-"""What an expression comes to: tensors of the graph, and the things that exist only before it.
+"""What an expression evaluates to: tensors of the graph, and values that exist only before it.
 
 Tuples are Python tuples. Functions, data of algebraic types and references have no form in a graph:
-elaboration does away with them, and refuses where one would have to be computed.
+partial evaluation resolves them, and refuses where one would have to be computed.
 """
 
 from __future__ import annotations
@@ -12,16 +12,15 @@ from typing import Any
 
 from serde.errors import ConversionError, require
 from serde.ir.builder import Builder
-from serde.ir.graph import DType, Shape, Value
+from serde.ir.graph import Value
 
 from .. import ast
 
-STEPS = 1024  # that are charged at once
-OUTPUT_NAMES = "output_tensor_names"  # an attribute of a function
+CHARGE_INTERVAL = 1024  # steps that are charged to the budget at once
 
 
 class GraphBuilder(Builder):
-    """A builder of Relay's own operators that remembers what made a value."""
+    """A builder of nodes of Relay's own operators, which counts how deep its graph nests."""
 
     domain = "relay"
 
@@ -32,15 +31,15 @@ class GraphBuilder(Builder):
 
 @dataclass(eq=False, slots=True)
 class Frame:
-    """What is bound and computed in one call of a function, or in one branch inside it."""
+    """A scope of the environment: one call of a function, or one branch or loop body inside it."""
 
-    graph: GraphBuilder
+    builder: GraphBuilder  # of the graph that nodes of this scope are emitted to
     outer: Frame | None = None
     name: str = ""  # of the function, for the sources of nodes
     values: dict[ast.Expr, Symbolic] = field(default_factory=dict)
 
     def get(self, expr: ast.Expr) -> Symbolic | None:
-        """What ``expr`` came to, here or around."""
+        """The value of ``expr``, from this scope or an outer one."""
         frame: Frame | None = self
         while frame is not None:
             found = frame.values.get(expr)
@@ -52,24 +51,27 @@ class Frame:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Closure:
-    """A function with the frame it was written in; ``itself`` is what its body calls it."""
+    """A function with the frame it was defined in.
+
+    ``binding`` is what its body calls it by: a ``let`` variable, or the name of a global.
+    """
 
     function: ast.Function
     frame: Frame | None
     name: str = ""
-    itself: ast.Var | str | None = None
+    binding: ast.Var | str | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Primitive:
-    """An operator or a constructor that is passed around."""
+    """An operator or a constructor as a value."""
 
     target: ast.Op | ast.Constructor
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Data:
-    """A value of an algebraic data type: what made it, and of what."""
+    """A value of the algebraic data type ``of``, made by a constructor."""
 
     constructor: str
     of: str
@@ -78,38 +80,44 @@ class Data:
 
 @dataclass(eq=False, slots=True)
 class Cell:
-    """A reference, and the graph level on which it was made."""
+    """A reference, and the builder of the graph it was created in."""
 
     content: Symbolic
-    graph: GraphBuilder
+    builder: GraphBuilder
 
 
-class Refused:
-    """What an expression comes to that was refused: that is said once, not where it is read."""
+class Failure:
+    """The value of an expression that was refused; its diagnostic is recorded already."""
 
 
-REFUSED = Refused()
-Symbolic = Value | tuple[Any, ...] | Closure | Primitive | Data | Cell | Refused
+FAILURE = Failure()
+Symbolic = Value | tuple[Any, ...] | Closure | Primitive | Data | Cell | Failure
 
 
-class ReadsRefused(ConversionError):
-    """Something reads what was refused."""
+class DependsOnFailure(ConversionError):
+    """An expression reads a value that was refused; this needs no diagnostic of its own."""
 
     def __init__(self) -> None:
-        super().__init__("reads what was refused")
+        super().__init__("depends on what was refused")
 
 
-def tensors(
+def flatten(
     value: Symbolic, what: str, charge: Callable[[int], None] = lambda steps: None
 ) -> list[Value]:
-    """The tensors in ``value``, depth first; refuse what is none. ``charge`` counts the steps."""
+    """The tensors in ``value``, depth first; a shared one counts each time.
+
+    ``charge`` takes the steps from a budget.
+
+    Raises:
+        ConversionError: where ``value``, which is called ``what``, holds anything else.
+    """
     found: list[Value] = []
     stack = [value]
     steps = 0
     while stack:
         top = stack.pop()
         steps += 1
-        if steps == STEPS:
+        if steps == CHARGE_INTERVAL:
             charge(steps)
             steps = 0
         if isinstance(top, Value):
@@ -119,21 +127,31 @@ def tensors(
         elif isinstance(top, Data):
             stack.extend(reversed(top.fields))
         else:
-            raise ConversionError(f"{what} is {named(top)}, which ONNX has no value for")
+            raise ConversionError(f"{what} is {describe(top)}, which ONNX has no value for")
     return found
 
 
-def rebuilt(like: Symbolic, parts: Iterator[Value]) -> Symbolic:
-    """``like`` with ``parts`` in place of its tensors."""
+def unflatten(like: Symbolic, tensors: Iterator[Value]) -> Symbolic:
+    """A value of the structure of ``like`` that holds ``tensors``."""
     if isinstance(like, Value):
-        return next(parts)
+        return next(tensors)
     if isinstance(like, tuple):
-        return tuple(rebuilt(v, parts) for v in like)
+        return tuple(unflatten(v, tensors) for v in like)
     assert isinstance(like, Data)
-    return Data(like.constructor, like.of, tuple(rebuilt(v, parts) for v in like.fields))
+    return Data(like.constructor, like.of, tuple(unflatten(v, tensors) for v in like.fields))
 
 
-def alike(a: Symbolic, b: Symbolic) -> bool:
+def has_only_tensors(values: Sequence[Symbolic]) -> bool:
+    """Whether ``flatten`` takes each of ``values``."""
+    try:
+        for value in values:
+            flatten(value, "")
+    except ConversionError:
+        return False
+    return True
+
+
+def has_same_structure(a: Symbolic, b: Symbolic) -> bool:
     """Whether two values differ in their tensors only."""
     stack = [(a, b)]
     while stack:
@@ -148,123 +166,42 @@ def alike(a: Symbolic, b: Symbolic) -> bool:
     return True
 
 
-def named(value: Symbolic) -> str:
-    """What to call a value in a refusal.
+def describe(value: Symbolic) -> str:
+    """What a message calls a value.
 
     Raises:
-        ReadsRefused: there is no more to say of it.
+        DependsOnFailure: for one that was refused.
     """
-    if isinstance(value, Refused):
-        raise ReadsRefused
+    if isinstance(value, Failure):
+        raise DependsOnFailure
     if isinstance(value, Data):
         return f"a {value.of}"
     kinds = {Value: "a tensor", Closure: "a function", Primitive: "a function", Cell: "a reference"}
     return kinds.get(type(value), "a tuple")
 
 
-def require_count(given: Sequence[Any], wanted: Sequence[Any], what: str) -> None:
-    """Refuse another number of arguments, or of a pattern's fields."""
-    require(len(given) == len(wanted), f"{len(given)} {what} where {len(wanted)} belong")
+def require_count(args: Sequence[Any], params: Sequence[Any], what: str) -> None:
+    """Refuse another number of arguments than parameters, or of patterns than fields."""
+    require(len(args) == len(params), f"{len(args)} {what} where {len(params)} belong")
 
 
-def same_kind(values: Sequence[Symbolic]) -> bool:
-    """Whether all of ``values`` hold tensors only."""
-    try:
-        for value in values:
-            tensors(value, "")
-    except ConversionError:
-        return False
-    return True
-
-
-# Types
-
-WIDTHS = {"bool": DType.BOOL, "uint1": DType.BOOL}
-
-
-def dtype_of(name: str) -> DType:
-    """The element type TVM calls ``name``."""
-    found = WIDTHS.get(name)
-    if found is None:
-        require("x" not in name and "custom" not in name, f"elements of {name}")
-        found = DType.of(name)
-    return found
-
-
-def shape_of(dims: Sequence[ast.Dim], stem: str) -> Shape:
-    """A shape; each dimension TVM leaves open gets a name of its own."""
-    return tuple(
-        d if isinstance(d, int) else d.name if isinstance(d, ast.DimVar) else f"{stem}_{at}"
-        for at, d in enumerate(dims)
-    )
-
-
-def declare(value: Value, type_: ast.Type | None) -> None:
-    """Note what the file says of the type of a computed value."""
-    if isinstance(type_, ast.TensorType):
-        value.dtype = dtype_of(type_.dtype)
-        value.shape = tuple(d if isinstance(d, int) else None for d in type_.shape)
-
-
-def refuse_parameter(name: str, type_: ast.Type | None) -> None:
-    """Refuse a parameter of ``main`` that no input can be."""
-    kinds = {
-        ast.FuncType: "a function",
-        ast.RefType: "a reference",
-        ast.TypeCall: "data of an algebraic type, of dynamic length",
-        ast.GlobalTypeVar: "data of an algebraic type",
-    }
-    for kind, what in kinds.items():
-        require(not isinstance(type_, kind), f"parameter %{name} is {what}")
-
-
-def told_names(function: ast.Function, outputs: Sequence[Value]) -> list[str] | None:
-    """Names of the outputs, where the module has them as TVM's frontends and ours enter them."""
-    told = function.attrs.get(OUTPUT_NAMES)
-    if not isinstance(told, tuple) or len(told) != len(outputs):
-        return None
-    distinct = len(set(zip(told, outputs, strict=True))) == len(set(told))  # one value for a name
-    return list(told) if distinct and all(isinstance(n, str) and n for n in told) else None
-
-
-def output_names(result: Symbolic) -> list[str]:
-    """A name for each tensor of what a model returns."""
-    found = []
-    stack = [(result, "output")]
-    while stack:
-        value, name = stack.pop()
-        if isinstance(value, Value):
-            found.append(name)
-        else:
-            fields = value.fields if isinstance(value, Data) else value
-            parts = [(f, f"{name}_{i}") for i, f in enumerate(fields)]  # type: ignore[arg-type]
-            stack.extend(reversed(parts))
-    return found
-
-
-def common(a: Shape | None, b: Shape | None) -> Shape | None:
-    """What two shapes agree on."""
-    if a is None or b is None or len(a) != len(b):
-        return None
-    return tuple(x if x == y else None for x, y in zip(a, b, strict=True))
-
-
-def fits(pattern: ast.Pattern, data: Symbolic, frame: Frame) -> bool:
-    """Whether ``data`` fits; binds the variables of the pattern."""
+def match_pattern(pattern: ast.Pattern, data: Symbolic, frame: Frame) -> bool:
+    """Whether ``data`` matches; the variables of the pattern are bound in ``frame``."""
     stack: list[tuple[ast.Pattern, Symbolic]] = [(pattern, data)]
     while stack:
         top, value = stack.pop()
         if isinstance(top, ast.PatternVar):
             frame.values[top.var] = value
         elif isinstance(top, ast.PatternTuple):
-            require(isinstance(value, tuple), f"matches {named(value)} with a tuple")
+            require(isinstance(value, tuple), f"matches {describe(value)} with a tuple")
             assert isinstance(value, tuple)
             require_count(top.patterns, value, "patterns")
             stack.extend(zip(top.patterns, value, strict=True))
         elif isinstance(top, ast.PatternConstructor):
-            require(isinstance(value, Data), f"matches {named(value)} with {top.constructor.name}")
+            name = top.constructor.name
+            require(isinstance(value, Data), f"matches {describe(value)} with {name}")
             assert isinstance(value, Data)
-            if value.constructor != top.constructor.name:
+            if value.constructor != name:
                 return False
             require_count(top.patterns, value.fields, "patterns")
             stack.extend(zip(top.patterns, value.fields, strict=True))

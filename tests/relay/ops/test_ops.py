@@ -14,7 +14,7 @@ from serde.errors import Unconvertible
 from serde.formats.relay import registry
 from serde.formats.relay.ops.random import draws
 from serde.formats.relay.ops.unsupported import REASONS
-from serde.formats.relay.partial_eval.calls import TRANSPARENT
+from serde.formats.relay.partial_eval.operators import TRANSPARENT
 from serde.formats.relay.rules import reads
 from tests.relay import operators
 from tests.relay.ops.record import folder_name
