@@ -90,3 +90,21 @@ def pattern_vars(pattern: ast.Pattern) -> Iterator[ast.Var]:
             yield top.var
         elif isinstance(top, (ast.PatternConstructor, ast.PatternTuple)):
             stack.extend(reversed(top.patterns))
+
+
+def to_function(expr: ast.Expr) -> ast.Function:
+    """``expr`` as a function of its free variables."""
+    if isinstance(expr, ast.Function):
+        return expr
+    bound: set[ast.Expr] = set()
+    free: list[ast.Var] = []
+    for inner in post_order(expr):
+        if isinstance(inner, ast.Function):
+            bound.update(inner.params)
+        elif isinstance(inner, ast.Let):
+            bound.add(inner.var)
+        elif isinstance(inner, ast.Match):
+            bound.update(v for c in inner.clauses for v in pattern_vars(c.pattern))
+        elif isinstance(inner, ast.Var):
+            free.append(inner)
+    return ast.Function(tuple(v for v in free if v not in bound), expr)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import math
+import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -43,6 +44,9 @@ _CODES = {
 }
 _DTYPES = {code: dtype for dtype, code in _CODES.items()}
 _SPELLED = {DType.FLOAT8E4M3FN: "e4m3_float8", DType.FLOAT8E5M2: "e5m2_float8"}
+DTYPE = re.compile(  # TVM's names of element types, of those without tensors as well
+    r"(?:u?int|b?float)\d{1,3}(?:x\d{1,3})?|bool(?:x\d{1,3})?|e[45]m[23]_float8|handle", re.ASCII
+)
 _NAMES = {_SPELLED.get(dtype, dtype.value): dtype for dtype in _CODES}
 
 

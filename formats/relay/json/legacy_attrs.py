@@ -64,7 +64,7 @@ _RETIRED: dict[str, dict[str, str]] = {
 }  # fmt: skip
 
 
-def kind_before(type_key: str, field: str, version: Version) -> str | None:
+def find_legacy_kind(type_key: str, field: str, version: Version) -> str | None:
     """The kind (see ``registry.Field``) of a field in files of ``version``, if not today's."""
     key = type_key.removeprefix(PREFIX)
     changed = _EARLIER.get((key, field))

@@ -81,7 +81,7 @@ class Table:
             raise MalformedFile(self.path, "the first node is not null", "node 0")
         return data
 
-    def bad(self, number: int, reason: str) -> MalformedFile:
+    def error(self, number: int, reason: str) -> MalformedFile:
         """The error to raise about one node."""
         key = self.nodes[number]["type_key"]
         return MalformedFile(self.path, reason, f"node {number} ({key})")
@@ -93,7 +93,7 @@ class Table:
         if value == "null":
             return 0
         if type(value) is not int or not 0 <= value < len(self.nodes):
-            raise self.bad(number, f"{what} is no node: {str(value)[:40]!r}")
+            raise self.error(number, f"{what} is no node: {str(value)[:40]!r}")
         return value
 
     def key(self, number: int) -> str:
@@ -109,7 +109,7 @@ class Table:
         """The nodes an array or a map lists."""
         data = self.nodes[number].get("data", [])
         if not isinstance(data, list):
-            raise self.bad(number, "data is not a list")
+            raise self.error(number, "data is not a list")
         return [self.index(i, "an item", number) for i in data]
 
     def keys(self, number: int) -> list[str] | None:
@@ -118,7 +118,7 @@ class Table:
         if keys is None:
             return None
         if not isinstance(keys, list) or not all(isinstance(k, str) for k in keys):
-            raise self.bad(number, "keys is not a list of strings")
+            raise self.error(number, "keys is not a list of strings")
         return keys
 
     def text(self, number: int) -> str:
@@ -128,7 +128,7 @@ class Table:
             return self._bytes(number, node["repr_b64"])
         text = node.get("repr_str", node.get("global_key", ""))
         if not isinstance(text, str):
-            raise self.bad(number, "its text is not a string")
+            raise self.error(number, "its text is not a string")
         if not text.isascii():  # half of a surrogate pair is no text
             text = text.encode("utf-8", "backslashreplace").decode()
         return text
@@ -139,13 +139,13 @@ class Table:
             (length,) = struct.unpack_from("<Q", raw)
             return raw[8 : 8 + length].decode("utf-8", "backslashreplace")
         except (binascii.Error, ValueError, TypeError, struct.error):
-            raise self.bad(number, "repr_b64 holds no text") from None
+            raise self.error(number, "repr_b64 holds no text") from None
 
     def string(self, number: int, name: str, attrs: Attributes) -> str:
         """A text attribute: in place, as TVM 0.6 has it, or in a node of its own."""
         value = attrs.get(name)
         if value is None:
-            raise self.bad(number, f"it has no {name}")
+            raise self.error(number, f"it has no {name}")
         if value.isascii() and value.isdigit() and len(value) < 20:
             at = int(value)
             if at < len(self.nodes) and self.key(at) == "runtime.String":
@@ -162,22 +162,22 @@ class Table:
                 return int(value)
         except ValueError:
             pass
-        raise self.bad(number, f"{name} is no integer: {value[:40]!r}")
+        raise self.error(number, f"{name} is no integer: {value[:40]!r}")
 
     def number(self, number: int, name: str, attrs: Attributes) -> float:
         """A number with a fraction held in place."""
         try:
             return float(attrs[name])
         except KeyError:
-            raise self.bad(number, f"it has no {name}") from None
+            raise self.error(number, f"it has no {name}") from None
         except ValueError:
-            raise self.bad(number, f"{name} is no number: {attrs[name][:40]!r}") from None
+            raise self.error(number, f"{name} is no number: {attrs[name][:40]!r}") from None
 
     def tensor(self, number: int, attrs: Attributes) -> Tensor:
         """The tensor a constant's ``data`` names."""
         at = self.integer(number, "data", attrs, -1)
         if not 0 <= at < len(self.blobs):
-            raise self.bad(number, f"its tensor is number {at} of {len(self.blobs)}")
+            raise self.error(number, f"its tensor is number {at} of {len(self.blobs)}")
         if at not in self._tensors:
             blob = self.blobs[at]
             try:
@@ -208,7 +208,7 @@ class Table:
                 inside[at] = found = references(at)
                 missing = [i for i in found if state[i] != DONE]
                 if any(state[i] == OPEN for i in missing):
-                    raise self.bad(at, "it is a part of itself")
+                    raise self.error(at, "it is a part of itself")
                 if missing:
                     stack.extend(reversed(missing))
                     continue
@@ -229,9 +229,9 @@ class Table:
             if self._depth[i] >= depth:
                 depth = self._depth[i] + 1
         if depth > DEPTH:
-            raise self.bad(at, f"types or attributes nest more than {DEPTH} deep")
+            raise self.error(at, f"types or attributes nest more than {DEPTH} deep")
         if weight > WEIGHT:
-            raise self.bad(at, f"a type or attribute of more than {WEIGHT} parts")
+            raise self.error(at, f"a type or attribute of more than {WEIGHT} parts")
         self._depth[at], self._weight[at] = depth, weight
 
 

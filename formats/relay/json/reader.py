@@ -1,50 +1,30 @@
 """Relay modules in the JSON of ``tvm.ir.save_json``, of TVM 0.6 to 0.19.
 
-What changed between releases: the names of types and how names are held (``node_table``), the kinds
-of attributes (``history``), and fields added since, which are optional here.
+What differs between releases: names of types (``node_table``), how attributes are held
+(``legacy_attrs``), and fields added since, which are optional here.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType, NoneType
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 from serde.errors import MalformedFile
 from serde.io.sniff import open_regular
 
-from .. import ast, registry
-from ..ast_walk import pattern_vars, post_order
-from .legacy_attrs import kind_before
-from .node_table import Attributes, Table
+from .. import ast
+from ..ast_walk import to_function
+from .decoder import Decoder
+from .node_table import Table
 from .objects import BUILDERS
-from .values import TYPES
-
-Kind = TypeVar("Kind")
-
-VALUES = (
-    NoneType, bool, int, float, str, ast.Imm, ast.AnyDim, ast.DimVar, ast.VirtualDevice, ast.Attrs,
-    ast.Opaque, ast.Var, ast.GlobalVar, ast.Constant, ast.Op, *TYPES,
-)  # fmt: skip
-
-# Fields of objects that are kept as they are, that name other nodes
-_PARTS = {
-    "Target": ("attrs", "features", "host", "keys", "kind", "tag"),
-    "TargetKind": ("default_keys", "name"),
-    **{
-        f"tir.{name}": ("a", "b")
-        for name in "Add Sub Mul Div Mod FloorDiv FloorMod Min Max".split()
-    },
-    "tir.Cast": ("value",),
-}
 
 
 def read_json(path: str | os.PathLike[str]) -> ast.Module:
     """Read the JSON file at ``path``.
 
     Raises:
-        MalformedFile: naming the node that is not what it has to be.
+        MalformedFile: naming the node that is damaged.
     """
     with open_regular(path) as file:
         return parse_json(file.read(), os.fspath(path))
@@ -53,10 +33,9 @@ def read_json(path: str | os.PathLike[str]) -> ast.Module:
 def parse_json(text: str | bytes, path: str = "module") -> ast.Module:
     """Read a module, or a single function or expression, which becomes ``main``."""
     table = Table(text, path)
-    decoder = Decoder(table)
-    root = decoder.decode(table.root)
+    root = Decoder(table, BUILDERS).decode(table.root)
     if isinstance(root, ast.Expr):
-        return ast.Module({"main": as_function(root)}, tvm=table.tvm)
+        return ast.Module({"main": to_function(root)}, tvm=table.tvm)
     if not isinstance(root, ast.Module):
         key = table.key(table.root) or "nothing"
         raise MalformedFile(path, f"not a Relay module: the root is {key}")
@@ -66,205 +45,9 @@ def parse_json(text: str | bytes, path: str = "module") -> ast.Module:
 def parse_metadata(text: str, path: str) -> dict[str, tuple[Any, ...]]:
     """Read the metadata section of the text form: lists of objects by the name of their type."""
     table = Table(text, path)
-    found = Decoder(table).decode(table.root)
+    found = Decoder(table, BUILDERS).decode(table.root)
     if found is None:
         return {}
     if not isinstance(found, Mapping) or not all(isinstance(v, tuple) for v in found.values()):
         raise MalformedFile(path, "the metadata is not a map of lists")
     return dict(found)
-
-
-def as_function(expr: ast.Expr) -> ast.Function:
-    """``expr`` as a function of its free variables."""
-    if isinstance(expr, ast.Function):
-        return expr
-    bound: set[ast.Expr] = set()
-    free: list[ast.Var] = []
-    for inner in post_order(expr):
-        if isinstance(inner, ast.Function):
-            bound.update(inner.params)
-        elif isinstance(inner, ast.Let):
-            bound.add(inner.var)
-        elif isinstance(inner, ast.Match):
-            bound.update(v for c in inner.clauses for v in pattern_vars(c.pattern))
-        elif isinstance(inner, ast.Var):
-            free.append(inner)
-    return ast.Function(tuple(v for v in free if v not in bound), expr)
-
-
-class Decoder:
-    """Objects of a node table."""
-
-    def __init__(self, table: Table) -> None:
-        self.table = table
-        self._constructors: dict[tuple[str, str], ast.Constructor] = {}
-        self._kinds_declared: dict[tuple[str, str], str | None] = {}
-        self._kinds: dict[int, dict[str, str]] = {}  # of the attributes of nodes being decoded
-
-    def decode(self, root: int) -> Any:
-        """The object of node ``root``."""
-        return self.table.decode(root, self._references, self._build)
-
-    def _references(self, at: int) -> Sequence[int]:
-        table = self.table
-        key, attrs = table.key(at), table.attributes(at)
-        if key in ("Array", "Map"):
-            return table.items(at)
-        known = BUILDERS.get(key)
-        if known is not None:
-            names: Sequence[str] = known[0]
-            if key == "IRModule":
-                self._check_functions(at, attrs)
-            return [table.index(attrs[n], n, at) if n in attrs else 0 for n in names]
-        kinds = self._kinds[at] = {n: self._kind(at, key, n, v) for n, v in attrs.items()}
-        return [table.index(attrs[n], n, at) for n, kind in kinds.items() if kind in "ofv"]
-
-    def _build(self, at: int, inside: list[Any]) -> Any:
-        table = self.table
-        key, attrs = table.key(at), table.attributes(at)
-        if key == "Array":
-            return tuple(inside)
-        if key == "Map":
-            return self._map(at, inside)
-        known = BUILDERS.get(key)
-        if known is not None:
-            return known[1](self, at, attrs, *inside)
-        kinds, parts = self._kinds.pop(at), iter(inside)
-        if registry.fields(key) is not None or "attrs." in key:
-            return self._attrs(at, attrs, kinds, parts)
-        held = {n: next(parts) for n, kind in kinds.items() if kind in "ofv"}
-        plain = {n: v for n, v in attrs.items() if n not in held}
-        if "repr_str" in table.nodes[at]:
-            plain["repr_str"] = table.text(at)
-        return ast.Opaque(key, MappingProxyType(plain), MappingProxyType(held))
-
-    def _kind(self, at: int, key: str, name: str, value: str) -> str:
-        """How node ``at`` holds attribute ``name``; see ``registry.Field``."""
-        if (key, name) not in self._kinds_declared:
-            self._kinds_declared[key, name] = self._declared(key, name)
-        kind = self._kinds_declared[key, name]
-        if kind is None:
-            return self._guess(at, value)
-        if kind in "ofv" and value != "null" and not value.isdigit():
-            return "s"  # a text in place, as releases before the type became an object have it
-        return kind
-
-    def _declared(self, key: str, name: str) -> str | None:
-        before = kind_before(key, name, self.table.version)
-        if before is not None:
-            return before
-        known = registry.fields(key)
-        if known is not None and name in known:
-            return known[name].kind
-        if key in _PARTS:
-            return "o" if name in _PARTS[key] else "s"
-        return None
-
-    def _guess(self, at: int, value: str) -> str:
-        """Of a type no release declared: objects are numbered after the first that names them."""
-        if not value.isdigit() or len(value) > 9:
-            return "s"
-        index = int(value)
-        return "o" if at < index < len(self.table.nodes) else "s"
-
-    def _map(self, at: int, inside: list[Any]) -> Mapping[Any, Any]:
-        keys: Sequence[Any] | None = self.table.keys(at)
-        values: Sequence[Any] = inside
-        if keys is None:
-            keys, values = inside[::2], inside[1::2]
-        try:
-            found = dict(zip(keys, values, strict=True))
-        except (ValueError, TypeError):
-            raise self.table.bad(at, "its keys and values do not pair up") from None
-        return MappingProxyType(found)
-
-    def _attrs(
-        self, at: int, attrs: Attributes, kinds: Mapping[str, str], parts: Iterator[Any]
-    ) -> ast.Attrs:
-        table, key = self.table, self.table.key(at)
-        values: dict[str, Any] = {}
-        for name, text in attrs.items():
-            kind = kinds[name]
-            if kind in "ofv":
-                values[name] = self._value(at, name, next(parts))
-            elif kind == "i":
-                values[name] = table.integer(at, name, attrs)
-            elif kind == "b":
-                values[name] = table.integer(at, name, attrs) != 0
-            elif kind == "d":
-                values[name] = table.number(at, name, attrs)
-            else:
-                values[name] = text
-        again = registry.OPERANDS_OF_ARANGE if key == registry.ARANGE else ()
-        repeated = {name: values.pop(name) for name in again if name in values}
-        found = MappingProxyType(registry.significant(key, values))
-        return ast.Attrs(key, found, MappingProxyType(repeated))
-
-    def _value(self, at: int, name: str, value: Any) -> Any:
-        if value == ast.VirtualDevice():
-            return None
-        if self.table.key(at) != registry.ARANGE:
-            self.check_value(at, name, value)
-        return value
-
-    def check_value(self, at: int, name: str, value: Any) -> None:
-        """Refuse what no attribute can be."""
-        if isinstance(value, tuple):
-            for item in value:
-                self.check_value(at, name, item)
-        elif isinstance(value, MappingProxyType):
-            for pair in value.items():
-                self.check_value(at, name, pair)
-        elif not isinstance(value, VALUES):
-            raise self.table.bad(at, f"attribute {name} is {_article(value)}")
-
-    def _check_functions(self, at: int, attrs: Attributes) -> None:
-        """Say early, and in words, that a module is not made of Relay functions."""
-        table = self.table
-        items = table.items(table.index(attrs.get("functions", "0"), "functions", at))
-        for name, function in zip(items[::2], items[1::2], strict=False):
-            key = table.key(function)
-            if key in ("relay.Function", ""):
-                continue
-            label = table.string(name, "name_hint", {"name_hint": "", **table.attributes(name)})
-            if key == "tir.PrimFunc":
-                reason = f"@{label} is compiled to loops already: only Relay functions are read"
-            elif key.startswith("relax."):
-                reason = f"@{label} is a function of Relax, TVM's later language, not of Relay"
-            else:
-                reason = f"@{label} is no Relay function but {key}"
-            raise table.bad(function, reason)
-
-    # Checks: each returns what it was given
-
-    def one(self, at: int, what: str, value: Any, *kinds: type[Kind]) -> Kind:
-        """``value``, which has to be of one of ``kinds``."""
-        if isinstance(value, kinds):
-            return value
-        raise self.table.bad(at, f"its {what} is {_article(value)}")
-
-    def optional(self, at: int, what: str, value: Any, *kinds: type[Kind]) -> Kind | None:
-        """``value``, which may be missing."""
-        return None if value is None else self.one(at, what, value, *kinds)
-
-    def several(self, at: int, what: str, value: Any, *kinds: type[Kind]) -> tuple[Kind, ...]:
-        """``value``, which has to be an array of such; a missing one is empty."""
-        if value is None:
-            return ()
-        for item in self.one(at, what, value, tuple):
-            self.one(at, what, item, *kinds)
-        return value  # type: ignore[no-any-return]
-
-    def constructor(
-        self, at: int, name: str, inputs: tuple[ast.Type, ...], of: str, tag: int
-    ) -> ast.Constructor:
-        """One object for each constructor: TVM writes several equal ones."""
-        if (of, name) not in self._constructors:
-            self._constructors[of, name] = ast.Constructor(name, inputs, of, tag)
-        return self._constructors[of, name]
-
-
-def _article(value: Any) -> str:
-    if value is None:
-        return "missing"
-    return f"a {value.type_key if isinstance(value, ast.Opaque) else type(value).__name__}"

@@ -19,9 +19,6 @@ from .. import ast
 _NUMBER = re.compile(
     r"(?P<digits>-?(?:\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|inf|nan))(?:(?P<letter>[fi])(?P<bits>\d*))?"
 )
-DTYPE = re.compile(  # TVM's names of element types
-    r"(?:u?int|b?float)\d{1,3}(?:x\d{1,3})?|bool(?:x\d{1,3})?|e[45]m[23]_float8|handle", re.ASCII
-)
 _WIDTHS = {"f": ("16", "32", "64"), "i": ("8", "16", "32", "64")}
 SUFFIXES = {
     "int16": "i16", "int32": "", "int64": "i64", "float16": "f16", "float32": "f", "float64": "f64",

@@ -16,8 +16,8 @@ from serde.errors import MalformedFile
 from serde.io.sniff import open_regular
 
 from .. import ast
-from ..ast_walk import run
-from ..json.reader import as_function, parse_metadata
+from ..ast_walk import run, to_function
+from ..json.reader import parse_metadata
 from .attributes import EQUALS
 from .expressions import OMITTED, Expressions
 
@@ -107,7 +107,7 @@ class _Parser(Expressions):
         if self.free and not isinstance(body, ast.Function):
             self.functions["main"] = ast.Function(tuple(self.free), body)
         else:
-            self.functions["main"] = as_function(body)
+            self.functions["main"] = to_function(body)
 
     def _define(self) -> None:
         lex = self.lex

@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 from serde.errors import MalformedFile
 
 from .. import ast
+from ..ndarray import DTYPE
 from .lexer import Lexer
-from .literals import DTYPE, LiteralError, read_number
+from .literals import LiteralError, read_number
 
 DEPTH = 100  # types in types, patterns in patterns, attributes in attributes
 COMMENT = re.compile(r"\s*ty=(.*?)(?:\s+span=(.*):(\d+):(\d+))?\s*", re.DOTALL)

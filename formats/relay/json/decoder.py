@@ -1,0 +1,226 @@
+"""Decodes the objects of a node table, with a builder for each type of node that has one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType, NoneType
+from typing import Any, TypeVar, cast
+
+from .. import ast, registry
+from .legacy_attrs import find_legacy_kind
+from .node_table import Attributes, Table
+
+Kind = TypeVar("Kind")
+Builder = Callable[..., Any]
+# For a type of node: the attributes that name other nodes, and what builds the object from these
+Builders = Mapping[str, tuple[tuple[str, ...], Builder]]
+
+TYPES = (
+    ast.TensorType, ast.TupleType, ast.TypeVar, ast.FuncType, ast.RefType, ast.GlobalTypeVar,
+    ast.TypeCall, ast.IncompleteType,
+)  # fmt: skip
+VALUES = (
+    NoneType, bool, int, float, str, ast.Imm, ast.AnyDim, ast.DimVar, ast.VirtualDevice, ast.Attrs,
+    ast.Opaque, ast.Var, ast.GlobalVar, ast.Constant, ast.Op, *TYPES,
+)  # fmt: skip
+
+# Fields of objects that are kept as they are, that name other nodes
+_PARTS = {
+    "Target": ("attrs", "features", "host", "keys", "kind", "tag"),
+    "TargetKind": ("default_keys", "name"),
+    **{
+        f"tir.{name}": ("a", "b")
+        for name in "Add Sub Mul Div Mod FloorDiv FloorMod Min Max".split()
+    },
+    "tir.Cast": ("value",),
+}
+
+
+class Decoder:
+    """Decodes the objects of a node table."""
+
+    def __init__(self, table: Table, builders: Builders) -> None:
+        self.table, self.builders = table, builders
+        self._constructors: dict[tuple[str, str], ast.Constructor] = {}
+        self._kinds_declared: dict[tuple[str, str], str | None] = {}
+        self._kinds: dict[int, dict[str, str]] = {}  # of the attributes of nodes being decoded
+
+    def decode(self, root: int) -> Any:
+        """The object of node ``root``."""
+        return self.table.decode(root, self._list_references, self._build)
+
+    def _list_references(self, at: int) -> Sequence[int]:
+        table = self.table
+        key, attrs = table.key(at), table.attributes(at)
+        if key in ("Array", "Map"):
+            return table.items(at)
+        known = self.builders.get(key)
+        if known is not None:
+            names: Sequence[str] = known[0]
+            if key == "IRModule":
+                self._check_functions(at, attrs)
+            return [table.index(attrs[n], n, at) if n in attrs else 0 for n in names]
+        kinds = self._kinds[at] = {n: self._find_kind(at, key, n, v) for n, v in attrs.items()}
+        return [table.index(attrs[n], n, at) for n, kind in kinds.items() if kind in "ofv"]
+
+    def _build(self, at: int, inside: list[Any]) -> Any:
+        table = self.table
+        key, attrs = table.key(at), table.attributes(at)
+        if key == "Array":
+            return tuple(inside)
+        if key == "Map":
+            return self._build_map(at, inside)
+        known = self.builders.get(key)
+        if known is not None:
+            return known[1](self, at, attrs, *inside)
+        kinds, parts = self._kinds.pop(at), iter(inside)
+        if registry.fields(key) is not None or "attrs." in key:
+            return self._build_attrs(at, attrs, kinds, parts)
+        held = {n: next(parts) for n, kind in kinds.items() if kind in "ofv"}
+        plain = {n: v for n, v in attrs.items() if n not in held}
+        if "repr_str" in table.nodes[at]:
+            plain["repr_str"] = table.text(at)
+        return ast.Opaque(key, MappingProxyType(plain), MappingProxyType(held))
+
+    def _find_kind(self, at: int, key: str, name: str, value: str) -> str:
+        """How node ``at`` holds attribute ``name``; see ``registry.Field``."""
+        if (key, name) not in self._kinds_declared:
+            self._kinds_declared[key, name] = self._find_declared_kind(key, name)
+        kind = self._kinds_declared[key, name]
+        if kind is None:
+            return self._guess_kind(at, value)
+        if kind in "ofv" and value != "null" and not value.isdigit():
+            return "s"  # a text in place, as releases before the type became an object have it
+        return kind
+
+    def _find_declared_kind(self, key: str, name: str) -> str | None:
+        before = find_legacy_kind(key, name, self.table.version)
+        if before is not None:
+            return before
+        known = registry.fields(key)
+        if known is not None and name in known:
+            return known[name].kind
+        if key in _PARTS:
+            return "o" if name in _PARTS[key] else "s"
+        return None
+
+    def _guess_kind(self, at: int, value: str) -> str:
+        """Of a type no release declared: objects are numbered after the first that names them."""
+        if not value.isdigit() or len(value) > 9:
+            return "s"
+        index = int(value)
+        return "o" if at < index < len(self.table.nodes) else "s"
+
+    def _build_map(self, at: int, inside: list[Any]) -> Mapping[Any, Any]:
+        keys: Sequence[Any] | None = self.table.keys(at)
+        values: Sequence[Any] = inside
+        if keys is None:
+            keys, values = inside[::2], inside[1::2]
+        try:
+            found = dict(zip(keys, values, strict=True))
+        except (ValueError, TypeError):
+            raise self.table.error(at, "its keys and values do not pair up") from None
+        return MappingProxyType(found)
+
+    def _build_attrs(
+        self, at: int, attrs: Attributes, kinds: Mapping[str, str], parts: Iterator[Any]
+    ) -> ast.Attrs:
+        table, key = self.table, self.table.key(at)
+        values: dict[str, Any] = {}
+        for name, text in attrs.items():
+            kind = kinds[name]
+            if kind in "ofv":
+                values[name] = self._take_attribute(at, name, next(parts))
+            elif kind == "i":
+                values[name] = table.integer(at, name, attrs)
+            elif kind == "b":
+                values[name] = table.integer(at, name, attrs) != 0
+            elif kind == "d":
+                values[name] = table.number(at, name, attrs)
+            else:
+                values[name] = text
+        again = registry.OPERANDS_OF_ARANGE if key == registry.ARANGE else ()
+        repeated = {name: values.pop(name) for name in again if name in values}
+        found = MappingProxyType(registry.significant(key, values))
+        return ast.Attrs(key, found, MappingProxyType(repeated))
+
+    def _take_attribute(self, at: int, name: str, value: Any) -> Any:
+        if value == ast.VirtualDevice():
+            return None
+        if self.table.key(at) != registry.ARANGE:
+            self.check_value(at, name, value)
+        return value
+
+    def check_value(self, at: int, name: str, value: Any) -> None:
+        """Refuse what no attribute can be."""
+        if isinstance(value, tuple):
+            for item in value:
+                self.check_value(at, name, item)
+        elif isinstance(value, MappingProxyType):
+            for pair in value.items():
+                self.check_value(at, name, pair)
+        elif not isinstance(value, VALUES):
+            raise self.table.error(at, f"attribute {name} is {_describe(value)}")
+
+    def _check_functions(self, at: int, attrs: Attributes) -> None:
+        """Say early, and in words, that a module is not made of Relay functions."""
+        table = self.table
+        items = table.items(table.index(attrs.get("functions", "0"), "functions", at))
+        for name, function in zip(items[::2], items[1::2], strict=False):
+            key = table.key(function)
+            if key in ("relay.Function", ""):
+                continue
+            label = table.string(name, "name_hint", {"name_hint": "", **table.attributes(name)})
+            if key == "tir.PrimFunc":
+                reason = f"@{label} is compiled to loops already: only Relay functions are read"
+            elif key.startswith("relax."):
+                reason = f"@{label} is a function of Relax, TVM's later language, not of Relay"
+            else:
+                reason = f"@{label} is no Relay function but {key}"
+            raise table.error(function, reason)
+
+    # Checks: each returns what it was given
+
+    def require(self, at: int, what: str, value: Any, *kinds: type[Kind]) -> Kind:
+        """``value``, which has to be of one of ``kinds``."""
+        if isinstance(value, kinds):
+            return value
+        raise self.table.error(at, f"its {what} is {_describe(value)}")
+
+    def require_optional(self, at: int, what: str, value: Any, *kinds: type[Kind]) -> Kind | None:
+        """``value``, which may be missing."""
+        return None if value is None else self.require(at, what, value, *kinds)
+
+    def require_each(self, at: int, what: str, value: Any, *kinds: type[Kind]) -> tuple[Kind, ...]:
+        """``value``, which has to be an array of such; a missing one is empty."""
+        if value is None:
+            return ()
+        for item in self.require(at, what, value, tuple):
+            self.require(at, what, item, *kinds)
+        return value  # type: ignore[no-any-return]
+
+    def require_type(self, at: int, what: str, value: Any) -> ast.Type:
+        """``value``, which has to be a type."""
+        return cast(ast.Type, self.require(at, what, value, *TYPES))
+
+    def require_types(self, at: int, what: str, value: Any) -> tuple[ast.Type, ...]:
+        """``value``, which has to be an array of types."""
+        return cast(tuple[ast.Type, ...], self.require_each(at, what, value, *TYPES))
+
+    def require_optional_type(self, at: int, what: str, value: Any) -> ast.Type | None:
+        """``value``, a type or null."""
+        return None if value is None else self.require_type(at, what, value)
+
+    def add_constructor(
+        self, at: int, name: str, inputs: tuple[ast.Type, ...], of: str, tag: int
+    ) -> ast.Constructor:
+        """One object for each constructor: TVM writes several equal ones."""
+        if (of, name) not in self._constructors:
+            self._constructors[of, name] = ast.Constructor(name, inputs, of, tag)
+        return self._constructors[of, name]
+
+
+def _describe(value: Any) -> str:
+    if value is None:
+        return "missing"
+    return f"a {value.type_key if isinstance(value, ast.Opaque) else type(value).__name__}"
