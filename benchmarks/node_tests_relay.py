@@ -14,7 +14,8 @@ import numpy as np
 import onnx
 
 from serde.formats.onnx.reader import decode
-from serde.formats.relay import encode, from_ir
+from serde.formats.relay.encode import encode
+from serde.formats.relay.from_ir import from_ir
 from serde.legalize.convert import raise_to_ir
 from serde.passes import tidy
 from tests.relay.tvm_live import ask

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 
 from benchmarks.measure import publish, table
-from serde.formats.mxnet.bind.bind_params import bind
+from serde.formats.mxnet.bind.bind_params import bind_params
 from serde.formats.mxnet.infer_shapes.infer_inputs import InputShapes
 from serde.formats.mxnet.io.params import parse_params
 from serde.formats.mxnet.io.symbol_json import parse_symbol
@@ -27,7 +27,7 @@ def measured(kind: str, size: int) -> tuple[int, float, float]:
     """Nodes of a symbol, the least processor seconds of inference, and evaluations for a node."""
     text, arrays = MODELS[kind](size)
     symbol = parse_symbol(text)
-    graph = bind(symbol, parse_params(params_bytes(arrays), kind), kind)
+    graph = bind_params(symbol, parse_params(params_bytes(arrays), kind), kind)
     seconds, inferred = [], None
     for _ in range(REPEATS):
         gc.collect()

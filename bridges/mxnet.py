@@ -300,7 +300,7 @@ def to_symbol(graph: Graph) -> tuple[Any, dict[str, Any]]:
     Raises:
         Unconvertible: for every node the MXNet that is installed cannot express.
     """
-    from serde.formats.mxnet import from_ir
+    from serde.formats.mxnet.from_ir import from_ir
     from serde.formats.mxnet.io.symbol_writer import live
     from serde.passes import drop_dead, share_constants
 

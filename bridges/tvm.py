@@ -50,7 +50,7 @@ def to_relay(graph: Graph) -> tuple[Any, dict[str, Any]]:
         from tvm import relay
     except (ImportError, OSError) as error:
         raise MissingDependency(f"{INSTALL} ({error})") from error
-    from serde.formats.relay import from_ir
+    from serde.formats.relay.from_ir import from_ir
     from serde.formats.relay.json.writer import to_json
     from serde.formats.relay.to_module import to_module
 

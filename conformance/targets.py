@@ -185,8 +185,8 @@ class Relay(Target):
     name = "relay"
 
     def run(self, graph: Graph, feeds: Mapping[str, Any], variant: str) -> Sequence[Any]:
-        from serde.formats.relay import encode
-        from serde.formats.relay import from_ir as relay_from_ir
+        from serde.formats.relay.encode import encode
+        from serde.formats.relay.from_ir import from_ir as relay_from_ir
         from tests.relay.tvm_live import ask
 
         made = relay_from_ir(graph)

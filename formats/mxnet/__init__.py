@@ -17,11 +17,10 @@ from serde.ir.graph import DType, Graph
 from serde.passes.cut_inputs import cut
 from serde.plugins import Format
 
-from . import ops, target, writes
-from .bind.bind_params import bind, refuse_missing_parameters
+from . import from_ir, ops, target, writes
+from .bind.bind_params import bind_params, refuse_missing_parameters
 from .bind.declared import Said
 from .bind.placeholders import with_placeholders
-from .from_ir import from_ir
 from .infer_shapes.begin_states import with_sizes_of_zeros
 from .infer_shapes.failures import refuse_given_shapes
 from .infer_shapes.infer_inputs import complete_inputs
@@ -48,7 +47,7 @@ from .passes.mark_requantized import told_requantized
 from .passes.strip_nms import with_suppression
 from .rules import reads
 
-__all__ = ["FORMAT", "decode", "decode_symbol", "encode", "from_ir", "ops", "to_ir", "writes"]
+__all__ = ["FORMAT", "decode", "decode_symbol", "encode", "ops", "to_ir", "writes"]
 # Metadata keys of a decoded graph.
 PATH, VERSION, VARIABLES = "mxnet.path", "mxnet.version", "mxnet.variables"
 NUMPY_SHAPES = "mxnet.numpy_shapes"
@@ -86,7 +85,7 @@ def decode_symbol(
     """
     if outputs and params is not None and params.names and not match_params:
         symbol, params = _cut(symbol, params, outputs)
-    graph = bind(symbol, params, path, ignore_extra, searched, match_params)
+    graph = bind_params(symbol, params, path, ignore_extra, searched, match_params)
     said = {
         name: [about.shape, about.dtype and about.dtype.value]
         for name, about in symbol.variables.items()
@@ -192,7 +191,7 @@ FORMAT = Format(
     claims=claims,
     decode=decode,
     to_ir=to_ir,
-    from_ir=from_ir,
+    from_ir=from_ir.from_ir,
     encode=encode,
     options={
         "decode": frozenset({"params", "epoch", "ignore_extra", "match_params", "outputs"}),

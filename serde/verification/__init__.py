@@ -10,14 +10,14 @@ from serde.verification.compare_runtimes import (
     verify,
     verify_conversion,
 )
-from serde.verification.random_inputs import random_inputs
+from serde.verification.random_inputs import make_random_inputs
 
 __all__ = [
     "Compared",
     "Verification",
     "compare",
     "compare_result",
-    "random_inputs",
+    "make_random_inputs",
     "run_source",
     "verify",
     "verify_conversion",

@@ -15,7 +15,7 @@ import numpy as np
 
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.verification.compare_outputs import Places
-from serde.verification.random_inputs import Readers, random_inputs, readers_of, table_size
+from serde.verification.random_inputs import Readers, make_random_inputs, readers_of, table_size
 
 Array = np.ndarray[Any, Any]
 NORMAL = "normal"
@@ -114,7 +114,7 @@ def input_sets(
 
     ``ir`` is the graph of the IR that ``graph`` was made from: it says what an input is used for.
     """
-    normal = random_inputs(graph, seed, ir, sizes)
+    normal = make_random_inputs(graph, seed, ir, sizes)
     yield InputSet(NORMAL, normal)
     readers = readers_of(ir)
     known = {v.name: v for v in ir.inputs}

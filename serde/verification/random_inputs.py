@@ -23,7 +23,7 @@ PASSED_ON = frozenset(
 Readers = Mapping[Value, list[tuple[Node, int]]]
 
 
-def random_inputs(
+def make_random_inputs(
     graph: Graph, seed: int = SEED, ir: Graph | None = None, sizes: Mapping[str, int] | None = None
 ) -> dict[str, Array]:
     """Seeded inputs for a model: normal floats, small integers, valid indices for look-ups.

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +166,19 @@ def test_no_module_is_imported_in_a_circle():
 
     for module in MODULES:
         visit(module, ())
+
+
+def test_no_package_gives_another_thing_the_name_of_its_submodule():
+    """``import serde.formats.relay.from_ir`` has to give the module, and not a function."""
+    hidden = []
+    for module in MODULES:
+        package, _, name = module.rpartition(".")
+        if package in MODULES:
+            submodule, found = import_module(module), import_module(package)
+            lazy = getattr(found, "_PUBLIC", {})
+            if getattr(found, name) is not submodule or name in lazy:
+                hidden.append(module)
+    assert hidden == []
 
 
 def run_python(code: str) -> list[str]:

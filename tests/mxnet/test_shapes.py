@@ -9,7 +9,7 @@ import pytest
 
 from serde.errors import Unconvertible, UsageError
 from serde.formats.mxnet import decode_symbol, to_ir
-from serde.formats.mxnet.bind.bind_params import bind
+from serde.formats.mxnet.bind.bind_params import bind_params
 from serde.formats.mxnet.infer_shapes.infer_inputs import InputShapes, complete_inputs
 from serde.formats.mxnet.io.params import parse_params
 from serde.formats.mxnet.io.symbol_json import parse_symbol
@@ -37,7 +37,9 @@ def weights(shapes: dict[str, tuple[int, ...]], number: int = 0, dtype: str = "f
 def completed(text: str, arrays: Any = None, **inputs: Any) -> str:
     """The inputs of a symbol, but for labels, as they are printed."""
     found = parse_symbol(text)
-    graph = bind(found, parse_params(params_bytes(arrays or {}), "m.params"), "m", searched="")
+    graph = bind_params(
+        found, parse_params(params_bytes(arrays or {}), "m.params"), "m", searched=""
+    )
     graph = drop_labels(with_inputs(graph, inputs))
     inputs_ = complete_inputs(graph, found.variables).inputs
     return ", ".join(typed(v)[1:] for v in inputs_ if v.shape is not None)
@@ -376,7 +378,7 @@ def test_long_chains() -> None:
 def count_evaluations(text: str, arrays: Any) -> tuple[int, int]:
     """The relations that inference asks, and the operands and outputs of a symbol's nodes."""
     found = parse_symbol(text)
-    graph = bind(found, parse_params(params_bytes(arrays), "m.params"), "m")
+    graph = bind_params(found, parse_params(params_bytes(arrays), "m.params"), "m")
     links = sum(len(n.inputs) + len(n.outputs) for n in graph.nodes)
     return InputShapes(graph, found.variables).propagation.evaluations, links
 

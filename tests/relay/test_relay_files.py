@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from serde.errors import MalformedFile
-from serde.formats.relay.decode import VM_MAGIC, claims, kind_of, read_module
+from serde.formats.relay.decode import read_module
+from serde.formats.relay.discover import VM_MAGIC, claims, kind_of
 
 DATA = Path(__file__).with_name("data")
 TEXT = b"def @main(%x) { %x }"

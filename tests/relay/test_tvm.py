@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from serde.formats.relay import ast, registry
-from serde.formats.relay.decode import kind_of
+from serde.formats.relay.discover import kind_of
 from serde.formats.relay.json.reader import parse_json, read_json
 from serde.formats.relay.json.writer import to_json
 from serde.formats.relay.params import read_params

@@ -10,7 +10,7 @@ import pytest
 
 from serde.errors import Unconvertible, UsageError
 from serde.formats.onnx.writer import to_proto
-from serde.formats.relay import decode
+from serde.formats.relay.decode import decode
 from serde.formats.relay.json.reader import parse_json
 from serde.formats.relay.json.writer import to_json
 from serde.formats.relay.text.parser import parse_text

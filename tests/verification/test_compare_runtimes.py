@@ -14,7 +14,7 @@ import serde
 from serde import plugins
 from serde.errors import MalformedFile, MissingDependency, UsageError
 from serde.ir.graph import DType, Value
-from serde.verification import compare, compare_runtimes, random_inputs, verify_conversion
+from serde.verification import compare, compare_runtimes, make_random_inputs, verify_conversion
 from serde.verification.input_sets import input_sets
 from tests.onnx_live import ir_of, model_of
 
@@ -221,7 +221,7 @@ class TestRandomInputs:
             "{ i = Cast<to=7>(a)\n u = Gather(t, i)\n v = Gather(t, b)\n"
             "  w = Relu(c)\n p = Not(d)\n q = Identity(e) }"
         )
-        feeds = random_inputs(graph)
+        feeds = make_random_inputs(graph)
         assert feeds["a"].max() <= 2 and feeds["b"].max() <= 2 and feeds["a"].min() >= 0
         assert {n: (a.shape, str(a.dtype)) for n, a in feeds.items()} == {
             "a": ((2, 8), "float32"), "b": ((2,), "int64"), "c": ((2, 3, 64, 64), "float32"),
@@ -230,18 +230,18 @@ class TestRandomInputs:
 
     def test_they_depend_on_the_seed_alone(self):
         graph = ir_of("g (float[N,3] x) => (y) { y = Relu(x) }")
-        one, again, other = (random_inputs(graph, s)["x"] for s in (1, 1, 2))
+        one, again, other = (make_random_inputs(graph, s)["x"] for s in (1, 1, 2))
         assert np.array_equal(one, again) and not np.array_equal(one, other)
 
     def test_a_name_has_one_size_throughout(self):
         graph = ir_of("g (float[N,T] x, float[T,N] y) => (z) { z = MatMul(x, y) }")
-        feeds = random_inputs(graph)
+        feeds = make_random_inputs(graph)
         assert feeds["x"].shape == feeds["y"].shape[::-1]
 
     def test_texts_cannot_be_made_up(self):
         graph = ir_of("g (string[2] x) => (y) { y = Identity(x) }")
         with pytest.raises(UsageError, match="no random inputs of type object: give data"):
-            random_inputs(graph)
+            make_random_inputs(graph)
         assert Value("x", DType.STRING).dtype.kind == "S"
 
 
@@ -535,7 +535,7 @@ class TestFittingSizes:
         parts = [c.strip() for c in constants.replace(", ", ";").split(";")]
         dims = [[int(d) for d in p[p.index("[") + 1 : p.index("]")].split(",")] for p in parts]
         held = ", ".join(f"{p} = {zeros(*d)}" for p, d in zip(parts, dims, strict=True))
-        feeds = random_inputs(ir_of(f"g ({x} x) => (y) <{held}> {{ {body} }}"))
+        feeds = make_random_inputs(ir_of(f"g ({x} x) => (y) <{held}> {{ {body} }}"))
         assert feeds["x"].shape == shape
 
 

@@ -16,7 +16,7 @@ from ..io.symbol_json import Symbol
 from .declared import PARAMETERS, SUFFIXES, asked, fits
 from .match_names import matched, renamed, table
 
-__all__ = ["PARAMETERS", "bind", "refuse_missing_parameters"]
+__all__ = ["PARAMETERS", "bind_params", "refuse_missing_parameters"]
 SHOWN, FEW = 30, 5  # lines of a listing, names in a note
 CLOSE = 0.85  # how alike the names of an input and of an array are, where one is misspelt
 SEARCHED, UNUSED = "mxnet.params", "mxnet.unused"  # metadata keys: the file, its arrays left over
@@ -27,7 +27,7 @@ LEAVE_OUT = (
 Shapes = dict[str, "Shape | None"]
 
 
-def bind(
+def bind_params(
     symbol: Symbol, params: Params | None, path: str, ignore_extra: bool = False,
     searched: str = "", match: bool = False,
 ) -> Graph:  # fmt: skip

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from serde.errors import Unconvertible
-from serde.formats.mxnet import from_ir
+from serde.formats.mxnet.from_ir import from_ir
 from serde.formats.mxnet.io.symbol_writer import live
 from serde.formats.onnx.reader import decode
 from serde.legalize.convert import raise_to_ir

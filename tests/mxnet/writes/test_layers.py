@@ -9,7 +9,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from serde.errors import Unconvertible
-from serde.formats.mxnet import from_ir
+from serde.formats.mxnet.from_ir import from_ir
 from serde.formats.mxnet.io.symbol_writer import live
 from serde.formats.onnx.reader import decode
 from serde.legalize.convert import raise_to_ir

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import serde
 from serde.cli.commands import main
 from serde.errors import Unconvertible, UsageError
-from serde.formats.mxnet import from_ir
+from serde.formats.mxnet.from_ir import from_ir
 from serde.formats.mxnet.io.symbol_writer import live
 from serde.formats.mxnet.release_data import BROUGHT
 from serde.formats.mxnet.releases import KNOWN, release

@@ -10,7 +10,8 @@ import onnx.parser
 import pytest
 
 import serde
-from serde.formats.relay import encode, from_ir
+from serde.formats.relay.encode import encode
+from serde.formats.relay.from_ir import from_ir
 from tests.onnx_live import run_model
 from tests.relay import tvm_live
 

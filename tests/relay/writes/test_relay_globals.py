@@ -9,8 +9,9 @@ from onnx import helper
 
 import serde
 from serde.errors import UsageError
-from serde.formats.relay import encode, from_ir
 from serde.formats.relay.decode import read_module
+from serde.formats.relay.encode import encode
+from serde.formats.relay.from_ir import from_ir
 from tests.relay.test_relay_functions import PROGRAMS, X, graph
 from tests.relay.tvm_live import ask
 

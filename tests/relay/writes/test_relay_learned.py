@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import serde
-from serde.formats.relay import from_ir
+from serde.formats.relay.from_ir import from_ir
 from serde.formats.relay.json.writer import to_json
 from serde.formats.relay.to_module import to_module
 from tests.learned_models import (

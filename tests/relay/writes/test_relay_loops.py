@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from serde.formats.onnx.reader import decode
-from serde.formats.relay import from_ir
+from serde.formats.relay.from_ir import from_ir
 from serde.formats.relay.json.writer import to_json
 from serde.formats.relay.to_module import to_module
 from serde.legalize.convert import raise_to_ir

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from serde.formats.onnx.reader import decode
-from serde.formats.relay import from_ir
+from serde.formats.relay.from_ir import from_ir
 from serde.formats.relay.json.writer import to_json
 from serde.formats.relay.to_module import to_module
 from serde.legalize.convert import raise_to_ir

@@ -9,8 +9,11 @@ import pytest
 import serde
 from serde.errors import Unconvertible
 from serde.formats.onnx.reader import decode as decode_model
-from serde.formats.relay import decode, encode, from_ir, to_ir
+from serde.formats.relay.decode import decode
+from serde.formats.relay.encode import encode
+from serde.formats.relay.from_ir import from_ir
 from serde.formats.relay.params import read_params
+from serde.formats.relay.to_ir import to_ir
 from serde.legalize.convert import raise_to_ir
 from serde.passes import tidy
 from tests.directions import TOLERANCE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from serde.formats.relay import from_ir
+from serde.formats.relay.from_ir import from_ir
 from serde.formats.relay.json.writer import to_json
 from serde.formats.relay.to_module import to_module
 from serde.passes import tidy

@@ -7,7 +7,7 @@ import pytest
 
 import serde
 from serde.formats.onnx.reader import decode
-from serde.formats.relay import from_ir
+from serde.formats.relay.from_ir import from_ir
 from serde.formats.relay.json.writer import to_json
 from serde.formats.relay.to_module import to_module
 from serde.legalize.convert import raise_to_ir

@@ -7,7 +7,8 @@ import pytest
 
 from serde.errors import SerdeError
 from serde.formats.onnx.reader import decode as decode_model
-from serde.formats.relay import encode, from_ir
+from serde.formats.relay.encode import encode
+from serde.formats.relay.from_ir import from_ir
 from serde.legalize.convert import raise_to_ir
 from serde.passes import tidy
 from tests.node_cases import all_cases, difference
