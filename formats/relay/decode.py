@@ -22,14 +22,14 @@ from .discover import (
     find_params,
     is_tar,
     kind_of,
+    note_missing_weights,
     unpack_head,
-    weights_note,
 )
 from .json.reader import parse_json, read_json
 from .params import read_params
 from .text.parser import parse_text, read_text
-from .to_ir import entry_of, module_graph, parameter_problems
-from .upgrade import release
+from .to_ir import check_parameters, find_entry, module_graph
+from .upgrade import parse_release
 
 UNPACKED_MOST = 1 << 31  # bytes a module packed with gzip may have
 COMPILED = (
@@ -53,20 +53,20 @@ def decode(
     refuse_missing(path)
     module = read_module(path)
     if tvm is not None:
-        if release(tvm) is None:
+        if parse_release(tvm) is None:
             raise UsageError(f"tvm={tvm!r} is no release of TVM, as '0.7' is")
         module = replace(module, tvm=tvm)
     note = ""
     if params is None:
-        main = module.functions[entry_of(module, entry, str(path))]
-        found, note = find_params(path, lambda held: parameter_problems(main, held, ignore_extra))
+        main = module.functions[find_entry(module, entry, str(path))]
+        found, note = find_params(path, lambda held: check_parameters(main, held, ignore_extra))
     else:
         refuse_missing(Path(params))
         found = Path(params)
     held = None if found is None else read_params(found)
     where = "" if found is None else str(found if params is None else os.fspath(params))
     graph = module_graph(module, held, str(path), where, entry, ignore_extra)
-    notes = (note, weights_note(graph))
+    notes = (note, note_missing_weights(graph))
     return replace(graph, notes=(*graph.notes, *filter(None, notes)))
 
 

@@ -65,8 +65,8 @@ def kind_of(path: str | os.PathLike[str]) -> Kind | None:
             return "params" if _holds_arrays(path) else None
         if head.startswith(b"{"):
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
-                return _kind_of_json(whole)
-    return _kind_of_head(unpack_head(head) if head.startswith(GZIP) else head)
+                return _detect_json(whole)
+    return _detect_head(unpack_head(head) if head.startswith(GZIP) else head)
 
 
 def claims(path: Path) -> bool:
@@ -88,7 +88,7 @@ def is_tar(head: bytes) -> bool:
     return head[TAR_AT : TAR_AT + len(TAR_MARK)] == TAR_MARK
 
 
-def _kind_of_head(head: bytes) -> Kind | None:
+def _detect_head(head: bytes) -> Kind | None:
     if head.startswith((*LIBRARIES, struct.pack("<Q", VM_MAGIC))):
         return "compiled"
     if is_tar(head):
@@ -96,11 +96,11 @@ def _kind_of_head(head: bytes) -> Kind | None:
     if head.startswith(struct.pack("<Q", PARAMS_MAGIC)):
         return "params"
     if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
-        return _kind_of_json(head)
-    return _kind_of_text(head)
+        return _detect_json(head)
+    return _detect_text(head)
 
 
-def _kind_of_json(text: bytes | mmap.mmap) -> Kind | None:
+def _detect_json(text: bytes | mmap.mmap) -> Kind | None:
     if text.find(b'"type_key"', 0, JSON_MOST) >= 0:
         return "json"
     graph = all(text.find(key, 0, JSON_MOST) >= 0 for key in GRAPH)
@@ -109,7 +109,7 @@ def _kind_of_json(text: bytes | mmap.mmap) -> Kind | None:
     return None
 
 
-def _kind_of_text(head: bytes) -> Kind | None:
+def _detect_text(head: bytes) -> Kind | None:
     text = head.decode("utf-8-sig", "replace")
     header = HEADER.match(text)
     start = header.end() if header else 0
@@ -151,11 +151,11 @@ def find_params(path: Path, problems: Problems) -> tuple[Path | None, str]:
         UsageError: where several fit and none is named after the module. MalformedFile: where the
             one named after it is damaged.
     """
-    for named in _named_after(stem_of(path), path.parent):
+    for named in _find_named_after(stem_of(path), path.parent):
         return named, f"parameters: {named}, found beside the module"
     found: list[Path] = []
     others: list[Path] = []
-    for file in _other_params(path):
+    for file in _find_other_params(path):
         try:
             held = read_params(file)
         except MalformedFile:
@@ -163,16 +163,20 @@ def find_params(path: Path, problems: Problems) -> tuple[Path | None, str]:
         (found if held and not problems(held) else others).append(file)
     if len(found) > 1:
         raise UsageError(
-            f"{path}: several files hold parameters of it, {_names(found)}: name one with --params"
+            f"{path}: several files hold parameters of it, {_join_names(found)}: "
+            "name one with --params"
         )
     if found:
         return found[0], f"parameters: {found[0]}, the only file beside the module that fits it"
     if others:
-        return None, f"{_names(others)} beside the module: not used, as other parameters are in it"
+        return (
+            None,
+            f"{_join_names(others)} beside the module: not used, as other parameters are in it",
+        )
     return None, ""
 
 
-def _named_after(stem: str, folder: Path) -> Iterator[Path]:
+def _find_named_after(stem: str, folder: Path) -> Iterator[Path]:
     for infix in INFIXES:
         for ending in ENDINGS:
             path = folder / f"{stem}{infix}{ending}"
@@ -180,28 +184,28 @@ def _named_after(stem: str, folder: Path) -> Iterator[Path]:
                 yield path
 
 
-def _other_params(path: Path) -> Iterator[Path]:
+def _find_other_params(path: Path) -> Iterator[Path]:
     """Files of ``save_param_dict`` in the folder that are not named after another module."""
     beside = [p for n, p in enumerate(sorted(path.parent.iterdir())) if n < MOST_FILES]
     taken = {
         named
         for other in beside
         if other.name.removesuffix(PACKED).endswith(MODULES) and kind_of(other) in ("text", "json")
-        for named in _named_after(stem_of(other), path.parent)
+        for named in _find_named_after(stem_of(other), path.parent)
     }
     for file in beside:
         if file.suffix in (".params", ".bin") and file not in taken and kind_of(file) == "params":
             yield file
 
 
-def modules_sharing(path: Path) -> list[Path]:
+def find_modules_sharing(path: Path) -> list[Path]:
     """Other modules whose parameters are in the file that is named after the one at ``path``."""
     names = (f"{stem_of(path)}{suffix}{packed}" for suffix in MODULES for packed in ("", PACKED))
     others = (path.parent / name for name in names if name != path.name)
     return [p for p in others if kind_of(p) in ("text", "json")]
 
 
-def weights_note(graph: Graph) -> str:
+def note_missing_weights(graph: Graph) -> str:
     """A note on the inputs of a Relay graph that look like weights; empty where there is none."""
     inputs = set(graph.inputs)
     read = {
@@ -221,5 +225,5 @@ def weights_note(graph: Graph) -> str:
     return f"{count}: {shown}. Where they are in a file, name it with --params"
 
 
-def _names(files: Iterable[Path]) -> str:
+def _join_names(files: Iterable[Path]) -> str:
     return ", ".join(f.name for f in files)

@@ -11,11 +11,11 @@ from serde.io.atomic_write import Replacing
 from serde.io.tensor_bytes import pack
 from serde.ir.graph import Graph, Tensor
 
-from .discover import find_params, modules_sharing
-from .json.writer import module_json
+from .discover import find_modules_sharing, find_params
+from .json.writer import stream_json
 from .params import read_params, write_into
 from .text.print_parts import Names
-from .text.printer import module_text
+from .text.printer import stream_text
 from .to_module import to_module
 
 JSON, PARAMS = ".json", ".params"
@@ -32,11 +32,11 @@ def encode(graph: Graph, path: str | os.PathLike[str]) -> list[str]:
     path = os.fspath(path)
     if path.endswith(JSON):
         module, weights = to_module(graph)
-        pieces = module_json(module)
+        pieces = stream_json(module)
     else:
         names = Names(raw=False)
-        module, weights = to_module(graph, lambda name: names.new(name, "v"))
-        pieces = module_text(module)
+        module, weights = to_module(graph, lambda name: names.claim(name, "v"))
+        pieces = stream_text(module)
     params = os.path.splitext(path)[0] + PARAMS
     _refuse_shared(path, params, weights)
     with Replacing(path) as files:
@@ -51,16 +51,16 @@ def encode(graph: Graph, path: str | os.PathLike[str]) -> list[str]:
 
 def _refuse_shared(path: str, params: str, weights: Mapping[str, Tensor]) -> None:
     """Refuse to replace the parameters of the module that is converted, while it stays."""
-    others = modules_sharing(Path(path))
+    others = find_modules_sharing(Path(path))
     files = {os.path.realpath(t.where.path) for t in weights.values() if t.where is not None}
-    if others and os.path.realpath(params) in files and not _holds(params, weights):
+    if others and os.path.realpath(params) in files and not _has_same_tensors(params, weights):
         raise UsageError(
             f"{params} holds the parameters of {others[0].name}, which would be damaged: write to "
             "another name"
         )
 
 
-def _holds(params: str, weights: Mapping[str, Tensor]) -> bool:
+def _has_same_tensors(params: str, weights: Mapping[str, Tensor]) -> bool:
     """Whether a parameter file holds these arrays."""
     try:
         held = read_params(params)

@@ -8,7 +8,7 @@ from serde.passes import tidy
 from serde.rewrite.outline import KEEP, Keep, outlined
 
 from . import writes as families
-from .passes.fusion_barriers import parted
+from .passes.fusion_barriers import add_fusion_barriers
 from .target import TYPES, CallBuilder, misfit, writes
 from .to_module import GLOBAL
 from .writes.dynamic_shape_support import unshaped
@@ -38,7 +38,7 @@ def from_ir(graph: Graph, functions: Keep | None = None) -> Graph:
     problems += unshaped(done, stage)
     if problems:
         raise Unconvertible(stage, problems)
-    return _with_globals(parted(done), functions)
+    return _with_globals(add_fusion_barriers(done), functions)
 
 
 def _with_globals(graph: Graph, functions: Keep | None) -> Graph:

@@ -68,7 +68,7 @@ class Header:
         return math.prod(self.shape) * self.dtype.numpy.itemsize
 
 
-def dtype_named(name: str) -> DType | None:
+def find_dtype(name: str) -> DType | None:
     """The element type TVM calls ``name``; None for those without an equal."""
     return _NAMES.get(name)
 
@@ -145,7 +145,7 @@ def from_base64(text: str) -> Tensor:
             f"a tensor of {header.dtype.value}{list(header.shape)} takes {header.nbytes} bytes,"
             f" not {held - header.size}"
         )
-    return Tensor(header.dtype, header.shape, partial(_elements, text, header))
+    return Tensor(header.dtype, header.shape, partial(_load_elements, text, header))
 
 
 def _decode(text: str, count: int) -> bytes:
@@ -156,7 +156,7 @@ def _decode(text: str, count: int) -> bytes:
         raise BlobError("the text is not base64") from None
 
 
-def _elements(text: str, header: Header) -> Array:
+def _load_elements(text: str, header: Header) -> Array:
     raw = base64.b64decode(text)
     if len(raw) != header.size + header.nbytes:
         raise ConversionError("a tensor's base64 text holds foreign characters")
@@ -164,7 +164,7 @@ def _elements(text: str, header: Header) -> Array:
     return arrange(flat, header.dtype, header.shape)
 
 
-def header_of(tensor: Tensor) -> bytes:
+def pack_header(tensor: Tensor) -> bytes:
     """The bytes that go before the elements of ``tensor``."""
     name_of(tensor.dtype)
     code, bits = _CODES[tensor.dtype]
@@ -173,7 +173,7 @@ def header_of(tensor: Tensor) -> bytes:
     return fixed + struct.pack(f"<{rank + 1}q", *tensor.shape, tensor.nbytes)
 
 
-def elements_of(tensor: Tensor) -> memoryview:
+def pack_elements(tensor: Tensor) -> memoryview:
     """The bytes of the elements, little-endian and row-major."""
     flat: Any = pack(tensor.load(), tensor.dtype)
     return memoryview(flat)
@@ -181,8 +181,8 @@ def elements_of(tensor: Tensor) -> memoryview:
 
 def to_base64(tensor: Tensor) -> Iterator[str]:
     """The base64 text of ``tensor``, in pieces."""
-    head = header_of(tensor)
-    rest = elements_of(tensor)
+    head = pack_header(tensor)
+    rest = pack_elements(tensor)
     first = min(-len(head) % 3, len(rest))
     yield base64.b64encode(head + bytes(rest[:first])).decode()
     for at in range(first, len(rest), CHUNK):
@@ -191,8 +191,8 @@ def to_base64(tensor: Tensor) -> Iterator[str]:
 
 def write(tensor: Tensor, out: BinaryIO) -> None:
     """Append ``tensor`` to ``out``, its elements file to file where they lie in one."""
-    out.write(header_of(tensor))
+    out.write(pack_header(tensor))
     if tensor.where is not None:
         copy_slice(tensor.where, out)
     else:
-        out.write(elements_of(tensor))
+        out.write(pack_elements(tensor))

@@ -52,10 +52,10 @@ def read_params(path: str | os.PathLike[str]) -> dict[str, Tensor]:
         refuse_mistaken(path, start)
         if start[:4] in (ZIP, EMPTY_ZIP):
             return _read_npz(path, file)
-        return _Reader(path, file, os.fstat(file.fileno()).st_size).params()
+        return _Reader(path, file, os.fstat(file.fileno()).st_size).read_params()
 
 
-def mapped(dtype: DType, shape: tuple[int, ...], where: FileSlice) -> Tensor:
+def map_tensor(dtype: DType, shape: tuple[int, ...], where: FileSlice) -> Tensor:
     """A tensor that stays in its file. Bytes of bools are not copied: any but 0 is true."""
     load = partial(map_slice, where, dtype, shape)
     return Tensor(dtype, shape, load, None if dtype is DType.BOOL else where)
@@ -86,42 +86,42 @@ class _Reader:
     def __init__(self, path: str, file: IO[bytes], size: int) -> None:
         self.path, self.file, self.size, self.at = path, file, size, 0
 
-    def params(self) -> dict[str, Tensor]:
-        if self.word("the magic number") != MAGIC:
-            raise self.bad("not a TVM parameter file: it does not start with the magic number", 0)
-        self.word("the reserved word")
-        names = [self.name() for _ in range(self.count("names", WORD.size))]
-        count = self.count("tensors", ndarray.header_size(0))
+    def read_params(self) -> dict[str, Tensor]:
+        if self.read_word("the magic number") != MAGIC:
+            raise self.error("not a TVM parameter file: it does not start with the magic number", 0)
+        self.read_word("the reserved word")
+        names = [self.read_name() for _ in range(self.read_count("names", WORD.size))]
+        count = self.read_count("tensors", ndarray.header_size(0))
         if count != len(names):
-            raise self.bad(f"{len(names)} names and {count} tensors", self.at - WORD.size)
+            raise self.error(f"{len(names)} names and {count} tensors", self.at - WORD.size)
         found: dict[str, Tensor] = {}
         for name in names:
             if name in found:
-                raise self.bad(f"the name {name!r} occurs twice", self.at)
-            found[name] = self.tensor(name)
+                raise self.error(f"the name {name!r} occurs twice", self.at)
+            found[name] = self.read_tensor(name)
         return found
 
-    def word(self, what: str) -> int:
-        (value,) = WORD.unpack(self.take(WORD.size, what))
+    def read_word(self, what: str) -> int:
+        (value,) = WORD.unpack(self.read_bytes(WORD.size, what))
         return int(value)
 
-    def count(self, what: str, least: int) -> int:
+    def read_count(self, what: str, least: int) -> int:
         """How many items of at least ``least`` bytes follow."""
-        count = self.word(f"the number of {what}")
+        count = self.read_word(f"the number of {what}")
         if count > (self.size - self.at) // least:
-            raise self.bad(
+            raise self.error(
                 f"{count} {what} cannot fit in the rest of the file", self.at - WORD.size
             )
         return count
 
-    def name(self) -> str:
-        raw = self.take(self.word("the length of a name"), "a name")
+    def read_name(self) -> str:
+        raw = self.read_bytes(self.read_word("the length of a name"), "a name")
         try:
             return raw.decode()
         except UnicodeDecodeError:
-            raise self.bad("a name is not UTF-8", self.at - len(raw)) from None
+            raise self.error("a name is not UTF-8", self.at - len(raw)) from None
 
-    def tensor(self, name: str) -> Tensor:
+    def read_tensor(self, name: str) -> Tensor:
         start = self.at
         left = self.size - start
         head = self.file.read(min(left, ndarray.FIXED.size))
@@ -129,21 +129,21 @@ class _Reader:
             more = ndarray.header_size(ndarray.read_rank(head)) - len(head)
             header = ndarray.read_header(head + self.file.read(min(left, more)))
         except ndarray.BlobError as error:
-            raise self.bad(f"parameter {name!r}: {error}", start) from None
+            raise self.error(f"parameter {name!r}: {error}", start) from None
         if header.size + header.nbytes > left:
-            raise self.bad(f"parameter {name!r} is cut off: the file ends before it does", start)
+            raise self.error(f"parameter {name!r} is cut off: the file ends before it does", start)
         where = FileSlice(self.path, start + header.size, header.nbytes, file_id(self.file))
         self.at = where.offset + where.nbytes
         self.file.seek(self.at)
-        return mapped(header.dtype, header.shape, where)
+        return map_tensor(header.dtype, header.shape, where)
 
-    def take(self, count: int, what: str) -> bytes:
+    def read_bytes(self, count: int, what: str) -> bytes:
         if count > self.size - self.at:
-            raise self.bad(f"the file ends within {what}", self.at)
+            raise self.error(f"the file ends within {what}", self.at)
         self.at += count
         return self.file.read(count)
 
-    def bad(self, reason: str, at: int) -> MalformedFile:
+    def error(self, reason: str, at: int) -> MalformedFile:
         return MalformedFile(self.path, reason, f"byte {at}")
 
 
@@ -151,15 +151,17 @@ def _read_npz(path: str, file: IO[bytes]) -> dict[str, Tensor]:
     try:
         with zipfile.ZipFile(file) as archive:
             return {
-                info.filename.removesuffix(".npy"): _member(path, file, archive, info)
+                info.filename.removesuffix(".npy"): _read_member(path, file, archive, info)
                 for info in archive.infolist()
             }
     except BROKEN as error:
         raise MalformedFile(path, f"not a NumPy archive: {error}") from None
 
 
-def _member(path: str, file: IO[bytes], archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Tensor:
-    def bad(reason: str) -> MalformedFile:
+def _read_member(
+    path: str, file: IO[bytes], archive: zipfile.ZipFile, info: zipfile.ZipInfo
+) -> Tensor:
+    def make_error(reason: str) -> MalformedFile:
         return MalformedFile(path, reason, f"member {info.filename!r}")
 
     with archive.open(info) as member:
@@ -169,27 +171,27 @@ def _member(path: str, file: IO[bytes], archive: zipfile.ZipFile, info: zipfile.
             shape, fortran, found = reader(member)
             dtype = DType.of(found)
         except BAD_HEADER as error:
-            raise bad(f"not a NumPy array: {error or type(error).__name__}") from None
+            raise make_error(f"not a NumPy array: {error or type(error).__name__}") from None
         head = member.tell()
     if any(isinstance(d, bool) for d in shape) or not possible(shape):
-        raise bad(f"the shape {shape} is impossible")
+        raise make_error(f"the shape {shape} is impossible")
     if info.file_size > max(SMALL, MOST_GROWTH * info.compress_size):
-        raise bad(f"it would grow more than {MOST_GROWTH}-fold")
+        raise make_error(f"it would grow more than {MOST_GROWTH}-fold")
     if found.hasobject or found.itemsize != dtype.numpy.itemsize or dtype is DType.STRING:
-        raise bad(f"elements of {found} are not read: they are not numbers")
+        raise make_error(f"elements of {found} are not read: they are not numbers")
     nbytes = int(np.prod(shape, dtype=object)) * found.itemsize
     if info.file_size - head != nbytes:
-        raise bad(f"an array of {dtype.value}{list(shape)} takes {nbytes} bytes, "
+        raise make_error(f"an array of {dtype.value}{list(shape)} takes {nbytes} bytes, "
                   f"not {info.file_size - head}")  # fmt: skip
     if fortran or info.compress_type != zipfile.ZIP_STORED or found.byteorder == ">":
         return Tensor(dtype, shape, partial(_load_member, path, info.filename))
-    where = FileSlice(path, _data_offset(file, info) + head, nbytes, file_id(file))
+    where = FileSlice(path, _find_data(file, info) + head, nbytes, file_id(file))
     if where.offset + nbytes > os.fstat(file.fileno()).st_size:
-        raise bad("the file ends before the array does")
-    return mapped(dtype, shape, where)
+        raise make_error("the file ends before the array does")
+    return map_tensor(dtype, shape, where)
 
 
-def _data_offset(file: IO[bytes], info: zipfile.ZipInfo) -> int:
+def _find_data(file: IO[bytes], info: zipfile.ZipInfo) -> int:
     """Where the bytes of a stored member begin."""
     file.seek(info.header_offset)
     name, extra = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))

@@ -17,11 +17,11 @@ from . import ast, ops
 from .ops.random import draws
 from .partial_eval.evaluator import partially_evaluate
 from .partial_eval.types import dtype_of
-from .passes.undo_weight_transforms import undone
+from .passes.undo_weight_transforms import undo_weight_transforms
 from .rules import reads
-from .upgrade import modern, release
+from .upgrade import parse_release, upgrade_graph
 
-__all__ = ["entry_of", "module_graph", "ops", "parameter_problems", "to_ir"]
+__all__ = ["check_parameters", "find_entry", "module_graph", "ops", "to_ir"]
 
 
 def module_graph(
@@ -29,36 +29,40 @@ def module_graph(
     params_path: str = "", entry: str | None = None, ignore_extra: bool = False,
 ) -> Graph:  # fmt: skip
     """The graph of a module's operators; ``path`` is what errors call it."""
-    name = entry_of(module, entry, path)
+    name = find_entry(module, entry, path)
     held = dict(params or {})
-    _refuse_misfits(module.functions[name], held, path, params_path, ignore_extra)
+    _refuse_mismatches(module.functions[name], held, path, params_path, ignore_extra)
     stem = os.path.basename(path)
     for suffix in (".gz", ".json", ".txt", ".relay"):
         stem = stem.removesuffix(suffix)
     return partially_evaluate(module, held, name, stem or name, reads.refusal)
 
 
-def entry_of(module: ast.Module, asked: str | None, path: str) -> str:
-    """The function that is the model: ``main``, the one asked for, or the only one."""
+def find_entry(module: ast.Module, requested: str | None, path: str) -> str:
+    """The function that is the model: ``main``, the one requested for, or the only one."""
     names = list(module.functions)
-    if asked is not None and asked not in names:
-        raise UsageError(f"{path} has no function @{asked}; it has {', '.join(names)}")
-    if asked is not None or "main" in names or len(names) == 1:
-        return asked or ("main" if "main" in names else names[0])
+    if requested is not None and requested not in names:
+        raise UsageError(f"{path} has no function @{requested}; it has {', '.join(names)}")
+    if requested is not None or "main" in names or len(names) == 1:
+        return requested or ("main" if "main" in names else names[0])
     if not names:
         raise MalformedFile(path, "the module holds no function")
     raise UsageError(f"{path} has no @main but {', '.join('@' + n for n in names)}: "
                      "name one with entry=")  # fmt: skip
 
 
-def parameter_problems(
+def check_parameters(
     main: ast.Function, held: Mapping[str, Tensor], ignore_extra: bool = False
 ) -> list[str]:
     """What stands against arrays: no parameter of that name, or one of another type."""
     wanted = {p.name: p for p in main.params}
     extra = [n for n in held if n not in wanted]
     free = [n for n in wanted if n not in held]
-    lines = [] if ignore_extra else [f"{n} belongs to no parameter{_close(n, free)}" for n in extra]
+    lines = (
+        []
+        if ignore_extra
+        else [f"{n} belongs to no parameter{_suggest_name(n, free)}" for n in extra]
+    )
     for name, param in wanted.items():
         type_ = param.annotation
         if name in held and isinstance(type_, ast.TensorType):
@@ -74,17 +78,17 @@ def parameter_problems(
     return lines
 
 
-def _refuse_misfits(
+def _refuse_mismatches(
     main: ast.Function, held: Mapping[str, Tensor], path: str, params_path: str, ignore: bool
 ) -> None:
     """Raise MalformedFile listing arrays without a parameter, or of the wrong type for theirs."""
-    lines = parameter_problems(main, held, ignore)
+    lines = check_parameters(main, held, ignore)
     if lines:
         listing = "".join(f"\n  {line}" for line in lines[:50])
         raise MalformedFile(params_path or "params", f"parameters do not fit {path}:{listing}")
 
 
-def _close(name: str, free: list[str]) -> str:
+def _suggest_name(name: str, free: list[str]) -> str:
     close = get_close_matches(name, free, 1, 0.5)
     return f" (perhaps {close[0]!r})" if close else ""
 
@@ -99,7 +103,7 @@ def to_ir(graph: Graph, *, rules: RuleTable | None = None, random: str = "refuse
     Raises:
         Unconvertible: for every node no rule takes.
     """
-    today = modern(graph, release(graph.metadata.get("relay.tvm", "")))
+    today = upgrade_graph(graph, parse_release(graph.metadata.get("relay.tvm", "")))
     table = with_random(rules or reads, draws, random)
-    done = table.rewrite(undone(today), OnnxBuilder(graph.name))
+    done = table.rewrite(undo_weight_transforms(today), OnnxBuilder(graph.name))
     return replace(done, metadata={k: v for k, v in graph.metadata.items() if v})

@@ -18,7 +18,7 @@ from .partial_eval.signature import OUTPUT_NAMES
 # Operators whose operands are fields of one tuple
 OF_TUPLE = frozenset({"concatenate", "einsum", "meshgrid", "stack"})
 # Types of attributes that TVM does not tell of the operator
-UNTOLD = {
+UNDECLARED_ATTRS = {
     "argwhere": None,
     "cumprod": "ScanopAttrs",
     "cumsum": "ScanopAttrs",
@@ -35,7 +35,7 @@ UNTOLD = {
 }
 INDICES = 64  # int64 elements up to which a constant tensor is no weight
 GLOBAL = "relay.global"  # the domain of nodes that call a function of the graph
-TRUTHS = frozenset({"exclusive", "inverse"})  # which are objects, and bools
+BOOLEAN_OBJECTS = frozenset({"exclusive", "inverse"})  # which are objects, and bools
 
 
 def to_module(
@@ -45,7 +45,7 @@ def to_module(
 
     ``spell`` makes of a parameter's name what the form it is written in can hold.
     """
-    return _Encoding(spell).main(graph)
+    return _Encoding(spell).make_main(graph)
 
 
 class _Encoding:
@@ -61,45 +61,45 @@ class _Encoding:
         self.in_main = False
         self.is_branch = False
 
-    def main(self, graph: Graph) -> tuple[ast.Module, dict[str, Tensor]]:
+    def make_main(self, graph: Graph) -> tuple[ast.Module, dict[str, Tensor]]:
         self.globals = {f.name: ast.GlobalVar(f.name) for f in graph.functions}
-        functions = {f.name: self.function(f.body) for f in graph.functions}
+        functions = {f.name: self.make_function(f.body) for f in graph.functions}
         self.in_main = True
-        inputs = [self.parameter(v, self.spell(v.name)) for v in graph.inputs]
-        body = self.body(graph)
+        inputs = [self.add_parameter(v, self.spell(v.name)) for v in graph.inputs]
+        body = self.make_body(graph)
         attrs: Mapping[str, Any] = {OUTPUT_NAMES: tuple(v.name for v in graph.outputs)}
         main = ast.Function((*inputs, *self.params), body, attrs=attrs)
         return ast.Module({**functions, "main": main}), self.weights
 
-    def function(self, graph: Graph) -> ast.Function:
+    def make_function(self, graph: Graph) -> ast.Function:
         """A function of the module."""
-        inputs = tuple(self.parameter(v, v.name) for v in graph.inputs)
-        return ast.Function(inputs, self.body(graph), result_type(graph.outputs))
+        inputs = tuple(self.add_parameter(v, v.name) for v in graph.inputs)
+        return ast.Function(inputs, self.make_body(graph), result_type(graph.outputs))
 
-    def parameter(self, value: Value, name: str) -> ast.Var:
+    def add_parameter(self, value: Value, name: str) -> ast.Var:
         """A variable for an input."""
         var = ast.Var(name, type_of(value))
         self.exprs[value] = var
         return var
 
-    def body(self, graph: Graph) -> ast.Expr:
+    def make_body(self, graph: Graph) -> ast.Expr:
         """What ``graph`` returns: a tensor, or a tuple of several."""
-        bound = _captured(graph)
+        bound = _find_captured(graph)
         lets: list[tuple[ast.Var, ast.Expr]] = []
         for node in graph.nodes:
-            self.node(node)
+            self.add_node(node)
             for value in node.outputs:
                 if value in bound:
                     var = ast.Var(value.name)
                     lets.append((var, self.exprs[value]))
                     self.exprs[value] = var
-        outputs = [self.expr(v) for v in graph.outputs]
+        outputs = [self.get_expr(v) for v in graph.outputs]
         body = outputs[0] if len(outputs) == 1 else ast.Tuple(tuple(outputs))
         for var, expr in reversed(lets):
             body = ast.Let(var, expr, body)
         return body
 
-    def expr(self, value: Value) -> ast.Expr:
+    def get_expr(self, value: Value) -> ast.Expr:
         """A value where it is read.
 
         A number is new wherever it is: TVM makes an operand of one that several kernels share, and
@@ -109,10 +109,10 @@ class _Encoding:
             return ast.Constant(value.tensor)
         if value not in self.exprs:
             require(value.tensor is not None, f"{value.name!r} is read before it is computed")
-            self.exprs[value] = self.constant(value)
+            self.exprs[value] = self.add_constant(value)
         return self.exprs[value]
 
-    def constant(self, value: Value) -> ast.Expr:
+    def add_constant(self, value: Value) -> ast.Expr:
         """A few indices in place, and what is part of a function; a parameter for a weight."""
         assert value.tensor is not None
         few = value.dtype is DType.INT64 and value.tensor.size <= INDICES
@@ -123,13 +123,13 @@ class _Encoding:
         self.weights[var.name] = value.tensor
         return var
 
-    def node(self, node: Node) -> None:
+    def add_node(self, node: Node) -> None:
         if node.op == "if":
-            made = self.choice(node)
+            made = self.make_if(node)
         elif node.op == "while":
-            made = self.loop(node)
+            made = self.make_loop(node)
         else:
-            made = self.call(node)
+            made = self.make_call(node)
         if self.is_tensor(node):
             self.exprs[node.outputs[0]] = made
             return
@@ -144,17 +144,17 @@ class _Encoding:
         inputs = [v for v in node.inputs if v is not None]
         return node.domain == GLOBAL or result_count(node.op, node.attrs, inputs, None) is None
 
-    def call(self, node: Node) -> ast.Expr:
-        args = tuple(self.expr(v) for v in node.inputs if v is not None)
+    def make_call(self, node: Node) -> ast.Expr:
+        args = tuple(self.get_expr(v) for v in node.inputs if v is not None)
         span = ast.Span(node.sources[0].name, 0, 0) if node.sources else None
         if node.domain == GLOBAL:
             return ast.Call(self.globals[node.op], args, span=span)
         op = self.ops.setdefault(node.op, ast.Op(node.op))
         if node.op in OF_TUPLE:
             args = (ast.Tuple(args),)
-        return ast.Call(op, args, attributes(node), span=span)
+        return ast.Call(op, args, make_attributes(node), span=span)
 
-    def choice(self, node: Node) -> ast.Expr:
+    def make_if(self, node: Node) -> ast.Expr:
         """A choice; one in a branch of another is a function's: TVM's virtual machine loses its
         result where both are computed by the branches.
         """
@@ -162,44 +162,44 @@ class _Encoding:
         assert isinstance(then, Graph) and isinstance(otherwise, Graph)
         (cond,) = node.inputs
         assert cond is not None
-        given, inner = self.expr(cond), self.is_branch
+        given, inner = self.get_expr(cond), self.is_branch
         if not inner:
-            return ast.If(given, self.branch(then), self.branch(otherwise))
+            return ast.If(given, self.make_branch(then), self.make_branch(otherwise))
         chosen, itself = ast.Var("chosen", type_of(cond)), ast.Var("choice")
-        body = ast.If(chosen, self.branch(then), self.branch(otherwise))
+        body = ast.If(chosen, self.make_branch(then), self.make_branch(otherwise))
         function = ast.Function((chosen,), body, result_type(node.outputs))
         return ast.Let(itself, function, ast.Call(itself, (given,)))
 
-    def branch(self, graph: Graph) -> ast.Expr:
+    def make_branch(self, graph: Graph) -> ast.Expr:
         """What a graph returns that runs only if something is so."""
         outer, self.is_branch = self.is_branch, True
-        made = self.body(graph)
+        made = self.make_body(graph)
         self.is_branch = outer
         return made
 
-    def loop(self, node: Node) -> ast.Expr:
+    def make_loop(self, node: Node) -> ast.Expr:
         """``let %loop = fn (…) { if (%on) { …; %loop(…) } else { (…) } }; %loop(…)``."""
         body = node.attrs["body"]
         assert isinstance(body, Graph)
         itself = ast.Var("while_loop")
-        turn, on, *states = (self.parameter(v, v.name) for v in body.inputs)
+        turn, on, *states = (self.add_parameter(v, v.name) for v in body.inputs)
         step = ast.Var("step")
-        after = ast.Call(ast.Op("add"), (turn, number(1)))
+        after = ast.Call(ast.Op("add"), (turn, make_int64(1)))
         fields = [ast.TupleGetItem(step, at) for at in range(len(body.outputs))]
-        whole = ast.Let(step, self.branch(body), ast.Call(itself, (after, *fields)))
+        whole = ast.Let(step, self.make_branch(body), ast.Call(itself, (after, *fields)))
         ret = ast.TupleType(tuple(type_of(v) for v in body.inputs[2:]))
         choice = ast.If(on, whole, ast.Tuple(tuple(states)))
         function = ast.Function((turn, on, *states), choice, ret)
-        start = [self.expr(v) for v in node.inputs if v is not None]
-        return ast.Let(itself, function, ast.Call(itself, (number(0), *start)))
+        start = [self.get_expr(v) for v in node.inputs if v is not None]
+        return ast.Let(itself, function, ast.Call(itself, (make_int64(0), *start)))
 
 
-def number(value: int) -> ast.Constant:
+def make_int64(value: int) -> ast.Constant:
     """A count."""
     return ast.Constant(Tensor.of(np.array(value, np.int64)))
 
 
-def _captured(graph: Graph) -> set[Value]:
+def _find_captured(graph: Graph) -> set[Value]:
     """Values of ``graph`` that its subgraphs read: named there, for the text knows no other way."""
     own = {v for node in graph.nodes for v in node.outputs}
     found: set[Value] = set()
@@ -226,14 +226,14 @@ def result_type(values: Sequence[Value]) -> ast.Type:
 
 def attrs_key(op: str) -> str | None:
     """The type of the attributes of ``op``."""
-    if op in UNTOLD:
-        untold = UNTOLD[op]
-        return untold and registry.PREFIX + untold
+    if op in UNDECLARED_ATTRS:
+        undeclared = UNDECLARED_ATTRS[op]
+        return undeclared and registry.PREFIX + undeclared
     require(registry.is_registered(op), f"TVM has no operator {op}")
     return registry.attrs_key(op)
 
 
-def attributes(node: Node) -> ast.Attrs | None:
+def make_attributes(node: Node) -> ast.Attrs | None:
     """The attributes of a call, those apart that have their defaults."""
     key = attrs_key(node.op)
     if key is None:
@@ -244,12 +244,12 @@ def attributes(node: Node) -> ast.Attrs | None:
     require(not unknown, f"{node.op} has no {', '.join(unknown)}")
     unset = (n for n, f in declared.items() if f.default is registry.REQUIRED and f.kind in "of")
     values: dict[str, Any] = dict.fromkeys(unset) if key != registry.ARANGE else {}
-    values |= {n: _held(n, declared[n].kind, v) for n, v in node.attrs.items()}
-    return ast.Attrs(key, registry.significant(key, values))
+    values |= {n: _to_declared(n, declared[n].kind, v) for n, v in node.attrs.items()}
+    return ast.Attrs(key, registry.drop_defaults(key, values))
 
 
-def _held(name: str, kind: str, value: Any) -> Any:
-    if kind == "b" or name in TRUTHS:
+def _to_declared(name: str, kind: str, value: Any) -> Any:
+    if kind == "b" or name in BOOLEAN_OBJECTS:
         return bool(value)
     if kind == "d":
         return float(value)

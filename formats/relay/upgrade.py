@@ -45,27 +45,27 @@ OPERANDS: Mapping[str, tuple[tuple[str, Any], ...]] = {
         for op in ("qnn.conv2d", "qnn.dense")
     },
 }
-UNTOLD = "untold"  # set where a rule is to find out from shapes what a release meant
-AMBIGUOUS = "{}: give the release that wrote the module, as tvm='0.17'"
-GROWN = {"nn.pad": 1, "vision.get_valid_counts": 1, "qnn.quantize": 1, "qnn.dequantize": 1,
+AMBIGUOUS_VERSION = "untold"  # set where a rule is to find out from shapes what a release meant
+GIVE_RELEASE = "{}: give the release that wrote the module, as tvm='0.17'"
+MOST_OPERANDS = {"nn.pad": 1, "vision.get_valid_counts": 1, "qnn.quantize": 1, "qnn.dequantize": 1,
          "qnn.requantize": 1}  # fmt: skip
 
 
-def release(text: str) -> Version | None:
+def parse_release(text: str) -> Version | None:
     """``0.6.1`` as (0, 6); None where nothing tells."""
     numbers = [int(n) for n in text.split(".")[:2] if n.isascii() and n.isdigit() and len(n) < 9]
     return (numbers[0], numbers[1]) if len(numbers) == 2 else None
 
 
-def modern(graph: Graph, written: Version | None) -> Graph:
+def upgrade_graph(graph: Graph, written: Version | None) -> Graph:
     """``graph``, which a release ``written`` wrote, in the operators of TVM 0.17."""
-    nodes = tuple(_node(n, written) for n in graph.nodes)
+    nodes = tuple(_upgrade_node(n, written) for n in graph.nodes)
     same = all(a is b for a, b in zip(nodes, graph.nodes, strict=True))
     return graph if same else replace(graph, nodes=nodes)
 
 
-def _node(node: Node, written: Version | None) -> Node:
-    bodies = {k: modern(v, written) for k, v in node.attrs.items() if isinstance(v, Graph)}
+def _upgrade_node(node: Node, written: Version | None) -> Node:
+    bodies = {k: upgrade_graph(v, written) for k, v in node.attrs.items() if isinstance(v, Graph)}
     if bodies:
         return replace(node, attrs={**node.attrs, **bodies})
     if node.op not in REWRITES and node.op not in RENAMED:
@@ -78,7 +78,7 @@ def _node(node: Node, written: Version | None) -> Node:
     return replace(node, op=op, inputs=tuple(inputs), attrs=attrs)
 
 
-def constant(number: Any, name: str) -> Value:
+def make_constant(number: Any, name: str) -> Value:
     """A constant operand: integers are int32, others float32."""
     array = np.asarray(number)
     array = array.astype(np.int32 if array.dtype.kind in "iu" else np.float32)
@@ -90,10 +90,10 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def operands(op: str, inputs: list[Any], attrs: Attrs, written: Version | None) -> Form:
+def move_to_operands(op: str, inputs: list[Any], attrs: Attrs, written: Version | None) -> Form:
     """Scales, zero points, fills and thresholds were attributes."""
     names = OPERANDS[op]
-    if len(inputs) > GROWN.get(op, 2):
+    if len(inputs) > MOST_OPERANDS.get(op, 2):
         return op, inputs, attrs
     held = [attrs.get(name, default) for name, default in names]
     if not all(map(_is_number, held)):
@@ -102,37 +102,39 @@ def operands(op: str, inputs: list[Any], attrs: Attrs, written: Version | None) 
         attrs.pop(name, None)
     for (name, _), number in zip(names, held, strict=True):
         whole = int(number) if "zero" in name else float(number)
-        inputs.append(constant(whole, name))
+        inputs.append(make_constant(whole, name))
     return op, inputs, attrs
 
 
-def concatenation(op: str, inputs: list[Any], attrs: Attrs, written: Version | None) -> Form:
+def upgrade_concatenate(op: str, inputs: list[Any], attrs: Attrs, written: Version | None) -> Form:
     """The scales and zero points of all tensors, then those of the result, were attributes."""
     quantities: list[Any] = [attrs.get(n) for n in ("output_scale", "output_zero_point")]
     scales, zeros = (attrs.get(n, ()) for n in ("input_scales", "input_zero_points"))
     lists = all(isinstance(v, tuple) for v in (scales, zeros))
     if lists and scales and all(map(_is_number, (*quantities, *scales, *zeros))):
         attrs = {"axis": attrs.get("axis", 0)}
-        inputs += [constant(float(s), "input_scale") for s in scales]
-        inputs += [constant(int(z), "input_zero_point") for z in zeros]
-        inputs.append(constant(float(quantities[0]), "output_scale"))
-        inputs.append(constant(int(quantities[1]), "output_zero_point"))
+        inputs += [make_constant(float(s), "input_scale") for s in scales]
+        inputs += [make_constant(int(z), "input_zero_point") for z in zeros]
+        inputs.append(make_constant(float(quantities[0]), "output_scale"))
+        inputs.append(make_constant(int(quantities[1]), "output_zero_point"))
     return op, inputs, attrs
 
 
-def suppression(op: str, inputs: list[Any], attrs: Attrs, written: Version | None) -> Form:
+def upgrade_non_max_suppression(
+    op: str, inputs: list[Any], attrs: Attrs, written: Version | None
+) -> Form:
     """Up to 0.7 the limit and the threshold were attributes; in 0.6 there were no indices."""
     limit, overlap = attrs.get("max_output_size", -1), attrs.get("iou_threshold", 0.5)
     if len(inputs) < 5 and _is_number(limit) and _is_number(overlap):
         attrs = {k: v for k, v in attrs.items() if k not in ("max_output_size", "iou_threshold")}
         if len(inputs) == 2 and not attrs.get("return_indices", True):
             inputs.append(inputs[1])
-        inputs.append(constant(int(limit), "max_output_size"))
-        inputs.append(constant(float(overlap), "iou_threshold"))
+        inputs.append(make_constant(int(limit), "max_output_size"))
+        inputs.append(make_constant(float(overlap), "iou_threshold"))
     return op, inputs, attrs
 
 
-def resize(op: str, inputs: list[Any], attrs: Attrs, written: Version | None) -> Form:
+def upgrade_resize(op: str, inputs: list[Any], attrs: Attrs, written: Version | None) -> Form:
     """``image.resize`` of 0.6, with ``align_corners``, and of 0.7."""
     old = "align_corners" in attrs or (written is not None and written < (0, 7))
     if old:
@@ -143,11 +145,11 @@ def resize(op: str, inputs: list[Any], attrs: Attrs, written: Version | None) ->
     attrs["cubic_alpha"] = attrs.pop("bicubic_alpha", -0.5)
     attrs["cubic_exclude"] = attrs.pop("bicubic_exclude", 0)
     if op == "dyn.image.resize":
-        return "dyn.image.resize2d", [*inputs, constant(np.zeros(0), "roi")], attrs
+        return "dyn.image.resize2d", [*inputs, make_constant(np.zeros(0), "roi")], attrs
     return "image.resize2d", inputs, attrs
 
 
-def resize3d(op: str, inputs: list[Any], attrs: Attrs, written: Version | None) -> Form:
+def upgrade_resize3d(op: str, inputs: list[Any], attrs: Attrs, written: Version | None) -> Form:
     """In 0.7 the method was called ``trilinear``, and nearest elements were those before."""
     if attrs.get("method") == "trilinear" or (written is not None and written < (0, 8)):
         attrs["method"] = str(attrs.get("method", "trilinear")).removeprefix("tri")
@@ -155,30 +157,30 @@ def resize3d(op: str, inputs: list[Any], attrs: Attrs, written: Version | None) 
     return op, inputs, attrs
 
 
-def reshape(op: str, inputs: list[Any], attrs: Attrs, written: Version | None) -> Form:
+def upgrade_reshape(op: str, inputs: list[Any], attrs: Attrs, written: Version | None) -> Form:
     """Up to 0.7 an attribute said what the operator's name says."""
     attrs.pop("reverse", None)
     return op, inputs, attrs
 
 
-def batch_matmul(op: str, inputs: list[Any], attrs: Attrs, written: Version | None) -> Form:
+def upgrade_batch_matmul(op: str, inputs: list[Any], attrs: Attrs, written: Version | None) -> Form:
     """Up to 0.7 the second matrix was always transposed."""
     if "transpose_a" in attrs or "transpose_b" in attrs or (written and written >= (0, 8)):
         return op, inputs, attrs
-    attrs["transpose_b" if written else UNTOLD] = True
+    attrs["transpose_b" if written else AMBIGUOUS_VERSION] = True
     return op, inputs, attrs
 
 
-def transposed_convolution(op: str, inputs: list[Any], attrs: Attrs, written: Any) -> Form:
+def upgrade_conv_transpose(op: str, inputs: list[Any], attrs: Attrs, written: Any) -> Form:
     """Up to 0.11 the letters of input and output channels stood for each other."""
     layout = attrs.get("kernel_layout")
     if not isinstance(layout, str) or (written and written >= (0, 12)):
         return op, inputs, attrs
-    attrs.update({"kernel_layout": exchanged(layout)} if written else {UNTOLD: True})
+    attrs.update({"kernel_layout": swap_channels(layout)} if written else {AMBIGUOUS_VERSION: True})
     return op, inputs, attrs
 
 
-def exchanged(layout: str) -> str:
+def swap_channels(layout: str) -> str:
     """A layout with input and output channels in each other's place."""
     return layout.translate(str.maketrans("IOio", "OIoi"))
 
@@ -186,44 +188,44 @@ def exchanged(layout: str) -> str:
 def was_transposed(x: Value, y: Value) -> bool:
     """Whether only the transpose of ``y`` can be multiplied with ``x``."""
     what = "TVM up to 0.7 transposed the second of these matrices"
-    return _then(x.known[-1], y.known[-2], y.known[-1], what)
+    return _fits_older_only(x.known[-1], y.known[-2], y.known[-1], what)
 
 
 def kernel_layout_of(x: Value, w: Value, layout: str, data: str) -> str:
     """``layout``, or what it means if only a release up to 0.11 can have written it."""
-    old = exchanged(layout)
+    old = swap_channels(layout)
     if old == layout or len(layout) != w.rank or len(data) != x.rank:
         return layout
     now, then = (w.known[text.index("I")] for text in (layout, old))
     if layout.startswith("IO") and now == then:
         return layout  # the default, as it is written out today
     what = f"TVM up to 0.11 meant {old} by {layout}"
-    return old if _then(x.known[data.index("C")], now, then, what) else layout
+    return old if _fits_older_only(x.known[data.index("C")], now, then, what) else layout
 
 
-def _then(size: Dim, now: Dim, then: Dim, what: str) -> bool:
+def _fits_older_only(size: Dim, now: Dim, then: Dim, what: str) -> bool:
     """Whether ``size`` meets its like where an older release had it, and not where it is now."""
     same = [size is not None and size == other for other in (now, then)]
     if same[0] == same[1]:
         open_ = [s or not (isinstance(size, int) and isinstance(other, int))
                  for s, other in zip(same, (now, then), strict=True)]  # fmt: skip
-        require(open_[0] != open_[1], AMBIGUOUS.format(what))
+        require(open_[0] != open_[1], GIVE_RELEASE.format(what))
         return open_[1]
     return same[1]
 
 
 REWRITES: Mapping[str, Rewrite] = {
-    **dict.fromkeys(OPERANDS, operands),
-    "contrib_reverse_reshape": reshape,
-    "dyn.image.resize": resize,
-    "image.resize": resize,
-    "image.resize3d": resize3d,
-    "nn.batch_matmul": batch_matmul,
-    "nn.conv1d_transpose": transposed_convolution,
-    "nn.conv2d_transpose": transposed_convolution,
-    "nn.conv3d_transpose": transposed_convolution,
-    "qnn.concatenate": concatenation,
-    "qnn.conv2d_transpose": transposed_convolution,
-    "reshape": reshape,
-    "vision.non_max_suppression": suppression,
+    **dict.fromkeys(OPERANDS, move_to_operands),
+    "contrib_reverse_reshape": upgrade_reshape,
+    "dyn.image.resize": upgrade_resize,
+    "image.resize": upgrade_resize,
+    "image.resize3d": upgrade_resize3d,
+    "nn.batch_matmul": upgrade_batch_matmul,
+    "nn.conv1d_transpose": upgrade_conv_transpose,
+    "nn.conv2d_transpose": upgrade_conv_transpose,
+    "nn.conv3d_transpose": upgrade_conv_transpose,
+    "qnn.concatenate": upgrade_concatenate,
+    "qnn.conv2d_transpose": upgrade_conv_transpose,
+    "reshape": upgrade_reshape,
+    "vision.non_max_suppression": upgrade_non_max_suppression,
 }

@@ -141,7 +141,7 @@ class Decoder:
                 values[name] = text
         again = registry.OPERANDS_OF_ARANGE if key == registry.ARANGE else ()
         repeated = {name: values.pop(name) for name in again if name in values}
-        found = MappingProxyType(registry.significant(key, values))
+        found = MappingProxyType(registry.drop_defaults(key, values))
         return ast.Attrs(key, found, MappingProxyType(repeated))
 
     def _take_attribute(self, at: int, name: str, value: Any) -> Any:

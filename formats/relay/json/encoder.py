@@ -32,12 +32,12 @@ class Encoder:
         self.known: dict[Any, Index] = {}
         self._alive: list[Any] = []  # what _known knows by address
 
-    def text(self, root: Index) -> Iterator[str]:
+    def render(self, root: Index) -> Iterator[str]:
         """The JSON text, in pieces: tensors may be large."""
         last = len(self.nodes)  # numbers are given out from the end: the root is 1, as TVM's
         yield f'{{\n  "root": {last - root}, \n  "nodes": [\n    {{"type_key": ""}}'
         for node in reversed(self.nodes[1:]):
-            yield ",\n    " + json.dumps(_numbered(node, last))
+            yield ",\n    " + json.dumps(_renumber(node, last))
         yield '\n  ], \n  "b64ndarrays": ['
         for number, tensor in enumerate(self.tensors):
             yield ', \n    "' if number else '\n    "'
@@ -47,39 +47,39 @@ class Encoder:
 
     # Nodes
 
-    def node(self, key: str, **attrs: Index | str) -> Index:
+    def add_node(self, key: str, **attrs: Index | str) -> Index:
         """Add a node with attributes."""
-        return self.add({"type_key": key, **({"attrs": attrs} if attrs else {})})
+        return self.append({"type_key": key, **({"attrs": attrs} if attrs else {})})
 
-    def add(self, node: dict[str, Any]) -> Index:
+    def append(self, node: dict[str, Any]) -> Index:
         """Add a node."""
         self.nodes.append(node)
         return Index(len(self.nodes) - 1)
 
-    def array(self, items: Iterable[Index]) -> Index:
+    def add_array(self, items: Iterable[Index]) -> Index:
         """Add an array."""
         data = list(items)
-        return self.add({"type_key": "Array", **({"data": data} if data else {})})
+        return self.append({"type_key": "Array", **({"data": data} if data else {})})
 
-    def string_map(self, items: Mapping[str, Index]) -> Index:
+    def add_string_map(self, items: Mapping[str, Index]) -> Index:
         """Add a map by text."""
         if not items:
-            return self.add({"type_key": "Map"})
+            return self.append({"type_key": "Map"})
         data = list(items.values())
-        return self.add({"type_key": "Map", "keys": list(items), "data": data})
+        return self.append({"type_key": "Map", "keys": list(items), "data": data})
 
-    def object_map(self, items: Iterable[tuple[Index, Index]]) -> Index:
+    def add_object_map(self, items: Iterable[tuple[Index, Index]]) -> Index:
         """Add a map by object."""
         data = [i for pair in items for i in pair]
-        return self.add({"type_key": "Map", **({"data": data} if data else {})})
+        return self.append({"type_key": "Map", **({"data": data} if data else {})})
 
-    def once(self, mark: Any, make: Callable[[], Index]) -> Index:
+    def add_once(self, mark: Any, make: Callable[[], Index]) -> Index:
         """The node known as ``mark``, made the first time."""
         if mark not in self.known:
             self.known[mark] = make()
         return self.known[mark]
 
-    def by_identity(self, thing: Any, make: Callable[[], Index]) -> Index:
+    def add_by_identity(self, thing: Any, make: Callable[[], Index]) -> Index:
         """The node of one object, made the first time."""
         mark = id(thing)
         if mark not in self.known:
@@ -87,116 +87,125 @@ class Encoder:
             self._alive.append(thing)
         return self.known[mark]
 
-    def string(self, text: str) -> Index:
+    def add_string(self, text: str) -> Index:
         """A text as an object."""
         node = {"type_key": "runtime.String", **({"repr_str": text} if text else {})}
-        return self.once(("", text), lambda: self.add(node))
+        return self.add_once(("", text), lambda: self.append(node))
 
     # Types
 
-    def type(self, type_: ast.Type | None) -> Index:
+    def add_type(self, type_: ast.Type | None) -> Index:
         """A type; null for none."""
-        return NULL if type_ is None else self.by_identity(type_, lambda: self._type(type_))
+        return NULL if type_ is None else self.add_by_identity(type_, lambda: self._add_type(type_))
 
-    def types(self, types: Iterable[ast.Type]) -> Index:
+    def add_types(self, types: Iterable[ast.Type]) -> Index:
         """An array of types."""
-        return self.array([self.type(t) for t in types])
+        return self.add_array([self.add_type(t) for t in types])
 
-    def _type(self, t: ast.Type) -> Index:
+    def _add_type(self, t: ast.Type) -> Index:
         if isinstance(t, ast.TensorType):
-            shape = self.array([self._dim(d) for d in t.shape])
-            return self.node("relay.TensorType", dtype=t.dtype, shape=shape, span=NULL)
+            shape = self.add_array([self._add_dim(d) for d in t.shape])
+            return self.add_node("relay.TensorType", dtype=t.dtype, shape=shape, span=NULL)
         if isinstance(t, ast.TupleType):
-            return self.node("TupleType", fields=self.types(t.fields), span=NULL)
+            return self.add_node("TupleType", fields=self.add_types(t.fields), span=NULL)
         if isinstance(t, ast.FuncType):
-            return self.node(
-                "FuncType", arg_types=self.types(t.args), ret_type=self.type(t.ret), span=NULL,
-                type_constraints=self.array(()), type_params=self.types(t.type_params),
+            return self.add_node(
+                "FuncType", arg_types=self.add_types(t.args), ret_type=self.add_type(t.ret),
+                span=NULL, type_constraints=self.add_array(()),
+                type_params=self.add_types(t.type_params),
             )  # fmt: skip
         if isinstance(t, ast.TypeCall):
-            return self.node("TypeCall", args=self.types(t.args), func=self.type(t.func), span=NULL)
+            return self.add_node(
+                "TypeCall", args=self.add_types(t.args), func=self.add_type(t.func), span=NULL
+            )
         if isinstance(t, ast.RefType):
-            return self.node("relay.RefType", span=NULL, value=self.type(t.value))
+            return self.add_node("relay.RefType", span=NULL, value=self.add_type(t.value))
         if isinstance(t, ast.TypeVar):
-            return self.node("TypeVar", kind=str(t.kind), name_hint=self.string(t.name), span=NULL)
+            return self.add_node(
+                "TypeVar", kind=str(t.kind), name_hint=self.add_string(t.name), span=NULL
+            )
         if isinstance(t, ast.GlobalTypeVar):
-            return self.global_type(t.name)
-        return self.node("IncompleteType", kind=NULL, span=NULL)
+            return self.add_global_type(t.name)
+        return self.add_node("IncompleteType", kind=NULL, span=NULL)
 
-    def global_type(self, name: str) -> Index:
+    def add_global_type(self, name: str) -> Index:
         """The name of a data type."""
-        return self.once(
+        return self.add_once(
             ("type", name),
-            lambda: self.node("GlobalTypeVar", kind=ADT_HANDLE, name_hint=self.string(name)),
+            lambda: self.add_node(
+                "GlobalTypeVar", kind=ADT_HANDLE, name_hint=self.add_string(name)
+            ),
         )
 
-    def _dim(self, dim: ast.Dim) -> Index:
-        return self.value(ast.AnyDim() if dim is None else dim)
+    def _add_dim(self, dim: ast.Dim) -> Index:
+        return self.add_value(ast.AnyDim() if dim is None else dim)
 
     # Attributes
 
-    def value(self, value: Any) -> Index:
+    def add_value(self, value: Any) -> Index:
         """The value of an attribute, as an object."""
         if value is None:
             return NULL
         if isinstance(value, bool):
-            return self._number("IntImm", "bool", str(int(value)))
+            return self._add_number("IntImm", "bool", str(int(value)))
         if isinstance(value, ast.LongDim):
-            return self._number("IntImm", "int64", str(int(value)))
+            return self._add_number("IntImm", "int64", str(int(value)))
         if isinstance(value, int):
-            return self._number("IntImm", "int32" if value in INT32 else "int64", str(value))
+            return self._add_number("IntImm", "int32" if value in INT32 else "int64", str(value))
         if isinstance(value, float):
-            return self._number("FloatImm", "float32", _double(value))
+            return self._add_number("FloatImm", "float32", _format_double(value))
         if isinstance(value, ast.Imm):
             if isinstance(value.value, float):
-                return self._number("FloatImm", value.dtype, _double(value.value))
-            return self._number("IntImm", value.dtype, str(value.value))
+                return self._add_number("FloatImm", value.dtype, _format_double(value.value))
+            return self._add_number("IntImm", value.dtype, str(value.value))
         if isinstance(value, str):
-            return self.string(value)
+            return self.add_string(value)
         if isinstance(value, tuple):
-            return self.array([self.value(v) for v in value])
+            return self.add_array([self.add_value(v) for v in value])
         if isinstance(value, Mapping):
-            return self._mapping(value)
+            return self._add_mapping(value)
         if isinstance(value, ast.Expr):
-            return self.expr(value)
+            return self.add_expr(value)
         if isinstance(value, ast.AnyDim):
-            return self.once(value, lambda: self.node("tir.Any", dtype="int32", span=NULL))
+            return self.add_once(value, lambda: self.add_node("tir.Any", dtype="int32", span=NULL))
         if isinstance(value, ast.VirtualDevice):
-            return self.once(value, lambda: self._device(value))
-        return self.by_identity(value, lambda: self._object(value))
+            return self.add_once(value, lambda: self._add_device(value))
+        return self.add_by_identity(value, lambda: self._add_object(value))
 
-    def _mapping(self, value: Mapping[Any, Any]) -> Index:
+    def _add_mapping(self, value: Mapping[Any, Any]) -> Index:
         if all(isinstance(k, str) for k in value):
-            return self.string_map({k: self.value(v) for k, v in value.items()})
-        return self.object_map([(self.value(k), self.value(v)) for k, v in value.items()])
+            return self.add_string_map({k: self.add_value(v) for k, v in value.items()})
+        return self.add_object_map(
+            [(self.add_value(k), self.add_value(v)) for k, v in value.items()]
+        )
 
-    def _number(self, key: str, dtype: str, text: str) -> Index:
+    def _add_number(self, key: str, dtype: str, text: str) -> Index:
         mark = (key, dtype, text)
-        return self.once(mark, lambda: self.node(key, dtype=dtype, span=NULL, value=text))
+        return self.add_once(mark, lambda: self.add_node(key, dtype=dtype, span=NULL, value=text))
 
-    def _device(self, device: ast.VirtualDevice) -> Index:
-        return self.node(
+    def _add_device(self, device: ast.VirtualDevice) -> Index:
+        return self.add_node(
             "VirtualDevice", device_type_int=str(device.device_type),
-            memory_scope=self.string(device.memory_scope), target=self.value(device.target),
+            memory_scope=self.add_string(device.memory_scope), target=self.add_value(device.target),
             virtual_device_id=str(device.device_id),
         )  # fmt: skip
 
-    def _object(self, value: Any) -> Index:
+    def _add_object(self, value: Any) -> Index:
         if isinstance(value, ast.Attrs):
-            return self.attrs(value, ())
+            return self.add_attrs(value, ())
         if isinstance(value, ast.DimVar):
-            name = self.string(value.name)
-            return self.node(
+            name = self.add_string(value.name)
+            return self.add_node(
                 value.type_key, dtype=value.dtype, name=name, span=NULL, type_annotation=NULL
             )
         if not isinstance(value, ast.Opaque):
-            return self.type(value)
+            return self.add_type(value)
         if "repr_str" in value.fields:
-            return self.add({"type_key": value.type_key, "repr_str": value.fields["repr_str"]})
-        parts = {name: self.value(part) for name, part in value.parts.items()}
-        return self.node(value.type_key, **value.fields, **parts)
+            return self.append({"type_key": value.type_key, "repr_str": value.fields["repr_str"]})
+        parts = {name: self.add_value(part) for name, part in value.parts.items()}
+        return self.add_node(value.type_key, **value.fields, **parts)
 
-    def attrs(self, attrs: ast.Attrs, args: tuple[ast.Expr, ...]) -> Index:
+    def add_attrs(self, attrs: ast.Attrs, args: tuple[ast.Expr, ...]) -> Index:
         """Attributes with the defaults TVM leaves out of the text.
 
         Raises:
@@ -204,7 +213,7 @@ class Encoder:
         """
         key, values = attrs.type_key, dict(attrs.values)
         if key == "DictAttrs":
-            return self.dict_attrs(values)
+            return self.add_dict_attrs(values)
         declared = registry.fields(key)
         if declared is None:
             raise ConversionError(
@@ -222,33 +231,33 @@ class Encoder:
             if value is registry.REQUIRED:
                 raise ConversionError(f"{key} needs {name}, which is not given")
             if value is not None or field.kind in "ofv":
-                written[name] = self._field(field, value)
-        return self.node(key, **written)
+                written[name] = self._encode_field(field, value)
+        return self.add_node(key, **written)
 
-    def _field(self, field: registry.Field, value: Any) -> Index | str:
+    def _encode_field(self, field: registry.Field, value: Any) -> Index | str:
         plain = value.value if isinstance(value, ast.Imm) else value
         if field.kind in "ib":
             return str(int(plain))
         if field.kind == "d":
-            return _double(float(plain))
+            return _format_double(float(plain))
         if field.kind in "st":
             return str(value)
         if field.kind == "v":
             value = value or ast.VirtualDevice()
         elif field.kind == "f":
-            value = _floats(value)
-        return self.value(value)
+            value = _to_floats(value)
+        return self.add_value(value)
 
-    def dict_attrs(self, values: Mapping[str, Any]) -> Index:
+    def add_dict_attrs(self, values: Mapping[str, Any]) -> Index:
         """A dictionary as attributes."""
-        return self.node("DictAttrs", __dict__=self._mapping(values))
+        return self.add_node("DictAttrs", __dict__=self._add_mapping(values))
 
-    def expr(self, root: ast.Expr) -> Index:
+    def add_expr(self, root: ast.Expr) -> Index:
         """An expression and all there is inside it."""
         raise NotImplementedError
 
 
-def _numbered(node: dict[str, Any], last: int) -> dict[str, Any]:
+def _renumber(node: dict[str, Any], last: int) -> dict[str, Any]:
     """``node`` with the numbers of nodes as they are written."""
     found = dict(node)
     if "attrs" in node:
@@ -261,11 +270,11 @@ def _numbered(node: dict[str, Any], last: int) -> dict[str, Any]:
     return found
 
 
-def _double(value: float) -> str:
+def _format_double(value: float) -> str:
     return f"{value:.17g}"
 
 
-def _floats(value: Any) -> Any:
+def _to_floats(value: Any) -> Any:
     if isinstance(value, tuple):
-        return tuple(map(_floats, value))
+        return tuple(map(_to_floats, value))
     return float(value) if isinstance(value, int) else value

@@ -42,7 +42,7 @@ class Table:
         self.blobs: list[Any] = data.get("b64ndarrays", [])
         version = data.get("attrs", {}).get("tvm_version", "")
         self.tvm = version if isinstance(version, str) else ""
-        self.version = _version(self.tvm)
+        self.version = _parse_version(self.tvm)
         self._tensors: dict[int, Tensor] = {}
         self._keys: list[str] = [_RENAMED.get(n["type_key"], n["type_key"]) for n in self.nodes]
         count = len(self.nodes)
@@ -125,7 +125,7 @@ class Table:
         """The text of a node that is one."""
         node = self.nodes[number]
         if "repr_b64" in node:
-            return self._bytes(number, node["repr_b64"])
+            return self._decode_base64(number, node["repr_b64"])
         text = node.get("repr_str", node.get("global_key", ""))
         if not isinstance(text, str):
             raise self.error(number, "its text is not a string")
@@ -133,7 +133,7 @@ class Table:
             text = text.encode("utf-8", "backslashreplace").decode()
         return text
 
-    def _bytes(self, number: int, text: Any) -> str:
+    def _decode_base64(self, number: int, text: Any) -> str:
         try:
             raw = base64.b64decode(text, validate=True)
             (length,) = struct.unpack_from("<Q", raw)
@@ -214,12 +214,12 @@ class Table:
                     continue
             found = inside.pop(at)
             values[at] = build(at, [values[i] for i in found])
-            self._weigh(at, found)
+            self._check_nesting(at, found)
             state[at] = DONE
             stack.pop()
         return values[root]
 
-    def _weigh(self, at: int, inside: Sequence[int]) -> None:
+    def _check_nesting(self, at: int, inside: Sequence[int]) -> None:
         """Bound what will be walked by recursion: everything but expressions."""
         if isinstance(self._values[at], Expr):
             return
@@ -235,7 +235,7 @@ class Table:
         self._depth[at], self._weight[at] = depth, weight
 
 
-def _version(text: str) -> tuple[int, int]:
+def _parse_version(text: str) -> tuple[int, int]:
     """``0.6.1`` as (0, 6); the newest where it is not told."""
     numbers = [int(n) for n in text.split(".")[:2] if n.isascii() and n.isdigit() and len(n) < 9]
     return (numbers[0], numbers[1]) if len(numbers) == 2 else (0, 19)

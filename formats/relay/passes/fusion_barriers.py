@@ -37,26 +37,26 @@ FUSED = frozenset(
 )
 
 
-def parted(graph: Graph) -> Graph:
+def add_fusion_barriers(graph: Graph) -> Graph:
     """Put a barrier behind each call whose kernel would hold more than ``LARGEST`` calls, behind
     each of several results of dynamic sizes, and before what brings a tensor to a given shape,
     where some sizes are dynamic. One is put between a kernel of static sizes that reads a computed
     scalar and a call of dynamic sizes as well.
     """
     shaped = {v for n in graph.nodes if n.op == "broadcast_to" for v in n.inputs}
-    is_open = any(_is_open(v) for n in graph.nodes for v in n.outputs)
-    split = _scalar_kernels(graph) if is_open else frozenset()
+    is_dynamic = any(_is_dynamic(v) for n in graph.nodes for v in n.outputs)
+    split = _find_scalar_kernels(graph) if is_dynamic else frozenset()
     size: dict[Value | None, int] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
-        bodies = {k: parted(b) for k, b in node.attrs.items() if isinstance(b, Graph)}
+        bodies = {k: add_fusion_barriers(b) for k, b in node.attrs.items() if isinstance(b, Graph)}
         node = replace(node, attrs={**node.attrs, **bodies}) if bodies else node
         calls = 1 + sum(size.get(v, 0) for v in node.inputs) if node.op in FUSED else 0
-        if len(node.outputs) > 1 and any(map(_is_open, node.outputs)):
+        if len(node.outputs) > 1 and any(map(_is_dynamic, node.outputs)):
             nodes += _with_barriers(node)
         elif len(node.outputs) == 1 and (
             calls > LARGEST
-            or (is_open and calls and node.outputs[0] in shaped)
+            or (is_dynamic and calls and node.outputs[0] in shaped)
             or node.outputs[0] in split
         ):
             nodes += _with_barriers(node)
@@ -67,14 +67,14 @@ def parted(graph: Graph) -> Graph:
     return replace(graph, nodes=tuple(nodes))
 
 
-def _scalar_kernels(graph: Graph) -> frozenset[Value]:
+def _find_scalar_kernels(graph: Graph) -> frozenset[Value]:
     """Results of known sizes that calls of dynamic sizes read, of kernels with computed scalars."""
     reads_scalar: set[Value | None] = set()
     found: set[Value] = set()
     for node in graph.nodes:
         if node.op not in FUSED:
             continue
-        if any(map(_is_open, node.outputs)):
+        if any(map(_is_dynamic, node.outputs)):
             found.update(v for v in node.inputs if v is not None and v in reads_scalar)
         elif any(v in reads_scalar or _is_computed_scalar(v) for v in node.inputs):
             reads_scalar.update(v for v in node.outputs if v.shape != ())
@@ -85,7 +85,7 @@ def _is_computed_scalar(value: Value | None) -> bool:
     return value is not None and value.tensor is None and value.shape == () and not value.wrap
 
 
-def _is_open(value: Value) -> bool:
+def _is_dynamic(value: Value) -> bool:
     return not all(isinstance(d, int) for d in value.shape or ())
 
 

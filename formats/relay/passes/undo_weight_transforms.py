@@ -17,7 +17,7 @@ PARTNERS = {
 }
 
 
-def undone(graph: Graph) -> Graph:
+def undo_weight_transforms(graph: Graph) -> Graph:
     """``graph`` with plain kernels in place of transformed ones."""
     found = [n for n in graph.nodes if n.op in PARTNERS]
     if not found:

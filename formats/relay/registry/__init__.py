@@ -41,25 +41,25 @@ class Field:
 
 def attrs_key(op: str) -> str | None:
     """The type of the attributes of the operator ``op``; None if it has none or is unknown."""
-    return _ops().get(op)
+    return _parse_ops().get(op)
 
 
 def is_registered(op: str) -> bool:
     """Whether TVM 0.17 has the operator."""
-    return op in _ops()
+    return op in _parse_ops()
 
 
 def operators() -> frozenset[str]:
     """The names of TVM 0.17's operators."""
-    return frozenset(_ops())
+    return frozenset(_parse_ops())
 
 
 def fields(type_key: str) -> Mapping[str, Field] | None:
     """The fields of an attribute type in TVM's order; None for a type TVM 0.17 lacks."""
-    return _attrs().get(type_key)
+    return _parse_attrs().get(type_key)
 
 
-def significant(type_key: str, values: Mapping[str, Any]) -> dict[str, Any]:
+def drop_defaults(type_key: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """``values`` in TVM's order, without those that are the default, unless that has changed."""
     known = fields(type_key)
     if known is None:
@@ -68,44 +68,44 @@ def significant(type_key: str, values: Mapping[str, Any]) -> dict[str, Any]:
         name: values[name]
         for name, declared in known.items()
         if name in values
-        and (not _same(values[name], declared.default) or (type_key, name) in CHANGED)
+        and (not _is_same(values[name], declared.default) or (type_key, name) in CHANGED)
     }
     return kept | {name: value for name, value in values.items() if name not in known}
 
 
-def _same(value: Any, default: Any) -> bool:
+def _is_same(value: Any, default: Any) -> bool:
     return type(value) is type(default) and bool(value == default)
 
 
 @cache
-def _ops() -> dict[str, str | None]:
+def _parse_ops() -> dict[str, str | None]:
     found: dict[str, str | None] = {}
-    for key, names in _paragraphs(OPS):
+    for key, names in _split_paragraphs(OPS):
         full = {"-": None, "DictAttrs": "DictAttrs"}.get(key, PREFIX + key)
         found.update(dict.fromkeys(names, full))
     return found
 
 
 @cache
-def _attrs() -> dict[str, Mapping[str, Field]]:
+def _parse_attrs() -> dict[str, Mapping[str, Field]]:
     return {
-        PREFIX + key: MappingProxyType({f.name: f for f in map(_field, words)})
-        for key, words in _paragraphs(ATTRS)
+        PREFIX + key: MappingProxyType({f.name: f for f in map(_parse_field, words)})
+        for key, words in _split_paragraphs(ATTRS)
     }
 
 
-def _field(word: str) -> Field:
+def _parse_field(word: str) -> Field:
     declaration, given, default = word.partition("=")
     name, _, kind = declaration.partition(":")
-    return Field(name, kind, _value(default) if given else REQUIRED)
+    return Field(name, kind, _parse_value(default) if given else REQUIRED)
 
 
-def _value(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     value = json.loads(text)
     return tuple(value) if isinstance(value, list) else value
 
 
-def _paragraphs(table: str) -> list[tuple[str, list[str]]]:
+def _split_paragraphs(table: str) -> list[tuple[str, list[str]]]:
     found: list[tuple[str, list[str]]] = []
     for line in table.strip().splitlines():
         if line.startswith(" "):

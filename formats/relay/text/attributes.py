@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import ast, registry
 from .lexer import KEYWORDS
-from .literals import LiteralError, attribute, read_number
+from .literals import LiteralError, make_attribute, read_number
 from .types import DEPTH, Types
 
 EQUALS = re.compile(r"\s*=(?!=)")
@@ -24,28 +24,28 @@ class Attributes(Types):
         super().__init__(text, path, at)
         self._defaults: dict[str, ast.Attrs] = {}
 
-    def at_attribute(self) -> bool:
+    def is_at_attribute(self) -> bool:
         """Whether the current token is the name of an attribute."""
         lex = self.lex
-        return (lex.kind == "word" or lex.kind in KEYWORDS) and lex.follows(EQUALS)
+        return (lex.kind == "word" or lex.kind in KEYWORDS) and lex.is_followed_by(EQUALS)
 
-    def attributes(self) -> dict[str, Any]:
+    def parse_attributes(self) -> dict[str, Any]:
         """``name=value`` up to the closing bracket, which stays the current token."""
         lex = self.lex
         found: dict[str, Any] = {}
         while lex.kind != ")":
-            if not self.at_attribute():
-                raise lex.expected("name=value or ')'")
+            if not self.is_at_attribute():
+                raise lex.expected_error("name=value or ')'")
             name = lex.value
             if name in found:
                 raise lex.error(f"attribute {name!r} is set twice")
             lex.advance()
-            found[name] = self._assigned()
+            found[name] = self._parse_assigned()
             if not self.skip(",") and lex.kind != ")":
-                raise lex.expected("',' or ')'")
+                raise lex.expected_error("',' or ')'")
         return found
 
-    def _assigned(self) -> Any:
+    def _parse_assigned(self) -> Any:
         """The value behind the equals sign that is the current token."""
         lex = self.lex
         quick = INTEGERS.match(lex.text, lex.pos)
@@ -53,22 +53,22 @@ class Attributes(Types):
             lex.jump(quick.end())
             return tuple(map(int, quick[1].split(","))) if quick[1] else ()
         lex.advance()
-        return self._value(0)
+        return self._parse_value(0)
 
-    def _value(self, depth: int) -> Any:
+    def _parse_value(self, depth: int) -> Any:
         lex = self.lex
         if depth > DEPTH:
             raise lex.error(f"attributes nest more than {DEPTH} deep")
         kind, value = lex.kind, lex.value
         if kind == "[":
-            return self.sequence("[", "]", lambda: self._value(depth + 1))
+            return self.parse_sequence("[", "]", lambda: self._parse_value(depth + 1))
         if kind == "meta":
-            return self.meta()
+            return self.parse_meta()
         if kind == "{":
             raise lex.error(DEBUGGING)
         if kind == "(":
             lex.advance()
-            inner = self._value(depth + 1)
+            inner = self._parse_value(depth + 1)
             self.take(")")
             return inner
         if kind == "word" and value not in _WORDS:
@@ -79,23 +79,23 @@ class Attributes(Types):
             result = value[1:-1]
         elif kind == "number":
             try:
-                result = attribute(*read_number(value))
+                result = make_attribute(*read_number(value))
             except LiteralError as error:
                 raise lex.error(str(error)) from None
         elif kind == "?":
             result = ast.AnyDim()
         elif kind in ("local", "graph", "global"):
-            return self.reference()
+            return self.parse_reference()
         else:
-            raise lex.expected("the value of an attribute")
+            raise lex.expected_error("the value of an attribute")
         lex.advance()
         return result
 
-    def reference(self) -> ast.Expr:
+    def parse_reference(self) -> ast.Expr:
         """The expression a name stands for; go on behind it."""
         raise NotImplementedError
 
-    def call_attrs(
+    def make_call_attrs(
         self, op: ast.Expr, values: dict[str, Any], unnamed: Sequence[tuple[int, str]] = ()
     ) -> ast.Attrs | None:
         """The attributes of a call of ``op``. ``unnamed`` ones, which 0.6 allows, come first.
@@ -118,13 +118,13 @@ class Attributes(Types):
                 self._defaults[key] = ast.Attrs(key)
             return self._defaults[key]
         for name in values.keys() & declared.keys():
-            values[name] = _as_declared(declared[name].kind, values[name])
+            values[name] = _convert_to_kind(declared[name].kind, values[name])
         if key == registry.ARANGE:
             for name in registry.OPERANDS_OF_ARANGE:
                 values.pop(name, None)
-        return ast.Attrs(key, MappingProxyType(registry.significant(key, values)))
+        return ast.Attrs(key, MappingProxyType(registry.drop_defaults(key, values)))
 
-    def function_attrs(
+    def make_function_attrs(
         self, values: dict[str, Any]
     ) -> tuple[Mapping[str, Any], ast.VirtualDevice | None]:
         """The attributes of a function, and the virtual device that is printed among them."""
@@ -137,7 +137,7 @@ class Attributes(Types):
 _WORDS: dict[str, Any] = {"None": None, "nullptr": None, "True": True, "False": False}
 
 
-def _as_declared(kind: str, value: Any) -> Any:
+def _convert_to_kind(kind: str, value: Any) -> Any:
     """A number as the type its attribute has: ``epsilon=1``, ``keepdims=0``."""
     plain = value.value if isinstance(value, ast.Imm) else value
     if kind == "d" and isinstance(plain, (int, float)):

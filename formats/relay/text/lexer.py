@@ -68,7 +68,7 @@ class Lexer:
         while True:
             found = _TOKEN.match(self.text, self.pos)
             if found is None:
-                return self._end()
+                return self._finish()
             kind = found.lastgroup or ""
             self.pos = found.end()
             self.start = found.start(kind)
@@ -81,16 +81,16 @@ class Lexer:
         elif kind == "local":
             self.start -= 1
             if self.odd_lengths:
-                value = self._used(self.locals, value)
+                value = self._match_longest(self.locals, value)
         elif kind == "graph":
             self.start -= 1
         elif kind == "global" or kind == "odd":
             self.start -= kind == "global"
-            kind, value = self._global(kind, value)
+            kind, value = self._read_global(kind, value)
         self.kind, self.value = kind, value
         return None
 
-    def _end(self) -> None:
+    def _finish(self) -> None:
         space = _SPACE.match(self.text, self.pos)
         self.pos = self.start = space.end() if space else self.pos
         if self.pos < len(self.text):
@@ -113,33 +113,35 @@ class Lexer:
             self.pos = found.end()
         self.comment = self.comment or self.text[begin : self.pos - 2]
 
-    def _global(self, kind: str, value: str) -> tuple[str, str]:
+    def _read_global(self, kind: str, value: str) -> tuple[str, str]:
         if self.text[self.start] == "%":
             raise self.error("a name begins with a letter or is a number")
         if self.globals or kind == "odd":
             self.pos = self.start + 1
-            value = self._used(self.globals, value if kind == "global" else "")
+            value = self._match_longest(self.globals, value if kind == "global" else "")
         if not value:
             raise self.error("no function of this name is defined")
         return "global", value
 
-    def _used(self, names: Container[str], plain: str) -> str:
+    def _match_longest(self, names: Container[str], plain: str) -> str:
         """The longest of ``names`` that is written here."""
         begin = self.start + 1
         run = _RUN.match(self.text, begin)
         name = run[0] if run else ""
         if name not in names:
             candidates = (self.text[begin : begin + n] for n in self.odd_lengths)
-            name = next((c for c in candidates if c in names and self._ends(begin, c)), plain)
+            name = next(
+                (c for c in candidates if c in names and self._is_whole_name(begin, c)), plain
+            )
         self.pos = begin + len(name)
         return name
 
-    def _ends(self, begin: int, name: str) -> bool:
+    def _is_whole_name(self, begin: int, name: str) -> bool:
         """Whether no plain name goes on where ``name`` ends."""
         end = begin + len(name)
         return not (_OF_NAME.match(self.text, end - 1) and _OF_NAME.match(self.text, end))
 
-    def declare(self) -> str:
+    def read_declared_name(self) -> str:
         """Read the name of the variable declared at the current token; go on behind it."""
         for pattern in (_ANNOTATED, _PLAIN, _ANY):
             found = pattern.match(self.text, self.start)
@@ -151,11 +153,11 @@ class Lexer:
         self.pos = found.end()
         if not _IDENTIFIER.fullmatch(name):
             name = name.rstrip()
-            self._odd(name)
+            self._add_odd_length(name)
         self.advance()
         return name
 
-    def define(self) -> str:
+    def read_defined_name(self) -> str:
         """Read the name of the function defined at the current token; go on behind it."""
         found = _DEFINED_NAME.match(self.text, self.start)
         name = found[1].strip() if found else ""
@@ -170,18 +172,18 @@ class Lexer:
         odd = {n for n in _DEFINED.findall(self.text) if not _IDENTIFIER.fullmatch(n)}
         self.globals = frozenset(odd)
         for name in odd:
-            self._odd(name)
+            self._add_odd_length(name)
 
-    def _odd(self, name: str) -> None:
+    def _add_odd_length(self, name: str) -> None:
         if len(name) not in self.odd_lengths:
             self.odd_lengths = sorted({*self.odd_lengths, len(name)}, reverse=True)
 
-    def ambiguous(self, name: str) -> str | None:
+    def find_tuple_of(self, name: str) -> str | None:
         """The name of another variable of which ``name`` would be a field."""
         found = _PROJECTION.fullmatch(name)
         return found[1] if found and found[1] in self.locals else None
 
-    def follows(self, pattern: re.Pattern[str]) -> bool:
+    def is_followed_by(self, pattern: re.Pattern[str]) -> bool:
         """Whether the text behind the current token matches."""
         return pattern.match(self.text, self.pos) is not None
 
@@ -190,7 +192,7 @@ class Lexer:
         self.pos = at
         self.advance()
 
-    def place(self, at: int) -> tuple[int, int]:
+    def locate(self, at: int) -> tuple[int, int]:
         """Line and column of an offset, from 1."""
         if self._lines is None:
             self._lines = [m.start() for m in re.finditer("\n", self.text)]
@@ -199,13 +201,13 @@ class Lexer:
 
     def error(self, reason: str, at: int | None = None) -> MalformedFile:
         """The error to raise about the current token, or the one at ``at``."""
-        line, column = self.place(self.start if at is None else at)
+        line, column = self.locate(self.start if at is None else at)
         return MalformedFile(self.path, reason, f"line {line}, column {column}")
 
-    def expected(self, what: str) -> MalformedFile:
+    def expected_error(self, what: str) -> MalformedFile:
         """The error to raise where ``what`` should be."""
-        return self.error(f"{what} was expected, not {self.shown()}")
+        return self.error(f"{what} was expected, not {self.describe_token()}")
 
-    def shown(self) -> str:
+    def describe_token(self) -> str:
         """The current token as users know it."""
         return repr(self.text[self.start : self.pos][:40]) if self.kind else END

@@ -57,30 +57,30 @@ def read_number(text: str, dtype: str | None = None) -> tuple[int | float, str]:
     value = int(digits)
     if dtype == "bool":
         return value != 0, dtype
-    low, high = _bounds(dtype)
+    low, high = _int_range(dtype)
     if not low <= value <= high:
         raise LiteralError(f"{text} does not fit in {dtype}")
     return value, dtype
 
 
-def _bounds(dtype: str) -> tuple[int, int]:
+def _int_range(dtype: str) -> tuple[int, int]:
     bits = int(re.sub(r"\D", "", dtype) or 32)
     top = 1 << (bits if dtype.startswith("u") else bits - 1)
     return (0 if dtype.startswith("u") else -top), top - 1
 
 
-def scalar(value: Any, dtype: DType) -> Tensor:
+def make_scalar(value: Any, dtype: DType) -> Tensor:
     """A constant of rank 0. Floats too large become infinite, as in TVM."""
     with np.errstate(over="ignore"):
         return Tensor.of(np.array(value).astype(dtype.numpy))
 
 
-def attribute(value: int | float, dtype: str) -> Any:
+def make_attribute(value: int | float, dtype: str) -> Any:
     """A number among attributes."""
     return value if dtype in ("int32", "float32", "bool") else ast.Imm(value, dtype)
 
 
-def spell(value: Any, dtype: str) -> str | None:
+def format_number(value: Any, dtype: str) -> str | None:
     """A number as TVM reads it; None for what it cannot read: NaN, and infinities but float32's."""
     if dtype == "bool":
         return str(bool(value))
@@ -91,10 +91,10 @@ def spell(value: Any, dtype: str) -> str | None:
     number = float(value)
     if math.isnan(number) or (math.isinf(number) and dtype != "float32"):
         return None
-    return spell_float(number, dtype) + SUFFIXES[dtype]
+    return format_float(number, dtype) + SUFFIXES[dtype]
 
 
-def spell_float(number: float, dtype: str = "float64") -> str:
+def format_float(number: float, dtype: str = "float64") -> str:
     """The digits of a float: six where they are enough to tell it from its neighbours."""
     kind = np.dtype(dtype).type
     shortest = np.format_float_scientific(kind(number), unique=True, trim="-")

@@ -58,7 +58,7 @@ def parse_text(text: str | bytes, path: str = "module") -> ast.Module:
     parser.tvm = "0.6" if version and version < VERSIONS[-1] else ""
     if metadata:
         parser.metadata = text[metadata.end() :]
-    return parser.module()
+    return parser.parse_module()
 
 
 class _Parser(Expressions):
@@ -72,56 +72,56 @@ class _Parser(Expressions):
         self.types: dict[str, ast.TypeDef] = {}
         self.functions: dict[str, ast.Function] = {}
 
-    def module(self) -> ast.Module:
+    def parse_module(self) -> ast.Module:
         lex = self.lex
         lex.advance()
         if not lex.kind:
             raise lex.error("the file holds no definition")
-        if lex.kind == "global" and lex.follows(EQUALS):
+        if lex.kind == "global" and lex.is_followed_by(EQUALS):
             raise lex.error(f"@{lex.value} is compiled already: only Relay functions are read")
         if lex.kind not in ("def", "type", "extern"):
-            self._expression()
+            self._parse_main()
         while lex.kind:
             if lex.kind == "def":
-                self._define()
+                self._parse_definition()
             elif lex.kind in ("type", "extern"):
-                self._define_type()
+                self._parse_type_definition()
             else:
-                raise lex.expected("'def' or 'type'")
+                raise lex.expected_error("'def' or 'type'")
         for name, at in self.called.items():
             if name not in self.functions:
                 raise lex.error(f"@{name} is used and not defined", at)
         made = MappingProxyType(self.functions), MappingProxyType(self.types)
-        return ast.Module(*made, tvm=self.tvm or self._writer())
+        return ast.Module(*made, tvm=self.tvm or self._find_release())
 
-    def _writer(self) -> str:
+    def _find_release(self) -> str:
         """The release that wrote the text, which only its constants tell."""
         found = _TVM.search(self.metadata or "")
         return found[1] if found else ""
 
-    def _expression(self) -> None:
+    def _parse_main(self) -> None:
         """What TVM prints of a single function or expression: it becomes ``main``."""
-        body = run(self.body())
+        body = run(self.parse_body())
         if self.lex.kind:
-            raise self.lex.expected("the end of the text")
+            raise self.lex.expected_error("the end of the text")
         if self.free and not isinstance(body, ast.Function):
             self.functions["main"] = ast.Function(tuple(self.free), body)
         else:
             self.functions["main"] = to_function(body)
 
-    def _define(self) -> None:
+    def _parse_definition(self) -> None:
         lex = self.lex
         lex.advance()
         at = lex.start
-        name = lex.define()
+        name = lex.read_defined_name()
         if name in self.functions:
             raise lex.error(f"@{name} is defined twice", at)
         if lex.kind == "=":
             raise lex.error(f"@{name} is compiled already: only Relay functions are read", at)
         self.function += 1
-        self.functions[name] = run(self.function_literal())
+        self.functions[name] = run(self.parse_function())
 
-    def _define_type(self) -> None:
+    def _parse_type_definition(self) -> None:
         """``type List[A] { Cons(A, List[A]), Nil, }``."""
         lex = self.lex
         external = self.skip("extern")
@@ -131,33 +131,33 @@ class _Parser(Expressions):
         if name in self.types:
             raise lex.error(f"data type {name} is defined twice", at)
         mark = self.type_vars.enter()
-        params = self.generics()
+        params = self.parse_generics()
         made: tuple[ast.Constructor, ...] = ()
         if not external or lex.kind == "{":
-            made = self.sequence("{", "}", lambda: self._constructor(name))
+            made = self.parse_sequence("{", "}", lambda: self._parse_constructor(name))
         self.skip(";")
         self.type_vars.leave(mark)
         self.types[name] = ast.TypeDef(name, params, made)
 
-    def _constructor(self, of: str) -> ast.Constructor:
+    def _parse_constructor(self, of: str) -> ast.Constructor:
         lex = self.lex
         name = lex.value
         if lex.kind not in ("word", "number"):
-            raise lex.expected("a constructor")
+            raise lex.expected_error("a constructor")
         if name in self.constructors:
             owner = self.constructors[name].of
             raise lex.error(f"data type {owner} has a constructor {name} as well")
         lex.advance()
-        inputs = self.sequence("(", ")", self.type) if lex.kind == "(" else ()
+        inputs = self.parse_sequence("(", ")", self.parse_type) if lex.kind == "(" else ()
         self.constructors[name] = made = ast.Constructor(name, inputs, of)
         return made
 
-    def meta(self) -> Any:
+    def parse_meta(self) -> Any:
         lex = self.lex
         found = _ENTRY.fullmatch(lex.value) if lex.kind == "meta" else None
         if found is None:
-            raise lex.expected("an entry of the metadata")
-        entries = self._metadata().get(found[1], ())
+            raise lex.expected_error("an entry of the metadata")
+        entries = self._load_metadata().get(found[1], ())
         index = int(found[2][:10])
         if index >= len(entries):
             held = f"holds {len(entries)} of {found[1]}"
@@ -165,7 +165,7 @@ class _Parser(Expressions):
         lex.advance()
         return entries[index]
 
-    def _metadata(self) -> dict[str, tuple[Any, ...]]:
+    def _load_metadata(self) -> dict[str, tuple[Any, ...]]:
         if self._entries is None:
             if self.metadata is None:
                 raise self.lex.error(OMITTED)

@@ -11,7 +11,7 @@ from serde.errors import ConversionError
 
 from .. import ast, registry
 from .lexer import KEYWORDS
-from .literals import SUFFIXES, spell, spell_float
+from .literals import SUFFIXES, format_float, format_number
 
 NEAR = 1e-9  # doubles TVM holds to be equal
 _PLAIN = re.compile(r"[A-Za-z]\w*(?:/\w+)*", re.ASCII)
@@ -35,12 +35,12 @@ class Names:
         self.raw = raw
         self._taken: dict[str, int] = {}
 
-    def new(self, name: str, prefix: str) -> str:
+    def claim(self, name: str, prefix: str) -> str:
         """A name like ``name``, with a number behind it if that is taken."""
         if not name[:1].isalpha() or not name[0].isascii():
             name = prefix + name
         if not self.raw:
-            name = readable(name)
+            name = make_readable(name)
         if name in self._taken:
             while True:
                 self._taken[name] += 1
@@ -52,7 +52,7 @@ class Names:
         return name
 
 
-def dotted(name: str) -> str:
+def require_dotted(name: str) -> str:
     """``name``, which cannot be respelled: that of an operator or of an attribute.
 
     Raises:
@@ -63,7 +63,7 @@ def dotted(name: str) -> str:
     return name
 
 
-def readable(name: str) -> str:
+def make_readable(name: str) -> str:
     """``name`` spelled so that TVM's parser reads it as one."""
     if _PLAIN.fullmatch(name) is None:
         name = re.sub(r"[^\w]", "_", name, flags=re.ASCII)
@@ -82,7 +82,7 @@ class Parts:
         self._types: dict[int, str] = {}
         self._printed: list[ast.Type] = []  # keeps what _types knows by address alive
 
-    def meta(self, value: Any) -> str:
+    def add_meta(self, value: Any) -> str:
         """Put ``value`` into the metadata, once, and say where it is."""
         if isinstance(value, (ast.Attrs, ast.DimVar, ast.Opaque)):
             key = value.type_key
@@ -100,110 +100,113 @@ class Parts:
 
     # Types
 
-    def type(self, type_: ast.Type) -> str:
+    def format_type(self, type_: ast.Type) -> str:
         """A type."""
         known = self._types.get(id(type_))
         if known is None:
-            known = self._types[id(type_)] = self._type(type_)
+            known = self._types[id(type_)] = self._format_type(type_)
             self._printed.append(type_)
         return known
 
-    def _type(self, type_: ast.Type) -> str:
+    def _format_type(self, type_: ast.Type) -> str:
         if isinstance(type_, ast.TensorType):
             if not type_.shape:
                 return type_.dtype
-            return f"Tensor[({', '.join(map(self._dim, type_.shape))}), {type_.dtype}]"
+            return f"Tensor[({', '.join(map(self._format_dim, type_.shape))}), {type_.dtype}]"
         if isinstance(type_, ast.TupleType):
-            return _tuple([self.type(t) for t in type_.fields])
+            return _format_tuple([self.format_type(t) for t in type_.fields])
         if isinstance(type_, ast.FuncType):
-            generics = self.generics(type_.type_params)
-            args = ", ".join(self.type(t) for t in type_.args)
-            return f"fn {generics}({args}) -> {self.type(type_.ret)}"
+            generics = self.format_generics(type_.type_params)
+            args = ", ".join(map(self.format_type, type_.args))
+            return f"fn {generics}({args}) -> {self.format_type(type_.ret)}"
         if isinstance(type_, ast.TypeCall):
-            return f"{self.type(type_.func)}[{', '.join(self.type(t) for t in type_.args)}]"
+            func = self.format_type(type_.func)
+            return f"{func}[{', '.join(map(self.format_type, type_.args))}]"
         if isinstance(type_, ast.RefType):
-            return f"ref({self.type(type_.value)})"
+            return f"ref({self.format_type(type_.value)})"
         if isinstance(type_, (ast.TypeVar, ast.GlobalTypeVar)):
-            return type_.name if self.like_tvm else readable(type_.name)
+            return type_.name if self.like_tvm else make_readable(type_.name)
         return "_"
 
-    def _dim(self, dim: ast.Dim) -> str:
+    def _format_dim(self, dim: ast.Dim) -> str:
         if dim is None:
             return "?"
-        return str(dim) if isinstance(dim, int) else self.meta(dim)
+        return str(dim) if isinstance(dim, int) else self.add_meta(dim)
 
-    def generics(self, params: Sequence[ast.TypeVar]) -> str:
+    def format_generics(self, params: Sequence[ast.TypeVar]) -> str:
         """Type parameters with their brackets, if there are any."""
-        return f"[{', '.join(self.type(p) for p in params)}]" if params else ""
+        return f"[{', '.join(self.format_type(p) for p in params)}]" if params else ""
 
-    def annotation(self, type_: ast.Type | None, before: str = ": ") -> str:
+    def format_annotation(self, type_: ast.Type | None, before: str = ": ") -> str:
         """``: type``; nothing for the types TVM prints and cannot read, which it infers."""
         if type_ is None or (not self.like_tvm and _has_ref(type_)):
             return ""
-        return before + self.type(type_)
+        return before + self.format_type(type_)
 
     # Attributes
 
-    def call_attrs(self, call: ast.Call) -> list[str]:
+    def format_call_attrs(self, call: ast.Call) -> list[str]:
         """The attributes of a call as they stand behind its operands, ``arange``'s apart."""
         attrs = call.attrs
         if attrs is None:
             return []
         to_op = isinstance(call.op, ast.Op)
         if to_op and attrs.type_key and attrs.type_key != registry.attrs_key(call.op.name):  # type: ignore[attr-defined]
-            return [self.meta(attrs)]
+            return [self.add_meta(attrs)]
         shown = [
-            f"{self._name(name)}={self.value(value)}"
+            f"{self._format_name(name)}={self.format_value(value)}"
             for name, value in attrs.values.items()
-            if not (self.like_tvm and _nearly_default(attrs.type_key, name, value))
+            if not (self.like_tvm and _is_nearly_default(attrs.type_key, name, value))
         ]
         if not to_op:
             shown.append(f'attrs_type_key="{attrs.type_key}"')
         return shown
 
-    def function_attrs(self, function: ast.Function) -> list[str]:
+    def format_function_attrs(self, function: ast.Function) -> list[str]:
         """The attributes of a function as they stand behind its parameters."""
-        shown = [f"{self._name(n)}={self.value(v)}" for n, v in function.attrs.items()]
+        shown = [
+            f"{self._format_name(n)}={self.format_value(v)}" for n, v in function.attrs.items()
+        ]
         if function.device is not None:
-            shown.append(f"virtual_device={self.meta(function.device)}")
+            shown.append(f"virtual_device={self.add_meta(function.device)}")
         return shown
 
-    def _name(self, name: str) -> str:
-        return name if self.like_tvm else dotted(name)
+    def _format_name(self, name: str) -> str:
+        return name if self.like_tvm else require_dotted(name)
 
-    def value(self, value: Any) -> str:
+    def format_value(self, value: Any) -> str:
         """The value of an attribute."""
         if value is None or isinstance(value, (bool, int)):
             return str(value)
         if isinstance(value, float):
-            return self._digits(value) + "f"
+            return self._format_digits(value) + "f"
         if isinstance(value, str):
-            return f'"{value}"' if self.like_tvm or '"' not in value else self.meta(value)
+            return f'"{value}"' if self.like_tvm or '"' not in value else self.add_meta(value)
         if isinstance(value, tuple):
-            return f"[{', '.join(map(self.value, value))}]"
+            return f"[{', '.join(map(self.format_value, value))}]"
         if isinstance(value, ast.AnyDim):
             return "?"
         if isinstance(value, ast.Imm):
-            return self._imm(value)
-        return self.meta(value)
+            return self._format_imm(value)
+        return self.add_meta(value)
 
-    def _imm(self, value: ast.Imm) -> str:
+    def _format_imm(self, value: ast.Imm) -> str:
         if value.dtype not in SUFFIXES:
-            return str(value.value) if self.like_tvm else self.meta(value)
+            return str(value.value) if self.like_tvm else self.add_meta(value)
         if "float" in value.dtype and self.like_tvm:
-            return self._digits(float(value.value)) + SUFFIXES[value.dtype]
-        return spell(value.value, value.dtype) or self.meta(value)
+            return self._format_digits(float(value.value)) + SUFFIXES[value.dtype]
+        return format_number(value.value, value.dtype) or self.add_meta(value)
 
-    def _digits(self, value: float) -> str:
+    def _format_digits(self, value: float) -> str:
         """All digits of a float, which TVM holds in 64 bits whatever its type; or six, as TVM."""
-        return f"{value:g}" if self.like_tvm or not math.isfinite(value) else spell_float(value)
+        return f"{value:g}" if self.like_tvm or not math.isfinite(value) else format_float(value)
 
 
-def _tuple(fields: list[str]) -> str:
+def _format_tuple(fields: list[str]) -> str:
     return f"({', '.join(fields)}{',' if len(fields) == 1 else ''})"
 
 
-def _nearly_default(type_key: str, name: str, value: Any) -> bool:
+def _is_nearly_default(type_key: str, name: str, value: Any) -> bool:
     """Whether TVM takes a float for the default."""
     if not isinstance(value, float):
         return False

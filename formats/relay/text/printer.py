@@ -16,10 +16,10 @@ from serde.io.atomic_write import Replacing
 
 from .. import ast, registry
 from ..ast_walk import Task, operands, run, uses
-from ..json.writer import metadata_json
+from ..json.writer import stream_metadata
 from ..ndarray import name_of
-from .literals import SCALARS, spell
-from .print_parts import Names, Parts, dotted, readable
+from .literals import SCALARS, format_number
+from .print_parts import Names, Parts, make_readable, require_dotted
 
 HEADER = '#[version = "0.0.5"]'
 DEEPEST = 40  # levels of indentation; deeper blocks are not indented further
@@ -34,7 +34,7 @@ def write_text(module: ast.Module, path: str | os.PathLike[str], **options: bool
     """Write ``module`` to ``path``, with the options of ``print_text``; return the files made."""
     path = os.fspath(path)
     with Replacing(path) as files, files.open(path) as out:
-        for piece in module_text(module, **options):
+        for piece in stream_text(module, **options):
             out.write(piece.encode())
     return files.written
 
@@ -49,20 +49,20 @@ def print_text(module: ast.Module, *, types: bool = True, like_tvm: bool = False
         ConversionError: for names of operators and attributes the text form cannot hold, and
             constants of types TVM lacks.
     """
-    return "".join(module_text(module, types=types, like_tvm=like_tvm))
+    return "".join(stream_text(module, types=types, like_tvm=like_tvm))
 
 
-def module_text(module: ast.Module, *, types: bool = True, like_tvm: bool = False) -> Iterator[str]:
+def stream_text(module: ast.Module, *, types: bool = True, like_tvm: bool = False) -> Iterator[str]:
     """The text of ``module``, in pieces; options as of ``print_text``."""
     printer = _Printer(types, like_tvm)
-    code = [HEADER, LINE, printer.module(module)]
-    yield from _layout(code)
+    code = [HEADER, LINE, printer.print_module(module)]
+    yield from _indent(code)
     if printer.parts.metadata:
         yield "\n#[metadata]\n"
-        yield from metadata_json(printer.parts.metadata)
+        yield from stream_metadata(printer.parts.metadata)
 
 
-def _layout(doc: Doc) -> Iterator[str]:
+def _indent(doc: Doc) -> Iterator[str]:
     """The strings of ``doc``, its lines indented."""
     level = 0
     stack: list[Iterator[Any]] = [iter(doc)]
@@ -99,60 +99,61 @@ class _Printer:
         self.count = 0
         self.scopes: list[Doc] = []
         self.handlers: dict[type[ast.Expr], Callable[[Any], Any]] = {
-            ast.If: self._if, ast.Function: self._function, ast.Let: self._let,
-            ast.Match: self._match, ast.RefCreate: self._ref, ast.RefRead: self._ref,
-            ast.RefWrite: self._ref,
+            ast.If: self._print_if, ast.Function: self._print_function, ast.Let: self._print_let,
+            ast.Match: self._print_match, ast.RefCreate: self._print_ref,
+            ast.RefRead: self._print_ref, ast.RefWrite: self._print_ref,
         }  # fmt: skip
         self.leaves: dict[type[ast.Expr], Callable[[Any], Any]] = {
-            ast.Var: self._free_var, ast.Constant: self._constant, ast.Call: self._call,
-            ast.Tuple: self._tuple, ast.TupleGetItem: self._get_item,
-            ast.GlobalVar: self._global_var, ast.Op: self._op,
+            ast.Var: self._print_free_var, ast.Constant: self._print_constant,
+            ast.Call: self._print_call, ast.Tuple: self._print_tuple,
+            ast.TupleGetItem: self._print_get_item,
+            ast.GlobalVar: self._print_global_var, ast.Op: self._print_op,
             ast.Constructor: self._constructor_name,
         }  # fmt: skip
 
     # Modules
 
-    def module(self, module: ast.Module) -> Doc:
+    def print_module(self, module: ast.Module) -> Doc:
         if "main" in module.functions and not self.like_tvm:
-            self.global_names.new("main", "v")
+            self.global_names.claim("main", "v")
             self.globals["main"] = "main"
             for param in module.functions["main"].params:
-                self.reserved[param] = "%" + self.names.new(param.name, "v")
+                self.reserved[param] = "%" + self.names.claim(param.name, "v")
         for name in sorted(module.functions, key=str.encode):
             self._global_name(name)
         functions = {self.globals[name]: f for name, f in module.functions.items()}
         types = sorted(module.types.values(), key=lambda t: t.name.encode())
-        parts: list[Doc] = [self._definition(t) for t in types]
+        parts: list[Doc] = [self._print_type_def(t) for t in types]
         for name, function in sorted(functions.items(), key=lambda item: item[0].encode()):
             self.uses = uses(function)
-            parts.append([f"def @{name}", run(self._function_text(function))])
+            parts.append([f"def @{name}", run(self._print_signature_and_body(function))])
         return [[*(() if i == 0 else (LINE,)), part, LINE] for i, part in enumerate(parts)]
 
-    def _definition(self, type_: ast.TypeDef) -> Doc:
-        name = self.parts.type(ast.GlobalTypeVar(type_.name))
-        doc: Doc = [f"type {name}{self.parts.generics(type_.type_params)} {{", IN]
+    def _print_type_def(self, type_: ast.TypeDef) -> Doc:
+        name = self.parts.format_type(ast.GlobalTypeVar(type_.name))
+        doc: Doc = [f"type {name}{self.parts.format_generics(type_.type_params)} {{", IN]
         for made in type_.constructors:
-            inputs = ", ".join(map(self.parts.type, made.inputs))
+            inputs = ", ".join(map(self.parts.format_type, made.inputs))
             doc += [LINE, self._constructor_name(made), f"({inputs})," if inputs else ","]
         return [*doc, OUT, LINE, "}"] if type_.constructors else [*doc, OUT, "}"]
 
     def _constructor_name(self, constructor: ast.Constructor) -> str:
-        return constructor.name if self.like_tvm else readable(constructor.name)
+        return constructor.name if self.like_tvm else make_readable(constructor.name)
 
     def _global_name(self, name: str) -> str:
         if name not in self.globals:
-            self.globals[name] = name if self.like_tvm else self.global_names.new(name, "v")
+            self.globals[name] = name if self.like_tvm else self.global_names.claim(name, "v")
         return self.globals[name]
 
     # Expressions
 
-    def scope(self, expr: ast.Expr) -> Task[Doc]:
+    def print_scope(self, expr: ast.Expr) -> Task[Doc]:
         """The values that have to be named first, and ``expr``."""
         self.scopes.append([])
-        last = yield self.text(expr, True)
+        last = yield self.print_expr(expr, True)
         return [self.scopes.pop(), last]
 
-    def text(self, expr: ast.Expr, inline: bool = False) -> Task[Any]:
+    def print_expr(self, expr: ast.Expr, inline: bool = False) -> Task[Any]:
         """``expr``, or the name it gets in the current scope."""
         if expr not in self.printed:
             yield self._visit(expr)
@@ -185,13 +186,13 @@ class _Printer:
             return doc
         if expr in self.named:
             return doc
-        note = self._note(expr)
+        note = self._make_comment(expr)
         if isinstance(expr, INLINE) or (inline and self.uses.get(expr, 0) <= 1):
             if note:
                 doc = self.printed[expr] = [doc, note]
             return doc
         if isinstance(expr, ast.Let):
-            doc = self._in_brackets(doc)
+            doc = self._add_brackets(doc)
         name = f"%{self.count}"
         self.count += 1
         self.named.add(expr)
@@ -199,15 +200,15 @@ class _Printer:
         self.scopes[-1] += [name, " = ", doc, note, ";", LINE]
         return name
 
-    def _in_brackets(self, doc: Any) -> Doc:
+    def _add_brackets(self, doc: Any) -> Doc:
         return ["(", IN, LINE, doc, OUT, LINE, ")"]
 
-    def _note(self, expr: ast.Expr) -> str:
+    def _make_comment(self, expr: ast.Expr) -> str:
         """The comment behind an expression where it is first printed."""
         if not isinstance(expr, COMMENTED) or expr in self.noted:
             return ""
         self.noted.add(expr)
-        type_ = f" ty={self.parts.type(expr.type)}" if self.types and expr.type else ""
+        type_ = f" ty={self.parts.format_type(expr.type)}" if self.types and expr.type else ""
         span = ""
         if expr.span is not None and self.like_tvm:
             span = f" span={expr.span.source}:{expr.span.line}:{expr.span.column}"
@@ -215,64 +216,64 @@ class _Printer:
 
     def declare(self, var: ast.Var) -> Doc:
         """A variable where it is bound."""
-        name = self.reserved.pop(var, None) or "%" + self.names.new(var.name, "v")
+        name = self.reserved.pop(var, None) or "%" + self.names.claim(var.name, "v")
         self.printed[var] = name
-        device = f" {{virtual_device={self.parts.meta(var.device)}}}" if var.device else ""
-        return [name, device, self.parts.annotation(var.annotation), self._note(var)]
+        device = f" {{virtual_device={self.parts.add_meta(var.device)}}}" if var.device else ""
+        return [name, device, self.parts.format_annotation(var.annotation), self._make_comment(var)]
 
-    def _free_var(self, var: ast.Var) -> str:
+    def _print_free_var(self, var: ast.Var) -> str:
         self.free[var] = self.declare(var)
         return str(self.printed[var])
 
-    def _global_var(self, var: ast.GlobalVar) -> str:
+    def _print_global_var(self, var: ast.GlobalVar) -> str:
         return f"@{self._global_name(var.name)}"
 
-    def _op(self, op: ast.Op) -> str:
-        return op.name if self.like_tvm else dotted(op.name)
+    def _print_op(self, op: ast.Op) -> str:
+        return op.name if self.like_tvm else require_dotted(op.name)
 
-    def _constant(self, constant: ast.Constant) -> str:
+    def _print_constant(self, constant: ast.Constant) -> str:
         tensor = constant.tensor
         dtype = name_of(tensor.dtype)
         if tensor.shape == () and dtype in SCALARS:
             value = tensor.load().item()
             if self.like_tvm and "float" in dtype:
-                return f"{value:g}{(spell(0, dtype) or '')[1:]}"
-            spelled = spell(value, dtype)
+                return f"{value:g}{(format_number(0, dtype) or '')[1:]}"
+            spelled = format_number(value, dtype)
             if spelled is not None:
                 return spelled
-        return self.parts.meta(constant)
+        return self.parts.add_meta(constant)
 
-    def _tuple(self, expr: ast.Tuple) -> Doc:
+    def _print_tuple(self, expr: ast.Tuple) -> Doc:
         end = ",)" if len(expr.fields) == 1 else ")"
-        return ["(", _commas([self.emit(f) for f in expr.fields]), end]
+        return ["(", _join_with_commas([self.emit(f) for f in expr.fields]), end]
 
-    def _get_item(self, expr: ast.TupleGetItem) -> Doc:
+    def _print_get_item(self, expr: ast.TupleGetItem) -> Doc:
         return [self.emit(expr.tuple), f".{expr.index}"]
 
-    def _call(self, call: ast.Call) -> Doc:
+    def _print_call(self, call: ast.Call) -> Doc:
         args: list[Any] = [self.emit(a) for a in call.args]
-        args += self._operands_again(call) + self.parts.call_attrs(call)
+        args += self._repeat_operands(call) + self.parts.format_call_attrs(call)
         if isinstance(call.op, ast.Constructor):
             name = self._constructor_name(call.op)
-            return [name, "(", _commas(args), ")"] if call.op.inputs else [name]
-        return [self.emit(call.op), "(", _commas(args), ")"]
+            return [name, "(", _join_with_commas(args), ")"] if call.op.inputs else [name]
+        return [self.emit(call.op), "(", _join_with_commas(args), ")"]
 
-    def _operands_again(self, call: ast.Call) -> list[Any]:
+    def _repeat_operands(self, call: ast.Call) -> list[Any]:
         """The operands of ``arange`` as attributes, where TVM wants them as well."""
         if call.attrs is None or call.attrs.type_key != registry.ARANGE:
             return []
         shown: list[Any] = []
         for name, arg in zip(registry.OPERANDS_OF_ARANGE, call.args, strict=False):
             if self.like_tvm:
-                again: Any = self.parts.meta(arg)
+                again: Any = self.parts.add_meta(arg)
             elif isinstance(arg, ast.Constant):
-                again = self.parts.meta(self._stand_in(arg))
+                again = self.parts.add_meta(self._make_stand_in(arg))
             else:
                 again = self.emit(arg)
             shown.append([f"{name}=", again])
         return shown
 
-    def _stand_in(self, constant: ast.Constant) -> ast.Constant:
+    def _make_stand_in(self, constant: ast.Constant) -> ast.Constant:
         """The entry of the metadata for a constant that is read elsewhere in the text."""
         tensor = constant.tensor
         if tensor.shape != ():
@@ -280,69 +281,73 @@ class _Printer:
         mark = (tensor.dtype, tensor.load().tobytes())
         return self.stand_ins.setdefault(mark, ast.Constant(tensor))
 
-    def _if(self, expr: ast.If) -> Task[Doc]:
-        cond = yield self.text(expr.cond)
-        then = yield self._block(expr.then)
-        return ["if (", cond, ") ", then, " else ", (yield self._block(expr.otherwise))]
+    def _print_if(self, expr: ast.If) -> Task[Doc]:
+        cond = yield self.print_expr(expr.cond)
+        then = yield self._print_block(expr.then)
+        return ["if (", cond, ") ", then, " else ", (yield self._print_block(expr.otherwise))]
 
-    def _block(self, expr: ast.Expr) -> Task[Doc]:
-        return ["{", IN, LINE, (yield self.scope(expr)), OUT, LINE, "}"]
+    def _print_block(self, expr: ast.Expr) -> Task[Doc]:
+        return ["{", IN, LINE, (yield self.print_scope(expr)), OUT, LINE, "}"]
 
-    def _function(self, expr: ast.Function) -> Task[Doc]:
-        return ["fn ", (yield self._function_text(expr))]
+    def _print_function(self, expr: ast.Function) -> Task[Doc]:
+        return ["fn ", (yield self._print_signature_and_body(expr))]
 
-    def _function_text(self, expr: ast.Function) -> Task[Doc]:
-        generics = self.parts.generics(expr.type_params)
+    def _print_signature_and_body(self, expr: ast.Function) -> Task[Doc]:
+        generics = self.parts.format_generics(expr.type_params)
         params = [self.declare(p) for p in expr.params]
-        inside = _commas([*params, *self.parts.function_attrs(expr)])
-        ret = self.parts.annotation(expr.ret_type, "-> ")
-        body = yield self._block(expr.body)
+        inside = _join_with_commas([*params, *self.parts.format_function_attrs(expr)])
+        ret = self.parts.format_annotation(expr.ret_type, "-> ")
+        body = yield self._print_block(expr.body)
         return [f"{generics}(", inside, f") {ret} " if ret else ") ", body]
 
-    def _let(self, expr: ast.Let) -> Task[Doc]:
+    def _print_let(self, expr: ast.Let) -> Task[Doc]:
         depth, body = len(self.scopes), expr
         rest: ast.Expr = expr
         while isinstance(rest, ast.Let):
             body = rest
             var = self.declare(body.var)
-            value = yield self.text(body.value, True)
+            value = yield self.print_expr(body.value, True)
             if isinstance(body.value, ast.Let) and not self.like_tvm and not isinstance(value, str):
-                value = self._in_brackets(value)
+                value = self._add_brackets(value)
             self.scopes.append(["let ", var, " = ", value, ";", LINE])
             rest = body.body
-        last = yield self.scope(rest)
+        last = yield self.print_scope(rest)
         lets, self.scopes[depth:] = self.scopes[depth:], []
         return [*lets, last]
 
-    def _ref(self, expr: Any) -> Task[Doc]:
+    def _print_ref(self, expr: Any) -> Task[Doc]:
         word = {ast.RefCreate: "ref(", ast.RefRead: "ref_read(", ast.RefWrite: "ref_write("}
         inside = []
         for operand in operands(expr):
-            inside.append((yield self.text(operand)))
-        return [word[type(expr)], _commas(inside), ")"]
+            inside.append((yield self.print_expr(operand)))
+        return [word[type(expr)], _join_with_commas(inside), ")"]
 
-    def _match(self, expr: ast.Match) -> Task[Doc]:
-        doc: Doc = ["match" if expr.complete else "match?", " (", (yield self.text(expr.data))]
+    def _print_match(self, expr: ast.Match) -> Task[Doc]:
+        doc: Doc = [
+            "match" if expr.complete else "match?",
+            " (",
+            (yield self.print_expr(expr.data)),
+        ]
         doc += [") {", IN]
         for clause in expr.clauses:
-            pattern = self._pattern(clause.pattern)
-            body = yield self.scope(clause.body)
+            pattern = self._print_pattern(clause.pattern)
+            body = yield self.print_scope(clause.body)
             doc += [LINE, pattern, " => {", IN, LINE, body, OUT, LINE, "},"]
         return [*doc, OUT, LINE, "}"]
 
-    def _pattern(self, pattern: ast.Pattern) -> Doc:
+    def _print_pattern(self, pattern: ast.Pattern) -> Doc:
         if isinstance(pattern, ast.PatternVar):
             return self.declare(pattern.var)
         if isinstance(pattern, ast.PatternWildcard):
             return ["_"]
-        inside = _commas([self._pattern(p) for p in pattern.patterns])
+        inside = _join_with_commas([self._print_pattern(p) for p in pattern.patterns])
         if isinstance(pattern, ast.PatternTuple):
             return ["(", inside, ")"]
         name = self._constructor_name(pattern.constructor)
         return [name, "(", inside, ")"] if pattern.patterns else [name]
 
 
-def _commas(items: list[Any]) -> Doc:
+def _join_with_commas(items: list[Any]) -> Doc:
     doc: Doc = []
     for item in items:
         doc += [", ", item] if doc else [item]

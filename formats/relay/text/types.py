@@ -65,7 +65,7 @@ class Types:
         """The value of the current token, which has to be a ``kind``; go on behind it."""
         lex = self.lex
         if lex.kind != kind:
-            raise lex.expected(what or repr(kind))
+            raise lex.expected_error(what or repr(kind))
         value = lex.value
         lex.advance()
         return value
@@ -77,18 +77,20 @@ class Types:
             return True
         return False
 
-    def sequence(self, opening: str, closing: str, item: Callable[[], Item]) -> tuple[Item, ...]:
+    def parse_sequence(
+        self, opening: str, closing: str, item: Callable[[], Item]
+    ) -> tuple[Item, ...]:
         """Items between brackets, separated by commas; one may follow the last."""
         self.take(opening)
         found = []
         while self.lex.kind != closing:
             found.append(item())
             if not self.skip(",") and self.lex.kind != closing:
-                raise self.lex.expected(f"',' or {closing!r}")
+                raise self.lex.expected_error(f"',' or {closing!r}")
         self.lex.advance()
         return tuple(found)
 
-    def whole(self, what: str) -> int:
+    def parse_integer(self, what: str) -> int:
         """An integer."""
         at = self.lex.start
         text = self.take("number", what)
@@ -97,54 +99,56 @@ class Types:
         except (LiteralError, OverflowError, ValueError) as error:
             raise self.lex.error(str(error), at) from None
 
-    def meta(self) -> Any:
+    def parse_meta(self) -> Any:
         """The object of the metadata section that the current token names."""
         raise NotImplementedError
 
     # Types
 
-    def type(self, depth: int = 0) -> ast.Type:
+    def parse_type(self, depth: int = 0) -> ast.Type:
         """A type."""
         lex = self.lex
         if depth > DEPTH:
             raise lex.error(f"types nest more than {DEPTH} deep")
         kind = lex.kind
         if kind == "word":
-            return self._named_type(depth)
+            return self._parse_named_type(depth)
         if kind == "(":
-            return ast.TupleType(self.sequence("(", ")", lambda: self.type(depth + 1)))
+            return ast.TupleType(self.parse_sequence("(", ")", lambda: self.parse_type(depth + 1)))
         if kind == "fn":
             lex.advance()
-            return self._function_type(depth)
+            return self._parse_function_type(depth)
         if kind == "ref":
             lex.advance()
-            (value,) = self._exactly_one(self.sequence("(", ")", lambda: self.type(depth + 1)))
+            (value,) = self._require_one(
+                self.parse_sequence("(", ")", lambda: self.parse_type(depth + 1))
+            )
             return ast.RefType(value)
         if kind == "meta":
-            return self._meta_type()
-        raise lex.expected("a type")
+            return self._parse_meta_type()
+        raise lex.expected_error("a type")
 
-    def _named_type(self, depth: int) -> ast.Type:
+    def _parse_named_type(self, depth: int) -> ast.Type:
         lex = self.lex
         name = lex.value
         if name == "Tensor":
-            return self._tensor_type()
+            return self._parse_tensor_type()
         known = self.type_vars.get(name)
         if known is None and DTYPE.fullmatch(name):
             lex.advance()
-            return self._tensor((), name)
+            return self._make_tensor_type((), name)
         lex.advance()
         if name == "_":
             return ast.IncompleteType()
         args: tuple[ast.Type, ...] | None = None
         if lex.kind == "[":
-            args = self.sequence("[", "]", lambda: self.type(depth + 1))
+            args = self.parse_sequence("[", "]", lambda: self.parse_type(depth + 1))
         self._met_type_var = self._met_type_var or known is not None
         if known is not None and args is None:
             return known  # type: ignore[no-any-return]
         return ast.TypeCall(known or ast.GlobalTypeVar(name), args or ())
 
-    def _tensor_type(self) -> ast.TensorType:
+    def _parse_tensor_type(self) -> ast.TensorType:
         lex = self.lex
         found = PLAIN_TENSOR.match(lex.text, lex.start)
         if found is not None:
@@ -161,27 +165,27 @@ class Types:
                 return self._tensors[text]
         lex.advance()
         self.take("[")
-        shape = self.sequence("(", ")", self._dim)
+        shape = self.parse_sequence("(", ")", self._parse_dim)
         self.take(",")
         if DTYPE.fullmatch(lex.value) is None:
-            raise lex.expected("an element type")
+            raise lex.expected_error("an element type")
         dtype = self.take("word")
         self.take("]")
-        return self._tensor(shape, dtype)
+        return self._make_tensor_type(shape, dtype)
 
-    def _tensor(self, shape: tuple[ast.Dim, ...], dtype: str) -> ast.TensorType:
+    def _make_tensor_type(self, shape: tuple[ast.Dim, ...], dtype: str) -> ast.TensorType:
         if shape:
             return ast.TensorType(shape, dtype)
         if dtype not in self._tensors:
             self._tensors[dtype] = ast.TensorType((), dtype)
         return self._tensors[dtype]
 
-    def _dim(self) -> ast.Dim:
+    def _parse_dim(self) -> ast.Dim:
         if self.skip("?"):
             return None
         if self.lex.kind != "meta":
-            return self.whole("a dimension")
-        at, dim = self.lex.start, self.meta()
+            return self.parse_integer("a dimension")
+        at, dim = self.lex.start, self.parse_meta()
         if isinstance(dim, ast.AnyDim):
             return None
         if isinstance(dim, ast.Imm):
@@ -190,36 +194,36 @@ class Types:
             raise self.lex.error("the metadata entry is no dimension", at)
         return dim
 
-    def _function_type(self, depth: int) -> ast.FuncType:
+    def _parse_function_type(self, depth: int) -> ast.FuncType:
         mark = self.type_vars.enter()
-        params = self.generics()
-        args = self.sequence("(", ")", lambda: self.type(depth + 1))
+        params = self.parse_generics()
+        args = self.parse_sequence("(", ")", lambda: self.parse_type(depth + 1))
         self.take("->")
-        ret = self.type(depth + 1)
+        ret = self.parse_type(depth + 1)
         self.type_vars.leave(mark)
         return ast.FuncType(args, ret, params)
 
-    def _meta_type(self) -> ast.Type:
-        at, found = self.lex.start, self.meta()
+    def _parse_meta_type(self) -> ast.Type:
+        at, found = self.lex.start, self.parse_meta()
         if isinstance(found, (ast.RefType, ast.TensorType, ast.TupleType, ast.FuncType)):
             return found
         raise self.lex.error("the metadata entry is no type", at)
 
-    def _exactly_one(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
+    def _require_one(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
         if len(items) != 1:
             raise self.lex.error(f"one type was expected, not {len(items)}")
         return items
 
-    def generics(self) -> tuple[ast.TypeVar, ...]:
+    def parse_generics(self) -> tuple[ast.TypeVar, ...]:
         """Type parameters, ``[A, B]``, if there are any; they are in scope from here."""
-        return self.sequence("[", "]", self._generic) if self.lex.kind == "[" else ()
+        return self.parse_sequence("[", "]", self._parse_generic) if self.lex.kind == "[" else ()
 
-    def _generic(self) -> ast.TypeVar:
+    def _parse_generic(self) -> ast.TypeVar:
         var = ast.TypeVar(self.take("word", "a type parameter"))
         self.type_vars.bind(var.name, var)
         return var
 
-    def noted(self) -> tuple[ast.Type | None, ast.Span | None]:
+    def read_comment(self) -> tuple[ast.Type | None, ast.Span | None]:
         """Type and span of the comment before the current token: ``/* ty=… span=a.py:3:1 */``."""
         text = self.lex.comment
         if text in self._comments:
@@ -231,16 +235,16 @@ class Types:
         if found[2] is not None:
             span = ast.Span(found[2], int(found[3][:9]), int(found[4][:9]))
         self._met_type_var = False
-        noted = self._type_of_comment(found[1]), span
+        noted = self._parse_comment_type(found[1]), span
         if not self._met_type_var:  # otherwise the text means another type in another scope
             self._comments[text] = noted
         return noted
 
-    def _type_of_comment(self, text: str) -> ast.Type | None:
+    def _parse_comment_type(self, text: str) -> ast.Type | None:
         lex, self.lex = self.lex, Lexer(text, self.lex.path)
         try:
             self.lex.advance()
-            found = self.type()
+            found = self.parse_type()
             return None if self.lex.kind else found
         except MalformedFile:  # it is a comment, after all
             return None
@@ -249,35 +253,35 @@ class Types:
 
     # Variables and patterns
 
-    def variable(self) -> ast.Var:
+    def parse_variable(self) -> ast.Var:
         """Declare the variable that is named here, with its annotation if it has one."""
-        name = self.lex.declare()
+        name = self.lex.read_declared_name()
         device = None
         if self.lex.kind == "{":
-            device = self._device()
-        annotation = self.type() if self.skip(":") else None
-        checked, span = self.noted()
+            device = self._parse_device()
+        annotation = self.parse_type() if self.skip(":") else None
+        checked, span = self.read_comment()
         var = ast.Var(name, annotation, device=device, type=checked, span=span)
         self.vars.bind(name, var)
         return var
 
-    def _device(self) -> ast.VirtualDevice | None:
+    def _parse_device(self) -> ast.VirtualDevice | None:
         self.lex.advance()
         name, at = self.take("word", "virtual_device"), self.lex.start
         self.take("=")
-        device = self.meta() if self.lex.kind == "meta" else None
+        device = self.parse_meta() if self.lex.kind == "meta" else None
         if name != "virtual_device" or not isinstance(device, ast.VirtualDevice):
             raise self.lex.error("a virtual device of the metadata was expected", at)
         self.take("}")
         return device
 
-    def pattern(self, depth: int = 0) -> ast.Pattern:
+    def parse_pattern(self, depth: int = 0) -> ast.Pattern:
         """A pattern; its variables are in scope from here."""
         lex = self.lex
         if depth > DEPTH:
             raise lex.error(f"patterns nest more than {DEPTH} deep")
         if lex.kind == "local":
-            return ast.PatternVar(self.variable())
+            return ast.PatternVar(self.parse_variable())
         if lex.kind == "word" and lex.value == "_":
             lex.advance()
             return ast.PatternWildcard()
@@ -286,11 +290,11 @@ class Types:
             if constructor is None:
                 raise lex.error(f"no data type has a constructor {lex.value!r}")
             lex.advance()
-            inside = self._patterns(depth) if lex.kind == "(" else ()
+            inside = self._parse_patterns(depth) if lex.kind == "(" else ()
             return ast.PatternConstructor(constructor, inside)
         if lex.kind == "(":
-            return ast.PatternTuple(self._patterns(depth))
-        raise lex.expected("a pattern")
+            return ast.PatternTuple(self._parse_patterns(depth))
+        raise lex.expected_error("a pattern")
 
-    def _patterns(self, depth: int) -> tuple[ast.Pattern, ...]:
-        return self.sequence("(", ")", lambda: self.pattern(depth + 1))
+    def _parse_patterns(self, depth: int) -> tuple[ast.Pattern, ...]:
+        return self.parse_sequence("(", ")", lambda: self.parse_pattern(depth + 1))
