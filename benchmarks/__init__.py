@@ -1,1 +1,1 @@
-"""Measurements, run from the checkout as modules; docs/benchmarks.md holds what they found."""
+"""Measurements, run from the checkout as modules; benchmarks.md holds what they found."""

@@ -2,7 +2,7 @@
 
 Parts: ``weights`` (VGG-19, ResNet-152), ``large`` (a 4 GB MXNet model), ``onnx`` (a 6 GB ONNX model
 to another opset), ``nodes`` (graphs of up to 100,000 nodes), ``imports``, and ``exporter`` (MXNet's
-own exporter beside ours). Every run is a process of its own; tables go into docs/benchmarks.md.
+own exporter beside ours). Every run is a process of its own; tables go into benchmarks.md.
 """
 
 from __future__ import annotations

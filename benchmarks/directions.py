@@ -1,4 +1,4 @@
-"""Take models from every format to every other, run all results, and write docs/directions.md.
+"""Take models from every format to every other, run all results, and write directions.md.
 
     SERDE_TVM=FOLDER python -m benchmarks.directions [--corpus=FOLDER] [--packages=FOLDER] [--again]
         [MODEL …]
@@ -42,7 +42,7 @@ from tests.relay.networks import TESTING
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "benchmarks" / "directions.json"
-PAGE = ROOT / "docs" / "directions.md"
+PAGE = ROOT / "docs" / "results" / "directions.md"
 SECONDS = 400
 OPEN = "not run: not yet in TVM"
 CORPUS = "corpus/"
@@ -165,7 +165,7 @@ def from_corpus(folder: Path) -> Source:
 
 
 def page(known: Mapping[str, Row]) -> Iterator[str]:
-    """The lines of docs/directions.md."""
+    """The lines of docs/results/directions.md."""
     yield HEADER
     short = " | ".join(" → ".join(f[0].upper() for f in d.split(" → ")) for d in DIRECTIONS)
     notes: dict[str, int] = {}

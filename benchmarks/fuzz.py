@@ -1,7 +1,7 @@
 """Fuzz the readers for as long as asked, guided by coverage (atheris, ``pip install atheris``).
 
     python benchmarks/fuzz.py --seconds 1800 [--reader onnx] [--corpus FOLDER] [--findings FOLDER]
-                              [--docs docs/fuzzing.md]
+                              [--docs docs/results/fuzzing.md]
 
 Whatever an input ends in but success or a SerdeError, within 5 seconds of work and 2 GiB, is a
 finding: kept in the findings folder as the input and a text that tells what happened. Inputs worth

@@ -1,7 +1,7 @@
 """Speed of converted networks in ONNX Runtime: ``python -m benchmarks.latency [NETWORK …]``.
 
 Each network's export by serde, its export by MXNet itself where it makes one, and the network in
-MXNet run in turn in one process, on one sample; the table of docs/benchmarks.md holds medians.
+MXNet run in turn in one process, on one sample; the table of benchmarks.md holds medians.
 ``LIBRARY/NETWORK`` names one of ``benchmarks.zoo``, whose libraries ``--packages`` finds.
 """
 

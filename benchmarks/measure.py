@@ -1,4 +1,4 @@
-"""Run commands and read what they cost; keep the tables of docs/benchmarks.md.
+"""Run commands and read what they cost; keep the tables of docs/results/benchmarks.md.
 
 The process that measures stays small: a child's peak memory cannot be told below its parent's.
 """
@@ -20,7 +20,7 @@ from importlib import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCUMENT = ROOT / "docs" / "benchmarks.md"
+DOCUMENT = ROOT / "docs" / "results" / "benchmarks.md"
 INTRODUCTION = """# Benchmarks
 
 Each section is written by `python -m benchmarks.convert`, `benchmarks.latency` or

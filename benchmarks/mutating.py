@@ -21,7 +21,7 @@ import numpy as np
 SECONDS = 20  # that a change may take
 PATIENCE = 40  # seconds after which a process that a framework holds up is ended
 BAD = ("wrong", "error", "slow")
-PAGE = Path(__file__).parents[1] / "docs" / "mutations.md"
+PAGE = Path(__file__).parents[1] / "docs" / "results" / "mutations.md"
 INTRODUCTION = """# Operators changed at random
 
 Written by `python -m benchmarks.mxnet_mutations --docs`, `relay_mutations` and `onnx_mutations`,

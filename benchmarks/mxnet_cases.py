@@ -2,7 +2,7 @@
 
     python -m benchmarks.mxnet_cases [OPERATOR …]
 
-Writes docs/mxnet-cases.md; with operators prints what becomes of theirs.
+Writes docs/results/mxnet-cases.md; with operators prints what becomes of theirs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from tests.mxnet.cases import Case
 from tests.mxnet.rewriting import FAILS, REFUSED, RIGHT, WRONG, every_case, rewritten
 
-PAGE = Path(__file__).parents[1] / "docs" / "mxnet-cases.md"
+PAGE = Path(__file__).parents[1] / "docs" / "results" / "mxnet-cases.md"
 SHOWN = 150  # letters of a reason
 EMPTY = "tensors without elements, and MXNet's have some"
 Found = Sequence[tuple[Case, tuple[str, str]]]

@@ -2,7 +2,7 @@
 
     python -m benchmarks.mxnet_kernels [--each N] [--seed N] [OPERATOR …]
 
-Writes docs/mxnet-kernels.md; with operators, or random changes of each case, prints what differs.
+Writes mxnet-kernels.md; with operators, or random changes of each case, prints what differs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from serde.formats.mxnet.ops.output_layers import plain_kernels
 from tests.mxnet.cases import Case, _error, _tolerance, live
 from tests.mxnet.rewriting import every_case
 
-PAGE = Path(__file__).parents[1] / "docs" / "mxnet-kernels.md"
+PAGE = Path(__file__).parents[1] / "docs" / "results" / "mxnet-kernels.md"
 OFF = {"MXNET_MKLDNN_ENABLED": "0"}
 QUIET = {"MXNET_STORAGE_FALLBACK_LOG_VERBOSE": "0", "MXNET_SUBGRAPH_VERBOSE": "0"}
 SAME, DIFFER, ONLY_ONEDNN, ONLY_PLAIN = "same", "differ", "only oneDNN", "only plain"

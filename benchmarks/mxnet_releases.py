@@ -5,7 +5,7 @@
 Each folder is where a release is installed (``pip install --no-deps --target``); the newest is the
 one that imports anyway. In each of them run, in a process of its own: the node
 tests of onnx and networks, written for that release; and the cases of the reading rules, whose
-results are compared with those of the newest. Writes docs/mxnet-releases.md.
+results are compared with those of the newest. Writes docs/results/mxnet-releases.md.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tests.mxnet.rewriting import every_case
 from tests.mxnet_live import live_mxnet
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "mxnet-releases.md"
+PAGE = ROOT / "docs" / "results" / "mxnet-releases.md"
 NETWORKS = (
     "squeezenet1.0 resnet18_v2 mobilenetv2_0.25 densenet121 inceptionv3 "
     "lstm_states lstm_bidirectional gru_states bert_interleaved_where"

@@ -1,4 +1,4 @@
-"""Convert every network of tests/networks.py at its real size, and write docs/networks.md.
+"""Convert every network of tests/networks.py at its real size, and write docs/results/networks.md.
 
     python -m benchmarks.networks [--again] [NETWORK …]
 
@@ -21,7 +21,7 @@ from tests.networks import ENCODERS, LANGUAGE, NETWORKS, VISION, build, export
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "benchmarks" / "networks.json"
-PAGE = ROOT / "docs" / "networks.md"
+PAGE = ROOT / "docs" / "results" / "networks.md"
 OPSETS = (11, 13, 17, 21)
 KINDS = {"Vision": VISION, "Language models": LANGUAGE, "Encoders": ENCODERS}
 HEADER = f"""# Networks
@@ -53,7 +53,7 @@ def rows(name: str) -> dict[str, Any]:
 
 
 def page(known: dict[str, Any]) -> Iterator[str]:
-    """The lines of docs/networks.md."""
+    """The lines of docs/results/networks.md."""
     yield HEADER
     columns = [f"{mode} {opset}" for mode in BATCHES for opset in OPSETS]
     for title, names in KINDS.items():

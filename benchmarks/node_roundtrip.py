@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.node_roundtrip [--write] [WORD OF TEST NAMES …]``
 
-Each at its own opset; the models at others as well. ``--write`` writes docs/node-tests.md.
+Each at its own opset; the models at others as well. ``--write`` writes docs/results/node-tests.md.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from serde.errors import SerdeError
 from tests.model_cases import light_model, light_names, small_models
 from tests.node_cases import Case, all_cases, converted, difference, results, verdict
 
-PAGE = Path(__file__).parents[1] / "docs" / "node-tests.md"
+PAGE = Path(__file__).parents[1] / "docs" / "results" / "node-tests.md"
 TARGETS = (7, 9, 11, 13, 17, 21, 26)
 HIDDEN = "onnx.reference runs a FlexAttention's bodies without the constants around them"
 EXCUSED = {

@@ -189,7 +189,8 @@ def main(arguments: list[str]) -> int:
     target = target_of(name)
     resume(
         [*chosen, *(a for a in arguments if a == "--again")], every,
-        ROOT / "benchmarks" / f"node_tests_{name}.json", ROOT / "docs" / f"node-tests-{name}.md",
+        ROOT / "benchmarks" / f"node_tests_{name}.json",
+        ROOT / "docs" / "results" / f"node-tests-{name}.md",
         lambda test: {which: worker.outcome(test) for which, worker in workers.items()},
         lambda known: page(target, known),
         lambda found: " / ".join(found[which][0] for which in SIDES),

@@ -1,4 +1,4 @@
-"""Lower every operator's node tests to every opset, run the results, and write docs/opsets.md.
+"""Lower every operator's node tests to every opset, run the results, and write opsets.md.
 
 ``python -m benchmarks.opsets [--write] [OPERATOR …]``
 
@@ -26,7 +26,7 @@ from serde.spec import schema
 from tests.legalize.sequence_cases import cases_of
 from tests.node_cases import Case, all_cases, frozen, verdict
 
-PAGE = Path(__file__).parents[1] / "docs" / "opsets.md"
+PAGE = Path(__file__).parents[1] / "docs" / "results" / "opsets.md"
 TARGETS = range(LOWEST_WRITTEN, IR_OPSET)
 OLD_NAMES = {"ScatterElements": "Scatter", "Resize": "Upsample"}
 WHY = """\

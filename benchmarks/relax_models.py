@@ -1,4 +1,4 @@
-"""Run models in live Relax by TVM's importer and the profile relax, and write docs/relax.md.
+"""Run models in live Relax by TVM's importer and the profile relax, and write relax.md.
 
     SERDE_RELAX=FOLDER python -m benchmarks.relax_models CORPUS [--again] [MODEL …]
 
@@ -41,7 +41,7 @@ from tests.relax.relax_live import RELAX, RelaxError, run
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "benchmarks" / "relax_models.json"
-PAGE = ROOT / "docs" / "relax.md"
+PAGE = ROOT / "docs" / "results" / "relax.md"
 TOLERANCE = 1e-4
 Result = list[Any]  # what became of a model, and the error, or why
 
@@ -137,7 +137,7 @@ def group(name: str) -> str:
 
 
 def page(known: dict[str, Result]) -> Iterator[str]:
-    """The lines of docs/relax.md."""
+    """The lines of docs/results/relax.md."""
     yield HEADER.format(tvm=RELAX.ask("version"), tolerance=TOLERANCE)
     kinds = ("right", "refused", "failed", "wrong", "not compared")
     yield "| | " + " | ".join(kinds) + " |\n|---|" + "---|" * len(kinds)

@@ -152,7 +152,7 @@ def compared(found: list[Any], case: Any) -> Result:
 
 
 def report(results: dict[str, dict[int, Result]], opsets: tuple[int, ...]) -> str:
-    """``docs/relay-corpus.md``."""
+    """``docs/results/relay-corpus.md``."""
     lines = ["# The Relay corpus", "", "Made by `benchmarks/relay_corpus.py`.", ""]
     lines += [f"{len(results)} modules that TVM 0.17 wrote, with the outputs it computed for them.",
               ""]  # fmt: skip

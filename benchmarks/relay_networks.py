@@ -1,4 +1,4 @@
-"""Convert the networks TVM itself brings and imports, and write docs/relay-networks.md.
+"""Convert the networks TVM itself brings and imports, and write docs/results/relay-networks.md.
 
     SERDE_TVM=FOLDER python -m benchmarks.relay_networks [--again] [NETWORK …]
 
@@ -32,7 +32,7 @@ from tests.relay.tvm_live import TvmError
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "benchmarks" / "relay_networks.json"
-PAGE = ROOT / "docs" / "relay-networks.md"
+PAGE = ROOT / "docs" / "results" / "relay-networks.md"
 OPSETS = {"txt": (13, 21), "json": (11, 17)}
 KINDS = {
     "relay.testing": list(TESTING),
@@ -73,7 +73,7 @@ def rows(name: str) -> dict[str, Any]:
 
 
 def page(known: dict[str, Any]) -> Iterator[str]:
-    """The lines of docs/relay-networks.md."""
+    """The lines of docs/results/relay-networks.md."""
     yield HEADER
     columns = [f"{s} {f} {o}" for s in STAGES for f in FORMS for o in OPSETS[f]]
     for title, names in KINDS.items():

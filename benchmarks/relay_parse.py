@@ -1,6 +1,6 @@
 """Read a corpus of Relay modules in both forms, write them back, and say what is not as it was.
 
-    python -m benchmarks.relay_parse CORPUS [--megabytes 50] [--report docs/relay-reading.md]
+    python -m benchmarks.relay_parse CORPUS [--megabytes 50] [--report relay-reading.md]
 
 CORPUS holds a folder a module: ``module.txt`` and ``module.json``, packed with gzip or not. Then
 modules of some megabytes are made and read: code, constants, a chain of ``let``, in both forms.

@@ -1,4 +1,4 @@
-"""Take models there and back, run every result where it belongs, and write docs/round-trips.md.
+"""Take models there and back, run every result where it belongs, and write round-trips.md.
 
     python -m benchmarks.round_trips [--corpus=FOLDER] [--again] [NETWORK …]
 
@@ -30,7 +30,7 @@ from tests.relay.round_trips import there_and_back as relay_trip
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "benchmarks" / "round_trips.json"
-PAGE = ROOT / "docs" / "round-trips.md"
+PAGE = ROOT / "docs" / "results" / "round-trips.md"
 TOLERANCE = 1e-4
 HEADER = f"""# Round trips
 
@@ -94,7 +94,7 @@ def module_trip(name: str, folder: Path, corpus: Path | None) -> dict[str, Any]:
 
 
 def page(known: dict[str, Any]) -> Iterator[str]:
-    """The lines of docs/round-trips.md."""
+    """The lines of docs/results/round-trips.md."""
     yield HEADER + NETWORKS
     for name in (*VISION, *LANGUAGE, *ENCODERS):
         if name in known:

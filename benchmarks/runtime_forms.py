@@ -1,4 +1,4 @@
-"""Print ``docs/onnxruntime.md``: the forms that ONNX Runtime gets wrong, and those written instead.
+"""Print ``onnxruntime.md``: the forms that ONNX Runtime gets wrong, and those written instead.
 
 ``python -m benchmarks.runtime_forms`` writes the page from
 ``serde.formats.onnx.consumers.onnxruntime``;
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from serde.formats.onnx.consumers.onnxruntime import FORMS, MEASURED
 
-PAGE = "docs/onnxruntime.md"
+PAGE = "docs/reference/onnxruntime.md"
 HEAD = """\
 # ONNX Runtime
 

@@ -1,7 +1,7 @@
 """Time of inferring the shapes of inputs: ``python -m benchmarks.shape_inference [SIZE]``.
 
 Large symbols without shapes, of a size and of twice that size (``tests/mxnet/deep_symbols.py``).
-The work is linear where the ratio of the times is about 2; the table goes into docs/benchmarks.md.
+The work is linear where the ratio of the times is about 2; the table goes into benchmarks.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Convert every network of MXNet's model libraries, and write docs/zoo.md.
+"""Convert every network of MXNet's model libraries, and write docs/results/zoo.md.
 
     python -m benchmarks.zoo --setup FOLDER
     python -m benchmarks.zoo --packages FOLDER gluoncv [--again] [NETWORK …]

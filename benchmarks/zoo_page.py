@@ -1,4 +1,4 @@
-"""The page docs/zoo.md, from what ``benchmarks.zoo`` keeps."""
+"""The page docs/results/zoo.md, from what ``benchmarks.zoo`` keeps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.zoo_compare import NUDGE, TOLERANCE
 
-PAGE = Path(__file__).parents[1] / "docs" / "zoo.md"
+PAGE = Path(__file__).parents[1] / "docs" / "results" / "zoo.md"
 TITLES = {"gluoncv": "GluonCV 0.10.5", "gluonnlp": "GluonNLP 0.10", "gluonts": "GluonTS 0.9"}
 HEADER = f"""# Model zoos
 

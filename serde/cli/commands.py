@@ -327,7 +327,7 @@ def verify_hash(source: str, debug: bool) -> None:
 
 @main.command()
 @click.option("--format", "name", callback=known_format, help="Only this format's operators.")
-@click.option("--markdown", is_flag=True, help="Print the tables docs/operators.md is made of.")
+@click.option("--markdown", is_flag=True, help="Print docs/reference/operators.md.")
 def ops(name: str | None, markdown: bool) -> None:
     """List the operators each format converts."""
     from serde.cli.operator_table import as_markdown, listing

@@ -1,4 +1,4 @@
-"""Which operators each format's rule tables take, for ``serde ops`` and ``docs/operators.md``."""
+"""The operators each format converts, for ``serde ops`` and ``docs/reference/operators.md``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def listing(name: str | None = None) -> Iterator[str]:
 
 
 def as_markdown(name: str | None = None) -> Iterator[str]:
-    """The tables of ``docs/operators.md``."""
+    """The tables of ``docs/reference/operators.md``."""
     yield "# Operators"
     yield ""
     yield "Made by `serde ops --markdown`; a test compares it with the rules."

@@ -1,4 +1,4 @@
-"""The IR's invariants (docs/ir.md), each a function that raises InvalidGraph if it is broken."""
+"""The IR's invariants (docs/reference/ir.md): a function each, which raises InvalidGraph."""
 
 from __future__ import annotations
 

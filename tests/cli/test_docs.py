@@ -38,26 +38,53 @@ def command(name=None):
     return main if name is None else main.commands[name]
 
 
-@pytest.mark.parametrize("page", [*sorted(p.name for p in DOCS.glob("*.md")), "../README.md"])
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+CODE = re.compile(r"`([^`\n]+)`")
+OF_THE_REPOSITORY = re.compile(
+    r"(?:serde|formats|bridges|tests|conformance|benchmarks|docs|examples)/[\w./-]*|[\w./-]+\.py"
+)  # a path from the root of the checkout
+
+
+def prose(path):
+    """A page without its blocks of code."""
+    return FENCE.sub("", path.read_text())
+
+
+def by_name(path):
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=by_name)
 def test_links_lead_somewhere(page):
-    path = DOCS / page
-    for target in re.findall(r"\]\(([^)#]+)\)", FENCE.sub("", path.read_text())):
-        assert "://" in target or (path.parent / target).exists(), target
+    for target in LINK.findall(prose(page)):
+        assert "://" in target or (page.parent / target).exists(), target
 
 
-def test_every_page_is_linked_from_the_readme_or_another():
-    linked = {
-        Path(t).name
-        for p in [ROOT / "README.md", *DOCS.glob("*.md")]
-        for t in re.findall(r"\]\(([^)#]+\.md)\)", p.read_text())
-    }
-    mine = {"architecture.md", "ir.md", "cli.md", "operators.md", "adding-an-operator.md",
-            "adding-a-format.md"}  # fmt: skip
-    assert mine <= linked
+@pytest.mark.parametrize("page", PAGES, ids=by_name)
+def test_paths_and_modules_of_the_repository_exist(page):
+    """Every path in backquotes, from the root of the checkout, and every ``python -m MODULE``."""
+    quoted = [code.partition(": ")[0] for code in CODE.findall(prose(page))]
+    missing = [p for p in quoted if OF_THE_REPOSITORY.fullmatch(p) and not (ROOT / p).exists()]
+    commands = re.findall(r"python3? -m ([a-z_]+\.[\w.]+|conformance|benchmarks)", page.read_text())
+    modules = [ROOT / name.replace(".", "/") for name in commands]
+    missing += [m.name for m in modules if not m.exists() and not m.with_suffix(".py").exists()]
+    assert not missing
+
+
+def test_every_page_can_be_reached_from_the_index():
+    reached, ahead = set(), [DOCS / "index.md"]
+    while ahead:
+        page = ahead.pop()
+        if page in reached or page.suffix != ".md" or not page.exists():
+            continue
+        reached.add(page)
+        ahead += [(page.parent / t).resolve() for t in LINK.findall(prose(page))]
+    assert set(DOCS.rglob("*.md")) <= reached
 
 
 class TestCommandLinePage:
-    text = (DOCS / "cli.md").read_text()
+    text = (DOCS / "reference" / "cli.md").read_text()
 
     def sections(self):
         parts = re.split(r"^## ", self.text, flags=re.MULTILINE)[1:]
@@ -100,26 +127,26 @@ def options_in(section):
 
 
 def test_the_list_of_operators_is_what_the_program_prints():
-    """Run ``serde ops --markdown > docs/operators.md`` after a change of rules."""
+    """Run ``serde ops --markdown > docs/reference/operators.md`` after a change of rules."""
     printed = "".join(f"{line}\n" for line in as_markdown())
-    assert (DOCS / "operators.md").read_text() == printed
+    assert (DOCS / "reference" / "operators.md").read_text() == printed
 
 
 def sources(*folders):
     return "\n".join(p.read_text() for f in folders for p in sorted((ROOT / f).rglob("*.py")))
 
 
-@pytest.mark.parametrize("block", blocks(DOCS / "adding-a-format.md", "python"))
+@pytest.mark.parametrize("block", blocks(DOCS / "how-to" / "add-a-format.md", "python"))
 def test_the_tutorial_of_formats_quotes_the_toy(block):
     assert block in sources("tests/plugin/toy")
 
 
 def test_the_tutorial_of_formats_quotes_the_entry_point():
-    (block,) = blocks(DOCS / "adding-a-format.md", "toml")
+    (block,) = blocks(DOCS / "how-to" / "add-a-format.md", "toml")
     assert block in (ROOT / "tests/plugin/toy/pyproject.toml").read_text()
 
 
-@pytest.mark.parametrize("block", blocks(DOCS / "adding-an-operator.md", "python")[1:])
+@pytest.mark.parametrize("block", blocks(DOCS / "how-to" / "add-an-operator.md", "python")[1:])
 def test_the_tutorial_of_operators_quotes_rules_and_cases(block):
     assert block in sources(
         "formats/mxnet/ops", "serde/version_converter/adapters", "tests/mxnet/ops"
@@ -128,7 +155,7 @@ def test_the_tutorial_of_operators_quotes_rules_and_cases(block):
 
 def test_the_tutorial_of_operators_asks_mxnet():
     live_mxnet()
-    first = blocks(DOCS / "adding-an-operator.md", "python")[0]
+    first = blocks(DOCS / "how-to" / "add-an-operator.md", "python")[0]
     lines = first.strip().splitlines()
     scope = {"np": np}
     exec("\n".join(lines[:-1]), scope)
@@ -145,7 +172,7 @@ def test_the_graph_that_is_printed_is_real():
         "{ s = Shape(x)\n n = Gather(s, zero)\n u = Unsqueeze(n, at)\n"
         "  t = Concat<axis=0>(u, m)\n y = Reshape(x, t) }"
     )
-    assert f"```\n{tidy(graph)}\n```" in (DOCS / "ir.md").read_text()
+    assert f"```\n{tidy(graph)}\n```" in (DOCS / "reference" / "ir.md").read_text()
 
 
 def conv_net(folder):

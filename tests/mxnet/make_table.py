@@ -2,7 +2,7 @@
 
     python -m tests.mxnet.make_table
 
-``docs/mxnet-operators.md`` puts each of them in one class, told by the rule tables, the declared
+``docs/reference/mxnet-operators.md`` puts each of them in one class, told by the rule tables, the declared
 reasons and the cases that are run against live MXNet; ``test_registry.py`` compares the file.
 """
 
@@ -25,7 +25,7 @@ from tests.mxnet.draws import DRAWN
 from tests.mxnet.make_registry import FILE
 
 ROOT = Path(__file__).parents[2]
-TABLE = ROOT / "docs" / "mxnet-operators.md"
+TABLE = ROOT / "docs" / "reference" / "mxnet-operators.md"
 FEWEST = 3  # configurations compared with live MXNet before an operator counts as converted
 CONVERTED, FORM, RANDOM, NOT_CONVERTED, OPEN = CLASSES = (
     "converted", "inference form", "random", "refused", "not yet",

@@ -1,4 +1,4 @@
-"""Print ``docs/relay-operators.md``: ``python -m tests.relay.operators > docs/relay-operators.md``."""
+"""Print ``docs/reference/relay-operators.md``: ``python -m tests.relay.operators > docs/reference/relay-operators.md``."""
 
 from __future__ import annotations
 

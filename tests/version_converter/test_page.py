@@ -1,4 +1,4 @@
-"""docs/opsets.md is what ``python -m benchmarks.opsets --write`` writes; here, for a few rows."""
+"""docs/results/opsets.md is what ``python -m benchmarks.opsets --write`` writes; here, for a few rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.opsets import headed, marks, sweep
 from serde.spec import schema
 from tests.legalize.sequence_cases import CROSSING
 
-PAGE = Path(__file__).parents[2] / "docs" / "opsets.md"
+PAGE = Path(__file__).parents[2] / "docs" / "results" / "opsets.md"
 FEW = 8
 
 

@@ -1,8 +1,9 @@
 """Forms of valid models that ONNX Runtime gets wrong, and what is written in their place.
 
 A model is right when ONNX Runtime computes it with its graph optimizers, as users run it, and
-without them. ``FORMS`` declares each form that is avoided; ``docs/onnxruntime.md`` is printed from
-it. The rules see every node of the lowered graph, so that all sources and opsets are covered.
+without them. ``FORMS`` declares each form that is avoided; ``docs/reference/onnxruntime.md`` is
+printed from it. The rules see every node of the lowered graph, so that all sources and opsets are
+covered.
 """
 
 from __future__ import annotations

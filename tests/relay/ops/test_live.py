@@ -94,7 +94,7 @@ def check_types(graph: Graph, outputs: list[np.ndarray]) -> None:
     ],
 )
 def test_halves_are_added_up_more_precisely_than_by_tvm(expression, shapes, exact, tmp_path):
-    """As docs/relay-operators.md says; when it fails, results may be compared more closely."""
+    """As docs/reference/relay-operators.md says; when it fails, results may be compared more closely."""
     sizes = [",".join(map(str, s)) + ":float16" for s in shapes]
     forms = ask("live", "halves", expression, sizes, "", str(tmp_path / "io.npz"))
     feeds, given = fed_and_given(tmp_path / "io.npz")
