@@ -193,7 +193,7 @@ def exporter(folder: Path, repeats: int) -> None:
     target, shape = place / "exported.onnx", "1,3,224,224"
     ways = {
         "MXNet's exporter": lambda: python(
-            "-m", "benchmarks.mxnet_exporter", place / "model", target, shape
+            "-m", "conformance.mxnet_exporter", place / "model", target, shape
         ),
         "`serde convert`": converting(
             place / "model-symbol.json", place / "converted.onnx", "--input", f"data={shape}"
@@ -207,7 +207,7 @@ def exporter(folder: Path, repeats: int) -> None:
     said = (
         f"VGG-11, {size(place / 'model-0000.params')} of weights, both as whole processes. "
         "MXNet 1.9.1's `mxnet.onnx` runs with the names it needs put back into onnx "
-        "(benchmarks/mxnet_exporter.py)."
+        "(conformance/mxnet_exporter.py)."
     )
     publish("Beside MXNet's exporter", f"{said}\n\n{rows}")
     remove(*place.iterdir())

@@ -2,7 +2,7 @@
 
 Each network's export by serde, its export by MXNet itself where it makes one, and the network in
 MXNet run in turn in one process, on one sample; the table of benchmarks.md holds medians.
-``LIBRARY/NETWORK`` names one of ``benchmarks.zoo``, whose libraries ``--packages`` finds.
+``LIBRARY/NETWORK`` names one of ``conformance.zoo``, whose libraries ``--packages`` finds.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def exported(name: str, folder: Path) -> tuple[Path, dict[str, Any]]:
     """The prefix of a network that MXNet exported, and one sample for it."""
     library, _, rest = name.rpartition("/")
     if library:
-        sample = import_module(f"benchmarks.zoo_{library}").sample(rest, folder)
+        sample = import_module(f"conformance.zoo.{library}").sample(rest, folder)
         return sample.prefix, dict(sample.feeds)
     from serde.bridges.mxnet import import_mxnet
     from tests import networks
@@ -57,7 +57,7 @@ def measure(name: str, folder: Path, rounds: int) -> dict[str, Any]:
     import onnxruntime
 
     import serde
-    from benchmarks import mxnet_exporter
+    from conformance import mxnet_exporter
     from serde.bridges.mxnet import import_mxnet
 
     mxnet = import_mxnet()
@@ -103,7 +103,7 @@ def timed(ways: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, list[
 
 def agreement(ways: Mapping[str, Callable[[], Outputs]]) -> dict[str, float]:
     """How far the exports' results are from MXNet's, as a share of their scale."""
-    from benchmarks.zoo_compare import scaled
+    from conformance.zoo.compare import scaled
 
     expected = ways["mxnet"]()
     return {

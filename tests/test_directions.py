@@ -1,4 +1,4 @@
-"""Models taken from every format to every other; benchmarks/directions.py takes many more."""
+"""Models taken from every format to every other; conformance/directions.py takes many more."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """One attempt at reading and converting an untrusted file, and what it may come to.
 
-Used by the tests here and by the long run, ``benchmarks/fuzz.py``.
+Used by the tests here and by the long run, ``conformance/fuzz.py``.
 """
 
 from __future__ import annotations

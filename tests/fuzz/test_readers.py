@@ -1,6 +1,6 @@
 """Damaged files end in success or a SerdeError, in bounded time and memory, leaving nothing behind.
 
-The same slice in each run; ``benchmarks/fuzz.py`` goes on for as long as it is let.
+The same slice in each run; ``conformance/fuzz.py`` goes on for as long as it is let.
 """
 
 from random import Random

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from benchmarks.mxnet_kernels import DIFFER, HEAD, PAGE, compared, page
+from conformance.mxnet_kernels import DIFFER, HEAD, PAGE, compared, page
 from serde.formats.mxnet.ops.output_layers import plain_kernels
 from tests.mxnet_live import live_mxnet
 
 
 def test_the_page_is_what_mxnet_computes():
-    """Run ``python -m benchmarks.mxnet_kernels`` after a change of cases."""
+    """Run ``python -m conformance.mxnet_kernels`` after a change of cases."""
     live_mxnet()
     results = list(compared())
     assert {r.case.op for r in results if r.kind == DIFFER} == set(plain_kernels.rules)

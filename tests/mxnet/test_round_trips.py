@@ -1,4 +1,4 @@
-"""Models to ONNX and back; benchmarks/round_trips.py takes all of them."""
+"""Models to ONNX and back; conformance/round_trips.py takes all of them."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import onnx
 import onnxruntime
 import pytest
 
-from benchmarks.runtime_forms import PAGE, page
+from conformance.runtime_forms import PAGE, page
 from serde.formats.onnx import from_ir
 from serde.formats.onnx.consumers.onnxruntime import FORMS, MEASURED
 from serde.formats.onnx.writer import to_proto

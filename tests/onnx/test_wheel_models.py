@@ -1,13 +1,13 @@
 """The models in the onnx wheel, read, raised, written at their own opset and at others, and run.
 
-``python -m benchmarks.node_roundtrip`` does this for the large networks as well.
+``python -m conformance.node_roundtrip`` does this for the large networks as well.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from benchmarks.node_roundtrip import at, excuse, outcome
+from conformance.node_roundtrip import at, excuse, outcome
 from tests.model_cases import light_model, small_models
 
 SMALL = [c for c in small_models() if not excuse(c.name.rpartition("/")[2])]

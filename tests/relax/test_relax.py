@@ -14,7 +14,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import serde
-from benchmarks.relax_models import in_relax
+from conformance.relax_models import in_relax
 from serde.errors import Unconvertible, UsageError
 from serde.formats.onnx import from_ir
 from serde.formats.onnx.consumers.relax.target import OPSET

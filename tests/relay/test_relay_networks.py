@@ -1,4 +1,4 @@
-"""A few of the networks of benchmarks/relay_networks.py, as live TVM writes and computes them."""
+"""A few of the networks of conformance/relay_networks.py, as live TVM writes and computes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/results/opsets.md is what ``python -m benchmarks.opsets --write`` writes; here, for a few rows."""
+"""docs/results/opsets.md is what ``python -m conformance.opsets --write`` writes; here, for a few rows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.opsets import headed, marks, sweep
+from conformance.opsets import headed, marks, sweep
 from serde.spec import schema
 from tests.legalize.sequence_cases import CROSSING
 

@@ -1,6 +1,6 @@
 """Every rule of the opset tables, on onnx's node tests: lowered past it, run, and raised again.
 
-``python -m benchmarks.opsets`` does this for all tests at all opsets; here each rule gets a few.
+``python -m conformance.opsets`` does this for all tests at all opsets; here each rule gets a few.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.opsets import lowered, subject
+from conformance.opsets import lowered, subject
 from serde.errors import Unconvertible
 from serde.formats.onnx.writer import to_proto
 from serde.ir.graph import Graph

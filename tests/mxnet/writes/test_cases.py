@@ -1,4 +1,4 @@
-"""What the MXNet reader emits comes back; benchmarks/mxnet_cases.py takes all cases."""
+"""What the MXNet reader emits comes back; conformance/mxnet_cases.py takes all cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Symbols written for older releases; benchmarks/mxnet_releases.py has those releases run them."""
+"""Symbols written for older releases; conformance/mxnet_releases.py has those releases run them."""
 
 from __future__ import annotations
 

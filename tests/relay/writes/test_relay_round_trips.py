@@ -55,7 +55,7 @@ def test_text_comes_back(tmp_path, name):
 
 @pytest.mark.parametrize("name", ["byoc-MergeComposite", "cf-if-nested", "name-space"])
 def test_modules_come_back_by_way_of_onnx(tmp_path, name):
-    """benchmarks/round_trips.py takes all there are."""
+    """conformance/round_trips.py takes all there are."""
     case = recorded(ARCHIVE, name)
     ir = graph_of(case, name, tmp_path)
     weights = read_params(tmp_path / "params.bin") if case.params else {}

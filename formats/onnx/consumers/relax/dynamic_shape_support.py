@@ -1,6 +1,6 @@
 """Operators TVM's importer into Relax gets right with symbolic sizes.
 
-Made by `python -m benchmarks.relax_operators --symbolic`, with apache-tvm 0.27.0.post1,
+Made by `python -m conformance.relax_operators --symbolic`, with apache-tvm 0.27.0.post1,
 at opset 17.
 """
 

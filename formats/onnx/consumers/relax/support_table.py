@@ -1,6 +1,6 @@
 """Operators TVM's importer into Relax gets right, and with which element types.
 
-Made by `python -m benchmarks.relax_operators`, with apache-tvm 0.27.0.post1, at opset 17.
+Made by `python -m conformance.relax_operators`, with apache-tvm 0.27.0.post1, at opset 17.
 A line has an operator and, for each type variable, the types as NumPy spells them.
 """
 

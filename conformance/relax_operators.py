@@ -1,8 +1,8 @@
 """Measure which operators TVM's importer into Relax gets right, and with which element types.
 
-    SERDE_RELAX=FOLDER python -m benchmarks.relax_operators [OPERATOR …]
+    SERDE_RELAX=FOLDER python -m conformance.relax_operators [OPERATOR …]
 
-    SERDE_RELAX=FOLDER python -m benchmarks.relax_operators --symbolic
+    SERDE_RELAX=FOLDER python -m conformance.relax_operators --symbolic
 
 ONNX's own node tests of one operator, at the opset of the profile ``relax``, are run with every
 element type the standard allows for each type variable: by the importer as they are, and in ONNX
@@ -58,7 +58,7 @@ LETTERS = {d.numpy.newbyteorder("=").str[1:]: d for d in TYPES}
 HEADER = '''\
 """Operators TVM's importer into Relax gets right, and with which element types.
 
-Made by `python -m benchmarks.relax_operators`, with apache-tvm {tvm}, at opset {opset}.
+Made by `python -m conformance.relax_operators`, with apache-tvm {tvm}, at opset {opset}.
 A line has an operator and, for each type variable, the types as NumPy spells them.
 """
 
@@ -87,11 +87,11 @@ TAKEN = dict(map(_line, MEASURED.split("\\n")[1:-1]))
 '''
 
 
-SYMBOLIC_PAGE = PAGE.with_name("symbolic.py")
+SYMBOLIC_PAGE = PAGE.with_name("dynamic_shape_support.py")
 SYMBOLIC_HEADER = '''\
 """Operators TVM's importer into Relax gets right with symbolic sizes.
 
-Made by `python -m benchmarks.relax_operators --symbolic`, with apache-tvm {tvm},
+Made by `python -m conformance.relax_operators --symbolic`, with apache-tvm {tvm},
 at opset {opset}.
 """
 

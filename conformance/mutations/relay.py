@@ -1,6 +1,6 @@
 """Random changes to the cases of Relay's reading rules, each run by TVM and by serde.
 
-    python -m benchmarks.relay_mutations [--seed N] [--each N] [CASE …]
+    python -m conformance.mutations.relay [--seed N] [--each N] [CASE …]
 
 A case is given other numbers in its expression, other shapes and other contents. What TVM does not
 take is passed over. What serde refuses is counted; results that differ, and errors that are no
@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.mutating import FLOATS, INTEGERS, SIZES, Array, TooLong, sweep
+from conformance.mutations.mutating import FLOATS, INTEGERS, SIZES, Array, TooLong, sweep
 from serde.errors import SerdeError
 from serde.formats.onnx.writer import to_proto
 from serde.formats.relay.json.reader import parse_json

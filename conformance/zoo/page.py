@@ -1,4 +1,4 @@
-"""The page docs/results/zoo.md, from what ``benchmarks.zoo`` keeps."""
+"""The page docs/results/zoo.md, from what ``conformance.zoo`` keeps."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.zoo_compare import NUDGE, TOLERANCE
+from conformance.zoo.compare import NUDGE, TOLERANCE
 
-PAGE = Path(__file__).parents[1] / "docs" / "results" / "zoo.md"
+PAGE = Path(__file__).parents[2] / "docs" / "results" / "zoo.md"
 TITLES = {"gluoncv": "GluonCV 0.10.5", "gluonnlp": "GluonNLP 0.10", "gluonts": "GluonTS 0.9"}
 HEADER = f"""# Model zoos
 
-Made by `python -m benchmarks.zoo`. Every network is built by its library with random weights,
+Made by `python -m conformance.zoo`. Every network is built by its library with random weights,
 seeded by its name, and statistics of BatchNorm that keep activations in bounds; exported by MXNet
 1.9.1; converted, with the sizes of one input, and with names for those that may differ; and run
 in ONNX Runtime, on one input, or on two of different sizes. The error is the largest difference

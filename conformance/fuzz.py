@@ -1,6 +1,6 @@
 """Fuzz the readers for as long as asked, guided by coverage (atheris, ``pip install atheris``).
 
-    python benchmarks/fuzz.py --seconds 1800 [--reader onnx] [--corpus FOLDER] [--findings FOLDER]
+    python conformance/fuzz.py --seconds 1800 [--reader onnx] [--corpus FOLDER] [--findings FOLDER]
                               [--docs docs/results/fuzzing.md]
 
 Whatever an input ends in but success or a SerdeError, within 5 seconds of work and 2 GiB, is a
@@ -29,7 +29,7 @@ LONGEST = 1 << 16  # bytes of an input
 PATIENCE = 300  # seconds for one input, on a busy machine, before its process is killed
 TITLE = """# Fuzzing
 
-Written by `benchmarks/fuzz.py --docs`, the row of each reader by the last run of it, on Python
+Written by `conformance/fuzz.py --docs`, the row of each reader by the last run of it, on Python
 {python}.
 
 Every input is read and converted with {seconds:g} seconds of work and {memory} GiB of memory

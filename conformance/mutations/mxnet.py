@@ -1,6 +1,6 @@
 """Random changes to the cases of MXNet's reading rules, each run by MXNet and by serde.
 
-    python -m benchmarks.mxnet_mutations [--seed N] [--each N] [OPERATOR …]
+    python -m conformance.mutations.mxnet [--seed N] [--each N] [OPERATOR …]
 
 A case is given other numbers, shapes, element types and attributes, of the types MXNet's registry
 tells. What MXNet does not take is passed over. What serde refuses is counted; results that differ,
@@ -20,7 +20,15 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.mutating import FLOATS, INTEGERS, Array, other_sizes, renewed, reshaped, sweep
+from conformance.mutations.mutating import (
+    FLOATS,
+    INTEGERS,
+    Array,
+    other_sizes,
+    renewed,
+    reshaped,
+    sweep,
+)
 from serde.errors import SerdeError
 from serde.legalize.convert import lower_to
 from tests.mxnet.cases import (
@@ -38,7 +46,7 @@ from tests.mxnet.cases import (
 from tests.mxnet.rewriting import every_case
 from tests.onnx_live import LEVELS
 
-REGISTRY = Path(__file__).parents[1] / "tests" / "data" / "mxnet_registry.json"
+REGISTRY = Path(__file__).parents[2] / "tests" / "data" / "mxnet_registry.json"
 OPSET = 17
 TYPES = ("float16", "float32", "float64", "int8", "uint8", "int32", "int64", "bool")
 # Where MXNet is no judge, and why.

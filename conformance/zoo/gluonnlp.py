@@ -1,4 +1,4 @@
-"""The networks of GluonNLP with random weights, for ``benchmarks.zoo``.
+"""The networks of GluonNLP with random weights, for ``conformance.zoo``.
 
 Networks of 24 layers are built with three: more of the same tell nothing more.
 """
@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import zoo_gluonnlp_blocks as blocks
-from benchmarks.zoo_compare import Run, Sample
+from conformance.zoo import gluonnlp_blocks as blocks
+from conformance.zoo.compare import Run, Sample
 from serde.bridges.mxnet import import_mxnet
 
 WORDS, LENGTH, MORE, UNITS = 300, 12, 17, 512

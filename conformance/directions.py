@@ -1,11 +1,11 @@
 """Take models from every format to every other, run all results, and write directions.md.
 
-    SERDE_TVM=FOLDER python -m benchmarks.directions [--corpus=FOLDER] [--packages=FOLDER] [--again]
+    SERDE_TVM=FOLDER python -m conformance.directions [--corpus=FOLDER] [--packages=FOLDER]
         [MODEL …]
 
-Needs live MXNet and TVM. The corpus is that of benchmarks/relay_corpus.py, the packages are those
-of benchmarks/zoo.py; without them their models are left as they are known. What is known is kept in
-benchmarks/directions.json, so that an interrupted run goes on where it stopped; ``--again`` forgets
+Needs live MXNet and TVM. The corpus is that of conformance/relay_corpus.py, the packages are those
+of conformance/zoo; without them their models are left as they are known. What is known is kept in
+results/directions.json, so that an interrupted run goes on where it stopped; ``--again`` forgets
 the named models, or all, first.
 """
 
@@ -25,9 +25,9 @@ import numpy as np
 import onnx
 
 import serde
-from benchmarks.relay_corpus import DEFINED, INCOMPLETE, LESS_EXACT, fed, reader
-from benchmarks.resuming import resume
-from benchmarks.zoo_compare import live
+from conformance.relay_corpus import DEFINED, INCOMPLETE, LESS_EXACT, fed, reader
+from conformance.resuming import resume
+from conformance.zoo.compare import live
 from serde.errors import SerdeError
 from serde.formats.relay.json.reader import parse_json
 from serde.formats.relay.params import read_params
@@ -41,7 +41,7 @@ from tests.relay import networks as relay_networks
 from tests.relay.networks import TESTING
 
 ROOT = Path(__file__).parents[1]
-KEPT = ROOT / "benchmarks" / "directions.json"
+KEPT = ROOT / "conformance" / "results" / "directions.json"
 PAGE = ROOT / "docs" / "results" / "directions.md"
 SECONDS = 400
 OPEN = "not run: not yet in TVM"
@@ -68,7 +68,7 @@ KINDS = {
 }
 HEADER = f"""# Nine directions
 
-Made by `python -m benchmarks.directions`. Every model is taken from its own format to MXNet, ONNX
+Made by `python -m conformance.directions`. Every model is taken from its own format to MXNet, ONNX
 and Relay, and what came of it there from each of these to all three once more. Each of the nine
 results runs in its own runtime: MXNet 1.9.1, ONNX Runtime, and TVM 0.17, which compiles Relay's
 JSON at level 1 without the passes that only make code faster (`tests/relay/tvm_running.py`). The
@@ -136,7 +136,7 @@ def load(name: str, folder: Path, corpus: Path | None) -> Source:
 def from_zoo(name: str, folder: Path) -> Source:
     """A network of a library, with random weights, exported by MXNet."""
     library, _, rest = name.partition("/")
-    sample = import_module(f"benchmarks.zoo_{library}").sample(rest, folder)
+    sample = import_module(f"conformance.zoo.{library}").sample(rest, folder)
     return Source(serde.load(sample.prefix, inputs=sample.feeds), "mxnet", sample.feeds,
                   live(sample, sample.feeds))  # fmt: skip
 

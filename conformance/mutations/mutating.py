@@ -21,10 +21,10 @@ import numpy as np
 SECONDS = 20  # that a change may take
 PATIENCE = 40  # seconds after which a process that a framework holds up is ended
 BAD = ("wrong", "error", "slow")
-PAGE = Path(__file__).parents[1] / "docs" / "results" / "mutations.md"
+PAGE = Path(__file__).parents[2] / "docs" / "results" / "mutations.md"
 INTRODUCTION = """# Operators changed at random
 
-Written by `python -m benchmarks.mxnet_mutations --docs`, `relay_mutations` and `onnx_mutations`,
+Written by `python -m conformance.mutations.mxnet --docs`, `relay_mutations` and `onnx_mutations`,
 the row of each by its last run. The cases of the reading rules, and ONNX's node tests, are given
 other numbers, shapes, element types and attributes. What the framework itself does not take is not
 counted; else its results are the truth. *No judge* are those where it reads what is not there,
@@ -81,7 +81,7 @@ def sweep(
 
     ``outcome`` tells what becomes of one, and why; ``title`` is that of the row on the page.
     """
-    module = f"benchmarks.{Path(sys.argv[0]).stem}"
+    module = f"conformance.mutations.{Path(sys.argv[0]).stem}"
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--each", type=int, default=3, help="changes of each (3)")
     parser.add_argument("--docs", action="store_true", help="write the page as well")

@@ -1,7 +1,7 @@
 """Random changes to ONNX's node tests: run as they are, and by serde in other words.
 
-    python -m benchmarks.onnx_mutations --to 7,11,13,17 [--seed N] [--each N] [WORD …]
-    python -m benchmarks.onnx_mutations --to mxnet [--seed N] [--each N] [WORD …]
+    python -m conformance.mutations.onnx --to 7,11,13,17 [--seed N] [--each N] [WORD …]
+    python -m conformance.mutations.onnx --to mxnet [--seed N] [--each N] [WORD …]
 
 A test is given other numbers, shapes and attributes. What ONNX Runtime does not take is passed
 over; else its results are what the model lowered to one of the opsets, or written for a framework,
@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 import onnx
 
-from benchmarks.mutating import FLOATS, INTEGERS, other_sizes, renewed, reshaped, sweep
-from benchmarks.node_target import Target
-from benchmarks.node_tests import TARGETS, target_of
-from benchmarks.node_tests import outcome as in_framework
+from conformance.mutations.mutating import FLOATS, INTEGERS, other_sizes, renewed, reshaped, sweep
+from conformance.node_target import Target
+from conformance.node_tests import TARGETS, target_of
+from conformance.node_tests import outcome as in_framework
 from serde.errors import SerdeError
 from tests.node_cases import (
     RANDOM,

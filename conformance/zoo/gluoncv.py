@@ -1,4 +1,4 @@
-"""The networks of GluonCV's model zoo with random weights, for ``benchmarks.zoo``."""
+"""The networks of GluonCV's model zoo with random weights, for ``conformance.zoo``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from benchmarks.zoo_compare import Run, Sample
+from conformance.zoo.compare import Run, Sample
 from serde.bridges.mxnet import import_mxnet
 
 CUSTOM = ["one", "two", "three"]  # what a detector of one's own is to tell apart

@@ -1,4 +1,4 @@
-"""Convert one network of a model zoo, run it and compare with MXNet: for ``benchmarks.zoo``."""
+"""Convert one network of a model zoo, run it and compare with MXNet: for ``conformance.zoo``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 import onnxruntime
 
 import serde
-from benchmarks.zoo_draws import Drawing, drawing, noise
+from conformance.zoo.draws import Drawing, drawing, noise
 from serde.bridges.mxnet import import_mxnet, run
 from serde.errors import SerdeError
 from serde.formats.onnx.reader import read_model
@@ -147,7 +147,7 @@ def _settings() -> onnxruntime.SessionOptions:
 
 def _theirs(sample: Sample, expected: Sequence[Array], folder: Path) -> dict[str, Any]:
     """MXNet's own exporter on the same network."""
-    from benchmarks import mxnet_exporter
+    from conformance import mxnet_exporter
 
     path, feeds = folder / "theirs.onnx", sample.feeds
     mxnet_exporter.write_raw()
@@ -237,7 +237,7 @@ def main(library: str, name: str, folder: str) -> None:
 
     import_mxnet()
     place = Path(folder)
-    sample = import_module(f"benchmarks.zoo_{library}").sample(name, place)
+    sample = import_module(f"conformance.zoo.{library}").sample(name, place)
     for found in examine(sample, place):
         print(json.dumps(found), flush=True)
 

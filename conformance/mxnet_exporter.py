@@ -1,6 +1,6 @@
 """MXNet 1.9.1's own ONNX exporter on today's onnx: the names it needs are put back.
 
-``python -m benchmarks.mxnet_exporter PREFIX TARGET SHAPE`` exports a model that way.
+``python -m conformance.mxnet_exporter PREFIX TARGET SHAPE`` exports a model that way.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Print ``onnxruntime.md``: the forms that ONNX Runtime gets wrong, and those written instead.
 
-``python -m benchmarks.runtime_forms`` writes the page from
+``python -m conformance.runtime_forms`` writes the page from
 ``serde.formats.onnx.consumers.onnxruntime``;
 ``tests/onnx/test_onnxruntime_forms.py`` measures a release.
 """
@@ -16,7 +16,7 @@ PAGE = "docs/reference/onnxruntime.md"
 HEAD = """\
 # ONNX Runtime
 
-<!-- Printed by `python -m benchmarks.runtime_forms`; do not edit. -->
+<!-- Printed by `python -m conformance.runtime_forms`; do not edit. -->
 
 ONNX Runtime rewrites a model before it runs it, by default with all its graph optimizers. Some of
 them change what a valid model computes. No ONNX file that serde writes has one of the forms below,

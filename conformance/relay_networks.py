@@ -1,9 +1,9 @@
 """Convert the networks TVM itself brings and imports, and write docs/results/relay-networks.md.
 
-    SERDE_TVM=FOLDER python -m benchmarks.relay_networks [--again] [NETWORK …]
+    SERDE_TVM=FOLDER python -m conformance.relay_networks [--again] [NETWORK …]
 
 Needs live TVM (tests/relay/tvm_live.py) and MXNet. What is known is kept in
-benchmarks/relay_networks.json, so that an interrupted run goes on where it stopped; ``--again``
+results/relay_networks.json, so that an interrupted run goes on where it stopped; ``--again``
 forgets the named networks, or all, first.
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.resuming import resume
+from conformance.resuming import resume
 from serde.errors import SerdeError
 from tests.relay.networks import (
     BY_TVM,
@@ -31,7 +31,7 @@ from tests.relay.networks import (
 from tests.relay.tvm_live import TvmError
 
 ROOT = Path(__file__).parents[1]
-KEPT = ROOT / "benchmarks" / "relay_networks.json"
+KEPT = ROOT / "conformance" / "results" / "relay_networks.json"
 PAGE = ROOT / "docs" / "results" / "relay-networks.md"
 OPSETS = {"txt": (13, 21), "json": (11, 17)}
 KINDS = {
@@ -40,7 +40,7 @@ KINDS = {
 }
 HEADER = f"""# Networks in Relay
 
-Made by `python -m benchmarks.relay_networks`. TVM 0.17 writes each network as it is built or
+Made by `python -m conformance.relay_networks`. TVM 0.17 writes each network as it is built or
 imported, and once more after `SimplifyInference`, `FoldConstant`, `EliminateCommonSubexpr` and
 `FuseOps`. Weights and BatchNorm statistics are random. Where a network of relay.testing ends in
 a softmax, what that is taken of is made an output too. Both modules go to ONNX from their text

@@ -1,4 +1,4 @@
-"""What a framework has to offer to be a target of benchmarks/node_tests.py."""
+"""What a framework has to offer to be a target of conformance/node_tests.py."""
 
 from __future__ import annotations
 

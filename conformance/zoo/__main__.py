@@ -1,11 +1,11 @@
 """Convert every network of MXNet's model libraries, and write docs/results/zoo.md.
 
-    python -m benchmarks.zoo --setup FOLDER
-    python -m benchmarks.zoo --packages FOLDER gluoncv [--again] [NETWORK …]
+    python -m conformance.zoo --setup FOLDER
+    python -m conformance.zoo --packages FOLDER gluoncv [--again] [NETWORK …]
 
 ``--setup`` installs the libraries into a folder of their own; MXNet itself is found where serde is.
 Each network is built with random weights, exported, converted and run in a process of its own,
-one at a time, with limits of time and memory. What is known is kept in benchmarks/zoo.json, so that
+one at a time, with limits of time and memory. What is known is kept in results/zoo.json, so that
 an interrupted run goes on where it stopped; ``--again`` forgets the named networks first, or all
 that are not right.
 """
@@ -25,10 +25,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from benchmarks.zoo_page import PAGE, page, verdict
+from conformance.zoo.page import PAGE, page, verdict
 
-ROOT = Path(__file__).parents[1]
-KEPT = ROOT / "benchmarks" / "zoo.json"
+ROOT = Path(__file__).parents[2]
+KEPT = ROOT / "conformance" / "results" / "zoo.json"
 LIBRARIES = ("gluoncv", "gluonnlp", "gluonts")
 PACKAGES = (  # what the libraries import as well, in versions that go with them
     "gluoncv==0.10.5 yacs autocfg tqdm portalocker pillow pyyaml opencv-python-headless "
@@ -67,7 +67,7 @@ def tried(
     """One attempt."""
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        command = (sys.executable, "-m", "benchmarks.zoo_compare", library, name, folder)
+        command = (sys.executable, "-m", "conformance.zoo.compare", library, name, folder)
         try:
             done = subprocess.run(
                 command, capture_output=True, text=True, timeout=seconds, cwd=ROOT, check=False,
@@ -95,14 +95,14 @@ def limited(memory: int) -> Callable[[], None]:
 
 def chosen(library: str, asked: list[str], known: Mapping[str, Row], again: bool) -> Iterator[str]:
     """The networks to examine now."""
-    for name in asked or import_module(f"benchmarks.zoo_{library}").names():
+    for name in asked or import_module(f"conformance.zoo.{library}").names():
         if name not in known or (again and (asked or verdict(known[name]) != "right")):
             yield name
 
 
 def main() -> int:
     """Examine what is not known yet, and write the page after each network."""
-    parser = argparse.ArgumentParser(description=__doc__, prog="python -m benchmarks.zoo")
+    parser = argparse.ArgumentParser(description=__doc__, prog="python -m conformance.zoo")
     parser.add_argument("library", nargs="?", choices=LIBRARIES)
     parser.add_argument("networks", nargs="*", metavar="NETWORK")
     parser.add_argument("--setup", metavar="FOLDER", help="install the libraries there")

@@ -1,4 +1,4 @@
-"""Networks that draw random numbers, compared draw by draw: for ``benchmarks.zoo_compare``.
+"""Networks that draw random numbers, compared draw by draw: for ``conformance.zoo.compare``.
 
 serde's conversion makes its draws of noise that is an input, and tells what each sampler read and
 gave. MXNet runs the same symbol with those draws in the samplers' places, and tells what each

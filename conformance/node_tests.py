@@ -1,10 +1,10 @@
 """ONNX's own node tests through serde into a live framework, beside that framework's own importer.
 
-    python -m benchmarks.node_tests --target mxnet [--again] [--list] [WORD OF TEST NAMES …]
+    python -m conformance.node_tests --target mxnet [--again] [--list] [WORD OF TEST NAMES …]
 
 A target is a class: how serde's result of a model is run, and how the framework's own importer's
 is. Both get each model one after the other, in processes of their own, as a framework may end one.
-What is known is kept in benchmarks/node_tests_TARGET.json, so that an interrupted run goes on where
+What is known is kept in results/node_tests_TARGET.json, so that an interrupted run goes on where
 it stopped, and the page of the target under docs/ is written from it; ``--again`` forgets the tests
 named by words, or all, first. ``--list`` only prints what becomes of the tests by serde.
 """
@@ -24,16 +24,16 @@ from typing import Any
 import numpy as np
 import onnx
 
-from benchmarks.node_target import NotRun, Target
-from benchmarks.resuming import resume
+from conformance.node_target import NotRun, Target
+from conformance.resuming import resume
 from serde.errors import SerdeError, Unconvertible
 from tests.node_cases import Case, all_cases, difference, frozen
 
 ROOT = Path(__file__).parents[1]
 TARGETS = {  # name: module and class
-    "mxnet": ("benchmarks.node_tests_mxnet", "MXNet"),
-    "relay": ("benchmarks.node_tests_relay", "Relay"),
-    "relax": ("benchmarks.node_tests_relax", "Relax"),
+    "mxnet": ("conformance.node_tests_mxnet", "MXNet"),
+    "relay": ("conformance.node_tests_relay", "Relay"),
+    "relax": ("conformance.node_tests_relax", "Relax"),
 }
 KINDS = ("right", "refused", "not run", "wrong", "crashed")
 PATIENCE = 120  # seconds for one test
@@ -131,7 +131,7 @@ def page(target: Target, known: Mapping[str, Mapping[str, Outcome]]) -> Iterator
     found = {w: [known[c.name][w] for c in cases] for w in SIDES}
     yield f"# ONNX's node tests in {target.title}\n"
     yield (
-        f"Made by `python -m benchmarks.node_tests --target {target.name}`: the "
+        f"Made by `python -m conformance.node_tests --target {target.name}`: the "
         f"{len(cases)} node tests of onnx {onnx.__version__}, converted and run. Small integer and "
         "scalar operands (bounds, axes, sizes) are constants, as they are in models. "
         f"{target.notes}\n"
@@ -189,7 +189,7 @@ def main(arguments: list[str]) -> int:
     target = target_of(name)
     resume(
         [*chosen, *(a for a in arguments if a == "--again")], every,
-        ROOT / "benchmarks" / f"node_tests_{name}.json",
+        ROOT / "conformance" / "results" / f"node_tests_{name}.json",
         ROOT / "docs" / "results" / f"node-tests-{name}.md",
         lambda test: {which: worker.outcome(test) for which, worker in workers.items()},
         lambda known: page(target, known),

@@ -1,4 +1,4 @@
-"""The prediction networks of GluonTS with random weights, for ``benchmarks.zoo``."""
+"""The prediction networks of GluonTS with random weights, for ``conformance.zoo``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.zoo_compare import Run, Sample
+from conformance.zoo.compare import Run, Sample
 from serde.bridges.mxnet import import_mxnet
 
 AHEAD, PAST, SERIES, CARDINALITY = 6, 12, 5, 3

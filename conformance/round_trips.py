@@ -1,11 +1,11 @@
 """Take models there and back, run every result where it belongs, and write round-trips.md.
 
-    python -m benchmarks.round_trips [--corpus=FOLDER] [--again] [NETWORK …]
+    python -m conformance.round_trips [--corpus=FOLDER] [--again] [NETWORK …]
 
 MXNet's networks go MXNet → ONNX → MXNet → ONNX, the models of the onnx package ONNX → MXNet, and
-the modules of the corpus of benchmarks/relay_corpus.py, called ``corpus/NAME``, Relay → ONNX →
+the modules of the corpus of conformance/relay_corpus.py, called ``corpus/NAME``, Relay → ONNX →
 Relay → ONNX.
-What is known is kept in benchmarks/round_trips.json, so that an interrupted run goes on where it
+What is known is kept in results/round_trips.json, so that an interrupted run goes on where it
 stopped; ``--again`` forgets the named networks, or all, first.
 """
 
@@ -18,9 +18,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.directions import CORPUS, corpus_of, load, modules_of
-from benchmarks.relay_corpus import DEFINED, LESS_EXACT
-from benchmarks.resuming import resume
+from conformance.directions import CORPUS, folder_of, load, modules_of
+from conformance.relay_corpus import DEFINED, LESS_EXACT
+from conformance.resuming import resume
 from serde.errors import SerdeError
 from tests.directions import reason
 from tests.light_models import LIGHT, model_path
@@ -29,12 +29,13 @@ from tests.networks import ENCODERS, LANGUAGE, VISION, smallest
 from tests.relay.round_trips import there_and_back as relay_trip
 
 ROOT = Path(__file__).parents[1]
-KEPT = ROOT / "benchmarks" / "round_trips.json"
+KEPT = ROOT / "conformance" / "results" / "round_trips.json"
 PAGE = ROOT / "docs" / "results" / "round-trips.md"
 TOLERANCE = 1e-4
 HEADER = f"""# Round trips
 
-Made by `python -m benchmarks.round_trips`. Errors are the largest difference from the source in its
+Made by `python -m conformance.round_trips`. Errors are the largest difference from the source in
+its
 own runtime in terms of the largest number of the output; the bound is {TOLERANCE:g}.
 """
 NETWORKS = """
@@ -151,7 +152,7 @@ def cell(error: float | str) -> str:
 
 def main(arguments: list[str]) -> None:
     """Run what is not known yet, and write the page after each."""
-    corpus = corpus_of(arguments)
+    corpus = folder_of("--corpus", arguments)
     every = [*VISION, *LANGUAGE, *ENCODERS, *LIGHT, *modules_of(corpus)]
     resume(arguments, every, KEPT, PAGE, partial(trip, corpus=corpus), page, str)
 

@@ -1,6 +1,6 @@
 """Convert every module of a Relay corpus and compare with what TVM computed.
 
-``python benchmarks/relay_corpus.py FOLDER [--only TEXT] [--opsets 11,13,17,21] [--report FILE]``.
+``python conformance/relay_corpus.py FOLDER [--only TEXT] [--opsets 11,13,17,21] [--report FILE]``.
 FOLDER has a folder for each module: ``module.json`` (or ``.json.gz``), ``params.bin`` and
 ``io.npz`` as the issue on Relay describes them, and beside it ``corpus.py`` that reads them.
 """
@@ -153,7 +153,7 @@ def compared(found: list[Any], case: Any) -> Result:
 
 def report(results: dict[str, dict[int, Result]], opsets: tuple[int, ...]) -> str:
     """``docs/results/relay-corpus.md``."""
-    lines = ["# The Relay corpus", "", "Made by `benchmarks/relay_corpus.py`.", ""]
+    lines = ["# The Relay corpus", "", "Made by `conformance/relay_corpus.py`.", ""]
     lines += [f"{len(results)} modules that TVM 0.17 wrote, with the outputs it computed for them.",
               ""]  # fmt: skip
     kinds = (RIGHT, CONVERTED, REFUSED, WRONG, FAILED)

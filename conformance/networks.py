@@ -1,8 +1,8 @@
 """Convert every network of tests/networks.py at its real size, and write docs/results/networks.md.
 
-    python -m benchmarks.networks [--again] [NETWORK …]
+    python -m conformance.networks [--again] [NETWORK …]
 
-What is known is kept in benchmarks/networks.json, so that an interrupted run goes on where it
+What is known is kept in results/networks.json, so that an interrupted run goes on where it
 stopped; ``--again`` forgets the named networks, or all, first.
 """
 
@@ -14,19 +14,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.resuming import resume
+from conformance.resuming import resume
 from serde.errors import SerdeError
 from tests.mxnet.network_runs import BATCHES, TOLERANCE, loaded, outcome, references
 from tests.networks import ENCODERS, LANGUAGE, NETWORKS, VISION, build, export
 
 ROOT = Path(__file__).parents[1]
-KEPT = ROOT / "benchmarks" / "networks.json"
+KEPT = ROOT / "conformance" / "results" / "networks.json"
 PAGE = ROOT / "docs" / "results" / "networks.md"
 OPSETS = (11, 13, 17, 21)
 KINDS = {"Vision": VISION, "Language models": LANGUAGE, "Encoders": ENCODERS}
 HEADER = f"""# Networks
 
-Made by `python -m benchmarks.networks`. Every network is built in MXNet 1.9.1 with random weights,
+Made by `python -m conformance.networks`. Every network is built in MXNet 1.9.1 with random weights,
 exported, converted at each opset with static shapes (one sample) and with a named number of samples
 (run with one and three), checked by `onnx.checker` with `full_check`, and run in ONNX Runtime.
 The error is the largest difference from MXNet in terms of the largest number of the output; the

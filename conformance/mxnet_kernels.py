@@ -1,6 +1,6 @@
 """Where MXNet's oneDNN kernels and its plain ones disagree: all cases of its rules, by both.
 
-    python -m benchmarks.mxnet_kernels [--each N] [--seed N] [OPERATOR …]
+    python -m conformance.mxnet_kernels [--each N] [--seed N] [OPERATOR …]
 
 Writes mxnet-kernels.md; with operators, or random changes of each case, prints what differs.
 """
@@ -26,8 +26,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.mutating import Array
-from benchmarks.mxnet_mutations import REGISTRY, changed
+from conformance.mutations.mutating import Array
+from conformance.mutations.mxnet import REGISTRY, changed
 from serde.formats.mxnet.ops.output_layers import plain_kernels
 from tests.mxnet.cases import Case, _error, _tolerance, live
 from tests.mxnet.rewriting import every_case
@@ -183,7 +183,7 @@ def page(results: Sequence[Result]) -> Iterator[str]:
     """The lines of the page."""
     counts = Counter(r.kind for r in results)
     yield "# MXNet's kernels, with and without oneDNN\n"
-    yield f"Written by `python -m benchmarks.mxnet_kernels`: {len(results):,} cases of the"
+    yield f"Written by `python -m conformance.mxnet_kernels`: {len(results):,} cases of the"
     yield "reading rules, run by MXNet 1.9.1 as it is released, and with `MXNET_MKLDNN_ENABLED=0`,"
     yield "which has it use its plain kernels. A test compares the last table with what comes of"
     yield "the cases today.\n"

@@ -1,10 +1,10 @@
 """Run models in live Relax by TVM's importer and the profile relax, and write relax.md.
 
-    SERDE_RELAX=FOLDER python -m benchmarks.relax_models CORPUS [--again] [MODEL …]
+    SERDE_RELAX=FOLDER python -m conformance.relax_models CORPUS [--again] [MODEL …]
 
 MXNet's networks with random weights, the light models of the onnx package, and the modules of the
-Relay corpus in the folder CORPUS (see benchmarks/relay_corpus.py). What is known is kept in
-benchmarks/relax_models.json, so that an interrupted run goes on where it stopped; ``--again``
+Relay corpus in the folder CORPUS (see conformance/relay_corpus.py). What is known is kept in
+results/relax_models.json, so that an interrupted run goes on where it stopped; ``--again``
 forgets the named models, or all, first.
 """
 
@@ -22,8 +22,8 @@ import numpy as np
 import onnx
 
 import serde
-from benchmarks.relay_corpus import INCOMPLETE, RIGHT, compared, fed, reader
-from benchmarks.resuming import resume
+from conformance.relay_corpus import INCOMPLETE, RIGHT, compared, fed, reader
+from conformance.resuming import resume
 from serde.errors import SerdeError, Unconvertible
 from serde.formats.onnx.consumers.relax.dynamic_shape_support import SYMBOLIC
 from serde.formats.onnx.consumers.relax.support_table import TAKEN
@@ -40,7 +40,7 @@ from tests.onnx_live import error, run_model
 from tests.relax.relax_live import RELAX, RelaxError, run
 
 ROOT = Path(__file__).parents[1]
-KEPT = ROOT / "benchmarks" / "relax_models.json"
+KEPT = ROOT / "conformance" / "results" / "relax_models.json"
 PAGE = ROOT / "docs" / "results" / "relax.md"
 TOLERANCE = 1e-4
 Result = list[Any]  # what became of a model, and the error, or why
@@ -117,7 +117,8 @@ def tried(folder: Path, name: str) -> Result:
 
 HEADER = """# Models in Relax
 
-Made by `python -m benchmarks.relax_models`. Each model is written with the profile `relax`, read by
+Made by `python -m conformance.relax_models`. Each model is written with the profile `relax`, read
+by
 TVM's own importer (`tvm.relax.frontend.onnx.from_onnx`, apache-tvm {tvm}), compiled for LLVM and
 run in Relax's virtual machine. Right is within {tolerance:g} of the source's numbers in its own
 runtime, in terms of the largest number of the output; sizes are numbers. ONNX's node tests are on a
@@ -172,7 +173,7 @@ def operators() -> Iterator[str]:
     """What the profile does with each operator."""
     yield "\n## Operators\n"
     yield (
-        f"Measured by `python -m benchmarks.relax_operators` at opset {OPSET}. *Rewritten* are "
+        f"Measured by `python -m conformance.relax_operators` at opset {OPSET}. *Rewritten* are "
         "those of which some form, or all, is said in other operators. Other element types are "
         "computed in wider ones. *Symbolic* are those that are right with named sizes as well "
         "(`--symbolic`); others are refused with them. What is not listed is said in these, or "

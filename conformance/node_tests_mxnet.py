@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 
 import serde
-from benchmarks.mxnet_exporter import restore_mapping
+from conformance.mxnet_exporter import restore_mapping
 from serde.bridges.mxnet import import_mxnet
 from serde.formats.onnx.reader import decode
 from serde.legalize.convert import raise_to_ir

@@ -1,6 +1,6 @@
 """What releases of MXNet make of the symbols written for them, and of what they say themselves.
 
-    python -m benchmarks.mxnet_releases FOLDER …
+    python -m conformance.mxnet_releases FOLDER …
 
 Each folder is where a release is installed (``pip install --no-deps --target``); the newest is the
 one that imports anyway. In each of them run, in a process of its own: the node
@@ -91,7 +91,7 @@ def network(name: str) -> float:
 
 def everything(file: Path, start: int) -> None:
     """Write results to ``file`` one after the other, so that those before a crash are there."""
-    from benchmarks.node_tests import Worker, all_cases
+    from conformance.node_tests import Worker, all_cases
 
     with file.open("ab") as out:
 
@@ -122,7 +122,7 @@ def of_release(folder: str | None) -> Results:
     while True:
         with tempfile.TemporaryDirectory() as held:
             file = Path(held) / "results"
-            call = [sys.executable, "-m", "benchmarks.mxnet_releases", "--here", file, str(start)]
+            call = [sys.executable, "-m", "conformance.mxnet_releases", "--here", file, str(start)]
             done = subprocess.run(call, env=environment, capture_output=True, check=False)
             read(file, found)
         if done.returncode == 0:
@@ -171,10 +171,10 @@ def page(releases: Mapping[str, Results]) -> Iterator[str]:
         v: {at: told(r["case"].get(at), y) for at, y in known.items()} for v, r in releases.items()
     }
     yield "# Releases of MXNet\n"
-    yield "Made by `python -m benchmarks.mxnet_releases`, which has each release run on a processor"
-    yield "what is written for it with `--mxnet RELEASE`. *Not run* are 3-D convolutions that it"
-    yield "computes on GPUs only. In 1.5 reductions over infinities or NaN give what its way to sum"
-    yield "makes of them.\n"
+    yield "Made by `python -m conformance.mxnet_releases`, which has each release run on a"
+    yield "processor what is written for it with `--mxnet RELEASE`. *Not run* are 3-D convolutions"
+    yield "that it computes on GPUs only. In 1.5 reductions over infinities or NaN give what its way"
+    yield "to sum makes of them.\n"
     yield "| release | " + " | ".join(releases) + " |"
     yield "|---|" + "---:|" * len(releases)
     for kind in ("right", "refused", "not run", "wrong", "crashed"):

@@ -1,6 +1,6 @@
 """All that the MXNet reader emits, written back: the cases of its rules, run by MXNet again.
 
-    python -m benchmarks.mxnet_cases [OPERATOR …]
+    python -m conformance.mxnet_cases [OPERATOR …]
 
 Writes docs/results/mxnet-cases.md; with operators prints what becomes of theirs.
 """
@@ -28,7 +28,7 @@ def page(found: Found) -> Iterator[str]:
     """The lines of the page."""
     counts = Counter(kind for _, (kind, _) in found)
     yield "# MXNet's operators, written back\n"
-    yield f"Made by `python -m benchmarks.mxnet_cases`: {len(found)} cases of the reading rules,"
+    yield f"Made by `python -m conformance.mxnet_cases`: {len(found)} cases of the reading rules,"
     yield "from MXNet to the IR, back to MXNet, and run by MXNet 1.9.1 beside the original.\n"
     yield "| | cases |\n|---|---:|"
     for kind in (RIGHT, REFUSED, FAILS, WRONG):
