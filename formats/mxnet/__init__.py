@@ -17,7 +17,7 @@ from serde.ir.graph import DType, Graph
 from serde.passes.cut_inputs import cut
 from serde.plugins import Format
 
-from . import from_ir, ops, target, writes
+from . import from_ir, ops, target
 from .bind.bind_params import bind_params, refuse_missing_parameters
 from .bind.declared import Said
 from .bind.placeholders import with_placeholders
@@ -47,7 +47,7 @@ from .passes.mark_requantized import told_requantized
 from .passes.strip_nms import with_suppression
 from .rules import reads
 
-__all__ = ["FORMAT", "decode", "decode_symbol", "encode", "ops", "to_ir", "writes"]
+__all__ = ["FORMAT", "decode", "decode_symbol", "encode", "ops", "to_ir"]
 # Metadata keys of a decoded graph.
 PATH, VERSION, VARIABLES = "mxnet.path", "mxnet.version", "mxnet.variables"
 NUMPY_SHAPES = "mxnet.numpy_shapes"

@@ -13,11 +13,11 @@ from serde.ir.graph import DType, Graph, Value
 from serde.legalize.convert import lower_to
 from serde.passes.dce import drop_dead
 
+from .legalize import spelled
+from .ops.nms import masked
 from .passes.data_dependent_shapes import all_found
 from .releases import Release, release
 from .target import SymbolBuilder, misfit, writes
-from .writes.detection import masked
-from .writes.spelling import spelled
 
 
 def from_ir(graph: Graph, *, mxnet: str | None = None) -> Graph:

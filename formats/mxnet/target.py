@@ -1,4 +1,4 @@
-"""The table of rules from the IR to MXNet, and what they share."""
+"""The tables of rules from the IR to MXNet, and what they share."""
 
 from __future__ import annotations
 
@@ -94,6 +94,9 @@ def _unheld(node: Node) -> str | None:
 
 
 writes = Writes("ir → mxnet", defaults=defaults)
+# Operators MXNet lacks, or has in part, as operators of the IR that it has. A rule that returns
+# None leaves the operator as it is.
+spells = RuleTable("ir → mxnet", defaults=defaults)
 
 
 class SymbolBuilder(Builder):

@@ -108,7 +108,8 @@ def test_damage_found_only_while_writing(folder: Path) -> None:
 
 STOPPED = """
 import sys, time
-from serde.io import atomic_write, convert
+from serde import convert
+from serde.io import atomic_write
 def slow(*args):
     print("writing", flush=True)
     time.sleep(30)

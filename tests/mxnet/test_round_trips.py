@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from serde.formats.mxnet.target import writes
-from serde.formats.mxnet.writes.spelling import _later, spells
+from serde.formats.mxnet.legalize import _later
+from serde.formats.mxnet.target import spells, writes
 from tests.light_models import model_path
 from tests.mxnet.round_trips import from_onnx, there_and_back
 from tests.mxnet_live import live_mxnet

@@ -1,4 +1,4 @@
-"""Every operator family; importing this package fills the rule tables."""
+"""Every operator family, in both directions; importing this package fills the rule tables."""
 
 from . import (
     activation,
@@ -10,6 +10,7 @@ from . import (
     creation,
     cumulative,
     depth_space,
+    dynamic_shapes,
     fft,
     identity,
     image,
@@ -23,6 +24,7 @@ from . import (
     normalization,
     numpy_shape,
     output_layers,
+    padding,
     pooling,
     proposal,
     quantization,
@@ -35,8 +37,11 @@ from . import (
     sequence,
     shape,
     slice_assign,
+    slicing,
+    softmax,
     sorting,
     special,
+    statistics,
     triangular,
     unary,
 )
@@ -51,6 +56,7 @@ __all__ = [
     "creation",
     "cumulative",
     "depth_space",
+    "dynamic_shapes",
     "fft",
     "identity",
     "image",
@@ -64,6 +70,7 @@ __all__ = [
     "normalization",
     "numpy_shape",
     "output_layers",
+    "padding",
     "pooling",
     "proposal",
     "quantization",
@@ -76,8 +83,11 @@ __all__ = [
     "sequence",
     "shape",
     "slice_assign",
+    "slicing",
+    "softmax",
     "sorting",
     "special",
+    "statistics",
     "triangular",
     "unary",
 ]

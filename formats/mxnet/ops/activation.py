@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import cast, lowest, scalar, size_of, steps
 from serde.errors import require
-from serde.ir.geometry import axis_of, may_be_same
-from serde.ir.graph import DType, Value
+from serde.ir.geometry import may_be_same
+from serde.ir.graph import Value
 
-from ..rules import dtype_of, reads
+from ..rules import reads
+from ..target import spells, writes
+from .fallbacks import standard
 
 ACTIVATIONS = {
     "relu": "Relu",
@@ -60,42 +61,90 @@ def read_hard_sigmoid(g, x, *, alpha=0.2, beta=0.5):
     return g.HardSigmoid(x, alpha=alpha, beta=beta)
 
 
-def scaled(g, x, temperature, dtype):
-    """The operand of a softmax: in the type asked for, divided by its temperature."""
-    x = x if dtype is None else cast(g, x, dtype_of(dtype))
-    return x if temperature in (None, 1.0) else g.Div(x, temperature)
+@writes("Relu")
+def write_relu(s, x):
+    """MXNet's own is of floats."""
+    return s.relu(x) if x.type.kind == "f" else s["_maximum_scalar"](x, scalar=0)
 
 
-def masked(g, x: Value, length: Value, axis: int):
-    """Softmax over the first ``length`` elements along ``axis``; 0 behind them."""
-    axis = axis_of(axis, x.rank)
-    place = g.Unsqueeze(steps(g, size_of(g, x, axis)), list(range(1, x.rank - axis)))
-    inside = g.Less(place, g.Unsqueeze(cast(g, length, DType.INT64), [axis]))
-    kept = g.Where(inside, x, scalar(g, lowest(x), x))
-    return g.Where(inside, g.Softmax(kept, axis=axis), scalar(g, 0, x))
+@writes("Softplus")
+def write_softplus(s, x):
+    return s.Activation(x, act_type="softrelu")
 
 
-@reads("softmax")
-def read_softmax(
-    g, x, length=None, *, axis=-1, temperature: float | None = None, dtype: str | None = None,
-    use_length: bool | None = False,
-):  # fmt: skip
-    x = scaled(g, x, temperature, dtype)
-    return masked(g, x, length, axis) if use_length else g.Softmax(x, axis=axis)
+@writes("LeakyRelu")
+def write_leaky_relu(s, x, *, alpha):
+    return s.LeakyReLU(x, act_type="leaky", slope=alpha)
 
 
-@reads("softmin", only={"use_length": (False,)})
-def read_softmin(g, x, *, axis=-1, temperature: float | None = None, dtype: str | None = None):
-    return g.Softmax(g.Neg(scaled(g, x, temperature, dtype)), axis=axis)
+@writes("Elu")
+def write_elu(s, x, *, alpha):
+    return s.LeakyReLU(x, act_type="elu", slope=alpha)
 
 
-@reads("log_softmax", only={"use_length": (False,)})
-def read_log_softmax(g, x, *, axis=-1, temperature: float | None = None, dtype: str | None = None):
-    return g.LogSoftmax(scaled(g, x, temperature, dtype), axis=axis)
+@writes("Selu")
+def write_selu(s, x, *, alpha, gamma):
+    """With the usual numbers; others are spelled out."""
+    return s.LeakyReLU(x, act_type="selu")
 
 
-@reads("SoftmaxActivation")
-def read_softmax_activation(g, x, *, mode="instance"):
-    """``channel`` normalises over axis 1, ``instance`` over the last axis."""
-    require(mode in ("channel", "instance"), f"mode={mode!r} is unknown")
-    return g.Softmax(x, axis=1 if mode == "channel" else -1)
+@writes("Gelu", only={"approximate": ("none",)})
+def write_gelu(s, x):
+    """The library behind MXNet 1.7 takes the approximation by a hyperbolic tangent for it."""
+    if not s.release.name.startswith("1.7"):
+        return s.LeakyReLU(x, act_type="gelu")
+    part = s["_plus_scalar"](s.erf(s["_mul_scalar"](x, scalar=0.5**0.5)), scalar=1.0)
+    return s.elemwise_mul(s["_mul_scalar"](x, scalar=0.5), part)
+
+
+@writes("PRelu")
+def write_prelu(s, x, slope):
+    """A slope of one number, or one a channel."""
+    flat = s.Reshape(slope, shape=(-1,)) if slope.rank != 1 else slope
+    return s.LeakyReLU(x, flat, act_type="prelu")
+
+
+@writes("HardSigmoid")
+def write_hard_sigmoid(s, x, *, alpha, beta):
+    return s.hard_sigmoid(x, alpha=alpha, beta=beta)
+
+
+@writes("HardSwish")
+def write_hard_swish(s, x):
+    return s.elemwise_mul(x, s.hard_sigmoid(x, alpha=1 / 6, beta=0.5))
+
+
+@writes("Mish")
+def write_mish(s, x):
+    return s.elemwise_mul(x, s.tanh(s.Activation(x, act_type="softrelu")))
+
+
+@spells("Relu")
+def spell_relu(g, x):
+    """Of integers, the larger of each and 0."""
+    return None if x.type.kind == "f" else g.Max(x, g.const(0, x.type))
+
+
+@spells("Selu")
+def spell_selu(g, x, *, alpha, gamma):
+    if (round(alpha, 6), round(gamma, 6)) == (1.673263, 1.050701):
+        return None
+    below_zero = g.Mul(g.Sub(g.Exp(g.Min(x, 0.0)), 1.0), alpha)
+    return g.Mul(g.Add(g.Max(x, 0.0), below_zero), gamma)
+
+
+@spells("Gelu")
+def spell_gelu(g, x, *, approximate):
+    return None if approximate == "none" else standard(20, "Gelu")(g, x, approximate=approximate)
+
+
+@spells("PRelu")
+def spell_prelu(g, x, slope):
+    """MXNet's slope is one number, or one a channel."""
+    dims = slope.known
+    channels = [d for d in dims if d != 1]
+    alone = len(channels) == 1 and x.rank - len(dims) + dims.index(channels[0]) == 1
+    if slope.is_static and (alone or not channels) and x.type.kind == "f" and dims:
+        return None
+    zero = g.const(0, x.type)
+    return g.Add(g.Max(x, zero), g.Mul(slope, g.Min(x, zero)))

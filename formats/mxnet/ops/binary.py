@@ -13,6 +13,18 @@ from serde.ir.builder import computed
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
+from ..target import number, spells, writes
+from .fallbacks import standard
+
+BINARY = {  # operator: MXNet's for tensors, with a number on the right, with one on the left
+    "Add": ("broadcast_add", "_plus_scalar", "_plus_scalar"),
+    "Div": ("broadcast_div", "_div_scalar", "_rdiv_scalar"),
+    "Max": ("broadcast_maximum", "_maximum_scalar", "_maximum_scalar"),
+    "Min": ("broadcast_minimum", "_minimum_scalar", "_minimum_scalar"),
+    "Mul": ("broadcast_mul", "_mul_scalar", "_mul_scalar"),
+    "Pow": ("broadcast_power", "_power_scalar", "_rpower_scalar"),
+    "Sub": ("broadcast_sub", "_minus_scalar", "_rminus_scalar"),
+}
 
 
 def in_float(function):
@@ -216,3 +228,64 @@ def read_rtrue_divide_scalar(g, x, *, scalar=1.0):
 @reads("add_n", ignore=("num_args",))
 def read_add_n(g, *xs):
     return g.Sum(*xs) if xs[0].type.kind == "f" and len(xs) > 1 else reduce(g.Add, xs)
+
+
+def write_binary(names, s, a: Value, b: Value):
+    both, right, left = names
+    require(a.type is b.type or "Pow" in both, "operands of two element types")
+    if (n := number(b)) is not None and b.rank <= a.rank:
+        return s[right](a, scalar=n)
+    if (n := number(a)) is not None and a.rank <= b.rank:
+        return s[left](b, scalar=n)
+    return s[both](a, b)
+
+
+def write_variadic(names, s, first, *rest):
+    for other in rest:
+        typed = first.dtype, first.shape
+        first = write_binary(names, s, first, other)
+        first.dtype, first.shape = typed
+    return first
+
+
+for _op, _forms in BINARY.items():
+    rule = write_variadic if _op in ("Max", "Min") else write_binary
+    writes(_op)(partial(rule, _forms))
+writes("Sum")(partial(write_variadic, BINARY["Add"]))
+
+
+@writes("Mod")
+def write_mod(s, x, y, *, fmod):
+    """Of floats, exact in MXNet for numbers that are not negative; it gives 0 for a divisor 0."""
+    whole = s.broadcast_mod(s.abs(x), s.abs(y))
+    nothing = s.broadcast_div(s.zeros_like(whole), s.abs(y))  # NaN where the divisor is 0
+    rest = s.broadcast_add(whole, nothing)
+    zero = s.zeros_like(whole)
+    sign = s.broadcast_lesser(s.broadcast_add(zero, x), zero)
+    rest = s.where(sign, s.negative(rest), rest)
+    if fmod:
+        return rest
+    other = s.broadcast_not_equal(sign, s.broadcast_lesser(s.broadcast_add(zero, y), zero))
+    moves = s.broadcast_mul(other, s.broadcast_not_equal(rest, zero))
+    return s.where(moves, s.broadcast_add(rest, y), rest)
+
+
+@spells("Mean")
+def spell_mean(g, *xs):
+    return g.Div(g.Sum(*xs), float(len(xs)))
+
+
+@spells("Pow")
+def spell_pow(g, x, y):
+    if x.dtype is y.dtype:
+        return None
+    if x.type.kind == "f":
+        return g.Pow(x, cast(g, y, x.type))
+    wide = DType.FLOAT64
+    return cast(g, g.Pow(cast(g, x, wide), cast(g, y, wide)), x.type)
+
+
+@spells("Mod")
+def spell_mod(g, x, y, *, fmod):
+    """Of integers, by division; MXNet has one of floats."""
+    return None if x.type.kind == "f" else standard(10, "Mod")(g, x, y, fmod=fmod)

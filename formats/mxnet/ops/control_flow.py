@@ -6,19 +6,27 @@ of them, or of the node's operands, is which (control_flow.cc).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from serde.decompositions.expressions import is_true, shape_from
 from serde.errors import require
 from serde.ir.builder import computed
 from serde.ir.geometry import Ints
-from serde.ir.graph import DType, Graph, Value
+from serde.ir.graph import DType, Graph, Node, Value
+from serde.ir.replace_uses import replace_values
+from serde.passes import drop_dead
 from serde.rewrite.subgraphs import Body
 
 from ..rules import reads
+from ..target import number, writes
+from .dynamic_shapes import Sizes, extent, turns_of
 
 COUNTS = ("num_args", "num_outputs")
+MOST = 2**31 - 1  # turns of a loop that has no bound
 
 
 @reads("_foreach", ignore=COUNTS)
@@ -115,3 +123,192 @@ def branch(g: Any, body: Body, operands: Sequence[Value]) -> Graph:
 def read_cached_op(g, *operands, subgraph0: Body):
     """A subgraph that was set apart is put back in its place."""
     return subgraph0(g, *operands)
+
+
+def closed(graph: Graph) -> tuple[Graph, list[Value]]:
+    """The graph with all it reads as its inputs, and what those are outside.
+
+    They are in the order MXNet lists them in: that in which the outputs need them.
+    """
+    graph = drop_dead(graph)
+    read = list(dict.fromkeys(_read(graph)))
+    inside = {v: Value(v.name or f"inside{i}", v.dtype, v.shape) for i, v in enumerate(read)}
+    made = replace_values(graph, inside)
+    return replace(made, inputs=tuple(inside.values())), read
+
+
+def _read(graph: Graph) -> Iterable[Value]:
+    """Values that no node of the graph computes, depth first from the outputs."""
+    makers = {v: n for n in graph.nodes for v in n.outputs}
+    stack, seen = list(reversed(graph.outputs)), set()
+    while stack:
+        value = stack.pop()
+        node = makers.get(value)
+        if node is None:
+            yield value
+        elif node not in seen:
+            seen.add(node)
+            stack.extend(v for v in reversed(node.inputs) if v is not None)
+
+
+def places(values: Iterable[Value], among: Sequence[Value]) -> tuple[int, ...]:
+    """Where values stand among others."""
+    at = {v: i for i, v in enumerate(among)}
+    require(all(v in at for v in values), "a loop with a state its body does not read")
+    return tuple(at[v] for v in values)
+
+
+@writes("If")
+def write_if(s, condition, *, then_branch: Graph, else_branch: Graph):
+    pairs = zip(then_branch.outputs, else_branch.outputs, strict=True)
+    require(all(may_be_alike(a, b) for a, b in pairs), "branches that give other shapes")
+    if s.is_inner:
+        return either(s, condition, then_branch, else_branch)
+    asked = Value("condition", condition.dtype, condition.shape)
+    copied = Value("holds", condition.dtype, condition.shape)
+    asking = Graph("condition", (asked,), (copied,), (copy_of(asked, copied),), "mxnet")
+    bodies, reads = zip(*map(closed, (then_branch, else_branch)), strict=True)
+    read = list(dict.fromkeys([condition, *reads[0], *reads[1]]))
+    return s["_cond"](
+        *read, subgraph0=asking, subgraph1=bodies[0], subgraph2=bodies[1], num_args=3 + len(read),
+        num_outputs=len(then_branch.outputs), cond_input_locs=(0,),
+        then_input_locs=places(reads[0], read), else_input_locs=places(reads[1], read),
+        outputs=len(then_branch.outputs),
+    )  # fmt: skip
+
+
+def may_be_alike(a: Value, b: Value) -> bool:
+    """Whether two values have one shape, as far as it is known."""
+    if a.shape is None or b.shape is None:
+        return True
+    sizes = zip(a.shape, b.shape, strict=False)
+    return len(a.shape) == len(b.shape) and all(m == n or None in (m, n) for m, n in sizes)
+
+
+def either(s, condition, then_branch: Graph, else_branch: Graph):
+    """Both branches, and a choice: MXNet tells no shapes of a ``_cond`` inside of a loop."""
+    s.nodes += [*then_branch.nodes, *else_branch.nodes]
+    found = []
+    for a, b in zip(then_branch.outputs, else_branch.outputs, strict=True):
+        asked = s.Reshape(condition, shape=(1,) * max(a.rank, 1))
+        found.append(s.where(s.broadcast_like(asked, a), a, b))
+    return tuple(found)
+
+
+def copy_of(value: Value, copied: Value) -> Node:
+    return Node("_copy", (value,), (copied,), {}, "mxnet", copied.name)
+
+
+@writes("Loop")
+def write_loop(s, most, going, *states, body: Graph, sizes: Sizes | None = None):
+    """A loop that no condition ends is MXNet's foreach; of others nothing but states comes out."""
+    turns = number(most)
+    still, constant = body.inputs[1], body.outputs[0]
+    endless = constant.tensor is not None and bool(constant.array().all())
+    kept = endless or made_of(body, constant, still)
+    begun = going is None or bool(number(going))
+    kinds = [(v.dtype, v.shape) for v in body.inputs[2:]]
+    ends = body.outputs[1 : len(states) + 1]
+    require([(v.dtype, v.shape) for v in ends] == kinds, "states that change their shape")
+    if kept and begun and turns is not None and turns > 0:
+        numbers = s.const(np.arange(turns).reshape(-1, 1), DType.INT64, name=f"{s.name}/turns")
+        return counted(s, numbers, states, body)
+    only_states = len(body.outputs) == len(states) + 1
+    if kept and begun and turns is None and most is not None and (sizes or not only_states):
+        steps = extent(s, sizes[0]) if sizes else turns_of(s, s.Reshape(most, shape=(1,)))
+        numbers = s.Cast(s.Reshape(steps, shape=(-1, 1)), dtype="int64")
+        return counted(s, numbers, states, body)
+    require(only_states, "outputs of a loop that a condition ends")
+    return repeated(s, most, going, states, body)
+
+
+def made_of(body: Graph, value: Value, source: Value) -> bool:
+    """Whether ``value`` is ``source`` as it came in."""
+    makers = {v: n for n in body.nodes for v in n.outputs}
+    while value is not source and value in makers and makers[value].op in ("_copy", "Cast"):
+        value = makers[value].inputs[0]  # type: ignore[assignment]
+    return value is source
+
+
+def counted(s, numbers: Value, states: Sequence[Value], body: Graph):
+    """``_foreach`` over the numbers of the turns, ``(turns, 1)``."""
+    count, still, *inner = body.inputs
+    results = (*body.outputs[len(states) + 1 :], *body.outputs[1 : len(states) + 1])
+    always = s.const(np.ones(1, np.float32), name=f"{s.name}/going")
+    made, read = closed(replace(body, outputs=results))
+    outside = {still: always, count: numbers, **dict(zip(inner, states, strict=True))}
+    data = [count] if count in read else []
+    if not data:  # MXNet counts turns by what it goes over
+        made, read = touching(made, read, count, numbers)
+        data = [count]
+    held = (*data, *inner)
+    rest = [v for v in read if v not in held]
+    made_outputs = s["_foreach"](
+        *(outside.get(v, v) for v in (*held, *rest)), subgraph0=made, num_args=1 + len(read),
+        num_outputs=len(results), num_out_data=len(results) - len(states),
+        in_data_locs=places(data, read), in_state_locs=places(inner, read),
+        remain_locs=places(rest, read), outputs=len(results),
+    )  # fmt: skip
+    found = made_outputs if isinstance(made_outputs, tuple) else (made_outputs,)
+    stacked = len(results) - len(states)
+    scanned = [
+        s.Reshape(v, shape=(-1,)) if result.shape == () else v
+        for v, result in zip(found[:stacked], results, strict=False)
+    ]
+    return (*found[stacked:], *scanned)
+
+
+def touching(made: Graph, read: list[Value], count: Value, numbers: Value):
+    """Let a body read the number of the turn: added to its first result as nothing."""
+    inside = Value(count.name, count.dtype, count.shape)
+    first = made.outputs[0]
+    parts = [Value(f"{first.name}/{n}", first.dtype) for n in ("none", "nothing", "counted")]
+    nodes = [
+        Node("zeros_like", (inside,), (parts[0],), {}, "mxnet", parts[0].name),
+        Node("Cast", (parts[0],), (parts[1],), {"dtype": held_in(first)}, "mxnet", parts[1].name),
+        Node("broadcast_add", (first, parts[1]), (parts[2],), {}, "mxnet", parts[2].name),
+    ]
+    outputs = (parts[2], *made.outputs[1:])
+    whole = replace(made, nodes=(*made.nodes, *nodes), outputs=outputs)
+    order = dict(zip(made.inputs, read, strict=True)) | {inside: count}
+    found = list(dict.fromkeys(_read(whole)))
+    return replace(whole, inputs=tuple(found)), [order[v] for v in found]
+
+
+def held_in(value: Value) -> str:
+    return "float32" if value.type is DType.BOOL else value.type.value
+
+
+def repeated(s, most: Value | None, going, states: Sequence[Value], body: Graph):
+    """``_while_loop`` over the number of the turn, whether to go on, and the states."""
+    turns, (count, still) = number(most), body.inputs[:2]
+    own = [Value(n, count.dtype, ()) for n in ("limit", "under", "going_on", "next", "again")]
+    limit, under, both, following, again = own
+    if most is None or turns is not None:
+        most = s.const(np.array([MOST if turns is None else turns]), DType.INT64)
+    asking = Graph("condition", (), (both,), (
+        Node("broadcast_lesser", (count, limit), (limit2 := Value("less"),), {}, "mxnet", "less"),
+        Node("Cast", (limit2,), (under,), {"dtype": "float32"}, "mxnet", "under"),
+        Node("broadcast_mul", (under, still), (both,), {}, "mxnet", "going_on"),
+    ), "mxnet")  # fmt: skip
+    steps = (
+        Node("_plus_scalar", (count,), (following,), {"scalar": 1}, "mxnet", "next"),
+        Node("broadcast_mul", (body.outputs[0], still), (again,), {}, "mxnet", "again"),
+    )
+    results = (following, again, *body.outputs[1:])
+    func, func_read = closed(replace(body, nodes=(*body.nodes, *steps), outputs=results))
+    cond, cond_read = closed(asking)
+    begin = s.const(np.zeros(1, np.int64)), going
+    if going is None:
+        begin = begin[0], s.const(np.ones(1, np.float32))
+    inner = [count, still, *body.inputs[2:]]
+    outside = dict(zip(inner, (*begin, *states), strict=True)) | {limit: most}
+    read = list(dict.fromkeys([*inner, *func_read, *cond_read]))
+    found = s["_while_loop"](
+        *(outside.get(v, v) for v in read), subgraph0=cond, subgraph1=func,
+        num_args=2 + len(read), num_outputs=len(results), num_out_data=0,
+        max_iterations=int(MOST if turns is None else turns),
+        cond_input_locs=places(cond_read, read), func_input_locs=places(func_read, read),
+        func_var_locs=places(inner, func_read), outputs=len(results),
+    )  # fmt: skip
+    return found[2:]

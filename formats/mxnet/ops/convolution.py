@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from serde.errors import require
+import math
+
+import numpy as np
+
+from serde.decompositions.expressions import slice_axis
+from serde.errors import ConversionError, require
 from serde.ir.geometry import Ints, inverse, may_be_same
-from serde.ir.graph import Value, show_shape
+from serde.ir.graph import DType, Value, show_shape
+from serde.version_converter.adapters.pooling import zero_padded
 
 from ..rules import reads
+from ..target import spells, symmetric, writes
 from .deconvolution_phases import in_phases, phases
+from .fallbacks import LAST, spell_wide
+from .padding import halved, pad_images
 
 TUNING = ("num_filter", "no_bias", "workspace", "cudnn_tune", "cudnn_off")
 CHANNELS_FIRST = (None, "NCW", "NCHW", "NCDHW")
@@ -107,3 +116,121 @@ def to_target(x: Value, target: Ints, frame):
         pads.append((surplus + 1) // 2)
         adjs.append(surplus % 2)
     return {"pads": tuple(pads) * 2, "output_padding": tuple(adjs)}
+
+
+@writes("Conv")
+def write_conv(s, x, w, b=None, *, kernel_shape, strides, dilations, pads, group):
+    half = len(kernel_shape)
+    if pads[:half] != pads[half:]:
+        x, pads = pad_images(s, x, pads, 0.0), (0,) * 2 * half
+    frame = {"kernel": kernel_shape, "stride": strides, "dilate": dilations, "pad": symmetric(pads)}
+    return s.Convolution(
+        x, w, *operands(b), num_filter=w.dims[0], num_group=group, no_bias=b is None, **frame
+    )
+
+
+def operands(*values: Value | None) -> list[Value]:
+    return [v for v in values if v is not None]
+
+
+@writes("ConvTranspose")
+def write_conv_transpose(
+    s, x, w, b=None, *, kernel_shape, strides, dilations, pads, output_padding, group
+):
+    frame = {"kernel": kernel_shape, "stride": strides, "dilate": dilations, "pad": symmetric(pads)}
+    return s.Deconvolution(
+        x, w, *operands(b), num_filter=w.dims[1] * group, num_group=group, adj=output_padding,
+        no_bias=b is None, **frame,
+    )  # fmt: skip
+
+
+@spells("Conv")
+def spell_conv(g, x, w, b=None, *, kernel_shape, strides, dilations, pads, group):
+    """MXNet pads both ends alike; images and volumes are padded by its ``Pad``."""
+    if not halved(pads) and x.rank == 3:
+        x, pads = zero_padded(g, x, pads), (0,) * len(pads)
+        return g.Conv(
+            x, w, b, kernel_shape=kernel_shape, strides=strides, dilations=dilations, pads=pads,
+            group=group,
+        )  # fmt: skip
+    return spell_wide(
+        "Conv", g, x, w, b, kernel_shape=kernel_shape, strides=strides, dilations=dilations,
+        pads=pads, group=group,
+    )  # fmt: skip
+
+
+@spells("ConvTranspose")
+def spell_conv_transpose(
+    g, x, w, b=None, *, group, kernel_shape: Ints | None = None, strides: Ints | None = None,
+    dilations: Ints | None = None, pads: Ints | None = None, output_padding: Ints | None = None,
+    output_shape: Ints | None = None, auto_pad="NOTSET",
+):  # fmt: skip
+    """Pads that differ are cut off behind; zeros stand where an output is asked for beyond."""
+    if x.type is DType.FLOAT16:
+        return spell_wide(
+            "ConvTranspose", g, x, w, b, group=group, kernel_shape=kernel_shape, strides=strides,
+            dilations=dilations, pads=pads, output_padding=output_padding,
+            output_shape=output_shape, auto_pad=auto_pad,
+        )  # fmt: skip
+    if w.rank == 5 and x.type is DType.FLOAT64:
+        raise ConversionError("of volumes in float64, for which MXNet has no kernel")
+    gaps = set(dilations or (1,)) != {1}
+    if gaps and (w.rank == 5 or x.type is DType.FLOAT64):
+        wide, ones = with_gaps(g, w, dilations), (1,) * len(dilations)
+        return g.ConvTranspose(
+            x, wide, b, group=group, kernel_shape=wide.dims[2:], strides=strides, dilations=ones,
+            pads=pads, output_padding=output_padding, output_shape=output_shape, auto_pad=auto_pad,
+        )  # fmt: skip
+    settled = output_shape is None and auto_pad == "NOTSET" and pads is not None
+    if settled and halved(pads):
+        return None
+    kernel_shape = kernel_shape or w.dims[2:]
+    n = len(kernel_shape)
+    strides, dilations, more = (
+        strides or (1,) * n,
+        dilations or (1,) * n,
+        output_padding or (0,) * n,
+    )
+    frame = {"kernel_shape": kernel_shape, "strides": strides, "dilations": dilations}
+    if pads is None or not settled:
+        pads = pads_for(x, output_shape, more, auto_pad, **frame)
+    y = g.ConvTranspose(x, w, b, output_padding=more, group=group, pads=(0,) * 2 * n, **frame)
+    cut = [max(p, 0) for p in pads]
+    y = g.Slice(y, cut[:n], [-p or LAST for p in cut[n:]], list(range(2, n + 2)), [1] * n)
+    beyond = [max(-p, 0) for p in pads]
+    require(b is None or not any(beyond), "an output_shape beyond what the windows reach")
+    return zero_padded(g, y, tuple(beyond)) if any(beyond) else y
+
+
+def with_gaps(g, w: Value, dilations: Ints):
+    """A kernel with zeros between its elements.
+
+    MXNet dilates no transposed convolution of volumes, and errs in those of float64.
+    """
+    for axis, gap in enumerate(dilations, 2):
+        size = w.dims[axis]
+        if gap == 1 or size == 1:
+            continue
+        before, behind = math.prod(w.dims[:axis]), math.prod(w.dims[axis + 1 :])
+        rows = g.Reshape(w, [before, size, 1, behind])
+        zeros = g.const(np.zeros((before, size, gap - 1, behind), w.type.numpy))
+        rows = g.Reshape(g.Concat(rows, zeros, axis=2), [before, size * gap, behind])
+        reach = (size - 1) * gap + 1
+        shape = [*w.dims[:axis], reach, *w.dims[axis + 1 :]]
+        w = g.Reshape(slice_axis(g, rows, 1, 0, reach), shape)
+    return w
+
+
+def pads_for(
+    x: Value, output_shape: Ints | None, more: Ints, auto_pad: str, *, kernel_shape: Ints,
+    strides: Ints, dilations: Ints,
+) -> Ints:  # fmt: skip
+    """What is to be cut off for an output of the shape asked for; negative where it is short."""
+    if output_shape is None or not x.is_static:
+        raise ConversionError("an output_shape over a dynamic size")
+    axes = zip(x.dims[2:], strides, more, kernel_shape, dilations, strict=True)
+    whole = [s * (d - 1) + m + (k - 1) * e + 1 for d, s, m, k, e in axes]
+    over = [w - o for w, o in zip(whole, output_shape[-len(whole) :], strict=True)]
+    small = [math.floor(o / 2) for o in over]
+    large = [o - s for o, s in zip(over, small, strict=True)]
+    return (*small, *large) if auto_pad == "SAME_UPPER" else (*large, *small)

@@ -17,11 +17,14 @@ from serde.decompositions.expressions import (
     times,
 )
 from serde.errors import require
+from serde.ir.dim_expr import combine
 from serde.ir.geometry import Ints, axes_of, axis_of
-from serde.ir.graph import DType
+from serde.ir.graph import DType, Value
 
 from ..io.params import TYPES
 from ..rules import dtype_of, reads
+from ..target import number, writes
+from .dynamic_shapes import Sizes, extent, turns_of
 
 MOST = 1 << 22  # elements written into the model
 
@@ -154,3 +157,26 @@ def read_index_array(g, x, *, axes: Ints | None = None):
     places = [g.Unsqueeze(steps(g, size_of(g, x, a)), list(range(1, x.rank - a))) for a in chosen]
     wide = [g.Unsqueeze(g.Expand(p, g.Shape(x)), [x.rank]) for p in places]
     return g.Concat(*wide, axis=x.rank)
+
+
+@writes("Range")
+def write_range(s, start, limit, delta, *, sizes: Sizes | None = None):
+    """Steps up to a size that tensors have; ``sizes`` is the limit. Others are counted first."""
+    first, step = number(start), number(delta)
+    if sizes is None:
+        return _range_of(s, start, limit, delta)
+    whole = isinstance(first, int) and isinstance(step, int) and step > 0
+    require(whole, "steps to a size of a tensor that are no integers")
+    above = combine("+", combine("-", sizes[0], first), step - 1)
+    steps = s["_mul_scalar"](extent(s, combine("/", above, step)), scalar=step)
+    return s.Cast(s["_plus_scalar"](steps, scalar=first), dtype=start.type.value)
+
+
+def _range_of(s, start: Value, limit: Value, delta: Value):
+    """``start + i · delta`` below ``limit``."""
+    kind = start.type.value
+    first, last, step = (
+        s.Reshape(s.Cast(v, dtype="float64"), shape=(1,)) for v in (start, limit, delta)
+    )
+    turns = turns_of(s, s.ceil(s.broadcast_div(s.broadcast_sub(last, first), step)))
+    return s.Cast(s.broadcast_add(s.broadcast_mul(turns, step), first), dtype=kind)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import reduce
 
+import numpy as np
+
 from serde.decompositions.expressions import (
     Size,
     cast,
@@ -18,7 +20,9 @@ from serde.ir.geometry import Ints, axes_of, axis_of, others
 from serde.ir.graph import DType, Value
 
 from ..rules import dtype_of, reads
-from .indexing import FAR
+from ..target import spells, writes
+from .fallbacks import LAST
+from .slicing import FAR
 
 
 @reads("_np_cumsum")
@@ -115,3 +119,26 @@ def between(g, ordered: Value, at: Value, interpolation):
         return taken(g.Round(at))
     part = g.Sub(at, low) if interpolation == "linear" else g.Mul(g.Ceil(g.Sub(at, low)), 0.5)
     return g.Add(taken(low), g.Mul(g.Sub(taken(high), taken(low)), part))
+
+
+@writes("CumSum", only={"exclusive": (0,), "reverse": (0,)})
+def write_cum_sum(s, x, axis):
+    (along,) = axis.ints()
+    return s["_np_cumsum"](x, axis=along % x.rank)
+
+
+@spells("CumSum")
+def spell_cum_sum(g, x, axis, *, exclusive, reverse):
+    """Forwards, each with its own; an operand before it is a zero in front and one less behind."""
+    (along,) = (int(i) % x.rank for i in axis.ints())
+    if not exclusive and not reverse:
+        return None
+    if reverse:
+        x = slice_axis(g, x, along, -1, -LAST, -1)
+    if exclusive:
+        sizes = sizes_of(g, x)
+        sizes[along] = 1
+        zero = g.Expand(g.const(np.zeros((), x.type.numpy)), shape_from(g, sizes))
+        x = g.Concat(zero, slice_axis(g, x, along, 0, -1), axis=along)
+    sums = g.CumSum(x, g.const(along, DType.INT64))
+    return slice_axis(g, sums, along, -1, -LAST, -1) if reverse else sums

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from serde.decompositions.expressions import cast
-from serde.ir.graph import DType
+from serde.errors import require
+from serde.ir.graph import DType, Value
+from serde.spec.schema import ELEMENT_TYPES
+from serde.version_converter.adapters.normalization import inference_or_training
 
 from ..rules import dtype_of, reads
+from ..target import TYPES, held_as, spells, writes
 
 FLOATS = (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64)  # narrow to wide
 
@@ -59,3 +63,19 @@ def read_amp_multicast(g, *xs, cast_narrow=False):
         return xs
     wanted = kinds[0 if cast_narrow else -1]
     return tuple(cast(g, x, wanted) if x.type in FLOATS else x for x in xs)
+
+
+@writes("Cast", ignore=("saturate", "round_mode"))
+def write_cast(s, x, *, to: int):
+    dtype = ELEMENT_TYPES[to]
+    if dtype is DType.BOOL:
+        answer = s["_not_equal_scalar"](x, scalar=0.0)
+        return answer if held_as(x.type) == "float32" else s.Cast(answer, dtype="float32")
+    require(dtype in TYPES, f"MXNet has no {dtype.value} tensors")
+    return s.Cast(x, dtype=dtype.value)
+
+
+@spells("Dropout")
+def spell_dropout(g, x: Value, ratio=None, mode=None, *, seed: int | None = None, outputs: int = 1):
+    made = inference_or_training(g, x, ratio, mode, seed)
+    return made[:outputs]

@@ -1,58 +1,14 @@
-"""Picking parts of a tensor by position or index."""
+"""Picking elements of a tensor by index."""
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import cast, scalar, size_of, slice_axis, slice_like
+from serde.decompositions.expressions import cast, scalar, size_of
 from serde.errors import require
-from serde.ir.geometry import Ints, axes_of, axis_of
+from serde.ir.geometry import Ints, axis_of
 from serde.ir.graph import DType, Value
 
-from ..rules import Bounds, reads
-
-FAR = 2**31 - 1  # an end beyond any axis
-
-
-@reads("slice")
-def read_slice(g, x, *, begin: Bounds, end: Bounds, step: Bounds = ()):
-    """Axes beyond ``begin`` are left whole; those beyond ``step`` have a step of 1."""
-    count = len(begin)
-    require(len(end) == count, f"begin={begin} and end={end} differ in length")
-    require(len(step) <= count, f"step={step} is longer than begin={begin}")
-    require(count <= x.rank, f"begin={begin} of {x.rank} axes")
-    require(0 not in step, f"step={step}, and no step is 0")
-    steps = [s or 1 for s in step] + [1] * (count - len(step))
-    starts = [(0 if s > 0 else FAR) if b is None else b for b, s in zip(begin, steps, strict=True)]
-    ends = [(FAR if s > 0 else -FAR) if e is None else e for e, s in zip(end, steps, strict=True)]
-    return g.Slice(x, starts, ends, list(range(count)), steps)
-
-
-@reads("slice_axis")
-def read_slice_axis(g, x, *, axis: int, begin: int, end: int | None):
-    return slice_axis(g, x, axis_of(axis, x.rank), begin, FAR if end is None else end)
-
-
-@reads("slice_like")
-def read_slice_like(g, x, like, *, axes=()):
-    return slice_like(g, x, like, axes=axes_of(axes, x.rank))
-
-
-@reads("SliceChannel")
-def read_split(g, x, *, num_outputs: int, axis=1, squeeze_axis=False):
-    axis = axis_of(axis, x.rank)
-    parts = equal_parts(g, x, axis, num_outputs)
-    return tuple(g.Squeeze(p, [axis]) for p in parts) if squeeze_axis else tuple(parts)
-
-
-def equal_parts(g, x: Value, axis: int, count: int):
-    """``count`` parts of one size."""
-    require(count > 0, f"a split into {count} parts")
-    size = x.known[axis]
-    if count == 1:
-        return (x,)
-    if not isinstance(size, int):
-        return g.Split(x, num_outputs=count, axis=axis, outputs=count)
-    require(size % count == 0, f"{size} does not split into {count} equal parts")
-    return g.Split(x, [size // count] * count, axis=axis, outputs=count)
+from ..rules import reads
+from ..target import number, writes
 
 
 def clipped(g, index: Value, size):
@@ -119,3 +75,14 @@ def read_pick(g, x, index, *, axis: int | None = -1, keepdims=False, mode="clip"
     index = index if index.rank == x.rank else g.Unsqueeze(index, [axis])
     y = g.GatherElements(x, index, axis=axis)
     return y if keepdims else g.Squeeze(y, [axis])
+
+
+@writes("Gather")
+def write_gather(s, x, index, *, axis):
+    """ONNX counts negative indices from the end, as ``wrap`` does."""
+    if index.rank == 0 and (at := number(index)) is not None:
+        end = "None" if at == -1 else int(at) + 1
+        one = s.slice_axis(x, axis=axis, begin=int(at), end=end)
+    else:
+        one = s.take(x, index, axis=axis, mode="wrap")
+    return s.squeeze(one, axis=axis) if index.rank == 0 and x.rank > 1 else one

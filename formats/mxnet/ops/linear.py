@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import reshape, size_of, sizes_of
+from serde.decompositions.expressions import cast, reshape, size_of, sizes_of
+from serde.errors import require
+from serde.ir.dim_expr import elements_of
 from serde.ir.geometry import Ints, swapped
-from serde.ir.graph import Value
+from serde.ir.graph import DType, Value
 
 from ..rules import reads
+from ..target import number, spells, writes
+from .convolution import operands
+from .fallbacks import WIDE
 
 STORAGE = {"forward_stype": ("None", "default")}
 
@@ -46,3 +51,86 @@ def read_batch_dot(g, a, b, *, transpose_a=False, transpose_b=False):
 def flipped(g, x: Value, flip: bool):
     """``x`` with its last two axes exchanged."""
     return g.Transpose(x, perm=swapped(x.rank, x.rank - 2, x.rank - 1)) if flip else x
+
+
+@writes("Gemm")
+def write_gemm(s, a, b, c=None, *, alpha, beta, transA, transB):
+    a = s.transpose(a, axes=(1, 0)) if transA else a
+    plain = c is None or (c.rank == 1 and beta == 1.0)
+    if transB and alpha == 1.0 and plain:
+        count = b.known[0]
+        return s.FullyConnected(
+            a, b, *operands(c), num_hidden=count, no_bias=c is None, flatten=False
+        )
+    y = s.dot(a, b, transpose_b=bool(transB))
+    y.dtype = a.dtype
+    y = y if alpha == 1.0 else s["_mul_scalar"](y, scalar=alpha)
+    if c is None or beta == 0.0:
+        return y
+    if (n := number(c)) is not None:
+        return s["_plus_scalar"](y, scalar=n * beta)
+    return s.broadcast_add(y, c if beta == 1.0 else s["_mul_scalar"](c, scalar=beta))
+
+
+@writes("MatMul")
+def write_mat_mul(s, a, b):
+    require(min(a.rank, b.rank) >= 2, "a product with a vector")
+    if b.rank == 2:
+        return s.dot(a, b)
+    require(a.rank == b.rank, "a product that broadcasts")
+    require(a.known[:-2] == b.known[:-2], "a product that broadcasts")
+    if a.rank == 3:
+        return s.batch_dot(a, b)
+    wide = a.type in (DType.FLOAT32, DType.FLOAT64)
+    require(wide, f"a product of {a.rank} axes of {a.type.value} elements")
+    return s["_linalg_gemm2"](a, b)
+
+
+@spells("MatMul")
+def spell_mat_mul(g, a: Value, b: Value):
+    """MXNet multiplies wide floats, of two axes or with equal batches."""
+    if a.rank == 1 or b.rank == 1:
+        return of_vector(g, a, b)
+    if a.type is DType.FLOAT16:
+        return cast(g, g.MatMul(*(cast(g, v, DType.FLOAT32) for v in (a, b))), a.type)
+    if a.type not in WIDE:
+        products = g.Mul(g.Unsqueeze(a, [a.rank]), g.Unsqueeze(b, [b.rank - 2]))
+        return g.ReduceSum(products, [products.rank - 2], keepdims=0)
+    if b.rank == 2 or a.known[:-2] == b.known[:-2]:
+        return None
+    firsts = [first_of_last(g, v) for v in (a, b)]
+    batch = g.Shape(g.Add(*firsts), end=-2)
+    if None not in (elements_of(batch) or (None,)):
+        rest = (g.Concat(batch, g.Shape(v, start=-2), axis=0) for v in (a, b))
+        return g.MatMul(*(g.Expand(v, sizes) for v, sizes in zip((a, b), rest, strict=True)))
+    equal = [g.Equal(v, v) for v in firsts]
+    ones = [cast(g, g.Or(e, g.Not(e)), a.type) for e in equal]
+    return g.MatMul(g.Mul(a, ones[1]), g.Mul(b, ones[0]))
+
+
+def first_of_last(g, x: Value):
+    """One element of each matrix: of it only the batch is asked."""
+    return g.Slice(x, [0, 0], [1, 1], [x.rank - 2, x.rank - 1], [1, 1])
+
+
+def of_vector(g, a: Value, b: Value):
+    wide_a = g.Unsqueeze(a, [0]) if a.rank == 1 else a
+    wide_b = g.Unsqueeze(b, [1]) if b.rank == 1 else b
+    y = g.MatMul(wide_a, wide_b)
+    gone = [y.rank - 2] * (a.rank == 1) + [y.rank - 1] * (b.rank == 1)
+    return g.Squeeze(y, gone)
+
+
+@spells("Gemm")
+def spell_gemm(g, a, b, c=None, *, alpha, beta, transA, transB):
+    """Of half floats in wide ones, of integers in parts."""
+    if a.type in WIDE:
+        return None
+    if a.type is DType.FLOAT16:
+        wide = [None if v is None else cast(g, v, DType.FLOAT32) for v in (a, b, c)]
+        y = g.Gemm(*wide, alpha=alpha, beta=beta, transA=transA, transB=transB)
+        return cast(g, y, a.type)
+    require(alpha == beta == 1.0, f"alpha={alpha}, beta={beta} of {a.type.value} elements")
+    a = g.Transpose(a, perm=[1, 0]) if transA else a
+    y = g.MatMul(a, g.Transpose(b, perm=[1, 0]) if transB else b)
+    return y if c is None else g.Add(y, c)

@@ -7,10 +7,12 @@ from functools import partial
 import numpy as np
 
 from serde.decompositions.expressions import cast, cast_like, is_true, lowest, scalar
-from serde.ir.graph import DType, Value
+from serde.ir.graph import Dim, DType, Value
 
 from ..rules import reads
+from ..target import held_as, number, writes
 from .binary import beside
+from .dynamic_shapes import common, spread, together
 
 COMPARISONS = {  # MXNet's name: ONNX's, NumPy's
     "equal": ("Equal", "equal"),
@@ -21,6 +23,18 @@ COMPARISONS = {  # MXNet's name: ONNX's, NumPy's
     "not_equal": ("unequal", "not_equal"),
 }
 LOGIC = {"and": "And", "or": "Or", "xor": "Xor"}
+MXNET_COMPARISONS = {
+    "Equal": "broadcast_equal",
+    "Greater": "broadcast_greater",
+    "GreaterOrEqual": "broadcast_greater_equal",
+    "Less": "broadcast_lesser",
+    "LessOrEqual": "broadcast_lesser_equal",
+}
+LOGICAL = {
+    "And": "broadcast_logical_and",
+    "Or": "broadcast_logical_or",
+    "Xor": "broadcast_logical_xor",
+}
 
 
 def compared(g, op, a: Value, b: Value):
@@ -179,10 +193,46 @@ def read_nan_to_num(
     if x.type.kind != "f":
         return x
     most = -lowest(x)
-    for found, number in (
+    for found, replacement in (
         (g.IsNaN(x), nan),
         (g.IsInf(x, detect_negative=0), most if posinf is None else posinf),
         (g.IsInf(x, detect_positive=0), -most if neginf is None else neginf),
     ):
-        x = g.Where(found, scalar(g, number, x), x)
+        x = g.Where(found, scalar(g, replacement, x), x)
     return x
+
+
+def write_comparison(name, s, a, b):
+    """MXNet's answer is 0 or 1 in the operands' type."""
+    answer = s[name](a, b)
+    plain = a.type in (DType.FLOAT32, DType.BOOL)
+    return answer if plain else s.Cast(answer, dtype="float32")
+
+
+for _op, _name in (MXNET_COMPARISONS | LOGICAL).items():
+    writes(_op)(partial(write_comparison, _name))
+
+
+@writes("Not")
+def write_not(s, x):
+    return s.logical_not(x)
+
+
+@writes("Where")
+def write_where(s, condition, x, y):
+    """MXNet wants all three in one shape."""
+    parts = (condition, x, y)
+    sizes = common([v.known for v in parts])
+    if sizes is None:
+        return s.where(*together(s, parts))
+    full = next((v for v in parts if list(v.known) == sizes), None)
+    return s.where(*(in_shape_of(s, v, full, sizes) for v in parts))
+
+
+def in_shape_of(s, value: Value, full: Value | None, sizes: list[Dim]):
+    """``value`` spread out to ``sizes``, the shape of ``full`` if that is there."""
+    if full is None or (n := number(value)) is None:
+        return value if list(value.known) == sizes else spread(s, value, sizes)
+    zeros = s.Cast(s.zeros_like(full), dtype=held_as(value.type))
+    zeros.dtype = value.dtype
+    return s["_plus_scalar"](zeros, scalar=n)

@@ -152,3 +152,12 @@ def compensator(g, mu: Value, alpha: Value, memory: Value, distance: Value, fadi
     """How many events were to be expected."""
     excited = g.Mul(g.Mul(alpha, memory), g.Sub(1.0, fading))
     return g.Add(g.Mul(mu, distance), excited)
+
+
+@reads("softmax_cross_entropy")
+def read_softmax_cross_entropy(g, x, label):
+    """The sum over the samples; a probability below 1e-8 counts as 1e-8."""
+    place = g.Unsqueeze(cast(g, label, DType.INT64), [1])
+    chosen = g.Max(g.GatherElements(g.Softmax(x, axis=1), place, axis=1), 1e-8)
+    total = g.ReduceSum(g.Log(chosen), [0, 1], keepdims=0)
+    return g.Reshape(g.Neg(total), [1])

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 
-from serde.decompositions.expressions import multiply_add, on_axis
+from serde.decompositions.expressions import (
+    cast,
+    full_like,
+    in_float32,
+    multiply_add,
+    on_axis,
+    slice_axis,
+)
 from serde.errors import require
 from serde.ir.geometry import may_be_same
-from serde.ir.graph import Value
+from serde.ir.graph import DType, Value
+from serde.version_converter.adapters.normalization import layer_normalization, standardized
 
 from ..rules import reads
+from ..target import spells, writes
 from .deconvolution_phases import was_turned
+from .fallbacks import LAST, WIDE, spell_wide, standard
 
 STATISTICS = ("momentum", "use_global_stats")
 CALIBRATION = {"min_calib_range": ("None",), "max_calib_range": ("None",)}
+ONE = {"training_mode": (0,)}
 
 
 @reads(
@@ -103,3 +116,122 @@ def read_lrn(g, x, *, nsize: int, alpha=1e-4, beta=0.75, knorm=2.0):
         alpha > 0 and beta > 0, f"alpha={alpha} and beta={beta}, both of which are to be above 0"
     )
     return g.LRN(x, size=nsize, alpha=alpha, beta=beta, bias=knorm)
+
+
+@reads("L2Normalization")
+def read_l2_normalization(g, x, *, eps=1e-10, mode="instance"):
+    modes = {"channel": (1,), "instance": range(1, x.rank), "spatial": range(2, x.rank)}
+    require(mode in modes, f"mode={mode!r} is unknown")
+    axes = list(modes[mode])
+
+    def apply(g, x):
+        squares = g.ReduceSumSquare(x, axes, keepdims=1) if axes else g.Mul(x, x)
+        return g.Div(x, g.Sqrt(g.Add(squares, eps)))
+
+    return in_float32(g, apply, x)
+
+
+@writes("BatchNormalization", ignore=("momentum",), only=ONE)
+def write_batch_norm(s, x, scale, bias, mean, var, *, epsilon):
+    return s.BatchNorm(x, scale, bias, mean, var, eps=epsilon, fix_gamma=False)
+
+
+@writes("LayerNormalization", only={"stash_type": (1,)})
+def write_layer_norm(s, x, scale, bias=None, *, axis, epsilon):
+    require(axis == x.rank - 1, f"axis={axis}: MXNet normalises over one axis")
+    require(bias is not None and scale.rank == 1, "a scale of one axis and a bias are wanted")
+    return s.LayerNorm(x, scale, bias, axis=axis, eps=epsilon)
+
+
+@writes("InstanceNormalization")
+def write_instance_norm(s, x, scale, bias, *, epsilon):
+    return s.InstanceNorm(x, scale, bias, eps=epsilon)
+
+
+@writes("LRN")
+def write_lrn(s, x, *, size, alpha, beta, bias):
+    return s.LRN(x, nsize=size, alpha=alpha, beta=beta, knorm=bias)
+
+
+@spells("LayerNormalization")
+def spell_layer_norm(
+    g, x, scale, bias=None, *, axis, epsilon, stash_type, outputs: int = 1
+):  # fmt: skip
+    """MXNet normalises one axis, and has no outputs beside."""
+    one = axis == x.rank - 1 and scale.rank == 1 and outputs == 1 and x.type in WIDE
+    if one and bias is not None and stash_type == 1:
+        return None
+    if one and stash_type == 1 and scale.is_static:
+        zeros = full_like(g, scale, 0.0)
+        return g.LayerNormalization(x, scale, zeros, axis=axis, epsilon=epsilon)
+    made = layer_normalization(
+        g, x, scale, bias, axis=axis, epsilon=epsilon, stash_type=stash_type
+    )  # fmt: skip
+    return made[:outputs]
+
+
+@spells("BatchNormalization")
+def spell_batch_norm(g, x, *parameters, epsilon, momentum, training_mode, outputs: int = 1):
+    """In training the statistics are the batch's, and come out as well."""
+    if training_mode:
+        return standard(14, "BatchNormalization")(
+            g, x, *parameters, epsilon=epsilon, momentum=momentum, training_mode=1
+        )[:outputs]
+    if x.rank == 1:  # of one channel
+        y = g.BatchNormalization(g.Unsqueeze(x, [1]), *parameters, epsilon=epsilon)
+        return g.Squeeze(y, [1])
+    kind = statistics_type(x, *parameters)
+    wide = cast(g, x, kind) if kind is DType.FLOAT64 else x
+    casted = [cast(g, v, kind) for v in parameters]
+    if any(g.made(v) is not None for v in casted[2:]):
+        return cast(g, normalized(g, cast(g, x, kind), *casted, epsilon=epsilon), x.type)
+    if wide is x and casted == list(parameters):
+        return None
+    return cast(g, g.BatchNormalization(wide, *casted, epsilon=epsilon), x.type)
+
+
+def statistics_type(*operands: Value) -> DType:
+    """The element type in which MXNet has all parameters of a BatchNorm: halves have float32."""
+    return DType.FLOAT64 if any(v.type is DType.FLOAT64 for v in operands) else DType.FLOAT32
+
+
+def normalized(g, x: Value, scale: Value, bias: Value, mean: Value, var: Value, *, epsilon: float):
+    """A BatchNorm spelled out: MXNet's takes no computed statistics."""
+    scale, bias, mean, var = (
+        g.Unsqueeze(v, list(range(1, x.rank - 1))) if x.rank > 2 else v
+        for v in (scale, bias, mean, var)
+    )
+    return g.Add(g.Mul(g.Div(g.Sub(x, mean), g.Sqrt(g.Add(var, epsilon))), scale), bias)
+
+
+@spells("InstanceNormalization")
+def spell_instance_norm(g, x, scale, bias, *, epsilon):
+    if x.type is DType.FLOAT32:
+        return None
+    if x.type is DType.FLOAT64:
+        centred, _, inverse = standardized(g, x, list(range(2, x.rank)), epsilon)
+        scale, bias = (g.Unsqueeze(v, list(range(1, x.rank - 1))) for v in (scale, bias))
+        return g.Add(g.Mul(g.Mul(centred, inverse), scale), bias)
+    wide = (cast(g, v, DType.FLOAT32) for v in (x, scale, bias))
+    return cast(g, g.InstanceNormalization(*wide, epsilon=epsilon), x.type)
+
+
+@spells("LRN")
+def spell_lrn(g, x, *, size, alpha, beta, bias):
+    """MXNet has that of float32 images."""
+    if x.type is DType.FLOAT32 and x.rank == 4 and size % 2:
+        return None
+    if x.type is DType.FLOAT16:
+        return spell_wide("LRN", g, x, size=size, alpha=alpha, beta=beta, bias=bias)
+    before, behind = (size - 1) // 2, size // 2
+    none = full_like(g, slice_axis(g, x, 1, 0, 1), 0.0)
+    squares = g.Concat(*[none] * before, g.Mul(x, x), *[none] * behind, axis=1)
+    ends = [at - size + 1 or LAST for at in range(size)]
+    total = reduce(g.Add, [slice_axis(g, squares, 1, at, end) for at, end in enumerate(ends)])
+    return g.Div(x, g.Pow(g.Add(g.Mul(total, alpha / size), bias), beta))
+
+
+@spells("LpNormalization")
+def spell_lp_normalization(g, x, *, axis, p):
+    norm = g["ReduceL1" if p == 1 else "ReduceL2"](x, [axis], keepdims=1)
+    return g.Div(x, g.Add(norm, cast(g, g.Equal(norm, 0.0), x.type)))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from functools import partial, reduce
 
-from serde.decompositions.expressions import scalar, size_of, slice_axis
+from serde.decompositions.expressions import size_of, slice_axis
 from serde.errors import require
 from serde.ir.geometry import Ints, axes_of, axis_of, swapped
 from serde.ir.graph import Value
 
-from ..rules import Pairs, reads
-from .indexing import FAR, equal_parts
+from ..rules import reads
 from .shape import read_reverse
+from .slicing import FAR, equal_parts
 
 
 @reads("_np_squeeze")
@@ -154,10 +154,3 @@ for _name, _place in {"h": 1, "d": 2}.items():
 def read_numpy_broadcast_to(g, x, *, shape: Ints = ()):
     """-2 keeps a size."""
     return g.Expand(x, [1 if d == -2 else d for d in shape])
-
-
-@reads("_npi_pad", only={"reflect_type": ("even",)})
-def read_numpy_pad(g, x, *, pad_width: Pairs, mode="constant", constant_value=0.0):
-    require(mode in ("constant", "edge", "reflect"), f"mode={mode!r}")
-    fill = scalar(g, constant_value, x) if mode == "constant" and constant_value else None
-    return g.Pad(x, [a for a, _ in pad_width] + [b for _, b in pad_width], fill, mode=mode)

@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 import math
+from functools import partial
+from typing import Any
 
-from serde.decompositions.expressions import full_like, lowest, scalar
+import numpy as np
+
+from serde.decompositions.expressions import (
+    cast,
+    full_like,
+    lowest,
+    reshape,
+    scalar,
+    size_of,
+    sizes_of,
+    slice_axis,
+    steps,
+)
 from serde.errors import require
 from serde.ir.geometry import Ints, window_output
-from serde.ir.graph import Value
+from serde.ir.graph import DType, Value
+from serde.version_converter.adapters.pooling import zero_padded
 
 from ..rules import reads
+from ..target import spells, symmetric, writes
 from .convolution import in_channels_first, window
+from .fallbacks import WIDE, standard
+from .padding import halved
 from .unary import cube_root
 
 GLOBAL = {"avg": "GlobalAveragePool", "max": "GlobalMaxPool"}
@@ -177,3 +195,166 @@ def padded(g, x: Value, frame, fill, more: Ints = ()):
     ends = [p + m for p, m in zip(frame["pads"][half:], more or (0,) * half, strict=True)]
     pads: Ints = (0, 0, *frame["pads"][:half], 0, 0, *ends)
     return g.Pad(x, pads, scalar(g, fill, x)), {**frame, "pads": (0,) * 2 * half}
+
+
+def write_pool(kind, s, x, *, kernel_shape, strides, dilations, pads, ceil_mode, include=1, p=None):
+    require(set(dilations) == {1}, f"dilations={dilations}")
+    require(x.type.kind == "f", f"pooling of {x.type.value} elements")
+    require(not ceil_mode or not drops(x, kernel_shape, strides, pads), "a last window in the pads")
+    frame = {"kernel": kernel_shape, "stride": strides, "pad": symmetric(pads), "p_value": p}
+    convention = "full" if ceil_mode else "valid"
+    return s.Pooling(
+        x, pool_type=kind, pooling_convention=convention,
+        count_include_pad=bool(include) if kind == "avg" else None, **frame,
+    )  # fmt: skip
+
+
+def drops(x: Value, kernel, strides, pads) -> bool:
+    """Whether ONNX drops, or may drop, a last window that MXNet keeps."""
+    half = len(kernel)
+    sizes = x.known[2:]
+    for size, k, s, begin, end in zip(
+        sizes, kernel, strides, pads[:half], pads[half:], strict=True
+    ):
+        if not isinstance(size, int):
+            if s + end > k:
+                return True
+        elif (window_output(size, k, s, 1, begin + end, True) - 1) * s >= size + begin:
+            return True
+    return False
+
+
+@writes("MaxPool", only={"storage_order": (0,)})
+def write_max_pool(s, x, *, kernel_shape, strides, dilations, pads, ceil_mode):
+    frame = {"kernel_shape": kernel_shape, "strides": strides, "dilations": dilations}
+    return write_pool("max", s, x, pads=pads, ceil_mode=ceil_mode, **frame)
+
+
+@writes("AveragePool")
+def write_average_pool(
+    s, x, *, kernel_shape, strides, dilations, pads, ceil_mode, count_include_pad
+):
+    frame = {"kernel_shape": kernel_shape, "strides": strides, "dilations": dilations}
+    return write_pool(
+        "avg", s, x, pads=pads, ceil_mode=ceil_mode, include=count_include_pad, **frame
+    )
+
+
+def write_global_pool(kind, s, x):
+    ones = (1,) * (x.rank - 2)
+    return s.Pooling(x, pool_type=kind, global_pool=True, kernel=ones)
+
+
+writes("GlobalMaxPool")(partial(write_global_pool, "max"))
+writes("GlobalAveragePool")(partial(write_global_pool, "avg"))
+
+
+@spells("MaxPool")
+def spell_max_pool(
+    g, x, *, kernel_shape, strides, dilations, pads, ceil_mode, storage_order, outputs: int = 1
+):
+    """MXNet pads both ends alike, has no gaps, and keeps windows that begin in the padding."""
+    frame = {"kernel_shape": kernel_shape, "strides": strides}
+    if outputs > 1:
+        more = {"dilations": dilations, "pads": pads, "ceil_mode": ceil_mode}
+        return with_places(g, x, storage_order, **frame, **more)
+    if x.type not in (*WIDE, DType.FLOAT16):
+        require(x.type in (DType.INT8, DType.UINT8), f"pooling of {x.type.value} elements")
+        wide = cast(g, x, DType.FLOAT32)
+        more = {"dilations": dilations, "pads": pads, "ceil_mode": ceil_mode}
+        return cast(g, g.MaxPool(wide, **frame, **more), x.type)
+    if set(dilations) != {1} or (ceil_mode and drops(x, kernel_shape, strides, pads)):
+        return standard(10, "MaxPool")(
+            g, x, ceil_mode=ceil_mode, dilations=dilations, storage_order=0, pads=pads, **frame
+        )
+    if halved(pads):
+        return None
+    return g.MaxPool(zero_padded(g, x, pads, -math.inf), ceil_mode=ceil_mode, **frame)
+
+
+def with_places(
+    g, x: Value, by_columns: int, *, kernel_shape, strides, dilations, pads, ceil_mode
+):  # fmt: skip
+    """The largest of each window, and where it stands in the whole tensor, told from a table."""
+    sizes = x.known[2:]
+    require(all(isinstance(d, int) for d in sizes), "places in an image of a size not known before")
+    require(x.type.kind == "f", f"pooling of {x.type.value} elements")
+    table, counts = windows(sizes, kernel_shape, strides, dilations, pads, ceil_mode)
+    batch = sizes_of(g, x)[:2]
+    flat = reshape(g, x, [*batch, math.prod(sizes)])
+    padded = g.Concat(flat, full_like(g, slice_axis(g, flat, 2, 0, 1), -math.inf), axis=2)
+    each = reshape(g, g.Gather(padded, table.ravel(), axis=2), [*batch, *table.shape])
+    chosen = g.Unsqueeze(g.ArgMax(each, axis=3, keepdims=0), [3])
+    if by_columns:
+        order = np.arange(math.prod(sizes)).reshape(sizes).transpose()
+        table = np.append(np.argsort(order.ravel()), 0)[table]
+    lit = cast(g, g.Equal(chosen, np.arange(table.shape[1])), DType.INT64)
+    within = g.ReduceSum(g.Mul(lit, table), [3], keepdims=0)
+    samples, channels = (g.Mul(v, math.prod(sizes)) for v in map(partial(steps, g), batch))
+    images = g.Add(g.Mul(g.Unsqueeze(samples, [1]), size_of(g, x, 1)), channels)
+    found = g.ReduceMax(each, [3], keepdims=0), g.Add(within, g.Unsqueeze(images, [2]))
+    return tuple(reshape(g, v, [*batch, *counts]) for v in found)
+
+
+def windows(sizes: Ints, kernel, strides, dilations, pads, ceil_mode):
+    """A row of elements for each window, the padding being behind the last; how many windows."""
+    half = len(sizes)
+    axes = zip(sizes, kernel, strides, dilations, pads[:half], pads[half:], strict=True)
+    places, counts = [], []
+    for size, k, s, d, begin, end in axes:
+        count = window_output(size, k, s, d, begin + end, bool(ceil_mode))
+        if ceil_mode and (count - 1) * s >= size + begin:
+            count -= 1
+        at = np.arange(count)[:, None] * s + np.arange(k) * d - begin
+        places.append(np.where((at >= 0) & (at < size), at, -1))
+        counts.append(count)
+    rows: Any = np.zeros((1, 1), np.int64)
+    inside: Any = np.ones((1, 1), bool)
+    for size, at in zip(sizes, places, strict=True):
+        shape = rows.shape[0] * len(at), -1
+        here = (at >= 0)[None, :, None, :]
+        rows = (rows[:, None, :, None] * size + at[None, :, None, :]).reshape(shape)
+        inside = (inside[:, None, :, None] & here).reshape(shape)
+    return np.where(inside, rows, math.prod(sizes)), counts
+
+
+@spells("AveragePool")
+def spell_average_pool(
+    g, x, *, kernel_shape, strides, dilations, pads, ceil_mode, count_include_pad
+):
+    frame = {"kernel_shape": kernel_shape, "strides": strides}
+    gaps = set(dilations) != {1}
+    if gaps or (ceil_mode and (not halved(pads) or drops(x, kernel_shape, strides, pads))):
+        rule, more = standard(*((19, "AveragePool") if gaps else (10, "AveragePool"))), {}
+        if gaps:
+            more = {"dilations": dilations}
+        return rule(g, x, ceil_mode=ceil_mode, count_include_pad=count_include_pad, pads=pads,
+                    **frame, **more)  # fmt: skip
+    if halved(pads):
+        return None
+    sums = g.AveragePool(zero_padded(g, x, pads), count_include_pad=1, **frame)
+    if count_include_pad:
+        return sums
+    counted = zero_padded(g, full_like(g, x, 1.0), pads)
+    return g.Div(sums, g.AveragePool(counted, count_include_pad=1, **frame))
+
+
+@spells("LpPool")
+def spell_lp_pool(g, x, *, p, kernel_shape, strides, dilations, pads, ceil_mode):
+    """The root of the sum, which is an average times the size of the window."""
+    if set(dilations) != {1} or ceil_mode:
+        return standard(18, "LpPool")(
+            g, x, p=p, ceil_mode=ceil_mode, kernel_shape=kernel_shape, strides=strides,
+            dilations=dilations, pads=pads,
+        )  # fmt: skip
+    powers = g.Pow(g.Abs(x), float(p))
+    mean = g.AveragePool(
+        powers, kernel_shape=kernel_shape, strides=strides, pads=pads, count_include_pad=1
+    )
+    return g.Pow(g.Mul(mean, float(math.prod(kernel_shape))), 1.0 / p)
+
+
+@spells("GlobalLpPool")
+def spell_global_lp_pool(g, x, *, p):
+    sums = g.ReduceSum(g.Pow(g.Abs(x), float(p)), list(range(2, x.rank)), keepdims=1)
+    return g.Pow(sums, 1.0 / p)

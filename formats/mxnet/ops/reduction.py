@@ -1,4 +1,4 @@
-"""Reductions over axes."""
+"""Reductions over axes, and positions of extremes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from serde.decompositions.expressions import (
     cast,
     cast_like,
-    in_float32,
     is_true,
+    lowest,
     reshape,
     scalar,
     shape_from,
@@ -25,6 +25,8 @@ from serde.ir.geometry import Ints, axes_of, axis_of, others
 from serde.ir.graph import DType, Value
 
 from ..rules import dtype_of, reads
+from ..target import spells, writes
+from .fallbacks import LAST, standard
 
 REDUCTIONS = {
     "sum": "ReduceSum",
@@ -37,6 +39,15 @@ NUMPY = {"_np_sum": "ReduceSum", "_np_prod": "ReduceProd", "_npi_mean": "ReduceM
 NARROW = (DType.BOOL, DType.INT8, DType.UINT8)  # types ONNX's reductions do not take
 # Wider types that integers are added up in: ONNX Runtime does not wrap around, MXNet does.
 WIDER = dict.fromkeys(NARROW, DType.INT32) | {DType.INT32: DType.INT64}
+FARTHEST = 1 << 31  # no place along an axis is as far
+MXNET_REDUCTIONS = {
+    "ReduceMax": ("max", {}),
+    "ReduceMean": ("mean", {}),
+    "ReduceMin": ("min", {}),
+    "ReduceProd": ("prod", {}),
+    "ReduceSum": ("sum", {}),
+    "ReduceL2": ("norm", {"ord": 2}),
+}
 
 
 def reduced(g, op, x: Value, axes: Ints, keepdims):
@@ -198,24 +209,6 @@ def read_argmax_channel(g, x):
     return cast_like(g, g.ArgMax(x, axis=1, keepdims=0), x)
 
 
-@reads("moments")
-def read_moments(g, x, *, axes: Ints | None = None, keepdims=False):
-    """Mean and variance."""
-    require(axes, "moments over no axes")
-    axes = axes_of(axes, x.rank)
-    mean, square = deviation(g, x, axes)
-    variance = legacy(g, "ReduceMean", square, axes, keepdims)
-    kept = axes[1:] if len(axes) == x.rank else axes
-    return mean if keepdims else g.Squeeze(mean, kept), variance
-
-
-def deviation(g, x: Value, axes: Ints):
-    """The mean, its axes kept, and the squares of the distances from it."""
-    mean = g.ReduceMean(x, axes, keepdims=1)
-    away = g.Sub(x, mean)
-    return mean, g.Mul(away, away)
-
-
 def every(x: Value, axis: Ints | None) -> Ints:
     """NumPy's axes: None is all of them, () is none."""
     return tuple(range(x.rank)) if axis is None else axes_of(axis, x.rank)
@@ -255,64 +248,6 @@ for _name, _op in {"any": "ReduceMax", "all": "ReduceMin"}.items():
     reads(f"_np_{_name}")(partial(read_truth, _op))
 
 
-@reads("_npi_var")
-def read_variance(
-    g, x, *, axis: Ints | None = None, dtype: str | None = None, ddof=0, keepdims=False
-):
-    """``ddof`` degrees of freedom are not counted."""
-    require(x.type.kind == "f", f"the variance of {x.type.value} numbers")
-    x = x if dtype is None else cast(g, x, dtype_of(dtype))
-    axes = every(x, axis)
-
-    def apply(g, x):
-        _, squares = deviation(g, x, axes)
-        if ddof == 0 and not are_empty(x, axes):
-            return g.ReduceMean(squares, axes, keepdims=int(keepdims))
-        count = cast(g, count_of(g, x, axes), x.type)
-        free = g.Squeeze(g.Sub(count, float(ddof)), [0])
-        free = g.Where(g.Less(free, 0.0), g.Add(free, 2.0**64), free)  # MXNet's count has no sign
-        return g.Div(g.ReduceSum(squares, axes, keepdims=int(keepdims)), free)
-
-    return in_float32(g, apply, x)
-
-
-@reads("_npi_std")
-def read_deviation(
-    g, x, *, axis: Ints | None = None, dtype: str | None = None, ddof=0, keepdims=False
-):
-    return g.Sqrt(read_variance(g, x, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims))
-
-
-@reads("_npi_average")
-def read_average(g, x, weights=None, *, axis: Ints | None = None, returned=False, weighted=True):
-    """A mean with weights of the shape of ``x``, or one for each place along the one axis."""
-    axes = every(x, axis)
-    if not weighted:
-        mean = g.ReduceMean(x, axes, keepdims=0)
-        count = count_of(g, x, axes)
-        return (mean, cast_like(g, g.Squeeze(count, [0]), x)) if returned else mean
-    spread, summed = weights, axes
-    if weights.rank == 1 and x.rank > 1:
-        spread = g.Unsqueeze(weights, list(range(1, x.rank - axes[0])))
-        summed = (0,)
-    total = g.ReduceSum(weights, summed, keepdims=0)
-    mean = g.Div(g.ReduceSum(g.Mul(x, spread), axes, keepdims=0), total)
-    return (mean, total) if returned else mean
-
-
-@reads("L2Normalization")
-def read_l2_normalization(g, x, *, eps=1e-10, mode="instance"):
-    modes = {"channel": (1,), "instance": range(1, x.rank), "spatial": range(2, x.rank)}
-    require(mode in modes, f"mode={mode!r} is unknown")
-    axes = list(modes[mode])
-
-    def apply(g, x):
-        squares = g.ReduceSumSquare(x, axes, keepdims=1) if axes else g.Mul(x, x)
-        return g.Div(x, g.Sqrt(g.Add(squares, eps)))
-
-    return in_float32(g, apply, x)
-
-
 @reads("multi_sum_sq", ignore=("num_arrays",))
 def read_multi_sum_sq(g, *xs):
     """One sum of squares a tensor."""
@@ -345,10 +280,94 @@ def read_allclose(g, a, b, *, rtol=1e-5, atol=1e-8, equal_nan=True):
     return cast(g, g.ReduceMin(flat, [0], keepdims=0), DType.UINT8)
 
 
-@reads("softmax_cross_entropy")
-def read_softmax_cross_entropy(g, x, label):
-    """The sum over the samples; a probability below 1e-8 counts as 1e-8."""
-    place = g.Unsqueeze(cast(g, label, DType.INT64), [1])
-    chosen = g.Max(g.GatherElements(g.Softmax(x, axis=1), place, axis=1), 1e-8)
-    total = g.ReduceSum(g.Log(chosen), [0, 1], keepdims=0)
-    return g.Reshape(g.Neg(total), [1])
+def write_reduction(name, extra, s, x, axes=None, *, keepdims, noop_with_empty_axes):
+    require(name != "norm" or x.type.kind == "f", f"a norm of {x.type.value} elements")
+    chosen = axes.ints() if axes is not None else ()
+    if not chosen:
+        if noop_with_empty_axes:
+            require(name in ("sum", "mean", "max", "min", "prod"), "no axes that are none")
+            return x
+        chosen = tuple(range(x.rank))
+    return s[name](x, axis=chosen or (0,), keepdims=bool(keepdims), **extra)
+
+
+for _op, (_name, _extra) in MXNET_REDUCTIONS.items():
+    writes(_op)(partial(write_reduction, _name, _extra))
+
+
+def write_arg(name, s, x, *, axis, keepdims):
+    """MXNet's positions are float32: exact below 2**24. Before 1.7 it asks floats only."""
+    if x.type.kind != "f" and not s.release.has_doubles:
+        require(x.type is not DType.INT64, f"{name} of int64 elements before MXNet 1.7")
+        x = s.Cast(x, dtype="float64")
+    return s.Cast(s[name](x, axis=axis, keepdims=bool(keepdims)), dtype="int64")
+
+
+for _op, _name in {"ArgMax": "argmax", "ArgMin": "argmin"}.items():
+    writes(_op, only={"select_last_index": (0,)})(partial(write_arg, _name))
+
+
+@spells("ReduceLogSum")
+def spell_log_sum(g, x, axes=None, *, keepdims, noop_with_empty_axes):
+    require(not noop_with_empty_axes, "no axes that are all")
+    return g.Log(g.ReduceSum(x, axes, keepdims=keepdims))
+
+
+@spells("ReduceSumSquare")
+def spell_sum_square(g, x, axes=None, *, keepdims, noop_with_empty_axes):
+    require(not noop_with_empty_axes, "no axes that are all")
+    return g.ReduceSum(g.Mul(x, x), axes, keepdims=keepdims)
+
+
+@spells("ReduceL1")
+def spell_l1(g, x, axes=None, *, keepdims, noop_with_empty_axes):
+    require(not noop_with_empty_axes, "no axes that are all")
+    return g.ReduceSum(g.Abs(x), axes, keepdims=keepdims)
+
+
+@spells("ReduceLogSumExp")
+def spell_log_sum_exp(g, x, axes=None, *, keepdims, noop_with_empty_axes):
+    """Less the largest first, brought into the finite: infinity less itself is no number."""
+    require(not noop_with_empty_axes, "no axes that are all")
+    least = lowest(x) / 2
+    largest = g.Clip(g.ReduceMax(x, axes, keepdims=1), least, -least)
+    sums = g.Log(g.ReduceSum(g.Exp(g.Sub(x, largest)), axes, keepdims=1))
+    whole = g.Add(sums, largest)
+    return whole if keepdims else g.ReduceSum(whole, axes, keepdims=0)
+
+
+def spell_bool(op, g, x, axes=None, *, keepdims, noop_with_empty_axes):
+    """Whether any, or all, are true."""
+    if x.dtype is not DType.BOOL:
+        return None
+    more = {"keepdims": keepdims, "noop_with_empty_axes": noop_with_empty_axes}
+    return standard(20, op)(g, x, axes, **more)
+
+
+for _op in ("ReduceMax", "ReduceMin"):
+    spells(_op)(partial(spell_bool, _op))
+
+
+def spell_last_extreme(op, g, x, *, axis, keepdims, select_last_index):
+    """The last of equals is the first when counted from the end."""
+    if not select_last_index:
+        return None
+    turned = slice_axis(g, x, axis, -1, -LAST, -1)
+    found = g[op](turned, axis=axis, keepdims=keepdims)
+    return g.Sub(g.Sub(size_of(g, x, axis), 1), found)
+
+
+for _op in ("ArgMax", "ArgMin"):
+    spells(_op)(partial(spell_last_extreme, _op))
+
+
+def spell_half(op, g, x, axes=None, *, keepdims, noop_with_empty_axes):
+    """Sums of half floats are gathered in wide ones."""
+    if x.type is not DType.FLOAT16:
+        return None
+    more = {"keepdims": keepdims, "noop_with_empty_axes": noop_with_empty_axes}
+    return cast(g, g[op](cast(g, x, DType.FLOAT32), axes, **more), x.type)
+
+
+for _op in ("ReduceL2", "ReduceMean", "ReduceProd", "ReduceSum"):
+    spells(_op)(partial(spell_half, _op))

@@ -10,8 +10,11 @@ from serde.decompositions.expressions import Size, cast, cast_like, shape_from, 
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
+from serde.version_converter.adapters.resize import REPEATING, every_axis, spelled_out
+from serde.version_converter.adapters.resize_coordinates import Sampling
 
 from ..rules import reads
+from ..target import spells, writes
 
 NEAREST = {
     "mode": "nearest",
@@ -192,3 +195,43 @@ def read_bilinear_sampler(g, x, grid):
 )
 def read_spatial_transformer(g, x, loc, *, target_shape: Ints = (0, 0)):
     return read_bilinear_sampler(g, x, affine_grid(g, loc, target_shape))
+
+
+@spells("Resize")
+def spell_resize(
+    g, x, roi=None, scales=None, sizes=None, *, axes: Ints | None = None, antialias,
+    coordinate_transformation_mode, cubic_coeff_a, exclude_outside, extrapolation_value,
+    keep_aspect_ratio_policy, mode, nearest_mode,
+):  # fmt: skip
+    how = Sampling.of({
+        "antialias": antialias, "mode": mode, "nearest_mode": nearest_mode,
+        "coordinate_transformation_mode": coordinate_transformation_mode,
+        "cubic_coeff_a": cubic_coeff_a, "exclude_outside": exclude_outside,
+        "extrapolation_value": extrapolation_value,
+    })  # fmt: skip
+    if is_native(x, scales, how) and axes is None:
+        return None
+    x, roi, scales, sizes = every_axis(
+        g, x, roi, scales, sizes, keep_aspect_ratio_policy=keep_aspect_ratio_policy, axes=axes
+    )
+    if is_native(x, scales, how):
+        return g.Resize(x, None, scales, mode="nearest", nearest_mode="round_prefer_floor")
+    return spelled_out(g, x, roi, scales, sizes, how)
+
+
+def is_native(x, scales, how: Sampling) -> bool:
+    """Whether images of floats grow by one integer, each pixel repeated."""
+    if x.rank != 4 or scales is None or scales.tensor is None or x.type.kind != "f":
+        return False
+    n, c, *factors = scales.array().tolist()
+    whole = n == c == 1 and len(set(factors)) == 1 and factors[0] == int(factors[0]) >= 1
+    return how.mode == "nearest" and whole and (how.coordinates, how.nearest_mode) in REPEATING
+
+
+@writes("Resize", ignore=(
+    "antialias", "coordinate_transformation_mode", "cubic_coeff_a", "exclude_outside",
+    "extrapolation_value", "keep_aspect_ratio_policy", "mode", "nearest_mode",
+))  # fmt: skip
+def write_resize(s, x, roi, scales):
+    """Only what ``is_native`` describes is left."""
+    return s.UpSampling(x, scale=int(scales.array()[2]), sample_type="nearest", num_args=1)

@@ -20,9 +20,13 @@ from serde.decompositions.expressions import (
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
+from serde.version_converter.adapters.roi import roi_align
+from serde.version_converter.adapters.vision import deformable_convolution
 
 from ..rules import reads
-from .convolution import window
+from ..target import spells, symmetric, writes
+from .convolution import operands, window
+from .padding import pad_images
 
 
 @reads("ROIPooling")
@@ -302,3 +306,72 @@ def read_rotated_align(g, x, rois, *, pooled_size: Ints, spatial_scale: float, s
     none = g.Reshape(g.Or(*outside), [-1, 1, rows, columns])
     each = window((sampling_ratio,) * 2, (sampling_ratio,) * 2, (), ())
     return g.AveragePool(g.Where(none, scalar(g, 0, y), y), **each)
+
+
+@writes("DeformConv")
+def write_deform_conv(
+    s, x, w, offset, b=None, mask=None, *, kernel_shape, strides, dilations, pads, group,
+    offset_group,
+):  # fmt: skip
+    """A number of images at once (``im2col_step``) would have to divide that of all."""
+    half = len(kernel_shape)
+    require(half == 2, f"a deformed window of {half} axes")
+    if pads[:half] != pads[half:]:
+        x, pads = pad_images(s, x, pads, 0.0), (0,) * 2 * half
+    if mask is None:
+        parts = offset_group * kernel_shape[0] * kernel_shape[1]
+        mask = s.ones_like(s.slice_axis(offset, axis=1, begin=0, end=parts))
+    return s["_contrib_ModulatedDeformableConvolution"](
+        x, offset, mask, w, *operands(b), kernel=kernel_shape, stride=strides, dilate=dilations,
+        pad=symmetric(pads), num_filter=w.dims[0], num_group=group,
+        num_deformable_group=offset_group, no_bias=b is None, im2col_step=1,
+    )  # fmt: skip
+
+
+@writes("RoiAlign")
+def write_roi_align(
+    s, x, rois, image, *, mode, output_height, output_width, sampling_ratio, spatial_scale,
+    coordinate_transformation_mode,
+):  # fmt: skip
+    require(mode == "avg", f"regions pooled by {mode!r}")
+    rows = s.Concat(
+        s.expand_dims(s.Cast(image, dtype=x.type.value), axis=1), rois, dim=1, num_args=2
+    )
+    return s["_contrib_ROIAlign"](
+        x, rows, pooled_size=(output_height, output_width), spatial_scale=spatial_scale,
+        sample_ratio=sampling_ratio or -1, aligned=coordinate_transformation_mode == "half_pixel",
+    )  # fmt: skip
+
+
+@writes("MaxRoiPool")
+def write_max_roi_pool(s, x, rois, *, pooled_shape, spatial_scale):
+    return s.ROIPooling(x, rois, pooled_size=pooled_shape, spatial_scale=spatial_scale)
+
+
+@spells("RoiAlign")
+def spell_roi_align(
+    g, x, rois, image, *, mode, output_height, output_width, sampling_ratio, spatial_scale,
+    coordinate_transformation_mode,
+):  # fmt: skip
+    """MXNet has regions of averages."""
+    if mode == "avg":
+        return None
+    return roi_align(
+        g, x, rois, image, mode=mode, output_height=output_height, output_width=output_width,
+        sampling_ratio=sampling_ratio, spatial_scale=spatial_scale,
+        half=coordinate_transformation_mode == "half_pixel",
+    )  # fmt: skip
+
+
+@spells("DeformConv")
+def spell_deform_conv(
+    g, x, w, offset, b=None, mask=None, *, dilations, group, kernel_shape, offset_group, pads,
+    strides,
+):  # fmt: skip
+    """MXNet has windows of images, and channels of the result in as many groups as offsets."""
+    if len(kernel_shape) == 2 and w.dims[0] % offset_group == 0:
+        return None
+    return deformable_convolution(
+        g, x, w, offset, b, mask, dilations=dilations, group=group, kernel_shape=kernel_shape,
+        offset_group=offset_group, pads=pads, strides=strides,
+    )  # fmt: skip

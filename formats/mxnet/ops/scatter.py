@@ -20,7 +20,9 @@ from serde.ir.geometry import Ints, axis_of
 from serde.ir.graph import DType, Tensor, Value
 
 from ..rules import Bounds, Floats, reads
-from .indexing import clipped, read_slice
+from ..target import writes
+from .indexing import clipped
+from .slicing import read_slice
 
 
 @reads("scatter_nd")
@@ -135,3 +137,9 @@ def read_bincount(g, x, weights=None, *, minlength=0):
     return g.ReduceSum(
         g.Mul(cast_like(g, hit, weights), g.Unsqueeze(weights, [1])), [0], keepdims=0
     )
+
+
+@writes("NonZero")
+def write_non_zero(s, x):
+    """As many places as there are is known when the model runs; a value of no axes has none."""
+    return s.transpose(s["_npx_nonzero"](x), axes=(1, 0))

@@ -5,23 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from serde.decompositions.expressions import (
-    Size,
-    reshape,
-    scalar,
-    shape_from,
-    size_of,
-    sizes_of,
-    times,
-)
+import numpy as np
+
+from serde.decompositions.expressions import Size, reshape, shape_from, size_of, sizes_of, times
 from serde.decompositions.reshape_codes import SKIP, coded
 from serde.errors import require
+from serde.ir.dim_expr import combine, elements_of
 from serde.ir.geometry import Ints, axes_of, axis_of, swapped
-from serde.ir.graph import Value
+from serde.ir.graph import Dim, DType, Value
+from serde.spec import shape_functions
 
 from ..rules import reads
+from ..target import held_as, spells, writes
+from .dynamic_shapes import COMPUTED, Sizes, spread, times_ones, turns_of
 
 NUMPY_CODES = {-2: 0, -3: SKIP, -4: -2, -5: -3, -6: -4}  # what they are in MXNet's
+AT_ONCE = {"allowzero": (0,)}
 
 
 @reads("Flatten")
@@ -181,13 +180,6 @@ def read_reverse(g, x, *, axis: Ints):
     return g.Slice(x, [-1] * len(axes), far, axes, [-1] * len(axes))
 
 
-@reads("Pad")
-def read_pad(g, x, *, mode: str, pad_width: Ints, constant_value=0.0):
-    require(mode in ("constant", "edge", "reflect"), f"mode={mode!r} is unknown")
-    fill = scalar(g, constant_value, x) if mode == "constant" and constant_value else None
-    return g.Pad(x, pad_width[::2] + pad_width[1::2], fill, mode=mode)
-
-
 @reads("shape_array")
 def read_shape_array(g, x):
     return g.Shape(x)
@@ -196,3 +188,176 @@ def read_shape_array(g, x):
 @reads("size_array")
 def read_size_array(g, x):
     return g.Reshape(g.Size(x), [1])
+
+
+@writes("Flatten")
+def write_flatten(s, x, *, axis):
+    if axis == 1:
+        return s.Flatten(x)
+    sizes = x.dims
+    lead = 1
+    for d in sizes[:axis]:
+        lead *= d
+    return s.Reshape(x, shape=(lead, -1))
+
+
+@writes("Transpose")
+def write_transpose(s, x, *, perm):
+    require(len(perm) <= 6, f"an order of {len(perm)} axes: MXNet's have up to 6")
+    return s.transpose(x, axes=perm) if len(perm) > 1 else x
+
+
+@writes("Squeeze")
+def write_squeeze(s, x, axes=None):
+    chosen = axes.ints() if axes is not None else tuple(i for i, d in enumerate(x.dims) if d == 1)
+    if len(chosen) == x.rank:
+        return s.Reshape(x, shape=(1,))
+    return s.squeeze(x, axis=chosen)
+
+
+@writes("Unsqueeze")
+def write_unsqueeze(s, x, axes):
+    if x.rank == 0:
+        return s.Reshape(x, shape=(1,) * len(axes.ints()))
+    for axis in sorted(axes.ints()):
+        x = s.expand_dims(x, axis=axis)
+    return x
+
+
+@writes("Concat")
+def write_concat(s, *xs, axis):
+    return s.Concat(*xs, dim=axis, num_args=len(xs))
+
+
+@writes("Tile")
+def write_tile(s, x, repeats):
+    return s.tile(x, reps=repeats.ints() or (1,))
+
+
+@writes("Expand")
+def write_expand(s, x, shape=None, *, sizes: Sizes | None = None):
+    """ONNX's shape broadcasts with the operand's own: 1 keeps an axis as it is."""
+    sizes = elements_of(shape) if sizes is None else sizes
+    if sizes is None:
+        (length,) = shape.known if shape.rank == 1 else (None,)
+        require(isinstance(length, int), COMPUTED)
+        sizes = (None,) * length
+    kind, rank = held_as(x.type), max(x.rank, 1, len(sizes))
+    x = spread(s, x, [1 if d is None else d for d in sizes])
+    for axis, size in enumerate(sizes):
+        if size is None:
+            turns = turns_of(s, s.slice_axis(shape, axis=0, begin=axis, end=axis + 1))
+            x = times_ones(s, x, turns, rank - len(sizes) + axis, rank, kind)
+    return x
+
+
+@writes("Reshape", only=AT_ONCE)
+def write_reshape(s, x, shape=None, *, sizes: Sizes | None = None):
+    """0 and -1 mean the same to both; named sizes are said in MXNet's other codes.
+
+    What these cannot say is made like a tensor of those sizes.
+    """
+    if sizes is None:
+        return reshaped(s, x, elements_of(shape))
+    full = shape_functions.reshaped(x.known, sizes, allowzero=False)
+    require(None not in full, f"a shape {list(sizes)} of {list(x.known)}")
+    found = codes(x.known, full)
+    if found is not None:
+        return s.Reshape(x, shape=tuple(found))
+    one = s["_ones"](shape=(1,) * len(full), dtype="float32")
+    one.dtype, one.shape = DType.FLOAT32, (1,) * len(full)
+    return s.reshape_like(x, spread(s, one, full))
+
+
+def reshaped(s, x: Value, sizes: Sizes | None):
+    """Numbers stand for themselves, and one size that only the run tells is the rest."""
+    require(sizes is not None, COMPUTED)
+    open_ = [at for at, d in enumerate(sizes) if not isinstance(d, int)]
+    kept = [
+        at for at in open_ if at < x.rank and sizes[at] is not None and sizes[at] == x.known[at]
+    ]
+    plain = [0 if at in kept else d for at, d in enumerate(sizes)]
+    if rest := [at for at in open_ if at not in kept]:
+        require(len(rest) == 1 and -1 not in sizes, COMPUTED)
+        plain[rest[0]] = -1
+    return s.Reshape(x, shape=tuple(plain) or (1,))
+
+
+def codes(own: Sequence[Dim], sizes: Sequence[Dim], inferred: bool = False) -> list[int] | None:
+    """How ``Reshape`` says ``sizes``: 0 keeps a size, -3 joins two, -4 parts one, -1 is the rest.
+
+    A number stands for itself; each code but -3 is about the next size of ``own``.
+    """
+    if not sizes:
+        return []
+    first, second = sizes[0], sizes[1] if len(sizes) > 1 else None
+    ways: list[tuple[list[int], int, int]] = []
+    if own and own[0] == first:
+        ways.append(([0], 1, 1))
+    if len(own) > 1 and combine("*", own[0], own[1]) == first:
+        ways.append(([-3], 2, 1))
+    if own and second is not None and combine("*", first, second) == own[0]:
+        parts = [d if isinstance(d, int) else -1 for d in (first, second)]
+        ways += [([-4, *parts], 1, 2)] * (parts != [-1, -1])
+    if isinstance(first, int):
+        ways.append(([first], 1, 1))
+    ways += [([-1], 1, 1)] * (not inferred)
+    for code, read, said in ways:
+        rest = codes(own[read:], sizes[said:], inferred or code == [-1])
+        if rest is not None:
+            return code + rest
+    return None
+
+
+@writes("Shape")
+def write_shape(s, x, *, start: int = 0, end: int | None = None):
+    require(x.rank > 0, "the shape of a tensor of no axes")
+    begin, last, _ = slice(start, end).indices(x.rank)
+    require(begin < last, "no part of a shape")
+    found = s.shape_array(x)
+    found.shape = (x.rank,)
+    return s.slice_axis(found, axis=0, begin=begin, end=last) if last - begin < x.rank else found
+
+
+@writes("Size")
+def write_size(s, x):
+    return s.size_array(x)
+
+
+@spells("Shape")
+def spell_shape(g, x, *, start: int = 0, end: int | None = None):
+    """No part of a shape is a constant without elements."""
+    if range(x.rank)[start:end]:
+        return None
+    return g.const(np.zeros(0, np.int64))
+
+
+@spells("Concat")
+def spell_concat(g, *xs, axis):
+    """What has no elements adds none."""
+    some = [x for x in xs if x.known[axis] != 0]
+    if len(some) == len(xs) or not some:
+        return None
+    return g.Identity(some[0]) if len(some) == 1 else g.Concat(*some, axis=axis)
+
+
+@spells("Reshape")
+def spell_reshape(g, x, shape, *, allowzero):
+    """Where no size is 0 it matters not what 0 means."""
+    if not allowzero:
+        return None
+    sizes = elements_of(shape)
+    require(sizes is not None and 0 not in sizes, "a shape that may have sizes of 0")
+    return g.Reshape(x, shape)
+
+
+@spells("Tile")
+def spell_tile(g, x, repeats):
+    """MXNet repeats two axes at once, wherever they are."""
+    counts = repeats.ints()
+    some = [i for i, n in enumerate(counts) if n > 1]
+    if len(some) <= 2:
+        return None
+    first = [n if i in some[:2] else 1 for i, n in enumerate(counts)]
+    rest = [1 if i in some[:2] else n for i, n in enumerate(counts)]
+    return g.Tile(g.Tile(x, first), rest)

@@ -21,7 +21,7 @@ from serde.ir.geometry import axis_of, moved
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
-from .indexing import FAR
+from .slicing import FAR
 
 Bound = int | None
 

@@ -8,6 +8,9 @@ from serde.ir.geometry import axis_of
 from serde.ir.graph import Value
 
 from ..rules import dtype_of, reads
+from ..target import number, writes
+from .dynamic_shapes import Sizes, along, extent, turns_of
+from .reduction import FARTHEST
 
 
 def ordered(g, x: Value, axis: int | None, k: int, ascending):
@@ -46,3 +49,28 @@ def read_topk(
     found = {"value": values, "indices": places, "both": (values, places)}
     require(ret_typ in found, f"ret_typ={ret_typ!r} is unknown")
     return found[ret_typ]
+
+
+@writes("TopK", ignore=("sorted",))
+def write_top_k(s, x, k=None, *, axis, largest, sizes: Sizes | None = None):
+    """MXNet's order of equal elements is any: all are sorted, and the places of equal ones again.
+
+    A place gets the number of its run of equal elements in front, so that no two are equal.
+    """
+    count = number(k) if sizes is None else sizes[0]
+    if x.known[axis] == 1 and count is not None:
+        return x, s.Cast(s.zeros_like(x), dtype="int64")
+    frame = {"axis": axis, "k": 0, "is_ascend": not largest}
+    values, places = s.topk(x, ret_typ="both", dtype="int64", outputs=2, **frame)
+    before = s["_np_roll"](values, shift=(1,), axis=(axis,))
+    changes = s.Cast(s.broadcast_not_equal(values, before), dtype="int64")
+    runs = s["_mul_scalar"](s["_np_cumsum"](changes, axis=axis), scalar=FARTHEST)
+    ordered = s.sort(s.broadcast_add(runs, places), axis=axis, is_ascend=True)
+    parts = values, s.broadcast_sub(ordered, runs)
+    if x.known[axis] == count and count is not None:
+        return parts
+    if isinstance(count, int):
+        return tuple(s.slice_axis(v, axis=axis, begin=0, end=count) for v in parts)
+    turns = extent(s, count) if count is not None else turns_of(s, s.Reshape(k, shape=(1,)))
+    like = along(s, turns, axis % x.rank, x.rank)
+    return tuple(s.slice_like(v, like, axes=(axis,)) for v in parts)

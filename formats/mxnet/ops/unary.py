@@ -12,9 +12,37 @@ from serde.errors import require
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
+from ..target import number, writes
 
 PI = np.float32(math.pi)
 DEGREE, RADIAN = float(np.float32(180) / PI), float(PI / np.float32(180))
+UNARY = {
+    "Acos": "arccos",
+    "Acosh": "arccosh",
+    "Asin": "arcsin",
+    "Asinh": "arcsinh",
+    "Atan": "arctan",
+    "Atanh": "arctanh",
+    "Ceil": "ceil",
+    "Cos": "cos",
+    "Cosh": "cosh",
+    "Erf": "erf",
+    "Exp": "exp",
+    "Floor": "floor",
+    "Identity": "_copy",
+    "Log": "log",
+    "Neg": "negative",
+    "Reciprocal": "reciprocal",
+    "Sigmoid": "sigmoid",
+    "Sin": "sin",
+    "Sinh": "sinh",
+    "Softsign": "softsign",
+    "Sqrt": "sqrt",
+    "Tan": "tan",
+    "Tanh": "tanh",
+}
+FAR = float(np.finfo(np.float32).max)  # where clip is to leave all as it is
+ANY = frozenset({"Identity", "Neg"})  # of integers, too
 
 
 def times(factor: float):
@@ -202,3 +230,71 @@ def read_smooth_l1(g, x, *, scalar=1.0):
 @reads("_contrib_quadratic")
 def read_quadratic(g, x, *, a=0.0, b=0.0, c=0.0):
     return in_float(lambda g, x: g.Add(g.Mul(g.Add(g.Mul(x, a), b), x), c), g, x)
+
+
+def write_unary(op, s, x):
+    require(op in ANY or x.type.kind == "f", f"{op} of {x.type.value} elements")
+    return s[UNARY[op]](x)
+
+
+for _op in UNARY:
+    writes(_op)(partial(write_unary, _op))
+
+
+@writes("Abs")
+def write_abs(s, x):
+    """MXNet takes it of integers as of floats of 64 bits, before 1.6 of 32."""
+    wide = x.type is DType.INT64 or (x.type is DType.INT32 and not s.release.has_bool)
+    return s.broadcast_maximum(x, s.negative(x)) if wide else s.abs(x)
+
+
+@writes("Round")
+def write_round(s, x):
+    """Halves go to the even neighbour; MXNet's own rint takes them down."""
+    up = s["_plus_scalar"](x, scalar=0.5)
+    whole = s.floor(up)
+    odd = s["_mod_scalar"](whole, scalar=2.0)
+    found = s.elemwise_sub(whole, s.elemwise_mul(odd, s.broadcast_equal(up, whole)))
+    return s.where(s.broadcast_equal(x, s.floor(x)), x, found)
+
+
+@writes("Sign")
+def write_sign(s, x):
+    """That of NaN is NaN."""
+    return s.where(s.broadcast_equal(x, x), s.sign(x), x) if x.type.kind == "f" else s.sign(x)
+
+
+@writes("Clip")
+def write_clip(s, x, low=None, high=None):
+    """MXNet's own clip has bounds of 32 bits; only it lets NaN pass.
+
+    Before 1.6 it brings the bounds into the type of the tensor, and FAR is nothing there.
+    """
+    least, most = (None if v is None else number(v) for v in (low, high))
+    told = (low is None) == (least is None) and (high is None) == (most is None)
+    whole = x.type in (DType.INT32, DType.INT64) and not s.release.has_bool
+    wide = (x.type is DType.FLOAT64 or whole) and None in (least, most)
+    if told and not wide and exact(least) and exact(most):
+        lowest, highest = ends(x.type)
+        least, most = lowest if least is None else least, highest if most is None else most
+        if least <= most:
+            return s.clip(x, a_min=least, a_max=most)
+    rank = max(x.rank, 1)
+    for bound, comparison in ((low, "broadcast_lesser"), (high, "broadcast_greater")):
+        if bound is not None:
+            bound = s.Reshape(bound, shape=(1,) * rank)
+            x = s.where(s[comparison](x, bound), s.broadcast_like(bound, x), x)
+    return x
+
+
+def ends(dtype: DType) -> tuple[float, float]:
+    """Bounds that leave all as it is."""
+    if dtype not in (DType.INT8, DType.UINT8):
+        return -FAR, FAR
+    info = np.iinfo(dtype.numpy)
+    return int(info.min), int(info.max)
+
+
+def exact(bound: float | None) -> bool:
+    """Whether 32 bits hold a bound."""
+    return bound is None or float(np.float32(bound)) == bound

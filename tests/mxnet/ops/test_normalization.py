@@ -89,5 +89,14 @@ CASES = [
     refused("LRN", f32(2, 7, 3, 3), nsize=4, says="runtimes take odd sizes only"),
     refused("LRN", f32(2, 7, 3, 3), nsize=3, alpha=0.0, says="are to be above 0"),
     refused("BatchNorm", f32(2, 3, 4), *(f32(4),) * 4, says="parameters for 4 channels"),
+    *(
+        case("L2Normalization", f32(*s), mode=m)
+        for s in SHAPES[1:]
+        for m in ("channel", "instance", "spatial")
+    ),
+    case("L2Normalization", f32(2, 3)),
+    case("L2Normalization", f16(2, 3, 4)),
+    case("L2Normalization", f64(2, 3, 4), eps=0.1),
+    case("L2Normalization", f32(7), eps=0.1),
 ]
 test_normalization = operator_test(CASES)

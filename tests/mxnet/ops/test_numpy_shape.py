@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.mxnet.cases import case, f16, f32, f64, i32, operator_test, refused
+from tests.mxnet.cases import case, f32, f64, i32, operator_test, refused
 
 X = f32(2, 3, 4)
 SCALAR = np.array(3, "float32")
@@ -63,20 +63,6 @@ CASES = [
     ),
     numpy("_npi_broadcast_to", f32(3), shape="(2, 3)"),
     numpy("_npi_broadcast_to", f32(1, 3), shape="(2, -2)"),
-    *(
-        numpy("_npi_pad", x, pad_width="((1, 0), (2, 1))", mode=m)
-        for m in ("constant", "edge", "reflect")
-        for x in (f32(2, 3), f64(3, 4))
-    ),
-    numpy("_npi_pad", f32(2, 3), pad_width="((1, 0), (2, 1))", constant_value=2.5),
-    numpy("_npi_pad", f16(2, 3, 2), pad_width="((1, 0), (2, 1), (0, 0))"),
-    refused(
-        "_npi_pad",
-        f32(2, 3),
-        pad_width="((1, 0), (2, 1))",
-        mode="symmetric",
-        says="mode='symmetric'",
-    ),
     refused("_npi_rot90", X, says="axes=None are not two"),
     refused(
         "_split_v2", f32(5, 2), indices="()", sections=2, axis=0, says="5 does not split into 2"

@@ -135,21 +135,6 @@ CASES = [
     case("broadcast_like", f32(1, 3, 1), f32(4, 2), lhs_axes="(-1,)", rhs_axes="(-2,)"),
     *(case("reverse", X, axis=a) for a in ("0", "1", "(0,2)")),
     case("reverse", i32(2, 3), axis=1),
-    *(
-        case("Pad", f32(2, 3, 4, 5), mode=m, pad_width="(0,0,0,0,1,2,3,1)")
-        for m in ("constant", "edge", "reflect")
-    ),
-    *(
-        case("Pad", f32(2, 3, 4, 5, 2), mode=m, pad_width="(0,0,0,0,1,2,3,1,1,0)")
-        for m in ("constant", "edge", "reflect")
-    ),
-    case(
-        "Pad", f32(2, 3, 4, 5), mode="constant", pad_width="(0,0,0,0,1,2,3,1)", constant_value=2.5
-    ),
-    case(
-        "Pad", f64(2, 3, 4, 5), mode="constant", pad_width="(0,0,0,0,1,2,3,1)", constant_value=-2.5
-    ),
-    case("Pad", f16(2, 3, 4, 5), mode="edge", pad_width="(0,0,0,0,1,2,3,1)"),
     case("shape_array", X),
     case("shape_array", i32(5)),
     case("size_array", X),

@@ -1,5 +1,5 @@
 """Operators that draw random numbers, and their densities."""
 
-from . import pdf
+from . import pdf, sampling
 
-__all__ = ["pdf"]
+__all__ = ["pdf", "sampling"]

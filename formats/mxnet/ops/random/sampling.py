@@ -17,8 +17,10 @@ from serde.errors import require
 from serde.ir.geometry import Ints, axes_of
 from serde.ir.graph import DType, Value
 from serde.rewrite.rules import RuleTable
+from serde.spec.schema import ELEMENT_TYPES
 
 from ...rules import Floats, dtype_of
+from ...target import TYPES, writes
 from . import distributions as d
 
 draws = RuleTable("mxnet → ir")
@@ -241,3 +243,49 @@ def read_numpy_multinomial(
     count = size_of(g, chances, 0)
     hit = g.Equal(trials, steps(g, count))
     return g.ReduceSum(cast(g, hit, DType.INT64), [len(shape)], keepdims=0)
+
+
+def write_like(name, numbers, s, x, *, dtype: int | None = None, **given):
+    """Random numbers in the shape of ``x``; MXNet seeds all of them together."""
+    kind = x.type if dtype is None else ELEMENT_TYPES[dtype]
+    require(kind.kind == "f", f"random numbers of {kind.value} elements")
+    like = s.Cast(x, dtype=kind.value)
+    return s[name](like, **{new: given[old] for old, new in numbers.items()})
+
+
+@writes("RandomUniformLike", ignore=("seed",))
+def write_uniform_like(s, x, *, low, high, dtype: int | None = None):
+    numbers = {"low": "low", "high": "high"}
+    return write_like("_random_uniform_like", numbers, s, x, dtype=dtype, low=low, high=high)
+
+
+@writes("RandomNormalLike", ignore=("seed",))
+def write_normal_like(s, x, *, mean, scale, dtype: int | None = None):
+    numbers = {"mean": "loc", "scale": "scale"}
+    return write_like("_random_normal_like", numbers, s, x, dtype=dtype, mean=mean, scale=scale)
+
+
+@writes("RandomUniform", ignore=("seed",))
+def write_uniform(s, *, low, high, dtype, shape):
+    return s["_random_uniform"](low=low, high=high, shape=shape, dtype=drawn(dtype))
+
+
+@writes("RandomNormal", ignore=("seed",))
+def write_normal(s, *, mean, scale, dtype, shape):
+    return s["_random_normal"](loc=mean, scale=scale, shape=shape, dtype=drawn(dtype))
+
+
+def drawn(dtype: int) -> str:
+    kind = ELEMENT_TYPES[dtype]
+    require(kind.kind == "f" and kind in TYPES, f"random numbers of {kind.value} elements")
+    return kind.value
+
+
+@writes("Multinomial", ignore=("seed",))
+def write_multinomial(s, x, *, dtype, sample_size):
+    """ONNX has logarithms of the chances, MXNet the chances."""
+    kind = ELEMENT_TYPES[dtype]
+    require(kind in (DType.INT32, DType.INT64), f"{kind.value} samples")
+    chances = s.softmax(x, axis=1)
+    drawn = s["_sample_multinomial"](chances, shape=(sample_size,), dtype="int32")
+    return s.Cast(drawn, dtype=kind.value)

@@ -1,4 +1,4 @@
-"""Recurrent layers MXNet's RNN is not: turned around, or step by step.
+"""Recurrent layers step by step, for those MXNet's RNN is not.
 
 Equations and the order of gates are those of the standard: ``iofc`` for LSTM, ``zrh`` for GRU.
 """
@@ -12,14 +12,10 @@ import numpy as np
 
 from serde.decompositions.expressions import cast, shape_from, size_of, slice_axis
 from serde.errors import require
-from serde.ir.graph import DType, Value
+from serde.ir.graph import Value
 
-from .recurrent import USUAL
-from .spelled_math import LAST, standard
-from .spelling import spells
+from ..fallbacks import LAST
 
-ACTIVATIONS = {**USUAL, "RNN": ("Tanh",)}
-PLAIN = ({"Tanh"}, {"Relu"})
 Step = Callable[..., list[Value]]
 # What else an activation takes, and what it is unless said.
 NUMBERS = {
@@ -30,46 +26,6 @@ NUMBERS = {
     "ScaledTanh": {"alpha": 1.0, "beta": 1.0},
     "ThresholdedRelu": {"alpha": 1.0},
 }
-
-
-def spell_layer(
-    op, g, x, w, r, b=None, lengths=None, state=None, cell=None, peepholes=None, *, hidden_size,
-    direction, layout=0, activations: tuple[str, ...] | None = None,
-    activation_alpha: tuple[float, ...] = (), activation_beta: tuple[float, ...] = (),
-    clip: float | None = None, linear_before_reset=1, input_forget=0, outputs: int = 1,
-):  # fmt: skip
-    """Leave what MXNet's RNN does; turn a layer that runs backwards; else take it step by step."""
-    operands = [x, w, r, b, lengths, state, cell, peepholes][: 8 if op == "LSTM" else 6]
-    said = {"hidden_size": hidden_size, "activations": activations, "clip": clip,
-            "activation_alpha": activation_alpha or None,
-            "activation_beta": activation_beta or None}  # fmt: skip
-    own = {"LSTM": {"input_forget": input_forget}, "RNN": {}}
-    said |= own.get(op, {"linear_before_reset": linear_before_reset})
-    if layout:
-        return standard(14, op)(
-            g, *operands, direction=direction, layout=1, outputs=outputs, **said
-        )
-    if x.type is DType.FLOAT16:  # MXNet has layers of half floats on GPUs only
-        wide = (v if v in (None, lengths) else cast(g, v, DType.FLOAT32) for v in operands)
-        made = g[op](*wide, direction=direction, outputs=outputs, **said)
-        return tuple(cast(g, v, DType.FLOAT16) for v in (made if outputs > 1 else (made,)))
-    count = 2 if direction == "bidirectional" else 1
-    names = activations or ACTIVATIONS[op] * count
-    usual = names == USUAL.get(op, ()) * count or (op == "RNN" and set(names) in PLAIN)
-    held = all(v is None or v.tensor is not None for v in (w, r, b))
-    native = linear_before_reset and not input_forget and clip is None and usual and held
-    if not native or lengths is not None or peepholes is not None:
-        numbers = [iter(activation_alpha), iter(activation_beta)]
-        functions = [function(n, *numbers) for n in names]
-        layer = partial(LAYERS[op], clip=clip, reset_first=not linear_before_reset,
-                        coupled=bool(input_forget))  # fmt: skip
-        return stepped(op, g, layer, functions, direction, hidden_size, outputs, *operands)
-    if direction != "reverse":
-        return None
-    turned = slice_axis(g, x, 0, -1, -LAST, -1)
-    made = g[op](turned, *operands[1:], direction="forward", outputs=outputs, **said)
-    first, *rest = made if isinstance(made, tuple) else (made,)
-    return (slice_axis(g, first, 0, -1, -LAST, -1), *rest)
 
 
 def function(name: str, alphas, betas):
@@ -198,5 +154,3 @@ def lstm_step(g, functions, r, b, peepholes, x, h, c, *, clip, reset_first, coup
 
 
 LAYERS: dict[str, Step] = {"LSTM": lstm_step, "GRU": gru_step, "RNN": rnn_step}
-for _op in LAYERS:
-    spells(_op)(partial(spell_layer, _op))

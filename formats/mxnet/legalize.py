@@ -1,6 +1,6 @@
 """Operators MXNet lacks, spelled out in operators of the IR that it has.
 
-``spells`` has the rules made for MXNet, by family in the files beside this one; where it has none,
+``spells`` has the rules made for MXNet, by family in ``ops``; where it has none,
 an operator that came to the standard later becomes what it was before
 (``serde.version_converter.adapters``).
 """
@@ -24,7 +24,7 @@ from serde.rewrite.rules import RuleTable
 from serde.spec import canonicalize, schema
 from serde.version_converter.adapters import below
 
-from ..target import defaults, writes
+from .target import spells, writes
 
 # Operands that are sizes; where they are known by name, an attribute ``sizes`` holds them.
 SIZES = {"Expand": 1, "Loop": 0, "Range": 1, "Reshape": 1, "Slice": 2, "TopK": 1}
@@ -32,7 +32,6 @@ SIZES = {"Expand": 1, "Loop": 0, "Range": 1, "Reshape": 1, "Slice": 2, "TopK": 1
 # is that long (None: the one they name); others are made of them.
 COUNTED: Mapping[str, int | None] = {"NonMaxSuppression": 0, "NonZero": 1, "Range": 0, "TopK": None}
 FINDING = frozenset({*COUNTED, "Compress", "Unique"})
-spells = RuleTable("ir → mxnet", defaults=defaults)
 
 
 def spelled(graph: Graph) -> tuple[Graph, Mapping[Value, str]]:

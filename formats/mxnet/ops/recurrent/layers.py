@@ -1,4 +1,4 @@
-"""Recurrent layers: MXNet's fused RNN becomes one ONNX node a layer.
+"""Recurrent layers: MXNet's fused RNN becomes one ONNX node a layer, and a node one RNN.
 
 All parameters come as one vector: for each layer and direction the input and the hidden weights,
 then for each the two biases (rnn-inl.h). A layer's directions share a node.
@@ -6,15 +6,28 @@ then for each the two biases (rnn-inl.h). A layer's directions share a node.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from serde.decompositions.expressions import cast, slice_axis
 from serde.errors import require
 from serde.ir.geometry import may_be_same
-from serde.ir.graph import DType, Value
+from serde.ir.graph import DType, Tensor, Value
 
-from ..rules import reads
+from ...rules import reads
+from ...target import spells, writes
+from ..fallbacks import LAST, standard
 from .lstm_projection import projected
+from .unrolled import LAYERS, function, stepped
+
+GATES = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}  # MXNet's gates among ONNX's
+DIRECTIONS = {"forward": 1, "bidirectional": 2}
+USUAL = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh")}
+OPEN = {"layout": (0,), "clip": (None,), "activation_alpha": (), "activation_beta": ()}
+ACTIVATIONS = {**USUAL, "RNN": ("Tanh",)}
+PLAIN = ({"Tanh"}, {"Relu"})
 
 
 class Cell(NamedTuple):
@@ -147,3 +160,110 @@ def joined(g, y: Value, directions: int):
     if directions == 1:
         return g.Squeeze(y, [1])
     return g.Reshape(g.Transpose(y, perm=(0, 2, 1, 3)), [0, 0, -1])
+
+
+def write_layer(
+    op, s, x, w, r, b=None, lengths=None, state=None, cell=None, peepholes=None, *, hidden_size,
+    direction, activations=None, linear_before_reset=1, input_forget=0,
+):  # fmt: skip
+    require(direction in DIRECTIONS, f"direction={direction!r}")
+    require(lengths is None and peepholes is None, "sequence lengths or peepholes")
+    require(linear_before_reset and not input_forget, "linear_before_reset=0 or input_forget=1")
+    count, mode = DIRECTIONS[direction], mode_of(op, activations, DIRECTIONS[direction])
+    vector = s.const(packed(op, w, r, b), name=f"{w.name}_parameters")
+    states = [begin(s, state, count, hidden_size)]
+    if op == "LSTM":
+        states.append(begin(s, cell, count, hidden_size))
+    y, *ends = s.RNN(
+        x, vector, *states, mode=mode, state_size=hidden_size, num_layers=1,
+        bidirectional=count == 2, state_outputs=True, outputs=1 + len(states),
+    )  # fmt: skip
+    if count == 1:
+        return (s.expand_dims(y, axis=1), *ends)
+    split = s.Reshape(y, shape=(0, 0, 2, -1))
+    return (s.transpose(split, axes=(0, 2, 1, 3)), *ends)
+
+
+def mode_of(op: str, activations: Any, count: int) -> str:
+    """MXNet's name for the cell; refuses activations it has no cell for."""
+    if op == "RNN":
+        kinds = set(activations or ("Tanh",))
+        require(kinds in ({"Tanh"}, {"Relu"}), f"activations={activations}")
+        return "rnn_tanh" if kinds == {"Tanh"} else "rnn_relu"
+    usual = activations is None or tuple(activations) == USUAL[op] * count
+    require(usual, f"activations={activations}")
+    return op.lower()
+
+
+def begin(s, state: Value | None, count: int, hidden: int):
+    """A begin state; MXNet infers the batch of zeros, which stands as 0."""
+    return s["_zeros"](shape=(count, 0, hidden)) if state is None else state
+
+
+def packed(op: str, w: Value, r: Value, b: Value | None) -> Tensor:
+    """All parameters in MXNet's order: the weights of each direction, then the biases of each."""
+    require(all(v is None or v.tensor is not None for v in (w, r, b)), "weights that are computed")
+    directions, rows, _ = w.dims
+    size = sum(v.tensor.size for v in (w, r) if v.tensor) + directions * 2 * rows
+    return Tensor(w.type, (size,), partial(_vector, GATES[op], w, r, b))
+
+
+def _vector(gates: tuple[int, ...], w: Value, r: Value, b: Value | None) -> Any:
+    directions, rows, _ = w.dims
+    biases = np.zeros((directions, 2 * rows), w.type.numpy) if b is None else b.array()
+    parts = [_ordered(m.array()[d], gates) for d in range(directions) for m in (w, r)]
+    parts += [_ordered(half, gates) for bias in biases for half in np.split(bias, 2)]
+    return np.concatenate([p.ravel() for p in parts])
+
+
+def _ordered(matrix: Any, gates: tuple[int, ...]) -> Any:
+    blocks = np.split(matrix, len(gates))
+    return np.concatenate([blocks[g] for g in gates])
+
+
+for _op in GATES:
+    writes(_op, only={k: v for k, v in OPEN.items() if k == "layout"})(partial(write_layer, _op))
+
+
+def spell_layer(
+    op, g, x, w, r, b=None, lengths=None, state=None, cell=None, peepholes=None, *, hidden_size,
+    direction, layout=0, activations: tuple[str, ...] | None = None,
+    activation_alpha: tuple[float, ...] = (), activation_beta: tuple[float, ...] = (),
+    clip: float | None = None, linear_before_reset=1, input_forget=0, outputs: int = 1,
+):  # fmt: skip
+    """Leave what MXNet's RNN does; turn a layer that runs backwards; else take it step by step."""
+    operands = [x, w, r, b, lengths, state, cell, peepholes][: 8 if op == "LSTM" else 6]
+    said = {"hidden_size": hidden_size, "activations": activations, "clip": clip,
+            "activation_alpha": activation_alpha or None,
+            "activation_beta": activation_beta or None}  # fmt: skip
+    own = {"LSTM": {"input_forget": input_forget}, "RNN": {}}
+    said |= own.get(op, {"linear_before_reset": linear_before_reset})
+    if layout:
+        return standard(14, op)(
+            g, *operands, direction=direction, layout=1, outputs=outputs, **said
+        )
+    if x.type is DType.FLOAT16:  # MXNet has layers of half floats on GPUs only
+        wide = (v if v in (None, lengths) else cast(g, v, DType.FLOAT32) for v in operands)
+        made = g[op](*wide, direction=direction, outputs=outputs, **said)
+        return tuple(cast(g, v, DType.FLOAT16) for v in (made if outputs > 1 else (made,)))
+    count = 2 if direction == "bidirectional" else 1
+    names = activations or ACTIVATIONS[op] * count
+    usual = names == USUAL.get(op, ()) * count or (op == "RNN" and set(names) in PLAIN)
+    held = all(v is None or v.tensor is not None for v in (w, r, b))
+    native = linear_before_reset and not input_forget and clip is None and usual and held
+    if not native or lengths is not None or peepholes is not None:
+        numbers = [iter(activation_alpha), iter(activation_beta)]
+        functions = [function(n, *numbers) for n in names]
+        layer = partial(LAYERS[op], clip=clip, reset_first=not linear_before_reset,
+                        coupled=bool(input_forget))  # fmt: skip
+        return stepped(op, g, layer, functions, direction, hidden_size, outputs, *operands)
+    if direction != "reverse":
+        return None
+    turned = slice_axis(g, x, 0, -1, -LAST, -1)
+    made = g[op](turned, *operands[1:], direction="forward", outputs=outputs, **said)
+    first, *rest = made if isinstance(made, tuple) else (made,)
+    return (slice_axis(g, first, 0, -1, -LAST, -1), *rest)
+
+
+for _op in LAYERS:
+    spells(_op)(partial(spell_layer, _op))

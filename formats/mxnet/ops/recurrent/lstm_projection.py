@@ -11,7 +11,7 @@ from serde.errors import require
 from serde.ir.builder import computed
 from serde.ir.graph import Value
 
-from .linear import flipped
+from ..linear import flipped
 
 GATES = 4  # input, forget, cell, output
 

@@ -1,0 +1,119 @@
+"""Shapes: those of other tensors, and tensors brought to them.
+
+A size without a number is known by its name; MXNet takes it from a tensor that has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from itertools import chain
+
+from serde.errors import ConversionError, require
+from serde.ir.dim_expr import halves
+from serde.ir.graph import Dim, Value
+
+from ..target import held_as
+
+Sizes = tuple[Dim, ...]
+COMPUTED = "a dynamic shape"
+
+
+def extent(s, size: Dim) -> Value:
+    """``0, 1, 2 … size - 1`` as floats, where MXNet takes a size from: a tensor, not a number.
+
+    Sizes that no tensor has are put together from those of their operands.
+    """
+    if isinstance(size, int):
+        return s["_arange"](start=0, stop=size, dtype="float64")
+    require(size is not None, COMPUTED)
+    values = chain(s.inputs, (v for node in s.nodes for v in node.outputs))
+    like = next((v for v in values if size in (v.shape or ())), None)
+    if like is not None:
+        return _counted(s, like, axis=like.known.index(size))
+    found = halves(size)
+    if found is None:
+        raise ConversionError(f"needs the size {size}, which no tensor before it has")
+    sign, left, right = found
+    if sign in "+*":
+        a, b = (s.ones_like(extent(s, d)) for d in (left, right))
+        if sign == "+":
+            return _counted(s, s.Concat(a, b, dim=0, num_args=2))
+        each = s.broadcast_mul(s.expand_dims(a, axis=1), s.expand_dims(b, axis=0))
+        return _counted(s, s.Reshape(each, shape=(-1,)))
+    require(isinstance(right, int) and right > 0, f"the size {size}, computed of others")
+    if sign == "-":
+        return s.slice_axis(extent(s, left), axis=0, begin=0, end=-right)
+    every = s.slice(extent(s, left), begin=(right - 1,), end=(None,), step=(right,))
+    return _counted(s, every)
+
+
+def _counted(s, like: Value, axis: int = 0) -> Value:
+    return s["_contrib_arange_like"](s.Cast(like, dtype="float64"), axis=axis)
+
+
+def spread(s, x: Value, sizes: Sequence[Dim]):
+    """``x`` repeated along its axes of size 1, and new ones in front, up to ``sizes``."""
+    kind, own = held_as(x.type), list(x.known) or [1]
+    for _ in range(len(sizes) - len(own)):
+        x = s.expand_dims(x, axis=0)
+        own.insert(0, 1)
+    wanted = [1] * (len(own) - len(sizes)) + list(sizes)
+    pairs = list(zip(own, wanted, strict=True))
+    fixed = [new if old == 1 and isinstance(new, int) and new != 1 else 0 for old, new in pairs]
+    some = [axis for axis, size in enumerate(fixed) if size]
+    for pair in (some[i : i + 2] for i in range(0, len(some), 2)):  # MXNet takes few axes at once
+        x = s.broadcast_to(x, shape=tuple(d if a in pair else 0 for a, d in enumerate(fixed)))
+    for axis, (old, new) in enumerate(pairs):
+        if (new in (1, old) and new is not None) or fixed[axis]:
+            continue
+        counted = extent(s, new)
+        if old == 1:
+            x = s.broadcast_like(x, counted, lhs_axes=(axis,), rhs_axes=(0,))
+        else:  # it may be 1 where the model runs, or the new size may
+            x = times_ones(s, x, counted, axis, len(own), kind)
+    return x
+
+
+def along(s, row: Value, axis: int, rank: int) -> Value:
+    """A tensor of one axis as that axis of ``rank`` axes."""
+    return s.Reshape(row, shape=tuple(-1 if a == axis else 1 for a in range(rank)))  # type: ignore
+
+
+def times_ones(s, x: Value, row: Value, axis: int, rank: int, kind: str) -> Value:
+    """``x`` as long along an axis as ``row`` is, where either is of size 1."""
+    ones = s.Cast(s.ones_like(row), dtype=kind)
+    return s.broadcast_mul(x, along(s, ones, axis, rank))  # type: ignore[no-any-return]
+
+
+def together(s, values: Sequence[Value]) -> list[Value]:
+    """The values spread out to the shape they broadcast to, which the run tells."""
+    rank = max(v.rank for v in values)
+    wide, zeros = [], []
+    for value in values:
+        x = value
+        for _ in range(rank - max(value.rank, 1)):
+            x = s.expand_dims(x, axis=0)
+        wide.append(x)
+        zeros.append(s.Cast(s.zeros_like(x), dtype="float32"))
+    full = reduce(s.broadcast_add, zeros)
+    return [s.broadcast_like(x, full) for x in wide]
+
+
+def common(shapes: Sequence[Sequence[Dim]]) -> list[Dim] | None:
+    """The shape that shapes broadcast to; None where only the run tells."""
+    rank = max(map(len, shapes))
+    sizes: list[set[Dim]] = [set() for _ in range(rank)]
+    for shape in shapes:
+        for at, size in enumerate(reversed(shape), 1):
+            sizes[-at] |= {size} - {1}
+    told = all(len(s) <= 1 and None not in s for s in sizes)
+    return [next(iter(s), 1) for s in sizes] if told else None
+
+
+def turns_of(s, count: Value) -> Value:
+    """``0, 1, 2 … count - 1`` as floats: there are as many counts of numbers as the last one has
+    before it, and one more.
+    """
+    top = s.Cast(s["_minus_scalar"](count, scalar=1), dtype="int64")
+    return _counted(s, s["_npi_bincount"](top, has_weights=False))

@@ -1,0 +1,105 @@
+"""Pad: constants, edges and reflections around a tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from serde.decompositions.expressions import scalar, shape_from, sizes_of, slice_axis
+from serde.errors import require
+from serde.ir.geometry import Ints
+from serde.ir.graph import Value
+
+from ..rules import Pairs, reads
+from ..target import number, spells, writes
+from .fallbacks import LAST
+
+
+@reads("Pad")
+def read_pad(g, x, *, mode: str, pad_width: Ints, constant_value=0.0):
+    require(mode in ("constant", "edge", "reflect"), f"mode={mode!r} is unknown")
+    fill = scalar(g, constant_value, x) if mode == "constant" and constant_value else None
+    return g.Pad(x, pad_width[::2] + pad_width[1::2], fill, mode=mode)
+
+
+@reads("_npi_pad", only={"reflect_type": ("even",)})
+def read_numpy_pad(g, x, *, pad_width: Pairs, mode="constant", constant_value=0.0):
+    require(mode in ("constant", "edge", "reflect"), f"mode={mode!r}")
+    fill = scalar(g, constant_value, x) if mode == "constant" and constant_value else None
+    return g.Pad(x, [a for a, _ in pad_width] + [b for _, b in pad_width], fill, mode=mode)
+
+
+def pad_images(s, x: Value, pads, fill: float):
+    """Pad the axes behind the channels; MXNet pads images and volumes only."""
+    half = len(pads) // 2
+    require(x.type.kind == "f", f"pads of {x.type.value} elements")
+    require(x.rank in (4, 5), f"pads {pads} that differ at the two ends, of {x.rank} axes")
+    width = (0, 0, 0, 0, *(p for ends in zip(pads[:half], pads[half:], strict=True) for p in ends))
+    return s.Pad(x, mode="constant", pad_width=width, constant_value=fill)
+
+
+def halved(pads: Ints) -> bool:
+    """Whether both ends have the same padding."""
+    half = len(pads) // 2
+    return pads[:half] == pads[half:]
+
+
+@writes("Pad")
+def write_pad(s, x, pads, fill=None, axes=None, *, mode):
+    require(axes is None and mode in ("constant", "edge", "reflect"), f"{mode} pads of some axes")
+    widths = pads.ints()
+    half = len(widths) // 2
+    ends = list(zip(widths[:half], widths[half:], strict=True))
+    require(x.type.kind == "f", f"pads of {x.type.value} elements")
+    image = x.rank in (4, 5) and set(ends[:2]) == {(0, 0)} and min(widths) >= 0
+    require(image, f"pads {widths}: MXNet pads the axes of images and volumes behind the channels")
+    if mode == "constant":
+        value = 0.0 if fill is None else number(fill)
+        require(value is not None, "a dynamic fill")
+        return pad_images(s, x, widths[2:half] + widths[half + 2 :], value)
+    return s.Pad(x, mode=mode, pad_width=tuple(p for pair in ends for p in pair))
+
+
+@spells("Pad")
+def spell_pad(g, x, pads, fill=None, axes=None, *, mode):
+    """MXNet pads the last axes of images and volumes of floats; others are gathered or joined."""
+    given, chosen = pads.ints(), range(x.rank) if axes is None else axes.ints()
+    half = len(given) // 2
+    ends = dict(zip(chosen, zip(given[:half], given[half:], strict=True), strict=True))
+    widths = [ends.get(a, (0, 0)) for a in range(x.rank)]
+    behind = x.rank in (3, 4, 5) and widths[:2] == [(0, 0)] * 2 and min(given) >= 0
+    native = behind and x.type.kind == "f" and x.rank > 3
+    if native and mode in ("constant", "edge", "reflect") and (fill is None or fill.tensor):
+        if axes is None:
+            return None
+        full = [b for b, _ in widths] + [e for _, e in widths]
+        return g.Pad(x, full, fill, mode=mode)
+    for axis, (begin, end) in enumerate(widths):
+        if begin or end:
+            x = padded_axis(g, x, axis, begin, end, fill, mode)
+    return x
+
+
+def padded_axis(g, x: Value, axis: int, begin: int, end: int, fill, mode: str):
+    """Pad one axis, or cut it where a width is negative."""
+    if min(begin, end) < 0:
+        x = slice_axis(g, x, axis, max(-begin, 0), min(end, 0) or LAST)
+        begin, end = max(begin, 0), max(end, 0)
+    if mode != "constant":
+        size = x.known[axis]
+        require(isinstance(size, int), f"{mode} pads of dynamic size")
+        require(mode in ("edge", "reflect", "wrap"), f"{mode} pads")
+        places: Any = np.pad(np.arange(size), (begin, end), mode=mode)  # type: ignore
+        return g.Gather(x, g.const(places.astype(np.int64)), axis=axis)
+    value = (
+        g.const(np.zeros((), x.type.numpy))
+        if fill is None
+        else g.Reshape(fill, g.const(np.zeros(0, np.int64)))
+    )
+    parts = []
+    for count in (begin, end):
+        sizes = sizes_of(g, x)
+        sizes[axis] = count
+        parts.append(g.Expand(value, shape_from(g, sizes)) if count else None)
+    return g.Concat(*(p for p in (parts[0], x, parts[1]) if p is not None), axis=axis)

@@ -1,0 +1,5 @@
+"""Recurrent layers."""
+
+from . import layers
+
+__all__ = ["layers"]

@@ -1,0 +1,79 @@
+"""Softmax, LogSoftmax and Hardmax, with lengths and temperatures."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from serde.decompositions.expressions import cast, lowest, scalar, size_of, steps
+from serde.errors import require
+from serde.ir.geometry import axis_of
+from serde.ir.graph import DType, Value
+
+from ..rules import dtype_of, reads
+from ..target import spells, writes
+from .fallbacks import spell_wide
+
+
+def scaled(g, x, temperature, dtype):
+    """The operand of a softmax: in the type asked for, divided by its temperature."""
+    x = x if dtype is None else cast(g, x, dtype_of(dtype))
+    return x if temperature in (None, 1.0) else g.Div(x, temperature)
+
+
+def masked(g, x: Value, length: Value, axis: int):
+    """Softmax over the first ``length`` elements along ``axis``; 0 behind them."""
+    axis = axis_of(axis, x.rank)
+    place = g.Unsqueeze(steps(g, size_of(g, x, axis)), list(range(1, x.rank - axis)))
+    inside = g.Less(place, g.Unsqueeze(cast(g, length, DType.INT64), [axis]))
+    kept = g.Where(inside, x, scalar(g, lowest(x), x))
+    return g.Where(inside, g.Softmax(kept, axis=axis), scalar(g, 0, x))
+
+
+@reads("softmax")
+def read_softmax(
+    g, x, length=None, *, axis=-1, temperature: float | None = None, dtype: str | None = None,
+    use_length: bool | None = False,
+):  # fmt: skip
+    x = scaled(g, x, temperature, dtype)
+    return masked(g, x, length, axis) if use_length else g.Softmax(x, axis=axis)
+
+
+@reads("softmin", only={"use_length": (False,)})
+def read_softmin(g, x, *, axis=-1, temperature: float | None = None, dtype: str | None = None):
+    return g.Softmax(g.Neg(scaled(g, x, temperature, dtype)), axis=axis)
+
+
+@reads("log_softmax", only={"use_length": (False,)})
+def read_log_softmax(g, x, *, axis=-1, temperature: float | None = None, dtype: str | None = None):
+    return g.LogSoftmax(scaled(g, x, temperature, dtype), axis=axis)
+
+
+@reads("SoftmaxActivation")
+def read_softmax_activation(g, x, *, mode="instance"):
+    """``channel`` normalises over axis 1, ``instance`` over the last axis."""
+    require(mode in ("channel", "instance"), f"mode={mode!r} is unknown")
+    return g.Softmax(x, axis=1 if mode == "channel" else -1)
+
+
+@writes("Softmax")
+def write_softmax(s, x, *, axis):
+    return s.softmax(x, axis=axis)
+
+
+@writes("LogSoftmax")
+def write_log_softmax(s, x, *, axis):
+    return s.log_softmax(x, axis=axis)
+
+
+def spell_softmax(op, g, x, *, axis):
+    return spell_wide(op, g, x, axis=axis)
+
+
+for _op in ("Softmax", "LogSoftmax"):
+    spells(_op)(partial(spell_softmax, _op))
+
+
+@spells("Hardmax")
+def spell_hardmax(g, x, *, axis):
+    places = g.Reshape(steps(g, size_of(g, x, axis)), [-1] + [1] * (x.rank - 1 - axis))
+    return cast(g, g.Equal(places, g.ArgMax(x, axis=axis, keepdims=1)), x.type)
