@@ -1,4 +1,4 @@
-"""Pools and convolutions."""
+"""Pools."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Tensor, Value
 
 from . import above, below, decomposed
-from .common import END, cast, filled, fixed, fixed_axis, scalar, size
+from .common import END, cast, filled, fixed_axis, scalar, size
 from .dynamic_axes import chosen, known_ints, length_of, marked, without
 
 
@@ -46,55 +46,6 @@ def unsqueeze_axes_as_attribute(g, x: Value, axes: Value):
 @above[13]("Unsqueeze")
 def unsqueeze_axes_as_operand(g, x: Value, *, axes: Ints):
     return g.Unsqueeze(x, list(axes))
-
-
-@below[18]("Split")
-def split_sizes_written_out(g, x: Value, split=None, *, axis: int, num_outputs=None, outputs=1):
-    """Before opset 18 equal parts had to be equal; the last one may be smaller since."""
-    n = x.known[axis] if x.shape is not None else None
-    if split is None and not (isinstance(n, int) and n % outputs == 0):
-        total = size(g, x, axis)
-        part = g.Div(g.Add(total, outputs - 1), outputs)
-        rest = g.Sub(total, g.Mul(part, outputs - 1))
-        split = g.Concat(*[part] * (outputs - 1), rest, axis=0)
-    return g.Split(x, split, axis=axis, outputs=outputs)
-
-
-@above[18]("Split")
-def split_into_equal_parts(g, x: Value, split=None, *, axis: int, outputs=1):
-    return g.Split(
-        x, split, axis=axis, num_outputs=outputs if split is None else None, outputs=outputs
-    )
-
-
-@below[13]("Split")
-def split_sizes_as_attribute(g, x: Value, split=None, *, axis: int, outputs=1):
-    """Sizes computed at run time become bounds of slices."""
-    if split is None or split.tensor is not None:
-        sizes = None if split is None else split.ints()
-        return g.Split(x, split=sizes, axis=axis, outputs=outputs)
-    start, parts = g.const([0], DType.INT64), []
-    for i in range(outputs):
-        end = g.Add(start, g.Gather(split, [i]))
-        with g.speaking(13):
-            parts.append(g.Slice(x, start, end, [axis], [1]))
-        start = end
-    return tuple(parts)
-
-
-@above[13]("Split")
-def split_sizes_as_operand(g, x: Value, *, axis: int, split: Ints | None = None, outputs=1):
-    return g.Split(x, None if split is None else list(split), axis=axis, outputs=outputs)
-
-
-@above[2]("Split")
-def split_axis_written_out(
-    g, x: Value, sizes=None, *, axis=0, split: Ints | None = None, outputs=1
-):
-    """At opset 1 the sizes could be an attribute or an operand."""
-    if split is None and sizes is not None:
-        split = fixed(sizes, "sizes of the parts", 13)
-    return g.Split(x, axis=axis, split=split, outputs=outputs)
 
 
 @below[14]("Reshape")

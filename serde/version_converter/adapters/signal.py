@@ -10,7 +10,7 @@ from serde.spec.schema import ELEMENT_TYPES
 from . import above, below, decomposed
 from .common import cast, size, span, wider
 from .dynamic_axes import along, known_ints
-from .slice_pad import with_fill
+from .padding import with_fill
 
 
 @below[20]("DFT")

@@ -1,72 +1,19 @@
-"""Slice and Pad: bounds that were attributes, and modes that came later."""
+"""Pad: pads that were attributes, axes, and modes that came later."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 
 from . import above, below
-from .common import END, FLOATS, cast, filled, scalar, size, span
+from .common import END, FLOATS, scalar, size
 from .dynamic_axes import by_axis, known_ints
 from .function_bodies import spelled_out
+from .slicing import held
 
 below[18]("CenterCropPad")(partial(spelled_out, "CenterCropPad"))
-
-
-def held(g, x: Value, low, high):
-    """Integers held between two others."""
-    return g.Min(g.Max(x, low), high)
-
-
-def taken(g, x: Value, axis: int, start: Value, end: Value, step: Value):
-    """A slice of one axis, by gathering the indices it goes through."""
-    n = size(g, x, axis)
-    start, end = (g.Where(g.Less(v, 0), g.Add(v, n), v) for v in (start, end))
-    back = cast(g, g.Less(step, 0), DType.INT64)
-    first, last = held(g, start, 0, g.Sub(n, back)), held(g, end, g.Neg(back), g.Sub(n, back))
-    return g.Gather(x, g.Range(*(scalar(g, v) for v in (first, last, step))), axis=axis)
-
-
-@below[10]("Slice")
-def slice_bounds_as_attributes(g, x: Value, starts: Value, ends: Value, axes=None, steps=None):
-    """Bounds computed at run time, and steps, become indices to gather."""
-    count = starts.known[0]
-    some = range(count) if isinstance(count, int) else ()
-    at = list(some) if axes is None else known_ints(axes)
-    by = [1] * len(some) if steps is None else known_ints(steps)
-    constant = starts.tensor is not None and ends.tensor is not None
-    if constant and at is not None and by is not None and all(s == 1 for s in by):
-        return g.Slice(x, starts=starts.ints(), ends=ends.ints(), axes=at)
-    with g.speaking(20):
-        if at is None or not isinstance(count, int):
-            return sliced_along_computed(g, x, starts, ends, axes, steps)
-        steps = g.const([1] * count, DType.INT64) if steps is None else steps
-        bounds = [cast(g, v, DType.INT64) for v in (starts, ends, steps)]
-        for i, axis in enumerate(at):
-            parts = (g.Slice(v, [i], [i + 1], [0], [1]) for v in bounds)
-            x = taken(g, x, axis % x.rank, *parts)
-        return x
-
-
-def sliced_along_computed(g, x: Value, starts: Value, ends: Value, axes, steps):
-    """Slice every axis: the whole of those not listed."""
-    axes = span(g, g.Shape(starts)) if axes is None else axes
-    steps = filled(g, 1, g.Shape(starts), DType.INT64) if steps is None else steps
-    whole = ((starts, 0), (ends, END), (steps, 1))
-    bounds = [by_axis(g, axes, v, x.rank, otherwise) for v, otherwise in whole]
-    for axis in range(x.rank):
-        x = taken(g, x, axis, *(g.Slice(v, [axis], [axis + 1], [0], [1]) for v in bounds))
-    return x
-
-
-@above[10]("Slice")
-def slice_bounds_as_operands(g, x: Value, *, starts: Ints, ends: Ints, axes: Ints | None = None):
-    at = list(range(len(starts))) if axes is None else list(axes)
-    require(len(starts) == len(ends) == len(at), "as many starts as ends and axes")
-    return g.Slice(x, list(starts), list(ends), at)
 
 
 def source_index(g, mode: str, n: Value, before: Value, behind: Value):
