@@ -9,8 +9,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Any
 
 from serde.errors import MalformedFile
 
@@ -19,7 +20,8 @@ LIMITED = "serde.limited"  # what the command's context holds in the child proce
 PATIENCE = 2  # seconds to clean up in
 # The folder the command is run in is not to be imported from.
 START = (
-    "import sys; sys.path[:] = filter(None, sys.path); from serde.cli import sandbox as s; s.begin()"
+    "import sys; sys.path[:] = filter(None, sys.path); "
+    "from serde.cli import commands, sandbox; sandbox.begin(commands.main)"
 )
 
 
@@ -62,8 +64,8 @@ def _stop(child: subprocess.Popen[bytes]) -> None:
     child.wait()
 
 
-def begin() -> None:
-    """Become the ``serde`` command, within the limits told by the first argument."""
+def begin(command: Callable[..., Any]) -> None:
+    """Become ``command``, the ``serde`` command, within the limits told by the first argument."""
     memory = int(sys.argv.pop(1)) << 20
     if sys.platform == "linux":
         import resource
@@ -71,9 +73,7 @@ def begin() -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
-        from serde.cli.commands import main
-
-        main(prog_name="serde", obj=LIMITED)
+        command(prog_name="serde", obj=LIMITED)
     except MemoryError:  # with none left to report it in the ordinary way
         os.write(2, b"serde: it takes more memory than there is\n")
         os._exit(1)
