@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from math import prod
 
 from serde.errors import require
+from serde.ir.dim_expr import elements_of
 from serde.ir.graph import DType, Value
 from serde.spec.folding import transposed_of
 
-from ..target import writes
+from ..target import typed, writes
 from .recast import recasts
+from .shaping import resized
 
 # Whose products are summed in single precision, as other runtimes do
 HALF = DType.FLOAT16
-Product = Callable[[Any, Any], Any]  # of two matrices
 
 
 @recasts("Gemm")
@@ -33,18 +33,18 @@ def recast_gemm(g, a, b, c=None, *, alpha: float, beta: float, transA: int, tran
 
 @recasts("MatMul")
 def recast_mat_mul(g, a, b):
-    return product_of(g, a, b, g.MatMul)
+    return product_of(g, "MatMul", a, b)
 
 
-def product_of(g, a: Value, b: Value, product: Product):
+def product_of(g, op: str, a: Value, b: Value, *rest: Value | None):
     """Two matrices, or two stacks of them: what is broadcast is spread out, vectors get an axis."""
     if a.rank == 1 or b.rank == 1:
-        return _with_vectors(g, a, b, product)
+        return _with_vectors(g, op, a, b, *rest)
     if b.rank == 2:
-        return None if a.rank == 2 else _flattened(g, a, b, product)
+        return None if a.rank == 2 else _flattened(g, op, a, b, *rest)
     if a.rank == b.rank == 3 and _stacked(a, b):
         return None
-    return _spread(g, a, b, product)
+    return _spread(g, op, a, b, *rest)
 
 
 def _stacked(a: Value, b: Value) -> bool:
@@ -52,44 +52,59 @@ def _stacked(a: Value, b: Value) -> bool:
     return one == other or 1 in (one, other)
 
 
-def _with_vectors(g, a, b, product: Product):
-    wide = product(
-        g.Unsqueeze(a, [0]) if a.rank == 1 else a, g.Unsqueeze(b, [1]) if b.rank == 1 else b
-    )
+def _with_vectors(g, op: str, a: Value, b: Value, *rest: Value | None):
+    rows = g.Unsqueeze(a, [0]) if a.rank == 1 else a
+    columns = g.Unsqueeze(b, [1]) if b.rank == 1 else b
+    wide = g[op](rows, columns, *rest)
     last = wide.rank - 1
     gone = ([last - 1] if a.rank == 1 else []) + ([last] if b.rank == 1 else [])
     return g.Squeeze(wide, gone)
 
 
-def _flattened(g, a, b, product: Product):
+def _flattened(g, op: str, a: Value, b: Value, *rest: Value | None):
     """All axes of ``a`` but the last are rows."""
     inner, columns = b.known
     require(isinstance(inner, int), "a product over an axis of dynamic size")
-    rows = product(g.Reshape(a, [-1, inner]), b)
+    rows = g[op](g.Reshape(a, [-1, inner]), b, *rest)
     lead = g.Shape(a, end=a.rank - 1)
     size = [columns] if isinstance(columns, int) else g.Shape(b, start=1)
     return g.Reshape(rows, g.Concat(lead, size, axis=0), allowzero=1)
 
 
-def _spread(g, a, b, product: Product):
-    """Leading axes spread out to a common shape, and made one."""
+def _spread(g, op: str, a: Value, b: Value, *rest: Value | None):
+    """Leading axes spread out to a common shape, and made one.
+
+    The two stacks are of one size even where their types do not say so.
+    """
     lead_a, lead_b = (g.Shape(v, end=v.rank - 2) for v in (a, b))
     ones = g.Expand(1, lead_a), g.Expand(1, lead_b)
     lead = g.Shape(g.Add(*ones)) if a.known[:-2] != b.known[:-2] else lead_a
-    flat = []
+    count, flat = _product_of_sizes(lead), []
     for v in (a, b):
         last = g.Shape(v, start=v.rank - 2)
         wide = v if lead is lead_a is lead_b else g.Expand(v, g.Concat(lead, last, axis=0))
-        flat.append(g.Reshape(wide, g.Concat([-1], last, axis=0)))
-    made = product(*flat)
+        flat.append(g.Reshape(wide, g.Concat([count], last, axis=0)))
+    made = g.as_is(op, (*flat, *rest), {})
     ends = g.Shape(a, start=a.rank - 2, end=a.rank - 1), g.Shape(b, start=b.rank - 1)
     return g.Reshape(made, g.Concat(lead, *ends, axis=0), allowzero=1)
 
 
+def _product_of_sizes(shape: Value) -> int:
+    """How many elements a shape has; -1, for Reshape to infer, where that is dynamic or none."""
+    found = elements_of(shape) or (None,)
+    numbers = [d for d in found if isinstance(d, int)]
+    return -1 if len(numbers) < len(found) else prod(numbers) or -1
+
+
 @writes("MatMul")
 def write_mat_mul(r, a, b):
-    """``nn.dense`` has the second operand transposed; TVM 0.17 errs in one of open columns."""
-    wide = "float32" if a.type is HALF else None
+    """``nn.dense`` has the second operand transposed; TVM 0.17 errs in one of open columns.
+
+    It takes no rows of the second that it knows with columns of the first that it does not.
+    """
+    wide, inner = "float32" if a.type is HALF else None, b.known[-2]
+    if isinstance(inner, int) and not isinstance(a.known[-1], int):
+        a = typed(resized(r, a, (*(None,) * (a.rank - 1), inner)), a.dtype, (*a.known[:-1], inner))
     if a.rank == 3:
         made = stacks(r, a, b, wide)
     elif isinstance(b.known[1], int):

@@ -102,7 +102,7 @@ def recast_mat_mul_integer(g, a, b, a_zero=None, b_zero=None):
     known = a.is_static and b.is_static and is_one_number(a_zero) and is_one_number(b_zero)
     if not known:
         return older(g, 10, "MatMulInteger", a, b, a_zero, b_zero)
-    return product_of(g, a, b, lambda v, w: g.MatMulInteger(v, w, a_zero, b_zero))
+    return product_of(g, "MatMulInteger", a, b, a_zero, b_zero)
 
 
 @writes("MatMulInteger")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from serde.decompositions.expressions import number
 from serde.decompositions.older import older
 from serde.errors import require
 from serde.ir.dim_expr import elements_of
-from serde.ir.graph import DType, Shape, Tensor, Value
+from serde.ir.graph import Dim, DType, Tensor, Value
 
 from ..target import cast, dims_or, scalar, typed, writes
 from . import dynamic_args
@@ -27,7 +29,7 @@ def sizes(value: Value | None) -> tuple[int, ...] | None:
     return found if plain else None  # type: ignore[return-value]
 
 
-def resized(r, x: Value, known: Shape | None):
+def resized(r, x: Value, known: Sequence[Dim] | None):
     """``x`` with the sizes that are known, which TVM does not take from a computed shape.
 
     Products want to know over how much they sum.
@@ -43,7 +45,8 @@ def resized(r, x: Value, known: Shape | None):
 def write_reshape(r, x, shape, *, allowzero: int):
     wanted = sizes(shape)
     if wanted is None:
-        return r.dyn.reshape(x, shape, allowzero=allowzero)
+        kept = [d if isinstance(d, int) and d > 0 else None for d in elements_of(shape) or ()]
+        return resized(r, r.dyn.reshape(x, shape, allowzero=allowzero), kept)
     return r.reshape(x, newshape=wanted, allowzero=allowzero)
 
 
@@ -205,15 +208,15 @@ def _counted(r, index: Value, size: Value) -> Value:
 
 @writes("Expand")
 def write_expand(r, x, shape):
-    wanted = sizes(shape)
-    if wanted is None:
+    asked, dims = elements_of(shape), x.known
+    if asked is None:
         return dynamic_expand(r, x, shape)
-    dims = x.known
-    wide = (1,) * (x.rank - len(wanted)) + wanted
+    wide = (1,) * (x.rank - len(asked)) + asked
     padded = (1,) * (len(wide) - x.rank) + dims
-    if not all(isinstance(d, int) or w == 1 for d, w in zip(padded, wide, strict=True)):
-        return dynamic_expand(r, x, shape)
-    full = tuple(d if w == 1 else w for d, w in zip(padded, wide, strict=True))
+    pairs = list(zip(padded, wide, strict=True))
+    full = tuple(_larger(d, w) for d, w in pairs)
+    if not all(w == 1 or (isinstance(d, int) and isinstance(w, int)) for d, w in pairs):
+        return resized(r, dynamic_expand(r, x, shape), full)
     if full == dims:
         return r.copy(x)
     if not all(isinstance(d, int) for d in full):
@@ -221,6 +224,13 @@ def write_expand(r, x, shape):
         require(x.type is not DType.BOOL, "an Expand of booleans of dynamic size")
         return r.multiply(x, ones)
     return r.broadcast_to(x, shape=full)
+
+
+def _larger(size: Dim, asked: Dim) -> Dim:
+    """The size that two broadcast to; None where neither is known to be more than 1."""
+    if asked == 1 or size == asked:
+        return size
+    return next((d for d in (asked, size) if isinstance(d, int) and d != 1), None)
 
 
 def dynamic_expand(r, x, shape):
