@@ -27,8 +27,8 @@ def decode(model: Any, params: Any = None, **options: Any) -> Graph:
     """Read a live IRModule or Relay function; ``params`` maps names to arrays, or is a path."""
     import tvm
 
+    from serde.formats.relay.io.params import read_params
     from serde.formats.relay.json.reader import parse_json
-    from serde.formats.relay.params import read_params
     from serde.formats.relay.to_ir import module_graph
 
     if not hasattr(tvm, "relay"):
@@ -135,7 +135,7 @@ def _params_beside(source: Any, module: Any) -> Path | None:
     """The parameter file of a module's file, by the rule that reading follows."""
     if not isinstance(source, (str, os.PathLike)):
         return None
-    from serde.formats.relay.discover import find_params
+    from serde.formats.relay.io.discover import find_params
 
     names = {p.name_hint for p in module["main"].params}
     return find_params(Path(source), lambda held: [n for n in held if n not in names])[0]
@@ -143,7 +143,7 @@ def _params_beside(source: Any, module: Any) -> Path | None:
 
 def _held(params: Any) -> dict[str, Any]:
     if isinstance(params, (str, os.PathLike)):
-        from serde.formats.relay.params import read_params
+        from serde.formats.relay.io.params import read_params
 
         return {n: t.load() for n, t in read_params(params).items()}
     return {n: _tensor(a).load() for n, a in (params or {}).items()}

@@ -29,8 +29,8 @@ from conformance.relay_corpus import DEFINED, INCOMPLETE, LESS_EXACT, fed, reade
 from conformance.resuming import resume
 from conformance.zoo.compare import live
 from serde.errors import SerdeError
+from serde.formats.relay.io.params import read_params
 from serde.formats.relay.json.reader import parse_json
-from serde.formats.relay.params import read_params
 from serde.formats.relay.to_ir import module_graph, to_ir
 from serde.ir.graph import Graph, Tensor
 from serde.passes import tidy

@@ -28,8 +28,8 @@ from serde.errors import SerdeError, Unconvertible
 from serde.formats.onnx.consumers.relax.dynamic_shape_support import SYMBOLIC
 from serde.formats.onnx.consumers.relax.support_table import TAKEN
 from serde.formats.onnx.consumers.relax.target import OPSET, recasts
+from serde.formats.relay.io.params import read_params
 from serde.formats.relay.json.reader import parse_json
-from serde.formats.relay.params import read_params
 from serde.formats.relay.to_ir import module_graph, to_ir
 from serde.ir.graph import Graph, Tensor
 from serde.legalize.profiles import get_profile

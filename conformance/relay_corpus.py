@@ -66,8 +66,8 @@ def outcomes(folder: Path, opsets: tuple[int, ...]) -> dict[int, Result]:
     """What becomes of one module at each opset."""
     warnings.simplefilter("ignore")
     from serde.errors import SerdeError
+    from serde.formats.relay.io.params import read_params
     from serde.formats.relay.json.reader import parse_json
-    from serde.formats.relay.params import read_params
     from serde.formats.relay.to_ir import module_graph, to_ir
     from serde.ir.graph import Tensor
     from serde.passes import tidy

@@ -5,7 +5,7 @@ from __future__ import annotations
 from serde.plugins import Format
 
 from . import decode, encode, from_ir, target, to_ir
-from .discover import claims
+from .io.discover import claims
 from .rules import reads
 
 __all__ = ["FORMAT"]

@@ -14,7 +14,7 @@ from serde.io.sniff import open_regular, refuse_missing, refuse_mistaken
 from serde.ir.graph import Graph
 
 from . import ast
-from .discover import (
+from .io.discover import (
     GZIP,
     HEAD,
     LIBRARIES,
@@ -25,8 +25,8 @@ from .discover import (
     note_missing_weights,
     unpack_head,
 )
+from .io.params import read_params
 from .json.reader import parse_json, read_json
-from .params import read_params
 from .text.parser import parse_text, read_text
 from .to_ir import check_parameters, find_entry, module_graph
 from .upgrade import parse_release

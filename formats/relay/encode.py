@@ -11,9 +11,9 @@ from serde.io.atomic_write import Replacing
 from serde.io.tensor_bytes import pack
 from serde.ir.graph import Graph, Tensor
 
-from .discover import find_modules_sharing, find_params
+from .io.discover import find_modules_sharing, find_params
+from .io.params import read_params, write_into
 from .json.writer import stream_json
-from .params import read_params, write_into
 from .text.print_parts import Names
 from .text.printer import stream_text
 from .to_module import to_module

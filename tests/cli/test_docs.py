@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from serde.cli.commands import main
 from serde.cli.operator_table import as_markdown
-from serde.formats.relay.params import write_params
+from serde.formats.relay.io.params import write_params
 from serde.ir.graph import Tensor
 from tests.mxnet_live import live_mxnet
 from tests.onnx_live import model_of

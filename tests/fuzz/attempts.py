@@ -181,7 +181,7 @@ def _relay(path: Path, data: bytes, home: Path, read: Callable[[Path], Any]) -> 
 
 
 def _relay_params(data: bytes, home: Path) -> None:
-    from serde.formats.relay.params import read_params
+    from serde.formats.relay.io.params import read_params
 
     (home / "model.params").write_bytes(data)
     for tensor in read_params(home / "model.params").values():

@@ -15,8 +15,8 @@ import numpy as np
 import onnxruntime
 
 from serde.api import save
+from serde.formats.relay.io.params import read_params
 from serde.formats.relay.json.reader import parse_json
-from serde.formats.relay.params import read_params
 from serde.formats.relay.to_ir import module_graph, to_ir
 from serde.ir.graph import Graph
 from serde.passes import tidy

@@ -9,7 +9,7 @@ import pytest
 
 import serde
 from serde.errors import MalformedFile, UsageError
-from serde.formats.relay.params import read_params, write_params
+from serde.formats.relay.io.params import read_params, write_params
 from serde.ir.graph import Tensor
 
 TEXT = """#[version = "0.0.5"]

@@ -13,7 +13,7 @@ import pytest
 
 from serde.errors import MalformedFile
 from serde.formats.relay.decode import read_module
-from serde.formats.relay.discover import VM_MAGIC, claims, kind_of
+from serde.formats.relay.io.discover import VM_MAGIC, claims, kind_of
 
 DATA = Path(__file__).with_name("data")
 TEXT = b"def @main(%x) { %x }"

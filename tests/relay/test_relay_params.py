@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from serde.errors import MalformedFile
-from serde.formats.relay.params import MAGIC, read_params, write_params
+from serde.formats.relay.io.params import MAGIC, read_params, write_params
 from serde.ir.graph import Tensor
 
 DATA = Path(__file__).with_name("data")

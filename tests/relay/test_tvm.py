@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from serde.formats.relay import ast, registry
-from serde.formats.relay.discover import kind_of
+from serde.formats.relay.io.discover import kind_of
+from serde.formats.relay.io.params import read_params
 from serde.formats.relay.json.reader import parse_json, read_json
 from serde.formats.relay.json.writer import to_json
-from serde.formats.relay.params import read_params
 from serde.formats.relay.text.parser import parse_text
 from serde.formats.relay.text.printer import print_text
 from tests.relay.compare import difference

@@ -22,9 +22,9 @@ from serde.errors import MalformedFile, UsageError
 from serde.io.sniff import head_of, open_regular
 from serde.ir.graph import Graph, Tensor
 
+from ..text.parser import HEADER
 from .params import EMPTY_ZIP, ZIP, read_params
 from .params import MAGIC as PARAMS_MAGIC
-from .text.parser import HEADER
 
 Kind = Literal["text", "json", "params", "compiled"]
 

@@ -24,7 +24,7 @@ from serde.io.sniff import HEAD, file_id, open_regular, refuse_mistaken
 from serde.io.tensor_bytes import map_slice, possible
 from serde.ir.graph import DType, FileSlice, Tensor
 
-from . import ndarray
+from .. import ndarray
 
 MAGIC = 0xF7E58D4F05049CB7
 WORD = struct.Struct("<Q")

@@ -12,7 +12,7 @@ from serde.formats.onnx.reader import decode as decode_model
 from serde.formats.relay.decode import decode
 from serde.formats.relay.encode import encode
 from serde.formats.relay.from_ir import from_ir
-from serde.formats.relay.params import read_params
+from serde.formats.relay.io.params import read_params
 from serde.formats.relay.to_ir import to_ir
 from serde.legalize.convert import raise_to_ir
 from serde.passes import tidy

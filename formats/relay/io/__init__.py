@@ -1,0 +1,1 @@
+"""Relay's parameter files, and which of them belongs to a module."""
