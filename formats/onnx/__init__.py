@@ -48,10 +48,13 @@ def from_ir(
     ir_version: int | None = None,
     spelled_out: frozenset[str] = frozenset(),
     functions: Keep = "keep",
+    integer_kernels: bool = True,
     importer: str | None = None,
 ) -> Graph:
     """Lower the IR to ``opset``; functions are kept where the file's IR version has them.
 
+    ``integer_kernels`` writes products of integers in units of 1 as ``QLinearConv`` and
+    ``QLinearMatMul``, which every runtime computes alike.
     ``importer="relax"`` keeps to what TVM's importer into Relax gets right.
     """
     require_opset(opset, LOWEST_WRITTEN)
@@ -62,7 +65,7 @@ def from_ir(
     version = least_ir_version(opset) if ir_version is None else ir_version
     kept = functions if version >= FUNCTIONS_IR else "inline"
     spelled_out |= operators_without_kernel(opset)
-    lowered = lower_to(graph, opset, kept != "inline", spelled_out)
+    lowered = lower_to(graph, opset, kept != "inline", spelled_out, integer_kernels)
     return outlined(avoid_runtime_forms(lowered), kept)
 
 
@@ -89,7 +92,9 @@ FORMAT = Format(
     options={
         "decode": frozenset({"strict_paths"}),
         "to_ir": frozenset({"keep_domain"}),
-        "from_ir": frozenset({"opset", "ir_version", "spelled_out", "functions", "importer"}),
+        "from_ir": frozenset(
+            {"opset", "ir_version", "spelled_out", "functions", "integer_kernels", "importer"}
+        ),
         "encode": frozenset({"ir_version", "external_data"}),
     },
     tables=(contrib.reads, contrib.reads_default),

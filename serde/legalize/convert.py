@@ -28,7 +28,7 @@ from serde.spec.source_checks import refuse_misfits
 from serde.version_converter.element_types import BORN, CONSTANT_FORMS, as_is, spelled
 
 LOWEST, LOWEST_WRITTEN = 1, 7
-WITH_KERNELS = range(10, 13)  # opsets with QLinearConv, and without scales by channel
+WITH_KERNELS, WITH_AXES = 10, 13  # the first with QLinearConv, and with scales by channel
 
 
 def _lower_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
@@ -146,11 +146,13 @@ def _keep_empty(done: Graph, said: Graph) -> None:
 
 def lower_to(
     graph: Graph, opset: int, keep_functions: bool = True,
-    spelled_out: frozenset[str] = frozenset(),
+    spelled_out: frozenset[str] = frozenset(), integer_kernels: bool = False,
 ) -> Graph:  # fmt: skip
     """Rewrite the IR into operators of ``opset``; functions are spelled out where not kept.
 
     ``spelled_out`` are operators to be written as older ones even where the opset has them.
+    ``integer_kernels`` writes products of integers in units of 1 as ``QLinearConv`` and
+    ``QLinearMatMul`` at every opset that has them.
 
     Raises:
         Unconvertible: for every node that cannot be said at that opset.
@@ -160,8 +162,8 @@ def lower_to(
 
     def rewrite(body: Graph, fallback: Fallback = _lower_node) -> Graph:
         is_function = body is not graph
-        if opset in WITH_KERNELS:
-            body = with_integer_kernels(body)
+        if opset >= WITH_KERNELS and (integer_kernels or opset < WITH_AXES):
+            body = with_integer_kernels(body, integer_kernels, opset < WITH_AXES)
         builder = Stepping(body.name, IR_OPSET, opset, spelled_out=spelled_out)
         table = RuleTable(stage, fallback=fallback, placed=_unrolled)
         done = table.rewrite(body, builder, is_function)

@@ -24,8 +24,9 @@ class Profile:
 
     ``spelled_out`` operators are written as older ones; ``int32`` keeps 64-bit constants within 32
     bits; ``static`` refuses dimensions that have no number; ``functions`` says which functions of
-    the source the file has too (``serde.rewrite.outline``). ``importer`` names a program whose way
-    of reading ONNX decides what is written.
+    the source the file has too (``serde.rewrite.outline``). ``integer_kernels`` writes products of
+    integers in units of 1 as ``QLinearConv`` and ``QLinearMatMul``, for consumers that have these.
+    ``importer`` names a program whose way of reading ONNX decides what is written.
     """
 
     opset: int = 17
@@ -33,19 +34,21 @@ class Profile:
     int32: bool = False
     static: bool = False
     functions: str = "keep"
+    integer_kernels: bool = False
     importer: str | None = None
 
     def writing(self, opset: int | None = None) -> dict[str, Any]:
         """The options ONNX is written with, at another opset where one is asked for."""
         return {
             "opset": self.opset if opset is None else opset, "spelled_out": self.spelled_out,
-            "functions": self.functions, "importer": self.importer,
+            "functions": self.functions, "integer_kernels": self.integer_kernels,
+            "importer": self.importer,
         }  # fmt: skip
 
 
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
-        "generic": Profile(),
+        "generic": Profile(integer_kernels=True),
         "tensorrt": Profile(spelled_out=RECENT, int32=True, functions="inline"),
         "openvino": Profile(spelled_out=RECENT, functions="inline"),
         "relax": Profile(functions="inline", importer="relax"),

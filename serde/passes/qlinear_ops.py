@@ -3,11 +3,17 @@
 Runtimes make kernels of them by themselves, with a scale for each channel of the weights from opset
 13 on, which is the first whose ``DequantizeLinear`` has an axis. Before it the weights would be
 floats, which ONNX Runtime rounds again, by one scale for all.
+
+Of data and results in units of 1 the product is exact only as that operator, which adds up int32
+and multiplies once: a runtime that makes no kernel rounds each weight times its scale, and each
+sum, so that one integer in some 100,000 is one off.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,35 +25,49 @@ from serde.version_converter.adapters.quantization import BYTES
 
 from .dce import drop_dead
 
-kernels = RuleTable("integer kernels", fallback=keep)
+Takes = Callable[[Value, Value, Value], bool]
 
 
-def with_integer_kernels(graph: Graph) -> Graph:
-    """``graph`` with ``QLinearConv`` and ``QLinearMatMul`` for weights of a scale by channel."""
-    if not any(n.op == "DequantizeLinear" and _is_by_channel(n.inputs[1]) for n in graph.nodes):
+def with_integer_kernels(graph: Graph, units: bool, by_channel: bool) -> Graph:
+    """``graph`` with ``QLinearConv`` and ``QLinearMatMul`` for integers in units of 1, for weights
+    of a scale by channel, or for both.
+    """
+
+    def takes(x: Value, w: Value, y: Value) -> bool:
+        return (units and _is_one(x) and _is_one(y)) or (by_channel and _is_by_channel(w))
+
+    if not any(n.op == "QuantizeLinear" and not n.domain for n in graph.nodes):
         return graph
+    kernels = RuleTable("integer kernels", fallback=keep)
+    kernels("QuantizeLinear")(partial(quantize, takes))
     done = kernels.rewrite(graph, OnnxBuilder(graph.name))
     return drop_dead(replace(done, opset=graph.opset))
 
 
-@kernels("QuantizeLinear")
-def quantize(g: Any, y: Value, scale: Value, zero: Value | None = None, **attrs: Any) -> Any:
-    """What a quantisation ends, where there is an operator for all of it."""
-    made = _kernel(g, y, scale, zero) if _is_plain(scale, attrs) and scale.shape == () else None
+def quantize(
+    takes: Takes, g: Any, y: Value, scale: Value, zero: Value | None = None, **attrs: Any
+) -> Any:
+    """What a quantisation ends, where there is an operator for all of it.
+
+    ``takes`` tells by the scales of data, weights and result.
+    """
+    is_one_number = _is_plain(scale, attrs) and scale.shape == ()
+    made = _kernel(g, takes, y, scale, zero) if is_one_number else None
     return g.QuantizeLinear(y, scale, zero, **attrs) if made is None else made
 
 
-def _kernel(g: Any, y: Value, scale: Value, zero: Value | None) -> Any:
+def _kernel(g: Any, takes: Takes, y: Value, scale: Value, zero: Value | None) -> Any:
     zero = _zero(g, scale, zero, DType.UINT8)
     node = _made(g, y)
     if node is not None and node.op == "Relu" and _begins_at(zero):
         node = _made(g, node.inputs[0])
     if node is None or zero.dtype not in BYTES:
         return None
-    operands = [_dequantized(g, v) for v in node.inputs if v is not None]
+    operands: list[Any] = [_dequantized(g, v) for v in node.inputs if v is not None]
     if len(operands) < 2 or None in operands:
         return None
-    return _product(g, node, operands, (scale, zero))
+    (_, x_scale, *_), (_, w_scale, *_), *_ = operands
+    return _product(g, node, operands, (scale, zero)) if takes(x_scale, w_scale, scale) else None
 
 
 def _made(g: Any, v: Value | None) -> Node | None:
@@ -61,17 +81,17 @@ def _product(g: Any, node: Node, operands: list[Any], result: tuple[Value, Value
     (x, x_scale, x_zero, _), (w, w_scale, w_zero, axis), *bias = operands
     fitting = x.dtype in BYTES and w.dtype in BYTES and x_scale.shape == ()
     counted = not bias or _counts(bias[0], x_scale, w_scale)
-    if not fitting or not counted or not _is_by_channel(w_scale):
+    if not fitting or not counted:
         return None
     quantities, counts = (w_scale, w_zero, *result), [b for b, *_ in bias]
-    if node.op == "Conv" and axis == 0:
+    if node.op == "Conv" and _is_along(axis, 0, w_scale):
         return g.QLinearConv(x, x_scale, x_zero, w, *quantities, *counts, **node.attrs)
-    if node.op == "MatMul" and axis == w.rank - 1 == 1:
+    if node.op == "MatMul" and w.rank == 2 and _is_along(axis, 1, w_scale):
         return g.QLinearMatMul(x, x_scale, x_zero, w, *quantities)
     attrs = node.attrs
     if node.op != "Gemm" or attrs["transA"] or (attrs["alpha"], attrs["beta"]) != (1, 1):
         return None
-    if axis != (0 if attrs["transB"] else 1):
+    if not _is_along(axis, 0 if attrs["transB"] else 1, w_scale):
         return None
     w = w if attrs["transB"] else g.Transpose(w, perm=(1, 0))
     x, w = (g.Unsqueeze(v, [2, 3]) for v in (x, w))
@@ -104,6 +124,19 @@ def _is_plain(scale: Value | None, attrs: Any) -> bool:
 
 def _is_by_channel(scale: Value | None) -> bool:
     return scale is not None and scale.shape is not None and len(scale.shape) == 1
+
+
+def _is_along(axis: int, expected: int, scale: Value) -> bool:
+    """Whether scales are those of slices along an axis, or one for all."""
+    return scale.shape == () or (_is_by_channel(scale) and axis == expected)
+
+
+def _is_one(scale: Value | None) -> bool:
+    """Whether integers stand for themselves."""
+    if not _is_plain(scale, {}):
+        return False
+    assert scale is not None
+    return scale.shape == () and bool(scale.array() == 1)
 
 
 def _begins_at(zero: Value) -> bool:

@@ -234,10 +234,11 @@ def check(case: Case) -> None:
     assert bool(case.fixed) == bool(refusals), f"converts with named sizes: {case.fixed}"
 
 
-def converted(case: Case, outputs: int, opset: int) -> list[Array]:
-    """What serde's conversion computes, in the kernels that ONNX Runtime chooses."""
+def converted(case: Case, outputs: int, opset: int) -> dict[str, list[Array]]:
+    """What serde's conversion computes in ONNX Runtime, with and without its optimizers."""
     graph = from_ir(_graph(_symbol_json(case, outputs), case, "static"), opset)
-    return run_at(OPTIMIZED, to_proto(graph), _feeds(graph, case))
+    model = to_proto(graph)
+    return {level: run_at(level, model, _feeds(graph, case)) for level in LEVELS}
 
 
 def _symbol_json(case: Case, outputs: int = 1) -> str:

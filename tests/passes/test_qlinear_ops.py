@@ -1,4 +1,6 @@
-"""Weights with a scale for each channel before opset 13, against ONNX Runtime's own kernels."""
+"""Products of integers, against ONNX Runtime's own kernels: of weights with a scale for each channel
+before opset 13, and of data and results in units of 1.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import serde
+from tests.onnx_live import LEVELS, run_at
 
 Array = np.ndarray
 RANDOM = np.random.default_rng(0)
@@ -25,20 +28,31 @@ PRODUCTS = {
 OPERATORS = {"grouped": "Conv", "turned": "Gemm"}
 
 
-def model(kind, dtype="uint8", bias=True, relu=False, unit=1.0, zero=3, alpha=None):
+def model(
+    kind,
+    dtype="uint8",
+    bias=True,
+    relu=False,
+    unit=1.0,
+    zero=3,
+    alpha=None,
+    scales=(0.037, 0.21),
+    by_channel=True,
+):
     """Quantised data, a product with quantised weights, and its quantisation, at opset 13."""
     shape, weights, axis, attrs = PRODUCTS[kind]
     attrs = attrs if alpha is None else {**attrs, "alpha": alpha}
     count = weights[axis]
-    steps = RANDOM.uniform(0.001, 0.02, count).astype(np.float32)
+    steps = RANDOM.uniform(0.001, 0.02, count if by_channel else ()).astype(np.float32)
+    of_data, of_result = np.float32(scales)
     low = 0 if dtype == "uint8" else -128
     zeros = np.array(low if relu else zero, dtype)
     held = {
-        "s": np.float32(0.037), "z": np.array(zero, dtype),
+        "s": of_data, "z": np.array(zero, dtype),
         "w": RANDOM.integers(-127, 128, weights).astype(np.int8), "ws": steps,
-        "wz": np.zeros(count, np.int8), "ys": np.float32(0.21), "yz": zeros,
+        "wz": np.zeros(steps.shape, np.int8), "ys": of_result, "yz": zeros,
         "b": RANDOM.integers(-3000, 3000, count).astype(np.int32),
-        "bs": (np.float32(0.037) * steps * np.float32(unit)).astype(np.float32),
+        "bs": (of_data * steps * np.float32(unit)).astype(np.float32),
     }  # fmt: skip
     nodes = [
         helper.make_node("DequantizeLinear", ["x", "s", "z"], ["xf"]),
@@ -101,3 +115,34 @@ def test_scales_have_axes_from_opset_13_on(tmp_path) -> None:
     result = lowered(made, 13, tmp_path)
     assert "QLinearConv" not in {node.op_type for node in result.graph.node}
     np.testing.assert_array_equal(run(result, x), run(made, x))
+
+
+@pytest.mark.parametrize("opset", [10, 13, 21])
+@pytest.mark.parametrize("by_channel", [True, False])
+@pytest.mark.parametrize("kind", PRODUCTS)
+def test_units_of_one(kind, by_channel, opset, tmp_path) -> None:
+    """The optimizers have nothing left to do."""
+    made, x = model(kind, bias=kind != "MatMul", scales=(1, 1), by_channel=by_channel)
+    result = lowered(made, opset, tmp_path)
+    ops = {node.op_type for node in result.graph.node}
+    assert ("QLinearMatMul" if kind == "MatMul" else "QLinearConv") in ops
+    assert not ops & {"Conv", "MatMul", "Gemm", "QuantizeLinear", "DequantizeLinear"}
+    expected = run(made, x)
+    for level in LEVELS:
+        np.testing.assert_array_equal(run_at(level, result, {"x": x})[0], expected, level)
+
+
+@pytest.mark.parametrize("scales", [(1, 0.21), (0.037, 1)])
+def test_other_units_stay(scales, tmp_path) -> None:
+    made, _ = model("Conv", scales=scales)
+    ops = {node.op_type for node in lowered(made, 17, tmp_path).graph.node}
+    assert "QLinearConv" not in ops
+
+
+@pytest.mark.parametrize("profile", ["tensorrt", "openvino", "npu-static"])
+def test_profiles_that_read_pairs_keep_them(profile, tmp_path) -> None:
+    made, _ = model("Conv", scales=(1, 1))
+    onnx.save(made, tmp_path / "given.onnx")
+    serde.convert(tmp_path / "given.onnx", tmp_path / "made.onnx", profile=profile)
+    ops = {node.op_type for node in onnx.load(tmp_path / "made.onnx").graph.node}
+    assert {"DequantizeLinear", "Conv", "QuantizeLinear"} <= ops and "QLinearConv" not in ops

@@ -180,9 +180,9 @@ def integers(g, x: Value):
 def whole_layer(g, parts: Parts, whole: Whole, ends):
     """A calibrated layer, of integers that are scaled once, where oneDNN scales them.
 
-    Runtimes have kernels for the first form, of uint8 data and results; their scale, that of the
-    weights by 1 and through 1, is oneDNN's to the last bit. The second is for what they have no
-    kernel for.
+    Runtimes have kernels for the first form, of uint8 data and results, which ``QLinearConv`` is as
+    one operator; their scale, that of the weights by 1 and through 1, is oneDNN's to the last bit.
+    The second is for what they have no kernel for.
     """
     dtype = output_type(parts)
     unit = unit_of(g, dtype, *ends)
