@@ -1,10 +1,10 @@
 """Relay modules as plain data.
 
 Expressions have identity: one object used in two places is one value computed once, which is what
-``%0 = …;`` says in the text form and a repeated node index in JSON. Types, patterns and attribute
+``%0 = …;`` means in the text form and a repeated node index in JSON. Types, patterns and attribute
 values are compared by content, type variables and dimension variables excepted.
 
-Expressions nest without bound (a chain of ten thousand ``let``): walk them with ``walk.py``, never
+Expressions nest without bound (a chain of ten thousand ``let``): walk them with ``ast_walk``, never
 by recursion. The readers bound how deep everything else nests.
 """
 
@@ -35,7 +35,7 @@ class Span:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Opaque:
-    """An object of TVM's that is not Relay, kept as it was: a target, a symbolic expression.
+    """An object of TVM's that is not Relay, unchanged: a target, a symbolic expression.
 
     ``fields`` holds raw strings as JSON has them; what they refer to is in ``parts``.
     """
@@ -86,7 +86,7 @@ Dim = int | DimVar | Opaque | None  # a size, a named size, an expression of suc
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """A tensor of ``dtype`` (TVM's spelling); the shape ``()`` is a scalar's."""
+    """A tensor of ``dtype`` (TVM's name); the shape ``()`` is a scalar's."""
 
     shape: tuple[Dim, ...]
     dtype: str
@@ -140,7 +140,7 @@ class TypeCall:
 
 @dataclass(frozen=True, slots=True)
 class IncompleteType:
-    """A type left open, ``_`` in the text."""
+    """A type to be inferred, ``_`` in the text."""
 
 
 Type = (
@@ -188,7 +188,7 @@ class Attrs:
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Expr:
-    """Any expression. ``type`` is what TVM inferred, where the file tells it."""
+    """Any expression. ``type`` is what TVM inferred, if the file has it."""
 
     type: Type | None = field(default=None, kw_only=True)
     span: Span | None = field(default=None, kw_only=True)
@@ -305,7 +305,7 @@ class RefCreate(Expr):
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class RefRead(Expr):
-    """What a cell holds."""
+    """The content of a cell."""
 
     ref: Expr
 

@@ -45,9 +45,9 @@ def decode(
     """Read a module, text or JSON, as the graph of operators its ``main`` computes.
 
     ``params`` is what ``relay.save_param_dict`` wrote, or an ``.npz``: parameters of ``main`` by
-    name, found beside the module where it is not given. Those left over are inputs. ``entry`` names
-    another function than ``main``. ``tvm`` is the release that wrote the module (``"0.7"``), where
-    it does not tell and its forms changed meaning.
+    name; without it the file is searched beside the module. Parameters without an array are inputs.
+    ``entry`` names another function than ``main``. ``tvm`` is the release that wrote the module
+    (``"0.7"``), for a module that does not name it.
     """
     path = Path(path)
     refuse_missing(path)
@@ -59,13 +59,13 @@ def decode(
     note = ""
     if params is None:
         main = module.functions[find_entry(module, entry, str(path))]
-        found, note = find_params(path, lambda held: check_parameters(main, held, ignore_extra))
+        found, note = find_params(path, lambda arrays: check_parameters(main, arrays, ignore_extra))
     else:
         refuse_missing(Path(params))
         found = Path(params)
-    held = None if found is None else read_params(found)
+    arrays = None if found is None else read_params(found)
     where = "" if found is None else str(found if params is None else os.fspath(params))
-    graph = module_graph(module, held, str(path), where, entry, ignore_extra)
+    graph = module_graph(module, arrays, str(path), where, entry, ignore_extra)
     notes = (note, note_missing_weights(graph))
     return replace(graph, notes=(*graph.notes, *filter(None, notes)))
 
@@ -74,7 +74,7 @@ def read_module(path: str | os.PathLike[str]) -> ast.Module:
     """Read the module at ``path``, text or JSON, packed with gzip or not.
 
     Raises:
-        MalformedFile: also where the file holds something else of TVM's, or of anybody's.
+        MalformedFile: also where the file holds anything else than a module.
     """
     kind = kind_of(path)
     with open_regular(path) as file:
@@ -95,7 +95,7 @@ def read_module(path: str | os.PathLike[str]) -> ast.Module:
 
 
 def _name_compiled(head: bytes) -> str:
-    """What a compiled file is called."""
+    """The kind of compiled file, for a message."""
     if head.startswith(LIBRARIES):
         return "a library"
     if is_tar(head):

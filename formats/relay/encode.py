@@ -1,4 +1,4 @@
-"""A graph of Relay calls to files: the module as text or JSON, and its parameters beside it."""
+"""Writes a graph of Relay calls: the module as text or JSON, and its parameters beside it."""
 
 from __future__ import annotations
 

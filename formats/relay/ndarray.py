@@ -51,12 +51,12 @@ _NAMES = {_SPELLED.get(dtype, dtype.value): dtype for dtype in _CODES}
 
 
 class BlobError(ValueError):
-    """The bytes are no tensor; the message says why."""
+    """The bytes are no tensor."""
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What stands before a tensor's bytes. ``size`` is the header's own length."""
+    """The header before a tensor's bytes. ``size`` is its own length."""
 
     dtype: DType
     shape: tuple[int, ...]
@@ -131,19 +131,19 @@ def read_header(head: bytes | memoryview) -> Header:
 
 
 def from_base64(text: str) -> Tensor:
-    """The tensor ``text`` holds. Only its header is decoded now, the elements when asked for.
+    """The tensor ``text`` holds. Its header is decoded now, the elements when they are loaded.
 
     Raises:
-        BlobError: when it holds none, or more or fewer bytes than its header says.
+        BlobError: when it holds none, or another number of bytes than its header declares.
     """
     if len(text) % 4:
         raise BlobError("the base64 text is cut off")
     header = read_header(_decode(text, header_size(read_rank(_decode(text, FIXED.size)))))
-    held = len(text) // 4 * 3 - (text.endswith("=") + text.endswith("=="))
-    if held != header.size + header.nbytes:
+    nbytes = len(text) // 4 * 3 - (text.endswith("=") + text.endswith("=="))
+    if nbytes != header.size + header.nbytes:
         raise BlobError(
             f"a tensor of {header.dtype.value}{list(header.shape)} takes {header.nbytes} bytes,"
-            f" not {held - header.size}"
+            f" not {nbytes - header.size}"
         )
     return Tensor(header.dtype, header.shape, partial(_load_elements, text, header))
 

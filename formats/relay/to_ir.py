@@ -1,4 +1,4 @@
-"""From a module to the IR: parameters bound, ``main`` elaborated, operators rewritten."""
+"""From a module to the IR: parameters bound, ``main`` partially evaluated, operators rewritten."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def module_graph(
     module: ast.Module, params: Mapping[str, Tensor] | None = None, path: str = "module",
     params_path: str = "", entry: str | None = None, ignore_extra: bool = False,
 ) -> Graph:  # fmt: skip
-    """The graph of a module's operators; ``path`` is what errors call it."""
+    """The graph of a module's operators; ``path`` names it in errors."""
     name = find_entry(module, entry, path)
-    held = dict(params or {})
-    _refuse_mismatches(module.functions[name], held, path, params_path, ignore_extra)
+    arrays = dict(params or {})
+    _refuse_mismatches(module.functions[name], arrays, path, params_path, ignore_extra)
     stem = os.path.basename(path)
     for suffix in (".gz", ".json", ".txt", ".relay"):
         stem = stem.removesuffix(suffix)
-    return partially_evaluate(module, held, name, stem or name, reads.refusal)
+    return partially_evaluate(module, arrays, name, stem or name, reads.refusal)
 
 
 def find_entry(module: ast.Module, requested: str | None, path: str) -> str:
-    """The function that is the model: ``main``, the one requested for, or the only one."""
+    """The function that is the model: the one requested, ``main``, or the only one."""
     names = list(module.functions)
     if requested is not None and requested not in names:
         raise UsageError(f"{path} has no function @{requested}; it has {', '.join(names)}")
@@ -52,58 +52,58 @@ def find_entry(module: ast.Module, requested: str | None, path: str) -> str:
 
 
 def check_parameters(
-    main: ast.Function, held: Mapping[str, Tensor], ignore_extra: bool = False
+    main: ast.Function, arrays: Mapping[str, Tensor], ignore_extra: bool = False
 ) -> list[str]:
-    """What stands against arrays: no parameter of that name, or one of another type."""
-    wanted = {p.name: p for p in main.params}
-    extra = [n for n in held if n not in wanted]
-    free = [n for n in wanted if n not in held]
+    """Why arrays do not fit the parameters: by name, or by type."""
+    params = {p.name: p for p in main.params}
+    extra = [n for n in arrays if n not in params]
+    unset = [n for n in params if n not in arrays]
     lines = (
         []
         if ignore_extra
-        else [f"{n} belongs to no parameter{_suggest_name(n, free)}" for n in extra]
+        else [f"{n} belongs to no parameter{_suggest_name(n, unset)}" for n in extra]
     )
-    for name, param in wanted.items():
+    for name, param in params.items():
         type_ = param.annotation
-        if name in held and isinstance(type_, ast.TensorType):
-            tensor = held[name]
+        if name in arrays and isinstance(type_, ast.TensorType):
+            tensor = arrays[name]
             fits = dtype_of(type_.dtype) is tensor.dtype and len(tensor.shape) == len(type_.shape)
             pairs = zip(tensor.shape, type_.shape, strict=False)
             if not fits or any(isinstance(w, int) and w != d for d, w in pairs):
                 dims = ", ".join("?" if not isinstance(d, int) else str(d) for d in type_.shape)
                 lines.append(f"{name} is {tensor.dtype.value}{list(tensor.shape)}, "
                              f"@main takes {type_.dtype}[{dims}]")  # fmt: skip
-    if extra and free and lines:
-        lines.append(f"without an array, and so inputs: {', '.join(free)}")
+    if extra and unset and lines:
+        lines.append(f"without an array, and so inputs: {', '.join(unset)}")
     return lines
 
 
 def _refuse_mismatches(
-    main: ast.Function, held: Mapping[str, Tensor], path: str, params_path: str, ignore: bool
+    main: ast.Function, arrays: Mapping[str, Tensor], path: str, params_path: str, ignore: bool
 ) -> None:
     """Raise MalformedFile listing arrays without a parameter, or of the wrong type for theirs."""
-    lines = check_parameters(main, held, ignore)
+    lines = check_parameters(main, arrays, ignore)
     if lines:
         listing = "".join(f"\n  {line}" for line in lines[:50])
         raise MalformedFile(params_path or "params", f"parameters do not fit {path}:{listing}")
 
 
-def _suggest_name(name: str, free: list[str]) -> str:
-    close = get_close_matches(name, free, 1, 0.5)
+def _suggest_name(name: str, unset: list[str]) -> str:
+    close = get_close_matches(name, unset, 1, 0.5)
     return f" (perhaps {close[0]!r})" if close else ""
 
 
 def to_ir(graph: Graph, *, rules: RuleTable | None = None, random: str = "refuse") -> Graph:
     """Rewrite a graph of Relay's operators into the IR.
 
-    ``random`` says what becomes of operators that draw random numbers: with ``refuse`` they are
-    not converted, with ``onnx`` the runtime draws them, with ``input`` they are made of noise that
-    is an input of the model.
+    ``random`` chooses how operators that draw random numbers are converted: ``refuse`` refuses
+    them, with ``onnx`` the runtime draws them, with ``input`` they read noise from an input of the
+    model.
 
     Raises:
         Unconvertible: for every node no rule takes.
     """
-    today = upgrade_graph(graph, parse_release(graph.metadata.get("relay.tvm", "")))
+    upgraded = upgrade_graph(graph, parse_release(graph.metadata.get("relay.tvm", "")))
     table = with_random(rules or reads, draws, random)
-    done = table.rewrite(undo_weight_transforms(today), OnnxBuilder(graph.name))
+    done = table.rewrite(undo_weight_transforms(upgraded), OnnxBuilder(graph.name))
     return replace(done, metadata={k: v for k, v in graph.metadata.items() if v})

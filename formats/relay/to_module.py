@@ -17,7 +17,7 @@ from .partial_eval.signature import OUTPUT_NAMES
 
 # Operators whose operands are fields of one tuple
 OF_TUPLE = frozenset({"concatenate", "einsum", "meshgrid", "stack"})
-# Types of attributes that TVM does not tell of the operator
+# Types of attributes that TVM's registry does not declare for the operator
 UNDECLARED_ATTRS = {
     "argwhere": None,
     "cumprod": "ScanopAttrs",
@@ -39,20 +39,20 @@ BOOLEAN_OBJECTS = frozenset({"exclusive", "inverse"})  # which are objects, and 
 
 
 def to_module(
-    graph: Graph, spell: Callable[[str], str] = str
+    graph: Graph, rename: Callable[[str], str] = str
 ) -> tuple[ast.Module, dict[str, Tensor]]:
     """The module of ``graph``, and the parameters of its ``main`` that are weights, by name.
 
-    ``spell`` makes of a parameter's name what the form it is written in can hold.
+    ``rename`` turns a parameter's name into one that the written form can hold.
     """
-    return _Encoding(spell).make_main(graph)
+    return _Encoding(rename).make_main(graph)
 
 
 class _Encoding:
     """Makes expressions of values; a value is one expression wherever it is read."""
 
-    def __init__(self, spell: Callable[[str], str]) -> None:
-        self.spell = spell
+    def __init__(self, rename: Callable[[str], str]) -> None:
+        self.rename = rename
         self.exprs: dict[Value, ast.Expr] = {}
         self.ops: dict[str, ast.Op] = {}
         self.weights: dict[str, Tensor] = {}
@@ -65,7 +65,7 @@ class _Encoding:
         self.globals = {f.name: ast.GlobalVar(f.name) for f in graph.functions}
         functions = {f.name: self.make_function(f.body) for f in graph.functions}
         self.in_main = True
-        inputs = [self.add_parameter(v, self.spell(v.name)) for v in graph.inputs]
+        inputs = [self.add_parameter(v, self.rename(v.name)) for v in graph.inputs]
         body = self.make_body(graph)
         attrs: Mapping[str, Any] = {OUTPUT_NAMES: tuple(v.name for v in graph.outputs)}
         main = ast.Function((*inputs, *self.params), body, attrs=attrs)
@@ -102,8 +102,8 @@ class _Encoding:
     def get_expr(self, value: Value) -> ast.Expr:
         """A value where it is read.
 
-        A number is new wherever it is: TVM makes an operand of one that several kernels share, and
-        fails on operands without axes where sizes are open.
+        A scalar is a new constant at each use: TVM makes an operand of a shared one, and fails on
+        operands of rank 0 where shapes are dynamic.
         """
         if value.tensor is not None and value.shape == ():
             return ast.Constant(value.tensor)
@@ -118,23 +118,23 @@ class _Encoding:
         few = value.dtype is DType.INT64 and value.tensor.size <= INDICES
         if few or not self.in_main:
             return ast.Constant(value.tensor)
-        var = ast.Var(self.spell(value.name), type_of(value))
+        var = ast.Var(self.rename(value.name), type_of(value))
         self.params.append(var)
         self.weights[var.name] = value.tensor
         return var
 
     def add_node(self, node: Node) -> None:
         if node.op == "if":
-            made = self.make_if(node)
+            expr = self.make_if(node)
         elif node.op == "while":
-            made = self.make_loop(node)
+            expr = self.make_loop(node)
         else:
-            made = self.make_call(node)
+            expr = self.make_call(node)
         if self.is_tensor(node):
-            self.exprs[node.outputs[0]] = made
+            self.exprs[node.outputs[0]] = expr
             return
         for at, value in enumerate(node.outputs):
-            self.exprs[value] = ast.TupleGetItem(made, at)
+            self.exprs[value] = ast.TupleGetItem(expr, at)
 
     @staticmethod
     def is_tensor(node: Node) -> bool:
@@ -155,8 +155,8 @@ class _Encoding:
         return ast.Call(op, args, make_attributes(node), span=span)
 
     def make_if(self, node: Node) -> ast.Expr:
-        """A choice; one in a branch of another is a function's: TVM's virtual machine loses its
-        result where both are computed by the branches.
+        """An ``if``; in a branch of another it is put in a function, because TVM's virtual machine
+        loses the result of an ``if`` directly inside a branch.
         """
         then, otherwise = node.attrs["then"], node.attrs["otherwise"]
         assert isinstance(then, Graph) and isinstance(otherwise, Graph)
@@ -171,11 +171,11 @@ class _Encoding:
         return ast.Let(itself, function, ast.Call(itself, (given,)))
 
     def make_branch(self, graph: Graph) -> ast.Expr:
-        """What a graph returns that runs only if something is so."""
+        """The body of a graph that runs conditionally."""
         outer, self.is_branch = self.is_branch, True
-        made = self.make_body(graph)
+        expr = self.make_body(graph)
         self.is_branch = outer
-        return made
+        return expr
 
     def make_loop(self, node: Node) -> ast.Expr:
         """``let %loop = fn (…) { if (%on) { …; %loop(…) } else { (…) } }; %loop(…)``."""
@@ -213,7 +213,7 @@ def _find_captured(graph: Graph) -> set[Value]:
 
 
 def type_of(value: Value) -> ast.TensorType:
-    """The type of a value; sizes with a name are open."""
+    """The type of a value; symbolic dimensions become ``?``."""
     sizes = tuple(d if isinstance(d, int) else None for d in value.known)
     return ast.TensorType(sizes, name_of(value.type))
 

@@ -1,8 +1,8 @@
-"""Operators as older releases of TVM had them, rewritten as TVM 0.17 has them.
+"""Rewrites operators of older releases of TVM as those of TVM 0.17.
 
 What changed when is in the declarations of attributes (include/tvm/relay/attrs) and in the type
-relations of each release. JSON tells the release that wrote it, and so does text that holds
-constants; where a form had another meaning and nothing tells the release, shapes may decide.
+relations of each release. JSON names the release that wrote it, and so does text that holds
+constants. Where the release is unknown and an operator changed its meaning, shapes may decide.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ OPERANDS: Mapping[str, tuple[tuple[str, Any], ...]] = {
         for op in ("qnn.conv2d", "qnn.dense")
     },
 }
-AMBIGUOUS_VERSION = "untold"  # set where a rule is to find out from shapes what a release meant
+AMBIGUOUS_VERSION = "untold"  # an attribute that asks the rule to decide by the shapes
 GIVE_RELEASE = "{}: give the release that wrote the module, as tvm='0.17'"
 MOST_OPERANDS = {"nn.pad": 1, "vision.get_valid_counts": 1, "qnn.quantize": 1, "qnn.dequantize": 1,
          "qnn.requantize": 1}  # fmt: skip
 
 
 def parse_release(text: str) -> Version | None:
-    """``0.6.1`` as (0, 6); None where nothing tells."""
+    """``0.6.1`` as (0, 6); None for anything else."""
     numbers = [int(n) for n in text.split(".")[:2] if n.isascii() and n.isdigit() and len(n) < 9]
     return (numbers[0], numbers[1]) if len(numbers) == 2 else None
 
 
 def upgrade_graph(graph: Graph, written: Version | None) -> Graph:
-    """``graph``, which a release ``written`` wrote, in the operators of TVM 0.17."""
+    """``graph``, written by the release ``written``, in the operators of TVM 0.17."""
     nodes = tuple(_upgrade_node(n, written) for n in graph.nodes)
     same = all(a is b for a, b in zip(nodes, graph.nodes, strict=True))
     return graph if same else replace(graph, nodes=nodes)
@@ -91,18 +91,18 @@ def _is_number(value: Any) -> bool:
 
 
 def move_to_operands(op: str, inputs: list[Any], attrs: Attrs, written: Version | None) -> Form:
-    """Scales, zero points, fills and thresholds were attributes."""
+    """Scales, zero points, pad values and thresholds were attributes."""
     names = OPERANDS[op]
     if len(inputs) > MOST_OPERANDS.get(op, 2):
         return op, inputs, attrs
-    held = [attrs.get(name, default) for name, default in names]
-    if not all(map(_is_number, held)):
+    values = [attrs.get(name, default) for name, default in names]
+    if not all(map(_is_number, values)):
         return op, inputs, attrs
     for name, _ in names:
         attrs.pop(name, None)
-    for (name, _), number in zip(names, held, strict=True):
-        whole = int(number) if "zero" in name else float(number)
-        inputs.append(make_constant(whole, name))
+    for (name, _), number in zip(names, values, strict=True):
+        typed = int(number) if "zero" in name else float(number)
+        inputs.append(make_constant(typed, name))
     return op, inputs, attrs
 
 
@@ -158,7 +158,7 @@ def upgrade_resize3d(op: str, inputs: list[Any], attrs: Attrs, written: Version 
 
 
 def upgrade_reshape(op: str, inputs: list[Any], attrs: Attrs, written: Version | None) -> Form:
-    """Up to 0.7 an attribute said what the operator's name says."""
+    """Up to 0.7 an attribute repeated what the operator's name tells."""
     attrs.pop("reverse", None)
     return op, inputs, attrs
 
@@ -172,7 +172,7 @@ def upgrade_batch_matmul(op: str, inputs: list[Any], attrs: Attrs, written: Vers
 
 
 def upgrade_conv_transpose(op: str, inputs: list[Any], attrs: Attrs, written: Any) -> Form:
-    """Up to 0.11 the letters of input and output channels stood for each other."""
+    """Up to 0.11 the layout's letters for input and output channels were swapped."""
     layout = attrs.get("kernel_layout")
     if not isinstance(layout, str) or (written and written >= (0, 12)):
         return op, inputs, attrs
@@ -181,7 +181,7 @@ def upgrade_conv_transpose(op: str, inputs: list[Any], attrs: Attrs, written: An
 
 
 def swap_channels(layout: str) -> str:
-    """A layout with input and output channels in each other's place."""
+    """A layout with the letters of input and output channels swapped."""
     return layout.translate(str.maketrans("IOio", "OIoi"))
 
 
@@ -204,13 +204,13 @@ def kernel_layout_of(x: Value, w: Value, layout: str, data: str) -> str:
 
 
 def _fits_older_only(size: Dim, now: Dim, then: Dim, what: str) -> bool:
-    """Whether ``size`` meets its like where an older release had it, and not where it is now."""
+    """Whether ``size`` equals the dimension that an older release meant, and not today's."""
     same = [size is not None and size == other for other in (now, then)]
     if same[0] == same[1]:
-        open_ = [s or not (isinstance(size, int) and isinstance(other, int))
+        unknown = [s or not (isinstance(size, int) and isinstance(other, int))
                  for s, other in zip(same, (now, then), strict=True)]  # fmt: skip
-        require(open_[0] != open_[1], GIVE_RELEASE.format(what))
-        return open_[1]
+        require(unknown[0] != unknown[1], GIVE_RELEASE.format(what))
+        return unknown[1]
     return same[1]
 
 

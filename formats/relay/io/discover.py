@@ -29,7 +29,7 @@ from .params import MAGIC as PARAMS_MAGIC
 Kind = Literal["text", "json", "params", "compiled"]
 
 HEAD = 1 << 16  # bytes looked at
-JSON_MOST = 1 << 26  # bytes searched for the keys that tell one JSON from another
+JSON_MOST = 1 << 26  # bytes searched for the keys that a kind of JSON has
 VM_MAGIC = 0xD225DE2F4214151D  # of a Relay virtual machine's code, src/runtime/vm/executable.cc
 LIBRARIES = (  # ELF, PE, an archive of objects, Mach-O
     b"\x7fELF", b"MZ", b"!<arch>\n", b"\xfe\xed\xfa\xce", b"\xfe\xed\xfa\xcf", b"\xce\xfa\xed\xfe",
@@ -53,7 +53,7 @@ Problems = Callable[[Mapping[str, Tensor]], list[str]]
 
 
 def kind_of(path: str | os.PathLike[str]) -> Kind | None:
-    """What the file at ``path`` holds, packed with gzip or not; None if nothing of Relay's.
+    """What the file at ``path`` holds, packed with gzip or not; None for other files.
 
     ``compiled`` is a library, an archive, a virtual machine's code or a graph executor's JSON.
     """
@@ -70,9 +70,9 @@ def kind_of(path: str | os.PathLike[str]) -> Kind | None:
 
 
 def claims(path: Path) -> bool:
-    """Whether ``path`` holds a Relay module, or what TVM made of one and of nothing else.
+    """Whether ``path`` holds a Relay module, or code compiled from one.
 
-    Libraries count by their names, archives do not: those of other formats are archives too.
+    Libraries need a library's file name. Archives do not match: other formats have archives too.
     """
     kind = kind_of(path)
     if kind not in ("params", "compiled"):
@@ -137,7 +137,7 @@ def unpack_head(head: bytes) -> bytes:
 
 
 def stem_of(path: Path) -> str:
-    """The name of a module's file without what tells its form: ``net`` of ``net.json.gz``."""
+    """The name of a module's file without its suffixes: ``net`` of ``net.json.gz``."""
     name = path.name.removesuffix(PACKED)
     return next((name.removesuffix(s) for s in MODULES if name.endswith(s)), name)
 
@@ -145,7 +145,7 @@ def stem_of(path: Path) -> str:
 def find_params(path: Path, problems: Problems) -> tuple[Path | None, str]:
     """The parameter file that belongs to the module at ``path``, and a note that names it.
 
-    ``problems`` says why parameters do not fit the module; the note, why none is taken.
+    ``problems`` lists why parameters do not fit the module. The note may say why none is taken.
 
     Raises:
         UsageError: where several fit and none is named after the module. MalformedFile: where the

@@ -40,7 +40,7 @@ LOCAL_HEADER = struct.Struct("<26xHH")  # of a member of a zip: lengths of its n
 
 
 def read_params(path: str | os.PathLike[str]) -> dict[str, Tensor]:
-    """Read the parameters at ``path``; their elements stay in the file until asked for.
+    """Read the parameters at ``path``; their elements stay in the file until they are loaded.
 
     Raises:
         MalformedFile: with the byte, or the member, where the file stops being one.
@@ -62,7 +62,7 @@ def map_tensor(dtype: DType, shape: tuple[int, ...], where: FileSlice) -> Tensor
 
 
 def write_params(params: Mapping[str, Tensor], path: str | os.PathLike[str]) -> list[str]:
-    """Write what ``relay.load_param_dict`` reads; return the files made."""
+    """Write what ``relay.load_param_dict`` reads; return the files written."""
     path = os.fspath(path)
     with Replacing(path) as files, files.open(path) as out:
         write_into(params, out)

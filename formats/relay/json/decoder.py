@@ -24,7 +24,7 @@ VALUES = (
     ast.Opaque, ast.Var, ast.GlobalVar, ast.Constant, ast.Op, *TYPES,
 )  # fmt: skip
 
-# Fields of objects that are kept as they are, that name other nodes
+# For objects that stay ``Opaque``, the attributes that name other nodes
 _PARTS = {
     "Target": ("attrs", "features", "host", "keys", "kind", "tag"),
     "TargetKind": ("default_keys", "name"),
@@ -76,11 +76,11 @@ class Decoder:
         kinds, parts = self._kinds.pop(at), iter(inside)
         if registry.fields(key) is not None or "attrs." in key:
             return self._build_attrs(at, attrs, kinds, parts)
-        held = {n: next(parts) for n, kind in kinds.items() if kind in "ofv"}
-        plain = {n: v for n, v in attrs.items() if n not in held}
+        objects = {n: next(parts) for n, kind in kinds.items() if kind in "ofv"}
+        plain = {n: v for n, v in attrs.items() if n not in objects}
         if "repr_str" in table.nodes[at]:
             plain["repr_str"] = table.text(at)
-        return ast.Opaque(key, MappingProxyType(plain), MappingProxyType(held))
+        return ast.Opaque(key, MappingProxyType(plain), MappingProxyType(objects))
 
     def _find_kind(self, at: int, key: str, name: str, value: str) -> str:
         """How node ``at`` holds attribute ``name``; see ``registry.Field``."""
@@ -163,7 +163,7 @@ class Decoder:
             raise self.table.error(at, f"attribute {name} is {_describe(value)}")
 
     def _check_functions(self, at: int, attrs: Attributes) -> None:
-        """Say early, and in words, that a module is not made of Relay functions."""
+        """Refuse a module of other functions than Relay's, with a message that names their kind."""
         table = self.table
         items = table.items(table.index(attrs.get("functions", "0"), "functions", at))
         for name, function in zip(items[::2], items[1::2], strict=False):
@@ -179,7 +179,7 @@ class Decoder:
                 reason = f"@{label} is no Relay function but {key}"
             raise table.error(function, reason)
 
-    # Checks: each returns what it was given
+    # Checks: each returns the value
 
     def require(self, at: int, what: str, value: Any, *kinds: type[Kind]) -> Kind:
         """``value``, which has to be of one of ``kinds``."""

@@ -1,4 +1,4 @@
-"""What a node table is built of: nodes, types, and the values of attributes."""
+"""Builds a node table: nodes, types, and the values of attributes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Encoder:
 
     def render(self, root: Index) -> Iterator[str]:
         """The JSON text, in pieces: tensors may be large."""
-        last = len(self.nodes)  # numbers are given out from the end: the root is 1, as TVM's
+        last = len(self.nodes)  # numbered from the end: the root is 1, as TVM's
         yield f'{{\n  "root": {last - root}, \n  "nodes": [\n    {{"type_key": ""}}'
         for node in reversed(self.nodes[1:]):
             yield ",\n    " + json.dumps(_renumber(node, last))
@@ -62,25 +62,25 @@ class Encoder:
         return self.append({"type_key": "Array", **({"data": data} if data else {})})
 
     def add_string_map(self, items: Mapping[str, Index]) -> Index:
-        """Add a map by text."""
+        """Add a map with strings as keys."""
         if not items:
             return self.append({"type_key": "Map"})
         data = list(items.values())
         return self.append({"type_key": "Map", "keys": list(items), "data": data})
 
     def add_object_map(self, items: Iterable[tuple[Index, Index]]) -> Index:
-        """Add a map by object."""
+        """Add a map with objects as keys."""
         data = [i for pair in items for i in pair]
         return self.append({"type_key": "Map", **({"data": data} if data else {})})
 
     def add_once(self, mark: Any, make: Callable[[], Index]) -> Index:
-        """The node known as ``mark``, made the first time."""
+        """The node of the key ``mark``, added the first time."""
         if mark not in self.known:
             self.known[mark] = make()
         return self.known[mark]
 
     def add_by_identity(self, thing: Any, make: Callable[[], Index]) -> Index:
-        """The node of one object, made the first time."""
+        """The node of an object, added the first time."""
         mark = id(thing)
         if mark not in self.known:
             self.known[mark] = make()
@@ -88,7 +88,7 @@ class Encoder:
         return self.known[mark]
 
     def add_string(self, text: str) -> Index:
-        """A text as an object."""
+        """Add a string."""
         node = {"type_key": "runtime.String", **({"repr_str": text} if text else {})}
         return self.add_once(("", text), lambda: self.append(node))
 
@@ -218,7 +218,7 @@ class Encoder:
         if declared is None:
             raise ConversionError(
                 f"TVM 0.17 has no attributes of type {key!r}"
-                if key else f"what type the attributes {', '.join(values)} have is not known"
+                if key else f"the type of the attributes {', '.join(values)} is unknown"
             )  # fmt: skip
         if key == registry.ARANGE:
             values |= attrs.operands or zip(registry.OPERANDS_OF_ARANGE, args, strict=False)
@@ -229,7 +229,7 @@ class Encoder:
         for name, field in sorted(declared.items()):
             value = values.get(name, field.default)
             if value is registry.REQUIRED:
-                raise ConversionError(f"{key} needs {name}, which is not given")
+                raise ConversionError(f"{key}: the required attribute {name} is missing")
             if value is not None or field.kind in "ofv":
                 written[name] = self._encode_field(field, value)
         return self.add_node(key, **written)

@@ -1,7 +1,7 @@
-"""What attributes were in older releases of TVM, as far as their JSON form depends on it.
+"""How older releases of TVM hold attributes in JSON, where that differs from TVM 0.17.
 
-Sources: TVM_DECLARE_ATTRS in include/tvm/relay/attrs of each release. Text attributes that changed
-from a string in place to an object need no entry: an index is a number, and no such text is one.
+Sources: TVM_DECLARE_ATTRS in include/tvm/relay/attrs of each release. Attributes that changed
+from a string in place to an object need no entry: an index is a number, and no such string is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _EARLIER: dict[tuple[str, str], tuple[Version, str]] = {
     ("GetValidCountsAttrs", "score_threshold"): ((0, 8), "d"),
 }
 
-# fields and types that are no more
+# fields and types that TVM 0.17 lacks
 _RETIRED: dict[str, dict[str, str]] = {
     "AllocStorageAttrs": {"device_id": "i", "device_type": "i"},
     "Conv2DWinogradWeightTransformAttrs": {"tile_size": "i"},

@@ -1,9 +1,9 @@
 """The node table of ``tvm.ir.save_json``: objects by number, each naming the objects it refers to.
 
 ``{"root": 1, "nodes": […], "b64ndarrays": […], "attrs": {"tvm_version": "0.17.0"}}``. Node 0 is
-null. A node has a ``type_key`` and either a text (``repr_str``, ``repr_b64``; 0.6: ``global_key``),
-items (``data``, with ``keys`` for maps by text) or ``attrs``, all of which are strings: texts and
-numbers in place, or the number of a node. Which of both depends on the type of the object.
+null. A node has a ``type_key`` and a string (``repr_str``, ``repr_b64``; 0.6: ``global_key``),
+items (``data``, with ``keys`` for maps with string keys) or ``attrs``, all of which are strings:
+strings and numbers in place, or the index of a node, depending on the type of the object.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Table:
         return value
 
     def key(self, number: int) -> str:
-        """The type of a node, in the spelling of TVM 0.7 and later."""
+        """The type of a node, by its name in TVM 0.7 and later."""
         return self._keys[number]
 
     def attributes(self, number: int) -> Attributes:
@@ -113,7 +113,7 @@ class Table:
         return [self.index(i, "an item", number) for i in data]
 
     def keys(self, number: int) -> list[str] | None:
-        """The keys of a map by text."""
+        """The keys of a map with string keys."""
         keys = self.nodes[number].get("keys")
         if keys is None:
             return None
@@ -122,14 +122,14 @@ class Table:
         return keys
 
     def text(self, number: int) -> str:
-        """The text of a node that is one."""
+        """The string that a node is."""
         node = self.nodes[number]
         if "repr_b64" in node:
             return self._decode_base64(number, node["repr_b64"])
         text = node.get("repr_str", node.get("global_key", ""))
         if not isinstance(text, str):
             raise self.error(number, "its text is not a string")
-        if not text.isascii():  # half of a surrogate pair is no text
+        if not text.isascii():  # half of a surrogate pair is no character
             text = text.encode("utf-8", "backslashreplace").decode()
         return text
 
@@ -142,7 +142,7 @@ class Table:
             raise self.error(number, "repr_b64 holds no text") from None
 
     def string(self, number: int, name: str, attrs: Attributes) -> str:
-        """A text attribute: in place, as TVM 0.6 has it, or in a node of its own."""
+        """A string attribute: in place, as in TVM 0.6, or in its own node."""
         value = attrs.get(name)
         if value is None:
             raise self.error(number, f"it has no {name}")
@@ -153,7 +153,7 @@ class Table:
         return value
 
     def integer(self, number: int, name: str, attrs: Attributes, default: int = 0) -> int:
-        """A number held in place."""
+        """An integer in place."""
         value = attrs.get(name)
         if value is None:
             return default
@@ -165,7 +165,7 @@ class Table:
         raise self.error(number, f"{name} is no integer: {value[:40]!r}")
 
     def number(self, number: int, name: str, attrs: Attributes) -> float:
-        """A number with a fraction held in place."""
+        """A float in place."""
         try:
             return float(attrs[name])
         except KeyError:
@@ -220,7 +220,7 @@ class Table:
         return values[root]
 
     def _check_nesting(self, at: int, inside: Sequence[int]) -> None:
-        """Bound what will be walked by recursion: everything but expressions."""
+        """Bound the depth of what is walked by recursion: all but expressions."""
         if isinstance(self._values[at], Expr):
             return
         depth = weight = 1
@@ -236,7 +236,7 @@ class Table:
 
 
 def _parse_version(text: str) -> tuple[int, int]:
-    """``0.6.1`` as (0, 6); the newest where it is not told."""
+    """``0.6.1`` as (0, 6); the newest release for anything else."""
     numbers = [int(n) for n in text.split(".")[:2] if n.isascii() and n.isdigit() and len(n) < 9]
     return (numbers[0], numbers[1]) if len(numbers) == 2 else (0, 19)
 

@@ -226,8 +226,8 @@ def _build_module(
             at, "functions", functions or {}, dict, MappingProxyType
         ).items()
     }
-    given = d.require(at, "types", types or {}, dict, MappingProxyType).values()
-    defined = [d.require(at, "type", t, ast.TypeDef) for t in given]
+    type_defs = d.require(at, "types", types or {}, dict, MappingProxyType).values()
+    defined = [d.require(at, "type", t, ast.TypeDef) for t in type_defs]
     return ast.Module(
         MappingProxyType(named),
         MappingProxyType({t.name: t for t in defined}),

@@ -105,14 +105,14 @@ builds("tir.SizeVar")(partial(_build_dim_var, True))
 
 
 @builds("DictAttrs", "__dict__")
-def _build_dict_attrs(d: Decoder, at: int, attrs: Attributes, held: Any) -> Any:
+def _build_dict_attrs(d: Decoder, at: int, attrs: Attributes, items: Any) -> Any:
     found = (
         MappingProxyType({})
-        if held is None
-        else d.require(at, "dictionary", held, MappingProxyType)
+        if items is None
+        else d.require(at, "dictionary", items, MappingProxyType)
     )
     if not all(isinstance(name, str) for name in found):
-        raise d.table.error(at, "the name of an attribute is no text")
+        raise d.table.error(at, "the name of an attribute is no string")
     d.check_value(at, "value", found)
     return found
 

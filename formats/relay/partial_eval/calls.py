@@ -85,7 +85,10 @@ def _expand_function(
     if result is not None:
         return result
     is_deep = state.recursion_depth > DEEPEST_CALL
-    require(not is_deep, f"@{closure.name} calls itself to a depth that the module does not fix")
+    require(
+        not is_deep,
+        f"@{closure.name} calls itself more than {DEEPEST_CALL} deep, or to a dynamic depth",
+    )
     if len(state.calls) < DEEPEST_SOURCE and state.active[function] == 1:
         state.calls += make_source_calls(closure, args)
     inner = Frame(frame.builder, closure.frame, function_name(closure))

@@ -85,8 +85,8 @@ def evaluate_main(state: State, entry: str, params: Mapping[str, Tensor]) -> Tas
         except ConversionError as error:
             frame.values[param] = state.diagnostics.record(error, entry)
     result = yield evaluate(state, function.body, frame)
-    outputs = flatten_value(state, result, f"what @{entry} returns")
-    require(outputs, f"@{entry} returns no tensor, and a model computes at least one")
+    outputs = flatten_value(state, result, f"the result of @{entry}")
+    require(outputs, f"@{entry} returns no tensor; a model has at least one output")
     names = read_output_names(function, outputs) or make_output_names(result)
     named = name_outputs(state, outputs, names)
     return state.builder.build(named, metadata={"relay.tvm": state.module.tvm})

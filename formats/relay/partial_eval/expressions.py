@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from serde.errors import ConversionError, require
@@ -38,8 +39,10 @@ def evaluate_tuple(state: State, expr: ast.Tuple, frame: Frame) -> Task[Any]:
 def evaluate_projection(state: State, expr: ast.TupleGetItem, frame: Frame) -> Task[Any]:
     """A field of a tuple."""
     fields = yield evaluate(state, expr.tuple, frame)
-    require(isinstance(fields, tuple), f"takes field {expr.index} of {describe(fields)}")
-    require(expr.index < len(fields), f"takes field {expr.index} of {len(fields)}")
+    require(
+        isinstance(fields, tuple), f"takes field {expr.index} of {describe(fields)}, not of a tuple"
+    )
+    require(expr.index < len(fields), f"takes field {expr.index} of a tuple of {len(fields)}")
     return fields[expr.index]
 
 
@@ -70,7 +73,7 @@ def select_clause(state: State, expr: ast.Match, frame: Frame) -> Task[Any]:
     for clause in expr.clauses:
         if match_pattern(clause.pattern, data, frame):
             return clause.body
-    raise ConversionError("no clause of a match fits its data")
+    raise ConversionError("match: no clause matches the value")
 
 
 def evaluate_match(state: State, expr: ast.Match, frame: Frame) -> Task[Any]:
@@ -85,16 +88,13 @@ def evaluate_match(state: State, expr: ast.Match, frame: Frame) -> Task[Any]:
 def evaluate_if(state: State, expr: ast.If, frame: Frame) -> Task[Any]:
     """The value of a branch, or the outputs of a node that chooses one."""
     cond = yield evaluate(state, expr.cond, frame)
-
-    def evaluate_branch(branch: ast.Expr, inner: Frame) -> Task[Any]:
-        return evaluate(state, branch, inner)
-
-    return (yield choose_branch(state, cond, frame, (expr.then, expr.otherwise), evaluate_branch))
+    branches = (expr.then, expr.otherwise)
+    return (yield choose_branch(state, cond, frame, branches, partial(evaluate, state)))
 
 
 def require_tensor(cond: Symbolic) -> Value:
     """``cond``, refused unless it is a tensor."""
-    require(isinstance(cond, Value), f"chooses by {describe(cond)}")
+    require(isinstance(cond, Value), f"if: the condition is {describe(cond)}, not a tensor")
     return cond  # type: ignore[return-value]
 
 
@@ -107,18 +107,18 @@ def choose_branch(
     is_true = fold_condition(state, cond)
     if is_true is not None:
         return (yield evaluate_branch(branches[0] if is_true else branches[1], frame))
-    loop = f", as @{state.function} calls itself in a way no loop can"
-    why = loop if state.recursion_depth else ""
-    require(frame.builder.depth < DEEPEST_IF, f"ifs nest more than {DEEPEST_IF} deep{why}")
+    cause = f": @{state.function} calls itself in a way that no loop can express"
+    why = cause if state.recursion_depth else ""
+    require(frame.builder.depth < DEEPEST_IF, f"if: nests more than {DEEPEST_IF} deep{why}")
     results = []
     for name, branch in zip(("then", "else"), branches, strict=True):
         builder: GraphBuilder = frame.builder.child(name)  # type: ignore[assignment]
         result = yield evaluate_branch(branch, Frame(builder, frame, frame.name))
-        outputs = flatten_value(state, result, "what a branch of an if returns")
+        outputs = flatten_value(state, result, "the result of a branch of an if")
         results.append((builder, result, outputs))
     (then, a, then_outputs), (otherwise, b, else_outputs) = results
-    forms = f"{describe(a)} or {describe(b)} of another form"
-    require(has_same_structure(a, b), f"an if returns {forms}, which depends on its condition")
+    both = f"{describe(a)} and {describe(b)} of different structure"
+    require(has_same_structure(a, b), f"if: its branches return {both}")
     graphs = {"then": then.build(then_outputs), "otherwise": otherwise.build(else_outputs)}
     outputs = emit_node(state, frame, "if", [cond], graphs, len(then_outputs))
     for value, x, y in zip(outputs, then_outputs, else_outputs, strict=True):
@@ -137,15 +137,15 @@ def create_reference(state: State, expr: ast.RefCreate, frame: Frame) -> Task[An
 def read_reference(state: State, expr: ast.RefRead, frame: Frame) -> Task[Any]:
     """The content of a cell."""
     cell = yield evaluate(state, expr.ref, frame)
-    require(isinstance(cell, Cell), f"reads {describe(cell)} as a reference")
+    require(isinstance(cell, Cell), f"ref_read: the operand is {describe(cell)}, not a reference")
     return cell.content
 
 
 def write_reference(state: State, expr: ast.RefWrite, frame: Frame) -> Task[Any]:
     """Set the content of a cell of the same graph."""
     cell = yield evaluate(state, expr.ref, frame)
-    require(isinstance(cell, Cell), f"writes {describe(cell)} as a reference")
+    require(isinstance(cell, Cell), f"ref_write: the operand is {describe(cell)}, not a reference")
     is_here = cell.builder is frame.builder
-    require(is_here, "a reference made outside is written inside an if or a loop")
+    require(is_here, "ref_write: a reference created outside an if or a loop is written inside")
     cell.content = yield evaluate(state, expr.value, frame)
     return ()

@@ -100,7 +100,7 @@ def emit_loop(
     inner = [_add_inputs(builder, p, v) for p, v in zip(params, carried, strict=True)]
     following = yield evaluate_step(state, loop, loop.body, open_frame(loop, builder, inner))
     if not has_same_structure(tuple(carried), tuple(following)):
-        raise ConversionError(f"the recursion of {name} changes the form of its arguments")
+        raise ConversionError(f"recursion: the arguments of {name} change their structure")
     cond = yield evaluate_condition(state, loop, loop.body, open_frame(loop, builder, following))
     results = [v for value in following for v in flatten(value, argument)]
     attrs = {"body": builder.build([_to_value(cond, builder), *results])}
@@ -178,7 +178,7 @@ def _evaluate_branches(
     evaluate_branch: Callable[[ast.Expr, Frame], Task[Any]],
 ) -> Task[Any]:  # fmt: skip
     """What ``evaluate_branch`` makes of the branches whose paths do not all end in ``never``."""
-    require(isinstance(expr, ast.If), "a recursion has no path that ends it")
+    require(isinstance(expr, ast.If), "recursion: no path of the function returns")
     assert isinstance(expr, ast.If)
     branches = (expr.then, expr.otherwise)
     possible = [e for e in branches if loop.recursion.ends[e] != never]

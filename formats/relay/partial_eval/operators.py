@@ -44,7 +44,7 @@ def result_count(
         return _TUPLES[op]
     if op == "split":
         sections = attrs.get("indices_or_sections")
-        require(isinstance(sections, (int, tuple)), "a split into nobody says what")
+        require(isinstance(sections, (int, tuple)), "split: 'indices_or_sections' is missing")
         assert sections is not None
         return sections if isinstance(sections, int) else len(sections) + 1
     if op == "meshgrid":

@@ -23,7 +23,7 @@ from .state import State, emit_node, evaluate, evaluate_all
 from .types import set_declared_type
 from .values import Closure, Frame, GraphBuilder, Symbolic, flatten, require_count, unflatten
 
-RESULT = "what the recursion returns"
+RESULT = "the result of the recursion"
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +110,7 @@ def emit_forward_loop(
     yield bind_lets(state, pair, inner)
     yield bind_lets_of_step(state, pair, inner)
     following = yield evaluate_all(state, pair.recursion.call.args, inner)
-    require(all(isinstance(v, Value) for v in following), "an argument that is no tensor")
+    require(all(isinstance(v, Value) for v in following), "recursion: an argument is not a tensor")
     cond = yield evaluate_condition(state, pair, open_frame(pair, builder, following))
     more = emit_scalar(state, inner, "add", [number, make_int64(builder, 1)], DType.INT64)
     scans = [emit_node(state, inner, "copy", [v], {}, 1)[0] for v in carried]

@@ -74,7 +74,7 @@ def look_up(state: State, expr: ast.Expr, frame: Frame) -> Symbolic | None:
     if isinstance(expr, ast.Function):
         return Closure(expr, frame, frame.name)
     if isinstance(expr, ast.Var):
-        raise ConversionError(f"reads %{expr.name}, which nothing binds")
+        raise ConversionError(f"%{expr.name} is not bound")
     return None
 
 

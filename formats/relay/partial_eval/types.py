@@ -16,7 +16,9 @@ def dtype_of(name: str) -> DType:
     """The element type TVM calls ``name``."""
     found = BOOLEANS.get(name)
     if found is None:
-        require("x" not in name and "custom" not in name, f"elements of {name}")
+        require(
+            "x" not in name and "custom" not in name, f"the element type {name} is not supported"
+        )
         found = DType.of(name)
     return found
 

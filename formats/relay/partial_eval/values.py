@@ -127,7 +127,7 @@ def flatten(
         elif isinstance(top, Data):
             stack.extend(reversed(top.fields))
         else:
-            raise ConversionError(f"{what} is {describe(top)}, which ONNX has no value for")
+            raise ConversionError(f"{what} is {describe(top)}, which has no equivalent in ONNX")
     return found
 
 
@@ -182,7 +182,7 @@ def describe(value: Symbolic) -> str:
 
 def require_count(args: Sequence[Any], params: Sequence[Any], what: str) -> None:
     """Refuse another number of arguments than parameters, or of patterns than fields."""
-    require(len(args) == len(params), f"{len(args)} {what} where {len(params)} belong")
+    require(len(args) == len(params), f"{len(args)} {what}, {len(params)} expected")
 
 
 def match_pattern(pattern: ast.Pattern, data: Symbolic, frame: Frame) -> bool:
@@ -193,13 +193,13 @@ def match_pattern(pattern: ast.Pattern, data: Symbolic, frame: Frame) -> bool:
         if isinstance(top, ast.PatternVar):
             frame.values[top.var] = value
         elif isinstance(top, ast.PatternTuple):
-            require(isinstance(value, tuple), f"matches {describe(value)} with a tuple")
+            require(isinstance(value, tuple), f"match: a tuple pattern for {describe(value)}")
             assert isinstance(value, tuple)
             require_count(top.patterns, value, "patterns")
             stack.extend(zip(top.patterns, value, strict=True))
         elif isinstance(top, ast.PatternConstructor):
             name = top.constructor.name
-            require(isinstance(value, Data), f"matches {describe(value)} with {name}")
+            require(isinstance(value, Data), f"match: the pattern {name} for {describe(value)}")
             assert isinstance(value, Data)
             if value.constructor != name:
                 return False

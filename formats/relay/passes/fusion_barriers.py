@@ -1,10 +1,10 @@
-"""Where TVM is kept from fusing calls into one kernel, by ``annotation.stop_fusion``.
+"""Keeps TVM from fusing calls into one kernel, by ``annotation.stop_fusion``.
 
 TVM computes what several calls of one kernel share once for each of them, so a chain in which every
-value is read four times grows to four times its code with each link, and is compiled for ever. And
-where it fuses one of several results of dynamic sizes with what reads it, it takes the size of the
-first. It has no function for the shape of a kernel that brings what it computes to a given shape.
-Its function for the shape of a kernel fails where a computed tensor of no axes is an operand.
+value is read four times grows fourfold with each call, and its compilation does not end. Where it
+fuses one of several results of dynamic shape with its consumer, it takes the shape of the first. It
+has no shape function for a fused kernel that ends in a broadcast to a computed shape, and its shape
+functions fail where a computed scalar is an operand.
 """
 
 from __future__ import annotations
@@ -38,10 +38,9 @@ FUSED = frozenset(
 
 
 def add_fusion_barriers(graph: Graph) -> Graph:
-    """Put a barrier behind each call whose kernel would hold more than ``LARGEST`` calls, behind
-    each of several results of dynamic sizes, and before what brings a tensor to a given shape,
-    where some sizes are dynamic. One is put between a kernel of static sizes that reads a computed
-    scalar and a call of dynamic sizes as well.
+    """Add a barrier after each call whose kernel would hold more than ``LARGEST`` calls, after each
+    of several results of dynamic shape, and, where some shapes are dynamic, before ``broadcast_to``
+    and between a kernel of static shape that reads a computed scalar and a call of dynamic shape.
     """
     shaped = {v for n in graph.nodes if n.op == "broadcast_to" for v in n.inputs}
     is_dynamic = any(_is_dynamic(v) for n in graph.nodes for v in n.outputs)
@@ -68,7 +67,7 @@ def add_fusion_barriers(graph: Graph) -> Graph:
 
 
 def _find_scalar_kernels(graph: Graph) -> frozenset[Value]:
-    """Results of known sizes that calls of dynamic sizes read, of kernels with computed scalars."""
+    """Static results of kernels with computed scalars that calls of dynamic shape read."""
     reads_scalar: set[Value | None] = set()
     found: set[Value] = set()
     for node in graph.nodes:
@@ -90,11 +89,11 @@ def _is_dynamic(value: Value) -> bool:
 
 
 def _with_barriers(node: Node) -> Iterator[Node]:
-    """The node, and a barrier behind each of its tensors."""
-    whole = {v: Value(f"{v.name}/part", v.dtype, v.shape, wrap=v.wrap) for v in node.outputs}
-    kept = {v: v if v.wrap or not v.name else part for v, part in whole.items()}
-    yield replace(node, outputs=tuple(kept.values()))
-    for value, part in kept.items():
+    """The node, and a barrier after each of its tensors."""
+    renamed = {v: Value(f"{v.name}/part", v.dtype, v.shape, wrap=v.wrap) for v in node.outputs}
+    outputs = {v: v if v.wrap or not v.name else part for v, part in renamed.items()}
+    yield replace(node, outputs=tuple(outputs.values()))
+    for value, part in outputs.items():
         if part is not value:
             barrier = {"op": "annotation.stop_fusion", "inputs": (part,), "outputs": (value,)}
             yield replace(node, attrs=EMPTY, **barrier)  # type: ignore[arg-type]

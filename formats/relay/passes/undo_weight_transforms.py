@@ -1,4 +1,4 @@
-"""Weights that TVM transforms for one of its kernels, put back where only it reads them."""
+"""Undoes the weight transforms that TVM inserts for some of its kernels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from serde.ir.graph import Graph, Node, Value
 from serde.ir.replace_uses import replace_values
 
 WINOGRAD = "nn.contrib_conv{}d_winograd{}_weight_transform"
-# A transformation, and the operator that takes its result for a kernel
+# A transform, and the operator whose kernel is its result
 PARTNERS = {
     WINOGRAD.format(2, ""): WINOGRAD.format(2, "_without"),
     WINOGRAD.format(3, ""): WINOGRAD.format(3, "_without"),
@@ -18,19 +18,19 @@ PARTNERS = {
 
 
 def undo_weight_transforms(graph: Graph) -> Graph:
-    """``graph`` with plain kernels in place of transformed ones."""
+    """``graph`` with plain weights where only such kernels read the transformed ones."""
     found = [n for n in graph.nodes if n.op in PARTNERS]
     if not found:
         return graph
     uses = graph.uses()
-    instead: dict[Value, Value] = {}
+    replacements: dict[Value, Value] = {}
     for node in found:
-        (made,) = node.outputs
-        readers = [n for n in graph.nodes if _is_kernel_of(made, n, PARTNERS[node.op])]
-        if len(readers) == uses.get(made, 0) and node.inputs[0] is not None:
-            instead[made] = node.inputs[0]
-    kept = tuple(n for n in graph.nodes if n.outputs[0] not in instead)
-    return replace_values(replace(graph, nodes=kept), instead)
+        (weight,) = node.outputs
+        readers = [n for n in graph.nodes if _is_kernel_of(weight, n, PARTNERS[node.op])]
+        if len(readers) == uses.get(weight, 0) and node.inputs[0] is not None:
+            replacements[weight] = node.inputs[0]
+    kept = tuple(n for n in graph.nodes if n.outputs[0] not in replacements)
+    return replace_values(replace(graph, nodes=kept), replacements)
 
 
 def _is_kernel_of(value: Value, node: Node, op: str) -> bool:

@@ -1,7 +1,7 @@
 """What TVM declares of operators and attribute types: names, order, kinds and defaults.
 
-Relay's text leaves out attributes that have their default and does not tell their types; its JSON
-holds all of them, and does not tell numbers from references to other nodes. Both are in this table.
+Relay's text leaves out attributes that have their default, and the types of attributes; its JSON
+holds all of them, and numbers look like references to other nodes. This table has both.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .data import ATTRS, OPS
 PREFIX = "relay.attrs."
 ARANGE = "relay.attrs.ArangeAttrs"
 OPERANDS_OF_ARANGE = ("start", "stop", "step")  # which TVM repeats as attributes
-CHANGED = {  # fields whose default was another in an older release, and told by their value only
+CHANGED = {  # fields whose default changed: their value is kept, because it tells the release
     (f"{PREFIX}BatchMatmulAttrs", "transpose_b"),
     *((f"{PREFIX}Conv{n}DTransposeAttrs", "kernel_layout") for n in (1, 2, 3)),
 }
@@ -30,7 +30,7 @@ class Field:
     """One attribute.
 
     ``kind`` is how JSON holds it: ``i`` int, ``b`` bool, ``d`` double, ``s`` string and ``t`` data
-    type in place; ``o`` an object, that is the index of another node, ``f`` one made of floats and
+    type in place; ``o`` an object, that is the index of another node, ``f`` an object of floats and
     ``v`` a virtual device, None where it is unconstrained.
     """
 
@@ -95,9 +95,9 @@ def _parse_attrs() -> dict[str, Mapping[str, Field]]:
 
 
 def _parse_field(word: str) -> Field:
-    declaration, given, default = word.partition("=")
+    declaration, equals, default = word.partition("=")
     name, _, kind = declaration.partition(":")
-    return Field(name, kind, _parse_value(default) if given else REQUIRED)
+    return Field(name, kind, _parse_value(default) if equals else REQUIRED)
 
 
 def _parse_value(text: str) -> Any:

@@ -1,4 +1,4 @@
-"""Attributes: ``strides=[2, 2], layout="NCHW", axis=None``, of calls and of functions."""
+"""Parses attributes: ``strides=[2, 2], layout="NCHW", axis=None``, of calls and of functions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Attributes(Types):
         return (lex.kind == "word" or lex.kind in KEYWORDS) and lex.is_followed_by(EQUALS)
 
     def parse_attributes(self) -> dict[str, Any]:
-        """``name=value`` up to the closing bracket, which stays the current token."""
+        """Read ``name=value`` up to the closing bracket, which stays the current token."""
         lex = self.lex
         found: dict[str, Any] = {}
         while lex.kind != ")":
@@ -46,7 +46,7 @@ class Attributes(Types):
         return found
 
     def _parse_assigned(self) -> Any:
-        """The value behind the equals sign that is the current token."""
+        """The value after the equals sign that is the current token."""
         lex = self.lex
         quick = INTEGERS.match(lex.text, lex.pos)
         if quick is not None:
@@ -92,7 +92,7 @@ class Attributes(Types):
         return result
 
     def parse_reference(self) -> ast.Expr:
-        """The expression a name stands for; go on behind it."""
+        """The expression that a name refers to; advance past it."""
         raise NotImplementedError
 
     def make_call_attrs(
@@ -100,7 +100,7 @@ class Attributes(Types):
     ) -> ast.Attrs | None:
         """The attributes of a call of ``op``. ``unnamed`` ones, which 0.6 allows, come first.
 
-        Of those, the offset is told as well.
+        Each is a pair of its offset and its string.
         """
         key = values.pop("attrs_type_key", None)
         if key is None and isinstance(op, ast.Op):

@@ -1,4 +1,4 @@
-"""Expressions. What may nest without bound is parsed by tasks (``walk.run``), not by recursion."""
+"""Parses expressions; those that nest without bound by tasks (``ast_walk.run``)."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Expressions(Attributes):
         self.free: list[ast.Var] = []
         self._named: dict[str, ast.Expr] = {}
 
-    # Values that are no calls
+    # Values other than calls
 
     def parse_atom(self) -> ast.Expr | None:
-        """A name, a number or an entry of the metadata, if one is next; go on behind it."""
+        """A name, a number or an entry of the metadata, if one is next; advance past it."""
         lex = self.lex
         kind = lex.kind
         if kind in ("graph", "local", "global"):
@@ -48,7 +48,7 @@ class Expressions(Attributes):
         if kind == "meta":
             at, found = lex.start, self._parse_entry()
             if isinstance(found, ast.Attrs):
-                raise lex.error("attributes stand where an expression has to", at)
+                raise lex.error("attributes in place of an expression", at)
             return found
         return None
 
@@ -104,11 +104,11 @@ class Expressions(Attributes):
         if text in self.constructors and lex.kind == "(":  # Defunctionalization names them so
             return self.constructors[text]
         checked, span = self.read_comment()
-        told = None  # before TVM 0.9 only the comment tells int64 from int32
+        declared = None  # before TVM 0.9 only the comment tells int64 from int32
         if isinstance(checked, ast.TensorType) and checked.dtype in WITHOUT_SUFFIX:
-            told = None if checked.shape else checked.dtype
+            declared = None if checked.shape else checked.dtype
         try:
-            value, name = read_number(text, told)
+            value, name = read_number(text, declared)
         except LiteralError as error:
             raise lex.error(str(error), at) from None
         dtype = find_dtype(name)

@@ -1,7 +1,7 @@
 """Numbers of the text form: ``2``, ``3i64``, ``1e-05f``, ``inff``, ``True``.
 
-TVM prints floats with six digits and reads any number of them. Here they are spelled as TVM spells
-them where six digits tell the value, and with as many more as it takes where they do not.
+TVM prints floats with six digits and reads any number of them. Here a float is printed with six
+digits where these are exact, and otherwise with as many as it takes.
 """
 
 from __future__ import annotations
@@ -23,36 +23,36 @@ _WIDTHS = {"f": ("16", "32", "64"), "i": ("8", "16", "32", "64")}
 SUFFIXES = {
     "int16": "i16", "int32": "", "int64": "i64", "float16": "f16", "float32": "f", "float64": "f64",
 }  # fmt: skip
-SCALARS = frozenset((*SUFFIXES, "bool"))  # what TVM spells out; all else is metadata
+SCALARS = frozenset((*SUFFIXES, "bool"))  # what TVM prints as literals; all else is metadata
 MOST_DIGITS = 400
 
 
 class LiteralError(ValueError):
-    """The text is no number; the message says why."""
+    """The text is no number."""
 
 
 def read_number(text: str, dtype: str | None = None) -> tuple[int | float, str]:
     """The value and TVM's name for the type of a number. ``dtype`` is that of one without suffix.
 
     Raises:
-        LiteralError: for widths there are not, and values that do not fit.
+        LiteralError: for widths that do not exist, and values that do not fit.
     """
     found = _NUMBER.fullmatch(text)
     if found is None or len(text) > MOST_DIGITS:
         raise LiteralError(f"{text[:40]!r} is no number")
     digits, letter, bits = found["digits"], found["letter"], found["bits"]
-    whole = digits.lstrip("-").isdigit()
+    is_integer = digits.lstrip("-").isdigit()
     if letter:
         if bits and bits not in _WIDTHS[letter]:
             raise LiteralError(f"there are no numbers of {bits} bits: {text}")
         dtype = ("float" if letter == "f" else "int") + (bits or "32")
-    elif dtype is None and whole:
+    elif dtype is None and is_integer:
         dtype = "int32" if -(1 << 31) <= int(digits) < 1 << 31 else "int64"
     elif dtype is None:
         dtype = "float64"
     if dtype.startswith(("float", "bfloat")):
         return float(digits), dtype
-    if not whole:
+    if not is_integer:
         raise LiteralError(f"{text} is no integer")
     value = int(digits)
     if dtype == "bool":
@@ -95,7 +95,7 @@ def format_number(value: Any, dtype: str) -> str | None:
 
 
 def format_float(number: float, dtype: str = "float64") -> str:
-    """The digits of a float: six where they are enough to tell it from its neighbours."""
+    """The digits of a float: six where these are exact, otherwise as many as it takes."""
     kind = np.dtype(dtype).type
     shortest = np.format_float_scientific(kind(number), unique=True, trim="-")
     for text in (f"{number:g}", repr(float(shortest))):

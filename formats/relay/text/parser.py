@@ -91,11 +91,11 @@ class _Parser(Expressions):
         for name, at in self.called.items():
             if name not in self.functions:
                 raise lex.error(f"@{name} is used and not defined", at)
-        made = MappingProxyType(self.functions), MappingProxyType(self.types)
-        return ast.Module(*made, tvm=self.tvm or self._find_release())
+        functions, types = MappingProxyType(self.functions), MappingProxyType(self.types)
+        return ast.Module(functions, types, tvm=self.tvm or self._find_release())
 
     def _find_release(self) -> str:
-        """The release that wrote the text, which only its constants tell."""
+        """The release that wrote the text, which is recorded with its constants only."""
         found = _TVM.search(self.metadata or "")
         return found[1] if found else ""
 
@@ -132,12 +132,12 @@ class _Parser(Expressions):
             raise lex.error(f"data type {name} is defined twice", at)
         mark = self.type_vars.enter()
         params = self.parse_generics()
-        made: tuple[ast.Constructor, ...] = ()
+        constructors: tuple[ast.Constructor, ...] = ()
         if not external or lex.kind == "{":
-            made = self.parse_sequence("{", "}", lambda: self._parse_constructor(name))
+            constructors = self.parse_sequence("{", "}", lambda: self._parse_constructor(name))
         self.skip(";")
         self.type_vars.leave(mark)
-        self.types[name] = ast.TypeDef(name, params, made)
+        self.types[name] = ast.TypeDef(name, params, constructors)
 
     def _parse_constructor(self, of: str) -> ast.Constructor:
         lex = self.lex
@@ -149,8 +149,8 @@ class _Parser(Expressions):
             raise lex.error(f"data type {owner} has a constructor {name} as well")
         lex.advance()
         inputs = self.parse_sequence("(", ")", self.parse_type) if lex.kind == "(" else ()
-        self.constructors[name] = made = ast.Constructor(name, inputs, of)
-        return made
+        self.constructors[name] = ast.Constructor(name, inputs, of)
+        return self.constructors[name]
 
     def parse_meta(self) -> Any:
         lex = self.lex
@@ -160,8 +160,8 @@ class _Parser(Expressions):
         entries = self._load_metadata().get(found[1], ())
         index = int(found[2][:10])
         if index >= len(entries):
-            held = f"holds {len(entries)} of {found[1]}"
-            raise lex.error(f"the metadata has no entry {index}: it {held}")
+            count = f"{len(entries)} of {found[1]}"
+            raise lex.error(f"the metadata has no entry {index}: it holds {count}")
         lex.advance()
         return entries[index]
 

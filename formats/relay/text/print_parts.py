@@ -1,4 +1,4 @@
-"""What is printed in one piece: names, types, attributes, and the metadata they refer to."""
+"""Formats names, types and attributes, and collects the metadata they refer to."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ META_KEYS: dict[type[Any], str] = {
 
 
 class Names:
-    """Names that differ from each other, and that TVM's parser reads unless ``raw``."""
+    """Unique names, which TVM's parser reads unless ``raw``."""
 
     def __init__(self, raw: bool) -> None:
         self.raw = raw
@@ -53,7 +53,7 @@ class Names:
 
 
 def require_dotted(name: str) -> str:
-    """``name``, which cannot be respelled: that of an operator or of an attribute.
+    """``name``, that of an operator or attribute, which cannot be changed.
 
     Raises:
         ConversionError: when the text form cannot hold it.
@@ -64,7 +64,7 @@ def require_dotted(name: str) -> str:
 
 
 def make_readable(name: str) -> str:
-    """``name`` spelled so that TVM's parser reads it as one."""
+    """A name like ``name`` that TVM's parser reads."""
     if _PLAIN.fullmatch(name) is None:
         name = re.sub(r"[^\w]", "_", name, flags=re.ASCII)
     if name in _RESERVED or name.startswith(("inff", "nanf")) or not name[:1].isalpha():
@@ -83,7 +83,7 @@ class Parts:
         self._printed: list[ast.Type] = []  # keeps what _types knows by address alive
 
     def add_meta(self, value: Any) -> str:
-        """Put ``value`` into the metadata, once, and say where it is."""
+        """Add ``value`` to the metadata, once; return the reference to it."""
         if isinstance(value, (ast.Attrs, ast.DimVar, ast.Opaque)):
             key = value.type_key
         elif isinstance(value, ast.Imm):
@@ -146,7 +146,7 @@ class Parts:
     # Attributes
 
     def format_call_attrs(self, call: ast.Call) -> list[str]:
-        """The attributes of a call as they stand behind its operands, ``arange``'s apart."""
+        """The attributes of a call as printed after its operands, except ``arange``'s."""
         attrs = call.attrs
         if attrs is None:
             return []
@@ -163,7 +163,7 @@ class Parts:
         return shown
 
     def format_function_attrs(self, function: ast.Function) -> list[str]:
-        """The attributes of a function as they stand behind its parameters."""
+        """The attributes of a function as printed after its parameters."""
         shown = [
             f"{self._format_name(n)}={self.format_value(v)}" for n, v in function.attrs.items()
         ]

@@ -2,7 +2,7 @@
 
 The layout, and which values get a number, follow TVM's own printer (src/relay/printer), so that its
 files come out as they went in. Different by default, because TVM's parser does not read it or reads
-something else: names are respelled, floats keep all their digits, NaN goes to the metadata, a
+something else: names are changed, floats keep all their digits, NaN goes to the metadata, a
 ``let`` as the value of a ``let`` has brackets, ``main`` keeps the names of its parameters.
 """
 
@@ -31,7 +31,7 @@ COMMENTED = (ast.Constant, ast.Call, ast.Var, ast.Function, ast.Tuple, ast.Tuple
 
 
 def write_text(module: ast.Module, path: str | os.PathLike[str], **options: bool) -> list[str]:
-    """Write ``module`` to ``path``, with the options of ``print_text``; return the files made."""
+    """Write ``module`` to ``path``, with the options of ``print_text``; return the paths."""
     path = os.fspath(path)
     with Replacing(path) as files, files.open(path) as out:
         for piece in stream_text(module, **options):
@@ -42,7 +42,7 @@ def write_text(module: ast.Module, path: str | os.PathLike[str], **options: bool
 def print_text(module: ast.Module, *, types: bool = True, like_tvm: bool = False) -> str:
     """The text of ``module``.
 
-    ``types``: say in comments what TVM inferred, where the module tells it. ``like_tvm``: just as
+    ``types``: print inferred types in comments, where the module has them. ``like_tvm``: just as
     TVM prints it, to compare with its output: floats lose digits, and TVM may not read it back.
 
     Raises:
@@ -90,7 +90,7 @@ class _Printer:
         self.names, self.global_names = Names(like_tvm), Names(like_tvm)
         self.globals: dict[str, str] = {}
         self.printed: dict[ast.Expr, Any] = {}  # an expression's text, or the name it got
-        self.reserved: dict[ast.Expr, str] = {}  # names given before the variable is declared
+        self.reserved: dict[ast.Expr, str] = {}  # of variables that are not declared yet
         self.free: dict[ast.Expr, Doc] = {}
         self.named: set[ast.Expr] = set()
         self.noted: set[ast.Expr] = set()
@@ -132,9 +132,9 @@ class _Printer:
     def _print_type_def(self, type_: ast.TypeDef) -> Doc:
         name = self.parts.format_type(ast.GlobalTypeVar(type_.name))
         doc: Doc = [f"type {name}{self.parts.format_generics(type_.type_params)} {{", IN]
-        for made in type_.constructors:
-            inputs = ", ".join(map(self.parts.format_type, made.inputs))
-            doc += [LINE, self._constructor_name(made), f"({inputs})," if inputs else ","]
+        for constructor in type_.constructors:
+            inputs = ", ".join(map(self.parts.format_type, constructor.inputs))
+            doc += [LINE, self._constructor_name(constructor), f"({inputs})," if inputs else ","]
         return [*doc, OUT, LINE, "}"] if type_.constructors else [*doc, OUT, "}"]
 
     def _constructor_name(self, constructor: ast.Constructor) -> str:
@@ -178,7 +178,7 @@ class _Printer:
                 stack.extend((e, False) for e in reversed(operands(top)) if e not in printed)
 
     def emit(self, expr: ast.Expr, inline: bool = False) -> Any:
-        """What stands for ``expr``, which has been visited; it is named first if it has to be."""
+        """The text for ``expr``, which has been visited, where it is read; name it if needed."""
         doc = self.printed[expr]
         if isinstance(expr, ast.Var):
             if expr in self.free:
@@ -238,9 +238,9 @@ class _Printer:
             value = tensor.load().item()
             if self.like_tvm and "float" in dtype:
                 return f"{value:g}{(format_number(0, dtype) or '')[1:]}"
-            spelled = format_number(value, dtype)
-            if spelled is not None:
-                return spelled
+            literal = format_number(value, dtype)
+            if literal is not None:
+                return literal
         return self.parts.add_meta(constant)
 
     def _print_tuple(self, expr: ast.Tuple) -> Doc:
