@@ -1,1 +1,1 @@
-"""Measurements, run from the checkout as modules; benchmarks.md holds what they found."""
+"""Time and memory, measured from the checkout; docs/results/benchmarks.md holds the figures."""

@@ -1,15 +1,18 @@
 """Run the matrix and record what becomes of each case.
 
-    python -m conformance [CELL …] [--case WORD …] [--changed-since REV] [--jobs N] [--list]
+    python -m conformance [CELL …] [--case WORD …] [--update] [--changed-since REV] [--jobs N]
+        [--list]
 
-A CELL is ``SOURCE/TARGET``; all cells if none is named, a part of the name is enough. Live MXNet
-and the TVMs (``SERDE_TVM``, ``SERDE_RELAX``) are needed for the cells that run in them.
+A CELL is ``SOURCE/TARGET``; all cells if none is named, a part of the name is enough. The cells
+need live MXNet, the TVMs (``SERDE_TVM``, ``SERDE_RELAX``), the corpus of Relay modules
+(``SERDE_CORPUS``) and the packages of MXNet's model zoos (``SERDE_ZOO``), where they run in them.
 
 A run is gone on with where it stopped. When a cell is complete its file under
 ``conformance/results`` is replaced and the differences from the record before are printed; the
 exit code is 1 if a case is worse than before. ``--changed-since REV`` compares with the record of
 a git revision and leaves the files alone; so does ``--case``, which runs the cases whose name has
-the word.
+the word, unless ``--update`` enters them into the record. ``python -m conformance.pages`` writes
+the pages of the docs from the records.
 """
 
 from __future__ import annotations
@@ -18,53 +21,65 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from threading import local
+from typing import Any
 
 import click
 
 from . import record
-from .matrix import CELLS, Target, source_of, target_of
-from .record import Outcome, Outcomes
-from .worker import Worker
+from .matrix import CELLS, Cell, cell_of
+from .record import Outcomes
+from .worker import Ended, Worker
 
 ROOT = Path(__file__).parents[1]
+Rows = dict[str, Any]
 
 
 @click.command(help=__doc__)
 @click.argument("cells", nargs=-1)
 @click.option("--case", "words", multiple=True)
+@click.option("--update", "is_update", is_flag=True, help="With --case: record its outcomes.")
 @click.option("--changed-since", "revision")
+@click.option("--seed", default=0, help="Of random changes to models.")
+@click.option("--each", default=3, show_default=True, help="Random changes of each model.")
 @click.option("--jobs", default=2, show_default=True)
 @click.option("--list", "is_list", is_flag=True, help="Print the outcome of each case.")
 def main(
-    cells: Sequence[str], words: Sequence[str], revision: str | None, jobs: int, is_list: bool
-) -> None:
+    cells: Sequence[str], words: Sequence[str], is_update: bool, revision: str | None,
+    seed: int, each: int, jobs: int, is_list: bool,
+) -> None:  # fmt: skip
     chosen = [c for c in CELLS if not cells or any(part in c for part in cells)]
     if not chosen:
         raise click.UsageError(f"no cell of this name; there are {', '.join(CELLS)}")
     worse = 0
-    for cell in chosen:
+    for name in chosen:
         start = time.perf_counter()
-        target = target_of(cell)
-        cases = [n for n in source_of(cell).cases() if not words or any(w in n for w in words)]
-        is_partial = bool(words)
-        found = _run(cell, cases, jobs, resumes=not is_partial)
-        before = _before(cell, target, revision)
-        changed = list(record.differences(before, found))
+        cell = cell_of(name)
+        cell.seed, cell.each = seed, each
+        cases = [n for n in cell.cases() if not words or any(w in n for w in words)]
+        found = _run(cell, cases, jobs, resumes=not words)
+        before = record.rows(name) if revision is None else _rows_at(revision, name)
+        after = _outcomes(cell, found)
+        changed = list(record.differences(_outcomes(cell, before), after))
         worse += len(record.worse(changed))
         if is_list:
-            _print_each(found)
+            _print_each(after)
         for difference in changed:
             print(difference)
-        counts = ", ".join(f"{n} {kind}" for kind, n in record.counts(found).items())
-        print(f"{cell}: {counts} in {time.perf_counter() - start:.0f} s", flush=True)
-        if not is_partial and revision is None:
-            record.write(cell, found, target.variants)
-            _progress(cell).unlink(missing_ok=True)
+        counts = ", ".join(f"{n} {kind}" for kind, n in record.counts(after).items())
+        print(f"{name}: {counts} in {time.perf_counter() - start:.0f} s", flush=True)
+        if revision is None and (is_update or not words):
+            record.write(name, before | found if words else cell.recorded(before, found))
+            _progress(name).unlink(missing_ok=True)
     sys.exit(1 if worse else 0)
+
+
+def _outcomes(cell: Cell, rows: Rows) -> Outcomes:
+    return {case: cell.outcomes(case, row) for case, row in rows.items()}
 
 
 def _print_each(found: Outcomes) -> None:
@@ -73,51 +88,42 @@ def _print_each(found: Outcomes) -> None:
             print(f"{case} [{variant}]: {outcome}")
 
 
-def _before(cell: str, target: Target, revision: str | None) -> Outcomes:
-    """The record of a cell: the file's, or that of a git revision."""
-    path = record.path_of(cell)
-    if revision is None:
-        text = path.read_text(encoding="utf-8") if path.exists() else "{}"
-    else:
-        name = f"{revision}:{path.relative_to(ROOT)}"
-        shown = subprocess.run(["git", "show", name], capture_output=True, cwd=ROOT, check=True)
-        text = shown.stdout.decode()
-    return record.read(text, target.variants)
+def _rows_at(revision: str, cell: str) -> Rows:
+    """The record of a cell in a git revision."""
+    name = f"{revision}:{record.path_of(cell).relative_to(ROOT)}"
+    shown = subprocess.run(["git", "show", name], capture_output=True, cwd=ROOT, check=True)
+    return json.loads(shown.stdout)  # type: ignore[no-any-return]
 
 
 def _progress(cell: str) -> Path:
     return record.path_of(cell).with_suffix(".partial")
 
 
-def _run(cell: str, cases: Sequence[str], jobs: int, resumes: bool) -> Outcomes:
-    """The outcomes of cases; what an interrupted run left is not run again."""
-    path = _progress(cell)
-    found: Outcomes = dict(_kept(path)) if resumes else {}
-    left = [c for c in cases if c not in found]
+def _run(cell: Cell, cases: Sequence[str], jobs: int, resumes: bool) -> Rows:
+    """The rows of cases; what an interrupted run left is not run again."""
+    path = _progress(cell.name)
+    lines = path.read_text(encoding="utf-8").splitlines() if resumes and path.exists() else ()
+    found: Rows = dict(json.loads(line) for line in lines)
     place = local()
 
-    def outcomes(case: str) -> tuple[str, dict[str, Outcome]]:
+    def row(case: str) -> Any:
         if not hasattr(place, "worker"):
-            place.worker = Worker(cell)
-        return case, place.worker.outcomes(case)
+            place.worker = Worker(partial(cell_of, cell.name), cell.seconds)
+        try:
+            return place.worker.run(case)
+        except Ended as error:
+            return cell.failed(str(error))
 
+    left = [c for c in cases if c not in found]
     path.parent.mkdir(exist_ok=True)
     with ThreadPoolExecutor(jobs) as pool, path.open("a", encoding="utf-8") as kept:
-        for case, outcome in pool.map(outcomes, left):
-            found[case] = outcome
+        for case, made in zip(left, pool.map(row, left), strict=True):
+            found[case] = made
             if resumes:
-                line = {v: str(o) for v, o in outcome.items()}
-                print(json.dumps([case, line]), file=kept, flush=True)
-    if not resumes and not path.stat().st_size:
+                print(json.dumps([case, made]), file=kept, flush=True)
+    if not path.stat().st_size:
         path.unlink()
     return {case: found[case] for case in cases}
-
-
-def _kept(path: Path) -> Iterator[tuple[str, dict[str, Outcome]]]:
-    if path.exists():
-        for line in path.read_text(encoding="utf-8").splitlines():
-            case, outcomes = json.loads(line)
-            yield case, {v: Outcome.parse(text) for v, text in outcomes.items()}
 
 
 if __name__ == "__main__":

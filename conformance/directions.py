@@ -1,22 +1,11 @@
-"""Take models from every format to every other, run all results, and write directions.md.
-
-    SERDE_TVM=FOLDER python -m conformance.directions [--corpus=FOLDER] [--packages=FOLDER]
-        [MODEL …]
-
-Needs live MXNet and TVM. The corpus is that of conformance/relay_corpus.py, the packages are those
-of conformance/zoo; without them their models are left as they are known. What is known is kept in
-results/directions.json, so that an interrupted run goes on where it stopped; ``--again`` forgets
-the named models, or all, first.
-"""
+"""Models from every format to every other: nine directions, each result run in its own runtime."""
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -25,27 +14,25 @@ import numpy as np
 import onnx
 
 import serde
-from conformance.relay_corpus import DEFINED, INCOMPLETE, LESS_EXACT, fed, reader
-from conformance.resuming import resume
-from conformance.zoo.compare import live
 from serde.errors import SerdeError
 from serde.formats.relay.io.params import read_params
-from serde.formats.relay.json.reader import parse_json
-from serde.formats.relay.to_ir import module_graph, to_ir
-from serde.ir.graph import Graph, Tensor
-from serde.passes import tidy
+from serde.ir.graph import Graph
 from tests import light_models
 from tests.directions import DIRECTIONS, TOLERANCE, directions, reason, run_onnx
 from tests.networks import ENCODERS, LANGUAGE, VISION, build, expected, export, feeds, smallest
 from tests.relay import networks as relay_networks
 from tests.relay.networks import TESTING
 
-ROOT = Path(__file__).parents[1]
-KEPT = ROOT / "conformance" / "results" / "directions.json"
-PAGE = ROOT / "docs" / "results" / "directions.md"
+from . import relay_corpus
+from .matrix import Cell, NotRun
+from .record import NOT_RUN, RANK, REFUSED, Outcome
+from .relay_corpus import DEFINED, LESS_EXACT
+from .zoo import has_packages
+from .zoo.compare import live
+
 SECONDS = 400
-OPEN = "not run: not yet in TVM"
 CORPUS = "corpus/"
+NO_MODEL = "no such model"  # as the one it would be made of is refused
 # Of halves, where TVM at level 1 is 2.5e-3 off what it recorded of the very module.
 IN_TVM = {"pass-ToMixedPrecision-fp16": 2.5e-3}
 ZOO = tuple(
@@ -68,12 +55,13 @@ KINDS = {
 }
 HEADER = f"""# Nine directions
 
-Made by `python -m conformance.directions`. Every model is taken from its own format to MXNet, ONNX
-and Relay, and what came of it there from each of these to all three once more. Each of the nine
-results runs in its own runtime: MXNet 1.9.1, ONNX Runtime, and TVM 0.17, which compiles Relay's
-JSON at level 1 without the passes that only make code faster (`tests/relay/tvm_running.py`). The
-numbers are those of the source in *its* runtime. A cell has the largest difference in terms of the
-largest number of the output; the bound is {TOLERANCE:g}. TVM is given {SECONDS} s for a model.
+Made by `python -m conformance models/directions`. Every model is taken from its own format to
+MXNet, ONNX and Relay, and what came of it there from each of these to all three once more. Each of
+the nine results runs in its own runtime: MXNet 1.9.1, ONNX Runtime, and TVM 0.17, which compiles
+Relay's JSON at level 1 without the passes that only make code faster
+(`tests/relay/tvm_running.py`). The numbers are those of the source in *its* runtime. A cell has the
+largest difference in terms of the largest number of the output; the bound is {TOLERANCE:g}. TVM is
+given {SECONDS} s for a model.
 
 Vision networks are at a small image size, with one sample. *M*, *O* and *R* are the formats.
 """
@@ -82,8 +70,8 @@ CORPUS_HEADER = """
 
 {count} modules that TVM 0.17 wrote, with what it computed of them where it could run them.
 
-| direction | right | refused | not run | wrong | failed | largest error |
-|---|---|---|---|---|---|---|"""
+| direction | right | refused | not run | wrong | largest error |
+|---|---|---|---|---|---|"""
 Row = dict[str, Any]
 
 
@@ -98,26 +86,40 @@ class Source:
     weights: frozenset[str] = frozenset()
 
 
-def row(name: str, corpus: Path | None) -> Row:
-    """What became of one model in every direction."""
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        try:
-            source = load(name, folder, corpus)
-        except SerdeError as error:
-            return {"refused": reason(error)}
-        if not source.wanted:
-            return {"refused": "no outputs to compare with"}
-        rows = DEFINED.get(name.removeprefix(CORPUS))
-        given = source.ir, source.form, source.feeds, source.wanted
-        return dict(directions(*given, folder, SECONDS, rows))
+class Directions(Cell):
+    """The error of one model in every direction, or why there is none."""
+
+    seconds = 9 * SECONDS
+
+    def cases(self) -> list[str]:
+        every = [n for names in KINDS.values() for n in names if has_packages() or n not in ZOO]
+        return [*every, *(CORPUS + n for n in relay_corpus.names())]
+
+    def run(self, case: str) -> Row:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                source = load(case, Path(folder))
+            except NotRun:
+                return {"refused": "no outputs to compare with"}
+            except SerdeError as error:
+                return {"refused": reason(error)}
+            rows = DEFINED.get(case.removeprefix(CORPUS))
+            given = source.ir, source.form, source.feeds, source.wanted
+            return dict(directions(*given, Path(folder), SECONDS, rows))
+
+    def outcomes(self, case: str, row: Row) -> dict[str, Outcome]:
+        if (why := row.get("refused", row.get("failed"))) is not None:
+            return {"": Outcome.of(NOT_RUN if "to compare" in why else REFUSED, why)}
+        return {d: outcome(case, d, found) for d, found in row.items()}
+
+    def recorded(self, before: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**before, **found}  # the corpus and the libraries need not be here
 
 
-def load(name: str, folder: Path, corpus: Path | None) -> Source:
+def load(name: str, folder: Path) -> Source:
     """The model of that name; ``folder`` is for files."""
     if name.startswith(CORPUS):
-        assert corpus is not None, "needs --corpus=FOLDER"
-        return from_corpus(corpus / name.removeprefix(CORPUS))
+        return from_corpus(name.removeprefix(CORPUS))
     if name.startswith("testing/"):
         return from_testing(name.removeprefix("testing/"), folder)
     if name in ZOO:
@@ -151,17 +153,10 @@ def from_testing(name: str, folder: Path) -> Source:
         return Source(ir, "relay", given, list(made.values()), weights)
 
 
-def from_corpus(folder: Path) -> Source:
+def from_corpus(name: str) -> Source:
     """A module of the corpus, with what is recorded of it."""
-    case = reader(folder.parent).load(folder)
-    params = {n: Tensor.of(np.asarray(a)) for n, a in case.weights.items()}
-    if case.params_file is not None:
-        params |= read_params(case.params_file)
-    ir = tidy(to_ir(module_graph(parse_json(case.json, folder.name), params, folder.name)))
-    if folder.name in INCOMPLETE or not case.outputs:
-        return Source(ir, "relay", {}, [])
-    given = dict(zip((names := [v.name for v in ir.inputs]), fed(names, case), strict=True))
-    return Source(ir, "relay", given, case.outputs, frozenset(params))
+    case, ir, weights = relay_corpus.load(name)
+    return Source(ir, "relay", relay_corpus.feeds(case, ir), case.outputs, weights)
 
 
 def page(known: Mapping[str, Row]) -> Iterator[str]:
@@ -176,7 +171,10 @@ def page(known: Mapping[str, Row]) -> Iterator[str]:
         for name in names:
             if name in known:
                 found = known[name]
-                cells = [cell(found.get(d, found.get("refused")), notes) for d in DIRECTIONS]
+                cells = [
+                    cell(found.get(d, found.get("refused", found.get("failed"))), notes)
+                    for d in DIRECTIONS
+                ]
                 yield f"| {name.removeprefix('testing/')} | {' | '.join(cells)} |"
         yield ""
     yield from (f"{number}. {text}" for text, number in notes.items())
@@ -196,7 +194,6 @@ def cell(found: Any, notes: dict[str, int]) -> str:
 def corpus_lines(known: Mapping[str, Row]) -> Iterator[str]:
     """How many modules of the corpus came right in each direction, and why the others did not."""
     comparable = {n: r for n, r in known.items() if "refused" not in r}
-    kinds = ("right", "refused", "not run", "wrong", "failed")
     why: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     yield CORPUS_HEADER.format(count=len(known))
     for direction in DIRECTIONS:
@@ -206,9 +203,9 @@ def corpus_lines(known: Mapping[str, Row]) -> Iterator[str]:
             count[kind] += 1
             if kind == "right":
                 worst = max(worst, found[direction])
-            elif not text.startswith("no such"):
+            elif text != NO_MODEL:
                 why[f"{kind}: {text}"][name].add(direction)
-        yield f"| {direction} | {' | '.join(str(count[k]) for k in kinds)} | {worst:.0e} |"
+        yield f"| {direction} | {' | '.join(str(count[k]) for k in RANK)} | {worst:.0e} |"
     unread = {n: r["refused"] for n, r in known.items() if "refused" in r}
     yield f"\nNot counted: {len(unread)}, which cannot be read ([relay-corpus.md](relay-corpus.md))"
     yield "or have nothing to compare with. A result that is refused is no source of three others,"
@@ -219,50 +216,8 @@ def corpus_lines(known: Mapping[str, Row]) -> Iterator[str]:
     yield ""
 
 
-def outcome(name: str, direction: str, found: Any) -> tuple[str, str]:
+def outcome(name: str, direction: str, found: Any) -> Outcome:
     """What a result counts as, and the reason."""
     module = name.removeprefix(CORPUS)
     limit = (IN_TVM if direction.endswith("relay") else LESS_EXACT).get(module, TOLERANCE)
-    if not isinstance(found, str):
-        return ("right", "") if found < limit else ("wrong", f"off by {found:.0e} of scale")
-    if found == "no such model":
-        return "refused", found
-    kind, _, text = found.partition(": ")
-    return kind, text
-
-
-def shown(found: Row) -> str:
-    """The largest error of a model and what else there is."""
-    texts = sorted({v for v in found.values() if isinstance(v, str)})
-    errors = [v for v in found.values() if not isinstance(v, str)]
-    return "; ".join([f"{max(errors, default=float('inf')):.0e}", *texts])
-
-
-def is_done(found: Row) -> bool:
-    """Whether all results of a model are there, and none is still to come from TVM."""
-    return OPEN not in found.values()
-
-
-def folder_of(option: str, arguments: list[str]) -> Path | None:
-    """The folder that ``option=`` names."""
-    places = [a.partition("=")[2] for a in arguments if a.startswith(f"{option}=")]
-    return Path(places[0]) if places else None
-
-
-def modules_of(corpus: Path | None) -> list[str]:
-    """The names of the corpus's modules."""
-    return [CORPUS + p.name for p in sorted(corpus.iterdir()) if p.is_dir()] if corpus else []
-
-
-def main(arguments: list[str]) -> None:
-    """Run what is not known yet, and write the page after each."""
-    corpus, packages = (folder_of(f"--{what}", arguments) for what in ("corpus", "packages"))
-    if packages is not None:
-        sys.path.append(str(packages))
-    every = [n for names in KINDS.values() for n in names if packages or n not in ZOO]
-    every += modules_of(corpus)
-    resume(arguments, every, KEPT, PAGE, partial(row, corpus=corpus), page, shown, is_done)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+    return Outcome.measured(f"refused: {NO_MODEL}" if found == NO_MODEL else found, limit)

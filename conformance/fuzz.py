@@ -1,11 +1,11 @@
 """Fuzz the readers for as long as asked, guided by coverage (atheris, ``pip install atheris``).
 
-    python conformance/fuzz.py --seconds 1800 [--reader onnx] [--corpus FOLDER] [--findings FOLDER]
-                              [--docs docs/results/fuzzing.md]
+    python -m conformance.fuzz --seconds 1800 [--reader onnx] [--corpus FOLDER] [--findings FOLDER]
+                               [--record]
 
 Whatever an input ends in but success or a SerdeError, within 5 seconds of work and 2 GiB, is a
 finding: kept in the findings folder as the input and a text that tells what happened. Inputs worth
-keeping belong into ``tests/data/regressions``. ``--docs`` writes the table of the run.
+keeping belong into ``tests/data/regressions``. ``--record`` enters the run into the record.
 """
 
 from __future__ import annotations
@@ -18,19 +18,21 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from . import record
+
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
 LONGEST = 1 << 16  # bytes of an input
 PATIENCE = 300  # seconds for one input, on a busy machine, before its process is killed
 TITLE = """# Fuzzing
 
-Written by `conformance/fuzz.py --docs`, the row of each reader by the last run of it, on Python
-{python}.
+Made by `python -m conformance.fuzz --record`, the row of each reader by its last run, on Python
+3.11.
 
 Every input is read and converted with {seconds:g} seconds of work and {memory} GiB of memory
 allowed. It has to end in success or in a `SerdeError`, and leave no file behind if it fails;
@@ -44,26 +46,27 @@ is in `tests/data/regressions`; a bounded slice of the same runs with the tests.
 """
 
 
-ROW = re.compile(r"\| [a-z-]+ \| \d")
-
-
 @dataclass
 class Run:
     """What came of fuzzing one reader."""
 
     reader: str
-    seconds: float = 0
+    seconds: int = 0
     inputs: int = 0
     converted: int = 0
     kept: int = 0
     findings: int = 0
     smells: int = 0
 
-    def __str__(self) -> str:
-        return (
-            f"| {self.reader} | {self.seconds:.0f} | {self.inputs:,} | {self.converted:,} | "
-            f"{self.kept:,} | {self.findings} | {self.smells} |"
-        )
+
+def page(rows: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+    """The lines of docs/results/fuzzing.md."""
+    from tests.fuzz.attempts import MEMORY, READERS, SECONDS
+
+    yield TITLE.format(seconds=SECONDS, memory=MEMORY >> 30).rstrip()
+    for reader in (r for r in READERS if r in rows):
+        yield f"| {reader} | {' | '.join(f'{n:,}' for n in rows[reader].values())} |"
+    yield ""
 
 
 def main() -> int:
@@ -73,12 +76,12 @@ def main() -> int:
     parser.add_argument("--reader", action="append", help="only this one; may be given again")
     parser.add_argument("--corpus", type=Path, help="a folder of inputs for each reader")
     parser.add_argument("--findings", type=Path)
-    parser.add_argument("--docs", type=Path)
+    parser.add_argument("--record", action="store_true")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     told = parser.parse_args()
     if told.child:
         fuzz(told.reader[0], told.seconds, told.corpus, told.findings)
-    from tests.fuzz.attempts import MEMORY, READERS, SECONDS
+    from tests.fuzz.attempts import READERS
 
     readers = told.reader or list(READERS)
     if unknown := sorted(set(readers) - set(READERS)):
@@ -87,18 +90,11 @@ def main() -> int:
     corpus, findings = told.corpus or home / "corpus", told.findings or home / "findings"
     print(f"inputs in {corpus}, findings in {findings}", flush=True)
     runs = [supervise(r, told.seconds / len(readers), corpus / r, findings) for r in readers]
-    if told.docs:
-        write_table(told.docs, runs, SECONDS, MEMORY)
+    if told.record:
+        made = {run.reader: vars(run) for run in runs}
+        rows = {r: {k: v for k, v in row.items() if k != "reader"} for r, row in made.items()}
+        record.write("fuzzing", record.rows("fuzzing") | rows)
     return int(any(run.findings for run in runs))
-
-
-def write_table(path: Path, runs: list[Run], seconds: float, memory: int) -> None:
-    """Write the table of ``runs``; those of other readers stay as they are."""
-    old = path.read_text().splitlines() if path.exists() else []
-    rows = {row.split("|")[1].strip(): row for row in old if ROW.match(row)}
-    rows |= {run.reader: str(run) for run in runs}
-    text = TITLE.format(python=sys.version.split()[0], seconds=seconds, memory=memory >> 30)
-    path.write_text(text + "".join(f"{row}\n" for row in rows.values()))
 
 
 def supervise(reader: str, seconds: float, corpus: Path, findings: Path) -> Run:
@@ -114,12 +110,13 @@ def supervise(reader: str, seconds: float, corpus: Path, findings: Path) -> Run:
     log = findings / f"{reader}.log"
     while (left := end - time.monotonic()) > 1:
         start = time.monotonic()
-        command = [sys.executable, __file__, "--child", "--reader", reader, "--corpus", str(corpus),
-                   "--findings", str(findings), "--seconds", str(int(left))]  # fmt: skip
+        command = [sys.executable, "-m", "conformance.fuzz", "--child", "--reader", reader,
+                   "--corpus", corpus.absolute(), "--findings", findings.absolute(),
+                   "--seconds", str(int(left))]  # fmt: skip
         with open(log, "wb") as out:
-            code = subprocess.call(command, stdout=out, stderr=subprocess.STDOUT)
+            code = subprocess.call(command, stdout=out, stderr=subprocess.STDOUT, cwd=ROOT)
         text = log.read_text(errors="replace")
-        run.seconds += time.monotonic() - start
+        run.seconds += round(time.monotonic() - start)
         run.inputs += max([int(n) for n in re.findall(r"^#(\d+)", text, re.MULTILINE)], default=0)
         run.converted += int((re.findall(r"^converted (\d+)", text, re.MULTILINE) or ["0"])[-1])
         if code:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from serde.errors import SerdeError, Unconvertible
-from serde.ir.graph import Graph
 
+from . import record
 from .record import NOT_RUN, REFUSED, RIGHT, WRONG, Outcome
 
 Array = np.ndarray[Any, Any]
@@ -26,11 +26,11 @@ class NotRun(Exception):
 class Sample:
     """A model in the IR with inputs and the outputs its own framework computes for them.
 
-    ``differs(wanted, got)`` says how outputs differ, or None. ``lowest`` is the lowest opset that
-    is tried. ``ways`` are named changes of the graph that are run besides (named sizes, say).
+    ``differs(wanted, got)`` says how outputs differ, or None. A target that is an importer takes
+    the source's own model as ``graph``.
     """
 
-    graph: Graph
+    graph: Any
     data: Sequence[tuple[Mapping[str, Any], Sequence[Any]]]
     differs: Callable[[Sequence[Any], Sequence[Any]], str | None]
 
@@ -56,7 +56,7 @@ class Target(ABC):
     variants: tuple[str, ...] = ("",)
 
     @abstractmethod
-    def run(self, graph: Graph, feeds: Mapping[str, Any], variant: str) -> Sequence[Any]:
+    def run(self, graph: Any, feeds: Mapping[str, Any], variant: str) -> Sequence[Any]:
         """Convert a graph of the IR and run it. Raises SerdeError where refused, NotRun."""
 
     def comparable(self, wanted: Any, got: Any) -> Any:
@@ -64,46 +64,131 @@ class Target(ABC):
         return got
 
 
+class Cell(ABC):
+    """A source and a target: cases that are run one by one, each to a row of JSON."""
+
+    seconds: float = 240  # that a case may take
+    seed, each = 0, 3  # of random changes: where they begin, and how many of each model
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @abstractmethod
+    def cases(self) -> list[str]:
+        """The names of the cases that can be run here, in a fixed order."""
+
+    @abstractmethod
+    def run(self, case: str) -> Any:
+        """The row of a case. What it raises is the reason of ``failed``."""
+
+    @abstractmethod
+    def outcomes(self, case: str, row: Any) -> dict[str, Outcome]:
+        """The outcomes that a row tells of, by variant."""
+
+    def failed(self, why: str) -> Any:
+        """The row of a case that raised an error, ended its process or took too long."""
+        return {"failed": why}
+
+    def recorded(self, before: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The rows to record after a whole run."""
+        return found
+
+
+class Pair(Cell):
+    """A ``Source`` in a ``Target``; rows are outcomes by the target's variants."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        source, _, target = name.partition("/")
+        self.source: Source = _made(SOURCES[source])
+        self.target = target_of(target)
+
+    def cases(self) -> list[str]:
+        return self.source.cases()
+
+    def run(self, case: str) -> record.Packed:
+        found = outcomes(lambda: self.source.sample(case), self.target)
+        return record.pack(found, self.target.variants)
+
+    def outcomes(self, case: str, row: record.Packed) -> dict[str, Outcome]:
+        return record.unpack(row, self.target.variants)
+
+    def failed(self, why: str) -> record.Packed:
+        return str(Outcome.of(WRONG, why))
+
+
 SOURCES = {
     "onnx-nodes": ("conformance.onnx_nodes", "NodeTests"),
     "onnx-nodes-constant": ("conformance.onnx_nodes", "ConstantNodeTests"),
+    "onnx-nodes-file": ("conformance.onnx_nodes", "NodeTestFiles"),
+    "onnx-models": ("conformance.onnx_nodes", "Models"),
     "mxnet-operators": ("conformance.operators", "MXNetOperators"),
     "relay-operators": ("conformance.operators", "RelayOperators"),
+    "relay-corpus": ("conformance.relay_corpus", "RelayCorpus"),
 }
 TARGETS = {
     "onnx": ("conformance.targets", "Onnx"),
     "mxnet": ("conformance.targets", "MXNet"),
     "relay": ("conformance.targets", "Relay"),
     "relax": ("conformance.targets", "Relax"),
+    "mxnet-importer": ("conformance.importers", "MXNetImporter"),
+    "relay-importer": ("conformance.importers", "RelayImporter"),
+    "relax-importer": ("conformance.importers", "RelaxImporter"),
 }
-CELLS = (
+PAIRS = (
     "onnx-nodes/onnx",
     "onnx-nodes-constant/mxnet",
     "onnx-nodes-constant/relay",
     "onnx-nodes-constant/relax",
+    "onnx-nodes-file/mxnet-importer",
+    "onnx-nodes-file/relay-importer",
+    "onnx-nodes-file/relax-importer",
+    "onnx-models/onnx",
     "mxnet-operators/onnx",
     "mxnet-operators/mxnet",
     "relay-operators/onnx",
     "relay-operators/relay",
+    "relay-corpus/onnx",
 )
+CELLS: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(PAIRS, ("conformance.matrix", "Pair")),
+    "operators/opsets": ("conformance.opsets", "Opsets"),
+    "networks/onnx": ("conformance.networks", "Networks"),
+    "relay-networks/onnx": ("conformance.relay_networks", "RelayNetworks"),
+    "models/relax": ("conformance.relax_models", "RelaxModels"),
+    "models/directions": ("conformance.directions", "Directions"),
+    "models/round-trips": ("conformance.round_trips", "RoundTrips"),
+    "gluoncv/onnx": ("conformance.zoo", "Zoo"),
+    "gluonnlp/onnx": ("conformance.zoo", "Zoo"),
+    "gluonts/onnx": ("conformance.zoo", "Zoo"),
+    "mxnet-mutations/onnx": ("conformance.mutations.mxnet", "MXNetMutations"),
+    "relay-mutations/onnx": ("conformance.mutations.relay", "RelayMutations"),
+    "onnx-mutations/onnx": ("conformance.mutations.onnx", "OnnxMutations"),
+    "onnx-mutations/mxnet": ("conformance.mutations.onnx", "OnnxMutations"),
+    "onnx-mutations/relay": ("conformance.mutations.onnx", "OnnxMutations"),
+    "onnx-mutations/relax": ("conformance.mutations.onnx", "OnnxMutations"),
+}
 
 
-def source_of(cell: str) -> Source:
-    """The source of a cell, ``SOURCE/TARGET``."""
-    module, name = SOURCES[cell.partition("/")[0]]
-    return getattr(import_module(module), name)()  # type: ignore[no-any-return]
+def _made(place: tuple[str, str], *arguments: str) -> Any:
+    module, name = place
+    return getattr(import_module(module), name)(*arguments)
 
 
-def target_of(cell: str) -> Target:
-    """The target of a cell, ``SOURCE/TARGET``."""
-    module, name = TARGETS[cell.partition("/")[2]]
-    return getattr(import_module(module), name)()  # type: ignore[no-any-return]
+def target_of(name: str) -> Target:
+    """The target called so."""
+    return _made(TARGETS[name])  # type: ignore[no-any-return]
 
 
-def outcomes(source: Source, target: Target, case: str) -> dict[str, Outcome]:
-    """What becomes of one case at every variant of a target."""
+def cell_of(name: str) -> Cell:
+    """The cell called ``SOURCE/TARGET``."""
+    return _made(CELLS[name], name)  # type: ignore[no-any-return]
+
+
+def outcomes(read: Callable[[], Sample], target: Target) -> dict[str, Outcome]:
+    """What becomes of the case that ``read`` returns at every variant of a target."""
     try:
-        sample = source.sample(case)
+        sample = read()
     except NotRun as error:
         return dict.fromkeys(target.variants, Outcome.of(NOT_RUN, error))
     except SerdeError as error:

@@ -9,28 +9,27 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import re
 import sys
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from multiprocessing import get_context
 from pathlib import Path
 from textwrap import shorten
 from typing import NamedTuple
 
 import numpy as np
 
-from conformance.mutations.mutating import Array
-from conformance.mutations.mxnet import REGISTRY, changed
 from serde.formats.mxnet.ops.output_layers import plain_kernels
 from tests.mxnet.cases import Case, _error, _tolerance, live
 from tests.mxnet.rewriting import every_case
+
+from .mutations import Array
+from .mutations.mxnet import REGISTRY, changed
+from .worker import Ended, Worker
 
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "mxnet-kernels.md"
 OFF = {"MXNET_MKLDNN_ENABLED": "0"}
@@ -99,63 +98,37 @@ def attempt(number: int, turn: int, seed: int) -> Outcome:
 
 
 class Kernels:
-    """A process in which MXNet runs with some environment; it begins anew where it ends."""
+    """MXNet in this process, with the kernels that the environment asks for."""
 
-    def __init__(self, environment: dict[str, str]) -> None:
-        self.environment = environment
-        self._begin()
-
-    def _begin(self) -> None:
-        self.pool = ProcessPoolExecutor(
-            1, get_context("spawn"), initializer=prepare, initargs=(self.environment,)
-        )
-
-    def submit(self, *what: int) -> Future[Outcome]:
-        """Begin a case."""
-        try:
-            return self.pool.submit(attempt, *what)
-        except BrokenProcessPool:
-            self._begin()
-            return self.pool.submit(attempt, *what)
-
-    def result(self, future: Future[Outcome]) -> Outcome:
-        """What became of a case."""
-        try:
-            return future.result(timeout=SECONDS)
-        except BrokenProcessPool:
-            said = "the process ends"
-        except TimeoutError:
-            said = "takes too long"
-            for process in self.pool._processes.values():
-                process.kill()
-        self._begin()
-        return said
-
-    def close(self) -> None:
-        """End the process."""
-        self.pool.shutdown()
-
-
-def prepare(environment: dict[str, str]) -> None:
-    """Set the environment that MXNet looks up when it is loaded."""
-    os.environ.update({**environment, **QUIET})
-    warnings.simplefilter("ignore")
-    np.seterr(all="ignore")
+    def run(self, case: str) -> Outcome:
+        """What becomes of a case, called ``NUMBER TURN SEED``."""
+        return attempt(*map(int, case.split()))
 
 
 def compared(operators: Sequence[str] = (), each: int = 0, seed: int = 0) -> Iterator[Result]:
     """Every case, and ``each`` random changes of it, by both kinds of kernels."""
-    onednn, plain = Kernels({}), Kernels(OFF)
-    for number, case in enumerate(_cases()):
-        if operators and case.op not in operators:
-            continue
-        for turn in range(1 + (0 if case.network else each)):
-            futures = [k.submit(number, turn, seed) for k in (onednn, plain)]
-            found = [k.result(f) for k, f in zip((onednn, plain), futures, strict=True)]
-            again = case_of(number, turn, seed)
-            yield Result(again, *judged(again, *found))
-    onednn.close()
-    plain.close()
+    workers = [Worker(Kernels, SECONDS, {**QUIET, **kernels}) for kernels in ({}, OFF)]
+    chosen = [
+        (number, turn, seed)
+        for number, case in enumerate(_cases())
+        if not operators or case.op in operators
+        for turn in range(1 + (0 if case.network else each))
+    ]
+    with ThreadPoolExecutor(len(workers)) as pool:
+        for case in chosen:
+            name = " ".join(map(str, case))
+            found = pool.map(lambda worker, name=name: tried(worker, name), workers)
+            yield Result(case_of(*case), *judged(case_of(*case), *found))
+    for worker in workers:
+        worker.end()
+
+
+def tried(worker: Worker, case: str) -> Outcome:
+    """What a worker makes of a case, or how it ended."""
+    try:
+        return worker.run(case)  # type: ignore[no-any-return]
+    except Ended as error:
+        return str(error)
 
 
 def judged(case: Case, onednn: Outcome, plain: Outcome) -> tuple[str, str]:
@@ -225,7 +198,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--each", type=int, default=0, help="random changes of each case (0)")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args(arguments)
-    prepare({})
+    warnings.simplefilter("ignore")
+    np.seterr(all="ignore")
     counts: Counter[str] = Counter()
     results = []
     for result in compared(given.operators, given.each, given.seed):

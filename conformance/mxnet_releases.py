@@ -10,23 +10,24 @@ results are compared with those of the newest. Writes docs/results/mxnet-release
 
 from __future__ import annotations
 
-import os
-import pickle
 import re
-import subprocess
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from serde.errors import Unconvertible
 from tests.mxnet.cases import _error, _tolerance, live
 from tests.mxnet.rewriting import every_case
 from tests.mxnet_live import live_mxnet
+from tests.node_cases import all_cases
+
+from .matrix import cell_of
+from .record import RANK, WRONG, Outcome
+from .worker import Ended, Worker
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "results" / "mxnet-releases.md"
@@ -35,7 +36,7 @@ NETWORKS = (
     "lstm_states lstm_bidirectional gru_states bert_interleaved_where"
 ).split()
 LIGHT = "light_densenet121 light_inception_v2 light_resnet50 light_shufflenet".split()
-NEAR = 1e-4
+SECONDS, NEAR = 240, 1e-4
 # Where in the sources of a release an error came from.
 PLACE = r"(MXNetError: )?(Error in operator \w+: )?(\w+: )?\[[\d:]+\] \S+:\d+: "
 # Results that are left as they are in memory, or depend on the library a wheel was built with.
@@ -89,61 +90,44 @@ def network(name: str) -> float:
         return errors(got, run_model(onnx.load(path), given))
 
 
-def everything(file: Path, start: int) -> None:
-    """Write results to ``file`` one after the other, so that those before a crash are there."""
-    from conformance.node_tests import Worker, all_cases
+class Release:
+    """A release of MXNet in this process: what it makes of networks, node tests and cases."""
 
-    with file.open("ab") as out:
+    def __init__(self, folder: str) -> None:
+        if folder:
+            sys.path.insert(0, folder)
+        self.version: str = live_mxnet().__version__
+        self.nodes = cell_of("onnx-nodes-constant/mxnet")
 
-        def tell(*thing: Any) -> None:
-            pickle.dump(thing, out)
-            out.flush()
-
-        if start < 0:
-            tell("version", live_mxnet().__version__)
-            for name in (*NETWORKS, *LIGHT):
-                tell("network", name, attempt(lambda name=name: network(name)))
-            worker = Worker("mxnet", "ours")
-            for test in all_cases():
-                tell("node", test.name, *worker.outcome(test.name))
-            worker.end()
-        for at, case in enumerate(every_case()):
-            if at >= start:
-                tell("begin", at)
-                tell("case", at, attempt(lambda case=case: live(case)))
+    def run(self, case: str) -> Any:
+        """The result of one of them, called ``KIND NAME``, or the version."""
+        kind, _, name = case.partition(" ")
+        if kind == "network":
+            return attempt(lambda: network(name))
+        if kind == "node":
+            return self.nodes.run(name)
+        return attempt(lambda: live(every_case()[int(name)])) if kind == "case" else self.version
 
 
-def of_release(folder: str | None) -> Results:
-    """All results of a release; begins anew behind a case that ends the process."""
-    environment = {**os.environ, "MXNET_SUBGRAPH_VERBOSE": "0"}
-    environment["PYTHONPATH"] = os.pathsep.join([*([folder] if folder else []), str(ROOT)])
-    found: Results = {"network": {}, "node": {}, "case": {}, "begin": 0}
-    start = -1
-    while True:
-        with tempfile.TemporaryDirectory() as held:
-            file = Path(held) / "results"
-            call = [sys.executable, "-m", "conformance.mxnet_releases", "--here", file, str(start)]
-            done = subprocess.run(call, env=environment, capture_output=True, check=False)
-            read(file, found)
-        if done.returncode == 0:
-            return found
-        if "version" not in found:
-            raise SystemExit(done.stderr.decode())
-        start = found["begin"] + 1
+def of_release(folder: str) -> Results:
+    """All results of a release; a case that ends the process has None."""
+    worker = Worker(partial(Release, folder), SECONDS, {"MXNET_SUBGRAPH_VERBOSE": "0"})
 
+    def result(case: str) -> Any:
+        try:
+            return worker.run(case)
+        except Ended:
+            return None
 
-def read(file: Path, found: Results) -> None:
-    """Add what a process told before it ended."""
-    with file.open("rb") as stream:
-        while True:
-            try:
-                kind, *rest = pickle.load(stream)
-            except EOFError:
-                return
-            if len(rest) == 1:
-                found[kind] = rest[0]
-            else:
-                found[kind][rest[0]] = rest[1] if len(rest) == 2 else rest[1:]
+    nodes = {c.name: result(f"node {c.name}") or "wrong: it crashed" for c in all_cases()}
+    found = {
+        "version": worker.run("version"),
+        "network": {n: result(f"network {n}") or "crashed" for n in (*NETWORKS, *LIGHT)},
+        "node": {n: Outcome.parse(row) for n, row in nodes.items()},
+        "case": {at: result(f"case {at}") for at in range(len(every_case()))},
+    }
+    worker.end()
+    return found
 
 
 def told(got: Any, wanted: Any) -> str:
@@ -171,13 +155,13 @@ def page(releases: Mapping[str, Results]) -> Iterator[str]:
         v: {at: told(r["case"].get(at), y) for at, y in known.items()} for v, r in releases.items()
     }
     yield "# Releases of MXNet\n"
-    yield "Made by `python -m conformance.mxnet_releases`, which has each release run on a"
-    yield "processor what is written for it with `--mxnet RELEASE`. *Not run* are 3-D convolutions"
-    yield "that it computes on GPUs only. In 1.5 reductions over infinities or NaN give what its way"
-    yield "to sum makes of them.\n"
+    yield "Made by `python -m conformance.mxnet_releases`, which has each release run on a CPU"
+    yield "what is written for it with `--mxnet RELEASE`. *Not run* are 3-D convolutions that it"
+    yield "computes on GPUs only. In 1.5 reductions over infinities or NaN give what its way to sum"
+    yield "makes of them.\n"
     yield "| release | " + " | ".join(releases) + " |"
     yield "|---|" + "---:|" * len(releases)
-    for kind in ("right", "refused", "not run", "wrong", "crashed"):
+    for kind in RANK:
         counts = (Counter(k for k, _ in r["node"].values())[kind] for r in releases.values())
         yield f"| node tests of ONNX {kind} | " + " | ".join(map(str, counts)) + " |"
     for name in (*NETWORKS, *LIGHT):
@@ -223,15 +207,11 @@ def shown(found: Any) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Run all releases and write the page; with ``--here`` run this one."""
-    if arguments[:1] == ["--here"]:
-        np.seterr(all="ignore")
-        everything(Path(arguments[1]), int(arguments[2]))
-        return 0
-    found = [of_release(folder) for folder in (*arguments, None)]
+    """Run all releases and write the page."""
+    found = [of_release(folder) for folder in (*arguments, "")]
     found.sort(key=lambda r: [int(n) for n in r["version"].split(".")])
     PAGE.write_text("\n".join(page({r["version"]: r for r in found})))
-    wrong = sum(kind in ("wrong", "crashed") for r in found for kind, _ in r["node"].values())
+    wrong = sum(kind == WRONG for r in found for kind, _ in r["node"].values())
     return 1 if wrong else 0
 
 

@@ -1,58 +1,75 @@
-"""Convert every network of tests/networks.py at its real size, and write docs/results/networks.md.
-
-    python -m conformance.networks [--again] [NETWORK …]
-
-What is known is kept in results/networks.json, so that an interrupted run goes on where it
-stopped; ``--again`` forgets the named networks, or all, first.
-"""
+"""Every network of tests/networks.py at its real size, converted to ONNX and run beside MXNet."""
 
 from __future__ import annotations
 
-import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from conformance.resuming import resume
 from serde.errors import SerdeError
 from tests.mxnet.network_runs import BATCHES, TOLERANCE, loaded, outcome, references
-from tests.networks import ENCODERS, LANGUAGE, NETWORKS, VISION, build, export
+from tests.networks import ENCODERS, LANGUAGE, VISION, build, export
 
-ROOT = Path(__file__).parents[1]
-KEPT = ROOT / "conformance" / "results" / "networks.json"
-PAGE = ROOT / "docs" / "results" / "networks.md"
+from .matrix import Cell
+from .record import REFUSED, WRONG, Outcome
+
 OPSETS = (11, 13, 17, 21)
 KINDS = {"Vision": VISION, "Language models": LANGUAGE, "Encoders": ENCODERS}
 HEADER = f"""# Networks
 
-Made by `python -m conformance.networks`. Every network is built in MXNet 1.9.1 with random weights,
-exported, converted at each opset with static shapes (one sample) and with a named number of samples
-(run with one and three), checked by `onnx.checker` with `full_check`, and run in ONNX Runtime.
-The error is the largest difference from MXNet in terms of the largest number of the output; the
-bound is {TOLERANCE:g}. Nodes are those of the file.
+Made by `python -m conformance networks/onnx`. Every network is built in MXNet 1.9.1 with random
+weights, exported, converted at each opset with static shapes (one sample) and with a named number
+of samples (run with one and three), checked by `onnx.checker` with `full_check`, and run in ONNX
+Runtime. The error is the largest difference from MXNet in terms of the largest number of the
+output; the bound is {TOLERANCE:g}. Nodes are those of the file.
 """
 
 
-def rows(name: str) -> dict[str, Any]:
+class Networks(Cell):
     """Nodes and error, or the reason of a failure, by shapes and opset."""
-    network = build(name)
-    found: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        symbol, _ = export(network, folder)
-        for mode in BATCHES:
-            ir, runs = loaded(network, symbol, mode), references(network, mode)
-            for opset in OPSETS:
-                try:
-                    made = outcome(ir, opset, mode, runs, Path(folder))
-                    row = {"nodes": made.nodes, "error": made.error}
-                    found[f"{mode} {opset}"] = row | {"needless": list(made.needless)}
-                except SerdeError as error:
-                    found[f"{mode} {opset}"] = {"failed": str(error)}
-    return found
+
+    seconds = 1200
+
+    def cases(self) -> list[str]:
+        return [n for names in KINDS.values() for n in names]
+
+    def run(self, name: str) -> dict[str, Any]:
+        network = build(name)
+        found: dict[str, Any] = {}
+        with tempfile.TemporaryDirectory() as folder:
+            symbol, _ = export(network, folder)
+            for mode in BATCHES:
+                ir, runs = loaded(network, symbol, mode), references(network, mode)
+                for opset in OPSETS:
+                    try:
+                        made = outcome(ir, opset, mode, runs, Path(folder))
+                        row = {"nodes": made.nodes, "error": made.error}
+                        found[f"{mode} {opset}"] = row | {"needless": list(made.needless)}
+                    except SerdeError as error:
+                        found[f"{mode} {opset}"] = {"failed": str(error)}
+        return found
+
+    def outcomes(self, case: str, row: Any) -> dict[str, Outcome]:
+        return outcomes_of(row, TOLERANCE)
 
 
-def page(known: dict[str, Any]) -> Iterator[str]:
+def outcomes_of(row: dict[str, Any], bound: float) -> dict[str, Outcome]:
+    """The outcomes of measured conversions."""
+    if "failed" in row:
+        return {"": Outcome.of(WRONG, row["failed"])}
+    return {variant: _outcome(found, bound) for variant, found in row.items()}
+
+
+def _outcome(found: dict[str, Any], bound: float) -> Outcome:
+    if "failed" in found:
+        return Outcome.of(REFUSED, found["failed"])
+    if found.get("needless"):
+        return Outcome.of(WRONG, f"needless {', '.join(found['needless'])}")
+    return Outcome.measured(found["error"], bound)
+
+
+def page(known: Mapping[str, Any]) -> Iterator[str]:
     """The lines of docs/results/networks.md."""
     yield HEADER
     columns = [f"{mode} {opset}" for mode in BATCHES for opset in OPSETS]
@@ -73,17 +90,3 @@ def cell(row: dict[str, Any]) -> str:
     good = row["error"] < TOLERANCE and not row["needless"]
     text = f"{row['nodes']}, {row['error']:.0e}"
     return text if good else f"**{text}** {', '.join(row['needless'])}".strip()
-
-
-def worst(found: dict[str, Any]) -> str:
-    """The largest error of a network."""
-    return f"{max(r.get('error', float('inf')) for r in found.values()):.1e}"
-
-
-def main(arguments: list[str]) -> None:
-    """Run what is not known yet, and write the page after each network."""
-    resume(arguments, NETWORKS, KEPT, PAGE, rows, page, worst)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

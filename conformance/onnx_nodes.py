@@ -1,20 +1,28 @@
-"""ONNX's own node tests as sources."""
+"""ONNX's own node tests and models as sources, and the pages that tell what becomes of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import onnx
+import onnxruntime
 
 from serde.formats.onnx.reader import decode
+from serde.ir.graph import Graph
 from serde.legalize.convert import raise_to_ir
 from serde.passes import tidy
+from tests.model_cases import light_model, light_names, small_models
 from tests.node_cases import Case, all_cases, difference, frozen
 
+from . import record
 from .matrix import Sample, Source
+from .record import NOT_RUN, REFUSED, RIGHT, WRONG, Outcome, unpack
+from .targets import Onnx
 
 HALF = 2e-3  # relative tolerance of float16: two units in the last place
 
@@ -36,19 +44,32 @@ class NodeTests(Source):
         """The test as it is run."""
         return self.by_name[case]
 
+    def read(self, model: onnx.ModelProto) -> Any:
+        """The model as the target takes it."""
+        return read(model)
+
     def sample(self, case: str) -> Sample:
         found = self.prepared(case)
-        graph = tidy(raise_to_ir(decode(found.model)))
-        held = {t.name for t in found.model.graph.initializer}
-        names = [i.name for i in found.model.graph.input if i.name not in held]
-        if any(getattr(y, "dtype", None) == np.float16 for _, outs in found.data for y in outs):
-            found = replace(found, rtol=max(found.rtol, HALF))
+        return sample_of(found, self.read(found.model))
 
-        def differs(wanted: Any, got: Any) -> str | None:
-            return difference(found, wanted, got)
 
-        data = [(dict(zip(names, feeds, strict=True)), wanted) for feeds, wanted in found.data]
-        return Sample(graph, data, differs)
+def read(model: onnx.ModelProto) -> Graph:
+    """The model in the IR."""
+    return tidy(raise_to_ir(decode(model)))
+
+
+def sample_of(found: Case, graph: Any) -> Sample:
+    """A test with the graph of its model."""
+    held = {t.name for t in found.model.graph.initializer}
+    names = [i.name for i in found.model.graph.input if i.name not in held]
+    if any(getattr(y, "dtype", None) == np.float16 for _, outs in found.data for y in outs):
+        found = replace(found, rtol=max(found.rtol, HALF))
+
+    def differs(wanted: Any, got: Any) -> str | None:
+        return difference(found, wanted, got)
+
+    data = [(dict(zip(names, feeds, strict=True)), wanted) for feeds, wanted in found.data]
+    return Sample(graph, data, differs)
 
 
 class ConstantNodeTests(NodeTests):
@@ -58,3 +79,127 @@ class ConstantNodeTests(NodeTests):
 
     def prepared(self, case: str) -> Case:
         return frozen(self.by_name[case]) or self.by_name[case]
+
+
+class NodeTestFiles(ConstantNodeTests):
+    """The same, as models of ONNX: for importers that are not ours."""
+
+    name = "onnx-nodes-file"
+
+    def read(self, model: onnx.ModelProto) -> onnx.ModelProto:
+        return model
+
+
+class Models(NodeTests):
+    """The models in the wheel of onnx."""
+
+    name = "onnx-models"
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Case]:
+        return {c.name: c for c in small_models()}
+
+    def cases(self) -> list[str]:
+        return [*self.by_name, *(f"light/{name}" for name in light_names())]
+
+    def prepared(self, case: str) -> Case:
+        kind, _, name = case.partition("/")
+        return light_model(name) if kind == "light" else self.by_name[case]
+
+
+KINDS = (RIGHT, REFUSED, NOT_RUN, WRONG)
+SHOWN = 100  # letters of a reason
+FRAMEWORKS = {  # target: its title, its own importer, and what the page says of the comparison
+    "mxnet": (
+        "MXNet 1.9.1",
+        "`mxnet.contrib.onnx.import_model`",
+        "MXNet's tensors have at least one axis: one of shape `(1,)` counts as right where ONNX "
+        "has one of no axes, in both columns.",
+    ),
+    "relay": (
+        "TVM 0.17",
+        "`tvm.relay.frontend.from_onnx`",
+        "Both are compiled at level 1 for TVM's virtual machine.",
+    ),
+    "relax": (
+        "Relax",
+        "`tvm.relax.frontend.onnx.from_onnx`",
+        "The importer reads what the profile `relax` writes in the first column, and the tests as "
+        "they are in the second (apache-tvm 0.27).",
+    ),
+}
+
+
+def framework_page(
+    ours: Mapping[str, str], theirs: Mapping[str, str], target: str
+) -> Iterator[str]:
+    """ONNX's node tests in a framework, by serde and by its own importer."""
+    title, importer, notes = FRAMEWORKS[target]
+    columns = f"| serde | {importer} |"
+    cases = [c for c in all_cases() if c.name in ours and c.name in theirs]
+    found = [[Outcome.parse(side[c.name]) for c in cases] for side in (ours, theirs)]
+    yield f"# ONNX's node tests in {title}\n"
+    yield (
+        f"Made by `python -m conformance.pages`: the {len(cases)} node tests of onnx "
+        f"{onnx.__version__}, converted and run. Small integer and scalar operands (bounds, axes, "
+        f"sizes) are constants, as they are in models. {notes}\n"
+    )
+    yield f"| {columns}\n|---|---|---|"
+    for kind in KINDS:
+        yield f"| {kind} | " + " | ".join(str(_count(kind, side)) for side in found) + " |"
+    yield "\n## By operator\n\nRight, of how many; what else there is in words.\n"
+    yield f"| operator {columns}\n|---|---|---|"
+    families: dict[str, list[int]] = {}
+    for number, case in enumerate(cases):
+        families.setdefault(family(case), []).append(number)
+    for op, numbers in sorted(families.items()):
+        yield f"| {op} | " + " | ".join(_cell([side[n] for n in numbers]) for side in found) + " |"
+    yield "\n## Why serde refuses\n\n| tests | reason |\n|---|---|"
+    reasons = Counter(o.reason[:SHOWN] for o in found[0] if o.kind != RIGHT)
+    for why, count in reasons.most_common():
+        yield f"| {count} | {why.replace('|', '/')} |"
+    yield ""
+
+
+def family(case: Case) -> str:
+    """The operator a test is about: the name up to the first words that are not one."""
+    (*_, last) = sorted(case.ops or {"others"}, key=lambda op: (op.lower() in case.name, op))
+    return last if len(case.ops) == 1 else case.name.removeprefix("test_").split("_")[0]
+
+
+def _count(kind: str, found: Sequence[Outcome]) -> int:
+    return sum(o.kind == kind for o in found)
+
+
+def _cell(found: Sequence[Outcome]) -> str:
+    """``12 of 14, 1 wrong``."""
+    rest = (f", {n} {kind}" for kind in (NOT_RUN, WRONG) if (n := _count(kind, found)))
+    return f"{_count(RIGHT, found)} of {len(found)}" + "".join(rest)
+
+
+def onnx_page(
+    nodes: Mapping[str, record.Packed], models: Mapping[str, record.Packed]
+) -> Iterator[str]:
+    """ONNX's own tests and models at every opset."""
+    kinds: dict[str, dict[str, Mapping[str, Outcome]]] = defaultdict(dict)
+    for case, row in {**nodes, **models}.items():
+        kinds[case.rpartition("/")[0] or "node"][case] = unpack(row, Onnx.variants)
+    yield "# ONNX's own tests\n"
+    yield (
+        "Made by `python -m conformance.pages`. The tests and models in the wheel of onnx "
+        f"{onnx.__version__} are read into the IR, written at every opset, and run in ONNX Runtime "
+        f"{onnxruntime.__version__} with its optimizers and without, or in onnx.reference where "
+        "that has no such operator. [Operators by opset](opsets.md) says what older opsets lack.\n"
+    )
+    yield "| opset | " + " | ".join(f"{kind} ({len(of)})" for kind, of in kinds.items()) + " |"
+    yield "|---" * (1 + len(kinds)) + "|"
+    for opset in Onnx.variants:
+        cells = (_cell([found[opset] for found in of.values()]) for of in kinds.values())
+        yield f"| {opset} | {' | '.join(cells)} |"
+    yield "\n## The models that are not right, and why\n"
+    for case, row in sorted(models.items()):
+        if not isinstance(row, str):
+            yield from (f"* {case} at {at}: {why}" for why, at in row.items() if why != RIGHT)
+        elif row != RIGHT:
+            yield f"* {case}: {row}"
+    yield ""

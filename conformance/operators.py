@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from tests.relay import running
 from tests.relay.ops.test_ops import ARCHIVE, EXPECTED
 
 from .matrix import NotRun, Sample, Source
+from .record import RANK, RIGHT, Outcome
 
 
 class MXNetOperators(Source):
@@ -78,3 +80,29 @@ class RelayOperators(Source):
             return None
 
         return Sample(graph, [(feeds, recorded.outputs)], differs)
+
+
+SHOWN = 150  # letters of a reason
+EMPTY = "tensors without elements, and MXNet's have some"
+
+
+def mxnet_page(rows: Mapping[str, str]) -> Iterator[str]:
+    """What becomes of all that the MXNet reader emits when it is written back."""
+    found = [(case, Outcome.parse(row)) for case, row in rows.items()]
+    counts = Counter(outcome.kind for _, outcome in found)
+    yield "# MXNet's operators, written back\n"
+    yield f"Made by `python -m conformance.pages`: {len(found)} cases of the reading rules, from"
+    yield "MXNet to the IR, back to MXNet, and run by MXNet 1.9.1 beside the original.\n"
+    yield "| | cases |\n|---|---:|"
+    yield from (f"| {kind} | {counts[kind]} |" for kind in RANK)
+    yield "\n| what | cases | operators | why |\n|---|---:|---|---|"
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for case, (kind, why) in found:
+        if kind != RIGHT:
+            why = EMPTY if "without elements" in why else why
+            reasons.setdefault((kind, why), []).append(case.partition("(")[0].split()[0])
+    for (kind, why), ops in sorted(reasons.items(), key=lambda r: (r[0][0], -len(r[1]))):
+        names = ", ".join(f"`{op}`" for op in sorted(set(ops))[:12])
+        names += ", …" * (len(set(ops)) > 12)
+        yield f"| {kind} | {len(ops)} | {names} | {' '.join(why.split())[:SHOWN]} |"
+    yield ""

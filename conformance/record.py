@@ -1,8 +1,8 @@
 """Outcomes of conformance cases, and the files that hold them.
 
-A file under ``results`` is the outcome of every case of one source in one target: JSON with one
-case a line. A case whose variants (opsets, say) all came out alike has one outcome, any other a
-mapping from outcomes to variants: ``{"right": "13-28", "refused: …": "7-12"}``.
+A file under ``results`` has the row of every case of one source in one target: JSON with one case
+a line. A row is what the cell measures, or else outcomes: where all variants (opsets, say) have the
+same outcome, that one, else variants by outcome: ``{"right": "13-28", "refused: …": "7-12"}``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 RESULTS = Path(__file__).with_name("results")
 RIGHT, REFUSED, WRONG, NOT_RUN = "right", "refused", "wrong", "not run"
@@ -38,8 +38,20 @@ class Outcome(NamedTuple):
         """An outcome with its reason in one line of limited length."""
         return cls(kind, " ".join(str(reason).split())[:LONGEST])
 
+    @classmethod
+    def measured(cls, found: float | str, bound: float) -> Outcome:
+        """The outcome of an error below or above a bound, or of a text that says why there is none.
+
+        What failed without being refused is wrong.
+        """
+        if not isinstance(found, str):
+            return cls(RIGHT) if found < bound else cls(WRONG, f"off by {found:.0e} of scale")
+        kind, _, reason = found.partition(": ")
+        return cls.of(kind, reason) if kind in RANK else cls.of(WRONG, found)
+
 
 Outcomes = dict[str, dict[str, Outcome]]  # by case and variant
+Packed = str | Mapping[str, str]
 
 
 class Difference(NamedTuple):
@@ -65,23 +77,25 @@ def path_of(cell: str) -> Path:
     return RESULTS / f"{cell.replace('/', '.')}.json"
 
 
-def write(cell: str, found: Outcomes, variants: Sequence[str]) -> None:
-    """Write the outcomes of a cell, one case a line."""
-    lines = [
-        f" {json.dumps(case)}: {json.dumps(_packed(found[case], variants), ensure_ascii=False)}"
+def rows(cell: str) -> dict[str, Any]:
+    """The recorded rows of a cell by case; none where it has no record."""
+    path = path_of(cell)
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def write(cell: str, found: Mapping[str, Any]) -> None:
+    """Write the rows of a cell, one case a line."""
+    lines = (
+        f" {json.dumps(case, ensure_ascii=False)}: {json.dumps(found[case], ensure_ascii=False)}"
         for case in sorted(found)
-    ]
+    )
     path = path_of(cell)
     path.parent.mkdir(exist_ok=True)
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
-def read(text: str, variants: Sequence[str]) -> Outcomes:
-    """The outcomes in the text of a file."""
-    return {case: _unpacked(held, variants) for case, held in json.loads(text).items()}
-
-
-def _packed(found: Mapping[str, Outcome], variants: Sequence[str]) -> object:
+def pack(found: Mapping[str, Outcome], variants: Sequence[str]) -> Packed:
+    """The row of outcomes by variant: one outcome, or variants by outcome."""
     by_outcome: dict[str, list[int]] = {}
     for variant, outcome in found.items():
         by_outcome.setdefault(str(outcome), []).append(variants.index(variant))
@@ -101,7 +115,8 @@ def _ranges(at: Sequence[int], variants: Sequence[str]) -> str:
     return ", ".join(variants[a] if a == b else f"{variants[a]}-{variants[b]}" for a, b in runs)
 
 
-def _unpacked(held: str | Mapping[str, str], variants: Sequence[str]) -> dict[str, Outcome]:
+def unpack(held: Packed, variants: Sequence[str]) -> dict[str, Outcome]:
+    """The outcomes of a row that ``pack`` made."""
     if isinstance(held, str):
         return dict.fromkeys(variants, Outcome.parse(held))
     found = {v: Outcome.parse(text) for text, said in held.items() for v in _listed(said, variants)}

@@ -1,48 +1,38 @@
-"""Run models in live Relax by TVM's importer and the profile relax, and write relax.md.
+"""Models in Relax: MXNet's networks, the light models of onnx, and the corpus of Relay modules.
 
-    SERDE_RELAX=FOLDER python -m conformance.relax_models CORPUS [--again] [MODEL …]
-
-MXNet's networks with random weights, the light models of the onnx package, and the modules of the
-Relay corpus in the folder CORPUS (see conformance/relay_corpus.py). What is known is kept in
-results/relax_models.json, so that an interrupted run goes on where it stopped; ``--again``
-forgets the named models, or all, first.
+Each is written with the profile ``relax`` and run by TVM's importer in an environment of its own,
+see tests/relax/relax_live.py. The page lists what the profile does with each operator as well.
 """
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import onnx
 
 import serde
-from conformance.relay_corpus import INCOMPLETE, RIGHT, compared, fed, reader
-from conformance.resuming import resume
-from serde.errors import SerdeError, Unconvertible
+from serde.errors import SerdeError
 from serde.formats.onnx.consumers.relax.dynamic_shape_support import SYMBOLIC
 from serde.formats.onnx.consumers.relax.support_table import TAKEN
 from serde.formats.onnx.consumers.relax.target import OPSET, recasts
-from serde.formats.relay.io.params import read_params
-from serde.formats.relay.json.reader import parse_json
-from serde.formats.relay.to_ir import module_graph, to_ir
-from serde.ir.graph import Graph, Tensor
+from serde.ir.graph import Graph
 from serde.legalize.profiles import get_profile
 from serde.passes import tidy
 from serde.passes.change_batch import fixed
 from tests import light_models, networks
 from tests.onnx_live import error, run_model
-from tests.relax.relax_live import RELAX, RelaxError, run
+from tests.relax.relax_live import NEEDS, RelaxError, run
 
-ROOT = Path(__file__).parents[1]
-KEPT = ROOT / "conformance" / "results" / "relax_models.json"
-PAGE = ROOT / "docs" / "results" / "relax.md"
+from . import relay_corpus
+from .matrix import Cell, NotRun, last_line, reason
+from .record import NOT_RUN, RIGHT, WRONG, Outcome
+
 TOLERANCE = 1e-4
+KINDS = {"failed": WRONG, "not compared": NOT_RUN}  # what they count as
 Result = list[Any]  # what became of a model, and the error, or why
 
 
@@ -52,6 +42,37 @@ def in_relax(graph: Graph, feeds: Any) -> list[Any]:
         path = f"{folder}/m.onnx"
         serde.save(graph, path, **get_profile("relax").writing())
         return run(path, {v.name: feeds[v.name] for v in graph.inputs})
+
+
+class RelaxModels(Cell):
+    """What became of a model, and the error, or why there is none."""
+
+    seconds = 1200
+
+    def cases(self) -> list[str]:
+        return [*networks.NETWORKS, *light_models.LIGHT, *relay_corpus.names()]
+
+    def run(self, case: str) -> Result:
+        try:
+            if case in light_models.LIGHT:
+                return light(case)
+            return network(case) if case in networks.NETWORKS else module(case)
+        except NotRun as problem:
+            return ["not compared", str(problem)]
+        except SerdeError as problem:
+            return ["refused", reason(problem)]
+        except RelaxError as problem:
+            return ["failed", last_line(problem)]
+
+    def outcomes(self, case: str, row: Result) -> dict[str, Outcome]:
+        kind, why = row
+        return {"": Outcome.of(KINDS.get(kind, kind), "" if kind == RIGHT else why)}
+
+    def failed(self, why: str) -> Result:
+        return ["failed", why]
+
+    def recorded(self, before: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**before, **found}  # the corpus need not be here
 
 
 def network(name: str) -> Result:
@@ -75,24 +96,17 @@ def light(name: str) -> Result:
     return judged(max(error(a, b) for a, b in zip(got, wanted, strict=True)))
 
 
-def module(folder: Path, name: str) -> Result:
-    """A module of the corpus."""
-    case = reader(folder).load(folder / name)
-    params = {n: Tensor.of(np.asarray(a)) for n, a in case.weights.items()}
-    if case.params_file is not None:
-        params |= read_params(case.params_file)
-    graph = tidy(to_ir(module_graph(parse_json(case.json, name), params, name)))
-    names = [v.name for v in graph.inputs]
-    given = dict(zip(names, fed(names, case), strict=True)) if case.outputs else {}
-    if set(names) - given.keys() or not case.outputs or name in INCOMPLETE:
-        return ["not compared", "the corpus has no numbers"]
+def module(name: str) -> Result:
+    """A module of the corpus, with numbers for its named sizes."""
+    case, graph, _ = relay_corpus.load(name)
+    given = relay_corpus.feeds(case, graph)
     sizes = {
         d: a for v in graph.inputs for d, a in zip(v.shape or (), given[v.name].shape, strict=False)
         if isinstance(d, str)
     }  # fmt: skip
     graph = tidy(fixed(graph, sizes)) if sizes else graph
-    kind, why = compared(in_relax(graph, given), case)
-    return ["right", 0.0] if kind == RIGHT else ["wrong", why]
+    how = relay_corpus.difference(name, case.outputs, in_relax(graph, given))
+    return ["right", 0.0] if how is None else ["wrong", how]
 
 
 def judged(worst: float) -> Result:
@@ -100,26 +114,10 @@ def judged(worst: float) -> Result:
     return ["right" if worst < TOLERANCE else "wrong", worst]
 
 
-def tried(folder: Path, name: str) -> Result:
-    """What becomes of a model."""
-    try:
-        if name in light_models.LIGHT:
-            return light(name)
-        return network(name) if name in networks.NETWORKS else module(folder, name)
-    except Unconvertible as problem:
-        said = (f"{p.op}: {p.reason}" for p in problem.problems)
-        return ["refused", "; ".join(dict.fromkeys(said))]
-    except SerdeError as problem:
-        return ["refused", str(problem)]
-    except RelaxError as problem:
-        return ["failed", str(problem).strip().splitlines()[-1]]
-
-
 HEADER = """# Models in Relax
 
-Made by `python -m conformance.relax_models`. Each model is written with the profile `relax`, read
-by
-TVM's own importer (`tvm.relax.frontend.onnx.from_onnx`, apache-tvm {tvm}), compiled for LLVM and
+Made by `python -m conformance models/relax`. Each model is written with the profile `relax`, read
+by TVM's own importer (`tvm.relax.frontend.onnx.from_onnx`, apache-tvm {tvm}), compiled for LLVM and
 run in Relax's virtual machine. Right is within {tolerance:g} of the source's numbers in its own
 runtime, in terms of the largest number of the output; sizes are numbers. ONNX's node tests are on a
 page of their own, `node-tests-relax.md`.
@@ -137,9 +135,9 @@ def group(name: str) -> str:
     return second if name in light_models.LIGHT else first if name in networks.NETWORKS else third
 
 
-def page(known: dict[str, Result]) -> Iterator[str]:
+def page(known: Mapping[str, Result]) -> Iterator[str]:
     """The lines of docs/results/relax.md."""
-    yield HEADER.format(tvm=RELAX.ask("version"), tolerance=TOLERANCE)
+    yield HEADER.format(tvm=NEEDS[0].partition("==")[2], tolerance=TOLERANCE)
     kinds = ("right", "refused", "failed", "wrong", "not compared")
     yield "| | " + " | ".join(kinds) + " |\n|---|" + "---|" * len(kinds)
     for title in GROUPS:
@@ -188,15 +186,3 @@ def operators() -> Iterator[str]:
         marks = " | ".join("✓" if op in some else "" for some in (SYMBOLIC, recasts))
         yield f"| {op} | {types} | {marks} |"
     yield ""
-
-
-def main(arguments: list[str]) -> None:
-    """Run what is not known yet, and write the page after each."""
-    folder, rest = Path(arguments[0]), arguments[1:]
-    corpus = sorted(p.name for p in folder.iterdir() if p.is_dir())
-    every = [*networks.VISION, *networks.LANGUAGE, *networks.ENCODERS, *light_models.LIGHT, *corpus]
-    resume(rest, every, KEPT, PAGE, partial(tried, folder), page, str)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

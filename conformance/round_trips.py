@@ -1,44 +1,32 @@
-"""Take models there and back, run every result where it belongs, and write round-trips.md.
-
-    python -m conformance.round_trips [--corpus=FOLDER] [--again] [NETWORK …]
-
-MXNet's networks go MXNet → ONNX → MXNet → ONNX, the models of the onnx package ONNX → MXNet, and
-the modules of the corpus of conformance/relay_corpus.py, called ``corpus/NAME``, Relay → ONNX →
-Relay → ONNX.
-What is known is kept in results/round_trips.json, so that an interrupted run goes on where it
-stopped; ``--again`` forgets the named networks, or all, first.
-"""
+"""Models there and back: MXNet → ONNX → MXNet → ONNX, ONNX → MXNet, Relay → ONNX → Relay → ONNX."""
 
 from __future__ import annotations
 
-import sys
 import tempfile
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from conformance.directions import CORPUS, folder_of, load, modules_of
-from conformance.relay_corpus import DEFINED, LESS_EXACT
-from conformance.resuming import resume
 from serde.errors import SerdeError
 from tests.directions import reason
 from tests.light_models import LIGHT, model_path
 from tests.mxnet.round_trips import Trip, from_onnx, there_and_back
-from tests.networks import ENCODERS, LANGUAGE, VISION, smallest
+from tests.networks import NETWORKS, VISION, smallest
 from tests.relay.round_trips import there_and_back as relay_trip
 
-ROOT = Path(__file__).parents[1]
-KEPT = ROOT / "conformance" / "results" / "round_trips.json"
-PAGE = ROOT / "docs" / "results" / "round-trips.md"
+from . import relay_corpus
+from .directions import CORPUS, load
+from .matrix import Cell, NotRun
+from .record import NOT_RUN, REFUSED, WRONG, Outcome
+from .relay_corpus import DEFINED, LESS_EXACT
+
 TOLERANCE = 1e-4
 HEADER = f"""# Round trips
 
-Made by `python -m conformance.round_trips`. Errors are the largest difference from the source in
-its
-own runtime in terms of the largest number of the output; the bound is {TOLERANCE:g}.
+Made by `python -m conformance models/round-trips`. Errors are the largest difference from the
+source in its own runtime in terms of the largest number of the output; the bound is {TOLERANCE:g}.
 """
-NETWORKS = """
+MXNET = """
 ## MXNet → ONNX → MXNet → ONNX
 
 Networks with random weights, the number of samples unknown to the converter; vision networks at a
@@ -69,35 +57,56 @@ these with the same names; {refused} are refused on the way. The networks among 
 NETWORK = ("gluon-", "testing-", "fe-")
 
 
-def trip(name: str, corpus: Path | None) -> dict[str, Any]:
-    """What became of one network or module."""
-    with tempfile.TemporaryDirectory() as folder:
-        if name.startswith(CORPUS):
-            return module_trip(name, Path(folder), corpus)
-        if name in LIGHT:
-            made = from_onnx(model_path(name), Path(folder))
-            return dict(zip(("nodes", "error"), made, strict=True))
-        size = smallest(name) if name in VISION else None
-        return there_and_back(name, Path(folder), size)._asdict()
+class RoundTrips(Cell):
+    """The errors of one network or module on its way, and the names that changed."""
+
+    seconds = 1200
+
+    def cases(self) -> list[str]:
+        return [*NETWORKS, *LIGHT, *(CORPUS + n for n in relay_corpus.names())]
+
+    def run(self, case: str) -> dict[str, Any]:
+        with tempfile.TemporaryDirectory() as folder:
+            if case.startswith(CORPUS):
+                return module_trip(case, Path(folder))
+            if case in LIGHT:
+                made = from_onnx(model_path(case), Path(folder))
+                return dict(zip(("nodes", "error"), made, strict=True))
+            size = smallest(case) if case in VISION else None
+            return there_and_back(case, Path(folder), size)._asdict()
+
+    def outcomes(self, case: str, row: dict[str, Any]) -> dict[str, Outcome]:
+        if (why := row.get("refused", row.get("failed"))) is not None:
+            kind = NOT_RUN if "to compare" in why else REFUSED if "refused" in row else WRONG
+            return {"": Outcome.of(kind, why)}
+        limit = LESS_EXACT.get(case.removeprefix(CORPUS), TOLERANCE)
+        errors = {k: row[k] for k in ("first", "second", "third", "error") if k in row}
+        found = {k: Outcome.measured(error, limit) for k, error in errors.items()}
+        if renamed := row.get("renamed"):
+            found["names"] = Outcome.of(WRONG, f"renamed: {', '.join(renamed)}")
+        return found
+
+    def recorded(self, before: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**before, **found}  # the corpus need not be here
 
 
-def module_trip(name: str, folder: Path, corpus: Path | None) -> dict[str, Any]:
+def module_trip(name: str, folder: Path) -> dict[str, Any]:
     """What became of one module of the corpus."""
     try:
-        source = load(name, folder, corpus)
-        if not source.wanted:
-            return {"refused": "nothing to compare with"}
+        source = load(name, folder)
         given = source.ir, source.weights, source.feeds, source.wanted
         found = relay_trip(*given, folder, DEFINED.get(name.removeprefix(CORPUS)))
+    except NotRun:
+        return {"refused": "nothing to compare with"}
     except SerdeError as error:
         return {"refused": reason(error)}
     return dict(zip(("first", "third", "renamed"), found, strict=True))
 
 
-def page(known: dict[str, Any]) -> Iterator[str]:
+def page(known: Mapping[str, Any]) -> Iterator[str]:
     """The lines of docs/results/round-trips.md."""
-    yield HEADER + NETWORKS
-    for name in (*VISION, *LANGUAGE, *ENCODERS):
+    yield HEADER + MXNET
+    for name in NETWORKS:
         if name in known:
             found = Trip(**known[name])
             errors = " | ".join(cell(e) for e in (found.first, found.second, found.third))
@@ -109,7 +118,7 @@ def page(known: dict[str, Any]) -> Iterator[str]:
     yield from module_lines(known)
 
 
-def module_lines(known: dict[str, Any]) -> Iterator[str]:
+def module_lines(known: Mapping[str, Any]) -> Iterator[str]:
     """The part of the page that is on Relay."""
     modules = {n.removeprefix(CORPUS): r for n, r in known.items() if n.startswith(CORPUS)}
     modules = {n: r for n, r in modules.items() if r.get("refused") != "nothing to compare with"}
@@ -148,14 +157,3 @@ def cell(error: float | str) -> str:
     if isinstance(error, str):
         return f"**{error}**"
     return f"{error:.0e}" if error < TOLERANCE else f"**{error:.0e}**"
-
-
-def main(arguments: list[str]) -> None:
-    """Run what is not known yet, and write the page after each."""
-    corpus = folder_of("--corpus", arguments)
-    every = [*VISION, *LANGUAGE, *ENCODERS, *LIGHT, *modules_of(corpus)]
-    resume(arguments, every, KEPT, PAGE, partial(trip, corpus=corpus), page, str)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

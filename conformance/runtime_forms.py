@@ -1,22 +1,19 @@
-"""Print ``onnxruntime.md``: the forms that ONNX Runtime gets wrong, and those written instead.
+"""The page of the forms that ONNX Runtime gets wrong, and of those that are written instead.
 
-``python -m conformance.runtime_forms`` writes the page from
-``serde.formats.onnx.consumers.onnxruntime``;
-``tests/onnx/test_onnxruntime_forms.py`` measures a release.
+It is made of the declarations in formats/onnx/consumers/onnxruntime.py;
+tests/onnx/test_onnxruntime_forms.py measures a release.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from serde.formats.onnx.consumers.onnxruntime import FORMS, MEASURED
 
-PAGE = "docs/reference/onnxruntime.md"
 HEAD = """\
 # ONNX Runtime
 
-<!-- Printed by `python -m conformance.runtime_forms`; do not edit. -->
+<!-- Made by `python -m conformance.pages`; do not edit. -->
 
 ONNX Runtime rewrites a model before it runs it, by default with all its graph optimizers. Some of
 them change what a valid model computes. No ONNX file that serde writes has one of the forms below,
@@ -40,18 +37,12 @@ older releases refuse attributes that came with a later opset.
 """
 
 
-def page() -> str:
-    """The page's text."""
-    return HEAD.format(measured=", ".join(MEASURED)) + "".join(_rows()) + TAIL
-
-
-def _rows() -> Iterator[str]:
+def page() -> Iterator[str]:
+    """The lines of docs/reference/onnxruntime.md."""
+    yield HEAD.format(measured=", ".join(MEASURED)).rstrip()
     for form in FORMS.values():
         first, last = form.releases[0], form.releases[-1]
         optimizer = f"`{form.optimizer}`" if form.optimizer else "none; the kernel"
         cells = (form.what, optimizer, form.effect, form.written, f"{first} to {last}")
-        yield f"| {' | '.join(cells)} |\n"
-
-
-if __name__ == "__main__":
-    (Path(__file__).resolve().parent.parent / PAGE).write_text(page())
+        yield f"| {' | '.join(cells)} |"
+    yield TAIL

@@ -159,7 +159,14 @@ class MXNet(Target):
             serde.save(graph, path, mxnet=mx.__version__)
             symbol = mx.sym.load(str(path))
             held = dict(mx.nd.load(str(path.with_name("m-0000.params"))))
-        arrays = {n.partition(":")[2]: a for n, a in held.items()}
+        return self.bind(symbol, {n.partition(":")[2]: a for n, a in held.items()}, feeds)
+
+    def bind(
+        self, symbol: Any, arrays: Mapping[str, Any], feeds: Mapping[str, Any]
+    ) -> Sequence[Any]:
+        """Bind as any program does, and run in inference mode."""
+        mx = self.mxnet
+        arrays = {**arrays}
         arrays |= {n: mx.nd.array(np.atleast_1d(a), dtype=a.dtype) for n, a in feeds.items()}
         try:
             bound = symbol.bind(
@@ -187,16 +194,23 @@ class Relay(Target):
     def run(self, graph: Graph, feeds: Mapping[str, Any], variant: str) -> Sequence[Any]:
         from serde.formats.relay.encode import encode
         from serde.formats.relay.from_ir import from_ir as relay_from_ir
-        from tests.relay.tvm_live import ask
 
         made = relay_from_ir(graph)
         with tempfile.TemporaryDirectory() as folder:
             path, *params = encode(made, Path(folder) / "m.json")
-            np.savez(f"{folder}/in.npz", **{v.name: feeds[v.name] for v in made.inputs})
-            ends = f"{folder}/in.npz", f"{folder}/out.npz"
-            ask("run", ["json", Path(path).read_text()], *ends, *params)
-            with np.load(f"{folder}/out.npz") as found:
-                return [found[f"arr_{i}"] for i in range(len(found.files))]
+            given = {v.name: feeds[v.name] for v in made.inputs}
+            return self.ask(folder, given, "run", ["json", Path(path).read_text()], *params)
+
+    def ask(
+        self, folder: str, feeds: Mapping[str, Any], request: str, model: Any, *more: str
+    ) -> Sequence[Any]:
+        """What TVM answers to a request, from one file of arrays to another."""
+        from tests.relay.tvm_live import ask
+
+        np.savez(f"{folder}/in.npz", **feeds)
+        ask(request, model, f"{folder}/in.npz", f"{folder}/out.npz", *more)
+        with np.load(f"{folder}/out.npz") as found:
+            return [found[f"arr_{i}"] for i in range(len(found.files))]
 
 
 class Relax(Target):
@@ -205,9 +219,12 @@ class Relax(Target):
     name = "relax"
 
     def run(self, graph: Graph, feeds: Mapping[str, Any], variant: str) -> Sequence[Any]:
+        return self.run_model(to_proto(from_ir(graph, **get_profile("relax").writing())), feeds)
+
+    def run_model(self, model: onnx.ModelProto, feeds: Mapping[str, Any]) -> Sequence[Any]:
+        """What the importer's result computes."""
         from tests.relax.relax_live import run
 
-        model = to_proto(from_ir(graph, **get_profile("relax").writing()))
         held = {t.name for t in model.graph.initializer}
         given = {i.name: feeds[i.name] for i in model.graph.input if i.name not in held}
         with tempfile.TemporaryDirectory() as folder:

@@ -1,34 +1,21 @@
 """Random changes to the cases of MXNet's reading rules, each run by MXNet and by serde.
 
-    python -m conformance.mutations.mxnet [--seed N] [--each N] [OPERATOR …]
-
 A case is given other numbers, shapes, element types and attributes, of the types MXNet's registry
-tells. What MXNet does not take is passed over. What serde refuses is counted; results that differ,
-and errors that are no refusals, are printed.
+tells. What MXNet does not take is passed over.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import re
-import sys
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from conformance.mutations.mutating import (
-    FLOATS,
-    INTEGERS,
-    Array,
-    other_sizes,
-    renewed,
-    reshaped,
-    sweep,
-)
 from serde.errors import SerdeError
 from serde.legalize.convert import lower_to
 from tests.mxnet.cases import (
@@ -45,6 +32,8 @@ from tests.mxnet.cases import (
 )
 from tests.mxnet.rewriting import every_case
 from tests.onnx_live import LEVELS
+
+from . import FLOATS, INTEGERS, Array, Mutations, other_sizes, renewed, reshaped
 
 REGISTRY = Path(__file__).parents[2] / "tests" / "data" / "mxnet_registry.json"
 OPSET = 17
@@ -142,7 +131,7 @@ def other_shape(case: Case, about: Mapping[str, str], rng: random.Random) -> Cas
     return case.but(inputs=inputs, printed="")
 
 
-def outcome(case: Case, _: argparse.Namespace) -> tuple[str, str]:
+def outcome(case: Case) -> tuple[str, str]:
     """``rejected`` by MXNet, ``refused``, ``right``, ``wrong`` or ``error``, and why."""
     if case.oracle is in_float32 and not any(x.dtype == "float16" for x in case.inputs):
         case = case.but(oracle=live)
@@ -189,19 +178,25 @@ def as_near(y: Array, wanted: Array) -> bool:
     return bool(np.allclose(y, wanted, rtol=0, atol=ATOL, equal_nan=True))
 
 
-def everything(given: argparse.Namespace) -> Iterator[tuple[str, Case]]:
-    """The changed cases, each with a name."""
-    about = json.loads(REGISTRY.read_text())
-    for number, case in enumerate(every_case()):
-        if case.network is not None or (given.operators and case.op not in given.operators):
-            continue
-        known = about.get(case.op, {}).get("attributes", {})
-        for turn in range(given.each):
-            rng = random.Random(f"{given.seed} {number} {turn}")
-            yield f"{number}.{turn}", changed(case, known, rng)
+class MXNetMutations(Mutations):
+    """The cases of MXNet's reading rules, by number."""
 
+    @cached_property
+    def attributes(self) -> Mapping[str, Mapping[str, str]]:
+        """The attributes of MXNet's operators and their types."""
+        about = json.loads(REGISTRY.read_text(encoding="utf-8"))
+        return {op: known.get("attributes", {}) for op, known in about.items()}
 
-if __name__ == "__main__":
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("operators", nargs="*", metavar="OPERATOR")
-    sys.exit(sweep("MXNet's operators, read", options, everything, outcome))
+    @cached_property
+    def by_number(self) -> Mapping[str, Case]:
+        """The cases of single operators."""
+        return {str(n): case for n, case in enumerate(every_case()) if case.network is None}
+
+    def originals(self) -> Mapping[str, Case]:
+        return self.by_number
+
+    def changed(self, name: str, case: Case, rng: random.Random) -> Case:
+        return changed(case, self.attributes.get(case.op, {}), rng)
+
+    def outcome(self, change: Case) -> tuple[str, str]:
+        return outcome(change)

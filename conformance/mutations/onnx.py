@@ -1,47 +1,42 @@
 """Random changes to ONNX's node tests: run as they are, and by serde in other words.
 
-    python -m conformance.mutations.onnx --to 7,11,13,17 [--seed N] [--each N] [WORD …]
-    python -m conformance.mutations.onnx --to mxnet [--seed N] [--each N] [WORD …]
-
 A test is given other numbers, shapes and attributes. What ONNX Runtime does not take is passed
 over; else its results are what the model lowered to one of the opsets, or written for a framework,
-is to give. What serde refuses is counted, and so is what onnx.reference takes serde's side of;
-results that differ, and errors that are no refusals, are printed.
+is to give. Where onnx.reference takes serde's side the change is disputed.
 """
 
 from __future__ import annotations
 
-import argparse
 import random
-import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 import onnx
 
-from conformance.mutations.mutating import FLOATS, INTEGERS, other_sizes, renewed, reshaped, sweep
-from conformance.node_target import Target
-from conformance.node_tests import TARGETS, target_of
-from conformance.node_tests import outcome as in_framework
+from conformance.matrix import Target, outcomes, target_of
+from conformance.onnx_nodes import read, sample_of
+from conformance.record import NOT_RUN, RIGHT, WRONG, Outcome
 from serde.errors import SerdeError
 from tests.node_cases import (
     RANDOM,
     Case,
     _attempt,
-    _for_onnxruntime,
-    _onnxruntime,
     _reference,
     all_cases,
     converted,
     difference,
     frozen,
+    onnxruntime_results,
     results,
 )
 
+from . import FLOATS, INTEGERS, Mutations, other_sizes, renewed, reshaped
+
+OPSETS = (7, 11, 17)
 MOST = 5000  # elements of a result: attributes may ask for huge ones
 ATTRIBUTE = onnx.AttributeProto
 FLAGS = (
@@ -173,39 +168,56 @@ def some(kind: Any, now: onnx.AttributeProto | None, rng: random.Random) -> Any:
     return values
 
 
-def outcome(change: Change, given: argparse.Namespace) -> tuple[str, str]:
-    """``rejected`` by ONNX Runtime, ``refused``, ``right``, ``wrong`` or ``error``, and why."""
-    names = [i.name for i in change.model.graph.input]
-    fit = _for_onnxruntime(change.model)
-    if fit is None:
-        return "rejected", "a newer opset"
-    feeds = dict(zip(names, change.feeds, strict=True))
-    expected = _attempt(_onnxruntime, fit, feeds)
-    if isinstance(expected, Exception):
-        return "rejected", str(expected)[:80]
-    if sum(y.size for y in expected if isinstance(y, np.ndarray)) > MOST:
-        return "rejected", "too large"
-    case = Case(change.case.name, change.model, [(change.feeds, expected)], 1e-3, 1e-5)
-    held = frozen(case) or case
-    if given.to in TARGETS:
-        return by_target(target(given.to), held, lambda: _attempt(_reference, case.model, feeds))
-    rng = random.Random(str(change))
-    opset = int(rng.choice(given.to.split(",")))
-    return at_opset(
-        rng.choice((case, held)), opset, lambda: _attempt(_reference, case.model, feeds)
-    )
+class OnnxMutations(Mutations):
+    """ONNX's node tests, to an opset or to a framework."""
+
+    @cached_property
+    def framework(self) -> Target | None:
+        """The framework that results are written for; None for opsets."""
+        name = self.name.partition("/")[2]
+        return None if name == "onnx" else target_of(name)
+
+    @cached_property
+    def tests(self) -> Mapping[str, Case]:
+        """The tests with one set of data, all of it inputs."""
+        return {
+            c.name: c for c in all_cases()
+            if len(c.data) == 1 and len(c.model.graph.input) == len(c.data[0][0])
+            and not any(word in c.name for word in RANDOM)
+        }  # fmt: skip
+
+    def originals(self) -> Mapping[str, Case]:
+        return self.tests
+
+    def changed(self, name: str, case: Case, rng: random.Random) -> Change:
+        return Change(case, rng)
+
+    def outcome(self, change: Change) -> tuple[str, str]:
+        found = next(onnxruntime_results(change.model, change.feeds), None)
+        if found is None:
+            return "rejected", "a newer opset"
+        _, expected = found
+        if isinstance(expected, Exception):
+            return "rejected", str(expected)[:80]
+        if sum(y.size for y in expected if isinstance(y, np.ndarray)) > MOST:
+            return "rejected", "too large"
+        case = Case(change.case.name, change.model, [(change.feeds, expected)], 1e-3, 1e-5)
+        held = frozen(case) or case
+        if self.framework is not None:
+            return by_target(self.framework, held, case)
+        rng = random.Random(str(change))
+        opset = rng.choice(OPSETS)
+        return at_opset(rng.choice((case, held)), opset, case)
 
 
-@cache
-def target(name: str) -> Target:
-    """The framework of that name, made once."""
-    return target_of(name)
+def referred(case: Case) -> Any:
+    """What onnx.reference makes of a model itself."""
+    names = [i.name for i in case.model.graph.input]
+    return _attempt(_reference, case.model, dict(zip(names, case.data[0][0], strict=True)))
 
 
-def at_opset(case: Case, opset: int, referred: Callable[[], Any]) -> tuple[str, str]:
-    """What becomes of a model lowered to an opset; ``referred`` tells what onnx.reference makes of
-    the model itself.
-    """
+def at_opset(case: Case, opset: int, plain: Case) -> tuple[str, str]:
+    """What becomes of a model lowered to an opset."""
     try:
         model = converted(case.model, opset)
     except SerdeError as error:
@@ -220,43 +232,22 @@ def at_opset(case: Case, opset: int, referred: Callable[[], Any]) -> tuple[str, 
         elif (how := difference(case, wanted, got)) is None:
             return "right", ""
         else:
-            other = referred() if other is None else other
+            other = referred(plain) if other is None else other
             if not isinstance(other, Exception) and difference(case, other, got) is None:
                 return "disputed", how
             said.append(f"{runtime}: {how}")
     return "wrong", f"{opset}: {'; '.join(said)}\n{onnx.printer.to_text(model)[:1500]}"
 
 
-def by_target(framework: Target, case: Case, referred: Callable[[], Any]) -> tuple[str, str]:
+def by_target(framework: Target, case: Case, plain: Case) -> tuple[str, str]:
     """What becomes of a model in a framework."""
-    kind, why = in_framework(framework, case, "ours")
-    if kind == "wrong":
-        other = referred()
-        instead = replace(case, data=[(case.data[0][0], other)])
-        if (
-            not isinstance(other, Exception)
-            and in_framework(framework, instead, "ours")[0] == "right"
-        ):
-            return "disputed", why
-    return ("rejected" if kind == "not run" else kind), why
+    kind, why = in_framework(framework, case)
+    if kind == WRONG and not isinstance(other := referred(plain), Exception):
+        again = in_framework(framework, replace(case, data=[(case.data[0][0], other)]))
+        return ("disputed" if again.kind == RIGHT else WRONG), why
+    return ("rejected" if kind == NOT_RUN else kind), why
 
 
-def everything(given: argparse.Namespace) -> Iterator[tuple[str, Change]]:
-    """The changed tests, each with a name."""
-    for case in all_cases():
-        plain = len(case.data) == 1 and not any(w in case.name for w in RANDOM)
-        plain &= len(case.model.graph.input) == len(case.data[0][0])
-        if not plain or (given.words and not any(w in case.name for w in given.words)):
-            continue
-        for turn in range(given.each):
-            yield (
-                f"{case.name}.{turn}",
-                Change(case, random.Random(f"{given.seed} {case.name} {turn}")),
-            )
-
-
-if __name__ == "__main__":
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("words", nargs="*", metavar="WORD", help="of test names")
-    options.add_argument("--to", default="7,9,11,13,17,21", help="opsets, or a framework")
-    sys.exit(sweep("ONNX's operators, to", options, everything, outcome))
+def in_framework(framework: Target, case: Case) -> Outcome:
+    """What a framework makes of a test that serde converts for it."""
+    return outcomes(lambda: sample_of(case, read(case.model)), framework)[""]

@@ -1,25 +1,18 @@
 """Random changes to the cases of Relay's reading rules, each run by TVM and by serde.
 
-    python -m conformance.mutations.relay [--seed N] [--each N] [CASE …]
-
 A case is given other numbers in its expression, other shapes and other contents. What TVM does not
-take is passed over. What serde refuses is counted; results that differ, and errors that are no
-refusals, are printed. TVM is found in ``$SERDE_TVM``.
+take is passed over.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
 import random
 import re
-import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.mutations.mutating import FLOATS, INTEGERS, SIZES, Array, TooLong, sweep
 from serde.errors import SerdeError
 from serde.formats.onnx.writer import to_proto
 from serde.formats.relay.json.reader import parse_json
@@ -31,6 +24,8 @@ from tests.relay.ops.cases import Case
 from tests.relay.ops.table import CASES
 from tests.relay.running import assert_equal, fed_and_given
 from tests.relay.tvm_live import ask
+
+from . import FLOATS, INTEGERS, SIZES, Array, Mutations
 
 OPSET = 17
 MOST = 20000  # elements of a result
@@ -82,14 +77,12 @@ def resized(spec: str, rng: random.Random) -> str:
     return ":".join([",".join(sizes), *rest])
 
 
-def outcome(change: Change, _: argparse.Namespace) -> tuple[str, str]:
+def outcome(change: Change) -> tuple[str, str]:
     """``rejected`` by TVM, ``refused``, ``right``, ``wrong`` or ``error``, and why."""
     with tempfile.TemporaryDirectory() as folder:
         file = str(Path(folder) / "io.npz")
         try:
             forms = ask("live", change.name, change.expression, list(change.inputs), "", file)
-        except TooLong:
-            os._exit(3)  # TVM answers nobody else
         except Exception as error:  # what TVM's process raised
             return "rejected", str(error)[-80:]
         feeds, expected = fed_and_given(file)
@@ -126,18 +119,14 @@ def compared(
     return "wrong", why
 
 
-def everything(given: argparse.Namespace) -> Iterator[tuple[str, Change]]:
-    """The changed cases, each with a name."""
-    for name, case in CASES.items():
-        if case.slow or case.oracle or (given.cases and name not in given.cases):
-            continue
-        for turn in range(given.each):
-            rng = random.Random(f"{given.seed} {name} {turn}")
-            known = f"{name}#{given.seed}.{turn}"
-            yield known, changed(known, case, rng)
+class RelayMutations(Mutations):
+    """The cases of Relay's reading rules."""
 
+    def originals(self) -> Mapping[str, Case]:
+        return {n: case for n, case in CASES.items() if not case.slow and not case.oracle}
 
-if __name__ == "__main__":
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("cases", nargs="*", metavar="CASE")
-    sys.exit(sweep("Relay's operators, read", options, everything, outcome))
+    def changed(self, name: str, case: Case, rng: random.Random) -> Change:
+        return changed(f"{name}#{rng.randrange(1 << 32)}", case, rng)
+
+    def outcome(self, change: Change) -> tuple[str, str]:
+        return outcome(change)

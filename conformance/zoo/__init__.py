@@ -1,0 +1,106 @@
+"""Every network of MXNet's model libraries, converted to ONNX and run, beside MXNet's own exporter.
+
+``python -m conformance.zoo FOLDER`` installs the libraries into a folder of their own, which
+``SERDE_ZOO`` names; MXNet itself is found where serde is. Each network is built with random
+weights, exported, converted and run in a process of its own, with limits of time and memory.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from conformance.matrix import Cell
+from conformance.record import WRONG, Outcome
+
+ROOT = Path(__file__).parents[2]
+SECONDS, MEMORY = 600, 8000 << 20  # that a network may take
+Row = dict[str, Any]
+
+
+def has_packages() -> bool:
+    """Whether the libraries are here; makes them importable."""
+    folder = os.environ.get("SERDE_ZOO")
+    if folder is not None and folder not in sys.path:
+        sys.path.append(folder)
+    return folder is not None
+
+
+class Zoo(Cell):
+    """The networks of one library: nodes and error of each conversion, or why there are none."""
+
+    seconds = 3 * SECONDS
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.library = name.partition("/")[0]
+
+    def cases(self) -> list[str]:
+        module = import_module(f"conformance.zoo.{self.library}") if has_packages() else None
+        return module.names() if module is not None else []
+
+    def run(self, case: str) -> Row:
+        return examined(self.library, case)
+
+    def outcomes(self, case: str, row: Row) -> dict[str, Outcome]:
+        from .page import verdict
+
+        kind, _, why = verdict(row).partition(": ")
+        return {"": Outcome.of(WRONG if kind == "failed" else kind, why)}
+
+    def failed(self, why: str) -> Row:
+        return {"stopped": why}
+
+    def recorded(self, before: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str, Any]:
+        return found or before  # the libraries need not be here
+
+
+def examined(library: str, name: str) -> Row:
+    """What a process of its own found of one network, or how it ended.
+
+    What MXNet cannot run with oneDNN, it is asked to run without.
+    """
+    row = tried(library, name)
+    if "IsDefaultData" in row.get("stopped", ""):
+        row = tried(library, name, {"MXNET_MKLDNN_ENABLED": "0"})
+    return row
+
+
+def tried(library: str, name: str, settings: Mapping[str, str] = {}) -> Row:
+    """One attempt."""
+    start = time.perf_counter()
+    path = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), os.environ["SERDE_ZOO"])))
+    with tempfile.TemporaryDirectory() as folder:
+        command = (sys.executable, "-m", "conformance.zoo.compare", library, name, folder)
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=SECONDS, cwd=ROOT, check=False,
+                preexec_fn=limit_memory, env={**os.environ, "PYTHONPATH": path, **settings},
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as late:
+            return ended(late.stdout, f"after {SECONDS} s")
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        return ended(done.stdout, lines[-1][:300])
+    return {**json.loads(done.stdout.splitlines()[-1]), "seconds": time.perf_counter() - start}
+
+
+def ended(printed: bytes | str | None, how: str) -> Row:
+    """What a process found before it ended like this: in MXNet's exporter, if it got so far."""
+    text = printed.decode() if isinstance(printed, bytes) else printed or ""
+    results = [line for line in text.splitlines() if line.startswith("{")]
+    return {**json.loads(results[-1]), "theirs": {"failed": how}} if results else {"stopped": how}
+
+
+def limit_memory() -> None:
+    """Bound the memory of a process before it begins."""
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY,) * 2)

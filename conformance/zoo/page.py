@@ -1,29 +1,27 @@
-"""The page docs/results/zoo.md, from what ``conformance.zoo`` keeps."""
+"""The page docs/results/zoo.md."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from conformance.zoo.compare import NUDGE, TOLERANCE
 
-PAGE = Path(__file__).parents[2] / "docs" / "results" / "zoo.md"
 TITLES = {"gluoncv": "GluonCV 0.10.5", "gluonnlp": "GluonNLP 0.10", "gluonts": "GluonTS 0.9"}
 HEADER = f"""# Model zoos
 
-Made by `python -m conformance.zoo`. Every network is built by its library with random weights,
-seeded by its name, and statistics of BatchNorm that keep activations in bounds; exported by MXNet
-1.9.1; converted, with the sizes of one input, and with names for those that may differ; and run
-in ONNX Runtime, on one input, or on two of different sizes. The error is the largest difference
-from MXNet in terms of the largest number of the output; a network is right below {TOLERANCE:g}.
-Detections are compared one to one. Networks of integers are converted twice: as they are by
-default, where their integers are those of MXNet; and with `--integers qdq`, where a number that is
-rounded the other way than by MXNet spreads from layer to layer. Those are compared as a whole, by
-the root of the mean square error in terms of that of the output, and beside it stands how far MXNet
-is from itself so when its input is changed by {NUDGE:g} of its standard deviation; what is nearer
-is right. Detectors in two stages look at 40 proposals.
+Made by `python -m conformance gluoncv/onnx gluonnlp/onnx gluonts/onnx`. Every network is built by
+its library with random weights, seeded by its name, and statistics of BatchNorm that keep
+activations in bounds; exported by MXNet 1.9.1; converted, with the sizes of one input, and with
+names for those that may differ; and run in ONNX Runtime, on one input, or on two of different
+sizes. The error is the largest difference from MXNet in terms of the largest number of the output;
+a network is right below {TOLERANCE:g}. Detections are compared one to one. Networks of integers are
+converted twice: as they are by default, where their integers are those of MXNet; and with
+`--integers qdq`, where a number that is rounded the other way than by MXNet spreads from layer to
+layer. Those are compared as a whole, by the root of the mean square error in terms of that of the
+output, and beside it stands how far MXNet is from itself so when its input is changed by {NUDGE:g}
+of its standard deviation; what is nearer is right. Detectors in two stages look at 40 proposals.
 Where they have a pyramid of features, MXNet runs the symbol that GluonCV makes for MXNet before
 1.6: in the one for 1.9.1, which is converted, MXNet on a CPU leaves numbers unwritten. The outputs
 of integer detectors are compared before the non-maximum suppression. Networks that draw random
@@ -55,21 +53,17 @@ def of(outcome: Row, bound: float = TOLERANCE) -> str:
     return "right" if outcome["error"] < bound else f"wrong: {outcome['error']:.0e}"
 
 
-def page(known: Mapping[str, Mapping[str, Row]]) -> str:
-    """The whole page."""
-    return "\n".join(lines(known)) + "\n"
-
-
-def lines(known: Mapping[str, Mapping[str, Row]]) -> Iterator[str]:
-    """The lines of the page."""
+def page(*known: Mapping[str, Row]) -> Iterator[str]:
+    """The lines of the page, from the records of the three libraries."""
     yield HEADER
-    for library, rows in known.items():
+    for library, rows in zip(TITLES, known, strict=True):
         yield f"## {TITLES[library]}\n"
         yield f"{summary(rows)}\n"
         yield HEAD
         for name, row in rows.items():
             yield f"| {name} | {' | '.join(cells(row))} |"
         yield ""
+    yield ""
 
 
 def summary(rows: Mapping[str, Row]) -> str:

@@ -31,11 +31,12 @@ def outcomes(text: str) -> dict[str, Outcome]:
 def test_outcomes_are_written_and_read(text, written, tmp_path, monkeypatch):
     monkeypatch.setattr(record, "RESULTS", tmp_path)
     found = {"test_b": outcomes(text), "test_a": outcomes("+++++")}
-    record.write("source/target", found, OPSETS)
+    record.write("source/target", {case: record.pack(of, OPSETS) for case, of in found.items()})
     held = record.path_of("source/target").read_text()
     assert json.loads(held) == {"test_a": "right", "test_b": written}
     assert len(held.splitlines()) == 4 and list(json.loads(held)) == ["test_a", "test_b"]
-    assert record.read(held, OPSETS) == found
+    rows = record.rows("source/target")
+    assert {case: record.unpack(row, OPSETS) for case, row in rows.items()} == found
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Whole networks against live MXNet: the small ones that together hold every operator.
 
-``python -m conformance.networks`` does the same for all of them at their real size.
+``python -m conformance networks/onnx`` does the same for all of them at their real size.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the MXNet reader emits comes back; conformance/mxnet_cases.py takes all cases."""
+"""What the MXNet reader emits comes back; the cell mxnet-operators/mxnet takes all cases."""
 
 from __future__ import annotations
 

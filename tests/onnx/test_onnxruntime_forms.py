@@ -5,21 +5,17 @@ To measure a release, run this file with it in ``PYTHONPATH``.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import onnx
 import onnxruntime
 import pytest
 
-from conformance.runtime_forms import PAGE, page
 from serde.formats.onnx import from_ir
 from serde.formats.onnx.consumers.onnxruntime import FORMS, MEASURED
 from serde.formats.onnx.writer import to_proto
 from serde.legalize.convert import raise_to_ir
 from tests.onnx_live import LEVELS, OPTIMIZED, PLAIN, decoded, model_of, run_at, run_model
 
-ROOT = Path(__file__).resolve().parents[2]
 RELEASE = onnxruntime.__version__
 IS_RECENT = tuple(map(int, RELEASE.split(".")[:2])) >= (1, 27)
 PAD = "int64[8] p = {0,0,1,1,0,0,1,1}, float z = {0}"
@@ -356,7 +352,3 @@ def test_attention_loads_at_every_opset() -> None:
         model = to_proto(from_ir(graph, opset))
         assert not model.graph.node[0].attribute
         np.testing.assert_allclose(run_model(model, feeds)[0], np.ones((1, 1, 2, 2)))
-
-
-def test_the_page_is_current() -> None:
-    assert (ROOT / PAGE).read_text() == page()

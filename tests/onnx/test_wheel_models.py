@@ -1,33 +1,25 @@
-"""The models in the onnx wheel, read, raised, written at their own opset and at others, and run.
+"""The models in the onnx wheel, read, raised, written at every opset, and run.
 
-``python -m conformance.node_roundtrip`` does this for the large networks as well.
+``python -m conformance onnx-models/onnx`` does this for the large networks as well.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from conformance.node_roundtrip import at, excuse, outcome
-from tests.model_cases import light_model, small_models
+from conformance.matrix import cell_of
+from conformance.record import REFUSED, RIGHT
 
-SMALL = [c for c in small_models() if not excuse(c.name.rpartition("/")[2])]
-QUICK = ("light_squeezenet", "light_shufflenet")
-
-
-@pytest.mark.parametrize("case", SMALL, ids=lambda c: c.name)
-def test_at_its_own_opset(case) -> None:
-    assert outcome(case) == "right"
-
-
-@pytest.mark.parametrize("opset", [7, 13, 21])
-def test_at_others(opset: int) -> None:
-    """Those with sequences or strings, which only newer opsets have, are of the kind ``simple``."""
-    found = {c.name: at(c, opset) for c in SMALL if not c.name.startswith("simple/")}
-    assert {n: said for n, said in found.items() if said != "right"} == {}
+CELL = cell_of("onnx-models/onnx")
+CELL.target.variants = ("7", "13", "21")
+NO_RUNTIME = ("simple/test_gradient_of_add", "simple/test_gradient_of_add_and_mul")
+NEEDS_NEWER = ("simple/test_sequence_model8", "simple/test_strnorm_")  # than opset 7
+QUICK = ("light/light_squeezenet", "light/light_shufflenet")
+SMALL = [c for c in CELL.cases() if not c.startswith("light/") and c not in NO_RUNTIME]
 
 
-@pytest.mark.parametrize("name", QUICK)
-def test_network(name: str) -> None:
-    case = light_model(name)
-    assert outcome(case) == "right"
-    assert {opset: at(case, opset) for opset in (7, 11, 21)} == dict.fromkeys((7, 11, 21), "right")
+@pytest.mark.parametrize("case", [*SMALL, *QUICK])
+def test_model(case) -> None:
+    found = CELL.outcomes(case, CELL.run(case))
+    lowest = REFUSED if case.startswith(NEEDS_NEWER) else RIGHT
+    assert {v: o.kind for v, o in found.items()} == {"7": lowest, "13": RIGHT, "21": RIGHT}, found

@@ -1,6 +1,7 @@
 """Every rule of the opset tables, on onnx's node tests: lowered past it, run, and raised again.
 
-``python -m conformance.opsets`` does this for all tests at all opsets; here each rule gets a few.
+``python -m conformance operators/opsets`` does this for all tests at all opsets; here each rule
+gets a few.
 """
 
 from __future__ import annotations

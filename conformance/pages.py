@@ -1,0 +1,77 @@
+"""Write the pages of results from the records: ``python -m conformance.pages``.
+
+A page whose cells have no record yet stays as its last run wrote it: at the moment the node tests
+in ONNX and in the frameworks (their importers are not recorded), the corpus of Relay modules and
+MXNet's operators written back. docs/results/mxnet-kernels.md and mxnet-releases.md are written by
+the modules of these names, whose runs compare builds of MXNet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
+
+from . import record
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+class Page(NamedTuple):
+    """The function that makes the lines of a page, the cells whose records it takes, and more."""
+
+    place: str
+    cells: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+
+
+PAGES = {
+    "results/node-tests.md": Page("onnx_nodes:onnx_page", ("onnx-nodes/onnx", "onnx-models/onnx")),
+    **{
+        f"results/node-tests-{target}.md": Page(
+            "onnx_nodes:framework_page",
+            (f"onnx-nodes-constant/{target}", f"onnx-nodes-file/{target}-importer"),
+            (target,),
+        )
+        for target in ("mxnet", "relay", "relax")
+    },
+    "results/opsets.md": Page("opsets:page", ("operators/opsets",)),
+    "results/mxnet-cases.md": Page("operators:mxnet_page", ("mxnet-operators/mxnet",)),
+    "results/relay-corpus.md": Page("relay_corpus:page", ("relay-corpus/onnx",)),
+    "results/networks.md": Page("networks:page", ("networks/onnx",)),
+    "results/relay-networks.md": Page("relay_networks:page", ("relay-networks/onnx",)),
+    "results/relax.md": Page("relax_models:page", ("models/relax",)),
+    "results/directions.md": Page("directions:page", ("models/directions",)),
+    "results/round-trips.md": Page("round_trips:page", ("models/round-trips",)),
+    "results/zoo.md": Page("zoo.page:page", ("gluoncv/onnx", "gluonnlp/onnx", "gluonts/onnx")),
+    "results/mutations.md": Page("mutations:page"),
+    "results/fuzzing.md": Page("fuzz:page", ("fuzzing",)),
+    "reference/onnxruntime.md": Page("runtime_forms:page"),
+}
+
+
+def is_recorded(name: str) -> bool:
+    """Whether all cells of a page have a record."""
+    return all(record.path_of(cell).exists() for cell in PAGES[name].cells)
+
+
+def lines(name: str) -> Iterator[str]:
+    """The lines of a page, from the records."""
+    page = PAGES[name]
+    module, _, function = page.place.partition(":")
+    make = getattr(import_module(f"conformance.{module}"), function)
+    yield from make(*map(record.rows, page.cells), *page.arguments)
+
+
+def main() -> None:
+    """Write every page that has its records."""
+    for name in PAGES:
+        if is_recorded(name):
+            (DOCS / name).write_text("\n".join(lines(name)), encoding="utf-8")
+        else:
+            print(f"{name} stays: {', '.join(PAGES[name].cells)} are not all recorded")
+
+
+if __name__ == "__main__":
+    main()
