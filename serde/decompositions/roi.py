@@ -1,12 +1,14 @@
-"""RoiAlign by matrix products, of static shape whatever the size of a region."""
+"""RoiAlign of static shape whatever the size of a region: every element of an image is weighed."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
+from serde.decompositions.expressions import lowest
 from serde.ir.graph import Value
 
 MARGIN = 5  # samples of a cell beside those that an image is long
+NO_WEIGHT = 2.0  # more than any weight
 
 
 def mean_of_regions(
@@ -21,7 +23,7 @@ def mean_of_regions(
     images, channels, height, width = x.dims
     cells = (output_height, output_width)
     rows, columns = (
-        mean_weights(g, rois, n, count, spatial_scale, half, 1 - axis)
+        mean_weights(g, sampled(g, rois, n, count, spatial_scale, half, 1 - axis), n)
         for axis, (n, count) in enumerate(zip((height, width), cells, strict=True))
     )
     order = g.Transpose(x, perm=(0, 2, 1, 3))
@@ -37,12 +39,23 @@ def mean_of_regions(
     return g.Transpose(made, perm=(0, 2, 1, 3))  # type: ignore[no-any-return]
 
 
-def mean_weights(
-    g: Any, rois: Value, size: int, cells: int, scale: float, half: bool, axis: int
-) -> Value:
-    """How much each of ``size`` elements counts in each cell: (regions, cells, size).
+class Samples(NamedTuple):
+    """Where the cells of regions are sampled along an axis, and which samples lie in the image.
 
-    Samples are at most one element apart, so no more than ``size + MARGIN`` of a cell lie in the
+    ``at`` and ``inside`` are (regions, cells, samples), ``total``, of a cell, is (regions, 1, 1).
+    """
+
+    at: Value
+    inside: Value
+    total: Value
+
+
+def sampled(
+    g: Any, rois: Value, size: int, cells: int, scale: float, half: bool, axis: int
+) -> Samples:
+    """The samples along an axis of ``size`` elements.
+
+    They are at most one element apart, so no more than ``size + MARGIN`` of a cell lie in the
     image; those in front of it are skipped.
     """
     shift = 0.5 if half else 0.0
@@ -62,8 +75,69 @@ def mean_weights(
     at = g.Add(first, g.Div(g.Mul(g.Add(number, 0.5), each), often))
     out = g.Or(g.Less(at, -1.0), g.Greater(at, float(size)))
     inside = g.And(g.Less(number, count), g.Not(out))
-    near = g.Unsqueeze(g.Min(g.Max(at, 0.0), float(size - 1)), [3])
-    element = g.const([float(i) for i in range(size)], rois.type)
-    share = g.Max(g.Sub(1.0, g.Abs(g.Sub(near, element))), 0.0)
-    kept = g.Where(g.Unsqueeze(inside, [3]), share, 0.0)
-    return g.Div(g.ReduceSum(kept, [2], keepdims=0), often)  # type: ignore[no-any-return]
+    return Samples(g.Min(g.Max(at, 0.0), float(size - 1)), inside, count)
+
+
+def mean_weights(g: Any, samples: Samples, size: int) -> Value:
+    """How much each of ``size`` elements counts in each cell: (regions, cells, size)."""
+    element = g.const([float(i) for i in range(size)], samples.at.type)
+    share = g.Max(g.Sub(1.0, g.Abs(g.Sub(g.Unsqueeze(samples.at, [3]), element))), 0.0)
+    kept = g.Where(g.Unsqueeze(samples.inside, [3]), share, 0.0)
+    return g.Div(g.ReduceSum(kept, [2], keepdims=0), g.Max(samples.total, 1.0))  # type: ignore
+
+
+def max_of_regions(
+    g: Any, x: Value, rois: Value, batch: Value, *, output_height: int, output_width: int,
+    spatial_scale: float, half: bool,
+) -> Value:  # fmt: skip
+    """RoiAlign's maxima of as many samples as a region is large (``sampling_ratio=0``).
+
+    A sample is the largest of its four elements, each times its weight: of an element above 0 the
+    largest weight in a cell counts, of one below 0 the smallest. A sample outside the image is 0.
+    """
+    images, _, height, width = x.dims
+    rows, columns = (
+        sampled(g, rois, n, count, spatial_scale, half, 1 - axis)
+        for axis, (n, count) in enumerate(((height, output_height), (width, output_width)))
+    )
+    image = x if images == 1 else g.Gather(x, batch, axis=0)
+    (most_h, least_h), (most_w, least_w) = (
+        extreme_weights(g, *of) for of in ((rows, height), (columns, width))
+    )
+    above = _largest_by_cell(g, g.Max(image, 0.0), most_h, most_w)
+    below = _largest_by_cell(g, g.Min(image, 0.0), least_h, least_w)
+    counts = []
+    for shape, one in (((-1, 1, output_height, 1), rows), ((-1, 1, 1, output_width), columns)):
+        held = g.ReduceSum(g.Where(one.inside, 1.0, 0.0), [2], keepdims=0)
+        counts.append((g.Reshape(held, shape), g.Reshape(one.total, [-1, 1, 1, 1])))
+    (inside_h, all_h), (inside_w, all_w) = counts
+    inside, total = g.Mul(inside_h, inside_w), g.Mul(all_h, all_w)
+    value = g.Where(g.Greater(inside, 0.0), g.Add(above, below), 0.0)
+    return g.Where(g.Less(inside, total), g.Max(value, 0.0), value)  # type: ignore[no-any-return]
+
+
+def extreme_weights(g: Any, samples: Samples, size: int) -> tuple[Value, Value]:
+    """The largest weight of each element in each cell, 0 where it has none, and the smallest, there
+    ``NO_WEIGHT``: (regions, cells, size).
+    """
+    low = g.Floor(samples.at)
+    share = g.Sub(samples.at, low)
+    element = g.const([float(i) for i in range(size)], samples.at.type)
+    most = least = None
+    for at, weight in ((low, g.Sub(1.0, share)), (g.Min(g.Add(low, 1.0), float(size - 1)), share)):
+        is_here = g.And(g.Equal(g.Unsqueeze(at, [3]), element), g.Unsqueeze(samples.inside, [3]))
+        weight = g.Unsqueeze(weight, [3])
+        large, small = (g.Where(is_here, weight, none) for none in (0.0, NO_WEIGHT))
+        most = large if most is None else g.Max(most, large)
+        least = small if least is None else g.Min(least, small)
+    return g.ReduceMax(most, [2], keepdims=0), g.ReduceMin(least, [2], keepdims=0)
+
+
+def _largest_by_cell(g: Any, image: Value, rows: Value, columns: Value) -> Value:
+    """The largest weighed element of each cell, of those that have a weight in it."""
+    for weights, image_axis, axes, reduced in ((columns, 3, (1, 2), 4), (rows, 2, (1, 4), 3)):
+        weights = g.Unsqueeze(weights, list(axes))
+        weighed = g.Mul(g.Unsqueeze(image, [image_axis]), weights)
+        weighed = g.Where(g.Less(weights, NO_WEIGHT), weighed, float(lowest(image)))
+        image = g.ReduceMax(weighed, [reduced], keepdims=0)
+    return image

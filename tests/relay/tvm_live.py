@@ -99,6 +99,11 @@ def run(form: str, module: str, feeds: Mapping[str, np.ndarray]) -> list[np.ndar
     return TVM.run([form, module], feeds)
 
 
+def run_static(form: str, module: str, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    """The same by TVM's graph executor, which runs static shapes only."""
+    return TVM.run([form, module], feeds, "run_static")
+
+
 def run_network(
     module: Path, params: Path | None, feeds: Mapping[str, np.ndarray], seconds: int = 600
 ) -> list[np.ndarray]:

@@ -46,12 +46,17 @@ def execute(module, arrays, seconds):
 
 def compiled(module):
     """A function of the arguments of ``main``."""
-    context = tvm.transform.PassContext(opt_level=1, disabled_pass=LEFT_OUT)
-    with context:
-        if not by_graph(module):
-            code = relay.vm.compile(module, target=TARGET)
-            machine = tvm.runtime.vm.VirtualMachine(code, tvm.cpu())
-            return lambda arrays: [y.numpy() for y in flat(machine.run(*arrays))]
+    if by_graph(module):
+        return built(module)
+    with tvm.transform.PassContext(opt_level=1, disabled_pass=LEFT_OUT):
+        code = relay.vm.compile(module, target=TARGET)
+    machine = tvm.runtime.vm.VirtualMachine(code, tvm.cpu())
+    return lambda arrays: [y.numpy() for y in flat(machine.run(*arrays))]
+
+
+def built(module):
+    """The same of a graph of static shapes, which the graph executor runs."""
+    with tvm.transform.PassContext(opt_level=1, disabled_pass=LEFT_OUT):
         library = relay.build(module, target=TARGET)
     names = [p.name_hint for p in module["main"].params]
 

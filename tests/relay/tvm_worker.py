@@ -14,7 +14,7 @@ from tvm import relay
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tests.relay.ops import record
 from tests.relay.tvm_networks import gluon, testing
-from tests.relay.tvm_running import execute, flat
+from tests.relay.tvm_running import built, execute, flat
 from tests.serving import serve
 
 FORMS = {"text": lambda text: tvm.relay.fromtext(text), "json": lambda text: tvm.ir.load_json(text)}
@@ -54,6 +54,13 @@ def run(a, inputs, outputs, params=None):
         found["main"] = relay.build_module.bind_params_by_name(found["main"], held)
     feeds = np.load(inputs)
     np.savez(outputs, *computed(found, feeds))
+
+
+def run_static(a, inputs, outputs):
+    """The same by the graph executor, which ``relay.build`` compiles static shapes for."""
+    found, feeds = module(*a), np.load(inputs)
+    names = [p.name_hint for p in found["main"].params]
+    np.savez(outputs, *built(found)([feeds[n] for n in names]))
 
 
 def run_network(files, inputs, outputs):
@@ -135,6 +142,7 @@ COMMANDS = {
         text_of,
         json_of,
         run,
+        run_static,
         run_network,
         run_onnx,
         build,

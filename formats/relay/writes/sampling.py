@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from serde.decompositions.older import older
-from serde.decompositions.roi import mean_of_regions
+from serde.decompositions.roi import max_of_regions, mean_of_regions
 from serde.ir.graph import DType
 from serde.version_converter.adapters.roi import roi_align
 
@@ -44,8 +44,9 @@ def recast_roi_align(
     form = {"output_height": output_height, "output_width": output_width,
             "spatial_scale": spatial_scale,
             "half": coordinate_transformation_mode == "half_pixel"}  # fmt: skip
-    if mode == "avg" and not sampling_ratio and x.is_static and x.type is DType.FLOAT32:
-        return mean_of_regions(g, x, rois, batch, **form)
+    if not sampling_ratio and x.is_static and x.type is DType.FLOAT32:
+        pooled = max_of_regions if mode.lower() == "max" else mean_of_regions
+        return pooled(g, x, rois, batch, **form)
     return roi_align(g, x, rois, batch, mode=mode, sampling_ratio=sampling_ratio, **form)
 
 
