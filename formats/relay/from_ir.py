@@ -11,6 +11,7 @@ from . import writes as families
 from .passes.fusion_barriers import add_fusion_barriers
 from .target import TYPES, CallBuilder, misfit, writes
 from .to_module import GLOBAL
+from .writes.class_suppression import mark_by_class
 from .writes.dynamic_shape_support import unshaped
 from .writes.recast import recast
 
@@ -31,7 +32,7 @@ def from_ir(graph: Graph, functions: Keep | None = None) -> Graph:
     stage, problems = writes.name, list(_misfits(graph))
     builder = CallBuilder(graph.name)
     try:
-        done = writes.rewrite(tidy(recast(graph)), builder)
+        done = writes.rewrite(tidy(recast(mark_by_class(graph))), builder)
     except Unconvertible as error:
         late = unshaped(builder.build(()), stage)  # of what could be written
         raise Unconvertible(stage, (*problems, *error.problems, *late)) from error

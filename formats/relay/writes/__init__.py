@@ -1,6 +1,7 @@
 """Rules from the IR to Relay, by family; importing this package fills the tables."""
 
 from . import (
+    class_suppression,
     control,
     convolution,
     elementwise,
@@ -18,6 +19,7 @@ from . import (
 )
 
 __all__ = [
+    "class_suppression",
     "control",
     "convolution",
     "elementwise",

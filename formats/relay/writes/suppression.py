@@ -93,20 +93,24 @@ def write_non_max_suppression(r, boxes, scores, most, overlap=None, least=None):
 def _all_rows(r, boxes, scores, most, overlap, least) -> tuple[Value, Value]:
     """A row for each box of each class, those that are kept in front, and how many these are.
 
-    ONNX suppresses what overlaps more, TVM what overlaps as much. No limit is TVM's limit of 0.
+    No limit is TVM's limit of 0.
     """
-    bound = np.float32(number(overlap) or 0)
-    bound = max(np.nextafter(bound, np.float32(np.inf)), np.finfo(np.float32).tiny)
     floor = scalar(r, number(least), DType.FLOAT32)
     limit = r.reshape(most, newshape=()) if most.rank else most
     rows, count = r.vision.all_class_non_max_suppression(
-        boxes, scores, limit, scalar(r, bound, DType.FLOAT32), floor, output_format="onnx",
-        outputs=2,
+        boxes, scores, limit, scalar(r, strict_bound(overlap), DType.FLOAT32), floor,
+        output_format="onnx", outputs=2,
     )  # fmt: skip
     if number(most) is None:
         some = r.greater(r.reshape(most, newshape=(1,)), scalar(r, 0, DType.INT64))
         count = r.multiply(count, r.cast(some, dtype="int64"))
     return rows, count
+
+
+def strict_bound(overlap: Value | None) -> np.float32:
+    """TVM's bound of an overlap: ONNX suppresses what overlaps more, TVM what overlaps as much."""
+    bound = np.float32(number(overlap) or 0)
+    return max(np.nextafter(bound, np.float32(np.inf)), np.finfo(np.float32).tiny)
 
 
 @recasts("ScatterND")
@@ -158,10 +162,15 @@ def write_mask(r, boxes, scores, most, overlap, least, x, update):
     place = r.add(r.multiply(batch, scalar(r, each, DType.INT64)), box)
     kept = r.less(r.const(np.arange(total)), count)
     place = r.where(kept, place, scalar(r, batches * each, DType.INT64))
+    marks = marks_at(r, place, total, batches, each)
+    return r.where(marks, r.reshape(update, newshape=(1, 1)), x)
+
+
+def marks_at(r, places: Value, count: int, batches: int, each: int):
+    """Whether each box is at one of ``count`` places; those behind all boxes are of none."""
     marks = r.scatter_elements(
-        r.zeros(shape=(batches * each + 1,), dtype="int32"), place,
-        r.ones(shape=(total,), dtype="int32"), axis=0, reduction="update",
+        r.zeros(shape=(batches * each + 1,), dtype="int32"), places,
+        r.ones(shape=(count,), dtype="int32"), axis=0, reduction="update",
     )  # fmt: skip
     marks = r.strided_slice(marks, begin=[0], end=[batches * each], strides=[1], axes=[0])
-    marks = r.reshape(r.cast(marks, dtype="bool"), newshape=(batches, each))
-    return r.where(marks, r.reshape(update, newshape=(1, 1)), x)
+    return r.reshape(r.cast(marks, dtype="bool"), newshape=(batches, each))

@@ -60,6 +60,13 @@ def rows(*shape, classes=3):
     return np.concatenate([ids, scores, boxes(*shape)], -1).astype("float32")
 
 
+def tied(*shape, first=0):
+    """Rows whose boxes lie on a grid and whose scores, some below 0, are often the same."""
+    ids, scores = RNG.integers(first, first + 3, (*shape, 1)), RNG.integers(-2, 6, (*shape, 1)) / 4
+    corner, size = RNG.integers(0, 4, (2, *shape, 2))
+    return np.concatenate([ids, scores, corner, corner + size], -1).astype("float32")
+
+
 def softmaxed(*shape):
     scores = RNG.uniform(0, 1, shape).astype("float32")
     return scores / scores.sum(1, keepdims=True)
@@ -72,6 +79,12 @@ def softmaxed(*shape):
         case("_contrib_box_nms", rows(2, 12), overlap_thresh=0.2, topk=7, valid_thresh=0.1),
         case("_contrib_box_nms", rows(3, 9), id_index=0, force_suppress=True, background_id=1),
         case("_contrib_box_nms", rows(1, 15) + np.float32(9), valid_thresh=99),  # none is kept
+        case("_contrib_box_nms", rows(2, 12), id_index=0, background_id=1),
+        case("_contrib_box_nms", tied(3, 25), id_index=0, overlap_thresh=0.25, topk=20,
+             valid_thresh=-0.6),
+        case("_contrib_box_nms", tied(2, 2, 25), id_index=0, overlap_thresh=0.0),
+        case("_contrib_box_nms", tied(2, 25, first=-2), id_index=0),  # classes below 0
+        case("_contrib_box_nms", tied(2, 25), id_index=0, overlap_thresh=0.25, in_format="center"),
         case("_contrib_MultiBoxDetection", softmaxed(2, 3, 8),
              RNG.normal(0, 0.1, (2, 32)).astype("float32"),
              boxes(1, 8).astype("float32")),

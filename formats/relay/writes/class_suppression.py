@@ -1,0 +1,151 @@
+"""Non-maximum suppression of boxes that bear their class, without an axis of classes.
+
+ONNX's operator has such an axis. Its size is dynamic where the classes are numbers in the data,
+and TVM's graph executor runs static shapes only; ``vision.non_max_suppression`` reads the class of
+each box.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from serde.decompositions.expressions import number
+from serde.ir.graph import DType, Graph, Node, Value
+from serde.passes.dce import drop_dead
+
+from ..target import DOMAIN, scalar, writes
+from .suppression import marks_at, strict_bound
+
+CLASS_MASK = "ClassSuppressionMask"
+Makers = Mapping[Value, Node]
+
+
+class _OtherForm(Exception):
+    """A part of the graph is not of the form that is looked for."""
+
+
+def mark_by_class(graph: Graph) -> Graph:
+    """Make one node of a NonMaxSuppression of boxes by class and the mask of those it keeps."""
+    makers = {v: n for n in graph.nodes for v in n.outputs}
+    nodes = tuple(_as_mask(n, makers) for n in graph.nodes)
+    if all(a is b for a, b in zip(nodes, graph.nodes, strict=True)):
+        return graph
+    return drop_dead(replace(graph, nodes=nodes))
+
+
+def _as_mask(node: Node, makers: Makers) -> Node:
+    if node.op != "ScatterND" or node.domain or node.attrs.get("reduction", "none") != "none":
+        return node
+    try:
+        inputs, attrs = _operands(node, makers)
+    except _OtherForm:
+        return node
+    return replace(node, op=CLASS_MASK, domain=DOMAIN, inputs=inputs, attrs=attrs)
+
+
+def _operands(node: Node, makers: Makers) -> tuple[tuple[Value, ...], Mapping[str, int]]:
+    """Boxes, scores, classes, the two bounds, what is marked and the mark."""
+    x, index, updates = node.inputs
+    chosen, columns = _inputs(makers, "Gather", index, 2)
+    boxes, of_classes, most, overlap, least = _inputs(makers, "NonMaxSuppression", chosen, 5)
+    own, spread, rest = _inputs(makers, "Where", of_classes, 3)
+    update, _ = _inputs(makers, "Expand", updates, 2)
+    scores, ids = _inputs(makers, "Unsqueeze", spread, 2)[0], _classes(makers, own)
+    _expect(None not in (x, index) and _axis_of(makers, index) == 1)
+    _expect(columns.tensor is not None and columns.ints() == (0, 2) and update.known in ((), (1,)))
+    _expect(all(v.is_static for v in (boxes, scores, ids)))
+    _expect(scores.known == ids.known == x.known == boxes.known[:2])  # type: ignore[union-attr]
+    _expect(spread.known == (scores.known[0], 1, scores.known[1]) and of_classes.rank == 3)
+    limits = [number(v) for v in (most, overlap, least, rest)]
+    _expect(None not in limits)
+    _expect(limits[0] >= scores.dims[1] and limits[3] <= limits[2])
+    attrs = makers[chosen].attrs
+    return (boxes, scores, ids, overlap, least, x, update), attrs  # type: ignore[return-value]
+
+
+def _classes(makers: Makers, own: Value) -> Value:
+    """Whose elements are compared with all integers from the least to the largest of them."""
+    spread, integers = _inputs(makers, "Equal", own, 2)
+    ids = _inputs(makers, "Unsqueeze", spread, 2)[0]
+    _expect(ids.rank == 2 and spread.known[1] == 1 and integers.known[1:] == (1,))
+    column = _inputs(makers, "Unsqueeze", _uncast(makers, integers), 2)[0]
+    first, end, step = _inputs(makers, "Range", _uncast(makers, column), 3)
+    last, one = _inputs(makers, "Add", end, 2)
+    _expect(number(one) == number(step) == 1)
+    for op, value in (("ReduceMin", first), ("ReduceMax", last)):
+        _expect(value.known == () and _uncast(makers, _inputs(makers, op, value, 2)[0]) is ids)
+    return ids
+
+
+def _inputs(makers: Makers, op: str, value: Value | None, count: int) -> tuple[Value, ...]:
+    """The inputs of the ``op`` that makes a value, ``count`` of them, all given."""
+    node = makers.get(value) if value is not None else None
+    found = node is not None and not node.domain and node.op == op
+    if node is None or not found or len(node.inputs) != count or None in node.inputs:
+        raise _OtherForm
+    return node.inputs  # type: ignore[return-value]
+
+
+def _uncast(makers: Makers, value: Value) -> Value:
+    """What a Cast, if there is one, is of."""
+    node = makers.get(value)
+    is_cast = node is not None and not node.domain and node.op == "Cast"
+    return node.inputs[0] if is_cast else value  # type: ignore[union-attr, return-value]
+
+
+def _axis_of(makers: Makers, value: Value | None) -> object:
+    return makers[value].attrs.get("axis") if value is not None else None
+
+
+def _expect(condition: object) -> None:
+    if not condition:
+        raise _OtherForm
+
+
+@writes(CLASS_MASK)
+def write_class_mask(r, boxes, scores, ids, overlap, least, x, update, *, center_point_box: int):
+    """``update`` where a box is kept, ``x`` where none is.
+
+    TVM takes scores above 0 only, as which the places in order serve; it keeps boxes of others,
+    and compares none of a class below 0.
+    """
+    batches, each = x.dims
+    falling = np.broadcast_to(np.arange(each, 0, -1, dtype=np.float32), (batches, each))
+    order = r.argsort(scores, axis=1, is_ascend=False, dtype="int32")
+    ranks = r.scatter_elements(
+        r.zeros(shape=(batches, each), dtype="float32"), order, r.const(falling), axis=1,
+        reduction="update",
+    )  # fmt: skip
+    ids = r.cast(ids, dtype="float32")
+    whole = r.equal(ids, r.floor(ids))
+    valid = r.logical_and(whole, r.greater(scores, scalar(r, number(least), scores.type)))
+    key = r.where(valid, ranks, scalar(r, 0, DType.FLOAT32))
+    kind = r.subtract(ids, r.min(ids))
+    parts = (r.expand_dims(v, axis=2) for v in (kind, key))
+    rows = r.concatenate(*parts, _corners(r, boxes) if center_point_box else boxes, axis=2)
+    places, _ = r.vision.non_max_suppression(
+        rows, r.const(np.full(batches, each, np.int32)),
+        r.const(np.tile(np.arange(each, dtype=np.int32), (batches, 1))),
+        scalar(r, -1, DType.INT32), scalar(r, strict_bound(overlap), DType.FLOAT32), outputs=2,
+        force_suppress=False, top_k=-1, coord_start=2, score_index=1, id_index=0,
+        return_indices=True, invalid_to_bottom=False,
+    )  # fmt: skip
+    places = r.cast(places, dtype="int64")
+    before = r.const(np.arange(batches, dtype=np.int64)[:, None] * each)
+    found = r.greater_equal(places, scalar(r, 0, DType.INT64))
+    behind = scalar(r, batches * each, DType.INT64)
+    place = r.where(found, r.add(places, before), behind)
+    marks = marks_at(r, r.reshape(place, newshape=(-1,)), batches * each, batches, each)
+    return r.where(r.logical_and(marks, valid), r.reshape(update, newshape=(1, 1)), x)
+
+
+def _corners(r, boxes: Value):
+    """Corners of boxes given by their middle and size; one of a size below zero has no area."""
+    middle, size = (
+        r.strided_slice(boxes, begin=[at], end=[at + 2], strides=[1], axes=[2]) for at in (0, 2)
+    )
+    half = r.multiply(r.maximum(size, scalar(r, 0, DType.FLOAT32)), scalar(r, 0.5, DType.FLOAT32))
+    return r.concatenate(r.subtract(middle, half), r.add(middle, half), axis=2)
