@@ -12,10 +12,10 @@ from typing import Any
 
 from serde.decompositions.random_source import with_random
 from serde.errors import Unconvertible, require
-from serde.ir.builder import OnnxBuilder
 from serde.ir.graph import DType, Graph
 from serde.passes.cut_inputs import cut
 from serde.plugins import Format
+from serde.spec.onnx_builder import OnnxBuilder
 
 from . import from_ir, ops, target
 from .bind.bind_params import bind_params, refuse_missing_parameters

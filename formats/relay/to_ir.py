@@ -9,9 +9,9 @@ from difflib import get_close_matches
 
 from serde.decompositions.random_source import with_random
 from serde.errors import MalformedFile, UsageError
-from serde.ir.builder import OnnxBuilder
 from serde.ir.graph import Graph, Tensor
 from serde.rewrite.rules import RuleTable
+from serde.spec.onnx_builder import OnnxBuilder
 
 from . import ast, ops
 from .ops.random import draws

@@ -15,13 +15,14 @@ from serde.errors import (
     UnsupportedAttribute,
     show_attribute,
 )
-from serde.ir.builder import Builder, OnnxBuilder, Operand, plain
+from serde.ir.builder import Builder, Operand, plain
 from serde.ir.graph import IR_OPSET, DType, Graph, Shape, Value
 from serde.legalize import emulate_types, scalarize_sequences
 from serde.legalize.emulate_types import Carried
 from serde.rewrite.custom_ops import Readers
 from serde.rewrite.rules import Rule, RuleTable
 from serde.spec import canonicalize, folding, inference, schema
+from serde.spec.onnx_builder import OnnxBuilder
 from serde.version_converter.adapters import above, below
 from serde.version_converter.element_types import UNINFERRED, require_results, widening
 

@@ -15,12 +15,13 @@ from math import prod
 from typing import Any
 
 from serde.errors import ConversionError, Unconvertible, UsageError, require
-from serde.ir.builder import Builder, OnnxBuilder
+from serde.ir.builder import Builder
 from serde.ir.dim_expr import elements_of, factored
 from serde.ir.geometry import Ints
 from serde.ir.graph import Dim, Graph, Node, Value, show_shape
 from serde.legalize.convert import again
 from serde.rewrite.rules import RuleTable
+from serde.spec.onnx_builder import OnnxBuilder
 
 BATCH = "N"
 ANOTHER = 31  # a batch no model is made with, to try the result with

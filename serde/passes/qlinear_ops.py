@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from serde.ir.builder import OnnxBuilder
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.rewrite.rules import RuleTable, keep
+from serde.spec.onnx_builder import OnnxBuilder
 from serde.version_converter.adapters.quantization import BYTES
 
 from .dce import drop_dead

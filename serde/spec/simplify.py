@@ -7,7 +7,7 @@ stands for the node's only output, or None when the node must stay.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from serde.errors import require
 from serde.ir.dim_expr import elements_of
@@ -15,43 +15,40 @@ from serde.ir.graph import Value
 from serde.spec.einsum_equation import without_broadcasting
 from serde.spec.schema import ELEMENT_CODES
 
-if TYPE_CHECKING:
-    from serde.ir.builder import OnnxBuilder
-
 AXES_AS_OPERAND = 13  # the opset from which on the axes of Squeeze are an operand
 Inputs = tuple[Value | None, ...]
-Simplify = Callable[["OnnxBuilder", Any, Any], "Value | None"]
+Simplify = Callable[[Any, Any, Any], "Value | None"]
 
 
-def simplify(g: OnnxBuilder, op: str, inputs: Inputs, attrs: Mapping[str, Any]) -> Value | None:
+def simplify(g: Any, op: str, inputs: Inputs, attrs: Mapping[str, Any]) -> Value | None:
     """The Value the node stands for, when it needs no node or another one."""
     rule = RULES.get(op)
     return rule(g, inputs, attrs) if rule and inputs and inputs[0] is not None else None
 
 
-def _identity(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
+def _identity(g: Any, inputs: Any, attrs: Any) -> Value | None:
     return inputs[0]  # type: ignore[no-any-return]
 
 
-def _cast(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
+def _cast(g: Any, inputs: Any, attrs: Any) -> Value | None:
     x = inputs[0]
     return x if x.dtype is not None and ELEMENT_CODES[x.dtype] == attrs["to"] else None
 
 
-def _cast_like(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
+def _cast_like(g: Any, inputs: Any, attrs: Any) -> Value | None:
     x, like = inputs
     if like.dtype is None:
         return None
     return g.Cast(x, to=ELEMENT_CODES[like.dtype], **attrs)  # type: ignore[no-any-return]
 
 
-def _dropout(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
+def _dropout(g: Any, inputs: Any, attrs: Any) -> Value | None:
     training = inputs[2] if len(inputs) > 2 else None
     off = training is None or (training.tensor is not None and not training.array().any())
     return inputs[0] if off else None
 
 
-def _transpose(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
+def _transpose(g: Any, inputs: Any, attrs: Any) -> Value | None:
     x, perm = inputs[0], attrs.get("perm")
     if perm is None:
         return None
@@ -64,7 +61,7 @@ def _transpose(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
     return None
 
 
-def _reshape(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
+def _reshape(g: Any, inputs: Any, attrs: Any) -> Value | None:
     x, shape = inputs
     wanted = elements_of(shape)
     if wanted is None or x.shape is None:
@@ -109,7 +106,7 @@ def _spelled(shape: Any, wanted: Any) -> list[int] | None:
     return plain if left <= 1 else None
 
 
-def _expand(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
+def _expand(g: Any, inputs: Any, attrs: Any) -> Value | None:
     x, wanted = inputs[0], elements_of(inputs[1])
     if wanted is None or x.shape is None or len(wanted) > len(x.shape):
         return None
@@ -118,16 +115,16 @@ def _expand(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
     return x if same else None
 
 
-def _concat(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
+def _concat(g: Any, inputs: Any, attrs: Any) -> Value | None:
     return inputs[0] if len(inputs) == 1 else None
 
 
-def _pad(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
+def _pad(g: Any, inputs: Any, attrs: Any) -> Value | None:
     pads = elements_of(inputs[1]) if len(inputs) > 1 else attrs["pads"]
     return inputs[0] if pads is not None and all(p == 0 for p in pads) else None
 
 
-def _slice(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
+def _slice(g: Any, inputs: Any, attrs: Any) -> Value | None:
     x, bounds = inputs[0], [elements_of(v) for v in inputs[1:]]
     if x.shape is None or len(bounds) < 4 or None in bounds:
         return None
@@ -145,22 +142,22 @@ def _slice(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
     return x  # type: ignore[no-any-return]
 
 
-def _squeeze(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
+def _squeeze(g: Any, inputs: Any, attrs: Any) -> Value | None:
     return inputs[0] if len(inputs) > 1 and elements_of(inputs[1]) == () else None
 
 
-def _flatten(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
+def _flatten(g: Any, inputs: Any, attrs: Any) -> Value | None:
     shape = inputs[0].shape
     return inputs[0] if shape is not None and len(shape) == 2 and attrs["axis"] == 1 else None
 
 
-def _einsum(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
+def _einsum(g: Any, inputs: Any, attrs: Any) -> Value | None:
     if g.level < AXES_AS_OPERAND or None in inputs:
         return None
     return without_broadcasting(g, inputs, attrs["equation"])
 
 
-def _tile(g: OnnxBuilder, inputs: Any, attrs: Any) -> Value | None:
+def _tile(g: Any, inputs: Any, attrs: Any) -> Value | None:
     repeats = elements_of(inputs[1])
     return inputs[0] if repeats is not None and all(r == 1 for r in repeats) else None
 

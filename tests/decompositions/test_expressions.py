@@ -7,9 +7,9 @@ import pytest
 
 from serde.decompositions import expressions
 from serde.errors import ConversionError
-from serde.ir.builder import OnnxBuilder
 from serde.ir.graph import DType
 from serde.passes import tidy
+from serde.spec.onnx_builder import OnnxBuilder
 from tests.onnx_live import run
 
 F32, I64, F16, BF16 = DType.FLOAT32, DType.INT64, DType.FLOAT16, DType.BFLOAT16

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from serde.errors import ConversionError, UnsupportedOp
-from serde.ir.builder import Builder, Names, OnnxBuilder, plain
+from serde.ir.builder import Builder, Names, plain
 from serde.ir.graph import EMPTY, DType, Node, Source, Tensor, Value
 from serde.rewrite.rules import RuleTable
+from serde.spec.onnx_builder import OnnxBuilder
 from tests.onnx_live import decoded
 
 F32, I64 = DType.FLOAT32, DType.INT64

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serde.ir.builder import OnnxBuilder
 from serde.ir.dim_expr import LIMIT, combine, elements_of, halves, infer, product
 from serde.ir.graph import DType, Value
 from serde.passes import tidy
+from serde.spec.onnx_builder import OnnxBuilder
 from tests.onnx_live import ir_of, run
 
 F32, I64, I32 = DType.FLOAT32, DType.INT64, DType.INT32

@@ -10,9 +10,9 @@ import pytest
 
 from serde.errors import Unconvertible
 from serde.formats.onnx.writer import to_proto
-from serde.ir.builder import OnnxBuilder
 from serde.ir.graph import DType, Graph, Tensor, Value
 from serde.legalize.convert import lower_to
+from serde.spec.onnx_builder import OnnxBuilder
 from serde.spec.schema import ELEMENT_CODES
 from serde.version_converter.element_types import BORN
 from tests.node_cases import results

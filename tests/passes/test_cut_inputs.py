@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from serde.errors import UsageError
-from serde.ir.builder import OnnxBuilder
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.legalize.convert import lower_to
 from serde.passes.cut_inputs import cut, cut_inputs, parse_spec, rename, spec_of, with_inputs
+from serde.spec.onnx_builder import OnnxBuilder
 from tests.onnx_live import decoded, ir_of, run
 
 F16, F32 = DType.FLOAT16, DType.FLOAT32

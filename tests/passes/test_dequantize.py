@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from serde.ir.builder import OnnxBuilder
 from serde.ir.graph import DType
 from serde.passes import tidy
 from serde.passes.dequantize import dequantize
+from serde.spec.onnx_builder import OnnxBuilder
 
 F32 = DType.FLOAT32
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from serde.ir.builder import OnnxBuilder
 from serde.ir.graph import DType, FileSlice, Node, Tensor, Value
 from serde.ir.replace_uses import replace_values
 from serde.passes import drop_dead, merge_repeats, share_constants, tidy
 from serde.passes.dedup_constants import COMPARED
+from serde.spec.onnx_builder import OnnxBuilder
 from tests.onnx_live import ir_of, run
 
 F32 = DType.FLOAT32

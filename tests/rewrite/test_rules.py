@@ -13,10 +13,11 @@ from serde.errors import (
     UnsupportedOp,
     require,
 )
-from serde.ir.builder import Builder, OnnxBuilder
+from serde.ir.builder import Builder
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Graph, Node, Source, Value
 from serde.rewrite.rules import Rule, RuleTable, each_operator, keep
+from serde.spec.onnx_builder import OnnxBuilder
 
 F32 = DType.FLOAT32
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from serde.ir.builder import OnnxBuilder
 from serde.ir.graph import IR_OPSET, DType
 from serde.legalize.convert import raise_to_ir
 from serde.spec import canonicalize, schema
+from serde.spec.onnx_builder import OnnxBuilder
 from tests.onnx_live import decoded, model_of, run, run_model
 
 F32 = DType.FLOAT32

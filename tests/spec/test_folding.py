@@ -8,10 +8,10 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 from serde.errors import ConversionError
-from serde.ir.builder import OnnxBuilder
 from serde.ir.graph import IR_OPSET, DType, Tensor, Value
 from serde.legalize.convert import raise_to_ir
 from serde.spec import folding, inference, schema
+from serde.spec.onnx_builder import OnnxBuilder
 from tests.onnx_live import decoded, ir_of, model_of, run_model
 
 F32, I64 = DType.FLOAT32, DType.INT64

@@ -7,11 +7,11 @@ import onnx
 import pytest
 
 from serde.errors import ConversionError
-from serde.ir.builder import OnnxBuilder
 from serde.ir.graph import AttrRef, DType, Tensor, Value
 from serde.rewrite.rules import RuleTable
 from serde.spec import inference, schema
 from serde.spec.inference import Type, from_proto, merge, type_proto
+from serde.spec.onnx_builder import OnnxBuilder
 from tests.onnx_live import ir_of
 
 F32, I64 = DType.FLOAT32, DType.INT64

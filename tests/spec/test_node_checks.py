@@ -11,10 +11,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 import serde
 from serde.errors import ConversionError, Unconvertible, UsageError
-from serde.ir.builder import OnnxBuilder
 from serde.ir.graph import DType
 from serde.spec import inference
 from serde.spec.node_checks import CHECKS, HINT, RULES
+from serde.spec.onnx_builder import OnnxBuilder
 from tests.onnx_live import DIGITS
 
 F32, I64, U8 = DType.FLOAT32, DType.INT64, DType.UINT8

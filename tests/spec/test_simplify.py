@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from serde.ir.builder import OnnxBuilder
 from serde.ir.graph import DType
 from serde.spec import simplify
+from serde.spec.onnx_builder import OnnxBuilder
 from tests.onnx_live import ir_of
 
 F32, F64, I64, BOOL = DType.FLOAT32, DType.FLOAT64, DType.INT64, DType.BOOL

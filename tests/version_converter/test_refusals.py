@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from serde.errors import Unconvertible
-from serde.ir.builder import OnnxBuilder
 from serde.ir.graph import DType, Graph
 from serde.legalize.convert import lower_to
+from serde.spec.onnx_builder import OnnxBuilder
 
 FLOAT, INT, TEXT = DType.FLOAT32, DType.INT64, DType.STRING
 Operand = tuple[DType, tuple[Any, ...]]

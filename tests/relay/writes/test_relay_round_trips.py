@@ -87,8 +87,8 @@ def test_what_relay_has_not_is_listed_at_once():
 
 
 def test_open_sizes_tvm_has_no_function_for_are_refused():
-    from serde.ir.builder import OnnxBuilder
     from serde.ir.graph import DType
+    from serde.spec.onnx_builder import OnnxBuilder
 
     g = OnnxBuilder("g")
     x = g.input("x", DType.FLOAT32, ("N", 3))

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from serde.errors import Problem, Unconvertible
-from serde.ir.builder import OnnxBuilder
 from serde.ir.graph import EMPTY, Graph, show_shape
 from serde.legalize.convert import lower_to, scalarize_sequences, without_functions
 from serde.legalize.recasting import recast
 from serde.passes import tidy
+from serde.spec.onnx_builder import OnnxBuilder
 
 from . import illegal_forms, legalizations, resize
 from .check_support import take

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from serde.ir.builder import Builder, OnnxBuilder
+from serde.ir.builder import Builder
 from serde.ir.graph import Graph
 from serde.plugins import Format
+from serde.spec.onnx_builder import OnnxBuilder
 
 from . import ops  # fills the rule tables
 from .codec import FIRST_LINE, decode, encode

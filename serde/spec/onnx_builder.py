@@ -1,0 +1,171 @@
+"""Build graphs of ONNX operators: canonical, simplified, folded and typed as they are emitted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from serde.errors import ConversionError, show_attribute
+from serde.ir import dim_expr
+from serde.ir.builder import Builder, Op, Operand, plain
+from serde.ir.graph import IR_OPSET, DType, Node, Tensor, Value
+from serde.spec import canonicalize, folding, inference, schema, simplify
+
+
+class TypedCall(NamedTuple):
+    """An operator with canonical operands and attributes and inferred types: a node to be."""
+
+    operator: schema.Operator
+    inputs: tuple[Value | None, ...]
+    attrs: dict[str, Any]
+    types: Sequence[inference.Type | None]
+    elements: tuple[Any, ...] | None = None
+
+    @property
+    def op(self) -> str:
+        """The operator's name."""
+        return self.operator.name
+
+
+class OnnxBuilder(Builder):
+    """A builder for ONNX operators: checks names, writes defaults out, folds, infers types."""
+
+    def __init__(self, name: str, opset: int = IR_OPSET, outer: Builder | None = None) -> None:
+        super().__init__(name, opset, outer)
+        self._makers: dict[Value, Node] = {}
+        self._outer = outer if isinstance(outer, OnnxBuilder) else None
+        self._weights: dict[Value, str] = self._outer._weights if self._outer else {}
+
+    def __getitem__(self, op: str) -> Op:
+        schema.operator(op, self.level)
+        return super().__getitem__(op)
+
+    @property
+    def is_inner(self) -> bool:
+        """Whether this grows a subgraph."""
+        return self._outer is not None
+
+    @property
+    def level(self) -> int:
+        """The opset whose operators can be emitted now."""
+        return self.opset
+
+    def made(self, value: Value) -> Node | None:
+        """The node, of this graph or one around it, that computes ``value``."""
+        found = self._makers.get(value)
+        return self._outer.made(value) if found is None and self._outer is not None else found
+
+    def emit(
+        self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int = 1
+    ) -> Any:
+        """Append a node of the standard, or find that none is needed."""
+        call = self.resolve(op, inputs, attrs, outputs)
+        return self.append(call) if isinstance(call, TypedCall) else call
+
+    def resolve(
+        self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int = 1
+    ) -> Any:
+        """The result of an operator that needs no node; otherwise the node to append, typed."""
+        operator = schema.operator(op, self.level)
+        given = {k: plain(v) for k, v in attrs.items() if v is not None}
+        if unknown := sorted(given.keys() - operator.attributes):
+            raise TypeError(f"{op} has no attribute {', '.join(unknown)} at opset {self.level}")
+        operands = [self._operand(operator, i, inputs) for i in range(len(inputs))]
+        while operands and operands[-1] is None:
+            operands.pop()
+        if not operator.takes(len(operands)):
+            raise ConversionError(f"{op} takes no {len(operands)} inputs at opset {self.level}")
+        read = tuple(canonicalize.operands(self, op, operands))
+        full = canonicalize.complete(operator, read, given)
+        if outputs == 1 and (found := simplify.simplify(self, op, read, full)) is not None:
+            return found
+        types = inference.infer(operator, self.level, read, full, outputs)
+        known = folding.fold(op, self.level, read, full, types)
+        if known is not None:
+            results = self._folded(op, read, known)
+            return results[0] if outputs == 1 else results
+        elements = dim_expr.infer(op, read, full) if outputs == 1 else None
+        if elements is not None and all(isinstance(e, int) for e in elements):
+            return self._sized(op, elements, types[0])
+        return TypedCall(operator, read, full, types, elements)
+
+    def append(self, call: TypedCall) -> Any:
+        """Append the node of a call; return its output, or a tuple of several."""
+        made = self._append(call.op, call.inputs, call.attrs, len(call.types))
+        for value, type_ in zip(made, call.types, strict=True):
+            if type_ is not None:
+                value.dtype, value.shape, value.wrap = type_
+        made[0].elements = call.elements
+        self._makers.update(dict.fromkeys(made, self.nodes[-1]))
+        return made[0] if len(made) == 1 else made
+
+    def keep(self, node: Node, inputs: tuple[Value | None, ...]) -> tuple[Value, ...]:
+        """Take a node over as it is."""
+        made = super().keep(node, inputs)
+        self._makers.update(dict.fromkeys(made, self.nodes[-1]))
+        return made
+
+    def foreign(
+        self, domain: str, op: str, inputs: Sequence[Value | None], attrs: Mapping[str, Any],
+        outputs: int = 1,
+    ) -> tuple[Value, ...]:  # fmt: skip
+        """Append a node of another domain; its outputs have no type yet."""
+        given = {k: plain(v) for k, v in attrs.items() if v is not None}
+        return self._append(op, tuple(inputs), given, outputs, domain)
+
+    def stem(self, op: str) -> str:
+        """What a value that ``op`` makes is called, but for the number behind it."""
+        return f"{self._sources[0].name}/{op}" if self._sources else op
+
+    def adopt(self, constant: Value) -> Value:
+        """Bring a constant over, and remember its name for what is made of it."""
+        adopted = super().adopt(constant)
+        self._weights[adopted] = constant.name
+        return adopted
+
+    def _folded(
+        self, op: str, read: tuple[Value | None, ...], known: tuple[Tensor, ...]
+    ) -> tuple[Value, ...]:
+        """Constants computed from constants, called after the one weight among them."""
+        named = [self._weights[v] for v in read if v in self._weights]
+        stem = f"{named[0]}/{op}" if len(named) == 1 else self.stem(op)
+        results = tuple(self.const(t, name=stem) for t in known)
+        if len(named) == 1:
+            self._weights.update(dict.fromkeys(results, named[0]))
+        return results
+
+    def _sized(self, op: str, elements: tuple[Any, ...], type_: Any) -> Value:
+        array = np.array(elements, (type_.dtype or DType.INT64).numpy)
+        if type_.shape is not None and all(isinstance(d, int) for d in type_.shape):
+            if math.prod(type_.shape) != array.size:
+                raise ConversionError(f"{op} of {array.size} elements gives {list(type_.shape)}")
+            array = array.reshape(type_.shape)
+        return self.const(array, name=self.stem(op))
+
+    def _operand(self, operator: Any, index: int, inputs: Sequence[Operand]) -> Value | None:
+        """Promote a Python literal to a constant of the type the schema ties it to."""
+        value = inputs[index]
+        if value is None or isinstance(value, Value):
+            return value
+        if isinstance(value, (np.ndarray, np.generic, Tensor)):
+            return self.const(value)
+        formal = operator.input(index)
+        tied = (
+            v.dtype
+            for i, v in enumerate(inputs)
+            if isinstance(v, Value) and operator.input(i).tie == formal.tie
+        )
+        dtype = next((d for d in tied if d is not None), None)
+        data = np.asarray(list(value) if isinstance(value, range) else value)
+        if dtype is None and (data.dtype.kind == "i" or data.size == 0):
+            dtype = DType.INT64
+        elif dtype is None and data.dtype.kind == "f":
+            dtype = DType.FLOAT32
+        if dtype is not None and dtype.kind in "iub" and data.dtype.kind == "f" and data.size:
+            raise ConversionError(
+                f"{operator.name} ties {show_attribute(value)} to {dtype.value} elements"
+            )
+        return self.const(data, dtype)
