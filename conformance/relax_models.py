@@ -17,8 +17,9 @@ import onnx
 import serde
 from serde.errors import SerdeError
 from serde.formats.onnx.consumers.relax.dynamic_shape_support import SYMBOLIC
-from serde.formats.onnx.consumers.relax.support_table import TAKEN
-from serde.formats.onnx.consumers.relax.target import OPSET, recasts
+from serde.formats.onnx.consumers.relax.legalizations import legalize
+from serde.formats.onnx.consumers.relax.support_table import SUPPORTED
+from serde.formats.onnx.consumers.relax.target import OPSET
 from serde.ir.graph import Graph
 from serde.legalize.profiles import get_profile
 from serde.passes import tidy
@@ -178,11 +179,11 @@ def operators() -> Iterator[str]:
         "refused.\n"
     )
     yield "| operator | element types | symbolic | rewritten |\n|---|---|---|---|"
-    for op in sorted({*TAKEN, *recasts.rules}):
-        ties = TAKEN.get(op, {})
+    for op in sorted({*SUPPORTED, *legalize.rules}):
+        ties = SUPPORTED.get(op, {})
         types = "; ".join(
             f"{tie}: {', '.join(sorted(d.value for d in right))}" for tie, right in ties.items()
         )
-        marks = " | ".join("✓" if op in some else "" for some in (SYMBOLIC, recasts))
+        marks = " | ".join("✓" if op in some else "" for some in (SYMBOLIC, legalize))
         yield f"| {op} | {types} | {marks} |"
     yield ""

@@ -33,7 +33,7 @@ import onnx
 from onnx import numpy_helper
 
 from serde.errors import SerdeError
-from serde.formats.onnx.consumers.relax.support_table import MEASURED, TAKEN
+from serde.formats.onnx.consumers.relax.support_table import MEASURED, SUPPORTED
 from serde.formats.onnx.consumers.relax.target import OPSET, TYPES
 from serde.formats.onnx.reader import decode
 from serde.formats.onnx.writer import to_proto
@@ -83,7 +83,7 @@ def _line(line: str) -> tuple[str, dict[str, frozenset[DType]]]:
     return op, {{name: _types(types) for name, _, types in parts}}
 
 
-TAKEN = dict(map(_line, MEASURED.split("\\n")[1:-1]))
+SUPPORTED = dict(map(_line, MEASURED.split("\\n")[1:-1]))
 '''
 
 
@@ -274,7 +274,7 @@ def measure_symbolic() -> None:
     """Write which operators are right with symbolic sizes."""
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for tried in tests():
-        if tried.op not in TAKEN or is_right(tried, tried.case.model) is not None:
+        if tried.op not in SUPPORTED or is_right(tried, tried.case.model) is not None:
             continue
         for batch in (True, False):
             said = is_right(tried, named(tried.case.model, batch))

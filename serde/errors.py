@@ -56,9 +56,6 @@ def show_attribute(value: Any) -> str:
     return repr(label) if isinstance(label, str) else f"a {type(value).__name__}"
 
 
-REFUSED = "refused: "  # begins the domain of a node that could not be legalized; the reason follows
-
-
 class SerdeError(Exception):
     """Base of every error serde raises on purpose."""
 

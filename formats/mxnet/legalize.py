@@ -17,8 +17,8 @@ from serde.errors import ConversionError
 from serde.ir.builder import Builder, Operand, plain
 from serde.ir.graph import IR_OPSET, DType, Graph, Node, Shape, Value
 from serde.ir.replace_uses import replace_values
-from serde.legalize.convert import Stepping
 from serde.legalize.emulate_types import CARRIERS, Carried
+from serde.legalize.stepping import Stepping
 from serde.passes import drop_dead
 from serde.rewrite.rules import RuleTable
 from serde.spec import canonicalize, schema

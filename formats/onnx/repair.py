@@ -20,7 +20,8 @@ from serde.errors import MalformedFile
 from serde.io.sniff import HEAD, open_regular, refuse_mistaken
 from serde.ir.builder import Builder, Names
 from serde.ir.graph import IR_OPSET, DType, Graph, Node, Value
-from serde.legalize.stepping import Stepping
+from serde.legalize.legalizer import Legalizer
+from serde.legalize.target import Target
 from serde.rewrite.rules import RuleTable
 
 from .external_data_paths import resolver
@@ -252,7 +253,8 @@ def mend_shapes(graph: Graph) -> tuple[Graph, list[str]]:
         return g.emit(node.op, renewed, node.attrs, len(node.outputs))
 
     table = RuleTable("repair", fallback=apply)
-    done = table.rewrite(graph, Stepping(graph.name, graph.opset, graph.opset))
+    same = Target(f"opset {graph.opset}", graph.opset)
+    done = table.rewrite(graph, Legalizer(graph.name, same, level=graph.opset))
     return replace(done, opset=graph.opset), changes
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from serde.errors import Problem, Unconvertible, UsageError
 from serde.ir.graph import EMPTY, Graph, Value
-from serde.passes import tidy
 from serde.rewrite.outline import KEEP, Keep, outlined
 
 from . import writes as families
@@ -31,8 +30,9 @@ def from_ir(graph: Graph, functions: Keep | None = None) -> Graph:
         raise UsageError(f"functions={functions!r} is not one of {', '.join(KEEP)}")
     stage, problems = writes.name, list(_misfits(graph))
     builder = CallBuilder(graph.name)
+    legal = recast(mark_by_class(graph))
     try:
-        done = writes.rewrite(tidy(recast(mark_by_class(graph))), builder)
+        done = writes.with_diagnostics(legal.diagnostics).rewrite(legal.graph, builder)
     except Unconvertible as error:
         late = unshaped(builder.build(()), stage)  # of what could be written
         raise Unconvertible(stage, (*problems, *error.problems, *late)) from error

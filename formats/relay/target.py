@@ -11,7 +11,6 @@ from serde.errors import ConversionError, require
 from serde.ir.builder import Builder
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Node, Shape, Value
-from serde.legalize.recasting import refusal as recast_refusal
 from serde.rewrite import custom_ops
 from serde.rewrite.rules import RuleTable
 from serde.spec import schema
@@ -22,22 +21,20 @@ def _defaults(op: str) -> Mapping[str, Any]:
     return {} if found is None else found.defaults
 
 
-DOMAIN = "relay"  # of nodes that the recasts leave for a rule of their own
+DOMAIN = "relay"  # of nodes that legalizations leave for a rule of their own
 
 
 class _Writes(RuleTable):
-    """Passes on why a node could not be recast, so that all refusals come at once."""
-
     def apply(
         self, node: Node, builder: Builder, inputs: tuple[Value | None, ...]
     ) -> tuple[Value | None, ...]:
-        if (error := self.refusal(node)) is not None:
-            raise error
+        if node.domain not in ("", DOMAIN):
+            raise self.diagnostic(node) or custom_ops.refuse(node, "Relay")
         return super().apply(node, builder, inputs)
 
     def refusal(self, node: Node) -> ConversionError | None:
         if node.domain not in ("", DOMAIN):
-            return recast_refusal(node) or custom_ops.refuse(node, "Relay")
+            return self.diagnostic(node) or custom_ops.refuse(node, "Relay")
         return super().refusal(node)
 
 

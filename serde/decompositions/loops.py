@@ -1,4 +1,4 @@
-"""Loops, laid out turn by turn."""
+"""Control flow unrolled: subgraphs come as ``Body``, and are emitted at each call."""
 
 from __future__ import annotations
 
@@ -7,23 +7,40 @@ from typing import Any
 from serde.decompositions.expressions import number
 from serde.errors import require
 from serde.ir.graph import DType, Graph, Value
-
-from ..rewrite.inline import inlined
+from serde.rewrite.subgraphs import Body
 
 LONGEST = 64  # turns of a loop that are laid out
 MOST_LAID_OUT = 4096  # nodes they may come to
 
 
-def few_turns(trips: Value | None, go: Value | None, body: Graph) -> int | None:
+def few_turns(trips: Value | None, go: Value | None, body: Body) -> int | None:
     """How many turns a loop takes, where that is known and few of them."""
     turns = number(trips)
-    endless = _stays(body) and (go is None or number(go))
-    most = min(LONGEST, MOST_LAID_OUT // (len(body.nodes) + 1))
+    endless = _stays(body.graph) and (go is None or number(go))
+    most = min(LONGEST, MOST_LAID_OUT // (len(body.graph.nodes) + 1))
     return int(turns) if turns is not None and endless and 0 < turns <= most else None
 
 
-def one_or_all(made: list[Value], outputs: int) -> Any:
+def one_or_all(made: Any, outputs: int) -> Any:
     return tuple(made) if outputs > 1 else made[0]
+
+
+def inline_if(g, condition, *, then_branch: Body, else_branch: Body, outputs: int = 1):
+    """The branch taken where the condition is constant; otherwise a choice of both results."""
+    chosen = number(condition)
+    if chosen is not None:
+        return one_or_all((then_branch if chosen else else_branch)(g), outputs)
+    pairs = list(zip(then_branch(g), else_branch(g), strict=True))
+    same = all(a.is_static and a.known == b.known and a.dtype is b.dtype for a, b in pairs)
+    require(same, "branches that give tensors of different sizes")
+    return one_or_all([g.Where(condition, a, b) for a, b in pairs], outputs)
+
+
+def unroll_loop(g, trips, go, *states, body: Body, outputs: int = 1):
+    """A loop turn by turn, for targets without loops."""
+    turns = few_turns(trips, go, body)
+    require(turns is not None, "a loop whose turns are not known, or many")
+    return lay_out_loop(g, turns, states, body, outputs)
 
 
 def _stays(body: Graph) -> bool:
@@ -35,13 +52,13 @@ def _stays(body: Graph) -> bool:
     return go is body.inputs[1] or bool(number(go))
 
 
-def lay_out_loop(g, turns: int, states, body: Graph, outputs: int):
+def lay_out_loop(g, turns: int, states, body: Body, outputs: int):
     """The turns one after the other; what each makes beside the states is gathered."""
     count = len(states)
-    rows: list[list[Value]] = [[] for _ in body.outputs[1 + count :]]
+    rows: list[list[Value]] = [[] for _ in body.graph.outputs[1 + count :]]
     for turn in range(turns):
         operands = (g.const(turn, DType.INT64), g.const(True, DType.BOOL), *states)
-        _, *made = inlined(g, body, operands)
+        _, *made = body(g, *operands)
         states = made[:count]
         for row, value in zip(rows, made[count:], strict=True):
             row.append(g.Unsqueeze(value, [0]))
@@ -49,7 +66,7 @@ def lay_out_loop(g, turns: int, states, body: Graph, outputs: int):
 
 
 def lay_out_scan(
-    g, *operands, body: Graph, num_scan_inputs: int, scan_input_axes=None,
+    g, *operands, body: Body, num_scan_inputs: int, scan_input_axes=None,
     scan_input_directions=None, scan_output_axes=None, scan_output_directions=None,
     outputs: int = 1,
 ):  # fmt: skip
@@ -59,22 +76,23 @@ def lay_out_scan(
     axes = [a % v.rank for a, v in zip(_listed(scan_input_axes, len(over)), over, strict=True)]
     length = over[0].known[axes[0]]
     backward = _listed(scan_input_directions, len(over))
-    rows: list[list[Value]] = [[] for _ in body.outputs[count:]]
+    rows: list[list[Value]] = [[] for _ in body.graph.outputs[count:]]
     ends = _listed(scan_output_axes, len(rows)), _listed(scan_output_directions, len(rows))
-    if g.loops and not (isinstance(length, int) and length * len(body.nodes) <= MOST_LAID_OUT):
+    few = isinstance(length, int) and length * len(body.graph.nodes) <= MOST_LAID_OUT
+    if g.loops and not few:
         made = _scan_loop(g, states, over, body, axes, backward)
         stacks = zip(made[count:], *ends, strict=True)
         found = [_arranged(g, v, axis, back) for v, axis, back in stacks]
         return one_or_all([*made[:count], *found], outputs)
     require(isinstance(length, int), "a Scan of dynamic length")
-    require(length * len(body.nodes) <= MOST_LAID_OUT, f"a Scan of {length} turns")
+    require(few, f"a Scan of {length} turns")
     for turn in range(length):
         parts = [
             g.Gather(v, length - 1 - turn if back else turn, axis=axis)
             for v, axis, back in zip(over, axes, backward, strict=True)
         ]
-        made = inlined(g, body, (*states, *parts))
-        states = made[:count]
+        made = body(g, *states, *parts)
+        states = list(made[:count])
         for row, value in zip(rows, made[count:], strict=True):
             row.append(value)
     found = list(states)
@@ -84,7 +102,7 @@ def lay_out_scan(
     return one_or_all(found, outputs)
 
 
-def _scan_loop(g, states, over, body: Graph, axes, backward) -> list[Value]:
+def _scan_loop(g, states, over, body: Body, axes, backward) -> list[Value]:
     """A Loop that takes the parts of a Scan by their number."""
     total = g.Gather(g.Shape(over[0]), axes[0], axis=0)
     inner, (turn, on, *held) = turning(g, states)
@@ -92,7 +110,7 @@ def _scan_loop(g, states, over, body: Graph, axes, backward) -> list[Value]:
     for v, axis, back in zip(over, axes, backward, strict=True):
         at = inner.Sub(inner.Sub(total, 1), turn) if back else turn
         parts.append(inner.Gather(v, at, axis=axis))
-    made = inlined(inner, body, (*held, *parts))
+    made = body(inner, *held, *parts)
     found = g.Loop(total, None, *states, body=inner.build([on, *made]), outputs=len(made))
     return list(found) if len(made) > 1 else [found]
 

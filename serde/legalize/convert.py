@@ -13,63 +13,26 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from serde.errors import Problem, Unconvertible, UnsupportedOp, UsageError, require
+from serde.errors import Problem, Unconvertible, UsageError, require
 from serde.ir.builder import Builder
 from serde.ir.graph import IR_OPSET, AttrRef, Graph, Node, Value
 from serde.legalize import scalarize_sequences as lists
-from serde.legalize.emulate_types import Carried
-from serde.legalize.stepping import NO_READERS, Stepping, next_step
+from serde.legalize.legalizer import NO_READERS, Legalizer
+from serde.legalize.target import IR, Target
+from serde.legalize.walk import Legalized, inlined_bodies, legalize_node
 from serde.passes.qlinear_ops import with_integer_kernels
 from serde.rewrite import custom_ops, functions
 from serde.rewrite.rules import Fallback, RuleTable
-from serde.rewrite.subgraphs import Body
 from serde.spec import schema
 from serde.spec.source_checks import refuse_misfits
-from serde.version_converter.element_types import BORN, CONSTANT_FORMS, as_is, spelled
+from serde.version_converter.element_types import CONSTANT_FORMS
 
 LOWEST, LOWEST_WRITTEN = 1, 7
 WITH_KERNELS, WITH_AXES = 10, 13  # the first with QLinearConv, and with scales by channel
 
 
-def _lower_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
-    assert isinstance(builder, Stepping)
-    if node.domain:
-        meant = next((d for v in inputs if (d := builder.carried.of(v))), None)
-        require(meant is None, f"{node.op} reads {meant and meant.value} elements")
-        return builder.keep(node, inputs)
-    body: Any = node.attrs.get("body")
-    if isinstance(body, Body):
-        return lists.unrolled(builder, inputs, body, len(node.outputs))
-    ends = (*inputs, *(v for g in node.graphs() for v in g.outputs))
-    held = builder.resolving and (
-        node.op in lists.MADE or any(v in builder.held for v in ends if v is not None)
-    )
-    known = bool(inputs) and all(v is not None and v.tensor is not None for v in inputs)
-    unchanged = builder.next_step(node.op) is None and not held and not known
-    if unchanged and _as_is(node, inputs, builder.opset):
-        return builder.keep(node, inputs)
-    return builder.emit(node.op, inputs, node.attrs, len(node.outputs))
-
-
-def _unrolled(
-    node: Node, builder: Builder, inputs: tuple[Value | None, ...]
-) -> frozenset[str]:  # fmt: skip
-    """The body of a loop that carries what is followed as the tensors it holds."""
-    assert isinstance(builder, Stepping)
-    carries = any(v in builder.held for v in inputs if v is not None)
-    return frozenset({"body"} if carries and (node.domain, node.op) == ("", "Loop") else ())
-
-
-def _as_is(node: Node, inputs: tuple[Value | None, ...], opset: int) -> bool:
-    """Whether the node is, letter for letter, one of ``opset``."""
-    found = schema.find(node.op, opset)
-    if found is None or not node.attrs.keys() <= found.attributes:
-        return False
-    return as_is(found, "inputs", inputs) and as_is(found, "outputs", node.outputs)
-
-
 def _raise_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
-    assert isinstance(builder, Stepping)
+    assert isinstance(builder, Legalizer)
     if node.domain or builder.readers.table(node, builder.level) is not None:
         return custom_ops.read(builder, node, inputs)
     if node.op == "Constant":
@@ -114,7 +77,7 @@ def raise_to_ir(graph: Graph, readers: custom_ops.Readers = NO_READERS) -> Graph
     own = readers.of_model(graph)
 
     def rewrite(body: Graph, fallback: Fallback = _raise_node) -> Graph:
-        builder = Stepping(body.name, body.opset, IR_OPSET, readers=own)
+        builder = Legalizer(body.name, IR, level=body.opset, readers=own)
         done = RuleTable(stage, fallback=fallback).rewrite(body, builder, body is not graph)
         _keep_empty(done, body)
         return replace(done, opset=IR_OPSET)
@@ -158,30 +121,22 @@ def lower_to(
         Unconvertible: for every node that cannot be said at that opset.
     """
     require_opset(opset, LOWEST_WRITTEN)
-    stage = f"ir → opset {opset}"
+    target = Target(f"opset {opset}", opset, decomposed=spelled_out)
+    stage = f"ir → {target.name}"
 
-    def rewrite(body: Graph, fallback: Fallback = _lower_node) -> Graph:
+    def rewrite(body: Graph, fallback: Fallback = legalize_node) -> Graph:
         is_function = body is not graph
         if opset >= WITH_KERNELS and (integer_kernels or opset < WITH_AXES):
             body = with_integer_kernels(body, integer_kernels, opset < WITH_AXES)
-        builder = Stepping(body.name, IR_OPSET, opset, spelled_out=spelled_out)
-        table = RuleTable(stage, fallback=fallback, placed=_unrolled)
+        builder = Legalizer(body.name, target)
+        table = RuleTable(stage, fallback=fallback, placed=inlined_bodies)
         done = table.rewrite(body, builder, is_function)
-        _require_outputs(stage, done, builder.carried)
+        legal = Legalized(done, {}, builder.carried.meant)
+        if emulated := legal.emulated_outputs(stage):
+            raise Unconvertible(stage, emulated)
         return done
 
-    return _with_functions(graph, opset, rewrite, _lower_node, keep_functions)
-
-
-def _require_outputs(stage: str, graph: Graph, found: Carried) -> None:
-    """Refuse outputs whose elements the target has not."""
-    late = [
-        Problem("output", {}, f"no {spelled(d)} elements; opset {BORN[d]} is the lowest with them",
-                (v.name,), stage)
-        for v in graph.outputs if (d := found.of(v)) is not None
-    ]  # fmt: skip
-    if late:
-        raise Unconvertible(stage, late)
+    return _with_functions(graph, opset, rewrite, legalize_node, keep_functions)
 
 
 def again(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
@@ -199,7 +154,7 @@ def without_functions(graph: Graph, traced: bool = False) -> Graph:
     if not graph.functions:
         return graph
     fallback = _spelling_out(functions.Known(graph, traced), again)
-    builder = Stepping(graph.name, IR_OPSET, IR_OPSET)
+    builder = Legalizer(graph.name, IR)
     return replace(RuleTable("functions", fallback=fallback).rewrite(graph, builder), functions=())
 
 
@@ -210,8 +165,7 @@ def _has_sequences(graph: Graph) -> bool:
     )
 
 
-class _Scalarizing(Stepping):
-    scalarizes = True
+TENSORS_ONLY = Target("ir without sequences", sequences=False)
 
 
 def scalarize_sequences(graph: Graph) -> Graph:
@@ -221,9 +175,9 @@ def scalarize_sequences(graph: Graph) -> Graph:
     """
     if not _has_sequences(graph):
         return graph
-    table = RuleTable("ir", fallback=_lower_node, placed=_unrolled)
+    table = RuleTable("ir", fallback=legalize_node, placed=inlined_bodies)
     with suppress(Unconvertible):
-        return table.rewrite(graph, _Scalarizing(graph.name, IR_OPSET, IR_OPSET))
+        return table.rewrite(graph, Legalizer(graph.name, TENSORS_ONLY))
     return graph
 
 
@@ -245,9 +199,3 @@ def require_opset(opset: int, lowest: int) -> None:
     """Refuse an opset outside what can be read or written."""
     if not lowest <= opset <= IR_OPSET:
         raise UsageError(f"opset {opset} is not one of {lowest} to {IR_OPSET}")
-
-
-__all__ = [
-    "Stepping", "UnsupportedOp", "again", "lower_to", "next_step", "raise_to_ir",
-    "without_functions",
-]  # fmt: skip

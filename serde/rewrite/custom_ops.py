@@ -12,7 +12,6 @@ from serde.errors import ConversionError, UnsupportedOp, require
 from serde.ir.graph import IR_OPSET, Graph, Node, Value
 
 if TYPE_CHECKING:
-    from serde.legalize.stepping import Stepping
     from serde.rewrite.rules import RuleTable
 
 Inputs = tuple["Value | None", ...]
@@ -73,7 +72,7 @@ class Readers:
             yield f"{said} ×{count}: not in the standard; read as ONNX Runtime runs it"
 
 
-def read(g: Stepping, node: Node, inputs: Inputs) -> tuple[Value | None, ...]:
+def read(g: Any, node: Node, inputs: Inputs) -> tuple[Value | None, ...]:
     """What stands for a node of another domain: what a rule makes of it, or the node itself."""
     table = g.readers.table(node, g.level)
     if table is not None and node.domain not in g.readers.kept:
@@ -87,7 +86,7 @@ def read(g: Stepping, node: Node, inputs: Inputs) -> tuple[Value | None, ...]:
     return made
 
 
-def _apply(g: Stepping, table: RuleTable, node: Node, inputs: Inputs) -> tuple[Value | None, ...]:
+def _apply(g: Any, table: RuleTable, node: Node, inputs: Inputs) -> tuple[Value | None, ...]:
     while inputs and inputs[-1] is None:
         inputs = inputs[:-1]
     try:
@@ -100,7 +99,7 @@ def _apply(g: Stepping, table: RuleTable, node: Node, inputs: Inputs) -> tuple[V
 
 
 def _infer_types(
-    g: Stepping, table: RuleTable, node: Node, inputs: Inputs, made: tuple[Value, ...]
+    g: Any, table: RuleTable, node: Node, inputs: Inputs, made: tuple[Value, ...]
 ) -> None:
     """Give a node that is kept the types of what its rule would make of it."""
     names, mark = g.names.used.copy(), len(g.nodes)

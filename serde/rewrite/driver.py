@@ -9,7 +9,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from serde.errors import REFUSED, ConversionError, Problem, Unconvertible, located
+from serde.errors import ConversionError, Problem, SerdeError, Unconvertible, located
 from serde.ir.builder import Builder, computed
 from serde.ir.graph import Graph, Node, Source, Value
 from serde.rewrite import subgraphs
@@ -139,6 +139,8 @@ class _Rewriting:
         self, node: Node, inputs: tuple[Value | None, ...], builder: Builder, env: Env
     ) -> Node:
         """The node with its subgraphs rewritten, or handed to a rule that does it."""
+        if not any(isinstance(a, Graph) for a in node.attrs.values()):
+            return node
         placed = self.table.bodies(node, builder, inputs)
         made: dict[str, Any] = {
             name: Body(graph, partial(self.placed, env))
@@ -147,7 +149,7 @@ class _Rewriting:
             for name, graph in node.attrs.items()
             if isinstance(graph, Graph)
         }
-        return replace(node, attrs=MappingProxyType({**node.attrs, **made})) if made else node
+        return replace(node, attrs=MappingProxyType({**node.attrs, **made}))
 
     def settled(
         self, node: Node, graph: Graph, given: list[Type], builder: Builder, env: Env
@@ -226,8 +228,7 @@ class _Rewriting:
 
     def operator_of(self, node: Node) -> str:
         """The operator as problems name it; of another domain, with that."""
-        is_own = node.domain == self.domain or node.domain.startswith(REFUSED)
-        return node.op if is_own else node.qualified_op
+        return node.op if node.domain == self.domain else node.qualified_op
 
     def report(self, node: Node, error: ConversionError) -> None:
         attrs = self.table.configuration(node)
@@ -255,5 +256,5 @@ def _names(graph: Graph) -> Iterator[str]:
             stack.extend(node.graphs())
 
 
-class _Poisoned(Exception):
+class _Poisoned(SerdeError):
     """The node reads the output of one that could not be converted."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from serde.errors import REFUSED, require
+from serde.errors import require
 from serde.ir.graph import Graph, Value
 
 Env = dict[Value, Value]
@@ -14,7 +14,7 @@ Env = dict[Value, Value]
 def inlined(g: Any, body: Graph, operands: Sequence[Value]) -> list[Value]:
     """Emit the nodes of ``body``, its inputs being ``operands``; return its outputs.
 
-    Types are inferred anew, so nodes that could not be recast for want of one are tried again.
+    Types are inferred anew, so nodes that could not be legalized for want of one are tried again.
     """
     return _emitted(g, body, dict(zip(body.inputs, operands, strict=True)))
 
@@ -23,8 +23,7 @@ def _emitted(g: Any, body: Graph, env: Env) -> list[Value]:
     for node in body.nodes:
         g.resume()
         inputs = tuple(v and env.get(v, v) for v in node.inputs)
-        foreign = bool(node.domain) and not node.domain.startswith(REFUSED)
-        require(not foreign, f"{node.op} of the domain {node.domain!r}")
+        require(not node.domain, f"{node.op} of the domain {node.domain!r}")
         attrs = {
             n: _subgraph(g, v, env) if isinstance(v, Graph) else v for n, v in node.attrs.items()
         }

@@ -7,6 +7,7 @@ not declare is an error, never silently dropped.
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -81,6 +82,11 @@ class Rule:
         return any(p.kind is p.VAR_KEYWORD for p in self._parameters)
 
     @cached_property
+    def bodies(self) -> frozenset[str]:
+        """The attributes it takes as a ``Body``."""
+        return frozenset(n for n, a in self.attributes.items() if a.kind is Body)
+
+    @cached_property
     def operands(self) -> tuple[int, int | None]:
         """The fewest and the most operands; None: any number."""
         operands = [p for p in self._parameters if p.kind is p.POSITIONAL_OR_KEYWORD][1:]
@@ -118,6 +124,7 @@ class RuleTable:
         self._parse, self._defaults = parse, defaults
         self._fallback, self._hidden, self._unset = fallback, hidden, unset
         self._guard: Guard | None = None
+        self._diagnostics: Mapping[Value, str] = EMPTY
         self._rules: dict[str, Rule] = {}
 
     @property
@@ -158,18 +165,26 @@ class RuleTable:
 
     def joined(self, rules: Mapping[str, Rule], reasons: Mapping[str, str] = EMPTY) -> RuleTable:
         """A copy of the table with the rules of another, and more reasons."""
-        copy = RuleTable(
-            self.name, self._parse, self._defaults, self._fallback, self._hidden,
-            {**self.reasons, **reasons}, self._placed, self._unset, self._lenient,
-        )  # fmt: skip
-        copy._rules, copy._guard = self._rules | dict(rules), self._guard
-        return copy
+        made = copy.copy(self)
+        made.reasons, made._rules = {**self.reasons, **reasons}, self._rules | dict(rules)
+        return made
+
+    def with_diagnostics(self, diagnostics: Mapping[Value, str]) -> RuleTable:
+        """A copy of the table that refuses the nodes of some outputs, for the reasons given."""
+        made = copy.copy(self)
+        made._diagnostics = diagnostics
+        return made
+
+    def diagnostic(self, node: Node) -> ConversionError | None:
+        """Why a node is refused, whatever its rule."""
+        reason = self._diagnostics.get(node.outputs[0]) if node.outputs else None
+        return None if reason is None else ConversionError(reason)
 
     def guarded(self, guard: Guard) -> RuleTable:
         """A copy of the table whose results pass ``guard``, which may refuse them."""
-        copy = self.joined({})
-        copy._guard = guard
-        return copy
+        made = copy.copy(self)
+        made._guard = guard
+        return made
 
     def rewrite(self, graph: Graph, builder: Builder, is_function: bool = False) -> Graph:
         """Rewrite every node of ``graph``, or of a function's body, into ``builder``.
@@ -230,6 +245,8 @@ class RuleTable:
         self, node: Node, builder: Builder, inputs: tuple[Value | None, ...]
     ) -> tuple[Value | None, ...]:
         """Run the rule of one node, or the fallback."""
+        if self._diagnostics and (error := self.diagnostic(node)) is not None:
+            raise error
         rule = self._rules.get(node.op) if node.domain == "" or self._fallback is None else None
         if rule is None:
             if self._fallback is None:
@@ -254,10 +271,12 @@ class RuleTable:
         rule = self._rules.get(node.op)
         if rule is None and self._placed is not None:
             return self._placed(node, builder, inputs)
-        return frozenset(n for n, a in rule.attributes.items() if a.kind is Body) if rule else NONE
+        return rule.bodies if rule else NONE
 
     def refusal(self, node: Node) -> ConversionError | None:
         """Why ``node`` cannot be converted, as far as can be told without its inputs' types."""
+        if (known := self.diagnostic(node)) is not None:
+            return known
         try:
             rule = self._rules.get(node.op)
             if rule is not None:

@@ -139,6 +139,12 @@ def find(op: str, opset: int = IR_OPSET, domain: str = "") -> Operator | None:
     )
 
 
+def defaults_of(op: str) -> Mapping[str, Any]:
+    """The defaults of an operator's attributes; none for one of another domain."""
+    found = find(op)
+    return {} if found is None else found.defaults
+
+
 @cache
 def first_version(op: str, domain: str = "") -> int | None:
     """The lowest opset that has ``op`` in its present life, None if there is none."""

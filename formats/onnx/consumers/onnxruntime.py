@@ -14,8 +14,9 @@ from typing import Any
 
 from serde.ir.builder import Builder
 from serde.ir.dim_expr import elements_of
-from serde.ir.graph import IR_OPSET, DType, Graph, Node, Value
-from serde.legalize.stepping import Stepping
+from serde.ir.graph import DType, Graph, Node, Value
+from serde.legalize.legalizer import Legalizer
+from serde.legalize.target import Target
 from serde.passes import drop_dead
 from serde.rewrite.rules import RuleTable
 from serde.version_converter.adapters.indexing import least
@@ -111,7 +112,7 @@ def avoid_runtime_forms(graph: Graph) -> Graph:
         graph = replace(graph, functions=tuple(bodies))
     if not any(n.op in RULES for n in graph.all_nodes()):
         return graph
-    builder = Stepping(graph.name, IR_OPSET, graph.opset)
+    builder = Legalizer(graph.name, Target(f"opset {graph.opset}", graph.opset))
     table = RuleTable("forms for ONNX Runtime", fallback=_legalize)
     return drop_dead(table.rewrite(graph, builder))
 

@@ -5,22 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from serde.decompositions import loops, shared
-from serde.decompositions.expressions import number
 from serde.errors import ConversionError, require
 from serde.ir.graph import DType, Graph, Shape, Value
-from serde.rewrite.inline import inlined
+from serde.rewrite.subgraphs import Body
 
 from ..target import typed, writes
 from .recast import recasts
-
-
-@recasts("If")
-def recast_if(g, condition, *, then_branch: Graph, else_branch: Graph, outputs: int = 1):
-    """The branch itself, where the choice is known."""
-    chosen = number(condition)
-    if chosen is None:
-        return None
-    return loops.one_or_all(inlined(g, then_branch if chosen else else_branch, ()), outputs)
 
 
 @writes("If")
@@ -37,32 +27,15 @@ recasts("OptionalHasElement")(shared.optional_has)
 
 
 @recasts("Loop")
-def recast_loop(g, trips, go, *states, body: Graph, outputs: int = 1):
+def recast_loop(g, trips, go, *states, body: Body, outputs: int = 1):
     """A loop of a few turns as these; any other without a count, and with all it makes carried."""
     require(not any(v.wrap for v in states if v is not None), "a loop that carries sequences")
     if (turns := loops.few_turns(trips, go, body)) is not None:
         return loops.lay_out_loop(g, turns, states, body, outputs)
-    if trips is None and go is not None and _carries(body, states):
-        return None
-    made = _carried(g, trips, go, states, body)
-    return loops.one_or_all(made, outputs)
+    return loops.one_or_all(_carried(g, trips, go, states, body), outputs)
 
 
-def _carries(body: Graph, states) -> bool:
-    """Whether the body takes and gives the states only, of types that Relay can check."""
-    if len(body.outputs) - 1 != len(states):
-        return False
-    pairs = zip(body.inputs[2:], body.outputs[1:], strict=True)
-    return all(a.dtype is not None and _within(b.shape, a.shape) for a, b in pairs)
-
-
-def _within(shape: Shape | None, wide: Shape | None) -> bool:
-    if shape is None or wide is None or len(shape) != len(wide):
-        return False
-    return all(w is None or w == d for d, w in zip(shape, wide, strict=True))
-
-
-def _carried(g, trips, go, states, body: Graph) -> list[Value]:
+def _carried(g, trips, go, states, body: Body) -> list[Value]:
     """The loop with the number of turns in its condition; what it collects grows turn by turn."""
     shapes = [v.known for v in states]
     for _ in range(2 + sum(map(len, shapes))):
@@ -83,9 +56,8 @@ def _carried(g, trips, go, states, body: Graph) -> list[Value]:
         go = first if go is None else g.And(go, first)
     start = g.const(True, DType.BOOL) if go is None else go
     whole = inner.build([more, *outs[: len(states)], *grown])
-    results = g.Loop(
-        None, g.Reshape(start, []), *states, *empty, body=whole, outputs=len(states) + len(empty)
-    )
+    operands = (None, g.Reshape(start, []), *states, *empty)
+    results = g.as_is("Loop", operands, {"body": whole}, len(operands) - 2)
     found = list(results) if isinstance(results, tuple) else [results]
     left = iter(found[len(states) :])
     return [*found[: len(states)], *(one.stacked(g, left) for one in gathered)]
@@ -125,14 +97,14 @@ class Gathered:
         return g.Reshape(made, whole, allowzero=1)  # type: ignore[no-any-return]
 
 
-def _body(g, states, shapes, body: Graph):
-    inner = g.child(body.name)
+def _body(g, states, shapes, body: Body):
+    inner = g.child(body.graph.name)
     turn, on = inner.input("turn", DType.INT64, ()), inner.input("on", DType.BOOL, ())
     held = [
         inner.input(b.name, v.dtype, shape)
-        for b, v, shape in zip(body.inputs[2:], states, shapes, strict=True)
+        for b, v, shape in zip(body.graph.inputs[2:], states, shapes, strict=True)
     ]
-    return inner, inlined(inner, body, (turn, on, *held))
+    return inner, body(inner, turn, on, *held)
 
 
 def _common(a: Shape, b: Shape) -> Shape:

@@ -1,6 +1,6 @@
-"""Operators the importer gets wrong or lacks in some form, in others that it gets right.
+"""Legalizations for Relax: operators and forms that TVM's importer lacks or computes wrongly.
 
-Recurrent layers and loops are laid out, a choice is made of both branches. What is small follows
+Recurrent layers and loops are unrolled, both branches of an If are computed. What is small follows
 the importer's own code; the node tests and the operators of the other formats tell the rest.
 """
 
@@ -12,47 +12,30 @@ import numpy as np
 
 from serde.decompositions import loops, recurrent, shared
 from serde.decompositions.expressions import cast, cast_like, number, slice_axis
-from serde.decompositions.older import older
-from serde.errors import require
+from serde.errors import ConversionError, require
 from serde.ir.geometry import Ints
-from serde.ir.graph import DType, Graph
-from serde.rewrite.inline import inlined
+from serde.ir.graph import DType, Value
+from serde.legalize.target import legalization_table
+from serde.version_converter.adapters.resize import every_axis, factors_of, spelled_out
+from serde.version_converter.adapters.resize_coordinates import Sampling
 from serde.version_converter.adapters.roi import roi_align
 
-from .target import recasts
+legalize = legalization_table("ir → relax")
 
-recasts("RNN")(recurrent.lay_out_rnn)
-recasts("GRU")(recurrent.lay_out_gru)
-recasts("LSTM")(recurrent.lay_out_lstm)
-recasts("Scan")(loops.lay_out_scan)
-recasts("ReduceLogSumExp")(shared.log_sum_exp)
-recasts("OneHot")(shared.one_hot)
-recasts("OptionalGetElement")(shared.optional_get)
-recasts("OptionalHasElement")(shared.optional_has)
-
-
-@recasts("Loop")
-def recast_loop(g, trips, go, *states, body: Graph, outputs: int = 1):
-    turns = loops.few_turns(trips, go, body)
-    require(turns is not None, "a loop whose turns are not known, or many")
-    return loops.lay_out_loop(g, turns, states, body, outputs)
+legalize("RNN")(recurrent.lay_out_rnn)
+legalize("GRU")(recurrent.lay_out_gru)
+legalize("LSTM")(recurrent.lay_out_lstm)
+legalize("If")(loops.inline_if)
+legalize("Loop")(loops.unroll_loop)
+legalize("Scan")(loops.lay_out_scan)
+legalize("ReduceLogSumExp")(shared.log_sum_exp)
+legalize("OneHot")(shared.one_hot)
+legalize("OptionalGetElement")(shared.optional_get)
+legalize("OptionalHasElement")(shared.optional_has)
 
 
-@recasts("If")
-def recast_if(g, condition, *, then_branch: Graph, else_branch: Graph, outputs: int = 1):
-    """The branch, where the choice is known; else of both results the one that was chosen."""
-    chosen = number(condition)
-    if chosen is not None:
-        made = inlined(g, then_branch if chosen else else_branch, ())
-        return loops.one_or_all(made, outputs)
-    pairs = list(zip(inlined(g, then_branch, ()), inlined(g, else_branch, ()), strict=True))
-    same = all(a.is_static and a.known == b.known and a.dtype is b.dtype for a, b in pairs)
-    require(same, "branches that give tensors of different sizes")
-    return loops.one_or_all([g.Where(condition, a, b) for a, b in pairs], outputs)
-
-
-@recasts("Pow")
-def recast_pow(g, x, y):
+@legalize("Pow")
+def legalize_pow(g, x, y):
     """The importer's takes floats of one type."""
     wide = x if x.type.kind == "f" else cast(g, x, DType.FLOAT64)
     if wide is x and y.dtype is x.dtype:
@@ -60,13 +43,13 @@ def recast_pow(g, x, y):
     return cast_like(g, g.Pow(wide, cast(g, y, wide.type)), x)
 
 
-@recasts("PRelu")
-def recast_prelu(g, x, slope):
+@legalize("PRelu")
+def legalize_prelu(g, x, slope):
     return g.Where(g.Less(x, g.const(0, x.type)), g.Mul(x, slope), x)
 
 
-@recasts("IsInf")
-def recast_is_inf(g, x, *, detect_negative: int, detect_positive: int):
+@legalize("IsInf")
+def legalize_is_inf(g, x, *, detect_negative: int, detect_positive: int):
     """The importer's tells no signs."""
     if detect_negative and detect_positive:
         return None
@@ -75,8 +58,8 @@ def recast_is_inf(g, x, *, detect_negative: int, detect_positive: int):
     return g.Equal(x, g.const(np.array(np.inf if detect_positive else -np.inf, x.type.numpy)))
 
 
-@recasts("BitShift")
-def recast_bit_shift(g, x, y, *, direction: str):
+@legalize("BitShift")
+def legalize_bit_shift(g, x, y, *, direction: str):
     """Shifting by as many bits as there are, or more, leaves none; for the machine it does not."""
     if y.tensor is not None and y.array().max(initial=0) < x.type.bits:
         return None
@@ -89,8 +72,8 @@ def recast_bit_shift(g, x, y, *, direction: str):
     return g.Where(within, near, rest)
 
 
-@recasts("ReduceSum")
-def recast_reduce_sum(g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
+@legalize("ReduceSum")
+def legalize_reduce_sum(g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
     """The importer takes no empty axes."""
     if axes is not None and axes.shape != (0,):
         return None
@@ -99,7 +82,7 @@ def recast_reduce_sum(g, x, axes=None, *, keepdims: int, noop_with_empty_axes: i
     return None if axes is None else g.ReduceSum(x, None, keepdims=keepdims)
 
 
-def recast_extreme(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
+def legalize_extreme(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
     """TVM starts from the farthest finite number, so what is infinite throughout is told apart."""
     form = {"keepdims": keepdims, "noop_with_empty_axes": noop_with_empty_axes}
     if x.type is DType.BOOL:
@@ -113,10 +96,10 @@ def recast_extreme(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: 
 
 
 for _op in ("ReduceMax", "ReduceMin"):
-    recasts(_op)(partial(recast_extreme, _op))
+    legalize(_op)(partial(legalize_extreme, _op))
 
 
-def recast_arg(op, g, x, *, axis: int, keepdims: int, select_last_index: int):
+def legalize_arg(op, g, x, *, axis: int, keepdims: int, select_last_index: int):
     """The importer's finds none, numbered -1, among what is infinite throughout."""
     form = {"axis": axis, "keepdims": keepdims, "select_last_index": 0}
     if select_last_index:
@@ -129,23 +112,23 @@ def recast_arg(op, g, x, *, axis: int, keepdims: int, select_last_index: int):
 
 
 for _op in ("ArgMax", "ArgMin"):
-    recasts(_op)(partial(recast_arg, _op))
+    legalize(_op)(partial(legalize_arg, _op))
 
 
-@recasts("GlobalMaxPool")
-def recast_global_max_pool(g, x):
+@legalize("GlobalMaxPool")
+def legalize_global_max_pool(g, x):
     return g.ReduceMax(x, list(range(2, x.rank)), keepdims=1)
 
 
-@recasts("TopK")
-def recast_top_k(g, x, k, *, axis: int, largest: int, sorted: int, outputs: int = 1):
+@legalize("TopK")
+def legalize_top_k(g, x, k, *, axis: int, largest: int, sorted: int, outputs: int = 1):
     """The importer's are always sorted."""
     form = {"axis": axis, "largest": largest, "sorted": 1}
     return None if sorted else g.TopK(x, k, **form, outputs=outputs)
 
 
-@recasts("MaxPool")
-def recast_max_pool(
+@legalize("MaxPool")
+def legalize_max_pool(
     g, x, *, kernel_shape, strides, dilations, pads=(), ceil_mode, storage_order,
     auto_pad="NOTSET", outputs: int = 1,
 ):  # fmt: skip
@@ -153,36 +136,36 @@ def recast_max_pool(
     form = {"kernel_shape": kernel_shape, "strides": strides, "pads": pads, "auto_pad": auto_pad,
             "storage_order": storage_order, "outputs": outputs}  # fmt: skip
     if ceil_mode or (outputs > 1 and any(d != 1 for d in dilations)):
-        return older(g, 10, "MaxPool", x, ceil_mode=ceil_mode, dilations=dilations, **form)
-    return older(g, 8, "MaxPool", x, **form) if outputs > 1 else None
+        return g.decompose("MaxPool", 10, x, ceil_mode=ceil_mode, dilations=dilations, **form)
+    return g.decompose("MaxPool", 8, x, **form) if outputs > 1 else None
 
 
-@recasts("AveragePool")
-def recast_average_pool(
+@legalize("AveragePool")
+def legalize_average_pool(
     g, x, *, kernel_shape, strides, dilations, pads=(), ceil_mode, count_include_pad,
     auto_pad="NOTSET",
 ):  # fmt: skip
     form = {"kernel_shape": kernel_shape, "strides": strides, "pads": pads, "auto_pad": auto_pad,
             "ceil_mode": ceil_mode, "count_include_pad": count_include_pad}  # fmt: skip
     if any(d != 1 for d in dilations):
-        return older(g, 19, "AveragePool", x, dilations=dilations, **form)
-    return older(g, 10, "AveragePool", x, **form) if ceil_mode else None
+        return g.decompose("AveragePool", 19, x, dilations=dilations, **form)
+    return g.decompose("AveragePool", 10, x, **form) if ceil_mode else None
 
 
-@recasts("LpPool")
-def recast_lp_pool(
+@legalize("LpPool")
+def legalize_lp_pool(
     g, x, *, kernel_shape, strides, dilations, pads=(), ceil_mode, p, auto_pad="NOTSET"
 ):
     if not ceil_mode and all(d == 1 for d in dilations):
         return None
-    return older(
-        g, 18, "LpPool", x, kernel_shape=kernel_shape, strides=strides, dilations=dilations,
+    return g.decompose(
+        "LpPool", 18, x, kernel_shape=kernel_shape, strides=strides, dilations=dilations,
         pads=pads, ceil_mode=ceil_mode, p=p, auto_pad=auto_pad,
     )  # fmt: skip
 
 
-@recasts("ConvTranspose")
-def recast_conv_transpose(
+@legalize("ConvTranspose")
+def legalize_conv_transpose(
     g, x, w, b=None, *, output_shape: Ints | None = None, auto_pad="NOTSET", group: int,
     kernel_shape: Ints = (), strides: Ints = (), dilations: Ints = (), output_padding: Ints = (),
     pads: Ints = (),
@@ -204,8 +187,8 @@ def recast_conv_transpose(
     )  # fmt: skip
 
 
-@recasts("BatchNormalization")
-def recast_batch_norm(
+@legalize("BatchNormalization")
+def legalize_batch_norm(
     g, x, scale, bias, mean, var, *, epsilon, momentum, training_mode, outputs: int = 1
 ):
     """The importer takes one type; in training mode it moves the statistics wrongly."""
@@ -213,38 +196,37 @@ def recast_batch_norm(
     if training_mode:
         return shared.batch_norm(g, x, scale, bias, mean, var, outputs=outputs, **form)
     operands = [scale, bias, mean, var]
-    same = [cast_like(g, v, x) for v in operands]
-    if all(a is b for a, b in zip(operands, same, strict=True)):
+    if all(v.type is x.type for v in operands):
         return None
-    return g.BatchNormalization(x, *same, **form)
+    return g.BatchNormalization(x, *(cast_like(g, v, x) for v in operands), **form)
 
 
-@recasts("LayerNormalization")
-def recast_layer_norm(g, x, scale, bias=None, *, axis, epsilon, stash_type, outputs: int = 1):
+@legalize("LayerNormalization")
+def legalize_layer_norm(g, x, scale, bias=None, *, axis, epsilon, stash_type, outputs: int = 1):
     """With weights as large as what they weigh as it is, otherwise spelled out."""
     own = x.known[axis % x.rank :]
     fits = scale.known == own and (bias is None or bias.known == own)
     if fits and outputs == 1 and x.type is DType.FLOAT32:
         return None
     attrs = {"axis": axis, "epsilon": epsilon, "stash_type": stash_type}
-    return older(g, 17, "LayerNormalization", x, scale, bias, outputs=outputs, **attrs)
+    return g.decompose("LayerNormalization", 17, x, scale, bias, outputs=outputs, **attrs)
 
 
-@recasts("LRN")
-def recast_lrn(g, x, *, size, alpha, beta, bias):
+@legalize("LRN")
+def legalize_lrn(g, x, *, size, alpha, beta, bias):
     """The importer's windows are odd."""
     if size % 2 and x.rank in (3, 4) and x.type is DType.FLOAT32:
         return None
     return shared.local_response(g, x, size=size, alpha=alpha, beta=beta, bias=bias)
 
 
-@recasts("MeanVarianceNormalization")
-def recast_mean_variance(g, x, *, axes):
-    return older(g, 9, "MeanVarianceNormalization", x, axes=axes)
+@legalize("MeanVarianceNormalization")
+def legalize_mean_variance(g, x, *, axes):
+    return g.decompose("MeanVarianceNormalization", 9, x, axes=axes)
 
 
-@recasts("Dropout")
-def recast_dropout(g, x, ratio=None, training=None, *, seed=None, outputs: int = 1):
+@legalize("Dropout")
+def legalize_dropout(g, x, ratio=None, training=None, *, seed=None, outputs: int = 1):
     """At inference nothing is dropped, and the mask says so."""
     off = training is None or (training.tensor is not None and not training.array().any())
     require(off, "a Dropout that draws which elements it drops")
@@ -252,21 +234,21 @@ def recast_dropout(g, x, ratio=None, training=None, *, seed=None, outputs: int =
     return (g.Identity(x), mask) if outputs > 1 else g.Identity(x)
 
 
-@recasts("EyeLike")
-def recast_eye_like(g, x, *, dtype: int | None = None, k: int):
+@legalize("EyeLike")
+def legalize_eye_like(g, x, *, dtype: int | None = None, k: int):
     """Sizes are known, so it is a constant."""
     rows, columns = x.dims
     eye = np.eye(rows, columns, k=k)
     return g.Cast(g.const(eye.astype(np.float32)), to=dtype) if dtype else g.const(eye, x.type)
 
 
-@recasts("Einsum")
-def recast_einsum(g, *xs, equation: str):
-    return older(g, 12, "Einsum", *xs, equation=equation)
+@legalize("Einsum")
+def legalize_einsum(g, *xs, equation: str):
+    return g.decompose("Einsum", 12, *xs, equation=equation)
 
 
-@recasts("Pad")
-def recast_pad(g, x, pads, fill=None, axes=None, *, mode: str):
+@legalize("Pad")
+def legalize_pad(g, x, pads, fill=None, axes=None, *, mode: str):
     """Negative pads cut; the importer's only add."""
     listed = pads.ints() if pads.tensor is not None else ()
     if all(p >= 0 for p in listed):
@@ -280,17 +262,17 @@ def recast_pad(g, x, pads, fill=None, axes=None, *, mode: str):
     return g.Pad(cut, added, fill, axes, mode=mode)
 
 
-@recasts("GridSample")
-def recast_grid_sample(g, x, grid, *, mode: str, padding_mode: str, align_corners: int):
+@legalize("GridSample")
+def legalize_grid_sample(g, x, grid, *, mode: str, padding_mode: str, align_corners: int):
     """Linear sampling as it is; the importer's rounds and borders others as ONNX does not."""
     if x.rank == 4 and mode == "linear" and padding_mode != "reflection":
         return None
     attrs = {"mode": mode, "padding_mode": padding_mode, "align_corners": align_corners}
-    return older(g, 16, "GridSample", x, grid, **attrs)
+    return g.decompose("GridSample", 16, x, grid, **attrs)
 
 
-@recasts("RoiAlign")
-def recast_roi_align(
+@legalize("RoiAlign")
+def legalize_roi_align(
     g, x, rois, batch, *, mode, sampling_ratio, coordinate_transformation_mode, output_height,
     output_width, spatial_scale,
 ):  # fmt: skip
@@ -304,8 +286,8 @@ def recast_roi_align(
     )  # fmt: skip
 
 
-@recasts("NonMaxSuppression")
-def recast_suppression(
+@legalize("NonMaxSuppression")
+def legalize_suppression(
     g, boxes, scores, most=None, overlap=None, least=None, *, center_point_box: int
 ):
     """The importer's drops a box that overlaps by just as much as it may."""
@@ -317,8 +299,8 @@ def recast_suppression(
     return g.as_is("NonMaxSuppression", (boxes, scores, most, above, least), form)
 
 
-@recasts("MaxUnpool")
-def recast_max_unpool(
+@legalize("MaxUnpool")
+def legalize_max_unpool(
     g, x, places, shape=None, *, kernel_shape: Ints, strides: Ints = (), pads: Ints = ()
 ):
     """The importer's takes no shape, and no strides that are left out."""
@@ -326,13 +308,56 @@ def recast_max_unpool(
             "pads": pads or (0,) * 2 * len(kernel_shape)}  # fmt: skip
     if shape is None:
         return g.as_is("MaxUnpool", (x, places), form)
-    return older(g, 9, "MaxUnpool", x, places, shape, **form)
+    return g.decompose("MaxUnpool", 9, x, places, shape, **form)
 
 
-@recasts("GlobalLpPool")
-def recast_global_lp_pool(g, x, *, p: int):
+@legalize("GlobalLpPool")
+def legalize_global_lp_pool(g, x, *, p: int):
     powers = g.ReduceSum(g.Pow(g.Abs(x), float(p)), list(range(2, x.rank)), keepdims=1)
     return g.Pow(powers, 1 / p)
 
 
-recasts("LpNormalization")(shared.lp_norm)
+legalize("LpNormalization")(shared.lp_norm)
+
+
+LINEAR = ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel")
+
+
+@legalize("Resize")
+def legalize_resize(
+    g, x, roi=None, scales=None, sizes=None, *, mode: str, coordinate_transformation_mode: str,
+    nearest_mode: str, cubic_coeff_a: float, exclude_outside: int, extrapolation_value: float,
+    antialias: int, keep_aspect_ratio_policy: str, axes: tuple[int, ...] | None = None,
+):  # fmt: skip
+    how = Sampling(
+        mode, coordinate_transformation_mode, nearest_mode, cubic_coeff_a, bool(exclude_outside),
+        extrapolation_value, bool(antialias),
+    )  # fmt: skip
+    x, roi, scales, sizes = every_axis(
+        g, x, roi, scales, sizes, keep_aspect_ratio_policy=keep_aspect_ratio_policy, axes=axes
+    )
+    scales = scales if scales is not None and scales.shape != (0,) else None
+    factors = factors_of(x, scales, sizes)
+    if factors is None:
+        raise ConversionError("a Resize to a dynamic size")
+    if not is_native_resize(x, how, factors):
+        return spelled_out(g, x, roi, scales, sizes, how)
+    made = g.const([m for m, _ in factors], DType.INT64)
+    form = {"mode": mode, "coordinate_transformation_mode": how.coordinates,
+            "nearest_mode": nearest_mode}  # fmt: skip
+    return g.as_is("Resize", (x, None, None, made), form)
+
+
+def is_native_resize(x: Value, how: Sampling, factors) -> bool:
+    """Whether the importer, which knows sizes and no scales, computes the same of an image."""
+    if x.rank != 4 or x.type is not DType.FLOAT32 or not x.is_static or how.antialias:
+        return False
+    exact = all(m == n * s for (m, s), n in zip(factors, x.dims, strict=True))
+    if not exact or [m for m, _ in factors[:2]] != list(x.dims[:2]):
+        return False
+    if how.mode == "nearest":
+        whole = all(float(s).is_integer() for _, s in factors)
+        return whole and (how.coordinates, how.nearest_mode) == ("asymmetric", "floor")
+    made = [m for m, _ in factors[2:]]
+    single = how.coordinates != "half_pixel" and 1 in made
+    return how.mode == "linear" and how.coordinates in LINEAR and not single

@@ -153,4 +153,4 @@ def _line(line: str) -> tuple[str, dict[str, frozenset[DType]]]:
     return op, {name: _types(types) for name, _, types in parts}
 
 
-TAKEN = dict(map(_line, MEASURED.split("\n")[1:-1]))
+SUPPORTED = dict(map(_line, MEASURED.split("\n")[1:-1]))

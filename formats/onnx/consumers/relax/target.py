@@ -1,46 +1,152 @@
-"""What TVM's importer of ONNX into Relax takes, and the tables that keep a graph to it."""
+"""What TVM's importer of ONNX into Relax accepts.
+
+Its operators and element types are measured (``support_table.py``), and those it computes correctly
+with symbolic sizes (``dynamic_shape_support.py``). It has no control flow: loops are unrolled and
+both branches of an If are computed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 
-from serde.ir.graph import DType, Node, Value
-from serde.legalize.recasting import recasting_table
+from serde.errors import Problem
+from serde.ir.graph import EMPTY, DType, Graph, Node, Value, show_shape
+from serde.legalize.target import Target
+from serde.legalize.walk import Legalized, problem_of
+from serde.rewrite import custom_ops
+from serde.spec import schema
 
-OPSET = 17  # at which the importer was measured
-STAGE = "ir → relax"
-UNTOLD = "the sizes "  # begins what is said of dynamic sizes
-recasts = recasting_table(STAGE)
-Misfit = Callable[[Node], "str | None"]
-misfits: dict[str, list[Misfit]] = {}
+from . import legalizations
+from .dynamic_shape_support import SYMBOLIC
+from .support_table import SUPPORTED
+
+OPSET = 17  # the opset the importer was measured at
+IMPORTER = "TVM's importer into Relax"
 TYPES = frozenset(
     {DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.BOOL}
     | {DType(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)}
 )
+DATA_DEPENDENT = frozenset("Compress NonMaxSuppression NonZero Range Unique".split())
+SIZED = frozenset("ConstantOfShape Expand Pad Reshape Resize Slice Tile TopK".split())
 
 
-def refuses(*ops: str) -> Callable[[Misfit], Misfit]:
-    """Register a function that tells why a node of ``ops``, at ``OPSET``, is not taken."""
-
-    def register(function: Misfit) -> Misfit:
-        for op in ops:
-            misfits.setdefault(op, []).append(function)
-        return function
-
-    return register
+def single_output(node: Node) -> str | None:
+    """LayerNormalization: the importer ignores the mean and the inverse deviation."""
+    return "the mean and deviation beside the result" if len(node.outputs) > 1 else None
 
 
-def misfit(value: Value) -> str | None:
+def constant_pads(node: Node) -> str | None:
+    """Pad: the importer reads the pads from a constant."""
+    pads = node.inputs[1]
+    return None if pads is not None and pads.tensor is not None else "dynamic pads"
+
+
+def explicit_pads(node: Node) -> str | None:
+    """Pads that depend on sizes; where these are numbers, the pads are numbers as well."""
+    pads = str(node.attrs.get("auto_pad", "NOTSET"))
+    if not pads.startswith("SAME"):
+        return None
+    return f"auto_pad={pads!r} of symbolic sizes: give numbers (--static, --input)"
+
+
+RELAX = Target(
+    name="relax",
+    opset=OPSET,
+    supports=SUPPORTED,
+    illegal={"LayerNormalization": [single_output], "Pad": [constant_pads]}
+    | dict.fromkeys(
+        ("AveragePool", "Conv", "ConvTranspose", "LpPool", "MaxPool"), (explicit_pads,)
+    ),
+    legalizations=legalizations.legalize,
+    control_flow=False,
+)
+
+
+def illegal_inputs(graph: Graph) -> Iterator[Problem]:
+    """Inputs the importer cannot have."""
+    for value in graph.inputs:
+        reason = illegal_value(value)
+        if reason is None and None in (value.shape or ()):
+            reason = (
+                f"the sizes {show_shape(value.shape)} are not all known: give numbers or names "
+                "(--input)"
+            )
+        if reason is not None:
+            yield Problem("input", EMPTY, reason, (value.name,), f"ir → {RELAX.name}")
+
+
+def illegal_nodes(legal: Legalized) -> Iterator[Problem]:
+    """Nodes the importer gets wrong; of those that read another such one, what is wrong at once."""
+    dynamic = _data_dependent(legal.graph)
+    illegal = {v for v in legal.graph.inputs if illegal_value(v) or None in (v.shape or ())}
+    for node in legal.graph.nodes:
+        reason = legal.diagnostic(node) or _illegal_operator(node)
+        reads_illegal = any(v in illegal for v in node.inputs if v is not None)
+        if reason is None and not reads_illegal:
+            reason = _illegal_sizes(node, dynamic) or _illegal_operands(node)
+            reason = reason or RELAX.illegal_form(node)
+        if reason is not None:
+            yield problem_of(node, reason)
+        if reason is not None or reads_illegal:
+            illegal.update(node.outputs)
+
+
+def _illegal_operator(node: Node) -> str | None:
+    if node.domain:
+        return custom_ops.refuse(node, "Relax").reason
+    return None if node.op in SUPPORTED else f"{IMPORTER} gets no {node.op} right"
+
+
+def _illegal_sizes(node: Node, dynamic: set[Value]) -> str | None:
+    """Why the importer gets the node wrong with sizes that are not numbers."""
+    for v in node.inputs:
+        if v is None or v.shape is None or v.is_static:
+            continue
+        sizes = f"the sizes {show_shape(v.shape)} of {v.name!r}"
+        if v in dynamic:
+            return f"{sizes} depend on data; the importer wants numbers or names"
+        if node.op not in SYMBOLIC:
+            return (
+                f"{sizes} are symbolic, which {IMPORTER} gets wrong for {node.op}: give numbers "
+                "(--static, --input)"
+            )
+    return None
+
+
+def _illegal_operands(node: Node) -> str | None:
+    """Why the importer gets the node wrong with such operands or results."""
+    operator, legal = schema.operator(node.op, OPSET), SUPPORTED[node.op]
+    for i, v in enumerate(node.inputs):
+        if v is None:
+            continue
+        if (reason := illegal_value(v)) is not None:
+            return reason
+        if v.dtype not in legal.get(operator.input(i).tie, (v.dtype,)):
+            return f"{IMPORTER} gets {v.dtype and v.dtype.value} elements wrong"
+    return next((r for v in node.outputs if v.name and (r := illegal_value(v))), None)
+
+
+def illegal_value(value: Value) -> str | None:
     """Why there is no such tensor: of what it is made, or what is not known of it."""
     if value.wrap:
         return f"{value.name!r} is {' of '.join(value.wrap)}"
     if value.dtype is None:
         return f"{value.name!r} holds elements of unknown type"
     if value.dtype not in TYPES:
-        held = "strings" if value.dtype is DType.STRING else f"{value.dtype.value} elements"
-        return f"{value.name!r} holds {held}"
+        content = "strings" if value.dtype is DType.STRING else f"{value.dtype.value} elements"
+        return f"{value.name!r} holds {content}"
     if value.shape is None:
         return f"{value.name!r} is of unknown rank: give its shape"
-    if 0 in value.shape:
-        return f"{value.name!r} holds no elements"
-    return None
+    return f"{value.name!r} holds no elements" if 0 in value.shape else None
+
+
+def _data_dependent(graph: Graph) -> set[Value]:
+    """The values whose sizes depend on data, not on the sizes of the inputs alone."""
+    found: set[Value] = set()
+    for node in graph.nodes:
+        sizes = node.inputs if node.op == "ConstantOfShape" else node.inputs[1:]
+        computed = node.op in SIZED and any(v is not None and v.tensor is None for v in sizes)
+        reads = any(v in found for v in node.inputs if v is not None)
+        if computed or reads or node.op in DATA_DEPENDENT:
+            found.update(v for v in node.outputs if v.shape is None or None in v.shape)
+    return found

@@ -1,0 +1,75 @@
+"""Version adapters of an operator: which versions changed it, and their attributes bound."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from serde.errors import UnsupportedAttribute, show_attribute
+from serde.ir.builder import plain
+from serde.ir.graph import IR_OPSET
+from serde.rewrite.rules import Rule, RuleTable
+from serde.spec import schema
+from serde.version_converter.adapters import above, below, families  # noqa: F401  (fills the tables)
+
+
+@cache
+def next_change(op: str, level: int, target: int) -> int | None:
+    """The next version between ``level`` and ``target`` that changes ``op``, None if none does."""
+    if target < level:
+        return next((v for v in range(level, target, -1) if op in below.get(v, ())), None)
+    return next((v for v in range(level + 1, target + 1) if op in above.get(v, ())), None)
+
+
+def bind_adapter(table: RuleTable, rule: Rule, op: str, attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """Bind attributes; an adapter ending in ``**rest`` takes those it does not name as they are."""
+    if not _takes_rest(rule.function):
+        return table.bind(rule, op, attrs)
+    named = {n: v for n, v in attrs.items() if n in rule.attributes}
+    return {**attrs, **table.bind(rule, op, named)}
+
+
+@cache
+def _takes_rest(function: Callable[..., Any]) -> bool:
+    parameters = inspect.signature(function).parameters.values()
+    return any(p.kind is p.VAR_KEYWORD for p in parameters)
+
+
+def with_outputs(rule: Rule, bound: dict[str, Any], outputs: int) -> dict[str, Any]:
+    """Add the number of outputs in use, for a rule that declares ``outputs``."""
+    return {**bound, "outputs": outputs} if "outputs" in rule.attributes else bound
+
+
+def drop_neutral(
+    operator: schema.Operator, attrs: Mapping[str, Any], newest: int, lacking: int
+) -> dict[str, Any]:
+    """Attributes without those ``operator`` lacks, if they have the value of no effect.
+
+    ``newest`` is the opset whose defaults have no effect, ``lacking`` the one to name in a refusal.
+    """
+    given = {k: v for k, v in attrs.items() if v is not None}
+    extra = given.keys() - operator.attributes
+    if not extra:
+        return given
+    defaults = schema.operator(operator.name, newest).defaults
+    for name in sorted(extra):
+        if plain(given.pop(name)) != defaults.get(name):
+            shown = f"{name}={show_attribute(attrs[name])}"
+            raise UnsupportedAttribute(
+                f"{operator.name} has no {shown} at opset {lacking}{_hint(operator.name, name)}"
+            )
+    return given
+
+
+def _hint(op: str, attribute: str) -> str:
+    """The opset that has an attribute: the last one, or else the lowest."""
+    versions = (v for v in range(1, IR_OPSET + 1) if (o := schema.find(op, v)) and
+                attribute in o.attributes)  # fmt: skip
+    found = list(versions)
+    if not found:
+        return ""
+    if found[-1] < IR_OPSET:
+        return f"; opset {found[-1]} is the last that has it"
+    return f"; opset {found[0]} is the lowest that has it"

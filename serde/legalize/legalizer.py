@@ -1,0 +1,456 @@
+"""The one builder that makes operators legal for a target.
+
+Every operator, whether it comes from the graph, from a legalization, a version adapter or a
+decomposition, passes ``Legalizer.emit``. In this order:
+
+1. scalarize  sequences of known contents stand for the tensors in them, where the target has none
+2. emulate    operands whose element type the target lacks stand in a wider one
+3. upgrade    an operator of an older opset becomes one of the IR's
+4. resolve    canonical form, simplification, type inference, constant folding
+5. promote    operands of an element type the target's operator lacks are cast, results cast back
+6. legalize   the target's own rule, if it has one and the rule does not return None
+7. downgrade  version adapters to the target's opset, or below the version that introduced the
+              operator where the target lacks it: that adapter is its decomposition
+
+Only step 7 works on other opsets than the IR's. A version adapter emits its own operator in an
+older form, which goes on downwards; any other operator it emits starts at step 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache, lru_cache
+from typing import Any
+
+from serde.errors import ConversionError, Problem, Unconvertible, UnsupportedAttribute
+from serde.ir.builder import Builder, Operand, plain
+from serde.ir.graph import IR_OPSET, DType, Graph, Node, Shape, Value
+from serde.rewrite.custom_ops import Readers
+from serde.rewrite.inline import inlined
+from serde.rewrite.rules import RuleTable
+from serde.rewrite.subgraphs import Body
+from serde.spec import canonicalize, inference, schema
+from serde.spec.onnx_builder import OnnxBuilder, TypedCall
+from serde.version_converter.adapters import above, below
+from serde.version_converter.element_types import UNINFERRED, as_is, require_results, widening
+
+from . import emulate_types, scalarize_sequences
+from .adapters import bind_adapter, drop_neutral, next_change, with_outputs
+from .emulate_types import Carried
+from .target import Target
+
+MAX_DEPTH = 96  # rules applied to what rules emitted
+NO_READERS = Readers()
+
+
+class Legalizer(OnnxBuilder):
+    """Emits operators of the IR, or of any opset, in forms that a target accepts.
+
+    ``level`` is the opset of the operators that are emitted; ``readers`` are for those of other
+    domains. ``diagnostics`` tell why a value's node could not be made legal and was kept.
+    """
+
+    def __init__(
+        self, name: str, target: Target, outer: Builder | None = None, level: int = IR_OPSET,
+        readers: Readers = NO_READERS,
+    ) -> None:  # fmt: skip
+        super().__init__(name, target.opset, outer)
+        around = outer if isinstance(outer, Legalizer) else None
+        self.target, self.readers = target, readers
+        self.diagnostics: dict[Value, str] = {} if around is None else around.diagnostics
+        own = Carried(target.opset, target.emulated)
+        self.carried: Carried = own if around is None else around.carried
+        self.held: dict[Value, scalarize_sequences.Held] = {} if around is None else around.held
+        self.scalarizes = not target.sequences
+        self.resolving = self.scalarizes or target.opset < min(level, scalarize_sequences.OPTIONALS)
+        self._start = self._level = level
+        self._adapting = ""  # the operator whose version adapter is running
+        self._depth = 0
+
+    # The opset that operators are emitted in
+
+    @property
+    def level(self) -> int:
+        """The opset whose operators can be emitted now."""
+        return self._level
+
+    @contextmanager
+    def speaking(self, level: int) -> Iterator[None]:
+        """Emit operators of opset ``level`` within the block."""
+        before, self._level = self._level, level
+        try:
+            yield
+        finally:
+            self._level = before
+
+    @contextmanager
+    def _applying(self, level: int, adapting: str = "") -> Iterator[None]:
+        """Run a rule that emits operators of opset ``level``."""
+        if self._depth >= MAX_DEPTH:
+            raise ConversionError("its legalization does not end")
+        before = self._level, self._adapting
+        self._level, self._adapting, self._depth = level, adapting, self._depth + 1
+        try:
+            yield
+        finally:
+            (self._level, self._adapting), self._depth = before, self._depth - 1
+
+    # Emitting an operator
+
+    def emit(
+        self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int = 1
+    ) -> Any:
+        """Emit an operator of the present opset in a form that is legal for the target."""
+        if self.resolving:
+            found = scalarize_sequences.resolved(self, op, inputs, attrs, outputs)
+            if found is not None:
+                return found
+            if self.held:
+                inputs = [self._materialize(v) for v in inputs]
+        return self.node(op, inputs, attrs, outputs)
+
+    def node(
+        self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int = 1
+    ) -> Any:
+        """Emit an operator whose operands are tensors, or stand for tensors of emulated types."""
+        if not self.carried.lacking or self._adapting == op:
+            return self._legalize(op, inputs, attrs, outputs)
+        found = emulate_types.said(self, self.carried, op, inputs, attrs, outputs)
+        if found is not None:
+            return found
+        bodies = any(isinstance(a, Graph) for a in attrs.values())
+        if not bodies and not any(v in self.carried.meant for v in inputs if isinstance(v, Value)):
+            return self._legalize(op, inputs, attrs, outputs)
+        level = self._level
+        ties = emulate_types.require_exact(self.carried, op, inputs, level)
+        made = emulate_types.wrapped(self, op, ties, self._legalize(op, inputs, attrs, outputs))
+        emulate_types.mark(self.carried, op, ties, attrs, made, level)
+        return made
+
+    def as_is(
+        self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int = 1
+    ) -> Any:
+        """Emit an operator of the IR without the target's legalization of it."""
+        call = self.resolve(op, inputs, attrs, outputs)
+        return self._downgrade(call) if isinstance(call, TypedCall) else call
+
+    def decompose(
+        self, op: str, version: int, *inputs: Value | None, outputs: int = 1, **attrs: Any
+    ) -> Any:
+        """What the version adapter below ``version`` makes of an operator in its form there."""
+        rule = below[version].rules[op]
+        return rule.function(self, *inputs, **with_outputs(rule, attrs, outputs))
+
+    def legalize_bodies(self, node: Node, inputs: tuple[Value | None, ...]) -> Any:
+        """Legalize a node whose subgraphs are handed to the rule as ``Body``."""
+        outputs = len(node.outputs)
+        if node.op not in self.target.legalizations:  # the loop carries a sequence of known tensors
+            body: Any = node.attrs["body"]
+            return scalarize_sequences.unrolled(self, inputs, body, outputs)
+        operator = schema.operator(node.op)
+        full = {**operator.defaults, **node.attrs}
+        return self._apply_legalization(TypedCall(operator, inputs, full, [None] * outputs))
+
+    def _legalize(
+        self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int
+    ) -> Any:
+        if self._adapting == op or (self.target.is_standard and self._level >= self.opset):
+            return self._downgrade_older(op, inputs, attrs, outputs)
+        newer = next_change(op, self._level, IR_OPSET)
+        if newer is not None:
+            return self._adapt(above[newer], newer, op, inputs, attrs, outputs)
+        before, self._level = self._level, IR_OPSET
+        try:
+            call = self.resolve(op, inputs, attrs, outputs)
+            if not isinstance(call, TypedCall):
+                return call
+            promoted = self.target.promoted_types(call.operator, call.inputs)
+            if promoted:
+                return self._promote(call, promoted, self.emit)
+            found = self._apply_legalization(call)
+            return self._downgrade(call) if found is None else found
+        finally:
+            self._level = before
+
+    def _apply_legalization(self, call: TypedCall) -> Any:
+        """What the target's rule makes of a call; None if there is none, or it does not apply."""
+        table = self.target.legalizations
+        rule = table.rules.get(call.op)
+        if rule is None:
+            return None
+        attrs = {n: _body(v) if isinstance(v, Graph) else v for n, v in call.attrs.items()}
+        bound = with_outputs(rule, table.bind(rule, call.op, attrs), len(call.types))
+        with self._applying(IR_OPSET):
+            results = rule.function(self, *call.inputs, **bound)
+        return None if results is None else _refine(results, call)
+
+    def _promote(
+        self, call: TypedCall, promoted: Mapping[str, DType], emit: Callable[..., Any]
+    ) -> Any:
+        """Emit a call with operands cast to wider types and results cast back."""
+        operator, original = call.operator, dict[str, DType]()
+        operands = list(call.inputs)
+        for index, value in enumerate(operands):
+            tie = operator.input(index).tie
+            if value is not None and tie in promoted:
+                original.setdefault(tie, value.type)
+                operands[index] = self._cast(value, promoted[tie])
+        made = emit(call.op, operands, call.attrs, len(call.types))
+        results = made if isinstance(made, tuple) else (made,)
+        last = len(operator.outputs) - 1
+        ties = [operator.outputs[min(i, last)].tie for i in range(len(results))]
+        back = [
+            v if v is None or tie not in promoted else self._cast(v, original[tie])
+            for v, tie in zip(results, ties, strict=True)
+        ]
+        return tuple(back) if isinstance(made, tuple) else back[0]
+
+    def _cast(self, value: Value, dtype: DType) -> Value:
+        if value.dtype is dtype:
+            return value
+        with self._applying(IR_OPSET):
+            return self.Cast(value, to=schema.ELEMENT_CODES[dtype])  # type: ignore[no-any-return]
+
+    # Version adapters, and decompositions as adapters below an operator's first version
+
+    def _downgrade(self, call: TypedCall) -> Any:
+        """Take a legalized call of the IR to the target's opset."""
+        version = next_change(call.op, IR_OPSET, self.target.lowest_opset(call.op))
+        if version is not None:
+            args = call.op, call.inputs, call.attrs, len(call.types)
+            return self._adapt(below[version], version - 1, *args)
+        if self._is_standard(call):
+            return self.append(call)
+        return self._downgrade_older(call.op, call.inputs, call.attrs, len(call.types))
+
+    def _downgrade_older(
+        self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int
+    ) -> Any:
+        lowest = self.target.lowest_opset(op)
+        version = next_change(op, self._level, lowest) if lowest < self._level else None
+        if version is not None:
+            operator = schema.operator(op, self._level)
+            operands = [self._operand(operator, i, inputs) for i in range(len(inputs))]
+            args = op, operands, attrs, outputs
+            if operands and all(v is None or v.tensor is not None for v in operands):
+                found = self.resolve(*args)  # fold before an adapter decomposes it
+                if not isinstance(found, TypedCall):
+                    return found
+            return self._adapt(below[version], version - 1, *args)
+        before, self._level = self._level, self.opset
+        try:
+            operator = schema.operator(op, self.opset)
+            operands = [self._operand(operator, i, inputs) for i in range(len(inputs))]
+            require_results(operator, attrs)
+            attrs = self._known_attrs(operator, attrs)
+            promoted = widening(operator, operands)
+            if promoted:
+                call = TypedCall(operator, tuple(operands), attrs, [None] * outputs)
+                return self._promote(call, promoted, self._downgrade_older)
+            call = self.resolve(op, operands, attrs, outputs)
+            if not isinstance(call, TypedCall):
+                return call
+            if (op, operator.since) in UNINFERRED:
+                types = inference.infer(schema.operator(op), IR_OPSET, call.inputs, {}, 1)
+                call = call._replace(types=types)
+            made = self.append(call)
+            require_results(operator, {}, made if isinstance(made, tuple) else (made,))
+            return made
+        finally:
+            self._level = before
+
+    def _known_attrs(self, operator: schema.Operator, attrs: Mapping[str, Any]) -> dict[str, Any]:
+        """Drop attributes the target lacks where they have the value of no effect."""
+        found = schema.find(operator.name, self._start)
+        in_source = found is None or attrs.keys() <= found.attributes
+        newest, lacking = max(self._start, self.opset), self.opset if in_source else self._start
+        return drop_neutral(operator, attrs, newest, lacking)
+
+    def _is_standard(self, call: TypedCall) -> bool:
+        """Whether a call of the IR is, as it stands, one of the target's opset."""
+        found = schema.find(call.op, self.opset)
+        if found is None or not call.attrs.keys() <= found.attributes:
+            return False
+        results = [t and Value("", t.dtype, None, wrap=t.wrap) for t in call.types]
+        return as_is(found, "inputs", call.inputs) and as_is(found, "outputs", results)
+
+    def _adapt(
+        self, table: RuleTable, level: int, op: str, inputs: Sequence[Operand],
+        attrs: Mapping[str, Any], outputs: int,
+    ) -> Any:  # fmt: skip
+        """Apply the version adapter of an operator, which emits operators of opset ``level``."""
+        rule, upwards = table.rules[op], level > self._level
+        operator = schema.operator(op, self._level)
+        operands = [self._operand(operator, i, inputs) for i in range(len(inputs))]
+        operands = canonicalize.operands(self, op, operands)
+        given = {k: plain(v) for k, v in attrs.items() if v is not None}
+        if unknown := sorted(given.keys() - operator.attributes):
+            raise UnsupportedAttribute(f"{op} has no attribute {', '.join(unknown)}")
+        full = canonicalize.complete(operator, tuple(operands), given)
+        spoken = schema.find(op, level - 1 if upwards else level + 1) or operator
+        bound = bind_adapter(table, rule, op, self._known_attrs(spoken, full))
+        with self._applying(level, "" if upwards else op):
+            made = rule.function(self, *operands, **with_outputs(rule, bound, outputs))
+        return made[0] if outputs == 1 and isinstance(made, tuple) else made
+
+    def append(self, call: TypedCall) -> Any:
+        """Append a node; give a data-dependent length a name where the target wants one."""
+        made = super().append(call)
+        if call.op in self.target.counted:
+            self._name_lengths(call, made if isinstance(made, tuple) else (made,))
+        return made
+
+    def _name_lengths(self, call: TypedCall, results: Sequence[Value]) -> None:
+        along = self.target.counted[call.op]
+        axis: int = call.attrs.get("axis", -1) if along is None else along
+        if results[0].known[axis] is None:
+            sizes = list(results[0].known)
+            sizes[axis] = self.names.fresh(f"{results[0].name}.count")
+            for value in results:
+                value.shape = tuple(sizes)
+
+    # Nodes that stay as they are
+
+    def keep_if_legal(self, node: Node, inputs: tuple[Value | None, ...]) -> Any:
+        """Take a node of the IR over untouched, or return what the target's rule makes of it.
+
+        None where the node has to be emitted. The IR is canonical, so nothing is resolved again:
+        for rules, ``inputs`` have to have the types of the node's own.
+        """
+        target, op = self.target, node.op
+        if not _is_unchanged(target, op) or op in target.counted:
+            return None
+        if self.resolving and op in scalarize_sequences.MADE:
+            return None
+        if self.held or self.carried.meant:
+            ends = (*inputs, *(v for g in node.graphs() for v in g.outputs))
+            if any(v in self.carried.meant or v in self.held for v in ends if v is not None):
+                return None
+        types = tuple([v and (v.dtype, v.wrap) for v in inputs])
+        results = tuple([(v.dtype, v.wrap) for v in node.outputs])
+        operator = schema.operator(op, self.opset)
+        if not (_are_legal_types(target, op, types, results)
+                and node.attrs.keys() <= operator.attributes):  # fmt: skip
+            return None
+        untyped = any(v.name and (v.dtype is None or v.shape is None) for v in node.outputs)
+        if untyped and target.supports is not None and not any(True for _ in node.graphs()):
+            return None
+        if op in target.legalizations:
+            known = [inference.of(v) for v in node.outputs]
+            call = TypedCall(operator, inputs, dict(node.attrs), known, node.outputs[0].elements)
+            if (made := self._apply_legalization(call)) is not None:
+                return made
+        return self.keep(node, inputs)
+
+    def keep_illegal(
+        self, node: Node, inputs: tuple[Value | None, ...], reason: str
+    ) -> tuple[Value, ...]:
+        """Keep a node without its subgraphs, and why it could not be made legal."""
+        attrs = {n: v for n, v in node.attrs.items() if not isinstance(v, (Graph, Body))}
+        made = self.keep(Node(node.op, inputs, node.outputs, attrs, node.domain, node.name,
+                              node.sources), inputs)  # fmt: skip
+        self.diagnostics.update(dict.fromkeys(made, reason))
+        return made
+
+    # Subgraphs, constants and values that stand for others
+
+    def child(self, name: str) -> Legalizer:
+        """A builder for a subgraph."""
+        return Legalizer(name, self.target, self, self._start, self.readers)
+
+    @property
+    def loops(self) -> bool:
+        """Whether the target has loops of a dynamic trip count."""
+        return self.target.control_flow
+
+    def const(self, data: Any, dtype: DType | None = None, name: str = "const") -> Value:
+        """A constant; in a wider type where the target has no such elements."""
+        made = super().const(data, dtype, name)
+        if made.dtype not in self.carried.lacking:
+            return made
+        return self.carried.stands(emulate_types.widened(made), made.type)
+
+    def adopt(self, constant: Value) -> Value:
+        """Bring a constant over; in a wider type where the target has no such elements."""
+        if constant.dtype not in self.carried.lacking:
+            return super().adopt(constant)
+        return self.carried.stands(super().adopt(emulate_types.widened(constant)), constant.type)
+
+    def input(
+        self, name: str, dtype: DType | None = None, shape: Shape | None = None,
+        wrap: tuple[str, ...] = (),
+    ) -> Value:  # fmt: skip
+        """Declare an input; in a wider type where the target lacks its own, if it may be."""
+        is_own = self._outer is None and not self.target.emulates_inputs
+        if is_own or dtype not in self.carried.lacking or wrap:
+            return super().input(name, dtype, shape, wrap)
+        assert dtype is not None
+        made = super().input(name, emulate_types.CARRIERS[dtype], shape, wrap)
+        return self.carried.stands(made, dtype)
+
+    def again(self, value: Value) -> Value:
+        """A second name for ``value``, which stands for the same type, or holds the same."""
+        if (known := self.held.get(value)) is not None:
+            if self._outer is not None:
+                return scalarize_sequences.stand_in(self, known.values, known.optional)
+            try:
+                return scalarize_sequences.constructed_after_all(self, value)
+            except ConversionError as error:
+                stage = f"ir → {self.target.name}"
+                problem = Problem("output", {}, error.reason, (value.name,), stage)
+                raise Unconvertible(stage, [problem]) from error
+        made = super().again(value)
+        logical = self.carried.of(value)
+        return made if logical is None else self.carried.stands(made, logical)
+
+    def renamed(self, value: Value) -> Value:
+        """A second name for ``value``, of the type it is stored in."""
+        return super().again(value)
+
+    def _materialize(self, operand: Operand) -> Operand:
+        known = isinstance(operand, Value) and operand in self.held
+        return scalarize_sequences.constructed_after_all(self, operand) if known else operand
+
+
+def _body(graph: Graph) -> Body:
+    """A subgraph that a rule built, as one that a rule can inline."""
+    return Body(graph, lambda body, g, args: tuple(inlined(g, body, args)))
+
+
+def _refine(results: Any, call: TypedCall) -> Any:
+    """Results of a rule, with what inference knew of the types of the call's own outputs."""
+    if len(call.types) == 1 and isinstance(results, tuple):
+        results = results[0]
+    values = results if isinstance(results, tuple) else (results,)
+    for value, known in zip(values, call.types, strict=False):
+        if value is None or known is None or value.tensor is not None:
+            continue
+        value.dtype = value.dtype or known.dtype
+        if value.shape is None or (known.shape is not None and None in value.shape):
+            value.shape = known.shape
+    return results
+
+
+@cache
+def _is_unchanged(target: Target, op: str) -> bool:
+    """Whether an operator of the IR is, without an adapter, one of the target's."""
+    if op == "Identity" and target.supports is not None:  # an Identity is seldom needed
+        return False
+    if schema.find(op, target.opset) is None:
+        return False
+    lowest = target.lowest_opset(op)
+    return lowest >= IR_OPSET or next_change(op, IR_OPSET, lowest) is None
+
+
+@lru_cache(4096)
+def _are_legal_types(target: Target, op: str, inputs: Any, outputs: Any) -> bool:
+    """Whether the target takes an operator on these element types, and represents its results."""
+    operator = schema.operator(op, target.opset)
+    values = [t and Value("value", t[0], None, wrap=t[1]) for t in inputs]
+    results = [Value("result", dtype, None, wrap=wrap) for dtype, wrap in outputs]
+    if not (as_is(operator, "inputs", values) and as_is(operator, "outputs", results)):
+        return False
+    if any(v.dtype in target.emulated_types for v in results):
+        return False
+    return not target.promoted_types(operator, values)

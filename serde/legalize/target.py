@@ -1,0 +1,99 @@
+"""What a target accepts, as data. Nothing here builds or rewrites a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from serde.ir.graph import EMPTY, IR_OPSET, DType, Node, Value
+from serde.rewrite.rules import RuleTable
+from serde.spec import schema
+from serde.version_converter.adapters import below
+from serde.version_converter.element_types import BORN, WIDER, WIDTH_MATTERS
+
+TypeConstraints = Mapping[str, frozenset[DType]]  # type variable of the schema -> element types
+IllegalForm = Callable[[Node], "str | None"]  # why the target cannot take a node, None if it can
+
+
+def legalization_table(name: str) -> RuleTable:
+    """An empty table of rules over operators of the IR, with the standard's defaults.
+
+    A rule returns None where the target takes the operator in the form it is given.
+    """
+    return RuleTable(name, defaults=schema.defaults_of)
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """The operators, element types and forms a target accepts, and its own legalizations.
+
+    ``supports`` has the element types by operator and type variable; a variable that is not listed
+    takes all. None: every operator the standard has at ``opset``. ``illegal`` lists forms by
+    operator. ``decomposed`` are operators to avoid though the opset has them. ``emulated`` are
+    element types stored in wider ones, beside those that are younger than ``opset``; with
+    ``emulates_inputs`` the model's inputs of such types too. Without ``control_flow`` there are no
+    loops of a dynamic trip count, without ``sequences`` values are tensors only. ``counted`` are
+    operators whose result has a data-dependent length, to be given a name, and the axis of it
+    (None: the attribute ``axis``).
+    """
+
+    name: str
+    opset: int = IR_OPSET
+    supports: Mapping[str, TypeConstraints] | None = None
+    illegal: Mapping[str, Sequence[IllegalForm]] = field(default_factory=lambda: EMPTY)
+    legalizations: RuleTable = field(default_factory=lambda: RuleTable("no legalizations"))
+    decomposed: frozenset[str] = frozenset()
+    emulated: frozenset[DType] = frozenset()
+    emulates_inputs: bool = False
+    control_flow: bool = True
+    sequences: bool = True
+    counted: Mapping[str, int | None] = field(default_factory=lambda: EMPTY)
+
+    @cached_property
+    def is_standard(self) -> bool:
+        """Whether the target is an opset of the standard, and nothing more."""
+        return self.supports is None and not self.legalizations.rules
+
+    @cached_property
+    def emulated_types(self) -> frozenset[DType]:
+        """The element types of the IR that values of the target only stand for."""
+        return self.emulated | {d for d, opset in BORN.items() if opset > self.opset}
+
+    def lowest_opset(self, op: str) -> int:
+        """The opset to lower an operator to: below its first version where it is decomposed."""
+        first = schema.first_version(op)
+        if first is None or op not in below.get(first, ()):
+            return self.opset
+        lacks = self.supports is not None and op not in self.supports
+        if op in self.decomposed or (lacks and op not in self.legalizations):
+            return min(self.opset, first - 1)
+        return self.opset
+
+    def promoted_types(
+        self, operator: schema.Operator, operands: Sequence[Value | None]
+    ) -> dict[str, DType]:
+        """A wider, supported element type for each type variable bound to an unsupported one."""
+        constraints = self.supports.get(operator.name) if self.supports is not None else None
+        if not constraints or operator.name in WIDTH_MATTERS:
+            return {}
+        promoted: dict[str, DType] = {}
+        for index, value in enumerate(operands):
+            if value is None or value.dtype in (None, DType.BOOL) or value.wrap:
+                continue
+            tie = operator.input(index).tie
+            legal = constraints.get(tie)
+            if legal is None or value.dtype in legal:
+                continue
+            wider = next((d for d in WIDER.get(value.type, ()) if d in legal), None)
+            if wider is not None:
+                promoted[tie] = wider
+        return promoted
+
+    def illegal_form(self, node: Node) -> str | None:
+        """Why the target cannot take a node in this form, None if it can."""
+        checks = self.illegal.get(node.op, ())
+        return next((reason for check in checks if (reason := check(node)) is not None), None)
+
+
+IR = Target("ir")  # operators of older opsets that are emitted for it become the IR's

@@ -1,0 +1,137 @@
+"""The walk: every node of a graph through a legalizer, in one table that the driver runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from serde.decompositions import onnx_ml
+from serde.errors import ConversionError, Problem, require
+from serde.ir.builder import Builder
+from serde.ir.graph import DType, Graph, Node, Value
+from serde.passes.dce import drop_dead
+from serde.rewrite.rules import NONE, RuleTable
+from serde.rewrite.subgraphs import Body
+from serde.version_converter.element_types import BORN, spelled
+
+from .legalizer import Legalizer
+from .target import Target
+
+
+@dataclass(frozen=True)
+class Legalized:
+    """A graph in which nodes that could not be made legal are left, and why, by their outputs.
+
+    ``logical_types`` are the types that values of a wider one stand for.
+    """
+
+    graph: Graph
+    diagnostics: Mapping[Value, str]
+    logical_types: Mapping[Value, DType]
+
+    def diagnostic(self, node: Node) -> str | None:
+        """Why a node could not be made legal."""
+        return self.diagnostics.get(node.outputs[0]) if node.outputs else None
+
+    def emulated_outputs(self, stage: str = "") -> list[Problem]:
+        """Outputs of element types the target lacks: no one could tell what they stand for."""
+        return [
+            Problem("output", {}, f"no {spelled(d)} elements; opset {BORN[d]} is the lowest with "
+                    "them", (v.name,), stage)
+            for v in self.graph.outputs if (d := self.logical_types.get(v)) is not None
+        ]  # fmt: skip
+
+
+def legalize(
+    graph: Graph, target: Target, tidy: Callable[[Graph], Graph] = drop_dead
+) -> Legalized:  # fmt: skip
+    """Rewrite an IR graph without functions into one that is legal for a target, where it can be.
+
+    Nodes that rules refuse stay, so that all refusals of a target can be reported together.
+    """
+    builder = Legalizer(graph.name, target)
+    table = RuleTable(f"ir → {target.name}", fallback=_legalize_or_keep, placed=inlined_bodies)
+    done = table.rewrite(graph, builder)
+    return Legalized(tidy(done), builder.diagnostics, builder.carried.meant)
+
+
+def problem_of(node: Node, reason: str) -> Problem:
+    """The problem of one node, under the name it has in the source."""
+    name = node.sources[0].name if node.sources else node.name
+    attrs = {n: v for n, v in sorted(node.attrs.items()) if not isinstance(v, (Graph, Body))}
+    return Problem(node.qualified_op, attrs, reason, (name,))
+
+
+def grouped(problems: Iterable[Problem]) -> list[Problem]:
+    """Problems of one operator, configuration and reason as one, with the names of all."""
+    groups: dict[tuple[str, str, str], list[Problem]] = {}
+    for p in problems:
+        groups.setdefault((p.op, repr(p.attrs), p.reason), []).append(p)
+    return [
+        replace(same[0], names=tuple(dict.fromkeys(n for p in same for n in p.names)))
+        for same in groups.values()
+    ]
+
+
+def _legalize_or_keep(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
+    assert isinstance(builder, Legalizer)
+    mark = len(builder.nodes)
+    try:
+        return legalize_node(builder, node, inputs)
+    except ConversionError as error:
+        del builder.nodes[mark:]
+        return builder.keep_illegal(node, inputs, error.reason)
+
+
+def legalize_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
+    """Keep a node the target takes as it is; emit any other."""
+    assert isinstance(builder, Legalizer)
+    if node.domain:
+        return _foreign_node(builder, node, inputs)
+    if any(isinstance(a, Body) for a in node.attrs.values()):
+        return builder.legalize_bodies(node, inputs)
+    is_constant = bool(inputs) and all(v is not None and v.tensor is not None for v in inputs)
+    is_alike = builder.target.is_standard or _have_same_types(inputs, node.inputs)
+    if is_alike and not is_constant:
+        kept = builder.keep_if_legal(node, inputs)
+        if kept is not None:
+            return kept
+    return builder.emit(node.op, inputs, node.attrs, len(node.outputs))
+
+
+def _foreign_node(builder: Legalizer, node: Node, inputs: tuple[Value | None, ...]) -> Any:
+    """A node of another domain: decomposed for a target that lists what it supports, or kept."""
+    is_learned = node.domain == onnx_ml.DOMAIN and node.op in onnx_ml.learned
+    if is_learned and builder.target.supports is not None:
+        return onnx_ml.learned.apply(node, builder, inputs)
+    dtype = next((d for v in inputs if (d := builder.carried.of(v))), None)
+    require(dtype is None, f"{node.op} reads {dtype and dtype.value} elements")
+    return builder.keep(node, inputs)
+
+
+def inlined_bodies(
+    node: Node, builder: Builder, inputs: tuple[Value | None, ...]
+) -> frozenset[str]:
+    """The subgraphs of a node that a rule inlines, so that they are not legalized in place."""
+    assert isinstance(builder, Legalizer)
+    if node.domain:
+        return NONE
+    if node.op == "Loop" and builder.held and any(v in builder.held for v in inputs if v):
+        return frozenset({"body"})
+    rule = builder.target.legalizations.rules.get(node.op)
+    return NONE if rule is None else rule.bodies
+
+
+def _have_same_types(operands: Sequence[Value | None], originals: Sequence[Value | None]) -> bool:
+    """Whether operands are what they were in the graph, as far as a rule or inference can tell."""
+    for a, b in zip(operands, originals, strict=True):
+        if a is b:
+            continue
+        if a is None or b is None or a.dtype is not b.dtype or a.shape != b.shape:
+            return False
+        if (a.tensor is None) is not (b.tensor is None):
+            return False
+        if a.elements != b.elements or a.wrap != b.wrap:
+            return False
+    return True
