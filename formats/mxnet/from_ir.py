@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from serde.errors import Problem, Unconvertible
 from serde.ir.graph import DType, Graph, Value
-from serde.legalize.convert import lower_to
+from serde.legalize.convert import without_functions
 from serde.passes.dce import drop_dead
 
 from .legalize import spelled
@@ -27,13 +27,13 @@ def from_ir(graph: Graph, *, mxnet: str | None = None) -> Graph:
         Unconvertible: for every input, output and node the release cannot express.
     """
     asked = release(mxnet)
-    plain = lower_to(graph, graph.opset, keep_functions=False) if graph.functions else graph
-    simpler, reasons = spelled(masked(plain))
-    read = simpler.uses()
-    inputs = [v for v, inside in zip(graph.inputs, simpler.inputs, strict=True) if inside in read]
+    legal = spelled(masked(without_functions(graph)))
+    read, table = legal.graph.uses(), writes.with_diagnostics(legal.diagnostics)
+    pairs = zip(graph.inputs, legal.graph.inputs, strict=True)
+    inputs = [v for v, inside in pairs if inside in read]
     problems = [*_misfits("input", inputs, asked), *_misfits("output", graph.outputs, asked)]
     try:
-        done = writes.rewrite(simpler, SymbolBuilder(graph.name, reasons=reasons, written=asked))
+        done = table.rewrite(legal.graph, SymbolBuilder(graph.name, written=asked))
     except Unconvertible as error:
         raise Unconvertible(error.stage, [*problems, *error.problems]) from error
     if problems:

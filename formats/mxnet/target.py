@@ -11,6 +11,7 @@ from serde.errors import ConversionError, require
 from serde.ir.builder import Builder, Operand
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Graph, Node, Shape, Tensor, Value
+from serde.legalize.target import legalization_table
 from serde.rewrite import custom_ops
 from serde.rewrite.rules import RuleTable
 from serde.spec import schema
@@ -63,8 +64,8 @@ class Writes(RuleTable):
         self, node: Node, builder: Builder, inputs: tuple[Value | None, ...]
     ) -> tuple[Value | None, ...]:
         """Run the rule of one node."""
-        if (reason := builder.reasons.get(node.outputs[0])) is not None:  # type: ignore[attr-defined]
-            raise ConversionError(reason)
+        if (error := self.diagnostic(node)) is not None:
+            raise error
         if (reason := _unheld(node)) is not None:
             raise ConversionError(reason)
         if (error := _foreign(node)) is not None:
@@ -96,7 +97,7 @@ def _unheld(node: Node) -> str | None:
 writes = Writes("ir → mxnet", defaults=defaults)
 # Operators MXNet lacks, or has in part, as operators of the IR that it has. A rule that returns
 # None leaves the operator as it is.
-spells = RuleTable("ir → mxnet", defaults=defaults)
+spells = legalization_table("ir → mxnet")
 
 
 class SymbolBuilder(Builder):
@@ -107,12 +108,11 @@ class SymbolBuilder(Builder):
 
     def __init__(
         self, name: str, opset: int = 0, outer: Builder | None = None,
-        reasons: Mapping[Value, str] | None = None, written: Release | None = None,
+        written: Release | None = None,
     ) -> None:  # fmt: skip
         super().__init__(name, opset, outer)
         around = outer if isinstance(outer, SymbolBuilder) else None
         self.is_inner = outer is not None
-        self.reasons: Mapping[Value, str] = reasons or (around.reasons if around else {})
         self.release: Release = written or (around.release if around else release(None))
 
     def emit(

@@ -91,9 +91,9 @@ def lay_out_scan(
             g.Gather(v, length - 1 - turn if back else turn, axis=axis)
             for v, axis, back in zip(over, axes, backward, strict=True)
         ]
-        made = body(g, *states, *parts)
-        states = list(made[:count])
-        for row, value in zip(rows, made[count:], strict=True):
+        results = body(g, *states, *parts)
+        states = list(results[:count])
+        for row, value in zip(rows, results[count:], strict=True):
             row.append(value)
     found = list(states)
     for row, axis, back in zip(rows, *ends, strict=True):
@@ -110,9 +110,10 @@ def _scan_loop(g, states, over, body: Body, axes, backward) -> list[Value]:
     for v, axis, back in zip(over, axes, backward, strict=True):
         at = inner.Sub(inner.Sub(total, 1), turn) if back else turn
         parts.append(inner.Gather(v, at, axis=axis))
-    made = body(inner, *held, *parts)
-    found = g.Loop(total, None, *states, body=inner.build([on, *made]), outputs=len(made))
-    return list(found) if len(made) > 1 else [found]
+    results = body(inner, *held, *parts)
+    whole = inner.build([on, *results])
+    found = g.Loop(total, None, *states, body=whole, outputs=len(results))
+    return list(found) if len(results) > 1 else [found]
 
 
 def turning(g, states) -> tuple[Any, list[Value]]:

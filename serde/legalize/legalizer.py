@@ -155,7 +155,7 @@ class Legalizer(OnnxBuilder):
     def _legalize(
         self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int
     ) -> Any:
-        if self._adapting == op or (self.target.is_standard and self._level >= self.opset):
+        if self._goes_down(op):
             return self._downgrade_older(op, inputs, attrs, outputs)
         newer = next_change(op, self._level, IR_OPSET)
         if newer is not None:
@@ -172,6 +172,14 @@ class Legalizer(OnnxBuilder):
             return self._downgrade(call) if found is None else found
         finally:
             self._level = before
+
+    def _goes_down(self, op: str) -> bool:
+        """Whether an operator needs no form of the IR on its way to the target."""
+        if self._adapting == op or (self.target.is_standard and self._level >= self.opset):
+            return True
+        return self._level < IR_OPSET and self.target.lowest_opset(op) < min(
+            self._level, self.opset
+        )
 
     def _apply_legalization(self, call: TypedCall) -> Any:
         """What the target's rule makes of a call; None if there is none, or it does not apply."""

@@ -13,6 +13,7 @@ from serde.ir.graph import DType, Graph, Node, Value
 from serde.passes.dce import drop_dead
 from serde.rewrite.rules import NONE, RuleTable
 from serde.rewrite.subgraphs import Body
+from serde.spec.simplify import MERGED
 from serde.version_converter.element_types import BORN, spelled
 
 from .legalizer import Legalizer
@@ -92,12 +93,23 @@ def legalize_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]
     if any(isinstance(a, Body) for a in node.attrs.values()):
         return builder.legalize_bodies(node, inputs)
     is_constant = bool(inputs) and all(v is not None and v.tensor is not None for v in inputs)
-    is_alike = builder.target.is_standard or _have_same_types(inputs, node.inputs)
-    if is_alike and not is_constant:
+    if not is_constant and (builder.target.is_standard or _is_alike(node, inputs)):
         kept = builder.keep_if_legal(node, inputs)
         if kept is not None:
             return kept
-    return builder.emit(node.op, inputs, node.attrs, len(node.outputs))
+    made = builder.emit(node.op, inputs, node.attrs, len(node.outputs))
+    _complete_shapes(made if isinstance(made, tuple) else (made,), node.outputs)
+    return made
+
+
+def _complete_shapes(results: Sequence[Value | None], known: Sequence[Value]) -> None:
+    """Let results have the sizes that are known of what they stand for."""
+    for new, old in zip(results, known, strict=False):
+        if new is None or new is old or new.shape is None or old.shape is None:
+            continue
+        if None in new.shape and len(new.shape) == len(old.shape):
+            sizes = zip(new.shape, old.shape, strict=True)
+            new.shape = tuple([b if a is None else a for a, b in sizes])
 
 
 def _foreign_node(builder: Legalizer, node: Node, inputs: tuple[Value | None, ...]) -> Any:
@@ -123,14 +135,14 @@ def inlined_bodies(
     return NONE if rule is None else rule.bodies
 
 
-def _have_same_types(operands: Sequence[Value | None], originals: Sequence[Value | None]) -> bool:
-    """Whether operands are what they were in the graph, as far as a rule or inference can tell."""
-    for a, b in zip(operands, originals, strict=True):
+def _is_alike(node: Node, operands: Sequence[Value | None]) -> bool:
+    """Whether operands are what a node had, as far as a rule, inference or merging can tell."""
+    for a, b in zip(operands, node.inputs, strict=True):
         if a is b:
             continue
         if a is None or b is None or a.dtype is not b.dtype or a.shape != b.shape:
             return False
-        if (a.tensor is None) is not (b.tensor is None):
+        if (a.tensor is None) is not (b.tensor is None) or node.op in MERGED:
             return False
         if a.elements != b.elements or a.wrap != b.wrap:
             return False

@@ -80,7 +80,7 @@ def read(g: Any, node: Node, inputs: Inputs) -> tuple[Value | None, ...]:
             return _apply(g, table, node, inputs)
     if node.domain not in g.readers.kept:
         require(node.domain not in g.readers.refusals, g.readers.refusals.get(node.domain, ""))
-    made = g.keep(node, inputs)
+    made: tuple[Value, ...] = g.keep(node, inputs)
     if table is not None:
         _infer_types(g, table, node, inputs, made)
     return made

@@ -124,7 +124,7 @@ class RuleTable:
         self._parse, self._defaults = parse, defaults
         self._fallback, self._hidden, self._unset = fallback, hidden, unset
         self._guard: Guard | None = None
-        self._diagnostics: Mapping[Value, str] = EMPTY
+        self._diagnostics: Mapping[Value, str] = {}
         self._rules: dict[str, Rule] = {}
 
     @property

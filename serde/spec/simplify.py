@@ -16,6 +16,7 @@ from serde.spec.einsum_equation import without_broadcasting
 from serde.spec.schema import ELEMENT_CODES
 
 AXES_AS_OPERAND = 13  # the opset from which on the axes of Squeeze are an operand
+MERGED = frozenset({"Reshape", "Transpose"})  # that merge with the operator that made their operand
 Inputs = tuple[Value | None, ...]
 Simplify = Callable[[Any, Any, Any], "Value | None"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from serde.decompositions import shared
-from serde.decompositions.older import older
 from serde.errors import require
 
 from ..target import cast, writes
@@ -33,7 +32,7 @@ def recast_layer_norm(g, x, scale, bias=None, *, axis, epsilon, stash_type, outp
     if last and bias is not None and outputs == 1 and x.type.bits == 32:
         return None
     attrs = {"axis": axis, "epsilon": epsilon, "stash_type": stash_type}
-    return older(g, 17, "LayerNormalization", x, scale, bias, outputs=outputs, **attrs)
+    return g.decompose("LayerNormalization", 17, x, scale, bias, outputs=outputs, **attrs)
 
 
 @writes("LayerNormalization", ignore=("stash_type",))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from serde.decompositions.older import older
 from serde.errors import require
 from serde.ir.geometry import Ints, window_output
 from serde.ir.graph import Value
@@ -41,8 +40,8 @@ def recast_max_pool(
         frame = {"kernel_shape": kernel_shape, "strides": strides, "pads": pads}
         frame |= {"storage_order": storage_order, "outputs": outputs}
         if ceil_mode or set(dilations) != {1}:
-            return older(g, 10, "MaxPool", x, ceil_mode=ceil_mode, dilations=dilations, **frame)
-        return older(g, 8, "MaxPool", x, **frame)
+            return g.decompose("MaxPool", 10, x, ceil_mode=ceil_mode, dilations=dilations, **frame)
+        return g.decompose("MaxPool", 8, x, **frame)
     if not ceil_mode and (x.is_static or x.rank == 4):
         return None
     if not ceil_mode:

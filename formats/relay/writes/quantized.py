@@ -9,7 +9,6 @@ therefore spelled out.
 from __future__ import annotations
 
 from serde.decompositions.expressions import number
-from serde.decompositions.older import older
 from serde.ir.graph import DType, Value
 from serde.spec.schema import ELEMENT_TYPES
 from serde.version_converter.adapters.quantization import BYTES, dequantized
@@ -77,8 +76,8 @@ def recast_conv_integer(
             pads=(0, pads[0], 0, pads[1]), group=group,
         )  # fmt: skip
         return g.Squeeze(flat, [2])
-    return older(
-        g, 10, "ConvInteger", x, w, x_zero, w_zero, kernel_shape=kernel_shape, strides=strides,
+    return g.decompose(
+        "ConvInteger", 10, x, w, x_zero, w_zero, kernel_shape=kernel_shape, strides=strides,
         dilations=dilations, pads=pads, group=group,
     )  # fmt: skip
 
@@ -101,7 +100,7 @@ def recast_mat_mul_integer(g, a, b, a_zero=None, b_zero=None):
     """One zero point for each operand; those of rows and columns are taken away before."""
     known = a.is_static and b.is_static and is_one_number(a_zero) and is_one_number(b_zero)
     if not known:
-        return older(g, 10, "MatMulInteger", a, b, a_zero, b_zero)
+        return g.decompose("MatMulInteger", 10, a, b, a_zero, b_zero)
     return product_of(g, "MatMulInteger", a, b, a_zero, b_zero)
 
 

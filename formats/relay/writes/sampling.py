@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from serde.decompositions.older import older
 from serde.decompositions.roi import max_of_regions, mean_of_regions
 from serde.ir.graph import DType
 from serde.version_converter.adapters.roi import roi_align
@@ -20,7 +19,7 @@ def recast_grid_sample(g, x, grid, *, mode: str, padding_mode: str, align_corner
     if image and (mode, padding_mode) != ("cubic", "border") and x.type.bits == 32:
         return None
     attrs = {"mode": mode, "padding_mode": padding_mode, "align_corners": align_corners}
-    return older(g, 16, "GridSample", x, grid, **attrs)
+    return g.decompose("GridSample", 16, x, grid, **attrs)
 
 
 @writes("GridSample")

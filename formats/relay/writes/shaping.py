@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from serde.decompositions.expressions import number
-from serde.decompositions.older import older
 from serde.errors import require
 from serde.ir.dim_expr import elements_of
 from serde.ir.graph import Dim, DType, Tensor, Value
@@ -330,7 +329,7 @@ def write_space_to_depth(r, x, *, blocksize: int):
 def recast_trilu(g, x, k=None, *, upper: int):
     """Two axes that are known; otherwise by comparing places."""
     static = x.is_static and 0 not in x.dims
-    return None if static else older(g, 14, "Trilu", x, k, upper=upper)
+    return None if static else g.decompose("Trilu", 14, x, k, upper=upper)
 
 
 @writes("Trilu")

@@ -6,7 +6,6 @@ import numpy as np
 
 from serde.decompositions.expressions import number
 from serde.decompositions.loops import turning
-from serde.decompositions.older import older
 from serde.ir.graph import DType, Node, Value
 
 from ..target import DOMAIN, scalar, typed, writes
@@ -29,8 +28,8 @@ def recast_non_max_suppression(
     if limit is not None and limit <= 0:
         return g.const(np.zeros((0, 3), np.int64))
     if not isinstance(boxes.known[1], int) or (overlap is not None and number(overlap) is None):
-        return older(
-            g, 10, "NonMaxSuppression", boxes, scores, most, overlap, least,
+        return g.decompose(
+            "NonMaxSuppression", 10, boxes, scores, most, overlap, least,
             center_point_box=center_point_box,
         )  # fmt: skip
     if not (boxes.is_static and scores.is_static):
