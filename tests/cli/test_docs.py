@@ -245,6 +245,19 @@ def test_the_commands_of_the_readme_run(workplace, line):
         assert found.output.endswith(": pass\n")
 
 
+def test_the_tutorial_runs(tmp_path, monkeypatch):
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
+    for language, block in FENCE.findall((DOCS / "tutorial/convert-a-model.md").read_text()):
+        if language == "python":
+            exec(block, {})
+        for line in block.splitlines() if language == "sh" else ():
+            found = CliRunner().invoke(main, shlex.split(line)[1:])
+            assert found.exit_code == 0, found.output
+    for path in ("digits.onnx", "digits-7.onnx", "digits.relay", "digits-again-symbol.json"):
+        assert (tmp_path / path).exists()
+
+
 def assert_loads(path):
     """What was written is taken by its framework."""
     if path.endswith(".onnx"):
