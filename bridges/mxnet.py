@@ -106,7 +106,7 @@ def decode(model: Any, params: Any = None, **options: Any) -> Graph:
     ``params`` maps names, with or without ``arg:`` and ``aux:``, to NDArrays or NumPy arrays; a
     pair ``(arg_params, aux_params)`` or the path of a file will do as well.
     """
-    from serde.formats.mxnet import decode_symbol
+    from serde.formats.mxnet.decode import decode_symbol
     from serde.formats.mxnet.io.symbol_json import parse_symbol
 
     symbol, held = _symbol_and_params(model, params)
@@ -248,7 +248,7 @@ def _cut(mx: ModuleType, symbol: Any, outputs: Sequence[str]) -> Any:
 
 def _inferring(text: str, params: Any) -> list[int]:
     """The outputs of a symbol that are left without labels."""
-    from serde.formats.mxnet import decode_symbol
+    from serde.formats.mxnet.decode import decode_symbol
     from serde.formats.mxnet.io.symbol_json import parse_symbol
     from serde.formats.mxnet.passes.drop_labels import drop_labels
 

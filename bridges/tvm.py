@@ -70,7 +70,7 @@ def to_relax(graph: Graph) -> Any:
         from tvm.relax.frontend.onnx import from_onnx
     except (ImportError, OSError) as error:
         raise MissingDependency(f"{INSTALL_RELAX} ({error})") from error
-    from serde.formats.onnx import from_ir
+    from serde.formats.onnx.from_ir import from_ir
     from serde.formats.onnx.writer import to_proto
     from serde.legalize.profiles import get_profile
 

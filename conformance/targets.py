@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 
 import serde
-from serde.formats.onnx import from_ir
+from serde.formats.onnx.from_ir import from_ir
 from serde.formats.onnx.writer import to_proto
 from serde.ir.graph import IR_OPSET, Graph
 from serde.legalize.convert import LOWEST_WRITTEN, lower_to

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from glob import escape as glob_escape
+from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,6 +15,25 @@ from serde.errors import MalformedFile, UnknownFormat, UsageError
 from serde.io.sniff import head_of, refuse_mistaken
 from serde.ir.graph import Graph
 from serde.rewrite.rules import RuleTable
+
+
+class Deferred:
+    """A function at ``module:name``, as entry points spell it, whose module is imported late.
+
+    The formats that a conversion does not need cost no time so.
+    """
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+
+    @cached_property
+    def value(self) -> Any:
+        """What is at the place."""
+        module, _, name = self.place.partition(":")
+        return getattr(import_module(module), name)
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        return self.value(*arguments, **options)
 
 
 @dataclass(frozen=True)
@@ -29,7 +49,7 @@ class Format:
         from_ir: ``(graph, **options) -> Graph`` of the format, or None where it is not written yet.
         encode: ``(graph, path, **options) -> list[str]``, the files written.
         options: names of the keyword options the four functions take together.
-        tables: its rule tables, for the operator tables and the tests.
+        tables: its rule tables, for the operator tables and the tests, or where they are.
         check_target: ``(path, **options) -> None``, with the options of ``encode``: raises
             UsageError where what lies at or beside ``path`` stands in the way of a result there.
         repair: ``(source path, target path) -> list[str]``, what was mended in a file, if it can.
@@ -43,9 +63,13 @@ class Format:
     from_ir: Callable[..., Graph] | None = None
     encode: Callable[..., list[str]] | None = None
     options: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    tables: tuple[RuleTable, ...] = ()
+    tables: tuple[RuleTable | Deferred, ...] = ()
     repair: Callable[..., list[str]] | None = None
     check_target: Callable[..., None] | None = None
+
+    def rule_tables(self) -> tuple[RuleTable, ...]:
+        """Its rule tables, filled."""
+        return tuple(t.value if isinstance(t, Deferred) else t for t in self.tables)
 
 
 @dataclass(frozen=True)

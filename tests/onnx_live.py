@@ -12,7 +12,7 @@ import onnx
 import onnxruntime
 from onnx import parser
 
-from serde.formats.onnx import from_ir
+from serde.formats.onnx.from_ir import from_ir
 from serde.formats.onnx.reader import decode
 from serde.formats.onnx.writer import to_proto
 from serde.ir.graph import Graph

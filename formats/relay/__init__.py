@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from serde.plugins import Format
+from serde.plugins import Deferred, Format
 
-from . import decode, encode, from_ir, target, to_ir
-from .io.discover import claims
-from .rules import reads
-
-__all__ = ["FORMAT"]
+from .io.magic import matches
 
 FORMAT = Format(
     name="relay",
     suffixes=(".relay", ".json"),
-    claims=claims,
-    decode=decode.decode,
-    to_ir=to_ir.to_ir,
-    from_ir=from_ir.from_ir,
-    encode=encode.encode,
+    claims=matches,
+    decode=Deferred("serde.formats.relay.decode:decode"),
+    to_ir=Deferred("serde.formats.relay.to_ir:to_ir"),
+    from_ir=Deferred("serde.formats.relay.from_ir:from_ir"),
+    encode=Deferred("serde.formats.relay.encode:encode"),
     options={
         "decode": frozenset({"params", "entry", "ignore_extra", "tvm"}),
         "to_ir": frozenset({"rules", "random"}),
         "from_ir": frozenset({"functions"}),
     },
-    tables=(reads, target.writes),
+    tables=(
+        Deferred("serde.formats.relay.to_ir:reads"),
+        Deferred("serde.formats.relay.from_ir:writes"),
+    ),
 )

@@ -14,17 +14,8 @@ from serde.io.sniff import open_regular, refuse_missing, refuse_mistaken
 from serde.ir.graph import Graph
 
 from . import ast
-from .io.discover import (
-    GZIP,
-    HEAD,
-    LIBRARIES,
-    VM_MAGIC,
-    find_params,
-    is_tar,
-    kind_of,
-    note_missing_weights,
-    unpack_head,
-)
+from .io.discover import find_params, note_missing_weights
+from .io.magic import GZIP, HEAD, LIBRARIES, VM_MAGIC, is_tar, kind_of, unpack_head
 from .io.params import read_params
 from .json.reader import parse_json, read_json
 from .text.parser import parse_text, read_text

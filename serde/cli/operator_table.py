@@ -10,7 +10,7 @@ from serde.rewrite.rules import Rule, RuleTable
 
 def _tables(name: str | None) -> Iterator[tuple[str, RuleTable]]:
     for each in [name] if name else format_names():
-        for table in get_format(each).tables:
+        for table in get_format(each).rule_tables():
             yield each, table
 
 

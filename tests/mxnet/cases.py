@@ -22,10 +22,11 @@ import numpy as np
 import pytest
 
 from serde.errors import SerdeError, Unconvertible
-from serde.formats.mxnet import decode_symbol, to_ir
 from serde.formats.mxnet.bind.bind_params import PARAMETERS
+from serde.formats.mxnet.decode import decode_symbol
 from serde.formats.mxnet.io.symbol_json import parse_symbol
-from serde.formats.onnx import from_ir
+from serde.formats.mxnet.to_ir import to_ir
+from serde.formats.onnx.from_ir import from_ir
 from serde.formats.onnx.writer import to_proto
 from serde.ir.graph import Graph, Shape, Tensor, Value
 from serde.ir.replace_uses import replace_values

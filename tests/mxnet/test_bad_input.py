@@ -24,9 +24,10 @@ from hypothesis import strategies as st
 
 import serde
 from serde.errors import MalformedFile, SerdeError, UsageError
-from serde.formats.mxnet import decode, decode_symbol, to_ir
+from serde.formats.mxnet.decode import decode, decode_symbol
 from serde.formats.mxnet.io.params import parse_params, read_params
 from serde.formats.mxnet.io.symbol_json import parse_symbol
+from serde.formats.mxnet.to_ir import to_ir
 from tests.mxnet import written
 from tests.mxnet.written import (
     array_bytes,

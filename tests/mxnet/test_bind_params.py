@@ -10,10 +10,11 @@ import pytest
 
 import serde
 from serde.errors import MalformedFile, SerdeError
-from serde.formats.mxnet import decode_symbol, to_ir
 from serde.formats.mxnet.bind.bind_params import LEAVE_OUT
+from serde.formats.mxnet.decode import decode_symbol
 from serde.formats.mxnet.io.params import parse_params
 from serde.formats.mxnet.io.symbol_json import parse_symbol
+from serde.formats.mxnet.to_ir import to_ir
 from serde.passes.cut_inputs import cut, with_inputs
 from tests.mxnet import written
 from tests.mxnet.written import Array, chain, node, params_bytes, symbol, variable

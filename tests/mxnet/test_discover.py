@@ -13,7 +13,7 @@ import pytest
 
 import serde
 from serde.errors import MalformedFile, SerdeError, UnknownFormat, UsageError
-from serde.formats.mxnet.io.discover import claims, find
+from serde.formats.mxnet.io.discover import find, matches
 from tests.mxnet import written
 from tests.mxnet.written import params_bytes
 from tests.mxnet_live import live_mxnet
@@ -159,7 +159,7 @@ def test_found(name: str, tmp_path: Path, monkeypatch) -> None:
     files, source, options, (symbol, epoch) = FOUND[name]
     monkeypatch.chdir(lay_out(tmp_path, files))
     for path in (tmp_path / source, Path(source)):
-        assert claims(path)
+        assert matches(path)
         found = find(path, **{"params": None, "epoch": None, **options})
         check(found, symbol, epoch, name)
 
@@ -170,7 +170,7 @@ def test_found_in_an_archive(name: str, kind: str, tmp_path: Path) -> None:
     files, _, options, (symbol, epoch) = FOUND[name]
     mode = "w:gz" if kind in (".tar.gz", ".tgz", ".packed") else "w"
     path = tar(tmp_path / f"model{kind}", files, mode, ("evil-symbol.json", "evil.params"))
-    assert claims(path)
+    assert matches(path)
     found = find(path, **{"params": None, "epoch": None, **options})
     assert found.symbol_path.startswith(f"{path}:")
     check(found, symbol, epoch, name)
@@ -306,7 +306,7 @@ def test_what_is_not_mxnets_is_not_claimed(tmp_path: Path) -> None:
     files = {"a.onnx": b"\x08\x08", "b.json": '{"nodes": [{"op": "tvm_op"}]}', "c.txt": "hello",
              "d.json": "[]", "io.npz": written.npz_bytes(ARRAYS), "e/f.txt": "hello"}  # fmt: skip
     lay_out(tmp_path, files)
-    assert not any(claims(p) for p in (tmp_path, *tmp_path.rglob("*")))
+    assert not any(matches(p) for p in (tmp_path, *tmp_path.rglob("*")))
     with pytest.raises(UnknownFormat):
         serde.load(tmp_path / "c.txt")
 

@@ -10,8 +10,8 @@ import pytest
 
 import serde
 from serde.errors import MalformedFile
-from serde.formats.mxnet import decode_symbol
 from serde.formats.mxnet.bind.placeholders import with_placeholders
+from serde.formats.mxnet.decode import decode_symbol
 from serde.formats.mxnet.io.symbol_json import parse_symbol
 from serde.passes.cut_inputs import with_inputs
 from tests.mxnet import written

@@ -10,10 +10,11 @@ import pytest
 
 from serde.decompositions.random_source import REASON
 from serde.errors import Unconvertible
-from serde.formats.mxnet import decode_symbol, to_ir
+from serde.formats.mxnet.decode import decode_symbol
 from serde.formats.mxnet.io.symbol_json import parse_symbol
 from serde.formats.mxnet.ops.random.sampling import draws
 from serde.formats.mxnet.passes.custom_ops import LASTING
+from serde.formats.mxnet.to_ir import to_ir
 from serde.formats.onnx.writer import to_proto
 from serde.legalize.convert import lower_to
 from serde.passes import tidy

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from serde.errors import Unconvertible
-from serde.formats.mxnet import decode_symbol, to_ir
+from serde.formats.mxnet.decode import decode_symbol
 from serde.formats.mxnet.io.symbol_json import parse_symbol
 from serde.formats.mxnet.ops.random.sampling import draws
 from serde.formats.mxnet.passes.inference_mode import INFERENCE_FORMS
 from serde.formats.mxnet.rules import reads
+from serde.formats.mxnet.to_ir import to_ir
 from serde.formats.mxnet.unsupported_ops import BY_REASON, REFUSED
 from serde.passes.cut_inputs import with_inputs
 from tests.mxnet.make_registry import FILE

@@ -8,7 +8,7 @@ import pytest
 
 import serde
 from serde.errors import UsageError
-from serde.formats.mxnet import decode_symbol
+from serde.formats.mxnet.decode import decode_symbol
 from serde.formats.mxnet.io.symbol_json import parse_symbol
 from tests.mxnet_live import live_mxnet, run_symbol
 

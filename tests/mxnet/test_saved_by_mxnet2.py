@@ -11,8 +11,9 @@ import pytest
 
 import serde
 from serde.errors import Unconvertible
-from serde.formats.mxnet import decode_symbol, to_ir
+from serde.formats.mxnet.decode import decode_symbol
 from serde.formats.mxnet.io.symbol_json import parse_symbol
+from serde.formats.mxnet.to_ir import to_ir
 from serde.passes.cut_inputs import with_inputs
 from tests.mxnet.written import node, npz_bytes, symbol, variable, zip_bytes
 from tests.mxnet_live import run_symbol

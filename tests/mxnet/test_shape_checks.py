@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from serde.errors import SerdeError, UsageError
-from serde.formats.mxnet import decode_symbol, to_ir
+from serde.formats.mxnet.decode import decode_symbol
 from serde.formats.mxnet.io.params import parse_params
 from serde.formats.mxnet.io.symbol_json import parse_symbol
+from serde.formats.mxnet.to_ir import to_ir
 from serde.passes.cut_inputs import with_inputs
 from tests.mxnet.written import node, params_bytes, symbol, variable
 from tests.mxnet_live import live_mxnet

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from serde.errors import Unconvertible, UsageError
-from serde.formats.mxnet import decode_symbol, to_ir
 from serde.formats.mxnet.bind.bind_params import bind_params
+from serde.formats.mxnet.decode import decode_symbol
 from serde.formats.mxnet.infer_shapes.infer_inputs import InputShapes, complete_inputs
 from serde.formats.mxnet.io.params import parse_params
 from serde.formats.mxnet.io.symbol_json import parse_symbol
 from serde.formats.mxnet.passes.drop_labels import drop_labels
+from serde.formats.mxnet.to_ir import to_ir
 from serde.ir.printer import typed
 from serde.passes.cut_inputs import with_inputs
 from tests.mxnet import deep_symbols

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from serde.errors import SerdeError
-from serde.formats.mxnet import FORMAT, decode
+from serde.formats.mxnet import FORMAT
+from serde.formats.mxnet.decode import decode
 from serde.formats.mxnet.from_ir import from_ir
 from serde.formats.mxnet.io.symbol_writer import encode
 from serde.formats.onnx.reader import decode as decode_model

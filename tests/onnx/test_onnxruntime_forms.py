@@ -10,8 +10,8 @@ import onnx
 import onnxruntime
 import pytest
 
-from serde.formats.onnx import from_ir
 from serde.formats.onnx.consumers.onnxruntime import FORMS, MEASURED
+from serde.formats.onnx.from_ir import from_ir
 from serde.formats.onnx.writer import to_proto
 from serde.legalize.convert import raise_to_ir
 from tests.onnx_live import LEVELS, OPTIMIZED, PLAIN, decoded, model_of, run_at, run_model

@@ -16,8 +16,8 @@ from onnx import TensorProto, helper, numpy_helper
 import serde
 from conformance.relax_models import in_relax
 from serde.errors import Unconvertible, UsageError
-from serde.formats.onnx import from_ir
 from serde.formats.onnx.consumers.relax.target import OPSET
+from serde.formats.onnx.from_ir import from_ir
 from serde.formats.onnx.reader import decode
 from serde.formats.onnx.writer import to_proto
 from serde.legalize.convert import raise_to_ir

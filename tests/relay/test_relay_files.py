@@ -13,7 +13,7 @@ import pytest
 
 from serde.errors import MalformedFile
 from serde.formats.relay.decode import read_module
-from serde.formats.relay.io.discover import VM_MAGIC, claims, kind_of
+from serde.formats.relay.io.magic import VM_MAGIC, kind_of, matches
 
 DATA = Path(__file__).with_name("data")
 TEXT = b"def @main(%x) { %x }"
@@ -123,7 +123,7 @@ def test_says_what_it_is_instead(raw, reason, tmp_path):
 )
 def test_claims_what_is_nobody_elses(kind, name, claimed, tmp_path):
     (tmp_path / name).write_bytes(FILES[kind][0])
-    assert claims(tmp_path / name) is claimed
+    assert matches(tmp_path / name) is claimed
 
 
 def test_folders_and_missing_files(tmp_path):

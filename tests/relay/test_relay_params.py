@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from serde.errors import MalformedFile
-from serde.formats.relay.io.params import MAGIC, read_params, write_params
+from serde.formats.relay.io.params import PARAMS_MAGIC, read_params, write_params
 from serde.ir.graph import Tensor
 
 DATA = Path(__file__).with_name("data")
 TYPES = "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64".split()
-HEAD = struct.pack("<QQ", MAGIC, 0)
+HEAD = struct.pack("<QQ", PARAMS_MAGIC, 0)
 ARRAYS = {
     "a": np.arange(6, dtype=np.float32).reshape(2, 3),
     "größe": np.array(True),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from serde.formats.relay import ast, registry
-from serde.formats.relay.io.discover import kind_of
+from serde.formats.relay.io.magic import kind_of
 from serde.formats.relay.io.params import read_params
 from serde.formats.relay.json.reader import parse_json, read_json
 from serde.formats.relay.json.writer import to_json

@@ -7,7 +7,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from serde.errors import Unconvertible
-from serde.formats.onnx import from_ir
+from serde.formats.onnx.from_ir import from_ir
 from serde.formats.onnx.reader import decode
 from serde.formats.onnx.writer import to_proto
 from serde.ir.graph import Graph

@@ -84,7 +84,7 @@ class Found:
         return self.name.endswith(".params") or looks_like_params(self.head)
 
 
-def claims(path: Path) -> bool:
+def matches(path: Path) -> bool:
     """Whether ``path`` names an MXNet model."""
     if path.is_dir():
         files = _files(path)

@@ -1,1 +1,1 @@
-"""Relay's parameter files, and which of them belongs to a module."""
+"""Files of Relay: what a file holds, parameter files, and which of them belongs to a module."""

@@ -25,16 +25,14 @@ from serde.io.tensor_bytes import map_slice, possible
 from serde.ir.graph import DType, FileSlice, Tensor
 
 from .. import ndarray
+from .magic import EMPTY_ZIP, PARAMS_MAGIC, ZIP
 
-MAGIC = 0xF7E58D4F05049CB7
 WORD = struct.Struct("<Q")
 # What reading a damaged zip raises
 BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, RuntimeError, OSError,
           EOFError, ValueError)  # fmt: skip
 # What reading the header of a damaged .npy raises: NumPy parses it as Python
 BAD_HEADER = (ValueError, ConversionError, TokenError, SyntaxError, MemoryError, RecursionError)
-ZIP = b"PK\x03\x04"
-EMPTY_ZIP = b"PK\x05\x06"
 MOST_GROWTH, SMALL = 200, 1 << 26  # a member above SMALL bytes may grow no more than this
 LOCAL_HEADER = struct.Struct("<26xHH")  # of a member of a zip: lengths of its name and extra field
 
@@ -71,7 +69,7 @@ def write_params(params: Mapping[str, Tensor], path: str | os.PathLike[str]) -> 
 
 def write_into(params: Mapping[str, Tensor], out: BinaryIO) -> None:
     """Write what ``relay.load_param_dict`` reads into an open file."""
-    out.write(struct.pack("<QQQ", MAGIC, 0, len(params)))
+    out.write(struct.pack("<QQQ", PARAMS_MAGIC, 0, len(params)))
     for name in params:
         raw = name.encode()
         out.write(WORD.pack(len(raw)) + raw)
@@ -87,7 +85,7 @@ class _Reader:
         self.path, self.file, self.size, self.at = path, file, size, 0
 
     def read_params(self) -> dict[str, Tensor]:
-        if self.read_word("the magic number") != MAGIC:
+        if self.read_word("the magic number") != PARAMS_MAGIC:
             raise self.error("not a TVM parameter file: it does not start with the magic number", 0)
         self.read_word("the reserved word")
         names = [self.read_name() for _ in range(self.read_count("names", WORD.size))]

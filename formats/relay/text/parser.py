@@ -17,14 +17,11 @@ from serde.io.sniff import open_regular
 
 from .. import ast
 from ..ast_walk import run, to_function
+from ..io.magic import HEADER
 from ..json.reader import parse_metadata
 from .attributes import EQUALS
 from .expressions import OMITTED, Expressions
 
-HEADER = re.compile(
-    r"(?:\s|//[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*"  # blanks and comments
-    r'(?:#\[\s*version\s*=\s*"([^"]*)"\s*\]|v(0\.0\.\d+)\b)?'
-)
 _METADATA = re.compile(r"^(?:#\[\s*metadata\s*\]|METADATA:)[ \t\r]*$", re.MULTILINE)
 _TVM = re.compile(r'"tvm_version"\s*:\s*"([^"]*)"')
 _ENTRY = re.compile(r"meta\[\s*([^\]]*?)\s*\]\[(\d+)\]")

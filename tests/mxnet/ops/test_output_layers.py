@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from serde.formats.mxnet import decode_symbol, to_ir
+from serde.formats.mxnet.decode import decode_symbol
 from serde.formats.mxnet.io.symbol_json import parse_symbol
+from serde.formats.mxnet.to_ir import to_ir
 from serde.legalize.convert import lower_to
 from serde.passes.cut_inputs import with_inputs
 from tests.mxnet.cases import (

@@ -13,9 +13,9 @@ from onnx import helper
 
 import serde
 from serde.errors import Unconvertible
-from serde.formats import onnx as onnx_files
 from serde.formats.onnx.contrib import OPSETS, SYNONYMS, reads_default
 from serde.formats.onnx.reader import decode
+from serde.formats.onnx.to_ir import to_ir
 from serde.spec import schema
 from tests import directions
 
@@ -156,7 +156,7 @@ def test_opsets_are_those_whose_standard_lacks_the_operator(op):
 )
 def test_refused(case, says):
     with pytest.raises(Unconvertible, match=says):
-        onnx_files.to_ir(decode(model_of(case)))
+        to_ir(decode(model_of(case)))
 
 
 def test_in_a_branch_and_a_function(tmp_path):

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from serde.errors import Unconvertible
-from serde.formats.onnx import from_ir
+from serde.formats.onnx.from_ir import from_ir
 from serde.formats.onnx.writer import to_proto
 from serde.formats.relay.json.reader import parse_json
 from serde.formats.relay.to_ir import module_graph, to_ir

@@ -1,0 +1,87 @@
+"""Symbol JSON and parameters to a graph of MXNet's operators."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from serde.ir.graph import Graph
+from serde.passes.cut_inputs import cut
+
+from .bind.bind_params import bind_params
+from .bind.declared import Said
+from .io.discover import find
+from .io.params import Params
+from .io.symbol_json import Symbol, parse_symbol
+
+# Metadata keys of a decoded graph.
+PATH, VERSION, VARIABLES = "mxnet.path", "mxnet.version", "mxnet.variables"
+NUMPY_SHAPES = "mxnet.numpy_shapes"
+
+
+def decode(
+    path: str | os.PathLike[str], *, params: str | os.PathLike[str] | None = None,
+    epoch: int | None = None, ignore_extra: bool = False, match_params: bool = False,
+    outputs: Sequence[str] | None = None,
+) -> Graph:  # fmt: skip
+    """Read an MXNet model: variables with an array are constants, the others inputs.
+
+    ``path`` is a ``-symbol.json``, the prefix before it, a folder or an archive with one model;
+    ``params`` a parameter file, found beside the symbol where it is not given, of the last epoch
+    or the one named. ``ignore_extra`` allows arrays that a variable without one may have meant.
+    ``match_params`` pairs arrays with variables of other names, by kind, shape and order. With
+    ``outputs``, names of values or layers, arrays that these do not depend on are not looked at.
+    """
+    files = find(Path(path), params, epoch)
+    symbol = parse_symbol(files.symbol, files.symbol_path)
+    return decode_symbol(
+        symbol, files.params, files.symbol_path, ignore_extra, files.searched, match_params,
+        outputs,
+    )  # fmt: skip
+
+
+def decode_symbol(
+    symbol: Symbol, params: Params | None, path: str, ignore_extra: bool = False,
+    searched: str = "", match_params: bool = False, outputs: Sequence[str] | None = None,
+) -> Graph:  # fmt: skip
+    """The graph of a symbol and its parameters; ``path`` is what errors call it.
+
+    ``searched`` tells what was looked for where there are no parameters.
+    """
+    if outputs and params is not None and params.names and not match_params:
+        symbol, params = _cut(symbol, params, outputs)
+    graph = bind_params(symbol, params, path, ignore_extra, searched, match_params)
+    said = {
+        name: [about.shape, about.dtype and about.dtype.value]
+        for name, about in symbol.variables.items()
+        if about != Said()
+    }
+    name = Path(path).name.removesuffix(".json").removesuffix("-symbol") or "symbol"
+    told = {PATH: path, VERSION: str(symbol.version), VARIABLES: json.dumps(said),
+            NUMPY_SHAPES: str(int(symbol.has_numpy_shapes))}  # fmt: skip
+    return replace(graph, name=name, metadata={**graph.metadata, **told})
+
+
+def _cut(symbol: Symbol, params: Params, outputs: Sequence[str]) -> tuple[Symbol, Params]:
+    """The part of a symbol that ``outputs`` depend on, and the arrays but those of the rest.
+
+    Inputs of the rest are still inputs: callers may tell their shapes.
+    """
+    graph = cut(symbol.graph, outputs)
+    read = {v.name for v in graph.inputs}
+    arrays = params.by_name()
+    rest = {v.name for v in symbol.graph.inputs} - read
+    graph = replace(graph, inputs=tuple(
+        v for v in symbol.graph.inputs if v.name in read or v.name not in arrays
+    ))  # fmt: skip
+    variables = {n: about for n, about in symbol.variables.items() if n in read}
+    kept = [at for at, name in enumerate(params.plain_names) if name not in rest]
+    part = replace(
+        params,
+        names=tuple(params.names[at] for at in kept),
+        tensors=tuple(params.tensors[at] for at in kept),
+    )
+    return Symbol(graph, variables, symbol.version), part

@@ -1,0 +1,110 @@
+"""From a graph of MXNet's operators to the IR."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from serde.decompositions.random_source import with_random
+from serde.errors import Unconvertible, require
+from serde.ir.graph import DType, Graph
+from serde.spec.onnx_builder import OnnxBuilder
+
+from . import ops
+from .bind.bind_params import refuse_missing_parameters
+from .bind.declared import Said
+from .bind.placeholders import with_placeholders
+from .decode import NUMPY_SHAPES, PATH, VARIABLES, VERSION
+from .infer_shapes.begin_states import with_sizes_of_zeros
+from .infer_shapes.failures import refuse_given_shapes
+from .infer_shapes.infer_inputs import complete_inputs
+from .infer_shapes.shape_checks import check_shapes
+from .ops.output_layers import plain_kernels
+from .ops.quantization.layers import floating
+from .ops.random.sampling import draws
+from .passes.custom_ops import (
+    CUSTOM,
+    Rules,
+    each_node,
+    own_rules,
+    taken_along,
+    told_apart,
+    with_rules,
+)
+from .passes.drop_labels import drop_labels, drop_unread_labels
+from .passes.inference_mode import notes
+from .passes.mark_requantized import told_requantized
+from .passes.strip_nms import with_suppression
+from .rules import reads
+
+__all__ = ["ops", "to_ir"]
+KERNELS = ("onednn", "plain")
+
+
+def to_ir(
+    graph: Graph, *, rules: Rules | None = None, random: str = "refuse",
+    custom_domain: str | None = None, custom_outputs: Mapping[str, Any] | None = None,
+    nms: str = "full", integers: str = "exact", dequantize: bool = False, kernels: str = "onednn",
+    outputs: Sequence[str] | None = None, missing_weights: str = "refuse",
+) -> Graph:  # fmt: skip
+    """Rewrite an MXNet graph into the IR, with all its inputs but labels.
+
+    Outputs that only training needs are left out, unless the caller named the ``outputs``.
+
+    ``rules`` are rules by operator, taken before those there are, or a table instead of it. With
+    a ``custom_domain`` operators MXNet does not define are kept, in that domain; what they compute
+    has the shapes ``custom_outputs`` says.
+
+    ``random`` says what becomes of operators that draw random numbers: with ``refuse`` they are
+    not converted, with ``onnx`` the runtime draws them, with ``input`` they are made of noise that
+    is an input of the model. With ``nms="none"`` a detector gives the boxes and scores that its
+    last suppression would choose from. Fused integer layers compute with integers in units of 1
+    between a dequantisation and a quantisation, which give those of MXNet bit for bit; with
+    ``integers="qdq"``, or where they are to be dequantised (``dequantize``), they compute with the
+    numbers those stand for. With ``missing_weights="infer"``, for checks, ones of the shapes that
+    are inferred stand for weights of which no file was found. Where MXNet's kernels disagree, the
+    results are those of ``kernels``: of the ``onednn`` ones, as released, or the ``plain`` ones of
+    a build without oneDNN.
+
+    Raises:
+        MalformedFile: for parameters without a value. UsageError: for inputs without a shape.
+        Unconvertible: for every node no rule takes.
+    """
+    metadata = graph.metadata
+    own = own_rules(rules) | ({CUSTOM} if custom_domain is not None else set())
+    graph = drop_labels(graph, outputs is not None, own)
+    graph = with_suppression(graph, nms)
+    said = {
+        name: Said(shape and tuple(shape), dtype and DType(dtype))
+        for name, (shape, dtype) in json.loads(metadata.get(VARIABLES, "{}")).items()
+    }
+    if missing_weights == "infer":
+        graph = with_placeholders(graph, said, metadata.get(PATH, graph.name))
+    else:
+        refuse_missing_parameters(graph, metadata.get(PATH, graph.name))
+    complete = complete_inputs(graph, said)
+    if metadata.get(NUMPY_SHAPES) != "1":
+        complete = with_sizes_of_zeros(complete)
+    require(integers in ("exact", "qdq"), f"integers={integers!r} is neither of exact, qdq")
+    exact = integers == "exact" and not dequantize
+    require(kernels in KERNELS, f"kernels={kernels!r} is neither of {', '.join(KERNELS)}")
+    known = reads if exact else reads.joined(floating.rules)
+    known = known if kernels == "onednn" else known.joined(plain_kernels.rules)
+    table = with_random(with_rules(known, complete, rules), draws, random)
+    table = table.guarded(partial(check_shapes, metadata.get(NUMPY_SHAPES) == "1"))
+    complete = told_apart(complete, table)
+    if exact:
+        complete = told_requantized(complete, table)
+    if custom_domain is not None:
+        complete, table = taken_along(complete, table, custom_domain, custom_outputs or {})
+    try:
+        done = drop_unread_labels(table.rewrite(complete, OnnxBuilder(graph.name)))
+    except Unconvertible as error:
+        refuse_given_shapes(graph, said, error, table)
+        raise
+    kept = {k: v for k, v in metadata.items() if k == VERSION}
+    told = dict.fromkeys((*done.notes, *notes(each_node(complete))))
+    return replace(done, metadata=kept, notes=tuple(told))

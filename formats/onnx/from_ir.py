@@ -1,0 +1,48 @@
+"""From the IR to a graph of the opset that is written."""
+
+from __future__ import annotations
+
+from serde.errors import UsageError
+from serde.ir.graph import Graph
+from serde.legalize.convert import LOWEST_WRITTEN, lower_to, require_opset
+from serde.rewrite.outline import KEEP, Keep, outlined
+
+from .consumers.onnxruntime import avoid_runtime_forms, operators_without_kernel
+from .writer import FUNCTIONS_IR, least_ir_version
+
+
+def from_ir(
+    graph: Graph,
+    opset: int = 17,
+    ir_version: int | None = None,
+    spelled_out: frozenset[str] = frozenset(),
+    functions: Keep = "keep",
+    integer_kernels: bool = True,
+    importer: str | None = None,
+) -> Graph:
+    """Lower the IR to ``opset``; functions are kept where the file's IR version has them.
+
+    ``integer_kernels`` writes products of integers in units of 1 as ``QLinearConv`` and
+    ``QLinearMatMul``, which every runtime computes alike. ``importer="relax"`` keeps to what TVM's
+    importer into Relax gets right.
+    """
+    require_opset(opset, LOWEST_WRITTEN)
+    if importer is not None:
+        return _for_importer(graph, opset, importer)
+    if functions not in KEEP:
+        raise UsageError(f"functions={functions!r} is not one of {', '.join(KEEP)}")
+    version = least_ir_version(opset) if ir_version is None else ir_version
+    kept = functions if version >= FUNCTIONS_IR else "inline"
+    spelled_out |= operators_without_kernel(opset)
+    lowered = lower_to(graph, opset, kept != "inline", spelled_out, integer_kernels)
+    return outlined(avoid_runtime_forms(lowered), kept)
+
+
+def _for_importer(graph: Graph, opset: int, importer: str) -> Graph:
+    from .consumers import relax
+
+    if importer != "relax":
+        raise UsageError(f"importer={importer!r} is not relax")
+    if opset != relax.OPSET:
+        raise UsageError(f"TVM's importer into Relax is known at opset {relax.OPSET} only")
+    return relax.for_relax(graph)

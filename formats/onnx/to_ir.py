@@ -1,0 +1,23 @@
+"""From a graph of any opset to the IR."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from serde.ir.graph import Graph
+from serde.legalize.convert import raise_to_ir
+from serde.rewrite.custom_ops import Readers, without_unused_imports
+
+from . import contrib
+
+
+def to_ir(graph: Graph, keep_domain: Collection[str] = ()) -> Graph:
+    """Rewrite a graph of any opset into the IR.
+
+    ``keep_domain`` are domains whose operators are carried along even where they could be read as
+    operators of the standard: ``com.microsoft``, for a model that stays with ONNX Runtime.
+    """
+    readers = Readers(
+        contrib.TABLES, contrib.REFUSALS, contrib.OPSETS, contrib.SYNONYMS, tuple(keep_domain)
+    )
+    return without_unused_imports(raise_to_ir(graph, readers), contrib.TABLES)
