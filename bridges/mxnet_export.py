@@ -124,7 +124,7 @@ def _inference_graph(sym: Any, params: Any, options: Mapping[str, Any]) -> Graph
     from serde import api
     from serde.formats.mxnet.passes.drop_labels import drop_labels
 
-    _, graph = api._decode(sym, params, None, {"ignore_extra": True})
+    graph, _ = api.read(sym, params=params, ignore_extra=True)
     return drop_labels(graph, rules=options.get("rules") or ())
 
 
@@ -135,7 +135,7 @@ def _inputs_of(sym: Any, params: Any, names: list[str], count: int) -> list[str]
     """
     from serde import api
 
-    _, graph = api._decode(sym, params, None, {"ignore_extra": True})
+    graph, _ = api.read(sym, params=params, ignore_extra=True)
     all_ = [v.name for v in graph.inputs]
     last = f"{graph.nodes[-1].name}_label" if graph.nodes else ""
     for found in (all_, [n for n in all_ if n != last]):

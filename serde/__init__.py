@@ -20,7 +20,7 @@ _PUBLIC = {
     "MissingDependency": "serde.errors",
     "Node": "serde.ir.graph",
     "Problem": "serde.errors",
-    "Report": "serde.report",
+    "Report": "serde.api.report",
     "SerdeError": "serde.errors",
     "Source": "serde.ir.graph",
     "Tensor": "serde.ir.graph",
@@ -34,8 +34,8 @@ _PUBLIC = {
     "convert": "serde.api",
     "export": "serde.api.live_objects",
     "import_": "serde.api.live_objects",
-    "load": "serde.api",
-    "save": "serde.api",
+    "load": "serde.pipeline",
+    "save": "serde.pipeline",
     "verify": "serde.verification",
 }
 __all__ = ["__version__", *sorted(_PUBLIC)]

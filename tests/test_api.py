@@ -13,7 +13,7 @@ import onnx
 import pytest
 
 import serde
-from serde import api
+from serde import pipeline
 from serde.api import live_objects
 from serde.errors import InvalidGraph, UnknownFormat, UsageError
 from serde.formats.onnx.writer import to_proto
@@ -87,8 +87,8 @@ class TestLoadAndSave:
             return replace(onnx_format.to_ir(graph), opset=3)
 
         monkeypatch.setattr(
-            api, "format_of",
-            lambda path: Format("onnx", (".onnx",), onnx_format.claims, onnx_format.decode, broken),
+            pipeline, "format_of",
+            lambda path: Format("onnx", (".onnx",), onnx_format.matches, onnx_format.decode, broken),
         )  # fmt: skip
         with pytest.raises(InvalidGraph):
             serde.load(source)
@@ -140,7 +140,7 @@ class TestConvert:
         assert report.source.endswith("ModelProto") and report.source_format == "onnx"
 
     def test_rules_of_the_callers_own(self, tmp_path):
-        from serde.formats.mxnet.rules import reads
+        from serde.formats.mxnet.to_ir import reads
 
         def read_activation(g, x, *, act_type: str):
             return g.Sin(x)

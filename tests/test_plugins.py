@@ -26,8 +26,8 @@ class Entry:
         return self.thing
 
 
-def a_format(name, suffixes, claims=lambda path: False):
-    return Format(name, suffixes, claims, lambda path: None, lambda graph: graph)
+def a_format(name, suffixes, matches=lambda path: False):
+    return Format(name, suffixes, matches, lambda path: None, lambda graph: graph)
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from serde.api.report import Report
 from serde.errors import Problem, UsageError
 from serde.ir.graph import Tensor
-from serde.report import Report
 from serde.verification import Compared, Verification
 from tests.onnx_live import ir_of
 

@@ -2,37 +2,97 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
 from serde.plugins import Deferred, Format
+from serde.plugins.options import ParamsOptions, ReadOptions, RuleOptions, WriteOptions, option
 
 from .io.discover import matches
+
+
+@dataclass(frozen=True, kw_only=True)
+class MxnetReadOptions(RuleOptions, ParamsOptions, ReadOptions):
+    """What an MXNet model is read with. ``missing_weights="infer"`` is for checks."""
+
+    epoch: int | None = option(
+        "Which epoch's parameters; the last if left out.", kind="integer", least=0
+    )
+    match_params: bool | None = option(
+        "Pair arrays and variables of other names by kind, shape and order.",
+        "For files of Gluon's `save_parameters`. Arrays and variables of one kind (weight, bias, "
+        "…) are paired one by one, in order, if their shapes fit. Every pair is printed: read "
+        "them, and use `--verify`.",
+        kind="flag",
+    )  # fmt: skip
+    nms: str | None = option(
+        "Whether a detector ends with its suppression (full, the default) or with all boxes.",
+        "With `none` the model ends with the boxes and scores that its last suppression would "
+        "choose from.",
+        choices=("full", "none"),
+    )  # fmt: skip
+    integers: str | None = option(
+        "Integer layers that round as MXNet does (exact, the default), or of real numbers (qdq).",
+        "`exact`: QLinearConv and QLinearMatMul (with the profiles of compilers, which look for "
+        "it, DequantizeLinear, layer and QuantizeLinear in units of 1), which round as oneDNN "
+        "does, and integer products where ONNX Runtime has no kernel (sums of layers): the "
+        "integers are MXNet's, bit for bit, and floats that become integers again are added up in "
+        "its order, from opset 10 on. `qdq`: DequantizeLinear, layer and QuantizeLinear with the "
+        "numbers that integers stand for, as compilers for hardware look for; one in some 100,000 "
+        "integers is rounded the other way than by MXNet, and "
+        "spreads.",
+        choices=("exact", "qdq"), old_choices={"counted": "exact"},
+    )  # fmt: skip
+    kernels: str | None = option(
+        "Whose results, where MXNet's kernels disagree: onednn (the default) or plain.",
+        "`onednn`: those of MXNet as it is released; `plain`: those of a build without oneDNN, or "
+        "with `MXNET_MKLDNN_ENABLED=0`. [mxnet-kernels.md](../results/mxnet-kernels.md) lists the "
+        "operators.",
+        choices=("onednn", "plain"),
+    )  # fmt: skip
+    custom_domain: str | None = option(
+        "Keep operators MXNet does not define, in this ONNX domain.",
+        "`Custom` operators are among them. In Python, `rules` converts them.", metavar="NAME",
+    )  # fmt: skip
+    custom_outputs: Mapping[str, Any] | None = option(
+        "The shape of the output of an operator kept in the custom domain.",
+        "Needed where later layers depend on it. In Python, `custom_outputs`.",
+        kind="types", flags=("--custom-output",),
+    )  # fmt: skip
+    missing_weights: str | None = option(
+        "Weights of which no file was found.", kind="object", choices=("refuse", "infer")
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MxnetWriteOptions(WriteOptions):
+    """What an MXNet model is written with."""
+
+    mxnet: str | None = option(
+        "The MXNet to write for: 1.5 to 1.9.1, the default.",
+        "What the release lacks is refused; [mxnet-releases.md](../results/mxnet-releases.md) "
+        "tells what each makes of the node tests of ONNX and of MXNet's own operators.",
+        metavar="RELEASE",
+    )  # fmt: skip
+    write_epoch: int | None = option(
+        "The epoch of MXNet's parameter file: 0 if left out.",
+        "It ends the file's name: `model-0010.params`. Where a later one lies beside the result, "
+        "MXNet would load that instead: this is refused before any work is done.",
+        kind="integer", least=0,
+    )  # fmt: skip
+
 
 FORMAT = Format(
     name="mxnet",
     suffixes=("-symbol.json",),
-    claims=matches,
+    matches=matches,
     decode=Deferred("serde.formats.mxnet.decode:decode"),
     to_ir=Deferred("serde.formats.mxnet.to_ir:to_ir"),
     from_ir=Deferred("serde.formats.mxnet.from_ir:from_ir"),
     encode=Deferred("serde.formats.mxnet.io.symbol_writer:encode"),
-    options={
-        "decode": frozenset({"params", "epoch", "ignore_extra", "match_params", "outputs"}),
-        "to_ir": frozenset(
-            {
-                "rules",
-                "random",
-                "custom_domain",
-                "custom_outputs",
-                "nms",
-                "integers",
-                "dequantize",
-                "outputs",
-                "missing_weights",
-                "kernels",
-            }
-        ),
-        "from_ir": frozenset({"mxnet"}),
-        "encode": frozenset({"mxnet", "write_epoch"}),
-    },
+    read_options=MxnetReadOptions,
+    write_options=MxnetWriteOptions,
     tables=(
         Deferred("serde.formats.mxnet.to_ir:reads"),
         Deferred("serde.formats.mxnet.from_ir:writes"),

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from serde.decompositions.random_source import with_random
-from serde.errors import Unconvertible, require
+from serde.errors import Unconvertible
 from serde.ir.graph import DType, Graph
 from serde.spec.onnx_builder import OnnxBuilder
 
@@ -41,7 +41,6 @@ from .passes.strip_nms import with_suppression
 from .rules import reads
 
 __all__ = ["ops", "to_ir"]
-KERNELS = ("onednn", "plain")
 
 
 def to_ir(
@@ -88,9 +87,7 @@ def to_ir(
     complete = complete_inputs(graph, said)
     if metadata.get(NUMPY_SHAPES) != "1":
         complete = with_sizes_of_zeros(complete)
-    require(integers in ("exact", "qdq"), f"integers={integers!r} is neither of exact, qdq")
     exact = integers == "exact" and not dequantize
-    require(kernels in KERNELS, f"kernels={kernels!r} is neither of {', '.join(KERNELS)}")
     known = reads if exact else reads.joined(floating.rules)
     known = known if kernels == "onednn" else known.joined(plain_kernels.rules)
     table = with_random(with_rules(known, complete, rules), draws, random)

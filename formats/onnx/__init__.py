@@ -2,9 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from serde.plugins import Deferred, Format
+from serde.plugins.options import FunctionOptions, ReadOptions, WriteOptions, option
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnnxReadOptions(ReadOptions):
+    """What an ONNX file is read with."""
+
+    keep_domain: Sequence[str] | None = option(
+        "Carry operators of these ONNX domains along as they are.",
+        "Into ONNX files only: `com.microsoft`, for a model that stays with ONNX Runtime. "
+        "See [onnxruntime-operators.md](onnxruntime-operators.md).",
+        kind="names",
+    )  # fmt: skip
+    strict_paths: bool | None = option(
+        "Refuse weights of ONNX models that are hard links.", kind="flag"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnnxWriteOptions(FunctionOptions, WriteOptions):
+    """What an ONNX file is written with.
+
+    A profile gives ``spelled_out``, the operators that are decomposed, ``integer_kernels`` and
+    ``importer``.
+    """
+
+    opset: int | None = option(
+        "The ONNX opset to write: 7 to 28; 17, or the profile's, if left out.", kind="integer"
+    )
+    ir_version: int | None = option(
+        "The ONNX IR version; the opset's own if left out.", "3 is the least; opset 17 has 8.",
+        kind="integer",
+    )  # fmt: skip
+    profile: str | None = option(
+        "What the consumer asks for: generic, tensorrt, openvino, relax or npu-static.",
+        "`relax` is described below.", metavar="NAME",
+    )  # fmt: skip
+    external_data: str | None = option(
+        "Where weights go: auto keeps them in the model while it stays under 2 GiB.", "See below.",
+        choices=("auto", "always", "never", "reference"),
+    )  # fmt: skip
+    spelled_out: Collection[str] | None = option("Operators to decompose.", kind="object")
+    integer_kernels: bool | None = option(
+        "Write integer layers in units of 1 as QLinearConv and QLinearMatMul.", kind="object"
+    )
+    importer: str | None = option("The program that reads the file.", kind="object")
 
 
 def matches(path: Path) -> bool:
@@ -21,21 +69,15 @@ def matches(path: Path) -> bool:
 FORMAT = Format(
     name="onnx",
     suffixes=(".onnx",),
-    claims=matches,
+    matches=matches,
     decode=Deferred("serde.formats.onnx.reader:read_model"),
     to_ir=Deferred("serde.formats.onnx.to_ir:to_ir"),
     from_ir=Deferred("serde.formats.onnx.from_ir:from_ir"),
     encode=Deferred("serde.formats.onnx.writer:write_model"),
     repair=Deferred("serde.formats.onnx.repair:repair"),
     check_target=Deferred("serde.formats.onnx.writer:check_target"),
-    options={
-        "decode": frozenset({"strict_paths"}),
-        "to_ir": frozenset({"keep_domain"}),
-        "from_ir": frozenset(
-            {"opset", "ir_version", "spelled_out", "functions", "integer_kernels", "importer"}
-        ),
-        "encode": frozenset({"ir_version", "external_data"}),
-    },
+    read_options=OnnxReadOptions,
+    write_options=OnnxWriteOptions,
     tables=(
         Deferred("serde.formats.onnx.contrib:reads"),
         Deferred("serde.formats.onnx.contrib:reads_default"),

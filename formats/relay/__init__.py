@@ -2,23 +2,49 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from serde.plugins import Deferred, Format
+from serde.plugins.options import (
+    FunctionOptions,
+    ParamsOptions,
+    ReadOptions,
+    RuleOptions,
+    WriteOptions,
+    option,
+)
 
 from .io.magic import matches
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelayReadOptions(RuleOptions, ParamsOptions, ReadOptions):
+    """What a Relay module is read with."""
+
+    entry: str | None = option(
+        "The function that is the model; main if left out.", flags=("--entry",), metavar="NAME"
+    )
+    tvm: str | None = option(
+        "The release of TVM that wrote a module, as 0.7, where the file does not tell.",
+        "Needed where an operator changed its meaning between releases.", metavar="RELEASE",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelayWriteOptions(FunctionOptions, WriteOptions):
+    """What a Relay module is written with."""
+
 
 FORMAT = Format(
     name="relay",
     suffixes=(".relay", ".json"),
-    claims=matches,
+    matches=matches,
     decode=Deferred("serde.formats.relay.decode:decode"),
     to_ir=Deferred("serde.formats.relay.to_ir:to_ir"),
     from_ir=Deferred("serde.formats.relay.from_ir:from_ir"),
     encode=Deferred("serde.formats.relay.encode:encode"),
-    options={
-        "decode": frozenset({"params", "entry", "ignore_extra", "tvm"}),
-        "to_ir": frozenset({"rules", "random"}),
-        "from_ir": frozenset({"functions"}),
-    },
+    read_options=RelayReadOptions,
+    write_options=RelayWriteOptions,
     tables=(
         Deferred("serde.formats.relay.to_ir:reads"),
         Deferred("serde.formats.relay.from_ir:writes"),

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from serde.api import Path_, convert, load, save
+from serde.api import convert
 from serde.errors import UsageError
 from serde.ir.graph import Graph
+from serde.pipeline import Path_, load, save
 from serde.plugins import Format, get_format, maker_of
 
 
 def import_(
-    file: Any,
-    other_format: str | None = None,
-    *,
-    to: str = "mxnet",
-    params: Any = None,
-    inputs: Mapping[str, Any] | None = None,
-    outputs: Sequence[str] | None = None,
-    **options: Any,
+    file: Any, other_format: str | None = None, *, to: str = "mxnet", **options: Any
 ) -> Any:
     """Read a model of another format into live objects; also ``getattr(serde, "import")``.
 
@@ -33,9 +26,7 @@ def import_(
         SerdeError: one of its kinds; MissingDependency where the framework does not import.
     """
     make = None if to == "graph" else maker_of(to)
-    graph = load(
-        file, params=params, inputs=inputs, outputs=outputs, format=other_format, **options
-    )
+    graph = load(file, format=other_format, **options)
     return graph if make is None else make(graph)
 
 
@@ -44,9 +35,6 @@ def export(
     params: Any = None,
     other_format: str = "onnx",
     path: Path_ | None = None,
-    *,
-    inputs: Mapping[str, Any] | None = None,
-    opset: int | None = None,
     **options: Any,
 ) -> str:
     """Write a model, given as paths or live objects, to a file of another format.
@@ -56,8 +44,7 @@ def export(
         params: its parameters, where the model does not hold them.
         other_format: the format to write.
         path: the file to write; beside the source, with the format's suffix, if left out.
-        inputs: as for ``load``.
-        opset, options: as for ``convert``.
+        options: as for ``convert``.
 
     Returns:
         The path of the file written.
@@ -70,18 +57,9 @@ def export(
         ):
             raise UsageError(f"{path} is the source: name the file to write")
     if isinstance(model, Graph):
-        given = {} if opset is None else {"opset": opset}
-        save(model, path, format=other_format, **given, **options)
+        save(model, path, format=other_format, **options)
     else:
-        convert(
-            model,
-            path,
-            params=params,
-            inputs=inputs,
-            opset=opset,
-            to_format=other_format,
-            **options,
-        )
+        convert(model, path, params=params, to_format=other_format, **options)
     return os.fspath(path)
 
 

@@ -16,11 +16,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from serde.cli.options import ARGUMENTS, isolated, known_format, known_target, pairs, reading
+from serde.cli.options import (
+    ARGUMENTS,
+    RenamingCommand,
+    documented,
+    isolated,
+    known_format,
+    known_target,
+    reading,
+    writing,
+)
 from serde.errors import MalformedFile, SerdeError, UnknownFormat, UsageError
 
 if TYPE_CHECKING:
-    from serde.report import Report
+    from serde.api.report import Report
 
 DONE, FAILED, USAGE, UNREADABLE, NOT_COMPARED, SYSTEM = range(6)
 SHOWN_OPERATORS = 12
@@ -110,51 +119,24 @@ def main() -> None:
     """Move deep-learning models between MXNet, TVM Relay and ONNX."""
 
 
-@main.command()
+@main.command(cls=RenamingCommand)
 @click.argument("source")
-@click.option("-o", "--output", "target", required=True, metavar="FILE", help="The file to write.")
-@reading
-@click.option(
-    "--to",
-    "to_format",
-    callback=known_format,
-    metavar="FORMAT",
-    help="The format to write, if the suffix does not tell.",
-)
-@click.option("--opset", type=int, help="The ONNX opset to write: 7 to 28, 17 if left out.")
-@click.option(
-    "--profile",
-    metavar="NAME",
-    help="What the consumer asks for: generic, tensorrt, openvino, relax, npu-static.",
-)
-@click.option("--ir-version", type=int, help="The ONNX IR version; the opset's own if left out.")
-@click.option(
-    "--rename", multiple=True, callback=pairs, metavar="OLD=NEW", help="Rename an input or output."
-)
-@click.option(
-    "--external-data",
-    type=click.Choice(["auto", "always", "never", "reference"]),
-    help="Where weights go: auto keeps them in the model while it stays under 2 GiB.",
-)
-@click.option(
-    "--functions",
-    type=click.Choice(["keep", "all", "inline"]),
-    help="Which functions of the source the file has: those with a name, all, none.",
-)
-@click.option(
-    "--mxnet", metavar="RELEASE", help="The MXNet to write for: 1.5 to 1.9.1, the default."
-)
-@click.option("--write-epoch", type=click.IntRange(min=0), metavar="N",
-              help="The epoch of MXNet's parameter file: 0 if left out.")  # fmt: skip
-@click.option("--hash", "hash_weights", is_flag=True,
-              help="Enter a SHA-256 of the weights into the metadata and the report.")  # fmt: skip
-@click.option("--verify", is_flag=True, help="Run source and result and compare their outputs.")
-@click.option("--verify-strict", "strict", is_flag=True,
+@documented("-o", "--output", "target", required=True, metavar="FILE", help="The file to write.")
+@reading()
+@writing()
+@documented("--to", "to_format", callback=known_format, metavar="FORMAT",
+            help="The format to write, where the suffix does not tell.")  # fmt: skip
+@documented("--verify", is_flag=True, help="Run source and result and compare their outputs.")
+@documented("--verify-strict", "strict", is_flag=True,
               help="Verify, and exit with 4 where nothing could be compared.")  # fmt: skip
-@click.option("--data", metavar="NPZ", help="The inputs to verify with; random if left out.")
-@click.option("--expected", metavar="NPZ", help="The source's outputs for them, if it cannot run.")
-@click.option("--report", "report_path", metavar="JSON", help="Write a report of what was done.")
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")  # fmt: skip
+@documented("--data", metavar="NPZ", help="The inputs to verify with; random if left out.",
+            details="An array for each name. Implies `--verify`.")  # fmt: skip
+@documented("--expected", metavar="NPZ", help="The source's outputs for them, if it cannot run.",
+            details="Implies `--verify`.")  # fmt: skip
+@documented("--report", "report_path", metavar="JSON", help="Write a report of what was done.",
+            details="It has the fields below.")  # fmt: skip
+@documented("-q", "--quiet", is_flag=True,
+            help="Print nothing but errors and failed verifications.")  # fmt: skip
 @isolated
 @click.pass_context
 def convert(
@@ -233,19 +215,18 @@ def _show_not_compared(found: Any, shown: bool) -> None:
         click.echo(f"verification: not compared: {line.removeprefix(PREFIX)}", err=True)
 
 
-@main.command()
+@main.command(cls=RenamingCommand)
 @click.argument("source")
-@reading
-@click.option(
+@reading()
+@documented(
     "--to",
     default="onnx",
     callback=known_target,
     metavar="FORMAT",
     help="The target format, or a profile: relax.",
 )
-@click.option("--opset", type=int, help="The ONNX opset meant: 17 if left out.")
-@click.option("--mxnet", metavar="RELEASE", help="The MXNet meant: 1.5 to 1.9.1, the default.")
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@writing(only=("opset", "mxnet"))
+@documented("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @isolated
 @click.pass_context
 def check(
@@ -269,17 +250,17 @@ def check(
     context.exit(DONE if report.ok else FAILED)
 
 
-@main.command()
+@main.command(cls=RenamingCommand)
 @click.argument("source")
-@reading
-@click.option("--values", is_flag=True, help="List every value: names --outputs takes.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@reading()
+@documented("--values", is_flag=True, help="List every value: names --outputs takes.")
+@documented("--json", "as_json", is_flag=True, help="Print JSON.")
 @isolated
 def inspect(source: str, debug: bool, values: bool, as_json: bool, **options: Any) -> None:
     """Show what SOURCE holds: inputs, outputs, operators, weights."""
     from serde import api
+    from serde.api.report import Report
     from serde.ir.printer import typed
-    from serde.report import Report
 
     given = _given(**options)
     graph, name = api.read(source, **given)
@@ -296,10 +277,10 @@ def inspect(source: str, debug: bool, values: bool, as_json: bool, **options: An
             click.echo(f"  {node.op}: {', '.join(map(typed, node.outputs))}")
 
 
-@main.command()
+@main.command(cls=RenamingCommand)
 @click.argument("source")
-@click.option("-o", "--output", "target", required=True, metavar="FILE", help="The file to write.")
-@click.option("--debug", is_flag=True, help="Show where an error came from.")
+@documented("-o", "--output", "target", required=True, metavar="FILE", help="The file to write.")
+@documented("--debug", is_flag=True, help="Show where an error came from.")
 def repair(source: str, target: str, debug: bool) -> None:
     """Mend an ONNX file that an old exporter left behind; say what was changed."""
     from pathlib import Path
@@ -315,9 +296,9 @@ def repair(source: str, target: str, debug: bool) -> None:
     click.echo(f"{source} → {target}: {len(changes)} change(s)")
 
 
-@main.command("verify-hash")
+@main.command("verify-hash", cls=RenamingCommand)
 @click.argument("source")
-@click.option("--debug", is_flag=True, help="Show where an error came from.")
+@documented("--debug", is_flag=True, help="Show where an error came from.")
 def verify_hash(source: str, debug: bool) -> None:
     """Tell whether the weights of SOURCE are those it was written with, by --hash."""
     from serde.verification.weights_hash import verify_hash as verified
@@ -325,9 +306,15 @@ def verify_hash(source: str, debug: bool) -> None:
     click.echo(f"{source}: the weights have SHA-256 {verified(source)}, as written")
 
 
-@main.command()
-@click.option("--format", "name", callback=known_format, help="Only this format's operators.")
-@click.option("--markdown", is_flag=True, help="Print docs/reference/operators.md.")
+@main.command(cls=RenamingCommand)
+@documented(
+    "--format",
+    "name",
+    callback=known_format,
+    metavar="FORMAT",
+    help="Only this format's operators.",
+)
+@documented("--markdown", is_flag=True, help="Print docs/reference/operators.md.")
 def ops(name: str | None, markdown: bool) -> None:
     """List the operators each format converts."""
     from serde.cli.operator_table import as_markdown, listing
@@ -336,7 +323,7 @@ def ops(name: str | None, markdown: bool) -> None:
         click.echo(line)
 
 
-@main.command()
+@main.command(cls=RenamingCommand)
 def formats() -> None:
     """List the installed formats and bridges."""
     from serde import api

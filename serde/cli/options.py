@@ -1,9 +1,9 @@
-"""The options of the ``serde`` command, and how their values are read."""
+"""The options of the ``serde`` command: those that the hub and the formats declare, and its own."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from typing import Any
 
@@ -11,58 +11,88 @@ import click
 from click.core import ParameterSource
 
 from serde.cli import sandbox
+from serde.legalize.profiles import PROFILES
+from serde.passes.cut_inputs import parse_spec
+from serde.passes.set_inputs import parse_setting
+from serde.plugins import Format, format_names, installed_formats
+from serde.plugins.options import METAVARS, Option, ReadOptions, WriteOptions, declared
 
 INTEGER = re.compile(r"[+-]?[0-9]{1,30}")
 ARGUMENTS = "serde.arguments"  # of the command, for a process that is to run it again
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def _by_name(parsed: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Options of one kind by the name each begins with; refuses a name given twice."""
+class DocumentedOption(click.Option):
+    """An option with what the reference page says of it, and how it was spelled before.
+
+    ``details`` follow the help text; ``formats`` are those that take it, none for all.
+    """
+
+    def __init__(
+        self, *names: Any, details: str = "", formats: tuple[str, ...] = (),
+        old_flags: tuple[str, ...] = (), **declared: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(*names, **declared)
+        self.details, self.formats, self.old_flags = details, formats, old_flags
+
+
+class RenamingCommand(click.Command):
+    """A command that takes options by their old names as well, with a notice."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Replace the old names, up to a ``--``."""
+        new = {old: p.opts[0] for p in self.params for old in getattr(p, "old_flags", ())}
+        end = args.index("--") if "--" in args else len(args)
+        for at, argument in enumerate(args[:end]):
+            flag, equals, value = argument.partition("=")
+            if flag in new:
+                _notice(ctx, f"{flag} is now {new[flag]}")
+                args[at] = f"{new[flag]}{equals}{value}"
+        return super().parse_args(ctx, args)
+
+
+class Words(click.Choice[str]):
+    """Some words; those of before with a notice."""
+
+    def __init__(self, option: Option) -> None:
+        super().__init__(option.choices)
+        self.old = option.old_choices
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The word of today."""
+        if value in self.old:
+            _notice(ctx, f"{param.opts[0]} {value} is now {param.opts[0]} {self.old[value]}")
+        return super().convert(self.old.get(value, value), param, ctx)
+
+
+def _notice(context: click.Context, text: str) -> None:
+    """Tell on the standard error output that a name has changed; once where a process is begun."""
+    if context.find_root().obj != sandbox.LIMITED:
+        click.echo(f"deprecated: {text}", err=True)
+
+
+def _by_name(parsed: Iterable[tuple[str, Any]]) -> dict[str, Any] | None:
+    """Values of one option by the name each begins with; refuses a name given twice."""
     found: dict[str, Any] = {}
     for name, value in parsed:
         if name in found:
             raise click.BadParameter(f"{name!r} is given twice")
         found[name] = value
-    return found
+    return found or None
 
 
-def _inputs(context: Any, parameter: Any, values: tuple[str, ...]) -> dict[str, Any]:
-    from serde.passes.cut_inputs import parse_spec
-
-    return _by_name(parse_spec(v) for v in values)
-
-
-def _settings(context: Any, parameter: Any, values: tuple[str, ...]) -> dict[str, Any] | None:
-    from serde.passes.set_inputs import parse_setting
-
-    return _by_name(parse_setting(v) for v in values) or None
+def _parse_size(value: str) -> tuple[str, int]:
+    name, equals, size = value.partition("=")
+    if not (name and equals and INTEGER.fullmatch(size)):
+        raise click.BadParameter(f"{value!r} is not NAME=SIZE")
+    return name, int(size)
 
 
-def types(context: Any, parameter: Any, values: tuple[str, ...]) -> dict[str, Any] | None:
-    """``NAME=DIMS[:dtype]`` options as a mapping of names to types."""
-    return _inputs(context, parameter, values) or None
-
-
-def pairs(context: Any, parameter: Any, values: tuple[str, ...]) -> dict[str, str]:
-    """``OLD=NEW`` options as a mapping; refuses one without a ``=``, or given twice."""
-
-    def parse(value: str) -> tuple[str, str]:
-        old, equals, new = value.partition("=")
-        if not (old and equals and new):
-            raise click.BadParameter(f"{value!r} is not old=new")
-        return old, new
-
-    return _by_name(map(parse, values))
-
-
-def _sizes(context: Any, parameter: Any, values: tuple[str, ...]) -> dict[str, int] | None:
-    def parse(value: str) -> tuple[str, int]:
-        name, equals, size = value.partition("=")
-        if not (name and equals and INTEGER.fullmatch(size)):
-            raise click.BadParameter(f"{value!r} is not NAME=SIZE")
-        return name, int(size)
-
-    return _by_name(map(parse, values)) or None
+def _parse_pair(value: str) -> tuple[str, str]:
+    old, equals, new = value.partition("=")
+    if not (old and equals and new):
+        raise click.BadParameter(f"{value!r} is not old=new")
+    return old, new
 
 
 def _batch(context: Any, parameter: Any, value: str | None) -> int | str | None:
@@ -73,10 +103,76 @@ def _names(context: Any, parameter: Any, value: str | None) -> list[str] | None:
     return None if value is None else [n.strip() for n in value.split(",") if n.strip()]
 
 
+ITEMS: dict[str, Callable[[str], tuple[str, Any]]] = {
+    "types": parse_spec, "sizes": _parse_size, "values": parse_setting, "renames": _parse_pair,
+}  # fmt: skip
+
+
+def _clicked(name: str, option: Option, formats: tuple[str, ...]) -> Decorator:
+    """A declared option as one of the command."""
+    flags = option.flags or (f"--{name.replace('_', '-')}",)
+    more: dict[str, Any] = {"metavar": option.metavar or METAVARS.get(option.kind)}
+    if option.choices:
+        more = {"type": Words(option)}
+    elif option.kind == "flag":
+        more = {"is_flag": True, "default": None}
+    elif option.kind == "integer":
+        more["type"] = int
+    elif option.kind in ITEMS:
+        parse = ITEMS[option.kind]
+        more |= {"multiple": True, "callback": lambda c, p, values: _by_name(map(parse, values))}
+    elif option.kind in ("names", "batch"):
+        more["callback"] = _names if option.kind == "names" else _batch
+    return documented(
+        *flags, name, help=option.help, details=option.details, formats=formats,
+        old_flags=option.old_flags, **more,
+    )  # fmt: skip
+
+
+def documented(*names: str, **declared: Any) -> Decorator:
+    """An option with ``details`` for the reference page."""
+    return click.option(*names, cls=DocumentedOption, **declared)
+
+
+def declared_options(
+    hub: type, of_format: Callable[[Format], type]
+) -> Iterator[tuple[str, Option, tuple[str, ...]]]:
+    """The options of the hub, then those of each format: name, declaration, formats taking it."""
+    own = {f.name: declared(of_format(f)) for f in installed_formats()}
+    found = {name: option for options in own.values() for name, option in options.items()}
+    for name, option in (dict(declared(hub)) | found).items():
+        takers = () if name in declared(hub) else tuple(f for f in own if name in own[f])
+        if option.kind != "object":
+            yield name, option, takers
+
+
+def _adding(options: Iterable[Decorator]) -> Decorator:
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed([*options]):
+            command = option(command)
+        return command
+
+    return add
+
+
+def reading() -> Decorator:
+    """Add the options that say how the source is read."""
+    return _adding(
+        [*(_clicked(*each) for each in declared_options(ReadOptions, lambda f: f.read_options)),
+         documented("--from", "from_format", callback=known_format, metavar="FORMAT",
+                    help="The source's format, where its content does not tell."),
+         documented("--debug", is_flag=True, help="Show where an error came from.")]
+    )  # fmt: skip
+
+
+def writing(only: tuple[str, ...] = ()) -> Decorator:
+    """Add the options that say how the result is written, or only some of them."""
+    every = declared_options(WriteOptions, lambda f: f.write_options)
+    return _adding([_clicked(*each) for each in every if not only or each[0] in only])
+
+
 def known_format(context: Any, parameter: Any, value: str | None) -> str | None:
     """The name of a format that is installed."""
-    from serde.plugins import format_names
-
     if value is not None and value not in format_names():
         raise click.BadParameter(f"{value!r} is not one of {', '.join(format_names())}")
     return value
@@ -84,58 +180,7 @@ def known_format(context: Any, parameter: Any, value: str | None) -> str | None:
 
 def known_target(context: Any, parameter: Any, value: str) -> str:
     """The name of a format that is installed, or of a profile of ONNX."""
-    from serde.legalize.profiles import PROFILES
-
     return value if value in PROFILES else known_format(context, parameter, value) or value
-
-
-def reading(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say how the source is read."""
-    for option in (
-        click.option("--debug", is_flag=True, help="Show where an error came from."),
-        click.option("--ignore-extra", is_flag=True, default=None,
-                     help="Allow arrays that a variable without one may have meant."),
-        click.option("--strict-paths", is_flag=True, default=None,
-                     help="Refuse weights of ONNX models that are hard links."),
-        click.option("--keep-domain", callback=_names, metavar="A,B",
-                     help="Carry operators of these ONNX domains along as they are."),
-        click.option("--random", type=click.Choice(["refuse", "onnx", "input"]),
-                     help="Random numbers: refused, drawn by the runtime, or made of inputs."),
-        click.option("--match-params", is_flag=True, default=None,
-                     help="Pair arrays and variables of other names by kind, shape and order."),
-        click.option("--nms", type=click.Choice(["full", "none"]),
-                     help="Whether a detector ends with its suppression, or with all boxes."),
-        click.option("--integers", type=click.Choice(["exact", "qdq"]),
-                     help="Integer layers that round as MXNet does, or of real numbers."),
-        click.option("--kernels", type=click.Choice(["onednn", "plain"]),
-                     help="Whose results, where MXNet's kernels disagree."),
-        click.option("--dequantize", is_flag=True, default=None,
-                     help="Floats instead of quantised numbers."),
-        click.option("--custom-domain", metavar="NAME",
-                     help="Keep operators MXNet does not define, in an ONNX domain."),
-        click.option("--custom-output", "custom_outputs", multiple=True, callback=types,
-                     metavar="NAME=DIMS[:dtype]", help="What an operator kept so computes."),
-        click.option("--epoch", type=int, help="The parameters' epoch; the last if left out."),
-        click.option("--tvm", metavar="RELEASE",
-                     help="The release of TVM that wrote a module, where it does not tell."),
-        click.option("--static", multiple=True, callback=_sizes, metavar="NAME=SIZE",
-                     help="A number for a dimension that has a name."),
-        click.option("--rebatch", metavar="N", callback=_batch,
-                     help="A batch size, or a name for it, instead of the one baked in."),
-        click.option("--set-input", "set_inputs", multiple=True, callback=_settings,
-                     metavar="NAME=VALUE", help="Fix an input to a value: sr=16000."),
-        click.option("--inputs", "cut_inputs", callback=_names, metavar="A,B",
-                     help="Begin the model at these values."),
-        click.option("--outputs", callback=_names, metavar="A,B",
-                     help="Cut the model at these values or layers."),
-        click.option("--input", "inputs", multiple=True, callback=_inputs,
-                     metavar="NAME=DIMS[:dtype]", help="An input's shape: data=N,3,224,224."),
-        click.option("--from", "from_format", callback=known_format, metavar="FORMAT",
-                     help="The source's format, if its content does not tell."),
-        click.option("--params", metavar="FILE", help="The parameters, if not beside the source."),
-    ):  # fmt: skip
-        command = option(command)
-    return command
 
 
 def isolated(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -155,15 +200,15 @@ def isolated(command: Callable[..., Any]) -> Callable[..., Any]:
         code = sandbox.run_limited(arguments, options["source"], max_seconds, max_memory)
         return context.exit(code)
 
-    for option in (
-        click.option("--max-memory", default=sandbox.MEMORY, metavar="MIB", show_default=True,
-                     type=click.IntRange(min=1),
-                     help="With --isolate, the memory it may take (Linux)."),
-        click.option("--max-seconds", default=sandbox.SECONDS, metavar="N", show_default=True,
-                     type=click.IntRange(min=1),
-                     help="With --isolate, the time it may take."),
-        click.option("--isolate", is_flag=True,
-                     help="Read a file nobody vouches for in a process of its own."),
-    ):  # fmt: skip
-        run = option(run)
-    return run
+    add = _adding([
+        documented("--isolate", is_flag=True,
+                   help="Read a file nobody vouches for in a process of its own.",
+                   details="A crash in a library, or a file made to exhaust the machine, ends that "
+                           "process alone."),
+        documented("--max-seconds", default=sandbox.SECONDS, metavar="N", show_default=True,
+                   type=click.IntRange(min=1), help="With --isolate, the time it may take."),
+        documented("--max-memory", default=sandbox.MEMORY, metavar="MIB", show_default=True,
+                   type=click.IntRange(min=1),
+                   help="With --isolate, the memory it may take (Linux)."),
+    ])  # fmt: skip
+    return add(run)

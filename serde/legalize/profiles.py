@@ -37,11 +37,11 @@ class Profile:
     integer_kernels: bool = False
     importer: str | None = None
 
-    def writing(self, opset: int | None = None) -> dict[str, Any]:
-        """The options ONNX is written with, at another opset where one is asked for."""
+    def writing(self) -> dict[str, Any]:
+        """The options ONNX is written with, unless others are given."""
         return {
-            "opset": self.opset if opset is None else opset, "spelled_out": self.spelled_out,
-            "functions": self.functions, "integer_kernels": self.integer_kernels,
+            "opset": self.opset, "spelled_out": self.spelled_out, "functions": self.functions,
+            "integer_kernels": self.integer_kernels,
             "importer": self.importer,
         }  # fmt: skip
 

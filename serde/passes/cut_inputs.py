@@ -124,35 +124,6 @@ def _dtype(name: str, dtype: Any) -> DType:
         raise UsageError(f"input {name!r}: {dtype!r} is no element type") from error
 
 
-def check_arguments(
-    inputs: Any = None, outputs: Any = None, *, rename: Any = None, cut_inputs: Any = None,
-    static: Any = None, rebatch: Any = None, set_inputs: Any = None, opset: Any = None,
-    ir_version: Any = None, epoch: Any = None, **others: Any,
-) -> None:  # fmt: skip
-    """Refuse arguments of a call that can mean nothing, before any work is done.
-
-    Raises:
-        UsageError: naming the argument, with an example of what it takes.
-    """
-    check_mapping(inputs, "inputs", "{'data': ('N', 3, 224, 224)}")
-    check_mapping(rename, "rename", "{'data': 'image'}")
-    check_mapping(static, "static", "{'N': 1}")
-    check_mapping(set_inputs, "set_inputs", "{'sr': 16000}")
-    check_names(outputs, "outputs")
-    check_names(cut_inputs, "cut_inputs")
-    check_integer(opset, "opset")  # the ranges of these two are told where they are used
-    check_integer(ir_version, "ir_version")
-    check_integer(epoch, "epoch", 0)
-    for name, size in (static or {}).items():
-        check_integer(size, f"static[{name!r}]", 1)
-        check_size(size, f"static[{name!r}]")
-    if isinstance(rebatch, str):
-        check_dim_name(rebatch, "rebatch")
-    elif rebatch is not None:
-        check_integer(rebatch, "rebatch", 1)
-        check_size(rebatch, "rebatch")
-
-
 def check_names(names: Any, option: str) -> None:
     """Refuse what is no list of names: text, no names at all, or one of them twice.
 

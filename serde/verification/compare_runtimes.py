@@ -16,6 +16,7 @@ import numpy as np
 
 from serde.errors import MissingDependency, SerdeError, UsageError
 from serde.ir.graph import Graph
+from serde.pipeline import load
 from serde.plugins import Bridge, format_of, running
 from serde.verification.compare_outputs import Compared, not_run
 from serde.verification.given_arrays import expected_outputs, given_inputs
@@ -92,8 +93,6 @@ def verify(
         data: the inputs, an ``.npz`` path or a mapping of names; seeded random ones otherwise.
         expected: the source's outputs, likewise, where it cannot be run here.
     """
-    from serde.api import load
-
     return verify_conversion(
         source, target, graph=load(target), params=params, data=data, expected=expected, seed=seed,
         reading=options,

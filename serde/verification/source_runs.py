@@ -13,12 +13,12 @@ import numpy as np
 
 from serde.errors import SerdeError
 from serde.ir.graph import Graph
+from serde.pipeline import REWRITING, load, read, save
 from serde.plugins import Bridge, bridge_for, format_of, running
 
 Array = np.ndarray[Any, Any]
 Feeds = Mapping[str, Array]
 Run = Callable[[Feeds], Sequence[Any]]
-UNCHANGED = ("rebatch", "static", "cut_inputs", "set_inputs")  # options no file is read with
 GRAPH_OPSET = 21  # at which a Graph is run
 
 
@@ -84,7 +84,6 @@ def _fixed_arrays(
     source: Any, params: Any, inputs: Mapping[str, Any] | None, values: Mapping[str, Any] | None
 ) -> Feeds:
     """What inputs of the source were set to, which the result lacks."""
-    from serde.api import read
     from serde.passes.set_inputs import fixed_arrays
 
     return fixed_arrays(read(source, params=params, inputs=inputs)[0], values) if values else {}
@@ -108,8 +107,6 @@ def _bridge_of(source: Any) -> Bridge | None:
 
 def _prepare_graph(bridge: Bridge, graph: Graph, options: Mapping[str, Any]) -> Run:
     """A function of the feeds that runs a graph, which is written for it once."""
-    from serde.api import load, save
-
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "graph.onnx"
         save(load(graph), path, opset=GRAPH_OPSET, external_data="never")
@@ -118,11 +115,9 @@ def _prepare_graph(bridge: Bridge, graph: Graph, options: Mapping[str, Any]) -> 
 
 def _baked_batch(source: Any, params: Any, reading: Mapping[str, Any]) -> int | None:
     """The batch a source was made for, where the result was made for another."""
-    from serde.api import read
-
     if reading.get("rebatch") is None:
         return None
-    options = {k: v for k, v in reading.items() if k not in UNCHANGED}
+    options = {k: v for k, v in reading.items() if k not in REWRITING}
     graph, _ = read(source, params=params, **options)
     sizes = {v.shape[0] for v in graph.inputs if v.shape}
     (size,) = sizes if len(sizes) == 1 else (None,)

@@ -1,41 +1,14 @@
-"""A SHA-256 over a model's weights, to tell later whether they are still those it was written with.
-
-It tells of a damaged or exchanged file of external data. It is no signature: who can rewrite the
-model as well can write another hash into it.
-"""
+"""The weights of a model file, compared with the hash that was entered when it was written."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-from collections.abc import Iterator
-from typing import Any
-
-import numpy as np
 
 from serde.errors import MalformedFile, UsageError
-from serde.io.tensor_bytes import open_part, pack
-from serde.ir.graph import DType, FileSlice, Graph, Tensor
+from serde.io.weights_hash import KEY, weights_hash
+from serde.pipeline import read
 
-KEY = "serde.weights.sha256"  # in a model's metadata
-CHUNK = 1 << 18  # bytes
-
-
-def weights_hash(graph: Graph) -> str:
-    """The hash of a graph's constants, those of subgraphs included, in the order of their names.
-
-    Of each it takes name, element type, shape and bytes, as ONNX stores them. Weights that lie in
-    files are read in pieces.
-    """
-    total = hashlib.sha256()
-    for value in sorted(graph.constants(), key=lambda v: v.name):
-        assert value.tensor is not None
-        head = json.dumps([value.name, value.tensor.dtype.value, value.tensor.shape]).encode()
-        total.update(len(head).to_bytes(8, "little") + head)
-        for piece in _pieces(value.tensor):
-            total.update(piece)
-    return total.hexdigest()
+__all__ = ["KEY", "verify_hash", "weights_hash"]
 
 
 def verify_hash(path: str | os.PathLike[str]) -> str:
@@ -44,8 +17,6 @@ def verify_hash(path: str | os.PathLike[str]) -> str:
     Raises:
         UsageError: where the file holds no hash. MalformedFile: where its weights have another.
     """
-    from serde.api import read
-
     graph, _ = read(path)
     told = graph.metadata.get(KEY)
     if told is None:
@@ -55,32 +26,3 @@ def verify_hash(path: str | os.PathLike[str]) -> str:
         reason = f"its weights are not those it was written with: SHA-256 {found}, not {told[:80]}"
         raise MalformedFile(path, reason)
     return found
-
-
-def _pieces(tensor: Tensor) -> Iterator[Any]:
-    if tensor.dtype is DType.STRING:
-        for text in tensor.load().ravel().tolist():
-            raw = text if isinstance(text, bytes) else str(text).encode()
-            yield len(raw).to_bytes(8, "little") + raw
-    elif tensor.where is not None:
-        yield from _read(tensor.where, tensor)
-    else:
-        yield pack(tensor.load(), tensor.dtype).data
-
-
-def _read(where: FileSlice, tensor: Tensor) -> Iterator[Any]:
-    """Bytes of a file as ``pack`` would give them: truth is 1, what fills the last byte 0."""
-    left = where.nbytes
-    with open_part(where) as file:
-        file.seek(where.offset)
-        while left:
-            piece = file.read(min(CHUNK, left))
-            if not piece:
-                raise MalformedFile(where.path, "it became shorter while it was read")
-            left -= len(piece)
-            if tensor.dtype is DType.BOOL:
-                piece = (np.frombuffer(piece, np.uint8) != 0).tobytes()
-            used = tensor.size * tensor.dtype.bits % 8
-            if used and not left:
-                piece = piece[:-1] + bytes([piece[-1] & ((1 << used) - 1)])
-            yield piece

@@ -484,5 +484,5 @@ class TestPlainKernels:
 
     def test_there_are_two_kinds(self, mx, tmp_path):
         net = mx.sym.relu(mx.sym.Variable("x"))
-        with pytest.raises(SerdeError, match="kernels='mkl' is neither of onednn, plain"):
+        with pytest.raises(SerdeError, match="kernels='mkl' is not one of onednn, plain"):
             serde.convert(net, tmp_path / "m.onnx", inputs={"x": (2,)}, kernels="mkl")

@@ -16,9 +16,9 @@ from click.testing import CliRunner
 
 import serde
 from serde import api
+from serde.api.report import Report
 from serde.cli.commands import explain, main
 from serde.ir.graph import DType, Tensor
-from serde.report import Report
 from tests.onnx_live import ir_of, model_of, run_model
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,7 +60,7 @@ NONSENSE = {
     "no outputs": ("--outputs", ""),
     "outputs of no name": ("--outputs", ","),
     "an output twice": ("--outputs", "fc1,fc1"),
-    "no cut": ("--inputs", ""),
+    "no cut": ("--cut-inputs", ""),
     "a time limit of nothing": ("--max-seconds", "10"),
     "a memory limit of nothing": ("--max-memory", "100"),
     "a time limit of 0": ("--isolate", "--max-seconds", "0"),

@@ -117,7 +117,7 @@ class TestConvert:
         assert code == DONE and "data: float32 (7, 1, 8, 8)" in out
         code, out, _ = serde("convert", "d.onnx", "-o", "e.onnx", "--rebatch", "N")
         assert code == DONE and "data: float32 (N, 1, 8, 8)" in out
-        code, out, _ = serde("convert", "d.onnx", "-o", "e.onnx", "--inputs", "flatten_output")
+        code, out, _ = serde("convert", "d.onnx", "-o", "e.onnx", "--cut-inputs", "flatten_output")
         assert code == DONE and "input  flatten_output: float32 (1, 512)" in out
 
     def test_a_profile(self):

@@ -69,7 +69,7 @@ def test_a_rule_for_its_kind(model, wrap):
 
 
 def serde_table():
-    from serde.formats.mxnet.rules import reads
+    from serde.formats.mxnet.to_ir import reads
 
     return reads
 

@@ -375,5 +375,7 @@ class TestLaterEpochs:
 
     @pytest.mark.parametrize("epoch", [-1, 1.5, True, "3"])
     def test_what_is_no_epoch(self, epoch: Any, tmp_path: Path, source) -> None:
-        with pytest.raises(UsageError, match="is no epoch"):
+        with pytest.raises(
+            UsageError, match="write_epoch( is an integer; got|=-1: the least is 0)"
+        ):
             serde.convert(source, tmp_path / "m-symbol.json", inputs=IMAGES, write_epoch=epoch)

@@ -150,6 +150,19 @@ def test_its_errors_are_told_like_ours(python, tmp_path, line, code, why):
     assert out.returncode == code and why in out.stderr and "Traceback" not in out.stderr
 
 
+def test_its_option_is_one_of_the_command_and_of_python(python, tmp_path):
+    lines = ("toy 1", "input x N 1", "weight w 1 2 = 1.26 2", "y = dense x w", "output y", "")
+    (tmp_path / "m.toy").write_text("\n".join(lines))
+    assert "--decimals N" in python(["convert", "--help"]).stdout
+    out = python(["convert", "m.toy", "-o", "n.toy", "--decimals", "1"])
+    assert out.returncode == 0, out.stderr
+    assert "weight w 1 2 = 1.3 2.0" in (tmp_path / "n.toy").read_text()
+    out = python("import serde; serde.save(serde.load('m.toy'), 'p.toy', decimals=-1)")
+    assert "decimals=-1: the least is 0" in out.stderr
+    out = python("import serde; serde.save(serde.load('m.toy'), 'p.onnx', decimals=1)")
+    assert "onnx takes no option decimals here" in out.stderr
+
+
 def test_it_has_no_opsets(python, tmp_path):
     (tmp_path / "m.toy").write_text(MODEL)
     out = python(["convert", "m.toy", "-o", "n.toy", "--opset", "13"])

@@ -415,8 +415,8 @@ class TestSettings:
         wrong = model_of(X + "{ y = Relu(x) }", 17, 8)
         encode = serde.plugins.get_format("onnx").encode
 
-        def write_wrong(graph, target, **options):
-            encode(graph, target, **options)
+        def write_wrong(graph, target):
+            encode(graph, target)
             onnx.save(wrong, target)
             return [str(target)]
 

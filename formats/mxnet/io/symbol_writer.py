@@ -59,8 +59,6 @@ def check_target(path: str | os.PathLike[str], *, write_epoch: int = 0, **option
     """
     if not os.fspath(path).endswith(SUFFIX):
         raise UsageError(f"{os.fspath(path)}: MXNet takes symbols by the ending {SUFFIX}")
-    if isinstance(write_epoch, bool) or not isinstance(write_epoch, int) or write_epoch < 0:
-        raise UsageError(f"write_epoch={write_epoch!r} is no epoch: 0, 1, 2, …")
     refuse_later_epochs(path, write_epoch)
 
 

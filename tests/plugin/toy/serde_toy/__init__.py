@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from serde.ir.builder import Builder
 from serde.ir.graph import Graph
 from serde.plugins import Format
+from serde.plugins.options import WriteOptions, option
 from serde.spec.onnx_builder import OnnxBuilder
 
 from . import ops  # fills the rule tables
@@ -24,7 +25,7 @@ class ToyBuilder(Builder):
     identity = "copy"
 
 
-def claims(path: Path) -> bool:
+def matches(path: Path) -> bool:
     """Whether a file begins as a toy model does."""
     if not path.is_file():
         return False
@@ -37,18 +38,26 @@ def to_ir(graph: Graph) -> Graph:
     return reads.rewrite(graph, OnnxBuilder(graph.name))
 
 
-def from_ir(graph: Graph, **options: Any) -> Graph:
+def from_ir(graph: Graph) -> Graph:
     """Rewrite operators of the IR into toy ones."""
     return writes.rewrite(graph, ToyBuilder(graph.name))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToyWriteOptions(WriteOptions):
+    """What a toy model is written with."""
+
+    decimals: int | None = option("Digits behind the point of weights.", kind="integer", least=0)
 
 
 FORMAT = Format(
     name="toy",
     suffixes=(".toy",),
-    claims=claims,
+    matches=matches,
     decode=decode,
     to_ir=to_ir,
     from_ir=from_ir,
     encode=encode,
+    write_options=ToyWriteOptions,
     tables=(reads, writes),
 )

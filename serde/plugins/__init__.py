@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cache, cached_property
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, make_dataclass
+from functools import cache, cached_property, wraps
 from glob import escape as glob_escape
 from importlib import import_module
 from importlib.metadata import entry_points
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, TypeVar
 
 from serde.errors import MalformedFile, UnknownFormat, UsageError
 from serde.io.sniff import head_of, refuse_mistaken
 from serde.ir.graph import Graph
+from serde.plugins.options import (
+    ReadOptions,
+    WriteOptions,
+    declared,
+    names_of,
+    option,
+    warn_renamed,
+)
 from serde.rewrite.rules import RuleTable
 
 
@@ -36,6 +45,53 @@ class Deferred:
         return self.value(*arguments, **options)
 
 
+STAGES = ("decode", "to_ir", "from_ir", "encode")
+
+
+def _accept_old_fields(cls: type[Format]) -> type[Format]:
+    """Let plug-ins of before make a Format: with ``claims`` and ``options``, and a warning."""
+    make: Any = cls.__init__
+
+    @wraps(make)
+    def init(
+        self: Format, *values: Any, claims: Any = None, options: Any = None, **named: Any
+    ) -> None:
+        if claims is not None:
+            warn_renamed("Format(claims=…)", "Format(matches=…)")
+            named["matches"] = claims
+        if options is not None:
+            warn_renamed("Format(options=…)", "Format(read_options=…, write_options=…)")
+            named["read_options"] = _as_class(ReadOptions, options, ("decode", "to_ir"))
+            named["write_options"] = _as_class(WriteOptions, options, ("from_ir", "encode"))
+        make(self, *values, **named)
+        for stage in STAGES if options is not None else ():
+            if (function := getattr(self, stage)) is not None:
+                made = _Function(function, frozenset(options.get(stage, ())))
+                object.__setattr__(self, stage, made)
+
+    cls.__init__ = init  # type: ignore[assignment]
+    return cls
+
+
+@dataclass(frozen=True)
+class _Function:
+    """A function of a plug-in of before, and the names of the options it takes."""
+
+    function: Callable[..., Any]
+    option_names: frozenset[str]
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        return self.function(*arguments, **options)
+
+
+def _as_class(base: type, options: Mapping[str, Any], stages: Sequence[str]) -> type:
+    """The class that declares the options whose names a plug-in of before lists by stage."""
+    names = sorted({n for s in stages for n in options.get(s, ())} - declared(base).keys())
+    made = [(n, Any, option("", kind="object")) for n in names]
+    return make_dataclass(f"Old{base.__name__}", made, bases=(base,), frozen=True, kw_only=True)
+
+
+@_accept_old_fields
 @dataclass(frozen=True)
 class Format:
     """A file format: a codec between files and graphs, and the way from and to the IR.
@@ -43,12 +99,13 @@ class Format:
     Attributes:
         name: what users call it.
         suffixes: endings its files are written with, the first the default.
-        claims: whether the file or folder at a path is of this format, judged by content.
+        matches: whether the file or folder at a path is of this format, judged by content.
         decode: ``(path, **options) -> Graph`` in the format's own vocabulary.
         to_ir: ``(graph, **options) -> Graph`` of the IR.
         from_ir: ``(graph, **options) -> Graph`` of the format, or None where it is not written yet.
         encode: ``(graph, path, **options) -> list[str]``, the files written.
-        options: names of the keyword options the four functions take together.
+        read_options, write_options: the declared options. Each of the four functions gets those
+            that are given and that its signature names; all of them if it has ``**options``.
         tables: its rule tables, for the operator tables and the tests, or where they are.
         check_target: ``(path, **options) -> None``, with the options of ``encode``: raises
             UsageError where what lies at or beside ``path`` stands in the way of a result there.
@@ -57,15 +114,26 @@ class Format:
 
     name: str
     suffixes: tuple[str, ...]
-    claims: Callable[[Path], bool]
+    matches: Callable[[Path], bool]
     decode: Callable[..., Graph]
     to_ir: Callable[..., Graph]
     from_ir: Callable[..., Graph] | None = None
     encode: Callable[..., list[str]] | None = None
-    options: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    read_options: type[ReadOptions] = ReadOptions
+    write_options: type[WriteOptions] = WriteOptions
     tables: tuple[RuleTable | Deferred, ...] = ()
     repair: Callable[..., list[str]] | None = None
     check_target: Callable[..., None] | None = None
+
+    @property
+    def claims(self) -> Callable[[Path], bool]:
+        """What ``matches`` was called before."""
+        warn_renamed("Format.claims", "Format.matches")
+        return self.matches
+
+    def own_options(self) -> frozenset[str]:
+        """The names of the options that it declares beside the hub's."""
+        return names_of((self.read_options, self.write_options)) - HUB
 
     def rule_tables(self) -> tuple[RuleTable, ...]:
         """Its rule tables, filled."""
@@ -97,6 +165,27 @@ class Bridge:
     begins_anywhere: bool = False
 
 
+HUB = names_of((ReadOptions, WriteOptions))
+
+
+@cache
+def accepted(found: Format, stage: str) -> frozenset[str]:
+    """The names that one of a format's functions has for its parameters, or may get as any."""
+    function = getattr(found, stage)
+    if isinstance(function, _Function):
+        return function.option_names
+    made = function.value if isinstance(function, Deferred) else function
+    parameters = signature(made).parameters.values()
+    names = frozenset(p.name for p in parameters)
+    takes_any = any(p.kind is Parameter.VAR_KEYWORD for p in parameters)
+    return names | found.own_options() if takes_any else names
+
+
+def taken(found: Format, stage: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the given options that one of a format's functions takes."""
+    return {k: v for k, v in given.items() if k in accepted(found, stage)}
+
+
 Plugin = TypeVar("Plugin", Format, Bridge)
 
 
@@ -120,6 +209,11 @@ def _load(group: str, name: str) -> Any:
 def format_names() -> list[str]:
     """Names of the installed formats."""
     return sorted(_entries("serde.formats"))
+
+
+def installed_formats() -> list[Format]:
+    """The installed formats, by name."""
+    return [get_format(name) for name in format_names()]
 
 
 def get_format(name: str) -> Format:
@@ -196,11 +290,11 @@ def format_of(path: Path) -> Format:
         UnknownFormat: when none claims it, or several do.
     """
     refuse_absent(path)
-    claimants = [f for n in format_names() if (f := get_format(n)).claims(path)]
-    if len(claimants) == 1:
-        return claimants[0]
-    if claimants:
-        names = ", ".join(f.name for f in claimants)
+    matching = [f for n in format_names() if (f := get_format(n)).matches(path)]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        names = ", ".join(f.name for f in matching)
         raise UnknownFormat(f"{path} could be {names}: say which with --from")
     if path.is_file():
         refuse_mistaken(path, head_of(path))

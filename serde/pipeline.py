@@ -1,0 +1,234 @@
+"""Reading and writing: decode → cut → inputs → IR → passes → check → target → encode."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from serde.errors import UsageError
+from serde.io.gc_pause import collector_paused
+from serde.io.weights_hash import KEY, weights_hash
+from serde.ir.graph import Graph
+from serde.legalize.convert import without_functions
+from serde.passes import drop_dead, share_constants, tidy
+from serde.passes.change_batch import dimension_names, fixed, rebatch
+from serde.passes.cut_inputs import (
+    check_dim_name,
+    check_integer,
+    check_mapping,
+    check_names,
+    check_size,
+    cut,
+    cut_inputs,
+    rename,
+    with_inputs,
+)
+from serde.passes.dequantize import dequantize
+from serde.passes.set_inputs import set_inputs
+from serde.plugins import (
+    Format,
+    accepted,
+    bridge_for,
+    format_for_writing,
+    format_of,
+    get_format,
+    installed_formats,
+    taken,
+)
+from serde.plugins.options import (
+    Option,
+    ReadOptions,
+    WriteOptions,
+    declared,
+    names_of,
+    with_new_words,
+)
+from serde.spec.verify import check as check_graph
+
+Path_ = str | os.PathLike[str]
+ARGUMENTS = ("from_format", "to_format", "verify", "data", "expected")  # of convert, no options
+REWRITING = frozenset({"cut_inputs", "set_inputs", "static", "rebatch"})  # options that need the IR
+EXAMPLES = {
+    "types": "{'data': ('N', 3, 224, 224)}", "sizes": "{'N': 1}", "values": "{'sr': 16000}",
+    "renames": "{'data': 'image'}",
+}  # fmt: skip
+
+
+@collector_paused()
+def load(source: Any, *, format: str | None = None, **options: Any) -> Graph:
+    """Read a model into the IR.
+
+    Args:
+        source: a path (file, prefix, folder or archive), a framework's live object, or a Graph.
+        format: the source's format, where its content does not tell.
+        options: those of ``ReadOptions``, and what the format takes beside them:
+            docs/reference/cli.md lists both.
+
+    Raises:
+        SerdeError: one of its kinds, see ``serde.errors``.
+    """
+    given = checked(options, read_classes())
+    outputs = given.get("outputs")
+    found, graph = _decode(source, format, given)
+    graph = set_inputs(with_inputs(graph, given.get("inputs")), given.get("set_inputs"))
+    names = dimension_names(graph)
+    graph = found.to_ir(cut(graph, outputs), **taken(found, "to_ir", given))
+    untyped = any(v.dtype is None for v in graph.outputs)  # what a function computes
+    if untyped or given.keys() & {"cut_inputs", "static", "rebatch"}:
+        graph = without_functions(graph)
+    graph = cut_inputs(graph, given.get("cut_inputs"))
+    if given.get("dequantize"):
+        graph = dequantize(graph)
+    if "rebatch" in given:
+        graph = rebatch(graph, given["rebatch"])
+    if given.get("static"):
+        graph = fixed(graph, given["static"], names)
+    graph = tidy(graph)
+    check_graph(graph)
+    return graph
+
+
+def read(source: Any, *, from_format: str | None = None, **options: Any) -> tuple[Graph, str]:
+    """Read a model as it is, in its own vocabulary; return it and its format's name."""
+    given = checked(options, read_classes())
+    found, graph = _decode(source, from_format, given)
+    refuse_unknown(found, given.keys() & REWRITING, ())
+    return cut(with_inputs(graph, given.get("inputs")), given.get("outputs")), found.name
+
+
+def _decode(source: Any, format: str | None, given: Mapping[str, Any]) -> tuple[Format, Graph]:
+    """Read ``source`` into a graph of its own vocabulary.
+
+    Formats that take ``outputs`` need not read what the outputs of those names do not depend on.
+    """
+    if isinstance(source, Graph):
+        found = get_format(format or format_name(source))
+        own = accepted(found, "to_ir") & declared(found.read_options).keys()
+        refuse_unknown(found, given, {*declared(ReadOptions), *own})
+        return found, source
+    if not isinstance(source, (str, os.PathLike)):
+        bridge = bridge_for(source)
+        found = get_format(bridge.format)
+        refuse_unknown(found, given, declared(found.read_options))
+        options = taken(found, "decode", {k: v for k, v in given.items() if k != "params"})
+        return found, bridge.decode(source, given.get("params"), **options)
+    if not os.fspath(source):
+        raise UsageError("the source is empty: name a file, prefix, folder or archive")
+    path = Path(source)
+    found = get_format(format) if format else format_of(path)
+    refuse_unknown(found, given, declared(found.read_options))
+    return found, found.decode(path, **taken(found, "decode", given))
+
+
+def save(graph: Graph, path: Path_, *, format: str | None = None, **options: Any) -> list[str]:
+    """Write an IR graph to ``path``; return the files written.
+
+    The format is that of the path's suffix unless ``format`` names it. ``options`` are those of
+    ``WriteOptions``, and what the format takes beside them: docs/reference/cli.md lists both.
+
+    Raises:
+        InvalidGraph: for a graph that is no IR. Unconvertible: for every node the target cannot
+            express.
+    """
+    path = Path(path)
+    found = get_format(format) if format else format_for_writing(path)
+    given = checked(options, (found.write_options,))
+    refuse_unknown(found, given, declared(found.write_options))
+    check_graph(graph)
+    lowered = lower(found, rename(graph, given.get("rename")), given)
+    return encode(found, finish(lowered, given.get("hash_weights")), path, given)
+
+
+@collector_paused()
+def lower(found: Format, graph: Graph, given: Mapping[str, Any]) -> Graph:
+    """Rewrite an IR graph into the vocabulary of a format."""
+    refuse_unwritten(found)
+    assert found.from_ir is not None
+    return found.from_ir(graph, **taken(found, "from_ir", given))
+
+
+def finish(graph: Graph, hash_weights: bool | None = None) -> Graph:
+    """The graph as it is written. A hash that the source had is that of the source's weights."""
+    graph = share_constants(drop_dead(graph))
+    metadata = {k: v for k, v in graph.metadata.items() if k != KEY}
+    if hash_weights:
+        metadata[KEY] = weights_hash(graph)
+    return replace(graph, metadata=metadata)
+
+
+@collector_paused()
+def encode(found: Format, graph: Graph, path: Path, given: Mapping[str, Any]) -> list[str]:
+    """Write a graph of a format's vocabulary to ``path``."""
+    assert found.encode is not None
+    return found.encode(graph, path, **taken(found, "encode", given))
+
+
+def format_name(source: Any) -> str:
+    """The name of the format of a path, a live object or a Graph."""
+    if isinstance(source, (str, os.PathLike)):
+        return format_of(Path(source)).name
+    if isinstance(source, Graph):
+        return source.domain or "onnx"
+    return bridge_for(source).format
+
+
+def refuse_unwritten(found: Format) -> None:
+    """Raise UsageError for a format that has no way from the IR."""
+    if found.from_ir is None or found.encode is None:
+        raise UsageError(f"{found.name} can be read but not written yet")
+
+
+def read_classes() -> list[type[ReadOptions]]:
+    """The classes of the options that sources are read with."""
+    return [ReadOptions, *(f.read_options for f in installed_formats())]
+
+
+def checked(options: Mapping[str, Any], classes: Iterable[type]) -> dict[str, Any]:
+    """The options that are given, in today's words.
+
+    Raises:
+        UsageError: for a value that can mean nothing, before any work is done.
+    """
+    known: dict[str, Option] = {n: o for each in classes for n, o in declared(each).items()}
+    given = with_new_words(options, known)
+    for name in given.keys() & known.keys():
+        check_option(name, given[name], known[name])
+    return given
+
+
+def refuse_unknown(found: Format, given: Iterable[str], known: Collection[str]) -> None:
+    """Raise UsageError for options that a format does not take."""
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        hub = {*declared(ReadOptions), *declared(WriteOptions)}
+        listed = f"it takes {', '.join(sorted(set(known) - hub)) or 'none'}"
+        written = (f.write_options for f in installed_formats())
+        every = {*names_of(read_classes()), *names_of(written), *ARGUMENTS}
+        close = get_close_matches(unknown[0], every, 1)
+        meant = f"did you mean {close[0]}?" if close and close[0] not in unknown else listed
+        raise UsageError(f"{found.name} takes no option {', '.join(unknown)} here; {meant}")
+
+
+def check_option(name: str, value: Any, option: Option) -> None:
+    """Refuse a value that can mean nothing, with an example of what the option takes."""
+    if option.choices and value not in option.choices:
+        raise UsageError(f"{name}={value!r} is not one of {', '.join(option.choices)}")
+    if option.kind in EXAMPLES:
+        check_mapping(value, name, EXAMPLES[option.kind])
+    if option.kind == "names":
+        check_names(value, name)
+    elif option.kind == "integer":
+        check_integer(value, name, option.least)
+    elif option.kind == "sizes":
+        for dim, size in value.items():
+            check_integer(size, f"{name}[{dim!r}]", 1)
+            check_size(size, f"{name}[{dim!r}]")
+    elif option.kind == "batch" and isinstance(value, str):
+        check_dim_name(value, name)
+    elif option.kind == "batch":
+        check_integer(value, name, 1)
+        check_size(value, name)

@@ -1,0 +1,190 @@
+"""Options, each declared once, as a field of a dataclass.
+
+The keywords of Python's functions, the options of the ``serde`` command and the tables of
+docs/reference/cli.md are made of these fields. The hub's own are here; a format extends
+``ReadOptions`` and ``WriteOptions`` by what it takes itself, and names its classes in its
+``Format``.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cache
+from types import MappingProxyType
+from typing import Any, Literal
+
+# What a value is, and so how it is checked and read from text. Those of the second line are
+# mappings by name; given several times on the command line.
+Kind = Literal[
+    "flag", "text", "file", "integer", "names", "batch",
+    "types", "sizes", "values", "renames",
+    "object",
+]  # fmt: skip
+METAVARS: Mapping[str, str] = MappingProxyType(
+    {
+        "file": "FILE", "integer": "N", "names": "A,B", "batch": "N",
+        "types": "NAME=DIMS[:dtype]", "sizes": "NAME=SIZE", "values": "NAME=VALUE",
+        "renames": "OLD=NEW",
+    }
+)  # fmt: skip
+
+WITHIN = ("serde.", "contextlib")  # modules whose calls are none of a user's
+
+
+@dataclass(frozen=True)
+class Option:
+    """What is declared of an option beside its name, type and default.
+
+    Attributes:
+        help: one sentence, for ``--help`` and the reference page.
+        details: what the page says after it, in Markdown.
+        kind: what a value is; ``object`` is for Python only.
+        metavar: what stands for the value in the help text.
+        choices: the words it takes, where it takes only some.
+        least: the smallest integer it takes.
+        flags: how the command spells it; ``--`` and the name with hyphens if left out.
+        old_flags: how the command spelled it before.
+        old_choices: words it took before, and what they are now.
+    """
+
+    help: str
+    details: str = ""
+    kind: Kind = "text"
+    metavar: str = ""
+    choices: tuple[str, ...] = ()
+    least: int | None = None
+    flags: tuple[str, ...] = ()
+    old_flags: tuple[str, ...] = ()
+    old_choices: Mapping[str, str] = field(default_factory=dict)
+
+
+def option(help: str, details: str = "", **declared: Any) -> Any:
+    """A field of an options class, None where the option is not given; see ``Option``."""
+    return field(default=None, metadata={"option": Option(help, details, **declared)})
+
+
+def declared(options: type) -> Mapping[str, Option]:
+    """The options of a class by name, in order."""
+    return _declared(options)
+
+
+@cache
+def _declared(options: Any) -> Mapping[str, Option]:
+    return {f.name: f.metadata["option"] for f in fields(options)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadOptions:
+    """What every source is read with."""
+
+    inputs: Mapping[str, Any] | None = option(
+        "An input's shape: data=N,3,224,224.",
+        "With a type, `data=N,3,H,W:float16`. `?` or `-1` is an unknown size. May be given several "
+        "times. Shapes of labels may be among them; the result has no labels. In Python a mapping "
+        "to shapes, `(shape, dtype)` pairs, or arrays whose shape and type are taken.",
+        kind="types", flags=("--input",),
+    )  # fmt: skip
+    outputs: Sequence[str] | None = option(
+        "Cut the model at these values or layers: fc1, fc1_output.",
+        "Layers, arrays and inputs that these do not depend on are not looked at. Outputs that "
+        "need labels (MXNet) are kept only if they are named here. In Python, `outputs`.",
+        kind="names", flags=("--outputs", "--cut-outputs"),
+    )  # fmt: skip
+    cut_inputs: Sequence[str] | None = option(
+        "Begin the model at these values.", kind="names", old_flags=("--inputs",)
+    )
+    set_inputs: Mapping[str, Any] | None = option(
+        "Fix an input to a value: sr=16000.",
+        "It is folded: `training=false`, `lengths=[4,7]`, `table=file.npy`. A single number fills "
+        "an input of static shape. The input is no input of the result. May be given several "
+        "times.",
+        kind="values", flags=("--set-input",),
+    )  # fmt: skip
+    static: Mapping[str, int] | None = option(
+        "A number for a dimension that has a name.", "May be given several times.", kind="sizes"
+    )
+    rebatch: int | str | None = option(
+        "A batch size, or a name for it, in place of the one baked into the model.",
+        "It replaces that in constant shapes too.", kind="batch",
+    )  # fmt: skip
+    dequantize: bool | None = option(
+        "Floats instead of quantized numbers.",
+        "Weights are dequantized, and tensors are no longer rounded, nor clipped to the ends of "
+        "their ranges.",
+        kind="flag",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteOptions:
+    """What every result is written with."""
+
+    rename: Mapping[str, str] | None = option(
+        "A new name for an input or an output.",
+        "May be given several times; names can be exchanged.", kind="renames",
+    )  # fmt: skip
+    hash_weights: bool | None = option(
+        "Enter a SHA-256 of the weights into the result's metadata and the report.",
+        "`serde verify-hash` compares them with it.", kind="flag", flags=("--hash",),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParamsOptions:
+    """For formats whose weights lie in a file of their own."""
+
+    params: Any = option("The parameters, where they are not beside the source.", kind="file")
+    ignore_extra: bool | None = option(
+        "Allow arrays that belong to no variable where a variable without one may have been meant.",
+        "Others are left out with a note.", kind="flag",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleOptions:
+    """For formats whose operators are rewritten by rules that callers may give their own of."""
+
+    rules: Any = option("Rules by operator, taken before those there are.", kind="object")
+    random: str | None = option(
+        "Operators that draw random numbers: refuse (the default), onnx or input.",
+        "`onnx`: the runtime draws them. `input`: they are computed from noise that is an input, "
+        "`layer/uniform` (from 0 to 1) or `layer/normal` (of mean 0 and variance 1).",
+        choices=("refuse", "onnx", "input"),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class FunctionOptions:
+    """For formats whose files have functions."""
+
+    functions: str | None = option(
+        "Which functions of the source the file has: those with a name, all, or none.",
+        "See below.", choices=("keep", "all", "inline"),
+    )  # fmt: skip
+
+
+def with_new_words(options: Mapping[str, Any], known: Mapping[str, Option]) -> dict[str, Any]:
+    """The options that are given, words of before exchanged for those of today, with a warning."""
+    given = {name: value for name, value in options.items() if value is not None}
+    for name, value in given.items():
+        old = known[name].old_choices if name in known else {}
+        if isinstance(value, str) and value in old:
+            warn_renamed(f"{name}={value!r}", f"{name}={old[value]!r}")
+            given[name] = old[value]
+    return given
+
+
+def warn_renamed(old: str, new: str) -> None:
+    """Warn the first caller outside serde that a name has changed."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(WITHIN):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(f"{old} is now {new}", DeprecationWarning, stacklevel=level)
+
+
+def names_of(classes: Iterable[type]) -> frozenset[str]:
+    """The names of all options of several classes."""
+    return frozenset(name for each in classes for name in declared(each))

@@ -1,0 +1,202 @@
+"""Options, declared once; names of before, which still work and say what they are now."""
+
+from __future__ import annotations
+
+import inspect
+import shutil
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import get_type_hints
+
+import numpy as np
+import onnx
+import pytest
+from click.testing import CliRunner
+
+import serde
+from serde import plugins
+from serde.cli.commands import main
+from serde.plugins import Format, accepted, get_format, installed_formats, taken
+from serde.plugins.options import ReadOptions, WriteOptions, declared, option
+from tests.onnx_live import model_of, run_model
+
+DIGITS = Path(__file__).resolve().parents[1] / "examples" / "digits"
+STAGES = {"decode": "read_options", "to_ir": "read_options", "from_ir": "write_options",
+          "encode": "write_options"}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    for name in ("digits-symbol.json", "digits-0010.params"):
+        shutil.copy(DIGITS / name, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def command(*arguments):
+    found = CliRunner().invoke(main, [str(a) for a in arguments])
+    return found.exit_code, found.stdout, found.stderr
+
+
+@pytest.mark.parametrize("found", installed_formats(), ids=lambda f: f.name)
+class TestDeclarations:
+    def test_every_own_option_reaches_a_function(self, found):
+        reached = {n for stage in STAGES if getattr(found, stage) for n in accepted(found, stage)}
+        assert found.own_options() - {"profile"} <= reached  # which api.convert reads
+
+    def test_every_keyword_is_declared(self, found):
+        for stage, classes in STAGES.items():
+            function = getattr(found, stage)
+            made = getattr(function, "value", function)
+            keywords = [p.name for p in inspect.signature(made).parameters.values()
+                        if p.default is not p.empty]  # fmt: skip
+            assert set(keywords) <= declared(getattr(found, classes)).keys(), stage
+
+    def test_types_can_be_told(self, found):
+        for classes in (found.read_options, found.write_options):
+            assert get_type_hints(classes).keys() == {f.name for f in fields(classes)}
+
+
+def test_one_name_is_declared_once():
+    """Of several formats, or for reading and writing: the command has one option for it."""
+    found = {}
+    for each in installed_formats():
+        for classes in (each.read_options, each.write_options):
+            for name, declaration in declared(classes).items():
+                assert found.setdefault(name, declaration) is declaration, name
+
+
+class TestOldNames:
+    def test_inputs_of_the_command(self):
+        onnx.save(model_of("g (float[2] x) => (float[2] y) { a = Abs(x)\n y = Neg(a) }"), "a.onnx")
+        for spelled in (["--inputs", "a"], ["--inputs=a"]):
+            code, out, err = command("convert", "a.onnx", "-o", "b.onnx", *spelled)
+            assert (code, err) == (0, "deprecated: --inputs is now --cut-inputs\n")
+            assert "input  a: float32 (2)" in out
+        assert command("convert", "a.onnx", "-o", "b.onnx", "--cut-inputs", "a")[2] == ""
+        assert "--inputs" not in command("convert", "--help")[1].split()
+
+    def test_the_new_name_of_outputs(self):
+        both = [command("convert", "digits", "-o", "d.onnx", flag, "fc1")
+                for flag in ("--outputs", "--cut-outputs")]  # fmt: skip
+        assert [(code, err) for code, _, err in both] == [(0, "")] * 2
+        assert all("output fc1_output" in out for _, out, _ in both)
+
+    def test_integers_of_the_command(self):
+        code, _, err = command("convert", "digits", "-o", "d.onnx", "--integers", "counted")
+        notice = "deprecated: --integers counted is now --integers exact\n"
+        assert (code, err) == (0, notice)
+        assert command("convert", "digits", "-o", "d.onnx", "--integers", "exact")[2] == ""
+        code, _, err = command("convert", "digits", "-o", "d.onnx", "--integers", "odd")
+        assert code == 2 and "'odd' is not one of 'exact', 'qdq'" in err
+
+    def test_integers_of_python(self):
+        with pytest.warns(
+            DeprecationWarning, match="integers='counted' is now integers='exact'"
+        ) as told:
+            report = serde.convert("digits", "d.onnx", integers="counted")
+        assert report.options["integers"] == "exact"
+        assert [Path(w.filename).name for w in told] == [Path(__file__).name]
+        with pytest.raises(serde.UsageError, match="integers='odd' is not one of exact, qdq"):
+            serde.convert("digits", "d.onnx", integers="odd")
+
+    def test_claims_of_a_format(self):
+        def matches(path):
+            return path.suffix == ".old"
+
+        with pytest.warns(
+            DeprecationWarning, match=r"Format\(claims=…\) is now Format\(matches=…\)"
+        ):
+            found = Format(name="old", suffixes=(".old",), claims=matches, decode=id, to_ir=id)
+        assert found.matches is matches
+        with pytest.warns(DeprecationWarning, match="Format.claims is now Format.matches"):
+            assert found.claims is matches
+
+    def test_options_of_a_format(self):
+        given = {"decode": frozenset({"speed"}), "encode": frozenset({"size"})}
+
+        def decode(path, **options):
+            return options
+
+        with pytest.warns(DeprecationWarning, match=r"Format\(options=…\) is now"):
+            found = Format("old", (".old",), id, decode, id, id, id, options=given)
+        assert found.own_options() == {"speed", "size"}
+        options = {"speed": 9, "size": 3, "outputs": ["y"]}
+        assert taken(found, "decode", options) == {"speed": 9}
+        assert found.decode("p", speed=9) == {"speed": 9}
+        assert taken(found, "to_ir", options) == {} and taken(found, "encode", options) == {
+            "size": 3
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScaledRead(ReadOptions):
+    """Options of a format in a test."""
+
+    scale: int | None = option("A factor.", "For tests.", kind="integer", least=2)
+    way: str | None = option("A way.", choices=("up", "down"))
+
+
+class TestOwnOptions:
+    """What a format declares is an option of Python's functions and of the command."""
+
+    @pytest.fixture
+    def scaled(self, monkeypatch):
+        onnx_format = get_format("onnx")
+        seen = []
+
+        def decode(path, scale=1, way="up"):
+            seen.append((scale, way))
+            return onnx_format.decode(path)
+
+        made = replace(onnx_format, decode=decode, read_options=ScaledRead)
+        monkeypatch.setattr(plugins, "_load", lambda group, name: made)
+        monkeypatch.setattr(plugins, "format_names", lambda: ["onnx"])
+        onnx.save(model_of("g (float[2] x) => (float[2] y) { y = Neg(x) }"), "a.onnx")
+        return seen
+
+    def test_in_python(self, scaled):
+        serde.convert("a.onnx", "b.onnx", scale=3, way="down")
+        serde.load("a.onnx")
+        assert scaled == [(3, "down"), (1, "up")]
+        (y,) = run_model(onnx.load("b.onnx"), {"x": np.float32([1, -2])})
+        np.testing.assert_array_equal(y, [-1, 2])
+
+    @pytest.mark.parametrize(
+        ("options", "why"),
+        [
+            ({"scale": 1}, "scale=1: the least is 2"),
+            ({"scale": "3"}, "scale is an integer; got '3'"),
+            ({"way": "left"}, "way='left' is not one of up, down"),
+            ({"scales": 3}, "onnx takes no option scales here; did you mean scale?"),
+            ({"epoch": 3}, "onnx takes no option epoch here; it takes"),
+        ],
+    )
+    def test_what_they_refuse(self, scaled, options, why):
+        with pytest.raises(serde.UsageError, match=why):
+            serde.convert("a.onnx", "b.onnx", **options)
+        assert scaled == []
+
+    def test_on_the_command_line(self, scaled):
+        from click import Command
+
+        from serde.cli.options import reading
+
+        @reading()
+        def body(**given):
+            pass
+
+        found = {p.name: p for p in Command("c", params=body.__click_params__).params}
+        assert found["scale"].opts == ["--scale"] and found["scale"].help == "A factor."
+        assert found["scale"].formats == ("onnx",) and found["inputs"].formats == ()
+        assert [*found["way"].type.choices] == ["up", "down"]
+
+
+def test_a_result_is_saved_with_new_names():
+    graph = serde.load("digits", inputs={"data": (1, 1, 8, 8)})
+    serde.save(graph, "d.onnx", rename={"data": "pixels"}, hash_weights=True)
+    assert onnx.load("d.onnx").graph.input[0].name == "pixels"
+    assert main(["verify-hash", "d.onnx"], standalone_mode=False) is None
+    with pytest.raises(serde.UsageError, match="onnx takes no option outputs here"):
+        serde.save(graph, "d.onnx", outputs=["fc1"])
+    assert WriteOptions().rename is None
