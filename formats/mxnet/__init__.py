@@ -38,10 +38,10 @@ class MxnetReadOptions(RuleOptions, ParamsOptions, ReadOptions):
         "it, DequantizeLinear, layer and QuantizeLinear in units of 1), which round as oneDNN "
         "does, and integer products where ONNX Runtime has no kernel (sums of layers): the "
         "integers are MXNet's, bit for bit, and floats that become integers again are added up in "
-        "its order, from opset 10 on. `qdq`: DequantizeLinear, layer and QuantizeLinear with the "
-        "numbers that integers stand for, as compilers for hardware look for; one in some 100,000 "
-        "integers is rounded the other way than by MXNet, and "
-        "spreads.",
+        "its order, from opset 10 on. `qdq`: DequantizeLinear, "
+        "layer and QuantizeLinear with the numbers that integers stand for, as compilers for "
+        "hardware look for; one in some 100,000 integers is rounded the other way than by MXNet, "
+        "and spreads.",
         choices=("exact", "qdq"), old_choices={"counted": "exact"},
     )  # fmt: skip
     kernels: str | None = option(

@@ -50,7 +50,7 @@ class OnnxWriteOptions(FunctionOptions, WriteOptions):
     )  # fmt: skip
     spelled_out: Collection[str] | None = option("Operators to decompose.", kind="object")
     integer_kernels: bool | None = option(
-        "Write integer layers in units of 1 as QLinearConv and QLinearMatMul.", kind="object"
+        "Write products of integers as QLinearConv and QLinearMatMul.", kind="object"
     )
     importer: str | None = option("The program that reads the file.", kind="object")
 
