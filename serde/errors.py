@@ -18,10 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from os import PathLike
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from serde.ir.graph import Source
+from typing import Any, Protocol
 
 LONGEST_SHOWN, MOST_SHOWN = 120, 16  # characters of a text, elements of a list in a message
 
@@ -89,6 +86,14 @@ class MalformedFile(SerdeError):
 
 class InvalidGraph(SerdeError):
     """A graph breaks an invariant of the IR."""
+
+
+class Source(Protocol):
+    """Where a node came from, printed as the user would look for it; see ``serde.ir.graph``."""
+
+    @property
+    def name(self) -> str:
+        """What the source calls the node."""
 
 
 class ConversionError(SerdeError):

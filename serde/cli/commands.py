@@ -260,7 +260,7 @@ def inspect(source: str, debug: bool, values: bool, as_json: bool, **options: An
     """Show what SOURCE holds: inputs, outputs, operators, weights."""
     from serde import api
     from serde.api.report import Report
-    from serde.ir.printer import typed
+    from serde.ir.graph import show_value
 
     given = _given(**options)
     graph, name = api.read(source, **given)
@@ -274,7 +274,7 @@ def inspect(source: str, debug: bool, values: bool, as_json: bool, **options: An
     _show_model(report)
     if values:
         for node in graph.nodes:
-            click.echo(f"  {node.op}: {', '.join(map(typed, node.outputs))}")
+            click.echo(f"  {node.op}: {', '.join(map(show_value, node.outputs))}")
 
 
 @main.command(cls=RenamingCommand)

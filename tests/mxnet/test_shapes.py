@@ -15,7 +15,7 @@ from serde.formats.mxnet.io.params import parse_params
 from serde.formats.mxnet.io.symbol_json import parse_symbol
 from serde.formats.mxnet.passes.drop_labels import drop_labels
 from serde.formats.mxnet.to_ir import to_ir
-from serde.ir.printer import typed
+from serde.ir.graph import show_value
 from serde.passes.cut_inputs import with_inputs
 from tests.mxnet import deep_symbols
 from tests.mxnet.written import chain, network, node, params_bytes, symbol, variable
@@ -43,7 +43,7 @@ def completed(text: str, arrays: Any = None, **inputs: Any) -> str:
     )
     graph = drop_labels(with_inputs(graph, inputs))
     inputs_ = complete_inputs(graph, found.variables).inputs
-    return ", ".join(typed(v)[1:] for v in inputs_ if v.shape is not None)
+    return ", ".join(show_value(v)[1:] for v in inputs_ if v.shape is not None)
 
 
 # A chain of operators before one that tells, and what the input is.
@@ -356,7 +356,7 @@ def test_labels_are_no_inputs_of_the_result() -> None:
     text, arrays = network()
     params = parse_params(params_bytes(arrays), "m.params")
     ir = to_ir(decode_symbol(parse_symbol(text), params, "m"))
-    assert [typed(v) for v in ir.inputs] == ["%data: float32[N,2,H,W]"]
+    assert [show_value(v) for v in ir.inputs] == ["%data: float32[N,2,H,W]"]
 
 
 def test_labels_that_are_read_otherwise_are_inputs() -> None:
