@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +203,8 @@ def refuse_unknown(found: Format, given: Iterable[str], known: Collection[str]) 
     """Raise UsageError for options that a format does not take."""
     unknown = sorted(set(given) - set(known))
     if unknown:
+        from difflib import get_close_matches
+
         hub = {*declared(ReadOptions), *declared(WriteOptions)}
         listed = f"it takes {', '.join(sorted(set(known) - hub)) or 'none'}"
         written = (f.write_options for f in installed_formats())

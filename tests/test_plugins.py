@@ -26,6 +26,16 @@ class Entry:
         return self.thing
 
 
+@dataclass(frozen=True)
+class Installed:
+    """Entry points of one group."""
+
+    entries: list[Entry]
+
+    def select(self, group):
+        return self.entries
+
+
 def a_format(name, suffixes, matches=lambda path: False):
     return Format(name, suffixes, matches, lambda path: None, lambda graph: graph)
 
@@ -61,13 +71,13 @@ def test_unknown_names_are_refused_with_those_installed():
 
 def test_two_plugins_of_one_name_are_refused(monkeypatch):
     two = [Entry("toy", None, "one:FORMAT"), Entry("toy", None, "two:FORMAT")]
-    monkeypatch.setattr(plugins, "entry_points", lambda group: two)
+    monkeypatch.setattr(plugins, "_installed", lambda: Installed(two))
     with pytest.raises(
         UnknownFormat, match="two plug-ins are called 'toy': one:FORMAT, two:FORMAT"
     ):
         plugins._entries.__wrapped__("serde.formats")
     same = [two[0], two[0]]  # a folder that is on the path twice
-    monkeypatch.setattr(plugins, "entry_points", lambda group: same)
+    monkeypatch.setattr(plugins, "_installed", lambda: Installed(same))
     assert plugins._entries.__wrapped__("serde.formats") == {"toy": two[0]}
 
 

@@ -12,7 +12,7 @@ from serde.plugins.options import ParamsOptions, ReadOptions, RuleOptions, Write
 from .io.discover import matches
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class MxnetReadOptions(RuleOptions, ParamsOptions, ReadOptions):
     """What an MXNet model is read with. ``missing_weights="infer"`` is for checks."""
 
@@ -65,7 +65,7 @@ class MxnetReadOptions(RuleOptions, ParamsOptions, ReadOptions):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class MxnetWriteOptions(WriteOptions):
     """What an MXNet model is written with."""
 

@@ -10,7 +10,7 @@ from serde.plugins import Deferred, Format
 from serde.plugins.options import FunctionOptions, ReadOptions, WriteOptions, option
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class OnnxReadOptions(ReadOptions):
     """What an ONNX file is read with."""
 
@@ -25,7 +25,7 @@ class OnnxReadOptions(ReadOptions):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class OnnxWriteOptions(FunctionOptions, WriteOptions):
     """What an ONNX file is written with.
 

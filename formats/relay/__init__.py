@@ -17,7 +17,7 @@ from serde.plugins.options import (
 from .io.magic import matches
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RelayReadOptions(RuleOptions, ParamsOptions, ReadOptions):
     """What a Relay module is read with."""
 
@@ -30,7 +30,7 @@ class RelayReadOptions(RuleOptions, ParamsOptions, ReadOptions):
     )  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RelayWriteOptions(FunctionOptions, WriteOptions):
     """What a Relay module is written with."""
 

@@ -6,7 +6,6 @@ model as well can write another hash into it.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -27,6 +26,8 @@ def weights_hash(graph: Graph) -> str:
     Of each it takes name, element type, shape and bytes, as ONNX stores them. Weights that lie in
     files are read in pieces.
     """
+    import hashlib
+
     total = hashlib.sha256()
     for value in sorted(graph.constants(), key=lambda v: v.name):
         assert value.tensor is not None

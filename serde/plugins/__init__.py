@@ -92,7 +92,7 @@ def _as_class(base: type, options: Mapping[str, Any], stages: Sequence[str]) -> 
 
 
 @_accept_old_fields
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Format:
     """A file format: a codec between files and graphs, and the way from and to the IR.
 
@@ -140,7 +140,7 @@ class Format:
         return tuple(t.value if isinstance(t, Deferred) else t for t in self.tables)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Bridge:
     """A framework's live objects.
 
@@ -190,9 +190,15 @@ Plugin = TypeVar("Plugin", Format, Bridge)
 
 
 @cache
+def _installed() -> Any:
+    """The entry points of all packages, looked through once."""
+    return entry_points()
+
+
+@cache
 def _entries(group: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for entry in entry_points(group=group):
+    for entry in _installed().select(group=group):
         if entry.name in found and found[entry.name].value != entry.value:
             raise UnknownFormat(
                 f"two plug-ins are called {entry.name!r}: {found[entry.name].value}, {entry.value}"

@@ -34,7 +34,7 @@ METAVARS: Mapping[str, str] = MappingProxyType(
 WITHIN = ("serde.", "contextlib")  # modules whose calls are none of a user's
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Option:
     """What is declared of an option beside its name, type and default.
 
@@ -76,7 +76,7 @@ def _declared(options: Any) -> Mapping[str, Option]:
     return {f.name: f.metadata["option"] for f in fields(options)}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ReadOptions:
     """What every source is read with."""
 
@@ -118,7 +118,7 @@ class ReadOptions:
     )  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class WriteOptions:
     """What every result is written with."""
 
@@ -132,7 +132,7 @@ class WriteOptions:
     )  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ParamsOptions:
     """For formats whose weights lie in a file of their own."""
 
@@ -143,7 +143,7 @@ class ParamsOptions:
     )  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RuleOptions:
     """For formats whose operators are rewritten by rules that callers may give their own of."""
 
@@ -156,7 +156,7 @@ class RuleOptions:
     )  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class FunctionOptions:
     """For formats whose files have functions."""
 

@@ -257,6 +257,24 @@ def test_importing_serde_imports_no_framework_and_is_quick():
     assert min(seconds) < 0.05
 
 
+# What a conversion from MXNet to ONNX does not need, and would wait for.
+UNUSED = {
+    "hashlib", "onnx.reference", "rich", "serde.formats.mxnet.from_ir",
+    "serde.formats.onnx.contrib", "serde.formats.onnx.repair", "serde.formats.relay.to_ir",
+    "serde.verification", "serde.bridges",
+}  # fmt: skip
+
+
+def test_a_conversion_imports_what_it_needs(tmp_path):
+    target = tmp_path / "digits.onnx"
+    arguments = ["convert", str(ROOT / "examples" / "digits"), "-o", str(target), "-q"]
+    code = (
+        "import sys; from serde.cli.commands import main;"
+        f"main({arguments!r}, standalone_mode=False); print(*sys.modules)"
+    )
+    assert set(run_python(code)) & UNUSED == set() and target.exists()
+
+
 def test_formats_and_the_command_line_import_no_framework():
     code = "import sys, serde.cli.commands, serde.formats.mxnet, serde.formats.onnx; print(*sys.modules)"
     assert roots(run_python(code)) & FRAMEWORKS == set()
