@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache, lru_cache
 from typing import Any
 
 from serde.errors import ConversionError, Problem, Unconvertible, UnsupportedAttribute
@@ -150,7 +149,7 @@ class Legalizer(OnnxBuilder):
             return scalarize_sequences.unrolled(self, inputs, body, outputs)
         operator = schema.operator(node.op)
         full = {**operator.defaults, **node.attrs}
-        return self._apply_legalization(TypedCall(operator, inputs, full, [None] * outputs))
+        return self.apply_legalization(TypedCall(operator, inputs, full, [None] * outputs))
 
     def _legalize(
         self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int
@@ -160,6 +159,8 @@ class Legalizer(OnnxBuilder):
         newer = next_change(op, self._level, IR_OPSET)
         if newer is not None:
             return self._adapt(above[newer], newer, op, inputs, attrs, outputs)
+        if self._start < IR_OPSET:  # a file may give attributes of other opsets
+            attrs = self._known_attrs(schema.operator(op), attrs)
         before, self._level = self._level, IR_OPSET
         try:
             call = self.resolve(op, inputs, attrs, outputs)
@@ -168,7 +169,7 @@ class Legalizer(OnnxBuilder):
             promoted = self.target.promoted_types(call.operator, call.inputs)
             if promoted:
                 return self._promote(call, promoted, self.emit)
-            found = self._apply_legalization(call)
+            found = self.apply_legalization(call)
             return self._downgrade(call) if found is None else found
         finally:
             self._level = before
@@ -181,7 +182,7 @@ class Legalizer(OnnxBuilder):
             self._level, self.opset
         )
 
-    def _apply_legalization(self, call: TypedCall) -> Any:
+    def apply_legalization(self, call: TypedCall) -> Any:
         """What the target's rule makes of a call; None if there is none, or it does not apply."""
         table = self.target.legalizations
         rule = table.rules.get(call.op)
@@ -318,49 +319,6 @@ class Legalizer(OnnxBuilder):
             for value in results:
                 value.shape = tuple(sizes)
 
-    # Nodes that stay as they are
-
-    def keep_if_legal(self, node: Node, inputs: tuple[Value | None, ...]) -> Any:
-        """Take a node of the IR over untouched, or return what the target's rule makes of it.
-
-        None where the node has to be emitted. The IR is canonical, so nothing is resolved again:
-        for rules, ``inputs`` have to have the types of the node's own.
-        """
-        target, op = self.target, node.op
-        if not _is_unchanged(target, op) or op in target.counted:
-            return None
-        if self.resolving and op in scalarize_sequences.MADE:
-            return None
-        if self.held or self.carried.meant:
-            ends = (*inputs, *(v for g in node.graphs() for v in g.outputs))
-            if any(v in self.carried.meant or v in self.held for v in ends if v is not None):
-                return None
-        types = tuple([v and (v.dtype, v.wrap) for v in inputs])
-        results = tuple([(v.dtype, v.wrap) for v in node.outputs])
-        operator = schema.operator(op, self.opset)
-        if not (_are_legal_types(target, op, types, results)
-                and node.attrs.keys() <= operator.attributes):  # fmt: skip
-            return None
-        untyped = any(v.name and (v.dtype is None or v.shape is None) for v in node.outputs)
-        if untyped and target.supports is not None and not any(True for _ in node.graphs()):
-            return None
-        if op in target.legalizations:
-            known = [inference.of(v) for v in node.outputs]
-            call = TypedCall(operator, inputs, dict(node.attrs), known, node.outputs[0].elements)
-            if (made := self._apply_legalization(call)) is not None:
-                return made
-        return self.keep(node, inputs)
-
-    def keep_illegal(
-        self, node: Node, inputs: tuple[Value | None, ...], reason: str
-    ) -> tuple[Value, ...]:
-        """Keep a node without its subgraphs, and why it could not be made legal."""
-        attrs = {n: v for n, v in node.attrs.items() if not isinstance(v, (Graph, Body))}
-        made = self.keep(Node(node.op, inputs, node.outputs, attrs, node.domain, node.name,
-                              node.sources), inputs)  # fmt: skip
-        self.diagnostics.update(dict.fromkeys(made, reason))
-        return made
-
     # Subgraphs, constants and values that stand for others
 
     def child(self, name: str) -> Legalizer:
@@ -438,27 +396,3 @@ def _refine(results: Any, call: TypedCall) -> Any:
         if value.shape is None or (known.shape is not None and None in value.shape):
             value.shape = known.shape
     return results
-
-
-@cache
-def _is_unchanged(target: Target, op: str) -> bool:
-    """Whether an operator of the IR is, without an adapter, one of the target's."""
-    if op == "Identity" and target.supports is not None:  # an Identity is seldom needed
-        return False
-    if schema.find(op, target.opset) is None:
-        return False
-    lowest = target.lowest_opset(op)
-    return lowest >= IR_OPSET or next_change(op, IR_OPSET, lowest) is None
-
-
-@lru_cache(4096)
-def _are_legal_types(target: Target, op: str, inputs: Any, outputs: Any) -> bool:
-    """Whether the target takes an operator on these element types, and represents its results."""
-    operator = schema.operator(op, target.opset)
-    values = [t and Value("value", t[0], None, wrap=t[1]) for t in inputs]
-    results = [Value("result", dtype, None, wrap=wrap) for dtype, wrap in outputs]
-    if not (as_is(operator, "inputs", values) and as_is(operator, "outputs", results)):
-        return False
-    if any(v.dtype in target.emulated_types for v in results):
-        return False
-    return not target.promoted_types(operator, values)

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from typing import Any
 
 from serde.decompositions import onnx_ml
 from serde.errors import ConversionError, Problem, require
 from serde.ir.builder import Builder
-from serde.ir.graph import DType, Graph, Node, Value
+from serde.ir.graph import IR_OPSET, DType, Graph, Node, Value
 from serde.passes.dce import drop_dead
 from serde.rewrite.rules import NONE, RuleTable
 from serde.rewrite.subgraphs import Body
+from serde.spec import inference, schema
+from serde.spec.onnx_builder import TypedCall
 from serde.spec.simplify import MERGED
-from serde.version_converter.element_types import BORN, spelled
+from serde.version_converter.element_types import BORN, as_is, spelled
 
+from . import scalarize_sequences
+from .adapters import next_change
 from .legalizer import Legalizer
 from .target import Target
 
@@ -82,7 +87,7 @@ def _legalize_or_keep(builder: Builder, node: Node, inputs: tuple[Value | None, 
         return legalize_node(builder, node, inputs)
     except ConversionError as error:
         del builder.nodes[mark:]
-        return builder.keep_illegal(node, inputs, error.reason)
+        return _keep_illegal(builder, node, inputs, error.reason)
 
 
 def legalize_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
@@ -94,22 +99,66 @@ def legalize_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]
         return builder.legalize_bodies(node, inputs)
     is_constant = bool(inputs) and all(v is not None and v.tensor is not None for v in inputs)
     if not is_constant and (builder.target.is_standard or _is_alike(node, inputs)):
-        kept = builder.keep_if_legal(node, inputs)
+        kept = _keep_if_legal(builder, node, inputs)
         if kept is not None:
             return kept
     made = builder.emit(node.op, inputs, node.attrs, len(node.outputs))
-    _complete_shapes(made if isinstance(made, tuple) else (made,), node.outputs)
+    if not builder.target.is_standard:
+        _complete_shapes(made if isinstance(made, tuple) else (made,), node.outputs)
+    return made
+
+
+def _keep_if_legal(builder: Legalizer, node: Node, inputs: tuple[Value | None, ...]) -> Any:
+    """Take a node of the IR over untouched, or return what the target's rule makes of it.
+
+    None where the node has to be emitted. The IR is canonical, so nothing is resolved again:
+    for rules, ``inputs`` have to have the types of the node's own.
+    """
+    target, op = builder.target, node.op
+    if not _is_unchanged(target, op) or op in target.counted:
+        return None
+    if builder.resolving and op in scalarize_sequences.MADE:
+        return None
+    if builder.held or builder.carried.meant:
+        ends = (*inputs, *(v for g in node.graphs() for v in g.outputs))
+        if any(v in builder.carried.meant or v in builder.held for v in ends if v is not None):
+            return None
+    types = tuple([v and (v.dtype, v.wrap) for v in inputs])
+    results = tuple([(v.dtype, v.wrap) for v in node.outputs])
+    operator = schema.operator(op, builder.opset)
+    if not (_are_legal_types(target, op, types, results)
+            and node.attrs.keys() <= operator.attributes):  # fmt: skip
+        return None
+    untyped = any(v.name and (v.dtype is None or v.shape is None) for v in node.outputs)
+    if untyped and target.supports is not None and not any(True for _ in node.graphs()):
+        return None
+    if op in target.legalizations:
+        known = [inference.of(v) for v in node.outputs]
+        call = TypedCall(operator, inputs, dict(node.attrs), known, node.outputs[0].elements)
+        if (made := builder.apply_legalization(call)) is not None:
+            return made
+    return builder.keep(node, inputs)
+
+
+def _keep_illegal(
+    builder: Legalizer, node: Node, inputs: tuple[Value | None, ...], reason: str
+) -> tuple[Value, ...]:
+    """Keep a node without its subgraphs, and why it could not be made legal."""
+    attrs = {n: v for n, v in node.attrs.items() if not isinstance(v, (Graph, Body))}
+    made = builder.keep(Node(node.op, inputs, node.outputs, attrs, node.domain, node.name,
+                          node.sources), inputs)  # fmt: skip
+    builder.diagnostics.update(dict.fromkeys(made, reason))
     return made
 
 
 def _complete_shapes(results: Sequence[Value | None], known: Sequence[Value]) -> None:
-    """Let results have the sizes that are known of what they stand for."""
+    """Let results have the sizes that are known of what they stand for, but for a claim of none."""
     for new, old in zip(results, known, strict=False):
         if new is None or new is old or new.shape is None or old.shape is None:
             continue
         if None in new.shape and len(new.shape) == len(old.shape):
             sizes = zip(new.shape, old.shape, strict=True)
-            new.shape = tuple([b if a is None else a for a, b in sizes])
+            new.shape = tuple([b if a is None and b != 0 else a for a, b in sizes])
 
 
 def _foreign_node(builder: Legalizer, node: Node, inputs: tuple[Value | None, ...]) -> Any:
@@ -147,3 +196,27 @@ def _is_alike(node: Node, operands: Sequence[Value | None]) -> bool:
         if a.elements != b.elements or a.wrap != b.wrap:
             return False
     return True
+
+
+@cache
+def _is_unchanged(target: Target, op: str) -> bool:
+    """Whether an operator of the IR is, without an adapter, one of the target's."""
+    if op == "Identity" and target.supports is not None:  # an Identity is seldom needed
+        return False
+    if schema.find(op, target.opset) is None:
+        return False
+    lowest = target.lowest_opset(op)
+    return lowest >= IR_OPSET or next_change(op, IR_OPSET, lowest) is None
+
+
+@lru_cache(4096)
+def _are_legal_types(target: Target, op: str, inputs: Any, outputs: Any) -> bool:
+    """Whether the target takes an operator on these element types, and represents its results."""
+    operator = schema.operator(op, target.opset)
+    values = [t and Value("value", t[0], None, wrap=t[1]) for t in inputs]
+    results = [Value("result", dtype, None, wrap=wrap) for dtype, wrap in outputs]
+    if not (as_is(operator, "inputs", values) and as_is(operator, "outputs", results)):
+        return False
+    if any(v.dtype in target.emulated_types for v in results):
+        return False
+    return not target.promoted_types(operator, values)
