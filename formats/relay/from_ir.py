@@ -6,15 +6,15 @@ from serde.errors import Problem, Unconvertible, UsageError
 from serde.ir.graph import EMPTY, Graph, Value
 from serde.rewrite.outline import KEEP, Keep, outlined
 
-from . import writes as families
+from . import ops
+from .legalize import recast
+from .ops.class_nms import mark_by_class
+from .passes.dynamic_shape_support import unshaped
 from .passes.fusion_barriers import add_fusion_barriers
 from .target import TYPES, CallBuilder, misfit, writes
 from .to_module import GLOBAL
-from .writes.class_suppression import mark_by_class
-from .writes.dynamic_shape_support import unshaped
-from .writes.recast import recast
 
-__all__ = ["families", "from_ir"]
+__all__ = ["from_ir", "ops"]
 
 
 def from_ir(graph: Graph, functions: Keep | None = None) -> Graph:

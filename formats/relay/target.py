@@ -1,4 +1,4 @@
-"""The table of rules from the IR to Relay, the builder they emit with, and what they share."""
+"""The tables of rules from the IR to Relay, the builder they emit with, and what they share."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from serde.errors import ConversionError, require
 from serde.ir.builder import Builder
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Node, Shape, Value
+from serde.legalize.target import legalization_table
 from serde.rewrite import custom_ops
 from serde.rewrite.rules import RuleTable
 from serde.spec import schema
@@ -50,6 +51,9 @@ DYNAMIC_SEQUENCE = (
 writes = _Writes(
     "ir → relay", defaults=_defaults, reasons=dict.fromkeys(SEQUENCES, DYNAMIC_SEQUENCE)
 )
+# Operators Relay has not, or not in such a form, as operators of the IR that it has. A rule that
+# returns None leaves the operator as it is.
+recasts = legalization_table("ir → relay")
 # Element types Relay's operators compute with; TVM declares more than it has kernels for.
 TYPES = frozenset(
     {DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.BOOL}
@@ -111,17 +115,17 @@ def typed(value: Value, dtype: DType | None, shape: Shape | None) -> Value:
     return value
 
 
-def scalar(r: CallBuilder, number: Any, dtype: DType | None) -> Value:
+def emit_scalar(r: CallBuilder, number: Any, dtype: DType | None) -> Value:
     """A constant of no axes."""
     return r.const(np.array(number), dtype)
 
 
-def cast(r: CallBuilder, x: Value, dtype: DType) -> Value:
+def emit_cast(r: CallBuilder, x: Value, dtype: DType) -> Value:
     """``x`` as elements of another type; a boolean is what is not zero."""
     if x.dtype is dtype:
         return x
     if dtype is DType.BOOL:
-        return typed(r.not_equal(x, scalar(r, 0, x.type)), dtype, x.shape)
+        return typed(r.not_equal(x, emit_scalar(r, 0, x.type)), dtype, x.shape)
     return typed(r.cast(x, dtype=dtype.value), dtype, x.shape)
 
 

@@ -37,7 +37,6 @@ EXEMPT = (
     "formats/onnx/consumers/relax/",
     "formats/onnx/contrib/",
     "formats/relay/ops/",
-    "formats/relay/writes/",
     "serde/decompositions/",
     "serde/legalize/scalarize_sequences.py",
     "serde/version_converter/adapters/",

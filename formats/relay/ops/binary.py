@@ -4,13 +4,33 @@ from __future__ import annotations
 
 from functools import partial
 
-from serde.decompositions.expressions import cast
+from serde.decompositions.expressions import cast, cast_like
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
+from ..target import emit_scalar, lifted, recasts, writes
 from .widths import in_float, widely
 
 IGNORED = ("lhs_axis", "rhs_axis")  # of BroadcastAttrs, which only qnn operators read
+BINARY = {
+    "Add": "add",
+    "BitwiseAnd": "bitwise_and",
+    "BitwiseOr": "bitwise_or",
+    "BitwiseXor": "bitwise_xor",
+    "Div": "divide",
+    "Equal": "equal",
+    "Greater": "greater",
+    "GreaterOrEqual": "greater_equal",
+    "Less": "less",
+    "LessOrEqual": "less_equal",
+    "And": "logical_and",
+    "Or": "logical_or",
+    "Xor": "logical_xor",
+    "Max": "maximum",
+    "Min": "minimum",
+    "Mul": "multiply",
+    "Sub": "subtract",
+}
 
 
 def floor_divided(g, a: Value, b: Value):
@@ -109,3 +129,91 @@ for _name, _op in FUNCTIONS.items():
 def read_where(g, condition, x, y):
     """Any number but 0 is true."""
     return g.Where(cast(g, condition, DType.BOOL), x, y)
+
+
+def write_binary(name, r, a, b):
+    return r[name](*lifted(r, a, b))
+
+
+for _op, _name in BINARY.items():
+    writes(_op)(partial(write_binary, _name))
+
+
+def recast_variadic(op, g, first, *rest):
+    """Two operands at a time."""
+    if op == "Sum" and not rest:
+        return g.Identity(first)
+    if op != "Sum" and len(rest) < 2:
+        return None if rest else g.Identity(first)
+    two = "Add" if op == "Sum" else op
+    for other in rest:
+        first = g[two](first, other)
+    return first
+
+
+for _op in ("Max", "Min", "Sum"):
+    recasts(_op)(partial(recast_variadic, _op))
+
+
+@recasts("Mean")
+def recast_mean(g, *xs):
+    return g.Div(g.Sum(*xs), float(len(xs)))
+
+
+@recasts("Equal")
+def recast_equal(g, a, b):
+    """Of booleans: not different."""
+    return g.Not(g.Xor(a, b)) if a.type is DType.BOOL else None
+
+
+@recasts("Mod")
+def recast_mod(g, a, b, *, fmod: int):
+    """Of floats with the divisor's sign: the rest, and once the divisor where the signs differ."""
+    if fmod or a.type.kind != "f":
+        return None
+    rest = g.Mod(a, b, fmod=1)
+    other = g.Xor(g.Less(rest, 0.0), g.Less(b, 0.0))
+    return g.Where(g.And(other, g.Not(g.Equal(rest, 0.0))), g.Add(rest, b), rest)
+
+
+@writes("Mod")
+def write_mod(r, a, b, *, fmod: int):
+    """The sign is the divisor's, or with fmod the dividend's, as it is of ``mod``."""
+    return r.mod(a, b) if fmod or a.type.kind == "u" else r.floor_mod(a, b)
+
+
+@recasts("Pow")
+def recast_pow(g, x, y):
+    """Of floats of one type; integers are computed as doubles."""
+    if x.type.kind == "f":
+        return None if x.type is y.type else g.Pow(x, cast_like(g, y, x))
+    wide = DType.FLOAT64
+    made = g.Pow(cast(g, x, wide), cast(g, y, wide))
+    return cast_like(g, made, x)
+
+
+@writes("Pow")
+def write_pow(r, x, y):
+    return r.power(*lifted(r, x, y))
+
+
+@writes("BitShift")
+def write_bit_shift(r, x, y, *, direction: str):
+    """By so many bits that none are left, or by less than none: only the sign is."""
+    shift = r.left_shift if direction == "LEFT" else r.right_shift
+    held = y.array() if y.tensor is not None else None
+    if held is not None and held.size and 0 <= held.min() <= held.max() < x.type.bits:
+        return shift(x, y)
+    zero = emit_scalar(r, 0, x.type)
+    within = r.less(y, emit_scalar(r, x.type.bits, y.type))
+    sign = zero
+    if x.type.kind == "i":
+        within = r.logical_and(within, r.greater_equal(y, zero))
+        if direction == "RIGHT":
+            sign = r.where(r.less(x, zero), emit_scalar(r, -1, x.type), zero)
+    return r.where(within, shift(x, r.where(within, y, zero)), sign)
+
+
+@writes("Where")
+def write_where(r, condition, x, y):
+    return r.where(*lifted(r, condition, x, y))

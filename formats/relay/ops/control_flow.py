@@ -1,10 +1,16 @@
-"""Choices and loops, which elaboration makes."""
+"""Choices and loops, made by partial evaluation; written short ones are unrolled."""
 
 from __future__ import annotations
 
-from serde.ir.graph import Graph
+import numpy as np
+
+from serde.decompositions import loops, shared
+from serde.errors import ConversionError, require
+from serde.ir.graph import DType, Graph, Shape, Value
+from serde.rewrite.subgraphs import Body
 
 from ..rules import reads
+from ..target import recasts, typed, writes
 
 
 @reads("if")
@@ -17,3 +23,113 @@ def read_if(g, condition, *, then: Graph, otherwise: Graph):
 def read_while(g, start, *state, body: Graph):
     made = g.Loop(None, start, *state, body=body, outputs=len(body.outputs) - 1)
     return made if isinstance(made, tuple) else (made,)
+
+
+@writes("If")
+def write_if(r, condition, *, then_branch: Graph, else_branch: Graph):
+    count = len(then_branch.outputs)
+    cond = condition
+    if condition.rank:
+        cond = typed(r.reshape(condition, newshape=()), condition.dtype, ())
+    return r["if"](cond, then=then_branch, otherwise=else_branch, outputs=count)
+
+
+recasts("OptionalGetElement")(shared.optional_get)
+recasts("OptionalHasElement")(shared.optional_has)
+
+
+@recasts("Loop")
+def recast_loop(g, trips, go, *states, body: Body, outputs: int = 1):
+    """A loop of a few turns as these; any other without a count, and with all it makes carried."""
+    require(not any(v.wrap for v in states if v is not None), "a loop that carries sequences")
+    if (turns := loops.few_turns(trips, go, body)) is not None:
+        return loops.lay_out_loop(g, turns, states, body, outputs)
+    return loops.one_or_all(_carried(g, trips, go, states, body), outputs)
+
+
+def _carried(g, trips, go, states, body: Body) -> list[Value]:
+    """The loop with the number of turns in its condition; what it collects grows turn by turn."""
+    shapes = [v.known for v in states]
+    for _ in range(2 + sum(map(len, shapes))):
+        inner, made = _body(g, states, shapes, body)
+        given = [v.known for v in made[1 : 1 + len(states)]]
+        wider = [_common(a, b) for a, b in zip(shapes, given, strict=True)]
+        if wider == shapes:
+            break
+        shapes = wider
+    more, *outs = made
+    gathered = [Gathered(g, inner, v) for v in outs[len(states) :]]
+    grown = [v for one in gathered for v in one.after]
+    empty = [v for one in gathered for v in one.before]
+    if trips is not None:
+        total = g.Reshape(trips, [])
+        more = inner.And(more, inner.Less(inner.Add(inner.inputs[0], 1), total))
+        first = g.Less(g.const(0, DType.INT64), total)
+        go = first if go is None else g.And(go, first)
+    start = g.const(True, DType.BOOL) if go is None else go
+    whole = inner.build([more, *outs[: len(states)], *grown])
+    operands = (None, g.Reshape(start, []), *states, *empty)
+    results = g.as_is("Loop", operands, {"body": whole}, len(operands) - 2)
+    found = list(results) if isinstance(results, tuple) else [results]
+    left = iter(found[len(states) :])
+    return [*found[: len(states)], *(one.stacked(g, left) for one in gathered)]
+
+
+class Gathered:
+    """What a loop carries for an output of its body that is gathered, before a turn and after.
+
+    That is the stack as it grows, or, where sizes are open, all elements in a row, the shape of one
+    turn's, and how many turns there were.
+    """
+
+    def __init__(self, g, inner, value: Value) -> None:
+        self.plain, self.type = value.is_static, value.type
+        if self.plain:
+            held = inner.input("made", value.type, (None, *value.dims))
+            self.before = [g.const(np.zeros((0, *value.dims), value.type.numpy))]
+            self.after = [inner.Concat(held, inner.Unsqueeze(value, [0]), axis=0)]
+            return
+        held = inner.input("made", value.type, (None,))
+        inner.input("shape", DType.INT64, (value.rank,))
+        turns = inner.input("turns", DType.INT64, (1,))
+        self.before = [
+            g.const(np.zeros(0, value.type.numpy)), g.const([0] * value.rank, DType.INT64),
+            g.const([0], DType.INT64),
+        ]  # fmt: skip
+        flat = inner.Concat(held, inner.Reshape(value, [-1]), axis=0)
+        self.after = [flat, inner.Shape(value), inner.Add(turns, [1])]
+
+    def stacked(self, g, results) -> Value:
+        """The stack, of what the loop gave for this output, which is taken from ``results``."""
+        made = next(results)
+        if self.plain:
+            return made  # type: ignore[no-any-return]
+        shape, turns = next(results), next(results)
+        whole = g.Concat(turns, shape, axis=0)
+        return g.Reshape(made, whole, allowzero=1)  # type: ignore[no-any-return]
+
+
+def _body(g, states, shapes, body: Body):
+    inner = g.child(body.graph.name)
+    turn, on = inner.input("turn", DType.INT64, ()), inner.input("on", DType.BOOL, ())
+    held = [
+        inner.input(b.name, v.dtype, shape)
+        for b, v, shape in zip(body.graph.inputs[2:], states, shapes, strict=True)
+    ]
+    return inner, body(inner, turn, on, *held)
+
+
+def _common(a: Shape, b: Shape) -> Shape:
+    if len(a) != len(b):
+        raise ConversionError("a loop that carries a tensor of now so many axes, now others")
+    return tuple(x if x == y else None for x, y in zip(a, b, strict=True))
+
+
+@writes("Loop")
+def write_loop(r, trips, start, *states, body: Graph):
+    """Relay's loop is a function that calls itself; ``to_ast.py`` makes it."""
+    require(trips is None and len(body.outputs) == len(states) + 1, "a loop that collects")
+    return r["while"](start, *states, body=body, outputs=len(states))
+
+
+recasts("Scan")(loops.lay_out_scan)

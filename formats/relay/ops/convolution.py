@@ -1,4 +1,4 @@
-"""Convolutions and their transposes, in one to three dimensions and any layout."""
+"""Convolutions, in one to three dimensions and any layout."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
-from ..upgrade import kernel_layout_of
+from ..target import halves, recasts, windowed, writes
 from .layouts import fixed, packed, unpacked
-from .shape import dilated
+from .shape import FAR
 
 LARGEST_EXACT = 1 << 24  # up to here a float32 counts exactly
 BYTES = (DType.INT8, DType.UINT8)
-FAR = 2**31 - 1
+LAYOUTS = {1: ("NCW", "OIW", "IOW"), 2: ("NCHW", "OIHW", "IOHW"), 3: ("NCDHW", "OIDHW", "IODHW")}
+FIXED_PADS = {"auto_pad": ("NOTSET",)}
+MOST_GROUPS, MOST_PLACES = 64, 121  # of convolutions laid out
+INT32_MOST = 2**31 - 1
 
 
 def spatial(count: int) -> str:
@@ -172,48 +175,136 @@ for _count, _op in (
     )
 
 
-def read_conv_transpose(
-    count, g, x, w, *, strides: Ints | None = None, padding: Ints = (0,),
-    output_padding: Ints = (0,), dilation: Ints = (1,), groups=1,
-    data_layout: str | None = None, kernel_layout: str | None = None, out_layout="",
-    out_dtype: DType | None = None, untold=False,
-):  # fmt: skip
-    """Kernels are held input channels first, in ONNX as by default in Relay."""
-    axes = spatial(count)
-    layout = data_layout or "NC" + axes
-    if untold:
-        kernel_layout = kernel_layout_of(x, w, kernel_layout, layout)
-    x = unpacked(g, x, layout, "NC" + axes)
-    w = unpacked(g, w, kernel_layout or "IO" + axes, "IO" + axes)
-    dtype = out_dtype or x.type
-    frame = window(w, strides or (1,), dilation, padding)
-    more = per_axis(output_padding, count)
-    if dtype.kind == "f":
-        operands = (cast(g, x, dtype), cast(g, w, dtype))
-        y = g.ConvTranspose(*operands, group=groups, output_padding=more, **frame)
-    else:
-        y = cast(g, transposed_of_integers(g, x, w, groups, frame, more), dtype)
-    return packed(g, y, "NC" + axes, out_layout or layout)
+def spelled(pads: Ints) -> Ints:
+    """Both pads of one axis, which ``nn.conv1d`` asks for."""
+    return pads if len(pads) == 2 else windowed(pads)
 
 
-def transposed_of_integers(g, x: Value, w: Value, groups: int, frame, more: Ints):
-    """As a convolution of the spread-out input with the kernel turned round, which is exact."""
-    count = len(more)
-    x = dilated(g, cast(g, x, DType.INT32), (1, 1, *frame["strides"]), 0)
-    spans = [d * (k - 1) for k, d in zip(frame["kernel_shape"], frame["dilations"], strict=True)]
-    begins = [s - p for s, p in zip(spans, frame["pads"][:count], strict=True)]
-    ends = [s - p + m for s, p, m in zip(spans, frame["pads"][count:], more, strict=True)]
-    inputs, outputs = w.dims[:2]
-    axes = list(range(2, 2 + count))
-    turned = g.Slice(w, [-1] * count, [-FAR] * count, axes, [-1] * count)
-    split = g.Reshape(turned, [groups, inputs // groups, outputs, *w.dims[2:]])
-    order = (0, 2, 1, *(a + 1 for a in axes))
-    kernel = g.Reshape(
-        g.Transpose(split, perm=order), [groups * outputs, inputs // groups, *w.dims[2:]]
-    )
-    plain = {**frame, "strides": (1,) * count, "pads": (*begins, *ends)}
-    return by_patches(g, x, kernel, groups, plain)
+def biased(r, made: Value, b: Value | None) -> Value:
+    return made if b is None else r.nn.bias_add(made, b, axis=1)
 
 
-for _count in (1, 2, 3):
-    reads(f"nn.conv{_count}d_transpose", ignore=TUNING)(partial(read_conv_transpose, _count))
+@recasts("Conv")
+def recast_conv(g, x, w, b=None, *, kernel_shape, strides, dilations, pads, group, auto_pad=None):
+    """Pads below zero are cut off; one axis is none of Relay's where there are groups.
+
+    Where sizes are open, TVM has images only, pads that are the same at both ends, and no groups.
+    """
+    if (known := with_channels(g, x, w, w.known[1], group)) is not None:
+        return g.Conv(
+            known, w, b, kernel_shape=kernel_shape, strides=strides, dilations=dilations,
+            pads=pads, group=group,
+        )  # fmt: skip
+    begin, end = halves(pads)
+    if min(pads) < 0 or (begin != end and not x.is_static):
+        return _cut(g, x, w, b, kernel_shape, strides, dilations, pads, group)
+    if len(kernel_shape) == 1 and (group > 1 or not x.is_static):
+        flat = g.Conv(
+            g.Unsqueeze(x, [2]), g.Unsqueeze(w, [2]), b, kernel_shape=(1, *kernel_shape),
+            strides=(1, *strides), dilations=(1, *dilations), pads=(0, pads[0], 0, pads[1]),
+            group=group,
+        )  # fmt: skip
+        return g.Squeeze(flat, [2])
+    if len(kernel_shape) == 3 and not x.is_static and w.is_static and not has_open_axes(x, 3):
+        return _by_slices(g, x, w, b, kernel_shape, strides, dilations, pads, group)
+    told = w.is_static and isinstance(x.known[1], int) and len(kernel_shape) == 2
+    if group > 1 and has_open_axes(x) and told:
+        form = {"strides": strides, "dilations": dilations, "pads": pads}
+        if x.known[1] == group:
+            return _by_places(g, x, w, b, kernel_shape, **form)
+        return _by_groups(partial(g.Conv, kernel_shape=kernel_shape, **form), g, x, w, b, group, 0)
+    return None
+
+
+def has_open_axes(x: Value, first: int = 2) -> bool:
+    """Whether a size behind batch and channels is open."""
+    return not all(isinstance(d, int) for d in x.known[first:])
+
+
+def _by_slices(g, x, w, b, kernel_shape, strides, dilations, pads, group):
+    """A volume as images, of which each slice of the kernel gives a part of the sum."""
+    begin, end = halves(pads)
+    x = g.Pad(x, (0, 0, begin[0], 0, 0, 0, 0, end[0], 0, 0)) if pads[0] or pads[3] else x
+    depth, step = kernel_shape[0], dilations[0]
+    form = {
+        "kernel_shape": kernel_shape[1:], "strides": strides[1:], "dilations": dilations[1:],
+        "pads": (*begin[1:], *end[1:]), "group": group,
+    }  # fmt: skip
+    parts = []
+    for at in range(depth):
+        cut = g.Slice(x, [at * step], [(at + 1 - depth) * step or INT32_MOST], [2], [strides[0]])
+        images = g.Reshape(g.Transpose(cut, perm=(0, 2, 1, 3, 4)), [-1, x.known[1], *x.known[3:]])
+        own = g.Squeeze(g.Slice(w, [at], [at + 1], [2], [1]), [2])
+        parts.append(g.Conv(images, own, None if at else b, **form))
+    made = g.Sum(*parts)
+    lead = g.Concat(g.Shape(cut, end=1), g.Shape(cut, start=2, end=3), axis=0)
+    whole = g.Reshape(made, g.Concat(lead, g.Shape(made, start=1), axis=0))
+    return g.Transpose(whole, perm=(0, 2, 1, 3, 4))
+
+
+def _by_groups(convolve, g, x, w, b, group: int, outputs: int):
+    """A convolution for each group; ``outputs`` is the axis of the weight that has the results."""
+    require(group <= MOST_GROUPS, f"{group} groups of channels in images of dynamic sizes")
+    each, made = x.known[1] // group, []
+    count = w.known[0] // group if outputs == 0 else w.known[1]
+    cut = w.known[0] // group
+    for at in range(group):
+        own = g.Slice(x, [at * each], [(at + 1) * each], [1], [1])
+        weight = g.Slice(w, [at * cut], [(at + 1) * cut], [0], [1])
+        bias = b and g.Slice(b, [at * count], [(at + 1) * count], [0], [1])
+        made.append(convolve(own, weight, bias))
+    return g.Concat(*made, axis=1)
+
+
+def _by_places(g, x, w, b, kernel_shape, strides, dilations, pads):
+    """A channel alone: the sum over the places of the kernel of what lies there."""
+    (rows, columns), filters = kernel_shape, w.known[0]
+    require(rows * columns <= MOST_PLACES, f"a kernel of {rows}×{columns} over dynamic sizes")
+    x = g.Pad(x, (0, 0, *pads[:2], 0, 0, *pads[2:])) if any(pads) else x
+    if filters != x.known[1]:
+        x = g.Gather(x, [i * x.known[1] // filters for i in range(filters)], axis=1)
+    parts = []
+    for at in product(range(rows), range(columns)):
+        starts = [i * d for i, d in zip(at, dilations, strict=True)]
+        ends = [
+            (i + 1 - k) * d or INT32_MOST
+            for i, k, d in zip(at, kernel_shape, dilations, strict=True)
+        ]
+        number = g.Slice(w, at, [i + 1 for i in at], [2, 3], [1, 1])
+        part = g.Slice(x, starts, ends, [2, 3], strides)
+        parts.append(g.Mul(part, g.Reshape(number, [filters, 1, 1])))
+    made = g.Sum(*parts)
+    return made if b is None else g.Add(made, g.Reshape(b, [filters, 1, 1]))
+
+
+def with_channels(g, x: Value, w: Value, each, group: int = 1) -> Value | None:
+    """``x`` with its number of channels, which TVM has to know, from the weight; None if it has."""
+    if isinstance(x.known[1], int) or not isinstance(each, int):
+        return None
+    return g.Reshape(x, [0, each * group, *[0] * (x.rank - 2)])  # type: ignore[no-any-return]
+
+
+def _cut(g, x, w, b, kernel_shape, strides, dilations, pads, group):
+    begin, end = halves(pads)
+    padded = g.Pad(x, (0, 0, *begin, 0, 0, *end))
+    return g.Conv(
+        padded, w, b, kernel_shape=kernel_shape, strides=strides, dilations=dilations,
+        pads=(0,) * len(pads), group=group,
+    )  # fmt: skip
+
+
+@writes("Conv", only=FIXED_PADS)
+def write_conv(r, x, w, b=None, *, kernel_shape, strides, dilations, pads, group):
+    axes = len(kernel_shape)
+    require(axes in LAYOUTS, f"a convolution over {axes} axes")
+    require(x.type.kind == "f", f"a convolution of {x.type.value} elements")
+    data, kernel, _ = LAYOUTS[axes]
+    channels = w.known[0]
+    require(isinstance(channels, int), "a convolution whose weight has a dynamic size")
+    wide = "float32" if x.type is DType.FLOAT16 else None
+    made = r[f"nn.conv{axes}d"](
+        x, w, strides=strides, padding=spelled(pads), dilation=dilations, groups=group,
+        channels=channels, kernel_size=kernel_shape, data_layout=data, kernel_layout=kernel,
+        out_dtype=wide,
+    )  # fmt: skip
+    return biased(r, r.cast(made, dtype=x.type.value) if wide else made, b)

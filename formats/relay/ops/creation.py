@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from serde.decompositions.expressions import cast, full_like, scalar, size_of
+from serde.ir.dim_expr import elements_of
 from serde.ir.geometry import Ints, axis_of
 from serde.ir.graph import DType, Tensor, Value
 
 from ..rules import reads
+from ..target import emit_scalar, recasts, writes
+from .shape import resized, sizes
 
 
 @reads("full")
@@ -71,38 +74,6 @@ def read_arange(g, start, end, step, *, dtype: DType):
     return cast(g, g.Range(*(cast(g, v, work) for v in parts)), dtype)
 
 
-@reads("shape_of", "vm.shape_of")
-def read_shape_of(g, x, *, dtype: DType | None = None):
-    return cast(g, g.Shape(x), dtype or DType.INT32)
-
-
-@reads("ndarray_size")
-def read_ndarray_size(g, x, *, dtype: DType | None = None):
-    return cast(g, g.Size(x), dtype or DType.INT32)
-
-
-@reads("one_hot")
-def read_one_hot(g, index, on, off, *, depth: int, axis=-1, dtype: DType | None = None):
-    return hot(g, index, on, off, g.const(depth, DType.INT64), axis, dtype)
-
-
-@reads("dyn.one_hot", ignore=("depth",))
-def read_dyn_one_hot(g, index, on, off, depth, *, axis=-1, dtype: DType | None = None):
-    return hot(g, index, on, off, cast(g, g.Reshape(depth, []), DType.INT64), axis, dtype)
-
-
-def hot(g, index: Value, on: Value, off: Value, depth: Value, axis: int, dtype: DType | None):
-    """Indices outside the range give a row of ``off`` only."""
-    at = axis_of(axis, index.rank + 1)
-    classes = g.Range(g.const(0, DType.INT64), depth, g.const(1, DType.INT64))
-    behind = index.rank - at
-    classes = g.Unsqueeze(classes, list(range(1, behind + 1))) if behind else classes
-    same = g.Equal(g.Unsqueeze(cast(g, index, DType.INT64), [at]), classes)
-    kind = dtype or on.type
-    one, other = (g.Reshape(cast(g, v, kind), []) for v in (on, off))
-    return g.Where(same, one, other)
-
-
 @reads("meshgrid")
 def read_meshgrid(g, *xs, indexing="ij"):
     """Each operand along an axis of its own; ``xy`` exchanges the first two."""
@@ -156,3 +127,31 @@ def read_invert_permutation(g, x):
     k = [size] if isinstance(size, int) else size
     _, order = g.TopK(x, k, axis=0, largest=0, sorted=1, outputs=2)
     return cast(g, order, x.type)
+
+
+@writes("ConstantOfShape")
+def write_constant_of_shape(r, shape, *, value: Tensor | None = None):
+    fill = 0.0 if value is None else value.load().reshape(-1)[0].item()
+    dtype = DType.FLOAT32 if value is None else value.dtype
+    wanted = sizes(shape)
+    filled = emit_scalar(r, fill, dtype)
+    if wanted is None:
+        return resized(r, r.dyn.full(filled, shape, dtype=dtype.value), elements_of(shape))
+    return r.full(filled, shape=wanted, dtype=dtype.value)
+
+
+@writes("Range")
+def write_range(r, start, limit, delta):
+    return r.arange(start, limit, delta, dtype=start.type.value)
+
+
+@recasts("Trilu")
+def recast_trilu(g, x, k=None, *, upper: int):
+    """Two axes that are known; otherwise by comparing places."""
+    static = x.is_static and 0 not in x.dims
+    return None if static else g.decompose("Trilu", 14, x, k, upper=upper)
+
+
+@writes("Trilu")
+def write_trilu(r, x, k=None, *, upper: int):
+    return r.trilu(x, emit_scalar(r, 0, DType.INT64) if k is None else k, upper=upper)

@@ -1,63 +1,19 @@
-"""Picking parts of a tensor by position or index."""
+"""Picking elements of a tensor by index, and putting them in places."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from serde.decompositions.expressions import Size, cast, size_of
+from serde.decompositions import shared
+from serde.decompositions.expressions import Size, cast, number, size_of
 from serde.errors import require
-from serde.ir.geometry import Ints, axes_of, axis_of
+from serde.ir.geometry import Ints, axis_of
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
-from .layouts import fixed
-
-FAR = 2**31 - 1
-
-
-@reads("strided_slice")
-def read_strided_slice(
-    g, x, *, begin: Ints | None = None, end: Ints | None = None, strides: Ints | None = None,
-    slice_mode="end", axes: Ints | None = None,
-):  # fmt: skip
-    """In mode ``size``, ``end`` is a count, -1 for all that is left, and strides are 1."""
-    begin, end = begin or (), end or ()
-    chosen = list(axes_of(axes, x.rank)) if axes else list(range(max(len(begin), len(end))))
-    count = len(chosen)
-    begin = begin + (0,) * (count - len(begin))
-    if slice_mode == "size":
-        steps: Ints = (1,) * count
-        ends = [FAR if e < 0 else b + e for b, e in zip(begin, end, strict=False)]
-        ends = [FAR if b < 0 <= e else e for b, e in zip(begin, ends, strict=False)]
-    else:
-        require(slice_mode == "end", f"slice_mode={slice_mode!r} is unknown")
-        steps = (strides or ()) + (1,) * (count - len(strides or ()))
-        ends = list(end)
-    ends += [FAR if s > 0 else -FAR for s in steps[len(ends) :]]
-    return g.Slice(x, list(begin), list(ends), chosen, list(steps))
-
-
-@reads("dyn.strided_slice", ignore=("begin", "end", "strides", "axes"))
-def read_dyn_strided_slice(g, x, begin, end, strides, *, slice_mode="end"):
-    begin, end, strides = (cast(g, v, DType.INT64) for v in (begin, end, strides))
-    (count,) = begin.dims
-    if slice_mode == "size":
-        whole = g.Less(end, g.const(0, DType.INT64))
-        ends = g.Where(whole, g.const(FAR, DType.INT64), g.Add(begin, end))
-        return g.Slice(x, begin, ends, list(range(count)), [1] * count)
-    return g.Slice(x, begin, end, list(range(count)), strides)
-
-
-@reads("strided_set")
-def read_strided_set(g, x, v, begin, end, strides):
-    """``x`` with ``v`` in place of a slice: positions are computed, then scattered to."""
-    bounds = [w.ints() for w in (begin, end, strides)]
-    bounds[2] = bounds[2] or (1,) * len(bounds[0])
-    cuts = [slice(*b) for b in zip(*bounds, strict=True)]
-    rows = [np.arange(d)[c] for d, c in zip(fixed(x, 0), cuts, strict=False)]
-    rows += [np.arange(d) for d in fixed(x, len(rows))]
-    places = np.stack(np.meshgrid(*rows, indexing="ij"), -1)
-    return g.ScatterND(x, g.const(places.astype(np.int64)), v)
+from ..target import emit_scalar, recasts, typed, writes
 
 
 def clipped(g, index: Value, size: Size):
@@ -212,3 +168,133 @@ def read_matrix_set_diag(
         spread = g.Gather(row, g.const(places.astype(np.int64)), axis=x.rank - 2)
         x = g.Where(g.const(inside), spread, x)
     return x
+
+
+@reads("one_hot")
+def read_one_hot(g, index, on, off, *, depth: int, axis=-1, dtype: DType | None = None):
+    return hot(g, index, on, off, g.const(depth, DType.INT64), axis, dtype)
+
+
+@reads("dyn.one_hot", ignore=("depth",))
+def read_dyn_one_hot(g, index, on, off, depth, *, axis=-1, dtype: DType | None = None):
+    return hot(g, index, on, off, cast(g, g.Reshape(depth, []), DType.INT64), axis, dtype)
+
+
+def hot(g, index: Value, on: Value, off: Value, depth: Value, axis: int, dtype: DType | None):
+    """Indices outside the range give a row of ``off`` only."""
+    at = axis_of(axis, index.rank + 1)
+    classes = g.Range(g.const(0, DType.INT64), depth, g.const(1, DType.INT64))
+    behind = index.rank - at
+    classes = g.Unsqueeze(classes, list(range(1, behind + 1))) if behind else classes
+    same = g.Equal(g.Unsqueeze(cast(g, index, DType.INT64), [at]), classes)
+    kind = dtype or on.type
+    one, other = (g.Reshape(cast(g, v, kind), []) for v in (on, off))
+    return g.Where(same, one, other)
+
+
+def from_front(r, index: Value, x: Value, axis: int) -> Value:
+    """Indices along one axis of ``x``, those below 0 counted from the end."""
+    size: Any = x.known[axis]
+    if index.tensor is not None and isinstance(size, int):
+        held = index.array()
+        return r.const(np.where(held < 0, held + size, held)) if (held < 0).any() else index
+    if not isinstance(size, int):
+        whole = r.shape_of(x, dtype="int64")
+        size = r.take(whole, emit_scalar(r, axis, DType.INT64), axis=0)
+        size = r.cast(size, dtype=index.type.value)
+    else:
+        size = emit_scalar(r, size, index.type)
+    below = r.less(index, emit_scalar(r, 0, index.type))
+    return r.where(below, r.add(index, size), index)
+
+
+@writes("Gather")
+def write_gather(r, x, index, *, axis: int):
+    there = from_front(r, index, x, axis)
+    if x.is_static or index.rank or index.tensor is not None:
+        return r.take(x, there, axis=axis)
+    one = r.annotation.stop_fusion(r.reshape(there, newshape=(1,)))
+    return r.squeeze(r.take(x, one, axis=axis), axis=(axis,))
+
+
+@writes("GatherElements")
+def write_gather_elements(r, x, index, *, axis: int):
+    return r.gather(x, from_front(r, index, x, axis), axis=axis)
+
+
+def places(r, index: Value, x: Value, batch: int = 0) -> Value:
+    """Indices of several axes, their last axis in front, as Relay has them."""
+    count = index.known[-1]
+    require(isinstance(count, int), "indices of a dynamic number of axes")
+    sizes = x.known[batch : batch + count]
+    if index.tensor is not None and all(isinstance(d, int) for d in sizes):
+        held = index.array()
+        index = r.const(np.where(held < 0, held + np.array(sizes, held.dtype), held))
+    else:
+        whole = r.shape_of(x, dtype="int64")
+        part = r.strided_slice(whole, begin=[batch], end=[batch + count], strides=[1], axes=[0])
+        below = r.less(index, emit_scalar(r, 0, index.type))
+        counted = r.add(index, r.cast(part, dtype=index.type.value))
+        index = typed(r.where(below, counted, index), index.dtype, index.shape)
+    order = (index.rank - 1, *range(index.rank - 1))
+    return r.transpose(index, axes=order) if index.rank > 1 else index
+
+
+@writes("GatherND")
+def write_gather_nd(r, x, index, *, batch_dims: int):
+    count = index.known[-1]
+    return r.gather_nd(x, places(r, index, x, batch_dims), batch_dims=batch_dims, index_rank=count)
+
+
+SCATTERED = {"none": "update", "add": "add", "mul": "mul", "max": "max", "min": "min"}
+
+
+@writes("ScatterElements", only={"reduction": tuple(SCATTERED)})
+def write_scatter_elements(r, x, index, updates, *, axis: int, reduction: str):
+    there = from_front(r, index, x, axis)
+    return r.scatter_elements(x, there, updates, axis=axis, reduction=SCATTERED[reduction])
+
+
+@writes("ScatterND", only={"reduction": tuple(SCATTERED)})
+def write_scatter_nd(r, x, index, updates, *, reduction: str):
+    return r.scatter_nd(x, places(r, index, x), updates, mode=SCATTERED[reduction])
+
+
+@writes("NonZero")
+def write_non_zero(r, x):
+    """Relay lists the places row by row."""
+    return r.transpose(r.cast(r.argwhere(x), dtype="int64"), axes=(1, 0))
+
+
+@recasts("NonZero")
+def recast_non_zero(g, x):
+    require(x.rank > 0, "the places in a tensor of no axes")
+    return g.NonZero(cast(g, x, DType.UINT8)) if x.type is DType.BOOL else None
+
+
+@recasts("Compress")
+def recast_compress(g, x, condition, *, axis: int | None = None):
+    at = g.Squeeze(g.NonZero(condition), [0])
+    return g.Gather(g.Reshape(x, [-1]) if axis is None else x, at, axis=axis or 0)
+
+
+@writes("OneHot")
+def write_one_hot(r, index, depth, values, *, axis: int):
+    """Indices below 0 count from the end; those out of range mark nothing."""
+    count = int(number(depth))
+    low, high = (r.take(values, emit_scalar(r, i, DType.INT64), axis=0) for i in (0, 1))
+    size = emit_scalar(r, count, index.type)
+    below = r.less(index, emit_scalar(r, 0, index.type))
+    counted = r.where(below, r.add(index, size), index)
+    kind, axis = values.type.value, axis % (index.rank + 1)
+    return r.one_hot(counted, high, low, depth=count, axis=axis, dtype=kind)
+
+
+@recasts("OneHot")
+def recast_one_hot(g, index, depth, values, *, axis: int):
+    """Of integers, of a depth that is known; otherwise a comparison."""
+    if index.type.kind not in "iu":
+        return g.OneHot(cast(g, index, DType.INT64), depth, values, axis=axis)
+    if number(depth) is not None and index.rank:
+        return None
+    return shared.one_hot(g, index, depth, values, axis=axis)

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from functools import partial
+from math import prod
 
 from serde.decompositions.expressions import cast, in_float32
+from serde.errors import require
+from serde.ir.dim_expr import elements_of
 from serde.ir.graph import DType, Value
+from serde.spec.folding import transposed_of
 
 from ..rules import reads
+from ..target import recasts, typed, writes
 from ..upgrade import was_transposed
+from .shape import resized
+
+# Whose products are summed in single precision, as other runtimes do
+HALF = DType.FLOAT16
 
 
 def wide(g, dtype: DType | None, *xs: Value):
@@ -98,3 +107,107 @@ def read_nll_loss(g, x, target, weights, *, ignore_index: int, reduction="mean")
     return g.NegativeLogLikelihoodLoss(
         x, target, weights, ignore_index=ignore_index, reduction=reduction
     )
+
+
+@recasts("Gemm")
+def recast_gemm(g, a, b, c=None, *, alpha: float, beta: float, transA: int, transB: int):
+    """A product with a transposed matrix, as ``nn.dense`` has it, and a sum."""
+    if a.type.kind != "f":
+        require(alpha == 1 and beta == 1, f"alpha={alpha}, beta={beta} of {a.type.value} elements")
+    a = g.Transpose(a, perm=(1, 0)) if transA else a
+    b = g.Transpose(b, perm=(1, 0)) if transB else b
+    made = g.MatMul(a, b)
+    made = made if alpha == 1 else g.Mul(made, alpha)
+    if c is None or beta == 0:
+        return made
+    return g.Add(made, c if beta == 1 else g.Mul(c, beta))
+
+
+@recasts("MatMul")
+def recast_mat_mul(g, a, b):
+    return product_of(g, "MatMul", a, b)
+
+
+def product_of(g, op: str, a: Value, b: Value, *rest: Value | None):
+    """Two matrices, or two stacks of them: what is broadcast is spread out, vectors get an axis."""
+    if a.rank == 1 or b.rank == 1:
+        return _with_vectors(g, op, a, b, *rest)
+    if b.rank == 2:
+        return None if a.rank == 2 else _flattened(g, op, a, b, *rest)
+    if a.rank == b.rank == 3 and _stacked(a, b):
+        return None
+    return _spread(g, op, a, b, *rest)
+
+
+def _stacked(a: Value, b: Value) -> bool:
+    one, other = a.known[0], b.known[0]
+    return one == other or 1 in (one, other)
+
+
+def _with_vectors(g, op: str, a: Value, b: Value, *rest: Value | None):
+    rows = g.Unsqueeze(a, [0]) if a.rank == 1 else a
+    columns = g.Unsqueeze(b, [1]) if b.rank == 1 else b
+    wide = g[op](rows, columns, *rest)
+    last = wide.rank - 1
+    gone = ([last - 1] if a.rank == 1 else []) + ([last] if b.rank == 1 else [])
+    return g.Squeeze(wide, gone)
+
+
+def _flattened(g, op: str, a: Value, b: Value, *rest: Value | None):
+    """All axes of ``a`` but the last are rows."""
+    inner, columns = b.known
+    require(isinstance(inner, int), "a product over an axis of dynamic size")
+    rows = g[op](g.Reshape(a, [-1, inner]), b, *rest)
+    lead = g.Shape(a, end=a.rank - 1)
+    size = [columns] if isinstance(columns, int) else g.Shape(b, start=1)
+    return g.Reshape(rows, g.Concat(lead, size, axis=0), allowzero=1)
+
+
+def _spread(g, op: str, a: Value, b: Value, *rest: Value | None):
+    """Leading axes spread out to a common shape, and made one.
+
+    The two stacks are of one size even where their types do not say so.
+    """
+    lead_a, lead_b = (g.Shape(v, end=v.rank - 2) for v in (a, b))
+    ones = g.Expand(1, lead_a), g.Expand(1, lead_b)
+    lead = g.Shape(g.Add(*ones)) if a.known[:-2] != b.known[:-2] else lead_a
+    count, flat = _product_of_sizes(lead), []
+    for v in (a, b):
+        last = g.Shape(v, start=v.rank - 2)
+        wide = v if lead is lead_a is lead_b else g.Expand(v, g.Concat(lead, last, axis=0))
+        flat.append(g.Reshape(wide, g.Concat([count], last, axis=0)))
+    made = g.as_is(op, (*flat, *rest), {})
+    ends = g.Shape(a, start=a.rank - 2, end=a.rank - 1), g.Shape(b, start=b.rank - 1)
+    return g.Reshape(made, g.Concat(lead, *ends, axis=0), allowzero=1)
+
+
+def _product_of_sizes(shape: Value) -> int:
+    """How many elements a shape has; -1, for Reshape to infer, where that is dynamic or none."""
+    found = elements_of(shape) or (None,)
+    numbers = [d for d in found if isinstance(d, int)]
+    return -1 if len(numbers) < len(found) else prod(numbers) or -1
+
+
+@writes("MatMul")
+def write_mat_mul(r, a, b):
+    """``nn.dense`` has the second operand transposed; TVM 0.17 errs in one of open columns.
+
+    It takes no rows of the second that it knows with columns of the first that it does not.
+    """
+    wide, inner = "float32" if a.type is HALF else None, b.known[-2]
+    if isinstance(inner, int) and not isinstance(a.known[-1], int):
+        a = typed(resized(r, a, (*(None,) * (a.rank - 1), inner)), a.dtype, (*a.known[:-1], inner))
+    if a.rank == 3:
+        made = stacks(r, a, b, wide)
+    elif isinstance(b.known[1], int):
+        before = transposed_of(b, (1, 0))  # the weight as a layer had it
+        turned = r.transpose(b, axes=(1, 0)) if before is None else r.adopt(before)
+        made = r.nn.dense(a, turned, units=b.known[1], out_dtype=wide)
+    else:
+        made = stacks(r, r.expand_dims(a, axis=0), r.expand_dims(b, axis=0), wide)
+        made = r.squeeze(made, axis=(0,))
+    return r.cast(made, dtype=a.type.value) if wide else made
+
+
+def stacks(r, a, b, wide: str | None):
+    return r.nn.batch_matmul(a, b, transpose_a=False, transpose_b=False, out_dtype=wide)

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import full_like, on_axis, reshape, scalar, sizes_of, times
+import numpy as np
+
+from serde.decompositions import shared
+from serde.decompositions.expressions import (
+    full_like,
+    in_float32,
+    on_axis,
+    reshape,
+    scalar,
+    sizes_of,
+    times,
+)
 from serde.errors import require
-from serde.ir.geometry import axis_of, moved
+from serde.ir.geometry import Ints, axes_of, axis_of, moved
 from serde.ir.graph import Value
 
 from ..rules import reads
+from ..target import emit_cast, recasts, writes
 from .linear import along
 
 
@@ -71,3 +83,77 @@ def read_lrn(g, x, *, size=5, axis=1, bias=2.0, alpha=0.0001, beta=0.75):
         return g.LRN(x, size=size, bias=bias, alpha=alpha, beta=beta)
 
     return on_axis(g, x, axis_of(axis, x.rank), 1, apply)
+
+
+@reads("nn.l2_normalize")
+def read_l2_normalize(g, x, *, eps: float, axis: Ints | None = None):
+    axes = axes_of(axis if axis is not None else range(x.rank), x.rank)
+
+    def apply(g, x):
+        squares = g.ReduceSum(g.Mul(x, x), axes, keepdims=1)
+        return g.Div(x, g.Sqrt(g.Max(squares, scalar(g, eps, x))))
+
+    return in_float32(g, apply, x)
+
+
+@reads("nn.dropout", ignore=("rate",))
+def read_dropout(g, x):
+    """Nothing is dropped in inference; the mask keeps everything."""
+    return x, g.Expand(g.const(1, x.type), g.Shape(x))
+
+
+recasts("BatchNormalization")(shared.batch_norm)
+
+
+@writes("BatchNormalization", ignore=("momentum",), only={"training_mode": (0,)})
+def write_batch_norm(r, x, scale, bias, mean, var, *, epsilon):
+    require(x.rank >= 2, "a BatchNormalization of a tensor without channels")
+    same = [emit_cast(r, v, x.type) for v in (scale, bias, mean, var)]
+    return r.nn.batch_norm(x, *same, axis=1, epsilon=epsilon, outputs=3)[0]
+
+
+@writes("InstanceNormalization")
+def write_instance_norm(r, x, scale, bias, *, epsilon):
+    return r.nn.instance_norm(x, scale, bias, axis=1, epsilon=epsilon)
+
+
+@recasts("LayerNormalization")
+def recast_layer_norm(g, x, scale, bias=None, *, axis, epsilon, stash_type, outputs: int = 1):
+    """Over the last axis and with a bias as it is, otherwise spelled out."""
+    last = axis % x.rank == x.rank - 1 and scale.rank == 1 and scale.known == x.known[-1:]
+    if last and bias is not None and outputs == 1 and x.type.bits == 32:
+        return None
+    attrs = {"axis": axis, "epsilon": epsilon, "stash_type": stash_type}
+    return g.decompose("LayerNormalization", 17, x, scale, bias, outputs=outputs, **attrs)
+
+
+@writes("LayerNormalization", ignore=("stash_type",))
+def write_layer_norm(r, x, scale, bias=None, *, axis, epsilon):
+    return r.nn.layer_norm(x, scale, bias, axis=axis, epsilon=epsilon)
+
+
+@recasts("LRN")
+def recast_lrn(g, x, *, size, alpha, beta, bias):
+    """Relay's windows are odd, and it has images only."""
+    if size % 2 and x.rank == 4 and x.is_static:
+        return None
+    return shared.local_response(g, x, size=size, alpha=alpha, beta=beta, bias=bias)
+
+
+@writes("LRN")
+def write_lrn(r, x, *, size, alpha, beta, bias):
+    return r.nn.lrn(x, size=size, axis=1, alpha=alpha, beta=beta, bias=bias)
+
+
+recasts("LpNormalization")(shared.lp_norm)
+
+
+@recasts("Dropout")
+def recast_dropout(g, x, ratio=None, training=None, *, seed=None, outputs: int = 1):
+    """At inference nothing is dropped, and the mask says so."""
+    off = training is None or (training.tensor is not None and not training.array().any())
+    require(off, "a Dropout that draws which elements it drops")
+    y = g.Identity(x)
+    if outputs == 1:
+        return y
+    return y, g.Expand(g.const(np.array(True)), g.Shape(x))

@@ -1,4 +1,9 @@
-"""Quantised tensors: to and from numbers, between scales, and element by element."""
+"""Quantised tensors: to and from numbers, between scales, and element by element.
+
+``qnn.quantize`` rounds halves away from zero and ``qnn.requantize`` multiplies in fixed point,
+where ONNX rounds a float's halves to even: what becomes of QuantizeLinear, and of what QLinearConv
+and QLinearMatMul do after the product, is therefore written in operators on floats.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from serde.decompositions.expressions import cast, shape_from, size_of
+from serde.decompositions.expressions import cast, number, shape_from, size_of
 from serde.errors import require
 from serde.ir.geometry import axis_of
 from serde.ir.graph import DType, Value
+from serde.spec.schema import ELEMENT_TYPES
+from serde.version_converter.adapters.quantization import BYTES, dequantized
 
 from ..rules import reads
+from ..target import emit_scalar, recasts, typed, writes
 from .fixed_point import numbers_of, requantized, saturated, shifted, times
 from .unary import rounded
 
@@ -236,3 +244,42 @@ def read_simulated_dequantize(g, x, code, scale, zero, *, axis=-1):
         return x
     scale, zero = (placed(g, v, axis, x.rank) for v in (scale, zero))
     return g.Mul(g.Sub(x, cast(g, zero, x.type)), scale)
+
+
+@recasts("DequantizeLinear")
+def recast_dequantize(g, x, scale, zero=None, *, axis: int, block_size: int, output_dtype: int):
+    """Bytes become floats by one scale, or one for each element of an axis."""
+    kind = ELEMENT_TYPES[output_dtype] if output_dtype else scale.type
+    single = kind is scale.type is DType.FLOAT32
+    if single and x.type in BYTES and not block_size and scale.rank < 2:
+        return None
+    return dequantized(g, x, scale, zero, kind, axis, block_size)
+
+
+@writes("DequantizeLinear", ignore=("block_size", "output_dtype"))
+def write_dequantize(r, x, scale, zero=None, *, axis: int):
+    scale, zero = numbers(r, scale, DType.FLOAT32), zero_point(r, zero)
+    return r.qnn.dequantize(x, scale, zero, axis=axis, out_dtype="float32")
+
+
+def numbers(r, v: Value, dtype: DType) -> Value:
+    """One number without axes, or one for each element of an axis."""
+    if (held := number(v)) is not None:
+        return emit_scalar(r, held, dtype)
+    if v.tensor is not None:
+        return r.const(v.array().astype(dtype.numpy))
+    v = v if v.rank == 0 or v.known != (1,) else typed(r.reshape(v, newshape=()), v.dtype, ())
+    return v if v.dtype is dtype else r.cast(v, dtype=dtype.value)
+
+
+def zero_point(r, zero: Value | None) -> Value:
+    return emit_scalar(r, 0, DType.INT32) if zero is None else numbers(r, zero, DType.INT32)
+
+
+def one(r) -> Value:
+    """A scale, of which a product of integers takes no notice."""
+    return emit_scalar(r, 1, DType.FLOAT32)
+
+
+def is_one_number(v: Value | None) -> bool:
+    return v is None or v.known in ((), (1,))

@@ -10,15 +10,18 @@ from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
+from ..target import recasts, writes
 from ..upgrade import kernel_layout_of
-from .convolution import TUNING, pads_of, read_conv, read_conv_transpose
+from .conv_transpose import read_conv_transpose
+from .convolution import FIXED_PADS, LAYOUTS, TUNING, pads_of, read_conv, spelled
 from .fixed_point import numbers_of, saturated
 from .layouts import in_layout
-from .linear import turned
+from .linear import product_of, turned
 from .pooling import pooled
-from .quantization import upcast
+from .quantization import is_one_number, one, upcast, zero_point
 
 BYTES = (DType.INT8, DType.UINT8)
+WHOLE = {"out_dtype": "int32"}
 
 
 def offset(g, x: Value, zero: Value, axis: int):
@@ -142,3 +145,57 @@ def read_qnn_avg_pool2d(
         return pooled(g, v, "avg", frame, ceil_mode, count_include_pad)
 
     return saturated(g, in_layout(g, wide, layout, "NCHW", apply, out_layout), x.type)
+
+
+@recasts("ConvInteger")
+def recast_conv_integer(
+    g, x, w, x_zero=None, w_zero=None, *, kernel_shape, strides, dilations, pads, group,
+    auto_pad=None,
+):  # fmt: skip
+    """Images of known sizes; a signal is an image one high, and others are spelled out."""
+    whole = x.is_static and w.is_static and min(pads) >= 0 and is_one_number(x_zero)
+    if whole and len(kernel_shape) == 2:
+        return None
+    if whole and len(kernel_shape) == 1:
+        flat = g.ConvInteger(
+            g.Unsqueeze(x, [2]), g.Unsqueeze(w, [2]), x_zero, w_zero,
+            kernel_shape=(1, *kernel_shape), strides=(1, *strides), dilations=(1, *dilations),
+            pads=(0, pads[0], 0, pads[1]), group=group,
+        )  # fmt: skip
+        return g.Squeeze(flat, [2])
+    return g.decompose(
+        "ConvInteger", 10, x, w, x_zero, w_zero, kernel_shape=kernel_shape, strides=strides,
+        dilations=dilations, pads=pads, group=group,
+    )  # fmt: skip
+
+
+@writes("ConvInteger", only=FIXED_PADS)
+def write_conv_integer(
+    r, x, w, x_zero=None, w_zero=None, *, kernel_shape, strides, dilations, pads, group
+):
+    data, kernel, _ = LAYOUTS[2]
+    zeros = zero_point(r, x_zero), zero_point(r, w_zero)
+    return r.qnn.conv2d(
+        x, w, *zeros, one(r), one(r), strides=strides, padding=spelled(pads), dilation=dilations,
+        groups=group, channels=w.known[0], kernel_size=kernel_shape, data_layout=data,
+        kernel_layout=kernel, **WHOLE,
+    )  # fmt: skip
+
+
+@recasts("MatMulInteger")
+def recast_mat_mul_integer(g, a, b, a_zero=None, b_zero=None):
+    """One zero point for each operand; those of rows and columns are taken away before."""
+    known = a.is_static and b.is_static and is_one_number(a_zero) and is_one_number(b_zero)
+    if not known:
+        return g.decompose("MatMulInteger", 10, a, b, a_zero, b_zero)
+    return product_of(g, "MatMulInteger", a, b, a_zero, b_zero)
+
+
+@writes("MatMulInteger")
+def write_mat_mul_integer(r, a, b, a_zero=None, b_zero=None):
+    quantities = zero_point(r, a_zero), zero_point(r, b_zero), one(r), one(r)
+    if a.rank == 2:
+        turned = r.transpose(b, axes=(1, 0))
+        return r.qnn.dense(a, turned, *quantities, units=b.known[1], **WHOLE)
+    turned = r.transpose(b, axes=(0, 2, 1))
+    return r.qnn.batch_matmul(a, turned, *quantities, transpose_b=True, **WHOLE)

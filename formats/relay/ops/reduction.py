@@ -6,12 +6,16 @@ from functools import partial
 
 import numpy as np
 
-from serde.decompositions.expressions import cast, in_float32, scalar, size_of, times
+from serde.decompositions import shared
+from serde.decompositions.expressions import cast, cast_like, in_float32, size_of, times
 from serde.errors import require
 from serde.ir.geometry import Ints, axes_of, others
 from serde.ir.graph import DType, Value
+from serde.version_converter.adapters.reduction import over_computed_axes
 
 from ..rules import reads
+from ..target import dims_or, emit_scalar, recasts, writes
+from .shape import sizes
 from .widths import widely
 
 REDUCTIONS = {
@@ -20,6 +24,19 @@ REDUCTIONS = {
     "min": "ReduceMin",
     "prod": "ReduceProd",
     "sum": "ReduceSum",
+}
+RELAY_REDUCTIONS = {
+    "ReduceMax": "max",
+    "ReduceMean": "mean",
+    "ReduceMin": "min",
+    "ReduceProd": "prod",
+    "ReduceSum": "sum",
+}
+COMPOSED = {  # what is reduced by which operator, and what becomes of the result
+    "ReduceL1": ("Abs", "ReduceSum", None),
+    "ReduceL2": ("square", "ReduceSum", "Sqrt"),
+    "ReduceLogSum": (None, "ReduceSum", "Log"),
+    "ReduceSumSquare": ("square", "ReduceSum", None),
 }
 
 
@@ -132,12 +149,87 @@ def collapsed(g, x: Value, dims, shape: Value):
     return g.Reshape(g.ReduceSum(x, stretched, keepdims=1), shape) if stretched else x
 
 
-@reads("nn.l2_normalize")
-def read_l2_normalize(g, x, *, eps: float, axis: Ints | None = None):
-    axes = axes_of(axis if axis is not None else range(x.rank), x.rank)
+def reduction_axes(x: Value, axes: Value | None, noop: int) -> tuple[int, ...] | None:
+    """The axes reduced over; None for all."""
+    chosen = sizes(axes)
+    require(axes is None or chosen is not None, "a reduction over dynamic axes")
+    return chosen or (() if noop else None)
 
-    def apply(g, x):
-        squares = g.ReduceSum(g.Mul(x, x), axes, keepdims=1)
-        return g.Div(x, g.Sqrt(g.Max(squares, scalar(g, eps, x))))
 
-    return in_float32(g, apply, x)
+def recast_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
+    """Axes that are to be none leave the element; booleans are compared as numbers."""
+    if axes is not None and axes.shape == (0,):
+        return g.Identity(x) if noop_with_empty_axes else g[op](x, None, keepdims=keepdims)
+    if noop_with_empty_axes and axes is None:
+        return g.Identity(x)
+    if x.type is DType.BOOL:
+        small = cast(g, x, DType.UINT8)
+        form = {"keepdims": keepdims, "noop_with_empty_axes": noop_with_empty_axes}
+        return cast_like(g, g[op](small, axes, **form), x)
+    if axes is not None and sizes(axes) is None:
+        return over_computed_axes(op, g, x, axes, keepdims, noop_with_empty_axes)
+    return None
+
+
+def write_reduction(name, r, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
+    """TVM starts from the lowest finite number, so what is infinite throughout is told apart."""
+    over = reduction_axes(x, axes, noop_with_empty_axes)
+    if 0 in x.known:
+        return of_nothing(r, name, x, over, keepdims)
+    made = r[name](x, axis=over, keepdims=keepdims)
+    if name not in ("max", "min") or x.type.kind != "f":
+        return made
+    end = emit_scalar(r, float("-inf" if name == "max" else "inf"), x.type)
+    every = r.all(r.equal(x, end), axis=over, keepdims=keepdims)
+    return r.where(every, end, made)
+
+
+def of_nothing(r, name: str, x: Value, over, keepdims: int) -> Value:
+    """What a reduction of no elements starts from, which Relay does not compute."""
+    dims = dims_or(x, "a reduction of no elements")
+    chosen = range(x.rank) if over is None else over
+    kept = [1 if a in chosen else d for a, d in enumerate(dims) if keepdims or a not in chosen]
+    require(name != "mean" or 0 in kept, "the mean of no elements")
+    kind = x.type
+    fill: float
+    if name in ("sum", "prod", "mean"):
+        fill = int(name == "prod")
+    elif kind.kind == "f":
+        fill = float("-inf" if name == "max" else "inf")
+    else:
+        ends = np.iinfo(kind.numpy)
+        fill = ends.min if name == "max" else ends.max
+    return r.full(emit_scalar(r, fill, kind), shape=kept, dtype=kind.value)
+
+
+for _op, _name in RELAY_REDUCTIONS.items():
+    recasts(_op)(partial(recast_reduction, _op))
+    writes(_op)(partial(write_reduction, _name))
+
+
+def recast_composed(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
+    before, reduction, after = COMPOSED[op]
+    form = {"keepdims": keepdims, "noop_with_empty_axes": noop_with_empty_axes}
+    inner = g.Mul(x, x) if before == "square" else g[before](x) if before else x
+    made = g[reduction](inner, axes, **form)
+    if after is None:
+        return made
+    if x.type.kind != "f":
+        return cast_like(g, g[after](cast(g, made, DType.FLOAT64)), x)
+    return g[after](made)
+
+
+for _op in COMPOSED:
+    recasts(_op)(partial(recast_composed, _op))
+
+
+recasts("ReduceLogSumExp")(shared.log_sum_exp)
+
+
+def write_arg(name, r, x, *, axis: int, keepdims: int, select_last_index: int):
+    found = r[name](x, axis=[axis], keepdims=keepdims, select_last_index=select_last_index)
+    return r.cast(found, dtype="int64")
+
+
+writes("ArgMax")(partial(write_arg, "argmax"))
+writes("ArgMin")(partial(write_arg, "argmin"))

@@ -12,8 +12,11 @@ from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
+from ..target import recasts, writes
 from .convolution import TUNING, convolved, pads_of, per_axis
 from .layouts import fixed, in_layout, packed, unpacked
+
+METHODS = {"linear": "bilinear", "nearest": "nearest", "cubic": "bicubic"}
 
 
 def clamped(g, index: Value, size: int):
@@ -255,3 +258,23 @@ def read_correlation(
         parts.append(g.ReduceMean(each, [1], keepdims=1))
     y = g.Concat(*parts, axis=1)
     return g.AveragePool(y, kernel_shape=(kernel_size,) * 2, strides=(stride1,) * 2)
+
+
+@recasts("GridSample")
+def recast_grid_sample(g, x, grid, *, mode: str, padding_mode: str, align_corners: int):
+    """Relay's bicubic sampling moves the elements to the border, ONNX's the place between them."""
+    image = x.rank == 4 or (x.rank == 5 and mode != "cubic")
+    if image and (mode, padding_mode) != ("cubic", "border") and x.type.bits == 32:
+        return None
+    attrs = {"mode": mode, "padding_mode": padding_mode, "align_corners": align_corners}
+    return g.decompose("GridSample", 16, x, grid, **attrs)
+
+
+@writes("GridSample")
+def write_grid_sample(r, x, grid, *, mode: str, padding_mode: str, align_corners: int):
+    """The grid's coordinates lie along its second axis, in ONNX along the last."""
+    turned = r.transpose(grid, axes=(0, grid.rank - 1, *range(1, grid.rank - 1)))
+    return r.image.grid_sample(
+        x, turned, method=METHODS[mode], layout="NCHW" if x.rank == 4 else "NCDHW",
+        padding_mode=padding_mode, align_corners=align_corners,
+    )  # fmt: skip

@@ -1,7 +1,8 @@
-"""Operators that move elements without changing them."""
+"""Operators that move elements without changing them, and shapes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from serde.decompositions.expressions import (
@@ -13,17 +14,20 @@ from serde.decompositions.expressions import (
     size_of,
     sizes_of,
     slice_axis,
-    slice_like,
     times,
 )
 from serde.decompositions.reshape_codes import coded
 from serde.errors import require
+from serde.ir.dim_expr import elements_of
 from serde.ir.geometry import Ints, axes_of, axis_of
-from serde.ir.graph import DType, Value
+from serde.ir.graph import Dim, DType, Value
 
-from ..rules import Pairs, reads
+from ..rules import reads
+from ..target import dims_or, recasts, writes
+from . import dynamic_args
 
 FAR = 2**31 - 1
+INT32_MOST = 2**31 - 1
 
 
 @reads("nn.batch_flatten")
@@ -131,29 +135,6 @@ def read_stack(g, *xs, axis=0):
     return g.Concat(*(g.Unsqueeze(x, [axis]) for x in xs), axis=axis)
 
 
-@reads("split")
-def read_split(g, x, *, indices_or_sections: int | Ints, axis=0):
-    """So many equal parts, or parts between positions."""
-    axis = axis_of(axis, x.rank)
-    if isinstance(indices_or_sections, int):
-        if indices_or_sections == 1:
-            return (x,)
-        parts = g.Split(
-            x, num_outputs=indices_or_sections, axis=axis, outputs=indices_or_sections
-        ) if not isinstance(x.known[axis], int) else None  # fmt: skip
-        if parts is not None:
-            return tuple(parts)
-        size = x.known[axis]
-        require(size % indices_or_sections == 0, f"{size} is not {indices_or_sections} equal parts")
-        step = size // indices_or_sections
-        indices_or_sections = tuple(range(step, size, step)) if step else ()
-    ends = (*indices_or_sections, FAR)
-    starts = (0, *indices_or_sections)
-    return tuple(
-        slice_axis(g, x, axis, a, max(a, b)) for a, b in zip(starts, ends, strict=True)
-    ) if len(ends) > 1 else (x,)  # fmt: skip
-
-
 @reads("tile")
 def read_tile(g, x, *, reps: Ints):
     reps = (1,) * (x.rank - len(reps)) + reps
@@ -189,80 +170,6 @@ def read_reverse(g, x, *, axis: Ints):
     return g.Slice(x, [-1] * len(axes), [-FAR - 1] * len(axes), axes, [-1] * len(axes))
 
 
-@reads("broadcast_to", ignore=("dtype",))
-def read_broadcast_to(g, x, *, shape: Ints):
-    return g.Expand(x, shape)
-
-
-@reads("dyn.broadcast_to", ignore=("shape", "dtype"))
-def read_dyn_broadcast_to(g, x, shape):
-    return g.Expand(x, cast(g, shape, DType.INT64))
-
-
-@reads("broadcast_to_like")
-def read_broadcast_to_like(g, x, like):
-    return g.Expand(x, g.Shape(like))
-
-
-@reads("slice_like")
-def read_slice_like(g, x, like, *, axes: Ints | None = None):
-    return slice_like(g, x, like, axes=axes or ())
-
-
-@reads("nn.pad")
-def read_pad(g, x, fill, *, pad_width: Pairs, pad_mode="constant"):
-    return padded(g, x, fill, pairs(pad_width), pad_mode)
-
-
-@reads("nn.mirror_pad")
-def read_mirror_pad(g, x, *, pad_width: Pairs, mode="SYMMETRIC"):
-    """REFLECT leaves the border out, SYMMETRIC repeats it."""
-    before, after = pairs(pad_width)
-    if mode == "REFLECT":
-        return g.Pad(x, before + after, mode="reflect")
-    require(mode == "SYMMETRIC", f"mode={mode!r} is unknown")
-    for axis, (b, a) in enumerate(zip(before, after, strict=True)):
-        parts = [x]
-        if b:
-            parts.insert(0, slice_axis(g, x, axis, b - 1, -FAR - 1, -1))
-        if a:
-            parts.append(slice_axis(g, x, axis, -1, -a - 1, -1))
-        x = g.Concat(*parts, axis=axis) if len(parts) > 1 else x
-    return x
-
-
-def pairs(pad_width) -> tuple[Ints, Ints]:
-    """Pads before and behind each axis."""
-    flat = all(isinstance(p, tuple) and len(p) == 2 for p in pad_width)
-    require(flat, f"pad_width={pad_width}: not two numbers an axis")
-    for pair in pad_width:
-        require(all(isinstance(p, int) for p in pair), "pad_width is dynamic")
-    return tuple(p[0] for p in pad_width), tuple(p[1] for p in pad_width)
-
-
-def padded(g, x: Value, fill: Value, widths: tuple[Ints, Ints], mode: str):
-    require(mode in ("constant", "edge", "reflect"), f"pad_mode={mode!r} is unknown")
-    before, after = widths
-    work = cast(g, x, DType.INT32) if x.type in (DType.INT16, DType.UINT16) else x
-    value = fill_of(g, fill, work) if mode == "constant" else None
-    return cast(g, g.Pad(work, before + after, value, mode=mode), x.type)
-
-
-def fill_of(g, fill: Value, x: Value):
-    """The fill as a scalar of the type of ``x``, None for zero."""
-    if fill.tensor is not None and not fill.array().any():
-        return None
-    fill = cast(g, fill, x.type)
-    return fill if fill.shape == () else g.Reshape(fill, [])
-
-
-@reads("dyn.nn.pad", ignore=("pad_width",))
-def read_dyn_pad(g, x, widths, fill, *, pad_mode="constant"):
-    require(pad_mode in ("constant", "edge", "reflect"), f"pad_mode={pad_mode!r} is unknown")
-    order = g.Reshape(g.Transpose(cast(g, widths, DType.INT64), perm=(1, 0)), [-1])
-    return g.Pad(x, order, fill_of(g, fill, x), mode=pad_mode)
-
-
 @reads("nn.dilate")
 def read_dilate(g, x, *, strides: Ints, dilation_value=0.0):
     return dilated(g, x, strides, dilation_value)
@@ -283,71 +190,11 @@ def dilated(g, x: Value, strides: Ints, fill: float):
     return x
 
 
-@reads("nn.space_to_batch_nd")
-def read_space_to_batch_nd(g, x, *, block_shape: Ints, paddings: Pairs, pad_value=0.0):
-    before, after = pairs(paddings)
-    count, rest = len(block_shape), x.rank - len(block_shape) - 1
-    pads = (0, *before, *(0,) * rest, 0, *after, *(0,) * rest)
-    x = g.Pad(x, pads, scalar(g, pad_value, x) if pad_value else None)
-    sizes = sizes_of(g, x)
-    spread: list[Size] = [sizes[0]]
-    for size, block in zip(sizes[1:], block_shape, strict=False):
-        spread += [divided(g, size, block), block]
-    wide = reshape(g, x, [*spread, *sizes[count + 1 :]])
-    blocks, spots = range(2, 2 * count + 1, 2), range(1, 2 * count + 1, 2)
-    tail = range(2 * count + 1, 2 * count + 1 + rest)
-    turned = g.Transpose(wide, perm=(*blocks, 0, *spots, *tail))
-    batch = times(g, [*block_shape, sizes[0]])
-    return reshape(g, turned, [batch, *(spread[i] for i in spots), *sizes[count + 1 :]])
-
-
-@reads("nn.batch_to_space_nd")
-def read_batch_to_space_nd(g, x, *, block_shape: Ints, crops: Pairs):
-    before, after = pairs(crops)
-    count, sizes = len(block_shape), sizes_of(g, x)
-    batch = sizes[0]
-    for block in block_shape:
-        batch = divided(g, batch, block)
-    wide = reshape(g, x, [*block_shape, batch, *sizes[1:]])
-    order = [count]
-    for i in range(count):
-        order += [count + 1 + i, i]
-    turned = g.Transpose(wide, perm=(*order, *range(2 * count + 1, count + x.rank)))
-    grown = [times(g, [s, b]) for s, b in zip(sizes[1:], block_shape, strict=False)]
-    y = reshape(g, turned, [batch, *grown, *sizes[count + 1 :]])
-    ends = [-a if a else FAR for a in after]
-    return g.Slice(y, before, ends, list(range(1, count + 1)), [1] * count)
-
-
 def divided(g, size: Size, by: int) -> Any:
     if isinstance(size, int):
         require(size % by == 0, f"{size} does not split into blocks of {by}")
         return size // by
     return g.Div(size, [by])
-
-
-@reads("nn.depth_to_space")
-def read_depth_to_space(g, x, *, block_size: int, layout="NCHW", mode="DCR"):
-    """Every mode but ``DCR`` is ONNX's ``CRD``, which TVM's documentation calls ``CDR``."""
-    order = "DCR" if mode == "DCR" else "CRD"
-
-    def apply(x):
-        return g.DepthToSpace(x, blocksize=block_size, mode=order)
-
-    return channels_first(g, x, layout, apply)
-
-
-@reads("nn.space_to_depth", ignore=("mode",))
-def read_space_to_depth(g, x, *, block_size: int, layout="NCHW"):
-    return channels_first(g, x, layout, lambda x: g.SpaceToDepth(x, blocksize=block_size))
-
-
-def channels_first(g, x: Value, layout: str, apply):
-    """Apply a function of NCHW."""
-    require(layout in ("NCHW", "NHWC"), f"layout={layout!r} is unknown")
-    if layout == "NCHW":
-        return apply(x)
-    return g.Transpose(apply(g.Transpose(x, perm=(0, 3, 1, 2))), perm=(0, 2, 3, 1))
 
 
 @reads("nn.fifo_buffer")
@@ -374,3 +221,137 @@ def read_sliding_window(g, x, *, axis: int, window_shape: Ints, strides: Ints):
         order.append(order.pop(axis + at + 1))  # the window's contents go to the end
         x = g.Transpose(x, perm=order)
     return x
+
+
+@reads("shape_of", "vm.shape_of")
+def read_shape_of(g, x, *, dtype: DType | None = None):
+    return cast(g, g.Shape(x), dtype or DType.INT32)
+
+
+@reads("ndarray_size")
+def read_ndarray_size(g, x, *, dtype: DType | None = None):
+    return cast(g, g.Size(x), dtype or DType.INT32)
+
+
+def sizes(value: Value | None) -> tuple[int, ...] | None:
+    """The numbers a shape, or a list of axes, holds; None where only the run tells them."""
+    found = elements_of(value)
+    if found is None and value is not None and value.tensor is not None:
+        found = value.ints()
+    plain = found is not None and all(isinstance(d, int) for d in found)
+    return found if plain else None  # type: ignore[return-value]
+
+
+def resized(r, x: Value, known: Sequence[Dim] | None):
+    """``x`` with the sizes that are known, which TVM does not take from a computed shape.
+
+    Products want to know over how much they sum.
+    """
+    open_ = [i for i, d in enumerate(known or ()) if not isinstance(d, int)]
+    if known is None or len(open_) == len(known):
+        return x
+    rest = -1 if len(open_) == 1 and 0 not in known else 0  # 0 keeps a size
+    return r.reshape(x, newshape=[d if isinstance(d, int) else rest for d in known])
+
+
+@writes("Reshape")
+def write_reshape(r, x, shape, *, allowzero: int):
+    wanted = sizes(shape)
+    if wanted is None:
+        kept = [d if isinstance(d, int) and d > 0 else None for d in elements_of(shape) or ()]
+        return resized(r, r.dyn.reshape(x, shape, allowzero=allowzero), kept)
+    return r.reshape(x, newshape=wanted, allowzero=allowzero)
+
+
+@recasts("Flatten")
+def recast_flatten(g, x, *, axis: int):
+    if axis == 1:
+        return g.Reshape(x, [0, -1]) if x.is_static and 0 not in x.dims else _flat(g, x, axis)
+    return _flat(g, x, axis)
+
+
+def _flat(g, x: Value, axis: int):
+    """The sizes in front of ``axis``, and those behind, multiplied."""
+    parts = [
+        g.ReduceProd(g.Shape(x, start=s, end=e), keepdims=1) for s, e in ((0, axis), (axis, x.rank))
+    ]
+    return g.Reshape(x, g.Concat(*parts, axis=0), allowzero=1)
+
+
+@writes("Transpose")
+def write_transpose(r, x, *, perm: tuple[int, ...]):
+    return r.transpose(x, axes=perm)
+
+
+@recasts("Squeeze")
+def recast_squeeze(g, x, axes=None):
+    return None if axes is None or sizes(axes) is not None else dynamic_args.squeezed(g, x, axes)
+
+
+@writes("Squeeze")
+def write_squeeze(r, x, axes=None):
+    chosen = sizes(axes)
+    if axes is None:
+        dims = dims_or(x, "a Squeeze of all axes")
+        chosen = tuple(at for at, d in enumerate(dims) if d == 1)
+    require(chosen is not None, "a Squeeze with dynamic axes")
+    return r.squeeze(x, axis=chosen)
+
+
+@recasts("Unsqueeze")
+def recast_unsqueeze(g, x, axes):
+    return None if sizes(axes) is not None else dynamic_args.unsqueezed(g, x, axes)
+
+
+@writes("Unsqueeze")
+def write_unsqueeze(r, x, axes):
+    chosen = sizes(axes)
+    require(chosen is not None, "an Unsqueeze with dynamic axes")
+    if x.rank == 0 and x.tensor is None:  # see ``lifted``
+        return r.annotation.stop_fusion(r.reshape(x, newshape=(1,) * len(chosen)))
+    for axis in sorted(chosen):
+        x = r.expand_dims(x, axis=axis)
+    return x
+
+
+@recasts("Concat")
+def recast_concat(g, *xs, axis: int):
+    """Operands without elements add nothing; one operand is itself."""
+    some = [v for v in xs if v.known[axis] != 0] or [xs[0]]
+    if len(some) == 1:
+        return g.Identity(some[0])
+    return g.Concat(*some, axis=axis) if len(some) < len(xs) else None
+
+
+@writes("Concat")
+def write_concat(r, *xs, axis: int):
+    made = r.concatenate(*xs, axis=axis)
+    if all(isinstance(v.known[axis], int) for v in xs):
+        return made
+    return r.annotation.stop_fusion(made)  # as of slices, below
+
+
+@writes("Tile")
+def write_tile(r, x, repeats):
+    reps = sizes(repeats)
+    return r.dyn.tile(x, repeats) if reps is None else r.tile(x, reps=reps)
+
+
+@recasts("Shape")
+def recast_shape(g, x, *, start: int, end: int | None = None):
+    """Of no axes there is nothing to compute."""
+    return None if range(x.rank)[start:end] else g.const([], DType.INT64)
+
+
+@writes("Shape")
+def write_shape(r, x, *, start: int, end: int | None = None):
+    whole = r.cast(r.shape_of(x, dtype="int64"), dtype="int64")
+    first, last, _ = slice(start, end).indices(x.rank)
+    if (first, last) == (0, x.rank):
+        return whole
+    return r.strided_slice(whole, begin=[first], end=[max(first, last)], strides=[1], axes=[0])
+
+
+@writes("Size")
+def write_size(r, x):
+    return r.cast(r.ndarray_size(x, dtype="int64"), dtype="int64")

@@ -1,16 +1,27 @@
-"""Order, runs and sums along an axis."""
+"""Order along an axis."""
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
+import numpy as np
 
-from serde.decompositions.expressions import cast, scalar, size_of, slice_axis
+from serde.decompositions.expressions import cast, cast_like, number, size_of
 from serde.errors import require
 from serde.ir.geometry import axis_of
 from serde.ir.graph import DType, Value
+from serde.spec.schema import ELEMENT_CODES
 
 from ..rules import reads
+from ..target import recasts, writes
+
+SORTED = {  # types TVM does not sort, and those that do for them
+    DType.FLOAT16: DType.FLOAT32,
+    DType.INT8: DType.INT32,
+    DType.INT16: DType.INT32,
+    DType.UINT8: DType.INT32,
+    DType.UINT16: DType.INT32,
+    DType.UINT32: DType.INT64,
+    DType.UINT64: DType.INT64,
+}
 
 
 def ordered(g, x: Value, axis: int, count, ascending: bool):
@@ -63,45 +74,6 @@ def chosen(g, both, ret_type: str, dtype: DType | None):
     return {"both": (values, where), "values": values, "indices": where}[ret_type]
 
 
-def read_scan(
-    running, g, x, *, axis: int | None = None, dtype: DType | None = None, exclusive=False
-):
-    """Without an axis the tensor is taken as one row."""
-    if axis is None:
-        x, axis = g.Reshape(x, [-1]), 0
-    target = dtype or x.type
-    work = target if target.kind == "f" else DType.INT64
-    y = running(g, cast(g, x, work), axis_of(axis, x.rank), bool(exclusive))
-    return cast(g, y, target)
-
-
-def running_sum(g, x: Value, axis: int, exclusive: bool):
-    return g.CumSum(x, axis, exclusive=int(exclusive))
-
-
-def running_product(g, x: Value, axis: int, exclusive: bool):
-    """Products of 2, 4, 8, … neighbours, until they reach from end to end."""
-    size: Any = x.known[axis]
-    require(isinstance(size, int), "cumprod along an axis of unknown size")
-    one, reach = scalar(g, 1, x), 1
-    if exclusive:
-        x = shifted(g, x, axis, 1, one)
-    while reach < size:
-        x = g.Mul(x, shifted(g, x, axis, reach, one))
-        reach *= 2
-    return x
-
-
-def shifted(g, x: Value, axis: int, by: int, fill: Value):
-    pads = [0] * 2 * x.rank
-    pads[axis] = by
-    return slice_axis(g, g.Pad(x, pads, fill), axis, 0, x.known[axis])
-
-
-reads("cumsum")(partial(read_scan, running_sum))
-reads("cumprod")(partial(read_scan, running_product))
-
-
 @reads("unique")
 def read_unique(g, x, *, sorted=True, return_counts=False):
     """The values lead as many places as there are; TVM leaves the rest as it happens to be."""
@@ -129,3 +101,30 @@ def read_searchsorted(g, rows, values, *, right=False, dtype: DType | None = Non
     before = g.LessOrEqual(rows, wide) if right else g.Less(rows, wide)
     total = g.ReduceSum(cast(g, before, DType.INT32), [values.rank], keepdims=0)
     return cast(g, total, dtype or DType.INT32)
+
+
+@recasts("TopK")
+def recast_top_k(g, x, k, *, axis: int, largest: int, sorted: int, outputs: int = 1):
+    """Of the types TVM sorts; the order of unsigned numbers is that of signed ones half as far."""
+    kind = SORTED.get(x.type)
+    if kind is None:
+        return None
+    form = {"axis": axis, "largest": largest, "sorted": sorted, "outputs": 2}
+    if x.type is not DType.UINT64:
+        found, at = g.TopK(cast(g, x, kind), k, **form)
+        found = cast_like(g, found, x)
+        return (found, at) if outputs > 1 else found
+    half = g.const(np.array(1 << 63, np.uint64))
+    signed = g.BitCast(g.BitwiseXor(x, half), to=ELEMENT_CODES[kind])
+    found, at = g.TopK(signed, k, **form)
+    found = g.BitwiseXor(g.BitCast(found, to=ELEMENT_CODES[x.type]), half)
+    return (found, at) if outputs > 1 else found
+
+
+@writes("TopK", ignore=("sorted",))
+def write_top_k(r, x, k, *, axis: int, largest: int):
+    count = number(k)
+    form = {"axis": axis, "is_ascend": not largest, "dtype": "int64", "outputs": 2}
+    if count is None:
+        return r.dyn.topk(x, r.reshape(k, newshape=(1,)), **form)
+    return r.topk(x, k=count, **form)

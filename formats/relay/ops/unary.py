@@ -7,13 +7,41 @@ from functools import partial
 
 import numpy as np
 
-from serde.decompositions.expressions import cast, scalar
-from serde.ir.geometry import axis_of
+from serde.decompositions.expressions import cast, cast_like, number, scalar
 from serde.ir.graph import DType, Value
-from serde.spec.schema import ELEMENT_CODES
 
 from ..rules import reads
+from ..target import emit_cast, emit_scalar, recasts, writes
 from .widths import widely
+
+UNARY = {
+    "Abs": "abs",
+    "Acos": "acos",
+    "Acosh": "acosh",
+    "Asin": "asin",
+    "Asinh": "asinh",
+    "Atan": "atan",
+    "Atanh": "atanh",
+    "BitwiseNot": "bitwise_not",
+    "Ceil": "ceil",
+    "Cos": "cos",
+    "Cosh": "cosh",
+    "Exp": "exp",
+    "Floor": "floor",
+    "Identity": "copy",
+    "IsNaN": "isnan",
+    "Log": "log",
+    "Neg": "negative",
+    "Not": "logical_not",
+    "Relu": "nn.relu",
+    "Sigmoid": "sigmoid",
+    "Sign": "sign",
+    "Sin": "sin",
+    "Sinh": "sinh",
+    "Sqrt": "sqrt",
+    "Tan": "tan",
+    "Tanh": "tanh",
+}
 
 
 def rounded(g, x: Value):
@@ -120,25 +148,6 @@ def read_negative(g, x):
     return g.Neg(x) if x.type.kind in "if" else widely(g, lambda g, x: g.Neg(x), x)
 
 
-@reads("nn.relu")
-def read_relu(g, x):
-    return x if x.type.kind == "u" else widely(g, lambda g, x: g.Relu(x), x)
-
-
-@reads("nn.leaky_relu")
-def read_leaky_relu(g, x, *, alpha=0.25):
-    return g.LeakyRelu(x, alpha=alpha)
-
-
-@reads("nn.prelu")
-def read_prelu(g, x, slope, *, axis=1):
-    """A slope for each element along one axis."""
-    axis = axis_of(axis, x.rank)
-    if slope.rank == 1 and axis != x.rank - 1:
-        slope = g.Unsqueeze(slope, list(range(1, x.rank - axis)))
-    return g.PRelu(x, slope)
-
-
 @reads("clip")
 def read_clip(g, x, *, a_min: float, a_max: float):
     """The lower bound wins where it is above the other."""
@@ -171,37 +180,135 @@ def read_isfinite(g, x):
     return g.Not(g.Or(read_isnan(g, x), read_isinf(g, x)))
 
 
-@reads("cast")
-def read_cast(g, x, *, dtype: DType):
-    return casted(g, x, dtype)
+def write_unary(op, r, x):
+    return r[UNARY[op]](x)
 
 
-@reads("cast_like")
-def read_cast_like(g, x, like):
-    return casted(g, x, like.type)
+for _op in UNARY:
+    writes(_op)(partial(write_unary, _op))
 
 
-def casted(g, x: Value, dtype: DType):
-    """Fractions are cut off; integers too wide keep their lowest bits."""
-    return x if x.type is dtype else g.Cast(x, to=ELEMENT_CODES[dtype])
+def by_half(g, x: Value):
+    """The tangent of half an angle, and its square."""
+    tangent = g.Tan(g.Mul(x, 0.5))
+    return tangent, g.Mul(tangent, tangent)
 
 
-@reads("reinterpret")
-def read_reinterpret(g, x, *, dtype: DType):
-    return g.BitCast(x, to=ELEMENT_CODES[dtype])
+def open_sine(g, x: Value):
+    tangent, square = by_half(g, x)
+    return g.Div(g.Mul(tangent, 2.0), g.Add(square, 1.0))
 
 
-@reads("nn.softmax", "nn.fast_softmax")
-def read_softmax(g, x, *, axis=-1):
-    return g.Softmax(x, axis=axis_of(axis, x.rank))
+def open_cosine(g, x: Value):
+    _, square = by_half(g, x)
+    return g.Div(g.Sub(1.0, square), g.Add(square, 1.0))
 
 
-@reads("nn.log_softmax")
-def read_log_softmax(g, x, *, axis=-1):
-    return g.LogSoftmax(x, axis=axis_of(axis, x.rank))
+def hyperbolic(sign: str):
+    return lambda g, x: g.Mul(g[sign](g.Exp(x), g.Exp(g.Neg(x))), 0.5)
 
 
-@reads("nn.dropout", ignore=("rate",))
-def read_dropout(g, x):
-    """Nothing is dropped in inference; the mask keeps everything."""
-    return x, g.Expand(g.const(1, x.type), g.Shape(x))
+# What stands for operators that TVM has for tensors of known sizes only
+OPEN = {
+    "Abs": lambda g, x: g.Max(x, g.Neg(x)),
+    "Cos": open_cosine,
+    "Cosh": hyperbolic("Add"),
+    "IsNaN": lambda g, x: g.Not(g.Equal(x, x)),
+    "Sign": lambda g, x: g.Sub(cast_like(g, g.Greater(x, 0), x), cast_like(g, g.Less(x, 0), x)),
+    "Sin": open_sine,
+    "Sinh": hyperbolic("Sub"),
+}
+ORDERS = frozenset("Equal Greater GreaterOrEqual Less LessOrEqual".split())
+
+
+def recast_open(op, g, x):
+    """Unsigned elements are their own size; sizes that stand open want other operators."""
+    if op in ("Abs", "Relu") and x.type.kind in "ub":
+        return g.Identity(x)
+    return OPEN[op](g, x) if op in OPEN and not x.is_static else None
+
+
+for _op in (*OPEN, "Relu"):
+    recasts(_op)(partial(recast_open, _op))
+
+
+@recasts("Not")
+def recast_not(g, x):
+    """TVM makes the opposite comparison of what is not so, which is no less untrue of NaN."""
+    return g.Less(cast(g, x, DType.FLOAT32), 0.5) if compares_floats(g, x) else None
+
+
+def compares_floats(g, x: Value) -> bool:
+    """Whether a comparison of floats is in what is computed for ``x`` from booleans."""
+    found, seen = [x], {x}
+    while found:
+        node = g.made(found.pop())
+        inputs = [v for v in node.inputs if v is not None] if node is not None else []
+        if node is not None and node.op in ORDERS and inputs[0].type.kind == "f":
+            return True
+        found += [v for v in inputs if v.dtype is DType.BOOL and v not in seen]
+        seen.update(inputs)
+    return False
+
+
+@writes("Erf")
+def write_erf(r, x):
+    """The approximation, of single precision's accuracy, for sizes that stand open."""
+    if x.is_static or x.type is DType.FLOAT64:
+        return r.erf(x)
+    return emit_cast(r, r.fast_erf(emit_cast(r, x, DType.FLOAT32)), x.type)
+
+
+@recasts("Reciprocal")
+def recast_reciprocal(g, x):
+    return g.Div(1.0, x)
+
+
+@recasts("Round")
+def recast_round(g, x):
+    """Halves go to the even neighbour; Relay's ``round`` takes them away from zero."""
+    down = g.Floor(x)
+    rest = g.Sub(x, down)
+    odd = g.Sub(down, g.Mul(g.Floor(g.Mul(down, 0.5)), 2.0))
+    up = g.Or(g.Greater(rest, 0.5), g.And(g.Equal(rest, 0.5), g.Equal(odd, 1.0)))
+    return g.Add(down, cast_like(g, up, x))
+
+
+@recasts("IsInf")
+def recast_is_inf(g, x, *, detect_negative: int, detect_positive: int):
+    if detect_negative and detect_positive:
+        if x.is_static:
+            return None
+        return g.Or(*(g.IsInf(x, detect_negative=i, detect_positive=1 - i) for i in (0, 1)))
+    if not detect_negative and not detect_positive:
+        return g.And(g.IsNaN(x), g.Not(g.IsNaN(x)))
+    end = np.array(np.inf if detect_positive else -np.inf, x.type.numpy)
+    return g.Equal(x, g.const(end))
+
+
+@writes("IsInf", ignore=("detect_negative", "detect_positive"))
+def write_is_inf(r, x):
+    return r.isinf(x)
+
+
+@recasts("Clip")
+def recast_clip(g, x, low=None, high=None):
+    """Integers, and bounds that are computed or the wrong way round, as comparisons."""
+    ends = [number(low), number(high)]
+    computed = any(v is not None and n is None for v, n in zip((low, high), ends, strict=True))
+    crossed = None not in ends and ends[0] > ends[1]
+    if x.type.kind == "f" and not computed and not crossed:
+        return g.Identity(x) if low is None and high is None else None
+    x = x if low is None else g.Max(x, low)
+    return x if high is None else g.Min(x, high)
+
+
+@writes("Clip")
+def write_clip(r, x, low=None, high=None):
+    """One bound alone is a comparison: an infinite one is written in few forms of the text."""
+    least, most = number(low), number(high)
+    if most is None:
+        return r.maximum(x, emit_scalar(r, least, x.type))
+    if least is None:
+        return r.minimum(x, emit_scalar(r, most, x.type))
+    return r.clip(x, a_min=float(least), a_max=float(most))

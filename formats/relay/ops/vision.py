@@ -1,4 +1,4 @@
-"""Regions of interest, anchors, and reorganised images."""
+"""Anchors and boxes of detectors, and reorganised images."""
 
 from __future__ import annotations
 
@@ -6,71 +6,13 @@ import numpy as np
 
 from serde.decompositions.expressions import cast, scalar
 from serde.errors import require
-from serde.ir.geometry import Ints
 from serde.ir.graph import DType
 
 from ..rules import Floats, reads
-from .layouts import fixed, in_layout
+from .layouts import fixed
 from .nms import arranged, column, masked, to_front
-from .sampling import bilinear
 
 VARIANCES = (0.10000000149011612, 0.10000000149011612, 0.20000000298023224, 0.20000000298023224)
-
-
-@reads("vision.roi_align")
-def read_roi_align(
-    g, x, rois, *, pooled_size: Ints, spatial_scale: float, sample_ratio=-1, layout="NCHW",
-    mode="avg",
-):  # fmt: skip
-    """A row of ``rois`` is the batch and two corners."""
-    require(mode in ("avg", "max"), f"mode={mode!r} is unknown")
-    height, width = pooled_size if len(pooled_size) == 2 else pooled_size * 2
-    which = cast(g, column(g, rois, 0), DType.INT64)
-    corners = column(g, rois, 1, 4)
-
-    def apply(x):
-        if mode == "max":
-            return greatest(g, x, which, corners, (height, width), spatial_scale, sample_ratio)
-        return g.RoiAlign(
-            x, corners, which, mode="avg", output_height=height, output_width=width,
-            sampling_ratio=max(sample_ratio, 0), spatial_scale=spatial_scale,
-            coordinate_transformation_mode="output_half_pixel",
-        )  # fmt: skip
-
-    return in_layout(g, x, layout, "NCHW", apply)
-
-
-def greatest(g, x, which, corners, counts: Ints, scale: float, ratio: int):
-    """The greatest of the samples of a cell; ONNX takes that of their weighted corners instead."""
-    require(ratio > 0, "mode='max' with as many samples as a region is large")
-    images = g.Gather(x, which, axis=0)
-    grids, outside = [], []
-    for at, (size, count) in enumerate(zip(fixed(x), counts, strict=True)):
-        first, last = (g.Mul(column(g, corners, i - at, 1), scale) for i in (1, 3))
-        length = g.Max(g.Sub(last, first), 1.0)
-        steps = (np.arange(count * ratio) + 0.5) / (count * ratio)
-        place = g.Add(
-            g.Unsqueeze(first, [1]),
-            g.Mul(g.Unsqueeze(length, [1]), g.const(steps[None].astype(np.float32))),
-        )
-        shape = [0, count * ratio, 1] if at == 0 else [0, 1, count * ratio]
-        all_of = [1, counts[0] * ratio, counts[1] * ratio]
-        place = g.Reshape(g.Expand(g.Reshape(place, shape), all_of), [0, -1])
-        outside.append(g.Or(g.Less(place, -1.0), g.Greater(place, float(size))))
-        grids.append(g.Min(g.Max(place, 0.0), float(size - 1)))
-    y = g.Where(g.Unsqueeze(g.Or(*outside), [1]), 0.0, bilinear(g, images, grids[0], grids[1]))
-    cells = g.Reshape(y, [0, 0, counts[0], ratio, counts[1], ratio])
-    return g.ReduceMax(cells, [3, 5], keepdims=0)
-
-
-@reads("vision.roi_pool")
-def read_roi_pool(g, x, rois, *, pooled_size: Ints, spatial_scale: float, layout="NCHW"):
-    size = pooled_size if len(pooled_size) == 2 else pooled_size * 2
-
-    def apply(x):
-        return g.MaxRoiPool(x, rois, pooled_shape=size, spatial_scale=spatial_scale)
-
-    return in_layout(g, x, layout, "NCHW", apply)
 
 
 @reads("vision.yolo_reorg")

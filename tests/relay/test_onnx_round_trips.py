@@ -21,7 +21,7 @@ from tests.node_cases import all_cases
 from tests.relay.round_trips import there_and_back
 from tests.relay.running import assert_equal, graph_of, names, recorded, run
 
-ARCHIVE = Path(__file__).parents[1] / "corpus.zip"
+ARCHIVE = Path(__file__).parent / "corpus.zip"
 UNDEFINED = {"op-all_class_nms", "dyn-unique"}  # rows TVM leaves as they are in memory
 CASES = [n for n in names(ARCHIVE) if n not in UNDEFINED]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import cast as cast_to
+from serde.decompositions.expressions import cast
 from serde.errors import require
 from serde.ir.graph import DType, Value
 
@@ -11,7 +11,7 @@ def chosen(g, axes: Value, rank: int) -> Value:
     """1 for each of ``rank`` axes that ``axes`` lists, 0 for the others."""
     count = axes.known[0]
     require(isinstance(count, int), "a dynamic number of axes")
-    wide = cast_to(g, axes, DType.INT64)
+    wide = cast(g, axes, DType.INT64)
     wide = g.Where(g.Less(wide, 0), g.Add(wide, rank), wide)
     ones = g.const([1] * count, DType.INT64)
     return g.ScatterElements(g.const([0] * rank, DType.INT64), wide, ones, axis=0)
@@ -42,7 +42,7 @@ def unsqueezed(g, x: Value, axes: Value) -> Value:
 
 def running(op: str, g, x: Value, axis: Value, exclusive: int, reverse: int) -> Value:
     """A running sum along each axis, of which one is taken."""
-    at = g.Reshape(cast_to(g, axis, DType.INT64), [])
+    at = g.Reshape(cast(g, axis, DType.INT64), [])
     at = g.Where(g.Less(at, 0), g.Add(at, x.rank), at)
     y = x
     for along in range(x.rank):
@@ -73,7 +73,7 @@ def all_pads(g, x: Value, pads: Value, axes: Value | None) -> Value:
     """Pads of all axes, from those of some."""
     if axes is None:
         return pads
-    wide = cast_to(g, axes, DType.INT64)
+    wide = cast(g, axes, DType.INT64)
     wide = g.Where(g.Less(wide, 0), g.Add(wide, x.rank), wide)
     there = g.Concat(wide, g.Add(wide, x.rank), axis=0)
     return g.ScatterElements(g.const([0] * 2 * x.rank, DType.INT64), there, pads, axis=0)

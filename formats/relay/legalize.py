@@ -6,13 +6,12 @@ from functools import cache
 
 from serde.ir.graph import DType, Graph
 from serde.legalize.convert import scalarize_sequences, without_functions
-from serde.legalize.target import Target, legalization_table
+from serde.legalize.target import Target
 from serde.legalize.walk import Legalized, legalize
 from serde.passes import tidy
 
-from ..target import writes
+from .target import recasts, writes
 
-recasts = legalization_table("ir → relay")
 # TVM accumulates float16 in float16, ONNX Runtime in float32. Products have an ``out_dtype``.
 SUMS = frozenset(
     "AveragePool ConvTranspose CumProd CumSum Einsum GlobalAveragePool GlobalLpPool "
@@ -35,6 +34,3 @@ def recast(graph: Graph) -> Legalized:
     """Rewrite an IR graph into one whose operators, but those without any way, Relay has."""
     graph = scalarize_sequences(without_functions(graph, traced=True))
     return legalize(graph, relay_target(), tidy)
-
-
-__all__ = ["recast", "recasts"]

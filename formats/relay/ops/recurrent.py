@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from serde.decompositions import recurrent
 
-from .recast import recasts
+from ..target import recasts
 
 recasts("RNN")(recurrent.lay_out_rnn)
 recasts("GRU")(recurrent.lay_out_gru)

@@ -16,8 +16,8 @@ from serde.decompositions.expressions import number
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.passes.dce import drop_dead
 
-from ..target import DOMAIN, scalar, writes
-from .suppression import marks_at, strict_bound
+from ..target import DOMAIN, emit_scalar, writes
+from .nms import marks_at, strict_bound
 
 CLASS_MASK = "ClassSuppressionMask"
 Makers = Mapping[Value, Node]
@@ -121,22 +121,22 @@ def write_class_mask(r, boxes, scores, ids, overlap, least, x, update, *, center
     )  # fmt: skip
     ids = r.cast(ids, dtype="float32")
     whole = r.equal(ids, r.floor(ids))
-    valid = r.logical_and(whole, r.greater(scores, scalar(r, number(least), scores.type)))
-    key = r.where(valid, ranks, scalar(r, 0, DType.FLOAT32))
+    valid = r.logical_and(whole, r.greater(scores, emit_scalar(r, number(least), scores.type)))
+    key = r.where(valid, ranks, emit_scalar(r, 0, DType.FLOAT32))
     kind = r.subtract(ids, r.min(ids))
     parts = (r.expand_dims(v, axis=2) for v in (kind, key))
     rows = r.concatenate(*parts, _corners(r, boxes) if center_point_box else boxes, axis=2)
     places, _ = r.vision.non_max_suppression(
         rows, r.const(np.full(batches, each, np.int32)),
         r.const(np.tile(np.arange(each, dtype=np.int32), (batches, 1))),
-        scalar(r, -1, DType.INT32), scalar(r, strict_bound(overlap), DType.FLOAT32), outputs=2,
-        force_suppress=False, top_k=-1, coord_start=2, score_index=1, id_index=0,
+        emit_scalar(r, -1, DType.INT32), emit_scalar(r, strict_bound(overlap), DType.FLOAT32),
+        outputs=2, force_suppress=False, top_k=-1, coord_start=2, score_index=1, id_index=0,
         return_indices=True, invalid_to_bottom=False,
     )  # fmt: skip
     places = r.cast(places, dtype="int64")
     before = r.const(np.arange(batches, dtype=np.int64)[:, None] * each)
-    found = r.greater_equal(places, scalar(r, 0, DType.INT64))
-    behind = scalar(r, batches * each, DType.INT64)
+    found = r.greater_equal(places, emit_scalar(r, 0, DType.INT64))
+    behind = emit_scalar(r, batches * each, DType.INT64)
     place = r.where(found, r.add(places, before), behind)
     marks = marks_at(r, r.reshape(place, newshape=(-1,)), batches * each, batches, each)
     return r.where(r.logical_and(marks, valid), r.reshape(update, newshape=(1, 1)), x)
@@ -147,5 +147,7 @@ def _corners(r, boxes: Value):
     middle, size = (
         r.strided_slice(boxes, begin=[at], end=[at + 2], strides=[1], axes=[2]) for at in (0, 2)
     )
-    half = r.multiply(r.maximum(size, scalar(r, 0, DType.FLOAT32)), scalar(r, 0.5, DType.FLOAT32))
+    half = r.multiply(
+        r.maximum(size, emit_scalar(r, 0, DType.FLOAT32)), emit_scalar(r, 0.5, DType.FLOAT32)
+    )
     return r.concatenate(r.subtract(middle, half), r.add(middle, half), axis=2)

@@ -1,0 +1,84 @@
+"""Activations."""
+
+from __future__ import annotations
+
+from serde.ir.geometry import axis_of
+from serde.ir.graph import Value
+
+from ..rules import reads
+from ..target import recasts, typed, writes
+from .widths import widely
+
+
+@reads("nn.relu")
+def read_relu(g, x):
+    return x if x.type.kind == "u" else widely(g, lambda g, x: g.Relu(x), x)
+
+
+@reads("nn.leaky_relu")
+def read_leaky_relu(g, x, *, alpha=0.25):
+    return g.LeakyRelu(x, alpha=alpha)
+
+
+@reads("nn.prelu")
+def read_prelu(g, x, slope, *, axis=1):
+    """A slope for each element along one axis."""
+    axis = axis_of(axis, x.rank)
+    if slope.rank == 1 and axis != x.rank - 1:
+        slope = g.Unsqueeze(slope, list(range(1, x.rank - axis)))
+    return g.PRelu(x, slope)
+
+
+# Activations
+
+
+@recasts("Softplus")
+def recast_softplus(g, x):
+    """``log(1 + e^x)``, without an exponential that overflows."""
+    return g.Add(g.Relu(x), g.Log(g.Add(g.Exp(g.Neg(g.Abs(x))), 1.0)))
+
+
+@recasts("Softsign")
+def recast_softsign(g, x):
+    return g.Div(x, g.Add(g.Abs(x), 1.0))
+
+
+@recasts("Elu")
+def recast_elu(g, x, *, alpha: float):
+    return g.Where(g.Greater(x, 0.0), x, g.Mul(g.Sub(g.Exp(g.Min(x, 0.0)), 1.0), alpha))
+
+
+@recasts("Selu")
+def recast_selu(g, x, *, alpha: float, gamma: float):
+    return g.Mul(g.Elu(x, alpha=alpha), gamma)
+
+
+@recasts("HardSigmoid")
+def recast_hard_sigmoid(g, x, *, alpha: float, beta: float):
+    return g.Clip(g.Add(g.Mul(x, alpha), beta), 0.0, 1.0)
+
+
+@writes("LeakyRelu")
+def write_leaky_relu(r, x, *, alpha: float):
+    return r.nn.leaky_relu(x, alpha=alpha)
+
+
+@recasts("PRelu")
+def recast_prelu(g, x, slope):
+    """A slope for each channel stays, as Relay has it; others are spelled out."""
+    if per_channel(x, slope):
+        return None
+    return g.Where(g.Less(x, 0), g.Mul(x, slope), x)
+
+
+def per_channel(x: Value, slope: Value) -> bool:
+    """Whether ``slope`` has one number for each channel of ``x``, which has some."""
+    dims = slope.dims if slope.is_static else (0, 0)
+    wide = [at - len(dims) + x.rank for at, d in enumerate(dims) if d != 1]
+    return x.type.kind == "f" and x.rank > 1 and wide == [1] and x.known[1] == dims[1 - x.rank]
+
+
+@writes("PRelu")
+def write_prelu(r, x, slope):
+    flat = r.reshape(slope, newshape=(-1,)) if slope.rank != 1 else slope
+    return r.nn.prelu(x, typed(flat, x.dtype, (x.known[1],)))

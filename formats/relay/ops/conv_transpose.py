@@ -1,0 +1,145 @@
+"""Transposed convolutions, in one to three dimensions and any layout."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from serde.decompositions.expressions import cast
+from serde.errors import require
+from serde.ir.geometry import Ints
+from serde.ir.graph import DType, Value
+
+from ..rules import reads
+from ..target import emit_scalar, halves, recasts, writes
+from ..upgrade import kernel_layout_of
+from .convolution import (
+    FIXED_PADS,
+    LAYOUTS,
+    TUNING,
+    _by_groups,
+    biased,
+    by_patches,
+    per_axis,
+    spatial,
+    spelled,
+    window,
+    with_channels,
+)
+from .layouts import packed, unpacked
+from .shape import FAR, dilated
+
+
+def read_conv_transpose(
+    count, g, x, w, *, strides: Ints | None = None, padding: Ints = (0,),
+    output_padding: Ints = (0,), dilation: Ints = (1,), groups=1,
+    data_layout: str | None = None, kernel_layout: str | None = None, out_layout="",
+    out_dtype: DType | None = None, untold=False,
+):  # fmt: skip
+    """Kernels are held input channels first, in ONNX as by default in Relay."""
+    axes = spatial(count)
+    layout = data_layout or "NC" + axes
+    if untold:
+        kernel_layout = kernel_layout_of(x, w, kernel_layout, layout)
+    x = unpacked(g, x, layout, "NC" + axes)
+    w = unpacked(g, w, kernel_layout or "IO" + axes, "IO" + axes)
+    dtype = out_dtype or x.type
+    frame = window(w, strides or (1,), dilation, padding)
+    more = per_axis(output_padding, count)
+    if dtype.kind == "f":
+        operands = (cast(g, x, dtype), cast(g, w, dtype))
+        y = g.ConvTranspose(*operands, group=groups, output_padding=more, **frame)
+    else:
+        y = cast(g, transposed_of_integers(g, x, w, groups, frame, more), dtype)
+    return packed(g, y, "NC" + axes, out_layout or layout)
+
+
+def transposed_of_integers(g, x: Value, w: Value, groups: int, frame, more: Ints):
+    """As a convolution of the spread-out input with the kernel turned round, which is exact."""
+    count = len(more)
+    x = dilated(g, cast(g, x, DType.INT32), (1, 1, *frame["strides"]), 0)
+    spans = [d * (k - 1) for k, d in zip(frame["kernel_shape"], frame["dilations"], strict=True)]
+    begins = [s - p for s, p in zip(spans, frame["pads"][:count], strict=True)]
+    ends = [s - p + m for s, p, m in zip(spans, frame["pads"][count:], more, strict=True)]
+    inputs, outputs = w.dims[:2]
+    axes = list(range(2, 2 + count))
+    turned = g.Slice(w, [-1] * count, [-FAR] * count, axes, [-1] * count)
+    split = g.Reshape(turned, [groups, inputs // groups, outputs, *w.dims[2:]])
+    order = (0, 2, 1, *(a + 1 for a in axes))
+    kernel = g.Reshape(
+        g.Transpose(split, perm=order), [groups * outputs, inputs // groups, *w.dims[2:]]
+    )
+    plain = {**frame, "strides": (1,) * count, "pads": (*begins, *ends)}
+    return by_patches(g, x, kernel, groups, plain)
+
+
+for _count in (1, 2, 3):
+    reads(f"nn.conv{_count}d_transpose", ignore=TUNING)(partial(read_conv_transpose, _count))
+
+
+@recasts("ConvTranspose")
+def recast_conv_transpose(
+    g, x, w, b=None, *, group, auto_pad=None, output_shape=None, kernel_shape, strides, dilations,
+    pads, output_padding,
+):  # fmt: skip
+    """Where a size is open, TVM has images only, and no groups."""
+    form = {
+        "kernel_shape": kernel_shape, "strides": strides, "dilations": dilations, "pads": pads,
+        "output_padding": output_padding,
+    }  # fmt: skip
+    if (known := with_channels(g, x, w, w.known[0])) is not None:
+        return g.ConvTranspose(known, w, b, group=group, **form)
+    if x.is_static:
+        return None
+    require(w.is_static, "a transposed convolution of dynamic sizes")
+    if len(kernel_shape) == 1:
+        wide = {n: (1, *v) for n, v in form.items() if n not in ("pads", "output_padding")}
+        flat = g.ConvTranspose(
+            g.Unsqueeze(x, [2]), g.Unsqueeze(w, [2]), b, group=group, pads=(0, pads[0], 0, pads[1]),
+            output_padding=(0, *output_padding), **wide,
+        )  # fmt: skip
+        return g.Squeeze(flat, [2])
+    if group > 1:
+        return _by_groups(partial(g.ConvTranspose, **form), g, x, w, b, group, 1)
+    return None
+
+
+@writes("ConvTranspose", only=FIXED_PADS, ignore=("output_shape",))
+def write_conv_transpose(
+    r, x, w, b=None, *, kernel_shape, strides, dilations, pads, output_padding: Ints, group
+):
+    axes = len(kernel_shape)
+    require(axes in LAYOUTS, f"a transposed convolution over {axes} axes")
+    data, _, kernel = LAYOUTS[axes]
+    if set(dilations) != {1}:
+        w, kernel_shape = _dilated(r, w, kernel_shape, dilations)
+    if axes == 2 and not x.is_static:
+        return biased(r, _by_zeros(r, x, w, kernel_shape, strides, pads, output_padding), b)
+    made = r[f"nn.conv{axes}d_transpose"](
+        x, w, strides=strides, padding=spelled(pads), groups=group, channels=w.known[1] * group,
+        kernel_size=kernel_shape, data_layout=data, kernel_layout=kernel,
+        output_padding=output_padding,
+    )  # fmt: skip
+    return biased(r, made, b)
+
+
+def _by_zeros(r, x, w, kernel_shape, strides, pads, output_padding):
+    """A convolution of ``x`` with zeros in it; TVM errs in the shape of the other."""
+    wide = r.nn.dilate(x, strides=(1, 1, *strides), dilation_value=0.0)
+    turned = r.transpose(r.reverse(r.reverse(w, axis=2), axis=3), axes=(1, 0, 2, 3))
+    begin, end = halves(pads)
+    before = [k - 1 - p for k, p in zip(kernel_shape, begin, strict=True)]
+    after = [k - 1 - p + o for k, p, o in zip(kernel_shape, end, output_padding, strict=True)]
+    require(min(before + after) >= 0, "a transposed convolution with pads wider than its kernel")
+    form = {"channels": w.known[1], "kernel_size": kernel_shape}
+    if before == after:
+        return r.nn.conv2d(wide, turned, padding=before, **form)
+    widths = ((0, 0), (0, 0), *zip(before, after, strict=True))
+    return r.nn.conv2d(r.nn.pad(wide, emit_scalar(r, 0, x.type), pad_width=widths), turned, **form)
+
+
+def _dilated(r, w, kernel_shape, dilations):
+    """A kernel with zeros between its numbers: Relay has no dilations here."""
+    wide = tuple((k - 1) * d + 1 for k, d in zip(kernel_shape, dilations, strict=True))
+    made = r.nn.dilate(w, strides=(1, 1, *dilations), dilation_value=0.0)
+    made.dtype, made.shape = w.dtype, (*w.known[:2], *wide)
+    return made, wide

@@ -1,0 +1,83 @@
+"""Running sums and products along an axis."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from serde.decompositions.expressions import cast, number, scalar, slice_axis
+from serde.errors import require
+from serde.ir.geometry import axis_of
+from serde.ir.graph import DType, Value
+
+from ..rules import reads
+from ..target import recasts, writes
+from . import dynamic_args
+
+
+def read_scan(
+    running, g, x, *, axis: int | None = None, dtype: DType | None = None, exclusive=False
+):
+    """Without an axis the tensor is taken as one row."""
+    if axis is None:
+        x, axis = g.Reshape(x, [-1]), 0
+    target = dtype or x.type
+    work = target if target.kind == "f" else DType.INT64
+    y = running(g, cast(g, x, work), axis_of(axis, x.rank), bool(exclusive))
+    return cast(g, y, target)
+
+
+def running_sum(g, x: Value, axis: int, exclusive: bool):
+    return g.CumSum(x, axis, exclusive=int(exclusive))
+
+
+def running_product(g, x: Value, axis: int, exclusive: bool):
+    """Products of 2, 4, 8, … neighbours, until they reach from end to end."""
+    size: Any = x.known[axis]
+    require(isinstance(size, int), "cumprod along an axis of unknown size")
+    one, reach = scalar(g, 1, x), 1
+    if exclusive:
+        x = shifted(g, x, axis, 1, one)
+    while reach < size:
+        x = g.Mul(x, shifted(g, x, axis, reach, one))
+        reach *= 2
+    return x
+
+
+def shifted(g, x: Value, axis: int, by: int, fill: Value):
+    pads = [0] * 2 * x.rank
+    pads[axis] = by
+    return slice_axis(g, g.Pad(x, pads, fill), axis, 0, x.known[axis])
+
+
+reads("cumsum")(partial(read_scan, running_sum))
+reads("cumprod")(partial(read_scan, running_product))
+
+
+def recast_running(op, g, x, axis, *, exclusive: int, reverse: int):
+    return (
+        None
+        if number(axis) is not None
+        else dynamic_args.running(op, g, x, axis, exclusive, reverse)
+    )
+
+
+def write_running(name, r, x, axis, *, exclusive: int, reverse: int):
+    along = number(axis)
+    require(along is not None, "a running sum along a dynamic axis")
+    along, dtype = along % x.rank, x.type.value
+    made = r[name](
+        backwards(r, x, along) if reverse else x, axis=along, exclusive=exclusive, dtype=dtype
+    )
+    return backwards(r, made, along) if reverse else made
+
+
+def backwards(r, x: Value, axis: int) -> Value:
+    """The elements along one axis from the last to the first."""
+    ends = {"begin": (-1,), "end": (-(2**31) + 1,), "strides": (-1,), "axes": (axis,)}
+    return r.reverse(x, axis=axis) if x.is_static else r.strided_slice(x, **ends)
+
+
+for _op, _name in (("CumSum", "cumsum"), ("CumProd", "cumprod")):
+    recasts(_op)(partial(recast_running, _op))
+    writes(_op)(partial(write_running, _name))

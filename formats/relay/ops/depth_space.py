@@ -1,0 +1,109 @@
+"""Blocks of images in the channels, and channels in blocks."""
+
+from __future__ import annotations
+
+from serde.decompositions.expressions import Size, reshape, scalar, sizes_of, times
+from serde.errors import require
+from serde.ir.geometry import Ints
+from serde.ir.graph import Value
+
+from ..rules import Pairs, reads
+from ..target import recasts, writes
+from .padding import pairs
+from .shape import FAR, divided
+
+
+@reads("nn.space_to_batch_nd")
+def read_space_to_batch_nd(g, x, *, block_shape: Ints, paddings: Pairs, pad_value=0.0):
+    before, after = pairs(paddings)
+    count, rest = len(block_shape), x.rank - len(block_shape) - 1
+    pads = (0, *before, *(0,) * rest, 0, *after, *(0,) * rest)
+    x = g.Pad(x, pads, scalar(g, pad_value, x) if pad_value else None)
+    sizes = sizes_of(g, x)
+    spread: list[Size] = [sizes[0]]
+    for size, block in zip(sizes[1:], block_shape, strict=False):
+        spread += [divided(g, size, block), block]
+    wide = reshape(g, x, [*spread, *sizes[count + 1 :]])
+    blocks, spots = range(2, 2 * count + 1, 2), range(1, 2 * count + 1, 2)
+    tail = range(2 * count + 1, 2 * count + 1 + rest)
+    turned = g.Transpose(wide, perm=(*blocks, 0, *spots, *tail))
+    batch = times(g, [*block_shape, sizes[0]])
+    return reshape(g, turned, [batch, *(spread[i] for i in spots), *sizes[count + 1 :]])
+
+
+@reads("nn.batch_to_space_nd")
+def read_batch_to_space_nd(g, x, *, block_shape: Ints, crops: Pairs):
+    before, after = pairs(crops)
+    count, sizes = len(block_shape), sizes_of(g, x)
+    batch = sizes[0]
+    for block in block_shape:
+        batch = divided(g, batch, block)
+    wide = reshape(g, x, [*block_shape, batch, *sizes[1:]])
+    order = [count]
+    for i in range(count):
+        order += [count + 1 + i, i]
+    turned = g.Transpose(wide, perm=(*order, *range(2 * count + 1, count + x.rank)))
+    grown = [times(g, [s, b]) for s, b in zip(sizes[1:], block_shape, strict=False)]
+    y = reshape(g, turned, [batch, *grown, *sizes[count + 1 :]])
+    ends = [-a if a else FAR for a in after]
+    return g.Slice(y, before, ends, list(range(1, count + 1)), [1] * count)
+
+
+@reads("nn.depth_to_space")
+def read_depth_to_space(g, x, *, block_size: int, layout="NCHW", mode="DCR"):
+    """Every mode but ``DCR`` is ONNX's ``CRD``, which TVM's documentation calls ``CDR``."""
+    order = "DCR" if mode == "DCR" else "CRD"
+
+    def apply(x):
+        return g.DepthToSpace(x, blocksize=block_size, mode=order)
+
+    return channels_first(g, x, layout, apply)
+
+
+@reads("nn.space_to_depth", ignore=("mode",))
+def read_space_to_depth(g, x, *, block_size: int, layout="NCHW"):
+    return channels_first(g, x, layout, lambda x: g.SpaceToDepth(x, blocksize=block_size))
+
+
+def channels_first(g, x: Value, layout: str, apply):
+    """Apply a function of NCHW."""
+    require(layout in ("NCHW", "NHWC"), f"layout={layout!r} is unknown")
+    if layout == "NCHW":
+        return apply(x)
+    return g.Transpose(apply(g.Transpose(x, perm=(0, 3, 1, 2))), perm=(0, 2, 3, 1))
+
+
+@writes("DepthToSpace")
+def write_depth_to_space(r, x, *, blocksize: int, mode: str):
+    return r.nn.depth_to_space(x, block_size=blocksize, mode=mode)
+
+
+@recasts("DepthToSpace")
+def recast_depth_to_space(g, x, *, blocksize: int, mode: str):
+    if x.is_static:
+        return None
+    channels, b = x.known[1], blocksize
+    require(isinstance(channels, int), "a dynamic number of channels")
+    sizes_, c = g.Shape(x, start=2), channels // (b * b)
+    split = [b, b, c] if mode == "DCR" else [c, b, b]
+    order = (0, 3, 4, 1, 5, 2) if mode == "DCR" else (0, 1, 4, 2, 5, 3)
+    cut = g.Transpose(g.Reshape(x, g.Concat([0, *split], sizes_, axis=0)), perm=order)
+    return g.Reshape(cut, g.Concat([0, c], g.Mul(sizes_, b), axis=0))
+
+
+@recasts("SpaceToDepth")
+def recast_space_to_depth(g, x, *, blocksize: int, mode: str):
+    """Channels in front of the block, which Relay has not."""
+    if mode == "DCR" and x.is_static:
+        return None
+    c, b = x.known[1], blocksize
+    require(isinstance(c, int), "a dynamic number of channels")
+    h, w = (g.Div(g.Shape(x, start=at, end=at + 1), b) for at in (2, 3))
+    cut = g.Reshape(x, g.Concat([0, c], h, [b], w, [b], axis=0))
+    order = (0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4)
+    return g.Reshape(g.Transpose(cut, perm=order), g.Concat([0, c * b * b], h, w, axis=0))
+
+
+@writes("SpaceToDepth", ignore=("mode",))
+def write_space_to_depth(r, x, *, blocksize: int):
+    return r.nn.space_to_depth(x, block_size=blocksize)

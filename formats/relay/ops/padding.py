@@ -1,0 +1,135 @@
+"""Pad: constants, edges and reflections around a tensor."""
+
+from __future__ import annotations
+
+from serde.decompositions.expressions import cast, number, slice_axis
+from serde.errors import require
+from serde.ir.geometry import Ints
+from serde.ir.graph import DType, Value
+
+from ..rules import Pairs, reads
+from ..target import emit_scalar, recasts, typed, writes
+from . import dynamic_args
+from .shape import FAR, INT32_MOST, sizes
+
+
+@reads("nn.pad")
+def read_pad(g, x, fill, *, pad_width: Pairs, pad_mode="constant"):
+    return padded(g, x, fill, pairs(pad_width), pad_mode)
+
+
+@reads("nn.mirror_pad")
+def read_mirror_pad(g, x, *, pad_width: Pairs, mode="SYMMETRIC"):
+    """REFLECT leaves the border out, SYMMETRIC repeats it."""
+    before, after = pairs(pad_width)
+    if mode == "REFLECT":
+        return g.Pad(x, before + after, mode="reflect")
+    require(mode == "SYMMETRIC", f"mode={mode!r} is unknown")
+    for axis, (b, a) in enumerate(zip(before, after, strict=True)):
+        parts = [x]
+        if b:
+            parts.insert(0, slice_axis(g, x, axis, b - 1, -FAR - 1, -1))
+        if a:
+            parts.append(slice_axis(g, x, axis, -1, -a - 1, -1))
+        x = g.Concat(*parts, axis=axis) if len(parts) > 1 else x
+    return x
+
+
+def pairs(pad_width) -> tuple[Ints, Ints]:
+    """Pads before and behind each axis."""
+    flat = all(isinstance(p, tuple) and len(p) == 2 for p in pad_width)
+    require(flat, f"pad_width={pad_width}: not two numbers an axis")
+    for pair in pad_width:
+        require(all(isinstance(p, int) for p in pair), "pad_width is dynamic")
+    return tuple(p[0] for p in pad_width), tuple(p[1] for p in pad_width)
+
+
+def padded(g, x: Value, fill: Value, widths: tuple[Ints, Ints], mode: str):
+    require(mode in ("constant", "edge", "reflect"), f"pad_mode={mode!r} is unknown")
+    before, after = widths
+    work = cast(g, x, DType.INT32) if x.type in (DType.INT16, DType.UINT16) else x
+    value = fill_of(g, fill, work) if mode == "constant" else None
+    return cast(g, g.Pad(work, before + after, value, mode=mode), x.type)
+
+
+def fill_of(g, fill: Value, x: Value):
+    """The fill as a scalar of the type of ``x``, None for zero."""
+    if fill.tensor is not None and not fill.array().any():
+        return None
+    fill = cast(g, fill, x.type)
+    return fill if fill.shape == () else g.Reshape(fill, [])
+
+
+@reads("dyn.nn.pad", ignore=("pad_width",))
+def read_dyn_pad(g, x, widths, fill, *, pad_mode="constant"):
+    require(pad_mode in ("constant", "edge", "reflect"), f"pad_mode={pad_mode!r} is unknown")
+    order = g.Reshape(g.Transpose(cast(g, widths, DType.INT64), perm=(1, 0)), [-1])
+    return g.Pad(x, order, fill_of(g, fill, x), mode=pad_mode)
+
+
+PADS = {"constant": "constant", "edge": "edge", "reflect": "reflect"}
+
+
+@recasts("Pad")
+def recast_pad(g, x, pads, fill=None, axes=None, *, mode: str):
+    """Pads of all axes, none below zero; wrapping is a concatenation."""
+    widths, chosen = sizes(pads), sizes(axes)
+    if widths is None or (axes is not None and chosen is None):
+        require(mode != "wrap", "wrapping by dynamic pads")
+        every = dynamic_args.all_pads(g, x, pads, axes)
+        return None if every is pads else g.Pad(x, every, fill, mode=mode)
+    listed = list(range(x.rank)) if axes is None else list(chosen)
+    half = len(listed)
+    full = [0] * 2 * x.rank
+    for at, axis in enumerate(listed):
+        full[axis], full[axis + x.rank] = widths[at], widths[at + half]
+    if min(full, default=0) < 0:
+        x = _cropped(g, x, full)
+        full = [max(0, p) for p in full]
+    if mode == "wrap":
+        return _wrapped(g, x, full)
+    if tuple(full) == widths and axes is None:
+        return None
+    return g.Pad(x, full, fill, mode=mode)
+
+
+def _cropped(g, x, pads):
+    """``x`` without what pads below zero take away."""
+    starts = [max(0, -p) for p in pads[: x.rank]]
+    ends = [min(0, p) or INT32_MOST for p in pads[x.rank :]]
+    return g.Slice(x, starts, ends, list(range(x.rank)), [1] * x.rank)
+
+
+def _wrapped(g, x, pads):
+    """``x`` followed by itself, as far as the pads go."""
+    for axis in range(x.rank):
+        before, after = pads[axis], pads[axis + x.rank]
+        if not before and not after:
+            continue
+        size = x.known[axis]
+        require(isinstance(size, int), "wrapping an axis of dynamic size")
+        x = g.Gather(x, [i % size for i in range(-before, size + after)], axis=axis)
+    return x
+
+
+@writes("Pad", only={"mode": tuple(PADS)})
+def write_pad(r, x, pads, fill=None, axes=None, *, mode: str):
+    widths = sizes(pads)
+    value = emit_scalar(r, 0, x.type) if fill is None else _no_axes(r, fill)
+    if widths is None:
+        require(axes is None, "pads of some axes that are dynamic")
+        ends = r.transpose(r.reshape(pads, newshape=(2, -1)), axes=(1, 0))
+        return r.dyn.nn.pad(x, ends, value, pad_mode=mode)
+    half = len(widths) // 2
+    pairs = tuple(zip(widths[:half], widths[half:], strict=True))
+    if mode == "reflect":
+        return r.nn.mirror_pad(x, pad_width=pairs, mode="REFLECT")
+    return r.nn.pad(x, value, pad_width=pairs, pad_mode=mode)
+
+
+def _no_axes(r, value: Value) -> Value:
+    """A number that may have an axis of size 1, without."""
+    held = number(value)
+    if held is not None:
+        return emit_scalar(r, held, value.type)
+    return value if value.rank == 0 else typed(r.reshape(value, newshape=()), value.dtype, ())

@@ -1,0 +1,179 @@
+"""Slice and Split: parts of a tensor along its axes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from serde.decompositions.expressions import cast, slice_axis, slice_like
+from serde.errors import require
+from serde.ir.geometry import Ints, axes_of, axis_of
+from serde.ir.graph import DType, Value
+
+from ..rules import reads
+from ..target import dims_or, emit_cast, emit_scalar, recasts, writes
+from . import dynamic_args
+from .layouts import fixed
+from .shape import FAR, INT32_MOST, sizes
+
+BEYOND = 2**62  # beyond any size
+
+
+@reads("strided_slice")
+def read_strided_slice(
+    g, x, *, begin: Ints | None = None, end: Ints | None = None, strides: Ints | None = None,
+    slice_mode="end", axes: Ints | None = None,
+):  # fmt: skip
+    """In mode ``size``, ``end`` is a count, -1 for all that is left, and strides are 1."""
+    begin, end = begin or (), end or ()
+    chosen = list(axes_of(axes, x.rank)) if axes else list(range(max(len(begin), len(end))))
+    count = len(chosen)
+    begin = begin + (0,) * (count - len(begin))
+    if slice_mode == "size":
+        steps: Ints = (1,) * count
+        ends = [FAR if e < 0 else b + e for b, e in zip(begin, end, strict=False)]
+        ends = [FAR if b < 0 <= e else e for b, e in zip(begin, ends, strict=False)]
+    else:
+        require(slice_mode == "end", f"slice_mode={slice_mode!r} is unknown")
+        steps = (strides or ()) + (1,) * (count - len(strides or ()))
+        ends = list(end)
+    ends += [FAR if s > 0 else -FAR for s in steps[len(ends) :]]
+    return g.Slice(x, list(begin), list(ends), chosen, list(steps))
+
+
+@reads("dyn.strided_slice", ignore=("begin", "end", "strides", "axes"))
+def read_dyn_strided_slice(g, x, begin, end, strides, *, slice_mode="end"):
+    begin, end, strides = (cast(g, v, DType.INT64) for v in (begin, end, strides))
+    (count,) = begin.dims
+    if slice_mode == "size":
+        whole = g.Less(end, g.const(0, DType.INT64))
+        ends = g.Where(whole, g.const(FAR, DType.INT64), g.Add(begin, end))
+        return g.Slice(x, begin, ends, list(range(count)), [1] * count)
+    return g.Slice(x, begin, end, list(range(count)), strides)
+
+
+@reads("strided_set")
+def read_strided_set(g, x, v, begin, end, strides):
+    """``x`` with ``v`` in place of a slice: positions are computed, then scattered to."""
+    bounds = [w.ints() for w in (begin, end, strides)]
+    bounds[2] = bounds[2] or (1,) * len(bounds[0])
+    cuts = [slice(*b) for b in zip(*bounds, strict=True)]
+    rows = [np.arange(d)[c] for d, c in zip(fixed(x, 0), cuts, strict=False)]
+    rows += [np.arange(d) for d in fixed(x, len(rows))]
+    places = np.stack(np.meshgrid(*rows, indexing="ij"), -1)
+    return g.ScatterND(x, g.const(places.astype(np.int64)), v)
+
+
+@reads("split")
+def read_split(g, x, *, indices_or_sections: int | Ints, axis=0):
+    """So many equal parts, or parts between positions."""
+    axis = axis_of(axis, x.rank)
+    if isinstance(indices_or_sections, int):
+        if indices_or_sections == 1:
+            return (x,)
+        parts = g.Split(
+            x, num_outputs=indices_or_sections, axis=axis, outputs=indices_or_sections
+        ) if not isinstance(x.known[axis], int) else None  # fmt: skip
+        if parts is not None:
+            return tuple(parts)
+        size = x.known[axis]
+        require(size % indices_or_sections == 0, f"{size} is not {indices_or_sections} equal parts")
+        step = size // indices_or_sections
+        indices_or_sections = tuple(range(step, size, step)) if step else ()
+    ends = (*indices_or_sections, FAR)
+    starts = (0, *indices_or_sections)
+    return tuple(
+        slice_axis(g, x, axis, a, max(a, b)) for a, b in zip(starts, ends, strict=True)
+    ) if len(ends) > 1 else (x,)  # fmt: skip
+
+
+@reads("slice_like")
+def read_slice_like(g, x, like, *, axes: Ints | None = None):
+    return slice_like(g, x, like, axes=axes or ())
+
+
+@writes("Slice")
+def write_slice(r, x, starts, ends, axes, steps):
+    bounds = [sizes(v) for v in (starts, ends, axes, steps)]
+    if None in bounds:
+        return dynamic_slice(r, x, starts, ends, axes, steps)
+    begin, end, step = [], [], []
+    for first, last, axis, by in zip(*bounds, strict=True):
+        size = x.known[axis]
+        if isinstance(size, int):
+            first, last = slice(first, last, by).indices(size)[:2]
+            last = -size - 1 if last < 0 else last
+        else:
+            if by < 0:
+                return dynamic_slice(r, x, starts, ends, axes, steps)
+            first, last = (max(min(v, INT32_MOST), -INT32_MOST) for v in (first, last))
+        begin.append(first)
+        end.append(last)
+        step.append(by)
+    made = r.strided_slice(x, begin=begin, end=end, strides=step, axes=bounds[2])
+    if all(isinstance(x.known[axis], int) for axis in bounds[2] or ()):
+        return made
+    return r.annotation.stop_fusion(made)  # TVM loses the sizes of two slices in one kernel
+
+
+def dynamic_slice(r, x, starts, ends, axes, steps):
+    """Bounds along all axes, in tensors."""
+    kind = DType.INT64
+    whole = r.cast(r.shape_of(x, dtype="int64"), dtype="int64")
+    starts, ends, axes, steps = (emit_cast(r, v, kind) for v in (starts, ends, axes, steps))
+    axes = _counted(r, axes, emit_scalar(r, x.rank, kind))
+    low, high, by = (
+        r.scatter_elements(r.const([v] * x.rank, kind), axes, given, axis=0, reduction="update")
+        for v, given in ((0, starts), (BEYOND, ends), (1, steps))
+    )
+    zero, one = (emit_scalar(r, v, kind) for v in (0, 1))
+    back = r.less(by, zero)
+    last = r.where(back, r.subtract(whole, one), whole)
+    low = r.minimum(r.maximum(_counted(r, low, whole), zero), last)
+    least = r.where(back, emit_scalar(r, -1, kind), zero)
+    high = r.minimum(r.maximum(_counted(r, high, whole), least), last)
+    under = r.subtract(r.negative(whole), one)
+    high = r.where(r.logical_and(back, r.less(high, zero)), under, high)
+    return r.dyn.strided_slice(x, low, high, by)
+
+
+def _counted(r, index: Value, size: Value) -> Value:
+    """Indices below 0 counted from the end."""
+    return r.where(r.less(index, emit_scalar(r, 0, DType.INT64)), r.add(index, size), index)
+
+
+@recasts("Split")
+def recast_split(g, x, parts=None, *, axis: int, num_outputs: int | None = None, outputs: int = 1):
+    """Parts of the same size, the last maybe smaller, are counted out."""
+    if parts is not None:
+        known = sizes(parts)
+        if known is None:
+            return dynamic_args.parts(g, x, parts, axis, outputs)
+        return _some_empty(g, x, known, axis) if 0 in known else None
+    size, count = x.known[axis], num_outputs or outputs
+    if not isinstance(size, int):
+        return dynamic_args.parts(g, x, dynamic_args.shares(g, x, axis, count), axis, outputs)
+    each = -(-size // count)
+    counts = [max(0, min(each, size - i * each)) for i in range(count)]
+    return g.Split(x, counts, axis=axis, outputs=count)
+
+
+@writes("Split", ignore=("num_outputs",))
+def write_split(r, x, parts=None, *, axis: int):
+    counts = sizes(parts)
+    require(counts is not None, "a Split into parts of dynamic sizes")
+    if len(counts) == 1:
+        return (r.copy(x),)
+    ends = tuple(sum(counts[:i]) for i in range(1, len(counts)))
+    return r.split(x, indices_or_sections=ends, axis=axis, outputs=len(counts))
+
+
+def _some_empty(g, x, counts, axis: int):
+    """Parts without elements are constants: Relay cuts no such."""
+    dims = dims_or(x, "a Split with a part without elements,")
+    made, at = [], 0
+    for count in counts:
+        shape = (*dims[:axis], count, *dims[axis + 1 :])
+        empty = g.const(np.zeros(shape, x.type.numpy)) if not count else None
+        made.append(empty or g.Slice(x, [at], [at + count], [axis], [1]))
+        at += count
+    return tuple(made)

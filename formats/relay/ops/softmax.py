@@ -1,0 +1,48 @@
+"""Softmax, LogSoftmax and Hardmax."""
+
+from __future__ import annotations
+
+from serde.decompositions.expressions import cast_like
+from serde.errors import require
+from serde.ir.geometry import axis_of
+
+from ..rules import reads
+from ..target import recasts, writes
+
+
+@reads("nn.softmax", "nn.fast_softmax")
+def read_softmax(g, x, *, axis=-1):
+    return g.Softmax(x, axis=axis_of(axis, x.rank))
+
+
+@reads("nn.log_softmax")
+def read_log_softmax(g, x, *, axis=-1):
+    return g.LogSoftmax(x, axis=axis_of(axis, x.rank))
+
+
+@writes("Softmax")
+def write_softmax(r, x, *, axis: int):
+    return r.nn.softmax(x, axis=axis)
+
+
+@recasts("LogSoftmax")
+def recast_log_softmax(g, x, *, axis: int):
+    if x.is_static:
+        return None
+    low = g.Sub(x, g.ReduceMax(x, [axis], keepdims=1))
+    return g.Sub(low, g.Log(g.ReduceSum(g.Exp(low), [axis], keepdims=1)))
+
+
+@writes("LogSoftmax")
+def write_log_softmax(r, x, *, axis: int):
+    return r.nn.log_softmax(x, axis=axis)
+
+
+@recasts("Hardmax")
+def recast_hardmax(g, x, *, axis: int):
+    """1 at the first of the largest."""
+    size = x.known[axis]
+    require(isinstance(size, int), "a Hardmax along an axis of dynamic size")
+    at = g.ArgMax(x, axis=axis, keepdims=1)
+    steps = g.Reshape(g.Range(0, size, 1), [-1] + [1] * (x.rank - axis - 1))
+    return cast_like(g, g.Equal(steps, at), x)
