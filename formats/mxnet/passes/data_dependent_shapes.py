@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from serde.ir.builder import Names
 from serde.ir.graph import Graph, Node, Value
@@ -55,6 +56,6 @@ def _keeping(value: Value, names: Names) -> Iterator[Node]:
     yield _node("_contrib_boolean_mask", names, value, mask)
 
 
-def _node(op: str, names: Names, *inputs: Value, **attrs: object) -> Node:
+def _node(op: str, names: Names, *inputs: Value, **attrs: Any) -> Node:
     name = names.fresh(f"{inputs[0].name}/found")
     return Node(op, inputs, (Value(name, inputs[0].dtype),), attrs, "mxnet", name)
