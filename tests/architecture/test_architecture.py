@@ -6,12 +6,16 @@ import ast
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from serde.formats.mxnet import target as mxnet_target
+from serde.formats.relay import target as relay_target
+from serde.version_converter.adapters import above, below
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = {"serde": "serde", "formats": "serde.formats", "bridges": "serde.bridges"}
@@ -314,6 +318,32 @@ def test_every_file_of_a_family_is_imported(folder):
     files = {p.stem for p in (ROOT / folder).glob("*.py")} - {"__init__", "families"}
     filling = {f for f in files if registers(f"{folder}/{f}.py")}
     assert filling and {f"{package}.{f}" for f in filling} <= anywhere(f"{folder}/{index}")
+
+
+FAMILIES = {  # operators that many files could hold, and the one name of theirs in every folder
+    "BatchNormalization": "normalization",
+    "Conv": "convolution",
+    "LSTM": "recurrent",
+    "MaxPool": "pooling",
+    "Pad": "padding",
+    "Softmax": "softmax",
+}
+
+
+@pytest.mark.parametrize("op", FAMILIES)
+def test_an_operator_is_in_the_file_of_its_family(op):
+    """Its rules in all tables; what the tables share is in ``serde.decompositions``."""
+    tables = [mxnet_target.writes, mxnet_target.spells, relay_target.writes, relay_target.recasts]
+    # Opset 6 dropped the attribute ``consumed_inputs`` of many operators, by one rule.
+    tables += [t for v, t in (*below.items(), *above.items()) if v > 6]
+    found = set()
+    for rule in (t.rules[op] for t in tables if op in t.rules):
+        function = rule.function
+        while isinstance(function, partial):
+            function = function.func
+        found.add(function.__module__)
+    own = {m for m in found if not m.startswith("serde.decompositions.")}
+    assert own and {m for m in own if FAMILIES[op] not in m.split(".")} == set()
 
 
 def registers(path: str) -> bool:
