@@ -259,7 +259,7 @@ def mend_shapes(graph: Graph) -> tuple[Graph, list[str]]:
 
 
 def _plain(g: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
-    from serde.legalize.convert import constant
+    from serde.rewrite.functions import constant
 
     return g.keep(node, inputs) if node.domain else constant(g, node)
 

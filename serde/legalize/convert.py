@@ -15,17 +15,16 @@ from typing import Any
 
 from serde.errors import Problem, Unconvertible, UsageError, require
 from serde.ir.builder import Builder
-from serde.ir.graph import IR_OPSET, AttrRef, Graph, Node, Value
+from serde.ir.graph import IR_OPSET, Graph, Node, Value
 from serde.legalize import scalarize_sequences as lists
 from serde.legalize.legalizer import NO_READERS, Legalizer
 from serde.legalize.target import IR, Target
 from serde.legalize.walk import Legalized, inlined_bodies, legalize_node
 from serde.passes.qlinear_ops import with_integer_kernels
 from serde.rewrite import custom_ops, functions
+from serde.rewrite.driver import again
 from serde.rewrite.rules import Fallback, RuleTable
-from serde.spec import schema
 from serde.spec.source_checks import refuse_misfits
-from serde.version_converter.element_types import CONSTANT_FORMS
 
 LOWEST, LOWEST_WRITTEN = 1, 7
 WITH_KERNELS, WITH_AXES = 10, 13  # the first with QLinearConv, and with scales by channel
@@ -36,7 +35,7 @@ def _raise_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) 
     if node.domain or builder.readers.table(node, builder.level) is not None:
         return custom_ops.read(builder, node, inputs)
     if node.op == "Constant":
-        return constant(builder, node)
+        return functions.constant(builder, node)
     node = builder.readers.standardize(node)
     refuse_misfits(builder.level, node)
     return builder.emit(node.op, inputs, node.attrs, len(node.outputs))
@@ -51,16 +50,6 @@ def _spelling_out(known: functions.Known, fallback: Fallback) -> Fallback:
         return fallback(builder, node, inputs)
 
     return apply
-
-
-def constant(builder: Builder, node: Node) -> Value:
-    """The Value a Constant node stands for, in any of its attribute forms."""
-    require(len(node.attrs) == 1, f"a Constant with {len(node.attrs)} attributes instead of one")
-    ((form, data),) = node.attrs.items()
-    require(not isinstance(data, AttrRef), "a Constant whose value the call of a function gives")
-    reason = schema.misfit(schema.operator("Constant"), node.attrs)
-    require(reason is None and len(node.outputs) == 1, reason or "a Constant without output")
-    return builder.const(data, CONSTANT_FORMS.get(form), node.outputs[0].name or "const")
 
 
 def raise_to_ir(graph: Graph, readers: custom_ops.Readers = NO_READERS) -> Graph:
@@ -137,13 +126,6 @@ def lower_to(
         return done
 
     return _with_functions(graph, opset, rewrite, legalize_node, keep_functions)
-
-
-def again(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
-    """Emit a node anew, so that what is known now is folded and inferred."""
-    if node.domain:
-        return builder.keep(node, inputs)
-    return builder.emit(node.op, inputs, node.attrs, len(node.outputs))
 
 
 def without_functions(graph: Graph, traced: bool = False) -> Graph:

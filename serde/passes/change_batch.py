@@ -19,7 +19,7 @@ from serde.ir.builder import Builder
 from serde.ir.dim_expr import elements_of, factored
 from serde.ir.geometry import Ints
 from serde.ir.graph import Dim, Graph, Node, Value, show_shape
-from serde.legalize.convert import again
+from serde.rewrite.driver import again
 from serde.rewrite.rules import RuleTable
 from serde.spec.onnx_builder import OnnxBuilder
 

@@ -258,3 +258,10 @@ def _names(graph: Graph) -> Iterator[str]:
 
 class _Poisoned(SerdeError):
     """The node reads the output of one that could not be converted."""
+
+
+def again(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
+    """Emit a node anew, so that what is known now is folded and inferred."""
+    if node.domain:
+        return builder.keep(node, inputs)
+    return builder.emit(node.op, inputs, node.attrs, len(node.outputs))

@@ -14,8 +14,11 @@ from types import MappingProxyType
 from typing import Any
 
 from serde.errors import ConversionError, Unconvertible, require
+from serde.ir.builder import Builder
 from serde.ir.graph import Attr, AttrRef, Call, Function, Graph, Node, Value
 from serde.rewrite import custom_ops
+from serde.spec import schema
+from serde.spec.source_checks import refuse_misfits
 
 Env = MutableMapping[Value, "Value | None"]
 DEEPEST = 64  # calls within calls and subgraphs
@@ -123,9 +126,6 @@ def _emit(
         return spell_out(g, known, node, inputs, depth + 1)
     if node.domain or g.readers.table(node, g.level) is not None:
         return custom_ops.read(g, node, inputs)
-    from serde.legalize.convert import constant
-    from serde.spec.source_checks import refuse_misfits
-
     if node.op == "Constant":
         return (constant(g, node),)
     node = g.readers.standardize(node)
@@ -176,3 +176,13 @@ def rewritten(
             return None
         found.append(replace(function, body=replace(body, opset=opset)))
     return tuple(found)
+
+
+def constant(builder: Builder, node: Node) -> Value:
+    """The Value a Constant node stands for, in any of its attribute forms."""
+    require(len(node.attrs) == 1, f"a Constant with {len(node.attrs)} attributes instead of one")
+    ((form, data),) = node.attrs.items()
+    require(not isinstance(data, AttrRef), "a Constant whose value the call of a function gives")
+    reason = schema.misfit(schema.operator("Constant"), node.attrs)
+    require(reason is None and len(node.outputs) == 1, reason or "a Constant without output")
+    return builder.const(data, schema.CONSTANT_FORMS.get(form), node.outputs[0].name or "const")

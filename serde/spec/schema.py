@@ -15,6 +15,16 @@ from onnx import defs, helper
 from serde.errors import ConversionError, UnsupportedOp
 from serde.ir.graph import IR_OPSET, AttrRef, DType, Graph, Tensor
 
+# The attributes a Constant may hold its value in, and the element types they imply.
+CONSTANT_FORMS = {
+    "value_float": DType.FLOAT32,
+    "value_floats": DType.FLOAT32,
+    "value_int": DType.INT64,
+    "value_ints": DType.INT64,
+    "value_string": DType.STRING,
+    "value_strings": DType.STRING,
+}
+
 
 class _Codes(dict[int, DType]):
     """Element types by ONNX's codes; a node that names another code cannot be converted."""

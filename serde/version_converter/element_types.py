@@ -25,15 +25,6 @@ WIDER: dict[DType, tuple[DType, ...]] = {
     DType.UINT32: (DType.INT64, DType.UINT64, DType.FLOAT64),
     DType.BOOL: (DType.INT32, DType.INT64, DType.FLOAT32),
 }
-# The attributes a Constant may hold its value in, and the element types they imply.
-CONSTANT_FORMS = {
-    "value_float": DType.FLOAT32,
-    "value_floats": DType.FLOAT32,
-    "value_int": DType.INT64,
-    "value_ints": DType.INT64,
-    "value_string": DType.STRING,
-    "value_strings": DType.STRING,
-}
 # The opset that brought each element type of later opsets than the first.
 BORN = {
     DType.BFLOAT16: 13,

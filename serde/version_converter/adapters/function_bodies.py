@@ -14,8 +14,8 @@ from serde.ir.builder import Builder
 from serde.ir.graph import Graph, Tensor, Value
 from serde.spec import schema
 from serde.spec.inference import Type, from_proto, type_proto
+from serde.spec.schema import CONSTANT_FORMS
 
-from ..element_types import CONSTANT_FORMS
 from . import below
 
 Env = dict[str, "Value | None"]
