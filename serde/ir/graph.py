@@ -244,17 +244,20 @@ class Node:
     domain: str = ""
     name: str = ""
     sources: tuple[Source, ...] = ()
+    _graphs: tuple[Graph, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        found = tuple([v for v in self.attrs.values() if isinstance(v, Graph)])
+        object.__setattr__(self, "_graphs", found)
 
     @property
     def qualified_op(self) -> str:
         """The operator, behind its domain where that is not the default: ``com.acme:Foo``."""
         return f"{self.domain}:{self.op}" if self.domain else self.op
 
-    def graphs(self) -> Iterator[Graph]:
+    def graphs(self) -> tuple[Graph, ...]:
         """The subgraphs among the attributes."""
-        for value in self.attrs.values():
-            if isinstance(value, Graph):
-                yield value
+        return self._graphs
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -287,26 +290,30 @@ class Graph:
 
     def constants(self) -> Iterator[Value]:
         """Every constant the nodes and outputs use, once, subgraphs included."""
-        seen: set[Value] = set()
-        for value in self._read():
-            if value.tensor is not None and value not in seen:
-                seen.add(value)
-                yield value
+        found: dict[Value, None] = {}
+        for values in self._read():
+            for value in values:
+                if value is not None and value.tensor is not None:
+                    found[value] = None
+        return iter(found)
 
-    def _read(self) -> Iterator[Value]:
+    def _read(self) -> Iterator[tuple[Value | None, ...]]:
         stack: list[Graph] = [self]
         while stack:
             graph = stack.pop()
             for node in graph.nodes:
-                yield from (v for v in node.inputs if v is not None)
-                stack.extend(node.graphs())
-            yield from graph.outputs
+                yield node.inputs
+                if node.graphs():
+                    stack.extend(node.graphs())
+            yield graph.outputs
 
     def uses(self) -> dict[Value, int]:
         """How often each value is read by nodes and outputs, subgraphs included."""
         count: dict[Value, int] = {}
-        for value in self._read():
-            count[value] = count.get(value, 0) + 1
+        for values in self._read():
+            for value in values:
+                if value is not None:
+                    count[value] = count.get(value, 0) + 1
         return count
 
     def __str__(self) -> str:

@@ -130,7 +130,7 @@ def _keep_if_legal(builder: Legalizer, node: Node, inputs: tuple[Value | None, .
             and node.attrs.keys() <= operator.attributes):  # fmt: skip
         return None
     untyped = any(v.name and (v.dtype is None or v.shape is None) for v in node.outputs)
-    if untyped and target.supports is not None and not any(True for _ in node.graphs()):
+    if untyped and target.supports is not None and not node.graphs():
         return None
     if op in target.legalizations:
         known = [inference.of(v) for v in node.outputs]

@@ -17,7 +17,7 @@ def _drop(graph: Graph, live: set[Value]) -> Graph:
     for node in reversed(graph.nodes):
         if live.isdisjoint(node.outputs):
             continue
-        if any(True for _ in node.graphs()):
+        if node.graphs():
             node = _within(node, live)
         live.update(v for v in node.inputs if v is not None)
         kept.append(node)

@@ -70,9 +70,10 @@ class _Rewriting:
 
     def run(self, graph: Graph, builder: Builder, is_function: bool) -> Graph:
         self.domain = graph.domain
-        builder.names.reserved.update(_names(graph))
+        names = list(_names(graph))
+        builder.names.reserved.update(names)
         builder.names.reserved.update(v.name for v in graph.outputs if v.tensor is not None)
-        given = sum(1 for g in (graph, *(f.body for f in graph.functions)) for _ in _names(g))
+        given = len(names) + sum(1 for f in graph.functions for _ in _names(f.body))
         builder.names.most = MOST_NAMES + MOST_GROWTH * given
         done = self.body(graph, builder, {} if is_function else None)
         if self.problems:
@@ -241,7 +242,10 @@ class _Rewriting:
 
 def _refuse_growth(before: Graph, after: Graph) -> None:
     """Refuse weights out of all proportion to those there were: a small file could fill a disk."""
-    was, now = (sum(v.tensor.nbytes for v in g.constants() if v.tensor) for g in (before, after))
+    now = sum(v.tensor.nbytes for v in after.constants() if v.tensor)
+    if now <= MOST_BYTES:
+        return
+    was = sum(v.tensor.nbytes for v in before.constants() if v.tensor)
     if now > MOST_BYTES + MOST_GROWTH * was:
         raise ConversionError(f"{was} bytes of weights grow to {now}")
 

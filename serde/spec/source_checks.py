@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any
 
-from serde.errors import require, show_attribute
+from serde.errors import ConversionError, require, show_attribute
 from serde.ir.graph import Node, show_shape
 from serde.spec import canonicalize, schema
 
@@ -92,10 +92,9 @@ def refuse_misfits(level: int, node: Node) -> None:
     fits = least <= given <= MOST_INPUTS and operator.takes(given)
     require(fits, f"{node.op} with {given} inputs")
     for at, value in enumerate(node.inputs):
-        formal = operator.input(at)
-        require(
-            value is not None or formal.optional, f"{node.op} without its input {formal.name!r}"
-        )
+        if value is None:
+            formal = operator.input(at)
+            require(formal.optional, f"{node.op} without its input {formal.name!r}")
     _check_attributes(node)
     _check_ranks(node)
 
@@ -104,25 +103,25 @@ def _check_attributes(node: Node) -> None:
     for name, allowed in CHOICES.get(node.op, {}).items():
         given = node.attrs.get(name, allowed[0])
         other = given not in allowed and isinstance(given, type(allowed[0]))
-        require(not other, f"{node.op} with {name}={show_attribute(given)}")
+        _require(not other, node, name)
     pad = node.attrs.get("auto_pad", "NOTSET")
-    require(
-        pad in AUTO_PAD or not isinstance(pad, str),
-        f"{node.op} with auto_pad={show_attribute(pad)}",
-    )
+    _require(pad in AUTO_PAD or not isinstance(pad, str), node, "auto_pad")
     for name in POSITIVE & node.attrs.keys():
         given = node.attrs[name]
         numbers = given if isinstance(given, tuple) else (given,)
-        positive = all(n > 0 for n in numbers if isinstance(n, int))
-        require(positive, f"{node.op} with {name}={show_attribute(given)}")
+        _require(all(n > 0 for n in numbers if isinstance(n, int)), node, name)
     window = node.attrs.get("kernel_shape")
     if isinstance(window, tuple) and window:
         for name, ends in PER_AXIS.items():
             given = node.attrs.get(name)
             fits = not given or not isinstance(given, tuple) or len(given) == ends * len(window)
-            require(
-                fits, f"{node.op} with {name}={show_attribute(given)} and kernel_shape={window}"
-            )
+            _require(fits, node, name, f" and kernel_shape={window}")
+
+
+def _require(condition: bool, node: Node, name: str, more: str = "") -> None:
+    """Refuse the value of an attribute unless ``condition`` holds."""
+    if not condition:
+        raise ConversionError(f"{node.op} with {name}={show_attribute(node.attrs[name])}{more}")
 
 
 def _check_ranks(node: Node) -> None:
@@ -139,7 +138,8 @@ def _check_ranks(node: Node) -> None:
     if x is None or x.shape is None:
         return
     least = LEAST.get(node.op, 0)
-    require(len(x.shape) >= least, f"{node.op} of {show_shape(x.shape)}: it takes {least} axes")
+    if len(x.shape) < least:
+        raise ConversionError(f"{node.op} of {show_shape(x.shape)}: it takes {least} axes")
     axis = node.attrs.get("axis")
     if node.op in AXIS_OF_DATA and isinstance(axis, int):
         require(-len(x.shape) <= axis <= len(x.shape), f"axis {axis} of {show_shape(x.shape)}")
