@@ -32,7 +32,13 @@ from serde.rewrite.subgraphs import Body
 from serde.spec import canonicalize, inference, schema
 from serde.spec.onnx_builder import OnnxBuilder, TypedCall
 from serde.version_converter.adapters import above, below
-from serde.version_converter.element_types import UNINFERRED, as_is, require_results, widening
+from serde.version_converter.element_types import (
+    UNINFERRED,
+    are_allowed,
+    as_is,
+    require_results,
+    widening,
+)
 
 from . import emulate_types, scalarize_sequences
 from .adapters import bind_adapter, drop_neutral, next_change, with_outputs
@@ -281,8 +287,9 @@ class Legalizer(OnnxBuilder):
         found = schema.find(call.op, self.opset)
         if found is None or not call.attrs.keys() <= found.attributes:
             return False
-        results = [t and Value("", t.dtype, None, wrap=t.wrap) for t in call.types]
-        return as_is(found, "inputs", call.inputs) and as_is(found, "outputs", results)
+        results = tuple([t and (t.dtype, t.wrap) for t in call.types])
+        given = are_allowed(found.name, found.since, "outputs", results)
+        return given and as_is(found, "inputs", call.inputs)
 
     def _adapt(
         self, table: RuleTable, level: int, op: str, inputs: Sequence[Operand],

@@ -17,7 +17,7 @@ from serde.rewrite.subgraphs import Body
 from serde.spec import inference, schema
 from serde.spec.onnx_builder import TypedCall
 from serde.spec.simplify import MERGED
-from serde.version_converter.element_types import BORN, as_is, spelled
+from serde.version_converter.element_types import BORN, are_allowed, spelled
 
 from . import scalarize_sequences
 from .adapters import next_change
@@ -213,10 +213,10 @@ def _is_unchanged(target: Target, op: str) -> bool:
 def _are_legal_types(target: Target, op: str, inputs: Any, outputs: Any) -> bool:
     """Whether the target takes an operator on these element types, and represents its results."""
     operator = schema.operator(op, target.opset)
+    sides = ("inputs", inputs), ("outputs", outputs)
+    if not all(are_allowed(op, operator.since, side, types) for side, types in sides):
+        return False
+    if any(dtype in target.emulated_types for dtype, _ in outputs):
+        return False
     values = [t and Value("value", t[0], None, wrap=t[1]) for t in inputs]
-    results = [Value("result", dtype, None, wrap=wrap) for dtype, wrap in outputs]
-    if not (as_is(operator, "inputs", values) and as_is(operator, "outputs", results)):
-        return False
-    if any(v.dtype in target.emulated_types for v in results):
-        return False
     return not target.promoted_types(operator, values)

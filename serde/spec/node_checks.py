@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from serde.errors import require
+from serde.errors import ConversionError, require
 from serde.ir.graph import Dim, Shape, Value, show_shape
 from serde.spec.schema import Operator
 
@@ -80,25 +80,31 @@ def check_operands(
 def _check_sizes(call: Call, check: Check) -> None:
     factors = check.factors(call)
     templates = check.templates if isinstance(check.templates, tuple) else check.templates(call)
-    seen: dict[str, tuple[int, str]] = {}  # the size of a letter, and what has it
+    seen: dict[str, tuple[int, int | str]] = {}  # the size of a letter, and which operand has it
     for name, size in factors.items():
         if name in WORDS:
             seen[name] = size, "the operator's attributes ask for"
     for at, template in enumerate(templates):
         for letter, size, written in _sizes_of(call, at, template, factors):
-            word = WORDS[letter]
-            known, where = seen.setdefault(letter, (size, f"{call.show(at)} has"))
-            require(
-                size == known,
-                f"{where} {known} {word}, but {call.show(at)} {written} {size}. {HINT}",
-            )
+            known, first = seen.setdefault(letter, (size, at))
+            if size != known:
+                raise ConversionError(
+                    f"{_where(call, first)} {known} {WORDS[letter]}, but {call.show(at)} {written} "
+                    f"{size}. {HINT}"
+                )
     for letter, factor in (check.divided or {}).items():
-        size, where = seen.get(letter, (0, ""))
+        size, first = seen.get(letter, (0, ""))
         divisor = factors.get(factor, 1)
-        require(
-            divisor > 0 and size % divisor == 0,
-            f"{where} {size} {WORDS[letter]}, which {factor}={divisor} does not divide. {HINT}",
-        )
+        if divisor <= 0 or size % divisor != 0:
+            raise ConversionError(
+                f"{_where(call, first)} {size} {WORDS[letter]}, which {factor}={divisor} does not "
+                f"divide. {HINT}"
+            )
+
+
+def _where(call: Call, first: int | str) -> str:
+    """What has a size: an operand, or what is said of the attributes."""
+    return first if isinstance(first, str) else f"{call.show(first)} has"
 
 
 def _sizes_of(
@@ -120,10 +126,10 @@ def _sizes_of(
             continue
         if sign == "*":
             factor = factor or 1
-            require(
-                size % factor == 0,
-                f"{call.show(at)} has an axis of {size}, no multiple of {factor}. {HINT}",
-            )
+            if size % factor:
+                raise ConversionError(
+                    f"{call.show(at)} has an axis of {size}, no multiple of {factor}. {HINT}"
+                )
             yield letter, size // factor, "has"
         else:
             yield letter, size * (factor or 1), "takes" if sign else "has"

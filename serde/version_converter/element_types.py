@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from serde.errors import UnsupportedOp, require
@@ -113,6 +113,8 @@ def require_results(
 
 def widening(operator: schema.Operator, operands: Sequence[Value | None]) -> dict[str, DType]:
     """The wider element type for each type variable whose present one the operator lacks."""
+    if as_is(operator, "inputs", operands):
+        return {}
     wider: dict[str, DType] = {}
     for i, v in enumerate(operands):
         if v is None or v.dtype is None or allowed(operator, "inputs", i, v.dtype, v.wrap):
@@ -129,7 +131,16 @@ def widening(operator: schema.Operator, operands: Sequence[Value | None]) -> dic
 
 def as_is(operator: schema.Operator, side: str, values: Sequence[Value | None]) -> bool:
     """Whether the operator takes, or gives, values of these types."""
+    types = tuple([None if v is None else (v.dtype, v.wrap) for v in values])
+    return are_allowed(operator.name, operator.since, side, types)
+
+
+@lru_cache(4096)
+def are_allowed(
+    op: str, since: int, side: str, types: tuple[tuple[DType | None, tuple[str, ...]] | None, ...]
+) -> bool:
+    """Whether a version of an operator takes (``inputs``) or gives (``outputs``) element types."""
+    operator = schema.operator(op, since)
     return all(
-        v is None or v.dtype is None or allowed(operator, side, i, v.dtype, v.wrap)
-        for i, v in enumerate(values)
+        t is None or t[0] is None or allowed(operator, side, i, *t) for i, t in enumerate(types)
     )
