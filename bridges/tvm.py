@@ -72,7 +72,7 @@ def to_relax(graph: Graph) -> Any:
         raise MissingDependency(f"{INSTALL_RELAX} ({error})") from error
     from serde.formats.onnx.from_ir import from_ir
     from serde.formats.onnx.writer import to_proto
-    from serde.legalize.profiles import get_profile
+    from serde.pipeline import get_profile
 
     lowered = from_ir(graph, **get_profile("relax").writing())
     return from_onnx(to_proto(lowered), sanitize_input_names=False)

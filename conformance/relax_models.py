@@ -21,9 +21,9 @@ from serde.formats.onnx.consumers.relax.legalizations import legalize
 from serde.formats.onnx.consumers.relax.support_table import SUPPORTED
 from serde.formats.onnx.consumers.relax.target import OPSET
 from serde.ir.graph import Graph
-from serde.legalize.profiles import get_profile
 from serde.passes import tidy
 from serde.passes.change_batch import fixed
+from serde.pipeline import get_profile
 from tests import light_models, networks
 from tests.onnx_live import error, run_model
 from tests.relax.relax_live import NEEDS, RelaxError, run

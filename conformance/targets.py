@@ -18,7 +18,7 @@ from serde.formats.onnx.from_ir import from_ir
 from serde.formats.onnx.writer import to_proto
 from serde.ir.graph import IR_OPSET, Graph
 from serde.legalize.convert import LOWEST_WRITTEN, lower_to
-from serde.legalize.profiles import get_profile
+from serde.pipeline import get_profile
 from serde.spec import schema
 
 from .matrix import NotRun, Target

@@ -13,6 +13,7 @@ from serde.io.gc_pause import collector_paused
 from serde.io.weights_hash import KEY, weights_hash
 from serde.ir.graph import Graph
 from serde.legalize.convert import without_functions
+from serde.legalize.profiles import PROFILES, Profile
 from serde.passes import drop_dead, share_constants, tidy
 from serde.passes.change_batch import dimension_names, fixed, rebatch
 from serde.passes.cut_inputs import (
@@ -35,8 +36,10 @@ from serde.plugins import (
     format_for_writing,
     format_of,
     get_format,
+    get_target,
     installed_formats,
     taken,
+    target_names,
 )
 from serde.plugins.options import (
     Option,
@@ -143,6 +146,24 @@ def save(graph: Graph, path: Path_, *, format: str | None = None, **options: Any
 
 
 @collector_paused()
+def get_profile(name: str) -> Profile:
+    """The profile called ``name``: a built-in one, or that of a plug-in's target.
+
+    Raises:
+        UsageError: listing those there are.
+    """
+    if name in PROFILES:
+        return PROFILES[name]
+    if name in target_names():
+        return Profile(get_target(name).opset, functions="inline", importer=name)
+    raise UsageError(f"no profile is called {name!r}; there are: {', '.join(profile_names())}")
+
+
+def profile_names() -> list[str]:
+    """Names of the profiles, built-in ones first."""
+    return [*PROFILES, *(n for n in target_names() if n not in PROFILES)]
+
+
 def lower(found: Format, graph: Graph, given: Mapping[str, Any]) -> Graph:
     """Rewrite an IR graph into the vocabulary of a format."""
     refuse_unwritten(found)

@@ -41,8 +41,10 @@ class OnnxWriteOptions(FunctionOptions, WriteOptions):
         kind="integer",
     )  # fmt: skip
     profile: str | None = option(
-        "What the consumer asks for: generic, tensorrt, openvino, relax or npu-static.",
-        "`relax` is described below.", metavar="NAME",
+        "What the consumer asks for: generic, tensorrt, openvino, relax, npu-static, or "
+        "a plug-in's target.",
+        "`relax` is described below; [add-a-target.md](../how-to/add-a-target.md) is about others.",
+        metavar="NAME",
     )  # fmt: skip
     external_data: str | None = option(
         "Where weights go: auto keeps them in the model while it stays under 2 GiB.", "See below.",
@@ -52,7 +54,7 @@ class OnnxWriteOptions(FunctionOptions, WriteOptions):
     integer_kernels: bool | None = option(
         "Write products of integers as QLinearConv and QLinearMatMul.", kind="object"
     )
-    importer: str | None = option("The program that reads the file.", kind="object")
+    importer: str | None = option("What the file is legalized for.", kind="object")
 
 
 def matches(path: Path) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from serde.errors import UsageError
 from serde.ir.graph import Graph
-from serde.legalize.convert import LOWEST_WRITTEN, lower_to, require_opset
+from serde.legalize.convert import LOWEST_WRITTEN, lower_to, lower_to_target, require_opset
+from serde.plugins import get_target
 from serde.rewrite.outline import KEEP, Keep, outlined
 
 from .consumers.onnxruntime import avoid_runtime_forms, operators_without_kernel
@@ -24,7 +25,7 @@ def from_ir(
 
     ``integer_kernels`` writes products of integers in units of 1 as ``QLinearConv`` and
     ``QLinearMatMul``, which every runtime computes alike. ``importer="relax"`` keeps to what TVM's
-    importer into Relax gets right.
+    importer into Relax gets right; the name of a plug-in's target, to what that takes.
     """
     require_opset(opset, LOWEST_WRITTEN)
     if importer is not None:
@@ -42,7 +43,10 @@ def _for_importer(graph: Graph, opset: int, importer: str) -> Graph:
     from .consumers import relax
 
     if importer != "relax":
-        raise UsageError(f"importer={importer!r} is not relax")
+        target = get_target(importer)
+        if opset != target.opset:
+            raise UsageError(f"the target {importer} takes opset {target.opset} only")
+        return lower_to_target(graph, target)
     if opset != relax.OPSET:
         raise UsageError(f"TVM's importer into Relax is known at opset {relax.OPSET} only")
     return relax.for_relax(graph)

@@ -14,7 +14,7 @@ from serde.errors import Unconvertible, UsageError
 from serde.io.atomic_write import check_target
 from serde.io.weights_hash import KEY
 from serde.ir.graph import Graph
-from serde.legalize.profiles import PROFILES, Profile, get_profile, prepare
+from serde.legalize.profiles import Profile, prepare
 from serde.passes.cut_inputs import rename
 from serde.pipeline import (
     Path_,
@@ -22,8 +22,10 @@ from serde.pipeline import (
     encode,
     finish,
     format_name,
+    get_profile,
     load,
     lower,
+    profile_names,
     read,
     read_classes,
     refuse_unknown,
@@ -174,9 +176,10 @@ def check(
     Raises:
         SerdeError: where the source cannot be read at all.
     """
-    into = get_format("onnx" if to in PROFILES else to)
+    is_profile = to in profile_names()
+    into = get_format("onnx" if is_profile else to)
     reading, writing = _split(options, into)
-    asked = get_profile(to if to in PROFILES else writing.pop("profile", None) or "generic")
+    asked = get_profile(to if is_profile else writing.pop("profile", None) or "generic")
     report = Report(_shown(source), "", from_format or format_name(source), to)
     if "missing_weights" in declared(get_format(report.source_format).read_options):
         reading["missing_weights"] = "infer"

@@ -223,7 +223,7 @@ def _show_not_compared(found: Any, shown: bool) -> None:
     default="onnx",
     callback=known_target,
     metavar="FORMAT",
-    help="The target format, or a profile: relax.",
+    help="The target format, or a profile: relax, or a plug-in's target.",
 )
 @writing(only=("opset", "mxnet"))
 @documented("--json", "as_json", is_flag=True, help="Print the report as JSON.")

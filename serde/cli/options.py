@@ -11,9 +11,9 @@ import click
 from click.core import ParameterSource
 
 from serde.cli import sandbox
-from serde.legalize.profiles import PROFILES
 from serde.passes.cut_inputs import parse_spec
 from serde.passes.set_inputs import parse_setting
+from serde.pipeline import profile_names
 from serde.plugins import Format, format_names, installed_formats
 from serde.plugins.options import METAVARS, Option, ReadOptions, WriteOptions, declared
 
@@ -180,7 +180,8 @@ def known_format(context: Any, parameter: Any, value: str | None) -> str | None:
 
 def known_target(context: Any, parameter: Any, value: str) -> str:
     """The name of a format that is installed, or of a profile of ONNX."""
-    return value if value in PROFILES else known_format(context, parameter, value) or value
+    is_profile = value in profile_names()
+    return value if is_profile else known_format(context, parameter, value) or value
 
 
 def isolated(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -19,7 +19,15 @@ from serde.ir.graph import IR_OPSET, Graph, Node, Value
 from serde.legalize import scalarize_sequences as lists
 from serde.legalize.legalizer import NO_READERS, Legalizer
 from serde.legalize.target import IR, Target
-from serde.legalize.walk import Legalized, inlined_bodies, legalize_node
+from serde.legalize.walk import (
+    Legalized,
+    grouped,
+    illegal_nodes,
+    inlined_bodies,
+    legalize,
+    legalize_node,
+)
+from serde.passes import tidy
 from serde.passes.qlinear_ops import with_integer_kernels
 from serde.rewrite import custom_ops, functions
 from serde.rewrite.driver import again
@@ -126,6 +134,19 @@ def lower_to(
         return done
 
     return _with_functions(graph, opset, rewrite, legalize_node, keep_functions)
+
+
+def lower_to_target(graph: Graph, target: Target) -> Graph:
+    """Legalize the IR for a target whose graphs are of ONNX's operators at its opset.
+
+    Raises:
+        Unconvertible: for all inputs, outputs and nodes that cannot be made legal, at once.
+    """
+    legal = legalize(scalarize_sequences(without_functions(graph)), target, tidy)
+    problems = [*legal.emulated_outputs(), *grouped(illegal_nodes(legal, target))]
+    if problems:
+        raise Unconvertible(f"ir → {target.name}", problems)
+    return legal.graph
 
 
 def without_functions(graph: Graph, traced: bool = False) -> Graph:

@@ -26,7 +26,7 @@ class Profile:
     bits; ``static`` refuses dimensions that have no number; ``functions`` says which functions of
     the source the file has too (``serde.rewrite.outline``). ``integer_kernels`` writes products of
     integers in units of 1 as ``QLinearConv`` and ``QLinearMatMul``, for consumers that have these.
-    ``importer`` names a program whose way of reading ONNX decides what is written.
+    ``importer`` names what the file is legalized for: ``relax``, or the target of a plug-in.
     """
 
     opset: int = 17
@@ -55,17 +55,6 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
         "npu-static": Profile(13, RECENT | {"HardSwish", "Mish", "Gelu"}, True, True, "inline"),
     }
 )
-
-
-def get_profile(name: str) -> Profile:
-    """The profile called ``name``.
-
-    Raises:
-        UsageError: listing those there are.
-    """
-    if name not in PROFILES:
-        raise UsageError(f"no profile is called {name!r}; there are: {', '.join(PROFILES)}")
-    return PROFILES[name]
 
 
 def prepare(graph: Graph, profile: Profile) -> tuple[Graph, list[str]]:

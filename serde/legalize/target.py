@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from serde.ir.graph import EMPTY, IR_OPSET, DType, Node, Value
+from serde.ir.graph import EMPTY, IR_OPSET, DType, Node, Value, show_shape
 from serde.rewrite.rules import RuleTable
 from serde.spec import schema
 from serde.version_converter.adapters import below
-from serde.version_converter.element_types import BORN, WIDER, WIDTH_MATTERS
+from serde.version_converter.element_types import BORN, WIDER, WIDTH_MATTERS, spelled
 
 TypeConstraints = Mapping[str, frozenset[DType]]  # type variable of the schema -> element types
 IllegalForm = Callable[[Node], "str | None"]  # why the target cannot take a node, None if it can
@@ -33,9 +33,9 @@ class Target:
     operator. ``decomposed`` are operators to avoid though the opset has them. ``emulated`` are
     element types stored in wider ones, beside those that are younger than ``opset``; with
     ``emulates_inputs`` the model's inputs of such types too. Without ``control_flow`` there are no
-    loops of a dynamic trip count, without ``sequences`` values are tensors only. ``counted`` are
-    operators whose result has a data-dependent length, to be given a name, and the axis of it
-    (None: the attribute ``axis``).
+    loops of a dynamic trip count, without ``sequences`` values are tensors only, without
+    ``dynamic_shapes`` every dimension is a number. ``counted`` are operators whose result has a
+    data-dependent length, to be given a name, and the axis of it (None: the attribute ``axis``).
     """
 
     name: str
@@ -48,6 +48,7 @@ class Target:
     emulates_inputs: bool = False
     control_flow: bool = True
     sequences: bool = True
+    dynamic_shapes: bool = True
     counted: Mapping[str, int | None] = field(default_factory=lambda: EMPTY)
 
     @cached_property
@@ -94,6 +95,38 @@ class Target:
         """Why the target cannot take a node in this form, None if it can."""
         checks = self.illegal.get(node.op, ())
         return next((reason for check in checks if (reason := check(node)) is not None), None)
+
+    def illegal_operator(self, node: Node) -> str | None:
+        """Why the target lacks the operator of a node, None if it has it."""
+        is_supported = self.supports is None or node.op in self.supports
+        if node.domain or not is_supported:
+            return f"{self.name} has no {node.qualified_op}"
+        return None
+
+    def illegal_types(self, node: Node) -> str | None:
+        """Why the target cannot take a node's operands and results, None if it can."""
+        operator = schema.operator(node.op, self.opset)
+        legal = EMPTY if self.supports is None else self.supports[node.op]
+        last = len(operator.outputs) - 1
+        values = [(operator.input(i).tie, v) for i, v in enumerate(node.inputs)]
+        values += [(operator.outputs[min(i, last)].tie, v) for i, v in enumerate(node.outputs)]
+        for tie, value in values:
+            if value is None or not value.name:
+                continue
+            if (reason := self.illegal_value(value)) is not None:
+                return reason
+            if value.dtype is not None and value.dtype not in legal.get(tie, (value.dtype,)):
+                return f"{self.name} has no {node.op} of {spelled(value.dtype)} elements"
+        return None
+
+    def illegal_value(self, value: Value) -> str | None:
+        """Why the target has no such value, None if it has."""
+        if value.wrap and not self.sequences:
+            return f"{value.name!r} is a {' of '.join(value.wrap)}; {self.name} has tensors only"
+        if self.dynamic_shapes or value.wrap or value.is_static:
+            return None
+        sizes = f"{value.name!r} has the shape {show_shape(value.shape)}"
+        return f"{sizes}; {self.name} takes static shapes only: give numbers (--static, --input)"
 
 
 IR = Target("ir")  # operators of older opsets that are emitted for it become the IR's

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
@@ -60,6 +60,24 @@ def legalize(
     table = RuleTable(f"ir → {target.name}", fallback=_legalize_or_keep, placed=inlined_bodies)
     done = table.rewrite(graph, builder)
     return Legalized(tidy(done), builder.diagnostics, builder.carried.meant)
+
+
+def illegal_nodes(legal: Legalized, target: Target) -> Iterator[Problem]:
+    """What the target cannot take: inputs, and nodes but for what follows from others."""
+    illegal: set[Value] = set()
+    for value in legal.graph.inputs:
+        if (reason := target.illegal_value(value)) is not None:
+            yield Problem("input", {}, reason, (value.name,))
+            illegal.add(value)
+    for node in legal.graph.all_nodes():
+        reason = legal.diagnostic(node) or target.illegal_operator(node)
+        reads_illegal = any(v in illegal for v in node.inputs if v is not None)
+        if reason is None and not reads_illegal:
+            reason = target.illegal_types(node) or target.illegal_form(node)
+        if reason is not None:
+            yield problem_of(node, reason)
+        if reason is not None or reads_illegal:
+            illegal.update(node.outputs)
 
 
 def problem_of(node: Node, reason: str) -> Problem:

@@ -1,4 +1,4 @@
-"""Formats and bridges, found by entry point: the built-in ones use the same door as others."""
+"""Formats, bridges and targets, found by entry point, the built-in formats like others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from serde.errors import MalformedFile, UnknownFormat, UsageError
 from serde.io.sniff import head_of, refuse_mistaken
@@ -24,6 +24,9 @@ from serde.plugins.options import (
     warn_renamed,
 )
 from serde.rewrite.rules import RuleTable
+
+if TYPE_CHECKING:
+    from serde.legalize.target import Target
 
 
 class Deferred:
@@ -249,6 +252,23 @@ def rule_names(name: str) -> list[str]:
 def get_rule(name: str, op: str) -> Callable[..., Any]:
     """A plug-in's reading rule."""
     return _load(f"serde.rules.{name}", op)  # type: ignore[no-any-return]
+
+
+def target_names() -> list[str]:
+    """Names of the targets of plug-ins: entry points of the group ``serde.targets``."""
+    return sorted(_entries("serde.targets"))
+
+
+def get_target(name: str) -> Target:
+    """A plug-in's target.
+
+    Raises:
+        UsageError: listing those installed.
+    """
+    if name not in _entries("serde.targets"):
+        installed = ", ".join(target_names()) or "none"
+        raise UsageError(f"no target is called {name!r}; installed: {installed}")
+    return _load("serde.targets", name)  # type: ignore[no-any-return]
 
 
 def get_bridge(name: str) -> Bridge | None:

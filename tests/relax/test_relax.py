@@ -21,8 +21,8 @@ from serde.formats.onnx.from_ir import from_ir
 from serde.formats.onnx.reader import decode
 from serde.formats.onnx.writer import to_proto
 from serde.legalize.convert import raise_to_ir
-from serde.legalize.profiles import get_profile
 from serde.passes import tidy
+from serde.pipeline import get_profile
 from tests import networks
 from tests.node_cases import Case, all_cases, difference, frozen
 from tests.onnx_live import error, model_of, run_model
