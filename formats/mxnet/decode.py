@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,14 +11,11 @@ from serde.ir.graph import Graph
 from serde.passes.cut_inputs import cut
 
 from .bind.bind_params import bind_params
-from .bind.declared import Said
 from .io.discover import find
 from .io.params import Params
 from .io.symbol_json import Symbol, parse_symbol
 
-# Metadata keys of a decoded graph.
-PATH, VERSION, VARIABLES = "mxnet.path", "mxnet.version", "mxnet.variables"
-NUMPY_SHAPES = "mxnet.numpy_shapes"
+VERSION = "mxnet.version"  # metadata key of the version that wrote the symbol
 
 
 def decode(
@@ -54,15 +50,8 @@ def decode_symbol(
     if outputs and params is not None and params.names and not match_params:
         symbol, params = _cut(symbol, params, outputs)
     graph = bind_params(symbol, params, path, ignore_extra, searched, match_params)
-    said = {
-        name: [about.shape, about.dtype and about.dtype.value]
-        for name, about in symbol.variables.items()
-        if about != Said()
-    }
     name = Path(path).name.removesuffix(".json").removesuffix("-symbol") or "symbol"
-    told = {PATH: path, VERSION: str(symbol.version), VARIABLES: json.dumps(said),
-            NUMPY_SHAPES: str(int(symbol.has_numpy_shapes))}  # fmt: skip
-    return replace(graph, name=name, metadata={**graph.metadata, **told})
+    return replace(graph, name=name, metadata={VERSION: str(symbol.version)})
 
 
 def _cut(symbol: Symbol, params: Params, outputs: Sequence[str]) -> tuple[Symbol, Params]:

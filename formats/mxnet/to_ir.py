@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,14 +9,14 @@ from typing import Any
 
 from serde.decompositions.random_source import with_random
 from serde.errors import Unconvertible
-from serde.ir.graph import DType, Graph
+from serde.ir.graph import Graph
 from serde.spec.onnx_builder import OnnxBuilder
 
 from . import ops
 from .bind.bind_params import refuse_missing_parameters
-from .bind.declared import Said
 from .bind.placeholders import with_placeholders
-from .decode import NUMPY_SHAPES, PATH, VARIABLES, VERSION
+from .bind.symbol_info import symbol_info
+from .decode import VERSION
 from .infer_shapes.begin_states import with_sizes_of_zeros
 from .infer_shapes.failures import refuse_given_shapes
 from .infer_shapes.infer_inputs import complete_inputs
@@ -72,26 +71,22 @@ def to_ir(
         MalformedFile: for parameters without a value. UsageError: for inputs without a shape.
         Unconvertible: for every node no rule takes.
     """
-    metadata = graph.metadata
+    info = symbol_info(graph)
     own = own_rules(rules) | ({CUSTOM} if custom_domain is not None else set())
     graph = drop_labels(graph, outputs is not None, own)
     graph = with_suppression(graph, nms)
-    said = {
-        name: Said(shape and tuple(shape), dtype and DType(dtype))
-        for name, (shape, dtype) in json.loads(metadata.get(VARIABLES, "{}")).items()
-    }
     if missing_weights == "infer":
-        graph = with_placeholders(graph, said, metadata.get(PATH, graph.name))
+        graph = with_placeholders(graph)
     else:
-        refuse_missing_parameters(graph, metadata.get(PATH, graph.name))
-    complete = complete_inputs(graph, said)
-    if metadata.get(NUMPY_SHAPES) != "1":
+        refuse_missing_parameters(graph)
+    complete = complete_inputs(graph, info.variables)
+    if not info.has_numpy_shapes:
         complete = with_sizes_of_zeros(complete)
     exact = integers == "exact" and not dequantize
     known = reads if exact else reads.joined(floating.rules)
     known = known if kernels == "onednn" else known.joined(plain_kernels.rules)
     table = with_random(with_rules(known, complete, rules), draws, random)
-    table = table.guarded(partial(check_shapes, metadata.get(NUMPY_SHAPES) == "1"))
+    table = table.guarded(partial(check_shapes, info.has_numpy_shapes))
     complete = told_apart(complete, table)
     if exact:
         complete = told_requantized(complete, table)
@@ -100,8 +95,8 @@ def to_ir(
     try:
         done = drop_unread_labels(table.rewrite(complete, OnnxBuilder(graph.name)))
     except Unconvertible as error:
-        refuse_given_shapes(graph, said, error, table)
+        refuse_given_shapes(graph, info.variables, error, table)
         raise
-    kept = {k: v for k, v in metadata.items() if k == VERSION}
+    kept = {k: v for k, v in graph.metadata.items() if k == VERSION}
     told = dict.fromkeys((*done.notes, *notes(each_node(complete))))
     return replace(done, metadata=kept, notes=tuple(told))

@@ -266,7 +266,8 @@ class Graph:
 
     ``opset`` is the version of the default ONNX domain; ``imports`` are those of other domains.
     Graphs held by attributes (``If``, ``Loop``, ``Scan``) use Values of the graphs around them
-    directly. ``notes`` tell people what of its file the graph does not hold.
+    directly. ``notes`` tell people what of its file the graph does not hold. ``source_info`` is
+    what a reader hands to its own ``to_ir``, which drops it.
     """
 
     name: str
@@ -279,6 +280,7 @@ class Graph:
     metadata: Mapping[str, str] = field(default_factory=_empty)
     imports: Mapping[str, int] = field(default_factory=_empty)
     notes: tuple[str, ...] = ()
+    source_info: object | None = None
 
     def all_nodes(self) -> Iterator[Node]:
         """Every node, those of subgraphs included, in no particular order."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
@@ -15,11 +14,11 @@ from ..io.params import Params
 from ..io.symbol_json import Symbol
 from .declared import PARAMETERS, SUFFIXES, asked, fits
 from .match_names import matched, renamed, table
+from .symbol_info import NO_PARAMETERS, SymbolInfo, symbol_info
 
 __all__ = ["PARAMETERS", "bind_params", "refuse_missing_parameters"]
 SHOWN, FEW = 30, 5  # lines of a listing, names in a note
 CLOSE = 0.85  # how alike the names of an input and of an array are, where one is misspelt
-SEARCHED, UNUSED = "mxnet.params", "mxnet.unused"  # metadata keys: the file, its arrays left over
 LEAVE_OUT = (
     "ignore_extra=True, or --ignore-extra, leaves them out; match_params=True, or --match-params, "
     "matches names by kind, shape and order"
@@ -34,17 +33,18 @@ def bind_params(
     """The symbol's graph with its variables bound to arrays; the rest stay inputs.
 
     ``match`` pairs names that differ by kind, shape and order; the graph's notes tell how.
-    Arrays that belong to no variable are left out, with a note. The graph's metadata tell which
-    file was searched, or where one was, and what it has besides.
+    Arrays that belong to no variable are left out, with a note. The graph's ``source_info`` is a
+    ``SymbolInfo``.
 
     Raises:
         MalformedFile: listing arrays that have the wrong shape, or belong to no variable where one
             that has none was likely meant.
     """
     graph = symbol.graph
+    info = SymbolInfo(path, symbol.variables, symbol.has_numpy_shapes)
     if params is None:
-        where = f"no {searched} was found" if searched else "no parameters were given"
-        return replace(graph, metadata={SEARCHED: where})
+        where = f"no {searched} was found" if searched else NO_PARAMETERS
+        return replace(graph, source_info=replace(info, searched=where))
     notes: tuple[str, ...] = ()
     if match and params.names:
         names = matched(_missing(graph, ()), params.by_name(), str(params.path))
@@ -71,7 +71,7 @@ def bind_params(
     return replace(
         bound,
         inputs=tuple(v for v in graph.inputs if v not in instead),
-        metadata={SEARCHED: f"{params.path} has not", UNUSED: json.dumps(free)},
+        source_info=replace(info, searched=f"{params.path} has not", unused=free),
         notes=notes,
     )
 
@@ -82,16 +82,16 @@ def _left_out(params: Params, extra: list[str]) -> str:
     return f"{len(extra)} array(s) of {params.path} belong to no variable: {few} left out"
 
 
-def refuse_missing_parameters(graph: Graph, path: str) -> None:
+def refuse_missing_parameters(graph: Graph) -> None:
     """Raise MalformedFile for parameters that nothing gives a value, nor a caller a shape."""
     absent = missing_parameters(graph)
     if not absent:
         return
-    held = {n: tuple(s) for n, s in json.loads(graph.metadata.get(UNUSED, "{}")).items()}
+    info = symbol_info(graph)
+    held = info.unused or {}
     lines = _lines(f"{n}{_shown(s)}{_likely(n, s, held)}" for n, s in absent.items())
-    where = graph.metadata.get(SEARCHED, "no parameters were given")
     raise MalformedFile(
-        path, f"{len(absent)} parameter(s) are missing; {where}:{lines}\n"
+        info.path, f"{len(absent)} parameter(s) are missing; {info.searched}:{lines}\n"
         "give the shape of one that is an input"
     )  # fmt: skip
 

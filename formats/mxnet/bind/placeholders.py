@@ -21,13 +21,14 @@ from ..infer_shapes.guesses import flattens
 from ..infer_shapes.propagate import ERRORS, Propagation
 from ..infer_shapes.relations import refined
 from ..rules import parse
-from .bind_params import SEARCHED, UNUSED, missing_parameters, refuse_missing_parameters
+from .bind_params import missing_parameters, refuse_missing_parameters
 from .declared import PARAMETERS, SHAPES, Said
+from .symbol_info import symbol_info
 
 GATES = {"lstm": 4, "gru": 3}
 
 
-def with_placeholders(graph: Graph, said: Mapping[str, Said], path: str) -> Graph:
+def with_placeholders(graph: Graph) -> Graph:
     """``graph`` with ones for the parameters, where no file of them was found.
 
     A parameter of which a size is not known stays an input.
@@ -35,21 +36,21 @@ def with_placeholders(graph: Graph, said: Mapping[str, Said], path: str) -> Grap
     Raises:
         MalformedFile: for parameters that a file lacks.
     """
-    if UNUSED in graph.metadata:
-        refuse_missing_parameters(graph, path)
+    info = symbol_info(graph)
+    if info.unused is not None:
+        refuse_missing_parameters(graph)
     absent = missing_parameters(graph)
     if not absent:
         return graph
-    shapes = infer_parameters(graph, said, absent)
+    shapes = infer_parameters(graph, info.variables, absent)
     instead = {}
     for v in graph.inputs:
         if v.name in absent and (shape := shapes.get(v)) is not None:
-            dtype = v.dtype or said.get(v.name, Said()).dtype or DType.FLOAT32
+            dtype = v.dtype or info.variables.get(v.name, Said()).dtype or DType.FLOAT32
             instead[v] = placeholder(v.name, dtype, shape)
     replaced = replace_values(graph, instead)
     inputs = tuple(instead.get(v, v) for v in graph.inputs)
-    where = graph.metadata.get(SEARCHED, "no parameters were given")
-    note = f"{where}: checked without {len(absent)} weights, whose shapes are inferred"
+    note = f"{info.searched}: checked without {len(absent)} weights, whose shapes are inferred"
     return replace(
         replaced, inputs=tuple(v for v in inputs if v.tensor is None), notes=(*graph.notes, note)
     )

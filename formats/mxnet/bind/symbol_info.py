@@ -1,0 +1,35 @@
+"""What the files of a model say beside its graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from serde.ir.graph import Graph, Shape
+
+from .declared import Said
+
+NO_PARAMETERS = "no parameters were given"
+
+
+@dataclass(frozen=True)
+class SymbolInfo:
+    """What the files of a decoded graph say beside it, for ``to_ir``.
+
+    ``path`` is what errors call the symbol; ``variables`` is what each variable's node says. Where
+    the symbol ``has_numpy_shapes``, a size may be 0. ``searched`` tells which parameter file was
+    searched, or what was looked for; ``unused`` are the shapes of the file's arrays that belong to
+    no variable, None without a file.
+    """
+
+    path: str
+    variables: Mapping[str, Said] = field(default_factory=dict)
+    has_numpy_shapes: bool = False
+    searched: str = NO_PARAMETERS
+    unused: Mapping[str, Shape] | None = None
+
+
+def symbol_info(graph: Graph) -> SymbolInfo:
+    """What the files of ``graph`` say beside it: nothing for a graph that was not read from one."""
+    found = graph.source_info
+    return found if isinstance(found, SymbolInfo) else SymbolInfo(graph.name)
