@@ -13,7 +13,7 @@ from serde.formats.mxnet.decode import decode_symbol
 from serde.formats.mxnet.io.params import parse_params
 from serde.formats.mxnet.io.symbol_json import parse_symbol
 from serde.formats.mxnet.to_ir import to_ir
-from serde.passes.cut_inputs import with_inputs
+from serde.passes.cut_inputs import cut, with_inputs
 from tests.mxnet.written import node, params_bytes, symbol, variable
 from tests.mxnet_live import live_mxnet
 
@@ -144,6 +144,18 @@ def test_numpy_shapes_may_be_empty() -> None:
     text = symbol_of("slice", 1, {"begin": "(2,)", "end": "(2,)"}, is_np_shape=1)
     assert infers(text, [(3, 4)], np_shape=True)
     assert converted(text, [(3, 4)]).outputs[0].shape == (0, 4)
+
+
+def test_numpy_shapes_of_a_part_may_be_empty() -> None:
+    nodes = [
+        variable("data"), node("slice", "part", [0], begin="(2,)", end="(2,)"),
+        variable("w"), node("broadcast_add", "rest", [1, 2]),
+    ]  # fmt: skip
+    params = parse_params(params_bytes({"w": np.ones(4, np.float32)}), "m.params")
+    text = symbol(nodes, is_np_shape=1)
+    graph = decode_symbol(parse_symbol(text), params, "m", outputs=["part"])
+    graph = cut(with_inputs(graph, {"data": (3, 4)}), ["part"])
+    assert to_ir(graph).outputs[0].shape == (0, 4)
 
 
 NORM = ("gamma", "beta", "moving_mean", "moving_var")
