@@ -27,8 +27,9 @@ def from_ir(graph: Graph, *, mxnet: str | None = None) -> Graph:
         Unconvertible: for every input, output and node the release cannot express.
     """
     asked = release(mxnet)
-    legal = spelled(masked(without_functions(graph)))
-    read, table = legal.graph.uses(), writes.with_diagnostics(legal.diagnostics)
+    legal, hints = spelled(masked(without_functions(graph)))
+    read = legal.graph.uses()
+    table = writes.with_diagnostics(legal.diagnostics).with_hints(hints)
     pairs = zip(graph.inputs, legal.graph.inputs, strict=True)
     inputs = [v for v, inside in pairs if inside in read]
     problems = [*_misfits("input", inputs, asked), *_misfits("output", graph.outputs, asked)]

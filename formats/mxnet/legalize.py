@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 from serde.ir.graph import Graph, Node, Value
 from serde.ir.replace_uses import replace_values
@@ -21,11 +22,12 @@ from serde.passes.dce import drop_dead
 
 from .target import spells, writes
 
-# Operands that are sizes; where they are known by name, an attribute ``sizes`` holds them.
+# Operands that are sizes; where they are known by name, a hint ``sizes`` holds them.
 SIZES = {"Expand": 1, "Loop": 0, "Range": 1, "Reshape": 1, "Slice": 2, "TopK": 1}
 # Operators that give as much as they find or are asked for when the model runs, and the axis that
 # is that long (None: the one they name); others are made of them.
 COUNTED: Mapping[str, int | None] = {"NonMaxSuppression": 0, "NonZero": 1, "Range": 0, "TopK": None}
+Hints = dict[Value, Mapping[str, Any]]  # for rules, by the first output of a node
 
 
 @cache
@@ -41,13 +43,11 @@ def mxnet_target() -> Target:
     )
 
 
-def spelled(graph: Graph) -> Legalized:
-    """The graph in operators and element types that MXNet has, as far as it can be."""
-    return legalize(_named(scalarize_sequences(graph)), mxnet_target(), _hold_sizes)
-
-
-def _hold_sizes(graph: Graph) -> Graph:
-    return drop_dead(_sized(drop_dead(graph)))
+def spelled(graph: Graph) -> tuple[Legalized, Hints]:
+    """The graph in operators and element types that MXNet has, as far as it can be, and hints."""
+    legal = legalize(_named(scalarize_sequences(graph)), mxnet_target())
+    hints: Hints = {}
+    return replace(legal, graph=drop_dead(_sized(legal.graph, hints))), hints
 
 
 def _named(graph: Graph) -> Graph:
@@ -63,22 +63,23 @@ def _named(graph: Graph) -> Graph:
     return replace(replace_values(graph, instead), inputs=inputs)
 
 
-def _sized(graph: Graph) -> Graph:
-    """Let nodes hold what is known of an operand that is sizes, instead of reading it.
+def _sized(graph: Graph, hints: Hints) -> Graph:
+    """Enter what is known of an operand that is sizes into ``hints``, and do not read it.
 
     MXNet's attributes can say of a size that it is that of another tensor; nothing computes it.
     """
-    return replace(graph, nodes=tuple(map(_with_sizes, graph.nodes)))
+    return replace(graph, nodes=tuple(_with_sizes(n, hints) for n in graph.nodes))
 
 
-def _with_sizes(node: Node) -> Node:
-    bodies = {n: _sized(b) for n, b in node.attrs.items() if isinstance(b, Graph)}
+def _with_sizes(node: Node, hints: Hints) -> Node:
+    bodies = {n: _sized(b, hints) for n, b in node.attrs.items() if isinstance(b, Graph)}
     at = SIZES.get(node.op, len(node.inputs))
     read = node.inputs[at] if at < len(node.inputs) else None
     sizes = None if read is None or read.tensor is not None else read.elements
     if sizes is None or None in sizes:
         return replace(node, attrs={**node.attrs, **bodies}) if bodies else node
+    hints[node.outputs[0]] = {"sizes": sizes}
     inputs = tuple(None if i == at else v for i, v in enumerate(node.inputs))
     if node.op == "Loop":  # one that ends before has to compare
         inputs = node.inputs
-    return replace(node, inputs=inputs, attrs={**node.attrs, **bodies, "sizes": sizes})
+    return replace(node, inputs=inputs, attrs={**node.attrs, **bodies})

@@ -35,7 +35,7 @@ from .passes.custom_ops import (
 )
 from .passes.drop_labels import drop_labels, drop_unread_labels
 from .passes.inference_mode import notes
-from .passes.mark_requantized import told_requantized
+from .passes.mark_requantized import requantized_hints
 from .passes.strip_nms import with_suppression
 from .rules import reads
 
@@ -89,7 +89,7 @@ def to_ir(
     table = table.guarded(partial(check_shapes, info.has_numpy_shapes))
     complete = told_apart(complete, table)
     if exact:
-        complete = told_requantized(complete, table)
+        table = table.with_hints(requantized_hints(complete, table))
     if custom_domain is not None:
         complete, table = taken_along(complete, table, custom_domain, custom_outputs or {})
     try:

@@ -19,7 +19,7 @@ from .partial_eval.evaluator import partially_evaluate
 from .partial_eval.types import dtype_of
 from .passes.undo_weight_transforms import undo_weight_transforms
 from .rules import reads
-from .upgrade import parse_release, upgrade_graph
+from .upgrade import ambiguous_nodes, parse_release, upgrade_graph
 
 __all__ = ["check_parameters", "find_entry", "module_graph", "ops", "to_ir"]
 
@@ -103,7 +103,11 @@ def to_ir(graph: Graph, *, rules: RuleTable | None = None, random: str = "refuse
     Raises:
         Unconvertible: for every node no rule takes.
     """
-    upgraded = upgrade_graph(graph, parse_release(graph.metadata.get("relay.tvm", "")))
+    release = parse_release(graph.metadata.get("relay.tvm", ""))
+    upgraded = upgrade_graph(graph, release)
     table = with_random(rules or reads, draws, random)
+    if release is None:
+        ambiguous = ambiguous_nodes(upgraded)
+        table = table.with_hints({n.outputs[0]: {"decide_by_shapes": True} for n in ambiguous})
     done = table.rewrite(undo_weight_transforms(upgraded), OnnxBuilder(graph.name))
     return replace(done, metadata={k: v for k, v in graph.metadata.items() if v})

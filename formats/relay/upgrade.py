@@ -7,7 +7,7 @@ constants. Where the release is unknown and an operator changed its meaning, sha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -45,7 +45,6 @@ OPERANDS: Mapping[str, tuple[tuple[str, Any], ...]] = {
         for op in ("qnn.conv2d", "qnn.dense")
     },
 }
-AMBIGUOUS_VERSION = "untold"  # an attribute that asks the rule to decide by the shapes
 GIVE_RELEASE = "{}: give the release that wrote the module, as tvm='0.17'"
 MOST_OPERANDS = {"nn.pad": 1, "vision.get_valid_counts": 1, "qnn.quantize": 1, "qnn.dequantize": 1,
          "qnn.requantize": 1}  # fmt: skip
@@ -167,7 +166,8 @@ def upgrade_batch_matmul(op: str, inputs: list[Any], attrs: Attrs, written: Vers
     """Up to 0.7 the second matrix was always transposed."""
     if "transpose_a" in attrs or "transpose_b" in attrs or (written and written >= (0, 8)):
         return op, inputs, attrs
-    attrs["transpose_b" if written else AMBIGUOUS_VERSION] = True
+    if written:
+        attrs["transpose_b"] = True
     return op, inputs, attrs
 
 
@@ -176,8 +176,22 @@ def upgrade_conv_transpose(op: str, inputs: list[Any], attrs: Attrs, written: An
     layout = attrs.get("kernel_layout")
     if not isinstance(layout, str) or (written and written >= (0, 12)):
         return op, inputs, attrs
-    attrs.update({"kernel_layout": swap_channels(layout)} if written else {AMBIGUOUS_VERSION: True})
+    if written:
+        attrs["kernel_layout"] = swap_channels(layout)
     return op, inputs, attrs
+
+
+def ambiguous_nodes(graph: Graph) -> Iterator[Node]:
+    """Nodes that mean another thing in a later release, where the release is not known."""
+    for node in graph.all_nodes():
+        rewrite = REWRITES.get(node.op)
+        if rewrite is upgrade_batch_matmul:
+            is_ambiguous = node.attrs.keys().isdisjoint(("transpose_a", "transpose_b"))
+        else:
+            layout = node.attrs.get("kernel_layout")
+            is_ambiguous = rewrite is upgrade_conv_transpose and isinstance(layout, str)
+        if is_ambiguous:
+            yield node
 
 
 def swap_channels(layout: str) -> str:

@@ -2,7 +2,8 @@
 
 A rule is a function ``rule(builder, *operands, **attributes) -> output(s)``. Its keyword-only
 parameters declare the attributes it handles, with their types and defaults; an attribute it does
-not declare is an error, never silently dropped.
+not declare is an error, never silently dropped. A parameter of type ``Hint[T]`` is no attribute: it
+is what a pass found about the node, which no file can set.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any, TypeVar, get_origin
 
 from serde.errors import ConversionError, UnsupportedAttribute, UnsupportedOp, show_attribute
 from serde.ir.builder import Builder
@@ -28,6 +29,9 @@ Function = Callable[..., Any]
 Fallback = Callable[[Builder, Node, tuple[Value | None, ...]], Any]
 Placed = Callable[[Node, Builder, tuple[Value | None, ...]], frozenset[str]]
 Keyed = Mapping[str, Any]
+T = TypeVar("T")
+HINT = "hint"
+Hint = Annotated[T, HINT]  # the type of a rule's parameter that a pass sets, see ``with_hints``
 # Looks at a node, its operands and what a rule made of it, and refuses what is not to be.
 Guard = Callable[[Node, Sequence["Value | None"], Sequence["Value | None"]], None]
 
@@ -74,7 +78,12 @@ class Rule:
     def attributes(self) -> Mapping[str, Attribute]:
         """The attributes the signature declares."""
         keywords = (p for p in self._parameters if p.kind is p.KEYWORD_ONLY)
-        return MappingProxyType({p.name: Attribute.of(p) for p in keywords})
+        return MappingProxyType({p.name: Attribute.of(p) for p in keywords if not _is_hint(p)})
+
+    @cached_property
+    def hints(self) -> frozenset[str]:
+        """The parameters that passes set."""
+        return frozenset(p.name for p in self._parameters if _is_hint(p))
 
     @cached_property
     def takes_all(self) -> bool:
@@ -125,6 +134,7 @@ class RuleTable:
         self._fallback, self._hidden, self._unset = fallback, hidden, unset
         self._guard: Guard | None = None
         self._diagnostics: Mapping[Value, str] = {}
+        self._hints: Mapping[Value, Keyed] = {}
         self._rules: dict[str, Rule] = {}
 
     @property
@@ -173,6 +183,12 @@ class RuleTable:
         """A copy of the table that refuses the nodes of some outputs, for the reasons given."""
         made = copy.copy(self)
         made._diagnostics = diagnostics
+        return made
+
+    def with_hints(self, hints: Mapping[Value, Keyed]) -> RuleTable:
+        """A copy of the table whose rules are given hints about nodes, by their first outputs."""
+        made = copy.copy(self)
+        made._hints = hints
         return made
 
     def diagnostic(self, node: Node) -> ConversionError | None:
@@ -254,7 +270,10 @@ class RuleTable:
             results = self._fallback(builder, node, inputs)
         else:
             self._check_operands(rule, inputs)
-            results = rule.function(builder, *inputs, **self.bind(rule, node.op, node.attrs))
+            bound = self.bind(rule, node.op, node.attrs)
+            if self._hints and rule.hints and node.outputs:
+                bound.update(self._hints.get(node.outputs[0], EMPTY))
+            results = rule.function(builder, *inputs, **bound)
             if node.op in self._lenient and not rule.takes_all:
                 ignored = self._undeclared(rule, node.op, node.attrs)
                 if ignored:
@@ -307,6 +326,11 @@ class RuleTable:
                 else f"{fewest} to {'any number' if most is None else most}"
             )
             raise ConversionError(f"has {len(inputs)} inputs where {wanted} belong")
+
+
+def _is_hint(parameter: inspect.Parameter) -> bool:
+    kind = parameter.annotation
+    return get_origin(kind) is Annotated and HINT in kind.__metadata__
 
 
 def _explain_unhandled(rule: Rule, names: Iterable[str], attrs: Keyed, defaults: Keyed) -> str:

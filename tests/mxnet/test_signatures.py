@@ -12,7 +12,6 @@ import pytest
 from serde.formats.mxnet.ops import aliases
 from serde.formats.mxnet.ops.aliases import ALIASES
 from serde.formats.mxnet.ops.quantization.matmul import FLAGS
-from serde.formats.mxnet.passes.mark_requantized import SAID
 from serde.formats.mxnet.rules import parse, reads
 from serde.rewrite.rules import Rule
 from serde.rewrite.subgraphs import Body
@@ -73,9 +72,6 @@ HIDDEN_STATES = {
     "IdentityAttachKLSparseReg": ["moving_avg"],
 }
 RULES = sorted((name, rule) for name, rule in reads.rules.items() if name not in OLD)
-for _name, _rule in RULES:
-    if SAID in _rule.attributes:  # what the reader tells layers
-        REGISTERED[_name]["attributes"][SAID] = "boolean, default=0"
 
 
 def stated(name: str, attribute: str) -> tuple[bool, str | None]:

@@ -16,7 +16,7 @@ from serde.errors import (
 from serde.ir.builder import Builder
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Graph, Node, Source, Value
-from serde.rewrite.rules import Rule, RuleTable, each_operator, keep
+from serde.rewrite.rules import Hint, Rule, RuleTable, each_operator, keep
 from serde.spec.onnx_builder import OnnxBuilder
 
 F32 = DType.FLOAT32
@@ -259,6 +259,37 @@ class TestRewriting:
         made = RuleTable("t")
         made.rename({"abs": "absolute"})
         assert len(made.rewrite(graph_of(*nodes), Builder("g")).nodes) == 3000
+
+
+class TestHints:
+    x, y = Value("x", F32, (2,)), Value("y")
+
+    def rules(self):
+        made = table()
+
+        @made("scale")
+        def read_scale(g, x, *, by: int = 2, exact: Hint[bool] = False):
+            return g.Neg(x) if exact else g.Relu(x)
+
+        return made
+
+    def converted(self, table, attrs):
+        node = Node("scale", (self.x,), (self.y,), attrs, "toy", "a")
+        graph = Graph("g", (self.x,), (self.y,), (node,), "toy")
+        return [n.op for n in table.rewrite(graph, OnnxBuilder("g")).nodes]
+
+    def test_a_rule_is_given_the_hints_of_its_node(self):
+        assert self.converted(self.rules(), {"by": "3"}) == ["Relu"]
+        hinted = self.rules().with_hints({self.y: {"exact": True}})
+        assert self.converted(hinted, {"by": "3"}) == ["Neg"]
+        assert self.converted(self.rules().with_hints({Value("y"): {"exact": True}}), {}) == [
+            "Relu"
+        ]
+
+    def test_a_hint_is_no_attribute(self):
+        assert set(self.rules().rules["scale"].attributes) == {"by"}
+        with pytest.raises(Unconvertible, match="unknown attribute exact; the operator takes by"):
+            self.converted(self.rules(), {"exact": "True"})
 
 
 def test_a_refusal_is_told_without_running_the_rule():

@@ -19,6 +19,7 @@ from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.ir.replace_uses import replace_values
 from serde.passes import drop_dead
+from serde.rewrite.rules import Hint
 from serde.rewrite.subgraphs import Body
 
 from ..rules import reads
@@ -200,7 +201,7 @@ def copy_of(value: Value, copied: Value) -> Node:
 
 
 @writes("Loop")
-def write_loop(s, most, going, *states, body: Graph, sizes: Sizes | None = None):
+def write_loop(s, most, going, *states, body: Graph, sizes: Hint[Sizes | None] = None):
     """A loop that no condition ends is MXNet's foreach; of others nothing but states comes out."""
     turns = number(most)
     still, constant = body.inputs[1], body.outputs[0]

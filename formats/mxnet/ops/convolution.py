@@ -10,6 +10,7 @@ from serde.decompositions.expressions import slice_axis
 from serde.errors import ConversionError, require
 from serde.ir.geometry import Ints, inverse, may_be_same
 from serde.ir.graph import DType, Value, show_shape
+from serde.rewrite.rules import Hint
 from serde.version_converter.adapters.pooling import zero_padded
 
 from ..rules import reads
@@ -82,7 +83,7 @@ def read_convolution(
 @reads("Deconvolution", ignore=TUNING)
 def read_deconvolution(
     g, x, w, b=None, *, kernel: Ints, stride=(), dilate=(), pad=(), adj=(), target_shape=(),
-    num_group=1, layout: str | None = None, requantized=False,
+    num_group=1, layout: str | None = None, requantized: Hint[bool] = False,
 ):  # fmt: skip
     frame = window(kernel, stride, dilate, pad)
     is_plain = not any(target_shape) and num_group == 1 and layout in CHANNELS_FIRST

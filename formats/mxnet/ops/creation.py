@@ -20,6 +20,7 @@ from serde.errors import require
 from serde.ir.dim_expr import combine
 from serde.ir.geometry import Ints, axes_of, axis_of
 from serde.ir.graph import DType, Value
+from serde.rewrite.rules import Hint
 
 from ..io.params import TYPES
 from ..rules import dtype_of, reads
@@ -160,7 +161,7 @@ def read_index_array(g, x, *, axes: Ints | None = None):
 
 
 @writes("Range")
-def write_range(s, start, limit, delta, *, sizes: Sizes | None = None):
+def write_range(s, start, limit, delta, *, sizes: Hint[Sizes | None] = None):
     """Steps up to a size that tensors have; ``sizes`` is the limit. Others are counted first."""
     first, step = number(start), number(delta)
     if sizes is None:

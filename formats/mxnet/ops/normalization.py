@@ -17,6 +17,7 @@ from serde.decompositions.expressions import (
 from serde.errors import require
 from serde.ir.geometry import may_be_same
 from serde.ir.graph import DType, Value
+from serde.rewrite.rules import Hint
 from serde.version_converter.adapters.normalization import layer_normalization, standardized
 
 from ..rules import reads
@@ -35,8 +36,9 @@ ONE = {"training_mode": (0,)}
     only={"output_mean_var": (False,), **CALIBRATION},
 )
 def read_batch_norm(
-    g, x, gamma, beta, mean, var, *, eps=1e-3, fix_gamma=True, axis=1, requantized=False
-):
+    g, x, gamma, beta, mean, var, *, eps=1e-3, fix_gamma=True, axis=1,
+    requantized: Hint[bool] = False,
+):  # fmt: skip
     """``fix_gamma`` means a scale of 1, whatever is stored."""
     require(x.rank >= 2, "BatchNorm of a tensor with fewer than two axes")
     channels, stored = x.known[axis % x.rank], gamma.known[0]

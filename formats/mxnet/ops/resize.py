@@ -10,6 +10,7 @@ from serde.decompositions.expressions import Size, cast, cast_like, shape_from, 
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
+from serde.rewrite.rules import Hint
 from serde.version_converter.adapters.resize import REPEATING, every_axis, spelled_out
 from serde.version_converter.adapters.resize_coordinates import Sampling
 
@@ -73,7 +74,8 @@ MODES = {
 @reads("_contrib_BilinearResize2D")
 def read_bilinear_resize(
     g, x, like=None, *, height=1, width=1, scale_height: float | None = None,
-    scale_width: float | None = None, mode="size", align_corners=True, requantized=False,
+    scale_width: float | None = None, mode="size", align_corners=True,
+    requantized: Hint[bool] = False,
 ):  # fmt: skip
     require(mode in MODES or mode == "like", f"mode={mode!r} is unknown")
     sizes: list[Size] = [height, width]
@@ -114,7 +116,7 @@ def floats(g, x: Value):
 
 
 @reads("_contrib_AdaptiveAvgPooling2D")
-def read_adaptive_pooling(g, x, *, output_size: Ints = (), requantized=False):
+def read_adaptive_pooling(g, x, *, output_size: Ints = (), requantized: Hint[bool] = False):
     """Each output is the mean of the part of the image that lies under it."""
     rows, columns = output_size * 2 if len(output_size) == 1 else output_size or (1, 1)
     if requantized and divides(x, rows, columns):

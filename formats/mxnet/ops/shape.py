@@ -13,6 +13,7 @@ from serde.errors import require
 from serde.ir.dim_expr import combine, elements_of
 from serde.ir.geometry import Ints, axes_of, axis_of, swapped
 from serde.ir.graph import Dim, DType, Value
+from serde.rewrite.rules import Hint
 from serde.spec import shape_functions
 
 from ..rules import reads
@@ -235,7 +236,7 @@ def write_tile(s, x, repeats):
 
 
 @writes("Expand")
-def write_expand(s, x, shape=None, *, sizes: Sizes | None = None):
+def write_expand(s, x, shape=None, *, sizes: Hint[Sizes | None] = None):
     """ONNX's shape broadcasts with the operand's own: 1 keeps an axis as it is."""
     sizes = elements_of(shape) if sizes is None else sizes
     if sizes is None:
@@ -252,7 +253,7 @@ def write_expand(s, x, shape=None, *, sizes: Sizes | None = None):
 
 
 @writes("Reshape", only=AT_ONCE)
-def write_reshape(s, x, shape=None, *, sizes: Sizes | None = None):
+def write_reshape(s, x, shape=None, *, sizes: Hint[Sizes | None] = None):
     """0 and -1 mean the same to both; named sizes are said in MXNet's other codes.
 
     What these cannot say is made like a tensor of those sizes.

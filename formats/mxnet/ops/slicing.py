@@ -8,6 +8,7 @@ from serde.decompositions.expressions import slice_axis, slice_like
 from serde.errors import require
 from serde.ir.geometry import axes_of, axis_of
 from serde.ir.graph import Dim, Value
+from serde.rewrite.rules import Hint
 
 from ..rules import Bounds, reads
 from ..target import spells, writes
@@ -60,7 +61,7 @@ def equal_parts(g, x: Value, axis: int, count: int):
 
 
 @writes("Slice")
-def write_slice(s, x, starts, ends, axes, steps, *, sizes: Sizes | None = None):
+def write_slice(s, x, starts, ends, axes, steps, *, sizes: Hint[Sizes | None] = None):
     """Ends may be named: they are sizes of tensors, to which the operand is cut."""
     bounds = [v if v is None else v.ints() for v in (starts, ends, axes, steps)]
     bounds[1] = sizes if sizes is not None else bounds[1]

@@ -6,6 +6,7 @@ from serde.decompositions.expressions import cast, full_like, scalar, shape_from
 from serde.errors import require
 from serde.ir.geometry import axis_of
 from serde.ir.graph import Value
+from serde.rewrite.rules import Hint
 
 from ..rules import dtype_of, reads
 from ..target import number, writes
@@ -52,7 +53,7 @@ def read_topk(
 
 
 @writes("TopK", ignore=("sorted",))
-def write_top_k(s, x, k=None, *, axis, largest, sizes: Sizes | None = None):
+def write_top_k(s, x, k=None, *, axis, largest, sizes: Hint[Sizes | None] = None):
     """MXNet's order of equal elements is any: all are sorted, and the places of equal ones again.
 
     A place gets the number of its run of equal elements in front, so that no two are equal.

@@ -8,6 +8,7 @@ from serde.decompositions.expressions import cast
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
+from serde.rewrite.rules import Hint
 
 from ..rules import reads
 from ..target import emit_scalar, halves, recasts, writes
@@ -33,12 +34,12 @@ def read_conv_transpose(
     count, g, x, w, *, strides: Ints | None = None, padding: Ints = (0,),
     output_padding: Ints = (0,), dilation: Ints = (1,), groups=1,
     data_layout: str | None = None, kernel_layout: str | None = None, out_layout="",
-    out_dtype: DType | None = None, untold=False,
+    out_dtype: DType | None = None, decide_by_shapes: Hint[bool] = False,
 ):  # fmt: skip
     """Kernels are held input channels first, in ONNX as by default in Relay."""
     axes = spatial(count)
     layout = data_layout or "NC" + axes
-    if untold:
+    if decide_by_shapes:
         kernel_layout = kernel_layout_of(x, w, kernel_layout, layout)
     x = unpacked(g, x, layout, "NC" + axes)
     w = unpacked(g, w, kernel_layout or "IO" + axes, "IO" + axes)

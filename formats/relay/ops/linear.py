@@ -9,6 +9,7 @@ from serde.decompositions.expressions import cast, in_float32
 from serde.errors import require
 from serde.ir.dim_expr import elements_of
 from serde.ir.graph import DType, Value
+from serde.rewrite.rules import Hint
 from serde.spec.folding import transposed_of
 
 from ..rules import reads
@@ -45,9 +46,10 @@ def read_dense(g, x, w, *, out_dtype: DType | None = None):
 
 @reads("nn.matmul", "nn.batch_matmul", ignore=("units",))
 def read_matmul(
-    g, a, b, *, out_dtype: DType | None = None, transpose_a=False, transpose_b=False, untold=False
-):
-    transpose_b = was_transposed(a, b) if untold else transpose_b
+    g, a, b, *, out_dtype: DType | None = None, transpose_a=False, transpose_b=False,
+    decide_by_shapes: Hint[bool] = False,
+):  # fmt: skip
+    transpose_b = was_transposed(a, b) if decide_by_shapes else transpose_b
     a = turned(g, a) if transpose_a else a
     b = turned(g, b) if transpose_b else b
     return product(g, a, b, out_dtype)

@@ -8,6 +8,7 @@ from serde.decompositions.expressions import cast
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
+from serde.rewrite.rules import Hint
 
 from ..rules import reads
 from ..target import recasts, writes
@@ -59,9 +60,10 @@ def read_qnn_conv2d(
 def read_qnn_conv2d_transpose(
     g, x, w, x_zero, w_zero, x_scale, w_scale, *, strides: Ints = (1, 1), padding: Ints = (0, 0),
     output_padding: Ints = (0, 0), dilation: Ints = (1, 1), groups=1, data_layout="NCHW",
-    kernel_layout="IOHW", out_layout="", out_dtype: DType | None = None, untold=False,
+    kernel_layout="IOHW", out_layout="", out_dtype: DType | None = None,
+    decide_by_shapes: Hint[bool] = False,
 ):  # fmt: skip
-    if untold:
+    if decide_by_shapes:
         kernel_layout = kernel_layout_of(x, w, kernel_layout, data_layout)
     x = offset(g, x, x_zero, data_layout.index("C"))
     w = offset(g, w, w_zero, kernel_layout.index("O"))
