@@ -245,7 +245,7 @@ def named(model: onnx.ModelProto, batch: bool) -> onnx.ModelProto:
     made = onnx.ModelProto()
     made.CopyFrom(model)
     shapes = [list(entry.type.tensor_type.shape.dim) for entry in made.graph.input]
-    fixed = {d for held in made.graph.initializer for d in held.dims}
+    fixed = {d for held in made.graph.initializer for d in held.static_shape}
     leading = shapes[0][0].dim_value if shapes and shapes[0] else 0
     for dims in shapes:
         for dim in dims[:1] if batch else dims:

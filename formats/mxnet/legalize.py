@@ -57,7 +57,7 @@ def _named(graph: Graph) -> Graph:
             f"{v.name}.{axis}" if d is None else d for axis, d in enumerate(v.shape)
         ))
         for v in graph.inputs
-        if v.shape is not None and None in v.shape and not v.wrap
+        if v.shape is not None and None in v.shape and not v.container
     }  # fmt: skip
     inputs = tuple(instead.get(v, v) for v in graph.inputs)
     return replace(replace_values(graph, instead), inputs=inputs)
@@ -75,7 +75,7 @@ def _with_sizes(node: Node, hints: Hints) -> Node:
     bodies = {n: _sized(b, hints) for n, b in node.attrs.items() if isinstance(b, Graph)}
     at = SIZES.get(node.op, len(node.inputs))
     read = node.inputs[at] if at < len(node.inputs) else None
-    sizes = None if read is None or read.tensor is not None else read.elements
+    sizes = None if read is None or read.tensor is not None else read.shape_data
     if sizes is None or None in sizes:
         return replace(node, attrs={**node.attrs, **bodies}) if bodies else node
     hints[node.outputs[0]] = {"sizes": sizes}

@@ -48,8 +48,8 @@ def defaults(op: str) -> Mapping[str, Any]:
 
 def misfit(value: Value) -> str | None:
     """Why MXNet cannot hold a value, None if it can. Booleans are numbers inside."""
-    if value.wrap:
-        return f"a {' of '.join(value.wrap)}, and MXNet has tensors only"
+    if value.container:
+        return f"a {' of '.join(value.container)}, and MXNet has tensors only"
     if value.dtype not in TYPES and value.dtype not in (None, DType.BOOL):
         return f"{value.dtype.value} elements, which MXNet does not compute with"
     if 0 in (value.shape or ()):

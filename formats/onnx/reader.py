@@ -252,7 +252,7 @@ class _Decoding:
 
     def constant(self, proto: onnx.TensorProto, raw: FileSlice | None) -> Value:
         tensor = self.tensor(proto, raw)
-        return Value(proto.name, tensor.dtype, tensor.shape, tensor, given=True)
+        return Value(proto.name, tensor.dtype, tensor.shape, tensor, name_is_original=True)
 
     def tensor(self, proto: onnx.TensorProto, raw: FileSlice | None = None) -> Tensor:
         """Read a tensor; remember keys of external data that mean nothing here."""
@@ -262,14 +262,14 @@ class _Decoding:
 
     def sparse(self, proto: onnx.SparseTensorProto) -> Value:
         tensor = dense(self, proto)
-        return Value(proto.values.name, tensor.dtype, tensor.shape, tensor, given=True)
+        return Value(proto.values.name, tensor.dtype, tensor.shape, tensor, name_is_original=True)
 
     def value(self, info: onnx.ValueInfoProto) -> Value:
         try:
             dtype, shape, wrap = from_proto(info.type)
         except (ConversionError, ValueError):
             raise MalformedFile(self.path, f"{info.name!r} has an unknown type") from None
-        return Value(info.name, dtype, shape, wrap=wrap)
+        return Value(info.name, dtype, shape, container=wrap)
 
     def read(self, name: str, scope: Scope, reader: str) -> Value | None:
         if not name:

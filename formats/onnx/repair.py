@@ -278,7 +278,9 @@ def _mended(
             changes.append(f"{where}: float64 constant {value.name!r} becomes float32")
             value = g.const(value.array().astype(np.float32), name=value.name)
         if node.op == "PRelu" and at == 1 and _is_bare_slope(x, value):
-            changes.append(f"{where}: slope of {list(value.known)} is shaped to the channels")
+            changes.append(
+                f"{where}: slope of {list(value.ranked_shape)} is shaped to the channels"
+            )
             value = g.Reshape(value, [-1] + [1] * (x.rank - 2))  # type: ignore[union-attr]
         if node.op == "Gemm" and at == 0 and value.rank > 2:
             changes.append(f"{where}: an input of {value.rank} axes is flattened")

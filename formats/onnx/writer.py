@@ -312,7 +312,7 @@ def _fill(proto: onnx.GraphProto, graph: Graph, names: _Module) -> None:
 
 
 def _info(value: Value) -> onnx.ValueInfoProto:
-    kind = type_proto(value.dtype, value.shape, value.wrap)
+    kind = type_proto(value.dtype, value.shape, value.container)
     return onnx.ValueInfoProto(name=value.name, type=kind)
 
 

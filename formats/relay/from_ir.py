@@ -63,4 +63,4 @@ def _misfits(graph: Graph) -> list[Problem]:
 
 def _told(value: Value) -> bool:
     """Whether the type of an output is known; Relay finds out those that are not."""
-    return bool(value.wrap) or (value.dtype is not None and value.dtype not in TYPES)
+    return bool(value.container) or (value.dtype is not None and value.dtype not in TYPES)

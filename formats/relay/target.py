@@ -100,8 +100,8 @@ class CallBuilder(Builder):
 
 def misfit(value: Value) -> str | None:
     """Why Relay has no such tensor: of what it is made, or what is not known of it."""
-    if value.wrap:
-        return f"{value.name!r} is {' of '.join(value.wrap)}, which Relay has no type for"
+    if value.container:
+        return f"{value.name!r} is {' of '.join(value.container)}, which Relay has no type for"
     if value.dtype not in TYPES:
         held = {None: "elements of unknown type", DType.STRING: "strings"}
         shown = held.get(value.dtype) or f"elements of {value.dtype.value}"  # type: ignore[union-attr]
@@ -160,4 +160,4 @@ def halves(pads: Ints) -> tuple[Ints, Ints]:
 def dims_or(x: Value, what: str) -> tuple[int, ...]:
     """The static sizes of ``x``, or a refusal that names what needs them."""
     require(x.is_static, f"{what} of dynamic size")
-    return x.dims
+    return x.static_shape

@@ -214,7 +214,7 @@ def _find_captured(graph: Graph) -> set[Value]:
 
 def type_of(value: Value) -> ast.TensorType:
     """The type of a value; symbolic dimensions become ``?``."""
-    sizes = tuple(d if isinstance(d, int) else None for d in value.known)
+    sizes = tuple(d if isinstance(d, int) else None for d in value.ranked_shape)
     return ast.TensorType(sizes, name_of(value.type))
 
 

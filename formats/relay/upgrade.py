@@ -202,7 +202,7 @@ def swap_channels(layout: str) -> str:
 def was_transposed(x: Value, y: Value) -> bool:
     """Whether only the transpose of ``y`` can be multiplied with ``x``."""
     what = "TVM up to 0.7 transposed the second of these matrices"
-    return _fits_older_only(x.known[-1], y.known[-2], y.known[-1], what)
+    return _fits_older_only(x.ranked_shape[-1], y.ranked_shape[-2], y.ranked_shape[-1], what)
 
 
 def kernel_layout_of(x: Value, w: Value, layout: str, data: str) -> str:
@@ -210,11 +210,11 @@ def kernel_layout_of(x: Value, w: Value, layout: str, data: str) -> str:
     old = swap_channels(layout)
     if old == layout or len(layout) != w.rank or len(data) != x.rank:
         return layout
-    now, then = (w.known[text.index("I")] for text in (layout, old))
+    now, then = (w.ranked_shape[text.index("I")] for text in (layout, old))
     if layout.startswith("IO") and now == then:
         return layout  # the default, as it is written out today
     what = f"TVM up to 0.11 meant {old} by {layout}"
-    return old if _fits_older_only(x.known[data.index("C")], now, then, what) else layout
+    return old if _fits_older_only(x.ranked_shape[data.index("C")], now, then, what) else layout
 
 
 def _fits_older_only(size: Dim, now: Dim, then: Dim, what: str) -> bool:

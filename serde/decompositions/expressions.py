@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from serde.errors import ConversionError
-from serde.ir.geometry import Ints, swapped
+from serde.ir.geometry import Ints, swap_axes_perm
 from serde.ir.graph import DType, Value
 from serde.spec.schema import ELEMENT_CODES
 
@@ -133,15 +133,15 @@ def on_axis(g: Any, x: Value, axis: int, target: int, apply: Any) -> Value:
     """Apply a function of ``x`` with ``axis`` and ``target`` exchanged, and exchange them back."""
     if axis == target:
         return apply(x)  # type: ignore[no-any-return]
-    order = swapped(x.rank, axis, target)
+    order = swap_axes_perm(x.rank, axis, target)
     return g.Transpose(apply(g.Transpose(x, perm=order)), perm=order)  # type: ignore[no-any-return]
 
 
 def full_like(g: Any, x: Value, number: float, dtype: DType | None = None) -> Value:
     """A tensor of the shape of ``x`` that holds one number throughout."""
     kind = (dtype or x.type).numpy
-    if x.is_static and int(np.prod(x.dims, dtype=np.int64)) <= 1024:
-        return g.const(np.full(x.dims, number, kind))  # type: ignore[no-any-return]
+    if x.is_static and int(np.prod(x.static_shape, dtype=np.int64)) <= 1024:
+        return g.const(np.full(x.static_shape, number, kind))  # type: ignore[no-any-return]
     return g.ConstantOfShape(g.Shape(x), value=_tensor(np.array([number], kind)))  # type: ignore
 
 

@@ -31,7 +31,9 @@ def inline_if(g, condition, *, then_branch: Body, else_branch: Body, outputs: in
     if chosen is not None:
         return one_or_all((then_branch if chosen else else_branch)(g), outputs)
     pairs = list(zip(then_branch(g), else_branch(g), strict=True))
-    same = all(a.is_static and a.known == b.known and a.dtype is b.dtype for a, b in pairs)
+    same = all(
+        a.is_static and a.ranked_shape == b.ranked_shape and a.dtype is b.dtype for a, b in pairs
+    )
     require(same, "branches that give tensors of different sizes")
     return one_or_all([g.Where(condition, a, b) for a, b in pairs], outputs)
 
@@ -74,7 +76,7 @@ def lay_out_scan(
     count = len(operands) - num_scan_inputs
     states, over = list(operands[:count]), operands[count:]
     axes = [a % v.rank for a, v in zip(_listed(scan_input_axes, len(over)), over, strict=True)]
-    length = over[0].known[axes[0]]
+    length = over[0].ranked_shape[axes[0]]
     backward = _listed(scan_input_directions, len(over))
     rows: list[list[Value]] = [[] for _ in body.graph.outputs[count:]]
     ends = _listed(scan_output_axes, len(rows)), _listed(scan_output_directions, len(rows))

@@ -86,7 +86,7 @@ def _of_width(g: Any, x: Value, width: int | None) -> Any:
     """The rows of ``x``, one where it has one axis, of ``width`` columns; None for no columns."""
     require(x.rank > 0, "an input without axes")
     rows = g.Unsqueeze(x, [0]) if x.rank == 1 else g.Flatten(x, axis=1)
-    size = rows.known[1]
+    size = rows.ranked_shape[1]
     if width is None or size == width:
         return rows
     require(width >= 0, f"inputdimensions of {width}")

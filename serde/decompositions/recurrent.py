@@ -132,7 +132,7 @@ def lay_out(
     ways = 2 if direction == "bidirectional" else 1
     names = activations_ or usual * ways
     x = g.Transpose(x, perm=(1, 0, 2)) if layout else x
-    steps, batch = x.known[0], x.known[1]
+    steps, batch = x.ranked_shape[0], x.ranked_shape[1]
     if not g.loops:
         require(isinstance(steps, int), f"a {kind} over a sequence of dynamic length")
         require(steps <= MOST_STEPS, f"a {kind} of {steps} steps")
@@ -165,7 +165,7 @@ def _state(g, given: Value | None, x: Value, at: int, hidden: int, layout: int) 
 
 def _one_way(g, x, d: Direction, back: bool, step, lengths, gates: int, hidden: int, clip, more):
     """The outputs of all steps, stacked, and the last states."""
-    steps = x.known[0]
+    steps = x.ranked_shape[0]
     projected = g.MatMul(x, g.Transpose(d.w, perm=(1, 0)))
     if d.b is not None:
         projected = g.Add(projected, g.Slice(d.b, [0], [gates * hidden], [0], [1]))

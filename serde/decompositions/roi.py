@@ -20,7 +20,7 @@ def mean_of_regions(
     Bilinear interpolation is a product of weights along both axes, and so is the mean of it: the
     rows of an image are weighed, then its columns.
     """
-    images, channels, height, width = x.dims
+    images, channels, height, width = x.static_shape
     cells = (output_height, output_width)
     rows, columns = (
         mean_weights(g, sampled(g, rois, n, count, spatial_scale, half, 1 - axis), n)
@@ -95,7 +95,7 @@ def max_of_regions(
     A sample is the largest of its four elements, each times its weight: of an element above 0 the
     largest weight in a cell counts, of one below 0 the smallest. A sample outside the image is 0.
     """
-    images, _, height, width = x.dims
+    images, _, height, width = x.static_shape
     rows, columns = (
         sampled(g, rois, n, count, spatial_scale, half, 1 - axis)
         for axis, (n, count) in enumerate(((height, output_height), (width, output_width)))

@@ -47,7 +47,7 @@ def local_response(g, x, *, size, alpha, beta, bias):
     pads = [0] * 2 * x.rank
     pads[1], pads[x.rank + 1] = before, after
     wide = g.Pad(squares, pads)
-    count = x.known[1]
+    count = x.ranked_shape[1]
     require(isinstance(count, int), "a dynamic number of channels")
     parts = [g.Slice(wide, [i], [i + count], [1], [1]) for i in range(size)]
     base = g.Add(g.Mul(g.Sum(*parts), alpha / size), bias)
@@ -74,9 +74,9 @@ def lp_norm(g, x, *, axis, p):
 
 def optional_get(g, x):
     """A tensor is its own element."""
-    return None if x.wrap else g.Identity(x)
+    return None if x.container else g.Identity(x)
 
 
 def optional_has(g, x=None):
     """Nothing has none, a tensor one."""
-    return None if x is not None and x.wrap else g.const(x is not None, DType.BOOL)
+    return None if x is not None and x.container else g.const(x is not None, DType.BOOL)

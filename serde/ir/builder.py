@@ -101,10 +101,10 @@ class Builder:
 
     def input(
         self, name: str, dtype: DType | None = None, shape: Shape | None = None,
-        wrap: tuple[str, ...] = (),
+        container: tuple[str, ...] = (),
     ) -> Value:  # fmt: skip
         """Declare a graph input."""
-        self.inputs.append(Value(self.names.claim(name), dtype, shape, wrap=wrap))
+        self.inputs.append(Value(self.names.claim(name), dtype, shape, container=container))
         return self.inputs[-1]
 
     def const(self, data: Any, dtype: DType | None = None, name: str = "const") -> Value:
@@ -126,7 +126,7 @@ class Builder:
         """Record ``sources`` as the origin of every node emitted in the block."""
         return _Origin(self, sources)
 
-    def calling(self, call: Call) -> _Origin:
+    def in_call(self, call: Call) -> _Origin:
         """Record that every node emitted in the block is of ``call`` too."""
         return self.at(*(replace(s, calls=(*s.calls, call)) for s in self._sources))
 
@@ -164,7 +164,7 @@ class Builder:
     ) -> Any:
         """Append a node; attributes given as None are unset."""
         operands = tuple(v if v is None or isinstance(v, Value) else self.const(v) for v in inputs)
-        given = {k: plain(v) for k, v in attrs.items() if v is not None}
+        given = {k: normalize_attribute(v) for k, v in attrs.items() if v is not None}
         results = self._append(op, operands, given, outputs)
         return results[0] if outputs == 1 else results
 
@@ -181,8 +181,8 @@ class Builder:
                 v.dtype,
                 v.shape,
                 None,
-                v.elements,
-                v.wrap,
+                v.shape_data,
+                v.container,
             )
             for v in node.outputs
         )
@@ -190,10 +190,10 @@ class Builder:
         self.nodes.append(kept)
         return outputs
 
-    def again(self, value: Value) -> Value:
+    def emit_identity(self, value: Value) -> Value:
         """A new value equal to ``value``, for an output that needs a name of its own."""
         (made,) = self._append(self.identity, (value,), {}, 1)
-        made.dtype, made.shape, made.wrap = value.dtype, value.shape, value.wrap
+        made.dtype, made.shape, made.container = value.dtype, value.shape, value.container
         return made
 
     def _append(
@@ -230,12 +230,12 @@ class _Origin:
         self._sources, self._builder._sources = self._builder._sources, self._sources
 
 
-def plain(value: Any) -> Attr:
+def normalize_attribute(value: Any) -> Attr:
     """An attribute as the IR holds it: tuples for sequences, Python numbers for NumPy's."""
     if type(value) in PLAIN:
         return value  # type: ignore[no-any-return]
     if isinstance(value, (list, tuple, range)):
-        return tuple([v if type(v) in PLAIN else plain(v) for v in value])
+        return tuple([v if type(v) in PLAIN else normalize_attribute(v) for v in value])
     if isinstance(value, (bool, np.bool_)):
         return int(value)
     if isinstance(value, np.generic):
@@ -243,11 +243,11 @@ def plain(value: Any) -> Attr:
     return value  # type: ignore[no-any-return]
 
 
-def computed(builder: Builder, outputs: Iterable[Value]) -> list[Value]:
+def ensure_distinct_outputs(builder: Builder, outputs: Iterable[Value]) -> list[Value]:
     """Outputs of the graph being built, each a value of its own that a node of it computes."""
     free = {v for node in builder.nodes for v in node.outputs}
     found: list[Value] = []
     for value in outputs:
-        found.append(value if value in free else builder.again(value))
+        found.append(value if value in free else builder.emit_identity(value))
         free.discard(value)
     return found

@@ -1,8 +1,8 @@
 """Follow sizes by name through shape arithmetic: what is known of a computed shape's elements.
 
 ONNX's inference sees one node, so ``Shape → Gather → Concat → Reshape`` on a named batch
-loses its dimensions. Here every small integer tensor may carry ``Value.elements``, in which a size
-is a number, a name, an expression of names, or None. Equal text means equal size.
+loses its dimensions. Here every small integer tensor may carry ``Value.shape_data``, in which a
+size is a number, a name, an expression of names, or None. Equal text means equal size.
 """
 
 from __future__ import annotations
@@ -19,19 +19,21 @@ INT64 = range(-(1 << 63), 1 << 63)  # sizes beyond are not followed
 Elements = tuple[Dim, ...]
 
 
-def elements_of(value: Value | None) -> Elements | None:
+def shape_data_of(value: Value | None) -> Elements | None:
     """What is known of the elements of ``value``: of a constant, all."""
-    if value is None or value.wrap:
+    if value is None or value.container:
         return None
-    if value.elements is not None:
-        return value.elements
+    if value.shape_data is not None:
+        return value.shape_data
     tensor = value.tensor
     if tensor is None or tensor.size > LIMIT or tensor.dtype not in (DType.INT64, DType.INT32):
         return None
     return tuple(int(i) for i in tensor.load().ravel())
 
 
-def infer(op: str, inputs: tuple[Value | None, ...], attrs: dict[str, Any]) -> Elements | None:
+def infer_shape_data(
+    op: str, inputs: tuple[Value | None, ...], attrs: dict[str, Any]
+) -> Elements | None:
     """Elements of the single output of ``op``, None where nothing is known."""
     rule = RULES.get(op)
     if rule is None or not inputs or inputs[0] is None:
@@ -42,13 +44,13 @@ def infer(op: str, inputs: tuple[Value | None, ...], attrs: dict[str, Any]) -> E
 
 def _shape(inputs: Any, attrs: Any) -> Elements | None:
     shape = inputs[0].shape
-    if shape is None or inputs[0].wrap:
+    if shape is None or inputs[0].container:
         return None
     return shape[slice(attrs.get("start", 0), attrs.get("end"))]  # type: ignore[no-any-return]
 
 
 def _gather(inputs: Any, attrs: Any) -> Elements | None:
-    data, at = elements_of(inputs[0]), elements_of(inputs[1])
+    data, at = shape_data_of(inputs[0]), shape_data_of(inputs[1])
     if data is None or at is None or inputs[0].shape is None or len(inputs[0].shape) != 1:
         return None
     if any(not isinstance(i, int) or not -len(data) <= i < len(data) for i in at):
@@ -57,9 +59,9 @@ def _gather(inputs: Any, attrs: Any) -> Elements | None:
 
 
 def _slice(inputs: Any, attrs: Any) -> Elements | None:
-    data = elements_of(inputs[0])
-    bounds = [elements_of(v) for v in inputs[1:3]]
-    step = elements_of(inputs[4]) if len(inputs) > 4 and inputs[4] is not None else (1,)
+    data = shape_data_of(inputs[0])
+    bounds = [shape_data_of(v) for v in inputs[1:3]]
+    step = shape_data_of(inputs[4]) if len(inputs) > 4 and inputs[4] is not None else (1,)
     if data is None or inputs[0].shape is None or len(inputs[0].shape) != 1 or len(bounds) < 2:
         return None
     if step is None or any(b is None or len(b) != 1 or not isinstance(b[0], int) for b in bounds):
@@ -78,7 +80,7 @@ def _concat(inputs: Any, attrs: Any) -> Elements | None:
     for value in inputs:
         if value is None or value.shape is None or len(value.shape) != 1:
             return None  # elements are followed in one row
-        known = elements_of(value)
+        known = shape_data_of(value)
         if known is None:
             size = value.shape[0]
             if not isinstance(size, int) or size > LIMIT:
@@ -89,16 +91,16 @@ def _concat(inputs: Any, attrs: Any) -> Elements | None:
 
 
 def _same(inputs: Any, attrs: Any) -> Elements | None:
-    return elements_of(inputs[0])
+    return shape_data_of(inputs[0])
 
 
 def _cast(inputs: Any, attrs: Any) -> Elements | None:
-    return elements_of(inputs[0]) if attrs.get("to") in (6, 7) else None  # INT32, INT64
+    return shape_data_of(inputs[0]) if attrs.get("to") in (6, 7) else None  # INT32, INT64
 
 
 def _pairs(inputs: Any) -> list[tuple[Dim, Dim]] | None:
     """What is known of the elements of two operands that broadcast."""
-    a, b = elements_of(inputs[0]), elements_of(inputs[1])
+    a, b = shape_data_of(inputs[0]), shape_data_of(inputs[1])
     if a is None or b is None:
         return None
     if 1 not in (len(a), len(b)) and inputs[0].shape != inputs[1].shape:
@@ -142,7 +144,7 @@ def combine(sign: str, a: Dim, b: Dim) -> Dim:
         made = {"+": a + b, "-": a - b, "*": a * b}[sign]
         return made if made in INT64 else None
     if sign in "*/":
-        return _scaled(a, b) if sign == "*" else _divided(a, b)
+        return _multiply(a, b) if sign == "*" else _divide(a, b)
     if b == 0:
         return a
     if sign == "+" and a == 0:
@@ -151,75 +153,75 @@ def combine(sign: str, a: Dim, b: Dim) -> Dim:
         return 0
     if sign == "+" and not isinstance(b, int) and (isinstance(a, int) or str(a) > str(b)):
         a, b = b, a
-    return _short(f"{_wrapped(a)}{sign}{_wrapped(b)}")
+    return _limit_length(f"{_parenthesize(a)}{sign}{_parenthesize(b)}")
 
 
-def factored(dim: int | str) -> tuple[str, int]:
+def split_coefficient(dim: int | str) -> tuple[str, int]:
     """A size as names times a number: ``("N", 12)`` for ``N*12``, ``("", 12)`` for 12."""
     if isinstance(dim, int):
         return "", dim
     names, star, number = dim.rpartition("*")
     plain = number.isascii() and number.isdigit() and len(number) < 20
-    if not star or not plain or _wrapped(names) != names:
+    if not star or not plain or _parenthesize(names) != names:
         return dim, 1  # a file may call a dimension anything
     return (names[1:-1] if names[0] == "(" else names), int(number)
 
 
-def _scaled(a: int | str, b: int | str) -> Dim:
-    (x, m), (y, n) = factored(a), factored(b)
-    names = "*".join(sorted(map(_wrapped, (x, y)))) if x and y else x or y
-    return _times(names, m * n)
+def _multiply(a: int | str, b: int | str) -> Dim:
+    (x, m), (y, n) = split_coefficient(a), split_coefficient(b)
+    names = "*".join(sorted(map(_parenthesize, (x, y)))) if x and y else x or y
+    return _format_product(names, m * n)
 
 
-def _divided(a: int | str, b: int | str) -> Dim:
+def _divide(a: int | str, b: int | str) -> Dim:
     """A quotient: exact where names and numbers cancel, otherwise rounded down."""
-    (x, m), (y, n) = factored(a), factored(b)
+    (x, m), (y, n) = split_coefficient(a), split_coefficient(b)
     if n <= 0:
         return None
     if x == y and m % n == 0:
         return m // n
     if not y and m % n == 0:
-        return _times(x, m // n)
-    return _short(f"{_wrapped(a)}/{_wrapped(b)}")
+        return _format_product(x, m // n)
+    return _limit_length(f"{_parenthesize(a)}/{_parenthesize(b)}")
 
 
-def _times(names: str, number: int) -> Dim:
+def _format_product(names: str, number: int) -> Dim:
     if number not in INT64:
         return None
     if not names or number == 0:
         return number
-    return _short(names if number == 1 else f"{_wrapped(names)}*{number}")
+    return _limit_length(names if number == 1 else f"{_parenthesize(names)}*{number}")
 
 
-def halves(dim: str) -> tuple[str, Dim, Dim] | None:
+def split_operands(dim: str) -> tuple[str, Dim, Dim] | None:
     """The sign and operands of a size that ``combine`` made; None for a name."""
     depth = 0
     for at, letter in enumerate(dim):
         depth += (letter == "(") - (letter == ")")
         if depth == 0 and letter in "+-*/" and at:
             parts = dim[:at], dim[at + 1 :]
-            if all(_wrapped(p) == p for p in parts):
-                left, right = map(_unwrapped, parts)
+            if all(_parenthesize(p) == p for p in parts):
+                left, right = map(_strip_parentheses, parts)
                 return letter, left, right
     return None
 
 
-def _unwrapped(text: str) -> Dim:
+def _strip_parentheses(text: str) -> Dim:
     if text.isdigit():
         return int(text)
-    return text[1:-1] if _enclosed(text) else text
+    return text[1:-1] if _is_enclosed(text) else text
 
 
-def _short(text: str) -> str | None:
+def _limit_length(text: str) -> str | None:
     return text if len(text) <= LONGEST else None
 
 
-def _wrapped(dim: Dim) -> str:
+def _parenthesize(dim: Dim) -> str:
     text = str(dim)
-    return text if text.isidentifier() or text.isdigit() or _enclosed(text) else f"({text})"
+    return text if text.isidentifier() or text.isdigit() or _is_enclosed(text) else f"({text})"
 
 
-def _enclosed(text: str) -> bool:
+def _is_enclosed(text: str) -> bool:
     """Whether a pair of parentheses encloses all of ``text``."""
     depth = 0
     for at, letter in enumerate(text):
@@ -238,7 +240,7 @@ def product(dims: Elements) -> Dim:
 
 
 def _product(inputs: Any, attrs: Any) -> Elements | None:
-    known, shape = elements_of(inputs[0]), inputs[0].shape
+    known, shape = shape_data_of(inputs[0]), inputs[0].shape
     if known is None or shape is None or len(shape) != 1 or attrs.get("noop_with_empty_axes"):
         return None
     return (product(known),)

@@ -25,27 +25,27 @@ def axes_of(axes: Iterable[int], rank: int) -> Ints:
     return found
 
 
-def others(axes: Iterable[int], rank: int) -> Ints:
+def other_axes(axes: Iterable[int], rank: int) -> Ints:
     """The axes of a tensor of ``rank`` that ``axes`` does not name."""
     named = set(axes)
     return tuple(a for a in range(rank) if a not in named)
 
 
-def moved(rank: int, source: int, target: int) -> Ints:
+def move_axis_perm(rank: int, source: int, target: int) -> Ints:
     """The permutation that takes axis ``source`` to position ``target``."""
     order = [a for a in range(rank) if a != source]
     order.insert(target, source)
     return tuple(order)
 
 
-def swapped(rank: int, a: int, b: int) -> Ints:
+def swap_axes_perm(rank: int, a: int, b: int) -> Ints:
     """The permutation that exchanges axes ``a`` and ``b``."""
     order = list(range(rank))
     order[a], order[b] = order[b], order[a]
     return tuple(order)
 
 
-def inverse(perm: Ints) -> Ints:
+def invert_perm(perm: Ints) -> Ints:
     """The permutation that undoes ``perm``."""
     return tuple(sorted(range(len(perm)), key=perm.__getitem__))
 

@@ -172,10 +172,10 @@ class Tensor:
 class Value:
     """One tensor flowing through a graph. Identity is the object; the name is a label.
 
-    ``shape`` None is an unknown rank. ``tensor`` is set for constants. ``elements`` holds what
+    ``shape`` None is an unknown rank. ``tensor`` is set for constants. ``shape_data`` holds what
     is known of the contents of a small integer tensor (a computed shape), sizes by name included.
-    ``given`` marks a weight whose name is the source's own, and stays.
-    ``wrap`` lists what is around the tensor, outermost first: ``("optional", "sequence")``,
+    ``name_is_original`` marks a weight whose name is the source's own, and stays.
+    ``container`` lists what is around the tensor, outermost first: ``("optional", "sequence")``,
     ``("map:int64",)``, ``("sparse",)``.
     """
 
@@ -183,12 +183,12 @@ class Value:
     dtype: DType | None = None
     shape: Shape | None = None
     tensor: Tensor | None = None
-    elements: tuple[Dim, ...] | None = None
-    wrap: tuple[str, ...] = ()
-    given: bool = False
+    shape_data: tuple[Dim, ...] | None = None
+    container: tuple[str, ...] = ()
+    name_is_original: bool = False
 
     @property
-    def known(self) -> Shape:
+    def ranked_shape(self) -> Shape:
         """The shape, or a refusal when not even the rank is known."""
         if self.shape is None:
             raise ConversionError(f"needs the rank of {self.name!r}: give the shapes of the inputs")
@@ -197,10 +197,10 @@ class Value:
     @property
     def rank(self) -> int:
         """Number of dimensions."""
-        return len(self.known)
+        return len(self.ranked_shape)
 
     @property
-    def dims(self) -> tuple[int, ...]:
+    def static_shape(self) -> tuple[int, ...]:
         """The shape, all of it static."""
         if self.shape is None or not all(isinstance(d, int) for d in self.shape):
             shown = "unknown" if self.shape is None else show_shape(self.shape)
@@ -371,7 +371,7 @@ def show_value(value: Value) -> str:
         "?" if value.shape is None else ",".join("?" if d is None else str(d) for d in value.shape)
     )
     text = f"{value.dtype.value if value.dtype else '?'}[{dims}]"
-    for around in reversed(value.wrap):
+    for around in reversed(value.container):
         text = f"{around}({text})"
     return f"%{value.name}: {text}"
 

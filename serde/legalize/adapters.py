@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from serde.errors import UnsupportedAttribute, show_attribute
-from serde.ir.builder import plain
+from serde.ir.builder import normalize_attribute
 from serde.ir.graph import IR_OPSET
 from serde.rewrite.rules import Rule, RuleTable
 from serde.spec import schema
@@ -55,7 +55,7 @@ def drop_neutral(
         return given
     defaults = schema.operator(operator.name, newest).defaults
     for name in sorted(extra):
-        if plain(given.pop(name)) != defaults.get(name):
+        if normalize_attribute(given.pop(name)) != defaults.get(name):
             shown = f"{name}={show_attribute(attrs[name])}"
             raise UnsupportedAttribute(
                 f"{operator.name} has no {shown} at opset {lacking}{_hint(operator.name, name)}"

@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from serde.errors import ConversionError, Problem, Unconvertible, UnsupportedAttribute
-from serde.ir.builder import Builder, Operand, plain
+from serde.ir.builder import Builder, Operand, normalize_attribute
 from serde.ir.graph import IR_OPSET, DType, Graph, Node, Shape, Value
 from serde.rewrite.custom_ops import Readers
 from serde.rewrite.inline import inlined
@@ -287,7 +287,7 @@ class Legalizer(OnnxBuilder):
         found = schema.find(call.op, self.opset)
         if found is None or not call.attrs.keys() <= found.attributes:
             return False
-        results = tuple([t and (t.dtype, t.wrap) for t in call.types])
+        results = tuple([t and (t.dtype, t.container) for t in call.types])
         given = are_allowed(found.name, found.since, "outputs", results)
         return given and as_is(found, "inputs", call.inputs)
 
@@ -300,7 +300,7 @@ class Legalizer(OnnxBuilder):
         operator = schema.operator(op, self._level)
         operands = [self._operand(operator, i, inputs) for i in range(len(inputs))]
         operands = canonicalize.operands(self, op, operands)
-        given = {k: plain(v) for k, v in attrs.items() if v is not None}
+        given = {k: normalize_attribute(v) for k, v in attrs.items() if v is not None}
         if unknown := sorted(given.keys() - operator.attributes):
             raise UnsupportedAttribute(f"{op} has no attribute {', '.join(unknown)}")
         full = canonicalize.complete(operator, tuple(operands), given)
@@ -320,8 +320,8 @@ class Legalizer(OnnxBuilder):
     def _name_lengths(self, call: TypedCall, results: Sequence[Value]) -> None:
         along = self.target.counted[call.op]
         axis: int = call.attrs.get("axis", -1) if along is None else along
-        if results[0].known[axis] is None:
-            sizes = list(results[0].known)
+        if results[0].ranked_shape[axis] is None:
+            sizes = list(results[0].ranked_shape)
             sizes[axis] = self.names.fresh(f"{results[0].name}.count")
             for value in results:
                 value.shape = tuple(sizes)
@@ -362,7 +362,7 @@ class Legalizer(OnnxBuilder):
         made = super().input(name, emulate_types.CARRIERS[dtype], shape, wrap)
         return self.carried.stands(made, dtype)
 
-    def again(self, value: Value) -> Value:
+    def emit_identity(self, value: Value) -> Value:
         """A second name for ``value``, which stands for the same type, or holds the same."""
         if (known := self.held.get(value)) is not None:
             if self._outer is not None:
@@ -373,13 +373,13 @@ class Legalizer(OnnxBuilder):
                 stage = f"ir → {self.target.name}"
                 problem = Problem("output", {}, error.reason, (value.name,), stage)
                 raise Unconvertible(stage, [problem]) from error
-        made = super().again(value)
+        made = super().emit_identity(value)
         logical = self.carried.of(value)
         return made if logical is None else self.carried.stands(made, logical)
 
     def renamed(self, value: Value) -> Value:
         """A second name for ``value``, of the type it is stored in."""
-        return super().again(value)
+        return super().emit_identity(value)
 
     def _materialize(self, operand: Operand) -> Operand:
         known = isinstance(operand, Value) and operand in self.held

@@ -81,7 +81,7 @@ def refuse_open(graph: Graph) -> None:
             )
     for node in graph.all_nodes():
         for value in node.outputs:
-            if value.name and not value.wrap and not value.is_static:
+            if value.name and not value.container and not value.is_static:
                 raise UsageError(
                     f"the profile takes static shapes only, and {value.name!r} ({node.op}) is "
                     f"{show_shape(value.shape)}"

@@ -35,8 +35,11 @@ def stand_in(g: Any, values: Sequence[Value], optional: bool = False) -> Value:
     """A value no node computes, that stands for ``values``."""
     bounded(len(values), "a sequence", MOST)
     first = values[0] if values else None
-    wrap = ("optional" if optional else "sequence", *(first.wrap if optional and first else ()))
-    made = Value(g.names.fresh("held"), first and first.dtype, None, wrap=wrap)
+    wrap = (
+        "optional" if optional else "sequence",
+        *(first.container if optional and first else ()),
+    )
+    made = Value(g.names.fresh("held"), first and first.dtype, None, container=wrap)
     g.held[made] = Held(tuple(values), optional)
     return made
 
@@ -96,7 +99,7 @@ def parted(
     g: Any, x: Value, split: Value | None = None, *, axis: int = 0, keepdims: int = 1
 ) -> Value | None:  # fmt: skip
     """SplitToSequence, where the number of parts is known."""
-    n = x.known[axis]
+    n = x.ranked_shape[axis]
     if not isinstance(n, int) or (split is not None and split.tensor is None):
         return None
     if split is None:
@@ -178,7 +181,7 @@ READ = {
 def mapped(g: Any, inputs: Sequence[Value], body: Graph, outputs: int) -> Any:
     """SequenceMap: its body once for each element."""
     lists = [g.held.get(v) for v in inputs]
-    if any(h is None and v.wrap for h, v in zip(lists, inputs, strict=True)):
+    if any(h is None and v.container for h, v in zip(lists, inputs, strict=True)):
         return None
     made: list[list[Value]] = [[] for _ in body.outputs]
     for i in range(len(lists[0].values)):  # type: ignore[union-attr]
@@ -246,5 +249,5 @@ def spread(g: Any, body: Graph, held: Sequence[Held | None]) -> Graph:
     inner.nodes.extend(body.nodes)
     outputs: list[Value] = []
     for value, h in zip(body.outputs, held, strict=True):
-        outputs += [value] if h is None else [inner.again(v) for v in h.values]
+        outputs += [value] if h is None else [inner.emit_identity(v) for v in h.values]
     return inner.build(outputs)  # type: ignore[no-any-return]

@@ -80,7 +80,7 @@ class Target:
             return {}
         promoted: dict[str, DType] = {}
         for index, value in enumerate(operands):
-            if value is None or value.dtype in (None, DType.BOOL) or value.wrap:
+            if value is None or value.dtype in (None, DType.BOOL) or value.container:
                 continue
             tie = operator.input(index).tie
             legal = constraints.get(tie)
@@ -121,9 +121,11 @@ class Target:
 
     def illegal_value(self, value: Value) -> str | None:
         """Why the target has no such value, None if it has."""
-        if value.wrap and not self.sequences:
-            return f"{value.name!r} is a {' of '.join(value.wrap)}; {self.name} has tensors only"
-        if self.dynamic_shapes or value.wrap or value.is_static:
+        if value.container and not self.sequences:
+            return (
+                f"{value.name!r} is a {' of '.join(value.container)}; {self.name} has tensors only"
+            )
+        if self.dynamic_shapes or value.container or value.is_static:
             return None
         sizes = f"{value.name!r} has the shape {show_shape(value.shape)}"
         return f"{sizes}; {self.name} takes static shapes only: give numbers (--static, --input)"

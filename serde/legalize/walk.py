@@ -141,8 +141,8 @@ def _keep_if_legal(builder: Legalizer, node: Node, inputs: tuple[Value | None, .
         ends = (*inputs, *(v for g in node.graphs() for v in g.outputs))
         if any(v in builder.carried.meant or v in builder.held for v in ends if v is not None):
             return None
-    types = tuple([v and (v.dtype, v.wrap) for v in inputs])
-    results = tuple([(v.dtype, v.wrap) for v in node.outputs])
+    types = tuple([v and (v.dtype, v.container) for v in inputs])
+    results = tuple([(v.dtype, v.container) for v in node.outputs])
     operator = schema.operator(op, builder.opset)
     if not (_are_legal_types(target, op, types, results)
             and node.attrs.keys() <= operator.attributes):  # fmt: skip
@@ -152,7 +152,7 @@ def _keep_if_legal(builder: Legalizer, node: Node, inputs: tuple[Value | None, .
         return None
     if op in target.legalizations:
         known = [inference.of(v) for v in node.outputs]
-        call = TypedCall(operator, inputs, dict(node.attrs), known, node.outputs[0].elements)
+        call = TypedCall(operator, inputs, dict(node.attrs), known, node.outputs[0].shape_data)
         if (made := builder.apply_legalization(call)) is not None:
             return made
     return builder.keep(node, inputs)
@@ -211,7 +211,7 @@ def _is_alike(node: Node, operands: Sequence[Value | None]) -> bool:
             return False
         if (a.tensor is None) is not (b.tensor is None) or node.op in MERGED:
             return False
-        if a.elements != b.elements or a.wrap != b.wrap:
+        if a.shape_data != b.shape_data or a.container != b.container:
             return False
     return True
 
@@ -236,5 +236,5 @@ def _are_legal_types(target: Target, op: str, inputs: Any, outputs: Any) -> bool
         return False
     if any(dtype in target.emulated_types for dtype, _ in outputs):
         return False
-    values = [t and Value("value", t[0], None, wrap=t[1]) for t in inputs]
+    values = [t and Value("value", t[0], None, container=t[1]) for t in inputs]
     return not target.promoted_types(operator, values)

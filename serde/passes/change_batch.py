@@ -16,7 +16,7 @@ from typing import Any
 
 from serde.errors import ConversionError, Unconvertible, UsageError, require
 from serde.ir.builder import Builder
-from serde.ir.dim_expr import elements_of, factored
+from serde.ir.dim_expr import shape_data_of, split_coefficient
 from serde.ir.geometry import Ints
 from serde.ir.graph import Dim, Graph, Node, Value, show_shape
 from serde.rewrite.driver import again
@@ -81,7 +81,7 @@ def fixed(graph: Graph, sizes: Mapping[str, int], declared: Collection[str] = ()
     instead = {}
     for v in graph.inputs:
         shape = None if v.shape is None else tuple(sizes.get(d, d) for d in v.shape)  # type: ignore
-        instead[v] = Value(v.name, v.dtype, shape, wrap=v.wrap)
+        instead[v] = Value(v.name, v.dtype, shape, container=v.container)
     renewed = replace(
         replace_values(graph, instead),
         inputs=tuple(instead[v] for v in graph.inputs),
@@ -117,7 +117,7 @@ def replace_dim(value: Value, axis: int, dim: Dim) -> Value:
     if shape is None or len(shape) <= axis:
         return value
     shape = (*shape[:axis], dim, *shape[axis + 1 :])
-    return Value(value.name, value.dtype, shape, wrap=value.wrap)
+    return Value(value.name, value.dtype, shape, container=value.container)
 
 
 def _unused(graph: Graph) -> str:
@@ -177,7 +177,7 @@ class _Rebatching:
 
     def resized(self, g: Builder, x: Value, sizes: Value, axes: Any) -> Value:
         """Constant sizes with the size of the batch as it is."""
-        wanted = elements_of(sizes)
+        wanted = shape_data_of(sizes)
         if sizes.tensor is None or wanted is None or x.shape is None:
             return sizes
         at = range(len(x.shape)) if not axes else [a % len(x.shape) for a in axes]
@@ -190,7 +190,7 @@ class _Rebatching:
 
     def reshaped(self, g: Builder, x: Value, shape: Value, before: Value) -> Value:
         """A constant shape with -1 where the batch comes through."""
-        wanted = elements_of(shape)
+        wanted = shape_data_of(shape)
         if shape.tensor is None or wanted is None or x.shape is None or -1 in wanted:
             return shape
         at = [i for i, d in enumerate(x.shape) if self.name in names(d)]
@@ -205,7 +205,7 @@ class _Rebatching:
         return tuple(_size(d, self.name, self.old) for d in shape)
 
     def expanded(self, g: Builder, x: Value, shape: Value) -> Value:
-        wanted = elements_of(shape)
+        wanted = shape_data_of(shape)
         if shape.tensor is None or wanted is None or x.shape is None:
             return shape
         lead = len(wanted) - len(x.shape)
@@ -233,8 +233,8 @@ def _size(dim: Dim, name: str, old: Dim) -> int:
     """The number a dimension was, with the batch at its old size."""
     if isinstance(dim, int):
         return dim
-    if dim is not None and isinstance(old, int) and factored(dim)[0] == name:
-        return old * factored(dim)[1]
+    if dim is not None and isinstance(old, int) and split_coefficient(dim)[0] == name:
+        return old * split_coefficient(dim)[1]
     raise ConversionError(f"cannot follow the batch through a dimension of {dim}")
 
 

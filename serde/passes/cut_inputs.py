@@ -197,7 +197,7 @@ def with_inputs(graph: Graph, inputs: Mapping[str, Any] | None) -> Graph:
                 f"input {name!r} has {len(old.shape)} dimensions in the model, {len(shape)} here"
             )
         shape = old.shape if shape is None else shape
-        instead[old] = Value(name, dtype or old.dtype, shape, wrap=old.wrap)
+        instead[old] = Value(name, dtype or old.dtype, shape, container=old.container)
     _widen_foreign(graph, instead)
     renewed = replace_values(graph, instead)
     notes = (f"the model has no input {name!r}: its shape is not used" for name in absent)
@@ -290,7 +290,7 @@ def cut_inputs(graph: Graph, inputs: Sequence[str] | None) -> Graph:
     instead, begun = {}, []
     for name in inputs:
         value = _only(name, values, values.get(name) or values.get(f"{name}_output"))
-        begun.append(Value(value.name, value.dtype, value.shape, wrap=value.wrap))
+        begun.append(Value(value.name, value.dtype, value.shape, container=value.container))
         instead[value] = begun[-1]
     shorter = drop_dead(replace_values(graph, instead))
     outputs = tuple(instead.get(v, v) for v in graph.outputs)
@@ -325,7 +325,7 @@ def rename(graph: Graph, names: Mapping[str, str] | None) -> Graph:
     yielding = {
         v: used.fresh(v.name)
         for v in graph.constants()
-        if v.name in new and not v.given and v.name not in ends
+        if v.name in new and not v.name_is_original and v.name not in ends
     }
     taken = {v.name for v in _all_values(graph) if v not in yielding} - set(names)
     clashing = sorted({n for n in new if not n or n in taken or new.count(n) > 1})
@@ -333,7 +333,9 @@ def rename(graph: Graph, names: Mapping[str, str] | None) -> Graph:
         raise UsageError(f"the new name {', '.join(map(repr, clashing))} is empty or taken")
     instead = {}
     for v, name in ({ends[old]: name for old, name in names.items()} | yielding).items():
-        instead[v] = Value(name, v.dtype, v.shape, v.tensor, v.elements, v.wrap, v.given)
+        instead[v] = Value(
+            name, v.dtype, v.shape, v.tensor, v.shape_data, v.container, v.name_is_original
+        )
     renewed = replace_values(graph, instead)
     nodes = tuple(
         replace(n, outputs=tuple(instead.get(v, v) for v in n.outputs))

@@ -26,7 +26,7 @@ def share_constants(graph: Graph) -> Graph:
 
 def _key(value: Value) -> Hashable | None:
     tensor = value.tensor
-    if value.given or tensor is None or tensor.dtype is DType.STRING:
+    if value.name_is_original or tensor is None or tensor.dtype is DType.STRING:
         return None
     if tensor.where is not None:
         return (tensor.dtype, tensor.shape, tensor.where)

@@ -72,7 +72,7 @@ def _kernel(g: Any, takes: Takes, y: Value, scale: Value, zero: Value | None) ->
 
 def _made(g: Any, v: Value | None) -> Node | None:
     """The node of ONNX that made a value."""
-    node = g.made(v) if v is not None else None
+    node = g.producer(v) if v is not None else None
     return node if node is not None and node.domain == "" else None
 
 
@@ -113,7 +113,7 @@ def _zero(g: Any, scale: Value, zero: Value | None, dtype: DType) -> Value:
     """The zero point, which is 0 where there is none."""
     if zero is not None:
         return zero
-    return g.const(np.zeros(scale.dims, dtype.numpy))  # type: ignore[no-any-return]
+    return g.const(np.zeros(scale.static_shape, dtype.numpy))  # type: ignore[no-any-return]
 
 
 def _is_plain(scale: Value | None, attrs: Any) -> bool:

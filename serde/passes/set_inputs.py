@@ -73,13 +73,13 @@ def _resized(value: Value, sizes: Mapping[str, int]) -> Value:
     shape = None if value.shape is None else tuple(
         sizes.get(d, d) if isinstance(d, str) else d for d in value.shape
     )  # fmt: skip
-    return Value(value.name, value.dtype, shape, wrap=value.wrap)
+    return Value(value.name, value.dtype, shape, container=value.container)
 
 
 def _constant_of(value: Value, given: Any, sizes: dict[str, int]) -> Value:
     """The constant that stands for an input; enters sizes of dimensions with a name."""
     what = f"input {value.name!r}"
-    if value.wrap:
+    if value.container:
         raise UsageError(f"{what} is no tensor and cannot be set to a value")
     array = _array_of(what, given, value.dtype)
     shape = array.shape if value.shape is None else value.shape

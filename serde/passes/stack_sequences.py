@@ -43,7 +43,7 @@ def stack_lists(graph: Graph) -> Graph:
         found = list(_lists(node, joins, uses, made)) if node.op == "Loop" else []
         for one in found:
             stack = node.outputs[one.at]
-            shape = one.element.known
+            shape = one.element.ranked_shape
             stacked = Value(stack.name, one.element.dtype, (None, *shape))
             joined.update((reader, _join(reader, stacked, shape)) for reader in one.readers)
             node = _with_output(node, one, stacked)
@@ -110,7 +110,9 @@ def _join(node: Node, stacked: Value, shape: Shape) -> list[Node]:
     (joined,) = node.outputs
     if new:
         return [replace(node, op="Transpose", inputs=(stacked,), attrs={"perm": order})]
-    moved = Value(f"{joined.name}/stacked", stacked.dtype, tuple(stacked.known[a] for a in order))
+    moved = Value(
+        f"{joined.name}/stacked", stacked.dtype, tuple(stacked.ranked_shape[a] for a in order)
+    )
     sizes = np.array([*shape[:axis], -1, *shape[axis + 1 :]], np.int64)
     target = Value(f"{joined.name}/shape", DType.INT64, (rank,), Tensor.of(sizes))
     return [

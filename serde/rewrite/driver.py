@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from serde.errors import ConversionError, Problem, SerdeError, Unconvertible, located
-from serde.ir.builder import Builder, computed
+from serde.ir.builder import Builder, ensure_distinct_outputs
 from serde.ir.graph import Graph, Node, Source, Value
 from serde.rewrite import subgraphs
 from serde.rewrite.subgraphs import Body
@@ -196,10 +196,10 @@ class _Rewriting:
             if new is old:
                 continue
             if new.tensor is None:
-                new.wrap = old.wrap if new.dtype is None else new.wrap
+                new.container = old.container if new.dtype is None else new.container
                 new.dtype = old.dtype if new.dtype is None else new.dtype
                 new.shape = old.shape if new.shape is None else new.shape
-                new.elements = old.elements if new.elements is None else new.elements
+                new.shape_data = old.shape_data if new.shape_data is None else new.shape_data
             if new in fresh:
                 fresh.discard(new)
                 builder.names.relabel(new, old.name)
@@ -219,7 +219,7 @@ class _Rewriting:
         pairs = [(a, b) for a, b in zip(graph.outputs, outputs, strict=True) if a not in results]
         if not is_inner:
             pairs = list(dict(pairs).items())
-        made = computed(builder, [new for _, new in pairs])
+        made = ensure_distinct_outputs(builder, [new for _, new in pairs])
         for (old, _), new in zip(pairs, made, strict=True):
             builder.names.relabel(new, old.name)
         if is_inner:

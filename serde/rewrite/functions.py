@@ -86,7 +86,7 @@ def _inside(
         return nullcontext()
     pairs = zip(inputs, function.body.inputs, strict=False)
     call = Call(function.name, tuple((v, param.name) for v, param in pairs if v is not None))
-    return g.calling(call)  # type: ignore[no-any-return]
+    return g.in_call(call)  # type: ignore[no-any-return]
 
 
 def inline(g: Any, body: Graph, inputs: Sequence[Value]) -> list[Value | None]:
@@ -153,7 +153,7 @@ def _body(g: Any, known: Known, graph: Graph, given: Any, outer: Env, depth: int
     """A subgraph of a function's body."""
     inner, env = g.child(graph.name), ChainMap({}, outer)
     for value in graph.inputs:
-        env[value] = inner.input(value.name, value.dtype, value.shape, value.wrap)
+        env[value] = inner.input(value.name, value.dtype, value.shape, value.container)
     with inner.speaking(g.level):
         _emit_nodes(inner, known, graph, given, env, depth + 1)
     outputs = [_read(inner, v, env) for v in graph.outputs]

@@ -35,5 +35,5 @@ def _emitted(g: Any, body: Graph, env: Env) -> list[Value]:
 def _subgraph(g: Any, body: Graph, outer: Env) -> Graph:
     inner, env = g.child(body.name), dict(outer)
     for value in body.inputs:
-        env[value] = inner.input(value.name, value.dtype, value.shape, value.wrap)
+        env[value] = inner.input(value.name, value.dtype, value.shape, value.container)
     return inner.build(_emitted(inner, body, env))  # type: ignore[no-any-return]

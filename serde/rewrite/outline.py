@@ -141,9 +141,13 @@ def _body(
     names = Names()
     names.used.update(v.name for n in _every(nodes) for v in n.outputs)
     names.used.update(v.name for n in _every(nodes) for g in n.graphs() for v in g.inputs)
-    own = {v: Value(v.name, v.dtype, v.shape, wrap=v.wrap) for n in nodes for v in n.outputs}
+    own = {
+        v: Value(v.name, v.dtype, v.shape, container=v.container) for n in nodes for v in n.outputs
+    }
     for v in operands:
-        own[v] = Value(names.claim(params.get(v.name, v.name)), v.dtype, v.shape, wrap=v.wrap)
+        own[v] = Value(
+            names.claim(params.get(v.name, v.name)), v.dtype, v.shape, container=v.container
+        )
     copied = (reading(n, own) for n in nodes)
     made = tuple(replace(n, outputs=tuple(own[v] for v in n.outputs)) for n in copied)
     return Graph("", tuple(own[v] for v in operands), tuple(own[v] for v in results), made)
@@ -152,7 +156,7 @@ def _body(
 def _form(nodes: Iterable[Node], operands: Sequence[Value], results: Sequence[Value]) -> Hashable:
     """What two calls have in common where one function does for both."""
     ids: dict[Value, int] = {}
-    types = tuple((v.dtype, v.shape, v.wrap) for v in operands)
+    types = tuple((v.dtype, v.shape, v.container) for v in operands)
     _number(operands, ids)
     return types, _nodes_form(nodes, ids), tuple(ids[v] for v in results)
 
@@ -185,7 +189,7 @@ def _tensor_form(tensor: Tensor) -> Hashable:
 
 def _attr_form(value: Any, ids: dict[Value, int]) -> Hashable:
     if isinstance(value, Graph):
-        types = tuple((v.dtype, v.shape, v.wrap) for v in value.inputs)
+        types = tuple((v.dtype, v.shape, v.container) for v in value.inputs)
         _number(value.inputs, ids)
         nodes = _nodes_form(value.nodes, ids)
         return types, nodes, tuple(_value_form(v, ids) for v in value.outputs)

@@ -49,7 +49,7 @@ def entering(node: Node, body: Graph, inputs: Sequence[Value | None]) -> list[Ty
         turns = [_without(t, a) for t, a in zip(operands[states:], axes, strict=False)]
         operands[states:] = turns
     elif node.op == "SequenceMap":
-        operands = [t._replace(wrap=t.wrap[1:]) if t.wrap else t for t in operands]
+        operands = [t._replace(container=t.container[1:]) if t.container else t for t in operands]
     else:
         operands = []
     if len(operands) != len(body.inputs):  # a body without inputs, or of another version
@@ -81,9 +81,9 @@ def complete(value: Value, given: Type) -> Type:
     """What is said of an input of a body, and what is not, as it is given."""
     if value.dtype is None:
         return given
-    same = value.dtype is given.dtype and value.wrap == given.wrap
+    same = value.dtype is given.dtype and value.container == given.container
     shape = given.shape if value.shape is None and same else value.shape
-    return Type(value.dtype, shape, value.wrap)
+    return Type(value.dtype, shape, value.container)
 
 
 def _without(type_: Type, axis: int) -> Type:

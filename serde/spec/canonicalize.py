@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from serde.errors import require
-from serde.ir.dim_expr import LIMIT, elements_of
+from serde.ir.dim_expr import LIMIT, shape_data_of
 from serde.ir.geometry import Ints, same_pads
 from serde.ir.graph import Value, show_shape
 from serde.spec.schema import Operator
@@ -123,7 +123,7 @@ def _ends(inputs: Inputs, attrs: Attrs, fixed: Ints | None) -> dict[str, Ints] |
     x, w = inputs[:2]
     if x is None or w is None or not x.is_static or not w.is_static:
         return None
-    sizes, kernel = x.dims[2:], attrs.get("kernel_shape") or w.dims[2:]
+    sizes, kernel = x.static_shape[2:], attrs.get("kernel_shape") or w.static_shape[2:]
     ones, n = (1,) * len(kernel), len(kernel)
     strides, dilations = (attrs.get(name) or ones for name in ("strides", "dilations"))
     _require_lengths(inputs, {**attrs, "kernel_shape": kernel})
@@ -191,7 +191,7 @@ def operands(g: Any, op: str, inputs: list[Value | None]) -> list[Value | None]:
     at = AXES.get(op)
     if at is None or len(inputs) <= at or inputs[0] is None or inputs[0].shape is None:
         return inputs
-    axes, rank = elements_of(inputs[at]), len(inputs[0].shape)
+    axes, rank = shape_data_of(inputs[at]), len(inputs[0].shape)
     listed = inputs[at]
     if axes is None or listed is None or not any(isinstance(a, int) and a < 0 for a in axes):
         return inputs

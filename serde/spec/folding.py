@@ -57,7 +57,7 @@ def fold(
     if any(v is not None and v.tensor is None for v in inputs):
         return None
     tensors = [v.tensor for v in inputs if v is not None and v.tensor is not None]
-    if any(t.wrap or t.shape is None or t.dtype is None for t in types):
+    if any(t.container or t.shape is None or t.dtype is None for t in types):
         return None
     sizes = [_size(t) for t in types]
     if any(s is None for s in sizes):

@@ -36,7 +36,7 @@ class Type(NamedTuple):
 
     dtype: DType | None
     shape: Shape | None
-    wrap: tuple[str, ...] = ()
+    container: tuple[str, ...] = ()
 
 
 UNKNOWN = Type(None, None)
@@ -125,7 +125,7 @@ def _hashable(value: Any) -> Any:
 
 def _input_key(op: str, value: Value) -> Any:
     data = value.array().tobytes() if value.tensor and _reads(op, value.tensor) else None
-    return (value.dtype, value.shape, value.wrap, data)
+    return (value.dtype, value.shape, value.container, data)
 
 
 def _reads(op: str, tensor: Tensor) -> bool:
@@ -154,7 +154,7 @@ def _ask(
         for n, v in known
         if v.tensor is not None and _reads(operator.name, v.tensor)
     }
-    types = {n: type_proto(v.dtype, v.shape, v.wrap) for n, v in known}
+    types = {n: type_proto(v.dtype, v.shape, v.container) for n, v in known}
     if operator.name == "Resize":
         types |= _resized(node, inputs)
     try:
@@ -237,11 +237,11 @@ def from_proto(proto: onnx.TypeProto | None, depth: int = 0) -> Type:
     if kind == "map_type":
         inner = from_proto(proto.map_type.value_type, depth + 1)
         key = ELEMENT_TYPES[proto.map_type.key_type].value
-        return inner._replace(wrap=(f"map:{key}", *inner.wrap))
+        return inner._replace(container=(f"map:{key}", *inner.container))
     if kind not in ("sequence_type", "optional_type"):
         return UNKNOWN
     inner = from_proto(getattr(proto, kind).elem_type, depth + 1)
-    return inner._replace(wrap=(kind.removesuffix("_type"), *inner.wrap))
+    return inner._replace(container=(kind.removesuffix("_type"), *inner.container))
 
 
 def _dim(dim: Any) -> int | str | None:
@@ -255,9 +255,9 @@ def _dim(dim: Any) -> int | str | None:
 
 def merge(a: Type, b: Type) -> Type:
     """What is true of a value that is ``a`` on one path and ``b`` on another."""
-    if a.wrap != b.wrap:
+    if a.container != b.container:
         return UNKNOWN
-    dtype, wrap = a.dtype if a.dtype is b.dtype else None, a.wrap
+    dtype, wrap = a.dtype if a.dtype is b.dtype else None, a.container
     if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
         return Type(dtype, None, wrap)
     dims = (x if x == y else None for x, y in zip(a.shape, b.shape, strict=True))
@@ -266,7 +266,7 @@ def merge(a: Type, b: Type) -> Type:
 
 def of(value: Value) -> Type:
     """The type a value carries."""
-    return Type(value.dtype, value.shape, value.wrap)
+    return Type(value.dtype, value.shape, value.container)
 
 
 def _body(attrs: Mapping[str, Any], name: str) -> Graph:
@@ -287,10 +287,11 @@ def _loop(inputs: Any, attrs: Mapping[str, Any], outputs: int) -> list[Type]:
     require(carried >= 0, "the number of turns and the condition are missing")
     _require_arity(body, 2 + carried, 1 + carried)
     found = [
-        merge(of(initial), of(final)) if initial is not None and initial.wrap == final.wrap
+        merge(of(initial), of(final))
+        if initial is not None and initial.container == final.container
         else of(final)
         for initial, final in zip(inputs[2:], body.outputs[1:], strict=False)
-    ]  # fmt: skip
+    ]
     return found + [_stacked(of(v), None, 0) for v in body.outputs[1 + carried :]]
 
 
@@ -320,7 +321,9 @@ def _sequence_map(inputs: Any, attrs: Mapping[str, Any], outputs: int) -> list[T
     body = _body(attrs, "body")
     _require_arity(body, len(inputs), outputs)
     types = [of(v) for v in body.outputs]
-    return [t if t.dtype is None else t._replace(wrap=("sequence", *t.wrap)) for t in types]
+    return [
+        t if t.dtype is None else t._replace(container=("sequence", *t.container)) for t in types
+    ]
 
 
 def _require_arity(body: Graph, inputs: int, outputs: int) -> None:
@@ -333,7 +336,7 @@ def _require_arity(body: Graph, inputs: int, outputs: int) -> None:
 
 
 def _stacked(type_: Type, length: Any, axis: int) -> Type:
-    if type_.shape is None or type_.wrap:
+    if type_.shape is None or type_.container:
         return type_
     at = axis if axis >= 0 else axis + len(type_.shape) + 1
     return type_._replace(shape=(*type_.shape[:at], length, *type_.shape[at:]))

@@ -39,7 +39,7 @@ class Call:
     def shape(self, at: int) -> Shape | None:
         """The shape of an operand that is a tensor of known rank."""
         value = self.inputs[at] if at < len(self.inputs) else None
-        return None if value is None or value.wrap else value.shape
+        return None if value is None or value.container else value.shape
 
     def show(self, at: int) -> str:
         """An operand as messages call it."""

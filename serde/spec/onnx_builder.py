@@ -10,7 +10,7 @@ import numpy as np
 
 from serde.errors import ConversionError, show_attribute
 from serde.ir import dim_expr
-from serde.ir.builder import Builder, Op, Operand, plain
+from serde.ir.builder import Builder, Op, Operand, normalize_attribute
 from serde.ir.graph import IR_OPSET, DType, Node, Tensor, Value
 from serde.spec import canonicalize, folding, inference, schema, simplify
 
@@ -22,7 +22,7 @@ class TypedCall(NamedTuple):
     inputs: tuple[Value | None, ...]
     attrs: dict[str, Any]
     types: Sequence[inference.Type | None]
-    elements: tuple[Any, ...] | None = None
+    shape_data: tuple[Any, ...] | None = None
 
     @property
     def op(self) -> str:
@@ -53,10 +53,10 @@ class OnnxBuilder(Builder):
         """The opset whose operators can be emitted now."""
         return self.opset
 
-    def made(self, value: Value) -> Node | None:
+    def producer(self, value: Value) -> Node | None:
         """The node, of this graph or one around it, that computes ``value``."""
         found = self._makers.get(value)
-        return self._outer.made(value) if found is None and self._outer is not None else found
+        return self._outer.producer(value) if found is None and self._outer is not None else found
 
     def emit(
         self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int = 1
@@ -70,7 +70,7 @@ class OnnxBuilder(Builder):
     ) -> Any:
         """The result of an operator that needs no node; otherwise the node to append, typed."""
         operator = schema.operator(op, self.level)
-        given = {k: plain(v) for k, v in attrs.items() if v is not None}
+        given = {k: normalize_attribute(v) for k, v in attrs.items() if v is not None}
         if unknown := sorted(given.keys() - operator.attributes):
             raise TypeError(f"{op} has no attribute {', '.join(unknown)} at opset {self.level}")
         operands = [self._operand(operator, i, inputs) for i in range(len(inputs))]
@@ -85,11 +85,11 @@ class OnnxBuilder(Builder):
         types = inference.infer(operator, self.level, read, full, outputs)
         known = folding.fold(op, self.level, read, full, types)
         if known is not None:
-            results = self._folded(op, read, known)
+            results = self._emit_folded(op, read, known)
             return results[0] if outputs == 1 else results
-        elements = dim_expr.infer(op, read, full) if outputs == 1 else None
+        elements = dim_expr.infer_shape_data(op, read, full) if outputs == 1 else None
         if elements is not None and all(isinstance(e, int) for e in elements):
-            return self._sized(op, elements, types[0])
+            return self._emit_shape_data(op, elements, types[0])
         return TypedCall(operator, read, full, types, elements)
 
     def append(self, call: TypedCall) -> Any:
@@ -97,8 +97,8 @@ class OnnxBuilder(Builder):
         made = self._append(call.op, call.inputs, call.attrs, len(call.types))
         for value, type_ in zip(made, call.types, strict=True):
             if type_ is not None:
-                value.dtype, value.shape, value.wrap = type_
-        made[0].elements = call.elements
+                value.dtype, value.shape, value.container = type_
+        made[0].shape_data = call.shape_data
         self._makers.update(dict.fromkeys(made, self.nodes[-1]))
         return made[0] if len(made) == 1 else made
 
@@ -113,7 +113,7 @@ class OnnxBuilder(Builder):
         outputs: int = 1,
     ) -> tuple[Value, ...]:  # fmt: skip
         """Append a node of another domain; its outputs have no type yet."""
-        given = {k: plain(v) for k, v in attrs.items() if v is not None}
+        given = {k: normalize_attribute(v) for k, v in attrs.items() if v is not None}
         return self._append(op, tuple(inputs), given, outputs, domain)
 
     def stem(self, op: str) -> str:
@@ -126,7 +126,7 @@ class OnnxBuilder(Builder):
         self._weights[adopted] = constant.name
         return adopted
 
-    def _folded(
+    def _emit_folded(
         self, op: str, read: tuple[Value | None, ...], known: tuple[Tensor, ...]
     ) -> tuple[Value, ...]:
         """Constants computed from constants, called after the one weight among them."""
@@ -137,7 +137,7 @@ class OnnxBuilder(Builder):
             self._weights.update(dict.fromkeys(results, named[0]))
         return results
 
-    def _sized(self, op: str, elements: tuple[Any, ...], type_: Any) -> Value:
+    def _emit_shape_data(self, op: str, elements: tuple[Any, ...], type_: Any) -> Value:
         array = np.array(elements, (type_.dtype or DType.INT64).numpy)
         if type_.shape is not None and all(isinstance(d, int) for d in type_.shape):
             if math.prod(type_.shape) != array.size:

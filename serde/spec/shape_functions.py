@@ -49,7 +49,7 @@ def _joined(shapes: Sequence[Shape | None], axis: int) -> Shape | None:
 def _told(op: str, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any]) -> Shape | None:
     """The shape by the rule of the operator, as far as an operand tells."""
     x, told = inputs[0], inputs[TOLD[op]]
-    wanted = dim_expr.elements_of(told)
+    wanted = dim_expr.shape_data_of(told)
     if wanted is None and (length := _length(told)) is not None:
         wanted = (None,) * length  # so many sizes, all unknown
     if wanted is None or x is None:
@@ -57,7 +57,7 @@ def _told(op: str, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any]) -
     if op == "ConstantOfShape":
         return wanted
     if op == "Range":
-        return _counted(*map(dim_expr.elements_of, inputs))
+        return _counted(*map(dim_expr.shape_data_of, inputs))
     own = x.shape
     if own is None:
         return None

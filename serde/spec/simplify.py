@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from serde.errors import require
-from serde.ir.dim_expr import elements_of
+from serde.ir.dim_expr import shape_data_of
 from serde.ir.graph import Value
 from serde.spec.einsum_equation import without_broadcasting
 from serde.spec.schema import ELEMENT_CODES
@@ -55,7 +55,7 @@ def _transpose(g: Any, inputs: Any, attrs: Any) -> Value | None:
         return None
     if perm == tuple(range(len(perm))):
         return x  # type: ignore[no-any-return]
-    made = g.made(x)
+    made = g.producer(x)
     first: Any = made.attrs["perm"] if made is not None and made.op == "Transpose" else ()
     if made is not None and len(first) == len(perm):
         return g.Transpose(made.inputs[0], perm=tuple(first[p] for p in perm))  # type: ignore
@@ -64,14 +64,14 @@ def _transpose(g: Any, inputs: Any, attrs: Any) -> Value | None:
 
 def _reshape(g: Any, inputs: Any, attrs: Any) -> Value | None:
     x, shape = inputs
-    wanted = elements_of(shape)
+    wanted = shape_data_of(shape)
     if wanted is None or x.shape is None:
         return None
     if _unchanged(x.shape, wanted, bool(attrs.get("allowzero"))):
         return x  # type: ignore[no-any-return]
     if shape.tensor is None and (plain := _spelled(x.shape, wanted)) is not None:
         return g.Reshape(x, plain)  # type: ignore[no-any-return]
-    made = g.made(x)
+    made = g.producer(x)
     absolute = all(isinstance(d, int) and d != 0 for d in wanted)
     if made is not None and made.op == "Reshape" and shape.tensor is not None and absolute:
         return g.Reshape(made.inputs[0], shape)  # type: ignore[no-any-return]
@@ -108,7 +108,7 @@ def _spelled(shape: Any, wanted: Any) -> list[int] | None:
 
 
 def _expand(g: Any, inputs: Any, attrs: Any) -> Value | None:
-    x, wanted = inputs[0], elements_of(inputs[1])
+    x, wanted = inputs[0], shape_data_of(inputs[1])
     if wanted is None or x.shape is None or len(wanted) > len(x.shape):
         return None
     tail = x.shape[len(x.shape) - len(wanted) :]
@@ -121,12 +121,12 @@ def _concat(g: Any, inputs: Any, attrs: Any) -> Value | None:
 
 
 def _pad(g: Any, inputs: Any, attrs: Any) -> Value | None:
-    pads = elements_of(inputs[1]) if len(inputs) > 1 else attrs["pads"]
+    pads = shape_data_of(inputs[1]) if len(inputs) > 1 else attrs["pads"]
     return inputs[0] if pads is not None and all(p == 0 for p in pads) else None
 
 
 def _slice(g: Any, inputs: Any, attrs: Any) -> Value | None:
-    x, bounds = inputs[0], [elements_of(v) for v in inputs[1:]]
+    x, bounds = inputs[0], [shape_data_of(v) for v in inputs[1:]]
     if x.shape is None or len(bounds) < 4 or None in bounds:
         return None
     alike = len({len(b) for b in bounds if b is not None}) == 1
@@ -144,7 +144,7 @@ def _slice(g: Any, inputs: Any, attrs: Any) -> Value | None:
 
 
 def _squeeze(g: Any, inputs: Any, attrs: Any) -> Value | None:
-    return inputs[0] if len(inputs) > 1 and elements_of(inputs[1]) == () else None
+    return inputs[0] if len(inputs) > 1 and shape_data_of(inputs[1]) == () else None
 
 
 def _flatten(g: Any, inputs: Any, attrs: Any) -> Value | None:
@@ -159,7 +159,7 @@ def _einsum(g: Any, inputs: Any, attrs: Any) -> Value | None:
 
 
 def _tile(g: Any, inputs: Any, attrs: Any) -> Value | None:
-    repeats = elements_of(inputs[1])
+    repeats = shape_data_of(inputs[1])
     return inputs[0] if repeats is not None and all(r == 1 for r in repeats) else None
 
 

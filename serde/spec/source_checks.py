@@ -133,7 +133,7 @@ def _check_ranks(node: Node) -> None:
         value = node.inputs[at] if at < len(node.inputs) else None
         if value is not None and value.is_static:
             shown = f"input {at} of {node.op} is {show_shape(value.shape)}"
-            require(prod(value.dims) == 1, f"{shown}: it has one element")
+            require(prod(value.static_shape) == 1, f"{shown}: it has one element")
     x = node.inputs[0] if node.inputs else None
     if x is None or x.shape is None:
         return

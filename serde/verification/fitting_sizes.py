@@ -12,7 +12,7 @@ from math import prod
 from typing import TypeVar
 
 from serde.errors import SerdeError
-from serde.ir.dim_expr import elements_of
+from serde.ir.dim_expr import shape_data_of
 from serde.ir.graph import Dim, Graph, Value
 from serde.passes.change_batch import fixed
 from serde.passes.dce import drop_dead
@@ -84,7 +84,7 @@ def _constraints(graph: Graph) -> Iterator[Constraint]:
                     ):
                         yield Constraint(x, _size_along(at), size)
         elif node.op == "Reshape":
-            shape = elements_of(b)
+            shape = shape_data_of(b)
             rest = shape[1:] if shape and shape[0] == -1 else ()
             if rest and all(isinstance(d, int) and d > 0 for d in rest):
                 yield Constraint(a, _count_behind_batch, prod(d for d in rest if type(d) is int))

@@ -38,7 +38,7 @@ def make_random_inputs(
     named = fitting_sizes(ir, _default_size) | dict(sizes or {})
     feeds = {}
     for value in graph.inputs:
-        shape = tuple(_size(value, axis, named) for axis in range(len(value.known)))
+        shape = tuple(_size(value, axis, named) for axis in range(len(value.ranked_shape)))
         rows = table_size(known.get(value.name, value), readers)
         feeds[value.name] = _random(rng, value, shape, rows)
     return feeds
@@ -58,13 +58,13 @@ def readers_of(graph: Graph) -> dict[Value, list[tuple[Node, int]]]:
 
 
 def _default_size(value: Value, axis: int) -> int:
-    dim, rank = value.known[axis], len(value.known)
+    dim, rank = value.ranked_shape[axis], len(value.ranked_shape)
     default = 2 if axis == 0 else IMAGE_SIZE if rank >= 4 and axis >= 2 else OTHER_SIZE
     return NAMED_SIZES.get(dim, default) if isinstance(dim, str) else default
 
 
 def _size(value: Value, axis: int, named: dict[str, int]) -> int:
-    dim = value.known[axis]
+    dim = value.ranked_shape[axis]
     if isinstance(dim, int):
         return dim
     size = _default_size(value, axis)

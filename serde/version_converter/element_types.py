@@ -107,8 +107,8 @@ def require_results(
         if dtype is not None and not any(name_of(dtype) in t for t in given):
             refuse(operator, "outputs", 0, dtype)
     for i, v in enumerate(values):
-        if v.dtype is not None and not allowed(operator, "outputs", i, v.dtype, v.wrap):
-            refuse(operator, "outputs", i, v.dtype, v.wrap)
+        if v.dtype is not None and not allowed(operator, "outputs", i, v.dtype, v.container):
+            refuse(operator, "outputs", i, v.dtype, v.container)
 
 
 def widening(operator: schema.Operator, operands: Sequence[Value | None]) -> dict[str, DType]:
@@ -117,13 +117,13 @@ def widening(operator: schema.Operator, operands: Sequence[Value | None]) -> dic
         return {}
     wider: dict[str, DType] = {}
     for i, v in enumerate(operands):
-        if v is None or v.dtype is None or allowed(operator, "inputs", i, v.dtype, v.wrap):
+        if v is None or v.dtype is None or allowed(operator, "inputs", i, v.dtype, v.container):
             continue
-        plain = not v.wrap and operator.name not in WIDTH_MATTERS
+        plain = not v.container and operator.name not in WIDTH_MATTERS
         choices = WIDER.get(v.dtype, ()) if plain else ()
         found = next((d for d in choices if allowed(operator, "inputs", i, d)), None)
         if found is None:
-            refuse(operator, "inputs", i, v.dtype, v.wrap)
+            refuse(operator, "inputs", i, v.dtype, v.container)
         else:
             wider[operator.input(i).tie] = found
     return wider
@@ -131,7 +131,7 @@ def widening(operator: schema.Operator, operands: Sequence[Value | None]) -> dic
 
 def as_is(operator: schema.Operator, side: str, values: Sequence[Value | None]) -> bool:
     """Whether the operator takes, or gives, values of these types."""
-    types = tuple([None if v is None else (v.dtype, v.wrap) for v in values])
+    types = tuple([None if v is None else (v.dtype, v.container) for v in values])
     return are_allowed(operator.name, operator.since, side, types)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from serde.errors import ConversionError, UnsupportedOp
-from serde.ir.builder import Builder, Names, plain
+from serde.ir.builder import Builder, Names, normalize_attribute
 from serde.ir.graph import EMPTY, DType, Node, Source, Tensor, Value
 from serde.rewrite.rules import RuleTable
 from serde.spec.onnx_builder import OnnxBuilder
@@ -131,7 +131,7 @@ class TestBuilder:
         ],
     )
     def test_attributes_are_held_as_plain_python(self, given, held):
-        assert plain(given) == held and type(plain(given)) is type(held)
+        assert normalize_attribute(given) == held and type(normalize_attribute(given)) is type(held)
 
 
 class TestOnnxBuilder:

@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serde.ir.dim_expr import LIMIT, combine, elements_of, halves, infer, product
+from serde.ir.dim_expr import (
+    LIMIT,
+    combine,
+    infer_shape_data,
+    product,
+    shape_data_of,
+    split_operands,
+)
 from serde.ir.graph import DType, Value
 from serde.passes import tidy
 from serde.spec.onnx_builder import OnnxBuilder
@@ -52,12 +59,12 @@ def test_the_product_of_a_shape():
     [
         (None, None),
         (Value("x", I64, (2,)), None),
-        (Value("x", I64, (2,), elements=("N", 2)), ("N", 2)),
-        (Value("x", I64, (2,), elements=("N", 2), wrap=("sequence",)), None),
+        (Value("x", I64, (2,), shape_data=("N", 2)), ("N", 2)),
+        (Value("x", I64, (2,), shape_data=("N", 2), container=("sequence",)), None),
     ],
 )
 def test_elements_of_a_value(value, known):
-    assert elements_of(value) == known
+    assert shape_data_of(value) == known
 
 
 @pytest.mark.parametrize(
@@ -71,7 +78,7 @@ def test_elements_of_a_value(value, known):
     ],
 )
 def test_elements_of_a_constant(array, known):
-    assert elements_of(OnnxBuilder("g").const(array)) == known
+    assert shape_data_of(OnnxBuilder("g").const(array)) == known
 
 
 def test_what_is_not_followed_is_not_known():
@@ -86,8 +93,8 @@ def test_what_is_not_followed_is_not_known():
         g.Gather(column, [0]),
         g.Concat(s, g.Shape(g.input("u", F32, None)), axis=0),
     ]:
-        assert value.elements is None
-    assert infer("Shape", (Value("u"),), {}) is None
+        assert value.shape_data is None
+    assert infer_shape_data("Shape", (Value("u"),), {}) is None
 
 
 @pytest.mark.parametrize(
@@ -333,14 +340,14 @@ def test_no_wrong_conclusion_is_drawn_of_a_computed_shape(data):
     emitted = Emitted()
     values = follow(steps, emitted)
     g = emitted.g
-    graph = tidy(g.build([g.again(v) for v in values]))
+    graph = tidy(g.build([g.emit_identity(v) for v in values]))
     for of in SIZES:
         expected = follow(steps, Computed(of))
         on = Computed(of)
         got = run(graph, {"x": on.x, "y": on.y})
         for value, wanted, found in zip(values, expected, got, strict=True):
             np.testing.assert_array_equal(found, wanted)
-            for element, number in zip(elements_of(value) or (), wanted.ravel(), strict=False):
+            for element, number in zip(shape_data_of(value) or (), wanted.ravel(), strict=False):
                 assert size_of(element, of) in (None, number)
             for dim, size in zip(value.shape or (), wanted.shape, strict=False):
                 assert size_of(dim, of) in (None, size)
@@ -368,7 +375,7 @@ def test_computed_reshapes_in_a_row_keep_the_elements_in_place(first, second):
     for target in (first, second):
         parts = [spelled[d] if isinstance(d, str) else [d] for d in TARGETS[target]]
         y = g.Reshape(y, g.Concat(*parts, axis=0))
-    graph = tidy(g.build([g.again(y)]))
+    graph = tidy(g.build([g.emit_identity(y)]))
     for of in SIZES:
         array = np.random.default_rng(0).standard_normal([of.get(d, d) for d in X], np.float32)
         wanted = array
@@ -391,11 +398,11 @@ def test_an_expression_comes_apart_into_one_of_equal_value(a, b, sign):
     if isinstance(a, int) and isinstance(b, int):
         return
     made = combine(sign, a, b)
-    again, left, right = halves(made)
+    again, left, right = split_operands(made)
     assert combine(again, left, right) == made
 
 
 @pytest.mark.parametrize("name", ["N", "batch-size", "p2o.N.0", "-1", "a+", "()", "(N", "a b*c"])
 def test_a_name_does_not_come_apart(name):
-    found = halves(name)
+    found = split_operands(name)
     assert found is None or combine(*found) == name

@@ -22,7 +22,7 @@ def test_an_axis_outside_is_refused(axis, rank):
 
 def test_lists_of_axes():
     assert geometry.axes_of([-1, 0], 3) == (2, 0)
-    assert geometry.others((2, 0), 4) == (1, 3)
+    assert geometry.other_axes((2, 0), 4) == (1, 3)
     with pytest.raises(ConversionError, match="name one axis twice"):
         geometry.axes_of([2, -1], 3)
 
@@ -32,12 +32,12 @@ def test_permutations_do_what_numpy_does(rank):
     array = np.arange(np.prod(range(2, 2 + rank))).reshape(range(2, 2 + rank))
     for a in range(rank):
         for b in range(rank):
-            moved = array.transpose(geometry.moved(rank, a, b))
+            moved = array.transpose(geometry.move_axis_perm(rank, a, b))
             np.testing.assert_array_equal(moved, np.moveaxis(array, a, b))
-            swapped = geometry.swapped(rank, a, b)
+            swapped = geometry.swap_axes_perm(rank, a, b)
             np.testing.assert_array_equal(array.transpose(swapped), np.swapaxes(array, a, b))
-            back = array.transpose(geometry.moved(rank, a, b))
-            back = back.transpose(geometry.inverse(geometry.moved(rank, a, b)))
+            back = array.transpose(geometry.move_axis_perm(rank, a, b))
+            back = back.transpose(geometry.invert_perm(geometry.move_axis_perm(rank, a, b)))
             np.testing.assert_array_equal(back, array)
 
 

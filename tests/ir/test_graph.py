@@ -77,12 +77,12 @@ def test_values_answer_or_refuse():
         (3, 4),
         False,
     )
-    assert Value("s", shape=()).dims == () and Value("s", shape=()).is_static
+    assert Value("s", shape=()).static_shape == () and Value("s", shape=()).is_static
     bare = Value("y")
     for ask, why in [
         (lambda: bare.rank, "the rank of 'y'"),
-        (lambda: bare.dims, "static shape of 'y', which is unknown"),
-        (lambda: known.dims, "static shape of 'x', which is \\(2, N\\)"),
+        (lambda: bare.static_shape, "static shape of 'y', which is unknown"),
+        (lambda: known.static_shape, "static shape of 'x', which is \\(2, N\\)"),
         (lambda: bare.type, "element type of 'y'"),
         (bare.array, "'y' to be a constant"),
     ]:
@@ -146,7 +146,7 @@ def test_the_printed_form_shows_types_operands_attributes_and_subgraphs():
 
 def test_the_printed_form_of_every_kind_of_attribute_and_wrap():
     big = Value("big", DType.FLOAT32, (9,), Tensor.of(np.zeros(9, np.float32)))
-    out = Value("y", DType.FLOAT32, (None, 3), wrap=("optional", "sequence"))
+    out = Value("y", DType.FLOAT32, (None, 3), container=("optional", "sequence"))
     attrs = {"f": 0.5, "s": "text", "t": big.tensor, "i": (1, 2)}
     graph = Graph("g", (Value("x"),), (out,), (Node("Foo", (big, None), (out,), attrs, "dom"),))
     assert str(graph).splitlines() == [

@@ -118,7 +118,7 @@ def test_before_ir_version_4_every_initializer_is_an_input_and_nothing_is_told(t
 
 
 class TestOverloadsOfFunctions:
-    def given(self):
+    def name_is_original(self):
         made = model_of("g (float[2] x) => (float[2] y) { h = Relu(x) y = Relu(h) }")
         for node, overload in zip(made.graph.node, ("", "twice"), strict=True):
             node.op_type, node.domain, node.overload = "F", "local", overload
@@ -132,13 +132,13 @@ class TestOverloadsOfFunctions:
 
     @pytest.mark.parametrize("opset", [17, 7])
     def test_each_is_called_where_it_is_meant(self, tmp_path, opset):
-        made, _ = converted(self.given(), tmp_path, opset=opset)
+        made, _ = converted(self.name_is_original(), tmp_path, opset=opset)
         x = np.float32([0.5, 2])
         np.testing.assert_allclose(run_model(made, {"x": x})[0], -np.exp(x), rtol=1e-6)
         assert len(made.functions) == (2 if opset == 17 else 0)
 
     def test_a_name_that_is_taken_is_left_alone(self, tmp_path):
-        given = self.given()
+        given = self.name_is_original()
         body = [helper.make_node("Abs", ["a"], ["b"])]
         other = helper.make_function(
             "local", "F_twice", ["a"], ["b"], body, [helper.make_opsetid("", 21)]
@@ -149,7 +149,7 @@ class TestOverloadsOfFunctions:
         np.testing.assert_allclose(run_model(made, {"x": x})[0], -np.exp(x), rtol=1e-6)
 
     def test_two_of_one_name_are_refused(self):
-        given = self.given()
+        given = self.name_is_original()
         given.functions[1].overload = ""
         with pytest.raises(MalformedFile, match="function 'F' is defined twice"):
             decode(given)

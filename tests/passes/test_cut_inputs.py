@@ -131,7 +131,7 @@ class TestWithInputs:
 
     def test_a_container_stays_one(self):
         graph = decoded("g (seq(float[2]) s, int64 i) => (float[2] y) { y = SequenceAt(s, i) }")
-        assert with_inputs(graph, {"s": (3,)}).inputs[0].wrap == ("sequence",)
+        assert with_inputs(graph, {"s": (3,)}).inputs[0].container == ("sequence",)
 
     @pytest.mark.parametrize(
         ("given", "why"),
@@ -279,5 +279,5 @@ class TestRename:
     def test_the_value_keeps_what_is_known_of_it(self):
         graph = ir_of("g (seq(float[2]) s) => (int64 n) { n = SequenceLength(s) }")
         (renamed,) = rename(graph, {"s": "t"}).inputs
-        assert (renamed.wrap, renamed.shape) == (("sequence",), (2,))
+        assert (renamed.container, renamed.shape) == (("sequence",), (2,))
         assert isinstance(renamed, Value)

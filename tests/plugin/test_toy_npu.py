@@ -249,7 +249,7 @@ def test_sequences_are_refused_where_there_are_only_tensors():
 
     from serde.ir.graph import Value
 
-    sequence = Value("s", DType.FLOAT32, None, wrap=("sequence",))
+    sequence = Value("s", DType.FLOAT32, None, container=("sequence",))
     assert NPU["TARGET"].illegal_value(sequence) is None
     without = replace(NPU["TARGET"], sequences=False)
     assert without.illegal_value(sequence) == "'s' is a sequence; toy-npu has tensors only"

@@ -62,7 +62,7 @@ def test_two_paths_have_in_common_what_both_have(a, b, merged):
 
 
 def types_of(body, opset=21):
-    return [(v.name, v.dtype, v.shape, v.wrap) for v in ir_of(body, opset).outputs]
+    return [(v.name, v.dtype, v.shape, v.container) for v in ir_of(body, opset).outputs]
 
 
 @pytest.mark.parametrize(
@@ -101,14 +101,14 @@ def test_containers_keep_what_is_in_them():
     g = OnnxBuilder("g")
     x = g.input("x", F32, ("N", 2))
     sequence = g.SequenceConstruct(x, x)
-    assert (sequence.dtype, sequence.shape, sequence.wrap) == (F32, ("N", 2), ("sequence",))
-    assert g.SequenceAt(sequence, 0).wrap == ()
+    assert (sequence.dtype, sequence.shape, sequence.container) == (F32, ("N", 2), ("sequence",))
+    assert g.SequenceAt(sequence, 0).container == ()
     assert g.SequenceLength(sequence).dtype is I64
     optional = g.Optional(sequence)
-    assert optional.wrap == ("optional", "sequence")
-    assert g.OptionalGetElement(optional).wrap == ("sequence",)
+    assert optional.container == ("optional", "sequence")
+    assert g.OptionalGetElement(optional).container == ("sequence",)
     empty = g.Optional(type=type_proto(F32, (2,)))
-    assert (empty.dtype, empty.wrap) == (F32, ("optional",))
+    assert (empty.dtype, empty.container) == (F32, ("optional",))
 
 
 def test_a_repeated_layer_is_asked_about_once(monkeypatch):

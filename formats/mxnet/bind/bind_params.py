@@ -61,7 +61,7 @@ def bind_params(
     if wrong or (is_mistaken and not ignore_extra):
         raise MalformedFile(params.path, _listing(path, wrong, extra, absent, held, ignore_extra))
     instead = {
-        wanted[name]: Value(name, tensor.dtype, tensor.shape, tensor, given=True)
+        wanted[name]: Value(name, tensor.dtype, tensor.shape, tensor, name_is_original=True)
         for name, tensor in held.items()
         if name in wanted
     }

@@ -62,7 +62,7 @@ def placeholder(name: str, dtype: DType, shape: Shape) -> Value:
     if len(static) < len(shape):
         return Value(name, dtype, tuple(d if isinstance(d, int) else None for d in shape))
     load = partial(np.broadcast_to, np.ones((), dtype.numpy), static)
-    return Value(name, dtype, static, Tensor(dtype, static, load), given=True)
+    return Value(name, dtype, static, Tensor(dtype, static, load), name_is_original=True)
 
 
 def infer_parameters(

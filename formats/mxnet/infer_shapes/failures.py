@@ -57,13 +57,15 @@ def contradicted_inputs(graph: Graph) -> Iterator[tuple[str, Shape]]:
     blank = replace(replace_values(graph, instead), inputs=tuple(instead.values()))
     free = Propagation(blank.nodes, {})
     free.run()
-    ranks = {b: (None,) * len(v.known) for v, b in instead.items() if free.shape_of(b) is None}
+    ranks = {
+        b: (None,) * len(v.ranked_shape) for v, b in instead.items() if free.shape_of(b) is None
+    }
     ranked = Propagation(blank.nodes, {**ranks})
     ranked.run()
     for v, b in instead.items():
         shape = ranked.shape_of(b)
         if shape is not None and is_conflict(shape, v.shape):
-            yield v.name, _corrected(v.known, shape)
+            yield v.name, _corrected(v.ranked_shape, shape)
 
 
 def _corrected(given: Shape, shape: Shape) -> Shape:

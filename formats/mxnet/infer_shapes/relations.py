@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from serde.ir.geometry import Ints, axes_of, axis_of, inverse, swapped, window_output
+from serde.ir.geometry import Ints, axes_of, axis_of, invert_perm, swap_axes_perm, window_output
 from serde.ir.graph import Dim, Node, Shape, Value
 
 from ..rules import Bounds, parse
@@ -284,7 +284,7 @@ def _transpose(node: Node, ask: Ask) -> Told:
     order = axes_of(axes, rank) if axes else tuple(reversed(range(rank)))
     if rank:
         yield y, tuple((before or (None,) * rank)[i] for i in order)
-        yield x, tuple((after or (None,) * rank)[i] for i in inverse(order))
+        yield x, tuple((after or (None,) * rank)[i] for i in invert_perm(order))
 
 
 def _concat(node: Node, ask: Ask) -> Told:
@@ -331,7 +331,7 @@ def _reshape(node: Node, ask: Ask) -> Told:
 
 def _swap(attrs: Attrs, shape: Shape) -> Shape:
     a, b = (axis_of(parse(int, attrs.get(k, "0")), len(shape)) for k in ("dim1", "dim2"))
-    return tuple(shape[i] for i in swapped(len(shape), a, b))
+    return tuple(shape[i] for i in swap_axes_perm(len(shape), a, b))
 
 
 def _widen(attrs: Attrs, shape: Shape) -> Shape:

@@ -48,7 +48,7 @@ def read_leaky_relu(
 def per_channel(g, slope: Value, x: Value):
     """A slope of one number a channel, shaped to broadcast along axis 1."""
     require(slope.rank == 1, f"gamma has {slope.rank} axes")
-    count, channels = slope.known[0], x.known[min(1, x.rank - 1)]
+    count, channels = slope.ranked_shape[0], x.ranked_shape[min(1, x.rank - 1)]
     fits = count == 1 or may_be_same(count, channels)
     require(fits, f"gamma of {count} for {channels} channels")
     if count == 1 or x.rank <= 2:
@@ -141,7 +141,7 @@ def spell_gelu(g, x, *, approximate):
 @spells("PRelu")
 def spell_prelu(g, x, slope):
     """MXNet's slope is one number, or one a channel."""
-    dims = slope.known
+    dims = slope.ranked_shape
     channels = [d for d in dims if d != 1]
     alone = len(channels) == 1 and x.rank - len(dims) + dims.index(channels[0]) == 1
     if slope.is_static and (alone or not channels) and x.type.kind == "f" and dims:

@@ -17,7 +17,7 @@ PREFIX = "_contrib_interleaved_matmul_"
 
 def heads_of(g, x: Value, heads: int, parts: int, part: int):
     """One of the parts of an interleaved tensor, as ``(batch * heads, length, units)``."""
-    width = x.known[2]
+    width = x.ranked_shape[2]
     fits = not isinstance(width, int) or width % (heads * parts) == 0
     require(fits, f"{width} numbers for {heads} heads of {parts} parts each")
     split = g.Reshape(x, [0, 0, heads, parts, -1])

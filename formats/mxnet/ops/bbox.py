@@ -18,7 +18,7 @@ from serde.decompositions.expressions import (
     steps,
 )
 from serde.errors import require
-from serde.ir.builder import computed
+from serde.ir.builder import ensure_distinct_outputs
 from serde.ir.graph import DType, Value
 
 from ..rules import Floats, reads
@@ -95,7 +95,7 @@ def read_multibox_prior(
     """At each place of the image one box a size and one a further ratio, in parts of the image."""
     forms = [(s, ratios[0]) for s in sizes] + [(sizes[0], r) for r in ratios[1:]]
     reach = np.array([(s * math.sqrt(r) / 2, s / math.sqrt(r) / 2) for s, r in forms], "float32")
-    image = x.known[2:]
+    image = x.ranked_shape[2:]
     if all(isinstance(size, int) for size in image):
         known = fixed_anchors(image, reach, steps, offsets)
         return g.const(known.clip(0, 1) if clip else known, name="anchors")
@@ -177,7 +177,9 @@ def read_bipartite_matching(g, x, *, is_ascend=False, threshold: float, topk=-1)
     found = [inner.Where(hit, cast_like(inner, other, x), old)
              for hit, other, old in zip(hits, pair[::-1], partners, strict=True)]  # fmt: skip
     taken = inner.Or(inner.Unsqueeze(hits[0], [2]), inner.Unsqueeze(hits[1], [1]))
-    body = inner.build(computed(inner, [go, inner.Where(taken, never, left), *found]))
+    body = inner.build(
+        ensure_distinct_outputs(inner, [go, inner.Where(taken, never, left), *found])
+    )
     _, *done = g.Loop(g.Squeeze(steps_, [0]), g.const(True), scores, *none, body=body, outputs=3)
     whole = [g.Shape(x, end=x.rank - 2)] if x.rank > 2 else []
     return tuple(

@@ -9,7 +9,7 @@ import numpy as np
 
 from serde.decompositions.expressions import cast, cast_like, scalar
 from serde.errors import require
-from serde.ir.builder import computed
+from serde.ir.builder import ensure_distinct_outputs
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
@@ -89,7 +89,7 @@ def common_divisor(g, a: Value, b: Value):
     x, y = (inner.input(name, DType.INT64, a.shape) for name in ("greater", "less"))
     rest = inner.Where(inner.Equal(y, 0), 0, inner.Mod(x, inner.Max(y, 1)))
     results = [some(inner, rest), inner.Where(inner.Equal(y, 0), x, y), rest]
-    body = inner.build(computed(inner, results))
+    body = inner.build(ensure_distinct_outputs(inner, results))
     return g.Loop(None, some(g, b), a, b, body=body, outputs=2)[0]
 
 

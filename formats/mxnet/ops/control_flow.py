@@ -14,7 +14,7 @@ import numpy as np
 
 from serde.decompositions.expressions import is_true, shape_from
 from serde.errors import require
-from serde.ir.builder import computed
+from serde.ir.builder import ensure_distinct_outputs
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.ir.replace_uses import replace_values
@@ -47,7 +47,9 @@ def read_foreach(
     places = (*in_data_locs, *in_state_locs, *remain_locs)
     given = dict(zip(places, (*items, *carried, *rest), strict=True))
     found = subgraph0(inner, *(given[i] for i in range(len(given))))
-    body = inner.build(computed(inner, [*found[num_out_data:], *found[:num_out_data]]))
+    body = inner.build(
+        ensure_distinct_outputs(inner, [*found[num_out_data:], *found[:num_out_data]])
+    )
     results = several(
         g.Scan(*states, *data, body=body, num_scan_inputs=len(data), outputs=len(found))
     )
@@ -87,7 +89,9 @@ def read_while_loop(
     for at, v in zip(places, found[num_out_data:], strict=True):
         inside[at] = v
     go = truth(inner, *subgraph0(inner, *picked(inside, cond_input_locs)))
-    body = inner.build(computed(inner, [go, *found[num_out_data:], *found[:num_out_data]]))
+    body = inner.build(
+        ensure_distinct_outputs(inner, [go, *found[num_out_data:], *found[:num_out_data]])
+    )
     go = truth(g, *subgraph0(g, *picked(operands, cond_input_locs)))
     results = several(g.Loop(max_iterations, go, *first, body=body, outputs=len(found)))
     stacked = [filled_up(g, y, max_iterations) for y in results[len(first) :]]
@@ -117,7 +121,7 @@ def read_cond(
 def branch(g: Any, body: Body, operands: Sequence[Value]) -> Graph:
     """A branch, which reads the values around it directly."""
     inner = g.child("branch")
-    return inner.build(computed(inner, body(inner, *operands)))  # type: ignore[no-any-return]
+    return inner.build(ensure_distinct_outputs(inner, body(inner, *operands)))  # type: ignore[no-any-return]
 
 
 @reads("_CachedOp")

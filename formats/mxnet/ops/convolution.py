@@ -8,7 +8,7 @@ import numpy as np
 
 from serde.decompositions.expressions import slice_axis
 from serde.errors import ConversionError, require
-from serde.ir.geometry import Ints, inverse, may_be_same
+from serde.ir.geometry import Ints, invert_perm, may_be_same
 from serde.ir.graph import DType, Value, show_shape
 from serde.rewrite.rules import Hint
 from serde.version_converter.adapters.pooling import zero_padded
@@ -43,8 +43,10 @@ def check_channels(x: Value, kernel: Ints, channels):
         return
     axes = len(kernel) + 2
     require(x.rank == axes, f"kernel={kernel} takes data of {axes} axes, and they have {x.rank}")
-    same = may_be_same(x.known[1], channels)
-    require(same, f"the weight has {channels} input channels, and the data have {x.known[1]}")
+    same = may_be_same(x.ranked_shape[1], channels)
+    require(
+        same, f"the weight has {channels} input channels, and the data have {x.ranked_shape[1]}"
+    )
 
 
 def in_channels_first(g, layout: str | None, apply, *tensors: Value):
@@ -54,7 +56,7 @@ def in_channels_first(g, layout: str | None, apply, *tensors: Value):
     require(layout in CHANNELS_LAST, f"layout={layout!r} is unknown")
     order = (0, len(layout) - 1, *range(1, len(layout) - 1))
     y = apply(*(g.Transpose(x, perm=order) for x in tensors))
-    return g.Transpose(y, perm=inverse(order))
+    return g.Transpose(y, perm=invert_perm(order))
 
 
 @reads("Convolution", "Convolution_v1", ignore=TUNING)
@@ -74,7 +76,9 @@ def read_convolution(
     frame = window(kernel, stride, dilate, pad)
 
     def apply(x, w):
-        check_channels(x, kernel, w.known[1] * num_group if isinstance(w.known[1], int) else None)
+        check_channels(
+            x, kernel, w.ranked_shape[1] * num_group if isinstance(w.ranked_shape[1], int) else None
+        )
         return g.Conv(x, w, b, group=num_group, **frame)
 
     return in_channels_first(g, layout, apply, x, w)
@@ -91,7 +95,7 @@ def read_deconvolution(
         return in_phases(g, x, w, b, found)
 
     def apply(x, w):
-        check_channels(x, kernel, w.known[0])
+        check_channels(x, kernel, w.ranked_shape[0])
         pads = {"pads": frame["pads"], "output_padding": adj or None}
         if any(target_shape):
             pads = to_target(x, target_shape, frame)
@@ -105,7 +109,7 @@ def to_target(x: Value, target: Ints, frame):
     require(all(target), f"target_shape={target} leaves a size open")
     dilate = frame["dilations"]
     require(set(dilate) == {1}, f"target_shape with dilate={dilate}, which MXNet computes wrongly")
-    sizes = x.known[2:]
+    sizes = x.ranked_shape[2:]
     static = all(isinstance(size, int) for size in sizes)
     require(static, f"target_shape needs to know the sizes {show_shape(sizes)}")
     pads, adjs = [], []
@@ -126,7 +130,13 @@ def write_conv(s, x, w, b=None, *, kernel_shape, strides, dilations, pads, group
         x, pads = pad_images(s, x, pads, 0.0), (0,) * 2 * half
     frame = {"kernel": kernel_shape, "stride": strides, "dilate": dilations, "pad": symmetric(pads)}
     return s.Convolution(
-        x, w, *operands(b), num_filter=w.dims[0], num_group=group, no_bias=b is None, **frame
+        x,
+        w,
+        *operands(b),
+        num_filter=w.static_shape[0],
+        num_group=group,
+        no_bias=b is None,
+        **frame,
     )
 
 
@@ -140,9 +150,15 @@ def write_conv_transpose(
 ):
     frame = {"kernel": kernel_shape, "stride": strides, "dilate": dilations, "pad": symmetric(pads)}
     return s.Deconvolution(
-        x, w, *operands(b), num_filter=w.dims[1] * group, num_group=group, adj=output_padding,
-        no_bias=b is None, **frame,
-    )  # fmt: skip
+        x,
+        w,
+        *operands(b),
+        num_filter=w.static_shape[1] * group,
+        num_group=group,
+        adj=output_padding,
+        no_bias=b is None,
+        **frame,
+    )
 
 
 @spells("Conv")
@@ -179,13 +195,22 @@ def spell_conv_transpose(
     if gaps and (w.rank == 5 or x.type is DType.FLOAT64):
         wide, ones = with_gaps(g, w, dilations), (1,) * len(dilations)
         return g.ConvTranspose(
-            x, wide, b, group=group, kernel_shape=wide.dims[2:], strides=strides, dilations=ones,
-            pads=pads, output_padding=output_padding, output_shape=output_shape, auto_pad=auto_pad,
-        )  # fmt: skip
+            x,
+            wide,
+            b,
+            group=group,
+            kernel_shape=wide.static_shape[2:],
+            strides=strides,
+            dilations=ones,
+            pads=pads,
+            output_padding=output_padding,
+            output_shape=output_shape,
+            auto_pad=auto_pad,
+        )
     settled = output_shape is None and auto_pad == "NOTSET" and pads is not None
     if settled and halved(pads):
         return None
-    kernel_shape = kernel_shape or w.dims[2:]
+    kernel_shape = kernel_shape or w.static_shape[2:]
     n = len(kernel_shape)
     strides, dilations, more = (
         strides or (1,) * n,
@@ -209,15 +234,15 @@ def with_gaps(g, w: Value, dilations: Ints):
     MXNet dilates no transposed convolution of volumes, and errs in those of float64.
     """
     for axis, gap in enumerate(dilations, 2):
-        size = w.dims[axis]
+        size = w.static_shape[axis]
         if gap == 1 or size == 1:
             continue
-        before, behind = math.prod(w.dims[:axis]), math.prod(w.dims[axis + 1 :])
+        before, behind = math.prod(w.static_shape[:axis]), math.prod(w.static_shape[axis + 1 :])
         rows = g.Reshape(w, [before, size, 1, behind])
         zeros = g.const(np.zeros((before, size, gap - 1, behind), w.type.numpy))
         rows = g.Reshape(g.Concat(rows, zeros, axis=2), [before, size * gap, behind])
         reach = (size - 1) * gap + 1
-        shape = [*w.dims[:axis], reach, *w.dims[axis + 1 :]]
+        shape = [*w.static_shape[:axis], reach, *w.static_shape[axis + 1 :]]
         w = g.Reshape(slice_axis(g, rows, 1, 0, reach), shape)
     return w
 
@@ -229,7 +254,7 @@ def pads_for(
     """What is to be cut off for an output of the shape asked for; negative where it is short."""
     if output_shape is None or not x.is_static:
         raise ConversionError("an output_shape over a dynamic size")
-    axes = zip(x.dims[2:], strides, more, kernel_shape, dilations, strict=True)
+    axes = zip(x.static_shape[2:], strides, more, kernel_shape, dilations, strict=True)
     whole = [s * (d - 1) + m + (k - 1) * e + 1 for d, s, m, k, e in axes]
     over = [w - o for w, o in zip(whole, output_shape[-len(whole) :], strict=True)]
     small = [math.floor(o / 2) for o in over]

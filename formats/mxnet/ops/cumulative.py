@@ -16,7 +16,7 @@ from serde.decompositions.expressions import (
     times,
 )
 from serde.errors import require
-from serde.ir.geometry import Ints, axes_of, axis_of, others
+from serde.ir.geometry import Ints, axes_of, axis_of, other_axes
 from serde.ir.graph import DType, Value
 
 from ..rules import dtype_of, reads
@@ -67,7 +67,7 @@ def read_ediff1d(
 @reads("_npi_polyval")
 def read_polyval(g, p, x):
     """The coefficients stand along the only axis of ``p``, the highest first."""
-    count = p.known[0]
+    count = p.ranked_shape[0]
     require(isinstance(count, int), "needs to know the degree of the polynomial")
     zero = g.Mul(x, scalar(g, 0, x))
     return reduce(lambda y, i: g.Add(g.Mul(y, x), g.Gather(p, i, axis=0)), range(count), zero)
@@ -82,8 +82,8 @@ def read_percentile(
     known = ("linear", "lower", "higher", "midpoint", "nearest")
     require(interpolation in known, f"interpolation={interpolation!r} is unknown")
     axes = tuple(range(x.rank)) if axis is None else axes_of(axis, x.rank)
-    require(0 not in x.known, "a percentile of no numbers")
-    kept = others(axes, x.rank)
+    require(0 not in x.ranked_shape, "a percentile of no numbers")
+    kept = other_axes(axes, x.rank)
     sizes = sizes_of(g, x)
     moved = g.Transpose(as_float(g, x), perm=(*kept, *axes))
     flat = g.Reshape(moved, shape_from(g, [*(sizes[a] for a in kept), -1]))

@@ -32,7 +32,7 @@ def phases(x: Value, w: Value, frame, adj: Ints) -> list[list[Phase]]:
     There are none of what MXNet adds up otherwise, at least for some images.
     """
     stride, *others = frame["strides"]
-    in_blocks = all(isinstance(n, int) and n % BLOCK == 0 for n in w.known[:2])
+    in_blocks = all(isinstance(n, int) and n % BLOCK == 0 for n in w.ranked_shape[:2])
     if not in_blocks or x.rank != 4 or x.type is not DType.FLOAT32:
         return []
     if others != [stride] or stride not in STRIDES or {*frame["dilations"]} != {1}:
@@ -64,9 +64,11 @@ def in_phases(g, x: Value, w: Value, b: Value | None, found: list[list[Phase]]):
         starts, steps = zip(
             *((phase.first, phase.stride) for phase in (rows, columns)), strict=True
         )
-        kernel = g.Transpose(g.Slice(w, starts, w.dims[2:], [2, 3], steps), perm=(1, 0, 2, 3))
+        kernel = g.Transpose(
+            g.Slice(w, starts, w.static_shape[2:], [2, 3], steps), perm=(1, 0, 2, 3)
+        )
         pads = [phase.pads[end] for end in (0, 1) for phase in (rows, columns)]
-        parts.append(g.Conv(x, kernel, b, kernel_shape=kernel.dims[2:], pads=pads))
+        parts.append(g.Conv(x, kernel, b, kernel_shape=kernel.static_shape[2:], pads=pads))
     stride = found[0][0].stride
     y = parts[0] if stride == 1 else g.DepthToSpace(g.Concat(*parts, axis=1), blocksize=stride)
     return turned(g, y)
@@ -78,7 +80,7 @@ def turned(g, x: Value):
 
 def was_turned(g, x: Value) -> bool:
     """Whether an image is what ``in_phases`` gives."""
-    made = g.made(x)
+    made = g.producer(x)
     if made is None or made.op != "Slice":
         return False
     return [v.tensor and v.array().tolist() for v in made.inputs[1:]] == TURN

@@ -40,7 +40,7 @@ def read_crop(g, x, like=None, *, offset=(0, 0), h_w=(0, 0), center_crop=False):
 @reads("im2col")
 def read_im2col(g, x, *, kernel: Ints, stride=(), dilate=(), pad=()):
     """The elements under each window, as a convolution that picks them one by one."""
-    channels = x.known[1]
+    channels = x.ranked_shape[1]
     require(isinstance(channels, int), "needs to know the number of channels")
     count = math.prod(kernel)
     picks = np.tile(np.eye(count, dtype=x.type.numpy), (channels, 1))
@@ -60,7 +60,7 @@ def read_col2im(g, x, *, output_size: Ints, kernel: Ints, stride=(), dilate=(), 
 def spell_depth_to_space(g, x, *, blocksize, mode):
     n, _, h, w = sizes_of(g, x)
     b = blocksize
-    part = x.known[1]
+    part = x.ranked_shape[1]
     require(isinstance(part, int) and part % (b * b) == 0, "channels that are no whole blocks")
     if mode == "DCR":
         split, order = [n, b, b, part // b**2, h, w], (0, 3, 4, 1, 5, 2)
@@ -72,7 +72,7 @@ def spell_depth_to_space(g, x, *, blocksize, mode):
 
 @spells("SpaceToDepth")
 def spell_space_to_depth(g, x, *, blocksize, mode: str = "DCR"):
-    b, (_, c, h, w) = blocksize, x.known
+    b, (_, c, h, w) = blocksize, x.ranked_shape
     require(isinstance(h, int) and isinstance(w, int), "an image of a size known when it runs")
     count = sizes_of(g, x)[0]
     split = reshape(g, x, [count, c, h // b, b, w // b, b])

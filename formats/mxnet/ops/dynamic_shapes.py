@@ -10,7 +10,7 @@ from functools import reduce
 from itertools import chain
 
 from serde.errors import ConversionError, require
-from serde.ir.dim_expr import halves
+from serde.ir.dim_expr import split_operands
 from serde.ir.graph import Dim, Value
 
 from ..target import held_as
@@ -30,8 +30,8 @@ def extent(s, size: Dim) -> Value:
     values = chain(s.inputs, (v for node in s.nodes for v in node.outputs))
     like = next((v for v in values if size in (v.shape or ())), None)
     if like is not None:
-        return _counted(s, like, axis=like.known.index(size))
-    found = halves(size)
+        return _counted(s, like, axis=like.ranked_shape.index(size))
+    found = split_operands(size)
     if found is None:
         raise ConversionError(f"needs the size {size}, which no tensor before it has")
     sign, left, right = found
@@ -54,7 +54,7 @@ def _counted(s, like: Value, axis: int = 0) -> Value:
 
 def spread(s, x: Value, sizes: Sequence[Dim]):
     """``x`` repeated along its axes of size 1, and new ones in front, up to ``sizes``."""
-    kind, own = held_as(x.type), list(x.known) or [1]
+    kind, own = held_as(x.type), list(x.ranked_shape) or [1]
     for _ in range(len(sizes) - len(own)):
         x = s.expand_dims(x, axis=0)
         own.insert(0, 1)

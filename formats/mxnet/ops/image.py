@@ -31,7 +31,7 @@ def read_to_tensor(g, x):
 @reads("_image_normalize")
 def read_normalize(g, x, *, mean: Floats = (0.0,) * 4, std: Floats = (1.0,) * 4):
     """One number a channel, or one for all of them; integers are cut off."""
-    channels = x.known[x.rank - 3]
+    channels = x.ranked_shape[x.rank - 3]
     require(len(mean) in (1, channels) and len(std) in (1, channels), f"{mean=} {std=}")
     wide = x if x.type.kind == "f" else cast(g, x, DType.FLOAT32)
     away, scale = (np.array(v, wide.type.numpy).reshape(-1, 1, 1) for v in (mean, std))
@@ -102,10 +102,13 @@ def read_border(
     require(type in MODES, f"type={type}; supported: 0 (constant), 1 (replicate), 4 (reflect 101)")
     pads = [top, left, 0, bot, right, 0]
     require(min(pads) >= 0, f"a border of {min(pads)}")
-    fits = not isinstance(x.known[2], int) or len(values) in (0, x.known[2])
-    require(fits, f"values={values} for {x.known[2]} channels")
+    fits = not isinstance(x.ranked_shape[2], int) or len(values) in (0, x.ranked_shape[2])
+    require(fits, f"values={values} for {x.ranked_shape[2]} channels")
     if type == 4:
-        for pad, size in ((max(top, bot), x.known[0]), (max(left, right), x.known[1])):
+        for pad, size in (
+            (max(top, bot), x.ranked_shape[0]),
+            (max(left, right), x.ranked_shape[1]),
+        ):
             known = isinstance(size, int)
             require(not known or pad < size, f"a border of {pad} mirrored from {size}")
     if type != 0:
@@ -121,7 +124,7 @@ def read_border(
 def read_adjust_lighting(g, x, *, alpha: Floats):
     """One image of three colours; integers stay within their type."""
     require(len(alpha) == 3, f"alpha={alpha}")
-    require(x.known[2] != 1, "an image of one colour, which MXNet computes wrongly")
+    require(x.ranked_shape[2] != 1, "an image of one colour, which MXNet computes wrongly")
     shift = (LIGHT @ np.array(alpha)).astype("float32")
     y = g.Add(cast(g, x, DType.FLOAT32), shift)
     if x.type.kind == "f":

@@ -57,7 +57,7 @@ def read_one_hot(g, index, *, depth: int, on_value=1.0, off_value=0.0, dtype="fl
 @reads("gather_nd")
 def read_gather_nd(g, x, index):
     """MXNet counts the indices' axes along their first axis, ONNX along the last."""
-    require(isinstance(index.known[0], int), "needs to know how many axes are indexed")
+    require(isinstance(index.ranked_shape[0], int), "needs to know how many axes are indexed")
     order: Ints = (*range(1, index.rank), 0)
     return g.GatherND(x, cast(g, g.Transpose(index, perm=order), DType.INT64))
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from serde.decompositions.expressions import reshape, size_of
 from serde.errors import require
-from serde.ir.geometry import Ints, axes_of, axis_of, inverse, moved, others
+from serde.ir.geometry import Ints, axes_of, axis_of, invert_perm, move_axis_perm, other_axes
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
@@ -19,10 +19,10 @@ from .linear import flipped
 @reads("_linalg_gemm2")
 def read_gemm2(g, a, b, *, transpose_a=False, transpose_b=False, alpha=1.0, axis=-2):
     """``axis`` counts the rows of the matrices, the last axis their columns."""
-    order = moved(a.rank, axis_of(axis, a.rank), a.rank - 2)
+    order = move_axis_perm(a.rank, axis_of(axis, a.rank), a.rank - 2)
     a, b = g.Transpose(a, perm=order), g.Transpose(b, perm=order)
     y = g.MatMul(flipped(g, a, transpose_a), flipped(g, b, transpose_b))
-    return g.Transpose(scaled(g, y, alpha), perm=inverse(order))
+    return g.Transpose(scaled(g, y, alpha), perm=invert_perm(order))
 
 
 @reads("_linalg_gemm")
@@ -74,7 +74,7 @@ def triangle(size: int, offset: int, lower: bool):
 @reads("_linalg_extracttrian")
 def read_extracttrian(g, a, *, offset=0, lower=True):
     """The elements on a diagonal and beyond it."""
-    size = a.known[-1]
+    size = a.ranked_shape[-1]
     require(isinstance(size, int), "needs to know the size of the matrices")
     rows, columns = triangle(size, offset, lower)
     flat = reshape(g, a, [*(size_of(g, a, i) for i in range(a.rank - 2)), -1])
@@ -84,7 +84,7 @@ def read_extracttrian(g, a, *, offset=0, lower=True):
 @reads("_linalg_maketrian")
 def read_maketrian(g, x, *, offset=0, lower=True):
     """Matrices with the last axis of ``x`` on a diagonal and beyond it, and zeros elsewhere."""
-    count = x.known[-1]
+    count = x.ranked_shape[-1]
     require(isinstance(count, int), "needs to know how many elements the triangle has")
     size = round((np.sqrt(8 * count + 1) - 1) / 2) + abs(offset)
     places = np.full((size, size), count)
@@ -101,7 +101,7 @@ def read_khatri_rao(g, *xs):
     def product(a, b):
         return g.Reshape(g.Mul(g.Unsqueeze(a, [1]), g.Unsqueeze(b, [0])), [-1, columns])
 
-    columns = xs[0].known[1]
+    columns = xs[0].ranked_shape[1]
     require(isinstance(columns, int), "needs to know the number of columns")
     return reduce(product, xs)
 
@@ -128,7 +128,9 @@ def contracted(g, a: Value, b: Value, mine: Ints, other: Ints):
     right = [next(letters) for _ in range(b.rank)]
     for i, j in zip(mine, other, strict=True):
         right[j] = left[i]
-    kept = [left[i] for i in others(mine, a.rank)] + [right[j] for j in others(other, b.rank)]
+    kept = [left[i] for i in other_axes(mine, a.rank)] + [
+        right[j] for j in other_axes(other, b.rank)
+    ]
     return g.Einsum(a, b, equation=f"{''.join(left)},{''.join(right)}->{''.join(kept)}")
 
 

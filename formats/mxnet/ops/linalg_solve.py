@@ -19,8 +19,8 @@ from serde.decompositions.expressions import (
     times,
 )
 from serde.errors import require
-from serde.ir.builder import computed
-from serde.ir.geometry import Ints, axis_of, moved
+from serde.ir.builder import ensure_distinct_outputs
+from serde.ir.geometry import Ints, axis_of, move_axis_perm
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
@@ -36,7 +36,7 @@ def each_column(g, count, state: Value, step):
     column = inner.input("column", DType.INT64, ())
     go = inner.input("go", DType.BOOL, ())
     carried = inner.input("state", state.type, state.shape)
-    body = inner.build(computed(inner, [go, *step(inner, column, carried)]))
+    body = inner.build(ensure_distinct_outputs(inner, [go, *step(inner, column, carried)]))
     trips = count if isinstance(count, int) else g.Squeeze(count, [0])
     return g.Loop(trips, g.const(True), state, body=body, outputs=2)
 
@@ -44,7 +44,7 @@ def each_column(g, count, state: Value, step):
 def behind(g, stacked: Value):
     """The first axis as the last but one."""
     rank = stacked.rank
-    return g.Transpose(stacked, perm=moved(rank, 0, rank - 2))
+    return g.Transpose(stacked, perm=move_axis_perm(rank, 0, rank - 2))
 
 
 @reads("_linalg_potrf", "_npi_cholesky")

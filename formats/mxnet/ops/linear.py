@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from serde.decompositions.expressions import cast, reshape, size_of, sizes_of
 from serde.errors import require
-from serde.ir.dim_expr import elements_of
-from serde.ir.geometry import Ints, swapped
+from serde.ir.dim_expr import shape_data_of
+from serde.ir.geometry import Ints, swap_axes_perm
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
@@ -50,7 +50,7 @@ def read_batch_dot(g, a, b, *, transpose_a=False, transpose_b=False):
 
 def flipped(g, x: Value, flip: bool):
     """``x`` with its last two axes exchanged."""
-    return g.Transpose(x, perm=swapped(x.rank, x.rank - 2, x.rank - 1)) if flip else x
+    return g.Transpose(x, perm=swap_axes_perm(x.rank, x.rank - 2, x.rank - 1)) if flip else x
 
 
 @writes("Gemm")
@@ -58,7 +58,7 @@ def write_gemm(s, a, b, c=None, *, alpha, beta, transA, transB):
     a = s.transpose(a, axes=(1, 0)) if transA else a
     plain = c is None or (c.rank == 1 and beta == 1.0)
     if transB and alpha == 1.0 and plain:
-        count = b.known[0]
+        count = b.ranked_shape[0]
         return s.FullyConnected(
             a, b, *operands(c), num_hidden=count, no_bias=c is None, flatten=False
         )
@@ -78,7 +78,7 @@ def write_mat_mul(s, a, b):
     if b.rank == 2:
         return s.dot(a, b)
     require(a.rank == b.rank, "a product that broadcasts")
-    require(a.known[:-2] == b.known[:-2], "a product that broadcasts")
+    require(a.ranked_shape[:-2] == b.ranked_shape[:-2], "a product that broadcasts")
     if a.rank == 3:
         return s.batch_dot(a, b)
     wide = a.type in (DType.FLOAT32, DType.FLOAT64)
@@ -96,11 +96,11 @@ def spell_mat_mul(g, a: Value, b: Value):
     if a.type not in WIDE:
         products = g.Mul(g.Unsqueeze(a, [a.rank]), g.Unsqueeze(b, [b.rank - 2]))
         return g.ReduceSum(products, [products.rank - 2], keepdims=0)
-    if b.rank == 2 or a.known[:-2] == b.known[:-2]:
+    if b.rank == 2 or a.ranked_shape[:-2] == b.ranked_shape[:-2]:
         return None
     firsts = [first_of_last(g, v) for v in (a, b)]
     batch = g.Shape(g.Add(*firsts), end=-2)
-    if None not in (elements_of(batch) or (None,)):
+    if None not in (shape_data_of(batch) or (None,)):
         rest = (g.Concat(batch, g.Shape(v, start=-2), axis=0) for v in (a, b))
         return g.MatMul(*(g.Expand(v, sizes) for v, sizes in zip((a, b), rest, strict=True)))
     equal = [g.Equal(v, v) for v in firsts]

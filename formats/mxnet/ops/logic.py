@@ -222,17 +222,17 @@ def write_not(s, x):
 def write_where(s, condition, x, y):
     """MXNet wants all three in one shape."""
     parts = (condition, x, y)
-    sizes = common([v.known for v in parts])
+    sizes = common([v.ranked_shape for v in parts])
     if sizes is None:
         return s.where(*together(s, parts))
-    full = next((v for v in parts if list(v.known) == sizes), None)
+    full = next((v for v in parts if list(v.ranked_shape) == sizes), None)
     return s.where(*(in_shape_of(s, v, full, sizes) for v in parts))
 
 
 def in_shape_of(s, value: Value, full: Value | None, sizes: list[Dim]):
     """``value`` spread out to ``sizes``, the shape of ``full`` if that is there."""
     if full is None or (n := number(value)) is None:
-        return value if list(value.known) == sizes else spread(s, value, sizes)
+        return value if list(value.ranked_shape) == sizes else spread(s, value, sizes)
     zeros = s.Cast(s.zeros_like(full), dtype=held_as(value.type))
     zeros.dtype = value.dtype
     return s["_plus_scalar"](zeros, scalar=n)

@@ -15,7 +15,7 @@ from serde.decompositions.expressions import (
     steps,
 )
 from serde.errors import require
-from serde.ir.builder import computed
+from serde.ir.builder import ensure_distinct_outputs
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
@@ -62,7 +62,7 @@ def chances(g, emitted: Value, skips: Value, lengths: Value):
     skip = inner.Where(skips, moved_right(inner, before, 2), scalar(inner, NEVER, before))
     after = inner.Add(log_sum(inner, before, moved_right(inner, before, 1), skip), now)
     running = inner.Unsqueeze(inner.Less(step, lengths), [1])
-    body = inner.build(computed(inner, [inner.Where(running, after, before)]))
+    body = inner.build(ensure_distinct_outputs(inner, [inner.Where(running, after, before)]))
     return g.Scan(start, emitted, time, body=body, num_scan_inputs=2)
 
 
@@ -138,7 +138,7 @@ def read_hawkes(g, lda, alpha, beta, state, lags, marks, valid_length, max_time)
         inner.Where(rows, held_then, held), inner.Where(rows, last_then, last),
         inner.Where(real, then, now), inner.Where(real, inner.Add(total, gain), total),
     ]  # fmt: skip
-    body = inner.build(computed(inner, results))
+    body = inner.build(ensure_distinct_outputs(inner, results))
     memory, before, _, total = g.Scan(
         state, zeros, none, none, *time_first, places, body=body, num_scan_inputs=3, outputs=4
     )

@@ -146,7 +146,7 @@ def read_multibox_detection(
     rows = g.Where(g.Unsqueeze(real, [2]), rows_at(g, rows, places), scalar(g, -1, rows))
     if not 0 < nms_threshold <= 1:
         return rows
-    return suppressed(g, rows, nms_threshold, force_suppress, nms_topk, shown.known[1])
+    return suppressed(g, rows, nms_threshold, force_suppress, nms_topk, shown.ranked_shape[1])
 
 
 def suppressed(g, rows: Value, bound: float, force: bool, topk: int, classes: Dim):
@@ -206,7 +206,7 @@ def _mark(node: Node, made: Mapping[Value, Node]) -> Node | None:
     chosen = made.get(rows)
     if chosen is None or chosen.op != "NonMaxSuppression":
         return None
-    if update is None or update.known not in ((), (1,)):
+    if update is None or update.ranked_shape not in ((), (1,)):
         return None
     in_pairs = columns is not None and columns.tensor is not None and columns.ints() == (0, 2)
     operands = (*chosen.inputs, *(None,) * OPERANDS)[:OPERANDS]
@@ -236,7 +236,7 @@ def write_mask(s, boxes, scores, most, overlap, least, data, update, *, center_p
     (batch, _, place), chosen, kept = _kept(
         s, boxes, scores, most, overlap, least, center_point_box
     )
-    rows, count = data.known
+    rows, count = data.ranked_shape
     if isinstance(rows, int) and isinstance(count, int):
         batch, whole = (s.Cast(v, dtype="int32") for v in (batch, chosen))
         flat = s.broadcast_add(s["_mul_scalar"](batch, scalar=count), whole)

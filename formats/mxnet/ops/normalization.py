@@ -41,7 +41,7 @@ def read_batch_norm(
 ):  # fmt: skip
     """``fix_gamma`` means a scale of 1, whatever is stored."""
     require(x.rank >= 2, "BatchNorm of a tensor with fewer than two axes")
-    channels, stored = x.known[axis % x.rank], gamma.known[0]
+    channels, stored = x.ranked_shape[axis % x.rank], gamma.ranked_shape[0]
     require(
         may_be_same(channels, stored), f"parameters for {stored} channels, and there are {channels}"
     )
@@ -76,13 +76,13 @@ def read_batch_norm_relu(g, x, gamma, beta, mean, var, *, eps=1e-3, fix_gamma=Tr
 
 
 def ones(g, like: Value):
-    return g.const(np.ones(like.dims, like.type.numpy), name="ones")
+    return g.const(np.ones(like.static_shape, like.type.numpy), name="ones")
 
 
 @reads("LayerNorm", only={"output_mean_var": (False,)})
 def read_layer_norm(g, x, gamma, beta, *, axis=-1, eps=1e-5):
     last = x.rank - 1
-    if x.known[axis] == 0:
+    if x.ranked_shape[axis] == 0:
         return x  # there is nothing to normalize, which runtimes refuse
 
     def apply(x):
@@ -94,14 +94,14 @@ def read_layer_norm(g, x, gamma, beta, *, axis=-1, eps=1e-5):
 @reads("GroupNorm", only={"output_mean_var": (False,)})
 def read_group_norm(g, x, gamma, beta, *, num_groups=1, eps=1e-5):
     """MXNet 1 has a scale and a shift for each group, MXNet 2 for each channel."""
-    channels = x.known[1]
+    channels = x.ranked_shape[1]
     require(isinstance(channels, int), "needs to know the number of channels")
     spread = [per_channel(g, v, channels) for v in (gamma, beta)]
     return g.GroupNormalization(x, *spread, num_groups=num_groups, epsilon=eps)
 
 
 def per_channel(g, v: Value, channels: int):
-    (groups,) = v.dims
+    (groups,) = v.static_shape
     wide = g.Expand(g.Unsqueeze(v, [1]), [groups, channels // groups])
     return v if groups == channels else g.Reshape(wide, [channels])
 
@@ -185,7 +185,7 @@ def spell_batch_norm(g, x, *parameters, epsilon, momentum, training_mode, output
     kind = statistics_type(x, *parameters)
     wide = cast(g, x, kind) if kind is DType.FLOAT64 else x
     casted = [cast(g, v, kind) for v in parameters]
-    if any(g.made(v) is not None for v in casted[2:]):
+    if any(g.producer(v) is not None for v in casted[2:]):
         return cast(g, normalized(g, cast(g, x, kind), *casted, epsilon=epsilon), x.type)
     if wide is x and casted == list(parameters):
         return None

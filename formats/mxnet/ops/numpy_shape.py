@@ -6,7 +6,7 @@ from functools import partial, reduce
 
 from serde.decompositions.expressions import size_of, slice_axis
 from serde.errors import require
-from serde.ir.geometry import Ints, axes_of, axis_of, swapped
+from serde.ir.geometry import Ints, axes_of, axis_of, swap_axes_perm
 from serde.ir.graph import Value
 
 from ..rules import reads
@@ -17,7 +17,9 @@ from .slicing import FAR, equal_parts
 @reads("_np_squeeze")
 def read_numpy_squeeze(g, x, *, axis: Ints | None = None):
     axes = axes_of(axis, x.rank) if axis is not None else None
-    return g.Squeeze(x, [i for i, d in enumerate(x.dims) if d == 1] if axes is None else axes)
+    return g.Squeeze(
+        x, [i for i, d in enumerate(x.static_shape) if d == 1] if axes is None else axes
+    )
 
 
 @reads("_np_transpose")
@@ -61,7 +63,7 @@ def read_flip(g, x, *, axis: Ints):
 def read_rot90(g, x, *, k=1, axes: Ints | None = None):
     require(axes is not None and len(axes) == 2, f"axes={axes} are not two")
     a, b = axes_of(axes, x.rank)
-    turned = swapped(x.rank, a, b)
+    turned = swap_axes_perm(x.rank, a, b)
     if k % 4 == 1:
         return g.Transpose(read_reverse(g, x, axis=(b,)), perm=turned)
     if k % 4 == 3:

@@ -87,7 +87,7 @@ def padded_axis(g, x: Value, axis: int, begin: int, end: int, fill, mode: str):
         x = slice_axis(g, x, axis, max(-begin, 0), min(end, 0) or LAST)
         begin, end = max(begin, 0), max(end, 0)
     if mode != "constant":
-        size = x.known[axis]
+        size = x.ranked_shape[axis]
         require(isinstance(size, int), f"{mode} pads of dynamic size")
         require(mode in ("edge", "reflect", "wrap"), f"{mode} pads")
         places: Any = np.pad(np.arange(size), (begin, end), mode=mode)  # type: ignore

@@ -134,7 +134,7 @@ def sizes(x: Value, frame):
     """Per axis: size or None, kernel, stride, pads at both ends."""
     half = len(frame["kernel_shape"])
     ends = zip(frame["pads"][:half], frame["pads"][half:], strict=True)
-    dims = (d if isinstance(d, int) else None for d in x.known[2:])
+    dims = (d if isinstance(d, int) else None for d in x.ranked_shape[2:])
     return list(zip(dims, frame["kernel_shape"], frame["strides"], ends, strict=True))
 
 
@@ -212,7 +212,7 @@ def write_pool(kind, s, x, *, kernel_shape, strides, dilations, pads, ceil_mode,
 def drops(x: Value, kernel, strides, pads) -> bool:
     """Whether ONNX drops, or may drop, a last window that MXNet keeps."""
     half = len(kernel)
-    sizes = x.known[2:]
+    sizes = x.ranked_shape[2:]
     for size, k, s, begin, end in zip(
         sizes, kernel, strides, pads[:half], pads[half:], strict=True
     ):
@@ -276,7 +276,7 @@ def with_places(
     g, x: Value, by_columns: int, *, kernel_shape, strides, dilations, pads, ceil_mode
 ):  # fmt: skip
     """The largest of each window, and where it stands in the whole tensor, told from a table."""
-    sizes = x.known[2:]
+    sizes = x.ranked_shape[2:]
     require(all(isinstance(d, int) for d in sizes), "places in an image of a size not known before")
     require(x.type.kind == "f", f"pooling of {x.type.value} elements")
     table, counts = windows(sizes, kernel_shape, strides, dilations, pads, ceil_mode)

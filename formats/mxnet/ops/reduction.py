@@ -20,8 +20,8 @@ from serde.decompositions.expressions import (
     times,
 )
 from serde.errors import require
-from serde.ir.builder import computed
-from serde.ir.geometry import Ints, axes_of, axis_of, others
+from serde.ir.builder import ensure_distinct_outputs
+from serde.ir.geometry import Ints, axes_of, axis_of, other_axes
 from serde.ir.graph import DType, Value
 
 from ..rules import dtype_of, reads
@@ -67,7 +67,7 @@ def product(g, x: Value, axes: Ints, keepdims):
     if x.type in NARROW:
         wide = product(g, cast(g, x, WIDER[x.type]), axes, keepdims)
         return cast_like(g, wide, x)
-    kept, sizes = others(axes, x.rank), sizes_of(g, x)
+    kept, sizes = other_axes(axes, x.rank), sizes_of(g, x)
     count = times(g, [sizes[a] for a in axes])
     order = (*axes, *kept)
     rows = x if order == tuple(range(x.rank)) else g.Transpose(x, perm=order)
@@ -94,11 +94,11 @@ def multiplied_rows(g, rows: Value, count: int):
 def scanned_rows(g, rows: Value):
     """One row after another."""
     body = g.child("product")
-    total = body.input("total", rows.type, rows.known[1:])
-    row = body.input("row", rows.type, rows.known[1:])
+    total = body.input("total", rows.type, rows.ranked_shape[1:])
+    row = body.input("row", rows.type, rows.ranked_shape[1:])
     one = g.const(np.ones((), rows.type.numpy))
     start = g.Expand(one, g.Shape(rows, start=1)) if rows.rank > 1 else one
-    made = body.build(computed(body, [body.Mul(total, row)]))
+    made = body.build(ensure_distinct_outputs(body, [body.Mul(total, row)]))
     return g.Scan(start, rows, body=made, num_scan_inputs=1)
 
 
@@ -107,7 +107,7 @@ def chosen(x: Value, axis: Ints | None, exclude: bool) -> Ints:
     named = axes_of(axis or (), x.rank)
     if not named:
         return tuple(range(x.rank))
-    return others(named, x.rank) if exclude else named
+    return other_axes(named, x.rank) if exclude else named
 
 
 def legacy(g, op, x: Value, axes: Ints, keepdims):
@@ -136,7 +136,7 @@ def count_of(g, x: Value, axes: Ints):
 
 def are_empty(x: Value, axes: Ints) -> bool:
     """Whether there is nothing along the axes."""
-    return any(x.known[a] == 0 for a in axes)
+    return any(x.ranked_shape[a] == 0 for a in axes)
 
 
 def read_nan_reduction(

@@ -37,7 +37,7 @@ def read_upsampling(g, x, *more, scale: int, sample_type: str, multi_input_mode=
     """
     if sample_type == "bilinear":
         kernel, pad = (2 * scale - scale % 2,) * 2, (math.ceil((scale - 1) / 2),) * 4
-        group = more[0].known[0]
+        group = more[0].ranked_shape[0]
         return g.ConvTranspose(
             x, *more, kernel_shape=kernel, strides=(scale, scale), pads=pad, group=group
         )
@@ -123,13 +123,13 @@ def read_adaptive_pooling(g, x, *, output_size: Ints = (), requantized: Hint[boo
         return means_in_order(g, x, rows, columns)
     if rows == columns == 1:
         return g.GlobalAveragePool(x)
-    y = x if x.known[3] == columns else g.MatMul(x, shares(g, x, 3, columns))
-    return y if x.known[2] == rows else g.MatMul(g.Transpose(shares(g, x, 2, rows)), y)
+    y = x if x.ranked_shape[3] == columns else g.MatMul(x, shares(g, x, 3, columns))
+    return y if x.ranked_shape[2] == rows else g.MatMul(g.Transpose(shares(g, x, 2, rows)), y)
 
 
 def divides(x: Value, rows: int, columns: int) -> bool:
     """Whether all parts of an image are known to be of one size."""
-    height, width = x.known[2:]
+    height, width = x.ranked_shape[2:]
     return (
         isinstance(height, int) and isinstance(width, int)
         and height % rows == 0 and width % columns == 0
@@ -140,7 +140,9 @@ def means_in_order(g, x: Value, rows: int, columns: int):
     """Means of numbers that integers stand for, added up row by row, as MXNet does: what becomes an
     integer again may lie on a half.
     """
-    height, width = (n // parts for n, parts in zip(x.known[2:], (rows, columns), strict=True))
+    height, width = (
+        n // parts for n, parts in zip(x.ranked_shape[2:], (rows, columns), strict=True)
+    )
     parts = g.Reshape(x, [0, 0, rows, height, columns, width])
     total = g.ReduceSum(g.Transpose(parts, perm=(3, 5, 0, 1, 2, 4)), [0, 1], keepdims=0)
     return g.Div(g.Div(total, float(width)), float(height))

@@ -206,7 +206,7 @@ def read_deformable_position_sensitive(
     each bin takes channels of its own.
     """
     count, still = pooled_size, no_trans or trans is None
-    pairs = 2 if still else trans.known[1]
+    pairs = 2 if still else trans.ranked_shape[1]
     require(isinstance(pairs, int), "needs to know how many classes are moved")
     classes = pairs // 2
     left, top, right, bottom = whole_corners(g, rois)
@@ -323,7 +323,7 @@ def write_deform_conv(
         mask = s.ones_like(s.slice_axis(offset, axis=1, begin=0, end=parts))
     return s["_contrib_ModulatedDeformableConvolution"](
         x, offset, mask, w, *operands(b), kernel=kernel_shape, stride=strides, dilate=dilations,
-        pad=symmetric(pads), num_filter=w.dims[0], num_group=group,
+        pad=symmetric(pads), num_filter=w.static_shape[0], num_group=group,
         num_deformable_group=offset_group, no_bias=b is None, im2col_step=1,
     )  # fmt: skip
 
@@ -369,7 +369,7 @@ def spell_deform_conv(
     strides,
 ):  # fmt: skip
     """MXNet has windows of images, and channels of the result in as many groups as offsets."""
-    if len(kernel_shape) == 2 and w.dims[0] % offset_group == 0:
+    if len(kernel_shape) == 2 and w.static_shape[0] % offset_group == 0:
         return None
     return deformable_convolution(
         g, x, w, offset, b, mask, dilations=dilations, group=group, kernel_shape=kernel_shape,

@@ -28,7 +28,7 @@ from .slicing import read_slice
 @reads("scatter_nd")
 def read_scatter_nd(g, x, index, *, shape: Ints):
     """The first axis of ``index`` counts the axes of the result; elsewhere there are zeros."""
-    require(isinstance(index.known[0], int), "needs to know how many axes are indexed")
+    require(isinstance(index.ranked_shape[0], int), "needs to know how many axes are indexed")
     empty = Tensor.of(np.zeros(1, x.type.numpy))
     places = g.Transpose(cast(g, index, DType.INT64), perm=(*range(1, index.rank), 0))
     return g.ScatterND(g.ConstantOfShape(list(shape), value=empty), places, x)

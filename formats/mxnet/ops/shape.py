@@ -10,8 +10,8 @@ import numpy as np
 from serde.decompositions.expressions import Size, reshape, shape_from, size_of, sizes_of, times
 from serde.decompositions.reshape_codes import SKIP, coded
 from serde.errors import require
-from serde.ir.dim_expr import combine, elements_of
-from serde.ir.geometry import Ints, axes_of, axis_of, swapped
+from serde.ir.dim_expr import combine, shape_data_of
+from serde.ir.geometry import Ints, axes_of, axis_of, swap_axes_perm
 from serde.ir.graph import Dim, DType, Value
 from serde.rewrite.rules import Hint
 from serde.spec import shape_functions
@@ -57,9 +57,9 @@ def check_count(x: Value, sizes: Sequence[Size], shape: Ints) -> None:
     known = [n for n in sizes if isinstance(n, int) and n > 0]
     if not x.is_static or len(known) + sizes.count(-1) < len(sizes):
         return
-    left = math.prod(x.dims) % math.prod(known)  # type: ignore[arg-type]
-    same = left == 0 if -1 in sizes else math.prod(x.dims) == math.prod(known)  # type: ignore
-    require(same, f"shape={shape} of {x.dims}, which does not hold as much")
+    left = math.prod(x.static_shape) % math.prod(known)  # type: ignore[arg-type]
+    same = left == 0 if -1 in sizes else math.prod(x.static_shape) == math.prod(known)  # type: ignore
+    require(same, f"shape={shape} of {x.static_shape}, which does not hold as much")
 
 
 @reads("_npx_reshape", only={"order": ("C",)})
@@ -100,7 +100,7 @@ def read_transpose(g, x, *, axes=()):
 
 @reads("SwapAxis")
 def read_swap_axis(g, x, *, dim1=0, dim2=0):
-    return g.Transpose(x, perm=swapped(x.rank, axis_of(dim1, x.rank), axis_of(dim2, x.rank)))
+    return g.Transpose(x, perm=swap_axes_perm(x.rank, axis_of(dim1, x.rank), axis_of(dim2, x.rank)))
 
 
 @reads("expand_dims")
@@ -113,7 +113,7 @@ def read_squeeze(g, x, *, axis: Ints | None = None):
     """A tensor squeezed of all its axes keeps one: MXNet's legacy operators have no scalars."""
     axes = axes_of(axis, x.rank) if axis is not None else None
     if axes is None:
-        axes = tuple(i for i, d in enumerate(x.dims) if d == 1)
+        axes = tuple(i for i, d in enumerate(x.static_shape) if d == 1)
     return g.Squeeze(x, axes[1:] if len(axes) == x.rank else axes)
 
 
@@ -195,7 +195,7 @@ def read_size_array(g, x):
 def write_flatten(s, x, *, axis):
     if axis == 1:
         return s.Flatten(x)
-    sizes = x.dims
+    sizes = x.static_shape
     lead = 1
     for d in sizes[:axis]:
         lead *= d
@@ -210,7 +210,11 @@ def write_transpose(s, x, *, perm):
 
 @writes("Squeeze")
 def write_squeeze(s, x, axes=None):
-    chosen = axes.ints() if axes is not None else tuple(i for i, d in enumerate(x.dims) if d == 1)
+    chosen = (
+        axes.ints()
+        if axes is not None
+        else tuple(i for i, d in enumerate(x.static_shape) if d == 1)
+    )
     if len(chosen) == x.rank:
         return s.Reshape(x, shape=(1,))
     return s.squeeze(x, axis=chosen)
@@ -238,9 +242,9 @@ def write_tile(s, x, repeats):
 @writes("Expand")
 def write_expand(s, x, shape=None, *, sizes: Hint[Sizes | None] = None):
     """ONNX's shape broadcasts with the operand's own: 1 keeps an axis as it is."""
-    sizes = elements_of(shape) if sizes is None else sizes
+    sizes = shape_data_of(shape) if sizes is None else sizes
     if sizes is None:
-        (length,) = shape.known if shape.rank == 1 else (None,)
+        (length,) = shape.ranked_shape if shape.rank == 1 else (None,)
         require(isinstance(length, int), COMPUTED)
         sizes = (None,) * length
     kind, rank = held_as(x.type), max(x.rank, 1, len(sizes))
@@ -259,10 +263,10 @@ def write_reshape(s, x, shape=None, *, sizes: Hint[Sizes | None] = None):
     What these cannot say is made like a tensor of those sizes.
     """
     if sizes is None:
-        return reshaped(s, x, elements_of(shape))
-    full = shape_functions.reshaped(x.known, sizes, allowzero=False)
-    require(None not in full, f"a shape {list(sizes)} of {list(x.known)}")
-    found = codes(x.known, full)
+        return reshaped(s, x, shape_data_of(shape))
+    full = shape_functions.reshaped(x.ranked_shape, sizes, allowzero=False)
+    require(None not in full, f"a shape {list(sizes)} of {list(x.ranked_shape)}")
+    found = codes(x.ranked_shape, full)
     if found is not None:
         return s.Reshape(x, shape=tuple(found))
     one = s["_ones"](shape=(1,) * len(full), dtype="float32")
@@ -275,7 +279,9 @@ def reshaped(s, x: Value, sizes: Sizes | None):
     require(sizes is not None, COMPUTED)
     open_ = [at for at, d in enumerate(sizes) if not isinstance(d, int)]
     kept = [
-        at for at in open_ if at < x.rank and sizes[at] is not None and sizes[at] == x.known[at]
+        at
+        for at in open_
+        if at < x.rank and sizes[at] is not None and sizes[at] == x.ranked_shape[at]
     ]
     plain = [0 if at in kept else d for at, d in enumerate(sizes)]
     if rest := [at for at in open_ if at not in kept]:
@@ -336,7 +342,7 @@ def spell_shape(g, x, *, start: int = 0, end: int | None = None):
 @spells("Concat")
 def spell_concat(g, *xs, axis):
     """What has no elements adds none."""
-    some = [x for x in xs if x.known[axis] != 0]
+    some = [x for x in xs if x.ranked_shape[axis] != 0]
     if len(some) == len(xs) or not some:
         return None
     return g.Identity(some[0]) if len(some) == 1 else g.Concat(*some, axis=axis)
@@ -347,7 +353,7 @@ def spell_reshape(g, x, shape, *, allowzero):
     """Where no size is 0 it matters not what 0 means."""
     if not allowzero:
         return None
-    sizes = elements_of(shape)
+    sizes = shape_data_of(shape)
     require(sizes is not None and 0 not in sizes, "a shape that may have sizes of 0")
     return g.Reshape(x, shape)
 

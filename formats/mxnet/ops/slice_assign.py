@@ -17,7 +17,7 @@ from serde.decompositions.expressions import (
     steps,
 )
 from serde.errors import require
-from serde.ir.geometry import axis_of, moved
+from serde.ir.geometry import axis_of, move_axis_perm
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
@@ -119,7 +119,7 @@ def read_insert_scalar(
     if values is None:
         return put(g, x, g.const(val, DType.FLOAT64), int_ind, at)
     wide = as_wide(g, values, x.rank)
-    return put(g, x, g.Transpose(wide, perm=moved(x.rank, 0, at)), int_ind, at)
+    return put(g, x, g.Transpose(wide, perm=move_axis_perm(x.rank, 0, at)), int_ind, at)
 
 
 @reads("_npi_insert_slice", only={"int_ind": ("None",)})
@@ -131,7 +131,7 @@ def read_insert_slice(
     x, at = flattened(g, x, axis)
     values = g.const(val, DType.FLOAT64) if values is None else values
     index = places(g, size_of(g, x, at), start, stop, step)
-    count = index.known[0]
+    count = index.ranked_shape[0]
     require(isinstance(count, int), f"needs to know how many places the slice has along axis {at}")
     require(count != 0, "a slice of no places")
     return put(g, x, values, index, at) if count == 1 else put_each(g, x, values, index, at)
@@ -147,9 +147,9 @@ def read_insert_tensor(g, x, a, b=None, *, val: float | None = None, axis: Bound
     values, index = (g.const(val, DType.FLOAT64), a) if b is None else (a, b)
     if index.rank == 0:
         wide = as_wide(g, values, x.rank)
-        values = g.Transpose(wide, perm=moved(x.rank, 0, at))
+        values = g.Transpose(wide, perm=move_axis_perm(x.rank, 0, at))
         return put(g, x, values, g.Unsqueeze(index, [0]), at)
-    count = index.known[0]
+    count = index.ranked_shape[0]
     require(isinstance(count, int), "needs to know how many indices there are")
     return put(g, x, values, index, at) if count == 1 else put_each(g, x, values, index, at)
 
@@ -173,7 +173,11 @@ def number(g, value: float, x: Value):
 @reads("_npi_boolean_mask_assign_tensor")
 def read_mask_assign_tensor(g, x, mask, values, *, start_axis: int):
     """One slice of ``values`` for each true element, in order, or one for them all."""
-    if mask.rank == 0 or values.rank < x.rank - mask.rank + 1 or values.known[start_axis] == 1:
+    if (
+        mask.rank == 0
+        or values.rank < x.rank - mask.rank + 1
+        or values.ranked_shape[start_axis] == 1
+    ):
         return g.Where(mask_for(g, x, mask, start_axis), cast_like(g, values, x), x)
     flat = cast(g, g.Reshape(is_true(g, mask), [-1]), DType.INT64)
     order = g.Reshape(g.Max(g.Sub(g.CumSum(flat, 0), 1), 0), g.Shape(mask))

@@ -51,7 +51,7 @@ def read_split(g, x, *, num_outputs: int, axis=1, squeeze_axis=False):
 def equal_parts(g, x: Value, axis: int, count: int):
     """``count`` parts of one size."""
     require(count > 0, f"a split into {count} parts")
-    size = x.known[axis]
+    size = x.ranked_shape[axis]
     if count == 1:
         return (x,)
     if not isinstance(size, int):
@@ -70,11 +70,11 @@ def write_slice(s, x, starts, ends, axes, steps, *, sizes: Hint[Sizes | None] = 
     for first, last, axis, by in zip(*bounds, strict=True):
         step[axis] = by
         if not isinstance(last, str):
-            begin[axis], end[axis] = bounds_of(x.known[axis], first, last, by)
+            begin[axis], end[axis] = bounds_of(x.ranked_shape[axis], first, last, by)
             continue
         require(by > 0 and first >= 0, "a slice from its end up to a size the run tells")
         begin[axis] = first
-        if last != x.known[axis]:
+        if last != x.ranked_shape[axis]:
             like = along(s, extent(s, last), axis, x.rank)
             cut = s.slice_like(cut, like, axes=(axis,))
     return s.slice(cut, begin=tuple(begin), end=tuple(end), step=tuple(step))
@@ -106,7 +106,7 @@ def spell_split(g, x, sizes=None, *, axis, num_outputs: int | None = None, outpu
     """Parts without elements are constants; the sizes of equal parts follow from the whole."""
     counts = None if sizes is None else sizes.ints()
     if counts is None:
-        whole = x.known[axis]
+        whole = x.ranked_shape[axis]
         require(isinstance(whole, int), "a split of dynamic size")
         part = -(-whole // outputs)
         counts = [max(0, min(part, whole - i * part)) for i in range(outputs)]
@@ -119,6 +119,6 @@ def spell_split(g, x, sizes=None, *, axis, num_outputs: int | None = None, outpu
 
 def nothing(g, x: Value, axis: int):
     """A part of ``x`` without elements."""
-    sizes = [1 if not isinstance(d, int) else d for d in x.known]
+    sizes = [1 if not isinstance(d, int) else d for d in x.ranked_shape]
     sizes[axis] = 0
     return g.const(np.zeros(sizes, x.type.numpy))

@@ -59,7 +59,7 @@ def write_top_k(s, x, k=None, *, axis, largest, sizes: Hint[Sizes | None] = None
     A place gets the number of its run of equal elements in front, so that no two are equal.
     """
     count = number(k) if sizes is None else sizes[0]
-    if x.known[axis] == 1 and count is not None:
+    if x.ranked_shape[axis] == 1 and count is not None:
         return x, s.Cast(s.zeros_like(x), dtype="int64")
     frame = {"axis": axis, "k": 0, "is_ascend": not largest}
     values, places = s.topk(x, ret_typ="both", dtype="int64", outputs=2, **frame)
@@ -68,7 +68,7 @@ def write_top_k(s, x, k=None, *, axis, largest, sizes: Hint[Sizes | None] = None
     runs = s["_mul_scalar"](s["_np_cumsum"](changes, axis=axis), scalar=FARTHEST)
     ordered = s.sort(s.broadcast_add(runs, places), axis=axis, is_ascend=True)
     parts = values, s.broadcast_sub(ordered, runs)
-    if x.known[axis] == count and count is not None:
+    if x.ranked_shape[axis] == count and count is not None:
         return parts
     if isinstance(count, int):
         return tuple(s.slice_axis(v, axis=axis, begin=0, end=count) for v in parts)

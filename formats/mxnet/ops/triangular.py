@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from serde.decompositions.expressions import scalar, shape_from, size_of, steps
 from serde.errors import require
-from serde.ir.geometry import axis_of, others
+from serde.ir.geometry import axis_of, other_axes
 from serde.ir.graph import Value
 
 from ..rules import reads
@@ -14,7 +14,7 @@ def diagonal(g, x: Value, k: int, axis1: int, axis2: int):
     """The diagonal ``k`` above the main one, over two axes, as the last axis."""
     a, b = axis_of(axis1, x.rank), axis_of(axis2, x.rank)
     require(a != b, f"axis1={axis1} and axis2={axis2} are one axis")
-    kept = others((a, b), x.rank)
+    kept = other_axes((a, b), x.rank)
     rows, columns = (shape_from(g, [size_of(g, x, axis)]) for axis in (a, b))
     top, left = max(-k, 0), max(k, 0)
     count = g.Min(g.Sub(rows, [top]), g.Sub(columns, [left]))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from serde.ir.builder import Builder
-from serde.ir.dim_expr import elements_of
+from serde.ir.dim_expr import shape_data_of
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.legalize.legalizer import Legalizer
 from serde.legalize.target import Target
@@ -135,7 +135,7 @@ def legalize_pool(g: Any, node: Any) -> Any:
     if pad is None or len(node.outputs) > 1 or node.op == "LpPool":
         return None
     plain, joined = not node.attrs.get("ceil_mode", 0), _joined_pads(g, node, pad)
-    if plain and joined and not _reach(joined, kernel) and g.made(x) is pad:
+    if plain and joined and not _reach(joined, kernel) and g.producer(x) is pad:
         attrs = {**node.attrs, "pads": joined}
         attrs |= {"count_include_pad": 1} if node.op == "AveragePool" else {}
         return _emit_pool(g, replace(node, inputs=(pad.inputs[0],), attrs=attrs))
@@ -170,15 +170,15 @@ def _joined_pads(g: Any, node: Any, pad: Any) -> tuple[int, ...] | None:
 
 
 def _is_nonnegative(g: Any, x: Value) -> bool:
-    made = g.made(x)
+    made = g.producer(x)
     return made is not None and not made.domain and made.op in NONNEGATIVE
 
 
 def _padded_with_zeros(g: Any, x: Value) -> Any:
     """The Pad of constant zeros that made ``x``, maybe through a Cast."""
-    made = g.made(x)
+    made = g.producer(x)
     if made is not None and made.op == "Cast":
-        made = g.made(made.inputs[0])
+        made = g.producer(made.inputs[0])
     if made is None or (made.domain, made.op) != ("", "Pad") or len(made.inputs) > 3:
         return None
     pads = _pads(made)
@@ -193,7 +193,7 @@ def _padded_with_zeros(g: Any, x: Value) -> Any:
 
 def _pads(pad: Any) -> Any:
     """The sizes that a Pad adds, as far as they are known."""
-    return elements_of(pad.inputs[1]) if len(pad.inputs) > 1 else pad.attrs["pads"]
+    return shape_data_of(pad.inputs[1]) if len(pad.inputs) > 1 else pad.attrs["pads"]
 
 
 def _with_axes(g: Any, pad: Any, x: Value) -> Any:
@@ -211,7 +211,7 @@ def _with_negative_zeros(g: Any, pad: Any, x: Value) -> Any:
 
 def _cast_again(g: Any, pad: Any, x: Value, made: Value) -> Any:
     """``made`` in place of the output of ``pad``, cast where ``x`` is that output cast."""
-    cast = g.made(x)
+    cast = g.producer(x)
     return made if cast is pad else g.Cast(made, to=cast.attrs["to"])
 
 
@@ -307,7 +307,7 @@ def legalize_resize(g: Any, node: Any) -> Any:
 
 def _resize_rearranged(g: Any, node: Any, x: Value) -> Any:
     """A Resize of the last two axes, the two before them as one, or left out where they are 1."""
-    images, channels = x.known[:2]
+    images, channels = x.ranked_shape[:2]
     is_single = images == channels == 1
     if is_single:
         y = g.Squeeze(x, [0, 1])
@@ -334,7 +334,7 @@ def _operands_of_last_axes(
     def last(operand: Value | None) -> Any:
         if operand is None or operand.shape == (0,):
             return operand
-        ends = [g.Slice(operand, [a], [a + 2], [0]) for a in range(2, operand.dims[0], 4)]
+        ends = [g.Slice(operand, [a], [a + 2], [0]) for a in range(2, operand.static_shape[0], 4)]
         return g.Concat(*ends, axis=0)
 
     if is_single:
@@ -347,7 +347,7 @@ def _operands_of_last_axes(
 def legalize_move(g: Any, node: Node) -> Any:
     """Elements moved as the integers that one scale and one zero point make floats of."""
     x = node.inputs[0]
-    made = None if x is None else g.made(x)
+    made = None if x is None else g.producer(x)
     if g.opset < INT8_PAIRS or len(node.outputs) > 1 or made is None or made.domain:
         return None
     is_dequantized = made.op == "DequantizeLinear" and len(made.inputs) == 3
@@ -365,7 +365,7 @@ def _is_transposed(g: Any, x: Value) -> bool:
     found: set[Node] = set()
     stack = [x]
     while stack and len(found) < MOST_SEARCHED:
-        made = g.made(stack.pop())
+        made = g.producer(stack.pop())
         if made is None or made in found or made.domain or made.op in OPAQUE:
             continue
         if made.op == "Transpose":

@@ -93,7 +93,7 @@ class Masking:
 def scores(g: Any, q: Value, k: Value, scale: float | None) -> Value:
     """The scaled products of queries and keys (B, N, S, T)."""
     products = g.MatMul(q, g.Transpose(k, perm=(0, 1, 3, 2)))
-    size = q.known[-1]
+    size = q.ranked_shape[-1]
     if not scale and not isinstance(size, int):
         return g.Div(products, g.Sqrt(cast(g, length_of(g, q, 3), q.type)))  # type: ignore
     return g.Mul(products, scale or 1 / math.sqrt(size))  # type: ignore[no-any-return, arg-type]
@@ -128,7 +128,7 @@ def _attend(
         k, v = with_past(g, old_k, k), with_past(g, old_v, v)
     found = masking.bias(g, q, length_of(g, k, 2), before)
     output = weigh(g, biased(g, scores(g, q, k, scale), bias, found), v)
-    same = k.known[-1] == v.known[-1]
+    same = k.ranked_shape[-1] == v.ranked_shape[-1]
     present = g.Concat(g.Unsqueeze(k, [0]), g.Unsqueeze(v, [0]), axis=0) if same else None
     return output, present
 
@@ -231,7 +231,7 @@ def _projected(g: Any, x: Value, bias: Value | None, heads: int) -> Value:
 def _unpacked(g: Any, packed: Value, count: int, bias: Value | None) -> list[Value]:
     """The parts of (B, S, N, count, H), each (B, N, S, H)."""
     if bias is not None:
-        heads, size = packed.known[2], packed.known[4]
+        heads, size = packed.ranked_shape[2], packed.ranked_shape[4]
         require(isinstance(heads, int) and isinstance(size, int), "heads of a dynamic size")
         by_part = g.Reshape(bias, [count, heads, size])
         packed = g.Add(packed, g.Transpose(by_part, perm=(1, 0, 2)))

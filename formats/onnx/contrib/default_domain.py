@@ -48,7 +48,7 @@ def read_group_normalization(
     """Opsets 18 to 20 scale by group; the IR, as opset 21, by channel."""
     require(num_groups > 0, f"num_groups={num_groups}")
     for v in (scale, bias):
-        (count,) = v.known if v.rank == 1 else (None,)
+        (count,) = v.ranked_shape if v.rank == 1 else (None,)
         fits = v.rank == 1 and (count == num_groups or not isinstance(count, int))
         require(fits, f"{count} numbers for {num_groups} groups")
     each = g.Div(g.Shape(x, start=1, end=2), num_groups)
@@ -99,7 +99,7 @@ def read_parametric_softplus(g: Any, x: Value, *, alpha: float, beta: float) -> 
 def read_image_scaler(
     g: Any, x: Value, *, bias: tuple[float, ...] = (), scale: float = 1.0
 ) -> Value:  # fmt: skip
-    count = x.known[1] if x.rank == 4 else None
+    count = x.ranked_shape[1] if x.rank == 4 else None
     fits = len(bias) > 0 and (count == len(bias) or not isinstance(count, int))
     require(x.rank == 4, f"no support for {x.rank} axes")
     require(fits, f"a bias of {len(bias)} numbers for {count} channels")

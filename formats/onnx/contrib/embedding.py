@@ -71,7 +71,7 @@ def rotate(
 
     ``places`` is (B, S) or (1, S). Elements that the caches (M, R/2) have no angle for stay.
     """
-    half = cos.known[-1]
+    half = cos.ranked_shape[-1]
     require(isinstance(half, int), "a cache of a dynamic width")
     assert isinstance(half, int)
     rotated = slice_axis(g, x, -1, 0, 2 * half)
@@ -88,7 +88,7 @@ def rotate(
         done = g.Reshape(both, [0, 0, 0, 2 * half])
     else:
         done = g.Concat(real, imaginary, axis=-1)
-    if x.known[-1] == 2 * half:
+    if x.ranked_shape[-1] == 2 * half:
         return done  # type: ignore[no-any-return]
     return g.Concat(done, slice_axis(g, x, -1, 2 * half, np.iinfo(np.int64).max), axis=-1)  # type: ignore
 
@@ -119,7 +119,7 @@ def read_rotary_embedding(
 
 def _head_count(x: Value, cos_cache: Value) -> int:
     """Heads of data (B, S, N*H), where the caches have angles for all of a head."""
-    hidden, half = x.known[-1], cos_cache.known[-1]
+    hidden, half = x.ranked_shape[-1], cos_cache.ranked_shape[-1]
     known = isinstance(hidden, int) and isinstance(half, int)
     require(known, "num_heads=0 and a dynamic number of hidden elements")
     return hidden // (2 * half)  # type: ignore[operator]

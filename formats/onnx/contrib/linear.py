@@ -77,7 +77,7 @@ INVERSE_MOST = 16  # rows of matrices whose elimination is unrolled
 @reads("Inverse")
 def read_inverse(g: Any, x: Value) -> Value:
     """Gauss-Jordan elimination, unrolled: the largest pivot of each column is swapped up."""
-    size = x.known[-1]
+    size = x.ranked_shape[-1]
     require(isinstance(size, int) and size <= INVERSE_MOST,
             f"matrices of more than {INVERSE_MOST} rows, or of a dynamic number")  # fmt: skip
     assert isinstance(size, int)

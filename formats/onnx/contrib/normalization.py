@@ -83,8 +83,11 @@ def read_gated_rms_norm(
     g: Any, x: Value, scale: Value, gate: Value, *, activation: str = "silu", epsilon: float = 1e-5
 ) -> Value:  # fmt: skip
     require(activation in ("silu", "swish", "sigmoid"), f"no support for activation={activation!r}")
-    size = scale.dims[0]
-    require(x.known[-1] == size or isinstance(x.known[-1], int), "a dynamic size of the last axis")
+    size = scale.static_shape[0]
+    require(
+        x.ranked_shape[-1] == size or isinstance(x.ranked_shape[-1], int),
+        "a dynamic size of the last axis",
+    )
     groups = g.Reshape(x, np.array([*[0] * (x.rank - 1), -1, size]))
     normal = g.Reshape(rms_normalize(g, groups, scale, epsilon), g.Shape(x))
     opened = g.Sigmoid(gate) if activation == "sigmoid" else quick_gelu(g, gate, 1.0)

@@ -101,7 +101,7 @@ def read_ngram_repeat_block(
     g: Any, input_ids: Value, scores: Value, *, ngram_size: int
 ) -> Value:  # fmt: skip
     """Lower the scores of words that would end a sequence of words a second time, to -inf."""
-    length = input_ids.known[1]
+    length = input_ids.ranked_shape[1]
     require(isinstance(length, int), "input_ids of a dynamic length")
     assert isinstance(length, int)
     ends = np.arange(ngram_size - 1, length)

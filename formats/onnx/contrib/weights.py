@@ -41,7 +41,7 @@ def read_matmul_nbits(
 ) -> Value:  # fmt: skip
     require(bits in TYPES, f"no support for bits={bits}")
     require(g_idx is None, "no support for the input g_idx")
-    require(0 not in b.known, "a weight without elements, which stands for zeros")
+    require(0 not in b.ranked_shape, "a weight without elements, which stands for zeros")
     blocks = -(-K // block_size)
     dtype = TYPES[bits]
     w = derived(g, b, dtype, (N, K), lambda v: unpack(v.reshape(N, -1), bits)[:, :K])
@@ -76,10 +76,10 @@ def _unpacked(
     g: Any, data: Value, zero_points: Value | None, scales: Value, bits: int
 ) -> tuple[Value, Value]:  # fmt: skip
     """The table and its zero points, whose elements lie in bytes, each element by itself."""
-    dtype, shape = TYPES[bits], data.dims
+    dtype, shape = TYPES[bits], data.static_shape
     full = (*shape[:-1], shape[-1] * BYTE // bits)
     table = derived(g, data, dtype, full, lambda v: unpack(v, bits))
-    size = scales.dims
+    size = scales.static_shape
     if zero_points is None:
         middle = 2 ** (bits - 1)
         return table, g.const(Tensor(dtype, size, lambda: np.full(size, middle, dtype.numpy)))

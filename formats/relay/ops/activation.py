@@ -73,12 +73,14 @@ def recast_prelu(g, x, slope):
 
 def per_channel(x: Value, slope: Value) -> bool:
     """Whether ``slope`` has one number for each channel of ``x``, which has some."""
-    dims = slope.dims if slope.is_static else (0, 0)
+    dims = slope.static_shape if slope.is_static else (0, 0)
     wide = [at - len(dims) + x.rank for at, d in enumerate(dims) if d != 1]
-    return x.type.kind == "f" and x.rank > 1 and wide == [1] and x.known[1] == dims[1 - x.rank]
+    return (
+        x.type.kind == "f" and x.rank > 1 and wide == [1] and x.ranked_shape[1] == dims[1 - x.rank]
+    )
 
 
 @writes("PRelu")
 def write_prelu(r, x, slope):
     flat = r.reshape(slope, newshape=(-1,)) if slope.rank != 1 else slope
-    return r.nn.prelu(x, typed(flat, x.dtype, (x.known[1],)))
+    return r.nn.prelu(x, typed(flat, x.dtype, (x.ranked_shape[1],)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from serde.decompositions.expressions import cast
 from serde.errors import require
-from serde.ir.dim_expr import elements_of
+from serde.ir.dim_expr import shape_data_of
 from serde.ir.geometry import Ints
 from serde.ir.graph import Dim, DType
 
@@ -30,7 +30,7 @@ def read_broadcast_to_like(g, x, like):
 
 @writes("Expand")
 def write_expand(r, x, shape):
-    asked, dims = elements_of(shape), x.known
+    asked, dims = shape_data_of(shape), x.ranked_shape
     if asked is None:
         return dynamic_expand(r, x, shape)
     wide = (1,) * (x.rank - len(asked)) + asked
@@ -57,7 +57,7 @@ def _larger(size: Dim, asked: Dim) -> Dim:
 
 def dynamic_expand(r, x, shape):
     """The sizes asked for, and those of ``x`` where these are larger."""
-    count = shape.known[0]
+    count = shape.ranked_shape[0]
     require(isinstance(count, int), "an Expand to a dynamic number of axes")
     rank = max(count, x.rank)
     if not x.rank:

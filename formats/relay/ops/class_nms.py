@@ -55,13 +55,20 @@ def _operands(node: Node, makers: Makers) -> tuple[tuple[Value, ...], Mapping[st
     update, _ = _inputs(makers, "Expand", updates, 2)
     scores, ids = _inputs(makers, "Unsqueeze", spread, 2)[0], _classes(makers, own)
     _expect(None not in (x, index) and _axis_of(makers, index) == 1)
-    _expect(columns.tensor is not None and columns.ints() == (0, 2) and update.known in ((), (1,)))
+    _expect(
+        columns.tensor is not None
+        and columns.ints() == (0, 2)
+        and update.ranked_shape in ((), (1,))
+    )
     _expect(all(v.is_static for v in (boxes, scores, ids)))
-    _expect(scores.known == ids.known == x.known == boxes.known[:2])  # type: ignore[union-attr]
-    _expect(spread.known == (scores.known[0], 1, scores.known[1]) and of_classes.rank == 3)
+    _expect(scores.ranked_shape == ids.ranked_shape == x.ranked_shape == boxes.ranked_shape[:2])  # type: ignore[union-attr]
+    _expect(
+        spread.ranked_shape == (scores.ranked_shape[0], 1, scores.ranked_shape[1])
+        and of_classes.rank == 3
+    )
     limits = [number(v) for v in (most, overlap, least, rest)]
     _expect(None not in limits)
-    _expect(limits[0] >= scores.dims[1] and limits[3] <= limits[2])
+    _expect(limits[0] >= scores.static_shape[1] and limits[3] <= limits[2])
     attrs = makers[chosen].attrs
     return (boxes, scores, ids, overlap, least, x, update), attrs  # type: ignore[return-value]
 
@@ -70,13 +77,15 @@ def _classes(makers: Makers, own: Value) -> Value:
     """Whose elements are compared with all integers from the least to the largest of them."""
     spread, integers = _inputs(makers, "Equal", own, 2)
     ids = _inputs(makers, "Unsqueeze", spread, 2)[0]
-    _expect(ids.rank == 2 and spread.known[1] == 1 and integers.known[1:] == (1,))
+    _expect(ids.rank == 2 and spread.ranked_shape[1] == 1 and integers.ranked_shape[1:] == (1,))
     column = _inputs(makers, "Unsqueeze", _uncast(makers, integers), 2)[0]
     first, end, step = _inputs(makers, "Range", _uncast(makers, column), 3)
     last, one = _inputs(makers, "Add", end, 2)
     _expect(number(one) == number(step) == 1)
     for op, value in (("ReduceMin", first), ("ReduceMax", last)):
-        _expect(value.known == () and _uncast(makers, _inputs(makers, op, value, 2)[0]) is ids)
+        _expect(
+            value.ranked_shape == () and _uncast(makers, _inputs(makers, op, value, 2)[0]) is ids
+        )
     return ids
 
 
@@ -112,7 +121,7 @@ def write_class_mask(r, boxes, scores, ids, overlap, least, x, update, *, center
     TVM takes scores above 0 only, as which the places in order serve; it keeps boxes of others,
     and compares none of a class below 0.
     """
-    batches, each = x.dims
+    batches, each = x.static_shape
     falling = np.broadcast_to(np.arange(each, 0, -1, dtype=np.float32), (batches, each))
     order = r.argsort(scores, axis=1, is_ascend=False, dtype="int32")
     ranks = r.scatter_elements(

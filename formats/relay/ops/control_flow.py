@@ -41,7 +41,7 @@ recasts("OptionalHasElement")(shared.optional_has)
 @recasts("Loop")
 def recast_loop(g, trips, go, *states, body: Body, outputs: int = 1):
     """A loop of a few turns as these; any other without a count, and with all it makes carried."""
-    require(not any(v.wrap for v in states if v is not None), "a loop that carries sequences")
+    require(not any(v.container for v in states if v is not None), "a loop that carries sequences")
     if (turns := loops.few_turns(trips, go, body)) is not None:
         return loops.lay_out_loop(g, turns, states, body, outputs)
     return loops.one_or_all(_carried(g, trips, go, states, body), outputs)
@@ -49,10 +49,10 @@ def recast_loop(g, trips, go, *states, body: Body, outputs: int = 1):
 
 def _carried(g, trips, go, states, body: Body) -> list[Value]:
     """The loop with the number of turns in its condition; what it collects grows turn by turn."""
-    shapes = [v.known for v in states]
+    shapes = [v.ranked_shape for v in states]
     for _ in range(2 + sum(map(len, shapes))):
         inner, made = _body(g, states, shapes, body)
-        given = [v.known for v in made[1 : 1 + len(states)]]
+        given = [v.ranked_shape for v in made[1 : 1 + len(states)]]
         wider = [_common(a, b) for a, b in zip(shapes, given, strict=True)]
         if wider == shapes:
             break
@@ -85,8 +85,8 @@ class Gathered:
     def __init__(self, g, inner, value: Value) -> None:
         self.plain, self.type = value.is_static, value.type
         if self.plain:
-            held = inner.input("made", value.type, (None, *value.dims))
-            self.before = [g.const(np.zeros((0, *value.dims), value.type.numpy))]
+            held = inner.input("made", value.type, (None, *value.static_shape))
+            self.before = [g.const(np.zeros((0, *value.static_shape), value.type.numpy))]
             self.after = [inner.Concat(held, inner.Unsqueeze(value, [0]), axis=0)]
             return
         held = inner.input("made", value.type, (None,))

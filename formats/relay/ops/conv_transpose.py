@@ -61,13 +61,13 @@ def transposed_of_integers(g, x: Value, w: Value, groups: int, frame, more: Ints
     spans = [d * (k - 1) for k, d in zip(frame["kernel_shape"], frame["dilations"], strict=True)]
     begins = [s - p for s, p in zip(spans, frame["pads"][:count], strict=True)]
     ends = [s - p + m for s, p, m in zip(spans, frame["pads"][count:], more, strict=True)]
-    inputs, outputs = w.dims[:2]
+    inputs, outputs = w.static_shape[:2]
     axes = list(range(2, 2 + count))
     turned = g.Slice(w, [-1] * count, [-FAR] * count, axes, [-1] * count)
-    split = g.Reshape(turned, [groups, inputs // groups, outputs, *w.dims[2:]])
+    split = g.Reshape(turned, [groups, inputs // groups, outputs, *w.static_shape[2:]])
     order = (0, 2, 1, *(a + 1 for a in axes))
     kernel = g.Reshape(
-        g.Transpose(split, perm=order), [groups * outputs, inputs // groups, *w.dims[2:]]
+        g.Transpose(split, perm=order), [groups * outputs, inputs // groups, *w.static_shape[2:]]
     )
     plain = {**frame, "strides": (1,) * count, "pads": (*begins, *ends)}
     return by_patches(g, x, kernel, groups, plain)
@@ -87,7 +87,7 @@ def recast_conv_transpose(
         "kernel_shape": kernel_shape, "strides": strides, "dilations": dilations, "pads": pads,
         "output_padding": output_padding,
     }  # fmt: skip
-    if (known := with_channels(g, x, w, w.known[0])) is not None:
+    if (known := with_channels(g, x, w, w.ranked_shape[0])) is not None:
         return g.ConvTranspose(known, w, b, group=group, **form)
     if x.is_static:
         return None
@@ -116,10 +116,17 @@ def write_conv_transpose(
     if axes == 2 and not x.is_static:
         return biased(r, _by_zeros(r, x, w, kernel_shape, strides, pads, output_padding), b)
     made = r[f"nn.conv{axes}d_transpose"](
-        x, w, strides=strides, padding=spelled(pads), groups=group, channels=w.known[1] * group,
-        kernel_size=kernel_shape, data_layout=data, kernel_layout=kernel,
+        x,
+        w,
+        strides=strides,
+        padding=spelled(pads),
+        groups=group,
+        channels=w.ranked_shape[1] * group,
+        kernel_size=kernel_shape,
+        data_layout=data,
+        kernel_layout=kernel,
         output_padding=output_padding,
-    )  # fmt: skip
+    )
     return biased(r, made, b)
 
 
@@ -131,7 +138,7 @@ def _by_zeros(r, x, w, kernel_shape, strides, pads, output_padding):
     before = [k - 1 - p for k, p in zip(kernel_shape, begin, strict=True)]
     after = [k - 1 - p + o for k, p, o in zip(kernel_shape, end, output_padding, strict=True)]
     require(min(before + after) >= 0, "a transposed convolution with pads wider than its kernel")
-    form = {"channels": w.known[1], "kernel_size": kernel_shape}
+    form = {"channels": w.ranked_shape[1], "kernel_size": kernel_shape}
     if before == after:
         return r.nn.conv2d(wide, turned, padding=before, **form)
     widths = ((0, 0), (0, 0), *zip(before, after, strict=True))
@@ -142,5 +149,5 @@ def _dilated(r, w, kernel_shape, dilations):
     """A kernel with zeros between its numbers: Relay has no dilations here."""
     wide = tuple((k - 1) * d + 1 for k, d in zip(kernel_shape, dilations, strict=True))
     made = r.nn.dilate(w, strides=(1, 1, *dilations), dilation_value=0.0)
-    made.dtype, made.shape = w.dtype, (*w.known[:2], *wide)
+    made.dtype, made.shape = w.dtype, (*w.ranked_shape[:2], *wide)
     return made, wide

@@ -64,8 +64,17 @@ def read_conv(
     layout = data_layout or "NC" + axes
     x = unpacked(g, x, layout, "NC" + axes)
     w = unpacked(g, w, kernel_layout or "OI" + axes, "OI" + axes)
-    if groups > 1 and w.known[0] == groups and w.known[1] != 1 and x.known[1] == groups:
-        multiplied = (w.dims[0] * w.dims[1], 1, *w.dims[2:])  # depthwise, so many for each channel
+    if (
+        groups > 1
+        and w.ranked_shape[0] == groups
+        and w.ranked_shape[1] != 1
+        and x.ranked_shape[1] == groups
+    ):
+        multiplied = (
+            w.static_shape[0] * w.static_shape[1],
+            1,
+            *w.static_shape[2:],
+        )  # depthwise, so many for each channel
         w = g.Reshape(w, multiplied)
     frame = window(w, strides or (1,), dilation, padding)
     y = convolved(g, x, w, groups, frame, out_dtype or x.type)
@@ -109,7 +118,7 @@ def by_patches(g, x: Value, w: Value, groups: int, frame):
         patches.append(g.Slice(x, starts, ends, axes, list(frame["strides"])))
     places = sizes_of(g, patches[0])[2:]
     stacked = g.Concat(*(g.Unsqueeze(p, [2]) for p in patches), axis=2)
-    outputs, depth = w.dims[0], prod(w.dims[1:])
+    outputs, depth = w.static_shape[0], prod(w.static_shape[1:])
     batch = size_of(g, x, 0)
     flat = reshape(g, stacked, [batch, groups, depth, times(g, places)])
     kernel = g.Reshape(w, [groups, outputs // groups, depth])
@@ -119,9 +128,9 @@ def by_patches(g, x: Value, w: Value, groups: int, frame):
 def total(w: Value) -> int:
     """The largest sum of absolute weights of one output channel."""
     if w.tensor is not None and w.tensor.size:
-        sums = abs(w.array().astype("int64")).reshape(w.dims[0], -1).sum(1)
+        sums = abs(w.array().astype("int64")).reshape(w.static_shape[0], -1).sum(1)
         return int(sums.max())
-    return reach(w) * prod(w.dims[1:])
+    return reach(w) * prod(w.static_shape[1:])
 
 
 def reach(x: Value) -> int:
@@ -144,7 +153,11 @@ def read_untransformed(
 ):
     """A kernel that was not transformed after all; see ``undone.py``."""
     layout = kernel_layout or "OI" + spatial(count)
-    held = tuple(w.dims[layout.index(a)] for a in spatial(count)) if w.rank == len(layout) else ()
+    held = (
+        tuple(w.static_shape[layout.index(a)] for a in spatial(count))
+        if w.rank == len(layout)
+        else ()
+    )
     require(held == kernel_size, "its kernel was transformed before the module was written")
     return read_conv(count, g, x, w, kernel_layout=kernel_layout, **attributes)
 
@@ -190,7 +203,7 @@ def recast_conv(g, x, w, b=None, *, kernel_shape, strides, dilations, pads, grou
 
     Where sizes are open, TVM has images only, pads that are the same at both ends, and no groups.
     """
-    if (known := with_channels(g, x, w, w.known[1], group)) is not None:
+    if (known := with_channels(g, x, w, w.ranked_shape[1], group)) is not None:
         return g.Conv(
             known, w, b, kernel_shape=kernel_shape, strides=strides, dilations=dilations,
             pads=pads, group=group,
@@ -207,10 +220,10 @@ def recast_conv(g, x, w, b=None, *, kernel_shape, strides, dilations, pads, grou
         return g.Squeeze(flat, [2])
     if len(kernel_shape) == 3 and not x.is_static and w.is_static and not has_open_axes(x, 3):
         return _by_slices(g, x, w, b, kernel_shape, strides, dilations, pads, group)
-    told = w.is_static and isinstance(x.known[1], int) and len(kernel_shape) == 2
+    told = w.is_static and isinstance(x.ranked_shape[1], int) and len(kernel_shape) == 2
     if group > 1 and has_open_axes(x) and told:
         form = {"strides": strides, "dilations": dilations, "pads": pads}
-        if x.known[1] == group:
+        if x.ranked_shape[1] == group:
             return _by_places(g, x, w, b, kernel_shape, **form)
         return _by_groups(partial(g.Conv, kernel_shape=kernel_shape, **form), g, x, w, b, group, 0)
     return None
@@ -218,7 +231,7 @@ def recast_conv(g, x, w, b=None, *, kernel_shape, strides, dilations, pads, grou
 
 def has_open_axes(x: Value, first: int = 2) -> bool:
     """Whether a size behind batch and channels is open."""
-    return not all(isinstance(d, int) for d in x.known[first:])
+    return not all(isinstance(d, int) for d in x.ranked_shape[first:])
 
 
 def _by_slices(g, x, w, b, kernel_shape, strides, dilations, pads, group):
@@ -233,7 +246,9 @@ def _by_slices(g, x, w, b, kernel_shape, strides, dilations, pads, group):
     parts = []
     for at in range(depth):
         cut = g.Slice(x, [at * step], [(at + 1 - depth) * step or INT32_MOST], [2], [strides[0]])
-        images = g.Reshape(g.Transpose(cut, perm=(0, 2, 1, 3, 4)), [-1, x.known[1], *x.known[3:]])
+        images = g.Reshape(
+            g.Transpose(cut, perm=(0, 2, 1, 3, 4)), [-1, x.ranked_shape[1], *x.ranked_shape[3:]]
+        )
         own = g.Squeeze(g.Slice(w, [at], [at + 1], [2], [1]), [2])
         parts.append(g.Conv(images, own, None if at else b, **form))
     made = g.Sum(*parts)
@@ -245,9 +260,9 @@ def _by_slices(g, x, w, b, kernel_shape, strides, dilations, pads, group):
 def _by_groups(convolve, g, x, w, b, group: int, outputs: int):
     """A convolution for each group; ``outputs`` is the axis of the weight that has the results."""
     require(group <= MOST_GROUPS, f"{group} groups of channels in images of dynamic sizes")
-    each, made = x.known[1] // group, []
-    count = w.known[0] // group if outputs == 0 else w.known[1]
-    cut = w.known[0] // group
+    each, made = x.ranked_shape[1] // group, []
+    count = w.ranked_shape[0] // group if outputs == 0 else w.ranked_shape[1]
+    cut = w.ranked_shape[0] // group
     for at in range(group):
         own = g.Slice(x, [at * each], [(at + 1) * each], [1], [1])
         weight = g.Slice(w, [at * cut], [(at + 1) * cut], [0], [1])
@@ -258,11 +273,11 @@ def _by_groups(convolve, g, x, w, b, group: int, outputs: int):
 
 def _by_places(g, x, w, b, kernel_shape, strides, dilations, pads):
     """A channel alone: the sum over the places of the kernel of what lies there."""
-    (rows, columns), filters = kernel_shape, w.known[0]
+    (rows, columns), filters = kernel_shape, w.ranked_shape[0]
     require(rows * columns <= MOST_PLACES, f"a kernel of {rows}×{columns} over dynamic sizes")
     x = g.Pad(x, (0, 0, *pads[:2], 0, 0, *pads[2:])) if any(pads) else x
-    if filters != x.known[1]:
-        x = g.Gather(x, [i * x.known[1] // filters for i in range(filters)], axis=1)
+    if filters != x.ranked_shape[1]:
+        x = g.Gather(x, [i * x.ranked_shape[1] // filters for i in range(filters)], axis=1)
     parts = []
     for at in product(range(rows), range(columns)):
         starts = [i * d for i, d in zip(at, dilations, strict=True)]
@@ -279,7 +294,7 @@ def _by_places(g, x, w, b, kernel_shape, strides, dilations, pads):
 
 def with_channels(g, x: Value, w: Value, each, group: int = 1) -> Value | None:
     """``x`` with its number of channels, which TVM has to know, from the weight; None if it has."""
-    if isinstance(x.known[1], int) or not isinstance(each, int):
+    if isinstance(x.ranked_shape[1], int) or not isinstance(each, int):
         return None
     return g.Reshape(x, [0, each * group, *[0] * (x.rank - 2)])  # type: ignore[no-any-return]
 
@@ -299,7 +314,7 @@ def write_conv(r, x, w, b=None, *, kernel_shape, strides, dilations, pads, group
     require(axes in LAYOUTS, f"a convolution over {axes} axes")
     require(x.type.kind == "f", f"a convolution of {x.type.value} elements")
     data, kernel, _ = LAYOUTS[axes]
-    channels = w.known[0]
+    channels = w.ranked_shape[0]
     require(isinstance(channels, int), "a convolution whose weight has a dynamic size")
     wide = "float32" if x.type is DType.FLOAT16 else None
     made = r[f"nn.conv{axes}d"](

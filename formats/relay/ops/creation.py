@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from serde.decompositions.expressions import cast, full_like, scalar, size_of
-from serde.ir.dim_expr import elements_of
+from serde.ir.dim_expr import shape_data_of
 from serde.ir.geometry import Ints, axis_of
 from serde.ir.graph import DType, Tensor, Value
 
@@ -114,7 +114,7 @@ def read_unravel_index(g, index, shape):
     """The coordinates of positions in a tensor of ``shape``, one row an axis."""
     rows: list[Value] = []
     rest = cast(g, index, DType.INT64)
-    for axis in reversed(range(shape.dims[0])):
+    for axis in reversed(range(shape.static_shape[0])):
         size = g.Gather(cast(g, shape, DType.INT64), axis, axis=0)
         rows.insert(0, g.Unsqueeze(g.Mod(rest, size), [0]))
         rest = g.Div(rest, size)
@@ -136,7 +136,7 @@ def write_constant_of_shape(r, shape, *, value: Tensor | None = None):
     wanted = sizes(shape)
     filled = emit_scalar(r, fill, dtype)
     if wanted is None:
-        return resized(r, r.dyn.full(filled, shape, dtype=dtype.value), elements_of(shape))
+        return resized(r, r.dyn.full(filled, shape, dtype=dtype.value), shape_data_of(shape))
     return r.full(filled, shape=wanted, dtype=dtype.value)
 
 
@@ -148,7 +148,7 @@ def write_range(r, start, limit, delta):
 @recasts("Trilu")
 def recast_trilu(g, x, k=None, *, upper: int):
     """Two axes that are known; otherwise by comparing places."""
-    static = x.is_static and 0 not in x.dims
+    static = x.is_static and 0 not in x.static_shape
     return None if static else g.decompose("Trilu", 14, x, k, upper=upper)
 
 

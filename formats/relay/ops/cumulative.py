@@ -33,7 +33,7 @@ def running_sum(g, x: Value, axis: int, exclusive: bool):
 
 def running_product(g, x: Value, axis: int, exclusive: bool):
     """Products of 2, 4, 8, … neighbours, until they reach from end to end."""
-    size: Any = x.known[axis]
+    size: Any = x.ranked_shape[axis]
     require(isinstance(size, int), "cumprod along an axis of unknown size")
     one, reach = scalar(g, 1, x), 1
     if exclusive:
@@ -47,7 +47,7 @@ def running_product(g, x: Value, axis: int, exclusive: bool):
 def shifted(g, x: Value, axis: int, by: int, fill: Value):
     pads = [0] * 2 * x.rank
     pads[axis] = by
-    return slice_axis(g, g.Pad(x, pads, fill), axis, 0, x.known[axis])
+    return slice_axis(g, g.Pad(x, pads, fill), axis, 0, x.ranked_shape[axis])
 
 
 reads("cumsum")(partial(read_scan, running_sum))

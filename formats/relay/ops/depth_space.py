@@ -82,7 +82,7 @@ def write_depth_to_space(r, x, *, blocksize: int, mode: str):
 def recast_depth_to_space(g, x, *, blocksize: int, mode: str):
     if x.is_static:
         return None
-    channels, b = x.known[1], blocksize
+    channels, b = x.ranked_shape[1], blocksize
     require(isinstance(channels, int), "a dynamic number of channels")
     sizes_, c = g.Shape(x, start=2), channels // (b * b)
     split = [b, b, c] if mode == "DCR" else [c, b, b]
@@ -96,7 +96,7 @@ def recast_space_to_depth(g, x, *, blocksize: int, mode: str):
     """Channels in front of the block, which Relay has not."""
     if mode == "DCR" and x.is_static:
         return None
-    c, b = x.known[1], blocksize
+    c, b = x.ranked_shape[1], blocksize
     require(isinstance(c, int), "a dynamic number of channels")
     h, w = (g.Div(g.Shape(x, start=at, end=at + 1), b) for at in (2, 3))
     cut = g.Reshape(x, g.Concat([0, c], h, [b], w, [b], axis=0))

@@ -9,7 +9,7 @@ from serde.ir.graph import DType, Value
 
 def chosen(g, axes: Value, rank: int) -> Value:
     """1 for each of ``rank`` axes that ``axes`` lists, 0 for the others."""
-    count = axes.known[0]
+    count = axes.ranked_shape[0]
     require(isinstance(count, int), "a dynamic number of axes")
     wide = cast(g, axes, DType.INT64)
     wide = g.Where(g.Less(wide, 0), g.Add(wide, rank), wide)
@@ -19,7 +19,7 @@ def chosen(g, axes: Value, rank: int) -> Value:
 
 def kept(g, listed: Value, marks: Value, count: int) -> Value:
     """Those of the elements of ``listed`` that are not marked, ``count`` of them, in order."""
-    rank = marks.known[0]
+    rank = marks.ranked_shape[0]
     order = g.Add(g.Mul(marks, rank), g.Range(0, rank, 1))
     _, first = g.TopK(order, [count], axis=0, largest=0, outputs=2)
     return g.Gather(listed, first, axis=0)
@@ -27,13 +27,13 @@ def kept(g, listed: Value, marks: Value, count: int) -> Value:
 
 def squeezed(g, x: Value, axes: Value) -> Value:
     marks = chosen(g, axes, x.rank)
-    return g.Reshape(x, kept(g, g.Shape(x), marks, x.rank - axes.known[0]), allowzero=1)
+    return g.Reshape(x, kept(g, g.Shape(x), marks, x.rank - axes.ranked_shape[0]), allowzero=1)
 
 
 def unsqueezed(g, x: Value, axes: Value) -> Value:
     """Sizes of 1 in the places listed, those of ``x`` in the others."""
     axes = g.Reshape(axes, [-1]) if axes.rank == 0 else axes
-    rank = x.rank + axes.known[0]
+    rank = x.rank + axes.ranked_shape[0]
     marks = chosen(g, axes, rank)
     at = g.Sub(g.CumSum(g.Sub(1, marks), 0), 1)
     own = g.Gather(g.Concat(g.Shape(x), [1], axis=0), g.Max(at, 0), axis=0)

@@ -154,14 +154,14 @@ def read_matrix_set_diag(
     g, x, diagonal, *, k1=0, k2=0, super_diag_right_align=True, sub_diag_right_align=False
 ):
     """Each diagonal from ``k1`` to ``k2``, the uppermost first, in place of that of ``x``."""
-    rows, columns = x.known[-2:]
+    rows, columns = x.ranked_shape[-2:]
     require(isinstance(rows, int) and isinstance(columns, int), "a matrix of unknown size")
     diagonal = diagonal if k1 != k2 else g.Unsqueeze(diagonal, [x.rank - 2])
     i, j = np.indices((rows, columns))
     for k in range(k1, k2 + 1):
         length = min(rows + min(k, 0), columns - max(k, 0))
         right = super_diag_right_align if k >= 0 else sub_diag_right_align
-        first = diagonal.known[-1] - length if right else 0
+        first = diagonal.ranked_shape[-1] - length if right else 0
         inside = j - i == k
         places = np.where(inside, np.minimum(i, j) + first, 0)
         row = g.Gather(diagonal, g.const(k2 - k, DType.INT64), axis=x.rank - 2)
@@ -194,7 +194,7 @@ def hot(g, index: Value, on: Value, off: Value, depth: Value, axis: int, dtype: 
 
 def from_front(r, index: Value, x: Value, axis: int) -> Value:
     """Indices along one axis of ``x``, those below 0 counted from the end."""
-    size: Any = x.known[axis]
+    size: Any = x.ranked_shape[axis]
     if index.tensor is not None and isinstance(size, int):
         held = index.array()
         return r.const(np.where(held < 0, held + size, held)) if (held < 0).any() else index
@@ -224,9 +224,9 @@ def write_gather_elements(r, x, index, *, axis: int):
 
 def places(r, index: Value, x: Value, batch: int = 0) -> Value:
     """Indices of several axes, their last axis in front, as Relay has them."""
-    count = index.known[-1]
+    count = index.ranked_shape[-1]
     require(isinstance(count, int), "indices of a dynamic number of axes")
-    sizes = x.known[batch : batch + count]
+    sizes = x.ranked_shape[batch : batch + count]
     if index.tensor is not None and all(isinstance(d, int) for d in sizes):
         held = index.array()
         index = r.const(np.where(held < 0, held + np.array(sizes, held.dtype), held))
@@ -242,7 +242,7 @@ def places(r, index: Value, x: Value, batch: int = 0) -> Value:
 
 @writes("GatherND")
 def write_gather_nd(r, x, index, *, batch_dims: int):
-    count = index.known[-1]
+    count = index.ranked_shape[-1]
     return r.gather_nd(x, places(r, index, x, batch_dims), batch_dims=batch_dims, index_rank=count)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from serde.decompositions.expressions import Size, reshape, size_of, times
 from serde.errors import require
-from serde.ir.geometry import Ints, inverse
+from serde.ir.geometry import Ints, invert_perm
 from serde.ir.graph import Value
 
 from ..rules import reads
@@ -55,7 +55,7 @@ class Layout:
 
 def fixed(x: Value, first: int = 2) -> Any:
     """The sizes of the axes from ``first`` on, which have to be known."""
-    sizes = x.known[first:]
+    sizes = x.ranked_shape[first:]
     require(all(isinstance(d, int) for d in sizes), "an input of unknown size")
     return sizes
 
@@ -88,7 +88,7 @@ def packed(g, x: Value, source: str, layout: str):
         spread += [divided(g, whole, prod(blocks)) if blocks else whole, *blocks]
     y = reshape(g, x, spread) if len(spread) != len(source) else x
     order = tuple(i for letter in source for i in found.places(letter))
-    return g.Transpose(y, perm=inverse(order))
+    return g.Transpose(y, perm=invert_perm(order))
 
 
 def in_layout(g, x: Value, layout: str, target: str, apply, out_layout: str = ""):
@@ -106,7 +106,7 @@ def read_layout_transform(g, x, *, src_layout: str, dst_layout: str):
     x = unpacked(g, x, src_layout, source.letters)
     if gone:
         at = [source.letters.index(a) for a in gone]
-        require(all(x.known[i] == 1 for i in at), f"{dst_layout} has no {''.join(gone)}")
+        require(all(x.ranked_shape[i] == 1 for i in at), f"{dst_layout} has no {''.join(gone)}")
         x = g.Squeeze(x, at)
     x = g.Unsqueeze(x, list(range(len(new)))) if new else x
     letters = "".join(new) + "".join(a for a in source.letters if a not in gone)

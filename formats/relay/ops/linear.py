@@ -7,7 +7,7 @@ from math import prod
 
 from serde.decompositions.expressions import cast, in_float32
 from serde.errors import require
-from serde.ir.dim_expr import elements_of
+from serde.ir.dim_expr import shape_data_of
 from serde.ir.graph import DType, Value
 from serde.rewrite.rules import Hint
 from serde.spec.folding import transposed_of
@@ -142,7 +142,7 @@ def product_of(g, op: str, a: Value, b: Value, *rest: Value | None):
 
 
 def _stacked(a: Value, b: Value) -> bool:
-    one, other = a.known[0], b.known[0]
+    one, other = a.ranked_shape[0], b.ranked_shape[0]
     return one == other or 1 in (one, other)
 
 
@@ -157,7 +157,7 @@ def _with_vectors(g, op: str, a: Value, b: Value, *rest: Value | None):
 
 def _flattened(g, op: str, a: Value, b: Value, *rest: Value | None):
     """All axes of ``a`` but the last are rows."""
-    inner, columns = b.known
+    inner, columns = b.ranked_shape
     require(isinstance(inner, int), "a product over an axis of dynamic size")
     rows = g[op](g.Reshape(a, [-1, inner]), b, *rest)
     lead = g.Shape(a, end=a.rank - 1)
@@ -172,7 +172,7 @@ def _spread(g, op: str, a: Value, b: Value, *rest: Value | None):
     """
     lead_a, lead_b = (g.Shape(v, end=v.rank - 2) for v in (a, b))
     ones = g.Expand(1, lead_a), g.Expand(1, lead_b)
-    lead = g.Shape(g.Add(*ones)) if a.known[:-2] != b.known[:-2] else lead_a
+    lead = g.Shape(g.Add(*ones)) if a.ranked_shape[:-2] != b.ranked_shape[:-2] else lead_a
     count, flat = _product_of_sizes(lead), []
     for v in (a, b):
         last = g.Shape(v, start=v.rank - 2)
@@ -185,7 +185,7 @@ def _spread(g, op: str, a: Value, b: Value, *rest: Value | None):
 
 def _product_of_sizes(shape: Value) -> int:
     """How many elements a shape has; -1, for Reshape to infer, where that is dynamic or none."""
-    found = elements_of(shape) or (None,)
+    found = shape_data_of(shape) or (None,)
     numbers = [d for d in found if isinstance(d, int)]
     return -1 if len(numbers) < len(found) else prod(numbers) or -1
 
@@ -196,15 +196,17 @@ def write_mat_mul(r, a, b):
 
     It takes no rows of the second that it knows with columns of the first that it does not.
     """
-    wide, inner = "float32" if a.type is HALF else None, b.known[-2]
-    if isinstance(inner, int) and not isinstance(a.known[-1], int):
-        a = typed(resized(r, a, (*(None,) * (a.rank - 1), inner)), a.dtype, (*a.known[:-1], inner))
+    wide, inner = "float32" if a.type is HALF else None, b.ranked_shape[-2]
+    if isinstance(inner, int) and not isinstance(a.ranked_shape[-1], int):
+        a = typed(
+            resized(r, a, (*(None,) * (a.rank - 1), inner)), a.dtype, (*a.ranked_shape[:-1], inner)
+        )
     if a.rank == 3:
         made = stacks(r, a, b, wide)
-    elif isinstance(b.known[1], int):
+    elif isinstance(b.ranked_shape[1], int):
         before = transposed_of(b, (1, 0))  # the weight as a layer had it
         turned = r.transpose(b, axes=(1, 0)) if before is None else r.adopt(before)
-        made = r.nn.dense(a, turned, units=b.known[1], out_dtype=wide)
+        made = r.nn.dense(a, turned, units=b.ranked_shape[1], out_dtype=wide)
     else:
         made = stacks(r, r.expand_dims(a, axis=0), r.expand_dims(b, axis=0), wide)
         made = r.squeeze(made, axis=(0,))

@@ -235,7 +235,9 @@ def recast_non_max_suppression(
     limit, floor = 0 if most is None else number(most), number(least)
     if limit is not None and limit <= 0:
         return g.const(np.zeros((0, 3), np.int64))
-    if not isinstance(boxes.known[1], int) or (overlap is not None and number(overlap) is None):
+    if not isinstance(boxes.ranked_shape[1], int) or (
+        overlap is not None and number(overlap) is None
+    ):
         return g.decompose(
             "NonMaxSuppression", 10, boxes, scores, most, overlap, least,
             center_point_box=center_point_box,
@@ -253,7 +255,7 @@ def recast_non_max_suppression(
 
 def _one_by_one(g, boxes, scores, most, overlap, least, center_point_box: int):
     """What is found in each class of each batch, one after the other."""
-    count, nothing = boxes.known[1], g.const(np.zeros((0, 3), np.int64))
+    count, nothing = boxes.ranked_shape[1], g.const(np.zeros((0, 3), np.int64))
     classes = g.Shape(scores, start=1, end=2)
     inner, (turn, on, rows) = turning(g, [nothing])
     rows.shape = (None, 3)
@@ -332,7 +334,11 @@ def recast_scatter_nd(g, x, index, updates, *, reduction: str):
         return None
     boxes, scores, *_ = chosen.inputs
     assert boxes is not None and scores is not None
-    if not (boxes.is_static and scores.is_static and x.known == (boxes.dims[0], boxes.dims[1])):
+    if not (
+        boxes.is_static
+        and scores.is_static
+        and x.ranked_shape == (boxes.static_shape[0], boxes.static_shape[1])
+    ):
         return None
     (mask,) = g.foreign(DOMAIN, MASK, (*chosen.inputs, x, number_), {})
     return typed(mask, x.dtype, x.shape)
@@ -340,11 +346,11 @@ def recast_scatter_nd(g, x, index, updates, *, reduction: str):
 
 def _choice_of(g, index: Value) -> Node | None:
     """The NonMaxSuppression of whose rows ``index`` has the batch and the box."""
-    pairs = g.made(index)
+    pairs = g.producer(index)
     if pairs is None or pairs.op != "Gather" or pairs.attrs.get("axis") != 1:
         return None
     rows, columns = pairs.inputs
-    chosen = g.made(rows)
+    chosen = g.producer(rows)
     picked = columns.tensor is not None and columns.ints() == (0, 2)
     found = chosen is not None and not chosen.domain and chosen.op == "NonMaxSuppression"
     return chosen if picked and found and len(chosen.inputs) == OPERANDS else None
@@ -352,17 +358,17 @@ def _choice_of(g, index: Value) -> Node | None:
 
 def _spread_number(g, updates: Value) -> Value | None:
     """The one number that ``updates`` holds throughout."""
-    spread = g.made(updates)
+    spread = g.producer(updates)
     given = spread.inputs[0] if spread is not None and spread.op == "Expand" else None
-    return given if given is not None and given.known in ((), (1,)) else None
+    return given if given is not None and given.ranked_shape in ((), (1,)) else None
 
 
 @writes(MASK)
 def write_mask(r, boxes, scores, most, overlap, least, x, update):
     """``update`` where a box is kept, ``x`` where none is; rows of no box are put behind."""
     rows, count = _all_rows(r, boxes, scores, most, overlap, least)
-    batches, each = x.dims
-    total = batches * scores.dims[1] * each
+    batches, each = x.static_shape
+    total = batches * scores.static_shape[1] * each
     batch, box = (
         r.reshape(r.take(rows, r.const([i], DType.INT64), axis=1), newshape=(-1,)) for i in (0, 2)
     )

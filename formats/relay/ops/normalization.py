@@ -15,7 +15,7 @@ from serde.decompositions.expressions import (
     times,
 )
 from serde.errors import require
-from serde.ir.geometry import Ints, axes_of, axis_of, moved
+from serde.ir.geometry import Ints, axes_of, axis_of, move_axis_perm
 from serde.ir.graph import Value
 
 from ..rules import reads
@@ -57,7 +57,7 @@ def read_instance_norm(g, x, gamma, beta, *, axis=1, epsilon=1e-5, center=True, 
     axis = axis_of(axis, x.rank)
     require(axis > 0, f"axis={axis}: the axis of the batch")
     gamma, beta = scales(g, gamma, beta, scale, center)
-    order = moved(x.rank, axis, 1)
+    order = move_axis_perm(x.rank, axis, 1)
     back = tuple(order.index(a) for a in range(x.rank))
     y = g.InstanceNormalization(g.Transpose(x, perm=order), gamma, beta, epsilon=epsilon)
     return g.Transpose(y, perm=back)
@@ -120,7 +120,11 @@ def write_instance_norm(r, x, scale, bias, *, epsilon):
 @recasts("LayerNormalization")
 def recast_layer_norm(g, x, scale, bias=None, *, axis, epsilon, stash_type, outputs: int = 1):
     """Over the last axis and with a bias as it is, otherwise spelled out."""
-    last = axis % x.rank == x.rank - 1 and scale.rank == 1 and scale.known == x.known[-1:]
+    last = (
+        axis % x.rank == x.rank - 1
+        and scale.rank == 1
+        and scale.ranked_shape == x.ranked_shape[-1:]
+    )
     if last and bias is not None and outputs == 1 and x.type.bits == 32:
         return None
     attrs = {"axis": axis, "epsilon": epsilon, "stash_type": stash_type}

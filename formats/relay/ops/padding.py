@@ -106,7 +106,7 @@ def _wrapped(g, x, pads):
         before, after = pads[axis], pads[axis + x.rank]
         if not before and not after:
             continue
-        size = x.known[axis]
+        size = x.ranked_shape[axis]
         require(isinstance(size, int), "wrapping an axis of dynamic size")
         x = g.Gather(x, [i % size for i in range(-before, size + after)], axis=axis)
     return x

@@ -100,7 +100,7 @@ def reaching(x: Value, frame) -> Ints:
     begins, ends = frame["pads"][:half], list(frame["pads"][half:])
     for at in range(half):
         k, s, d = (frame[n][at] for n in ("kernel_shape", "strides", "dilations"))
-        size = x.known[2 + at]
+        size = x.ranked_shape[2 + at]
         if isinstance(size, int):
             rest = (size + begins[at] + ends[at] - (d * (k - 1) + 1)) % s
             ends[at] += s - rest if rest else 0
@@ -148,7 +148,7 @@ def read_adaptive_pool(
     target = "NC" + spatial(count)
 
     def apply(x):
-        wanted = per_axis(output_size, count) if output_size else x.known[2:]
+        wanted = per_axis(output_size, count) if output_size else x.ranked_shape[2:]
         return adapted(g, x, kind, wanted)
 
     return in_layout(g, x, layout or target, target, apply, out_layout)
@@ -221,7 +221,7 @@ def explicit(x: Value, kernel: Ints, strides: Ints, dilations: Ints, pads: Ints)
     """Pads at the ends with which the windows of ``ceil_mode`` are those that fit."""
     begin, end = halves(pads)
     found = []
-    sizes = x.known[2:]
+    sizes = x.ranked_shape[2:]
     for at, size in enumerate(sizes):
         require(isinstance(size, int), "ceil_mode along an axis of dynamic size")
         wide = (kernel[at] - 1) * dilations[at] + 1

@@ -30,7 +30,7 @@ BROADCAST = ("lhs_axis", "rhs_axis")
 
 def placed(g, v: Value, axis: int, rank: int):
     """Scales along one axis of a tensor of ``rank``; a single one as it is."""
-    if v.known in ((), (1,)) or rank == 0:
+    if v.ranked_shape in ((), (1,)) or rank == 0:
         return g.Reshape(v, []) if v.rank else v
     return g.Reshape(v, [-1 if a == axis_of(axis, rank) else 1 for a in range(rank)])
 
@@ -268,7 +268,11 @@ def numbers(r, v: Value, dtype: DType) -> Value:
         return emit_scalar(r, held, dtype)
     if v.tensor is not None:
         return r.const(v.array().astype(dtype.numpy))
-    v = v if v.rank == 0 or v.known != (1,) else typed(r.reshape(v, newshape=()), v.dtype, ())
+    v = (
+        v
+        if v.rank == 0 or v.ranked_shape != (1,)
+        else typed(r.reshape(v, newshape=()), v.dtype, ())
+    )
     return v if v.dtype is dtype else r.cast(v, dtype=dtype.value)
 
 
@@ -282,4 +286,4 @@ def one(r) -> Value:
 
 
 def is_one_number(v: Value | None) -> bool:
-    return v is None or v.known in ((), (1,))
+    return v is None or v.ranked_shape in ((), (1,))

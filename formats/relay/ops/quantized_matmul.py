@@ -32,7 +32,7 @@ def offset(g, x: Value, zero: Value, axis: int):
     if known and not zero.array().any():
         return x if x.type in BYTES else wide
     held = cast(g, zero, DType.INT32)
-    if zero.rank and zero.dims != (1,):
+    if zero.rank and zero.static_shape != (1,):
         held = g.Reshape(held, [-1 if a == axis else 1 for a in range(x.rank)])
     elif zero.rank:
         held = g.Reshape(held, [])
@@ -179,7 +179,7 @@ def write_conv_integer(
     zeros = zero_point(r, x_zero), zero_point(r, w_zero)
     return r.qnn.conv2d(
         x, w, *zeros, one(r), one(r), strides=strides, padding=spelled(pads), dilation=dilations,
-        groups=group, channels=w.known[0], kernel_size=kernel_shape, data_layout=data,
+        groups=group, channels=w.ranked_shape[0], kernel_size=kernel_shape, data_layout=data,
         kernel_layout=kernel, **WHOLE,
     )  # fmt: skip
 
@@ -198,6 +198,6 @@ def write_mat_mul_integer(r, a, b, a_zero=None, b_zero=None):
     quantities = zero_point(r, a_zero), zero_point(r, b_zero), one(r), one(r)
     if a.rank == 2:
         turned = r.transpose(b, axes=(1, 0))
-        return r.qnn.dense(a, turned, *quantities, units=b.known[1], **WHOLE)
+        return r.qnn.dense(a, turned, *quantities, units=b.ranked_shape[1], **WHOLE)
     turned = r.transpose(b, axes=(0, 2, 1))
     return r.qnn.batch_matmul(a, turned, *quantities, transpose_b=True, **WHOLE)

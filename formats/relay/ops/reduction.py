@@ -9,7 +9,7 @@ import numpy as np
 from serde.decompositions import shared
 from serde.decompositions.expressions import cast, cast_like, in_float32, size_of, times
 from serde.errors import require
-from serde.ir.geometry import Ints, axes_of, others
+from serde.ir.geometry import Ints, axes_of, other_axes
 from serde.ir.graph import DType, Value
 from serde.version_converter.adapters.reduction import over_computed_axes
 
@@ -43,7 +43,7 @@ COMPOSED = {  # what is reduced by which operator, and what becomes of the resul
 def chosen(x: Value, axis: Ints | None, exclude: bool) -> Ints:
     """The axes a reduction runs over: all where none is named, the others with ``exclude``."""
     named = axes_of(tuple(range(x.rank)) if axis is None else axis, x.rank)
-    return others(named, x.rank) if exclude and axis is not None else named
+    return other_axes(named, x.rank) if exclude and axis is not None else named
 
 
 def reduced(op, g, x: Value, axes: Ints, keepdims: bool):
@@ -132,7 +132,7 @@ reads("argmin")(partial(read_arg, "ArgMin"))
 
 @reads("collapse_sum_like")
 def read_collapse_sum_like(g, x, like):
-    return collapsed(g, x, like.known, g.Shape(like))
+    return collapsed(g, x, like.ranked_shape, g.Shape(like))
 
 
 @reads("collapse_sum_to", ignore=("shape", "dtype"))
@@ -144,7 +144,7 @@ def collapsed(g, x: Value, dims, shape: Value):
     """Sum over the axes that broadcasting ``dims`` to the shape of ``x`` would stretch."""
     extra = x.rank - len(dims)
     stretched = tuple(
-        a for a in range(x.rank) if a < extra or (dims[a - extra] == 1 and x.known[a] != 1)
+        a for a in range(x.rank) if a < extra or (dims[a - extra] == 1 and x.ranked_shape[a] != 1)
     )
     return g.Reshape(g.ReduceSum(x, stretched, keepdims=1), shape) if stretched else x
 
@@ -174,7 +174,7 @@ def recast_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes
 def write_reduction(name, r, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
     """TVM starts from the lowest finite number, so what is infinite throughout is told apart."""
     over = reduction_axes(x, axes, noop_with_empty_axes)
-    if 0 in x.known:
+    if 0 in x.ranked_shape:
         return of_nothing(r, name, x, over, keepdims)
     made = r[name](x, axis=over, keepdims=keepdims)
     if name not in ("max", "min") or x.type.kind != "f":

@@ -139,7 +139,7 @@ def resized(
 
 def picked(g, x: Value, sizes, mode: str, rounding: str, roi: Floats, fill: float):
     """Nearest elements: Resize with whichever rounding takes TVM's, or Gather along each axis."""
-    dims, count = x.known[2:], x.rank - 2
+    dims, count = x.ranked_shape[2:], x.rank - 2
     if not all(isinstance(d, int) for d in (*dims, *sizes)):
         for i, n in enumerate(sizes):
             x = g.Gather(x, computed_table(g, size_of(g, x, 2 + i), n, mode, rounding), axis=2 + i)
@@ -366,9 +366,9 @@ def native(x: Value, how: Sampling, made, scales) -> bool:
         return False
     if not x.is_static or not all(isinstance(m, int) for m in made) or how.antialias:
         return False
-    if made[:2] != x.dims[:2] or how.coordinates not in NATIVE:
+    if made[:2] != x.static_shape[:2] or how.coordinates not in NATIVE:
         return False
-    pairs = list(zip(x.dims[2:], made[2:], strict=True))
+    pairs = list(zip(x.static_shape[2:], made[2:], strict=True))
     if scales is not None and any(m / n != s for (n, m), s in zip(pairs, scales[2:], strict=True)):
         return False
     if how.mode == "nearest":

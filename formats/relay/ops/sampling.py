@@ -174,7 +174,7 @@ def read_deformable_conv2d(
     w = unpacked(g, w, kernel_layout, "OIHW")
     channels, height, width = fixed(x, 1)
     rows, columns = fixed(offset)
-    kernel = w.dims[2:]
+    kernel = w.static_shape[2:]
     count = kernel[0] * kernel[1]
     moves = g.Reshape(offset, [-1, deformable_groups, count, 2, rows * columns])
     each = channels // deformable_groups
@@ -200,7 +200,7 @@ def read_deformable_conv2d(
     wide = g.Reshape(patches, [-1, channels * count, rows, columns])
     kernel_shape = {"kernel_shape": (1, 1), "strides": (1, 1), "dilations": (1, 1),
                     "pads": (0, 0, 0, 0)}  # fmt: skip
-    flat = g.Reshape(w, [w.dims[0], w.dims[1] * count, 1, 1])
+    flat = g.Reshape(w, [w.static_shape[0], w.static_shape[1] * count, 1, 1])
     result = convolved(g, wide, flat, groups, kernel_shape, out_dtype or x.type)
     return packed(g, result, "NCHW", data_layout)
 
@@ -217,7 +217,7 @@ def read_dilation2d(
     def apply(x):
         pads = pads_of(padding, 2)
         x = g.Pad(x, (0, 0, *pads[:2], 0, 0, *pads[2:]))
-        kernel = w.dims[1:]
+        kernel = w.static_shape[1:]
         parts = []
         for i, j in product(*map(range, kernel)):
             starts = [i * dilations[0], j * dilations[1]]

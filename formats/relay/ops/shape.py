@@ -18,7 +18,7 @@ from serde.decompositions.expressions import (
 )
 from serde.decompositions.reshape_codes import coded
 from serde.errors import require
-from serde.ir.dim_expr import elements_of
+from serde.ir.dim_expr import shape_data_of
 from serde.ir.geometry import Ints, axes_of, axis_of
 from serde.ir.graph import Dim, DType, Value
 
@@ -68,7 +68,7 @@ def reversed_codes(shape: Ints) -> Ints:
 
 @reads("dyn.reshape", "vm.reshape_tensor", ignore=("newshape",))
 def read_dyn_reshape(g, x, shape, *, allowzero=False):
-    known = shape.elements if shape.tensor is None else shape.ints()
+    known = shape.shape_data if shape.tensor is None else shape.ints()
     codes = [d for d in known or () if isinstance(d, int)]
     require(all(d >= -1 for d in codes), f"newshape={codes}: codes below -1 of a computed shape")
     return g.Reshape(x, cast(g, shape, DType.INT64), allowzero=int(allowzero))
@@ -115,7 +115,7 @@ def read_dyn_expand_dims(g, x, axis, *, num_newaxis=1):
 @reads("squeeze")
 def read_squeeze(g, x, *, axis: Ints | None = None):
     if axis is None:
-        return g.Squeeze(x, tuple(i for i, d in enumerate(x.dims) if d == 1))
+        return g.Squeeze(x, tuple(i for i, d in enumerate(x.static_shape) if d == 1))
     return g.Squeeze(x, axes_of(axis, x.rank))
 
 
@@ -145,7 +145,7 @@ def read_tile(g, x, *, reps: Ints):
 
 @reads("dyn.tile", ignore=("reps",))
 def read_dyn_tile(g, x, reps):
-    (count,) = reps.dims
+    (count,) = reps.static_shape
     extra = count - x.rank
     reps = cast(g, reps, DType.INT64)
     x = g.Unsqueeze(x, list(range(extra))) if extra > 0 else x
@@ -235,7 +235,7 @@ def read_ndarray_size(g, x, *, dtype: DType | None = None):
 
 def sizes(value: Value | None) -> tuple[int, ...] | None:
     """The numbers a shape, or a list of axes, holds; None where only the run tells them."""
-    found = elements_of(value)
+    found = shape_data_of(value)
     if found is None and value is not None and value.tensor is not None:
         found = value.ints()
     plain = found is not None and all(isinstance(d, int) for d in found)
@@ -258,7 +258,7 @@ def resized(r, x: Value, known: Sequence[Dim] | None):
 def write_reshape(r, x, shape, *, allowzero: int):
     wanted = sizes(shape)
     if wanted is None:
-        kept = [d if isinstance(d, int) and d > 0 else None for d in elements_of(shape) or ()]
+        kept = [d if isinstance(d, int) and d > 0 else None for d in shape_data_of(shape) or ()]
         return resized(r, r.dyn.reshape(x, shape, allowzero=allowzero), kept)
     return r.reshape(x, newshape=wanted, allowzero=allowzero)
 
@@ -266,7 +266,9 @@ def write_reshape(r, x, shape, *, allowzero: int):
 @recasts("Flatten")
 def recast_flatten(g, x, *, axis: int):
     if axis == 1:
-        return g.Reshape(x, [0, -1]) if x.is_static and 0 not in x.dims else _flat(g, x, axis)
+        return (
+            g.Reshape(x, [0, -1]) if x.is_static and 0 not in x.static_shape else _flat(g, x, axis)
+        )
     return _flat(g, x, axis)
 
 
@@ -317,7 +319,7 @@ def write_unsqueeze(r, x, axes):
 @recasts("Concat")
 def recast_concat(g, *xs, axis: int):
     """Operands without elements add nothing; one operand is itself."""
-    some = [v for v in xs if v.known[axis] != 0] or [xs[0]]
+    some = [v for v in xs if v.ranked_shape[axis] != 0] or [xs[0]]
     if len(some) == 1:
         return g.Identity(some[0])
     return g.Concat(*some, axis=axis) if len(some) < len(xs) else None
@@ -326,7 +328,7 @@ def recast_concat(g, *xs, axis: int):
 @writes("Concat")
 def write_concat(r, *xs, axis: int):
     made = r.concatenate(*xs, axis=axis)
-    if all(isinstance(v.known[axis], int) for v in xs):
+    if all(isinstance(v.ranked_shape[axis], int) for v in xs):
         return made
     return r.annotation.stop_fusion(made)  # as of slices, below
 

@@ -24,7 +24,7 @@ def read_stft(
     g, x, window, *, n_fft: int, hop_length: int, win_length: int, normalized=False, onesided=True
 ):
     """Real and imaginary parts of each frequency and frame."""
-    size = x.known[-1]
+    size = x.ranked_shape[-1]
     require(isinstance(size, int), "a signal of unknown length")
     frames = 1 + (size - n_fft) // hop_length
     rows = n_fft // 2 + 1 if onesided else n_fft
@@ -40,7 +40,7 @@ def read_stft(
 
 @reads("dft")
 def read_dft(g, real, imaginary, *, inverse=False):
-    count = real.known[-1]
+    count = real.ranked_shape[-1]
     require(isinstance(count, int), "a signal of unknown length")
     cosines, sines = waves(count, count, real.type)
     sines = -sines if inverse else sines
@@ -94,7 +94,7 @@ def read_sparse_conv2d(g, x, data, indices, starts, *, layout="NHWC", kernel_siz
     """A kernel of one element: the channels times the sparse matrix."""
     require(set(kernel_size) == {1}, f"kernel_size={kernel_size}: only a kernel of one element")
     require(layout in ("NHWC", "NCHW"), f"layout={layout!r}")
-    channels = x.known[layout.index("C")]
+    channels = x.ranked_shape[layout.index("C")]
     require(isinstance(channels, int), "an input of unknown size")
     w = matrix(data, indices, starts, channels)
     if layout == "NHWC":

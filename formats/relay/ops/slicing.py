@@ -43,7 +43,7 @@ def read_strided_slice(
 @reads("dyn.strided_slice", ignore=("begin", "end", "strides", "axes"))
 def read_dyn_strided_slice(g, x, begin, end, strides, *, slice_mode="end"):
     begin, end, strides = (cast(g, v, DType.INT64) for v in (begin, end, strides))
-    (count,) = begin.dims
+    (count,) = begin.static_shape
     if slice_mode == "size":
         whole = g.Less(end, g.const(0, DType.INT64))
         ends = g.Where(whole, g.const(FAR, DType.INT64), g.Add(begin, end))
@@ -72,10 +72,10 @@ def read_split(g, x, *, indices_or_sections: int | Ints, axis=0):
             return (x,)
         parts = g.Split(
             x, num_outputs=indices_or_sections, axis=axis, outputs=indices_or_sections
-        ) if not isinstance(x.known[axis], int) else None  # fmt: skip
+        ) if not isinstance(x.ranked_shape[axis], int) else None  # fmt: skip
         if parts is not None:
             return tuple(parts)
-        size = x.known[axis]
+        size = x.ranked_shape[axis]
         require(size % indices_or_sections == 0, f"{size} is not {indices_or_sections} equal parts")
         step = size // indices_or_sections
         indices_or_sections = tuple(range(step, size, step)) if step else ()
@@ -98,7 +98,7 @@ def write_slice(r, x, starts, ends, axes, steps):
         return dynamic_slice(r, x, starts, ends, axes, steps)
     begin, end, step = [], [], []
     for first, last, axis, by in zip(*bounds, strict=True):
-        size = x.known[axis]
+        size = x.ranked_shape[axis]
         if isinstance(size, int):
             first, last = slice(first, last, by).indices(size)[:2]
             last = -size - 1 if last < 0 else last
@@ -110,7 +110,7 @@ def write_slice(r, x, starts, ends, axes, steps):
         end.append(last)
         step.append(by)
     made = r.strided_slice(x, begin=begin, end=end, strides=step, axes=bounds[2])
-    if all(isinstance(x.known[axis], int) for axis in bounds[2] or ()):
+    if all(isinstance(x.ranked_shape[axis], int) for axis in bounds[2] or ()):
         return made
     return r.annotation.stop_fusion(made)  # TVM loses the sizes of two slices in one kernel
 
@@ -149,7 +149,7 @@ def recast_split(g, x, parts=None, *, axis: int, num_outputs: int | None = None,
         if known is None:
             return dynamic_args.parts(g, x, parts, axis, outputs)
         return _some_empty(g, x, known, axis) if 0 in known else None
-    size, count = x.known[axis], num_outputs or outputs
+    size, count = x.ranked_shape[axis], num_outputs or outputs
     if not isinstance(size, int):
         return dynamic_args.parts(g, x, dynamic_args.shares(g, x, axis, count), axis, outputs)
     each = -(-size // count)

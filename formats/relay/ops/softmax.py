@@ -41,7 +41,7 @@ def write_log_softmax(r, x, *, axis: int):
 @recasts("Hardmax")
 def recast_hardmax(g, x, *, axis: int):
     """1 at the first of the largest."""
-    size = x.known[axis]
+    size = x.ranked_shape[axis]
     require(isinstance(size, int), "a Hardmax along an axis of dynamic size")
     at = g.ArgMax(x, axis=axis, keepdims=1)
     steps = g.Reshape(g.Range(0, size, 1), [-1] + [1] * (x.rank - axis - 1))

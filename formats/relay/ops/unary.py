@@ -242,7 +242,7 @@ def compares_floats(g, x: Value) -> bool:
     """Whether a comparison of floats is in what is computed for ``x`` from booleans."""
     found, seen = [x], {x}
     while found:
-        node = g.made(found.pop())
+        node = g.producer(found.pop())
         inputs = [v for v in node.inputs if v is not None] if node is not None else []
         if node is not None and node.op in ORDERS and inputs[0].type.kind == "f":
             return True

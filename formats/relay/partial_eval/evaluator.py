@@ -97,7 +97,7 @@ def add_parameter(state: State, param: ast.Var, tensor: Tensor | None) -> Symbol
     if tensor is None:
         return add_input(state, param.name, param.annotation or param.type)
     name = state.builder.names.claim(param.name)
-    return Value(name, tensor.dtype, tensor.shape, tensor, given=True)
+    return Value(name, tensor.dtype, tensor.shape, tensor, name_is_original=True)
 
 
 def add_input(state: State, name: str, type_: ast.Type | None) -> Symbolic:

@@ -81,7 +81,7 @@ def _find_scalar_kernels(graph: Graph) -> frozenset[Value]:
 
 
 def _is_computed_scalar(value: Value | None) -> bool:
-    return value is not None and value.tensor is None and value.shape == () and not value.wrap
+    return value is not None and value.tensor is None and value.shape == () and not value.container
 
 
 def _is_dynamic(value: Value) -> bool:
@@ -90,8 +90,10 @@ def _is_dynamic(value: Value) -> bool:
 
 def _with_barriers(node: Node) -> Iterator[Node]:
     """The node, and a barrier after each of its tensors."""
-    renamed = {v: Value(f"{v.name}/part", v.dtype, v.shape, wrap=v.wrap) for v in node.outputs}
-    outputs = {v: v if v.wrap or not v.name else part for v, part in renamed.items()}
+    renamed = {
+        v: Value(f"{v.name}/part", v.dtype, v.shape, container=v.container) for v in node.outputs
+    }
+    outputs = {v: v if v.container or not v.name else part for v, part in renamed.items()}
     yield replace(node, outputs=tuple(outputs.values()))
     for value, part in outputs.items():
         if part is not value:

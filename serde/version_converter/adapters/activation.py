@@ -100,7 +100,7 @@ def relu_of_integers(g, x: Value):
 @above[7]("PRelu")
 def slope_per_channel(g, x: Value, slope: Value):
     """Before opset 7 a vector of slopes went with the channels, whatever followed them."""
-    if slope.rank == 1 and slope.known[0] != 1 and x.rank > 2:
+    if slope.rank == 1 and slope.ranked_shape[0] != 1 and x.rank > 2:
         with g.speaking(13):
             slope = g.Unsqueeze(slope, list(range(1, x.rank - 1)))
     return g.PRelu(x, slope)

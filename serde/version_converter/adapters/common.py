@@ -72,7 +72,7 @@ def shape_of_all(g, *values: Value):
     if all(v.is_static for v in values) and most <= BROADCAST:
         import numpy as np
 
-        return g.const(list(np.broadcast_shapes(*(v.dims for v in values))), DType.INT64)
+        return g.const(list(np.broadcast_shapes(*(v.static_shape for v in values))), DType.INT64)
     shapes = [g.Shape(filled(g, 0.0, g.Shape(v), DType.FLOAT32)) for v in values]
     total = filled(g, 0.0, shapes[0], DType.FLOAT32)
     for other in shapes[1:]:

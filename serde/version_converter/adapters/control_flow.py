@@ -104,7 +104,9 @@ def scan_by_looping(g, lengths, *operands: Value, body: Graph, num_scan_inputs: 
                     directions=None, outputs=1):  # fmt: skip
     """A loop that gathers its turn's part of each input; batches of one only, as made above."""
     require(lengths is None, "sequences of their own lengths; opset 8 is the lowest with Scan")
-    require(all(v.known[0] == 1 for v in operands), "Scan over batches; opset 8 is the lowest")
+    require(
+        all(v.ranked_shape[0] == 1 for v in operands), "Scan over batches; opset 8 is the lowest"
+    )
     states = len(operands) - num_scan_inputs
     plain = [g.Squeeze(v, [0]) for v in operands]
     inner = g.child(body.name)
@@ -130,7 +132,7 @@ def scan_without_batches(g, lengths, *operands: Value, body: Graph, num_scan_inp
     require(lengths is None, "Scan of opset 8 over sequences of their own lengths")
     backward = listed(directions, num_scan_inputs)
     each = g.child(body.name)
-    parts = [each.input("part", v.dtype, v.known[1:]) for v in operands]
+    parts = [each.input("part", v.dtype, v.ranked_shape[1:]) for v in operands]
     with each.speaking(g.level):
         made = each.Scan(
             *parts, body=body, num_scan_inputs=num_scan_inputs, scan_input_directions=backward,
@@ -147,7 +149,7 @@ def map_by_looping(g, first: Value, *others: Value, body: Graph, outputs=1):
     turn, go = inner.input("i", DType.INT64, ()), inner.input("go", DType.BOOL, ())
     made = [inner.input("made", v.dtype, v.shape, ("sequence",)) for v in body.outputs]
     for value, x in zip(body.inputs, (first, *others), strict=True):
-        named(inner, inner.SequenceAt(x, turn) if x.wrap else x, value)
+        named(inner, inner.SequenceAt(x, turn) if x.container else x, value)
     inner.nodes.extend(body.nodes)
     grown = [inner.SequenceInsert(s, v) for s, v in zip(made, body.outputs, strict=True)]
     whole = inner.build([inner.Identity(go), *grown])
@@ -160,11 +162,11 @@ def map_by_looping(g, first: Value, *others: Value, body: Graph, outputs=1):
 @below[18]("OptionalGetElement")
 def element_of_anything(g, x: Value):
     """Before opset 18 only an optional could be asked; anything else is its own element."""
-    return g.OptionalGetElement(x) if "optional" in x.wrap[:1] else x
+    return g.OptionalGetElement(x) if "optional" in x.container[:1] else x
 
 
 @below[18]("OptionalHasElement")
 def whether_there_is_one(g, x: Value | None = None):
     if x is None:
         return g.const(False, DType.BOOL)
-    return g.OptionalHasElement(x) if "optional" in x.wrap[:1] else g.const(True, DType.BOOL)
+    return g.OptionalHasElement(x) if "optional" in x.container[:1] else g.const(True, DType.BOOL)

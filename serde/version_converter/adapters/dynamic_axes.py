@@ -27,7 +27,7 @@ def hits(g, axes: Value, rank: int | Value):
 
 def marked(g, axes: Value, rank: int | Value):
     """1 for each of ``rank`` axes that is listed, 0 for the others."""
-    if axes.known != ():
+    if axes.ranked_shape != ():
         axes = g.Concat(cast(g, axes, DType.INT64), [NO_AXIS], axis=0)  # none may be listed
     return g.ReduceMax(hits(g, axes, rank), [0], keepdims=0)
 
@@ -56,7 +56,7 @@ def without(g, sizes: Value, mark: Value, left: int | None):
 
 def length_of(axes: Value) -> int | None:
     """How many axes are listed, where that is known."""
-    count = axes.known[0] if axes.known else 1
+    count = axes.ranked_shape[0] if axes.ranked_shape else 1
     return count if isinstance(count, int) else None
 
 

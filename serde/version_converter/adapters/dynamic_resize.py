@@ -68,7 +68,7 @@ def unchanged(own: Value, told: Value, by_scale: bool) -> bool:
     """Whether an axis is known to stay as large as it is."""
     if by_scale:
         return told.tensor is not None and float(told.array()[0]) == 1
-    return told.elements is not None and told.elements == own.elements
+    return told.shape_data is not None and told.shape_data == own.shape_data
 
 
 def places(g, axis: Axis, mode: str):

@@ -40,8 +40,8 @@ def broadcast(g, x: Value, labels: Labels, other: Value, other_labels: Labels, i
     sources = {}  # axes of x, and those of the other operand that tell their size
     for label in inner:
         at, to = labels.index(label), other_labels.index(label)
-        own = x.known[at]
-        if own is None or (isinstance(own, str) and own != other.known[to]):
+        own = x.ranked_shape[at]
+        if own is None or (isinstance(own, str) and own != other.ranked_shape[to]):
             sources[at] = size(g, other, to)
     if not sources:
         return x

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial, reduce
 
 from serde.errors import require
-from serde.ir.dim_expr import elements_of
+from serde.ir.dim_expr import shape_data_of
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 
@@ -202,7 +202,7 @@ def where_by_gathering(g, condition: Value, x: Value, y: Value):
     chosen = g.Reshape(g.Expand(cast(g, condition, DType.INT64), shape), [-1])
     flat = g.Reshape(g.Concat(*pairs, axis=1), [-1])
     picked = g.Gather(flat, g.Add(first, chosen), axis=0)
-    return g.Reshape(picked, shape, allowzero=int(0 in (elements_of(shape) or ())))
+    return g.Reshape(picked, shape, allowzero=int(0 in (shape_data_of(shape) or ())))
 
 
 @below[12]("Pow")

@@ -53,7 +53,7 @@ def _function(
     }
     node = helper.make_node(op, names, [f"o{n}" for n in range(outputs)], **protos)
     types = [
-        b"" if v is None else type_proto(v.dtype, v.shape, v.wrap).SerializeToString()
+        b"" if v is None else type_proto(v.dtype, v.shape, v.container).SerializeToString()
         for v in inputs
     ]
     version = max(raw.context_dependent_function_opset_versions)
@@ -87,7 +87,7 @@ def _scanned(node: onnx.NodeProto, env: Env) -> list[Type]:
     count = next(a.i for a in node.attribute if a.name == "num_scan_inputs")
     values = [env[name] for name in node.input]
     return [
-        Type(v.dtype, v.shape if i < len(values) - count else v.known[1:])
+        Type(v.dtype, v.shape if i < len(values) - count else v.ranked_shape[1:])
         for i, v in enumerate(values)
         if v is not None
     ]

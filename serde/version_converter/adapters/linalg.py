@@ -13,7 +13,7 @@ MOST = 16  # columns to eliminate one by one without a loop
 @decomposed(11, "Det")
 def determinant(g, x: Value):
     """Eliminate column by column, each time with the row that is largest in it."""
-    n = x.known[-1]
+    n = x.ranked_shape[-1]
     if not isinstance(n, int) or n > MOST:
         return eliminated_in_a_loop(g, x)
     u, total, rows = wider(g, x), None, x.rank - 2

@@ -20,7 +20,7 @@ def left_over(x: Value, kernel: Ints, strides: Ints, dilations: Ints, pads: Ints
 
     None where it follows from a size known only when the model runs.
     """
-    sizes = [d for d in x.known[2:] if isinstance(d, int)]
+    sizes = [d for d in x.ranked_shape[2:] if isinstance(d, int)]
     if len(sizes) < x.rank - 2:
         return None
     n, extra = len(kernel), []

@@ -146,14 +146,14 @@ def less_zero(g, x: Value, zero, shape=None):
 
 def per_row(v):
     """The shape that lets a vector of rows' zero points or scales go with a matrix."""
-    return [-1, 1] if v is not None and v.rank == 1 and v.known != (1,) else None
+    return [-1, 1] if v is not None and v.rank == 1 and v.ranked_shape != (1,) else None
 
 
 @decomposed(10, "MatMulInteger")
 def integer_product(g, a: Value, b: Value, a_zero=None, b_zero=None):
     a = less_zero(g, a, a_zero, per_row(a_zero))
     b = less_zero(g, b, b_zero)
-    return cast(g, g.MatMul(*exact(g, a.known[-1], a, b)), DType.INT32)
+    return cast(g, g.MatMul(*exact(g, a.ranked_shape[-1], a, b)), DType.INT32)
 
 
 @decomposed(10, "ConvInteger")
@@ -161,7 +161,11 @@ def integer_convolution(g, x: Value, w: Value, x_zero=None, w_zero=None, **rest)
     """The zero point is taken off first, so that padding counts as 0."""
     x = less_zero(g, x, x_zero)
     w = less_zero(g, w, w_zero, per_filter(w, w_zero))
-    terms = int(np.prod(w.dims[1:])) if all(isinstance(d, int) for d in w.known[1:]) else None
+    terms = (
+        int(np.prod(w.static_shape[1:]))
+        if all(isinstance(d, int) for d in w.ranked_shape[1:])
+        else None
+    )
     return cast(g, g.Conv(*exact(g, terms, x, w), **rest), DType.INT32)
 
 

@@ -45,7 +45,7 @@ def over_computed_axes(op, g, x: Value, axes: Value, keepdims: int, noop: int):
         gone = g.Add(gone, cast(g, g.Equal(g.Shape(axes), 0), DType.INT64))  # none means all
     shape = g.Shape(x)
     pair = [g.Unsqueeze(chosen(g, shape, m), [1]) for m in (g.Sub(1, gone), gone)]
-    empty = int(0 in x.known)
+    empty = int(0 in x.ranked_shape)
     parted = g.Reshape(x, g.Reshape(g.Concat(*pair, axis=1), [-1]), allowzero=empty)
     y = g[op](parted, list(range(1, 2 * x.rank, 2)), keepdims=0)
     if keepdims:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from serde.errors import require
-from serde.ir.dim_expr import elements_of
+from serde.ir.dim_expr import shape_data_of
 from serde.ir.graph import Dim, DType, Value
 
 from . import above, below
@@ -35,12 +35,12 @@ def spelled_out(g, x: Value, roi, scales, sizes, how: Sampling):
     factors = None if both else factors_of(x, scales, sizes)
     if factors is None or (roi is not None and roi.tensor is None):
         return resampled(g, x, roi, scales, sizes, how)
-    box = roi.array().astype(float).ravel() if roi is not None and roi.dims != (0,) else ()
+    box = roi.array().astype(float).ravel() if roi is not None and roi.static_shape != (0,) else ()
     require(len(box) in (0, 2 * rank), f"a region of {len(box)} numbers for {rank} axes")
     kind, u = x.dtype, x if x.dtype in FLOATS else cast(g, x, DType.FLOAT32)
     u = x if how.mode == "nearest" else u
     by_scale = scales is not None and scales.shape != (0,)
-    for axis, (n, (m, scale)) in enumerate(zip(x.known, factors, strict=True)):
+    for axis, (n, (m, scale)) in enumerate(zip(x.ranked_shape, factors, strict=True)):
         part = (float(box[axis]), float(box[axis + rank])) if len(box) else (0.0, 1.0)
         if n != m or scale != 1 or part != (0.0, 1.0):
             if not isinstance(n, int) or not isinstance(m, int) or n * m > MOST:
@@ -74,13 +74,13 @@ def factors_of(x: Value, scales, sizes) -> list[tuple[Dim, float]] | None:
     if by_scale:
         given: tuple[Any, ...] | None = told.tensor and tuple(map(float, told.array().ravel()))
     else:
-        given = elements_of(told)
+        given = shape_data_of(told)
     if given is None:
         return None
     fit = all(isinstance(v, str) or v is None or 0 < v < END for v in given)
-    require(len(given) == x.rank and fit and 0 not in x.known,
+    require(len(given) == x.rank and fit and 0 not in x.ranked_shape,
             f"sizes or scales of {given[:8]} for {x.rank} axes")  # fmt: skip
-    pairs = list(zip(x.known, given, strict=True))
+    pairs = list(zip(x.ranked_shape, given, strict=True))
     if by_scale:
         return [(times(n, s), s) for n, s in pairs]
     known = all(
@@ -236,7 +236,7 @@ def resize_asymmetric(g, x: Value, scales: Value, *, mode: str):
     shrinking = scales.tensor is not None and mode == "nearest" and (scales.array() < 1).any()
     if not shrinking:
         return g.Resize(x, none, scales, nearest_mode="floor", **how)
-    both = np.float32(scales.array()), np.ones(scales.dims, np.float32)
+    both = np.float32(scales.array()), np.ones(scales.static_shape, np.float32)
     grown, shrunk = np.maximum(*both), np.minimum(*both)
     y = x if (grown == 1).all() else g.Resize(x, none, grown, nearest_mode="floor", **how)
     return g.Resize(y, none, shrunk, nearest_mode="ceil", **how)

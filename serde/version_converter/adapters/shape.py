@@ -21,7 +21,7 @@ def squeeze_axes_as_attribute(g, x: Value, axes=None):
         count = length_of(axes)
         left = None if count is None else x.rank - count
         kept = without(g, g.Shape(x), marked(g, axes, x.rank), left)
-        return g.Reshape(x, kept, allowzero=int(0 in x.known))
+        return g.Reshape(x, kept, allowzero=int(0 in x.ranked_shape))
 
 
 @above[13]("Squeeze")
@@ -40,7 +40,7 @@ def unsqueeze_axes_as_attribute(g, x: Value, axes: Value):
         new = marked(g, axes, rank)
         before = g.CumSum(g.Sub(1, new), 0, exclusive=1)  # axes of ``x`` in front of each
         sizes = g.Gather(g.Concat(g.Shape(x), [1], axis=0), before, axis=0)
-        return g.Reshape(x, chosen(g, sizes, g.Sub(1, new)), allowzero=int(0 in x.known))
+        return g.Reshape(x, chosen(g, sizes, g.Sub(1, new)), allowzero=int(0 in x.ranked_shape))
 
 
 @above[13]("Unsqueeze")
@@ -51,7 +51,7 @@ def unsqueeze_axes_as_operand(g, x: Value, *, axes: Ints):
 @below[14]("Reshape")
 def reshape_without_empty_axes(g, x: Value, shape: Value, *, allowzero: int):
     """Say the size 0 of an axis, which meant the operand's own size before opset 14."""
-    wanted = shape.elements or (shape.ints() if shape.tensor is not None else None)
+    wanted = shape.shape_data or (shape.ints() if shape.tensor is not None else None)
     if not allowzero or (wanted is not None and 0 not in wanted):
         return g.Reshape(x, shape)
     if wanted is None:
@@ -89,7 +89,7 @@ def part_of_shape(g, x: Value, *, start: int, end: int | None = None):
 @decomposed(8, "Expand")
 def expand_by_tiling(g, x: Value, shape: Value):
     """Repeat each axis as often as it takes: ``ceil(wanted / size)``, once where wanted is 1."""
-    length = shape.known[0]
+    length = shape.ranked_shape[0]
     if not isinstance(length, int):
         x, shape = of_one_rank(g, x, shape)
         length = rank = 1  # whatever they are, they are the same

@@ -46,7 +46,7 @@ def turns(g, rows: Value, columns: Value, length: Value, dtype: DType):
 def transformed(g, x: Value, at: int, length: Value, inverse: int, onesided: int):
     """The transform of a real or complex tensor along axis ``at``, by a matrix product."""
     u = wider(g, x)
-    depth = x.known[-1]
+    depth = x.ranked_shape[-1]
     if depth not in (1, 2):  # real or complex only when the model runs: made complex
         u, depth = of_length(g, u, x.rank - 1, g.const([2], DType.INT64)), 2
     half = g.Add(g.Div(length, 2), 1)

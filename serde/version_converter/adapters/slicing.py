@@ -28,7 +28,7 @@ def taken(g, x: Value, axis: int, start: Value, end: Value, step: Value):
 @below[10]("Slice")
 def slice_bounds_as_attributes(g, x: Value, starts: Value, ends: Value, axes=None, steps=None):
     """Bounds computed at run time, and steps, become indices to gather."""
-    count = starts.known[0]
+    count = starts.ranked_shape[0]
     some = range(count) if isinstance(count, int) else ()
     at = list(some) if axes is None else known_ints(axes)
     by = [1] * len(some) if steps is None else known_ints(steps)
@@ -67,7 +67,7 @@ def slice_bounds_as_operands(g, x: Value, *, starts: Ints, ends: Ints, axes: Int
 @below[18]("Split")
 def split_sizes_written_out(g, x: Value, split=None, *, axis: int, num_outputs=None, outputs=1):
     """Before opset 18 equal parts had to be equal; the last one may be smaller since."""
-    n = x.known[axis] if x.shape is not None else None
+    n = x.ranked_shape[axis] if x.shape is not None else None
     if split is None and not (isinstance(n, int) and n % outputs == 0):
         total = size(g, x, axis)
         part = g.Div(g.Add(total, outputs - 1), outputs)

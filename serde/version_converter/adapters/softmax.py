@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from serde.ir.geometry import swapped
+from serde.ir.geometry import swap_axes_perm
 from serde.ir.graph import Value
 
 from . import above, below
@@ -20,7 +20,7 @@ def along_last(op, g, x: Value, *, axis: int):
     last = rank - 1
     if axis in (last, -1):
         return g[op](x, axis=last)
-    order = swapped(rank, axis, last)
+    order = swap_axes_perm(rank, axis, last)
     return g.Transpose(g[op](g.Transpose(x, perm=order), axis=last), perm=order)
 
 

@@ -84,7 +84,7 @@ def how_many_as_attribute(g, x: Value, k: Value, *, axis: int):
     """A number computed at run time is cut from all of them, sorted."""
     if k.tensor is not None:
         return g.TopK(x, k=k.ints()[0], axis=axis, outputs=2)
-    n = x.known[axis]
+    n = x.ranked_shape[axis]
     if not isinstance(n, int):
         with g.speaking(20):
             return ranked(g, x, k, axis, True)

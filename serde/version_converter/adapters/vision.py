@@ -92,7 +92,7 @@ def grid_sample_modes_renamed(g, x: Value, grid: Value, *, mode: str, **rest):
 @decomposed(20, "AffineGrid")
 def affine_grid(g, theta: Value, size: Value, *, align_corners: int):
     """Each position, and 1, times the rows of ``theta``."""
-    u, axes = wider(g, theta), size.dims[0] - 2
+    u, axes = wider(g, theta), size.static_shape[0] - 2
     space = g.Slice(size, [2], [2 + axes], [0], [1])
     steps: list[Value] = []
     for i in range(axes):
@@ -158,7 +158,9 @@ def columns_to_image(
     pads: Ints | None = None, strides: Ints | None = None,
 ):  # fmt: skip
     """Put each patch back by a transposed convolution with ones in the right places."""
-    axes = image.known[0] if isinstance(image.known[0], int) else block.dims[0]
+    axes = (
+        image.ranked_shape[0] if isinstance(image.ranked_shape[0], int) else block.static_shape[0]
+    )
     ones, (d, s) = (1,) * axes, (list(v or (1,) * axes) for v in (dilations, strides))
     p, taps = list(pads or (0,) * (2 * axes)), g.ReduceProd(block, [0], keepdims=1)
     require(len(d) == len(s) == axes and len(p) == 2 * axes, "pads or strides of another length")

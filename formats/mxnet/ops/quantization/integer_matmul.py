@@ -36,7 +36,7 @@ def stored(g, y: Value, dtype: DType):
 def moved(g, q: Value) -> Value | None:
     """The uint8 that ``stored`` made an int8 of."""
     for op in ("Cast", "Sub", "Cast"):
-        made = g.made(q)
+        made = g.producer(q)
         if made is None or made.op != op:
             return None
         q, *less = made.inputs
@@ -50,7 +50,7 @@ def unsigned(g, q: Value):
     if q.type is DType.UINT8:
         return q, g.const(np.zeros((), np.uint8))
     middle = g.const(np.array(MIDDLE, np.uint8))
-    made = g.made(q)
+    made = g.producer(q)
     if made is not None and made.op == "QuantizeLinear":
         return g.QuantizeLinear(*made.inputs[:2], middle), middle
     if (before := moved(g, q)) is not None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from serde.decompositions.expressions import Size, cast, scalar, shape_from
-from serde.ir.builder import computed
+from serde.ir.builder import ensure_distinct_outputs
 from serde.ir.graph import DType, Tensor, Value
 
 Draw = Callable[[Any, str, Sequence[Size]], Value]
@@ -113,7 +113,7 @@ def poisson(draw, g, sizes, rate: Value):
         go, next_logs, inner.Add(total, inner.Exp(next_logs)),
         inner.Add(found, cast(inner, more, DType.FLOAT64)),
     ]  # fmt: skip
-    body = inner.build(computed(inner, results))
+    body = inner.build(ensure_distinct_outputs(inner, results))
     first = g.Neg(rate)
     zero = g.Mul(noise, scalar(g, 0, noise))
     _, _, y = g.Loop(None, g.const(True), first, g.Exp(first), zero, body=body, outputs=3)

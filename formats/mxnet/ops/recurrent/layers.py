@@ -100,8 +100,10 @@ class Vector:
         require(h > 0 and layers > 0, f"{layers} layers of {h} cells")
         require(self.flat.rank == 1, f"parameters of {self.flat.rank} axes, not in one row")
         deeper = (layers - 1) * rows * (self.directions * h + h)
-        found, rest = divmod(self.flat.dims[0] - deeper - layers * 2 * rows, rows)
-        require(rest == 0 and found > h, f"{self.flat.dims[0]} parameters do not fit the layers")
+        found, rest = divmod(self.flat.static_shape[0] - deeper - layers * 2 * rows, rows)
+        require(
+            rest == 0 and found > h, f"{self.flat.static_shape[0]} parameters do not fit the layers"
+        )
         return found - h
 
     def take(self, count: int) -> Value:
@@ -139,7 +141,7 @@ def layer_state(g, state: Value | None, layer: int, directions: int):
 
 def is_zero(state: Value) -> bool:
     """Whether a state is constant zeros, or a zeros of a batch still to be inferred."""
-    return state.tensor is not None and (0 in state.dims or not state.array().any())
+    return state.tensor is not None and (0 in state.static_shape or not state.array().any())
 
 
 def layer_node(g, cell: Cell, x, weights, bias, initial, hidden: int, directions: int, lengths):
@@ -203,13 +205,13 @@ def begin(s, state: Value | None, count: int, hidden: int):
 def packed(op: str, w: Value, r: Value, b: Value | None) -> Tensor:
     """All parameters in MXNet's order: the weights of each direction, then the biases of each."""
     require(all(v is None or v.tensor is not None for v in (w, r, b)), "weights that are computed")
-    directions, rows, _ = w.dims
+    directions, rows, _ = w.static_shape
     size = sum(v.tensor.size for v in (w, r) if v.tensor) + directions * 2 * rows
     return Tensor(w.type, (size,), partial(_vector, GATES[op], w, r, b))
 
 
 def _vector(gates: tuple[int, ...], w: Value, r: Value, b: Value | None) -> Any:
-    directions, rows, _ = w.dims
+    directions, rows, _ = w.static_shape
     biases = np.zeros((directions, 2 * rows), w.type.numpy) if b is None else b.array()
     parts = [_ordered(m.array()[d], gates) for d in range(directions) for m in (w, r)]
     parts += [_ordered(half, gates) for bias in biases for half in np.split(bias, 2)]

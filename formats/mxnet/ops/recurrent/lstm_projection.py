@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from serde.decompositions.expressions import scalar, shape_from, size_of, slice_axis
 from serde.errors import require
-from serde.ir.builder import computed
+from serde.ir.builder import ensure_distinct_outputs
 from serde.ir.graph import Value
 
 from ..linear import flipped
@@ -20,7 +20,7 @@ def projected(
     g, x: Value, flat: Value, states, hidden: int, small: int, layers: int, directions: int
 ):
     """The outputs of the last layer, and what all layers remember in the end."""
-    first = x.known[2]
+    first = x.ranked_shape[2]
     require(isinstance(first, int), "needs to know how many numbers each step of the input has")
     sizes = [first] + [small * directions] * (layers - 1)
     shapes = [s for size in sizes for s in each_layer(size, hidden, small) * directions]
@@ -53,13 +53,13 @@ def taken(g, flat: Value, shapes):
         count = shape[0] * (shape[1] if len(shape) > 1 else 1)
         pieces.append(g.Reshape(slice_axis(g, flat, 0, at, at + count), list(shape)))
         at += count
-    require(flat.dims == (at,), f"{flat.dims[0]} parameters do not fit the layers")
+    require(flat.static_shape == (at,), f"{flat.static_shape[0]} parameters do not fit the layers")
     return pieces
 
 
 def initial(g, state: Value | None, at: int, x: Value, size: int):
     """What one direction remembers at first; a state of no batch is zeros."""
-    if state is None or (state.tensor is not None and 0 in state.dims):
+    if state is None or (state.tensor is not None and 0 in state.static_shape):
         batch = shape_from(g, [size_of(g, x, 1), size])
         return g.Expand(scalar(g, 0, x), batch)
     return g.Gather(state, at, axis=0)
@@ -78,7 +78,7 @@ def direction(g, x: Value, weights, biases, begin, backward: int):
     put, keep, out = (inner.Sigmoid(parts[i]) for i in (0, 1, 3))
     cell = inner.Add(inner.Mul(keep, memory), inner.Mul(put, inner.Tanh(parts[2])))
     y = inner.MatMul(inner.Mul(out, inner.Tanh(cell)), down)
-    body = inner.build(computed(inner, [y, cell, y]))
+    body = inner.build(ensure_distinct_outputs(inner, [y, cell, y]))
     return g.Scan(
         *begin, given, body=body, num_scan_inputs=1, scan_input_directions=(backward,),
         scan_output_directions=(backward,), outputs=3,

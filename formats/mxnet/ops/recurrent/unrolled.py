@@ -49,7 +49,7 @@ def stepped(
     cell=None, peepholes=None,
 ):  # fmt: skip
     """Every step spelled out, for each direction."""
-    steps = x.known[0]
+    steps = x.ranked_shape[0]
     require(isinstance(steps, int), f"{op} over a dynamic number of steps")
     ways = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}[direction]
     per_way = len(functions) // len(ways)
@@ -83,7 +83,7 @@ def begin(g, x: Value, state: Value | None, at: int, hidden: int):
 def inputs_of(g, x: Value, w: Value, b: Value | None):
     """What the inputs of all steps come to, bias included."""
     y = g.MatMul(x, g.Transpose(w, perm=[1, 0]))
-    return y if b is None else g.Add(y, slice_axis(g, b, 0, 0, b.dims[0] // 2))
+    return y if b is None else g.Add(y, slice_axis(g, b, 0, 0, b.static_shape[0] // 2))
 
 
 def one_way(g, run, inputs: Value, lengths, states, steps: int, backwards: bool):
@@ -107,11 +107,11 @@ def one_way(g, run, inputs: Value, lengths, states, steps: int, backwards: bool)
 def recurred(g, r: Value, b: Value | None, h: Value):
     """What the state comes to, for all gates."""
     y = g.MatMul(h, g.Transpose(r, perm=[1, 0]))
-    return y if b is None else g.Add(y, slice_axis(g, b, 0, b.dims[0] // 2, LAST))
+    return y if b is None else g.Add(y, slice_axis(g, b, 0, b.static_shape[0] // 2, LAST))
 
 
 def parts(g, x: Value, count: int):
-    size = x.dims[-1] // count if isinstance(x.known[-1], int) else 0
+    size = x.static_shape[-1] // count if isinstance(x.ranked_shape[-1], int) else 0
     return [slice_axis(g, x, x.rank - 1, i * size, (i + 1) * size) for i in range(count)]
 
 
@@ -128,8 +128,8 @@ def gru_step(g, functions, r, b, peepholes, x, h, *, clip, reset_first, coupled)
     xs, hs = parts(g, x, 3), parts(g, recurred(g, r, b, h), 3)
     z, reset = (clipped(g, f, g.Add(xs[i], hs[i]), clip) for i in (0, 1))
     if reset_first:
-        own = slice_axis(g, r, 0, r.dims[0] // 3 * 2, LAST)
-        bias = None if b is None else slice_axis(g, b, 0, b.dims[0] // 6 * 5, LAST)
+        own = slice_axis(g, r, 0, r.static_shape[0] // 3 * 2, LAST)
+        bias = None if b is None else slice_axis(g, b, 0, b.static_shape[0] // 6 * 5, LAST)
         inner = g.MatMul(g.Mul(reset, h), g.Transpose(own, perm=[1, 0]))
         inner = inner if bias is None else g.Add(inner, bias)
     else:

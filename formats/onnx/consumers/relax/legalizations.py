@@ -103,7 +103,7 @@ def legalize_arg(op, g, x, *, axis: int, keepdims: int, select_last_index: int):
     """The importer's finds none, numbered -1, among what is infinite throughout."""
     form = {"axis": axis, "keepdims": keepdims, "select_last_index": 0}
     if select_last_index:
-        size = x.known[axis]
+        size = x.ranked_shape[axis]
         require(isinstance(size, int), f"an {op} of the last index along an axis of symbolic size")
         turned = slice_axis(g, x, axis, -1, -size - 1, -1)
         return g.Sub(size - 1, g[op](turned, **form))
@@ -173,9 +173,9 @@ def legalize_conv_transpose(
     """Sizes that are given, as pads; the importer takes no heed of them."""
     if output_shape is None:
         return None
-    kernel, n = kernel_shape or w.dims[2:], x.rank - 2
+    kernel, n = kernel_shape or w.static_shape[2:], x.rank - 2
     steps, gaps, more = strides or (1,) * n, dilations or (1,) * n, output_padding or (0,) * n
-    windows = zip(x.dims[2:], kernel, steps, gaps, more, output_shape[-n:], strict=True)
+    windows = zip(x.static_shape[2:], kernel, steps, gaps, more, output_shape[-n:], strict=True)
     over = [s * (i - 1) + (k - 1) * d + 1 + o - want for i, k, s, d, o, want in windows]
     small = [max(0, total) // 2 for total in over]
     large = [max(0, total) - half for total, half in zip(over, small, strict=True)]
@@ -204,8 +204,8 @@ def legalize_batch_norm(
 @legalize("LayerNormalization")
 def legalize_layer_norm(g, x, scale, bias=None, *, axis, epsilon, stash_type, outputs: int = 1):
     """With weights as large as what they weigh as it is, otherwise spelled out."""
-    own = x.known[axis % x.rank :]
-    fits = scale.known == own and (bias is None or bias.known == own)
+    own = x.ranked_shape[axis % x.rank :]
+    fits = scale.ranked_shape == own and (bias is None or bias.ranked_shape == own)
     if fits and outputs == 1 and x.type is DType.FLOAT32:
         return None
     attrs = {"axis": axis, "epsilon": epsilon, "stash_type": stash_type}
@@ -230,14 +230,14 @@ def legalize_dropout(g, x, ratio=None, training=None, *, seed=None, outputs: int
     """At inference nothing is dropped, and the mask says so."""
     off = training is None or (training.tensor is not None and not training.array().any())
     require(off, "a Dropout that draws which elements it drops")
-    mask = g.const(np.ones(x.dims, bool)) if outputs > 1 else None
+    mask = g.const(np.ones(x.static_shape, bool)) if outputs > 1 else None
     return (g.Identity(x), mask) if outputs > 1 else g.Identity(x)
 
 
 @legalize("EyeLike")
 def legalize_eye_like(g, x, *, dtype: int | None = None, k: int):
     """Sizes are known, so it is a constant."""
-    rows, columns = x.dims
+    rows, columns = x.static_shape
     eye = np.eye(rows, columns, k=k)
     return g.Cast(g.const(eye.astype(np.float32)), to=dtype) if dtype else g.const(eye, x.type)
 
@@ -256,7 +256,7 @@ def legalize_pad(g, x, pads, fill=None, axes=None, *, mode: str):
     over = list(axes.ints()) if axes is not None else list(range(x.rank))
     half = len(listed) // 2
     starts = [max(0, -p) for p in listed[:half]]
-    ends = [x.known[a] - max(0, -p) for a, p in zip(over, listed[half:], strict=True)]
+    ends = [x.ranked_shape[a] - max(0, -p) for a, p in zip(over, listed[half:], strict=True)]
     added = [max(0, p) for p in listed]
     cut = g.Slice(x, starts, ends, over, [1] * half)
     return g.Pad(cut, added, fill, axes, mode=mode)
@@ -352,8 +352,8 @@ def is_native_resize(x: Value, how: Sampling, factors) -> bool:
     """Whether the importer, which knows sizes and no scales, computes the same of an image."""
     if x.rank != 4 or x.type is not DType.FLOAT32 or not x.is_static or how.antialias:
         return False
-    exact = all(m == n * s for (m, s), n in zip(factors, x.dims, strict=True))
-    if not exact or [m for m, _ in factors[:2]] != list(x.dims[:2]):
+    exact = all(m == n * s for (m, s), n in zip(factors, x.static_shape, strict=True))
+    if not exact or [m for m, _ in factors[:2]] != list(x.static_shape[:2]):
         return False
     if how.mode == "nearest":
         whole = all(float(s).is_integer() for _, s in factors)

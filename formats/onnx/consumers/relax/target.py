@@ -128,8 +128,8 @@ def _illegal_operands(node: Node) -> str | None:
 
 def illegal_value(value: Value) -> str | None:
     """Why there is no such tensor: of what it is made, or what is not known of it."""
-    if value.wrap:
-        return f"{value.name!r} is {' of '.join(value.wrap)}"
+    if value.container:
+        return f"{value.name!r} is {' of '.join(value.container)}"
     if value.dtype is None:
         return f"{value.name!r} holds elements of unknown type"
     if value.dtype not in TYPES:

@@ -70,12 +70,12 @@ def _weight(name: str, words: list[str]) -> Value:
 def encode(graph: Graph, path: Path, decimals: int | None = None) -> list[str]:
     """Write ``graph``, whose operators are the toy's, to ``path``."""
     lines = [FIRST_LINE.strip()]
-    lines += [f"input {v.name} {_words(v.known)}" for v in graph.inputs]
+    lines += [f"input {v.name} {_words(v.ranked_shape)}" for v in graph.inputs]
     for v in graph.constants():
         numbers = v.array().ravel().tolist()
         if decimals is not None:
             numbers = [round(n, decimals) for n in numbers]
-        lines.append(f"weight {v.name} {_words(v.known)} = {_words(numbers)}")
+        lines.append(f"weight {v.name} {_words(v.ranked_shape)} = {_words(numbers)}")
     for node in graph.nodes:
         operands = [v.name for v in node.inputs if v is not None]
         attrs = [f"{k}={v}" for k, v in sorted(node.attrs.items())]
