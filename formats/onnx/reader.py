@@ -321,7 +321,7 @@ class _Decoding:
             self.check_name(proto.ref_attr_name)
             return AttrRef(proto.ref_attr_name, AttributeProto.AttributeType.Name(kind))
         if (field := SIMPLE.get(kind)) is not None:
-            return schema.plain(getattr(proto, field))  # type: ignore[no-any-return]
+            return schema.to_python_attribute(getattr(proto, field))  # type: ignore[no-any-return]
         if kind == AttributeProto.GRAPH:
             return self.graph(proto.g, scope, depth + 1)
         if kind == AttributeProto.TENSOR:
@@ -338,7 +338,7 @@ class _Decoding:
             raise MalformedFile(self.path, f"attribute {proto.name!r} holds a list nothing defines")
         if kind == AttributeProto.TYPE_PROTO:
             return proto.tp  # type: ignore[no-any-return]
-        return schema.plain(onnx.helper.get_attribute_value(proto))  # type: ignore[no-any-return]
+        return schema.to_python_attribute(onnx.helper.get_attribute_value(proto))  # type: ignore[no-any-return]
 
     def function(self, proto: onnx.FunctionProto, imports: Mapping[str, int]) -> Function:
         scope: Scope = ChainMap()

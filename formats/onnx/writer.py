@@ -321,7 +321,7 @@ def _node(node: Node, name: str, names: _Module) -> onnx.NodeProto:
     made = [v.name for v in node.outputs]
     proto = onnx.NodeProto(op_type=node.op, name=name, domain=node.domain, input=read, output=made)
     for key, value in sorted(_attributes(node, names.opset).items()):
-        empty = schema.empty(node.op, key, node.domain) if value == () else None
+        empty = schema.make_empty_attribute(node.op, key, node.domain) if value == () else None
         proto.attribute.append(empty or _attribute(key, value, names))
     if doc := "\n".join(s.doc for s in node.sources if s.doc):
         proto.doc_string = doc

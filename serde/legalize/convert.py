@@ -32,7 +32,7 @@ from serde.passes.qlinear_ops import with_integer_kernels
 from serde.rewrite import custom_ops, functions
 from serde.rewrite.driver import again
 from serde.rewrite.rules import Fallback, RuleTable
-from serde.spec.source_checks import refuse_misfits
+from serde.spec.source_checks import refuse_illegal_node
 
 LOWEST, LOWEST_WRITTEN = 1, 7
 WITH_KERNELS, WITH_AXES = 10, 13  # the first with QLinearConv, and with scales by channel
@@ -45,7 +45,7 @@ def _raise_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) 
     if node.op == "Constant":
         return functions.constant(builder, node)
     node = builder.readers.standardize(node)
-    refuse_misfits(builder.level, node)
+    refuse_illegal_node(builder.level, node)
     return builder.emit(node.op, inputs, node.attrs, len(node.outputs))
 
 

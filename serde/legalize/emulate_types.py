@@ -170,7 +170,7 @@ def freed(g: Any, value: Value) -> Value:
 
 
 def _axis(op: str, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[int, int]:
-    full = canonicalize.complete(schema.operator(op), tuple(inputs), attrs)
+    full = canonicalize.complete_attributes(schema.operator(op), tuple(inputs), attrs)
     return full["axis"], full["block_size"]
 
 

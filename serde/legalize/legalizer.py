@@ -299,11 +299,11 @@ class Legalizer(OnnxBuilder):
         rule, upwards = table.rules[op], level > self._level
         operator = schema.operator(op, self._level)
         operands = [self._operand(operator, i, inputs) for i in range(len(inputs))]
-        operands = canonicalize.operands(self, op, operands)
+        operands = canonicalize.canonicalize_operands(self, op, operands)
         given = {k: normalize_attribute(v) for k, v in attrs.items() if v is not None}
         if unknown := sorted(given.keys() - operator.attributes):
             raise UnsupportedAttribute(f"{op} has no attribute {', '.join(unknown)}")
-        full = canonicalize.complete(operator, tuple(operands), given)
+        full = canonicalize.complete_attributes(operator, tuple(operands), given)
         spoken = schema.find(op, level - 1 if upwards else level + 1) or operator
         bound = bind_adapter(table, rule, op, self._known_attrs(spoken, full))
         with self._applying(level, "" if upwards else op):

@@ -151,7 +151,7 @@ def _keep_if_legal(builder: Legalizer, node: Node, inputs: tuple[Value | None, .
     if untyped and target.supports is not None and not node.graphs():
         return None
     if op in target.legalizations:
-        known = [inference.of(v) for v in node.outputs]
+        known = [inference.type_of(v) for v in node.outputs]
         call = TypedCall(operator, inputs, dict(node.attrs), known, node.outputs[0].shape_data)
         if (made := builder.apply_legalization(call)) is not None:
             return made

@@ -18,7 +18,7 @@ from serde.ir.builder import Builder
 from serde.ir.graph import Attr, AttrRef, Call, Function, Graph, Node, Value
 from serde.rewrite import custom_ops
 from serde.spec import schema
-from serde.spec.source_checks import refuse_misfits
+from serde.spec.source_checks import refuse_illegal_node
 
 Env = MutableMapping[Value, "Value | None"]
 DEEPEST = 64  # calls within calls and subgraphs
@@ -129,7 +129,7 @@ def _emit(
     if node.op == "Constant":
         return (constant(g, node),)
     node = g.readers.standardize(node)
-    refuse_misfits(g.level, node)
+    refuse_illegal_node(g.level, node)
     made = g.emit(node.op, inputs, node.attrs, len(node.outputs))
     return made if isinstance(made, tuple) else (made,)
 
@@ -183,6 +183,6 @@ def constant(builder: Builder, node: Node) -> Value:
     require(len(node.attrs) == 1, f"a Constant with {len(node.attrs)} attributes instead of one")
     ((form, data),) = node.attrs.items()
     require(not isinstance(data, AttrRef), "a Constant whose value the call of a function gives")
-    reason = schema.misfit(schema.operator("Constant"), node.attrs)
+    reason = schema.illegal_attributes_reason(schema.operator("Constant"), node.attrs)
     require(reason is None and len(node.outputs) == 1, reason or "a Constant without output")
     return builder.const(data, schema.CONSTANT_FORMS.get(form), node.outputs[0].name or "const")

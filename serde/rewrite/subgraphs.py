@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from serde.ir.builder import Builder
 from serde.ir.graph import DType, Graph, Node, Value
-from serde.spec.inference import UNKNOWN, Type, merge, of
+from serde.spec.inference import UNKNOWN, Type, merge, type_of
 
 COUNT, GOING = Type(DType.INT64, ()), Type(DType.BOOL, ())
 
@@ -41,7 +41,7 @@ def constant_branch(node: Node, inputs: Sequence[Value | None]) -> Graph | None:
 
 def entering(node: Node, body: Graph, inputs: Sequence[Value | None]) -> list[Type]:
     """The types of what a Loop, a Scan or a SequenceMap hands to its body at first."""
-    operands = [UNKNOWN if v is None else of(v) for v in inputs]
+    operands = [UNKNOWN if v is None else type_of(v) for v in inputs]
     if node.op == "Loop":
         operands[:2] = [COUNT, GOING]
     elif node.op == "Scan":
@@ -64,7 +64,7 @@ def returning(node: Node, types: Sequence[Type], body: Graph) -> list[Type]:
     else:
         first, last, results = 0, _scanned(node, len(types))[0], body.outputs
     states = zip(types[first:last], results, strict=False)
-    merged = [merge(t, of(v)) for t, v in states] if node.op in ("Loop", "Scan") else []
+    merged = [merge(t, type_of(v)) for t, v in states] if node.op in ("Loop", "Scan") else []
     return [*types[:first], *merged, *types[first + len(merged) :]]
 
 

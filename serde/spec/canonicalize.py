@@ -24,7 +24,7 @@ AXIS = frozenset(
 LISTING = frozenset("CenterCropPad MeanVarianceNormalization Resize".split())
 
 
-def complete(operator: Operator, inputs: Inputs, attrs: Mapping[str, Any]) -> Attrs:
+def complete_attributes(operator: Operator, inputs: Inputs, attrs: Mapping[str, Any]) -> Attrs:
     """Return ``attrs`` with every default and every implied value written out."""
     explicit = {**operator.defaults, **attrs}
     if operator.name in AXIS and inputs and inputs[0] is not None:
@@ -73,7 +73,7 @@ def _window(inputs: Inputs, attrs: Attrs) -> Attrs:
     _require_lengths(inputs, attrs)
     mode = attrs.pop("auto_pad", "NOTSET")
     if mode in ("SAME_UPPER", "SAME_LOWER"):
-        pads = _same(inputs, attrs, mode == "SAME_UPPER")
+        pads = _resolve_same_pads(inputs, attrs, mode == "SAME_UPPER")
         return {**attrs, "pads": pads} if pads is not None else {**attrs, "auto_pad": mode}
     attrs["pads"] = attrs.get("pads", ones[:0]) or tuple(0 for _ in ones * 2)
     return attrs
@@ -89,7 +89,7 @@ def _require_lengths(inputs: Inputs, attrs: Attrs) -> None:
         require(given == count, f"{name} of {given} numbers, not {count}")
 
 
-def _same(inputs: Inputs, attrs: Attrs, upper: bool) -> Ints | None:
+def _resolve_same_pads(inputs: Inputs, attrs: Attrs, upper: bool) -> Ints | None:
     kernel, strides, dilations = attrs["kernel_shape"], attrs["strides"], attrs["dilations"]
     shape = inputs[0].shape if inputs and inputs[0] is not None else None
     sizes = shape[2:] if shape is not None else (None,) * len(kernel)
@@ -109,14 +109,16 @@ def _deconvolution(inputs: Inputs, attrs: Attrs) -> Attrs:
         if "kernel_shape" in attrs:
             attrs.setdefault("output_padding", (0,) * len(attrs["kernel_shape"]))
         return attrs
-    ends = _ends(inputs, attrs, fixed)
+    ends = _resolve_output_pads(inputs, attrs, fixed)
     if ends is None:
         return attrs  # pads follow from a size known only when the model runs
     kept = {n: v for n, v in attrs.items() if n not in ("output_shape", "auto_pad")}
     return _deconvolution(inputs, {**kept, **ends})
 
 
-def _ends(inputs: Inputs, attrs: Attrs, fixed: Ints | None) -> dict[str, Ints] | None:
+def _resolve_output_pads(
+    inputs: Inputs, attrs: Attrs, fixed: Ints | None
+) -> dict[str, Ints] | None:
     """What a transposed convolution cuts off, or adds at the ends, so that its output has the size
     asked for; it adds less than a stride, and nothing for ``SAME``.
     """
@@ -172,7 +174,7 @@ AXES = {"Slice": 3, "Pad": 3, "Squeeze": 1, "Unsqueeze": 1} | dict.fromkeys(
 )
 
 
-def operands(g: Any, op: str, inputs: list[Value | None]) -> list[Value | None]:
+def canonicalize_operands(g: Any, op: str, inputs: list[Value | None]) -> list[Value | None]:
     """Return ``inputs`` with all five operands of Slice, and axes counted from the front.
 
     A bound of Slice without axes, which ONNX Runtime refuses, is one of a single axis.

@@ -62,19 +62,19 @@ def fold(
     sizes = [_size(t) for t in types]
     if any(s is None for s in sizes):
         small = op in FAST and all(t.size <= LIMIT for t in tensors)
-        return _now(op, opset, inputs, attrs, len(types)) if small else None
+        return _fold_now(op, opset, inputs, attrs, len(types)) if small else None
     total = sum(s for s in sizes if s is not None)
     is_weight = op == "Transpose" and types[0].dtype is not None and types[0].dtype.kind == "f"
-    if is_weight and (kept := _later(op, opset, inputs, attrs, types)) is not None:
+    if is_weight and (kept := _fold_lazily(op, opset, inputs, attrs, types)) is not None:
         return kept  # it may be wanted as it was
     shapes = [t.shape or () for t in tensors] + [t.shape or () for t in types]
     is_list = all(len(shape) <= 1 for shape in shapes)
     most = CHANNELS if is_list else LIMIT
     if total <= most and all(t.size <= most for t in tensors):
-        return _now(op, opset, inputs, attrs, len(types))
+        return _fold_now(op, opset, inputs, attrs, len(types))
     made = sum(s * t.dtype.bits for s, t in zip(sizes, types, strict=True) if s and t.dtype)
     if op in LAZY and made <= sum(t.size * t.dtype.bits for t in tensors):
-        return _later(op, opset, inputs, attrs, types)
+        return _fold_lazily(op, opset, inputs, attrs, types)
     return None
 
 
@@ -87,7 +87,7 @@ def _size(type_: Type) -> int | None:
     return total
 
 
-def _now(
+def _fold_now(
     op: str, opset: int, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any], outputs: int
 ) -> tuple[Tensor, ...] | None:
     try:
@@ -99,11 +99,11 @@ def _now(
         return None
 
 
-def _later(
+def _fold_lazily(
     op: str, opset: int, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any],
     types: tuple[Type, ...],
 ) -> tuple[Tensor, ...] | None:  # fmt: skip
-    loads = [Later(op, opset, inputs, attrs, types, i) for i in range(len(types))]
+    loads = [LazyResult(op, opset, inputs, attrs, types, i) for i in range(len(types))]
     if loads[0].steps > MOST_STEPS:
         return None
     return tuple(
@@ -113,7 +113,7 @@ def _later(
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Later:
+class LazyResult:
     """One output of a node of constants, computed each time it is called."""
 
     op: str
@@ -127,19 +127,19 @@ class Later:
     def steps(self) -> int:
         """How many nodes a call computes; a large matrix product counts as many."""
         tensors = [v.tensor for v in self.inputs if v is not None and v.tensor is not None]
-        inner = sum(t.load.steps for t in tensors if isinstance(t.load, Later))
+        inner = sum(t.load.steps for t in tensors if isinstance(t.load, LazyResult))
         if self.op != "MatMul":
             return 1 + inner
         return 1 + inner + (_size(self.types[0]) or 0) * (tensors[0].shape or (1,))[-1] // PRODUCT
 
     def __call__(self) -> Array:
         wanted = self.types[self.index]
-        found = self._computed()
+        found = self._compute()
         if found.shape != wanted.shape or DType.of(found.dtype) is not wanted.dtype:
             raise ConversionError(f"{self.op} of constants gave {found.dtype}{list(found.shape)}")
         return found
 
-    def _computed(self) -> Array:
+    def _compute(self) -> Array:
         try:
             made = evaluate(self.op, self.opset, self.inputs, self.attrs, len(self.types))
             return np.asarray(made[self.index])
@@ -149,10 +149,10 @@ class Later:
             raise ConversionError(f"{self.op} of constants cannot be computed: {error}") from error
 
 
-def transposed_of(value: Value, perm: Sequence[int]) -> Value | None:
+def find_transpose_source(value: Value, perm: Sequence[int]) -> Value | None:
     """The constant that ``value`` is a transposition of, where ``perm`` would take it back."""
     made = value.tensor.load if value.tensor is not None else None
-    if not isinstance(made, Later) or made.op != "Transpose":
+    if not isinstance(made, LazyResult) or made.op != "Transpose":
         return None
     first: Any = made.attrs["perm"]
     return made.inputs[0] if [first[p] for p in perm] == list(range(len(perm))) else None

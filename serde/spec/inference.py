@@ -55,7 +55,7 @@ def infer(
     batched = operator.name == "Scan" and operator.since < 9  # its outputs have a batch in front
     special = None if batched else BODIES.get(operator.name)
     if special is not None:
-        return _padded(special(inputs, attrs, outputs), outputs)
+        return _pad_types(special(inputs, attrs, outputs), outputs)
     if any(isinstance(v, (Graph, AttrRef)) for v in attrs.values()):
         return (UNKNOWN,) * outputs
     op = operator.name
@@ -65,15 +65,15 @@ def infer(
     found = _memo.get(key)
     if found is None:
         names = ["" if v is None else f"i{n}" for n, v in enumerate(inputs)]
-        node = _kept(_nodes, (call, *names), lambda: _node(op, names, attrs, outputs))
+        node = _memoize(_nodes, (call, *names), lambda: _node(op, names, attrs, outputs))
         check_operands(operator, inputs, attrs)
-        found = _kept(_memo, key, lambda: _ask(operator, opset, inputs, node))
+        found = _memoize(_memo, key, lambda: _infer_with_onnx(operator, opset, inputs, node))
     if operator.name in SAME_SHAPE and inputs[0] is not None:
         return (found[0]._replace(shape=inputs[0].shape), *found[1:])
     if operator.name == "Einsum":
         return (found[0]._replace(shape=infer_shape(attrs["equation"], inputs)),)
-    if operator.name in shape_functions.TOLD:
-        shape = shape_functions.improved(operator.name, inputs, attrs, found[0].shape)
+    if operator.name in shape_functions.SHAPE_FUNCTION_OPS:
+        shape = shape_functions.refine_shape(operator.name, inputs, attrs, found[0].shape)
         return tuple(f._replace(shape=shape) for f in found)  # TopK gives two
     return found
 
@@ -103,7 +103,7 @@ def _refuse_fatal(
                 f"the equation {equation[:80]!r} is none")  # fmt: skip
 
 
-def _kept(memo: dict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
+def _memoize(memo: dict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
     """What ``memo`` holds for ``key``, made where it holds nothing; a full memo starts anew."""
     found = memo.get(key)
     if found is None:
@@ -124,11 +124,11 @@ def _hashable(value: Any) -> Any:
 
 
 def _input_key(op: str, value: Value) -> Any:
-    data = value.array().tobytes() if value.tensor and _reads(op, value.tensor) else None
+    data = value.array().tobytes() if value.tensor and _reads_contents(op, value.tensor) else None
     return (value.dtype, value.shape, value.container, data)
 
 
-def _reads(op: str, tensor: Tensor) -> bool:
+def _reads_contents(op: str, tensor: Tensor) -> bool:
     """Whether inference may want the contents: integers (sizes, axes) and scales, never weights."""
     if tensor.dtype.bits < 8 or tensor.size > SMALL:
         return False
@@ -140,23 +140,23 @@ def _node(op: str, names: list[str], attrs: Mapping[str, Any], outputs: int) -> 
     try:
         node = helper.make_node(op, names, made, **_proto_attrs(attrs))
     except ValueError as error:  # an integer beyond 64 bits
-        raise ConversionError(f"{op} rejects its attributes: {_short(error)}") from error
-    node.attribute.extend(schema.empty(op, n) for n, v in attrs.items() if v == ())
+        raise ConversionError(f"{op} rejects its attributes: {_shorten_message(error)}") from error
+    node.attribute.extend(schema.make_empty_attribute(op, n) for n, v in attrs.items() if v == ())
     return node
 
 
-def _ask(
+def _infer_with_onnx(
     operator: Operator, opset: int, inputs: tuple[Value | None, ...], node: onnx.NodeProto
 ) -> tuple[Type, ...]:
     known = [(n, v) for n, v in zip(node.input, inputs, strict=True) if v is not None]
     data = {
         n: numpy_helper.from_array(v.array(), n)
         for n, v in known
-        if v.tensor is not None and _reads(operator.name, v.tensor)
+        if v.tensor is not None and _reads_contents(operator.name, v.tensor)
     }
     types = {n: type_proto(v.dtype, v.shape, v.container) for n, v in known}
     if operator.name == "Resize":
-        types |= _resized(node, inputs)
+        types |= _type_resize_sizes(node, inputs)
     try:
         found = shape_inference.infer_node_outputs(
             operator.raw, node, types, data, opset_imports=[helper.make_opsetid("", opset)]
@@ -164,7 +164,9 @@ def _ask(
     except NATIVE as error:
         if any(v.dtype is None for _, v in known):
             return (UNKNOWN,) * len(node.output)  # of another domain's results nothing is known
-        raise ConversionError(f"{operator.name} rejects its inputs: {_short(error)}") from error
+        raise ConversionError(
+            f"{operator.name} rejects its inputs: {_shorten_message(error)}"
+        ) from error
     except ValueError as error:
         if all(v.dtype is not None for _, v in known):
             raise ConversionError(f"{operator.name} rejects its inputs: {error}") from error
@@ -172,7 +174,7 @@ def _ask(
     return tuple([from_proto(found.get(n)) for n in node.output])
 
 
-def _resized(
+def _type_resize_sizes(
     node: onnx.NodeProto, inputs: tuple[Value | None, ...]
 ) -> dict[str, onnx.TypeProto]:  # fmt: skip
     """Types of the sizes Resize is told: onnx takes a length it does not know for 0."""
@@ -186,7 +188,7 @@ def _resized(
     }
 
 
-def _short(error: Exception) -> str:
+def _shorten_message(error: Exception) -> str:
     return str(error).split("] ", 1)[-1].strip()
 
 
@@ -264,7 +266,7 @@ def merge(a: Type, b: Type) -> Type:
     return Type(dtype, tuple(dims), wrap)
 
 
-def of(value: Value) -> Type:
+def type_of(value: Value) -> Type:
     """The type a value carries."""
     return Type(value.dtype, value.shape, value.container)
 
@@ -278,7 +280,7 @@ def _body(attrs: Mapping[str, Any], name: str) -> Graph:
 def _if(inputs: Any, attrs: Mapping[str, Any], outputs: int) -> list[Type]:
     then, other = (_body(attrs, f"{branch}_branch").outputs for branch in ("then", "else"))
     require(len(then) == len(other), f"one branch has {len(then)} outputs, one {len(other)}")
-    return [merge(of(a), of(b)) for a, b in zip(then, other, strict=True)]
+    return [merge(type_of(a), type_of(b)) for a, b in zip(then, other, strict=True)]
 
 
 def _loop(inputs: Any, attrs: Mapping[str, Any], outputs: int) -> list[Type]:
@@ -287,12 +289,12 @@ def _loop(inputs: Any, attrs: Mapping[str, Any], outputs: int) -> list[Type]:
     require(carried >= 0, "the number of turns and the condition are missing")
     _require_arity(body, 2 + carried, 1 + carried)
     found = [
-        merge(of(initial), of(final))
+        merge(type_of(initial), type_of(final))
         if initial is not None and initial.container == final.container
-        else of(final)
+        else type_of(final)
         for initial, final in zip(inputs[2:], body.outputs[1:], strict=False)
     ]
-    return found + [_stacked(of(v), None, 0) for v in body.outputs[1 + carried :]]
+    return found + [_stack_type(type_of(v), None, 0) for v in body.outputs[1 + carried :]]
 
 
 def _scan(inputs: Any, attrs: Mapping[str, Any], outputs: int) -> list[Type]:
@@ -301,7 +303,7 @@ def _scan(inputs: Any, attrs: Mapping[str, Any], outputs: int) -> list[Type]:
     require(scanned > 0 and states >= 0, f"num_scan_inputs is {scanned} of {len(inputs)} inputs")
     _require_arity(body, len(inputs), states)
     stacked = len(body.outputs) - states
-    found = [of(v) for v in body.outputs[:states]]
+    found = [type_of(v) for v in body.outputs[:states]]
     axes = attrs.get("scan_output_axes") or (0,) * stacked
     require(len(axes) == stacked, f"{len(axes)} scan_output_axes for {stacked} outputs")
     length = None
@@ -313,14 +315,14 @@ def _scan(inputs: Any, attrs: Mapping[str, Any], outputs: int) -> list[Type]:
     ):
         length = first.shape[axis]
     return found + [
-        _stacked(of(v), length, a) for v, a in zip(body.outputs[states:], axes, strict=True)
+        _stack_type(type_of(v), length, a) for v, a in zip(body.outputs[states:], axes, strict=True)
     ]
 
 
 def _sequence_map(inputs: Any, attrs: Mapping[str, Any], outputs: int) -> list[Type]:
     body = _body(attrs, "body")
     _require_arity(body, len(inputs), outputs)
-    types = [of(v) for v in body.outputs]
+    types = [type_of(v) for v in body.outputs]
     return [
         t if t.dtype is None else t._replace(container=("sequence", *t.container)) for t in types
     ]
@@ -335,14 +337,14 @@ def _require_arity(body: Graph, inputs: int, outputs: int) -> None:
     )
 
 
-def _stacked(type_: Type, length: Any, axis: int) -> Type:
+def _stack_type(type_: Type, length: Any, axis: int) -> Type:
     if type_.shape is None or type_.container:
         return type_
     at = axis if axis >= 0 else axis + len(type_.shape) + 1
     return type_._replace(shape=(*type_.shape[:at], length, *type_.shape[at:]))
 
 
-def _padded(found: list[Type], outputs: int) -> tuple[Type, ...]:
+def _pad_types(found: list[Type], outputs: int) -> tuple[Type, ...]:
     return tuple(found[:outputs]) + (UNKNOWN,) * (outputs - len(found))
 
 

@@ -59,7 +59,7 @@ class Check:
 
     templates: Templates | Callable[[Call], Templates]
     factors: Callable[[Call], Factors] = lambda call: {}
-    divided: Mapping[str, str] | None = None  # letters, and the factor that divides the size
+    divisors: Mapping[str, str] | None = None  # letters, and the factor that divides the size
 
 
 def check_operands(
@@ -92,7 +92,7 @@ def _check_sizes(call: Call, check: Check) -> None:
                     f"{_where(call, first)} {known} {WORDS[letter]}, but {call.show(at)} {written} "
                     f"{size}. {HINT}"
                 )
-    for letter, factor in (check.divided or {}).items():
+    for letter, factor in (check.divisors or {}).items():
         size, first = seen.get(letter, (0, ""))
         divisor = factors.get(factor, 1)
         if divisor <= 0 or size % divisor != 0:
@@ -135,11 +135,11 @@ def _sizes_of(
             yield letter, size * (factor or 1), "takes" if sign else "has"
 
 
-def _grouped(call: Call) -> Factors:
+def _group_factors(call: Call) -> Factors:
     return {"group": call.attrs.get("group", 1)}
 
 
-def _recurrent(gates: int) -> Callable[[Call], Factors]:
+def _recurrent_factors(gates: int) -> Callable[[Call], Factors]:
     def factors(call: Call) -> Factors:
         directions = 2 if call.attrs.get("direction") == "bidirectional" else 1
         found = {"gates": gates, "both": 2 * gates, "peepholes": 3, "D": directions}
@@ -154,7 +154,7 @@ def _recurrent_templates(call: Call) -> Templates:
     return first, "D H*gates I", "D H*gates H", "D H*both", "B", state, state, "D H*peepholes"
 
 
-def _heads(call: Call) -> Factors:
+def _head_factors(call: Call) -> Factors:
     shape = call.shape(0)
     if shape is not None and len(shape) == 4:
         key = call.shape(1)
@@ -163,70 +163,74 @@ def _heads(call: Call) -> Factors:
     return {n: v for n, v in call.attrs.items() if n in ("q_num_heads", "kv_num_heads")}
 
 
-def _attention(call: Call) -> Templates:
+def _attention_templates(call: Call) -> Templates:
     past = "B K P E", "B K P V"
     if len(call.shape(0) or ()) == 4:
         return "B Q S E", "B K T E", "B K T V", "...", *past
     return "B S E*q_num_heads", "B T E*kv_num_heads", "B T V*kv_num_heads", "...", *past
 
 
-def _points(call: Call) -> Factors:
+def _offset_factors(call: Call) -> Factors:
     """Two offsets and one factor for each point of the kernel and each group."""
     kernel = call.shape(1)
     sizes: Sequence[Dim] = call.attrs.get("kernel_shape") or (kernel or ())[2:]
     numbers = [n for n in sizes if isinstance(n, int)]
-    found = _grouped(call)
+    found = _group_factors(call)
     if kernel is None or len(numbers) < len(kernel) - 2:
         return found
     points = prod(numbers) * call.attrs.get("offset_group", 1)
     return {**found, "offsets": 2 * points, "points": points, "1": 1}
 
 
-def _squared(call: Call) -> Factors:
+def _block_factors(call: Call) -> Factors:
     size = call.attrs.get("blocksize", 1)
     return {"blocksize": size, "blocksize²": size * size}
 
 
-def _batch_normalization(call: Call) -> Templates:
+def _batch_normalization_templates(call: Call) -> Templates:
     """Below opset 9 ``spatial=0`` has a parameter for each element of a sample."""
     parameters = ("C",) * 4 if call.attrs.get("spatial", 1) else ()
     return "B C ...", *parameters
 
 
-def _group_normalization(call: Call) -> Templates:
+def _group_normalization_templates(call: Call) -> Templates:
     """Below opset 21 there is a scale and a bias for each group."""
     parameter = "C" if call.operator.since >= 21 else "G"
     return "B C ...", parameter, parameter
 
 
-def _groups(call: Call) -> Factors:
+def _num_group_factors(call: Call) -> Factors:
     groups = call.attrs.get("num_groups", 1)
     return {"num_groups": groups, "G": groups}
 
 
 CONVOLUTION = {"C": "group", "M": "group"}
 CHECKS: Mapping[str, Check] = {
-    "Attention": Check(_attention, _heads, {"Q": "kv_num_heads"}),
-    "BatchNormalization": Check(_batch_normalization),
-    "Conv": Check(("B C ...", "M C/group ...", "M"), _grouped, CONVOLUTION),
-    "ConvInteger": Check(("B C ...", "M C/group ..."), _grouped, CONVOLUTION),
-    "ConvTranspose": Check(("B C ...", "C M/group ...", "M"), _grouped, {"C": "group"}),
+    "Attention": Check(_attention_templates, _head_factors, {"Q": "kv_num_heads"}),
+    "BatchNormalization": Check(_batch_normalization_templates),
+    "Conv": Check(("B C ...", "M C/group ...", "M"), _group_factors, CONVOLUTION),
+    "ConvInteger": Check(("B C ...", "M C/group ..."), _group_factors, CONVOLUTION),
+    "ConvTranspose": Check(("B C ...", "C M/group ...", "M"), _group_factors, {"C": "group"}),
     "DeformConv": Check(
-        ("B C ...", "M C/group ...", "B 1*offsets ...", "M", "B 1*points ..."), _points, CONVOLUTION
+        ("B C ...", "M C/group ...", "B 1*offsets ...", "M", "B 1*points ..."),
+        _offset_factors,
+        CONVOLUTION,
     ),
-    "DepthToSpace": Check(("B C ...",), _squared, {"C": "blocksize²"}),
-    "GRU": Check(_recurrent_templates, _recurrent(3)),
-    "GroupNormalization": Check(_group_normalization, _groups, {"C": "num_groups"}),
+    "DepthToSpace": Check(("B C ...",), _block_factors, {"C": "blocksize²"}),
+    "GRU": Check(_recurrent_templates, _recurrent_factors(3)),
+    "GroupNormalization": Check(
+        _group_normalization_templates, _num_group_factors, {"C": "num_groups"}
+    ),
     "InstanceNormalization": Check(("B C ...", "C", "C")),
-    "LSTM": Check(_recurrent_templates, _recurrent(4)),
+    "LSTM": Check(_recurrent_templates, _recurrent_factors(4)),
     "NonMaxSuppression": Check(("B L .", "B J L")),
     "QLinearConv": Check(
-        ("B C ...", "", "", "M C/group ...", "", "", "", "", "M"), _grouped, CONVOLUTION
+        ("B C ...", "", "", "M C/group ...", "", "", "", "", "M"), _group_factors, CONVOLUTION
     ),
-    "RNN": Check(_recurrent_templates, _recurrent(1)),
+    "RNN": Check(_recurrent_templates, _recurrent_factors(1)),
     "SoftmaxCrossEntropyLoss": Check(("B J ...", "B ...", "J")),
-    "SpaceToDepth": Check((". . Y Z",), _squared, {"Y": "blocksize", "Z": "blocksize"}),
-}  # fmt: skip
+    "SpaceToDepth": Check((". . Y Z",), _block_factors, {"Y": "blocksize", "Z": "blocksize"}),
+}
 
 
 def _check_kernel(weight: int) -> Callable[[Call], None]:

@@ -78,8 +78,8 @@ class OnnxBuilder(Builder):
             operands.pop()
         if not operator.takes(len(operands)):
             raise ConversionError(f"{op} takes no {len(operands)} inputs at opset {self.level}")
-        read = tuple(canonicalize.operands(self, op, operands))
-        full = canonicalize.complete(operator, read, given)
+        read = tuple(canonicalize.canonicalize_operands(self, op, operands))
+        full = canonicalize.complete_attributes(operator, read, given)
         if outputs == 1 and (found := simplify.simplify(self, op, read, full)) is not None:
             return found
         types = inference.infer(operator, self.level, read, full, outputs)

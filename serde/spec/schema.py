@@ -188,12 +188,12 @@ def _formal(raw: defs.OpSchema, formal: Any) -> Formal:
         formal.type_str,
         option == defs.OpSchema.FormalParameterOption.Variadic,
         option == defs.OpSchema.FormalParameterOption.Optional,
-        frozenset(d for t in allowed if (d := _spelled(t)) is not None),
+        frozenset(d for t in allowed if (d := _parse_element_type(t)) is not None),
     )
 
 
 @cache
-def _spelled(text: str) -> DType | None:
+def _parse_element_type(text: str) -> DType | None:
     inner = text[text.rfind("(") + 1 :].rstrip(")").split(",")[-1].strip()
     try:
         return SPELLED.get(inner) or DType(inner)
@@ -206,7 +206,7 @@ def _defaults(raw: defs.OpSchema) -> Mapping[str, Any]:
     for name, attribute in raw.attributes.items():
         proto = attribute.default_value
         if proto.type:
-            found[name] = plain(helper.get_attribute_value(proto))
+            found[name] = to_python_attribute(helper.get_attribute_value(proto))
     return MappingProxyType(found)
 
 
@@ -217,7 +217,7 @@ KINDS: Mapping[str, tuple[type, ...]] = MappingProxyType(
 )
 
 
-def misfit(operator: Operator, attrs: Mapping[str, Any]) -> str | None:
+def illegal_attributes_reason(operator: Operator, attrs: Mapping[str, Any]) -> str | None:
     """Say which of ``attrs`` is of another kind than ``operator`` declares, or which it lacks."""
     for name, value in attrs.items():
         declared = operator.raw.attributes.get(name)
@@ -240,7 +240,7 @@ def _is_of(kind: str, value: Any) -> bool:
     return isinstance(value, tuple) and all(isinstance(v, kinds) for v in value)
 
 
-def empty(op: str, name: str, domain: str = "") -> onnx.AttributeProto:
+def make_empty_attribute(op: str, name: str, domain: str = "") -> onnx.AttributeProto:
     """Attribute ``name`` of ``op`` as an empty list, of integers where nothing says of what."""
     found = find(op, IR_OPSET, domain)
     declared = found.raw.attributes.get(name) if found is not None else None
@@ -248,26 +248,26 @@ def empty(op: str, name: str, domain: str = "") -> onnx.AttributeProto:
     return onnx.AttributeProto(name=name, type=onnx.AttributeProto.AttributeType.Value(kind))
 
 
-def plain(value: Any) -> Any:
+def to_python_attribute(value: Any) -> Any:
     """Turn an attribute's value as onnx gives it into the IR's: str, tuples, short floats."""
     if type(value) is int:
         return value
     if isinstance(value, bytes):
         return _text(value)
     if isinstance(value, float):
-        return shortest(value)
+        return shortest_float(value)
     if isinstance(value, (list, tuple)) or type(value).__name__.startswith("Repeated"):
-        return tuple(plain(v) for v in value)
+        return tuple(to_python_attribute(v) for v in value)
     return value
 
 
-def shortest(value: float) -> float:
+def shortest_float(value: float) -> float:
     """Round to the shortest decimal that is the same float32: attributes are stored as float32."""
-    return _shortest(value) if value else value  # the sign of 0 is no part of a cache's key
+    return _shortest_float(value) if value else value  # the sign of 0 is no part of a cache's key
 
 
 @lru_cache(1024)
-def _shortest(value: float) -> float:
+def _shortest_float(value: float) -> float:
     with np.errstate(over="ignore"):
         return float(str(np.float32(value)))
 

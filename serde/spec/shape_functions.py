@@ -10,31 +10,33 @@ from serde.ir import dim_expr
 from serde.ir.graph import Dim, Shape, Value
 
 # Operators, and the input that tells a shape or a part of it.
-TOLD = {
+SHAPE_FUNCTION_OPS = {
     "Concat": 0, "ConstantOfShape": 0, "Expand": 1, "Range": 1, "Reshape": 1, "Resize": 3,
     "Tile": 1, "TopK": 1,
 }  # fmt: skip
 RANK = 64  # the longest list followed
 
 
-def improved(
+def refine_shape(
     op: str, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any], said: Shape | None
 ) -> Shape | None:
     """What ONNX's inference said of the first output's shape, and what is known besides."""
-    if len(inputs) <= TOLD[op]:
+    if len(inputs) <= SHAPE_FUNCTION_OPS[op]:
         return said
     if op == "Concat":
-        shape = _joined([None if v is None else v.shape for v in inputs], attrs.get("axis", 1))
+        shape = _concat_shapes(
+            [None if v is None else v.shape for v in inputs], attrs.get("axis", 1)
+        )
     else:
-        shape = _told(op, inputs, attrs)
+        shape = _apply_shape_function(op, inputs, attrs)
     if shape is not None:
         shape = tuple([None if isinstance(d, int) and d < 0 else d for d in shape])
     if said is None or shape is None or len(said) != len(shape):
         return shape or said
-    return tuple(_better(a, b) for a, b in zip(said, shape, strict=True))
+    return tuple(_prefer_static(a, b) for a, b in zip(said, shape, strict=True))
 
 
-def _joined(shapes: Sequence[Shape | None], axis: int) -> Shape | None:
+def _concat_shapes(shapes: Sequence[Shape | None], axis: int) -> Shape | None:
     """The first shape, as long along the axis as all together."""
     ranks = {None if s is None else len(s) for s in shapes}
     rank = ranks.pop()
@@ -46,25 +48,27 @@ def _joined(shapes: Sequence[Shape | None], axis: int) -> Shape | None:
     return tuple(sizes)
 
 
-def _told(op: str, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any]) -> Shape | None:
+def _apply_shape_function(
+    op: str, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any]
+) -> Shape | None:
     """The shape by the rule of the operator, as far as an operand tells."""
-    x, told = inputs[0], inputs[TOLD[op]]
+    x, told = inputs[0], inputs[SHAPE_FUNCTION_OPS[op]]
     wanted = dim_expr.shape_data_of(told)
-    if wanted is None and (length := _length(told)) is not None:
+    if wanted is None and (length := _static_length(told)) is not None:
         wanted = (None,) * length  # so many sizes, all unknown
     if wanted is None or x is None:
         return None
     if op == "ConstantOfShape":
         return wanted
     if op == "Range":
-        return _counted(*map(dim_expr.shape_data_of, inputs))
+        return _count_range(*map(dim_expr.shape_data_of, inputs))
     own = x.shape
     if own is None:
         return None
     if op == "Expand":
         return _broadcast(own, wanted)
     if op == "Reshape":
-        return reshaped(own, wanted, bool(attrs.get("allowzero", 0)))
+        return infer_reshape(own, wanted, bool(attrs.get("allowzero", 0)))
     if op == "TopK":
         axis = attrs.get("axis", -1) % max(len(own), 1)
         return (*own[:axis], wanted[0] if len(wanted) == 1 else None, *own[axis + 1 :])
@@ -76,14 +80,14 @@ def _told(op: str, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any]) -
     return None if fixed or attrs.get("axes") else wanted  # Resize
 
 
-def _counted(first: Shape | None, limit: Shape | None, step: Shape | None) -> Shape | None:
+def _count_range(first: Shape | None, limit: Shape | None, step: Shape | None) -> Shape | None:
     """As many steps of 1 from 0 as a size, which is not negative, tells."""
     if first != (0,) or step != (1,) or limit is None or "-" in str(limit[0]):
         return None
     return limit
 
 
-def _length(value: Value | None) -> int | None:
+def _static_length(value: Value | None) -> int | None:
     """How many elements a list has, if it is one worth following."""
     if value is None or value.shape is None or len(value.shape) != 1:
         return None
@@ -91,11 +95,11 @@ def _length(value: Value | None) -> int | None:
     return size if isinstance(size, int) and size <= RANK else None
 
 
-def _better(a: Dim, b: Dim) -> Dim:
+def _prefer_static(a: Dim, b: Dim) -> Dim:
     return b if a is None or (isinstance(b, int) and not isinstance(a, int)) else a
 
 
-def reshaped(shape: Shape, wanted: Shape, allowzero: bool) -> Shape:
+def infer_reshape(shape: Shape, wanted: Shape, allowzero: bool) -> Shape:
     """Dimensions of a Reshape: 0 copies, -1 is what is left over."""
     out = [
         shape[i] if d == 0 and not allowzero and i < len(shape) else d for i, d in enumerate(wanted)
@@ -119,10 +123,10 @@ def reshaped(shape: Shape, wanted: Shape, allowzero: bool) -> Shape:
 def _broadcast(a: Shape, b: Shape) -> Shape:
     size = max(len(a), len(b))
     pairs = zip((1,) * (size - len(a)) + a, (1,) * (size - len(b)) + b, strict=True)
-    return tuple(_wider(x, y) for x, y in pairs)
+    return tuple(_broadcast_dim(x, y) for x, y in pairs)
 
 
-def _wider(x: Dim, y: Dim) -> Dim:
+def _broadcast_dim(x: Dim, y: Dim) -> Dim:
     if x == 1:
         return y
     if y == 1 or x == y:

@@ -67,9 +67,9 @@ def _reshape(g: Any, inputs: Any, attrs: Any) -> Value | None:
     wanted = shape_data_of(shape)
     if wanted is None or x.shape is None:
         return None
-    if _unchanged(x.shape, wanted, bool(attrs.get("allowzero"))):
+    if _is_unchanged(x.shape, wanted, bool(attrs.get("allowzero"))):
         return x  # type: ignore[no-any-return]
-    if shape.tensor is None and (plain := _spelled(x.shape, wanted)) is not None:
+    if shape.tensor is None and (plain := _encode_reshape(x.shape, wanted)) is not None:
         return g.Reshape(x, plain)  # type: ignore[no-any-return]
     made = g.producer(x)
     absolute = all(isinstance(d, int) and d != 0 for d in wanted)
@@ -78,7 +78,7 @@ def _reshape(g: Any, inputs: Any, attrs: Any) -> Value | None:
     return None
 
 
-def _unchanged(shape: Any, wanted: Any, allowzero: bool) -> bool:
+def _is_unchanged(shape: Any, wanted: Any, allowzero: bool) -> bool:
     if len(shape) != len(wanted) or None in wanted:
         return False
     kept = [a == b or (b == 0 and not allowzero) for a, b in zip(shape, wanted, strict=True)]
@@ -90,7 +90,7 @@ def _unchanged(shape: Any, wanted: Any, allowzero: bool) -> bool:
     )
 
 
-def _spelled(shape: Any, wanted: Any) -> list[int] | None:
+def _encode_reshape(shape: Any, wanted: Any) -> list[int] | None:
     """Write a shape known in part as a constant: 0 copies a dimension, -1 is the one left over."""
     if 0 in wanted or 0 in shape:
         return None  # 0 and -1 would mean something else

@@ -78,10 +78,10 @@ LEAST = {"Det": 2, "DFT": 2, "GatherND": 1, "GlobalAveragePool": 2, "GlobalMaxPo
          "TopK": 1, "Trilu": 2}  # fmt: skip
 
 
-def refuse_misfits(level: int, node: Node) -> None:
+def refuse_illegal_node(level: int, node: Node) -> None:
     """Refuse a node of a file that is none of opset ``level``."""
     operator = schema.operator(node.op, level)
-    reason = schema.misfit(operator, node.attrs)
+    reason = schema.illegal_attributes_reason(operator, node.attrs)
     require(reason is None, reason or "")
     count, last = len(node.outputs), operator.outputs[-1:]
     most = None if last and last[0].variadic else len(operator.outputs)

@@ -15,23 +15,23 @@ def check(graph: Graph) -> None:
     Raises:
         InvalidGraph: naming the first node that breaks one.
     """
-    at_ir_opset(graph)
-    unique_names(graph)
-    in_order(graph, set())
+    check_opset(graph)
+    check_unique_names(graph)
+    check_topological_order(graph, set())
     for node in _nodes(graph):
         if not node.domain:
-            known_operator(node)
-            defaults_written(node)
-            axes_from_the_front(node)
+            check_operator(node)
+            check_defaults(node)
+            check_axes(node)
 
 
-def at_ir_opset(graph: Graph) -> None:
+def check_opset(graph: Graph) -> None:
     """The graph's operators are those of ``IR_OPSET``, in the default domain."""
     if graph.domain or graph.opset != IR_OPSET:
         raise InvalidGraph(f"graph {graph.name!r} is of {graph.domain or 'opset'} {graph.opset}")
 
 
-def unique_names(graph: Graph) -> None:
+def check_unique_names(graph: Graph) -> None:
     """No two values bear one name, subgraphs included."""
     owner: dict[str, Value] = {}
     for value in _values(graph):
@@ -39,7 +39,7 @@ def unique_names(graph: Graph) -> None:
             raise InvalidGraph(f"two values are called {value.name!r}")
 
 
-def in_order(graph: Graph, known: set[Value]) -> None:
+def check_topological_order(graph: Graph, known: set[Value]) -> None:
     """Every node reads constants, inputs, and what nodes before it compute.
 
     ``known`` holds what is computed around the graph, and again when it is done.
@@ -51,7 +51,7 @@ def in_order(graph: Graph, known: set[Value]) -> None:
             if value is not None and value.tensor is None and value not in known:
                 raise InvalidGraph(f"node {node.name!r} reads {value.name!r} before it is computed")
         for body in node.graphs():
-            in_order(body, known)
+            check_topological_order(body, known)
         own.update(node.outputs)
         known.update(node.outputs)
     for value in graph.outputs:
@@ -60,7 +60,7 @@ def in_order(graph: Graph, known: set[Value]) -> None:
     known -= own
 
 
-def known_operator(node: Node) -> None:
+def check_operator(node: Node) -> None:
     """The standard has the operator, and no Constant is left: constants are Values."""
     try:
         schema.operator(node.op)
@@ -70,7 +70,7 @@ def known_operator(node: Node) -> None:
         raise InvalidGraph(f"node {node.name!r} is a Constant")
 
 
-def defaults_written(node: Node) -> None:
+def check_defaults(node: Node) -> None:
     """Every attribute with a default is written out."""
     if missing := schema.operator(node.op).defaults.keys() - node.attrs.keys() - {"auto_pad"}:
         raise InvalidGraph(
@@ -78,7 +78,7 @@ def defaults_written(node: Node) -> None:
         )
 
 
-def axes_from_the_front(node: Node) -> None:
+def check_axes(node: Node) -> None:
     """Axes count from the front wherever the rank is known."""
     axis, x = node.attrs.get("axis"), node.inputs[0] if node.inputs else None
     ranked = node.op in canonicalize.AXIS and x is not None and x.shape is not None

@@ -113,9 +113,11 @@ def test_containers_keep_what_is_in_them():
 
 def test_a_repeated_layer_is_asked_about_once(monkeypatch):
     asked = []
-    ask = inference._ask
+    ask = inference._infer_with_onnx
     monkeypatch.setattr(inference, "_memo", {})
-    monkeypatch.setattr(inference, "_ask", lambda *a: asked.append(a[0].name) or ask(*a))
+    monkeypatch.setattr(
+        inference, "_infer_with_onnx", lambda *a: asked.append(a[0].name) or ask(*a)
+    )
     g = OnnxBuilder("g")
     x = g.input("x", F32, ("N", 3))
     for _ in range(5):

@@ -78,8 +78,8 @@ def test_how_many_operands_an_operator_takes(op, count, takes):
     ],
 )
 def test_attributes_are_spelled_as_briefly_as_they_are_stored(value, plain):
-    assert schema.plain(value) == plain
-    assert str(schema.plain(value)) == str(plain)
+    assert schema.to_python_attribute(value) == plain
+    assert str(schema.to_python_attribute(value)) == str(plain)
 
 
 def test_defaults_are_those_of_the_standard():

@@ -264,7 +264,7 @@ def write_reshape(s, x, shape=None, *, sizes: Hint[Sizes | None] = None):
     """
     if sizes is None:
         return reshaped(s, x, shape_data_of(shape))
-    full = shape_functions.reshaped(x.ranked_shape, sizes, allowzero=False)
+    full = shape_functions.infer_reshape(x.ranked_shape, sizes, allowzero=False)
     require(None not in full, f"a shape {list(sizes)} of {list(x.ranked_shape)}")
     found = codes(x.ranked_shape, full)
     if found is not None:

@@ -10,7 +10,7 @@ from serde.errors import require
 from serde.ir.dim_expr import shape_data_of
 from serde.ir.graph import DType, Value
 from serde.rewrite.rules import Hint
-from serde.spec.folding import transposed_of
+from serde.spec.folding import find_transpose_source
 
 from ..rules import reads
 from ..target import recasts, typed, writes
@@ -204,7 +204,7 @@ def write_mat_mul(r, a, b):
     if a.rank == 3:
         made = stacks(r, a, b, wide)
     elif isinstance(b.ranked_shape[1], int):
-        before = transposed_of(b, (1, 0))  # the weight as a layer had it
+        before = find_transpose_source(b, (1, 0))  # the weight as a layer had it
         turned = r.transpose(b, axes=(1, 0)) if before is None else r.adopt(before)
         made = r.nn.dense(a, turned, units=b.ranked_shape[1], out_dtype=wide)
     else:

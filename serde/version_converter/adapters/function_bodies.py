@@ -101,7 +101,7 @@ def _value(g: Any, proto: AttributeProto, env: Env, given: Mapping[str, Any]) ->
         return Tensor.of(numpy_helper.to_array(proto.t))
     if proto.type == AttributeProto.GRAPH:
         return _graph(g, proto.g, env, given)
-    return schema.plain(helper.get_attribute_value(proto))
+    return schema.to_python_attribute(helper.get_attribute_value(proto))
 
 
 def _graph(g: Any, proto: onnx.GraphProto, outer: Env, given: Mapping[str, Any]) -> Graph:
