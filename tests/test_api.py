@@ -145,7 +145,7 @@ class TestConvert:
         def read_activation(g, x, *, act_type: str):
             return g.Sin(x)
 
-        rules = reads.extended({"Activation": read_activation})
+        rules = reads.extend({"Activation": read_activation})
         graph = serde.load(DIGITS, rules=rules)
         assert "Sin" in {n.op for n in graph.nodes} and "Relu" not in {n.op for n in graph.nodes}
 

@@ -85,7 +85,7 @@ def generative(layers: int, units: int, heads: int, words: int, length: int) -> 
                 self.attention = MultiHeadAttentionCell(
                     DotProductAttentionCell(scaled=True), units, units, units, heads
                 )
-                self.joined = nn.Dense(units, flatten=False)
+                self.merge = nn.Dense(units, flatten=False)
                 self.wide = nn.Dense(4 * units, flatten=False)
                 self.activation = GELU(approximate=True)
                 self.narrow = nn.Dense(units, flatten=False)
@@ -94,7 +94,7 @@ def generative(layers: int, units: int, heads: int, words: int, length: int) -> 
 
         def hybrid_forward(self, F: Any, x: Any, mask: Any) -> Any:
             y = self.norms[0](x)
-            x = x + self.joined(self.attention(y, y, y, mask)[0])
+            x = x + self.merge(self.attention(y, y, y, mask)[0])
             y = self.norms[1](x)
             return x + self.narrow(self.activation(self.wide(y)))
 

@@ -83,10 +83,10 @@ def to_ir(
     if not info.has_numpy_shapes:
         complete = with_sizes_of_zeros(complete)
     exact = integers == "exact" and not dequantize
-    known = reads if exact else reads.joined(floating.rules)
-    known = known if kernels == "onednn" else known.joined(plain_kernels.rules)
+    known = reads if exact else reads.merge(floating.rules)
+    known = known if kernels == "onednn" else known.merge(plain_kernels.rules)
     table = with_random(with_rules(known, complete, rules), draws, random)
-    table = table.guarded(partial(check_shapes, info.has_numpy_shapes))
+    table = table.with_guard(partial(check_shapes, info.has_numpy_shapes))
     complete = told_apart(complete, table)
     if exact:
         table = table.with_hints(requantized_hints(complete, table))

@@ -6,7 +6,7 @@ from serde.errors import UsageError
 from serde.ir.graph import Graph
 from serde.legalize.convert import LOWEST_WRITTEN, lower_to, lower_to_target, require_opset
 from serde.plugins import get_target
-from serde.rewrite.outline import KEEP, Keep, outlined
+from serde.rewrite.outline import KEEP, Keep, outline_calls
 
 from .consumers.onnxruntime import avoid_runtime_forms, operators_without_kernel
 from .writer import FUNCTIONS_IR, least_ir_version
@@ -36,7 +36,7 @@ def from_ir(
     kept = functions if version >= FUNCTIONS_IR else "inline"
     spelled_out |= operators_without_kernel(opset)
     lowered = lower_to(graph, opset, kept != "inline", spelled_out, integer_kernels)
-    return outlined(avoid_runtime_forms(lowered), kept)
+    return outline_calls(avoid_runtime_forms(lowered), kept)
 
 
 def _for_importer(graph: Graph, opset: int, importer: str) -> Graph:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from serde.errors import Problem, Unconvertible, UsageError
 from serde.ir.graph import EMPTY, Graph, Value
-from serde.rewrite.outline import KEEP, Keep, outlined
+from serde.rewrite.outline import KEEP, Keep, outline_calls
 
 from . import ops
 from .legalize import recast
@@ -46,7 +46,7 @@ def _with_globals(graph: Graph, functions: Keep | None) -> Graph:
     if functions is None:
         own = all(s.format == "relay" for n in graph.nodes for s in n.sources if s.calls)
         functions = "keep" if own else "inline"
-    made = outlined(graph, functions, GLOBAL, taken=["main"])
+    made = outline_calls(graph, functions, GLOBAL, taken=["main"])
     bodies = [f.body for f in made.functions]
     ends = [v for body in bodies for v in (*body.inputs, *body.outputs)]
     return graph if any(v.dtype is None or v.shape is None for v in ends) else made

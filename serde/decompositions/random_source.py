@@ -49,7 +49,7 @@ def with_random(table: RuleTable, draws: RuleTable, way: str) -> RuleTable:
     These rules take first what gives them noise: ``by_runtime`` or ``by_input``.
     """
     if way == "refuse":
-        return table.joined({}, dict.fromkeys(draws.rules, REASON))
+        return table.merge({}, dict.fromkeys(draws.rules, REASON))
     if way not in WAYS:
         raise UsageError(f"random={way!r}: it is refuse, {' or '.join(WAYS)}")
     bound = {
@@ -57,4 +57,4 @@ def with_random(table: RuleTable, draws: RuleTable, way: str) -> RuleTable:
         for op, rule in draws.rules.items()
         if op not in table.rules
     }
-    return table.joined(bound)
+    return table.merge(bound)

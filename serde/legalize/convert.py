@@ -49,12 +49,12 @@ def _raise_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) 
     return builder.emit(node.op, inputs, node.attrs, len(node.outputs))
 
 
-def _spelling_out(known: functions.Known, fallback: Fallback) -> Fallback:
+def _spelling_out(known: functions.FunctionTable, fallback: Fallback) -> Fallback:
     """A fallback that spells calls of ``known`` functions out, and leaves the rest to another."""
 
     def apply(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
         if (node.domain, node.op) in known:
-            return functions.spell_out(builder, known, node, inputs)
+            return functions.inline_call(builder, known, node, inputs)
         return fallback(builder, node, inputs)
 
     return apply
@@ -156,7 +156,7 @@ def without_functions(graph: Graph, traced: bool = False) -> Graph:
     """
     if not graph.functions:
         return graph
-    fallback = _spelling_out(functions.Known(graph, traced), again)
+    fallback = _spelling_out(functions.FunctionTable(graph, traced), again)
     builder = Legalizer(graph.name, IR)
     return replace(RuleTable("functions", fallback=fallback).rewrite(graph, builder), functions=())
 
@@ -190,11 +190,11 @@ def _with_functions(
     """Rewrite a module with its functions, or without where one of them stands in the way."""
     if not graph.functions:
         return rewrite(graph)
-    bodies = functions.rewritten(graph, opset, rewrite) if keep else None
+    bodies = functions.rewrite_functions(graph, opset, rewrite) if keep else None
     if bodies is not None:
         with suppress(Unconvertible):  # for want of a call's types, it may be: spell the calls out
             return replace(rewrite(graph), functions=bodies)
-    spelled = rewrite(graph, _spelling_out(functions.Known(graph), fallback))
+    spelled = rewrite(graph, _spelling_out(functions.FunctionTable(graph), fallback))
     return replace(spelled, functions=())
 
 

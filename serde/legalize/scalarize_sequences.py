@@ -186,7 +186,7 @@ def mapped(g: Any, inputs: Sequence[Value], body: Graph, outputs: int) -> Any:
     made: list[list[Value]] = [[] for _ in body.outputs]
     for i in range(len(lists[0].values)):  # type: ignore[union-attr]
         given = [v if h is None else h.values[i] for h, v in zip(lists, inputs, strict=True)]
-        for found, value in zip(made, functions.inline(g, body, given), strict=True):
+        for found, value in zip(made, functions.emit_subgraph(g, body, given), strict=True):
             found.append(value)
     results = tuple(stand_in(g, values) for values in made)
     return results[0] if outputs == 1 else results

@@ -90,12 +90,12 @@ class _Rewriting:
     ) -> Graph:
         env: Env = ChainMap({}, outer) if outer else {}
         for at, v in enumerate(graph.inputs):
-            type_ = subgraphs.complete(v, given[at] if given else UNKNOWN)
+            type_ = subgraphs.complete_type(v, given[at] if given else UNKNOWN)
             env[v] = builder.input(v.name, *type_)
         for node in graph.nodes:
             self.node(node, builder, env)
         outputs = [self.output(v, builder, env) for v in graph.outputs]
-        return builder.build(self.named(graph, builder, outputs, outer is not None))
+        return builder.build(self.name_outputs(graph, builder, outputs, outer is not None))
 
     def node(self, node: Node, builder: Builder, env: Env) -> None:
         source = node.sources[0] if node.sources else Source(self.table.name, node.op, node.name)
@@ -105,12 +105,12 @@ class _Rewriting:
             with located(self.table.name, source), builder.at(*(node.sources or (source,))):
                 branch = subgraphs.constant_branch(node, inputs)
                 if branch is not None:
-                    results = self.placed(env, branch, builder, ())
+                    results = self.inline_body(env, branch, builder, ())
                 else:
                     node = self.with_bodies(node, inputs, builder, env)
                     results = self.table.apply(node, builder, inputs)
                 self.bind(node, builder, results, mark, env)
-        except _Poisoned:
+        except _DependsOnFailure:
             error = self.table.refusal(node)
             if error is not None:
                 self.report(node, error)
@@ -123,7 +123,7 @@ class _Rewriting:
         if value in env:
             found = env[value]
             if found is None:
-                raise _Poisoned
+                raise _DependsOnFailure
             return found
         if value.tensor is None:
             raise ConversionError(f"reads {value.name!r}, which nothing before it computes")
@@ -133,7 +133,7 @@ class _Rewriting:
     def output(self, value: Value, builder: Builder, env: Env) -> Value:
         try:
             return self.operand(value, builder, env)
-        except _Poisoned:
+        except _DependsOnFailure:
             return value
 
     def with_bodies(
@@ -144,25 +144,27 @@ class _Rewriting:
             return node
         placed = self.table.bodies(node, builder, inputs)
         made: dict[str, Any] = {
-            name: Body(graph, partial(self.placed, env))
+            name: Body(graph, partial(self.inline_body, env))
             if name in placed
-            else self.settled(node, graph, subgraphs.entering(node, graph, inputs), builder, env)
+            else self.type_fixpoint(
+                node, graph, subgraphs.infer_entry_types(node, graph, inputs), builder, env
+            )
             for name, graph in node.attrs.items()
             if isinstance(graph, Graph)
         }
         return replace(node, attrs=MappingProxyType({**node.attrs, **made}))
 
-    def settled(
+    def type_fixpoint(
         self, node: Node, graph: Graph, given: list[Type], builder: Builder, env: Env
     ) -> Graph:
         """A body whose inputs are of the types that enter it, as far as all turns leave them so."""
-        said = [subgraphs.complete(v, t) == subgraphs.complete(v, UNKNOWN)
+        said = [subgraphs.complete_type(v, t) == subgraphs.complete_type(v, UNKNOWN)
                 for v, t in zip(graph.inputs, given, strict=True)]  # fmt: skip
         while not all(said):
             before = dict(self.problems), {k: list(v) for k, v in self.failed.items()}
             names = builder.names.used.copy()
             done = self.body(graph, builder.child(graph.name), env, given)
-            later = subgraphs.returning(node, given, done)
+            later = subgraphs.infer_next_types(node, given, done)
             if all(s or a == b for s, a, b in zip(said, given, later, strict=True)):
                 return done
             builder.names.used, (self.problems, self.failed) = names, before
@@ -170,7 +172,7 @@ class _Rewriting:
             given = later if self.trials < TRIALS else [t._replace(shape=None) for t in later]
         return self.body(graph, builder.child(graph.name), env, given)
 
-    def placed(
+    def inline_body(
         self, outer: Env, graph: Graph, builder: Builder, operands: Sequence[Value]
     ) -> tuple[Value, ...]:
         """Rewrite a subgraph's nodes into ``builder``, its inputs standing for ``operands``."""
@@ -204,7 +206,7 @@ class _Rewriting:
                 fresh.discard(new)
                 builder.names.relabel(new, old.name)
 
-    def named(
+    def name_outputs(
         self, graph: Graph, builder: Builder, outputs: list[Value], is_inner: bool
     ) -> list[Value]:
         """Give the outputs the source's names, each a value of its own that a node computes.
@@ -260,7 +262,7 @@ def _names(graph: Graph) -> Iterator[str]:
             stack.extend(node.graphs())
 
 
-class _Poisoned(SerdeError):
+class _DependsOnFailure(SerdeError):
     """The node reads the output of one that could not be converted."""
 
 

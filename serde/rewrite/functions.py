@@ -25,7 +25,7 @@ DEEPEST = 64  # calls within calls and subgraphs
 MOST_NODES, MOST_GROWTH = 50_000, 64  # all calls may become: these, and more for each in the file
 
 
-class Known(dict[tuple[str, str], Function]):
+class FunctionTable(dict[tuple[str, str], Function]):
     """The functions of a module, by the domain and operator their calls bear.
 
     ``left`` is how many nodes may still be spelled out: calls of calls grow without bound.
@@ -60,8 +60,8 @@ class Known(dict[tuple[str, str], Function]):
         return 1 + sum(self._size(n, depth + 1) for n in graph.nodes)
 
 
-def spell_out(
-    g: Any, known: Known, node: Node, inputs: tuple[Value | None, ...], depth: int = 0
+def inline_call(
+    g: Any, known: FunctionTable, node: Node, inputs: tuple[Value | None, ...], depth: int = 0
 ) -> tuple[Value | None, ...]:
     """Emit the body of the function ``node`` calls; return its outputs."""
     function = known[node.domain, node.op]
@@ -73,13 +73,13 @@ def spell_out(
     attrs = {n: v for n, v in {**function.attrs, **node.attrs}.items() if v is not None}
     env: Env = dict.fromkeys(body.inputs)
     env.update(zip(body.inputs, inputs, strict=False))
-    with g.speaking(body.opset), _inside(g, known, function, inputs):
+    with g.speaking(body.opset), _record_call(g, known, function, inputs):
         _emit_nodes(g, known, body, attrs, env, depth)
     return tuple(_read(g, v, env) for v in body.outputs)
 
 
-def _inside(
-    g: Any, known: Known, function: Function, inputs: Sequence[Value | None]
+def _record_call(
+    g: Any, known: FunctionTable, function: Function, inputs: Sequence[Value | None]
 ) -> AbstractContextManager[None]:  # fmt: skip
     """Have the nodes of the block tell which call they are of, if they are to."""
     if not known.traced:
@@ -89,12 +89,12 @@ def _inside(
     return g.in_call(call)  # type: ignore[no-any-return]
 
 
-def inline(g: Any, body: Graph, inputs: Sequence[Value]) -> list[Value | None]:
+def emit_subgraph(g: Any, body: Graph, inputs: Sequence[Value]) -> list[Value | None]:
     """Emit the nodes of a subgraph, in ``g``'s own opset, for these inputs; return its outputs."""
     env: Env = {v: v for v in _reads(body)}  # of the graphs around it as they are
     env.update(zip(body.inputs, inputs, strict=True))
     with g.speaking(g.opset):
-        _emit_nodes(g, Known(body), body, {}, env, 0)
+        _emit_nodes(g, FunctionTable(body), body, {}, env, 0)
     return [_read(g, v, env) for v in body.outputs]
 
 
@@ -107,23 +107,25 @@ def _reads(graph: Graph) -> Iterator[Value]:
             yield from _reads(inner)
 
 
-def _emit_nodes(g: Any, known: Known, graph: Graph, given: Any, env: Env, depth: int) -> None:
+def _emit_nodes(
+    g: Any, known: FunctionTable, graph: Graph, given: Any, env: Env, depth: int
+) -> None:
     for node in graph.nodes:
         g.resume()
         inputs = tuple(None if v is None else _read(g, v, env) for v in node.inputs)
         attrs = {
             n: _body(g, known, v, given, env, depth) if isinstance(v, Graph) else v
-            for n, v in _resolved(node.attrs, given).items()
+            for n, v in _resolve_attributes(node.attrs, given).items()
         }
         made = _emit(g, known, replace(node, attrs=MappingProxyType(attrs)), inputs, depth)
         env.update(zip(node.outputs, made, strict=False))
 
 
 def _emit(
-    g: Any, known: Known, node: Node, inputs: tuple[Value | None, ...], depth: int
+    g: Any, known: FunctionTable, node: Node, inputs: tuple[Value | None, ...], depth: int
 ) -> tuple[Value | None, ...]:
     if (node.domain, node.op) in known:
-        return spell_out(g, known, node, inputs, depth + 1)
+        return inline_call(g, known, node, inputs, depth + 1)
     if node.domain or g.readers.table(node, g.level) is not None:
         return custom_ops.read(g, node, inputs)
     if node.op == "Constant":
@@ -143,13 +145,13 @@ def _read(g: Any, value: Value, env: Env) -> Value | None:
     return made  # type: ignore[no-any-return]
 
 
-def _resolved(attrs: Mapping[str, Attr], given: Mapping[str, Attr]) -> dict[str, Any]:
+def _resolve_attributes(attrs: Mapping[str, Attr], given: Mapping[str, Attr]) -> dict[str, Any]:
     """Attributes with references to the call's own replaced; what the call left out is left out."""
     found = {n: given.get(v.name) if isinstance(v, AttrRef) else v for n, v in attrs.items()}
     return {n: v for n, v in found.items() if v is not None}
 
 
-def _body(g: Any, known: Known, graph: Graph, given: Any, outer: Env, depth: int) -> Graph:
+def _body(g: Any, known: FunctionTable, graph: Graph, given: Any, outer: Env, depth: int) -> Graph:
     """A subgraph of a function's body."""
     inner, env = g.child(graph.name), ChainMap({}, outer)
     for value in graph.inputs:
@@ -161,7 +163,7 @@ def _body(g: Any, known: Known, graph: Graph, given: Any, outer: Env, depth: int
     return inner.build(outputs)  # type: ignore[no-any-return]
 
 
-def rewritten(
+def rewrite_functions(
     graph: Graph, opset: int, rewrite: Callable[[Graph], Graph]
 ) -> tuple[Function, ...] | None:
     """Every function with its body rewritten, None where one has to be spelled out instead.

@@ -11,15 +11,15 @@ from serde.ir.graph import Graph, Value
 Env = dict[Value, Value]
 
 
-def inlined(g: Any, body: Graph, operands: Sequence[Value]) -> list[Value]:
+def inline_subgraph(g: Any, body: Graph, operands: Sequence[Value]) -> list[Value]:
     """Emit the nodes of ``body``, its inputs being ``operands``; return its outputs.
 
     Types are inferred anew, so nodes that could not be legalized for want of one are tried again.
     """
-    return _emitted(g, body, dict(zip(body.inputs, operands, strict=True)))
+    return _emit_nodes(g, body, dict(zip(body.inputs, operands, strict=True)))
 
 
-def _emitted(g: Any, body: Graph, env: Env) -> list[Value]:
+def _emit_nodes(g: Any, body: Graph, env: Env) -> list[Value]:
     for node in body.nodes:
         g.resume()
         inputs = tuple(v and env.get(v, v) for v in node.inputs)
@@ -36,4 +36,4 @@ def _subgraph(g: Any, body: Graph, outer: Env) -> Graph:
     inner, env = g.child(body.name), dict(outer)
     for value in body.inputs:
         env[value] = inner.input(value.name, value.dtype, value.shape, value.container)
-    return inner.build(_emitted(inner, body, env))  # type: ignore[no-any-return]
+    return inner.build(_emit_nodes(inner, body, env))  # type: ignore[no-any-return]

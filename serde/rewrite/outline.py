@@ -23,14 +23,14 @@ KEEP = ("keep", "all", "inline")  # functions that have a name, those of a fusio
 EMBEDDED = 64  # elements of an integer constant that is part of a function, not given to it
 
 
-def outlined(
+def outline_calls(
     graph: Graph, keep: Keep, domain: str | None = None, taken: Iterable[str] = ()
 ) -> Graph:  # fmt: skip
     """``graph`` with functions in place of what their calls became.
 
     Their ``domain`` is the format they came from, unless given; none has a name that is ``taken``.
     """
-    if keep == "inline" or not any(s.calls for n in _every(graph.nodes) for s in n.sources):
+    if keep == "inline" or not any(s.calls for n in _all_nodes(graph.nodes) for s in n.sources):
         return graph
     found = _Outlining(keep, domain)
     found.names.used.update(taken)
@@ -59,19 +59,19 @@ class _Outlining:
 
     def level(self, nodes: Iterable[Node], depth: int, uses: Mapping[Value, int]) -> list[Node]:
         """Nodes inside ``depth`` calls; ``uses`` counts what reads a value, here or outside."""
-        runs = [(c, list(ns)) for c, ns in groupby(nodes, lambda n: _at(self.path(n), depth))]
+        runs = [(c, list(ns)) for c, ns in groupby(nodes, lambda n: _call_at(self.path(n), depth))]
         count = Counter(c for c, _ in runs)
         done: list[Node] = []
         for call, run in runs:
             if call is None:
-                done += [self.within(n, depth) for n in run]
+                done += [self.outline_bodies(n, depth) for n in run]
             elif count[call] > 1:  # something stands between: gathered, it might come too late
                 done += run
             else:
                 done += self.call(call, run, depth + 1, uses)
         return done
 
-    def within(self, node: Node, depth: int) -> Node:
+    def outline_bodies(self, node: Node, depth: int) -> Node:
         bodies = {k: self.graph(v, depth) for k, v in node.attrs.items() if isinstance(v, Graph)}
         return replace(node, attrs={**node.attrs, **bodies}) if bodies else node
 
@@ -98,7 +98,7 @@ class _Outlining:
         return [Node(name, operands, results, EMPTY, domain, call.name, (source,))]
 
 
-def _at(path: tuple[Call, ...], depth: int) -> Call | None:
+def _call_at(path: tuple[Call, ...], depth: int) -> Call | None:
     return path[depth] if len(path) > depth else None
 
 
@@ -108,15 +108,15 @@ def _operands(
     """What nodes read and do not make, in the order of the parameters it was given for."""
     own = set(made)
     read = Graph("", (), (), tuple(nodes)).uses()
-    inner = {v for n in _every(nodes) for v in n.outputs} | {
-        v for n in _every(nodes) for g in n.graphs() for v in g.inputs
+    inner = {v for n in _all_nodes(nodes) for v in n.outputs} | {
+        v for n in _all_nodes(nodes) for g in n.graphs() for v in g.inputs
     }
     found = [v for v in read if v not in own and v not in inner and not _is_embedded(v)]
     order = {name: at for at, name in enumerate(params)}
     return tuple(sorted(found, key=lambda v: order.get(v.name, len(order))))
 
 
-def _every(nodes: Iterable[Node]) -> Iterator[Node]:
+def _all_nodes(nodes: Iterable[Node]) -> Iterator[Node]:
     stack = list(nodes)
     while stack:
         node = stack.pop()
@@ -139,8 +139,8 @@ def _body(
 ) -> Graph:  # fmt: skip
     """The nodes with values of their own; names are those of the parameters where they are free."""
     names = Names()
-    names.used.update(v.name for n in _every(nodes) for v in n.outputs)
-    names.used.update(v.name for n in _every(nodes) for g in n.graphs() for v in g.inputs)
+    names.used.update(v.name for n in _all_nodes(nodes) for v in n.outputs)
+    names.used.update(v.name for n in _all_nodes(nodes) for g in n.graphs() for v in g.inputs)
     own = {
         v: Value(v.name, v.dtype, v.shape, container=v.container) for n in nodes for v in n.outputs
     }

@@ -52,7 +52,7 @@ class Attribute:
         return cls(Ints if kind is tuple else kind, parameter.default)
 
     @property
-    def required(self) -> bool:
+    def is_required(self) -> bool:
         """Whether a node must set it."""
         return self.default is inspect.Parameter.empty
 
@@ -167,13 +167,13 @@ class RuleTable:
     def rename(self, names: Mapping[str, str], ignore: Iterable[str] = ()) -> None:
         """Register one-to-one operators without attributes."""
         for old, new in names.items():
-            self(old, ignore=ignore)(partial(_renamed, new))
+            self(old, ignore=ignore)(partial(_emit_renamed, new))
 
-    def extended(self, rules: Mapping[str, Function]) -> RuleTable:
+    def extend(self, rules: Mapping[str, Function]) -> RuleTable:
         """A copy of the table in which ``rules`` are added, or replace those of their name."""
-        return self.joined({op: Rule.of(f) for op, f in rules.items()})
+        return self.merge({op: Rule.of(f) for op, f in rules.items()})
 
-    def joined(self, rules: Mapping[str, Rule], reasons: Mapping[str, str] = EMPTY) -> RuleTable:
+    def merge(self, rules: Mapping[str, Rule], reasons: Mapping[str, str] = EMPTY) -> RuleTable:
         """A copy of the table with the rules of another, and more reasons."""
         made = copy.copy(self)
         made.reasons, made._rules = {**self.reasons, **reasons}, self._rules | dict(rules)
@@ -196,7 +196,7 @@ class RuleTable:
         reason = self._diagnostics.get(node.outputs[0]) if node.outputs else None
         return None if reason is None else ConversionError(reason)
 
-    def guarded(self, guard: Guard) -> RuleTable:
+    def with_guard(self, guard: Guard) -> RuleTable:
         """A copy of the table whose results pass ``guard``, which may refuse them."""
         made = copy.copy(self)
         made._guard = guard
@@ -213,7 +213,7 @@ class RuleTable:
     def bind(self, rule: Rule, op: str, attrs: Keyed) -> dict[str, Any]:
         """Parse ``attrs`` for ``rule``; refuse what it does not declare."""
         self._check_only(rule, attrs)
-        bound = self._undeclared(rule, op, attrs)
+        bound = self._find_undeclared(rule, op, attrs)
         if bound and not rule.takes_all:
             if op not in self._lenient:
                 raise UnsupportedAttribute(
@@ -225,9 +225,9 @@ class RuleTable:
                 try:
                     bound[name] = self._parse(attribute.kind, attrs[name])
                 except ConversionError:
-                    if attribute.required or not self._is_unset(attrs[name]):
+                    if attribute.is_required or not self._is_unset(attrs[name]):
                         raise
-            elif attribute.required:
+            elif attribute.is_required:
                 raise ConversionError(f"attribute {name!r} is required")
         return bound
 
@@ -235,7 +235,7 @@ class RuleTable:
         """Whether a raw value stands for an attribute that is not given."""
         return self._unset is not None and bool(raw == self._unset)
 
-    def _undeclared(self, rule: Rule, op: str, attrs: Keyed) -> dict[str, Any]:
+    def _find_undeclared(self, rule: Rule, op: str, attrs: Keyed) -> dict[str, Any]:
         """The attributes that could matter and that ``rule`` says nothing of."""
         named = [n for n in attrs if n not in rule.attributes and n not in rule.ignore]
         if not named:
@@ -275,9 +275,9 @@ class RuleTable:
                 bound.update(self._hints.get(node.outputs[0], EMPTY))
             results = rule.function(builder, *inputs, **bound)
             if node.op in self._lenient and not rule.takes_all:
-                ignored = self._undeclared(rule, node.op, node.attrs)
+                ignored = self._find_undeclared(rule, node.op, node.attrs)
                 if ignored:
-                    builder.note(f"has attributes that are ignored: {_listing(ignored)}")
+                    builder.note(f"has attributes that are ignored: {_format_listing(ignored)}")
         results = results if isinstance(results, tuple) else (results,)
         if self._guard is not None:
             self._guard(node, inputs, results)
@@ -337,16 +337,16 @@ def _explain_unhandled(rule: Rule, names: Iterable[str], attrs: Keyed, defaults:
     """Why attributes are refused: the operator has none of the name, or the rule cannot say it."""
     unknown = sorted(n for n in names if n not in defaults)
     if not unknown:
-        return f"{_listing({n: attrs[n] for n in names})} is not supported"
+        return f"{_format_listing({n: attrs[n] for n in names})} is not supported"
     known = ", ".join(sorted({*rule.attributes, *rule.only, *rule.ignore, *defaults})) or "none"
     return f"unknown attribute {', '.join(unknown)}; the operator takes {known}"
 
 
-def _listing(attrs: Keyed) -> str:
+def _format_listing(attrs: Keyed) -> str:
     return ", ".join(f"{n}={show_attribute(value)}" for n, value in sorted(attrs.items()))
 
 
-def _renamed(new: str, builder: Builder, *inputs: Value | None) -> Any:
+def _emit_renamed(new: str, builder: Builder, *inputs: Value | None) -> Any:
     return builder[new](*inputs)
 
 

@@ -39,14 +39,14 @@ def constant_branch(node: Node, inputs: Sequence[Value | None]) -> Graph | None:
     return branch if usable else None  # type: ignore[return-value]
 
 
-def entering(node: Node, body: Graph, inputs: Sequence[Value | None]) -> list[Type]:
+def infer_entry_types(node: Node, body: Graph, inputs: Sequence[Value | None]) -> list[Type]:
     """The types of what a Loop, a Scan or a SequenceMap hands to its body at first."""
     operands = [UNKNOWN if v is None else type_of(v) for v in inputs]
     if node.op == "Loop":
         operands[:2] = [COUNT, GOING]
     elif node.op == "Scan":
-        states, axes = _scanned(node, len(operands))
-        turns = [_without(t, a) for t, a in zip(operands[states:], axes, strict=False)]
+        states, axes = _split_scan_operands(node, len(operands))
+        turns = [_drop_axis(t, a) for t, a in zip(operands[states:], axes, strict=False)]
         operands[states:] = turns
     elif node.op == "SequenceMap":
         operands = [t._replace(container=t.container[1:]) if t.container else t for t in operands]
@@ -57,18 +57,18 @@ def entering(node: Node, body: Graph, inputs: Sequence[Value | None]) -> list[Ty
     return operands
 
 
-def returning(node: Node, types: Sequence[Type], body: Graph) -> list[Type]:
+def infer_next_types(node: Node, types: Sequence[Type], body: Graph) -> list[Type]:
     """The types of what enters in the next turn as well, if the first is of ``types``."""
     if node.op == "Loop":
         first, last, results = 2, len(types), body.outputs[1:]
     else:
-        first, last, results = 0, _scanned(node, len(types))[0], body.outputs
+        first, last, results = 0, _split_scan_operands(node, len(types))[0], body.outputs
     states = zip(types[first:last], results, strict=False)
     merged = [merge(t, type_of(v)) for t, v in states] if node.op in ("Loop", "Scan") else []
     return [*types[:first], *merged, *types[first + len(merged) :]]
 
 
-def _scanned(node: Node, operands: int) -> tuple[int, Sequence[int]]:
+def _split_scan_operands(node: Node, operands: int) -> tuple[int, Sequence[int]]:
     """How many operands of a Scan are states, and the axes it goes over of the others."""
     count = node.attrs.get("num_scan_inputs")
     if not isinstance(count, int):
@@ -77,7 +77,7 @@ def _scanned(node: Node, operands: int) -> tuple[int, Sequence[int]]:
     return max(operands - count, 0), axes if isinstance(axes, tuple) and axes else (0,) * count
 
 
-def complete(value: Value, given: Type) -> Type:
+def complete_type(value: Value, given: Type) -> Type:
     """What is said of an input of a body, and what is not, as it is given."""
     if value.dtype is None:
         return given
@@ -86,7 +86,7 @@ def complete(value: Value, given: Type) -> Type:
     return Type(value.dtype, shape, value.container)
 
 
-def _without(type_: Type, axis: int) -> Type:
+def _drop_axis(type_: Type, axis: int) -> Type:
     """The type of one turn's share."""
     if type_.shape is None or not -len(type_.shape) <= axis < len(type_.shape):
         return type_._replace(shape=None)

@@ -60,7 +60,7 @@ def test_listed(model):
     assert problem.names == ("mine",)
 
 
-@pytest.mark.parametrize("wrap", [dict, lambda rules: serde_table().extended(rules)])
+@pytest.mark.parametrize("wrap", [dict, lambda rules: serde_table().extend(rules)])
 def test_a_rule_for_its_kind(model, wrap):
     rules = wrap({"Custom:twice": read_twice})
     graph = serde.load(custom(model, __lr_mult__="2"), inputs=INPUT, rules=rules)

@@ -123,7 +123,7 @@ def test_defaults(name: str, rule: Rule) -> None:
         if declared.kind is Body:
             continue
         required, text = stated(name, attribute)
-        assert declared.required == required, attribute
+        assert declared.is_required == required, attribute
         if not required and text is not None:
             assert same(declared.default, parse(declared.kind, text)), attribute
     for attribute, allowed in rule.only.items():

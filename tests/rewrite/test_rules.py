@@ -87,7 +87,7 @@ class TestBinding:
     def test_a_lenient_operator_may_have_any(self):
         made = table(lenient={"Conv"})
         assert bound({"kernel": "(3,)", "zoom": "1"}, made) == {"kernel": (3,)}
-        assert bound({"kernel": "(3,)", "zoom": "1"}, made.joined({})) == {"kernel": (3,)}
+        assert bound({"kernel": "(3,)", "zoom": "1"}, made.merge({})) == {"kernel": (3,)}
 
     def test_ignored_and_hidden_attributes_are_not(self):
         assert bound({"kernel": "(3,)", "workspace": "9", "__lr_mult__": "1"}) == {"kernel": (3,)}
@@ -105,7 +105,7 @@ class TestBinding:
 
     def test_the_signature_is_read_once(self):
         rule = table().rules["Conv"]
-        assert rule.operands == (2, 3) and rule.attributes["kernel"].required
+        assert rule.operands == (2, 3) and rule.attributes["kernel"].is_required
         assert Rule.of(lambda g, *xs, axis=0: None).operands == (1, None)
         assert Rule.of(partial(lambda op, g, x: None, "Relu")).operands == (1, 1)
 
@@ -118,7 +118,7 @@ class TestRegistration:
 
     def test_a_table_is_extended_in_a_copy(self):
         made = table()
-        more = made.extended({"abs": lambda g, x: g.Sign(x), "new": lambda g, x: g.Exp(x)})
+        more = made.extend({"abs": lambda g, x: g.Sign(x), "new": lambda g, x: g.Exp(x)})
         graph = graph_of(("abs", "x", "y", {}), ("new", "y", "z", {}))
         assert [n.op for n in more.rewrite(graph, OnnxBuilder("g")).nodes] == ["Sign", "Exp"]
         assert "new" not in made and "new" in more

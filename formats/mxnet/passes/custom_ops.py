@@ -32,7 +32,7 @@ def with_rules(table: RuleTable, graph: Graph, rules: Rules | None) -> RuleTable
     here = {name for node in each_node(graph) for name in (node.op, kind_of(node))}
     found = {n: get_rule("mxnet", n) for n in rule_names("mxnet") if n in here}
     found |= {CANONICAL.get(n, n): rule for n, rule in (rules or {}).items()}
-    return table.extended(found) if found else table
+    return table.extend(found) if found else table
 
 
 def own_rules(rules: Rules | None) -> set[str]:
@@ -114,7 +114,7 @@ def taken_along(
         )
     if not found:
         return done, table
-    return replace(done, imports={**done.imports, domain: 1}), table.extended(found)
+    return replace(done, imports={**done.imports, domain: 1}), table.extend(found)
 
 
 def typed(value: Value, types: Mapping[str, Any]) -> Value:

@@ -174,7 +174,7 @@ def test_attributes_are_those_that_onnx_runtime_declares(schema):
         assert schema.attributes.keys() <= known
     for name, attribute in rule.attributes.items():
         if name in schema.attributes and schema.attributes[name].required:
-            assert attribute.required, name
+            assert attribute.is_required, name
 
 
 def test_every_rule_is_of_an_operator_that_onnx_runtime_declares():

@@ -75,7 +75,7 @@ def test_defaults_are_tvms_own() -> None:
         declared = registry.fields(registry.attrs_key(op) or "") or {}
         for name, attribute in rule.attributes.items():
             field = declared.get(name)
-            if field is None or field.default is registry.REQUIRED or attribute.required:
+            if field is None or field.default is registry.REQUIRED or attribute.is_required:
                 continue
             default = field.default if field.default != "" else None
             ours = attribute.default if attribute.default != "" else None
