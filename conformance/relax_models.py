@@ -22,7 +22,7 @@ from serde.formats.onnx.consumers.relax.support_table import SUPPORTED
 from serde.formats.onnx.consumers.relax.target import OPSET
 from serde.ir.graph import Graph
 from serde.passes import tidy
-from serde.passes.change_batch import fixed
+from serde.passes.change_batch import fix_dimensions
 from serde.pipeline import get_profile
 from tests import light_models, networks
 from tests.onnx_live import error, run_model
@@ -105,7 +105,7 @@ def module(name: str) -> Result:
         d: a for v in graph.inputs for d, a in zip(v.shape or (), given[v.name].shape, strict=False)
         if isinstance(d, str)
     }  # fmt: skip
-    graph = tidy(fixed(graph, sizes)) if sizes else graph
+    graph = tidy(fix_dimensions(graph, sizes)) if sizes else graph
     how = relay_corpus.difference(name, case.outputs, in_relax(graph, given))
     return ["right", 0.0] if how is None else ["wrong", how]
 

@@ -15,7 +15,7 @@ from serde.ir.graph import Graph
 from serde.legalize.convert import without_functions
 from serde.legalize.profiles import PROFILES, Profile
 from serde.passes import drop_dead, share_constants, tidy
-from serde.passes.change_batch import dimension_names, fixed, rebatch
+from serde.passes.change_batch import dimension_names, fix_dimensions, rebatch
 from serde.passes.cut_inputs import (
     check_dim_name,
     check_integer,
@@ -88,7 +88,7 @@ def load(source: Any, *, format: str | None = None, **options: Any) -> Graph:
     if "rebatch" in given:
         graph = rebatch(graph, given["rebatch"])
     if given.get("static"):
-        graph = fixed(graph, given["static"], names)
+        graph = fix_dimensions(graph, given["static"], names)
     graph = tidy(graph)
     check_graph(graph)
     return graph

@@ -28,7 +28,7 @@ from serde.legalize.walk import (
     legalize_node,
 )
 from serde.passes import tidy
-from serde.passes.qlinear_ops import with_integer_kernels
+from serde.passes.qlinear_ops import use_qlinear_ops
 from serde.rewrite import custom_ops, functions
 from serde.rewrite.driver import again
 from serde.rewrite.rules import Fallback, RuleTable
@@ -124,7 +124,7 @@ def lower_to(
     def rewrite(body: Graph, fallback: Fallback = legalize_node) -> Graph:
         is_function = body is not graph
         if opset >= WITH_KERNELS and (integer_kernels or opset < WITH_AXES):
-            body = with_integer_kernels(body, integer_kernels, opset < WITH_AXES)
+            body = use_qlinear_ops(body, integer_kernels, opset < WITH_AXES)
         builder = Legalizer(body.name, target)
         table = RuleTable(stage, fallback=fallback, placed=inlined_bodies)
         done = table.rewrite(body, builder, is_function)

@@ -39,7 +39,7 @@ def rebatch(graph: Graph, size: int | str = BATCH, axis: int = 0) -> Graph:
             the old size stays behind.
     """
     old = batch_of(graph, axis)
-    name = size if isinstance(size, str) else _unused(graph)
+    name = size if isinstance(size, str) else _unused_name(graph)
     if old == name:
         return graph
     table = RuleTable("batch", fallback=_Rebatching(old, name))
@@ -52,11 +52,13 @@ def rebatch(graph: Graph, size: int | str = BATCH, axis: int = 0) -> Graph:
     for before, after in zip(graph.outputs, done.outputs, strict=True):
         _refuse_moved(before, after, axis, old, name)
     try:
-        fixed(done, {name: ANOTHER})  # what is told of sizes by name is not compared with numbers
+        fix_dimensions(
+            done, {name: ANOTHER}
+        )  # what is told of sizes by name is not compared with numbers
     except Unconvertible as error:
         raise Unconvertible("batch", error.problems) from None
     if isinstance(size, int):
-        return fixed(done, {name: size})
+        return fix_dimensions(done, {name: size})
     return done
 
 
@@ -65,7 +67,7 @@ def dimension_names(graph: Graph) -> set[str]:
     return {d for v in graph.inputs for d in v.shape or () if isinstance(d, str)}
 
 
-def fixed(graph: Graph, sizes: Mapping[str, int], declared: Collection[str] = ()) -> Graph:
+def fix_dimensions(graph: Graph, sizes: Mapping[str, int], declared: Collection[str] = ()) -> Graph:
     """Return an IR graph in which the dimensions that ``sizes`` names have its sizes.
 
     ``declared`` are the names that inputs had which may have been left out since.
@@ -94,7 +96,7 @@ def _refuse_moved(before: Value, after: Value, axis: int, old: Dim, name: str) -
     """Refuse an output in which samples are not one behind another, as they were."""
     if before.shape is None or after.shape is None or len(after.shape) <= axis:
         return
-    at = [i for i, d in enumerate(after.shape) if name in names(d)]
+    at = [i for i, d in enumerate(after.shape) if name in dim_names(d)]
     if at and at != [axis] and before.shape[axis] == old:
         raise UsageError(
             f"output {after.name!r} of shape {show_shape(after.shape)} does not keep samples apart "
@@ -120,7 +122,7 @@ def replace_dim(value: Value, axis: int, dim: Dim) -> Value:
     return Value(value.name, value.dtype, shape, container=value.container)
 
 
-def _unused(graph: Graph) -> str:
+def _unused_name(graph: Graph) -> str:
     taken = {d for v in graph.inputs for d in v.shape or ()}
     return next(n for i in range(len(taken) + 1) if (n := f"batch{i}") not in taken)
 
@@ -136,11 +138,11 @@ class _Rebatching:
             return g.keep(node, inputs)
         x = inputs[0] if inputs else None
         if node.op == "Reshape" and x is not None and inputs[1] is not None:
-            inputs = (x, self.reshaped(g, x, inputs[1], node.outputs[0]))
+            inputs = (x, self.reshape_constant(g, x, inputs[1], node.outputs[0]))
         elif node.op == "Expand" and x is not None and inputs[1] is not None:
-            inputs = (x, self.expanded(g, x, inputs[1]))
+            inputs = (x, self.expand_constant(g, x, inputs[1]))
         elif node.op == "Resize" and x is not None and len(inputs) > 3 and inputs[3] is not None:
-            inputs = (*inputs[:3], self.resized(g, x, inputs[3], node.attrs.get("axes")))
+            inputs = (*inputs[:3], self.resize_constant(g, x, inputs[3], node.attrs.get("axes")))
         self.refuse_samples(node, inputs)
         made = g.emit(node.op, inputs, node.attrs, len(node.outputs))
         results = made if isinstance(made, tuple) else (made,)
@@ -152,7 +154,7 @@ class _Rebatching:
     def has_batch(self, value: Value | None) -> bool:
         """Whether the batch is among the sizes of a value."""
         shape = None if value is None else value.shape
-        return any(self.name in names(d) for d in shape or ())
+        return any(self.name in dim_names(d) for d in shape or ())
 
     def refuse_samples(self, node: Node, inputs: Sequence[Value | None]) -> None:
         """Refuse states of the old batch, and constants that say which sample to write to."""
@@ -175,42 +177,42 @@ class _Rebatching:
         lost = len(known) == len(results) and not any(map(self.has_batch, results))
         require(not lost, f"the batch of {self.old} ends in it")
 
-    def resized(self, g: Builder, x: Value, sizes: Value, axes: Any) -> Value:
+    def resize_constant(self, g: Builder, x: Value, sizes: Value, axes: Any) -> Value:
         """Constant sizes with the size of the batch as it is."""
         wanted = shape_data_of(sizes)
         if sizes.tensor is None or wanted is None or x.shape is None:
             return sizes
         at = range(len(x.shape)) if not axes else [a % len(x.shape) for a in axes]
         parts: list[Any] = [
-            g.Shape(x, start=a, end=a + 1) if self.name in names(x.shape[a]) else [int(d or 0)]
+            g.Shape(x, start=a, end=a + 1) if self.name in dim_names(x.shape[a]) else [int(d or 0)]
             for a, d in zip(at, wanted, strict=True)
             if isinstance(d, int)
         ]
         return g.Concat(*parts, axis=0) if len(parts) == len(wanted) else sizes  # type: ignore
 
-    def reshaped(self, g: Builder, x: Value, shape: Value, before: Value) -> Value:
+    def reshape_constant(self, g: Builder, x: Value, shape: Value, before: Value) -> Value:
         """A constant shape with -1 where the batch comes through."""
         wanted = shape_data_of(shape)
         if shape.tensor is None or wanted is None or x.shape is None or -1 in wanted:
             return shape
-        at = [i for i, d in enumerate(x.shape) if self.name in names(d)]
+        at = [i for i, d in enumerate(x.shape) if self.name in dim_names(d)]
         if not at or not isinstance(self.old, int) or before.shape is None:
             return shape
         require(len(at) == 1, "the batch reaches a Reshape along two axes")
-        here = place(self.sizes(x.shape), at[0], _ints(before.shape), self.old)
+        here = output_batch_axis(self.sizes(x.shape), at[0], _require_ints(before.shape), self.old)
         return g.const([-1 if i == here else d for i, d in enumerate(wanted)], shape.dtype, "shape")
 
     def sizes(self, shape: Sequence[Dim]) -> Ints:
         """A shape with the old batch put back for its name."""
         return tuple(_size(d, self.name, self.old) for d in shape)
 
-    def expanded(self, g: Builder, x: Value, shape: Value) -> Value:
+    def expand_constant(self, g: Builder, x: Value, shape: Value) -> Value:
         wanted = shape_data_of(shape)
         if shape.tensor is None or wanted is None or x.shape is None:
             return shape
         lead = len(wanted) - len(x.shape)
         plain = [
-            1 if i >= lead and self.name in names(x.shape[i - lead]) and d == self.old else d
+            1 if i >= lead and self.name in dim_names(x.shape[i - lead]) and d == self.old else d
             for i, d in enumerate(wanted)
         ]
         return g.const(plain, shape.dtype, "shape")
@@ -224,7 +226,7 @@ class _Rebatching:
                 raise ConversionError(f"the batch of {self.old} is part of a size of {was}")
 
 
-def names(dim: Dim) -> set[str]:
+def dim_names(dim: Dim) -> set[str]:
     """The names in a dimension that may be an expression."""
     return set(NAME.findall(dim)) if isinstance(dim, str) else set()
 
@@ -238,13 +240,13 @@ def _size(dim: Dim, name: str, old: Dim) -> int:
     raise ConversionError(f"cannot follow the batch through a dimension of {dim}")
 
 
-def _ints(shape: Sequence[Dim]) -> Ints:
+def _require_ints(shape: Sequence[Dim]) -> Ints:
     if not all(isinstance(d, int) for d in shape):
         raise ConversionError("cannot follow the batch past another dimension of unknown size")
     return tuple(shape)  # type: ignore[arg-type]
 
 
-def place(sizes: Ints, axis: int, out: Ints, batch: int) -> int:
+def output_batch_axis(sizes: Ints, axis: int, out: Ints, batch: int) -> int:
     """The axis of ``out`` in which the batch, along ``axis`` of ``sizes``, ends up.
 
     Elements keep their order, so it is the first axis that reaches past the elements of the axes

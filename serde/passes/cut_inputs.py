@@ -240,7 +240,7 @@ def cut(graph: Graph, outputs: Sequence[str] | None) -> Graph:
     chosen = []
     for name in outputs:
         chosen.append(
-            _only(
+            _select_single(
                 name, values, values.get(name) or values.get(f"{name}_output") or by_node.get(name)
             )
         )
@@ -248,10 +248,10 @@ def cut(graph: Graph, outputs: Sequence[str] | None) -> Graph:
     read = shorter.uses()
     kept = tuple(v for v in graph.inputs if v in read)
     dropped = [v.name for v in graph.inputs if v not in read]
-    return replace(shorter, inputs=kept, notes=(*graph.notes, *_left_out(dropped)))
+    return replace(shorter, inputs=kept, notes=(*graph.notes, *_list_omitted(dropped)))
 
 
-def _left_out(names: Sequence[str]) -> Iterator[str]:
+def _list_omitted(names: Sequence[str]) -> Iterator[str]:
     if names:
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
         shown = ", ".join(map(repr, names[:SHOWN]))
@@ -267,11 +267,11 @@ def _by_name(graph: Graph) -> dict[str, list[Value]]:
     return values
 
 
-def _only(name: str, known: Iterable[str], found: Sequence[Value] | None) -> Value:
+def _select_single(name: str, known: Iterable[str], found: Sequence[Value] | None) -> Value:
     """The value that was meant by ``name``."""
     if not found:
         raise UsageError(
-            f"no layer or value {name!r}{_similar(name, [*known])}; `serde inspect --values` lists "
+            f"no layer or value {name!r}{_suggest(name, [*known])}; `serde inspect --values` lists "
             "them"
         )
     if len(found) > 1:
@@ -289,7 +289,7 @@ def cut_inputs(graph: Graph, inputs: Sequence[str] | None) -> Graph:
     values = _by_name(graph)
     instead, begun = {}, []
     for name in inputs:
-        value = _only(name, values, values.get(name) or values.get(f"{name}_output"))
+        value = _select_single(name, values, values.get(name) or values.get(f"{name}_output"))
         begun.append(Value(value.name, value.dtype, value.shape, container=value.container))
         instead[value] = begun[-1]
     shorter = drop_dead(replace_values(graph, instead))
@@ -302,7 +302,7 @@ def cut_inputs(graph: Graph, inputs: Sequence[str] | None) -> Graph:
     return replace(shorter, inputs=tuple(begun), nodes=kept, outputs=outputs)
 
 
-def _similar(name: str, known: Sequence[str]) -> str:
+def _suggest(name: str, known: Sequence[str]) -> str:
     from difflib import get_close_matches
 
     close = get_close_matches(name, known, 3)

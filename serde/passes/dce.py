@@ -18,7 +18,7 @@ def _drop(graph: Graph, live: set[Value]) -> Graph:
         if live.isdisjoint(node.outputs):
             continue
         if node.graphs():
-            node = _within(node, live)
+            node = _drop_in_bodies(node, live)
         live.update(v for v in node.inputs if v is not None)
         kept.append(node)
     if len(kept) == len(graph.nodes) and all(
@@ -28,7 +28,7 @@ def _drop(graph: Graph, live: set[Value]) -> Graph:
     return replace(graph, nodes=tuple(reversed(kept)))
 
 
-def _within(node: Node, live: set[Value]) -> Node:
+def _drop_in_bodies(node: Node, live: set[Value]) -> Node:
     """Clean the bodies of a node; what they read of the graphs around them is live there."""
     bodies = {}
     for name, attr in node.attrs.items():

@@ -58,14 +58,14 @@ def _weight(node: Node, output: Value) -> Value | None:
     dtype, axis = output.dtype, node.attrs["axis"]
 
     def load() -> np.ndarray[Any, Any]:
-        numbers, steps = q.array().astype("float32"), _along(scale.array(), q.rank, axis)
-        middle = 0 if zero is None else _along(zero.array().astype("float32"), q.rank, axis)
+        numbers, steps = q.array().astype("float32"), _align_to_axis(scale.array(), q.rank, axis)
+        middle = 0 if zero is None else _align_to_axis(zero.array().astype("float32"), q.rank, axis)
         return np.asarray((numbers - middle) * steps, dtype.numpy)
 
     return Value(output.name, dtype, q.tensor.shape, Tensor(dtype, q.tensor.shape, load))
 
 
-def _along(v: np.ndarray[Any, Any], rank: int, axis: Any) -> np.ndarray[Any, Any]:
+def _align_to_axis(v: np.ndarray[Any, Any], rank: int, axis: Any) -> np.ndarray[Any, Any]:
     """Numbers along one axis of a tensor of ``rank``; a single one as it is."""
     if v.size == 1:
         return v.reshape(())

@@ -28,7 +28,7 @@ from .dce import drop_dead
 Takes = Callable[[Value, Value, Value], bool]
 
 
-def with_integer_kernels(graph: Graph, units: bool, by_channel: bool) -> Graph:
+def use_qlinear_ops(graph: Graph, units: bool, by_channel: bool) -> Graph:
     """``graph`` with ``QLinearConv`` and ``QLinearMatMul`` for integers in units of 1, for weights
     of a scale by channel, or for both.
     """
@@ -58,29 +58,31 @@ def quantize(
 
 def _kernel(g: Any, takes: Takes, y: Value, scale: Value, zero: Value | None) -> Any:
     zero = _zero(g, scale, zero, DType.UINT8)
-    node = _made(g, y)
-    if node is not None and node.op == "Relu" and _begins_at(zero):
-        node = _made(g, node.inputs[0])
+    node = _find_producer(g, y)
+    if node is not None and node.op == "Relu" and _is_type_minimum(zero):
+        node = _find_producer(g, node.inputs[0])
     if node is None or zero.dtype not in BYTES:
         return None
-    operands: list[Any] = [_dequantized(g, v) for v in node.inputs if v is not None]
+    operands: list[Any] = [_match_dequantize(g, v) for v in node.inputs if v is not None]
     if len(operands) < 2 or None in operands:
         return None
     (_, x_scale, *_), (_, w_scale, *_), *_ = operands
-    return _product(g, node, operands, (scale, zero)) if takes(x_scale, w_scale, scale) else None
+    return (
+        _fuse_product(g, node, operands, (scale, zero)) if takes(x_scale, w_scale, scale) else None
+    )
 
 
-def _made(g: Any, v: Value | None) -> Node | None:
+def _find_producer(g: Any, v: Value | None) -> Node | None:
     """The node of ONNX that made a value."""
     node = g.producer(v) if v is not None else None
     return node if node is not None and node.domain == "" else None
 
 
-def _product(g: Any, node: Node, operands: list[Any], result: tuple[Value, Value]) -> Any:
+def _fuse_product(g: Any, node: Node, operands: list[Any], result: tuple[Value, Value]) -> Any:
     """The operator for a node of dequantised operands, None where there is none."""
     (x, x_scale, x_zero, _), (w, w_scale, w_zero, axis), *bias = operands
     fitting = x.dtype in BYTES and w.dtype in BYTES and x_scale.shape == ()
-    counted = not bias or _counts(bias[0], x_scale, w_scale)
+    counted = not bias or _has_product_scale(bias[0], x_scale, w_scale)
     if not fitting or not counted:
         return None
     quantities, counts = (w_scale, w_zero, *result), [b for b, *_ in bias]
@@ -99,9 +101,9 @@ def _product(g: Any, node: Node, operands: list[Any], result: tuple[Value, Value
     return g.Squeeze(y, [2, 3])
 
 
-def _dequantized(g: Any, v: Value) -> tuple[Value, Value, Value, Any] | None:
+def _match_dequantize(g: Any, v: Value) -> tuple[Value, Value, Value, Any] | None:
     """The integers that floats were, their scale and zero point, and the axis of these."""
-    node = _made(g, v)
+    node = _find_producer(g, v)
     if node is None or node.op != "DequantizeLinear" or not _is_plain(node.inputs[1], node.attrs):
         return None
     q, scale, zero = (*node.inputs, None)[:3]
@@ -139,14 +141,14 @@ def _is_one(scale: Value | None) -> bool:
     return scale.shape == () and bool(scale.array() == 1)
 
 
-def _begins_at(zero: Value) -> bool:
+def _is_type_minimum(zero: Value) -> bool:
     """Whether no integer of a type is less than ``zero``, so that it cuts off what is negative."""
     if zero.tensor is None or zero.dtype not in BYTES:
         return False
     return bool((zero.array() == np.iinfo(zero.type.numpy).min).all())
 
 
-def _counts(bias: tuple[Value, Value, Value, Any], data: Value, weights: Value) -> bool:
+def _has_product_scale(bias: tuple[Value, Value, Value, Any], data: Value, weights: Value) -> bool:
     """Whether a bias is counted in the unit of the products."""
     b, scale, zero, _ = bias
     if b.dtype is not DType.INT32 or zero.tensor is None or zero.array().any():

@@ -53,7 +53,9 @@ def set_inputs(graph: Graph, values: Mapping[str, Any] | None) -> Graph:
     sizes: dict[str, int] = {}
     constants = {known[n]: _constant_of(known[n], value, sizes) for n, value in values.items()}
     instead = {
-        v: constants.get(v) or _resized(v, sizes) for v in graph.inputs if v in constants or sizes
+        v: constants.get(v) or _replace_dims(v, sizes)
+        for v in graph.inputs
+        if v in constants or sizes
     }
     renewed = replace_values(graph, instead)
     left = tuple(instead.get(v, v) for v in graph.inputs if v not in constants)
@@ -61,14 +63,16 @@ def set_inputs(graph: Graph, values: Mapping[str, Any] | None) -> Graph:
     return replace(renewed, inputs=left, outputs=outputs)
 
 
-def fixed_arrays(graph: Graph, values: Mapping[str, Any] | None) -> dict[str, np.ndarray[Any, Any]]:
+def constant_inputs(
+    graph: Graph, values: Mapping[str, Any] | None
+) -> dict[str, np.ndarray[Any, Any]]:
     """The arrays that ``set_inputs`` puts in place of inputs, by name."""
     known = inputs_by_name(graph, values or {})
     sizes: dict[str, int] = {}
     return {n: _constant_of(known[n], v, sizes).array() for n, v in (values or {}).items()}
 
 
-def _resized(value: Value, sizes: Mapping[str, int]) -> Value:
+def _replace_dims(value: Value, sizes: Mapping[str, int]) -> Value:
     """A value like ``value`` with numbers for the dimensions that ``sizes`` names."""
     shape = None if value.shape is None else tuple(
         sizes.get(d, d) if isinstance(d, str) else d for d in value.shape

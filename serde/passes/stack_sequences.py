@@ -29,7 +29,7 @@ def stack_lists(graph: Graph) -> Graph:
     Elements that are stacked are of one shape; where they are joined along an axis they have to be
     known to be.
     """
-    graph = replace(graph, nodes=tuple([_inside(n) for n in graph.nodes]))
+    graph = replace(graph, nodes=tuple([_stack_in_bodies(n) for n in graph.nodes]))
     joins: dict[Value | None, list[Node]] = {}
     for node in graph.nodes:
         if node.op == "ConcatFromSequence":
@@ -40,23 +40,23 @@ def stack_lists(graph: Graph) -> Graph:
     nodes: list[Node] = []
     joined: dict[Node, list[Node]] = {}
     for node in graph.nodes:
-        found = list(_lists(node, joins, uses, made)) if node.op == "Loop" else []
+        found = list(_find_lists(node, joins, uses, made)) if node.op == "Loop" else []
         for one in found:
             stack = node.outputs[one.at]
             shape = one.element.ranked_shape
             stacked = Value(stack.name, one.element.dtype, (None, *shape))
             joined.update((reader, _join(reader, stacked, shape)) for reader in one.readers)
-            node = _with_output(node, one, stacked)
+            node = _add_stacked_output(node, one, stacked)
         nodes += joined.get(node, [node])
     return replace(graph, nodes=tuple(nodes))
 
 
-def _inside(node: Node) -> Node:
+def _stack_in_bodies(node: Node) -> Node:
     bodies = {k: stack_lists(b) for k, b in node.attrs.items() if isinstance(b, Graph)}
     return replace(node, attrs={**node.attrs, **bodies}) if bodies else node
 
 
-def _lists(
+def _find_lists(
     node: Node, joins: Mapping[Value | None, list[Node]], uses: Mapping[Value, int],
     made: Mapping[Value, Node],
 ) -> Iterator[_List]:  # fmt: skip
@@ -78,16 +78,16 @@ def _lists(
         alone = inner_uses[before] == inner_uses[after] == 1
         if not alone or not readers or uses[node.outputs[at]] != len(readers):
             continue
-        if all(_is_told(element.shape, bool(r.attrs.get("new_axis"))) for r in readers):
+        if all(_is_shape_known(element.shape, bool(r.attrs.get("new_axis"))) for r in readers):
             yield _List(at, element, tuple(readers))
 
 
-def _is_told(shape: Shape | None, new_axis: bool) -> bool:
+def _is_shape_known(shape: Shape | None, new_axis: bool) -> bool:
     """Whether enough is known of the elements: their rank, or that they are all of one shape."""
     return shape is not None and (new_axis or all(isinstance(d, int) and d for d in shape))
 
 
-def _with_output(node: Node, found: _List, stacked: Value) -> Node:
+def _add_stacked_output(node: Node, found: _List, stacked: Value) -> Node:
     """The Loop with the elements stacked as its last output, and without the list."""
     body = node.attrs["body"]
     assert isinstance(body, Graph)

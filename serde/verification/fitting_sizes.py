@@ -14,7 +14,7 @@ from typing import TypeVar
 from serde.errors import SerdeError
 from serde.ir.dim_expr import shape_data_of
 from serde.ir.graph import Dim, Graph, Value
-from serde.passes.change_batch import fixed
+from serde.passes.change_batch import fix_dimensions
 from serde.passes.dce import drop_dead
 
 LARGEST = 4096
@@ -126,7 +126,7 @@ class _Problem:
         key = tuple(chosen.values())
         if key not in self._measured:
             try:
-                (value,) = fixed(self.graph, chosen).outputs
+                (value,) = fix_dimensions(self.graph, chosen).outputs
                 found = None if value.shape is None else self.constraint.measure(value.shape)
             except SerdeError:
                 found = None

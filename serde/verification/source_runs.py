@@ -84,9 +84,9 @@ def _fixed_arrays(
     source: Any, params: Any, inputs: Mapping[str, Any] | None, values: Mapping[str, Any] | None
 ) -> Feeds:
     """What inputs of the source were set to, which the result lacks."""
-    from serde.passes.set_inputs import fixed_arrays
+    from serde.passes.set_inputs import constant_inputs
 
-    return fixed_arrays(read(source, params=params, inputs=inputs)[0], values) if values else {}
+    return constant_inputs(read(source, params=params, inputs=inputs)[0], values) if values else {}
 
 
 def _bridge_of(source: Any) -> Bridge | None:
