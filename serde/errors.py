@@ -160,7 +160,7 @@ def require(condition: object, reason: str) -> None:
         raise ConversionError(reason)
 
 
-def _told(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     """What an error that no rule foresaw comes to."""
     if isinstance(error, MemoryError):
         return "takes more memory than there is"
@@ -169,7 +169,7 @@ def _told(error: Exception) -> str:
     return f"the rule failed with {type(error).__name__}: {error}"
 
 
-class located:
+class error_location:
     """Stamp ``stage`` and ``source`` on any error leaving the block; the only place that does."""
 
     def __init__(self, stage: str, source: Source | None) -> None:
@@ -183,6 +183,6 @@ class located:
             error.stage = error.stage or self.stage
             error.source = error.source or self.source
         elif isinstance(error, Exception) and not isinstance(error, SerdeError):
-            wrapped = ConversionError(_told(error))
+            wrapped = ConversionError(_describe_error(error))
             wrapped.stage, wrapped.source = self.stage, self.source
             raise wrapped from error

@@ -6,7 +6,7 @@ import pytest
 
 import serde
 from serde import errors
-from serde.errors import ConversionError, MalformedFile, MissingDependency, Problem, located
+from serde.errors import ConversionError, MalformedFile, MissingDependency, Problem, error_location
 from serde.ir.graph import Source
 
 NODE = Source("mxnet", "Convolution", "conv0")
@@ -23,7 +23,11 @@ def test_every_error_is_a_serde_error_and_is_in_the_tree_of_the_module():
 
 def test_an_error_is_located_once_at_the_innermost_node():
     outer = Source("mxnet", "_cond", "c0")
-    with pytest.raises(ConversionError) as caught, located("a → b", outer), located("c → d", NODE):
+    with (
+        pytest.raises(ConversionError) as caught,
+        error_location("a → b", outer),
+        error_location("c → d", NODE),
+    ):
         raise ConversionError("why")
     assert (caught.value.stage, caught.value.source) == ("c → d", NODE)
     assert str(caught.value) == "mxnet node 'conv0' (Convolution): why"
@@ -31,7 +35,7 @@ def test_an_error_is_located_once_at_the_innermost_node():
 
 
 def test_a_stray_exception_becomes_one_with_a_node():
-    with pytest.raises(ConversionError) as caught, located("a → b", NODE):
+    with pytest.raises(ConversionError) as caught, error_location("a → b", NODE):
         {}["axis"]
     assert str(caught.value).endswith("(Convolution): the rule failed with KeyError: 'axis'")
     assert isinstance(caught.value.__cause__, KeyError)
@@ -39,13 +43,13 @@ def test_a_stray_exception_becomes_one_with_a_node():
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
 def test_an_interruption_is_let_through(kind):
-    with pytest.raises(kind), located("a → b", NODE):
+    with pytest.raises(kind), error_location("a → b", NODE):
         raise kind
 
 
 def test_other_errors_of_ours_are_let_through_as_they_are():
     error = MalformedFile("m.onnx", "broken", "byte 7")
-    with pytest.raises(MalformedFile) as caught, located("a → b", NODE):
+    with pytest.raises(MalformedFile) as caught, error_location("a → b", NODE):
         raise error
     assert caught.value is error
     assert str(error) == "m.onnx, byte 7: broken" and str(MalformedFile("a", "b")) == "a: b"

@@ -9,7 +9,7 @@ import pytest
 from serde.api.report import Report
 from serde.errors import Problem, UsageError
 from serde.ir.graph import Tensor
-from serde.verification import Compared, Verification
+from serde.verification import OutputComparison, Verification
 from tests.onnx_live import ir_of
 
 
@@ -35,7 +35,7 @@ def test_a_report_is_not_ok_with_problems_or_wrong_numbers():
     made.problems = [Problem("Foo", {}, "no rule", ("a",))]
     assert not made.ok
     made = report()
-    bad = Compared("y", (1,), "float32", 1, 1, 1, 0, 0, False)
+    bad = OutputComparison("y", (1,), "float32", 1, 1, 1, 0, 0, False)
     made.verification = Verification(True, "mxnet", "random", [bad])
     assert not made.ok
     made.verification = Verification(False, "", "random", statement="could not be run")
@@ -53,7 +53,9 @@ def test_a_report_is_strict_json(tmp_path):
     made = report()
     made.problems = [Problem("Foo", {"k": (1, 2), "t": Tensor.of(np.zeros(2))}, "why", ("a", "b"))]
     nan = float("nan")
-    bad = Compared("y", (1,), "float32", nan, nan, nan, nan, float("inf"), False, "NaN elsewhere")
+    bad = OutputComparison(
+        "y", (1,), "float32", nan, nan, nan, nan, float("inf"), False, "NaN elsewhere"
+    )
     made.verification = Verification(True, "mxnet", "random", [bad])
     path = tmp_path / "report.json"
     made.save(path)

@@ -9,7 +9,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from serde.errors import ConversionError, Problem, SerdeError, Unconvertible, located
+from serde.errors import ConversionError, Problem, SerdeError, Unconvertible, error_location
 from serde.ir.builder import Builder, ensure_distinct_outputs
 from serde.ir.graph import Graph, Node, Source, Value
 from serde.rewrite import subgraphs
@@ -102,7 +102,7 @@ class _Rewriting:
         mark = len(builder.nodes)
         try:
             inputs = tuple([v and self.operand(v, builder, env) for v in node.inputs])
-            with located(self.table.name, source), builder.at(*(node.sources or (source,))):
+            with error_location(self.table.name, source), builder.at(*(node.sources or (source,))):
                 branch = subgraphs.constant_branch(node, inputs)
                 if branch is not None:
                     results = self.inline_body(env, branch, builder, ())

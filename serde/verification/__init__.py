@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serde.verification.compare_outputs import Compared, compare
+from serde.verification.compare_outputs import OutputComparison, compare
 from serde.verification.compare_runtimes import (
     Verification,
     compare_result,
@@ -13,7 +13,7 @@ from serde.verification.compare_runtimes import (
 from serde.verification.random_inputs import make_random_inputs
 
 __all__ = [
-    "Compared",
+    "OutputComparison",
     "Verification",
     "compare",
     "compare_result",

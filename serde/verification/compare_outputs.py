@@ -19,7 +19,7 @@ MOST_TOLERANCE = 0.1  # however much slack there is
 
 
 @dataclass
-class Compared:
+class OutputComparison:
     """One output: how far it is from what it should be; ``passed`` says whether that is enough.
 
     ``reason`` says why it is not, or on what ground it is although it differs.
@@ -39,12 +39,12 @@ class Compared:
 
 def compare_values(
     name: str, got: Any, wanted: Any, places: Places = "exact", slack: float = 1
-) -> Iterator[Compared]:
+) -> Iterator[OutputComparison]:
     """Compare an output; of a sequence each of its tensors."""
     if not isinstance(wanted, list) or not isinstance(got, list):
         yield compare(name, got, wanted, places, slack)
     elif len(got) != len(wanted):
-        shown = Compared(name, (len(got),), "sequence", 0.0, 0.0, 0.0, 1.0, 0.0, True)
+        shown = OutputComparison(name, (len(got),), "sequence", 0.0, 0.0, 0.0, 1.0, 0.0, True)
         yield mark_failed(shown, f"{len(got)} tensors where the source has {len(wanted)}")
     else:
         for at, (g, w) in enumerate(zip(got, wanted, strict=True)):
@@ -53,7 +53,7 @@ def compare_values(
 
 def compare(
     name: str, got: Any, wanted: Any, places: Places = "exact", slack: float = 1
-) -> Compared:
+) -> OutputComparison:
     """Compare one output with what it should be.
 
     The tolerance is a share of the largest finite magnitude of ``wanted``; integers and truth
@@ -64,7 +64,7 @@ def compare(
     """
     got, wanted = np.asarray(got), np.asarray(wanted)
     dtype = DType.of(wanted.dtype)
-    shown = Compared(name, got.shape, got.dtype.name, 0.0, 0.0, 0.0, 1.0, 0.0, True)
+    shown = OutputComparison(name, got.shape, got.dtype.name, 0.0, 0.0, 0.0, 1.0, 0.0, True)
     if got.shape != wanted.shape:
         return mark_failed(
             shown, f"shape {list(got.shape)} where the source has {list(wanted.shape)}"
@@ -84,13 +84,13 @@ def compare(
     if not a.size:
         return shown
     share = TOLERANCE.get(dtype, FLOAT32_TOLERANCE)
-    return _measured(shown, a, b, max(share, min(share * slack, MOST_TOLERANCE)))
+    return _measure(shown, a, b, max(share, min(share * slack, MOST_TOLERANCE)))
 
 
-def not_run(name: str, reason: str) -> Compared:
+def not_run(name: str, reason: str) -> OutputComparison:
     """An output that could not be computed."""
     nan = float("nan")
-    return Compared(name, (), "", nan, nan, nan, nan, nan, False, reason)
+    return OutputComparison(name, (), "", nan, nan, nan, nan, nan, False, reason)
 
 
 def _numbers(array: Array) -> Array:
@@ -100,7 +100,7 @@ def _numbers(array: Array) -> Array:
     return array.astype(np.float64).ravel()
 
 
-def _measured(shown: Compared, a: Array, b: Array, share: float) -> Compared:
+def _measure(shown: OutputComparison, a: Array, b: Array, share: float) -> OutputComparison:
     gap = np.abs(a - b)
     scale = float(np.abs(b).max())
     norms = float(np.linalg.norm(a) * np.linalg.norm(b))
@@ -114,7 +114,7 @@ def _measured(shown: Compared, a: Array, b: Array, share: float) -> Compared:
     return shown
 
 
-def mark_failed(shown: Compared, reason: str) -> Compared:
+def mark_failed(shown: OutputComparison, reason: str) -> OutputComparison:
     """Enter why an output is not what it should be."""
     shown.passed, shown.reason = False, reason
     shown.max_abs = shown.max_rel = shown.rmse = float("nan")

@@ -18,8 +18,8 @@ from serde.errors import MissingDependency, SerdeError, UsageError
 from serde.ir.graph import Graph
 from serde.pipeline import load
 from serde.plugins import Bridge, format_of, running
-from serde.verification.compare_outputs import Compared, not_run
-from serde.verification.given_arrays import expected_outputs, given_inputs
+from serde.verification.compare_outputs import OutputComparison, not_run
+from serde.verification.given_arrays import load_expected, load_inputs
 from serde.verification.input_sets import NORMAL, InputSet, input_sets
 from serde.verification.random_inputs import SEED
 from serde.verification.source_runs import NotComparable, SourceModel, prepare
@@ -42,7 +42,7 @@ class Verification:
     done: bool
     source: str
     inputs: str
-    outputs: list[Compared] = field(default_factory=list)
+    outputs: list[OutputComparison] = field(default_factory=list)
     statement: str = ""
     sets: list[str] = field(default_factory=list)
     settings: list[str] = field(default_factory=list)
@@ -133,12 +133,12 @@ def run_source(
     ir = graph if ir is None else ir
     if data is not None:
         run = SourceRun(graph, ir, "the inputs given")
-        sets = iter([InputSet(NORMAL, given_inputs(graph, data))])
+        sets = iter([InputSet(NORMAL, load_inputs(graph, data))])
     else:
         run = SourceRun(graph, ir, f"random inputs, seed {seed}")
         sets = input_sets(graph, ir, seed)
     if expected is not None:
-        run.sets, run.results = [next(sets)], [expected_outputs(graph, expected)]
+        run.sets, run.results = [next(sets)], [load_expected(graph, expected)]
         run.origin = "the outputs given"
         return run
     try:
@@ -227,7 +227,7 @@ def compare_result(
         return prepare(bridge, target, params=weights, outputs=[name])(inputs.feeds)
 
     judge = Judge(run.model, run.ir, probe)
-    found: list[Sequence[Compared]] = []
+    found: list[Sequence[OutputComparison]] = []
     for setting in ("", *bridge.settings):
         found += _compare_setting(run, bridge, setting, target, weights, judge)
     verification.not_compared += judge.not_compared
@@ -237,7 +237,7 @@ def compare_result(
 
 def _compare_setting(
     run: SourceRun, bridge: Bridge, setting: str, target: Any, weights: str | None, judge: Judge
-) -> Iterator[list[Compared]]:  # fmt: skip
+) -> Iterator[list[OutputComparison]]:  # fmt: skip
     """Run the result in one way on every set of inputs; yield its outputs, compared, of each."""
     options = dict(bridge.settings[setting]) if setting else {}
     names = [v.name for v in run.graph.outputs]
@@ -276,9 +276,9 @@ def _circumstances(inputs: InputSet, setting: str) -> str:
     return ", ".join(filter(None, (on, setting)))
 
 
-def _worst(runs: Iterable[Iterable[Compared]]) -> Iterator[Compared]:
+def _worst(runs: Iterable[Iterable[OutputComparison]]) -> Iterator[OutputComparison]:
     """Each output once: where it failed first, otherwise as it was first."""
-    found: dict[str, Compared] = {}
+    found: dict[str, OutputComparison] = {}
     for run in runs:
         for output in run:
             known = found.setdefault(output.name, output)

@@ -69,12 +69,14 @@ def _constraints(graph: Graph) -> Iterator[Constraint]:
         if node.op in ("Gemm", "MatMul") and min(len(a.shape), len(b.shape)) >= 2:
             across = (int(not node.attrs.get("transA", 0)), int(bool(node.attrs.get("transB", 0))))
             places = tuple(axis - 2 for axis in across)
-            for (x, at), (w, other) in ((p, q) for p, q in _both((a, places[0]), (b, places[1]))):
+            for (x, at), (w, other) in (
+                (p, q) for p, q in _both_orders((a, places[0]), (b, places[1]))
+            ):
                 size = w.shape[other] if w.shape and w.tensor is not None else None
                 if isinstance(size, int) and x.shape and not isinstance(x.shape[at], int):
                     yield Constraint(x, _size_along(at), size)
         elif node.op in BROADCASTING:
-            for x, w in _both(a, b):
+            for x, w in _both_orders(a, b):
                 for at in range(-min(len(x.shape or ()), len(w.shape or ())), 0):
                     size = w.shape[at] if w.shape and w.tensor is not None else None
                     if (
@@ -90,7 +92,7 @@ def _constraints(graph: Graph) -> Iterator[Constraint]:
                 yield Constraint(a, _count_behind_batch, prod(d for d in rest if type(d) is int))
 
 
-def _both(a: T, b: T) -> tuple[tuple[T, T], tuple[T, T]]:
+def _both_orders(a: T, b: T) -> tuple[tuple[T, T], tuple[T, T]]:
     return (a, b), (b, a)
 
 
@@ -152,17 +154,17 @@ class _Problem:
     def side(self, sizes: Callable[[int], Mapping[str, int]]) -> int | None:
         """The best of the sides that meet the constraint."""
         size = self.constraint.size
-        least = _least(lambda s: self.measure(sizes(s)) >= size)
+        least = _find_least(lambda s: self.measure(sizes(s)) >= size)
         if least > LARGEST or self.measure(sizes(least)) != size:
             return None
-        end = _least(lambda s: self.measure(sizes(s)) > size, least)
+        end = _find_least(lambda s: self.measure(sizes(s)) > size, least)
         usual = next((s for s in USUAL if least <= s < end), None)
         if usual is not None:
             return usual
         return next(s for p in POWERS for s in range(-(-least // p) * p, end, p))
 
 
-def _least(holds: Callable[[int], bool], low: int = 1) -> int:
+def _find_least(holds: Callable[[int], bool], low: int = 1) -> int:
     """The least number from ``low`` on for which ``holds``, once it does for all beyond."""
     high = LARGEST + 1
     while low < high:

@@ -26,7 +26,7 @@ def _npz(given: Any) -> dict[str, Array]:
         raise MalformedFile(os.fspath(given), f"not an .npz file of arrays: {error}") from error
 
 
-def given_inputs(graph: Graph, data: Any) -> dict[str, Array]:
+def load_inputs(graph: Graph, data: Any) -> dict[str, Array]:
     """The inputs a caller gives, by name; one array for one input needs none.
 
     Raises:
@@ -44,7 +44,7 @@ def given_inputs(graph: Graph, data: Any) -> dict[str, Array]:
     return {v.name: held[v.name] for v in graph.inputs}
 
 
-def expected_outputs(graph: Graph, expected: Any) -> list[Array]:
+def load_expected(graph: Graph, expected: Any) -> list[Array]:
     """The outputs in order: by name where the names are the model's, otherwise as they come."""
     held = _npz(expected)
     names = [v.name for v in graph.outputs]

@@ -74,14 +74,14 @@ def _large(x: Array, rng: np.random.Generator) -> Array:
 
 
 def _infinite(x: Array, rng: np.random.Generator) -> Array:
-    return _mixed(x, rng, (np.inf, -np.inf))
+    return _mix_in(x, rng, (np.inf, -np.inf))
 
 
 def _nan(x: Array, rng: np.random.Generator) -> Array:
-    return _mixed(x, rng, (np.nan,))
+    return _mix_in(x, rng, (np.nan,))
 
 
-def _mixed(x: Array, rng: np.random.Generator, numbers: tuple[float, ...]) -> Array:
+def _mix_in(x: Array, rng: np.random.Generator, numbers: tuple[float, ...]) -> Array:
     """``x`` with some elements, at least one, replaced by ``numbers``."""
     mask: Array = np.asarray(rng.random(x.shape) < MIXED_SHARE)
     if x.size:

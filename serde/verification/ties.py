@@ -48,16 +48,16 @@ def are_tied_indices(graph: Graph, value: Value, got: Array, wanted: Array, prob
     if node is None or not np.isfinite(got).all() or not np.isfinite(wanted).all():
         return False
     if node.op == "NonMaxSuppression":
-        scores = _probed(node.inputs[1], probe)
+        scores = _probe_value(node.inputs[1], probe)
         return scores is not None and _are_tied_boxes(scores, got, wanted)
     is_topk = node.op == "TopK" and node.outputs[-1] is value
     if not (is_topk or node.op in ("ArgMax", "ArgMin")):
         return False
-    data = _probed(node.inputs[0], probe)
+    data = _probe_value(node.inputs[0], probe)
     return data is not None and _are_tied_elements(node, data, got, wanted)
 
 
-def _probed(value: Value | None, probe: Probe) -> Array | None:
+def _probe_value(value: Value | None, probe: Probe) -> Array | None:
     if value is None:
         return None
     return value.tensor.load() if value.tensor is not None else probe(value.name)

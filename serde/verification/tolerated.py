@@ -9,7 +9,7 @@ import numpy as np
 
 from serde.errors import SerdeError
 from serde.ir.graph import DType, Graph
-from serde.verification.compare_outputs import Compared, compare_values
+from serde.verification.compare_outputs import OutputComparison, compare_values
 from serde.verification.input_sets import NORMAL, TIES, InputSet
 from serde.verification.source_runs import SourceModel
 from serde.verification.ties import SORTING, are_rows_reordered, are_tied_indices, upstream_ops
@@ -50,7 +50,7 @@ class Judge:
 
     def compare(
         self, inputs: InputSet, got: Sequence[Any], wanted: Sequence[Any]
-    ) -> list[Compared]:
+    ) -> list[OutputComparison]:
         """Compare the outputs as they came of ``inputs``."""
         found = []
         for at in range(len(wanted)):
@@ -59,7 +59,7 @@ class Judge:
 
     def _compare(
         self, at: int, inputs: InputSet, got: Sequence[Any], wanted: Sequence[Any]
-    ) -> list[Compared]:
+    ) -> list[OutputComparison]:
         value, extra = self.ir.outputs[at], inputs.name != NORMAL
         found = list(compare_values(value.name, got[at], wanted[at], inputs.places, inputs.slack))
         if all(c.passed for c in found):
@@ -118,7 +118,7 @@ class Judge:
                 yield results[at]
 
     def _differs_by_itself(
-        self, at: int, inputs: InputSet, found: Sequence[Compared], wanted: Any
+        self, at: int, inputs: InputSet, found: Sequence[OutputComparison], wanted: Any
     ) -> bool:
         """Whether the source, run in another way, is as far from itself as the result is."""
         for other in self._other_results(at, inputs):
@@ -130,7 +130,7 @@ class Judge:
         return False
 
     def _is_unstable(
-        self, at: int, inputs: InputSet, found: Sequence[Compared], wanted: Any, sorts: bool
+        self, at: int, inputs: InputSet, found: Sequence[OutputComparison], wanted: Any, sorts: bool
     ) -> bool:
         moved = self._result(inputs, "", "apart" if sorts else "together")
         if moved is None:
@@ -173,14 +173,14 @@ def move_floats(x: Array, name: str, move: str) -> Array:
     return np.asarray(wide + step * scale * rng.standard_normal(x.shape), x.dtype)
 
 
-def _is_as_large(change: Compared, found: Compared) -> bool:
+def _is_as_large(change: OutputComparison, found: OutputComparison) -> bool:
     """Whether a change of the source accounts for a difference."""
     if np.isnan(found.max_abs):  # other places of NaN, other integers
         return not change.passed and np.isnan(change.max_abs)
     return np.isnan(change.max_abs) or change.max_abs >= SHARE * found.max_abs
 
 
-def _pass(found: list[Compared], reason: str) -> list[Compared]:
+def _pass(found: list[OutputComparison], reason: str) -> list[OutputComparison]:
     for output in found:
         output.passed, output.reason = True, reason
     return found
