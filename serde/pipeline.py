@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from serde.errors import UsageError
-from serde.io.gc_pause import collector_paused
+from serde.io.gc_pause import pause_collector
 from serde.io.weights_hash import KEY, weights_hash
 from serde.ir.graph import Graph
 from serde.legalize.convert import without_functions
@@ -60,7 +60,7 @@ EXAMPLES = {
 }  # fmt: skip
 
 
-@collector_paused()
+@pause_collector()
 def load(source: Any, *, format: str | None = None, **options: Any) -> Graph:
     """Read a model into the IR.
 
@@ -145,7 +145,7 @@ def save(graph: Graph, path: Path_, *, format: str | None = None, **options: Any
     return encode(found, finish(lowered, given.get("hash_weights")), path, given)
 
 
-@collector_paused()
+@pause_collector()
 def get_profile(name: str) -> Profile:
     """The profile called ``name``: a built-in one, or that of a plug-in's target.
 
@@ -180,7 +180,7 @@ def finish(graph: Graph, hash_weights: bool | None = None) -> Graph:
     return replace(graph, metadata=metadata)
 
 
-@collector_paused()
+@pause_collector()
 def encode(found: Format, graph: Graph, path: Path, given: Mapping[str, Any]) -> list[str]:
     """Write a graph of a format's vocabulary to ``path``."""
     assert found.encode is not None

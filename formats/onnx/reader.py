@@ -16,8 +16,8 @@ from google.protobuf.message import DecodeError, Message
 from onnx import AttributeProto
 
 from serde.errors import ConversionError, MalformedFile
-from serde.io.sniff import HEAD, file_id, open_regular, refuse_mistaken
-from serde.io.tensor_bytes import possible
+from serde.io.sniff import HEAD, file_id, open_regular, refuse_other_file
+from serde.io.tensor_bytes import is_possible_shape
 from serde.ir.graph import (
     Attr,
     AttrRef,
@@ -83,7 +83,7 @@ def _parse(path: str) -> tuple[onnx.ModelProto, list[tuple[onnx.TensorProto, Fil
     """Parse a file without the bytes of its large initializers."""
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
-        refuse_mistaken(path, file.read(HEAD))
+        refuse_other_file(path, file.read(HEAD))
         with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as mapped:
             view = memoryview(mapped)
             try:
@@ -370,7 +370,7 @@ def dense(decoding: _Decoding, proto: onnx.SparseTensorProto) -> Tensor:
     values, indices = decoding.tensor(proto.values), decoding.tensor(proto.indices)
     shape, size = tuple(proto.dims), math.prod(proto.dims)
     name = proto.values.name
-    fits = possible(shape) and size <= max(SPREAD_LEAST, MOST_SPREAD * values.size)
+    fits = is_possible_shape(shape) and size <= max(SPREAD_LEAST, MOST_SPREAD * values.size)
     if not shape or not fits or values.dtype is DType.STRING or indices.dtype is not DType.INT64:
         raise MalformedFile(
             decoding.path, f"sparse tensor {name!r} of shape {shape} cannot be spread"

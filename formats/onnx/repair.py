@@ -17,7 +17,7 @@ import onnx
 from onnx import defs
 
 from serde.errors import MalformedFile
-from serde.io.sniff import HEAD, open_regular, refuse_mistaken
+from serde.io.sniff import HEAD, open_regular, refuse_other_file
 from serde.ir.builder import Builder, Names
 from serde.ir.graph import IR_OPSET, DType, Graph, Node, Value
 from serde.legalize.legalizer import Legalizer
@@ -42,7 +42,7 @@ def repair(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> li
     path = os.fspath(source)
     with open_regular(path) as file:
         data = file.read()
-    refuse_mistaken(path, data[:HEAD])
+    refuse_other_file(path, data[:HEAD])
     model = parse(onnx.ModelProto, data, path)
     if not all(isinstance(t, str) for t in _texts(model)):
         raise MalformedFile(path, "a name or another text in it is not UTF-8")

@@ -12,7 +12,7 @@ import onnx
 from onnx import numpy_helper
 
 from serde.errors import MalformedFile
-from serde.io.tensor_bytes import arrange, map_slice, possible
+from serde.io.tensor_bytes import arrange, is_possible_shape, map_slice
 from serde.ir.graph import DType, FileSlice, Tensor
 from serde.spec.schema import ELEMENT_TYPES
 
@@ -35,7 +35,7 @@ def read_tensor(
     if dtype is None:
         raise MalformedFile(path, f"{what} has the unknown element type {proto.data_type}")
     shape = tuple(proto.dims)
-    if not possible(shape):
+    if not is_possible_shape(shape):
         raise MalformedFile(path, f"{what} has the impossible shape {list(shape)[:8]}")
     size = math.prod(shape)
     nbytes = (size * dtype.bits + 7) // 8

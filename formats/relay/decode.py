@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from serde.errors import MalformedFile, UsageError
-from serde.io.sniff import open_regular, refuse_missing, refuse_mistaken
+from serde.io.sniff import open_regular, refuse_missing, refuse_other_file
 from serde.ir.graph import Graph
 
 from . import ast
@@ -81,7 +81,7 @@ def read_module(path: str | os.PathLike[str]) -> ast.Module:
         raise MalformedFile(path, COMPILED.format(_name_compiled(head)))
     if kind == "params":
         raise MalformedFile(path, "parameters without a module: give the module's file as well")
-    refuse_mistaken(path, head)
+    refuse_other_file(path, head)
     raise MalformedFile(path, "neither Relay's text nor its JSON")
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from serde.errors import ConversionError
 from serde.io.atomic_write import copy_slice
-from serde.io.tensor_bytes import MOST_AXES, arrange, pack, possible
+from serde.io.tensor_bytes import MOST_AXES, arrange, is_possible_shape, pack
 from serde.ir.graph import DType, Tensor
 
 MAGIC = 0xDD5E40F096B4A13F
@@ -120,7 +120,7 @@ def read_header(head: bytes | memoryview) -> Header:
     if dtype is None or lanes != 1:
         raise BlobError(f"elements of code {code}, {bits} bits and {lanes} lanes are not supported")
     *shape, nbytes = struct.unpack_from(f"<{rank + 1}q", head, FIXED.size)
-    if not possible(shape):
+    if not is_possible_shape(shape):
         raise BlobError(f"the tensor has the impossible shape {shape[:8]}")
     header = Header(dtype, tuple(shape), size)
     if header.nbytes != nbytes:

@@ -34,7 +34,7 @@ class Replacing:
         """Open ``path`` for writing; it appears when the block ends well."""
         check_target(path)
         folder, name = os.path.split(os.path.abspath(path))
-        with naming(path):
+        with name_path_in_errors(path):
             number, temporary = tempfile.mkstemp(".part", f".{name[:80]}.", folder)
         _make_readable(number)
         file = cast(BinaryIO, os.fdopen(number, "wb"))
@@ -49,7 +49,7 @@ class Replacing:
     ) -> None:
         try:
             for file, _, path in self._open:
-                with naming(path):
+                with name_path_in_errors(path):
                     file.close()  # which fails where the disk is full
             if kind is None:
                 self._put_in_place()
@@ -64,7 +64,7 @@ class Replacing:
 
     def _put_in_place(self) -> None:
         for _, temporary, path in self._open:
-            with naming(path):
+            with name_path_in_errors(path):
                 os.replace(temporary, path)
             self.written.append(path)
 
@@ -78,7 +78,7 @@ def _make_readable(number: int) -> None:
 
 
 @contextmanager
-def naming(path: str) -> Iterator[None]:
+def name_path_in_errors(path: str) -> Iterator[None]:
     """Enter ``path``, which people know, into errors of the system: not a temporary name."""
     try:
         yield
@@ -128,7 +128,7 @@ class Sources:
             source = self._open[key] = self._files.enter_context(open_part(where))
         left, offset = where.nbytes, where.offset
         if left > SMALL:
-            left, offset = _copied_by_system(source, out, left, offset)
+            left, offset = _copy_by_system(source, out, left, offset)
         source.seek(offset)
         while left:
             chunk = source.read(min(CHUNK, left))
@@ -138,7 +138,7 @@ class Sources:
             left -= len(chunk)
 
 
-def _copied_by_system(source: BinaryIO, out: BinaryIO, left: int, offset: int) -> tuple[int, int]:
+def _copy_by_system(source: BinaryIO, out: BinaryIO, left: int, offset: int) -> tuple[int, int]:
     """Have the kernel copy ``left`` bytes from ``offset``; return what it left to do, and where."""
     out.flush()
     with suppress(OSError):  # another file system

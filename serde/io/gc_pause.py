@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def collector_paused() -> Iterator[None]:
+def pause_collector() -> Iterator[None]:
     """Let the collector rest in the block, or the decorated function.
 
     A graph is a tree: it holds no cycles, yet growing it would have the collector walk all of it

@@ -32,13 +32,13 @@ def file_id(file: IO[bytes] | int) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-def head_of(path: str | os.PathLike[str]) -> bytes:
+def read_head(path: str | os.PathLike[str]) -> bytes:
     """The first bytes of a file."""
     with open_regular(path) as file:
         return file.read(HEAD)
 
 
-def mistaken(head: bytes) -> str | None:
+def identify_other_file(head: bytes) -> str | None:
     """Say what commonly takes the place of a model file, None if it is nothing of the kind."""
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if not head:
@@ -50,9 +50,9 @@ def mistaken(head: bytes) -> str | None:
     return None
 
 
-def refuse_mistaken(path: str | os.PathLike[str], head: bytes) -> None:
+def refuse_other_file(path: str | os.PathLike[str], head: bytes) -> None:
     """Raise MalformedFile if ``head`` begins something that is plainly no model."""
-    reason = mistaken(head)
+    reason = identify_other_file(head)
     if reason is not None:
         raise MalformedFile(path, reason)
 

@@ -19,7 +19,7 @@ MOST_BYTES = 1 << 62
 Array = np.ndarray[Any, Any]
 
 
-def possible(shape: Sequence[int]) -> bool:
+def is_possible_shape(shape: Sequence[int]) -> bool:
     """Whether there can be an array of ``shape``; NumPy counts bytes even where a size is 0."""
     if len(shape) > MOST_AXES or any(d < 0 for d in shape):
         return False

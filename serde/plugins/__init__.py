@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from serde.errors import MalformedFile, UnknownFormat, UsageError
-from serde.io.sniff import head_of, refuse_mistaken
+from serde.io.sniff import read_head, refuse_other_file
 from serde.ir.graph import Graph
 from serde.plugins.options import (
     ReadOptions,
@@ -323,7 +323,7 @@ def format_of(path: Path) -> Format:
         names = ", ".join(f.name for f in matching)
         raise UnknownFormat(f"{path} could be {names}: say which with --from")
     if path.is_file():
-        refuse_mistaken(path, head_of(path))
+        refuse_other_file(path, read_head(path))
     raise UnknownFormat(f"{path} is of no known format; installed: {', '.join(format_names())}")
 
 

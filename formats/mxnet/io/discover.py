@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from serde.errors import MalformedFile, UsageError
-from serde.io.sniff import head_of, refuse_missing
+from serde.io.sniff import read_head, refuse_missing
 
 from .archive import Archive, is_archive
 from .magic import looks_like_params, looks_like_symbol
@@ -92,7 +92,7 @@ def matches(path: Path) -> bool:
         return known or _prefixed(path).is_file()
     if not path.is_file():
         return _prefixed(path).is_file()
-    head = head_of(path)
+    head = read_head(path)
     known = looks_like_symbol(head) or looks_like_params(head) or is_archive(path, head)
     return known or path.name.endswith(SYMBOL)
 
@@ -106,7 +106,7 @@ def find(path: Path, params: str | os.PathLike[str] | None, epoch: int | None) -
     if params is not None and epoch is not None:
         raise UsageError("name the parameter file or its epoch, not both")
     given = None if params is None else _given(params)
-    if path.is_file() and is_archive(path, head_of(path)):
+    if path.is_file() and is_archive(path, read_head(path)):
         with Archive(path) as archive:
             files = [
                 Found(m, archive.head(m), partial(archive.read, m, MOST_JSON),
@@ -195,7 +195,7 @@ def _symbol_of(params: Found, path: Path) -> Found:
 
 def _file(path: Path, head: bytes | None = None) -> Found:
     name = str(path)
-    head = head_of(path) if head is None else head
+    head = read_head(path) if head is None else head
     return Found(name, head, partial(_text, path), partial(read_params, name))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from serde.errors import MalformedFile
-from serde.io.sniff import refuse_mistaken
+from serde.io.sniff import refuse_other_file
 
 PARAMS_MAGIC = 0x112.to_bytes(8, "little")
 ZIP_MAGIC, GZIP_MAGIC = b"PK\x03\x04", b"\x1f\x8b"
@@ -27,7 +27,7 @@ def looks_like_symbol(head: bytes) -> bool:
 
 def refuse_other(path: str, head: bytes, wanted: str) -> None:
     """Raise MalformedFile if ``head`` begins a file of a known kind that is not ``wanted``."""
-    refuse_mistaken(path, head)
+    refuse_other_file(path, head)
     kinds = {
         PARAMETERS: looks_like_params(head),
         SYMBOL: looks_like_symbol(head),

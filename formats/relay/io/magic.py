@@ -11,7 +11,7 @@ import zlib
 from pathlib import Path
 from typing import Literal
 
-from serde.io.sniff import head_of, open_regular
+from serde.io.sniff import open_regular, read_head
 
 Kind = Literal["text", "json", "params", "compiled"]
 
@@ -63,7 +63,7 @@ def matches(path: Path) -> bool:
     kind = kind_of(path)
     if kind not in ("params", "compiled"):
         return kind is not None
-    head = head_of(path)
+    head = read_head(path)
     if head.startswith(LIBRARIES):
         return path.name.endswith(LIBRARY_NAMES)
     return not head.startswith((ZIP, EMPTY_ZIP, GZIP)) and not is_tar(head)

@@ -20,8 +20,8 @@ from numpy.lib import format as npy
 
 from serde.errors import ConversionError, MalformedFile
 from serde.io.atomic_write import Replacing
-from serde.io.sniff import HEAD, file_id, open_regular, refuse_mistaken
-from serde.io.tensor_bytes import map_slice, possible
+from serde.io.sniff import HEAD, file_id, open_regular, refuse_other_file
+from serde.io.tensor_bytes import is_possible_shape, map_slice
 from serde.ir.graph import DType, FileSlice, Tensor
 
 from .. import ndarray
@@ -47,7 +47,7 @@ def read_params(path: str | os.PathLike[str]) -> dict[str, Tensor]:
     with open_regular(path) as file:
         start = file.read(HEAD)
         file.seek(0)
-        refuse_mistaken(path, start)
+        refuse_other_file(path, start)
         if start[:4] in (ZIP, EMPTY_ZIP):
             return _read_npz(path, file)
         return _Reader(path, file, os.fstat(file.fileno()).st_size).read_params()
@@ -171,7 +171,7 @@ def _read_member(
         except BAD_HEADER as error:
             raise make_error(f"not a NumPy array: {error or type(error).__name__}") from None
         head = member.tell()
-    if any(isinstance(d, bool) for d in shape) or not possible(shape):
+    if any(isinstance(d, bool) for d in shape) or not is_possible_shape(shape):
         raise make_error(f"the shape {shape} is impossible")
     if info.file_size > max(SMALL, MOST_GROWTH * info.compress_size):
         raise make_error(f"it would grow more than {MOST_GROWTH}-fold")
