@@ -23,7 +23,7 @@ def cast(g: Any, x: Value, dtype: DType) -> Value:
     return g.Cast(x, to=ELEMENT_CODES[dtype])  # type: ignore[no-any-return]
 
 
-def in_float32(g: Any, function: Callable[..., Value], *xs: Value) -> Value:
+def compute_in_float32(g: Any, function: Callable[..., Value], *xs: Value) -> Value:
     """``function``, computed in float32 for float16 operands, whose counts and sums overflow."""
     if xs[0].type is not DType.FLOAT16:
         return function(g, *xs)
@@ -61,12 +61,12 @@ def sizes_of(g: Any, x: Value) -> list[Size]:
     return [size_of(g, x, axis) for axis in range(x.rank)]
 
 
-def steps(g: Any, size: Size) -> Value:
+def index_range(g: Any, size: Size) -> Value:
     """``0, 1, … size - 1``."""
     return g.Range(0, size if isinstance(size, int) else g.Squeeze(size, [0]), 1)  # type: ignore
 
 
-def times(g: Any, sizes: Iterable[Size]) -> Size:
+def multiply_sizes(g: Any, sizes: Iterable[Size]) -> Size:
     """The product of sizes."""
     known, rest = 1, []
     for size in sizes:
@@ -129,7 +129,7 @@ def slice_like(g: Any, x: Value, like: Value, *, axes: Ints = ()) -> Value:
     return g.Slice(x, [0] * len(chosen), ends, chosen, [1] * len(chosen))  # type: ignore
 
 
-def on_axis(g: Any, x: Value, axis: int, target: int, apply: Any) -> Value:
+def apply_on_axis(g: Any, x: Value, axis: int, target: int, apply: Any) -> Value:
     """Apply a function of ``x`` with ``axis`` and ``target`` exchanged, and exchange them back."""
     if axis == target:
         return apply(x)  # type: ignore[no-any-return]
@@ -156,7 +156,7 @@ def is_true(g: Any, x: Value) -> Value:
     return x if x.dtype is DType.BOOL else g.Cast(x, to=ELEMENT_CODES[DType.BOOL])
 
 
-def lowest(x: Value) -> float:
+def lowest_value(x: Value) -> float:
     """The lowest finite number of the element type of ``x``."""
     dtype = x.type
     if dtype.kind == "f":

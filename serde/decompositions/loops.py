@@ -10,18 +10,18 @@ from serde.ir.graph import DType, Graph, Value
 from serde.rewrite.subgraphs import Body
 
 LONGEST = 64  # turns of a loop that are laid out
-MOST_LAID_OUT = 4096  # nodes they may come to
+MAX_UNROLLED = 4096  # nodes they may come to
 
 
-def few_turns(trips: Value | None, go: Value | None, body: Body) -> int | None:
+def static_trip_count(trips: Value | None, go: Value | None, body: Body) -> int | None:
     """How many turns a loop takes, where that is known and few of them."""
     turns = number(trips)
-    endless = _stays(body.graph) and (go is None or number(go))
-    most = min(LONGEST, MOST_LAID_OUT // (len(body.graph.nodes) + 1))
+    endless = _always_continues(body.graph) and (go is None or number(go))
+    most = min(LONGEST, MAX_UNROLLED // (len(body.graph.nodes) + 1))
     return int(turns) if turns is not None and endless and 0 < turns <= most else None
 
 
-def one_or_all(made: Any, outputs: int) -> Any:
+def unpack_single(made: Any, outputs: int) -> Any:
     return tuple(made) if outputs > 1 else made[0]
 
 
@@ -29,23 +29,23 @@ def inline_if(g, condition, *, then_branch: Body, else_branch: Body, outputs: in
     """The branch taken where the condition is constant; otherwise a choice of both results."""
     chosen = number(condition)
     if chosen is not None:
-        return one_or_all((then_branch if chosen else else_branch)(g), outputs)
+        return unpack_single((then_branch if chosen else else_branch)(g), outputs)
     pairs = list(zip(then_branch(g), else_branch(g), strict=True))
     same = all(
         a.is_static and a.ranked_shape == b.ranked_shape and a.dtype is b.dtype for a, b in pairs
     )
     require(same, "branches that give tensors of different sizes")
-    return one_or_all([g.Where(condition, a, b) for a, b in pairs], outputs)
+    return unpack_single([g.Where(condition, a, b) for a, b in pairs], outputs)
 
 
 def unroll_loop(g, trips, go, *states, body: Body, outputs: int = 1):
     """A loop turn by turn, for targets without loops."""
-    turns = few_turns(trips, go, body)
+    turns = static_trip_count(trips, go, body)
     require(turns is not None, "a loop whose turns are not known, or many")
-    return lay_out_loop(g, turns, states, body, outputs)
+    return unroll_iterations(g, turns, states, body, outputs)
 
 
-def _stays(body: Graph) -> bool:
+def _always_continues(body: Graph) -> bool:
     """Whether the body goes on whenever it was asked to."""
     go: Value | None = body.outputs[0]
     makers = {v: n for n in body.nodes for v in n.outputs}
@@ -54,20 +54,20 @@ def _stays(body: Graph) -> bool:
     return go is body.inputs[1] or bool(number(go))
 
 
-def lay_out_loop(g, turns: int, states, body: Body, outputs: int):
+def unroll_iterations(g, iterations: int, states, body: Body, outputs: int):
     """The turns one after the other; what each makes beside the states is gathered."""
     count = len(states)
     rows: list[list[Value]] = [[] for _ in body.graph.outputs[1 + count :]]
-    for turn in range(turns):
+    for turn in range(iterations):
         operands = (g.const(turn, DType.INT64), g.const(True, DType.BOOL), *states)
         _, *made = body(g, *operands)
         states = made[:count]
         for row, value in zip(rows, made[count:], strict=True):
             row.append(g.Unsqueeze(value, [0]))
-    return one_or_all([*states, *(g.Concat(*row, axis=0) for row in rows)], outputs)
+    return unpack_single([*states, *(g.Concat(*row, axis=0) for row in rows)], outputs)
 
 
-def lay_out_scan(
+def unroll_scan(
     g, *operands, body: Body, num_scan_inputs: int, scan_input_axes=None,
     scan_input_directions=None, scan_output_axes=None, scan_output_directions=None,
     outputs: int = 1,
@@ -75,17 +75,17 @@ def lay_out_scan(
     """A few turns as these; others as a loop, where the target has loops."""
     count = len(operands) - num_scan_inputs
     states, over = list(operands[:count]), operands[count:]
-    axes = [a % v.rank for a, v in zip(_listed(scan_input_axes, len(over)), over, strict=True)]
+    axes = [a % v.rank for a, v in zip(_fill_zeros(scan_input_axes, len(over)), over, strict=True)]
     length = over[0].ranked_shape[axes[0]]
-    backward = _listed(scan_input_directions, len(over))
+    backward = _fill_zeros(scan_input_directions, len(over))
     rows: list[list[Value]] = [[] for _ in body.graph.outputs[count:]]
-    ends = _listed(scan_output_axes, len(rows)), _listed(scan_output_directions, len(rows))
-    few = isinstance(length, int) and length * len(body.graph.nodes) <= MOST_LAID_OUT
+    ends = _fill_zeros(scan_output_axes, len(rows)), _fill_zeros(scan_output_directions, len(rows))
+    few = isinstance(length, int) and length * len(body.graph.nodes) <= MAX_UNROLLED
     if g.loops and not few:
         made = _scan_loop(g, states, over, body, axes, backward)
         stacks = zip(made[count:], *ends, strict=True)
-        found = [_arranged(g, v, axis, back) for v, axis, back in stacks]
-        return one_or_all([*made[:count], *found], outputs)
+        found = [_stack_scan_output(g, v, axis, back) for v, axis, back in stacks]
+        return unpack_single([*made[:count], *found], outputs)
     require(isinstance(length, int), "a Scan of dynamic length")
     require(few, f"a Scan of {length} turns")
     for turn in range(length):
@@ -101,13 +101,13 @@ def lay_out_scan(
     for row, axis, back in zip(rows, *ends, strict=True):
         at = axis % (row[0].rank + 1)
         found.append(g.Concat(*(g.Unsqueeze(v, [at]) for v in row[:: -1 if back else 1]), axis=at))
-    return one_or_all(found, outputs)
+    return unpack_single(found, outputs)
 
 
 def _scan_loop(g, states, over, body: Body, axes, backward) -> list[Value]:
     """A Loop that takes the parts of a Scan by their number."""
     total = g.Gather(g.Shape(over[0]), axes[0], axis=0)
-    inner, (turn, on, *held) = turning(g, states)
+    inner, (turn, on, *held) = loop_body(g, states)
     parts = []
     for v, axis, back in zip(over, axes, backward, strict=True):
         at = inner.Sub(inner.Sub(total, 1), turn) if back else turn
@@ -118,7 +118,7 @@ def _scan_loop(g, states, over, body: Body, axes, backward) -> list[Value]:
     return list(found) if len(results) > 1 else [found]
 
 
-def turning(g, states) -> tuple[Any, list[Value]]:
+def loop_body(g, states) -> tuple[Any, list[Value]]:
     """A builder of a loop's body, and its inputs: the turn, whether to go on, and the states."""
     inner = g.child("turns")
     held = [inner.input(v.name, v.dtype, v.shape) for v in states]
@@ -127,19 +127,19 @@ def turning(g, states) -> tuple[Any, list[Value]]:
     return inner, inner.inputs
 
 
-def _arranged(g, stack: Value, axis: int, back: int) -> Value:
+def _stack_scan_output(g, stack: Value, axis: int, back: int) -> Value:
     """What every turn gave, stacked along an axis, maybe from the last to the first."""
-    stack = turned_round(g, stack) if back else stack
+    stack = reverse_rows(g, stack) if back else stack
     order = list(range(1, stack.rank))
     order.insert(axis % stack.rank, 0)
     return g.Transpose(stack, perm=tuple(order))  # type: ignore[no-any-return]
 
 
-def turned_round(g, x: Value) -> Value:
+def reverse_rows(g, x: Value) -> Value:
     """``x`` from the last row to the first."""
     last = g.Sub(g.Gather(g.Shape(x), 0, axis=0), 1)
     return g.Gather(x, g.Range(last, -1, -1), axis=0)  # type: ignore[no-any-return]
 
 
-def _listed(values, count: int):
+def _fill_zeros(values, count: int):
     return values or (0,) * count

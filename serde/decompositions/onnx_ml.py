@@ -11,14 +11,21 @@ from typing import Any
 import numpy as np
 
 from serde.decompositions.expressions import cast
-from serde.decompositions.svm import decisions, kernels, pairs_of, shares, vectors_of, winners
-from serde.decompositions.tree_ensemble import ensemble_of, forest_of, weighed
+from serde.decompositions.svm import (
+    couple_probabilities,
+    evaluate_decisions,
+    evaluate_kernels,
+    pairs_of,
+    select_winners,
+    vectors_of,
+)
+from serde.decompositions.tree_ensemble import build_ensemble, build_forest, evaluate_forest
 from serde.errors import require
 from serde.ir.graph import DType, Tensor, Value
 from serde.rewrite.rules import RuleTable
 
 DOMAIN = "ai.onnx.ml"
-learned = RuleTable(f"{DOMAIN} → ir")
+ml_rules = RuleTable(f"{DOMAIN} → ir")
 Floats = tuple[float, ...]
 Ints = tuple[int, ...]
 POST_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC")
@@ -28,19 +35,19 @@ def _row(g: Any, numbers: Any, dtype: DType = DType.FLOAT32) -> Value:
     return g.const(np.asarray(numbers, dtype.numpy))  # type: ignore[no-any-return]
 
 
-@learned("Scaler")
+@ml_rules("Scaler")
 def read_scaler(g: Any, x: Value, *, offset: Floats = (0.0,), scale: Floats = (1.0,)) -> Any:
     """Both hold one number, or one for each feature."""
     return g.Mul(g.Sub(cast(g, x, DType.FLOAT32), _row(g, offset)), _row(g, scale))
 
 
-@learned("Binarizer")
+@ml_rules("Binarizer")
 def read_binarizer(g: Any, x: Value, *, threshold: float = 0.0) -> Any:
     """1 above the threshold, 0 elsewhere."""
     return cast(g, g.Greater(x, g.const(threshold, x.type)), x.type)
 
 
-@learned("Normalizer", only={"norm": ("MAX", "L1", "L2")})
+@ml_rules("Normalizer", only={"norm": ("MAX", "L1", "L2")})
 def read_normalizer(g: Any, x: Value, *, norm: str = "MAX") -> Any:
     """Each row less its norm; one of zeros stays so."""
     x = cast(g, x, DType.FLOAT32)
@@ -49,7 +56,7 @@ def read_normalizer(g: Any, x: Value, *, norm: str = "MAX") -> Any:
     return g.Div(x, g.Add(length, cast(g, g.Equal(length, 0.0), DType.FLOAT32)))
 
 
-@learned("Imputer")
+@ml_rules("Imputer")
 def read_imputer(
     g: Any, x: Value, *, imputed_value_floats: Floats = (), imputed_value_int64s: Ints = (),
     replaced_value_float: float = 0.0, replaced_value_int64: int = 0,
@@ -66,23 +73,25 @@ def read_imputer(
     return g.Where(missing, _row(g, instead, x.type), x)
 
 
-@learned("ArrayFeatureExtractor")
+@ml_rules("ArrayFeatureExtractor")
 def read_array_feature_extractor(g: Any, x: Value, index: Value) -> Any:
     """Some of the last axis; a vector is one row."""
     chosen = g.Gather(x, g.Reshape(index, [-1]), axis=x.rank - 1)
     return g.Unsqueeze(chosen, [0]) if x.rank == 1 else chosen
 
 
-@learned("FeatureVectorizer")
+@ml_rules("FeatureVectorizer")
 def read_feature_vectorizer(g: Any, *xs: Value, inputdimensions: Ints = ()) -> Any:
     """Rows side by side, each input cut off or filled with zeros to the width it is given."""
     widths = inputdimensions or (None,) * len(xs)
     require(len(widths) == len(xs), f"{len(widths)} inputdimensions for {len(xs)} inputs")
-    parts = [_of_width(g, cast(g, x, DType.FLOAT32), w) for x, w in zip(xs, widths, strict=True)]
+    parts = [
+        _select_columns(g, cast(g, x, DType.FLOAT32), w) for x, w in zip(xs, widths, strict=True)
+    ]
     return g.Concat(*(part for part in parts if part is not None), axis=1)
 
 
-def _of_width(g: Any, x: Value, width: int | None) -> Any:
+def _select_columns(g: Any, x: Value, width: int | None) -> Any:
     """The rows of ``x``, one where it has one axis, of ``width`` columns; None for no columns."""
     require(x.rank > 0, "an input without axes")
     rows = g.Unsqueeze(x, [0]) if x.rank == 1 else g.Flatten(x, axis=1)
@@ -101,29 +110,31 @@ def _scores(g: Any, x: Value, coefficients: Floats, intercepts: Floats, count: i
     return g.Add(y, _row(g, intercepts)) if intercepts else y
 
 
-def _transformed(g: Any, scores: Value, post_transform: str) -> Any:
+def _apply_post_transform(g: Any, scores: Value, post_transform: str) -> Any:
     if post_transform == "SOFTMAX":
         return g.Softmax(scores, axis=1)
     return g.Sigmoid(scores) if post_transform == "LOGISTIC" else scores
 
 
-@learned("ZipMap")
+@ml_rules("ZipMap")
 def read_zip_map(g: Any, x: Value, **attrs: Any) -> Any:
     """Maps are of no target: what says how to leave them out is the refusal."""
     require(False, "maps of labels and scores: export with the option zipmap=False, or end the "
             f"model before them: --outputs {x.name}, and the other outputs")  # fmt: skip
 
 
-@learned("LinearRegressor", only={"post_transform": POST_TRANSFORMS})
+@ml_rules("LinearRegressor", only={"post_transform": POST_TRANSFORMS})
 def read_linear_regressor(
     g: Any, x: Value, *, coefficients: Floats, intercepts: Floats = (), targets: int = 1,
     post_transform: str = "NONE",
 ) -> Any:  # fmt: skip
     """One linear function for each target."""
-    return _transformed(g, _scores(g, x, coefficients, intercepts, targets), post_transform)
+    return _apply_post_transform(
+        g, _scores(g, x, coefficients, intercepts, targets), post_transform
+    )
 
 
-@learned("LinearClassifier", ignore=("multi_class",), only={"post_transform": POST_TRANSFORMS})
+@ml_rules("LinearClassifier", ignore=("multi_class",), only={"post_transform": POST_TRANSFORMS})
 def read_linear_classifier(
     g: Any, x: Value, *, coefficients: Floats, intercepts: Floats = (),
     classlabels_ints: Ints = (), classlabels_strings: tuple[str, ...] = (),
@@ -137,13 +148,13 @@ def read_linear_classifier(
     scores = _scores(g, x, coefficients, intercepts, count)
     best = g.ArgMax(scores, axis=1, keepdims=0)
     labels = g.Gather(_row(g, classlabels_ints, DType.INT64), best)
-    return labels, _transformed(g, scores, post_transform)
+    return labels, _apply_post_transform(g, scores, post_transform)
 
 
 KERNELS = ("LINEAR", "POLY", "RBF", "SIGMOID")
 
 
-@learned("SVMRegressor", only={"post_transform": ("NONE",), "kernel_type": KERNELS})
+@ml_rules("SVMRegressor", only={"post_transform": ("NONE",), "kernel_type": KERNELS})
 def read_svm_regressor(
     g: Any, x: Value, *, coefficients: Floats, support_vectors: Floats = (), n_supports: int = 0,
     rho: Floats = (0.0,), kernel_type: str = "LINEAR", kernel_params: Floats = (),
@@ -151,13 +162,13 @@ def read_svm_regressor(
 ) -> Any:  # fmt: skip
     """A sum over the support vectors; its sign where there is one class only."""
     vectors = vectors_of(support_vectors, n_supports)
-    alike = kernels(g, x, vectors, kernel_type, kernel_params)
+    alike = evaluate_kernels(g, x, vectors, kernel_type, kernel_params)
     weights = np.asarray(coefficients, np.float32).reshape(-1, 1)
     y = g.Add(g.MatMul(alike, g.const(weights)), _row(g, rho[:1]))
     return g.Where(g.Greater(y, 0.0), 1.0, g.const(-1.0, DType.FLOAT32)) if one_class else y
 
 
-@learned("SVMClassifier", only={"post_transform": ("NONE",), "kernel_type": KERNELS})
+@ml_rules("SVMClassifier", only={"post_transform": ("NONE",), "kernel_type": KERNELS})
 def read_svm_classifier(
     g: Any, x: Value, *, coefficients: Floats, rho: Floats, support_vectors: Floats = (),
     vectors_per_class: Ints = (), kernel_type: str = "LINEAR", kernel_params: Floats = (),
@@ -170,12 +181,12 @@ def read_svm_classifier(
     vectors = vectors_of(support_vectors, sum(vectors_per_class))
     fits = count > 1 and len(vectors_per_class) == count and len(rho) == len(pairs_of(count))
     require(fits, "a machine with other numbers of classes, of their vectors and of scores")
-    alike = kernels(g, x, vectors, kernel_type, kernel_params)
+    alike = evaluate_kernels(g, x, vectors, kernel_type, kernel_params)
     table = np.asarray(coefficients, np.float32).reshape(count - 1, len(vectors))
-    scores = decisions(g, alike, table, vectors_per_class, rho)
-    labels = g.Gather(_row(g, classlabels_ints, DType.INT64), winners(g, scores, count))
+    scores = evaluate_decisions(g, alike, table, vectors_per_class, rho)
+    labels = g.Gather(_row(g, classlabels_ints, DType.INT64), select_winners(g, scores, count))
     if prob_a:
-        return labels, shares(g, scores, count, prob_a, prob_b)
+        return labels, couple_probabilities(g, scores, count, prob_a, prob_b)
     return labels, g.Concat(g.Neg(scores), scores, axis=1) if count == 2 else scores
 
 
@@ -185,11 +196,11 @@ NODES = (
 AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")  # by the number of TreeEnsemble
 
 
-def _based(g: Any, scores: Value, base_values: Floats) -> Any:
+def _add_base_values(g: Any, scores: Value, base_values: Floats) -> Any:
     return g.Add(scores, _row(g, base_values)) if base_values else scores
 
 
-@learned("TreeEnsemble", ignore=("nodes_hitrates",), only={"post_transform": (0,)})
+@ml_rules("TreeEnsemble", ignore=("nodes_hitrates",), only={"post_transform": (0,)})
 def read_tree_ensemble(
     g: Any, x: Value, *, tree_roots: Ints, nodes_featureids: Ints, nodes_modes: Tensor,
     nodes_splits: Tensor, nodes_truenodeids: Ints, nodes_trueleafs: Ints,
@@ -206,11 +217,11 @@ def read_tree_ensemble(
     members = np.zeros(0) if membership_values is None else membership_values.load()
     leaves = leaf_weights.load(), leaf_targetids
     require(0 <= aggregate_function < len(AGGREGATES), f"{aggregate_function=}")
-    forest = ensemble_of(nodes, tree_roots, leaves, members, n_targets)
-    return weighed(g, x, forest, AGGREGATES[aggregate_function])
+    forest = build_ensemble(nodes, tree_roots, leaves, members, n_targets)
+    return evaluate_forest(g, x, forest, AGGREGATES[aggregate_function])
 
 
-@learned(
+@ml_rules(
     "TreeEnsembleRegressor",
     ignore=("nodes_hitrates",),
     only={"post_transform": POST_TRANSFORMS, "aggregate_function": AGGREGATES},
@@ -226,12 +237,12 @@ def read_tree_regressor(
     given = (nodes_treeids, nodes_nodeids, nodes_featureids, nodes_modes, nodes_values,
              nodes_truenodeids, nodes_falsenodeids, nodes_missing_value_tracks_true)  # fmt: skip
     weights = (target_treeids, target_nodeids, target_ids, target_weights)
-    forest = forest_of(dict(zip(NODES, given, strict=True)), weights, n_targets)
-    scores = weighed(g, x, forest, aggregate_function)
-    return _transformed(g, _based(g, scores, base_values), post_transform)
+    forest = build_forest(dict(zip(NODES, given, strict=True)), weights, n_targets)
+    scores = evaluate_forest(g, x, forest, aggregate_function)
+    return _apply_post_transform(g, _add_base_values(g, scores, base_values), post_transform)
 
 
-@learned(
+@ml_rules(
     "TreeEnsembleClassifier", ignore=("nodes_hitrates",), only={"post_transform": POST_TRANSFORMS}
 )
 def read_tree_classifier(
@@ -250,15 +261,17 @@ def read_tree_classifier(
     single = count == 2 and len(set(class_ids)) == 1
     numbers = (0,) * len(class_ids) if single else class_ids
     weights = (class_treeids, class_nodeids, numbers, class_weights)
-    forest = forest_of(dict(zip(NODES, given, strict=True)), weights, 1 if single else count)
+    forest = build_forest(dict(zip(NODES, given, strict=True)), weights, 1 if single else count)
     require(not single or len(base_values) < 2, "two base values for one score")
-    scores = _based(g, weighed(g, x, forest), base_values)
+    scores = _add_base_values(g, evaluate_forest(g, x, forest), base_values)
     labels = _row(g, classlabels_int64s, DType.INT64)
     if not single:
         best = g.Gather(labels, g.ArgMax(scores, axis=1, keepdims=0))
-        return best, _transformed(g, scores, post_transform)
+        return best, _apply_post_transform(g, scores, post_transform)
     positive = min(class_weights) >= 0
     chosen = cast(g, g.Greater(g.Squeeze(scores, [1]), 0.5 if positive else 0.0), DType.INT64)
     other = g.Sub(1.0, scores) if positive else g.Neg(scores)
     both = g.Concat(other, scores, axis=1)
-    return g.Gather(labels, chosen), both if positive else _transformed(g, both, post_transform)
+    return g.Gather(labels, chosen), both if positive else _apply_post_transform(
+        g, both, post_transform
+    )

@@ -16,7 +16,7 @@ FLOAT = ELEMENT_CODES[DType.FLOAT32]
 OPERATORS = {"uniform": "RandomUniform", "normal": "RandomNormal"}
 
 
-def by_runtime(g: Any, kind: str, sizes: Sequence[Size]) -> Value:
+def draw_at_runtime(g: Any, kind: str, sizes: Sequence[Size]) -> Value:
     """Noise that the runtime draws anew each time."""
     op = OPERATORS[kind]
     if not sizes:
@@ -27,7 +27,7 @@ def by_runtime(g: Any, kind: str, sizes: Sequence[Size]) -> Value:
     return g[f"{op}Like"](like, dtype=FLOAT)  # type: ignore[no-any-return]
 
 
-def by_input(g: Any, kind: str, sizes: Sequence[Size]) -> Value:
+def draw_from_input(g: Any, kind: str, sizes: Sequence[Size]) -> Value:
     """Noise that is a further input of the model, called ``layer/uniform`` or ``layer/normal``."""
     require(not g.is_inner, "draws random numbers in a loop or branch, which an input cannot be")
     known = tuple(sizes)
@@ -40,13 +40,13 @@ REASON = (
     "draws random numbers: with --random onnx the runtime draws them, with --random input the "
     "model gets inputs of noise to make them of"
 )
-WAYS = {"onnx": by_runtime, "input": by_input}
+WAYS = {"onnx": draw_at_runtime, "input": draw_from_input}
 
 
 def with_random(table: RuleTable, draws: RuleTable, way: str) -> RuleTable:
     """``table`` with the rules of ``draws``, whose operators draw numbers, unless they are refused.
 
-    These rules take first what gives them noise: ``by_runtime`` or ``by_input``.
+    These rules take first what gives them noise: ``draw_at_runtime`` or ``draw_from_input``.
     """
     if way == "refuse":
         return table.merge({}, dict.fromkeys(draws.rules, REASON))

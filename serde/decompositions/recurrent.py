@@ -9,7 +9,7 @@ from typing import Any
 from serde.errors import require
 from serde.ir.graph import DType, Value
 
-from .loops import turned_round, turning
+from .loops import loop_body, reverse_rows
 
 MOST_STEPS = 512
 PLAIN = {"Affine", "LeakyRelu", "ThresholdedRelu", "HardSigmoid", "Elu", "ScaledTanh"}
@@ -55,7 +55,7 @@ def activations(names, alphas, betas, each: int) -> list[list[Any]]:
     return [made[i : i + each] for i in range(0, len(made), each)]
 
 
-def clipped(g, x: Value, clip: float | None) -> Value:
+def clip_symmetric(g, x: Value, clip: float | None) -> Value:
     return x if clip is None else g.Clip(x, -clip, clip)
 
 
@@ -67,7 +67,7 @@ def rnn_step(g, x, d: Direction, hidden: int, clip, **_):
     total = g.Add(x, dense(g, d.h, d.r))
     if d.b is not None:
         total = g.Add(total, g.Slice(d.b, [hidden], [2 * hidden], [0], [1]))
-    return d.f[0](g, clipped(g, total, clip)), None
+    return d.f[0](g, clip_symmetric(g, total, clip)), None
 
 
 def gru_step(g, x, d: Direction, hidden: int, clip, linear_before_reset: int = 0, **_):
@@ -79,18 +79,21 @@ def gru_step(g, x, d: Direction, hidden: int, clip, linear_before_reset: int = 0
         for i in range(3)
     ]
     z, r = (
-        d.f[0](g, clipped(g, plus(g, g.Add(parts[i], dense(g, d.h, rows[i])), bias[i]), clip))
+        d.f[0](
+            g,
+            clip_symmetric(g, add_bias(g, g.Add(parts[i], dense(g, d.h, rows[i])), bias[i]), clip),
+        )
         for i in (0, 1)
     )
     if linear_before_reset:
-        inner = g.Mul(r, plus(g, dense(g, d.h, rows[2]), bias[2]))
+        inner = g.Mul(r, add_bias(g, dense(g, d.h, rows[2]), bias[2]))
     else:
-        inner = plus(g, dense(g, g.Mul(r, d.h), rows[2]), bias[2])
-    new = d.f[1](g, clipped(g, g.Add(parts[2], inner), clip))
+        inner = add_bias(g, dense(g, g.Mul(r, d.h), rows[2]), bias[2])
+    new = d.f[1](g, clip_symmetric(g, g.Add(parts[2], inner), clip))
     return g.Add(g.Mul(g.Sub(1.0, z), new), g.Mul(z, d.h)), None
 
 
-def plus(g, x: Value, b: Value | None) -> Value:
+def add_bias(g, x: Value, b: Value | None) -> Value:
     return x if b is None else g.Add(x, b)
 
 
@@ -104,14 +107,18 @@ def lstm_step(g, x, d: Direction, hidden: int, clip, input_forget: int = 0, **_)
         g.Slice(d.p, [k * hidden], [(k + 1) * hidden], [0], [1]) if d.p is not None else None
         for k in range(3)
     ]
-    i = d.f[0](g, clipped(g, looked(g, i, peep[0], d.c), clip))
-    f = g.Sub(1.0, i) if input_forget else d.f[0](g, clipped(g, looked(g, f, peep[2], d.c), clip))
-    cell = g.Add(g.Mul(f, d.c), g.Mul(i, d.f[1](g, clipped(g, c, clip))))
-    o = d.f[0](g, clipped(g, looked(g, o, peep[1], cell), clip))
+    i = d.f[0](g, clip_symmetric(g, add_peephole(g, i, peep[0], d.c), clip))
+    f = (
+        g.Sub(1.0, i)
+        if input_forget
+        else d.f[0](g, clip_symmetric(g, add_peephole(g, f, peep[2], d.c), clip))
+    )
+    cell = g.Add(g.Mul(f, d.c), g.Mul(i, d.f[1](g, clip_symmetric(g, c, clip))))
+    o = d.f[0](g, clip_symmetric(g, add_peephole(g, o, peep[1], cell), clip))
     return g.Mul(o, d.f[2](g, cell)), cell
 
 
-def looked(g, x: Value, weight: Value | None, cell: Value | None) -> Value:
+def add_peephole(g, x: Value, weight: Value | None, cell: Value | None) -> Value:
     """A gate that sees the cell."""
     return x if weight is None else g.Add(x, g.Mul(weight, cell))
 
@@ -123,7 +130,7 @@ CELLS = {  # gates, activations of a direction, a step
 }
 
 
-def lay_out(
+def unroll_recurrent(
     kind, g, x, w, r, b=None, lengths=None, h0=None, c0=None, p=None, *, hidden_size: int,
     direction: str = "forward", layout: int = 0, clip: float | None = None, activations_=None,
     activation_alpha=None, activation_beta=None, outputs: int = 1, **more,
@@ -139,17 +146,17 @@ def lay_out(
     chosen = activations(names, activation_alpha, activation_beta, len(usual))
     found = []
     for at in range(ways):
-        own = [v and _of_way(g, v, at) for v in (w, r, b, p)]
+        own = [v and _select_direction(g, v, at) for v in (w, r, b, p)]
         h = _state(g, h0, x, at, hidden_size, layout)
         c = _state(g, c0, x, at, hidden_size, layout) if kind == "LSTM" else None
         d = Direction(own[0], own[1], own[2], chosen[at], h, c, own[3])
         back = direction == "reverse" or at == 1
-        row, *last = _one_way(g, x, d, back, step, lengths, gates, hidden_size, clip, more)
+        row, *last = _run_direction(g, x, d, back, step, lengths, gates, hidden_size, clip, more)
         found.append((row, *(_zero_where_empty(g, v, lengths) for v in last)))
     return _results(g, found, layout, outputs, batch)
 
 
-def _of_way(g, x: Value, at: int) -> Value:
+def _select_direction(g, x: Value, at: int) -> Value:
     """The part of a weight that one direction has."""
     return g.Squeeze(g.Slice(x, [at], [at + 1], [0], [1]), [0])
 
@@ -163,7 +170,9 @@ def _state(g, given: Value | None, x: Value, at: int, hidden: int, layout: int) 
     return g.Squeeze(g.Slice(given, [at], [at + 1], [axis], [1]), [axis])
 
 
-def _one_way(g, x, d: Direction, back: bool, step, lengths, gates: int, hidden: int, clip, more):
+def _run_direction(
+    g, x, d: Direction, back: bool, step, lengths, gates: int, hidden: int, clip, more
+):
     """The outputs of all steps, stacked, and the last states."""
     steps = x.ranked_shape[0]
     projected = g.MatMul(x, g.Transpose(d.w, perm=(1, 0)))
@@ -171,10 +180,10 @@ def _one_way(g, x, d: Direction, back: bool, step, lengths, gates: int, hidden: 
         projected = g.Add(projected, g.Slice(d.b, [0], [gates * hidden], [0], [1]))
     stepping = partial(step, hidden=hidden, clip=clip, **more)
     if not isinstance(steps, int) or steps > MOST_STEPS:
-        return _as_loop(g, projected, d, back, stepping, lengths)
+        return _run_as_loop(g, projected, d, back, stepping, lengths)
     rows: list[Value | None] = [None] * steps
     for at in range(steps)[:: -1 if back else 1]:
-        rows[at] = _one_step(g, projected, g.const(at, DType.INT64), d, stepping, lengths)
+        rows[at] = _run_step(g, projected, g.const(at, DType.INT64), d, stepping, lengths)
     return g.Concat(*(g.Unsqueeze(row, [0]) for row in rows), axis=0), d.h, d.c
 
 
@@ -188,7 +197,7 @@ def _zero_where_empty(g, state: Value | None, lengths: Value | None) -> Value | 
     return g.Where(present, state, 0.0)  # type: ignore[no-any-return]
 
 
-def _one_step(g, projected, at: Value, d: Direction, stepping, lengths) -> Value:
+def _run_step(g, projected, at: Value, d: Direction, stepping, lengths) -> Value:
     """The output of one step; the states move on, in batches that are as long."""
     h, c = stepping(g, g.Gather(projected, at, axis=0), d)
     row = h
@@ -200,18 +209,18 @@ def _one_step(g, projected, at: Value, d: Direction, stepping, lengths) -> Value
     return row
 
 
-def _as_loop(g, projected, d: Direction, back: bool, stepping, lengths):
+def _run_as_loop(g, projected, d: Direction, back: bool, stepping, lengths):
     """As many turns as there are steps."""
     total = g.Gather(g.Shape(projected), 0, axis=0)
     states = [v for v in (d.h, d.c) if v is not None]
-    inner, (turn, on, *held) = turning(g, states)
+    inner, (turn, on, *held) = loop_body(g, states)
     turned = replace(d, h=held[0], c=held[1] if len(held) > 1 else None)
     at = inner.Sub(inner.Sub(total, 1), turn) if back else turn
-    row = _one_step(inner, projected, at, turned, stepping, lengths)
+    row = _run_step(inner, projected, at, turned, stepping, lengths)
     after = [v for v in (turned.h, turned.c) if v is not None]
     body = inner.build([on, *after, row])
     *last, rows = g.Loop(total, None, *states, body=body, outputs=len(states) + 1)
-    return turned_round(g, rows) if back else rows, last[0], last[1] if len(last) > 1 else None
+    return reverse_rows(g, rows) if back else rows, last[0], last[1] if len(last) > 1 else None
 
 
 def _results(g, found, layout: int, outputs: int, batch):
@@ -228,38 +237,38 @@ def _results(g, found, layout: int, outputs: int, batch):
     return made if outputs > 1 else y
 
 
-def lay_out_rnn(
+def unroll_rnn(
     g, x, w, r, b=None, lengths=None, h0=None, *, hidden_size: int, direction: str, layout: int,
     clip: float | None = None, activations: tuple[str, ...] | None = None,
     activation_alpha=None, activation_beta=None, outputs: int = 1,
 ):  # fmt: skip
-    return lay_out(
+    return unroll_recurrent(
         "RNN", g, x, w, r, b, lengths, h0, hidden_size=hidden_size, direction=direction,
         layout=layout, clip=clip, activations_=activations, activation_alpha=activation_alpha,
         activation_beta=activation_beta, outputs=outputs,
     )  # fmt: skip
 
 
-def lay_out_gru(
+def unroll_gru(
     g, x, w, r, b=None, lengths=None, h0=None, *, hidden_size: int, direction: str, layout: int,
     linear_before_reset: int, clip: float | None = None,
     activations: tuple[str, ...] | None = None, activation_alpha=None, activation_beta=None,
     outputs: int = 1,
 ):  # fmt: skip
-    return lay_out(
+    return unroll_recurrent(
         "GRU", g, x, w, r, b, lengths, h0, hidden_size=hidden_size, direction=direction,
         layout=layout, clip=clip, activations_=activations, activation_alpha=activation_alpha,
         activation_beta=activation_beta, outputs=outputs, linear_before_reset=linear_before_reset,
     )  # fmt: skip
 
 
-def lay_out_lstm(
+def unroll_lstm(
     g, x, w, r, b=None, lengths=None, h0=None, c0=None, p=None, *, hidden_size: int,
     direction: str, layout: int, input_forget: int, clip: float | None = None,
     activations: tuple[str, ...] | None = None, activation_alpha=None, activation_beta=None,
     outputs: int = 1,
 ):  # fmt: skip
-    return lay_out(
+    return unroll_recurrent(
         "LSTM", g, x, w, r, b, lengths, h0, c0, p, hidden_size=hidden_size, direction=direction,
         layout=layout, clip=clip, activations_=activations, activation_alpha=activation_alpha,
         activation_beta=activation_beta, outputs=outputs, input_forget=input_forget,

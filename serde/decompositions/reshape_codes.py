@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from serde.decompositions.expressions import Size, times
+from serde.decompositions.expressions import Size, multiply_sizes
 from serde.errors import require
 from serde.ir.geometry import Ints
 
 SKIP = -5  # passes over a size that is 1: of NumPy's reshape in MXNet, where it is called -3
 
 
-def coded(g: Any, sizes: Sequence[Size], codes: Ints) -> list[Size]:
+def resolve_reshape_codes(g: Any, sizes: Sequence[Size], codes: Ints) -> list[Size]:
     """The sizes that ``codes`` say for a tensor of ``sizes``, -1 left as it is.
 
     Raises:
@@ -37,10 +37,10 @@ def coded(g: Any, sizes: Sequence[Size], codes: Ints) -> list[Size]:
         elif code == -2:
             out, left = out + left, []
         elif code == -3:
-            out.append(times(g, [next_size(), next_size()]))
+            out.append(multiply_sizes(g, [next_size(), next_size()]))
         elif code == -4:
             require(len(rest) >= 2, f"the shape {codes}: -4 is followed by two sizes")
-            out += _split(g, next_size(), rest.pop(0), rest.pop(0))
+            out += _resolve_split(g, next_size(), rest.pop(0), rest.pop(0))
         else:
             require(code > 0 or code == -1, f"the shape {codes}: {code} means nothing")
             out.append(code)
@@ -49,7 +49,7 @@ def coded(g: Any, sizes: Sequence[Size], codes: Ints) -> list[Size]:
     return out
 
 
-def _split(g: Any, whole: Size, first: int, second: int) -> list[Size]:
+def _resolve_split(g: Any, whole: Size, first: int, second: int) -> list[Size]:
     """The two sizes one is split into; one of them may be -1."""
     require(first > 0 or second > 0, "-4 is followed by -1 twice")
     if -1 not in (first, second):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from serde.decompositions.expressions import lowest
+from serde.decompositions.expressions import lowest_value
 from serde.ir.graph import Value
 
 MARGIN = 5  # samples of a cell beside those that an image is long
 NO_WEIGHT = 2.0  # more than any weight
 
 
-def mean_of_regions(
+def average_regions(
     g: Any, x: Value, rois: Value, batch: Value, *, output_height: int, output_width: int,
     spatial_scale: float, half: bool,
 ) -> Value:  # fmt: skip
@@ -23,7 +23,7 @@ def mean_of_regions(
     images, channels, height, width = x.static_shape
     cells = (output_height, output_width)
     rows, columns = (
-        mean_weights(g, sampled(g, rois, n, count, spatial_scale, half, 1 - axis), n)
+        mean_weights(g, locate_samples(g, rois, n, count, spatial_scale, half, 1 - axis), n)
         for axis, (n, count) in enumerate(zip((height, width), cells, strict=True))
     )
     order = g.Transpose(x, perm=(0, 2, 1, 3))
@@ -50,7 +50,7 @@ class Samples(NamedTuple):
     total: Value
 
 
-def sampled(
+def locate_samples(
     g: Any, rois: Value, size: int, cells: int, scale: float, half: bool, axis: int
 ) -> Samples:
     """The samples along an axis of ``size`` elements.
@@ -86,7 +86,7 @@ def mean_weights(g: Any, samples: Samples, size: int) -> Value:
     return g.Div(g.ReduceSum(kept, [2], keepdims=0), g.Max(samples.total, 1.0))  # type: ignore
 
 
-def max_of_regions(
+def maximize_regions(
     g: Any, x: Value, rois: Value, batch: Value, *, output_height: int, output_width: int,
     spatial_scale: float, half: bool,
 ) -> Value:  # fmt: skip
@@ -97,7 +97,7 @@ def max_of_regions(
     """
     images, _, height, width = x.static_shape
     rows, columns = (
-        sampled(g, rois, n, count, spatial_scale, half, 1 - axis)
+        locate_samples(g, rois, n, count, spatial_scale, half, 1 - axis)
         for axis, (n, count) in enumerate(((height, output_height), (width, output_width)))
     )
     image = x if images == 1 else g.Gather(x, batch, axis=0)
@@ -138,6 +138,6 @@ def _largest_by_cell(g: Any, image: Value, rows: Value, columns: Value) -> Value
     for weights, image_axis, axes, reduced in ((columns, 3, (1, 2), 4), (rows, 2, (1, 4), 3)):
         weights = g.Unsqueeze(weights, list(axes))
         weighed = g.Mul(g.Unsqueeze(image, [image_axis]), weights)
-        weighed = g.Where(g.Less(weights, NO_WEIGHT), weighed, float(lowest(image)))
+        weighed = g.Where(g.Less(weights, NO_WEIGHT), weighed, float(lowest_value(image)))
         image = g.ReduceMax(weighed, [reduced], keepdims=0)
     return image

@@ -17,7 +17,7 @@ SURE = 1e-7  # no nearer to a share of 0 or 1 comes that of a pair
 WHOLE = 8  # the largest degree that is multiplied out
 
 
-def kernels(g: Any, x: Value, vectors: Array, kind: str, params: tuple[float, ...]) -> Any:
+def evaluate_kernels(g: Any, x: Value, vectors: Array, kind: str, params: tuple[float, ...]) -> Any:
     """How alike each sample and each vector are: a table of rows and vectors."""
     x = cast(g, x, DType.FLOAT32)
     gamma, offset, degree = params or (0.0, 0.0, 0.0)
@@ -45,7 +45,9 @@ def pairs_of(count: int) -> list[tuple[int, int]]:
     return list(combinations(range(count), 2))
 
 
-def decisions(g: Any, alike: Value, coefficients: Array, sizes: tuple[int, ...], rho: Any) -> Any:
+def evaluate_decisions(
+    g: Any, alike: Value, coefficients: Array, sizes: tuple[int, ...], rho: Any
+) -> Any:
     """A score for every two classes, above zero for the first; each uses the vectors of both."""
     ends = np.cumsum([0, *sizes])
     table = np.zeros((ends[-1], len(rho)), np.float32)
@@ -56,7 +58,9 @@ def decisions(g: Any, alike: Value, coefficients: Array, sizes: tuple[int, ...],
     return g.Add(g.MatMul(alike, g.const(table)), g.const(np.asarray(rho, np.float32)))
 
 
-def _spread(g: Any, first: Value, count: int, places: list[tuple[int, int]], width: int) -> Any:
+def _scatter_pairs(
+    g: Any, first: Value, count: int, places: list[tuple[int, int]], width: int
+) -> Any:
     """A number for each pair to the first of two places, what it lacks of 1 to the second."""
     ends = np.zeros((2, count, width), np.float32)
     for at, both in enumerate(places):
@@ -65,20 +69,20 @@ def _spread(g: Any, first: Value, count: int, places: list[tuple[int, int]], wid
     return g.Add(g.MatMul(first, g.const(ends[0])), g.MatMul(second, g.const(ends[1])))
 
 
-def winners(g: Any, scores: Value, count: int) -> Any:
+def select_winners(g: Any, scores: Value, count: int) -> Any:
     """The class that most of the others lose to, the first of several."""
     pairs = pairs_of(count)
     won = cast(g, g.Greater(scores, 0.0), DType.FLOAT32)
-    return g.ArgMax(_spread(g, won, len(pairs), pairs, count), axis=1, keepdims=0)
+    return g.ArgMax(_scatter_pairs(g, won, len(pairs), pairs, count), axis=1, keepdims=0)
 
 
-def shares(g: Any, scores: Value, count: int, slopes: Any, offsets: Any) -> Any:
+def couple_probabilities(g: Any, scores: Value, count: int, slopes: Any, offsets: Any) -> Any:
     """Shares of all classes, coupled from those of every two (Wu, Lin and Weng, 2004)."""
     pairs = pairs_of(count)
     rising = g.Add(g.Mul(scores, g.const(np.float32(slopes))), g.const(np.float32(offsets)))
     own = g.Clip(g.Sigmoid(g.Neg(rising)), g.const(np.float32(SURE)), g.const(np.float32(1 - SURE)))
     places = [(i * count + j, j * count + i) for i, j in pairs]
-    flat = _spread(g, own, len(pairs), places, count * count)
+    flat = _scatter_pairs(g, own, len(pairs), places, count * count)
     table = g.Reshape(flat, [-1, count, count])
     turned = g.Transpose(table, perm=(0, 2, 1))
     diagonal = g.ReduceSum(g.Mul(table, table), [1], keepdims=0)
@@ -88,12 +92,14 @@ def shares(g: Any, scores: Value, count: int, slopes: Any, offsets: Any) -> Any:
     body = g.child("shares")
     body.input("turn", DType.INT64, ())
     body.input("go", DType.BOOL, ())
-    made, far = _coupled(body, body.input("shares", DType.FLOAT32, start.shape), matrix, count)
+    made, far = _update_probabilities(
+        body, body.input("shares", DType.FLOAT32, start.shape), matrix, count
+    )
     turns = g.const(max(MOST_TURNS, count), DType.INT64)
     return g.Loop(turns, True, start, body=body.build([far, made]))
 
 
-def _coupled(g: Any, p: Value, matrix: Value, count: int) -> tuple[Any, Any]:
+def _update_probabilities(g: Any, p: Value, matrix: Value, count: int) -> tuple[Any, Any]:
     """A turn, for the samples whose shares do not fit as yet, and whether there were any."""
     step = g.Squeeze(g.MatMul(matrix, g.Unsqueeze(p, [2])), [2])
     total = g.ReduceSum(g.Mul(p, step), [1], keepdims=1)

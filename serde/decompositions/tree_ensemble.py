@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 class Forest:
     """The nodes of all trees as arrays; a leaf is its own child on both sides.
 
-    ``leaves`` has the weights of each node for each target, ``told`` whether it has one.
+    ``leaves`` has the weights of each node for each target, ``has_weight`` whether it has one.
     ``members`` are the sets that nodes compare with, NaN where there is none.
     """
 
@@ -38,12 +38,12 @@ class Forest:
     no: Array
     missing: Array
     leaves: Array
-    told: Array
+    has_weight: Array
     depth: int
     members: Array | None = None
 
 
-def forest_of(
+def build_forest(
     nodes: Mapping[str, Any], weights: Sequence[Any], targets: int, dtype: DType = DType.FLOAT32
 ) -> Forest:
     """The forest that a node's attributes spell; ``weights`` are trees, nodes, targets, weights."""
@@ -72,7 +72,7 @@ def forest_of(
     )  # fmt: skip
 
 
-def ensemble_of(
+def build_ensemble(
     nodes: Mapping[str, Any], roots: Sequence[int], leaves: tuple[Array, Sequence[int]],
     members: Array, targets: int,
 ) -> Forest:  # fmt: skip
@@ -98,13 +98,13 @@ def ensemble_of(
     modes = [*(KINDS[m] for m in nodes["modes"]), *["LEAF"] * count]
     rows = np.array(roots, np.int64)
 
-    def padded(values: Any, dtype: Any) -> Array:
+    def pad(values: Any, dtype: Any) -> Array:
         return np.concatenate([np.array(values, dtype), np.zeros(count, dtype)])
 
     tracks = nodes["missing_value_tracks_true"] or [0] * inner
     return Forest(
-        rows, padded(nodes["featureids"], np.int64), padded(nodes["splits"], weights.dtype), modes,
-        ends[0], ends[1], padded(tracks, bool), table, told, _depth(rows, *ends),
+        rows, pad(nodes["featureids"], np.int64), pad(nodes["splits"], weights.dtype), modes,
+        ends[0], ends[1], pad(tracks, bool), table, told, _depth(rows, *ends),
         _sets(modes, members),
     )  # fmt: skip
 
@@ -135,11 +135,11 @@ def _depth(roots: Array, yes: Array, no: Array) -> int:
     raise AssertionError
 
 
-def weighed(g: Any, x: Value, forest: Forest, aggregate: str = "SUM") -> Any:
+def evaluate_forest(g: Any, x: Value, forest: Forest, aggregate: str = "SUM") -> Any:
     """What the leaves that each sample comes to weigh for each target; 0 where none does."""
     floats = x.type.kind == "f"
     x = cast(g, x, DType(str(forest.leaves.dtype)))
-    x, holes = _whole(g, x, forest) if floats else (x, None)
+    x, holes = _replace_nan(g, x, forest) if floats else (x, None)
     at: Any = None
     for _ in range(forest.depth):
         at = _step(g, x, holes, forest, at)
@@ -149,20 +149,20 @@ def weighed(g: Any, x: Value, forest: Forest, aggregate: str = "SUM") -> Any:
     return g.Div(total, float(len(forest.roots))) if aggregate == "AVERAGE" else total
 
 
-def _whole(g: Any, x: Value, forest: Forest) -> tuple[Value, Value | None]:
+def _replace_nan(g: Any, x: Value, forest: Forest) -> tuple[Value, Value | None]:
     """``x`` without NaN, with which TVM does not always compare alike, and 1 where there was one.
 
     Where all nodes send what is missing the same way, a number beyond any does so.
     """
     inner = [i for i, mode in enumerate(forest.modes) if mode != "LEAF"]
-    holes, sides = g.IsNaN(x), set(_missing(forest)[inner].tolist())
+    holes, sides = g.IsNaN(x), set(_sends_nan_to_first(forest)[inner].tolist())
     if len(sides) == 1 and all(forest.modes[i] in ("BRANCH_LEQ", "BRANCH_LT") for i in inner):
         far = np.finfo(forest.leaves.dtype).max * (-1 if sides.pop() else 1)
         return g.Where(holes, g.const(far, x.type), x), None
     return g.Where(holes, g.const(0.0, x.type), x), cast(g, holes, DType.FLOAT32)
 
 
-def _missing(forest: Forest) -> Array:
+def _sends_nan_to_first(forest: Forest) -> Array:
     """Which nodes send NaN to their first child; it is unlike any number."""
     unlike: Array = forest.missing | np.array([m == "BRANCH_NEQ" for m in forest.modes])
     return unlike
@@ -171,13 +171,13 @@ def _missing(forest: Forest) -> Array:
 def _extreme(g: Any, at: Value, forest: Forest, aggregate: str) -> Any:
     """The least or largest weight; a leaf that says nothing of a target has no part in it."""
     far = np.finfo(forest.leaves.dtype).max * (1 if aggregate == "MIN" else -1)
-    leaves = np.where(forest.told, forest.leaves, far)
+    leaves = np.where(forest.has_weight, forest.leaves, far)
     operator = "ReduceMin" if aggregate == "MIN" else "ReduceMax"
     found = g[operator](g.Gather(g.const(leaves), at, axis=0), [1], keepdims=0)
     ends = forest.yes == np.arange(len(forest.yes))
-    if forest.told[ends].all():
+    if forest.has_weight[ends].all():
         return found
-    told = g.Gather(g.const(forest.told.astype(np.float32)), at, axis=0)
+    told = g.Gather(g.const(forest.has_weight.astype(np.float32)), at, axis=0)
     any_ = g.Greater(g.ReduceMax(told, [1], keepdims=0), 0.5)
     return g.Where(any_, found, g.const(np.zeros((), leaves.dtype)))
 
@@ -203,7 +203,7 @@ def _step(g: Any, x: Value, holes: Value | None, forest: Forest, at: Any) -> Any
     made = [
         _is_member(g, value, of(forest.members))
         if mode == MEMBER and forest.members is not None
-        else _compared(g, mode, value, of(forest.thresholds))
+        else _compare(g, mode, value, of(forest.thresholds))
         for mode in branches
     ]
     goes = made[0]
@@ -211,11 +211,11 @@ def _step(g: Any, x: Value, holes: Value | None, forest: Forest, at: Any) -> Any
         kinds = np.array([m == mode for m in forest.modes])
         goes = g.Where(of(kinds), other, goes)
     if holes is not None:
-        goes = g.Where(g.Greater(feature(holes), 0.5), of(_missing(forest)), goes)
+        goes = g.Where(g.Greater(feature(holes), 0.5), of(_sends_nan_to_first(forest)), goes)
     return g.Where(goes, of(forest.yes.astype(np.int64)), of(forest.no.astype(np.int64)))
 
 
-def _compared(g: Any, mode: str, value: Value, threshold: Any) -> Any:
+def _compare(g: Any, mode: str, value: Value, threshold: Any) -> Any:
     found = g[COMPARISONS[mode]](value, threshold)
     return g.Not(found) if mode == "BRANCH_NEQ" else found
 

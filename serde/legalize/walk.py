@@ -181,9 +181,9 @@ def _complete_shapes(results: Sequence[Value | None], known: Sequence[Value]) ->
 
 def _foreign_node(builder: Legalizer, node: Node, inputs: tuple[Value | None, ...]) -> Any:
     """A node of another domain: decomposed for a target that lists what it supports, or kept."""
-    is_learned = node.domain == onnx_ml.DOMAIN and node.op in onnx_ml.learned
+    is_learned = node.domain == onnx_ml.DOMAIN and node.op in onnx_ml.ml_rules
     if is_learned and builder.target.supports is not None:
-        return onnx_ml.learned.apply(node, builder, inputs)
+        return onnx_ml.ml_rules.apply(node, builder, inputs)
     dtype = next((d for v in inputs if (d := builder.carried.of(v))), None)
     require(dtype is None, f"{node.op} reads {dtype and dtype.value} elements")
     return builder.keep(node, inputs)

@@ -18,7 +18,7 @@ LIKE = np.zeros((1, 2, 3), np.float32)
 CASES = {
     "sizes_of": (lambda g, x, y: expressions.shape_from(g, expressions.sizes_of(g, x)),
                  lambda x, y: np.array(x.shape)),
-    "times": (lambda g, x, y: expressions.shape_from(g, [expressions.times(g, expressions.sizes_of(g, x))]),
+    "times": (lambda g, x, y: expressions.shape_from(g, [expressions.multiply_sizes(g, expressions.sizes_of(g, x))]),
               lambda x, y: np.array([x.size])),
     "reshape": (lambda g, x, y: expressions.reshape(g, x, [expressions.size_of(g, x, 2), -1]),
                 lambda x, y: x.reshape(4, -1)),
@@ -26,9 +26,9 @@ CASES = {
     "slice_like": (lambda g, x, y: expressions.slice_like(g, x, y), lambda x, y: x[:1, :2, :3]),
     "slice_like of axes": (lambda g, x, y: expressions.slice_like(g, x, y, axes=(-1,)),
                            lambda x, y: x[:, :, :3]),
-    "on_axis": (lambda g, x, y: expressions.on_axis(g, x, 1, 2, lambda v: g.CumSum(v, 2)),
+    "on_axis": (lambda g, x, y: expressions.apply_on_axis(g, x, 1, 2, lambda v: g.CumSum(v, 2)),
                 lambda x, y: x.cumsum(1)),
-    "on_axis in place": (lambda g, x, y: expressions.on_axis(g, x, 1, 1, lambda v: g.CumSum(v, 1)),
+    "on_axis in place": (lambda g, x, y: expressions.apply_on_axis(g, x, 1, 1, lambda v: g.CumSum(v, 1)),
                          lambda x, y: x.cumsum(1)),
     "full_like": (lambda g, x, y: expressions.full_like(g, x, 3), lambda x, y: np.full_like(x, 3)),
     "full_like of a type": (lambda g, x, y: expressions.full_like(g, x, 2, I64),
@@ -62,9 +62,9 @@ def test_an_idiom_computes_what_numpy_does(make, wanted, static):
      (I64, -(2**63)), (DType.UINT8, 0)],
 )  # fmt: skip
 def test_the_lowest_number_of_a_type(dtype, number):
-    assert expressions.lowest(OnnxBuilder("g").input("x", dtype)) == number
+    assert expressions.lowest_value(OnnxBuilder("g").input("x", dtype)) == number
 
 
 def test_truth_values_have_no_lowest():
     with pytest.raises(ConversionError, match="bool has no lowest number"):
-        expressions.lowest(OnnxBuilder("g").input("x", DType.BOOL))
+        expressions.lowest_value(OnnxBuilder("g").input("x", DType.BOOL))

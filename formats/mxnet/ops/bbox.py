@@ -10,12 +10,12 @@ from serde.decompositions.expressions import (
     Size,
     cast,
     cast_like,
-    lowest,
+    index_range,
+    lowest_value,
     scalar,
     shape_from,
     size_of,
     slice_axis,
-    steps,
 )
 from serde.errors import require
 from serde.ir.builder import ensure_distinct_outputs
@@ -132,7 +132,7 @@ def anchors(g, image: list[Size], reach, spacing: Floats, offsets: Floats):
 
 def centers(g, size: Size, count: Value, step: float, offset: float):
     """The middles of the places along an axis."""
-    line = g.Add(cast(g, steps(g, size), DType.FLOAT32), offset)
+    line = g.Add(cast(g, index_range(g, size), DType.FLOAT32), offset)
     return g.Mul(line, step) if step > 0 else g.Div(line, count)
 
 
@@ -157,7 +157,7 @@ def read_bipartite_matching(g, x, *, is_ascend=False, threshold: float, topk=-1)
     rows, columns = (size_of(g, x, x.rank - n) for n in (2, 1))
     scores = g.Reshape(x, shape_from(g, [-1, rows, columns]))
     scores, least = (g.Neg(scores), -threshold) if is_ascend else (scores, threshold)
-    never = scalar(g, lowest(x), x)
+    never = scalar(g, lowest_value(x), x)
     steps_, lines = g.Min(*(shape_from(g, [s]) for s in (rows, columns))), g.Shape(scores, end=1)
     steps_ = g.Min(steps_, [topk + 1]) if topk > 0 else steps_
     inner = g.child("pairs")
@@ -172,7 +172,7 @@ def read_bipartite_matching(g, x, *, is_ascend=False, threshold: float, topk=-1)
     real = inner.Greater(inner.GatherElements(flat, best, axis=1), scalar(inner, least, x))
     width = shape_from(inner, [columns])
     pair = inner.Div(best, width), inner.Mod(best, width)
-    hits = [inner.And(inner.Equal(steps(inner, s), at), real)
+    hits = [inner.And(inner.Equal(index_range(inner, s), at), real)
             for s, at in zip((rows, columns), pair, strict=True)]  # fmt: skip
     found = [inner.Where(hit, cast_like(inner, other, x), old)
              for hit, other, old in zip(hits, pair[::-1], partners, strict=True)]  # fmt: skip

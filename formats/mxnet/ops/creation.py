@@ -10,11 +10,11 @@ import numpy as np
 from serde.decompositions.expressions import (
     cast,
     full_like,
+    index_range,
+    multiply_sizes,
     scalar,
     size_of,
     sizes_of,
-    steps,
-    times,
 )
 from serde.errors import require
 from serde.ir.dim_expr import combine
@@ -89,8 +89,10 @@ def read_arange(g, *, start: float, stop: float | None = None, step=1.0, repeat=
 @reads("_contrib_arange_like", ignore=("ctx",))
 def read_arange_like(g, x, *, start=0.0, step=1.0, repeat=1, axis: int | None = None):
     """0, 1, 2 … of the size of an axis, or of all of ``x`` in its shape."""
-    size = times(g, sizes_of(g, x)) if axis is None else size_of(g, x, axis_of(axis, x.rank))
-    y = steps(g, size) if repeat == 1 else g.Div(steps(g, size), repeat)
+    size = (
+        multiply_sizes(g, sizes_of(g, x)) if axis is None else size_of(g, x, axis_of(axis, x.rank))
+    )
+    y = index_range(g, size) if repeat == 1 else g.Div(index_range(g, size), repeat)
     y = cast(g, y, x.type)
     y = y if step == 1.0 else g.Mul(y, scalar(g, step, x))
     y = y if start == 0.0 else g.Add(y, scalar(g, start, x))
@@ -155,7 +157,9 @@ def read_full_like(g, x, *, fill_value: float, dtype: str | None = None):
 def read_index_array(g, x, *, axes: Ints | None = None):
     """Where each element lies, along all axes or some, in one more last axis."""
     chosen = range(x.rank) if axes is None else axes_of(axes, x.rank)
-    places = [g.Unsqueeze(steps(g, size_of(g, x, a)), list(range(1, x.rank - a))) for a in chosen]
+    places = [
+        g.Unsqueeze(index_range(g, size_of(g, x, a)), list(range(1, x.rank - a))) for a in chosen
+    ]
     wide = [g.Unsqueeze(g.Expand(p, g.Shape(x)), [x.rank]) for p in places]
     return g.Concat(*wide, axis=x.rank)
 

@@ -9,11 +9,11 @@ import numpy as np
 from serde.decompositions.expressions import (
     Size,
     cast,
+    multiply_sizes,
     scalar,
     shape_from,
     sizes_of,
     slice_axis,
-    times,
 )
 from serde.errors import require
 from serde.ir.geometry import Ints, axes_of, axis_of, other_axes
@@ -87,7 +87,7 @@ def read_percentile(
     sizes = sizes_of(g, x)
     moved = g.Transpose(as_float(g, x), perm=(*kept, *axes))
     flat = g.Reshape(moved, shape_from(g, [*(sizes[a] for a in kept), -1]))
-    count = times(g, [sizes[a] for a in axes])
+    count = multiply_sizes(g, [sizes[a] for a in axes])
     ordered = g.TopK(flat, shape_from(g, [count]), axis=len(kept), largest=0, outputs=2)[0]
     share = cast(g, q, flat.type) if q_scalar is None else g.const(q_scalar, flat.type)
     found = between(g, ordered, place(g, share, count, flat), interpolation)

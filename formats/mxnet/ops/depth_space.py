@@ -6,7 +6,14 @@ import math
 
 import numpy as np
 
-from serde.decompositions.expressions import Size, reshape, shape_from, size_of, sizes_of, times
+from serde.decompositions.expressions import (
+    Size,
+    multiply_sizes,
+    reshape,
+    shape_from,
+    size_of,
+    sizes_of,
+)
 from serde.errors import require
 from serde.ir.geometry import Ints
 
@@ -67,7 +74,9 @@ def spell_depth_to_space(g, x, *, blocksize, mode):
     else:
         split, order = [n, part // b**2, b, b, h, w], (0, 1, 4, 2, 5, 3)
     moved = g.Transpose(reshape(g, x, split), perm=order)
-    return reshape(g, moved, [n, part // b**2, times(g, [h, b]), times(g, [w, b])])
+    return reshape(
+        g, moved, [n, part // b**2, multiply_sizes(g, [h, b]), multiply_sizes(g, [w, b])]
+    )
 
 
 @spells("SpaceToDepth")

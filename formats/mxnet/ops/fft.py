@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import cast, cast_like, shape_from, size_of, steps
+from serde.decompositions.expressions import cast, cast_like, index_range, shape_from, size_of
 from serde.errors import require
 from serde.ir.graph import DType
 
@@ -30,5 +30,5 @@ def read_count_sketch(g, x, h, s, *, out_dim: int):
     """Each element is added, with a sign, to the place a hash tells."""
     require(out_dim > 0, f"out_dim={out_dim}")
     place = g.Reshape(cast(g, h, DType.INT64), [-1, 1])
-    hot = cast_like(g, g.Equal(place, steps(g, out_dim)), x)
+    hot = cast_like(g, g.Equal(place, index_range(g, out_dim)), x)
     return g.MatMul(x, g.Mul(hot, g.Reshape(cast_like(g, s, x), [-1, 1])))

@@ -10,13 +10,13 @@ from typing import Any
 from serde.decompositions.expressions import (
     cast,
     cast_like,
+    index_range,
+    multiply_sizes,
     scalar,
     shape_from,
     size_of,
     sizes_of,
     slice_axis,
-    steps,
-    times,
 )
 from serde.errors import require
 from serde.ir.builder import ensure_distinct_outputs
@@ -51,7 +51,7 @@ def behind(g, stacked: Value):
 def read_cholesky(g, a):
     """The lower triangle whose product with its transpose ``a`` is; the upper one is not read."""
     last, count = a.rank - 1, size_of(g, a, a.rank - 1)
-    rows = steps(g, count)
+    rows = index_range(g, count)
     low = g.Trilu(a, 0, upper=0)
     whole = g.Add(low, flipped(g, g.Trilu(a, -1, upper=0), True))
 
@@ -74,7 +74,7 @@ def read_lower_and_orthogonal(g, a):
     """
     last = a.rank - 1
     count, width = size_of(g, a, last - 1), size_of(g, a, last)
-    columns = steps(g, width)
+    columns = index_range(g, width)
     zero = scalar(g, 0, a)
 
     def step(g, column, both):
@@ -105,7 +105,7 @@ def solved(g, a: Value, b: Value):
     A row that was a pivot is told by a last column, which counts how often it was one.
     """
     last, count = a.rank - 1, size_of(g, a, a.rank - 1)
-    rows = g.Unsqueeze(steps(g, count), [1])
+    rows = g.Unsqueeze(index_range(g, count), [1])
     unused = g.Mul(g.Slice(b, [0], [1], [last], [1]), scalar(g, 0, b))
 
     def step(g, column, both):
@@ -133,7 +133,7 @@ def solved(g, a: Value, b: Value):
 
 def identity_like(g, a: Value):
     """Identity matrices of the shape of ``a``."""
-    line = steps(g, size_of(g, a, a.rank - 1))
+    line = index_range(g, size_of(g, a, a.rank - 1))
     eye = cast_like(g, g.Equal(g.Unsqueeze(line, [1]), line), a)
     return g.Expand(eye, g.Shape(a))
 
@@ -178,7 +178,7 @@ def read_tensorinv(g, a, *, ind=2):
     require(0 < ind < a.rank, f"ind={ind} of {a.rank} axes")
     a = as_float(g, a)
     sizes = sizes_of(g, a)
-    matrix = g.Reshape(a, shape_from(g, [times(g, sizes[:ind]), -1]))
+    matrix = g.Reshape(a, shape_from(g, [multiply_sizes(g, sizes[:ind]), -1]))
     return g.Reshape(read_inverse(g, matrix), shape_from(g, sizes[ind:] + sizes[:ind]))
 
 
@@ -192,6 +192,6 @@ def read_tensorsolve(g, a, b, *, a_axes: Ints = ()):
         order.append(axis_of(axis, a.rank))
     a = g.Transpose(a, perm=order)
     sizes: Any = sizes_of(g, a)[b.rank :]
-    matrix = g.Reshape(a, shape_from(g, [-1, times(g, sizes)]))
+    matrix = g.Reshape(a, shape_from(g, [-1, multiply_sizes(g, sizes)]))
     y = solved(g, matrix, g.Reshape(b, [-1, 1]))
     return g.Reshape(y, shape_from(g, sizes))

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from serde.decompositions.expressions import cast, cast_like, is_true, lowest, scalar
+from serde.decompositions.expressions import cast, cast_like, is_true, lowest_value, scalar
 from serde.ir.graph import Dim, DType, Value
 
 from ..rules import reads
@@ -192,7 +192,7 @@ def read_nan_to_num(
     """Infinities become the largest numbers of their type unless others are given."""
     if x.type.kind != "f":
         return x
-    most = -lowest(x)
+    most = -lowest_value(x)
     for found, replacement in (
         (g.IsNaN(x), nan),
         (g.IsInf(x, detect_negative=0), most if posinf is None else posinf),

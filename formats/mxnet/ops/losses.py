@@ -9,10 +9,10 @@ from serde.decompositions.expressions import (
     cast,
     cast_like,
     full_like,
+    index_range,
     scalar,
     shape_from,
     size_of,
-    steps,
 )
 from serde.errors import require
 from serde.ir.builder import ensure_distinct_outputs
@@ -51,7 +51,7 @@ def moved_right(g, x: Value, by: int):
 
 def chances(g, emitted: Value, skips: Value, lengths: Value):
     """The logarithms of the chance to be at each place of the labels in the end."""
-    time = steps(g, size_of(g, emitted, 0))
+    time = index_range(g, size_of(g, emitted, 0))
     start = g.Mul(g.Gather(g.Slice(emitted, [0], [1], [2], [1]), 0, axis=0), 0.0)
     width = g.Sub(shape_from(g, [size_of(g, emitted, 2)]), [1])
     start = g.Pad(start, g.Concat([0, 0, 0], width, axis=0), scalar(g, NEVER, emitted))
@@ -108,7 +108,7 @@ def read_hawkes(g, lda, alpha, beta, state, lags, marks, valid_length, max_time)
     """The likelihood of marked events, and the memory the process has of them in the end."""
     zeros, none = full_like(g, state, 0), full_like(g, max_time, 0)
     time_first = [g.Transpose(v, perm=(1, 0)) for v in (lags, cast(g, marks, DType.INT64))]
-    places = steps(g, size_of(g, lags, 1))
+    places = index_range(g, size_of(g, lags, 1))
     inner = g.child("events")
     held, last, now, total = (
         inner.input(name, v.type, v.shape)

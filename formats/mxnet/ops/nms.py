@@ -11,12 +11,12 @@ from serde.decompositions.expressions import (
     cast,
     cast_like,
     full_like,
-    lowest,
+    index_range,
+    lowest_value,
     scalar,
     shape_from,
     size_of,
     slice_axis,
-    steps,
 )
 from serde.errors import require
 from serde.ir.graph import Dim, DType, Graph, Node, Value
@@ -48,7 +48,7 @@ def survivors(
         ends = (0, count) if isinstance(count, int) else (first, g.Add(last, 1))
         classes = cast_like(g, g.Unsqueeze(g.Range(*ends, 1), [1]), ids)
         own = g.Equal(g.Unsqueeze(ids, [1]), classes)
-        each = g.Where(own, each, scalar(g, lowest(scores), scores))
+        each = g.Where(own, each, scalar(g, lowest_value(scores), scores))
     require(bound >= 0, f"an overlap of {bound}, by which boxes far apart suppress each other")
     boxes, bound = upright(g, boxes, center), min(bound, 1.0)
     limit = shape_from(g, [size_of(g, scores, 1)])
@@ -79,7 +79,7 @@ def rows_at(g, rows: Value, places: Value):
 def together(g, mask: Value):
     """The places of what the mask keeps, in order, and which of them are real."""
     size = shape_from(g, [size_of(g, mask, 1)])
-    backwards = g.Sub(size, steps(g, size_of(g, mask, 1)))
+    backwards = g.Sub(size, index_range(g, size_of(g, mask, 1)))
     key = g.Where(mask, backwards, g.const(0, DType.INT64))
     values, places = g.TopK(key, size, axis=1, outputs=2)
     return places, g.Greater(values, 0)
@@ -99,7 +99,7 @@ def read_box_nms(
     if id_index >= 0:
         background = g.Equal(g.Gather(rows, id_index, axis=2), float(background_id))
         valid = g.And(valid, g.Not(background))
-    scores = g.Where(valid, scores, scalar(g, lowest(x), x))
+    scores = g.Where(valid, scores, scalar(g, lowest_value(x), x))
     size = shape_from(g, [count])
     best = g.Min(size, [topk]) if topk > 0 else size
     scores, places = g.TopK(scores, best, axis=1, outputs=2)
@@ -157,7 +157,7 @@ def suppressed(g, rows: Value, bound: float, force: bool, topk: int, classes: Di
     ids, boxes = g.Gather(sorted_rows, 0, axis=2), slice_axis(g, sorted_rows, 2, 2, 6)
     scores = cast(g, scores, DType.FLOAT32)
     if topk > 0:
-        among = g.Less(steps(g, size_of(g, rows, 1)), topk)
+        among = g.Less(index_range(g, size_of(g, rows, 1)), topk)
         scores = g.Where(among, scores, scalar(g, -1, scores))
         sorted_rows = g.Where(g.Unsqueeze(among, [1]), sorted_rows, rows)
     below = float(np.nextafter(np.float32(bound), np.float32(0)))  # ONNX asks for more, not as much

@@ -7,11 +7,11 @@ from functools import reduce
 import numpy as np
 
 from serde.decompositions.expressions import (
+    apply_on_axis,
     cast,
+    compute_in_float32,
     full_like,
-    in_float32,
     multiply_add,
-    on_axis,
     slice_axis,
 )
 from serde.errors import require
@@ -54,7 +54,7 @@ def read_batch_norm(
     def apply(x):
         return g.BatchNormalization(x, gamma, beta, mean, var, epsilon=eps)
 
-    return on_axis(g, x, axis % x.rank, 1, apply)
+    return apply_on_axis(g, x, axis % x.rank, 1, apply)
 
 
 @reads(
@@ -88,7 +88,7 @@ def read_layer_norm(g, x, gamma, beta, *, axis=-1, eps=1e-5):
     def apply(x):
         return g.LayerNormalization(x, gamma, beta, axis=last, epsilon=eps)
 
-    return on_axis(g, x, axis % x.rank, last, apply)
+    return apply_on_axis(g, x, axis % x.rank, last, apply)
 
 
 @reads("GroupNorm", only={"output_mean_var": (False,)})
@@ -130,7 +130,7 @@ def read_l2_normalization(g, x, *, eps=1e-10, mode="instance"):
         squares = g.ReduceSumSquare(x, axes, keepdims=1) if axes else g.Mul(x, x)
         return g.Div(x, g.Sqrt(g.Add(squares, eps)))
 
-    return in_float32(g, apply, x)
+    return compute_in_float32(g, apply, x)
 
 
 @writes("BatchNormalization", ignore=("momentum",), only=ONE)

@@ -11,13 +11,13 @@ import numpy as np
 from serde.decompositions.expressions import (
     cast,
     full_like,
-    lowest,
+    index_range,
+    lowest_value,
     reshape,
     scalar,
     size_of,
     sizes_of,
     slice_axis,
-    steps,
 )
 from serde.errors import require
 from serde.ir.geometry import Ints, window_output
@@ -53,7 +53,7 @@ def read_pooling(
         up = pooling_convention == "full" and needs_ceil(x, frame)
         include = count_include_pad is not False
         if kind != "avg" and pads_reach_kernel(frame):
-            x, inside = padded(g, x, frame, lowest(x) if kind == "max" else 0)
+            x, inside = padded(g, x, frame, lowest_value(x) if kind == "max" else 0)
             return POOLS[kind](g, x, inside, up, include)
         return POOLS[kind](g, x, frame, up, include)
 
@@ -94,7 +94,7 @@ def everything(g, x: Value, kind):
 
 def maximum(g, x: Value, frame, up, include):
     if up and may_drop(x, frame):
-        x, frame = padded(g, x, frame, lowest(x), beyond(x, frame))
+        x, frame = padded(g, x, frame, lowest_value(x), beyond(x, frame))
         up = False
     return g.MaxPool(x, ceil_mode=int(up), **frame)
 
@@ -290,7 +290,7 @@ def with_places(
         table = np.append(np.argsort(order.ravel()), 0)[table]
     lit = cast(g, g.Equal(chosen, np.arange(table.shape[1])), DType.INT64)
     within = g.ReduceSum(g.Mul(lit, table), [3], keepdims=0)
-    samples, channels = (g.Mul(v, math.prod(sizes)) for v in map(partial(steps, g), batch))
+    samples, channels = (g.Mul(v, math.prod(sizes)) for v in map(partial(index_range, g), batch))
     images = g.Add(g.Mul(g.Unsqueeze(samples, [1]), size_of(g, x, 1)), channels)
     found = g.ReduceMax(each, [3], keepdims=0), g.Add(within, g.Unsqueeze(images, [2]))
     return tuple(reshape(g, v, [*batch, *counts]) for v in found)

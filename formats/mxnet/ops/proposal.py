@@ -9,12 +9,12 @@ import numpy as np
 from serde.decompositions.expressions import (
     cast,
     cast_like,
-    lowest,
+    index_range,
+    lowest_value,
     scalar,
     shape_from,
     size_of,
     sizes_of,
-    steps,
 )
 from serde.ir.graph import DType, Value
 
@@ -44,7 +44,7 @@ def laid_out(g, x: Value, each: int):
 
 def shifted(g, x: Value, anchors, stride: int):
     """``(H * W * A, 4)``: the anchors at each place; and each box's row and column."""
-    rows, columns = (steps(g, size_of(g, x, a)) for a in (2, 3))
+    rows, columns = (index_range(g, size_of(g, x, a)) for a in (2, 3))
     grid = shape_from(g, [size_of(g, x, 2), size_of(g, x, 3), len(anchors)])
     y = g.Reshape(g.Expand(g.Unsqueeze(rows, [1, 2]), grid), [-1])
     right = g.Reshape(g.Expand(g.Unsqueeze(columns, [0, 2]), grid), [-1])
@@ -105,12 +105,12 @@ def kept(g, rows: Value, scores: Value, before: int, behind: int, threshold: flo
     scores, order = g.TopK(scores, count, axis=1, outputs=2)
     rows = rows_at(g, rows, order)
     whole = g.Add(rows, np.array([0, 0, 1, 1], "float32"))  # their last pixels belong to them
-    mask = survivors(g, whole, scores, None, threshold, lowest(scores), False)
+    mask = survivors(g, whole, scores, None, threshold, lowest_value(scores), False)
     places, _ = together(g, mask)
     number = g.ReduceSum(cast(g, mask, DType.INT64), [1], keepdims=1)
-    turn = g.Mod(steps(g, behind), number)
+    turn = g.Mod(index_range(g, behind), number)
     chosen = g.GatherElements(places, turn, axis=1)
-    sample = g.Add(g.Mul(chosen, 0), g.Unsqueeze(steps(g, size_of(g, rows, 0)), [1]))
+    sample = g.Add(g.Mul(chosen, 0), g.Unsqueeze(index_range(g, size_of(g, rows, 0)), [1]))
     parts = cast_like(g, g.Unsqueeze(sample, [2]), rows), rows_at(g, rows, chosen)
     return (
         g.Reshape(g.Concat(*parts, axis=2), [-1, 5]),

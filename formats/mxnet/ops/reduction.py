@@ -10,14 +10,14 @@ from serde.decompositions.expressions import (
     cast,
     cast_like,
     is_true,
-    lowest,
+    lowest_value,
+    multiply_sizes,
     reshape,
     scalar,
     shape_from,
     size_of,
     sizes_of,
     slice_axis,
-    times,
 )
 from serde.errors import require
 from serde.ir.builder import ensure_distinct_outputs
@@ -68,7 +68,7 @@ def product(g, x: Value, axes: Ints, keepdims):
         wide = product(g, cast(g, x, WIDER[x.type]), axes, keepdims)
         return cast_like(g, wide, x)
     kept, sizes = other_axes(axes, x.rank), sizes_of(g, x)
-    count = times(g, [sizes[a] for a in axes])
+    count = multiply_sizes(g, [sizes[a] for a in axes])
     order = (*axes, *kept)
     rows = x if order == tuple(range(x.rank)) else g.Transpose(x, perm=order)
     if len(axes) > 1:
@@ -131,7 +131,7 @@ def read_reduction(op, g, x, *, axis: Ints | None = None, keepdims=False, exclud
 
 def count_of(g, x: Value, axes: Ints):
     """How many elements are along the axes, as a list of one."""
-    return shape_from(g, [times(g, [size_of(g, x, a) for a in axes])])
+    return shape_from(g, [multiply_sizes(g, [size_of(g, x, a) for a in axes])])
 
 
 def are_empty(x: Value, axes: Ints) -> bool:
@@ -329,7 +329,7 @@ def spell_l1(g, x, axes=None, *, keepdims, noop_with_empty_axes):
 def spell_log_sum_exp(g, x, axes=None, *, keepdims, noop_with_empty_axes):
     """Less the largest first, brought into the finite: infinity less itself is no number."""
     require(not noop_with_empty_axes, "no axes that are all")
-    least = lowest(x) / 2
+    least = lowest_value(x) / 2
     largest = g.Clip(g.ReduceMax(x, axes, keepdims=1), least, -least)
     sums = g.Log(g.ReduceSum(g.Exp(g.Sub(x, largest)), axes, keepdims=1))
     whole = g.Add(sums, largest)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from serde.decompositions.expressions import Size, cast, cast_like, shape_from, size_of, steps
+from serde.decompositions.expressions import Size, cast, cast_like, index_range, shape_from, size_of
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
@@ -96,7 +96,7 @@ def read_bilinear_resize(
 def interpolated(g, x: Value, axis: int, size: Size, align_corners: bool):
     """Brought to a size along one axis, with the places and weights that MXNet computes."""
     old, new = (shape_from(g, [n]) for n in (size_of(g, x, axis), size))
-    last, places = g.Sub(old, 1), steps(g, size)
+    last, places = g.Sub(old, 1), index_range(g, size)
     if align_corners:
         step = g.Div(floats(g, last), floats(g, g.Max(g.Sub(new, 1), [1])))
         place = g.Mul(floats(g, places), step)
@@ -152,9 +152,9 @@ def shares(g, x: Value, axis: int, count: int):
     """``(size, count)``: the share each element along an axis has in each of ``count`` means."""
     size = size_of(g, x, axis)
     whole = shape_from(g, [size])
-    places = g.Unsqueeze(steps(g, size), [1])
-    first = g.Div(g.Mul(steps(g, count), whole), count)
-    behind = g.Div(g.Add(g.Mul(g.Add(steps(g, count), 1), whole), count - 1), count)
+    places = g.Unsqueeze(index_range(g, size), [1])
+    first = g.Div(g.Mul(index_range(g, count), whole), count)
+    behind = g.Div(g.Add(g.Mul(g.Add(index_range(g, count), 1), whole), count - 1), count)
     inside = g.And(g.GreaterOrEqual(places, first), g.Less(places, behind))
     return g.Div(cast_like(g, inside, x), cast_like(g, g.Sub(behind, first), x))
 
@@ -166,7 +166,7 @@ def read_grid_generator(g, x, *, transform_type: str, target_shape: Ints = (0, 0
         return affine_grid(g, x, target_shape)
     require(transform_type == "warp", f"transform_type={transform_type!r} is unknown")
     moved = [g.Gather(x, i, axis=1) for i in (0, 1)]
-    lines = [cast_like(g, steps(g, size_of(g, x, axis)), x) for axis in (3, 2)]
+    lines = [cast_like(g, index_range(g, size_of(g, x, axis)), x) for axis in (3, 2)]
     base = [lines[0], g.Unsqueeze(lines[1], [1])]
     last = [cast_like(g, g.Sub(shape_from(g, [size_of(g, x, a)]), [1]), x) for a in (3, 2)]
     grid = [

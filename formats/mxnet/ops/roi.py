@@ -11,11 +11,11 @@ import numpy as np
 from serde.decompositions.expressions import (
     cast,
     cast_like,
+    index_range,
     scalar,
     shape_from,
     size_of,
     slice_axis,
-    steps,
 )
 from serde.errors import require
 from serde.ir.geometry import Ints
@@ -94,7 +94,7 @@ def held_in(g, x: Value, offset: Value, frame):
     parts = zip(kernel, frame["strides"], frame["dilations"], frame["pads"][:half], strict=True)
     lines = [
         g.Add(
-            g.Sub(g.Mul(steps(g, size_of(g, offset, axis)), s), p),
+            g.Sub(g.Mul(index_range(g, size_of(g, offset, axis)), s), p),
             g.Reshape(g.const(range(0, k * d, d), DType.INT64), [-1, 1]),
         )
         for axis, (k, s, d, p) in zip((2, 3), parts, strict=True)
@@ -189,11 +189,11 @@ def bins(g, first: Value, last: Value, scale: float, count: int, size):
     start = g.Mul(first, scale)
     wide = g.Max(g.Sub(g.Mul(g.Add(last, 1.0), scale), start), 0.1)
     part = g.Unsqueeze(g.Div(wide, float(count)), [1])
-    line = cast_like(g, steps(g, count), first)
+    line = cast_like(g, index_range(g, count), first)
     start = g.Unsqueeze(start, [1])
     low = g.Unsqueeze(g.Floor(g.Add(g.Mul(line, part), start)), [2])
     high = g.Unsqueeze(g.Ceil(g.Add(g.Mul(g.Add(line, 1.0), part), start)), [2])
-    pixels = cast_like(g, steps(g, size), first)
+    pixels = cast_like(g, index_range(g, size), first)
     return cast_like(g, g.And(g.GreaterOrEqual(pixels, low), g.Less(pixels, high)), first)
 
 

@@ -9,11 +9,11 @@ import numpy as np
 from serde.decompositions.expressions import (
     cast,
     cast_like,
+    index_range,
     is_true,
+    multiply_sizes,
     size_of,
     sizes_of,
-    steps,
-    times,
 )
 from serde.errors import require
 from serde.ir.geometry import Ints, axis_of
@@ -49,7 +49,7 @@ def read_batch_take(g, x, index):
 
 def assigned(g, x: Value, begin: Bounds, end: Bounds, step: Bounds, values):
     """``x`` with part of it replaced by ``values`` of the places' shape."""
-    every = g.Reshape(steps(g, times(g, sizes_of(g, x))), g.Shape(x))
+    every = g.Reshape(index_range(g, multiply_sizes(g, sizes_of(g, x))), g.Shape(x))
     places = read_slice(g, every, begin=begin, end=end, step=step)
     flat = (g.Reshape(v, [-1]) for v in (x, places, values(places)))
     return g.Reshape(g.ScatterElements(*flat, axis=0), g.Shape(x))

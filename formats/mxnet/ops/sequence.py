@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import cast, scalar, size_of, steps
+from serde.decompositions.expressions import cast, index_range, scalar, size_of
 from serde.errors import require
 from serde.ir.graph import DType, Value
 
@@ -21,7 +21,7 @@ def read_sequence_mask(g, x, sequence_length=None, *, use_sequence_length=False,
     lengths = lengths_of(g, x, sequence_length, use_sequence_length)
     if lengths is None:
         return x
-    place = g.Unsqueeze(steps(g, size_of(g, x, axis)), [1 - axis])
+    place = g.Unsqueeze(index_range(g, size_of(g, x, axis)), [1 - axis])
     inside = g.Less(place, g.Unsqueeze(lengths, [axis]))
     return g.Where(g.Unsqueeze(inside, list(range(2, x.rank))), x, scalar(g, value, x))
 

@@ -7,8 +7,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from serde.decompositions.expressions import Size, reshape, shape_from, size_of, sizes_of, times
-from serde.decompositions.reshape_codes import SKIP, coded
+from serde.decompositions.expressions import (
+    Size,
+    multiply_sizes,
+    reshape,
+    shape_from,
+    size_of,
+    sizes_of,
+)
+from serde.decompositions.reshape_codes import SKIP, resolve_reshape_codes
 from serde.errors import require
 from serde.ir.dim_expr import combine, shape_data_of
 from serde.ir.geometry import Ints, axes_of, axis_of, swap_axes_perm
@@ -45,9 +52,9 @@ def read_reshape(g, x, *, shape: Ints = (), reverse=False, target_shape: Ints = 
         check_count(x, shape, shape)
         return g.Reshape(x, shape)
     if not reverse:
-        sizes = coded(g, sizes_of(g, x), shape)
+        sizes = resolve_reshape_codes(g, sizes_of(g, x), shape)
     else:
-        sizes = coded(g, sizes_of(g, x)[::-1], shape[::-1])[::-1]
+        sizes = resolve_reshape_codes(g, sizes_of(g, x)[::-1], shape[::-1])[::-1]
     check_count(x, sizes, shape)
     return reshape(g, x, sizes)
 
@@ -70,8 +77,8 @@ def read_numpy_reshape(g, x, *, newshape: Ints, reverse=False):
     require(0 not in newshape, f"newshape={newshape} makes no elements")
     codes = tuple(NUMPY_CODES.get(d, d) for d in newshape)
     if not reverse:
-        return reshape(g, x, coded(g, sizes_of(g, x), codes))
-    return reshape(g, x, coded(g, sizes_of(g, x)[::-1], codes[::-1])[::-1])
+        return reshape(g, x, resolve_reshape_codes(g, sizes_of(g, x), codes))
+    return reshape(g, x, resolve_reshape_codes(g, sizes_of(g, x)[::-1], codes[::-1])[::-1])
 
 
 @reads("_np_reshape", only={"order": ("C",)})
@@ -146,7 +153,9 @@ def read_repeat(g, x, *, repeats: int, axis: int | None = None):
     sizes = sizes_of(g, x)
     spread = [*sizes[: axis + 1], repeats, *sizes[axis + 1 :]]
     wide = g.Expand(g.Unsqueeze(x, [axis + 1]), shape_from(g, spread))
-    return reshape(g, wide, [*sizes[:axis], times(g, [sizes[axis], repeats]), *sizes[axis + 1 :]])
+    return reshape(
+        g, wide, [*sizes[:axis], multiply_sizes(g, [sizes[axis], repeats]), *sizes[axis + 1 :]]
+    )
 
 
 @reads("broadcast_axis")

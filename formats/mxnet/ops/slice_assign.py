@@ -8,13 +8,13 @@ from serde.decompositions.expressions import (
     Size,
     cast,
     cast_like,
+    index_range,
     is_true,
     scalar,
     shape_from,
     size_of,
     sizes_of,
     slice_axis,
-    steps,
 )
 from serde.errors import require
 from serde.ir.geometry import axis_of, move_axis_perm
@@ -40,7 +40,7 @@ def places(g, size: Size, start: Bound, stop: Bound, step: Bound):
     up = step is None or step > 0
     first = (0 if up else FAR) if start is None else start
     last = (FAR if up else -FAR) if stop is None else stop
-    return g.Slice(steps(g, size), [first], [last], [0], [step or 1])
+    return g.Slice(index_range(g, size), [first], [last], [0], [step or 1])
 
 
 @reads("_npi_delete")
@@ -98,12 +98,12 @@ def put_each(g, x: Value, values: Value, index: Value, axis: int):
     each = shape_from(g, [*wanted[:axis], count, *wanted[axis + 1 :]])
     wide = g.Expand(spread(g, values, x, axis), each)
     ordered, order = g.TopK(index, count, axis=0, largest=0, outputs=2)
-    new = g.Add(ordered, steps(g, size_of(g, index, 0)))
+    new = g.Add(ordered, index_range(g, size_of(g, index, 0)))
     total = g.Add(size, count)
     ones = g.Expand(g.const(1), count)
     is_new = g.ScatterElements(g.Expand(g.const(0), total), new, ones, axis=0)
     passed = g.CumSum(is_new, 0)
-    old = g.Sub(steps(g, total), passed)
+    old = g.Sub(index_range(g, total), passed)
     rank = g.Max(g.Sub(passed, 1), 0)
     source = g.Where(is_true(g, is_new), g.Add(g.Gather(order, rank, axis=0), size), old)
     return g.Gather(g.Concat(x, wide, axis=axis), source, axis=axis)

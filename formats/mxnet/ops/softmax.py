@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from serde.decompositions.expressions import cast, lowest, scalar, size_of, steps
+from serde.decompositions.expressions import cast, index_range, lowest_value, scalar, size_of
 from serde.errors import require
 from serde.ir.geometry import axis_of
 from serde.ir.graph import DType, Value
@@ -23,9 +23,9 @@ def scaled(g, x, temperature, dtype):
 def masked(g, x: Value, length: Value, axis: int):
     """Softmax over the first ``length`` elements along ``axis``; 0 behind them."""
     axis = axis_of(axis, x.rank)
-    place = g.Unsqueeze(steps(g, size_of(g, x, axis)), list(range(1, x.rank - axis)))
+    place = g.Unsqueeze(index_range(g, size_of(g, x, axis)), list(range(1, x.rank - axis)))
     inside = g.Less(place, g.Unsqueeze(cast(g, length, DType.INT64), [axis]))
-    kept = g.Where(inside, x, scalar(g, lowest(x), x))
+    kept = g.Where(inside, x, scalar(g, lowest_value(x), x))
     return g.Where(inside, g.Softmax(kept, axis=axis), scalar(g, 0, x))
 
 
@@ -75,5 +75,5 @@ for _op in ("Softmax", "LogSoftmax"):
 
 @spells("Hardmax")
 def spell_hardmax(g, x, *, axis):
-    places = g.Reshape(steps(g, size_of(g, x, axis)), [-1] + [1] * (x.rank - 1 - axis))
+    places = g.Reshape(index_range(g, size_of(g, x, axis)), [-1] + [1] * (x.rank - 1 - axis))
     return cast(g, g.Equal(places, g.ArgMax(x, axis=axis, keepdims=1)), x.type)

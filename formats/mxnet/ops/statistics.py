@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import cast, cast_like, in_float32
+from serde.decompositions.expressions import cast, cast_like, compute_in_float32
 from serde.errors import require
 from serde.ir.geometry import Ints, axes_of
 from serde.ir.graph import Value
@@ -47,7 +47,7 @@ def read_variance(
         free = g.Where(g.Less(free, 0.0), g.Add(free, 2.0**64), free)  # MXNet's count has no sign
         return g.Div(g.ReduceSum(squares, axes, keepdims=int(keepdims)), free)
 
-    return in_float32(g, apply, x)
+    return compute_in_float32(g, apply, x)
 
 
 @reads("_npi_std")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import scalar, shape_from, size_of, steps
+from serde.decompositions.expressions import index_range, scalar, shape_from, size_of
 from serde.errors import require
 from serde.ir.geometry import axis_of, other_axes
 from serde.ir.graph import Value
@@ -19,7 +19,7 @@ def diagonal(g, x: Value, k: int, axis1: int, axis2: int):
     top, left = max(-k, 0), max(k, 0)
     count = g.Min(g.Sub(rows, [top]), g.Sub(columns, [left]))
     places = g.Add(
-        g.Mul(steps(g, count), g.Add(columns, [1])), g.Add(g.Mul(columns, [top]), [left])
+        g.Mul(index_range(g, count), g.Add(columns, [1])), g.Add(g.Mul(columns, [top]), [left])
     )
     last = g.Transpose(x, perm=(*kept, a, b))
     sizes = [size_of(g, x, axis) for axis in kept]
@@ -30,7 +30,7 @@ def diagonal(g, x: Value, k: int, axis1: int, axis2: int):
 def matrix_of(g, x: Value, k: int):
     """Square matrices with the last axis of ``x`` on their diagonal ``k``, and zeros elsewhere."""
     last, edge = x.rank - 1, abs(k)
-    lines = steps(g, g.Add(shape_from(g, [size_of(g, x, last)]), [edge]))
+    lines = index_range(g, g.Add(shape_from(g, [size_of(g, x, last)]), [edge]))
     on = g.Equal(lines, g.Add(g.Unsqueeze(lines, [1]), k))
     wide = g.Pad(x, [0] * (x.rank + last) + [edge])
     return g.Where(on, g.Unsqueeze(wide, [x.rank if k >= 0 else last]), scalar(g, 0, x))
@@ -73,7 +73,7 @@ def read_tril(g, x, *, k=0):
 @reads("_npi_diag_indices_from")
 def read_diag_indices(g, x):
     """The place along every axis of each element of the diagonal."""
-    line = steps(g, size_of(g, x, 0))
+    line = index_range(g, size_of(g, x, 0))
     return g.Expand(line, g.Concat([x.rank], g.Shape(line), axis=0))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from serde.decompositions.expressions import cast, lowest, slice_axis, steps
+from serde.decompositions.expressions import cast, index_range, lowest_value, slice_axis
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
@@ -41,7 +41,7 @@ def length_of(g: Any, x: Value, axis: int) -> Value:
 
 def positions(g: Any, length: Value) -> Value:
     """``0, 1, … length - 1``."""
-    return steps(g, length)
+    return index_range(g, length)
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Masking:
         is_later = g.Greater(positions(g, total), g.Add(rows, past))
         return g.Where(  # type: ignore[no-any-return]
             is_later,
-            g.const(np.array(lowest(query), dtype.numpy)),
+            g.const(np.array(lowest_value(query), dtype.numpy)),
             zero if found is None else found,
         )  # type: ignore
 

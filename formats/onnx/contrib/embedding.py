@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from serde.decompositions.expressions import cast, slice_axis, steps
+from serde.decompositions.expressions import cast, index_range, slice_axis
 from serde.errors import require
 from serde.ir.graph import DType, Value
 
@@ -26,7 +26,7 @@ def read_embed_layer_normalization(
     mask_index_type: int = 0,
 ) -> Results:  # fmt: skip
     if position_ids is None:
-        position_ids = steps(g, length_of(g, input_ids, 1))
+        position_ids = index_range(g, length_of(g, input_ids, 1))
     total = g.Add(g.Gather(word_embedding, input_ids), g.Gather(position_embedding, position_ids))
     if segment_embedding is not None:
         total = g.Add(total, g.Gather(segment_embedding, segment_ids))
@@ -52,7 +52,7 @@ def read_qembed_layer_normalization(
     def chosen(table: Value, ids: Value, scale: Value, zero: Value | None) -> Value:
         return dequantize(g, g.Gather(table, ids), scale, zero)
 
-    where = steps(g, length_of(g, input_ids, 1))
+    where = index_range(g, length_of(g, input_ids, 1))
     total = g.Add(chosen(words, input_ids, words_scale, words_zero),
                   chosen(places, where, places_scale, places_zero))  # fmt: skip
     if segments is not None:
@@ -95,7 +95,7 @@ def rotate(
 
 def places_from(g: Any, first: Value, length: Value) -> Value:
     """``first``, one for each sequence (B), and the places behind it: (B, S)."""
-    return g.Add(g.Reshape(first, [-1, 1]), steps(g, length))  # type: ignore[no-any-return]
+    return g.Add(g.Reshape(first, [-1, 1]), index_range(g, length))  # type: ignore[no-any-return]
 
 
 @reads("RotaryEmbedding")

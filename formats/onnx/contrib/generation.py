@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from serde.decompositions.expressions import cast, lowest, slice_axis
+from serde.decompositions.expressions import cast, lowest_value, slice_axis
 from serde.errors import require
 from serde.ir.graph import DType, Value
 
@@ -107,7 +107,7 @@ def read_group_query_attention(
         products = g.Mul(g.Tanh(g.Div(products, softcap)), softcap)
     products = biased(g, products, attention_bias, None)
     hidden = lengths.hidden(g, k, bool(causal), local_window_size)
-    products = g.Where(hidden, g.const(np.array(lowest(q), q.type.numpy)), products)
+    products = g.Where(hidden, g.const(np.array(lowest_value(q), q.type.numpy)), products)
     sink = head_sink if head_sink is not None else 0.0 if smooth_softmax == 1 else None
     shares = _softmax(g, products, sink)
     found = g.MatMul(_grouped(g, shares, kv_num_heads), v)

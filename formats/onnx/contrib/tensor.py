@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from serde.decompositions.expressions import cast, slice_axis, steps
+from serde.decompositions.expressions import cast, index_range, slice_axis
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
@@ -60,7 +60,7 @@ def read_unique(g: Any, x: Value) -> tuple[Value, Value, Value]:
 def read_unfold(g: Any, x: Value, *, dim: int = -1, size: int, step: int = 1) -> Value:
     axis = dim % x.rank
     count = g.Add(g.Div(g.Sub(length_of(g, x, axis), size), step), 1)
-    starts = g.Unsqueeze(g.Mul(steps(g, count), step), [1])
+    starts = g.Unsqueeze(g.Mul(index_range(g, count), step), [1])
     windows = g.Gather(x, g.Add(starts, np.arange(size)), axis=axis)
     rest = [a for a in range(x.rank + 1) if a != axis + 1]
     return g.Transpose(windows, perm=(*rest, axis + 1))  # type: ignore[no-any-return]
@@ -115,7 +115,7 @@ def read_ngram_repeat_block(
     differs = cast(g, g.Not(g.Equal(earlier, g.Unsqueeze(last, [1]))), DType.INT32)
     is_repeat = g.Equal(g.ReduceSum(differs, [2], keepdims=0), 0)
     words = g.Unsqueeze(g.Gather(input_ids, ends, axis=1), [2])
-    vocabulary = steps(g, length_of(g, scores, 1))
+    vocabulary = index_range(g, length_of(g, scores, 1))
     hits = g.And(g.Equal(words, vocabulary), g.Unsqueeze(is_repeat, [2]))
     blocked = g.ReduceMax(cast(g, hits, DType.INT32), [1], keepdims=0)
     return g.Where(cast(g, blocked, DType.BOOL), np.float32(-np.inf), scores)  # type: ignore

@@ -42,9 +42,9 @@ recasts("OptionalHasElement")(shared.optional_has)
 def recast_loop(g, trips, go, *states, body: Body, outputs: int = 1):
     """A loop of a few turns as these; any other without a count, and with all it makes carried."""
     require(not any(v.container for v in states if v is not None), "a loop that carries sequences")
-    if (turns := loops.few_turns(trips, go, body)) is not None:
-        return loops.lay_out_loop(g, turns, states, body, outputs)
-    return loops.one_or_all(_carried(g, trips, go, states, body), outputs)
+    if (turns := loops.static_trip_count(trips, go, body)) is not None:
+        return loops.unroll_iterations(g, turns, states, body, outputs)
+    return loops.unpack_single(_carried(g, trips, go, states, body), outputs)
 
 
 def _carried(g, trips, go, states, body: Body) -> list[Value]:
@@ -132,4 +132,4 @@ def write_loop(r, trips, start, *states, body: Graph):
     return r["while"](start, *states, body=body, outputs=len(states))
 
 
-recasts("Scan")(loops.lay_out_scan)
+recasts("Scan")(loops.unroll_scan)

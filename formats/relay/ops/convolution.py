@@ -6,7 +6,7 @@ from functools import partial
 from itertools import product
 from math import prod
 
-from serde.decompositions.expressions import cast, reshape, size_of, sizes_of, times
+from serde.decompositions.expressions import cast, multiply_sizes, reshape, size_of, sizes_of
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
@@ -120,7 +120,7 @@ def by_patches(g, x: Value, w: Value, groups: int, frame):
     stacked = g.Concat(*(g.Unsqueeze(p, [2]) for p in patches), axis=2)
     outputs, depth = w.static_shape[0], prod(w.static_shape[1:])
     batch = size_of(g, x, 0)
-    flat = reshape(g, stacked, [batch, groups, depth, times(g, places)])
+    flat = reshape(g, stacked, [batch, groups, depth, multiply_sizes(g, places)])
     kernel = g.Reshape(w, [groups, outputs // groups, depth])
     return reshape(g, g.MatMul(kernel, flat), [batch, outputs, *places])
 

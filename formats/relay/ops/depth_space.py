@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import Size, reshape, scalar, sizes_of, times
+from serde.decompositions.expressions import Size, multiply_sizes, reshape, scalar, sizes_of
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import Value
@@ -27,7 +27,7 @@ def read_space_to_batch_nd(g, x, *, block_shape: Ints, paddings: Pairs, pad_valu
     blocks, spots = range(2, 2 * count + 1, 2), range(1, 2 * count + 1, 2)
     tail = range(2 * count + 1, 2 * count + 1 + rest)
     turned = g.Transpose(wide, perm=(*blocks, 0, *spots, *tail))
-    batch = times(g, [*block_shape, sizes[0]])
+    batch = multiply_sizes(g, [*block_shape, sizes[0]])
     return reshape(g, turned, [batch, *(spread[i] for i in spots), *sizes[count + 1 :]])
 
 
@@ -43,7 +43,7 @@ def read_batch_to_space_nd(g, x, *, block_shape: Ints, crops: Pairs):
     for i in range(count):
         order += [count + 1 + i, i]
     turned = g.Transpose(wide, perm=(*order, *range(2 * count + 1, count + x.rank)))
-    grown = [times(g, [s, b]) for s, b in zip(sizes[1:], block_shape, strict=False)]
+    grown = [multiply_sizes(g, [s, b]) for s, b in zip(sizes[1:], block_shape, strict=False)]
     y = reshape(g, turned, [batch, *grown, *sizes[count + 1 :]])
     ends = [-a if a else FAR for a in after]
     return g.Slice(y, before, ends, list(range(1, count + 1)), [1] * count)

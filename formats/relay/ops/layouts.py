@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from serde.decompositions.expressions import Size, reshape, size_of, times
+from serde.decompositions.expressions import Size, multiply_sizes, reshape, size_of
 from serde.errors import require
 from serde.ir.geometry import Ints, invert_perm
 from serde.ir.graph import Value
@@ -71,7 +71,7 @@ def unpacked(g, x: Value, layout: str, target: str):
     y = g.Transpose(x, perm=order)
     if len(order) == len(target):
         return y
-    sizes = [times(g, [size_of(g, x, i) for i in found.places(a)]) for a in target]
+    sizes = [multiply_sizes(g, [size_of(g, x, i) for i in found.places(a)]) for a in target]
     return reshape(g, y, sizes)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from math import prod
 
-from serde.decompositions.expressions import cast, in_float32
+from serde.decompositions.expressions import cast, compute_in_float32
 from serde.errors import require
 from serde.ir.dim_expr import shape_data_of
 from serde.ir.graph import DType, Value
@@ -85,7 +85,7 @@ def read_loss_of(logits, g, x, y):
         log = g.LogSoftmax(x, axis=x.rank - 1) if logits else g.Log(x)
         return row_mean_of_products(g, log, y)
 
-    return in_float32(g, apply, x, y)
+    return compute_in_float32(g, apply, x, y)
 
 
 def row_mean_of_products(g, x: Value, y: Value):
@@ -101,7 +101,7 @@ reads("nn.cross_entropy")(partial(read_loss_of, False))
 @reads("nn.cross_entropy_with_logits")
 def read_cross_entropy_with_logits(g, x, y):
     """Minus the mean over the rows of ``x * y``, summed."""
-    return in_float32(g, row_mean_of_products, x, y)
+    return compute_in_float32(g, row_mean_of_products, x, y)
 
 
 @reads("nn.nll_loss")

@@ -9,14 +9,14 @@ import numpy as np
 
 from serde.decompositions.expressions import (
     cast,
+    multiply_sizes,
     number,
     scalar,
     shape_from,
     size_of,
     slice_axis,
-    times,
 )
-from serde.decompositions.loops import turning
+from serde.decompositions.loops import loop_body
 from serde.errors import require
 from serde.ir.graph import DType, Node, Value
 
@@ -183,7 +183,7 @@ def read_all_class_non_max_suppression(g, boxes, scores, limit, overlap, thresho
     places = _chosen(g, boxes, scores, limit, overlap, threshold, count)
     if places is None:
         places = _chosen_by_looping(g, boxes, scores, limit, overlap, threshold)
-    total = times(g, [size_of(g, scores, 0), classes * count])
+    total = multiply_sizes(g, [size_of(g, scores, 0), classes * count])
     zeros = g.Expand(g.const([[0]], DType.INT64), shape_from(g, [total, 3]))
     padded = g.Concat(places, zeros, axis=0)
     return slice_axis(g, padded, 0, 0, total), g.Shape(places, start=0, end=1)
@@ -257,7 +257,7 @@ def _one_by_one(g, boxes, scores, most, overlap, least, center_point_box: int):
     """What is found in each class of each batch, one after the other."""
     count, nothing = boxes.ranked_shape[1], g.const(np.zeros((0, 3), np.int64))
     classes = g.Shape(scores, start=1, end=2)
-    inner, (turn, on, rows) = turning(g, [nothing])
+    inner, (turn, on, rows) = loop_body(g, [nothing])
     rows.shape = (None, 3)
     at = inner.Unsqueeze(turn, [0])
     batch, own = inner.Div(at, classes), inner.Mod(at, classes)

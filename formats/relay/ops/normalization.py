@@ -6,13 +6,13 @@ import numpy as np
 
 from serde.decompositions import shared
 from serde.decompositions.expressions import (
+    apply_on_axis,
+    compute_in_float32,
     full_like,
-    in_float32,
-    on_axis,
+    multiply_sizes,
     reshape,
     scalar,
     sizes_of,
-    times,
 )
 from serde.errors import require
 from serde.ir.geometry import Ints, axes_of, axis_of, move_axis_perm
@@ -49,7 +49,7 @@ def read_layer_norm(g, x, gamma, beta, *, axis=-1, epsilon=1e-5, center=True, sc
     def apply(x):
         return g.LayerNormalization(x, gamma, beta, axis=last, epsilon=epsilon)
 
-    return on_axis(g, x, axis, last, apply)
+    return apply_on_axis(g, x, axis, last, apply)
 
 
 @reads("nn.instance_norm")
@@ -72,7 +72,7 @@ def read_group_norm(
     require(axis > 0, f"axis={axis}: the axis of the batch")
     gamma, beta = scales(g, gamma, beta, scale, center)
     sizes = sizes_of(g, x)
-    flat = x if axis == 1 else reshape(g, x, [times(g, sizes[:axis]), *sizes[axis:]])
+    flat = x if axis == 1 else reshape(g, x, [multiply_sizes(g, sizes[:axis]), *sizes[axis:]])
     y = g.GroupNormalization(flat, gamma, beta, num_groups=num_groups, epsilon=epsilon)
     return y if axis == 1 else reshape(g, y, sizes)
 
@@ -82,7 +82,7 @@ def read_lrn(g, x, *, size=5, axis=1, bias=2.0, alpha=0.0001, beta=0.75):
     def apply(x):
         return g.LRN(x, size=size, bias=bias, alpha=alpha, beta=beta)
 
-    return on_axis(g, x, axis_of(axis, x.rank), 1, apply)
+    return apply_on_axis(g, x, axis_of(axis, x.rank), 1, apply)
 
 
 @reads("nn.l2_normalize")
@@ -93,7 +93,7 @@ def read_l2_normalize(g, x, *, eps: float, axis: Ints | None = None):
         squares = g.ReduceSum(g.Mul(x, x), axes, keepdims=1)
         return g.Div(x, g.Sqrt(g.Max(squares, scalar(g, eps, x))))
 
-    return in_float32(g, apply, x)
+    return compute_in_float32(g, apply, x)
 
 
 @reads("nn.dropout", ignore=("rate",))

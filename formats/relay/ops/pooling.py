@@ -10,7 +10,7 @@ from math import prod
 
 import numpy as np
 
-from serde.decompositions.expressions import cast, full_like, lowest, scalar
+from serde.decompositions.expressions import cast, full_like, lowest_value, scalar
 from serde.errors import require
 from serde.ir.geometry import Ints, window_output
 from serde.ir.graph import DType, Value
@@ -55,7 +55,7 @@ def pooled(g, x: Value, kind: str, frame, up: bool, include: bool):
     outside = any(p >= s for p, s in zip(frame["pads"], spans * 2, strict=True))
     if kind == "max":
         if outside:
-            x, frame = padded(g, x, frame, lowest(x), half)
+            x, frame = padded(g, x, frame, lowest_value(x), half)
         if x.type.kind == "f" or x.type in (DType.INT8, DType.UINT8):
             return g.MaxPool(x, **frame)
         return widely(g, lambda g, x: by_float(g, x, frame), x)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from serde.decompositions.expressions import cast, size_of, steps
+from serde.decompositions.expressions import cast, index_range, size_of
 from serde.errors import require
 from serde.ir.graph import DType, Value
 
@@ -90,7 +90,7 @@ def read_proposal(
     front, _, found = to_front(g, kept)
     places = g.Mod(g.const(np.arange(rpn_post_nms_top_n)[None]), found)
     rows = arranged(g, arranged(g, boxes, front), places)
-    which = g.Reshape(cast(g, steps(g, size_of(g, rows, 0)), DType.FLOAT32), [-1, 1, 1])
+    which = g.Reshape(cast(g, index_range(g, size_of(g, rows, 0)), DType.FLOAT32), [-1, 1, 1])
     which = g.Expand(which, [1, rpn_post_nms_top_n, 1])
     return g.Reshape(g.Concat(which, rows, axis=2), [-1, 5])
 

@@ -6,6 +6,6 @@ from serde.decompositions import recurrent
 
 from ..target import recasts
 
-recasts("RNN")(recurrent.lay_out_rnn)
-recasts("GRU")(recurrent.lay_out_gru)
-recasts("LSTM")(recurrent.lay_out_lstm)
+recasts("RNN")(recurrent.unroll_rnn)
+recasts("GRU")(recurrent.unroll_gru)
+recasts("LSTM")(recurrent.unroll_lstm)

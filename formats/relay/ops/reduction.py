@@ -7,7 +7,13 @@ from functools import partial
 import numpy as np
 
 from serde.decompositions import shared
-from serde.decompositions.expressions import cast, cast_like, in_float32, size_of, times
+from serde.decompositions.expressions import (
+    cast,
+    cast_like,
+    compute_in_float32,
+    multiply_sizes,
+    size_of,
+)
 from serde.errors import require
 from serde.ir.geometry import Ints, axes_of, other_axes
 from serde.ir.graph import DType, Value
@@ -74,7 +80,7 @@ def integer_mean(g, x: Value, axes: Ints, keepdims: bool):
 
 def count(g, x: Value, axes: Ints):
     """How many elements are reduced to one, as a tensor."""
-    size = times(g, [size_of(g, x, a) for a in axes])
+    size = multiply_sizes(g, [size_of(g, x, a) for a in axes])
     return g.const(size, DType.INT64) if isinstance(size, int) else g.Squeeze(size, [0])
 
 
@@ -105,7 +111,7 @@ def read_variance(
         total = g.ReduceSum(g.Mul(off, off), axes, keepdims=int(keepdims))
         return g.Div(total, cast(g, size, x.type))
 
-    return in_float32(g, apply, x, mean)
+    return compute_in_float32(g, apply, x, mean)
 
 
 def read_arg(

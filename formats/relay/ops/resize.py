@@ -16,11 +16,11 @@ import numpy as np
 from serde.decompositions.expressions import (
     Size,
     cast,
+    index_range,
+    multiply_sizes,
     shape_from,
     size_of,
     slice_axis,
-    steps,
-    times,
 )
 from serde.errors import require
 from serde.ir.graph import DType, Value
@@ -177,7 +177,7 @@ def computed_table(g, size: Size, count: Size, mode: str, rounding: str):
     n, m = (
         g.const(F(s)) if isinstance(s, int) else cast(g, s, DType.FLOAT32) for s in (size, count)
     )
-    x, scale = cast(g, steps(g, count), DType.FLOAT32), g.Div(n, m)
+    x, scale = cast(g, index_range(g, count), DType.FLOAT32), g.Div(n, m)
     if mode == "align_corners":
         at = g.Mul(g.Div(g.Sub(n, 1.0), g.Max(g.Sub(m, 1.0), 1.0)), x)
     elif mode == "asymmetric":
@@ -320,7 +320,7 @@ def grown(g, size: Size, scale: float | Value) -> Size:
     if isinstance(size, int):
         return int(np.floor(size * scale + 0.5))
     if scale == int(scale):
-        return times(g, [size, int(scale)])
+        return multiply_sizes(g, [size, int(scale)])
     wide = g.Mul(cast(g, size, DType.FLOAT64), scale)
     return cast(g, g.Floor(g.Add(wide, 0.5)), DType.INT64)
 

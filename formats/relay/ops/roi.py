@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from serde.decompositions.expressions import cast
-from serde.decompositions.roi import max_of_regions, mean_of_regions
+from serde.decompositions.roi import average_regions, maximize_regions
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType
@@ -86,7 +86,7 @@ def recast_roi_align(
             "spatial_scale": spatial_scale,
             "half": coordinate_transformation_mode == "half_pixel"}  # fmt: skip
     if not sampling_ratio and x.is_static and x.type is DType.FLOAT32:
-        pooled = max_of_regions if mode.lower() == "max" else mean_of_regions
+        pooled = maximize_regions if mode.lower() == "max" else average_regions
         return pooled(g, x, rois, batch, **form)
     return roi_align(g, x, rois, batch, mode=mode, sampling_ratio=sampling_ratio, **form)
 

@@ -8,15 +8,15 @@ from typing import Any
 from serde.decompositions.expressions import (
     Size,
     cast,
+    multiply_sizes,
     reshape,
     scalar,
     shape_from,
     size_of,
     sizes_of,
     slice_axis,
-    times,
 )
-from serde.decompositions.reshape_codes import coded
+from serde.decompositions.reshape_codes import resolve_reshape_codes
 from serde.errors import require
 from serde.ir.dim_expr import shape_data_of
 from serde.ir.geometry import Ints, axes_of, axis_of
@@ -43,7 +43,7 @@ def read_reshape(g, x, *, newshape: Ints, allowzero=False):
         return g.Reshape(x, newshape, allowzero=1)
     if all(d > 0 or d == -1 for d in newshape):
         return g.Reshape(x, newshape)
-    return reshape(g, x, coded(g, sizes_of(g, x), newshape))
+    return reshape(g, x, resolve_reshape_codes(g, sizes_of(g, x), newshape))
 
 
 @reads("contrib_reverse_reshape")
@@ -51,7 +51,7 @@ def read_reverse_reshape(g, x, *, newshape: Ints, allowzero=False):
     """The codes from the right: 0 and -1 only, as in TVM."""
     if allowzero:
         return read_reshape(g, x, newshape=newshape, allowzero=True)
-    sizes = coded(g, sizes_of(g, x)[::-1], reversed_codes(newshape))
+    sizes = resolve_reshape_codes(g, sizes_of(g, x)[::-1], reversed_codes(newshape))
     return reshape(g, x, sizes[::-1])
 
 
@@ -161,7 +161,9 @@ def read_repeat(g, x, *, repeats: int, axis: int | None = None):
     sizes = sizes_of(g, x)
     spread = [*sizes[: axis + 1], repeats, *sizes[axis + 1 :]]
     wide = g.Expand(g.Unsqueeze(x, [axis + 1]), shape_from(g, spread))
-    return reshape(g, wide, [*sizes[:axis], times(g, [sizes[axis], repeats]), *sizes[axis + 1 :]])
+    return reshape(
+        g, wide, [*sizes[:axis], multiply_sizes(g, [sizes[axis], repeats]), *sizes[axis + 1 :]]
+    )
 
 
 @reads("reverse")
@@ -184,7 +186,7 @@ def dilated(g, x: Value, strides: Ints, fill: float):
         pads = [0] * (2 * x.rank + 2)
         pads[x.rank + 2 + axis] = step - 1
         wide = g.Pad(g.Unsqueeze(x, [axis + 1]), pads, scalar(g, fill, x))
-        merged = times(g, [sizes[axis], step])
+        merged = multiply_sizes(g, [sizes[axis], step])
         whole = reshape(g, wide, [*sizes[:axis], merged, *sizes[axis + 1 :]])
         x = slice_axis(g, whole, axis, 0, -(step - 1))
     return x

@@ -12,7 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from serde.decompositions.expressions import cast, cast_like, shape_from, size_of, sizes_of, steps
+from serde.decompositions.expressions import (
+    cast,
+    cast_like,
+    index_range,
+    shape_from,
+    size_of,
+    sizes_of,
+)
 from serde.errors import require
 from serde.ir.geometry import Ints, axes_of
 from serde.ir.graph import DType, Value
@@ -241,7 +248,7 @@ def read_numpy_multinomial(
     found = d.places(draw, g, [], chances, n * int(np.prod(shape, dtype=np.int64)))
     trials = g.Reshape(found, [*shape, n, 1])
     count = size_of(g, chances, 0)
-    hit = g.Equal(trials, steps(g, count))
+    hit = g.Equal(trials, index_range(g, count))
     return g.ReduceSum(cast(g, hit, DType.INT64), [len(shape)], keepdims=0)
 
 

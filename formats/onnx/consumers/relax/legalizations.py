@@ -22,12 +22,12 @@ from serde.version_converter.adapters.roi import roi_align
 
 legalize = legalization_table("ir → relax")
 
-legalize("RNN")(recurrent.lay_out_rnn)
-legalize("GRU")(recurrent.lay_out_gru)
-legalize("LSTM")(recurrent.lay_out_lstm)
+legalize("RNN")(recurrent.unroll_rnn)
+legalize("GRU")(recurrent.unroll_gru)
+legalize("LSTM")(recurrent.unroll_lstm)
 legalize("If")(loops.inline_if)
 legalize("Loop")(loops.unroll_loop)
-legalize("Scan")(loops.lay_out_scan)
+legalize("Scan")(loops.unroll_scan)
 legalize("ReduceLogSumExp")(shared.log_sum_exp)
 legalize("OneHot")(shared.one_hot)
 legalize("OptionalGetElement")(shared.optional_get)
