@@ -20,8 +20,8 @@ from serde.spec import canonicalize, schema
 from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES
 
 from ..version_converter.adapters.common import cast
-from ..version_converter.adapters.quantization import dequantized, quantized
-from ..version_converter.element_types import BORN, spelled
+from ..version_converter.adapters.quantization import emit_dequantize, emit_quantize
+from ..version_converter.element_types import BORN, format_type
 
 CARRIERS = {
     DType.INT2: DType.INT8,
@@ -111,7 +111,7 @@ def narrowed(g: Any, x: Value, dtype: DType, saturate: int) -> Value:
         whole = cast(g, x, DType.INT32 if INTEGERS[dtype] < 32 else DType.INT64)
         whole = g.Mod(g.Add(whole, half) if half else whole, count)
         return cast(g, g.Sub(whole, half) if half else whole, CARRIERS[dtype])
-    require(dtype in GRIDS, f"rounding to {spelled(dtype)} elements")
+    require(dtype in GRIDS, f"rounding to {format_type(dtype)} elements")
     return cast(g, rounded(g, cast(g, x, DType.FLOAT64), GRIDS[dtype], saturate), DType.FLOAT32)
 
 
@@ -176,7 +176,7 @@ def _axis(op: str, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[int
 
 def _quantized(g: Any, inputs: Sequence[Any], attrs: Mapping[str, Any], kind: DType) -> Value:
     x, scale, zero = (*inputs, None)[:3]
-    return quantized(  # type: ignore[no-any-return]
+    return emit_quantize(  # type: ignore[no-any-return]
         g, x, scale, zero, kind, *_axis("QuantizeLinear", inputs, attrs), attrs.get("saturate", 1)
     )
 
@@ -184,11 +184,11 @@ def _quantized(g: Any, inputs: Sequence[Any], attrs: Mapping[str, Any], kind: DT
 def _dequantized(g: Any, inputs: Sequence[Any], attrs: Mapping[str, Any], scale_kind: Any) -> Value:
     x, scale = inputs[:2]
     told = attrs.get("output_dtype")
-    require(told or not scale_kind, f"{spelled(scale_kind or x.type)} elements to compute in")
+    require(told or not scale_kind, f"{format_type(scale_kind or x.type)} elements to compute in")
     kind = ELEMENT_TYPES[told] if told else scale.type
     axis = _axis("DequantizeLinear", inputs, attrs)
     x, scale = freed(g, x), freed(g, scale) if scale_kind else scale
-    return dequantized(g, x, scale, None, kind, *axis)  # type: ignore[no-any-return]  # zero is 0
+    return emit_dequantize(g, x, scale, None, kind, *axis)  # type: ignore[no-any-return]  # zero is 0
 
 
 def require_exact(
@@ -213,9 +213,9 @@ def require_exact(
 def _not_taken(op: str, dtype: DType, never: bool) -> str:
     """Why an operator is refused; ``never``: at any opset."""
     if never:
-        return f"{op} of {spelled(dtype)} elements, which the target does not compute with"
+        return f"{op} of {format_type(dtype)} elements, which the target does not compute with"
     return (
-        f"{op} takes no {spelled(dtype)} at this opset, and rounds as no other type does; "
+        f"{op} takes no {format_type(dtype)} at this opset, and rounds as no other type does; "
         f"opset {BORN[dtype]} is the lowest with such elements"
     )
 

@@ -35,9 +35,9 @@ from serde.version_converter.adapters import above, below
 from serde.version_converter.element_types import (
     UNINFERRED,
     are_allowed,
-    as_is,
+    promote_types,
     require_results,
-    widening,
+    supports_types,
 )
 
 from . import emulate_types, scalarize_sequences
@@ -259,7 +259,7 @@ class Legalizer(OnnxBuilder):
             operands = [self._operand(operator, i, inputs) for i in range(len(inputs))]
             require_results(operator, attrs)
             attrs = self._known_attrs(operator, attrs)
-            promoted = widening(operator, operands)
+            promoted = promote_types(operator, operands)
             if promoted:
                 call = TypedCall(operator, tuple(operands), attrs, [None] * outputs)
                 return self._promote(call, promoted, self._downgrade_older)
@@ -289,7 +289,7 @@ class Legalizer(OnnxBuilder):
             return False
         results = tuple([t and (t.dtype, t.container) for t in call.types])
         given = are_allowed(found.name, found.since, "outputs", results)
-        return given and as_is(found, "inputs", call.inputs)
+        return given and supports_types(found, "inputs", call.inputs)
 
     def _adapt(
         self, table: RuleTable, level: int, op: str, inputs: Sequence[Operand],

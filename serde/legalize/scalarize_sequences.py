@@ -16,7 +16,7 @@ from serde.ir.graph import DType, Graph, Value
 from serde.rewrite import functions
 from serde.rewrite.subgraphs import Body
 
-from ..version_converter.adapters.common import bounded
+from ..version_converter.adapters.common import require_expandable
 
 SEQUENCES, OPTIONALS = 13, 16  # from these opsets on bodies and Identity take them as well
 SINCE = {"Optional": OPTIONALS}
@@ -33,7 +33,7 @@ class Held:
 
 def stand_in(g: Any, values: Sequence[Value], optional: bool = False) -> Value:
     """A value no node computes, that stands for ``values``."""
-    bounded(len(values), "a sequence", MOST)
+    require_expandable(len(values), "a sequence", MOST)
     first = values[0] if values else None
     wrap = (
         "optional" if optional else "sequence",
@@ -109,7 +109,7 @@ def parted(
         sizes = (*(each,) * (n // each), *((n % each,) if n % each else ()))
     else:
         sizes = split.ints()
-    ends = [sum(sizes[: i + 1]) for i in range(bounded(len(sizes), "a sequence", MOST))]
+    ends = [sum(sizes[: i + 1]) for i in range(require_expandable(len(sizes), "a sequence", MOST))]
     parts = [g.Slice(x, [e - s], [e], [axis], [1]) for s, e in zip(sizes, ends, strict=True)]
     if split is None and not keepdims:
         parts = [g.Squeeze(p, [axis]) for p in parts]
@@ -202,7 +202,7 @@ def unrolled(
     late = (f"a loop that carries {'an optional' if lowest == OPTIONALS else 'a sequence'} and "
             f"turns as often as data says; opset {lowest} is the lowest that has such")  # fmt: skip
     require(count is None or count.tensor is not None, late)
-    turns = MOST if count is None else bounded(count.ints()[0], "turns of a loop", MOST)
+    turns = MOST if count is None else require_expandable(count.ints()[0], "turns of a loop", MOST)
     made: list[tuple[Value, ...]] = []  # what each turn gives to be gathered
     for i in range(turns + 1):
         require(go is None or go.tensor is not None, late)

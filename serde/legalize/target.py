@@ -10,7 +10,7 @@ from serde.ir.graph import EMPTY, IR_OPSET, DType, Node, Value, show_shape
 from serde.rewrite.rules import RuleTable
 from serde.spec import schema
 from serde.version_converter.adapters import below
-from serde.version_converter.element_types import BORN, WIDER, WIDTH_MATTERS, spelled
+from serde.version_converter.element_types import BORN, WIDER, WIDTH_MATTERS, format_type
 
 TypeConstraints = Mapping[str, frozenset[DType]]  # type variable of the schema -> element types
 IllegalForm = Callable[[Node], "str | None"]  # why the target cannot take a node, None if it can
@@ -116,7 +116,7 @@ class Target:
             if (reason := self.illegal_value(value)) is not None:
                 return reason
             if value.dtype is not None and value.dtype not in legal.get(tie, (value.dtype,)):
-                return f"{self.name} has no {node.op} of {spelled(value.dtype)} elements"
+                return f"{self.name} has no {node.op} of {format_type(value.dtype)} elements"
         return None
 
     def illegal_value(self, value: Value) -> str | None:

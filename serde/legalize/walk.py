@@ -17,7 +17,7 @@ from serde.rewrite.subgraphs import Body
 from serde.spec import inference, schema
 from serde.spec.onnx_builder import TypedCall
 from serde.spec.simplify import MERGED
-from serde.version_converter.element_types import BORN, are_allowed, spelled
+from serde.version_converter.element_types import BORN, are_allowed, format_type
 
 from . import scalarize_sequences
 from .adapters import next_change
@@ -43,10 +43,16 @@ class Legalized:
     def emulated_outputs(self, stage: str = "") -> list[Problem]:
         """Outputs of element types the target lacks: no one could tell what they stand for."""
         return [
-            Problem("output", {}, f"no {spelled(d)} elements; opset {BORN[d]} is the lowest with "
-                    "them", (v.name,), stage)
-            for v in self.graph.outputs if (d := self.logical_types.get(v)) is not None
-        ]  # fmt: skip
+            Problem(
+                "output",
+                {},
+                f"no {format_type(d)} elements; opset {BORN[d]} is the lowest with them",
+                (v.name,),
+                stage,
+            )
+            for v in self.graph.outputs
+            if (d := self.logical_types.get(v)) is not None
+        ]
 
 
 def legalize(

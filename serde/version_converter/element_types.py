@@ -49,7 +49,7 @@ WIDTH_MATTERS = frozenset(
 WRAPPERS = {"sequence": "seq", "optional": "optional"}
 
 
-def spelled(dtype: DType, wrap: Sequence[str] = ()) -> str:
+def format_type(dtype: DType, wrap: Sequence[str] = ()) -> str:
     """A type as users call it: ``int8``, ``string``, ``sequence of float32``."""
     return " of ".join([*wrap, "string" if dtype is DType.STRING else dtype.value])
 
@@ -57,11 +57,13 @@ def spelled(dtype: DType, wrap: Sequence[str] = ()) -> str:
 def require_elements(dtype: DType, opset: int) -> None:
     """Refuse an element type that came after ``opset``."""
     born = BORN.get(dtype, 1)
-    require(born <= opset, f"no {spelled(dtype)} elements; opset {born} is the lowest with them")
+    require(
+        born <= opset, f"no {format_type(dtype)} elements; opset {born} is the lowest with them"
+    )
 
 
 @cache
-def name_of(dtype: DType, wrap: tuple[str, ...] = ()) -> str:
+def schema_type_name(dtype: DType, wrap: tuple[str, ...] = ()) -> str:
     """A type as schemas spell it: ``tensor(float)``, ``seq(tensor(float))``."""
     names = {d: n for n, d in schema.SPELLED.items()}
     text = f"tensor({names.get(dtype, dtype.value)})"
@@ -77,24 +79,24 @@ def _types(op: str, version: int, side: str, index: int) -> frozenset[str]:
     return frozenset(formals[min(index, len(formals) - 1)].types) if formals else frozenset()
 
 
-def allowed(
+def supports_type(
     operator: schema.Operator, side: str, index: int, dtype: DType, wrap: tuple[str, ...] = ()
 ) -> bool:
     """Whether the operator takes (``inputs``) or gives (``outputs``) the type at ``index``."""
     types = _types(operator.name, operator.since, side, index)
-    return not types or name_of(dtype, wrap) in types
+    return not types or schema_type_name(dtype, wrap) in types
 
 
-def refuse(
+def refuse_type(
     operator: schema.Operator, side: str, index: int, dtype: DType, wrap: tuple[str, ...] = ()
 ) -> None:
     """Raise the refusal of a type, naming the lowest opset that has it there."""
     verb = "takes" if side == "inputs" else "gives"
     versions = (o for v in range(1, IR_OPSET + 1) if (o := schema.find(operator.name, v)))
-    newer = (o.since for o in versions if allowed(o, side, index, dtype, wrap))
+    newer = (o.since for o in versions if supports_type(o, side, index, dtype, wrap))
     lowest = next(newer, None)
     hint = "" if lowest is None else f"; opset {lowest} is the lowest that does"
-    raise UnsupportedOp(f"{operator.name} {verb} no {spelled(dtype, wrap)} at this opset{hint}")
+    raise UnsupportedOp(f"{operator.name} {verb} no {format_type(dtype, wrap)} at this opset{hint}")
 
 
 def require_results(
@@ -104,32 +106,36 @@ def require_results(
     for name in ("to", "dtype", "output_dtype"):
         dtype = schema.ELEMENT_TYPES.get(attrs.get(name) or 0)
         given = _types(operator.name, operator.since, "outputs", 0)
-        if dtype is not None and not any(name_of(dtype) in t for t in given):
-            refuse(operator, "outputs", 0, dtype)
+        if dtype is not None and not any(schema_type_name(dtype) in t for t in given):
+            refuse_type(operator, "outputs", 0, dtype)
     for i, v in enumerate(values):
-        if v.dtype is not None and not allowed(operator, "outputs", i, v.dtype, v.container):
-            refuse(operator, "outputs", i, v.dtype, v.container)
+        if v.dtype is not None and not supports_type(operator, "outputs", i, v.dtype, v.container):
+            refuse_type(operator, "outputs", i, v.dtype, v.container)
 
 
-def widening(operator: schema.Operator, operands: Sequence[Value | None]) -> dict[str, DType]:
+def promote_types(operator: schema.Operator, operands: Sequence[Value | None]) -> dict[str, DType]:
     """The wider element type for each type variable whose present one the operator lacks."""
-    if as_is(operator, "inputs", operands):
+    if supports_types(operator, "inputs", operands):
         return {}
     wider: dict[str, DType] = {}
     for i, v in enumerate(operands):
-        if v is None or v.dtype is None or allowed(operator, "inputs", i, v.dtype, v.container):
+        if (
+            v is None
+            or v.dtype is None
+            or supports_type(operator, "inputs", i, v.dtype, v.container)
+        ):
             continue
         plain = not v.container and operator.name not in WIDTH_MATTERS
         choices = WIDER.get(v.dtype, ()) if plain else ()
-        found = next((d for d in choices if allowed(operator, "inputs", i, d)), None)
+        found = next((d for d in choices if supports_type(operator, "inputs", i, d)), None)
         if found is None:
-            refuse(operator, "inputs", i, v.dtype, v.container)
+            refuse_type(operator, "inputs", i, v.dtype, v.container)
         else:
             wider[operator.input(i).tie] = found
     return wider
 
 
-def as_is(operator: schema.Operator, side: str, values: Sequence[Value | None]) -> bool:
+def supports_types(operator: schema.Operator, side: str, values: Sequence[Value | None]) -> bool:
     """Whether the operator takes, or gives, values of these types."""
     types = tuple([None if v is None else (v.dtype, v.container) for v in values])
     return are_allowed(operator.name, operator.since, side, types)
@@ -142,5 +148,6 @@ def are_allowed(
     """Whether a version of an operator takes (``inputs``) or gives (``outputs``) element types."""
     operator = schema.operator(op, since)
     return all(
-        t is None or t[0] is None or allowed(operator, side, i, *t) for i, t in enumerate(types)
+        t is None or t[0] is None or supports_type(operator, side, i, *t)
+        for i, t in enumerate(types)
     )

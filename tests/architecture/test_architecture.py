@@ -335,7 +335,7 @@ def test_an_operator_is_in_the_file_of_its_family(op):
 
 def registers(path: str) -> bool:
     """Whether a file fills a rule table as it is imported."""
-    tables = {"reads", "writes", "spells", "recasts", "below", "above", "decomposed"}
+    tables = {"reads", "writes", "spells", "recasts", "below", "above", "decomposition"}
     called = [n.func for n in nodes(path) if isinstance(n, ast.Call)]
     return any({n.id for n in ast.walk(c) if isinstance(n, ast.Name)} & tables for c in called)
 

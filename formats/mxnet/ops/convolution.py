@@ -11,7 +11,7 @@ from serde.errors import ConversionError, require
 from serde.ir.geometry import Ints, invert_perm, may_be_same
 from serde.ir.graph import DType, Value, show_shape
 from serde.rewrite.rules import Hint
-from serde.version_converter.adapters.pooling import zero_padded
+from serde.version_converter.adapters.pooling import pad_window_axes
 
 from ..rules import reads
 from ..target import spells, symmetric, writes
@@ -165,7 +165,7 @@ def write_conv_transpose(
 def spell_conv(g, x, w, b=None, *, kernel_shape, strides, dilations, pads, group):
     """MXNet pads both ends alike; images and volumes are padded by its ``Pad``."""
     if not halved(pads) and x.rank == 3:
-        x, pads = zero_padded(g, x, pads), (0,) * len(pads)
+        x, pads = pad_window_axes(g, x, pads), (0,) * len(pads)
         return g.Conv(
             x, w, b, kernel_shape=kernel_shape, strides=strides, dilations=dilations, pads=pads,
             group=group,
@@ -225,7 +225,7 @@ def spell_conv_transpose(
     y = g.Slice(y, cut[:n], [-p or LAST for p in cut[n:]], list(range(2, n + 2)), [1] * n)
     beyond = [max(-p, 0) for p in pads]
     require(b is None or not any(beyond), "an output_shape beyond what the windows reach")
-    return zero_padded(g, y, tuple(beyond)) if any(beyond) else y
+    return pad_window_axes(g, y, tuple(beyond)) if any(beyond) else y
 
 
 def with_gaps(g, w: Value, dilations: Ints):

@@ -18,7 +18,7 @@ from serde.errors import require
 from serde.ir.geometry import may_be_same
 from serde.ir.graph import DType, Value
 from serde.rewrite.rules import Hint
-from serde.version_converter.adapters.normalization import layer_normalization, standardized
+from serde.version_converter.adapters.normalization import layer_normalization, standardize
 
 from ..rules import reads
 from ..target import spells, writes
@@ -211,7 +211,7 @@ def spell_instance_norm(g, x, scale, bias, *, epsilon):
     if x.type is DType.FLOAT32:
         return None
     if x.type is DType.FLOAT64:
-        centred, _, inverse = standardized(g, x, list(range(2, x.rank)), epsilon)
+        centred, _, inverse = standardize(g, x, list(range(2, x.rank)), epsilon)
         scale, bias = (g.Unsqueeze(v, list(range(1, x.rank - 1))) for v in (scale, bias))
         return g.Add(g.Mul(g.Mul(centred, inverse), scale), bias)
     wide = (cast(g, v, DType.FLOAT32) for v in (x, scale, bias))

@@ -22,7 +22,7 @@ from serde.decompositions.expressions import (
 from serde.errors import require
 from serde.ir.geometry import Ints, window_output
 from serde.ir.graph import DType, Value
-from serde.version_converter.adapters.pooling import zero_padded
+from serde.version_converter.adapters.pooling import pad_window_axes
 
 from ..rules import reads
 from ..target import spells, symmetric, writes
@@ -269,7 +269,7 @@ def spell_max_pool(
         )
     if halved(pads):
         return None
-    return g.MaxPool(zero_padded(g, x, pads, -math.inf), ceil_mode=ceil_mode, **frame)
+    return g.MaxPool(pad_window_axes(g, x, pads, -math.inf), ceil_mode=ceil_mode, **frame)
 
 
 def with_places(
@@ -332,10 +332,10 @@ def spell_average_pool(
                     **frame, **more)  # fmt: skip
     if halved(pads):
         return None
-    sums = g.AveragePool(zero_padded(g, x, pads), count_include_pad=1, **frame)
+    sums = g.AveragePool(pad_window_axes(g, x, pads), count_include_pad=1, **frame)
     if count_include_pad:
         return sums
-    counted = zero_padded(g, full_like(g, x, 1.0), pads)
+    counted = pad_window_axes(g, full_like(g, x, 1.0), pads)
     return g.Div(sums, g.AveragePool(counted, count_include_pad=1, **frame))
 
 

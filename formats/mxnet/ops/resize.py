@@ -11,7 +11,7 @@ from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 from serde.rewrite.rules import Hint
-from serde.version_converter.adapters.resize import REPEATING, every_axis, spelled_out
+from serde.version_converter.adapters.resize import REPEATING, decompose_resize, every_axis
 from serde.version_converter.adapters.resize_coordinates import Sampling
 
 from ..rules import reads
@@ -220,7 +220,7 @@ def spell_resize(
     )
     if is_native(x, scales, how):
         return g.Resize(x, None, scales, mode="nearest", nearest_mode="round_prefer_floor")
-    return spelled_out(g, x, roi, scales, sizes, how)
+    return decompose_resize(g, x, roi, scales, sizes, how)
 
 
 def is_native(x, scales, how: Sampling) -> bool:

@@ -19,14 +19,14 @@ from serde.legalize.legalizer import Legalizer
 from serde.legalize.target import Target
 from serde.passes import drop_dead
 from serde.rewrite.rules import RuleTable
-from serde.version_converter.adapters.indexing import least
+from serde.version_converter.adapters.indexing import extreme_value
 from serde.version_converter.adapters.pooling import (
     Windows,
-    averaged,
-    gathered,
-    left_over,
-    surrounded,
-    surroundings,
+    average_dynamic_windows,
+    ceil_mode_pads,
+    dynamic_pads,
+    max_pool_by_gathering,
+    pad_dynamically,
 )
 from serde.version_converter.adapters.resize import every_axis
 
@@ -239,15 +239,15 @@ def _spell_pads(g: Any, node: Any, x: Value, fill: float) -> Any:
     w = _windows(node)
     extra: Any = [0] * len(w.kernel)
     if w.ceil_mode:
-        extra = left_over(x, w.kernel, w.strides, w.dilations, w.pads)
+        extra = ceil_mode_pads(x, w.kernel, w.strides, w.dilations, w.pads)
     if extra is not None:
         half = len(w.kernel)
         ends = [p + e for p, e in zip(w.pads[half:], extra, strict=True)]
         y = g.Pad(x, [0, 0, *w.pads[:half], 0, 0, *ends], g.const(fill, x.type))
     else:
-        before, behind, more = surroundings(g, x, w)
+        before, behind, more = dynamic_pads(g, x, w)
         after = [g.Add(a, b) for a, b in zip(behind, more, strict=True)]
-        y = surrounded(g, x, before, after, fill)
+        y = pad_dynamically(g, x, before, after, fill)
     plain = {"pads": (0,) * len(w.pads), "ceil_mode": 0}
     attrs = {n: plain.get(n, v) for n, v in node.attrs.items()}
     return _emit_pool(g, replace(node, inputs=(y,), attrs=attrs))
@@ -257,8 +257,10 @@ def spell_max_pool(g: Any, node: Any, x: Value) -> Any:
     """MaxPool with its pads as a Pad; indices count places of the tensor without them."""
     if len(node.outputs) > 1:
         with g.speaking(18):
-            return gathered(g, x, _windows(node), node.attrs.get("storage_order", 0), 2)
-    return _spell_pads(g, node, x, least(x.type, False))
+            return max_pool_by_gathering(
+                g, x, _windows(node), node.attrs.get("storage_order", 0), 2
+            )
+    return _spell_pads(g, node, x, extreme_value(x.type, False))
 
 
 def spell_average_pool(g: Any, node: Any, x: Value) -> Any:
@@ -267,7 +269,7 @@ def spell_average_pool(g: Any, node: Any, x: Value) -> Any:
     if include and not node.attrs.get("ceil_mode", 0):
         return _spell_pads(g, node, x, 0.0)
     with g.speaking(18):
-        return averaged(g, x, _windows(node), include)
+        return average_dynamic_windows(g, x, _windows(node), include)
 
 
 POOLS: dict[str, Callable[[Any, Any, Value], Any]] = {

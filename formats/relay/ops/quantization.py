@@ -18,7 +18,7 @@ from serde.errors import require
 from serde.ir.geometry import axis_of
 from serde.ir.graph import DType, Value
 from serde.spec.schema import ELEMENT_TYPES
-from serde.version_converter.adapters.quantization import BYTES, dequantized
+from serde.version_converter.adapters.quantization import BYTES, emit_dequantize
 
 from ..rules import reads
 from ..target import emit_scalar, recasts, typed, writes
@@ -253,7 +253,7 @@ def recast_dequantize(g, x, scale, zero=None, *, axis: int, block_size: int, out
     single = kind is scale.type is DType.FLOAT32
     if single and x.type in BYTES and not block_size and scale.rank < 2:
         return None
-    return dequantized(g, x, scale, zero, kind, axis, block_size)
+    return emit_dequantize(g, x, scale, zero, kind, axis, block_size)
 
 
 @writes("DequantizeLinear", ignore=("block_size", "output_dtype"))

@@ -24,7 +24,7 @@ from serde.decompositions.expressions import (
 )
 from serde.errors import require
 from serde.ir.graph import DType, Value
-from serde.version_converter.adapters.resize import every_axis, factors_of, spelled_out
+from serde.version_converter.adapters.resize import decompose_resize, every_axis, static_scales
 from serde.version_converter.adapters.resize_coordinates import Sampling, coordinates
 from serde.version_converter.adapters.resize_coordinates import nearest as nearest_index
 
@@ -349,7 +349,7 @@ def recast_resize(
         g, x, roi, scales, sizes, keep_aspect_ratio_policy=keep_aspect_ratio_policy, axes=axes
     )
     by_scale = scales is not None and scales.shape != (0,)
-    factors = factors_of(x, scales if by_scale else None, sizes)
+    factors = static_scales(x, scales if by_scale else None, sizes)
     made = factors and tuple(m for m, _ in factors)
     if native(x, how, made, factors and [s for _, s in factors]):
         return g.Resize(
@@ -357,7 +357,7 @@ def recast_resize(
             coordinate_transformation_mode=how.coordinates, nearest_mode=nearest_mode,
             cubic_coeff_a=cubic_coeff_a, exclude_outside=exclude_outside,
         )  # fmt: skip
-    return spelled_out(g, x, roi, scales if by_scale else None, sizes, how)
+    return decompose_resize(g, x, roi, scales if by_scale else None, sizes, how)
 
 
 def native(x: Value, how: Sampling, made, scales) -> bool:

@@ -20,7 +20,7 @@ above = {v: RuleTable(f"opset {v - 1} → {v}") for v in range(2, IR_OPSET + 1)}
 Rule = Callable[..., Any]
 
 
-def decomposed(version: int, *ops: str) -> Callable[[Rule], Rule]:
+def decomposition(version: int, *ops: str) -> Callable[[Rule], Rule]:
     """Register the decorated rule as what becomes of ``ops`` below ``version``.
 
     It is written in the IR's operators, whatever the opset it is asked at.
@@ -28,11 +28,11 @@ def decomposed(version: int, *ops: str) -> Callable[[Rule], Rule]:
 
     def register(rule: Rule) -> Rule:
         @wraps(rule)
-        def speaking(g: Any, *inputs: Any, **attrs: Any) -> Any:
+        def emit_at_ir_opset(g: Any, *inputs: Any, **attrs: Any) -> Any:
             with g.speaking(IR_OPSET):
                 return rule(g, *inputs, **attrs)
 
-        below[version](*ops)(speaking)
+        below[version](*ops)(emit_at_ir_opset)
         return rule
 
     return register

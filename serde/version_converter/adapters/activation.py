@@ -6,11 +6,11 @@ from functools import partial
 
 from serde.ir.graph import DType, Value
 
-from . import above, below, decomposed
-from .common import FLOATS, cast, wider
+from . import above, below, decomposition
+from .common import FLOATS, cast, widen_float
 
 
-@decomposed(20, "Gelu")
+@decomposition(20, "Gelu")
 def gelu(g, x: Value, *, approximate: str):
     if approximate == "tanh":
         inner = g.Add(x, g.Mul(g.Mul(g.Mul(x, x), x), 0.044715))
@@ -20,10 +20,10 @@ def gelu(g, x: Value, *, approximate: str):
     return g.Mul(g.Mul(x, g.Add(bent, 1.0)), 0.5)
 
 
-@decomposed(9, "Erf")
+@decomposition(9, "Erf")
 def erf(g, x: Value):
     """Abramowitz and Stegun 7.1.26: within 2e-7 of erf in float32 and float64 alike."""
-    u = wider(g, x)
+    u = widen_float(g, x)
     size = g.Abs(u)
     t = g.Reciprocal(g.Add(g.Mul(size, 0.3275911), 1.0))
     total = g.Mul(t, 1.061405429)
@@ -54,9 +54,9 @@ def inverse_hyperbolic(kind, g, x: Value):
 
 
 for _op in ("Sinh", "Cosh"):
-    decomposed(9, _op)(partial(hyperbolic, _op))
+    decomposition(9, _op)(partial(hyperbolic, _op))
 for _op in ("Asinh", "Acosh", "Atanh"):
-    decomposed(9, _op)(partial(inverse_hyperbolic, _op))
+    decomposition(9, _op)(partial(inverse_hyperbolic, _op))
 
 
 @below[28]("Celu")
@@ -68,19 +68,19 @@ def celu_of_other_floats(g, x: Value, *, alpha: float):
     return g.Celu(x, alpha=alpha)
 
 
-@decomposed(12, "Celu")
+@decomposition(12, "Celu")
 def celu(g, x: Value, *, alpha: float):
     return g.Mul(g.Elu(g.Div(x, alpha), alpha=1.0), alpha)
 
 
-@decomposed(10, "ThresholdedRelu")
+@decomposition(10, "ThresholdedRelu")
 def thresholded_relu(g, x: Value, *, alpha: float):
     """Clipping first keeps infinities below the threshold from becoming NaN."""
     above_it = g.Greater(x, alpha)
     return g.Mul(g.Clip(x, alpha), cast(g, above_it, x.type))
 
 
-@decomposed(9, "Shrink")
+@decomposition(9, "Shrink")
 def shrink(g, x: Value, *, bias: float, lambd: float):
     """The two sides, each 0 where it does not apply, without an infinity times 0."""
     u = x if x.dtype in FLOATS else cast(g, x, DType.FLOAT64)
@@ -98,7 +98,7 @@ def relu_of_integers(g, x: Value):
 
 
 @above[7]("PRelu")
-def slope_per_channel(g, x: Value, slope: Value):
+def align_prelu_slope(g, x: Value, slope: Value):
     """Before opset 7 a vector of slopes went with the channels, whatever followed them."""
     if slope.rank == 1 and slope.ranked_shape[0] != 1 and x.rank > 2:
         with g.speaking(13):

@@ -7,9 +7,9 @@ from functools import partial
 from serde.ir.graph import Value
 
 from . import below
-from .function_bodies import spelled_out
+from .function_bodies import expand_function
 
-below[23]("Attention")(partial(spelled_out, "Attention"))
+below[23]("Attention")(partial(expand_function, "Attention"))
 
 
 @below[25]("Attention")
@@ -20,7 +20,7 @@ def attention_through_windows(
     if left_window_size < 0 and right_window_size < 0:
         return g.Attention(*operands, outputs=outputs, **rest)
     windows = {"left_window_size": left_window_size, "right_window_size": right_window_size}
-    return spelled_out("Attention", g, *operands, outputs=outputs, **windows, **rest)
+    return expand_function("Attention", g, *operands, outputs=outputs, **windows, **rest)
 
 
 @below[24]("Attention")
@@ -28,4 +28,4 @@ def attention_to_whole_sequences(g, *operands: Value, outputs=1, **rest):
     """Before opset 24 keys had no length of their own."""
     if len(operands) < 7 or operands[6] is None:
         return g.Attention(*operands[:6], outputs=outputs, **rest)
-    return spelled_out("Attention", g, *operands, outputs=outputs, **rest)
+    return expand_function("Attention", g, *operands, outputs=outputs, **rest)

@@ -10,7 +10,7 @@ from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.spec.schema import ELEMENT_TYPES
 
-from . import below, decomposed
+from . import below, decomposition
 from .common import cast
 
 TABLES = {"BitwiseAnd": np.bitwise_and, "BitwiseOr": np.bitwise_or, "BitwiseXor": np.bitwise_xor}
@@ -44,16 +44,16 @@ def by_digits(op, g, a: Value, b: Value):
 
 
 for _op in TABLES:
-    decomposed(18, _op)(partial(by_digits, _op))
+    decomposition(18, _op)(partial(by_digits, _op))
 
 
-@decomposed(18, "BitwiseNot")
+@decomposition(18, "BitwiseNot")
 def complement(g, x: Value):
     most = -1 if x.type.kind == "i" else int(np.iinfo(x.type.numpy).max)
     return g.Sub(g.const(most, x.type), x)
 
 
-@decomposed(26, "BitCast")
+@decomposition(26, "BitCast")
 def same_bits(g, x: Value, *, to: int):
     """Integers of one width: Cast reinterprets the bits of those that are out of range."""
     kind, new = x.type, ELEMENT_TYPES[to]
@@ -75,7 +75,7 @@ def powers(g, y: Value, most: int, dtype: DType, per: int = 1):
     return g.Gather(g.const(table), cast(g, y, DType.INT64), axis=0)
 
 
-@decomposed(11, "BitShift")
+@decomposition(11, "BitShift")
 def shift_by_table(g, x: Value, y: Value, *, direction: str):
     """Multiply or divide by a power of two; in two steps, since the largest has no room."""
     bits, kind = x.type.bits, x.type

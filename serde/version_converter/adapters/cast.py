@@ -6,7 +6,7 @@ from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.spec.schema import ELEMENT_CODES
 
-from . import above, below, decomposed
+from . import above, below, decomposition
 
 FLOAT8 = frozenset(d for d in DType if d.value.startswith("float8") and d.bits == 8)
 # Element types as Cast's attribute spelled them before opset 6.
@@ -41,6 +41,6 @@ def cast_to_code(g, x: Value, *, to: str):
     return g.Cast(x, to=ELEMENT_CODES[SPELLED[to]])
 
 
-@decomposed(15, "CastLike")
+@decomposition(15, "CastLike")
 def cast_like(g, x: Value, like: Value, *, saturate: int = 1, round_mode: str = "up"):
     return g.Cast(x, to=ELEMENT_CODES[like.type], saturate=saturate, round_mode=round_mode)

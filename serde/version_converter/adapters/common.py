@@ -15,13 +15,13 @@ BROADCAST = 32  # axes that NumPy broadcasts
 END = 2**63 - 1  # a Slice ends here where it takes all that is left
 
 
-def bounded(count: int, what: str, most: int = MOST) -> int:
+def require_expandable(count: int, what: str, most: int = MOST) -> int:
     """``count``, unless it is more than is ever spelled out in constants or nodes."""
     require(0 <= count <= most, f"{what} of {count} is too many to unroll")
     return count
 
 
-def fixed(value: Value, what: str, lowest: int) -> Ints:
+def require_constant_ints(value: Value, what: str, lowest: int) -> Ints:
     """The elements of an operand that is an attribute below opset ``lowest``."""
     if value.shape == (0,):
         return ()
@@ -29,9 +29,9 @@ def fixed(value: Value, what: str, lowest: int) -> Ints:
     return value.ints()
 
 
-def fixed_axis(value: Value, x: Value, lowest: int) -> int:
+def require_constant_axis(value: Value, x: Value, lowest: int) -> int:
     """The one axis of ``x`` that an operand names, where it is an attribute below ``lowest``."""
-    named = fixed(value, "axis", lowest)
+    named = require_constant_ints(value, "axis", lowest)
     require(len(named) == 1 and x.rank > 0, f"the axis {list(named)} of {x.rank} axes")
     return axis_of(named[0], x.rank)
 
@@ -41,7 +41,7 @@ def cast(g, x: Value, dtype: DType | None):
     return x if dtype is None or x.dtype is dtype else g.Cast(x, to=ELEMENT_CODES[dtype])
 
 
-def wider(g, x: Value, least: DType = DType.FLOAT32):
+def widen_float(g, x: Value, least: DType = DType.FLOAT32):
     """``x`` in ``least`` where it is a narrower float."""
     return cast(g, x, least) if x.dtype in (DType.FLOAT16, DType.BFLOAT16) else x
 
@@ -56,25 +56,25 @@ def scalar(g, x: Value):
     return g.Reshape(x, g.const([], DType.INT64))
 
 
-def span(g, count: Value):
+def count_range(g, count: Value):
     """``0, 1, … count - 1`` for a count of one element."""
     return g.Range(g.const(0, DType.INT64), scalar(g, count), g.const(1, DType.INT64))
 
 
-def filled(g, value: float | str, shape: Value | Sequence[int], dtype: DType):
+def make_full(g, value: float | str, shape: Value | Sequence[int], dtype: DType):
     """A tensor of ``shape`` holding ``value`` everywhere."""
     return g.Expand(g.const(value, dtype), shape)
 
 
-def shape_of_all(g, *values: Value):
+def broadcast_shapes(g, *values: Value):
     """The shape ``values`` broadcast to."""
     most = max(len(v.shape or ()) for v in values)
     if all(v.is_static for v in values) and most <= BROADCAST:
         import numpy as np
 
         return g.const(list(np.broadcast_shapes(*(v.static_shape for v in values))), DType.INT64)
-    shapes = [g.Shape(filled(g, 0.0, g.Shape(v), DType.FLOAT32)) for v in values]
-    total = filled(g, 0.0, shapes[0], DType.FLOAT32)
+    shapes = [g.Shape(make_full(g, 0.0, g.Shape(v), DType.FLOAT32)) for v in values]
+    total = make_full(g, 0.0, shapes[0], DType.FLOAT32)
     for other in shapes[1:]:
-        total = g.Add(total, filled(g, 0.0, other, DType.FLOAT32))
+        total = g.Add(total, make_full(g, 0.0, other, DType.FLOAT32))
     return g.Shape(total)

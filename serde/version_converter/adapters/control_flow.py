@@ -8,16 +8,16 @@ from serde.errors import require
 from serde.ir.graph import DType, Graph, Node, Shape, Value, show_shape
 from serde.spec.schema import ELEMENT_CODES
 
-from . import above, below, decomposed
+from . import above, below, decomposition
 
 
-def named(g, made: Value, value: Value) -> None:
+def bind_body_input(g, made: Value, value: Value) -> None:
     """Let ``value``, the input of a body, be what a node now computes."""
     g.nodes.append(Node("Identity", (made,), (value,), name=value.name))
 
 
 @below[11]("If")
-def branches_of_one_shape(g, condition, *, then_branch: Graph, else_branch: Graph, outputs=1):
+def equalize_branch_shapes(g, condition, *, then_branch: Graph, else_branch: Graph, outputs=1):
     """Before opset 11 both branches had to give the same shapes."""
     for a, b in zip(then_branch.outputs, else_branch.outputs, strict=True):
         require(may_be_one(a.shape, b.shape), f"branches that give {show_shape(a.shape)} and "
@@ -48,12 +48,12 @@ def loop_with_a_state(g, count, go, *states: Value, body: Graph, outputs=1):
     return made[1:]
 
 
-def turned(g, x: Value, axis: int):
+def reverse_axis(g, x: Value, axis: int):
     """One axis from its end to its beginning."""
     return g.Slice(x, [-1], [-(2**63) + 1], [axis], [-1])
 
 
-def listed(values: Sequence[int] | None, count: int) -> list[int]:
+def fill_zeros(values: Sequence[int] | None, count: int) -> list[int]:
     """An attribute that may be left out: as many zeros."""
     return list(values) if values else [0] * count
 
@@ -65,41 +65,42 @@ def scan_of_batches(
 ):  # fmt: skip
     """At opset 8 Scan went over axis 1 of batches, and gave its outputs forward."""
     states = len(operands) - num_scan_inputs
-    axes = listed(scan_input_axes, num_scan_inputs)
-    made_axes = listed(scan_output_axes, outputs - states)
+    axes = fill_zeros(scan_input_axes, num_scan_inputs)
+    made_axes = fill_zeros(scan_output_axes, outputs - states)
     with g.speaking(20):
         moved = [
-            to_front(g, v, axes[i - states]) if i >= states else v for i, v in enumerate(operands)
+            move_axis_to_front(g, v, axes[i - states]) if i >= states else v
+            for i, v in enumerate(operands)
         ]
         batched = [g.Unsqueeze(v, [0]) for v in moved]
     found = g.Scan(
         None, *batched, body=body, num_scan_inputs=num_scan_inputs,
-        directions=listed(scan_input_directions, num_scan_inputs), outputs=outputs,
+        directions=fill_zeros(scan_input_directions, num_scan_inputs), outputs=outputs,
     )  # fmt: skip
     found = found if isinstance(found, tuple) else (found,)
-    backward = listed(scan_output_directions, outputs - states)
+    backward = fill_zeros(scan_output_directions, outputs - states)
     with g.speaking(20):
         plain = [g.Squeeze(v, [0]) for v in found]
         return tuple(
             plain[:states]
             + [
-                from_front(g, turned(g, v, 0) if back else v, axis)
+                move_axis_from_front(g, reverse_axis(g, v, 0) if back else v, axis)
                 for v, axis, back in zip(plain[states:], made_axes, backward, strict=True)
             ]
         )
 
 
-def to_front(g, x: Value, axis: int):
+def move_axis_to_front(g, x: Value, axis: int):
     at = axis % x.rank if axis else 0
     return g.Transpose(x, perm=(at, *(a for a in range(x.rank) if a != at))) if at else x
 
 
-def from_front(g, x: Value, axis: int):
+def move_axis_from_front(g, x: Value, axis: int):
     at = axis % x.rank if axis else 0
     return g.Transpose(x, perm=(*range(1, at + 1), 0, *range(at + 1, x.rank))) if at else x
 
 
-@decomposed(8, "Scan")
+@decomposition(8, "Scan")
 def scan_by_looping(g, lengths, *operands: Value, body: Graph, num_scan_inputs: int,
                     directions=None, outputs=1):  # fmt: skip
     """A loop that gathers its turn's part of each input; batches of one only, as made above."""
@@ -113,10 +114,10 @@ def scan_by_looping(g, lengths, *operands: Value, body: Graph, num_scan_inputs: 
     turn, go = inner.input("i", DType.INT64, ()), inner.input("go", DType.BOOL, ())
     inner.inputs.extend(body.inputs[:states])
     count = g.Shape(plain[states], start=0, end=1)
-    backward = listed(directions, num_scan_inputs)
+    backward = fill_zeros(directions, num_scan_inputs)
     for value, x, back in zip(body.inputs[states:], plain[states:], backward, strict=True):
         at = inner.Sub(inner.Sub(inner.Squeeze(count, [0]), 1), turn) if back else turn
-        named(inner, inner.Gather(x, at, axis=0), value)
+        bind_body_input(inner, inner.Gather(x, at, axis=0), value)
     inner.nodes.extend(body.nodes)
     whole = inner.build([inner.Identity(go), *body.outputs])
     trips = g.Squeeze(count, [0])
@@ -130,7 +131,7 @@ def scan_without_batches(g, lengths, *operands: Value, body: Graph, num_scan_inp
                          directions=None, outputs=1):  # fmt: skip
     """A Scan over the batch around one over each of its sequences."""
     require(lengths is None, "Scan of opset 8 over sequences of their own lengths")
-    backward = listed(directions, num_scan_inputs)
+    backward = fill_zeros(directions, num_scan_inputs)
     each = g.child(body.name)
     parts = [each.input("part", v.dtype, v.ranked_shape[1:]) for v in operands]
     with each.speaking(g.level):
@@ -142,14 +143,14 @@ def scan_without_batches(g, lengths, *operands: Value, body: Graph, num_scan_inp
     return g.Scan(*operands, body=whole, num_scan_inputs=len(operands), outputs=outputs)
 
 
-@decomposed(17, "SequenceMap")
+@decomposition(17, "SequenceMap")
 def map_by_looping(g, first: Value, *others: Value, body: Graph, outputs=1):
     """Carry the sequences made so far round a loop over the first one."""
     inner = g.child(body.name)
     turn, go = inner.input("i", DType.INT64, ()), inner.input("go", DType.BOOL, ())
     made = [inner.input("made", v.dtype, v.shape, ("sequence",)) for v in body.outputs]
     for value, x in zip(body.inputs, (first, *others), strict=True):
-        named(inner, inner.SequenceAt(x, turn) if x.container else x, value)
+        bind_body_input(inner, inner.SequenceAt(x, turn) if x.container else x, value)
     inner.nodes.extend(body.nodes)
     grown = [inner.SequenceInsert(s, v) for s, v in zip(made, body.outputs, strict=True)]
     whole = inner.build([inner.Identity(go), *grown])
@@ -160,13 +161,13 @@ def map_by_looping(g, first: Value, *others: Value, body: Graph, outputs=1):
 
 
 @below[18]("OptionalGetElement")
-def element_of_anything(g, x: Value):
+def unwrap_optional(g, x: Value):
     """Before opset 18 only an optional could be asked; anything else is its own element."""
     return g.OptionalGetElement(x) if "optional" in x.container[:1] else x
 
 
 @below[18]("OptionalHasElement")
-def whether_there_is_one(g, x: Value | None = None):
+def optional_has_element(g, x: Value | None = None):
     if x is None:
         return g.const(False, DType.BOOL)
     return g.OptionalHasElement(x) if "optional" in x.container[:1] else g.const(True, DType.BOOL)

@@ -7,7 +7,7 @@ from functools import reduce
 
 from serde.ir.graph import DType, Value
 
-from .common import FLOATS, cast, size, span
+from .common import FLOATS, cast, count_range, size
 from .resize_coordinates import Sampling
 
 ROUNDING = {
@@ -33,7 +33,7 @@ class Axis:
     roi: tuple[Value, Value] | None
 
 
-def resampled(g, x: Value, roi, scales, sizes, how: Sampling):
+def resample(g, x: Value, roi, scales, sizes, how: Sampling):
     """Resize, spelled out axis by axis; places are found in float32, as runtimes find them."""
     kind, u = x.dtype, x if x.dtype in FLOATS else cast(g, x, DType.FLOAT32)
     u = x if how.mode == "nearest" else u
@@ -44,7 +44,7 @@ def resampled(g, x: Value, roi, scales, sizes, how: Sampling):
             for v in (scales if by_scale else sizes, sizes if by_scale else None)
         )
         own = size(g, x, at)
-        if unchanged(own, told, by_scale) and how.coordinates != "tf_crop_and_resize":
+        if is_unchanged(own, told, by_scale) and how.coordinates != "tf_crop_and_resize":
             continue
         n, told = (cast(g, v, DType.FLOAT32) for v in (own, told))
         length = g.Mul(n, told) if by_scale else told
@@ -55,26 +55,26 @@ def resampled(g, x: Value, roi, scales, sizes, how: Sampling):
             part = start, end
         scale = told if by_scale else g.Div(told, n)
         m = g.Floor(length) if behind is None else cast(g, behind, DType.FLOAT32)
-        u = along(g, u, Axis(at, n, m, length, scale, part), how)
+        u = resample_axis(g, u, Axis(at, n, m, length, scale, part), how)
     return cast(g, u, kind)
 
 
-def held(g, index: Value, last: Value):
+def clamp_index(g, index: Value, last: Value):
     """Between 0 and ``last``."""
     return g.Min(g.Max(index, 0.0), last)
 
 
-def unchanged(own: Value, told: Value, by_scale: bool) -> bool:
+def is_unchanged(own: Value, told: Value, by_scale: bool) -> bool:
     """Whether an axis is known to stay as large as it is."""
     if by_scale:
         return told.tensor is not None and float(told.array()[0]) == 1
     return told.shape_data is not None and told.shape_data == own.shape_data
 
 
-def places(g, axis: Axis, mode: str):
+def source_coordinates(g, axis: Axis, mode: str):
     """Where the new elements lie on the old axis."""
     n, m, scale = axis.before, axis.behind, axis.scale
-    x = cast(g, span(g, cast(g, m, DType.INT64)), DType.FLOAT32)
+    x = cast(g, count_range(g, cast(g, m, DType.INT64)), DType.FLOAT32)
     last = g.Sub(n, 1.0)
     if mode == "align_corners":
         apart = g.Sub(axis.length, 1.0)
@@ -97,25 +97,25 @@ def places(g, axis: Axis, mode: str):
     return g.Mul(centred, g.Sub(1.0, one)) if mode == "pytorch_half_pixel" else centred
 
 
-def along(g, x: Value, axis: Axis, how: Sampling):
+def resample_axis(g, x: Value, axis: Axis, how: Sampling):
     """One axis, sampled at its places."""
-    at, last = places(g, axis, how.coordinates), g.Sub(axis.before, 1.0)
+    at, last = source_coordinates(g, axis, how.coordinates), g.Sub(axis.before, 1.0)
     shape = [-1 if a == axis.at else 1 for a in range(x.rank)]
     if how.mode == "nearest":
         rounding, shift = ROUNDING[how.nearest_mode]
-        index = held(g, g[rounding](g.Add(at, shift)), last)
+        index = clamp_index(g, g[rounding](g.Add(at, shift)), last)
         y = g.Gather(x, cast(g, index, DType.INT64), axis=axis.at)
     elif how.antialias:
         order = (*(a for a in range(x.rank) if a != axis.at), axis.at)
         back = tuple(sorted(range(x.rank), key=order.__getitem__))
-        matrix = g.Transpose(smoothing(g, at, axis, how), perm=(1, 0))
+        matrix = g.Transpose(antialias_weights(g, at, axis, how), perm=(1, 0))
         flat = g.MatMul(g.Transpose(x, perm=order), cast(g, matrix, x.dtype))
         y = g.Transpose(flat, perm=back)
     else:
         parts = [
             g.Mul(g.Gather(x, cast(g, index, DType.INT64), axis=axis.at),
                   g.Reshape(cast(g, share, x.dtype), shape))
-            for index, share in weighted(g, at, last, how)
+            for index, share in weighted_neighbors(g, at, last, how)
         ]  # fmt: skip
         y = reduce(g.Add, parts)
     if how.coordinates != "tf_crop_and_resize":
@@ -124,20 +124,20 @@ def along(g, x: Value, axis: Axis, how: Sampling):
     return g.Where(outside, g.const(how.extrapolation_value, x.dtype), y)
 
 
-def weighted(g, at: Value, last: Value, how: Sampling):
+def weighted_neighbors(g, at: Value, last: Value, how: Sampling):
     """The elements around each place, held inside the axis, each with how much it counts."""
     low, taps = g.Floor(at), range(2) if how.mode == "linear" else range(-1, 3)
     indices = [g.Add(low, float(i)) for i in taps]
-    shares = [kernel(g, g.Sub(i, at), how) for i in indices]
+    shares = [filter_kernel(g, g.Sub(i, at), how) for i in indices]
     if how.exclude_outside:
         inside = [g.Not(g.Or(g.Less(i, 0.0), g.Greater(i, last))) for i in indices]
         shares = [g.Mul(s, cast(g, v, DType.FLOAT32)) for s, v in zip(shares, inside, strict=True)]
         total = reduce(g.Add, shares)
         shares = [g.Div(s, total) for s in shares]
-    return list(zip([held(g, i, last) for i in indices], shares, strict=True))
+    return list(zip([clamp_index(g, i, last) for i in indices], shares, strict=True))
 
 
-def smoothing(g, at: Value, axis: Axis, how: Sampling):
+def antialias_weights(g, at: Value, axis: Axis, how: Sampling):
     """How much each element counts at each place where an axis shrinks: a row for each place.
 
     The axis is continued on both sides as far as the widened kernel reaches; what lies there
@@ -147,21 +147,21 @@ def smoothing(g, at: Value, axis: Axis, how: Sampling):
     shrink = g.Min(axis.scale, 1.0)
     more = g.Ceil(g.Div(g.const([1.0 if how.mode == "linear" else 2.0], DType.FLOAT32), shrink))
     count = cast(g, g.Add(n, g.Mul(more, 2.0)), DType.INT64)
-    index = g.Sub(cast(g, span(g, count), DType.FLOAT32), more)
+    index = g.Sub(cast(g, count_range(g, count), DType.FLOAT32), more)
     near = g.Min(g.Max(at, g.Neg(more)), g.Add(last, more))
     distance = g.Sub(g.Unsqueeze(index, [0]), g.Unsqueeze(near, [1]))
-    share = kernel(g, g.Mul(distance, shrink), how)
+    share = filter_kernel(g, g.Mul(distance, shrink), how)
     if how.exclude_outside:
         inside = g.Not(g.Or(g.Less(index, 0.0), g.Greater(index, last)))
         share = g.Mul(share, g.Unsqueeze(cast(g, inside, DType.FLOAT32), [0]))
     share = g.Div(share, g.ReduceSum(share, [1], keepdims=1))
-    counted = cast(g, held(g, index, last), DType.INT64)
-    own = span(g, cast(g, n, DType.INT64))
+    counted = cast(g, clamp_index(g, index, last), DType.INT64)
+    own = count_range(g, cast(g, n, DType.INT64))
     folded = g.Equal(g.Unsqueeze(counted, [1]), g.Unsqueeze(own, [0]))
     return g.MatMul(share, cast(g, folded, DType.FLOAT32))
 
 
-def kernel(g, distance: Value, how: Sampling):
+def filter_kernel(g, distance: Value, how: Sampling):
     """The weight of an element at a distance: a triangle, or Keys' cubic."""
     d, a = g.Abs(distance), how.cubic_coeff_a
     if how.mode == "linear":

@@ -5,8 +5,8 @@ from __future__ import annotations
 from serde.ir.graph import DType, Value
 from serde.spec.einsum_equation import Labels, parse_equation
 
-from . import decomposed
-from .common import size, span
+from . import decomposition
+from .common import count_range, size
 
 
 def diagonal(g, x: Value, labels: Labels):
@@ -15,7 +15,7 @@ def diagonal(g, x: Value, labels: Labels):
         at = next(i for i, label in enumerate(labels) if label in labels[:i])
         to = labels.index(labels[at])
         rows, columns = (
-            g.Reshape(span(g, size(g, x, a)), [-1 if i == a else 1 for i in range(x.rank)])
+            g.Reshape(count_range(g, size(g, x, a)), [-1 if i == a else 1 for i in range(x.rank)])
             for a in (to, at)
         )
         x = g.ReduceSum(g.Where(g.Equal(rows, columns), x, 0), [at], keepdims=0)
@@ -23,7 +23,7 @@ def diagonal(g, x: Value, labels: Labels):
     return x, labels
 
 
-def summed(g, x: Value, labels: Labels, kept: set[str]):
+def sum_labels(g, x: Value, labels: Labels, kept: set[str]):
     """Sum over the axes whose label nothing else needs."""
     axes = [i for i, label in enumerate(labels) if label not in kept]
     if not axes:
@@ -31,11 +31,11 @@ def summed(g, x: Value, labels: Labels, kept: set[str]):
     return g.ReduceSum(x, axes, keepdims=0), tuple(label for label in labels if label in kept)
 
 
-def ordered(g, x: Value, labels: Labels, wanted: Labels):
+def transpose_labels(g, x: Value, labels: Labels, wanted: Labels):
     return g.Transpose(x, perm=tuple(labels.index(label) for label in wanted))
 
 
-def broadcast(g, x: Value, labels: Labels, other: Value, other_labels: Labels, inner: Labels):
+def expand_axes(g, x: Value, labels: Labels, other: Value, other_labels: Labels, inner: Labels):
     """Expand axes ``inner`` of ``x`` to the sizes ``other`` has: theirs may be 1 at run time."""
     sources = {}  # axes of x, and those of the other operand that tell their size
     for label in inner:
@@ -49,17 +49,17 @@ def broadcast(g, x: Value, labels: Labels, other: Value, other_labels: Labels, i
     return g.Expand(x, g.Concat(*(sources.get(i, one) for i in range(x.rank)), axis=0))
 
 
-def product(g, a: Value, a_labels: Labels, b: Value, b_labels: Labels, kept: set[str]):
+def multiply_operands(g, a: Value, a_labels: Labels, b: Value, b_labels: Labels, kept: set[str]):
     """Multiply two operands as matrices; the labels both have and nothing else needs go."""
     shared = [label for label in a_labels if label in b_labels and label in kept]
     inner = tuple(label for label in a_labels if label in b_labels and label not in kept)
     rows = [label for label in a_labels if label not in b_labels]
     columns = [label for label in b_labels if label not in a_labels]
-    wide = broadcast(g, a, a_labels, b, b_labels, inner)
-    b = broadcast(g, b, b_labels, a, a_labels, inner)
+    wide = expand_axes(g, a, a_labels, b, b_labels, inner)
+    b = expand_axes(g, b, b_labels, a, a_labels, inner)
     a = wide
-    a = ordered(g, a, a_labels, (*shared, *rows, *inner))
-    b = ordered(g, b, b_labels, (*shared, *inner, *columns))
+    a = transpose_labels(g, a, a_labels, (*shared, *rows, *inner))
+    b = transpose_labels(g, b, b_labels, (*shared, *inner, *columns))
     n, counts = len(shared), (len(rows), len(columns))
     left = as_matrices(g, a, n, len(rows), len(inner))
     right = as_matrices(g, b, n, len(inner), len(columns))
@@ -81,7 +81,7 @@ def as_matrices(g, x: Value, batch: int, rows: int, columns: int):
     return g.Unsqueeze(x, [batch + i for i, count in enumerate((rows, columns)) if count == 0])
 
 
-@decomposed(12, "Einsum")
+@decomposition(12, "Einsum")
 def einsum(g, *operands: Value, equation: str):
     terms, output = parse_equation(equation, [x.rank for x in operands])
     total: Value | None = None
@@ -89,12 +89,12 @@ def einsum(g, *operands: Value, equation: str):
     for i, (x, own) in enumerate(zip(operands, terms, strict=True)):
         later = {label for term in terms[i + 1 :] for label in term} | set(output)
         x, own = diagonal(g, x, own)
-        x, own = summed(g, x, own, later | set(labels))
+        x, own = sum_labels(g, x, own, later | set(labels))
         if total is None:
             total, labels = x, own
             continue
-        total, labels = summed(g, total, labels, later | set(own))
-        total, labels = product(g, total, labels, x, own, later)
+        total, labels = sum_labels(g, total, labels, later | set(own))
+        total, labels = multiply_operands(g, total, labels, x, own, later)
     assert total is not None
-    total, labels = summed(g, total, labels, set(output))
-    return ordered(g, total, labels, output)
+    total, labels = sum_labels(g, total, labels, set(output))
+    return transpose_labels(g, total, labels, output)

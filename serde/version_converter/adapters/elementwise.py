@@ -9,14 +9,14 @@ from serde.ir.dim_expr import shape_data_of
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 
-from . import above, below, decomposed
-from .common import END, FLOATS, cast, shape_of_all
+from . import above, below, decomposition
+from .common import END, FLOATS, broadcast_shapes, cast
 
 BROADCASTING = "Add And Div Equal Greater Less Mul Or Pow Sub Xor"
 INTEGERS_BY_9 = {"Greater", "Less"}
 
 
-def aligned(op, g, a: Value, b: Value, *, broadcast: int = 0, axis: int | None = None):
+def align_broadcast(op, g, a: Value, b: Value, *, broadcast: int = 0, axis: int | None = None):
     """Before opset 7 ``axis`` told where in the first operand the second one's axes begin."""
     if broadcast and axis is not None:
         require(-a.rank <= axis < a.rank, f"axis {axis} of an operand of {a.rank} axes")
@@ -27,10 +27,10 @@ def aligned(op, g, a: Value, b: Value, *, broadcast: int = 0, axis: int | None =
 
 
 for _op in BROADCASTING.split():
-    above[7](_op)(partial(aligned, _op))
+    above[7](_op)(partial(align_broadcast, _op))
 
 
-def without_consumed(op, g, *operands: Value, consumed_inputs: Ints | None = None, **rest):
+def drop_consumed_inputs(op, g, *operands: Value, consumed_inputs: Ints | None = None, **rest):
     """``consumed_inputs`` of opset 1 was a note for the memory planner."""
     return g[op](*operands, **rest)
 
@@ -40,7 +40,7 @@ for _op in (
     "Max Mean Min Mul Neg PRelu Reciprocal Relu Selu Sigmoid Sqrt Sub Sum Tanh "
     "BatchNormalization".split()
 ):
-    above[6](_op)(partial(without_consumed, _op))
+    above[6](_op)(partial(drop_consumed_inputs, _op))
 
 
 @above[7]("Gemm")
@@ -63,11 +63,11 @@ def integer_extreme(op, g, *operands: Value):
         return reduce(lambda a, b: g.Where(g[larger](a, b), a, b), operands)
 
 
-def equal_shapes(op, g, *operands: Value):
+def equalize_shapes(op, g, *operands: Value):
     """Before opset 8 all operands had one shape."""
     if len({v.shape if v.is_static else id(v) for v in operands}) > 1:
         with g.speaking(8):
-            shape = shape_of_all(g, *operands)
+            shape = broadcast_shapes(g, *operands)
             operands = tuple(g.Expand(v, shape) for v in operands)
     return g[op](*operands)
 
@@ -75,7 +75,7 @@ def equal_shapes(op, g, *operands: Value):
 for _op in ("Max", "Min"):
     below[12](_op)(partial(integer_extreme, _op))
 for _op in ("Max", "Min", "Mean"):
-    below[8](_op)(partial(equal_shapes, _op))
+    below[8](_op)(partial(equalize_shapes, _op))
 
 
 @below[8]("Sum")
@@ -83,13 +83,13 @@ def sum_by_adding(g, *operands: Value):
     return reduce(g.Add, operands)
 
 
-def either(strict, g, a: Value, b: Value):
+def compare_or_equal(strict, g, a: Value, b: Value):
     """``a`` beyond ``b``, or equal to it: false where either is NaN."""
     return g.Or(g[strict](a, b), g.Equal(a, b))
 
 
-decomposed(12, "GreaterOrEqual")(partial(either, "Greater"))
-decomposed(12, "LessOrEqual")(partial(either, "Less"))
+decomposition(12, "GreaterOrEqual")(partial(compare_or_equal, "Greater"))
+decomposition(12, "LessOrEqual")(partial(compare_or_equal, "Less"))
 
 
 def is_number(g, x: Value):
@@ -103,7 +103,7 @@ def equal_strings(g, a: Value, b: Value):
     if a.dtype is not DType.STRING:
         return g.Equal(a, b)
     with g.speaking(20):
-        shape = shape_of_all(g, a, b)
+        shape = broadcast_shapes(g, a, b)
         flat = [g.Reshape(g.Expand(v, shape), [-1]) for v in (a, b)]
         *_, numbers, _ = g.Unique(g.Concat(*flat, axis=0), sorted=0, outputs=4)
         count = g.Shape(flat[0])
@@ -122,18 +122,18 @@ def equal_floats(g, a: Value, b: Value):
     return g.And(g.Not(unequal), g.And(is_number(g, a), is_number(g, b)))
 
 
-def halves(g, x: Value):
+def split_int64(g, x: Value):
     """A 64-bit integer as two float64: how many times 2³², and what is left."""
     times = 2**32
     high = g.Div(x, times)
     return [cast(g, v, DType.FLOAT64) for v in (high, g.Sub(x, g.Mul(high, times)))]
 
 
-def compared_integers(op, g, a: Value, b: Value):
+def compare_integers(op, g, a: Value, b: Value):
     """Before opset 9 only floats had an order: compare 64-bit integers in two halves."""
     if a.dtype not in (DType.INT64, DType.UINT64):
         return g[op](a, b)
-    (a_high, a_low), (b_high, b_low) = halves(g, a), halves(g, b)
+    (a_high, a_low), (b_high, b_low) = split_int64(g, a), split_int64(g, b)
     tied = g.Equal(g.Div(a, 2**32), g.Div(b, 2**32)) if a.dtype is DType.INT64 else None
     if tied is None:
         tied = g.Not(g.Or(g.Less(a_high, b_high), g.Greater(a_high, b_high)))
@@ -141,11 +141,11 @@ def compared_integers(op, g, a: Value, b: Value):
 
 
 for _op in ("Greater", "Less"):
-    below[9](_op)(partial(compared_integers, _op))
+    below[9](_op)(partial(compare_integers, _op))
 
 
 @below[9]("MatMul")
-def product_of_integers(g, a: Value, b: Value):
+def matmul_of_integers(g, a: Value, b: Value):
     """Before opset 9 only floats were multiplied so: add up products of 64-bit integers."""
     if a.dtype not in (DType.INT64, DType.UINT64):
         return g.MatMul(a, b)
@@ -157,18 +157,18 @@ def product_of_integers(g, a: Value, b: Value):
         return g.Squeeze(made, gone) if gone else made
 
 
-@decomposed(9, "Sign")
+@decomposition(9, "Sign")
 def sign(g, x: Value):
     zero = g.const(0, x.type)
     return g.Sub(cast(g, g.Greater(x, zero), x.type), cast(g, g.Less(x, zero), x.type))
 
 
-@decomposed(9, "IsNaN")
+@decomposition(9, "IsNaN")
 def is_nan(g, x: Value):
     return g.Not(is_number(g, x))
 
 
-@decomposed(10, "IsInf")
+@decomposition(10, "IsInf")
 def is_infinite(g, x: Value, *, detect_negative: int, detect_positive: int):
     """Only infinities stay out of reach of the largest finite number."""
     most = float({DType.FLOAT16: 65504.0, DType.FLOAT64: 1.7976931348623157e308}.get(
@@ -182,7 +182,7 @@ def is_infinite(g, x: Value, *, detect_negative: int, detect_positive: int):
     return g.And(up, down)
 
 
-@decomposed(11, "Round")
+@decomposition(11, "Round")
 def round_half_to_even(g, x: Value):
     """Up from the floor by more than half, or by a half where the floor is odd."""
     low = g.Floor(x)
@@ -192,10 +192,10 @@ def round_half_to_even(g, x: Value):
     return g.Add(low, cast(g, g.Or(g.Greater(over, 0.5), tied), x.type))
 
 
-@decomposed(9, "Where")
+@decomposition(9, "Where")
 def where_by_gathering(g, condition: Value, x: Value, y: Value):
     """Lay both choices side by side and gather one of each pair: exact for every element type."""
-    shape = shape_of_all(g, condition, x, y)
+    shape = broadcast_shapes(g, condition, x, y)
     pairs = [g.Reshape(g.Expand(v, shape), [-1, 1]) for v in (y, x)]
     count = g.Reshape(g.Size(g.Expand(condition, shape)), [1])
     first = g.Mul(g.Range(0, g.Squeeze(count, [0]), 1), 2)
@@ -216,15 +216,15 @@ def power_of_one_type(g, x: Value, y: Value):
     return cast(g, g.Pow(cast(g, x, wide), cast(g, y, wide)), x.dtype)
 
 
-def floor_divided(g, a: Value, b: Value):
+def floor_mod(g, a: Value, b: Value):
     """``a`` less the multiple of ``b`` below it; for floats with the special cases of opset 28."""
-    rest = truncated(g, a, b)
+    rest = trunc_mod(g, a, b)
     zero = g.const(0, a.type)
     against = g.And(g.Xor(g.Less(rest, zero), g.Less(b, zero)), g.Not(g.Equal(rest, zero)))
     return g.Where(against, g.Add(rest, b), rest)
 
 
-def truncated(g, a: Value, b: Value):
+def trunc_mod(g, a: Value, b: Value):
     """``a`` less the multiple of ``b`` nearer to 0."""
     if a.dtype not in FLOATS:
         return g.Sub(a, g.Mul(g.Div(a, b), b))
@@ -236,13 +236,13 @@ def modulus_of_floats(g, a: Value, b: Value, *, fmod: int):
     """Before opset 28 floats had only the remainder that takes the dividend's sign."""
     if fmod or a.dtype not in FLOATS:
         return g.Mod(a, b, fmod=fmod)
-    return floor_divided(g, a, b)
+    return floor_mod(g, a, b)
 
 
-@decomposed(10, "Mod")
+@decomposition(10, "Mod")
 def modulus(g, a: Value, b: Value, *, fmod: int):
     if a.dtype not in FLOATS:
-        return truncated(g, a, b) if fmod else floor_divided(g, a, b)
+        return trunc_mod(g, a, b) if fmod else floor_mod(g, a, b)
     x, y = (cast(g, v, DType.FLOAT64) for v in (a, b))
     rest = remainder(g, x, g.Abs(y))
     sign = g.Sub(1.0, g.Mul(cast(g, g.Less(x, 0.0), DType.FLOAT64), 2.0))
@@ -254,7 +254,7 @@ def remainder(g, x: Value, y: Value):
 
     A first loop doubles the divisor as long as it fits, a second one halves it and subtracts.
     """
-    shape = shape_of_all(g, x, y)
+    shape = broadcast_shapes(g, x, y)
     rest, step = g.Abs(g.Expand(x, shape)), g.Expand(y, shape)
     up, down = g.child("doubled"), g.child("subtracted")
     most = g.const(2200, DType.INT64)  # there are fewer powers of two than that

@@ -22,7 +22,7 @@ Env = dict[str, "Value | None"]
 TYPES = "types of a body's inputs"
 
 
-def spelled_out(op: str, g: Any, *inputs: Value | None, outputs: int = 1, **rest: Any) -> Any:
+def expand_function(op: str, g: Any, *inputs: Value | None, outputs: int = 1, **rest: Any) -> Any:
     """Emit the body of the function ``op`` is, at the opset that body is written in."""
     operator = schema.operator(op, g.level + 1)
     given = {n: v for n, v in rest.items() if v is not None}
@@ -45,7 +45,7 @@ def _function(
     level = raw.since_version
     if raw.has_function:
         fitting = [v for v in raw.function_opset_versions if v >= level]
-        return _parsed(raw.get_function_with_opset_version(max(fitting)))
+        return _parse_function(raw.get_function_with_opset_version(max(fitting)))
     names = ["" if v is None else f"i{n}" for n, v in enumerate(inputs)]
     protos = {
         n: numpy_helper.from_array(v.load()) if isinstance(v, Tensor) else v
@@ -60,10 +60,10 @@ def _function(
     body = raw.get_context_dependent_function_with_opset_version(
         version, node.SerializeToString(), types
     )
-    return _parsed(body) if body else None
+    return _parse_function(body) if body else None
 
 
-def _parsed(body: bytes) -> onnx.FunctionProto:
+def _parse_function(body: bytes) -> onnx.FunctionProto:
     function = onnx.FunctionProto()
     function.ParseFromString(body)
     return function
@@ -71,7 +71,7 @@ def _parsed(body: bytes) -> onnx.FunctionProto:
 
 def _emit(g: Any, node: onnx.NodeProto, env: Env, given: Mapping[str, Any]) -> None:
     if node.op_type == "Scan":
-        given = {**given, TYPES: _scanned(node, env)}
+        given = {**given, TYPES: _scan_body_types(node, env)}
     attrs = {a.name: v for a in node.attribute if (v := _value(g, a, env, given)) is not None}
     if node.op_type == "Constant":
         ((form, data),) = attrs.items()
@@ -82,7 +82,7 @@ def _emit(g: Any, node: onnx.NodeProto, env: Env, given: Mapping[str, Any]) -> N
     env.update(zip(node.output, made if isinstance(made, tuple) else (made,), strict=True))
 
 
-def _scanned(node: onnx.NodeProto, env: Env) -> list[Type]:
+def _scan_body_types(node: onnx.NodeProto, env: Env) -> list[Type]:
     """Types of the inputs of a Scan's body: of the states, and of parts along axis 0."""
     count = next(a.i for a in node.attribute if a.name == "num_scan_inputs")
     values = [env[name] for name in node.input]
@@ -118,7 +118,7 @@ def _graph(g: Any, proto: onnx.GraphProto, outer: Env, given: Mapping[str, Any])
 
 
 # Operators whose own function is what they are written as, by the first opset that has them.
-SPELLED_OUT = {
+EXPANDED = {
     11: "DynamicQuantizeLinear",
     12: "NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss",
     14: "HardSwish",
@@ -130,6 +130,6 @@ SPELLED_OUT = {
     27: "CausalConvWithState LinearAttention",
     28: "SwiGLU",
 }
-for _version, _ops in SPELLED_OUT.items():
+for _version, _ops in EXPANDED.items():
     for _op in _ops.split():
-        below[_version](_op)(partial(spelled_out, _op))
+        below[_version](_op)(partial(expand_function, _op))

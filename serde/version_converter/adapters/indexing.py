@@ -8,8 +8,8 @@ import numpy as np
 
 from serde.ir.graph import DType, Value
 
-from . import above, below, decomposed
-from .common import END, FLOATS, cast, scalar, size, span
+from . import above, below, decomposition
+from .common import END, FLOATS, cast, count_range, scalar, size
 
 SINCE = {"add": 16, "mul": 16, "max": 18, "min": 18}  # the opset that brought each reduction
 REDUCED = {
@@ -20,7 +20,7 @@ REDUCED = {
 }
 
 
-def from_the_front(g, indices: Value, count: Value):
+def normalize_indices(g, indices: Value, count: Value):
     """Indices that count from the back, counted from the front, without Where."""
     if indices.tensor is not None and (indices.array() >= 0).all():
         return indices
@@ -32,7 +32,7 @@ def from_the_front(g, indices: Value, count: Value):
 def gather_from_the_front(g, x: Value, indices: Value, *, axis: int):
     """Before opset 11 indices did not count from the back."""
     with g.speaking(15):
-        indices = from_the_front(g, indices, scalar(g, size(g, x, axis)))
+        indices = normalize_indices(g, indices, scalar(g, size(g, x, axis)))
     return g.Gather(x, indices, axis=axis)
 
 
@@ -44,10 +44,10 @@ def strides(g, x: Value, axes: int):
     return steps
 
 
-def linear(g, x: Value, indices: Value, depth: Value):
+def linearize_indices(g, x: Value, indices: Value, depth: Value):
     """Tuples of ``depth`` indices, along the last axis, as indices into these axes made one."""
     dims = g.Slice(g.Shape(x), [0], depth, [0], [1])
-    front = from_the_front(g, cast(g, indices, DType.INT64), dims)
+    front = normalize_indices(g, cast(g, indices, DType.INT64), dims)
     if depth.tensor is not None:
         steps = g.Concat(*strides(g, x, depth.ints()[0]), axis=0)
     else:
@@ -57,19 +57,21 @@ def linear(g, x: Value, indices: Value, depth: Value):
     return g.ReduceSum(g.Mul(front, steps), [-1], keepdims=0)
 
 
-def positions(g, x: Value, indices: Value, axis: int):
+def flatten_indices(g, x: Value, indices: Value, axis: int):
     """Where in ``x``, flattened, the element lies that ``indices`` names along ``axis``."""
-    front = from_the_front(g, cast(g, indices, DType.INT64), size(g, x, axis))
+    front = normalize_indices(g, cast(g, indices, DType.INT64), size(g, x, axis))
     steps = strides(g, x, x.rank)
     total = g.Mul(front, steps[axis])
     for at, step in enumerate(steps):
         if at != axis:
             shape = [1 if a != at else -1 for a in range(x.rank)]
-            total = g.Add(total, g.Reshape(g.Mul(span(g, size(g, indices, at)), step), shape))
+            total = g.Add(
+                total, g.Reshape(g.Mul(count_range(g, size(g, indices, at)), step), shape)
+            )
     return total
 
 
-def behind(g, x: Value, depth: Value):
+def trailing_shape(g, x: Value, depth: Value):
     """The sizes of the axes behind the first ``depth``."""
     return g.Slice(g.Shape(x), depth, [END], [0], [1])
 
@@ -84,26 +86,26 @@ def gather_nd_without_batches(g, x: Value, indices: Value, *, batch_dims: int):
         parts = []
         for axis in range(batch_dims):
             shape = [-1 if a == axis else 1 for a in range(indices.rank - 1)]
-            along = g.Reshape(span(g, size(g, x, axis)), shape)
+            along = g.Reshape(count_range(g, size(g, x, axis)), shape)
             parts.append(g.Unsqueeze(g.Expand(along, grid), [indices.rank - 1]))
         indices = g.Concat(*parts, indices, axis=indices.rank - 1)
     return g.GatherND(x, indices)
 
 
-@decomposed(11, "GatherND")
+@decomposition(11, "GatherND")
 def gather_nd(g, x: Value, indices: Value):
     """Make the indexed axes one, and gather from it."""
     depth = size(g, indices, indices.rank - 1)
-    rows = g.Reshape(x, g.Concat([-1], behind(g, x, depth), axis=0))
-    return g.Gather(rows, linear(g, x, indices, depth), axis=0)
+    rows = g.Reshape(x, g.Concat([-1], trailing_shape(g, x, depth), axis=0))
+    return g.Gather(rows, linearize_indices(g, x, indices, depth), axis=0)
 
 
-@decomposed(11, "GatherElements")
+@decomposition(11, "GatherElements")
 def gather_elements(g, x: Value, indices: Value, *, axis: int):
-    return g.Gather(g.Reshape(x, [-1]), positions(g, x, indices, axis), axis=0)
+    return g.Gather(g.Reshape(x, [-1]), flatten_indices(g, x, indices, axis), axis=0)
 
 
-def least(dtype: DType, largest: bool):
+def extreme_value(dtype: DType, largest: bool):
     """The smallest value of a type, or the largest."""
     if dtype in FLOATS:
         return float("inf") if largest else float("-inf")
@@ -111,12 +113,12 @@ def least(dtype: DType, largest: bool):
     return int(bounds.max if largest else bounds.min)
 
 
-def put(g, rows: Value, where: Value, updates: Value, reduction: str):
+def scatter_rows(g, rows: Value, where: Value, updates: Value, reduction: str):
     """``updates`` put into, or combined with, the rows that ``where`` names; the last one stays.
 
     Compares every row's number with every index, so it takes memory for all such pairs.
     """
-    hit = g.Equal(g.Unsqueeze(span(g, size(g, rows, 0)), [1]), g.Unsqueeze(where, [0]))
+    hit = g.Equal(g.Unsqueeze(count_range(g, size(g, rows, 0)), [1]), g.Unsqueeze(where, [0]))
     if reduction == "none":
         found = cast(g, hit, DType.FLOAT32)
         last = g.ArgMax(found, axis=1, keepdims=0, select_last_index=1)
@@ -124,35 +126,37 @@ def put(g, rows: Value, where: Value, updates: Value, reduction: str):
         any_hit = g.Greater(g.ReduceMax(found, [1], keepdims=1), 0.0)
         return g.Where(any_hit, chosen, rows)
     idle = {"add": 0, "mul": 1}.get(reduction)
-    idle = least(rows.type, reduction == "min") if idle is None else idle
+    idle = extreme_value(rows.type, reduction == "min") if idle is None else idle
     reduced, combined = REDUCED[reduction]
     each = g.Where(g.Unsqueeze(hit, [2]), g.Unsqueeze(updates, [0]), g.const(idle, rows.type))
     return g[combined](rows, g[reduced](each, [1], keepdims=0))
 
 
-def put_elements(g, x: Value, indices: Value, updates: Value, reduction: str, axis: int):
+def decompose_scatter_elements(
+    g, x: Value, indices: Value, updates: Value, reduction: str, axis: int
+):
     """ScatterElements, spelled out."""
-    where = g.Reshape(positions(g, x, indices, axis), [-1])
-    made = put(g, g.Reshape(x, [-1, 1]), where, g.Reshape(updates, [-1, 1]), reduction)
+    where = g.Reshape(flatten_indices(g, x, indices, axis), [-1])
+    made = scatter_rows(g, g.Reshape(x, [-1, 1]), where, g.Reshape(updates, [-1, 1]), reduction)
     return g.Reshape(made, g.Shape(x))
 
 
-def put_slices(g, x: Value, indices: Value, updates: Value, reduction: str):
+def decompose_scatter_nd(g, x: Value, indices: Value, updates: Value, reduction: str):
     """ScatterND, spelled out; without a reduction, by ScatterElements."""
     depth = size(g, indices, indices.rank - 1)
-    where = g.Reshape(linear(g, x, indices, depth), [-1])
-    whole = g.ReduceProd(g.Concat(behind(g, x, depth), [1], axis=0), [0], keepdims=1)
+    where = g.Reshape(linearize_indices(g, x, indices, depth), [-1])
+    whole = g.ReduceProd(g.Concat(trailing_shape(g, x, depth), [1], axis=0), [0], keepdims=1)
     rows = g.Reshape(x, g.Concat([-1], whole, axis=0))
     new = g.Reshape(updates, g.Concat(g.Shape(where), whole, axis=0))
     if reduction == "none":
         spread = g.Expand(g.Unsqueeze(where, [1]), g.Shape(new))
         made = g.ScatterElements(rows, spread, new, axis=0)
     else:
-        made = put(g, rows, where, new, reduction)
+        made = scatter_rows(g, rows, where, new, reduction)
     return g.Reshape(made, g.Shape(x))
 
 
-def scatter_reducing(op, spelled, version, g, x, indices, updates, *, reduction: str, **rest):
+def decompose_reduction(op, spelled, version, g, x, indices, updates, *, reduction: str, **rest):
     """Spell a reduction out below the opset that brought it."""
     if SINCE.get(reduction) == version:
         with g.speaking(20):
@@ -161,30 +165,33 @@ def scatter_reducing(op, spelled, version, g, x, indices, updates, *, reduction:
     return g[op](x, indices, updates, **rest, **more)
 
 
-for _op, _spelled in {"ScatterElements": put_elements, "ScatterND": put_slices}.items():
+for _op, _spelled in {
+    "ScatterElements": decompose_scatter_elements,
+    "ScatterND": decompose_scatter_nd,
+}.items():
     for _version in (16, 18):
-        below[_version](_op)(partial(scatter_reducing, _op, _spelled, _version))
+        below[_version](_op)(partial(decompose_reduction, _op, _spelled, _version))
 
 
-@decomposed(11, "ScatterND")
+@decomposition(11, "ScatterND")
 def scatter_slices_by_elements(g, x: Value, indices: Value, updates: Value):
-    return put_slices(g, x, indices, updates, "none")
+    return decompose_scatter_nd(g, x, indices, updates, "none")
 
 
 @below[11]("ScatterElements")
-def scatter_by_its_old_name(g, x: Value, indices: Value, updates: Value, *, axis: int):
+def downgrade_to_scatter(g, x: Value, indices: Value, updates: Value, *, axis: int):
     with g.speaking(15):
-        indices = from_the_front(g, indices, size(g, x, axis))
+        indices = normalize_indices(g, indices, size(g, x, axis))
     return g.Scatter(x, indices, updates, axis=axis)
 
 
-@decomposed(9, "Scatter")
+@decomposition(9, "Scatter")
 def scatter_by_comparing(g, x: Value, indices: Value, updates: Value, *, axis: int):
-    return put_elements(g, x, indices, updates, "none", axis)
+    return decompose_scatter_elements(g, x, indices, updates, "none", axis)
 
 
 @above[11]("Scatter")
-def scatter_renamed(g, x: Value, indices: Value, updates: Value, *, axis: int):
+def upgrade_to_scatter_elements(g, x: Value, indices: Value, updates: Value, *, axis: int):
     return g.ScatterElements(x, indices, updates, axis=axis)
 
 
@@ -193,17 +200,17 @@ def one_hot_from_the_front(g, indices: Value, depth: Value, values: Value, *, ax
     """Before opset 11 no index counted from the back: those are lit nowhere."""
     with g.speaking(15):
         whole = cast(g, indices, DType.INT64)
-        front = from_the_front(g, whole, scalar(g, cast(g, depth, DType.INT64)))
+        front = normalize_indices(g, whole, scalar(g, cast(g, depth, DType.INT64)))
         outside = cast(g, g.Less(cast(g, front, DType.FLOAT32), 0.0), DType.INT64)
         indices = g.Add(front, g.Mul(outside, 2**40))  # runtimes count from the back all the same
     return g.OneHot(indices, depth, values, axis=axis)
 
 
-@decomposed(9, "OneHot")
+@decomposition(9, "OneHot")
 def one_hot_by_comparing(g, indices: Value, depth: Value, values: Value, *, axis: int):
     rank = indices.rank + 1
     at = axis % rank
-    along = span(g, g.Reshape(cast(g, depth, DType.INT64), [1]))
+    along = count_range(g, g.Reshape(cast(g, depth, DType.INT64), [1]))
     along = g.Reshape(along, [-1 if a == at else 1 for a in range(rank)])
     lit = g.Equal(g.Unsqueeze(cast(g, indices, DType.INT64), [at]), along)
     off, on = (g.Gather(values, i, axis=0) for i in (0, 1))
@@ -221,13 +228,13 @@ def one_hot_of_the_front_only(g, indices: Value, depth: Value, values: Value, *,
     return g.OneHot(indices, depth, values, axis=axis)
 
 
-@decomposed(9, "NonZero")
+@decomposition(9, "NonZero")
 def nonzero_by_counting(g, x: Value):
     """The k-th element that is not 0 is where the running count of them first reaches k."""
     flat = g.Reshape(cast(g, x, DType.BOOL), [-1])
     count = g.CumSum(cast(g, flat, DType.FLOAT32), 0)
     total = cast(g, g.ReduceSum(cast(g, flat, DType.INT64), [0], keepdims=1), DType.INT64)
-    wanted = cast(g, g.Add(span(g, total), 1), DType.FLOAT32)
+    wanted = cast(g, g.Add(count_range(g, total), 1), DType.FLOAT32)
     reached = g.Equal(g.Unsqueeze(wanted, [1]), g.Unsqueeze(count, [0]))
     found = g.ArgMax(cast(g, reached, DType.FLOAT32), axis=1, keepdims=0)
     rows, rest = [], found
@@ -237,19 +244,19 @@ def nonzero_by_counting(g, x: Value):
     return g.Concat(*(g.Unsqueeze(r, [0]) for r in rows), axis=0)
 
 
-@decomposed(9, "Compress")
+@decomposition(9, "Compress")
 def compress_by_gathering(g, x: Value, condition: Value, *, axis: int | None = None):
     chosen = g.Squeeze(g.NonZero(condition), [0])
     return g.Gather(x if axis is not None else g.Reshape(x, [-1]), chosen, axis=axis or 0)
 
 
-@decomposed(24, "TensorScatter")
+@decomposition(24, "TensorScatter")
 def write_at(g, cache: Value, update: Value, write=None, *, axis: int, mode: str):
     """Each sequence of the batch takes its update from ``write`` on, ``circular`` going round."""
     at, rank = axis % cache.rank, cache.rank
     length = size(g, cache, at)
     shape = [-1 if a == at else 1 for a in range(rank)]
-    places = g.Reshape(span(g, size(g, update, at)), shape)
+    places = g.Reshape(count_range(g, size(g, update, at)), shape)
     if write is not None:
         places = g.Add(places, g.Reshape(write, [-1, *[1] * (rank - 1)]))
     if mode == "circular":
@@ -257,11 +264,11 @@ def write_at(g, cache: Value, update: Value, write=None, *, axis: int, mode: str
     return g.ScatterElements(cache, g.Expand(places, g.Shape(update)), update, axis=at)
 
 
-@decomposed(10, "ReverseSequence")
-def reversed_by_gathering(g, x: Value, lengths: Value, *, batch_axis: int, time_axis: int):
+@decomposition(10, "ReverseSequence")
+def reverse_sequence_by_gathering(g, x: Value, lengths: Value, *, batch_axis: int, time_axis: int):
     """Within its length each sequence counts down, behind it up."""
     shape = [-1 if a == time_axis else 1 for a in range(x.rank)]
-    along = g.Reshape(span(g, size(g, x, time_axis)), shape)
+    along = g.Reshape(count_range(g, size(g, x, time_axis)), shape)
     ends = g.Reshape(lengths, [-1 if a == batch_axis else 1 for a in range(x.rank)])
     turned = g.Where(g.Less(along, ends), g.Sub(g.Sub(ends, 1), along), along)
     return g.GatherElements(x, g.Expand(turned, g.Shape(x)), axis=time_axis)

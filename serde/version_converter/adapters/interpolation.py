@@ -7,7 +7,7 @@ from itertools import product
 
 from serde.ir.graph import DType, Value
 
-from .common import cast, size, span
+from .common import cast, count_range, size
 
 Taps = Callable[..., list[tuple[Value, Value | None]]]
 CUBIC = -0.75  # the coefficient of GridSample's cubic mode
@@ -60,7 +60,7 @@ def terms(g, x: Value, batch: Value, places: list[Value], taps: Taps, bring, zer
             where = g.Add(g.Mul(where, n), kept)
             share = weight if share is None else g.Mul(share, weight)
             if zeros:
-                here = within(g, index, n)
+                here = is_within(g, index, n)
                 inside = here if inside is None else g.And(inside, here)
         value = g.Gather(rows, where, axis=0)
         if share is not None:
@@ -71,29 +71,29 @@ def terms(g, x: Value, batch: Value, places: list[Value], taps: Taps, bring, zer
     return found
 
 
-def within(g, index: Value, n: Value):
+def is_within(g, index: Value, n: Value):
     """Whether an index lies in an axis of ``n`` elements."""
     last = cast(g, g.Sub(n, 1), index.type)
     return g.Not(g.Or(g.Less(index, 0.0), g.Greater(index, last)))
 
 
-def clamped(g, index: Value, n: Value):
+def clamp_index(g, index: Value, n: Value):
     """The index, or the end of the axis it is beyond."""
     return g.Min(g.Max(index, 0.0), cast(g, g.Sub(n, 1), index.type))
 
 
-def reflected(g, at: Value, low: Value, high: Value):
+def reflect_index(g, at: Value, low: Value, high: Value):
     """Turned back at the borders until it lies between them; on the one place there may be."""
     span_ = g.Sub(high, low)
     turn = g.Mod(g.Abs(g.Sub(at, low)), g.Max(g.Mul(span_, 2.0), 1e-6), fmod=1)
     return g.Add(low, g.Sub(span_, g.Abs(g.Sub(turn, span_))))
 
 
-def batches(g, count: Value, rank: int):
+def batch_indices(g, count: Value, rank: int):
     """The number of each image, along the first of ``rank`` axes."""
-    return g.Reshape(span(g, count), [-1, *[1] * (rank - 1)])
+    return g.Reshape(count_range(g, count), [-1, *[1] * (rank - 1)])
 
 
-def channels_second(g, x: Value):
+def move_channels_second(g, x: Value):
     """The last axis moved to where channels stand."""
     return g.Transpose(x, perm=(0, x.rank - 1, *range(1, x.rank - 1)))

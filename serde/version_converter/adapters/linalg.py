@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from serde.ir.graph import DType, Value
 
-from . import decomposed
-from .common import END, cast, filled, scalar, size, wider
+from . import decomposition
+from .common import END, cast, make_full, scalar, size, widen_float
 
 MOST = 16  # columns to eliminate one by one without a loop
 
 
-@decomposed(11, "Det")
+@decomposition(11, "Det")
 def determinant(g, x: Value):
     """Eliminate column by column, each time with the row that is largest in it."""
     n = x.ranked_shape[-1]
     if not isinstance(n, int) or n > MOST:
-        return eliminated_in_a_loop(g, x)
-    u, total, rows = wider(g, x), None, x.rank - 2
+        return determinant_by_looping(g, x)
+    u, total, rows = widen_float(g, x), None, x.rank - 2
     columns = rows + 1
     for left in range(n, 0, -1):
         first = g.Slice(u, [0], [1], [columns], [1])
@@ -39,12 +39,12 @@ def determinant(g, x: Value):
     return cast(g, g.Squeeze(total, [rows, columns]), x.dtype)
 
 
-def eliminated_in_a_loop(g, x: Value):
+def determinant_by_looping(g, x: Value):
     """The same for a matrix that is large, or of dynamic size.
 
     Each turn brings the chosen row into the turn's place, and takes it off the rows below.
     """
-    u, rows = wider(g, x), x.rank - 2
+    u, rows = widen_float(g, x), x.rank - 2
     columns, n = rows + 1, scalar(g, size(g, x, rows))
     body = g.child("columns")
     turn, go = body.input("i", DType.INT64, ()), body.input("go", DType.BOOL, ())
@@ -72,7 +72,7 @@ def eliminated_in_a_loop(g, x: Value):
     factor = body.Mul(pivot, body.Sub(body.Mul(swapped, 2.0), 1.0))
     made = body.build([body.Identity(go), rest, body.Mul(total, factor)])
 
-    one = filled(g, 1.0, g.Concat(g.Shape(x, end=rows), [1, 1], axis=0), u.type)
+    one = make_full(g, 1.0, g.Concat(g.Shape(x, end=rows), [1, 1], axis=0), u.type)
     _, product = g.Loop(n, True, u, one, body=made, outputs=2)
     product = g.Reshape(product, g.Shape(one))
     return cast(g, g.Squeeze(product, [rows, columns]), x.dtype)

@@ -10,12 +10,12 @@ from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 
-from . import decomposed
-from .common import END, bounded, cast
+from . import decomposition
+from .common import END, cast, require_expandable
 
 
-@decomposed(9, "TfIdfVectorizer")
-def counted_ngrams(
+@decomposition(9, "TfIdfVectorizer")
+def count_ngrams(
     g, x: Value, *, max_gram_length: int, max_skip_count: int, min_gram_length: int, mode: str,
     ngram_counts: Ints, ngram_indexes: Ints, pool_int64s: Ints = (), pool_strings=(),
     weights: tuple[float, ...] = (),
@@ -26,19 +26,19 @@ def counted_ngrams(
     """
     strings = x.dtype is DType.STRING or bool(pool_strings)
     require(not strings, "no operator compares strings; opset 9 is the lowest with TfIdfVectorizer")
-    count = bounded(max(ngram_indexes) + 1, "a vector", 1 << 16)
+    count = require_expandable(max(ngram_indexes) + 1, "a vector", 1 << 16)
     require(not weights or len(weights) == count, f"{len(weights)} weights for {count} places")
     x = g.Reshape(x, [-1]) if x.rank == 0 else x
     found: list[Value] = []
     at: list[int] = []
-    for n, first, pool in pools(pool_int64s, ngram_counts):
+    for n, first, pool in split_pool(pool_int64s, ngram_counts):
         if not min_gram_length <= n <= max_gram_length:
             continue
-        apart = range(1, bounded(max_skip_count, "skips", 256) + 2) if n > 1 else [1]
-        found.append(reduce(g.Add, [occurrences(g, x, pool, d) for d in apart]))
+        apart = range(1, require_expandable(max_skip_count, "skips", 256) + 2) if n > 1 else [1]
+        found.append(reduce(g.Add, [count_occurrences(g, x, pool, d) for d in apart]))
         at += ngram_indexes[first : first + len(pool)]
     require(bool(found), "a pool without n-grams of the lengths asked for")
-    bounded(len(at) * count, "a table of n-grams and places")
+    require_expandable(len(at) * count, "a table of n-grams and places")
     whole = g.Concat(*found, axis=x.rank - 1) if len(found) > 1 else found[0]
     total = g.MatMul(whole, g.const(np.eye(count, dtype=np.float32)[list(at)]))
     if mode == "IDF":
@@ -46,7 +46,7 @@ def counted_ngrams(
     return total if mode == "TF" or not weights else g.Mul(total, g.const(weights, DType.FLOAT32))
 
 
-def pools(items: Ints, starts: Ints):
+def split_pool(items: Ints, starts: Ints):
     """For each length of n-grams: it, how many n-grams came before, and the n-grams as rows."""
     first = 0
     for n, (start, end) in enumerate(zip(starts, (*starts[1:], len(items)), strict=True), 1):
@@ -58,7 +58,7 @@ def pools(items: Ints, starts: Ints):
         first += len(pool)
 
 
-def occurrences(g, x: Value, pool, apart: int):
+def count_occurrences(g, x: Value, pool, apart: int):
     """How often each row of ``pool`` is in the last axis of ``x``, its items ``apart`` from others
 
     No matter how short that axis is: the stretches are empty then, and so are their sums.

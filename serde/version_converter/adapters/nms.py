@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from serde.ir.graph import DType, Value
 
-from . import decomposed
-from .common import cast, filled, scalar, size
+from . import decomposition
+from .common import cast, make_full, scalar, size
 
 
 def edges_of(g, boxes: Value, center_point_box: int):
@@ -30,7 +30,7 @@ def overlaps(g, edges):
     return g.Div(shared, g.Sub(g.Add(*areas), shared))
 
 
-@decomposed(10, "NonMaxSuppression")
+@decomposition(10, "NonMaxSuppression")
 def suppress_by_looping(
     g, boxes: Value, scores: Value, most=None, overlap=None, least=None, *, center_point_box: int
 ):
@@ -42,7 +42,7 @@ def suppress_by_looping(
     near = g.Greater(overlaps(g, edges_of(g, boxes, center_point_box)), scalar(g, overlap))
     near = g.Unsqueeze(cast(g, near, DType.FLOAT32), [1])  # (batches, 1, boxes, boxes)
     if least is None:
-        open_ = filled(g, True, g.Shape(best), DType.BOOL)
+        open_ = make_full(g, True, g.Shape(best), DType.BOOL)
     else:
         open_ = g.Greater(best, scalar(g, least))
     rank = order.rank
@@ -63,7 +63,7 @@ def suppress_by_looping(
     grown = body.Add(kept, body.Mul(mine, cast(body, taken, DType.FLOAT32)))
     made = body.build([body.Identity(go), grown, body.Mul(mine, cast(body, taken, DType.FLOAT32))])
 
-    nothing = filled(g, 0.0, g.Shape(scores), DType.FLOAT32)
+    nothing = make_full(g, 0.0, g.Shape(scores), DType.FLOAT32)
     _, turns = g.Loop(scalar(g, count), True, nothing, body=made, outputs=2)
     found = g.NonZero(g.Transpose(turns, perm=(1, 2, 0, 3)))  # batch, class, turn, box
     return g.Transpose(g.Gather(found, [0, 1, 3], axis=0), perm=(1, 0))

@@ -7,11 +7,11 @@ from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 from serde.spec.schema import ELEMENT_TYPES
 
-from . import above, below, decomposed
-from .common import bounded, cast, filled
+from . import above, below, decomposition
+from .common import cast, make_full, require_expandable
 
 
-def standardized(g, x: Value, axes, epsilon: float):
+def standardize(g, x: Value, axes, epsilon: float):
     """``x`` less its mean over ``axes``, the mean, and the reciprocal of the deviation."""
     mean = g.ReduceMean(x, axes, keepdims=1)
     centred = g.Sub(x, mean)
@@ -19,17 +19,17 @@ def standardized(g, x: Value, axes, epsilon: float):
     return centred, mean, g.Reciprocal(g.Sqrt(g.Add(variance, epsilon)))
 
 
-@decomposed(17, "LayerNormalization")
+@decomposition(17, "LayerNormalization")
 def layer_normalization(
     g, x: Value, scale: Value, b=None, *, axis: int, epsilon: float, stash_type: int
 ):  # fmt: skip
     wide = cast(g, x, ELEMENT_TYPES[stash_type])
-    centred, mean, inverse = standardized(g, wide, list(range(axis, x.rank)), epsilon)
+    centred, mean, inverse = standardize(g, wide, list(range(axis, x.rank)), epsilon)
     y = g.Mul(cast(g, g.Mul(centred, inverse), x.dtype), scale)
     return y if b is None else g.Add(y, b), mean, inverse
 
 
-@decomposed(23, "RMSNormalization")
+@decomposition(23, "RMSNormalization")
 def rms_normalization(g, x: Value, scale: Value, *, axis: int, epsilon: float, stash_type: int):
     wide = cast(g, x, ELEMENT_TYPES[stash_type])
     square = g.ReduceMean(g.Mul(wide, wide), list(range(axis, x.rank)), keepdims=1)
@@ -37,13 +37,13 @@ def rms_normalization(g, x: Value, scale: Value, *, axis: int, epsilon: float, s
     return g.Mul(cast(g, y, x.dtype), cast(g, scale, x.dtype))
 
 
-@decomposed(21, "GroupNormalization")
+@decomposition(21, "GroupNormalization")
 def group_normalization(
     g, x: Value, scale: Value, bias: Value, *, num_groups: int, epsilon: float, stash_type: int
 ):
     """Normalise each group as an instance. Opset 18 has the operator, but scales per group."""
     wide = cast(g, x, ELEMENT_TYPES[stash_type])
-    bounded(num_groups, "groups", 1 << 20)
+    require_expandable(num_groups, "groups", 1 << 20)
     ones, zeros = (g.const([v] * num_groups, wide.dtype) for v in (1.0, 0.0))
     groups = g.Reshape(wide, [0, num_groups, -1])
     normal = g.InstanceNormalization(groups, ones, zeros, epsilon=epsilon)
@@ -53,7 +53,7 @@ def group_normalization(
     return g.Add(g.Mul(y, scale), bias)
 
 
-@decomposed(9, "MeanVarianceNormalization")
+@decomposition(9, "MeanVarianceNormalization")
 def mean_variance_normalization(g, x: Value, *, axes: Ints):
     mean = g.ReduceMean(x, list(axes))
     centred = g.Sub(x, mean)
@@ -137,7 +137,7 @@ def inference_or_training(g, x: Value, ratio, training_mode, seed):
         training_mode.tensor is not None and not training_mode.array().any()
     )
     if off:
-        return g.Identity(x), filled(g, True, g.Shape(x), DType.BOOL)
+        return g.Identity(x), make_full(g, True, g.Shape(x), DType.BOOL)
     ratio = g.const(0.5, x.dtype) if ratio is None else cast(g, ratio, x.dtype)
     drawn = g.RandomUniformLike(x, seed=None if seed is None else float(seed))
     kept = g.Not(g.Less(drawn, ratio))

@@ -9,11 +9,11 @@ from serde.ir.graph import DType, Value
 
 from . import above, below
 from .common import END, FLOATS, scalar, size
-from .dynamic_axes import by_axis, known_ints
-from .function_bodies import spelled_out
-from .slicing import held
+from .dynamic_axes import known_ints, scatter_by_axis
+from .function_bodies import expand_function
+from .slicing import clamp_integers
 
-below[18]("CenterCropPad")(partial(spelled_out, "CenterCropPad"))
+below[18]("CenterCropPad")(partial(expand_function, "CenterCropPad"))
 
 
 def source_index(g, mode: str, n: Value, before: Value, behind: Value):
@@ -21,14 +21,14 @@ def source_index(g, mode: str, n: Value, before: Value, behind: Value):
     last = g.Sub(n, 1)
     along = g.Range(scalar(g, g.Neg(before)), scalar(g, g.Add(n, behind)), 1)
     if mode == "edge":
-        return held(g, along, 0, last)
+        return clamp_integers(g, along, 0, last)
     if mode == "wrap":
         return g.Mod(along, n)
     turn = g.Mod(along, g.Max(g.Mul(last, 2), 1))
     return g.Sub(last, g.Abs(g.Sub(turn, last)))
 
 
-def with_fill(g, x: Value, axis: int, before: Value, behind: Value, value: Value):
+def fill_axis(g, x: Value, axis: int, before: Value, behind: Value, value: Value):
     """One axis cut where its padding is negative, and filled up where it is positive."""
     n = size(g, x, axis)
     x = g.Slice(x, g.Max(g.Neg(before), 0), g.Add(n, g.Min(behind, 0)), [axis], [1])
@@ -40,7 +40,7 @@ def with_fill(g, x: Value, axis: int, before: Value, behind: Value, value: Value
     return g.Concat(parts[0], x, parts[1], axis=axis)
 
 
-def padded(g, x: Value, pads: Value, value, mode: str):
+def decompose_pad(g, x: Value, pads: Value, value, mode: str):
     """Pad, spelled out axis by axis."""
     if value is None:
         value = g.const(False if x.type is DType.BOOL else 0, x.type)
@@ -52,21 +52,21 @@ def padded(g, x: Value, pads: Value, value, mode: str):
         if all(v.tensor is not None and v.ints() == (0,) for v in (before, behind)):
             continue
         if mode == "constant":
-            x = with_fill(g, x, axis, before, behind, value)
+            x = fill_axis(g, x, axis, before, behind, value)
         else:
             x = g.Gather(x, source_index(g, mode, size(g, x, axis), before, behind), axis=axis)
     return x
 
 
 @below[19]("Pad")
-def pad_going_round(g, x: Value, pads: Value, value=None, axes=None, *, mode: str):
+def pad_by_wrapping(g, x: Value, pads: Value, value=None, axes=None, *, mode: str):
     if mode != "wrap":
         return g.Pad(x, pads, value, axes, mode=mode)
     with g.speaking(18):
-        return padded(g, x, on_all_axes(g, x, pads, axes), value, mode)
+        return decompose_pad(g, x, expand_pads(g, x, pads, axes), value, mode)
 
 
-def on_all_axes(g, x: Value, pads: Value, axes):
+def expand_pads(g, x: Value, pads: Value, axes):
     """The padding of every axis, 0 where ``axes`` does not list one."""
     if axes is None:
         return pads
@@ -74,7 +74,7 @@ def on_all_axes(g, x: Value, pads: Value, axes):
     if known is None:
         count = g.Div(g.Shape(pads), 2)
         halves = g.Slice(pads, [0], count, [0], [1]), g.Slice(pads, count, [END], [0], [1])
-        return g.Concat(*(by_axis(g, axes, v, x.rank, 0) for v in halves), axis=0)
+        return g.Concat(*(scatter_by_axis(g, axes, v, x.rank, 0) for v in halves), axis=0)
     at = [a % x.rank for a in known]
     zero = g.const([0], DType.INT64)
     parts = [zero] * (2 * x.rank)
@@ -88,7 +88,7 @@ def on_all_axes(g, x: Value, pads: Value, axes):
 @below[18]("Pad")
 def pad_every_axis(g, x: Value, pads: Value, value=None, axes=None, *, mode: str):
     with g.speaking(20):
-        pads = on_all_axes(g, x, pads, axes)
+        pads = expand_pads(g, x, pads, axes)
     return g.Pad(x, pads, value, mode=mode)
 
 
@@ -100,7 +100,7 @@ def pads_as_attribute(g, x: Value, pads: Value, value=None, *, mode: str):
         filler = 0.0 if value is None else float(value.array().ravel()[0])
         return g.Pad(x, pads=pads.ints(), value=filler, mode=mode)
     with g.speaking(18):
-        return padded(g, x, pads, value, mode)
+        return decompose_pad(g, x, pads, value, mode)
 
 
 @above[11]("Pad")
@@ -110,5 +110,5 @@ def pads_as_operand(g, x: Value, *, pads: Ints, value: float, mode: str):
 
 
 @above[2]("Pad")
-def pads_renamed(g, x: Value, *, paddings: Ints, value: float, mode: str):
+def rename_pads(g, x: Value, *, paddings: Ints, value: float, mode: str):
     return g.Pad(x, pads=paddings, value=value, mode=mode)

@@ -11,11 +11,11 @@ from serde.ir.geometry import Ints, window_output
 from serde.ir.graph import DType, Value
 
 from . import above, below
-from .common import END, bounded, cast, filled, size, span
-from .indexing import least
+from .common import END, cast, count_range, make_full, require_expandable, size
+from .indexing import extreme_value
 
 
-def left_over(x: Value, kernel: Ints, strides: Ints, dilations: Ints, pads: Ints):
+def ceil_mode_pads(x: Value, kernel: Ints, strides: Ints, dilations: Ints, pads: Ints):
     """Padding at the end of each axis that lets plain rounding reach what ``ceil_mode`` does.
 
     None where it follows from a size known only when the model runs.
@@ -50,7 +50,7 @@ class Windows:
         return tuple(d * (k - 1) + 1 for k, d in zip(self.kernel, self.dilations, strict=True))
 
 
-def surroundings(g, x: Value, w: Windows):
+def dynamic_pads(g, x: Value, w: Windows):
     """Padding before and behind each axis, and what ``ceil_mode`` reaches beyond, when run."""
     n, found = len(w.kernel), []
     for i, (cover, s) in enumerate(zip(w.covers, w.strides, strict=True)):
@@ -75,39 +75,39 @@ def surroundings(g, x: Value, w: Windows):
     return tuple(list(v) for v in zip(*found, strict=True))
 
 
-def surrounded(g, x: Value, before: list[Value], behind: list[Value], value: float):
+def pad_dynamically(g, x: Value, before: list[Value], behind: list[Value], value: float):
     """``x`` with padding of computed sizes written into it."""
     zero = g.const([0, 0])
     return g.Pad(x, g.Concat(zero, *before, zero, *behind, axis=0), g.const(value, x.type))
 
 
-def averaged(g, x: Value, w: Windows, count_include_pad: int):
+def average_dynamic_windows(g, x: Value, w: Windows, count_include_pad: int):
     """AveragePool over windows whose number is known only when the model runs."""
-    before, behind, more = surroundings(g, x, w)
-    counted = filled(g, 1.0, g.Shape(x), x.type)
+    before, behind, more = dynamic_pads(g, x, w)
+    counted = make_full(g, 1.0, g.Shape(x), x.type)
     filler = 1.0 if count_include_pad else 0.0
-    counted = surrounded(g, counted, before, behind, filler)
+    counted = pad_dynamically(g, counted, before, behind, filler)
     nothing = [g.const([0])] * len(more)
-    x = surrounded(g, surrounded(g, x, before, behind, 0.0), nothing, more, 0.0)
-    counted = surrounded(g, counted, nothing, more, 0.0)
+    x = pad_dynamically(g, pad_dynamically(g, x, before, behind, 0.0), nothing, more, 0.0)
+    counted = pad_dynamically(g, counted, nothing, more, 0.0)
     plain = (w.kernel, w.strides, w.dilations, (0,) * (2 * len(w.kernel)))
     return g.Div(window_sums(g, x, *plain), window_sums(g, counted, *plain))
 
 
-def gathered(g, x: Value, w: Windows, storage_order: int, outputs: int):
+def max_pool_by_gathering(g, x: Value, w: Windows, storage_order: int, outputs: int):
     """MaxPool by gathering each window's elements side by side."""
-    before, behind, more = surroundings(g, x, w)
+    before, behind, more = dynamic_pads(g, x, w)
     behind = [g.Add(a, b) for a, b in zip(behind, more, strict=True)]
-    y = surrounded(g, x, before, behind, least(x.type, False))
+    y = pad_dynamically(g, x, before, behind, extreme_value(x.type, False))
     n = len(w.kernel)
-    taps = bounded(prod(w.kernel), "a window", 1 << 16)
+    taps = require_expandable(prod(w.kernel), "a window", 1 << 16)
     starts: list[Value] = []
     for i, (k, s, d, cover) in enumerate(
         zip(w.kernel, w.strides, w.dilations, w.covers, strict=True)
     ):
         axis = 2 + 2 * i
         count = g.Add(g.Div(g.Sub(size(g, y, axis), cover), s), 1)
-        starts.append(g.Mul(span(g, count), s))
+        starts.append(g.Mul(count_range(g, count), s))
         at = g.Add(g.Unsqueeze(starts[-1], [1]), g.const([[d * j for j in range(k)]]))
         y = g.Gather(y, at, axis=axis)
     order = (0, 1, *range(2, 2 + 2 * n, 2), *range(3, 2 + 2 * n, 2))
@@ -117,10 +117,10 @@ def gathered(g, x: Value, w: Windows, storage_order: int, outputs: int):
     if outputs == 1:
         return largest
     which = g.ArgMax(y, axis=2 + n, keepdims=0)
-    return largest, flat_places(g, x, w, which, starts, before, storage_order)
+    return largest, flat_indices(g, x, w, which, starts, before, storage_order)
 
 
-def flat_places(g, x: Value, w: Windows, which: Value, starts, before, storage_order: int):
+def flat_indices(g, x: Value, w: Windows, which: Value, starts, before, storage_order: int):
     """Where in ``x``, flattened, the elements lie that ``which`` counts within their windows."""
     n, rest = len(w.kernel), which
     places: list[Value] = []
@@ -137,11 +137,11 @@ def flat_places(g, x: Value, w: Windows, which: Value, starts, before, storage_o
         flat = places[i] if flat is None else g.Add(g.Mul(flat, size(g, x, 2 + i)), places[i])
     images = g.Mul(size(g, x, 0), size(g, x, 1))
     whole = g.ReduceProd(g.Shape(x, start=2), [0], keepdims=1)
-    image = g.Reshape(span(g, images), g.Concat(g.Shape(x, start=0, end=2), [1] * n, axis=0))
+    image = g.Reshape(count_range(g, images), g.Concat(g.Shape(x, start=0, end=2), [1] * n, axis=0))
     return g.Add(g.Mul(image, whole), flat)
 
 
-def zero_padded(g, x: Value, pads: Ints, value: float = 0.0):
+def pad_window_axes(g, x: Value, pads: Ints, value: float = 0.0):
     """``x`` with the padding of its window axes written into it."""
     n = len(pads) // 2
     return g.Pad(x, [0, 0, *pads[:n], 0, 0, *pads[n:]], g.const(value, x.type))
@@ -150,7 +150,7 @@ def zero_padded(g, x: Value, pads: Ints, value: float = 0.0):
 def window_sums(g, x: Value, kernel: Ints, strides: Ints, dilations: Ints, pads: Ints):
     """Sums of windows, by a convolution of each channel with ones."""
     apart = g.Reshape(x, g.Concat([-1, 1], g.Shape(x, start=2), axis=0))
-    ones = filled(g, 1.0, [1, 1, *kernel], x.type)
+    ones = make_full(g, 1.0, [1, 1, *kernel], x.type)
     sums = g.Conv(apart, ones, kernel_shape=kernel, strides=strides, dilations=dilations, pads=pads)
     return g.Reshape(sums, g.Concat(g.Shape(x, end=2), g.Shape(sums, start=2), axis=0))
 
@@ -167,14 +167,16 @@ def average_of_spread_windows(
             count_include_pad=count_include_pad, auto_pad=auto_pad,
         )  # fmt: skip
     window, n = (kernel_shape, strides, dilations), len(kernel_shape)
-    extra = left_over(x, *window, pads) if ceil_mode else [0] * n
+    extra = ceil_mode_pads(x, *window, pads) if ceil_mode else [0] * n
     if extra is None or auto_pad != "NOTSET":
         with g.speaking(18):
-            return averaged(g, x, Windows(*window, pads, auto_pad, ceil_mode), count_include_pad)
+            return average_dynamic_windows(
+                g, x, Windows(*window, pads, auto_pad, ceil_mode), count_include_pad
+            )
     with g.speaking(18):
-        counted = filled(g, 1.0, g.Shape(x), x.type)
+        counted = make_full(g, 1.0, g.Shape(x), x.type)
         if count_include_pad:
-            counted = zero_padded(g, counted, pads, 1.0)
+            counted = pad_window_axes(g, counted, pads, 1.0)
         own = (0,) * n if count_include_pad else pads[:n]
         ends = [0 if count_include_pad else p for p in pads[n:]]
         around = (*own, *(p + e for p, e in zip(ends, extra, strict=True)))
@@ -195,13 +197,15 @@ def average_of_whole_windows(
         )
     n = len(kernel_shape)
     window = (kernel_shape, strides, (1,) * n)
-    extra = left_over(x, *window, pads) if auto_pad == "NOTSET" else None
+    extra = ceil_mode_pads(x, *window, pads) if auto_pad == "NOTSET" else None
     if extra is None:
         with g.speaking(18):
-            return averaged(g, x, Windows(*window, pads, auto_pad, ceil_mode), count_include_pad)
+            return average_dynamic_windows(
+                g, x, Windows(*window, pads, auto_pad, ceil_mode), count_include_pad
+            )
     if count_include_pad:
         with g.speaking(18):
-            x = zero_padded(g, x, pads)
+            x = pad_window_axes(g, x, pads)
         pads = (0,) * len(pads)
     ends = tuple(p + e for p, e in zip(pads[n:], extra, strict=True))
     return g.AveragePool(x, pads=(*pads[:n], *ends), count_include_pad=0, **more)
@@ -215,12 +219,12 @@ def largest_of_whole_windows(
     """Before opset 10 sizes were rounded down and windows had no gaps."""
     n, window = len(kernel_shape), (kernel_shape, strides, dilations)
     spread = any(d != 1 for d in dilations)
-    extra = left_over(x, *window, pads) if ceil_mode and auto_pad == "NOTSET" else [0] * n
+    extra = ceil_mode_pads(x, *window, pads) if ceil_mode and auto_pad == "NOTSET" else [0] * n
     unsure = auto_pad != "NOTSET" and (spread or ceil_mode)
     if extra is None or unsure or (spread and outputs > 1):
         with g.speaking(18):
             w = Windows(*window, pads, auto_pad, ceil_mode)
-            return gathered(g, x, w, storage_order, outputs)
+            return max_pool_by_gathering(g, x, w, storage_order, outputs)
     if ceil_mode:
         pads = (*pads[:n], *(p + e for p, e in zip(pads[n:], extra, strict=True)))
     if not spread:
@@ -229,9 +233,9 @@ def largest_of_whole_windows(
             storage_order=storage_order, outputs=outputs,
         )  # fmt: skip
     with g.speaking(18):
-        x = zero_padded(g, x, pads, least(x.type, False))
+        x = pad_window_axes(g, x, pads, extreme_value(x.type, False))
         for axis, (k, s, d) in enumerate(zip(kernel_shape, strides, dilations, strict=True), 2):
-            bounded(k, "a window", 1 << 12)
+            require_expandable(k, "a window", 1 << 12)
             behind = [d * (k - 1 - o) for o in range(k)]
             x = g.Max(
                 *(
@@ -253,7 +257,7 @@ def largest_without_indices(
         )
     with g.speaking(18):
         w = Windows(kernel_shape, strides, (1,) * len(kernel_shape), pads, auto_pad, 0)
-        return gathered(g, x, w, storage_order, outputs)
+        return max_pool_by_gathering(g, x, w, storage_order, outputs)
 
 
 @below[18]("LpPool")
@@ -269,14 +273,18 @@ def norm_of_whole_windows(
         )
     n = len(kernel_shape)
     window = (kernel_shape, strides, dilations or (1,) * n)
-    extra = left_over(x, *window, pads) if ceil_mode else [0] * n
+    extra = ceil_mode_pads(x, *window, pads) if ceil_mode else [0] * n
     with g.speaking(18):
         powers = g.Pow(g.Abs(x), float(p))
         if extra is None or auto_pad != "NOTSET":
             w = Windows(*window, pads, auto_pad, ceil_mode)
-            before, behind, more = surroundings(g, x, w)
+            before, behind, more = dynamic_pads(g, x, w)
             behind = [g.Add(a, b) for a, b in zip(behind, more, strict=True)]
-            powers, pads, extra = surrounded(g, powers, before, behind, 0.0), (0,) * 2 * n, [0] * n
+            powers, pads, extra = (
+                pad_dynamically(g, powers, before, behind, 0.0),
+                (0,) * 2 * n,
+                [0] * n,
+            )
         reach = (*pads[:n], *(a + e for a, e in zip(pads[n:], extra, strict=True)))
         return g.Pow(window_sums(g, powers, *window, reach), 1.0 / p)
 

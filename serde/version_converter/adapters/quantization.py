@@ -9,14 +9,14 @@ from serde.ir.graph import DType, Value
 from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES
 
 from ..element_types import require_elements
-from . import below, decomposed
+from . import below, decomposition
 from .cast import FLOAT8
 from .common import cast, scalar, size
 
 BYTES = (DType.INT8, DType.UINT8)
 
 
-def spread(g, v: Value, x: Value, axis: int, block_size: int):
+def broadcast_parameter(g, v: Value, x: Value, axis: int, block_size: int):
     """A scale or zero point in a shape that broadcasts with ``x``."""
     if v.rank == 0 or v.shape == (1,):
         return scalar(g, v)
@@ -30,28 +30,30 @@ def spread(g, v: Value, x: Value, axis: int, block_size: int):
     return g.Slice(flat, [0], size(g, x, axis), [axis], [1])
 
 
-def quantized(
+def emit_quantize(
     g, x: Value, scale: Value, zero, kind: DType, axis: int, block_size: int, saturate: int = 1
 ):  # fmt: skip
     """``saturate(round(x / scale) + zero)``, spelled out."""
     wide = cast(g, scale, DType.FLOAT32)
-    y = g.Div(cast(g, x, DType.FLOAT32), spread(g, wide, x, axis, block_size))
+    y = g.Div(cast(g, x, DType.FLOAT32), broadcast_parameter(g, wide, x, axis, block_size))
     if kind.kind == "f":
         return g.Cast(y, to=ELEMENT_CODES[kind], saturate=saturate)
     y = g.Round(y)
     if zero is not None:
-        y = g.Add(y, spread(g, cast(g, zero, DType.FLOAT32), x, axis, block_size))
+        y = g.Add(y, broadcast_parameter(g, cast(g, zero, DType.FLOAT32), x, axis, block_size))
     bounds = ml_dtypes.iinfo(kind.numpy)
     return cast(g, g.Clip(y, float(bounds.min), float(bounds.max)), kind)
 
 
-def dequantized(g, x: Value, scale: Value, zero, kind: DType, axis: int, block_size: int):
+def emit_dequantize(g, x: Value, scale: Value, zero, kind: DType, axis: int, block_size: int):
     """``(x - zero) * scale``, spelled out; of 32-bit integers in float64, which holds them."""
     wide = DType.FLOAT64 if x.dtype is DType.INT32 else DType.FLOAT32
     y = cast(g, x, wide)
     if zero is not None:
-        y = g.Sub(y, spread(g, cast(g, zero, wide), x, axis, block_size))
-    return cast(g, g.Mul(y, spread(g, cast(g, scale, wide), x, axis, block_size)), kind)
+        y = g.Sub(y, broadcast_parameter(g, cast(g, zero, wide), x, axis, block_size))
+    return cast(
+        g, g.Mul(y, broadcast_parameter(g, cast(g, scale, wide), x, axis, block_size)), kind
+    )
 
 
 @below[23]("QuantizeLinear")
@@ -77,7 +79,7 @@ def quantize_to_bytes(
         saturate = saturate if kind in FLOAT8 else 1  # integers saturate whatever it says
         return g.QuantizeLinear(x, scale, zero, axis=axis, saturate=saturate)
     with g.speaking(18):
-        return quantized(g, x, scale, zero, kind, axis, block_size)
+        return emit_quantize(g, x, scale, zero, kind, axis, block_size)
 
 
 @below[13]("QuantizeLinear")
@@ -85,12 +87,12 @@ def quantize_with_one_scale(g, x: Value, scale: Value, zero=None, *, axis: int):
     if scale.rank == 0:
         return g.QuantizeLinear(x, scale, zero)
     with g.speaking(18):
-        return quantized(g, x, scale, zero, zero.type if zero else DType.UINT8, axis, 0)
+        return emit_quantize(g, x, scale, zero, zero.type if zero else DType.UINT8, axis, 0)
 
 
-@decomposed(10, "QuantizeLinear")
+@decomposition(10, "QuantizeLinear")
 def quantize(g, x: Value, scale: Value, zero=None):
-    return quantized(g, x, scale, zero, zero.type if zero else DType.UINT8, 0, 0)
+    return emit_quantize(g, x, scale, zero, zero.type if zero else DType.UINT8, 0, 0)
 
 
 @below[23]("DequantizeLinear")
@@ -107,7 +109,7 @@ def dequantize_bytes(g, x: Value, scale: Value, zero=None, *, axis: int, block_s
         return g.DequantizeLinear(x, scale, zero, axis=axis)
     require_elements(x.type, g.level)
     with g.speaking(18):
-        return dequantized(g, x, scale, zero, scale.type, axis, block_size)
+        return emit_dequantize(g, x, scale, zero, scale.type, axis, block_size)
 
 
 @below[19]("DequantizeLinear")
@@ -121,21 +123,21 @@ def dequantize_with_one_scale(g, x: Value, scale: Value, zero=None, *, axis: int
     if scale.rank == 0:
         return g.DequantizeLinear(x, scale, zero)
     with g.speaking(18):
-        return dequantized(g, x, scale, zero, scale.type, axis, 0)
+        return emit_dequantize(g, x, scale, zero, scale.type, axis, 0)
 
 
-@decomposed(10, "DequantizeLinear")
+@decomposition(10, "DequantizeLinear")
 def dequantize(g, x: Value, scale: Value, zero=None):
-    return dequantized(g, x, scale, zero, scale.type, 0, 0)
+    return emit_dequantize(g, x, scale, zero, scale.type, 0, 0)
 
 
-def exact(g, terms, *operands: Value):
+def as_exact_floats(g, terms, *operands: Value):
     """Operands of an integer product as floats that hold every sum of ``terms`` products."""
     enough = isinstance(terms, int) and terms * 255 * 255 < 2**24
     return [cast(g, v, DType.FLOAT32 if enough else DType.FLOAT64) for v in operands]
 
 
-def less_zero(g, x: Value, zero, shape=None):
+def subtract_zero_point(g, x: Value, zero, shape=None):
     """Bytes less their zero point, as integers that have room for the difference."""
     wide = cast(g, x, DType.INT32)
     if zero is None:
@@ -149,24 +151,24 @@ def per_row(v):
     return [-1, 1] if v is not None and v.rank == 1 and v.ranked_shape != (1,) else None
 
 
-@decomposed(10, "MatMulInteger")
-def integer_product(g, a: Value, b: Value, a_zero=None, b_zero=None):
-    a = less_zero(g, a, a_zero, per_row(a_zero))
-    b = less_zero(g, b, b_zero)
-    return cast(g, g.MatMul(*exact(g, a.ranked_shape[-1], a, b)), DType.INT32)
+@decomposition(10, "MatMulInteger")
+def matmul_integer(g, a: Value, b: Value, a_zero=None, b_zero=None):
+    a = subtract_zero_point(g, a, a_zero, per_row(a_zero))
+    b = subtract_zero_point(g, b, b_zero)
+    return cast(g, g.MatMul(*as_exact_floats(g, a.ranked_shape[-1], a, b)), DType.INT32)
 
 
-@decomposed(10, "ConvInteger")
-def integer_convolution(g, x: Value, w: Value, x_zero=None, w_zero=None, **rest):
+@decomposition(10, "ConvInteger")
+def conv_integer(g, x: Value, w: Value, x_zero=None, w_zero=None, **rest):
     """The zero point is taken off first, so that padding counts as 0."""
-    x = less_zero(g, x, x_zero)
-    w = less_zero(g, w, w_zero, per_filter(w, w_zero))
+    x = subtract_zero_point(g, x, x_zero)
+    w = subtract_zero_point(g, w, w_zero, per_filter(w, w_zero))
     terms = (
         int(np.prod(w.static_shape[1:]))
         if all(isinstance(d, int) for d in w.ranked_shape[1:])
         else None
     )
-    return cast(g, g.Conv(*exact(g, terms, x, w), **rest), DType.INT32)
+    return cast(g, g.Conv(*as_exact_floats(g, terms, x, w), **rest), DType.INT32)
 
 
 def per_filter(w: Value, v):
@@ -175,7 +177,7 @@ def per_filter(w: Value, v):
 
 
 @below[21]("QLinearMatMul")
-def quantized_product_of_floats(g, *operands: Value):
+def qlinear_matmul_of_floats(g, *operands: Value):
     """Before opset 21 bytes only were multiplied."""
     if operands[0].dtype not in FLOAT8:
         return g.QLinearMatMul(*operands)
@@ -183,8 +185,8 @@ def quantized_product_of_floats(g, *operands: Value):
     return g.QuantizeLinear(g.MatMul(a, b), *operands[6:])
 
 
-@decomposed(10, "QLinearMatMul")
-def quantized_product(
+@decomposition(10, "QLinearMatMul")
+def qlinear_matmul(
     g, a: Value, a_scale: Value, a_zero: Value, b: Value, b_scale: Value, b_zero: Value,
     y_scale: Value, y_zero: Value,
 ):  # fmt: skip
@@ -192,10 +194,10 @@ def quantized_product(
     rows = per_row(a_scale)
     a_scale = g.Reshape(a_scale, rows) if rows else a_scale
     scale = g.Mul(*(cast(g, v, DType.FLOAT32) for v in (a_scale, b_scale)))
-    return requantized(g, product, scale, cast(g, y_scale, DType.FLOAT32), y_zero)
+    return requantize(g, product, scale, cast(g, y_scale, DType.FLOAT32), y_zero)
 
 
-def requantized(g, total: Value, scale: Value, y_scale: Value, y_zero: Value):
+def requantize(g, total: Value, scale: Value, y_scale: Value, y_zero: Value):
     """By one factor, as runtimes do it: two would round numbers half way otherwise."""
     total = cast(g, total, DType.FLOAT32)
     if y_scale.shape != ():
@@ -203,8 +205,8 @@ def requantized(g, total: Value, scale: Value, y_scale: Value, y_zero: Value):
     return g.QuantizeLinear(g.Mul(total, g.Div(scale, y_scale)), np.float32(1), y_zero)
 
 
-@decomposed(10, "QLinearConv")
-def quantized_convolution(
+@decomposition(10, "QLinearConv")
+def qlinear_conv(
     g, x: Value, x_scale: Value, x_zero: Value, w: Value, w_scale: Value, w_zero: Value,
     y_scale: Value, y_zero: Value, b=None, **rest,
 ):  # fmt: skip
@@ -212,4 +214,4 @@ def quantized_convolution(
     total = g.ConvInteger(x, w, x_zero, w_zero, **rest)
     total = total if b is None else g.Add(total, g.Reshape(b, behind))
     w_scale = g.Reshape(w_scale, behind) if w_scale.rank == 1 else w_scale
-    return requantized(g, total, g.Mul(x_scale, w_scale), y_scale, y_zero)
+    return requantize(g, total, g.Mul(x_scale, w_scale), y_scale, y_zero)

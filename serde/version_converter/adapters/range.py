@@ -5,9 +5,9 @@ from __future__ import annotations
 from serde.ir.graph import DType, Value
 from serde.spec.schema import ELEMENT_TYPES
 
-from . import below, decomposed
-from .common import FLOATS, cast, fixed_axis, size, span, wider
-from .dynamic_axes import along, known_ints
+from . import below, decomposition
+from .common import FLOATS, cast, count_range, require_constant_axis, size, widen_float
+from .dynamic_axes import apply_along, known_ints
 
 
 @below[27]("Range")
@@ -19,7 +19,7 @@ def range_of_wide_floats(g, start: Value, limit: Value, delta: Value, *, stash_t
     return cast(g, g.Range(*(cast(g, v, wide) for v in (start, limit, delta))), start.dtype)
 
 
-@decomposed(11, "Range")
+@decomposition(11, "Range")
 def range_by_looping(g, start: Value, limit: Value, delta: Value):
     """``start + i * delta`` for each of the loop's turns."""
     exact = start.dtype in FLOATS
@@ -36,20 +36,20 @@ def range_by_looping(g, start: Value, limit: Value, delta: Value):
 
 def triangle(g, count: Value, reverse: bool, exclusive: bool):
     """Whether element ``row`` goes into the running total at ``column``, for each pair."""
-    index = span(g, count)
+    index = count_range(g, count)
     row, column = g.Unsqueeze(index, [1]), g.Unsqueeze(index, [0])
     if reverse:
         row, column = column, row
     return g.Less(row, column) if exclusive else g.LessOrEqual(row, column)
 
 
-@decomposed(11, "CumSum")
+@decomposition(11, "CumSum")
 def running_sum(g, x: Value, axis: Value, *, exclusive: int, reverse: int):
     """Multiply by a triangle of ones."""
     if known_ints(axis) is None:
         how = {"exclusive": exclusive, "reverse": reverse}
-        return along(g, x, axis, lambda v: g.CumSum(v, 1, **how))
-    at = fixed_axis(axis, x, 11)
+        return apply_along(g, x, axis, lambda v: g.CumSum(v, 1, **how))
+    at = require_constant_axis(axis, x, 11)
     kept = cast(g, triangle(g, size(g, x, at), bool(reverse), bool(exclusive)), x.type)
     order = (*(a for a in range(x.rank) if a != at), at)
     back = tuple(sorted(range(x.rank), key=order.__getitem__))
@@ -57,24 +57,24 @@ def running_sum(g, x: Value, axis: Value, *, exclusive: int, reverse: int):
     return g.Transpose(flat, perm=back)
 
 
-@decomposed(26, "CumProd")
+@decomposition(26, "CumProd")
 def running_product(g, x: Value, axis: Value, *, exclusive: int, reverse: int):
     """The product, over one axis more, of what the triangle keeps; 1 stands for the rest."""
     if known_ints(axis) is None:
         how = {"exclusive": exclusive, "reverse": reverse}
-        return along(g, x, axis, lambda v: g.CumProd(v, 1, **how))
-    at = fixed_axis(axis, x, 26)
+        return apply_along(g, x, axis, lambda v: g.CumProd(v, 1, **how))
+    at = require_constant_axis(axis, x, 26)
     kept = triangle(g, size(g, x, at), bool(reverse), bool(exclusive))
     behind = x.rank - at - 1
     kept = g.Unsqueeze(kept, list(range(2, 2 + behind))) if behind else kept
-    factors = g.Where(kept, g.Unsqueeze(wider(g, x), [at + 1]), 1)
+    factors = g.Where(kept, g.Unsqueeze(widen_float(g, x), [at + 1]), 1)
     return cast(g, g.ReduceProd(factors, [at], keepdims=0), x.dtype)
 
 
-@decomposed(14, "Trilu")
+@decomposition(14, "Trilu")
 def triangular(g, x: Value, k: Value | None = None, *, upper: int):
-    rows = g.Unsqueeze(span(g, size(g, x, x.rank - 2)), [1])
-    columns = g.Unsqueeze(span(g, size(g, x, x.rank - 1)), [0])
+    rows = g.Unsqueeze(count_range(g, size(g, x, x.rank - 2)), [1])
+    columns = g.Unsqueeze(count_range(g, size(g, x, x.rank - 1)), [0])
     edge = rows if k is None else g.Add(rows, g.Reshape(k, [1]))
     kept = g.GreaterOrEqual(columns, edge) if upper else g.LessOrEqual(columns, edge)
     if x.dtype is DType.BOOL:
@@ -82,9 +82,9 @@ def triangular(g, x: Value, k: Value | None = None, *, upper: int):
     return g.Where(kept, x, g.const(0, x.type))
 
 
-@decomposed(9, "EyeLike")
+@decomposition(9, "EyeLike")
 def identity_matrix(g, x: Value, *, k: int, dtype: int | None = None):
-    rows = g.Unsqueeze(span(g, size(g, x, 0)), [1])
-    columns = g.Unsqueeze(span(g, size(g, x, 1)), [0])
+    rows = g.Unsqueeze(count_range(g, size(g, x, 0)), [1])
+    columns = g.Unsqueeze(count_range(g, size(g, x, 1)), [0])
     kind = x.type if dtype is None else ELEMENT_TYPES[dtype]
     return cast(g, g.Equal(g.Add(rows, k), columns), kind)

@@ -36,7 +36,7 @@ for _op in KINDS:
 
 
 @above[3]("GRU")
-def gru_direction_spelled(g, *operands: Value, direction: str, outputs=1, **rest):
+def restore_gru_direction(g, *operands: Value, direction: str, outputs=1, **rest):
     """The default direction of opset 1 is misspelt."""
     spelled = "forward" if direction == "foward" else direction
     return g.GRU(*operands, direction=spelled, outputs=outputs, **rest)

@@ -9,7 +9,7 @@ from serde.ir.graph import DType, Value
 
 from . import above, below
 from .common import cast
-from .dynamic_axes import chosen, known_ints, length_of, marked, without
+from .dynamic_axes import drop_marked, known_ints, mark_axes, select_sizes, static_length
 
 SINCE = {"ReduceSum": 13} | dict.fromkeys(
     "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd "
@@ -40,18 +40,18 @@ def axes_as_attribute(
 
 def over_computed_axes(op, g, x: Value, axes: Value, keepdims: int, noop: int):
     """Part each axis in two, what stays of it and what goes, and reduce over all that goes."""
-    gone = marked(g, axes, x.rank)
-    if not noop and length_of(axes) is None:
+    gone = mark_axes(g, axes, x.rank)
+    if not noop and static_length(axes) is None:
         gone = g.Add(gone, cast(g, g.Equal(g.Shape(axes), 0), DType.INT64))  # none means all
     shape = g.Shape(x)
-    pair = [g.Unsqueeze(chosen(g, shape, m), [1]) for m in (g.Sub(1, gone), gone)]
+    pair = [g.Unsqueeze(select_sizes(g, shape, m), [1]) for m in (g.Sub(1, gone), gone)]
     empty = int(0 in x.ranked_shape)
     parted = g.Reshape(x, g.Reshape(g.Concat(*pair, axis=1), [-1]), allowzero=empty)
     y = g[op](parted, list(range(1, 2 * x.rank, 2)), keepdims=0)
     if keepdims:
         return y
-    count = length_of(axes)
-    left = without(g, shape, gone, None if count is None else x.rank - count)
+    count = static_length(axes)
+    left = drop_marked(g, shape, gone, None if count is None else x.rank - count)
     return g.Reshape(y, left, allowzero=empty)
 
 

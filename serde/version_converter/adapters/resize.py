@@ -12,7 +12,7 @@ from serde.ir.graph import Dim, DType, Value
 
 from . import above, below
 from .common import END, FLOATS, cast, size
-from .dynamic_resize import resampled
+from .dynamic_resize import resample
 from .resize_coordinates import Sampling, coordinates, nearest, weights
 
 Scales = tuple[float, ...]
@@ -28,13 +28,13 @@ REPEATING = {
 }
 
 
-def spelled_out(g, x: Value, roi, scales, sizes, how: Sampling):
+def decompose_resize(g, x: Value, roi, scales, sizes, how: Sampling):
     """Each axis by a matrix of weights, or by gathering the nearest."""
     roi = roi if how.coordinates == "tf_crop_and_resize" else None  # others do not read it
     rank, both = x.rank, scales is not None and sizes is not None
-    factors = None if both else factors_of(x, scales, sizes)
+    factors = None if both else static_scales(x, scales, sizes)
     if factors is None or (roi is not None and roi.tensor is None):
-        return resampled(g, x, roi, scales, sizes, how)
+        return resample(g, x, roi, scales, sizes, how)
     box = roi.array().astype(float).ravel() if roi is not None and roi.static_shape != (0,) else ()
     require(len(box) in (0, 2 * rank), f"a region of {len(box)} numbers for {rank} axes")
     kind, u = x.dtype, x if x.dtype in FLOATS else cast(g, x, DType.FLOAT32)
@@ -44,13 +44,13 @@ def spelled_out(g, x: Value, roi, scales, sizes, how: Sampling):
         part = (float(box[axis]), float(box[axis + rank])) if len(box) else (0.0, 1.0)
         if n != m or scale != 1 or part != (0.0, 1.0):
             if not isinstance(n, int) or not isinstance(m, int) or n * m > MOST:
-                return resampled(g, x, roi, scales, sizes, how)
+                return resample(g, x, roi, scales, sizes, how)
             at = coordinates(n, m, scale if by_scale else 0.0, how.coordinates, part)
-            u = along(g, u, axis, how, at, n, scale)
+            u = resample_axis(g, u, axis, how, at, n, scale)
     return cast(g, u, kind)
 
 
-def along(g, x: Value, axis: int, how: Sampling, at, n: int, scale: float):
+def resample_axis(g, x: Value, axis: int, how: Sampling, at, n: int, scale: float):
     """One axis of ``n`` elements, sampled at the places ``at``."""
     outside = (at < 0) | (at > n - 1) if how.coordinates == "tf_crop_and_resize" else at < -np.inf
     shape = [-1 if a == axis else 1 for a in range(x.rank)]
@@ -66,7 +66,7 @@ def along(g, x: Value, axis: int, how: Sampling, at, n: int, scale: float):
     return g.Where(g.const(outside.reshape(shape)), g.const(how.extrapolation_value, x.dtype), x)
 
 
-def factors_of(x: Value, scales, sizes) -> list[tuple[Dim, float]] | None:
+def static_scales(x: Value, scales, sizes) -> list[tuple[Dim, float]] | None:
     """For each axis its new size and how much larger that is; None where that is not known."""
     by_scale = scales is not None and scales.shape != (0,)
     told = scales if by_scale else sizes
@@ -82,14 +82,14 @@ def factors_of(x: Value, scales, sizes) -> list[tuple[Dim, float]] | None:
             f"sizes or scales of {given[:8]} for {x.rank} axes")  # fmt: skip
     pairs = list(zip(x.ranked_shape, given, strict=True))
     if by_scale:
-        return [(times(n, s), s) for n, s in pairs]
+        return [(scale_size(n, s), s) for n, s in pairs]
     known = all(
         n is not None and (n == m or (isinstance(n, int) and isinstance(m, int))) for n, m in pairs
     )
     return [(m, 1.0 if n == m else m / n) for n, m in pairs] if known else None
 
 
-def times(n: Dim, scale: float) -> Dim:
+def scale_size(n: Dim, scale: float) -> Dim:
     """The size of an axis of ``n`` elements once it is ``scale`` times as large."""
     exact = isinstance(n, int)  # in float32, as ONNX's own inference and runtimes have it
     return n if scale == 1 else int(np.float32(n) * np.float32(scale)) if exact else None
@@ -102,7 +102,7 @@ def resize_symmetric(g, x: Value, roi=None, scales=None, sizes=None, **rest):
         return g.Resize(x, roi, scales, sizes, **rest)
     with g.speaking(18):
         x, roi, scales, sizes = every_axis(g, x, roi, scales, sizes, **policy(rest))
-        return spelled_out(g, x, roi, scales, sizes, Sampling.of(rest))
+        return decompose_resize(g, x, roi, scales, sizes, Sampling.of(rest))
 
 
 def policy(attrs):
@@ -129,16 +129,16 @@ def every_axis(g, x: Value, roi, scales, sizes, *, keep_aspect_ratio_policy: str
             scales = None  # the sizes tell as much
     if axes:
         ones = [g.const([1.0], DType.FLOAT32)] * x.rank
-        scales = scales and placed(g, scales, at, ones)
-        sizes = sizes and placed(g, sizes, at, [size(g, x, a) for a in range(x.rank)])
+        scales = scales and scatter_axes(g, scales, at, ones)
+        sizes = sizes and scatter_axes(g, sizes, at, [size(g, x, a) for a in range(x.rank)])
         if roi is not None and roi.shape != (0,):
             zeros = [g.const([0.0], roi.type)] * x.rank
             both = [i + end * x.rank for end in (0, 1) for i in at]
-            roi = placed(g, roi, both, zeros + [g.const([1.0], roi.type)] * x.rank)
+            roi = scatter_axes(g, roi, both, zeros + [g.const([1.0], roi.type)] * x.rank)
     return x, roi, scales, sizes
 
 
-def placed(g, listed: Value, at, otherwise):
+def scatter_axes(g, listed: Value, at, otherwise):
     """A list for all axes: the elements of ``listed`` where they belong, others from elsewhere."""
     parts = list(otherwise)
     for i, axis in enumerate(at):
@@ -154,7 +154,7 @@ def resize_every_axis(g, x: Value, roi=None, scales=None, sizes=None, **rest):
     how = Sampling.of(rest)
     if (how.antialias and how.mode != "nearest") or (scales is not None and sizes is not None):
         with g.speaking(18):
-            return spelled_out(g, x, roi, scales, sizes, how)
+            return decompose_resize(g, x, roi, scales, sizes, how)
     kept = {n: v for n, v in rest.items() if n not in ("antialias", *policy(rest))}
     return g.Resize(x, roi, scales, sizes, **kept)
 
@@ -172,16 +172,16 @@ def resize_as_upsampling(g, x: Value, roi=None, scales=None, sizes=None, **rest)
     """Opset 10 left open how places correspond: use it where that is not in question."""
     how = Sampling.of(rest)
     scales = scales if scales is not None and scales.shape != (0,) else None
-    found = factors_of(x, scales, sizes)
+    found = static_scales(x, scales, sizes)
     factors = None if found is None else [s for _, s in found]
-    if factors is not None and plain(how, factors):
+    if factors is not None and is_unambiguous(how, factors):
         operand = g.const(factors, DType.FLOAT32) if scales is None else scales
         return g.Resize(x, operand, mode=how.mode)
     with g.speaking(18):
-        return spelled_out(g, x, roi, scales, sizes, how)
+        return decompose_resize(g, x, roi, scales, sizes, how)
 
 
-def plain(how: Sampling, factors: list[float]) -> bool:
+def is_unambiguous(how: Sampling, factors: list[float]) -> bool:
     """Whether opset 10's Resize can mean nothing else."""
     if any(f < 1 for f in factors):
         return False
@@ -204,7 +204,7 @@ def upsample(g, x: Value, scales: Value, *, mode: str):
 def upsample_by_attribute(g, x: Value, scales: Value, *, mode: str):
     if scales.tensor is None:
         with g.speaking(18):
-            return resampled(g, x, None, scales, None, Sampling(mode, *PLAIN))
+            return resample(g, x, None, scales, None, Sampling(mode, *PLAIN))
     return g.Upsample(x, scales=[float(s) for s in scales.array().ravel()], mode=mode)
 
 
@@ -220,7 +220,7 @@ def upsample_scales_as_operand(g, x: Value, *, scales: Scales, mode: str):
 
 
 @above[10]("Upsample")
-def upsample_renamed(g, x: Value, scales: Value, *, mode: str):
+def upgrade_to_resize(g, x: Value, scales: Value, *, mode: str):
     return g.Resize(x, scales, mode="linear" if mode == "bilinear" else mode)
 
 

@@ -6,9 +6,9 @@ from functools import partial, reduce
 
 from serde.ir.graph import DType, Value
 
-from . import above, below, decomposed
-from .common import cast, size, span, wider
-from .interpolation import channels_second, clamped, linear_taps, terms
+from . import above, below, decomposition
+from .common import cast, count_range, size, widen_float
+from .interpolation import clamp_index, linear_taps, move_channels_second, terms
 
 
 def samples(g, x: Value, rois: Value, cells: int, ratio: int, scale: float, half: bool, axis: int):
@@ -27,7 +27,7 @@ def samples(g, x: Value, rois: Value, cells: int, ratio: int, scale: float, half
         count = g.Max(g.Ceil(each), 0.0)
         longest = g.ReduceMax(g.Concat(count, [1.0], axis=0), [0], keepdims=1)
         most = cast(g, longest, DType.INT64)
-    step = g.Reshape(cast(g, span(g, most), x.type), [1, 1, -1])
+    step = g.Reshape(cast(g, count_range(g, most), x.type), [1, 1, -1])
     start, each, often = (g.Reshape(v, [-1, 1, 1]) for v in (start, each, g.Max(count, 1.0)))
     within = g.Div(g.Add(step, 0.5), often)
     cell = g.const([[[float(i)] for i in range(cells)]], x.type)
@@ -40,7 +40,7 @@ def roi_align(
 ):  # fmt: skip
     """RoiAlign, spelled out; halves in float32, as places beyond 2048 are no float16."""
     kind = x.dtype
-    x, rois = wider(g, x), wider(g, rois)
+    x, rois = widen_float(g, x), widen_float(g, rois)
     cells, largest = (output_height, output_width), mode.lower() == "max"
     found = [
         samples(g, x, rois, n, sampling_ratio, spatial_scale, half, 1 - i)
@@ -56,8 +56,8 @@ def roi_align(
         n = cast(g, size(g, x, 2 + i), x.type)
         here = g.Not(g.Or(g.Less(at, -1.0), g.Greater(at, n)))
         inside = here if inside is None else g.And(inside, here)
-        places.append(clamped(g, at, size(g, x, 2 + i)))
-    parts = terms(g, x, g.Reshape(batch, [-1, 1, 1]), places, linear_taps, clamped, False)
+        places.append(clamp_index(g, at, size(g, x, 2 + i)))
+    parts = terms(g, x, g.Reshape(batch, [-1, 1, 1]), places, linear_taps, clamp_index, False)
     value = g.Where(g.Unsqueeze(inside, [3]), reduce(g.Max if largest else g.Add, parts), 0.0)
     h, w = cells
     split = g.Concat(size(g, rois, 0), [h], many[0], [w], many[1], size(g, x, 1), axis=0)
@@ -65,15 +65,15 @@ def roi_align(
     if sampling_ratio:
         pooled = (g.ReduceMax if largest else g.ReduceMean)(grid, [2, 4], keepdims=0)
     else:
-        pooled = pooled_in_part(g, grid, [count for _, count in found], largest)
-    return cast(g, channels_second(g, pooled), kind)
+        pooled = pool_samples(g, grid, [count for _, count in found], largest)
+    return cast(g, move_channels_second(g, pooled), kind)
 
 
-def pooled_in_part(g, grid: Value, counts: list[Value], largest: bool):
+def pool_samples(g, grid: Value, counts: list[Value], largest: bool):
     """Of each region the samples it has; 0 where it has none."""
     taken = None
     for axis, count in zip((2, 4), counts, strict=True):
-        step = cast(g, span(g, size(g, grid, axis)), grid.type)
+        step = cast(g, count_range(g, size(g, grid, axis)), grid.type)
         step = g.Reshape(step, [-1 if a == axis else 1 for a in range(6)])
         here = g.Less(step, g.Reshape(count, [-1, 1, 1, 1, 1, 1]))
         taken = here if taken is None else g.And(taken, here)
@@ -95,9 +95,9 @@ def roi_align_half_pixel(
         return roi_align(g, x, rois, batch, half=True, **rest)
 
 
-decomposed(10, "RoiAlign")(partial(roi_align, half=False))
+decomposition(10, "RoiAlign")(partial(roi_align, half=False))
 
 
 @above[16]("RoiAlign")
-def roi_align_unmoved(g, x: Value, rois: Value, batch: Value, **rest):
+def roi_align_without_offset(g, x: Value, rois: Value, batch: Value, **rest):
     return g.RoiAlign(x, rois, batch, coordinate_transformation_mode="output_half_pixel", **rest)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Tensor, Value
 
-from . import above, below, decomposed
-from .common import END, cast, filled, fixed_axis, scalar, size
-from .dynamic_axes import chosen, known_ints, length_of, marked, without
+from . import above, below, decomposition
+from .common import END, cast, make_full, require_constant_axis, scalar, size
+from .dynamic_axes import drop_marked, known_ints, mark_axes, select_sizes, static_length
 
 
 @below[13]("Squeeze")
@@ -18,9 +18,9 @@ def squeeze_axes_as_attribute(g, x: Value, axes=None):
     if axes is None or listed is not None:
         return g.Squeeze(x, axes=listed)
     with g.speaking(20):
-        count = length_of(axes)
+        count = static_length(axes)
         left = None if count is None else x.rank - count
-        kept = without(g, g.Shape(x), marked(g, axes, x.rank), left)
+        kept = drop_marked(g, g.Shape(x), mark_axes(g, axes, x.rank), left)
         return g.Reshape(x, kept, allowzero=int(0 in x.ranked_shape))
 
 
@@ -35,12 +35,14 @@ def unsqueeze_axes_as_attribute(g, x: Value, axes: Value):
     if listed is not None:
         return g.Unsqueeze(x, axes=listed) if listed else x
     with g.speaking(20):
-        count = length_of(axes)
+        count = static_length(axes)
         rank = g.Add(g.Shape(axes), x.rank) if count is None else x.rank + count
-        new = marked(g, axes, rank)
+        new = mark_axes(g, axes, rank)
         before = g.CumSum(g.Sub(1, new), 0, exclusive=1)  # axes of ``x`` in front of each
         sizes = g.Gather(g.Concat(g.Shape(x), [1], axis=0), before, axis=0)
-        return g.Reshape(x, chosen(g, sizes, g.Sub(1, new)), allowzero=int(0 in x.ranked_shape))
+        return g.Reshape(
+            x, select_sizes(g, sizes, g.Sub(1, new)), allowzero=int(0 in x.ranked_shape)
+        )
 
 
 @above[13]("Unsqueeze")
@@ -55,18 +57,18 @@ def reshape_without_empty_axes(g, x: Value, shape: Value, *, allowzero: int):
     if not allowzero or (wanted is not None and 0 not in wanted):
         return g.Reshape(x, shape)
     if wanted is None:
-        return reshaped_or_empty(g, x, shape)
+        return keep_empty(g, x, shape)
     if wanted.count(0) == 1 and all(isinstance(d, int) and d >= 0 for d in wanted):
         return g.Reshape(x, [-1 if d == 0 else d for d in wanted])
     with g.speaking(15):
-        return filled(g, "" if x.type is DType.STRING else 0, shape, x.type)
+        return make_full(g, "" if x.type is DType.STRING else 0, shape, x.type)
 
 
-def reshaped_or_empty(g, x: Value, shape: Value):
+def keep_empty(g, x: Value, shape: Value):
     """A shape in which 0, if it turns out to have one, is a size: then there is no element."""
     whole, empty = g.child("whole"), g.child("empty")
     with whole.speaking(13), empty.speaking(20), g.speaking(20):
-        nothing = filled(empty, "" if x.type is DType.STRING else 0, shape, x.type)
+        nothing = make_full(empty, "" if x.type is DType.STRING else 0, shape, x.type)
         branches = whole.build([whole.Reshape(x, shape)]), empty.build([nothing])
         zeros = cast(g, g.Equal(cast(g, shape, DType.INT64), 0), DType.INT32)
         some = cast(g, g.ReduceMax(zeros, [0], keepdims=0), DType.BOOL)
@@ -86,12 +88,12 @@ def part_of_shape(g, x: Value, *, start: int, end: int | None = None):
     return g.Slice(shape, [start], [END if end is None else end], [0], [1])
 
 
-@decomposed(8, "Expand")
+@decomposition(8, "Expand")
 def expand_by_tiling(g, x: Value, shape: Value):
     """Repeat each axis as often as it takes: ``ceil(wanted / size)``, once where wanted is 1."""
     length = shape.ranked_shape[0]
     if not isinstance(length, int):
-        x, shape = of_one_rank(g, x, shape)
+        x, shape = equalize_ranks(g, x, shape)
         length = rank = 1  # whatever they are, they are the same
     else:
         rank = max(length, x.rank)
@@ -106,7 +108,7 @@ def expand_by_tiling(g, x: Value, shape: Value):
     return g.Tile(x, g.Div(g.Sub(g.Add(shape, own), 1), own))
 
 
-def of_one_rank(g, x: Value, shape: Value):
+def equalize_ranks(g, x: Value, shape: Value):
     """A tensor and a shape with ones put in front of the shorter one."""
     more = g.Sub(g.Shape(shape), x.rank)
     front = [g.Tile([1], g.Max(v, 0)) for v in (more, g.Neg(more))]
@@ -114,28 +116,28 @@ def of_one_rank(g, x: Value, shape: Value):
     return x, g.Concat(front[1], shape, axis=0)
 
 
-@decomposed(9, "ConstantOfShape")
-def expanded_constant(g, shape: Value, *, value: Tensor | None = None):
+@decomposition(9, "ConstantOfShape")
+def constant_of_shape(g, shape: Value, *, value: Tensor | None = None):
     held = g.const(value) if value is not None else g.const([0.0], DType.FLOAT32)
     return g.Expand(scalar(g, held), shape)
 
 
 @above[4]("Concat")
-def concat_axis_written_out(g, *inputs: Value, axis=1):
+def complete_concat_axis(g, *inputs: Value, axis=1):
     return g.Concat(*inputs, axis=axis)
 
 
 @above[6]("Tile")
 def tile_one_axis(g, x: Value, tiles: Value, axis: Value):
     """At opset 1 Tile repeated one axis, named by a tensor."""
-    at = fixed_axis(axis, x, 6)
+    at = require_constant_axis(axis, x, 6)
     repeats = g.Reshape(cast(g, tiles, DType.INT64), [1])
     ones = [[1] * n for n in (at, x.rank - at - 1)]
     parts = [g.const(part, DType.INT64) for part in ones]
     return g.Tile(x, g.Concat(parts[0], repeats, parts[1], axis=0))
 
 
-@decomposed(28, "SpaceToDepth")
+@decomposition(28, "SpaceToDepth")
 def space_to_depth(g, x: Value, *, blocksize: int, mode: str):
     """CRD, the order of channels PyTorch's pixel_unshuffle has, is new at opset 28."""
     if mode == "DCR":

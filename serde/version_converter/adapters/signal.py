@@ -7,10 +7,10 @@ import math
 from serde.ir.graph import IR_OPSET, DType, Value
 from serde.spec.schema import ELEMENT_TYPES
 
-from . import above, below, decomposed
-from .common import cast, size, span, wider
-from .dynamic_axes import along, known_ints
-from .padding import with_fill
+from . import above, below, decomposition
+from .common import cast, count_range, size, widen_float
+from .dynamic_axes import apply_along, known_ints
+from .padding import fill_axis
 
 
 @below[20]("DFT")
@@ -20,7 +20,7 @@ def dft_axis_as_attribute(g, x: Value, length=None, axis=None, *, inverse: int, 
         return g.DFT(x, length, axis=known[0] % x.rank, inverse=inverse, onesided=onesided)
     with g.speaking(IR_OPSET):
         how = {"inverse": inverse, "onesided": onesided}
-        return along(g, x, axis, lambda v: g.DFT(v, length, 1, **how), kept=1, resized=True)
+        return apply_along(g, x, axis, lambda v: g.DFT(v, length, 1, **how), kept=1, resized=True)
 
 
 @above[20]("DFT")
@@ -28,38 +28,38 @@ def dft_axis_as_operand(g, x: Value, length=None, *, axis: int, inverse: int, on
     return g.DFT(x, length, g.const(axis, DType.INT64), inverse=inverse, onesided=onesided)
 
 
-def of_length(g, x: Value, axis: int, length: Value):
+def resize_to_length(g, x: Value, axis: int, length: Value):
     """One axis cut, or filled up with zeros, to ``length``."""
     more = g.Sub(length, size(g, x, axis))
     nothing = g.const([0], DType.INT64)
-    return with_fill(g, x, axis, nothing, more, g.const(0.0, x.type))
+    return fill_axis(g, x, axis, nothing, more, g.const(0.0, x.type))
 
 
-def turns(g, rows: Value, columns: Value, length: Value, dtype: DType):
+def twiddle_factors(g, rows: Value, columns: Value, length: Value, dtype: DType):
     """Cosines and sines of ``2π · row · column / length``, for each pair."""
-    steps = g.Mul(g.Unsqueeze(span(g, rows), [1]), g.Unsqueeze(span(g, columns), [0]))
+    steps = g.Mul(g.Unsqueeze(count_range(g, rows), [1]), g.Unsqueeze(count_range(g, columns), [0]))
     part = g.Div(cast(g, g.Mod(steps, length), dtype), cast(g, length, dtype))
     angle = g.Mul(part, 2 * math.pi)
     return g.Cos(angle), g.Sin(angle)
 
 
-def transformed(g, x: Value, at: int, length: Value, inverse: int, onesided: int):
+def transform_axis(g, x: Value, at: int, length: Value, inverse: int, onesided: int):
     """The transform of a real or complex tensor along axis ``at``, by a matrix product."""
-    u = wider(g, x)
+    u = widen_float(g, x)
     depth = x.ranked_shape[-1]
     if depth not in (1, 2):  # real or complex only when the model runs: made complex
-        u, depth = of_length(g, u, x.rank - 1, g.const([2], DType.INT64)), 2
+        u, depth = resize_to_length(g, u, x.rank - 1, g.const([2], DType.INT64)), 2
     half = g.Add(g.Div(length, 2), 1)
     back = bool(inverse and onesided)
-    u = of_length(g, u, at, half if back else length)
+    u = resize_to_length(g, u, at, half if back else length)
     order = (*(a for a in range(x.rank - 1) if a != at), at)
     again = tuple(sorted(range(x.rank - 1), key=order.__getitem__))
     real, *rest = (g.Transpose(g.Gather(u, i, axis=x.rank - 1), perm=order) for i in range(depth))
     imaginary = rest[0] if rest else None
     out = half if onesided and not inverse else length
-    cosine, sine = turns(g, half if back else length, out, length, u.type)
+    cosine, sine = twiddle_factors(g, half if back else length, out, length, u.type)
     if back:  # what is left out of the spectrum mirrors what is there
-        index = span(g, half)
+        index = count_range(g, half)
         ends = g.Or(g.Equal(index, 0), g.Equal(g.Mul(index, 2), length))
         twice = g.Where(ends, g.const(1.0, u.type), g.const(2.0, u.type))
         real, imaginary = (None if v is None else g.Mul(v, twice) for v in (real, imaginary))
@@ -74,37 +74,37 @@ def transformed(g, x: Value, at: int, length: Value, inverse: int, onesided: int
     return cast(g, shaped[0] if back else g.Concat(*shaped, axis=x.rank - 1), x.dtype)
 
 
-@decomposed(17, "DFT")
+@decomposition(17, "DFT")
 def dft(g, x: Value, length=None, *, axis: int, inverse: int, onesided: int):
     at = axis % x.rank
     if length is None:
         own = size(g, x, at)
         length = g.Mul(g.Sub(own, 1), 2) if inverse and onesided else own
     count = g.Reshape(cast(g, length, DType.INT64), [1])
-    return transformed(g, x, at, count, inverse, onesided)
+    return transform_axis(g, x, at, count, inverse, onesided)
 
 
-@decomposed(17, "STFT")
+@decomposition(17, "STFT")
 def stft(g, x: Value, step: Value, window=None, length=None, *, onesided: int):
     """Gather the frames, weigh them, and transform each."""
     frame = size(g, window, 0) if length is None else g.Reshape(length, [1])
     frame, step = (cast(g, v, DType.INT64) for v in (frame, g.Reshape(step, [1])))
     count = g.Add(g.Div(g.Sub(size(g, x, 1), frame), step), 1)
-    starts = g.Mul(span(g, count), step)
-    where = g.Add(g.Unsqueeze(starts, [1]), g.Unsqueeze(span(g, frame), [0]))
+    starts = g.Mul(count_range(g, count), step)
+    where = g.Add(g.Unsqueeze(starts, [1]), g.Unsqueeze(count_range(g, frame), [0]))
     signal = g.Unsqueeze(x, [2]) if x.rank == 2 else x
     frames = g.Gather(signal, where, axis=1)
     if window is not None:
         frames = g.Mul(frames, g.Reshape(window, [1, 1, -1, 1]))
-    return transformed(g, frames, 2, frame, 0, onesided)
+    return transform_axis(g, frames, 2, frame, 0, onesided)
 
 
-def not_zero(g, x: Value):
+def zero_mask(g, x: Value):
     """1 where ``x`` is 0."""
     return g.Add(x, cast(g, g.Equal(x, 0.0), x.type))
 
 
-@decomposed(17, "MelWeightMatrix")
+@decomposition(17, "MelWeightMatrix")
 def mel_weights(
     g, bins: Value, length: Value, rate: Value, low: Value, high: Value, *, output_datatype: int
 ):
@@ -112,7 +112,7 @@ def mel_weights(
     bins, length = (g.Reshape(cast(g, v, DType.INT64), [1]) for v in (bins, length))
     rate, low, high = (g.Reshape(cast(g, v, DType.FLOAT64), [1]) for v in (rate, low, high))
     ends = [g.Mul(g.Log(g.Add(g.Div(v, 700.0), 1.0)), 2595 / math.log(10)) for v in (low, high)]
-    steps = cast(g, span(g, g.Add(bins, 2)), DType.FLOAT64)
+    steps = cast(g, count_range(g, g.Add(bins, 2)), DType.FLOAT64)
     apart = g.Div(g.Sub(ends[1], ends[0]), cast(g, g.Add(bins, 2), DType.FLOAT64))
     mel = g.Add(g.Mul(steps, apart), ends[0])
     hertz = g.Mul(g.Sub(g.Exp(g.Mul(mel, math.log(10) / 2595)), 1.0), 700.0)
@@ -120,10 +120,10 @@ def mel_weights(
     left, middle, right = (
         g.Unsqueeze(g.Slice(edges, [i], g.Add(bins, i), [0], [1]), [0]) for i in range(3)
     )
-    row = g.Unsqueeze(cast(g, span(g, g.Add(g.Div(length, 2), 1)), DType.FLOAT64), [1])
+    row = g.Unsqueeze(cast(g, count_range(g, g.Add(g.Div(length, 2), 1)), DType.FLOAT64), [1])
     peak = g.Equal(row, middle)
-    rise = g.Div(g.Sub(row, left), not_zero(g, g.Sub(middle, left)))
-    fall = g.Div(g.Sub(right, row), not_zero(g, g.Sub(right, middle)))
+    rise = g.Div(g.Sub(row, left), zero_mask(g, g.Sub(middle, left)))
+    fall = g.Div(g.Sub(right, row), zero_mask(g, g.Sub(right, middle)))
     slope = g.Where(g.Less(row, middle), rise, fall)
     inside = g.And(g.GreaterOrEqual(row, left), g.Less(row, right))
     return cast(g, g.Where(peak, 1.0, g.Where(inside, slope, 0.0)), ELEMENT_TYPES[output_datatype])

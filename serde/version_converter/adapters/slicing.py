@@ -7,21 +7,24 @@ from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 
 from . import above, below
-from .common import END, cast, filled, fixed, scalar, size, span
-from .dynamic_axes import by_axis, known_ints
+from .common import END, cast, count_range, make_full, require_constant_ints, scalar, size
+from .dynamic_axes import known_ints, scatter_by_axis
 
 
-def held(g, x: Value, low, high):
+def clamp_integers(g, x: Value, low, high):
     """Integers held between two others."""
     return g.Min(g.Max(x, low), high)
 
 
-def taken(g, x: Value, axis: int, start: Value, end: Value, step: Value):
+def gather_slice(g, x: Value, axis: int, start: Value, end: Value, step: Value):
     """A slice of one axis, by gathering the indices it goes through."""
     n = size(g, x, axis)
     start, end = (g.Where(g.Less(v, 0), g.Add(v, n), v) for v in (start, end))
     back = cast(g, g.Less(step, 0), DType.INT64)
-    first, last = held(g, start, 0, g.Sub(n, back)), held(g, end, g.Neg(back), g.Sub(n, back))
+    first, last = (
+        clamp_integers(g, start, 0, g.Sub(n, back)),
+        clamp_integers(g, end, g.Neg(back), g.Sub(n, back)),
+    )
     return g.Gather(x, g.Range(*(scalar(g, v) for v in (first, last, step))), axis=axis)
 
 
@@ -37,23 +40,23 @@ def slice_bounds_as_attributes(g, x: Value, starts: Value, ends: Value, axes=Non
         return g.Slice(x, starts=starts.ints(), ends=ends.ints(), axes=at)
     with g.speaking(20):
         if at is None or not isinstance(count, int):
-            return sliced_along_computed(g, x, starts, ends, axes, steps)
+            return slice_computed_axes(g, x, starts, ends, axes, steps)
         steps = g.const([1] * count, DType.INT64) if steps is None else steps
         bounds = [cast(g, v, DType.INT64) for v in (starts, ends, steps)]
         for i, axis in enumerate(at):
             parts = (g.Slice(v, [i], [i + 1], [0], [1]) for v in bounds)
-            x = taken(g, x, axis % x.rank, *parts)
+            x = gather_slice(g, x, axis % x.rank, *parts)
         return x
 
 
-def sliced_along_computed(g, x: Value, starts: Value, ends: Value, axes, steps):
+def slice_computed_axes(g, x: Value, starts: Value, ends: Value, axes, steps):
     """Slice every axis: the whole of those not listed."""
-    axes = span(g, g.Shape(starts)) if axes is None else axes
-    steps = filled(g, 1, g.Shape(starts), DType.INT64) if steps is None else steps
+    axes = count_range(g, g.Shape(starts)) if axes is None else axes
+    steps = make_full(g, 1, g.Shape(starts), DType.INT64) if steps is None else steps
     whole = ((starts, 0), (ends, END), (steps, 1))
-    bounds = [by_axis(g, axes, v, x.rank, otherwise) for v, otherwise in whole]
+    bounds = [scatter_by_axis(g, axes, v, x.rank, otherwise) for v, otherwise in whole]
     for axis in range(x.rank):
-        x = taken(g, x, axis, *(g.Slice(v, [axis], [axis + 1], [0], [1]) for v in bounds))
+        x = gather_slice(g, x, axis, *(g.Slice(v, [axis], [axis + 1], [0], [1]) for v in bounds))
     return x
 
 
@@ -65,7 +68,7 @@ def slice_bounds_as_operands(g, x: Value, *, starts: Ints, ends: Ints, axes: Int
 
 
 @below[18]("Split")
-def split_sizes_written_out(g, x: Value, split=None, *, axis: int, num_outputs=None, outputs=1):
+def complete_split_sizes(g, x: Value, split=None, *, axis: int, num_outputs=None, outputs=1):
     """Before opset 18 equal parts had to be equal; the last one may be smaller since."""
     n = x.ranked_shape[axis] if x.shape is not None else None
     if split is None and not (isinstance(n, int) and n % outputs == 0):
@@ -104,10 +107,8 @@ def split_sizes_as_operand(g, x: Value, *, axis: int, split: Ints | None = None,
 
 
 @above[2]("Split")
-def split_axis_written_out(
-    g, x: Value, sizes=None, *, axis=0, split: Ints | None = None, outputs=1
-):
+def complete_split_axis(g, x: Value, sizes=None, *, axis=0, split: Ints | None = None, outputs=1):
     """At opset 1 the sizes could be an attribute or an operand."""
     if split is None and sizes is not None:
-        split = fixed(sizes, "sizes of the parts", 13)
+        split = require_constant_ints(sizes, "sizes of the parts", 13)
     return g.Split(x, axis=axis, split=split, outputs=outputs)

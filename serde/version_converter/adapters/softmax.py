@@ -12,7 +12,7 @@ from . import above, below
 KINDS = ("Softmax", "LogSoftmax", "Hardmax")
 
 
-def along_last(op, g, x: Value, *, axis: int):
+def normalize_last_axis(op, g, x: Value, *, axis: int):
     """Bring the axis to the end, where flattening in front of it changes nothing."""
     if x.shape is None and axis == -1:
         return g[op](x, axis=-1)
@@ -24,7 +24,7 @@ def along_last(op, g, x: Value, *, axis: int):
     return g.Transpose(g[op](g.Transpose(x, perm=order), axis=last), perm=order)
 
 
-def flattened(op, g, x: Value, *, axis: int):
+def normalize_flattened(op, g, x: Value, *, axis: int):
     """Normalise over all axes from ``axis`` on, as one."""
     if axis == -1 or (x.shape is not None and axis == x.rank - 1):
         return g[op](x, axis=-1)
@@ -32,5 +32,5 @@ def flattened(op, g, x: Value, *, axis: int):
 
 
 for _op in KINDS:
-    below[13](_op)(partial(along_last, _op))
-    above[13](_op)(partial(flattened, _op))
+    below[13](_op)(partial(normalize_last_axis, _op))
+    above[13](_op)(partial(normalize_flattened, _op))

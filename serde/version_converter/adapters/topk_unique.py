@@ -9,8 +9,8 @@ import numpy as np
 from serde.errors import require
 from serde.ir.graph import DType, Value
 
-from . import above, below, decomposed
-from .common import END, FLOATS, cast, scalar, size, span
+from . import above, below, decomposition
+from .common import END, FLOATS, cast, count_range, scalar, size
 
 LARGEST = float(np.finfo(np.float32).max)  # what Clip's attributes were when unset
 
@@ -47,18 +47,18 @@ def clip_bounds_as_operands(g, x: Value, *, min: float, max: float):
     return g.Clip(x, low, None if max >= LARGEST else g.const(max, x.type))
 
 
-def ranked(g, x: Value, k: Value, axis: int, largest: bool):
+def top_k_by_counting(g, x: Value, k: Value, axis: int, largest: bool):
     """TopK by counting, for each element, those that go before it."""
     order = (*(a for a in range(x.rank) if a != axis), axis)
     back = tuple(int(i) for i in np.argsort(order))
     y = g.Transpose(x, perm=order)
     own, other = g.Unsqueeze(y, [x.rank]), g.Unsqueeze(y, [x.rank - 1])
-    along = span(g, size(g, x, axis))
+    along = count_range(g, size(g, x, axis))
     earlier = g.Less(g.Unsqueeze(along, [0]), g.Unsqueeze(along, [1]))
     beaten = g.Greater(other, own) if largest else g.Less(other, own)
     ahead = g.Or(beaten, g.And(g.Equal(other, own), earlier))
     rank = g.ReduceSum(cast(g, ahead, DType.INT32), [x.rank], keepdims=1)
-    slots = cast(g, span(g, g.Reshape(k, [1])), DType.INT32)
+    slots = cast(g, count_range(g, g.Reshape(k, [1])), DType.INT32)
     hit = cast(g, g.Equal(rank, slots), DType.FLOAT32)  # (…, elements, slots)
     indices = g.ArgMax(hit, axis=x.rank - 1, keepdims=0)
     values = g.GatherElements(y, indices, axis=x.rank - 1)
@@ -70,7 +70,7 @@ def largest_of_floats(g, x: Value, k: Value, *, axis: int, largest: int, sorted:
     """Before opset 11: of floats, from the largest down; the smallest are those of ``-x``."""
     if x.type in (DType.INT64, DType.UINT64):
         with g.speaking(15):
-            return ranked(g, x, k, axis, bool(largest))
+            return top_k_by_counting(g, x, k, axis, bool(largest))
     if x.dtype not in FLOATS:
         y = cast(g, x, DType.FLOAT64)
         values, indices = g.TopK(g.Neg(y) if not largest else y, k, axis=axis, outputs=2)
@@ -87,7 +87,7 @@ def how_many_as_attribute(g, x: Value, k: Value, *, axis: int):
     n = x.ranked_shape[axis]
     if not isinstance(n, int):
         with g.speaking(20):
-            return ranked(g, x, k, axis, True)
+            return top_k_by_counting(g, x, k, axis, True)
     made = g.TopK(x, k=n, axis=axis, outputs=2)
     with g.speaking(10):
         return tuple(g.Slice(v, [0], k, [axis]) for v in made)
@@ -113,7 +113,7 @@ for _op in ("ArgMax", "ArgMin"):
     below[12](_op)(partial(first_of_equals, _op))
 
 
-def before(g, rows: Value):
+def compare_rows(g, rows: Value):
     """For each pair of rows, whether the first is smaller where they first differ, and equal."""
     a, b = g.Unsqueeze(rows, [1]), g.Unsqueeze(rows, [0])
     differ = g.Not(g.Equal(a, b))
@@ -124,7 +124,7 @@ def before(g, rows: Value):
     return g.Squeeze(cast(g, first, DType.BOOL), [2]), same
 
 
-@decomposed(11, "Unique")
+@decomposition(11, "Unique")
 def unique_by_comparing(g, x: Value, *, sorted: int, axis: int | None = None):
     """Compare every row with every other: memory grows with the square of their number."""
     require(
@@ -135,10 +135,10 @@ def unique_by_comparing(g, x: Value, *, sorted: int, axis: int | None = None):
         order = (axis % x.rank, *(a for a in range(x.rank) if a != axis % x.rank))
         moved = g.Transpose(x, perm=order)
         whole = g.Reshape(moved, g.Concat(g.Shape(moved, end=1), [-1], axis=0))
-    smaller, same = before(g, whole)
+    smaller, same = compare_rows(g, whole)
     equal = cast(g, same, DType.INT64)
     first = g.ArgMax(cast(g, same, DType.INT32), axis=1, keepdims=0)  # of its equals, per row
-    along = span(g, size(g, whole, 0))
+    along = count_range(g, size(g, whole, 0))
     leads = cast(g, g.Equal(first, along), DType.INT64)
     if sorted:
         ahead = g.Mul(cast(g, g.Transpose(smaller, perm=(1, 0)), DType.INT64), leads)

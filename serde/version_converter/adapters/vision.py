@@ -11,16 +11,16 @@ from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 
-from . import above, below, decomposed
-from .common import bounded, cast, filled, size, span, wider
+from . import above, below, decomposition
+from .common import cast, count_range, make_full, require_expandable, size, widen_float
 from .interpolation import (
-    batches,
-    channels_second,
-    clamped,
+    batch_indices,
+    clamp_index,
     cubic_taps,
     linear_taps,
+    move_channels_second,
     nearest_tap,
-    reflected,
+    reflect_index,
     terms,
 )
 
@@ -28,44 +28,46 @@ TAPS = {"nearest": nearest_tap, "linear": linear_taps, "cubic": cubic_taps}
 OLD_MODES = {"linear": "bilinear", "cubic": "bicubic"}
 
 
-def borders(g, n: Value, align: int, dtype: DType):
+def axis_borders(g, n: Value, align: int, dtype: DType):
     """Where an axis of ``n`` elements begins and ends: at their centres, or their edges."""
     last = cast(g, g.Sub(n, 1), dtype)
     edge = 0.0 if align else 0.5
     return g.const([-edge], dtype), g.Add(last, edge)
 
 
-def sampled(g, x: Value, grid: Value, *, align_corners: int, mode: str, padding_mode: str):
+def decompose_grid_sample(
+    g, x: Value, grid: Value, *, align_corners: int, mode: str, padding_mode: str
+):
     """GridSample, spelled out for any number of axes.
 
     ``border`` holds the place itself between the borders, but the cubic mode weighs the neighbours
     of the place as it is and holds each of those: so ONNX Runtime and PyTorch, not onnx.reference.
     """
-    u, grid = wider(g, x), wider(g, grid)
+    u, grid = widen_float(g, x), widen_float(g, grid)
     axes, places = x.rank - 2, []
     for i in range(axes):
         n = size(g, x, 2 + i)
-        low, high = borders(g, n, align_corners, grid.type)
+        low, high = axis_borders(g, n, align_corners, grid.type)
         unit = g.Mul(g.Add(g.Gather(grid, axes - 1 - i, axis=grid.rank - 1), 1.0), 0.5)
         at = g.Add(g.Mul(unit, g.Sub(high, low)), low)
         at = g.Round(at) if mode == "nearest" else at
         if padding_mode == "border" and mode != "cubic":
             outside = g.Or(g.Less(at, low), g.Greater(at, high))
-            at = g.Where(outside, clamped(g, at, n), at)
+            at = g.Where(outside, clamp_index(g, at, n), at)
         elif padding_mode == "reflection":
-            at = reflected(g, at, low, high)
+            at = reflect_index(g, at, low, high)
         places.append(cast(g, at, u.type))
 
     def bring(g, index, n):
         if padding_mode == "reflection":
-            index = reflected(g, index, *borders(g, n, align_corners, index.type))
-        return clamped(g, index, n)
+            index = reflect_index(g, index, *axis_borders(g, n, align_corners, index.type))
+        return clamp_index(g, index, n)
 
     parts = terms(
-        g, u, batches(g, size(g, x, 0), grid.rank - 1), places, TAPS[mode], bring,
+        g, u, batch_indices(g, size(g, x, 0), grid.rank - 1), places, TAPS[mode], bring,
         padding_mode == "zeros",
     )  # fmt: skip
-    return cast(g, channels_second(g, reduce(g.Add, parts)), x.dtype)
+    return cast(g, move_channels_second(g, reduce(g.Add, parts)), x.dtype)
 
 
 @below[20]("GridSample")
@@ -73,31 +75,31 @@ def grid_sample_of_images(g, x: Value, grid: Value, *, mode: str, **rest):
     """Before opset 20 grids had two axes, and modes the names they have for those."""
     if x.rank != 4:
         with g.speaking(20):
-            return sampled(g, x, grid, mode=mode, **rest)
+            return decompose_grid_sample(g, x, grid, mode=mode, **rest)
     return g.GridSample(x, grid, mode=OLD_MODES.get(mode, mode), **rest)
 
 
-@decomposed(16, "GridSample")
+@decomposition(16, "GridSample")
 def grid_sample_by_gathering(g, x: Value, grid: Value, *, mode: str, **rest):
     new = {old: name for name, old in OLD_MODES.items()}
-    return sampled(g, x, grid, mode=new.get(mode, mode), **rest)
+    return decompose_grid_sample(g, x, grid, mode=new.get(mode, mode), **rest)
 
 
 @above[20]("GridSample")
-def grid_sample_modes_renamed(g, x: Value, grid: Value, *, mode: str, **rest):
+def upgrade_grid_sample_modes(g, x: Value, grid: Value, *, mode: str, **rest):
     new = {old: name for name, old in OLD_MODES.items()}
     return g.GridSample(x, grid, mode=new.get(mode, mode), **rest)
 
 
-@decomposed(20, "AffineGrid")
+@decomposition(20, "AffineGrid")
 def affine_grid(g, theta: Value, size: Value, *, align_corners: int):
     """Each position, and 1, times the rows of ``theta``."""
-    u, axes = wider(g, theta), size.static_shape[0] - 2
+    u, axes = widen_float(g, theta), size.static_shape[0] - 2
     space = g.Slice(size, [2], [2 + axes], [0], [1])
     steps: list[Value] = []
     for i in range(axes):
         n = g.Slice(space, [i], [i + 1], [0], [1])
-        along, count = cast(g, span(g, n), u.type), cast(g, n, u.type)
+        along, count = cast(g, count_range(g, n), u.type), cast(g, n, u.type)
         if align_corners:
             apart = g.Max(g.Sub(count, 1.0), 1.0)
             unit = g.Sub(g.Mul(along, g.Div(2.0, apart)), 1.0)
@@ -106,13 +108,13 @@ def affine_grid(g, theta: Value, size: Value, *, align_corners: int):
         behind = list(range(axes))
         behind.remove(i)
         steps.insert(0, g.Expand(g.Unsqueeze(unit, behind) if behind else unit, space))
-    points = [g.Reshape(v, [1, -1, 1]) for v in (*steps, filled(g, 1.0, space, u.type))]
+    points = [g.Reshape(v, [1, -1, 1]) for v in (*steps, make_full(g, 1.0, space, u.type))]
     grid = g.MatMul(g.Concat(*points, axis=2), g.Transpose(u, perm=(0, 2, 1)))
     batch = g.Slice(size, [0], [1], [0], [1])
     return cast(g, g.Reshape(grid, g.Concat(batch, space, [axes], axis=0)), theta.dtype)
 
 
-@decomposed(19, "DeformConv")
+@decomposition(19, "DeformConv")
 def deformable_convolution(
     g, x: Value, w: Value, offset: Value, b=None, mask=None, *, dilations: Ints, group: int,
     kernel_shape: Ints, offset_group: int, pads: Ints, strides: Ints,
@@ -122,22 +124,28 @@ def deformable_convolution(
     Halves in float32: places beyond 2048 are no float16.
     """
     kind = x.dtype
-    x, w, offset = wider(g, x), wider(g, w), wider(g, offset)
-    b, mask = (None if v is None else wider(g, v) for v in (b, mask))
-    axes, taps = len(kernel_shape), bounded(prod(kernel_shape), "a kernel", 1 << 16)
+    x, w, offset = widen_float(g, x), widen_float(g, w), widen_float(g, offset)
+    b, mask = (None if v is None else widen_float(g, v) for v in (b, mask))
+    axes, taps = len(kernel_shape), require_expandable(prod(kernel_shape), "a kernel", 1 << 16)
     n, c, grid = size(g, x, 0), size(g, x, 1), g.Shape(offset, start=2)
     moved = g.Reshape(offset, g.Concat([-1, taps, axes], grid, axis=0))
     places = []
     for i in range(axes):
         inner = np.indices(kernel_shape)[i].ravel() * dilations[i] - pads[i]
         first = g.const(inner.reshape(1, taps, *[1] * axes), x.type)
-        steps = g.Mul(cast(g, span(g, size(g, offset, 2 + i)), x.type), float(strides[i]))
+        steps = g.Mul(cast(g, count_range(g, size(g, offset, 2 + i)), x.type), float(strides[i]))
         steps = g.Reshape(steps, [-1 if a == i + 2 else 1 for a in range(2 + axes)])
         places.append(g.Add(g.Add(first, steps), g.Gather(moved, i, axis=2)))
     parted = g.Concat([-1], g.Div(c, offset_group), g.Shape(x, start=2), axis=0)
     groups = g.Mul(n, offset_group)
     parts = terms(
-        g, g.Reshape(x, parted), batches(g, groups, 2 + axes), places, linear_taps, clamped, True
+        g,
+        g.Reshape(x, parted),
+        batch_indices(g, groups, 2 + axes),
+        places,
+        linear_taps,
+        clamp_index,
+        True,
     )
     value = reduce(g.Add, parts)  # (N·groups, taps, *grid, channels)
     if mask is not None:
@@ -152,7 +160,7 @@ def deformable_convolution(
     return cast(g, y if b is None else g.Add(y, g.Reshape(b, [1, -1, *[1] * axes])), kind)
 
 
-@decomposed(18, "Col2Im")
+@decomposition(18, "Col2Im")
 def columns_to_image(
     g, x: Value, image: Value, block: Value, *, dilations: Ints | None = None,
     pads: Ints | None = None, strides: Ints | None = None,
@@ -167,12 +175,14 @@ def columns_to_image(
     kernel = block.ints() if block.tensor is not None else None
     if kernel is not None:
         require(len(kernel) == axes and min((0, *kernel)) == 0, "a block of another length")
-        bounded(prod(kernel), "a block", 1 << 12)
+        require_expandable(prod(kernel), "a block", 1 << 12)
     reach = g.Mul(g.Sub(block, 1), d)
-    counts = g.Add(g.Div(g.Sub(g.Sub(g.Add(image, [a + b for a, b in both(p)]), reach), 1), s), 1)
+    counts = g.Add(
+        g.Div(g.Sub(g.Sub(g.Add(image, [a + b for a, b in split_pads(p)]), reach), 1), s), 1
+    )
     covered = g.Add(g.Add(g.Mul(g.Sub(counts, 1), s), reach), 1)
     patches = g.Reshape(x, g.Concat([-1], taps, counts, axis=0))
-    along = span(g, taps)
+    along = count_range(g, taps)
     same = cast(g, g.Equal(g.Unsqueeze(along, [1]), g.Unsqueeze(along, [0])), x.type)
     spread = g.Reshape(same, g.Concat(taps, [1], block, axis=0))
     whole = g.ConvTranspose(
@@ -186,12 +196,12 @@ def columns_to_image(
     return g.Reshape(cut, g.Concat(size(g, x, 0), channels, image, axis=0))
 
 
-def both(pads: list[int]):
+def split_pads(pads: list[int]):
     """The padding before and behind each axis."""
     return zip(pads[: len(pads) // 2], pads[len(pads) // 2 :], strict=True)
 
 
-@decomposed(9, "MaxUnpool")
+@decomposition(9, "MaxUnpool")
 def max_unpool(
     g, x: Value, indices: Value, output_shape=None, *, kernel_shape: Ints,
     pads: Ints | None = None, strides: Ints | None = None,
@@ -202,7 +212,7 @@ def max_unpool(
     grown = g.Mul(g.Sub(g.Shape(x, start=2), 1), list(s))
     space = g.Add(grown, [k - p[i] - p[axes + i] for i, k in enumerate(kernel_shape)])
     shape = g.Concat(g.Shape(x, start=0, end=2), space, axis=0)
-    zeros = g.Reshape(filled(g, 0.0, shape, x.type), [-1])
+    zeros = g.Reshape(make_full(g, 0.0, shape, x.type), [-1])
     flat = g.ScatterElements(zeros, g.Reshape(indices, [-1]), g.Reshape(x, [-1]), axis=0)
     made = g.Reshape(flat, shape)
     if output_shape is None:

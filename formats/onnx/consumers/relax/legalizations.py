@@ -16,7 +16,7 @@ from serde.errors import ConversionError, require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 from serde.legalize.target import legalization_table
-from serde.version_converter.adapters.resize import every_axis, factors_of, spelled_out
+from serde.version_converter.adapters.resize import decompose_resize, every_axis, static_scales
 from serde.version_converter.adapters.resize_coordinates import Sampling
 from serde.version_converter.adapters.roi import roi_align
 
@@ -337,11 +337,11 @@ def legalize_resize(
         g, x, roi, scales, sizes, keep_aspect_ratio_policy=keep_aspect_ratio_policy, axes=axes
     )
     scales = scales if scales is not None and scales.shape != (0,) else None
-    factors = factors_of(x, scales, sizes)
+    factors = static_scales(x, scales, sizes)
     if factors is None:
         raise ConversionError("a Resize to a dynamic size")
     if not is_native_resize(x, how, factors):
-        return spelled_out(g, x, roi, scales, sizes, how)
+        return decompose_resize(g, x, roi, scales, sizes, how)
     made = g.const([m for m, _ in factors], DType.INT64)
     form = {"mode": mode, "coordinate_transformation_mode": how.coordinates,
             "nearest_mode": nearest_mode}  # fmt: skip
