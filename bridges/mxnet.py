@@ -301,12 +301,12 @@ def to_symbol(graph: Graph) -> tuple[Any, dict[str, Any]]:
         Unconvertible: for every node the MXNet that is installed cannot express.
     """
     from serde.formats.mxnet.from_ir import from_ir
-    from serde.formats.mxnet.io.symbol_writer import live
+    from serde.formats.mxnet.io.symbol_writer import encode_live
     from serde.passes import drop_dead, share_constants
 
     mx = import_mxnet()
     there = mx.__version__
-    symbol, arrays = live(share_constants(drop_dead(from_ir(graph, mxnet=there))), there)
+    symbol, arrays = encode_live(share_constants(drop_dead(from_ir(graph, mxnet=there))), there)
     held = {n: mx.nd.array(t.load(), dtype=t.dtype.numpy) for n, t in arrays.items()}
     return mx.sym.load_json(symbol), held
 

@@ -15,9 +15,9 @@ from serde.passes.dce import drop_dead
 
 from .legalize import spelled
 from .ops.nms import masked
-from .passes.data_dependent_shapes import all_found
-from .releases import Release, release
-from .target import SymbolBuilder, misfit, writes
+from .passes.data_dependent_shapes import propagate_dynamic
+from .releases import Release, get_release
+from .target import SymbolBuilder, illegal_reason, writes
 
 
 def from_ir(graph: Graph, *, mxnet: str | None = None) -> Graph:
@@ -26,33 +26,36 @@ def from_ir(graph: Graph, *, mxnet: str | None = None) -> Graph:
     Raises:
         Unconvertible: for every input, output and node the release cannot express.
     """
-    asked = release(mxnet)
+    asked = get_release(mxnet)
     legal, hints = spelled(masked(without_functions(graph)))
     read = legal.graph.uses()
     table = writes.with_diagnostics(legal.diagnostics).with_hints(hints)
     pairs = zip(graph.inputs, legal.graph.inputs, strict=True)
     inputs = [v for v, inside in pairs if inside in read]
-    problems = [*_misfits("input", inputs, asked), *_misfits("output", graph.outputs, asked)]
+    problems = [
+        *_find_illegal_values("input", inputs, asked),
+        *_find_illegal_values("output", graph.outputs, asked),
+    ]
     try:
         done = table.rewrite(legal.graph, SymbolBuilder(graph.name, written=asked))
     except Unconvertible as error:
         raise Unconvertible(error.stage, [*problems, *error.problems]) from error
     if problems:
         raise Unconvertible(writes.name, problems)
-    return replace(all_found(done), notes=(*graph.notes, *_unlisted(done)))
+    return replace(propagate_dynamic(done), notes=(*graph.notes, *_list_dropped_inputs(done)))
 
 
-def _unlisted(graph: Graph) -> Iterator[str]:
+def _list_dropped_inputs(graph: Graph) -> Iterator[str]:
     """Say which inputs the symbol does not have: its arguments are what its outputs read."""
     read = drop_dead(graph).uses()
     if unread := [repr(v.name) for v in graph.inputs if v not in read]:
         yield f"no argument of the symbol: input {', '.join(unread)}, which no operator reads"
 
 
-def _misfits(kind: str, values: Iterable[Value], asked: Release) -> Iterator[Problem]:
+def _find_illegal_values(kind: str, values: Iterable[Value], asked: Release) -> Iterator[Problem]:
     found: dict[str, list[str]] = {}
     for value in values:
-        reason = misfit(value)
+        reason = illegal_reason(value)
         if value.dtype is DType.BOOL and not asked.has_bool:
             reason = f"booleans, which no tensor of MXNet {asked.name} holds"
         if reason:

@@ -27,7 +27,7 @@ class Release(NamedTuple):
     number: int
     lacks: Mapping[str, str]
 
-    def lacking(self, op: str, attrs: Mapping[str, Any]) -> str | None:
+    def missing_reason(self, op: str, attrs: Mapping[str, Any]) -> str | None:
         """Why a node cannot be written for the release, None if it can."""
         for thing in (op, *(t for name, v in attrs.items() for t in (name, f"{name}={v}"))):
             full = op if thing is op else f"{op}.{thing}"
@@ -47,7 +47,7 @@ class Release(NamedTuple):
         return "_plus_scalar.scalar=double" not in self.lacks
 
 
-def release(text: str | None) -> Release:
+def get_release(text: str | None) -> Release:
     """The release called ``1.6`` or ``1.6.0``; the newest if None.
 
     Raises:
@@ -56,11 +56,11 @@ def release(text: str | None) -> Release:
     found = FORM.match(NEWEST if text is None else str(text))
     if found is None or f"{found[1]}.{found[2]}" not in KNOWN:
         raise UsageError(f"mxnet={text!r}: symbols are written for releases {', '.join(KNOWN)}")
-    return _release(found[0])
+    return _parse_release(found[0])
 
 
 @cache
-def _release(text: str) -> Release:
+def _parse_release(text: str) -> Release:
     major, minor, *patch = (int(n) for n in text.split("."))
     at = KNOWN.index(f"{major}.{minor}")
     lacks = {thing: later for later in KNOWN[at + 1 :] for thing in BROUGHT[later].split()}

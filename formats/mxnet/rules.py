@@ -57,7 +57,7 @@ def _bool(text: str) -> bool:
     return TRUTH[text.strip().lower()]
 
 
-def _optional(read: Callable[[str], Any]) -> Callable[[str], Any]:
+def _make_optional(read: Callable[[str], Any]) -> Callable[[str], Any]:
     return lambda text: None if text.strip() == "None" else read(text)
 
 
@@ -84,12 +84,12 @@ READERS: dict[Any, tuple[str, Callable[[str], Any]]] = {
     Bounds: ("a tuple of integers or None", _bounds),
     Floats: ("a tuple of numbers", _floats),
     Pairs: ("a tuple of pairs of integers", _pairs),
-    int | None: ("an integer or None", _optional(_int)),
-    float | None: ("a number or None", _optional(_float)),
-    bool | None: ("a boolean or None", _optional(_bool)),
-    str | None: ("a text or None", _optional(str)),
-    Ints | None: ("a tuple of integers or None", _optional(_ints)),
-    Floats | None: ("a tuple of numbers or None", _optional(_floats)),
+    int | None: ("an integer or None", _make_optional(_int)),
+    float | None: ("a number or None", _make_optional(_float)),
+    bool | None: ("a boolean or None", _make_optional(_bool)),
+    str | None: ("a text or None", _make_optional(str)),
+    Ints | None: ("a tuple of integers or None", _make_optional(_ints)),
+    Floats | None: ("a tuple of numbers or None", _make_optional(_floats)),
 }
 
 

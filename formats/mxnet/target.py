@@ -16,7 +16,7 @@ from serde.rewrite import custom_ops
 from serde.rewrite.rules import RuleTable
 from serde.spec import schema
 
-from .releases import Release, release
+from .releases import Release, get_release
 
 EXACT = 1 << 53  # integers up to this are floats of 64 bits
 # Element types MXNet's legacy operators compute with.
@@ -46,7 +46,7 @@ def defaults(op: str) -> Mapping[str, Any]:
     return {} if found is None else found.defaults
 
 
-def misfit(value: Value) -> str | None:
+def illegal_reason(value: Value) -> str | None:
     """Why MXNet cannot hold a value, None if it can. Booleans are numbers inside."""
     if value.container:
         return f"a {' of '.join(value.container)}, and MXNet has tensors only"
@@ -66,32 +66,32 @@ class Writes(RuleTable):
         """Run the rule of one node."""
         if (error := self.diagnostic(node)) is not None:
             raise error
-        if (reason := _unheld(node)) is not None:
+        if (reason := _illegal_output_reason(node)) is not None:
             raise ConversionError(reason)
-        if (error := _foreign(node)) is not None:
+        if (error := _foreign_reason(node)) is not None:
             raise error
         mark = len(builder.nodes)
         results = super().apply(node, builder, inputs)
         for value in (v for made in builder.nodes[mark:] for v in made.inputs):
-            if value is not None and value.tensor is not None and (reason := misfit(value)):
+            if value is not None and value.tensor is not None and (reason := illegal_reason(value)):
                 raise ConversionError(reason)
         return results
 
     def refusal(self, node: Node) -> ConversionError | None:
         """Why ``node`` cannot be converted, as far as can be told without its inputs."""
-        if (reason := _unheld(node)) is not None:
+        if (reason := _illegal_output_reason(node)) is not None:
             return ConversionError(reason)
-        return _foreign(node) or super().refusal(node)
+        return _foreign_reason(node) or super().refusal(node)
 
 
-def _foreign(node: Node) -> ConversionError | None:
+def _foreign_reason(node: Node) -> ConversionError | None:
     """Why a node of another domain than the standard's and MXNet's own is refused."""
     return custom_ops.refuse(node, "MXNet") if node.domain not in ("", "mxnet") else None
 
 
-def _unheld(node: Node) -> str | None:
+def _illegal_output_reason(node: Node) -> str | None:
     """Why MXNet cannot hold what a node gives."""
-    return next((r for v in node.outputs if v.name and (r := misfit(v))), None)
+    return next((r for v in node.outputs if v.name and (r := illegal_reason(v))), None)
 
 
 writes = Writes("ir → mxnet", defaults=defaults)
@@ -113,13 +113,13 @@ class SymbolBuilder(Builder):
         super().__init__(name, opset, outer)
         around = outer if isinstance(outer, SymbolBuilder) else None
         self.is_inner = outer is not None
-        self.release: Release = written or (around.release if around else release(None))
+        self.release: Release = written or (around.release if around else get_release(None))
 
     def emit(
         self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int = 1
     ) -> Any:
         """Append a node, if the release has its operator and attributes."""
-        if (reason := self.release.lacking(op, attrs)) is not None:
+        if (reason := self.release.missing_reason(op, attrs)) is not None:
             raise ConversionError(reason)
         if op in OF_TWO and not self._holds(attrs["scalar"], inputs[0].dtype):
             both, is_left = OF_TWO[op]
@@ -158,25 +158,25 @@ class SymbolBuilder(Builder):
         several = {v for node in self.nodes if len(node.outputs) > 1 for v in node.outputs}
         for value in outputs:
             if value in several:  # MXNet names such outputs itself
-                value = self._named(value, self["_copy"](value), value.dtype)
+                value = self._name_like(value, self["_copy"](value), value.dtype)
             if value.dtype is DType.BOOL and not self.is_inner and self.release.has_bool:
-                value = self._named(value, self.Cast(value, dtype="bool"), DType.BOOL)
+                value = self._name_like(value, self.Cast(value, dtype="bool"), DType.BOOL)
             made.append(value)
         return super().build(made, **fields)
 
-    def _named(self, old: Value, new: Value, dtype: DType | None) -> Value:
+    def _name_like(self, old: Value, new: Value, dtype: DType | None) -> Value:
         """``new`` with the name and type of ``old``, which it stands for."""
         name, old.name = old.name, self.names.fresh(f"{old.name}/inside")
         new.name, new.dtype, new.shape = name, dtype, old.shape
         return new
 
 
-def held_as(dtype: DType) -> str:
+def storage_type_name(dtype: DType) -> str:
     """The element type MXNet computes with for one of the IR."""
     return "float32" if dtype is DType.BOOL else dtype.value
 
 
-def number(value: Value | None) -> float | None:
+def scalar_value(value: Value | None) -> float | None:
     """The one number a constant holds; None for anything else, and where 64-bit floats lack it.
 
     MXNet's attributes are such floats.
@@ -189,7 +189,7 @@ def number(value: Value | None) -> float | None:
     return float(found)
 
 
-def symmetric(pads: Ints) -> Ints:
+def require_symmetric_pads(pads: Ints) -> Ints:
     """Pads at the beginnings, which are those at the ends."""
     half = len(pads) // 2
     require(pads[:half] == pads[half:], f"pads {pads} differ at the two ends")

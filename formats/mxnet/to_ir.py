@@ -14,10 +14,10 @@ from serde.spec.onnx_builder import OnnxBuilder
 
 from . import ops
 from .bind.bind_params import refuse_missing_parameters
-from .bind.placeholders import with_placeholders
+from .bind.placeholders import add_placeholders
 from .bind.symbol_info import symbol_info
 from .decode import VERSION
-from .infer_shapes.begin_states import with_sizes_of_zeros
+from .infer_shapes.begin_states import infer_zeros_sizes
 from .infer_shapes.failures import refuse_given_shapes
 from .infer_shapes.infer_inputs import complete_inputs
 from .infer_shapes.shape_checks import check_shapes
@@ -27,16 +27,16 @@ from .ops.random.sampling import draws
 from .passes.custom_ops import (
     CUSTOM,
     Rules,
+    add_custom_rules,
+    collect_custom_ops,
     each_node,
-    own_rules,
-    taken_along,
-    told_apart,
-    with_rules,
+    keep_custom_nodes,
+    rename_by_kind,
 )
 from .passes.drop_labels import drop_labels, drop_unread_labels
-from .passes.inference_mode import notes
+from .passes.inference_mode import collect_notes
 from .passes.mark_requantized import requantized_hints
-from .passes.strip_nms import with_suppression
+from .passes.strip_nms import apply_nms_option
 from .rules import reads
 
 __all__ = ["ops", "to_ir"]
@@ -72,31 +72,31 @@ def to_ir(
         Unconvertible: for every node no rule takes.
     """
     info = symbol_info(graph)
-    own = own_rules(rules) | ({CUSTOM} if custom_domain is not None else set())
+    own = collect_custom_ops(rules) | ({CUSTOM} if custom_domain is not None else set())
     graph = drop_labels(graph, outputs is not None, own)
-    graph = with_suppression(graph, nms)
+    graph = apply_nms_option(graph, nms)
     if missing_weights == "infer":
-        graph = with_placeholders(graph)
+        graph = add_placeholders(graph)
     else:
         refuse_missing_parameters(graph)
     complete = complete_inputs(graph, info.variables)
     if not info.has_numpy_shapes:
-        complete = with_sizes_of_zeros(complete)
+        complete = infer_zeros_sizes(complete)
     exact = integers == "exact" and not dequantize
     known = reads if exact else reads.merge(floating.rules)
     known = known if kernels == "onednn" else known.merge(plain_kernels.rules)
-    table = with_random(with_rules(known, complete, rules), draws, random)
+    table = with_random(add_custom_rules(known, complete, rules), draws, random)
     table = table.with_guard(partial(check_shapes, info.has_numpy_shapes))
-    complete = told_apart(complete, table)
+    complete = rename_by_kind(complete, table)
     if exact:
         table = table.with_hints(requantized_hints(complete, table))
     if custom_domain is not None:
-        complete, table = taken_along(complete, table, custom_domain, custom_outputs or {})
+        complete, table = keep_custom_nodes(complete, table, custom_domain, custom_outputs or {})
     try:
         done = drop_unread_labels(table.rewrite(complete, OnnxBuilder(graph.name)))
     except Unconvertible as error:
         refuse_given_shapes(graph, info.variables, error, table)
         raise
     kept = {k: v for k, v in graph.metadata.items() if k == VERSION}
-    told = dict.fromkeys((*done.notes, *notes(each_node(complete))))
+    told = dict.fromkeys((*done.notes, *collect_notes(each_node(complete))))
     return replace(done, metadata=kept, notes=tuple(told))

@@ -9,7 +9,7 @@ import numpy as np
 
 from serde.errors import SerdeError, Unconvertible
 from serde.formats.mxnet.from_ir import from_ir
-from serde.formats.mxnet.io.symbol_writer import live as written
+from serde.formats.mxnet.io.symbol_writer import encode_live as written
 from tests.mxnet.cases import Array, Case, _error, _graph, _symbol_json, _tolerance
 from tests.mxnet_live import live_mxnet, run_symbol
 

@@ -10,7 +10,7 @@ import pytest
 
 import serde
 from serde.errors import MalformedFile
-from serde.formats.mxnet.bind.placeholders import with_placeholders
+from serde.formats.mxnet.bind.placeholders import add_placeholders
 from serde.formats.mxnet.decode import decode_symbol
 from serde.formats.mxnet.io.symbol_json import parse_symbol
 from serde.passes.cut_inputs import with_inputs
@@ -49,7 +49,7 @@ def test_shapes_are_those_that_mxnet_infers(operators, data) -> None:
     states = ("state", "state_cell")[: 2 if operators[0][1].get("mode") == "lstm" else 1]
     text = chain(*operators, params={**PARAMS, "RNN": ("parameters", *states)})
     graph = with_inputs(decode_symbol(parse_symbol(text), None, "m"), {"data": data})
-    found = {v.name: v.shape for v in with_placeholders(graph).constants()}
+    found = {v.name: v.shape for v in add_placeholders(graph).constants()}
     net = live_mxnet().sym.load_json(text)
     arguments, _, states = net.infer_shape(data=data)
     names = [*net.list_arguments(), *net.list_auxiliary_states()]
@@ -98,5 +98,5 @@ def test_a_conversion_needs_the_weights(tmp_path: Path) -> None:
 def test_placeholders_take_no_memory() -> None:
     text = chain(("FullyConnected", {"num_hidden": 1 << 20, "no_bias": True}))
     graph = with_inputs(decode_symbol(parse_symbol(text), None, "m"), {"data": (1, 1 << 20)})
-    (weight,) = with_placeholders(graph).constants()
+    (weight,) = add_placeholders(graph).constants()
     assert weight.shape == (1 << 20, 1 << 20) and weight.array()[-1, -1] == np.float32(1)

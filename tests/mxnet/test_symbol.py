@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from serde.errors import MalformedFile
-from serde.formats.mxnet.bind.declared import Said
+from serde.formats.mxnet.bind.declared import Declared
 from serde.formats.mxnet.io.symbol_json import parse_symbol
 from serde.ir.graph import DType
 from tests.mxnet.written import node, symbol, variable
@@ -158,14 +158,14 @@ def test_annotations(given, read) -> None:
 @pytest.mark.parametrize(
     ("attrs", "np_shape", "said"),
     [
-        ({}, 0, Said()),
-        ({"__shape__": "(0, 3, 224, 224)"}, 0, Said((None, 3, 224, 224))),
-        ({"__shape__": "[2, 3]", "__dtype__": "2"}, 0, Said((2, 3), DType.FLOAT16)),
-        ({"__shape__": "()"}, 0, Said()),
-        ({"__shape__": "()", "__dtype__": "-1"}, 1, Said(())),
-        ({"__shape__": "(0, -1)"}, 1, Said((0, None))),
-        ({"__shape__": "None", "__dtype__": "99"}, 1, Said()),
-        ({"__dtype__": "12"}, 0, Said(None, DType.BFLOAT16)),
+        ({}, 0, Declared()),
+        ({"__shape__": "(0, 3, 224, 224)"}, 0, Declared((None, 3, 224, 224))),
+        ({"__shape__": "[2, 3]", "__dtype__": "2"}, 0, Declared((2, 3), DType.FLOAT16)),
+        ({"__shape__": "()"}, 0, Declared()),
+        ({"__shape__": "()", "__dtype__": "-1"}, 1, Declared(())),
+        ({"__shape__": "(0, -1)"}, 1, Declared((0, None))),
+        ({"__shape__": "None", "__dtype__": "99"}, 1, Declared()),
+        ({"__dtype__": "12"}, 0, Declared(None, DType.BFLOAT16)),
     ],
 )
 def test_what_variables_say(attrs, np_shape, said) -> None:

@@ -10,7 +10,7 @@ from onnx import helper, numpy_helper
 
 from serde.errors import Unconvertible
 from serde.formats.mxnet.from_ir import from_ir
-from serde.formats.mxnet.io.symbol_writer import live
+from serde.formats.mxnet.io.symbol_writer import encode_live
 from serde.formats.onnx.reader import decode
 from serde.legalize.convert import raise_to_ir
 from tests.mxnet_live import live_mxnet, run_symbol
@@ -60,7 +60,7 @@ def frames(axes):
 
 def written(made, feeds):
     """What MXNet computes with the symbol that a model becomes."""
-    text, arrays = live(from_ir(raise_to_ir(decode(made))))
+    text, arrays = encode_live(from_ir(raise_to_ir(decode(made))))
     held = {n.partition(":")[2]: t.load() for n, t in arrays.items()}
     return run_symbol(text, held, feeds)[0]
 

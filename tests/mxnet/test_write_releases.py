@@ -12,9 +12,9 @@ import serde
 from serde.cli.commands import main
 from serde.errors import Unconvertible, UsageError
 from serde.formats.mxnet.from_ir import from_ir
-from serde.formats.mxnet.io.symbol_writer import live
+from serde.formats.mxnet.io.symbol_writer import encode_live
 from serde.formats.mxnet.release_data import BROUGHT
-from serde.formats.mxnet.releases import KNOWN, release
+from serde.formats.mxnet.releases import KNOWN, get_release
 from serde.formats.mxnet.target import OF_TWO
 from serde.formats.onnx.reader import decode
 from serde.legalize.convert import raise_to_ir
@@ -60,7 +60,7 @@ WAYS = {
 
 def written(body, asked):
     graph = from_ir(raise_to_ir(decode(model_of(body))), mxnet=asked)
-    return live(graph, asked)
+    return encode_live(graph, asked)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -102,7 +102,7 @@ def test_the_command_takes_a_release(tmp_path):
 @pytest.mark.parametrize("asked", ["1.4", "2.0", "1", "1.x", ""])
 def test_other_releases_are_refused(asked, tmp_path):
     with pytest.raises(UsageError, match=r"1\.5, 1\.6, 1\.7, 1\.8, 1\.9"):
-        release(asked)
+        get_release(asked)
     source = tmp_path / "m.onnx"
     source.write_bytes(model_of(GELU).SerializeToString())
     with pytest.raises(UsageError, match=r"symbols are written for"):
@@ -110,8 +110,8 @@ def test_other_releases_are_refused(asked, tmp_path):
 
 
 def test_builds_of_a_release_are_that_release():
-    assert release("1.7.0.post2") is release("1.7.0")
-    assert release("1.9.1b20210101").number == 10901
+    assert get_release("1.7.0.post2") is get_release("1.7.0")
+    assert get_release("1.9.1b20210101").number == 10901
 
 
 def test_what_came_is_in_the_registry():

@@ -7,7 +7,7 @@ import pytest
 
 from serde.errors import Unconvertible
 from serde.formats.mxnet.from_ir import from_ir
-from serde.formats.mxnet.io.symbol_writer import live
+from serde.formats.mxnet.io.symbol_writer import encode_live
 from serde.formats.onnx.reader import decode
 from serde.legalize.convert import raise_to_ir
 from tests.mxnet_live import live_mxnet, run_symbol
@@ -50,7 +50,7 @@ RANDOM = np.random.default_rng(0)
 
 
 def check(body, **feeds):
-    text, arrays = live(from_ir(raise_to_ir(decode(model_of(body)))))
+    text, arrays = encode_live(from_ir(raise_to_ir(decode(model_of(body)))))
     held = {n.partition(":")[2]: t.load() for n, t in arrays.items()}
     wanted = run_model(model_of(body), feeds)
     for a, b in zip(run_symbol(text, held, feeds), wanted, strict=True):
@@ -144,7 +144,7 @@ def test_bounds_that_are_computed(name, value):
 def test_the_older_executor_takes_found_and_computed_together():
     mx, body = live_mxnet(), COUNTED.format(kind="float")
     feeds = {n: np.float32([v]) for n, v in (("first", 2), ("last", 11), ("step", 3))}
-    text, arrays = live(from_ir(raise_to_ir(decode(model_of(body)))))
+    text, arrays = encode_live(from_ir(raise_to_ir(decode(model_of(body)))))
     symbol = mx.sym.load_json(text)
     given = {n.partition(":")[2]: t.load() for n, t in arrays.items()} | feeds
     given = {n: mx.nd.array(given[n], dtype=given[n].dtype) for n in symbol.list_arguments()}

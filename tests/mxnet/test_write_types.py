@@ -12,7 +12,7 @@ from onnx import helper, numpy_helper
 
 from serde.errors import SerdeError
 from serde.formats.mxnet.from_ir import from_ir
-from serde.formats.mxnet.io.symbol_writer import live
+from serde.formats.mxnet.io.symbol_writer import encode_live
 from serde.formats.onnx.reader import decode
 from serde.legalize.convert import raise_to_ir
 from tests.mxnet_live import live_mxnet, run_symbol
@@ -242,7 +242,7 @@ def outcome(kind, feeds, held, attrs):
     if not found:
         return "unknown"
     try:
-        text, arrays = live(from_ir(raise_to_ir(decode(made))))
+        text, arrays = encode_live(from_ir(raise_to_ir(decode(made))))
     except SerdeError:
         return "refused"
     read = set(live_mxnet().sym.load_json(text).list_inputs())
@@ -286,7 +286,7 @@ def test_regions_of_images():
     regions = {"r": np.float32([[0, 0, 0, 6, 6], [0, 1, 2, 8, 7]])}
     attrs = {"pooled_shape": [3, 2], "spatial_scale": 0.7}
     made = model("MaxRoiPool", {"x": image}, regions, attrs, opset=21)
-    text, arrays = live(from_ir(raise_to_ir(decode(made))))
+    text, arrays = encode_live(from_ir(raise_to_ir(decode(made))))
     params = {n.partition(":")[2]: t.load() for n, t in arrays.items()}
     assert difference(run_symbol(text, params, {"x": image}), run_model(made, {"x": image})) is None
 
@@ -296,7 +296,7 @@ def test_samples_are_drawn_by_their_chances():
         "Multinomial", {"x": np.log(np.float32([[1, 9], [1, 1e-9]]))}, {},
         {"sample_size": 2000, "dtype": 7},
     )  # fmt: skip
-    text, _ = live(from_ir(raise_to_ir(decode(made))))
+    text, _ = encode_live(from_ir(raise_to_ir(decode(made))))
     (drawn,) = run_symbol(text, {}, {"x": np.log(np.float32([[1, 9], [1, 1e-9]]))})
     assert drawn.shape == (2, 2000) and drawn.dtype == np.int64
     assert 0.85 < drawn[0].mean() < 0.95 and drawn[1].max() == 0
@@ -330,7 +330,7 @@ def test_integers_mxnet_lacks_inside_a_model(kind, op):
     ends = [info.max, info.min, info.max - 1, info.max, 300, 5, 77, info.max // 2]
     feeds = {"x": np.array(ends), "y": np.array([3, 1, info.max, info.max, 299, 70, 7, 3])}
     made = model_of(body)
-    text, arrays = live(from_ir(raise_to_ir(decode(made))))
+    text, arrays = encode_live(from_ir(raise_to_ir(decode(made))))
     held = {n.partition(":")[2]: t.load() for n, t in arrays.items()}
     wanted = onnx.reference.ReferenceEvaluator(made).run(None, feeds)
     for a, b in zip(run_symbol(text, held, feeds), wanted, strict=True):

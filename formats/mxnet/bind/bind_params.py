@@ -12,8 +12,8 @@ from serde.ir.replace_uses import replace_values
 
 from ..io.params import Params
 from ..io.symbol_json import Symbol
-from .declared import PARAMETERS, SUFFIXES, asked, fits
-from .match_names import matched, renamed, table
+from .declared import PARAMETERS, SUFFIXES, find_expected_shapes, is_compatible_shape
+from .match_names import format_matches, match_arrays, rename_arrays
 from .symbol_info import NO_PARAMETERS, SymbolInfo, symbol_info
 
 __all__ = ["PARAMETERS", "bind_params", "refuse_missing_parameters"]
@@ -47,19 +47,23 @@ def bind_params(
         return replace(graph, source_info=replace(info, searched=where))
     notes: tuple[str, ...] = ()
     if match and params.names:
-        names = matched(_missing(graph, ()), params.by_name(), str(params.path))
-        params, notes = renamed(params, names), tuple(table(names))
-    held = params.by_name() if params.names or not params.tensors else _by_order(symbol, params)
+        names = match_arrays(_find_missing(graph, ()), params.by_name(), str(params.path))
+        params, notes = rename_arrays(params, names), tuple(format_matches(names))
+    held = (
+        params.by_name() if params.names or not params.tensors else _match_by_order(symbol, params)
+    )
     wanted = {v.name: v for v in graph.inputs}
-    wrong = list(_misshapen(symbol, held))
+    wrong = list(_find_misshapen(symbol, held))
     extra = [n for n in held if n not in wanted]
-    absent = _missing(graph, held) if wrong or extra else {}
+    absent = _find_missing(graph, held) if wrong or extra else {}
     free = {n: held[n].shape for n in extra}
     misspelt = [n for n in wanted if n not in held and get_close_matches(n, extra, 1, CLOSE)]
     absent |= dict.fromkeys(n for n in misspelt if n not in absent)
-    is_mistaken = any(_likely(n, s, free) for n, s in absent.items())
+    is_mistaken = any(_suggest_array(n, s, free) for n, s in absent.items())
     if wrong or (is_mistaken and not ignore_extra):
-        raise MalformedFile(params.path, _listing(path, wrong, extra, absent, held, ignore_extra))
+        raise MalformedFile(
+            params.path, _format_mismatches(path, wrong, extra, absent, held, ignore_extra)
+        )
     instead = {
         wanted[name]: Value(name, tensor.dtype, tensor.shape, tensor, name_is_original=True)
         for name, tensor in held.items()
@@ -67,7 +71,7 @@ def bind_params(
     }
     bound = replace_values(graph, instead)
     if extra:
-        notes += (_left_out(params, extra),)
+        notes += (_describe_unused(params, extra),)
     return replace(
         bound,
         inputs=tuple(v for v in graph.inputs if v not in instead),
@@ -76,7 +80,7 @@ def bind_params(
     )
 
 
-def _left_out(params: Params, extra: list[str]) -> str:
+def _describe_unused(params: Params, extra: list[str]) -> str:
     """What to say of arrays that nothing reads, as MXNet does not either."""
     few = ", ".join(map(repr, extra[:FEW])) + (", …" if len(extra) > FEW else "")
     return f"{len(extra)} array(s) of {params.path} belong to no variable: {few} left out"
@@ -89,7 +93,7 @@ def refuse_missing_parameters(graph: Graph) -> None:
         return
     info = symbol_info(graph)
     held = info.unused or {}
-    lines = _lines(f"{n}{_shown(s)}{_likely(n, s, held)}" for n, s in absent.items())
+    lines = _format_lines(f"{n}{_show(s)}{_suggest_array(n, s, held)}" for n, s in absent.items())
     raise MalformedFile(
         info.path, f"{len(absent)} parameter(s) are missing; {info.searched}:{lines}\n"
         "give the shape of one that is an input"
@@ -98,63 +102,65 @@ def refuse_missing_parameters(graph: Graph) -> None:
 
 def missing_parameters(graph: Graph) -> Shapes:
     """Parameters that nothing gives a value, nor a caller a shape; what attributes ask of them."""
-    return _missing(graph, {v.name for v in graph.inputs if v.shape is not None})
+    return _find_missing(graph, {v.name for v in graph.inputs if v.shape is not None})
 
 
-def _missing(graph: Graph, given: Collection[str]) -> Shapes:
+def _find_missing(graph: Graph, given: Collection[str]) -> Shapes:
     """Inputs that are parameters, by use or name, and not ``given``; the shapes asked of them."""
     shapes: Shapes = {}
-    for name, _, shape in asked(graph):
+    for name, _, shape in find_expected_shapes(graph):
         shapes.setdefault(name, shape)
     names = (v.name for v in graph.inputs if v.name in shapes or v.name.endswith(SUFFIXES))
     return {n: shapes.get(n) for n in names if n not in given}
 
 
-def _misshapen(symbol: Symbol, held: Mapping[str, Tensor]) -> Iterator[str]:
+def _find_misshapen(symbol: Symbol, held: Mapping[str, Tensor]) -> Iterator[str]:
     seen = set()
     for name, said in symbol.variables.items():
-        if name in held and not fits(held[name].shape, said.shape):
+        if name in held and not is_compatible_shape(held[name].shape, said.shape):
             seen.add(name)
-            yield f"{name}{_shown(held[name].shape)}: its variable says{_shown(said.shape)}"
-    for name, node, shape in asked(symbol.graph):
-        if name in held and name not in seen and not fits(held[name].shape, shape):
+            yield f"{name}{_show(held[name].shape)}: its variable says{_show(said.shape)}"
+    for name, node, shape in find_expected_shapes(symbol.graph):
+        if name in held and name not in seen and not is_compatible_shape(held[name].shape, shape):
             seen.add(name)
-            yield f"{name}{_shown(held[name].shape)}: {node.op} {node.name!r} takes{_shown(shape)}"
+            yield f"{name}{_show(held[name].shape)}: {node.op} {node.name!r} takes{_show(shape)}"
 
 
-def _listing(
+def _format_mismatches(
     path: str, wrong: list[str], extra: list[str], absent: Shapes, held: Mapping[str, Tensor],
     ignore_extra: bool,
 ) -> str:  # fmt: skip
     """All that is wrong, with the likely match of what has none."""
     parts = [f"its arrays do not fit {path}"]
     if wrong:
-        parts.append(f"{len(wrong)} of the wrong shape:{_lines(wrong)}")
+        parts.append(f"{len(wrong)} of the wrong shape:{_format_lines(wrong)}")
     free = {n: held[n].shape for n in extra}
     if absent:
-        lines = (f"{n}{_shown(s)}{_likely(n, s, free)}" for n, s in absent.items())
-        parts.append(f"{len(absent)} missing:{_lines(lines)}")
+        lines = (f"{n}{_show(s)}{_suggest_array(n, s, free)}" for n, s in absent.items())
+        parts.append(f"{len(absent)} missing:{_format_lines(lines)}")
     if extra and not ignore_extra:
-        lines = (f"{n}{_shown(s)}{_likely(n, s, absent)}" for n, s in free.items())
-        parts.append(f"{len(extra)} that belong to no variable ({LEAVE_OUT}):{_lines(lines)}")
+        lines = (f"{n}{_show(s)}{_suggest_array(n, s, absent)}" for n, s in free.items())
+        parts.append(
+            f"{len(extra)} that belong to no variable ({LEAVE_OUT}):{_format_lines(lines)}"
+        )
     return "\n".join(parts)
 
 
-def _lines(lines: Collection[str] | Iterator[str]) -> str:
+def _format_lines(lines: Collection[str] | Iterator[str]) -> str:
     shown = [f"\n  {line}" for line, _ in zip(lines, range(SHOWN + 1), strict=False)]
     return "".join(shown[:SHOWN]) + ("\n  …" if len(shown) > SHOWN else "")
 
 
-def _shown(shape: Shape | None) -> str:
+def _show(shape: Shape | None) -> str:
     return "" if shape is None else f" {show_shape(shape)}"
 
 
-def _likely(name: str, shape: Shape | None, free: Mapping[str, Shape | None]) -> str:
+def _suggest_array(name: str, shape: Shape | None, free: Mapping[str, Shape | None]) -> str:
     """Which of ``free`` was most likely meant: of those that fit in shape the closest in name."""
     kind = _kind(name)
     fitting = [
         n for n, s in free.items()
-        if _alike(shape, s) and (not kind or _kind(n) in (kind, ""))
+        if _are_compatible(shape, s) and (not kind or _kind(n) in (kind, ""))
     ]  # fmt: skip
     close = get_close_matches(name, fitting, 1, 0.5)
     if not close and len(fitting) == 1 and len(shape or ()) > 1 and free[fitting[0]] is not None:
@@ -167,19 +173,19 @@ def _kind(name: str) -> str:
     return next((s[1:] for s in SUFFIXES if name.endswith((s, "." + s[1:]))), "")
 
 
-def _alike(a: Shape | None, b: Shape | None) -> bool:
+def _are_compatible(a: Shape | None, b: Shape | None) -> bool:
     if a is None or b is None:
         return True
     return len(a) == len(b) and all(None in (d, e) or d == e for d, e in zip(a, b, strict=True))
 
 
-def _by_order(symbol: Symbol, params: Params) -> dict[str, Tensor]:
+def _match_by_order(symbol: Symbol, params: Params) -> dict[str, Tensor]:
     """Arrays without names, in the order of the variables or with the auxiliary states last.
 
     Raises:
         MalformedFile: where neither order fits in number and shapes, or both do.
     """
-    shapes = _missing(symbol.graph, ())
+    shapes = _find_missing(symbol.graph, ())
     states = {
         v.name for node in symbol.graph.nodes if node.op.startswith("BatchNorm")
         for v in node.inputs[3:] if v is not None
@@ -190,7 +196,7 @@ def _by_order(symbol: Symbol, params: Params) -> dict[str, Tensor]:
         )
     orders = {tuple(shapes), tuple(sorted(shapes, key=states.__contains__))}
     found = [dict(zip(order, params.tensors, strict=True)) for order in orders]
-    fitting = [held for held in found if not list(_misshapen(symbol, held))]
+    fitting = [held for held in found if not list(_find_misshapen(symbol, held))]
     if len(fitting) != 1:
         how = "fit the parameters in no order" if not fitting else "fit them in several orders"
         raise MalformedFile(params.path, f"its arrays have no names, and {how}: save them by name")

@@ -74,7 +74,7 @@ SHAPES: dict[str, Callable[[Attrs], tuple[Shape, ...]]] = {
 }
 
 
-def asked(graph: Graph) -> Iterator[tuple[str, Node, Shape | None]]:
+def find_expected_shapes(graph: Graph) -> Iterator[tuple[str, Node, Shape | None]]:
     """Each parameter a node reads: its name, the node, and the shape that node's attributes ask.
 
     Sizes the attributes leave open are None, as is a shape they do not tell.
@@ -97,27 +97,27 @@ def _shapes(node: Node, count: int) -> tuple[Shape | None, ...]:
         return (None,) * count  # its rule will say what is wrong with the attributes
 
 
-def fits(shape: Shape, expected: Shape | None) -> bool:
+def is_compatible_shape(shape: Shape, expected: Shape | None) -> bool:
     """Whether ``shape`` is as expected, in all that is."""
     if expected is None or len(shape) != len(expected):
         return expected is None
     return all(e is None or d == e for d, e in zip(shape, expected, strict=True))
 
 
-class Said(NamedTuple):
+class Declared(NamedTuple):
     """What the node of a variable says of it; a size it leaves open is None."""
 
     shape: Shape | None = None
     dtype: DType | None = None
 
 
-def said(attrs: Mapping[str, str], np_shape: bool) -> Said:
+def read_declared(attrs: Mapping[str, str], np_shape: bool) -> Declared:
     """Read ``__shape__`` (dynamic sizes: 0, or -1 with NumPy shapes) and ``__dtype__``."""
     if "__shape__" not in attrs and "__dtype__" not in attrs:
-        return Said()
+        return Declared()
     dims = parse(Ints | None, attrs.get("__shape__", "None"))
     shape: Shape | None = None
     if dims or (dims is not None and np_shape):
         shape = tuple(None if d < 0 or (d == 0 and not np_shape) else d for d in dims)
     code = parse(int, attrs.get("__dtype__", "-1"))
-    return Said(shape, TYPES[code] if 0 <= code < len(TYPES) else None)
+    return Declared(shape, TYPES[code] if 0 <= code < len(TYPES) else None)

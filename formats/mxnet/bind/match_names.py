@@ -11,7 +11,7 @@ from serde.errors import MalformedFile
 from serde.ir.graph import Shape, Tensor, show_shape
 
 from ..io.params import Params
-from .declared import SUFFIXES, fits
+from .declared import SUFFIXES, is_compatible_shape
 
 SAME = {"moving_mean": "running_mean", "moving_var": "running_var"}
 
@@ -23,7 +23,7 @@ def kind_of(name: str) -> str:
     return SAME.get(kind, kind)
 
 
-def matched(
+def match_arrays(
     wanted: Mapping[str, Shape | None], held: Mapping[str, Tensor], path: str
 ) -> dict[str, str]:
     """For each variable the array that belongs to it: those of one kind, one by one in order.
@@ -45,7 +45,7 @@ def matched(
             )  # fmt: skip
         for ours_name, theirs_name in zip(ours, theirs, strict=True):
             shape = held[theirs_name].shape
-            if not fits(shape, wanted[ours_name]):
+            if not is_compatible_shape(shape, wanted[ours_name]):
                 expected = show_shape(wanted[ours_name])
                 raise MalformedFile(
                     path, f"{theirs_name!r} {show_shape(shape)} comes where {ours_name!r} "
@@ -55,7 +55,7 @@ def matched(
     return found
 
 
-def renamed(params: Params, names: Mapping[str, str]) -> Params:
+def rename_arrays(params: Params, names: Mapping[str, str]) -> Params:
     """The arrays under the names of their variables; those of no variable keep theirs."""
     back = {array: variable for variable, array in names.items()}
     by_name = params.by_name()
@@ -64,7 +64,7 @@ def renamed(params: Params, names: Mapping[str, str]) -> Params:
     )
 
 
-def table(names: Mapping[str, str]) -> Iterator[str]:
+def format_matches(names: Mapping[str, str]) -> Iterator[str]:
     """Lines that say which array was taken for which variable."""
     width = max(map(len, names), default=0)
     for variable, array in names.items():

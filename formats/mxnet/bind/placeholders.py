@@ -17,18 +17,18 @@ from serde.ir.geometry import axis_of
 from serde.ir.graph import Dim, DType, Graph, Node, Shape, Tensor, Value
 from serde.ir.replace_uses import replace_values
 
-from ..infer_shapes.guesses import flattens
+from ..infer_shapes.guesses import is_flattening_dense
 from ..infer_shapes.propagate import ERRORS, Propagation
-from ..infer_shapes.relations import refined
+from ..infer_shapes.relations import merge_shapes
 from ..rules import parse
 from .bind_params import missing_parameters, refuse_missing_parameters
-from .declared import PARAMETERS, SHAPES, Said
+from .declared import PARAMETERS, SHAPES, Declared
 from .symbol_info import symbol_info
 
 GATES = {"lstm": 4, "gru": 3}
 
 
-def with_placeholders(graph: Graph) -> Graph:
+def add_placeholders(graph: Graph) -> Graph:
     """``graph`` with ones for the parameters, where no file of them was found.
 
     A parameter of which a size is not known stays an input.
@@ -46,8 +46,8 @@ def with_placeholders(graph: Graph) -> Graph:
     instead = {}
     for v in graph.inputs:
         if v.name in absent and (shape := shapes.get(v)) is not None:
-            dtype = v.dtype or info.variables.get(v.name, Said()).dtype or DType.FLOAT32
-            instead[v] = placeholder(v.name, dtype, shape)
+            dtype = v.dtype or info.variables.get(v.name, Declared()).dtype or DType.FLOAT32
+            instead[v] = make_placeholder(v.name, dtype, shape)
     replaced = replace_values(graph, instead)
     inputs = tuple(instead.get(v, v) for v in graph.inputs)
     note = f"{info.searched}: checked without {len(absent)} weights, whose shapes are inferred"
@@ -56,7 +56,7 @@ def with_placeholders(graph: Graph) -> Graph:
     )
 
 
-def placeholder(name: str, dtype: DType, shape: Shape) -> Value:
+def make_placeholder(name: str, dtype: DType, shape: Shape) -> Value:
     """A constant of ones, which takes no memory; an input where a size is not known."""
     static = tuple(d for d in shape if isinstance(d, int))
     if len(static) < len(shape):
@@ -66,30 +66,32 @@ def placeholder(name: str, dtype: DType, shape: Shape) -> Value:
 
 
 def infer_parameters(
-    graph: Graph, said: Mapping[str, Said], absent: Mapping[str, Shape | None]
+    graph: Graph, said: Mapping[str, Declared], absent: Mapping[str, Shape | None]
 ) -> dict[Value, Shape]:
     """What is known of the shapes of the parameters that are ``absent``."""
-    declared = {v: s for v in graph.inputs if (s := said.get(v.name, Said()).shape) is not None}
+    declared = {v: s for v in graph.inputs if (s := said.get(v.name, Declared()).shape) is not None}
     known = Propagation(graph.nodes, {**declared})
     known.run()
-    found = {v: refined(declared.get(v), absent[v.name]) for v in graph.inputs if v.name in absent}
+    found = {
+        v: merge_shapes(declared.get(v), absent[v.name]) for v in graph.inputs if v.name in absent
+    }
     for node in graph.nodes:
         x = node.inputs[0] if node.inputs else None
         shape = known.shape_of(x) if x is not None else None
         if node.op not in PARAMETERS:
             continue
         try:
-            shapes = parameter_shapes(node, shape)
+            shapes = infer_parameter_shapes(node, shape)
         except ERRORS:
             continue  # its rule will say what is wrong with the attributes
         for at, told in zip(PARAMETERS[node.op], shapes, strict=False):
             v = node.inputs[at] if at < len(node.inputs) else None
             if v is not None and v in found:
-                found[v] = refined(found[v], told)
+                found[v] = merge_shapes(found[v], told)
     return {v: s for v, s in found.items() if s is not None}
 
 
-def parameter_shapes(node: Node, x: Shape | None) -> tuple[Shape, ...]:
+def infer_parameter_shapes(node: Node, x: Shape | None) -> tuple[Shape, ...]:
     """The shapes of a node's parameters, given its data's."""
     if node.op in OWN:
         return OWN[node.op](node, x)
@@ -100,7 +102,7 @@ def parameter_shapes(node: Node, x: Shape | None) -> tuple[Shape, ...]:
     return ((size,),) * len(PARAMETERS[node.op])
 
 
-def _filled(shape: Shape, at: int, size: Dim) -> Shape:
+def _replace_size(shape: Shape, at: int, size: Dim) -> Shape:
     return tuple(size if i == at else d for i, d in enumerate(shape))
 
 
@@ -111,14 +113,14 @@ def _convolution(node: Node, x: Shape | None) -> tuple[Shape, ...]:
     if not isinstance(channels, int):
         return weight, bias
     if node.op == "Deconvolution":
-        return _filled(weight, 0, channels), bias
+        return _replace_size(weight, 0, channels), bias
     group = parse(int, node.attrs.get("num_group", "1"))
-    return _filled(weight, len(weight) - 1 if last else 1, channels // group), bias
+    return _replace_size(weight, len(weight) - 1 if last else 1, channels // group), bias
 
 
 def _dense(node: Node, x: Shape | None) -> tuple[Shape, ...]:
     weight, bias = SHAPES[node.op](node.attrs)
-    sizes = () if x is None else x[1:] if flattens(node) else x[-1:]
+    sizes = () if x is None else x[1:] if is_flattening_dense(node) else x[-1:]
     numbers = [d for d in sizes if isinstance(d, int)]
     count = math.prod(numbers) if sizes and len(numbers) == len(sizes) else None
     return (weight[0], count), bias

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from serde.ir.graph import Graph, Shape
 
-from .declared import Said
+from .declared import Declared
 
 NO_PARAMETERS = "no parameters were given"
 
@@ -23,7 +23,7 @@ class SymbolInfo:
     """
 
     path: str
-    variables: Mapping[str, Said] = field(default_factory=dict)
+    variables: Mapping[str, Declared] = field(default_factory=dict)
     has_numpy_shapes: bool = False
     searched: str = NO_PARAMETERS
     unused: Mapping[str, Shape] | None = None

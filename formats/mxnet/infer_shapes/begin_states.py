@@ -15,7 +15,7 @@ from .propagate import Propagation
 OF_ANY_SIZE = frozenset({"_zeros", "_zeros_without_dtype"})
 
 
-def with_sizes_of_zeros(graph: Graph) -> Graph:
+def infer_zeros_sizes(graph: Graph) -> Graph:
     """``graph`` with a number for each size of zeros that is 0 and that their use determines.
 
     MXNet infers these sizes; one that has a name, or that nothing determines, stays 0.
@@ -26,14 +26,14 @@ def with_sizes_of_zeros(graph: Graph) -> Graph:
     known = Propagation(graph.nodes, {node.outputs[0]: shape for node, shape in open_.items()})
     known.run()
 
-    def sized(node: Node) -> Node:
+    def set_sizes(node: Node) -> Node:
         if node not in open_:
             return node
         shape = known.shape_of(node.outputs[0]) or ()
         text = str(tuple(d if isinstance(d, int) else 0 for d in shape))
         return replace(node, attrs=MappingProxyType({**node.attrs, "shape": text}))
 
-    return replace(graph, nodes=tuple(map(sized, graph.nodes)))
+    return replace(graph, nodes=tuple(map(set_sizes, graph.nodes)))
 
 
 def _open_shape(node: Node) -> Shape | None:

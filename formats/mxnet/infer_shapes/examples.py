@@ -13,7 +13,7 @@ from serde.ir.geometry import Ints
 from serde.ir.graph import Dim, Graph, Node, Shape, Value
 
 from ..rules import parse
-from .guesses import flattens
+from .guesses import is_flattening_dense
 from .relations import ALIKE, CHANNELS, KEEPING, constant_shape
 
 MOST_NODES = 200  # behind an input that are looked at
@@ -74,7 +74,7 @@ def example_of(graph: Graph, value: Value) -> Shape:
     """A shape that ``value`` might have, by what reads it and what it is called."""
     if is_label(graph, value):
         return (BATCH,)
-    hints = hints_of(graph, value)
+    hints = collect_hints(graph, value)
     if hints.elements is not None:
         return (BATCH, *_sample(hints.elements, hints))
     if hints.like is not None and len(hints.like) > 1:
@@ -152,7 +152,7 @@ def _first_channels(graph: Graph) -> Dim:
     return 3
 
 
-def hints_of(graph: Graph, value: Value) -> Hints:
+def collect_hints(graph: Graph, value: Value) -> Hints:
     """What the nearest readers of ``value``, and of what has its shape, tell."""
     readers: dict[Value, list[Node]] = {}
     for node in graph.nodes:
@@ -165,13 +165,13 @@ def hints_of(graph: Graph, value: Value) -> Hints:
             break
         current = queue.popleft()
         for node in readers.get(current, ()):
-            if _follow(node, current, hints) and node.outputs[0] not in seen:
+            if _collect_hint(node, current, hints) and node.outputs[0] not in seen:
                 seen.add(node.outputs[0])
                 queue.append(node.outputs[0])
     return hints
 
 
-def _follow(node: Node, value: Value, hints: Hints) -> bool:
+def _collect_hint(node: Node, value: Value, hints: Hints) -> bool:
     """Note what ``node`` tells of ``value``; whether its result has the same shape."""
     op, is_first = node.op, node.inputs[0] is value
     hints.ops.append(op)
@@ -181,7 +181,7 @@ def _follow(node: Node, value: Value, hints: Hints) -> bool:
         else:
             hints.channels = hints.channels or row[0]
     elif op == "FullyConnected" and is_first and (weight := constant_shape(node, 1)):
-        if flattens(node):
+        if is_flattening_dense(node):
             hints.elements = hints.elements or weight[1]
         else:
             hints.last = hints.last or weight[1]

@@ -10,7 +10,7 @@ from serde.ir.graph import Graph, Shape, Value, show_shape
 from serde.ir.replace_uses import replace_values
 from serde.rewrite.rules import RuleTable
 
-from ..bind.declared import Said
+from ..bind.declared import Declared
 from ..passes.custom_ops import each_node
 from .examples import ask_for_shapes, show_inputs
 from .infer_inputs import InputShapes
@@ -18,7 +18,7 @@ from .propagate import Propagation, is_conflict
 
 
 def refuse_given_shapes(
-    graph: Graph, said: Mapping[str, Said], error: Unconvertible, table: RuleTable
+    graph: Graph, said: Mapping[str, Declared], error: Unconvertible, table: RuleTable
 ) -> None:
     """Raise UsageError where shapes that callers gave, or that were guessed, may be the reason.
 
@@ -26,8 +26,8 @@ def refuse_given_shapes(
     """
     if any(has_no_rule(graph, problem, table) for problem in error.problems):
         return
-    reason = "; ".join(f"{_layers(p)}: {p.reason}" for p in error.problems[:3])
-    wrong = dict(contradicted_inputs(graph))
+    reason = "; ".join(f"{_format_layers(p)}: {p.reason}" for p in error.problems[:3])
+    wrong = dict(find_contradicted_inputs(graph))
     if wrong:
         raise UsageError(f"{reason}: {show_inputs(wrong)}?") from error
     inferred = InputShapes(graph, said)
@@ -45,7 +45,7 @@ def has_no_rule(graph: Graph, problem: Problem, table: RuleTable) -> bool:
     return any(table.refusal(node) is not None for node in nodes)
 
 
-def contradicted_inputs(graph: Graph) -> Iterator[tuple[str, Shape]]:
+def find_contradicted_inputs(graph: Graph) -> Iterator[tuple[str, Shape]]:
     """Inputs whose shape is not what the operators determine: their names, and that shape.
 
     Of the shapes that were given, only the ranks are used, and those only where they fit.
@@ -65,16 +65,16 @@ def contradicted_inputs(graph: Graph) -> Iterator[tuple[str, Shape]]:
     for v, b in instead.items():
         shape = ranked.shape_of(b)
         if shape is not None and is_conflict(shape, v.shape):
-            yield v.name, _corrected(v.ranked_shape, shape)
+            yield v.name, _merge_shapes(v.ranked_shape, shape)
 
 
-def _corrected(given: Shape, shape: Shape) -> Shape:
+def _merge_shapes(given: Shape, shape: Shape) -> Shape:
     """``shape``, with the sizes that were given where it has no number."""
     if len(given) != len(shape):
         return shape
     return tuple(d if isinstance(d, int) else e for d, e in zip(shape, given, strict=True))
 
 
-def _layers(problem: Problem) -> str:
+def _format_layers(problem: Problem) -> str:
     few = ", ".join(problem.names[:3]) + (", …" if problem.count > 3 else "")
     return f"{few} ({problem.op})"

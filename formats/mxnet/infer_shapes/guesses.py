@@ -14,7 +14,9 @@ from .relations import CHANNELS, Ask, channel_axis, constant_shape, padded_shape
 
 def guess_rows(node: Node) -> Iterator[tuple[Value, Shape]]:
     """The operand of a dense layer is usually a row a sample, though it would flatten others."""
-    x, weight = node.inputs[:2] if flattens(node) and len(node.inputs) > 1 else (None, None)
+    x, weight = (
+        node.inputs[:2] if is_flattening_dense(node) and len(node.inputs) > 1 else (None, None)
+    )
     shape = None if weight is None else weight.shape
     if x is not None and shape is not None and len(shape) == 2:
         yield x, ("N", shape[1])
@@ -33,7 +35,7 @@ def guess_broadcast(node: Node, ask: Ask) -> Iterator[tuple[Value, Shape]]:
                 yield one, tuple(d if e == 1 else None for d, e in pairs)
 
 
-def flattens(node: Node) -> bool:
+def is_flattening_dense(node: Node) -> bool:
     """Whether a node is a dense layer that takes all axes but the first as one."""
     return node.op == "FullyConnected" and parse(bool, node.attrs.get("flatten", "True"))
 
@@ -50,10 +52,10 @@ def is_contradicted(node: Node, ask: Ask) -> bool:
         row = constant_shape(node, CHANNELS[node.op][0])
         size = shape[channel_axis(node, len(shape))]
         return row is not None and isinstance(size, int) and row != (size,)
-    if flattens(node):
+    if is_flattening_dense(node):
         weight = constant_shape(node, 1)
         return weight is not None and not _may_hold(shape[1:], weight[1])
-    return node.op == "Reshape" and not _may_become(shape, parse(Ints, node.attrs["shape"]))
+    return node.op == "Reshape" and not _may_reshape(shape, parse(Ints, node.attrs["shape"]))
 
 
 def _may_hold(shape: Shape, count: int) -> bool:
@@ -63,7 +65,7 @@ def _may_hold(shape: Shape, count: int) -> bool:
     return known == count if is_static else known > 0 and count % known == 0
 
 
-def _may_become(shape: Shape, codes: Ints) -> bool:
+def _may_reshape(shape: Shape, codes: Ints) -> bool:
     if not codes or min(codes) < -1 or 0 in codes:
         return True
     made = math.prod(c for c in codes if c > 0)

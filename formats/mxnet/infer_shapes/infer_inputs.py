@@ -16,11 +16,11 @@ from serde.errors import UsageError
 from serde.ir.graph import Dim, DType, Graph, Node, Shape, Value
 from serde.ir.replace_uses import replace_values
 
-from ..bind.declared import Said
+from ..bind.declared import Declared
 from .examples import ask_for_shapes
 from .guesses import guess_broadcast, guess_rows
 from .propagate import ERRORS, Contradiction, Propagation
-from .relations import ALIKE, KEEPING, ONE_TO_ONE, OTHERS, refined
+from .relations import ALIKE, KEEPING, ONE_TO_ONE, OTHERS, merge_shapes
 
 Guess = tuple[Value, Shape]
 # Operators whose result has the type of their first operand, and those whose operands all have it.
@@ -29,7 +29,7 @@ MOST_WASTED = 16  # evaluations for each node, of guesses that were dropped
 ALL_TYPED = ALIKE | set("Convolution Convolution_v1 Deconvolution FullyConnected RNN".split())
 
 
-def complete_inputs(graph: Graph, said: Mapping[str, Said]) -> Graph:
+def complete_inputs(graph: Graph, said: Mapping[str, Declared]) -> Graph:
     """Return ``graph`` with a shape and a type on every input that operators tell one of.
 
     ``said`` is what the variables' nodes say. Sizes that nothing tells are named after their
@@ -48,7 +48,7 @@ def complete_inputs(graph: Graph, said: Mapping[str, Said]) -> Graph:
     for v in graph.inputs:
         shape = v.shape
         if shape is None and (found := inferred.shape_of(v)) is not None:
-            shape = tuple(map(names.distinct, found))
+            shape = tuple(map(names.make_distinct, found))
         instead[v] = Value(v.name, types.get(v, DType.FLOAT32), shape)
     renewed = replace_values(graph, instead)
     return replace(renewed, inputs=tuple(instead[v] for v in graph.inputs))
@@ -60,7 +60,7 @@ class _Names:
     def __init__(self, taken: Iterable[str]) -> None:
         self.taken, self.count = set(taken), dict[str, int]()
 
-    def distinct(self, dim: Dim) -> Dim:
+    def make_distinct(self, dim: Dim) -> Dim:
         """``dim``, if it is a name with a number behind it where the name is taken."""
         if not isinstance(dim, str):
             return dim
@@ -81,8 +81,10 @@ class InputShapes:
     ``guessed``; one that contradicts a node is dropped.
     """
 
-    def __init__(self, graph: Graph, said: Mapping[str, Said]) -> None:
-        shapes = {v: s for v in graph.inputs if (s := said.get(v.name, Said()).shape) is not None}
+    def __init__(self, graph: Graph, said: Mapping[str, Declared]) -> None:
+        shapes = {
+            v: s for v in graph.inputs if (s := said.get(v.name, Declared()).shape) is not None
+        }
         read = set(graph.outputs)
         for node in graph.nodes:
             read.update(v for v in node.inputs if v is not None)
@@ -119,12 +121,18 @@ class InputShapes:
         """
         wasted, most = 0, MOST_WASTED * len(self.propagation.parts)
         attempts = chain(
-            (pair for n in nodes for pair in guesses(guess_rows, n)),
-            (pair for n in reversed(nodes) for pair in guesses(guess_broadcast, n, self.shape_of)),
+            (pair for n in nodes for pair in collect_guesses(guess_rows, n)),
+            (
+                pair
+                for n in reversed(nodes)
+                for pair in collect_guesses(guess_broadcast, n, self.shape_of)
+            ),
         )
         for value, shape in attempts:
             known = self.shape_of(value)
-            if known is not None and (len(known) != len(shape) or refined(known, shape) == known):
+            if known is not None and (
+                len(known) != len(shape) or merge_shapes(known, shape) == known
+            ):
                 continue
             before = self.propagation.evaluations
             try:
@@ -136,7 +144,7 @@ class InputShapes:
                 return
 
 
-def guesses(guess: Callable[..., Iterator[Guess]], *arguments: Any) -> list[Guess]:
+def collect_guesses(guess: Callable[..., Iterator[Guess]], *arguments: Any) -> list[Guess]:
     """What ``guess`` yields: nothing for a node whose attributes are wrong, as its rule says."""
     try:
         return list(guess(*arguments))
@@ -144,18 +152,18 @@ def guesses(guess: Callable[..., Iterator[Guess]], *arguments: Any) -> list[Gues
         return []
 
 
-def infer_types(graph: Graph, said: Mapping[str, Said]) -> dict[Value, DType]:
+def infer_types(graph: Graph, said: Mapping[str, Declared]) -> dict[Value, DType]:
     """The element type of each value for which that of the nearest value that must have the same
     is known.
     """
     near: dict[Value, list[Node]] = {}
     found: dict[Value, DType] = {}
     for v in graph.inputs:
-        dtype = v.dtype or said.get(v.name, Said()).dtype
+        dtype = v.dtype or said.get(v.name, Declared()).dtype
         if dtype is not None:
             found[v] = dtype
     for node in graph.nodes:
-        for value in _of_one_type(node):
+        for value in _values_of_one_type(node):
             near.setdefault(value, []).append(node)
             if value.dtype is not None:
                 found[value] = value.dtype
@@ -165,13 +173,13 @@ def infer_types(graph: Graph, said: Mapping[str, Said]) -> dict[Value, DType]:
         for node in near.get(value, ()):
             if node not in seen:
                 seen.add(node)
-                new = [v for v in _of_one_type(node) if v not in found]
+                new = [v for v in _values_of_one_type(node) if v not in found]
                 found.update(dict.fromkeys(new, found[value]))
                 queue.extend(new)
     return found
 
 
-def _of_one_type(node: Node) -> list[Value]:
+def _values_of_one_type(node: Node) -> list[Value]:
     """The operands and outputs of a node that have one element type."""
     several = node.op in ALL_TYPED or node.op.startswith("broadcast_")
     if not (several or node.op in TYPED or node.op.endswith("_scalar")):

@@ -15,7 +15,7 @@ from serde.errors import ConversionError
 from serde.ir.graph import Node, Shape, Value
 
 from .guesses import is_contradicted
-from .relations import ALIKE, refined, relations
+from .relations import ALIKE, infer_relations, merge_shapes
 
 MOST_VALUES = 8  # of a node that is evaluated whole
 ERRORS = (ConversionError, KeyError, IndexError, ZeroDivisionError)
@@ -90,7 +90,7 @@ class Propagation:
     def _evaluate(self, part: Node, is_assumed: bool) -> list[tuple[Value, Shape]]:
         self.evaluations += 1
         try:
-            found = relations(part, self.shape_of)
+            found = infer_relations(part, self.shape_of)
             if is_assumed and is_contradicted(part, self.shape_of):
                 raise Contradiction(part)
         except ERRORS:  # a node that is not as it should be; its rule will say so
@@ -105,7 +105,7 @@ class Propagation:
     ) -> bool:  # fmt: skip
         """Whether ``shape`` tells more of ``value`` than was known."""
         known = self.shape_of(value)
-        more = refined(known, shape)
+        more = merge_shapes(known, shape)
         if value.shape is not None or more is None or more == known:
             return False
         if changed is not None:

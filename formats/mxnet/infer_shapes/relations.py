@@ -16,7 +16,7 @@ from serde.ir.graph import Dim, Node, Shape, Value
 from ..rules import Bounds, parse
 
 Ask = Callable[[Value], Shape | None]
-Told = Iterator[tuple[Value, Shape]]
+Inferred = Iterator[tuple[Value, Shape]]
 Attrs = Mapping[str, Any]
 
 SPACE = {1: ("W",), 2: ("H", "W"), 3: ("D", "H", "W")}
@@ -56,7 +56,7 @@ CHANNELS = {
 REDUCING = frozenset("sum mean max min prod norm argmax argmin".split())
 
 
-def relations(node: Node, ask: Ask) -> list[tuple[Value, Shape]]:
+def infer_relations(node: Node, ask: Ask) -> list[tuple[Value, Shape]]:
     """What ``node`` tells, where ``ask`` gives what is known of its operands and outputs.
 
     Raises:
@@ -64,17 +64,17 @@ def relations(node: Node, ask: Ask) -> list[tuple[Value, Shape]]:
     """
     if not node.inputs or node.inputs[0] is None:
         return []
-    return list(_relations(node, node.inputs[0], node.outputs[0], ask))
+    return list(_infer_relations(node, node.inputs[0], node.outputs[0], ask))
 
 
-def _relations(node: Node, x: Value, y: Value, ask: Ask) -> Told:
+def _infer_relations(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
     op = node.op
     if op in KEEPING or op.endswith("_scalar"):
-        yield from _alike((x, y), ask)
+        yield from _infer_alike((x, y), ask)
         if op in CHANNELS and (shape := ask(x)) is not None:
             yield x, _with_channels(node, shape)
     elif op in ALIKE:
-        yield from _alike((*node.inputs, y), ask)
+        yield from _infer_alike((*node.inputs, y), ask)
     elif op.startswith("broadcast_") and len(node.inputs) == 2:
         yield from _broadcast(node, ask)
     elif op in ONE_TO_ONE:
@@ -92,7 +92,7 @@ def _relations(node: Node, x: Value, y: Value, ask: Ask) -> Told:
             yield operand, (None,) * rank
 
 
-def refined(*shapes: Shape | None) -> Shape | None:
+def merge_shapes(*shapes: Shape | None) -> Shape | None:
     """What several things told of one shape come to: numbers before names before nothing.
 
     The first tells the rank; what is of another is left aside.
@@ -104,26 +104,26 @@ def refined(*shapes: Shape | None) -> Shape | None:
     return tuple(best) if known else None
 
 
-def _alike(values: Iterable[Value | None], ask: Ask) -> Told:
+def _infer_alike(values: Iterable[Value | None], ask: Ask) -> Inferred:
     present = [v for v in values if v is not None]
-    shape = refined(*map(ask, present))
+    shape = merge_shapes(*map(ask, present))
     if shape is not None:
         yield from ((v, shape) for v in present)
 
 
-def _broadcast(node: Node, ask: Ask) -> Told:
+def _broadcast(node: Node, ask: Ask) -> Inferred:
     a, b = (None if v is None else ask(v) for v in node.inputs)
     out = ask(node.outputs[0])
     if a is not None and b is not None:
         rank = max(len(a), len(b))
         pairs = zip(padded_shape(a, rank), padded_shape(b, rank), strict=True)
-        yield node.outputs[0], tuple(_wider(d, e) for d, e in pairs)
+        yield node.outputs[0], tuple(_broadcast_dim(d, e) for d, e in pairs)
     for one, other in zip(node.inputs, (b, a), strict=True):
         if one is not None and out is not None and other is not None and len(other) < len(out):
             yield one, (*out[: -len(other) or None], *(None for _ in other))
 
 
-def _wider(d: Dim, e: Dim) -> Dim:
+def _broadcast_dim(d: Dim, e: Dim) -> Dim:
     """The size that two sizes are broadcast to."""
     if d == 1 or d == e:
         return e
@@ -150,7 +150,7 @@ def _with_channels(node: Node, shape: Shape) -> Shape:
     return tuple(row[0] if i == axis else d for i, d in enumerate(shape))
 
 
-def _reduction(attrs: Attrs, x: Value, y: Value, ask: Ask) -> Told:
+def _reduction(attrs: Attrs, x: Value, y: Value, ask: Ask) -> Inferred:
     axes = parse(Ints | None, attrs.get("axis", "None"))
     keep = parse(bool, attrs.get("keepdims", "False"))
     if not axes or parse(bool, attrs.get("exclude", "False")):
@@ -168,12 +168,12 @@ def _reduction(attrs: Attrs, x: Value, y: Value, ask: Ask) -> Told:
         yield x, tuple(rest)
 
 
-def _window(node: Node, ask: Ask) -> Told:
+def _window(node: Node, ask: Ask) -> Inferred:
     """A kernel of n axes slides over n axes behind, or before, the channels."""
     x, y, attrs = node.inputs[0], node.outputs[0], node.attrs
     assert x is not None
     count = len(parse(Ints, attrs.get("kernel", "()")))
-    shape = refined(ask(x), ask(y))
+    shape = merge_shapes(ask(x), ask(y))
     if not count and shape is not None:  # a global pooling names no kernel
         count = len(shape) - 2
     if count not in SPACE:
@@ -189,10 +189,10 @@ def _window(node: Node, ask: Ask) -> Told:
     elif weight is not None:
         into = weight[-1 if last else 1] * parse(int, attrs.get("num_group", "1"))
     yield x, _image(into, SPACE[count], last)
-    yield y, _image(out, _slid(node, ask(x), count, last), last)
+    yield y, _image(out, _slide_window(node, ask(x), count, last), last)
 
 
-def _slid(node: Node, shape: Shape | None, count: int, last: bool) -> Shape:
+def _slide_window(node: Node, shape: Shape | None, count: int, last: bool) -> Shape:
     """The axes behind, or before, the channels once a window slid over them."""
     if shape is None or len(shape) != count + 2 or node.op == "Deconvolution":
         return (None,) * count
@@ -222,7 +222,7 @@ def constant_shape(node: Node, at: int) -> tuple[int, ...] | None:
     return value.tensor.shape if value is not None and value.tensor is not None else None
 
 
-def _fully_connected(node: Node, ask: Ask) -> Told:
+def _fully_connected(node: Node, ask: Ask) -> Inferred:
     x, y, attrs = node.inputs[0], node.outputs[0], node.attrs
     assert x is not None
     weight, count = constant_shape(node, 1), parse(int, attrs["num_hidden"])
@@ -232,16 +232,16 @@ def _fully_connected(node: Node, ask: Ask) -> Told:
         yield y, (rows[0] if rows else "N", count)
         if shape and rows:
             yield x, (rows[0], *shape[1:])
-    elif (shape := refined(ask(x), ask(y))) is not None:
+    elif (shape := merge_shapes(ask(x), ask(y))) is not None:
         yield x, (*shape[:-1], None if weight is None else weight[1])
         yield y, (*shape[:-1], count)
 
 
-def _where(node: Node, ask: Ask) -> Told:
-    yield from _alike((*node.inputs[1:], node.outputs[0]), ask)
+def _where(node: Node, ask: Ask) -> Inferred:
+    yield from _infer_alike((*node.inputs[1:], node.outputs[0]), ask)
 
 
-def _rnn(node: Node, ask: Ask) -> Told:
+def _rnn(node: Node, ask: Ask) -> Inferred:
     x, attrs = node.inputs[0], node.attrs
     assert x is not None
     hidden, layers = parse(int, attrs["state_size"]), parse(int, attrs["num_layers"])
@@ -266,7 +266,7 @@ def _features(node: Node, hidden: int, layers: int, directions: int) -> Dim:
     return features if features > 0 else None
 
 
-def _embedding(node: Node, ask: Ask) -> Told:
+def _embedding(node: Node, ask: Ask) -> Inferred:
     x, y = node.inputs[0], node.outputs[0]
     assert x is not None
     if (shape := ask(y)) is not None:
@@ -275,7 +275,7 @@ def _embedding(node: Node, ask: Ask) -> Told:
         yield y, (*shape, parse(int, node.attrs["output_dim"]))
 
 
-def _transpose(node: Node, ask: Ask) -> Told:
+def _transpose(node: Node, ask: Ask) -> Inferred:
     x, y = node.inputs[0], node.outputs[0]
     assert x is not None
     axes = parse(Ints, node.attrs.get("axes", "()"))
@@ -287,34 +287,34 @@ def _transpose(node: Node, ask: Ask) -> Told:
         yield x, tuple((after or (None,) * rank)[i] for i in invert_perm(order))
 
 
-def _concat(node: Node, ask: Ask) -> Told:
+def _concat(node: Node, ask: Ask) -> Inferred:
     values = [v for v in (*node.inputs, *node.outputs) if v is not None]
-    shape = refined(*map(ask, values))
+    shape = merge_shapes(*map(ask, values))
     if shape is not None:
-        open_ = _cut(parse(int, node.attrs.get("dim", "1")), shape)
+        open_ = _drop_size(parse(int, node.attrs.get("dim", "1")), shape)
         yield from ((v, open_) for v in values)
 
 
-def _split(node: Node, ask: Ask) -> Told:
+def _split(node: Node, ask: Ask) -> Inferred:
     x, attrs = node.inputs[0], node.attrs
     assert x is not None
     axis, drop = parse(int, attrs.get("axis", "1")), parse(bool, attrs.get("squeeze_axis", "0"))
     if (shape := ask(x)) is not None:
-        parts = _cut(axis, shape, drop)
+        parts = _drop_size(axis, shape, drop)
         yield from ((v, parts) for v in node.outputs)
-    if (shape := refined(*map(ask, node.outputs))) is not None:
+    if (shape := merge_shapes(*map(ask, node.outputs))) is not None:
         rest = list(shape)
         at = axis_of(axis, len(shape) + drop)
         rest[at : at + (not drop)] = [None]
         yield x, tuple(rest)
 
 
-def _cut(axis: int, shape: Shape, drop: bool = False) -> Shape:
+def _drop_size(axis: int, shape: Shape, drop: bool = False) -> Shape:
     at = axis_of(axis, len(shape))
     return tuple(None if i == at else d for i, d in enumerate(shape) if i != at or not drop)
 
 
-def _flatten(node: Node, ask: Ask) -> Told:
+def _flatten(node: Node, ask: Ask) -> Inferred:
     shape = ask(node.inputs[0]) if node.inputs[0] is not None else None
     sizes = [d for d in shape[1:] if isinstance(d, int)] if shape else []
     if shape and len(sizes) == len(shape) - 1:
@@ -323,7 +323,7 @@ def _flatten(node: Node, ask: Ask) -> Told:
         yield node.outputs[0], ("N", None)
 
 
-def _reshape(node: Node, ask: Ask) -> Told:
+def _reshape(node: Node, ask: Ask) -> Inferred:
     codes = parse(Ints, node.attrs["shape"])
     if codes and all(c >= -1 for c in codes):
         yield node.outputs[0], tuple(c if c > 0 else None for c in codes)
@@ -350,14 +350,14 @@ def _slice(attrs: Attrs, shape: Shape) -> Shape:
 
 
 def _slice_axis(attrs: Attrs, shape: Shape) -> Shape:
-    return _cut(parse(int, attrs["axis"]), shape)
+    return _drop_size(parse(int, attrs["axis"]), shape)
 
 
-def _open(attrs: Attrs, shape: Shape) -> Shape:
+def _forget_sizes(attrs: Attrs, shape: Shape) -> Shape:
     return (None,) * len(shape)
 
 
-def _repeat(node: Node, ask: Ask) -> Told:
+def _repeat(node: Node, ask: Ask) -> Inferred:
     """Without an axis the result is a row, whatever is repeated."""
     x, y = node.inputs[0], node.outputs[0]
     assert x is not None
@@ -365,7 +365,7 @@ def _repeat(node: Node, ask: Ask) -> Told:
         yield y, (None,)
     else:
         at = parse(int, node.attrs["axis"])
-        yield from ((b, _cut(at, shape)) for a, b in ((x, y), (y, x)) if (shape := ask(a)))
+        yield from ((b, _drop_size(at, shape)) for a, b in ((x, y), (y, x)) if (shape := ask(a)))
 
 
 # Operators of one tensor: its shape to the result's, and back.
@@ -376,9 +376,9 @@ ONE_TO_ONE: dict[str, tuple[Reshaping, Reshaping]] = {
     "squeeze": (_narrow, _widen),
     "slice": (_slice, _slice),
     "slice_axis": (_slice_axis, _slice_axis),
-    **dict.fromkeys(("slice_like", "Pad", "UpSampling", "Crop"), (_open, _open)),
+    **dict.fromkeys(("slice_like", "Pad", "UpSampling", "Crop"), (_forget_sizes, _forget_sizes)),
 }
-OTHERS: dict[str, Callable[[Node, Ask], Told]] = {
+OTHERS: dict[str, Callable[[Node, Ask], Inferred]] = {
     **dict.fromkeys("Convolution Convolution_v1 Deconvolution Pooling Pooling_v1".split(), _window),
     "Concat": _concat,
     "Embedding": _embedding,

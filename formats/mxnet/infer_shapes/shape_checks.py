@@ -54,39 +54,39 @@ def check_shapes(
             raise ConversionError(f"the result has no elements: its shape is {show_shape(v.shape)}")
 
 
-def checks(*ops: str) -> Callable[[Check], Check]:
+def register_check(*ops: str) -> Callable[[Check], Check]:
     """Enter a check for operators."""
 
-    def enter(check: Check) -> Check:
+    def register(check: Check) -> Check:
         CHECKS.update(dict.fromkeys(ops, check))
         return check
 
-    return enter
+    return register
 
 
-def differ(a: Dim, b: Dim) -> bool:
+def are_different(a: Dim, b: Dim) -> bool:
     """Whether two sizes are known and not the same."""
     return isinstance(a, int) and isinstance(b, int) and a != b
 
 
 def require_same(a: Shape, b: Shape) -> None:
     """Refuse shapes that differ; a scalar stands for one of a single element."""
-    same = len(a) == len(b) and not any(map(differ, a, b))
+    same = len(a) == len(b) and not any(map(are_different, a, b))
     require(same or {a, b} == {(), (1,)}, f"operands of shapes {show_shape(a)} and {show_shape(b)}")
 
 
-@checks(*ALIKE, "_scatter_elemwise_div", "_logical_and", "_logical_or", "_logical_xor")
+@register_check(*ALIKE, "_scatter_elemwise_div", "_logical_and", "_logical_or", "_logical_xor")
 def _check_elementwise(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     for other in shapes[1:]:
         require_same(shapes[0], other)
 
 
-@checks("slice", "_slice_assign_scalar")
+@register_check("slice", "_slice_assign_scalar")
 def _check_slice(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     require(0 not in parse(Bounds, attrs.get("step", "()")), f"step={attrs.get('step')}")
 
 
-@checks("slice_axis")
+@register_check("slice_axis")
 def _check_slice_axis(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     size = shapes[0][axis_of(parse(int, attrs["axis"]), len(shapes[0]))]
     if not isinstance(size, int):
@@ -98,7 +98,7 @@ def _check_slice_axis(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     require(0 <= begin < end <= size, f"{bounds} of an axis of {size}")
 
 
-@checks("_split_v2")
+@register_check("_split_v2")
 def _check_split(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     size = shapes[0][axis_of(parse(int, attrs.get("axis", "1")), len(shapes[0]))]
     indices = parse(Ints, attrs.get("indices", "()"))
@@ -107,20 +107,20 @@ def _check_split(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     require(parse(int, attrs.get("sections", "0")) or fits, f"{indices=} of an axis of {size}")
 
 
-@checks("squeeze")
+@register_check("squeeze")
 def _check_squeeze(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     axes = axes_of(parse(Ints | None, attrs.get("axis", "None")) or (), len(shapes[0]))
-    wide = [shapes[0][a] for a in axes if differ(shapes[0][a], 1)]
+    wide = [shapes[0][a] for a in axes if are_different(shapes[0][a], 1)]
     require(not wide, f"axis={attrs.get('axis')} of shape {show_shape(shapes[0])}")
 
 
-@checks("transpose")
+@register_check("transpose")
 def _check_transpose(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     axes, rank = parse(Ints, attrs.get("axes", "()")), len(shapes[0])
     require(len(axes) in (0, rank), f"{axes=} of a tensor of {rank} axes")
 
 
-@checks("Pad")
+@register_check("Pad")
 def _check_pad(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     width, rank = parse(Ints, attrs["pad_width"]), len(shapes[0])
     require(rank in (4, 5), f"a tensor of {rank} axes; MXNet pads those of 4 and 5")
@@ -131,24 +131,24 @@ def _check_pad(attrs: Attrs, shapes: Sequence[Shape]) -> None:
         require(fits, f"pad_width={width} of shape {show_shape(shapes[0])}, which is no larger")
 
 
-@checks("broadcast_to")
+@register_check("broadcast_to")
 def _check_broadcast_to(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     wide = parse(Ints, attrs.get("shape", "()"))
     fits = len(wide) == len(shapes[0]) and not any(
-        e and d != 1 and differ(d, e) for d, e in zip(shapes[0], wide, strict=True)
+        e and d != 1 and are_different(d, e) for d, e in zip(shapes[0], wide, strict=True)
     )
     require(fits, f"shape={wide} for a tensor of shape {show_shape(shapes[0])}")
 
 
-@checks("broadcast_axis")
+@register_check("broadcast_axis")
 def _check_broadcast_axis(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     axes = parse(Ints, attrs.get("axis", "()"))
     require(min(axes, default=0) >= 0, f"axis={axes}: MXNet counts them from the front")
-    wide = [a for a in axes if a >= len(shapes[0]) or differ(shapes[0][a], 1)]
+    wide = [a for a in axes if a >= len(shapes[0]) or are_different(shapes[0][a], 1)]
     require(not wide, f"axis={axes} of shape {show_shape(shapes[0])}, which are not all of size 1")
 
 
-@checks("broadcast_like")
+@register_check("broadcast_like")
 def _check_broadcast_like(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     x, like = shapes
     mine = parse(Ints | None, attrs.get("lhs_axes", "None"))
@@ -158,17 +158,17 @@ def _check_broadcast_like(attrs: Attrs, shapes: Sequence[Shape]) -> None:
         mine = other = tuple(range(len(x)))
     pairs = [(x[a], like[b]) for a, b in zip(axes_of(mine, len(x)), axes_of(other, len(like)),
                                              strict=True)]  # fmt: skip
-    fits = not any(d != 1 and differ(d, e) for d, e in pairs)
+    fits = not any(d != 1 and are_different(d, e) for d, e in pairs)
     require(fits, f"shape {show_shape(x)} like {show_shape(like)}")
 
 
-@checks("dot")
+@register_check("dot")
 def _check_dot(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     turned = any(parse(bool, attrs.get(f"transpose_{x}", "False")) for x in "ab")
     require(max(map(len, shapes)) > 1 or not turned, "a vector has nothing to transpose")
 
 
-@checks("batch_dot")
+@register_check("batch_dot")
 def _check_batch_dot(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     a, b = shapes
     require(
@@ -177,7 +177,7 @@ def _check_batch_dot(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     require_same(a[:-2], b[:-2])
 
 
-@checks("_linalg_gemm2")
+@register_check("_linalg_gemm2")
 def _check_gemm2(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     a, b = shapes
     require(
@@ -187,7 +187,7 @@ def _check_gemm2(attrs: Attrs, shapes: Sequence[Shape]) -> None:
         require_same(a[:-2], b[:-2])
 
 
-@checks("pick")
+@register_check("pick")
 def _check_pick(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     axis = parse(int | None, attrs.get("axis", "-1"))
     if axis is None:
@@ -198,7 +198,7 @@ def _check_pick(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     require_same(kept if len(index) == len(x) else kept[:at] + kept[at + 1 :], index)
 
 
-@checks("where")
+@register_check("where")
 def _check_where(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     condition, x, y = shapes
     require_same(x, y)
@@ -206,12 +206,12 @@ def _check_where(attrs: Attrs, shapes: Sequence[Shape]) -> None:
         require_same(condition, x)
 
 
-@checks("gather_nd")
+@register_check("gather_nd")
 def _check_gather_nd(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     require(len(shapes[1]) > 1, f"indices of shape {show_shape(shapes[1])}, which has one axis")
 
 
-@checks("slice_like")
+@register_check("slice_like")
 def _check_slice_like(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     x, like = shapes
     axes = parse(Ints, attrs.get("axes", "()"))
@@ -223,7 +223,7 @@ def _check_slice_like(attrs: Attrs, shapes: Sequence[Shape]) -> None:
         require(fits, f"shape {show_shape(x)} like {show_shape(like)}, which is larger")
 
 
-@checks("reshape_like")
+@register_check("reshape_like")
 def _check_reshape_like(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     whole = not any(k in attrs for k in ("lhs_begin", "lhs_end", "rhs_begin", "rhs_end"))
     static = all(isinstance(d, int) for s in shapes for d in s)
@@ -232,12 +232,12 @@ def _check_reshape_like(attrs: Attrs, shapes: Sequence[Shape]) -> None:
         require(sizes[0] == sizes[1], f"{sizes[0]} elements in the shape {show_shape(shapes[1])}")
 
 
-@checks("depth_to_space")
+@register_check("depth_to_space")
 def _check_depth(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     _require_blocks(shapes[0], {1: parse(int, attrs["block_size"]) ** 2})
 
 
-@checks("space_to_depth")
+@register_check("space_to_depth")
 def _check_space(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     block = parse(int, attrs["block_size"])
     _require_blocks(shapes[0], {2: block, 3: block})
@@ -251,7 +251,7 @@ def _require_blocks(shape: Shape, blocks: Mapping[int, int]) -> None:
         require(fits, f"blocks of {block} in axis {axis} of shape {show_shape(shape)}")
 
 
-@checks("FullyConnected")
+@register_check("FullyConnected")
 def _check_dense(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     x, w = shapes[:2]
     sizes = x[1:] if parse(bool, attrs.get("flatten", "True")) else x[-1:]
@@ -261,14 +261,14 @@ def _check_dense(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     require_same(w, (parse(int, attrs["num_hidden"]), count))
 
 
-@checks("LayerNorm")
+@register_check("LayerNorm")
 def _check_layer_norm(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     size = shapes[0][axis_of(parse(int, attrs.get("axis", "-1")), len(shapes[0]))]
     for row in shapes[1:]:
         _require_row(row, size)
 
 
-@checks("GroupNorm")
+@register_check("GroupNorm")
 def _check_group_norm(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     x = shapes[0]
     require(len(x) > 2, f"data of shape {show_shape(x)}, which has fewer than three axes")
@@ -276,38 +276,38 @@ def _check_group_norm(attrs: Attrs, shapes: Sequence[Shape]) -> None:
         require(len(row) == 1, f"parameters of shape {show_shape(row)}, which is not a row")
 
 
-@checks("InstanceNorm")
+@register_check("InstanceNorm")
 def _check_instance_norm(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     require(len(shapes[0]) > 1, f"data of shape {show_shape(shapes[0])}, which has no channels")
     for row in shapes[1:]:
         _require_row(row, shapes[0][1])
 
 
-@checks("RNN")
+@register_check("RNN")
 def _check_rnn(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     x = shapes[0]
     require(len(x) == 3, f"data of shape {show_shape(x)}, which has not three axes")
 
 
 def _require_row(row: Shape, size: Dim) -> None:
-    fits = len(row) == 1 and not differ(row[0], size)
+    fits = len(row) == 1 and not are_different(row[0], size)
     require(fits, f"parameters of shape {show_shape(row)}, and there are {size} channels")
 
 
-@checks("L2Normalization")
+@register_check("L2Normalization")
 def _check_l2(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     mode, rank = attrs.get("mode", "instance"), len(shapes[0])
     require(mode == "instance" or rank >= 3, f"{mode=} of a tensor of {rank} axes")
 
 
-@checks("SequenceLast", "SequenceMask", "SequenceReverse")
+@register_check("SequenceLast", "SequenceMask", "SequenceReverse")
 def _check_sequence(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     axis, rank = parse(int, attrs.get("axis", "0")), len(shapes[0])
     require(rank > 1, f"a sequence of shape {show_shape(shapes[0])}, which has no axis for samples")
     require(axis in (0, 1), f"axis={axis}; MXNet takes 0 and 1")
 
 
-@checks("Crop")
+@register_check("Crop")
 def _check_crop(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     require(len(shapes[0]) == 4, f"data of shape {show_shape(shapes[0])}, which is no image")
     size = parse(Ints, attrs.get("h_w", "(0,0)")) if len(shapes) == 1 else shapes[1][2:]
@@ -318,7 +318,7 @@ def _check_crop(attrs: Attrs, shapes: Sequence[Shape]) -> None:
         require(fits, f"h_w={tuple(size)} at {offset} of shape {show_shape(shapes[0])}")
 
 
-@checks("Pooling", "Pooling_v1", "Convolution", "Convolution_v1", "im2col")
+@register_check("Pooling", "Pooling_v1", "Convolution", "Convolution_v1", "im2col")
 def _check_window(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     if parse(bool, attrs.get("global_pool", "False")):
         return
@@ -333,7 +333,7 @@ def _check_window(attrs: Attrs, shapes: Sequence[Shape]) -> None:
         require(fits, f"{kernel=}, {dilate=}, {pad=} over data of shape {show_shape(x)}")
 
 
-@checks(
+@register_check(
     "_contrib_AdaptiveAvgPooling2D", "_contrib_BilinearResize2D", "UpSampling", "BilinearSampler"
 )
 def _check_image(attrs: Attrs, shapes: Sequence[Shape]) -> None:
@@ -342,20 +342,22 @@ def _check_image(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     require(parse(float, scale) > 0, f"{scale=}")
 
 
-@checks("_contrib_interleaved_matmul_selfatt_qk", "_contrib_interleaved_matmul_selfatt_valatt")
+@register_check(
+    "_contrib_interleaved_matmul_selfatt_qk", "_contrib_interleaved_matmul_selfatt_valatt"
+)
 def _check_attention(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     for shape in shapes:
         require(len(shape) == 3, f"an operand of shape {show_shape(shape)}, not of three axes")
 
 
-@checks("_contrib_index_copy")
+@register_check("_contrib_index_copy")
 def _check_index_copy(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     old, index, new = shapes
     require(len(index) == 1, f"indices of shape {show_shape(index)}, which are not in a row")
     require_same((*index, *old[1:]), new)
 
 
-@checks("batch_take")
+@register_check("batch_take")
 def _check_batch_take(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     a, index = shapes
     require(len(a) > 1, f"data of shape {show_shape(a)}, which has one axis")
@@ -364,7 +366,7 @@ def _check_batch_take(attrs: Attrs, shapes: Sequence[Shape]) -> None:
         require(rows == count, f"{count} indices of {rows} rows")
 
 
-@checks("_slice_assign")
+@register_check("_slice_assign")
 def _check_slice_assign(attrs: Attrs, shapes: Sequence[Shape]) -> None:
     bounds = [parse(Bounds, attrs.get(k, "()")) for k in ("begin", "end", "step")]
     begin, end = bounds[:2]

@@ -45,7 +45,7 @@ UNSAVED = (
 
 
 @dataclass(frozen=True)
-class Found:
+class Candidate:
     """A file in a folder or an archive: what errors call it, its start, and ways to read it."""
 
     name: str
@@ -89,9 +89,9 @@ def matches(path: Path) -> bool:
     if path.is_dir():
         files = _files(path)
         known = any(f.is_symbol or looks_like_params(f.head) for f in files)
-        return known or _prefixed(path).is_file()
+        return known or _symbol_path(path).is_file()
     if not path.is_file():
-        return _prefixed(path).is_file()
+        return _symbol_path(path).is_file()
     head = read_head(path)
     known = looks_like_symbol(head) or looks_like_params(head) or is_archive(path, head)
     return known or path.name.endswith(SYMBOL)
@@ -105,19 +105,19 @@ def find(path: Path, params: str | os.PathLike[str] | None, epoch: int | None) -
     """
     if params is not None and epoch is not None:
         raise UsageError("name the parameter file or its epoch, not both")
-    given = None if params is None else _given(params)
+    given = None if params is None else _read_given_params(params)
     if path.is_file() and is_archive(path, read_head(path)):
         with Archive(path) as archive:
             files = [
-                Found(m, archive.head(m), partial(archive.read, m, MOST_JSON),
+                Candidate(m, archive.head(m), partial(archive.read, m, MOST_JSON),
                       partial(archive.params, m))
                 for m in archive.names
             ]  # fmt: skip
-            return _pair(_only(files, path), files, given, epoch, str(path))
+            return _pair(_select_single(files, path), files, given, epoch, str(path))
     if path.is_dir():
         files = _files(path)
-        if any(f.is_symbol for f in files) or not _prefixed(path).is_file():
-            return _pair(_only(files, path), files, given, epoch, str(path))
+        if any(f.is_symbol for f in files) or not _symbol_path(path).is_file():
+            return _pair(_select_single(files, path), files, given, epoch, str(path))
     symbol = _symbol_named(path)
     if looks_like_params(symbol.head) or symbol.name.endswith(".params"):
         if given is not None or epoch is not None:
@@ -138,17 +138,17 @@ def refuse_later_epochs(path: str | os.PathLike[str], epoch: int = 0) -> None:
     folder = symbol.parent
     if not folder.is_dir():
         return
-    prefix, written = _file(symbol, b"").prefix, _base(params_path(str(symbol), epoch))
+    prefix, written = _file(symbol, b"").prefix, _base_name(params_path(str(symbol), epoch))
     later = {
-        number: _base(f.name)
+        number: _base_name(f.name)
         for f in (_file(p, b"") for p in sorted(folder.glob("*.params")) if p.is_file())
-        if f.belongs_to(prefix) and _base(f.name) != written
+        if f.belongs_to(prefix) and _base_name(f.name) != written
         if (number := f.epoch(prefix)) is not None and number >= epoch
     }
     if not later:
         return
     last = max(later)
-    is_replaced = later[last] == _base(params_path(str(symbol), last))
+    is_replaced = later[last] == _base_name(params_path(str(symbol), last))
     raise UsageError(
         f"{folder / later[last]} lies beside {symbol.name}, and would be loaded instead of "
         f"{written}, as the last epoch counts. Write to another name, move it away, "
@@ -157,11 +157,11 @@ def refuse_later_epochs(path: str | os.PathLike[str], epoch: int = 0) -> None:
     )
 
 
-def _prefixed(path: Path) -> Path:
+def _symbol_path(path: Path) -> Path:
     return Path(f"{path}{SYMBOL}")
 
 
-def _given(params: str | os.PathLike[str]) -> Params:
+def _read_given_params(params: str | os.PathLike[str]) -> Params:
     if not isinstance(params, (str, os.PathLike)):
         raise UsageError(f"params of a file are a file as well, not a {type(params).__name__}")
     refuse_missing(Path(params))
@@ -170,8 +170,8 @@ def _given(params: str | os.PathLike[str]) -> Params:
     return read_params(params)
 
 
-def _symbol_named(path: Path) -> Found:
-    beside = _prefixed(path)
+def _symbol_named(path: Path) -> Candidate:
+    beside = _symbol_path(path)
     if path.is_file() or not beside.is_file():
         refuse_missing(path)
         if not path.is_file():
@@ -180,7 +180,7 @@ def _symbol_named(path: Path) -> Found:
     return _file(beside)
 
 
-def _symbol_of(params: Found, path: Path) -> Found:
+def _symbol_of(params: Candidate, path: Path) -> Candidate:
     """The symbol beside a parameter file that was named alone."""
     prefixes = (params.prefix, ANY_EPOCH.sub("", params.name), params.name.removesuffix(".params"))
     beside = Path(prefixes[0] + SYMBOL)
@@ -193,13 +193,13 @@ def _symbol_of(params: Found, path: Path) -> Found:
     return _file(beside)
 
 
-def _file(path: Path, head: bytes | None = None) -> Found:
+def _file(path: Path, head: bytes | None = None) -> Candidate:
     name = str(path)
     head = read_head(path) if head is None else head
-    return Found(name, head, partial(_text, path), partial(read_params, name))
+    return Candidate(name, head, partial(_text, path), partial(read_params, name))
 
 
-def _files(folder: Path, heads: bool = True) -> list[Found]:
+def _files(folder: Path, heads: bool = True) -> list[Candidate]:
     """The files of a folder; without ``heads`` their names alone tell what they are."""
     found = sorted(p for p in folder.iterdir() if p.is_file())
     if heads and len(found) > MOST_FILES:
@@ -213,19 +213,23 @@ def _text(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _only(files: Sequence[Found], where: Path) -> Found:
+def _select_single(files: Sequence[Candidate], where: Path) -> Candidate:
     found = [f for f in files if f.is_symbol]
     if not found and any(f.is_params for f in files):
         raise MalformedFile(where, UNSAVED)
     if not found:
         raise MalformedFile(where, "holds no MXNet symbol")
     if len(found) > 1:
-        raise UsageError(f"{where} holds several symbols: {_names(found)}; name one of them")
+        raise UsageError(f"{where} holds several symbols: {_format_names(found)}; name one of them")
     return found[0]
 
 
 def _pair(
-    symbol: Found, files: Sequence[Found], given: Params | None, epoch: int | None, where: str
+    symbol: Candidate,
+    files: Sequence[Candidate],
+    given: Params | None,
+    epoch: int | None,
+    where: str,
 ) -> Files:
     """A symbol and its parameters: those of its prefix, else the only ones there are."""
     text = symbol.text()
@@ -236,17 +240,19 @@ def _pair(
     if not own and sum(f.is_symbol for f in files) <= 1:
         own = params
         if len({f.prefix for f in own}) > 1:
-            raise UsageError(f"{where} holds several parameter files: {_names(own)}; name one")
+            raise UsageError(
+                f"{where} holds several parameter files: {_format_names(own)}; name one"
+            )
     chosen = _epoch(own, epoch, symbol)
     if chosen is not None:
         return Files(symbol.name, text, chosen.params())
     return Files(
-        symbol.name, text, None, f"{_base(symbol.prefix)}-0000.params or the like in {where}"
+        symbol.name, text, None, f"{_base_name(symbol.prefix)}-0000.params or the like in {where}"
     )
 
 
-def _epoch(found: Sequence[Found], epoch: int | None, symbol: Found) -> Found | None:
-    numbered: dict[int, list[Found]] = {}
+def _epoch(found: Sequence[Candidate], epoch: int | None, symbol: Candidate) -> Candidate | None:
+    numbered: dict[int, list[Candidate]] = {}
     for f in found:
         if (number := f.epoch(symbol.prefix)) is not None:
             numbered.setdefault(number, []).append(f)
@@ -257,15 +263,15 @@ def _epoch(found: Sequence[Found], epoch: int | None, symbol: Found) -> Found | 
         return found[0] if found else None
     chosen = max(numbered) if epoch is None else epoch
     if len(numbered[chosen]) > 1:
-        names = _names(numbered[chosen])
+        names = _format_names(numbered[chosen])
         raise UsageError(f"{symbol.name} has several files of epoch {chosen}: {names}; name one")
     return numbered[chosen][0]
 
 
-def _base(name: str) -> str:
+def _base_name(name: str) -> str:
     """A name without the folder or archive it lies in."""
     return re.split(r"[/\\:]", name)[-1]
 
 
-def _names(found: Iterable[Found]) -> str:
-    return ", ".join(_base(f.name) for f in found)
+def _format_names(found: Iterable[Candidate]) -> str:
+    return ", ".join(_base_name(f.name) for f in found)

@@ -25,7 +25,7 @@ from serde.io.tensor_bytes import map_slice
 from serde.ir.graph import DType, FileSlice, Tensor
 
 from .magic import ZIP_MAGIC
-from .sparse import CSR, MOST_SPREAD, ROW_SPARSE, is_possible, spread
+from .sparse import CSR, MOST_SPREAD, ROW_SPARSE, is_possible, to_dense
 
 LOCAL = 30  # bytes of a member's local header before its name
 MOST_MEMBERS, LONGEST_NAME, MOST_DIMS = 1_000_000, 65_536, 32
@@ -128,7 +128,7 @@ class _Reader:
         if not is_possible(shape) or math.prod(shape) * values.dtype.bits // 8 > MOST_SPREAD:
             raise self.fail(group["shape"], f"of {shape} is too large to spread out")
         names = ("indptr", "indices") if storage == CSR else ("indices",)
-        return spread(self.path, shape, values, [self.tensor(group[n]) for n in names])
+        return to_dense(self.path, shape, values, [self.tensor(group[n]) for n in names])
 
     def tensor(self, info: zipfile.ZipInfo) -> Tensor:
         member = self.member(info)

@@ -35,7 +35,7 @@ from serde.ir.graph import DType, FileSlice, Tensor
 
 from .magic import PARAMETERS, ZIP_MAGICS, looks_like_params, refuse_other
 from .npz import read_npz
-from .sparse import CSR, DENSE, MOST_SPREAD, ROW_SPARSE, is_possible, spread
+from .sparse import CSR, DENSE, MOST_SPREAD, ROW_SPARSE, is_possible, to_dense
 
 V1, V2, V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
 TYPES = (
@@ -84,7 +84,7 @@ def read_params(
         file.seek(start)
         head = file.read(min(HEAD, length))
         if head.startswith(ZIP_MAGICS) and start == 0:
-            return _named(name, read_npz(path, name))
+            return _name_arrays(name, read_npz(path, name))
         if head.startswith(ZIP_MAGICS):
             file.seek(start)
             return parse_params(file.read(length), name)
@@ -103,19 +103,19 @@ def read_params(
 def parse_params(data: bytes, name: str) -> Params:
     """Read parameters held in memory; ``name`` is what errors call them."""
     if data.startswith(ZIP_MAGICS):
-        return _named(name, read_npz(data, name))
+        return _name_arrays(name, read_npz(data, name))
     refuse_other(name, data[:HEAD], PARAMETERS)
     return _Reader(memoryview(data), name, partial(_from_memory, data)).read()
 
 
-def _named(path: str, found: list[tuple[str, Tensor]]) -> Params:
+def _name_arrays(path: str, found: list[tuple[str, Tensor]]) -> Params:
     """The arrays of a zip; one that was written from a list calls them ``arr_0``, ``arr_1``, …"""
     names, tensors = tuple(n for n, _ in found), tuple(t for _, t in found)
     numbered = names == tuple(f"arr_{i}" for i in range(len(names)))
-    return _distinct(Params(path, tensors, () if numbered else names))
+    return _require_distinct_names(Params(path, tensors, () if numbered else names))
 
 
-def _distinct(params: Params) -> Params:
+def _require_distinct_names(params: Params) -> Params:
     twice = [n for n, count in Counter(params.plain_names).items() if count > 1]
     if twice:
         raise MalformedFile(params.path, f"two arrays are called {twice[0]!r}")
@@ -164,7 +164,9 @@ class _Reader:
         named = self.count("names", 8)
         if named not in (0, count):
             raise self.fail(f"{named} names for {count} arrays")
-        return _distinct(Params(self.path, tensors, tuple(self.name() for _ in range(named))))
+        return _require_distinct_names(
+            Params(self.path, tensors, tuple(self.name() for _ in range(named)))
+        )
 
     def count(self, what: str, least: int) -> int:
         (found,) = self.take("Q", f"the number of {what}")
@@ -192,7 +194,7 @@ class _Reader:
             self.at -= 4
             raise self.fail(f"array {index} begins with {magic:#x}, as none does")
         shape = self.shape() if magic == V1 else self.dims(magic, "I")
-        return self.dense(shape) if shape else _nothing()
+        return self.dense(shape) if shape else _make_empty_array()
 
     def modern(self, index: int, numpy_shapes: bool) -> Tensor:
         (storage,) = self.take("i", f"the storage type of array {index}")
@@ -202,7 +204,7 @@ class _Reader:
             self.shape()  # of the stored data: wrong where MXNet was still at work on the array
         shape = self.shape(numpy_shapes)
         if shape is None or (not shape and not numpy_shapes):
-            return _nothing()
+            return _make_empty_array()
         return self.dense(shape) if storage == DENSE else self.sparse(storage, shape)
 
     def shape(self, numpy_shapes: bool = False) -> Shape | None:
@@ -246,7 +248,7 @@ class _Reader:
             raise self.fail(f"a sparse array of shape {shape} is too large to spread out")
         stored = places[-1][1] if storage == CSR else places[-1][1] + shape[1:]
         values = self.data(dtype, stored)
-        return spread(self.path, shape, values, [self.data(t, s) for t, s in places])
+        return to_dense(self.path, shape, values, [self.data(t, s) for t, s in places])
 
 
 @cache  # some 70: by kind of number, and by rank
@@ -254,6 +256,6 @@ def _struct(layout: str) -> struct.Struct:
     return struct.Struct(f"<{layout}")
 
 
-def _nothing() -> Tensor:
+def _make_empty_array() -> Tensor:
     """What stands for an array that was never filled."""
     return Tensor.of(np.zeros(0, np.float32))

@@ -24,7 +24,7 @@ def is_possible(shape: Shape) -> bool:
     return all(d >= 0 for d in shape) and math.prod(max(d, 1) for d in shape) < MOST_ELEMENTS
 
 
-def spread(path: str, shape: Shape, values: Tensor, places: Sequence[Tensor]) -> Tensor:
+def to_dense(path: str, shape: Shape, values: Tensor, places: Sequence[Tensor]) -> Tensor:
     """The dense tensor of ``shape`` that holds ``values`` and 0 elsewhere.
 
     ``places`` are the rows of a row_sparse array, or for csr where each row's values begin and

@@ -20,7 +20,7 @@ from serde.errors import ConversionError, MalformedFile
 from serde.io.sniff import HEAD
 from serde.ir.graph import Graph, Node, Source, Value
 
-from ..bind.declared import Said, said
+from ..bind.declared import Declared, read_declared
 from ..bind.op_names import CANONICAL, output_names
 from ..rules import HIDDEN
 from .magic import SYMBOL, refuse_other
@@ -52,7 +52,7 @@ class Symbol:
     """
 
     graph: Graph
-    variables: Mapping[str, Said]
+    variables: Mapping[str, Declared]
     version: int
     has_numpy_shapes: bool = False
 
@@ -66,7 +66,7 @@ def parse_symbol(text: bytes | str, path: str = "symbol") -> Symbol:
     data = text.encode() if isinstance(text, str) else text
     refuse_other(path, data[:HEAD], SYMBOL)
     try:
-        raw = json.loads(data, object_pairs_hook=_unique)
+        raw = json.loads(data, object_pairs_hook=_require_unique_keys)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno} column {error.colno}"
         raise MalformedFile(path, f"not symbol JSON: {error.msg}", place) from None
@@ -77,7 +77,7 @@ def parse_symbol(text: bytes | str, path: str = "symbol") -> Symbol:
     return _Parsing(path).symbol(raw, "$", 0, None)
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _require_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("an object has one key twice")
@@ -121,8 +121,8 @@ class _Parsing:
             if entry.op == "null":
                 if counts[index] > 1:
                     raise self.fail("a variable has one output, and another is read", where)
-                value = graph.variable(entry.name, self.said(entry.attrs, np_shape, where))
-                graph.made[index, 0] = value
+                value = graph.variable(entry.name, self.read_declared(entry.attrs, np_shape, where))
+                graph.outputs[index, 0] = value
                 continue
             bodies = [
                 self.symbol(body, f"{where}.subgraphs[{n}]", depth + 1, version).graph
@@ -141,9 +141,9 @@ class _Parsing:
             raise self.fail(f"{key} is not ['int', number]", f"{place}.attrs")
         return found[1]
 
-    def said(self, attrs: Texts, np_shape: bool, place: str) -> Said:
+    def read_declared(self, attrs: Texts, np_shape: bool, place: str) -> Declared:
         try:
-            return said(attrs, np_shape)
+            return read_declared(attrs, np_shape)
         except ConversionError as error:
             raise self.fail(f"__shape__ or __dtype__: {error}", place) from None
 
@@ -236,27 +236,27 @@ class _Growing:
 
     def __init__(self, version: int, counts: Mapping[int, int]) -> None:
         self.version, self.counts = version, counts
-        self.made: dict[Link, Value] = {}
+        self.outputs: dict[Link, Value] = {}
         self.inputs: dict[str, Value] = {}
-        self.variables: dict[str, Said] = {}
+        self.variables: dict[str, Declared] = {}
         self.nodes: list[Node] = []
 
-    def variable(self, name: str, about: Said) -> Value:
+    def variable(self, name: str, about: Declared) -> Value:
         """The variable of that name: those that share one are bound to one array."""
         self.variables.setdefault(name, about)
         return self.inputs.setdefault(name, Value(name))
 
     def node(self, index: int, entry: _Entry, bodies: list[Graph]) -> None:
-        op, name, attrs = entry.op, entry.name, _annotated(entry.attrs)
-        operands = [self.made[link] for link in entry.links]
+        op, name, attrs = entry.op, entry.name, _normalize_annotations(entry.attrs)
+        operands = [self.outputs[link] for link in entry.links]
         before, states = AUXILIARY.get(op, (0, ()))
         if self.version < AUXILIARY_SINCE and len(operands) == before:
-            operands += [self.variable(f"{name}_{state}", Said()) for state in states]
+            operands += [self.variable(f"{name}_{state}", Declared()) for state in states]
         if self.version < ARGMAX_SINCE and op in ("argmax", "argmin") and attrs.get("axis") == "-1":
             del attrs["axis"]  # was the default, and meant none
         outputs = tuple(map(Value, output_names(op, name, attrs, self.counts[index])))
         for number, value in enumerate(outputs):
-            self.made[index, number] = value
+            self.outputs[index, number] = value
         full: dict[str, Any] = {**attrs, **{f"subgraph{n}": b for n, b in enumerate(bodies)}}
         if op.startswith(FUSED):
             layers = [[inner.op, dict(inner.attrs)] for body in bodies for inner in body.nodes]
@@ -267,7 +267,7 @@ class _Growing:
         )  # fmt: skip
 
     def build(self, heads: list[Link]) -> Graph:
-        outputs = tuple(self.made[link] for link in heads)
+        outputs = tuple(self.outputs[link] for link in heads)
         return Graph("symbol", tuple(self.inputs.values()), outputs, tuple(self.nodes), "mxnet")
 
 
@@ -283,7 +283,7 @@ def _texts(given: Mapping[str, Any]) -> Texts:
     return {k: v if isinstance(v, str) else json.dumps(v) for k, v in given.items()}
 
 
-def _annotated(attrs: Mapping[str, str]) -> Texts:
+def _normalize_annotations(attrs: Mapping[str, str]) -> Texts:
     """``attrs`` with annotations spelled as today: ``__lr_mult__``.
 
     Old files also put those of a parameter on the node that reads it, as ``weight_lr_mult``: they

@@ -17,7 +17,7 @@ from serde.io.tensor_bytes import pack
 from serde.ir.builder import Names
 from serde.ir.graph import Graph, Node, Tensor, Value
 
-from ..releases import release
+from ..releases import get_release
 from .discover import params_path, refuse_later_epochs
 from .magic import PARAMS_MAGIC
 from .params import TYPES, V2
@@ -62,7 +62,7 @@ def check_target(path: str | os.PathLike[str], *, write_epoch: int = 0, **option
     refuse_later_epochs(path, write_epoch)
 
 
-def live(graph: Graph, mxnet: str | None = None) -> tuple[str, Mapping[str, Tensor]]:
+def encode_live(graph: Graph, mxnet: str | None = None) -> tuple[str, Mapping[str, Tensor]]:
     """The text of the symbol, and its parameters by the names a file has for them."""
     encoding = _Encoding(graph)
     arrays = encoding.arrays()
@@ -79,7 +79,7 @@ class _Encoding:
         self.nodes: list[dict[str, Any]] = []
         self.rows = [0]
         self.place: dict[Value, tuple[int, int]] = {}
-        self.held: list[tuple[str, Value]] = []
+        self.parameters: list[tuple[str, Value]] = []
         self.states = {
             node.inputs[at]
             for node in graph.nodes
@@ -98,7 +98,7 @@ class _Encoding:
         self.nodes.append({"op": "null", "name": name, "inputs": []})
         self.rows.append(self.rows[-1] + 1)
         if value.tensor is not None:
-            self.held.append((("aux:" if value in self.states else "arg:") + name, value))
+            self.parameters.append((("aux:" if value in self.states else "arg:") + name, value))
 
     def entry(self, value: Value) -> list[int]:
         if value not in self.place:
@@ -112,7 +112,11 @@ class _Encoding:
         first = node.outputs[0].name if node.outputs else node.name
         name = self.names.claim(first.removesuffix("_output").removesuffix("_output0"))
         entry: dict[str, Any] = {"op": node.op, "name": name, "inputs": inputs}
-        attrs = {k: text(v) for k, v in sorted(node.attrs.items()) if not isinstance(v, Graph)}
+        attrs = {
+            k: format_attribute(v)
+            for k, v in sorted(node.attrs.items())
+            if not isinstance(v, Graph)
+        }
         if attrs:
             entry["attrs"] = attrs
         if bodies := list(node.graphs()):
@@ -124,7 +128,7 @@ class _Encoding:
 
     def symbol(self, mxnet: str | None) -> dict[str, Any]:
         """The symbol as JSON holds it."""
-        return {**self.graph_of(), "attrs": {"mxnet_version": ["int", release(mxnet).number]}}
+        return {**self.graph_of(), "attrs": {"mxnet_version": ["int", get_release(mxnet).number]}}
 
     def graph_of(self) -> dict[str, Any]:
         """Its nodes and outputs, which is all there is of a subgraph."""
@@ -140,20 +144,24 @@ class _Encoding:
         """The parameters, by the names a file has for them."""
         for value in self.graph.outputs:
             self.entry(value)
-        return {name: with_axes(v.tensor) for name, v in self.held if v.tensor is not None}
+        return {
+            name: add_axis_to_scalar(v.tensor)
+            for name, v in self.parameters
+            if v.tensor is not None
+        }
 
 
-def with_axes(tensor: Tensor) -> Tensor:
+def add_axis_to_scalar(tensor: Tensor) -> Tensor:
     """MXNet has no tensors without axes: one element is one along an axis."""
     if tensor.shape:
         return tensor
     return Tensor(tensor.dtype, (1,), lambda: tensor.load().reshape(1), tensor.where)
 
 
-def text(value: Any) -> str:
+def format_attribute(value: Any) -> str:
     """An attribute as MXNet spells it: ``(3, 3)``, ``True``, ``1e-05``, ``None``."""
     if isinstance(value, tuple):
-        inner = ", ".join(map(text, value))
+        inner = ", ".join(map(format_attribute, value))
         return f"({inner},)" if len(value) == 1 else f"({inner})"
     return str(value)
 

@@ -13,7 +13,7 @@ from serde.ir.builder import ensure_distinct_outputs
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
-from ..target import number, spells, writes
+from ..target import scalar_value, spells, writes
 from .fallbacks import standard
 
 BINARY = {  # operator: MXNet's for tensors, with a number on the right, with one on the left
@@ -233,9 +233,9 @@ def read_add_n(g, *xs):
 def write_binary(names, s, a: Value, b: Value):
     both, right, left = names
     require(a.type is b.type or "Pow" in both, "operands of two element types")
-    if (n := number(b)) is not None and b.rank <= a.rank:
+    if (n := scalar_value(b)) is not None and b.rank <= a.rank:
         return s[right](a, scalar=n)
-    if (n := number(a)) is not None and a.rank <= b.rank:
+    if (n := scalar_value(a)) is not None and a.rank <= b.rank:
         return s[left](b, scalar=n)
     return s[both](a, b)
 

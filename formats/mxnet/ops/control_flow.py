@@ -23,7 +23,7 @@ from serde.rewrite.rules import Hint
 from serde.rewrite.subgraphs import Body
 
 from ..rules import reads
-from ..target import number, writes
+from ..target import scalar_value, writes
 from .dynamic_shapes import Sizes, extent, turns_of
 
 COUNTS = ("num_args", "num_outputs")
@@ -207,11 +207,11 @@ def copy_of(value: Value, copied: Value) -> Node:
 @writes("Loop")
 def write_loop(s, most, going, *states, body: Graph, sizes: Hint[Sizes | None] = None):
     """A loop that no condition ends is MXNet's foreach; of others nothing but states comes out."""
-    turns = number(most)
+    turns = scalar_value(most)
     still, constant = body.inputs[1], body.outputs[0]
     endless = constant.tensor is not None and bool(constant.array().all())
     kept = endless or made_of(body, constant, still)
-    begun = going is None or bool(number(going))
+    begun = going is None or bool(scalar_value(going))
     kinds = [(v.dtype, v.shape) for v in body.inputs[2:]]
     ends = body.outputs[1 : len(states) + 1]
     require([(v.dtype, v.shape) for v in ends] == kinds, "states that change their shape")
@@ -286,7 +286,7 @@ def held_in(value: Value) -> str:
 
 def repeated(s, most: Value | None, going, states: Sequence[Value], body: Graph):
     """``_while_loop`` over the number of the turn, whether to go on, and the states."""
-    turns, (count, still) = number(most), body.inputs[:2]
+    turns, (count, still) = scalar_value(most), body.inputs[:2]
     own = [Value(n, count.dtype, ()) for n in ("limit", "under", "going_on", "next", "again")]
     limit, under, both, following, again = own
     if most is None or turns is not None:

@@ -14,7 +14,7 @@ from serde.rewrite.rules import Hint
 from serde.version_converter.adapters.pooling import pad_window_axes
 
 from ..rules import reads
-from ..target import spells, symmetric, writes
+from ..target import require_symmetric_pads, spells, writes
 from .deconvolution_phases import in_phases, phases
 from .fallbacks import LAST, spell_wide
 from .padding import halved, pad_images
@@ -128,7 +128,12 @@ def write_conv(s, x, w, b=None, *, kernel_shape, strides, dilations, pads, group
     half = len(kernel_shape)
     if pads[:half] != pads[half:]:
         x, pads = pad_images(s, x, pads, 0.0), (0,) * 2 * half
-    frame = {"kernel": kernel_shape, "stride": strides, "dilate": dilations, "pad": symmetric(pads)}
+    frame = {
+        "kernel": kernel_shape,
+        "stride": strides,
+        "dilate": dilations,
+        "pad": require_symmetric_pads(pads),
+    }
     return s.Convolution(
         x,
         w,
@@ -148,7 +153,12 @@ def operands(*values: Value | None) -> list[Value]:
 def write_conv_transpose(
     s, x, w, b=None, *, kernel_shape, strides, dilations, pads, output_padding, group
 ):
-    frame = {"kernel": kernel_shape, "stride": strides, "dilate": dilations, "pad": symmetric(pads)}
+    frame = {
+        "kernel": kernel_shape,
+        "stride": strides,
+        "dilate": dilations,
+        "pad": require_symmetric_pads(pads),
+    }
     return s.Deconvolution(
         x,
         w,

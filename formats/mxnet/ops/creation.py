@@ -24,7 +24,7 @@ from serde.rewrite.rules import Hint
 
 from ..io.params import TYPES
 from ..rules import dtype_of, reads
-from ..target import number, writes
+from ..target import scalar_value, writes
 from .dynamic_shapes import Sizes, extent, turns_of
 
 MOST = 1 << 22  # elements written into the model
@@ -167,7 +167,7 @@ def read_index_array(g, x, *, axes: Ints | None = None):
 @writes("Range")
 def write_range(s, start, limit, delta, *, sizes: Hint[Sizes | None] = None):
     """Steps up to a size that tensors have; ``sizes`` is the limit. Others are counted first."""
-    first, step = number(start), number(delta)
+    first, step = scalar_value(start), scalar_value(delta)
     if sizes is None:
         return _range_of(s, start, limit, delta)
     whole = isinstance(first, int) and isinstance(step, int) and step > 0

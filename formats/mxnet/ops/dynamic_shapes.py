@@ -13,7 +13,7 @@ from serde.errors import ConversionError, require
 from serde.ir.dim_expr import split_operands
 from serde.ir.graph import Dim, Value
 
-from ..target import held_as
+from ..target import storage_type_name
 
 Sizes = tuple[Dim, ...]
 COMPUTED = "a dynamic shape"
@@ -54,7 +54,7 @@ def _counted(s, like: Value, axis: int = 0) -> Value:
 
 def spread(s, x: Value, sizes: Sequence[Dim]):
     """``x`` repeated along its axes of size 1, and new ones in front, up to ``sizes``."""
-    kind, own = held_as(x.type), list(x.ranked_shape) or [1]
+    kind, own = storage_type_name(x.type), list(x.ranked_shape) or [1]
     for _ in range(len(sizes) - len(own)):
         x = s.expand_dims(x, axis=0)
         own.insert(0, 1)

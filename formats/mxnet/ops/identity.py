@@ -9,7 +9,7 @@ from serde.spec.schema import ELEMENT_TYPES
 from serde.version_converter.adapters.normalization import inference_or_training
 
 from ..rules import dtype_of, reads
-from ..target import TYPES, held_as, spells, writes
+from ..target import TYPES, spells, storage_type_name, writes
 
 FLOATS = (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64)  # narrow to wide
 
@@ -70,7 +70,7 @@ def write_cast(s, x, *, to: int):
     dtype = ELEMENT_TYPES[to]
     if dtype is DType.BOOL:
         answer = s["_not_equal_scalar"](x, scalar=0.0)
-        return answer if held_as(x.type) == "float32" else s.Cast(answer, dtype="float32")
+        return answer if storage_type_name(x.type) == "float32" else s.Cast(answer, dtype="float32")
     require(dtype in TYPES, f"MXNet has no {dtype.value} tensors")
     return s.Cast(x, dtype=dtype.value)
 

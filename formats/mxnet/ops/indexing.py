@@ -8,7 +8,7 @@ from serde.ir.geometry import Ints, axis_of
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
-from ..target import number, writes
+from ..target import scalar_value, writes
 
 
 def clipped(g, index: Value, size):
@@ -80,7 +80,7 @@ def read_pick(g, x, index, *, axis: int | None = -1, keepdims=False, mode="clip"
 @writes("Gather")
 def write_gather(s, x, index, *, axis):
     """ONNX counts negative indices from the end, as ``wrap`` does."""
-    if index.rank == 0 and (at := number(index)) is not None:
+    if index.rank == 0 and (at := scalar_value(index)) is not None:
         end = "None" if at == -1 else int(at) + 1
         one = s.slice_axis(x, axis=axis, begin=int(at), end=end)
     else:

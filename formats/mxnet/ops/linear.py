@@ -9,7 +9,7 @@ from serde.ir.geometry import Ints, swap_axes_perm
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
-from ..target import number, spells, writes
+from ..target import scalar_value, spells, writes
 from .convolution import operands
 from .fallbacks import WIDE
 
@@ -67,7 +67,7 @@ def write_gemm(s, a, b, c=None, *, alpha, beta, transA, transB):
     y = y if alpha == 1.0 else s["_mul_scalar"](y, scalar=alpha)
     if c is None or beta == 0.0:
         return y
-    if (n := number(c)) is not None:
+    if (n := scalar_value(c)) is not None:
         return s["_plus_scalar"](y, scalar=n * beta)
     return s.broadcast_add(y, c if beta == 1.0 else s["_mul_scalar"](c, scalar=beta))
 

@@ -10,7 +10,7 @@ from serde.decompositions.expressions import cast, cast_like, is_true, lowest_va
 from serde.ir.graph import Dim, DType, Value
 
 from ..rules import reads
-from ..target import held_as, number, writes
+from ..target import scalar_value, storage_type_name, writes
 from .binary import beside
 from .dynamic_shapes import common, spread, together
 
@@ -231,8 +231,8 @@ def write_where(s, condition, x, y):
 
 def in_shape_of(s, value: Value, full: Value | None, sizes: list[Dim]):
     """``value`` spread out to ``sizes``, the shape of ``full`` if that is there."""
-    if full is None or (n := number(value)) is None:
+    if full is None or (n := scalar_value(value)) is None:
         return value if list(value.ranked_shape) == sizes else spread(s, value, sizes)
-    zeros = s.Cast(s.zeros_like(full), dtype=held_as(value.type))
+    zeros = s.Cast(s.zeros_like(full), dtype=storage_type_name(value.type))
     zeros.dtype = value.dtype
     return s["_plus_scalar"](zeros, scalar=n)

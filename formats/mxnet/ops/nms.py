@@ -23,7 +23,7 @@ from serde.ir.graph import Dim, DType, Graph, Node, Value
 from serde.version_converter.adapters.nms import suppress_by_looping
 
 from ..rules import Floats, reads
-from ..target import number, spells, writes
+from ..target import scalar_value, spells, writes
 from .bbox import FORMATS, decoded, to_center, to_corner
 from .dynamic_shapes import along
 
@@ -270,8 +270,8 @@ def _kept(s, boxes, scores, most, overlap, least, center_point_box: int):
     places = [_numbered(s, scores, axis) for axis in range(3)]
     found = s["_contrib_box_nms"](
         s.Concat(places[2], scores, boxes, dim=3, num_args=3),
-        overlap_thresh=0.0 if overlap is None else number(overlap),
-        valid_thresh="-inf" if least is None else number(least),
+        overlap_thresh=0.0 if overlap is None else scalar_value(overlap),
+        valid_thresh="-inf" if least is None else scalar_value(least),
         coord_start=2, score_index=1, force_suppress=True, in_format=form, out_format=form,
     )  # fmt: skip
     chosen = s.slice_axis(found, axis=3, begin=0, end=1)

@@ -12,7 +12,7 @@ from serde.ir.geometry import Ints
 from serde.ir.graph import Value
 
 from ..rules import Pairs, reads
-from ..target import number, spells, writes
+from ..target import scalar_value, spells, writes
 from .fallbacks import LAST
 
 
@@ -55,7 +55,7 @@ def write_pad(s, x, pads, fill=None, axes=None, *, mode):
     image = x.rank in (4, 5) and set(ends[:2]) == {(0, 0)} and min(widths) >= 0
     require(image, f"pads {widths}: MXNet pads the axes of images and volumes behind the channels")
     if mode == "constant":
-        value = 0.0 if fill is None else number(fill)
+        value = 0.0 if fill is None else scalar_value(fill)
         require(value is not None, "a dynamic fill")
         return pad_images(s, x, widths[2:half] + widths[half + 2 :], value)
     return s.Pad(x, mode=mode, pad_width=tuple(p for pair in ends for p in pair))

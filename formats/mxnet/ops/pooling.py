@@ -25,7 +25,7 @@ from serde.ir.graph import DType, Value
 from serde.version_converter.adapters.pooling import pad_window_axes
 
 from ..rules import reads
-from ..target import spells, symmetric, writes
+from ..target import require_symmetric_pads, spells, writes
 from .convolution import in_channels_first, window
 from .fallbacks import WIDE, standard
 from .padding import halved
@@ -201,7 +201,12 @@ def write_pool(kind, s, x, *, kernel_shape, strides, dilations, pads, ceil_mode,
     require(set(dilations) == {1}, f"dilations={dilations}")
     require(x.type.kind == "f", f"pooling of {x.type.value} elements")
     require(not ceil_mode or not drops(x, kernel_shape, strides, pads), "a last window in the pads")
-    frame = {"kernel": kernel_shape, "stride": strides, "pad": symmetric(pads), "p_value": p}
+    frame = {
+        "kernel": kernel_shape,
+        "stride": strides,
+        "pad": require_symmetric_pads(pads),
+        "p_value": p,
+    }
     convention = "full" if ceil_mode else "valid"
     return s.Pooling(
         x, pool_type=kind, pooling_convention=convention,

@@ -24,7 +24,7 @@ from serde.version_converter.adapters.roi import roi_align
 from serde.version_converter.adapters.vision import deformable_convolution
 
 from ..rules import reads
-from ..target import spells, symmetric, writes
+from ..target import require_symmetric_pads, spells, writes
 from .convolution import operands, window
 from .padding import pad_images
 
@@ -323,7 +323,7 @@ def write_deform_conv(
         mask = s.ones_like(s.slice_axis(offset, axis=1, begin=0, end=parts))
     return s["_contrib_ModulatedDeformableConvolution"](
         x, offset, mask, w, *operands(b), kernel=kernel_shape, stride=strides, dilate=dilations,
-        pad=symmetric(pads), num_filter=w.static_shape[0], num_group=group,
+        pad=require_symmetric_pads(pads), num_filter=w.static_shape[0], num_group=group,
         num_deformable_group=offset_group, no_bias=b is None, im2col_step=1,
     )  # fmt: skip
 

@@ -24,7 +24,7 @@ from serde.rewrite.rules import Hint
 from serde.spec import shape_functions
 
 from ..rules import reads
-from ..target import held_as, spells, writes
+from ..target import spells, storage_type_name, writes
 from .dynamic_shapes import COMPUTED, Sizes, spread, times_ones, turns_of
 
 NUMPY_CODES = {-2: 0, -3: SKIP, -4: -2, -5: -3, -6: -4}  # what they are in MXNet's
@@ -256,7 +256,7 @@ def write_expand(s, x, shape=None, *, sizes: Hint[Sizes | None] = None):
         (length,) = shape.ranked_shape if shape.rank == 1 else (None,)
         require(isinstance(length, int), COMPUTED)
         sizes = (None,) * length
-    kind, rank = held_as(x.type), max(x.rank, 1, len(sizes))
+    kind, rank = storage_type_name(x.type), max(x.rank, 1, len(sizes))
     x = spread(s, x, [1 if d is None else d for d in sizes])
     for axis, size in enumerate(sizes):
         if size is None:

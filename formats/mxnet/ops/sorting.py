@@ -9,7 +9,7 @@ from serde.ir.graph import Value
 from serde.rewrite.rules import Hint
 
 from ..rules import dtype_of, reads
-from ..target import number, writes
+from ..target import scalar_value, writes
 from .dynamic_shapes import Sizes, along, extent, turns_of
 from .reduction import FARTHEST
 
@@ -58,7 +58,7 @@ def write_top_k(s, x, k=None, *, axis, largest, sizes: Hint[Sizes | None] = None
 
     A place gets the number of its run of equal elements in front, so that no two are equal.
     """
-    count = number(k) if sizes is None else sizes[0]
+    count = scalar_value(k) if sizes is None else sizes[0]
     if x.ranked_shape[axis] == 1 and count is not None:
         return x, s.Cast(s.zeros_like(x), dtype="int64")
     frame = {"axis": axis, "k": 0, "is_ascend": not largest}

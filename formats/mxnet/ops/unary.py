@@ -12,7 +12,7 @@ from serde.errors import require
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
-from ..target import number, writes
+from ..target import scalar_value, writes
 
 PI = np.float32(math.pi)
 DEGREE, RADIAN = float(np.float32(180) / PI), float(PI / np.float32(180))
@@ -270,7 +270,7 @@ def write_clip(s, x, low=None, high=None):
 
     Before 1.6 it brings the bounds into the type of the tensor, and FAR is nothing there.
     """
-    least, most = (None if v is None else number(v) for v in (low, high))
+    least, most = (None if v is None else scalar_value(v) for v in (low, high))
     told = (low is None) == (least is None) and (high is None) == (most is None)
     whole = x.type in (DType.INT32, DType.INT64) and not s.release.has_bool
     wide = (x.type is DType.FLOAT64 or whole) and None in (least, most)

@@ -25,7 +25,7 @@ LASTING = "Dropout:always"  # a sampler, where that of training is none
 Rules = RuleTable | Mapping[str, Callable[..., Any]]
 
 
-def with_rules(table: RuleTable, graph: Graph, rules: Rules | None) -> RuleTable:
+def add_custom_rules(table: RuleTable, graph: Graph, rules: Rules | None) -> RuleTable:
     """``table`` with the rules plug-ins have for operators of the graph, and those given."""
     if isinstance(rules, RuleTable):
         return rules
@@ -35,7 +35,7 @@ def with_rules(table: RuleTable, graph: Graph, rules: Rules | None) -> RuleTable
     return table.extend(found) if found else table
 
 
-def own_rules(rules: Rules | None) -> set[str]:
+def collect_custom_ops(rules: Rules | None) -> set[str]:
     """The operators that are read by rules of plug-ins or of the caller's."""
     if isinstance(rules, RuleTable):
         return {n for n in rules.rules if n.partition(":")[0] == CUSTOM}
@@ -57,30 +57,30 @@ def kind_of(node: Node) -> str:
     return f"{CUSTOM}:{node.attrs.get(KIND, '')!s}" if node.op == CUSTOM else node.op
 
 
-def told_apart(graph: Graph, table: RuleTable) -> Graph:
+def rename_by_kind(graph: Graph, table: RuleTable) -> Graph:
     """The graph, with nodes under the name the table has for their kind, if it has one."""
     known = {*table.rules, *table.reasons}
 
-    def told(node: Node) -> Node:
+    def rename(node: Node) -> Node:
         if kind_of(node) != node.op and kind_of(node) in known:
             attrs = {n: v for n, v in node.attrs.items() if n != KIND}
             return replace(node, op=kind_of(node), attrs=MappingProxyType(attrs))
         return node
 
-    return changed(graph, told)
+    return map_nodes(graph, rename)
 
 
-def changed(graph: Graph, change: Callable[[Node], Node]) -> Graph:
+def map_nodes(graph: Graph, change: Callable[[Node], Node]) -> Graph:
     """The graph with each node changed, those of subgraphs too."""
 
-    def inside(node: Node) -> Node:
-        bodies = {n: changed(b, change) for n, b in node.attrs.items() if isinstance(b, Graph)}
+    def map_node(node: Node) -> Node:
+        bodies = {n: map_nodes(b, change) for n, b in node.attrs.items() if isinstance(b, Graph)}
         return replace(node, attrs=MappingProxyType({**node.attrs, **bodies})) if bodies else node
 
-    return replace(graph, nodes=tuple(change(inside(node)) for node in graph.nodes))
+    return replace(graph, nodes=tuple(change(map_node(node)) for node in graph.nodes))
 
 
-def taken_along(
+def keep_custom_nodes(
     graph: Graph, table: RuleTable, domain: str, types: Mapping[str, Any]
 ) -> tuple[Graph, RuleTable]:
     """Nodes no rule reads are kept, as operators of ``domain`` with their attributes as texts.
@@ -94,19 +94,19 @@ def taken_along(
     found: dict[str, Callable[..., Any]] = {}
     told: dict[Value, Value] = {}
 
-    def kept(node: Node) -> Node:
+    def keep(node: Node) -> Node:
         if node.op in table.rules or (node.op in table.reasons and node.op != CUSTOM):
             return node
         op, attrs = node.op, dict(node.attrs)
         if op == CUSTOM:
             op = str(attrs.pop(KIND, CUSTOM))
         name = f"{domain}::{op}/{len(node.outputs)}"
-        found[name] = partial(as_foreign, domain, op, len(node.outputs))
-        outputs = tuple([typed(v, types) for v in node.outputs])
+        found[name] = partial(emit_foreign, domain, op, len(node.outputs))
+        outputs = tuple([declare_type(v, types) for v in node.outputs])
         told.update(zip(node.outputs, outputs, strict=True))
         return replace(node, op=name, outputs=outputs, attrs=MappingProxyType(attrs))
 
-    done = replace_values(changed(graph, kept), told)
+    done = replace_values(map_nodes(graph, keep), told)
     if unknown := sorted(set(types) - {v.name for v in told}):
         raise UsageError(
             f"{', '.join(map(repr, unknown))}: no custom operator computes that; those that are "
@@ -117,7 +117,7 @@ def taken_along(
     return replace(done, imports={**done.imports, domain: 1}), table.extend(found)
 
 
-def typed(value: Value, types: Mapping[str, Any]) -> Value:
+def declare_type(value: Value, types: Mapping[str, Any]) -> Value:
     """The value as it is said to be; float32 where only a shape is said."""
     if value.name not in types:
         return value
@@ -125,7 +125,7 @@ def typed(value: Value, types: Mapping[str, Any]) -> Value:
     return Value(value.name, dtype or DType.FLOAT32, shape)
 
 
-def as_foreign(
+def emit_foreign(
     domain: str, op: str, count: int, g: Any, *operands: Value | None, **attrs: Any
 ) -> tuple[Value, ...]:
     """A node of another domain, of whose results nothing is known but what callers say."""

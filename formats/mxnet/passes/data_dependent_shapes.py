@@ -21,7 +21,7 @@ MASK: tuple[tuple[str, dict[str, object]], ...] = (
 )  # fmt: skip
 
 
-def all_found(graph: Graph) -> Graph:
+def propagate_dynamic(graph: Graph) -> Graph:
     """The graph of MXNet's operators, what is computed with a found tensor being found as well."""
     if not any(node.op in FINDS for node in graph.nodes):
         return graph
@@ -35,7 +35,7 @@ def all_found(graph: Graph) -> Graph:
         if node.op not in FINDS and any(v in found for v in node.inputs):
             for value in node.inputs:
                 if value in computed and value not in found and value not in kept:
-                    nodes += _keeping(value, names)
+                    nodes += _keep_all_rows(value, names)
                     kept[value] = nodes[-1].outputs[0]
             inputs = tuple(v if v in found or v is None else kept.get(v, v) for v in node.inputs)
             node = replace(node, inputs=inputs)
@@ -47,7 +47,7 @@ def all_found(graph: Graph) -> Graph:
     return replace(graph, nodes=tuple(nodes))
 
 
-def _keeping(value: Value, names: Names) -> Iterator[Node]:
+def _keep_all_rows(value: Value, names: Names) -> Iterator[Node]:
     """All rows of a tensor, as a mask of ones keeps them."""
     mask = value
     for op, attrs in MASK:

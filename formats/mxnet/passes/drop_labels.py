@@ -14,7 +14,7 @@ from serde.ir.graph import Graph, Node, Value
 from serde.passes.cut_inputs import LABEL
 from serde.passes.dce import drop_dead
 
-from ..bind.declared import asked, is_parameter_name
+from ..bind.declared import find_expected_shapes, is_parameter_name
 from .custom_ops import CUSTOM, kind_of
 
 # Output layers; their second operand is a label that they read only to train.
@@ -51,7 +51,7 @@ def drop_labels(
     operators named in ``rules`` are read by a caller's rule: they keep their operands, and custom
     operators among them are no losses.
     """
-    nodes = tuple(n if n.op in rules else _without_unread(n) for n in graph.nodes)
+    nodes = tuple(n if n.op in rules else _drop_unread(n) for n in graph.nodes)
     inference = replace(graph, nodes=nodes)
     training = set() if keep_outputs else _training_outputs(graph, inference, rules)
     outputs = tuple(v for v in graph.outputs if v not in training)
@@ -71,7 +71,7 @@ def drop_unread_labels(graph: Graph) -> Graph:
     return replace(graph, inputs=inputs, notes=(*graph.notes, *_notes([], unread)))
 
 
-def _without_unread(node: Node) -> Node:
+def _drop_unread(node: Node) -> Node:
     if node.op not in UNREAD:
         return node
     inputs = tuple(None if at in UNREAD[node.op] else v for at, v in enumerate(node.inputs))
@@ -84,20 +84,20 @@ def _training_outputs(graph: Graph, inference: Graph, rules: Collection[str]) ->
     if len(outputs) < 2 or len(data) > MOST:
         return set()
     bits = {**dict.fromkeys(graph.inputs, PARAMETER), **{v: 2 << i for i, v in enumerate(data)}}
-    needs = _needs(inference, bits, _operands)
-    unlabelled = _needs(inference, bits, _other_operands)
-    sources = _needs(inference, bits, _label_sources)
+    needs = _collect_needs(inference, bits, _operands)
+    unlabelled = _collect_needs(inference, bits, _other_operands)
+    sources = _collect_needs(inference, bits, _label_sources)
     labelled = 0
     for node in graph.nodes:
         for value in _labels(node, {**UNREAD, **LABELS}):
             labelled |= sources.get(value, PARAMETER) & ~PARAMETER
-    copied = _copied(inference)
+    copied = _find_copies(inference)
     copies = {v for v in outputs if v in copied and not needs[v] & ~labelled}
     if len(copies) == len(outputs):
         copies = set()
     own_label = _outputs_of_own_label(graph, needs, sources, outputs)
-    read = _union(unlabelled[v] for v in outputs if v not in copies and v not in own_label)
-    labels = _union(bits.values()) & ~read & ~PARAMETER
+    read = _union_bits(unlabelled[v] for v in outputs if v not in copies and v not in own_label)
+    labels = _union_bits(bits.values()) & ~read & ~PARAMETER
     found = {v for v in outputs if needs[v] & labels}
     if len(found) == len(outputs):
         found = set()
@@ -105,7 +105,7 @@ def _training_outputs(graph: Graph, inference: Graph, rules: Collection[str]) ->
     makers = {v: node for node in graph.nodes for v in node.outputs}
     losses = set()
     for value, needed in rest.items():
-        shown = _shown(value, makers)
+        shown = _find_output_node(value, makers)
         if shown is not None and _is_loss(shown, bool(needed & labelled), rules):
             losses.add(value)
     return found | _losses_with_labels(losses, rest)
@@ -118,10 +118,10 @@ def _outputs_of_own_label(
     makers = {v: node for node in graph.nodes for v in node.outputs}
     found = set()
     for value in outputs:
-        shown = _shown(value, makers)
+        shown = _find_output_node(value, makers)
         if shown is None or shown.op not in OUTPUT_LAYERS or shown.inputs[0] is None:
             continue
-        label = _union(sources.get(v, PARAMETER) for v in _labels(shown, UNREAD))
+        label = _union_bits(sources.get(v, PARAMETER) for v in _labels(shown, UNREAD))
         if label & needs.get(shown.inputs[0], PARAMETER) & ~PARAMETER:
             found.add(value)
     return found
@@ -133,7 +133,7 @@ def _losses_with_labels(losses: set[Value], needs: Bits) -> set[Value]:
         kinds = set(needs.values())
         fewest = {v for v in losses if not any(_is_within(kind, needs[v]) for kind in kinds)}
         losses = losses - fewest
-    read = _union(bits for v, bits in needs.items() if v not in losses)
+    read = _union_bits(bits for v, bits in needs.items() if v not in losses)
     return {v for v in losses if needs[v] & read and needs[v] & ~read}
 
 
@@ -141,7 +141,7 @@ def _is_within(some: int, others: int) -> bool:
     return some != others and not some & ~others and some != 0
 
 
-def _shown(value: Value, makers: dict[Value, Node]) -> Node | None:
+def _find_output_node(value: Value, makers: dict[Value, Node]) -> Node | None:
     """The node whose result an output is, behind what copies it: of losses, the loss."""
     while (node := makers.get(value)) is not None and node.inputs and node.inputs[0] is not None:
         is_shown = node.op == "MakeLoss" and _is_zero(str(node.attrs.get("grad_scale", "1")))
@@ -169,21 +169,21 @@ def _is_zero(text: str) -> bool:
 
 def _data_variables(graph: Graph) -> list[Value]:
     """The inputs that are no parameters."""
-    parameters = {name for name, _, _ in asked(graph)}
+    parameters = {name for name, _, _ in find_expected_shapes(graph)}
     return [v for v in graph.inputs if v.name not in parameters and not is_parameter_name(v.name)]
 
 
-def _needs(graph: Graph, bits: Bits, operands: Callable[[Node], Iterator[Value]]) -> Bits:
+def _collect_needs(graph: Graph, bits: Bits, operands: Callable[[Node], Iterator[Value]]) -> Bits:
     """The bits of the variables that each value is computed from, by way of some operands."""
     found = dict(bits)
     for node in graph.nodes:
-        needed = _union(found.get(v, PARAMETER) for v in operands(node))
+        needed = _union_bits(found.get(v, PARAMETER) for v in operands(node))
         found.update((v, needed) for v in node.outputs)
     found.update((v, PARAMETER) for v in graph.outputs if v not in found)
     return found
 
 
-def _copied(graph: Graph) -> set[Value]:
+def _find_copies(graph: Graph) -> set[Value]:
     """Inputs, and what is only arranged anew of them."""
     found = set(graph.inputs)
     for node in graph.nodes:
@@ -192,7 +192,7 @@ def _copied(graph: Graph) -> set[Value]:
     return found
 
 
-def _union(bits: Iterable[int]) -> int:
+def _union_bits(bits: Iterable[int]) -> int:
     found = 0
     for some in bits:
         found |= some
@@ -222,12 +222,12 @@ def _labels(node: Node, table: dict[str, Ints]) -> Iterator[Value]:
 def _notes(outputs: list[Value], inputs: list[Value]) -> Iterator[str]:
     if outputs:
         yield (
-            f"left out: output {_quoted(outputs)}, computed only to train; to keep it, name each "
+            f"left out: output {_quote(outputs)}, computed only to train; to keep it, name each "
             "output that is wanted with --outputs, or outputs=[…]"
         )
     if inputs:
-        yield f"left out: input {_quoted(inputs)}, read only to train"
+        yield f"left out: input {_quote(inputs)}, read only to train"
 
 
-def _quoted(values: list[Value]) -> str:
+def _quote(values: list[Value]) -> str:
     return ", ".join(repr(v.name) for v in values)

@@ -24,7 +24,7 @@ INFERENCE_FORMS = {  # operator: what it does then
 }
 
 
-def notes(nodes: Iterable[Node]) -> Iterator[str]:
+def collect_notes(nodes: Iterable[Node]) -> Iterator[str]:
     """What to say of the operators that became something else."""
     found: dict[str, list[str]] = {}
     for node in nodes:

@@ -12,7 +12,7 @@ READ = {"_contrib_box_nms": (0,), "_contrib_MultiBoxDetection": (0, 1, 2)}
 WAYS = ("full", "none")
 
 
-def with_suppression(graph: Graph, nms: str) -> Graph:
+def apply_nms_option(graph: Graph, nms: str) -> Graph:
     """``graph`` as it is (``full``), or with what its last suppressions read as outputs.
 
     Suppressions that others depend on (of a region proposal network) stay. Outputs that depend on
@@ -24,17 +24,17 @@ def with_suppression(graph: Graph, nms: str) -> Graph:
     require(nms in WAYS, f"nms={nms!r} is neither of {', '.join(WAYS)}")
     if nms == "full":
         return graph
-    below = _depending(graph)
+    below = _find_dependents(graph)
     last = [n for n in graph.nodes if n.op in READ and not below[n.outputs[0]]]
     if not last:
         raise UsageError("the model has no non-maximum suppression to leave out")
     raw = dict.fromkeys(v for n in last for at in READ[n.op] if (v := n.inputs[at]) is not None)
-    behind = _reached(graph, last)
+    behind = _find_reached(graph, last)
     kept = [v for v in graph.outputs if v not in behind]
     return replace(graph, outputs=(*raw, *(v for v in kept if v not in raw)))
 
 
-def _depending(graph: Graph) -> dict[Value, bool]:
+def _find_dependents(graph: Graph) -> dict[Value, bool]:
     """Whether a suppression depends on a value."""
     found: dict[Value, bool] = {}
     for node in reversed(graph.nodes):
@@ -47,7 +47,7 @@ def _depending(graph: Graph) -> dict[Value, bool]:
     return found
 
 
-def _reached(graph: Graph, nodes: list[Node]) -> set[Value]:
+def _find_reached(graph: Graph, nodes: list[Node]) -> set[Value]:
     """The values that depend on nodes."""
     found = {v for n in nodes for v in n.outputs}
     for node in graph.nodes:

@@ -9,7 +9,7 @@ import serde
 from serde.bridges.mxnet import run
 from serde.errors import Unconvertible
 from serde.formats.mxnet.from_ir import from_ir
-from serde.formats.mxnet.io.symbol_writer import live
+from serde.formats.mxnet.io.symbol_writer import encode_live
 from serde.formats.onnx.reader import decode
 from serde.legalize.convert import raise_to_ir
 from tests.mxnet_live import live_mxnet, run_symbol
@@ -77,7 +77,7 @@ def test_a_shape_that_is_computed(sizes, kind, dtype):
         f"g ({kind}[2,1] x, int64[{len(sizes)}] s) => ({kind} y) {{ y = Expand(x, s) }}"
     )
     feeds = {"x": DRAW((2, 1)).astype(dtype), "s": np.array(sizes)}
-    text, _ = live(from_ir(raise_to_ir(decode(model))))
+    text, _ = encode_live(from_ir(raise_to_ir(decode(model))))
     (got,), (wanted,) = run_symbol(text, {}, feeds), run_model(model, feeds)
     np.testing.assert_array_equal(got, wanted)
 

@@ -7,7 +7,7 @@ import pytest
 
 from serde.errors import Unconvertible
 from serde.formats.mxnet.from_ir import from_ir
-from serde.formats.mxnet.io.symbol_writer import live
+from serde.formats.mxnet.io.symbol_writer import encode_live
 from serde.formats.onnx.reader import decode
 from serde.legalize.convert import raise_to_ir
 from tests.mxnet_live import live_mxnet, run_symbol
@@ -145,7 +145,7 @@ CASES = {
 
 
 def made(body):
-    return live(from_ir(raise_to_ir(decode(model_of(body)))))
+    return encode_live(from_ir(raise_to_ir(decode(model_of(body)))))
 
 
 @pytest.mark.parametrize("name", CASES)

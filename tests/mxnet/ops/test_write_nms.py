@@ -7,7 +7,7 @@ import pytest
 
 import serde
 from serde.formats.mxnet.from_ir import from_ir
-from serde.formats.mxnet.io.symbol_writer import live
+from serde.formats.mxnet.io.symbol_writer import encode_live
 from serde.formats.onnx.reader import decode
 from serde.legalize.convert import raise_to_ir
 from tests.mxnet_live import live_mxnet, run_symbol
@@ -40,7 +40,7 @@ def test_it_comes_back(sizes, topk, tmp_path):
     symbol = from_ir(serde.load(original, inputs={"rows": sizes}))
     assert "_contrib_box_nms" in {n.op for n in symbol.nodes}
     assert not any(True for n in symbol.nodes for _ in n.graphs())
-    text, arrays = live(symbol)
+    text, arrays = encode_live(symbol)
     held = {n.partition(":")[2]: t.load() for n, t in arrays.items()}
     nothing = rows(2, 20) * np.float32([1, 0, 1, 1, 1, 1])
     other = [] if sizes[0] == 2 else [rows(3, 20)] if sizes[1] == 20 else [rows(3, 30)]
@@ -53,7 +53,7 @@ def test_it_comes_back(sizes, topk, tmp_path):
 
 
 def agree(body, **feeds):
-    text, arrays = live(from_ir(raise_to_ir(decode(model_of(body)))))
+    text, arrays = encode_live(from_ir(raise_to_ir(decode(model_of(body)))))
     held = {n.partition(":")[2]: t.load() for n, t in arrays.items()}
     found, wanted = run_symbol(text, held, feeds), run_model(model_of(body), feeds)
     for a, b in zip(found, wanted, strict=True):

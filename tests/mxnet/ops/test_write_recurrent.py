@@ -7,7 +7,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from serde.formats.mxnet.from_ir import from_ir
-from serde.formats.mxnet.io.symbol_writer import live
+from serde.formats.mxnet.io.symbol_writer import encode_live
 from serde.formats.onnx.reader import decode
 from serde.legalize.convert import raise_to_ir
 from tests.mxnet_live import run_symbol
@@ -85,7 +85,7 @@ def test_the_numbers_are_those_of_onnx_runtime(op, options, how):
     model, feeds = layer(op, **options)
     graph = from_ir(raise_to_ir(decode(model)))
     assert how in {n.op for n in graph.nodes}
-    text, arrays = live(graph)
+    text, arrays = encode_live(graph)
     held = {n.partition(":")[2]: t.load() for n, t in arrays.items()}
     wanted = run_model(model, feeds)
     for a, b in zip(run_symbol(text, held, feeds), wanted, strict=True):
