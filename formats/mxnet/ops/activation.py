@@ -32,7 +32,7 @@ def read_leaky_relu(
     """At inference rrelu has the mean of its bounds for a slope."""
     if act_type == "prelu":
         require(gamma is not None, "prelu has no gamma")
-        return g.PRelu(x, per_channel(g, gamma, x))
+        return g.PRelu(x, align_slope(g, gamma, x))
     simple = {
         "leaky": ("LeakyRelu", {"alpha": slope}),
         "elu": ("Elu", {"alpha": slope}),
@@ -45,7 +45,7 @@ def read_leaky_relu(
     return g[op](x, **attrs)
 
 
-def per_channel(g, slope: Value, x: Value):
+def align_slope(g, slope: Value, x: Value):
     """A slope of one number a channel, shaped to broadcast along axis 1."""
     require(slope.rank == 1, f"gamma has {slope.rank} axes")
     count, channels = slope.ranked_shape[0], x.ranked_shape[min(1, x.rank - 1)]

@@ -15,28 +15,28 @@ from ..rules import reads
 PREFIX = "_contrib_interleaved_matmul_"
 
 
-def heads_of(g, x: Value, heads: int, parts: int, part: int):
+def select_heads(g, x: Value, heads: int, parts: int, part: int):
     """One of the parts of an interleaved tensor, as ``(batch * heads, length, units)``."""
     width = x.ranked_shape[2]
     fits = not isinstance(width, int) or width % (heads * parts) == 0
     require(fits, f"{width} numbers for {heads} heads of {parts} parts each")
     split = g.Reshape(x, [0, 0, heads, parts, -1])
     one = g.Gather(split, part, axis=3)
-    return merged(g, g.Transpose(one, perm=(1, 2, 0, 3)), size_of(g, x, 0))
+    return merge_heads(g, g.Transpose(one, perm=(1, 2, 0, 3)), size_of(g, x, 0))
 
 
-def merged(g, x: Value, length):
+def merge_heads(g, x: Value, length):
     """``(batch, heads, length, units)`` with the first two axes as one."""
     return reshape(g, x, [-1, length, size_of(g, x, 3)])
 
 
 def scores(g, q: Value, k: Value):
     """Queries times keys, divided by the root of their length."""
-    return g.MatMul(over_root(g, q), g.Transpose(k, perm=(0, 2, 1)))
+    return g.MatMul(read_div_sqrt_dim(g, q), g.Transpose(k, perm=(0, 2, 1)))
 
 
 @reads("_contrib_div_sqrt_dim")
-def over_root(g, x):
+def read_div_sqrt_dim(g, x):
     """``x`` divided by the root of its last size, which among integers is cut off."""
     units = size_of(g, x, x.rank - 1)
     if x.type.kind != "f":
@@ -49,30 +49,30 @@ def over_root(g, x):
 
 @reads(f"{PREFIX}selfatt_qk")
 def read_selfatt_qk(g, qkv, *, heads: int):
-    return scores(g, heads_of(g, qkv, heads, 3, 0), heads_of(g, qkv, heads, 3, 1))
+    return scores(g, select_heads(g, qkv, heads, 3, 0), select_heads(g, qkv, heads, 3, 1))
 
 
 @reads(f"{PREFIX}selfatt_valatt")
 def read_selfatt_valatt(g, qkv, attention, *, heads: int):
-    return attended(g, heads_of(g, qkv, heads, 3, 2), attention, heads)
+    return weight_values(g, select_heads(g, qkv, heads, 3, 2), attention, heads)
 
 
 @reads(f"{PREFIX}encdec_qk")
 def read_encdec_qk(g, q, kv, *, heads: int):
-    return scores(g, heads_of(g, q, heads, 1, 0), heads_of(g, kv, heads, 2, 0))
+    return scores(g, select_heads(g, q, heads, 1, 0), select_heads(g, kv, heads, 2, 0))
 
 
 @reads(f"{PREFIX}encdec_valatt")
 def read_encdec_valatt(g, kv, attention, *, heads: int):
-    return attended(g, heads_of(g, kv, heads, 2, 1), attention, heads)
+    return weight_values(g, select_heads(g, kv, heads, 2, 1), attention, heads)
 
 
-def attended(g, v: Value, attention: Value, heads: int):
+def weight_values(g, v: Value, attention: Value, heads: int):
     """Weights times values, as ``(length, batch, heads * units)``."""
-    return joined(g, g.MatMul(attention, v), heads)
+    return join_heads(g, g.MatMul(attention, v), heads)
 
 
-def joined(g, y: Value, heads: int):
+def join_heads(g, y: Value, heads: int):
     """``(batch * heads, length, units)`` as ``(length, batch, heads * units)``."""
     split = reshape(g, y, [-1, heads, size_of(g, y, 1), size_of(g, y, 2)])
     return g.Reshape(g.Transpose(split, perm=(2, 0, 1, 3)), [0, 0, -1])

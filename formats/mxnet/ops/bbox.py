@@ -26,7 +26,7 @@ from ..rules import Floats, reads
 FORMATS = ("corner", "center")
 
 
-def halves(g, boxes: Value):
+def split_corners(g, boxes: Value):
     """The first and the last two of the four coordinates along the last axis."""
     last = boxes.rank - 1
     return slice_axis(g, boxes, last, 0, 2), slice_axis(g, boxes, last, 2, 4)
@@ -34,13 +34,13 @@ def halves(g, boxes: Value):
 
 def to_corner(g, boxes: Value):
     """Centre, width and height as left, top, right and bottom."""
-    middle, size = halves(g, boxes)
+    middle, size = split_corners(g, boxes)
     reach = g.Mul(size, 0.5)
     return g.Concat(g.Sub(middle, reach), g.Add(middle, reach), axis=boxes.rank - 1)
 
 
 def to_center(g, boxes: Value):
-    low, high = halves(g, boxes)
+    low, high = split_corners(g, boxes)
     return g.Concat(g.Mul(g.Add(low, high), 0.5), g.Sub(high, low), axis=boxes.rank - 1)
 
 
@@ -49,10 +49,10 @@ def area(g, low: Value, high: Value):
     return g.ReduceProd(g.Max(g.Sub(high, low), 0.0), [low.rank - 1], keepdims=0)
 
 
-def overlap(g, a: Value, b: Value):
+def compute_iou(g, a: Value, b: Value):
     """Intersection over union of all of ``a`` with all of ``b``; 0 where the union is nothing."""
     a = g.Unsqueeze(a, list(range(a.rank - 1, a.rank + b.rank - 2)))
-    (low_a, high_a), (low_b, high_b) = halves(g, a), halves(g, b)
+    (low_a, high_a), (low_b, high_b) = split_corners(g, a), split_corners(g, b)
     inner = area(g, g.Max(low_a, low_b), g.Min(high_a, high_b))
     union = g.Sub(g.Add(area(g, low_a, high_a), area(g, low_b, high_b)), inner)
     nothing = g.LessOrEqual(union, 0.0)
@@ -64,7 +64,7 @@ def read_box_iou(g, lhs, rhs, *, format="corner"):
     require(format in FORMATS, f"format={format!r} is unknown")
     if format == "center":
         lhs, rhs = to_corner(g, lhs), to_corner(g, rhs)
-    return overlap(g, lhs, rhs)
+    return compute_iou(g, lhs, rhs)
 
 
 @reads("_contrib_box_decode")
@@ -74,14 +74,14 @@ def read_box_decode(
     """Offsets from anchors as corners; a positive ``clip`` bounds the logarithm of the sizes."""
     require(format in FORMATS, f"format={format!r} is unknown")
     anchors = anchors if format == "center" else to_center(g, anchors)
-    return decoded(g, x, anchors, (std0, std1, std2, std3), clip)
+    return decode_boxes(g, x, anchors, (std0, std1, std2, std3), clip)
 
 
-def decoded(g, x: Value, anchors: Value, spreads: Floats, clip=-1.0):
+def decode_boxes(g, x: Value, anchors: Value, spreads: Floats, clip=-1.0):
     """Moves of the centre and logarithms of the size, in terms of anchors, as corners."""
     if set(spreads) != {1.0}:
         x = g.Mul(x, np.array(spreads, x.type.numpy))
-    (move, growth), (middle, size) = halves(g, x), halves(g, anchors)
+    (move, growth), (middle, size) = split_corners(g, x), split_corners(g, anchors)
     middle = g.Add(g.Mul(move, size), middle)
     reach = g.Mul(g.Exp(g.Min(growth, clip) if clip > 0 else growth), g.Mul(size, 0.5))
     return g.Concat(g.Sub(middle, reach), g.Add(middle, reach), axis=x.rank - 1)
@@ -141,7 +141,7 @@ def read_box_encode(g, samples, matches, anchors, refs, means, stds):
     """How far matched boxes are from the anchors, and where samples count: zeros elsewhere."""
     index = g.Unsqueeze(g.Max(cast(g, matches, DType.INT64), 0), [2])
     boxes = to_center(g, g.GatherND(refs, index, batch_dims=1))
-    (at, size), (base, unit) = halves(g, boxes), halves(g, to_center(g, anchors))
+    (at, size), (base, unit) = split_corners(g, boxes), split_corners(g, to_center(g, anchors))
     coded = g.Concat(g.Div(g.Sub(at, base), unit), g.Log(g.Div(size, unit)), axis=2)
     counts = g.Expand(g.Unsqueeze(g.Greater(samples, 0.5), [2]), g.Shape(anchors))
     away = g.Div(g.Sub(coded, means), stds)

@@ -27,7 +27,7 @@ BINARY = {  # operator: MXNet's for tensors, with a number on the right, with on
 }
 
 
-def in_float(function):
+def compute_in_float(function):
     """Make a function of floats one of all numbers: MXNet cuts an integer's fraction off."""
 
     def apply(g, a: Value, b: Value):
@@ -49,12 +49,12 @@ def modulus(g, a: Value, b: Value):
     return g.Mod(a, g.Where(zero, g.const(1, b.type), b))
 
 
-@in_float
+@compute_in_float
 def hypotenuse(g, a: Value, b: Value):
     return g.Sqrt(g.Add(g.Mul(a, a), g.Mul(b, b)))
 
 
-@in_float
+@compute_in_float
 def arctan2(g, y: Value, x: Value):
     """The angle of the point (x, y); 0 at the origin."""
     origin = g.And(g.Equal(x, 0.0), g.Equal(y, 0.0))
@@ -70,7 +70,7 @@ def copysign(g, a: Value, b: Value):
 
 
 @reads("_npi_lcm")
-def least_multiple(g, a: Value, b: Value):
+def read_lcm(g, a: Value, b: Value):
     """The least common multiple; the greatest common divisor is found as Euclid did."""
     if a.dtype is DType.BOOL:
         return g.And(a, b)
@@ -78,22 +78,22 @@ def least_multiple(g, a: Value, b: Value):
     wide = [g.Abs(cast(g, x, DType.INT64)) for x in (a, b)]
     product = g.Mul(*wide)
     zeros = g.Sub(product, product)
-    divisor = common_divisor(g, *(g.Add(x, zeros) for x in wide))
+    divisor = greatest_common_divisor(g, *(g.Add(x, zeros) for x in wide))
     return cast_like(g, g.Mul(g.Div(wide[0], g.Max(divisor, 1)), wide[1]), a)
 
 
-def common_divisor(g, a: Value, b: Value):
+def greatest_common_divisor(g, a: Value, b: Value):
     inner = g.child("divisor")
     inner.input("step", DType.INT64, ())
     inner.input("go", DType.BOOL, ())
     x, y = (inner.input(name, DType.INT64, a.shape) for name in ("greater", "less"))
     rest = inner.Where(inner.Equal(y, 0), 0, inner.Mod(x, inner.Max(y, 1)))
-    results = [some(inner, rest), inner.Where(inner.Equal(y, 0), x, y), rest]
+    results = [is_any_nonzero(inner, rest), inner.Where(inner.Equal(y, 0), x, y), rest]
     body = inner.build(ensure_distinct_outputs(inner, results))
-    return g.Loop(None, some(g, b), a, b, body=body, outputs=2)[0]
+    return g.Loop(None, is_any_nonzero(g, b), a, b, body=body, outputs=2)[0]
 
 
-def some(g, x: Value):
+def is_any_nonzero(g, x: Value):
     """Whether an element is not zero."""
     return g.Greater(g.ReduceMax(g.Concat(g.Reshape(x, [-1]), [0], axis=0), [0], keepdims=0), 0)
 
@@ -106,11 +106,11 @@ FUNCTIONS = {
     "maximum": lambda g, a, b: g.Max(a, b),
     "minimum": lambda g, a, b: g.Min(a, b),
     "mod": modulus,
-    "power": in_float(lambda g, a, b: g.Pow(a, b)),
+    "power": compute_in_float(lambda g, a, b: g.Pow(a, b)),
     "hypot": hypotenuse,
     "arctan2": arctan2,
     "copysign": copysign,
-    "ldexp": in_float(lambda g, a, b: g.Mul(a, g.Pow(g.const(2, b.type), b))),
+    "ldexp": compute_in_float(lambda g, a, b: g.Mul(a, g.Pow(g.const(2, b.type), b))),
 }
 TENSORS = {  # operators of two tensors of one type
     "add": "broadcast_add elemwise_add",
@@ -165,7 +165,7 @@ def read_promoting(function, g, a: Value, b: Value):
     return cast(g, function(g, cast(g, a, work), cast(g, b, work)), dtype)
 
 
-def beside(g, x: Value, number: float, is_int: bool) -> tuple[Value, Value]:
+def promote_scalar(g, x: Value, number: float, is_int: bool) -> tuple[Value, Value]:
     """A tensor and a number in the type they are computed in.
 
     Beside an integer integers stay what they are, and booleans become int64; beside any
@@ -181,11 +181,11 @@ def beside(g, x: Value, number: float, is_int: bool) -> tuple[Value, Value]:
 
 
 def read_scalar(function, g, x: Value, *, scalar=1.0, is_int=True):
-    return function(g, *beside(g, x, scalar, is_int))
+    return function(g, *promote_scalar(g, x, scalar, is_int))
 
 
 def read_reversed(function, g, x: Value, *, scalar=1.0, is_int=True):
-    x, number = beside(g, x, scalar, is_int)
+    x, number = promote_scalar(g, x, scalar, is_int)
     return function(g, number, x)
 
 
@@ -199,7 +199,7 @@ for _function in PROMOTING:
 @reads("_npi_lcm_scalar", ignore=("is_int",))
 def read_lcm_scalar(g, x, *, scalar=1.0):
     """The number's fraction is cut off."""
-    return least_multiple(g, x, g.const(np.int64(scalar).astype(x.type.numpy)))
+    return read_lcm(g, x, g.const(np.int64(scalar).astype(x.type.numpy)))
 
 
 def as_float(g, x: Value):

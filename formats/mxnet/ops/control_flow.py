@@ -50,22 +50,22 @@ def read_foreach(
     body = inner.build(
         ensure_distinct_outputs(inner, [*found[num_out_data:], *found[:num_out_data]])
     )
-    results = several(
+    results = as_tuple(
         g.Scan(*states, *data, body=body, num_scan_inputs=len(data), outputs=len(found))
     )
     return (*results[len(states) :], *results[: len(states)])
 
 
-def several(results: Any) -> tuple[Value, ...]:
+def as_tuple(results: Any) -> tuple[Value, ...]:
     """The outputs of an operator, of which there may be one."""
     return results if isinstance(results, tuple) else (results,)
 
 
-def picked(operands: Sequence[Value], places: Ints) -> list[Value]:
+def pick_operands(operands: Sequence[Value], places: Ints) -> list[Value]:
     return [operands[i] for i in places]
 
 
-def truth(g: Any, value: Value) -> Value:
+def as_condition(g: Any, value: Value) -> Value:
     """The one number of a condition as a boolean."""
     return g.Reshape(is_true(g, value), shape_from(g, []))  # type: ignore[no-any-return]
 
@@ -77,7 +77,7 @@ def read_while_loop(
 ):  # fmt: skip
     """What each step gives is stacked, and zeros make it ``max_iterations`` long."""
     places = [func_input_locs[i] for i in func_var_locs]  # of the variables among the operands
-    first = picked(operands, places)
+    first = pick_operands(operands, places)
     inner = g.child("while")
     inner.input("step", DType.INT64, ())
     inner.input("go", DType.BOOL, ())
@@ -85,20 +85,20 @@ def read_while_loop(
     inside = list(operands)
     for at, v in zip(places, variables, strict=True):
         inside[at] = v
-    found = subgraph1(inner, *picked(inside, func_input_locs))
+    found = subgraph1(inner, *pick_operands(inside, func_input_locs))
     for at, v in zip(places, found[num_out_data:], strict=True):
         inside[at] = v
-    go = truth(inner, *subgraph0(inner, *picked(inside, cond_input_locs)))
+    go = as_condition(inner, *subgraph0(inner, *pick_operands(inside, cond_input_locs)))
     body = inner.build(
         ensure_distinct_outputs(inner, [go, *found[num_out_data:], *found[:num_out_data]])
     )
-    go = truth(g, *subgraph0(g, *picked(operands, cond_input_locs)))
-    results = several(g.Loop(max_iterations, go, *first, body=body, outputs=len(found)))
-    stacked = [filled_up(g, y, max_iterations) for y in results[len(first) :]]
+    go = as_condition(g, *subgraph0(g, *pick_operands(operands, cond_input_locs)))
+    results = as_tuple(g.Loop(max_iterations, go, *first, body=body, outputs=len(found)))
+    stacked = [pad_to_length(g, y, max_iterations) for y in results[len(first) :]]
     return (*stacked, *results[: len(first)])
 
 
-def filled_up(g: Any, y: Value, length: int) -> Value:
+def pad_to_length(g: Any, y: Value, length: int) -> Value:
     """``y`` with zeros behind it, ``length`` along the first axis."""
     more = g.Sub([length], g.Shape(y, start=0, end=1))
     zeros = [0] * y.rank
@@ -111,14 +111,14 @@ def read_cond(
     g, *operands, subgraph0: Body, subgraph1: Body, subgraph2: Body, cond_input_locs: Ints,
     then_input_locs: Ints, else_input_locs: Ints,
 ):  # fmt: skip
-    go = truth(g, *subgraph0(g, *picked(operands, cond_input_locs)))
-    then = branch(g, subgraph1, picked(operands, then_input_locs))
-    other = branch(g, subgraph2, picked(operands, else_input_locs))
+    go = as_condition(g, *subgraph0(g, *pick_operands(operands, cond_input_locs)))
+    then = build_branch(g, subgraph1, pick_operands(operands, then_input_locs))
+    other = build_branch(g, subgraph2, pick_operands(operands, else_input_locs))
     require(len(then.outputs) == len(other.outputs), "branches of different numbers of outputs")
     return g.If(go, then_branch=then, else_branch=other, outputs=len(then.outputs))
 
 
-def branch(g: Any, body: Body, operands: Sequence[Value]) -> Graph:
+def build_branch(g: Any, body: Body, operands: Sequence[Value]) -> Graph:
     """A branch, which reads the values around it directly."""
     inner = g.child("branch")
     return inner.build(ensure_distinct_outputs(inner, body(inner, *operands)))  # type: ignore[no-any-return]

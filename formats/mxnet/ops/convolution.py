@@ -15,7 +15,7 @@ from serde.version_converter.adapters.pooling import pad_window_axes
 
 from ..rules import reads
 from ..target import require_symmetric_pads, spells, writes
-from .deconvolution_phases import in_phases, phases
+from .deconvolution_phases import convolve_phases, phases
 from .fallbacks import LAST, spell_wide
 from .padding import halved, pad_images
 
@@ -49,7 +49,7 @@ def check_channels(x: Value, kernel: Ints, channels):
     )
 
 
-def in_channels_first(g, layout: str | None, apply, *tensors: Value):
+def apply_channels_first(g, layout: str | None, apply, *tensors: Value):
     """Apply a function of tensors in NC… (weights in OI…), whatever the layout."""
     if layout in CHANNELS_FIRST:
         return apply(*tensors)
@@ -81,7 +81,7 @@ def read_convolution(
         )
         return g.Conv(x, w, b, group=num_group, **frame)
 
-    return in_channels_first(g, layout, apply, x, w)
+    return apply_channels_first(g, layout, apply, x, w)
 
 
 @reads("Deconvolution", ignore=TUNING)
@@ -92,19 +92,19 @@ def read_deconvolution(
     frame = window(kernel, stride, dilate, pad)
     is_plain = not any(target_shape) and num_group == 1 and layout in CHANNELS_FIRST
     if requantized and is_plain and (found := phases(x, w, frame, adj or (0, 0))):
-        return in_phases(g, x, w, b, found)
+        return convolve_phases(g, x, w, b, found)
 
     def apply(x, w):
         check_channels(x, kernel, w.ranked_shape[0])
         pads = {"pads": frame["pads"], "output_padding": adj or None}
         if any(target_shape):
-            pads = to_target(x, target_shape, frame)
+            pads = solve_target_shape(x, target_shape, frame)
         return g.ConvTranspose(x, w, b, group=num_group, **{**frame, **pads})
 
-    return in_channels_first(g, layout, apply, x, w)
+    return apply_channels_first(g, layout, apply, x, w)
 
 
-def to_target(x: Value, target: Ints, frame):
+def solve_target_shape(x: Value, target: Ints, frame):
     """Pads and output padding that give ``target``, as MXNet's InferPad computes them."""
     require(all(target), f"target_shape={target} leaves a size open")
     dilate = frame["dilations"]

@@ -30,7 +30,7 @@ from .dynamic_shapes import Sizes, extent, turns_of
 MOST = 1 << 22  # elements written into the model
 
 
-def filled(g, shape: Ints, number, dtype: str):
+def make_full(g, shape: Ints, number, dtype: str):
     require(all(d >= 0 for d in shape), f"shape={shape} has a negative size")
     require(np.prod(shape, dtype=np.float64) <= MOST, f"shape={shape} is large for a constant")
     return g.const(np.full(shape, number, dtype_of(dtype).numpy))
@@ -39,12 +39,12 @@ def filled(g, shape: Ints, number, dtype: str):
 @reads("_zeros", ignore=("ctx",))
 def read_zeros(g, *, shape: Ints = (), dtype="float32"):
     """A size of 0 is one that only the tensor's use tells, and that has no number: 1 broadcasts."""
-    return filled(g, tuple(d or 1 for d in shape), 0, dtype)
+    return make_full(g, tuple(d or 1 for d in shape), 0, dtype)
 
 
 @reads("_npi_zeros", ignore=("ctx",))
 def read_numpy_zeros(g, *, shape: Ints = (), dtype="float32"):
-    return filled(g, shape, 0, dtype)
+    return make_full(g, shape, 0, dtype)
 
 
 @reads("_zeros_without_dtype", ignore=("ctx",))
@@ -55,12 +55,12 @@ def read_zeros_of_a_code(g, *, shape: Ints = (), dtype=-1):
 
 @reads("_ones", "_npi_ones", ignore=("ctx",))
 def read_ones(g, *, shape: Ints = (), dtype="float32"):
-    return filled(g, shape, 1, dtype)
+    return make_full(g, shape, 1, dtype)
 
 
 @reads("_full", ignore=("ctx",))
 def read_full(g, *, value: float, shape: Ints = (), dtype="float32"):
-    return filled(g, shape, value, dtype)
+    return make_full(g, shape, value, dtype)
 
 
 @reads("zeros_like", ignore=("dtype",))

@@ -90,7 +90,7 @@ def read_percentile(
     count = multiply_sizes(g, [sizes[a] for a in axes])
     ordered = g.TopK(flat, shape_from(g, [count]), axis=len(kept), largest=0, outputs=2)[0]
     share = cast(g, q, flat.type) if q_scalar is None else g.const(q_scalar, flat.type)
-    found = between(g, ordered, place(g, share, count, flat), interpolation)
+    found = interpolate(g, ordered, percentile_position(g, share, count, flat), interpolation)
     last = found.rank - 1
     found = g.Transpose(found, perm=(last, *range(last))) if share.rank else found
     return g.Unsqueeze(found, [a + share.rank for a in axes]) if keepdims else found
@@ -100,25 +100,25 @@ def as_float(g, x: Value):
     return x if x.dtype is DType.FLOAT64 else cast(g, x, DType.FLOAT32)
 
 
-def place(g, share: Value, count: Size, like: Value):
+def percentile_position(g, share: Value, count: Size, like: Value):
     """Where a share of 100 lies among ``count`` places, as a float."""
     most = cast(g, g.Squeeze(shape_from(g, [count]), [0]), like.type)
     return g.Div(g.Mul(share, g.Sub(most, 1.0)), 100.0)
 
 
-def between(g, ordered: Value, at: Value, interpolation):
+def interpolate(g, ordered: Value, at: Value, interpolation):
     """The elements at places that lie between two along the last axis."""
 
-    def taken(where):
+    def gather(where):
         return g.Gather(ordered, cast(g, where, DType.INT64), axis=ordered.rank - 1)
 
     low, high = g.Floor(at), g.Ceil(at)
     if interpolation in ("lower", "higher"):
-        return taken(low if interpolation == "lower" else high)
+        return gather(low if interpolation == "lower" else high)
     if interpolation == "nearest":
-        return taken(g.Round(at))
+        return gather(g.Round(at))
     part = g.Sub(at, low) if interpolation == "linear" else g.Mul(g.Ceil(g.Sub(at, low)), 0.5)
-    return g.Add(taken(low), g.Mul(g.Sub(taken(high), taken(low)), part))
+    return g.Add(gather(low), g.Mul(g.Sub(gather(high), gather(low)), part))
 
 
 @writes("CumSum", only={"exclusive": (0,), "reverse": (0,)})

@@ -57,9 +57,9 @@ def phases_along(kernel: int, pad: int, adj: int, stride: int) -> list[Phase]:
     return found
 
 
-def in_phases(g, x: Value, w: Value, b: Value | None, found: list[list[Phase]]):
+def convolve_phases(g, x: Value, w: Value, b: Value | None, found: list[list[Phase]]):
     """The image is turned, as transposed convolutions run through it backwards."""
-    x, parts = turned(g, x), []
+    x, parts = flip_image(g, x), []
     for rows, columns in product(*found):
         starts, steps = zip(
             *((phase.first, phase.stride) for phase in (rows, columns)), strict=True
@@ -71,15 +71,15 @@ def in_phases(g, x: Value, w: Value, b: Value | None, found: list[list[Phase]]):
         parts.append(g.Conv(x, kernel, b, kernel_shape=kernel.static_shape[2:], pads=pads))
     stride = found[0][0].stride
     y = parts[0] if stride == 1 else g.DepthToSpace(g.Concat(*parts, axis=1), blocksize=stride)
-    return turned(g, y)
+    return flip_image(g, y)
 
 
-def turned(g, x: Value):
+def flip_image(g, x: Value):
     return g.Slice(x, *TURN)
 
 
-def was_turned(g, x: Value) -> bool:
-    """Whether an image is what ``in_phases`` gives."""
+def is_flipped(g, x: Value) -> bool:
+    """Whether an image is what ``convolve_phases`` gives."""
     made = g.producer(x)
     if made is None or made.op != "Slice":
         return False

@@ -12,7 +12,7 @@ from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 
 from ..rules import Floats, reads
-from .resize import NEAREST, resized
+from .resize import NEAREST, resize_to
 from .shape import read_reverse
 
 
@@ -57,24 +57,24 @@ WAYS = {  # OpenCV's numbers of them
 
 @reads("_cvimresize")
 def read_cv_resize(g, x, *, w: int, h: int, interp=1):
-    return in_pixels(g, x, w, h, interp)
+    return resize_image(g, x, w, h, interp)
 
 
 @reads("_image_resize", only={"keep_ratio": (False,)})
 def read_image_resize(g, x, *, size: Ints = (), interp=1):
     """To a width and a height, or a square."""
     require(len(size) in (1, 2), f"size={size}")
-    return in_pixels(g, x, size[0], size[-1], interp)
+    return resize_image(g, x, size[0], size[-1], interp)
 
 
-def in_pixels(g, x: Value, width: int, height: int, interp: int):
+def resize_image(g, x: Value, width: int, height: int, interp: int):
     """Resized as OpenCV does it."""
     require(interp in WAYS, f"interp={interp}; supported: 0 (nearest), 1 (linear), 2 (cubic)")
     require(x.dtype is not DType.BOOL, "resizing booleans")
     whole = x.type.kind != "f" and interp != 0
     require(not whole, f"resizing {x.type.value} pixels, which OpenCV rounds its own way")
     batch = x if x.rank == 4 else g.Unsqueeze(x, [0])
-    y = resized(g, g.Transpose(batch, perm=(0, 3, 1, 2)), [height, width], **WAYS[interp])
+    y = resize_to(g, g.Transpose(batch, perm=(0, 3, 1, 2)), [height, width], **WAYS[interp])
     y = g.Transpose(y, perm=(0, 2, 3, 1))
     return y if x.rank == 4 else g.Squeeze(y, [0])
 

@@ -11,7 +11,7 @@ from ..rules import reads
 from ..target import scalar_value, writes
 
 
-def clipped(g, index: Value, size):
+def clip_indices(g, index: Value, size):
     """Indices as int64, those outside ``0 … size - 1`` moved to the nearest end."""
     if isinstance(size, int):
         bounds = (scalar(g, 0, index), scalar(g, size - 1, index))
@@ -27,7 +27,7 @@ def clipped(g, index: Value, size):
 )
 def read_embedding(g, index, w):
     """Indices outside the table take its first or last row, as MXNet's CPU code does."""
-    return g.Gather(w, clipped(g, index, size_of(g, w, 0)), axis=0)
+    return g.Gather(w, clip_indices(g, index, size_of(g, w, 0)), axis=0)
 
 
 @reads("take")
@@ -35,7 +35,7 @@ def read_take(g, x, index, *, axis=0, mode="clip"):
     axis = axis_of(axis, x.rank)
     size = size_of(g, x, axis)
     if mode == "clip":
-        return g.Gather(x, clipped(g, index, size), axis=axis)
+        return g.Gather(x, clip_indices(g, index, size), axis=axis)
     require(mode in ("wrap", "raise"), f"mode={mode!r} is unknown")
     index = cast(g, index, DType.INT64)
     if mode == "wrap":
@@ -69,7 +69,7 @@ def read_pick(g, x, index, *, axis: int | None = -1, keepdims=False, mode="clip"
     axis = axis_of(axis, x.rank)
     size = size_of(g, x, axis)
     if mode == "clip":
-        index = clipped(g, index, size)
+        index = clip_indices(g, index, size)
     else:
         index = g.Mod(cast(g, index, DType.INT64), g.const(size) if isinstance(size, int) else size)
     index = index if index.rank == x.rank else g.Unsqueeze(index, [axis])

@@ -13,7 +13,7 @@ from serde.ir.geometry import Ints, axes_of, axis_of, invert_perm, move_axis_per
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
-from .linear import flipped
+from .linear import transpose_if
 
 
 @reads("_linalg_gemm2")
@@ -21,8 +21,8 @@ def read_gemm2(g, a, b, *, transpose_a=False, transpose_b=False, alpha=1.0, axis
     """``axis`` counts the rows of the matrices, the last axis their columns."""
     order = move_axis_perm(a.rank, axis_of(axis, a.rank), a.rank - 2)
     a, b = g.Transpose(a, perm=order), g.Transpose(b, perm=order)
-    y = g.MatMul(flipped(g, a, transpose_a), flipped(g, b, transpose_b))
-    return g.Transpose(scaled(g, y, alpha), perm=invert_perm(order))
+    y = g.MatMul(transpose_if(g, a, transpose_a), transpose_if(g, b, transpose_b))
+    return g.Transpose(multiply_by(g, y, alpha), perm=invert_perm(order))
 
 
 @reads("_linalg_gemm")
@@ -30,24 +30,24 @@ def read_gemm(g, a, b, c, *, transpose_a=False, transpose_b=False, alpha=1.0, be
     y = read_gemm2(
         g, a, b, transpose_a=transpose_a, transpose_b=transpose_b, alpha=alpha, axis=axis
     )
-    return g.Add(y, scaled(g, c, beta))
+    return g.Add(y, multiply_by(g, c, beta))
 
 
-def scaled(g, x: Value, factor: float):
+def multiply_by(g, x: Value, factor: float):
     return x if factor == 1.0 else g.Mul(x, factor)
 
 
 @reads("_linalg_syrk")
 def read_syrk(g, a, *, transpose=False, alpha=1.0):
-    y = g.MatMul(flipped(g, a, transpose), flipped(g, a, not transpose))
-    return scaled(g, y, alpha)
+    y = g.MatMul(transpose_if(g, a, transpose), transpose_if(g, a, not transpose))
+    return multiply_by(g, y, alpha)
 
 
 @reads("_linalg_trmm")
 def read_trmm(g, a, b, *, transpose=False, rightside=False, lower=True, alpha=1.0):
     """One triangle of ``a`` counts."""
-    triangle = flipped(g, g.Trilu(a, 0, upper=int(not lower)), transpose)
-    return scaled(g, g.MatMul(b, triangle) if rightside else g.MatMul(triangle, b), alpha)
+    triangle = transpose_if(g, g.Trilu(a, 0, upper=int(not lower)), transpose)
+    return multiply_by(g, g.MatMul(b, triangle) if rightside else g.MatMul(triangle, b), alpha)
 
 
 @reads("_linalg_det")
@@ -63,7 +63,7 @@ def read_slogdet(g, a):
     return g.Sign(y), g.Log(g.Abs(y))
 
 
-def triangle(size: int, offset: int, lower: bool):
+def triangle_indices(size: int, offset: int, lower: bool):
     """Rows and columns of a triangle's elements: a lower one's row by row, an upper one's column
     by column.
     """
@@ -76,7 +76,7 @@ def read_extracttrian(g, a, *, offset=0, lower=True):
     """The elements on a diagonal and beyond it."""
     size = a.ranked_shape[-1]
     require(isinstance(size, int), "needs to know the size of the matrices")
-    rows, columns = triangle(size, offset, lower)
+    rows, columns = triangle_indices(size, offset, lower)
     flat = reshape(g, a, [*(size_of(g, a, i) for i in range(a.rank - 2)), -1])
     return g.Gather(flat, g.const(rows * size + columns, DType.INT64), axis=a.rank - 2)
 
@@ -88,7 +88,7 @@ def read_maketrian(g, x, *, offset=0, lower=True):
     require(isinstance(count, int), "needs to know how many elements the triangle has")
     size = round((np.sqrt(8 * count + 1) - 1) / 2) + abs(offset)
     places = np.full((size, size), count)
-    places[triangle(size, offset, lower)] = np.arange(count)
+    places[triangle_indices(size, offset, lower)] = np.arange(count)
     last = x.rank - 1
     wide = g.Pad(x, [0] * (x.rank + last) + [1])
     return g.Gather(wide, g.const(places, DType.INT64), axis=last)
@@ -113,7 +113,7 @@ def read_numpy_dot(g, a, b):
         return g.Mul(a, b)
     if b.rank <= 2:
         return g.MatMul(a, b)
-    return contracted(g, a, b, (a.rank - 1,), (b.rank - 2,))
+    return contract_axes(g, a, b, (a.rank - 1,), (b.rank - 2,))
 
 
 @reads("_npi_matmul")
@@ -121,7 +121,7 @@ def read_matmul(g, a, b):
     return g.MatMul(a, b)
 
 
-def contracted(g, a: Value, b: Value, mine: Ints, other: Ints):
+def contract_axes(g, a: Value, b: Value, mine: Ints, other: Ints):
     """Sums of products over pairs of axes; what is left of ``a`` comes before what is of ``b``."""
     letters = iter(string.ascii_letters)
     left = [next(letters) for _ in range(a.rank)]
@@ -136,12 +136,12 @@ def contracted(g, a: Value, b: Value, mine: Ints, other: Ints):
 
 @reads("_npi_tensordot")
 def read_tensordot(g, a, b, *, a_axes_summed: Ints, b_axes_summed: Ints):
-    return contracted(g, a, b, axes_of(a_axes_summed, a.rank), axes_of(b_axes_summed, b.rank))
+    return contract_axes(g, a, b, axes_of(a_axes_summed, a.rank), axes_of(b_axes_summed, b.rank))
 
 
 @reads("_npi_tensordot_int_axes")
 def read_tensordot_int_axes(g, a, b, *, axes: int):
-    return contracted(g, a, b, tuple(range(a.rank - axes, a.rank)), tuple(range(axes)))
+    return contract_axes(g, a, b, tuple(range(a.rank - axes, a.rank)), tuple(range(axes)))
 
 
 @reads("_npi_einsum", ignore=("num_args", "optimize"))

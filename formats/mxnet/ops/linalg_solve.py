@@ -24,10 +24,10 @@ from serde.ir.geometry import Ints, axis_of, move_axis_perm
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
-from .linear import flipped
+from .linear import transpose_if
 
 
-def each_column(g, count, state: Value, step):
+def scan_columns(g, count, state: Value, step):
     """Run ``step(g, column, state)``, which gives the next state and a row that is kept.
 
     The rows come stacked along a first axis.
@@ -41,7 +41,7 @@ def each_column(g, count, state: Value, step):
     return g.Loop(trips, g.const(True), state, body=body, outputs=2)
 
 
-def behind(g, stacked: Value):
+def move_first_axis_back(g, stacked: Value):
     """The first axis as the last but one."""
     rank = stacked.rank
     return g.Transpose(stacked, perm=move_axis_perm(rank, 0, rank - 2))
@@ -53,7 +53,7 @@ def read_cholesky(g, a):
     last, count = a.rank - 1, size_of(g, a, a.rank - 1)
     rows = index_range(g, count)
     low = g.Trilu(a, 0, upper=0)
-    whole = g.Add(low, flipped(g, g.Trilu(a, -1, upper=0), True))
+    whole = g.Add(low, transpose_if(g, g.Trilu(a, -1, upper=0), True))
 
     def step(g, column, left):
         line = g.Gather(left, column, axis=last)
@@ -62,7 +62,7 @@ def read_cholesky(g, a):
         product = g.Mul(g.Unsqueeze(line, [last]), g.Unsqueeze(line, [last - 1]))
         return g.Sub(left, product), line
 
-    return flipped(g, behind(g, each_column(g, count, whole, step)[1]), True)
+    return transpose_if(g, move_first_axis_back(g, scan_columns(g, count, whole, step)[1]), True)
 
 
 @reads("_linalg_gelqf")
@@ -93,13 +93,13 @@ def read_lower_and_orthogonal(g, a):
     eye = cast_like(g, g.Equal(g.Unsqueeze(columns, [1]), columns), a)
     batch = [size_of(g, a, i) for i in range(last - 1)]
     eye = g.Expand(eye, shape_from(g, [*batch, width, width]))
-    done, _ = each_column(g, count, g.Concat(a, eye, axis=last - 1), step)
+    done, _ = scan_columns(g, count, g.Concat(a, eye, axis=last - 1), step)
     done = slice_axis(g, done, last, 0, count)
     lower = g.Trilu(slice_axis(g, done, last - 1, 0, count), 0, upper=0)
-    return flipped(g, slice_axis(g, done, last - 1, count, 2**31 - 1), True), lower
+    return transpose_if(g, slice_axis(g, done, last - 1, count, 2**31 - 1), True), lower
 
 
-def solved(g, a: Value, b: Value):
+def solve(g, a: Value, b: Value):
     """What times square matrices ``a`` gives ``b``: by Gauss and Jordan, the largest pivot first.
 
     A row that was a pivot is told by a last column, which counts how often it was one.
@@ -117,18 +117,20 @@ def solved(g, a: Value, b: Value):
         row = g.Div(row, g.Gather(row, g.Unsqueeze(column, [0]), axis=last))
         used = g.Pad(cast_like(g, chosen, both), g.Concat([0] * last, more, [0] * a.rank, axis=0))
         cleared = g.Where(chosen, row, g.Sub(both, g.Mul(line, row)))
-        return g.Add(kept(g, both, cleared), used), cast_like(g, g.Squeeze(chosen, [last]), both)
+        return g.Add(keep_last_column(g, both, cleared), used), cast_like(
+            g, g.Squeeze(chosen, [last]), both
+        )
 
-    def kept(g, both, cleared):
+    def keep_last_column(g, both, cleared):
         """``cleared`` with the last column as it was."""
         counts = g.Gather(both, [-1], axis=last)
         return g.Concat(g.Slice(cleared, [0], [-1], [last], [1]), counts, axis=last)
 
     both = g.Concat(a, b, unused, axis=last)
     more = g.Sub(shape_from(g, [size_of(g, both, last)]), [1])
-    done, order = each_column(g, count, both, step)
+    done, order = scan_columns(g, count, both, step)
     right = slice_axis(g, done, last, count, -1)
-    return g.MatMul(behind(g, order), right)
+    return g.MatMul(move_first_axis_back(g, order), right)
 
 
 def identity_like(g, a: Value):
@@ -140,7 +142,7 @@ def identity_like(g, a: Value):
 
 @reads("_linalg_inverse")
 def read_inverse(g, a):
-    return solved(g, a, identity_like(g, a))
+    return solve(g, a, identity_like(g, a))
 
 
 @reads("_linalg_potri")
@@ -148,14 +150,14 @@ def read_potri(g, a):
     """The inverse of the matrices whose Cholesky factors ``a`` are."""
     low = g.Trilu(a, 0, upper=0)
     half = read_inverse(g, low)
-    return g.MatMul(flipped(g, half, True), half)
+    return g.MatMul(transpose_if(g, half, True), half)
 
 
 @reads("_linalg_trsm")
 def read_trsm(g, a, b, *, transpose=False, rightside=False, lower=True, alpha=1.0):
     """One triangle of ``a`` counts."""
-    low = flipped(g, g.Trilu(a, 0, upper=int(not lower)), bool(transpose) != bool(rightside))
-    y = flipped(g, solved(g, low, flipped(g, b, rightside)), rightside)
+    low = transpose_if(g, g.Trilu(a, 0, upper=int(not lower)), bool(transpose) != bool(rightside))
+    y = transpose_if(g, solve(g, low, transpose_if(g, b, rightside)), rightside)
     return y if alpha == 1.0 else g.Mul(y, alpha)
 
 
@@ -168,8 +170,8 @@ def read_solve(g, a, b):
     """``b`` holds vectors where it has an axis less than ``a``."""
     a, b = as_float(g, a), as_float(g, b)
     if b.rank == a.rank:
-        return solved(g, a, b)
-    return g.Squeeze(solved(g, a, g.Unsqueeze(b, [b.rank])), [b.rank])
+        return solve(g, a, b)
+    return g.Squeeze(solve(g, a, g.Unsqueeze(b, [b.rank])), [b.rank])
 
 
 @reads("_npi_tensorinv")
@@ -193,5 +195,5 @@ def read_tensorsolve(g, a, b, *, a_axes: Ints = ()):
     a = g.Transpose(a, perm=order)
     sizes: Any = sizes_of(g, a)[b.rank :]
     matrix = g.Reshape(a, shape_from(g, [-1, multiply_sizes(g, sizes)]))
-    y = solved(g, matrix, g.Reshape(b, [-1, 1]))
+    y = solve(g, matrix, g.Reshape(b, [-1, 1]))
     return g.Reshape(y, shape_from(g, sizes))

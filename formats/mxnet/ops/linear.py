@@ -28,8 +28,8 @@ def read_fully_connected(g, x, w, b=None, *, flatten=True):
 @reads("dot", only=STORAGE)
 def read_dot(g, a, b, *, transpose_a=False, transpose_b=False):
     """The last axis of ``a`` with the first of ``b``; transposing turns all axes round by one."""
-    a = g.Transpose(a, perm=rotated(a.rank, 1)) if transpose_a and a.rank > 1 else a
-    b = g.Transpose(b, perm=rotated(b.rank, -1)) if transpose_b and b.rank > 1 else b
+    a = g.Transpose(a, perm=rotate_axes(a.rank, 1)) if transpose_a and a.rank > 1 else a
+    b = g.Transpose(b, perm=rotate_axes(b.rank, -1)) if transpose_b and b.rank > 1 else b
     if a.rank == b.rank == 1:
         return g.Unsqueeze(g.MatMul(a, b), [0])
     if b.rank <= 2:
@@ -39,16 +39,16 @@ def read_dot(g, a, b, *, transpose_a=False, transpose_b=False):
     return reshape(g, wide, [*sizes_of(g, a)[:-1], *sizes_of(g, b)[1:]])
 
 
-def rotated(rank: int, by: int) -> Ints:
+def rotate_axes(rank: int, by: int) -> Ints:
     return tuple((a + by) % rank for a in range(rank))
 
 
 @reads("batch_dot", only=STORAGE)
 def read_batch_dot(g, a, b, *, transpose_a=False, transpose_b=False):
-    return g.MatMul(flipped(g, a, transpose_a), flipped(g, b, transpose_b))
+    return g.MatMul(transpose_if(g, a, transpose_a), transpose_if(g, b, transpose_b))
 
 
-def flipped(g, x: Value, flip: bool):
+def transpose_if(g, x: Value, flip: bool):
     """``x`` with its last two axes exchanged."""
     return g.Transpose(x, perm=swap_axes_perm(x.rank, x.rank - 2, x.rank - 1)) if flip else x
 

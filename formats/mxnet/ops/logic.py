@@ -11,7 +11,7 @@ from serde.ir.graph import Dim, DType, Value
 
 from ..rules import reads
 from ..target import scalar_value, storage_type_name, writes
-from .binary import beside
+from .binary import promote_scalar
 from .dynamic_shapes import common, spread, together
 
 COMPARISONS = {  # MXNet's name: ONNX's, NumPy's
@@ -37,7 +37,7 @@ LOGICAL = {
 }
 
 
-def compared(g, op, a: Value, b: Value):
+def compare(g, op, a: Value, b: Value):
     """The truth of a comparison; booleans are compared as numbers."""
     if a.dtype is DType.BOOL:
         a, b = cast(g, a, DType.INT32), cast(g, b, DType.INT32)
@@ -46,23 +46,23 @@ def compared(g, op, a: Value, b: Value):
 
 def read_comparison(op, g, a: Value, b: Value):
     """MXNet gives 0 and 1 in the type of its operands."""
-    return cast_like(g, compared(g, op, a, b), a)
+    return cast_like(g, compare(g, op, a, b), a)
 
 
 def read_scalar_comparison(op, g, x: Value, *, scalar=1.0, is_int=True):
-    x, number = beside(g, x, scalar, is_int)
-    return cast_like(g, compared(g, op, x, number), x)
+    x, number = promote_scalar(g, x, scalar, is_int)
+    return cast_like(g, compare(g, op, x, number), x)
 
 
 def read_numpy_comparison(op, g, a: Value, b: Value):
-    return compared(g, op, a, b)
+    return compare(g, op, a, b)
 
 
 def read_numpy_scalar_comparison(op, g, x: Value, *, scalar=1.0, is_int=True):
     """Beside booleans a number is one."""
     if x.dtype is DType.BOOL:
         x, scalar, is_int = cast(g, x, DType.INT32), bool(scalar), True
-    return compared(g, op, *beside(g, x, scalar, is_int))
+    return compare(g, op, *promote_scalar(g, x, scalar, is_int))
 
 
 for _name, (_op, _numpy) in COMPARISONS.items():
@@ -77,7 +77,7 @@ def read_logical(op, g, a: Value, b: Value):
 
 
 def read_logical_scalar(op, g, x: Value, *, scalar=1.0, is_int=True):
-    return read_logical(op, g, *beside(g, x, scalar, is_int))
+    return read_logical(op, g, *promote_scalar(g, x, scalar, is_int))
 
 
 for _name, _op in LOGIC.items():
@@ -143,10 +143,10 @@ def read_where(g, condition, x, y):
     chosen = is_true(g, condition)
     if condition.rank == 1 and x.rank > 1:
         chosen = g.Unsqueeze(chosen, list(range(1, x.rank)))
-    return either(g, chosen, x, y)
+    return select(g, chosen, x, y)
 
 
-def either(g, chosen, x: Value, y: Value):
+def select(g, chosen, x: Value, y: Value):
     """``x`` where the condition holds, else ``y``; runtimes do not choose between booleans."""
     if x.dtype is not DType.BOOL:
         return g.Where(chosen, x, y)
@@ -155,22 +155,22 @@ def either(g, chosen, x: Value, y: Value):
 
 @reads("_npi_where")
 def read_numpy_where(g, condition, x, y):
-    return either(g, is_true(g, condition), x, y)
+    return select(g, is_true(g, condition), x, y)
 
 
-def number_like(g, number: float, x: Value):
+def scalar_like(g, number: float, x: Value):
     """A number as an element of the type of ``x``, cut off where that is whole."""
     return g.const(np.array(number).astype(x.type.numpy))
 
 
 @reads("_npi_where_lscalar")
 def read_where_lscalar(g, condition, x, *, scalar=0.0):
-    return either(g, is_true(g, condition), number_like(g, scalar, x), x)
+    return select(g, is_true(g, condition), scalar_like(g, scalar, x), x)
 
 
 @reads("_npi_where_rscalar")
 def read_where_rscalar(g, condition, y, *, scalar=0.0):
-    return either(g, is_true(g, condition), y, number_like(g, scalar, y))
+    return select(g, is_true(g, condition), y, scalar_like(g, scalar, y))
 
 
 @reads("_npi_where_scalar2")

@@ -23,19 +23,19 @@ from ..rules import reads
 NEVER = -1e30  # the logarithm of a chance of 0, with which one can still calculate
 
 
-def log_sum(g, *logs: Value):
+def log_add_exp(g, *logs: Value):
     """The logarithm of the sum of what the operands are logarithms of."""
     most = g.Max(*logs)
     return g.Add(most, g.Log(g.Sum(*(g.Exp(g.Sub(x, most)) for x in logs))))
 
 
-def known_lengths(g, label: Value, padding: int):
+def count_labels(g, label: Value, padding: int):
     """Up to the first padding of each row."""
     pads = g.CumSum(cast(g, g.Equal(label, padding), DType.INT64), 1)
     return g.ReduceSum(cast(g, g.Equal(pads, 0), DType.INT64), [1], keepdims=0)
 
 
-def with_blanks(g, label: Value, blank: Value):
+def insert_blanks(g, label: Value, blank: Value):
     """``(N, 2L + 1)``: the labels, blanks between and around them."""
     rows = shape_from(g, [size_of(g, label, 0)])
     wide = g.Expand(blank, g.Concat(g.Shape(label), [1], axis=0))
@@ -43,13 +43,13 @@ def with_blanks(g, label: Value, blank: Value):
     return g.Concat(pairs, g.Expand(blank, g.Concat(rows, [1], axis=0)), axis=1)
 
 
-def moved_right(g, x: Value, by: int):
+def shift_right(g, x: Value, by: int):
     """``x`` moved along its last axis, what has no chance coming in."""
     wide = g.Pad(x, [0, by, 0, 0], scalar(g, NEVER, x))
     return g.Slice(wide, [0], [-by], [1], [1])
 
 
-def chances(g, emitted: Value, skips: Value, lengths: Value):
+def forward_log_probs(g, emitted: Value, skips: Value, lengths: Value):
     """The logarithms of the chance to be at each place of the labels in the end."""
     time = index_range(g, size_of(g, emitted, 0))
     start = g.Mul(g.Gather(g.Slice(emitted, [0], [1], [2], [1]), 0, axis=0), 0.0)
@@ -59,8 +59,8 @@ def chances(g, emitted: Value, skips: Value, lengths: Value):
     before = inner.input("chance", emitted.type, start.shape)
     now = inner.input("emitted", emitted.type, emitted.shape and emitted.shape[1:])
     step = inner.input("time", DType.INT64, ())
-    skip = inner.Where(skips, moved_right(inner, before, 2), scalar(inner, NEVER, before))
-    after = inner.Add(log_sum(inner, before, moved_right(inner, before, 1), skip), now)
+    skip = inner.Where(skips, shift_right(inner, before, 2), scalar(inner, NEVER, before))
+    after = inner.Add(log_add_exp(inner, before, shift_right(inner, before, 1), skip), now)
     running = inner.Unsqueeze(inner.Less(step, lengths), [1])
     body = inner.build(ensure_distinct_outputs(inner, [inner.Where(running, after, before)]))
     return g.Scan(start, emitted, time, body=body, num_scan_inputs=2)
@@ -82,22 +82,22 @@ def read_ctc_loss(
     whole = g.Expand(shape_from(g, [size_of(g, x, 0)]), shape_from(g, [size_of(g, x, 1)]))
     times = cast(g, given.pop(0), DType.INT64) if use_data_lengths else whole
     padding = 0 if is_first else -1
-    ends = cast(g, given[0], DType.INT64) if given else known_lengths(g, label, padding)
-    places = with_blanks(g, g.Max(label, 0), blank)
-    skips = g.And(g.Not(g.Equal(places, blank)), g.Not(g.Equal(places, before_last(g, places))))
+    ends = cast(g, given[0], DType.INT64) if given else count_labels(g, label, padding)
+    places = insert_blanks(g, g.Max(label, 0), blank)
+    skips = g.And(g.Not(g.Equal(places, blank)), g.Not(g.Equal(places, shift_labels(g, places))))
     logs = g.LogSoftmax(x, axis=2)
     index = g.Expand(g.Unsqueeze(places, [0]), g.Concat(g.Shape(x, start=0, end=1), g.Shape(places),
                                                         axis=0))  # fmt: skip
-    final = chances(g, g.GatherElements(logs, index, axis=2), skips, times)
+    final = forward_log_probs(g, g.GatherElements(logs, index, axis=2), skips, times)
     last = g.Unsqueeze(g.Mul(ends, 2), [1])
     at_end = g.GatherElements(final, last, axis=1)
     at_label = g.GatherElements(final, g.Max(g.Sub(last, 1), 0), axis=1)
     at_label = g.Where(g.Equal(last, 0), scalar(g, NEVER, final), at_label)
-    total = g.Squeeze(log_sum(g, at_end, at_label), [1])
+    total = g.Squeeze(log_add_exp(g, at_end, at_label), [1])
     return g.Where(g.Less(total, NEVER / 2), scalar(g, 0, total), g.Neg(total))
 
 
-def before_last(g, places: Value):
+def shift_labels(g, places: Value):
     """The labels two places before, -1 where there are none."""
     wide = g.Pad(places, [0, 2, 0, 0], g.const(-1))
     return g.Slice(wide, [0], [-2], [1], [1])
@@ -127,7 +127,7 @@ def read_hawkes(g, lda, alpha, beta, state, lags, marks, valid_length, max_time)
     distance = inner.Sub(then, before)
     fading = inner.Exp(inner.Neg(inner.Mul(b, distance)))
     rate = inner.Add(mu, inner.Mul(inner.Mul(inner.Mul(a, b), memory), fading))
-    gain = inner.Sub(inner.Log(rate), compensator(inner, mu, a, memory, distance, fading))
+    gain = inner.Sub(inner.Log(rate), expected_events(inner, mu, a, memory, distance, fading))
     held_then = inner.ScatterElements(
         held, at, inner.Unsqueeze(inner.Add(1.0, inner.Mul(memory, fading)), [1]), axis=1
     )
@@ -144,11 +144,11 @@ def read_hawkes(g, lda, alpha, beta, state, lags, marks, valid_length, max_time)
     )
     distance = g.Sub(g.Unsqueeze(max_time, [1]), before)
     fading = g.Exp(g.Neg(g.Mul(beta, distance)))
-    rest = g.ReduceSum(compensator(g, lda, alpha, memory, distance, fading), [1], keepdims=0)
+    rest = g.ReduceSum(expected_events(g, lda, alpha, memory, distance, fading), [1], keepdims=0)
     return g.Sub(total, rest), g.Mul(memory, fading)
 
 
-def compensator(g, mu: Value, alpha: Value, memory: Value, distance: Value, fading: Value):
+def expected_events(g, mu: Value, alpha: Value, memory: Value, distance: Value, fading: Value):
     """How many events were to be expected."""
     excited = g.Mul(g.Mul(alpha, memory), g.Sub(1.0, fading))
     return g.Add(g.Mul(mu, distance), excited)

@@ -24,7 +24,7 @@ from serde.version_converter.adapters.nms import suppress_by_looping
 
 from ..rules import Floats, reads
 from ..target import scalar_value, spells, writes
-from .bbox import FORMATS, decoded, to_center, to_corner
+from .bbox import FORMATS, decode_boxes, to_center, to_corner
 from .dynamic_shapes import along
 
 LOWEST = -3.4028234663852886e38  # of float32
@@ -33,7 +33,7 @@ DOMAIN = "mxnet"
 OPERANDS = 5
 
 
-def survivors(
+def select_survivors(
     g, boxes: Value, scores: Value, ids: Value | None, bound: float, least: float, center,
     count: Dim = None,
 ):  # fmt: skip
@@ -50,7 +50,7 @@ def survivors(
         own = g.Equal(g.Unsqueeze(ids, [1]), classes)
         each = g.Where(own, each, scalar(g, lowest_value(scores), scores))
     require(bound >= 0, f"an overlap of {bound}, by which boxes far apart suppress each other")
-    boxes, bound = upright(g, boxes, center), min(bound, 1.0)
+    boxes, bound = clip_negative_sides(g, boxes, center), min(bound, 1.0)
     limit = shape_from(g, [size_of(g, scores, 1)])
     floor = g.const([least], DType.FLOAT32)
     chosen = g.NonMaxSuppression(
@@ -62,7 +62,7 @@ def survivors(
     return cast(g, found, DType.BOOL)
 
 
-def upright(g, boxes: Value, center: bool):
+def clip_negative_sides(g, boxes: Value, center: bool):
     """Boxes with nothing inside where a side is less than 0, which ONNX would turn around."""
     if center:
         sides = g.Max(slice_axis(g, boxes, 2, 2, 4), scalar(g, 0, boxes))
@@ -71,12 +71,12 @@ def upright(g, boxes: Value, center: bool):
     return g.Concat(first, g.Max(first, slice_axis(g, boxes, 2, 2, 4)), axis=2)
 
 
-def rows_at(g, rows: Value, places: Value):
+def gather_rows(g, rows: Value, places: Value):
     """The rows of each sample at its places."""
     return g.GatherND(rows, g.Unsqueeze(places, [2]), batch_dims=1)
 
 
-def together(g, mask: Value):
+def compact_mask(g, mask: Value):
     """The places of what the mask keeps, in order, and which of them are real."""
     size = shape_from(g, [size_of(g, mask, 1)])
     backwards = g.Sub(size, index_range(g, size_of(g, mask, 1)))
@@ -103,12 +103,14 @@ def read_box_nms(
     size = shape_from(g, [count])
     best = g.Min(size, [topk]) if topk > 0 else size
     scores, places = g.TopK(scores, best, axis=1, outputs=2)
-    rows = rows_at(g, rows, places)
+    rows = gather_rows(g, rows, places)
     boxes = slice_axis(g, rows, 2, coord_start, coord_start + 4)
     ids = g.Gather(rows, id_index, axis=2) if id_index >= 0 and not force_suppress else None
-    mask = survivors(g, boxes, scores, ids, overlap_thresh, valid_thresh, in_format == "center")
-    places, real = together(g, mask)
-    rows = reformatted(g, rows_at(g, rows, places), coord_start, in_format, out_format)
+    mask = select_survivors(
+        g, boxes, scores, ids, overlap_thresh, valid_thresh, in_format == "center"
+    )
+    places, real = compact_mask(g, mask)
+    rows = convert_box_format(g, gather_rows(g, rows, places), coord_start, in_format, out_format)
     rows = g.Where(g.Unsqueeze(real, [2]), rows, scalar(g, -1, x))
     if topk > 0:
         more = g.Concat([0, 0, 0, 0], g.Sub(size, best), [0], axis=0)
@@ -116,7 +118,7 @@ def read_box_nms(
     return g.Reshape(rows, g.Shape(x))
 
 
-def reformatted(g, rows: Value, start: int, given: str, wanted: str):
+def convert_box_format(g, rows: Value, start: int, given: str, wanted: str):
     """Rows with the four coordinates from ``start`` on in another format."""
     if given == wanted:
         return rows
@@ -136,24 +138,24 @@ def read_multibox_detection(
     Anchors that show nothing give rows of -1 behind the others. Sorted by score, those that are
     suppressed have the class -1; so have those not among the best ``nms_topk``, left unsorted.
     """
-    boxes = decoded(g, g.Reshape(loc_pred, [0, -1, 4]), to_center(g, anchor), variances)
+    boxes = decode_boxes(g, g.Reshape(loc_pred, [0, -1, 4]), to_center(g, anchor), variances)
     boxes = g.Clip(boxes, 0.0, 1.0) if clip else boxes
     shown = slice_axis(g, cls_prob, 1, 1, 2**31 - 1)
     scores = g.ReduceMax(shown, [1], keepdims=0)
     ids = cast_like(g, g.ArgMax(shown, axis=1, keepdims=0), scores)
     rows = g.Concat(g.Unsqueeze(ids, [2]), g.Unsqueeze(scores, [2]), boxes, axis=2)
-    places, real = together(g, g.GreaterOrEqual(scores, threshold))
-    rows = g.Where(g.Unsqueeze(real, [2]), rows_at(g, rows, places), scalar(g, -1, rows))
+    places, real = compact_mask(g, g.GreaterOrEqual(scores, threshold))
+    rows = g.Where(g.Unsqueeze(real, [2]), gather_rows(g, rows, places), scalar(g, -1, rows))
     if not 0 < nms_threshold <= 1:
         return rows
-    return suppressed(g, rows, nms_threshold, force_suppress, nms_topk, shown.ranked_shape[1])
+    return suppress_rows(g, rows, nms_threshold, force_suppress, nms_topk, shown.ranked_shape[1])
 
 
-def suppressed(g, rows: Value, bound: float, force: bool, topk: int, classes: Dim):
+def suppress_rows(g, rows: Value, bound: float, force: bool, topk: int, classes: Dim):
     """Rows by falling score, the class of those that are suppressed set to -1."""
     size = shape_from(g, [size_of(g, rows, 1)])
     scores, places = g.TopK(g.Gather(rows, 1, axis=2), size, axis=1, outputs=2)
-    sorted_rows = rows_at(g, rows, places)
+    sorted_rows = gather_rows(g, rows, places)
     ids, boxes = g.Gather(sorted_rows, 0, axis=2), slice_axis(g, sorted_rows, 2, 2, 6)
     scores = cast(g, scores, DType.FLOAT32)
     if topk > 0:
@@ -161,7 +163,7 @@ def suppressed(g, rows: Value, bound: float, force: bool, topk: int, classes: Di
         scores = g.Where(among, scores, scalar(g, -1, scores))
         sorted_rows = g.Where(g.Unsqueeze(among, [1]), sorted_rows, rows)
     below = float(np.nextafter(np.float32(bound), np.float32(0)))  # ONNX asks for more, not as much
-    mask = survivors(g, boxes, scores, None if force else ids, below, -0.5, False, classes)
+    mask = select_survivors(g, boxes, scores, None if force else ids, below, -0.5, False, classes)
     ids = g.Where(mask, g.Gather(sorted_rows, 0, axis=2), scalar(g, -1, rows))
     return g.Concat(g.Unsqueeze(ids, [2]), slice_axis(g, sorted_rows, 2, 1, 6), axis=2)
 

@@ -22,7 +22,7 @@ from serde.version_converter.adapters.normalization import layer_normalization, 
 
 from ..rules import reads
 from ..target import spells, writes
-from .deconvolution_phases import was_turned
+from .deconvolution_phases import is_flipped
 from .fallbacks import LAST, WIDE, spell_wide, standard
 
 STATISTICS = ("momentum", "use_global_stats")
@@ -46,7 +46,7 @@ def read_batch_norm(
         may_be_same(channels, stored), f"parameters for {stored} channels, and there are {channels}"
     )
     gamma = ones(g, gamma) if fix_gamma else gamma
-    if requantized and axis == 1 and was_turned(g, x):
+    if requantized and axis == 1 and is_flipped(g, x):
         factor = g.Div(gamma, g.Sqrt(g.Add(var, eps)))
         factor, beta, mean = (g.Reshape(v, [-1, 1, 1]) for v in (factor, beta, mean))
         return multiply_add(g, g.Sub(x, mean), factor, beta)  # as oneDNN does of blocks of channels
@@ -96,11 +96,11 @@ def read_group_norm(g, x, gamma, beta, *, num_groups=1, eps=1e-5):
     """MXNet 1 has a scale and a shift for each group, MXNet 2 for each channel."""
     channels = x.ranked_shape[1]
     require(isinstance(channels, int), "needs to know the number of channels")
-    spread = [per_channel(g, v, channels) for v in (gamma, beta)]
+    spread = [expand_to_channels(g, v, channels) for v in (gamma, beta)]
     return g.GroupNormalization(x, *spread, num_groups=num_groups, epsilon=eps)
 
 
-def per_channel(g, v: Value, channels: int):
+def expand_to_channels(g, v: Value, channels: int):
     (groups,) = v.static_shape
     wide = g.Expand(g.Unsqueeze(v, [1]), [groups, channels // groups])
     return v if groups == channels else g.Reshape(wide, [channels])

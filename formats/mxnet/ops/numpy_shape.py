@@ -11,7 +11,7 @@ from serde.ir.graph import Value
 
 from ..rules import reads
 from .shape import read_reverse
-from .slicing import FAR, equal_parts
+from .slicing import FAR, split_equally
 
 
 @reads("_np_squeeze")
@@ -40,13 +40,13 @@ def read_roll(g, x, *, shift: Ints | None = None, axis: Ints | None = None):
     """What is pushed out at one end comes in at the other."""
     require(shift, "no shift is given")
     if axis is None:
-        return g.Reshape(rolled(g, g.Reshape(x, [-1]), (0, sum(shift))), g.Shape(x))
+        return g.Reshape(roll(g, g.Reshape(x, [-1]), (0, sum(shift))), g.Shape(x))
     shifts = shift * len(axis) if len(shift) == 1 else shift
     moves = zip((axis_of(a, x.rank) for a in axis), shifts, strict=True)
-    return reduce(lambda y, move: rolled(g, y, move), moves, x)
+    return reduce(lambda y, move: roll(g, y, move), moves, x)
 
 
-def rolled(g, x: Value, move: tuple[int, int]):
+def roll(g, x: Value, move: tuple[int, int]):
     axis, shift = move
     size = size_of(g, x, axis)
     cut = size - shift % size if isinstance(size, int) else g.Sub(size, g.Mod([shift], size))
@@ -71,7 +71,7 @@ def read_rot90(g, x, *, k=1, axes: Ints | None = None):
     return read_reverse(g, x, axis=(a, b)) if k % 4 == 2 else x
 
 
-def at_least(g, x: Value, rank: int):
+def ensure_rank(g, x: Value, rank: int):
     """``x`` with axes of size 1 added as NumPy's ``atleast_nd`` does."""
     missing = {1: {0: [0]}, 2: {0: [0, 1], 1: [0]}, 3: {0: [0, 1, 2], 1: [0, 2], 2: [2]}}
     return g.Unsqueeze(x, missing[rank].get(x.rank, []))
@@ -79,17 +79,17 @@ def at_least(g, x: Value, rank: int):
 
 @reads("_np_atleast_1d", ignore=("num_args",))
 def read_atleast_1d(g, *xs):
-    return tuple(at_least(g, x, 1) for x in xs)
+    return tuple(ensure_rank(g, x, 1) for x in xs)
 
 
 @reads("_np_atleast_2d", ignore=("num_args",))
 def read_atleast_2d(g, *xs):
-    return tuple(at_least(g, x, 2) for x in xs)
+    return tuple(ensure_rank(g, x, 2) for x in xs)
 
 
 @reads("_np_atleast_3d", ignore=("num_args",))
 def read_atleast_3d(g, *xs):
-    return tuple(at_least(g, x, 3) for x in xs)
+    return tuple(ensure_rank(g, x, 3) for x in xs)
 
 
 @reads("_npi_concatenate", ignore=("num_args",))
@@ -107,18 +107,18 @@ def read_numpy_stack(g, *xs, axis=0):
 
 @reads("_npi_hstack", ignore=("num_args", "dim"))
 def read_hstack(g, *xs):
-    parts = [at_least(g, x, 1) for x in xs]
+    parts = [ensure_rank(g, x, 1) for x in xs]
     return g.Concat(*parts, axis=0 if parts[0].rank == 1 else 1)
 
 
 @reads("_npi_vstack", ignore=("num_args",))
 def read_vstack(g, *xs):
-    return g.Concat(*(at_least(g, x, 2) for x in xs), axis=0)
+    return g.Concat(*(ensure_rank(g, x, 2) for x in xs), axis=0)
 
 
 @reads("_npi_dstack", ignore=("num_args", "dim"))
 def read_dstack(g, *xs):
-    return g.Concat(*(at_least(g, x, 3) for x in xs), axis=2)
+    return g.Concat(*(ensure_rank(g, x, 3) for x in xs), axis=2)
 
 
 @reads("_npi_column_stack", ignore=("num_args",))
@@ -131,7 +131,7 @@ def read_split_v2(g, x, *, indices: Ints, axis=1, squeeze_axis=False, sections=0
     """Into equal sections, or parts that begin at ``indices``."""
     axis = axis_of(axis, x.rank)
     if sections:
-        parts = equal_parts(g, x, axis, sections)
+        parts = split_equally(g, x, axis, sections)
     else:
         ends = (*indices[1:], FAR)
         parts = [slice_axis(g, x, axis, a, b) for a, b in zip(indices, ends, strict=True)]

@@ -26,7 +26,7 @@ from serde.version_converter.adapters.pooling import pad_window_axes
 
 from ..rules import reads
 from ..target import require_symmetric_pads, spells, writes
-from .convolution import in_channels_first, window
+from .convolution import apply_channels_first, window
 from .fallbacks import WIDE, standard
 from .padding import halved
 from .unary import cube_root
@@ -47,22 +47,22 @@ def read_pooling(
     frame = None if global_pool else window(kernel, stride, (), pad)
     require(frame is None or min(frame["pads"], default=0) >= 0, f"pad={pad}")
 
-    def pooled(x, kind):
+    def pool(x, kind):
         if frame is None:
-            return everything(g, x, kind)
+            return pool_globally(g, x, kind)
         up = pooling_convention == "full" and needs_ceil(x, frame)
         include = count_include_pad is not False
         if kind != "avg" and pads_reach_kernel(frame):
-            x, inside = padded(g, x, frame, lowest_value(x) if kind == "max" else 0)
+            x, inside = pad_input(g, x, frame, lowest_value(x) if kind == "max" else 0)
             return POOLS[kind](g, x, inside, up, include)
         return POOLS[kind](g, x, frame, up, include)
 
     def apply(x):
         if pool_type != "lp" or p_value == 2:
-            return pooled(x, pool_type)
-        return pooled(x, "sum") if p_value == 1 else cube_root(g, pooled(cube(g, x), "sum"))
+            return pool(x, pool_type)
+        return pool(x, "sum") if p_value == 1 else cube_root(g, pool(cube(g, x), "sum"))
 
-    return in_channels_first(g, layout, apply, x)
+    return apply_channels_first(g, layout, apply, x)
 
 
 @reads("Pooling_v1")
@@ -73,8 +73,8 @@ def read_pooling_v1(
     """Its pads are zeros, also for a maximum, and its mean is over the whole window."""
     require(pool_type in ("avg", "max", "sum"), f"pool_type={pool_type!r} is unknown")
     if global_pool:
-        return everything(g, x, pool_type)
-    x, frame = padded(g, x, window(kernel, stride, (), pad), 0)
+        return pool_globally(g, x, pool_type)
+    x, frame = pad_input(g, x, window(kernel, stride, (), pad), 0)
     up = pooling_convention == "full" and needs_ceil(x, frame)
     if pool_type == "max":
         return maximum(g, x, frame, up, True)
@@ -86,7 +86,7 @@ def cube(g, x: Value):
     return g.Mul(g.Mul(x, x), x)
 
 
-def everything(g, x: Value, kind):
+def pool_globally(g, x: Value, kind):
     if kind in GLOBAL:
         return g[GLOBAL[kind]](x)
     return g["ReduceSum" if kind == "sum" else "ReduceL2"](x, range(2, x.rank), keepdims=1)
@@ -94,7 +94,7 @@ def everything(g, x: Value, kind):
 
 def maximum(g, x: Value, frame, up, include):
     if up and may_drop(x, frame):
-        x, frame = padded(g, x, frame, lowest_value(x), beyond(x, frame))
+        x, frame = pad_input(g, x, frame, lowest_value(x), ceil_mode_overhang(x, frame))
         up = False
     return g.MaxPool(x, ceil_mode=int(up), **frame)
 
@@ -103,7 +103,7 @@ def average(g, x: Value, frame, up, include):
     """The mean of the part of a window on the input, or on the input and its pads."""
     reach = pads_reach_kernel(frame)
     if include and any(frame["pads"]) and (up or reach):
-        x, frame = padded(g, x, frame, 0)
+        x, frame = pad_input(g, x, frame, 0)
     if (up and may_drop(x, frame)) or (reach and not include):
         count = total(g, full_like(g, x, 1), frame, up)
         is_volume = x.rank == 5  # whose mean of nothing is NaN, where an image's is 0
@@ -116,21 +116,21 @@ def average(g, x: Value, frame, up, include):
 def total(g, x: Value, frame, up, include=True):
     """A sum is a mean over the whole window, zeros included, times its size."""
     if up or pads_reach_kernel(frame):
-        x, frame = padded(g, x, frame, 0, beyond(x, frame) if up else ())
+        x, frame = pad_input(g, x, frame, 0, ceil_mode_overhang(x, frame) if up else ())
     mean = g.AveragePool(x, count_include_pad=int(any(frame["pads"])), **frame)
     return g.Mul(mean, scalar(g, math.prod(frame["kernel_shape"]), x))
 
 
 def euclidean(g, x: Value, frame, up, include):
     if up:
-        x, frame = padded(g, x, frame, 0, beyond(x, frame))
+        x, frame = pad_input(g, x, frame, 0, ceil_mode_overhang(x, frame))
     return g.LpPool(x, p=2, **frame)
 
 
 POOLS = {"avg": average, "lp": euclidean, "max": maximum, "sum": total}
 
 
-def sizes(x: Value, frame):
+def window_sizes(x: Value, frame):
     """Per axis: size or None, kernel, stride, pads at both ends."""
     half = len(frame["kernel_shape"])
     ends = zip(frame["pads"][:half], frame["pads"][half:], strict=True)
@@ -147,13 +147,13 @@ def needs_ceil(x: Value, frame) -> bool:
             and window_output(size, k, s, 1, sum(ends), True)
             != window_output(size, k, s, 1, sum(ends), False)
         )
-        for size, k, s, ends in sizes(x, frame)
+        for size, k, s, ends in window_sizes(x, frame)
     )
 
 
 def may_drop(x: Value, frame) -> bool:
     """Whether ONNX may drop the last window: one that starts behind the input and its left pad."""
-    for size, k, s, (begin, end) in sizes(x, frame):
+    for size, k, s, (begin, end) in window_sizes(x, frame):
         if size is None:
             if s + end > k:
                 return True
@@ -164,7 +164,7 @@ def may_drop(x: Value, frame) -> bool:
 
 def may_lie_outside(x: Value, frame, up) -> bool:
     """Whether a window may begin behind the input's end, or end before it begins."""
-    for size, k, s, (begin, end) in sizes(x, frame):
+    for size, k, s, (begin, end) in window_sizes(x, frame):
         if size is None:
             behind = end + (s - 1 if up else 0) > k
         else:
@@ -179,17 +179,17 @@ def pads_reach_kernel(frame) -> bool:
     return any(p >= k for p, k in zip(frame["pads"], frame["kernel_shape"] * 2, strict=True))
 
 
-def beyond(x: Value, frame) -> Ints:
+def ceil_mode_overhang(x: Value, frame) -> Ints:
     """Per axis: how far the last 'full' window can reach behind the input and its pad."""
     return tuple(
         s - 1
         if size is None
         else max((window_output(size, k, s, 1, sum(ends), True) - 1) * s + k - size - sum(ends), 0)
-        for size, k, s, ends in sizes(x, frame)
+        for size, k, s, ends in window_sizes(x, frame)
     )
 
 
-def padded(g, x: Value, frame, fill, more: Ints = ()):
+def pad_input(g, x: Value, frame, fill, more: Ints = ()):
     """Pad ``x`` itself, by ``more`` behind it, so that the window's own pads are none."""
     half = len(frame["kernel_shape"])
     ends = [p + m for p, m in zip(frame["pads"][half:], more or (0,) * half, strict=True)]

@@ -19,10 +19,10 @@ from serde.decompositions.expressions import (
 from serde.ir.graph import DType, Value
 
 from ..rules import Floats, reads
-from .nms import rows_at, survivors, together
+from .nms import compact_mask, gather_rows, select_survivors
 
 
-def anchors_of(stride: int, scales: Floats, ratios: Floats):
+def make_anchors(stride: int, scales: Floats, ratios: Floats):
     """The boxes around the first place, sizes rounded as MXNet does (proposal-inl.h)."""
     middle, found = (stride - 1) / 2, []
     for ratio in ratios:
@@ -34,7 +34,7 @@ def anchors_of(stride: int, scales: Floats, ratios: Floats):
     return np.array(found, "float32")
 
 
-def laid_out(g, x: Value, each: int):
+def to_rows(g, x: Value, each: int):
     """``(N, A * each, H, W)`` as ``(N, H * W * A, each)``."""
     batch, channels, height, width = sizes_of(g, x)
     count = channels // each if isinstance(channels, int) else g.Div(channels, [each])
@@ -42,7 +42,7 @@ def laid_out(g, x: Value, each: int):
     return g.Reshape(g.Transpose(split, perm=(0, 3, 4, 1, 2)), shape_from(g, [batch, -1, each]))
 
 
-def shifted(g, x: Value, anchors, stride: int):
+def shift_anchors(g, x: Value, anchors, stride: int):
     """``(H * W * A, 4)``: the anchors at each place; and each box's row and column."""
     rows, columns = (index_range(g, size_of(g, x, a)) for a in (2, 3))
     grid = shape_from(g, [size_of(g, x, 2), size_of(g, x, 3), len(anchors)])
@@ -54,7 +54,7 @@ def shifted(g, x: Value, anchors, stride: int):
     return g.Add(tiled, cast(g, g.Mul(moves, stride), DType.FLOAT32)), y, right
 
 
-def regressed(g, boxes: Value, deltas: Value, bounds: Value):
+def regress_boxes(g, boxes: Value, deltas: Value, bounds: Value):
     """Boxes moved and sized, cut off at the image's edges."""
     low, high = (g.Slice(boxes, [a], [a + 2], [1], [1]) for a in (0, 2))
     size = g.Add(g.Sub(high, low), 1.0)
@@ -78,12 +78,12 @@ def read_proposal(
     ratios: Floats = (0.5, 1.0, 2.0), feature_stride=16,
 ):  # fmt: skip
     """Rows of the sample and a box; where fewer than asked for are left, they are repeated."""
-    anchors = anchors_of(feature_stride, scales, ratios)
+    anchors = make_anchors(feature_stride, scales, ratios)
     half = g.Slice(cls_prob, [len(anchors)], [2 * len(anchors)], [1], [1])
-    scores = g.Squeeze(laid_out(g, half, 1), [2])
-    boxes, row, column = shifted(g, cls_prob, anchors, feature_stride)
+    scores = g.Squeeze(to_rows(g, half, 1), [2])
+    boxes, row, column = shift_anchors(g, cls_prob, anchors, feature_stride)
     image = g.Gather(im_info, [1, 0], axis=1)  # width and height
-    ends = regressed(g, boxes, laid_out(g, bbox_pred, 4), g.Unsqueeze(g.Sub(image, 1.0), [1]))
+    ends = regress_boxes(g, boxes, to_rows(g, bbox_pred, 4), g.Unsqueeze(g.Sub(image, 1.0), [1]))
     least = g.Unsqueeze(g.Mul(g.Gather(im_info, [2], axis=1), float(rpn_min_size)), [1])
     small = g.Less(g.Add(g.Sub(ends[1], ends[0]), 1.0), least)
     too_small = cast(g, g.ReduceMax(cast(g, small, DType.INT32), [2], keepdims=0), DType.BOOL)
@@ -96,22 +96,22 @@ def read_proposal(
     wider = g.Where(g.Unsqueeze(too_small, [2]), g.Mul(least, 0.5), scalar(g, 0, image))
     rows = g.Concat(g.Sub(ends[0], wider), g.Add(ends[1], wider), axis=2)
     scores = g.Where(none, scalar(g, -1, scores), scores)
-    return kept(g, rows, scores, rpn_pre_nms_top_n, rpn_post_nms_top_n, threshold)
+    return keep_best(g, rows, scores, rpn_pre_nms_top_n, rpn_post_nms_top_n, threshold)
 
 
-def kept(g, rows: Value, scores: Value, before: int, behind: int, threshold: float):
+def keep_best(g, rows: Value, scores: Value, before: int, behind: int, threshold: float):
     """The best boxes that no better one covers."""
     count = g.Min(shape_from(g, [size_of(g, scores, 1)]), [before if before > 0 else 2**31 - 1])
     scores, order = g.TopK(scores, count, axis=1, outputs=2)
-    rows = rows_at(g, rows, order)
+    rows = gather_rows(g, rows, order)
     whole = g.Add(rows, np.array([0, 0, 1, 1], "float32"))  # their last pixels belong to them
-    mask = survivors(g, whole, scores, None, threshold, lowest_value(scores), False)
-    places, _ = together(g, mask)
+    mask = select_survivors(g, whole, scores, None, threshold, lowest_value(scores), False)
+    places, _ = compact_mask(g, mask)
     number = g.ReduceSum(cast(g, mask, DType.INT64), [1], keepdims=1)
     turn = g.Mod(index_range(g, behind), number)
     chosen = g.GatherElements(places, turn, axis=1)
     sample = g.Add(g.Mul(chosen, 0), g.Unsqueeze(index_range(g, size_of(g, rows, 0)), [1]))
-    parts = cast_like(g, g.Unsqueeze(sample, [2]), rows), rows_at(g, rows, chosen)
+    parts = cast_like(g, g.Unsqueeze(sample, [2]), rows), gather_rows(g, rows, chosen)
     return (
         g.Reshape(g.Concat(*parts, axis=2), [-1, 5]),
         g.Reshape(g.GatherElements(scores, chosen, axis=1), [-1, 1]),

@@ -50,7 +50,7 @@ MXNET_REDUCTIONS = {
 }
 
 
-def reduced(g, op, x: Value, axes: Ints, keepdims):
+def reduce_axes(g, op, x: Value, axes: Ints, keepdims):
     """A reduction over ``axes``, which may be none of them; what integers cannot hold wraps."""
     if not axes:
         return x
@@ -73,11 +73,11 @@ def product(g, x: Value, axes: Ints, keepdims):
     rows = x if order == tuple(range(x.rank)) else g.Transpose(x, perm=order)
     if len(axes) > 1:
         rows = reshape(g, rows, [count, *(sizes[a] for a in kept)])
-    y = multiplied_rows(g, rows, count) if isinstance(count, int) else scanned_rows(g, rows)
+    y = multiply_rows(g, rows, count) if isinstance(count, int) else multiply_rows_in_order(g, rows)
     return g.Unsqueeze(y, list(axes)) if keepdims else y
 
 
-def multiplied_rows(g, rows: Value, count: int):
+def multiply_rows(g, rows: Value, count: int):
     """The first half of the rows times the second, and so on."""
     if count == 0:
         return g.ReduceProd(rows, [0], keepdims=0)
@@ -91,7 +91,7 @@ def multiplied_rows(g, rows: Value, count: int):
     return g.Squeeze(rows, [0])
 
 
-def scanned_rows(g, rows: Value):
+def multiply_rows_in_order(g, rows: Value):
     """One row after another."""
     body = g.child("product")
     total = body.input("total", rows.type, rows.ranked_shape[1:])
@@ -102,7 +102,7 @@ def scanned_rows(g, rows: Value):
     return g.Scan(start, rows, body=made, num_scan_inputs=1)
 
 
-def chosen(x: Value, axis: Ints | None, exclude: bool) -> Ints:
+def choose_axes(x: Value, axis: Ints | None, exclude: bool) -> Ints:
     """The axes a reduction runs over: all where none is named, the others with ``exclude``."""
     named = axes_of(axis or (), x.rank)
     if not named:
@@ -110,23 +110,23 @@ def chosen(x: Value, axis: Ints | None, exclude: bool) -> Ints:
     return other_axes(named, x.rank) if exclude else named
 
 
-def legacy(g, op, x: Value, axes: Ints, keepdims):
+def reduce_to_vector(g, op, x: Value, axes: Ints, keepdims):
     """MXNet's older operators have no scalars: a reduction of all axes has the shape (1,)."""
-    y = reduced(g, op, x, axes, keepdims)
+    y = reduce_axes(g, op, x, axes, keepdims)
     return g.Reshape(y, [1]) if len(axes) == x.rank and not keepdims else y
 
 
 def read_reduction(op, g, x, *, axis: Ints | None = None, keepdims=False, exclude=False):
     """The mean of nothing is NaN. Integers are added up in their own type."""
-    axes = chosen(x, axis, exclude)
+    axes = choose_axes(x, axis, exclude)
     if op == "ReduceMean" and are_empty(x, axes):
-        return g.Div(legacy(g, "ReduceSum", x, axes, keepdims), scalar(g, 0, x))
+        return g.Div(reduce_to_vector(g, "ReduceSum", x, axes, keepdims), scalar(g, 0, x))
     if op == "ReduceMean" and x.dtype is DType.BOOL:
-        return legacy(g, "ReduceMax", x, axes, keepdims)
+        return reduce_to_vector(g, "ReduceMax", x, axes, keepdims)
     if op == "ReduceMean" and x.type.kind != "f":
-        total = cast(g, legacy(g, "ReduceSum", x, axes, keepdims), DType.INT64)
+        total = cast(g, reduce_to_vector(g, "ReduceSum", x, axes, keepdims), DType.INT64)
         return cast_like(g, g.Div(total, count_of(g, x, axes)), x)
-    return legacy(g, op, x, axes, keepdims)
+    return reduce_to_vector(g, op, x, axes, keepdims)
 
 
 def count_of(g, x: Value, axes: Ints):
@@ -144,7 +144,7 @@ def read_nan_reduction(
 ):
     """NaN does not count."""
     known = g.Where(g.IsNaN(x), scalar(g, neutral, x), x) if x.type.kind == "f" else x
-    return legacy(g, op, known, chosen(x, axis, exclude), keepdims)
+    return reduce_to_vector(g, op, known, choose_axes(x, axis, exclude), keepdims)
 
 
 for _name, _op in REDUCTIONS.items():
@@ -158,7 +158,7 @@ def read_norm(g, x, *, ord=2, axis: Ints | None = None, keepdims=False):
     require(ord in (1, 2), f"ord={ord}")
     require(x.type.kind == "f", f"norm of {x.type.value}, which MXNet computes wrongly")
     op = "ReduceL1" if ord == 1 else "ReduceL2"
-    return legacy(g, op, x, chosen(x, axis, False), keepdims)
+    return reduce_to_vector(g, op, x, choose_axes(x, axis, False), keepdims)
 
 
 @reads("_npi_norm")
@@ -168,30 +168,30 @@ def read_numpy_norm(g, x, *, ord=2.0, axis: Ints | None = None, keepdims=False, 
     """
     require(flag in (-2, -1, 1), f"flag={flag}: a norm of singular values")
     require(x.type.kind == "f", f"norm of {x.type.value}, which MXNet computes wrongly")
-    axes = every(x, axis)
+    axes = normalize_axes(x, axis)
     require(flag != -1 or len(axes) == 1, f"ord={ord} over {len(axes)} axes")
     if not axes:
         return g.Abs(x)
     if flag != -1 or ord == 2.0:
-        return reduced(g, "ReduceL2", x, axes, keepdims)
+        return reduce_axes(g, "ReduceL2", x, axes, keepdims)
     if ord == 0.0:
         hit = cast_like(g, is_true(g, x), x)
-        return reduced(g, "ReduceSum", hit, axes, keepdims)
-    total = reduced(g, "ReduceSum", g.Pow(g.Abs(x), ord), axes, keepdims)
+        return reduce_axes(g, "ReduceSum", hit, axes, keepdims)
+    total = reduce_axes(g, "ReduceSum", g.Pow(g.Abs(x), ord), axes, keepdims)
     return g.Pow(total, 1 / ord)
 
 
 def read_arg(op, g, x, *, axis: int | None = None, keepdims=False):
     """Indices come in the type of the data."""
-    y = position(g, op, x, axis, keepdims or x.rank == 1)
+    y = find_extreme(g, op, x, axis, keepdims or x.rank == 1)
     return cast_like(g, y if axis is not None or keepdims else g.Reshape(y, [1]), x)
 
 
 def read_numpy_arg(op, g, x, *, axis: int | None = None, keepdims=False):
-    return position(g, op, x, axis, keepdims)
+    return find_extreme(g, op, x, axis, keepdims)
 
 
-def position(g, op, x: Value, axis: int | None, keepdims):
+def find_extreme(g, op, x: Value, axis: int | None, keepdims):
     """Where the extreme is along an axis, or in the tensor flattened."""
     if axis is not None:
         return g[op](x, axis=axis_of(axis, x.rank), keepdims=int(keepdims))
@@ -209,7 +209,7 @@ def read_argmax_channel(g, x):
     return cast_like(g, g.ArgMax(x, axis=1, keepdims=0), x)
 
 
-def every(x: Value, axis: Ints | None) -> Ints:
+def normalize_axes(x: Value, axis: Ints | None) -> Ints:
     """NumPy's axes: None is all of them, () is none."""
     return tuple(range(x.rank)) if axis is None else axes_of(axis, x.rank)
 
@@ -222,22 +222,22 @@ def read_numpy_reduction(
     """
     whole = DType.FLOAT32 if op == "ReduceMean" else DType.INT64 if x.dtype is DType.BOOL else None
     wanted = dtype_of(dtype) if dtype else whole if x.type.kind != "f" and whole else x.type
-    axes = every(x, axis)
+    axes = normalize_axes(x, axis)
     op = "ReduceSum" if are_empty(x, axes) else op  # MXNet makes 0 of nothing, products too
     if x.type.kind == "f" and wanted.kind != "f":
-        return cast(g, reduced(g, op, x, axes, keepdims), wanted)
-    return reduced(g, op, cast(g, x, wanted), axes, keepdims)
+        return cast(g, reduce_axes(g, op, x, axes, keepdims), wanted)
+    return reduce_axes(g, op, cast(g, x, wanted), axes, keepdims)
 
 
 def read_numpy_extreme(op, g, x, *, axis: Ints | None = None, keepdims=False):
-    return reduced(g, op, x, every(x, axis), keepdims)
+    return reduce_axes(g, op, x, normalize_axes(x, axis), keepdims)
 
 
 def read_truth(op, g, x, *, axis: Ints | None = None, keepdims=False):
-    axes = every(x, axis)
+    axes = normalize_axes(x, axis)
     if op == "ReduceMax" and are_empty(x, axes):
-        return cast(g, reduced(g, "ReduceSum", x, axes, keepdims), DType.BOOL)
-    return reduced(g, op, is_true(g, x), axes, keepdims)
+        return cast(g, reduce_axes(g, "ReduceSum", x, axes, keepdims), DType.BOOL)
+    return reduce_axes(g, op, is_true(g, x), axes, keepdims)
 
 
 for _name, _op in NUMPY.items():

@@ -24,7 +24,7 @@ NEAREST = {
 }
 
 
-def resized(g, x: Value, sizes: list[Size], **how):
+def resize_to(g, x: Value, sizes: list[Size], **how):
     """``x`` with the last axes in other sizes."""
     kept = [size_of(g, x, axis) for axis in range(x.rank - len(sizes))]
     return g.Resize(x, None, None, shape_from(g, [*kept, *sizes]), **how)
@@ -44,26 +44,26 @@ def read_upsampling(g, x, *more, scale: int, sample_type: str, multi_input_mode=
     require(sample_type == "nearest", f"sample_type={sample_type!r} is unknown")
     first = g.Resize(x, None, [1.0, 1.0, float(scale), float(scale)], **NEAREST)
     sizes = [size_of(g, first, axis) for axis in (2, 3)]
-    every = [first, *(resized(g, v, sizes, **NEAREST) for v in more)]
+    every = [first, *(resize_to(g, v, sizes, **NEAREST) for v in more)]
     if len(every) == 1:
         return first
     return g.Sum(*every) if multi_input_mode == "sum" else g.Concat(*every, axis=1)
 
 
-def odd_scale(g, size: Value, scale: float | None):
+def scale_odd_size(g, size: Value, scale: float | None):
     """An even size times the scale; an odd one keeps its last row."""
     odd = g.Mod(size, [2])
-    return g.Add(floored(g, g.Sub(size, odd), scale), odd)
+    return g.Add(scale_size(g, g.Sub(size, odd), scale), odd)
 
 
-def floored(g, size: Value, scale: float | None):
+def scale_size(g, size: Value, scale: float | None):
     require(scale is not None, "a scale is needed")
     return cast(g, g.Floor(g.Mul(cast(g, size, DType.FLOAT32), scale)), DType.INT64)
 
 
 MODES = {
-    "size": floored,
-    "odd_scale": odd_scale,
+    "size": scale_size,
+    "odd_scale": scale_odd_size,
     "to_even_down": lambda g, size, _: g.Sub(size, g.Mod(size, [2])),
     "to_even_up": lambda g, size, _: g.Add(size, g.Mod(size, [2])),
     "to_odd_down": lambda g, size, _: g.Sub(g.Add(size, g.Mod(size, [2])), [1]),
@@ -87,31 +87,31 @@ def read_bilinear_resize(
         sizes = [MODES[mode](g, size, scale) for size, scale in zip(old, scales, strict=True)]
     if requantized and x.type is DType.FLOAT32:
         for axis in (3, 2):
-            x = interpolated(g, x, axis, sizes[axis - 2], align_corners)
+            x = interpolate_axis(g, x, axis, sizes[axis - 2], align_corners)
         return x
     way = "align_corners" if align_corners else "pytorch_half_pixel"
-    return resized(g, x, sizes, mode="linear", coordinate_transformation_mode=way)
+    return resize_to(g, x, sizes, mode="linear", coordinate_transformation_mode=way)
 
 
-def interpolated(g, x: Value, axis: int, size: Size, align_corners: bool):
+def interpolate_axis(g, x: Value, axis: int, size: Size, align_corners: bool):
     """Brought to a size along one axis, with the places and weights that MXNet computes."""
     old, new = (shape_from(g, [n]) for n in (size_of(g, x, axis), size))
     last, places = g.Sub(old, 1), index_range(g, size)
     if align_corners:
-        step = g.Div(floats(g, last), floats(g, g.Max(g.Sub(new, 1), [1])))
-        place = g.Mul(floats(g, places), step)
+        step = g.Div(as_float32(g, last), as_float32(g, g.Max(g.Sub(new, 1), [1])))
+        place = g.Mul(as_float32(g, places), step)
     else:
-        step = g.Where(g.Greater(new, 1), g.Div(floats(g, old), floats(g, new)), 0.0)
+        step = g.Where(g.Greater(new, 1), g.Div(as_float32(g, old), as_float32(g, new)), 0.0)
         middles, step = (cast(g, v, DType.FLOAT64) for v in (places, step))
-        place = floats(g, g.Max(g.Sub(g.Mul(g.Add(middles, 0.5), step), 0.5), 0.0))
+        place = as_float32(g, g.Max(g.Sub(g.Mul(g.Add(middles, 0.5), step), 0.5), 0.0))
     first = cast(g, place, DType.INT64)
-    share = g.Sub(place, floats(g, first))
+    share = g.Sub(place, as_float32(g, first))
     shares = (g.Reshape(v, [-1] + [1] * (x.rank - 1 - axis)) for v in (g.Sub(1.0, share), share))
     taken = (g.Gather(x, at, axis=axis) for at in (first, g.Min(g.Add(first, 1), last)))
     return g.Add(*(g.Mul(weight, v) for weight, v in zip(shares, taken, strict=True)))
 
 
-def floats(g, x: Value):
+def as_float32(g, x: Value):
     return cast(g, x, DType.FLOAT32)
 
 
@@ -119,15 +119,15 @@ def floats(g, x: Value):
 def read_adaptive_pooling(g, x, *, output_size: Ints = (), requantized: Hint[bool] = False):
     """Each output is the mean of the part of the image that lies under it."""
     rows, columns = output_size * 2 if len(output_size) == 1 else output_size or (1, 1)
-    if requantized and divides(x, rows, columns):
+    if requantized and is_divisible(x, rows, columns):
         return means_in_order(g, x, rows, columns)
     if rows == columns == 1:
         return g.GlobalAveragePool(x)
-    y = x if x.ranked_shape[3] == columns else g.MatMul(x, shares(g, x, 3, columns))
-    return y if x.ranked_shape[2] == rows else g.MatMul(g.Transpose(shares(g, x, 2, rows)), y)
+    y = x if x.ranked_shape[3] == columns else g.MatMul(x, mean_weights(g, x, 3, columns))
+    return y if x.ranked_shape[2] == rows else g.MatMul(g.Transpose(mean_weights(g, x, 2, rows)), y)
 
 
-def divides(x: Value, rows: int, columns: int) -> bool:
+def is_divisible(x: Value, rows: int, columns: int) -> bool:
     """Whether all parts of an image are known to be of one size."""
     height, width = x.ranked_shape[2:]
     return (
@@ -148,7 +148,7 @@ def means_in_order(g, x: Value, rows: int, columns: int):
     return g.Div(g.Div(total, float(width)), float(height))
 
 
-def shares(g, x: Value, axis: int, count: int):
+def mean_weights(g, x: Value, axis: int, count: int):
     """``(size, count)``: the share each element along an axis has in each of ``count`` means."""
     size = size_of(g, x, axis)
     whole = shape_from(g, [size])

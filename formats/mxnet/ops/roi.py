@@ -31,7 +31,7 @@ from .padding import pad_images
 
 @reads("ROIPooling")
 def read_roi_pooling(g, x, rois, *, pooled_size: Ints, spatial_scale: float):
-    image, corners = parted(g, rois)
+    image, corners = split_rois(g, rois)
     held = g.Concat(g.Max(image, 0.0), corners, axis=1)
     y = g.MaxRoiPool(x, held, pooled_shape=pooled_size, spatial_scale=spatial_scale)
     return zero_where_none(g, image, y)
@@ -41,7 +41,7 @@ def read_roi_pooling(g, x, rois, *, pooled_size: Ints, spatial_scale: float):
 def read_roi_align(
     g, x, rois, *, pooled_size: Ints, spatial_scale: float, sample_ratio=-1, aligned=False
 ):
-    image, corners = parted(g, rois)
+    image, corners = split_rois(g, rois)
     y = g.RoiAlign(
         x,
         corners,
@@ -56,7 +56,7 @@ def read_roi_align(
     return zero_where_none(g, image, y)
 
 
-def parted(g, rois: Value):
+def split_rois(g, rois: Value):
     """Which image a region lies in, and its corners."""
     return slice_axis(g, rois, 1, 0, 1), slice_axis(g, rois, 1, 1, 5)
 
@@ -70,7 +70,7 @@ def zero_where_none(g, image, y: Value):
 TUNING = ("num_filter", "no_bias", "workspace")
 
 
-def deformed(g, x, offset, w, b, mask, frame, group, offset_group):
+def deform_conv(g, x, offset, w, b, mask, frame, group, offset_group):
     return g.DeformConv(x, w, offset, b, mask, group=group, offset_group=offset_group, **frame)
 
 
@@ -80,11 +80,11 @@ def read_deformable_convolution(
     num_deformable_group=1,
 ):  # fmt: skip
     frame = window(kernel, stride, dilate, pad)
-    offset = held_in(g, x, offset, frame)
-    return deformed(g, x, offset, w, b, None, frame, num_group, num_deformable_group)
+    offset = clamp_offsets(g, x, offset, frame)
+    return deform_conv(g, x, offset, w, b, None, frame, num_group, num_deformable_group)
 
 
-def held_in(g, x: Value, offset: Value, frame):
+def clamp_offsets(g, x: Value, offset: Value, frame):
     """Offsets that give MXNet's first version at the edges, where ONNX fades a pixel out.
 
     There a sample before the first pixel is 0, and one behind the last, but not by a whole pixel,
@@ -124,7 +124,7 @@ def read_modulated_deformable_convolution(
     num_deformable_group=1,
 ):  # fmt: skip
     frame = window(kernel, stride, dilate, pad)
-    return deformed(g, x, offset, w, b, mask, frame, num_group, num_deformable_group)
+    return deform_conv(g, x, offset, w, b, mask, frame, num_group, num_deformable_group)
 
 
 @reads("Correlation")
@@ -136,12 +136,12 @@ def read_correlation(
     require(kernel_size % 2 == 1, f"kernel_size={kernel_size} is even")
     ends = [0, 0, pad_size, pad_size] * 2
     a, b = g.Pad(a, ends), g.Pad(b, ends)
-    still = cut(g, a, max_displacement, 0, 0)
+    still = crop_margin(g, a, max_displacement, 0, 0)
     reach = max_displacement // stride2
     moves = [i * stride2 for i in range(-reach, reach + 1)]
     planes = []
     for down, right in product(moves, moves):
-        moved = cut(g, b, max_displacement, down, right)
+        moved = crop_margin(g, b, max_displacement, down, right)
         alike = g.Mul(still, moved) if is_multiply else g.Abs(g.Sub(still, moved))
         planes.append(g.ReduceMean(alike, [1], keepdims=1))
     y = g.Concat(*planes, axis=1)
@@ -150,7 +150,7 @@ def read_correlation(
     return g.AveragePool(y, **window((kernel_size,) * 2, (stride1,) * 2, (), ()))
 
 
-def cut(g, x: Value, margin: int, down: int, right: int):
+def crop_margin(g, x: Value, margin: int, down: int, right: int):
     """``x`` without a margin, moved within it."""
     starts = [margin + down, margin + right]
     ends = [down - margin or 2**31 - 1, right - margin or 2**31 - 1]
@@ -164,9 +164,9 @@ def read_position_sensitive(
     """Means over the bins of regions, each bin from channels of its own; 0 where it is empty."""
     require(group_size in (0, pooled_size), f"{group_size=} with {pooled_size=}")
     count = pooled_size
-    rounded = whole_corners(g, rois)
+    rounded = round_corners(g, rois)
     masks = [
-        bins(g, rounded[i], rounded[i + 2], spatial_scale, count, size_of(g, x, 3 - i))
+        bin_masks(g, rounded[i], rounded[i + 2], spatial_scale, count, size_of(g, x, 3 - i))
         for i in (1, 0)
     ]
     own = g.Gather(x, cast(g, g.Gather(rois, 0, axis=1), DType.INT64), axis=0)
@@ -178,13 +178,13 @@ def read_position_sensitive(
     return g.Div(total, g.Unsqueeze(g.Max(area, 1.0), [1]))
 
 
-def whole_corners(g, rois: Value):
+def round_corners(g, rois: Value):
     """The corners of regions as the nearest integers, halves away from zero."""
     corners = [g.Gather(rois, i, axis=1) for i in (1, 2, 3, 4)]
     return [g.Mul(g.Sign(c), g.Floor(g.Add(g.Abs(c), 0.5))) for c in corners]
 
 
-def bins(g, first: Value, last: Value, scale: float, count: int, size):
+def bin_masks(g, first: Value, last: Value, scale: float, count: int, size):
     """Which of ``size`` pixels lie in each of ``count`` parts of a region: ones and zeros."""
     start = g.Mul(first, scale)
     wide = g.Max(g.Sub(g.Mul(g.Add(last, 1.0), scale), start), 0.1)
@@ -209,11 +209,15 @@ def read_deformable_position_sensitive(
     pairs = 2 if still else trans.ranked_shape[1]
     require(isinstance(pairs, int), "needs to know how many classes are moved")
     classes = pairs // 2
-    left, top, right, bottom = whole_corners(g, rois)
-    right_by, down_by = [None] * 2 if still else moved(g, trans, classes, part_size or count, count)
+    left, top, right, bottom = round_corners(g, rois)
+    right_by, down_by = (
+        [None] * 2 if still else bin_offsets(g, trans, classes, part_size or count, count)
+    )
     bins_of = (spatial_scale, count, sample_per_part, trans_std)
-    across = taps(g, points(g, left, right, right_by, *bins_of, True), size_of(g, x, 3))
-    down = taps(g, points(g, top, bottom, down_by, *bins_of, False), size_of(g, x, 2))
+    across = linear_taps(
+        g, sample_points(g, left, right, right_by, *bins_of, True), size_of(g, x, 3)
+    )
+    down = linear_taps(g, sample_points(g, top, bottom, down_by, *bins_of, False), size_of(g, x, 2))
     part = np.arange(count) * group_size // count
     part = (part[:, None] * group_size + part).reshape(1, 1, count, count, 1, 1)
     image = g.Unsqueeze(cast(g, g.Gather(rois, 0, axis=1), DType.INT64), [1, 2, 3, 4, 5])
@@ -235,7 +239,7 @@ def pixels_of(g, x: Value, classes: int, channels: int):
     return g.Reshape(g.Transpose(parts, perm=(0, 1, 3, 4, 5, 2)), [-1, channels])
 
 
-def moved(g, trans: Value, classes: int, parts: int, count: int):
+def bin_offsets(g, trans: Value, classes: int, parts: int, count: int):
     """How far each bin is moved across and down: ``(regions, classes, count, count, 1)``."""
     split = g.Reshape(trans, [-1, classes, 2, parts, parts])
     near = np.floor(np.float32(np.arange(count)) / np.float32(count) * parts).astype("int64")
@@ -243,7 +247,9 @@ def moved(g, trans: Value, classes: int, parts: int, count: int):
     return [g.Unsqueeze(g.Gather(split, i, axis=2), [4]) for i in (0, 1)]
 
 
-def points(g, first, last, move, scale: float, count: int, samples: int, reach: float, across):
+def sample_points(
+    g, first, last, move, scale: float, count: int, samples: int, reach: float, across
+):
     """Where the points of each bin lie along one axis."""
     start = g.Sub(g.Mul(first, scale), 0.5)
     size = g.Max(g.Sub(g.Sub(g.Mul(g.Add(last, 1.0), scale), 0.5), start), 0.1)
@@ -264,7 +270,7 @@ class Taps(NamedTuple):
     inside: Value
 
 
-def taps(g, place: Value, size) -> Taps:
+def linear_taps(g, place: Value, size) -> Taps:
     """Half a pixel outside of the image a place is still its edge, and farther off nothing."""
     limit = cast_like(g, shape_from(g, [size]), place)
     inside = g.And(g.GreaterOrEqual(place, -0.5), g.LessOrEqual(place, g.Sub(limit, 0.5)))

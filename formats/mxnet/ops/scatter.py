@@ -21,7 +21,7 @@ from serde.ir.graph import DType, Tensor, Value
 
 from ..rules import Bounds, Floats, reads
 from ..target import writes
-from .indexing import clipped
+from .indexing import clip_indices
 from .slicing import read_slice
 
 
@@ -43,11 +43,11 @@ def read_index_copy(g, x, index, new):
 @reads("batch_take")
 def read_batch_take(g, x, index):
     """One element of each row."""
-    places = g.Unsqueeze(clipped(g, index, size_of(g, x, 1)), [1])
+    places = g.Unsqueeze(clip_indices(g, index, size_of(g, x, 1)), [1])
     return g.Squeeze(g.GatherElements(x, places, axis=1), [1])
 
 
-def assigned(g, x: Value, begin: Bounds, end: Bounds, step: Bounds, values):
+def assign_slice(g, x: Value, begin: Bounds, end: Bounds, step: Bounds, values):
     """``x`` with part of it replaced by ``values`` of the places' shape."""
     every = g.Reshape(index_range(g, multiply_sizes(g, sizes_of(g, x))), g.Shape(x))
     places = read_slice(g, every, begin=begin, end=end, step=step)
@@ -57,13 +57,13 @@ def assigned(g, x: Value, begin: Bounds, end: Bounds, step: Bounds, values):
 
 @reads("_slice_assign")
 def read_slice_assign(g, x, new, *, begin: Bounds, end: Bounds, step: Bounds = ()):
-    return assigned(g, x, begin, end, step, lambda places: new)
+    return assign_slice(g, x, begin, end, step, lambda places: new)
 
 
 @reads("_slice_assign_scalar")
 def read_slice_assign_scalar(g, x, *, begin: Bounds, end: Bounds, step: Bounds = (), scalar=0.0):
     number = g.const(np.array(scalar).astype(x.type.numpy))
-    return assigned(g, x, begin, end, step, lambda places: g.Expand(number, g.Shape(places)))
+    return assign_slice(g, x, begin, end, step, lambda places: g.Expand(number, g.Shape(places)))
 
 
 @reads("_contrib_boolean_mask", only={"axis": (0,)})

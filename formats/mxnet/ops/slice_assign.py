@@ -26,7 +26,7 @@ from .slicing import FAR
 Bound = int | None
 
 
-def flattened(g, x: Value, axis: Bound) -> tuple[Value, int]:
+def flatten_without_axis(g, x: Value, axis: Bound) -> tuple[Value, int]:
     """``x`` and the axis meant; without one, ``x`` flattened."""
     if axis is None:
         return g.Reshape(x, [-1]), 0
@@ -49,7 +49,7 @@ def read_delete(
     int_ind: Bound = None, axis: Bound = None,
 ):  # fmt: skip
     """Without what an integer, slice or tensor names; negative indices of a tensor name nothing."""
-    x, at = flattened(g, x, axis)
+    x, at = flatten_without_axis(g, x, axis)
     size = size_of(g, x, at)
     if index is None and int_ind is not None:
         require((start, stop, step) == (None,) * 3, "an integer and a slice at once")
@@ -69,26 +69,26 @@ def read_delete(
     return g.Compress(x, is_true(g, g.Slice(marked, [0], [-1], [0], [1])), axis=at)
 
 
-def as_wide(g, values: Value, rank: int):
+def add_leading_axes(g, values: Value, rank: int):
     """``values`` with axes of size 1 in front."""
     return g.Unsqueeze(values, list(range(rank - values.rank)))
 
 
-def spread(g, values: Value, x: Value, axis: int):
+def broadcast_except(g, values: Value, x: Value, axis: int):
     """``values`` in the sizes of ``x`` along all axes but one."""
-    values = cast_like(g, as_wide(g, values, x.rank), x)
+    values = cast_like(g, add_leading_axes(g, values, x.rank), x)
     sizes = sizes_of(g, x)
     sizes[axis] = 1
     return g.Expand(values, shape_from(g, sizes))
 
 
-def put(g, x: Value, values: Value, index, axis: int):
+def insert_at(g, x: Value, values: Value, index, axis: int):
     """``values`` in front of the place ``index`` along an axis."""
     before, behind = slice_axis(g, x, axis, 0, index), slice_axis(g, x, axis, index, FAR)
-    return g.Concat(before, spread(g, values, x, axis), behind, axis=axis)
+    return g.Concat(before, broadcast_except(g, values, x, axis), behind, axis=axis)
 
 
-def put_each(g, x: Value, values: Value, index: Value, axis: int):
+def insert_each(g, x: Value, values: Value, index: Value, axis: int):
     """Each slice of ``values`` in front of the place its index names in ``x`` as it is."""
     size = shape_from(g, [size_of(g, x, axis)])
     index = g.Where(g.Less(index, 0), g.Add(index, size), index)
@@ -96,7 +96,7 @@ def put_each(g, x: Value, values: Value, index: Value, axis: int):
     wanted = [*sizes_of(g, x)]
     wanted[axis] = 1
     each = shape_from(g, [*wanted[:axis], count, *wanted[axis + 1 :]])
-    wide = g.Expand(spread(g, values, x, axis), each)
+    wide = g.Expand(broadcast_except(g, values, x, axis), each)
     ordered, order = g.TopK(index, count, axis=0, largest=0, outputs=2)
     new = g.Add(ordered, index_range(g, size_of(g, index, 0)))
     total = g.Add(size, count)
@@ -115,11 +115,11 @@ def read_insert_scalar(
 ):
     """The values' first axis goes along the axis they are put in."""
     require(int_ind is not None, "no index is given")
-    x, at = flattened(g, x, axis)
+    x, at = flatten_without_axis(g, x, axis)
     if values is None:
-        return put(g, x, g.const(val, DType.FLOAT64), int_ind, at)
-    wide = as_wide(g, values, x.rank)
-    return put(g, x, g.Transpose(wide, perm=move_axis_perm(x.rank, 0, at)), int_ind, at)
+        return insert_at(g, x, g.const(val, DType.FLOAT64), int_ind, at)
+    wide = add_leading_axes(g, values, x.rank)
+    return insert_at(g, x, g.Transpose(wide, perm=move_axis_perm(x.rank, 0, at)), int_ind, at)
 
 
 @reads("_npi_insert_slice", only={"int_ind": ("None",)})
@@ -128,13 +128,15 @@ def read_insert_slice(
     step: Bound = None, axis: Bound = None,
 ):  # fmt: skip
     """A slice of one place takes all values."""
-    x, at = flattened(g, x, axis)
+    x, at = flatten_without_axis(g, x, axis)
     values = g.const(val, DType.FLOAT64) if values is None else values
     index = places(g, size_of(g, x, at), start, stop, step)
     count = index.ranked_shape[0]
     require(isinstance(count, int), f"needs to know how many places the slice has along axis {at}")
     require(count != 0, "a slice of no places")
-    return put(g, x, values, index, at) if count == 1 else put_each(g, x, values, index, at)
+    return (
+        insert_at(g, x, values, index, at) if count == 1 else insert_each(g, x, values, index, at)
+    )
 
 
 @reads(
@@ -143,18 +145,20 @@ def read_insert_slice(
 )
 def read_insert_tensor(g, x, a, b=None, *, val: float | None = None, axis: Bound = None):
     """The indices come last; with ``val`` there are no values before them."""
-    x, at = flattened(g, x, axis)
+    x, at = flatten_without_axis(g, x, axis)
     values, index = (g.const(val, DType.FLOAT64), a) if b is None else (a, b)
     if index.rank == 0:
-        wide = as_wide(g, values, x.rank)
+        wide = add_leading_axes(g, values, x.rank)
         values = g.Transpose(wide, perm=move_axis_perm(x.rank, 0, at))
-        return put(g, x, values, g.Unsqueeze(index, [0]), at)
+        return insert_at(g, x, values, g.Unsqueeze(index, [0]), at)
     count = index.ranked_shape[0]
     require(isinstance(count, int), "needs to know how many indices there are")
-    return put(g, x, values, index, at) if count == 1 else put_each(g, x, values, index, at)
+    return (
+        insert_at(g, x, values, index, at) if count == 1 else insert_each(g, x, values, index, at)
+    )
 
 
-def mask_for(g, x: Value, mask: Value, axis: int):
+def align_mask(g, x: Value, mask: Value, axis: int):
     """A mask of the axes from ``axis`` on, as one of ``x``."""
     mask = is_true(g, mask)
     behind = x.rank - axis - mask.rank
@@ -163,10 +167,10 @@ def mask_for(g, x: Value, mask: Value, axis: int):
 
 @reads("_npi_boolean_mask_assign_scalar")
 def read_mask_assign_scalar(g, x, mask, *, value: float, start_axis: int):
-    return g.Where(mask_for(g, x, mask, start_axis), number(g, value, x), x)
+    return g.Where(align_mask(g, x, mask, start_axis), scalar_of_type(g, value, x), x)
 
 
-def number(g, value: float, x: Value):
+def scalar_of_type(g, value: float, x: Value):
     return scalar(g, value if x.type.kind == "f" else int(value), x)
 
 
@@ -178,8 +182,8 @@ def read_mask_assign_tensor(g, x, mask, values, *, start_axis: int):
         or values.rank < x.rank - mask.rank + 1
         or values.ranked_shape[start_axis] == 1
     ):
-        return g.Where(mask_for(g, x, mask, start_axis), cast_like(g, values, x), x)
+        return g.Where(align_mask(g, x, mask, start_axis), cast_like(g, values, x), x)
     flat = cast(g, g.Reshape(is_true(g, mask), [-1]), DType.INT64)
     order = g.Reshape(g.Max(g.Sub(g.CumSum(flat, 0), 1), 0), g.Shape(mask))
     spaced = g.Gather(cast_like(g, values, x), order, axis=start_axis)
-    return g.Where(mask_for(g, x, mask, start_axis), spaced, x)
+    return g.Where(align_mask(g, x, mask, start_axis), spaced, x)

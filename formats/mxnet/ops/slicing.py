@@ -44,11 +44,11 @@ def read_slice_like(g, x, like, *, axes=()):
 @reads("SliceChannel")
 def read_split(g, x, *, num_outputs: int, axis=1, squeeze_axis=False):
     axis = axis_of(axis, x.rank)
-    parts = equal_parts(g, x, axis, num_outputs)
+    parts = split_equally(g, x, axis, num_outputs)
     return tuple(g.Squeeze(p, [axis]) for p in parts) if squeeze_axis else tuple(parts)
 
 
-def equal_parts(g, x: Value, axis: int, count: int):
+def split_equally(g, x: Value, axis: int, count: int):
     """``count`` parts of one size."""
     require(count > 0, f"a split into {count} parts")
     size = x.ranked_shape[axis]

@@ -14,13 +14,13 @@ from ..target import spells, writes
 from .fallbacks import spell_wide
 
 
-def scaled(g, x, temperature, dtype):
+def apply_temperature(g, x, temperature, dtype):
     """The operand of a softmax: in the type asked for, divided by its temperature."""
     x = x if dtype is None else cast(g, x, dtype_of(dtype))
     return x if temperature in (None, 1.0) else g.Div(x, temperature)
 
 
-def masked(g, x: Value, length: Value, axis: int):
+def softmax_with_length(g, x: Value, length: Value, axis: int):
     """Softmax over the first ``length`` elements along ``axis``; 0 behind them."""
     axis = axis_of(axis, x.rank)
     place = g.Unsqueeze(index_range(g, size_of(g, x, axis)), list(range(1, x.rank - axis)))
@@ -34,18 +34,18 @@ def read_softmax(
     g, x, length=None, *, axis=-1, temperature: float | None = None, dtype: str | None = None,
     use_length: bool | None = False,
 ):  # fmt: skip
-    x = scaled(g, x, temperature, dtype)
-    return masked(g, x, length, axis) if use_length else g.Softmax(x, axis=axis)
+    x = apply_temperature(g, x, temperature, dtype)
+    return softmax_with_length(g, x, length, axis) if use_length else g.Softmax(x, axis=axis)
 
 
 @reads("softmin", only={"use_length": (False,)})
 def read_softmin(g, x, *, axis=-1, temperature: float | None = None, dtype: str | None = None):
-    return g.Softmax(g.Neg(scaled(g, x, temperature, dtype)), axis=axis)
+    return g.Softmax(g.Neg(apply_temperature(g, x, temperature, dtype)), axis=axis)
 
 
 @reads("log_softmax", only={"use_length": (False,)})
 def read_log_softmax(g, x, *, axis=-1, temperature: float | None = None, dtype: str | None = None):
-    return g.LogSoftmax(scaled(g, x, temperature, dtype), axis=axis)
+    return g.LogSoftmax(apply_temperature(g, x, temperature, dtype), axis=axis)
 
 
 @reads("SoftmaxActivation")

@@ -14,7 +14,7 @@ from .dynamic_shapes import Sizes, along, extent, turns_of
 from .reduction import FARTHEST
 
 
-def ordered(g, x: Value, axis: int | None, k: int, ascending):
+def sort_along(g, x: Value, axis: int | None, k: int, ascending):
     """The ``k`` extreme elements along an axis (of the flattened tensor where it is None), the most
     extreme first, and where they are; all elements where ``k`` is not above 0.
     """
@@ -26,12 +26,12 @@ def ordered(g, x: Value, axis: int | None, k: int, ascending):
 
 @reads("sort")
 def read_sort(g, x, *, axis: int | None = -1, is_ascend=True):
-    return ordered(g, x, axis, 0, is_ascend)[0]
+    return sort_along(g, x, axis, 0, is_ascend)[0]
 
 
 @reads("argsort")
 def read_argsort(g, x, *, axis: int | None = -1, is_ascend=True, dtype="float32"):
-    return cast(g, ordered(g, x, axis, 0, is_ascend)[1], dtype_of(dtype))
+    return cast(g, sort_along(g, x, axis, 0, is_ascend)[1], dtype_of(dtype))
 
 
 @reads("topk")
@@ -39,7 +39,7 @@ def read_topk(
     g, x, *, axis: int | None = -1, k=1, ret_typ="indices", is_ascend=False, dtype="float32"
 ):
     """Values, their places, both, or a mask of ones where they are."""
-    values, places = ordered(g, x, axis, k, is_ascend)
+    values, places = sort_along(g, x, axis, k, is_ascend)
     if ret_typ == "mask":
         flat = g.Reshape(x, [-1]) if axis is None else x
         at = 0 if axis is None else axis_of(axis, x.rank)

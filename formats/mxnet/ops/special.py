@@ -46,7 +46,7 @@ def log_gamma(g, x: Value):
     return g.Add(g.Sub(g.Mul(g.Add(x, 0.5), g.Log(high)), high), tail)
 
 
-def mirrored(g, x: Value):
+def reflect(g, x: Value):
     """Whether a number lies left of 1/2, its mirror image right of it, and sin(πx)."""
     left = g.Less(x, 0.5)
     return left, g.Where(left, g.Sub(1.0, x), x), g.Sin(g.Mul(x, math.pi))
@@ -54,13 +54,13 @@ def mirrored(g, x: Value):
 
 def gammaln(g, x: Value):
     """Euler's reflection takes the left half of the line to the right."""
-    left, right, sine = mirrored(g, x)
+    left, right, sine = reflect(g, x)
     y = log_gamma(g, right)
     return g.Where(left, g.Sub(g.Log(g.Div(math.pi, g.Abs(sine))), y), y)
 
 
 def gamma(g, x: Value):
-    left, right, sine = mirrored(g, x)
+    left, right, sine = reflect(g, x)
     y = g.Exp(log_gamma(g, right))
     return g.Where(left, g.Div(math.pi, g.Mul(sine, y)), y)
 

@@ -8,7 +8,7 @@ from serde.ir.geometry import Ints, axes_of
 from serde.ir.graph import Value
 
 from ..rules import dtype_of, reads
-from .reduction import are_empty, count_of, every, legacy
+from .reduction import are_empty, count_of, normalize_axes, reduce_to_vector
 
 
 @reads("moments")
@@ -16,13 +16,13 @@ def read_moments(g, x, *, axes: Ints | None = None, keepdims=False):
     """Mean and variance."""
     require(axes, "moments over no axes")
     axes = axes_of(axes, x.rank)
-    mean, square = deviation(g, x, axes)
-    variance = legacy(g, "ReduceMean", square, axes, keepdims)
+    mean, square = mean_and_squares(g, x, axes)
+    variance = reduce_to_vector(g, "ReduceMean", square, axes, keepdims)
     kept = axes[1:] if len(axes) == x.rank else axes
     return mean if keepdims else g.Squeeze(mean, kept), variance
 
 
-def deviation(g, x: Value, axes: Ints):
+def mean_and_squares(g, x: Value, axes: Ints):
     """The mean, its axes kept, and the squares of the distances from it."""
     mean = g.ReduceMean(x, axes, keepdims=1)
     away = g.Sub(x, mean)
@@ -36,10 +36,10 @@ def read_variance(
     """``ddof`` degrees of freedom are not counted."""
     require(x.type.kind == "f", f"the variance of {x.type.value} numbers")
     x = x if dtype is None else cast(g, x, dtype_of(dtype))
-    axes = every(x, axis)
+    axes = normalize_axes(x, axis)
 
     def apply(g, x):
-        _, squares = deviation(g, x, axes)
+        _, squares = mean_and_squares(g, x, axes)
         if ddof == 0 and not are_empty(x, axes):
             return g.ReduceMean(squares, axes, keepdims=int(keepdims))
         count = cast(g, count_of(g, x, axes), x.type)
@@ -60,7 +60,7 @@ def read_deviation(
 @reads("_npi_average")
 def read_average(g, x, weights=None, *, axis: Ints | None = None, returned=False, weighted=True):
     """A mean with weights of the shape of ``x``, or one for each place along the one axis."""
-    axes = every(x, axis)
+    axes = normalize_axes(x, axis)
     if not weighted:
         mean = g.ReduceMean(x, axes, keepdims=0)
         count = count_of(g, x, axes)

@@ -27,7 +27,7 @@ def diagonal(g, x: Value, k: int, axis1: int, axis2: int):
     return g.Gather(flat, places, axis=len(kept))
 
 
-def matrix_of(g, x: Value, k: int):
+def embed_diagonal(g, x: Value, k: int):
     """Square matrices with the last axis of ``x`` on their diagonal ``k``, and zeros elsewhere."""
     last, edge = x.rank - 1, abs(k)
     lines = index_range(g, g.Add(shape_from(g, [size_of(g, x, last)]), [edge]))
@@ -38,17 +38,17 @@ def matrix_of(g, x: Value, k: int):
 
 @reads("diag")
 def read_diag(g, x, *, k=0, axis1=0, axis2=1):
-    return matrix_of(g, x, k) if x.rank == 1 else diagonal(g, x, k, axis1, axis2)
+    return embed_diagonal(g, x, k) if x.rank == 1 else diagonal(g, x, k, axis1, axis2)
 
 
 @reads("_np_diag")
 def read_numpy_diag(g, x, *, k=0):
-    return matrix_of(g, x, k) if x.rank == 1 else diagonal(g, x, k, 0, 1)
+    return embed_diagonal(g, x, k) if x.rank == 1 else diagonal(g, x, k, 0, 1)
 
 
 @reads("_np_diagflat")
 def read_diagflat(g, x, *, k=0):
-    return matrix_of(g, g.Reshape(x, [-1]), k)
+    return embed_diagonal(g, g.Reshape(x, [-1]), k)
 
 
 @reads("_np_diagonal")
@@ -84,7 +84,7 @@ def read_extractdiag(g, x, *, offset=0):
 
 @reads("_linalg_makediag")
 def read_makediag(g, x, *, offset=0):
-    return matrix_of(g, x, offset)
+    return embed_diagonal(g, x, offset)
 
 
 @reads("_linalg_sumlogdiag")

@@ -45,7 +45,7 @@ FAR = float(np.finfo(np.float32).max)  # where clip is to leave all as it is
 ANY = frozenset({"Identity", "Neg"})  # of integers, too
 
 
-def times(factor: float):
+def multiply_by(factor: float):
     return lambda g, x: g.Mul(x, factor)
 
 
@@ -57,7 +57,7 @@ def cube_root(g, x):
     return g.Mul(g.Sign(x), g.Pow(g.Abs(x), 1 / 3))
 
 
-def truncated(g, x):
+def truncate(g, x):
     return g.Mul(g.Sign(x), g.Floor(g.Abs(x)))
 
 
@@ -72,17 +72,17 @@ FLOATS = {  # MXNet's name: ONNX's, or the expression
     "ceil": "Ceil",
     "cos": "Cos",
     "cosh": "Cosh",
-    "degrees": times(DEGREE),
+    "degrees": multiply_by(DEGREE),
     "erf": "Erf",
     "exp": "Exp",
     "expm1": lambda g, x: g.Sub(g.Exp(x), 1.0),
-    "fix": truncated,
+    "fix": truncate,
     "floor": "Floor",
     "log": "Log",
     "log10": logarithm(10),
     "log1p": lambda g, x: g.Log(g.Add(x, 1.0)),
     "log2": logarithm(2),
-    "radians": times(RADIAN),
+    "radians": multiply_by(RADIAN),
     "rcbrt": lambda g, x: g.Reciprocal(cube_root(g, x)),
     "reciprocal": "Reciprocal",
     "rint": lambda g, x: g.Ceil(g.Sub(x, 0.5)),  # halves go down
@@ -96,7 +96,7 @@ FLOATS = {  # MXNet's name: ONNX's, or the expression
     "square": lambda g, x: g.Mul(x, x),
     "tan": "Tan",
     "tanh": "Tanh",
-    "trunc": truncated,
+    "trunc": truncate,
 }
 NUMBERS = {
     "abs": "Abs",
@@ -123,7 +123,7 @@ def read_unary(op, g, x: Value):
     return g[op](x) if isinstance(op, str) else op(g, x)
 
 
-def in_float(function, g, x: Value):
+def compute_in_float(function, g, x: Value):
     """Apply a function of floats; MXNet takes integers as float32 and cuts the fraction off."""
     if x.type.kind == "f":
         return function(g, x)
@@ -145,7 +145,7 @@ def read_cube_root(g, x: Value):
     return g.Mul(g.Sign(x), cast_like(g, g.Sub(near, beyond), x))
 
 
-def in_double(op, g, x: Value):
+def compute_in_double(op, g, x: Value):
     """Integers are taken as float64; the nudge keeps the logarithm of 1000 from falling short."""
     if x.type.kind == "f":
         return read_unary(op, g, x)
@@ -155,10 +155,10 @@ def in_double(op, g, x: Value):
 ROUNDING = ("ceil", "fix", "floor", "rint", "round", "trunc")
 IN_DOUBLE = ("exp", "expm1", "log", "log10", "log1p", "log2", "rsqrt", "sqrt")
 RULES = {name: partial(read_unary, op) for name, op in NUMBERS.items()} | {
-    name: partial(in_float, partial(read_unary, op)) for name, op in FLOATS.items()
+    name: partial(compute_in_float, partial(read_unary, op)) for name, op in FLOATS.items()
 }
 RULES |= {name: partial(read_rounding, FLOATS[name]) for name in ROUNDING}
-RULES |= {name: partial(in_double, FLOATS[name]) for name in IN_DOUBLE}
+RULES |= {name: partial(compute_in_double, FLOATS[name]) for name in IN_DOUBLE}
 RULES |= {"cbrt": partial(read_cube_root)}
 for _name, _rule in RULES.items():
     reads(_name, *(twin for twin, name in TWINS.items() if name == _name))(_rule)
@@ -178,39 +178,45 @@ def read_around(g, x, *, decimals=0):
 def read_clip(g, x, *, a_min: float, a_max: float):
     """``a_max`` where an element is above it, else ``a_min`` where it is below that."""
     low, high = float(np.float32(a_min)), float(np.float32(a_max))  # NaN bounds nothing
-    least, most = limits(x)
+    least, most = type_limits(x)
     if not (low > high or low > most or high < least):
         bounds = (low if low > least else None), (high if high < most else None)
-        return g.Clip(x, *(None if b is None else element(g, b, x) for b in bounds))
+        return g.Clip(x, *(None if b is None else scalar_of_type(g, b, x) for b in bounds))
     y = x
     if low > most:
-        y = full_like(g, x, element(g, low, x).array().item())
+        y = full_like(g, x, scalar_of_type(g, low, x).array().item())
     elif low > least:
-        y = g.Where(g.Less(x, element(g, first_from(low, x), x)), element(g, low, x), x)
+        y = g.Where(
+            g.Less(x, scalar_of_type(g, least_at_or_above(low, x), x)), scalar_of_type(g, low, x), x
+        )
     if high < least:
-        return full_like(g, x, element(g, high, x).array().item())
+        return full_like(g, x, scalar_of_type(g, high, x).array().item())
     if high < most:
-        return g.Where(g.Greater(x, element(g, last_to(high, x), x)), element(g, high, x), y)
+        return g.Where(
+            g.Greater(x, scalar_of_type(g, greatest_at_or_below(high, x), x)),
+            scalar_of_type(g, high, x),
+            y,
+        )
     return y
 
 
-def limits(x: Value) -> tuple[float, float]:
+def type_limits(x: Value) -> tuple[float, float]:
     """The least and the largest element there can be."""
     if x.type.kind == "f":
         return -math.inf, math.inf
     return int(np.iinfo(x.type.numpy).min), int(np.iinfo(x.type.numpy).max)
 
 
-def first_from(number: float, x: Value) -> float:
+def least_at_or_above(number: float, x: Value) -> float:
     """The least element of the type of ``x`` that is not below a number."""
     return number if x.type.kind == "f" else math.ceil(number)
 
 
-def last_to(number: float, x: Value) -> float:
-    return -first_from(-number, x)
+def greatest_at_or_below(number: float, x: Value) -> float:
+    return -least_at_or_above(-number, x)
 
 
-def element(g, number: float, x: Value):
+def scalar_of_type(g, number: float, x: Value):
     """A number in the type of ``x``: of an integer the fraction is cut off, and it wraps around."""
     if x.type.kind == "f":
         return scalar(g, number, x)
@@ -229,7 +235,7 @@ def read_smooth_l1(g, x, *, scalar=1.0):
 
 @reads("_contrib_quadratic")
 def read_quadratic(g, x, *, a=0.0, b=0.0, c=0.0):
-    return in_float(lambda g, x: g.Add(g.Mul(g.Add(g.Mul(x, a), b), x), c), g, x)
+    return compute_in_float(lambda g, x: g.Add(g.Mul(g.Add(g.Mul(x, a), b), x), c), g, x)
 
 
 def write_unary(op, s, x):

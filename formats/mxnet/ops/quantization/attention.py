@@ -7,9 +7,9 @@ from serde.errors import require
 from serde.ir.graph import DType, Value
 
 from ...rules import reads
-from ..attention import heads_of, joined, read_selfatt_qk, read_selfatt_valatt
-from .integer_matmul import unsigned
-from .layers import Calibration, both, calibrated, rounded, unit_of
+from ..attention import join_heads, read_selfatt_qk, read_selfatt_valatt, select_heads
+from .integer_matmul import to_unsigned
+from .layers import Calibration, compute_inverse_scale, has_range, make_range, round_to_type
 
 
 @reads("_sg_mkldnn_selfatt_qk", ignore=("layers",))
@@ -19,13 +19,13 @@ def read_fused_scores(
 ):  # fmt: skip
     if not quantized:
         return read_selfatt_qk(g, qkv, heads=heads)
-    x, zero = unsigned(g, qkv)
-    q, k = heads_of(g, x, heads, 3, 0), heads_of(g, qkv, heads, 3, 1)
-    unit = unit_of(g, qkv.type, low, high)
+    x, zero = to_unsigned(g, qkv)
+    q, k = select_heads(g, x, heads, 3, 0), select_heads(g, qkv, heads, 3, 1)
+    unit = compute_inverse_scale(g, qkv.type, low, high)
     units = cast(g, shape_from(g, [size_of(g, q, 2)]), DType.FLOAT32)
     y = g.MatMulInteger(q, g.Transpose(k, perm=(0, 2, 1)), zero)
     factor = g.Div(g.Div(g.Div(1.0, unit), unit), g.Sqrt(units))
-    return result(g, y, factor, enable_float_output, min_calib_range, max_calib_range)
+    return rescale_result(g, y, factor, enable_float_output, min_calib_range, max_calib_range)
 
 
 @reads("_sg_mkldnn_selfatt_valatt", ignore=("layers",))
@@ -36,19 +36,19 @@ def read_fused_sums(
 ):  # fmt: skip
     if not quantized:
         return read_selfatt_valatt(g, qkv, attention, heads=heads)
-    x, zero = unsigned(g, attention)
-    y = g.MatMulInteger(x, heads_of(g, qkv, heads, 3, 2), zero)
-    factor = g.Div(1.0, unit_of(g, qkv.type, low, high))
-    factor = g.Div(factor, unit_of(g, attention.type, least, most))
-    y = joined(g, y, heads)
-    return result(g, y, factor, enable_float_output, min_calib_range, max_calib_range)
+    x, zero = to_unsigned(g, attention)
+    y = g.MatMulInteger(x, select_heads(g, qkv, heads, 3, 2), zero)
+    factor = g.Div(1.0, compute_inverse_scale(g, qkv.type, low, high))
+    factor = g.Div(factor, compute_inverse_scale(g, attention.type, least, most))
+    y = join_heads(g, y, heads)
+    return rescale_result(g, y, factor, enable_float_output, min_calib_range, max_calib_range)
 
 
-def result(g, y: Value, factor: Value, floats: bool, low: Calibration, high: Calibration):
+def rescale_result(g, y: Value, factor: Value, floats: bool, low: Calibration, high: Calibration):
     """Products as real numbers, or as int8 of a calibrated range."""
     if floats:
         return g.Mul(cast(g, y, DType.FLOAT32), factor)
-    require(both(low, high), "integer attention without calibration")
-    ends = calibrated(g, low, high)
-    factor = g.Mul(factor, unit_of(g, DType.INT8, *ends))
-    return rounded(g, g.Mul(cast(g, y, DType.FLOAT32), factor), DType.INT8), *ends
+    require(has_range(low, high), "integer attention without calibration")
+    ends = make_range(g, low, high)
+    factor = g.Mul(factor, compute_inverse_scale(g, DType.INT8, *ends))
+    return round_to_type(g, g.Mul(cast(g, y, DType.FLOAT32), factor), DType.INT8), *ends

@@ -20,8 +20,21 @@ from serde.errors import require
 from serde.ir.graph import DType, Node, Value
 
 from ...rules import reads
-from .integer_matmul import channels_first, channels_last, convolved, multiplied, stored, unsigned
-from .layers import COUNTS, RANGE, counts_of, nearest, unit_of
+from .integer_matmul import (
+    channels_first,
+    channels_last,
+    convolve,
+    multiply,
+    round_and_saturate,
+    to_unsigned,
+)
+from .layers import (
+    QMAX_OF_RANGE,
+    RANGE,
+    compute_inverse_scale,
+    dequantize_unit,
+    quantize_with_scale,
+)
 
 # Activations that are the same whatever stands for 1, but for the ends of a clip.
 INVARIANT = ("relu", "leaky", "clip", "elemwise_add")
@@ -33,7 +46,7 @@ UNSIGNED = ("relu", "clip", "sigmoid", "softrelu")  # after which MXNet counts i
 Layer = tuple[str, dict[str, Any]]
 
 
-def applied(g, layer: Layer, *operands: Value):
+def apply_layer(g, layer: Layer, *operands: Value):
     """What the rule of a layer's operator makes of operands."""
     op, attrs = layer
     return reads.apply(Node(op, operands, (), attrs, "mxnet"), g, operands)[0]
@@ -59,12 +72,14 @@ class Parts:
         self.convolves = self.first[0] == "Convolution"
 
 
-def finished(g, y: Value, layers: list[Layer], add: Callable[[Value], Value] | None = None):
+def apply_following_layers(
+    g, y: Value, layers: list[Layer], add: Callable[[Value], Value] | None = None
+):
     """Layers behind the first, and behind BatchNorm where that is part of the weights; ``add`` is
     what their sum does.
     """
     for layer in layers:
-        y = add(y) if add is not None and layer[0] == "elemwise_add" else applied(g, layer, y)
+        y = add(y) if add is not None and layer[0] == "elemwise_add" else apply_layer(g, layer, y)
     return y
 
 
@@ -85,19 +100,19 @@ def check_activations(parts: Parts) -> None:
         require(op != "clip" or float(low) == 0, f"a fused clip from {low}, which MXNet cuts at 0")
 
 
-def is_invariant(parts: Parts) -> bool:
+def is_scale_invariant(parts: Parts) -> bool:
     """Whether all activations are the same whatever stands for 1."""
     return all(kind_of(layer) in INVARIANT for layer in parts.after)
 
 
-def clipped(layers: list[Layer], unit: float) -> list[Layer]:
+def quantize_clip_bounds(layers: list[Layer], unit: float) -> list[Layer]:
     """Layers of which those that cut off do so in counts, ``unit`` of which stand for 1: first what
     is above, where that is less than the largest uint8, then what is below 0.
     """
     found: list[Layer] = []
     for op, attrs in layers:
         most = np.float32(attrs["a_max"]) * np.float32(unit) if op == "clip" else np.inf
-        if most < COUNTS[DType.UINT8]:
+        if most < QMAX_OF_RANGE[DType.UINT8]:
             found.append(("clip", {"a_min": "0", "a_max": str(most)}))
         found.append(("relu", {}) if op == "clip" else (op, attrs))
     return found
@@ -110,17 +125,17 @@ def output_type(parts: Parts) -> DType:
     return DType.UINT8 if kind in UNSIGNED or of_dense else DType.INT8
 
 
-def summed(g, y: Value, dtype: DType, step: Value, summand: Value | None):
+def add_summand(g, y: Value, dtype: DType, step: Value, summand: Value | None):
     """A sum is stored in the type of what was added, whose bits are then taken for the result's."""
     if summand is None or summand.type is dtype:
-        return nearest(g, y, dtype, step)
+        return quantize_with_scale(g, y, dtype, step)
     if dtype is DType.UINT8:  # an int8 that is not negative
-        return nearest(g, g.Min(y, g.Mul(step, 127.0)), dtype, step)
-    q = cast(g, nearest(g, y, summand.type, step), DType.INT32)
+        return quantize_with_scale(g, g.Min(y, g.Mul(step, 127.0)), dtype, step)
+    q = cast(g, quantize_with_scale(g, y, summand.type, step), DType.INT32)
     return cast(g, g.Where(g.Greater(q, 127), g.Sub(q, 256), q), dtype)
 
 
-def normalised(g, parts: Parts):
+def fold_batch_norm(g, parts: Parts):
     """Weights and bias with BatchNorm in them, computed as MXNet does, in doubles where it does."""
     if parts.norm is None:
         return parts.w, parts.b
@@ -131,53 +146,57 @@ def normalised(g, parts: Parts):
     gamma = scalar(g, 1, spread) if fixed else cast(g, gamma, DType.FLOAT64)
     factor = cast_like(g, g.Div(gamma, spread), parts.w)
     away = g.Neg(mean) if parts.b is None else g.Sub(parts.b, mean)
-    return g.Mul(parts.w, along_first(g, factor, parts.w)), g.Add(beta, g.Mul(factor, away))
+    return g.Mul(parts.w, align_to_first_axis(g, factor, parts.w)), g.Add(beta, g.Mul(factor, away))
 
 
-def along_first(g, v: Value, like: Value):
+def align_to_first_axis(g, v: Value, like: Value):
     """One number for each slice along the first axis."""
     return g.Reshape(v, [-1] + [1] * (like.rank - 1))
 
 
 @dataclass(frozen=True)
-class Whole:
+class QuantizedWeights:
     """Weights of int8, a bias of int32, and how many of them stand for 1: ``scale`` of the weights,
-    by one number or one for each channel, and ``counts`` of the data.
+    by one number or one for each channel, and ``inverse_scale`` of the data.
     """
 
     q: Value
     bias: Value | None
     scale: Value
-    counts: Value
+    inverse_scale: Value
 
     def factor(self, g, unit: Value):
         """What products are multiplied by, where ``unit`` stand for 1: in the order of oneDNN."""
-        return g.Div(g.Div(unit, self.counts), self.scale)
+        return g.Div(g.Div(unit, self.inverse_scale), self.scale)
 
 
-def whole_numbers(g, w: Value, b: Value | None, dtype: DType, low: Value, high: Value) -> Whole:
+def quantize_weights(
+    g, w: Value, b: Value | None, dtype: DType, low: Value, high: Value
+) -> QuantizedWeights:
     """Weights and a bias as integers, each channel of them with its own scale.
 
     A bias that would pass half of what int32 can hold makes the scale less, where that of the data
     is known.
     """
     wide = g.ReduceMax(g.Abs(w), range(1, w.rank), keepdims=0)
-    scale = g.Div(COUNTS[DType.INT8], g.Where(g.Greater(wide, 0.0), wide, scalar(g, 1, wide)))
-    counts = unit_of(g, dtype, low, high)
+    scale = g.Div(
+        QMAX_OF_RANGE[DType.INT8], g.Where(g.Greater(wide, 0.0), wide, scalar(g, 1, wide))
+    )
+    counts = compute_inverse_scale(g, dtype, low, high)
     if b is not None and counts.tensor is not None:
         scale = g.Min(scale, g.Div(g.Div(RANGE / 2, g.Abs(b)), counts))
-    q = integers(g, g.Mul(w, along_first(g, scale, w)))
+    q = round_to_int8(g, g.Mul(w, align_to_first_axis(g, scale, w)))
     if b is not None:
         b = cast(g, g.Round(g.Mul(b, g.Mul(scale, counts))), DType.INT32)
-    return Whole(q, b, scale, counts)
+    return QuantizedWeights(q, b, scale, counts)
 
 
-def integers(g, x: Value):
+def round_to_int8(g, x: Value):
     """The nearest int8."""
     return cast(g, g.Clip(g.Round(x), -128.0, 127.0), DType.INT8)
 
 
-def whole_layer(g, parts: Parts, whole: Whole, ends):
+def run_quantized_layer(g, parts: Parts, whole: QuantizedWeights, ends):
     """A calibrated layer, of integers that are scaled once, where oneDNN scales them.
 
     Runtimes have kernels for the first form, of uint8 data and results, which ``QLinearConv`` is as
@@ -185,24 +204,24 @@ def whole_layer(g, parts: Parts, whole: Whole, ends):
     The second is for what they have no kernel for.
     """
     dtype = output_type(parts)
-    unit = unit_of(g, dtype, *ends)
+    unit = compute_inverse_scale(g, dtype, *ends)
     factor = whole.factor(g, unit)
-    y = multiples(g, parts, whole, factor)
+    y = scale_products(g, parts, whole, factor)
     if fits_kernels(parts, factor):
-        return stored(g, y, dtype)
+        return round_and_saturate(g, y, dtype)
     cuts = dtype is DType.UINT8 and kind_of(parts.after[-1]) == "relu"  # as uint8 do themselves
-    layers, add = parts.after[:-1] if cuts else parts.after, partial(with_sum, g, parts, unit)
-    y = finished(g, y, layers, add)
-    y = summed(g, y, dtype, g.const(np.float32(1)), parts.sum)
+    layers, add = parts.after[:-1] if cuts else parts.after, partial(add_residual, g, parts, unit)
+    y = apply_following_layers(g, y, layers, add)
+    y = add_summand(g, y, dtype, g.const(np.float32(1)), parts.sum)
     return channels_first(g, y) if parts.convolves else y
 
 
-def with_sum(g, parts: Parts, unit: Value, y: Value):
+def add_residual(g, parts: Parts, unit: Value, y: Value):
     """The other layer's result added, channels last, where ``unit`` stand for 1."""
     assert parts.sum is not None
-    share = g.Div(unit, unit_of(g, parts.sum.type, *parts.ranges[2:]))
-    summand, zero = unsigned(g, parts.sum)
-    return multiply_add(g, counts_of(g, channels_last(g, summand), zero), share, y)
+    share = g.Div(unit, compute_inverse_scale(g, parts.sum.type, *parts.ranges[2:]))
+    summand, zero = to_unsigned(g, parts.sum)
+    return multiply_add(g, dequantize_unit(g, channels_last(g, summand), zero), share, y)
 
 
 def fits_kernels(parts: Parts, factor: Value) -> bool:
@@ -212,27 +231,27 @@ def fits_kernels(parts: Parts, factor: Value) -> bool:
     return rectified and by_one and not parts.sums and factor.tensor is not None
 
 
-def multiples(g, parts: Parts, whole: Whole, factor: Value):
+def scale_products(g, parts: Parts, whole: QuantizedWeights, factor: Value):
     """Products and bias, added up and scaled; channels last where runtimes have no kernel."""
     if not fits_kernels(parts, factor):
-        y = cast(g, products(g, parts, whole.q), DType.FLOAT32)
+        y = cast(g, multiply_integers(g, parts, whole.q), DType.FLOAT32)
         y = y if whole.bias is None else g.Add(y, cast_like(g, whole.bias, y))
         return g.Mul(y, factor)
-    w = scaled_by(g, whole.q, factor)
-    b = [] if whole.bias is None else [scaled_by(g, whole.bias, factor)]
-    return applied(g, parts.bare, counts_of(g, *unsigned(g, parts.x)), w, *b)
+    w = multiply_by(g, whole.q, factor)
+    b = [] if whole.bias is None else [multiply_by(g, whole.bias, factor)]
+    return apply_layer(g, parts.bare, dequantize_unit(g, *to_unsigned(g, parts.x)), w, *b)
 
 
-def scaled_by(g, q: Value, scale: Value):
+def multiply_by(g, q: Value, scale: Value):
     """Integers times one number, or times one for each slice along the first axis."""
     zero = None if q.type is DType.INT32 else cast(g, g.Sub(scale, scale), q.type)
     return g.DequantizeLinear(q, scale, zero, axis=0 if scale.rank else 1)
 
 
-def products(g, parts: Parts, w: Value):
+def multiply_integers(g, parts: Parts, w: Value):
     """What a layer of integers adds up, as int32, channels last."""
     attrs = reads.bind(reads.rules[parts.first[0]], *parts.bare)
     if not parts.convolves:
-        return multiplied(g, parts.x, w, attrs.get("flatten", True))
+        return multiply(g, parts.x, w, attrs.get("flatten", True))
     attrs.pop("layout", None)
-    return convolved(g, parts.x, w, **attrs)
+    return convolve(g, parts.x, w, **attrs)

@@ -11,7 +11,7 @@ from serde.decompositions.expressions import cast
 from serde.ir.graph import DType, Value
 
 from ..convolution import window
-from .layers import rounded
+from .layers import round_to_type
 
 MIDDLE = 128  # what stands for 0 where uint8 hold signed numbers
 MOST_PLACES = 9  # of a kernel whose convolution is a product of matrices
@@ -25,16 +25,16 @@ def channels_first(g, x: Value):
     return g.Transpose(x, perm=(0, x.rank - 1, *range(1, x.rank - 1)))
 
 
-def stored(g, y: Value, dtype: DType):
+def round_and_saturate(g, y: Value, dtype: DType):
     """The nearest integers; what is less than 0 is 0 as uint8."""
     if dtype is DType.UINT8:
-        return rounded(g, y, dtype)
+        return round_to_type(g, y, dtype)
     q = g.QuantizeLinear(y, g.const(np.float32(1)), g.const(np.array(MIDDLE, np.uint8)))
     return cast(g, g.Sub(cast(g, q, DType.INT32), MIDDLE), dtype)
 
 
-def moved(g, q: Value) -> Value | None:
-    """The uint8 that ``stored`` made an int8 of."""
+def find_unsigned_source(g, q: Value) -> Value | None:
+    """The uint8 that ``round_and_saturate`` made an int8 of."""
     for op in ("Cast", "Sub", "Cast"):
         made = g.producer(q)
         if made is None or made.op != op:
@@ -45,7 +45,7 @@ def moved(g, q: Value) -> Value | None:
     return q if q.type is DType.UINT8 else None
 
 
-def unsigned(g, q: Value):
+def to_unsigned(g, q: Value):
     """Integers as uint8, and the zero among them: what runtimes' integer products take."""
     if q.type is DType.UINT8:
         return q, g.const(np.zeros((), np.uint8))
@@ -53,27 +53,27 @@ def unsigned(g, q: Value):
     made = g.producer(q)
     if made is not None and made.op == "QuantizeLinear":
         return g.QuantizeLinear(*made.inputs[:2], middle), middle
-    if (before := moved(g, q)) is not None:
+    if (before := find_unsigned_source(g, q)) is not None:
         return before, middle
     return cast(g, g.Add(cast(g, q, DType.INT32), MIDDLE), DType.UINT8), middle
 
 
-def convolved(g, x: Value, w: Value, *, kernel, stride=(), dilate=(), pad=(), num_group=1):
+def convolve(g, x: Value, w: Value, *, kernel, stride=(), dilate=(), pad=(), num_group=1):
     """What a convolution adds up, channels last.
 
     One of images by a small kernel is a product of matrices, for which runtimes have faster kernels
     than for convolutions.
     """
-    x, zero = unsigned(g, x)
+    x, zero = to_unsigned(g, x)
     frame = window(kernel, stride, dilate, pad)
     if num_group == 1 and x.rank == 4 and prod(kernel) <= MOST_PLACES:
         columns = g.Transpose(g.Flatten(channels_last(g, w), axis=1), perm=(1, 0))
-        return g.MatMulInteger(under(g, x, zero, **frame), columns, zero)
-    w, none = unsigned(g, w)
+        return g.MatMulInteger(gather_patches(g, x, zero, **frame), columns, zero)
+    w, none = to_unsigned(g, w)
     return channels_last(g, g.ConvInteger(x, w, zero, none, group=num_group, **frame))
 
 
-def under(g, x: Value, zero: Value, *, kernel_shape, strides, dilations, pads):
+def gather_patches(g, x: Value, zero: Value, *, kernel_shape, strides, dilations, pads):
     """What lies under each place of a kernel, one after another in the last axis."""
     x = channels_last(g, x)
     if any(pads):
@@ -89,8 +89,8 @@ def under(g, x: Value, zero: Value, *, kernel_shape, strides, dilations, pads):
     return g.Concat(*parts, axis=3) if len(parts) > 1 else parts[0]
 
 
-def multiplied(g, x: Value, w: Value, flatten: bool):
+def multiply(g, x: Value, w: Value, flatten: bool):
     """A product with a transposed matrix."""
     x = g.Flatten(x, axis=1) if flatten else x
-    x, zero = unsigned(g, x)
+    x, zero = to_unsigned(g, x)
     return g.MatMulInteger(x, g.Transpose(w, perm=(1, 0)), zero)

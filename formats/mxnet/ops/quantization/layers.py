@@ -22,49 +22,49 @@ from ..pooling import read_pooling
 # Rules taken before those of ``reads`` where runtimes are to see real numbers between integers.
 floating = RuleTable(reads.name)
 
-COUNTS = {DType.INT8: 127.5, DType.UINT8: 255.5, DType.INT32: float(2**31 - 1)}
-LEVELS = {DType.INT8: 127.0, DType.UINT8: 255.0}
+QMAX_OF_RANGE = {DType.INT8: 127.5, DType.UINT8: 255.5, DType.INT32: float(2**31 - 1)}
+QMAX = {DType.INT8: 127.0, DType.UINT8: 255.0}
 RANGE = 2.0**31
 TYPES = {"int8": DType.INT8, "uint8": DType.UINT8}
 Calibration = float | None
 
 
-def reach(g, low: Value, high: Value):
+def abs_max(g, low: Value, high: Value):
     """The larger magnitude of the ends of a range, as a scalar."""
     return g.Reshape(g.Max(g.Abs(low), g.Abs(high)), [])
 
 
-def step_of(g, dtype: DType, low: Value, high: Value):
+def compute_scale(g, dtype: DType, low: Value, high: Value):
     """The number that one stands for."""
-    return g.Div(reach(g, low, high), COUNTS[dtype])
+    return g.Div(abs_max(g, low, high), QMAX_OF_RANGE[dtype])
 
 
-def unit_of(g, dtype: DType, low: Value, high: Value):
+def compute_inverse_scale(g, dtype: DType, low: Value, high: Value):
     """How many stand for 1, as MXNet computes it."""
-    return g.Div(COUNTS[dtype], reach(g, low, high))
+    return g.Div(QMAX_OF_RANGE[dtype], abs_max(g, low, high))
 
 
-def real(g, q: Value, low: Value, high: Value):
+def dequantize(g, q: Value, low: Value, high: Value):
     """The numbers that integers stand for."""
-    return g.DequantizeLinear(q, step_of(g, q.type, low, high), scalar(g, 0, q))
+    return g.DequantizeLinear(q, compute_scale(g, q.type, low, high), scalar(g, 0, q))
 
 
-def counts_of(g, q: Value, zero: Value):
+def dequantize_unit(g, q: Value, zero: Value):
     """Integers as floats."""
     return g.DequantizeLinear(q, g.const(np.float32(1)), zero)
 
 
-def quantised(g, x: Value, dtype: DType, low: Value, high: Value):
+def quantize(g, x: Value, dtype: DType, low: Value, high: Value):
     """Numbers as the nearest integers of a range, even ones in the middle."""
-    return nearest(g, x, dtype, step_of(g, dtype, low, high))
+    return quantize_with_scale(g, x, dtype, compute_scale(g, dtype, low, high))
 
 
-def calibrated(g, low: Calibration, high: Calibration):
+def make_range(g, low: Calibration, high: Calibration):
     """A range that calibration found."""
     return tuple(g.const(np.array([end], "float32")) for end in (low, high))
 
 
-def both(low: Calibration, high: Calibration) -> bool:
+def has_range(low: Calibration, high: Calibration) -> bool:
     return low is not None and high is not None
 
 
@@ -73,43 +73,43 @@ def read_quantize_v2(
     max_calib_range: Calibration = None,
 ):  # fmt: skip
     found = min_calib_range, max_calib_range
-    is_calibrated = both(*found)
+    is_calibrated = has_range(*found)
     if x.dtype is DType.INT8 and is_calibrated:
-        return x, *calibrated(g, *found)
+        return x, *make_range(g, *found)
     require(x.type.kind == "f", f"quantizing {x.type.value}")
-    dtype = chosen_type(out_type, *found)
-    low, high = calibrated(g, *found) if is_calibrated else ends(g, x)
-    return way(g, x, dtype, low, high), *stated(g, dtype, low, high)
+    dtype = choose_type(out_type, *found)
+    low, high = make_range(g, *found) if is_calibrated else compute_range(g, x)
+    return way(g, x, dtype, low, high), *symmetrize_range(g, dtype, low, high)
 
 
-def chosen_type(out_type: str, low: Calibration, high: Calibration) -> DType:
+def choose_type(out_type: str, low: Calibration, high: Calibration) -> DType:
     """``auto`` is uint8 for a calibrated range without negative numbers."""
     if out_type == "auto":
-        return DType.UINT8 if both(low, high) and low >= 0 else DType.INT8
+        return DType.UINT8 if has_range(low, high) and low >= 0 else DType.INT8
     require(out_type in TYPES, f"out_type={out_type!r} is neither of auto, int8, uint8")
     return TYPES[out_type]
 
 
-def scaled(g, x: Value, dtype: DType, low: Value, high: Value, most=COUNTS):
+def scale_and_round(g, x: Value, dtype: DType, low: Value, high: Value, most=QMAX_OF_RANGE):
     """Multiplied by the inverse of the step, which rounds otherwise than a division by it."""
-    return rounded(g, g.Mul(x, g.Div(most[dtype], reach(g, low, high))), dtype)
+    return round_to_type(g, g.Mul(x, g.Div(most[dtype], abs_max(g, low, high))), dtype)
 
 
-reads("_contrib_quantize_v2")(partial(read_quantize_v2, scaled))
-floating("_contrib_quantize_v2")(partial(read_quantize_v2, quantised))
+reads("_contrib_quantize_v2")(partial(read_quantize_v2, scale_and_round))
+floating("_contrib_quantize_v2")(partial(read_quantize_v2, quantize))
 
 
-def rounded(g, x: Value, dtype: DType):
+def round_to_type(g, x: Value, dtype: DType):
     """The nearest integers, even ones in the middle."""
-    return nearest(g, x, dtype, g.const(np.float32(1)))
+    return quantize_with_scale(g, x, dtype, g.const(np.float32(1)))
 
 
-def nearest(g, x: Value, dtype: DType, step: Value):
+def quantize_with_scale(g, x: Value, dtype: DType, step: Value):
     """How many steps numbers are, the nearest integers, even ones in the middle."""
     return g.QuantizeLinear(x, step, g.const(np.zeros((), dtype.numpy)))
 
 
-def stated(g, dtype: DType, low: Value, high: Value):
+def symmetrize_range(g, dtype: DType, low: Value, high: Value):
     """The range as MXNet states it: that of int8 is made symmetric."""
     if dtype is DType.UINT8:
         return low, high
@@ -120,8 +120,8 @@ def stated(g, dtype: DType, low: Value, high: Value):
 @reads("_contrib_quantize")
 def read_quantize(g, x, low, high, *, out_type="uint8"):
     """Scaled by 127 or 255, not by 127.5 or 255.5."""
-    dtype = chosen_type(out_type, None, None)
-    return scaled(g, x, dtype, low, high, LEVELS), *stated(g, dtype, low, high)
+    dtype = choose_type(out_type, None, None)
+    return scale_and_round(g, x, dtype, low, high, QMAX), *symmetrize_range(g, dtype, low, high)
 
 
 @reads("_contrib_quantize_asym")
@@ -129,25 +129,25 @@ def read_quantize_asym(
     g, x, *, min_calib_range: Calibration = None, max_calib_range: Calibration = None
 ):
     """As uint8, with the scale and the shift that bring the range's ends to 0 and 255."""
-    if both(min_calib_range, max_calib_range):
-        low, high = calibrated(g, min_calib_range, max_calib_range)
+    if has_range(min_calib_range, max_calib_range):
+        low, high = make_range(g, min_calib_range, max_calib_range)
     else:
-        low, high = ends(g, x)
-    scale = g.Div(LEVELS[DType.UINT8], g.Sub(high, low))
-    shift = g.Sub(LEVELS[DType.UINT8], g.Mul(high, scale))
+        low, high = compute_range(g, x)
+    scale = g.Div(QMAX[DType.UINT8], g.Sub(high, low))
+    shift = g.Sub(QMAX[DType.UINT8], g.Mul(high, scale))
     q = g.Clip(g.Round(g.Add(g.Mul(x, scale), shift)), 0.0, 255.0)
     return cast(g, q, DType.UINT8), scale, shift
 
 
-def ends(g, x: Value):
+def compute_range(g, x: Value):
     """The range of the numbers there are."""
     return tuple(g.Reshape(g[op](x, keepdims=0), [1]) for op in ("ReduceMin", "ReduceMax"))
 
 
 @reads("_contrib_dequantize", ignore=("out_type",))
 def read_dequantize(g, q, low, high):
-    require(q.type in LEVELS, f"dequantizing {q.type.value}")
-    return real(g, q, low, high)
+    require(q.type in QMAX, f"dequantizing {q.type.value}")
+    return dequantize(g, q, low, high)
 
 
 @reads("_contrib_requantize")
@@ -158,17 +158,17 @@ def read_requantize(
     """Without calibration, to the range of the numbers there are; counts as ``read_quantize``'s."""
     require(q.type is DType.INT32, f"requantizing {q.type.value}")
     found = min_calib_range, max_calib_range
-    dtype = chosen_type(out_type, *found)
-    step = g.Div(reach(g, low, high), RANGE)
+    dtype = choose_type(out_type, *found)
+    step = g.Div(abs_max(g, low, high), RANGE)
     x = cast(g, q, DType.FLOAT32)
-    if both(*found):
-        wide = reach(g, *calibrated(g, *found))
+    if has_range(*found):
+        wide = abs_max(g, *make_range(g, *found))
     else:
         wide = g.Mul(g.ReduceMax(g.Abs(x), keepdims=0), step)
-    y = g.Mul(x, g.Mul(step, g.Div(LEVELS[dtype], wide)))
+    y = g.Mul(x, g.Mul(step, g.Div(QMAX[dtype], wide)))
     high = g.Reshape(wide, [1])
     low = g.const(np.zeros(1, np.float32)) if dtype is DType.UINT8 else g.Neg(high)
-    return rounded(g, y, dtype), low, high
+    return round_to_type(g, y, dtype), low, high
 
 
 @reads("_contrib_quantized_flatten")
@@ -190,7 +190,7 @@ def read_quantized_pooling(
 ):  # fmt: skip
     """A mean is that of the integers, rounded; the greatest is found among them as well."""
     require(pool_type in ("max", "avg"), f"pool_type={pool_type!r} of integers")
-    x = counts_of(g, q, scalar(g, 0, q)) if pool_type == "max" else cast(g, q, DType.FLOAT32)
+    x = dequantize_unit(g, q, scalar(g, 0, q)) if pool_type == "max" else cast(g, q, DType.FLOAT32)
     y = read_pooling(
         g, x, kernel=kernel, pool_type=pool_type, global_pool=global_pool,
         pooling_convention=pooling_convention, stride=stride, pad=pad, p_value=p_value,
@@ -198,7 +198,7 @@ def read_quantized_pooling(
     )  # fmt: skip
     if pool_type == "avg":
         return cast(g, g.Round(y), q.type), low, high  # runtimes' own means of integers differ
-    return rounded(g, y, q.type), low, high
+    return round_to_type(g, y, q.type), low, high
 
 
 @reads("_contrib_quantized_concat", ignore=("num_args",))
@@ -209,9 +209,9 @@ def read_quantized_concat(g, *operands, dim=1):
     low, high = g.Min(*lows), g.Max(*highs)
     unsigned = all(q.type is DType.UINT8 for q in tensors)
     dtype = DType.UINT8 if unsigned else DType.INT8
-    parts = [real(g, *part) for part in zip(tensors, lows, highs, strict=True)]
+    parts = [dequantize(g, *part) for part in zip(tensors, lows, highs, strict=True)]
     y = g.Concat(*parts, axis=dim % tensors[0].rank)
-    return quantised(g, y, dtype, low, high), low, high
+    return quantize(g, y, dtype, low, high), low, high
 
 
 @reads(
@@ -227,19 +227,19 @@ def read_quantized_batch_norm(
     scale and shift, and oneDNN normalises by a variance of 1 + ``eps``. Bytes are halved first.
     """
     found = min_calib_range, max_calib_range
-    require(q.type in LEVELS, f"BatchNorm of {q.type.value}")
-    require(both(*found), "BatchNorm without calibration")
-    ends = calibrated(g, *found)
-    most = reach(g, *ends)
+    require(q.type in QMAX, f"BatchNorm of {q.type.value}")
+    require(has_range(*found), "BatchNorm without calibration")
+    ends = make_range(g, *found)
+    most = abs_max(g, *ends)
     spread = cast_like(g, g.Reciprocal(g.Sqrt(g.Add(cast(g, var, DType.FLOAT64), eps))), gamma)
-    factor = g.Div(g.Mul(g.Mul(gamma, spread), reach(g, low, high)), most)
+    factor = g.Div(g.Mul(g.Mul(gamma, spread), abs_max(g, low, high)), most)
     factor = g.Div(factor, np.sqrt(np.float32(1) + np.float32(eps)))
     shift = g.Sub(beta, g.Mul(g.Mul(mean, gamma), spread))
-    shift = g.Div(g.Mul(shift, COUNTS[DType.INT8]), most)
+    shift = g.Div(g.Mul(shift, QMAX_OF_RANGE[DType.INT8]), most)
     factor, shift = (g.Reshape(v, [-1] + [1] * (q.rank - 2)) for v in (factor, shift))
     x = cast(g, q, DType.FLOAT32)
     x = g.Floor(g.Mul(x, 0.5)) if q.type is DType.UINT8 else x
-    return rounded(g, g.Add(g.Mul(x, factor), shift), DType.INT8), *ends
+    return round_to_type(g, g.Add(g.Mul(x, factor), shift), DType.INT8), *ends
 
 
 @reads("_contrib_quantized_elemwise_add")
@@ -251,20 +251,21 @@ def read_quantized_add(
 
     A uint8 beside an int8 becomes an int8 in units of the sum first.
     """
-    is_calibrated = both(min_calib_range, max_calib_range)
-    parts = [(lhs, reach(g, lhs_min, lhs_max)), (rhs, reach(g, rhs_min, rhs_max))]
+    is_calibrated = has_range(min_calib_range, max_calib_range)
+    parts = [(lhs, abs_max(g, lhs_min, lhs_max)), (rhs, abs_max(g, rhs_min, rhs_max))]
     is_mixed = lhs.type is not rhs.type
     if is_calibrated:
-        low, high = calibrated(g, min_calib_range, max_calib_range)
+        low, high = make_range(g, min_calib_range, max_calib_range)
         dtype = DType.INT8 if is_mixed else lhs.type
-        unit = unit_of(g, dtype, low, high)
-        shares = [g.Div(unit, g.Div(COUNTS[q.type], wide)) for q, wide in parts]
+        unit = compute_inverse_scale(g, dtype, low, high)
+        shares = [g.Div(unit, g.Div(QMAX_OF_RANGE[q.type], wide)) for q, wide in parts]
     else:
         dtype, most = DType.INT32, g.Add(*(wide for _, wide in parts))
         high = g.Reshape(most, [1])
         low = g.Neg(high)
         shares = [
-            g.Div(g.Mul(wide, COUNTS[dtype]), g.Mul(most, COUNTS[q.type])) for q, wide in parts
+            g.Div(g.Mul(wide, QMAX_OF_RANGE[dtype]), g.Mul(most, QMAX_OF_RANGE[q.type]))
+            for q, wide in parts
         ]
     terms = []
     for (q, _), share in zip(parts, shares, strict=True):
@@ -274,11 +275,11 @@ def read_quantized_add(
         terms.append(term)
     y = g.Add(*terms)
     if dtype is not DType.INT32:
-        return rounded(g, y, dtype), low, high
-    return as_int32(g, y), low, high
+        return round_to_type(g, y, dtype), low, high
+    return round_to_int32(g, y), low, high
 
 
-def as_int32(g, y: Value):
+def round_to_int32(g, y: Value):
     """The nearest int32."""
     below = float(np.nextafter(np.float32(RANGE), np.float32(0)))
     return cast(g, g.Clip(g.Round(y), -RANGE, below), DType.INT32)
@@ -292,22 +293,22 @@ def read_quantized_mul(
     """A calibrated product is cut to an integer, of which int8 keeps the low bits."""
     require(lhs.type is rhs.type is DType.INT8, "a product of other types than int8")
     q = g.Mul(cast(g, lhs, DType.INT32), cast(g, rhs, DType.INT32))
-    if not enable_float_output and not both(min_calib_range, max_calib_range):
+    if not enable_float_output and not has_range(min_calib_range, max_calib_range):
         return q, *product_range(g, lhs.type, lhs_min, lhs_max, rhs_min, rhs_max)
     x = cast(g, q, DType.FLOAT32)
     ends = (lhs_min, lhs_max), (rhs_min, rhs_max)
-    counts = [unit_of(g, DType.INT8, *end) for end in ends]
+    counts = [compute_inverse_scale(g, DType.INT8, *end) for end in ends]
     if enable_float_output:
         return g.Mul(x, g.Div(g.Reciprocal(counts[0]), counts[1]))
-    low, high = calibrated(g, min_calib_range, max_calib_range)
-    unit = unit_of(g, DType.INT8, low, high)
+    low, high = make_range(g, min_calib_range, max_calib_range)
+    unit = compute_inverse_scale(g, DType.INT8, low, high)
     y = g.Mul(x, g.Div(g.Div(unit, counts[0]), counts[1]))
     return cast(g, cast(g, y, DType.INT32), DType.INT8), low, high
 
 
 def product_range(g, dtype: DType, low: Value, high: Value, w_low: Value, w_high: Value):
     """The range of int32 products of ``dtype`` and int8, as MXNet states it."""
-    wide = g.Div(g.Max(g.Abs(low), g.Abs(high)), LEVELS[dtype])
+    wide = g.Div(g.Max(g.Abs(low), g.Abs(high)), QMAX[dtype])
     wide = g.Mul(g.Mul(wide, g.Div(g.Max(g.Abs(w_low), g.Abs(w_high)), 127.0)), RANGE)
     return g.Neg(wide), wide
 

@@ -16,37 +16,37 @@ from ..convolution import TUNING
 from .fused import (
     Layer,
     Parts,
-    Whole,
-    applied,
+    QuantizedWeights,
+    add_residual,
+    add_summand,
+    apply_following_layers,
+    apply_layer,
     check_activations,
-    clipped,
-    finished,
-    integers,
-    is_invariant,
-    multiples,
-    normalised,
+    fold_batch_norm,
+    is_scale_invariant,
+    multiply_by,
+    multiply_integers,
     output_type,
-    products,
-    scaled_by,
-    summed,
-    whole_layer,
-    whole_numbers,
-    with_sum,
+    quantize_clip_bounds,
+    quantize_weights,
+    round_to_int8,
+    run_quantized_layer,
+    scale_products,
 )
-from .integer_matmul import channels_first, convolved, multiplied
+from .integer_matmul import channels_first, convolve, multiply
 from .layers import (
     Calibration,
-    as_int32,
-    both,
-    calibrated,
+    abs_max,
+    compute_inverse_scale,
+    compute_scale,
+    dequantize,
     floating,
+    has_range,
+    make_range,
     product_range,
-    quantised,
-    reach,
-    real,
-    rounded,
-    step_of,
-    unit_of,
+    quantize,
+    round_to_int32,
+    round_to_type,
 )
 
 FLAGS = (  # what the layers say as well
@@ -61,69 +61,75 @@ def read_fused_convolution(
 ):  # fmt: skip
     parts, found = Parts(layers, operands), (min_calib_range, max_calib_range)
     if not quantized:
-        y = applied(g, parts.first, parts.x, parts.w, *([] if parts.b is None else [parts.b]))
-        y = applied(g, parts.norm, y, *parts.statistics) if parts.norm else y
-        return finished(g, y, parts.after, lambda y: g.Add(y, parts.sum))
+        y = apply_layer(g, parts.first, parts.x, parts.w, *([] if parts.b is None else [parts.b]))
+        y = apply_layer(g, parts.norm, y, *parts.statistics) if parts.norm else y
+        return apply_following_layers(g, y, parts.after, lambda y: g.Add(y, parts.sum))
     check_activations(parts)
-    w, b = normalised(g, parts)
+    w, b = fold_batch_norm(g, parts)
     # MXNet leaves a clip to the range of the result, even where that has none.
-    cut: list[Layer] = [("relu", {})] if both(*found) else []
+    cut: list[Layer] = [("relu", {})] if has_range(*found) else []
     parts.after = [part for each in parts.after for part in (cut if each[0] == "clip" else [each])]
-    if not both(*found):
-        return counted(g, parts, w, b)
-    ends = calibrated(g, *found)
+    if not has_range(*found):
+        return convolve_uncalibrated(g, parts, w, b)
+    ends = make_range(g, *found)
     return way(g, parts, w, b, ends), *ends
 
 
-def in_floats(g, parts: Parts, w: Value, b: Value | None, ends):
+def convolve_in_floats(g, parts: Parts, w: Value, b: Value | None, ends):
     """Of real numbers, those that the integers stand for, which runtimes take for a pattern."""
     said = "an activation that MXNet applies to integers, which only integers='exact' says"
-    require(is_invariant(parts), said)
-    w, b = coarse(g, w, b, parts.x.type, *parts.ranges[:2])
-    y = applied(g, parts.bare, real(g, parts.x, *parts.ranges[:2]), w, *([] if b is None else [b]))
-    y = finished(g, y, parts.after, lambda y: g.Add(y, real(g, parts.sum, *parts.ranges[2:])))
+    require(is_scale_invariant(parts), said)
+    w, b = quantize_per_channel(g, w, b, parts.x.type, *parts.ranges[:2])
+    y = apply_layer(
+        g, parts.bare, dequantize(g, parts.x, *parts.ranges[:2]), w, *([] if b is None else [b])
+    )
+    y = apply_following_layers(
+        g, y, parts.after, lambda y: g.Add(y, dequantize(g, parts.sum, *parts.ranges[2:]))
+    )
     dtype = output_type(parts)
-    return summed(g, y, dtype, step_of(g, dtype, *ends), parts.sum)
+    return add_summand(g, y, dtype, compute_scale(g, dtype, *ends), parts.sum)
 
 
-def in_counts(g, parts: Parts, w: Value, b: Value | None, ends):
-    whole = whole_numbers(g, w, b, parts.x.type, *parts.ranges[:2])
-    return whole_layer(g, parts, whole, ends)
+def convolve_in_integers(g, parts: Parts, w: Value, b: Value | None, ends):
+    whole = quantize_weights(g, w, b, parts.x.type, *parts.ranges[:2])
+    return run_quantized_layer(g, parts, whole, ends)
 
 
-reads("_sg_mkldnn_conv", ignore=FLAGS)(partial(read_fused_convolution, in_counts))
-floating("_sg_mkldnn_conv", ignore=FLAGS)(partial(read_fused_convolution, in_floats))
+reads("_sg_mkldnn_conv", ignore=FLAGS)(partial(read_fused_convolution, convolve_in_integers))
+floating("_sg_mkldnn_conv", ignore=FLAGS)(partial(read_fused_convolution, convolve_in_floats))
 
 
-def coarse(g, w: Value, b: Value | None, dtype: DType, low: Value, high: Value):
+def quantize_per_channel(g, w: Value, b: Value | None, dtype: DType, low: Value, high: Value):
     """Weights as int8 and a bias as int32 stand for them, each channel with a scale of its own.
 
     Where the scale of the data is known only when the model runs, the bias stays as it is.
     """
-    whole = whole_numbers(g, w, b, dtype, low, high)
+    whole = quantize_weights(g, w, b, dtype, low, high)
     step = g.Reciprocal(whole.scale)
-    w = scaled_by(g, whole.q, step)
-    if whole.bias is None or whole.counts.tensor is None:
+    w = multiply_by(g, whole.q, step)
+    if whole.bias is None or whole.inverse_scale.tensor is None:
         return w, b
-    return w, scaled_by(g, whole.bias, g.Mul(step, g.Reciprocal(whole.counts)))
+    return w, multiply_by(g, whole.bias, g.Mul(step, g.Reciprocal(whole.inverse_scale)))
 
 
-def counted(g, parts: Parts, w: Value, b: Value | None):
+def convolve_uncalibrated(g, parts: Parts, w: Value, b: Value | None):
     """A convolution that is not calibrated: int32 counts, of one scale for all weights."""
     low, high = (g.Reshape(g[op](w, keepdims=0), [1]) for op in ("ReduceMin", "ReduceMax"))
     x_low, x_high = parts.ranges[:2]
-    scale = unit_of(g, DType.INT8, low, high)
-    unit = g.Mul(unit_of(g, parts.x.type, x_low, x_high), scale)
-    y = products(g, parts, integers(g, g.Mul(w, scale)))
+    scale = compute_inverse_scale(g, DType.INT8, low, high)
+    unit = g.Mul(compute_inverse_scale(g, parts.x.type, x_low, x_high), scale)
+    y = multiply_integers(g, parts, round_to_int8(g, g.Mul(w, scale)))
     if b is not None:
         y = g.Add(y, cast(g, g.Round(g.Mul(b, unit)), DType.INT32))
     if parts.after:
-        add = partial(with_sum, g, parts, unit)
-        y = as_int32(g, finished(g, cast(g, y, DType.FLOAT32), parts.after, add))
+        add = partial(add_residual, g, parts, unit)
+        y = round_to_int32(
+            g, apply_following_layers(g, cast(g, y, DType.FLOAT32), parts.after, add)
+        )
     return channels_first(g, y), *product_range(g, parts.x.type, x_low, x_high, low, high)
 
 
-def separated(no_bias: bool, *operands: Value | None):
+def split_bias(no_bias: bool, *operands: Value | None):
     """A bias, and the ranges of data, weights and bias: without a bias the others move up."""
     given = [v for v in operands if v is not None]
     return (None, given) if no_bias else (given[0], given[1:])
@@ -140,10 +146,10 @@ def read_quantized_convolution(
 ):  # fmt: skip
     """The bias is added as it is, whatever its range, which is what MXNet does."""
     frame = {"stride": stride, "dilate": dilate, "pad": pad, "num_group": num_group}
-    b, ranges = separated(
+    b, ranges = split_bias(
         no_bias, bias, min_data, max_data, min_weight, max_weight, min_bias, max_bias
     )
-    y = convolved(g, data, weight, kernel=kernel, **frame)
+    y = convolve(g, data, weight, kernel=kernel, **frame)
     y = y if b is None else g.Add(y, cast(g, b, DType.INT32))
     return channels_first(g, y), *product_range(g, DType.INT8, *ranges[:4])
 
@@ -154,19 +160,22 @@ def read_quantized_dense(
     max_bias=None, *, no_bias=False, flatten=True,
 ):  # fmt: skip
     """The bias is brought to the scale of the products, and cut to an integer."""
-    b, ranges = separated(
+    b, ranges = split_bias(
         no_bias, bias, min_data, max_data, min_weight, max_weight, min_bias, max_bias
     )
-    y = multiplied(g, data, weight, flatten)
+    y = multiply(g, data, weight, flatten)
     if b is not None:
-        y = g.Add(y, cast(g, rescaled(g, data, b, ranges), DType.INT32))
+        y = g.Add(y, cast(g, rescale_bias(g, data, b, ranges), DType.INT32))
     return y, *product_range(g, data.type, *ranges[:4])
 
 
-def rescaled(g, x: Value, b: Value, ranges):
+def rescale_bias(g, x: Value, b: Value, ranges):
     """An int8 bias in units of the product of data and weights."""
-    unit = g.Mul(unit_of(g, x.type, *ranges[:2]), unit_of(g, DType.INT8, *ranges[2:4]))
-    return g.Mul(cast(g, b, DType.FLOAT32), g.Mul(unit, g.Div(reach(g, *ranges[4:]), 127.5)))
+    unit = g.Mul(
+        compute_inverse_scale(g, x.type, *ranges[:2]),
+        compute_inverse_scale(g, DType.INT8, *ranges[2:4]),
+    )
+    return g.Mul(cast(g, b, DType.FLOAT32), g.Mul(unit, g.Div(abs_max(g, *ranges[4:]), 127.5)))
 
 
 def read_fused_dense(
@@ -176,73 +185,76 @@ def read_fused_dense(
 ):  # fmt: skip
     parts, found = Parts(layers, operands), (min_calib_range, max_calib_range)
     if not quantized:
-        y = applied(g, parts.first, parts.x, parts.w, *([] if parts.b is None else [parts.b]))
-        return finished(g, y, parts.after)
+        y = apply_layer(g, parts.first, parts.x, parts.w, *([] if parts.b is None else [parts.b]))
+        return apply_following_layers(g, y, parts.after)
     if enable_float_output:
         return way(g, parts, channel_wise_quantize, None)
     check_activations(parts)
-    if not both(*found):
-        return counted_dense(g, parts)
-    ends = calibrated(g, *found)
+    if not has_range(*found):
+        return dense_uncalibrated(g, parts)
+    ends = make_range(g, *found)
     return way(g, parts, channel_wise_quantize, ends), *ends
 
 
-def dense_in_counts(g, parts: Parts, by_channel, ends):
+def dense_in_integers(g, parts: Parts, by_channel, ends):
     """Of integers; as floats where there are no ``ends`` of a range."""
     if by_channel:
-        whole = whole_numbers(g, parts.w, parts.b, parts.x.type, *parts.ranges[:2])
+        whole = quantize_weights(g, parts.w, parts.b, parts.x.type, *parts.ranges[:2])
     else:
-        counts = unit_of(g, parts.x.type, *parts.ranges[:2])
-        scale = unit_of(g, DType.INT8, *parts.ranges[2:4])
-        bias = None if parts.b is None else whole_bias(g, parts)
-        whole = Whole(parts.w, bias, scale, counts)
-    unit = None if ends is None else unit_of(g, output_type(parts), *ends)
-    if unit is not None and is_invariant(parts):
-        parts.after = clipped(parts.after, unit.array().item())
-        return whole_layer(g, parts, whole, ends)
+        counts = compute_inverse_scale(g, parts.x.type, *parts.ranges[:2])
+        scale = compute_inverse_scale(g, DType.INT8, *parts.ranges[2:4])
+        bias = None if parts.b is None else quantize_bias(g, parts)
+        whole = QuantizedWeights(parts.w, bias, scale, counts)
+    unit = None if ends is None else compute_inverse_scale(g, output_type(parts), *ends)
+    if unit is not None and is_scale_invariant(parts):
+        parts.after = quantize_clip_bounds(parts.after, unit.array().item())
+        return run_quantized_layer(g, parts, whole, ends)
     factor = whole.factor(g, g.const(np.float32(1)))
-    y = finished(g, multiples(g, parts, whole, factor), parts.after)
-    return y if unit is None else rounded(g, g.Mul(y, unit), output_type(parts))
+    y = apply_following_layers(g, scale_products(g, parts, whole, factor), parts.after)
+    return y if unit is None else round_to_type(g, g.Mul(y, unit), output_type(parts))
 
 
 def dense_in_floats(g, parts: Parts, by_channel, ends):
     """Of real numbers, which stay what they are where there are no ``ends`` of a range."""
     if by_channel:
-        w, b = coarse(g, parts.w, parts.b, parts.x.type, *parts.ranges[:2])
+        w, b = quantize_per_channel(g, parts.w, parts.b, parts.x.type, *parts.ranges[:2])
     else:
-        w, b = held(g, parts)
-    y = applied(g, parts.bare, real(g, parts.x, *parts.ranges[:2]), w, *([] if b is None else [b]))
-    y = finished(g, y, parts.after)
-    return y if ends is None else quantised(g, y, output_type(parts), *ends)
+        w, b = dequantize_weights(g, parts)
+    y = apply_layer(
+        g, parts.bare, dequantize(g, parts.x, *parts.ranges[:2]), w, *([] if b is None else [b])
+    )
+    y = apply_following_layers(g, y, parts.after)
+    return y if ends is None else quantize(g, y, output_type(parts), *ends)
 
 
 DENSE = "_sg_mkldnn_fully_connected"
-reads(DENSE, ignore=FLAGS)(partial(read_fused_dense, dense_in_counts))
+reads(DENSE, ignore=FLAGS)(partial(read_fused_dense, dense_in_integers))
 floating(DENSE, ignore=FLAGS)(partial(read_fused_dense, dense_in_floats))
 
 
-def held(g, parts: Parts):
+def dequantize_weights(g, parts: Parts):
     """Weights that are int8 in the file, and an int8 bias brought to their scale."""
-    w = real(g, parts.w, *parts.ranges[2:4])
+    w = dequantize(g, parts.w, *parts.ranges[2:4])
     if parts.b is None:
         return w, None
     unit = g.Mul(
-        step_of(g, parts.x.type, *parts.ranges[:2]), step_of(g, DType.INT8, *parts.ranges[2:4])
+        compute_scale(g, parts.x.type, *parts.ranges[:2]),
+        compute_scale(g, DType.INT8, *parts.ranges[2:4]),
     )
-    return w, g.DequantizeLinear(whole_bias(g, parts), unit, None)
+    return w, g.DequantizeLinear(quantize_bias(g, parts), unit, None)
 
 
-def whole_bias(g, parts: Parts):
+def quantize_bias(g, parts: Parts):
     """An int8 bias as int32 in the units of products: the nearest, further from 0 in the middle."""
-    b = rescaled(g, parts.x, parts.b, parts.ranges)
+    b = rescale_bias(g, parts.x, parts.b, parts.ranges)
     return cast(g, g.Mul(g.Sign(b), g.Floor(g.Add(g.Abs(b), 0.5))), DType.INT32)
 
 
-def counted_dense(g, parts: Parts):
-    y = products(g, parts, parts.w)
+def dense_uncalibrated(g, parts: Parts):
+    y = multiply_integers(g, parts, parts.w)
     if parts.b is not None:
-        y = g.Add(y, whole_bias(g, parts))
+        y = g.Add(y, quantize_bias(g, parts))
     require(all(op != "sqrt" for op, _ in parts.after), "square roots of integers, some below 0")
     if parts.after:
-        y = as_int32(g, finished(g, cast(g, y, DType.FLOAT32), parts.after))
+        y = round_to_int32(g, apply_following_layers(g, cast(g, y, DType.FLOAT32), parts.after))
     return y, *product_range(g, parts.x.type, *parts.ranges[:4])

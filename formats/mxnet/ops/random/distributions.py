@@ -29,21 +29,21 @@ def normal(draw, g, sizes, loc: Value, scale: Value):
     return g.Add(g.Mul(draw(g, "normal", sizes), scale), loc)
 
 
-def waiting(draw, g, sizes):
+def draw_exponential(draw, g, sizes):
     """Exponential numbers of mean 1."""
     return g.Neg(g.Log(g.Sub(1.0, draw(g, "uniform", sizes))))
 
 
 def exponential(draw, g, sizes, rate: Value):
-    return g.Div(waiting(draw, g, sizes), rate)
+    return g.Div(draw_exponential(draw, g, sizes), rate)
 
 
 def scaled_exponential(draw, g, sizes, scale: Value):
-    return g.Mul(waiting(draw, g, sizes), scale)
+    return g.Mul(draw_exponential(draw, g, sizes), scale)
 
 
 def gumbel(draw, g, sizes, loc: Value, scale: Value):
-    inner = g.Max(waiting(draw, g, sizes), TINY)
+    inner = g.Max(draw_exponential(draw, g, sizes), TINY)
     return g.Sub(loc, g.Mul(scale, g.Log(inner)))
 
 
@@ -53,7 +53,7 @@ def logistic(draw, g, sizes, loc: Value, scale: Value):
 
 
 def pareto(draw, g, sizes, a: Value):
-    return g.Sub(g.Exp(g.Div(waiting(draw, g, sizes), a)), 1.0)
+    return g.Sub(g.Exp(g.Div(draw_exponential(draw, g, sizes), a)), 1.0)
 
 
 def power(draw, g, sizes, a: Value):
@@ -61,11 +61,11 @@ def power(draw, g, sizes, a: Value):
 
 
 def rayleigh(draw, g, sizes, scale: Value):
-    return g.Mul(scale, g.Sqrt(g.Mul(waiting(draw, g, sizes), 2.0)))
+    return g.Mul(scale, g.Sqrt(g.Mul(draw_exponential(draw, g, sizes), 2.0)))
 
 
 def weibull(draw, g, sizes, a: Value):
-    return g.Pow(waiting(draw, g, sizes), g.Reciprocal(a))
+    return g.Pow(draw_exponential(draw, g, sizes), g.Reciprocal(a))
 
 
 def gamma(draw, g, sizes, alpha: Value, beta: Value):
@@ -108,7 +108,7 @@ def poisson(draw, g, sizes, rate: Value):
     next_logs = inner.Sub(
         inner.Add(logs, log_rate), inner.Log(cast(inner, inner.Add(step, 1), DType.FLOAT64))
     )
-    go = going(inner, more)
+    go = is_any_left(inner, more)
     results = [
         go, next_logs, inner.Add(total, inner.Exp(next_logs)),
         inner.Add(found, cast(inner, more, DType.FLOAT64)),
@@ -120,7 +120,7 @@ def poisson(draw, g, sizes, rate: Value):
     return cast(g, y, DType.FLOAT32)
 
 
-def going(g, more: Value):
+def is_any_left(g, more: Value):
     """Whether any element has not been found."""
     flat = g.Reshape(cast(g, more, DType.INT32), [-1])
     return g.Greater(g.ReduceSum(flat, [0], keepdims=0), 0)
@@ -140,7 +140,7 @@ def generalized_negative_binomial(draw, g, sizes, mu: Value, alpha: Value):
     return poisson(draw, g, sizes, g.Where(plain, mu, rate))
 
 
-def places(draw, g, sizes, weights: Value, count: int):
+def draw_indices(draw, g, sizes, weights: Value, count: int):
     """Places along the last axis of ``weights``, each as likely as its weight.
 
     ``sizes`` are those of the weights without their last axis, and ``count`` places for each.

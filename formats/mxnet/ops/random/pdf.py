@@ -55,11 +55,11 @@ def generalized_negative_binomial(g, x, mu, alpha):
 def density(function, g, x, parameters, is_log):
     require(x.type.kind == "f", f"the density at {x.type.value} numbers")
     behind = [g.Unsqueeze(p, list(range(p.rank, x.rank))) for p in parameters]
-    logs = function(g, *(widened(g, v) for v in (x, *behind)))
+    logs = function(g, *(widen_float16(g, v) for v in (x, *behind)))
     return cast_like(g, logs if is_log else g.Exp(logs), x)
 
 
-def widened(g, x: Value):
+def widen_float16(g, x: Value):
     """Halves are too coarse to compute in."""
     return cast(g, x, DType.FLOAT32) if x.dtype is DType.FLOAT16 else x
 
@@ -86,7 +86,7 @@ for _rule, _functions in ((read_density_one, ONE), (read_density_two, TWO)):
 def read_dirichlet(g, sample, alpha, *, is_log=False):
     """The last axis holds the parts of a sample."""
     last, like = sample.rank - 1, sample
-    sample, alpha = widened(g, sample), widened(g, alpha)
+    sample, alpha = widen_float16(g, sample), widen_float16(g, alpha)
     alpha = g.Unsqueeze(alpha, list(range(alpha.rank - 1, last)))
     total = g.ReduceSum(alpha, [last], keepdims=0)
     parts = g.Sub(g.Mul(g.Sub(alpha, 1.0), g.Log(sample)), gammaln(g, alpha))

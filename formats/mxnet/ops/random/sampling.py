@@ -35,11 +35,11 @@ GIVEN = ("ctx",)
 OPERAND, REQUIRED = Parameter.POSITIONAL_OR_KEYWORD, Parameter.empty
 
 
-def typed(g, x: Value, dtype: str):
+def cast_to(g, x: Value, dtype: str):
     return cast(g, x, DType.FLOAT32 if dtype == "None" else dtype_of(dtype))
 
 
-def numbered(rule, function, numbers):
+def with_attribute_parameters(rule, function, numbers):
     """``rule`` for a distribution, with its numbers as attributes: their names, with defaults.
 
     ``rule`` takes the distribution and its numbers first. Where it takes any operands, they stand
@@ -67,7 +67,9 @@ def numbered(rule, function, numbers):
 def read_fixed(function, numbers, draw, g, *, shape: Ints = (), dtype="None"):
     """Numbers of one distribution."""
     require(shape, "no shape is given")
-    return typed(g, function(draw, g, shape, *(g.const(n, DType.FLOAT32) for n in numbers)), dtype)
+    return cast_to(
+        g, function(draw, g, shape, *(g.const(n, DType.FLOAT32) for n in numbers)), dtype
+    )
 
 
 def read_like(function, numbers, draw, g, x):
@@ -87,14 +89,14 @@ def read_randint(draw, g, *, low: int, high: int, shape: Ints = (), dtype="None"
 
 
 def read_sample(function, draw, g, a, *, shape: Ints = (), dtype="None"):
-    return for_each(function, draw, g, shape, dtype, a)
+    return draw_for_each(function, draw, g, shape, dtype, a)
 
 
 def read_sample_two(function, draw, g, a, b, *, shape: Ints = (), dtype="None"):
-    return for_each(function, draw, g, shape, dtype, a, b)
+    return draw_for_each(function, draw, g, shape, dtype, a, b)
 
 
-def for_each(function, draw, g, shape: Ints, dtype: str, *parameters):
+def draw_for_each(function, draw, g, shape: Ints, dtype: str, *parameters):
     """``shape`` numbers for each parameter, behind the parameters' own axes."""
     sizes = [*sizes_of(g, parameters[0]), *shape]
     rank = parameters[0].rank
@@ -102,7 +104,7 @@ def for_each(function, draw, g, shape: Ints, dtype: str, *parameters):
         g.Unsqueeze(cast(g, p, DType.FLOAT32), list(range(rank, rank + len(shape))))
         for p in parameters
     )
-    return typed(g, function(draw, g, sizes, *spread), dtype)
+    return cast_to(g, function(draw, g, sizes, *spread), dtype)
 
 
 DISTRIBUTIONS: dict[str, dict[str, Any]] = {
@@ -117,8 +119,10 @@ DISTRIBUTIONS: dict[str, dict[str, Any]] = {
 for _name, _numbers in DISTRIBUTIONS.items():
     _function = getattr(d, _name)
     _sample = read_sample if len(_numbers) == 1 else read_sample_two
-    draws(f"_random_{_name}", ignore=GIVEN)(numbered(read_fixed, _function, _numbers))
-    draws(f"_random_{_name}_like")(numbered(read_like, _function, _numbers))
+    draws(f"_random_{_name}", ignore=GIVEN)(
+        with_attribute_parameters(read_fixed, _function, _numbers)
+    )
+    draws(f"_random_{_name}_like")(with_attribute_parameters(read_like, _function, _numbers))
     draws(f"_sample_{_name}")(partial(_sample, _function))
 
 
@@ -127,7 +131,7 @@ def read_sample_multinomial(draw, g, x, *, shape: Ints = (), get_prob=False, dty
     """Places along the last axis, as likely as ``x`` says, and the logarithms of that."""
     count = int(np.prod(shape, dtype=np.int64))
     sizes = sizes_of(g, x)[:-1]
-    found = d.places(draw, g, sizes, cast(g, x, DType.FLOAT32), count)
+    found = d.draw_indices(draw, g, sizes, cast(g, x, DType.FLOAT32), count)
     final = [*sizes, *shape] or [1]
     y = g.Reshape(cast(g, found, dtype_of(dtype)), shape_from(g, final))
     if not get_prob:
@@ -154,7 +158,7 @@ def read_shuffle(draw, g, x):
     return g.Gather(x, order, axis=0)
 
 
-def numpy_drawn(function, draw, g, size: Ints | None, operands, numbers, before=False):
+def draw_numpy(function, draw, g, size: Ints | None, operands, numbers, before=False):
     """Numbers of the shape of all parameters, or ``size``, or with ``before`` both in a row.
 
     A parameter is an operand where its attribute is None.
@@ -171,15 +175,15 @@ def numpy_drawn(function, draw, g, size: Ints | None, operands, numbers, before=
 
 
 def read_sized(function, numbers, draw, g, *operands, size: Ints | None = None):
-    return numpy_drawn(function, draw, g, size, operands, numbers)
+    return draw_numpy(function, draw, g, size, operands, numbers)
 
 
 def read_typed(function, numbers, draw, g, *operands, size: Ints | None = None, dtype="float32"):
-    return typed(g, numpy_drawn(function, draw, g, size, operands, numbers), dtype)
+    return cast_to(g, draw_numpy(function, draw, g, size, operands, numbers), dtype)
 
 
 def read_rows(function, numbers, draw, g, *operands, size: Ints | None = None, dtype="float32"):
-    return typed(g, numpy_drawn(function, draw, g, size, operands, numbers, before=True), dtype)
+    return cast_to(g, draw_numpy(function, draw, g, size, operands, numbers, before=True), dtype)
 
 
 RANGE, LOCATED = dict.fromkeys(("low", "high"), REQUIRED), dict.fromkeys(("loc", "scale"), REQUIRED)
@@ -198,7 +202,7 @@ NUMPY: dict[str, Any] = {
     "weibull": (read_sized, d.weibull, {"a": None}),
 }
 for _name, (_rule, _function, _numbers) in NUMPY.items():
-    draws(f"_npi_{_name}", ignore=GIVEN)(numbered(_rule, _function, _numbers))
+    draws(f"_npi_{_name}", ignore=GIVEN)(with_attribute_parameters(_rule, _function, _numbers))
 
 
 @draws("_npi_bernoulli", ignore=GIVEN)
@@ -213,7 +217,7 @@ def read_bernoulli(
         return g.Less(draw(g, "uniform", sizes), chance)
 
     chance = logit if is_logit else prob
-    return typed(g, numpy_drawn(below, draw, g, size, (x,), (chance,)), dtype)
+    return cast_to(g, draw_numpy(below, draw, g, size, (x,), (chance,)), dtype)
 
 
 @draws("_npi_choice", ignore=GIVEN)
@@ -226,7 +230,7 @@ def read_choice(
     count = size_of(g, operands[0], 0) if a is None else a
     shape, number = size or (), int(np.prod(size or (), dtype=np.int64))
     if replace and chances is not None:
-        found = d.places(draw, g, [], cast(g, chances, DType.FLOAT32), number)
+        found = d.draw_indices(draw, g, [], cast(g, chances, DType.FLOAT32), number)
     elif replace:
         most = cast(g, shape_from(g, [count]), DType.FLOAT32)
         found = g.Floor(g.Mul(draw(g, "uniform", [number]), most))
@@ -245,7 +249,7 @@ def read_numpy_multinomial(
     """How often each of some cases comes in ``n`` trials."""
     chances = g.const(pvals, DType.FLOAT32) if x is None else cast(g, x, DType.FLOAT32)
     shape = size or ()
-    found = d.places(draw, g, [], chances, n * int(np.prod(shape, dtype=np.int64)))
+    found = d.draw_indices(draw, g, [], chances, n * int(np.prod(shape, dtype=np.int64)))
     trials = g.Reshape(found, [*shape, n, 1])
     count = size_of(g, chances, 0)
     hit = g.Equal(trials, index_range(g, count))

@@ -19,7 +19,7 @@ from serde.ir.graph import DType, Tensor, Value
 from ...rules import reads
 from ...target import spells, writes
 from ..fallbacks import LAST, standard
-from .lstm_projection import projected
+from .lstm_projection import run_projected_lstm
 from .unrolled import LAYERS, function, stepped
 
 GATES = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}  # MXNet's gates among ONNX's
@@ -64,8 +64,16 @@ def read_rnn(
     require(not use_sequence_length or lengths is not None, "use_sequence_length without lengths")
     if projection_size is not None:
         require(mode == "lstm" and not use_sequence_length, f"projection_size of a {mode}")
-        return projected(g, x, parameters, (state, cell_state), state_size, projection_size,
-                         num_layers, 2 if bidirectional else 1)  # fmt: skip
+        return run_projected_lstm(
+            g,
+            x,
+            parameters,
+            (state, cell_state),
+            state_size,
+            projection_size,
+            num_layers,
+            2 if bidirectional else 1,
+        )
     lengths = cast(g, lengths, DType.INT32) if use_sequence_length else None
     cell, directions = CELLS[mode], 2 if bidirectional else 1
     vector = Vector(g, parameters, cell, state_size, directions)
@@ -81,7 +89,7 @@ def read_rnn(
         initial = [layer_state(g, s, layer, directions) for s in (state, cell_state)]
         y, *last = layer_node(g, cell, x, weights[layer], biases[layer], initial, state_size,
                               directions, lengths)  # fmt: skip
-        x = joined(g, y, directions)
+        x = join_directions(g, y, directions)
         ends.append(last)
     finals = [g.Concat(*column, axis=0) for column in zip(*ends, strict=True)]
     return (x, *finals)
@@ -111,7 +119,7 @@ class Vector:
         self.at += count
         return piece
 
-    def gated(self, *tail: int) -> Value:
+    def take_gates(self, *tail: int) -> Value:
         """One matrix or bias: its gates in ONNX's order, an axis for the direction in front."""
         gates = len(self.cell.gates)
         size = gates * self.hidden
@@ -123,12 +131,15 @@ class Vector:
         return self.g.Reshape(piece, [1, gates * self.hidden, *tail])
 
     def weights(self, features: int) -> tuple[Value, Value]:
-        pairs = [(self.gated(features), self.gated(self.hidden)) for _ in range(self.directions)]
+        pairs = [
+            (self.take_gates(features), self.take_gates(self.hidden))
+            for _ in range(self.directions)
+        ]
         w, r = zip(*pairs, strict=True)
         return self.g.Concat(*w, axis=0), self.g.Concat(*r, axis=0)
 
     def biases(self) -> Value:
-        pairs = [(self.gated(), self.gated()) for _ in range(self.directions)]
+        pairs = [(self.take_gates(), self.take_gates()) for _ in range(self.directions)]
         return self.g.Concat(*(self.g.Concat(*pair, axis=1) for pair in pairs), axis=0)
 
 
@@ -157,7 +168,7 @@ def layer_node(g, cell: Cell, x, weights, bias, initial, hidden: int, directions
     )  # fmt: skip
 
 
-def joined(g, y: Value, directions: int):
+def join_directions(g, y: Value, directions: int):
     """``(length, directions, batch, hidden)`` as ``(length, batch, directions * hidden)``."""
     if directions == 1:
         return g.Squeeze(y, [1])

@@ -11,29 +11,31 @@ from serde.errors import require
 from serde.ir.builder import ensure_distinct_outputs
 from serde.ir.graph import Value
 
-from ..linear import flipped
+from ..linear import transpose_if
 
 GATES = 4  # input, forget, cell, output
 
 
-def projected(
+def run_projected_lstm(
     g, x: Value, flat: Value, states, hidden: int, small: int, layers: int, directions: int
 ):
     """The outputs of the last layer, and what all layers remember in the end."""
     first = x.ranked_shape[2]
     require(isinstance(first, int), "needs to know how many numbers each step of the input has")
     sizes = [first] + [small * directions] * (layers - 1)
-    shapes = [s for size in sizes for s in each_layer(size, hidden, small) * directions]
+    shapes = [s for size in sizes for s in weight_shapes(size, hidden, small) * directions]
     shapes += [(GATES * hidden,)] * (2 * layers * directions)
-    pieces = iter(taken(g, flat, shapes))
+    pieces = iter(take_pieces(g, flat, shapes))
     weights = [[next(pieces) for _ in range(3)] for _ in range(layers * directions)]
     biases = [[next(pieces) for _ in range(2)] for _ in range(layers * directions)]
     ends = []
     for layer in range(layers):
         found = []
         for at in range(layer * directions, (layer + 1) * directions):
-            begin = [initial(g, s, at, x, n) for s, n in zip(states, (small, hidden), strict=True)]
-            run = direction(g, x, weights[at], biases[at], begin, at % directions)
+            begin = [
+                initial_state(g, s, at, x, n) for s, n in zip(states, (small, hidden), strict=True)
+            ]
+            run = run_direction(g, x, weights[at], biases[at], begin, at % directions)
             ends.append(run[:2])
             found.append(run[2])
         x = g.Concat(*found, axis=2)
@@ -41,12 +43,12 @@ def projected(
                  for column in zip(*ends, strict=True)))  # fmt: skip
 
 
-def each_layer(size: int, hidden: int, small: int):
+def weight_shapes(size: int, hidden: int, small: int):
     """The shapes of one direction's weights."""
     return [(GATES * hidden, size), (GATES * hidden, small), (small, hidden)]
 
 
-def taken(g, flat: Value, shapes):
+def take_pieces(g, flat: Value, shapes):
     """Pieces of the parameters in the shapes given, which take them all."""
     at, pieces = 0, []
     for shape in shapes:
@@ -57,7 +59,7 @@ def taken(g, flat: Value, shapes):
     return pieces
 
 
-def initial(g, state: Value | None, at: int, x: Value, size: int):
+def initial_state(g, state: Value | None, at: int, x: Value, size: int):
     """What one direction remembers at first; a state of no batch is zeros."""
     if state is None or (state.tensor is not None and 0 in state.static_shape):
         batch = shape_from(g, [size_of(g, x, 1), size])
@@ -65,9 +67,9 @@ def initial(g, state: Value | None, at: int, x: Value, size: int):
     return g.Gather(state, at, axis=0)
 
 
-def direction(g, x: Value, weights, biases, begin, backward: int):
+def run_direction(g, x: Value, weights, biases, begin, backward: int):
     """The state and the memory in the end, and the outputs of all steps."""
-    by_input, by_state, down = (flipped(g, w, True) for w in weights)
+    by_input, by_state, down = (transpose_if(g, w, True) for w in weights)
     given = g.Add(g.MatMul(x, by_input), g.Add(*biases))
     inner = g.child("projected")
     state, memory = (inner.input(n, x.type, v.shape) for n, v in zip("rc", begin, strict=True))
