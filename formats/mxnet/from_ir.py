@@ -14,7 +14,7 @@ from serde.legalize.convert import without_functions
 from serde.passes.dce import drop_dead
 
 from .legalize import spelled
-from .ops.nms import masked
+from .ops.nms import mark_suppression_masks
 from .passes.data_dependent_shapes import propagate_dynamic
 from .releases import Release, get_release
 from .target import SymbolBuilder, illegal_reason, writes
@@ -27,7 +27,7 @@ def from_ir(graph: Graph, *, mxnet: str | None = None) -> Graph:
         Unconvertible: for every input, output and node the release cannot express.
     """
     asked = get_release(mxnet)
-    legal, hints = spelled(masked(without_functions(graph)))
+    legal, hints = spelled(mark_suppression_masks(without_functions(graph)))
     read = legal.graph.uses()
     table = writes.with_diagnostics(legal.diagnostics).with_hints(hints)
     pairs = zip(graph.inputs, legal.graph.inputs, strict=True)

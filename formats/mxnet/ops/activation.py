@@ -8,7 +8,7 @@ from serde.ir.graph import Value
 
 from ..rules import reads
 from ..target import spells, writes
-from .fallbacks import standard
+from .fallbacks import find_standard_rule
 
 ACTIVATIONS = {
     "relu": "Relu",
@@ -120,13 +120,13 @@ def write_mish(s, x):
 
 
 @spells("Relu")
-def spell_relu(g, x):
+def legalize_relu(g, x):
     """Of integers, the larger of each and 0."""
     return None if x.type.kind == "f" else g.Max(x, g.const(0, x.type))
 
 
 @spells("Selu")
-def spell_selu(g, x, *, alpha, gamma):
+def legalize_selu(g, x, *, alpha, gamma):
     if (round(alpha, 6), round(gamma, 6)) == (1.673263, 1.050701):
         return None
     below_zero = g.Mul(g.Sub(g.Exp(g.Min(x, 0.0)), 1.0), alpha)
@@ -134,12 +134,16 @@ def spell_selu(g, x, *, alpha, gamma):
 
 
 @spells("Gelu")
-def spell_gelu(g, x, *, approximate):
-    return None if approximate == "none" else standard(20, "Gelu")(g, x, approximate=approximate)
+def legalize_gelu(g, x, *, approximate):
+    return (
+        None
+        if approximate == "none"
+        else find_standard_rule(20, "Gelu")(g, x, approximate=approximate)
+    )
 
 
 @spells("PRelu")
-def spell_prelu(g, x, slope):
+def legalize_prelu(g, x, slope):
     """MXNet's slope is one number, or one a channel."""
     dims = slope.ranked_shape
     channels = [d for d in dims if d != 1]

@@ -14,7 +14,7 @@ from serde.ir.graph import DType, Value
 
 from ..rules import reads
 from ..target import scalar_value, spells, writes
-from .fallbacks import standard
+from .fallbacks import find_standard_rule
 
 BINARY = {  # operator: MXNet's for tensors, with a number on the right, with one on the left
     "Add": ("broadcast_add", "_plus_scalar", "_plus_scalar"),
@@ -271,12 +271,12 @@ def write_mod(s, x, y, *, fmod):
 
 
 @spells("Mean")
-def spell_mean(g, *xs):
+def legalize_mean(g, *xs):
     return g.Div(g.Sum(*xs), float(len(xs)))
 
 
 @spells("Pow")
-def spell_pow(g, x, y):
+def legalize_pow(g, x, y):
     if x.dtype is y.dtype:
         return None
     if x.type.kind == "f":
@@ -286,6 +286,6 @@ def spell_pow(g, x, y):
 
 
 @spells("Mod")
-def spell_mod(g, x, y, *, fmod):
+def legalize_mod(g, x, y, *, fmod):
     """Of integers, by division; MXNet has one of floats."""
-    return None if x.type.kind == "f" else standard(10, "Mod")(g, x, y, fmod=fmod)
+    return None if x.type.kind == "f" else find_standard_rule(10, "Mod")(g, x, y, fmod=fmod)

@@ -24,7 +24,7 @@ from serde.rewrite.subgraphs import Body
 
 from ..rules import reads
 from ..target import scalar_value, writes
-from .dynamic_shapes import Sizes, extent, turns_of
+from .dynamic_shapes import Sizes, emit_arange, emit_iterations
 
 COUNTS = ("num_args", "num_outputs")
 MOST = 2**31 - 1  # turns of a loop that has no bound
@@ -130,7 +130,7 @@ def read_cached_op(g, *operands, subgraph0: Body):
     return subgraph0(g, *operands)
 
 
-def closed(graph: Graph) -> tuple[Graph, list[Value]]:
+def close_over(graph: Graph) -> tuple[Graph, list[Value]]:
     """The graph with all it reads as its inputs, and what those are outside.
 
     They are in the order MXNet lists them in: that in which the outputs need them.
@@ -156,7 +156,7 @@ def _read(graph: Graph) -> Iterable[Value]:
             stack.extend(v for v in reversed(node.inputs) if v is not None)
 
 
-def places(values: Iterable[Value], among: Sequence[Value]) -> tuple[int, ...]:
+def positions_of(values: Iterable[Value], among: Sequence[Value]) -> tuple[int, ...]:
     """Where values stand among others."""
     at = {v: i for i, v in enumerate(among)}
     require(all(v in at for v in values), "a loop with a state its body does not read")
@@ -166,23 +166,23 @@ def places(values: Iterable[Value], among: Sequence[Value]) -> tuple[int, ...]:
 @writes("If")
 def write_if(s, condition, *, then_branch: Graph, else_branch: Graph):
     pairs = zip(then_branch.outputs, else_branch.outputs, strict=True)
-    require(all(may_be_alike(a, b) for a, b in pairs), "branches that give other shapes")
+    require(all(may_have_one_shape(a, b) for a, b in pairs), "branches that give other shapes")
     if s.is_inner:
-        return either(s, condition, then_branch, else_branch)
+        return emit_select(s, condition, then_branch, else_branch)
     asked = Value("condition", condition.dtype, condition.shape)
     copied = Value("holds", condition.dtype, condition.shape)
     asking = Graph("condition", (asked,), (copied,), (copy_of(asked, copied),), "mxnet")
-    bodies, reads = zip(*map(closed, (then_branch, else_branch)), strict=True)
+    bodies, reads = zip(*map(close_over, (then_branch, else_branch)), strict=True)
     read = list(dict.fromkeys([condition, *reads[0], *reads[1]]))
     return s["_cond"](
         *read, subgraph0=asking, subgraph1=bodies[0], subgraph2=bodies[1], num_args=3 + len(read),
         num_outputs=len(then_branch.outputs), cond_input_locs=(0,),
-        then_input_locs=places(reads[0], read), else_input_locs=places(reads[1], read),
+        then_input_locs=positions_of(reads[0], read), else_input_locs=positions_of(reads[1], read),
         outputs=len(then_branch.outputs),
     )  # fmt: skip
 
 
-def may_be_alike(a: Value, b: Value) -> bool:
+def may_have_one_shape(a: Value, b: Value) -> bool:
     """Whether two values have one shape, as far as it is known."""
     if a.shape is None or b.shape is None:
         return True
@@ -190,7 +190,7 @@ def may_be_alike(a: Value, b: Value) -> bool:
     return len(a.shape) == len(b.shape) and all(m == n or None in (m, n) for m, n in sizes)
 
 
-def either(s, condition, then_branch: Graph, else_branch: Graph):
+def emit_select(s, condition, then_branch: Graph, else_branch: Graph):
     """Both branches, and a choice: MXNet tells no shapes of a ``_cond`` inside of a loop."""
     s.nodes += [*then_branch.nodes, *else_branch.nodes]
     found = []
@@ -210,24 +210,26 @@ def write_loop(s, most, going, *states, body: Graph, sizes: Hint[Sizes | None] =
     turns = scalar_value(most)
     still, constant = body.inputs[1], body.outputs[0]
     endless = constant.tensor is not None and bool(constant.array().all())
-    kept = endless or made_of(body, constant, still)
+    kept = endless or is_passed_through(body, constant, still)
     begun = going is None or bool(scalar_value(going))
     kinds = [(v.dtype, v.shape) for v in body.inputs[2:]]
     ends = body.outputs[1 : len(states) + 1]
     require([(v.dtype, v.shape) for v in ends] == kinds, "states that change their shape")
     if kept and begun and turns is not None and turns > 0:
         numbers = s.const(np.arange(turns).reshape(-1, 1), DType.INT64, name=f"{s.name}/turns")
-        return counted(s, numbers, states, body)
+        return emit_foreach(s, numbers, states, body)
     only_states = len(body.outputs) == len(states) + 1
     if kept and begun and turns is None and most is not None and (sizes or not only_states):
-        steps = extent(s, sizes[0]) if sizes else turns_of(s, s.Reshape(most, shape=(1,)))
+        steps = (
+            emit_arange(s, sizes[0]) if sizes else emit_iterations(s, s.Reshape(most, shape=(1,)))
+        )
         numbers = s.Cast(s.Reshape(steps, shape=(-1, 1)), dtype="int64")
-        return counted(s, numbers, states, body)
+        return emit_foreach(s, numbers, states, body)
     require(only_states, "outputs of a loop that a condition ends")
-    return repeated(s, most, going, states, body)
+    return emit_while_loop(s, most, going, states, body)
 
 
-def made_of(body: Graph, value: Value, source: Value) -> bool:
+def is_passed_through(body: Graph, value: Value, source: Value) -> bool:
     """Whether ``value`` is ``source`` as it came in."""
     makers = {v: n for n in body.nodes for v in n.outputs}
     while value is not source and value in makers and makers[value].op in ("_copy", "Cast"):
@@ -235,24 +237,24 @@ def made_of(body: Graph, value: Value, source: Value) -> bool:
     return value is source
 
 
-def counted(s, numbers: Value, states: Sequence[Value], body: Graph):
+def emit_foreach(s, numbers: Value, states: Sequence[Value], body: Graph):
     """``_foreach`` over the numbers of the turns, ``(turns, 1)``."""
     count, still, *inner = body.inputs
     results = (*body.outputs[len(states) + 1 :], *body.outputs[1 : len(states) + 1])
     always = s.const(np.ones(1, np.float32), name=f"{s.name}/going")
-    made, read = closed(replace(body, outputs=results))
+    made, read = close_over(replace(body, outputs=results))
     outside = {still: always, count: numbers, **dict(zip(inner, states, strict=True))}
     data = [count] if count in read else []
     if not data:  # MXNet counts turns by what it goes over
-        made, read = touching(made, read, count, numbers)
+        made, read = depend_on_iteration(made, read, count, numbers)
         data = [count]
     held = (*data, *inner)
     rest = [v for v in read if v not in held]
     made_outputs = s["_foreach"](
         *(outside.get(v, v) for v in (*held, *rest)), subgraph0=made, num_args=1 + len(read),
         num_outputs=len(results), num_out_data=len(results) - len(states),
-        in_data_locs=places(data, read), in_state_locs=places(inner, read),
-        remain_locs=places(rest, read), outputs=len(results),
+        in_data_locs=positions_of(data, read), in_state_locs=positions_of(inner, read),
+        remain_locs=positions_of(rest, read), outputs=len(results),
     )  # fmt: skip
     found = made_outputs if isinstance(made_outputs, tuple) else (made_outputs,)
     stacked = len(results) - len(states)
@@ -263,14 +265,21 @@ def counted(s, numbers: Value, states: Sequence[Value], body: Graph):
     return (*found[stacked:], *scanned)
 
 
-def touching(made: Graph, read: list[Value], count: Value, numbers: Value):
+def depend_on_iteration(made: Graph, read: list[Value], count: Value, numbers: Value):
     """Let a body read the number of the turn: added to its first result as nothing."""
     inside = Value(count.name, count.dtype, count.shape)
     first = made.outputs[0]
     parts = [Value(f"{first.name}/{n}", first.dtype) for n in ("none", "nothing", "counted")]
     nodes = [
         Node("zeros_like", (inside,), (parts[0],), {}, "mxnet", parts[0].name),
-        Node("Cast", (parts[0],), (parts[1],), {"dtype": held_in(first)}, "mxnet", parts[1].name),
+        Node(
+            "Cast",
+            (parts[0],),
+            (parts[1],),
+            {"dtype": storage_type_name(first)},
+            "mxnet",
+            parts[1].name,
+        ),
         Node("broadcast_add", (first, parts[1]), (parts[2],), {}, "mxnet", parts[2].name),
     ]
     outputs = (parts[2], *made.outputs[1:])
@@ -280,11 +289,11 @@ def touching(made: Graph, read: list[Value], count: Value, numbers: Value):
     return replace(whole, inputs=tuple(found)), [order[v] for v in found]
 
 
-def held_in(value: Value) -> str:
+def storage_type_name(value: Value) -> str:
     return "float32" if value.type is DType.BOOL else value.type.value
 
 
-def repeated(s, most: Value | None, going, states: Sequence[Value], body: Graph):
+def emit_while_loop(s, most: Value | None, going, states: Sequence[Value], body: Graph):
     """``_while_loop`` over the number of the turn, whether to go on, and the states."""
     turns, (count, still) = scalar_value(most), body.inputs[:2]
     own = [Value(n, count.dtype, ()) for n in ("limit", "under", "going_on", "next", "again")]
@@ -301,8 +310,8 @@ def repeated(s, most: Value | None, going, states: Sequence[Value], body: Graph)
         Node("broadcast_mul", (body.outputs[0], still), (again,), {}, "mxnet", "again"),
     )
     results = (following, again, *body.outputs[1:])
-    func, func_read = closed(replace(body, nodes=(*body.nodes, *steps), outputs=results))
-    cond, cond_read = closed(asking)
+    func, func_read = close_over(replace(body, nodes=(*body.nodes, *steps), outputs=results))
+    cond, cond_read = close_over(asking)
     begin = s.const(np.zeros(1, np.int64)), going
     if going is None:
         begin = begin[0], s.const(np.ones(1, np.float32))
@@ -310,10 +319,16 @@ def repeated(s, most: Value | None, going, states: Sequence[Value], body: Graph)
     outside = dict(zip(inner, (*begin, *states), strict=True)) | {limit: most}
     read = list(dict.fromkeys([*inner, *func_read, *cond_read]))
     found = s["_while_loop"](
-        *(outside.get(v, v) for v in read), subgraph0=cond, subgraph1=func,
-        num_args=2 + len(read), num_outputs=len(results), num_out_data=0,
+        *(outside.get(v, v) for v in read),
+        subgraph0=cond,
+        subgraph1=func,
+        num_args=2 + len(read),
+        num_outputs=len(results),
+        num_out_data=0,
         max_iterations=int(MOST if turns is None else turns),
-        cond_input_locs=places(cond_read, read), func_input_locs=places(func_read, read),
-        func_var_locs=places(inner, func_read), outputs=len(results),
-    )  # fmt: skip
+        cond_input_locs=positions_of(cond_read, read),
+        func_input_locs=positions_of(func_read, read),
+        func_var_locs=positions_of(inner, func_read),
+        outputs=len(results),
+    )
     return found[2:]

@@ -16,8 +16,8 @@ from serde.version_converter.adapters.pooling import pad_window_axes
 from ..rules import reads
 from ..target import require_symmetric_pads, spells, writes
 from .deconvolution_phases import convolve_phases, phases
-from .fallbacks import LAST, spell_wide
-from .padding import halved, pad_images
+from .fallbacks import LAST, legalize_wide
+from .padding import is_symmetric, pad_images
 
 TUNING = ("num_filter", "no_bias", "workspace", "cudnn_tune", "cudnn_off")
 CHANNELS_FIRST = (None, "NCW", "NCHW", "NCDHW")
@@ -137,7 +137,7 @@ def write_conv(s, x, w, b=None, *, kernel_shape, strides, dilations, pads, group
     return s.Convolution(
         x,
         w,
-        *operands(b),
+        *present_operands(b),
         num_filter=w.static_shape[0],
         num_group=group,
         no_bias=b is None,
@@ -145,7 +145,7 @@ def write_conv(s, x, w, b=None, *, kernel_shape, strides, dilations, pads, group
     )
 
 
-def operands(*values: Value | None) -> list[Value]:
+def present_operands(*values: Value | None) -> list[Value]:
     return [v for v in values if v is not None]
 
 
@@ -162,7 +162,7 @@ def write_conv_transpose(
     return s.Deconvolution(
         x,
         w,
-        *operands(b),
+        *present_operands(b),
         num_filter=w.static_shape[1] * group,
         num_group=group,
         adj=output_padding,
@@ -172,29 +172,29 @@ def write_conv_transpose(
 
 
 @spells("Conv")
-def spell_conv(g, x, w, b=None, *, kernel_shape, strides, dilations, pads, group):
+def legalize_conv(g, x, w, b=None, *, kernel_shape, strides, dilations, pads, group):
     """MXNet pads both ends alike; images and volumes are padded by its ``Pad``."""
-    if not halved(pads) and x.rank == 3:
+    if not is_symmetric(pads) and x.rank == 3:
         x, pads = pad_window_axes(g, x, pads), (0,) * len(pads)
         return g.Conv(
             x, w, b, kernel_shape=kernel_shape, strides=strides, dilations=dilations, pads=pads,
             group=group,
         )  # fmt: skip
-    return spell_wide(
+    return legalize_wide(
         "Conv", g, x, w, b, kernel_shape=kernel_shape, strides=strides, dilations=dilations,
         pads=pads, group=group,
     )  # fmt: skip
 
 
 @spells("ConvTranspose")
-def spell_conv_transpose(
+def legalize_conv_transpose(
     g, x, w, b=None, *, group, kernel_shape: Ints | None = None, strides: Ints | None = None,
     dilations: Ints | None = None, pads: Ints | None = None, output_padding: Ints | None = None,
     output_shape: Ints | None = None, auto_pad="NOTSET",
 ):  # fmt: skip
     """Pads that differ are cut off behind; zeros stand where an output is asked for beyond."""
     if x.type is DType.FLOAT16:
-        return spell_wide(
+        return legalize_wide(
             "ConvTranspose", g, x, w, b, group=group, kernel_shape=kernel_shape, strides=strides,
             dilations=dilations, pads=pads, output_padding=output_padding,
             output_shape=output_shape, auto_pad=auto_pad,
@@ -203,7 +203,7 @@ def spell_conv_transpose(
         raise ConversionError("of volumes in float64, for which MXNet has no kernel")
     gaps = set(dilations or (1,)) != {1}
     if gaps and (w.rank == 5 or x.type is DType.FLOAT64):
-        wide, ones = with_gaps(g, w, dilations), (1,) * len(dilations)
+        wide, ones = dilate_kernel(g, w, dilations), (1,) * len(dilations)
         return g.ConvTranspose(
             x,
             wide,
@@ -218,7 +218,7 @@ def spell_conv_transpose(
             auto_pad=auto_pad,
         )
     settled = output_shape is None and auto_pad == "NOTSET" and pads is not None
-    if settled and halved(pads):
+    if settled and is_symmetric(pads):
         return None
     kernel_shape = kernel_shape or w.static_shape[2:]
     n = len(kernel_shape)
@@ -229,7 +229,7 @@ def spell_conv_transpose(
     )
     frame = {"kernel_shape": kernel_shape, "strides": strides, "dilations": dilations}
     if pads is None or not settled:
-        pads = pads_for(x, output_shape, more, auto_pad, **frame)
+        pads = solve_pads(x, output_shape, more, auto_pad, **frame)
     y = g.ConvTranspose(x, w, b, output_padding=more, group=group, pads=(0,) * 2 * n, **frame)
     cut = [max(p, 0) for p in pads]
     y = g.Slice(y, cut[:n], [-p or LAST for p in cut[n:]], list(range(2, n + 2)), [1] * n)
@@ -238,7 +238,7 @@ def spell_conv_transpose(
     return pad_window_axes(g, y, tuple(beyond)) if any(beyond) else y
 
 
-def with_gaps(g, w: Value, dilations: Ints):
+def dilate_kernel(g, w: Value, dilations: Ints):
     """A kernel with zeros between its elements.
 
     MXNet dilates no transposed convolution of volumes, and errs in those of float64.
@@ -257,7 +257,7 @@ def with_gaps(g, w: Value, dilations: Ints):
     return w
 
 
-def pads_for(
+def solve_pads(
     x: Value, output_shape: Ints | None, more: Ints, auto_pad: str, *, kernel_shape: Ints,
     strides: Ints, dilations: Ints,
 ) -> Ints:  # fmt: skip

@@ -25,7 +25,7 @@ from serde.rewrite.rules import Hint
 from ..io.params import TYPES
 from ..rules import dtype_of, reads
 from ..target import scalar_value, writes
-from .dynamic_shapes import Sizes, extent, turns_of
+from .dynamic_shapes import Sizes, emit_arange, emit_iterations
 
 MOST = 1 << 22  # elements written into the model
 
@@ -173,7 +173,7 @@ def write_range(s, start, limit, delta, *, sizes: Hint[Sizes | None] = None):
     whole = isinstance(first, int) and isinstance(step, int) and step > 0
     require(whole, "steps to a size of a tensor that are no integers")
     above = combine("+", combine("-", sizes[0], first), step - 1)
-    steps = s["_mul_scalar"](extent(s, combine("/", above, step)), scalar=step)
+    steps = s["_mul_scalar"](emit_arange(s, combine("/", above, step)), scalar=step)
     return s.Cast(s["_plus_scalar"](steps, scalar=first), dtype=start.type.value)
 
 
@@ -183,5 +183,5 @@ def _range_of(s, start: Value, limit: Value, delta: Value):
     first, last, step = (
         s.Reshape(s.Cast(v, dtype="float64"), shape=(1,)) for v in (start, limit, delta)
     )
-    turns = turns_of(s, s.ceil(s.broadcast_div(s.broadcast_sub(last, first), step)))
+    turns = emit_iterations(s, s.ceil(s.broadcast_div(s.broadcast_sub(last, first), step)))
     return s.Cast(s.broadcast_add(s.broadcast_mul(turns, step), first), dtype=kind)

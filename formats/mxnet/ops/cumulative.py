@@ -128,7 +128,7 @@ def write_cum_sum(s, x, axis):
 
 
 @spells("CumSum")
-def spell_cum_sum(g, x, axis, *, exclusive, reverse):
+def legalize_cum_sum(g, x, axis, *, exclusive, reverse):
     """Forwards, each with its own; an operand before it is a zero in front and one less behind."""
     (along,) = (int(i) % x.rank for i in axis.ints())
     if not exclusive and not reverse:

@@ -64,7 +64,7 @@ def read_col2im(g, x, *, output_size: Ints, kernel: Ints, stride=(), dilate=(), 
 
 
 @spells("DepthToSpace")
-def spell_depth_to_space(g, x, *, blocksize, mode):
+def legalize_depth_to_space(g, x, *, blocksize, mode):
     n, _, h, w = sizes_of(g, x)
     b = blocksize
     part = x.ranked_shape[1]
@@ -80,7 +80,7 @@ def spell_depth_to_space(g, x, *, blocksize, mode):
 
 
 @spells("SpaceToDepth")
-def spell_space_to_depth(g, x, *, blocksize, mode: str = "DCR"):
+def legalize_space_to_depth(g, x, *, blocksize, mode: str = "DCR"):
     b, (_, c, h, w) = blocksize, x.ranked_shape
     require(isinstance(h, int) and isinstance(w, int), "an image of a size known when it runs")
     count = sizes_of(g, x)[0]

@@ -19,7 +19,7 @@ Sizes = tuple[Dim, ...]
 COMPUTED = "a dynamic shape"
 
 
-def extent(s, size: Dim) -> Value:
+def emit_arange(s, size: Dim) -> Value:
     """``0, 1, 2 … size - 1`` as floats, where MXNet takes a size from: a tensor, not a number.
 
     Sizes that no tensor has are put together from those of their operands.
@@ -30,29 +30,29 @@ def extent(s, size: Dim) -> Value:
     values = chain(s.inputs, (v for node in s.nodes for v in node.outputs))
     like = next((v for v in values if size in (v.shape or ())), None)
     if like is not None:
-        return _counted(s, like, axis=like.ranked_shape.index(size))
+        return _emit_arange_like(s, like, axis=like.ranked_shape.index(size))
     found = split_operands(size)
     if found is None:
         raise ConversionError(f"needs the size {size}, which no tensor before it has")
     sign, left, right = found
     if sign in "+*":
-        a, b = (s.ones_like(extent(s, d)) for d in (left, right))
+        a, b = (s.ones_like(emit_arange(s, d)) for d in (left, right))
         if sign == "+":
-            return _counted(s, s.Concat(a, b, dim=0, num_args=2))
+            return _emit_arange_like(s, s.Concat(a, b, dim=0, num_args=2))
         each = s.broadcast_mul(s.expand_dims(a, axis=1), s.expand_dims(b, axis=0))
-        return _counted(s, s.Reshape(each, shape=(-1,)))
+        return _emit_arange_like(s, s.Reshape(each, shape=(-1,)))
     require(isinstance(right, int) and right > 0, f"the size {size}, computed of others")
     if sign == "-":
-        return s.slice_axis(extent(s, left), axis=0, begin=0, end=-right)
-    every = s.slice(extent(s, left), begin=(right - 1,), end=(None,), step=(right,))
-    return _counted(s, every)
+        return s.slice_axis(emit_arange(s, left), axis=0, begin=0, end=-right)
+    every = s.slice(emit_arange(s, left), begin=(right - 1,), end=(None,), step=(right,))
+    return _emit_arange_like(s, every)
 
 
-def _counted(s, like: Value, axis: int = 0) -> Value:
+def _emit_arange_like(s, like: Value, axis: int = 0) -> Value:
     return s["_contrib_arange_like"](s.Cast(like, dtype="float64"), axis=axis)
 
 
-def spread(s, x: Value, sizes: Sequence[Dim]):
+def broadcast_axes_to(s, x: Value, sizes: Sequence[Dim]):
     """``x`` repeated along its axes of size 1, and new ones in front, up to ``sizes``."""
     kind, own = storage_type_name(x.type), list(x.ranked_shape) or [1]
     for _ in range(len(sizes) - len(own)):
@@ -67,26 +67,26 @@ def spread(s, x: Value, sizes: Sequence[Dim]):
     for axis, (old, new) in enumerate(pairs):
         if (new in (1, old) and new is not None) or fixed[axis]:
             continue
-        counted = extent(s, new)
+        counted = emit_arange(s, new)
         if old == 1:
             x = s.broadcast_like(x, counted, lhs_axes=(axis,), rhs_axes=(0,))
         else:  # it may be 1 where the model runs, or the new size may
-            x = times_ones(s, x, counted, axis, len(own), kind)
+            x = match_axis_length(s, x, counted, axis, len(own), kind)
     return x
 
 
-def along(s, row: Value, axis: int, rank: int) -> Value:
+def align_to_axis(s, row: Value, axis: int, rank: int) -> Value:
     """A tensor of one axis as that axis of ``rank`` axes."""
     return s.Reshape(row, shape=tuple(-1 if a == axis else 1 for a in range(rank)))  # type: ignore
 
 
-def times_ones(s, x: Value, row: Value, axis: int, rank: int, kind: str) -> Value:
+def match_axis_length(s, x: Value, row: Value, axis: int, rank: int, kind: str) -> Value:
     """``x`` as long along an axis as ``row`` is, where either is of size 1."""
     ones = s.Cast(s.ones_like(row), dtype=kind)
-    return s.broadcast_mul(x, along(s, ones, axis, rank))  # type: ignore[no-any-return]
+    return s.broadcast_mul(x, align_to_axis(s, ones, axis, rank))  # type: ignore[no-any-return]
 
 
-def together(s, values: Sequence[Value]) -> list[Value]:
+def broadcast_together(s, values: Sequence[Value]) -> list[Value]:
     """The values spread out to the shape they broadcast to, which the run tells."""
     rank = max(v.rank for v in values)
     wide, zeros = [], []
@@ -100,7 +100,7 @@ def together(s, values: Sequence[Value]) -> list[Value]:
     return [s.broadcast_like(x, full) for x in wide]
 
 
-def common(shapes: Sequence[Sequence[Dim]]) -> list[Dim] | None:
+def broadcast_shapes(shapes: Sequence[Sequence[Dim]]) -> list[Dim] | None:
     """The shape that shapes broadcast to; None where only the run tells."""
     rank = max(map(len, shapes))
     sizes: list[set[Dim]] = [set() for _ in range(rank)]
@@ -111,9 +111,9 @@ def common(shapes: Sequence[Sequence[Dim]]) -> list[Dim] | None:
     return [next(iter(s), 1) for s in sizes] if told else None
 
 
-def turns_of(s, count: Value) -> Value:
+def emit_iterations(s, count: Value) -> Value:
     """``0, 1, 2 … count - 1`` as floats: there are as many counts of numbers as the last one has
     before it, and one more.
     """
     top = s.Cast(s["_minus_scalar"](count, scalar=1), dtype="int64")
-    return _counted(s, s["_npi_bincount"](top, has_weights=False))
+    return _emit_arange_like(s, s["_npi_bincount"](top, has_weights=False))

@@ -10,12 +10,12 @@ LAST = 2**63 - 1  # an end that is no end
 WIDE = (DType.FLOAT32, DType.FLOAT64)
 
 
-def standard(version: int, op: str):
+def find_standard_rule(version: int, op: str):
     """The standard's own rule for what an operator was before ``version``."""
     return below[version].rules[op].function
 
 
-def spell_wide(op, g, *operands, **attrs):
+def legalize_wide(op, g, *operands, **attrs):
     """MXNet multiplies no half floats on a processor: in wide ones."""
     if operands[0].type is not DType.FLOAT16:
         return None

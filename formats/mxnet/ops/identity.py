@@ -76,6 +76,8 @@ def write_cast(s, x, *, to: int):
 
 
 @spells("Dropout")
-def spell_dropout(g, x: Value, ratio=None, mode=None, *, seed: int | None = None, outputs: int = 1):
+def legalize_dropout(
+    g, x: Value, ratio=None, mode=None, *, seed: int | None = None, outputs: int = 1
+):
     made = inference_or_training(g, x, ratio, mode, seed)
     return made[:outputs]

@@ -10,7 +10,7 @@ from serde.ir.graph import DType, Value
 
 from ..rules import reads
 from ..target import scalar_value, spells, writes
-from .convolution import operands
+from .convolution import present_operands
 from .fallbacks import WIDE
 
 STORAGE = {"forward_stype": ("None", "default")}
@@ -60,7 +60,7 @@ def write_gemm(s, a, b, c=None, *, alpha, beta, transA, transB):
     if transB and alpha == 1.0 and plain:
         count = b.ranked_shape[0]
         return s.FullyConnected(
-            a, b, *operands(c), num_hidden=count, no_bias=c is None, flatten=False
+            a, b, *present_operands(c), num_hidden=count, no_bias=c is None, flatten=False
         )
     y = s.dot(a, b, transpose_b=bool(transB))
     y.dtype = a.dtype
@@ -87,10 +87,10 @@ def write_mat_mul(s, a, b):
 
 
 @spells("MatMul")
-def spell_mat_mul(g, a: Value, b: Value):
+def legalize_mat_mul(g, a: Value, b: Value):
     """MXNet multiplies wide floats, of two axes or with equal batches."""
     if a.rank == 1 or b.rank == 1:
-        return of_vector(g, a, b)
+        return multiply_vector(g, a, b)
     if a.type is DType.FLOAT16:
         return cast(g, g.MatMul(*(cast(g, v, DType.FLOAT32) for v in (a, b))), a.type)
     if a.type not in WIDE:
@@ -113,7 +113,7 @@ def first_of_last(g, x: Value):
     return g.Slice(x, [0, 0], [1, 1], [x.rank - 2, x.rank - 1], [1, 1])
 
 
-def of_vector(g, a: Value, b: Value):
+def multiply_vector(g, a: Value, b: Value):
     wide_a = g.Unsqueeze(a, [0]) if a.rank == 1 else a
     wide_b = g.Unsqueeze(b, [1]) if b.rank == 1 else b
     y = g.MatMul(wide_a, wide_b)
@@ -122,7 +122,7 @@ def of_vector(g, a: Value, b: Value):
 
 
 @spells("Gemm")
-def spell_gemm(g, a, b, c=None, *, alpha, beta, transA, transB):
+def legalize_gemm(g, a, b, c=None, *, alpha, beta, transA, transB):
     """Of half floats in wide ones, of integers in parts."""
     if a.type in WIDE:
         return None

@@ -12,7 +12,7 @@ from serde.ir.graph import Dim, DType, Value
 from ..rules import reads
 from ..target import scalar_value, storage_type_name, writes
 from .binary import promote_scalar
-from .dynamic_shapes import common, spread, together
+from .dynamic_shapes import broadcast_axes_to, broadcast_shapes, broadcast_together
 
 COMPARISONS = {  # MXNet's name: ONNX's, NumPy's
     "equal": ("Equal", "equal"),
@@ -222,17 +222,17 @@ def write_not(s, x):
 def write_where(s, condition, x, y):
     """MXNet wants all three in one shape."""
     parts = (condition, x, y)
-    sizes = common([v.ranked_shape for v in parts])
+    sizes = broadcast_shapes([v.ranked_shape for v in parts])
     if sizes is None:
-        return s.where(*together(s, parts))
+        return s.where(*broadcast_together(s, parts))
     full = next((v for v in parts if list(v.ranked_shape) == sizes), None)
-    return s.where(*(in_shape_of(s, v, full, sizes) for v in parts))
+    return s.where(*(broadcast_to_shape(s, v, full, sizes) for v in parts))
 
 
-def in_shape_of(s, value: Value, full: Value | None, sizes: list[Dim]):
+def broadcast_to_shape(s, value: Value, full: Value | None, sizes: list[Dim]):
     """``value`` spread out to ``sizes``, the shape of ``full`` if that is there."""
     if full is None or (n := scalar_value(value)) is None:
-        return value if list(value.ranked_shape) == sizes else spread(s, value, sizes)
+        return value if list(value.ranked_shape) == sizes else broadcast_axes_to(s, value, sizes)
     zeros = s.Cast(s.zeros_like(full), dtype=storage_type_name(value.type))
     zeros.dtype = value.dtype
     return s["_plus_scalar"](zeros, scalar=n)

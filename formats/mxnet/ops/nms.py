@@ -25,7 +25,7 @@ from serde.version_converter.adapters.nms import suppress_by_looping
 from ..rules import Floats, reads
 from ..target import scalar_value, spells, writes
 from .bbox import FORMATS, decode_boxes, to_center, to_corner
-from .dynamic_shapes import along
+from .dynamic_shapes import align_to_axis
 
 LOWEST = -3.4028234663852886e38  # of float32
 MASK = "SuppressionMask"
@@ -169,7 +169,7 @@ def suppress_rows(g, rows: Value, bound: float, force: bool, topk: int, classes:
 
 
 @spells("NonMaxSuppression")
-def spell_suppression(
+def legalize_suppression(
     g, boxes, scores, most=None, overlap=None, least=None, *, center_point_box: int
 ):
     """MXNet takes bounds as numbers; where they are computed, the boxes are looped over."""
@@ -184,7 +184,7 @@ def _are_numbers(*bounds: Value | None) -> bool:
     return all(v is None or v.tensor is not None for v in bounds)
 
 
-def masked(graph: Graph) -> Graph:
+def mark_suppression_masks(graph: Graph) -> Graph:
     """The graph with marks put where NonMaxSuppression chose boxes made at once.
 
     A list of boxes may be empty, which no tensor of MXNet is; the marks never are.
@@ -192,11 +192,13 @@ def masked(graph: Graph) -> Graph:
     if not any(node.op == "NonMaxSuppression" for node in graph.nodes):
         return graph
     made = {v: node for node in graph.nodes for v in node.outputs}
-    marks = {node: mark for node in graph.nodes if (mark := _mark(node, made)) is not None}
+    marks = {
+        node: mark for node in graph.nodes if (mark := _make_mask_node(node, made)) is not None
+    }
     return replace(graph, nodes=tuple(marks.get(n, n) for n in graph.nodes)) if marks else graph
 
 
-def _mark(node: Node, made: Mapping[Value, Node]) -> Node | None:
+def _make_mask_node(node: Node, made: Mapping[Value, Node]) -> Node | None:
     """What a ScatterND of one number at the batch and place of each chosen box amounts to."""
     if node.op != "ScatterND" or node.domain or node.attrs.get("reduction", "none") != "none":
         return None
@@ -224,7 +226,7 @@ def write_suppression(
     s, boxes, scores, most=None, overlap=None, least=None, *, center_point_box: int
 ):
     """Rows of batch, class and box, of those that are kept."""
-    places, chosen, kept = _kept(s, boxes, scores, most, overlap, least, center_point_box)
+    places, chosen, kept = _keep_boxes(s, boxes, scores, most, overlap, least, center_point_box)
     rows = s.Reshape(s.Concat(*places[:2], chosen, dim=3, num_args=3), shape=(-1, 3))
     return s.Cast(s["_contrib_boolean_mask"](rows, s.Reshape(kept, shape=(-1,))), dtype="int64")
 
@@ -235,7 +237,7 @@ def write_mask(s, boxes, scores, most, overlap, least, data, update, *, center_p
 
     Where sizes are known, kept boxes are put in their places, and others behind the last.
     """
-    (batch, _, place), chosen, kept = _kept(
+    (batch, _, place), chosen, kept = _keep_boxes(
         s, boxes, scores, most, overlap, least, center_point_box
     )
     rows, count = data.ranked_shape
@@ -254,7 +256,7 @@ def write_mask(s, boxes, scores, most, overlap, least, data, update, *, center_p
     return s.where(hit, s.broadcast_like(s.Reshape(update, shape=(1, 1)), data), data)
 
 
-def _kept(s, boxes, scores, most, overlap, least, center_point_box: int):
+def _keep_boxes(s, boxes, scores, most, overlap, least, center_point_box: int):
     """Where each row is (batch, class, rank), the box it is of, and whether it is kept.
 
     All are (batch, class, count, 1). MXNet's operator gives rows that are kept by falling score,
@@ -269,7 +271,7 @@ def _kept(s, boxes, scores, most, overlap, least, center_point_box: int):
         scores = s["_maximum_scalar"](scores, scalar=LOWEST)
     scores = s.expand_dims(scores, axis=3)
     boxes = s.broadcast_like(s.expand_dims(boxes, axis=1), scores, lhs_axes=(1,), rhs_axes=(1,))
-    places = [_numbered(s, scores, axis) for axis in range(3)]
+    places = [_index_axis(s, scores, axis) for axis in range(3)]
     found = s["_contrib_box_nms"](
         s.Concat(places[2], scores, boxes, dim=3, num_args=3),
         overlap_thresh=0.0 if overlap is None else scalar_value(overlap),
@@ -282,6 +284,8 @@ def _kept(s, boxes, scores, most, overlap, least, center_point_box: int):
     return places, chosen, s.broadcast_mul(s["_greater_equal_scalar"](chosen, scalar=0), within)
 
 
-def _numbered(s, like, axis: int):
+def _index_axis(s, like, axis: int):
     """The places along an axis, in the shape of ``like``."""
-    return s.broadcast_like(along(s, s["_contrib_arange_like"](like, axis=axis), axis, 4), like)
+    return s.broadcast_like(
+        align_to_axis(s, s["_contrib_arange_like"](like, axis=axis), axis, 4), like
+    )

@@ -23,7 +23,7 @@ from serde.version_converter.adapters.normalization import layer_normalization, 
 from ..rules import reads
 from ..target import spells, writes
 from .deconvolution_phases import is_flipped
-from .fallbacks import LAST, WIDE, spell_wide, standard
+from .fallbacks import LAST, WIDE, find_standard_rule, legalize_wide
 
 STATISTICS = ("momentum", "use_global_stats")
 CALIBRATION = {"min_calib_range": ("None",), "max_calib_range": ("None",)}
@@ -156,7 +156,7 @@ def write_lrn(s, x, *, size, alpha, beta, bias):
 
 
 @spells("LayerNormalization")
-def spell_layer_norm(
+def legalize_layer_norm(
     g, x, scale, bias=None, *, axis, epsilon, stash_type, outputs: int = 1
 ):  # fmt: skip
     """MXNet normalises one axis, and has no outputs beside."""
@@ -173,10 +173,10 @@ def spell_layer_norm(
 
 
 @spells("BatchNormalization")
-def spell_batch_norm(g, x, *parameters, epsilon, momentum, training_mode, outputs: int = 1):
+def legalize_batch_norm(g, x, *parameters, epsilon, momentum, training_mode, outputs: int = 1):
     """In training the statistics are the batch's, and come out as well."""
     if training_mode:
-        return standard(14, "BatchNormalization")(
+        return find_standard_rule(14, "BatchNormalization")(
             g, x, *parameters, epsilon=epsilon, momentum=momentum, training_mode=1
         )[:outputs]
     if x.rank == 1:  # of one channel
@@ -186,7 +186,9 @@ def spell_batch_norm(g, x, *parameters, epsilon, momentum, training_mode, output
     wide = cast(g, x, kind) if kind is DType.FLOAT64 else x
     casted = [cast(g, v, kind) for v in parameters]
     if any(g.producer(v) is not None for v in casted[2:]):
-        return cast(g, normalized(g, cast(g, x, kind), *casted, epsilon=epsilon), x.type)
+        return cast(
+            g, normalize_with_statistics(g, cast(g, x, kind), *casted, epsilon=epsilon), x.type
+        )
     if wide is x and casted == list(parameters):
         return None
     return cast(g, g.BatchNormalization(wide, *casted, epsilon=epsilon), x.type)
@@ -197,7 +199,9 @@ def statistics_type(*operands: Value) -> DType:
     return DType.FLOAT64 if any(v.type is DType.FLOAT64 for v in operands) else DType.FLOAT32
 
 
-def normalized(g, x: Value, scale: Value, bias: Value, mean: Value, var: Value, *, epsilon: float):
+def normalize_with_statistics(
+    g, x: Value, scale: Value, bias: Value, mean: Value, var: Value, *, epsilon: float
+):
     """A BatchNorm spelled out: MXNet's takes no computed statistics."""
     scale, bias, mean, var = (
         g.Unsqueeze(v, list(range(1, x.rank - 1))) if x.rank > 2 else v
@@ -207,7 +211,7 @@ def normalized(g, x: Value, scale: Value, bias: Value, mean: Value, var: Value, 
 
 
 @spells("InstanceNormalization")
-def spell_instance_norm(g, x, scale, bias, *, epsilon):
+def legalize_instance_norm(g, x, scale, bias, *, epsilon):
     if x.type is DType.FLOAT32:
         return None
     if x.type is DType.FLOAT64:
@@ -219,12 +223,12 @@ def spell_instance_norm(g, x, scale, bias, *, epsilon):
 
 
 @spells("LRN")
-def spell_lrn(g, x, *, size, alpha, beta, bias):
+def legalize_lrn(g, x, *, size, alpha, beta, bias):
     """MXNet has that of float32 images."""
     if x.type is DType.FLOAT32 and x.rank == 4 and size % 2:
         return None
     if x.type is DType.FLOAT16:
-        return spell_wide("LRN", g, x, size=size, alpha=alpha, beta=beta, bias=bias)
+        return legalize_wide("LRN", g, x, size=size, alpha=alpha, beta=beta, bias=bias)
     before, behind = (size - 1) // 2, size // 2
     none = full_like(g, slice_axis(g, x, 1, 0, 1), 0.0)
     squares = g.Concat(*[none] * before, g.Mul(x, x), *[none] * behind, axis=1)
@@ -234,6 +238,6 @@ def spell_lrn(g, x, *, size, alpha, beta, bias):
 
 
 @spells("LpNormalization")
-def spell_lp_normalization(g, x, *, axis, p):
+def legalize_lp_normalization(g, x, *, axis, p):
     norm = g["ReduceL1" if p == 1 else "ReduceL2"](x, [axis], keepdims=1)
     return g.Div(x, g.Add(norm, cast(g, g.Equal(norm, 0.0), x.type)))

@@ -39,7 +39,7 @@ def pad_images(s, x: Value, pads, fill: float):
     return s.Pad(x, mode="constant", pad_width=width, constant_value=fill)
 
 
-def halved(pads: Ints) -> bool:
+def is_symmetric(pads: Ints) -> bool:
     """Whether both ends have the same padding."""
     half = len(pads) // 2
     return pads[:half] == pads[half:]
@@ -62,7 +62,7 @@ def write_pad(s, x, pads, fill=None, axes=None, *, mode):
 
 
 @spells("Pad")
-def spell_pad(g, x, pads, fill=None, axes=None, *, mode):
+def legalize_pad(g, x, pads, fill=None, axes=None, *, mode):
     """MXNet pads the last axes of images and volumes of floats; others are gathered or joined."""
     given, chosen = pads.ints(), range(x.rank) if axes is None else axes.ints()
     half = len(given) // 2
@@ -77,11 +77,11 @@ def spell_pad(g, x, pads, fill=None, axes=None, *, mode):
         return g.Pad(x, full, fill, mode=mode)
     for axis, (begin, end) in enumerate(widths):
         if begin or end:
-            x = padded_axis(g, x, axis, begin, end, fill, mode)
+            x = pad_axis(g, x, axis, begin, end, fill, mode)
     return x
 
 
-def padded_axis(g, x: Value, axis: int, begin: int, end: int, fill, mode: str):
+def pad_axis(g, x: Value, axis: int, begin: int, end: int, fill, mode: str):
     """Pad one axis, or cut it where a width is negative."""
     if min(begin, end) < 0:
         x = slice_axis(g, x, axis, max(-begin, 0), min(end, 0) or LAST)

@@ -27,8 +27,8 @@ from serde.version_converter.adapters.pooling import pad_window_axes
 from ..rules import reads
 from ..target import require_symmetric_pads, spells, writes
 from .convolution import apply_channels_first, window
-from .fallbacks import WIDE, standard
-from .padding import halved
+from .fallbacks import WIDE, find_standard_rule
+from .padding import is_symmetric
 from .unary import cube_root
 
 GLOBAL = {"avg": "GlobalAveragePool", "max": "GlobalMaxPool"}
@@ -200,7 +200,10 @@ def pad_input(g, x: Value, frame, fill, more: Ints = ()):
 def write_pool(kind, s, x, *, kernel_shape, strides, dilations, pads, ceil_mode, include=1, p=None):
     require(set(dilations) == {1}, f"dilations={dilations}")
     require(x.type.kind == "f", f"pooling of {x.type.value} elements")
-    require(not ceil_mode or not drops(x, kernel_shape, strides, pads), "a last window in the pads")
+    require(
+        not ceil_mode or not may_drop_window(x, kernel_shape, strides, pads),
+        "a last window in the pads",
+    )
     frame = {
         "kernel": kernel_shape,
         "stride": strides,
@@ -214,7 +217,7 @@ def write_pool(kind, s, x, *, kernel_shape, strides, dilations, pads, ceil_mode,
     )  # fmt: skip
 
 
-def drops(x: Value, kernel, strides, pads) -> bool:
+def may_drop_window(x: Value, kernel, strides, pads) -> bool:
     """Whether ONNX drops, or may drop, a last window that MXNet keeps."""
     half = len(kernel)
     sizes = x.ranked_shape[2:]
@@ -255,36 +258,36 @@ writes("GlobalAveragePool")(partial(write_global_pool, "avg"))
 
 
 @spells("MaxPool")
-def spell_max_pool(
+def legalize_max_pool(
     g, x, *, kernel_shape, strides, dilations, pads, ceil_mode, storage_order, outputs: int = 1
 ):
     """MXNet pads both ends alike, has no gaps, and keeps windows that begin in the padding."""
     frame = {"kernel_shape": kernel_shape, "strides": strides}
     if outputs > 1:
         more = {"dilations": dilations, "pads": pads, "ceil_mode": ceil_mode}
-        return with_places(g, x, storage_order, **frame, **more)
+        return max_pool_with_indices(g, x, storage_order, **frame, **more)
     if x.type not in (*WIDE, DType.FLOAT16):
         require(x.type in (DType.INT8, DType.UINT8), f"pooling of {x.type.value} elements")
         wide = cast(g, x, DType.FLOAT32)
         more = {"dilations": dilations, "pads": pads, "ceil_mode": ceil_mode}
         return cast(g, g.MaxPool(wide, **frame, **more), x.type)
-    if set(dilations) != {1} or (ceil_mode and drops(x, kernel_shape, strides, pads)):
-        return standard(10, "MaxPool")(
+    if set(dilations) != {1} or (ceil_mode and may_drop_window(x, kernel_shape, strides, pads)):
+        return find_standard_rule(10, "MaxPool")(
             g, x, ceil_mode=ceil_mode, dilations=dilations, storage_order=0, pads=pads, **frame
         )
-    if halved(pads):
+    if is_symmetric(pads):
         return None
     return g.MaxPool(pad_window_axes(g, x, pads, -math.inf), ceil_mode=ceil_mode, **frame)
 
 
-def with_places(
+def max_pool_with_indices(
     g, x: Value, by_columns: int, *, kernel_shape, strides, dilations, pads, ceil_mode
 ):  # fmt: skip
     """The largest of each window, and where it stands in the whole tensor, told from a table."""
     sizes = x.ranked_shape[2:]
     require(all(isinstance(d, int) for d in sizes), "places in an image of a size not known before")
     require(x.type.kind == "f", f"pooling of {x.type.value} elements")
-    table, counts = windows(sizes, kernel_shape, strides, dilations, pads, ceil_mode)
+    table, counts = window_indices(sizes, kernel_shape, strides, dilations, pads, ceil_mode)
     batch = sizes_of(g, x)[:2]
     flat = reshape(g, x, [*batch, math.prod(sizes)])
     padded = g.Concat(flat, full_like(g, slice_axis(g, flat, 2, 0, 1), -math.inf), axis=2)
@@ -301,7 +304,7 @@ def with_places(
     return tuple(reshape(g, v, [*batch, *counts]) for v in found)
 
 
-def windows(sizes: Ints, kernel, strides, dilations, pads, ceil_mode):
+def window_indices(sizes: Ints, kernel, strides, dilations, pads, ceil_mode):
     """A row of elements for each window, the padding being behind the last; how many windows."""
     half = len(sizes)
     axes = zip(sizes, kernel, strides, dilations, pads[:half], pads[half:], strict=True)
@@ -324,18 +327,20 @@ def windows(sizes: Ints, kernel, strides, dilations, pads, ceil_mode):
 
 
 @spells("AveragePool")
-def spell_average_pool(
+def legalize_average_pool(
     g, x, *, kernel_shape, strides, dilations, pads, ceil_mode, count_include_pad
 ):
     frame = {"kernel_shape": kernel_shape, "strides": strides}
     gaps = set(dilations) != {1}
-    if gaps or (ceil_mode and (not halved(pads) or drops(x, kernel_shape, strides, pads))):
-        rule, more = standard(*((19, "AveragePool") if gaps else (10, "AveragePool"))), {}
+    if gaps or (
+        ceil_mode and (not is_symmetric(pads) or may_drop_window(x, kernel_shape, strides, pads))
+    ):
+        rule, more = find_standard_rule(*((19, "AveragePool") if gaps else (10, "AveragePool"))), {}
         if gaps:
             more = {"dilations": dilations}
         return rule(g, x, ceil_mode=ceil_mode, count_include_pad=count_include_pad, pads=pads,
                     **frame, **more)  # fmt: skip
-    if halved(pads):
+    if is_symmetric(pads):
         return None
     sums = g.AveragePool(pad_window_axes(g, x, pads), count_include_pad=1, **frame)
     if count_include_pad:
@@ -345,10 +350,10 @@ def spell_average_pool(
 
 
 @spells("LpPool")
-def spell_lp_pool(g, x, *, p, kernel_shape, strides, dilations, pads, ceil_mode):
+def legalize_lp_pool(g, x, *, p, kernel_shape, strides, dilations, pads, ceil_mode):
     """The root of the sum, which is an average times the size of the window."""
     if set(dilations) != {1} or ceil_mode:
-        return standard(18, "LpPool")(
+        return find_standard_rule(18, "LpPool")(
             g, x, p=p, ceil_mode=ceil_mode, kernel_shape=kernel_shape, strides=strides,
             dilations=dilations, pads=pads,
         )  # fmt: skip
@@ -360,6 +365,6 @@ def spell_lp_pool(g, x, *, p, kernel_shape, strides, dilations, pads, ceil_mode)
 
 
 @spells("GlobalLpPool")
-def spell_global_lp_pool(g, x, *, p):
+def legalize_global_lp_pool(g, x, *, p):
     sums = g.ReduceSum(g.Pow(g.Abs(x), float(p)), list(range(2, x.rank)), keepdims=1)
     return g.Pow(sums, 1.0 / p)

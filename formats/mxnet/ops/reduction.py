@@ -26,7 +26,7 @@ from serde.ir.graph import DType, Value
 
 from ..rules import dtype_of, reads
 from ..target import spells, writes
-from .fallbacks import LAST, standard
+from .fallbacks import LAST, find_standard_rule
 
 REDUCTIONS = {
     "sum": "ReduceSum",
@@ -308,25 +308,25 @@ for _op, _name in {"ArgMax": "argmax", "ArgMin": "argmin"}.items():
 
 
 @spells("ReduceLogSum")
-def spell_log_sum(g, x, axes=None, *, keepdims, noop_with_empty_axes):
+def legalize_log_sum(g, x, axes=None, *, keepdims, noop_with_empty_axes):
     require(not noop_with_empty_axes, "no axes that are all")
     return g.Log(g.ReduceSum(x, axes, keepdims=keepdims))
 
 
 @spells("ReduceSumSquare")
-def spell_sum_square(g, x, axes=None, *, keepdims, noop_with_empty_axes):
+def legalize_sum_square(g, x, axes=None, *, keepdims, noop_with_empty_axes):
     require(not noop_with_empty_axes, "no axes that are all")
     return g.ReduceSum(g.Mul(x, x), axes, keepdims=keepdims)
 
 
 @spells("ReduceL1")
-def spell_l1(g, x, axes=None, *, keepdims, noop_with_empty_axes):
+def legalize_l1(g, x, axes=None, *, keepdims, noop_with_empty_axes):
     require(not noop_with_empty_axes, "no axes that are all")
     return g.ReduceSum(g.Abs(x), axes, keepdims=keepdims)
 
 
 @spells("ReduceLogSumExp")
-def spell_log_sum_exp(g, x, axes=None, *, keepdims, noop_with_empty_axes):
+def legalize_log_sum_exp(g, x, axes=None, *, keepdims, noop_with_empty_axes):
     """Less the largest first, brought into the finite: infinity less itself is no number."""
     require(not noop_with_empty_axes, "no axes that are all")
     least = lowest_value(x) / 2
@@ -336,19 +336,19 @@ def spell_log_sum_exp(g, x, axes=None, *, keepdims, noop_with_empty_axes):
     return whole if keepdims else g.ReduceSum(whole, axes, keepdims=0)
 
 
-def spell_bool(op, g, x, axes=None, *, keepdims, noop_with_empty_axes):
+def legalize_bool(op, g, x, axes=None, *, keepdims, noop_with_empty_axes):
     """Whether any, or all, are true."""
     if x.dtype is not DType.BOOL:
         return None
     more = {"keepdims": keepdims, "noop_with_empty_axes": noop_with_empty_axes}
-    return standard(20, op)(g, x, axes, **more)
+    return find_standard_rule(20, op)(g, x, axes, **more)
 
 
 for _op in ("ReduceMax", "ReduceMin"):
-    spells(_op)(partial(spell_bool, _op))
+    spells(_op)(partial(legalize_bool, _op))
 
 
-def spell_last_extreme(op, g, x, *, axis, keepdims, select_last_index):
+def legalize_last_extreme(op, g, x, *, axis, keepdims, select_last_index):
     """The last of equals is the first when counted from the end."""
     if not select_last_index:
         return None
@@ -358,10 +358,10 @@ def spell_last_extreme(op, g, x, *, axis, keepdims, select_last_index):
 
 
 for _op in ("ArgMax", "ArgMin"):
-    spells(_op)(partial(spell_last_extreme, _op))
+    spells(_op)(partial(legalize_last_extreme, _op))
 
 
-def spell_half(op, g, x, axes=None, *, keepdims, noop_with_empty_axes):
+def legalize_half(op, g, x, axes=None, *, keepdims, noop_with_empty_axes):
     """Sums of half floats are gathered in wide ones."""
     if x.type is not DType.FLOAT16:
         return None
@@ -370,4 +370,4 @@ def spell_half(op, g, x, axes=None, *, keepdims, noop_with_empty_axes):
 
 
 for _op in ("ReduceL2", "ReduceMean", "ReduceProd", "ReduceSum"):
-    spells(_op)(partial(spell_half, _op))
+    spells(_op)(partial(legalize_half, _op))

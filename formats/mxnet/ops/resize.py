@@ -202,7 +202,7 @@ def read_spatial_transformer(g, x, loc, *, target_shape: Ints = (0, 0)):
 
 
 @spells("Resize")
-def spell_resize(
+def legalize_resize(
     g, x, roi=None, scales=None, sizes=None, *, axes: Ints | None = None, antialias,
     coordinate_transformation_mode, cubic_coeff_a, exclude_outside, extrapolation_value,
     keep_aspect_ratio_policy, mode, nearest_mode,

@@ -25,7 +25,7 @@ from serde.version_converter.adapters.vision import deformable_convolution
 
 from ..rules import reads
 from ..target import require_symmetric_pads, spells, writes
-from .convolution import operands, window
+from .convolution import present_operands, window
 from .padding import pad_images
 
 
@@ -328,10 +328,21 @@ def write_deform_conv(
         parts = offset_group * kernel_shape[0] * kernel_shape[1]
         mask = s.ones_like(s.slice_axis(offset, axis=1, begin=0, end=parts))
     return s["_contrib_ModulatedDeformableConvolution"](
-        x, offset, mask, w, *operands(b), kernel=kernel_shape, stride=strides, dilate=dilations,
-        pad=require_symmetric_pads(pads), num_filter=w.static_shape[0], num_group=group,
-        num_deformable_group=offset_group, no_bias=b is None, im2col_step=1,
-    )  # fmt: skip
+        x,
+        offset,
+        mask,
+        w,
+        *present_operands(b),
+        kernel=kernel_shape,
+        stride=strides,
+        dilate=dilations,
+        pad=require_symmetric_pads(pads),
+        num_filter=w.static_shape[0],
+        num_group=group,
+        num_deformable_group=offset_group,
+        no_bias=b is None,
+        im2col_step=1,
+    )
 
 
 @writes("RoiAlign")
@@ -355,7 +366,7 @@ def write_max_roi_pool(s, x, rois, *, pooled_shape, spatial_scale):
 
 
 @spells("RoiAlign")
-def spell_roi_align(
+def legalize_roi_align(
     g, x, rois, image, *, mode, output_height, output_width, sampling_ratio, spatial_scale,
     coordinate_transformation_mode,
 ):  # fmt: skip
@@ -370,7 +381,7 @@ def spell_roi_align(
 
 
 @spells("DeformConv")
-def spell_deform_conv(
+def legalize_deform_conv(
     g, x, w, offset, b=None, mask=None, *, dilations, group, kernel_shape, offset_group, pads,
     strides,
 ):  # fmt: skip

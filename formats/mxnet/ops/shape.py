@@ -25,7 +25,7 @@ from serde.spec import shape_functions
 
 from ..rules import reads
 from ..target import spells, storage_type_name, writes
-from .dynamic_shapes import COMPUTED, Sizes, spread, times_ones, turns_of
+from .dynamic_shapes import COMPUTED, Sizes, broadcast_axes_to, emit_iterations, match_axis_length
 
 NUMPY_CODES = {-2: 0, -3: SKIP, -4: -2, -5: -3, -6: -4}  # what they are in MXNet's
 AT_ONCE = {"allowzero": (0,)}
@@ -257,11 +257,11 @@ def write_expand(s, x, shape=None, *, sizes: Hint[Sizes | None] = None):
         require(isinstance(length, int), COMPUTED)
         sizes = (None,) * length
     kind, rank = storage_type_name(x.type), max(x.rank, 1, len(sizes))
-    x = spread(s, x, [1 if d is None else d for d in sizes])
+    x = broadcast_axes_to(s, x, [1 if d is None else d for d in sizes])
     for axis, size in enumerate(sizes):
         if size is None:
-            turns = turns_of(s, s.slice_axis(shape, axis=0, begin=axis, end=axis + 1))
-            x = times_ones(s, x, turns, rank - len(sizes) + axis, rank, kind)
+            turns = emit_iterations(s, s.slice_axis(shape, axis=0, begin=axis, end=axis + 1))
+            x = match_axis_length(s, x, turns, rank - len(sizes) + axis, rank, kind)
     return x
 
 
@@ -272,18 +272,18 @@ def write_reshape(s, x, shape=None, *, sizes: Hint[Sizes | None] = None):
     What these cannot say is made like a tensor of those sizes.
     """
     if sizes is None:
-        return reshaped(s, x, shape_data_of(shape))
+        return reshape_to_sizes(s, x, shape_data_of(shape))
     full = shape_functions.infer_reshape(x.ranked_shape, sizes, allowzero=False)
     require(None not in full, f"a shape {list(sizes)} of {list(x.ranked_shape)}")
-    found = codes(x.ranked_shape, full)
+    found = reshape_codes(x.ranked_shape, full)
     if found is not None:
         return s.Reshape(x, shape=tuple(found))
     one = s["_ones"](shape=(1,) * len(full), dtype="float32")
     one.dtype, one.shape = DType.FLOAT32, (1,) * len(full)
-    return s.reshape_like(x, spread(s, one, full))
+    return s.reshape_like(x, broadcast_axes_to(s, one, full))
 
 
-def reshaped(s, x: Value, sizes: Sizes | None):
+def reshape_to_sizes(s, x: Value, sizes: Sizes | None):
     """Numbers stand for themselves, and one size that only the run tells is the rest."""
     require(sizes is not None, COMPUTED)
     open_ = [at for at, d in enumerate(sizes) if not isinstance(d, int)]
@@ -299,7 +299,9 @@ def reshaped(s, x: Value, sizes: Sizes | None):
     return s.Reshape(x, shape=tuple(plain) or (1,))
 
 
-def codes(own: Sequence[Dim], sizes: Sequence[Dim], inferred: bool = False) -> list[int] | None:
+def reshape_codes(
+    own: Sequence[Dim], sizes: Sequence[Dim], inferred: bool = False
+) -> list[int] | None:
     """How ``Reshape`` says ``sizes``: 0 keeps a size, -3 joins two, -4 parts one, -1 is the rest.
 
     A number stands for itself; each code but -3 is about the next size of ``own``.
@@ -319,7 +321,7 @@ def codes(own: Sequence[Dim], sizes: Sequence[Dim], inferred: bool = False) -> l
         ways.append(([first], 1, 1))
     ways += [([-1], 1, 1)] * (not inferred)
     for code, read, said in ways:
-        rest = codes(own[read:], sizes[said:], inferred or code == [-1])
+        rest = reshape_codes(own[read:], sizes[said:], inferred or code == [-1])
         if rest is not None:
             return code + rest
     return None
@@ -341,7 +343,7 @@ def write_size(s, x):
 
 
 @spells("Shape")
-def spell_shape(g, x, *, start: int = 0, end: int | None = None):
+def legalize_shape(g, x, *, start: int = 0, end: int | None = None):
     """No part of a shape is a constant without elements."""
     if range(x.rank)[start:end]:
         return None
@@ -349,7 +351,7 @@ def spell_shape(g, x, *, start: int = 0, end: int | None = None):
 
 
 @spells("Concat")
-def spell_concat(g, *xs, axis):
+def legalize_concat(g, *xs, axis):
     """What has no elements adds none."""
     some = [x for x in xs if x.ranked_shape[axis] != 0]
     if len(some) == len(xs) or not some:
@@ -358,7 +360,7 @@ def spell_concat(g, *xs, axis):
 
 
 @spells("Reshape")
-def spell_reshape(g, x, shape, *, allowzero):
+def legalize_reshape(g, x, shape, *, allowzero):
     """Where no size is 0 it matters not what 0 means."""
     if not allowzero:
         return None
@@ -368,7 +370,7 @@ def spell_reshape(g, x, shape, *, allowzero):
 
 
 @spells("Tile")
-def spell_tile(g, x, repeats):
+def legalize_tile(g, x, repeats):
     """MXNet repeats two axes at once, wherever they are."""
     counts = repeats.ints()
     some = [i for i, n in enumerate(counts) if n > 1]

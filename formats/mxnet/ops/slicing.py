@@ -12,7 +12,7 @@ from serde.rewrite.rules import Hint
 
 from ..rules import Bounds, reads
 from ..target import spells, writes
-from .dynamic_shapes import Sizes, along, extent
+from .dynamic_shapes import Sizes, align_to_axis, emit_arange
 
 FAR = 2**31 - 1  # an end beyond any axis
 
@@ -75,7 +75,7 @@ def write_slice(s, x, starts, ends, axes, steps, *, sizes: Hint[Sizes | None] = 
         require(by > 0 and first >= 0, "a slice from its end up to a size the run tells")
         begin[axis] = first
         if last != x.ranked_shape[axis]:
-            like = along(s, extent(s, last), axis, x.rank)
+            like = align_to_axis(s, emit_arange(s, last), axis, x.rank)
             cut = s.slice_like(cut, like, axes=(axis,))
     return s.slice(cut, begin=tuple(begin), end=tuple(end), step=tuple(step))
 
@@ -102,7 +102,7 @@ def write_split(s, x, sizes=None, *, axis, outputs: int = 1):
 
 
 @spells("Split")
-def spell_split(g, x, sizes=None, *, axis, num_outputs: int | None = None, outputs: int = 1):
+def legalize_split(g, x, sizes=None, *, axis, num_outputs: int | None = None, outputs: int = 1):
     """Parts without elements are constants; the sizes of equal parts follow from the whole."""
     counts = None if sizes is None else sizes.ints()
     if counts is None:
@@ -112,12 +112,12 @@ def spell_split(g, x, sizes=None, *, axis, num_outputs: int | None = None, outpu
         counts = [max(0, min(part, whole - i * part)) for i in range(outputs)]
     starts = [sum(counts[:i]) for i in range(len(counts))]
     return tuple(
-        slice_axis(g, x, axis, b, b + n) if n else nothing(g, x, axis)
+        slice_axis(g, x, axis, b, b + n) if n else make_empty_part(g, x, axis)
         for b, n in zip(starts, counts, strict=True)
     )
 
 
-def nothing(g, x: Value, axis: int):
+def make_empty_part(g, x: Value, axis: int):
     """A part of ``x`` without elements."""
     sizes = [1 if not isinstance(d, int) else d for d in x.ranked_shape]
     sizes[axis] = 0

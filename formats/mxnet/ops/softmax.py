@@ -11,7 +11,7 @@ from serde.ir.graph import DType, Value
 
 from ..rules import dtype_of, reads
 from ..target import spells, writes
-from .fallbacks import spell_wide
+from .fallbacks import legalize_wide
 
 
 def apply_temperature(g, x, temperature, dtype):
@@ -65,15 +65,15 @@ def write_log_softmax(s, x, *, axis):
     return s.log_softmax(x, axis=axis)
 
 
-def spell_softmax(op, g, x, *, axis):
-    return spell_wide(op, g, x, axis=axis)
+def legalize_softmax(op, g, x, *, axis):
+    return legalize_wide(op, g, x, axis=axis)
 
 
 for _op in ("Softmax", "LogSoftmax"):
-    spells(_op)(partial(spell_softmax, _op))
+    spells(_op)(partial(legalize_softmax, _op))
 
 
 @spells("Hardmax")
-def spell_hardmax(g, x, *, axis):
+def legalize_hardmax(g, x, *, axis):
     places = g.Reshape(index_range(g, size_of(g, x, axis)), [-1] + [1] * (x.rank - 1 - axis))
     return cast(g, g.Equal(places, g.ArgMax(x, axis=axis, keepdims=1)), x.type)

@@ -10,7 +10,7 @@ from serde.rewrite.rules import Hint
 
 from ..rules import dtype_of, reads
 from ..target import scalar_value, writes
-from .dynamic_shapes import Sizes, along, extent, turns_of
+from .dynamic_shapes import Sizes, align_to_axis, emit_arange, emit_iterations
 from .reduction import FARTHEST
 
 
@@ -72,6 +72,8 @@ def write_top_k(s, x, k=None, *, axis, largest, sizes: Hint[Sizes | None] = None
         return parts
     if isinstance(count, int):
         return tuple(s.slice_axis(v, axis=axis, begin=0, end=count) for v in parts)
-    turns = extent(s, count) if count is not None else turns_of(s, s.Reshape(k, shape=(1,)))
-    like = along(s, turns, axis % x.rank, x.rank)
+    turns = (
+        emit_arange(s, count) if count is not None else emit_iterations(s, s.Reshape(k, shape=(1,)))
+    )
+    like = align_to_axis(s, turns, axis % x.rank, x.rank)
     return tuple(s.slice_like(v, like, axes=(axis,)) for v in parts)

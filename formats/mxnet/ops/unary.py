@@ -280,8 +280,8 @@ def write_clip(s, x, low=None, high=None):
     told = (low is None) == (least is None) and (high is None) == (most is None)
     whole = x.type in (DType.INT32, DType.INT64) and not s.release.has_bool
     wide = (x.type is DType.FLOAT64 or whole) and None in (least, most)
-    if told and not wide and exact(least) and exact(most):
-        lowest, highest = ends(x.type)
+    if told and not wide and is_exact_float32(least) and is_exact_float32(most):
+        lowest, highest = unbounded_range(x.type)
         least, most = lowest if least is None else least, highest if most is None else most
         if least <= most:
             return s.clip(x, a_min=least, a_max=most)
@@ -293,7 +293,7 @@ def write_clip(s, x, low=None, high=None):
     return x
 
 
-def ends(dtype: DType) -> tuple[float, float]:
+def unbounded_range(dtype: DType) -> tuple[float, float]:
     """Bounds that leave all as it is."""
     if dtype not in (DType.INT8, DType.UINT8):
         return -FAR, FAR
@@ -301,6 +301,6 @@ def ends(dtype: DType) -> tuple[float, float]:
     return int(info.min), int(info.max)
 
 
-def exact(bound: float | None) -> bool:
+def is_exact_float32(bound: float | None) -> bool:
     """Whether 32 bits hold a bound."""
     return bound is None or float(np.float32(bound)) == bound

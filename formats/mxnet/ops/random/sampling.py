@@ -278,15 +278,15 @@ def write_normal_like(s, x, *, mean, scale, dtype: int | None = None):
 
 @writes("RandomUniform", ignore=("seed",))
 def write_uniform(s, *, low, high, dtype, shape):
-    return s["_random_uniform"](low=low, high=high, shape=shape, dtype=drawn(dtype))
+    return s["_random_uniform"](low=low, high=high, shape=shape, dtype=random_type_name(dtype))
 
 
 @writes("RandomNormal", ignore=("seed",))
 def write_normal(s, *, mean, scale, dtype, shape):
-    return s["_random_normal"](loc=mean, scale=scale, shape=shape, dtype=drawn(dtype))
+    return s["_random_normal"](loc=mean, scale=scale, shape=shape, dtype=random_type_name(dtype))
 
 
-def drawn(dtype: int) -> str:
+def random_type_name(dtype: int) -> str:
     kind = ELEMENT_TYPES[dtype]
     require(kind.kind == "f" and kind in TYPES, f"random numbers of {kind.value} elements")
     return kind.value

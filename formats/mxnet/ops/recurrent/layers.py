@@ -18,9 +18,9 @@ from serde.ir.graph import DType, Tensor, Value
 
 from ...rules import reads
 from ...target import spells, writes
-from ..fallbacks import LAST, standard
+from ..fallbacks import LAST, find_standard_rule
 from .lstm_projection import run_projected_lstm
-from .unrolled import LAYERS, function, stepped
+from .unrolled import LAYERS, make_activation, unroll_steps
 
 GATES = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}  # MXNet's gates among ONNX's
 DIRECTIONS = {"forward": 1, "bidirectional": 2}
@@ -183,10 +183,10 @@ def write_layer(
     require(lengths is None and peepholes is None, "sequence lengths or peepholes")
     require(linear_before_reset and not input_forget, "linear_before_reset=0 or input_forget=1")
     count, mode = DIRECTIONS[direction], mode_of(op, activations, DIRECTIONS[direction])
-    vector = s.const(packed(op, w, r, b), name=f"{w.name}_parameters")
-    states = [begin(s, state, count, hidden_size)]
+    vector = s.const(pack_parameters(op, w, r, b), name=f"{w.name}_parameters")
+    states = [emit_begin_state(s, state, count, hidden_size)]
     if op == "LSTM":
-        states.append(begin(s, cell, count, hidden_size))
+        states.append(emit_begin_state(s, cell, count, hidden_size))
     y, *ends = s.RNN(
         x, vector, *states, mode=mode, state_size=hidden_size, num_layers=1,
         bidirectional=count == 2, state_outputs=True, outputs=1 + len(states),
@@ -208,12 +208,12 @@ def mode_of(op: str, activations: Any, count: int) -> str:
     return op.lower()
 
 
-def begin(s, state: Value | None, count: int, hidden: int):
+def emit_begin_state(s, state: Value | None, count: int, hidden: int):
     """A begin state; MXNet infers the batch of zeros, which stands as 0."""
     return s["_zeros"](shape=(count, 0, hidden)) if state is None else state
 
 
-def packed(op: str, w: Value, r: Value, b: Value | None) -> Tensor:
+def pack_parameters(op: str, w: Value, r: Value, b: Value | None) -> Tensor:
     """All parameters in MXNet's order: the weights of each direction, then the biases of each."""
     require(all(v is None or v.tensor is not None for v in (w, r, b)), "weights that are computed")
     directions, rows, _ = w.static_shape
@@ -224,12 +224,12 @@ def packed(op: str, w: Value, r: Value, b: Value | None) -> Tensor:
 def _vector(gates: tuple[int, ...], w: Value, r: Value, b: Value | None) -> Any:
     directions, rows, _ = w.static_shape
     biases = np.zeros((directions, 2 * rows), w.type.numpy) if b is None else b.array()
-    parts = [_ordered(m.array()[d], gates) for d in range(directions) for m in (w, r)]
-    parts += [_ordered(half, gates) for bias in biases for half in np.split(bias, 2)]
+    parts = [_reorder_gates(m.array()[d], gates) for d in range(directions) for m in (w, r)]
+    parts += [_reorder_gates(half, gates) for bias in biases for half in np.split(bias, 2)]
     return np.concatenate([p.ravel() for p in parts])
 
 
-def _ordered(matrix: Any, gates: tuple[int, ...]) -> Any:
+def _reorder_gates(matrix: Any, gates: tuple[int, ...]) -> Any:
     blocks = np.split(matrix, len(gates))
     return np.concatenate([blocks[g] for g in gates])
 
@@ -238,7 +238,7 @@ for _op in GATES:
     writes(_op, only={k: v for k, v in OPEN.items() if k == "layout"})(partial(write_layer, _op))
 
 
-def spell_layer(
+def legalize_layer(
     op, g, x, w, r, b=None, lengths=None, state=None, cell=None, peepholes=None, *, hidden_size,
     direction, layout=0, activations: tuple[str, ...] | None = None,
     activation_alpha: tuple[float, ...] = (), activation_beta: tuple[float, ...] = (),
@@ -252,7 +252,7 @@ def spell_layer(
     own = {"LSTM": {"input_forget": input_forget}, "RNN": {}}
     said |= own.get(op, {"linear_before_reset": linear_before_reset})
     if layout:
-        return standard(14, op)(
+        return find_standard_rule(14, op)(
             g, *operands, direction=direction, layout=1, outputs=outputs, **said
         )
     if x.type is DType.FLOAT16:  # MXNet has layers of half floats on GPUs only
@@ -266,10 +266,10 @@ def spell_layer(
     native = linear_before_reset and not input_forget and clip is None and usual and held
     if not native or lengths is not None or peepholes is not None:
         numbers = [iter(activation_alpha), iter(activation_beta)]
-        functions = [function(n, *numbers) for n in names]
+        functions = [make_activation(n, *numbers) for n in names]
         layer = partial(LAYERS[op], clip=clip, reset_first=not linear_before_reset,
                         coupled=bool(input_forget))  # fmt: skip
-        return stepped(op, g, layer, functions, direction, hidden_size, outputs, *operands)
+        return unroll_steps(op, g, layer, functions, direction, hidden_size, outputs, *operands)
     if direction != "reverse":
         return None
     turned = slice_axis(g, x, 0, -1, -LAST, -1)
@@ -279,4 +279,4 @@ def spell_layer(
 
 
 for _op in LAYERS:
-    spells(_op)(partial(spell_layer, _op))
+    spells(_op)(partial(legalize_layer, _op))

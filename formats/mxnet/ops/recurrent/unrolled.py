@@ -28,7 +28,7 @@ NUMBERS = {
 }
 
 
-def function(name: str, alphas, betas):
+def make_activation(name: str, alphas, betas):
     """An activation with its numbers, taken from the lists in order."""
     kinds = {k.lower(): k for k in (*NUMBERS, "Relu", "Sigmoid", "Softplus", "Softsign", "Tanh")}
     require(name.lower() in kinds, f"activation {name!r}")
@@ -44,7 +44,7 @@ def function(name: str, alphas, betas):
     return lambda g, x: g[name](x, **given)
 
 
-def stepped(
+def unroll_steps(
     op, g, layer, functions, direction, hidden, outputs, x, w, r, b=None, lengths=None, state=None,
     cell=None, peepholes=None,
 ):  # fmt: skip
@@ -55,12 +55,17 @@ def stepped(
     per_way = len(functions) // len(ways)
     ys, ends = [], []
     for at, backwards in enumerate(ways):
-        of = partial(one_of, g, at=at)
-        states = [begin(g, x, v, at, hidden) for v in ((state, cell) if op == "LSTM" else (state,))]
+        of = partial(select_direction, g, at=at)
+        states = [
+            initial_state(g, x, v, at, hidden)
+            for v in ((state, cell) if op == "LSTM" else (state,))
+        ]
         run = partial(
             layer, g, functions[at * per_way : (at + 1) * per_way], of(r), of(b), of(peepholes)
         )
-        found = one_way(g, run, inputs_of(g, x, of(w), of(b)), lengths, states, steps, backwards)
+        found = run_direction(
+            g, run, project_inputs(g, x, of(w), of(b)), lengths, states, steps, backwards
+        )
         ys.append(found[0])
         ends.append(found[1])
     y = g.Concat(*(g.Unsqueeze(v, [1]) for v in ys), axis=1)
@@ -68,25 +73,25 @@ def stepped(
     return (y, *last)[:outputs]
 
 
-def one_of(g, value: Value | None, at: int):
+def select_direction(g, value: Value | None, at: int):
     """The part of a parameter that is one direction's."""
     return None if value is None else g.Gather(value, g.const(at), axis=0)
 
 
-def begin(g, x: Value, state: Value | None, at: int, hidden: int):
+def initial_state(g, x: Value, state: Value | None, at: int, hidden: int):
     if state is not None:
-        return one_of(g, state, at)
+        return select_direction(g, state, at)
     zero = g.const(np.zeros((), x.type.numpy))
     return g.Expand(zero, shape_from(g, [size_of(g, x, 1), hidden]))
 
 
-def inputs_of(g, x: Value, w: Value, b: Value | None):
+def project_inputs(g, x: Value, w: Value, b: Value | None):
     """What the inputs of all steps come to, bias included."""
     y = g.MatMul(x, g.Transpose(w, perm=[1, 0]))
     return y if b is None else g.Add(y, slice_axis(g, b, 0, 0, b.static_shape[0] // 2))
 
 
-def one_way(g, run, inputs: Value, lengths, states, steps: int, backwards: bool):
+def run_direction(g, run, inputs: Value, lengths, states, steps: int, backwards: bool):
     """The outputs of all steps, and the states at the end; past a sequence's end nothing moves."""
     ys: list[Value] = []
     for t in range(steps - 1, -1, -1) if backwards else range(steps):
@@ -104,29 +109,29 @@ def one_way(g, run, inputs: Value, lengths, states, steps: int, backwards: bool)
     return g.Concat(*(ys[::-1] if backwards else ys), axis=0), states
 
 
-def recurred(g, r: Value, b: Value | None, h: Value):
+def project_state(g, r: Value, b: Value | None, h: Value):
     """What the state comes to, for all gates."""
     y = g.MatMul(h, g.Transpose(r, perm=[1, 0]))
     return y if b is None else g.Add(y, slice_axis(g, b, 0, b.static_shape[0] // 2, LAST))
 
 
-def parts(g, x: Value, count: int):
+def split_gates(g, x: Value, count: int):
     size = x.static_shape[-1] // count if isinstance(x.ranked_shape[-1], int) else 0
     return [slice_axis(g, x, x.rank - 1, i * size, (i + 1) * size) for i in range(count)]
 
 
-def clipped(g, f, x: Value, clip):
+def clip_and_apply(g, f, x: Value, clip):
     return f(g, x if clip is None else g.Clip(x, g.const(-clip, x.type), g.const(clip, x.type)))
 
 
 def rnn_step(g, functions, r, b, peepholes, x, h, *, clip, reset_first, coupled):
-    return [clipped(g, functions[0], g.Add(x, recurred(g, r, b, h)), clip)]
+    return [clip_and_apply(g, functions[0], g.Add(x, project_state(g, r, b, h)), clip)]
 
 
 def gru_step(g, functions, r, b, peepholes, x, h, *, clip, reset_first, coupled):
     f, act = functions
-    xs, hs = parts(g, x, 3), parts(g, recurred(g, r, b, h), 3)
-    z, reset = (clipped(g, f, g.Add(xs[i], hs[i]), clip) for i in (0, 1))
+    xs, hs = split_gates(g, x, 3), split_gates(g, project_state(g, r, b, h), 3)
+    z, reset = (clip_and_apply(g, f, g.Add(xs[i], hs[i]), clip) for i in (0, 1))
     if reset_first:
         own = slice_axis(g, r, 0, r.static_shape[0] // 3 * 2, LAST)
         bias = None if b is None else slice_axis(g, b, 0, b.static_shape[0] // 6 * 5, LAST)
@@ -134,7 +139,7 @@ def gru_step(g, functions, r, b, peepholes, x, h, *, clip, reset_first, coupled)
         inner = inner if bias is None else g.Add(inner, bias)
     else:
         inner = g.Mul(reset, hs[2])
-    new = clipped(g, act, g.Add(xs[2], inner), clip)
+    new = clip_and_apply(g, act, g.Add(xs[2], inner), clip)
     return [g.Add(g.Mul(g.Sub(1.0, z), new), g.Mul(z, h))]
 
 
@@ -142,14 +147,16 @@ def lstm_step(g, functions, r, b, peepholes, x, h, c, *, clip, reset_first, coup
     f, act, out = functions
     i, o, forget, new = (
         g.Add(a, b_)
-        for a, b_ in zip(parts(g, x, 4), parts(g, recurred(g, r, b, h), 4), strict=True)
+        for a, b_ in zip(
+            split_gates(g, x, 4), split_gates(g, project_state(g, r, b, h), 4), strict=True
+        )
     )
-    looks = [None] * 3 if peepholes is None else parts(g, peepholes, 3)
-    i = clipped(g, f, i if looks[0] is None else g.Add(i, g.Mul(looks[0], c)), clip)
+    looks = [None] * 3 if peepholes is None else split_gates(g, peepholes, 3)
+    i = clip_and_apply(g, f, i if looks[0] is None else g.Add(i, g.Mul(looks[0], c)), clip)
     forget = forget if looks[2] is None else g.Add(forget, g.Mul(looks[2], c))
-    forget = g.Sub(1.0, i) if coupled else clipped(g, f, forget, clip)
-    cell = g.Add(g.Mul(forget, c), g.Mul(i, clipped(g, act, new, clip)))
-    o = clipped(g, f, o if looks[1] is None else g.Add(o, g.Mul(looks[1], cell)), clip)
+    forget = g.Sub(1.0, i) if coupled else clip_and_apply(g, f, forget, clip)
+    cell = g.Add(g.Mul(forget, c), g.Mul(i, clip_and_apply(g, act, new, clip)))
+    o = clip_and_apply(g, f, o if looks[1] is None else g.Add(o, g.Mul(looks[1], cell)), clip)
     return [g.Mul(o, out(g, cell)), cell]
 
 
