@@ -7,12 +7,12 @@ from serde.ir.graph import Value
 
 from ..rules import reads
 from ..target import recasts, typed, writes
-from .widths import widely
+from .widths import compute_widely
 
 
 @reads("nn.relu")
 def read_relu(g, x):
-    return x if x.type.kind == "u" else widely(g, lambda g, x: g.Relu(x), x)
+    return x if x.type.kind == "u" else compute_widely(g, lambda g, x: g.Relu(x), x)
 
 
 @reads("nn.leaky_relu")

@@ -9,7 +9,7 @@ from serde.ir.graph import DType, Value
 
 from ..rules import reads
 from ..target import emit_scalar, lifted, recasts, writes
-from .widths import in_float, widely
+from .widths import compute_in_float, compute_widely
 
 IGNORED = ("lhs_axis", "rhs_axis")  # of BroadcastAttrs, which only qnn operators read
 BINARY = {
@@ -33,28 +33,28 @@ BINARY = {
 }
 
 
-def floor_divided(g, a: Value, b: Value):
+def floor_divide(g, a: Value, b: Value):
     """Rounded towards minus infinity."""
     if a.type.kind == "f":
         return g.Floor(g.Div(a, b))
     if a.type.kind == "u":
         return g.Div(a, b)
-    return widely(g, lambda g, a, b: g.Div(g.Sub(a, g.Mod(a, b)), b), a, b)
+    return compute_widely(g, lambda g, a, b: g.Div(g.Sub(a, g.Mod(a, b)), b), a, b)
 
 
 def floor_mod(g, a: Value, b: Value):
     """With the divisor's sign."""
     if a.type.kind == "f":
         return g.Sub(a, g.Mul(g.Floor(g.Div(a, b)), b))
-    return widely(g, lambda g, a, b: g.Mod(a, b), a, b)
+    return compute_widely(g, lambda g, a, b: g.Mod(a, b), a, b)
 
 
 def trunc_mod(g, a: Value, b: Value):
     """With the dividend's sign."""
-    return widely(g, lambda g, a, b: g.Mod(a, b, fmod=1), a, b)
+    return compute_widely(g, lambda g, a, b: g.Mod(a, b, fmod=1), a, b)
 
 
-def trunc_divided(g, a: Value, b: Value):
+def trunc_divide(g, a: Value, b: Value):
     """Rounded towards zero."""
     if a.type.kind != "f":
         return g.Div(a, b)
@@ -63,15 +63,17 @@ def trunc_divided(g, a: Value, b: Value):
 
 
 def power(g, a: Value, b: Value):
-    return in_float(g, lambda g, a, b: g.Pow(a, b), a, b)
+    return compute_in_float(g, lambda g, a, b: g.Pow(a, b), a, b)
 
 
-def extreme(op):
-    return lambda g, a, b: widely(g, lambda g, a, b: g[op](a, b), a, b)
+def make_extreme(op):
+    return lambda g, a, b: compute_widely(g, lambda g, a, b: g[op](a, b), a, b)
 
 
-def bits_moved(direction):
-    return lambda g, a, b: widely(g, lambda g, a, b: g.BitShift(a, b, direction=direction), a, b)
+def make_bit_shift(direction):
+    return lambda g, a, b: compute_widely(
+        g, lambda g, a, b: g.BitShift(a, b, direction=direction), a, b
+    )
 
 
 FUNCTIONS = {
@@ -79,14 +81,14 @@ FUNCTIONS = {
     "subtract": "Sub",
     "multiply": "Mul",
     "divide": "Div",
-    "floor_divide": floor_divided,
+    "floor_divide": floor_divide,
     "floor_mod": floor_mod,
-    "trunc_divide": trunc_divided,
+    "trunc_divide": trunc_divide,
     "trunc_mod": trunc_mod,
     "mod": trunc_mod,
     "power": power,
-    "maximum": extreme("Max"),
-    "minimum": extreme("Min"),
+    "maximum": make_extreme("Max"),
+    "minimum": make_extreme("Min"),
     "equal": "Equal",
     "less": "Less",
     "less_equal": "LessOrEqual",
@@ -99,8 +101,8 @@ FUNCTIONS = {
     "bitwise_and": "BitwiseAnd",
     "bitwise_or": "BitwiseOr",
     "bitwise_xor": "BitwiseXor",
-    "left_shift": bits_moved("LEFT"),
-    "right_shift": bits_moved("RIGHT"),
+    "left_shift": make_bit_shift("LEFT"),
+    "right_shift": make_bit_shift("RIGHT"),
 }
 OF_TRUTHS = {  # what arithmetic and comparison of booleans comes to
     "add": "Or",

@@ -12,15 +12,15 @@ from ..target import TYPES, emit_cast, writes
 
 @reads("cast")
 def read_cast(g, x, *, dtype: DType):
-    return casted(g, x, dtype)
+    return cast_with_wrap(g, x, dtype)
 
 
 @reads("cast_like")
 def read_cast_like(g, x, like):
-    return casted(g, x, like.type)
+    return cast_with_wrap(g, x, like.type)
 
 
-def casted(g, x: Value, dtype: DType):
+def cast_with_wrap(g, x: Value, dtype: DType):
     """Fractions are cut off; integers too wide keep their lowest bits."""
     return x if x.type is dtype else g.Cast(x, to=ELEMENT_CODES[dtype])
 

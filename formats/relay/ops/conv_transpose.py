@@ -19,15 +19,15 @@ from .convolution import (
     TUNING,
     _by_groups,
     biased,
-    by_patches,
-    per_axis,
+    convolve_by_patches,
+    repeat_per_axis,
     spatial,
     spelled,
     window,
     with_channels,
 )
-from .layouts import packed, unpacked
-from .shape import FAR, dilated
+from .layouts import pack_layout, unpack_layout
+from .shape import FAR, dilate
 
 
 def read_conv_transpose(
@@ -41,23 +41,23 @@ def read_conv_transpose(
     layout = data_layout or "NC" + axes
     if decide_by_shapes:
         kernel_layout = kernel_layout_of(x, w, kernel_layout, layout)
-    x = unpacked(g, x, layout, "NC" + axes)
-    w = unpacked(g, w, kernel_layout or "IO" + axes, "IO" + axes)
+    x = unpack_layout(g, x, layout, "NC" + axes)
+    w = unpack_layout(g, w, kernel_layout or "IO" + axes, "IO" + axes)
     dtype = out_dtype or x.type
     frame = window(w, strides or (1,), dilation, padding)
-    more = per_axis(output_padding, count)
+    more = repeat_per_axis(output_padding, count)
     if dtype.kind == "f":
         operands = (cast(g, x, dtype), cast(g, w, dtype))
         y = g.ConvTranspose(*operands, group=groups, output_padding=more, **frame)
     else:
-        y = cast(g, transposed_of_integers(g, x, w, groups, frame, more), dtype)
-    return packed(g, y, "NC" + axes, out_layout or layout)
+        y = cast(g, transposed_convolve_integers(g, x, w, groups, frame, more), dtype)
+    return pack_layout(g, y, "NC" + axes, out_layout or layout)
 
 
-def transposed_of_integers(g, x: Value, w: Value, groups: int, frame, more: Ints):
+def transposed_convolve_integers(g, x: Value, w: Value, groups: int, frame, more: Ints):
     """As a convolution of the spread-out input with the kernel turned round, which is exact."""
     count = len(more)
-    x = dilated(g, cast(g, x, DType.INT32), (1, 1, *frame["strides"]), 0)
+    x = dilate(g, cast(g, x, DType.INT32), (1, 1, *frame["strides"]), 0)
     spans = [d * (k - 1) for k, d in zip(frame["kernel_shape"], frame["dilations"], strict=True)]
     begins = [s - p for s, p in zip(spans, frame["pads"][:count], strict=True)]
     ends = [s - p + m for s, p, m in zip(spans, frame["pads"][count:], more, strict=True)]
@@ -70,7 +70,7 @@ def transposed_of_integers(g, x: Value, w: Value, groups: int, frame, more: Ints
         g.Transpose(split, perm=order), [groups * outputs, inputs // groups, *w.static_shape[2:]]
     )
     plain = {**frame, "strides": (1,) * count, "pads": (*begins, *ends)}
-    return by_patches(g, x, kernel, groups, plain)
+    return convolve_by_patches(g, x, kernel, groups, plain)
 
 
 for _count in (1, 2, 3):

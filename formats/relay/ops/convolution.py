@@ -13,7 +13,7 @@ from serde.ir.graph import DType, Value
 
 from ..rules import reads
 from ..target import halves, recasts, windowed, writes
-from .layouts import fixed, packed, unpacked
+from .layouts import pack_layout, require_static_sizes, unpack_layout
 from .shape import FAR
 
 LARGEST_EXACT = 1 << 24  # up to here a float32 counts exactly
@@ -29,7 +29,7 @@ def spatial(count: int) -> str:
     return "DHW"[3 - count :]
 
 
-def pads_of(padding: Ints, count: int) -> Ints:
+def normalize_pads(padding: Ints, count: int) -> Ints:
     """Pads at the begin of each axis and at the end: one number, one an axis, or all."""
     if len(padding) == 1:
         return padding * 2 * count
@@ -39,19 +39,19 @@ def pads_of(padding: Ints, count: int) -> Ints:
     return padding
 
 
-def per_axis(given: Ints, count: int) -> Ints:
+def repeat_per_axis(given: Ints, count: int) -> Ints:
     """One number for each axis."""
     return given * count if len(given) == 1 else given
 
 
 def window(w: Value, strides: Ints, dilation: Ints, padding: Ints):
     """A sliding window as ONNX spells it."""
-    kernel = fixed(w)
+    kernel = require_static_sizes(w)
     return {
         "kernel_shape": kernel,
-        "strides": per_axis(strides, len(kernel)),
-        "dilations": per_axis(dilation, len(kernel)),
-        "pads": pads_of(padding, len(kernel)),
+        "strides": repeat_per_axis(strides, len(kernel)),
+        "dilations": repeat_per_axis(dilation, len(kernel)),
+        "pads": normalize_pads(padding, len(kernel)),
     }
 
 
@@ -62,8 +62,8 @@ def read_conv(
 ):  # fmt: skip
     axes = spatial(count)
     layout = data_layout or "NC" + axes
-    x = unpacked(g, x, layout, "NC" + axes)
-    w = unpacked(g, w, kernel_layout or "OI" + axes, "OI" + axes)
+    x = unpack_layout(g, x, layout, "NC" + axes)
+    w = unpack_layout(g, w, kernel_layout or "OI" + axes, "OI" + axes)
     if (
         groups > 1
         and w.ranked_shape[0] == groups
@@ -77,23 +77,23 @@ def read_conv(
         )  # depthwise, so many for each channel
         w = g.Reshape(w, multiplied)
     frame = window(w, strides or (1,), dilation, padding)
-    y = convolved(g, x, w, groups, frame, out_dtype or x.type)
-    return packed(g, y, "NC" + axes, out_layout or layout)
+    y = convolve(g, x, w, groups, frame, out_dtype or x.type)
+    return pack_layout(g, y, "NC" + axes, out_layout or layout)
 
 
-def convolved(g, x: Value, w: Value, groups: int, frame, dtype: DType):
+def convolve(g, x: Value, w: Value, groups: int, frame, dtype: DType):
     """Products summed in ``dtype``; integers as floats where those count exactly."""
     if dtype.kind == "f":
         return g.Conv(cast(g, x, dtype), cast(g, w, dtype), group=groups, **frame)
-    if reach(x) * total(w) <= LARGEST_EXACT:
+    if abs_max(x) * max_weight_sum(w) <= LARGEST_EXACT:
         floats = (cast(g, v, DType.FLOAT32) for v in (x, w))
         return cast(g, g.Conv(*floats, group=groups, **frame), dtype)
     if x.type in BYTES and w.type in BYTES:
-        return cast(g, of_bytes(g, x, w, groups, frame), dtype)
-    return cast(g, by_patches(g, x, w, groups, frame), dtype)
+        return cast(g, convolve_int8(g, x, w, groups, frame), dtype)
+    return cast(g, convolve_by_patches(g, x, w, groups, frame), dtype)
 
 
-def of_bytes(g, x: Value, w: Value, groups: int, frame):
+def convolve_int8(g, x: Value, w: Value, groups: int, frame):
     """Signed bytes become unsigned ones, which ONNX Runtime sums exactly on any processor."""
     zeros, parts = [], []
     for v in (x, w):
@@ -104,7 +104,7 @@ def of_bytes(g, x: Value, w: Value, groups: int, frame):
     return g.ConvInteger(*parts, *zeros, group=groups, **frame)
 
 
-def by_patches(g, x: Value, w: Value, groups: int, frame):
+def convolve_by_patches(g, x: Value, w: Value, groups: int, frame):
     """A product of matrices of int32, which is exact: the kernel with the patches it meets."""
     x, w = (cast(g, v, DType.INT32) for v in (x, w))
     half = len(frame["kernel_shape"])
@@ -125,15 +125,15 @@ def by_patches(g, x: Value, w: Value, groups: int, frame):
     return reshape(g, g.MatMul(kernel, flat), [batch, outputs, *places])
 
 
-def total(w: Value) -> int:
+def max_weight_sum(w: Value) -> int:
     """The largest sum of absolute weights of one output channel."""
     if w.tensor is not None and w.tensor.size:
         sums = abs(w.array().astype("int64")).reshape(w.static_shape[0], -1).sum(1)
         return int(sums.max())
-    return reach(w) * prod(w.static_shape[1:])
+    return abs_max(w) * prod(w.static_shape[1:])
 
 
-def reach(x: Value) -> int:
+def abs_max(x: Value) -> int:
     """The largest absolute value of an integer tensor's elements."""
     if x.tensor is not None and x.tensor.size:
         return int(abs(x.array().astype("int64")).max())
@@ -162,7 +162,7 @@ def read_untransformed(
     return read_conv(count, g, x, w, kernel_layout=kernel_layout, **attributes)
 
 
-def untransformed(count):
+def make_untransformed_reader(count):
     """The rule with the attributes of a convolution, and the kernel's size."""
 
     def read(
@@ -184,7 +184,7 @@ for _count, _op in (
     (2, "conv2d_gemm"),
 ):  # fmt: skip
     reads(f"nn.contrib_{_op}_without_weight_transform", ignore=("channels", "tile_size"))(
-        untransformed(_count)
+        make_untransformed_reader(_count)
     )
 
 

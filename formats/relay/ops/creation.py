@@ -31,15 +31,15 @@ def read_full_like(g, x, fill):
 
 @reads("zeros")
 def read_zeros(g, *, shape: Ints, dtype: DType):
-    return constant(g, shape, 0, dtype)
+    return make_full(g, shape, 0, dtype)
 
 
 @reads("ones")
 def read_ones(g, *, shape: Ints, dtype: DType):
-    return constant(g, shape, 1, dtype)
+    return make_full(g, shape, 1, dtype)
 
 
-def constant(g, shape: Ints, number: float, dtype: DType):
+def make_full(g, shape: Ints, number: float, dtype: DType):
     if np.prod(shape, dtype=np.int64) <= 1024:
         return g.const(np.full(shape, number, dtype.numpy))
     return g.ConstantOfShape(list(shape), value=Tensor.of(np.array([number], dtype.numpy)))

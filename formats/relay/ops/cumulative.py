@@ -37,14 +37,14 @@ def running_product(g, x: Value, axis: int, exclusive: bool):
     require(isinstance(size, int), "cumprod along an axis of unknown size")
     one, reach = scalar(g, 1, x), 1
     if exclusive:
-        x = shifted(g, x, axis, 1, one)
+        x = shift_along(g, x, axis, 1, one)
     while reach < size:
-        x = g.Mul(x, shifted(g, x, axis, reach, one))
+        x = g.Mul(x, shift_along(g, x, axis, reach, one))
         reach *= 2
     return x
 
 
-def shifted(g, x: Value, axis: int, by: int, fill: Value):
+def shift_along(g, x: Value, axis: int, by: int, fill: Value):
     pads = [0] * 2 * x.rank
     pads[axis] = by
     return slice_axis(g, g.Pad(x, pads, fill), axis, 0, x.ranked_shape[axis])

@@ -9,20 +9,20 @@ from serde.ir.graph import Value
 
 from ..rules import Pairs, reads
 from ..target import recasts, writes
-from .padding import pairs
-from .shape import FAR, divided
+from .padding import split_pads
+from .shape import FAR, divide_size
 
 
 @reads("nn.space_to_batch_nd")
 def read_space_to_batch_nd(g, x, *, block_shape: Ints, paddings: Pairs, pad_value=0.0):
-    before, after = pairs(paddings)
+    before, after = split_pads(paddings)
     count, rest = len(block_shape), x.rank - len(block_shape) - 1
     pads = (0, *before, *(0,) * rest, 0, *after, *(0,) * rest)
     x = g.Pad(x, pads, scalar(g, pad_value, x) if pad_value else None)
     sizes = sizes_of(g, x)
     spread: list[Size] = [sizes[0]]
     for size, block in zip(sizes[1:], block_shape, strict=False):
-        spread += [divided(g, size, block), block]
+        spread += [divide_size(g, size, block), block]
     wide = reshape(g, x, [*spread, *sizes[count + 1 :]])
     blocks, spots = range(2, 2 * count + 1, 2), range(1, 2 * count + 1, 2)
     tail = range(2 * count + 1, 2 * count + 1 + rest)
@@ -33,11 +33,11 @@ def read_space_to_batch_nd(g, x, *, block_shape: Ints, paddings: Pairs, pad_valu
 
 @reads("nn.batch_to_space_nd")
 def read_batch_to_space_nd(g, x, *, block_shape: Ints, crops: Pairs):
-    before, after = pairs(crops)
+    before, after = split_pads(crops)
     count, sizes = len(block_shape), sizes_of(g, x)
     batch = sizes[0]
     for block in block_shape:
-        batch = divided(g, batch, block)
+        batch = divide_size(g, batch, block)
     wide = reshape(g, x, [*block_shape, batch, *sizes[1:]])
     order = [count]
     for i in range(count):
@@ -57,15 +57,15 @@ def read_depth_to_space(g, x, *, block_size: int, layout="NCHW", mode="DCR"):
     def apply(x):
         return g.DepthToSpace(x, blocksize=block_size, mode=order)
 
-    return channels_first(g, x, layout, apply)
+    return apply_channels_first(g, x, layout, apply)
 
 
 @reads("nn.space_to_depth", ignore=("mode",))
 def read_space_to_depth(g, x, *, block_size: int, layout="NCHW"):
-    return channels_first(g, x, layout, lambda x: g.SpaceToDepth(x, blocksize=block_size))
+    return apply_channels_first(g, x, layout, lambda x: g.SpaceToDepth(x, blocksize=block_size))
 
 
-def channels_first(g, x: Value, layout: str, apply):
+def apply_channels_first(g, x: Value, layout: str, apply):
     """Apply a function of NCHW."""
     require(layout in ("NCHW", "NHWC"), f"layout={layout!r} is unknown")
     if layout == "NCHW":

@@ -11,12 +11,12 @@ from serde.errors import require
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
-from .unary import rounded
+from .unary import round_half_away
 
 BITS = 31  # fractional bits of a multiplier
 
 
-def split(factor: float) -> tuple[int, int]:
+def split_factor(factor: float) -> tuple[int, int]:
     """A factor as ``multiplier / 2**31 * 2**shift``, as TVM's GetFixedPointMultiplierShift."""
     if factor == 0:
         return 0, 0
@@ -28,12 +28,14 @@ def split(factor: float) -> tuple[int, int]:
     return multiplier, exponent
 
 
-def shifted(g, x: Value, divisor):
+def shift_right(g, x: Value, divisor):
     """``x`` divided by a power of two and rounded down, as shifting its bits does."""
     return g.Div(g.Sub(x, g.Mod(x, divisor)), divisor)
 
 
-def scaled(g, x: Value, multiplier: np.ndarray, shift: np.ndarray, nearest: bool = False):
+def multiply_fixed_point(
+    g, x: Value, multiplier: np.ndarray, shift: np.ndarray, nearest: bool = False
+):
     """``x`` times fixed-point numbers, rounded half up, or with ``nearest`` half away from zero."""
     left = np.int64(1) << np.maximum(shift, 0).astype(np.int64)
     total = BITS + np.maximum(-shift, 0)
@@ -45,18 +47,18 @@ def scaled(g, x: Value, multiplier: np.ndarray, shift: np.ndarray, nearest: bool
     else:
         half_of = g.const(half)
     divisor = g.const(np.int64(1) << total.astype(np.int64))
-    return shifted(g, g.Add(wide, half_of), divisor)
+    return shift_right(g, g.Add(wide, half_of), divisor)
 
 
-def times(g, x: Value, factor: float):
+def multiply_by(g, x: Value, factor: float):
     """``x`` times a number, rounded half up."""
-    multiplier, shift = split(factor)
-    return cast(g, scaled(g, x, np.int64(multiplier), np.int64(shift)), DType.INT32)
+    multiplier, shift = split_factor(factor)
+    return cast(g, multiply_fixed_point(g, x, np.int64(multiplier), np.int64(shift)), DType.INT32)
 
 
 @reads("fixed_point_multiply")
 def read_fixed_point_multiply(g, x, *, multiplier: int, shift: int):
-    return cast(g, scaled(g, x, np.int64(multiplier), np.int64(shift)), x.type)
+    return cast(g, multiply_fixed_point(g, x, np.int64(multiplier), np.int64(shift)), x.type)
 
 
 @reads("fixed_point_multiply_per_axis", ignore=("is_rshift_required",))
@@ -69,10 +71,10 @@ def read_fixed_point_multiply_per_axis(
     numbers, up, down = (
         v.array().reshape(shape).astype(np.int64) for v in (multiplier, left, right)
     )
-    return cast(g, scaled(g, x, numbers, up * is_lshift_required - down), x.type)
+    return cast(g, multiply_fixed_point(g, x, numbers, up * is_lshift_required - down), x.type)
 
 
-def saturated(g, x: Value, dtype: DType):
+def saturate(g, x: Value, dtype: DType):
     """``x`` within the range of ``dtype``, as it."""
     if dtype.bits >= x.type.bits and x.type.kind != "f":
         return cast(g, x, dtype)
@@ -81,47 +83,49 @@ def saturated(g, x: Value, dtype: DType):
     return cast(g, g.Min(g.Max(x, low), high), dtype)
 
 
-def numbers_of(value: Value, what: str) -> np.ndarray:
+def require_constant_array(value: Value, what: str) -> np.ndarray:
     """A scale or zero point, which has to be known."""
     require(value.tensor is not None, f"{what} is computed by the model")
     return value.array()
 
 
-def along(array: np.ndarray, axis: int, rank: int) -> np.ndarray:
+def align_to_axis(array: np.ndarray, axis: int, rank: int) -> np.ndarray:
     """Numbers along one axis of a tensor of ``rank``; one number stays one."""
     if array.size == 1:
         return array.reshape(())
     return array.reshape([-1 if a == axis % rank else 1 for a in range(rank)])
 
 
-def requantized(
+def requantize(
     g, x: Value, in_scale: np.ndarray, in_zero: np.ndarray, out_scale: np.ndarray,
     out_zero: np.ndarray, axis: int = -1, rounding: str = "UPWARD", compute: str = "int64",
 ):  # fmt: skip
     """What ``x`` is at another scale and zero point, as int32, not yet within its range."""
     require(rounding in ("UPWARD", "TONEAREST"), f"rounding={rounding!r} is unknown")
-    one, two = (along(v, axis, x.rank) for v in (in_scale, out_scale))
-    before, after = along(in_zero, axis, x.rank), along(out_zero, axis, x.rank)
+    one, two = (align_to_axis(v, axis, x.rank) for v in (in_scale, out_scale))
+    before, after = align_to_axis(in_zero, axis, x.rank), align_to_axis(out_zero, axis, x.rank)
     if compute != "int64":
-        return by_float(g, x, one, before, two, after, rounding, compute)
+        return requantize_in_float(g, x, one, before, two, after, rounding, compute)
     y = cast(g, x, DType.INT32)
     y = g.Sub(y, before.astype(np.int32)) if before.any() else y
     if not (one.shape == () and two.shape == () and one == two):
         factors = one.astype(np.float64) / two.astype(np.float64)
-        pairs = [split(float(f)) for f in factors.ravel()]
+        pairs = [split_factor(float(f)) for f in factors.ravel()]
         multiplier, shift = (
             np.array([p[i] for p in pairs], np.int64).reshape(factors.shape) for i in (0, 1)
         )
-        y = cast(g, scaled(g, y, multiplier, shift, rounding == "TONEAREST"), DType.INT32)
+        y = cast(
+            g, multiply_fixed_point(g, y, multiplier, shift, rounding == "TONEAREST"), DType.INT32
+        )
     return g.Add(y, after.astype(np.int32)) if after.any() else y
 
 
-def by_float(g, x: Value, one, before, two, after, rounding: str, compute: str):
+def requantize_in_float(g, x: Value, one, before, two, after, rounding: str, compute: str):
     kind = DType.of(compute)
     y = cast(g, x, kind)
     y = g.Sub(y, before.astype(kind.numpy)) if before.any() else y
     if not np.array_equal(one, two):
         y = g.Mul(y, np.asarray(one.astype(np.float64) / two).astype(kind.numpy))
     y = g.Add(y, after.astype(kind.numpy)) if after.any() else y
-    y = g.Floor(g.Add(y, 0.5)) if rounding == "UPWARD" else rounded(g, y)
+    y = g.Floor(g.Add(y, 0.5)) if rounding == "UPWARD" else round_half_away(g, y)
     return cast(g, y, DType.INT32)

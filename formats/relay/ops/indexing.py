@@ -16,7 +16,7 @@ from ..rules import reads
 from ..target import emit_scalar, recasts, typed, writes
 
 
-def clipped(g, index: Value, size: Size):
+def clip_indices(g, index: Value, size: Size):
     """Indices as int64, those outside ``0 … size - 1`` moved to the nearest end."""
     index = cast(g, index, DType.INT64)
     low = g.const(0, DType.INT64)
@@ -35,17 +35,17 @@ def read_take(g, x, index, *, batch_dims=0, axis: int | None = None, mode="clip"
     size = size_of(g, x, axis)
     require(mode in ("clip", "wrap", "fast"), f"mode={mode!r} is unknown")
     if mode == "clip":
-        index = clipped(g, index, size)
+        index = clip_indices(g, index, size)
     elif mode == "wrap":
         index = g.Mod(cast(g, index, DType.INT64), g.const(size) if isinstance(size, int) else size)
     else:
         index = cast(g, index, DType.INT64)
     if batch_dims:
-        return batched_take(g, x, index, axis, batch_dims % index.rank)
+        return take_in_batches(g, x, index, axis, batch_dims % index.rank)
     return g.Gather(x, index, axis=axis)
 
 
-def batched_take(g, x: Value, index: Value, axis: int, batch: int):
+def take_in_batches(g, x: Value, index: Value, axis: int, batch: int):
     """The first ``batch`` axes of both run along together."""
     require(axis == batch, f"batch_dims={batch} with axis={axis}")
     return g.GatherND(x, g.Unsqueeze(index, [index.rank]), batch_dims=batch)
@@ -128,15 +128,15 @@ def read_scatter_nd(g, x, index, updates, *, mode="update"):
 
 @reads("sparse_to_dense")
 def read_sparse_to_dense(g, index, values, default, *, output_shape: Ints):
-    return dense(g, index, values, default, g.const(list(output_shape), DType.INT64))
+    return to_dense(g, index, values, default, g.const(list(output_shape), DType.INT64))
 
 
 @reads("dyn.sparse_to_dense")
 def read_dyn_sparse_to_dense(g, index, values, default, shape):
-    return dense(g, index, values, default, cast(g, shape, DType.INT64))
+    return to_dense(g, index, values, default, cast(g, shape, DType.INT64))
 
 
-def dense(g, index: Value, values: Value, default: Value, shape: Value):
+def to_dense(g, index: Value, values: Value, default: Value, shape: Value):
     """``values`` at ``index`` (a position, a row of positions, or of coordinates)."""
     index = cast(g, index, DType.INT64)
     if index.rank == 0:
@@ -172,15 +172,17 @@ def read_matrix_set_diag(
 
 @reads("one_hot")
 def read_one_hot(g, index, on, off, *, depth: int, axis=-1, dtype: DType | None = None):
-    return hot(g, index, on, off, g.const(depth, DType.INT64), axis, dtype)
+    return make_one_hot(g, index, on, off, g.const(depth, DType.INT64), axis, dtype)
 
 
 @reads("dyn.one_hot", ignore=("depth",))
 def read_dyn_one_hot(g, index, on, off, depth, *, axis=-1, dtype: DType | None = None):
-    return hot(g, index, on, off, cast(g, g.Reshape(depth, []), DType.INT64), axis, dtype)
+    return make_one_hot(g, index, on, off, cast(g, g.Reshape(depth, []), DType.INT64), axis, dtype)
 
 
-def hot(g, index: Value, on: Value, off: Value, depth: Value, axis: int, dtype: DType | None):
+def make_one_hot(
+    g, index: Value, on: Value, off: Value, depth: Value, axis: int, dtype: DType | None
+):
     """Indices outside the range give a row of ``off`` only."""
     at = axis_of(axis, index.rank + 1)
     classes = g.Range(g.const(0, DType.INT64), depth, g.const(1, DType.INT64))

@@ -13,7 +13,7 @@ from serde.ir.geometry import Ints, invert_perm
 from serde.ir.graph import Value
 
 from ..rules import reads
-from .shape import divided
+from .shape import divide_size
 
 AXIS = re.compile(r"(\d*)([A-Za-z])")
 
@@ -53,14 +53,14 @@ class Layout:
         return tuple(block for a, block in self.axes if a == letter and block)
 
 
-def fixed(x: Value, first: int = 2) -> Any:
+def require_static_sizes(x: Value, first: int = 2) -> Any:
     """The sizes of the axes from ``first`` on, which have to be known."""
     sizes = x.ranked_shape[first:]
     require(all(isinstance(d, int) for d in sizes), "an input of unknown size")
     return sizes
 
 
-def unpacked(g, x: Value, layout: str, target: str):
+def unpack_layout(g, x: Value, layout: str, target: str):
     """``x`` with each axis whole, in the order of ``target``."""
     if layout == target:
         return x
@@ -75,7 +75,7 @@ def unpacked(g, x: Value, layout: str, target: str):
     return reshape(g, y, sizes)
 
 
-def packed(g, x: Value, source: str, layout: str):
+def pack_layout(g, x: Value, source: str, layout: str):
     """``x``, whose whole axes are in the order of ``source``, in ``layout``."""
     if source == layout:
         return x
@@ -85,16 +85,16 @@ def packed(g, x: Value, source: str, layout: str):
     for at, letter in enumerate(source):
         blocks = found.blocks(letter)
         whole = size_of(g, x, at)
-        spread += [divided(g, whole, prod(blocks)) if blocks else whole, *blocks]
+        spread += [divide_size(g, whole, prod(blocks)) if blocks else whole, *blocks]
     y = reshape(g, x, spread) if len(spread) != len(source) else x
     order = tuple(i for letter in source for i in found.places(letter))
     return g.Transpose(y, perm=invert_perm(order))
 
 
-def in_layout(g, x: Value, layout: str, target: str, apply, out_layout: str = ""):
+def apply_in_layout(g, x: Value, layout: str, target: str, apply, out_layout: str = ""):
     """Apply a function of ``target`` to a tensor of any layout of the same axes."""
-    y = apply(unpacked(g, x, layout, target))
-    return packed(g, y, target, out_layout or layout)
+    y = apply(unpack_layout(g, x, layout, target))
+    return pack_layout(g, y, target, out_layout or layout)
 
 
 @reads("layout_transform")
@@ -103,11 +103,11 @@ def read_layout_transform(g, x, *, src_layout: str, dst_layout: str):
     source, target = Layout.of(src_layout), Layout.of(dst_layout)
     gone = [a for a in source.letters if a not in target.letters]
     new = [a for a in target.letters if a not in source.letters]
-    x = unpacked(g, x, src_layout, source.letters)
+    x = unpack_layout(g, x, src_layout, source.letters)
     if gone:
         at = [source.letters.index(a) for a in gone]
         require(all(x.ranked_shape[i] == 1 for i in at), f"{dst_layout} has no {''.join(gone)}")
         x = g.Squeeze(x, at)
     x = g.Unsqueeze(x, list(range(len(new)))) if new else x
     letters = "".join(new) + "".join(a for a in source.letters if a not in gone)
-    return packed(g, x, letters, dst_layout)
+    return pack_layout(g, x, letters, dst_layout)

@@ -21,19 +21,19 @@ from .shape import resized
 HALF = DType.FLOAT16
 
 
-def wide(g, dtype: DType | None, *xs: Value):
+def cast_operands(g, dtype: DType | None, *xs: Value):
     """Operands in the type the products are summed in."""
     return [cast(g, x, dtype or xs[0].type) for x in xs]
 
 
-def product(g, a: Value, b: Value, dtype: DType | None):
-    a, b = wide(g, dtype, a, b)
+def multiply_matrices(g, a: Value, b: Value, dtype: DType | None):
+    a, b = cast_operands(g, dtype, a, b)
     if a.type.bits < 32 and a.type.kind in "iu":
         return cast(g, g.MatMul(cast(g, a, DType.INT32), cast(g, b, DType.INT32)), a.type)
     return g.MatMul(a, b)
 
 
-def turned(g, x: Value):
+def swap_last_axes(g, x: Value):
     """The last two axes exchanged."""
     return g.Transpose(x, perm=(*range(x.rank - 2), x.rank - 1, x.rank - 2))
 
@@ -41,7 +41,7 @@ def turned(g, x: Value):
 @reads("nn.dense", ignore=("units",))
 def read_dense(g, x, w, *, out_dtype: DType | None = None):
     """``x`` times the transpose of ``w``."""
-    return product(g, x, turned(g, w), out_dtype)
+    return multiply_matrices(g, x, swap_last_axes(g, w), out_dtype)
 
 
 @reads("nn.matmul", "nn.batch_matmul", ignore=("units",))
@@ -50,24 +50,26 @@ def read_matmul(
     decide_by_shapes: Hint[bool] = False,
 ):  # fmt: skip
     transpose_b = was_transposed(a, b) if decide_by_shapes else transpose_b
-    a = turned(g, a) if transpose_a else a
-    b = turned(g, b) if transpose_b else b
-    return product(g, a, b, out_dtype)
+    a = swap_last_axes(g, a) if transpose_a else a
+    b = swap_last_axes(g, b) if transpose_b else b
+    return multiply_matrices(g, a, b, out_dtype)
 
 
 @reads("nn.contrib_dense_pack", ignore=("units",))
 def read_dense_pack(g, x, w, *, out_dtype: DType | None = None, weight_layout="NC8n"):
-    from .layouts import unpacked
+    from .layouts import unpack_layout
 
-    return product(g, x, turned(g, unpacked(g, w, weight_layout, "NC")), out_dtype)
+    return multiply_matrices(
+        g, x, swap_last_axes(g, unpack_layout(g, w, weight_layout, "NC")), out_dtype
+    )
 
 
 @reads("nn.bias_add")
 def read_bias_add(g, x, b, *, axis=1):
-    return g.Add(x, along(g, b, axis % x.rank, x.rank))
+    return g.Add(x, align_to_axis(g, b, axis % x.rank, x.rank))
 
 
-def along(g, x: Value, axis: int, rank: int):
+def align_to_axis(g, x: Value, axis: int, rank: int):
     """A vector as a tensor of ``rank`` whose elements lie along ``axis``."""
     behind = rank - 1 - axis
     return g.Unsqueeze(x, list(range(1, behind + 1))) if behind else x

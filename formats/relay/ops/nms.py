@@ -22,7 +22,7 @@ from serde.ir.graph import DType, Node, Value
 
 from ..rules import reads
 from ..target import DOMAIN, emit_scalar, recasts, typed, writes
-from .layouts import fixed
+from .layouts import require_static_sizes
 
 MASK = "SuppressionMask"
 OPERANDS = 5
@@ -51,7 +51,7 @@ def overlaps(g, boxes: Value):
     return g.Where(flat, 0.0, g.Div(area, g.Where(flat, 1.0, union)))
 
 
-def selected(g, conflicts: Value, scored: Value, inside: Value, limit: Value):
+def select_boxes(g, conflicts: Value, scored: Value, inside: Value, limit: Value):
     """Which rows stay, and which of them suppress others: two (B, N) of truth.
 
     ``conflicts`` (B, N, N) tells whether a row gives way to an earlier one that was selected; rows
@@ -94,33 +94,33 @@ def positions(g, x: Value):
     return g.Unsqueeze(g.Range(g.const(0, DType.INT64), total, g.const(1, DType.INT64)), [0])
 
 
-def whole(g, x: Value):
+def count_rows(g, x: Value):
     count = size_of(g, x, 1)
     return g.const([count], DType.INT64) if isinstance(count, int) else count
 
 
-def order_of(g, key: Value):
+def sort_positions(g, key: Value):
     """Positions of (B, N) by descending key, equal ones as they stand."""
-    return g.TopK(key, whole(g, key), axis=1, largest=1, sorted=1, outputs=2)[1]
+    return g.TopK(key, count_rows(g, key), axis=1, largest=1, sorted=1, outputs=2)[1]
 
 
-def arranged(g, x: Value, order: Value):
+def reorder_rows(g, x: Value, order: Value):
     """Rows of (B, N) or (B, N, K) in another order."""
     if x.rank == 2:
         return g.GatherElements(x, order, axis=1)
     return g.GatherND(x, g.Unsqueeze(order, [2]), batch_dims=1)
 
 
-def to_front(g, shown: Value):
+def order_kept_first(g, shown: Value):
     """An order in which the rows that are shown come first, and which of the places they take."""
     steps = positions(g, shown)
     far = g.Add(g.ReduceMax(steps, keepdims=0), 1)
     key = g.Sub(g.Where(shown, far, g.const(0, DType.INT64)), steps)
     count = g.ReduceSum(cast(g, shown, DType.INT64), [1], keepdims=1)
-    return order_of(g, key), g.Less(steps, count), count
+    return sort_positions(g, key), g.Less(steps, count), count
 
 
-def masked(g, x: Value, shown: Value):
+def mask_rows(g, x: Value, shown: Value):
     """Rows that are not shown are -1 throughout."""
     mask = shown if x.rank == 2 else g.Unsqueeze(shown, [2])
     return g.Where(mask, x, scalar(g, -1, x))
@@ -133,12 +133,12 @@ def read_get_valid_counts(
     valid = g.Greater(column(g, x, score_index), g.Reshape(threshold, []))
     if id_index >= 0:
         valid = g.And(valid, g.GreaterOrEqual(column(g, x, id_index), 0.0))
-    order, shown, count = to_front(g, valid)
-    rows = masked(g, arranged(g, x, order), shown)
+    order, shown, count = order_kept_first(g, valid)
+    rows = mask_rows(g, reorder_rows(g, x, order), shown)
     return (
         cast(g, g.Squeeze(count, [1]), DType.INT32),
         rows,
-        cast(g, masked(g, order, shown), DType.INT32),
+        cast(g, mask_rows(g, order, shown), DType.INT32),
     )
 
 
@@ -152,8 +152,8 @@ def read_non_max_suppression(
     steps = positions(g, x)
     valid = g.Less(steps, g.Unsqueeze(cast(g, valid_count, DType.INT64), [1]))
     score = column(g, x, score_index)
-    order = order_of(g, g.Where(valid, score, scalar(g, -np.inf, score)))
-    rows, score = arranged(g, x, order), arranged(g, score, order)
+    order = sort_positions(g, g.Where(valid, score, scalar(g, -np.inf, score)))
+    rows, score = reorder_rows(g, x, order), reorder_rows(g, score, order)
     inside = g.And(valid, g.Less(steps, top_k)) if top_k > 0 else valid
     scored = g.And(inside, g.Greater(score, 0.0))
     boxes = column(g, rows, coord_start, 4)
@@ -164,32 +164,34 @@ def read_non_max_suppression(
         if not force_suppress:
             same = g.Equal(g.Unsqueeze(kind, [2]), g.Unsqueeze(kind, [1]))
             conflicts = g.And(conflicts, same)
-    shown, _ = selected(g, conflicts, scored, inside, cast(g, g.Reshape(limit, []), DType.INT32))
+    shown, _ = select_boxes(
+        g, conflicts, scored, inside, cast(g, g.Reshape(limit, []), DType.INT32)
+    )
     if return_indices:
         found = g.GatherElements(cast(g, indices, DType.INT32), order, axis=1)
-        front, places, count = to_front(g, shown)
-        return masked(g, arranged(g, found, front), places), cast(g, count, DType.INT32)
-    rows = masked(g, rows, shown)
+        front, places, count = order_kept_first(g, shown)
+        return mask_rows(g, reorder_rows(g, found, front), places), cast(g, count, DType.INT32)
+    rows = mask_rows(g, rows, shown)
     if not invalid_to_bottom:
         return rows
-    front, places, _ = to_front(g, g.GreaterOrEqual(column(g, rows, 0), 0.0))
-    return masked(g, arranged(g, rows, front), places)
+    front, places, _ = order_kept_first(g, g.GreaterOrEqual(column(g, rows, 0), 0.0))
+    return mask_rows(g, reorder_rows(g, rows, front), places)
 
 
 @reads("vision.all_class_non_max_suppression", only={"output_format": ("onnx",)})
 def read_all_class_non_max_suppression(g, boxes, scores, limit, overlap, threshold):
     """Rows of (batch, class, box) by score; behind them zeros, where TVM leaves what there was."""
-    classes, count = fixed(scores, 1)
-    places = _chosen(g, boxes, scores, limit, overlap, threshold, count)
+    classes, count = require_static_sizes(scores, 1)
+    places = _select_with_onnx(g, boxes, scores, limit, overlap, threshold, count)
     if places is None:
-        places = _chosen_by_looping(g, boxes, scores, limit, overlap, threshold)
+        places = _select_by_looping(g, boxes, scores, limit, overlap, threshold)
     total = multiply_sizes(g, [size_of(g, scores, 0), classes * count])
     zeros = g.Expand(g.const([[0]], DType.INT64), shape_from(g, [total, 3]))
     padded = g.Concat(places, zeros, axis=0)
     return slice_axis(g, padded, 0, 0, total), g.Shape(places, start=0, end=1)
 
 
-def _chosen(g, boxes, scores, limit, overlap, threshold, count: int):
+def _select_with_onnx(g, boxes, scores, limit, overlap, threshold, count: int):
     """ONNX's own, where it is the same: scores above zero only, and bounds that are numbers.
 
     TVM suppresses what overlaps as much as the bound, ONNX what overlaps more.
@@ -202,20 +204,20 @@ def _chosen(g, boxes, scores, limit, overlap, threshold, count: int):
     return g.NonMaxSuppression(boxes, scores, [most], np.float32([below]), np.float32([least]))
 
 
-def _chosen_by_looping(g, boxes, scores, limit, overlap, threshold):
+def _select_by_looping(g, boxes, scores, limit, overlap, threshold):
     """Box after box, by what overlaps of every two."""
-    classes, count = fixed(scores, 1)
+    classes, count = require_static_sizes(scores, 1)
     flat = g.Reshape(scores, [-1, count])
-    order = order_of(g, flat)
-    score = arranged(g, flat, order)
+    order = sort_positions(g, flat)
+    score = reorder_rows(g, flat, order)
     spread = g.Expand(g.Unsqueeze(boxes, [1]), [1, classes, count, 4])
-    rows = arranged(g, g.Reshape(spread, [-1, count, 4]), order)
+    rows = reorder_rows(g, g.Reshape(spread, [-1, count, 4]), order)
     inside = g.Greater(score, g.Reshape(threshold, []))
     late = g.Unsqueeze(g.Greater(score, 0.0), [2])
     conflicts = g.And(g.GreaterOrEqual(overlaps(g, rows), g.Reshape(overlap, [])), late)
     most = cast(g, g.Reshape(limit, []), DType.INT32)
     most = g.Where(g.Greater(most, np.int32(0)), most, np.int32(count))
-    _, kept = selected(g, conflicts, inside, inside, most)
+    _, kept = select_boxes(g, conflicts, inside, inside, most)
     places = g.Transpose(g.NonZero(kept), perm=(1, 0))
     which = column(g, places, 0)
     box = g.GatherND(order, places)

@@ -20,10 +20,10 @@ from serde.ir.graph import Value
 
 from ..rules import reads
 from ..target import emit_cast, recasts, writes
-from .linear import along
+from .linear import align_to_axis
 
 
-def scales(g, gamma: Value, beta: Value, scale: bool, center: bool):
+def disable_scale_and_center(g, gamma: Value, beta: Value, scale: bool, center: bool):
     """Factors and terms; those that are switched off are 1 and 0."""
     return (gamma if scale else full_like(g, gamma, 1), beta if center else full_like(g, beta, 0))
 
@@ -32,19 +32,19 @@ def scales(g, gamma: Value, beta: Value, scale: bool, center: bool):
 def read_batch_norm(g, x, gamma, beta, mean, var, *, axis=1, epsilon=1e-5, center=True, scale=True):
     """The statistics are returned as they are."""
     axis = axis_of(axis, x.rank)
-    gamma, beta = scales(g, gamma, beta, scale, center)
+    gamma, beta = disable_scale_and_center(g, gamma, beta, scale, center)
     if axis == 1:
         return g.BatchNormalization(x, gamma, beta, mean, var, epsilon=epsilon), mean, var
     factor = g.Div(gamma, g.Sqrt(g.Add(var, scalar(g, epsilon, var))))
     term = g.Sub(beta, g.Mul(mean, factor))
-    factor, term = (along(g, v, axis, x.rank) for v in (factor, term))
+    factor, term = (align_to_axis(g, v, axis, x.rank) for v in (factor, term))
     return g.Add(g.Mul(x, factor), term), mean, var
 
 
 @reads("nn.layer_norm")
 def read_layer_norm(g, x, gamma, beta, *, axis=-1, epsilon=1e-5, center=True, scale=True):
     axis, last = axis_of(axis, x.rank), x.rank - 1
-    gamma, beta = scales(g, gamma, beta, scale, center)
+    gamma, beta = disable_scale_and_center(g, gamma, beta, scale, center)
 
     def apply(x):
         return g.LayerNormalization(x, gamma, beta, axis=last, epsilon=epsilon)
@@ -56,7 +56,7 @@ def read_layer_norm(g, x, gamma, beta, *, axis=-1, epsilon=1e-5, center=True, sc
 def read_instance_norm(g, x, gamma, beta, *, axis=1, epsilon=1e-5, center=True, scale=True):
     axis = axis_of(axis, x.rank)
     require(axis > 0, f"axis={axis}: the axis of the batch")
-    gamma, beta = scales(g, gamma, beta, scale, center)
+    gamma, beta = disable_scale_and_center(g, gamma, beta, scale, center)
     order = move_axis_perm(x.rank, axis, 1)
     back = tuple(order.index(a) for a in range(x.rank))
     y = g.InstanceNormalization(g.Transpose(x, perm=order), gamma, beta, epsilon=epsilon)
@@ -70,7 +70,7 @@ def read_group_norm(
     """The axes before the channels are kept apart, not the first one only."""
     axis = axis_of(axis, x.rank)
     require(axis > 0, f"axis={axis}: the axis of the batch")
-    gamma, beta = scales(g, gamma, beta, scale, center)
+    gamma, beta = disable_scale_and_center(g, gamma, beta, scale, center)
     sizes = sizes_of(g, x)
     flat = x if axis == 1 else reshape(g, x, [multiply_sizes(g, sizes[:axis]), *sizes[axis:]])
     y = g.GroupNormalization(flat, gamma, beta, num_groups=num_groups, epsilon=epsilon)

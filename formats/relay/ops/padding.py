@@ -15,13 +15,13 @@ from .shape import FAR, INT32_MOST, sizes
 
 @reads("nn.pad")
 def read_pad(g, x, fill, *, pad_width: Pairs, pad_mode="constant"):
-    return padded(g, x, fill, pairs(pad_width), pad_mode)
+    return pad_with(g, x, fill, split_pads(pad_width), pad_mode)
 
 
 @reads("nn.mirror_pad")
 def read_mirror_pad(g, x, *, pad_width: Pairs, mode="SYMMETRIC"):
     """REFLECT leaves the border out, SYMMETRIC repeats it."""
-    before, after = pairs(pad_width)
+    before, after = split_pads(pad_width)
     if mode == "REFLECT":
         return g.Pad(x, before + after, mode="reflect")
     require(mode == "SYMMETRIC", f"mode={mode!r} is unknown")
@@ -35,7 +35,7 @@ def read_mirror_pad(g, x, *, pad_width: Pairs, mode="SYMMETRIC"):
     return x
 
 
-def pairs(pad_width) -> tuple[Ints, Ints]:
+def split_pads(pad_width) -> tuple[Ints, Ints]:
     """Pads before and behind each axis."""
     flat = all(isinstance(p, tuple) and len(p) == 2 for p in pad_width)
     require(flat, f"pad_width={pad_width}: not two numbers an axis")
@@ -44,7 +44,7 @@ def pairs(pad_width) -> tuple[Ints, Ints]:
     return tuple(p[0] for p in pad_width), tuple(p[1] for p in pad_width)
 
 
-def padded(g, x: Value, fill: Value, widths: tuple[Ints, Ints], mode: str):
+def pad_with(g, x: Value, fill: Value, widths: tuple[Ints, Ints], mode: str):
     require(mode in ("constant", "edge", "reflect"), f"pad_mode={mode!r} is unknown")
     before, after = widths
     work = cast(g, x, DType.INT32) if x.type in (DType.INT16, DType.UINT16) else x

@@ -17,10 +17,10 @@ from serde.ir.graph import DType, Value
 
 from ..rules import reads
 from ..target import halves, recasts, windowed, writes
-from .convolution import LAYOUTS, pads_of, per_axis, spatial
-from .layouts import fixed, in_layout
+from .convolution import LAYOUTS, normalize_pads, repeat_per_axis, spatial
+from .layouts import apply_in_layout, require_static_sizes
 from .reduction import integer_mean
-from .widths import widely
+from .widths import compute_widely
 
 FIXED = {"auto_pad": ("NOTSET",)}
 
@@ -32,35 +32,35 @@ def read_pool(
 ):  # fmt: skip
     target = "NC" + spatial(count)
     frame = {
-        "kernel_shape": per_axis(pool_size, count),
-        "strides": per_axis(strides, count),
-        "dilations": per_axis(dilation, count),
-        "pads": pads_of(padding, count),
+        "kernel_shape": repeat_per_axis(pool_size, count),
+        "strides": repeat_per_axis(strides, count),
+        "dilations": repeat_per_axis(dilation, count),
+        "pads": normalize_pads(padding, count),
     }
 
     def apply(x):
-        return pooled(g, x, kind, frame, ceil_mode, count_include_pad)
+        return pool(g, x, kind, frame, ceil_mode, count_include_pad)
 
-    return in_layout(g, x, layout or target, target, apply, out_layout)
+    return apply_in_layout(g, x, layout or target, target, apply, out_layout)
 
 
-def pooled(g, x: Value, kind: str, frame, up: bool, include: bool):
+def pool(g, x: Value, kind: str, frame, up: bool, include: bool):
     """Windows of which the last may reach beyond the padding; what lies there never counts."""
     own = frame["pads"]
     if up:
-        frame = {**frame, "pads": reaching(x, frame)}
+        frame = {**frame, "pads": ceil_mode_pads(x, frame)}
     half = len(frame["kernel_shape"])
     spans = [d * (k - 1) + 1 for k, d in zip(
         frame["kernel_shape"], frame["dilations"], strict=True)]  # fmt: skip
     outside = any(p >= s for p, s in zip(frame["pads"], spans * 2, strict=True))
     if kind == "max":
         if outside:
-            x, frame = padded(g, x, frame, lowest_value(x), half)
+            x, frame = pad_input(g, x, frame, lowest_value(x), half)
         if x.type.kind == "f" or x.type in (DType.INT8, DType.UINT8):
             return g.MaxPool(x, **frame)
-        return widely(g, lambda g, x: by_float(g, x, frame), x)
+        return compute_widely(g, lambda g, x: max_pool_in_float(g, x, frame), x)
     if x.type.kind in "iu":
-        return whole_average(g, x, frame, own, include)
+        return integer_average(g, x, frame, own, include)
     if include and any(own):
         x = g.Pad(x, (0, 0, *own[:half], 0, 0, *own[half:]))
         over = tuple(p - q for p, q in zip(frame["pads"], own, strict=True))
@@ -69,29 +69,29 @@ def pooled(g, x: Value, kind: str, frame, up: bool, include: bool):
     return g.AveragePool(x, count_include_pad=0, **frame)
 
 
-def whole_average(g, x: Value, frame, own: Ints, include: bool):
+def integer_average(g, x: Value, frame, own: Ints, include: bool):
     """The sum of a window, which float32 counts exactly, divided by its size and cut off."""
     size = g.const(prod(frame["kernel_shape"]), DType.FLOAT32)
 
-    def summed(v):
+    def sum_window(v):
         mean = g.AveragePool(v, count_include_pad=1, **frame)
         return cast(g, g.Floor(g.Add(g.Mul(mean, size), 0.5)), DType.INT32)
 
     wide = cast(g, x, DType.FLOAT32)
-    total = summed(wide)
+    total = sum_window(wide)
     require(not include or frame["pads"] == own, "integers, ceil_mode and count_include_pad")
     if include or not any(frame["pads"]):
         return cast(g, g.Div(total, cast(g, size, DType.INT32)), x.type)
-    counted = summed(full_like(g, g.Slice(wide, [0, 0], [1, 1], [0, 1], [1, 1]), 1))
+    counted = sum_window(full_like(g, g.Slice(wide, [0, 0], [1, 1], [0, 1], [1, 1]), 1))
     return cast(g, g.Div(total, g.Max(counted, g.const(1, DType.INT32))), x.type)
 
 
-def by_float(g, x: Value, frame):
+def max_pool_in_float(g, x: Value, frame):
     require(x.type is DType.INT32, f"max pooling of {x.type.value}")
     return cast(g, g.MaxPool(cast(g, x, DType.FLOAT64), **frame), DType.INT32)
 
 
-def reaching(x: Value, frame) -> Ints:
+def ceil_mode_pads(x: Value, frame) -> Ints:
     """Pads with as much more at the end as the last window needs when sizes are rounded up.
 
     One less than the stride is never more than one window, where only the run tells the size.
@@ -109,7 +109,7 @@ def reaching(x: Value, frame) -> Ints:
     return (*begins, *ends)
 
 
-def padded(g, x: Value, frame, fill, half: int):
+def pad_input(g, x: Value, frame, fill, half: int):
     """Pad ``x`` itself, so that the window's own pads are none."""
     pads: Ints = (0, 0, *frame["pads"][:half], 0, 0, *frame["pads"][half:])
     return g.Pad(x, pads, scalar(g, fill, x)), {**frame, "pads": (0,) * 2 * half}
@@ -124,12 +124,12 @@ def read_global_pool(op, g, x, *, layout="NCHW", out_layout=""):
     def apply(x):
         if x.type.kind == "f":
             return g[op](x)
-        return global_of_integers(g, x, op)
+        return global_pool_integers(g, x, op)
 
-    return in_layout(g, x, layout, "NCHW", apply, out_layout)
+    return apply_in_layout(g, x, layout, "NCHW", apply, out_layout)
 
 
-def global_of_integers(g, x: Value, op: str):
+def global_pool_integers(g, x: Value, op: str):
     """The greatest element, or the mean."""
     axes = tuple(range(2, x.rank))
     if op == "GlobalMaxPool":
@@ -148,29 +148,29 @@ def read_adaptive_pool(
     target = "NC" + spatial(count)
 
     def apply(x):
-        wanted = per_axis(output_size, count) if output_size else x.ranked_shape[2:]
-        return adapted(g, x, kind, wanted)
+        wanted = repeat_per_axis(output_size, count) if output_size else x.ranked_shape[2:]
+        return adaptive_pool(g, x, kind, wanted)
 
-    return in_layout(g, x, layout or target, target, apply, out_layout)
+    return apply_in_layout(g, x, layout or target, target, apply, out_layout)
 
 
-def adapted(g, x: Value, kind: str, wanted):
+def adaptive_pool(g, x: Value, kind: str, wanted):
     if all(n == 1 for n in wanted):
         op = "GlobalAveragePool" if kind == "avg" else "GlobalMaxPool"
-        return g[op](x) if x.type.kind == "f" else global_of_integers(g, x, op)
-    dims = fixed(x)
+        return g[op](x) if x.type.kind == "f" else global_pool_integers(g, x, op)
+    dims = require_static_sizes(x)
     if x.type.kind != "f":
-        return adapted_integers(g, x, kind, dims, wanted)
+        return adaptive_pool_integers(g, x, kind, dims, wanted)
     if all(d % n == 0 for d, n in zip(dims, wanted, strict=True)):
         kernel = tuple(d // n for d, n in zip(dims, wanted, strict=True))
         op = "AveragePool" if kind == "avg" else "MaxPool"
         return g[op](x, kernel_shape=kernel, strides=kernel)
     for at, (d, n) in enumerate(zip(dims, wanted, strict=True)):
-        x = along(g, x, kind, 2 + at, d, n)
+        x = pool_unequal_windows(g, x, kind, 2 + at, d, n)
     return x
 
 
-def adapted_integers(g, x: Value, kind: str, dims, wanted):
+def adaptive_pool_integers(g, x: Value, kind: str, dims, wanted):
     """The greatest element of each window, or its sum, which wraps around, divided by its size."""
     y, sizes = cast(g, x, DType.INT64), np.ones((), np.int64)
     for at, (d, n) in enumerate(zip(dims, wanted, strict=True)):
@@ -197,7 +197,7 @@ def windows_of(size: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     return np.minimum(places, ends[:, None] - 1), ends - starts
 
 
-def along(g, x: Value, kind: str, axis: int, size: int, count: int):
+def pool_unequal_windows(g, x: Value, kind: str, axis: int, size: int, count: int):
     """Windows of unequal sizes along one axis: each is gathered, the short ones filled up."""
     if size == count:
         return x

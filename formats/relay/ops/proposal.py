@@ -11,11 +11,11 @@ from serde.errors import require
 from serde.ir.graph import DType, Value
 
 from ..rules import Floats, reads
-from .layouts import fixed
-from .nms import arranged, column, order_of, selected, to_front
+from .layouts import require_static_sizes
+from .nms import column, order_kept_first, reorder_rows, select_boxes, sort_positions
 
 
-def anchor(ratio: float, scale: float, size: int) -> tuple[float, float, float, float]:
+def make_anchor(ratio: float, scale: float, size: int) -> tuple[float, float, float, float]:
     """The corners of an anchor around the first place."""
     middle = 0.5 * (size - 1.0)
     wide = math.floor(math.sqrt(math.floor(size * size / ratio)) + 0.5) * scale
@@ -26,14 +26,14 @@ def anchor(ratio: float, scale: float, size: int) -> tuple[float, float, float, 
     )  # fmt: skip
 
 
-def anchors(scales: Floats, ratios: Floats, stride: int, height: int, width: int):
+def make_anchors(scales: Floats, ratios: Floats, stride: int, height: int, width: int):
     """The corners of all anchors at all places, (height, width, anchors, 4)."""
-    shapes = np.array([anchor(r, s, stride) for r in ratios for s in scales])
+    shapes = np.array([make_anchor(r, s, stride) for r in ratios for s in scales])
     y, x = np.meshgrid(np.arange(height) * stride, np.arange(width) * stride, indexing="ij")
     return (np.stack([x, y, x, y], -1)[:, :, None] + shapes).astype(np.float32)
 
 
-def moved(g, base: Value, moves: Value):
+def apply_deltas(g, base: Value, moves: Value):
     """Corners moved by the parts of their size, and stretched."""
     low, high = column(g, base, 0, 2), column(g, base, 2, 2)
     size = g.Add(g.Sub(high, low), 1.0)
@@ -43,7 +43,7 @@ def moved(g, base: Value, moves: Value):
     return g.Concat(g.Sub(middle, half), g.Add(middle, half), axis=2)
 
 
-def shared(g, boxes: Value, more: float):
+def compute_overlap(g, boxes: Value, more: float):
     """The overlap of all pairs of (B, N, 4) boxes, and the areas of one and the other."""
     low, high = column(g, boxes, 0, 2), column(g, boxes, 2, 2)
     span = g.Add(g.Sub(
@@ -57,7 +57,7 @@ def shared(g, boxes: Value, more: float):
     return both, g.Unsqueeze(area, [2]), g.Unsqueeze(area, [1])
 
 
-def within(g, corners: Value, sizes: Value):
+def clip_to_image(g, corners: Value, sizes: Value):
     """Corners moved into an image; ``sizes`` (B, 1, 3) begins with height and width."""
     most = g.Sub(g.Gather(sizes, [1, 0, 1, 0], axis=2), 1.0)
     return g.Max(g.Min(corners, most), 0.0)
@@ -70,32 +70,34 @@ def read_proposal(
     rpn_post_nms_top_n=300, rpn_min_size=16, iou_loss=False,
 ):  # fmt: skip
     """The best boxes of each image, over and over until there are as many as asked for."""
-    kinds, (height, width) = len(scales) * len(ratios), fixed(scores)
-    base = g.const(anchors(scales, ratios, feature_stride, height, width).reshape(1, -1, 4))
+    kinds, (height, width) = len(scales) * len(ratios), require_static_sizes(scores)
+    base = g.const(make_anchors(scales, ratios, feature_stride, height, width).reshape(1, -1, 4))
     deltas = g.Transpose(g.Reshape(moves, [0, kinds, 4, height, width]), perm=(0, 3, 4, 1, 2))
     deltas = g.Reshape(deltas, [0, -1, 4])
     sizes = g.Unsqueeze(sizes, [1])
-    boxes = within(g, g.Add(base, deltas) if iou_loss else moved(g, base, deltas), sizes)
+    boxes = clip_to_image(
+        g, g.Add(base, deltas) if iou_loss else apply_deltas(g, base, deltas), sizes
+    )
     score = g.Transpose(g.Slice(scores, [kinds], [2 * kinds], [1], [1]), perm=(0, 2, 3, 1))
-    score = g.Where(beyond(g, sizes, feature_stride, height, width), -1.0, score)
-    score, boxes = discarded(g, g.Reshape(score, [0, -1]), boxes, sizes, rpn_min_size)
+    score = g.Where(is_outside_image(g, sizes, feature_stride, height, width), -1.0, score)
+    score, boxes = discard_small(g, g.Reshape(score, [0, -1]), boxes, sizes, rpn_min_size)
     count = height * width * kinds
     first = min(rpn_pre_nms_top_n, count) if rpn_pre_nms_top_n > 0 else count
-    order = g.Slice(order_of(g, score), [0], [first], [1], [1])
-    boxes = arranged(g, boxes, order)
-    both, one, other = shared(g, boxes, 1.0)
+    order = g.Slice(sort_positions(g, score), [0], [first], [1], [1])
+    boxes = reorder_rows(g, boxes, order)
+    both, one, other = compute_overlap(g, boxes, 1.0)
     conflicts = g.Greater(g.Div(both, g.Sub(g.Add(one, other), both)), threshold)
     every = g.Equal(order, order)
-    _, kept = selected(g, conflicts, every, every, g.const(-1, DType.INT32))
-    front, _, found = to_front(g, kept)
+    _, kept = select_boxes(g, conflicts, every, every, g.const(-1, DType.INT32))
+    front, _, found = order_kept_first(g, kept)
     places = g.Mod(g.const(np.arange(rpn_post_nms_top_n)[None]), found)
-    rows = arranged(g, arranged(g, boxes, front), places)
+    rows = reorder_rows(g, reorder_rows(g, boxes, front), places)
     which = g.Reshape(cast(g, index_range(g, size_of(g, rows, 0)), DType.FLOAT32), [-1, 1, 1])
     which = g.Expand(which, [1, rpn_post_nms_top_n, 1])
     return g.Reshape(g.Concat(which, rows, axis=2), [-1, 5])
 
 
-def beyond(g, sizes: Value, stride: int, height: int, width: int):
+def is_outside_image(g, sizes: Value, stride: int, height: int, width: int):
     """Which places lie outside an image, (B, height, width, 1)."""
     real = cast(g, g.Div(sizes, float(stride)), DType.INT32)
     down, across = (g.Reshape(column(g, real, i), [-1, 1, 1, 1]) for i in (0, 1))
@@ -104,7 +106,7 @@ def beyond(g, sizes: Value, stride: int, height: int, width: int):
     return g.Or(g.GreaterOrEqual(rows, down), g.GreaterOrEqual(columns, across))
 
 
-def discarded(g, score: Value, boxes: Value, sizes: Value, least: int):
+def discard_small(g, score: Value, boxes: Value, sizes: Value, least: int):
     """Boxes that are too small are made larger, and have a score of -1."""
     least_size = g.Mul(column(g, sizes, 2), float(least))
     span = g.Add(g.Sub(column(g, boxes, 2, 2), column(g, boxes, 0, 2)), 1.0)
@@ -121,39 +123,41 @@ def read_regular_non_max_suppression(
     iou_threshold: float, score_threshold: float,
 ):  # fmt: skip
     """The best boxes of each class, then the best of these; zeros behind them."""
-    count, kinds = fixed(scores, 1)
+    count, kinds = require_static_sizes(scores, 1)
     require(num_classes <= kinds, f"num_classes={num_classes} of {kinds}")
     kept = g.Slice(scores, [kinds - num_classes], [kinds], [2], [1])
     flat = g.Reshape(g.Transpose(kept, perm=(0, 2, 1)), [-1, count])
-    order = order_of(g, flat)
-    score = arranged(g, flat, order)
+    order = sort_positions(g, flat)
+    score = reorder_rows(g, flat, order)
     spread = g.Expand(g.Unsqueeze(boxes, [1]), [1, num_classes, count, 4])
-    rows = arranged(g, g.Reshape(spread, [-1, count, 4]), order)
-    both, one, other = shared(g, rows, 0.0)
+    rows = reorder_rows(g, g.Reshape(spread, [-1, count, 4]), order)
+    both, one, other = compute_overlap(g, rows, 0.0)
     solid = g.And(g.Greater(one, 0.0), g.Greater(other, 0.0))
     union = g.Where(solid, g.Sub(g.Add(one, other), both), 1.0)
     conflicts = g.And(solid, g.Greater(g.Div(both, union), iou_threshold))
     inside = g.GreaterOrEqual(score, score_threshold)
     limit = g.const(max_detections_per_class, DType.INT32)
-    _, chosen = selected(g, conflicts, inside, inside, limit)
-    return best(g, chosen, score, order, boxes, (num_classes, count, max_detections))
+    _, chosen = select_boxes(g, conflicts, inside, inside, limit)
+    return collect_best(g, chosen, score, order, boxes, (num_classes, count, max_detections))
 
 
-def best(g, chosen, score, order, boxes, counts: tuple[int, int, int]):
+def collect_best(g, chosen, score, order, boxes, counts: tuple[int, int, int]):
     """The boxes, classes and scores of the chosen rows of all classes, and how many there are."""
     kinds, count, most = counts
     total = kinds * count
     chosen, score, order = (g.Reshape(v, [-1, total]) for v in (chosen, score, order))
     key = g.Where(chosen, score, g.const(-np.inf, score.type))
-    ranked = order_of(g, key)
+    ranked = sort_positions(g, key)
     few = min(most, total)
     first = g.Slice(ranked, [0], [few], [1], [1])
     found = g.ReduceSum(cast(g, chosen, DType.INT64), [1], keepdims=1)
     shown = g.Less(g.const(np.arange(few)[None]), found)
-    rows = arranged(g, boxes, arranged(g, order, first))
+    rows = reorder_rows(g, boxes, reorder_rows(g, order, first))
     classes = cast(g, g.Div(first, g.const(count, DType.INT64)), DType.FLOAT32)
     held = [g.Where(g.Unsqueeze(shown, [2]), rows, g.const(0, rows.type))]
-    held += [g.Where(shown, v, g.const(0, v.type)) for v in (classes, arranged(g, score, first))]
+    held += [
+        g.Where(shown, v, g.const(0, v.type)) for v in (classes, reorder_rows(g, score, first))
+    ]
     if most > few:
         held = [g.Pad(v, (0,) * (v.rank + 1) + (most - few,) + (0,) * (v.rank - 2)) for v in held]
     number = cast(g, g.Min(g.Squeeze(found, [1]), g.const(most, DType.INT64)), DType.INT32)

@@ -22,13 +22,13 @@ from serde.version_converter.adapters.quantization import BYTES, emit_dequantize
 
 from ..rules import reads
 from ..target import emit_scalar, recasts, typed, writes
-from .fixed_point import numbers_of, requantized, saturated, shifted, times
-from .unary import rounded
+from .fixed_point import multiply_by, requantize, require_constant_array, saturate, shift_right
+from .unary import round_half_away
 
 BROADCAST = ("lhs_axis", "rhs_axis")
 
 
-def placed(g, v: Value, axis: int, rank: int):
+def align_to_axis(g, v: Value, axis: int, rank: int):
     """Scales along one axis of a tensor of ``rank``; a single one as it is."""
     if v.ranked_shape in ((), (1,)) or rank == 0:
         return g.Reshape(v, []) if v.rank else v
@@ -38,34 +38,41 @@ def placed(g, v: Value, axis: int, rank: int):
 @reads("qnn.quantize")
 def read_quantize(g, x, scale, zero, *, out_dtype: DType, axis=-1):
     """Halves go away from zero, which QuantizeLinear would round to even."""
-    scale, zero = (placed(g, v, axis, x.rank) for v in (scale, zero))
-    y = g.Add(rounded(g, g.Div(x, cast(g, scale, x.type))), cast(g, zero, x.type))
-    return saturated(g, y, out_dtype)
+    scale, zero = (align_to_axis(g, v, axis, x.rank) for v in (scale, zero))
+    y = g.Add(round_half_away(g, g.Div(x, cast(g, scale, x.type))), cast(g, zero, x.type))
+    return saturate(g, y, out_dtype)
 
 
 @reads("qnn.dequantize")
 def read_dequantize(g, x, scale, zero, *, out_dtype: DType | None = None, axis=-1):
-    if x.type in (DType.INT8, DType.UINT8) and zero.tensor is not None and fits(zero, x):
+    if (
+        x.type in (DType.INT8, DType.UINT8)
+        and zero.tensor is not None
+        and is_representable(zero, x)
+    ):
         zero = g.const(zero.array().astype(x.type.numpy))
         size = max(v.tensor.size if v.tensor else 2 for v in (scale, zero))
-        scale, zero = (one_of(g, v) if size == 1 else spread(g, v, x, axis) for v in (scale, zero))
+        scale, zero = (
+            as_scalar(g, v) if size == 1 else broadcast_to_axis(g, v, x, axis)
+            for v in (scale, zero)
+        )
         y = g.DequantizeLinear(x, scale, zero, axis=axis_of(axis, x.rank))
     else:
-        scale, zero = (placed(g, v, axis, x.rank) for v in (scale, zero))
+        scale, zero = (align_to_axis(g, v, axis, x.rank) for v in (scale, zero))
         y = g.Mul(cast(g, g.Sub(cast(g, x, DType.INT32), zero), DType.FLOAT32), scale)
     return cast(g, y, out_dtype or DType.FLOAT32)
 
 
-def fits(zero: Value, x: Value) -> bool:
+def is_representable(zero: Value, x: Value) -> bool:
     limits, held = np.iinfo(x.type.numpy), zero.array()
     return bool((held >= limits.min).all() and (held <= limits.max).all())
 
 
-def one_of(g, v: Value):
+def as_scalar(g, v: Value):
     return g.Reshape(v, []) if v.rank else v
 
 
-def spread(g, v: Value, x: Value, axis: int):
+def broadcast_to_axis(g, v: Value, x: Value, axis: int):
     """One for each element of the axis."""
     if v.tensor is not None and v.tensor.size > 1:
         return v
@@ -83,29 +90,30 @@ def read_requantize(
     compute_dtype="None", out_dtype: DType | None = None,
 ):  # fmt: skip
     held = [
-        numbers_of(v, "a scale or zero point") for v in (in_scale, in_zero, out_scale, out_zero)
+        require_constant_array(v, "a scale or zero point")
+        for v in (in_scale, in_zero, out_scale, out_zero)
     ]
     compute = "int64" if compute_dtype == "None" else compute_dtype
     scales: Any = (*held, axis, rounding_of(rounding), compute)
-    y = requantized(g, x, *scales)
-    return saturated(g, y, out_dtype or DType.INT8)
+    y = requantize(g, x, *scales)
+    return saturate(g, y, out_dtype or DType.INT8)
 
 
 def upcast(g, x: Value, scale, zero, out_scale, out_zero, axis: int = -1):
     """``x`` as int32 at the scale of the result."""
     if scale.size == 1 and scale == out_scale and (zero == out_zero).all():
         return cast(g, x, DType.INT32)
-    return requantized(g, x, scale, zero, out_scale, out_zero, axis)
+    return requantize(g, x, scale, zero, out_scale, out_zero, axis)
 
 
 def read_sum(sign, g, a, b, *quantities, lhs_axis=-1, rhs_axis=-1):
-    held = [numbers_of(v, "a scale or zero point") for v in quantities]
+    held = [require_constant_array(v, "a scale or zero point") for v in quantities]
     a_scale, a_zero, b_scale, b_zero, scale, zero = held
     left = upcast(g, a, a_scale, a_zero, scale, zero, lhs_axis)
     right = upcast(g, b, b_scale, b_zero, scale, zero, rhs_axis)
     offset = g.const(zero.astype(np.int32))
     y = g.Sub(g.Add(left, right), offset) if sign > 0 else g.Add(g.Sub(left, right), offset)
-    return saturated(g, y, a.type)
+    return saturate(g, y, a.type)
 
 
 reads("qnn.add")(partial(read_sum, 1))
@@ -114,28 +122,28 @@ reads("qnn.subtract")(partial(read_sum, -1))
 
 @reads("qnn.mul")
 def read_mul(g, a, b, *quantities, lhs_axis=-1, rhs_axis=-1):
-    held = [numbers_of(v, "a scale or zero point") for v in quantities]
+    held = [require_constant_array(v, "a scale or zero point") for v in quantities]
     a_scale, a_zero, b_scale, b_zero, scale, zero = held
     require(a_scale.size == b_scale.size == 1, "a scale for each channel")
     left, right = (
         g.Sub(cast(g, v, DType.INT32), z.astype(np.int32)) for v, z in ((a, a_zero), (b, b_zero))
     )
     both = a_scale.astype(np.float32) * b_scale.astype(np.float32)
-    y = requantized(g, g.Mul(left, right), both, np.zeros((), np.int32), scale, zero)
-    return saturated(g, y, a.type)
+    y = requantize(g, g.Mul(left, right), both, np.zeros((), np.int32), scale, zero)
+    return saturate(g, y, a.type)
 
 
 @reads("qnn.concatenate")
 def read_concatenate(g, *operands, axis=0):
     """Tensors, their scales, their zero points, then scale and zero point of the result."""
     count = (len(operands) - 2) // 3
-    held = [numbers_of(v, "a scale or zero point") for v in operands[count:]]
+    held = [require_constant_array(v, "a scale or zero point") for v in operands[count:]]
     scale, zero = held[-2:]
     parts = []
     for at, x in enumerate(operands[:count]):
         one, before = held[at], held[count + at]
         same = one.size == 1 and one == scale and before == zero
-        y = x if same else saturated(g, requantized(g, x, one, before, scale, zero), x.type)
+        y = x if same else saturate(g, requantize(g, x, one, before, scale, zero), x.type)
         parts.append(y)
     return g.Concat(*parts, axis=axis_of(axis, parts[0].rank))
 
@@ -164,7 +172,7 @@ FUNCTIONS = {
 def read_function(function, g, x, *quantities):
     """A table of the results for all values an element can have, as TVM makes one."""
     require(x.type in (DType.INT8, DType.UINT8), f"{x.type.value} elements")
-    held = [numbers_of(v, "a scale or zero point") for v in quantities]
+    held = [require_constant_array(v, "a scale or zero point") for v in quantities]
     scale, zero, out_scale, out_zero = (h.reshape(()) for h in held)
     codes = np.arange(256, dtype=np.uint8).view(x.type.numpy)
     real = ((codes.astype(np.int32) - zero).astype(np.float32) * scale).astype(np.float32)
@@ -185,42 +193,44 @@ for _name, _function in FUNCTIONS.items():
 
 @reads("qnn.leaky_relu")
 def read_leaky_relu(g, x, *quantities, alpha=0.25):
-    held = [numbers_of(v, "a scale or zero point") for v in quantities]
+    held = [require_constant_array(v, "a scale or zero point") for v in quantities]
     scale, zero, out_scale, out_zero = (h.reshape(()) for h in held)
     wide = cast(g, x, DType.INT32)
-    y = requantized(g, wide, scale, zero, out_scale, out_zero)
+    y = requantize(g, wide, scale, zero, out_scale, out_zero)
     offset = g.const(out_zero.astype(np.int32))
-    low = g.Add(times(g, y, alpha), times(g, offset, 1 - alpha))
+    low = g.Add(multiply_by(g, y, alpha), multiply_by(g, offset, 1 - alpha))
     y = g.Where(g.Less(wide, g.const(zero.astype(np.int32))), low, y)
-    return saturated(g, y, x.type)
+    return saturate(g, y, x.type)
 
 
 @reads("qnn.softmax")
 def read_softmax(g, x, *quantities, axis=-1):
     """TVM's softmax of integers: a power of two with a shift for its logarithm."""
-    held = [numbers_of(v, "a scale or zero point") for v in quantities]
+    held = [require_constant_array(v, "a scale or zero point") for v in quantities]
     scale, zero, out_scale, out_zero = (h.reshape(()) for h in held)
     at = [axis_of(axis, x.rank)]
     unit = np.int32(math.floor(1 / float(scale) + 0.5))
     wide = g.Sub(cast(g, x, DType.INT32), zero.astype(np.int32))
     below = g.Sub(wide, g.ReduceMax(wide, at, keepdims=1))
-    power = g.Sub(g.Add(below, shifted(g, below, np.int32(2))), shifted(g, below, np.int32(16)))
+    power = g.Sub(
+        g.Add(below, shift_right(g, below, np.int32(2))), shift_right(g, below, np.int32(16))
+    )
     whole = g.Min(g.Max(g.Div(power, -unit), np.int32(0)), np.int32(20))
     rest = g.Sub(power, g.Mul(whole, -unit))
-    base = g.Add(shifted(g, rest, np.int32(2)), unit)
+    base = g.Add(shift_right(g, rest, np.int32(2)), unit)
     table = g.const(np.int32(1) << np.arange(21, dtype=np.int32))
     places = g.Sub(g.ReduceMax(whole, at, keepdims=1), whole)
     each = g.Mul(base, g.Gather(table, places, axis=0))
     total = g.ReduceSum(each, at, keepdims=1)
-    y = shifted(g, g.Mul(g.Div(np.int32(1 << 30), total), each), np.int32(1 << 23))
-    result = requantized(g, y, np.float32(1 / 128), np.zeros((), np.int32), out_scale, out_zero)
-    return saturated(g, result, x.type)
+    y = shift_right(g, g.Mul(g.Div(np.int32(1 << 30), total), each), np.int32(1 << 23))
+    result = requantize(g, y, np.float32(1 / 128), np.zeros((), np.int32), out_scale, out_zero)
+    return saturate(g, result, x.type)
 
 
 SIMULATED = {1: DType.INT8, 2: DType.UINT8, 3: DType.INT32}  # SQNN_DTYPE_TO_CODE
 
 
-def simulated(code: Value) -> DType | None:
+def simulated_type(code: Value) -> DType | None:
     require(code.tensor is not None, "the simulated element type is computed by the model")
     number = int(code.array().ravel()[0])
     require(number in (0, *SIMULATED), f"element type {number} is unknown")
@@ -229,20 +239,20 @@ def simulated(code: Value) -> DType | None:
 
 @reads("qnn.simulated_quantize")
 def read_simulated_quantize(g, x, code, scale, zero, *, axis=-1):
-    dtype = simulated(code)
+    dtype = simulated_type(code)
     if dtype is None:
         return x
     limits = np.iinfo(dtype.numpy)
-    scale, zero = (placed(g, v, axis, x.rank) for v in (scale, zero))
-    y = g.Add(rounded(g, g.Div(x, scale)), cast(g, zero, x.type))
+    scale, zero = (align_to_axis(g, v, axis, x.rank) for v in (scale, zero))
+    y = g.Add(round_half_away(g, g.Div(x, scale)), cast(g, zero, x.type))
     return g.Clip(y, float(limits.min), float(limits.max))
 
 
 @reads("qnn.simulated_dequantize", ignore=("out_dtype",))
 def read_simulated_dequantize(g, x, code, scale, zero, *, axis=-1):
-    if simulated(code) is None:
+    if simulated_type(code) is None:
         return x
-    scale, zero = (placed(g, v, axis, x.rank) for v in (scale, zero))
+    scale, zero = (align_to_axis(g, v, axis, x.rank) for v in (scale, zero))
     return g.Mul(g.Sub(x, cast(g, zero, x.type)), scale)
 
 

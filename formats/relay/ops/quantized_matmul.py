@@ -14,18 +14,18 @@ from ..rules import reads
 from ..target import recasts, writes
 from ..upgrade import kernel_layout_of
 from .conv_transpose import read_conv_transpose
-from .convolution import FIXED_PADS, LAYOUTS, TUNING, pads_of, read_conv, spelled
-from .fixed_point import numbers_of, saturated
-from .layouts import in_layout
-from .linear import product_of, turned
-from .pooling import pooled
+from .convolution import FIXED_PADS, LAYOUTS, TUNING, normalize_pads, read_conv, spelled
+from .fixed_point import require_constant_array, saturate
+from .layouts import apply_in_layout
+from .linear import product_of, swap_last_axes
+from .pooling import pool
 from .quantization import is_one_number, one, upcast, zero_point
 
 BYTES = (DType.INT8, DType.UINT8)
 WHOLE = {"out_dtype": "int32"}
 
 
-def offset(g, x: Value, zero: Value, axis: int):
+def subtract_zero_point(g, x: Value, zero: Value, axis: int):
     """``x`` less its zero point, as int16 where that holds it."""
     wide = cast(g, x, DType.INT32)
     known = zero.tensor is not None
@@ -47,8 +47,8 @@ def read_qnn_conv2d(
     out_dtype: DType | None = None,
 ):  # fmt: skip
     """Zero points are taken away first, so that padding is zero, not a zero point."""
-    x = offset(g, x, x_zero, data_layout.index("C"))
-    w = offset(g, w, w_zero, kernel_layout.index("O"))
+    x = subtract_zero_point(g, x, x_zero, data_layout.index("C"))
+    w = subtract_zero_point(g, w, w_zero, kernel_layout.index("O"))
     return read_conv(
         2, g, x, w, strides=strides, padding=padding, dilation=dilation, groups=groups,
         data_layout=data_layout, kernel_layout=kernel_layout, out_layout=out_layout,
@@ -65,8 +65,8 @@ def read_qnn_conv2d_transpose(
 ):  # fmt: skip
     if decide_by_shapes:
         kernel_layout = kernel_layout_of(x, w, kernel_layout, data_layout)
-    x = offset(g, x, x_zero, data_layout.index("C"))
-    w = offset(g, w, w_zero, kernel_layout.index("O"))
+    x = subtract_zero_point(g, x, x_zero, data_layout.index("C"))
+    w = subtract_zero_point(g, w, w_zero, kernel_layout.index("O"))
     return read_conv_transpose(
         2, g, x, w, strides=strides, padding=padding, output_padding=output_padding,
         dilation=dilation, groups=groups, data_layout=data_layout, kernel_layout=kernel_layout,
@@ -74,7 +74,7 @@ def read_qnn_conv2d_transpose(
     )  # fmt: skip
 
 
-def product(g, a: Value, b: Value, a_zero: Value, b_zero: Value):
+def multiply_with_zero_points(g, a: Value, b: Value, a_zero: Value, b_zero: Value):
     """``(a - a_zero) · (b - b_zero)`` as int32."""
     zeros = (a_zero, b_zero)
     plain = all(v.tensor is not None and v.tensor.size == 1 for v in zeros)
@@ -83,8 +83,8 @@ def product(g, a: Value, b: Value, a_zero: Value, b_zero: Value):
             g.const(v.array().reshape(()).astype(x.type.numpy))
             for v, x in zip(zeros, (a, b), strict=True)
         )
-        a, a_part = unsigned(g, a, a_part)
-        b, b_part = unsigned(g, b, b_part)
+        a, a_part = to_unsigned(g, a, a_part)
+        b, b_part = to_unsigned(g, b, b_part)
         return g.MatMulInteger(a, b, a_part, b_part)
     return g.MatMul(
         *(g.Sub(cast(g, x, DType.INT32), cast(g, z, DType.INT32))
@@ -92,7 +92,7 @@ def product(g, a: Value, b: Value, a_zero: Value, b_zero: Value):
     )  # fmt: skip
 
 
-def unsigned(g, x: Value, zero: Value):
+def to_unsigned(g, x: Value, zero: Value):
     """Signed bytes as unsigned ones: ONNX Runtime sums mixed ones with saturation on older CPUs."""
     if x.type is DType.UINT8:
         return x, zero
@@ -103,7 +103,7 @@ def unsigned(g, x: Value, zero: Value):
 @reads("qnn.dense", ignore=("units",))
 def read_qnn_dense(g, x, w, x_zero, w_zero, x_scale, w_scale, *, out_dtype: DType | None = None):
     require(out_dtype in (None, DType.INT32), f"out_dtype={out_dtype}")
-    return product(g, x, turned(g, w), x_zero, w_zero)
+    return multiply_with_zero_points(g, x, swap_last_axes(g, w), x_zero, w_zero)
 
 
 @reads("qnn.contrib_dense_pack", ignore=("units",))
@@ -111,10 +111,12 @@ def read_qnn_dense_pack(
     g, x, w, x_zero, w_zero, x_scale, w_scale, *, out_dtype: DType | None = None,
     weight_layout="NC",
 ):  # fmt: skip
-    from .layouts import unpacked
+    from .layouts import unpack_layout
 
     require(out_dtype in (None, DType.INT32), f"out_dtype={out_dtype}")
-    return product(g, x, turned(g, unpacked(g, w, weight_layout, "NC")), x_zero, w_zero)
+    return multiply_with_zero_points(
+        g, x, swap_last_axes(g, unpack_layout(g, w, weight_layout, "NC")), x_zero, w_zero
+    )
 
 
 @reads("qnn.batch_matmul")
@@ -123,9 +125,9 @@ def read_qnn_batch_matmul(
     transpose_a=False, transpose_b=False,
 ):  # fmt: skip
     require(out_dtype in (None, DType.INT32), f"out_dtype={out_dtype}")
-    x = turned(g, x) if transpose_a else x
-    y = turned(g, y) if transpose_b else y
-    return product(g, x, y, x_zero, y_zero)
+    x = swap_last_axes(g, x) if transpose_a else x
+    y = swap_last_axes(g, y) if transpose_b else y
+    return multiply_with_zero_points(g, x, y, x_zero, y_zero)
 
 
 @reads("qnn.avg_pool2d")
@@ -135,18 +137,18 @@ def read_qnn_avg_pool2d(
     count_include_pad=False,
 ):  # fmt: skip
     """The mean at the scale of the result, cut off; padding is 0, whatever the zero point."""
-    held = [numbers_of(v, "a scale or zero point") for v in quantities]
+    held = [require_constant_array(v, "a scale or zero point") for v in quantities]
     scale, zero, out_scale, out_zero = (h.reshape(()) for h in held)
     wide = upcast(g, x, scale, zero, out_scale, out_zero)
     frame = {
         "kernel_shape": pool_size, "strides": strides, "dilations": dilation[:2],
-        "pads": pads_of(padding, 2),
+        "pads": normalize_pads(padding, 2),
     }  # fmt: skip
 
     def apply(v):
-        return pooled(g, v, "avg", frame, ceil_mode, count_include_pad)
+        return pool(g, v, "avg", frame, ceil_mode, count_include_pad)
 
-    return saturated(g, in_layout(g, wide, layout, "NCHW", apply, out_layout), x.type)
+    return saturate(g, apply_in_layout(g, wide, layout, "NCHW", apply, out_layout), x.type)
 
 
 @recasts("ConvInteger")

@@ -39,11 +39,11 @@ def read_multinomial(draw, g, key, shares, *, num_samples=1):
     total = g.ReduceSum(shares, [last], keepdims=1)
     noise = cast(g, draw(g, "uniform", [*sizes_of(g, shares)[:last], num_samples]), shares.type)
     found = g.Unsqueeze(g.Mul(noise, total), [last + 1])
-    before = g.LessOrEqual(g.Unsqueeze(running(g, shares, last), [last]), found)
+    before = g.LessOrEqual(g.Unsqueeze(cumulative_probabilities(g, shares, last), [last]), found)
     return key, g.ReduceSum(cast(g, before, DType.INT32), [last + 1], keepdims=0)
 
 
-def running(g, shares: Value, axis: int):
+def cumulative_probabilities(g, shares: Value, axis: int):
     """Sums of shares up to each but the last, so that no index lies behind it."""
     return g.CumSum(g.Slice(shares, [0], [-1], [axis], [1]), axis)
 

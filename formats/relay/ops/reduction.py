@@ -22,7 +22,7 @@ from serde.version_converter.adapters.reduction import over_computed_axes
 from ..rules import reads
 from ..target import dims_or, emit_scalar, recasts, writes
 from .shape import sizes
-from .widths import widely
+from .widths import compute_widely
 
 REDUCTIONS = {
     "max": "ReduceMax",
@@ -46,39 +46,39 @@ COMPOSED = {  # what is reduced by which operator, and what becomes of the resul
 }
 
 
-def chosen(x: Value, axis: Ints | None, exclude: bool) -> Ints:
+def choose_axes(x: Value, axis: Ints | None, exclude: bool) -> Ints:
     """The axes a reduction runs over: all where none is named, the others with ``exclude``."""
     named = axes_of(tuple(range(x.rank)) if axis is None else axis, x.rank)
     return other_axes(named, x.rank) if exclude and axis is not None else named
 
 
-def reduced(op, g, x: Value, axes: Ints, keepdims: bool):
+def reduce_axes(op, g, x: Value, axes: Ints, keepdims: bool):
     if not axes:
         return x
-    return widely(g, lambda g, x: g[op](x, axes, keepdims=int(keepdims)), x)
+    return compute_widely(g, lambda g, x: g[op](x, axes, keepdims=int(keepdims)), x)
 
 
 def read_reduction(
     op, g, x: Value, *, axis: Ints | None = None, keepdims=False, exclude=False
 ):  # fmt: skip
-    axes = chosen(x, axis, exclude)
+    axes = choose_axes(x, axis, exclude)
     if op == "ReduceMean" and x.type.kind in "iu":
         return integer_mean(g, x, axes, keepdims)
-    return reduced(op, g, x, axes, keepdims)
+    return reduce_axes(op, g, x, axes, keepdims)
 
 
 def integer_mean(g, x: Value, axes: Ints, keepdims: bool):
     """The sum divided by the count, both wrapped around in the type of ``x`` as in TVM."""
-    size = count(g, x, axes)
+    size = count_reduced(g, x, axes)
     if size.tensor is not None:
         wrapped = size.array().astype(x.type.numpy)
         require(bool(wrapped), f"a mean of {size.array()} elements of {x.type.value}")
         size = g.const(wrapped.astype(np.int64))
-    total = reduced("ReduceSum", g, cast(g, x, DType.INT64), axes, keepdims)
+    total = reduce_axes("ReduceSum", g, cast(g, x, DType.INT64), axes, keepdims)
     return cast(g, g.Div(cast(g, cast(g, total, x.type), DType.INT64), size), x.type)
 
 
-def count(g, x: Value, axes: Ints):
+def count_reduced(g, x: Value, axes: Ints):
     """How many elements are reduced to one, as a tensor."""
     size = multiply_sizes(g, [size_of(g, x, a) for a in axes])
     return g.const(size, DType.INT64) if isinstance(size, int) else g.Squeeze(size, [0])
@@ -90,7 +90,7 @@ for _name, _op in REDUCTIONS.items():
 
 def read_truth(op, g, x: Value, *, axis: Ints | None = None, keepdims=False, exclude=False):
     wide = cast(g, x, DType.INT32)
-    return cast(g, reduced(op, g, wide, chosen(x, axis, exclude), keepdims), DType.BOOL)
+    return cast(g, reduce_axes(op, g, wide, choose_axes(x, axis, exclude), keepdims), DType.BOOL)
 
 
 reads("all")(partial(read_truth, "ReduceMin"))
@@ -102,8 +102,8 @@ def read_variance(
     g, x, mean, *, axis: Ints | None = None, keepdims=False, exclude=False, unbiased=False
 ):
     """The mean square of what is left of ``x`` when ``mean``, of all its axes, is taken away."""
-    axes = chosen(x, axis, exclude)
-    size = count(g, x, axes)
+    axes = choose_axes(x, axis, exclude)
+    size = count_reduced(g, x, axes)
     size = g.Sub(size, g.const(1, DType.INT64)) if unbiased else size
 
     def apply(g, x, mean):
@@ -119,7 +119,7 @@ def read_arg(
     select_last_index=False,
 ):  # fmt: skip
     """Where the extreme is, counted along the axes as if they were one."""
-    axes = chosen(x, axis, exclude)
+    axes = choose_axes(x, axis, exclude)
     require(len(axes) in (1, x.rank), f"axis={axes}: several axes, and not all")
     wide = cast(g, x, DType.INT32) if x.type in (DType.INT16, DType.UINT16, DType.BOOL) else x
     pick = int(select_last_index)
@@ -138,15 +138,15 @@ reads("argmin")(partial(read_arg, "ArgMin"))
 
 @reads("collapse_sum_like")
 def read_collapse_sum_like(g, x, like):
-    return collapsed(g, x, like.ranked_shape, g.Shape(like))
+    return sum_to_shape(g, x, like.ranked_shape, g.Shape(like))
 
 
 @reads("collapse_sum_to", ignore=("shape", "dtype"))
 def read_collapse_sum_to(g, x, shape):
-    return collapsed(g, x, shape.ints(), cast(g, shape, DType.INT64))
+    return sum_to_shape(g, x, shape.ints(), cast(g, shape, DType.INT64))
 
 
-def collapsed(g, x: Value, dims, shape: Value):
+def sum_to_shape(g, x: Value, dims, shape: Value):
     """Sum over the axes that broadcasting ``dims`` to the shape of ``x`` would stretch."""
     extra = x.rank - len(dims)
     stretched = tuple(

@@ -31,9 +31,9 @@ from serde.version_converter.adapters.resize_coordinates import nearest as neare
 from ..rules import Floats, reads
 from ..target import recasts, writes
 from .convolution import spatial
-from .layouts import fixed, in_layout
+from .layouts import apply_in_layout, require_static_sizes
 from .shape import sizes as known_sizes
-from .unary import rounded
+from .unary import round_half_away
 
 NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 MODES = ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "tf_crop_and_resize")
@@ -110,7 +110,7 @@ def onnx_table(size, count, mode, rounding) -> Any:
     return np.clip(at.astype(np.int64), 0, size - 1)
 
 
-def resized(
+def resize_to(
     g, x: Value, sizes, method: str, mode: str, rounding: str = "", alpha: float = -0.5,
     exclude: bool = False, roi: Floats = (), fill: float = 0.0, dtype: DType | None = None,
 ):  # fmt: skip
@@ -119,11 +119,11 @@ def resized(
     count = x.rank - 2
     roi = roi or (0.0,) * 2 * count
     if method == "nearest_neighbor":
-        return cast(g, picked(g, x, sizes, mode, rounding, roi, fill), dtype or x.type)
+        return cast(g, resize_nearest(g, x, sizes, mode, rounding, roi, fill), dtype or x.type)
     work = cast(g, x, DType.FLOAT32)
     plain = mode in MODES and (method == "linear" or count == 2)
     if not plain or (mode == "align_corners" and 1 in sizes):
-        y = by_tables(g, work, sizes, method, mode, alpha, exclude, roi, fill)
+        y = resize_by_tables(g, work, sizes, method, mode, alpha, exclude, roi, fill)
         return cast(g, y, dtype or x.type)
     shape = shape_of(g, x, sizes)
     window = None
@@ -137,7 +137,7 @@ def resized(
     return cast(g, y, dtype or x.type)
 
 
-def picked(g, x: Value, sizes, mode: str, rounding: str, roi: Floats, fill: float):
+def resize_nearest(g, x: Value, sizes, mode: str, rounding: str, roi: Floats, fill: float):
     """Nearest elements: Resize with whichever rounding takes TVM's, or Gather along each axis."""
     dims, count = x.ranked_shape[2:], x.rank - 2
     if not all(isinstance(d, int) for d in (*dims, *sizes)):
@@ -151,13 +151,13 @@ def picked(g, x: Value, sizes, mode: str, rounding: str, roi: Floats, fill: floa
     for name in NEAREST if mode in MODES[:4] else ():
         same = (onnx_table(d, n, mode, name) for d, n in zip(dims, sizes, strict=True))
         if all(np.array_equal(a, b) for a, b in zip(same, tables, strict=True)):
-            return by_resize(g, x, sizes, mode, name)
+            return emit_resize(g, x, sizes, mode, name)
     for i, table in enumerate(tables):
         x = g.Gather(x, g.const(table), axis=2 + i)
-    return filled(g, x, dims, sizes, mode, roi, fill)
+    return fill_outside(g, x, dims, sizes, mode, roi, fill)
 
 
-def by_resize(g, x: Value, sizes, mode: str, rounding: str):
+def emit_resize(g, x: Value, sizes, mode: str, rounding: str):
     return g.Resize(
         x, None, None, shape_of(g, x, sizes), mode="nearest", coordinate_transformation_mode=mode,
         nearest_mode=rounding,
@@ -189,14 +189,14 @@ def computed_table(g, size: Size, count: Size, mode: str, rounding: str):
         at = g.Where(g.Equal(m, 1.0), 0.0, at)
     if rounding == "":
         rounding = "round" if mode == "align_corners" else "floor"
-    at = g.Min(g.Max(rounded_as(g, at, rounding), 0.0), g.Sub(n, 1.0))
+    at = g.Min(g.Max(round_positions(g, at, rounding), 0.0), g.Sub(n, 1.0))
     return cast(g, at, DType.INT64)
 
 
-def rounded_as(g, at: Value, rounding: str):
+def round_positions(g, at: Value, rounding: str):
     """``nearest`` where only the run tells a size."""
     if rounding == "round":
-        return rounded(g, at)
+        return round_half_away(g, at)
     if rounding == "round_prefer_floor":
         return g.Ceil(g.Sub(at, 0.5))
     if rounding == "round_prefer_ceil":
@@ -228,9 +228,9 @@ def weights(at: np.ndarray, size: int, method: str, alpha: float, exclude: bool)
     return np.clip(index, 0, size - 1), share.astype(F)
 
 
-def by_tables(g, x: Value, sizes, method, mode, alpha, exclude, roi, fill):
+def resize_by_tables(g, x: Value, sizes, method, mode, alpha, exclude, roi, fill):
     """One axis after the other: elements are gathered, weighted and summed."""
-    count, dims = x.rank - 2, fixed(x)
+    count, dims = x.rank - 2, require_static_sizes(x)
     require(all(isinstance(n, int) for n in sizes), "a result of unknown size")
     require(not (exclude and count == 3), "cubic_exclude in three dimensions")
     y = x
@@ -240,10 +240,10 @@ def by_tables(g, x: Value, sizes, method, mode, alpha, exclude, roi, fill):
         wide = g.Gather(y, g.const(index), axis=2 + i)
         shape = (*share.shape, *(1,) * (count - i - 1))
         y = g.ReduceSum(g.Mul(wide, g.const(share.reshape(shape))), [3 + i], keepdims=0)
-    return filled(g, y, dims, sizes, mode, roi, fill)
+    return fill_outside(g, y, dims, sizes, mode, roi, fill)
 
 
-def filled(g, y: Value, dims, sizes, mode: str, roi: Floats, fill: float):
+def fill_outside(g, y: Value, dims, sizes, mode: str, roi: Floats, fill: float):
     """With ``tf_crop_and_resize``, what lies outside the input is ``fill``."""
     if mode != "tf_crop_and_resize":
         return y
@@ -264,12 +264,12 @@ def read_resize(
     target = "NC" + spatial(count)
 
     def apply(x):
-        return resized(
+        return resize_to(
             g, x, size, method, coordinate_transformation_mode, rounding_method, cubic_alpha,
             bool(cubic_exclude), roi, extrapolation_value, out_dtype,
         )  # fmt: skip
 
-    return in_layout(g, x, layout or target, target, apply)
+    return apply_in_layout(g, x, layout or target, target, apply)
 
 
 for _count in (1, 2, 3):
@@ -302,16 +302,16 @@ def read_dyn_resize2d(
     )  # fmt: skip
 
 
-def scaled(g, x: Value, scales, method: str, mode: str):
+def resize_by_scales(g, x: Value, scales, method: str, mode: str):
     """``x`` with its sizes times scales, halves rounded away from zero."""
-    sizes: list[Size] = [grown(g, size_of(g, x, 2 + i), s) for i, s in enumerate(scales)]
+    sizes: list[Size] = [scale_size(g, size_of(g, x, 2 + i), s) for i, s in enumerate(scales)]
     whole = all(not isinstance(s, Value) and s == int(s) for s in scales) and len(scales) == 2
     if whole and (method, mode) == ("nearest_neighbor", "asymmetric"):
-        return by_resize(g, x, sizes, mode, "floor")
-    return resized(g, x, sizes, method, mode)
+        return emit_resize(g, x, sizes, mode, "floor")
+    return resize_to(g, x, sizes, method, mode)
 
 
-def grown(g, size: Size, scale: float | Value) -> Size:
+def scale_size(g, size: Size, scale: float | Value) -> Size:
     if isinstance(scale, Value):
         held = g.const([size], DType.FLOAT32) if isinstance(size, int) else cast(
             g, size, DType.FLOAT32

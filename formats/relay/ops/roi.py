@@ -13,9 +13,9 @@ from serde.version_converter.adapters.roi import roi_align
 
 from ..rules import reads
 from ..target import recasts, writes
-from .layouts import fixed, in_layout
+from .layouts import apply_in_layout, require_static_sizes
 from .nms import column
-from .sampling import bilinear
+from .sampling import sample_bilinear
 
 
 @reads("vision.roi_align")
@@ -31,22 +31,24 @@ def read_roi_align(
 
     def apply(x):
         if mode == "max":
-            return greatest(g, x, which, corners, (height, width), spatial_scale, sample_ratio)
+            return max_of_samples(
+                g, x, which, corners, (height, width), spatial_scale, sample_ratio
+            )
         return g.RoiAlign(
             x, corners, which, mode="avg", output_height=height, output_width=width,
             sampling_ratio=max(sample_ratio, 0), spatial_scale=spatial_scale,
             coordinate_transformation_mode="output_half_pixel",
         )  # fmt: skip
 
-    return in_layout(g, x, layout, "NCHW", apply)
+    return apply_in_layout(g, x, layout, "NCHW", apply)
 
 
-def greatest(g, x, which, corners, counts: Ints, scale: float, ratio: int):
+def max_of_samples(g, x, which, corners, counts: Ints, scale: float, ratio: int):
     """The greatest of the samples of a cell; ONNX takes that of their weighted corners instead."""
     require(ratio > 0, "mode='max' with as many samples as a region is large")
     images = g.Gather(x, which, axis=0)
     grids, outside = [], []
-    for at, (size, count) in enumerate(zip(fixed(x), counts, strict=True)):
+    for at, (size, count) in enumerate(zip(require_static_sizes(x), counts, strict=True)):
         first, last = (g.Mul(column(g, corners, i - at, 1), scale) for i in (1, 3))
         length = g.Max(g.Sub(last, first), 1.0)
         steps = (np.arange(count * ratio) + 0.5) / (count * ratio)
@@ -59,7 +61,9 @@ def greatest(g, x, which, corners, counts: Ints, scale: float, ratio: int):
         place = g.Reshape(g.Expand(g.Reshape(place, shape), all_of), [0, -1])
         outside.append(g.Or(g.Less(place, -1.0), g.Greater(place, float(size))))
         grids.append(g.Min(g.Max(place, 0.0), float(size - 1)))
-    y = g.Where(g.Unsqueeze(g.Or(*outside), [1]), 0.0, bilinear(g, images, grids[0], grids[1]))
+    y = g.Where(
+        g.Unsqueeze(g.Or(*outside), [1]), 0.0, sample_bilinear(g, images, grids[0], grids[1])
+    )
     cells = g.Reshape(y, [0, 0, counts[0], ratio, counts[1], ratio])
     return g.ReduceMax(cells, [3, 5], keepdims=0)
 
@@ -71,7 +75,7 @@ def read_roi_pool(g, x, rois, *, pooled_size: Ints, spatial_scale: float, layout
     def apply(x):
         return g.MaxRoiPool(x, rois, pooled_shape=size, spatial_scale=spatial_scale)
 
-    return in_layout(g, x, layout, "NCHW", apply)
+    return apply_in_layout(g, x, layout, "NCHW", apply)
 
 
 @recasts("RoiAlign")

@@ -13,40 +13,40 @@ from serde.ir.graph import DType, Value
 
 from ..rules import reads
 from ..target import recasts, writes
-from .convolution import TUNING, convolved, pads_of, per_axis
-from .layouts import fixed, in_layout, packed, unpacked
+from .convolution import TUNING, convolve, normalize_pads, repeat_per_axis
+from .layouts import apply_in_layout, pack_layout, require_static_sizes, unpack_layout
 
 METHODS = {"linear": "bilinear", "nearest": "nearest", "cubic": "bicubic"}
 
 
-def clamped(g, index: Value, size: int):
+def clamp_index(g, index: Value, size: int):
     """An index moved into ``0 … size - 1``."""
     return g.Min(g.Max(index, scalar(g, 0, index)), scalar(g, size - 1, index))
 
 
-def bilinear(g, x: Value, y: Value, across: Value, fading: bool = False):
+def sample_bilinear(g, x: Value, y: Value, across: Value, fading: bool = False):
     """``x`` (N, C, H, W) at places ``(N, P)``: (N, C, P).
 
     Neighbours outside are those at the edge, or with ``fading``, behind the far one, 0.
     """
-    height, width = fixed(x)
+    height, width = require_static_sizes(x)
     corners, shares = [], []
     for at, size in ((y, height), (across, width)):
         low = g.Floor(at)
         share = g.Sub(at, low)
-        corners.append([clamped(g, low, size), clamped(g, g.Ceil(at), size)])
+        corners.append([clamp_index(g, low, size), clamp_index(g, g.Ceil(at), size)])
         far = g.Where(g.Greater(at, float(size - 1)), 0.0, share) if fading else share
         shares.append([g.Sub(scalar(g, 1, share), share), far])
     flat = g.Reshape(x, [0, 0, -1])
     total = None
     for i, j in product((0, 1), repeat=2):
-        value = taken(g, flat, corners[0][i], corners[1][j], width)
+        value = gather_pixels(g, flat, corners[0][i], corners[1][j], width)
         part = g.Mul(value, g.Unsqueeze(g.Mul(shares[0][i], shares[1][j]), [1]))
         total = part if total is None else g.Add(total, part)
     return total
 
 
-def taken(g, flat: Value, y: Value, across: Value, width: int):
+def gather_pixels(g, flat: Value, y: Value, across: Value, width: int):
     """The elements of (N, C, H·W) at whole places ``(N, P)``."""
     index = g.Add(g.Mul(cast(g, y, DType.INT64), width), cast(g, across, DType.INT64))
     channels = size_of(g, flat, 1)
@@ -62,7 +62,7 @@ def read_grid_sample(
     require(layout == ("NCHW", "NCDHW")[x.rank - 4], f"layout={layout!r}")
     require(method in ("nearest", "bilinear", "bicubic"), f"method={method!r} is unknown")
     if method == "bicubic" and padding_mode == "border":
-        return bicubic_to_the_border(g, x, grid, align_corners)
+        return sample_bicubic(g, x, grid, align_corners)
     order = (0, *range(2, grid.rank), 1)
     return g.GridSample(
         x, g.Transpose(grid, perm=order), mode=method.removeprefix("bi"),
@@ -70,25 +70,25 @@ def read_grid_sample(
     )  # fmt: skip
 
 
-def bicubic_to_the_border(g, x: Value, grid: Value, align_corners: bool):
+def sample_bicubic(g, x: Value, grid: Value, align_corners: bool):
     """Each of the sixteen elements is moved to the border, not the place they lie around."""
     indices, shares = [], []
-    for at, size in zip((1, 0), fixed(x), strict=True):
+    for at, size in zip((1, 0), require_static_sizes(x), strict=True):
         unit = g.Reshape(g.Gather(grid, at, axis=1), [0, -1])
         span, shift = (size - 1, 0.0) if align_corners else (size, -0.5)
         place = g.Add(g.Mul(g.Add(unit, 1.0), span / 2), shift)
         low = g.Floor(place)
-        indices.append([clamped(g, g.Add(low, float(i)), size) for i in (-1, 0, 1, 2)])
-        shares.append(cubic_shares(g, g.Sub(place, low)))
+        indices.append([clamp_index(g, g.Add(low, float(i)), size) for i in (-1, 0, 1, 2)])
+        shares.append(cubic_weights(g, g.Sub(place, low)))
     flat, total = g.Reshape(x, [0, 0, -1]), None
     for i, j in product(range(4), repeat=2):
-        value = taken(g, flat, indices[0][i], indices[1][j], fixed(x)[1])
+        value = gather_pixels(g, flat, indices[0][i], indices[1][j], require_static_sizes(x)[1])
         part = g.Mul(value, g.Unsqueeze(g.Mul(shares[0][i], shares[1][j]), [1]))
         total = part if total is None else g.Add(total, part)
     return reshape(g, total, [0, 0, *sizes_of(g, grid)[2:]])
 
 
-def cubic_shares(g, t: Value, a: float = -0.75):
+def cubic_weights(g, t: Value, a: float = -0.75):
     """What the four elements around a place count for."""
 
     def inner(t):
@@ -126,29 +126,34 @@ def read_crop_and_resize(
     def apply(x):
         images = g.Gather(cast(g, x, DType.FLOAT32), cast(g, which, DType.INT64), axis=0)
         places, outside = [], []
-        for at, (size, count) in enumerate(zip(fixed(x), crop_size, strict=True)):
-            place = cropped(g, boxes, at, size, count)
+        for at, (size, count) in enumerate(zip(require_static_sizes(x), crop_size, strict=True)):
+            place = crop_positions(g, boxes, at, size, count)
             far = g.Or(g.Less(place, 0.0), g.Greater(place, float(size - 1)))
             shape = (1, count, 1) if at == 0 else (1, 1, count)
-            places.append(spread(g, place, crop_size, at))
+            places.append(broadcast_positions(g, place, crop_size, at))
             outside.append(g.Reshape(far, [0, *shape[1:]]))
         if method == "bilinear":
-            y = bilinear(g, images, places[0], places[1])
+            y = sample_bilinear(g, images, places[0], places[1])
         else:
-            whole = [clamped(g, away(g, p), s) for p, s in zip(places, fixed(x), strict=True)]
-            y = taken(g, g.Reshape(images, [0, 0, -1]), whole[0], whole[1], fixed(x)[1])
+            whole = [
+                clamp_index(g, round_half_away(g, p), s)
+                for p, s in zip(places, require_static_sizes(x), strict=True)
+            ]
+            y = gather_pixels(
+                g, g.Reshape(images, [0, 0, -1]), whole[0], whole[1], require_static_sizes(x)[1]
+            )
         y = g.Reshape(y, [0, 0, *crop_size])
         return cast(g, g.Where(g.Unsqueeze(g.Or(*outside), [1]), extrapolation_value, y), dtype)
 
-    return in_layout(g, x, layout, "NCHW", apply)
+    return apply_in_layout(g, x, layout, "NCHW", apply)
 
 
-def away(g, x: Value):
+def round_half_away(g, x: Value):
     """Rounded, halves away from zero."""
     return g.Mul(g.Sign(x), g.Floor(g.Add(g.Abs(x), 0.5)))
 
 
-def cropped(g, boxes: Value, at: int, size: int, count: int):
+def crop_positions(g, boxes: Value, at: int, size: int, count: int):
     """Places along one axis for each box: (boxes, count)."""
     first, last = (g.Slice(boxes, [i], [i + 1], [1], [1]) for i in (at, at + 2))
     step = g.Div(g.Mul(g.Sub(last, first), float(size - 1)), float(max(count - 1, 1)))
@@ -156,7 +161,7 @@ def cropped(g, boxes: Value, at: int, size: int, count: int):
     return g.Add(g.Mul(first, float(size - 1)), g.Mul(step, along))
 
 
-def spread(g, place: Value, counts: Ints, at: int):
+def broadcast_positions(g, place: Value, counts: Ints, at: int):
     """Places along one axis as places of all results: (boxes, H·W)."""
     height, width = counts
     shape = [0, height, 1] if at == 0 else [0, 1, width]
@@ -170,18 +175,24 @@ def read_deformable_conv2d(
     out_dtype: DType | None = None,
 ):  # fmt: skip
     """A place before the image is 0 as a whole; ONNX's own operator fades it in."""
-    x, offset = (unpacked(g, v, data_layout, "NCHW") for v in (x, offset))
-    w = unpacked(g, w, kernel_layout, "OIHW")
-    channels, height, width = fixed(x, 1)
-    rows, columns = fixed(offset)
+    x, offset = (unpack_layout(g, v, data_layout, "NCHW") for v in (x, offset))
+    w = unpack_layout(g, w, kernel_layout, "OIHW")
+    channels, height, width = require_static_sizes(x, 1)
+    rows, columns = require_static_sizes(offset)
     kernel = w.static_shape[2:]
     count = kernel[0] * kernel[1]
     moves = g.Reshape(offset, [-1, deformable_groups, count, 2, rows * columns])
     each = channels // deformable_groups
     images = g.Reshape(x, [-1, each, height, width])
     places = []
-    begins = pads_of(padding, 2)[:2]
-    frame = zip((rows, columns), per_axis(strides, 2), begins, per_axis(dilation, 2), strict=True)
+    begins = normalize_pads(padding, 2)[:2]
+    frame = zip(
+        (rows, columns),
+        repeat_per_axis(strides, 2),
+        begins,
+        repeat_per_axis(dilation, 2),
+        strict=True,
+    )
     for at, (size, stride, pad, step) in enumerate(frame):
         base = np.arange(size)[None] * stride - pad + np.arange(kernel[at])[:, None] * step
         shape = ((kernel[0], 1, rows, 1), (1, kernel[1], 1, columns))[at]
@@ -193,7 +204,7 @@ def read_deformable_conv2d(
         g.And(g.GreaterOrEqual(p, 0.0), g.Less(p, float(s)))
         for p, s in zip(places, (height, width), strict=True)
     ]
-    y = bilinear(g, images, places[0], places[1], fading=True)
+    y = sample_bilinear(g, images, places[0], places[1], fading=True)
     y = g.Where(g.Unsqueeze(g.And(*inside), [1]), y, 0.0)
     # one patch for each result: a convolution whose windows do not overlap
     patches = g.Reshape(y, [-1, channels, count, rows, columns])
@@ -201,8 +212,8 @@ def read_deformable_conv2d(
     kernel_shape = {"kernel_shape": (1, 1), "strides": (1, 1), "dilations": (1, 1),
                     "pads": (0, 0, 0, 0)}  # fmt: skip
     flat = g.Reshape(w, [w.static_shape[0], w.static_shape[1] * count, 1, 1])
-    result = convolved(g, wide, flat, groups, kernel_shape, out_dtype or x.type)
-    return packed(g, result, "NCHW", data_layout)
+    result = convolve(g, wide, flat, groups, kernel_shape, out_dtype or x.type)
+    return pack_layout(g, result, "NCHW", data_layout)
 
 
 @reads("image.dilation2d")
@@ -212,10 +223,10 @@ def read_dilation2d(
 ):  # fmt: skip
     """The greatest sum of a window and the kernel; padding is 0."""
     require(out_dtype in (None, x.type), f"out_dtype={out_dtype}")
-    w = unpacked(g, w, kernel_layout, "IHW")
+    w = unpack_layout(g, w, kernel_layout, "IHW")
 
     def apply(x):
-        pads = pads_of(padding, 2)
+        pads = normalize_pads(padding, 2)
         x = g.Pad(x, (0, 0, *pads[:2], 0, 0, *pads[2:]))
         kernel = w.static_shape[1:]
         parts = []
@@ -228,7 +239,7 @@ def read_dilation2d(
             parts.append(g.Add(shifted, tap))
         return g.Max(*parts)
 
-    return in_layout(g, x, data_layout, "NCHW", apply)
+    return apply_in_layout(g, x, data_layout, "NCHW", apply)
 
 
 @reads("nn.correlation")
@@ -238,11 +249,11 @@ def read_correlation(
 ):  # fmt: skip
     """The mean product of two images, one of them moved by each displacement."""
     require(layout == "NCHW", f"layout={layout!r}")
-    pads = pads_of(padding, 2)
+    pads = normalize_pads(padding, 2)
     a, b = (g.Pad(v, (0, 0, *pads[:2], 0, 0, *pads[2:])) for v in (a, b))
     border = max_displacement + (kernel_size - 1) // 2
     radius = max_displacement // stride2
-    sizes = [d - 2 * border for d in fixed(a)]
+    sizes = [d - 2 * border for d in require_static_sizes(a)]
     spans = [-(-s // stride1) for s in sizes]
 
     def window(v, y: int, across: int):

@@ -51,11 +51,11 @@ def read_reverse_reshape(g, x, *, newshape: Ints, allowzero=False):
     """The codes from the right: 0 and -1 only, as in TVM."""
     if allowzero:
         return read_reshape(g, x, newshape=newshape, allowzero=True)
-    sizes = resolve_reshape_codes(g, sizes_of(g, x)[::-1], reversed_codes(newshape))
+    sizes = resolve_reshape_codes(g, sizes_of(g, x)[::-1], reverse_codes(newshape))
     return reshape(g, x, sizes[::-1])
 
 
-def reversed_codes(shape: Ints) -> Ints:
+def reverse_codes(shape: Ints) -> Ints:
     """The codes from the right; the two sizes that follow -4 stay behind it."""
     groups, at = [], 0
     while at < len(shape):
@@ -174,10 +174,10 @@ def read_reverse(g, x, *, axis: Ints):
 
 @reads("nn.dilate")
 def read_dilate(g, x, *, strides: Ints, dilation_value=0.0):
-    return dilated(g, x, strides, dilation_value)
+    return dilate(g, x, strides, dilation_value)
 
 
-def dilated(g, x: Value, strides: Ints, fill: float):
+def dilate(g, x: Value, strides: Ints, fill: float):
     """``strides[i] - 1`` elements of ``fill`` between those along axis ``i``."""
     for axis, step in enumerate(strides):
         if step == 1:
@@ -192,7 +192,7 @@ def dilated(g, x: Value, strides: Ints, fill: float):
     return x
 
 
-def divided(g, size: Size, by: int) -> Any:
+def divide_size(g, size: Size, by: int) -> Any:
     if isinstance(size, int):
         require(size % by == 0, f"{size} does not split into blocks of {by}")
         return size // by

@@ -10,10 +10,10 @@ from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
-from .layouts import fixed
+from .layouts import require_static_sizes
 
 
-def waves(rows: int, count: int, dtype: DType):
+def make_waves(rows: int, count: int, dtype: DType):
     """Cosines and sines, (count, rows)."""
     angle = 2 * np.pi * np.outer(np.arange(count), np.arange(rows)) / count
     return np.cos(angle).astype(dtype.numpy), np.sin(angle).astype(dtype.numpy)
@@ -30,7 +30,7 @@ def read_stft(
     rows = n_fft // 2 + 1 if onesided else n_fft
     at = np.arange(frames)[:, None] * hop_length + np.arange(win_length)
     pieces = g.Mul(g.Gather(x, g.const(at), axis=x.rank - 1), window)
-    cosines, sines = waves(rows, win_length, x.type)
+    cosines, sines = make_waves(rows, win_length, x.type)
     parts = [g.MatMul(pieces, g.const(table)) for table in (cosines, -sines)]
     order = (*range(x.rank - 1), x.rank, x.rank - 1)
     y = g.Concat(*(g.Unsqueeze(g.Transpose(p, perm=order), [x.rank + 1]) for p in parts),
@@ -42,7 +42,7 @@ def read_stft(
 def read_dft(g, real, imaginary, *, inverse=False):
     count = real.ranked_shape[-1]
     require(isinstance(count, int), "a signal of unknown length")
-    cosines, sines = waves(count, count, real.type)
+    cosines, sines = make_waves(count, count, real.type)
     sines = -sines if inverse else sines
     c, s = g.const(cosines), g.const(sines)
     re = g.Add(g.MatMul(real, c), g.MatMul(imaginary, s))
@@ -50,7 +50,7 @@ def read_dft(g, real, imaginary, *, inverse=False):
     return (g.Div(re, float(count)), g.Div(im, float(count))) if inverse else (re, im)
 
 
-def matrix(data: Value, indices: Value, starts: Value, columns: int) -> np.ndarray:
+def to_dense_matrix(data: Value, indices: Value, starts: Value, columns: int) -> np.ndarray:
     """A matrix held by rows, in blocks or single elements, spelled out."""
     require(all(v.tensor is not None for v in (data, indices, starts)),
             "a sparse matrix that the model computes")  # fmt: skip
@@ -68,8 +68,8 @@ def matrix(data: Value, indices: Value, starts: Value, columns: int) -> np.ndarr
 @reads("nn.sparse_dense")
 def read_sparse_dense(g, x, data, indices, starts, *, sparse_lhs=False):
     """The dense operand times the transpose of the sparse one."""
-    (columns,) = fixed(x, x.rank - 1)
-    sparse = matrix(data, indices, starts, columns)
+    (columns,) = require_static_sizes(x, x.rank - 1)
+    sparse = to_dense_matrix(data, indices, starts, columns)
     if sparse_lhs:
         return g.MatMul(g.const(sparse), g.Transpose(x, perm=(1, 0)))
     return g.MatMul(x, g.const(np.ascontiguousarray(sparse.T)))
@@ -96,7 +96,7 @@ def read_sparse_conv2d(g, x, data, indices, starts, *, layout="NHWC", kernel_siz
     require(layout in ("NHWC", "NCHW"), f"layout={layout!r}")
     channels = x.ranked_shape[layout.index("C")]
     require(isinstance(channels, int), "an input of unknown size")
-    w = matrix(data, indices, starts, channels)
+    w = to_dense_matrix(data, indices, starts, channels)
     if layout == "NHWC":
         return g.MatMul(x, g.const(np.ascontiguousarray(w.T)))
     return g.Conv(x, g.const(w[:, :, None, None]), kernel_shape=(1, 1), strides=(1, 1),
@@ -127,7 +127,9 @@ def read_sparse_fill_empty_rows(g, index, values, shape, fill):
 
 @reads("nn.sparse_add")
 def read_sparse_add(g, x, data, indices, starts):
-    return g.Add(x, g.const(matrix(data, indices, starts, fixed(x, x.rank - 1)[0])))
+    return g.Add(
+        x, g.const(to_dense_matrix(data, indices, starts, require_static_sizes(x, x.rank - 1)[0]))
+    )
 
 
 @reads("sparse_reshape")

@@ -12,7 +12,7 @@ from serde.ir.graph import DType, Value
 from ..rules import reads
 from ..target import dims_or, emit_cast, emit_scalar, recasts, writes
 from . import dynamic_args
-from .layouts import fixed
+from .layouts import require_static_sizes
 from .shape import FAR, INT32_MOST, sizes
 
 BEYOND = 2**62  # beyond any size
@@ -57,8 +57,8 @@ def read_strided_set(g, x, v, begin, end, strides):
     bounds = [w.ints() for w in (begin, end, strides)]
     bounds[2] = bounds[2] or (1,) * len(bounds[0])
     cuts = [slice(*b) for b in zip(*bounds, strict=True)]
-    rows = [np.arange(d)[c] for d, c in zip(fixed(x, 0), cuts, strict=False)]
-    rows += [np.arange(d) for d in fixed(x, len(rows))]
+    rows = [np.arange(d)[c] for d, c in zip(require_static_sizes(x, 0), cuts, strict=False)]
+    rows += [np.arange(d) for d in require_static_sizes(x, len(rows))]
     places = np.stack(np.meshgrid(*rows, indexing="ij"), -1)
     return g.ScatterND(x, g.const(places.astype(np.int64)), v)
 

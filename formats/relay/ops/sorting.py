@@ -24,7 +24,7 @@ SORTED = {  # types TVM does not sort, and those that do for them
 }
 
 
-def ordered(g, x: Value, axis: int, count, ascending: bool):
+def sort_along(g, x: Value, axis: int, count, ascending: bool):
     """The first ``count`` values in order, and where they were; equal ones as they stood."""
     work = x
     if x.type.kind in "iub" and x.type not in (DType.INT32, DType.INT64):
@@ -33,7 +33,7 @@ def ordered(g, x: Value, axis: int, count, ascending: bool):
     return cast(g, values, x.type), where
 
 
-def whole(g, x: Value, axis: int):
+def axis_size(g, x: Value, axis: int):
     size = size_of(g, x, axis)
     return g.const([size], DType.INT64) if isinstance(size, int) else size
 
@@ -41,13 +41,15 @@ def whole(g, x: Value, axis: int):
 @reads("sort", ignore=("dtype",))
 def read_sort(g, x, *, axis=-1, is_ascend=True):
     axis = axis_of(axis, x.rank)
-    return ordered(g, x, axis, whole(g, x, axis), is_ascend)[0]
+    return sort_along(g, x, axis, axis_size(g, x, axis), is_ascend)[0]
 
 
 @reads("argsort")
 def read_argsort(g, x, *, axis=-1, is_ascend=True, dtype: DType | None = None):
     axis = axis_of(axis, x.rank)
-    return cast(g, ordered(g, x, axis, whole(g, x, axis), is_ascend)[1], dtype or DType.INT32)
+    return cast(
+        g, sort_along(g, x, axis, axis_size(g, x, axis), is_ascend)[1], dtype or DType.INT32
+    )
 
 
 @reads("topk")
@@ -55,8 +57,8 @@ def read_topk(
     g, x, *, k: int = 1, axis=-1, ret_type="both", is_ascend=False, dtype: DType | None = None
 ):
     axis = axis_of(axis, x.rank)
-    count = whole(g, x, axis) if k < 1 else g.const([k], DType.INT64)
-    return chosen(g, ordered(g, x, axis, count, is_ascend), ret_type, dtype)
+    count = axis_size(g, x, axis) if k < 1 else g.const([k], DType.INT64)
+    return select_results(g, sort_along(g, x, axis, count, is_ascend), ret_type, dtype)
 
 
 @reads("dyn.topk", ignore=("k",))
@@ -65,10 +67,10 @@ def read_dyn_topk(
 ):
     axis = axis_of(axis, x.rank)
     count = g.Reshape(cast(g, k, DType.INT64), [1])
-    return chosen(g, ordered(g, x, axis, count, is_ascend), ret_type, dtype)
+    return select_results(g, sort_along(g, x, axis, count, is_ascend), ret_type, dtype)
 
 
-def chosen(g, both, ret_type: str, dtype: DType | None):
+def select_results(g, both, ret_type: str, dtype: DType | None):
     require(ret_type in ("both", "values", "indices"), f"ret_type={ret_type!r} is unknown")
     values, where = both[0], cast(g, both[1], dtype or DType.INT32)
     return {"both": (values, where), "values": values, "indices": where}[ret_type]
@@ -80,16 +82,16 @@ def read_unique(g, x, *, sorted=True, return_counts=False):
     work = x if x.type.kind == "f" or x.type is DType.INT8 else cast(g, x, DType.INT64)
     values, first, inverse, counts = g.Unique(work, axis=0, sorted=int(sorted), outputs=4)
     total = cast(g, g.Shape(values), DType.INT32)
-    size = whole(g, x, 0)
+    size = axis_size(g, x, 0)
 
-    def filled(v, dtype):
+    def fill(v, dtype):
         zeros = g.Expand(g.const([0], v.type), size)
         ends = g.Slice(g.Concat(v, zeros, axis=0), [0], size, [0], [1])
         return cast(g, ends, dtype)
 
-    found = (filled(values, x.type), filled(first, DType.INT32), cast(g, inverse, DType.INT32),
+    found = (fill(values, x.type), fill(first, DType.INT32), cast(g, inverse, DType.INT32),
              total)  # fmt: skip
-    return (*found, filled(counts, DType.INT32)) if return_counts else found
+    return (*found, fill(counts, DType.INT32)) if return_counts else found
 
 
 @reads("searchsorted")

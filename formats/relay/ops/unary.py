@@ -12,7 +12,7 @@ from serde.ir.graph import DType, Value
 
 from ..rules import reads
 from ..target import emit_cast, emit_scalar, recasts, writes
-from .widths import widely
+from .widths import compute_widely
 
 UNARY = {
     "Abs": "abs",
@@ -44,7 +44,7 @@ UNARY = {
 }
 
 
-def rounded(g, x: Value):
+def round_half_away(g, x: Value):
     """Halves go away from zero, as llvm rounds."""
     return g.Mul(g.Sign(x), g.Floor(g.Add(g.Abs(x), 0.5)))
 
@@ -108,7 +108,7 @@ FLOATS = {  # Relay's name: ONNX's, or the expression
 ROUNDINGS = {  # which leave integers as they are
     "ceil": "Ceil",
     "floor": "Floor",
-    "round": rounded,
+    "round": round_half_away,
     "trunc": lambda g, x: g.Mul(g.Sign(x), g.Floor(g.Abs(x))),
 }
 
@@ -145,19 +145,19 @@ def read_sign(g, x):
 
 @reads("negative")
 def read_negative(g, x):
-    return g.Neg(x) if x.type.kind in "if" else widely(g, lambda g, x: g.Neg(x), x)
+    return g.Neg(x) if x.type.kind in "if" else compute_widely(g, lambda g, x: g.Neg(x), x)
 
 
 @reads("clip")
 def read_clip(g, x, *, a_min: float, a_max: float):
     """The lower bound wins where it is above the other."""
-    low, high = bound(g, a_min, x), bound(g, max(a_min, a_max), x)
+    low, high = cast_bound(g, a_min, x), cast_bound(g, max(a_min, a_max), x)
     if x.type in (DType.FLOAT32, DType.FLOAT16):
         return g.Clip(x, low, high)
-    return widely(g, lambda g, x, low, high: g.Min(g.Max(x, low), high), x, low, high)
+    return compute_widely(g, lambda g, x, low, high: g.Min(g.Max(x, low), high), x, low, high)
 
 
-def bound(g, number: float, x: Value):
+def cast_bound(g, number: float, x: Value):
     """A bound in the type of ``x``: integers meet it cut off, and within their range."""
     if x.type.kind in "iu":
         limits = np.iinfo(x.type.numpy)

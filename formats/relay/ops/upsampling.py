@@ -8,8 +8,8 @@ from serde.decompositions.expressions import cast
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
-from .layouts import in_layout
-from .resize import method_of, scaled
+from .layouts import apply_in_layout
+from .resize import method_of, resize_by_scales
 
 
 @reads("nn.upsampling")
@@ -20,9 +20,9 @@ def read_upsampling(
     mode = "align_corners" if align_corners else "asymmetric"
 
     def apply(x):
-        return scaled(g, x, (scale_h, scale_w), method_of(method), mode)
+        return resize_by_scales(g, x, (scale_h, scale_w), method_of(method), mode)
 
-    return in_layout(g, x, layout, "NCHW", apply)
+    return apply_in_layout(g, x, layout, "NCHW", apply)
 
 
 @reads("nn.upsampling3d")
@@ -32,9 +32,9 @@ def read_upsampling3d(
 ):  # fmt: skip
     def apply(x):
         scales = (scale_d, scale_h, scale_w)
-        return scaled(g, x, scales, method_of(method), coordinate_transformation_mode)
+        return resize_by_scales(g, x, scales, method_of(method), coordinate_transformation_mode)
 
-    return in_layout(g, x, layout, "NCDHW", apply)
+    return apply_in_layout(g, x, layout, "NCDHW", apply)
 
 
 def scales_of(g, *scales: Value) -> list[Any]:

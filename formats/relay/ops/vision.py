@@ -9,8 +9,8 @@ from serde.errors import require
 from serde.ir.graph import DType
 
 from ..rules import Floats, reads
-from .layouts import fixed
-from .nms import arranged, column, masked, to_front
+from .layouts import require_static_sizes
+from .nms import column, mask_rows, order_kept_first, reorder_rows
 
 VARIANCES = (0.10000000149011612, 0.10000000149011612, 0.20000000298023224, 0.20000000298023224)
 
@@ -18,11 +18,11 @@ VARIANCES = (0.10000000149011612, 0.10000000149011612, 0.20000000298023224, 0.20
 @reads("vision.yolo_reorg")
 def read_yolo_reorg(g, x, *, stride=1):
     """TVM's reorg counts through memory, over the ends of axes: a table of places says which."""
-    batch, channels, height, width = fixed(x, 0)
+    batch, channels, height, width = require_static_sizes(x, 0)
     area = stride * stride
     few = channels // area
     require(few > 0, f"{channels} channels for stride {stride}")
-    b, k, j, i = np.meshgrid(*map(np.arange, fixed(x, 0)), indexing="ij")
+    b, k, j, i = np.meshgrid(*map(np.arange, require_static_sizes(x, 0)), indexing="ij")
     row = (j * stride + (k // few) // stride) * stride
     at = ((b * area * channels + (k % few) * area) * height + row) * width
     at = at + i * stride + (k // few) % stride
@@ -37,7 +37,7 @@ def read_multibox_prior(
     offsets: Floats = (0.5, 0.5), clip=False,
 ):  # fmt: skip
     """Anchors around each place of an image, which only its size tells."""
-    height, width = fixed(x)
+    height, width = require_static_sizes(x)
     step = [s if s > 0 else 1.0 / n for s, n in zip(steps, (height, width), strict=True)]
     boxes = [(s * height / width / 2, s / 2) for s in sizes]
     roots = [np.sqrt(r) for r in ratios[1:]]
@@ -67,14 +67,14 @@ def read_multibox_transform_loc(
         valid = g.GreaterOrEqual(kind, g.const(0, DType.INT64))
     else:
         valid = g.Not(low)
-    boxes = decoded(g, g.Reshape(moves, [0, -1, 4]), anchors, variances, clip)
+    boxes = decode_boxes(g, g.Reshape(moves, [0, -1, 4]), anchors, variances, clip)
     parts = [g.Unsqueeze(v, [2]) for v in (cast(g, kind, score.type), score)]
-    order, shown, count = to_front(g, valid)
-    rows = masked(g, arranged(g, g.Concat(*parts, boxes, axis=2), order), shown)
+    order, shown, count = order_kept_first(g, valid)
+    rows = mask_rows(g, reorder_rows(g, g.Concat(*parts, boxes, axis=2), order), shown)
     return rows, cast(g, g.Squeeze(count, [1]), DType.INT32)
 
 
-def decoded(g, moves, anchors, variances: Floats, clip: bool):
+def decode_boxes(g, moves, anchors, variances: Floats, clip: bool):
     """Boxes from anchors and how far each is moved and stretched."""
     low, high = column(g, anchors, 0, 2), column(g, anchors, 2, 2)
     size, center = g.Sub(high, low), g.Mul(g.Add(low, high), 0.5)

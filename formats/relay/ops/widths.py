@@ -17,7 +17,7 @@ def wide_type(dtype: DType) -> DType:
     return dtype
 
 
-def widely(g, function, *xs: Value):
+def compute_widely(g, function, *xs: Value):
     """``function`` of operands of one type, computed in a wider type where theirs is narrow."""
     dtype = xs[0].type
     wide = wide_type(dtype)
@@ -26,7 +26,7 @@ def widely(g, function, *xs: Value):
     return cast(g, function(g, *(cast(g, x, wide) for x in xs)), dtype)
 
 
-def in_float(g, function, *xs: Value):
+def compute_in_float(g, function, *xs: Value):
     """``function`` of floats, of numbers of any type."""
     dtype = xs[0].type
     if dtype.kind == "f":
