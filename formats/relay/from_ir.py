@@ -9,7 +9,7 @@ from serde.rewrite.outline import KEEP, Keep, outline_calls
 from . import ops
 from .legalize import recast
 from .ops.class_nms import mark_by_class
-from .passes.dynamic_shape_support import unshaped
+from .passes.dynamic_shape_support import find_unsupported
 from .passes.fusion_barriers import add_fusion_barriers
 from .target import TYPES, CallBuilder, misfit, writes
 from .to_module import GLOBAL
@@ -34,9 +34,9 @@ def from_ir(graph: Graph, functions: Keep | None = None) -> Graph:
     try:
         done = writes.with_diagnostics(legal.diagnostics).rewrite(legal.graph, builder)
     except Unconvertible as error:
-        late = unshaped(builder.build(()), stage)  # of what could be written
+        late = find_unsupported(builder.build(()), stage)  # of what could be written
         raise Unconvertible(stage, (*problems, *error.problems, *late)) from error
-    problems += unshaped(done, stage)
+    problems += find_unsupported(done, stage)
     if problems:
         raise Unconvertible(stage, problems)
     return _with_globals(add_fusion_barriers(done), functions)

@@ -33,28 +33,28 @@ def read_prelu(g, x, slope, *, axis=1):
 
 
 @recasts("Softplus")
-def recast_softplus(g, x):
+def legalize_softplus(g, x):
     """``log(1 + e^x)``, without an exponential that overflows."""
     return g.Add(g.Relu(x), g.Log(g.Add(g.Exp(g.Neg(g.Abs(x))), 1.0)))
 
 
 @recasts("Softsign")
-def recast_softsign(g, x):
+def legalize_softsign(g, x):
     return g.Div(x, g.Add(g.Abs(x), 1.0))
 
 
 @recasts("Elu")
-def recast_elu(g, x, *, alpha: float):
+def legalize_elu(g, x, *, alpha: float):
     return g.Where(g.Greater(x, 0.0), x, g.Mul(g.Sub(g.Exp(g.Min(x, 0.0)), 1.0), alpha))
 
 
 @recasts("Selu")
-def recast_selu(g, x, *, alpha: float, gamma: float):
+def legalize_selu(g, x, *, alpha: float, gamma: float):
     return g.Mul(g.Elu(x, alpha=alpha), gamma)
 
 
 @recasts("HardSigmoid")
-def recast_hard_sigmoid(g, x, *, alpha: float, beta: float):
+def legalize_hard_sigmoid(g, x, *, alpha: float, beta: float):
     return g.Clip(g.Add(g.Mul(x, alpha), beta), 0.0, 1.0)
 
 
@@ -64,14 +64,14 @@ def write_leaky_relu(r, x, *, alpha: float):
 
 
 @recasts("PRelu")
-def recast_prelu(g, x, slope):
+def legalize_prelu(g, x, slope):
     """A slope for each channel stays, as Relay has it; others are spelled out."""
-    if per_channel(x, slope):
+    if is_per_channel(x, slope):
         return None
     return g.Where(g.Less(x, 0), g.Mul(x, slope), x)
 
 
-def per_channel(x: Value, slope: Value) -> bool:
+def is_per_channel(x: Value, slope: Value) -> bool:
     """Whether ``slope`` has one number for each channel of ``x``, which has some."""
     dims = slope.static_shape if slope.is_static else (0, 0)
     wide = [at - len(dims) + x.rank for at, d in enumerate(dims) if d != 1]

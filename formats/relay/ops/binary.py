@@ -141,7 +141,7 @@ for _op, _name in BINARY.items():
     writes(_op)(partial(write_binary, _name))
 
 
-def recast_variadic(op, g, first, *rest):
+def legalize_variadic(op, g, first, *rest):
     """Two operands at a time."""
     if op == "Sum" and not rest:
         return g.Identity(first)
@@ -154,22 +154,22 @@ def recast_variadic(op, g, first, *rest):
 
 
 for _op in ("Max", "Min", "Sum"):
-    recasts(_op)(partial(recast_variadic, _op))
+    recasts(_op)(partial(legalize_variadic, _op))
 
 
 @recasts("Mean")
-def recast_mean(g, *xs):
+def legalize_mean(g, *xs):
     return g.Div(g.Sum(*xs), float(len(xs)))
 
 
 @recasts("Equal")
-def recast_equal(g, a, b):
+def legalize_equal(g, a, b):
     """Of booleans: not different."""
     return g.Not(g.Xor(a, b)) if a.type is DType.BOOL else None
 
 
 @recasts("Mod")
-def recast_mod(g, a, b, *, fmod: int):
+def legalize_mod(g, a, b, *, fmod: int):
     """Of floats with the divisor's sign: the rest, and once the divisor where the signs differ."""
     if fmod or a.type.kind != "f":
         return None
@@ -185,7 +185,7 @@ def write_mod(r, a, b, *, fmod: int):
 
 
 @recasts("Pow")
-def recast_pow(g, x, y):
+def legalize_pow(g, x, y):
     """Of floats of one type; integers are computed as doubles."""
     if x.type.kind == "f":
         return None if x.type is y.type else g.Pow(x, cast_like(g, y, x))

@@ -10,7 +10,7 @@ from serde.ir.graph import Dim, DType
 
 from ..rules import reads
 from ..target import writes
-from .shape import resized
+from .shape import declare_sizes
 
 
 @reads("broadcast_to", ignore=("dtype",))
@@ -38,7 +38,7 @@ def write_expand(r, x, shape):
     pairs = list(zip(padded, wide, strict=True))
     full = tuple(_larger(d, w) for d, w in pairs)
     if not all(w == 1 or (isinstance(d, int) and isinstance(w, int)) for d, w in pairs):
-        return resized(r, dynamic_expand(r, x, shape), full)
+        return declare_sizes(r, dynamic_expand(r, x, shape), full)
     if full == dims:
         return r.copy(x)
     if not all(isinstance(d, int) for d in full):

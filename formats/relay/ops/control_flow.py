@@ -39,15 +39,15 @@ recasts("OptionalHasElement")(shared.optional_has)
 
 
 @recasts("Loop")
-def recast_loop(g, trips, go, *states, body: Body, outputs: int = 1):
+def legalize_loop(g, trips, go, *states, body: Body, outputs: int = 1):
     """A loop of a few turns as these; any other without a count, and with all it makes carried."""
     require(not any(v.container for v in states if v is not None), "a loop that carries sequences")
     if (turns := loops.static_trip_count(trips, go, body)) is not None:
         return loops.unroll_iterations(g, turns, states, body, outputs)
-    return loops.unpack_single(_carried(g, trips, go, states, body), outputs)
+    return loops.unpack_single(_carry_outputs(g, trips, go, states, body), outputs)
 
 
-def _carried(g, trips, go, states, body: Body) -> list[Value]:
+def _carry_outputs(g, trips, go, states, body: Body) -> list[Value]:
     """The loop with the number of turns in its condition; what it collects grows turn by turn."""
     shapes = [v.ranked_shape for v in states]
     for _ in range(2 + sum(map(len, shapes))):
@@ -58,7 +58,7 @@ def _carried(g, trips, go, states, body: Body) -> list[Value]:
             break
         shapes = wider
     more, *outs = made
-    gathered = [Gathered(g, inner, v) for v in outs[len(states) :]]
+    gathered = [GatheredOutput(g, inner, v) for v in outs[len(states) :]]
     grown = [v for one in gathered for v in one.after]
     empty = [v for one in gathered for v in one.before]
     if trips is not None:
@@ -72,10 +72,10 @@ def _carried(g, trips, go, states, body: Body) -> list[Value]:
     results = g.as_is("Loop", operands, {"body": whole}, len(operands) - 2)
     found = list(results) if isinstance(results, tuple) else [results]
     left = iter(found[len(states) :])
-    return [*found[: len(states)], *(one.stacked(g, left) for one in gathered)]
+    return [*found[: len(states)], *(one.take_stack(g, left) for one in gathered)]
 
 
-class Gathered:
+class GatheredOutput:
     """What a loop carries for an output of its body that is gathered, before a turn and after.
 
     That is the stack as it grows, or, where sizes are open, all elements in a row, the shape of one
@@ -99,7 +99,7 @@ class Gathered:
         flat = inner.Concat(held, inner.Reshape(value, [-1]), axis=0)
         self.after = [flat, inner.Shape(value), inner.Add(turns, [1])]
 
-    def stacked(self, g, results) -> Value:
+    def take_stack(self, g, results) -> Value:
         """The stack, of what the loop gave for this output, which is taken from ``results``."""
         made = next(results)
         if self.plain:

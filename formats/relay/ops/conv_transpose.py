@@ -17,12 +17,12 @@ from .convolution import (
     FIXED_PADS,
     LAYOUTS,
     TUNING,
-    _by_groups,
-    biased,
+    _convolve_by_groups,
+    add_bias,
     convolve_by_patches,
+    explicit_pads,
     repeat_per_axis,
     spatial,
-    spelled,
     window,
     with_channels,
 )
@@ -78,7 +78,7 @@ for _count in (1, 2, 3):
 
 
 @recasts("ConvTranspose")
-def recast_conv_transpose(
+def legalize_conv_transpose(
     g, x, w, b=None, *, group, auto_pad=None, output_shape=None, kernel_shape, strides, dilations,
     pads, output_padding,
 ):  # fmt: skip
@@ -100,7 +100,7 @@ def recast_conv_transpose(
         )  # fmt: skip
         return g.Squeeze(flat, [2])
     if group > 1:
-        return _by_groups(partial(g.ConvTranspose, **form), g, x, w, b, group, 1)
+        return _convolve_by_groups(partial(g.ConvTranspose, **form), g, x, w, b, group, 1)
     return None
 
 
@@ -112,14 +112,16 @@ def write_conv_transpose(
     require(axes in LAYOUTS, f"a transposed convolution over {axes} axes")
     data, _, kernel = LAYOUTS[axes]
     if set(dilations) != {1}:
-        w, kernel_shape = _dilated(r, w, kernel_shape, dilations)
+        w, kernel_shape = _dilate_kernel(r, w, kernel_shape, dilations)
     if axes == 2 and not x.is_static:
-        return biased(r, _by_zeros(r, x, w, kernel_shape, strides, pads, output_padding), b)
+        return add_bias(
+            r, _convolve_with_zeros(r, x, w, kernel_shape, strides, pads, output_padding), b
+        )
     made = r[f"nn.conv{axes}d_transpose"](
         x,
         w,
         strides=strides,
-        padding=spelled(pads),
+        padding=explicit_pads(pads),
         groups=group,
         channels=w.ranked_shape[1] * group,
         kernel_size=kernel_shape,
@@ -127,10 +129,10 @@ def write_conv_transpose(
         kernel_layout=kernel,
         output_padding=output_padding,
     )
-    return biased(r, made, b)
+    return add_bias(r, made, b)
 
 
-def _by_zeros(r, x, w, kernel_shape, strides, pads, output_padding):
+def _convolve_with_zeros(r, x, w, kernel_shape, strides, pads, output_padding):
     """A convolution of ``x`` with zeros in it; TVM errs in the shape of the other."""
     wide = r.nn.dilate(x, strides=(1, 1, *strides), dilation_value=0.0)
     turned = r.transpose(r.reverse(r.reverse(w, axis=2), axis=3), axes=(1, 0, 2, 3))
@@ -145,7 +147,7 @@ def _by_zeros(r, x, w, kernel_shape, strides, pads, output_padding):
     return r.nn.conv2d(r.nn.pad(wide, emit_scalar(r, 0, x.type), pad_width=widths), turned, **form)
 
 
-def _dilated(r, w, kernel_shape, dilations):
+def _dilate_kernel(r, w, kernel_shape, dilations):
     """A kernel with zeros between its numbers: Relay has no dilations here."""
     wide = tuple((k - 1) * d + 1 for k, d in zip(kernel_shape, dilations, strict=True))
     made = r.nn.dilate(w, strides=(1, 1, *dilations), dilation_value=0.0)

@@ -188,17 +188,17 @@ for _count, _op in (
     )
 
 
-def spelled(pads: Ints) -> Ints:
+def explicit_pads(pads: Ints) -> Ints:
     """Both pads of one axis, which ``nn.conv1d`` asks for."""
     return pads if len(pads) == 2 else windowed(pads)
 
 
-def biased(r, made: Value, b: Value | None) -> Value:
+def add_bias(r, made: Value, b: Value | None) -> Value:
     return made if b is None else r.nn.bias_add(made, b, axis=1)
 
 
 @recasts("Conv")
-def recast_conv(g, x, w, b=None, *, kernel_shape, strides, dilations, pads, group, auto_pad=None):
+def legalize_conv(g, x, w, b=None, *, kernel_shape, strides, dilations, pads, group, auto_pad=None):
     """Pads below zero are cut off; one axis is none of Relay's where there are groups.
 
     Where sizes are open, TVM has images only, pads that are the same at both ends, and no groups.
@@ -210,7 +210,7 @@ def recast_conv(g, x, w, b=None, *, kernel_shape, strides, dilations, pads, grou
         )  # fmt: skip
     begin, end = halves(pads)
     if min(pads) < 0 or (begin != end and not x.is_static):
-        return _cut(g, x, w, b, kernel_shape, strides, dilations, pads, group)
+        return _convolve_padded(g, x, w, b, kernel_shape, strides, dilations, pads, group)
     if len(kernel_shape) == 1 and (group > 1 or not x.is_static):
         flat = g.Conv(
             g.Unsqueeze(x, [2]), g.Unsqueeze(w, [2]), b, kernel_shape=(1, *kernel_shape),
@@ -218,23 +218,25 @@ def recast_conv(g, x, w, b=None, *, kernel_shape, strides, dilations, pads, grou
             group=group,
         )  # fmt: skip
         return g.Squeeze(flat, [2])
-    if len(kernel_shape) == 3 and not x.is_static and w.is_static and not has_open_axes(x, 3):
-        return _by_slices(g, x, w, b, kernel_shape, strides, dilations, pads, group)
+    if len(kernel_shape) == 3 and not x.is_static and w.is_static and not has_dynamic_axes(x, 3):
+        return _convolve_by_slices(g, x, w, b, kernel_shape, strides, dilations, pads, group)
     told = w.is_static and isinstance(x.ranked_shape[1], int) and len(kernel_shape) == 2
-    if group > 1 and has_open_axes(x) and told:
+    if group > 1 and has_dynamic_axes(x) and told:
         form = {"strides": strides, "dilations": dilations, "pads": pads}
         if x.ranked_shape[1] == group:
-            return _by_places(g, x, w, b, kernel_shape, **form)
-        return _by_groups(partial(g.Conv, kernel_shape=kernel_shape, **form), g, x, w, b, group, 0)
+            return _convolve_by_positions(g, x, w, b, kernel_shape, **form)
+        return _convolve_by_groups(
+            partial(g.Conv, kernel_shape=kernel_shape, **form), g, x, w, b, group, 0
+        )
     return None
 
 
-def has_open_axes(x: Value, first: int = 2) -> bool:
+def has_dynamic_axes(x: Value, first: int = 2) -> bool:
     """Whether a size behind batch and channels is open."""
     return not all(isinstance(d, int) for d in x.ranked_shape[first:])
 
 
-def _by_slices(g, x, w, b, kernel_shape, strides, dilations, pads, group):
+def _convolve_by_slices(g, x, w, b, kernel_shape, strides, dilations, pads, group):
     """A volume as images, of which each slice of the kernel gives a part of the sum."""
     begin, end = halves(pads)
     x = g.Pad(x, (0, 0, begin[0], 0, 0, 0, 0, end[0], 0, 0)) if pads[0] or pads[3] else x
@@ -257,7 +259,7 @@ def _by_slices(g, x, w, b, kernel_shape, strides, dilations, pads, group):
     return g.Transpose(whole, perm=(0, 2, 1, 3, 4))
 
 
-def _by_groups(convolve, g, x, w, b, group: int, outputs: int):
+def _convolve_by_groups(convolve, g, x, w, b, group: int, outputs: int):
     """A convolution for each group; ``outputs`` is the axis of the weight that has the results."""
     require(group <= MOST_GROUPS, f"{group} groups of channels in images of dynamic sizes")
     each, made = x.ranked_shape[1] // group, []
@@ -271,7 +273,7 @@ def _by_groups(convolve, g, x, w, b, group: int, outputs: int):
     return g.Concat(*made, axis=1)
 
 
-def _by_places(g, x, w, b, kernel_shape, strides, dilations, pads):
+def _convolve_by_positions(g, x, w, b, kernel_shape, strides, dilations, pads):
     """A channel alone: the sum over the places of the kernel of what lies there."""
     (rows, columns), filters = kernel_shape, w.ranked_shape[0]
     require(rows * columns <= MOST_PLACES, f"a kernel of {rows}×{columns} over dynamic sizes")
@@ -299,7 +301,7 @@ def with_channels(g, x: Value, w: Value, each, group: int = 1) -> Value | None:
     return g.Reshape(x, [0, each * group, *[0] * (x.rank - 2)])  # type: ignore[no-any-return]
 
 
-def _cut(g, x, w, b, kernel_shape, strides, dilations, pads, group):
+def _convolve_padded(g, x, w, b, kernel_shape, strides, dilations, pads, group):
     begin, end = halves(pads)
     padded = g.Pad(x, (0, 0, *begin, 0, 0, *end))
     return g.Conv(
@@ -318,8 +320,8 @@ def write_conv(r, x, w, b=None, *, kernel_shape, strides, dilations, pads, group
     require(isinstance(channels, int), "a convolution whose weight has a dynamic size")
     wide = "float32" if x.type is DType.FLOAT16 else None
     made = r[f"nn.conv{axes}d"](
-        x, w, strides=strides, padding=spelled(pads), dilation=dilations, groups=group,
+        x, w, strides=strides, padding=explicit_pads(pads), dilation=dilations, groups=group,
         channels=channels, kernel_size=kernel_shape, data_layout=data, kernel_layout=kernel,
         out_dtype=wide,
     )  # fmt: skip
-    return biased(r, r.cast(made, dtype=x.type.value) if wide else made, b)
+    return add_bias(r, r.cast(made, dtype=x.type.value) if wide else made, b)

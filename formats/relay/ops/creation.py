@@ -11,7 +11,7 @@ from serde.ir.graph import DType, Tensor, Value
 
 from ..rules import reads
 from ..target import emit_scalar, recasts, writes
-from .shape import resized, sizes
+from .shape import declare_sizes, static_sizes
 
 
 @reads("full")
@@ -133,10 +133,10 @@ def read_invert_permutation(g, x):
 def write_constant_of_shape(r, shape, *, value: Tensor | None = None):
     fill = 0.0 if value is None else value.load().reshape(-1)[0].item()
     dtype = DType.FLOAT32 if value is None else value.dtype
-    wanted = sizes(shape)
+    wanted = static_sizes(shape)
     filled = emit_scalar(r, fill, dtype)
     if wanted is None:
-        return resized(r, r.dyn.full(filled, shape, dtype=dtype.value), shape_data_of(shape))
+        return declare_sizes(r, r.dyn.full(filled, shape, dtype=dtype.value), shape_data_of(shape))
     return r.full(filled, shape=wanted, dtype=dtype.value)
 
 
@@ -146,7 +146,7 @@ def write_range(r, start, limit, delta):
 
 
 @recasts("Trilu")
-def recast_trilu(g, x, k=None, *, upper: int):
+def legalize_trilu(g, x, k=None, *, upper: int):
     """Two axes that are known; otherwise by comparing places."""
     static = x.is_static and 0 not in x.static_shape
     return None if static else g.decompose("Trilu", 14, x, k, upper=upper)

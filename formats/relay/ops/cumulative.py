@@ -54,11 +54,11 @@ reads("cumsum")(partial(read_scan, running_sum))
 reads("cumprod")(partial(read_scan, running_product))
 
 
-def recast_running(op, g, x, axis, *, exclusive: int, reverse: int):
+def legalize_running(op, g, x, axis, *, exclusive: int, reverse: int):
     return (
         None
         if number(axis) is not None
-        else dynamic_args.running(op, g, x, axis, exclusive, reverse)
+        else dynamic_args.cumulate_axis(op, g, x, axis, exclusive, reverse)
     )
 
 
@@ -67,17 +67,17 @@ def write_running(name, r, x, axis, *, exclusive: int, reverse: int):
     require(along is not None, "a running sum along a dynamic axis")
     along, dtype = along % x.rank, x.type.value
     made = r[name](
-        backwards(r, x, along) if reverse else x, axis=along, exclusive=exclusive, dtype=dtype
+        reverse_axis(r, x, along) if reverse else x, axis=along, exclusive=exclusive, dtype=dtype
     )
-    return backwards(r, made, along) if reverse else made
+    return reverse_axis(r, made, along) if reverse else made
 
 
-def backwards(r, x: Value, axis: int) -> Value:
+def reverse_axis(r, x: Value, axis: int) -> Value:
     """The elements along one axis from the last to the first."""
     ends = {"begin": (-1,), "end": (-(2**31) + 1,), "strides": (-1,), "axes": (axis,)}
     return r.reverse(x, axis=axis) if x.is_static else r.strided_slice(x, **ends)
 
 
 for _op, _name in (("CumSum", "cumsum"), ("CumProd", "cumprod")):
-    recasts(_op)(partial(recast_running, _op))
+    recasts(_op)(partial(legalize_running, _op))
     writes(_op)(partial(write_running, _name))

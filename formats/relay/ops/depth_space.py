@@ -79,7 +79,7 @@ def write_depth_to_space(r, x, *, blocksize: int, mode: str):
 
 
 @recasts("DepthToSpace")
-def recast_depth_to_space(g, x, *, blocksize: int, mode: str):
+def legalize_depth_to_space(g, x, *, blocksize: int, mode: str):
     if x.is_static:
         return None
     channels, b = x.ranked_shape[1], blocksize
@@ -92,7 +92,7 @@ def recast_depth_to_space(g, x, *, blocksize: int, mode: str):
 
 
 @recasts("SpaceToDepth")
-def recast_space_to_depth(g, x, *, blocksize: int, mode: str):
+def legalize_space_to_depth(g, x, *, blocksize: int, mode: str):
     """Channels in front of the block, which Relay has not."""
     if mode == "DCR" and x.is_static:
         return None

@@ -269,13 +269,13 @@ def write_non_zero(r, x):
 
 
 @recasts("NonZero")
-def recast_non_zero(g, x):
+def legalize_non_zero(g, x):
     require(x.rank > 0, "the places in a tensor of no axes")
     return g.NonZero(cast(g, x, DType.UINT8)) if x.type is DType.BOOL else None
 
 
 @recasts("Compress")
-def recast_compress(g, x, condition, *, axis: int | None = None):
+def legalize_compress(g, x, condition, *, axis: int | None = None):
     at = g.Squeeze(g.NonZero(condition), [0])
     return g.Gather(g.Reshape(x, [-1]) if axis is None else x, at, axis=axis or 0)
 
@@ -293,7 +293,7 @@ def write_one_hot(r, index, depth, values, *, axis: int):
 
 
 @recasts("OneHot")
-def recast_one_hot(g, index, depth, values, *, axis: int):
+def legalize_one_hot(g, index, depth, values, *, axis: int):
     """Of integers, of a depth that is known; otherwise a comparison."""
     if index.type.kind not in "iu":
         return g.OneHot(cast(g, index, DType.INT64), depth, values, axis=axis)

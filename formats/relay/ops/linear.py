@@ -15,7 +15,7 @@ from serde.spec.folding import find_transpose_source
 from ..rules import reads
 from ..target import recasts, typed, writes
 from ..upgrade import was_transposed
-from .shape import resized
+from .shape import declare_sizes
 
 # Whose products are summed in single precision, as other runtimes do
 HALF = DType.FLOAT16
@@ -114,7 +114,7 @@ def read_nll_loss(g, x, target, weights, *, ignore_index: int, reduction="mean")
 
 
 @recasts("Gemm")
-def recast_gemm(g, a, b, c=None, *, alpha: float, beta: float, transA: int, transB: int):
+def legalize_gemm(g, a, b, c=None, *, alpha: float, beta: float, transA: int, transB: int):
     """A product with a transposed matrix, as ``nn.dense`` has it, and a sum."""
     if a.type.kind != "f":
         require(alpha == 1 and beta == 1, f"alpha={alpha}, beta={beta} of {a.type.value} elements")
@@ -128,27 +128,27 @@ def recast_gemm(g, a, b, c=None, *, alpha: float, beta: float, transA: int, tran
 
 
 @recasts("MatMul")
-def recast_mat_mul(g, a, b):
-    return product_of(g, "MatMul", a, b)
+def legalize_mat_mul(g, a, b):
+    return legalize_product(g, "MatMul", a, b)
 
 
-def product_of(g, op: str, a: Value, b: Value, *rest: Value | None):
+def legalize_product(g, op: str, a: Value, b: Value, *rest: Value | None):
     """Two matrices, or two stacks of them: what is broadcast is spread out, vectors get an axis."""
     if a.rank == 1 or b.rank == 1:
-        return _with_vectors(g, op, a, b, *rest)
+        return _multiply_vectors(g, op, a, b, *rest)
     if b.rank == 2:
-        return None if a.rank == 2 else _flattened(g, op, a, b, *rest)
-    if a.rank == b.rank == 3 and _stacked(a, b):
+        return None if a.rank == 2 else _multiply_flattened(g, op, a, b, *rest)
+    if a.rank == b.rank == 3 and _is_stacked(a, b):
         return None
-    return _spread(g, op, a, b, *rest)
+    return _multiply_broadcast(g, op, a, b, *rest)
 
 
-def _stacked(a: Value, b: Value) -> bool:
+def _is_stacked(a: Value, b: Value) -> bool:
     one, other = a.ranked_shape[0], b.ranked_shape[0]
     return one == other or 1 in (one, other)
 
 
-def _with_vectors(g, op: str, a: Value, b: Value, *rest: Value | None):
+def _multiply_vectors(g, op: str, a: Value, b: Value, *rest: Value | None):
     rows = g.Unsqueeze(a, [0]) if a.rank == 1 else a
     columns = g.Unsqueeze(b, [1]) if b.rank == 1 else b
     wide = g[op](rows, columns, *rest)
@@ -157,7 +157,7 @@ def _with_vectors(g, op: str, a: Value, b: Value, *rest: Value | None):
     return g.Squeeze(wide, gone)
 
 
-def _flattened(g, op: str, a: Value, b: Value, *rest: Value | None):
+def _multiply_flattened(g, op: str, a: Value, b: Value, *rest: Value | None):
     """All axes of ``a`` but the last are rows."""
     inner, columns = b.ranked_shape
     require(isinstance(inner, int), "a product over an axis of dynamic size")
@@ -167,7 +167,7 @@ def _flattened(g, op: str, a: Value, b: Value, *rest: Value | None):
     return g.Reshape(rows, g.Concat(lead, size, axis=0), allowzero=1)
 
 
-def _spread(g, op: str, a: Value, b: Value, *rest: Value | None):
+def _multiply_broadcast(g, op: str, a: Value, b: Value, *rest: Value | None):
     """Leading axes spread out to a common shape, and made one.
 
     The two stacks are of one size even where their types do not say so.
@@ -201,19 +201,21 @@ def write_mat_mul(r, a, b):
     wide, inner = "float32" if a.type is HALF else None, b.ranked_shape[-2]
     if isinstance(inner, int) and not isinstance(a.ranked_shape[-1], int):
         a = typed(
-            resized(r, a, (*(None,) * (a.rank - 1), inner)), a.dtype, (*a.ranked_shape[:-1], inner)
+            declare_sizes(r, a, (*(None,) * (a.rank - 1), inner)),
+            a.dtype,
+            (*a.ranked_shape[:-1], inner),
         )
     if a.rank == 3:
-        made = stacks(r, a, b, wide)
+        made = emit_batch_matmul(r, a, b, wide)
     elif isinstance(b.ranked_shape[1], int):
         before = find_transpose_source(b, (1, 0))  # the weight as a layer had it
         turned = r.transpose(b, axes=(1, 0)) if before is None else r.adopt(before)
         made = r.nn.dense(a, turned, units=b.ranked_shape[1], out_dtype=wide)
     else:
-        made = stacks(r, r.expand_dims(a, axis=0), r.expand_dims(b, axis=0), wide)
+        made = emit_batch_matmul(r, r.expand_dims(a, axis=0), r.expand_dims(b, axis=0), wide)
         made = r.squeeze(made, axis=(0,))
     return r.cast(made, dtype=a.type.value) if wide else made
 
 
-def stacks(r, a, b, wide: str | None):
+def emit_batch_matmul(r, a, b, wide: str | None):
     return r.nn.batch_matmul(a, b, transpose_a=False, transpose_b=False, out_dtype=wide)

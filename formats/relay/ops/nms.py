@@ -226,7 +226,7 @@ def _select_by_looping(g, boxes, scores, limit, overlap, threshold):
 
 
 @recasts("NonMaxSuppression")
-def recast_non_max_suppression(
+def legalize_non_max_suppression(
     g, boxes, scores, most=None, overlap=None, least=None, *, center_point_box: int
 ):
     """Boxes of corners, with scores above zero: TVM suppresses no others.
@@ -245,17 +245,17 @@ def recast_non_max_suppression(
             center_point_box=center_point_box,
         )  # fmt: skip
     if not (boxes.is_static and scores.is_static):
-        return _one_by_one(g, boxes, scores, most, overlap, least, center_point_box)
+        return _suppress_by_looping(g, boxes, scores, most, overlap, least, center_point_box)
     if not center_point_box and floor is not None and floor >= 0:
         return None
     if floor is None or floor < 0:
-        scores, least = _ranked(g, scores, least), g.const([0.0], DType.FLOAT32)
-    boxes = _cornered(g, boxes) if center_point_box else boxes
+        scores, least = _rank_scores(g, scores, least), g.const([0.0], DType.FLOAT32)
+    boxes = _to_corners(g, boxes) if center_point_box else boxes
     overlap = g.const([0.0], DType.FLOAT32) if overlap is None else overlap
     return g.NonMaxSuppression(boxes, scores, most, overlap, least)
 
 
-def _one_by_one(g, boxes, scores, most, overlap, least, center_point_box: int):
+def _suppress_by_looping(g, boxes, scores, most, overlap, least, center_point_box: int):
     """What is found in each class of each batch, one after the other."""
     count, nothing = boxes.ranked_shape[1], g.const(np.zeros((0, 3), np.int64))
     classes = g.Shape(scores, start=1, end=2)
@@ -272,7 +272,7 @@ def _one_by_one(g, boxes, scores, most, overlap, least, center_point_box: int):
     return g.Loop(total, None, nothing, body=body)
 
 
-def _ranked(g, scores: Value, least: Value | None):
+def _rank_scores(g, scores: Value, least: Value | None):
     """How many scores of a class come at or after each one; 0 for those that are not above the
     threshold.
     """
@@ -285,7 +285,7 @@ def _ranked(g, scores: Value, least: Value | None):
     return g.Where(g.Greater(scores, g.Reshape(least, [1])), ranks, 0.0)
 
 
-def _cornered(g, boxes: Value):
+def _to_corners(g, boxes: Value):
     """Corners of boxes given by their middle and size; one of a size below zero has no area."""
     middle = g.Slice(boxes, [0], [2], [2], [1])
     half = g.Mul(g.Max(g.Slice(boxes, [2], [4], [2], [1]), 0.0), 0.5)
@@ -295,13 +295,13 @@ def _cornered(g, boxes: Value):
 @writes("NonMaxSuppression", only={"center_point_box": (0,)})
 def write_non_max_suppression(r, boxes, scores, most, overlap=None, least=None):
     """As many rows as TVM counts."""
-    rows, count = _all_rows(r, boxes, scores, most, overlap, least)
+    rows, count = _suppress_all(r, boxes, scores, most, overlap, least)
     end = r.concatenate(count, r.const([3], DType.INT64), axis=0)
     zeros, ones = (r.const([v, v], DType.INT64) for v in (0, 1))
     return r.dyn.strided_slice(rows, zeros, end, ones)
 
 
-def _all_rows(r, boxes, scores, most, overlap, least) -> tuple[Value, Value]:
+def _suppress_all(r, boxes, scores, most, overlap, least) -> tuple[Value, Value]:
     """A row for each box of each class, those that are kept in front, and how many these are.
 
     No limit is TVM's limit of 0.
@@ -325,13 +325,13 @@ def strict_bound(overlap: Value | None) -> np.float32:
 
 
 @recasts("ScatterND")
-def recast_scatter_nd(g, x, index, updates, *, reduction: str):
+def legalize_scatter_nd(g, x, index, updates, *, reduction: str):
     """One number at the batch and place of each box that NonMaxSuppression chose: a mask.
 
     Its size is static where that of the list of chosen boxes is not, so that TVM's graph executor
     runs it.
     """
-    chosen, number_ = _choice_of(g, index), _spread_number(g, updates)
+    chosen, number_ = _find_suppression(g, index), _find_fill_value(g, updates)
     if chosen is None or number_ is None or reduction != "none" or g.is_inner:
         return None
     boxes, scores, *_ = chosen.inputs
@@ -346,7 +346,7 @@ def recast_scatter_nd(g, x, index, updates, *, reduction: str):
     return typed(mask, x.dtype, x.shape)
 
 
-def _choice_of(g, index: Value) -> Node | None:
+def _find_suppression(g, index: Value) -> Node | None:
     """The NonMaxSuppression of whose rows ``index`` has the batch and the box."""
     pairs = g.producer(index)
     if pairs is None or pairs.op != "Gather" or pairs.attrs.get("axis") != 1:
@@ -358,7 +358,7 @@ def _choice_of(g, index: Value) -> Node | None:
     return chosen if picked and found and len(chosen.inputs) == OPERANDS else None
 
 
-def _spread_number(g, updates: Value) -> Value | None:
+def _find_fill_value(g, updates: Value) -> Value | None:
     """The one number that ``updates`` holds throughout."""
     spread = g.producer(updates)
     given = spread.inputs[0] if spread is not None and spread.op == "Expand" else None
@@ -368,7 +368,7 @@ def _spread_number(g, updates: Value) -> Value | None:
 @writes(MASK)
 def write_mask(r, boxes, scores, most, overlap, least, x, update):
     """``update`` where a box is kept, ``x`` where none is; rows of no box are put behind."""
-    rows, count = _all_rows(r, boxes, scores, most, overlap, least)
+    rows, count = _suppress_all(r, boxes, scores, most, overlap, least)
     batches, each = x.static_shape
     total = batches * scores.static_shape[1] * each
     batch, box = (

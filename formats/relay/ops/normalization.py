@@ -118,7 +118,7 @@ def write_instance_norm(r, x, scale, bias, *, epsilon):
 
 
 @recasts("LayerNormalization")
-def recast_layer_norm(g, x, scale, bias=None, *, axis, epsilon, stash_type, outputs: int = 1):
+def legalize_layer_norm(g, x, scale, bias=None, *, axis, epsilon, stash_type, outputs: int = 1):
     """Over the last axis and with a bias as it is, otherwise spelled out."""
     last = (
         axis % x.rank == x.rank - 1
@@ -137,7 +137,7 @@ def write_layer_norm(r, x, scale, bias=None, *, axis, epsilon):
 
 
 @recasts("LRN")
-def recast_lrn(g, x, *, size, alpha, beta, bias):
+def legalize_lrn(g, x, *, size, alpha, beta, bias):
     """Relay's windows are odd, and it has images only."""
     if size % 2 and x.rank == 4 and x.is_static:
         return None
@@ -153,7 +153,7 @@ recasts("LpNormalization")(shared.lp_norm)
 
 
 @recasts("Dropout")
-def recast_dropout(g, x, ratio=None, training=None, *, seed=None, outputs: int = 1):
+def legalize_dropout(g, x, ratio=None, training=None, *, seed=None, outputs: int = 1):
     """At inference nothing is dropped, and the mask says so."""
     off = training is None or (training.tensor is not None and not training.array().any())
     require(off, "a Dropout that draws which elements it drops")

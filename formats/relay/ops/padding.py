@@ -10,7 +10,7 @@ from serde.ir.graph import DType, Value
 from ..rules import Pairs, reads
 from ..target import emit_scalar, recasts, typed, writes
 from . import dynamic_args
-from .shape import FAR, INT32_MOST, sizes
+from .shape import FAR, INT32_MOST, static_sizes
 
 
 @reads("nn.pad")
@@ -71,12 +71,12 @@ PADS = {"constant": "constant", "edge": "edge", "reflect": "reflect"}
 
 
 @recasts("Pad")
-def recast_pad(g, x, pads, fill=None, axes=None, *, mode: str):
+def legalize_pad(g, x, pads, fill=None, axes=None, *, mode: str):
     """Pads of all axes, none below zero; wrapping is a concatenation."""
-    widths, chosen = sizes(pads), sizes(axes)
+    widths, chosen = static_sizes(pads), static_sizes(axes)
     if widths is None or (axes is not None and chosen is None):
         require(mode != "wrap", "wrapping by dynamic pads")
-        every = dynamic_args.all_pads(g, x, pads, axes)
+        every = dynamic_args.expand_pads(g, x, pads, axes)
         return None if every is pads else g.Pad(x, every, fill, mode=mode)
     listed = list(range(x.rank)) if axes is None else list(chosen)
     half = len(listed)
@@ -84,23 +84,23 @@ def recast_pad(g, x, pads, fill=None, axes=None, *, mode: str):
     for at, axis in enumerate(listed):
         full[axis], full[axis + x.rank] = widths[at], widths[at + half]
     if min(full, default=0) < 0:
-        x = _cropped(g, x, full)
+        x = _crop_negative_pads(g, x, full)
         full = [max(0, p) for p in full]
     if mode == "wrap":
-        return _wrapped(g, x, full)
+        return _pad_wrap(g, x, full)
     if tuple(full) == widths and axes is None:
         return None
     return g.Pad(x, full, fill, mode=mode)
 
 
-def _cropped(g, x, pads):
+def _crop_negative_pads(g, x, pads):
     """``x`` without what pads below zero take away."""
     starts = [max(0, -p) for p in pads[: x.rank]]
     ends = [min(0, p) or INT32_MOST for p in pads[x.rank :]]
     return g.Slice(x, starts, ends, list(range(x.rank)), [1] * x.rank)
 
 
-def _wrapped(g, x, pads):
+def _pad_wrap(g, x, pads):
     """``x`` followed by itself, as far as the pads go."""
     for axis in range(x.rank):
         before, after = pads[axis], pads[axis + x.rank]
@@ -114,8 +114,8 @@ def _wrapped(g, x, pads):
 
 @writes("Pad", only={"mode": tuple(PADS)})
 def write_pad(r, x, pads, fill=None, axes=None, *, mode: str):
-    widths = sizes(pads)
-    value = emit_scalar(r, 0, x.type) if fill is None else _no_axes(r, fill)
+    widths = static_sizes(pads)
+    value = emit_scalar(r, 0, x.type) if fill is None else _squeeze_scalar(r, fill)
     if widths is None:
         require(axes is None, "pads of some axes that are dynamic")
         ends = r.transpose(r.reshape(pads, newshape=(2, -1)), axes=(1, 0))
@@ -127,7 +127,7 @@ def write_pad(r, x, pads, fill=None, axes=None, *, mode: str):
     return r.nn.pad(x, value, pad_width=pairs, pad_mode=mode)
 
 
-def _no_axes(r, value: Value) -> Value:
+def _squeeze_scalar(r, value: Value) -> Value:
     """A number that may have an axis of size 1, without."""
     held = number(value)
     if held is not None:

@@ -217,7 +217,7 @@ for _count in (1, 2, 3):
         reads(f"nn.adaptive_{_kind}_pool{_count}d")(partial(read_adaptive_pool, _kind, _count))
 
 
-def explicit(x: Value, kernel: Ints, strides: Ints, dilations: Ints, pads: Ints) -> Ints:
+def explicit_pads(x: Value, kernel: Ints, strides: Ints, dilations: Ints, pads: Ints) -> Ints:
     """Pads at the ends with which the windows of ``ceil_mode`` are those that fit."""
     begin, end = halves(pads)
     found = []
@@ -234,7 +234,7 @@ def explicit(x: Value, kernel: Ints, strides: Ints, dilations: Ints, pads: Ints)
 
 
 @recasts("MaxPool")
-def recast_max_pool(
+def legalize_max_pool(
     g, x, *, kernel_shape, strides, dilations, pads, ceil_mode, storage_order, auto_pad=None,
     outputs: int = 1,
 ):  # fmt: skip
@@ -247,25 +247,25 @@ def recast_max_pool(
     if not ceil_mode and (x.is_static or x.rank == 4):
         return None
     if not ceil_mode:
-        return by_images(g.MaxPool, g, x, kernel_shape, strides, dilations, pads)
+        return pool_by_images(g.MaxPool, g, x, kernel_shape, strides, dilations, pads)
     begin, _ = halves(pads)
-    ends = explicit(x, kernel_shape, strides, dilations, pads)
+    ends = explicit_pads(x, kernel_shape, strides, dilations, pads)
     return g.MaxPool(
         x, kernel_shape=kernel_shape, strides=strides, dilations=dilations, pads=(*begin, *ends)
     )
 
 
 @recasts("AveragePool")
-def recast_average_pool(
+def legalize_average_pool(
     g, x, *, kernel_shape, strides, dilations, pads, ceil_mode, count_include_pad, auto_pad=None
 ):
     """Pads that count are zeros of the tensor; what is behind them never counts."""
     if not ceil_mode and not (count_include_pad and any(pads)):
         if x.is_static or x.rank == 4:
             return None
-        return by_images(g.AveragePool, g, x, kernel_shape, strides, dilations, pads)
+        return pool_by_images(g.AveragePool, g, x, kernel_shape, strides, dilations, pads)
     begin, end = halves(pads)
-    ends = explicit(x, kernel_shape, strides, dilations, pads) if ceil_mode else end
+    ends = explicit_pads(x, kernel_shape, strides, dilations, pads) if ceil_mode else end
     if count_include_pad:
         own = tuple(min(a, b) for a, b in zip(ends, end, strict=True))
         x = g.Pad(x, (0, 0, *begin, 0, 0, *own))
@@ -275,7 +275,7 @@ def recast_average_pool(
     )
 
 
-def by_images(pool, g, x: Value, kernel, strides, dilations, pads):
+def pool_by_images(pool, g, x: Value, kernel, strides, dilations, pads):
     """TVM pools images only where sizes are open: a signal is one, and a volume is pooled twice."""
     form = {"kernel_shape": kernel, "strides": strides, "dilations": dilations}
     begin, end = halves(pads)
@@ -296,12 +296,12 @@ def by_images(pool, g, x: Value, kernel, strides, dilations, pads):
 
 
 @recasts("LpPool")
-def recast_lp_pool(
+def legalize_lp_pool(
     g, x, *, kernel_shape, strides, dilations, pads, ceil_mode, p: int, auto_pad=None
 ):
     """The root of a sum of powers; the sum is an average, multiplied."""
     begin, end = halves(pads)
-    ends = explicit(x, kernel_shape, strides, dilations, pads) if ceil_mode else end
+    ends = explicit_pads(x, kernel_shape, strides, dilations, pads) if ceil_mode else end
     powers = g.Pow(g.Abs(x), float(p)) if p != 2 else g.Mul(x, x)
     powers = g.Pad(powers, (0, 0, *begin, 0, 0, *ends))
     volume = 1
@@ -330,7 +330,7 @@ def _pool(r, kind, x, kernel_shape, strides, dilations, pads):
     )  # fmt: skip
 
 
-def recast_global(op, g, x, **attrs):
+def legalize_global(op, g, x, **attrs):
     """Images have an operator of their own."""
     if x.rank == 4 and op != "ReduceL2" and x.type.kind == "f":
         return None
@@ -345,11 +345,11 @@ for _op, _reduction, _name in (
     ("GlobalAveragePool", "ReduceMean", "global_avg_pool2d"),
     ("GlobalMaxPool", "ReduceMax", "global_max_pool2d"),
 ):
-    recasts(_op)(partial(recast_global, _reduction))
+    recasts(_op)(partial(legalize_global, _reduction))
     writes(_op)(partial(write_global, _name))
 
 
 @recasts("GlobalLpPool")
-def recast_global_lp_pool(g, x, *, p: int):
+def legalize_global_lp_pool(g, x, *, p: int):
     over = list(range(2, x.rank))
     return g.Pow(g.ReduceSum(g.Pow(g.Abs(x), float(p)), over, keepdims=1), 1 / p)

@@ -257,7 +257,7 @@ def read_simulated_dequantize(g, x, code, scale, zero, *, axis=-1):
 
 
 @recasts("DequantizeLinear")
-def recast_dequantize(g, x, scale, zero=None, *, axis: int, block_size: int, output_dtype: int):
+def legalize_dequantize(g, x, scale, zero=None, *, axis: int, block_size: int, output_dtype: int):
     """Bytes become floats by one scale, or one for each element of an axis."""
     kind = ELEMENT_TYPES[output_dtype] if output_dtype else scale.type
     single = kind is scale.type is DType.FLOAT32
@@ -268,11 +268,11 @@ def recast_dequantize(g, x, scale, zero=None, *, axis: int, block_size: int, out
 
 @writes("DequantizeLinear", ignore=("block_size", "output_dtype"))
 def write_dequantize(r, x, scale, zero=None, *, axis: int):
-    scale, zero = numbers(r, scale, DType.FLOAT32), zero_point(r, zero)
+    scale, zero = as_parameter(r, scale, DType.FLOAT32), zero_point(r, zero)
     return r.qnn.dequantize(x, scale, zero, axis=axis, out_dtype="float32")
 
 
-def numbers(r, v: Value, dtype: DType) -> Value:
+def as_parameter(r, v: Value, dtype: DType) -> Value:
     """One number without axes, or one for each element of an axis."""
     if (held := number(v)) is not None:
         return emit_scalar(r, held, dtype)
@@ -287,10 +287,10 @@ def numbers(r, v: Value, dtype: DType) -> Value:
 
 
 def zero_point(r, zero: Value | None) -> Value:
-    return emit_scalar(r, 0, DType.INT32) if zero is None else numbers(r, zero, DType.INT32)
+    return emit_scalar(r, 0, DType.INT32) if zero is None else as_parameter(r, zero, DType.INT32)
 
 
-def one(r) -> Value:
+def unit_scale(r) -> Value:
     """A scale, of which a product of integers takes no notice."""
     return emit_scalar(r, 1, DType.FLOAT32)
 

@@ -14,12 +14,12 @@ from ..rules import reads
 from ..target import recasts, writes
 from ..upgrade import kernel_layout_of
 from .conv_transpose import read_conv_transpose
-from .convolution import FIXED_PADS, LAYOUTS, TUNING, normalize_pads, read_conv, spelled
+from .convolution import FIXED_PADS, LAYOUTS, TUNING, explicit_pads, normalize_pads, read_conv
 from .fixed_point import require_constant_array, saturate
 from .layouts import apply_in_layout
-from .linear import product_of, swap_last_axes
+from .linear import legalize_product, swap_last_axes
 from .pooling import pool
-from .quantization import is_one_number, one, upcast, zero_point
+from .quantization import is_one_number, unit_scale, upcast, zero_point
 
 BYTES = (DType.INT8, DType.UINT8)
 WHOLE = {"out_dtype": "int32"}
@@ -152,7 +152,7 @@ def read_qnn_avg_pool2d(
 
 
 @recasts("ConvInteger")
-def recast_conv_integer(
+def legalize_conv_integer(
     g, x, w, x_zero=None, w_zero=None, *, kernel_shape, strides, dilations, pads, group,
     auto_pad=None,
 ):  # fmt: skip
@@ -180,24 +180,35 @@ def write_conv_integer(
     data, kernel, _ = LAYOUTS[2]
     zeros = zero_point(r, x_zero), zero_point(r, w_zero)
     return r.qnn.conv2d(
-        x, w, *zeros, one(r), one(r), strides=strides, padding=spelled(pads), dilation=dilations,
-        groups=group, channels=w.ranked_shape[0], kernel_size=kernel_shape, data_layout=data,
-        kernel_layout=kernel, **WHOLE,
-    )  # fmt: skip
+        x,
+        w,
+        *zeros,
+        unit_scale(r),
+        unit_scale(r),
+        strides=strides,
+        padding=explicit_pads(pads),
+        dilation=dilations,
+        groups=group,
+        channels=w.ranked_shape[0],
+        kernel_size=kernel_shape,
+        data_layout=data,
+        kernel_layout=kernel,
+        **WHOLE,
+    )
 
 
 @recasts("MatMulInteger")
-def recast_mat_mul_integer(g, a, b, a_zero=None, b_zero=None):
+def legalize_mat_mul_integer(g, a, b, a_zero=None, b_zero=None):
     """One zero point for each operand; those of rows and columns are taken away before."""
     known = a.is_static and b.is_static and is_one_number(a_zero) and is_one_number(b_zero)
     if not known:
         return g.decompose("MatMulInteger", 10, a, b, a_zero, b_zero)
-    return product_of(g, "MatMulInteger", a, b, a_zero, b_zero)
+    return legalize_product(g, "MatMulInteger", a, b, a_zero, b_zero)
 
 
 @writes("MatMulInteger")
 def write_mat_mul_integer(r, a, b, a_zero=None, b_zero=None):
-    quantities = zero_point(r, a_zero), zero_point(r, b_zero), one(r), one(r)
+    quantities = zero_point(r, a_zero), zero_point(r, b_zero), unit_scale(r), unit_scale(r)
     if a.rank == 2:
         turned = r.transpose(b, axes=(1, 0))
         return r.qnn.dense(a, turned, *quantities, units=b.ranked_shape[1], **WHOLE)

@@ -21,7 +21,7 @@ from serde.version_converter.adapters.reduction import over_computed_axes
 
 from ..rules import reads
 from ..target import dims_or, emit_scalar, recasts, writes
-from .shape import sizes
+from .shape import static_sizes
 from .widths import compute_widely
 
 REDUCTIONS = {
@@ -157,12 +157,12 @@ def sum_to_shape(g, x: Value, dims, shape: Value):
 
 def reduction_axes(x: Value, axes: Value | None, noop: int) -> tuple[int, ...] | None:
     """The axes reduced over; None for all."""
-    chosen = sizes(axes)
+    chosen = static_sizes(axes)
     require(axes is None or chosen is not None, "a reduction over dynamic axes")
     return chosen or (() if noop else None)
 
 
-def recast_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
+def legalize_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
     """Axes that are to be none leave the element; booleans are compared as numbers."""
     if axes is not None and axes.shape == (0,):
         return g.Identity(x) if noop_with_empty_axes else g[op](x, None, keepdims=keepdims)
@@ -172,7 +172,7 @@ def recast_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes
         small = cast(g, x, DType.UINT8)
         form = {"keepdims": keepdims, "noop_with_empty_axes": noop_with_empty_axes}
         return cast_like(g, g[op](small, axes, **form), x)
-    if axes is not None and sizes(axes) is None:
+    if axes is not None and static_sizes(axes) is None:
         return over_computed_axes(op, g, x, axes, keepdims, noop_with_empty_axes)
     return None
 
@@ -181,7 +181,7 @@ def write_reduction(name, r, x, axes=None, *, keepdims: int, noop_with_empty_axe
     """TVM starts from the lowest finite number, so what is infinite throughout is told apart."""
     over = reduction_axes(x, axes, noop_with_empty_axes)
     if 0 in x.ranked_shape:
-        return of_nothing(r, name, x, over, keepdims)
+        return initial_value(r, name, x, over, keepdims)
     made = r[name](x, axis=over, keepdims=keepdims)
     if name not in ("max", "min") or x.type.kind != "f":
         return made
@@ -190,7 +190,7 @@ def write_reduction(name, r, x, axes=None, *, keepdims: int, noop_with_empty_axe
     return r.where(every, end, made)
 
 
-def of_nothing(r, name: str, x: Value, over, keepdims: int) -> Value:
+def initial_value(r, name: str, x: Value, over, keepdims: int) -> Value:
     """What a reduction of no elements starts from, which Relay does not compute."""
     dims = dims_or(x, "a reduction of no elements")
     chosen = range(x.rank) if over is None else over
@@ -209,11 +209,11 @@ def of_nothing(r, name: str, x: Value, over, keepdims: int) -> Value:
 
 
 for _op, _name in RELAY_REDUCTIONS.items():
-    recasts(_op)(partial(recast_reduction, _op))
+    recasts(_op)(partial(legalize_reduction, _op))
     writes(_op)(partial(write_reduction, _name))
 
 
-def recast_composed(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
+def legalize_composed(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
     before, reduction, after = COMPOSED[op]
     form = {"keepdims": keepdims, "noop_with_empty_axes": noop_with_empty_axes}
     inner = g.Mul(x, x) if before == "square" else g[before](x) if before else x
@@ -226,7 +226,7 @@ def recast_composed(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes:
 
 
 for _op in COMPOSED:
-    recasts(_op)(partial(recast_composed, _op))
+    recasts(_op)(partial(legalize_composed, _op))
 
 
 recasts("ReduceLogSumExp")(shared.log_sum_exp)

@@ -32,7 +32,7 @@ from ..rules import Floats, reads
 from ..target import recasts, writes
 from .convolution import spatial
 from .layouts import apply_in_layout, require_static_sizes
-from .shape import sizes as known_sizes
+from .shape import static_sizes as known_sizes
 from .unary import round_half_away
 
 NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
@@ -333,7 +333,7 @@ def method_of(name: str) -> str:
 
 
 @recasts("Resize")
-def recast_resize(
+def legalize_resize(
     g, x, roi=None, scales=None, sizes=None, *, mode: str, coordinate_transformation_mode: str,
     nearest_mode: str, cubic_coeff_a: float, exclude_outside: int, extrapolation_value: float,
     antialias: int, keep_aspect_ratio_policy: str, axes: tuple[int, ...] | None = None,
@@ -343,7 +343,7 @@ def recast_resize(
         extrapolation_value, bool(antialias),
     )  # fmt: skip
     plain = scales is None and axes is None and keep_aspect_ratio_policy == "stretch"
-    if plain and native(x, how, known_sizes(sizes), None):
+    if plain and is_native(x, how, known_sizes(sizes), None):
         return None
     x, roi, scales, sizes = every_axis(
         g, x, roi, scales, sizes, keep_aspect_ratio_policy=keep_aspect_ratio_policy, axes=axes
@@ -351,7 +351,7 @@ def recast_resize(
     by_scale = scales is not None and scales.shape != (0,)
     factors = static_scales(x, scales if by_scale else None, sizes)
     made = factors and tuple(m for m, _ in factors)
-    if native(x, how, made, factors and [s for _, s in factors]):
+    if is_native(x, how, made, factors and [s for _, s in factors]):
         return g.Resize(
             x, None, None, g.const(made, DType.INT64), mode=mode,
             coordinate_transformation_mode=how.coordinates, nearest_mode=nearest_mode,
@@ -360,7 +360,7 @@ def recast_resize(
     return decompose_resize(g, x, roi, scales if by_scale else None, sizes, how)
 
 
-def native(x: Value, how: Sampling, made, scales) -> bool:
+def is_native(x: Value, how: Sampling, made, scales) -> bool:
     """Whether Relay's operator computes the same; ``scales`` None are those of the sizes."""
     if made is None or x.rank - 2 not in LAYOUTS or x.type is not DType.FLOAT32:
         return False

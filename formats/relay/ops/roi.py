@@ -79,7 +79,7 @@ def read_roi_pool(g, x, rois, *, pooled_size: Ints, spatial_scale: float, layout
 
 
 @recasts("RoiAlign")
-def recast_roi_align(
+def legalize_roi_align(
     g, x, rois, batch, *, mode: str, sampling_ratio: int, coordinate_transformation_mode: str,
     output_height: int, output_width: int, spatial_scale: float,
 ):  # fmt: skip

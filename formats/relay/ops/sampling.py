@@ -272,7 +272,7 @@ def read_correlation(
 
 
 @recasts("GridSample")
-def recast_grid_sample(g, x, grid, *, mode: str, padding_mode: str, align_corners: int):
+def legalize_grid_sample(g, x, grid, *, mode: str, padding_mode: str, align_corners: int):
     """Relay's bicubic sampling moves the elements to the border, ONNX's the place between them."""
     image = x.rank == 4 or (x.rank == 5 and mode != "cubic")
     if image and (mode, padding_mode) != ("cubic", "border") and x.type.bits == 32:

@@ -235,7 +235,7 @@ def read_ndarray_size(g, x, *, dtype: DType | None = None):
     return cast(g, g.Size(x), dtype or DType.INT32)
 
 
-def sizes(value: Value | None) -> tuple[int, ...] | None:
+def static_sizes(value: Value | None) -> tuple[int, ...] | None:
     """The numbers a shape, or a list of axes, holds; None where only the run tells them."""
     found = shape_data_of(value)
     if found is None and value is not None and value.tensor is not None:
@@ -244,7 +244,7 @@ def sizes(value: Value | None) -> tuple[int, ...] | None:
     return found if plain else None  # type: ignore[return-value]
 
 
-def resized(r, x: Value, known: Sequence[Dim] | None):
+def declare_sizes(r, x: Value, known: Sequence[Dim] | None):
     """``x`` with the sizes that are known, which TVM does not take from a computed shape.
 
     Products want to know over how much they sum.
@@ -258,23 +258,25 @@ def resized(r, x: Value, known: Sequence[Dim] | None):
 
 @writes("Reshape")
 def write_reshape(r, x, shape, *, allowzero: int):
-    wanted = sizes(shape)
+    wanted = static_sizes(shape)
     if wanted is None:
         kept = [d if isinstance(d, int) and d > 0 else None for d in shape_data_of(shape) or ()]
-        return resized(r, r.dyn.reshape(x, shape, allowzero=allowzero), kept)
+        return declare_sizes(r, r.dyn.reshape(x, shape, allowzero=allowzero), kept)
     return r.reshape(x, newshape=wanted, allowzero=allowzero)
 
 
 @recasts("Flatten")
-def recast_flatten(g, x, *, axis: int):
+def legalize_flatten(g, x, *, axis: int):
     if axis == 1:
         return (
-            g.Reshape(x, [0, -1]) if x.is_static and 0 not in x.static_shape else _flat(g, x, axis)
+            g.Reshape(x, [0, -1])
+            if x.is_static and 0 not in x.static_shape
+            else _flatten_at(g, x, axis)
         )
-    return _flat(g, x, axis)
+    return _flatten_at(g, x, axis)
 
 
-def _flat(g, x: Value, axis: int):
+def _flatten_at(g, x: Value, axis: int):
     """The sizes in front of ``axis``, and those behind, multiplied."""
     parts = [
         g.ReduceProd(g.Shape(x, start=s, end=e), keepdims=1) for s, e in ((0, axis), (axis, x.rank))
@@ -288,13 +290,17 @@ def write_transpose(r, x, *, perm: tuple[int, ...]):
 
 
 @recasts("Squeeze")
-def recast_squeeze(g, x, axes=None):
-    return None if axes is None or sizes(axes) is not None else dynamic_args.squeezed(g, x, axes)
+def legalize_squeeze(g, x, axes=None):
+    return (
+        None
+        if axes is None or static_sizes(axes) is not None
+        else dynamic_args.squeeze_shape(g, x, axes)
+    )
 
 
 @writes("Squeeze")
 def write_squeeze(r, x, axes=None):
-    chosen = sizes(axes)
+    chosen = static_sizes(axes)
     if axes is None:
         dims = dims_or(x, "a Squeeze of all axes")
         chosen = tuple(at for at, d in enumerate(dims) if d == 1)
@@ -303,13 +309,13 @@ def write_squeeze(r, x, axes=None):
 
 
 @recasts("Unsqueeze")
-def recast_unsqueeze(g, x, axes):
-    return None if sizes(axes) is not None else dynamic_args.unsqueezed(g, x, axes)
+def legalize_unsqueeze(g, x, axes):
+    return None if static_sizes(axes) is not None else dynamic_args.unsqueeze_shape(g, x, axes)
 
 
 @writes("Unsqueeze")
 def write_unsqueeze(r, x, axes):
-    chosen = sizes(axes)
+    chosen = static_sizes(axes)
     require(chosen is not None, "an Unsqueeze with dynamic axes")
     if x.rank == 0 and x.tensor is None:  # see ``lifted``
         return r.annotation.stop_fusion(r.reshape(x, newshape=(1,) * len(chosen)))
@@ -319,7 +325,7 @@ def write_unsqueeze(r, x, axes):
 
 
 @recasts("Concat")
-def recast_concat(g, *xs, axis: int):
+def legalize_concat(g, *xs, axis: int):
     """Operands without elements add nothing; one operand is itself."""
     some = [v for v in xs if v.ranked_shape[axis] != 0] or [xs[0]]
     if len(some) == 1:
@@ -337,12 +343,12 @@ def write_concat(r, *xs, axis: int):
 
 @writes("Tile")
 def write_tile(r, x, repeats):
-    reps = sizes(repeats)
+    reps = static_sizes(repeats)
     return r.dyn.tile(x, repeats) if reps is None else r.tile(x, reps=reps)
 
 
 @recasts("Shape")
-def recast_shape(g, x, *, start: int, end: int | None = None):
+def legalize_shape(g, x, *, start: int, end: int | None = None):
     """Of no axes there is nothing to compute."""
     return None if range(x.rank)[start:end] else g.const([], DType.INT64)
 

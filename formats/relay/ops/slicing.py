@@ -13,7 +13,7 @@ from ..rules import reads
 from ..target import dims_or, emit_cast, emit_scalar, recasts, writes
 from . import dynamic_args
 from .layouts import require_static_sizes
-from .shape import FAR, INT32_MOST, sizes
+from .shape import FAR, INT32_MOST, static_sizes
 
 BEYOND = 2**62  # beyond any size
 
@@ -93,7 +93,7 @@ def read_slice_like(g, x, like, *, axes: Ints | None = None):
 
 @writes("Slice")
 def write_slice(r, x, starts, ends, axes, steps):
-    bounds = [sizes(v) for v in (starts, ends, axes, steps)]
+    bounds = [static_sizes(v) for v in (starts, ends, axes, steps)]
     if None in bounds:
         return dynamic_slice(r, x, starts, ends, axes, steps)
     begin, end, step = [], [], []
@@ -120,7 +120,7 @@ def dynamic_slice(r, x, starts, ends, axes, steps):
     kind = DType.INT64
     whole = r.cast(r.shape_of(x, dtype="int64"), dtype="int64")
     starts, ends, axes, steps = (emit_cast(r, v, kind) for v in (starts, ends, axes, steps))
-    axes = _counted(r, axes, emit_scalar(r, x.rank, kind))
+    axes = _normalize_indices(r, axes, emit_scalar(r, x.rank, kind))
     low, high, by = (
         r.scatter_elements(r.const([v] * x.rank, kind), axes, given, axis=0, reduction="update")
         for v, given in ((0, starts), (BEYOND, ends), (1, steps))
@@ -128,30 +128,34 @@ def dynamic_slice(r, x, starts, ends, axes, steps):
     zero, one = (emit_scalar(r, v, kind) for v in (0, 1))
     back = r.less(by, zero)
     last = r.where(back, r.subtract(whole, one), whole)
-    low = r.minimum(r.maximum(_counted(r, low, whole), zero), last)
+    low = r.minimum(r.maximum(_normalize_indices(r, low, whole), zero), last)
     least = r.where(back, emit_scalar(r, -1, kind), zero)
-    high = r.minimum(r.maximum(_counted(r, high, whole), least), last)
+    high = r.minimum(r.maximum(_normalize_indices(r, high, whole), least), last)
     under = r.subtract(r.negative(whole), one)
     high = r.where(r.logical_and(back, r.less(high, zero)), under, high)
     return r.dyn.strided_slice(x, low, high, by)
 
 
-def _counted(r, index: Value, size: Value) -> Value:
+def _normalize_indices(r, index: Value, size: Value) -> Value:
     """Indices below 0 counted from the end."""
     return r.where(r.less(index, emit_scalar(r, 0, DType.INT64)), r.add(index, size), index)
 
 
 @recasts("Split")
-def recast_split(g, x, parts=None, *, axis: int, num_outputs: int | None = None, outputs: int = 1):
+def legalize_split(
+    g, x, parts=None, *, axis: int, num_outputs: int | None = None, outputs: int = 1
+):
     """Parts of the same size, the last maybe smaller, are counted out."""
     if parts is not None:
-        known = sizes(parts)
+        known = static_sizes(parts)
         if known is None:
-            return dynamic_args.parts(g, x, parts, axis, outputs)
-        return _some_empty(g, x, known, axis) if 0 in known else None
+            return dynamic_args.split_by_counts(g, x, parts, axis, outputs)
+        return _split_with_empty(g, x, known, axis) if 0 in known else None
     size, count = x.ranked_shape[axis], num_outputs or outputs
     if not isinstance(size, int):
-        return dynamic_args.parts(g, x, dynamic_args.shares(g, x, axis, count), axis, outputs)
+        return dynamic_args.split_by_counts(
+            g, x, dynamic_args.part_sizes(g, x, axis, count), axis, outputs
+        )
     each = -(-size // count)
     counts = [max(0, min(each, size - i * each)) for i in range(count)]
     return g.Split(x, counts, axis=axis, outputs=count)
@@ -159,7 +163,7 @@ def recast_split(g, x, parts=None, *, axis: int, num_outputs: int | None = None,
 
 @writes("Split", ignore=("num_outputs",))
 def write_split(r, x, parts=None, *, axis: int):
-    counts = sizes(parts)
+    counts = static_sizes(parts)
     require(counts is not None, "a Split into parts of dynamic sizes")
     if len(counts) == 1:
         return (r.copy(x),)
@@ -167,7 +171,7 @@ def write_split(r, x, parts=None, *, axis: int):
     return r.split(x, indices_or_sections=ends, axis=axis, outputs=len(counts))
 
 
-def _some_empty(g, x, counts, axis: int):
+def _split_with_empty(g, x, counts, axis: int):
     """Parts without elements are constants: Relay cuts no such."""
     dims = dims_or(x, "a Split with a part without elements,")
     made, at = [], 0

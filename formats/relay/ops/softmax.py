@@ -26,7 +26,7 @@ def write_softmax(r, x, *, axis: int):
 
 
 @recasts("LogSoftmax")
-def recast_log_softmax(g, x, *, axis: int):
+def legalize_log_softmax(g, x, *, axis: int):
     if x.is_static:
         return None
     low = g.Sub(x, g.ReduceMax(x, [axis], keepdims=1))
@@ -39,7 +39,7 @@ def write_log_softmax(r, x, *, axis: int):
 
 
 @recasts("Hardmax")
-def recast_hardmax(g, x, *, axis: int):
+def legalize_hardmax(g, x, *, axis: int):
     """1 at the first of the largest."""
     size = x.ranked_shape[axis]
     require(isinstance(size, int), "a Hardmax along an axis of dynamic size")

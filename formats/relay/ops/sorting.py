@@ -106,7 +106,7 @@ def read_searchsorted(g, rows, values, *, right=False, dtype: DType | None = Non
 
 
 @recasts("TopK")
-def recast_top_k(g, x, k, *, axis: int, largest: int, sorted: int, outputs: int = 1):
+def legalize_top_k(g, x, k, *, axis: int, largest: int, sorted: int, outputs: int = 1):
     """Of the types TVM sorts; the order of unsigned numbers is that of signed ones half as far."""
     kind = SORTED.get(x.type)
     if kind is None:

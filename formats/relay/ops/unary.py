@@ -188,19 +188,19 @@ for _op in UNARY:
     writes(_op)(partial(write_unary, _op))
 
 
-def by_half(g, x: Value):
+def half_angle_tangent(g, x: Value):
     """The tangent of half an angle, and its square."""
     tangent = g.Tan(g.Mul(x, 0.5))
     return tangent, g.Mul(tangent, tangent)
 
 
-def open_sine(g, x: Value):
-    tangent, square = by_half(g, x)
+def dynamic_sine(g, x: Value):
+    tangent, square = half_angle_tangent(g, x)
     return g.Div(g.Mul(tangent, 2.0), g.Add(square, 1.0))
 
 
-def open_cosine(g, x: Value):
-    _, square = by_half(g, x)
+def dynamic_cosine(g, x: Value):
+    _, square = half_angle_tangent(g, x)
     return g.Div(g.Sub(1.0, square), g.Add(square, 1.0))
 
 
@@ -209,31 +209,31 @@ def hyperbolic(sign: str):
 
 
 # What stands for operators that TVM has for tensors of known sizes only
-OPEN = {
+DYNAMIC = {
     "Abs": lambda g, x: g.Max(x, g.Neg(x)),
-    "Cos": open_cosine,
+    "Cos": dynamic_cosine,
     "Cosh": hyperbolic("Add"),
     "IsNaN": lambda g, x: g.Not(g.Equal(x, x)),
     "Sign": lambda g, x: g.Sub(cast_like(g, g.Greater(x, 0), x), cast_like(g, g.Less(x, 0), x)),
-    "Sin": open_sine,
+    "Sin": dynamic_sine,
     "Sinh": hyperbolic("Sub"),
 }
 ORDERS = frozenset("Equal Greater GreaterOrEqual Less LessOrEqual".split())
 
 
-def recast_open(op, g, x):
+def legalize_dynamic_unary(op, g, x):
     """Unsigned elements are their own size; sizes that stand open want other operators."""
     if op in ("Abs", "Relu") and x.type.kind in "ub":
         return g.Identity(x)
-    return OPEN[op](g, x) if op in OPEN and not x.is_static else None
+    return DYNAMIC[op](g, x) if op in DYNAMIC and not x.is_static else None
 
 
-for _op in (*OPEN, "Relu"):
-    recasts(_op)(partial(recast_open, _op))
+for _op in (*DYNAMIC, "Relu"):
+    recasts(_op)(partial(legalize_dynamic_unary, _op))
 
 
 @recasts("Not")
-def recast_not(g, x):
+def legalize_not(g, x):
     """TVM makes the opposite comparison of what is not so, which is no less untrue of NaN."""
     return g.Less(cast(g, x, DType.FLOAT32), 0.5) if compares_floats(g, x) else None
 
@@ -260,12 +260,12 @@ def write_erf(r, x):
 
 
 @recasts("Reciprocal")
-def recast_reciprocal(g, x):
+def legalize_reciprocal(g, x):
     return g.Div(1.0, x)
 
 
 @recasts("Round")
-def recast_round(g, x):
+def legalize_round(g, x):
     """Halves go to the even neighbour; Relay's ``round`` takes them away from zero."""
     down = g.Floor(x)
     rest = g.Sub(x, down)
@@ -275,7 +275,7 @@ def recast_round(g, x):
 
 
 @recasts("IsInf")
-def recast_is_inf(g, x, *, detect_negative: int, detect_positive: int):
+def legalize_is_inf(g, x, *, detect_negative: int, detect_positive: int):
     if detect_negative and detect_positive:
         if x.is_static:
             return None
@@ -292,7 +292,7 @@ def write_is_inf(r, x):
 
 
 @recasts("Clip")
-def recast_clip(g, x, low=None, high=None):
+def legalize_clip(g, x, low=None, high=None):
     """Integers, and bounds that are computed or the wrong way round, as comparisons."""
     ends = [number(low), number(high)]
     computed = any(v is not None and n is None for v, n in zip((low, high), ends, strict=True))

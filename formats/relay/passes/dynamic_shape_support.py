@@ -10,7 +10,7 @@ from serde.errors import Problem
 from serde.ir.graph import EMPTY, Graph, Node, Value
 
 # Operators with a function for their result's shape, or laid out in such before they are compiled
-SHAPED = frozenset(
+STATIC_ONLY = frozenset(
     """
     add all annotation.stop_fusion arange argmax argmin argsort argwhere bitwise_and bitwise_not
     bitwise_or bitwise_xor broadcast_to broadcast_to_like cast cast_like ceil clip concatenate copy
@@ -34,25 +34,25 @@ SHAPED = frozenset(
 TOLD = frozenset({"shape_of", "ndarray_size"})  # whose results are of a known size
 
 
-def unshaped(graph: Graph, stage: str) -> list[Problem]:
+def find_unsupported(graph: Graph, stage: str) -> list[Problem]:
     """The calls of ``graph`` that TVM 0.17 cannot run, as sizes stand open."""
-    return _unshaped(graph, stage, set())
+    return _find_unsupported(graph, stage, set())
 
 
-def _unshaped(graph: Graph, stage: str, open_: set[Value]) -> list[Problem]:
+def _find_unsupported(graph: Graph, stage: str, open_: set[Value]) -> list[Problem]:
     found = []
     open_.update(v for v in graph.inputs if not v.is_static)
     for node in graph.nodes:
-        if _is_open(node, open_):
+        if _is_dynamic(node, open_):
             open_.update(v for v in node.outputs if not v.is_static)
-            if node.op not in SHAPED:
+            if node.op not in STATIC_ONLY:
                 found.append(_problem(node, stage))
         for body in node.graphs():
-            found += _unshaped(body, stage, open_)
+            found += _find_unsupported(body, stage, open_)
     return found
 
 
-def _is_open(node: Node, open_: set[Value]) -> bool:
+def _is_dynamic(node: Node, open_: set[Value]) -> bool:
     """Whether a size of an operand or a result is unknown, as far as can be told."""
     if node.op in TOLD:
         return False
