@@ -23,7 +23,7 @@ NO_WAITING = getattr(os, "O_NONBLOCK", 0)  # a pipe would have to be waited for
 
 
 @dataclass(frozen=True)
-class Accepted:
+class AcceptedFile:
     """A file that weights may be read from: where it is, how long, and which one (``file_id``)."""
 
     path: str
@@ -31,7 +31,7 @@ class Accepted:
     file: tuple[int, int]
 
 
-Resolve = Callable[[str], Accepted]
+Resolve = Callable[[str], AcceptedFile]
 
 
 def resolver(model: str | os.PathLike[str], strict: bool = False) -> Resolve:
@@ -41,9 +41,9 @@ def resolver(model: str | os.PathLike[str], strict: bool = False) -> Resolve:
     """
     logical = Path(os.path.abspath(model)).parent
     roots = {os.path.realpath(logical), os.path.dirname(os.path.realpath(model))}
-    accepted: dict[str, Accepted] = {}
+    accepted: dict[str, AcceptedFile] = {}
 
-    def resolve(location: str) -> Accepted:
+    def resolve(location: str) -> AcceptedFile:
         if location not in accepted:
             accepted[location] = _accept(location, str(model), logical, roots, strict)
         return accepted[location]
@@ -51,14 +51,14 @@ def resolver(model: str | os.PathLike[str], strict: bool = False) -> Resolve:
     return resolve
 
 
-def nowhere(location: str) -> Accepted:
+def refuse_location(location: str) -> AcceptedFile:
     """The resolver of a model that lies in no folder."""
     raise MalformedFile(
         location, "external data cannot be found: the model was not read from a file"
     )
 
 
-def _accept(location: str, model: str, folder: Path, roots: set[str], strict: bool) -> Accepted:
+def _accept(location: str, model: str, folder: Path, roots: set[str], strict: bool) -> AcceptedFile:
     def refuse(reason: str) -> MalformedFile:
         return MalformedFile(model, f"external data in {location[:200]!r}: {reason}")
 
@@ -68,7 +68,7 @@ def _accept(location: str, model: str, folder: Path, roots: set[str], strict: bo
     if location.startswith("/") or ".." in parts:
         raise refuse("the path leaves the model's folder")
     real = os.path.realpath(folder / location)
-    root = next((r for r in roots if _beneath(real, r)), None)
+    root = next((r for r in roots if _is_beneath(real, r)), None)
     if root is None:
         raise refuse("the file lies outside the model's folder")
     try:
@@ -81,12 +81,12 @@ def _accept(location: str, model: str, folder: Path, roots: set[str], strict: bo
             raise refuse("not a regular file")
         if strict and found.st_nlink > 1:
             raise refuse("a hard link, which strict paths refuse")
-        return Accepted(real, found.st_size, file_id(number))
+        return AcceptedFile(real, found.st_size, file_id(number))
     finally:
         os.close(number)
 
 
-def _beneath(path: str, root: str) -> bool:
+def _is_beneath(path: str, root: str) -> bool:
     try:
         return os.path.commonpath([path, root]) == root
     except ValueError:  # of another drive

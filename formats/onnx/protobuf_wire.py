@@ -34,7 +34,9 @@ def read_varint(view: memoryview, at: int, end: int) -> tuple[int, int]:
     raise WireError("a number runs past its end", start)
 
 
-def fields(view: memoryview, start: int, end: int) -> Iterator[tuple[int, int, int, int, int]]:
+def iterate_fields(
+    view: memoryview, start: int, end: int
+) -> Iterator[tuple[int, int, int, int, int]]:
     """Yield ``(number, kind, field start, payload start, payload end)`` for each field."""
     at = start
     while at < end:
@@ -56,7 +58,7 @@ def fields(view: memoryview, start: int, end: int) -> Iterator[tuple[int, int, i
         yield number, kind, begin, payload, at
 
 
-def varint(value: int) -> bytes:
+def encode_varint(value: int) -> bytes:
     """Encode a non-negative integer."""
     out = bytearray()
     while value > 0x7F:
@@ -66,6 +68,6 @@ def varint(value: int) -> bytes:
     return bytes(out)
 
 
-def header(number: int, size: int) -> bytes:
+def encode_header(number: int, size: int) -> bytes:
     """The key and length that go before ``size`` bytes of field ``number``."""
-    return varint(number << 3 | BYTES) + varint(size)
+    return encode_varint(number << 3 | BYTES) + encode_varint(size)

@@ -34,10 +34,10 @@ from serde.spec import schema
 from serde.spec.inference import from_proto
 
 from . import protobuf_wire
-from .external_data_paths import Resolve, nowhere, resolver
+from .external_data_paths import Resolve, refuse_location, resolver
 from .tensors import KEYS, read_tensor
 from .topological_order import sort_nodes
-from .unsupported_metadata import unkept
+from .unsupported_metadata import find_unsupported_metadata
 
 GRAPH, INITIALIZER, RAW_DATA = 7, 5, 9  # field numbers in ModelProto, GraphProto, TensorProto
 LARGE = 4096  # bytes; initializers above stay in the file
@@ -103,12 +103,12 @@ def _split(
     around = bytearray()
     inside, found = bytearray(), False
     tensors: list[tuple[onnx.TensorProto, FileSlice | None]] = []
-    for number, kind, begin, payload, end in protobuf_wire.fields(view, 0, len(view)):
+    for number, kind, begin, payload, end in protobuf_wire.iterate_fields(view, 0, len(view)):
         if number != GRAPH or kind != protobuf_wire.BYTES:
             around += view[begin:end]
             continue
         found = True
-        for n, k, b, p, e in protobuf_wire.fields(view, payload, end):
+        for n, k, b, p, e in protobuf_wire.iterate_fields(view, payload, end):
             if n == INITIALIZER and k == protobuf_wire.BYTES:
                 tensors.append(_tensor(view, p, e, path, file))
             else:
@@ -125,7 +125,7 @@ def _tensor(
     if end - start <= LARGE:
         return parse(onnx.TensorProto, bytes(view[start:end]), path), None
     rest, raw = bytearray(), None
-    for number, kind, begin, payload, stop in protobuf_wire.fields(view, start, end):
+    for number, kind, begin, payload, stop in protobuf_wire.iterate_fields(view, start, end):
         if number == RAW_DATA and kind == protobuf_wire.BYTES:
             raw = FileSlice(path, payload, stop - payload, file)
         else:
@@ -148,7 +148,7 @@ def parse(kind: type[Message], data: bytes, path: str) -> Any:
 def decode(
     model: onnx.ModelProto,
     path: str = "model",
-    resolve: Resolve = nowhere,
+    resolve: Resolve = refuse_location,
     large: list[tuple[onnx.TensorProto, FileSlice | None]] | None = None,
 ) -> Graph:
     """Read a ModelProto; ``large`` are initializers that were kept apart from it."""
@@ -187,7 +187,9 @@ class _Decoding:
             model.graph, ChainMap(), 0, large, opset=opset, imports=MappingProxyType(imports),
             functions=functions, metadata=MappingProxyType(metadata),
         )  # fmt: skip
-        return replace(graph, notes=tuple(unkept(model, self.defaults, self.unread)))
+        return replace(
+            graph, notes=tuple(find_unsupported_metadata(model, self.defaults, self.unread))
+        )
 
     def named_overloads(self, functions: Sequence[onnx.FunctionProto]) -> dict[Any, str]:
         """A name of its own for every function; several may share one, told by ``overload``."""

@@ -66,11 +66,11 @@ def _texts(model: onnx.ModelProto) -> Iterator[str | bytes]:
 
 def mend(model: onnx.ModelProto) -> Iterator[str]:
     """Mend what a file itself can have wrong; yield what was changed."""
-    yield from _spelling(model)
+    yield from _repair_spelling(model)
     yield from _versions(model)
     yield from _attributes(model)
-    yield from _repeated_initializers(model)
-    yield from _listed_initializers(model)
+    yield from _repair_repeated_initializers(model)
+    yield from _repair_listed_initializers(model)
     yield from _duplicates(model)
 
 
@@ -80,7 +80,7 @@ def _operators() -> dict[str, str]:
     return {n.lower(): n for n in names}
 
 
-def _spelling(model: onnx.ModelProto) -> Iterator[str]:
+def _repair_spelling(model: onnx.ModelProto) -> Iterator[str]:
     """Operators written with other capitals than the standard's."""
     for node in _nodes(model.graph):
         right = _operators().get(node.op_type.lower())
@@ -145,7 +145,7 @@ def _attributes(model: onnx.ModelProto) -> Iterator[str]:
                 yield f"node {_name(node)} ({node.op_type}): {attribute.name} is dropped"
             else:
                 kept.append(attribute)
-        _leave(node.attribute, kept)
+        _drop_node(node.attribute, kept)
 
 
 def _is_per_channel(ranks: Mapping[str, int], node: onnx.NodeProto) -> bool:
@@ -157,14 +157,14 @@ def _is_per_channel(ranks: Mapping[str, int], node: onnx.NodeProto) -> bool:
 LEFTOVER = frozenset("spatial consumed_inputs is_test".split())
 
 
-def _listed_initializers(model: onnx.ModelProto) -> Iterator[str]:
+def _repair_listed_initializers(model: onnx.ModelProto) -> Iterator[str]:
     """Initializers that are inputs as well: since IR version 4 they need not be."""
     held = {t.name for t in model.graph.initializer}
     rest = [i for i in model.graph.input if i.name not in held]
     listed = len(model.graph.input) - len(rest)
     if not listed:
         return
-    _leave(model.graph.input, rest)
+    _drop_node(model.graph.input, rest)
     model.ir_version = max(model.ir_version, INPUTS_OPTIONAL_IR)
     yield f"{listed} initializer(s) listed as inputs are no longer inputs"
 
@@ -178,7 +178,7 @@ def _nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
                 yield from _nodes(attribute.g)
 
 
-def _repeated_initializers(model: onnx.ModelProto) -> Iterator[str]:
+def _repair_repeated_initializers(model: onnx.ModelProto) -> Iterator[str]:
     """Initializers that are there twice, byte for byte."""
     first: dict[str, onnx.TensorProto] = {}
     kept = []
@@ -188,7 +188,7 @@ def _repeated_initializers(model: onnx.ModelProto) -> Iterator[str]:
             yield f"initializer {tensor.name!r} is there twice"
         else:
             kept.append(tensor)
-    _leave(model.graph.initializer, kept)
+    _drop_node(model.graph.initializer, kept)
 
 
 def _duplicates(model: onnx.ModelProto) -> Iterator[str]:
@@ -230,7 +230,7 @@ def _read_instead(node: onnx.NodeProto, current: Mapping[str, str]) -> None:
             info.name = outer.get(info.name, info.name)
 
 
-def _leave(field: Any, kept: list[Any]) -> None:
+def _drop_node(field: Any, kept: list[Any]) -> None:
     """Let a repeated field hold what it is to keep."""
     if len(kept) < len(field):
         copies = [type(k).FromString(k.SerializeToString()) for k in kept]
@@ -248,8 +248,8 @@ def mend_shapes(graph: Graph) -> tuple[Graph, list[str]]:
 
     def apply(g: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
         if node.domain or node.op == "Constant":
-            return _plain(g, node, inputs)
-        renewed = tuple(_mended(g, node, inputs, changes))
+            return _plain_shape(g, node, inputs)
+        renewed = tuple(_mend_shape(g, node, inputs, changes))
         return g.emit(node.op, renewed, node.attrs, len(node.outputs))
 
     table = RuleTable("repair", fallback=apply)
@@ -258,13 +258,13 @@ def mend_shapes(graph: Graph) -> tuple[Graph, list[str]]:
     return replace(done, opset=graph.opset), changes
 
 
-def _plain(g: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
+def _plain_shape(g: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
     from serde.rewrite.functions import constant
 
     return g.keep(node, inputs) if node.domain else constant(g, node)
 
 
-def _mended(
+def _mend_shape(
     g: Any, node: Node, inputs: tuple[Value | None, ...], changes: list[str]
 ) -> Iterator[Value | None]:
     where = f"node {node.name!r} ({node.op})"

@@ -10,7 +10,9 @@ SHOWN = 3  # names in a note
 DEFAULTS_IR = 4  # the first IR version in which an initializer need not be an input
 
 
-def unkept(model: onnx.ModelProto, defaults: Sequence[str], unread: Iterable[str]) -> Iterator[str]:
+def find_unsupported_metadata(
+    model: onnx.ModelProto, defaults: Sequence[str], unread: Iterable[str]
+) -> Iterator[str]:
     """Notes on ``model``.
 
     ``defaults`` are the inputs that have a value, ``unread`` the keys of external data that mean
@@ -21,16 +23,16 @@ def unkept(model: onnx.ModelProto, defaults: Sequence[str], unread: Iterable[str
     graphs = list(_graphs(model))
     annotated = [a.tensor_name for g in graphs for a in g.quantization_annotation]
     if annotated:
-        yield f"quantization annotations are not kept: of {_listed(annotated)}"
+        yield f"quantization annotations are not kept: of {_format_list(annotated)}"
     if defaults and model.ir_version >= DEFAULTS_IR:
-        yield f"inputs that have a default value become constants: {_listed(defaults)}"
+        yield f"inputs that have a default value become constants: {_format_list(defaults)}"
     if keys := sorted(unread):
-        yield f"keys of external data that are not read: {_listed(keys)}"
-    if about := list(_about(model, graphs)):
+        yield f"keys of external data that are not read: {_format_list(keys)}"
+    if about := list(_describe_unsupported(model, graphs)):
         yield f"not kept: {', '.join(about)}"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _format_list(names: Sequence[str]) -> str:
     """The first names, and how many more; what is no text is shown as it is."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(repr(n[:80]) for n in names[:SHOWN]) + more
@@ -46,7 +48,9 @@ def _graphs(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
             stack.extend(a.g for a in node.attribute if a.HasField("g"))
 
 
-def _about(model: onnx.ModelProto, graphs: Sequence[onnx.GraphProto]) -> Iterator[str]:
+def _describe_unsupported(
+    model: onnx.ModelProto, graphs: Sequence[onnx.GraphProto]
+) -> Iterator[str]:
     """What is said about things that have no place for it here."""
     infos = [i for g in graphs for i in (*g.input, *g.output, *g.value_info)]
     nodes = [n for g in graphs for n in g.node]
@@ -58,14 +62,14 @@ def _about(model: onnx.ModelProto, graphs: Sequence[onnx.GraphProto]) -> Iterato
             not p.key.startswith("serde.source") for n in nodes for p in n.metadata_props
         ),
         "metadata of values": any(i.metadata_props for i in infos),
-        "denotations": any(_denoted(i.type) for i in infos),
+        "denotations": any(_has_denotation(i.type) for i in infos),
         "device configurations": bool(model.configuration)
         or any(n.device_configurations for n in nodes),
     }
     yield from (what for what, there in said.items() if there)
 
 
-def _denoted(kind: onnx.TypeProto) -> bool:
+def _has_denotation(kind: onnx.TypeProto) -> bool:
     if kind.denotation:
         return True
     return any(d.denotation for d in kind.tensor_type.shape.dim)

@@ -45,7 +45,7 @@ def least_ir_version(opset: int) -> int:
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedInitializer:
     """One initializer: its header, and either its bytes or nothing (they lie elsewhere)."""
 
     head: bytes
@@ -145,7 +145,7 @@ def to_proto(graph: Graph, ir_version: int | None = None) -> onnx.ModelProto:
 
 
 def _stream(
-    model: onnx.ModelProto, placed: Sequence[Placed], sources: Sources, out: BinaryIO
+    model: onnx.ModelProto, placed: Sequence[PlacedInitializer], sources: Sources, out: BinaryIO
 ) -> None:
     try:
         body = model.graph.SerializeToString(deterministic=True)
@@ -153,9 +153,9 @@ def _stream(
         raise UsageError("the nodes alone take more than the 2 GiB of an ONNX file") from None
     model.ClearField("graph")
     out.write(model.SerializeToString(deterministic=True))
-    heads = [protobuf_wire.header(INITIALIZER, p.length) for p in placed]
+    heads = [protobuf_wire.encode_header(INITIALIZER, p.length) for p in placed]
     total = len(body) + sum(len(h) + p.length for h, p in zip(heads, placed, strict=True))
-    out.write(protobuf_wire.header(GRAPH, total))
+    out.write(protobuf_wire.encode_header(GRAPH, total))
     out.write(body)
     for head, item in zip(heads, placed, strict=True):
         out.write(head + item.head)
@@ -183,22 +183,22 @@ class _Sidecar:
         self.offset = 0
         self.copied: dict[FileSlice, int] = {}  # where in the sidecar each part is
 
-    def place(self, value: Value) -> Placed:
+    def place(self, value: Value) -> PlacedInitializer:
         tensor = value.tensor
         assert tensor is not None
         if tensor.dtype is DType.STRING:
-            return Placed(tensor_proto(value.name, tensor).SerializeToString(), None, 0)
+            return PlacedInitializer(tensor_proto(value.name, tensor).SerializeToString(), None, 0)
         code = ELEMENT_CODES[tensor.dtype]
         proto = onnx.TensorProto(name=value.name, data_type=code, dims=tensor.shape)
         if self.mode == "never" or tensor.nbytes < EXTERNAL_LEAST:
-            head = proto.SerializeToString() + protobuf_wire.header(RAW_DATA, tensor.nbytes)
-            return Placed(head, tensor, tensor.nbytes)
+            head = proto.SerializeToString() + protobuf_wire.encode_header(RAW_DATA, tensor.nbytes)
+            return PlacedInitializer(head, tensor, tensor.nbytes)
         where = self.reference(tensor) if self.mode == "reference" else None
         location, offset = where or self.append(tensor)
         proto.data_location = onnx.TensorProto.EXTERNAL
         for key, text in (("location", location), ("offset", offset), ("length", tensor.nbytes)):
             proto.external_data.add(key=key, value=str(text))
-        return Placed(proto.SerializeToString(), None, 0)
+        return PlacedInitializer(proto.SerializeToString(), None, 0)
 
     def reference(self, tensor: Tensor) -> tuple[str, int] | None:
         """Where the tensor's bytes lie already, relative to the model's folder."""

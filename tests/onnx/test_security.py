@@ -440,15 +440,17 @@ def nested(depth):
         node = helper.make_node("If", ["c"], ["y"], else_branch=small).SerializeToString()
         then = onnx.AttributeProto(name="then_branch", type=onnx.AttributeProto.GRAPH)
         held = (
-            then.SerializeToString() + protobuf_wire.header(6, len(body)) + body
+            then.SerializeToString() + protobuf_wire.encode_header(6, len(body)) + body
         )  # AttributeProto.g
-        node += protobuf_wire.header(5, len(held)) + held  # NodeProto.attribute
+        node += protobuf_wire.encode_header(5, len(held)) + held  # NodeProto.attribute
         rest = helper.make_graph([], "b", [], [info]).SerializeToString()
-        body = rest + protobuf_wire.header(1, len(node)) + node  # GraphProto.node
+        body = rest + protobuf_wire.encode_header(1, len(node)) + node  # GraphProto.node
     inputs = [helper.make_tensor_value_info("x", 1, [1]), helper.make_tensor_value_info("c", 9, [])]
     body += helper.make_graph([], "", inputs, []).SerializeToString()
     head = onnx.ModelProto(ir_version=8, opset_import=[helper.make_opsetid("", 17)])
-    return head.SerializeToString() + protobuf_wire.header(7, len(body)) + body  # ModelProto.graph
+    return (
+        head.SerializeToString() + protobuf_wire.encode_header(7, len(body)) + body
+    )  # ModelProto.graph
 
 
 class TestRule10Nesting:

@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from serde.errors import MalformedFile
-from serde.formats.onnx.external_data_paths import nowhere
+from serde.formats.onnx.external_data_paths import refuse_location
 from serde.formats.onnx.reader import read_model
 from serde.formats.onnx.tensors import read_tensor
 from serde.formats.onnx.writer import tensor_proto, write_model
@@ -61,7 +61,7 @@ def test_raw_bytes_and_typed_fields_hold_the_same(dtype, shape):
     if dtype is not DType.STRING:
         assert protos[0].HasField("raw_data") and not protos[1].HasField("raw_data")
     for proto in protos:
-        read = read_tensor(proto, "m.onnx", nowhere)
+        read = read_tensor(proto, "m.onnx", refuse_location)
         assert (read.dtype, read.shape) == (dtype, shape)
         assert equal(read.load(), array)
 
@@ -77,7 +77,7 @@ def test_text_that_is_not_utf8_stays_bytes():
     proto = TensorProto(
         name="t", data_type=TensorProto.STRING, dims=[2], string_data=[b"\xff", b"a"]
     )
-    read = read_tensor(proto, "m", nowhere)
+    read = read_tensor(proto, "m", refuse_location)
     assert read.load().tolist() == [b"\xff", "a"]
     assert list(tensor_proto("t", read).string_data) == [b"\xff", b"a"]
 
@@ -140,10 +140,10 @@ BAD = {
 def test_what_cannot_be_is_refused_before_it_is_made(fields, why):
     proto = TensorProto(name="t", **fields)
     if why is None:  # reads as something of the right type and shape
-        assert read_tensor(proto, "m", nowhere).load().shape == (1,)
+        assert read_tensor(proto, "m", refuse_location).load().shape == (1,)
         return
     with pytest.raises(MalformedFile, match=f"^m: tensor 't'.*{why}"):
-        read_tensor(proto, "m", nowhere)
+        read_tensor(proto, "m", refuse_location)
 
 
 def test_a_damaged_large_initializer_names_its_file(tmp_path):

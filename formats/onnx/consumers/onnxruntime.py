@@ -129,37 +129,37 @@ def legalize_pool(g: Any, node: Any) -> Any:
     x, pads, kernel = node.inputs[0], node.attrs.get("pads"), node.attrs.get("kernel_shape")
     if x is None or x.shape is None or not (isinstance(pads, tuple) and isinstance(kernel, tuple)):
         return None
-    if _reach(pads, kernel):
+    if _reaches_kernel(pads, kernel):
         return POOLS[node.op](g, node, x)
-    pad = _padded_with_zeros(g, x)
+    pad = _find_zero_pad(g, x)
     if pad is None or len(node.outputs) > 1 or node.op == "LpPool":
         return None
-    plain, joined = not node.attrs.get("ceil_mode", 0), _joined_pads(g, node, pad)
-    if plain and joined and not _reach(joined, kernel) and g.producer(x) is pad:
+    plain, joined = not node.attrs.get("ceil_mode", 0), _join_pads(g, node, pad)
+    if plain and joined and not _reaches_kernel(joined, kernel) and g.producer(x) is pad:
         attrs = {**node.attrs, "pads": joined}
         attrs |= {"count_include_pad": 1} if node.op == "AveragePool" else {}
         return _emit_pool(g, replace(node, inputs=(pad.inputs[0],), attrs=attrs))
     if g.opset >= 18:
-        return _emit(g, node, _with_axes(g, pad, x))
+        return _emit(g, node, _mark_pad_axes(g, pad, x))
     if plain and not any(pads):
         attrs = {n: v for n, v in node.attrs.items() if n != "pads"}
         return g.keep(replace(node, attrs={**attrs, "auto_pad": "VALID"}), node.inputs)
     if node.op == "AveragePool" and g.opset >= 11:
-        return _emit(g, node, _with_negative_zeros(g, pad, x))
+        return _emit(g, node, _pad_with_negative_zeros(g, pad, x))
     return POOLS[node.op](g, node, x)
 
 
-def _reach(pads: Sequence[int], kernel: Sequence[int]) -> bool:
+def _reaches_kernel(pads: Sequence[int], kernel: Sequence[int]) -> bool:
     """Whether pads reach a kernel: ONNX Runtime refuses such pools."""
     return any(p >= k for p, k in zip(pads, (*kernel, *kernel), strict=True))
 
 
-def _joined_pads(g: Any, node: Any, pad: Any) -> tuple[int, ...] | None:
+def _join_pads(g: Any, node: Any, pad: Any) -> tuple[int, ...] | None:
     """The pads of a pool and those of the Pad of zeros before it, where they mean the same."""
     zeros, own, half = _pads(pad), node.attrs["pads"], len(node.attrs["pads"]) // 2
     around = (*zeros[2 : half + 2], *zeros[half + 4 :])
     is_inner = not any(zeros[:2]) and not any(zeros[half + 2 : half + 4])
-    if not is_inner or _padded_with_zeros(g, pad.inputs[0]) is not None:
+    if not is_inner or _find_zero_pad(g, pad.inputs[0]) is not None:
         return None
     if node.op == "AveragePool":
         counted = node.attrs.get("count_include_pad", 0) or not any(own)
@@ -174,7 +174,7 @@ def _is_nonnegative(g: Any, x: Value) -> bool:
     return made is not None and not made.domain and made.op in NONNEGATIVE
 
 
-def _padded_with_zeros(g: Any, x: Value) -> Any:
+def _find_zero_pad(g: Any, x: Value) -> Any:
     """The Pad of constant zeros that made ``x``, maybe through a Cast."""
     made = g.producer(x)
     if made is not None and made.op == "Cast":
@@ -196,20 +196,20 @@ def _pads(pad: Any) -> Any:
     return shape_data_of(pad.inputs[1]) if len(pad.inputs) > 1 else pad.attrs["pads"]
 
 
-def _with_axes(g: Any, pad: Any, x: Value) -> Any:
+def _mark_pad_axes(g: Any, pad: Any, x: Value) -> Any:
     """``x``, made by a Pad that lists its axes: ONNX Runtime fuses none of these."""
     pads, zero = _pads(pad), g.const(0, pad.inputs[0].type)
     made = g.Pad(pad.inputs[0], pads, zero, list(range(len(pads) // 2)))
-    return _cast_again(g, pad, x, made)
+    return _repeat_cast(g, pad, x, made)
 
 
-def _with_negative_zeros(g: Any, pad: Any, x: Value) -> Any:
+def _pad_with_negative_zeros(g: Any, pad: Any, x: Value) -> Any:
     """``x``, padded with what adds nothing to a sum and is no zero to ONNX Runtime's fusion."""
     made = g.Pad(pad.inputs[0], _pads(pad), g.const(-0.0, pad.inputs[0].type))
-    return _cast_again(g, pad, x, made)
+    return _repeat_cast(g, pad, x, made)
 
 
-def _cast_again(g: Any, pad: Any, x: Value, made: Value) -> Any:
+def _repeat_cast(g: Any, pad: Any, x: Value, made: Value) -> Any:
     """``made`` in place of the output of ``pad``, cast where ``x`` is that output cast."""
     cast = g.producer(x)
     return made if cast is pad else g.Cast(made, to=cast.attrs["to"])
@@ -234,7 +234,7 @@ def _windows(node: Any) -> Windows:
     return Windows(kernel, strides, dilations, node.attrs["pads"], "NOTSET", ceil_mode)
 
 
-def _spell_pads(g: Any, node: Any, x: Value, fill: float) -> Any:
+def _legalize_pads(g: Any, node: Any, x: Value, fill: float) -> Any:
     """A pool without pads of a tensor that has them, and what ``ceil_mode`` reaches beyond."""
     w = _windows(node)
     extra: Any = [0] * len(w.kernel)
@@ -253,29 +253,29 @@ def _spell_pads(g: Any, node: Any, x: Value, fill: float) -> Any:
     return _emit_pool(g, replace(node, inputs=(y,), attrs=attrs))
 
 
-def spell_max_pool(g: Any, node: Any, x: Value) -> Any:
+def legalize_max_pool(g: Any, node: Any, x: Value) -> Any:
     """MaxPool with its pads as a Pad; indices count places of the tensor without them."""
     if len(node.outputs) > 1:
         with g.speaking(18):
             return max_pool_by_gathering(
                 g, x, _windows(node), node.attrs.get("storage_order", 0), 2
             )
-    return _spell_pads(g, node, x, extreme_value(x.type, False))
+    return _legalize_pads(g, node, x, extreme_value(x.type, False))
 
 
-def spell_average_pool(g: Any, node: Any, x: Value) -> Any:
+def legalize_average_pool(g: Any, node: Any, x: Value) -> Any:
     """AveragePool with its pads as a Pad, where they count; else sums and numbers of elements."""
     include = node.attrs.get("count_include_pad", 0)
     if include and not node.attrs.get("ceil_mode", 0):
-        return _spell_pads(g, node, x, 0.0)
+        return _legalize_pads(g, node, x, 0.0)
     with g.speaking(18):
         return average_dynamic_windows(g, x, _windows(node), include)
 
 
 POOLS: dict[str, Callable[[Any, Any, Value], Any]] = {
-    "AveragePool": spell_average_pool,
-    "LpPool": lambda g, node, x: _spell_pads(g, node, x, 0.0),
-    "MaxPool": spell_max_pool,
+    "AveragePool": legalize_average_pool,
+    "LpPool": lambda g, node, x: _legalize_pads(g, node, x, 0.0),
+    "MaxPool": legalize_max_pool,
 }
 
 
@@ -304,10 +304,10 @@ def legalize_resize(g: Any, node: Any) -> Any:
         operands = every_axis(g, *operands, keep_aspect_ratio_policy=policy, axes=axes)
         attrs = {n: v for n, v in node.attrs.items() if n != "axes"}
         node = replace(node, inputs=operands, attrs=attrs)
-    return _resize_rearranged(g, node, x) if is_cubic or "axes" in node.attrs else _emit(g, node, x)
+    return _rearrange_resize(g, node, x) if is_cubic or "axes" in node.attrs else _emit(g, node, x)
 
 
-def _resize_rearranged(g: Any, node: Any, x: Value) -> Any:
+def _rearrange_resize(g: Any, node: Any, x: Value) -> Any:
     """A Resize of the last two axes, the two before them as one, or left out where they are 1."""
     images, channels = x.ranked_shape[:2]
     is_single = images == channels == 1

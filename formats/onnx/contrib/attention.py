@@ -54,7 +54,7 @@ class Masking:
 
     def bias(self, g: Any, query: Value, total: Value, past: Value | int) -> Value | None:
         """What is added to the scores (B, N, S, T) of ``query`` (B, N, S, H)."""
-        hidden = None if self.mask is None else self._hidden(g, query, total)
+        hidden = None if self.mask is None else self._mask_hidden(g, query, total)
         dtype = query.type
         low, zero = (g.const(np.array(v, dtype.numpy)) for v in (self.filter, 0))
         found = None if hidden is None else g.Where(hidden, low, zero)
@@ -68,16 +68,16 @@ class Masking:
             zero if found is None else found,
         )  # type: ignore
 
-    def _hidden(self, g: Any, query: Value, total: Value) -> Value:
+    def _mask_hidden(self, g: Any, query: Value, total: Value) -> Value:
         """Whether a key is hidden from a query, of a shape that broadcasts to (B, N, S, T)."""
         assert self.mask is not None
         mask, rank = self.mask, self.mask.rank
         require(rank in MASK_AXES, f"a mask of {rank} dimensions")
         if rank == 1:
-            return self._beyond_ends(g, length_of(g, query, 0), total)
+            return self._mask_beyond_ends(g, length_of(g, query, 0), total)
         return g.Unsqueeze(g.LessOrEqual(mask, 0), MASK_AXES[rank])  # type: ignore[no-any-return]
 
-    def _beyond_ends(self, g: Any, batch: Value, total: Value) -> Value:
+    def _mask_beyond_ends(self, g: Any, batch: Value, total: Value) -> Value:
         """Of a mask that has the ends of the sequences (B), and maybe their starts (2*B)."""
         assert self.mask is not None
         mask = cast(g, self.mask, DType.INT64)
@@ -99,19 +99,19 @@ def scores(g: Any, q: Value, k: Value, scale: float | None) -> Value:
     return g.Mul(products, scale or 1 / math.sqrt(size))  # type: ignore[no-any-return, arg-type]
 
 
-def biased(g: Any, products: Value, bias: Value | None, hidden: Value | None) -> Value:
+def add_bias_and_mask(g: Any, products: Value, bias: Value | None, hidden: Value | None) -> Value:
     """Scores with what is added to them: a bias, and what lowers those of hidden keys."""
     for term in (bias, hidden):
         products = products if term is None else g.Add(products, term)
     return products
 
 
-def weigh(g: Any, found: Value, v: Value) -> Value:
+def weight_values(g: Any, found: Value, v: Value) -> Value:
     """Values (B, N, T, H) in the proportions that the scores give, as (B, S, N*H)."""
     return join_heads(g, g.MatMul(g.Softmax(found, axis=-1), v))
 
 
-def with_past(g: Any, past: Value | None, x: Value) -> Value:
+def append_past(g: Any, past: Value | None, x: Value) -> Value:
     """(B, N, L, H) behind the past (B, N, P, H)."""
     return x if past is None else g.Concat(past, x, axis=2)  # type: ignore[no-any-return]
 
@@ -125,9 +125,9 @@ def _attend(
     if past is not None:
         old_k, old_v = (g.Squeeze(slice_axis(g, past, 0, i, i + 1), [0]) for i in (0, 1))
         before = length_of(g, past, 3)
-        k, v = with_past(g, old_k, k), with_past(g, old_v, v)
+        k, v = append_past(g, old_k, k), append_past(g, old_v, v)
     found = masking.bias(g, q, length_of(g, k, 2), before)
-    output = weigh(g, biased(g, scores(g, q, k, scale), bias, found), v)
+    output = weight_values(g, add_bias_and_mask(g, scores(g, q, k, scale), bias, found), v)
     same = k.ranked_shape[-1] == v.ranked_shape[-1]
     present = g.Concat(g.Unsqueeze(k, [0]), g.Unsqueeze(v, [0]), axis=0) if same else None
     return output, present
@@ -195,11 +195,11 @@ def read_multi_head_attention(
     require(not shared, "no support for a past in a shared buffer (past_sequence_length)")
     q, k, v = _heads(g, query, key, value, bias, num_heads)
     before: Value | int = 0 if past_key is None else length_of(g, past_key, 2)
-    k, v = with_past(g, past_key, k), with_past(g, past_value, v)
+    k, v = append_past(g, past_key, k), append_past(g, past_value, v)
     masking = Masking(key_padding_mask, mask_filter_value, bool(unidirectional))
     found = masking.bias(g, q, length_of(g, k, 2), before)
-    products = biased(g, scores(g, q, k, scale), attention_bias, found)
-    return weigh(g, products, v), k, v, products
+    products = add_bias_and_mask(g, scores(g, q, k, scale), attention_bias, found)
+    return weight_values(g, products, v), k, v, products
 
 
 def _heads(
@@ -208,27 +208,29 @@ def _heads(
     """Query, key and value by heads (B, N, S, H), in every form that MultiHeadAttention takes."""
     if key is None:
         require(query.rank == 5 and value is None, "a query alone that is not packed")
-        return _unpacked(g, query, 3, bias)
+        return _unpack_heads(g, query, 3, bias)
     if value is None:
         require(key.rank == 5, "a key without value that is not packed")
         require(bias is None, "a bias with a packed key and value")
-        return [split_heads(g, query, heads), *_unpacked(g, key, 2, None)]
+        return [split_heads(g, query, heads), *_unpack_heads(g, key, 2, None)]
     biases: tuple[Value | None, ...] = (None, None, None)
     if bias is not None:
         hidden = length_of(g, query, 2)
         bounds = [0, hidden, g.Mul(hidden, 2), length_of(g, bias, 0)]
         biases = tuple(slice_axis(g, bias, 0, *bounds[i : i + 2]) for i in range(3))
-    return [_projected(g, v, b, heads) for v, b in zip((query, key, value), biases, strict=True)]
+    return [
+        _project_heads(g, v, b, heads) for v, b in zip((query, key, value), biases, strict=True)
+    ]
 
 
-def _projected(g: Any, x: Value, bias: Value | None, heads: int) -> Value:
+def _project_heads(g: Any, x: Value, bias: Value | None, heads: int) -> Value:
     if x.rank == 4:
         require(bias is None, "a bias with a key of four dimensions")
         return x
     return split_heads(g, x if bias is None else g.Add(x, bias), heads)
 
 
-def _unpacked(g: Any, packed: Value, count: int, bias: Value | None) -> list[Value]:
+def _unpack_heads(g: Any, packed: Value, count: int, bias: Value | None) -> list[Value]:
     """The parts of (B, S, N, count, H), each (B, N, S, H)."""
     if bias is not None:
         heads, size = packed.ranked_shape[2], packed.ranked_shape[4]

@@ -49,15 +49,17 @@ def read_qembed_layer_normalization(
     beta_scale: Value, words_zero: Value, places_zero: Value, segments_zero: Value | None,
     gamma_zero: Value, beta_zero: Value, *, epsilon: float = 1e-12,
 ) -> Results:  # fmt: skip
-    def chosen(table: Value, ids: Value, scale: Value, zero: Value | None) -> Value:
+    def gather_dequantized(table: Value, ids: Value, scale: Value, zero: Value | None) -> Value:
         return dequantize(g, g.Gather(table, ids), scale, zero)
 
     where = index_range(g, length_of(g, input_ids, 1))
-    total = g.Add(chosen(words, input_ids, words_scale, words_zero),
-                  chosen(places, where, places_scale, places_zero))  # fmt: skip
+    total = g.Add(gather_dequantized(words, input_ids, words_scale, words_zero),
+                  gather_dequantized(places, where, places_scale, places_zero))  # fmt: skip
     if segments is not None:
         assert segment_ids is not None and segments_scale is not None
-        total = g.Add(total, chosen(segments, segment_ids, segments_scale, segments_zero))
+        total = g.Add(
+            total, gather_dequantized(segments, segment_ids, segments_scale, segments_zero)
+        )
     real = (dequantize(g, gamma, gamma_scale, gamma_zero),
             dequantize(g, beta, beta_scale, beta_zero))  # fmt: skip
     normal = g.LayerNormalization(total, *real, axis=-1, epsilon=epsilon)

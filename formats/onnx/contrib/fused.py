@@ -9,7 +9,7 @@ from serde.ir.geometry import Ints
 from serde.ir.graph import Value
 
 from .activation import activate
-from .table import in_layout, ints_or_none, reads
+from .table import apply_in_layout, ints_or_none, reads
 
 
 def _conv(
@@ -32,7 +32,7 @@ def _conv_rule(channels_last: bool) -> Any:
     ) -> Value:  # fmt: skip
         window = {"auto_pad": auto_pad, "dilations": dilations, "kernel_shape": kernel_shape}
         window |= {"pads": pads, "strides": strides}
-        found = in_layout(
+        found = apply_in_layout(
             g, x, channels_last, lambda v: _conv(g, v, w, b, group=group, **window)  # type: ignore
         )  # fmt: skip
         found = found if z is None else g.Add(found, z)

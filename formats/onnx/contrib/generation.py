@@ -11,7 +11,7 @@ from serde.decompositions.expressions import cast, lowest_value, slice_axis
 from serde.errors import require
 from serde.ir.graph import DType, Value
 
-from .attention import biased, join_heads, length_of, positions, scores, split_heads
+from .attention import add_bias_and_mask, join_heads, length_of, positions, scores, split_heads
 from .embedding import places_from, rotate
 from .normalization import rms_normalize
 from .table import reads
@@ -43,7 +43,7 @@ class Lengths:
         past = g.Where(is_prompt, 0, g.Sub(totals, new))
         return cls(past, totals, g.Max(largest, length_of(g, past_key, 2)), new)
 
-    def cached(self, g: Any, past: Value | None, x: Value) -> Value:
+    def append_to_cache(self, g: Any, past: Value | None, x: Value) -> Value:
         """The cache (B, N, P, H) with what is new (B, N, S, H) behind each sequence's past."""
         if past is None:
             return x
@@ -58,7 +58,7 @@ class Lengths:
         index = g.Expand(g.Unsqueeze(index, [1, 3]), shape)
         return g.GatherElements(source, index, axis=2)  # type: ignore[no-any-return]
 
-    def hidden(self, g: Any, keys: Value, is_causal: bool, window: int) -> Value:
+    def mask_hidden(self, g: Any, keys: Value, is_causal: bool, window: int) -> Value:
         """Which keys each query does not see: (B, 1, S, T)."""
         places = positions(g, length_of(g, keys, 2))
         if not is_causal:
@@ -101,17 +101,19 @@ def read_group_query_attention(
         q, k = (
             rotate(g, x, cos_cache, sin_cache, places, bool(rotary_interleaved)) for x in (q, k)
         )
-    k, v = lengths.cached(g, past_key, k), lengths.cached(g, past_value, v)
-    products = _ungrouped(g, scores(g, _grouped(g, q, kv_num_heads), k, scale), num_heads, q)
+    k, v = lengths.append_to_cache(g, past_key, k), lengths.append_to_cache(g, past_value, v)
+    products = _ungroup_heads(
+        g, scores(g, _group_heads(g, q, kv_num_heads), k, scale), num_heads, q
+    )
     if softcap > 0:
         products = g.Mul(g.Tanh(g.Div(products, softcap)), softcap)
-    products = biased(g, products, attention_bias, None)
-    hidden = lengths.hidden(g, k, bool(causal), local_window_size)
+    products = add_bias_and_mask(g, products, attention_bias, None)
+    hidden = lengths.mask_hidden(g, k, bool(causal), local_window_size)
     products = g.Where(hidden, g.const(np.array(lowest_value(q), q.type.numpy)), products)
     sink = head_sink if head_sink is not None else 0.0 if smooth_softmax == 1 else None
     shares = _softmax(g, products, sink)
-    found = g.MatMul(_grouped(g, shares, kv_num_heads), v)
-    return join_heads(g, _ungrouped(g, found, num_heads, q)), k, v
+    found = g.MatMul(_group_heads(g, shares, kv_num_heads), v)
+    return join_heads(g, _ungroup_heads(g, found, num_heads, q)), k, v
 
 
 def _by_head(
@@ -125,14 +127,14 @@ def _by_head(
     return list(g.Split(joint, [heads, kv_heads, kv_heads], axis=1, outputs=3))
 
 
-def _grouped(g: Any, x: Value, kv_heads: int) -> Value:
+def _group_heads(g: Any, x: Value, kv_heads: int) -> Value:
     """(B, N, S, H) as (B, K, N/K*S, H), of K heads of keys."""
     rest = g.Shape(x, start=3)
     return g.Reshape(x, g.Concat(g.Shape(x, end=1), [kv_heads, -1], rest, axis=0))  # type: ignore
 
 
-def _ungrouped(g: Any, x: Value, heads: int, like: Value) -> Value:
-    """What ``_grouped`` gave, by N heads again; ``like`` is (B, N, S, H)."""
+def _ungroup_heads(g: Any, x: Value, heads: int, like: Value) -> Value:
+    """What ``_group_heads`` gave, by N heads again; ``like`` is (B, N, S, H)."""
     shape = g.Concat(g.Shape(x, end=1), [heads], g.Shape(like, start=2, end=3), [-1], axis=0)
     return g.Reshape(x, shape)  # type: ignore[no-any-return]
 

@@ -11,13 +11,13 @@ from .quantized import quantize
 from .table import as_scalar, is_one_element, reads
 
 
-def scaled(g: Any, total: Value, scale: Value, bias: Value | None = None) -> Value:
+def apply_scale(g: Any, total: Value, scale: Value, bias: Value | None = None) -> Value:
     """Sums of products (int32) times their scale, plus a bias."""
     found = g.Mul(cast(g, total, scale.type), scale)
     return found if bias is None else g.Add(found, bias)  # type: ignore[no-any-return]
 
 
-def columns(g: Any, x: Value) -> Value:
+def align_columns(g: Any, x: Value) -> Value:
     """A scale or a zero point of the right operand: one number, or one for each column."""
     return as_scalar(g, x) if is_one_element(x) else x
 
@@ -28,8 +28,8 @@ def read_matmul_integer_to_float(
     b_zero: Value | None = None, bias: Value | None = None,
 ) -> Value:  # fmt: skip
     a_zero = None if a_zero is None else as_scalar(g, a_zero)
-    total = g.MatMulInteger(a, b, a_zero, None if b_zero is None else columns(g, b_zero))
-    return scaled(g, total, g.Mul(as_scalar(g, a_scale), columns(g, b_scale)), bias)
+    total = g.MatMulInteger(a, b, a_zero, None if b_zero is None else align_columns(g, b_zero))
+    return apply_scale(g, total, g.Mul(as_scalar(g, a_scale), align_columns(g, b_scale)), bias)
 
 
 @reads("DynamicQuantizeMatMul")
@@ -55,11 +55,11 @@ def read_qgemm(
     *, alpha: float = 1.0, transA: int = 0, transB: int = 0,
 ) -> Value:  # fmt: skip
     a, b = (g.Transpose(v, perm=(1, 0)) if t else v for v, t in ((a, transA), (b, transB)))
-    total = g.MatMulInteger(a, b, as_scalar(g, a_zero), columns(g, b_zero))
+    total = g.MatMulInteger(a, b, as_scalar(g, a_zero), align_columns(g, b_zero))
     total = total if c is None else g.Add(total, c)
-    scale = g.Mul(g.Mul(as_scalar(g, a_scale), alpha), columns(g, b_scale))
+    scale = g.Mul(g.Mul(as_scalar(g, a_scale), alpha), align_columns(g, b_scale))
     if y_scale is None:
-        return scaled(g, total, scale)
-    real = scaled(g, total, g.Div(scale, as_scalar(g, y_scale)))
+        return apply_scale(g, total, scale)
+    real = apply_scale(g, total, g.Div(scale, as_scalar(g, y_scale)))
     dtype = a.type if y_zero is None else y_zero.type
     return quantize(g, real, g.const(1.0, DType.FLOAT32), y_zero, dtype)

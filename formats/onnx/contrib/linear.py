@@ -14,7 +14,7 @@ from .activation import activate
 from .table import reads
 
 
-def _arranged(g: Any, x: Value, transpose: int, batch: int) -> Value:
+def _arrange_operand(g: Any, x: Value, transpose: int, batch: int) -> Value:
     """An operand of FusedMatMul: ``batch`` brings axis -2 in front of those of the batch."""
     if not transpose and not batch:
         return x
@@ -33,7 +33,9 @@ def read_fused_matmul(
     g: Any, a: Value, b: Value, *, alpha: float = 1.0, transA: int = 0, transB: int = 0,
     transBatchA: int = 0, transBatchB: int = 0,
 ) -> Value:  # fmt: skip
-    found = g.MatMul(_arranged(g, a, transA, transBatchA), _arranged(g, b, transB, transBatchB))
+    found = g.MatMul(
+        _arrange_operand(g, a, transA, transBatchA), _arrange_operand(g, b, transB, transBatchB)
+    )
     return found if alpha == 1 else g.Mul(found, alpha)  # type: ignore[no-any-return]
 
 

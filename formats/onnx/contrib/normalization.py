@@ -11,7 +11,7 @@ from serde.errors import require
 from serde.ir.graph import DType, Value
 
 from .activation import quick_gelu
-from .table import in_layout, reads
+from .table import apply_in_layout, reads
 
 Three = tuple[Value, Value, Value]
 Results = tuple["Value | None", ...]
@@ -104,7 +104,7 @@ def read_group_norm(
             x, cast(g, gamma, x.type), cast(g, beta, x.type), epsilon=epsilon, num_groups=groups,
         )  # fmt: skip
 
-    found = in_layout(g, x, channels_last, normalize)
+    found = apply_in_layout(g, x, channels_last, normalize)
     return quick_gelu(g, found, 1.0) if activation else found
 
 

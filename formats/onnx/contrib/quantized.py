@@ -14,7 +14,7 @@ from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 from serde.spec.schema import ELEMENT_CODES
 
-from .table import as_scalar, in_layout, ints_or_none, is_one_element, reads
+from .table import apply_in_layout, as_scalar, ints_or_none, is_one_element, reads
 
 MODERN_SOFTMAX = 13  # the opset whose Softmax normalizes along one axis
 
@@ -95,7 +95,7 @@ def read_average_pool(
         )  # fmt: skip
         return quantize(g, found, y_scale, y_zero, x.type)
 
-    return in_layout(g, x, channels_last, pool)
+    return apply_in_layout(g, x, channels_last, pool)
 
 
 @reads("QLinearGlobalAveragePool")
@@ -107,7 +107,7 @@ def read_global_average_pool(
         found = g.GlobalAveragePool(dequantize(g, x, x_scale, x_zero))
         return quantize(g, found, y_scale, y_zero, x.type)
 
-    return in_layout(g, x, channels_last, pool)
+    return apply_in_layout(g, x, channels_last, pool)
 
 
 @reads("QLinearReduceMean")
@@ -154,7 +154,7 @@ def read_conv(
             pads=ints_or_none(pads), strides=ints_or_none(strides),
         )  # fmt: skip
 
-    return in_layout(g, x, channels_last, convolve)
+    return apply_in_layout(g, x, channels_last, convolve)
 
 
 @reads("NhwcMaxPool")
@@ -169,7 +169,7 @@ def read_max_pool(
             strides=ints_or_none(strides),
         )  # fmt: skip
 
-    return in_layout(g, x, 1, pool)
+    return apply_in_layout(g, x, 1, pool)
 
 
 @reads("DequantizeLinear")

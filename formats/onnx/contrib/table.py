@@ -26,16 +26,16 @@ def is_one_element(x: Value) -> bool:
     return x.shape is not None and all(d == 1 for d in x.shape)
 
 
-def channels_first(g: Any, x: Value, apply: Callable[[Value], Value]) -> Value:
+def apply_channels_first(g: Any, x: Value, apply: Callable[[Value], Value]) -> Value:
     """Apply an operator that takes channels at axis 1 to ``x``, whose channels are last."""
     rank = x.rank
     inward, outward = (0, rank - 1, *range(1, rank - 1)), (0, *range(2, rank), 1)
     return g.Transpose(apply(g.Transpose(x, perm=inward)), perm=outward)  # type: ignore[no-any-return]
 
 
-def in_layout(g: Any, x: Value, channels_last: int, apply: Callable[[Value], Value]) -> Value:
+def apply_in_layout(g: Any, x: Value, channels_last: int, apply: Callable[[Value], Value]) -> Value:
     """Apply an operator that takes channels at axis 1, wherever those of ``x`` are."""
-    return channels_first(g, x, apply) if channels_last else apply(x)
+    return apply_channels_first(g, x, apply) if channels_last else apply(x)
 
 
 def ints_or_none(values: Ints) -> Ints | None:

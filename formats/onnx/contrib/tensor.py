@@ -89,11 +89,11 @@ def read_mul_integer(
 ) -> Value:  # fmt: skip
     dtype = DType.INT32 if "i" in (a.type.kind, b.type.kind) else DType.UINT32
 
-    def centered(x: Value, zero: Value | None) -> Value:
+    def subtract_zero_point(x: Value, zero: Value | None) -> Value:
         wide = cast(g, x, dtype)
         return wide if zero is None else g.Sub(wide, cast(g, as_scalar(g, zero), dtype))  # type: ignore
 
-    return g.Mul(centered(a, a_zero), centered(b, b_zero))  # type: ignore[no-any-return]
+    return g.Mul(subtract_zero_point(a, a_zero), subtract_zero_point(b, b_zero))  # type: ignore[no-any-return]
 
 
 @reads("NGramRepeatBlock")

@@ -24,7 +24,7 @@ def unpack(data: Array, bits: int) -> Array:
     return parts.reshape(*data.shape[:-1], -1)  # type: ignore[no-any-return]
 
 
-def derived(
+def make_derived_constant(
     g: Any, x: Value, dtype: DType, shape: tuple[int, ...], make: Callable[[Array], Array]
 ) -> Value:
     """A constant that is made of the constant ``x`` when it is written."""
@@ -44,7 +44,7 @@ def read_matmul_nbits(
     require(0 not in b.ranked_shape, "a weight without elements, which stands for zeros")
     blocks = -(-K // block_size)
     dtype = TYPES[bits]
-    w = derived(g, b, dtype, (N, K), lambda v: unpack(v.reshape(N, -1), bits)[:, :K])
+    w = make_derived_constant(g, b, dtype, (N, K), lambda v: unpack(v.reshape(N, -1), bits)[:, :K])
     by_block, size = g.Reshape(scales, [N, blocks]), (N, blocks)
     real = zero_points is not None and zero_points.dtype is not DType.UINT8
     require(not real, "no support for zero points that are no integers")
@@ -52,7 +52,7 @@ def read_matmul_nbits(
         middle = 2 ** (bits - 1)
         zero = g.const(Tensor(dtype, size, lambda: np.full(size, middle, dtype.numpy)))
     else:
-        zero = derived(g, zero_points, dtype, size,
+        zero = make_derived_constant(g, zero_points, dtype, size,
                        lambda v: unpack(v.reshape(N, -1), bits)[:, :blocks])  # fmt: skip
     weight = g.DequantizeLinear(w, by_block, zero, axis=1, block_size=block_size)
     found = g.MatMul(a, g.Transpose(weight, perm=(1, 0)))
@@ -67,23 +67,25 @@ def read_gather_block_quantized(
     axis = quantize_axis % data.rank
     if data.dtype is DType.UINT8:
         require(bits in TYPES, f"no support for bits={bits}")
-        data, zero_points = _unpacked(g, data, zero_points, scales, bits)
+        data, zero_points = _unpack_table(g, data, zero_points, scales, bits)
     table = g.DequantizeLinear(data, scales, zero_points, axis=axis, block_size=block_size)
     return g.Gather(table, indices, axis=gather_axis % data.rank)  # type: ignore[no-any-return]
 
 
-def _unpacked(
+def _unpack_table(
     g: Any, data: Value, zero_points: Value | None, scales: Value, bits: int
 ) -> tuple[Value, Value]:  # fmt: skip
     """The table and its zero points, whose elements lie in bytes, each element by itself."""
     dtype, shape = TYPES[bits], data.static_shape
     full = (*shape[:-1], shape[-1] * BYTE // bits)
-    table = derived(g, data, dtype, full, lambda v: unpack(v, bits))
+    table = make_derived_constant(g, data, dtype, full, lambda v: unpack(v, bits))
     size = scales.static_shape
     if zero_points is None:
         middle = 2 ** (bits - 1)
         return table, g.const(Tensor(dtype, size, lambda: np.full(size, middle, dtype.numpy)))
-    return table, derived(g, zero_points, dtype, size, lambda v: unpack(v, bits)[..., : size[-1]])
+    return table, make_derived_constant(
+        g, zero_points, dtype, size, lambda v: unpack(v, bits)[..., : size[-1]]
+    )
 
 
 NF4 = (
@@ -96,7 +98,7 @@ FP4 = (
     0.0, 5.208333333e-03, 0.66666667, 1.0, 0.33333333, 0.5, 0.16666667, 0.25,
     -0.0, -5.208333333e-03, -0.66666667, -1.0, -0.33333333, -0.5, -0.16666667, -0.25,
 )  # fmt: skip
-LEVELS = {0: FP4, 1: NF4}
+CODEBOOKS = {0: FP4, 1: NF4}
 
 
 @reads("MatMulBnb4")
@@ -105,7 +107,7 @@ def read_matmul_bnb4(
     quant_type: int, training_mode: int = 0, transB: int = 1,
 ) -> Value:  # fmt: skip
     require(transB, "no support for transB=0")
-    require(quant_type in LEVELS, f"no support for quant_type={quant_type}")
+    require(quant_type in CODEBOOKS, f"no support for quant_type={quant_type}")
     count = K * N
     blocks = -(-count // block_size)
     padded = blocks * block_size - count
@@ -114,8 +116,8 @@ def read_matmul_bnb4(
         halves = np.stack([packed >> 4, packed & 15], axis=-1).reshape(-1)[:count]
         return np.pad(halves, (0, padded)).reshape(blocks, block_size)
 
-    index = derived(g, b, DType.INT32, (blocks, block_size), codes)
-    levels = g.const(np.array(LEVELS[quant_type], a.type.numpy))
+    index = make_derived_constant(g, b, DType.INT32, (blocks, block_size), codes)
+    levels = g.const(np.array(CODEBOOKS[quant_type], a.type.numpy))
     real = g.Mul(g.Gather(levels, index), g.Reshape(absmax, [blocks, 1]))
     flat = g.Slice(g.Reshape(real, [-1]), [0], [count], [0], [1])
     return g.MatMul(a, g.Transpose(g.Reshape(flat, [N, K]), perm=(1, 0)))  # type: ignore
