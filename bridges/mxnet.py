@@ -28,7 +28,7 @@ from serde.ir.graph import Graph, Tensor
 from serde.plugins import Bridge
 
 from .mxnet_export import data_inputs, export_model
-from .numpy_compat import restore, settle
+from .numpy_compat import mend_mxnet, restore
 
 FLOATS = frozenset({np.float16, np.float32, np.float64})
 # MXNet imports distutils, which Python has no more from 3.12 on; setuptools brings it back.
@@ -42,7 +42,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _Mending(importlib.abc.Loader):
+class _MendingLoader(importlib.abc.Loader):
     """Load MXNet with the names it needs in NumPy, and with ``mxnet.serde`` in it."""
 
     def __init__(self, inner: importlib.abc.Loader) -> None:
@@ -56,7 +56,7 @@ class _Mending(importlib.abc.Loader):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self.inner.exec_module(module)
-            settle(module)
+            mend_mxnet(module)
         attach(module)
 
 
@@ -70,7 +70,7 @@ class _Finder(importlib.abc.MetaPathFinder):
             return None
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Mending(spec.loader)
+            spec.loader = _MendingLoader(spec.loader)
         return spec
 
 
@@ -121,7 +121,7 @@ def _symbol_and_params(model: Any, params: Any) -> tuple[str, Any]:
         from serde.formats.mxnet.io.params import read_params
 
         return model.tojson(), read_params(params)
-    return model.tojson(), None if params is None else _held(params)
+    return model.tojson(), None if params is None else _to_params(params)
 
 
 def _from_block(block: Any, params: Any) -> tuple[str, Any]:
@@ -136,10 +136,10 @@ def _from_block(block: Any, params: Any) -> tuple[str, Any]:
     symbol = graph[1]
     wanted = set(symbol.list_inputs())
     arrays = {n: p.data() for n, p in block.collect_params().items() if n in wanted}
-    return symbol.tojson(), _held(arrays)
+    return symbol.tojson(), _to_params(arrays)
 
 
-def _held(params: Any) -> Any:
+def _to_params(params: Any) -> Any:
     from serde.formats.mxnet.io.params import Params
 
     if isinstance(params, (tuple, list)):
@@ -183,9 +183,9 @@ def prepare(
         text, held = _symbol_and_params(source, params)
     symbol = mx.sym.load_json(_with_plain_labels(text))
     if outputs:
-        symbol = _cut(mx, symbol, outputs)
+        symbol = _cut_at_outputs(mx, symbol, outputs)
     elif len(symbol) > 1:
-        symbol = mx.sym.Group([symbol[at] for at in _inferring(text, held)])
+        symbol = mx.sym.Group([symbol[at] for at in _find_inference_outputs(text, held)])
     arrays = {} if held is None else {n: t.load() for n, t in held.by_name().items()}
     if kernels == "plain":
         return partial(_run_without_onednn, symbol.tojson(), arrays)
@@ -238,7 +238,7 @@ def _run_symbol(mx: ModuleType, symbol: Any, arrays: Any, feeds: Any) -> list[An
         raise SerdeError(f"MXNet cannot run the model on these inputs: {lines[-1]}") from error
 
 
-def _cut(mx: ModuleType, symbol: Any, outputs: Sequence[str]) -> Any:
+def _cut_at_outputs(mx: ModuleType, symbol: Any, outputs: Sequence[str]) -> Any:
     internals = symbol.get_internals()
     known = internals.list_outputs()
     return mx.sym.Group([
@@ -246,7 +246,7 @@ def _cut(mx: ModuleType, symbol: Any, outputs: Sequence[str]) -> Any:
     ])  # fmt: skip
 
 
-def _inferring(text: str, params: Any) -> list[int]:
+def _find_inference_outputs(text: str, params: Any) -> list[int]:
     """The outputs of a symbol that are left without labels."""
     from serde.formats.mxnet.decode import decode_symbol
     from serde.formats.mxnet.io.symbol_json import parse_symbol

@@ -49,7 +49,7 @@ def msort(a: Any) -> Any:
     return np.sort(a, axis=0)
 
 
-def _refusal(name: str) -> Callable[..., NoReturn]:
+def _make_refusal(name: str) -> Callable[..., NoReturn]:
     def refuse(*args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError(f"numpy.{name} left NumPy in 1.20; use numpy_financial.{name}")
 
@@ -65,7 +65,7 @@ def restore() -> None:
     present = vars(np)  # not hasattr(): NumPy answers that with a deprecation warning
     names: dict[str, Any] = {**CONSTANTS, **TYPES, "in1d": in1d, "msort": msort}
     names |= {old: present[new] for old, new in RENAMED.items() if new in present}
-    names |= {name: _refusal(name) for name in FINANCIAL}
+    names |= {name: _make_refusal(name) for name in FINANCIAL}
     names["compat"] = SimpleNamespace(basestring=str)
     for name, value in names.items():
         if name not in present:
@@ -81,7 +81,7 @@ def _attribute_text(value: object) -> str:
         return str(value)
 
 
-def settle(mxnet: ModuleType) -> None:
+def mend_mxnet(mxnet: ModuleType) -> None:
     """Mend what MXNet looks up at use time, once it is imported."""
     for module in (mxnet._ctypes.ndarray, mxnet._ctypes.symbol, mxnet.symbol.symbol):
         vars(module)["str"] = _attribute_text  # shadows the builtin in these modules only
@@ -103,5 +103,5 @@ def import_mxnet() -> ModuleType:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         mxnet = importlib.import_module("mxnet")
-        settle(mxnet)
+        mend_mxnet(mxnet)
     return mxnet

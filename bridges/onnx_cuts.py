@@ -10,7 +10,7 @@ import numpy as np
 from serde.verification.source_runs import NotComparable
 
 
-def begin_at(
+def cut_model(
     source: Any, inputs: Sequence[str], feeds: Mapping[str, np.ndarray[Any, Any]],
     outputs: Sequence[str] | None = None,
 ) -> Any:  # fmt: skip
@@ -27,13 +27,17 @@ def begin_at(
     model.CopyFrom(source)
     graph = model.graph
     made = {name for node in graph.node for name in node.output} | {i.name for i in graph.input}
-    cuts = [_value(name, made) for name in inputs]
-    ends = [_value(name, made) for name in outputs] if outputs else [o.name for o in graph.output]
+    cuts = [_resolve_value(name, made) for name in inputs]
+    ends = (
+        [_resolve_value(name, made) for name in outputs]
+        if outputs
+        else [o.name for o in graph.output]
+    )
     for node in graph.node:
         for at, name in enumerate(node.output):
             if name in cuts:
                 node.output[at] = f"{name}/before_cut"
-    needed = _needed(graph, ends)
+    needed = _find_needed(graph, ends)
     read = {name for at in needed for name in _names_read(graph.node[at])} | {*ends}
     if missing := sorted({i.name for i in graph.input} & read - {*cuts} - _constants(graph)):
         raise NotComparable(f"not compared: the outputs depend on {', '.join(missing)} as well")
@@ -49,7 +53,7 @@ def begin_at(
     return model
 
 
-def _value(name: str, made: set[str]) -> str:
+def _resolve_value(name: str, made: set[str]) -> str:
     """The value that a caller means, as ``--inputs`` takes it."""
     found = next((n for n in (name, f"{name}_output") if n in made), None)
     if found is None:
@@ -61,7 +65,7 @@ def _constants(graph: Any) -> set[str]:
     return {i.name for i in graph.initializer} | {i.values.name for i in graph.sparse_initializer}
 
 
-def _needed(graph: Any, ends: Sequence[str]) -> set[int]:
+def _find_needed(graph: Any, ends: Sequence[str]) -> set[int]:
     """The places of the nodes that ``ends`` are computed by."""
     maker = {name: at for at, node in enumerate(graph.node) for name in node.output if name}
     stack, found = list(ends), set()

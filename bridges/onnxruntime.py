@@ -50,15 +50,15 @@ def prepare(
     folder = os.path.dirname(os.path.abspath(source)) if _is_path(source) else None
     model: Any = os.fspath(source) if _is_path(source) else source.SerializeToString()
     if outputs:
-        model, outputs = _ending_at(source, outputs)
+        model, outputs = _add_outputs(source, outputs)
     session = _session(model, optimize, folder)
 
     def run_prepared(feeds: Mapping[str, Array]) -> list[Array]:
         inputs = session.get_inputs()
         given = {i.name: feeds[i.name] for i in inputs if i.name in feeds}
         if outputs:  # which may need fewer inputs than the model asks for
-            given |= {i.name: _nothing(i) for i in inputs if i.name not in feeds}
-        with _refusals():
+            given |= {i.name: _make_zeros(i) for i in inputs if i.name not in feeds}
+        with _convert_errors():
             return list(session.run(outputs, given))
 
     return run_prepared
@@ -71,7 +71,7 @@ def _prepare_cut(
 
     The model is made at the first run: feeds tell the element types that inputs need.
     """
-    from .onnx_cuts import begin_at
+    from .onnx_cuts import cut_model
 
     model = _model_of(source)
     folder = os.path.dirname(os.path.abspath(source)) if _is_path(source) else None
@@ -80,9 +80,9 @@ def _prepare_cut(
     def run_prepared(feeds: Mapping[str, Array]) -> list[Array]:
         key = tuple(str(a.dtype) for a in feeds.values())
         if key not in runs:
-            shorter = begin_at(model, cut_inputs, feeds, outputs)
+            shorter = cut_model(model, cut_inputs, feeds, outputs)
             runs[key] = _session(shorter.SerializeToString(), optimize, folder)
-        with _refusals():
+        with _convert_errors():
             names = {i.name for i in runs[key].get_inputs()}
             given = {n: a for n, a in feeds.items() if n in names}
             return list(runs[key].run(None, given))
@@ -117,19 +117,19 @@ def _session(model: Any, optimize: bool, folder: str | None) -> Any:
         settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     if folder is not None and not isinstance(model, str):
         settings.add_session_config_entry(FOLDER, folder)
-    with _refusals():
+    with _convert_errors():
         return onnxruntime.InferenceSession(model, settings, providers=["CPUExecutionProvider"])
 
 
 @contextmanager
-def _refusals() -> Iterator[None]:
+def _convert_errors() -> Iterator[None]:
     try:
         yield
     except Exception as error:  # its exceptions have no common base but this
         raise SerdeError(f"ONNX Runtime refuses the model: {error}") from error
 
 
-def _ending_at(source: Any, names: Sequence[str]) -> tuple[bytes, list[str]]:
+def _add_outputs(source: Any, names: Sequence[str]) -> tuple[bytes, list[str]]:
     """A model that has values or nodes by ``names`` for outputs as well, and what they are called.
 
     Raises:
@@ -150,7 +150,7 @@ def _ending_at(source: Any, names: Sequence[str]) -> tuple[bytes, list[str]]:
     return model.SerializeToString(), ends
 
 
-def _nothing(wanted: Any) -> np.ndarray[Any, Any]:
+def _make_zeros(wanted: Any) -> np.ndarray[Any, Any]:
     """Zeros for an input whose value does not matter."""
     kind = wanted.type.removeprefix("tensor(").removesuffix(")")
     dtype = {"float": "float32", "double": "float64", "string": "object"}.get(kind, kind)

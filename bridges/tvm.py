@@ -105,17 +105,17 @@ def prepare(
         raise MissingDependency(f"{INSTALL} ({error})") from error
     if outputs:
         raise UsageError("TVM runs whole modules: it cannot be cut at an output")
-    with _refusals(tvm):
+    with _convert_errors(tvm):
         module = _module(tvm, source, options.get("entry"))
-        held = _held(_params_beside(source, module) if params is None else params)
-        with _offline():
+        held = _load_arrays(_find_params(source, module) if params is None else params)
+        with _disable_downloads():
             executor = relay.create_executor("vm", mod=module, device=tvm.cpu(), target="llvm")
             evaluate = executor.evaluate()
 
     def run_prepared(feeds: Mapping[str, np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
         given = {**held, **{n: np.asarray(a) for n, a in feeds.items()}}
         names = Names()
-        with _refusals(tvm):
+        with _convert_errors(tvm):
             args = [_argument(names.claim(p.name_hint), p.checked_type, given)
                     for p in module["main"].params]  # fmt: skip
             return list(_arrays(evaluate(*args)))
@@ -124,14 +124,14 @@ def prepare(
 
 
 @contextmanager
-def _refusals(tvm: Any) -> Iterator[None]:
+def _convert_errors(tvm: Any) -> Iterator[None]:
     try:
         yield
     except (tvm.TVMError, ValueError, KeyError) as error:
         raise SerdeError(f"TVM refuses the module: {error}") from error
 
 
-def _params_beside(source: Any, module: Any) -> Path | None:
+def _find_params(source: Any, module: Any) -> Path | None:
     """The parameter file of a module's file, by the rule that reading follows."""
     if not isinstance(source, (str, os.PathLike)):
         return None
@@ -141,7 +141,7 @@ def _params_beside(source: Any, module: Any) -> Path | None:
     return find_params(Path(source), lambda held: [n for n in held if n not in names])[0]
 
 
-def _held(params: Any) -> dict[str, Any]:
+def _load_arrays(params: Any) -> dict[str, Any]:
     if isinstance(params, (str, os.PathLike)):
         from serde.formats.relay.io.params import read_params
 
@@ -177,7 +177,7 @@ def _read(tvm: Any, path: Path) -> Any:
 
 
 @contextmanager
-def _offline() -> Iterator[None]:
+def _disable_downloads() -> Iterator[None]:
     """Keep TVM from asking the network for tuned schedules, as it does for every build."""
     before = os.environ.get(TUNED)
     os.environ[TUNED] = "NONE"
