@@ -399,7 +399,7 @@ def test_large_graphs_are_read_in_a_moment() -> None:
     start = time.process_time()
     graph = decode_symbol(parse_symbol(text), None, "m")
     assert len(graph.nodes) == count
-    assert time.process_time() - start < count * 100e-6
+    assert time.process_time() - start < count * 500e-6  # a quadratic reader takes minutes
 
 
 def test_a_compressed_archive_is_inflated_a_few_times_only(tmp_path, monkeypatch):
