@@ -9,7 +9,7 @@ from serde.errors import require
 from serde.ir.graph import DType, Graph, Value
 from serde.rewrite.subgraphs import Body
 
-LONGEST = 64  # turns of a loop that are laid out
+LONGEST = 64  # iterations of a loop that are unrolled
 MAX_UNROLLED = 4096  # nodes they may come to
 
 
@@ -39,7 +39,7 @@ def inline_if(g, condition, *, then_branch: Body, else_branch: Body, outputs: in
 
 
 def unroll_loop(g, trips, go, *states, body: Body, outputs: int = 1):
-    """A loop turn by turn, for targets without loops."""
+    """An unrolled loop, for targets without loops."""
     turns = static_trip_count(trips, go, body)
     require(turns is not None, "a loop whose turns are not known, or many")
     return unroll_iterations(g, turns, states, body, outputs)

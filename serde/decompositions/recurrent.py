@@ -1,4 +1,4 @@
-"""Recurrent layers, laid out step by step, or as a loop."""
+"""Recurrent layers, unrolled or as a loop."""
 
 from __future__ import annotations
 

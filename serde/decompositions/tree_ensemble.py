@@ -58,17 +58,17 @@ def build_forest(
             require(all(e in rows for e in ends), "a branch to a node that is not there")
             yes[i], no[i] = (rows[e] for e in ends)
     leaves = np.zeros((len(keys), targets), dtype.numpy)
-    told = np.zeros((len(keys), targets), bool)
+    has_weight = np.zeros((len(keys), targets), bool)
     for tree, node, target, weight in zip(*weights, strict=True):
         require((tree, node) in rows and 0 <= target < targets, "a weight of no leaf or target")
         leaves[rows[tree, node], target] += weight
-        told[rows[tree, node], target] = True
+        has_weight[rows[tree, node], target] = True
     first = {tree: i for i, (tree, _) in reversed(list(enumerate(keys)))}
     roots = np.array(sorted(first.values()))
     tracks = nodes.get("missing_value_tracks_true") or [0] * len(keys)
     return Forest(
         roots, np.array(nodes["featureids"]), np.array(nodes["values"], dtype.numpy),
-        nodes["modes"], yes, no, np.array(tracks, bool), leaves, told, _depth(roots, yes, no),
+        nodes["modes"], yes, no, np.array(tracks, bool), leaves, has_weight, _depth(roots, yes, no),
     )  # fmt: skip
 
 
@@ -92,8 +92,8 @@ def build_ensemble(
         ends.append(np.concatenate([at + inner * (leaf != 0), np.arange(count) + inner]))
     of_leaf = np.arange(count) + inner, np.array(ids, np.int64)
     table = np.zeros((inner + count, targets), weights.dtype)
-    told = np.zeros((inner + count, targets), bool)
-    table[of_leaf], told[of_leaf] = weights, True
+    has_weight = np.zeros((inner + count, targets), bool)
+    table[of_leaf], has_weight[of_leaf] = weights, True
     require(all(m < len(KINDS) for m in nodes["modes"]), "a comparison of no known kind")
     modes = [*(KINDS[m] for m in nodes["modes"]), *["LEAF"] * count]
     rows = np.array(roots, np.int64)
@@ -104,7 +104,7 @@ def build_ensemble(
     tracks = nodes["missing_value_tracks_true"] or [0] * inner
     return Forest(
         rows, pad(nodes["featureids"], np.int64), pad(nodes["splits"], weights.dtype), modes,
-        ends[0], ends[1], pad(tracks, bool), table, told, _depth(rows, *ends),
+        ends[0], ends[1], pad(tracks, bool), table, has_weight, _depth(rows, *ends),
         _sets(modes, members),
     )  # fmt: skip
 
@@ -177,8 +177,8 @@ def _extreme(g: Any, at: Value, forest: Forest, aggregate: str) -> Any:
     ends = forest.yes == np.arange(len(forest.yes))
     if forest.has_weight[ends].all():
         return found
-    told = g.Gather(g.const(forest.has_weight.astype(np.float32)), at, axis=0)
-    any_ = g.Greater(g.ReduceMax(told, [1], keepdims=0), 0.5)
+    has_weight = g.Gather(g.const(forest.has_weight.astype(np.float32)), at, axis=0)
+    any_ = g.Greater(g.ReduceMax(has_weight, [1], keepdims=0), 0.5)
     return g.Where(any_, found, g.const(np.zeros((), leaves.dtype)))
 
 

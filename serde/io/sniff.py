@@ -1,4 +1,4 @@
-"""What a file that is not a model most likely is, told from its first bytes."""
+"""Identifies files that are not models by their first bytes."""
 
 from __future__ import annotations
 

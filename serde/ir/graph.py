@@ -101,7 +101,7 @@ class DType(enum.Enum):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Call:
-    """One call of a function the source defines, which a reader spelled out.
+    """One call of a function the source defines, which a reader inlined.
 
     ``params`` are the values of the source's graph that were given, each with its parameter's name.
     ``fused`` tells a function that a compiler made of neighbours and nobody named.
@@ -133,7 +133,7 @@ class Source:
 class FileSlice:
     """``nbytes`` bytes of ``path`` from ``offset``, little-endian and row-major as in ONNX.
 
-    ``file`` is the device and inode of the file that was looked at, where a reader told it: a file
+    ``file`` is the device and inode of the file that was looked at, if a reader set it: a file
     that took its place is not read.
     """
 

@@ -52,9 +52,7 @@ def rebatch(graph: Graph, size: int | str = BATCH, axis: int = 0) -> Graph:
     for before, after in zip(graph.outputs, done.outputs, strict=True):
         _refuse_moved(before, after, axis, old, name)
     try:
-        fix_dimensions(
-            done, {name: ANOTHER}
-        )  # what is told of sizes by name is not compared with numbers
+        fix_dimensions(done, {name: ANOTHER})  # sizes by name are not compared with numbers
     except Unconvertible as error:
         raise Unconvertible("batch", error.problems) from None
     if isinstance(size, int):
@@ -251,7 +249,7 @@ def output_batch_axis(sizes: Ints, axis: int, out: Ints, batch: int) -> int:
 
     Elements keep their order, so it is the first axis that reaches past the elements of the axes
     before it. Where that axis holds more than the batch while another is just its size, the model
-    relies on a batch of one to move axes, and cannot be told apart from one that does not.
+    relies on a batch of one to move axes, and cannot be distinguished from one that does not.
     """
     before, ahead = prod(sizes[:axis]), 1
     for at, size in enumerate(out):

@@ -1,4 +1,4 @@
-"""Model-local functions: kept where the target has them, otherwise spelled out at each call.
+"""Model-local functions: kept where the target has them, otherwise inlined at each call.
 
 A call is emitted at the opset its function's body is written in, so a body of another opset than
 the model's needs nothing of its own.
@@ -28,8 +28,8 @@ MOST_NODES, MOST_GROWTH = 50_000, 64  # all calls may become: these, and more fo
 class FunctionTable(dict[tuple[str, str], Function]):
     """The functions of a module, by the domain and operator their calls bear.
 
-    ``left`` is how many nodes may still be spelled out: calls of calls grow without bound.
-    ``traced``: nodes that are spelled out tell their call (``Source.calls``), so that
+    ``left`` is how many nodes may still be inlined: calls of calls grow without bound.
+    ``traced``: inlined nodes record their call (``Source.calls``), so that
     ``outline.py`` can gather them again.
     """
 
@@ -166,7 +166,7 @@ def _body(g: Any, known: FunctionTable, graph: Graph, given: Any, outer: Env, de
 def rewrite_functions(
     graph: Graph, opset: int, rewrite: Callable[[Graph], Graph]
 ) -> tuple[Function, ...] | None:
-    """Every function with its body rewritten, None where one has to be spelled out instead.
+    """Every function with its body rewritten, None where one has to be inlined instead.
 
     Bodies have no types, so a change that depends on a rank cannot be made in them.
     """

@@ -293,7 +293,7 @@ class RuleTable:
         return rule.bodies if rule else NONE
 
     def refusal(self, node: Node) -> ConversionError | None:
-        """Why ``node`` cannot be converted, as far as can be told without its inputs' types."""
+        """Why ``node`` cannot be converted, as far as is known without its inputs' types."""
         if (known := self.diagnostic(node)) is not None:
             return known
         try:

@@ -111,7 +111,7 @@ def _deconvolution(inputs: Inputs, attrs: Attrs) -> Attrs:
         return attrs
     ends = _resolve_output_pads(inputs, attrs, fixed)
     if ends is None:
-        return attrs  # pads follow from a size known only when the model runs
+        return attrs  # pads depend on a dynamic size
     kept = {n: v for n, v in attrs.items() if n not in ("output_shape", "auto_pad")}
     return _deconvolution(inputs, {**kept, **ends})
 

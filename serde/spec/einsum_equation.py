@@ -121,8 +121,8 @@ def without_broadcasting(g: Any, inputs: Sequence[Value], equation: str) -> Valu
     letters = _as_letters([*rest, output])
     if letters is None:
         return None
-    texts = ["".join(letters[label] for label in labels) for labels in [*rest, output]]
-    total = g.Einsum(*operands, equation=f"{','.join(texts[:-1])}->{texts[-1]}")
+    terms_ = ["".join(letters[label] for label in labels) for labels in [*rest, output]]
+    total = g.Einsum(*operands, equation=f"{','.join(terms_[:-1])}->{terms_[-1]}")
     for factor in factors:
         total = g.Mul(total, factor)
     return total  # type: ignore[no-any-return]

@@ -22,7 +22,7 @@ from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES, Operator
 SMALL = 1024  # constants up to this many elements take part in shape inference
 MEMO = 20_000  # results kept
 RANK = 64  # the highest rank believed; a hostile model can infer any
-MOST_SIZE = (1 << 63) - 1  # of a dimension; larger ones are not told
+MOST_SIZE = (1 << 63) - 1  # of a dimension; larger ones are dropped
 UNNAMED = "?"  # how exporters write a size without a name: two of them are no one size
 LONGEST = 256  # letters of a dimension's name; longer ones are not followed
 # Functions ONNX infers no shape for.
@@ -177,7 +177,7 @@ def _infer_with_onnx(
 def _type_resize_sizes(
     node: onnx.NodeProto, inputs: tuple[Value | None, ...]
 ) -> dict[str, onnx.TypeProto]:  # fmt: skip
-    """Types of the sizes Resize is told: onnx takes a length it does not know for 0."""
+    """Types of the ``sizes`` operand of Resize: onnx takes an unknown length for 0."""
     axes = next((len(a.ints) for a in node.attribute if a.name == "axes"), None)
     shape = inputs[0].shape if inputs and inputs[0] is not None else None
     length = axes if axes or shape is None else len(shape)

@@ -170,8 +170,8 @@ def names(opset: int = IR_OPSET) -> tuple[str, ...]:
 
 
 def _is_deterministic(raw: defs.OpSchema) -> bool:
-    told: Any = raw  # its stub does not know of determinism
-    return bool(told.node_determinism != defs.OpSchema.NodeDeterminism.NonDeterministic)
+    schema: Any = raw  # its type stub lacks node_determinism
+    return bool(schema.node_determinism != defs.OpSchema.NodeDeterminism.NonDeterministic)
 
 
 def _kind(attribute: Any) -> str:

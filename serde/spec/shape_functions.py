@@ -1,4 +1,4 @@
-"""Shapes of operators that an operand spells out, as far as its elements are known by name."""
+"""Output shapes that an operand holds, as far as its elements are known by name."""
 
 from __future__ import annotations
 
@@ -52,32 +52,32 @@ def _apply_shape_function(
     op: str, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any]
 ) -> Shape | None:
     """The shape by the rule of the operator, as far as an operand tells."""
-    x, told = inputs[0], inputs[SHAPE_FUNCTION_OPS[op]]
-    wanted = dim_expr.shape_data_of(told)
-    if wanted is None and (length := _static_length(told)) is not None:
-        wanted = (None,) * length  # so many sizes, all unknown
-    if wanted is None or x is None:
+    x, operand = inputs[0], inputs[SHAPE_FUNCTION_OPS[op]]
+    target = dim_expr.shape_data_of(operand)
+    if target is None and (length := _static_length(operand)) is not None:
+        target = (None,) * length  # so many sizes, all unknown
+    if target is None or x is None:
         return None
     if op == "ConstantOfShape":
-        return wanted
+        return target
     if op == "Range":
         return _count_range(*map(dim_expr.shape_data_of, inputs))
     own = x.shape
     if own is None:
         return None
     if op == "Expand":
-        return _broadcast(own, wanted)
+        return _broadcast(own, target)
     if op == "Reshape":
-        return infer_reshape(own, wanted, bool(attrs.get("allowzero", 0)))
+        return infer_reshape(own, target, bool(attrs.get("allowzero", 0)))
     if op == "TopK":
         axis = attrs.get("axis", -1) % max(len(own), 1)
-        return (*own[:axis], wanted[0] if len(wanted) == 1 else None, *own[axis + 1 :])
-    if len(wanted) != len(own):
+        return (*own[:axis], target[0] if len(target) == 1 else None, *own[axis + 1 :])
+    if len(target) != len(own):
         return None
     if op == "Tile":
-        return tuple(dim_expr.combine("*", d, n) for d, n in zip(own, wanted, strict=True))
+        return tuple(dim_expr.combine("*", d, n) for d, n in zip(own, target, strict=True))
     fixed = attrs.get("keep_aspect_ratio_policy", "stretch") != "stretch"
-    return None if fixed or attrs.get("axes") else wanted  # Resize
+    return None if fixed or attrs.get("axes") else target  # Resize
 
 
 def _count_range(first: Shape | None, limit: Shape | None, step: Shape | None) -> Shape | None:

@@ -157,7 +157,7 @@ class Judge:
 def move_floats(x: Array, name: str, move: str) -> Array:
     """Change floats in their last digits.
 
-    Equal numbers are changed together, and stay equal, unless they are to be told apart.
+    Equal numbers are changed together, and stay equal, unless they are to become different.
     """
     if not move or DType.of(x.dtype).kind != "f":
         return x

@@ -18,11 +18,13 @@ def verify_hash(path: str | os.PathLike[str]) -> str:
         UsageError: where the file holds no hash. MalformedFile: where its weights have another.
     """
     graph, _ = read(path)
-    told = graph.metadata.get(KEY)
-    if told is None:
+    expected = graph.metadata.get(KEY)
+    if expected is None:
         raise UsageError(f"{os.fspath(path)} holds no hash of its weights: write it with --hash")
     found = weights_hash(graph)
-    if found != told:
-        reason = f"its weights are not those it was written with: SHA-256 {found}, not {told[:80]}"
+    if found != expected:
+        reason = (
+            f"its weights are not those it was written with: SHA-256 {found}, not {expected[:80]}"
+        )
         raise MalformedFile(path, reason)
     return found

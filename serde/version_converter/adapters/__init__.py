@@ -1,7 +1,7 @@
 """What each opset changed, by operator family, in both directions.
 
 ``below[v]`` rewrites an operator of opset ``v`` into operators of ``v - 1``; ``above[v]`` the other
-way. A rule that declares the attribute ``outputs`` is told how many outputs are in use; one that
+way. A rule that declares the attribute ``outputs`` gets the number of outputs in use; one that
 ends in ``**rest`` is handed the attributes it does not name.
 """
 

@@ -61,7 +61,7 @@ for _op in ("Asinh", "Acosh", "Atanh"):
 
 @below[28]("Celu")
 def celu_of_other_floats(g, x: Value, *, alpha: float):
-    """Celu took float32 only; a wider one is spelled out, a narrower one widened."""
+    """Celu took float32 only; a wider one is decomposed, a narrower one promoted."""
     if x.dtype is DType.FLOAT64:
         with g.speaking(28):
             return g.Mul(g.Elu(g.Div(x, alpha), alpha=1.0), alpha)

@@ -36,7 +36,7 @@ def cast_without_saturation(g, x: Value, *, to: int, saturate: int):
 
 @above[6]("Cast")
 def cast_to_code(g, x: Value, *, to: str):
-    """At opset 1 the type was spelled out."""
+    """At opset 1 the type was given by name."""
     require(to in SPELLED, f"Cast to {to!r}, which is no element type")
     return g.Cast(x, to=ELEMENT_CODES[SPELLED[to]])
 

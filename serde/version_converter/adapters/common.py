@@ -16,7 +16,7 @@ END = 2**63 - 1  # a Slice ends here where it takes all that is left
 
 
 def require_expandable(count: int, what: str, most: int = MOST) -> int:
-    """``count``, unless it is more than is ever spelled out in constants or nodes."""
+    """``count``, unless it exceeds the limit for expansion into constants or nodes."""
     require(0 <= count <= most, f"{what} of {count} is too many to unroll")
     return count
 

@@ -1,4 +1,4 @@
-"""Axes known only when the model runs, where an older opset wants them in an attribute."""
+"""Dynamic axes, where an older opset takes them in an attribute."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NO_AXIS = 2**40
 
 
 def known_ints(value: Value) -> tuple[int, ...] | None:
-    """The elements of an operand, None where they are known only when the model runs."""
+    """The elements of an operand, None where they are dynamic."""
     if value.shape == (0,):
         return ()
     return value.ints() if value.tensor is not None else None

@@ -1,4 +1,4 @@
-"""Resize to sizes, or by scales, that are known only when the model runs."""
+"""Resize to dynamic sizes, or by dynamic scales."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ class Axis:
 
 
 def resample(g, x: Value, roi, scales, sizes, how: Sampling):
-    """Resize, spelled out axis by axis; places are found in float32, as runtimes find them."""
+    """Resize, decomposed axis by axis; coordinates are float32, as in the runtimes."""
     kind, u = x.dtype, x if x.dtype in FLOATS else cast(g, x, DType.FLOAT32)
     u = x if how.mode == "nearest" else u
     by_scale = scales is not None and scales.shape != (0,)
     for at in range(x.rank):
-        told, behind = (
+        requested, behind = (
             None if v is None else g.Reshape(g.Slice(v, [at], [at + 1], [0], [1]), [1])
             for v in (scales if by_scale else sizes, sizes if by_scale else None)
         )
         own = size(g, x, at)
-        if is_unchanged(own, told, by_scale) and how.coordinates != "tf_crop_and_resize":
+        if is_unchanged(own, requested, by_scale) and how.coordinates != "tf_crop_and_resize":
             continue
-        n, told = (cast(g, v, DType.FLOAT32) for v in (own, told))
-        length = g.Mul(n, told) if by_scale else told
+        n, requested = (cast(g, v, DType.FLOAT32) for v in (own, requested))
+        length = g.Mul(n, requested) if by_scale else requested
         part = None
         if roi is not None and roi.shape != (0,):
             ends = (g.Slice(roi, [i], [i + 1], [0], [1]) for i in (at, at + x.rank))
             start, end = (cast(g, v, DType.FLOAT32) for v in ends)
             part = start, end
-        scale = told if by_scale else g.Div(told, n)
+        scale = requested if by_scale else g.Div(requested, n)
         m = g.Floor(length) if behind is None else cast(g, behind, DType.FLOAT32)
         u = resample_axis(g, u, Axis(at, n, m, length, scale, part), how)
     return cast(g, u, kind)
@@ -64,11 +64,11 @@ def clamp_index(g, index: Value, last: Value):
     return g.Min(g.Max(index, 0.0), last)
 
 
-def is_unchanged(own: Value, told: Value, by_scale: bool) -> bool:
+def is_unchanged(own: Value, requested: Value, by_scale: bool) -> bool:
     """Whether an axis is known to stay as large as it is."""
     if by_scale:
-        return told.tensor is not None and float(told.array()[0]) == 1
-    return told.shape_data is not None and told.shape_data == own.shape_data
+        return requested.tensor is not None and float(requested.array()[0]) == 1
+    return requested.shape_data is not None and requested.shape_data == own.shape_data
 
 
 def source_coordinates(g, axis: Axis, mode: str):

@@ -17,7 +17,7 @@ INTEGERS_BY_9 = {"Greater", "Less"}
 
 
 def align_broadcast(op, g, a: Value, b: Value, *, broadcast: int = 0, axis: int | None = None):
-    """Before opset 7 ``axis`` told where in the first operand the second one's axes begin."""
+    """Before opset 7 ``axis`` was the axis of the first operand where the second one's begin."""
     if broadcast and axis is not None:
         require(-a.rank <= axis < a.rank, f"axis {axis} of an operand of {a.rank} axes")
         behind = a.rank - b.rank - (axis % a.rank)
@@ -99,7 +99,7 @@ def is_number(g, x: Value):
 
 @below[19]("Equal")
 def equal_strings(g, a: Value, b: Value):
-    """Before opset 19 strings were only told apart by Unique: equal ones share a number."""
+    """Before opset 19 only Unique compared strings: equal ones get the same index."""
     if a.dtype is not DType.STRING:
         return g.Equal(a, b)
     with g.speaking(20):

@@ -135,14 +135,14 @@ def scatter_rows(g, rows: Value, where: Value, updates: Value, reduction: str):
 def decompose_scatter_elements(
     g, x: Value, indices: Value, updates: Value, reduction: str, axis: int
 ):
-    """ScatterElements, spelled out."""
+    """ScatterElements, decomposed."""
     where = g.Reshape(flatten_indices(g, x, indices, axis), [-1])
     made = scatter_rows(g, g.Reshape(x, [-1, 1]), where, g.Reshape(updates, [-1, 1]), reduction)
     return g.Reshape(made, g.Shape(x))
 
 
 def decompose_scatter_nd(g, x: Value, indices: Value, updates: Value, reduction: str):
-    """ScatterND, spelled out; without a reduction, by ScatterElements."""
+    """ScatterND, decomposed; without a reduction, by ScatterElements."""
     depth = size(g, indices, indices.rank - 1)
     where = g.Reshape(linearize_indices(g, x, indices, depth), [-1])
     whole = g.ReduceProd(g.Concat(trailing_shape(g, x, depth), [1], axis=0), [0], keepdims=1)

@@ -106,7 +106,7 @@ def batch_normalization_in_parts(
 
 @above[14]("BatchNormalization")
 def batch_normalization_mode(g, *operands: Value, outputs=1, **rest):
-    """Up to opset 13 the number of outputs told whether the batch's own statistics are taken."""
+    """Up to opset 13 the number of outputs selected the statistics of the batch."""
     require(outputs <= 3, "the saved mean and variance of training; opset 14 and later have none")
     return g.BatchNormalization(*operands, training_mode=int(outputs > 1), outputs=outputs, **rest)
 

@@ -41,7 +41,7 @@ def fill_axis(g, x: Value, axis: int, before: Value, behind: Value, value: Value
 
 
 def decompose_pad(g, x: Value, pads: Value, value, mode: str):
-    """Pad, spelled out axis by axis."""
+    """Pad, decomposed axis by axis."""
     if value is None:
         value = g.const(False if x.type is DType.BOOL else 0, x.type)
     value = scalar(g, value)

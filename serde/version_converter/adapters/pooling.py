@@ -18,7 +18,7 @@ from .indexing import extreme_value
 def ceil_mode_pads(x: Value, kernel: Ints, strides: Ints, dilations: Ints, pads: Ints):
     """Padding at the end of each axis that lets plain rounding reach what ``ceil_mode`` does.
 
-    None where it follows from a size known only when the model runs.
+    None where it depends on a dynamic size.
     """
     sizes = [d for d in x.ranked_shape[2:] if isinstance(d, int)]
     if len(sizes) < x.rank - 2:
@@ -82,7 +82,7 @@ def pad_dynamically(g, x: Value, before: list[Value], behind: list[Value], value
 
 
 def average_dynamic_windows(g, x: Value, w: Windows, count_include_pad: int):
-    """AveragePool over windows whose number is known only when the model runs."""
+    """AveragePool over a dynamic number of windows."""
     before, behind, more = dynamic_pads(g, x, w)
     counted = make_full(g, 1.0, g.Shape(x), x.type)
     filler = 1.0 if count_include_pad else 0.0

@@ -33,7 +33,7 @@ def broadcast_parameter(g, v: Value, x: Value, axis: int, block_size: int):
 def emit_quantize(
     g, x: Value, scale: Value, zero, kind: DType, axis: int, block_size: int, saturate: int = 1
 ):  # fmt: skip
-    """``saturate(round(x / scale) + zero)``, spelled out."""
+    """``saturate(round(x / scale) + zero)``, decomposed."""
     wide = cast(g, scale, DType.FLOAT32)
     y = g.Div(cast(g, x, DType.FLOAT32), broadcast_parameter(g, wide, x, axis, block_size))
     if kind.kind == "f":
@@ -46,7 +46,7 @@ def emit_quantize(
 
 
 def emit_dequantize(g, x: Value, scale: Value, zero, kind: DType, axis: int, block_size: int):
-    """``(x - zero) * scale``, spelled out; of 32-bit integers in float64, which holds them."""
+    """``(x - zero) * scale``, decomposed; of 32-bit integers in float64, which holds them."""
     wide = DType.FLOAT64 if x.dtype is DType.INT32 else DType.FLOAT32
     y = cast(g, x, wide)
     if zero is not None:

@@ -26,7 +26,7 @@ def time_first(op, g, *operands, layout: int, outputs=1, **rest):
 
 
 def every_output_optional(op, g, *operands, output_sequence: int, outputs=1, **rest):
-    """``output_sequence`` told whether the first output, always computed since, is wanted."""
+    """``output_sequence`` set whether the first output is computed; it always is since."""
     return g[op](*operands, outputs=outputs, **rest)
 
 

@@ -69,12 +69,14 @@ def resample_axis(g, x: Value, axis: int, how: Sampling, at, n: int, scale: floa
 def static_scales(x: Value, scales, sizes) -> list[tuple[Dim, float]] | None:
     """For each axis its new size and how much larger that is; None where that is not known."""
     by_scale = scales is not None and scales.shape != (0,)
-    told = scales if by_scale else sizes
-    require(told is not None, "neither sizes nor scales")
+    operand = scales if by_scale else sizes
+    require(operand is not None, "neither sizes nor scales")
     if by_scale:
-        given: tuple[Any, ...] | None = told.tensor and tuple(map(float, told.array().ravel()))
+        given: tuple[Any, ...] | None = operand.tensor and tuple(
+            map(float, operand.array().ravel())
+        )
     else:
-        given = shape_data_of(told)
+        given = shape_data_of(operand)
     if given is None:
         return None
     fit = all(isinstance(v, str) or v is None or 0 < v < END for v in given)

@@ -38,7 +38,7 @@ def roi_align(
     g, x: Value, rois: Value, batch: Value, *, mode: str, output_height: int, output_width: int,
     sampling_ratio: int, spatial_scale: float, half: bool,
 ):  # fmt: skip
-    """RoiAlign, spelled out; halves in float32, as places beyond 2048 are no float16."""
+    """RoiAlign decomposed; float16 in float32, as coordinates beyond 2048 are not exact in it."""
     kind = x.dtype
     x, rois = widen_float(g, x), widen_float(g, rois)
     cells, largest = (output_height, output_width), mode.lower() == "max"

@@ -47,7 +47,7 @@ def transform_axis(g, x: Value, at: int, length: Value, inverse: int, onesided: 
     """The transform of a real or complex tensor along axis ``at``, by a matrix product."""
     u = widen_float(g, x)
     depth = x.ranked_shape[-1]
-    if depth not in (1, 2):  # real or complex only when the model runs: made complex
+    if depth not in (1, 2):  # real or complex dynamically: made complex
         u, depth = resize_to_length(g, u, x.rank - 1, g.const([2], DType.INT64)), 2
     half = g.Add(g.Div(length, 2), 1)
     back = bool(inverse and onesided)

@@ -38,7 +38,7 @@ def axis_borders(g, n: Value, align: int, dtype: DType):
 def decompose_grid_sample(
     g, x: Value, grid: Value, *, align_corners: int, mode: str, padding_mode: str
 ):
-    """GridSample, spelled out for any number of axes.
+    """GridSample, decomposed for any number of axes.
 
     ``border`` holds the place itself between the borders, but the cubic mode weighs the neighbours
     of the place as it is and holds each of those: so ONNX Runtime and PyTorch, not onnx.reference.
