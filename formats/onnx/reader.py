@@ -192,7 +192,7 @@ class _Decoding:
         )
 
     def named_overloads(self, functions: Sequence[onnx.FunctionProto]) -> dict[Any, str]:
-        """A name of its own for every function; several may share one, told by ``overload``."""
+        """A name of its own for every function; those that share one differ in ``overload``."""
         keys = [(f.domain, f.name, f.overload) for f in functions]
         for key in keys:
             self.check_texts(*key)

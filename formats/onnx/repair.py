@@ -1,7 +1,7 @@
 """Mend ONNX files that old exporters, MXNet's above all, left behind.
 
 What can be wrong with the file itself is mended on the ModelProto; what needs shapes is a rule
-table that runs at the file's own opset. Every change is told.
+table that runs at the file's own opset. Every change is listed.
 """
 
 from __future__ import annotations

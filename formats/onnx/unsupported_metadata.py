@@ -1,4 +1,4 @@
-"""What an ONNX file says that a graph does not hold, told rather than passed over in silence."""
+"""Notes on metadata of an ONNX file that a graph does not hold."""
 
 from __future__ import annotations
 

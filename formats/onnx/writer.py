@@ -1,6 +1,6 @@
 """Graph → ONNX file. Weights are copied file to file, or pointed at where they lie.
 
-The model's bytes are laid out by hand around protobuf's: everything small is serialised by it, then
+The model's bytes are written by hand around protobuf's: everything small is serialised by it, then
 each initializer is streamed behind its own header, so no model is ever whole in memory.
 """
 
