@@ -65,7 +65,7 @@ def write_leaky_relu(r, x, *, alpha: float):
 
 @recasts("PRelu")
 def legalize_prelu(g, x, slope):
-    """A slope for each channel stays, as Relay has it; others are spelled out."""
+    """A slope for each channel stays, as Relay has it; others are decomposed."""
     if is_per_channel(x, slope):
         return None
     return g.Where(g.Less(x, 0), g.Mul(x, slope), x)

@@ -48,7 +48,7 @@ def legalize_loop(g, trips, go, *states, body: Body, outputs: int = 1):
 
 
 def _carry_outputs(g, trips, go, states, body: Body) -> list[Value]:
-    """The loop with the number of turns in its condition; what it collects grows turn by turn."""
+    """The loop with its trip count in the condition; each iteration appends to the scan outputs."""
     shapes = [v.ranked_shape for v in states]
     for _ in range(2 + sum(map(len, shapes))):
         inner, made = _body(g, states, shapes, body)

@@ -20,7 +20,7 @@ LARGEST_EXACT = 1 << 24  # up to here a float32 counts exactly
 BYTES = (DType.INT8, DType.UINT8)
 LAYOUTS = {1: ("NCW", "OIW", "IOW"), 2: ("NCHW", "OIHW", "IOHW"), 3: ("NCDHW", "OIDHW", "IODHW")}
 FIXED_PADS = {"auto_pad": ("NOTSET",)}
-MOST_GROUPS, MOST_PLACES = 64, 121  # of convolutions laid out
+MOST_GROUPS, MOST_PLACES = 64, 121  # of convolutions that are unrolled
 INT32_MOST = 2**31 - 1
 
 

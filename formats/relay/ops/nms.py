@@ -232,7 +232,7 @@ def legalize_non_max_suppression(
     """Boxes of corners, with scores above zero: TVM suppresses no others.
 
     It has no function for the shape of a result whose limits are numbers without axes: where
-    there are as many classes or batches as the run tells, each is taken by itself.
+    the number of classes or batches is dynamic, each is taken by itself.
     """
     limit, floor = 0 if most is None else number(most), number(least)
     if limit is not None and limit <= 0:

@@ -119,7 +119,7 @@ def write_instance_norm(r, x, scale, bias, *, epsilon):
 
 @recasts("LayerNormalization")
 def legalize_layer_norm(g, x, scale, bias=None, *, axis, epsilon, stash_type, outputs: int = 1):
-    """Over the last axis and with a bias as it is, otherwise spelled out."""
+    """Over the last axis and with a bias as it is, otherwise decomposed."""
     last = (
         axis % x.rank == x.rank - 1
         and scale.rank == 1

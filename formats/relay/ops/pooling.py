@@ -94,7 +94,7 @@ def max_pool_in_float(g, x: Value, frame):
 def ceil_mode_pads(x: Value, frame) -> Ints:
     """Pads with as much more at the end as the last window needs when sizes are rounded up.
 
-    One less than the stride is never more than one window, where only the run tells the size.
+    One less than the stride is never more than one window, where the size is dynamic.
     """
     half = len(frame["kernel_shape"])
     begins, ends = frame["pads"][:half], list(frame["pads"][half:])

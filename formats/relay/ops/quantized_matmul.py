@@ -156,7 +156,7 @@ def legalize_conv_integer(
     g, x, w, x_zero=None, w_zero=None, *, kernel_shape, strides, dilations, pads, group,
     auto_pad=None,
 ):  # fmt: skip
-    """Images of known sizes; a signal is an image one high, and others are spelled out."""
+    """Images of known sizes; a signal is an image of height 1, and others are decomposed."""
     whole = x.is_static and w.is_static and min(pads) >= 0 and is_one_number(x_zero)
     if whole and len(kernel_shape) == 2:
         return None

@@ -1,4 +1,4 @@
-"""Recurrent layers, laid out step by step."""
+"""Recurrent layers, unrolled."""
 
 from __future__ import annotations
 

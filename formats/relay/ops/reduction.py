@@ -178,7 +178,7 @@ def legalize_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_ax
 
 
 def write_reduction(name, r, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
-    """TVM starts from the lowest finite number, so what is infinite throughout is told apart."""
+    """TVM's max starts at the lowest finite float: slices that are all -inf are a special case."""
     over = reduction_axes(x, axes, noop_with_empty_axes)
     if 0 in x.ranked_shape:
         return initial_value(r, name, x, over, keepdims)

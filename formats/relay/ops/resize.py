@@ -172,7 +172,7 @@ def shape_of(g, x: Value, sizes: Sequence[Size]):
 
 
 def computed_table(g, size: Size, count: Size, mode: str, rounding: str):
-    """``nearest_table`` where only the run tells a size."""
+    """``nearest_table`` for a dynamic size."""
     require(mode in (*MODES[:4], "tf_half_pixel_for_nn"), f"{mode} of an input of unknown size")
     n, m = (
         g.const(F(s)) if isinstance(s, int) else cast(g, s, DType.FLOAT32) for s in (size, count)
@@ -194,7 +194,7 @@ def computed_table(g, size: Size, count: Size, mode: str, rounding: str):
 
 
 def round_positions(g, at: Value, rounding: str):
-    """``nearest`` where only the run tells a size."""
+    """``nearest`` for a dynamic size."""
     if rounding == "round":
         return round_half_away(g, at)
     if rounding == "round_prefer_floor":

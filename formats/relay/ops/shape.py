@@ -236,7 +236,7 @@ def read_ndarray_size(g, x, *, dtype: DType | None = None):
 
 
 def static_sizes(value: Value | None) -> tuple[int, ...] | None:
-    """The numbers a shape, or a list of axes, holds; None where only the run tells them."""
+    """The numbers a shape, or a list of axes, holds; None where they are dynamic."""
     found = shape_data_of(value)
     if found is None and value is not None and value.tensor is not None:
         found = value.ints()

@@ -51,7 +51,7 @@ def read_dft(g, real, imaginary, *, inverse=False):
 
 
 def to_dense_matrix(data: Value, indices: Value, starts: Value, columns: int) -> np.ndarray:
-    """A matrix held by rows, in blocks or single elements, spelled out."""
+    """The dense matrix of one in CSR or BSR form."""
     require(all(v.tensor is not None for v in (data, indices, starts)),
             "a sparse matrix that the model computes")  # fmt: skip
     held, at, begin = data.array(), indices.array(), starts.array()

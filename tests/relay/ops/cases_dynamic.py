@@ -11,7 +11,7 @@ ZERO = {n: f"{n}:int64:0:0" for n in (1, 2, 3)}
 
 
 def plus(*numbers: int, dtype: str = "int64") -> str:
-    """Numbers the run tells."""
+    """Dynamic numbers."""
     return f"(b + c({list(numbers)}, '{dtype}'))"
 
 

@@ -52,7 +52,7 @@ def arrays_for(name: str, inputs: Sequence[str]) -> dict[str, np.ndarray]:
 
 
 def named(arrays: dict[str, np.ndarray], naming: str) -> dict[str, list[int | None]]:
-    """The shapes of inputs; None is a size that only the run tells.
+    """The shapes of inputs; None is a dynamic size.
 
     With ``batch`` it is the first of ``a``, and of whatever begins with as many; with ``any`` all
     sizes of ``a`` above 1.
