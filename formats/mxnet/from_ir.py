@@ -1,4 +1,4 @@
-"""The IR to MXNet: operators MXNet lacks are spelled out in others first, then all are rewritten.
+"""The IR to MXNet: operators MXNet lacks are legalized first, then all are rewritten.
 
 A tensor of no axes is one of shape ``(1,)`` in MXNet, booleans are numbers inside.
 """

@@ -78,7 +78,7 @@ class Writes(RuleTable):
         return results
 
     def refusal(self, node: Node) -> ConversionError | None:
-        """Why ``node`` cannot be converted, as far as can be told without its inputs."""
+        """Why ``node`` cannot be converted, as far as is known without its inputs."""
         if (reason := _illegal_output_reason(node)) is not None:
             return ConversionError(reason)
         return _foreign_reason(node) or super().refusal(node)

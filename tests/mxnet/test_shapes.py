@@ -160,7 +160,7 @@ def asked_for(example: str, name: str = "data") -> str:
     """What the error says of an input whose rank is not known."""
     shape = tuple(int(d) if d.isdigit() else d for d in example.split(","))
     return (
-        f"the shape of {name!r} cannot be told from the operators: give it, as "
+        f"the shape of {name!r} cannot be inferred from the operators: give it, as "
         f"--input {name}={example} or inputs={{{name!r}: {shape!r}}}"
     )
 
@@ -348,7 +348,7 @@ def test_names_of_callers_are_not_used_again() -> None:
 
 
 def test_several_inputs_are_asked_for_at_once() -> None:
-    with pytest.raises(UsageError, match="the shape of 'data', 'mean' cannot be told"):
+    with pytest.raises(UsageError, match="the shape of 'data', 'mean' cannot be inferred"):
         completed(two("broadcast_add"))
 
 

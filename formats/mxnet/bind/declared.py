@@ -1,4 +1,4 @@
-"""What is told of variables before anything is inferred: by their nodes, and by operators."""
+"""What nodes and operators declare of variables, before anything is inferred."""
 
 from __future__ import annotations
 

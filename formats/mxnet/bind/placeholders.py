@@ -84,10 +84,10 @@ def infer_parameters(
             shapes = infer_parameter_shapes(node, shape)
         except ERRORS:
             continue  # its rule will say what is wrong with the attributes
-        for at, told in zip(PARAMETERS[node.op], shapes, strict=False):
+        for at, inferred in zip(PARAMETERS[node.op], shapes, strict=False):
             v = node.inputs[at] if at < len(node.inputs) else None
             if v is not None and v in found:
-                found[v] = merge_shapes(found[v], told)
+                found[v] = merge_shapes(found[v], inferred)
     return {v: s for v, s in found.items() if s is not None}
 
 

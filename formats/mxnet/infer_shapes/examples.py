@@ -56,7 +56,7 @@ def ask_for_shapes(
     inputs = ", ".join(f"{n!r}: {s!r}" for n, s in examples)
     more = " and so on" if len(unknown) > MOST_EXAMPLES else ""
     return (
-        f"the shape of {names} cannot be told from the operators: give it, as {given}{more} or "
+        f"the shape of {names} cannot be inferred from the operators: give it, as {given}{more} or "
         f"inputs={{{inputs}}}"
     )
 

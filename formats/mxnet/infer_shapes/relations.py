@@ -93,9 +93,9 @@ def _infer_relations(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
 
 
 def merge_shapes(*shapes: Shape | None) -> Shape | None:
-    """What several things told of one shape come to: numbers before names before nothing.
+    """One shape of several inferred for a value: numbers before names before None.
 
-    The first tells the rank; what is of another is left aside.
+    The first gives the rank; shapes of another rank are ignored.
     """
     known = [s for s in shapes if s is not None]
     alike = [s for s in known if len(s) == len(known[0])]

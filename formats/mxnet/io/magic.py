@@ -1,4 +1,4 @@
-"""What a file is, told from how it begins."""
+"""Identifies a file by its first bytes."""
 
 from __future__ import annotations
 

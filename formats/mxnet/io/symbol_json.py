@@ -1,7 +1,7 @@
 """Symbol JSON of every MXNet version, to a graph in the ``mxnet`` domain.
 
 Layout (nnvm's saveload_json.cc and MXNet's legacy_json_util.cc): ``nodes`` with ``op``, ``name``,
-``inputs`` of ``[node, output]`` or ``[node, output, version]``, and attributes as texts under
+``inputs`` of ``[node, output]`` or ``[node, output, version]``, and attributes as strings under
 ``attrs``, before 0.12 ``attr``, before 0.9 ``param`` with only annotations under ``attr``;
 ``heads`` like inputs; the version under ``attrs.mxnet_version``, absent before 0.9. Variables have
 the op ``null``. The graph is the one MXNet itself loads: what no head needs is left out, the rest

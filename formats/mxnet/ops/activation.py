@@ -84,7 +84,7 @@ def write_elu(s, x, *, alpha):
 
 @writes("Selu")
 def write_selu(s, x, *, alpha, gamma):
-    """With the usual numbers; others are spelled out."""
+    """With the default constants; others are decomposed."""
     return s.LeakyReLU(x, act_type="selu")
 
 

@@ -87,7 +87,7 @@ def match_axis_length(s, x: Value, row: Value, axis: int, rank: int, kind: str) 
 
 
 def broadcast_together(s, values: Sequence[Value]) -> list[Value]:
-    """The values spread out to the shape they broadcast to, which the run tells."""
+    """The values expanded to the dynamic shape they broadcast to."""
     rank = max(v.rank for v in values)
     wide, zeros = [], []
     for value in values:
@@ -101,14 +101,14 @@ def broadcast_together(s, values: Sequence[Value]) -> list[Value]:
 
 
 def broadcast_shapes(shapes: Sequence[Sequence[Dim]]) -> list[Dim] | None:
-    """The shape that shapes broadcast to; None where only the run tells."""
+    """The shape that shapes broadcast to; None where it is dynamic."""
     rank = max(map(len, shapes))
     sizes: list[set[Dim]] = [set() for _ in range(rank)]
     for shape in shapes:
         for at, size in enumerate(reversed(shape), 1):
             sizes[-at] |= {size} - {1}
-    told = all(len(s) <= 1 and None not in s for s in sizes)
-    return [next(iter(s), 1) for s in sizes] if told else None
+    is_known = all(len(s) <= 1 and None not in s for s in sizes)
+    return [next(iter(s), 1) for s in sizes] if is_known else None
 
 
 def emit_iterations(s, count: Value) -> Value:

@@ -102,7 +102,7 @@ def read_lower_and_orthogonal(g, a):
 def solve(g, a: Value, b: Value):
     """What times square matrices ``a`` gives ``b``: by Gauss and Jordan, the largest pivot first.
 
-    A row that was a pivot is told by a last column, which counts how often it was one.
+    A last column counts how often each row was the pivot.
     """
     last, count = a.rank - 1, size_of(g, a, a.rank - 1)
     rows = g.Unsqueeze(index_range(g, count), [1])

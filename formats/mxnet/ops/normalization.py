@@ -202,7 +202,7 @@ def statistics_type(*operands: Value) -> DType:
 def normalize_with_statistics(
     g, x: Value, scale: Value, bias: Value, mean: Value, var: Value, *, epsilon: float
 ):
-    """A BatchNorm spelled out: MXNet's takes no computed statistics."""
+    """A decomposed BatchNorm: MXNet's takes no computed statistics."""
     scale, bias, mean, var = (
         g.Unsqueeze(v, list(range(1, x.rank - 1))) if x.rank > 2 else v
         for v in (scale, bias, mean, var)

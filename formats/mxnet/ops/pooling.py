@@ -283,7 +283,7 @@ def legalize_max_pool(
 def max_pool_with_indices(
     g, x: Value, by_columns: int, *, kernel_shape, strides, dilations, pads, ceil_mode
 ):  # fmt: skip
-    """The largest of each window, and where it stands in the whole tensor, told from a table."""
+    """The largest of each window, and its flat index in the tensor, looked up in a table."""
     sizes = x.ranked_shape[2:]
     require(all(isinstance(d, int) for d in sizes), "places in an image of a size not known before")
     require(x.type.kind == "f", f"pooling of {x.type.value} elements")

@@ -92,7 +92,7 @@ def read_reshape_like(
     g, x, like, *, lhs_begin: int | None = None, lhs_end: int | None = None,
     rhs_begin: int | None = None, rhs_end: int | None = None,
 ):  # fmt: skip
-    """Some axes of ``x``, all unless told, take the sizes of some axes of ``like``."""
+    """Some axes of ``x``, by default all, take the sizes of some axes of ``like``."""
     if (lhs_begin, lhs_end, rhs_begin, rhs_end) == (None,) * 4:
         return g.Reshape(x, g.Shape(like))
     mine, other = sizes_of(g, x), sizes_of(g, like)
@@ -284,7 +284,7 @@ def write_reshape(s, x, shape=None, *, sizes: Hint[Sizes | None] = None):
 
 
 def reshape_to_sizes(s, x: Value, sizes: Sizes | None):
-    """Numbers stand for themselves, and one size that only the run tells is the rest."""
+    """Numbers stand for themselves, and one dynamic size is -1."""
     require(sizes is not None, COMPUTED)
     open_ = [at for at, d in enumerate(sizes) if not isinstance(d, int)]
     kept = [

@@ -72,7 +72,7 @@ def write_slice(s, x, starts, ends, axes, steps, *, sizes: Hint[Sizes | None] = 
         if not isinstance(last, str):
             begin[axis], end[axis] = bounds_of(x.ranked_shape[axis], first, last, by)
             continue
-        require(by > 0 and first >= 0, "a slice from its end up to a size the run tells")
+        require(by > 0 and first >= 0, "a slice from its end up to a dynamic size")
         begin[axis] = first
         if last != x.ranked_shape[axis]:
             like = align_to_axis(s, emit_arange(s, last), axis, x.rank)

@@ -83,7 +83,7 @@ def map_nodes(graph: Graph, change: Callable[[Node], Node]) -> Graph:
 def keep_custom_nodes(
     graph: Graph, table: RuleTable, domain: str, types: Mapping[str, Any]
 ) -> tuple[Graph, RuleTable]:
-    """Nodes no rule reads are kept, as operators of ``domain`` with their attributes as texts.
+    """Nodes no rule reads are kept, as operators of ``domain`` with their attributes as strings.
 
     Operators of MXNet's own, for which there is a reason why they are not read, are not. ``types``
     are the shapes, or shapes and element types, of what such nodes compute, by name.
@@ -92,7 +92,7 @@ def keep_custom_nodes(
         UsageError: for a type of something else.
     """
     found: dict[str, Callable[..., Any]] = {}
-    told: dict[Value, Value] = {}
+    typed_values: dict[Value, Value] = {}
 
     def keep(node: Node) -> Node:
         if node.op in table.rules or (node.op in table.reasons and node.op != CUSTOM):
@@ -103,14 +103,14 @@ def keep_custom_nodes(
         name = f"{domain}::{op}/{len(node.outputs)}"
         found[name] = partial(emit_foreign, domain, op, len(node.outputs))
         outputs = tuple([declare_type(v, types) for v in node.outputs])
-        told.update(zip(node.outputs, outputs, strict=True))
+        typed_values.update(zip(node.outputs, outputs, strict=True))
         return replace(node, op=name, outputs=outputs, attrs=MappingProxyType(attrs))
 
-    done = replace_values(map_nodes(graph, keep), told)
-    if unknown := sorted(set(types) - {v.name for v in told}):
+    done = replace_values(map_nodes(graph, keep), typed_values)
+    if unknown := sorted(set(types) - {v.name for v in typed_values}):
         raise UsageError(
             f"{', '.join(map(repr, unknown))}: no custom operator computes that; those that are "
-            f"kept compute {', '.join(repr(v.name) for v in told) or 'nothing'}"
+            f"kept compute {', '.join(repr(v.name) for v in typed_values) or 'nothing'}"
         )
     if not found:
         return done, table

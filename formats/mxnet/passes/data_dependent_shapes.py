@@ -1,8 +1,8 @@
-"""Tensors as long as what the run finds, for MXNet's executor (``Symbol.bind``, ``Module``).
+"""Tensors of data-dependent length, for MXNet's executor (``Symbol.bind``, ``Module``).
 
 Once an operator of a graph finds how long its result is, the executor knows the shapes of variables
 and of what comes of such operators, and refuses to compute with both that and any other result.
-Such results are made found ones: all of their rows are kept.
+`propagate_dynamic` routes such results through a data-dependent operator too.
 """
 
 from __future__ import annotations

@@ -59,8 +59,8 @@ def drop_labels(
     read = done.uses()
     inputs = tuple(v for v in graph.inputs if v in read)
     dropped = [v for v in graph.inputs if v not in read]
-    told = (*graph.notes, *_notes([v for v in graph.outputs if v in training], dropped))
-    return replace(done, inputs=inputs, notes=told)
+    notes = (*graph.notes, *_notes([v for v in graph.outputs if v in training], dropped))
+    return replace(done, inputs=inputs, notes=notes)
 
 
 def drop_unread_labels(graph: Graph) -> Graph:

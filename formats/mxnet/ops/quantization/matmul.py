@@ -102,7 +102,7 @@ floating("_sg_mkldnn_conv", ignore=FLAGS)(partial(read_fused_convolution, convol
 def quantize_per_channel(g, w: Value, b: Value | None, dtype: DType, low: Value, high: Value):
     """Weights as int8 and a bias as int32 stand for them, each channel with a scale of its own.
 
-    Where the scale of the data is known only when the model runs, the bias stays as it is.
+    Where the scale of the data is dynamic, the bias stays as it is.
     """
     whole = quantize_weights(g, w, b, dtype, low, high)
     step = g.Reciprocal(whole.scale)

@@ -48,7 +48,7 @@ def unroll_steps(
     op, g, layer, functions, direction, hidden, outputs, x, w, r, b=None, lengths=None, state=None,
     cell=None, peepholes=None,
 ):  # fmt: skip
-    """Every step spelled out, for each direction."""
+    """Every step unrolled, for each direction."""
     steps = x.ranked_shape[0]
     require(isinstance(steps, int), f"{op} over a dynamic number of steps")
     ways = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}[direction]
