@@ -148,6 +148,6 @@ def are_allowed(
     """Whether a version of an operator takes (``inputs``) or gives (``outputs``) element types."""
     operator = schema.operator(op, since)
     return all(
-        t is None or t[0] is None or supports_type(operator, side, i, *t)
+        t is None or t[0] is None or supports_type(operator, side, i, t[0], t[1])
         for i, t in enumerate(types)
     )
