@@ -17,7 +17,7 @@ import serde
 from serde.formats.onnx.from_ir import from_ir
 from serde.formats.onnx.writer import to_proto
 from serde.ir.graph import IR_OPSET, Graph
-from serde.legalize.convert import LOWEST_WRITTEN, lower_to
+from serde.legalize.convert import LOWEST_WRITTEN
 from serde.pipeline import get_profile
 from serde.spec import schema
 
@@ -49,7 +49,7 @@ class Onnx(Target):
         self._last: tuple[Any, Any, Sequence[Any]] | None = None  # model, feeds, results
 
     def run(self, graph: Graph, feeds: Mapping[str, Any], variant: str) -> Sequence[Any]:
-        model = to_proto(lower_to(graph, int(variant)))
+        model = to_proto(from_ir(graph, int(variant)))
         onnx.checker.check_model(model)
         named = {i.name: feeds[i.name] for i in model.graph.input if i.name in feeds}
         key = model.graph.SerializeToString(), *_versions(model)

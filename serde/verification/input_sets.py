@@ -15,7 +15,13 @@ import numpy as np
 
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.verification.compare_outputs import Places
-from serde.verification.random_inputs import Readers, make_random_inputs, readers_of, table_size
+from serde.verification.random_inputs import (
+    Readers,
+    is_variance,
+    make_random_inputs,
+    readers_of,
+    table_size,
+)  # fmt: skip
 
 Array = np.ndarray[Any, Any]
 NORMAL = "normal"
@@ -121,6 +127,7 @@ def input_sets(
     used = {n: known[n] for n in normal if n in known}
     tables = {n for n, v in used.items() if table_size(v, readers) is not None}
     floats = {v.name for v in graph.inputs if v.type.kind == "f"} & used.keys() - tables
+    floats -= {n for n, v in used.items() if is_variance(v, readers)}
     free = {n for n in floats if not _is_index(used[n], readers, ARITHMETIC)}
     anywhere = {n for n in free if not _is_index(used[n], readers, ARITHMETIC | {"Clip"})}
     looks_for_nan = any(node.op == "IsNaN" for at in readers.values() for node, _ in at)

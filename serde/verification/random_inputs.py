@@ -14,6 +14,7 @@ from serde.verification.fitting_sizes import fitting_sizes
 Array = np.ndarray[Any, Any]
 SEED = 0
 NAMED_SIZES = {"N": 2, "batch": 2, "batch_size": 2}
+VARIANCE = 4  # place among the operands of BatchNormalization
 OTHER_SIZE, IMAGE_SIZE = 8, 64  # for other named dimensions; for those of an image
 PASSED_ON = frozenset(
     {"Cast", "Clip", "Reshape", "Transpose", "Unsqueeze", "Squeeze", "Max", "Min"}
@@ -28,6 +29,8 @@ def make_random_inputs(
 ) -> dict[str, Array]:
     """Seeded inputs for a model: normal floats, small integers, valid indices for look-ups.
 
+    A variance is positive.
+
     ``ir`` is the graph of the IR that ``graph`` was made from, if it was: it says which inputs are
     indices, and which sizes fit. ``sizes`` are those of named dimensions.
     """
@@ -39,9 +42,16 @@ def make_random_inputs(
     feeds = {}
     for value in graph.inputs:
         shape = tuple(_size(value, axis, named) for axis in range(len(value.ranked_shape)))
-        rows = table_size(known.get(value.name, value), readers)
-        feeds[value.name] = _random(rng, value, shape, rows)
+        read = known.get(value.name, value)
+        feeds[value.name] = _random(rng, value, shape, table_size(read, readers))
+        if is_variance(read, readers):
+            feeds[value.name] = np.abs(feeds[value.name])
     return feeds
+
+
+def is_variance(value: Value, readers: Readers) -> bool:
+    """Whether ``value`` is a variance of BatchNormalization, which is not negative."""
+    return any(n.op == "BatchNormalization" and at == VARIANCE for n, at in readers.get(value, ()))
 
 
 def readers_of(graph: Graph) -> dict[Value, list[tuple[Node, int]]]:

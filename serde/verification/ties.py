@@ -14,7 +14,9 @@ Array = np.ndarray[Any, Any]
 SORTING = frozenset({"ArgMax", "ArgMin", "NonMaxSuppression", "TopK", "Unique"})
 # Operators that move elements, or convert them, and compute nothing.
 MOVING = frozenset({"Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten"})
-MOST_ROWS = 4096
+MOST_ROWS = 4096  # that are compared with each other
+NEAR = 1e-4  # of the largest number of a column
+SHARE_OF_ROWS = 0.01
 Probe = Callable[[str], Array | None]  # a value of the model by name
 
 
@@ -92,14 +94,16 @@ def _are_tied_elements(node: Node, data: Array, got: Array, wanted: Array) -> bo
     return compare("", x, y).passed
 
 
-def are_rows_reordered(at: int, got: Sequence[Any], wanted: Sequence[Any]) -> bool:
-    """Whether output number ``at`` has the rows of the source's, equals in another order.
+def count_new_rows(at: int, got: Sequence[Any], wanted: Sequence[Any]) -> int | None:
+    """Count rows of output number ``at`` that the source does not have; the others are its own.
 
     Rows are those of all outputs with as many. They are sorted by a column that rises or falls
-    throughout: in such columns both must agree, so that what changed places was equal there.
+    throughout: in such columns both must agree, so that what changed places was equal there. Of two
+    boxes with scores next to each other either may suppress the other, and what that one covers:
+    one row of a hundred may differ if others changed places. None: the rows are others.
     """
     if any(isinstance(x, list) for x in (*got, *wanted)):
-        return False
+        return None
     ndim = np.ndim(wanted[at])
     for axis in sorted({a for a in (ndim - 2, 1, 0) if 0 <= a < ndim}, reverse=True):
         lead = np.shape(wanted[at])[: axis + 1]
@@ -111,32 +115,43 @@ def are_rows_reordered(at: int, got: Sequence[Any], wanted: Sequence[Any]) -> bo
             for x in (got, wanted)
         )
         rows, columns = a.shape[-2:]
-        if rows > MOST_ROWS or not columns:
+        if not columns:
             continue
-        if _are_rows_tied(a.reshape(-1, rows, columns), b.reshape(-1, rows, columns)):
-            return True
-    return False
+        found = _count_new(a.reshape(-1, rows, columns), b.reshape(-1, rows, columns))
+        if found is not None and found <= SHARE_OF_ROWS * b.size / columns:
+            return found
+    return None
 
 
-def _are_rows_tied(got: Array, wanted: Array) -> bool:
-    steps = np.diff(wanted, axis=1)
-    keys = ((steps >= 0).all((0, 1))) | ((steps <= 0).all((0, 1)))
+def _count_new(got: Array, wanted: Array) -> int | None:
     scale = np.abs(wanted).max((0, 1)) + 1e-30
-    if not np.isfinite(scale).all() or not np.isfinite(got).all() or not keys.any():
-        return False
+    if not np.isfinite(scale).all() or not np.isfinite(got).all():
+        return None
     a, b = got / scale, wanted / scale
-    if np.abs(a - b)[..., keys].max() > 1e-4:
-        return False
-    return all(_have_same_rows(x, y) for x, y in zip(a, b, strict=True))
+    keys = _sorted_columns(wanted)
+    if not keys.any():  # of a detector that sorts its best rows, and those come first
+        rows = np.flatnonzero((np.abs(a - b) > NEAR).any((0, 2)))
+        keys = _sorted_columns(wanted[:, : rows[-1] + 1] if rows.size else wanted)
+    if not keys.any() or np.abs(a - b)[..., keys].max() > NEAR:
+        return None
+    counts = [_count_in_batch(x, y) for x, y in zip(a, b, strict=True)]
+    return None if None in counts else sum(c for c in counts if c is not None)
 
 
-def _have_same_rows(a: Array, b: Array) -> bool:
-    """Whether each row of ``a`` is one of ``b``, and each of ``b`` is used once."""
-    differing = (np.abs(a - b) > 1e-4).any(-1)
-    left = list(b[differing])
-    for row in a[differing]:
-        place = next((i for i, r in enumerate(left) if np.abs(r - row).max() <= 1e-4), None)
-        if place is None:
-            return False
-        del left[place]
-    return True
+def _sorted_columns(rows: Array) -> Array:
+    steps = np.diff(rows, axis=1)
+    return (steps >= 0).all((0, 1)) | (steps <= 0).all((0, 1))
+
+
+def _count_in_batch(a: Array, b: Array) -> int | None:
+    """How many rows of ``a`` are not in ``b``, each of which is used once; None: too many."""
+    differing = (np.abs(a - b) > NEAR).any(-1)
+    rows, others = a[differing], b[differing]
+    if len(rows) > MOST_ROWS:
+        return None
+    is_left = np.ones(len(others), bool)
+    for row in rows:
+        places = np.flatnonzero(is_left & (np.abs(others - row).max(-1) <= NEAR))
+        is_left[places[:1]] = False
+    unmatched = int(is_left.sum())
+    return None if unmatched and unmatched == len(rows) else unmatched

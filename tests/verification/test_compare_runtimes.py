@@ -469,12 +469,32 @@ class TestTies:
     )  # fmt: skip
     @pytest.mark.parametrize("columns", [[[0, 1, 2]], [[1], [0, 2]], [[0], [2], [1]]])
     def test_rows_by_their_scores(self, order, passed, columns):
-        from serde.verification.ties import are_rows_reordered
+        from serde.verification.ties import count_new_rows
 
         wanted = [self.ROWS[None, :, c] for c in columns]
         got = [self.ROWS[None, order][:, :, c] for c in columns]
         for at in range(len(columns)):
-            assert are_rows_reordered(at, got, wanted) is passed
+            assert count_new_rows(at, got, wanted) == (0 if passed else None)
+
+    @pytest.mark.parametrize(("others", "found"), [(0, 0), (1, 1), (4, 4), (30, None)])
+    def test_rows_that_others_suppress(self, others, found):
+        """Two boxes of a score change places, and ``others`` of 600 rows are of another class."""
+        from serde.verification.ties import count_new_rows
+
+        rng = np.random.default_rng(0)
+        wanted = rng.uniform(0, 1, (1, 600, 4)).astype(np.float32)
+        wanted[..., 0] = -np.sort(-wanted[..., 0], 1)
+        wanted[0, 7, 0] = wanted[0, 8, 0]
+        got = wanted.copy()
+        got[0, [7, 8]] = wanted[0, [8, 7]]
+        got[0, 100 : 100 + others, 1] = -1
+        assert count_new_rows(0, [got], [wanted]) == found
+        last = wanted[:, :10], got[:, :10]  # as of a detector that sorts its best rows only
+        behind = [np.concatenate([x, wanted[:, :9]], 1) for x in last]
+        if others == 0:
+            assert count_new_rows(0, behind[1:], behind[:1]) == 0
+        got[0, [7, 8]] = wanted[0, [7, 8]]  # in the source's order, the classes are wrong
+        assert count_new_rows(0, [got], [wanted]) == (None if others else 0)
 
     def test_boxes_of_equal_scores(self, tmp_path):
         body = ("g (float[1,3,4] boxes, float[1,1,3] scores) => (int64[M,3] y)"
