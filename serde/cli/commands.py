@@ -260,7 +260,7 @@ def inspect(source: str, debug: bool, values: bool, as_json: bool, **options: An
     """Show what SOURCE holds: inputs, outputs, operators, weights."""
     from serde import api
     from serde.api.report import Report
-    from serde.ir.graph import show_value
+    from serde.ir.printer import show_value
 
     given = _given(**options)
     graph, name = api.read(source, **given)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Union
 import numpy as np
 
 from serde.errors import ConversionError
+from serde.ir.printer import print_graph
 
 IR_OPSET = 28  # the newest opset onnx 1.23 defines; the IR's operators are those of this opset
 
@@ -25,7 +26,6 @@ EMPTY: Mapping[str, Any] = MappingProxyType({})
 # Attributes of Value by their former names, which plug-ins may still read.
 RENAMED = {"known": "ranked_shape", "dims": "static_shape", "elements": "shape_data"}
 RENAMED |= {"wrap": "container", "given": "name_is_original"}
-SHORT = 8  # constants up to this many elements are printed in place
 
 
 def _empty() -> Mapping[str, Any]:
@@ -331,7 +331,7 @@ class Graph:
         return count
 
     def __str__(self) -> str:
-        return _show(self)
+        return print_graph(self)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -364,57 +364,3 @@ def show_shape(shape: Shape | None) -> str:
     if shape is None:
         return "(unknown rank)"
     return f"({', '.join('?' if d is None else str(d) for d in shape)})"
-
-
-def _show(graph: Graph, indent: str = "") -> str:
-    """Print ``graph``: one node a line, every value with its type."""
-    inputs = ", ".join(map(show_value, graph.inputs))
-    lines = [f"{indent}graph {graph.name}({inputs}):"]
-    for node in graph.nodes:
-        lines += _show_node(node, indent + "  ")
-    lines.append(f"{indent}  return {', '.join(map(_operand, graph.outputs))}")
-    lines += [_show(f.body, indent) for f in graph.functions]
-    return "\n".join(lines)
-
-
-def show_value(value: Value) -> str:
-    """``%name: float32[N,3]``, containers around it outermost first."""
-    shape = value.shape
-    dims = "?" if shape is None else ",".join("?" if d is None else str(d) for d in shape)
-    text = f"{value.dtype.value if value.dtype else '?'}[{dims}]"
-    for around in reversed(value.container):
-        text = f"{around}({text})"
-    return f"%{value.name}: {text}"
-
-
-def _show_node(node: Node, indent: str) -> list[str]:
-    outputs = ", ".join(map(show_value, node.outputs))
-    op = f"{node.domain}.{node.op}" if node.domain else node.op
-    operands = [*map(_operand, node.inputs), *_attributes(node.attrs)]
-    lines = [f"{indent}{outputs} = {op}({', '.join(operands)})"]
-    bodies = (v for _, v in sorted(node.attrs.items()) if isinstance(v, Graph))
-    lines += [_show(g, indent + "  ") for g in bodies]
-    return lines
-
-
-def _operand(value: Value | None) -> str:
-    if value is None:
-        return "_"
-    if value.tensor is not None and math.prod(d or 1 for d in value.tensor.shape) <= SHORT:
-        return str(value.tensor.load().tolist())
-    return f"%{value.name}"
-
-
-def _attributes(attrs: Mapping[str, Any]) -> list[str]:
-    shown = []
-    for name, value in sorted(attrs.items()):
-        if isinstance(value, Graph):
-            value = f"<{value.name}>"
-        elif isinstance(value, Tensor):
-            value = f"<{value.dtype.value}{list(value.shape)}>"
-        elif isinstance(value, str):
-            value = repr(value)
-        elif isinstance(value, tuple):
-            value = list(value)
-        shown.append(f"{name}={value}")
-    return shown

@@ -15,7 +15,7 @@ from serde.formats.mxnet.io.params import parse_params
 from serde.formats.mxnet.io.symbol_json import parse_symbol
 from serde.formats.mxnet.passes.drop_labels import drop_labels
 from serde.formats.mxnet.to_ir import to_ir
-from serde.ir.graph import show_value
+from serde.ir.printer import show_value
 from serde.passes.cut_inputs import with_inputs
 from tests.mxnet import deep_symbols
 from tests.mxnet.written import chain, network, node, params_bytes, symbol, variable

@@ -1,0 +1,68 @@
+"""A graph as text. The classes it prints are in ``serde.ir.graph``, which calls it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+SHORT = 8  # constants up to this many elements are printed in place
+
+
+def print_graph(graph: Any, indent: str = "") -> str:
+    """Print ``graph``: one node a line, every value with its type."""
+    inputs = ", ".join(map(show_value, graph.inputs))
+    lines = [f"{indent}graph {graph.name}({inputs}):"]
+    for node in graph.nodes:
+        lines += _print_node(node, indent + "  ")
+    lines.append(f"{indent}  return {', '.join(map(_operand, graph.outputs))}")
+    lines += [print_graph(f.body, indent) for f in graph.functions]
+    return "\n".join(lines)
+
+
+def show_value(value: Any) -> str:
+    """``%name: float32[N,3]``, containers around it outermost first."""
+    dims = (
+        "?" if value.shape is None else ",".join("?" if d is None else str(d) for d in value.shape)
+    )
+    text = f"{value.dtype.value if value.dtype else '?'}[{dims}]"
+    for around in reversed(value.container):
+        text = f"{around}({text})"
+    return f"%{value.name}: {text}"
+
+
+def _print_node(node: Any, indent: str) -> list[str]:
+    outputs = ", ".join(map(show_value, node.outputs))
+    op = f"{node.domain}.{node.op}" if node.domain else node.op
+    operands = [*map(_operand, node.inputs), *_attributes(node.attrs)]
+    lines = [f"{indent}{outputs} = {op}({', '.join(operands)})"]
+    bodies = (v for _, v in sorted(node.attrs.items()) if _is_graph(v))
+    lines += [print_graph(g, indent + "  ") for g in bodies]
+    return lines
+
+
+def _operand(value: Any) -> str:
+    if value is None:
+        return "_"
+    if value.tensor is not None and math.prod(d or 1 for d in value.tensor.shape) <= SHORT:
+        return str(value.tensor.load().tolist())
+    return f"%{value.name}"
+
+
+def _attributes(attrs: Mapping[str, Any]) -> list[str]:
+    shown = []
+    for name, value in sorted(attrs.items()):
+        if _is_graph(value):
+            value = f"<{value.name}>"
+        elif hasattr(value, "load"):
+            value = f"<{value.dtype.value}{list(value.shape)}>"
+        elif isinstance(value, str):
+            value = repr(value)
+        elif isinstance(value, tuple):
+            value = list(value)
+        shown.append(f"{name}={value}")
+    return shown
+
+
+def _is_graph(value: Any) -> bool:
+    return hasattr(value, "nodes")
