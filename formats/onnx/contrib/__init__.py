@@ -9,22 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from serde.rewrite.families import import_families
 from serde.rewrite.rules import RuleTable
 
-from . import (
-    activation,
-    attention,
-    default_domain,
-    embedding,
-    fused,
-    generation,
-    integer_matmul,
-    linear,
-    normalization,
-    quantized,
-    tensor,
-    weights,
-)
 from .default_domain import OPSETS, SYNONYMS
 from .table import DOMAIN, reads, reads_default
 
@@ -38,24 +25,6 @@ REFUSALS: Mapping[str, str] = MappingProxyType(
     {"com.microsoft.nchwc": MACHINE, "com.ms.internal.nhwc": MACHINE}
 )
 
-__all__ = [
-    "DOMAIN",
-    "OPSETS",
-    "REFUSALS",
-    "SYNONYMS",
-    "TABLES",
-    "activation",
-    "attention",
-    "default_domain",
-    "embedding",
-    "fused",
-    "generation",
-    "integer_matmul",
-    "linear",
-    "normalization",
-    "quantized",
-    "reads",
-    "reads_default",
-    "tensor",
-    "weights",
-]  # fmt: skip
+import_families(__name__, __path__)
+
+__all__ = ["DOMAIN", "OPSETS", "REFUSALS", "SYNONYMS", "TABLES", "reads", "reads_default"]

@@ -1,5 +1,1 @@
 """Quantized operators."""
-
-from . import attention, fused, layers, matmul
-
-__all__ = ["attention", "fused", "layers", "matmul"]

@@ -1,5 +1,1 @@
 """Recurrent layers."""
-
-from . import layers
-
-__all__ = ["layers"]
