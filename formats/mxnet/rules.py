@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from serde.errors import ConversionError
 from serde.ir.geometry import Ints
@@ -23,6 +23,13 @@ SUFFIXED = re.compile(r".*[\d.][fF]")
 TRUTH = {"true": True, "1": True, "false": False, "0": False}
 # Annotations that may stand on any node, since MXNet 0.8 also as ``<argument>_<key>``.
 HIDDEN = ("lr_mult", "wd_mult", "ctx_group", "force_mirroring", "mirror_stage", "profiler_scope")
+
+
+class Layer(NamedTuple):
+    """One of the layers that oneDNN fused into a node: its operator and attributes."""
+
+    op: str
+    attrs: Mapping[str, Any]
 
 
 def _int(text: str) -> int:

@@ -22,7 +22,7 @@ from serde.ir.graph import Graph, Node, Source, Value
 
 from ..bind.declared import Declared, read_declared
 from ..bind.op_names import CANONICAL, output_names
-from ..rules import HIDDEN
+from ..rules import HIDDEN, Layer
 from .magic import SYMBOL, refuse_other
 
 Link = tuple[int, int]  # node, output
@@ -32,9 +32,10 @@ Texts = dict[str, str]
 BEFORE, AUXILIARY_SINCE, ARGMAX_SINCE = 800, 900, 905  # BEFORE: of a file that names none
 DEEPEST = 16  # subgraphs within subgraphs
 MOST_OUTPUTS = 1 << 18  # that a file may claim beyond the first of each node
-# Operators whose subgraph is a chain of layers, kept as the text ``layers``: their operators in
-# order, with their attributes.
-FUSED = "_sg_mkldnn_"
+# Operators whose subgraph is a chain of layers, kept as the attribute ``layers``.
+FUSED = frozenset(
+    f"_sg_mkldnn_{op}" for op in ("conv", "fully_connected", "selfatt_qk", "selfatt_valatt")
+)
 # Operators with auxiliary states: how many inputs stand before them, and their names.
 AUXILIARY = {
     "BatchNorm": (3, ("moving_mean", "moving_var")),
@@ -258,9 +259,9 @@ class _Growing:
         for number, value in enumerate(outputs):
             self.outputs[index, number] = value
         full: dict[str, Any] = {**attrs, **{f"subgraph{n}": b for n, b in enumerate(bodies)}}
-        if op.startswith(FUSED):
-            layers = [[inner.op, dict(inner.attrs)] for body in bodies for inner in body.nodes]
-            full = {**attrs, "layers": json.dumps(layers)}
+        if op in FUSED:
+            chain = tuple(Layer(inner.op, inner.attrs) for body in bodies for inner in body.nodes)
+            full = {**attrs, "layers": chain}
         self.nodes.append(
             Node(op, tuple(operands), outputs, MappingProxyType(full), "mxnet", name,
                  (Source("mxnet", op, name),))

@@ -7,11 +7,9 @@ it runs, channel by channel, once BatchNorm is part of them.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +17,7 @@ from serde.decompositions.expressions import cast, cast_like, multiply_add, scal
 from serde.errors import require
 from serde.ir.graph import DType, Node, Value
 
-from ...rules import reads
+from ...rules import Layer, reads
 from .integer_matmul import (
     channels_first,
     channels_last,
@@ -43,7 +41,6 @@ KINDS = {  # activations that oneDNN fuses
 }  # fmt: skip
 OF_DENSE = ("square", "sqrt", "exp", "abs")
 UNSIGNED = ("relu", "clip", "sigmoid", "softrelu")  # after which MXNet counts in uint8
-Layer = tuple[str, dict[str, Any]]
 
 
 def apply_layer(g, layer: Layer, *operands: Value):
@@ -55,38 +52,38 @@ def apply_layer(g, layer: Layer, *operands: Value):
 class Parts:
     """The operands of a fused layer, by what they are to its chain of layers."""
 
-    def __init__(self, layers: str, operands: tuple[Value, ...]) -> None:
-        chain: list[Layer] = [(op, attrs) for op, attrs in json.loads(layers)]
+    def __init__(self, chain: tuple[Layer, ...], operands: tuple[Value, ...]) -> None:
+        require(len(chain) > 0, "a fused layer without the subgraph of its layers")
         rest = iter(operands)
         self.first = chain[0]
         self.x, self.w = next(rest), next(rest)
-        has_bias = self.first[1].get("no_bias", "False") not in ("True", "1", "true")
+        has_bias = self.first.attrs.get("no_bias", "False") not in ("True", "1", "true")
         self.b = next(rest) if has_bias else None
-        self.bare = (self.first[0], {k: v for k, v in self.first[1].items() if k != "no_bias"})
-        self.norm = chain[1] if len(chain) > 1 and chain[1][0].startswith("BatchNorm") else None
+        bare = {k: v for k, v in self.first.attrs.items() if k != "no_bias"}
+        self.bare = Layer(self.first.op, bare)
+        self.norm = chain[1] if len(chain) > 1 and chain[1].op.startswith("BatchNorm") else None
         self.statistics = [next(rest) for _ in range(4 if self.norm else 0)]
-        self.after = chain[2 if self.norm else 1 :]
+        self.after: Sequence[Layer] = chain[2 if self.norm else 1 :]
         self.sums = any(op == "elemwise_add" for op, _ in self.after)
         self.sum = next(rest) if self.sums else None
         self.ranges = list(rest)
-        self.convolves = self.first[0] == "Convolution"
+        self.convolves = self.first.op == "Convolution"
 
 
 def apply_following_layers(
-    g, y: Value, layers: list[Layer], add: Callable[[Value], Value] | None = None
+    g, y: Value, layers: Sequence[Layer], add: Callable[[Value], Value] | None = None
 ):
     """Layers behind the first, and behind BatchNorm where that is part of the weights; ``add`` is
     what their sum does.
     """
     for layer in layers:
-        y = add(y) if add is not None and layer[0] == "elemwise_add" else apply_layer(g, layer, y)
+        y = add(y) if add is not None and layer.op == "elemwise_add" else apply_layer(g, layer, y)
     return y
 
 
 def kind_of(layer: Layer) -> str:
     """What a layer is called, an activation by its own name."""
-    op, attrs = layer
-    return str(attrs.get("act_type", op))
+    return str(layer.attrs.get("act_type", layer.op))
 
 
 def check_activations(parts: Parts) -> None:
@@ -105,7 +102,7 @@ def is_scale_invariant(parts: Parts) -> bool:
     return all(kind_of(layer) in INVARIANT for layer in parts.after)
 
 
-def quantize_clip_bounds(layers: list[Layer], unit: float) -> list[Layer]:
+def quantize_clip_bounds(layers: Sequence[Layer], unit: float) -> list[Layer]:
     """Layers of which those that cut off do so in counts, ``unit`` of which stand for 1: first what
     is above, where that is less than the largest uint8, then what is below 0.
     """
@@ -113,8 +110,8 @@ def quantize_clip_bounds(layers: list[Layer], unit: float) -> list[Layer]:
     for op, attrs in layers:
         most = np.float32(attrs["a_max"]) * np.float32(unit) if op == "clip" else np.inf
         if most < QMAX_OF_RANGE[DType.UINT8]:
-            found.append(("clip", {"a_min": "0", "a_max": str(most)}))
-        found.append(("relu", {}) if op == "clip" else (op, attrs))
+            found.append(Layer("clip", {"a_min": "0", "a_max": str(most)}))
+        found.append(Layer("relu", {}) if op == "clip" else Layer(op, attrs))
     return found
 
 
@@ -139,7 +136,7 @@ def fold_batch_norm(g, parts: Parts):
     """Weights and bias with BatchNorm in them, computed as MXNet does, in doubles where it does."""
     if parts.norm is None:
         return parts.w, parts.b
-    attrs = parts.norm[1]
+    attrs = parts.norm.attrs
     gamma, beta, mean, var = parts.statistics
     spread = g.Sqrt(g.Add(cast(g, var, DType.FLOAT64), float(attrs.get("eps", 1e-3))))
     fixed = attrs.get("fix_gamma", "True") in ("True", "1", "true")
@@ -250,7 +247,7 @@ def multiply_by(g, q: Value, scale: Value):
 
 def multiply_integers(g, parts: Parts, w: Value):
     """What a layer of integers adds up, as int32, channels last."""
-    attrs = reads.bind(reads.rules[parts.first[0]], *parts.bare)
+    attrs = reads.bind(reads.rules[parts.first.op], *parts.bare)
     if not parts.convolves:
         return multiply(g, parts.x, w, attrs.get("flatten", True))
     attrs.pop("layout", None)

@@ -11,10 +11,9 @@ from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 
-from ...rules import reads
+from ...rules import Layer, reads
 from ..convolution import TUNING
 from .fused import (
-    Layer,
     Parts,
     QuantizedWeights,
     add_residual,
@@ -56,8 +55,8 @@ FLAGS = (  # what the layers say as well
 
 
 def read_fused_convolution(
-    way, g, *operands, layers: str, quantized=False, min_calib_range: Calibration = None,
-    max_calib_range: Calibration = None,
+    way, g, *operands, layers: tuple[Layer, ...], quantized=False,
+    min_calib_range: Calibration = None, max_calib_range: Calibration = None,
 ):  # fmt: skip
     parts, found = Parts(layers, operands), (min_calib_range, max_calib_range)
     if not quantized:
@@ -67,8 +66,8 @@ def read_fused_convolution(
     check_activations(parts)
     w, b = fold_batch_norm(g, parts)
     # MXNet leaves a clip to the range of the result, even where that has none.
-    cut: list[Layer] = [("relu", {})] if has_range(*found) else []
-    parts.after = [part for each in parts.after for part in (cut if each[0] == "clip" else [each])]
+    cut: list[Layer] = [Layer("relu", {})] if has_range(*found) else []
+    parts.after = [part for each in parts.after for part in (cut if each.op == "clip" else [each])]
     if not has_range(*found):
         return convolve_uncalibrated(g, parts, w, b)
     ends = make_range(g, *found)
@@ -179,7 +178,7 @@ def rescale_bias(g, x: Value, b: Value, ranges):
 
 
 def read_fused_dense(
-    way, g, *operands, layers: str, quantized=False, enable_float_output=False,
+    way, g, *operands, layers: tuple[Layer, ...], quantized=False, enable_float_output=False,
     channel_wise_quantize: bool | None = None, min_calib_range: Calibration = None,
     max_calib_range: Calibration = None,
 ):  # fmt: skip
