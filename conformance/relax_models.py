@@ -17,9 +17,8 @@ import onnx
 import serde
 from serde.errors import SerdeError
 from serde.formats.onnx.consumers.relax.dynamic_shape_support import SYMBOLIC
-from serde.formats.onnx.consumers.relax.legalizations import legalize
 from serde.formats.onnx.consumers.relax.support_table import SUPPORTED
-from serde.formats.onnx.consumers.relax.target import OPSET
+from serde.formats.onnx.consumers.relax.target import OPSET, RELAX
 from serde.ir.graph import Graph
 from serde.passes import tidy
 from serde.passes.change_batch import fix_dimensions
@@ -179,11 +178,11 @@ def operators() -> Iterator[str]:
         "refused.\n"
     )
     yield "| operator | element types | symbolic | rewritten |\n|---|---|---|---|"
-    for op in sorted({*SUPPORTED, *legalize.rules}):
+    for op in sorted({*SUPPORTED, *RELAX.legalizations.rules}):
         ties = SUPPORTED.get(op, {})
         types = "; ".join(
             f"{tie}: {', '.join(sorted(d.value for d in right))}" for tie, right in ties.items()
         )
-        marks = " | ".join("✓" if op in some else "" for some in (SYMBOLIC, legalize))
+        marks = " | ".join("✓" if op in some else "" for some in (SYMBOLIC, RELAX.legalizations))
         yield f"| {op} | {types} | {marks} |"
     yield ""

@@ -12,7 +12,8 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from serde.ir.graph import Graph, Node, Value
+from serde.decompositions.table import add_decompositions
+from serde.ir.graph import DType, Graph, Node, Value
 from serde.ir.replace_uses import replace_values
 from serde.legalize.convert import scalarize_sequences
 from serde.legalize.emulate_types import CARRIERS
@@ -27,6 +28,15 @@ SIZES = {"Expand": 1, "Loop": 0, "Range": 1, "Reshape": 1, "Slice": 2, "TopK": 1
 # Operators that give as much as they find or are asked for when the model runs, and the axis that
 # is that long (None: the one they name); others are made of them.
 COUNTED: Mapping[str, int | None] = {"NonMaxSuppression": 0, "NonZero": 1, "Range": 0, "TopK": None}
+# Operators without kernels for halves, that is on processors, and MaxPool's for bytes.
+NO_HALVES = {"T": frozenset(DType) - {DType.FLOAT16}}
+OF_WIDE_FLOATS = (
+    "Conv ConvTranspose GRU Gemm InstanceNormalization LRN LSTM LogSoftmax MatMul RNN ReduceL2 "
+    "ReduceMean ReduceProd ReduceSum Softmax".split()
+)
+CONSTRAINTS = dict.fromkeys(OF_WIDE_FLOATS, NO_HALVES) | {
+    "MaxPool": {"T": frozenset({DType.FLOAT16, DType.FLOAT32, DType.FLOAT64})}
+}
 Hints = dict[Value, Mapping[str, Any]]  # for rules, by the first output of a node
 
 
@@ -35,8 +45,8 @@ def mxnet_target() -> Target:
     """MXNet, once all families have filled the tables."""
     return Target(
         "mxnet",
-        supports={op: {} for op in writes.rules},
-        legalizations=spells,
+        supports={op: CONSTRAINTS.get(op, {}) for op in writes.rules},
+        legalizations=add_decompositions(spells, writes.rules),
         emulated=frozenset(CARRIERS),
         emulates_inputs=True,
         counted=COUNTED,

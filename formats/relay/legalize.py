@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from serde.decompositions.table import add_decompositions
 from serde.ir.graph import DType, Graph
 from serde.legalize.convert import scalarize_sequences, without_functions
 from serde.legalize.target import Target
@@ -25,9 +26,10 @@ WIDE = {"T": frozenset(DType) - {DType.FLOAT16}}
 @cache
 def relay_target() -> Target:
     """Relay, once all families have filled the tables."""
-    named = (*writes.rules, *(SUMS & recasts.rules.keys()))
+    legalizations = add_decompositions(recasts, writes.rules)
+    named = (*writes.rules, *(SUMS & legalizations.rules.keys()))
     operators = {op: WIDE if op in SUMS else {} for op in named}
-    return Target("relay", supports=operators, legalizations=recasts)
+    return Target("relay", supports=operators, legalizations=legalizations)
 
 
 def recast(graph: Graph) -> Legalized:

@@ -16,6 +16,7 @@ from serde.ir.graph import DType, Value
 from serde.spec.schema import ELEMENT_CODES
 
 Size = int | Value  # a size known now, or a tensor of one int64
+END = 2**63 - 1  # a Slice ends here where it takes all that is left
 
 
 def cast(g: Any, x: Value, dtype: DType) -> Value:

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from serde.decompositions.expressions import slice_axis
+from serde.decompositions.table import decompositions
 from serde.errors import require
 from serde.ir.graph import DType, Value
 
 from .loops import loop_body, reverse_rows
 
 MOST_STEPS = 512
-PLAIN = {"Affine", "LeakyRelu", "ThresholdedRelu", "HardSigmoid", "Elu", "ScaledTanh"}
+# The numbers that an activation takes, and what they are where none are given.
+NUMBERS = {
+    "Affine": {"alpha": 1.0, "beta": 0.0},
+    "Elu": {"alpha": 1.0},
+    "HardSigmoid": {"alpha": 0.2, "beta": 0.5},
+    "LeakyRelu": {"alpha": 0.01},
+    "ScaledTanh": {"alpha": 1.0, "beta": 1.0},
+    "ThresholdedRelu": {"alpha": 1.0},
+}
 
 
 @dataclass
 class Direction:
-    """One direction of a layer: its weights, activations and states, batch by features."""
+    """One direction of a layer: what its state is multiplied by, activations and states."""
 
-    w: Value
     r: Value
     b: Value | None
     f: list[Any]
@@ -28,99 +38,69 @@ class Direction:
     p: Value | None
 
 
-def activation(name: str, alpha: float | None, beta: float | None):
-    """An activation by its name, with the numbers given for it or the standard's own."""
-    given = {"alpha": alpha, "beta": beta}
-    some = {n: v for n, v in given.items() if v is not None}
+def make_activation(name: str, alphas: Iterator[float], betas: Iterator[float]):
+    """An activation by its name, in any case, with the next numbers given or the standard's own."""
+    kinds = {k.lower(): k for k in (*NUMBERS, "Relu", "Sigmoid", "Softplus", "Softsign", "Tanh")}
+    require(name.lower() in kinds, f"activation {name!r}")
+    name = kinds[name.lower()]
+    own = dict(NUMBERS.get(name, {}))
+    for key, numbers in (("alpha", alphas), ("beta", betas)):
+        if key in own:
+            own[key] = next(numbers, own[key])
     if name == "Affine":
-        return lambda g, x: g.Add(g.Mul(x, some.get("alpha", 1.0)), some.get("beta", 0.0))
+        return lambda g, x: g.Add(g.Mul(x, own["alpha"]), own["beta"])
     if name == "ScaledTanh":
-        one = (alpha if alpha is not None else 1.0, beta if beta is not None else 1.0)
-        return lambda g, x: g.Mul(g.Tanh(g.Mul(x, one[1])), one[0])
-    if name in PLAIN:
-        kept = some if name == "HardSigmoid" else {n: v for n, v in some.items() if n == "alpha"}
-        return lambda g, x: g[name](x, **kept)
-    return lambda g, x: g[name](x)
+        return lambda g, x: g.Mul(g.Tanh(g.Mul(x, own["beta"])), own["alpha"])
+    return lambda g, x: g[name](x, **own)
 
 
-def activations(names, alphas, betas, each: int) -> list[list[Any]]:
-    """The activations of each direction; numbers are given for those that take any."""
-    alphas, betas = list(alphas or ()), list(betas or ())
-    made = []
-    for name in names:
-        takes = name in PLAIN
-        alpha = alphas.pop(0) if takes and alphas else None
-        beta = betas.pop(0) if name in ("Affine", "HardSigmoid", "ScaledTanh") and betas else None
-        made.append(activation(name, alpha, beta))
-    return [made[i : i + each] for i in range(0, len(made), each)]
+def dense(g, x: Value, w: Value, b: Value | None = None) -> Value:
+    y = g.MatMul(x, g.Transpose(w, perm=(1, 0)))
+    return y if b is None else g.Add(y, b)
 
 
-def clip_symmetric(g, x: Value, clip: float | None) -> Value:
-    return x if clip is None else g.Clip(x, -clip, clip)
+def split_gates(g, x: Value | None, count: int, hidden: int, axis: int = 0) -> list[Any]:
+    """Parts of ``hidden`` elements along an axis; of what is not there, as many None."""
+    if x is None:
+        return [None] * count
+    return [slice_axis(g, x, axis, i * hidden, (i + 1) * hidden) for i in range(count)]
 
 
-def dense(g, x: Value, w: Value) -> Value:
-    return g.MatMul(x, g.Transpose(w, perm=(1, 0)))
+def activate(g, d: Direction, at: int, x: Value, clip: float | None) -> Value:
+    """An activation of the direction, of what is clipped first."""
+    return d.f[at](g, x if clip is None else g.Clip(x, -clip, clip))
 
 
 def rnn_step(g, x, d: Direction, hidden: int, clip, **_):
-    total = g.Add(x, dense(g, d.h, d.r))
-    if d.b is not None:
-        total = g.Add(total, g.Slice(d.b, [hidden], [2 * hidden], [0], [1]))
-    return d.f[0](g, clip_symmetric(g, total, clip)), None
+    return activate(g, d, 0, g.Add(x, dense(g, d.h, d.r, d.b)), clip), None
 
 
 def gru_step(g, x, d: Direction, hidden: int, clip, linear_before_reset: int = 0, **_):
     """``z``, ``r`` and ``h`` in the standard's order."""
-    parts = [g.Slice(x, [i * hidden], [(i + 1) * hidden], [1], [1]) for i in range(3)]
-    rows = [g.Slice(d.r, [i * hidden], [(i + 1) * hidden], [0], [1]) for i in range(3)]
-    bias = [
-        g.Slice(d.b, [(3 + i) * hidden], [(4 + i) * hidden], [0], [1]) if d.b is not None else None
-        for i in range(3)
-    ]
-    z, r = (
-        d.f[0](
-            g,
-            clip_symmetric(g, add_bias(g, g.Add(parts[i], dense(g, d.h, rows[i])), bias[i]), clip),
-        )
-        for i in (0, 1)
-    )
+    xs, rows = split_gates(g, x, 3, hidden, 1), split_gates(g, d.r, 3, hidden)
+    bias = split_gates(g, d.b, 3, hidden)
+    z, r = (activate(g, d, 0, g.Add(xs[i], dense(g, d.h, rows[i], bias[i])), clip) for i in (0, 1))
     if linear_before_reset:
-        inner = g.Mul(r, add_bias(g, dense(g, d.h, rows[2]), bias[2]))
+        inner = g.Mul(r, dense(g, d.h, rows[2], bias[2]))
     else:
-        inner = add_bias(g, dense(g, g.Mul(r, d.h), rows[2]), bias[2])
-    new = d.f[1](g, clip_symmetric(g, g.Add(parts[2], inner), clip))
+        inner = dense(g, g.Mul(r, d.h), rows[2], bias[2])
+    new = activate(g, d, 1, g.Add(xs[2], inner), clip)
     return g.Add(g.Mul(g.Sub(1.0, z), new), g.Mul(z, d.h)), None
-
-
-def add_bias(g, x: Value, b: Value | None) -> Value:
-    return x if b is None else g.Add(x, b)
 
 
 def lstm_step(g, x, d: Direction, hidden: int, clip, input_forget: int = 0, **_):
     """``i``, ``o``, ``f`` and ``c`` in the standard's order; peepholes ``i``, ``o``, ``f``."""
-    total = g.Add(x, dense(g, d.h, d.r))
-    if d.b is not None:
-        total = g.Add(total, g.Slice(d.b, [4 * hidden], [8 * hidden], [0], [1]))
-    i, o, f, c = (g.Slice(total, [k * hidden], [(k + 1) * hidden], [1], [1]) for k in range(4))
-    peep = [
-        g.Slice(d.p, [k * hidden], [(k + 1) * hidden], [0], [1]) if d.p is not None else None
-        for k in range(3)
-    ]
-    i = d.f[0](g, clip_symmetric(g, add_peephole(g, i, peep[0], d.c), clip))
-    f = (
-        g.Sub(1.0, i)
-        if input_forget
-        else d.f[0](g, clip_symmetric(g, add_peephole(g, f, peep[2], d.c), clip))
-    )
-    cell = g.Add(g.Mul(f, d.c), g.Mul(i, d.f[1](g, clip_symmetric(g, c, clip))))
-    o = d.f[0](g, clip_symmetric(g, add_peephole(g, o, peep[1], cell), clip))
+    i, o, f, c = split_gates(g, g.Add(x, dense(g, d.h, d.r, d.b)), 4, hidden, 1)
+    peepholes = split_gates(g, d.p, 3, hidden)
+
+    def gate(x, weight, cell):
+        return activate(g, d, 0, x if weight is None else g.Add(x, g.Mul(weight, cell)), clip)
+
+    i = gate(i, peepholes[0], d.c)
+    f = g.Sub(1.0, i) if input_forget else gate(f, peepholes[2], d.c)
+    cell = g.Add(g.Mul(f, d.c), g.Mul(i, activate(g, d, 1, c, clip)))
+    o = gate(o, peepholes[1], cell)
     return g.Mul(o, d.f[2](g, cell)), cell
-
-
-def add_peephole(g, x: Value, weight: Value | None, cell: Value | None) -> Value:
-    """A gate that sees the cell."""
-    return x if weight is None else g.Add(x, g.Mul(weight, cell))
 
 
 CELLS = {  # gates, activations of a direction, a step
@@ -132,26 +112,29 @@ CELLS = {  # gates, activations of a direction, a step
 
 def unroll_recurrent(
     kind, g, x, w, r, b=None, lengths=None, h0=None, c0=None, p=None, *, hidden_size: int,
-    direction: str = "forward", layout: int = 0, clip: float | None = None, activations_=None,
-    activation_alpha=None, activation_beta=None, outputs: int = 1, **more,
+    direction: str = "forward", layout: int = 0, clip: float | None = None,
+    activations: tuple[str, ...] | None = None, activation_alpha: tuple[float, ...] = (),
+    activation_beta: tuple[float, ...] = (), outputs: int = 1, **more,
 ):  # fmt: skip
     gates, usual, step = CELLS[kind]
     ways = 2 if direction == "bidirectional" else 1
-    names = activations_ or usual * ways
     x = g.Transpose(x, perm=(1, 0, 2)) if layout else x
     steps, batch = x.ranked_shape[0], x.ranked_shape[1]
     if not g.loops:
         require(isinstance(steps, int), f"a {kind} over a sequence of dynamic length")
         require(steps <= MOST_STEPS, f"a {kind} of {steps} steps")
-    chosen = activations(names, activation_alpha, activation_beta, len(usual))
+    numbers, each = (iter(activation_alpha), iter(activation_beta)), len(usual)
+    functions = [make_activation(name, *numbers) for name in activations or usual * ways]
     found = []
     for at in range(ways):
-        own = [v and _select_direction(g, v, at) for v in (w, r, b, p)]
+        own_w, own_r, own_b, own_p = (v and _select_direction(g, v, at) for v in (w, r, b, p))
+        biases = split_gates(g, own_b, 2, gates * hidden_size)
         h = _state(g, h0, x, at, hidden_size, layout)
         c = _state(g, c0, x, at, hidden_size, layout) if kind == "LSTM" else None
-        d = Direction(own[0], own[1], own[2], chosen[at], h, c, own[3])
+        d = Direction(own_r, biases[1], functions[at * each : (at + 1) * each], h, c, own_p)
         back = direction == "reverse" or at == 1
-        row, *last = _run_direction(g, x, d, back, step, lengths, gates, hidden_size, clip, more)
+        stepping = partial(step, hidden=hidden_size, clip=clip, **more)
+        row, *last = _run_direction(g, dense(g, x, own_w, biases[0]), d, back, stepping, lengths)
         found.append((row, *(_zero_where_empty(g, v, lengths) for v in last)))
     return _results(g, found, layout, outputs, batch)
 
@@ -170,15 +153,9 @@ def _state(g, given: Value | None, x: Value, at: int, hidden: int, layout: int) 
     return g.Squeeze(g.Slice(given, [at], [at + 1], [axis], [1]), [axis])
 
 
-def _run_direction(
-    g, x, d: Direction, back: bool, step, lengths, gates: int, hidden: int, clip, more
-):
+def _run_direction(g, projected: Value, d: Direction, back: bool, stepping, lengths):
     """The outputs of all steps, stacked, and the last states."""
-    steps = x.ranked_shape[0]
-    projected = g.MatMul(x, g.Transpose(d.w, perm=(1, 0)))
-    if d.b is not None:
-        projected = g.Add(projected, g.Slice(d.b, [0], [gates * hidden], [0], [1]))
-    stepping = partial(step, hidden=hidden, clip=clip, **more)
+    steps = projected.ranked_shape[0]
     if not isinstance(steps, int) or steps > MOST_STEPS:
         return _run_as_loop(g, projected, d, back, stepping, lengths)
     rows: list[Value | None] = [None] * steps
@@ -237,39 +214,5 @@ def _results(g, found, layout: int, outputs: int, batch):
     return made if outputs > 1 else y
 
 
-def unroll_rnn(
-    g, x, w, r, b=None, lengths=None, h0=None, *, hidden_size: int, direction: str, layout: int,
-    clip: float | None = None, activations: tuple[str, ...] | None = None,
-    activation_alpha=None, activation_beta=None, outputs: int = 1,
-):  # fmt: skip
-    return unroll_recurrent(
-        "RNN", g, x, w, r, b, lengths, h0, hidden_size=hidden_size, direction=direction,
-        layout=layout, clip=clip, activations_=activations, activation_alpha=activation_alpha,
-        activation_beta=activation_beta, outputs=outputs,
-    )  # fmt: skip
-
-
-def unroll_gru(
-    g, x, w, r, b=None, lengths=None, h0=None, *, hidden_size: int, direction: str, layout: int,
-    linear_before_reset: int, clip: float | None = None,
-    activations: tuple[str, ...] | None = None, activation_alpha=None, activation_beta=None,
-    outputs: int = 1,
-):  # fmt: skip
-    return unroll_recurrent(
-        "GRU", g, x, w, r, b, lengths, h0, hidden_size=hidden_size, direction=direction,
-        layout=layout, clip=clip, activations_=activations, activation_alpha=activation_alpha,
-        activation_beta=activation_beta, outputs=outputs, linear_before_reset=linear_before_reset,
-    )  # fmt: skip
-
-
-def unroll_lstm(
-    g, x, w, r, b=None, lengths=None, h0=None, c0=None, p=None, *, hidden_size: int,
-    direction: str, layout: int, input_forget: int, clip: float | None = None,
-    activations: tuple[str, ...] | None = None, activation_alpha=None, activation_beta=None,
-    outputs: int = 1,
-):  # fmt: skip
-    return unroll_recurrent(
-        "LSTM", g, x, w, r, b, lengths, h0, c0, p, hidden_size=hidden_size, direction=direction,
-        layout=layout, clip=clip, activations_=activations, activation_alpha=activation_alpha,
-        activation_beta=activation_beta, outputs=outputs, input_forget=input_forget,
-    )  # fmt: skip
+for _kind in CELLS:
+    decompositions(_kind)(partial(unroll_recurrent, _kind))

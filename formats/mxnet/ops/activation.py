@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from serde.decompositions.elementwise import prelu, selu
 from serde.errors import require
 from serde.ir.geometry import may_be_same
 from serde.ir.graph import Value
 
 from ..rules import reads
 from ..target import spells, writes
-from .fallbacks import find_standard_rule
 
 ACTIVATIONS = {
     "relu": "Relu",
@@ -127,19 +127,13 @@ def legalize_relu(g, x):
 
 @spells("Selu")
 def legalize_selu(g, x, *, alpha, gamma):
-    if (round(alpha, 6), round(gamma, 6)) == (1.673263, 1.050701):
-        return None
-    below_zero = g.Mul(g.Sub(g.Exp(g.Min(x, 0.0)), 1.0), alpha)
-    return g.Mul(g.Add(g.Max(x, 0.0), below_zero), gamma)
+    own = (round(alpha, 6), round(gamma, 6)) == (1.673263, 1.050701)
+    return None if own else selu(g, x, alpha=alpha, gamma=gamma)
 
 
 @spells("Gelu")
 def legalize_gelu(g, x, *, approximate):
-    return (
-        None
-        if approximate == "none"
-        else find_standard_rule(20, "Gelu")(g, x, approximate=approximate)
-    )
+    return None if approximate == "none" else g.decompose("Gelu", 20, x, approximate=approximate)
 
 
 @spells("PRelu")
@@ -150,5 +144,4 @@ def legalize_prelu(g, x, slope):
     alone = len(channels) == 1 and x.rank - len(dims) + dims.index(channels[0]) == 1
     if slope.is_static and (alone or not channels) and x.type.kind == "f" and dims:
         return None
-    zero = g.const(0, x.type)
-    return g.Add(g.Max(x, zero), g.Mul(slope, g.Min(x, zero)))
+    return prelu(g, x, slope)

@@ -7,6 +7,7 @@ from functools import partial, reduce
 
 import numpy as np
 
+from serde.decompositions.elementwise import power
 from serde.decompositions.expressions import cast, cast_like, scalar
 from serde.errors import require
 from serde.ir.builder import ensure_distinct_outputs
@@ -14,7 +15,6 @@ from serde.ir.graph import DType, Value
 
 from ..rules import reads
 from ..target import scalar_value, spells, writes
-from .fallbacks import find_standard_rule
 
 BINARY = {  # operator: MXNet's for tensors, with a number on the right, with one on the left
     "Add": ("broadcast_add", "_plus_scalar", "_plus_scalar"),
@@ -270,22 +270,12 @@ def write_mod(s, x, y, *, fmod):
     return s.where(moves, s.broadcast_add(rest, y), rest)
 
 
-@spells("Mean")
-def legalize_mean(g, *xs):
-    return g.Div(g.Sum(*xs), float(len(xs)))
-
-
 @spells("Pow")
 def legalize_pow(g, x, y):
-    if x.dtype is y.dtype:
-        return None
-    if x.type.kind == "f":
-        return g.Pow(x, cast(g, y, x.type))
-    wide = DType.FLOAT64
-    return cast(g, g.Pow(cast(g, x, wide), cast(g, y, wide)), x.type)
+    return None if x.dtype is y.dtype else power(g, x, y)
 
 
 @spells("Mod")
 def legalize_mod(g, x, y, *, fmod):
     """Of integers, by division; MXNet has one of floats."""
-    return None if x.type.kind == "f" else find_standard_rule(10, "Mod")(g, x, y, fmod=fmod)
+    return None if x.type.kind == "f" else g.decompose("Mod", 10, x, y, fmod=fmod)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from serde.decompositions.expressions import slice_axis
+from serde.decompositions.expressions import END, slice_axis
 from serde.errors import ConversionError, require
 from serde.ir.geometry import Ints, invert_perm, may_be_same
 from serde.ir.graph import DType, Value, show_shape
@@ -16,7 +16,6 @@ from serde.version_converter.adapters.pooling import pad_window_axes
 from ..rules import reads
 from ..target import require_symmetric_pads, spells, writes
 from .deconvolution_phases import convolve_phases, phases
-from .fallbacks import LAST, legalize_wide
 from .padding import is_symmetric, pad_images
 
 TUNING = ("num_filter", "no_bias", "workspace", "cudnn_tune", "cudnn_off")
@@ -174,15 +173,11 @@ def write_conv_transpose(
 @spells("Conv")
 def legalize_conv(g, x, w, b=None, *, kernel_shape, strides, dilations, pads, group):
     """MXNet pads both ends alike; images and volumes are padded by its ``Pad``."""
-    if not is_symmetric(pads) and x.rank == 3:
-        x, pads = pad_window_axes(g, x, pads), (0,) * len(pads)
-        return g.Conv(
-            x, w, b, kernel_shape=kernel_shape, strides=strides, dilations=dilations, pads=pads,
-            group=group,
-        )  # fmt: skip
-    return legalize_wide(
-        "Conv", g, x, w, b, kernel_shape=kernel_shape, strides=strides, dilations=dilations,
-        pads=pads, group=group,
+    if is_symmetric(pads) or x.rank != 3:
+        return None
+    return g.Conv(
+        pad_window_axes(g, x, pads), w, b, kernel_shape=kernel_shape, strides=strides,
+        dilations=dilations, group=group,
     )  # fmt: skip
 
 
@@ -193,12 +188,6 @@ def legalize_conv_transpose(
     output_shape: Ints | None = None, auto_pad="NOTSET",
 ):  # fmt: skip
     """Pads that differ are cut off behind; zeros stand where an output is asked for beyond."""
-    if x.type is DType.FLOAT16:
-        return legalize_wide(
-            "ConvTranspose", g, x, w, b, group=group, kernel_shape=kernel_shape, strides=strides,
-            dilations=dilations, pads=pads, output_padding=output_padding,
-            output_shape=output_shape, auto_pad=auto_pad,
-        )  # fmt: skip
     if w.rank == 5 and x.type is DType.FLOAT64:
         raise ConversionError("of volumes in float64, for which MXNet has no kernel")
     gaps = set(dilations or (1,)) != {1}
@@ -232,7 +221,7 @@ def legalize_conv_transpose(
         pads = solve_pads(x, output_shape, more, auto_pad, **frame)
     y = g.ConvTranspose(x, w, b, output_padding=more, group=group, pads=(0,) * 2 * n, **frame)
     cut = [max(p, 0) for p in pads]
-    y = g.Slice(y, cut[:n], [-p or LAST for p in cut[n:]], list(range(2, n + 2)), [1] * n)
+    y = g.Slice(y, cut[:n], [-p or END for p in cut[n:]], list(range(2, n + 2)), [1] * n)
     beyond = [max(-p, 0) for p in pads]
     require(b is None or not any(beyond), "an output_shape beyond what the windows reach")
     return pad_window_axes(g, y, tuple(beyond)) if any(beyond) else y

@@ -7,6 +7,7 @@ from functools import reduce
 import numpy as np
 
 from serde.decompositions.expressions import (
+    END,
     Size,
     cast,
     multiply_sizes,
@@ -21,7 +22,6 @@ from serde.ir.graph import DType, Value
 
 from ..rules import dtype_of, reads
 from ..target import spells, writes
-from .fallbacks import LAST
 from .slicing import FAR
 
 
@@ -134,11 +134,11 @@ def legalize_cum_sum(g, x, axis, *, exclusive, reverse):
     if not exclusive and not reverse:
         return None
     if reverse:
-        x = slice_axis(g, x, along, -1, -LAST, -1)
+        x = slice_axis(g, x, along, -1, -END, -1)
     if exclusive:
         sizes = sizes_of(g, x)
         sizes[along] = 1
         zero = g.Expand(g.const(np.zeros((), x.type.numpy)), shape_from(g, sizes))
         x = g.Concat(zero, slice_axis(g, x, along, 0, -1), axis=along)
     sums = g.CumSum(x, g.const(along, DType.INT64))
-    return slice_axis(g, sums, along, -1, -LAST, -1) if reverse else sums
+    return slice_axis(g, sums, along, -1, -END, -1) if reverse else sums

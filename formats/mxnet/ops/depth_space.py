@@ -6,19 +6,11 @@ import math
 
 import numpy as np
 
-from serde.decompositions.expressions import (
-    Size,
-    multiply_sizes,
-    reshape,
-    shape_from,
-    size_of,
-    sizes_of,
-)
+from serde.decompositions.expressions import Size, shape_from, size_of
 from serde.errors import require
 from serde.ir.geometry import Ints
 
 from ..rules import reads
-from ..target import spells
 from .convolution import window
 
 
@@ -61,29 +53,3 @@ def read_col2im(g, x, *, output_size: Ints, kernel: Ints, stride=(), dilate=(), 
     frame = window(kernel, stride, dilate, pad)
     block = frame.pop("kernel_shape")
     return g.Col2Im(x, list(output_size), list(block), **frame)
-
-
-@spells("DepthToSpace")
-def legalize_depth_to_space(g, x, *, blocksize, mode):
-    n, _, h, w = sizes_of(g, x)
-    b = blocksize
-    part = x.ranked_shape[1]
-    require(isinstance(part, int) and part % (b * b) == 0, "channels that are no whole blocks")
-    if mode == "DCR":
-        split, order = [n, b, b, part // b**2, h, w], (0, 3, 4, 1, 5, 2)
-    else:
-        split, order = [n, part // b**2, b, b, h, w], (0, 1, 4, 2, 5, 3)
-    moved = g.Transpose(reshape(g, x, split), perm=order)
-    return reshape(
-        g, moved, [n, part // b**2, multiply_sizes(g, [h, b]), multiply_sizes(g, [w, b])]
-    )
-
-
-@spells("SpaceToDepth")
-def legalize_space_to_depth(g, x, *, blocksize, mode: str = "DCR"):
-    b, (_, c, h, w) = blocksize, x.ranked_shape
-    require(isinstance(h, int) and isinstance(w, int), "an image of a size known when it runs")
-    count = sizes_of(g, x)[0]
-    split = reshape(g, x, [count, c, h // b, b, w // b, b])
-    order = (0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4)
-    return reshape(g, g.Transpose(split, perm=order), [count, c * b * b, h // b, w // b])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from serde.decompositions.elementwise import gemm
 from serde.decompositions.expressions import cast, reshape, size_of, sizes_of
 from serde.errors import require
 from serde.ir.dim_expr import shape_data_of
@@ -11,7 +12,6 @@ from serde.ir.graph import DType, Value
 from ..rules import reads
 from ..target import scalar_value, spells, writes
 from .convolution import present_operands
-from .fallbacks import WIDE
 
 STORAGE = {"forward_stype": ("None", "default")}
 
@@ -88,12 +88,10 @@ def write_mat_mul(s, a, b):
 
 @spells("MatMul")
 def legalize_mat_mul(g, a: Value, b: Value):
-    """MXNet multiplies wide floats, of two axes or with equal batches."""
+    """MXNet multiplies floats, of two axes or with equal batches."""
     if a.rank == 1 or b.rank == 1:
         return multiply_vector(g, a, b)
-    if a.type is DType.FLOAT16:
-        return cast(g, g.MatMul(*(cast(g, v, DType.FLOAT32) for v in (a, b))), a.type)
-    if a.type not in WIDE:
+    if a.type.kind != "f":
         products = g.Mul(g.Unsqueeze(a, [a.rank]), g.Unsqueeze(b, [b.rank - 2]))
         return g.ReduceSum(products, [products.rank - 2], keepdims=0)
     if b.rank == 2 or a.ranked_shape[:-2] == b.ranked_shape[:-2]:
@@ -123,14 +121,7 @@ def multiply_vector(g, a: Value, b: Value):
 
 @spells("Gemm")
 def legalize_gemm(g, a, b, c=None, *, alpha, beta, transA, transB):
-    """Of half floats in wide ones, of integers in parts."""
-    if a.type in WIDE:
+    """MXNet has that of floats."""
+    if a.type.kind == "f":
         return None
-    if a.type is DType.FLOAT16:
-        wide = [None if v is None else cast(g, v, DType.FLOAT32) for v in (a, b, c)]
-        y = g.Gemm(*wide, alpha=alpha, beta=beta, transA=transA, transB=transB)
-        return cast(g, y, a.type)
-    require(alpha == beta == 1.0, f"alpha={alpha}, beta={beta} of {a.type.value} elements")
-    a = g.Transpose(a, perm=[1, 0]) if transA else a
-    y = g.MatMul(a, g.Transpose(b, perm=[1, 0]) if transB else b)
-    return y if c is None else g.Add(y, c)
+    return gemm(g, a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
-
 import numpy as np
 
 from serde.decompositions.expressions import (
@@ -12,8 +10,8 @@ from serde.decompositions.expressions import (
     compute_in_float32,
     full_like,
     multiply_add,
-    slice_axis,
 )
+from serde.decompositions.normalization import local_response, train_batch_norm
 from serde.errors import require
 from serde.ir.geometry import may_be_same
 from serde.ir.graph import DType, Value
@@ -23,7 +21,6 @@ from serde.version_converter.adapters.normalization import layer_normalization, 
 from ..rules import reads
 from ..target import spells, writes
 from .deconvolution_phases import is_flipped
-from .fallbacks import LAST, WIDE, find_standard_rule, legalize_wide
 
 STATISTICS = ("momentum", "use_global_stats")
 CALIBRATION = {"min_calib_range": ("None",), "max_calib_range": ("None",)}
@@ -160,7 +157,7 @@ def legalize_layer_norm(
     g, x, scale, bias=None, *, axis, epsilon, stash_type, outputs: int = 1
 ):  # fmt: skip
     """MXNet normalises one axis, and has no outputs beside."""
-    one = axis == x.rank - 1 and scale.rank == 1 and outputs == 1 and x.type in WIDE
+    one = axis == x.rank - 1 and scale.rank == 1 and outputs == 1 and x.type is not DType.FLOAT16
     if one and bias is not None and stash_type == 1:
         return None
     if one and stash_type == 1 and scale.is_static:
@@ -176,9 +173,9 @@ def legalize_layer_norm(
 def legalize_batch_norm(g, x, *parameters, epsilon, momentum, training_mode, outputs: int = 1):
     """In training the statistics are the batch's, and come out as well."""
     if training_mode:
-        return find_standard_rule(14, "BatchNormalization")(
-            g, x, *parameters, epsilon=epsilon, momentum=momentum, training_mode=1
-        )[:outputs]
+        return train_batch_norm(
+            g, x, *parameters, epsilon=epsilon, momentum=momentum, outputs=outputs
+        )
     if x.rank == 1:  # of one channel
         y = g.BatchNormalization(g.Unsqueeze(x, [1]), *parameters, epsilon=epsilon)
         return g.Squeeze(y, [1])
@@ -214,12 +211,9 @@ def normalize_with_statistics(
 def legalize_instance_norm(g, x, scale, bias, *, epsilon):
     if x.type is DType.FLOAT32:
         return None
-    if x.type is DType.FLOAT64:
-        centred, _, inverse = standardize(g, x, list(range(2, x.rank)), epsilon)
-        scale, bias = (g.Unsqueeze(v, list(range(1, x.rank - 1))) for v in (scale, bias))
-        return g.Add(g.Mul(g.Mul(centred, inverse), scale), bias)
-    wide = (cast(g, v, DType.FLOAT32) for v in (x, scale, bias))
-    return cast(g, g.InstanceNormalization(*wide, epsilon=epsilon), x.type)
+    centred, _, inverse = standardize(g, x, list(range(2, x.rank)), epsilon)
+    scale, bias = (g.Unsqueeze(v, list(range(1, x.rank - 1))) for v in (scale, bias))
+    return g.Add(g.Mul(g.Mul(centred, inverse), scale), bias)
 
 
 @spells("LRN")
@@ -227,17 +221,4 @@ def legalize_lrn(g, x, *, size, alpha, beta, bias):
     """MXNet has that of float32 images."""
     if x.type is DType.FLOAT32 and x.rank == 4 and size % 2:
         return None
-    if x.type is DType.FLOAT16:
-        return legalize_wide("LRN", g, x, size=size, alpha=alpha, beta=beta, bias=bias)
-    before, behind = (size - 1) // 2, size // 2
-    none = full_like(g, slice_axis(g, x, 1, 0, 1), 0.0)
-    squares = g.Concat(*[none] * before, g.Mul(x, x), *[none] * behind, axis=1)
-    ends = [at - size + 1 or LAST for at in range(size)]
-    total = reduce(g.Add, [slice_axis(g, squares, 1, at, end) for at, end in enumerate(ends)])
-    return g.Div(x, g.Pow(g.Add(g.Mul(total, alpha / size), bias), beta))
-
-
-@spells("LpNormalization")
-def legalize_lp_normalization(g, x, *, axis, p):
-    norm = g["ReduceL1" if p == 1 else "ReduceL2"](x, [axis], keepdims=1)
-    return g.Div(x, g.Add(norm, cast(g, g.Equal(norm, 0.0), x.type)))
+    return local_response(g, x, size=size, alpha=alpha, beta=beta, bias=bias)

@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from serde.decompositions.expressions import scalar, shape_from, sizes_of, slice_axis
+from serde.decompositions.expressions import END, scalar, shape_from, sizes_of, slice_axis
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import Value
 
 from ..rules import Pairs, reads
 from ..target import scalar_value, spells, writes
-from .fallbacks import LAST
 
 
 @reads("Pad")
@@ -84,7 +83,7 @@ def legalize_pad(g, x, pads, fill=None, axes=None, *, mode):
 def pad_axis(g, x: Value, axis: int, begin: int, end: int, fill, mode: str):
     """Pad one axis, or cut it where a width is negative."""
     if min(begin, end) < 0:
-        x = slice_axis(g, x, axis, max(-begin, 0), min(end, 0) or LAST)
+        x = slice_axis(g, x, axis, max(-begin, 0), min(end, 0) or END)
         begin, end = max(begin, 0), max(end, 0)
     if mode != "constant":
         size = x.ranked_shape[axis]

@@ -27,7 +27,6 @@ from serde.version_converter.adapters.pooling import pad_window_axes
 from ..rules import reads
 from ..target import require_symmetric_pads, spells, writes
 from .convolution import apply_channels_first, window
-from .fallbacks import WIDE, find_standard_rule
 from .padding import is_symmetric
 from .unary import cube_root
 
@@ -266,14 +265,16 @@ def legalize_max_pool(
     if outputs > 1:
         more = {"dilations": dilations, "pads": pads, "ceil_mode": ceil_mode}
         return max_pool_with_indices(g, x, storage_order, **frame, **more)
-    if x.type not in (*WIDE, DType.FLOAT16):
-        require(x.type in (DType.INT8, DType.UINT8), f"pooling of {x.type.value} elements")
-        wide = cast(g, x, DType.FLOAT32)
-        more = {"dilations": dilations, "pads": pads, "ceil_mode": ceil_mode}
-        return cast(g, g.MaxPool(wide, **frame, **more), x.type)
     if set(dilations) != {1} or (ceil_mode and may_drop_window(x, kernel_shape, strides, pads)):
-        return find_standard_rule(10, "MaxPool")(
-            g, x, ceil_mode=ceil_mode, dilations=dilations, storage_order=0, pads=pads, **frame
+        return g.decompose(
+            "MaxPool",
+            10,
+            x,
+            ceil_mode=ceil_mode,
+            dilations=dilations,
+            storage_order=0,
+            pads=pads,
+            **frame,
         )
     if is_symmetric(pads):
         return None
@@ -335,11 +336,11 @@ def legalize_average_pool(
     if gaps or (
         ceil_mode and (not is_symmetric(pads) or may_drop_window(x, kernel_shape, strides, pads))
     ):
-        rule, more = find_standard_rule(*((19, "AveragePool") if gaps else (10, "AveragePool"))), {}
-        if gaps:
-            more = {"dilations": dilations}
-        return rule(g, x, ceil_mode=ceil_mode, count_include_pad=count_include_pad, pads=pads,
-                    **frame, **more)  # fmt: skip
+        more, version = ({"dilations": dilations}, 19) if gaps else ({}, 10)
+        return g.decompose(
+            "AveragePool", version, x, ceil_mode=ceil_mode, count_include_pad=count_include_pad,
+            pads=pads, **frame, **more,
+        )  # fmt: skip
     if is_symmetric(pads):
         return None
     sums = g.AveragePool(pad_window_axes(g, x, pads), count_include_pad=1, **frame)
@@ -353,8 +354,8 @@ def legalize_average_pool(
 def legalize_lp_pool(g, x, *, p, kernel_shape, strides, dilations, pads, ceil_mode):
     """The root of the sum, which is an average times the size of the window."""
     if set(dilations) != {1} or ceil_mode:
-        return find_standard_rule(18, "LpPool")(
-            g, x, p=p, ceil_mode=ceil_mode, kernel_shape=kernel_shape, strides=strides,
+        return g.decompose(
+            "LpPool", 18, x, p=p, ceil_mode=ceil_mode, kernel_shape=kernel_shape, strides=strides,
             dilations=dilations, pads=pads,
         )  # fmt: skip
     powers = g.Pow(g.Abs(x), float(p))
@@ -362,9 +363,3 @@ def legalize_lp_pool(g, x, *, p, kernel_shape, strides, dilations, pads, ceil_mo
         powers, kernel_shape=kernel_shape, strides=strides, pads=pads, count_include_pad=1
     )
     return g.Pow(g.Mul(mean, float(math.prod(kernel_shape))), 1.0 / p)
-
-
-@spells("GlobalLpPool")
-def legalize_global_lp_pool(g, x, *, p):
-    sums = g.ReduceSum(g.Pow(g.Abs(x), float(p)), list(range(2, x.rank)), keepdims=1)
-    return g.Pow(sums, 1.0 / p)

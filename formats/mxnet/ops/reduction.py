@@ -10,7 +10,6 @@ from serde.decompositions.expressions import (
     cast,
     cast_like,
     is_true,
-    lowest_value,
     multiply_sizes,
     reshape,
     scalar,
@@ -26,7 +25,6 @@ from serde.ir.graph import DType, Value
 
 from ..rules import dtype_of, reads
 from ..target import spells, writes
-from .fallbacks import LAST, find_standard_rule
 
 REDUCTIONS = {
     "sum": "ReduceSum",
@@ -307,41 +305,12 @@ for _op, _name in {"ArgMax": "argmax", "ArgMin": "argmin"}.items():
     writes(_op, only={"select_last_index": (0,)})(partial(write_arg, _name))
 
 
-@spells("ReduceLogSum")
-def legalize_log_sum(g, x, axes=None, *, keepdims, noop_with_empty_axes):
-    require(not noop_with_empty_axes, "no axes that are all")
-    return g.Log(g.ReduceSum(x, axes, keepdims=keepdims))
-
-
-@spells("ReduceSumSquare")
-def legalize_sum_square(g, x, axes=None, *, keepdims, noop_with_empty_axes):
-    require(not noop_with_empty_axes, "no axes that are all")
-    return g.ReduceSum(g.Mul(x, x), axes, keepdims=keepdims)
-
-
-@spells("ReduceL1")
-def legalize_l1(g, x, axes=None, *, keepdims, noop_with_empty_axes):
-    require(not noop_with_empty_axes, "no axes that are all")
-    return g.ReduceSum(g.Abs(x), axes, keepdims=keepdims)
-
-
-@spells("ReduceLogSumExp")
-def legalize_log_sum_exp(g, x, axes=None, *, keepdims, noop_with_empty_axes):
-    """Less the largest first, brought into the finite: infinity less itself is no number."""
-    require(not noop_with_empty_axes, "no axes that are all")
-    least = lowest_value(x) / 2
-    largest = g.Clip(g.ReduceMax(x, axes, keepdims=1), least, -least)
-    sums = g.Log(g.ReduceSum(g.Exp(g.Sub(x, largest)), axes, keepdims=1))
-    whole = g.Add(sums, largest)
-    return whole if keepdims else g.ReduceSum(whole, axes, keepdims=0)
-
-
 def legalize_bool(op, g, x, axes=None, *, keepdims, noop_with_empty_axes):
     """Whether any, or all, are true."""
     if x.dtype is not DType.BOOL:
         return None
     more = {"keepdims": keepdims, "noop_with_empty_axes": noop_with_empty_axes}
-    return find_standard_rule(20, op)(g, x, axes, **more)
+    return g.decompose(op, 20, x, axes, **more)
 
 
 for _op in ("ReduceMax", "ReduceMin"):
@@ -352,22 +321,8 @@ def legalize_last_extreme(op, g, x, *, axis, keepdims, select_last_index):
     """The last of equals is the first when counted from the end."""
     if not select_last_index:
         return None
-    turned = slice_axis(g, x, axis, -1, -LAST, -1)
-    found = g[op](turned, axis=axis, keepdims=keepdims)
-    return g.Sub(g.Sub(size_of(g, x, axis), 1), found)
+    return g.decompose(op, 12, x, axis=axis, keepdims=keepdims, select_last_index=1)
 
 
 for _op in ("ArgMax", "ArgMin"):
     spells(_op)(partial(legalize_last_extreme, _op))
-
-
-def legalize_half(op, g, x, axes=None, *, keepdims, noop_with_empty_axes):
-    """Sums of half floats are gathered in wide ones."""
-    if x.type is not DType.FLOAT16:
-        return None
-    more = {"keepdims": keepdims, "noop_with_empty_axes": noop_with_empty_axes}
-    return cast(g, g[op](cast(g, x, DType.FLOAT32), axes, **more), x.type)
-
-
-for _op in ("ReduceL2", "ReduceMean", "ReduceProd", "ReduceSum"):
-    spells(_op)(partial(legalize_half, _op))

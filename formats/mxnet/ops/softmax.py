@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from serde.decompositions.expressions import cast, index_range, lowest_value, scalar, size_of
 from serde.errors import require
 from serde.ir.geometry import axis_of
 from serde.ir.graph import DType, Value
 
 from ..rules import dtype_of, reads
-from ..target import spells, writes
-from .fallbacks import legalize_wide
+from ..target import writes
 
 
 def apply_temperature(g, x, temperature, dtype):
@@ -63,17 +60,3 @@ def write_softmax(s, x, *, axis):
 @writes("LogSoftmax")
 def write_log_softmax(s, x, *, axis):
     return s.log_softmax(x, axis=axis)
-
-
-def legalize_softmax(op, g, x, *, axis):
-    return legalize_wide(op, g, x, axis=axis)
-
-
-for _op in ("Softmax", "LogSoftmax"):
-    spells(_op)(partial(legalize_softmax, _op))
-
-
-@spells("Hardmax")
-def legalize_hardmax(g, x, *, axis):
-    places = g.Reshape(index_range(g, size_of(g, x, axis)), [-1] + [1] * (x.rank - 1 - axis))
-    return cast(g, g.Equal(places, g.ArgMax(x, axis=axis, keepdims=1)), x.type)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from serde.decompositions.elementwise import prelu
 from serde.ir.geometry import axis_of
 from serde.ir.graph import Value
 
@@ -48,11 +49,6 @@ def legalize_elu(g, x, *, alpha: float):
     return g.Where(g.Greater(x, 0.0), x, g.Mul(g.Sub(g.Exp(g.Min(x, 0.0)), 1.0), alpha))
 
 
-@recasts("Selu")
-def legalize_selu(g, x, *, alpha: float, gamma: float):
-    return g.Mul(g.Elu(x, alpha=alpha), gamma)
-
-
 @recasts("HardSigmoid")
 def legalize_hard_sigmoid(g, x, *, alpha: float, beta: float):
     return g.Clip(g.Add(g.Mul(x, alpha), beta), 0.0, 1.0)
@@ -68,7 +64,7 @@ def legalize_prelu(g, x, slope):
     """A slope for each channel stays, as Relay has it; others are decomposed."""
     if is_per_channel(x, slope):
         return None
-    return g.Where(g.Less(x, 0), g.Mul(x, slope), x)
+    return prelu(g, x, slope)
 
 
 def is_per_channel(x: Value, slope: Value) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from serde.decompositions.expressions import cast, cast_like
+from serde.decompositions import elementwise
+from serde.decompositions.expressions import cast
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
@@ -157,11 +158,6 @@ for _op in ("Max", "Min", "Sum"):
     recasts(_op)(partial(legalize_variadic, _op))
 
 
-@recasts("Mean")
-def legalize_mean(g, *xs):
-    return g.Div(g.Sum(*xs), float(len(xs)))
-
-
 @recasts("Equal")
 def legalize_equal(g, a, b):
     """Of booleans: not different."""
@@ -184,14 +180,7 @@ def write_mod(r, a, b, *, fmod: int):
     return r.mod(a, b) if fmod or a.type.kind == "u" else r.floor_mod(a, b)
 
 
-@recasts("Pow")
-def legalize_pow(g, x, y):
-    """Of floats of one type; integers are computed as doubles."""
-    if x.type.kind == "f":
-        return None if x.type is y.type else g.Pow(x, cast_like(g, y, x))
-    wide = DType.FLOAT64
-    made = g.Pow(cast(g, x, wide), cast(g, y, wide))
-    return cast_like(g, made, x)
+recasts("Pow")(elementwise.power)
 
 
 @writes("Pow")

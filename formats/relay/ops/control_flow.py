@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.decompositions import loops, shared
+from serde.decompositions import loops
 from serde.errors import ConversionError, require
 from serde.ir.graph import DType, Graph, Shape, Value
 from serde.rewrite.subgraphs import Body
@@ -32,10 +32,6 @@ def write_if(r, condition, *, then_branch: Graph, else_branch: Graph):
     if condition.rank:
         cond = typed(r.reshape(condition, newshape=()), condition.dtype, ())
     return r["if"](cond, then=then_branch, otherwise=else_branch, outputs=count)
-
-
-recasts("OptionalGetElement")(shared.optional_get)
-recasts("OptionalHasElement")(shared.optional_has)
 
 
 @recasts("Loop")

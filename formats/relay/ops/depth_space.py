@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from serde.decompositions.expressions import Size, multiply_sizes, reshape, scalar, sizes_of
+from serde.decompositions.indexing import depth_to_space, space_to_depth
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import Value
@@ -80,28 +81,14 @@ def write_depth_to_space(r, x, *, blocksize: int, mode: str):
 
 @recasts("DepthToSpace")
 def legalize_depth_to_space(g, x, *, blocksize: int, mode: str):
-    if x.is_static:
-        return None
-    channels, b = x.ranked_shape[1], blocksize
-    require(isinstance(channels, int), "a dynamic number of channels")
-    sizes_, c = g.Shape(x, start=2), channels // (b * b)
-    split = [b, b, c] if mode == "DCR" else [c, b, b]
-    order = (0, 3, 4, 1, 5, 2) if mode == "DCR" else (0, 1, 4, 2, 5, 3)
-    cut = g.Transpose(g.Reshape(x, g.Concat([0, *split], sizes_, axis=0)), perm=order)
-    return g.Reshape(cut, g.Concat([0, c], g.Mul(sizes_, b), axis=0))
+    return None if x.is_static else depth_to_space(g, x, blocksize=blocksize, mode=mode)
 
 
 @recasts("SpaceToDepth")
 def legalize_space_to_depth(g, x, *, blocksize: int, mode: str):
     """Channels in front of the block, which Relay has not."""
-    if mode == "DCR" and x.is_static:
-        return None
-    c, b = x.ranked_shape[1], blocksize
-    require(isinstance(c, int), "a dynamic number of channels")
-    h, w = (g.Div(g.Shape(x, start=at, end=at + 1), b) for at in (2, 3))
-    cut = g.Reshape(x, g.Concat([0, c], h, [b], w, [b], axis=0))
-    order = (0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4)
-    return g.Reshape(g.Transpose(cut, perm=order), g.Concat([0, c * b * b], h, w, axis=0))
+    own = mode == "DCR" and x.is_static
+    return None if own else space_to_depth(g, x, blocksize=blocksize, mode=mode)
 
 
 @writes("SpaceToDepth", ignore=("mode",))

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from serde.decompositions import shared
 from serde.decompositions.expressions import Size, cast, number, size_of
+from serde.decompositions.indexing import one_hot
 from serde.errors import require
 from serde.ir.geometry import Ints, axis_of
 from serde.ir.graph import DType, Value
@@ -299,4 +299,4 @@ def legalize_one_hot(g, index, depth, values, *, axis: int):
         return g.OneHot(cast(g, index, DType.INT64), depth, values, axis=axis)
     if number(depth) is not None and index.rank:
         return None
-    return shared.one_hot(g, index, depth, values, axis=axis)
+    return one_hot(g, index, depth, values, axis=axis)

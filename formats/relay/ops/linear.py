@@ -113,20 +113,6 @@ def read_nll_loss(g, x, target, weights, *, ignore_index: int, reduction="mean")
     )
 
 
-@recasts("Gemm")
-def legalize_gemm(g, a, b, c=None, *, alpha: float, beta: float, transA: int, transB: int):
-    """A product with a transposed matrix, as ``nn.dense`` has it, and a sum."""
-    if a.type.kind != "f":
-        require(alpha == 1 and beta == 1, f"alpha={alpha}, beta={beta} of {a.type.value} elements")
-    a = g.Transpose(a, perm=(1, 0)) if transA else a
-    b = g.Transpose(b, perm=(1, 0)) if transB else b
-    made = g.MatMul(a, b)
-    made = made if alpha == 1 else g.Mul(made, alpha)
-    if c is None or beta == 0:
-        return made
-    return g.Add(made, c if beta == 1 else g.Mul(c, beta))
-
-
 @recasts("MatMul")
 def legalize_mat_mul(g, a, b):
     return legalize_product(g, "MatMul", a, b)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from serde.decompositions import shared
 from serde.decompositions.expressions import (
     apply_on_axis,
     compute_in_float32,
@@ -14,6 +11,7 @@ from serde.decompositions.expressions import (
     scalar,
     sizes_of,
 )
+from serde.decompositions.normalization import drop_nothing, local_response, train_batch_norm
 from serde.errors import require
 from serde.ir.geometry import Ints, axes_of, axis_of, move_axis_perm
 from serde.ir.graph import Value
@@ -102,7 +100,11 @@ def read_dropout(g, x):
     return x, g.Expand(g.const(1, x.type), g.Shape(x))
 
 
-recasts("BatchNormalization")(shared.batch_norm)
+@recasts("BatchNormalization")
+def legalize_batch_norm(g, *operands, epsilon, momentum, training_mode, outputs: int = 1):
+    if not training_mode:
+        return None
+    return train_batch_norm(g, *operands, epsilon=epsilon, momentum=momentum, outputs=outputs)
 
 
 @writes("BatchNormalization", ignore=("momentum",), only={"training_mode": (0,)})
@@ -141,7 +143,7 @@ def legalize_lrn(g, x, *, size, alpha, beta, bias):
     """Relay's windows are odd, and it has images only."""
     if size % 2 and x.rank == 4 and x.is_static:
         return None
-    return shared.local_response(g, x, size=size, alpha=alpha, beta=beta, bias=bias)
+    return local_response(g, x, size=size, alpha=alpha, beta=beta, bias=bias)
 
 
 @writes("LRN")
@@ -149,15 +151,4 @@ def write_lrn(r, x, *, size, alpha, beta, bias):
     return r.nn.lrn(x, size=size, axis=1, alpha=alpha, beta=beta, bias=bias)
 
 
-recasts("LpNormalization")(shared.lp_norm)
-
-
-@recasts("Dropout")
-def legalize_dropout(g, x, ratio=None, training=None, *, seed=None, outputs: int = 1):
-    """At inference nothing is dropped, and the mask says so."""
-    off = training is None or (training.tensor is not None and not training.array().any())
-    require(off, "a Dropout that draws which elements it drops")
-    y = g.Identity(x)
-    if outputs == 1:
-        return y
-    return y, g.Expand(g.const(np.array(True)), g.Shape(x))
+recasts("Dropout")(drop_nothing)

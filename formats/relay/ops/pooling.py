@@ -347,9 +347,3 @@ for _op, _reduction, _name in (
 ):
     recasts(_op)(partial(legalize_global, _reduction))
     writes(_op)(partial(write_global, _name))
-
-
-@recasts("GlobalLpPool")
-def legalize_global_lp_pool(g, x, *, p: int):
-    over = list(range(2, x.rank))
-    return g.Pow(g.ReduceSum(g.Pow(g.Abs(x), float(p)), over, keepdims=1), 1 / p)

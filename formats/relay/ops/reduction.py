@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 
-from serde.decompositions import shared
 from serde.decompositions.expressions import (
     cast,
     cast_like,
@@ -37,12 +36,6 @@ RELAY_REDUCTIONS = {
     "ReduceMin": "min",
     "ReduceProd": "prod",
     "ReduceSum": "sum",
-}
-COMPOSED = {  # what is reduced by which operator, and what becomes of the result
-    "ReduceL1": ("Abs", "ReduceSum", None),
-    "ReduceL2": ("square", "ReduceSum", "Sqrt"),
-    "ReduceLogSum": (None, "ReduceSum", "Log"),
-    "ReduceSumSquare": ("square", "ReduceSum", None),
 }
 
 
@@ -211,25 +204,6 @@ def initial_value(r, name: str, x: Value, over, keepdims: int) -> Value:
 for _op, _name in RELAY_REDUCTIONS.items():
     recasts(_op)(partial(legalize_reduction, _op))
     writes(_op)(partial(write_reduction, _name))
-
-
-def legalize_composed(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
-    before, reduction, after = COMPOSED[op]
-    form = {"keepdims": keepdims, "noop_with_empty_axes": noop_with_empty_axes}
-    inner = g.Mul(x, x) if before == "square" else g[before](x) if before else x
-    made = g[reduction](inner, axes, **form)
-    if after is None:
-        return made
-    if x.type.kind != "f":
-        return cast_like(g, g[after](cast(g, made, DType.FLOAT64)), x)
-    return g[after](made)
-
-
-for _op in COMPOSED:
-    recasts(_op)(partial(legalize_composed, _op))
-
-
-recasts("ReduceLogSumExp")(shared.log_sum_exp)
 
 
 def write_arg(name, r, x, *, axis: int, keepdims: int, select_last_index: int):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import cast_like
-from serde.errors import require
 from serde.ir.geometry import axis_of
 
 from ..rules import reads
@@ -36,13 +34,3 @@ def legalize_log_softmax(g, x, *, axis: int):
 @writes("LogSoftmax")
 def write_log_softmax(r, x, *, axis: int):
     return r.nn.log_softmax(x, axis=axis)
-
-
-@recasts("Hardmax")
-def legalize_hardmax(g, x, *, axis: int):
-    """1 at the first of the largest."""
-    size = x.ranked_shape[axis]
-    require(isinstance(size, int), "a Hardmax along an axis of dynamic size")
-    at = g.ArgMax(x, axis=axis, keepdims=1)
-    steps = g.Reshape(g.Range(0, size, 1), [-1] + [1] * (x.rank - axis - 1))
-    return cast_like(g, g.Equal(steps, at), x)

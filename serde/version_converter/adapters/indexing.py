@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from serde.decompositions.indexing import one_hot
 from serde.ir.graph import DType, Value
 
 from . import above, below, decomposition
@@ -206,15 +207,7 @@ def one_hot_from_the_front(g, indices: Value, depth: Value, values: Value, *, ax
     return g.OneHot(indices, depth, values, axis=axis)
 
 
-@decomposition(9, "OneHot")
-def one_hot_by_comparing(g, indices: Value, depth: Value, values: Value, *, axis: int):
-    rank = indices.rank + 1
-    at = axis % rank
-    along = count_range(g, g.Reshape(cast(g, depth, DType.INT64), [1]))
-    along = g.Reshape(along, [-1 if a == at else 1 for a in range(rank)])
-    lit = g.Equal(g.Unsqueeze(cast(g, indices, DType.INT64), [at]), along)
-    off, on = (g.Gather(values, i, axis=0) for i in (0, 1))
-    return g.Where(lit, on, off)
+decomposition(9, "OneHot")(one_hot)
 
 
 @above[11]("OneHot")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from serde.decompositions.normalization import train_batch_norm
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
@@ -88,19 +89,9 @@ def batch_normalization_in_parts(
     """Spell training out: older opsets leave open which variance the running one takes in."""
     if not training_mode:
         return g.BatchNormalization(x, scale, b, mean, var, epsilon=epsilon, momentum=momentum)
-    with g.speaking(14):
-        axes = [a for a in range(x.rank) if a != 1]
-        along = [a - 1 for a in axes if a > 1]
-        with g.speaking(18):
-            new_mean = g.ReduceMean(x, axes, keepdims=0)
-            centred = g.Sub(x, g.Unsqueeze(new_mean, along))
-            new_var = g.ReduceMean(g.Mul(centred, centred), axes, keepdims=0)
-        y = g.BatchNormalization(x, scale, b, new_mean, new_var, epsilon=epsilon)
-        old, new = momentum, 1 - momentum
-        return (
-            y,
-            g.Add(g.Mul(mean, old), g.Mul(new_mean, new)),
-            g.Add(g.Mul(var, old), g.Mul(new_var, new)),
+    with g.speaking(18):
+        return train_batch_norm(
+            g, x, scale, b, mean, var, epsilon=epsilon, momentum=momentum, outputs=3
         )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from serde.decompositions import indexing
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Tensor, Value
 
 from . import above, below, decomposition
-from .common import END, cast, make_full, require_constant_axis, scalar, size
+from .common import END, cast, make_full, require_constant_axis, scalar
 from .dynamic_axes import drop_marked, known_ints, mark_axes, select_sizes, static_length
 
 
@@ -143,11 +144,7 @@ def space_to_depth(g, x: Value, *, blocksize: int, mode: str):
     if mode == "DCR":
         with g.speaking(27):
             return g.SpaceToDepth(x, blocksize=blocksize)
-    b, (n, c, h, w) = blocksize, (size(g, x, axis) for axis in range(4))
-    tall, wide, deep = g.Div(h, b), g.Div(w, b), g.Mul(c, b * b)
-    parts = g.Reshape(x, g.Concat(n, c, tall, [b], wide, [b], axis=0))
-    order = g.Transpose(parts, perm=(0, 1, 3, 5, 2, 4))
-    return g.Reshape(order, g.Concat(n, deep, tall, wide, axis=0))
+    return indexing.space_to_depth(g, x, blocksize=blocksize, mode=mode)
 
 
 @below[11]("DepthToSpace")
@@ -156,8 +153,4 @@ def depth_to_space(g, x: Value, *, blocksize: int, mode: str):
     if mode == "DCR":
         return g.DepthToSpace(x, blocksize=blocksize)
     with g.speaking(15):
-        b, (n, c, h, w) = blocksize, (size(g, x, axis) for axis in range(4))
-        tall, wide, flat = g.Mul(h, b), g.Mul(w, b), g.Div(c, b * b)
-        parts = g.Reshape(x, g.Concat(n, flat, [b], [b], h, w, axis=0))
-        order = g.Transpose(parts, perm=(0, 1, 4, 2, 5, 3))
-        return g.Reshape(order, g.Concat(n, flat, tall, wide, axis=0))
+        return indexing.depth_to_space(g, x, blocksize=blocksize, mode=mode)

@@ -11,16 +11,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from serde.decompositions.expressions import cast, slice_axis
+from serde.decompositions.expressions import END, cast, slice_axis
+from serde.decompositions.recurrent import unroll_recurrent
 from serde.errors import require
 from serde.ir.geometry import may_be_same
 from serde.ir.graph import DType, Tensor, Value
 
 from ...rules import reads
 from ...target import spells, writes
-from ..fallbacks import LAST, find_standard_rule
 from .lstm_projection import run_projected_lstm
-from .unrolled import LAYERS, make_activation, unroll_steps
 
 GATES = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}  # MXNet's gates among ONNX's
 DIRECTIONS = {"forward": 1, "bidirectional": 2}
@@ -240,43 +239,30 @@ for _op in GATES:
 
 def legalize_layer(
     op, g, x, w, r, b=None, lengths=None, state=None, cell=None, peepholes=None, *, hidden_size,
-    direction, layout=0, activations: tuple[str, ...] | None = None,
-    activation_alpha: tuple[float, ...] = (), activation_beta: tuple[float, ...] = (),
-    clip: float | None = None, linear_before_reset=1, input_forget=0, outputs: int = 1,
+    direction, layout=0, activations: tuple[str, ...] | None = None, clip: float | None = None,
+    outputs: int = 1, **more,
 ):  # fmt: skip
     """Leave what MXNet's RNN does; turn a layer that runs backwards; else take it step by step."""
     operands = [x, w, r, b, lengths, state, cell, peepholes][: 8 if op == "LSTM" else 6]
-    said = {"hidden_size": hidden_size, "activations": activations, "clip": clip,
-            "activation_alpha": activation_alpha or None,
-            "activation_beta": activation_beta or None}  # fmt: skip
-    own = {"LSTM": {"input_forget": input_forget}, "RNN": {}}
-    said |= own.get(op, {"linear_before_reset": linear_before_reset})
+    form = {"hidden_size": hidden_size, "activations": activations, "clip": clip,
+            "outputs": outputs, **more}  # fmt: skip
     if layout:
-        return find_standard_rule(14, op)(
-            g, *operands, direction=direction, layout=1, outputs=outputs, **said
-        )
-    if x.type is DType.FLOAT16:  # MXNet has layers of half floats on GPUs only
-        wide = (v if v in (None, lengths) else cast(g, v, DType.FLOAT32) for v in operands)
-        made = g[op](*wide, direction=direction, outputs=outputs, **said)
-        return tuple(cast(g, v, DType.FLOAT16) for v in (made if outputs > 1 else (made,)))
+        return g.decompose(op, 14, *operands, direction=direction, layout=1, **form)
     count = 2 if direction == "bidirectional" else 1
     names = activations or ACTIVATIONS[op] * count
     usual = names == USUAL.get(op, ()) * count or (op == "RNN" and set(names) in PLAIN)
     held = all(v is None or v.tensor is not None for v in (w, r, b))
-    native = linear_before_reset and not input_forget and clip is None and usual and held
+    own_gates = op != "GRU" or more.get("linear_before_reset")
+    native = own_gates and not more.get("input_forget") and clip is None and usual and held
     if not native or lengths is not None or peepholes is not None:
-        numbers = [iter(activation_alpha), iter(activation_beta)]
-        functions = [make_activation(n, *numbers) for n in names]
-        layer = partial(LAYERS[op], clip=clip, reset_first=not linear_before_reset,
-                        coupled=bool(input_forget))  # fmt: skip
-        return unroll_steps(op, g, layer, functions, direction, hidden_size, outputs, *operands)
+        return unroll_recurrent(op, g, *operands, direction=direction, **form)
     if direction != "reverse":
         return None
-    turned = slice_axis(g, x, 0, -1, -LAST, -1)
-    made = g[op](turned, *operands[1:], direction="forward", outputs=outputs, **said)
+    turned = slice_axis(g, x, 0, -1, -END, -1)
+    made = g[op](turned, *operands[1:], direction="forward", **form)
     first, *rest = made if isinstance(made, tuple) else (made,)
-    return (slice_axis(g, first, 0, -1, -LAST, -1), *rest)
+    return (slice_axis(g, first, 0, -1, -END, -1), *rest)
 
 
-for _op in LAYERS:
+for _op in GATES:
     spells(_op)(partial(legalize_layer, _op))

@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from serde.decompositions import loops, recurrent, shared
+from serde.decompositions import elementwise, indexing, loops, normalization, reduction
 from serde.decompositions.expressions import cast, cast_like, number, slice_axis
 from serde.errors import ConversionError, require
 from serde.ir.geometry import Ints
@@ -22,30 +22,15 @@ from serde.version_converter.adapters.roi import roi_align
 
 legalize = legalization_table("ir → relax")
 
-legalize("RNN")(recurrent.unroll_rnn)
-legalize("GRU")(recurrent.unroll_gru)
-legalize("LSTM")(recurrent.unroll_lstm)
 legalize("If")(loops.inline_if)
 legalize("Loop")(loops.unroll_loop)
 legalize("Scan")(loops.unroll_scan)
-legalize("ReduceLogSumExp")(shared.log_sum_exp)
-legalize("OneHot")(shared.one_hot)
-legalize("OptionalGetElement")(shared.optional_get)
-legalize("OptionalHasElement")(shared.optional_has)
-
-
-@legalize("Pow")
-def legalize_pow(g, x, y):
-    """The importer's takes floats of one type."""
-    wide = x if x.type.kind == "f" else cast(g, x, DType.FLOAT64)
-    if wide is x and y.dtype is x.dtype:
-        return None
-    return cast_like(g, g.Pow(wide, cast(g, y, wide.type)), x)
-
-
-@legalize("PRelu")
-def legalize_prelu(g, x, slope):
-    return g.Where(g.Less(x, g.const(0, x.type)), g.Mul(x, slope), x)
+legalize("Pow")(elementwise.power)
+legalize("PRelu")(elementwise.prelu)
+legalize("OptionalGetElement")(indexing.optional_get)
+legalize("OptionalHasElement")(indexing.optional_has)
+legalize("ReduceLogSumExp")(reduction.log_sum_exp)
+legalize("Dropout")(normalization.drop_nothing)
 
 
 @legalize("IsInf")
@@ -194,7 +179,9 @@ def legalize_batch_norm(
     """The importer takes one type; in training mode it moves the statistics wrongly."""
     form = {"epsilon": epsilon, "momentum": momentum, "training_mode": training_mode}
     if training_mode:
-        return shared.batch_norm(g, x, scale, bias, mean, var, outputs=outputs, **form)
+        return normalization.train_batch_norm(
+            g, x, scale, bias, mean, var, epsilon=epsilon, momentum=momentum, outputs=outputs
+        )
     operands = [scale, bias, mean, var]
     if all(v.type is x.type for v in operands):
         return None
@@ -217,21 +204,12 @@ def legalize_lrn(g, x, *, size, alpha, beta, bias):
     """The importer's windows are odd."""
     if size % 2 and x.rank in (3, 4) and x.type is DType.FLOAT32:
         return None
-    return shared.local_response(g, x, size=size, alpha=alpha, beta=beta, bias=bias)
+    return normalization.local_response(g, x, size=size, alpha=alpha, beta=beta, bias=bias)
 
 
 @legalize("MeanVarianceNormalization")
 def legalize_mean_variance(g, x, *, axes):
     return g.decompose("MeanVarianceNormalization", 9, x, axes=axes)
-
-
-@legalize("Dropout")
-def legalize_dropout(g, x, ratio=None, training=None, *, seed=None, outputs: int = 1):
-    """At inference nothing is dropped, and the mask says so."""
-    off = training is None or (training.tensor is not None and not training.array().any())
-    require(off, "a Dropout that draws which elements it drops")
-    mask = g.const(np.ones(x.static_shape, bool)) if outputs > 1 else None
-    return (g.Identity(x), mask) if outputs > 1 else g.Identity(x)
 
 
 @legalize("EyeLike")
@@ -309,15 +287,6 @@ def legalize_max_unpool(
     if shape is None:
         return g.as_is("MaxUnpool", (x, places), form)
     return g.decompose("MaxUnpool", 9, x, places, shape, **form)
-
-
-@legalize("GlobalLpPool")
-def legalize_global_lp_pool(g, x, *, p: int):
-    powers = g.ReduceSum(g.Pow(g.Abs(x), float(p)), list(range(2, x.rank)), keepdims=1)
-    return g.Pow(powers, 1 / p)
-
-
-legalize("LpNormalization")(shared.lp_norm)
 
 
 LINEAR = ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from serde.decompositions.table import add_decompositions
 from serde.errors import Problem
 from serde.ir.graph import EMPTY, DType, Graph, Node, Value, show_shape
 from serde.legalize.target import Target
@@ -57,7 +58,7 @@ RELAX = Target(
     | dict.fromkeys(
         ("AveragePool", "Conv", "ConvTranspose", "LpPool", "MaxPool"), (explicit_pads,)
     ),
-    legalizations=legalizations.legalize,
+    legalizations=add_decompositions(legalizations.legalize, SUPPORTED),
     control_flow=False,
 )
 

@@ -1,0 +1,45 @@
+"""Arithmetic and activations, element by element, and products of matrices."""
+
+from __future__ import annotations
+
+from serde.decompositions.expressions import cast, cast_like
+from serde.decompositions.table import decompositions
+from serde.errors import require
+from serde.ir.graph import DType, Value
+
+
+@decompositions("Mean")
+def mean(g, *xs: Value):
+    return g.Div(g.Sum(*xs), float(len(xs)))
+
+
+@decompositions("Pow")
+def power(g, x: Value, y: Value):
+    """Of floats of one type, in which an exponent is taken; integers are computed as float64."""
+    wide = x.type if x.type.kind == "f" else DType.FLOAT64
+    if wide is x.type is y.type:
+        return None
+    return cast_like(g, g.Pow(cast(g, x, wide), cast(g, y, wide)), x)
+
+
+@decompositions("Selu")
+def selu(g, x: Value, *, alpha: float, gamma: float):
+    return g.Mul(g.Elu(x, alpha=alpha), gamma)
+
+
+@decompositions("PRelu")
+def prelu(g, x: Value, slope: Value):
+    return g.Where(g.Less(x, g.const(0, x.type)), g.Mul(x, slope), x)
+
+
+@decompositions("Gemm")
+def gemm(g, a: Value, b: Value, c=None, *, alpha: float, beta: float, transA: int, transB: int):
+    """A product and a sum; integers have no factors."""
+    if a.type.kind != "f":
+        require(alpha == 1 and beta == 1, f"alpha={alpha}, beta={beta} of {a.type.value} elements")
+    a, b = (g.Transpose(v, perm=(1, 0)) if t else v for v, t in ((a, transA), (b, transB)))
+    y = g.MatMul(a, b)
+    y = y if alpha == 1 else g.Mul(y, alpha)
+    if c is None or beta == 0:
+        return y
+    return g.Add(y, c if beta == 1 else g.Mul(c, beta))

@@ -1,0 +1,59 @@
+"""Normalizations over batches, channels and axes, and Dropout."""
+
+from __future__ import annotations
+
+from serde.decompositions.expressions import END, cast_like, index_range, size_of
+from serde.decompositions.table import decompositions
+from serde.errors import require
+from serde.ir.graph import DType, Value
+
+
+def train_batch_norm(
+    g, x: Value, scale: Value, bias: Value, mean: Value, var: Value, *, epsilon: float,
+    momentum: float, outputs: int = 1,
+):  # fmt: skip
+    """BatchNormalization in training: by the statistics of the batch, which move the model's."""
+    axes = [a for a in range(x.rank) if a != 1]
+    own = g.ReduceMean(x, axes, keepdims=0)
+    centred = g.Sub(x, g.Unsqueeze(own, axes))
+    spread = g.ReduceMean(g.Mul(centred, centred), axes, keepdims=0)
+    y = g.BatchNormalization(x, scale, bias, own, spread, epsilon=epsilon, training_mode=0)
+    moved = [
+        g.Add(g.Mul(old, momentum), g.Mul(cast_like(g, new, old), 1 - momentum))
+        for old, new in ((mean, own), (var, spread))
+    ]
+    return (y, *moved)[:outputs]
+
+
+@decompositions("LRN")
+def local_response(g, x: Value, *, size: int, alpha: float, beta: float, bias: float):
+    """Windows of any size over the channels of any tensor."""
+    before, after = (size - 1) // 2, size // 2
+    pads = [0] * 2 * x.rank
+    pads[1], pads[x.rank + 1] = before, after
+    wide = g.Pad(g.Mul(x, x), pads)
+    parts = [g.Slice(wide, [i], [i + 1 - size or END], [1], [1]) for i in range(size)]
+    return g.Div(x, g.Pow(g.Add(g.Mul(g.Sum(*parts), alpha / size), bias), beta))
+
+
+@decompositions("LpNormalization")
+def lp_norm(g, x: Value, *, axis: int, p: int):
+    """What is nothing stays nothing."""
+    norm = g[f"ReduceL{p}"](x, [axis], keepdims=1)
+    none = g.Equal(norm, 0.0)
+    return g.Where(none, g.Mul(x, 0.0), g.Div(x, g.Where(none, 1.0, norm)))
+
+
+@decompositions("Hardmax")
+def hardmax(g, x: Value, *, axis: int):
+    """1 at the first of the largest."""
+    places = g.Reshape(index_range(g, size_of(g, x, axis)), [-1] + [1] * (x.rank - 1 - axis))
+    return cast_like(g, g.Equal(places, g.ArgMax(x, axis=axis, keepdims=1)), x)
+
+
+def drop_nothing(g, x: Value, ratio=None, training=None, *, seed=None, outputs: int = 1):
+    """Dropout at inference: the mask says that all is kept."""
+    off = training is None or (training.tensor is not None and not training.array().any())
+    require(off, "a Dropout that draws which elements it drops")
+    y = g.Identity(x)
+    return y if outputs == 1 else (y, g.Expand(g.const(True, DType.BOOL), g.Shape(x)))

@@ -1,0 +1,57 @@
+"""Reductions in terms of simpler ones."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from serde.decompositions.expressions import cast, cast_like
+from serde.decompositions.table import decompositions
+from serde.ir.graph import DType, Value
+
+SQUARE = "square"
+# What is done to the elements, how these are reduced, and what is done to the result.
+COMPOSED = {
+    "ReduceL1": ("Abs", "ReduceSum", None),
+    "ReduceL2": (SQUARE, "ReduceSum", "Sqrt"),
+    "ReduceLogSum": (None, "ReduceSum", "Log"),
+    "ReduceSumSquare": (SQUARE, "ReduceSum", None),
+}
+
+
+def compose_reduction(op, g, x: Value, axes=None, *, keepdims: int, noop_with_empty_axes: int):
+    before, reduction, after = COMPOSED[op]
+    form = {"keepdims": keepdims, "noop_with_empty_axes": noop_with_empty_axes}
+    inner = g.Mul(x, x) if before == SQUARE else g[before](x) if before else x
+    y = g[reduction](inner, axes, **form)
+    if after is None:
+        return y
+    return (
+        g[after](y) if x.type.kind == "f" else cast_like(g, g[after](cast(g, y, DType.FLOAT64)), x)
+    )
+
+
+for _op in COMPOSED:
+    decompositions(_op)(partial(compose_reduction, _op))
+
+
+@decompositions("ReduceLogSumExp")
+def log_sum_exp(g, x: Value, axes=None, *, keepdims: int, noop_with_empty_axes: int):
+    """The largest is taken out, so that no exponential overflows."""
+    form = {"noop_with_empty_axes": noop_with_empty_axes}
+    if x.type.kind != "f":
+        wide = g.ReduceLogSumExp(cast(g, x, DType.FLOAT64), axes, keepdims=keepdims, **form)
+        return cast_like(g, wide, x)
+    most = g.ReduceMax(x, axes, keepdims=1, **form)
+    finite = g.Where(g.Less(g.Abs(most), float("inf")), most, 0.0)
+    total = g.ReduceSum(g.Exp(g.Sub(x, finite)), axes, keepdims=1, **form)
+    y = g.Add(g.Log(total), finite)
+    every = axes is None or axes.shape == (0,)
+    if keepdims or (noop_with_empty_axes and every):
+        return y
+    return g.Squeeze(y, list(range(x.rank)) if every else axes)
+
+
+@decompositions("GlobalLpPool")
+def global_lp_pool(g, x: Value, *, p: int):
+    sums = g.ReduceSum(g.Pow(g.Abs(x), float(p)), list(range(2, x.rank)), keepdims=1)
+    return g.Pow(sums, 1 / p)

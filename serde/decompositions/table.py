@@ -1,0 +1,26 @@
+"""The table of decompositions: operators in terms of simpler ones, whatever the target.
+
+Operators that came to the standard later have theirs in ``serde.version_converter.adapters``, as
+what becomes of them below their first version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from serde import decompositions as families
+from serde.rewrite.families import import_families
+from serde.rewrite.rules import RuleTable
+
+decompositions = RuleTable("decompositions")
+
+
+def add_decompositions(legalizations: RuleTable, supported: Container[str]) -> RuleTable:
+    """The legalizations of a target, and the decomposition of each operator that it lacks."""
+    import_families(families.__name__, families.__path__)
+    lacking = {
+        op: rule
+        for op, rule in decompositions.rules.items()
+        if op not in supported and op not in legalizations
+    }
+    return legalizations.merge(lacking)
