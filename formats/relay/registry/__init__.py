@@ -7,13 +7,14 @@ holds all of them, and numbers look like references to other nodes. This table h
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from .data import ATTRS, OPS
+from .data import TYPES
 
 PREFIX = "relay.attrs."
 ARANGE = "relay.attrs.ArangeAttrs"
@@ -22,6 +23,8 @@ CHANGED = {  # fields whose default changed: their value is kept, because it tel
     (f"{PREFIX}BatchMatmulAttrs", "transpose_b"),
     *((f"{PREFIX}Conv{n}DTransposeAttrs", "kernel_layout") for n in (1, 2, 3)),
 }
+# What stands for the type of attributes in the table: of operators without any, and with any
+APART = {"-": None, "DictAttrs": "DictAttrs"}
 REQUIRED: Any = type("Required", (), {"__repr__": lambda self: "REQUIRED"})()
 
 
@@ -79,18 +82,22 @@ def _is_same(value: Any, default: Any) -> bool:
 
 @cache
 def _parse_ops() -> dict[str, str | None]:
-    found: dict[str, str | None] = {}
-    for key, names in _split_paragraphs(OPS):
-        full = {"-": None, "DictAttrs": "DictAttrs"}.get(key, PREFIX + key)
-        found.update(dict.fromkeys(names, full))
-    return found
+    return {
+        word: APART.get(key, PREFIX + key)
+        for key, *words in _split_paragraphs(TYPES)
+        for word in words
+        if ":" not in word
+    }
 
 
 @cache
 def _parse_attrs() -> dict[str, Mapping[str, Field]]:
     return {
-        PREFIX + key: MappingProxyType({f.name: f for f in map(_parse_field, words)})
-        for key, words in _split_paragraphs(ATTRS)
+        PREFIX + key: MappingProxyType(
+            {f.name: f for f in (_parse_field(word) for word in words if ":" in word)}
+        )
+        for key, *words in _split_paragraphs(TYPES)
+        if key not in APART
     }
 
 
@@ -105,11 +112,6 @@ def _parse_value(text: str) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _split_paragraphs(table: str) -> list[tuple[str, list[str]]]:
-    found: list[tuple[str, list[str]]] = []
-    for line in table.strip().splitlines():
-        if line.startswith(" "):
-            found[-1][1].extend(line.split())
-        else:
-            found.append((line, []))
-    return found
+def _split_paragraphs(table: str) -> list[list[str]]:
+    """The words of each paragraph, whose lines but the first are indented."""
+    return [paragraph.split() for paragraph in re.split(r"\n(?! )", table.strip())]
