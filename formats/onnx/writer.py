@@ -390,10 +390,3 @@ def tensor_proto(name: str, tensor: Tensor) -> onnx.TensorProto:
     else:
         proto.raw_data = pack(array, tensor.dtype).tobytes()
     return proto
-
-
-def slices(graph: Graph) -> Iterator[FileSlice]:
-    """The files' parts that ``graph`` still needs."""
-    for value in graph.constants():
-        if value.tensor is not None and value.tensor.where is not None:
-            yield value.tensor.where

@@ -8,9 +8,9 @@ import pytest
 
 from serde.formats.relay import ast
 from serde.formats.relay.json.reader import parse_json, read_json
-from serde.formats.relay.json.writer import to_json, write_json
+from serde.formats.relay.json.writer import to_json
 from serde.formats.relay.text.parser import parse_text, read_text
-from serde.formats.relay.text.printer import print_text, write_text
+from serde.formats.relay.text.printer import print_text
 from tests.relay.compare import SIX_DIGITS, difference
 
 DATA = Path(__file__).with_name("data")
@@ -47,8 +47,8 @@ def test_round_trips(name, form):
 
 def test_files(tmp_path):
     module = read_json(DATA / "adt-own.json")
-    assert write_text(module, tmp_path / "m.txt") == [str(tmp_path / "m.txt")]
-    assert write_json(module, tmp_path / "m.json") == [str(tmp_path / "m.json")]
+    (tmp_path / "m.txt").write_text(print_text(module))
+    (tmp_path / "m.json").write_text(to_json(module))
     assert difference(read_text(tmp_path / "m.txt"), module) is None
     assert difference(read_json(tmp_path / "m.json"), module) is None
 

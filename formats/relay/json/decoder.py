@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType, NoneType
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from .. import ast, registry
+from .layout import TYPES, Part
 from .legacy_attrs import find_legacy_kind
 from .node_table import Attributes, Table
 
 Kind = TypeVar("Kind")
 Builder = Callable[..., Any]
 # For a type of node: the attributes that name other nodes, and what builds the object from these
-Builders = Mapping[str, tuple[tuple[str, ...], Builder]]
+Builders = dict[str, tuple[Mapping[str, Part], Builder]]
 
-TYPES = (
-    ast.TensorType, ast.TupleType, ast.TypeVar, ast.FuncType, ast.RefType, ast.GlobalTypeVar,
-    ast.TypeCall, ast.IncompleteType,
-)  # fmt: skip
 VALUES = (
     NoneType, bool, int, float, str, ast.Imm, ast.AnyDim, ast.DimVar, ast.VirtualDevice, ast.Attrs,
     ast.Opaque, ast.Var, ast.GlobalVar, ast.Constant, ast.Op, *TYPES,
@@ -56,7 +53,7 @@ class Decoder:
             return table.items(at)
         known = self.builders.get(key)
         if known is not None:
-            names: Sequence[str] = known[0]
+            names = known[0]
             if key == "IRModule":
                 self._check_functions(at, attrs)
             return [table.index(attrs[n], n, at) if n in attrs else 0 for n in names]
@@ -72,11 +69,13 @@ class Decoder:
             return self._build_map(at, inside)
         known = self.builders.get(key)
         if known is not None:
-            return known[1](self, at, attrs, *inside)
-        kinds, parts = self._kinds.pop(at), iter(inside)
+            parts, build = known
+            fields = zip(parts.items(), inside, strict=True)
+            return build(self, at, attrs, *(self._check(at, n, p, v) for (n, p), v in fields))
+        kinds, values = self._kinds.pop(at), iter(inside)
         if registry.fields(key) is not None or "attrs." in key:
-            return self._build_attrs(at, attrs, kinds, parts)
-        objects = {n: next(parts) for n, kind in kinds.items() if kind in "ofv"}
+            return self._build_attrs(at, attrs, kinds, values)
+        objects = {n: next(values) for n, kind in kinds.items() if kind in "ofv"}
         plain = {n: v for n, v in attrs.items() if n not in objects}
         if "repr_str" in table.nodes[at]:
             plain["repr_str"] = table.text(at)
@@ -179,37 +178,19 @@ class Decoder:
                 reason = f"@{label} is no Relay function but {key}"
             raise table.error(function, reason)
 
-    # Checks: each returns the value
+    def _check(self, at: int, name: str, part: Part, value: Any) -> Any:
+        """What a field names; a missing array is empty."""
+        if value is None and (part.many or part.optional):
+            return () if part.many else None
+        for item in self.require(at, name, value, tuple) if part.many else (value,):
+            self.require(at, name, item, *part.kinds)
+        return value
 
     def require(self, at: int, what: str, value: Any, *kinds: type[Kind]) -> Kind:
         """``value``, which has to be of one of ``kinds``."""
         if isinstance(value, kinds):
             return value
         raise self.table.error(at, f"its {what} is {_describe(value)}")
-
-    def require_optional(self, at: int, what: str, value: Any, *kinds: type[Kind]) -> Kind | None:
-        """``value``, which may be missing."""
-        return None if value is None else self.require(at, what, value, *kinds)
-
-    def require_each(self, at: int, what: str, value: Any, *kinds: type[Kind]) -> tuple[Kind, ...]:
-        """``value``, which has to be an array of such; a missing one is empty."""
-        if value is None:
-            return ()
-        for item in self.require(at, what, value, tuple):
-            self.require(at, what, item, *kinds)
-        return value  # type: ignore[no-any-return]
-
-    def require_type(self, at: int, what: str, value: Any) -> ast.Type:
-        """``value``, which has to be a type."""
-        return cast(ast.Type, self.require(at, what, value, *TYPES))
-
-    def require_types(self, at: int, what: str, value: Any) -> tuple[ast.Type, ...]:
-        """``value``, which has to be an array of types."""
-        return cast(tuple[ast.Type, ...], self.require_each(at, what, value, *TYPES))
-
-    def require_optional_type(self, at: int, what: str, value: Any) -> ast.Type | None:
-        """``value``, a type or null."""
-        return None if value is None else self.require_type(at, what, value)
 
     def add_constructor(
         self, at: int, name: str, inputs: tuple[ast.Type, ...], of: str, tag: int

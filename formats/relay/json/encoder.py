@@ -10,6 +10,7 @@ from serde.errors import ConversionError
 from serde.ir.graph import Tensor
 
 from .. import ast, ndarray, registry
+from .layout import KEYS, LAYOUTS, PATTERNS
 
 TVM = "0.17.0"
 ADT_HANDLE = "5"  # TypeKind::kAdtHandle
@@ -106,27 +107,22 @@ class Encoder:
         if isinstance(t, ast.TensorType):
             shape = self.add_array([self._add_dim(d) for d in t.shape])
             return self.add_node("relay.TensorType", dtype=t.dtype, shape=shape, span=NULL)
-        if isinstance(t, ast.TupleType):
-            return self.add_node("TupleType", fields=self.add_types(t.fields), span=NULL)
-        if isinstance(t, ast.FuncType):
-            return self.add_node(
-                "FuncType", arg_types=self.add_types(t.args), ret_type=self.add_type(t.ret),
-                span=NULL, type_constraints=self.add_array(()),
-                type_params=self.add_types(t.type_params),
-            )  # fmt: skip
-        if isinstance(t, ast.TypeCall):
-            return self.add_node(
-                "TypeCall", args=self.add_types(t.args), func=self.add_type(t.func), span=NULL
-            )
-        if isinstance(t, ast.RefType):
-            return self.add_node("relay.RefType", span=NULL, value=self.add_type(t.value))
         if isinstance(t, ast.TypeVar):
             return self.add_node(
                 "TypeVar", kind=str(t.kind), name_hint=self.add_string(t.name), span=NULL
             )
         if isinstance(t, ast.GlobalTypeVar):
             return self.add_global_type(t.name)
-        return self.add_node("IncompleteType", kind=NULL, span=NULL)
+        more = {"kind": NULL} if isinstance(t, ast.IncompleteType) else {}
+        if isinstance(t, ast.FuncType):
+            more = {"type_constraints": self.add_array(())}
+        return self.add_by_layout(t, span=NULL, **more)
+
+    def add_by_layout(self, thing: Any, **more: Index) -> Index:
+        """An object that the table of layouts has, and what it names before it."""
+        key = KEYS[type(thing)]
+        own = [self.add_value(getattr(thing, n)) for n in thing.__match_args__]
+        return self.add_node(key, **dict(zip(LAYOUTS[key][1], own, strict=True)), **more)
 
     def add_global_type(self, name: str) -> Index:
         """The name of a data type."""
@@ -198,8 +194,10 @@ class Encoder:
             return self.add_node(
                 value.type_key, dtype=value.dtype, name=name, span=NULL, type_annotation=NULL
             )
+        if isinstance(value, PATTERNS):
+            return self.add_by_layout(value, span=NULL)
         if not isinstance(value, ast.Opaque):
-            return self.add_type(value)
+            return self._add_type(value)
         if "repr_str" in value.fields:
             return self.append({"type_key": value.type_key, "repr_str": value.fields["repr_str"]})
         parts = {name: self.add_value(part) for name, part in value.parts.items()}

@@ -5,29 +5,191 @@ Fields by release are in TVM's VisitAttrs; those missing from a file are null he
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from types import MappingProxyType
 from typing import Any, cast
 
 from .. import ast
-from .decoder import Decoder
+from ..ndarray import DTYPE
+from .decoder import Builder, Builders, Decoder
+from .layout import COMMON, EXPR, LAYOUTS, TYPES, Part, each, maybe, one
 from .node_table import Attributes
-from .values import BUILDERS, builds
 
-__all__ = ["BUILDERS"]
-PATTERNS = (ast.PatternWildcard, ast.PatternVar, ast.PatternConstructor, ast.PatternTuple)
-EXPR = ("virtual_device_", "span", "_checked_type_")
+BUILDERS: Builders = {}
+MAPPING = maybe(MappingProxyType)
 
 
-def _read_common(d: Decoder, at: int, device: Any, span: Any, checked: Any) -> dict[str, Any]:
+def builds(key: str, **parts: Part) -> Callable[[Builder], Builder]:
+    """Register the builder of one type of node, given the objects its fields name, checked."""
+
+    def register(builder: Builder) -> Builder:
+        BUILDERS[key] = (parts, builder)
+        return builder
+
+    return register
+
+
+def _build_expression(make: Builder, d: Decoder, at: int, attrs: Attributes, *inside: Any) -> Any:
+    *own, device, span, checked = inside
     if device is span is checked is None:
-        return {}
-    if device == ast.VirtualDevice():
-        device = None
-    return {
-        "device": d.require_optional(at, "device", device, ast.VirtualDevice),
-        "span": d.require_optional(at, "span", span, ast.Span),
-        "type": d.require_optional_type(at, "type", checked),
-    }
+        return make(d, at, attrs, *own)
+    device = None if device == ast.VirtualDevice() else device
+    return make(d, at, attrs, *own, device=device, span=span, type=checked)
+
+
+def builds_expression(key: str, **parts: Part) -> Callable[[Builder], Builder]:
+    """Register the builder of an expression, which is given ``device``, ``span`` and ``type``."""
+
+    def register(builder: Builder) -> Builder:
+        builds(key, **parts, **COMMON)(partial(_build_expression, builder))
+        return builder
+
+    return register
+
+
+def _build_by_layout(
+    make: type[Any], d: Decoder, at: int, attrs: Attributes, *inside: Any, **common: Any
+) -> Any:
+    return make(*inside, **common)
+
+
+for _key, (_make, _parts) in LAYOUTS.items():
+    _register = builds_expression if issubclass(_make, ast.Expr) else builds
+    _register(_key, **_parts)(partial(_build_by_layout, _make))
+
+# Strings, numbers, spans
+
+
+@builds("")
+def _build_null(d: Decoder, at: int, attrs: Attributes) -> None:
+    return None
+
+
+def _build_string(d: Decoder, at: int, attrs: Attributes) -> str:
+    return d.table.text(at)
+
+
+builds("runtime.String")(_build_string)
+builds("SourceName")(_build_string)
+
+
+@builds("Span", source_name=maybe(str), source=maybe(str))
+def _build_span(
+    d: Decoder, at: int, attrs: Attributes, name: str | None, source: str | None
+) -> ast.Span:
+    line = d.table.integer(at, "line" if "line" in attrs else "lineno", attrs)
+    column = d.table.integer(at, "column" if "column" in attrs else "col_offset", attrs)
+    return ast.Span((source if name is None else name) or "", line, column)
+
+
+@builds("SequentialSpan", spans=each(ast.Span))
+def _build_spans(
+    d: Decoder, at: int, attrs: Attributes, spans: tuple[ast.Span, ...]
+) -> ast.Span | None:
+    return spans[0] if spans else None
+
+
+@builds("runtime.BoxInt")
+def _build_box_int(d: Decoder, at: int, attrs: Attributes) -> int:
+    return d.table.integer(at, "value", {"value": d.table.text(at)})
+
+
+@builds("runtime.BoxBool")
+def _build_box_bool(d: Decoder, at: int, attrs: Attributes) -> bool:
+    return d.table.text(at) == "true"
+
+
+@builds("runtime.BoxFloat")
+def _build_box_float(d: Decoder, at: int, attrs: Attributes) -> float:
+    return d.table.number(at, "value", {"value": d.table.text(at)})
+
+
+@builds("IntImm")
+def _build_int_imm(d: Decoder, at: int, attrs: Attributes) -> Any:
+    value, dtype = d.table.integer(at, "value", attrs), attrs.get("dtype", "")
+    if dtype in ("bool", "uint1"):
+        return value != 0
+    return value if dtype == "int32" else ast.Imm(value, dtype)
+
+
+@builds("FloatImm")
+def _build_float_imm(d: Decoder, at: int, attrs: Attributes) -> Any:
+    value, dtype = d.table.number(at, "value", attrs), attrs.get("dtype", "")
+    return value if dtype == "float32" else ast.Imm(value, dtype)
+
+
+@builds("tir.StringImm")
+def _build_string_imm(d: Decoder, at: int, attrs: Attributes) -> str:
+    return d.table.string(at, "value", attrs)
+
+
+def _build_dim_var(is_size: bool, d: Decoder, at: int, attrs: Attributes) -> ast.DimVar:
+    return ast.DimVar(d.table.string(at, "name", attrs), attrs.get("dtype", "int32"), is_size)
+
+
+builds("tir.Var")(partial(_build_dim_var, False))
+builds("tir.SizeVar")(partial(_build_dim_var, True))
+
+
+@builds("DictAttrs", __dict__=MAPPING)
+def _build_dict_attrs(d: Decoder, at: int, attrs: Attributes, items: Any) -> Any:
+    found = MappingProxyType({}) if items is None else items
+    if not all(isinstance(name, str) for name in found):
+        raise d.table.error(at, "the name of an attribute is no string")
+    d.check_value(at, "value", found)
+    return found
+
+
+@builds("VirtualDevice", memory_scope=maybe(str), target=maybe(ast.Opaque))
+def _build_virtual_device(
+    d: Decoder, at: int, attrs: Attributes, scope: str | None, target: ast.Opaque | None
+) -> ast.VirtualDevice:
+    kind = d.table.integer(at, "device_type_int", attrs, -1)
+    number = d.table.integer(at, "virtual_device_id", attrs, -1)
+    return ast.VirtualDevice(kind, number, target, scope or "")
+
+
+# Types
+
+
+@builds("relay.TensorType", shape=each(int, ast.Imm, ast.AnyDim, ast.DimVar, ast.Opaque))
+def _build_tensor_type(
+    d: Decoder, at: int, attrs: Attributes, shape: tuple[Any, ...]
+) -> ast.TensorType:
+    dtype = attrs.get("dtype", "")
+    if DTYPE.fullmatch(dtype) is None:
+        raise d.table.error(at, f"there is no element type {dtype[:40]!r}")
+    return ast.TensorType(tuple(map(_to_dim, shape)), dtype)
+
+
+def _to_dim(dim: Any) -> ast.Dim:
+    if isinstance(dim, ast.AnyDim):
+        return None
+    if isinstance(dim, ast.Imm):
+        return ast.LongDim(dim.value) if dim.dtype == "int64" else int(dim.value)
+    return cast(ast.Dim, dim)
+
+
+def _name_of(d: Decoder, at: int, attrs: Attributes, var: ast.DimVar | None) -> str:
+    """The name of a type, which TVM 0.6 put in a variable."""
+    return d.table.string(at, "name_hint", attrs) if var is None else var.name
+
+
+@builds("TypeVar", var=maybe(ast.DimVar))
+def _build_type_var(d: Decoder, at: int, attrs: Attributes, var: ast.DimVar | None) -> ast.TypeVar:
+    kind = d.table.integer(at, "kind", attrs)
+    return ast.TypeVar(_name_of(d, at, attrs, var), kind)
+
+
+@builds("GlobalTypeVar", var=maybe(ast.DimVar))
+def _build_global_type_var(
+    d: Decoder, at: int, attrs: Attributes, var: ast.DimVar | None
+) -> ast.GlobalTypeVar:
+    return ast.GlobalTypeVar(_name_of(d, at, attrs, var))
+
+
+# Expressions
 
 
 @builds("relay.Id")
@@ -35,18 +197,16 @@ def _build_id(d: Decoder, at: int, attrs: Attributes) -> ast.VarId:
     return ast.VarId(d.table.string(at, "name_hint", attrs))
 
 
-@builds("relay.Var", "vid", "type_annotation", *EXPR)
+@builds_expression("relay.Var", vid=one(ast.VarId), type_annotation=maybe(*TYPES))
 def _build_var(
-    d: Decoder, at: int, attrs: Attributes, vid: Any, type_: Any, *common: Any
+    d: Decoder, at: int, attrs: Attributes, vid: ast.VarId, annotation: Any, **common: Any
 ) -> ast.Var:
-    annotation = d.require_optional_type(at, "annotation", type_)
-    shared = d.require(at, "name", vid, ast.VarId)
-    return ast.Var(shared.name, annotation, shared, **_read_common(d, at, *common))
+    return ast.Var(vid.name, annotation, vid, **common)
 
 
-@builds("GlobalVar", *EXPR)
-def _build_global_var(d: Decoder, at: int, attrs: Attributes, *common: Any) -> ast.GlobalVar:
-    return ast.GlobalVar(d.table.string(at, "name_hint", attrs), **_read_common(d, at, *common))
+@builds_expression("GlobalVar")
+def _build_global_var(d: Decoder, at: int, attrs: Attributes, **common: Any) -> ast.GlobalVar:
+    return ast.GlobalVar(d.table.string(at, "name_hint", attrs), **common)
 
 
 @builds("Op")
@@ -54,183 +214,85 @@ def _build_op(d: Decoder, at: int, attrs: Attributes) -> ast.Op:
     return ast.Op(d.table.text(at))
 
 
-@builds("relay.Constructor", "inputs", "belong_to")
-def _build_constructor(d: Decoder, at: int, attrs: Attributes, inputs: Any, of: Any) -> Any:
-    types = d.require_types(at, "inputs", inputs)
-    owner = d.require(at, "data type", of, ast.GlobalTypeVar)
+@builds("relay.Constructor", inputs=each(*TYPES), belong_to=one(ast.GlobalTypeVar))
+def _build_constructor(
+    d: Decoder, at: int, attrs: Attributes, inputs: Any, of: ast.GlobalTypeVar
+) -> Any:
     tag = d.table.integer(at, "tag", attrs)
-    return d.add_constructor(at, d.table.string(at, "name_hint", attrs), types, owner.name, tag)
+    return d.add_constructor(at, d.table.string(at, "name_hint", attrs), inputs, of.name, tag)
 
 
-@builds("relay.Constant", *EXPR)
-def _build_constant(d: Decoder, at: int, attrs: Attributes, *common: Any) -> ast.Constant:
-    return ast.Constant(d.table.tensor(at, attrs), **_read_common(d, at, *common))
+@builds_expression("relay.Constant")
+def _build_constant(d: Decoder, at: int, attrs: Attributes, **common: Any) -> ast.Constant:
+    return ast.Constant(d.table.tensor(at, attrs), **common)
 
 
-@builds("relay.Tuple", "fields", *EXPR)
-def _build_tuple(d: Decoder, at: int, attrs: Attributes, fields: Any, *common: Any) -> ast.Tuple:
-    return ast.Tuple(d.require_each(at, "fields", fields, ast.Expr), **_read_common(d, at, *common))
-
-
-@builds("relay.TupleGetItem", "tuple_value", *EXPR)
+@builds_expression("relay.TupleGetItem", tuple_value=EXPR)
 def _build_get_item(
-    d: Decoder, at: int, attrs: Attributes, of: Any, *common: Any
+    d: Decoder, at: int, attrs: Attributes, of: ast.Expr, **common: Any
 ) -> ast.TupleGetItem:
     index = d.table.integer(at, "index", attrs, -1)
     if index < 0:
         raise d.table.error(at, f"the tuple has no field {index}")
-    return ast.TupleGetItem(
-        d.require(at, "tuple", of, ast.Expr), index, **_read_common(d, at, *common)
-    )
+    return ast.TupleGetItem(of, index, **common)
 
 
-@builds("relay.Call", "op", "args", "attrs", "type_args", *EXPR)
+@builds_expression(
+    "relay.Call", op=EXPR, args=each(ast.Expr), attrs=maybe(ast.Attrs, MappingProxyType),
+    type_args=each(*TYPES),
+)  # fmt: skip
 def _build_call(
-    d: Decoder, at: int, attrs: Attributes, op: Any, args: Any, own: Any, types: Any, *common: Any
-) -> ast.Call:
-    if isinstance(own, MappingProxyType):  # DictAttrs
+    d: Decoder, at: int, attrs: Attributes, op: ast.Expr, args: Any, own: Any, types: Any,
+    **common: Any,
+) -> ast.Call:  # fmt: skip
+    if isinstance(own, MappingProxyType):
         own = ast.Attrs("DictAttrs", own)
-    return ast.Call(
-        d.require(at, "operator", op, ast.Expr),
-        d.require_each(at, "arguments", args, ast.Expr),
-        d.require_optional(at, "attributes", own, ast.Attrs),
-        d.require_types(at, "type arguments", types),
-        **_read_common(d, at, *common),
-    )
+    return ast.Call(op, args, own, types, **common)
 
 
-@builds("relay.Function", "params", "body", "ret_type", "type_params", "attrs", *EXPR)
+@builds_expression(
+    "relay.Function", params=each(ast.Var), body=EXPR, ret_type=maybe(*TYPES),
+    type_params=each(ast.TypeVar), attrs=MAPPING,
+)  # fmt: skip
 def _build_function(
-    d: Decoder, at: int, attrs: Attributes, params: Any, body: Any, ret: Any, types: Any, own: Any,
-    *common: Any,
+    d: Decoder, at: int, attrs: Attributes, params: Any, body: ast.Expr, ret: Any, types: Any,
+    own: Any, **common: Any,
 ) -> ast.Function:  # fmt: skip
-    return ast.Function(
-        d.require_each(at, "parameters", params, ast.Var),
-        d.require(at, "body", body, ast.Expr),
-        d.require_optional_type(at, "result type", ret),
-        d.require_each(at, "type parameters", types, ast.TypeVar),
-        d.require_optional(at, "attributes", own, MappingProxyType) or ast.NOTHING,
-        **_read_common(d, at, *common),
-    )
+    return ast.Function(params, body, ret, types, own or ast.NOTHING, **common)
 
 
-@builds("relay.Let", "var", "value", "body", *EXPR)
-def _build_let(
-    d: Decoder, at: int, attrs: Attributes, var: Any, value: Any, body: Any, *common: Any
-) -> ast.Let:
-    return ast.Let(
-        d.require(at, "variable", var, ast.Var),
-        d.require(at, "value", value, ast.Expr),
-        d.require(at, "body", body, ast.Expr),
-        **_read_common(d, at, *common),
-    )
-
-
-@builds("relay.If", "cond", "true_branch", "false_branch", *EXPR)
-def _build_if(
-    d: Decoder, at: int, attrs: Attributes, cond: Any, then: Any, otherwise: Any, *common: Any
-) -> ast.If:
-    return ast.If(
-        d.require(at, "condition", cond, ast.Expr),
-        d.require(at, "true branch", then, ast.Expr),
-        d.require(at, "false branch", otherwise, ast.Expr),
-        **_read_common(d, at, *common),
-    )
-
-
-@builds("relay.RefCreate", "value", *EXPR)
-def _build_ref_create(d: Decoder, at: int, attrs: Attributes, value: Any, *common: Any) -> Any:
-    return ast.RefCreate(d.require(at, "value", value, ast.Expr), **_read_common(d, at, *common))
-
-
-@builds("relay.RefRead", "ref", *EXPR)
-def _build_ref_read(d: Decoder, at: int, attrs: Attributes, ref: Any, *common: Any) -> ast.RefRead:
-    return ast.RefRead(d.require(at, "reference", ref, ast.Expr), **_read_common(d, at, *common))
-
-
-@builds("relay.RefWrite", "ref", "value", *EXPR)
-def _build_ref_write(
-    d: Decoder, at: int, attrs: Attributes, ref: Any, value: Any, *common: Any
-) -> ast.RefWrite:
-    return ast.RefWrite(
-        d.require(at, "reference", ref, ast.Expr),
-        d.require(at, "value", value, ast.Expr),
-        **_read_common(d, at, *common),
-    )
-
-
-@builds("relay.Match", "data", "clauses", *EXPR)
+@builds_expression("relay.Match", data=EXPR, clauses=each(ast.Clause))
 def _build_match(
-    d: Decoder, at: int, attrs: Attributes, data: Any, clauses: Any, *common: Any
-) -> Any:
-    return ast.Match(
-        d.require(at, "data", data, ast.Expr),
-        d.require_each(at, "clauses", clauses, ast.Clause),
-        d.table.integer(at, "complete", attrs, 1) != 0,
-        **_read_common(d, at, *common),
-    )
-
-
-@builds("relay.Clause", "lhs", "rhs")
-def _build_clause(d: Decoder, at: int, attrs: Attributes, pattern: Any, body: Any) -> ast.Clause:
-    checked = cast(ast.Pattern, d.require(at, "pattern", pattern, *PATTERNS))
-    return ast.Clause(checked, d.require(at, "body", body, ast.Expr))
-
-
-@builds("relay.PatternWildcard")
-def _build_wildcard(d: Decoder, at: int, attrs: Attributes) -> ast.PatternWildcard:
-    return ast.PatternWildcard()
-
-
-@builds("relay.PatternVar", "var")
-def _build_pattern_var(d: Decoder, at: int, attrs: Attributes, var: Any) -> ast.PatternVar:
-    return ast.PatternVar(d.require(at, "variable", var, ast.Var))
-
-
-@builds("relay.PatternConstructor", "constructor", "patterns")
-def _build_pattern_constructor(
-    d: Decoder, at: int, attrs: Attributes, made: Any, inside: Any
-) -> Any:
-    constructor = d.require(at, "constructor", made, ast.Constructor)
-    return ast.PatternConstructor(constructor, d.require_each(at, "patterns", inside, *PATTERNS))
-
-
-@builds("relay.PatternTuple", "patterns")
-def _build_pattern_tuple(d: Decoder, at: int, attrs: Attributes, inside: Any) -> ast.PatternTuple:
-    return ast.PatternTuple(d.require_each(at, "patterns", inside, *PATTERNS))
+    d: Decoder, at: int, attrs: Attributes, data: ast.Expr, clauses: Any, **common: Any
+) -> ast.Match:
+    return ast.Match(data, clauses, d.table.integer(at, "complete", attrs, 1) != 0, **common)
 
 
 # Modules
 
 
-@builds("relay.TypeData", "header", "type_vars", "constructors")
+@builds(
+    "relay.TypeData", header=one(ast.GlobalTypeVar), type_vars=each(ast.TypeVar),
+    constructors=each(ast.Constructor),
+)  # fmt: skip
 def _build_type_data(
-    d: Decoder, at: int, attrs: Attributes, header: Any, params: Any, constructors: Any
+    d: Decoder, at: int, attrs: Attributes, header: ast.GlobalTypeVar, params: Any, made: Any
 ) -> ast.TypeDef:
-    return ast.TypeDef(
-        d.require(at, "name", header, ast.GlobalTypeVar).name,
-        d.require_each(at, "type parameters", params, ast.TypeVar),
-        d.require_each(at, "constructors", constructors, ast.Constructor),
-    )
+    return ast.TypeDef(header.name, params, made)
 
 
-@builds("IRModule", "functions", "type_definitions", "attrs")
+@builds("IRModule", functions=MAPPING, type_definitions=MAPPING, attrs=MAPPING)
 def _build_module(
     d: Decoder, at: int, attrs: Attributes, functions: Any, types: Any, own: Any
 ) -> ast.Module:
-    named = {
-        d.require(at, "function's name", name, ast.GlobalVar).name: d.require(
-            at, "function", function, ast.Function
-        )
-        for name, function in d.require(
-            at, "functions", functions or {}, dict, MappingProxyType
-        ).items()
-    }
-    type_defs = d.require(at, "types", types or {}, dict, MappingProxyType).values()
-    defined = [d.require(at, "type", t, ast.TypeDef) for t in type_defs]
+    named: dict[str, ast.Function] = {}
+    for name, function in (functions or {}).items():
+        key = d.require(at, "function's name", name, ast.GlobalVar).name
+        named[key] = d.require(at, "function", function, ast.Function)
+    defined = [d.require(at, "type", t, ast.TypeDef) for t in (types or {}).values()]
     return ast.Module(
         MappingProxyType(named),
         MappingProxyType({t.name: t for t in defined}),
-        d.require_optional(at, "attributes", own, MappingProxyType) or ast.NOTHING,
+        own or ast.NOTHING,
         d.table.tvm,
     )

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from serde.errors import ConversionError
-from serde.io.atomic_write import Replacing
 
 from .. import ast
-from ..ast_walk import operands, post_order
+from ..ast_walk import post_order
 from .encoder import NULL, Encoder, Index
-
-
-def write_json(module: ast.Module, path: str | os.PathLike[str]) -> list[str]:
-    """Write ``module`` to ``path``; return the files made."""
-    path = os.fspath(path)
-    with Replacing(path) as files, files.open(path) as out:
-        for piece in stream_json(module):
-            out.write(piece.encode())
-    return files.written
 
 
 def to_json(module: ast.Module) -> str:
@@ -93,14 +82,10 @@ class _Encoder(Encoder):
             )  # fmt: skip
         if isinstance(e, ast.Match):
             return self._add_match(e, common)
-        if isinstance(e, ast.Tuple):
-            return self.add_node("relay.Tuple", fields=self._add_array(e.fields), **common)
         if isinstance(e, ast.TupleGetItem):
             of = self._index_of(e.tuple)
             return self.add_node("relay.TupleGetItem", tuple_value=of, index=str(e.index), **common)
-        key, names = _FIELDS[type(e)]
-        inside = {n: self._index_of(o) for n, o in zip(names, operands(e), strict=True)}
-        return self.add_node(key, **inside, **common)
+        return self.add_by_layout(e, **common)
 
     def _add_var_id(self, shared: ast.VarId) -> Index:
         name = self.add_string(shared.name)
@@ -122,28 +107,10 @@ class _Encoder(Encoder):
         )  # fmt: skip
 
     def _add_match(self, e: ast.Match, common: dict[str, Index]) -> Index:
-        clauses = self.add_array([
-            self.add_node(
-                "relay.Clause", lhs=self._add_pattern(c.pattern), rhs=self._index_of(c.body)
-            )
-            for c in e.clauses
-        ])  # fmt: skip
+        clauses = self.add_array([self.add_by_layout(c) for c in e.clauses])
         complete = str(int(e.complete))
         return self.add_node(
             "relay.Match", data=self._index_of(e.data), clauses=clauses, complete=complete, **common
-        )
-
-    def _add_pattern(self, p: ast.Pattern) -> Index:
-        if isinstance(p, ast.PatternWildcard):
-            return self.add_node("relay.PatternWildcard", span=NULL)
-        if isinstance(p, ast.PatternVar):
-            return self.add_node("relay.PatternVar", span=NULL, var=self.add_expr(p.var))
-        inside = self.add_array([self._add_pattern(q) for q in p.patterns])
-        if isinstance(p, ast.PatternTuple):
-            return self.add_node("relay.PatternTuple", patterns=inside, span=NULL)
-        made = self._add_constructor(p.constructor)
-        return self.add_node(
-            "relay.PatternConstructor", constructor=made, patterns=inside, span=NULL
         )
 
     def _add_constructor(self, c: ast.Constructor) -> Index:
@@ -194,12 +161,3 @@ class _Encoder(Encoder):
             constructors=self.add_array([self._add_constructor(c) for c in t.constructors]),
             span=NULL,
         )  # fmt: skip
-
-
-_FIELDS: dict[type[ast.Expr], tuple[str, tuple[str, ...]]] = {
-    ast.Let: ("relay.Let", ("var", "value", "body")),
-    ast.If: ("relay.If", ("cond", "true_branch", "false_branch")),
-    ast.RefCreate: ("relay.RefCreate", ("value",)),
-    ast.RefRead: ("relay.RefRead", ("ref",)),
-    ast.RefWrite: ("relay.RefWrite", ("ref", "value")),
-}

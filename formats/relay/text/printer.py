@@ -8,11 +8,8 @@ something else: names are changed, floats keep all their digits, NaN goes to the
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from typing import Any
-
-from serde.io.atomic_write import Replacing
 
 from .. import ast, registry
 from ..ast_walk import Task, operands, run, uses
@@ -28,15 +25,6 @@ Doc = list[Any]  # strings, marks and further Docs
 
 INLINE = (ast.GlobalVar, ast.Constant, ast.Op, ast.Var, ast.Constructor)
 COMMENTED = (ast.Constant, ast.Call, ast.Var, ast.Function, ast.Tuple, ast.TupleGetItem)
-
-
-def write_text(module: ast.Module, path: str | os.PathLike[str], **options: bool) -> list[str]:
-    """Write ``module`` to ``path``, with the options of ``print_text``; return the paths."""
-    path = os.fspath(path)
-    with Replacing(path) as files, files.open(path) as out:
-        for piece in stream_text(module, **options):
-            out.write(piece.encode())
-    return files.written
 
 
 def print_text(module: ast.Module, *, types: bool = True, like_tvm: bool = False) -> str:

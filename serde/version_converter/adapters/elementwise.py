@@ -13,7 +13,6 @@ from . import above, below, decomposition
 from .common import END, FLOATS, broadcast_shapes, cast
 
 BROADCASTING = "Add And Div Equal Greater Less Mul Or Pow Sub Xor"
-INTEGERS_BY_9 = {"Greater", "Less"}
 
 
 def align_broadcast(op, g, a: Value, b: Value, *, broadcast: int = 0, axis: int | None = None):
