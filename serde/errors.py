@@ -169,20 +169,12 @@ def _describe_error(error: Exception) -> str:
     return f"the rule failed with {type(error).__name__}: {error}"
 
 
-class error_location:
-    """Stamp ``stage`` and ``source`` on any error leaving the block; the only place that does."""
-
-    def __init__(self, stage: str, source: Source | None) -> None:
-        self.stage, self.source = stage, source
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, ConversionError):
-            error.stage = error.stage or self.stage
-            error.source = error.source or self.source
-        elif isinstance(error, Exception) and not isinstance(error, SerdeError):
-            wrapped = ConversionError(_describe_error(error))
-            wrapped.stage, wrapped.source = self.stage, self.source
-            raise wrapped from error
+def locate_error(error: Exception, stage: str, source: Source) -> Exception:
+    """The error, with the place where it arose; an error that no rule foresaw as one of ours."""
+    if isinstance(error, ConversionError):
+        error.stage, error.source = error.stage or stage, error.source or source
+    elif not isinstance(error, SerdeError):
+        located = ConversionError(_describe_error(error))
+        located.stage, located.source, located.__cause__ = stage, source, error
+        return located
+    return error

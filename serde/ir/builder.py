@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -122,11 +123,25 @@ class Builder:
         name = self.names.fresh(constant.name or "const")
         return Value(name, constant.dtype, constant.shape, constant.tensor)
 
-    def at(self, *sources: Source) -> _Origin:
+    @contextmanager
+    def at(self, *sources: Source) -> Iterator[None]:
         """Record ``sources`` as the origin of every node emitted in the block."""
-        return _Origin(self, sources)
+        before = self.enter(sources)
+        try:
+            yield
+        finally:
+            self.leave(before)
 
-    def in_call(self, call: Call) -> _Origin:
+    def enter(self, sources: tuple[Source, ...]) -> tuple[Source, ...]:
+        """Record ``sources`` as the origin of nodes from now on; return what it was before."""
+        before, self._sources, self._mark = self._sources, sources, len(self.nodes)
+        return before
+
+    def leave(self, sources: tuple[Source, ...]) -> None:
+        """Go back to the origin there was before."""
+        self._sources = sources
+
+    def in_call(self, call: Call) -> AbstractContextManager[None]:
         """Record that every node emitted in the block is of ``call`` too."""
         return self.at(*(replace(s, calls=(*s.calls, call)) for s in self._sources))
 
@@ -197,7 +212,7 @@ class Builder:
         return made
 
     def _append(
-        self, op: str, inputs: tuple[Value | None, ...], attrs: dict[str, Any], outputs: int,
+        self, op: str, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any], outputs: int,
         domain: str | None = None,
     ) -> tuple[Value, ...]:  # fmt: skip
         if self._sources and len(self.nodes) - self._mark >= MOST_NODES:
@@ -206,28 +221,9 @@ class Builder:
         made = tuple([Value(self.names.fresh(stem)) for _ in range(outputs)])
         domain = self.domain if domain is None else domain
         name = self._sources[0].name if self._sources else made[0].name if made else stem
-        frozen = MappingProxyType(attrs)
+        frozen = attrs if isinstance(attrs, MappingProxyType) else MappingProxyType(attrs)
         self.nodes.append(Node(op, inputs, made, frozen, domain, name, self._sources))
         return made
-
-
-class _Origin:
-    """The block of ``Builder.at``."""
-
-    __slots__ = ("_builder", "_sources")
-
-    def __init__(self, builder: Builder, sources: tuple[Source, ...]) -> None:
-        self._builder, self._sources = builder, sources
-
-    def __enter__(self) -> None:
-        self._swap()
-        self._builder.resume()
-
-    def __exit__(self, *error: object) -> None:
-        self._swap()
-
-    def _swap(self) -> None:
-        self._sources, self._builder._sources = self._builder._sources, self._sources
 
 
 def normalize_attribute(value: Any) -> Attr:

@@ -119,10 +119,9 @@ def legalize_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]
     assert isinstance(builder, Legalizer)
     if node.domain:
         return _foreign_node(builder, node, inputs)
-    if any(isinstance(a, Body) for a in node.attrs.values()):
+    if node.op in inference.BODIES and any(isinstance(a, Body) for a in node.attrs.values()):
         return builder.legalize_bodies(node, inputs)
-    is_constant = bool(inputs) and all(v is not None and v.tensor is not None for v in inputs)
-    if not is_constant and (builder.target.is_standard or _is_alike(node, inputs)):
+    if builder.target.is_standard or _is_alike(node, inputs):
         kept = _keep_if_legal(builder, node, inputs)
         if kept is not None:
             return kept
@@ -139,7 +138,7 @@ def _keep_if_legal(builder: Legalizer, node: Node, inputs: tuple[Value | None, .
     for rules, ``inputs`` have to have the types of the node's own.
     """
     target, op = builder.target, node.op
-    if not _is_unchanged(target, op) or op in target.counted:
+    if not _is_unchanged(target, op) or op in target.counted or _are_constant(inputs):
         return None
     if builder.resolving and op in scalarize_sequences.MADE:
         return None
@@ -153,8 +152,7 @@ def _keep_if_legal(builder: Legalizer, node: Node, inputs: tuple[Value | None, .
     if not (_are_legal_types(target, op, types, results)
             and node.attrs.keys() <= operator.attributes):  # fmt: skip
         return None
-    untyped = any(v.name and (v.dtype is None or v.shape is None) for v in node.outputs)
-    if untyped and target.supports is not None and not node.graphs():
+    if target.supports is not None and not node.graphs() and _is_untyped(node):
         return None
     if op in target.legalizations:
         known = [inference.type_of(v) for v in node.outputs]
@@ -162,6 +160,18 @@ def _keep_if_legal(builder: Legalizer, node: Node, inputs: tuple[Value | None, .
         if (made := builder.apply_legalization(call)) is not None:
             return made
     return builder.keep(node, inputs)
+
+
+def _is_untyped(node: Node) -> bool:
+    return any(v.name and (v.dtype is None or v.shape is None) for v in node.outputs)
+
+
+def _are_constant(inputs: Sequence[Value | None]) -> bool:
+    """Whether there are operands, and all of them constants."""
+    for value in inputs:
+        if value is None or value.tensor is None:
+            return False
+    return bool(inputs)
 
 
 def _keep_illegal(

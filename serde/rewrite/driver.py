@@ -9,7 +9,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from serde.errors import ConversionError, Problem, SerdeError, Unconvertible, error_location
+from serde.errors import ConversionError, Problem, SerdeError, Unconvertible, locate_error
 from serde.ir.builder import Builder, ensure_distinct_outputs
 from serde.ir.graph import Graph, Node, Source, Value
 from serde.rewrite import subgraphs
@@ -98,18 +98,24 @@ class _Rewriting:
         return builder.build(self.name_outputs(graph, builder, outputs, outer is not None))
 
     def node(self, node: Node, builder: Builder, env: Env) -> None:
-        source = node.sources[0] if node.sources else Source(self.table.name, node.op, node.name)
+        sources = node.sources or (Source(self.table.name, node.op, node.name),)
         mark = len(builder.nodes)
         try:
-            inputs = tuple([v and self.operand(v, builder, env) for v in node.inputs])
-            with error_location(self.table.name, source), builder.at(*(node.sources or (source,))):
-                branch = subgraphs.constant_branch(node, inputs)
-                if branch is not None:
-                    results = self.inline_body(env, branch, builder, ())
-                else:
-                    node = self.with_bodies(node, inputs, builder, env)
-                    results = self.table.apply(node, builder, inputs)
-                self.bind(node, builder, results, mark, env)
+            inputs = node.inputs
+            if inputs:
+                get = env.get
+                inputs = tuple([v and (get(v) or self.operand(v, builder, env)) for v in inputs])
+            around = builder.enter(sources)
+            try:
+                results = self.apply(node, inputs, builder, env)
+                if results is not node.outputs:
+                    self.bind(node, builder, results, mark, env)
+            except Exception as error:
+                raise locate_error(error, self.table.name, sources[0])  # noqa: B904  (has a cause)
+            finally:
+                builder.leave(around)
+            if results is node.outputs:
+                env.update(zip(results, results, strict=True))
         except _DependsOnFailure:
             error = self.table.refusal(node)
             if error is not None:
@@ -118,6 +124,17 @@ class _Rewriting:
         except ConversionError as error:
             self.report(node, error)
             env.update((v, None) for v in node.outputs)
+
+    def apply(
+        self, node: Node, inputs: tuple[Value | None, ...], builder: Builder, env: Env
+    ) -> tuple[Value | None, ...]:
+        """What stands for the outputs of a node."""
+        if node.graphs():
+            branch = subgraphs.constant_branch(node, inputs)
+            if branch is not None:
+                return self.inline_body(env, branch, builder, ())
+            node = self.with_bodies(node, inputs, builder, env)
+        return self.table.apply(node, builder, inputs)  # type: ignore[no-any-return]
 
     def operand(self, value: Value, builder: Builder, env: Env) -> Value:
         if value in env:

@@ -5,7 +5,7 @@ Results are kept by operator, attributes and input types, so a layer that repeat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -16,11 +16,11 @@ from serde.errors import ConversionError, require
 from serde.ir.graph import AttrRef, DType, Graph, Shape, Tensor, Value
 from serde.spec import schema, shape_functions
 from serde.spec.einsum_equation import infer_shape
+from serde.spec.memo import MOST, memoize, number_attributes
 from serde.spec.node_checks import check_operands
 from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES, Operator
 
 SMALL = 1024  # constants up to this many elements take part in shape inference
-MEMO = 20_000  # results kept
 RANK = 64  # the highest rank believed; a hostile model can infer any
 MOST_SIZE = (1 << 63) - 1  # of a dimension; larger ones are dropped
 UNNAMED = "?"  # how exporters write a size without a name: two of them are no one size
@@ -58,16 +58,16 @@ def infer(
         return _pad_types(special(inputs, attrs, outputs), outputs)
     if any(isinstance(v, (Graph, AttrRef)) for v in attrs.values()):
         return (UNKNOWN,) * outputs
-    op = operator.name
-    _refuse_fatal(op, inputs, attrs, outputs)
-    call = (op, outputs, _attr_key(attrs))
-    key = (call, operator.since, *[v and _input_key(op, v) for v in inputs])
+    op, number = operator.name, number_attributes(attrs)
+    call = (op, outputs, _attr_key(attrs) if number is None else number)
+    key = (call, operator.since, *input_keys(op, inputs))
     found = _memo.get(key)
     if found is None:
+        _refuse_fatal(op, inputs, attrs, outputs)
         names = ["" if v is None else f"i{n}" for n, v in enumerate(inputs)]
-        node = _memoize(_nodes, (call, *names), lambda: _node(op, names, attrs, outputs))
+        node = memoize(_nodes, (call, *names), lambda: _node(op, names, attrs, outputs))
         check_operands(operator, inputs, attrs)
-        found = _memoize(_memo, key, lambda: _infer_with_onnx(operator, opset, inputs, node))
+        found = memoize(_memo, key, lambda: _infer_with_onnx(operator, opset, inputs, node))
     if operator.name in SAME_SHAPE and inputs[0] is not None:
         return (found[0]._replace(shape=inputs[0].shape), *found[1:])
     if operator.name == "Einsum":
@@ -103,16 +103,6 @@ def _refuse_fatal(
                 f"the equation {equation[:80]!r} is none")  # fmt: skip
 
 
-def _memoize(memo: dict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
-    """What ``memo`` holds for ``key``, made where it holds nothing; a full memo starts anew."""
-    found = memo.get(key)
-    if found is None:
-        if len(memo) >= MEMO:
-            memo.clear()
-        found = memo[key] = make()
-    return found
-
-
 def _attr_key(attrs: Mapping[str, Any]) -> Any:
     return tuple([(n, _hashable(v), type(v)) for n, v in attrs.items()])
 
@@ -123,16 +113,22 @@ def _hashable(value: Any) -> Any:
     return value.SerializeToString() if isinstance(value, onnx.TypeProto) else value
 
 
-def _input_key(op: str, value: Value) -> Any:
-    data = value.array().tobytes() if value.tensor and _reads_contents(op, value.tensor) else None
-    return (value.dtype, value.shape, value.container, data)
+def input_keys(op: str, inputs: Sequence[Value | None]) -> list[Any]:
+    """What inference of an operator looks at of its operands."""
+    return [
+        v and (v.dtype, v.shape, v.container, v.tensor and _contents(op, v.tensor)) for v in inputs
+    ]
+
+
+def _contents(op: str, tensor: Tensor) -> bytes | None:
+    return tensor.load().tobytes() if _reads_contents(op, tensor) else None
 
 
 def _reads_contents(op: str, tensor: Tensor) -> bool:
     """Whether inference may want the contents: integers (sizes, axes) and scales, never weights."""
-    if tensor.dtype.bits < 8 or tensor.size > SMALL:
-        return False
-    return tensor.dtype.kind in "iub" or (op in FLOAT_DATA and tensor.size <= FLOATS)
+    if tensor.dtype.kind not in "iub":
+        return op in FLOAT_DATA and tensor.dtype.bits >= 8 and tensor.size <= FLOATS
+    return tensor.dtype.bits >= 8 and tensor.size <= SMALL
 
 
 def _node(op: str, names: list[str], attrs: Mapping[str, Any], outputs: int) -> onnx.NodeProto:
@@ -200,7 +196,7 @@ def _proto_attrs(attrs: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-@lru_cache(MEMO)
+@lru_cache(MOST)
 def type_proto(
     dtype: DType | None, shape: Shape | None, wrap: tuple[str, ...] = ()
 ) -> onnx.TypeProto:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,11 @@ from serde.errors import ConversionError, show_attribute
 from serde.ir import dim_expr
 from serde.ir.builder import Builder, Op, Operand, normalize_attribute
 from serde.ir.graph import IR_OPSET, DType, Node, Tensor, Value
-from serde.spec import canonicalize, folding, inference, schema, simplify
+from serde.spec import canonicalize, folding, inference, schema, shape_functions, simplify
+from serde.spec.memo import memoize, number_attributes
+
+# Operators whose operands' contents or makers decide what they come to.
+BY_CONTENTS = frozenset({*simplify.RULES, *canonicalize.AXES, *shape_functions.SHAPE_FUNCTION_OPS})
 
 
 class TypedCall(NamedTuple):
@@ -20,7 +25,7 @@ class TypedCall(NamedTuple):
 
     operator: schema.Operator
     inputs: tuple[Value | None, ...]
-    attrs: dict[str, Any]
+    attrs: Mapping[str, Any]
     types: Sequence[inference.Type | None]
     shape_data: tuple[Any, ...] | None = None
 
@@ -37,6 +42,7 @@ class OnnxBuilder(Builder):
         super().__init__(name, opset, outer)
         self._makers: dict[Value, Node] = {}
         self._outer = outer if isinstance(outer, OnnxBuilder) else None
+        self._calls: dict[Any, TypedCall] = self._outer._calls if self._outer else {}
         self._weights: dict[Value, str] = self._outer._weights if self._outer else {}
 
     def __getitem__(self, op: str) -> Op:
@@ -69,6 +75,36 @@ class OnnxBuilder(Builder):
         self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int = 1
     ) -> Any:
         """The result of an operator that needs no node; otherwise the node to append, typed."""
+        key = self._key(op, inputs, attrs, outputs)
+        found = None if key is None else self._calls.get(key)
+        if found is not None:
+            return found._replace(inputs=tuple(inputs))
+        found = self._resolve(op, inputs, attrs, outputs)
+        if key is not None and isinstance(found, TypedCall):
+            found = found._replace(attrs=MappingProxyType(found.attrs))
+            memoize(self._calls, key, lambda: found)
+        return found
+
+    def _key(
+        self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int
+    ) -> Any:
+        """What ``resolve`` depends on; None where that is more than inference looks at."""
+        if op in BY_CONTENTS or not inputs or inputs[-1] is None:
+            return None
+        is_constant = True
+        for value in inputs:
+            if value is not None:
+                if not isinstance(value, Value) or value.shape_data is not None:
+                    return None
+                is_constant = is_constant and value.tensor is not None
+        number = None if is_constant else number_attributes(attrs)
+        if number is None:
+            return None
+        return (op, self.level, outputs, number, *inference.input_keys(op, inputs))
+
+    def _resolve(
+        self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int
+    ) -> Any:
         operator = schema.operator(op, self.level)
         given = {k: normalize_attribute(v) for k, v in attrs.items() if v is not None}
         if unknown := sorted(given.keys() - operator.attributes):
@@ -99,8 +135,11 @@ class OnnxBuilder(Builder):
             if type_ is not None:
                 value.dtype, value.shape, value.container = type_
         made[0].shape_data = call.shape_data
+        if len(made) == 1:
+            self._makers[made[0]] = self.nodes[-1]
+            return made[0]
         self._makers.update(dict.fromkeys(made, self.nodes[-1]))
-        return made[0] if len(made) == 1 else made
+        return made
 
     def keep(self, node: Node, inputs: tuple[Value | None, ...]) -> tuple[Value, ...]:
         """Take a node over as it is."""

@@ -9,7 +9,7 @@ import pytest
 from serde.errors import ConversionError
 from serde.ir.graph import AttrRef, DType, Tensor, Value
 from serde.rewrite.rules import RuleTable
-from serde.spec import inference, schema
+from serde.spec import inference, memo, schema
 from serde.spec.inference import Type, from_proto, merge, type_proto
 from serde.spec.onnx_builder import OnnxBuilder
 from tests.onnx_live import ir_of
@@ -136,7 +136,7 @@ def test_a_repeated_layer_is_asked_about_once(monkeypatch):
 
 
 def test_the_memo_is_bounded(monkeypatch):
-    monkeypatch.setattr(inference, "MEMO", 3)
+    monkeypatch.setattr(memo, "MOST", 3)
     monkeypatch.setattr(inference, "_memo", {})
     g = OnnxBuilder("g")
     for n in range(1, 9):

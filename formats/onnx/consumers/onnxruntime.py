@@ -8,7 +8,7 @@ covered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -110,17 +110,29 @@ def avoid_runtime_forms(graph: Graph) -> Graph:
     if graph.functions:
         bodies = [replace(f, body=avoid_runtime_forms(f.body)) for f in graph.functions]
         graph = replace(graph, functions=tuple(bodies))
-    if not any(n.op in RULES for n in graph.all_nodes()):
+    present = {n.op for n in graph.all_nodes()}
+    if not any(_may_have_form(n, present) for n in graph.all_nodes() if n.op in RULES):
         return graph
     builder = Legalizer(graph.name, Target(f"opset {graph.opset}", graph.opset))
     table = RuleTable("forms for ONNX Runtime", fallback=_legalize)
     return drop_dead(table.rewrite(graph, builder))
 
 
+def _may_have_form(node: Node, present: Collection[str]) -> bool:
+    """Whether a rule may apply: what it looks for above a node is ``present`` in the graph."""
+    if not present.isdisjoint(ABOVE[node.op]):
+        return True
+    pads, kernel = node.attrs.get("pads"), node.attrs.get("kernel_shape")
+    is_known = isinstance(pads, tuple) and isinstance(kernel, tuple)
+    return node.op in POOLS and is_known and _reaches_kernel(pads, kernel)  # type: ignore[arg-type]
+
+
 def _legalize(g: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
     """A node in another form where ``RULES`` has one for it, else as it is."""
     rule = RULES.get(node.op) if not node.domain else None
-    legal = rule(g, replace(node, inputs=inputs)) if rule is not None else None
+    if rule is None:
+        return g.keep(node, inputs)
+    legal = rule(g, node if inputs == node.inputs else replace(node, inputs=inputs))
     return g.keep(node, inputs) if legal is None else legal
 
 
@@ -383,4 +395,11 @@ RULES: dict[str, Callable[[Any, Any], Any]] = {
     "Resize": legalize_resize,
     **dict.fromkeys(POOLS, legalize_pool),
     "MaxPool": lambda g, node: legalize_move(g, node) or legalize_pool(g, node),
+}
+# What rules look for above a node.
+ABOVE: dict[str, frozenset[str]] = {
+    **dict.fromkeys(MOVES, frozenset({"DequantizeLinear"})),
+    **dict.fromkeys(("MatMul", "Resize"), frozenset({"Transpose"})),
+    **dict.fromkeys(POOLS, frozenset({"Pad"})),
+    "MaxPool": frozenset({"DequantizeLinear", "Pad"}),
 }
