@@ -27,7 +27,7 @@ setup(
     python_requires=">=3.10",
     packages=packages(),
     package_dir={"serde": "serde", "serde.formats": "formats", "serde.bridges": "bridges"},
-    package_data={"serde": ["py.typed"]},
+    package_data={"serde": ["py.typed"], "serde.api.report": ["page.html", "page.css", "page.js"]},
     install_requires=["numpy>=1.26", "onnx>=1.23", "click>=8.1", "rich>=13"],
     extras_require={
         "verify": ["onnxruntime>=1.20"],
@@ -41,6 +41,7 @@ setup(
             "pytest-xdist>=3",
             "setuptools>=70.1",  # the plug-in of the tests is built by it
             "hypothesis>=6",
+            "jsonschema>=4",
             "ruff>=0.9",
             "mypy>=1.13",
             "scikit-learn>=1.5",

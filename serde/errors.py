@@ -145,7 +145,12 @@ class Problem:
 
 
 class Unconvertible(SerdeError):
-    """Nodes of a model that cannot be converted, all at once, in ``problems``."""
+    """Nodes of a model that cannot be converted, all at once, in ``problems``.
+
+    ``report`` is that of the conversion which failed, a ``serde.Report``.
+    """
+
+    report: Any = None
 
     def __init__(self, stage: str, problems: Sequence[Problem]) -> None:
         total = sum(p.count for p in problems)

@@ -74,8 +74,13 @@ def load(source: Any, *, format: str | None = None, **options: Any) -> Graph:
         SerdeError: one of its kinds, see ``serde.errors``.
     """
     given = checked(options, read_classes())
+    return raise_to_ir(*decode(source, format, given), given)
+
+
+@pause_collector()
+def raise_to_ir(found: Format, graph: Graph, given: Mapping[str, Any]) -> Graph:
+    """Rewrite a graph of a format's vocabulary, as ``decode`` reads it, into the IR."""
     outputs = given.get("outputs")
-    found, graph = _decode(source, format, given)
     graph = set_inputs(with_inputs(graph, given.get("inputs")), given.get("set_inputs"))
     names = dimension_names(graph)
     graph = found.to_ir(cut(graph, outputs), **taken(found, "to_ir", given))
@@ -97,12 +102,13 @@ def load(source: Any, *, format: str | None = None, **options: Any) -> Graph:
 def read(source: Any, *, from_format: str | None = None, **options: Any) -> tuple[Graph, str]:
     """Read a model as it is, in its own vocabulary; return it and its format's name."""
     given = checked(options, read_classes())
-    found, graph = _decode(source, from_format, given)
+    found, graph = decode(source, from_format, given)
     refuse_unknown(found, given.keys() & REWRITING, ())
     return cut(with_inputs(graph, given.get("inputs")), given.get("outputs")), found.name
 
 
-def _decode(source: Any, format: str | None, given: Mapping[str, Any]) -> tuple[Format, Graph]:
+@pause_collector()
+def decode(source: Any, format: str | None, given: Mapping[str, Any]) -> tuple[Format, Graph]:
     """Read ``source`` into a graph of its own vocabulary.
 
     Formats that take ``outputs`` need not read what the outputs of those names do not depend on.

@@ -8,6 +8,7 @@ installed where their wheels can be had; the tests against them are skipped othe
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 MXNET = "mxnet==1.9.1"  # its own requirements name a NumPy that is long gone
 MXNET_NEEDS = ("requests", "graphviz", "setuptools<81")
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "chrome")  # its names on the path
 CODE = (
     "serde", "formats", "bridges", "tests", "conformance", "benchmarks", "examples", "setup.py",
 )  # fmt: skip
@@ -70,6 +72,18 @@ def live(bin_: Path) -> dict[str, str]:
     return found
 
 
+def install_browser() -> None:
+    """Install Debian's Chromium, which the pages are tested in, where this process may."""
+    if any(shutil.which(name) for name in CHROMIUM):
+        return
+    may = shutil.which("apt-get") and hasattr(os, "getuid") and os.getuid() == 0
+    quiet = {"DEBIAN_FRONTEND": "noninteractive"}
+    if not may or run("apt-get", "update", "-q") or run(
+        "apt-get", "install", "-y", "-q", "--no-install-recommends", "chromium", **quiet
+    ):  # fmt: skip
+        print("Chromium could not be installed: the tests of pages in it will be skipped")
+
+
 def types(bin_: Path) -> int:
     """Check the types of the package as it is installed, apart from the checkout."""
     with tempfile.TemporaryDirectory() as folder:
@@ -89,6 +103,7 @@ def main(arguments: list[str]) -> int:
         folder, arguments = Path(arguments[1]).resolve(), arguments[2:]
     bin_ = set_up(folder)
     frameworks = live(bin_)
+    install_browser()
     failed = [
         name
         for name, code in (

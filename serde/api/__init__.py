@@ -19,6 +19,7 @@ from serde.passes.cut_inputs import rename
 from serde.pipeline import (
     Path_,
     checked,
+    decode,
     encode,
     finish,
     format_name,
@@ -26,6 +27,7 @@ from serde.pipeline import (
     load,
     lower,
     profile_names,
+    raise_to_ir,
     read,
     read_classes,
     refuse_unknown,
@@ -69,7 +71,7 @@ def convert(
         A Report; its ``ok`` is False where the verification failed.
 
     Raises:
-        SerdeError: one of its kinds.
+        SerdeError: one of its kinds; an Unconvertible has the Report as its ``report``.
     """
     into = get_format(to_format) if to_format else format_for_writing(Path(target))
     reading, writing = _split(options, into)
@@ -81,15 +83,18 @@ def convert(
     writing = _profiled(into, asked, writing)
     if into.check_target is not None:
         into.check_target(Path(target), **taken(into, "encode", writing))
-    with _timed(report, "read", progress):
-        graph = load(source, format=from_format, **reading)
-        report.source_format = from_format or format_name(source)
-    with _timed(report, "convert", progress):
-        graph, more = prepare(rename(graph, writing.get("rename")), asked)
-        report.notes = [*graph.notes, *more]
-        lowered = finish(lower(into, graph, writing), writing.get("hash_weights"))
-        report.notes += lowered.notes[len(graph.notes) :]
-        report.weights_sha256 = lowered.metadata.get(KEY)
+    try:
+        with _timed(report, "read", progress):
+            graph = _load(report, source, from_format, reading)
+        with _timed(report, "convert", progress):
+            graph, more = prepare(rename(graph, writing.get("rename")), asked)
+            report.notes = [*graph.notes, *more]
+            lowered = finish(lower(into, graph, writing), writing.get("hash_weights"))
+            report.notes += lowered.notes[len(graph.notes) :]
+            report.weights_sha256 = lowered.metadata.get(KEY)
+    except Unconvertible as error:
+        report.problems, error.report = list(error.problems), report
+        raise
     run = None
     # The source is run before it is replaced, if it is.
     if verify or data is not None or expected is not None:
@@ -111,6 +116,16 @@ def convert(
         with _timed(report, "verify", progress):
             report.verification = compare_result(run, target, weights=next(iter(others), None))
     return report
+
+
+def _load(
+    report: Report, source: Any, from_format: str | None, reading: Mapping[str, Any]
+) -> Graph:
+    """Read a source into the IR, and enter into the report what it is."""
+    found, graph = decode(source, from_format, reading)
+    report.source_format = found.name
+    report.describe_source(graph)
+    return raise_to_ir(found, graph, reading)
 
 
 def _split(options: Mapping[str, Any], into: Format) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -184,7 +199,7 @@ def check(
     if "missing_weights" in declared(get_format(report.source_format).read_options):
         reading["missing_weights"] = "infer"
     try:
-        graph = load(source, format=from_format, **reading)
+        graph = _load(report, source, from_format, reading)
         report.notes = list(graph.notes)
         report.describe(graph)
         graph, more = prepare(rename(graph, writing.get("rename")), asked)

@@ -24,9 +24,10 @@ from serde.cli.options import (
     known_format,
     known_target,
     reading,
+    with_report,
     writing,
 )
-from serde.errors import MalformedFile, SerdeError, UnknownFormat, UsageError
+from serde.errors import MalformedFile, SerdeError, Unconvertible, UnknownFormat, UsageError
 
 if TYPE_CHECKING:
     from serde.api.report import Report
@@ -133,8 +134,7 @@ def main() -> None:
             details="An array for each name. Implies `--verify`.")  # fmt: skip
 @documented("--expected", metavar="NPZ", help="The source's outputs for them, if it cannot run.",
             details="Implies `--verify`.")  # fmt: skip
-@documented("--report", "report_path", metavar="JSON", help="Write a report of what was done.",
-            details="It has the fields below.")  # fmt: skip
+@with_report
 @documented("-q", "--quiet", is_flag=True,
             help="Print nothing but errors and failed verifications.")  # fmt: skip
 @isolated
@@ -145,15 +145,19 @@ def convert(
 ) -> None:  # fmt: skip
     """Convert SOURCE, a file, prefix, folder or archive, to another format."""
     from serde import api
-    from serde.io.atomic_write import check_target
 
-    if report_path:
-        check_target(report_path)
-        if os.path.abspath(report_path) == os.path.abspath(target):
-            raise UsageError(f"--report and -o are one file: {target}")
+    if report_path and os.path.abspath(report_path) == os.path.abspath(target):
+        raise UsageError(f"--report and -o are one file: {target}")
     given = _given(**options)
-    with _progress(quiet) as progress:
-        report = api.convert(source, target, verify=verify or strict, progress=progress, **given)
+    try:
+        with _progress(quiet) as progress:
+            report = api.convert(
+                source, target, verify=verify or strict, progress=progress, **given
+            )
+    except Unconvertible as error:
+        if report_path and error.report is not None:
+            error.report.save(report_path)
+        raise
     if report_path:
         report.save(report_path)
     if not quiet:
@@ -227,15 +231,19 @@ def _show_not_compared(found: Any, shown: bool) -> None:
 )
 @writing(only=("opset", "mxnet"))
 @documented("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@with_report
 @isolated
 @click.pass_context
 def check(
-    context: click.Context, /, source: str, debug: bool, as_json: bool, **options: Any
-) -> None:
-    """Tell whether SOURCE converts, with the real converters, writing nothing."""
+    context: click.Context, /, source: str, debug: bool, as_json: bool, report_path: str | None,
+    **options: Any,
+) -> None:  # fmt: skip
+    """Tell whether SOURCE converts, with the real converters, writing no model."""
     from serde import api
 
     report = api.check(source, **_given(**options))
+    if report_path:
+        report.save(report_path)
     if as_json:
         click.echo(report.to_json())
     elif report.problems:

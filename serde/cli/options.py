@@ -171,6 +171,27 @@ def writing(only: tuple[str, ...] = ()) -> Decorator:
     return _adding([_clicked(*each) for each in every if not only or each[0] in only])
 
 
+def with_report(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option that names a report, whose path is checked before any work is done."""
+    add = documented(
+        "--report", "report_path", metavar="FILE", callback=_check_report,
+        help="Write a report of what was done: FILE.html, FILE.md or FILE.json.",
+        details="It is written too where the model cannot be converted, with the refused nodes. "
+                "See [report.md](report.md).",
+    )  # fmt: skip
+    return add(command)
+
+
+def _check_report(context: Any, parameter: Any, value: str | None) -> str | None:
+    if value is not None:
+        from serde.api.report.data import report_suffix
+        from serde.io.atomic_write import check_target
+
+        report_suffix(value)
+        check_target(value)
+    return value
+
+
 def known_format(context: Any, parameter: Any, value: str | None) -> str | None:
     """The name of a format that is installed."""
     if value is not None and value not in format_names():

@@ -333,6 +333,12 @@ class Graph:
     def __str__(self) -> str:
         return print_graph(self)
 
+    def _repr_html_(self) -> str:
+        """The picture that a notebook shows."""
+        from serde.ir.picture import show_in_notebook
+
+        return show_in_notebook(self)
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Function:

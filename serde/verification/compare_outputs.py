@@ -16,13 +16,30 @@ Places = Literal["exact", "finite", "numbers"]  # of infinities and NaN
 TOLERANCE = {DType.FLOAT16: 2e-2, DType.BFLOAT16: 1e-1, DType.FLOAT64: 1e-6}
 FLOAT32_TOLERANCE = 1e-4
 MOST_TOLERANCE = 0.1  # however much slack there is
+# The bins of a histogram: equal, below 2^LOWEST of the tolerance, one for each power of two from
+# there on, 2^HIGHEST of the tolerance and more.
+LOWEST, HIGHEST = -16, 4
+
+
+@dataclass
+class WorstElement:
+    """The element that is furthest off, or the first that differs where numbers do not tell."""
+
+    index: tuple[int, ...]
+    value: Any
+    expected: Any
+
+    def __str__(self) -> str:
+        return f"element {list(self.index)} is {self.value}, not {self.expected}"
 
 
 @dataclass
 class OutputComparison:
     """One output: how far it is from what it should be; ``passed`` says whether that is enough.
 
-    ``reason`` says why it is not, or on what ground it is although it differs.
+    ``reason`` says why it is not, or on what ground it is although it differs. ``histogram``
+    counts the elements by their error: equal ones, then those below each power of two, from
+    2^LOWEST to 2^HIGHEST, of the tolerance, then those beyond.
     """
 
     name: str
@@ -35,6 +52,8 @@ class OutputComparison:
     tolerance: float
     passed: bool
     reason: str = ""
+    histogram: tuple[int, ...] = ()
+    worst: WorstElement | None = None
 
 
 def compare_values(
@@ -72,19 +91,60 @@ def compare(
     if got.dtype != wanted.dtype:
         return mark_failed(shown, f"{got.dtype} elements where the source has {wanted.dtype}")
     if dtype.kind not in "fc":
-        return shown if np.array_equal(got, wanted) else mark_failed(shown, "not equal")
+        differing = _differ(got, wanted)
+        if not differing.any():
+            return shown
+        return mark_failed(shown, "not equal", _find_first(differing, got, wanted))
     a, b = _numbers(got), _numbers(wanted)
     if places == "numbers":
         a, b = (x[~(np.isnan(a) | np.isnan(b))] for x in (a, b))
     finite = np.isfinite(b)
     is_same = places == "finite" or np.array_equal(a[~finite], b[~finite], equal_nan=True)
     if not np.array_equal(finite, np.isfinite(a)) or not is_same:
-        return mark_failed(shown, "NaN or infinity in other places than in the source")
+        reason = "NaN or infinity in other places than in the source"
+        return mark_failed(shown, reason, _find_other_place(got, wanted))
     a, b = a[finite], b[finite]
     if not a.size:
         return shown
     share = TOLERANCE.get(dtype, FLOAT32_TOLERANCE)
-    return _measure(shown, a, b, max(share, min(share * slack, MOST_TOLERANCE)))
+    _measure(shown, a, b, max(share, min(share * slack, MOST_TOLERANCE)))
+    if not shown.passed:
+        shown.worst = _find_worst(got, wanted)
+    return shown
+
+
+def _differ(got: Array, wanted: Array) -> Array:
+    return np.asarray(got != wanted)
+
+
+def _find_first(differing: Array, got: Array, wanted: Array) -> WorstElement:
+    index = np.unravel_index(int(np.argmax(differing)), differing.shape)
+    return WorstElement(tuple(map(int, index)), _plain(got[index]), _plain(wanted[index]))
+
+
+def _find_other_place(got: Array, wanted: Array) -> WorstElement:
+    """The first element that is no number, or another one than the source's."""
+    a, b = (x.astype(np.complex128 if x.dtype.kind == "c" else np.float64) for x in (got, wanted))
+    differing = (np.isfinite(a) != np.isfinite(b)) | (~np.isfinite(b) & (a != b))
+    return _find_first(differing & ~(np.isnan(a) & np.isnan(b)), got, wanted)
+
+
+def _find_worst(got: Array, wanted: Array) -> WorstElement:
+    a, b = (x.astype(np.complex128 if x.dtype.kind == "c" else np.float64) for x in (got, wanted))
+    with np.errstate(invalid="ignore"):
+        gap = np.abs(a - b)
+    at = np.unravel_index(int(np.nanargmax(np.where(np.isfinite(gap), gap, -1))), gap.shape)
+    return WorstElement(tuple(map(int, at)), _plain(got[at]), _plain(wanted[at]))
+
+
+def _plain(element: Any) -> Any:
+    """A Python number for one of NumPy's or ml_dtypes'."""
+    if isinstance(element, (str, bytes)):
+        return element
+    number = np.asarray(element)
+    if number.dtype.kind == "c":
+        return str(element)
+    return number.item() if number.dtype.kind in "fiubO" else float(element)
 
 
 def not_run(name: str, reason: str) -> OutputComparison:
@@ -110,13 +170,24 @@ def _measure(shown: OutputComparison, a: Array, b: Array, share: float) -> Outpu
     shown.cosine = float(a @ b) / norms if norms else 1.0
     shown.tolerance = share * scale if scale else share
     shown.passed = shown.max_abs <= shown.tolerance
+    shown.histogram = _count_errors(gap, shown.tolerance)
     shown.reason = "" if shown.passed else f"off by {shown.max_abs:.3g}"
     return shown
 
 
-def mark_failed(shown: OutputComparison, reason: str) -> OutputComparison:
+def _count_errors(gap: Array, tolerance: float) -> tuple[int, ...]:
+    """The histogram of errors, by the exponent of their share of the tolerance."""
+    exponents = np.frexp(gap / tolerance)[1]  # 2^(e-1) <= share < 2^e
+    bins = np.clip(exponents, LOWEST, HIGHEST + 1) - LOWEST + 1
+    counts = np.bincount(np.where(gap == 0, 0, bins), minlength=HIGHEST - LOWEST + 3)
+    return tuple(counts.tolist())
+
+
+def mark_failed(
+    shown: OutputComparison, reason: str, worst: WorstElement | None = None
+) -> OutputComparison:
     """Enter why an output is not what it should be."""
-    shown.passed, shown.reason = False, reason
+    shown.passed, shown.reason, shown.worst = False, reason, worst
     shown.max_abs = shown.max_rel = shown.rmse = float("nan")
     shown.cosine = float("nan")
     return shown

@@ -1,4 +1,4 @@
-"""What a conversion did, for people and as JSON."""
+"""The record of a conversion, and its JSON."""
 
 from __future__ import annotations
 
@@ -6,23 +6,29 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
-from serde.errors import Problem
+from serde.errors import Problem, UsageError
 from serde.ir.graph import DType, Graph, Tensor, Value, show_shape
+from serde.ir.picture.outline import Outline, make_outline
+
+SCHEMA = 1  # version of the JSON; fields may be added to it
+SUFFIXES = ("html", "md", "json")
+UNWRITTEN = frozenset({"outline"})  # fields that are only drawn
 
 
 @dataclass
-class Report:
+class ReportData:
     """The record of one conversion.
 
-    ``files`` are those written, ``operators`` counts the nodes of the result, ``seconds`` is wall
-    time by stage, ``problems`` (of a check) what cannot be converted, ``weights_sha256`` the hash
-    of the result's weights where it was asked for.
+    ``files`` are those written, ``source_operators`` and ``operators`` count the nodes of source
+    and result, ``seconds`` is wall time by stage, ``problems`` what cannot be converted,
+    ``weights_sha256`` the hash of the result's weights where it was asked for. ``outline`` is what
+    is drawn: the result, or the source where it cannot be converted.
     """
 
     source: str
@@ -33,6 +39,7 @@ class Report:
     files: list[str] = field(default_factory=list)
     inputs: list[dict[str, Any]] = field(default_factory=list)
     outputs: list[dict[str, Any]] = field(default_factory=list)
+    source_operators: dict[str, int] = field(default_factory=dict)
     operators: dict[str, int] = field(default_factory=dict)
     parameters: int = 0
     weight_bytes: int = 0
@@ -41,35 +48,64 @@ class Report:
     problems: list[Problem] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     verification: Any = None
+    outline: Outline | None = field(default=None, repr=False, compare=False)
 
     @property
     def ok(self) -> bool:
         """Whether everything could be converted, and the numbers agree where they were compared."""
         return not self.problems and (self.verification is None or self.verification.ok)
 
+    def describe_source(self, graph: Graph) -> None:
+        """Enter what the source looks like, in its own operators."""
+        self.source_operators = count_operators(graph)
+        self.outline = make_outline(graph)
+
     def describe(self, graph: Graph) -> None:
         """Enter what the result looks like."""
         self.inputs = [_entry(v) for v in graph.inputs]
         self.outputs = [_entry(v) for v in graph.outputs]
-        self.operators = dict(
-            Counter(
-                n.op if n.domain == graph.domain else n.qualified_op for n in graph.nodes
-            ).most_common()
-        )
+        self.operators = count_operators(graph)
+        self.outline = make_outline(graph)
         tensors = [v.tensor for v in graph.constants() if v.tensor is not None]
         self.parameters = sum(t.size for t in tensors)
         self.weight_bytes = sum(t.nbytes for t in tensors)
 
+    def refused_names(self) -> frozenset[str]:
+        """The nodes, or layers of the source, that cannot be converted."""
+        return frozenset(name for p in self.problems for name in p.names)
+
     def to_json(self) -> str:
-        """The report as JSON text."""
-        return json.dumps(_to_json({**_fields(self), "ok": self.ok}), indent=2)
+        """The report as JSON text; docs/reference/report.md has its schema."""
+        held = {n: v for n, v in _fields(self).items() if n not in UNWRITTEN}
+        return json.dumps(to_json({"schema": SCHEMA, **held, "ok": self.ok}), indent=2)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the report as JSON."""
-        from serde.io.atomic_write import Replacing
 
-        with Replacing(os.fspath(path)) as files, files.open(os.fspath(path)) as out:
-            out.write(self.to_json().encode())
+def report_suffix(path: str | os.PathLike[str], known: Sequence[str] = SUFFIXES) -> str:
+    """The kind of report to write to ``path``: JSON where the path has no suffix.
+
+    Raises:
+        UsageError: where its suffix names none.
+    """
+    suffix = os.path.splitext(os.fspath(path))[1].lower().removeprefix(".")
+    suffix = {"htm": "html", "markdown": "md", "": "json"}.get(suffix, suffix)
+    if suffix not in known:
+        endings = ", ".join(f".{s}" for s in known)
+        raise UsageError(f"cannot tell a report from {os.fspath(path)!r}: end it with {endings}")
+    return suffix
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a file whole, or leave what is there."""
+    from serde.io.atomic_write import Replacing
+
+    with Replacing(os.fspath(path)) as files, files.open(os.fspath(path)) as out:
+        out.write(text.encode())
+
+
+def count_operators(graph: Graph) -> dict[str, int]:
+    """How many nodes of each operator a graph has, most first."""
+    ops = (n.op if n.domain == graph.domain else n.qualified_op for n in graph.nodes)
+    return dict(Counter(ops).most_common())
 
 
 def _entry(value: Value) -> dict[str, Any]:
@@ -81,7 +117,7 @@ def _fields(thing: Any) -> dict[str, Any]:
     return {f.name: getattr(thing, f.name) for f in fields(thing)}
 
 
-def _to_json(thing: Any) -> Any:
+def to_json(thing: Any) -> Any:
     """A value as JSON has it.
 
     NaN and infinity are null; a tensor or an array is its type and shape, ``float32[2,3]``; an
@@ -97,11 +133,11 @@ def _to_json(thing: Any) -> Any:
     if isinstance(thing, (np.bool_, np.integer)):
         return thing.item()
     if isinstance(thing, Mapping):
-        return {str(k): _to_json(v) for k, v in thing.items()}
+        return {str(k): to_json(v) for k, v in thing.items()}
     if isinstance(thing, (list, tuple)):
-        return [_to_json(v) for v in thing]
+        return [to_json(v) for v in thing]
     if isinstance(thing, (set, frozenset)):
-        return [_to_json(v) for v in sorted(thing)]
+        return [to_json(v) for v in sorted(thing)]
     if isinstance(thing, bytes):
         return thing.decode("utf-8", "backslashreplace")
     if isinstance(thing, os.PathLike):
@@ -111,7 +147,7 @@ def _to_json(thing: Any) -> Any:
     if isinstance(thing, (Tensor, np.ndarray)):
         return f"{DType.of(thing.dtype).value}[{','.join(map(str, thing.shape))}]"
     if is_dataclass(thing):
-        return _to_json(_fields(thing))
+        return to_json(_fields(thing))
     if callable(thing):
         return getattr(thing, "__qualname__", type(thing).__qualname__)
     raise TypeError(f"a report holds no {type(thing).__qualname__}")

@@ -1,0 +1,103 @@
+"""A report as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
+
+from serde.api.report.page import show_number
+
+if TYPE_CHECKING:
+    from serde.api.report.data import ReportData
+
+
+def render(report: ReportData) -> str:
+    """The Markdown of a report."""
+    return "\n".join(_lines(report)) + "\n"
+
+
+def _lines(report: ReportData) -> Iterator[str]:
+    yield f"# {_plain(report.source)} → {_plain(report.target or report.target_format)}"
+    yield ""
+    seconds = sum(report.seconds.values())
+    yield (
+        f"{report.source_format} to {report.target_format}, {'ok' if report.ok else 'not ok'}, "
+        f"{seconds:.2f} s; {sum(report.operators.values()):,} nodes, {report.parameters:,} "
+        f"numbers, {report.weight_bytes / 1e6:,.1f} MB of weights."
+    )
+    if report.problems:
+        yield from _section("What cannot be converted")
+        yield from make_table(
+            ("operator", "nodes", "layers", "why"),
+            ([p.op, p.count, ", ".join(p.names[:8]), p.reason] for p in report.problems),
+        )
+    if report.verification is not None:
+        yield from show_verification(report.verification)
+    yield from _section("Inputs and outputs")
+    yield from make_table(
+        ("", "name", "type", "shape"),
+        ([kind, e["name"], e["dtype"] or "?", e["shape"]]
+         for kind, entries in (("input", report.inputs), ("output", report.outputs))
+         for e in entries),
+    )  # fmt: skip
+    yield from _section("Operators")
+    pairs = zip_longest(report.source_operators.items(), report.operators.items())
+    yield from make_table(
+        (f"before: {report.source_format}", "", f"after: {report.target_format}", ""),
+        ([*(before or ("", "")), *(after or ("", ""))] for before, after in pairs),
+    )
+    if report.notes:
+        yield from _section("Decisions and notes")
+        yield from (f"* {_plain(note)}" for note in report.notes)
+
+
+def show_verification(found: Any) -> Iterator[str]:
+    """The compared outputs, and layers where there are any."""
+    yield from _section("Verification")
+    if not found.done:
+        yield _plain(found.statement)
+        return
+    yield f"Against {_plain(found.source)}, {_plain(found.inputs)}."
+    yield ""
+    yield from make_table(
+        ("output", "result", "max abs", "max rel", "cosine", "tolerance"),
+        ([o.name, _verdict(o), show_number(o.max_abs), show_number(o.max_rel), f"{o.cosine:.8f}",
+          show_number(o.tolerance)] for o in found.outputs),
+    )  # fmt: skip
+    if found.not_compared:
+        yield ""
+        yield from (f"* not compared: {_plain(line)}" for line in found.not_compared)
+    if layers := getattr(found, "layers", None):
+        yield from _section("Layers")
+        yield _plain(str(layers))
+        yield ""
+        yield from make_table(
+            ("operator", "value", "result", "max abs", "max rel"),
+            ([x.op, x.value, _verdict(x.outcome), show_number(x.outcome.max_abs),
+              show_number(x.outcome.max_rel)] for x in layers.layers),
+        )  # fmt: skip
+
+
+def _verdict(o: Any) -> str:
+    return ("pass" if o.passed else "FAIL") + (f" ({o.reason})" if o.reason else "")
+
+
+def _section(title: str) -> list[str]:
+    return ["", f"## {title}", ""]
+
+
+def make_table(titles: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """The lines of a table."""
+    yield f"| {' | '.join(titles)} |"
+    yield f"|{'---|' * len(titles)}"
+    for row in rows:
+        yield f"| {' | '.join(_plain(cell) for cell in row)} |"
+
+
+def _plain(cell: Any) -> str:
+    """Text that ends no table and begins no markup."""
+    text = " ".join(str(cell).split())
+    for mark in "\\`*_<>|[]":
+        text = text.replace(mark, f"\\{mark}")
+    return text
