@@ -20,8 +20,9 @@ from serde.api.report import Report
 from serde.api.report.comparison import draw_histogram
 from serde.errors import Problem, Unconvertible
 from serde.ir.graph import DType, Graph, Node, Value
-from serde.ir.picture import MOST_DRAWN, draw, make_outline
 from serde.ir.picture.layout import GAP, HEIGHT, place_nodes
+from serde.ir.picture.outline import make_outline
+from serde.ir.picture.svg import MOST_DRAWN, draw
 from serde.verification import OutputComparison, Verification, compare
 from tests.chromium import open_browser
 from tests.onnx_live import ir_of, model_of

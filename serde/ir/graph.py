@@ -335,7 +335,7 @@ class Graph:
 
     def _repr_html_(self) -> str:
         """The picture that a notebook shows."""
-        from serde.ir.picture import show_in_notebook
+        from serde.ir.picture.svg import show_in_notebook
 
         return show_in_notebook(self)
 

@@ -17,8 +17,8 @@ from serde.api.report.page import (
 )
 from serde.errors import Problem, show_attribute
 from serde.ir.graph import Graph
-from serde.ir.picture import MOST_DRAWN, Outline, OutlineNode, draw, select_near
-from serde.ir.picture.svg import is_refused
+from serde.ir.picture.outline import Outline, OutlineNode, select_near
+from serde.ir.picture.svg import MOST_DRAWN, draw, is_refused
 
 if TYPE_CHECKING:
     from serde.api.report.data import ReportData

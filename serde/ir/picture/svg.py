@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from html import escape
+from typing import Any
 
 from serde.ir.picture.layout import CHARACTER, HEIGHT, TITLE_FACTOR, Layout, labels_of, place_nodes
-from serde.ir.picture.outline import Outline, OutlineNode
+from serde.ir.picture.outline import Outline, OutlineNode, make_outline
 
 MOST_DRAWN = 4000  # nodes; a browser takes seconds for more
 MOST_FRAMED, MARGIN = 40, 7  # nodes of one layer; around them
@@ -125,3 +126,12 @@ def _shorten(text: str, room: int) -> str:
 def _describe(node: OutlineNode) -> str:
     lines = [f"{node.op} {node.name}", node.type, f"from {node.source}" if node.source else ""]
     return "\n".join(filter(None, lines))
+
+
+def show_in_notebook(graph: Any) -> str:
+    """A ``Graph`` as HTML without scripts: its picture, or what it holds where it is large."""
+    outline = make_outline(graph)
+    title = f"<p><b>{escape(graph.name)}</b>: {outline.node_count:,} nodes</p>"
+    if len(outline.nodes) > MOST_DRAWN:
+        return f"{title}<p>More than {MOST_DRAWN:,} are not drawn.</p>"
+    return f'{title}<div style="max-height:36em;overflow:auto">{draw(outline)}</div>'
