@@ -52,6 +52,8 @@ def infer(
     outputs: int,
 ) -> tuple[Type, ...]:
     """Types of the outputs of one node; refuses what the standard refuses."""
+    if operator.name in ("GreaterOrEqual", "LessOrEqual") and operator.since < 16:
+        return infer(schema.operator("Less", opset), opset, inputs, attrs, outputs)  # onnx does not
     batched = operator.name == "Scan" and operator.since < 9  # its outputs have a batch in front
     special = None if batched else BODIES.get(operator.name)
     if special is not None:

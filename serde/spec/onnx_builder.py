@@ -124,7 +124,8 @@ class OnnxBuilder(Builder):
             results = self._emit_folded(op, read, known)
             return results[0] if outputs == 1 else results
         elements = dim_expr.infer_shape_data(op, read, full) if outputs == 1 else None
-        if elements is not None and all(isinstance(e, int) for e in elements):
+        has_shape = types[0].shape is not None
+        if has_shape and elements is not None and all(isinstance(e, int) for e in elements):
             return self._emit_shape_data(op, elements, types[0])
         return TypedCall(operator, read, full, types, elements)
 
@@ -178,7 +179,7 @@ class OnnxBuilder(Builder):
 
     def _emit_shape_data(self, op: str, elements: tuple[Any, ...], type_: Any) -> Value:
         array = np.array(elements, (type_.dtype or DType.INT64).numpy)
-        if type_.shape is not None and all(isinstance(d, int) for d in type_.shape):
+        if all(isinstance(d, int) for d in type_.shape):
             if math.prod(type_.shape) != array.size:
                 raise ConversionError(f"{op} of {array.size} elements gives {list(type_.shape)}")
             array = array.reshape(type_.shape)

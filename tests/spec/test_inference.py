@@ -229,3 +229,21 @@ def test_an_if_of_branches_with_other_numbers_of_outputs_is_refused():
     assert types_of(body.format(""))
     with pytest.raises(Unconvertible, match="If"):
         types_of(body.format(", float[A] r"))
+
+
+@pytest.mark.parametrize("opset", [12, 13, 15, 16])
+@pytest.mark.parametrize("op", ["GreaterOrEqual", "LessOrEqual"])
+def test_comparisons_that_onnx_infers_no_shape_of(op, opset):
+    """onnx's own inference returns none before opset 16, where they are functions."""
+    operator = schema.operator(op, opset)
+    x, y = Value("x", DType.FLOAT32, ("N", 6)), Value("y", DType.FLOAT32, (4, "N", 1))
+    (found,) = inference.infer(operator, opset, (x, y), {}, 1)
+    assert (found.dtype, found.shape) == (DType.BOOL, (4, "N", 6))
+
+
+@pytest.mark.parametrize("opset", [12, 15, 16])
+def test_small_integers_of_two_axes_are_folded_in_their_shape(opset):
+    g = OnnxBuilder("g", opset)
+    table = g.const(np.arange(6).reshape(2, 3))
+    found = g.LessOrEqual(table, g.const(np.int64(2)))
+    assert found.array().tolist() == [[True, True, True], [False, False, False]]
