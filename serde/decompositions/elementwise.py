@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import cast, cast_like
 from serde.decompositions.table import decompositions
 from serde.errors import require
 from serde.ir.graph import DType, Value
@@ -19,7 +18,7 @@ def power(g, x: Value, y: Value):
     wide = x.type if x.type.kind == "f" else DType.FLOAT64
     if wide is x.type is y.type:
         return None
-    return cast_like(g, g.Pow(cast(g, x, wide), cast(g, y, wide)), x)
+    return g.cast_like(g.Pow(g.cast(x, wide), g.cast(y, wide)), x)
 
 
 @decompositions("Selu")

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import Size, cast, multiply_sizes, reshape, sizes_of
 from serde.decompositions.table import decompositions
 from serde.errors import require
 from serde.ir.graph import DType, Value
+from serde.spec.expressions import Size
 
 
 @decompositions("OneHot")
 def one_hot(g, index: Value, depth: Value, values: Value, *, axis: int):
     """A comparison with every place."""
-    wide = cast(g, index, DType.INT64)
-    count = g.Reshape(cast(g, depth, DType.INT64), [])
+    wide = g.cast(index, DType.INT64)
+    count = g.Reshape(g.cast(depth, DType.INT64), [])
     at = axis % (index.rank + 1)
     steps = g.Reshape(g.Range(0, count, 1), [-1] + [1] * (index.rank - at))
     wide = g.Unsqueeze(g.Where(g.Less(wide, 0), g.Add(wide, count), wide), [at])
@@ -31,22 +31,22 @@ def divide_size(g, size: Size, by: int) -> Size:
 @decompositions("DepthToSpace")
 def depth_to_space(g, x: Value, *, blocksize: int, mode: str):
     """``DCR``: the block's rows and columns before the channels; ``CRD``: behind them."""
-    b, (_, channels, h, w) = blocksize, sizes_of(g, x)
+    b, (_, channels, h, w) = blocksize, g.sizes_of(x)
     c = divide_size(g, channels, b * b)
     is_first = mode == "DCR"
-    split = reshape(g, x, [0, *([b, b, c] if is_first else [c, b, b]), h, w])
+    split = g.reshape(x, [0, *([b, b, c] if is_first else [c, b, b]), h, w])
     moved = g.Transpose(split, perm=(0, 3, 4, 1, 5, 2) if is_first else (0, 1, 4, 2, 5, 3))
-    return reshape(g, moved, [0, c, multiply_sizes(g, [h, b]), multiply_sizes(g, [w, b])])
+    return g.reshape(moved, [0, c, g.multiply_sizes([h, b]), g.multiply_sizes([w, b])])
 
 
 @decompositions("SpaceToDepth")
 def space_to_depth(g, x: Value, *, blocksize: int, mode: str = "DCR"):
-    b, (_, c, h, w) = blocksize, sizes_of(g, x)
+    b, (_, c, h, w) = blocksize, g.sizes_of(x)
     tall, wide = divide_size(g, h, b), divide_size(g, w, b)
-    split = reshape(g, x, [0, c, tall, b, wide, b])
+    split = g.reshape(x, [0, c, tall, b, wide, b])
     order = (0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4)
-    deep = multiply_sizes(g, [c, b * b])
-    return reshape(g, g.Transpose(split, perm=order), [0, deep, tall, wide])
+    deep = g.multiply_sizes([c, b * b])
+    return g.reshape(g.Transpose(split, perm=order), [0, deep, tall, wide])
 
 
 @decompositions("OptionalGetElement")

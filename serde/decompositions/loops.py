@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from serde.decompositions.expressions import number
 from serde.errors import require
 from serde.ir.graph import DType, Graph, Value
 from serde.rewrite.subgraphs import Body
+from serde.spec.expressions import number
 
 LONGEST = 64  # iterations of a loop that are unrolled
 MAX_UNROLLED = 4096  # nodes they may come to

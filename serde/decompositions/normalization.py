@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import END, cast_like, index_range, size_of
 from serde.decompositions.table import decompositions
 from serde.errors import require
 from serde.ir.graph import DType, Value
+from serde.spec.expressions import END
 
 
 def train_batch_norm(
@@ -19,7 +19,7 @@ def train_batch_norm(
     spread = g.ReduceMean(g.Mul(centred, centred), axes, keepdims=0)
     y = g.BatchNormalization(x, scale, bias, own, spread, epsilon=epsilon, training_mode=0)
     moved = [
-        g.Add(g.Mul(old, momentum), g.Mul(cast_like(g, new, old), 1 - momentum))
+        g.Add(g.Mul(old, momentum), g.Mul(g.cast_like(new, old), 1 - momentum))
         for old, new in ((mean, own), (var, spread))
     ]
     return (y, *moved)[:outputs]
@@ -47,8 +47,8 @@ def lp_norm(g, x: Value, *, axis: int, p: int):
 @decompositions("Hardmax")
 def hardmax(g, x: Value, *, axis: int):
     """1 at the first of the largest."""
-    places = g.Reshape(index_range(g, size_of(g, x, axis)), [-1] + [1] * (x.rank - 1 - axis))
-    return cast_like(g, g.Equal(places, g.ArgMax(x, axis=axis, keepdims=1)), x)
+    places = g.Reshape(g.index_range(g.size_of(x, axis)), [-1] + [1] * (x.rank - 1 - axis))
+    return g.cast_like(g.Equal(places, g.ArgMax(x, axis=axis, keepdims=1)), x)
 
 
 def drop_nothing(g, x: Value, ratio=None, training=None, *, seed=None, outputs: int = 1):

@@ -6,11 +6,8 @@ something open, it is what ONNX Runtime does.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from serde.decompositions.expressions import cast
 from serde.decompositions.svm import (
     couple_probabilities,
     evaluate_decisions,
@@ -31,36 +28,36 @@ Ints = tuple[int, ...]
 POST_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC")
 
 
-def _row(g: Any, numbers: Any, dtype: DType = DType.FLOAT32) -> Value:
-    return g.const(np.asarray(numbers, dtype.numpy))  # type: ignore[no-any-return]
+def _row(g, numbers, dtype: DType = DType.FLOAT32):
+    return g.const(np.asarray(numbers, dtype.numpy))
 
 
 @ml_rules("Scaler")
-def read_scaler(g: Any, x: Value, *, offset: Floats = (0.0,), scale: Floats = (1.0,)) -> Any:
+def read_scaler(g, x, *, offset: Floats = (0.0,), scale: Floats = (1.0,)):
     """Both hold one number, or one for each feature."""
-    return g.Mul(g.Sub(cast(g, x, DType.FLOAT32), _row(g, offset)), _row(g, scale))
+    return g.Mul(g.Sub(g.cast(x, DType.FLOAT32), _row(g, offset)), _row(g, scale))
 
 
 @ml_rules("Binarizer")
-def read_binarizer(g: Any, x: Value, *, threshold: float = 0.0) -> Any:
+def read_binarizer(g, x, *, threshold=0.0):
     """1 above the threshold, 0 elsewhere."""
-    return cast(g, g.Greater(x, g.const(threshold, x.type)), x.type)
+    return g.cast(g.Greater(x, g.const(threshold, x.type)), x.type)
 
 
 @ml_rules("Normalizer", only={"norm": ("MAX", "L1", "L2")})
-def read_normalizer(g: Any, x: Value, *, norm: str = "MAX") -> Any:
+def read_normalizer(g, x, *, norm="MAX"):
     """Each row less its norm; one of zeros stays so."""
-    x = cast(g, x, DType.FLOAT32)
+    x = g.cast(x, DType.FLOAT32)
     name = {"MAX": "ReduceMax", "L1": "ReduceL1", "L2": "ReduceL2"}[norm]
     length = g[name](x, [x.rank - 1], keepdims=1)
-    return g.Div(x, g.Add(length, cast(g, g.Equal(length, 0.0), DType.FLOAT32)))
+    return g.Div(x, g.Add(length, g.cast(g.Equal(length, 0.0), DType.FLOAT32)))
 
 
 @ml_rules("Imputer")
 def read_imputer(
-    g: Any, x: Value, *, imputed_value_floats: Floats = (), imputed_value_int64s: Ints = (),
-    replaced_value_float: float = 0.0, replaced_value_int64: int = 0,
-) -> Any:  # fmt: skip
+    g, x, *, imputed_value_floats: Floats = (), imputed_value_int64s=(), replaced_value_float=0.0,
+    replaced_value_int64=0,
+):  # fmt: skip
     """A number, or NaN, is replaced by another; one, or one for each feature."""
     floating = x.type.kind == "f"
     instead = imputed_value_floats if floating else imputed_value_int64s
@@ -74,24 +71,24 @@ def read_imputer(
 
 
 @ml_rules("ArrayFeatureExtractor")
-def read_array_feature_extractor(g: Any, x: Value, index: Value) -> Any:
+def read_array_feature_extractor(g, x, index):
     """Some of the last axis; a vector is one row."""
     chosen = g.Gather(x, g.Reshape(index, [-1]), axis=x.rank - 1)
     return g.Unsqueeze(chosen, [0]) if x.rank == 1 else chosen
 
 
 @ml_rules("FeatureVectorizer")
-def read_feature_vectorizer(g: Any, *xs: Value, inputdimensions: Ints = ()) -> Any:
+def read_feature_vectorizer(g, *xs, inputdimensions=()):
     """Rows side by side, each input cut off or filled with zeros to the width it is given."""
     widths = inputdimensions or (None,) * len(xs)
     require(len(widths) == len(xs), f"{len(widths)} inputdimensions for {len(xs)} inputs")
     parts = [
-        _select_columns(g, cast(g, x, DType.FLOAT32), w) for x, w in zip(xs, widths, strict=True)
+        _select_columns(g, g.cast(x, DType.FLOAT32), w) for x, w in zip(xs, widths, strict=True)
     ]
     return g.Concat(*(part for part in parts if part is not None), axis=1)
 
 
-def _select_columns(g: Any, x: Value, width: int | None) -> Any:
+def _select_columns(g, x: Value, width: int | None):
     """The rows of ``x``, one where it has one axis, of ``width`` columns; None for no columns."""
     require(x.rank > 0, "an input without axes")
     rows = g.Unsqueeze(x, [0]) if x.rank == 1 else g.Flatten(x, axis=1)
@@ -104,20 +101,20 @@ def _select_columns(g: Any, x: Value, width: int | None) -> Any:
     return g.Slice(rows, [0], [width], [1]) if width else None
 
 
-def _scores(g: Any, x: Value, coefficients: Floats, intercepts: Floats, count: int) -> Any:
+def _scores(g, x: Value, coefficients: Floats, intercepts: Floats, count: int):
     weights = np.asarray(coefficients, np.float32).reshape(count, -1).T
-    y = g.MatMul(cast(g, x, DType.FLOAT32), _row(g, weights))
+    y = g.MatMul(g.cast(x, DType.FLOAT32), _row(g, weights))
     return g.Add(y, _row(g, intercepts)) if intercepts else y
 
 
-def _apply_post_transform(g: Any, scores: Value, post_transform: str) -> Any:
+def _apply_post_transform(g, scores: Value, post_transform: str):
     if post_transform == "SOFTMAX":
         return g.Softmax(scores, axis=1)
     return g.Sigmoid(scores) if post_transform == "LOGISTIC" else scores
 
 
 @ml_rules("ZipMap")
-def read_zip_map(g: Any, x: Value, **attrs: Any) -> Any:
+def read_zip_map(g, x, **attrs):
     """Maps are of no target: what says how to leave them out is the refusal."""
     require(False, "maps of labels and scores: export with the option zipmap=False, or end the "
             f"model before them: --outputs {x.name}, and the other outputs")  # fmt: skip
@@ -125,9 +122,8 @@ def read_zip_map(g: Any, x: Value, **attrs: Any) -> Any:
 
 @ml_rules("LinearRegressor", only={"post_transform": POST_TRANSFORMS})
 def read_linear_regressor(
-    g: Any, x: Value, *, coefficients: Floats, intercepts: Floats = (), targets: int = 1,
-    post_transform: str = "NONE",
-) -> Any:  # fmt: skip
+    g, x, *, coefficients: Floats, intercepts: Floats = (), targets=1, post_transform="NONE"
+):
     """One linear function for each target."""
     return _apply_post_transform(
         g, _scores(g, x, coefficients, intercepts, targets), post_transform
@@ -136,10 +132,9 @@ def read_linear_regressor(
 
 @ml_rules("LinearClassifier", ignore=("multi_class",), only={"post_transform": POST_TRANSFORMS})
 def read_linear_classifier(
-    g: Any, x: Value, *, coefficients: Floats, intercepts: Floats = (),
-    classlabels_ints: Ints = (), classlabels_strings: tuple[str, ...] = (),
-    post_transform: str = "NONE",
-) -> Any:  # fmt: skip
+    g, x, *, coefficients: Floats, intercepts: Floats = (), classlabels_ints=(),
+    classlabels_strings: tuple[str, ...] = (), post_transform="NONE",
+):  # fmt: skip
     """The label of the largest score, and the scores of all classes."""
     require(not classlabels_strings, "labels that are strings: give the classes numbers")
     count = len(classlabels_ints)
@@ -156,10 +151,9 @@ KERNELS = ("LINEAR", "POLY", "RBF", "SIGMOID")
 
 @ml_rules("SVMRegressor", only={"post_transform": ("NONE",), "kernel_type": KERNELS})
 def read_svm_regressor(
-    g: Any, x: Value, *, coefficients: Floats, support_vectors: Floats = (), n_supports: int = 0,
-    rho: Floats = (0.0,), kernel_type: str = "LINEAR", kernel_params: Floats = (),
-    one_class: int = 0, post_transform: str = "NONE",
-) -> Any:  # fmt: skip
+    g, x, *, coefficients: Floats, support_vectors: Floats = (), n_supports=0, rho: Floats = (0.0,),
+    kernel_type="LINEAR", kernel_params: Floats = (), one_class=0, post_transform="NONE",
+):  # fmt: skip
     """A sum over the support vectors; its sign where there is one class only."""
     vectors = vectors_of(support_vectors, n_supports)
     alike = evaluate_kernels(g, x, vectors, kernel_type, kernel_params)
@@ -170,11 +164,10 @@ def read_svm_regressor(
 
 @ml_rules("SVMClassifier", only={"post_transform": ("NONE",), "kernel_type": KERNELS})
 def read_svm_classifier(
-    g: Any, x: Value, *, coefficients: Floats, rho: Floats, support_vectors: Floats = (),
-    vectors_per_class: Ints = (), kernel_type: str = "LINEAR", kernel_params: Floats = (),
-    prob_a: Floats = (), prob_b: Floats = (), classlabels_ints: Ints = (),
-    classlabels_strings: tuple[str, ...] = (), post_transform: str = "NONE",
-) -> Any:  # fmt: skip
+    g, x, *, coefficients: Floats, rho: Floats, support_vectors: Floats = (), vectors_per_class=(),
+    kernel_type="LINEAR", kernel_params: Floats = (), prob_a: Floats = (), prob_b: Floats = (),
+    classlabels_ints=(), classlabels_strings: tuple[str, ...] = (), post_transform="NONE",
+):  # fmt: skip
     """The class that wins against most others; shares of all, or the scores of every two."""
     require(not classlabels_strings, "labels that are strings: give the classes numbers")
     count = len(classlabels_ints)
@@ -196,18 +189,18 @@ NODES = (
 AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")  # by the number of TreeEnsemble
 
 
-def _add_base_values(g: Any, scores: Value, base_values: Floats) -> Any:
+def _add_base_values(g, scores: Value, base_values: Floats):
     return g.Add(scores, _row(g, base_values)) if base_values else scores
 
 
 @ml_rules("TreeEnsemble", ignore=("nodes_hitrates",), only={"post_transform": (0,)})
 def read_tree_ensemble(
-    g: Any, x: Value, *, tree_roots: Ints, nodes_featureids: Ints, nodes_modes: Tensor,
-    nodes_splits: Tensor, nodes_truenodeids: Ints, nodes_trueleafs: Ints,
-    nodes_falsenodeids: Ints, nodes_falseleafs: Ints, leaf_targetids: Ints, leaf_weights: Tensor,
-    nodes_missing_value_tracks_true: Ints = (), membership_values: Tensor | None = None,
-    n_targets: int = 1, aggregate_function: int = 1, post_transform: int = 0,
-) -> Any:  # fmt: skip
+    g, x, *, tree_roots: Ints, nodes_featureids: Ints, nodes_modes: Tensor, nodes_splits: Tensor,
+    nodes_truenodeids: Ints, nodes_trueleafs: Ints, nodes_falsenodeids: Ints,
+    nodes_falseleafs: Ints, leaf_targetids: Ints, leaf_weights: Tensor,
+    nodes_missing_value_tracks_true=(), membership_values: Tensor | None = None, n_targets=1,
+    aggregate_function=1, post_transform=0,
+):  # fmt: skip
     """The same with leaves of their own; of what follows the sum runtimes disagree."""
     given = (nodes_featureids, nodes_modes.load(), nodes_splits.load(), nodes_truenodeids,
              nodes_trueleafs, nodes_falsenodeids, nodes_falseleafs,
@@ -227,12 +220,12 @@ def read_tree_ensemble(
     only={"post_transform": POST_TRANSFORMS, "aggregate_function": AGGREGATES},
 )
 def read_tree_regressor(
-    g: Any, x: Value, *, nodes_treeids: Ints, nodes_nodeids: Ints, nodes_featureids: Ints,
+    g, x, *, nodes_treeids: Ints, nodes_nodeids: Ints, nodes_featureids: Ints,
     nodes_modes: tuple[str, ...], nodes_values: Floats, nodes_truenodeids: Ints,
     nodes_falsenodeids: Ints, target_treeids: Ints, target_nodeids: Ints, target_ids: Ints,
-    target_weights: Floats, nodes_missing_value_tracks_true: Ints = (), n_targets: int = 1,
-    base_values: Floats = (), aggregate_function: str = "SUM", post_transform: str = "NONE",
-) -> Any:  # fmt: skip
+    target_weights: Floats, nodes_missing_value_tracks_true=(), n_targets=1,
+    base_values: Floats = (), aggregate_function="SUM", post_transform="NONE",
+):  # fmt: skip
     """What the trees say together, for each target."""
     given = (nodes_treeids, nodes_nodeids, nodes_featureids, nodes_modes, nodes_values,
              nodes_truenodeids, nodes_falsenodeids, nodes_missing_value_tracks_true)  # fmt: skip
@@ -246,13 +239,12 @@ def read_tree_regressor(
     "TreeEnsembleClassifier", ignore=("nodes_hitrates",), only={"post_transform": POST_TRANSFORMS}
 )
 def read_tree_classifier(
-    g: Any, x: Value, *, nodes_treeids: Ints, nodes_nodeids: Ints, nodes_featureids: Ints,
+    g, x, *, nodes_treeids: Ints, nodes_nodeids: Ints, nodes_featureids: Ints,
     nodes_modes: tuple[str, ...], nodes_values: Floats, nodes_truenodeids: Ints,
     nodes_falsenodeids: Ints, class_treeids: Ints, class_nodeids: Ints, class_ids: Ints,
-    class_weights: Floats, nodes_missing_value_tracks_true: Ints = (),
-    classlabels_int64s: Ints = (), classlabels_strings: tuple[str, ...] = (),
-    base_values: Floats = (), post_transform: str = "NONE",
-) -> Any:  # fmt: skip
+    class_weights: Floats, nodes_missing_value_tracks_true=(), classlabels_int64s=(),
+    classlabels_strings: tuple[str, ...] = (), base_values: Floats = (), post_transform="NONE",
+):  # fmt: skip
     """The class the trees are for, and the scores of all; one score may stand for two classes."""
     require(not classlabels_strings, "labels that are strings: give the classes numbers")
     count = len(classlabels_int64s)
@@ -269,7 +261,7 @@ def read_tree_classifier(
         best = g.Gather(labels, g.ArgMax(scores, axis=1, keepdims=0))
         return best, _apply_post_transform(g, scores, post_transform)
     positive = min(class_weights) >= 0
-    chosen = cast(g, g.Greater(g.Squeeze(scores, [1]), 0.5 if positive else 0.0), DType.INT64)
+    chosen = g.cast(g.Greater(g.Squeeze(scores, [1]), 0.5 if positive else 0.0), DType.INT64)
     other = g.Sub(1.0, scores) if positive else g.Neg(scores)
     both = g.Concat(other, scores, axis=1)
     return g.Gather(labels, chosen), both if positive else _apply_post_transform(

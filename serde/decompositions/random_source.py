@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from serde.decompositions.expressions import Size, shape_from
 from serde.errors import UsageError, require
 from serde.ir.graph import DType, Value
 from serde.rewrite.rules import Rule, RuleTable
+from serde.spec.expressions import Size
 from serde.spec.schema import ELEMENT_CODES
 
 FLOAT = ELEMENT_CODES[DType.FLOAT32]
@@ -23,7 +23,7 @@ def draw_at_runtime(g: Any, kind: str, sizes: Sequence[Size]) -> Value:
         return g.Squeeze(g[op](shape=(1,), dtype=FLOAT), [0])  # type: ignore[no-any-return]
     if all(isinstance(s, int) for s in sizes):
         return g[op](shape=sizes, dtype=FLOAT)  # type: ignore[no-any-return]
-    like = g.ConstantOfShape(shape_from(g, sizes))
+    like = g.ConstantOfShape(g.shape_from(sizes))
     return g[f"{op}Like"](like, dtype=FLOAT)  # type: ignore[no-any-return]
 
 
@@ -32,7 +32,7 @@ def draw_from_input(g: Any, kind: str, sizes: Sequence[Size]) -> Value:
     require(not g.is_inner, "draws random numbers in a loop or branch, which an input cannot be")
     known = tuple(sizes)
     if not all(isinstance(s, int) for s in sizes):
-        known = g.ConstantOfShape(shape_from(g, sizes)).shape
+        known = g.ConstantOfShape(g.shape_from(sizes)).shape
     return g.input(g.stem(kind), DType.FLOAT32, known)  # type: ignore[no-any-return]
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from serde.decompositions.expressions import slice_axis
 from serde.decompositions.table import decompositions
 from serde.errors import require
 from serde.ir.graph import DType, Value
@@ -63,7 +62,7 @@ def split_gates(g, x: Value | None, count: int, hidden: int, axis: int = 0) -> l
     """Parts of ``hidden`` elements along an axis; of what is not there, as many None."""
     if x is None:
         return [None] * count
-    return [slice_axis(g, x, axis, i * hidden, (i + 1) * hidden) for i in range(count)]
+    return [g.slice_axis(x, axis, i * hidden, (i + 1) * hidden) for i in range(count)]
 
 
 def activate(g, d: Direction, at: int, x: Value, clip: float | None) -> Value:

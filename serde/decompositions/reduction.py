@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from serde.decompositions.expressions import cast, cast_like
 from serde.decompositions.table import decompositions
 from serde.ir.graph import DType, Value
 
@@ -25,9 +24,7 @@ def compose_reduction(op, g, x: Value, axes=None, *, keepdims: int, noop_with_em
     y = g[reduction](inner, axes, **form)
     if after is None:
         return y
-    return (
-        g[after](y) if x.type.kind == "f" else cast_like(g, g[after](cast(g, y, DType.FLOAT64)), x)
-    )
+    return g[after](y) if x.type.kind == "f" else g.cast_like(g[after](g.cast(y, DType.FLOAT64)), x)
 
 
 for _op in COMPOSED:
@@ -39,8 +36,8 @@ def log_sum_exp(g, x: Value, axes=None, *, keepdims: int, noop_with_empty_axes: 
     """The largest is taken out, so that no exponential overflows."""
     form = {"noop_with_empty_axes": noop_with_empty_axes}
     if x.type.kind != "f":
-        wide = g.ReduceLogSumExp(cast(g, x, DType.FLOAT64), axes, keepdims=keepdims, **form)
-        return cast_like(g, wide, x)
+        wide = g.ReduceLogSumExp(g.cast(x, DType.FLOAT64), axes, keepdims=keepdims, **form)
+        return g.cast_like(wide, x)
     most = g.ReduceMax(x, axes, keepdims=1, **form)
     finite = g.Where(g.Less(g.Abs(most), float("inf")), most, 0.0)
     total = g.ReduceSum(g.Exp(g.Sub(x, finite)), axes, keepdims=1, **form)

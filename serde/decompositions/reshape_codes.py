@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from serde.decompositions.expressions import Size, multiply_sizes
 from serde.errors import require
 from serde.ir.geometry import Ints
+from serde.spec.expressions import Size
 
 SKIP = -5  # passes over a size that is 1: of NumPy's reshape in MXNet, where it is called -3
 
@@ -37,7 +37,7 @@ def resolve_reshape_codes(g: Any, sizes: Sequence[Size], codes: Ints) -> list[Si
         elif code == -2:
             out, left = out + left, []
         elif code == -3:
-            out.append(multiply_sizes(g, [next_size(), next_size()]))
+            out.append(g.multiply_sizes([next_size(), next_size()]))
         elif code == -4:
             require(len(rest) >= 2, f"the shape {codes}: -4 is followed by two sizes")
             out += _resolve_split(g, next_size(), rest.pop(0), rest.pop(0))

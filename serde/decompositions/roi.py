@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from serde.decompositions.expressions import lowest_value
 from serde.ir.graph import Value
+from serde.spec.expressions import lowest_value
 
 MARGIN = 5  # samples of a cell beside those that an image is long
 NO_WEIGHT = 2.0  # more than any weight
 
 
 def average_regions(
-    g: Any, x: Value, rois: Value, batch: Value, *, output_height: int, output_width: int,
+    g, x: Value, rois: Value, batch: Value, *, output_height: int, output_width: int,
     spatial_scale: float, half: bool,
-) -> Value:  # fmt: skip
+):  # fmt: skip
     """RoiAlign's means of as many samples as a region is large (``sampling_ratio=0``).
 
     Bilinear interpolation is a product of weights along both axes, and so is the mean of it: the
@@ -36,7 +36,7 @@ def average_regions(
     taken = g.Reshape(taken, [-1, output_height * channels, width])
     made = g.MatMul(taken, g.Transpose(columns, perm=(0, 2, 1)))
     made = g.Reshape(made, [-1, output_height, channels, output_width])
-    return g.Transpose(made, perm=(0, 2, 1, 3))  # type: ignore[no-any-return]
+    return g.Transpose(made, perm=(0, 2, 1, 3))
 
 
 class Samples(NamedTuple):
@@ -50,9 +50,7 @@ class Samples(NamedTuple):
     total: Value
 
 
-def locate_samples(
-    g: Any, rois: Value, size: int, cells: int, scale: float, half: bool, axis: int
-) -> Samples:
+def locate_samples(g, rois: Value, size: int, cells: int, scale: float, half: bool, axis: int):
     """The samples along an axis of ``size`` elements.
 
     They are at most one element apart, so no more than ``size + MARGIN`` of a cell lie in the
@@ -78,18 +76,18 @@ def locate_samples(
     return Samples(g.Min(g.Max(at, 0.0), float(size - 1)), inside, count)
 
 
-def mean_weights(g: Any, samples: Samples, size: int) -> Value:
+def mean_weights(g, samples: Samples, size: int):
     """How much each of ``size`` elements counts in each cell: (regions, cells, size)."""
     element = g.const([float(i) for i in range(size)], samples.at.type)
     share = g.Max(g.Sub(1.0, g.Abs(g.Sub(g.Unsqueeze(samples.at, [3]), element))), 0.0)
     kept = g.Where(g.Unsqueeze(samples.inside, [3]), share, 0.0)
-    return g.Div(g.ReduceSum(kept, [2], keepdims=0), g.Max(samples.total, 1.0))  # type: ignore
+    return g.Div(g.ReduceSum(kept, [2], keepdims=0), g.Max(samples.total, 1.0))
 
 
 def maximize_regions(
-    g: Any, x: Value, rois: Value, batch: Value, *, output_height: int, output_width: int,
+    g, x: Value, rois: Value, batch: Value, *, output_height: int, output_width: int,
     spatial_scale: float, half: bool,
-) -> Value:  # fmt: skip
+):  # fmt: skip
     """RoiAlign's maxima of as many samples as a region is large (``sampling_ratio=0``).
 
     A sample is the largest of its four elements, each times its weight: of an element above 0 the
@@ -113,10 +111,10 @@ def maximize_regions(
     (inside_h, all_h), (inside_w, all_w) = counts
     inside, total = g.Mul(inside_h, inside_w), g.Mul(all_h, all_w)
     value = g.Where(g.Greater(inside, 0.0), g.Add(above, below), 0.0)
-    return g.Where(g.Less(inside, total), g.Max(value, 0.0), value)  # type: ignore[no-any-return]
+    return g.Where(g.Less(inside, total), g.Max(value, 0.0), value)
 
 
-def extreme_weights(g: Any, samples: Samples, size: int) -> tuple[Value, Value]:
+def extreme_weights(g, samples: Samples, size: int):
     """The largest weight of each element in each cell, 0 where it has none, and the smallest, there
     ``NO_WEIGHT``: (regions, cells, size).
     """
@@ -133,7 +131,7 @@ def extreme_weights(g: Any, samples: Samples, size: int) -> tuple[Value, Value]:
     return g.ReduceMax(most, [2], keepdims=0), g.ReduceMin(least, [2], keepdims=0)
 
 
-def _largest_by_cell(g: Any, image: Value, rows: Value, columns: Value) -> Value:
+def _largest_by_cell(g, image: Value, rows: Value, columns: Value):
     """The largest weighed element of each cell, of those that have a weight in it."""
     for weights, image_axis, axes, reduced in ((columns, 3, (1, 2), 4), (rows, 2, (1, 4), 3)):
         weights = g.Unsqueeze(weights, list(axes))

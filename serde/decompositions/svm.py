@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from serde.decompositions.expressions import cast
 from serde.errors import require
 from serde.ir.graph import DType, Value
 
@@ -17,9 +16,9 @@ SURE = 1e-7  # no nearer to a share of 0 or 1 comes that of a pair
 WHOLE = 8  # the largest degree that is multiplied out
 
 
-def evaluate_kernels(g: Any, x: Value, vectors: Array, kind: str, params: tuple[float, ...]) -> Any:
+def evaluate_kernels(g, x: Value, vectors: Array, kind: str, params: tuple[float, ...]):
     """How alike each sample and each vector are: a table of rows and vectors."""
-    x = cast(g, x, DType.FLOAT32)
+    x = g.cast(x, DType.FLOAT32)
     gamma, offset, degree = params or (0.0, 0.0, 0.0)
     if kind == "RBF":
         apart = g.Sub(g.Unsqueeze(x, [1]), g.const(vectors[None]))
@@ -31,7 +30,7 @@ def evaluate_kernels(g: Any, x: Value, vectors: Array, kind: str, params: tuple[
     return g.Tanh(scaled) if kind == "SIGMOID" else _power(g, scaled, degree)
 
 
-def _power(g: Any, x: Value, degree: float) -> Any:
+def _power(g, x: Value, degree: float):
     if not degree.is_integer() or not 1 <= degree <= WHOLE:
         return g.Pow(x, g.const(degree, DType.FLOAT32))
     made: Any = x
@@ -40,14 +39,12 @@ def _power(g: Any, x: Value, degree: float) -> Any:
     return made
 
 
-def pairs_of(count: int) -> list[tuple[int, int]]:
+def pairs_of(count: int):
     """Every two classes, in the order their scores have."""
     return list(combinations(range(count), 2))
 
 
-def evaluate_decisions(
-    g: Any, alike: Value, coefficients: Array, sizes: tuple[int, ...], rho: Any
-) -> Any:
+def evaluate_decisions(g, alike: Value, coefficients: Array, sizes: tuple[int, ...], rho):
     """A score for every two classes, above zero for the first; each uses the vectors of both."""
     ends = np.cumsum([0, *sizes])
     table = np.zeros((ends[-1], len(rho)), np.float32)
@@ -58,9 +55,7 @@ def evaluate_decisions(
     return g.Add(g.MatMul(alike, g.const(table)), g.const(np.asarray(rho, np.float32)))
 
 
-def _scatter_pairs(
-    g: Any, first: Value, count: int, places: list[tuple[int, int]], width: int
-) -> Any:
+def _scatter_pairs(g, first: Value, count: int, places: list[tuple[int, int]], width: int):
     """A number for each pair to the first of two places, what it lacks of 1 to the second."""
     ends = np.zeros((2, count, width), np.float32)
     for at, both in enumerate(places):
@@ -69,14 +64,14 @@ def _scatter_pairs(
     return g.Add(g.MatMul(first, g.const(ends[0])), g.MatMul(second, g.const(ends[1])))
 
 
-def select_winners(g: Any, scores: Value, count: int) -> Any:
+def select_winners(g, scores: Value, count: int):
     """The class that most of the others lose to, the first of several."""
     pairs = pairs_of(count)
-    won = cast(g, g.Greater(scores, 0.0), DType.FLOAT32)
+    won = g.cast(g.Greater(scores, 0.0), DType.FLOAT32)
     return g.ArgMax(_scatter_pairs(g, won, len(pairs), pairs, count), axis=1, keepdims=0)
 
 
-def couple_probabilities(g: Any, scores: Value, count: int, slopes: Any, offsets: Any) -> Any:
+def couple_probabilities(g, scores: Value, count: int, slopes, offsets):
     """Shares of all classes, coupled from those of every two (Wu, Lin and Weng, 2004)."""
     pairs = pairs_of(count)
     rising = g.Add(g.Mul(scores, g.const(np.float32(slopes))), g.const(np.float32(offsets)))
@@ -99,7 +94,7 @@ def couple_probabilities(g: Any, scores: Value, count: int, slopes: Any, offsets
     return g.Loop(turns, True, start, body=body.build([far, made]))
 
 
-def _update_probabilities(g: Any, p: Value, matrix: Value, count: int) -> tuple[Any, Any]:
+def _update_probabilities(g, p: Value, matrix: Value, count: int):
     """A turn, for the samples whose shares do not fit as yet, and whether there were any."""
     step = g.Squeeze(g.MatMul(matrix, g.Unsqueeze(p, [2])), [2])
     total = g.ReduceSum(g.Mul(p, step), [1], keepdims=1)
@@ -116,11 +111,11 @@ def _update_probabilities(g: Any, p: Value, matrix: Value, count: int) -> tuple[
         step = g.Div(g.Add(step, g.Mul(move, row)), grown)
         unit = g.const(np.eye(count, dtype=np.float32)[at][None])
         new = g.Div(g.Add(new, g.Mul(move, unit)), grown)
-    any_ = g.Greater(g.ReduceMax(cast(g, far, DType.FLOAT32), keepdims=0), 0.5)
+    any_ = g.Greater(g.ReduceMax(g.cast(far, DType.FLOAT32), keepdims=0), 0.5)
     return g.Where(far, new, p), any_
 
 
-def vectors_of(flat: tuple[float, ...], count: int) -> Array:
+def vectors_of(flat: tuple[float, ...], count: int):
     """Support vectors, one a row."""
     require(count > 0, "a machine without support vectors")
     require(len(flat) % count == 0, f"{len(flat)} numbers of {count} support vectors")

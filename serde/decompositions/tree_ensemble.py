@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from serde.decompositions.expressions import cast
 from serde.errors import require
 from serde.ir.graph import DType, Value
 
@@ -45,7 +44,7 @@ class Forest:
 
 def build_forest(
     nodes: Mapping[str, Any], weights: Sequence[Any], targets: int, dtype: DType = DType.FLOAT32
-) -> Forest:
+):
     """The forest that a node's attributes spell; ``weights`` are trees, nodes, targets, weights."""
     keys = list(zip(nodes["treeids"], nodes["nodeids"], strict=True))
     rows = {key: i for i, key in enumerate(keys)}
@@ -75,7 +74,7 @@ def build_forest(
 def build_ensemble(
     nodes: Mapping[str, Any], roots: Sequence[int], leaves: tuple[Array, Sequence[int]],
     members: Array, targets: int,
-) -> Forest:  # fmt: skip
+):  # fmt: skip
     """The forest of the attributes of a ``TreeEnsemble``: inner nodes, and behind them leaves.
 
     ``leaves`` are weights and targets, ``members`` sets one after the other with NaN behind each.
@@ -98,7 +97,7 @@ def build_ensemble(
     modes = [*(KINDS[m] for m in nodes["modes"]), *["LEAF"] * count]
     rows = np.array(roots, np.int64)
 
-    def pad(values: Any, dtype: Any) -> Array:
+    def pad(values, dtype):
         return np.concatenate([np.array(values, dtype), np.zeros(count, dtype)])
 
     tracks = nodes["missing_value_tracks_true"] or [0] * inner
@@ -109,7 +108,7 @@ def build_ensemble(
     )  # fmt: skip
 
 
-def _sets(modes: Sequence[str], members: Array) -> Array | None:
+def _sets(modes: Sequence[str], members: Array):
     """A row for each node, of the length of the largest set."""
     if MEMBER not in modes:
         return None
@@ -124,7 +123,7 @@ def _sets(modes: Sequence[str], members: Array) -> Array | None:
     return table
 
 
-def _depth(roots: Array, yes: Array, no: Array) -> int:
+def _depth(roots: Array, yes: Array, no: Array):
     """The most steps from a root to a leaf."""
     at = roots
     for step in range(DEEPEST + 1):
@@ -135,10 +134,10 @@ def _depth(roots: Array, yes: Array, no: Array) -> int:
     raise AssertionError
 
 
-def evaluate_forest(g: Any, x: Value, forest: Forest, aggregate: str = "SUM") -> Any:
+def evaluate_forest(g, x: Value, forest: Forest, aggregate: str = "SUM"):
     """What the leaves that each sample comes to weigh for each target; 0 where none does."""
     floats = x.type.kind == "f"
-    x = cast(g, x, DType(str(forest.leaves.dtype)))
+    x = g.cast(x, DType(str(forest.leaves.dtype)))
     x, holes = _replace_nan(g, x, forest) if floats else (x, None)
     at: Any = None
     for _ in range(forest.depth):
@@ -149,7 +148,7 @@ def evaluate_forest(g: Any, x: Value, forest: Forest, aggregate: str = "SUM") ->
     return g.Div(total, float(len(forest.roots))) if aggregate == "AVERAGE" else total
 
 
-def _replace_nan(g: Any, x: Value, forest: Forest) -> tuple[Value, Value | None]:
+def _replace_nan(g, x: Value, forest: Forest):
     """``x`` without NaN, with which TVM does not always compare alike, and 1 where there was one.
 
     Where all nodes send what is missing the same way, a number beyond any does so.
@@ -159,16 +158,16 @@ def _replace_nan(g: Any, x: Value, forest: Forest) -> tuple[Value, Value | None]
     if len(sides) == 1 and all(forest.modes[i] in ("BRANCH_LEQ", "BRANCH_LT") for i in inner):
         far = np.finfo(forest.leaves.dtype).max * (-1 if sides.pop() else 1)
         return g.Where(holes, g.const(far, x.type), x), None
-    return g.Where(holes, g.const(0.0, x.type), x), cast(g, holes, DType.FLOAT32)
+    return g.Where(holes, g.const(0.0, x.type), x), g.cast(holes, DType.FLOAT32)
 
 
-def _sends_nan_to_first(forest: Forest) -> Array:
+def _sends_nan_to_first(forest: Forest):
     """Which nodes send NaN to their first child; it is unlike any number."""
     unlike: Array = forest.missing | np.array([m == "BRANCH_NEQ" for m in forest.modes])
     return unlike
 
 
-def _extreme(g: Any, at: Value, forest: Forest, aggregate: str) -> Any:
+def _extreme(g, at: Value, forest: Forest, aggregate: str):
     """The least or largest weight; a leaf that says nothing of a target has no part in it."""
     far = np.finfo(forest.leaves.dtype).max * (1 if aggregate == "MIN" else -1)
     leaves = np.where(forest.has_weight, forest.leaves, far)
@@ -182,17 +181,17 @@ def _extreme(g: Any, at: Value, forest: Forest, aggregate: str) -> Any:
     return g.Where(any_, found, g.const(np.zeros((), leaves.dtype)))
 
 
-def _step(g: Any, x: Value, holes: Value | None, forest: Forest, at: Any) -> Any:
+def _step(g, x: Value, holes: Value | None, forest: Forest, at):
     """The children the samples come to from nodes ``at``, or from the roots."""
 
-    def of(table: Array) -> Any:
+    def of(table: Array):
         if at is None:
             return g.const(table[forest.roots])
         return g.Gather(g.const(table), at, axis=0)
 
-    def feature(table: Value) -> Value:
+    def feature(table: Value):
         if at is None:
-            return g.Gather(table, features, axis=1)  # type: ignore[no-any-return]
+            return g.Gather(table, features, axis=1)
         found: Value = g.GatherElements(table, features, axis=1)
         found.shape = at.shape  # which is lost where a target has to spell this out
         return found
@@ -215,12 +214,12 @@ def _step(g: Any, x: Value, holes: Value | None, forest: Forest, at: Any) -> Any
     return g.Where(goes, of(forest.yes.astype(np.int64)), of(forest.no.astype(np.int64)))
 
 
-def _compare(g: Any, mode: str, value: Value, threshold: Any) -> Any:
+def _compare(g, mode: str, value: Value, threshold):
     found = g[COMPARISONS[mode]](value, threshold)
     return g.Not(found) if mode == "BRANCH_NEQ" else found
 
 
-def _is_member(g: Any, value: Value, sets: Any) -> Any:
+def _is_member(g, value: Value, sets):
     """Whether each value is in its set, along the last axis."""
-    same = cast(g, g.Equal(g.Unsqueeze(value, [2]), sets), DType.FLOAT32)
+    same = g.cast(g.Equal(g.Unsqueeze(value, [2]), sets), DType.FLOAT32)
     return g.Greater(g.ReduceMax(same, [2], keepdims=0), 0.5)

@@ -14,6 +14,7 @@ from serde.ir import dim_expr
 from serde.ir.builder import Builder, Op, Operand, normalize_attribute
 from serde.ir.graph import IR_OPSET, DType, Node, Tensor, Value
 from serde.spec import canonicalize, folding, inference, schema, shape_functions, simplify
+from serde.spec.expressions import Expressions
 from serde.spec.memo import memoize, number_attributes
 
 # Operators whose operands' contents or makers decide what they come to.
@@ -35,7 +36,7 @@ class TypedCall(NamedTuple):
         return self.operator.name
 
 
-class OnnxBuilder(Builder):
+class OnnxBuilder(Expressions):
     """A builder for ONNX operators: checks names, writes defaults out, folds, infers types."""
 
     def __init__(self, name: str, opset: int = IR_OPSET, outer: Builder | None = None) -> None:

@@ -6,7 +6,6 @@ head.
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import cast, cast_like, reshape, scalar, shape_from, size_of
 from serde.errors import require
 from serde.ir.graph import DType, Value
 
@@ -22,12 +21,12 @@ def select_heads(g, x: Value, heads: int, parts: int, part: int):
     require(fits, f"{width} numbers for {heads} heads of {parts} parts each")
     split = g.Reshape(x, [0, 0, heads, parts, -1])
     one = g.Gather(split, part, axis=3)
-    return merge_heads(g, g.Transpose(one, perm=(1, 2, 0, 3)), size_of(g, x, 0))
+    return merge_heads(g, g.Transpose(one, perm=(1, 2, 0, 3)), g.size_of(x, 0))
 
 
 def merge_heads(g, x: Value, length):
     """``(batch, heads, length, units)`` with the first two axes as one."""
-    return reshape(g, x, [-1, length, size_of(g, x, 3)])
+    return g.reshape(x, [-1, length, g.size_of(x, 3)])
 
 
 def scores(g, q: Value, k: Value):
@@ -38,13 +37,13 @@ def scores(g, q: Value, k: Value):
 @reads("_contrib_div_sqrt_dim")
 def read_div_sqrt_dim(g, x):
     """``x`` divided by the root of its last size, which among integers is cut off."""
-    units = size_of(g, x, x.rank - 1)
+    units = g.size_of(x, x.rank - 1)
     if x.type.kind != "f":
-        count = cast(g, shape_from(g, [units]), DType.FLOAT32)
-        return g.Div(x, cast_like(g, g.Floor(g.Sqrt(count)), x))
+        count = g.cast(g.shape_from([units]), DType.FLOAT32)
+        return g.Div(x, g.cast_like(g.Floor(g.Sqrt(count)), x))
     if isinstance(units, int):
-        return g.Mul(x, scalar(g, units**-0.5, x))
-    return g.Div(x, g.Sqrt(cast_like(g, units, x)))
+        return g.Mul(x, g.scalar(units**-0.5, x))
+    return g.Div(x, g.Sqrt(g.cast_like(units, x)))
 
 
 @reads(f"{PREFIX}selfatt_qk")
@@ -74,5 +73,5 @@ def weight_values(g, v: Value, attention: Value, heads: int):
 
 def join_heads(g, y: Value, heads: int):
     """``(batch * heads, length, units)`` as ``(length, batch, heads * units)``."""
-    split = reshape(g, y, [-1, heads, size_of(g, y, 1), size_of(g, y, 2)])
+    split = g.reshape(y, [-1, heads, g.size_of(y, 1), g.size_of(y, 2)])
     return g.Reshape(g.Transpose(split, perm=(2, 0, 1, 3)), [0, 0, -1])

@@ -6,20 +6,10 @@ import math
 
 import numpy as np
 
-from serde.decompositions.expressions import (
-    Size,
-    cast,
-    cast_like,
-    index_range,
-    lowest_value,
-    scalar,
-    shape_from,
-    size_of,
-    slice_axis,
-)
 from serde.errors import require
 from serde.ir.builder import ensure_distinct_outputs
 from serde.ir.graph import DType, Value
+from serde.spec.expressions import Size, lowest_value
 
 from ..rules import Floats, reads
 
@@ -29,7 +19,7 @@ FORMATS = ("corner", "center")
 def split_corners(g, boxes: Value):
     """The first and the last two of the four coordinates along the last axis."""
     last = boxes.rank - 1
-    return slice_axis(g, boxes, last, 0, 2), slice_axis(g, boxes, last, 2, 4)
+    return g.slice_axis(boxes, last, 0, 2), g.slice_axis(boxes, last, 2, 4)
 
 
 def to_corner(g, boxes: Value):
@@ -56,7 +46,7 @@ def compute_iou(g, a: Value, b: Value):
     inner = area(g, g.Max(low_a, low_b), g.Min(high_a, high_b))
     union = g.Sub(g.Add(area(g, low_a, high_a), area(g, low_b, high_b)), inner)
     nothing = g.LessOrEqual(union, 0.0)
-    return g.Where(nothing, scalar(g, 0, a), g.Div(inner, g.Where(nothing, scalar(g, 1, a), union)))
+    return g.Where(nothing, g.scalar(0, a), g.Div(inner, g.Where(nothing, g.scalar(1, a), union)))
 
 
 @reads("_contrib_box_iou")
@@ -99,7 +89,7 @@ def read_multibox_prior(
     if all(isinstance(size, int) for size in image):
         known = fixed_anchors(image, reach, steps, offsets)
         return g.const(known.clip(0, 1) if clip else known, name="anchors")
-    boxes = anchors(g, [size_of(g, x, axis) for axis in (2, 3)], reach, steps, offsets)
+    boxes = anchors(g, [g.size_of(x, axis) for axis in (2, 3)], reach, steps, offsets)
     return g.Clip(boxes, 0.0, 1.0) if clip else boxes
 
 
@@ -117,12 +107,12 @@ def fixed_anchors(image, reach, steps: Floats, offsets: Floats):
 
 def anchors(g, image: list[Size], reach, spacing: Floats, offsets: Floats):
     """All boxes around the places of an image, whose size is known when the model runs."""
-    height, width = (cast(g, shape_from(g, [size]), DType.FLOAT32) for size in image)
+    height, width = (g.cast(g.shape_from([size]), DType.FLOAT32) for size in image)
     y, x = (
         centers(g, size, count, step, offset)
         for size, count, step, offset in zip(image, (height, width), spacing, offsets, strict=True)
     )
-    grid = shape_from(g, [*image, 1])
+    grid = g.shape_from([*image, 1])
     middle = [g.Expand(g.Unsqueeze(v, axes), grid) for v, axes in ((x, [0, 2]), (y, [1, 2]))]
     middle = g.Unsqueeze(g.Concat(*middle, axis=2), [2])
     reach = g.Mul(reach, g.Concat(g.Div(height, width), [1.0], axis=0))
@@ -132,20 +122,20 @@ def anchors(g, image: list[Size], reach, spacing: Floats, offsets: Floats):
 
 def centers(g, size: Size, count: Value, step: float, offset: float):
     """The middles of the places along an axis."""
-    line = g.Add(cast(g, index_range(g, size), DType.FLOAT32), offset)
+    line = g.Add(g.cast(g.index_range(size), DType.FLOAT32), offset)
     return g.Mul(line, step) if step > 0 else g.Div(line, count)
 
 
 @reads("_contrib_box_encode")
 def read_box_encode(g, samples, matches, anchors, refs, means, stds):
     """How far matched boxes are from the anchors, and where samples count: zeros elsewhere."""
-    index = g.Unsqueeze(g.Max(cast(g, matches, DType.INT64), 0), [2])
+    index = g.Unsqueeze(g.Max(g.cast(matches, DType.INT64), 0), [2])
     boxes = to_center(g, g.GatherND(refs, index, batch_dims=1))
     (at, size), (base, unit) = split_corners(g, boxes), split_corners(g, to_center(g, anchors))
     coded = g.Concat(g.Div(g.Sub(at, base), unit), g.Log(g.Div(size, unit)), axis=2)
     counts = g.Expand(g.Unsqueeze(g.Greater(samples, 0.5), [2]), g.Shape(anchors))
     away = g.Div(g.Sub(coded, means), stds)
-    return g.Where(counts, away, scalar(g, 0, away)), cast_like(g, counts, away)
+    return g.Where(counts, away, g.scalar(0, away)), g.cast_like(counts, away)
 
 
 @reads("_contrib_bipartite_matching")
@@ -154,27 +144,27 @@ def read_bipartite_matching(g, x, *, is_ascend=False, threshold: float, topk=-1)
 
     MXNet stops behind ``topk`` pairs and one more.
     """
-    rows, columns = (size_of(g, x, x.rank - n) for n in (2, 1))
-    scores = g.Reshape(x, shape_from(g, [-1, rows, columns]))
+    rows, columns = (g.size_of(x, x.rank - n) for n in (2, 1))
+    scores = g.Reshape(x, g.shape_from([-1, rows, columns]))
     scores, least = (g.Neg(scores), -threshold) if is_ascend else (scores, threshold)
-    never = scalar(g, lowest_value(x), x)
-    steps_, lines = g.Min(*(shape_from(g, [s]) for s in (rows, columns))), g.Shape(scores, end=1)
+    never = g.scalar(lowest_value(x), x)
+    steps_, lines = g.Min(*(g.shape_from([s]) for s in (rows, columns))), g.Shape(scores, end=1)
     steps_ = g.Min(steps_, [topk + 1]) if topk > 0 else steps_
     inner = g.child("pairs")
     inner.input("step", DType.INT64, ())
     go = inner.input("go", DType.BOOL, ())
     left = inner.input("left", x.type, scores.shape)
-    none = [g.Expand(scalar(g, -1, x), g.Concat(lines, shape_from(g, [s]), axis=0))
+    none = [g.Expand(g.scalar(-1, x), g.Concat(lines, g.shape_from([s]), axis=0))
             for s in (rows, columns)]  # fmt: skip
     partners = [inner.input("partner", x.type, v.shape) for v in none]
     flat = inner.Reshape(left, [0, -1])
     best = inner.ArgMax(flat, axis=1, keepdims=1)
-    real = inner.Greater(inner.GatherElements(flat, best, axis=1), scalar(inner, least, x))
-    width = shape_from(inner, [columns])
+    real = inner.Greater(inner.GatherElements(flat, best, axis=1), inner.scalar(least, x))
+    width = inner.shape_from([columns])
     pair = inner.Div(best, width), inner.Mod(best, width)
-    hits = [inner.And(inner.Equal(index_range(inner, s), at), real)
+    hits = [inner.And(inner.Equal(inner.index_range(s), at), real)
             for s, at in zip((rows, columns), pair, strict=True)]  # fmt: skip
-    found = [inner.Where(hit, cast_like(inner, other, x), old)
+    found = [inner.Where(hit, inner.cast_like(other, x), old)
              for hit, other, old in zip(hits, pair[::-1], partners, strict=True)]  # fmt: skip
     taken = inner.Or(inner.Unsqueeze(hits[0], [2]), inner.Unsqueeze(hits[1], [1]))
     body = inner.build(
@@ -183,6 +173,6 @@ def read_bipartite_matching(g, x, *, is_ascend=False, threshold: float, topk=-1)
     _, *done = g.Loop(g.Squeeze(steps_, [0]), g.const(True), scores, *none, body=body, outputs=3)
     whole = [g.Shape(x, end=x.rank - 2)] if x.rank > 2 else []
     return tuple(
-        g.Reshape(v, g.Concat(*whole, shape_from(g, [s]), axis=0))
+        g.Reshape(v, g.Concat(*whole, g.shape_from([s]), axis=0))
         for v, s in zip(done, (rows, columns), strict=True)
     )

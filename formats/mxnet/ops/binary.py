@@ -8,7 +8,6 @@ from functools import partial, reduce
 import numpy as np
 
 from serde.decompositions.elementwise import power
-from serde.decompositions.expressions import cast, cast_like, scalar
 from serde.errors import require
 from serde.ir.builder import ensure_distinct_outputs
 from serde.ir.graph import DType, Value
@@ -33,8 +32,8 @@ def compute_in_float(function):
     def apply(g, a: Value, b: Value):
         if a.type.kind == "f":
             return function(g, a, b)
-        y = function(g, cast(g, a, DType.FLOAT32), cast(g, b, DType.FLOAT32))
-        return cast_like(g, y, a)
+        y = function(g, g.cast(a, DType.FLOAT32), g.cast(b, DType.FLOAT32))
+        return g.cast_like(y, a)
 
     return apply
 
@@ -66,7 +65,7 @@ def arctan2(g, y: Value, x: Value):
 def copysign(g, a: Value, b: Value):
     """The size of ``a`` with the sign of ``b``; a zero has none."""
     size = g.Abs(a)
-    return g.Where(g.Less(b, scalar(g, 0, b)), g.Sub(scalar(g, 0, a), size), size)
+    return g.Where(g.Less(b, g.scalar(0, b)), g.Sub(g.scalar(0, a), size), size)
 
 
 @reads("_npi_lcm")
@@ -75,11 +74,11 @@ def read_lcm(g, a: Value, b: Value):
     if a.dtype is DType.BOOL:
         return g.And(a, b)
     require(a.type.kind in "iu", f"the least common multiple of {a.type.value} numbers")
-    wide = [g.Abs(cast(g, x, DType.INT64)) for x in (a, b)]
+    wide = [g.Abs(g.cast(x, DType.INT64)) for x in (a, b)]
     product = g.Mul(*wide)
     zeros = g.Sub(product, product)
     divisor = greatest_common_divisor(g, *(g.Add(x, zeros) for x in wide))
-    return cast_like(g, g.Mul(g.Div(wide[0], g.Max(divisor, 1)), wide[1]), a)
+    return g.cast_like(g.Mul(g.Div(wide[0], g.Max(divisor, 1)), wide[1]), a)
 
 
 def greatest_common_divisor(g, a: Value, b: Value):
@@ -162,7 +161,7 @@ def read_promoting(function, g, a: Value, b: Value):
     """Booleans are counted with, and are booleans again in the end."""
     dtype = max(a.type, b.type, key=WIDTHS.index)
     work = DType.INT32 if dtype is DType.BOOL else dtype
-    return cast(g, function(g, cast(g, a, work), cast(g, b, work)), dtype)
+    return g.cast(function(g, g.cast(a, work), g.cast(b, work)), dtype)
 
 
 def promote_scalar(g, x: Value, number: float, is_int: bool) -> tuple[Value, Value]:
@@ -172,11 +171,11 @@ def promote_scalar(g, x: Value, number: float, is_int: bool) -> tuple[Value, Val
     other they become float64. ``is_int`` alone tells which it is; a fraction is then cut off.
     """
     if x.type.kind == "f":
-        return x, scalar(g, number, x)
+        return x, g.scalar(number, x)
     if not is_int:
-        return cast(g, x, DType.FLOAT64), g.const(number, DType.FLOAT64)
+        return g.cast(x, DType.FLOAT64), g.const(number, DType.FLOAT64)
     require(math.isfinite(number), f"scalar={number} with {x.type.value} elements")
-    x = cast(g, x, DType.INT64) if x.dtype is DType.BOOL else x
+    x = g.cast(x, DType.INT64) if x.dtype is DType.BOOL else x
     return x, g.const(np.int64(number).astype(x.type.numpy))
 
 
@@ -203,7 +202,7 @@ def read_lcm_scalar(g, x, *, scalar=1.0):
 
 
 def as_float(g, x: Value):
-    return x if x.type.kind == "f" else cast(g, x, DType.FLOAT32)
+    return x if x.type.kind == "f" else g.cast(x, DType.FLOAT32)
 
 
 @reads("_npi_true_divide")
@@ -211,7 +210,7 @@ def read_true_divide(g, a, b):
     """Two integers give a float32; beside a float an integer takes its type."""
     if a.type.kind != b.type.kind and "f" in (a.type.kind, b.type.kind):
         dtype = a.type if a.type.kind == "f" else b.type
-        return g.Div(cast(g, a, dtype), cast(g, b, dtype))
+        return g.Div(g.cast(a, dtype), g.cast(b, dtype))
     return g.Div(as_float(g, a), as_float(g, b))
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from serde.decompositions.expressions import is_true, shape_from
 from serde.errors import require
 from serde.ir.builder import ensure_distinct_outputs
 from serde.ir.geometry import Ints
@@ -67,7 +66,7 @@ def pick_operands(operands: Sequence[Value], places: Ints) -> list[Value]:
 
 def as_condition(g: Any, value: Value) -> Value:
     """The one number of a condition as a boolean."""
-    return g.Reshape(is_true(g, value), shape_from(g, []))  # type: ignore[no-any-return]
+    return g.Reshape(g.is_true(value), g.shape_from([]))  # type: ignore[no-any-return]
 
 
 @reads("_while_loop", ignore=COUNTS)

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from serde.decompositions.expressions import END, slice_axis
 from serde.errors import ConversionError, require
 from serde.ir.geometry import Ints, invert_perm, may_be_same
 from serde.ir.graph import DType, Value, show_shape
 from serde.rewrite.rules import Hint
+from serde.spec.expressions import END
 from serde.version_converter.adapters.pooling import pad_window_axes
 
 from ..rules import reads
@@ -242,7 +242,7 @@ def dilate_kernel(g, w: Value, dilations: Ints):
         rows = g.Reshape(g.Concat(rows, zeros, axis=2), [before, size * gap, behind])
         reach = (size - 1) * gap + 1
         shape = [*w.static_shape[:axis], reach, *w.static_shape[axis + 1 :]]
-        w = g.Reshape(slice_axis(g, rows, 1, 0, reach), shape)
+        w = g.Reshape(g.slice_axis(rows, 1, 0, reach), shape)
     return w
 
 

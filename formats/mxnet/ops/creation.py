@@ -7,15 +7,6 @@ from functools import partial
 
 import numpy as np
 
-from serde.decompositions.expressions import (
-    cast,
-    full_like,
-    index_range,
-    multiply_sizes,
-    scalar,
-    size_of,
-    sizes_of,
-)
 from serde.errors import require
 from serde.ir.dim_expr import combine
 from serde.ir.geometry import Ints, axes_of, axis_of
@@ -65,13 +56,13 @@ def read_full(g, *, value: float, shape: Ints = (), dtype="float32"):
 
 @reads("zeros_like", ignore=("dtype",))
 def read_zeros_like(g, x):
-    return full_like(g, x, 0)
+    return g.full_like(x, 0)
 
 
 @reads("ones_like", ignore=("dtype",))
 def read_ones_like(g, x):
     """A ``dtype`` that is said is not looked at: MXNet keeps the tensor's."""
-    return full_like(g, x, 1)
+    return g.full_like(x, 1)
 
 
 @reads("_arange", "_npi_arange", ignore=("ctx",), only={"infer_range": (False,)})
@@ -89,13 +80,11 @@ def read_arange(g, *, start: float, stop: float | None = None, step=1.0, repeat=
 @reads("_contrib_arange_like", ignore=("ctx",))
 def read_arange_like(g, x, *, start=0.0, step=1.0, repeat=1, axis: int | None = None):
     """0, 1, 2 … of the size of an axis, or of all of ``x`` in its shape."""
-    size = (
-        multiply_sizes(g, sizes_of(g, x)) if axis is None else size_of(g, x, axis_of(axis, x.rank))
-    )
-    y = index_range(g, size) if repeat == 1 else g.Div(index_range(g, size), repeat)
-    y = cast(g, y, x.type)
-    y = y if step == 1.0 else g.Mul(y, scalar(g, step, x))
-    y = y if start == 0.0 else g.Add(y, scalar(g, start, x))
+    size = g.multiply_sizes(g.sizes_of(x)) if axis is None else g.size_of(x, axis_of(axis, x.rank))
+    y = g.index_range(size) if repeat == 1 else g.Div(g.index_range(size), repeat)
+    y = g.cast(y, x.type)
+    y = y if step == 1.0 else g.Mul(y, g.scalar(step, x))
+    y = y if start == 0.0 else g.Add(y, g.scalar(start, x))
     return g.Reshape(y, g.Shape(x)) if axis is None else y
 
 
@@ -150,7 +139,7 @@ for _name in ("blackman", "hamming", "hanning"):
 def read_full_like(g, x, *, fill_value: float, dtype: str | None = None):
     kind = dtype_of(dtype) if dtype else x.type
     number = bool(fill_value) if kind is DType.BOOL else fill_value
-    return full_like(g, x, number if kind.kind == "f" else int(number), kind)
+    return g.full_like(x, number if kind.kind == "f" else int(number), kind)
 
 
 @reads("_contrib_index_array")
@@ -158,7 +147,7 @@ def read_index_array(g, x, *, axes: Ints | None = None):
     """Where each element lies, along all axes or some, in one more last axis."""
     chosen = range(x.rank) if axes is None else axes_of(axes, x.rank)
     places = [
-        g.Unsqueeze(index_range(g, size_of(g, x, a)), list(range(1, x.rank - a))) for a in chosen
+        g.Unsqueeze(g.index_range(g.size_of(x, a)), list(range(1, x.rank - a))) for a in chosen
     ]
     wide = [g.Unsqueeze(g.Expand(p, g.Shape(x)), [x.rank]) for p in places]
     return g.Concat(*wide, axis=x.rank)

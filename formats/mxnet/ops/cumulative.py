@@ -6,19 +6,10 @@ from functools import reduce
 
 import numpy as np
 
-from serde.decompositions.expressions import (
-    END,
-    Size,
-    cast,
-    multiply_sizes,
-    scalar,
-    shape_from,
-    sizes_of,
-    slice_axis,
-)
 from serde.errors import require
 from serde.ir.geometry import Ints, axes_of, axis_of, other_axes
 from serde.ir.graph import DType, Value
+from serde.spec.expressions import END, Size
 
 from ..rules import dtype_of, reads
 from ..target import spells, writes
@@ -32,12 +23,12 @@ def read_cumsum(g, x, *, axis: int | None = None, dtype: str | None = None):
     x = g.Reshape(x, [-1]) if axis is None else x
     at = 0 if axis is None else axis_of(axis, x.rank)
     wide = DType.INT32 if kind in (DType.INT8, DType.UINT8) else kind
-    return cast(g, g.CumSum(cast(g, x, wide), at), kind)
+    return g.cast(g.CumSum(g.cast(x, wide), at), kind)
 
 
 def difference(g, x: Value, axis: int):
     """Each element less the one before it."""
-    return g.Sub(slice_axis(g, x, axis, 1, FAR), slice_axis(g, x, axis, 0, -1))
+    return g.Sub(g.slice_axis(x, axis, 1, FAR), g.slice_axis(x, axis, 0, -1))
 
 
 @reads("_npi_diff", only={"n": (1,)})
@@ -57,9 +48,9 @@ def read_ediff1d(
     twice = (begin, to_begin_scalar), (end, to_end_scalar)
     require(all(None in pair for pair in twice), "a tensor and a number for one end")
     if to_begin_scalar is not None:
-        begin = scalar(g, to_begin_scalar, x)
+        begin = g.scalar(to_begin_scalar, x)
     if to_end_scalar is not None:
-        end = scalar(g, to_end_scalar, x)
+        end = g.scalar(to_end_scalar, x)
     parts = [begin, difference(g, g.Reshape(x, [-1]), 0), end]
     return g.Concat(*(g.Reshape(p, [-1]) for p in parts if p is not None), axis=0)
 
@@ -69,7 +60,7 @@ def read_polyval(g, p, x):
     """The coefficients stand along the only axis of ``p``, the highest first."""
     count = p.ranked_shape[0]
     require(isinstance(count, int), "needs to know the degree of the polynomial")
-    zero = g.Mul(x, scalar(g, 0, x))
+    zero = g.Mul(x, g.scalar(0, x))
     return reduce(lambda y, i: g.Add(g.Mul(y, x), g.Gather(p, i, axis=0)), range(count), zero)
 
 
@@ -84,12 +75,12 @@ def read_percentile(
     axes = tuple(range(x.rank)) if axis is None else axes_of(axis, x.rank)
     require(0 not in x.ranked_shape, "a percentile of no numbers")
     kept = other_axes(axes, x.rank)
-    sizes = sizes_of(g, x)
+    sizes = g.sizes_of(x)
     moved = g.Transpose(as_float(g, x), perm=(*kept, *axes))
-    flat = g.Reshape(moved, shape_from(g, [*(sizes[a] for a in kept), -1]))
-    count = multiply_sizes(g, [sizes[a] for a in axes])
-    ordered = g.TopK(flat, shape_from(g, [count]), axis=len(kept), largest=0, outputs=2)[0]
-    share = cast(g, q, flat.type) if q_scalar is None else g.const(q_scalar, flat.type)
+    flat = g.Reshape(moved, g.shape_from([*(sizes[a] for a in kept), -1]))
+    count = g.multiply_sizes([sizes[a] for a in axes])
+    ordered = g.TopK(flat, g.shape_from([count]), axis=len(kept), largest=0, outputs=2)[0]
+    share = g.cast(q, flat.type) if q_scalar is None else g.const(q_scalar, flat.type)
     found = interpolate(g, ordered, percentile_position(g, share, count, flat), interpolation)
     last = found.rank - 1
     found = g.Transpose(found, perm=(last, *range(last))) if share.rank else found
@@ -97,12 +88,12 @@ def read_percentile(
 
 
 def as_float(g, x: Value):
-    return x if x.dtype is DType.FLOAT64 else cast(g, x, DType.FLOAT32)
+    return x if x.dtype is DType.FLOAT64 else g.cast(x, DType.FLOAT32)
 
 
 def percentile_position(g, share: Value, count: Size, like: Value):
     """Where a share of 100 lies among ``count`` places, as a float."""
-    most = cast(g, g.Squeeze(shape_from(g, [count]), [0]), like.type)
+    most = g.cast(g.Squeeze(g.shape_from([count]), [0]), like.type)
     return g.Div(g.Mul(share, g.Sub(most, 1.0)), 100.0)
 
 
@@ -110,7 +101,7 @@ def interpolate(g, ordered: Value, at: Value, interpolation):
     """The elements at places that lie between two along the last axis."""
 
     def gather(where):
-        return g.Gather(ordered, cast(g, where, DType.INT64), axis=ordered.rank - 1)
+        return g.Gather(ordered, g.cast(where, DType.INT64), axis=ordered.rank - 1)
 
     low, high = g.Floor(at), g.Ceil(at)
     if interpolation in ("lower", "higher"):
@@ -134,11 +125,11 @@ def legalize_cum_sum(g, x, axis, *, exclusive, reverse):
     if not exclusive and not reverse:
         return None
     if reverse:
-        x = slice_axis(g, x, along, -1, -END, -1)
+        x = g.slice_axis(x, along, -1, -END, -1)
     if exclusive:
-        sizes = sizes_of(g, x)
+        sizes = g.sizes_of(x)
         sizes[along] = 1
-        zero = g.Expand(g.const(np.zeros((), x.type.numpy)), shape_from(g, sizes))
-        x = g.Concat(zero, slice_axis(g, x, along, 0, -1), axis=along)
+        zero = g.Expand(g.const(np.zeros((), x.type.numpy)), g.shape_from(sizes))
+        x = g.Concat(zero, g.slice_axis(x, along, 0, -1), axis=along)
     sums = g.CumSum(x, g.const(along, DType.INT64))
-    return slice_axis(g, sums, along, -1, -END, -1) if reverse else sums
+    return g.slice_axis(sums, along, -1, -END, -1) if reverse else sums

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from serde.decompositions.expressions import Size, shape_from, size_of
 from serde.errors import require
 from serde.ir.geometry import Ints
+from serde.spec.expressions import Size
 
 from ..rules import reads
 from .convolution import window
@@ -27,11 +27,11 @@ def read_space_to_depth(g, x, *, block_size: int):
 @reads("Crop", ignore=("num_args",))
 def read_crop(g, x, like=None, *, offset=(0, 0), h_w=(0, 0), center_crop=False):
     """To the size of the second operand, where there is one, from ``offset`` or the middle."""
-    wanted: list[Size] = list(h_w) if like is None else [size_of(g, like, a) for a in (2, 3)]
-    height_width = shape_from(g, wanted)
-    start = shape_from(g, list(offset))
+    wanted: list[Size] = list(h_w) if like is None else [g.size_of(like, a) for a in (2, 3)]
+    height_width = g.shape_from(wanted)
+    start = g.shape_from(list(offset))
     if center_crop:
-        have = shape_from(g, [size_of(g, x, a) for a in (2, 3)])
+        have = g.shape_from([g.size_of(x, a) for a in (2, 3)])
         start = g.Div(g.Sub(have, height_width), 2)
     return g.Slice(x, start, g.Add(start, height_width), [2, 3], [1, 1])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import cast, cast_like, index_range, shape_from, size_of
 from serde.errors import require
 from serde.ir.graph import DType
 
@@ -21,7 +20,7 @@ def read_ifft(g, x):
     """The real parts, not divided by their number."""
     pairs = g.Reshape(x, [0] * (x.rank - 1) + [-1, 2])
     y = g.DFT(pairs, None, x.rank - 1, inverse=1, onesided=0)
-    count = cast_like(g, shape_from(g, [size_of(g, y, x.rank - 1)]), x)
+    count = g.cast_like(g.shape_from([g.size_of(y, x.rank - 1)]), x)
     return g.Mul(g.Gather(y, 0, axis=x.rank), count)
 
 
@@ -29,6 +28,6 @@ def read_ifft(g, x):
 def read_count_sketch(g, x, h, s, *, out_dim: int):
     """Each element is added, with a sign, to the place a hash tells."""
     require(out_dim > 0, f"out_dim={out_dim}")
-    place = g.Reshape(cast(g, h, DType.INT64), [-1, 1])
-    hot = cast_like(g, g.Equal(place, index_range(g, out_dim)), x)
-    return g.MatMul(x, g.Mul(hot, g.Reshape(cast_like(g, s, x), [-1, 1])))
+    place = g.Reshape(g.cast(h, DType.INT64), [-1, 1])
+    hot = g.cast_like(g.Equal(place, g.index_range(out_dim)), x)
+    return g.MatMul(x, g.Mul(hot, g.Reshape(g.cast_like(s, x), [-1, 1])))

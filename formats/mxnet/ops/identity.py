@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import cast
 from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.spec.schema import ELEMENT_TYPES
@@ -46,13 +45,13 @@ def read_dropout(g, x):
 
 @reads("Cast")
 def read_cast(g, x, *, dtype: str):
-    return cast(g, x, dtype_of(dtype))
+    return g.cast(x, dtype_of(dtype))
 
 
 @reads("amp_cast")
 def read_amp_cast(g, x, *, dtype: str):
     """Only floats are cast."""
-    return cast(g, x, dtype_of(dtype)) if x.type in FLOATS else x
+    return g.cast(x, dtype_of(dtype)) if x.type in FLOATS else x
 
 
 @reads("amp_multicast", ignore=("num_outputs",))
@@ -62,7 +61,7 @@ def read_amp_multicast(g, *xs, cast_narrow=False):
     if not kinds:
         return xs
     wanted = kinds[0 if cast_narrow else -1]
-    return tuple(cast(g, x, wanted) if x.type in FLOATS else x for x in xs)
+    return tuple(g.cast(x, wanted) if x.type in FLOATS else x for x in xs)
 
 
 @writes("Cast", ignore=("saturate", "round_mode"))

@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 
-from serde.decompositions.expressions import cast, cast_like, full_like
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
@@ -25,7 +24,7 @@ def channels_first(g, x: Value):
 @reads("_image_to_tensor")
 def read_to_tensor(g, x):
     """Numbers up to 255 as floats up to 1, the channels first."""
-    return g.Div(channels_first(g, cast(g, x, DType.FLOAT32)), 255.0)
+    return g.Div(channels_first(g, g.cast(x, DType.FLOAT32)), 255.0)
 
 
 @reads("_image_normalize")
@@ -33,10 +32,10 @@ def read_normalize(g, x, *, mean: Floats = (0.0,) * 4, std: Floats = (1.0,) * 4)
     """One number a channel, or one for all of them; integers are cut off."""
     channels = x.ranked_shape[x.rank - 3]
     require(len(mean) in (1, channels) and len(std) in (1, channels), f"{mean=} {std=}")
-    wide = x if x.type.kind == "f" else cast(g, x, DType.FLOAT32)
+    wide = x if x.type.kind == "f" else g.cast(x, DType.FLOAT32)
     away, scale = (np.array(v, wide.type.numpy).reshape(-1, 1, 1) for v in (mean, std))
     y = g.Div(g.Sub(wide, away), scale)
-    return y if wide is x else cast_like(g, cast(g, y, DType.INT32), x)
+    return y if wide is x else g.cast_like(g.cast(y, DType.INT32), x)
 
 
 @reads("_image_crop")
@@ -116,7 +115,7 @@ def read_border(
     fill = np.array(values or [value]).astype(x.type.numpy)
     if len(set(fill.tolist())) == 1:
         return g.Pad(x, pads, fill[0])
-    inside = g.Pad(full_like(g, x, 1, DType.INT32), pads)
+    inside = g.Pad(g.full_like(x, 1, DType.INT32), pads)
     return g.Where(g.Greater(inside, 0), g.Pad(x, pads), fill)
 
 
@@ -126,8 +125,8 @@ def read_adjust_lighting(g, x, *, alpha: Floats):
     require(len(alpha) == 3, f"alpha={alpha}")
     require(x.ranked_shape[2] != 1, "an image of one colour, which MXNet computes wrongly")
     shift = (LIGHT @ np.array(alpha)).astype("float32")
-    y = g.Add(cast(g, x, DType.FLOAT32), shift)
+    y = g.Add(g.cast(x, DType.FLOAT32), shift)
     if x.type.kind == "f":
-        return cast_like(g, y, x)
+        return g.cast_like(y, x)
     limits = np.iinfo(x.type.numpy)
-    return cast_like(g, g.Clip(y, float(limits.min), float(limits.max)), x)
+    return g.cast_like(g.Clip(y, float(limits.min), float(limits.max)), x)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import cast, scalar, size_of
 from serde.errors import require
 from serde.ir.geometry import Ints, axis_of
 from serde.ir.graph import DType, Value
@@ -14,9 +13,9 @@ from ..target import scalar_value, writes
 def clip_indices(g, index: Value, size):
     """Indices as int64, those outside ``0 … size - 1`` moved to the nearest end."""
     if isinstance(size, int):
-        bounds = (scalar(g, 0, index), scalar(g, size - 1, index))
-        return cast(g, g.Clip(index, *bounds), DType.INT64)
-    index = cast(g, index, DType.INT64)
+        bounds = (g.scalar(0, index), g.scalar(size - 1, index))
+        return g.cast(g.Clip(index, *bounds), DType.INT64)
+    index = g.cast(index, DType.INT64)
     return g.Clip(index, g.const(0), g.Squeeze(g.Sub(size, [1]), [0]))
 
 
@@ -27,17 +26,17 @@ def clip_indices(g, index: Value, size):
 )
 def read_embedding(g, index, w):
     """Indices outside the table take its first or last row, as MXNet's CPU code does."""
-    return g.Gather(w, clip_indices(g, index, size_of(g, w, 0)), axis=0)
+    return g.Gather(w, clip_indices(g, index, g.size_of(w, 0)), axis=0)
 
 
 @reads("take")
 def read_take(g, x, index, *, axis=0, mode="clip"):
     axis = axis_of(axis, x.rank)
-    size = size_of(g, x, axis)
+    size = g.size_of(x, axis)
     if mode == "clip":
         return g.Gather(x, clip_indices(g, index, size), axis=axis)
     require(mode in ("wrap", "raise"), f"mode={mode!r} is unknown")
-    index = cast(g, index, DType.INT64)
+    index = g.cast(index, DType.INT64)
     if mode == "wrap":
         index = g.Mod(index, g.const(size) if isinstance(size, int) else size)
     return g.Gather(x, index, axis=axis)
@@ -48,7 +47,7 @@ def read_one_hot(g, index, *, depth: int, on_value=1.0, off_value=0.0, dtype="fl
     """Indices outside the table give a row of ``off_value`` only."""
     from ..rules import dtype_of
 
-    index = cast(g, index, DType.INT64)
+    index = g.cast(index, DType.INT64)
     hot = g.Equal(g.Unsqueeze(index, [-1]), g.Range(0, depth, 1))
     kind = dtype_of(dtype).numpy
     return g.Where(hot, g.const(kind.type(on_value)), g.const(kind.type(off_value)))
@@ -59,7 +58,7 @@ def read_gather_nd(g, x, index):
     """MXNet counts the indices' axes along their first axis, ONNX along the last."""
     require(isinstance(index.ranked_shape[0], int), "needs to know how many axes are indexed")
     order: Ints = (*range(1, index.rank), 0)
-    return g.GatherND(x, cast(g, g.Transpose(index, perm=order), DType.INT64))
+    return g.GatherND(x, g.cast(g.Transpose(index, perm=order), DType.INT64))
 
 
 @reads("pick")
@@ -67,11 +66,11 @@ def read_pick(g, x, index, *, axis: int | None = -1, keepdims=False, mode="clip"
     require(axis is not None, "axis=None")
     require(mode in ("clip", "wrap"), f"mode={mode!r} is unknown")
     axis = axis_of(axis, x.rank)
-    size = size_of(g, x, axis)
+    size = g.size_of(x, axis)
     if mode == "clip":
         index = clip_indices(g, index, size)
     else:
-        index = g.Mod(cast(g, index, DType.INT64), g.const(size) if isinstance(size, int) else size)
+        index = g.Mod(g.cast(index, DType.INT64), g.const(size) if isinstance(size, int) else size)
     index = index if index.rank == x.rank else g.Unsqueeze(index, [axis])
     y = g.GatherElements(x, index, axis=axis)
     return y if keepdims else g.Squeeze(y, [axis])

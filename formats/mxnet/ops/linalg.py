@@ -7,7 +7,6 @@ from functools import reduce
 
 import numpy as np
 
-from serde.decompositions.expressions import reshape, size_of
 from serde.errors import require
 from serde.ir.geometry import Ints, axes_of, axis_of, invert_perm, move_axis_perm, other_axes
 from serde.ir.graph import DType, Value
@@ -77,7 +76,7 @@ def read_extracttrian(g, a, *, offset=0, lower=True):
     size = a.ranked_shape[-1]
     require(isinstance(size, int), "needs to know the size of the matrices")
     rows, columns = triangle_indices(size, offset, lower)
-    flat = reshape(g, a, [*(size_of(g, a, i) for i in range(a.rank - 2)), -1])
+    flat = g.reshape(a, [*(g.size_of(a, i) for i in range(a.rank - 2)), -1])
     return g.Gather(flat, g.const(rows * size + columns, DType.INT64), axis=a.rank - 2)
 
 

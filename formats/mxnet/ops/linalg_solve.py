@@ -7,17 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from serde.decompositions.expressions import (
-    cast,
-    cast_like,
-    index_range,
-    multiply_sizes,
-    scalar,
-    shape_from,
-    size_of,
-    sizes_of,
-    slice_axis,
-)
 from serde.errors import require
 from serde.ir.builder import ensure_distinct_outputs
 from serde.ir.geometry import Ints, axis_of, move_axis_perm
@@ -50,15 +39,15 @@ def move_first_axis_back(g, stacked: Value):
 @reads("_linalg_potrf", "_npi_cholesky")
 def read_cholesky(g, a):
     """The lower triangle whose product with its transpose ``a`` is; the upper one is not read."""
-    last, count = a.rank - 1, size_of(g, a, a.rank - 1)
-    rows = index_range(g, count)
+    last, count = a.rank - 1, g.size_of(a, a.rank - 1)
+    rows = g.index_range(count)
     low = g.Trilu(a, 0, upper=0)
     whole = g.Add(low, transpose_if(g, g.Trilu(a, -1, upper=0), True))
 
     def step(g, column, left):
         line = g.Gather(left, column, axis=last)
         pivot = g.Gather(line, g.Unsqueeze(column, [0]), axis=last - 1)
-        line = g.Where(g.Less(rows, column), scalar(g, 0, a), g.Div(line, g.Sqrt(pivot)))
+        line = g.Where(g.Less(rows, column), g.scalar(0, a), g.Div(line, g.Sqrt(pivot)))
         product = g.Mul(g.Unsqueeze(line, [last]), g.Unsqueeze(line, [last - 1]))
         return g.Sub(left, product), line
 
@@ -73,9 +62,9 @@ def read_lower_and_orthogonal(g, a):
     as LAPACK does. The same reflections make the rows from the identity, which lies below ``a``.
     """
     last = a.rank - 1
-    count, width = size_of(g, a, last - 1), size_of(g, a, last)
-    columns = index_range(g, width)
-    zero = scalar(g, 0, a)
+    count, width = g.size_of(a, last - 1), g.size_of(a, last)
+    columns = g.index_range(width)
+    zero = g.scalar(0, a)
 
     def step(g, column, both):
         row = g.Gather(both, column, axis=last - 1)
@@ -86,17 +75,17 @@ def read_lower_and_orthogonal(g, a):
         first = g.Add(pivot, g.Where(g.Less(pivot, zero), g.Neg(length), length))
         normal = g.Where(here, first, g.Where(behind_it, row, zero))
         square = g.Add(rest, g.Mul(first, first))
-        share = g.Where(g.Equal(rest, zero), zero, g.Div(scalar(g, 2, a), square))
+        share = g.Where(g.Equal(rest, zero), zero, g.Div(g.scalar(2, a), square))
         along = g.MatMul(both, g.Unsqueeze(normal, [last]))
         return g.Sub(both, g.Mul(along, g.Unsqueeze(g.Mul(normal, share), [last - 1]))), share
 
-    eye = cast_like(g, g.Equal(g.Unsqueeze(columns, [1]), columns), a)
-    batch = [size_of(g, a, i) for i in range(last - 1)]
-    eye = g.Expand(eye, shape_from(g, [*batch, width, width]))
+    eye = g.cast_like(g.Equal(g.Unsqueeze(columns, [1]), columns), a)
+    batch = [g.size_of(a, i) for i in range(last - 1)]
+    eye = g.Expand(eye, g.shape_from([*batch, width, width]))
     done, _ = scan_columns(g, count, g.Concat(a, eye, axis=last - 1), step)
-    done = slice_axis(g, done, last, 0, count)
-    lower = g.Trilu(slice_axis(g, done, last - 1, 0, count), 0, upper=0)
-    return transpose_if(g, slice_axis(g, done, last - 1, count, 2**31 - 1), True), lower
+    done = g.slice_axis(done, last, 0, count)
+    lower = g.Trilu(g.slice_axis(done, last - 1, 0, count), 0, upper=0)
+    return transpose_if(g, g.slice_axis(done, last - 1, count, 2**31 - 1), True), lower
 
 
 def solve(g, a: Value, b: Value):
@@ -104,21 +93,21 @@ def solve(g, a: Value, b: Value):
 
     A last column counts how often each row was the pivot.
     """
-    last, count = a.rank - 1, size_of(g, a, a.rank - 1)
-    rows = g.Unsqueeze(index_range(g, count), [1])
-    unused = g.Mul(g.Slice(b, [0], [1], [last], [1]), scalar(g, 0, b))
+    last, count = a.rank - 1, g.size_of(a, a.rank - 1)
+    rows = g.Unsqueeze(g.index_range(count), [1])
+    unused = g.Mul(g.Slice(b, [0], [1], [last], [1]), g.scalar(0, b))
 
     def step(g, column, both):
         line = g.Gather(both, g.Unsqueeze(column, [0]), axis=last)
-        free = g.Equal(g.Gather(both, [-1], axis=last), scalar(g, 0, both))
-        at = g.ArgMax(g.Where(free, g.Abs(line), scalar(g, -1, both)), axis=last - 1, keepdims=1)
+        free = g.Equal(g.Gather(both, [-1], axis=last), g.scalar(0, both))
+        at = g.ArgMax(g.Where(free, g.Abs(line), g.scalar(-1, both)), axis=last - 1, keepdims=1)
         chosen = g.Equal(rows, at)
-        row = g.ReduceSum(g.Where(chosen, both, scalar(g, 0, both)), [last - 1], keepdims=1)
+        row = g.ReduceSum(g.Where(chosen, both, g.scalar(0, both)), [last - 1], keepdims=1)
         row = g.Div(row, g.Gather(row, g.Unsqueeze(column, [0]), axis=last))
-        used = g.Pad(cast_like(g, chosen, both), g.Concat([0] * last, more, [0] * a.rank, axis=0))
+        used = g.Pad(g.cast_like(chosen, both), g.Concat([0] * last, more, [0] * a.rank, axis=0))
         cleared = g.Where(chosen, row, g.Sub(both, g.Mul(line, row)))
-        return g.Add(keep_last_column(g, both, cleared), used), cast_like(
-            g, g.Squeeze(chosen, [last]), both
+        return g.Add(keep_last_column(g, both, cleared), used), g.cast_like(
+            g.Squeeze(chosen, [last]), both
         )
 
     def keep_last_column(g, both, cleared):
@@ -127,16 +116,16 @@ def solve(g, a: Value, b: Value):
         return g.Concat(g.Slice(cleared, [0], [-1], [last], [1]), counts, axis=last)
 
     both = g.Concat(a, b, unused, axis=last)
-    more = g.Sub(shape_from(g, [size_of(g, both, last)]), [1])
+    more = g.Sub(g.shape_from([g.size_of(both, last)]), [1])
     done, order = scan_columns(g, count, both, step)
-    right = slice_axis(g, done, last, count, -1)
+    right = g.slice_axis(done, last, count, -1)
     return g.MatMul(move_first_axis_back(g, order), right)
 
 
 def identity_like(g, a: Value):
     """Identity matrices of the shape of ``a``."""
-    line = index_range(g, size_of(g, a, a.rank - 1))
-    eye = cast_like(g, g.Equal(g.Unsqueeze(line, [1]), line), a)
+    line = g.index_range(g.size_of(a, a.rank - 1))
+    eye = g.cast_like(g.Equal(g.Unsqueeze(line, [1]), line), a)
     return g.Expand(eye, g.Shape(a))
 
 
@@ -162,7 +151,7 @@ def read_trsm(g, a, b, *, transpose=False, rightside=False, lower=True, alpha=1.
 
 
 def as_float(g, x: Value):
-    return x if x.type.kind == "f" else cast(g, x, DType.FLOAT64)
+    return x if x.type.kind == "f" else g.cast(x, DType.FLOAT64)
 
 
 @reads("_npi_solve")
@@ -179,9 +168,9 @@ def read_tensorinv(g, a, *, ind=2):
     """The inverse of a matrix whose rows are the first ``ind`` axes."""
     require(0 < ind < a.rank, f"ind={ind} of {a.rank} axes")
     a = as_float(g, a)
-    sizes = sizes_of(g, a)
-    matrix = g.Reshape(a, shape_from(g, [multiply_sizes(g, sizes[:ind]), -1]))
-    return g.Reshape(read_inverse(g, matrix), shape_from(g, sizes[ind:] + sizes[:ind]))
+    sizes = g.sizes_of(a)
+    matrix = g.Reshape(a, g.shape_from([g.multiply_sizes(sizes[:ind]), -1]))
+    return g.Reshape(read_inverse(g, matrix), g.shape_from(sizes[ind:] + sizes[:ind]))
 
 
 @reads("_npi_tensorsolve")
@@ -193,7 +182,7 @@ def read_tensorsolve(g, a, b, *, a_axes: Ints = ()):
         order.remove(axis_of(axis, a.rank))
         order.append(axis_of(axis, a.rank))
     a = g.Transpose(a, perm=order)
-    sizes: Any = sizes_of(g, a)[b.rank :]
-    matrix = g.Reshape(a, shape_from(g, [-1, multiply_sizes(g, sizes)]))
+    sizes: Any = g.sizes_of(a)[b.rank :]
+    matrix = g.Reshape(a, g.shape_from([-1, g.multiply_sizes(sizes)]))
     y = solve(g, matrix, g.Reshape(b, [-1, 1]))
-    return g.Reshape(y, shape_from(g, sizes))
+    return g.Reshape(y, g.shape_from(sizes))

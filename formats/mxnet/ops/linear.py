@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from serde.decompositions.elementwise import gemm
-from serde.decompositions.expressions import cast, reshape, size_of, sizes_of
 from serde.errors import require
 from serde.ir.dim_expr import shape_data_of
 from serde.ir.geometry import Ints, swap_axes_perm
@@ -34,9 +33,9 @@ def read_dot(g, a, b, *, transpose_a=False, transpose_b=False):
         return g.Unsqueeze(g.MatMul(a, b), [0])
     if b.rank <= 2:
         return g.MatMul(a, b)
-    inner = size_of(g, b, 0)
-    wide = g.MatMul(a, reshape(g, b, [inner, -1]))
-    return reshape(g, wide, [*sizes_of(g, a)[:-1], *sizes_of(g, b)[1:]])
+    inner = g.size_of(b, 0)
+    wide = g.MatMul(a, g.reshape(b, [inner, -1]))
+    return g.reshape(wide, [*g.sizes_of(a)[:-1], *g.sizes_of(b)[1:]])
 
 
 def rotate_axes(rank: int, by: int) -> Ints:
@@ -102,7 +101,7 @@ def legalize_mat_mul(g, a: Value, b: Value):
         rest = (g.Concat(batch, g.Shape(v, start=-2), axis=0) for v in (a, b))
         return g.MatMul(*(g.Expand(v, sizes) for v, sizes in zip((a, b), rest, strict=True)))
     equal = [g.Equal(v, v) for v in firsts]
-    ones = [cast(g, g.Or(e, g.Not(e)), a.type) for e in equal]
+    ones = [g.cast(g.Or(e, g.Not(e)), a.type) for e in equal]
     return g.MatMul(g.Mul(a, ones[1]), g.Mul(b, ones[0]))
 
 

@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from serde.decompositions.expressions import cast, cast_like, is_true, lowest_value, scalar
 from serde.ir.graph import Dim, DType, Value
+from serde.spec.expressions import lowest_value
 
 from ..rules import reads
 from ..target import scalar_value, storage_type_name, writes
@@ -40,18 +40,18 @@ LOGICAL = {
 def compare(g, op, a: Value, b: Value):
     """The truth of a comparison; booleans are compared as numbers."""
     if a.dtype is DType.BOOL:
-        a, b = cast(g, a, DType.INT32), cast(g, b, DType.INT32)
+        a, b = g.cast(a, DType.INT32), g.cast(b, DType.INT32)
     return g.Not(g.Equal(a, b)) if op == "unequal" else g[op](a, b)
 
 
 def read_comparison(op, g, a: Value, b: Value):
     """MXNet gives 0 and 1 in the type of its operands."""
-    return cast_like(g, compare(g, op, a, b), a)
+    return g.cast_like(compare(g, op, a, b), a)
 
 
 def read_scalar_comparison(op, g, x: Value, *, scalar=1.0, is_int=True):
     x, number = promote_scalar(g, x, scalar, is_int)
-    return cast_like(g, compare(g, op, x, number), x)
+    return g.cast_like(compare(g, op, x, number), x)
 
 
 def read_numpy_comparison(op, g, a: Value, b: Value):
@@ -61,7 +61,7 @@ def read_numpy_comparison(op, g, a: Value, b: Value):
 def read_numpy_scalar_comparison(op, g, x: Value, *, scalar=1.0, is_int=True):
     """Beside booleans a number is one."""
     if x.dtype is DType.BOOL:
-        x, scalar, is_int = cast(g, x, DType.INT32), bool(scalar), True
+        x, scalar, is_int = g.cast(x, DType.INT32), bool(scalar), True
     return compare(g, op, *promote_scalar(g, x, scalar, is_int))
 
 
@@ -73,7 +73,7 @@ for _name, (_op, _numpy) in COMPARISONS.items():
 
 
 def read_logical(op, g, a: Value, b: Value):
-    return cast_like(g, g[op](is_true(g, a), is_true(g, b)), a)
+    return g.cast_like(g[op](g.is_true(a), g.is_true(b)), a)
 
 
 def read_logical_scalar(op, g, x: Value, *, scalar=1.0, is_int=True):
@@ -87,12 +87,12 @@ for _name, _op in LOGIC.items():
 
 @reads("logical_not")
 def read_logical_not(g, x):
-    return cast_like(g, g.Not(is_true(g, x)), x)
+    return g.cast_like(g.Not(g.is_true(x)), x)
 
 
 @reads("_npi_logical_not")
 def read_numpy_logical_not(g, x):
-    return g.Not(is_true(g, x))
+    return g.Not(g.is_true(x))
 
 
 def read_bitwise(op, g, a: Value, b: Value):
@@ -119,7 +119,7 @@ def read_test(found, g, x: Value):
     """A question only floats can answer with yes."""
     if x.type.kind == "f":
         return found(g, x)
-    return g.And(g.Not(yes := is_true(g, x)), yes)
+    return g.And(g.Not(yes := g.is_true(x)), yes)
 
 
 TESTS = {
@@ -140,7 +140,7 @@ def read_isfinite(g, x):
 @reads("where")
 def read_where(g, condition, x, y):
     """A condition of one axis chooses whole rows."""
-    chosen = is_true(g, condition)
+    chosen = g.is_true(condition)
     if condition.rank == 1 and x.rank > 1:
         chosen = g.Unsqueeze(chosen, list(range(1, x.rank)))
     return select(g, chosen, x, y)
@@ -155,7 +155,7 @@ def select(g, chosen, x: Value, y: Value):
 
 @reads("_npi_where")
 def read_numpy_where(g, condition, x, y):
-    return select(g, is_true(g, condition), x, y)
+    return select(g, g.is_true(condition), x, y)
 
 
 def scalar_like(g, number: float, x: Value):
@@ -165,24 +165,24 @@ def scalar_like(g, number: float, x: Value):
 
 @reads("_npi_where_lscalar")
 def read_where_lscalar(g, condition, x, *, scalar=0.0):
-    return select(g, is_true(g, condition), scalar_like(g, scalar, x), x)
+    return select(g, g.is_true(condition), scalar_like(g, scalar, x), x)
 
 
 @reads("_npi_where_rscalar")
 def read_where_rscalar(g, condition, y, *, scalar=0.0):
-    return select(g, is_true(g, condition), y, scalar_like(g, scalar, y))
+    return select(g, g.is_true(condition), y, scalar_like(g, scalar, y))
 
 
 @reads("_npi_where_scalar2")
 def read_where_scalar2(g, condition, *, x=0.0, y=0.0):
-    return g.Where(is_true(g, condition), np.float32(x), np.float32(y))
+    return g.Where(g.is_true(condition), np.float32(x), np.float32(y))
 
 
 @reads("_npx_constraint_check", ignore=("msg",))
 def read_constraint_check(g, x):
     """Whether all are true, where MXNet raises an error if they are not."""
-    flat = cast(g, g.Reshape(is_true(g, x), [-1]), DType.INT32)
-    return is_true(g, g.ReduceMin(flat, [0], keepdims=0))
+    flat = g.cast(g.Reshape(g.is_true(x), [-1]), DType.INT32)
+    return g.is_true(g.ReduceMin(flat, [0], keepdims=0))
 
 
 @reads("_npi_nan_to_num", ignore=("copy",))
@@ -198,7 +198,7 @@ def read_nan_to_num(
         (g.IsInf(x, detect_negative=0), most if posinf is None else posinf),
         (g.IsInf(x, detect_positive=0), -most if neginf is None else neginf),
     ):
-        x = g.Where(found, scalar(g, replacement, x), x)
+        x = g.Where(found, g.scalar(replacement, x), x)
     return x
 
 

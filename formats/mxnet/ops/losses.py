@@ -5,15 +5,6 @@ Both go along the time step by step, in a Scan.
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import (
-    cast,
-    cast_like,
-    full_like,
-    index_range,
-    scalar,
-    shape_from,
-    size_of,
-)
 from serde.errors import require
 from serde.ir.builder import ensure_distinct_outputs
 from serde.ir.graph import DType, Value
@@ -31,13 +22,13 @@ def log_add_exp(g, *logs: Value):
 
 def count_labels(g, label: Value, padding: int):
     """Up to the first padding of each row."""
-    pads = g.CumSum(cast(g, g.Equal(label, padding), DType.INT64), 1)
-    return g.ReduceSum(cast(g, g.Equal(pads, 0), DType.INT64), [1], keepdims=0)
+    pads = g.CumSum(g.cast(g.Equal(label, padding), DType.INT64), 1)
+    return g.ReduceSum(g.cast(g.Equal(pads, 0), DType.INT64), [1], keepdims=0)
 
 
 def insert_blanks(g, label: Value, blank: Value):
     """``(N, 2L + 1)``: the labels, blanks between and around them."""
-    rows = shape_from(g, [size_of(g, label, 0)])
+    rows = g.shape_from([g.size_of(label, 0)])
     wide = g.Expand(blank, g.Concat(g.Shape(label), [1], axis=0))
     pairs = g.Reshape(g.Concat(wide, g.Unsqueeze(label, [2]), axis=2), g.Concat(rows, [-1], axis=0))
     return g.Concat(pairs, g.Expand(blank, g.Concat(rows, [1], axis=0)), axis=1)
@@ -45,21 +36,21 @@ def insert_blanks(g, label: Value, blank: Value):
 
 def shift_right(g, x: Value, by: int):
     """``x`` moved along its last axis, what has no chance coming in."""
-    wide = g.Pad(x, [0, by, 0, 0], scalar(g, NEVER, x))
+    wide = g.Pad(x, [0, by, 0, 0], g.scalar(NEVER, x))
     return g.Slice(wide, [0], [-by], [1], [1])
 
 
 def forward_log_probs(g, emitted: Value, skips: Value, lengths: Value):
     """The logarithms of the chance to be at each place of the labels in the end."""
-    time = index_range(g, size_of(g, emitted, 0))
+    time = g.index_range(g.size_of(emitted, 0))
     start = g.Mul(g.Gather(g.Slice(emitted, [0], [1], [2], [1]), 0, axis=0), 0.0)
-    width = g.Sub(shape_from(g, [size_of(g, emitted, 2)]), [1])
-    start = g.Pad(start, g.Concat([0, 0, 0], width, axis=0), scalar(g, NEVER, emitted))
+    width = g.Sub(g.shape_from([g.size_of(emitted, 2)]), [1])
+    start = g.Pad(start, g.Concat([0, 0, 0], width, axis=0), g.scalar(NEVER, emitted))
     inner = g.child("ctc")
     before = inner.input("chance", emitted.type, start.shape)
     now = inner.input("emitted", emitted.type, emitted.shape and emitted.shape[1:])
     step = inner.input("time", DType.INT64, ())
-    skip = inner.Where(skips, shift_right(inner, before, 2), scalar(inner, NEVER, before))
+    skip = inner.Where(skips, shift_right(inner, before, 2), inner.scalar(NEVER, before))
     after = inner.Add(log_add_exp(inner, before, shift_right(inner, before, 1), skip), now)
     running = inner.Unsqueeze(inner.Less(step, lengths), [1])
     body = inner.build(ensure_distinct_outputs(inner, [inner.Where(running, after, before)]))
@@ -75,14 +66,14 @@ def read_ctc_loss(
     require(blank_label in ("first", "last"), f"blank_label={blank_label!r} is unknown")
     given = [v for v in (first, second) if v is not None]
     require(len(given) == use_data_lengths + use_label_lengths, "lengths that no option asks for")
-    count = shape_from(g, [size_of(g, x, 2)])
-    label = cast(g, label, DType.INT64)
+    count = g.shape_from([g.size_of(x, 2)])
+    label = g.cast(label, DType.INT64)
     is_first = blank_label == "first"
     blank = g.const([0]) if is_first else g.Sub(count, [1])
-    whole = g.Expand(shape_from(g, [size_of(g, x, 0)]), shape_from(g, [size_of(g, x, 1)]))
-    times = cast(g, given.pop(0), DType.INT64) if use_data_lengths else whole
+    whole = g.Expand(g.shape_from([g.size_of(x, 0)]), g.shape_from([g.size_of(x, 1)]))
+    times = g.cast(given.pop(0), DType.INT64) if use_data_lengths else whole
     padding = 0 if is_first else -1
-    ends = cast(g, given[0], DType.INT64) if given else count_labels(g, label, padding)
+    ends = g.cast(given[0], DType.INT64) if given else count_labels(g, label, padding)
     places = insert_blanks(g, g.Max(label, 0), blank)
     skips = g.And(g.Not(g.Equal(places, blank)), g.Not(g.Equal(places, shift_labels(g, places))))
     logs = g.LogSoftmax(x, axis=2)
@@ -92,9 +83,9 @@ def read_ctc_loss(
     last = g.Unsqueeze(g.Mul(ends, 2), [1])
     at_end = g.GatherElements(final, last, axis=1)
     at_label = g.GatherElements(final, g.Max(g.Sub(last, 1), 0), axis=1)
-    at_label = g.Where(g.Equal(last, 0), scalar(g, NEVER, final), at_label)
+    at_label = g.Where(g.Equal(last, 0), g.scalar(NEVER, final), at_label)
     total = g.Squeeze(log_add_exp(g, at_end, at_label), [1])
-    return g.Where(g.Less(total, NEVER / 2), scalar(g, 0, total), g.Neg(total))
+    return g.Where(g.Less(total, NEVER / 2), g.scalar(0, total), g.Neg(total))
 
 
 def shift_labels(g, places: Value):
@@ -106,9 +97,9 @@ def shift_labels(g, places: Value):
 @reads("_contrib_hawkesll")
 def read_hawkes(g, lda, alpha, beta, state, lags, marks, valid_length, max_time):
     """The likelihood of marked events, and the memory the process has of them in the end."""
-    zeros, none = full_like(g, state, 0), full_like(g, max_time, 0)
-    time_first = [g.Transpose(v, perm=(1, 0)) for v in (lags, cast(g, marks, DType.INT64))]
-    places = index_range(g, size_of(g, lags, 1))
+    zeros, none = g.full_like(state, 0), g.full_like(max_time, 0)
+    time_first = [g.Transpose(v, perm=(1, 0)) for v in (lags, g.cast(marks, DType.INT64))]
+    places = g.index_range(g.size_of(lags, 1))
     inner = g.child("events")
     held, last, now, total = (
         inner.input(name, v.type, v.shape)
@@ -132,7 +123,7 @@ def read_hawkes(g, lda, alpha, beta, state, lags, marks, valid_length, max_time)
         held, at, inner.Unsqueeze(inner.Add(1.0, inner.Mul(memory, fading)), [1]), axis=1
     )
     last_then = inner.ScatterElements(last, at, inner.Unsqueeze(then, [1]), axis=1)
-    real = inner.Less(cast_like(inner, step, valid_length), valid_length)
+    real = inner.Less(inner.cast_like(step, valid_length), valid_length)
     rows = inner.Unsqueeze(real, [1])
     results = [
         inner.Where(rows, held_then, held), inner.Where(rows, last_then, last),
@@ -157,7 +148,7 @@ def expected_events(g, mu: Value, alpha: Value, memory: Value, distance: Value, 
 @reads("softmax_cross_entropy")
 def read_softmax_cross_entropy(g, x, label):
     """The sum over the samples; a probability below 1e-8 counts as 1e-8."""
-    place = g.Unsqueeze(cast(g, label, DType.INT64), [1])
+    place = g.Unsqueeze(g.cast(label, DType.INT64), [1])
     chosen = g.Max(g.GatherElements(g.Softmax(x, axis=1), place, axis=1), 1e-8)
     total = g.ReduceSum(g.Log(chosen), [0, 1], keepdims=0)
     return g.Reshape(g.Neg(total), [1])

@@ -7,19 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from serde.decompositions.expressions import (
-    cast,
-    cast_like,
-    full_like,
-    index_range,
-    lowest_value,
-    scalar,
-    shape_from,
-    size_of,
-    slice_axis,
-)
 from serde.errors import require
 from serde.ir.graph import Dim, DType, Graph, Node, Value
+from serde.spec.expressions import lowest_value
 from serde.version_converter.adapters.nms import suppress_by_looping
 
 from ..rules import Floats, reads
@@ -43,32 +33,32 @@ def select_survivors(
     """
     each = g.Unsqueeze(scores, [1])
     if ids is not None:
-        whole = cast(g, ids, DType.INT64)
+        whole = g.cast(ids, DType.INT64)
         first, last = (g[op](whole, [0, 1], keepdims=0) for op in ("ReduceMin", "ReduceMax"))
         ends = (0, count) if isinstance(count, int) else (first, g.Add(last, 1))
-        classes = cast_like(g, g.Unsqueeze(g.Range(*ends, 1), [1]), ids)
+        classes = g.cast_like(g.Unsqueeze(g.Range(*ends, 1), [1]), ids)
         own = g.Equal(g.Unsqueeze(ids, [1]), classes)
-        each = g.Where(own, each, scalar(g, lowest_value(scores), scores))
+        each = g.Where(own, each, g.scalar(lowest_value(scores), scores))
     require(bound >= 0, f"an overlap of {bound}, by which boxes far apart suppress each other")
     boxes, bound = clip_negative_sides(g, boxes, center), min(bound, 1.0)
-    limit = shape_from(g, [size_of(g, scores, 1)])
+    limit = g.shape_from([g.size_of(scores, 1)])
     floor = g.const([least], DType.FLOAT32)
     chosen = g.NonMaxSuppression(
         boxes, each, limit, g.const([bound], DType.FLOAT32), floor, center_point_box=int(center)
     )
     places = g.Gather(chosen, [0, 2], axis=1)
-    ones = g.Expand(g.const(1, DType.INT32), slice_axis(g, g.Shape(places), 0, 0, 1))
-    found = g.ScatterND(full_like(g, scores, 0, DType.INT32), places, ones)
-    return cast(g, found, DType.BOOL)
+    ones = g.Expand(g.const(1, DType.INT32), g.slice_axis(g.Shape(places), 0, 0, 1))
+    found = g.ScatterND(g.full_like(scores, 0, DType.INT32), places, ones)
+    return g.cast(found, DType.BOOL)
 
 
 def clip_negative_sides(g, boxes: Value, center: bool):
     """Boxes with nothing inside where a side is less than 0, which ONNX would turn around."""
     if center:
-        sides = g.Max(slice_axis(g, boxes, 2, 2, 4), scalar(g, 0, boxes))
-        return g.Concat(slice_axis(g, boxes, 2, 0, 2), sides, axis=2)
-    first = slice_axis(g, boxes, 2, 0, 2)
-    return g.Concat(first, g.Max(first, slice_axis(g, boxes, 2, 2, 4)), axis=2)
+        sides = g.Max(g.slice_axis(boxes, 2, 2, 4), g.scalar(0, boxes))
+        return g.Concat(g.slice_axis(boxes, 2, 0, 2), sides, axis=2)
+    first = g.slice_axis(boxes, 2, 0, 2)
+    return g.Concat(first, g.Max(first, g.slice_axis(boxes, 2, 2, 4)), axis=2)
 
 
 def gather_rows(g, rows: Value, places: Value):
@@ -78,8 +68,8 @@ def gather_rows(g, rows: Value, places: Value):
 
 def compact_mask(g, mask: Value):
     """The places of what the mask keeps, in order, and which of them are real."""
-    size = shape_from(g, [size_of(g, mask, 1)])
-    backwards = g.Sub(size, index_range(g, size_of(g, mask, 1)))
+    size = g.shape_from([g.size_of(mask, 1)])
+    backwards = g.Sub(size, g.index_range(g.size_of(mask, 1)))
     key = g.Where(mask, backwards, g.const(0, DType.INT64))
     values, places = g.TopK(key, size, axis=1, outputs=2)
     return places, g.Greater(values, 0)
@@ -92,29 +82,29 @@ def read_box_nms(
 ):  # fmt: skip
     """The rows that survive, by falling score, then rows of -1; the best ``topk`` take part."""
     require(in_format in FORMATS and out_format in FORMATS, f"{in_format=} {out_format=}")
-    count, width = size_of(g, x, x.rank - 2), size_of(g, x, x.rank - 1)
-    rows = g.Reshape(x, shape_from(g, [-1, count, width]))
+    count, width = g.size_of(x, x.rank - 2), g.size_of(x, x.rank - 1)
+    rows = g.Reshape(x, g.shape_from([-1, count, width]))
     scores = g.Gather(rows, score_index, axis=2)
     valid = g.Greater(scores, valid_thresh)
     if id_index >= 0:
         background = g.Equal(g.Gather(rows, id_index, axis=2), float(background_id))
         valid = g.And(valid, g.Not(background))
-    scores = g.Where(valid, scores, scalar(g, lowest_value(x), x))
-    size = shape_from(g, [count])
+    scores = g.Where(valid, scores, g.scalar(lowest_value(x), x))
+    size = g.shape_from([count])
     best = g.Min(size, [topk]) if topk > 0 else size
     scores, places = g.TopK(scores, best, axis=1, outputs=2)
     rows = gather_rows(g, rows, places)
-    boxes = slice_axis(g, rows, 2, coord_start, coord_start + 4)
+    boxes = g.slice_axis(rows, 2, coord_start, coord_start + 4)
     ids = g.Gather(rows, id_index, axis=2) if id_index >= 0 and not force_suppress else None
     mask = select_survivors(
         g, boxes, scores, ids, overlap_thresh, valid_thresh, in_format == "center"
     )
     places, real = compact_mask(g, mask)
     rows = convert_box_format(g, gather_rows(g, rows, places), coord_start, in_format, out_format)
-    rows = g.Where(g.Unsqueeze(real, [2]), rows, scalar(g, -1, x))
+    rows = g.Where(g.Unsqueeze(real, [2]), rows, g.scalar(-1, x))
     if topk > 0:
         more = g.Concat([0, 0, 0, 0], g.Sub(size, best), [0], axis=0)
-        rows = g.Pad(rows, more, scalar(g, -1, x))
+        rows = g.Pad(rows, more, g.scalar(-1, x))
     return g.Reshape(rows, g.Shape(x))
 
 
@@ -123,8 +113,8 @@ def convert_box_format(g, rows: Value, start: int, given: str, wanted: str):
     if given == wanted:
         return rows
     change = to_corner if wanted == "corner" else to_center
-    boxes = change(g, slice_axis(g, rows, 2, start, start + 4))
-    around = slice_axis(g, rows, 2, 0, start), slice_axis(g, rows, 2, start + 4, 2**31 - 1)
+    boxes = change(g, g.slice_axis(rows, 2, start, start + 4))
+    around = g.slice_axis(rows, 2, 0, start), g.slice_axis(rows, 2, start + 4, 2**31 - 1)
     return g.Concat(around[0], boxes, around[1], axis=2)
 
 
@@ -140,12 +130,12 @@ def read_multibox_detection(
     """
     boxes = decode_boxes(g, g.Reshape(loc_pred, [0, -1, 4]), to_center(g, anchor), variances)
     boxes = g.Clip(boxes, 0.0, 1.0) if clip else boxes
-    shown = slice_axis(g, cls_prob, 1, 1, 2**31 - 1)
+    shown = g.slice_axis(cls_prob, 1, 1, 2**31 - 1)
     scores = g.ReduceMax(shown, [1], keepdims=0)
-    ids = cast_like(g, g.ArgMax(shown, axis=1, keepdims=0), scores)
+    ids = g.cast_like(g.ArgMax(shown, axis=1, keepdims=0), scores)
     rows = g.Concat(g.Unsqueeze(ids, [2]), g.Unsqueeze(scores, [2]), boxes, axis=2)
     places, real = compact_mask(g, g.GreaterOrEqual(scores, threshold))
-    rows = g.Where(g.Unsqueeze(real, [2]), gather_rows(g, rows, places), scalar(g, -1, rows))
+    rows = g.Where(g.Unsqueeze(real, [2]), gather_rows(g, rows, places), g.scalar(-1, rows))
     if not 0 < nms_threshold <= 1:
         return rows
     return suppress_rows(g, rows, nms_threshold, force_suppress, nms_topk, shown.ranked_shape[1])
@@ -153,19 +143,19 @@ def read_multibox_detection(
 
 def suppress_rows(g, rows: Value, bound: float, force: bool, topk: int, classes: Dim):
     """Rows by falling score, the class of those that are suppressed set to -1."""
-    size = shape_from(g, [size_of(g, rows, 1)])
+    size = g.shape_from([g.size_of(rows, 1)])
     scores, places = g.TopK(g.Gather(rows, 1, axis=2), size, axis=1, outputs=2)
     sorted_rows = gather_rows(g, rows, places)
-    ids, boxes = g.Gather(sorted_rows, 0, axis=2), slice_axis(g, sorted_rows, 2, 2, 6)
-    scores = cast(g, scores, DType.FLOAT32)
+    ids, boxes = g.Gather(sorted_rows, 0, axis=2), g.slice_axis(sorted_rows, 2, 2, 6)
+    scores = g.cast(scores, DType.FLOAT32)
     if topk > 0:
-        among = g.Less(index_range(g, size_of(g, rows, 1)), topk)
-        scores = g.Where(among, scores, scalar(g, -1, scores))
+        among = g.Less(g.index_range(g.size_of(rows, 1)), topk)
+        scores = g.Where(among, scores, g.scalar(-1, scores))
         sorted_rows = g.Where(g.Unsqueeze(among, [1]), sorted_rows, rows)
     below = float(np.nextafter(np.float32(bound), np.float32(0)))  # ONNX asks for more, not as much
     mask = select_survivors(g, boxes, scores, None if force else ids, below, -0.5, False, classes)
-    ids = g.Where(mask, g.Gather(sorted_rows, 0, axis=2), scalar(g, -1, rows))
-    return g.Concat(g.Unsqueeze(ids, [2]), slice_axis(g, sorted_rows, 2, 1, 6), axis=2)
+    ids = g.Where(mask, g.Gather(sorted_rows, 0, axis=2), g.scalar(-1, rows))
+    return g.Concat(g.Unsqueeze(ids, [2]), g.slice_axis(sorted_rows, 2, 1, 6), axis=2)
 
 
 @spells("NonMaxSuppression")

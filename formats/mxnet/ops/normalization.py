@@ -4,13 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.decompositions.expressions import (
-    apply_on_axis,
-    cast,
-    compute_in_float32,
-    full_like,
-    multiply_add,
-)
 from serde.decompositions.normalization import local_response, train_batch_norm
 from serde.errors import require
 from serde.ir.geometry import may_be_same
@@ -46,12 +39,12 @@ def read_batch_norm(
     if requantized and axis == 1 and is_flipped(g, x):
         factor = g.Div(gamma, g.Sqrt(g.Add(var, eps)))
         factor, beta, mean = (g.Reshape(v, [-1, 1, 1]) for v in (factor, beta, mean))
-        return multiply_add(g, g.Sub(x, mean), factor, beta)  # as oneDNN does of blocks of channels
+        return g.multiply_add(g.Sub(x, mean), factor, beta)  # as oneDNN does of blocks of channels
 
     def apply(x):
         return g.BatchNormalization(x, gamma, beta, mean, var, epsilon=eps)
 
-    return apply_on_axis(g, x, axis % x.rank, 1, apply)
+    return g.apply_on_axis(x, axis % x.rank, 1, apply)
 
 
 @reads(
@@ -85,7 +78,7 @@ def read_layer_norm(g, x, gamma, beta, *, axis=-1, eps=1e-5):
     def apply(x):
         return g.LayerNormalization(x, gamma, beta, axis=last, epsilon=eps)
 
-    return apply_on_axis(g, x, axis % x.rank, last, apply)
+    return g.apply_on_axis(x, axis % x.rank, last, apply)
 
 
 @reads("GroupNorm", only={"output_mean_var": (False,)})
@@ -127,7 +120,7 @@ def read_l2_normalization(g, x, *, eps=1e-10, mode="instance"):
         squares = g.ReduceSumSquare(x, axes, keepdims=1) if axes else g.Mul(x, x)
         return g.Div(x, g.Sqrt(g.Add(squares, eps)))
 
-    return compute_in_float32(g, apply, x)
+    return g.compute_in_float32(apply, x)
 
 
 @writes("BatchNormalization", ignore=("momentum",), only=ONE)
@@ -161,7 +154,7 @@ def legalize_layer_norm(
     if one and bias is not None and stash_type == 1:
         return None
     if one and stash_type == 1 and scale.is_static:
-        zeros = full_like(g, scale, 0.0)
+        zeros = g.full_like(scale, 0.0)
         return g.LayerNormalization(x, scale, zeros, axis=axis, epsilon=epsilon)
     made = layer_normalization(
         g, x, scale, bias, axis=axis, epsilon=epsilon, stash_type=stash_type
@@ -180,15 +173,15 @@ def legalize_batch_norm(g, x, *parameters, epsilon, momentum, training_mode, out
         y = g.BatchNormalization(g.Unsqueeze(x, [1]), *parameters, epsilon=epsilon)
         return g.Squeeze(y, [1])
     kind = statistics_type(x, *parameters)
-    wide = cast(g, x, kind) if kind is DType.FLOAT64 else x
-    casted = [cast(g, v, kind) for v in parameters]
+    wide = g.cast(x, kind) if kind is DType.FLOAT64 else x
+    casted = [g.cast(v, kind) for v in parameters]
     if any(g.producer(v) is not None for v in casted[2:]):
-        return cast(
-            g, normalize_with_statistics(g, cast(g, x, kind), *casted, epsilon=epsilon), x.type
+        return g.cast(
+            normalize_with_statistics(g, g.cast(x, kind), *casted, epsilon=epsilon), x.type
         )
     if wide is x and casted == list(parameters):
         return None
-    return cast(g, g.BatchNormalization(wide, *casted, epsilon=epsilon), x.type)
+    return g.cast(g.BatchNormalization(wide, *casted, epsilon=epsilon), x.type)
 
 
 def statistics_type(*operands: Value) -> DType:

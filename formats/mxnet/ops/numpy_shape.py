@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial, reduce
 
-from serde.decompositions.expressions import size_of, slice_axis
 from serde.errors import require
 from serde.ir.geometry import Ints, axes_of, axis_of, swap_axes_perm
 from serde.ir.graph import Value
@@ -48,9 +47,9 @@ def read_roll(g, x, *, shift: Ints | None = None, axis: Ints | None = None):
 
 def roll(g, x: Value, move: tuple[int, int]):
     axis, shift = move
-    size = size_of(g, x, axis)
+    size = g.size_of(x, axis)
     cut = size - shift % size if isinstance(size, int) else g.Sub(size, g.Mod([shift], size))
-    parts = slice_axis(g, x, axis, cut, FAR), slice_axis(g, x, axis, 0, cut)
+    parts = g.slice_axis(x, axis, cut, FAR), g.slice_axis(x, axis, 0, cut)
     return g.Concat(*parts, axis=axis)
 
 
@@ -134,7 +133,7 @@ def read_split_v2(g, x, *, indices: Ints, axis=1, squeeze_axis=False, sections=0
         parts = split_equally(g, x, axis, sections)
     else:
         ends = (*indices[1:], FAR)
-        parts = [slice_axis(g, x, axis, a, b) for a, b in zip(indices, ends, strict=True)]
+        parts = [g.slice_axis(x, axis, a, b) for a, b in zip(indices, ends, strict=True)]
     return tuple(g.Squeeze(p, [axis]) for p in parts) if squeeze_axis else tuple(parts)
 
 

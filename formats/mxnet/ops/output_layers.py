@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import full_like
 from serde.errors import require
 from serde.ir.graph import DType
 from serde.rewrite.rules import RuleTable
@@ -43,7 +42,7 @@ def read_plain_softmax_output(g, x, label=None, *, multi_output=False, preserve_
     if preserve_shape or x.rank == 2:
         return g.Softmax(x, axis=x.rank - 1)
     if x.rank == 1:
-        return full_like(g, x, 1.0)
+        return g.full_like(x, 1.0)
     return g.Reshape(g.Softmax(g.Flatten(x, axis=1), axis=1), g.Shape(x))
 
 

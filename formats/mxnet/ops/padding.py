@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from serde.decompositions.expressions import END, scalar, shape_from, sizes_of, slice_axis
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import Value
+from serde.spec.expressions import END
 
 from ..rules import Pairs, reads
 from ..target import scalar_value, spells, writes
@@ -18,14 +18,14 @@ from ..target import scalar_value, spells, writes
 @reads("Pad")
 def read_pad(g, x, *, mode: str, pad_width: Ints, constant_value=0.0):
     require(mode in ("constant", "edge", "reflect"), f"mode={mode!r} is unknown")
-    fill = scalar(g, constant_value, x) if mode == "constant" and constant_value else None
+    fill = g.scalar(constant_value, x) if mode == "constant" and constant_value else None
     return g.Pad(x, pad_width[::2] + pad_width[1::2], fill, mode=mode)
 
 
 @reads("_npi_pad", only={"reflect_type": ("even",)})
 def read_numpy_pad(g, x, *, pad_width: Pairs, mode="constant", constant_value=0.0):
     require(mode in ("constant", "edge", "reflect"), f"mode={mode!r}")
-    fill = scalar(g, constant_value, x) if mode == "constant" and constant_value else None
+    fill = g.scalar(constant_value, x) if mode == "constant" and constant_value else None
     return g.Pad(x, [a for a, _ in pad_width] + [b for _, b in pad_width], fill, mode=mode)
 
 
@@ -83,7 +83,7 @@ def legalize_pad(g, x, pads, fill=None, axes=None, *, mode):
 def pad_axis(g, x: Value, axis: int, begin: int, end: int, fill, mode: str):
     """Pad one axis, or cut it where a width is negative."""
     if min(begin, end) < 0:
-        x = slice_axis(g, x, axis, max(-begin, 0), min(end, 0) or END)
+        x = g.slice_axis(x, axis, max(-begin, 0), min(end, 0) or END)
         begin, end = max(begin, 0), max(end, 0)
     if mode != "constant":
         size = x.ranked_shape[axis]
@@ -98,7 +98,7 @@ def pad_axis(g, x: Value, axis: int, begin: int, end: int, fill, mode: str):
     )
     parts = []
     for count in (begin, end):
-        sizes = sizes_of(g, x)
+        sizes = g.sizes_of(x)
         sizes[axis] = count
-        parts.append(g.Expand(value, shape_from(g, sizes)) if count else None)
+        parts.append(g.Expand(value, g.shape_from(sizes)) if count else None)
     return g.Concat(*(p for p in (parts[0], x, parts[1]) if p is not None), axis=axis)

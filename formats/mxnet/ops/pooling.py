@@ -8,20 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from serde.decompositions.expressions import (
-    cast,
-    full_like,
-    index_range,
-    lowest_value,
-    reshape,
-    scalar,
-    size_of,
-    sizes_of,
-    slice_axis,
-)
 from serde.errors import require
 from serde.ir.geometry import Ints, window_output
 from serde.ir.graph import DType, Value
+from serde.spec.expressions import lowest_value
 from serde.version_converter.adapters.pooling import pad_window_axes
 
 from ..rules import reads
@@ -104,7 +94,7 @@ def average(g, x: Value, frame, up, include):
     if include and any(frame["pads"]) and (up or reach):
         x, frame = pad_input(g, x, frame, 0)
     if (up and may_drop(x, frame)) or (reach and not include):
-        count = total(g, full_like(g, x, 1), frame, up)
+        count = total(g, g.full_like(x, 1), frame, up)
         is_volume = x.rank == 5  # whose mean of nothing is NaN, where an image's is 0
         require(not is_volume or not may_lie_outside(x, frame, up), "a window that lies outside")
         return g.Div(total(g, x, frame, up), count if is_volume else g.Max(count, 1.0))
@@ -117,7 +107,7 @@ def total(g, x: Value, frame, up, include=True):
     if up or pads_reach_kernel(frame):
         x, frame = pad_input(g, x, frame, 0, ceil_mode_overhang(x, frame) if up else ())
     mean = g.AveragePool(x, count_include_pad=int(any(frame["pads"])), **frame)
-    return g.Mul(mean, scalar(g, math.prod(frame["kernel_shape"]), x))
+    return g.Mul(mean, g.scalar(math.prod(frame["kernel_shape"]), x))
 
 
 def euclidean(g, x: Value, frame, up, include):
@@ -193,7 +183,7 @@ def pad_input(g, x: Value, frame, fill, more: Ints = ()):
     half = len(frame["kernel_shape"])
     ends = [p + m for p, m in zip(frame["pads"][half:], more or (0,) * half, strict=True)]
     pads: Ints = (0, 0, *frame["pads"][:half], 0, 0, *ends)
-    return g.Pad(x, pads, scalar(g, fill, x)), {**frame, "pads": (0,) * 2 * half}
+    return g.Pad(x, pads, g.scalar(fill, x)), {**frame, "pads": (0,) * 2 * half}
 
 
 def write_pool(kind, s, x, *, kernel_shape, strides, dilations, pads, ceil_mode, include=1, p=None):
@@ -289,20 +279,20 @@ def max_pool_with_indices(
     require(all(isinstance(d, int) for d in sizes), "places in an image of a size not known before")
     require(x.type.kind == "f", f"pooling of {x.type.value} elements")
     table, counts = window_indices(sizes, kernel_shape, strides, dilations, pads, ceil_mode)
-    batch = sizes_of(g, x)[:2]
-    flat = reshape(g, x, [*batch, math.prod(sizes)])
-    padded = g.Concat(flat, full_like(g, slice_axis(g, flat, 2, 0, 1), -math.inf), axis=2)
-    each = reshape(g, g.Gather(padded, table.ravel(), axis=2), [*batch, *table.shape])
+    batch = g.sizes_of(x)[:2]
+    flat = g.reshape(x, [*batch, math.prod(sizes)])
+    padded = g.Concat(flat, g.full_like(g.slice_axis(flat, 2, 0, 1), -math.inf), axis=2)
+    each = g.reshape(g.Gather(padded, table.ravel(), axis=2), [*batch, *table.shape])
     chosen = g.Unsqueeze(g.ArgMax(each, axis=3, keepdims=0), [3])
     if by_columns:
         order = np.arange(math.prod(sizes)).reshape(sizes).transpose()
         table = np.append(np.argsort(order.ravel()), 0)[table]
-    lit = cast(g, g.Equal(chosen, np.arange(table.shape[1])), DType.INT64)
+    lit = g.cast(g.Equal(chosen, np.arange(table.shape[1])), DType.INT64)
     within = g.ReduceSum(g.Mul(lit, table), [3], keepdims=0)
-    samples, channels = (g.Mul(v, math.prod(sizes)) for v in map(partial(index_range, g), batch))
-    images = g.Add(g.Mul(g.Unsqueeze(samples, [1]), size_of(g, x, 1)), channels)
+    samples, channels = (g.Mul(v, math.prod(sizes)) for v in map(g.index_range, batch))
+    images = g.Add(g.Mul(g.Unsqueeze(samples, [1]), g.size_of(x, 1)), channels)
     found = g.ReduceMax(each, [3], keepdims=0), g.Add(within, g.Unsqueeze(images, [2]))
-    return tuple(reshape(g, v, [*batch, *counts]) for v in found)
+    return tuple(g.reshape(v, [*batch, *counts]) for v in found)
 
 
 def window_indices(sizes: Ints, kernel, strides, dilations, pads, ceil_mode):
@@ -346,7 +336,7 @@ def legalize_average_pool(
     sums = g.AveragePool(pad_window_axes(g, x, pads), count_include_pad=1, **frame)
     if count_include_pad:
         return sums
-    counted = pad_window_axes(g, full_like(g, x, 1.0), pads)
+    counted = pad_window_axes(g, g.full_like(x, 1.0), pads)
     return g.Div(sums, g.AveragePool(counted, count_include_pad=1, **frame))
 
 

@@ -6,17 +6,8 @@ import math
 
 import numpy as np
 
-from serde.decompositions.expressions import (
-    cast,
-    cast_like,
-    index_range,
-    lowest_value,
-    scalar,
-    shape_from,
-    size_of,
-    sizes_of,
-)
 from serde.ir.graph import DType, Value
+from serde.spec.expressions import lowest_value
 
 from ..rules import Floats, reads
 from .nms import compact_mask, gather_rows, select_survivors
@@ -36,22 +27,22 @@ def make_anchors(stride: int, scales: Floats, ratios: Floats):
 
 def to_rows(g, x: Value, each: int):
     """``(N, A * each, H, W)`` as ``(N, H * W * A, each)``."""
-    batch, channels, height, width = sizes_of(g, x)
+    batch, channels, height, width = g.sizes_of(x)
     count = channels // each if isinstance(channels, int) else g.Div(channels, [each])
-    split = g.Reshape(x, shape_from(g, [batch, count, each, height, width]))
-    return g.Reshape(g.Transpose(split, perm=(0, 3, 4, 1, 2)), shape_from(g, [batch, -1, each]))
+    split = g.Reshape(x, g.shape_from([batch, count, each, height, width]))
+    return g.Reshape(g.Transpose(split, perm=(0, 3, 4, 1, 2)), g.shape_from([batch, -1, each]))
 
 
 def shift_anchors(g, x: Value, anchors, stride: int):
     """``(H * W * A, 4)``: the anchors at each place; and each box's row and column."""
-    rows, columns = (index_range(g, size_of(g, x, a)) for a in (2, 3))
-    grid = shape_from(g, [size_of(g, x, 2), size_of(g, x, 3), len(anchors)])
+    rows, columns = (g.index_range(g.size_of(x, a)) for a in (2, 3))
+    grid = g.shape_from([g.size_of(x, 2), g.size_of(x, 3), len(anchors)])
     y = g.Reshape(g.Expand(g.Unsqueeze(rows, [1, 2]), grid), [-1])
     right = g.Reshape(g.Expand(g.Unsqueeze(columns, [0, 2]), grid), [-1])
     moves = g.Concat(*(g.Unsqueeze(v, [1]) for v in (right, y, right, y)), axis=1)
-    places = g.Concat(shape_from(g, [size_of(g, x, 2)]), shape_from(g, [size_of(g, x, 3)]), axis=0)
+    places = g.Concat(g.shape_from([g.size_of(x, 2)]), g.shape_from([g.size_of(x, 3)]), axis=0)
     tiled = g.Tile(anchors, g.Concat(g.ReduceProd(places, [0], keepdims=1), [1], axis=0))
-    return g.Add(tiled, cast(g, g.Mul(moves, stride), DType.FLOAT32)), y, right
+    return g.Add(tiled, g.cast(g.Mul(moves, stride), DType.FLOAT32)), y, right
 
 
 def regress_boxes(g, boxes: Value, deltas: Value, bounds: Value):
@@ -86,32 +77,32 @@ def read_proposal(
     ends = regress_boxes(g, boxes, to_rows(g, bbox_pred, 4), g.Unsqueeze(g.Sub(image, 1.0), [1]))
     least = g.Unsqueeze(g.Mul(g.Gather(im_info, [2], axis=1), float(rpn_min_size)), [1])
     small = g.Less(g.Add(g.Sub(ends[1], ends[0]), 1.0), least)
-    too_small = cast(g, g.ReduceMax(cast(g, small, DType.INT32), [2], keepdims=0), DType.BOOL)
+    too_small = g.cast(g.ReduceMax(g.cast(small, DType.INT32), [2], keepdims=0), DType.BOOL)
     real = g.Floor(g.Div(image, float(feature_stride)))
     outside = [
-        g.GreaterOrEqual(cast_like(g, v, image), g.Gather(real, [i], axis=1))
+        g.GreaterOrEqual(g.cast_like(v, image), g.Gather(real, [i], axis=1))
         for i, v in enumerate((column, row))
     ]
     none = g.Or(too_small, g.Or(*outside))
-    wider = g.Where(g.Unsqueeze(too_small, [2]), g.Mul(least, 0.5), scalar(g, 0, image))
+    wider = g.Where(g.Unsqueeze(too_small, [2]), g.Mul(least, 0.5), g.scalar(0, image))
     rows = g.Concat(g.Sub(ends[0], wider), g.Add(ends[1], wider), axis=2)
-    scores = g.Where(none, scalar(g, -1, scores), scores)
+    scores = g.Where(none, g.scalar(-1, scores), scores)
     return keep_best(g, rows, scores, rpn_pre_nms_top_n, rpn_post_nms_top_n, threshold)
 
 
 def keep_best(g, rows: Value, scores: Value, before: int, behind: int, threshold: float):
     """The best boxes that no better one covers."""
-    count = g.Min(shape_from(g, [size_of(g, scores, 1)]), [before if before > 0 else 2**31 - 1])
+    count = g.Min(g.shape_from([g.size_of(scores, 1)]), [before if before > 0 else 2**31 - 1])
     scores, order = g.TopK(scores, count, axis=1, outputs=2)
     rows = gather_rows(g, rows, order)
     whole = g.Add(rows, np.array([0, 0, 1, 1], "float32"))  # their last pixels belong to them
     mask = select_survivors(g, whole, scores, None, threshold, lowest_value(scores), False)
     places, _ = compact_mask(g, mask)
-    number = g.ReduceSum(cast(g, mask, DType.INT64), [1], keepdims=1)
-    turn = g.Mod(index_range(g, behind), number)
+    number = g.ReduceSum(g.cast(mask, DType.INT64), [1], keepdims=1)
+    turn = g.Mod(g.index_range(behind), number)
     chosen = g.GatherElements(places, turn, axis=1)
-    sample = g.Add(g.Mul(chosen, 0), g.Unsqueeze(index_range(g, size_of(g, rows, 0)), [1]))
-    parts = cast_like(g, g.Unsqueeze(sample, [2]), rows), gather_rows(g, rows, chosen)
+    sample = g.Add(g.Mul(chosen, 0), g.Unsqueeze(g.index_range(g.size_of(rows, 0)), [1]))
+    parts = g.cast_like(g.Unsqueeze(sample, [2]), rows), gather_rows(g, rows, chosen)
     return (
         g.Reshape(g.Concat(*parts, axis=2), [-1, 5]),
         g.Reshape(g.GatherElements(scores, chosen, axis=1), [-1, 1]),

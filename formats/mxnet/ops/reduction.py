@@ -6,18 +6,6 @@ from functools import partial
 
 import numpy as np
 
-from serde.decompositions.expressions import (
-    cast,
-    cast_like,
-    is_true,
-    multiply_sizes,
-    reshape,
-    scalar,
-    shape_from,
-    size_of,
-    sizes_of,
-    slice_axis,
-)
 from serde.errors import require
 from serde.ir.builder import ensure_distinct_outputs
 from serde.ir.geometry import Ints, axes_of, axis_of, other_axes
@@ -55,22 +43,22 @@ def reduce_axes(g, op, x: Value, axes: Ints, keepdims):
     if op == "ReduceProd" and x.type.kind != "f":
         return product(g, x, axes, keepdims)
     if x.type in NARROW or (op == "ReduceSum" and x.type in WIDER):
-        wide = g[op](cast(g, x, WIDER[x.type]), axes, keepdims=int(keepdims))
-        return cast_like(g, wide, x)
+        wide = g[op](g.cast(x, WIDER[x.type]), axes, keepdims=int(keepdims))
+        return g.cast_like(wide, x)
     return g[op](x, axes, keepdims=int(keepdims))
 
 
 def product(g, x: Value, axes: Ints, keepdims):
     """A product of integers, which ONNX Runtime computes in float64: by multiplication alone."""
     if x.type in NARROW:
-        wide = product(g, cast(g, x, WIDER[x.type]), axes, keepdims)
-        return cast_like(g, wide, x)
-    kept, sizes = other_axes(axes, x.rank), sizes_of(g, x)
-    count = multiply_sizes(g, [sizes[a] for a in axes])
+        wide = product(g, g.cast(x, WIDER[x.type]), axes, keepdims)
+        return g.cast_like(wide, x)
+    kept, sizes = other_axes(axes, x.rank), g.sizes_of(x)
+    count = g.multiply_sizes([sizes[a] for a in axes])
     order = (*axes, *kept)
     rows = x if order == tuple(range(x.rank)) else g.Transpose(x, perm=order)
     if len(axes) > 1:
-        rows = reshape(g, rows, [count, *(sizes[a] for a in kept)])
+        rows = g.reshape(rows, [count, *(sizes[a] for a in kept)])
     y = multiply_rows(g, rows, count) if isinstance(count, int) else multiply_rows_in_order(g, rows)
     return g.Unsqueeze(y, list(axes)) if keepdims else y
 
@@ -81,8 +69,8 @@ def multiply_rows(g, rows: Value, count: int):
         return g.ReduceProd(rows, [0], keepdims=0)
     while count > 1:
         half = count // 2
-        parts = [slice_axis(g, rows, 0, at, at + half) for at in (0, half)]
-        rest = [slice_axis(g, rows, 0, 2 * half, count)] if count % 2 else []
+        parts = [g.slice_axis(rows, 0, at, at + half) for at in (0, half)]
+        rest = [g.slice_axis(rows, 0, 2 * half, count)] if count % 2 else []
         y = g.Mul(*parts)
         rows = g.Concat(y, *rest, axis=0) if rest else y
         count = half + len(rest)
@@ -118,18 +106,18 @@ def read_reduction(op, g, x, *, axis: Ints | None = None, keepdims=False, exclud
     """The mean of nothing is NaN. Integers are added up in their own type."""
     axes = choose_axes(x, axis, exclude)
     if op == "ReduceMean" and are_empty(x, axes):
-        return g.Div(reduce_to_vector(g, "ReduceSum", x, axes, keepdims), scalar(g, 0, x))
+        return g.Div(reduce_to_vector(g, "ReduceSum", x, axes, keepdims), g.scalar(0, x))
     if op == "ReduceMean" and x.dtype is DType.BOOL:
         return reduce_to_vector(g, "ReduceMax", x, axes, keepdims)
     if op == "ReduceMean" and x.type.kind != "f":
-        total = cast(g, reduce_to_vector(g, "ReduceSum", x, axes, keepdims), DType.INT64)
-        return cast_like(g, g.Div(total, count_of(g, x, axes)), x)
+        total = g.cast(reduce_to_vector(g, "ReduceSum", x, axes, keepdims), DType.INT64)
+        return g.cast_like(g.Div(total, count_of(g, x, axes)), x)
     return reduce_to_vector(g, op, x, axes, keepdims)
 
 
 def count_of(g, x: Value, axes: Ints):
     """How many elements are along the axes, as a list of one."""
-    return shape_from(g, [multiply_sizes(g, [size_of(g, x, a) for a in axes])])
+    return g.shape_from([g.multiply_sizes([g.size_of(x, a) for a in axes])])
 
 
 def are_empty(x: Value, axes: Ints) -> bool:
@@ -141,7 +129,7 @@ def read_nan_reduction(
     op, neutral, g, x, *, axis: Ints | None = None, keepdims=False, exclude=False
 ):
     """NaN does not count."""
-    known = g.Where(g.IsNaN(x), scalar(g, neutral, x), x) if x.type.kind == "f" else x
+    known = g.Where(g.IsNaN(x), g.scalar(neutral, x), x) if x.type.kind == "f" else x
     return reduce_to_vector(g, op, known, choose_axes(x, axis, exclude), keepdims)
 
 
@@ -173,7 +161,7 @@ def read_numpy_norm(g, x, *, ord=2.0, axis: Ints | None = None, keepdims=False, 
     if flag != -1 or ord == 2.0:
         return reduce_axes(g, "ReduceL2", x, axes, keepdims)
     if ord == 0.0:
-        hit = cast_like(g, is_true(g, x), x)
+        hit = g.cast_like(g.is_true(x), x)
         return reduce_axes(g, "ReduceSum", hit, axes, keepdims)
     total = reduce_axes(g, "ReduceSum", g.Pow(g.Abs(x), ord), axes, keepdims)
     return g.Pow(total, 1 / ord)
@@ -182,7 +170,7 @@ def read_numpy_norm(g, x, *, ord=2.0, axis: Ints | None = None, keepdims=False, 
 def read_arg(op, g, x, *, axis: int | None = None, keepdims=False):
     """Indices come in the type of the data."""
     y = find_extreme(g, op, x, axis, keepdims or x.rank == 1)
-    return cast_like(g, y if axis is not None or keepdims else g.Reshape(y, [1]), x)
+    return g.cast_like(y if axis is not None or keepdims else g.Reshape(y, [1]), x)
 
 
 def read_numpy_arg(op, g, x, *, axis: int | None = None, keepdims=False):
@@ -204,7 +192,7 @@ for _name, _op in {"argmax": "ArgMax", "argmin": "ArgMin"}.items():
 
 @reads("argmax_channel")
 def read_argmax_channel(g, x):
-    return cast_like(g, g.ArgMax(x, axis=1, keepdims=0), x)
+    return g.cast_like(g.ArgMax(x, axis=1, keepdims=0), x)
 
 
 def normalize_axes(x: Value, axis: Ints | None) -> Ints:
@@ -223,8 +211,8 @@ def read_numpy_reduction(
     axes = normalize_axes(x, axis)
     op = "ReduceSum" if are_empty(x, axes) else op  # MXNet makes 0 of nothing, products too
     if x.type.kind == "f" and wanted.kind != "f":
-        return cast(g, reduce_axes(g, op, x, axes, keepdims), wanted)
-    return reduce_axes(g, op, cast(g, x, wanted), axes, keepdims)
+        return g.cast(reduce_axes(g, op, x, axes, keepdims), wanted)
+    return reduce_axes(g, op, g.cast(x, wanted), axes, keepdims)
 
 
 def read_numpy_extreme(op, g, x, *, axis: Ints | None = None, keepdims=False):
@@ -234,8 +222,8 @@ def read_numpy_extreme(op, g, x, *, axis: Ints | None = None, keepdims=False):
 def read_truth(op, g, x, *, axis: Ints | None = None, keepdims=False):
     axes = normalize_axes(x, axis)
     if op == "ReduceMax" and are_empty(x, axes):
-        return cast(g, reduce_axes(g, "ReduceSum", x, axes, keepdims), DType.BOOL)
-    return reduce_axes(g, op, is_true(g, x), axes, keepdims)
+        return g.cast(reduce_axes(g, "ReduceSum", x, axes, keepdims), DType.BOOL)
+    return reduce_axes(g, op, g.is_true(x), axes, keepdims)
 
 
 for _name, _op in NUMPY.items():
@@ -249,9 +237,9 @@ for _name, _op in {"any": "ReduceMax", "all": "ReduceMin"}.items():
 @reads("multi_sum_sq", ignore=("num_arrays",))
 def read_multi_sum_sq(g, *xs):
     """One sum of squares a tensor."""
-    wide = (x if x.dtype is DType.FLOAT64 else cast(g, x, DType.FLOAT32) for x in xs)
+    wide = (x if x.dtype is DType.FLOAT64 else g.cast(x, DType.FLOAT32) for x in xs)
     sums = (g.ReduceSumSquare(x, range(x.rank), keepdims=0) for x in wide)
-    return cast(g, g.Concat(*(g.Reshape(s, [1]) for s in sums), axis=0), DType.FLOAT32)
+    return g.cast(g.Concat(*(g.Reshape(s, [1]) for s in sums), axis=0), DType.FLOAT32)
 
 
 @reads("all_finite", ignore=("init_output",))
@@ -262,10 +250,10 @@ def read_all_finite(g, x):
 @reads("multi_all_finite", ignore=("num_arrays", "init_output"))
 def read_multi_all_finite(g, *xs):
     """1 where no element of any tensor is infinite or NaN."""
-    flat = (g.Reshape(cast(g, x, DType.FLOAT32), [-1]) for x in xs)
-    bad = [cast(g, g.Or(g.IsNaN(x), g.IsInf(x)), DType.INT32) for x in flat]
+    flat = (g.Reshape(g.cast(x, DType.FLOAT32), [-1]) for x in xs)
+    bad = [g.cast(g.Or(g.IsNaN(x), g.IsInf(x)), DType.INT32) for x in flat]
     bad = g.Concat(*bad, g.const([0], DType.INT32), axis=0)
-    return g.Sub(1.0, cast(g, g.ReduceMax(bad, [0], keepdims=1), DType.FLOAT32))
+    return g.Sub(1.0, g.cast(g.ReduceMax(bad, [0], keepdims=1), DType.FLOAT32))
 
 
 @reads("_contrib_allclose")
@@ -274,8 +262,8 @@ def read_allclose(g, a, b, *, rtol=1e-5, atol=1e-8, equal_nan=True):
     bound = g.Add(g.Mul(g.Abs(b), rtol), atol)
     near = g.Or(g.Equal(a, b), g.LessOrEqual(g.Abs(g.Sub(a, b)), bound))
     near = g.Or(near, g.And(g.IsNaN(a), g.IsNaN(b))) if equal_nan else near
-    flat = g.Concat(g.Reshape(cast(g, near, DType.INT32), [-1]), g.const([1], DType.INT32), axis=0)
-    return cast(g, g.ReduceMin(flat, [0], keepdims=0), DType.UINT8)
+    flat = g.Concat(g.Reshape(g.cast(near, DType.INT32), [-1]), g.const([1], DType.INT32), axis=0)
+    return g.cast(g.ReduceMin(flat, [0], keepdims=0), DType.UINT8)
 
 
 def write_reduction(name, extra, s, x, axes=None, *, keepdims, noop_with_empty_axes):

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from serde.decompositions.expressions import Size, cast, cast_like, index_range, shape_from, size_of
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 from serde.rewrite.rules import Hint
+from serde.spec.expressions import Size
 from serde.version_converter.adapters.resize import REPEATING, decompose_resize, every_axis
 from serde.version_converter.adapters.resize_coordinates import Sampling
 
@@ -26,8 +26,8 @@ NEAREST = {
 
 def resize_to(g, x: Value, sizes: list[Size], **how):
     """``x`` with the last axes in other sizes."""
-    kept = [size_of(g, x, axis) for axis in range(x.rank - len(sizes))]
-    return g.Resize(x, None, None, shape_from(g, [*kept, *sizes]), **how)
+    kept = [g.size_of(x, axis) for axis in range(x.rank - len(sizes))]
+    return g.Resize(x, None, None, g.shape_from([*kept, *sizes]), **how)
 
 
 @reads("UpSampling", ignore=("workspace", "num_filter", "num_args"))
@@ -43,7 +43,7 @@ def read_upsampling(g, x, *more, scale: int, sample_type: str, multi_input_mode=
         )
     require(sample_type == "nearest", f"sample_type={sample_type!r} is unknown")
     first = g.Resize(x, None, [1.0, 1.0, float(scale), float(scale)], **NEAREST)
-    sizes = [size_of(g, first, axis) for axis in (2, 3)]
+    sizes = [g.size_of(first, axis) for axis in (2, 3)]
     every = [first, *(resize_to(g, v, sizes, **NEAREST) for v in more)]
     if len(every) == 1:
         return first
@@ -58,7 +58,7 @@ def scale_odd_size(g, size: Value, scale: float | None):
 
 def scale_size(g, size: Value, scale: float | None):
     require(scale is not None, "a scale is needed")
-    return cast(g, g.Floor(g.Mul(cast(g, size, DType.FLOAT32), scale)), DType.INT64)
+    return g.cast(g.Floor(g.Mul(g.cast(size, DType.FLOAT32), scale)), DType.INT64)
 
 
 MODES = {
@@ -80,10 +80,10 @@ def read_bilinear_resize(
     require(mode in MODES or mode == "like", f"mode={mode!r} is unknown")
     sizes: list[Size] = [height, width]
     if mode == "like":
-        sizes = [size_of(g, like, axis) for axis in (2, 3)]
+        sizes = [g.size_of(like, axis) for axis in (2, 3)]
     elif mode != "size" or scale_height is not None:
         scales = (scale_height, scale_width)
-        old = [shape_from(g, [size_of(g, x, axis)]) for axis in (2, 3)]
+        old = [g.shape_from([g.size_of(x, axis)]) for axis in (2, 3)]
         sizes = [MODES[mode](g, size, scale) for size, scale in zip(old, scales, strict=True)]
     if requantized and x.type is DType.FLOAT32:
         for axis in (3, 2):
@@ -95,16 +95,16 @@ def read_bilinear_resize(
 
 def interpolate_axis(g, x: Value, axis: int, size: Size, align_corners: bool):
     """Brought to a size along one axis, with the places and weights that MXNet computes."""
-    old, new = (shape_from(g, [n]) for n in (size_of(g, x, axis), size))
-    last, places = g.Sub(old, 1), index_range(g, size)
+    old, new = (g.shape_from([n]) for n in (g.size_of(x, axis), size))
+    last, places = g.Sub(old, 1), g.index_range(size)
     if align_corners:
         step = g.Div(as_float32(g, last), as_float32(g, g.Max(g.Sub(new, 1), [1])))
         place = g.Mul(as_float32(g, places), step)
     else:
         step = g.Where(g.Greater(new, 1), g.Div(as_float32(g, old), as_float32(g, new)), 0.0)
-        middles, step = (cast(g, v, DType.FLOAT64) for v in (places, step))
+        middles, step = (g.cast(v, DType.FLOAT64) for v in (places, step))
         place = as_float32(g, g.Max(g.Sub(g.Mul(g.Add(middles, 0.5), step), 0.5), 0.0))
-    first = cast(g, place, DType.INT64)
+    first = g.cast(place, DType.INT64)
     share = g.Sub(place, as_float32(g, first))
     shares = (g.Reshape(v, [-1] + [1] * (x.rank - 1 - axis)) for v in (g.Sub(1.0, share), share))
     taken = (g.Gather(x, at, axis=axis) for at in (first, g.Min(g.Add(first, 1), last)))
@@ -112,7 +112,7 @@ def interpolate_axis(g, x: Value, axis: int, size: Size, align_corners: bool):
 
 
 def as_float32(g, x: Value):
-    return cast(g, x, DType.FLOAT32)
+    return g.cast(x, DType.FLOAT32)
 
 
 @reads("_contrib_AdaptiveAvgPooling2D")
@@ -150,13 +150,13 @@ def means_in_order(g, x: Value, rows: int, columns: int):
 
 def mean_weights(g, x: Value, axis: int, count: int):
     """``(size, count)``: the share each element along an axis has in each of ``count`` means."""
-    size = size_of(g, x, axis)
-    whole = shape_from(g, [size])
-    places = g.Unsqueeze(index_range(g, size), [1])
-    first = g.Div(g.Mul(index_range(g, count), whole), count)
-    behind = g.Div(g.Add(g.Mul(g.Add(index_range(g, count), 1), whole), count - 1), count)
+    size = g.size_of(x, axis)
+    whole = g.shape_from([size])
+    places = g.Unsqueeze(g.index_range(size), [1])
+    first = g.Div(g.Mul(g.index_range(count), whole), count)
+    behind = g.Div(g.Add(g.Mul(g.Add(g.index_range(count), 1), whole), count - 1), count)
     inside = g.And(g.GreaterOrEqual(places, first), g.Less(places, behind))
-    return g.Div(cast_like(g, inside, x), cast_like(g, g.Sub(behind, first), x))
+    return g.Div(g.cast_like(inside, x), g.cast_like(g.Sub(behind, first), x))
 
 
 @reads("GridGenerator")
@@ -166,9 +166,9 @@ def read_grid_generator(g, x, *, transform_type: str, target_shape: Ints = (0, 0
         return affine_grid(g, x, target_shape)
     require(transform_type == "warp", f"transform_type={transform_type!r} is unknown")
     moved = [g.Gather(x, i, axis=1) for i in (0, 1)]
-    lines = [cast_like(g, index_range(g, size_of(g, x, axis)), x) for axis in (3, 2)]
+    lines = [g.cast_like(g.index_range(g.size_of(x, axis)), x) for axis in (3, 2)]
     base = [lines[0], g.Unsqueeze(lines[1], [1])]
-    last = [cast_like(g, g.Sub(shape_from(g, [size_of(g, x, a)]), [1]), x) for a in (3, 2)]
+    last = [g.cast_like(g.Sub(g.shape_from([g.size_of(x, a)]), [1]), x) for a in (3, 2)]
     grid = [
         g.Sub(g.Div(g.Mul(g.Add(m, b), 2.0), end), 1.0)
         for m, b, end in zip(moved, base, last, strict=True)

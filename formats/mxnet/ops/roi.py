@@ -8,15 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from serde.decompositions.expressions import (
-    cast,
-    cast_like,
-    index_range,
-    scalar,
-    shape_from,
-    size_of,
-    slice_axis,
-)
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
@@ -45,7 +36,7 @@ def read_roi_align(
     y = g.RoiAlign(
         x,
         corners,
-        cast(g, g.Squeeze(g.Max(image, 0.0), [1]), DType.INT64),
+        g.cast(g.Squeeze(g.Max(image, 0.0), [1]), DType.INT64),
         mode="avg",
         output_height=pooled_size[0],
         output_width=pooled_size[1],
@@ -58,13 +49,13 @@ def read_roi_align(
 
 def split_rois(g, rois: Value):
     """Which image a region lies in, and its corners."""
-    return slice_axis(g, rois, 1, 0, 1), slice_axis(g, rois, 1, 1, 5)
+    return g.slice_axis(rois, 1, 0, 1), g.slice_axis(rois, 1, 1, 5)
 
 
 def zero_where_none(g, image, y: Value):
     """Zeros for the regions of image -1: there is no such region."""
-    none = g.Less(cast(g, image, DType.INT64), 0)
-    return g.Where(g.Unsqueeze(none, [2, 3]), scalar(g, 0, y), y)
+    none = g.Less(g.cast(image, DType.INT64), 0)
+    return g.Where(g.Unsqueeze(none, [2, 3]), g.scalar(0, y), y)
 
 
 TUNING = ("num_filter", "no_bias", "workspace")
@@ -94,23 +85,23 @@ def clamp_offsets(g, x: Value, offset: Value, frame):
     parts = zip(kernel, frame["strides"], frame["dilations"], frame["pads"][:half], strict=True)
     lines = [
         g.Add(
-            g.Sub(g.Mul(index_range(g, size_of(g, offset, axis)), s), p),
+            g.Sub(g.Mul(g.index_range(g.size_of(offset, axis)), s), p),
             g.Reshape(g.const(range(0, k * d, d), DType.INT64), [-1, 1]),
         )
         for axis, (k, s, d, p) in zip((2, 3), parts, strict=True)
     ]
-    sizes = [size_of(g, offset, axis) for axis in (2, 3)]
-    grid = shape_from(g, [*kernel, *sizes])
+    sizes = [g.size_of(offset, axis) for axis in (2, 3)]
+    grid = g.shape_from([*kernel, *sizes])
     down = g.Expand(g.Unsqueeze(lines[0], [1, 3]), grid)
     right = g.Expand(g.Unsqueeze(lines[1], [0, 2]), grid)
     base = g.Concat(*(g.Unsqueeze(v, [2]) for v in (down, right)), axis=2)
-    shape = shape_from(g, [math.prod(kernel), 2, *sizes])
-    base = g.Reshape(cast_like(g, base, offset), shape)
-    place = g.Add(g.Reshape(offset, shape_from(g, [0, -1, math.prod(kernel), 2, *sizes])), base)
-    size = cast_like(g, g.Unsqueeze(shape_from(g, [size_of(g, x, a) for a in (2, 3)]), [1, 2]), x)
+    shape = g.shape_from([math.prod(kernel), 2, *sizes])
+    base = g.Reshape(g.cast_like(base, offset), shape)
+    place = g.Add(g.Reshape(offset, g.shape_from([0, -1, math.prod(kernel), 2, *sizes])), base)
+    size = g.cast_like(g.Unsqueeze(g.shape_from([g.size_of(x, a) for a in (2, 3)]), [1, 2]), x)
     last = g.Min(place, g.Sub(size, 1.0))
     held = g.Where(g.Less(place, size), last, place)
-    held = g.Where(g.Less(place, 0.0), scalar(g, -2, place), held)
+    held = g.Where(g.Less(place, 0.0), g.scalar(-2, place), held)
     return g.Reshape(g.Sub(held, base), g.Shape(offset))
 
 
@@ -166,12 +157,12 @@ def read_position_sensitive(
     count = pooled_size
     rounded = round_corners(g, rois)
     masks = [
-        bin_masks(g, rounded[i], rounded[i + 2], spatial_scale, count, size_of(g, x, 3 - i))
+        bin_masks(g, rounded[i], rounded[i + 2], spatial_scale, count, g.size_of(x, 3 - i))
         for i in (1, 0)
     ]
-    own = g.Gather(x, cast(g, g.Gather(rois, 0, axis=1), DType.INT64), axis=0)
-    split = g.Reshape(own, shape_from(g, [-1, output_dim, count, count,
-                                          *(size_of(g, x, a) for a in (2, 3))]))  # fmt: skip
+    own = g.Gather(x, g.cast(g.Gather(rois, 0, axis=1), DType.INT64), axis=0)
+    split = g.Reshape(own, g.shape_from([-1, output_dim, count, count,
+                                          *(g.size_of(x, a) for a in (2, 3))]))  # fmt: skip
     total = g.Einsum(split, *masks, equation="rcijhw,rih,rjw->rcij")
     rows, columns = (g.ReduceSum(m, [2], keepdims=0) for m in masks)
     area = g.Mul(g.Unsqueeze(rows, [2]), g.Unsqueeze(columns, [1]))
@@ -189,12 +180,12 @@ def bin_masks(g, first: Value, last: Value, scale: float, count: int, size):
     start = g.Mul(first, scale)
     wide = g.Max(g.Sub(g.Mul(g.Add(last, 1.0), scale), start), 0.1)
     part = g.Unsqueeze(g.Div(wide, float(count)), [1])
-    line = cast_like(g, index_range(g, count), first)
+    line = g.cast_like(g.index_range(count), first)
     start = g.Unsqueeze(start, [1])
     low = g.Unsqueeze(g.Floor(g.Add(g.Mul(line, part), start)), [2])
     high = g.Unsqueeze(g.Ceil(g.Add(g.Mul(g.Add(line, 1.0), part), start)), [2])
-    pixels = cast_like(g, index_range(g, size), first)
-    return cast_like(g, g.And(g.GreaterOrEqual(pixels, low), g.Less(pixels, high)), first)
+    pixels = g.cast_like(g.index_range(size), first)
+    return g.cast_like(g.And(g.GreaterOrEqual(pixels, low), g.Less(pixels, high)), first)
 
 
 @reads("_contrib_DeformablePSROIPooling")
@@ -215,16 +206,16 @@ def read_deformable_position_sensitive(
     )
     bins_of = (spatial_scale, count, sample_per_part, trans_std)
     across = linear_taps(
-        g, sample_points(g, left, right, right_by, *bins_of, True), size_of(g, x, 3)
+        g, sample_points(g, left, right, right_by, *bins_of, True), g.size_of(x, 3)
     )
-    down = linear_taps(g, sample_points(g, top, bottom, down_by, *bins_of, False), size_of(g, x, 2))
+    down = linear_taps(g, sample_points(g, top, bottom, down_by, *bins_of, False), g.size_of(x, 2))
     part = np.arange(count) * group_size // count
     part = (part[:, None] * group_size + part).reshape(1, 1, count, count, 1, 1)
-    image = g.Unsqueeze(cast(g, g.Gather(rois, 0, axis=1), DType.INT64), [1, 2, 3, 4, 5])
+    image = g.Unsqueeze(g.cast(g.Gather(rois, 0, axis=1), DType.INT64), [1, 2, 3, 4, 5])
     at = g.Add(g.Mul(image, classes), np.arange(classes).reshape(1, -1, 1, 1, 1, 1))
     at = g.Add(g.Mul(at, group_size * group_size), part)
-    at = g.Add(g.Mul(at, size_of(g, x, 2)), g.Unsqueeze(down.pixels, [5]))
-    at = g.Add(g.Mul(at, size_of(g, x, 3)), g.Unsqueeze(across.pixels, [4]))
+    at = g.Add(g.Mul(at, g.size_of(x, 2)), g.Unsqueeze(down.pixels, [5]))
+    at = g.Add(g.Mul(at, g.size_of(x, 3)), g.Unsqueeze(across.pixels, [4]))
     near = g.Gather(pixels_of(g, x, classes, output_dim // classes), at, axis=0)
     means = "rkhwijc,rkhwi,rkhwj->rkchw"
     total = g.Einsum(near, down.weights, across.weights, equation=means)
@@ -234,8 +225,8 @@ def read_deformable_position_sensitive(
 
 def pixels_of(g, x: Value, classes: int, channels: int):
     """A row of ``channels`` for each image, class, part of a bin's channels, and pixel."""
-    sizes = [size_of(g, x, a) for a in (2, 3)]
-    parts = g.Reshape(x, shape_from(g, [size_of(g, x, 0), classes, channels, -1, *sizes]))
+    sizes = [g.size_of(x, a) for a in (2, 3)]
+    parts = g.Reshape(x, g.shape_from([g.size_of(x, 0), classes, channels, -1, *sizes]))
     return g.Reshape(g.Transpose(parts, perm=(0, 1, 3, 4, 5, 2)), [-1, channels])
 
 
@@ -272,15 +263,15 @@ class Taps(NamedTuple):
 
 def linear_taps(g, place: Value, size) -> Taps:
     """Half a pixel outside of the image a place is still its edge, and farther off nothing."""
-    limit = cast_like(g, shape_from(g, [size]), place)
+    limit = g.cast_like(g.shape_from([size]), place)
     inside = g.And(g.GreaterOrEqual(place, -0.5), g.LessOrEqual(place, g.Sub(limit, 0.5)))
-    weight = cast_like(g, inside, place)
+    weight = g.cast_like(inside, place)
     held = g.Max(g.Min(place, g.Sub(limit, 1.0)), 0.0)
     low = g.Floor(held)
     far = g.Mul(g.Sub(held, low), weight)
     pixels = g.Concat(low, g.Min(g.Add(low, 1.0), g.Sub(limit, 1.0)), axis=4)
     weights = g.Concat(g.Sub(weight, far), far, axis=4)
-    return Taps(cast(g, pixels, DType.INT64), weights, g.ReduceSum(weight, [4], keepdims=0))
+    return Taps(g.cast(pixels, DType.INT64), weights, g.ReduceSum(weight, [4], keepdims=0))
 
 
 @reads("_contrib_RROIAlign")
@@ -300,18 +291,18 @@ def read_rotated_align(g, x, rois, *, pooled_size: Ints, spatial_scale: float, s
         g.Add(g.Add(g.Mul(across, cosine), g.Mul(down, sine)), g.Gather(at, [0], axis=1)),
         g.Add(g.Sub(g.Mul(down, cosine), g.Mul(across, sine)), g.Gather(at, [1], axis=1)),
     )
-    ends = [cast_like(g, shape_from(g, [size_of(g, x, a)]), x) for a in (3, 2)]
+    ends = [g.cast_like(g.shape_from([g.size_of(x, a)]), x) for a in (3, 2)]
     outside = [g.Or(g.Less(p, -1.0), g.Greater(p, e)) for p, e in zip(points, ends, strict=True)]
     scaled = [
         g.Unsqueeze(g.Sub(g.Div(g.Mul(p, 2.0), g.Sub(e, 1.0)), 1.0), [2])
         for p, e in zip(points, ends, strict=True)
     ]
     grid = g.Reshape(g.Concat(*scaled, axis=2), [-1, rows, columns, 2])
-    own = g.Gather(x, cast(g, g.Gather(rois, 0, axis=1), DType.INT64), axis=0)
+    own = g.Gather(x, g.cast(g.Gather(rois, 0, axis=1), DType.INT64), axis=0)
     y = g.GridSample(own, grid, mode="linear", padding_mode="border", align_corners=1)
     none = g.Reshape(g.Or(*outside), [-1, 1, rows, columns])
     each = window((sampling_ratio,) * 2, (sampling_ratio,) * 2, (), ())
-    return g.AveragePool(g.Where(none, scalar(g, 0, y), y), **each)
+    return g.AveragePool(g.Where(none, g.scalar(0, y), y), **each)
 
 
 @writes("DeformConv")

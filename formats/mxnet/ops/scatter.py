@@ -6,15 +6,6 @@ import math
 
 import numpy as np
 
-from serde.decompositions.expressions import (
-    cast,
-    cast_like,
-    index_range,
-    is_true,
-    multiply_sizes,
-    size_of,
-    sizes_of,
-)
 from serde.errors import require
 from serde.ir.geometry import Ints, axis_of
 from serde.ir.graph import DType, Tensor, Value
@@ -30,26 +21,26 @@ def read_scatter_nd(g, x, index, *, shape: Ints):
     """The first axis of ``index`` counts the axes of the result; elsewhere there are zeros."""
     require(isinstance(index.ranked_shape[0], int), "needs to know how many axes are indexed")
     empty = Tensor.of(np.zeros(1, x.type.numpy))
-    places = g.Transpose(cast(g, index, DType.INT64), perm=(*range(1, index.rank), 0))
+    places = g.Transpose(g.cast(index, DType.INT64), perm=(*range(1, index.rank), 0))
     return g.ScatterND(g.ConstantOfShape(list(shape), value=empty), places, x)
 
 
 @reads("_contrib_index_copy")
 def read_index_copy(g, x, index, new):
     """Rows of ``new`` in place of those ``index`` names."""
-    return g.ScatterND(x, g.Unsqueeze(cast(g, index, DType.INT64), [1]), new)
+    return g.ScatterND(x, g.Unsqueeze(g.cast(index, DType.INT64), [1]), new)
 
 
 @reads("batch_take")
 def read_batch_take(g, x, index):
     """One element of each row."""
-    places = g.Unsqueeze(clip_indices(g, index, size_of(g, x, 1)), [1])
+    places = g.Unsqueeze(clip_indices(g, index, g.size_of(x, 1)), [1])
     return g.Squeeze(g.GatherElements(x, places, axis=1), [1])
 
 
 def assign_slice(g, x: Value, begin: Bounds, end: Bounds, step: Bounds, values):
     """``x`` with part of it replaced by ``values`` of the places' shape."""
-    every = g.Reshape(index_range(g, multiply_sizes(g, sizes_of(g, x))), g.Shape(x))
+    every = g.Reshape(g.index_range(g.multiply_sizes(g.sizes_of(x))), g.Shape(x))
     places = read_slice(g, every, begin=begin, end=end, step=step)
     flat = (g.Reshape(v, [-1]) for v in (x, places, values(places)))
     return g.Reshape(g.ScatterElements(*flat, axis=0), g.Shape(x))
@@ -68,7 +59,7 @@ def read_slice_assign_scalar(g, x, *, begin: Bounds, end: Bounds, step: Bounds =
 
 @reads("_contrib_boolean_mask", only={"axis": (0,)})
 def read_boolean_mask(g, x, index):
-    return g.Compress(x, is_true(g, index), axis=0)
+    return g.Compress(x, g.is_true(index), axis=0)
 
 
 @reads("_npx_nonzero")
@@ -98,17 +89,17 @@ def strides_of(shape: Ints) -> Ints:
 def read_ravel(g, x, *, shape: Ints = ()):
     """The place in the flattened tensor of each column of indices."""
     weights = g.const(np.array(strides_of(shape), np.int64).reshape(-1, *[1] * (x.rank - 1)))
-    return g.ReduceSum(g.Mul(x, cast_like(g, weights, x)), [0], keepdims=0)
+    return g.ReduceSum(g.Mul(x, g.cast_like(weights, x)), [0], keepdims=0)
 
 
 @reads("_unravel_index")
 def read_unravel(g, x, *, shape: Ints = ()):
     """The indices, along a new first axis, of places in the flattened tensor."""
     require(x.rank == 1, f"places along {x.rank} axes, which MXNet computes wrongly")
-    places = cast(g, x, DType.INT64)
+    places = g.cast(x, DType.INT64)
     rows = [g.Div(places, stride) for stride in strides_of(shape)]
     rows = [rows[0], *(g.Mod(r, size) for r, size in zip(rows[1:], shape[1:], strict=True))]
-    return cast_like(g, g.Concat(*(g.Unsqueeze(r, [0]) for r in rows), axis=0), x)
+    return g.cast_like(g.Concat(*(g.Unsqueeze(r, [0]) for r in rows), axis=0), x)
 
 
 @reads("_histogram")
@@ -123,20 +114,18 @@ def read_histogram(g, x, bins=None, *, bin_cnt: int | None = None, range: Floats
     last = g.Equal(high, g.Gather(bins, -1, axis=0))
     below = g.Or(g.Less(flat, high), g.And(last, g.Equal(flat, high)))
     inside = g.And(g.GreaterOrEqual(flat, low), below)
-    return g.ReduceSum(cast(g, inside, DType.INT64), [0], keepdims=0), bins
+    return g.ReduceSum(g.cast(inside, DType.INT64), [0], keepdims=0), bins
 
 
 @reads("_npi_bincount", ignore=("has_weights",))
 def read_bincount(g, x, weights=None, *, minlength=0):
     """How often each number from 0 occurs, or the sum of the weights that stand with it."""
-    places = cast(g, x, DType.INT64)
+    places = g.cast(x, DType.INT64)
     most = g.Add(g.ReduceMax(places, [0], keepdims=0), 1)
     hit = g.Equal(g.Unsqueeze(places, [1]), g.Range(0, g.Max(most, minlength), 1))
     if weights is None:
-        return cast_like(g, g.ReduceSum(cast(g, hit, DType.INT64), [0], keepdims=0), x)
-    return g.ReduceSum(
-        g.Mul(cast_like(g, hit, weights), g.Unsqueeze(weights, [1])), [0], keepdims=0
-    )
+        return g.cast_like(g.ReduceSum(g.cast(hit, DType.INT64), [0], keepdims=0), x)
+    return g.ReduceSum(g.Mul(g.cast_like(hit, weights), g.Unsqueeze(weights, [1])), [0], keepdims=0)
 
 
 @writes("NonZero")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import cast, index_range, scalar, size_of
 from serde.errors import require
 from serde.ir.graph import DType, Value
 
@@ -12,7 +11,7 @@ from ..rules import reads
 def normalize_lengths(g, x: Value, lengths: Value | None, used):
     """The lengths as int64, None where every sequence is whole."""
     require(not used or lengths is not None, "use_sequence_length without sequence_length")
-    return cast(g, lengths, DType.INT64) if used else None
+    return g.cast(lengths, DType.INT64) if used else None
 
 
 @reads("SequenceMask")
@@ -21,9 +20,9 @@ def read_sequence_mask(g, x, sequence_length=None, *, use_sequence_length=False,
     lengths = normalize_lengths(g, x, sequence_length, use_sequence_length)
     if lengths is None:
         return x
-    place = g.Unsqueeze(index_range(g, size_of(g, x, axis)), [1 - axis])
+    place = g.Unsqueeze(g.index_range(g.size_of(x, axis)), [1 - axis])
     inside = g.Less(place, g.Unsqueeze(lengths, [axis]))
-    return g.Where(g.Unsqueeze(inside, list(range(2, x.rank))), x, scalar(g, value, x))
+    return g.Where(g.Unsqueeze(inside, list(range(2, x.rank))), x, g.scalar(value, x))
 
 
 @reads("SequenceLast")

@@ -7,14 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from serde.decompositions.expressions import (
-    Size,
-    multiply_sizes,
-    reshape,
-    shape_from,
-    size_of,
-    sizes_of,
-)
 from serde.decompositions.reshape_codes import SKIP, resolve_reshape_codes
 from serde.errors import require
 from serde.ir.dim_expr import combine, shape_data_of
@@ -22,6 +14,7 @@ from serde.ir.geometry import Ints, axes_of, axis_of, swap_axes_perm
 from serde.ir.graph import Dim, DType, Value
 from serde.rewrite.rules import Hint
 from serde.spec import shape_functions
+from serde.spec.expressions import Size
 
 from ..rules import reads
 from ..target import spells, storage_type_name, writes
@@ -52,11 +45,11 @@ def read_reshape(g, x, *, shape: Ints = (), reverse=False, target_shape: Ints = 
         check_count(x, shape, shape)
         return g.Reshape(x, shape)
     if not reverse:
-        sizes = resolve_reshape_codes(g, sizes_of(g, x), shape)
+        sizes = resolve_reshape_codes(g, g.sizes_of(x), shape)
     else:
-        sizes = resolve_reshape_codes(g, sizes_of(g, x)[::-1], shape[::-1])[::-1]
+        sizes = resolve_reshape_codes(g, g.sizes_of(x)[::-1], shape[::-1])[::-1]
     check_count(x, sizes, shape)
-    return reshape(g, x, sizes)
+    return g.reshape(x, sizes)
 
 
 def check_count(x: Value, sizes: Sequence[Size], shape: Ints) -> None:
@@ -77,8 +70,8 @@ def read_numpy_reshape(g, x, *, newshape: Ints, reverse=False):
     require(0 not in newshape, f"newshape={newshape} makes no elements")
     codes = tuple(NUMPY_CODES.get(d, d) for d in newshape)
     if not reverse:
-        return reshape(g, x, resolve_reshape_codes(g, sizes_of(g, x), codes))
-    return reshape(g, x, resolve_reshape_codes(g, sizes_of(g, x)[::-1], codes[::-1])[::-1])
+        return g.reshape(x, resolve_reshape_codes(g, g.sizes_of(x), codes))
+    return g.reshape(x, resolve_reshape_codes(g, g.sizes_of(x)[::-1], codes[::-1])[::-1])
 
 
 @reads("_np_reshape", only={"order": ("C",)})
@@ -95,9 +88,9 @@ def read_reshape_like(
     """Some axes of ``x``, by default all, take the sizes of some axes of ``like``."""
     if (lhs_begin, lhs_end, rhs_begin, rhs_end) == (None,) * 4:
         return g.Reshape(x, g.Shape(like))
-    mine, other = sizes_of(g, x), sizes_of(g, like)
+    mine, other = g.sizes_of(x), g.sizes_of(like)
     mine[slice(lhs_begin, lhs_end)] = other[slice(rhs_begin, rhs_end)]
-    return reshape(g, x, mine)
+    return g.reshape(x, mine)
 
 
 @reads("transpose")
@@ -150,37 +143,37 @@ def read_repeat(g, x, *, repeats: int, axis: int | None = None):
     if axis is None:
         x, axis = g.Reshape(x, [-1]), 0
     axis = axis_of(axis, x.rank)
-    sizes = sizes_of(g, x)
+    sizes = g.sizes_of(x)
     spread = [*sizes[: axis + 1], repeats, *sizes[axis + 1 :]]
-    wide = g.Expand(g.Unsqueeze(x, [axis + 1]), shape_from(g, spread))
-    return reshape(
-        g, wide, [*sizes[:axis], multiply_sizes(g, [sizes[axis], repeats]), *sizes[axis + 1 :]]
+    wide = g.Expand(g.Unsqueeze(x, [axis + 1]), g.shape_from(spread))
+    return g.reshape(
+        wide, [*sizes[:axis], g.multiply_sizes([sizes[axis], repeats]), *sizes[axis + 1 :]]
     )
 
 
 @reads("broadcast_axis")
 def read_broadcast_axis(g, x, *, axis: Ints = (), size: Ints = ()):
-    sizes = sizes_of(g, x)
+    sizes = g.sizes_of(x)
     for at, wide in zip(axes_of(axis, x.rank), size, strict=True):
         sizes[at] = wide
-    return g.Expand(x, shape_from(g, sizes))
+    return g.Expand(x, g.shape_from(sizes))
 
 
 @reads("broadcast_to")
 def read_broadcast_to(g, x, *, shape: Ints = ()):
-    sizes = [size_of(g, x, i) if d == 0 else d for i, d in enumerate(shape)]
-    return g.Expand(x, shape_from(g, sizes))
+    sizes = [g.size_of(x, i) if d == 0 else d for i, d in enumerate(shape)]
+    return g.Expand(x, g.shape_from(sizes))
 
 
 @reads("broadcast_like")
 def read_broadcast_like(g, x, like, *, lhs_axes: Ints | None = None, rhs_axes: Ints | None = None):
     if not lhs_axes and not rhs_axes:
         return g.Expand(x, g.Shape(like))
-    sizes = sizes_of(g, x)
+    sizes = g.sizes_of(x)
     pairs = zip(axes_of(lhs_axes or (), x.rank), axes_of(rhs_axes or (), like.rank), strict=True)
     for mine, other in pairs:
-        sizes[mine] = size_of(g, like, other)
-    return g.Expand(x, shape_from(g, sizes))
+        sizes[mine] = g.size_of(like, other)
+    return g.Expand(x, g.shape_from(sizes))
 
 
 @reads("reverse")

@@ -4,21 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.decompositions.expressions import (
-    Size,
-    cast,
-    cast_like,
-    index_range,
-    is_true,
-    scalar,
-    shape_from,
-    size_of,
-    sizes_of,
-    slice_axis,
-)
 from serde.errors import require
 from serde.ir.geometry import axis_of, move_axis_perm
 from serde.ir.graph import DType, Value
+from serde.spec.expressions import Size
 
 from ..rules import reads
 from .slicing import FAR
@@ -40,7 +29,7 @@ def places(g, size: Size, start: Bound, stop: Bound, step: Bound):
     up = step is None or step > 0
     first = (0 if up else FAR) if start is None else start
     last = (FAR if up else -FAR) if stop is None else stop
-    return g.Slice(index_range(g, size), [first], [last], [0], [step or 1])
+    return g.Slice(g.index_range(size), [first], [last], [0], [step or 1])
 
 
 @reads("_npi_delete")
@@ -50,23 +39,23 @@ def read_delete(
 ):  # fmt: skip
     """Without what an integer, slice or tensor names; negative indices of a tensor name nothing."""
     x, at = flatten_without_axis(g, x, axis)
-    size = size_of(g, x, at)
+    size = g.size_of(x, at)
     if index is None and int_ind is not None:
         require((start, stop, step) == (None,) * 3, "an integer and a slice at once")
         start, stop, step = int_ind, int_ind + 1 or None, 1
     if index is None and isinstance(size, int):
         left = np.delete(np.arange(size), np.arange(size)[start:stop:step])
         return g.Gather(x, g.const(left, DType.INT64), axis=at)
-    whole = shape_from(g, [size])
+    whole = g.shape_from([size])
     if index is None:
         index = places(g, size, start, stop, step)
     else:
-        index = cast(g, g.Reshape(index, [-1]), DType.INT64)
+        index = g.cast(g.Reshape(index, [-1]), DType.INT64)
         outside = g.Or(g.Less(index, 0), g.GreaterOrEqual(index, whole))
         index = g.Where(outside, whole, index)
     ones = g.Expand(g.const(1), g.Add(whole, [1]))
     marked = g.ScatterElements(ones, index, g.Mul(index, 0), axis=0)
-    return g.Compress(x, is_true(g, g.Slice(marked, [0], [-1], [0], [1])), axis=at)
+    return g.Compress(x, g.is_true(g.Slice(marked, [0], [-1], [0], [1])), axis=at)
 
 
 def add_leading_axes(g, values: Value, rank: int):
@@ -76,36 +65,36 @@ def add_leading_axes(g, values: Value, rank: int):
 
 def broadcast_except(g, values: Value, x: Value, axis: int):
     """``values`` in the sizes of ``x`` along all axes but one."""
-    values = cast_like(g, add_leading_axes(g, values, x.rank), x)
-    sizes = sizes_of(g, x)
+    values = g.cast_like(add_leading_axes(g, values, x.rank), x)
+    sizes = g.sizes_of(x)
     sizes[axis] = 1
-    return g.Expand(values, shape_from(g, sizes))
+    return g.Expand(values, g.shape_from(sizes))
 
 
 def insert_at(g, x: Value, values: Value, index, axis: int):
     """``values`` in front of the place ``index`` along an axis."""
-    before, behind = slice_axis(g, x, axis, 0, index), slice_axis(g, x, axis, index, FAR)
+    before, behind = g.slice_axis(x, axis, 0, index), g.slice_axis(x, axis, index, FAR)
     return g.Concat(before, broadcast_except(g, values, x, axis), behind, axis=axis)
 
 
 def insert_each(g, x: Value, values: Value, index: Value, axis: int):
     """Each slice of ``values`` in front of the place its index names in ``x`` as it is."""
-    size = shape_from(g, [size_of(g, x, axis)])
+    size = g.shape_from([g.size_of(x, axis)])
     index = g.Where(g.Less(index, 0), g.Add(index, size), index)
-    count = shape_from(g, [size_of(g, index, 0)])
-    wanted = [*sizes_of(g, x)]
+    count = g.shape_from([g.size_of(index, 0)])
+    wanted = [*g.sizes_of(x)]
     wanted[axis] = 1
-    each = shape_from(g, [*wanted[:axis], count, *wanted[axis + 1 :]])
+    each = g.shape_from([*wanted[:axis], count, *wanted[axis + 1 :]])
     wide = g.Expand(broadcast_except(g, values, x, axis), each)
     ordered, order = g.TopK(index, count, axis=0, largest=0, outputs=2)
-    new = g.Add(ordered, index_range(g, size_of(g, index, 0)))
+    new = g.Add(ordered, g.index_range(g.size_of(index, 0)))
     total = g.Add(size, count)
     ones = g.Expand(g.const(1), count)
     is_new = g.ScatterElements(g.Expand(g.const(0), total), new, ones, axis=0)
     passed = g.CumSum(is_new, 0)
-    old = g.Sub(index_range(g, total), passed)
+    old = g.Sub(g.index_range(total), passed)
     rank = g.Max(g.Sub(passed, 1), 0)
-    source = g.Where(is_true(g, is_new), g.Add(g.Gather(order, rank, axis=0), size), old)
+    source = g.Where(g.is_true(is_new), g.Add(g.Gather(order, rank, axis=0), size), old)
     return g.Gather(g.Concat(x, wide, axis=axis), source, axis=axis)
 
 
@@ -130,7 +119,7 @@ def read_insert_slice(
     """A slice of one place takes all values."""
     x, at = flatten_without_axis(g, x, axis)
     values = g.const(val, DType.FLOAT64) if values is None else values
-    index = places(g, size_of(g, x, at), start, stop, step)
+    index = places(g, g.size_of(x, at), start, stop, step)
     count = index.ranked_shape[0]
     require(isinstance(count, int), f"needs to know how many places the slice has along axis {at}")
     require(count != 0, "a slice of no places")
@@ -160,7 +149,7 @@ def read_insert_tensor(g, x, a, b=None, *, val: float | None = None, axis: Bound
 
 def align_mask(g, x: Value, mask: Value, axis: int):
     """A mask of the axes from ``axis`` on, as one of ``x``."""
-    mask = is_true(g, mask)
+    mask = g.is_true(mask)
     behind = x.rank - axis - mask.rank
     return g.Unsqueeze(mask, [*range(axis), *range(x.rank - behind, x.rank)])
 
@@ -171,7 +160,7 @@ def read_mask_assign_scalar(g, x, mask, *, value: float, start_axis: int):
 
 
 def scalar_of_type(g, value: float, x: Value):
-    return scalar(g, value if x.type.kind == "f" else int(value), x)
+    return g.scalar(value if x.type.kind == "f" else int(value), x)
 
 
 @reads("_npi_boolean_mask_assign_tensor")
@@ -182,8 +171,8 @@ def read_mask_assign_tensor(g, x, mask, values, *, start_axis: int):
         or values.rank < x.rank - mask.rank + 1
         or values.ranked_shape[start_axis] == 1
     ):
-        return g.Where(align_mask(g, x, mask, start_axis), cast_like(g, values, x), x)
-    flat = cast(g, g.Reshape(is_true(g, mask), [-1]), DType.INT64)
+        return g.Where(align_mask(g, x, mask, start_axis), g.cast_like(values, x), x)
+    flat = g.cast(g.Reshape(g.is_true(mask), [-1]), DType.INT64)
     order = g.Reshape(g.Max(g.Sub(g.CumSum(flat, 0), 1), 0), g.Shape(mask))
-    spaced = g.Gather(cast_like(g, values, x), order, axis=start_axis)
+    spaced = g.Gather(g.cast_like(values, x), order, axis=start_axis)
     return g.Where(align_mask(g, x, mask, start_axis), spaced, x)

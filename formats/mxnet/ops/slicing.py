@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.decompositions.expressions import slice_axis, slice_like
 from serde.errors import require
 from serde.ir.geometry import axes_of, axis_of
 from serde.ir.graph import Dim, Value
@@ -33,12 +32,12 @@ def read_slice(g, x, *, begin: Bounds, end: Bounds, step: Bounds = ()):
 
 @reads("slice_axis")
 def read_slice_axis(g, x, *, axis: int, begin: int, end: int | None):
-    return slice_axis(g, x, axis_of(axis, x.rank), begin, FAR if end is None else end)
+    return g.slice_axis(x, axis_of(axis, x.rank), begin, FAR if end is None else end)
 
 
 @reads("slice_like")
 def read_slice_like(g, x, like, *, axes=()):
-    return slice_like(g, x, like, axes=axes_of(axes, x.rank))
+    return g.slice_like(x, like, axes=axes_of(axes, x.rank))
 
 
 @reads("SliceChannel")
@@ -112,7 +111,7 @@ def legalize_split(g, x, sizes=None, *, axis, num_outputs: int | None = None, ou
         counts = [max(0, min(part, whole - i * part)) for i in range(outputs)]
     starts = [sum(counts[:i]) for i in range(len(counts))]
     return tuple(
-        slice_axis(g, x, axis, b, b + n) if n else make_empty_part(g, x, axis)
+        g.slice_axis(x, axis, b, b + n) if n else make_empty_part(g, x, axis)
         for b, n in zip(starts, counts, strict=True)
     )
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import cast, index_range, lowest_value, scalar, size_of
 from serde.errors import require
 from serde.ir.geometry import axis_of
 from serde.ir.graph import DType, Value
+from serde.spec.expressions import lowest_value
 
 from ..rules import dtype_of, reads
 from ..target import writes
@@ -13,17 +13,17 @@ from ..target import writes
 
 def apply_temperature(g, x, temperature, dtype):
     """The operand of a softmax: in the type asked for, divided by its temperature."""
-    x = x if dtype is None else cast(g, x, dtype_of(dtype))
+    x = x if dtype is None else g.cast(x, dtype_of(dtype))
     return x if temperature in (None, 1.0) else g.Div(x, temperature)
 
 
 def softmax_with_length(g, x: Value, length: Value, axis: int):
     """Softmax over the first ``length`` elements along ``axis``; 0 behind them."""
     axis = axis_of(axis, x.rank)
-    place = g.Unsqueeze(index_range(g, size_of(g, x, axis)), list(range(1, x.rank - axis)))
-    inside = g.Less(place, g.Unsqueeze(cast(g, length, DType.INT64), [axis]))
-    kept = g.Where(inside, x, scalar(g, lowest_value(x), x))
-    return g.Where(inside, g.Softmax(kept, axis=axis), scalar(g, 0, x))
+    place = g.Unsqueeze(g.index_range(g.size_of(x, axis)), list(range(1, x.rank - axis)))
+    inside = g.Less(place, g.Unsqueeze(g.cast(length, DType.INT64), [axis]))
+    kept = g.Where(inside, x, g.scalar(lowest_value(x), x))
+    return g.Where(inside, g.Softmax(kept, axis=axis), g.scalar(0, x))
 
 
 @reads("softmax")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import cast, full_like, scalar, shape_from, size_of
 from serde.errors import require
 from serde.ir.geometry import axis_of
 from serde.ir.graph import Value
@@ -20,7 +19,7 @@ def sort_along(g, x: Value, axis: int | None, k: int, ascending):
     """
     x = g.Reshape(x, [-1]) if axis is None else x
     at = 0 if axis is None else axis_of(axis, x.rank)
-    count = shape_from(g, [size_of(g, x, at)]) if k <= 0 else [k]
+    count = g.shape_from([g.size_of(x, at)]) if k <= 0 else [k]
     return g.TopK(x, count, axis=at, largest=int(not ascending), outputs=2)
 
 
@@ -31,7 +30,7 @@ def read_sort(g, x, *, axis: int | None = -1, is_ascend=True):
 
 @reads("argsort")
 def read_argsort(g, x, *, axis: int | None = -1, is_ascend=True, dtype="float32"):
-    return cast(g, sort_along(g, x, axis, 0, is_ascend)[1], dtype_of(dtype))
+    return g.cast(sort_along(g, x, axis, 0, is_ascend)[1], dtype_of(dtype))
 
 
 @reads("topk")
@@ -43,10 +42,10 @@ def read_topk(
     if ret_typ == "mask":
         flat = g.Reshape(x, [-1]) if axis is None else x
         at = 0 if axis is None else axis_of(axis, x.rank)
-        ones = g.Expand(scalar(g, 1, x), g.Shape(places))
-        mask = g.ScatterElements(full_like(g, flat, 0), places, ones, axis=at)
+        ones = g.Expand(g.scalar(1, x), g.Shape(places))
+        mask = g.ScatterElements(g.full_like(flat, 0), places, ones, axis=at)
         return g.Reshape(mask, g.Shape(x))
-    places = cast(g, places, dtype_of(dtype))
+    places = g.cast(places, dtype_of(dtype))
     found = {"value": values, "indices": places, "both": (values, places)}
     require(ret_typ in found, f"ret_typ={ret_typ!r} is unknown")
     return found[ret_typ]

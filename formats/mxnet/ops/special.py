@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from functools import partial, reduce
 
-from serde.decompositions.expressions import cast, cast_like
 from serde.errors import require
 from serde.ir.graph import DType, Value
 
@@ -70,7 +69,7 @@ def read_special(function, g, x: Value):
     require(x.type.kind == "f", f"a special function of {x.type.value} numbers")
     if x.type in (DType.FLOAT32, DType.FLOAT64):
         return function(g, x)
-    return cast_like(g, function(g, cast(g, x, DType.FLOAT32)), x)
+    return g.cast_like(function(g, g.cast(x, DType.FLOAT32)), x)
 
 
 for _name, _function in {"erfinv": erfinv, "gamma": gamma, "gammaln": gammaln}.items():

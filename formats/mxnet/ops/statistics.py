@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import cast, cast_like, compute_in_float32
 from serde.errors import require
 from serde.ir.geometry import Ints, axes_of
 from serde.ir.graph import Value
@@ -35,19 +34,19 @@ def read_variance(
 ):
     """``ddof`` degrees of freedom are not counted."""
     require(x.type.kind == "f", f"the variance of {x.type.value} numbers")
-    x = x if dtype is None else cast(g, x, dtype_of(dtype))
+    x = x if dtype is None else g.cast(x, dtype_of(dtype))
     axes = normalize_axes(x, axis)
 
     def apply(g, x):
         _, squares = mean_and_squares(g, x, axes)
         if ddof == 0 and not are_empty(x, axes):
             return g.ReduceMean(squares, axes, keepdims=int(keepdims))
-        count = cast(g, count_of(g, x, axes), x.type)
+        count = g.cast(count_of(g, x, axes), x.type)
         free = g.Squeeze(g.Sub(count, float(ddof)), [0])
         free = g.Where(g.Less(free, 0.0), g.Add(free, 2.0**64), free)  # MXNet's count has no sign
         return g.Div(g.ReduceSum(squares, axes, keepdims=int(keepdims)), free)
 
-    return compute_in_float32(g, apply, x)
+    return g.compute_in_float32(apply, x)
 
 
 @reads("_npi_std")
@@ -64,7 +63,7 @@ def read_average(g, x, weights=None, *, axis: Ints | None = None, returned=False
     if not weighted:
         mean = g.ReduceMean(x, axes, keepdims=0)
         count = count_of(g, x, axes)
-        return (mean, cast_like(g, g.Squeeze(count, [0]), x)) if returned else mean
+        return (mean, g.cast_like(g.Squeeze(count, [0]), x)) if returned else mean
     spread, summed = weights, axes
     if weights.rank == 1 and x.rank > 1:
         spread = g.Unsqueeze(weights, list(range(1, x.rank - axes[0])))

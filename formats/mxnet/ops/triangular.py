@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import index_range, scalar, shape_from, size_of
 from serde.errors import require
 from serde.ir.geometry import axis_of, other_axes
 from serde.ir.graph import Value
@@ -15,25 +14,25 @@ def diagonal(g, x: Value, k: int, axis1: int, axis2: int):
     a, b = axis_of(axis1, x.rank), axis_of(axis2, x.rank)
     require(a != b, f"axis1={axis1} and axis2={axis2} are one axis")
     kept = other_axes((a, b), x.rank)
-    rows, columns = (shape_from(g, [size_of(g, x, axis)]) for axis in (a, b))
+    rows, columns = (g.shape_from([g.size_of(x, axis)]) for axis in (a, b))
     top, left = max(-k, 0), max(k, 0)
     count = g.Min(g.Sub(rows, [top]), g.Sub(columns, [left]))
     places = g.Add(
-        g.Mul(index_range(g, count), g.Add(columns, [1])), g.Add(g.Mul(columns, [top]), [left])
+        g.Mul(g.index_range(count), g.Add(columns, [1])), g.Add(g.Mul(columns, [top]), [left])
     )
     last = g.Transpose(x, perm=(*kept, a, b))
-    sizes = [size_of(g, x, axis) for axis in kept]
-    flat = g.Reshape(last, shape_from(g, [*sizes, -1]))
+    sizes = [g.size_of(x, axis) for axis in kept]
+    flat = g.Reshape(last, g.shape_from([*sizes, -1]))
     return g.Gather(flat, places, axis=len(kept))
 
 
 def embed_diagonal(g, x: Value, k: int):
     """Square matrices with the last axis of ``x`` on their diagonal ``k``, and zeros elsewhere."""
     last, edge = x.rank - 1, abs(k)
-    lines = index_range(g, g.Add(shape_from(g, [size_of(g, x, last)]), [edge]))
+    lines = g.index_range(g.Add(g.shape_from([g.size_of(x, last)]), [edge]))
     on = g.Equal(lines, g.Add(g.Unsqueeze(lines, [1]), k))
     wide = g.Pad(x, [0] * (x.rank + last) + [edge])
-    return g.Where(on, g.Unsqueeze(wide, [x.rank if k >= 0 else last]), scalar(g, 0, x))
+    return g.Where(on, g.Unsqueeze(wide, [x.rank if k >= 0 else last]), g.scalar(0, x))
 
 
 @reads("diag")
@@ -65,15 +64,15 @@ def read_trace(g, x, *, offset=0, axis1=0, axis2=1):
 def read_tril(g, x, *, k=0):
     """A single line is repeated to a square first."""
     if x.rank == 1:
-        size = size_of(g, x, 0)
-        x = g.Expand(x, shape_from(g, [size, size]))
+        size = g.size_of(x, 0)
+        x = g.Expand(x, g.shape_from([size, size]))
     return g.Trilu(x, k, upper=0)
 
 
 @reads("_npi_diag_indices_from")
 def read_diag_indices(g, x):
     """The place along every axis of each element of the diagonal."""
-    line = index_range(g, size_of(g, x, 0))
+    line = g.index_range(g.size_of(x, 0))
     return g.Expand(line, g.Concat([x.rank], g.Shape(line), axis=0))
 
 

@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 
-from serde.decompositions.expressions import cast, cast_like, full_like, scalar
 from serde.errors import require
 from serde.ir.graph import DType, Value
 
@@ -100,7 +99,7 @@ FLOATS = {  # MXNet's name: ONNX's, or the expression
 }
 NUMBERS = {
     "abs": "Abs",
-    "negative": lambda g, x: g.Sub(scalar(g, 0, x), x) if x.type.kind == "u" else g.Neg(x),
+    "negative": lambda g, x: g.Sub(g.scalar(0, x), x) if x.type.kind == "u" else g.Neg(x),
     "relu": lambda g, x: g.Relu(x) if x.type.kind == "f" else g.Max(x, 0),
     "sign": "Sign",
 }
@@ -127,7 +126,7 @@ def compute_in_float(function, g, x: Value):
     """Apply a function of floats; MXNet takes integers as float32 and cuts the fraction off."""
     if x.type.kind == "f":
         return function(g, x)
-    return cast_like(g, function(g, cast(g, x, DType.FLOAT32)), x)
+    return g.cast_like(function(g, g.cast(x, DType.FLOAT32)), x)
 
 
 def read_rounding(op, g, x: Value):
@@ -139,17 +138,17 @@ def read_cube_root(g, x: Value):
     """Of an integer the root is found among integers: a power of 1/3 may fall short of one."""
     if x.type.kind == "f":
         return cube_root(g, x)
-    size = g.Abs(cast(g, x, DType.FLOAT64))
+    size = g.Abs(g.cast(x, DType.FLOAT64))
     near = g.Round(g.Pow(size, g.const(1 / 3, DType.FLOAT64)))
-    beyond = cast(g, g.Greater(g.Mul(g.Mul(near, near), near), size), DType.FLOAT64)
-    return g.Mul(g.Sign(x), cast_like(g, g.Sub(near, beyond), x))
+    beyond = g.cast(g.Greater(g.Mul(g.Mul(near, near), near), size), DType.FLOAT64)
+    return g.Mul(g.Sign(x), g.cast_like(g.Sub(near, beyond), x))
 
 
 def compute_in_double(op, g, x: Value):
     """Integers are taken as float64; the nudge keeps the logarithm of 1000 from falling short."""
     if x.type.kind == "f":
         return read_unary(op, g, x)
-    return cast_like(g, g.Add(read_unary(op, g, cast(g, x, DType.FLOAT64)), 1e-12), x)
+    return g.cast_like(g.Add(read_unary(op, g, g.cast(x, DType.FLOAT64)), 1e-12), x)
 
 
 ROUNDING = ("ceil", "fix", "floor", "rint", "round", "trunc")
@@ -184,13 +183,13 @@ def read_clip(g, x, *, a_min: float, a_max: float):
         return g.Clip(x, *(None if b is None else scalar_of_type(g, b, x) for b in bounds))
     y = x
     if low > most:
-        y = full_like(g, x, scalar_of_type(g, low, x).array().item())
+        y = g.full_like(x, scalar_of_type(g, low, x).array().item())
     elif low > least:
         y = g.Where(
             g.Less(x, scalar_of_type(g, least_at_or_above(low, x), x)), scalar_of_type(g, low, x), x
         )
     if high < least:
-        return full_like(g, x, scalar_of_type(g, high, x).array().item())
+        return g.full_like(x, scalar_of_type(g, high, x).array().item())
     if high < most:
         return g.Where(
             g.Greater(x, scalar_of_type(g, greatest_at_or_below(high, x), x)),
@@ -219,7 +218,7 @@ def greatest_at_or_below(number: float, x: Value) -> float:
 def scalar_of_type(g, number: float, x: Value):
     """A number in the type of ``x``: of an integer the fraction is cut off, and it wraps around."""
     if x.type.kind == "f":
-        return scalar(g, number, x)
+        return g.scalar(number, x)
     require(math.isfinite(number), f"a bound of {number} for {x.type.value} elements")
     return g.const(np.int64(number).astype(x.type.numpy))
 

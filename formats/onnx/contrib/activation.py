@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from serde.errors import require
 from serde.ir.graph import Value
 
@@ -19,7 +17,7 @@ PARAMETERS: dict[str, dict[str, float]] = {
 LIMITS = 2  # parameters of Clip: its bounds
 
 
-def activate(g: Any, x: Value, activation: str, params: tuple[float | None, ...]) -> Value:
+def activate(g, x: Value, activation: str, params: tuple[float | None, ...]):
     """``x`` behind a fused activation; ``params`` are its parameters as far as they are given."""
     if activation in ("", "Identity"):
         return x
@@ -27,76 +25,71 @@ def activate(g: Any, x: Value, activation: str, params: tuple[float | None, ...]
     if activation == "Clip":
         given = [p for p in params if p is not None]
         require(len(given) == LIMITS, "the fused Clip has no two bounds")
-        return g.Clip(x, *given)  # type: ignore[no-any-return]
+        return g.Clip(x, *given)
     found = dict(PARAMETERS[activation])
     found |= {n: p for n, p in zip(found, params, strict=False) if p is not None}
-    return g[activation](x, **found)  # type: ignore[no-any-return]
+    return g[activation](x, **found)
 
 
-def quick_gelu(g: Any, x: Value, alpha: float) -> Value:
+def quick_gelu(g, x: Value, alpha: float):
     """``x * sigmoid(alpha * x)``."""
-    return g.Mul(x, g.Sigmoid(x if alpha == 1 else g.Mul(x, alpha)))  # type: ignore[no-any-return]
+    return g.Mul(x, g.Sigmoid(x if alpha == 1 else g.Mul(x, alpha)))
 
 
 @reads("Gelu")
-def read_gelu(g: Any, x: Value) -> Value:
-    return g.Gelu(x)  # type: ignore[no-any-return]
+def read_gelu(g, x):
+    return g.Gelu(x)
 
 
 @reads("BiasGelu")
-def read_bias_gelu(g: Any, a: Value, b: Value) -> Value:
-    return g.Gelu(g.Add(a, b))  # type: ignore[no-any-return]
+def read_bias_gelu(g, a, b):
+    return g.Gelu(g.Add(a, b))
 
 
 @reads("FastGelu")
-def read_fast_gelu(g: Any, x: Value, bias: Value | None = None) -> Value:
-    return g.Gelu(x if bias is None else g.Add(x, bias), approximate=TANH_GELU)  # type: ignore
+def read_fast_gelu(g, x, bias=None):
+    return g.Gelu(x if bias is None else g.Add(x, bias), approximate=TANH_GELU)
 
 
 @reads("GemmFastGelu")
-def read_gemm_fast_gelu(g: Any, x: Value, w: Value, bias: Value | None = None) -> Value:
-    return read_fast_gelu(g, g.MatMul(x, w), bias)  # type: ignore[no-any-return]
+def read_gemm_fast_gelu(g, x, w, bias=None):
+    return read_fast_gelu(g, g.MatMul(x, w), bias)
 
 
 @reads("QuickGelu")
-def read_quick_gelu(g: Any, x: Value, *, alpha: float = 1.702) -> Value:
+def read_quick_gelu(g, x, *, alpha=1.702):
     return quick_gelu(g, x, alpha)
 
 
 @reads("ScaledSiLU")
-def read_scaled_silu(g: Any, x: Value, scale: Value | None = None, *, alpha: float = 1.0) -> Value:
+def read_scaled_silu(g, x, scale=None, *, alpha=1.0):
     require(scale is None or scale.dtype is x.dtype, "a scale of another element type")
     scaled = g.Mul(x, alpha if scale is None else g.Reshape(scale, [1]))
-    return g.Mul(scaled, g.Sigmoid(scaled))  # type: ignore[no-any-return]
+    return g.Mul(scaled, g.Sigmoid(scaled))
 
 
 @reads("BiasSplitGelu")
-def read_bias_split_gelu(g: Any, x: Value, bias: Value) -> Value:
+def read_bias_split_gelu(g, x, bias):
     left, right = g.Split(g.Add(x, bias), axis=-1, num_outputs=2, outputs=2)
-    return g.Mul(left, g.Gelu(right))  # type: ignore[no-any-return]
+    return g.Mul(left, g.Gelu(right))
 
 
 @reads("BiasAdd")
-def read_bias_add(g: Any, x: Value, bias: Value, skip: Value) -> Value:
-    return g.Add(g.Add(x, bias), skip)  # type: ignore[no-any-return]
+def read_bias_add(g, x, bias, skip):
+    return g.Add(g.Add(x, bias), skip)
 
 
 @reads("BiasSoftmax")
-def read_bias_softmax(
-    g: Any, data: Value, bias: Value, *, axis: int = 1, is_inner_broadcast: int
-) -> Value:  # fmt: skip
+def read_bias_softmax(g, data, bias, *, axis=1, is_inner_broadcast: int):
     if not is_inner_broadcast:
         require(data.shape is not None and data.shape == bias.shape, "an outer broadcast of bias")
     total = g.Add(data, bias)
     rows = g.Softmax(g.Flatten(total, axis=axis % data.rank), axis=-1)
-    return g.Reshape(rows, g.Shape(total))  # type: ignore[no-any-return]
+    return g.Reshape(rows, g.Shape(total))
 
 
 @reads("BiasDropout")
-def read_bias_dropout(
-    g: Any, data: Value, bias: Value, residual: Value | None = None, ratio: Value | None = None,
-    training_mode: Value | None = None, *, seed: int = 0,
-) -> tuple[Value, Value]:  # fmt: skip
+def read_bias_dropout(g, data, bias, residual=None, ratio=None, training_mode=None, *, seed=0):
     is_trained = training_mode is not None and (
         training_mode.tensor is None or bool(training_mode.array().any())
     )

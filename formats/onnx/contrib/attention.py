@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from serde.decompositions.expressions import cast, index_range, lowest_value, slice_axis
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
+from serde.spec.expressions import lowest_value
 
 from .table import reads
 
@@ -24,24 +24,24 @@ HEADS_FIRST = (0, 2, 1, 3)  # (B, S, N, H) to (B, N, S, H), and back
 Results = tuple["Value | None", ...]
 
 
-def split_heads(g: Any, x: Value, heads: int) -> Value:
+def split_heads(g, x: Value, heads: int):
     """(B, S, N*H) as (B, N, S, H)."""
-    return g.Transpose(g.Reshape(x, [0, 0, heads, -1]), perm=HEADS_FIRST)  # type: ignore
+    return g.Transpose(g.Reshape(x, [0, 0, heads, -1]), perm=HEADS_FIRST)
 
 
-def join_heads(g: Any, x: Value) -> Value:
+def join_heads(g, x: Value):
     """(B, N, S, H) as (B, S, N*H)."""
-    return g.Reshape(g.Transpose(x, perm=HEADS_FIRST), [0, 0, -1])  # type: ignore[no-any-return]
+    return g.Reshape(g.Transpose(x, perm=HEADS_FIRST), [0, 0, -1])
 
 
-def length_of(g: Any, x: Value, axis: int) -> Value:
+def length_of(g, x: Value, axis: int):
     """The size of ``x`` along an axis, as a tensor of one int64."""
-    return g.Shape(x, start=axis, end=axis + 1)  # type: ignore[no-any-return]
+    return g.Shape(x, start=axis, end=axis + 1)
 
 
-def positions(g: Any, length: Value) -> Value:
+def positions(g, length: Value):
     """``0, 1, … length - 1``."""
-    return index_range(g, length)
+    return g.index_range(length)
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,11 @@ class Masking:
             return found
         rows = g.Unsqueeze(positions(g, length_of(g, query, 2)), [1])
         is_later = g.Greater(positions(g, total), g.Add(rows, past))
-        return g.Where(  # type: ignore[no-any-return]
+        return g.Where(
             is_later,
             g.const(np.array(lowest_value(query), dtype.numpy)),
             zero if found is None else found,
-        )  # type: ignore
+        )
 
     def _mask_hidden(self, g: Any, query: Value, total: Value) -> Value:
         """Whether a key is hidden from a query, of a shape that broadcasts to (B, N, S, T)."""
@@ -75,55 +75,55 @@ class Masking:
         require(rank in MASK_AXES, f"a mask of {rank} dimensions")
         if rank == 1:
             return self._mask_beyond_ends(g, length_of(g, query, 0), total)
-        return g.Unsqueeze(g.LessOrEqual(mask, 0), MASK_AXES[rank])  # type: ignore[no-any-return]
+        return g.Unsqueeze(g.LessOrEqual(mask, 0), MASK_AXES[rank])
 
     def _mask_beyond_ends(self, g: Any, batch: Value, total: Value) -> Value:
         """Of a mask that has the ends of the sequences (B), and maybe their starts (2*B)."""
         assert self.mask is not None
-        mask = cast(g, self.mask, DType.INT64)
+        mask = g.cast(self.mask, DType.INT64)
         padded = g.Concat(mask, g.Expand(0, batch), axis=0)
         ends, starts = (
-            g.Reshape(slice_axis(g, padded, 0, first, last), [-1, 1, 1, 1])
+            g.Reshape(g.slice_axis(padded, 0, first, last), [-1, 1, 1, 1])
             for first, last in ((0, batch), (batch, g.Mul(batch, 2)))
         )
         places = positions(g, total)
-        return g.Or(g.GreaterOrEqual(places, ends), g.Less(places, starts))  # type: ignore
+        return g.Or(g.GreaterOrEqual(places, ends), g.Less(places, starts))
 
 
-def scores(g: Any, q: Value, k: Value, scale: float | None) -> Value:
+def scores(g, q: Value, k: Value, scale: float | None):
     """The scaled products of queries and keys (B, N, S, T)."""
     products = g.MatMul(q, g.Transpose(k, perm=(0, 1, 3, 2)))
     size = q.ranked_shape[-1]
     if not scale and not isinstance(size, int):
-        return g.Div(products, g.Sqrt(cast(g, length_of(g, q, 3), q.type)))  # type: ignore
-    return g.Mul(products, scale or 1 / math.sqrt(size))  # type: ignore[no-any-return, arg-type]
+        return g.Div(products, g.Sqrt(g.cast(length_of(g, q, 3), q.type)))
+    return g.Mul(products, scale or 1 / math.sqrt(size))
 
 
-def add_bias_and_mask(g: Any, products: Value, bias: Value | None, hidden: Value | None) -> Value:
+def add_bias_and_mask(g, products: Value, bias: Value | None, hidden: Value | None):
     """Scores with what is added to them: a bias, and what lowers those of hidden keys."""
     for term in (bias, hidden):
         products = products if term is None else g.Add(products, term)
     return products
 
 
-def weight_values(g: Any, found: Value, v: Value) -> Value:
+def weight_values(g, found: Value, v: Value):
     """Values (B, N, T, H) in the proportions that the scores give, as (B, S, N*H)."""
     return join_heads(g, g.MatMul(g.Softmax(found, axis=-1), v))
 
 
-def append_past(g: Any, past: Value | None, x: Value) -> Value:
+def append_past(g, past: Value | None, x: Value):
     """(B, N, L, H) behind the past (B, N, P, H)."""
-    return x if past is None else g.Concat(past, x, axis=2)  # type: ignore[no-any-return]
+    return x if past is None else g.Concat(past, x, axis=2)
 
 
 def _attend(
-    g: Any, q: Value, k: Value, v: Value, past: Value | None, masking: Masking,
-    bias: Value | None, scale: float,
-) -> Results:  # fmt: skip
+    g, q: Value, k: Value, v: Value, past: Value | None, masking: Masking, bias: Value | None,
+    scale: float,
+):  # fmt: skip
     """Attention of one projection, with the past of keys and values in one tensor."""
     before: Value | int = 0
     if past is not None:
-        old_k, old_v = (g.Squeeze(slice_axis(g, past, 0, i, i + 1), [0]) for i in (0, 1))
+        old_k, old_v = (g.Squeeze(g.slice_axis(past, 0, i, i + 1), [0]) for i in (0, 1))
         before = length_of(g, past, 3)
         k, v = append_past(g, old_k, k), append_past(g, old_v, v)
     found = masking.bias(g, q, length_of(g, k, 2), before)
@@ -133,7 +133,7 @@ def _attend(
     return output, present
 
 
-def _split_projection(g: Any, x: Value, heads: int, sizes: Ints) -> list[Value]:
+def _split_projection(g, x: Value, heads: int, sizes: Ints):
     """The three parts of a joint projection, by heads."""
     if sizes:
         require(len(sizes) == 3, f"qkv_hidden_sizes={sizes}")
@@ -145,13 +145,11 @@ def _split_projection(g: Any, x: Value, heads: int, sizes: Ints) -> list[Value]:
 
 @reads("Attention")
 def read_attention(
-    g: Any, x: Value, weights: Value, bias: Value | None = None, mask_index: Value | None = None,
-    past: Value | None = None, attention_bias: Value | None = None,
-    past_sequence_length: Value | None = None, *, do_rotary: int = 0,
-    mask_filter_value: float = FILTER, num_heads: int, past_present_share_buffer: int = 0,
-    qkv_hidden_sizes: Ints = (), rotary_embedding_dim: int = 0, scale: float = 0.0,
-    unidirectional: int = 0,
-) -> Results:  # fmt: skip
+    g, x, weights, bias=None, mask_index=None, past=None, attention_bias=None,
+    past_sequence_length=None, *, do_rotary=0, mask_filter_value: float = FILTER, num_heads: int,
+    past_present_share_buffer=0, qkv_hidden_sizes=(), rotary_embedding_dim=0, scale=0.0,
+    unidirectional=0,
+):  # fmt: skip
     require(not do_rotary, "no support for do_rotary=1")
     shared = past_present_share_buffer or past_sequence_length is not None
     require(not shared, "no support for past_present_share_buffer=1")
@@ -164,12 +162,10 @@ def read_attention(
 
 @reads("QAttention")
 def read_qattention(
-    g: Any, x: Value, weight: Value, bias: Value, input_scale: Value, weight_scale: Value,
-    mask_index: Value | None = None, input_zero: Value | None = None,
-    weight_zero: Value | None = None, past: Value | None = None, *, do_rotary: int = 0,
-    mask_filter_value: float = FILTER, num_heads: int, past_present_share_buffer: int = 0,
-    scale: float = 0.0, unidirectional: int = 0,
-) -> Results:  # fmt: skip
+    g, x, weight, bias, input_scale, weight_scale, mask_index=None, input_zero=None,
+    weight_zero=None, past=None, *, do_rotary=0, mask_filter_value: float = FILTER, num_heads: int,
+    past_present_share_buffer=0, scale=0.0, unidirectional=0,
+):  # fmt: skip
     from .integer_matmul import read_matmul_integer_to_float
 
     require(not do_rotary, "no support for do_rotary=1")
@@ -184,13 +180,10 @@ def read_qattention(
 
 @reads("MultiHeadAttention")
 def read_multi_head_attention(
-    g: Any, query: Value, key: Value | None = None, value: Value | None = None,
-    bias: Value | None = None, key_padding_mask: Value | None = None,
-    attention_bias: Value | None = None, past_key: Value | None = None,
-    past_value: Value | None = None, past_sequence_length: Value | None = None,
-    cache_indirection: Value | None = None, *, mask_filter_value: float = FILTER, num_heads: int,
-    scale: float = 0.0, unidirectional: int = 0,
-) -> Results:  # fmt: skip
+    g, query, key=None, value=None, bias=None, key_padding_mask=None, attention_bias=None,
+    past_key=None, past_value=None, past_sequence_length=None, cache_indirection=None, *,
+    mask_filter_value: float = FILTER, num_heads: int, scale=0.0, unidirectional=0,
+):  # fmt: skip
     shared = past_sequence_length is not None or cache_indirection is not None
     require(not shared, "no support for a past in a shared buffer (past_sequence_length)")
     q, k, v = _heads(g, query, key, value, bias, num_heads)
@@ -202,9 +195,7 @@ def read_multi_head_attention(
     return weight_values(g, products, v), k, v, products
 
 
-def _heads(
-    g: Any, query: Value, key: Value | None, value: Value | None, bias: Value | None, heads: int
-) -> list[Value]:
+def _heads(g, query: Value, key: Value | None, value: Value | None, bias: Value | None, heads: int):
     """Query, key and value by heads (B, N, S, H), in every form that MultiHeadAttention takes."""
     if key is None:
         require(query.rank == 5 and value is None, "a query alone that is not packed")
@@ -217,25 +208,25 @@ def _heads(
     if bias is not None:
         hidden = length_of(g, query, 2)
         bounds = [0, hidden, g.Mul(hidden, 2), length_of(g, bias, 0)]
-        biases = tuple(slice_axis(g, bias, 0, *bounds[i : i + 2]) for i in range(3))
+        biases = tuple(g.slice_axis(bias, 0, *bounds[i : i + 2]) for i in range(3))
     return [
         _project_heads(g, v, b, heads) for v, b in zip((query, key, value), biases, strict=True)
     ]
 
 
-def _project_heads(g: Any, x: Value, bias: Value | None, heads: int) -> Value:
+def _project_heads(g, x: Value, bias: Value | None, heads: int):
     if x.rank == 4:
         require(bias is None, "a bias with a key of four dimensions")
         return x
     return split_heads(g, x if bias is None else g.Add(x, bias), heads)
 
 
-def _unpack_heads(g: Any, packed: Value, count: int, bias: Value | None) -> list[Value]:
+def _unpack_heads(g, packed: Value, count: int, bias: Value | None):
     """The parts of (B, S, N, count, H), each (B, N, S, H)."""
     if bias is not None:
         heads, size = packed.ranked_shape[2], packed.ranked_shape[4]
         require(isinstance(heads, int) and isinstance(size, int), "heads of a dynamic size")
         by_part = g.Reshape(bias, [count, heads, size])
         packed = g.Add(packed, g.Transpose(by_part, perm=(1, 0, 2)))
-    parts = (g.Squeeze(slice_axis(g, packed, 3, i, i + 1), [3]) for i in range(count))
+    parts = (g.Squeeze(g.slice_axis(packed, 3, i, i + 1), [3]) for i in range(count))
     return [g.Transpose(part, perm=HEADS_FIRST) for part in parts]

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from serde.decompositions.expressions import cast, index_range, slice_axis
 from serde.errors import require
 from serde.ir.graph import DType, Value
 
@@ -20,13 +17,11 @@ IMAGE = 4  # dimensions of data that is split into heads already
 
 @reads("EmbedLayerNormalization")
 def read_embed_layer_normalization(
-    g: Any, input_ids: Value, segment_ids: Value | None, word_embedding: Value,
-    position_embedding: Value, segment_embedding: Value | None, gamma: Value, beta: Value,
-    mask: Value | None = None, position_ids: Value | None = None, *, epsilon: float = 1e-12,
-    mask_index_type: int = 0,
-) -> Results:  # fmt: skip
+    g, input_ids, segment_ids, word_embedding, position_embedding, segment_embedding, gamma, beta,
+    mask=None, position_ids=None, *, epsilon=1e-12, mask_index_type=0,
+):  # fmt: skip
     if position_ids is None:
-        position_ids = index_range(g, length_of(g, input_ids, 1))
+        position_ids = g.index_range(length_of(g, input_ids, 1))
     total = g.Add(g.Gather(word_embedding, input_ids), g.Gather(position_embedding, position_ids))
     if segment_embedding is not None:
         total = g.Add(total, g.Gather(segment_embedding, segment_ids))
@@ -34,25 +29,23 @@ def read_embed_layer_normalization(
     return normal, _mask_index(g, input_ids, mask), total
 
 
-def _mask_index(g: Any, input_ids: Value, mask: Value | None) -> Value:
+def _mask_index(g, input_ids: Value, mask: Value | None):
     """How many words of each sequence are none of padding; 0 without a mask."""
     if mask is None:
-        return g.Expand(g.const(np.int32(0)), length_of(g, input_ids, 0))  # type: ignore[no-any-return]
-    return g.ReduceSum(cast(g, g.Equal(mask, 1), DType.INT32), [1], keepdims=0)  # type: ignore
+        return g.Expand(g.const(np.int32(0)), length_of(g, input_ids, 0))
+    return g.ReduceSum(g.cast(g.Equal(mask, 1), DType.INT32), [1], keepdims=0)
 
 
 @reads("QEmbedLayerNormalization")
 def read_qembed_layer_normalization(
-    g: Any, input_ids: Value, segment_ids: Value | None, words: Value, places: Value,
-    segments: Value | None, gamma: Value, beta: Value, mask: Value | None,
-    words_scale: Value, places_scale: Value, segments_scale: Value | None, gamma_scale: Value,
-    beta_scale: Value, words_zero: Value, places_zero: Value, segments_zero: Value | None,
-    gamma_zero: Value, beta_zero: Value, *, epsilon: float = 1e-12,
-) -> Results:  # fmt: skip
-    def gather_dequantized(table: Value, ids: Value, scale: Value, zero: Value | None) -> Value:
+    g, input_ids, segment_ids, words, places, segments, gamma, beta, mask, words_scale,
+    places_scale, segments_scale, gamma_scale, beta_scale, words_zero, places_zero, segments_zero,
+    gamma_zero, beta_zero, *, epsilon=1e-12,
+):  # fmt: skip
+    def gather_dequantized(table: Value, ids: Value, scale: Value, zero: Value | None):
         return dequantize(g, g.Gather(table, ids), scale, zero)
 
-    where = index_range(g, length_of(g, input_ids, 1))
+    where = g.index_range(length_of(g, input_ids, 1))
     total = g.Add(gather_dequantized(words, input_ids, words_scale, words_zero),
                   gather_dequantized(places, where, places_scale, places_zero))  # fmt: skip
     if segments is not None:
@@ -66,9 +59,7 @@ def read_qembed_layer_normalization(
     return normal, _mask_index(g, input_ids, mask)
 
 
-def rotate(
-    g: Any, x: Value, cos: Value, sin: Value, places: Value, interleaved: bool
-) -> Value:  # fmt: skip
+def rotate(g, x: Value, cos: Value, sin: Value, places: Value, interleaved: bool):
     """Rotate pairs of the elements of each head of ``x`` (B, N, S, H), by the angle of its place.
 
     ``places`` is (B, S) or (1, S). Elements that the caches (M, R/2) have no angle for stay.
@@ -76,13 +67,13 @@ def rotate(
     half = cos.ranked_shape[-1]
     require(isinstance(half, int), "a cache of a dynamic width")
     assert isinstance(half, int)
-    rotated = slice_axis(g, x, -1, 0, 2 * half)
+    rotated = g.slice_axis(x, -1, 0, 2 * half)
     cos, sin = (g.Unsqueeze(g.Gather(v, places), [1]) for v in (cos, sin))
     if interleaved:
         pairs = g.Reshape(rotated, [0, 0, 0, half, 2])
-        first, second = (g.Squeeze(slice_axis(g, pairs, -1, i, i + 1), [-1]) for i in (0, 1))
+        first, second = (g.Squeeze(g.slice_axis(pairs, -1, i, i + 1), [-1]) for i in (0, 1))
     else:
-        first, second = (slice_axis(g, rotated, -1, i * half, (i + 1) * half) for i in (0, 1))
+        first, second = (g.slice_axis(rotated, -1, i * half, (i + 1) * half) for i in (0, 1))
     real = g.Sub(g.Mul(first, cos), g.Mul(second, sin))
     imaginary = g.Add(g.Mul(first, sin), g.Mul(second, cos))
     if interleaved:
@@ -91,21 +82,20 @@ def rotate(
     else:
         done = g.Concat(real, imaginary, axis=-1)
     if x.ranked_shape[-1] == 2 * half:
-        return done  # type: ignore[no-any-return]
-    return g.Concat(done, slice_axis(g, x, -1, 2 * half, np.iinfo(np.int64).max), axis=-1)  # type: ignore
+        return done
+    return g.Concat(done, g.slice_axis(x, -1, 2 * half, np.iinfo(np.int64).max), axis=-1)
 
 
-def places_from(g: Any, first: Value, length: Value) -> Value:
+def places_from(g, first: Value, length: Value):
     """``first``, one for each sequence (B), and the places behind it: (B, S)."""
-    return g.Add(g.Reshape(first, [-1, 1]), index_range(g, length))  # type: ignore[no-any-return]
+    return g.Add(g.Reshape(first, [-1, 1]), g.index_range(length))
 
 
 @reads("RotaryEmbedding")
 def read_rotary_embedding(
-    g: Any, x: Value, position_ids: Value, cos_cache: Value, sin_cache: Value,
-    *, interleaved: int = 0, is_packed_batching: int = 0, num_heads: int = 0,
-    rotary_embedding_dim: int = 0, scale: float = 1.0,
-) -> Value:  # fmt: skip
+    g, x, position_ids, cos_cache, sin_cache, *, interleaved=0, is_packed_batching=0, num_heads=0,
+    rotary_embedding_dim=0, scale=1.0,
+):  # fmt: skip
     require(not is_packed_batching, "no support for is_packed_batching=1")
     require(scale in (0.0, 1.0), f"no support for scale={scale}")
     length = length_of(g, x, -2 if x.rank == IMAGE else 1)
@@ -119,9 +109,9 @@ def read_rotary_embedding(
     return join_heads(g, rotate(g, by_head, cos_cache, sin_cache, places, bool(interleaved)))
 
 
-def _head_count(x: Value, cos_cache: Value) -> int:
+def _head_count(x: Value, cos_cache: Value):
     """Heads of data (B, S, N*H), where the caches have angles for all of a head."""
     hidden, half = x.ranked_shape[-1], cos_cache.ranked_shape[-1]
     known = isinstance(hidden, int) and isinstance(half, int)
     require(known, "num_heads=0 and a dynamic number of hidden elements")
-    return hidden // (2 * half)  # type: ignore[operator]
+    return hidden // (2 * half)

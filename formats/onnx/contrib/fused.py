@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import Value
@@ -13,27 +11,25 @@ from .table import apply_in_layout, ints_or_none, reads
 
 
 def _conv(
-    g: Any, x: Value, w: Value, b: Value | None, *, auto_pad: str, dilations: Ints, group: int,
+    g, x: Value, w: Value, b: Value | None, *, auto_pad: str, dilations: Ints, group: int,
     kernel_shape: Ints, pads: Ints, strides: Ints,
-) -> Value:  # fmt: skip
-    return g.Conv(  # type: ignore[no-any-return]
+):  # fmt: skip
+    return g.Conv(
         x, w, b, auto_pad=auto_pad, dilations=ints_or_none(dilations), group=group,
         kernel_shape=ints_or_none(kernel_shape), pads=ints_or_none(pads),
         strides=ints_or_none(strides),
     )  # fmt: skip
 
 
-def _conv_rule(channels_last: bool) -> Any:
+def _conv_rule(channels_last: bool):
     def read(
-        g: Any, x: Value, w: Value, b: Value | None = None, z: Value | None = None,
-        *, activation: str = "", activation_params: tuple[float, ...] = (),
-        auto_pad: str = "NOTSET", dilations: Ints = (), group: int = 1, kernel_shape: Ints = (),
-        pads: Ints = (), strides: Ints = (),
-    ) -> Value:  # fmt: skip
+        g, x, w, b=None, z=None, *, activation="", activation_params: tuple[float, ...] = (),
+        auto_pad="NOTSET", dilations=(), group=1, kernel_shape=(), pads=(), strides=(),
+    ):  # fmt: skip
         window = {"auto_pad": auto_pad, "dilations": dilations, "kernel_shape": kernel_shape}
         window |= {"pads": pads, "strides": strides}
         found = apply_in_layout(
-            g, x, channels_last, lambda v: _conv(g, v, w, b, group=group, **window)  # type: ignore
+            g, x, channels_last, lambda v: _conv(g, v, w, b, group=group, **window)
         )  # fmt: skip
         found = found if z is None else g.Add(found, z)
         return activate(g, found, activation, activation_params)
@@ -47,11 +43,10 @@ reads("NhwcFusedConv")(_conv_rule(True))
 
 @reads("NhwcConv")
 def read_nhwc_conv(
-    g: Any, x: Value, w: Value, b: Value | None = None, *, auto_pad: str = "NOTSET",
-    dilations: Ints = (), group: int = 1, kernel_shape: Ints = (), pads: Ints = (),
-    strides: Ints = (),
-) -> Value:  # fmt: skip
-    return _conv_rule(True)(  # type: ignore[no-any-return]
+    g, x, w, b=None, *, auto_pad="NOTSET", dilations=(), group=1, kernel_shape=(), pads=(),
+    strides=(),
+):  # fmt: skip
+    return _conv_rule(True)(
         g, x, w, b, auto_pad=auto_pad, dilations=dilations, group=group, kernel_shape=kernel_shape,
         pads=pads, strides=strides,
     )  # fmt: skip
@@ -59,12 +54,11 @@ def read_nhwc_conv(
 
 @reads("ConvTransposeWithDynamicPads")
 def read_conv_transpose(
-    g: Any, x: Value, w: Value, pads: Value | None = None, b: Value | None = None,
-    *, auto_pad: str = "NOTSET", dilations: Ints = (), group: int = 1, kernel_shape: Ints = (),
-    output_padding: Ints = (), strides: Ints = (),
-) -> Value:  # fmt: skip
+    g, x, w, pads=None, b=None, *, auto_pad="NOTSET", dilations=(), group=1, kernel_shape=(),
+    output_padding=(), strides=(),
+):  # fmt: skip
     require(pads is None or pads.tensor is not None, "pads that are computed")
-    return g.ConvTranspose(  # type: ignore[no-any-return]
+    return g.ConvTranspose(
         x, w, b, auto_pad=auto_pad, dilations=ints_or_none(dilations), group=group,
         kernel_shape=ints_or_none(kernel_shape), output_padding=ints_or_none(output_padding),
         pads=None if pads is None else pads.ints(), strides=ints_or_none(strides),

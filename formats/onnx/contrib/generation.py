@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from serde.decompositions.expressions import cast, lowest_value, slice_axis
 from serde.errors import require
 from serde.ir.graph import DType, Value
+from serde.spec.expressions import lowest_value
 
 from .attention import add_bias_and_mask, join_heads, length_of, positions, scores, split_heads
 from .embedding import places_from, rotate
@@ -35,8 +35,8 @@ class Lengths:
     def of(cls, g: Any, query: Value, past_key: Value | None, last: Value, total: Value) -> Lengths:
         """From the index of each sequence's last key, and the largest number of keys."""
         new = length_of(g, query, 1)
-        totals = g.Add(cast(g, last, DType.INT64), 1)
-        largest = g.Reshape(cast(g, total, DType.INT64), [1])
+        totals = g.Add(g.cast(last, DType.INT64), 1)
+        largest = g.Reshape(g.cast(total, DType.INT64), [1])
         if past_key is None:
             return cls(g.Mul(totals, 0), totals, largest, new)
         is_prompt = g.Equal(largest, new)
@@ -56,19 +56,19 @@ class Lengths:
         index = g.Where(g.Less(places, before), places, g.Add(behind, length_of(g, past, 2)))
         shape = g.Concat(g.Shape(x, end=2), self.room, g.Shape(x, start=3), axis=0)
         index = g.Expand(g.Unsqueeze(index, [1, 3]), shape)
-        return g.GatherElements(source, index, axis=2)  # type: ignore[no-any-return]
+        return g.GatherElements(source, index, axis=2)
 
     def mask_hidden(self, g: Any, keys: Value, is_causal: bool, window: int) -> Value:
         """Which keys each query does not see: (B, 1, S, T)."""
         places = positions(g, length_of(g, keys, 2))
         if not is_causal:
             ends = g.Reshape(self.total, [-1, 1, 1, 1])
-            return g.GreaterOrEqual(places, ends)  # type: ignore[no-any-return]
+            return g.GreaterOrEqual(places, ends)
         own = g.Unsqueeze(places_from(g, self.past, self.new), [1, 3])
         is_later = g.Greater(places, own)
         if window < 0:
-            return is_later  # type: ignore[no-any-return]
-        return g.Or(is_later, g.LessOrEqual(places, g.Sub(own, window)))  # type: ignore
+            return is_later
+        return g.Or(is_later, g.LessOrEqual(places, g.Sub(own, window)))
 
 
 @reads("GroupQueryAttention", ignore=("kv_cache_bit_width",), only={
@@ -76,17 +76,13 @@ class Lengths:
     "qk_output": (0,),
 })  # fmt: skip
 def read_group_query_attention(
-    g: Any, query: Value, key: Value | None, value: Value | None, past_key: Value | None,
-    past_value: Value | None, seqlens_k: Value, total_sequence_length: Value,
-    cos_cache: Value | None = None, sin_cache: Value | None = None,
-    position_ids: Value | None = None, attention_bias: Value | None = None,
-    head_sink: Value | None = None, k_scale: Value | None = None, v_scale: Value | None = None,
-    q_norm_weight: Value | None = None, k_norm_weight: Value | None = None,
-    query_seqlens: Value | None = None, *, causal: int = 1, do_rotary: int = 0,
-    k_norm_epsilon: float | None = None, kv_num_heads: int, local_window_size: int = -1,
-    num_heads: int, q_norm_epsilon: float | None = None, qk_norm_epsilon: float = 1e-6,
-    rotary_interleaved: int = 0, scale: float = 0.0, smooth_softmax: int = -1, softcap: float = 0.0,
-) -> Results:  # fmt: skip
+    g, query, key, value, past_key, past_value, seqlens_k, total_sequence_length, cos_cache=None,
+    sin_cache=None, position_ids=None, attention_bias=None, head_sink=None, k_scale=None,
+    v_scale=None, q_norm_weight=None, k_norm_weight=None, query_seqlens=None, *, causal=1,
+    do_rotary=0, k_norm_epsilon: float | None = None, kv_num_heads: int, local_window_size=-1,
+    num_heads: int, q_norm_epsilon: float | None = None, qk_norm_epsilon=1e-6, rotary_interleaved=0,
+    scale=0.0, smooth_softmax=-1, softcap=0.0,
+):  # fmt: skip
     unread = {"k_scale": k_scale, "v_scale": v_scale, "query_seqlens": query_seqlens}
     for name, operand in unread.items():
         require(operand is None, f"no support for the input {name}")
@@ -116,9 +112,7 @@ def read_group_query_attention(
     return join_heads(g, _ungroup_heads(g, found, num_heads, q)), k, v
 
 
-def _by_head(
-    g: Any, query: Value, key: Value | None, value: Value | None, heads: int, kv_heads: int
-) -> list[Value]:
+def _by_head(g, query: Value, key: Value | None, value: Value | None, heads: int, kv_heads: int):
     """Query, key and value as (B, N, S, H), from three tensors or one."""
     if key is not None and value is not None:
         counts = (heads, kv_heads, kv_heads)
@@ -127,24 +121,24 @@ def _by_head(
     return list(g.Split(joint, [heads, kv_heads, kv_heads], axis=1, outputs=3))
 
 
-def _group_heads(g: Any, x: Value, kv_heads: int) -> Value:
+def _group_heads(g, x: Value, kv_heads: int):
     """(B, N, S, H) as (B, K, N/K*S, H), of K heads of keys."""
     rest = g.Shape(x, start=3)
-    return g.Reshape(x, g.Concat(g.Shape(x, end=1), [kv_heads, -1], rest, axis=0))  # type: ignore
+    return g.Reshape(x, g.Concat(g.Shape(x, end=1), [kv_heads, -1], rest, axis=0))
 
 
-def _ungroup_heads(g: Any, x: Value, heads: int, like: Value) -> Value:
+def _ungroup_heads(g, x: Value, heads: int, like: Value):
     """What ``_group_heads`` gave, by N heads again; ``like`` is (B, N, S, H)."""
     shape = g.Concat(g.Shape(x, end=1), [heads], g.Shape(like, start=2, end=3), [-1], axis=0)
-    return g.Reshape(x, shape)  # type: ignore[no-any-return]
+    return g.Reshape(x, shape)
 
 
-def _softmax(g: Any, products: Value, sink: Any) -> Value:
+def _softmax(g, products: Value, sink):
     """Proportions of the scores (B, N, S, T), of which a sink takes its share."""
     if sink is None:
-        return g.Softmax(products, axis=-1)  # type: ignore[no-any-return]
+        return g.Softmax(products, axis=-1)
     column = g.const(np.zeros(1, products.type.numpy)) if sink == 0.0 else sink
     column = g.Reshape(column, [1, -1, 1, 1])
     column = g.Expand(column, g.Concat(g.Shape(products, end=3), [1], axis=0))
     shares = g.Softmax(g.Concat(products, column, axis=-1), axis=-1)
-    return slice_axis(g, shares, -1, 0, length_of(g, products, 3))
+    return g.slice_axis(shares, -1, 0, length_of(g, products, 3))

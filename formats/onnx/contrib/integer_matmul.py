@@ -2,58 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from serde.decompositions.expressions import cast
 from serde.ir.graph import DType, Value
 
 from .quantized import quantize
 from .table import as_scalar, is_one_element, reads
 
 
-def apply_scale(g: Any, total: Value, scale: Value, bias: Value | None = None) -> Value:
+def apply_scale(g, total: Value, scale: Value, bias: Value | None = None):
     """Sums of products (int32) times their scale, plus a bias."""
-    found = g.Mul(cast(g, total, scale.type), scale)
-    return found if bias is None else g.Add(found, bias)  # type: ignore[no-any-return]
+    found = g.Mul(g.cast(total, scale.type), scale)
+    return found if bias is None else g.Add(found, bias)
 
 
-def align_columns(g: Any, x: Value) -> Value:
+def align_columns(g, x: Value):
     """A scale or a zero point of the right operand: one number, or one for each column."""
     return as_scalar(g, x) if is_one_element(x) else x
 
 
 @reads("MatMulIntegerToFloat")
-def read_matmul_integer_to_float(
-    g: Any, a: Value, b: Value, a_scale: Value, b_scale: Value, a_zero: Value | None = None,
-    b_zero: Value | None = None, bias: Value | None = None,
-) -> Value:  # fmt: skip
+def read_matmul_integer_to_float(g, a, b, a_scale, b_scale, a_zero=None, b_zero=None, bias=None):
     a_zero = None if a_zero is None else as_scalar(g, a_zero)
     total = g.MatMulInteger(a, b, a_zero, None if b_zero is None else align_columns(g, b_zero))
     return apply_scale(g, total, g.Mul(as_scalar(g, a_scale), align_columns(g, b_scale)), bias)
 
 
 @reads("DynamicQuantizeMatMul")
-def read_dynamic_quantize_matmul(
-    g: Any, a: Value, b: Value, b_scale: Value, b_zero: Value | None = None,
-    bias: Value | None = None,
-) -> Value:  # fmt: skip
+def read_dynamic_quantize_matmul(g, a, b, b_scale, b_zero=None, bias=None):
     integers, scale, zero = g.DynamicQuantizeLinear(a, outputs=3)
-    return read_matmul_integer_to_float(g, integers, b, scale, b_scale, zero, b_zero, bias)  # type: ignore[no-any-return]
+    return read_matmul_integer_to_float(g, integers, b, scale, b_scale, zero, b_zero, bias)
 
 
 @reads("MatMulInteger16")
-def read_matmul_integer16(g: Any, a: Value, b: Value) -> Value:
+def read_matmul_integer16(g, a, b):
     is_signed = "i" in (a.type.kind, b.type.kind)
     dtype = DType.INT32 if is_signed else DType.UINT32
-    return g.MatMul(cast(g, a, dtype), cast(g, b, dtype))  # type: ignore[no-any-return]
+    return g.MatMul(g.cast(a, dtype), g.cast(b, dtype))
 
 
 @reads("QGemm")
 def read_qgemm(
-    g: Any, a: Value, a_scale: Value, a_zero: Value, b: Value, b_scale: Value, b_zero: Value,
-    c: Value | None = None, y_scale: Value | None = None, y_zero: Value | None = None,
-    *, alpha: float = 1.0, transA: int = 0, transB: int = 0,
-) -> Value:  # fmt: skip
+    g, a, a_scale, a_zero, b, b_scale, b_zero, c=None, y_scale=None, y_zero=None, *, alpha=1.0,
+    transA=0, transB=0,
+):  # fmt: skip
     a, b = (g.Transpose(v, perm=(1, 0)) if t else v for v, t in ((a, transA), (b, transB)))
     total = g.MatMulInteger(a, b, as_scalar(g, a_zero), align_columns(g, b_zero))
     total = total if c is None else g.Add(total, c)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from serde.decompositions.expressions import slice_axis
 from serde.errors import require
 from serde.ir.graph import Value
 
@@ -14,7 +11,7 @@ from .activation import activate
 from .table import reads
 
 
-def _arrange_operand(g: Any, x: Value, transpose: int, batch: int) -> Value:
+def _arrange_operand(g, x: Value, transpose: int, batch: int):
     """An operand of FusedMatMul: ``batch`` brings axis -2 in front of those of the batch."""
     if not transpose and not batch:
         return x
@@ -25,50 +22,44 @@ def _arrange_operand(g: Any, x: Value, transpose: int, batch: int) -> Value:
         order = [*range(1, rank - 1), 0, rank - 1]
     if transpose:
         order[-2], order[-1] = order[-1], order[-2]
-    return g.Transpose(x, perm=order)  # type: ignore[no-any-return]
+    return g.Transpose(x, perm=order)
 
 
 @reads("FusedMatMul")
-def read_fused_matmul(
-    g: Any, a: Value, b: Value, *, alpha: float = 1.0, transA: int = 0, transB: int = 0,
-    transBatchA: int = 0, transBatchB: int = 0,
-) -> Value:  # fmt: skip
+def read_fused_matmul(g, a, b, *, alpha=1.0, transA=0, transB=0, transBatchA=0, transBatchB=0):
     found = g.MatMul(
         _arrange_operand(g, a, transA, transBatchA), _arrange_operand(g, b, transB, transBatchB)
     )
-    return found if alpha == 1 else g.Mul(found, alpha)  # type: ignore[no-any-return]
+    return found if alpha == 1 else g.Mul(found, alpha)
 
 
 @reads("TransposeMatMul")
-def read_transpose_matmul(
-    g: Any, a: Value, b: Value, *, alpha: float = 1.0, transA: int = 0, transB: int = 0
-) -> Value:  # fmt: skip
-    return read_fused_matmul(g, a, b, alpha=alpha, transA=transA, transB=transB)  # type: ignore[no-any-return]
+def read_transpose_matmul(g, a, b, *, alpha=1.0, transA=0, transB=0):
+    return read_fused_matmul(g, a, b, alpha=alpha, transA=transA, transB=transB)
 
 
 @reads("FusedMatMulActivation")
 def read_fused_matmul_activation(
-    g: Any, a: Value, b: Value, *, activation: str, activation_alpha: float | None = None,
+    g, a, b, *, activation: str, activation_alpha: float | None = None,
     activation_axis: int | None = None, activation_beta: float | None = None,
-    activation_gamma: float | None = None, alpha: float = 1.0, transA: int = 0, transB: int = 0,
-    transBatchA: int = 0, transBatchB: int = 0,
-) -> Value:  # fmt: skip
+    activation_gamma: float | None = None, alpha=1.0, transA=0, transB=0, transBatchA=0,
+    transBatchB=0,
+):  # fmt: skip
     found = read_fused_matmul(
         g, a, b, alpha=alpha, transA=transA, transB=transB, transBatchA=transBatchA,
         transBatchB=transBatchB,
     )  # fmt: skip
     if activation == "Softmax":
-        return g.Softmax(found, axis=-1 if activation_axis is None else activation_axis)  # type: ignore
+        return g.Softmax(found, axis=-1 if activation_axis is None else activation_axis)
     return activate(g, found, activation, (activation_alpha, activation_beta, activation_gamma))
 
 
 @reads("FusedGemm")
 def read_fused_gemm(
-    g: Any, a: Value, b: Value, c: Value | None = None, *, activation: str = "",
-    activation_alpha: float | None = None, activation_beta: float | None = None,
-    activation_gamma: float | None = None, alpha: float = 1.0, beta: float = 1.0, transA: int = 0,
-    transB: int = 0,
-) -> Value:  # fmt: skip
+    g, a, b, c=None, *, activation="", activation_alpha: float | None = None,
+    activation_beta: float | None = None, activation_gamma: float | None = None, alpha=1.0,
+    beta=1.0, transA=0, transB=0,
+):  # fmt: skip
     found = g.Gemm(a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
     return activate(g, found, activation, (activation_alpha, activation_beta, activation_gamma))
 
@@ -77,7 +68,7 @@ INVERSE_MOST = 16  # rows of matrices whose elimination is unrolled
 
 
 @reads("Inverse")
-def read_inverse(g: Any, x: Value) -> Value:
+def read_inverse(g, x):
     """Gauss-Jordan elimination, unrolled: the largest pivot of each column is swapped up."""
     size = x.ranked_shape[-1]
     require(isinstance(size, int) and size <= INVERSE_MOST,
@@ -89,42 +80,42 @@ def read_inverse(g: Any, x: Value) -> Value:
     places = g.const(np.arange(size).reshape(size, 1))
     for column in range(size):
         rows = _eliminate(g, rows, column, places)
-    return slice_axis(g, rows, -1, size, 2 * size)
+    return g.slice_axis(rows, -1, size, 2 * size)
 
 
-def _eliminate(g: Any, rows: Value, column: int, places: Value) -> Value:
+def _eliminate(g, rows: Value, column: int, places: Value):
     """Make a column of ``rows`` one of the identity."""
-    values = g.Abs(slice_axis(g, rows, -1, column, column + 1))
+    values = g.Abs(g.slice_axis(rows, -1, column, column + 1))
     free = g.Where(g.GreaterOrEqual(places, column), values, -1.0)
     pivot = g.ArgMax(free, axis=-2, keepdims=1)
     is_pivot, is_here = g.Equal(places, pivot), g.Equal(places, column)
     chosen = g.ReduceSum(g.Where(is_pivot, rows, 0.0), [-2], keepdims=1)
-    here = slice_axis(g, rows, -2, column, column + 1)
+    here = g.slice_axis(rows, -2, column, column + 1)
     swapped_rows = g.Where(is_pivot, here, rows)
-    scaled = g.Div(chosen, slice_axis(g, chosen, -1, column, column + 1))
-    factor = slice_axis(g, swapped_rows, -1, column, column + 1)
-    return g.Where(is_here, scaled, g.Sub(swapped_rows, g.Mul(factor, scaled)))  # type: ignore
+    scaled = g.Div(chosen, g.slice_axis(chosen, -1, column, column + 1))
+    factor = g.slice_axis(swapped_rows, -1, column, column + 1)
+    return g.Where(is_here, scaled, g.Sub(swapped_rows, g.Mul(factor, scaled)))
 
 
 @reads("CDist")
-def read_cdist(g: Any, a: Value, b: Value, *, metric: str = "sqeuclidean") -> Value:
+def read_cdist(g, a, b, *, metric="sqeuclidean"):
     require(metric in ("sqeuclidean", "euclidean"), f"no support for metric={metric!r}")
     apart = g.Sub(g.Unsqueeze(a, [1]), g.Unsqueeze(b, [0]))
     squares = g.ReduceSum(g.Mul(apart, apart), [-1], keepdims=0)
-    return g.Sqrt(squares) if metric == "euclidean" else squares  # type: ignore[no-any-return]
+    return g.Sqrt(squares) if metric == "euclidean" else squares
 
 
-def _complex_product(sign: int) -> Any:
+def _complex_product(sign: int):
     """Of numbers whose real and imaginary parts lie along the last axis; ``sign`` is that of b."""
 
-    def read(g: Any, a: Value, b: Value) -> Value:
+    def read(g, a, b):
         (a_re, a_im), (b_re, b_im) = (
             g.Split(v, axis=-1, num_outputs=2, outputs=2) for v in (a, b)
         )  # fmt: skip
         b_im = g.Neg(b_im) if sign < 0 else b_im
         real = g.Sub(g.Mul(a_re, b_re), g.Mul(a_im, b_im))
         imaginary = g.Add(g.Mul(a_re, b_im), g.Mul(a_im, b_re))
-        return g.Concat(real, imaginary, axis=-1)  # type: ignore[no-any-return]
+        return g.Concat(real, imaginary, axis=-1)
 
     return read
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from serde.decompositions.expressions import cast
 from serde.errors import require
 from serde.ir.graph import DType, Value
 
@@ -18,70 +15,57 @@ Results = tuple["Value | None", ...]
 HALVES = (DType.FLOAT16, DType.BFLOAT16)
 
 
-def _skip_sum(g: Any, x: Value, skip: Value, bias: Value | None) -> Value:
+def _skip_sum(g, x: Value, skip: Value, bias: Value | None):
     total = g.Add(x, skip)
-    return total if bias is None else g.Add(total, bias)  # type: ignore[no-any-return]
+    return total if bias is None else g.Add(total, bias)
 
 
 @reads("SkipLayerNormalization")
-def read_skip_layer_normalization(
-    g: Any, x: Value, skip: Value, gamma: Value, beta: Value | None = None,
-    bias: Value | None = None, *, epsilon: float = 1e-12,
-) -> Results:  # fmt: skip
+def read_skip_layer_normalization(g, x, skip, gamma, beta=None, bias=None, *, epsilon=1e-12):
     total = _skip_sum(g, x, skip, bias)
     made = g.LayerNormalization(total, gamma, beta, axis=-1, epsilon=epsilon, outputs=3)
     return (*made, total)
 
 
-def rms_normalize(g: Any, x: Value, scale: Value, epsilon: float, axis: int = -1) -> Value:
+def rms_normalize(g, x: Value, scale: Value, epsilon: float, axis: int = -1):
     """Root mean square normalization over the axes from ``axis`` on, computed in float32."""
-    return g.RMSNormalization(x, scale, axis=axis, epsilon=epsilon, stash_type=1)  # type: ignore
+    return g.RMSNormalization(x, scale, axis=axis, epsilon=epsilon, stash_type=1)
 
 
-def inverse_rms(g: Any, x: Value, epsilon: float, axis: int = -1) -> Value:
+def inverse_rms(g, x: Value, epsilon: float, axis: int = -1):
     """The factor that RMSNormalization multiplies by before the scale, in float32."""
-    real = x if x.dtype is DType.FLOAT64 else cast(g, x, DType.FLOAT32)
+    real = x if x.dtype is DType.FLOAT64 else g.cast(x, DType.FLOAT32)
     axes = list(range(axis % x.rank, x.rank)) if axis != -1 else [-1]
     mean = g.ReduceMean(g.Mul(real, real), axes, keepdims=1)
-    return cast(g, g.Reciprocal(g.Sqrt(g.Add(mean, epsilon))), DType.FLOAT32)
+    return g.cast(g.Reciprocal(g.Sqrt(g.Add(mean, epsilon))), DType.FLOAT32)
 
 
 @reads("SkipSimplifiedLayerNormalization")
-def read_skip_rms_normalization(
-    g: Any, x: Value, skip: Value, gamma: Value, bias: Value | None = None,
-    *, epsilon: float = 1e-12,
-) -> Results:  # fmt: skip
+def read_skip_rms_normalization(g, x, skip, gamma, bias=None, *, epsilon=1e-12):
     total = _skip_sum(g, x, skip, bias)
     return rms_normalize(g, total, gamma, epsilon), None, inverse_rms(g, total, epsilon), total
 
 
 @reads("SimplifiedLayerNormalization")
-def read_rms_normalization(
-    g: Any, x: Value, scale: Value, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
-) -> Results:  # fmt: skip
+def read_rms_normalization(g, x, scale, *, axis=-1, epsilon=1e-5, stash_type=1):
     """The result has the type of the scale; the data may be of a narrower one."""
     require(stash_type == 1, f"no support for stash_type={stash_type}")
     fits = x.dtype is scale.dtype or (x.dtype in HALVES and scale.dtype is DType.FLOAT32)
     require(fits, "a scale of another element type than the data")
-    wide = cast(g, x, scale.type)
+    wide = g.cast(x, scale.type)
     return rms_normalize(g, wide, scale, epsilon, axis), inverse_rms(g, x, epsilon, axis)
 
 
 @reads("LayerNormalization")
-def read_layer_normalization(
-    g: Any, x: Value, scale: Value, b: Value | None = None, *, axis: int = -1,
-    epsilon: float = 1e-5, stash_type: int = 1,
-) -> Three:  # fmt: skip
+def read_layer_normalization(g, x, scale, b=None, *, axis=-1, epsilon=1e-5, stash_type=1):
     """The operator that ONNX Runtime had before opset 17 defined it."""
-    return g.LayerNormalization(  # type: ignore[no-any-return]
+    return g.LayerNormalization(
         x, scale, b, axis=axis, epsilon=epsilon, stash_type=stash_type, outputs=3
     )
 
 
 @reads("GatedRMSNorm")
-def read_gated_rms_norm(
-    g: Any, x: Value, scale: Value, gate: Value, *, activation: str = "silu", epsilon: float = 1e-5
-) -> Value:  # fmt: skip
+def read_gated_rms_norm(g, x, scale, gate, *, activation="silu", epsilon=1e-5):
     require(activation in ("silu", "swish", "sigmoid"), f"no support for activation={activation!r}")
     size = scale.static_shape[0]
     require(
@@ -91,17 +75,16 @@ def read_gated_rms_norm(
     groups = g.Reshape(x, np.array([*[0] * (x.rank - 1), -1, size]))
     normal = g.Reshape(rms_normalize(g, groups, scale, epsilon), g.Shape(x))
     opened = g.Sigmoid(gate) if activation == "sigmoid" else quick_gelu(g, gate, 1.0)
-    return g.Mul(normal, opened)  # type: ignore[no-any-return]
+    return g.Mul(normal, opened)
 
 
 @reads("GroupNorm")
 def read_group_norm(
-    g: Any, x: Value, gamma: Value, beta: Value, *, activation: int, channels_last: int = 1,
-    epsilon: float = 1e-5, groups: int,
-) -> Value:  # fmt: skip
-    def normalize(x: Value) -> Value:
-        return g.GroupNormalization(  # type: ignore[no-any-return]
-            x, cast(g, gamma, x.type), cast(g, beta, x.type), epsilon=epsilon, num_groups=groups,
+    g, x, gamma, beta, *, activation: int, channels_last=1, epsilon=1e-5, groups: int
+):
+    def normalize(x: Value):
+        return g.GroupNormalization(
+            x, g.cast(gamma, x.type), g.cast(beta, x.type), epsilon=epsilon, num_groups=groups,
         )  # fmt: skip
 
     found = apply_in_layout(g, x, channels_last, normalize)
@@ -109,9 +92,7 @@ def read_group_norm(
 
 
 @reads("GatedAdd")
-def read_gated_add(
-    g: Any, x: Value, y: Value, gate: Value, gate_weight: Value | None = None
-) -> Value:  # fmt: skip
+def read_gated_add(g, x, y, gate, gate_weight=None):
     if gate_weight is not None:
         gate = g.Sigmoid(g.MatMul(gate, gate_weight))
-    return g.Add(x, g.Mul(gate, y))  # type: ignore[no-any-return]
+    return g.Add(x, g.Mul(gate, y))

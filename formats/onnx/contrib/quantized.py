@@ -5,8 +5,6 @@ ONNX Runtime fuses that form to the operator it was read from, so that the integ
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from serde.errors import require
@@ -19,23 +17,20 @@ from .table import apply_in_layout, as_scalar, ints_or_none, is_one_element, rea
 MODERN_SOFTMAX = 13  # the opset whose Softmax normalizes along one axis
 
 
-def dequantize(g: Any, x: Value, scale: Value, zero: Value | None) -> Value:
+def dequantize(g, x: Value, scale: Value, zero: Value | None):
     """``x`` in real numbers, by one scale for the whole tensor."""
     zero = None if zero is None else as_scalar(g, zero)
-    return g.DequantizeLinear(x, as_scalar(g, scale), zero)  # type: ignore[no-any-return]
+    return g.DequantizeLinear(x, as_scalar(g, scale), zero)
 
 
-def quantize(g: Any, x: Value, scale: Value, zero: Value | None, dtype: DType) -> Value:
+def quantize(g, x: Value, scale: Value, zero: Value | None, dtype: DType):
     """``x`` as integers of ``dtype``, by one scale for the whole tensor."""
     zero = g.const(np.zeros((), dtype.numpy)) if zero is None else as_scalar(g, zero)
-    return g.QuantizeLinear(x, as_scalar(g, scale), zero)  # type: ignore[no-any-return]
+    return g.QuantizeLinear(x, as_scalar(g, scale), zero)
 
 
-def _binary(op: str) -> Any:
-    def read(
-        g: Any, a: Value, a_scale: Value, a_zero: Value | None, b: Value, b_scale: Value,
-        b_zero: Value | None, c_scale: Value, c_zero: Value | None = None,
-    ) -> Value:  # fmt: skip
+def _binary(op: str):
+    def read(g, a, a_scale, a_zero, b, b_scale, b_zero, c_scale, c_zero=None):
         found = g[op](dequantize(g, a, a_scale, a_zero), dequantize(g, b, b_scale, b_zero))
         return quantize(g, found, c_scale, c_zero, a.type)
 
@@ -47,27 +42,18 @@ for _op in ("Add", "Mul"):
 
 
 @reads("QLinearSigmoid")
-def read_sigmoid(
-    g: Any, x: Value, x_scale: Value, x_zero: Value | None, y_scale: Value,
-    y_zero: Value | None = None,
-) -> Value:  # fmt: skip
+def read_sigmoid(g, x, x_scale, x_zero, y_scale, y_zero=None):
     return quantize(g, g.Sigmoid(dequantize(g, x, x_scale, x_zero)), y_scale, y_zero, x.type)
 
 
 @reads("QLinearLeakyRelu")
-def read_leaky_relu(
-    g: Any, x: Value, x_scale: Value, x_zero: Value | None, y_scale: Value,
-    y_zero: Value | None = None, *, alpha: float = 0.01,
-) -> Value:  # fmt: skip
+def read_leaky_relu(g, x, x_scale, x_zero, y_scale, y_zero=None, *, alpha=0.01):
     found = g.LeakyRelu(dequantize(g, x, x_scale, x_zero), alpha=alpha)
     return quantize(g, found, y_scale, y_zero, x.type)
 
 
 @reads("QLinearSoftmax")
-def read_softmax(
-    g: Any, x: Value, x_scale: Value, x_zero: Value | None, y_scale: Value, y_zero: Value,
-    *, opset: int, axis: int = -1,
-) -> Value:  # fmt: skip
+def read_softmax(g, x, x_scale, x_zero, y_scale, y_zero, *, opset: int, axis=-1):
     real = dequantize(g, x, x_scale, x_zero)
     if opset >= MODERN_SOFTMAX:
         found = g.Softmax(real, axis=axis)
@@ -79,15 +65,13 @@ def read_softmax(
 
 @reads("QLinearAveragePool")
 def read_average_pool(
-    g: Any, x: Value, x_scale: Value, x_zero: Value | None, y_scale: Value,
-    y_zero: Value | None = None, *, kernel_shape: Ints, auto_pad: str = "NOTSET",
-    ceil_mode: int = 0, channels_last: int = 0, count_include_pad: int = 0, pads: Ints = (),
-    strides: Ints = (),
-) -> Value:  # fmt: skip
+    g, x, x_scale, x_zero, y_scale, y_zero=None, *, kernel_shape: Ints, auto_pad="NOTSET",
+    ceil_mode=0, channels_last=0, count_include_pad=0, pads=(), strides=(),
+):  # fmt: skip
     require(not (ceil_mode and count_include_pad), "no support for ceil_mode=1 with "
             "count_include_pad=1: it divides by more elements than AveragePool does")  # fmt: skip
 
-    def pool(x: Value) -> Value:
+    def pool(x: Value):
         found = g.AveragePool(
             dequantize(g, x, x_scale, x_zero), kernel_shape=kernel_shape, auto_pad=auto_pad,
             ceil_mode=ceil_mode, count_include_pad=count_include_pad, pads=ints_or_none(pads),
@@ -99,11 +83,8 @@ def read_average_pool(
 
 
 @reads("QLinearGlobalAveragePool")
-def read_global_average_pool(
-    g: Any, x: Value, x_scale: Value, x_zero: Value, y_scale: Value, y_zero: Value,
-    *, channels_last: int = 0,
-) -> Value:  # fmt: skip
-    def pool(x: Value) -> Value:
+def read_global_average_pool(g, x, x_scale, x_zero, y_scale, y_zero, *, channels_last=0):
+    def pool(x: Value):
         found = g.GlobalAveragePool(dequantize(g, x, x_scale, x_zero))
         return quantize(g, found, y_scale, y_zero, x.type)
 
@@ -111,18 +92,13 @@ def read_global_average_pool(
 
 
 @reads("QLinearReduceMean")
-def read_reduce_mean(
-    g: Any, x: Value, x_scale: Value, x_zero: Value | None, y_scale: Value,
-    y_zero: Value | None = None, *, axes: Ints, keepdims: int,
-) -> Value:  # fmt: skip
+def read_reduce_mean(g, x, x_scale, x_zero, y_scale, y_zero=None, *, axes: Ints, keepdims: int):
     mean = g.ReduceMean(dequantize(g, x, x_scale, x_zero), axes, keepdims=keepdims)
     return quantize(g, mean, y_scale, y_zero, x.type)
 
 
 @reads("QLinearConcat")
-def read_concat(
-    g: Any, y_scale: Value, y_zero: Value, *inputs: Value, axis: int
-) -> Value:  # fmt: skip
+def read_concat(g, y_scale, y_zero, *inputs, axis: int):
     require(len(inputs) % 3 == 0, f"{len(inputs)} inputs, which are no triples")
     triples = zip(inputs[::3], inputs[1::3], inputs[2::3], strict=True)
     found = g.Concat(*(dequantize(g, *triple) for triple in triples), axis=axis)
@@ -130,10 +106,7 @@ def read_concat(
 
 
 @reads("QLinearWhere")
-def read_where(
-    g: Any, condition: Value, x: Value, x_scale: Value, x_zero: Value, y: Value, y_scale: Value,
-    y_zero: Value, z_scale: Value, z_zero: Value,
-) -> Value:  # fmt: skip
+def read_where(g, condition, x, x_scale, x_zero, y, y_scale, y_zero, z_scale, z_zero):
     chosen = g.Where(
         condition, dequantize(g, x, x_scale, x_zero), dequantize(g, y, y_scale, y_zero)
     )
@@ -142,13 +115,11 @@ def read_where(
 
 @reads("QLinearConv")
 def read_conv(
-    g: Any, x: Value, x_scale: Value, x_zero: Value, w: Value, w_scale: Value, w_zero: Value,
-    y_scale: Value, y_zero: Value, b: Value | None = None, *, auto_pad: str = "NOTSET",
-    channels_last: int = 0, dilations: Ints = (), group: int = 1, kernel_shape: Ints = (),
-    pads: Ints = (), strides: Ints = (),
-) -> Value:  # fmt: skip
-    def convolve(x: Value) -> Value:
-        return g.QLinearConv(  # type: ignore[no-any-return]
+    g, x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, b=None, *, auto_pad="NOTSET",
+    channels_last=0, dilations=(), group=1, kernel_shape=(), pads=(), strides=(),
+):  # fmt: skip
+    def convolve(x: Value):
+        return g.QLinearConv(
             x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, b, auto_pad=auto_pad,
             dilations=ints_or_none(dilations), group=group, kernel_shape=ints_or_none(kernel_shape),
             pads=ints_or_none(pads), strides=ints_or_none(strides),
@@ -159,11 +130,10 @@ def read_conv(
 
 @reads("NhwcMaxPool")
 def read_max_pool(
-    g: Any, x: Value, *, kernel_shape: Ints, auto_pad: str = "NOTSET", ceil_mode: int = 0,
-    dilations: Ints = (), pads: Ints = (), strides: Ints = (),
-) -> Value:  # fmt: skip
-    def pool(x: Value) -> Value:
-        return g.MaxPool(  # type: ignore[no-any-return]
+    g, x, *, kernel_shape: Ints, auto_pad="NOTSET", ceil_mode=0, dilations=(), pads=(), strides=()
+):
+    def pool(x: Value):
+        return g.MaxPool(
             x, kernel_shape=kernel_shape, auto_pad=auto_pad, ceil_mode=ceil_mode,
             dilations=ints_or_none(dilations), pads=ints_or_none(pads),
             strides=ints_or_none(strides),
@@ -173,19 +143,15 @@ def read_max_pool(
 
 
 @reads("DequantizeLinear")
-def read_dequantize(
-    g: Any, x: Value, scale: Value, zero: Value | None = None, *, axis: int = 1
-) -> Value:  # fmt: skip
+def read_dequantize(g, x, scale, zero=None, *, axis=1):
     if is_one_element(scale):
         return dequantize(g, x, scale, zero)
-    return g.DequantizeLinear(x, scale, zero, axis=axis)  # type: ignore[no-any-return]
+    return g.DequantizeLinear(x, scale, zero, axis=axis)
 
 
 @reads("QuantizeLinear")
-def read_quantize(
-    g: Any, x: Value, scale: Value, zero: Value | None = None, *, axis: int = 1
-) -> Value:  # fmt: skip
+def read_quantize(g, x, scale, zero=None, *, axis=1):
     if is_one_element(scale):
         return quantize(g, x, scale, zero, DType.UINT8)
     code = ELEMENT_CODES[DType.UINT8] if zero is None else None
-    return g.QuantizeLinear(x, scale, zero, axis=axis, output_dtype=code)  # type: ignore[no-any-return]
+    return g.QuantizeLinear(x, scale, zero, axis=axis, output_dtype=code)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -16,28 +15,28 @@ reads = RuleTable(f"{DOMAIN} → ir")
 reads_default = RuleTable("ai.onnx of ONNX Runtime → ir")
 
 
-def as_scalar(g: Any, x: Value) -> Value:
+def as_scalar(g, x: Value):
     """``x``, which holds one element, without axes."""
-    return x if x.shape == () else g.Reshape(x, np.zeros(0, np.int64))  # type: ignore[no-any-return]
+    return x if x.shape == () else g.Reshape(x, np.zeros(0, np.int64))
 
 
-def is_one_element(x: Value) -> bool:
+def is_one_element(x: Value):
     """Whether ``x`` is known to hold one element."""
     return x.shape is not None and all(d == 1 for d in x.shape)
 
 
-def apply_channels_first(g: Any, x: Value, apply: Callable[[Value], Value]) -> Value:
+def apply_channels_first(g, x: Value, apply: Callable[[Value], Value]):
     """Apply an operator that takes channels at axis 1 to ``x``, whose channels are last."""
     rank = x.rank
     inward, outward = (0, rank - 1, *range(1, rank - 1)), (0, *range(2, rank), 1)
-    return g.Transpose(apply(g.Transpose(x, perm=inward)), perm=outward)  # type: ignore[no-any-return]
+    return g.Transpose(apply(g.Transpose(x, perm=inward)), perm=outward)
 
 
-def apply_in_layout(g: Any, x: Value, channels_last: int, apply: Callable[[Value], Value]) -> Value:
+def apply_in_layout(g, x: Value, channels_last: int, apply: Callable[[Value], Value]):
     """Apply an operator that takes channels at axis 1, wherever those of ``x`` are."""
     return apply_channels_first(g, x, apply) if channels_last else apply(x)
 
 
-def ints_or_none(values: Ints) -> Ints | None:
+def ints_or_none(values: Ints):
     """An attribute that is left out where it is empty."""
     return values or None

@@ -17,28 +17,27 @@ TYPES = {2: DType.UINT2, 4: DType.UINT4, 8: DType.UINT8}
 BYTE = 8
 
 
-def unpack(data: Array, bits: int) -> Array:
+def unpack(data: Array, bits: int):
     """Elements of so many bits that lie in bytes along the last axis, the lowest bits first."""
     shifts = np.arange(0, BYTE, bits, dtype=np.uint8)
     parts = (data.view(np.uint8)[..., None] >> shifts) & np.uint8(2**bits - 1)
-    return parts.reshape(*data.shape[:-1], -1)  # type: ignore[no-any-return]
+    return parts.reshape(*data.shape[:-1], -1)
 
 
 def make_derived_constant(
-    g: Any, x: Value, dtype: DType, shape: tuple[int, ...], make: Callable[[Array], Array]
-) -> Value:
+    g, x: Value, dtype: DType, shape: tuple[int, ...], make: Callable[[Array], Array]
+):
     """A constant that is made of the constant ``x`` when it is written."""
     require(x.tensor is not None, f"{x.name!r} is computed; packed weights have to be constants")
     made = Tensor(dtype, shape, lambda: make(x.array()).astype(dtype.numpy))
-    return g.const(made, name=x.name)  # type: ignore[no-any-return]
+    return g.const(made, name=x.name)
 
 
 @reads("MatMulNBits", ignore=("accuracy_level",), only={"weight_prepacked": (0,)})
 def read_matmul_nbits(
-    g: Any, a: Value, b: Value, scales: Value, zero_points: Value | None = None,
-    g_idx: Value | None = None, bias: Value | None = None, *, K: int, N: int, bits: int = 4,
+    g, a, b, scales, zero_points=None, g_idx=None, bias=None, *, K: int, N: int, bits=4,
     block_size: int,
-) -> Value:  # fmt: skip
+):  # fmt: skip
     require(bits in TYPES, f"no support for bits={bits}")
     require(g_idx is None, "no support for the input g_idx")
     require(0 not in b.ranked_shape, "a weight without elements, which stands for zeros")
@@ -56,25 +55,23 @@ def read_matmul_nbits(
                        lambda v: unpack(v.reshape(N, -1), bits)[:, :blocks])  # fmt: skip
     weight = g.DequantizeLinear(w, by_block, zero, axis=1, block_size=block_size)
     found = g.MatMul(a, g.Transpose(weight, perm=(1, 0)))
-    return found if bias is None else g.Add(found, bias)  # type: ignore[no-any-return]
+    return found if bias is None else g.Add(found, bias)
 
 
 @reads("GatherBlockQuantized")
 def read_gather_block_quantized(
-    g: Any, data: Value, indices: Value, scales: Value, zero_points: Value | None = None,
-    *, bits: int = 4, block_size: int = 128, gather_axis: int = 0, quantize_axis: int = 1,
-) -> Value:  # fmt: skip
+    g, data, indices, scales, zero_points=None, *, bits=4, block_size=128, gather_axis=0,
+    quantize_axis=1,
+):  # fmt: skip
     axis = quantize_axis % data.rank
     if data.dtype is DType.UINT8:
         require(bits in TYPES, f"no support for bits={bits}")
         data, zero_points = _unpack_table(g, data, zero_points, scales, bits)
     table = g.DequantizeLinear(data, scales, zero_points, axis=axis, block_size=block_size)
-    return g.Gather(table, indices, axis=gather_axis % data.rank)  # type: ignore[no-any-return]
+    return g.Gather(table, indices, axis=gather_axis % data.rank)
 
 
-def _unpack_table(
-    g: Any, data: Value, zero_points: Value | None, scales: Value, bits: int
-) -> tuple[Value, Value]:  # fmt: skip
+def _unpack_table(g, data: Value, zero_points: Value | None, scales: Value, bits: int):
     """The table and its zero points, whose elements lie in bytes, each element by itself."""
     dtype, shape = TYPES[bits], data.static_shape
     full = (*shape[:-1], shape[-1] * BYTE // bits)
@@ -103,16 +100,15 @@ CODEBOOKS = {0: FP4, 1: NF4}
 
 @reads("MatMulBnb4")
 def read_matmul_bnb4(
-    g: Any, a: Value, b: Value, absmax: Value, *, K: int, N: int, block_size: int,
-    quant_type: int, training_mode: int = 0, transB: int = 1,
-) -> Value:  # fmt: skip
+    g, a, b, absmax, *, K: int, N: int, block_size: int, quant_type: int, training_mode=0, transB=1
+):
     require(transB, "no support for transB=0")
     require(quant_type in CODEBOOKS, f"no support for quant_type={quant_type}")
     count = K * N
     blocks = -(-count // block_size)
     padded = blocks * block_size - count
 
-    def codes(packed: Array) -> Array:  # the high half of a byte is the first element
+    def codes(packed: Array):
         halves = np.stack([packed >> 4, packed & 15], axis=-1).reshape(-1)[:count]
         return np.pad(halves, (0, padded)).reshape(blocks, block_size)
 
@@ -120,4 +116,4 @@ def read_matmul_bnb4(
     levels = g.const(np.array(CODEBOOKS[quant_type], a.type.numpy))
     real = g.Mul(g.Gather(levels, index), g.Reshape(absmax, [blocks, 1]))
     flat = g.Slice(g.Reshape(real, [-1]), [0], [count], [0], [1])
-    return g.MatMul(a, g.Transpose(g.Reshape(flat, [N, K]), perm=(1, 0)))  # type: ignore
+    return g.MatMul(a, g.Transpose(g.Reshape(flat, [N, K]), perm=(1, 0)))

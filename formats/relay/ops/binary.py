@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 from serde.decompositions import elementwise
-from serde.decompositions.expressions import cast
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
@@ -120,7 +119,7 @@ def read_binary(name, op, g, a: Value, b: Value):
     if a.type is DType.BOOL and name in OF_TRUTHS:
         op = OF_TRUTHS[name]
     elif a.type is DType.BOOL and name not in ("equal", "not_equal") and "logical" not in name:
-        a, b = cast(g, a, DType.INT32), cast(g, b, DType.INT32)
+        a, b = g.cast(a, DType.INT32), g.cast(b, DType.INT32)
     return g[op](a, b) if isinstance(op, str) else op(g, a, b)
 
 
@@ -131,7 +130,7 @@ for _name, _op in FUNCTIONS.items():
 @reads("where")
 def read_where(g, condition, x, y):
     """Any number but 0 is true."""
-    return g.Where(cast(g, condition, DType.BOOL), x, y)
+    return g.Where(g.cast(condition, DType.BOOL), x, y)
 
 
 def write_binary(name, r, a, b):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import cast
 from serde.errors import require
 from serde.ir.dim_expr import shape_data_of
 from serde.ir.geometry import Ints
@@ -20,7 +19,7 @@ def read_broadcast_to(g, x, *, shape: Ints):
 
 @reads("dyn.broadcast_to", ignore=("shape", "dtype"))
 def read_dyn_broadcast_to(g, x, shape):
-    return g.Expand(x, cast(g, shape, DType.INT64))
+    return g.Expand(x, g.cast(shape, DType.INT64))
 
 
 @reads("broadcast_to_like")

@@ -12,9 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from serde.decompositions.expressions import number
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.passes.dce import drop_dead
+from serde.spec.expressions import number
 
 from ..target import DOMAIN, emit_scalar, writes
 from .nms import marks_at, strict_bound

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from serde.decompositions.expressions import cast
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
@@ -47,17 +46,17 @@ def read_conv_transpose(
     frame = window(w, strides or (1,), dilation, padding)
     more = repeat_per_axis(output_padding, count)
     if dtype.kind == "f":
-        operands = (cast(g, x, dtype), cast(g, w, dtype))
+        operands = (g.cast(x, dtype), g.cast(w, dtype))
         y = g.ConvTranspose(*operands, group=groups, output_padding=more, **frame)
     else:
-        y = cast(g, transposed_convolve_integers(g, x, w, groups, frame, more), dtype)
+        y = g.cast(transposed_convolve_integers(g, x, w, groups, frame, more), dtype)
     return pack_layout(g, y, "NC" + axes, out_layout or layout)
 
 
 def transposed_convolve_integers(g, x: Value, w: Value, groups: int, frame, more: Ints):
     """As a convolution of the spread-out input with the kernel turned round, which is exact."""
     count = len(more)
-    x = dilate(g, cast(g, x, DType.INT32), (1, 1, *frame["strides"]), 0)
+    x = dilate(g, g.cast(x, DType.INT32), (1, 1, *frame["strides"]), 0)
     spans = [d * (k - 1) for k, d in zip(frame["kernel_shape"], frame["dilations"], strict=True)]
     begins = [s - p for s, p in zip(spans, frame["pads"][:count], strict=True)]
     ends = [s - p + m for s, p, m in zip(spans, frame["pads"][count:], more, strict=True)]

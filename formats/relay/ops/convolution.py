@@ -6,7 +6,6 @@ from functools import partial
 from itertools import product
 from math import prod
 
-from serde.decompositions.expressions import cast, multiply_sizes, reshape, size_of, sizes_of
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
@@ -84,13 +83,13 @@ def read_conv(
 def convolve(g, x: Value, w: Value, groups: int, frame, dtype: DType):
     """Products summed in ``dtype``; integers as floats where those count exactly."""
     if dtype.kind == "f":
-        return g.Conv(cast(g, x, dtype), cast(g, w, dtype), group=groups, **frame)
+        return g.Conv(g.cast(x, dtype), g.cast(w, dtype), group=groups, **frame)
     if abs_max(x) * max_weight_sum(w) <= LARGEST_EXACT:
-        floats = (cast(g, v, DType.FLOAT32) for v in (x, w))
-        return cast(g, g.Conv(*floats, group=groups, **frame), dtype)
+        floats = (g.cast(v, DType.FLOAT32) for v in (x, w))
+        return g.cast(g.Conv(*floats, group=groups, **frame), dtype)
     if x.type in BYTES and w.type in BYTES:
-        return cast(g, convolve_int8(g, x, w, groups, frame), dtype)
-    return cast(g, convolve_by_patches(g, x, w, groups, frame), dtype)
+        return g.cast(convolve_int8(g, x, w, groups, frame), dtype)
+    return g.cast(convolve_by_patches(g, x, w, groups, frame), dtype)
 
 
 def convolve_int8(g, x: Value, w: Value, groups: int, frame):
@@ -98,15 +97,15 @@ def convolve_int8(g, x: Value, w: Value, groups: int, frame):
     zeros, parts = [], []
     for v in (x, w):
         signed = v.type is DType.INT8
-        raised = g.Add(cast(g, v, DType.INT32), g.const(128, DType.INT32)) if signed else v
-        parts.append(cast(g, raised, DType.UINT8))
+        raised = g.Add(g.cast(v, DType.INT32), g.const(128, DType.INT32)) if signed else v
+        parts.append(g.cast(raised, DType.UINT8))
         zeros.append(g.const(128 if signed else 0, DType.UINT8))
     return g.ConvInteger(*parts, *zeros, group=groups, **frame)
 
 
 def convolve_by_patches(g, x: Value, w: Value, groups: int, frame):
     """A product of matrices of int32, which is exact: the kernel with the patches it meets."""
-    x, w = (cast(g, v, DType.INT32) for v in (x, w))
+    x, w = (g.cast(v, DType.INT32) for v in (x, w))
     half = len(frame["kernel_shape"])
     pads = (0, 0, *frame["pads"][:half], 0, 0, *frame["pads"][half:])
     x = g.Pad(x, pads)
@@ -116,13 +115,13 @@ def convolve_by_patches(g, x: Value, w: Value, groups: int, frame):
         starts = [i * d for i, d in zip(at, frame["dilations"], strict=True)]
         ends = [i - span or FAR for i, span in zip(starts, spans, strict=True)]
         patches.append(g.Slice(x, starts, ends, axes, list(frame["strides"])))
-    places = sizes_of(g, patches[0])[2:]
+    places = g.sizes_of(patches[0])[2:]
     stacked = g.Concat(*(g.Unsqueeze(p, [2]) for p in patches), axis=2)
     outputs, depth = w.static_shape[0], prod(w.static_shape[1:])
-    batch = size_of(g, x, 0)
-    flat = reshape(g, stacked, [batch, groups, depth, multiply_sizes(g, places)])
+    batch = g.size_of(x, 0)
+    flat = g.reshape(stacked, [batch, groups, depth, g.multiply_sizes(places)])
     kernel = g.Reshape(w, [groups, outputs // groups, depth])
-    return reshape(g, g.MatMul(kernel, flat), [batch, outputs, *places])
+    return g.reshape(g.MatMul(kernel, flat), [batch, outputs, *places])
 
 
 def max_weight_sum(w: Value) -> int:

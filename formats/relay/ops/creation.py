@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.decompositions.expressions import cast, full_like, scalar, size_of
 from serde.ir.dim_expr import shape_data_of
 from serde.ir.geometry import Ints, axis_of
 from serde.ir.graph import DType, Tensor, Value
@@ -16,17 +15,17 @@ from .shape import declare_sizes, static_sizes
 
 @reads("full")
 def read_full(g, fill, *, shape: Ints, dtype: DType | None = None):
-    return g.Expand(cast(g, fill, dtype or fill.type), shape)
+    return g.Expand(g.cast(fill, dtype or fill.type), shape)
 
 
 @reads("dyn.full", ignore=("shape",))
 def read_dyn_full(g, fill, shape, *, dtype: DType | None = None):
-    return g.Expand(cast(g, fill, dtype or fill.type), cast(g, shape, DType.INT64))
+    return g.Expand(g.cast(fill, dtype or fill.type), g.cast(shape, DType.INT64))
 
 
 @reads("full_like")
 def read_full_like(g, x, fill):
-    return g.Expand(cast(g, fill, x.type), g.Shape(x))
+    return g.Expand(g.cast(fill, x.type), g.Shape(x))
 
 
 @reads("zeros")
@@ -47,22 +46,22 @@ def make_full(g, shape: Ints, number: float, dtype: DType):
 
 @reads("dyn.zeros", ignore=("shape",))
 def read_dyn_zeros(g, shape, *, dtype: DType):
-    return g.Expand(g.const(0, dtype), cast(g, shape, DType.INT64))
+    return g.Expand(g.const(0, dtype), g.cast(shape, DType.INT64))
 
 
 @reads("dyn.ones", ignore=("shape",))
 def read_dyn_ones(g, shape, *, dtype: DType):
-    return g.Expand(g.const(1, dtype), cast(g, shape, DType.INT64))
+    return g.Expand(g.const(1, dtype), g.cast(shape, DType.INT64))
 
 
 @reads("zeros_like")
 def read_zeros_like(g, x):
-    return full_like(g, x, 0)
+    return g.full_like(x, 0)
 
 
 @reads("ones_like")
 def read_ones_like(g, x):
-    return full_like(g, x, 1)
+    return g.full_like(x, 1)
 
 
 @reads("arange")
@@ -71,7 +70,7 @@ def read_arange(g, start, end, step, *, dtype: DType):
     parts = [v if v.shape == () else g.Reshape(v, []) for v in (start, end, step)]
     kind = parts[0].type
     work = DType.INT64 if kind.kind in "iu" else DType.FLOAT32 if kind.bits < 32 else kind
-    return cast(g, g.Range(*(cast(g, v, work) for v in parts)), dtype)
+    return g.cast(g.Range(*(g.cast(v, work) for v in parts)), dtype)
 
 
 @reads("meshgrid")
@@ -94,39 +93,39 @@ def read_meshgrid(g, *xs, indexing="ij"):
 def read_sequence_mask(g, x, lengths, *, mask_value=0.0, axis=0):
     """Along ``axis`` (0 or 1; the other is the batch) what lies behind a length is masked."""
     axis = axis_of(axis, x.rank)
-    size = size_of(g, x, axis)
+    size = g.size_of(x, axis)
     last = g.const(size, DType.INT64) if isinstance(size, int) else g.Squeeze(size, [0])
     steps = g.Range(g.const(0, DType.INT64), last, g.const(1, DType.INT64))
     inside = g.Less(
-        g.Unsqueeze(steps, [1 - axis]), g.Unsqueeze(cast(g, lengths, DType.INT64), [axis])
+        g.Unsqueeze(steps, [1 - axis]), g.Unsqueeze(g.cast(lengths, DType.INT64), [axis])
     )
     inside = g.Unsqueeze(inside, list(range(2, x.rank))) if x.rank > 2 else inside
-    return g.Where(inside, x, scalar(g, mask_value, x))
+    return g.Where(inside, x, g.scalar(mask_value, x))
 
 
 @reads("trilu")
 def read_trilu(g, x, k, *, upper=True):
-    return g.Trilu(x, cast(g, g.Reshape(k, []), DType.INT64), upper=int(upper))
+    return g.Trilu(x, g.cast(g.Reshape(k, []), DType.INT64), upper=int(upper))
 
 
 @reads("unravel_index")
 def read_unravel_index(g, index, shape):
     """The coordinates of positions in a tensor of ``shape``, one row an axis."""
     rows: list[Value] = []
-    rest = cast(g, index, DType.INT64)
+    rest = g.cast(index, DType.INT64)
     for axis in reversed(range(shape.static_shape[0])):
-        size = g.Gather(cast(g, shape, DType.INT64), axis, axis=0)
+        size = g.Gather(g.cast(shape, DType.INT64), axis, axis=0)
         rows.insert(0, g.Unsqueeze(g.Mod(rest, size), [0]))
         rest = g.Div(rest, size)
-    return cast(g, g.Concat(*rows, axis=0), index.type)
+    return g.cast(g.Concat(*rows, axis=0), index.type)
 
 
 @reads("invert_permutation")
 def read_invert_permutation(g, x):
-    size = size_of(g, x, 0)
+    size = g.size_of(x, 0)
     k = [size] if isinstance(size, int) else size
     _, order = g.TopK(x, k, axis=0, largest=0, sorted=1, outputs=2)
-    return cast(g, order, x.type)
+    return g.cast(order, x.type)
 
 
 @writes("ConstantOfShape")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from serde.decompositions.expressions import cast, number, scalar, slice_axis
 from serde.errors import require
 from serde.ir.geometry import axis_of
 from serde.ir.graph import DType, Value
+from serde.spec.expressions import number
 
 from ..rules import reads
 from ..target import recasts, writes
@@ -23,8 +23,8 @@ def read_scan(
         x, axis = g.Reshape(x, [-1]), 0
     target = dtype or x.type
     work = target if target.kind == "f" else DType.INT64
-    y = running(g, cast(g, x, work), axis_of(axis, x.rank), bool(exclusive))
-    return cast(g, y, target)
+    y = running(g, g.cast(x, work), axis_of(axis, x.rank), bool(exclusive))
+    return g.cast(y, target)
 
 
 def running_sum(g, x: Value, axis: int, exclusive: bool):
@@ -35,7 +35,7 @@ def running_product(g, x: Value, axis: int, exclusive: bool):
     """Products of 2, 4, 8, … neighbours, until they reach from end to end."""
     size: Any = x.ranked_shape[axis]
     require(isinstance(size, int), "cumprod along an axis of unknown size")
-    one, reach = scalar(g, 1, x), 1
+    one, reach = g.scalar(1, x), 1
     if exclusive:
         x = shift_along(g, x, axis, 1, one)
     while reach < size:
@@ -47,7 +47,7 @@ def running_product(g, x: Value, axis: int, exclusive: bool):
 def shift_along(g, x: Value, axis: int, by: int, fill: Value):
     pads = [0] * 2 * x.rank
     pads[axis] = by
-    return slice_axis(g, g.Pad(x, pads, fill), axis, 0, x.ranked_shape[axis])
+    return g.slice_axis(g.Pad(x, pads, fill), axis, 0, x.ranked_shape[axis])
 
 
 reads("cumsum")(partial(read_scan, running_sum))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import Size, multiply_sizes, reshape, scalar, sizes_of
 from serde.decompositions.indexing import depth_to_space, space_to_depth
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import Value
+from serde.spec.expressions import Size
 
 from ..rules import Pairs, reads
 from ..target import recasts, writes
@@ -19,33 +19,33 @@ def read_space_to_batch_nd(g, x, *, block_shape: Ints, paddings: Pairs, pad_valu
     before, after = split_pads(paddings)
     count, rest = len(block_shape), x.rank - len(block_shape) - 1
     pads = (0, *before, *(0,) * rest, 0, *after, *(0,) * rest)
-    x = g.Pad(x, pads, scalar(g, pad_value, x) if pad_value else None)
-    sizes = sizes_of(g, x)
+    x = g.Pad(x, pads, g.scalar(pad_value, x) if pad_value else None)
+    sizes = g.sizes_of(x)
     spread: list[Size] = [sizes[0]]
     for size, block in zip(sizes[1:], block_shape, strict=False):
         spread += [divide_size(g, size, block), block]
-    wide = reshape(g, x, [*spread, *sizes[count + 1 :]])
+    wide = g.reshape(x, [*spread, *sizes[count + 1 :]])
     blocks, spots = range(2, 2 * count + 1, 2), range(1, 2 * count + 1, 2)
     tail = range(2 * count + 1, 2 * count + 1 + rest)
     turned = g.Transpose(wide, perm=(*blocks, 0, *spots, *tail))
-    batch = multiply_sizes(g, [*block_shape, sizes[0]])
-    return reshape(g, turned, [batch, *(spread[i] for i in spots), *sizes[count + 1 :]])
+    batch = g.multiply_sizes([*block_shape, sizes[0]])
+    return g.reshape(turned, [batch, *(spread[i] for i in spots), *sizes[count + 1 :]])
 
 
 @reads("nn.batch_to_space_nd")
 def read_batch_to_space_nd(g, x, *, block_shape: Ints, crops: Pairs):
     before, after = split_pads(crops)
-    count, sizes = len(block_shape), sizes_of(g, x)
+    count, sizes = len(block_shape), g.sizes_of(x)
     batch = sizes[0]
     for block in block_shape:
         batch = divide_size(g, batch, block)
-    wide = reshape(g, x, [*block_shape, batch, *sizes[1:]])
+    wide = g.reshape(x, [*block_shape, batch, *sizes[1:]])
     order = [count]
     for i in range(count):
         order += [count + 1 + i, i]
     turned = g.Transpose(wide, perm=(*order, *range(2 * count + 1, count + x.rank)))
-    grown = [multiply_sizes(g, [s, b]) for s, b in zip(sizes[1:], block_shape, strict=False)]
-    y = reshape(g, turned, [batch, *grown, *sizes[count + 1 :]])
+    grown = [g.multiply_sizes([s, b]) for s, b in zip(sizes[1:], block_shape, strict=False)]
+    y = g.reshape(turned, [batch, *grown, *sizes[count + 1 :]])
     ends = [-a if a else FAR for a in after]
     return g.Slice(y, before, ends, list(range(1, count + 1)), [1] * count)
 

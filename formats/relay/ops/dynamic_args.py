@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import cast
 from serde.errors import require
 from serde.ir.graph import DType, Value
 
@@ -11,7 +10,7 @@ def mark_axes(g, axes: Value, rank: int) -> Value:
     """1 for each of ``rank`` axes that ``axes`` lists, 0 for the others."""
     count = axes.ranked_shape[0]
     require(isinstance(count, int), "a dynamic number of axes")
-    wide = cast(g, axes, DType.INT64)
+    wide = g.cast(axes, DType.INT64)
     wide = g.Where(g.Less(wide, 0), g.Add(wide, rank), wide)
     ones = g.const([1] * count, DType.INT64)
     return g.ScatterElements(g.const([0] * rank, DType.INT64), wide, ones, axis=0)
@@ -44,7 +43,7 @@ def unsqueeze_shape(g, x: Value, axes: Value) -> Value:
 
 def cumulate_axis(op: str, g, x: Value, axis: Value, exclusive: int, reverse: int) -> Value:
     """A running sum along each axis, of which one is taken."""
-    at = g.Reshape(cast(g, axis, DType.INT64), [])
+    at = g.Reshape(g.cast(axis, DType.INT64), [])
     at = g.Where(g.Less(at, 0), g.Add(at, x.rank), at)
     y = x
     for along in range(x.rank):
@@ -75,7 +74,7 @@ def expand_pads(g, x: Value, pads: Value, axes: Value | None) -> Value:
     """Pads of all axes, from those of some."""
     if axes is None:
         return pads
-    wide = cast(g, axes, DType.INT64)
+    wide = g.cast(axes, DType.INT64)
     wide = g.Where(g.Less(wide, 0), g.Add(wide, x.rank), wide)
     there = g.Concat(wide, g.Add(wide, x.rank), axis=0)
     return g.ScatterElements(g.const([0] * 2 * x.rank, DType.INT64), there, pads, axis=0)

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from serde.decompositions.expressions import cast
 from serde.errors import require
 from serde.ir.graph import DType, Value
 
@@ -41,7 +40,7 @@ def multiply_fixed_point(
     total = BITS + np.maximum(-shift, 0)
     require(np.all(total < 62), "a factor below 2 to the minus 30")
     half = np.int64(1) << (total - 1).astype(np.int64)
-    wide = g.Mul(g.Mul(cast(g, x, DType.INT64), left), multiplier.astype(np.int64))
+    wide = g.Mul(g.Mul(g.cast(x, DType.INT64), left), multiplier.astype(np.int64))
     if nearest:
         half_of = g.Where(g.Less(wide, g.const(0, DType.INT64)), g.const(half - 1), g.const(half))
     else:
@@ -53,12 +52,12 @@ def multiply_fixed_point(
 def multiply_by(g, x: Value, factor: float):
     """``x`` times a number, rounded half up."""
     multiplier, shift = split_factor(factor)
-    return cast(g, multiply_fixed_point(g, x, np.int64(multiplier), np.int64(shift)), DType.INT32)
+    return g.cast(multiply_fixed_point(g, x, np.int64(multiplier), np.int64(shift)), DType.INT32)
 
 
 @reads("fixed_point_multiply")
 def read_fixed_point_multiply(g, x, *, multiplier: int, shift: int):
-    return cast(g, multiply_fixed_point(g, x, np.int64(multiplier), np.int64(shift)), x.type)
+    return g.cast(multiply_fixed_point(g, x, np.int64(multiplier), np.int64(shift)), x.type)
 
 
 @reads("fixed_point_multiply_per_axis", ignore=("is_rshift_required",))
@@ -71,16 +70,16 @@ def read_fixed_point_multiply_per_axis(
     numbers, up, down = (
         v.array().reshape(shape).astype(np.int64) for v in (multiplier, left, right)
     )
-    return cast(g, multiply_fixed_point(g, x, numbers, up * is_lshift_required - down), x.type)
+    return g.cast(multiply_fixed_point(g, x, numbers, up * is_lshift_required - down), x.type)
 
 
 def saturate(g, x: Value, dtype: DType):
     """``x`` within the range of ``dtype``, as it."""
     if dtype.bits >= x.type.bits and x.type.kind != "f":
-        return cast(g, x, dtype)
+        return g.cast(x, dtype)
     limits = np.iinfo(dtype.numpy)
     low, high = (g.const(v, x.type) for v in (limits.min, limits.max))
-    return cast(g, g.Min(g.Max(x, low), high), dtype)
+    return g.cast(g.Min(g.Max(x, low), high), dtype)
 
 
 def require_constant_array(value: Value, what: str) -> np.ndarray:
@@ -106,7 +105,7 @@ def requantize(
     before, after = align_to_axis(in_zero, axis, x.rank), align_to_axis(out_zero, axis, x.rank)
     if compute != "int64":
         return requantize_in_float(g, x, one, before, two, after, rounding, compute)
-    y = cast(g, x, DType.INT32)
+    y = g.cast(x, DType.INT32)
     y = g.Sub(y, before.astype(np.int32)) if before.any() else y
     if not (one.shape == () and two.shape == () and one == two):
         factors = one.astype(np.float64) / two.astype(np.float64)
@@ -114,18 +113,18 @@ def requantize(
         multiplier, shift = (
             np.array([p[i] for p in pairs], np.int64).reshape(factors.shape) for i in (0, 1)
         )
-        y = cast(
-            g, multiply_fixed_point(g, y, multiplier, shift, rounding == "TONEAREST"), DType.INT32
+        y = g.cast(
+            multiply_fixed_point(g, y, multiplier, shift, rounding == "TONEAREST"), DType.INT32
         )
     return g.Add(y, after.astype(np.int32)) if after.any() else y
 
 
 def requantize_in_float(g, x: Value, one, before, two, after, rounding: str, compute: str):
     kind = DType.of(compute)
-    y = cast(g, x, kind)
+    y = g.cast(x, kind)
     y = g.Sub(y, before.astype(kind.numpy)) if before.any() else y
     if not np.array_equal(one, two):
         y = g.Mul(y, np.asarray(one.astype(np.float64) / two).astype(kind.numpy))
     y = g.Add(y, after.astype(kind.numpy)) if after.any() else y
     y = g.Floor(g.Add(y, 0.5)) if rounding == "UPWARD" else round_half_away(g, y)
-    return cast(g, y, DType.INT32)
+    return g.cast(y, DType.INT32)

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from serde.decompositions.expressions import Size, cast, number, size_of
 from serde.decompositions.indexing import one_hot
 from serde.errors import require
 from serde.ir.geometry import Ints, axis_of
 from serde.ir.graph import DType, Value
+from serde.spec.expressions import Size, number
 
 from ..rules import reads
 from ..target import emit_scalar, recasts, typed, writes
@@ -18,7 +18,7 @@ from ..target import emit_scalar, recasts, typed, writes
 
 def clip_indices(g, index: Value, size: Size):
     """Indices as int64, those outside ``0 … size - 1`` moved to the nearest end."""
-    index = cast(g, index, DType.INT64)
+    index = g.cast(index, DType.INT64)
     low = g.const(0, DType.INT64)
     high = g.const(size - 1, DType.INT64) if isinstance(size, int) else g.Squeeze(
         g.Sub(size, [1]), [0]
@@ -32,14 +32,14 @@ def read_take(g, x, index, *, batch_dims=0, axis: int | None = None, mode="clip"
     if axis is None:
         x, axis = g.Reshape(x, [-1]), 0
     axis = axis_of(axis, x.rank)
-    size = size_of(g, x, axis)
+    size = g.size_of(x, axis)
     require(mode in ("clip", "wrap", "fast"), f"mode={mode!r} is unknown")
     if mode == "clip":
         index = clip_indices(g, index, size)
     elif mode == "wrap":
-        index = g.Mod(cast(g, index, DType.INT64), g.const(size) if isinstance(size, int) else size)
+        index = g.Mod(g.cast(index, DType.INT64), g.const(size) if isinstance(size, int) else size)
     else:
-        index = cast(g, index, DType.INT64)
+        index = g.cast(index, DType.INT64)
     if batch_dims:
         return take_in_batches(g, x, index, axis, batch_dims % index.rank)
     return g.Gather(x, index, axis=axis)
@@ -53,14 +53,14 @@ def take_in_batches(g, x: Value, index: Value, axis: int, batch: int):
 
 @reads("gather")
 def read_gather(g, x, index, *, axis: int):
-    return g.GatherElements(x, cast(g, index, DType.INT64), axis=axis_of(axis, x.rank))
+    return g.GatherElements(x, g.cast(index, DType.INT64), axis=axis_of(axis, x.rank))
 
 
 @reads("gather_nd", ignore=("index_rank",))
 def read_gather_nd(g, x, index, *, batch_dims=0):
     """Relay counts the indices' axes along their first axis, ONNX along the last."""
     order = (*range(1, index.rank), 0)
-    index = cast(g, g.Transpose(index, perm=order), DType.INT64)
+    index = g.cast(g.Transpose(index, perm=order), DType.INT64)
     return g.GatherND(x, index, batch_dims=batch_dims)
 
 
@@ -68,7 +68,7 @@ def read_gather_nd(g, x, index, *, batch_dims=0):
 def read_adv_index(g, x, *indices):
     """Arrays of indices for the first axes, broadcast against each other."""
     rank = max(i.rank for i in indices)
-    parts = [cast(g, i, DType.INT64) for i in indices]
+    parts = [g.cast(i, DType.INT64) for i in indices]
     shape = parts[0]
     for part in parts[1:]:
         shape = g.Add(shape, part)
@@ -79,8 +79,8 @@ def read_adv_index(g, x, *indices):
 @reads("argwhere")
 def read_argwhere(g, condition):
     """The coordinates of what is not 0, one row each."""
-    found = g.NonZero(cast(g, condition, DType.BOOL))
-    return cast(g, g.Transpose(found, perm=(1, 0)), DType.INT32)
+    found = g.NonZero(g.cast(condition, DType.BOOL))
+    return g.cast(g.Transpose(found, perm=(1, 0)), DType.INT32)
 
 
 @reads("reverse_sequence")
@@ -89,7 +89,7 @@ def read_reverse_sequence(g, x, lengths, *, seq_axis=1, batch_axis=0):
     order = (seq, batch, *(a for a in range(x.rank) if a not in (seq, batch)))
     back = tuple(order.index(a) for a in range(x.rank))
     turned = g.Transpose(x, perm=order)
-    y = g.ReverseSequence(turned, cast(g, lengths, DType.INT64), time_axis=0, batch_axis=1)
+    y = g.ReverseSequence(turned, g.cast(lengths, DType.INT64), time_axis=0, batch_axis=1)
     return g.Transpose(y, perm=back)
 
 
@@ -101,7 +101,7 @@ def read_scatter_elements(g, x, index, updates, *, axis=0, reduction="update"):
     require(reduction != "mean", "reduction='mean', which depends on the order of the updates")
     require(reduction in REDUCTIONS, f"reduction={reduction!r} is unknown")
     return g.ScatterElements(
-        x, cast(g, index, DType.INT64), updates,
+        x, g.cast(index, DType.INT64), updates,
         axis=axis_of(axis, x.rank), reduction=REDUCTIONS[reduction],
     )  # fmt: skip
 
@@ -122,7 +122,7 @@ def read_scatter_add(g, x, index, updates, *, axis=0):
 def read_scatter_nd(g, x, index, updates, *, mode="update"):
     require(mode in REDUCTIONS, f"mode={mode!r}")
     order = (*range(1, index.rank), 0)
-    index = cast(g, g.Transpose(index, perm=order), DType.INT64)
+    index = g.cast(g.Transpose(index, perm=order), DType.INT64)
     return g.ScatterND(x, index, updates, reduction=REDUCTIONS[mode])
 
 
@@ -133,12 +133,12 @@ def read_sparse_to_dense(g, index, values, default, *, output_shape: Ints):
 
 @reads("dyn.sparse_to_dense")
 def read_dyn_sparse_to_dense(g, index, values, default, shape):
-    return to_dense(g, index, values, default, cast(g, shape, DType.INT64))
+    return to_dense(g, index, values, default, g.cast(shape, DType.INT64))
 
 
 def to_dense(g, index: Value, values: Value, default: Value, shape: Value):
     """``values`` at ``index`` (a position, a row of positions, or of coordinates)."""
-    index = cast(g, index, DType.INT64)
+    index = g.cast(index, DType.INT64)
     if index.rank == 0:
         index, values = g.Reshape(index, [1, 1]), g.Reshape(values, [1])
     elif index.rank == 1:
@@ -177,7 +177,7 @@ def read_one_hot(g, index, on, off, *, depth: int, axis=-1, dtype: DType | None 
 
 @reads("dyn.one_hot", ignore=("depth",))
 def read_dyn_one_hot(g, index, on, off, depth, *, axis=-1, dtype: DType | None = None):
-    return make_one_hot(g, index, on, off, cast(g, g.Reshape(depth, []), DType.INT64), axis, dtype)
+    return make_one_hot(g, index, on, off, g.cast(g.Reshape(depth, []), DType.INT64), axis, dtype)
 
 
 def make_one_hot(
@@ -188,9 +188,9 @@ def make_one_hot(
     classes = g.Range(g.const(0, DType.INT64), depth, g.const(1, DType.INT64))
     behind = index.rank - at
     classes = g.Unsqueeze(classes, list(range(1, behind + 1))) if behind else classes
-    same = g.Equal(g.Unsqueeze(cast(g, index, DType.INT64), [at]), classes)
+    same = g.Equal(g.Unsqueeze(g.cast(index, DType.INT64), [at]), classes)
     kind = dtype or on.type
-    one, other = (g.Reshape(cast(g, v, kind), []) for v in (on, off))
+    one, other = (g.Reshape(g.cast(v, kind), []) for v in (on, off))
     return g.Where(same, one, other)
 
 
@@ -271,7 +271,7 @@ def write_non_zero(r, x):
 @recasts("NonZero")
 def legalize_non_zero(g, x):
     require(x.rank > 0, "the places in a tensor of no axes")
-    return g.NonZero(cast(g, x, DType.UINT8)) if x.type is DType.BOOL else None
+    return g.NonZero(g.cast(x, DType.UINT8)) if x.type is DType.BOOL else None
 
 
 @recasts("Compress")
@@ -296,7 +296,7 @@ def write_one_hot(r, index, depth, values, *, axis: int):
 def legalize_one_hot(g, index, depth, values, *, axis: int):
     """Of integers, of a depth that is known; otherwise a comparison."""
     if index.type.kind not in "iu":
-        return g.OneHot(cast(g, index, DType.INT64), depth, values, axis=axis)
+        return g.OneHot(g.cast(index, DType.INT64), depth, values, axis=axis)
     if number(depth) is not None and index.rank:
         return None
     return one_hot(g, index, depth, values, axis=axis)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from serde.decompositions.expressions import Size, multiply_sizes, reshape, size_of
 from serde.errors import require
 from serde.ir.geometry import Ints, invert_perm
 from serde.ir.graph import Value
+from serde.spec.expressions import Size
 
 from ..rules import reads
 from .shape import divide_size
@@ -71,8 +71,8 @@ def unpack_layout(g, x: Value, layout: str, target: str):
     y = g.Transpose(x, perm=order)
     if len(order) == len(target):
         return y
-    sizes = [multiply_sizes(g, [size_of(g, x, i) for i in found.places(a)]) for a in target]
-    return reshape(g, y, sizes)
+    sizes = [g.multiply_sizes([g.size_of(x, i) for i in found.places(a)]) for a in target]
+    return g.reshape(y, sizes)
 
 
 def pack_layout(g, x: Value, source: str, layout: str):
@@ -84,9 +84,9 @@ def pack_layout(g, x: Value, source: str, layout: str):
     spread: list[Size] = []
     for at, letter in enumerate(source):
         blocks = found.blocks(letter)
-        whole = size_of(g, x, at)
+        whole = g.size_of(x, at)
         spread += [divide_size(g, whole, prod(blocks)) if blocks else whole, *blocks]
-    y = reshape(g, x, spread) if len(spread) != len(source) else x
+    y = g.reshape(x, spread) if len(spread) != len(source) else x
     order = tuple(i for letter in source for i in found.places(letter))
     return g.Transpose(y, perm=invert_perm(order))
 

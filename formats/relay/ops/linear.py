@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from math import prod
 
-from serde.decompositions.expressions import cast, compute_in_float32
 from serde.errors import require
 from serde.ir.dim_expr import shape_data_of
 from serde.ir.graph import DType, Value
@@ -23,13 +22,13 @@ HALF = DType.FLOAT16
 
 def cast_operands(g, dtype: DType | None, *xs: Value):
     """Operands in the type the products are summed in."""
-    return [cast(g, x, dtype or xs[0].type) for x in xs]
+    return [g.cast(x, dtype or xs[0].type) for x in xs]
 
 
 def multiply_matrices(g, a: Value, b: Value, dtype: DType | None):
     a, b = cast_operands(g, dtype, a, b)
     if a.type.bits < 32 and a.type.kind in "iu":
-        return cast(g, g.MatMul(cast(g, a, DType.INT32), cast(g, b, DType.INT32)), a.type)
+        return g.cast(g.MatMul(g.cast(a, DType.INT32), g.cast(b, DType.INT32)), a.type)
     return g.MatMul(a, b)
 
 
@@ -87,13 +86,13 @@ def read_loss_of(logits, g, x, y):
         log = g.LogSoftmax(x, axis=x.rank - 1) if logits else g.Log(x)
         return row_mean_of_products(g, log, y)
 
-    return compute_in_float32(g, apply, x, y)
+    return g.compute_in_float32(apply, x, y)
 
 
 def row_mean_of_products(g, x: Value, y: Value):
     """Minus the sum of ``x * y``, divided by the number of rows."""
     total = g.ReduceSum(g.Mul(x, y), list(range(x.rank)), keepdims=0)
-    rows = cast(g, g.Squeeze(g.Shape(x, start=0, end=1), [0]), x.type)
+    rows = g.cast(g.Squeeze(g.Shape(x, start=0, end=1), [0]), x.type)
     return g.Neg(g.Div(total, rows))
 
 
@@ -103,7 +102,7 @@ reads("nn.cross_entropy")(partial(read_loss_of, False))
 @reads("nn.cross_entropy_with_logits")
 def read_cross_entropy_with_logits(g, x, y):
     """Minus the mean over the rows of ``x * y``, summed."""
-    return compute_in_float32(g, row_mean_of_products, x, y)
+    return g.compute_in_float32(row_mean_of_products, x, y)
 
 
 @reads("nn.nll_loss")

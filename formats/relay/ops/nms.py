@@ -7,18 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.decompositions.expressions import (
-    cast,
-    multiply_sizes,
-    number,
-    scalar,
-    shape_from,
-    size_of,
-    slice_axis,
-)
 from serde.decompositions.loops import loop_body
 from serde.errors import require
 from serde.ir.graph import DType, Node, Value
+from serde.spec.expressions import number
 
 from ..rules import reads
 from ..target import DOMAIN, emit_scalar, recasts, typed, writes
@@ -58,10 +50,10 @@ def select_boxes(g, conflicts: Value, scored: Value, inside: Value, limit: Value
     that are ``inside`` but not ``scored`` stay and suppress nothing. ``limit`` is the greatest
     number of selected rows, below 0 for no limit.
     """
-    count = size_of(g, scored, 1)
+    count = g.size_of(scored, 1)
     total = g.const(count, DType.INT64) if isinstance(count, int) else g.Squeeze(count, [0])
     none = g.And(scored, g.Not(scored))
-    start = g.ReduceSum(cast(g, none, DType.INT32), [1], keepdims=0)
+    start = g.ReduceSum(g.cast(none, DType.INT32), [1], keepdims=0)
     body = g.child("suppression")
     at = body.input("row", DType.INT64, ())
     body.input("go_on", DType.BOOL, ())
@@ -69,7 +61,7 @@ def select_boxes(g, conflicts: Value, scored: Value, inside: Value, limit: Value
     shown = body.input("shown", DType.BOOL, scored.shape)
     found = body.input("found", DType.INT32, start.shape)
     row = body.Gather(conflicts, at, axis=1)
-    hit = cast(body, body.ReduceMax(cast(body, body.And(row, kept), DType.INT32), [1], keepdims=0),
+    hit = body.cast(body.ReduceMax(body.cast(body.And(row, kept), DType.INT32), [1], keepdims=0),
                DType.BOOL)  # fmt: skip
     full = body.Equal(found, limit)
     here = [body.Gather(v, at, axis=1) for v in (scored, inside)]
@@ -81,7 +73,7 @@ def select_boxes(g, conflicts: Value, scored: Value, inside: Value, limit: Value
         body.Or(old, body.And(body.Unsqueeze(add, [1]), place))
         for old, add in ((kept, keeps), (shown, shows))
     ]
-    more = body.Add(found, cast(body, keeps, DType.INT32))
+    more = body.Add(found, body.cast(keeps, DType.INT32))
     graph = body.build([body.const(True, DType.BOOL), *new, more])
     made = g.Loop(total, None, none, none, start, body=graph, outputs=3)
     return made[1], made[0]
@@ -89,13 +81,13 @@ def select_boxes(g, conflicts: Value, scored: Value, inside: Value, limit: Value
 
 def positions(g, x: Value):
     """0 … N - 1 along the second axis, as one row."""
-    count = size_of(g, x, 1)
+    count = g.size_of(x, 1)
     total = g.const(count, DType.INT64) if isinstance(count, int) else g.Squeeze(count, [0])
     return g.Unsqueeze(g.Range(g.const(0, DType.INT64), total, g.const(1, DType.INT64)), [0])
 
 
 def count_rows(g, x: Value):
-    count = size_of(g, x, 1)
+    count = g.size_of(x, 1)
     return g.const([count], DType.INT64) if isinstance(count, int) else count
 
 
@@ -116,14 +108,14 @@ def order_kept_first(g, shown: Value):
     steps = positions(g, shown)
     far = g.Add(g.ReduceMax(steps, keepdims=0), 1)
     key = g.Sub(g.Where(shown, far, g.const(0, DType.INT64)), steps)
-    count = g.ReduceSum(cast(g, shown, DType.INT64), [1], keepdims=1)
+    count = g.ReduceSum(g.cast(shown, DType.INT64), [1], keepdims=1)
     return sort_positions(g, key), g.Less(steps, count), count
 
 
 def mask_rows(g, x: Value, shown: Value):
     """Rows that are not shown are -1 throughout."""
     mask = shown if x.rank == 2 else g.Unsqueeze(shown, [2])
-    return g.Where(mask, x, scalar(g, -1, x))
+    return g.Where(mask, x, g.scalar(-1, x))
 
 
 @reads("vision.get_valid_counts")
@@ -136,9 +128,9 @@ def read_get_valid_counts(
     order, shown, count = order_kept_first(g, valid)
     rows = mask_rows(g, reorder_rows(g, x, order), shown)
     return (
-        cast(g, g.Squeeze(count, [1]), DType.INT32),
+        g.cast(g.Squeeze(count, [1]), DType.INT32),
         rows,
-        cast(g, mask_rows(g, order, shown), DType.INT32),
+        g.cast(mask_rows(g, order, shown), DType.INT32),
     )
 
 
@@ -150,9 +142,9 @@ def read_non_max_suppression(
     require(threshold.tensor is not None and float(threshold.array()) > 0,
             "an IoU threshold that is computed, or not above 0")  # fmt: skip
     steps = positions(g, x)
-    valid = g.Less(steps, g.Unsqueeze(cast(g, valid_count, DType.INT64), [1]))
+    valid = g.Less(steps, g.Unsqueeze(g.cast(valid_count, DType.INT64), [1]))
     score = column(g, x, score_index)
-    order = sort_positions(g, g.Where(valid, score, scalar(g, -np.inf, score)))
+    order = sort_positions(g, g.Where(valid, score, g.scalar(-np.inf, score)))
     rows, score = reorder_rows(g, x, order), reorder_rows(g, score, order)
     inside = g.And(valid, g.Less(steps, top_k)) if top_k > 0 else valid
     scored = g.And(inside, g.Greater(score, 0.0))
@@ -164,13 +156,11 @@ def read_non_max_suppression(
         if not force_suppress:
             same = g.Equal(g.Unsqueeze(kind, [2]), g.Unsqueeze(kind, [1]))
             conflicts = g.And(conflicts, same)
-    shown, _ = select_boxes(
-        g, conflicts, scored, inside, cast(g, g.Reshape(limit, []), DType.INT32)
-    )
+    shown, _ = select_boxes(g, conflicts, scored, inside, g.cast(g.Reshape(limit, []), DType.INT32))
     if return_indices:
-        found = g.GatherElements(cast(g, indices, DType.INT32), order, axis=1)
+        found = g.GatherElements(g.cast(indices, DType.INT32), order, axis=1)
         front, places, count = order_kept_first(g, shown)
-        return mask_rows(g, reorder_rows(g, found, front), places), cast(g, count, DType.INT32)
+        return mask_rows(g, reorder_rows(g, found, front), places), g.cast(count, DType.INT32)
     rows = mask_rows(g, rows, shown)
     if not invalid_to_bottom:
         return rows
@@ -185,10 +175,10 @@ def read_all_class_non_max_suppression(g, boxes, scores, limit, overlap, thresho
     places = _select_with_onnx(g, boxes, scores, limit, overlap, threshold, count)
     if places is None:
         places = _select_by_looping(g, boxes, scores, limit, overlap, threshold)
-    total = multiply_sizes(g, [size_of(g, scores, 0), classes * count])
-    zeros = g.Expand(g.const([[0]], DType.INT64), shape_from(g, [total, 3]))
+    total = g.multiply_sizes([g.size_of(scores, 0), classes * count])
+    zeros = g.Expand(g.const([[0]], DType.INT64), g.shape_from([total, 3]))
     padded = g.Concat(places, zeros, axis=0)
-    return slice_axis(g, padded, 0, 0, total), g.Shape(places, start=0, end=1)
+    return g.slice_axis(padded, 0, 0, total), g.Shape(places, start=0, end=1)
 
 
 def _select_with_onnx(g, boxes, scores, limit, overlap, threshold, count: int):
@@ -215,7 +205,7 @@ def _select_by_looping(g, boxes, scores, limit, overlap, threshold):
     inside = g.Greater(score, g.Reshape(threshold, []))
     late = g.Unsqueeze(g.Greater(score, 0.0), [2])
     conflicts = g.And(g.GreaterOrEqual(overlaps(g, rows), g.Reshape(overlap, [])), late)
-    most = cast(g, g.Reshape(limit, []), DType.INT32)
+    most = g.cast(g.Reshape(limit, []), DType.INT32)
     most = g.Where(g.Greater(most, np.int32(0)), most, np.int32(count))
     _, kept = select_boxes(g, conflicts, inside, inside, most)
     places = g.Transpose(g.NonZero(kept), perm=(1, 0))

@@ -2,15 +2,6 @@
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import (
-    apply_on_axis,
-    compute_in_float32,
-    full_like,
-    multiply_sizes,
-    reshape,
-    scalar,
-    sizes_of,
-)
 from serde.decompositions.normalization import drop_nothing, local_response, train_batch_norm
 from serde.errors import require
 from serde.ir.geometry import Ints, axes_of, axis_of, move_axis_perm
@@ -23,7 +14,7 @@ from .linear import align_to_axis
 
 def disable_scale_and_center(g, gamma: Value, beta: Value, scale: bool, center: bool):
     """Factors and terms; those that are switched off are 1 and 0."""
-    return (gamma if scale else full_like(g, gamma, 1), beta if center else full_like(g, beta, 0))
+    return (gamma if scale else g.full_like(gamma, 1), beta if center else g.full_like(beta, 0))
 
 
 @reads("nn.batch_norm")
@@ -33,7 +24,7 @@ def read_batch_norm(g, x, gamma, beta, mean, var, *, axis=1, epsilon=1e-5, cente
     gamma, beta = disable_scale_and_center(g, gamma, beta, scale, center)
     if axis == 1:
         return g.BatchNormalization(x, gamma, beta, mean, var, epsilon=epsilon), mean, var
-    factor = g.Div(gamma, g.Sqrt(g.Add(var, scalar(g, epsilon, var))))
+    factor = g.Div(gamma, g.Sqrt(g.Add(var, g.scalar(epsilon, var))))
     term = g.Sub(beta, g.Mul(mean, factor))
     factor, term = (align_to_axis(g, v, axis, x.rank) for v in (factor, term))
     return g.Add(g.Mul(x, factor), term), mean, var
@@ -47,7 +38,7 @@ def read_layer_norm(g, x, gamma, beta, *, axis=-1, epsilon=1e-5, center=True, sc
     def apply(x):
         return g.LayerNormalization(x, gamma, beta, axis=last, epsilon=epsilon)
 
-    return apply_on_axis(g, x, axis, last, apply)
+    return g.apply_on_axis(x, axis, last, apply)
 
 
 @reads("nn.instance_norm")
@@ -69,10 +60,10 @@ def read_group_norm(
     axis = axis_of(axis, x.rank)
     require(axis > 0, f"axis={axis}: the axis of the batch")
     gamma, beta = disable_scale_and_center(g, gamma, beta, scale, center)
-    sizes = sizes_of(g, x)
-    flat = x if axis == 1 else reshape(g, x, [multiply_sizes(g, sizes[:axis]), *sizes[axis:]])
+    sizes = g.sizes_of(x)
+    flat = x if axis == 1 else g.reshape(x, [g.multiply_sizes(sizes[:axis]), *sizes[axis:]])
     y = g.GroupNormalization(flat, gamma, beta, num_groups=num_groups, epsilon=epsilon)
-    return y if axis == 1 else reshape(g, y, sizes)
+    return y if axis == 1 else g.reshape(y, sizes)
 
 
 @reads("nn.lrn")
@@ -80,7 +71,7 @@ def read_lrn(g, x, *, size=5, axis=1, bias=2.0, alpha=0.0001, beta=0.75):
     def apply(x):
         return g.LRN(x, size=size, bias=bias, alpha=alpha, beta=beta)
 
-    return apply_on_axis(g, x, axis_of(axis, x.rank), 1, apply)
+    return g.apply_on_axis(x, axis_of(axis, x.rank), 1, apply)
 
 
 @reads("nn.l2_normalize")
@@ -89,9 +80,9 @@ def read_l2_normalize(g, x, *, eps: float, axis: Ints | None = None):
 
     def apply(g, x):
         squares = g.ReduceSum(g.Mul(x, x), axes, keepdims=1)
-        return g.Div(x, g.Sqrt(g.Max(squares, scalar(g, eps, x))))
+        return g.Div(x, g.Sqrt(g.Max(squares, g.scalar(eps, x))))
 
-    return compute_in_float32(g, apply, x)
+    return g.compute_in_float32(apply, x)
 
 
 @reads("nn.dropout", ignore=("rate",))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import cast, number, slice_axis
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
+from serde.spec.expressions import number
 
 from ..rules import Pairs, reads
 from ..target import emit_scalar, recasts, typed, writes
@@ -28,9 +28,9 @@ def read_mirror_pad(g, x, *, pad_width: Pairs, mode="SYMMETRIC"):
     for axis, (b, a) in enumerate(zip(before, after, strict=True)):
         parts = [x]
         if b:
-            parts.insert(0, slice_axis(g, x, axis, b - 1, -FAR - 1, -1))
+            parts.insert(0, g.slice_axis(x, axis, b - 1, -FAR - 1, -1))
         if a:
-            parts.append(slice_axis(g, x, axis, -1, -a - 1, -1))
+            parts.append(g.slice_axis(x, axis, -1, -a - 1, -1))
         x = g.Concat(*parts, axis=axis) if len(parts) > 1 else x
     return x
 
@@ -47,23 +47,23 @@ def split_pads(pad_width) -> tuple[Ints, Ints]:
 def pad_with(g, x: Value, fill: Value, widths: tuple[Ints, Ints], mode: str):
     require(mode in ("constant", "edge", "reflect"), f"pad_mode={mode!r} is unknown")
     before, after = widths
-    work = cast(g, x, DType.INT32) if x.type in (DType.INT16, DType.UINT16) else x
+    work = g.cast(x, DType.INT32) if x.type in (DType.INT16, DType.UINT16) else x
     value = fill_of(g, fill, work) if mode == "constant" else None
-    return cast(g, g.Pad(work, before + after, value, mode=mode), x.type)
+    return g.cast(g.Pad(work, before + after, value, mode=mode), x.type)
 
 
 def fill_of(g, fill: Value, x: Value):
     """The fill as a scalar of the type of ``x``, None for zero."""
     if fill.tensor is not None and not fill.array().any():
         return None
-    fill = cast(g, fill, x.type)
+    fill = g.cast(fill, x.type)
     return fill if fill.shape == () else g.Reshape(fill, [])
 
 
 @reads("dyn.nn.pad", ignore=("pad_width",))
 def read_dyn_pad(g, x, widths, fill, *, pad_mode="constant"):
     require(pad_mode in ("constant", "edge", "reflect"), f"pad_mode={pad_mode!r} is unknown")
-    order = g.Reshape(g.Transpose(cast(g, widths, DType.INT64), perm=(1, 0)), [-1])
+    order = g.Reshape(g.Transpose(g.cast(widths, DType.INT64), perm=(1, 0)), [-1])
     return g.Pad(x, order, fill_of(g, fill, x), mode=pad_mode)
 
 

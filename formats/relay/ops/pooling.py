@@ -10,10 +10,10 @@ from math import prod
 
 import numpy as np
 
-from serde.decompositions.expressions import cast, full_like, lowest_value, scalar
 from serde.errors import require
 from serde.ir.geometry import Ints, window_output
 from serde.ir.graph import DType, Value
+from serde.spec.expressions import lowest_value
 
 from ..rules import reads
 from ..target import halves, recasts, windowed, writes
@@ -75,20 +75,20 @@ def integer_average(g, x: Value, frame, own: Ints, include: bool):
 
     def sum_window(v):
         mean = g.AveragePool(v, count_include_pad=1, **frame)
-        return cast(g, g.Floor(g.Add(g.Mul(mean, size), 0.5)), DType.INT32)
+        return g.cast(g.Floor(g.Add(g.Mul(mean, size), 0.5)), DType.INT32)
 
-    wide = cast(g, x, DType.FLOAT32)
+    wide = g.cast(x, DType.FLOAT32)
     total = sum_window(wide)
     require(not include or frame["pads"] == own, "integers, ceil_mode and count_include_pad")
     if include or not any(frame["pads"]):
-        return cast(g, g.Div(total, cast(g, size, DType.INT32)), x.type)
-    counted = sum_window(full_like(g, g.Slice(wide, [0, 0], [1, 1], [0, 1], [1, 1]), 1))
-    return cast(g, g.Div(total, g.Max(counted, g.const(1, DType.INT32))), x.type)
+        return g.cast(g.Div(total, g.cast(size, DType.INT32)), x.type)
+    counted = sum_window(g.full_like(g.Slice(wide, [0, 0], [1, 1], [0, 1], [1, 1]), 1))
+    return g.cast(g.Div(total, g.Max(counted, g.const(1, DType.INT32))), x.type)
 
 
 def max_pool_in_float(g, x: Value, frame):
     require(x.type is DType.INT32, f"max pooling of {x.type.value}")
-    return cast(g, g.MaxPool(cast(g, x, DType.FLOAT64), **frame), DType.INT32)
+    return g.cast(g.MaxPool(g.cast(x, DType.FLOAT64), **frame), DType.INT32)
 
 
 def ceil_mode_pads(x: Value, frame) -> Ints:
@@ -112,7 +112,7 @@ def ceil_mode_pads(x: Value, frame) -> Ints:
 def pad_input(g, x: Value, frame, fill, half: int):
     """Pad ``x`` itself, so that the window's own pads are none."""
     pads: Ints = (0, 0, *frame["pads"][:half], 0, 0, *frame["pads"][half:])
-    return g.Pad(x, pads, scalar(g, fill, x)), {**frame, "pads": (0,) * 2 * half}
+    return g.Pad(x, pads, g.scalar(fill, x)), {**frame, "pads": (0,) * 2 * half}
 
 
 for _count in (1, 2, 3):
@@ -133,7 +133,7 @@ def global_pool_integers(g, x: Value, op: str):
     """The greatest element, or the mean."""
     axes = tuple(range(2, x.rank))
     if op == "GlobalMaxPool":
-        return cast(g, g.ReduceMax(cast(g, x, DType.INT64), axes, keepdims=1), x.type)
+        return g.cast(g.ReduceMax(g.cast(x, DType.INT64), axes, keepdims=1), x.type)
     return integer_mean(g, x, axes, True)
 
 
@@ -172,7 +172,7 @@ def adaptive_pool(g, x: Value, kind: str, wanted):
 
 def adaptive_pool_integers(g, x: Value, kind: str, dims, wanted):
     """The greatest element of each window, or its sum, which wraps around, divided by its size."""
-    y, sizes = cast(g, x, DType.INT64), np.ones((), np.int64)
+    y, sizes = g.cast(x, DType.INT64), np.ones((), np.int64)
     for at, (d, n) in enumerate(zip(dims, wanted, strict=True)):
         table, lengths = windows_of(d, n)
         sizes = sizes[..., None] * lengths
@@ -185,8 +185,8 @@ def adaptive_pool_integers(g, x: Value, kind: str, dims, wanted):
     if kind == "avg":
         sizes = sizes.astype(x.type.numpy).astype(np.int64)
         require(bool(sizes.all()), f"windows of a size that {x.type.value} lacks")
-        y = g.Div(cast(g, cast(g, y, x.type), DType.INT64), g.const(sizes))
-    return cast(g, y, x.type)
+        y = g.Div(g.cast(g.cast(y, x.type), DType.INT64), g.const(sizes))
+    return g.cast(y, x.type)
 
 
 def windows_of(size: int, count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from serde.decompositions.expressions import cast, index_range, size_of
 from serde.errors import require
 from serde.ir.graph import DType, Value
 
@@ -92,14 +91,14 @@ def read_proposal(
     front, _, found = order_kept_first(g, kept)
     places = g.Mod(g.const(np.arange(rpn_post_nms_top_n)[None]), found)
     rows = reorder_rows(g, reorder_rows(g, boxes, front), places)
-    which = g.Reshape(cast(g, index_range(g, size_of(g, rows, 0)), DType.FLOAT32), [-1, 1, 1])
+    which = g.Reshape(g.cast(g.index_range(g.size_of(rows, 0)), DType.FLOAT32), [-1, 1, 1])
     which = g.Expand(which, [1, rpn_post_nms_top_n, 1])
     return g.Reshape(g.Concat(which, rows, axis=2), [-1, 5])
 
 
 def is_outside_image(g, sizes: Value, stride: int, height: int, width: int):
     """Which places lie outside an image, (B, height, width, 1)."""
-    real = cast(g, g.Div(sizes, float(stride)), DType.INT32)
+    real = g.cast(g.Div(sizes, float(stride)), DType.INT32)
     down, across = (g.Reshape(column(g, real, i), [-1, 1, 1, 1]) for i in (0, 1))
     rows = g.const(np.arange(height, dtype=np.int32).reshape(1, -1, 1, 1))
     columns = g.const(np.arange(width, dtype=np.int32).reshape(1, 1, -1, 1))
@@ -150,15 +149,15 @@ def collect_best(g, chosen, score, order, boxes, counts: tuple[int, int, int]):
     ranked = sort_positions(g, key)
     few = min(most, total)
     first = g.Slice(ranked, [0], [few], [1], [1])
-    found = g.ReduceSum(cast(g, chosen, DType.INT64), [1], keepdims=1)
+    found = g.ReduceSum(g.cast(chosen, DType.INT64), [1], keepdims=1)
     shown = g.Less(g.const(np.arange(few)[None]), found)
     rows = reorder_rows(g, boxes, reorder_rows(g, order, first))
-    classes = cast(g, g.Div(first, g.const(count, DType.INT64)), DType.FLOAT32)
+    classes = g.cast(g.Div(first, g.const(count, DType.INT64)), DType.FLOAT32)
     held = [g.Where(g.Unsqueeze(shown, [2]), rows, g.const(0, rows.type))]
     held += [
         g.Where(shown, v, g.const(0, v.type)) for v in (classes, reorder_rows(g, score, first))
     ]
     if most > few:
         held = [g.Pad(v, (0,) * (v.rank + 1) + (most - few,) + (0,) * (v.rank - 2)) for v in held]
-    number = cast(g, g.Min(g.Squeeze(found, [1]), g.const(most, DType.INT64)), DType.INT32)
+    number = g.cast(g.Min(g.Squeeze(found, [1]), g.const(most, DType.INT64)), DType.INT32)
     return (*held, number)

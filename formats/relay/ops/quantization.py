@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from serde.decompositions.expressions import cast, number, shape_from, size_of
 from serde.errors import require
 from serde.ir.geometry import axis_of
 from serde.ir.graph import DType, Value
+from serde.spec.expressions import number
 from serde.spec.schema import ELEMENT_TYPES
 from serde.version_converter.adapters.quantization import BYTES, emit_dequantize
 
@@ -39,7 +39,7 @@ def align_to_axis(g, v: Value, axis: int, rank: int):
 def read_quantize(g, x, scale, zero, *, out_dtype: DType, axis=-1):
     """Halves go away from zero, which QuantizeLinear would round to even."""
     scale, zero = (align_to_axis(g, v, axis, x.rank) for v in (scale, zero))
-    y = g.Add(round_half_away(g, g.Div(x, cast(g, scale, x.type))), cast(g, zero, x.type))
+    y = g.Add(round_half_away(g, g.Div(x, g.cast(scale, x.type))), g.cast(zero, x.type))
     return saturate(g, y, out_dtype)
 
 
@@ -59,8 +59,8 @@ def read_dequantize(g, x, scale, zero, *, out_dtype: DType | None = None, axis=-
         y = g.DequantizeLinear(x, scale, zero, axis=axis_of(axis, x.rank))
     else:
         scale, zero = (align_to_axis(g, v, axis, x.rank) for v in (scale, zero))
-        y = g.Mul(cast(g, g.Sub(cast(g, x, DType.INT32), zero), DType.FLOAT32), scale)
-    return cast(g, y, out_dtype or DType.FLOAT32)
+        y = g.Mul(g.cast(g.Sub(g.cast(x, DType.INT32), zero), DType.FLOAT32), scale)
+    return g.cast(y, out_dtype or DType.FLOAT32)
 
 
 def is_representable(zero: Value, x: Value) -> bool:
@@ -76,7 +76,7 @@ def broadcast_to_axis(g, v: Value, x: Value, axis: int):
     """One for each element of the axis."""
     if v.tensor is not None and v.tensor.size > 1:
         return v
-    return g.Expand(g.Reshape(v, [1]), shape_from(g, [size_of(g, x, axis_of(axis, x.rank))]))
+    return g.Expand(g.Reshape(v, [1]), g.shape_from([g.size_of(x, axis_of(axis, x.rank))]))
 
 
 def rounding_of(rounding: str) -> str:
@@ -102,7 +102,7 @@ def read_requantize(
 def upcast(g, x: Value, scale, zero, out_scale, out_zero, axis: int = -1):
     """``x`` as int32 at the scale of the result."""
     if scale.size == 1 and scale == out_scale and (zero == out_zero).all():
-        return cast(g, x, DType.INT32)
+        return g.cast(x, DType.INT32)
     return requantize(g, x, scale, zero, out_scale, out_zero, axis)
 
 
@@ -126,7 +126,7 @@ def read_mul(g, a, b, *quantities, lhs_axis=-1, rhs_axis=-1):
     a_scale, a_zero, b_scale, b_zero, scale, zero = held
     require(a_scale.size == b_scale.size == 1, "a scale for each channel")
     left, right = (
-        g.Sub(cast(g, v, DType.INT32), z.astype(np.int32)) for v, z in ((a, a_zero), (b, b_zero))
+        g.Sub(g.cast(v, DType.INT32), z.astype(np.int32)) for v, z in ((a, a_zero), (b, b_zero))
     )
     both = a_scale.astype(np.float32) * b_scale.astype(np.float32)
     y = requantize(g, g.Mul(left, right), both, np.zeros((), np.int32), scale, zero)
@@ -181,7 +181,7 @@ def read_function(function, g, x, *quantities):
         y = np.sign(y) * np.floor(np.abs(y) + np.float32(0.5)) + out_zero.astype(np.float32)
     limits = np.iinfo(x.type.numpy)
     y = np.clip(np.where(np.isnan(y), limits.max, y), limits.min, limits.max)
-    table, index = y.astype(x.type.numpy), cast(g, x, DType.INT32)
+    table, index = y.astype(x.type.numpy), g.cast(x, DType.INT32)
     if x.type is DType.INT8:
         table, index = np.roll(table, 128), g.Add(index, np.int32(128))
     return g.Gather(g.const(table), index, axis=0)
@@ -195,7 +195,7 @@ for _name, _function in FUNCTIONS.items():
 def read_leaky_relu(g, x, *quantities, alpha=0.25):
     held = [require_constant_array(v, "a scale or zero point") for v in quantities]
     scale, zero, out_scale, out_zero = (h.reshape(()) for h in held)
-    wide = cast(g, x, DType.INT32)
+    wide = g.cast(x, DType.INT32)
     y = requantize(g, wide, scale, zero, out_scale, out_zero)
     offset = g.const(out_zero.astype(np.int32))
     low = g.Add(multiply_by(g, y, alpha), multiply_by(g, offset, 1 - alpha))
@@ -210,7 +210,7 @@ def read_softmax(g, x, *quantities, axis=-1):
     scale, zero, out_scale, out_zero = (h.reshape(()) for h in held)
     at = [axis_of(axis, x.rank)]
     unit = np.int32(math.floor(1 / float(scale) + 0.5))
-    wide = g.Sub(cast(g, x, DType.INT32), zero.astype(np.int32))
+    wide = g.Sub(g.cast(x, DType.INT32), zero.astype(np.int32))
     below = g.Sub(wide, g.ReduceMax(wide, at, keepdims=1))
     power = g.Sub(
         g.Add(below, shift_right(g, below, np.int32(2))), shift_right(g, below, np.int32(16))
@@ -244,7 +244,7 @@ def read_simulated_quantize(g, x, code, scale, zero, *, axis=-1):
         return x
     limits = np.iinfo(dtype.numpy)
     scale, zero = (align_to_axis(g, v, axis, x.rank) for v in (scale, zero))
-    y = g.Add(round_half_away(g, g.Div(x, scale)), cast(g, zero, x.type))
+    y = g.Add(round_half_away(g, g.Div(x, scale)), g.cast(zero, x.type))
     return g.Clip(y, float(limits.min), float(limits.max))
 
 
@@ -253,7 +253,7 @@ def read_simulated_dequantize(g, x, code, scale, zero, *, axis=-1):
     if simulated_type(code) is None:
         return x
     scale, zero = (align_to_axis(g, v, axis, x.rank) for v in (scale, zero))
-    return g.Mul(g.Sub(x, cast(g, zero, x.type)), scale)
+    return g.Mul(g.Sub(x, g.cast(zero, x.type)), scale)
 
 
 @recasts("DequantizeLinear")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.decompositions.expressions import cast
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
@@ -27,17 +26,17 @@ WHOLE = {"out_dtype": "int32"}
 
 def subtract_zero_point(g, x: Value, zero: Value, axis: int):
     """``x`` less its zero point, as int16 where that holds it."""
-    wide = cast(g, x, DType.INT32)
+    wide = g.cast(x, DType.INT32)
     known = zero.tensor is not None
     if known and not zero.array().any():
         return x if x.type in BYTES else wide
-    held = cast(g, zero, DType.INT32)
+    held = g.cast(zero, DType.INT32)
     if zero.rank and zero.static_shape != (1,):
         held = g.Reshape(held, [-1 if a == axis else 1 for a in range(x.rank)])
     elif zero.rank:
         held = g.Reshape(held, [])
     y = g.Sub(wide, held)
-    return cast(g, y, DType.INT16) if x.type in BYTES else y
+    return g.cast(y, DType.INT16) if x.type in BYTES else y
 
 
 @reads("qnn.conv2d", ignore=TUNING)
@@ -87,7 +86,7 @@ def multiply_with_zero_points(g, a: Value, b: Value, a_zero: Value, b_zero: Valu
         b, b_part = to_unsigned(g, b, b_part)
         return g.MatMulInteger(a, b, a_part, b_part)
     return g.MatMul(
-        *(g.Sub(cast(g, x, DType.INT32), cast(g, z, DType.INT32))
+        *(g.Sub(g.cast(x, DType.INT32), g.cast(z, DType.INT32))
           for x, z in zip((a, b), zeros, strict=True))
     )  # fmt: skip
 
@@ -96,7 +95,7 @@ def to_unsigned(g, x: Value, zero: Value):
     """Signed bytes as unsigned ones: ONNX Runtime sums mixed ones with saturation on older CPUs."""
     if x.type is DType.UINT8:
         return x, zero
-    shifted = cast(g, g.Add(cast(g, x, DType.INT32), np.int32(128)), DType.UINT8)
+    shifted = g.cast(g.Add(g.cast(x, DType.INT32), np.int32(128)), DType.UINT8)
     return shifted, g.const((zero.array().astype(np.int32) + 128).astype(np.uint8))
 
 

@@ -7,7 +7,6 @@ passed on and tells nothing.
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import cast, scalar, sizes_of
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 from serde.rewrite.rules import RuleTable
@@ -20,27 +19,27 @@ draws = RuleTable("relay → ir", parse=parse)
 @draws("random.uniform")
 def read_uniform(draw, g, key, low, high, *, out_shape: Ints, out_dtype: DType | None = None):
     """From ``low`` to below ``high``."""
-    noise = cast(g, draw(g, "uniform", out_shape), low.type)
+    noise = g.cast(draw(g, "uniform", out_shape), low.type)
     y = g.Add(g.Mul(noise, g.Sub(high, low)), low)
-    return key, cast(g, y, out_dtype or low.type)
+    return key, g.cast(y, out_dtype or low.type)
 
 
 @draws("random.normal")
 def read_normal(draw, g, key, mean, scale, *, out_shape: Ints, out_dtype: DType | None = None):
-    noise = cast(g, draw(g, "normal", out_shape), mean.type)
-    return key, cast(g, g.Add(g.Mul(noise, scale), mean), out_dtype or mean.type)
+    noise = g.cast(draw(g, "normal", out_shape), mean.type)
+    return key, g.cast(g.Add(g.Mul(noise, scale), mean), out_dtype or mean.type)
 
 
 @draws("random.multinomial")
 def read_multinomial(draw, g, key, shares, *, num_samples=1):
     """Indices along the last axis, each as likely as its share of all that are above 0."""
-    shares = g.Max(shares, scalar(g, 0, shares))
+    shares = g.Max(shares, g.scalar(0, shares))
     last = shares.rank - 1
     total = g.ReduceSum(shares, [last], keepdims=1)
-    noise = cast(g, draw(g, "uniform", [*sizes_of(g, shares)[:last], num_samples]), shares.type)
+    noise = g.cast(draw(g, "uniform", [*g.sizes_of(shares)[:last], num_samples]), shares.type)
     found = g.Unsqueeze(g.Mul(noise, total), [last + 1])
     before = g.LessOrEqual(g.Unsqueeze(cumulative_probabilities(g, shares, last), [last]), found)
-    return key, g.ReduceSum(cast(g, before, DType.INT32), [last + 1], keepdims=0)
+    return key, g.ReduceSum(g.cast(before, DType.INT32), [last + 1], keepdims=0)
 
 
 def cumulative_probabilities(g, shares: Value, axis: int):

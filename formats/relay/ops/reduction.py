@@ -6,13 +6,6 @@ from functools import partial
 
 import numpy as np
 
-from serde.decompositions.expressions import (
-    cast,
-    cast_like,
-    compute_in_float32,
-    multiply_sizes,
-    size_of,
-)
 from serde.errors import require
 from serde.ir.geometry import Ints, axes_of, other_axes
 from serde.ir.graph import DType, Value
@@ -67,13 +60,13 @@ def integer_mean(g, x: Value, axes: Ints, keepdims: bool):
         wrapped = size.array().astype(x.type.numpy)
         require(bool(wrapped), f"a mean of {size.array()} elements of {x.type.value}")
         size = g.const(wrapped.astype(np.int64))
-    total = reduce_axes("ReduceSum", g, cast(g, x, DType.INT64), axes, keepdims)
-    return cast(g, g.Div(cast(g, cast(g, total, x.type), DType.INT64), size), x.type)
+    total = reduce_axes("ReduceSum", g, g.cast(x, DType.INT64), axes, keepdims)
+    return g.cast(g.Div(g.cast(g.cast(total, x.type), DType.INT64), size), x.type)
 
 
 def count_reduced(g, x: Value, axes: Ints):
     """How many elements are reduced to one, as a tensor."""
-    size = multiply_sizes(g, [size_of(g, x, a) for a in axes])
+    size = g.multiply_sizes([g.size_of(x, a) for a in axes])
     return g.const(size, DType.INT64) if isinstance(size, int) else g.Squeeze(size, [0])
 
 
@@ -82,8 +75,8 @@ for _name, _op in REDUCTIONS.items():
 
 
 def read_truth(op, g, x: Value, *, axis: Ints | None = None, keepdims=False, exclude=False):
-    wide = cast(g, x, DType.INT32)
-    return cast(g, reduce_axes(op, g, wide, choose_axes(x, axis, exclude), keepdims), DType.BOOL)
+    wide = g.cast(x, DType.INT32)
+    return g.cast(reduce_axes(op, g, wide, choose_axes(x, axis, exclude), keepdims), DType.BOOL)
 
 
 reads("all")(partial(read_truth, "ReduceMin"))
@@ -102,9 +95,9 @@ def read_variance(
     def apply(g, x, mean):
         off = g.Sub(x, mean)
         total = g.ReduceSum(g.Mul(off, off), axes, keepdims=int(keepdims))
-        return g.Div(total, cast(g, size, x.type))
+        return g.Div(total, g.cast(size, x.type))
 
-    return compute_in_float32(g, apply, x, mean)
+    return g.compute_in_float32(apply, x, mean)
 
 
 def read_arg(
@@ -114,7 +107,7 @@ def read_arg(
     """Where the extreme is, counted along the axes as if they were one."""
     axes = choose_axes(x, axis, exclude)
     require(len(axes) in (1, x.rank), f"axis={axes}: several axes, and not all")
-    wide = cast(g, x, DType.INT32) if x.type in (DType.INT16, DType.UINT16, DType.BOOL) else x
+    wide = g.cast(x, DType.INT32) if x.type in (DType.INT16, DType.UINT16, DType.BOOL) else x
     pick = int(select_last_index)
     if len(axes) == 1:
         y = g[op](wide, axis=axes[0], keepdims=int(keepdims), select_last_index=pick)
@@ -122,7 +115,7 @@ def read_arg(
         flat = g.Reshape(wide, [-1])
         y = g[op](flat, axis=0, keepdims=int(keepdims), select_last_index=pick)
         y = g.Unsqueeze(y, list(range(x.rank - 1))) if keepdims else y
-    return cast(g, y, DType.INT32)
+    return g.cast(y, DType.INT32)
 
 
 reads("argmax")(partial(read_arg, "ArgMax"))
@@ -136,7 +129,7 @@ def read_collapse_sum_like(g, x, like):
 
 @reads("collapse_sum_to", ignore=("shape", "dtype"))
 def read_collapse_sum_to(g, x, shape):
-    return sum_to_shape(g, x, shape.ints(), cast(g, shape, DType.INT64))
+    return sum_to_shape(g, x, shape.ints(), g.cast(shape, DType.INT64))
 
 
 def sum_to_shape(g, x: Value, dims, shape: Value):
@@ -162,9 +155,9 @@ def legalize_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_ax
     if noop_with_empty_axes and axes is None:
         return g.Identity(x)
     if x.type is DType.BOOL:
-        small = cast(g, x, DType.UINT8)
+        small = g.cast(x, DType.UINT8)
         form = {"keepdims": keepdims, "noop_with_empty_axes": noop_with_empty_axes}
-        return cast_like(g, g[op](small, axes, **form), x)
+        return g.cast_like(g[op](small, axes, **form), x)
     if axes is not None and static_sizes(axes) is None:
         return over_computed_axes(op, g, x, axes, keepdims, noop_with_empty_axes)
     return None

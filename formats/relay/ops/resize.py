@@ -13,17 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from serde.decompositions.expressions import (
-    Size,
-    cast,
-    index_range,
-    multiply_sizes,
-    shape_from,
-    size_of,
-    slice_axis,
-)
 from serde.errors import require
 from serde.ir.graph import DType, Value
+from serde.spec.expressions import Size
 from serde.version_converter.adapters.resize import decompose_resize, every_axis, static_scales
 from serde.version_converter.adapters.resize_coordinates import Sampling, coordinates
 from serde.version_converter.adapters.resize_coordinates import nearest as nearest_index
@@ -119,12 +111,12 @@ def resize_to(
     count = x.rank - 2
     roi = roi or (0.0,) * 2 * count
     if method == "nearest_neighbor":
-        return cast(g, resize_nearest(g, x, sizes, mode, rounding, roi, fill), dtype or x.type)
-    work = cast(g, x, DType.FLOAT32)
+        return g.cast(resize_nearest(g, x, sizes, mode, rounding, roi, fill), dtype or x.type)
+    work = g.cast(x, DType.FLOAT32)
     plain = mode in MODES and (method == "linear" or count == 2)
     if not plain or (mode == "align_corners" and 1 in sizes):
         y = resize_by_tables(g, work, sizes, method, mode, alpha, exclude, roi, fill)
-        return cast(g, y, dtype or x.type)
+        return g.cast(y, dtype or x.type)
     shape = shape_of(g, x, sizes)
     window = None
     if mode == "tf_crop_and_resize":
@@ -134,7 +126,7 @@ def resize_to(
         cubic_coeff_a=alpha, exclude_outside=int(exclude and method == "cubic"),
         extrapolation_value=fill,
     )  # fmt: skip
-    return cast(g, y, dtype or x.type)
+    return g.cast(y, dtype or x.type)
 
 
 def resize_nearest(g, x: Value, sizes, mode: str, rounding: str, roi: Floats, fill: float):
@@ -142,7 +134,7 @@ def resize_nearest(g, x: Value, sizes, mode: str, rounding: str, roi: Floats, fi
     dims, count = x.ranked_shape[2:], x.rank - 2
     if not all(isinstance(d, int) for d in (*dims, *sizes)):
         for i, n in enumerate(sizes):
-            x = g.Gather(x, computed_table(g, size_of(g, x, 2 + i), n, mode, rounding), axis=2 + i)
+            x = g.Gather(x, computed_table(g, g.size_of(x, 2 + i), n, mode, rounding), axis=2 + i)
         return x
     tables = [
         nearest_table(d, n, mode, rounding, (roi[i], roi[count + i]), count == 2)
@@ -168,16 +160,16 @@ def shape_of(g, x: Value, sizes: Sequence[Size]):
     """The shape of ``x`` with other spatial sizes."""
     if all(isinstance(s, int) for s in sizes):
         return g.Concat(g.Shape(x, start=0, end=2), list(sizes), axis=0)
-    return shape_from(g, [size_of(g, x, 0), size_of(g, x, 1), *sizes])
+    return g.shape_from([g.size_of(x, 0), g.size_of(x, 1), *sizes])
 
 
 def computed_table(g, size: Size, count: Size, mode: str, rounding: str):
     """``nearest_table`` for a dynamic size."""
     require(mode in (*MODES[:4], "tf_half_pixel_for_nn"), f"{mode} of an input of unknown size")
     n, m = (
-        g.const(F(s)) if isinstance(s, int) else cast(g, s, DType.FLOAT32) for s in (size, count)
+        g.const(F(s)) if isinstance(s, int) else g.cast(s, DType.FLOAT32) for s in (size, count)
     )
-    x, scale = cast(g, index_range(g, count), DType.FLOAT32), g.Div(n, m)
+    x, scale = g.cast(g.index_range(count), DType.FLOAT32), g.Div(n, m)
     if mode == "align_corners":
         at = g.Mul(g.Div(g.Sub(n, 1.0), g.Max(g.Sub(m, 1.0), 1.0)), x)
     elif mode == "asymmetric":
@@ -190,7 +182,7 @@ def computed_table(g, size: Size, count: Size, mode: str, rounding: str):
     if rounding == "":
         rounding = "round" if mode == "align_corners" else "floor"
     at = g.Min(g.Max(round_positions(g, at, rounding), 0.0), g.Sub(n, 1.0))
-    return cast(g, at, DType.INT64)
+    return g.cast(at, DType.INT64)
 
 
 def round_positions(g, at: Value, rounding: str):
@@ -280,8 +272,8 @@ def parts_of(g, sizes: Value) -> tuple[Size, ...]:
     """The elements of a tensor of two sizes."""
     if sizes.tensor is not None:
         return sizes.ints()
-    wide = cast(g, sizes, DType.INT64)
-    return tuple(slice_axis(g, wide, 0, i, i + 1) for i in range(2))
+    wide = g.cast(sizes, DType.INT64)
+    return tuple(g.slice_axis(wide, 0, i, i + 1) for i in range(2))
 
 
 @reads("dyn.image.resize2d", ignore=("size", "roi"))
@@ -304,7 +296,7 @@ def read_dyn_resize2d(
 
 def resize_by_scales(g, x: Value, scales, method: str, mode: str):
     """``x`` with its sizes times scales, halves rounded away from zero."""
-    sizes: list[Size] = [scale_size(g, size_of(g, x, 2 + i), s) for i, s in enumerate(scales)]
+    sizes: list[Size] = [scale_size(g, g.size_of(x, 2 + i), s) for i, s in enumerate(scales)]
     whole = all(not isinstance(s, Value) and s == int(s) for s in scales) and len(scales) == 2
     if whole and (method, mode) == ("nearest_neighbor", "asymmetric"):
         return emit_resize(g, x, sizes, mode, "floor")
@@ -313,16 +305,14 @@ def resize_by_scales(g, x: Value, scales, method: str, mode: str):
 
 def scale_size(g, size: Size, scale: float | Value) -> Size:
     if isinstance(scale, Value):
-        held = g.const([size], DType.FLOAT32) if isinstance(size, int) else cast(
-            g, size, DType.FLOAT32
-        )  # fmt: skip
-        return cast(g, g.Floor(g.Add(g.Mul(held, scale), 0.5)), DType.INT64)
+        held = g.cast(g.shape_from([size]), DType.FLOAT32)
+        return g.cast(g.Floor(g.Add(g.Mul(held, scale), 0.5)), DType.INT64)
     if isinstance(size, int):
         return int(np.floor(size * scale + 0.5))
     if scale == int(scale):
-        return multiply_sizes(g, [size, int(scale)])
-    wide = g.Mul(cast(g, size, DType.FLOAT64), scale)
-    return cast(g, g.Floor(g.Add(wide, 0.5)), DType.INT64)
+        return g.multiply_sizes([size, int(scale)])
+    wide = g.Mul(g.cast(size, DType.FLOAT64), scale)
+    return g.cast(g.Floor(g.Add(wide, 0.5)), DType.INT64)
 
 
 def method_of(name: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.decompositions.expressions import cast
 from serde.decompositions.roi import average_regions, maximize_regions
 from serde.errors import require
 from serde.ir.geometry import Ints
@@ -26,7 +25,7 @@ def read_roi_align(
     """A row of ``rois`` is the batch and two corners."""
     require(mode in ("avg", "max"), f"mode={mode!r} is unknown")
     height, width = pooled_size if len(pooled_size) == 2 else pooled_size * 2
-    which = cast(g, column(g, rois, 0), DType.INT64)
+    which = g.cast(column(g, rois, 0), DType.INT64)
     corners = column(g, rois, 1, 4)
 
     def apply(x):

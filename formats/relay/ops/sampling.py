@@ -6,7 +6,6 @@ from itertools import product
 
 import numpy as np
 
-from serde.decompositions.expressions import cast, reshape, scalar, size_of, sizes_of
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
@@ -21,7 +20,7 @@ METHODS = {"linear": "bilinear", "nearest": "nearest", "cubic": "bicubic"}
 
 def clamp_index(g, index: Value, size: int):
     """An index moved into ``0 … size - 1``."""
-    return g.Min(g.Max(index, scalar(g, 0, index)), scalar(g, size - 1, index))
+    return g.Min(g.Max(index, g.scalar(0, index)), g.scalar(size - 1, index))
 
 
 def sample_bilinear(g, x: Value, y: Value, across: Value, fading: bool = False):
@@ -36,7 +35,7 @@ def sample_bilinear(g, x: Value, y: Value, across: Value, fading: bool = False):
         share = g.Sub(at, low)
         corners.append([clamp_index(g, low, size), clamp_index(g, g.Ceil(at), size)])
         far = g.Where(g.Greater(at, float(size - 1)), 0.0, share) if fading else share
-        shares.append([g.Sub(scalar(g, 1, share), share), far])
+        shares.append([g.Sub(g.scalar(1, share), share), far])
     flat = g.Reshape(x, [0, 0, -1])
     total = None
     for i, j in product((0, 1), repeat=2):
@@ -48,8 +47,8 @@ def sample_bilinear(g, x: Value, y: Value, across: Value, fading: bool = False):
 
 def gather_pixels(g, flat: Value, y: Value, across: Value, width: int):
     """The elements of (N, C, H·W) at whole places ``(N, P)``."""
-    index = g.Add(g.Mul(cast(g, y, DType.INT64), width), cast(g, across, DType.INT64))
-    channels = size_of(g, flat, 1)
+    index = g.Add(g.Mul(g.cast(y, DType.INT64), width), g.cast(across, DType.INT64))
+    channels = g.size_of(flat, 1)
     shape = [1, channels, 1] if isinstance(channels, int) else g.Concat([1], channels, [1], axis=0)
     return g.GatherElements(flat, g.Expand(g.Unsqueeze(index, [1]), shape), axis=2)
 
@@ -85,7 +84,7 @@ def sample_bicubic(g, x: Value, grid: Value, align_corners: bool):
         value = gather_pixels(g, flat, indices[0][i], indices[1][j], require_static_sizes(x)[1])
         part = g.Mul(value, g.Unsqueeze(g.Mul(shares[0][i], shares[1][j]), [1]))
         total = part if total is None else g.Add(total, part)
-    return reshape(g, total, [0, 0, *sizes_of(g, grid)[2:]])
+    return g.reshape(total, [0, 0, *g.sizes_of(grid)[2:]])
 
 
 def cubic_weights(g, t: Value, a: float = -0.75):
@@ -124,7 +123,7 @@ def read_crop_and_resize(
     dtype = out_dtype or x.type
 
     def apply(x):
-        images = g.Gather(cast(g, x, DType.FLOAT32), cast(g, which, DType.INT64), axis=0)
+        images = g.Gather(g.cast(x, DType.FLOAT32), g.cast(which, DType.INT64), axis=0)
         places, outside = [], []
         for at, (size, count) in enumerate(zip(require_static_sizes(x), crop_size, strict=True)):
             place = crop_positions(g, boxes, at, size, count)
@@ -143,7 +142,7 @@ def read_crop_and_resize(
                 g, g.Reshape(images, [0, 0, -1]), whole[0], whole[1], require_static_sizes(x)[1]
             )
         y = g.Reshape(y, [0, 0, *crop_size])
-        return cast(g, g.Where(g.Unsqueeze(g.Or(*outside), [1]), extrapolation_value, y), dtype)
+        return g.cast(g.Where(g.Unsqueeze(g.Or(*outside), [1]), extrapolation_value, y), dtype)
 
     return apply_in_layout(g, x, layout, "NCHW", apply)
 

@@ -5,22 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from serde.decompositions.expressions import (
-    Size,
-    cast,
-    multiply_sizes,
-    reshape,
-    scalar,
-    shape_from,
-    size_of,
-    sizes_of,
-    slice_axis,
-)
 from serde.decompositions.reshape_codes import resolve_reshape_codes
 from serde.errors import require
 from serde.ir.dim_expr import shape_data_of
 from serde.ir.geometry import Ints, axes_of, axis_of
 from serde.ir.graph import Dim, DType, Value
+from serde.spec.expressions import Size
 
 from ..rules import reads
 from ..target import dims_or, recasts, writes
@@ -43,7 +33,7 @@ def read_reshape(g, x, *, newshape: Ints, allowzero=False):
         return g.Reshape(x, newshape, allowzero=1)
     if all(d > 0 or d == -1 for d in newshape):
         return g.Reshape(x, newshape)
-    return reshape(g, x, resolve_reshape_codes(g, sizes_of(g, x), newshape))
+    return g.reshape(x, resolve_reshape_codes(g, g.sizes_of(x), newshape))
 
 
 @reads("contrib_reverse_reshape")
@@ -51,8 +41,8 @@ def read_reverse_reshape(g, x, *, newshape: Ints, allowzero=False):
     """The codes from the right: 0 and -1 only, as in TVM."""
     if allowzero:
         return read_reshape(g, x, newshape=newshape, allowzero=True)
-    sizes = resolve_reshape_codes(g, sizes_of(g, x)[::-1], reverse_codes(newshape))
-    return reshape(g, x, sizes[::-1])
+    sizes = resolve_reshape_codes(g, g.sizes_of(x)[::-1], reverse_codes(newshape))
+    return g.reshape(x, sizes[::-1])
 
 
 def reverse_codes(shape: Ints) -> Ints:
@@ -71,7 +61,7 @@ def read_dyn_reshape(g, x, shape, *, allowzero=False):
     known = shape.shape_data if shape.tensor is None else shape.ints()
     codes = [d for d in known or () if isinstance(d, int)]
     require(all(d >= -1 for d in codes), f"newshape={codes}: codes below -1 of a computed shape")
-    return g.Reshape(x, cast(g, shape, DType.INT64), allowzero=int(allowzero))
+    return g.Reshape(x, g.cast(shape, DType.INT64), allowzero=int(allowzero))
 
 
 @reads("reshape_like")
@@ -82,8 +72,8 @@ def read_reshape_like(
     """The axes of ``x`` from begin to end take the sizes of those of ``like``."""
     begin, end = end_of(lhs_begin, x.rank), end_of(lhs_end, x.rank)
     start, stop = end_of(rhs_begin, like.rank), end_of(rhs_end, like.rank)
-    mine, other = sizes_of(g, x), sizes_of(g, like)
-    return reshape(g, x, [*mine[:begin], *other[start:stop], *mine[end:]])
+    mine, other = g.sizes_of(x), g.sizes_of(like)
+    return g.reshape(x, [*mine[:begin], *other[start:stop], *mine[end:]])
 
 
 def end_of(axis: int | None, rank: int) -> int:
@@ -107,7 +97,7 @@ def read_dyn_expand_dims(g, x, axis, *, num_newaxis=1):
     """New axes from ``axis`` on, which counts from the end of ``x`` where it is negative."""
     if not num_newaxis:
         return x
-    axis = g.Reshape(cast(g, axis, DType.INT64), [1])
+    axis = g.Reshape(g.cast(axis, DType.INT64), [1])
     first = g.Where(g.Less(axis, [0]), g.Add(axis, [x.rank + 1]), axis)
     return g.Unsqueeze(x, g.Add(first, list(range(num_newaxis))))
 
@@ -121,7 +111,7 @@ def read_squeeze(g, x, *, axis: Ints | None = None):
 
 @reads("dyn.squeeze", ignore=("axis",))
 def read_dyn_squeeze(g, x, axes):
-    return g.Squeeze(x, g.Reshape(cast(g, axes, DType.INT64), [-1]))
+    return g.Squeeze(x, g.Reshape(g.cast(axes, DType.INT64), [-1]))
 
 
 @reads("concatenate")
@@ -147,7 +137,7 @@ def read_tile(g, x, *, reps: Ints):
 def read_dyn_tile(g, x, reps):
     (count,) = reps.static_shape
     extra = count - x.rank
-    reps = cast(g, reps, DType.INT64)
+    reps = g.cast(reps, DType.INT64)
     x = g.Unsqueeze(x, list(range(extra))) if extra > 0 else x
     return g.Tile(x, g.Concat([1] * -extra, reps, axis=0) if extra < 0 else reps)
 
@@ -158,11 +148,11 @@ def read_repeat(g, x, *, repeats: int, axis: int | None = None):
     if axis is None:
         x, axis = g.Reshape(x, [-1]), 0
     axis = axis_of(axis, x.rank)
-    sizes = sizes_of(g, x)
+    sizes = g.sizes_of(x)
     spread = [*sizes[: axis + 1], repeats, *sizes[axis + 1 :]]
-    wide = g.Expand(g.Unsqueeze(x, [axis + 1]), shape_from(g, spread))
-    return reshape(
-        g, wide, [*sizes[:axis], multiply_sizes(g, [sizes[axis], repeats]), *sizes[axis + 1 :]]
+    wide = g.Expand(g.Unsqueeze(x, [axis + 1]), g.shape_from(spread))
+    return g.reshape(
+        wide, [*sizes[:axis], g.multiply_sizes([sizes[axis], repeats]), *sizes[axis + 1 :]]
     )
 
 
@@ -182,13 +172,13 @@ def dilate(g, x: Value, strides: Ints, fill: float):
     for axis, step in enumerate(strides):
         if step == 1:
             continue
-        sizes = sizes_of(g, x)
+        sizes = g.sizes_of(x)
         pads = [0] * (2 * x.rank + 2)
         pads[x.rank + 2 + axis] = step - 1
-        wide = g.Pad(g.Unsqueeze(x, [axis + 1]), pads, scalar(g, fill, x))
-        merged = multiply_sizes(g, [sizes[axis], step])
-        whole = reshape(g, wide, [*sizes[:axis], merged, *sizes[axis + 1 :]])
-        x = slice_axis(g, whole, axis, 0, -(step - 1))
+        wide = g.Pad(g.Unsqueeze(x, [axis + 1]), pads, g.scalar(fill, x))
+        merged = g.multiply_sizes([sizes[axis], step])
+        whole = g.reshape(wide, [*sizes[:axis], merged, *sizes[axis + 1 :]])
+        x = g.slice_axis(whole, axis, 0, -(step - 1))
     return x
 
 
@@ -204,7 +194,7 @@ def read_fifo_buffer(g, x, buffer, *, axis=0):
     """The buffer moved along by what is new."""
     axis = axis_of(axis, x.rank)
     both = g.Concat(buffer, x, axis=axis)
-    return slice_axis(g, both, axis, size_of(g, x, axis), FAR)
+    return g.slice_axis(both, axis, g.size_of(x, axis), FAR)
 
 
 @reads("sliding_window")
@@ -214,7 +204,7 @@ def read_sliding_window(g, x, *, axis: int, window_shape: Ints, strides: Ints):
     count = len(window_shape)
     require(axis + count == x.rank, "windows over some of the axes behind the first only")
     for at in range(count):
-        size: Any = size_of(g, x, axis + at)
+        size: Any = g.size_of(x, axis + at)
         require(isinstance(size, int), "windows over an axis of unknown size")
         starts = range(0, size - window_shape[at] + 1, strides[at])
         table = [[s + i for i in range(window_shape[at])] for s in starts]
@@ -227,12 +217,12 @@ def read_sliding_window(g, x, *, axis: int, window_shape: Ints, strides: Ints):
 
 @reads("shape_of", "vm.shape_of")
 def read_shape_of(g, x, *, dtype: DType | None = None):
-    return cast(g, g.Shape(x), dtype or DType.INT32)
+    return g.cast(g.Shape(x), dtype or DType.INT32)
 
 
 @reads("ndarray_size")
 def read_ndarray_size(g, x, *, dtype: DType | None = None):
-    return cast(g, g.Size(x), dtype or DType.INT32)
+    return g.cast(g.Size(x), dtype or DType.INT32)
 
 
 def static_sizes(value: Value | None) -> tuple[int, ...] | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.decompositions.expressions import cast
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
@@ -107,21 +106,21 @@ def read_sparse_conv2d(g, x, data, indices, starts, *, layout="NHWC", kernel_siz
 def read_sparse_fill_empty_rows(g, index, values, shape, fill):
     """An element of ``fill`` at the begin of each row that has none; then all by row."""
     require(values.type.kind in "iu", "values that are not whole, whose fractions TVM cuts off")
-    rows = g.Gather(cast(g, index, DType.INT64), 0, axis=1)
-    count = g.Gather(cast(g, shape, DType.INT64), 0, axis=0)
+    rows = g.Gather(g.cast(index, DType.INT64), 0, axis=1)
+    count = g.Gather(g.cast(shape, DType.INT64), 0, axis=0)
     all_rows = g.Range(g.const(0, DType.INT64), count, g.const(1, DType.INT64))
-    same = cast(g, g.Equal(g.Unsqueeze(rows, [0]), g.Unsqueeze(all_rows, [1])), DType.INT32)
+    same = g.cast(g.Equal(g.Unsqueeze(rows, [0]), g.Unsqueeze(all_rows, [1])), DType.INT32)
     empty = g.Equal(g.ReduceSum(same, [1], keepdims=0), g.const(0, DType.INT32))
     added = g.Transpose(g.NonZero(empty), perm=(1, 0))
     zeros = g.Expand(g.const([[0]], DType.INT64), g.Concat(
         g.Shape(added, start=0, end=1), g.Sub(g.Shape(index, start=1, end=2), [1]), axis=0
     ))  # fmt: skip
-    whole = g.Concat(cast(g, index, DType.INT64), g.Concat(added, zeros, axis=1), axis=0)
+    whole = g.Concat(g.cast(index, DType.INT64), g.Concat(added, zeros, axis=1), axis=0)
     fills = g.Expand(g.Reshape(fill, [1]), g.Shape(added, start=0, end=1))
     filled = g.Concat(values, fills, axis=0)
     keys = g.Gather(whole, 0, axis=1)
     _, order = g.TopK(keys, g.Shape(keys), axis=0, largest=0, sorted=1, outputs=2)
-    return (cast(g, g.Gather(whole, order, axis=0), index.type), g.Gather(filled, order, axis=0),
+    return (g.cast(g.Gather(whole, order, axis=0), index.type), g.Gather(filled, order, axis=0),
             empty)  # fmt: skip
 
 
@@ -141,8 +140,8 @@ def read_sparse_reshape(g, index, before, after):
     if -1 in new:
         new[new.index(-1)] = total // -int(np.prod(new))
     strides = [int(np.prod(s[i + 1 :])) for s in (old, new) for i in range(len(s))]
-    wide = cast(g, index, DType.INT64)
+    wide = g.cast(index, DType.INT64)
     flat = g.ReduceSum(g.Mul(wide, np.array(strides[: len(old)], np.int64)), [1], keepdims=1)
     steps = np.array(strides[len(old) :], np.int64)
     rows = g.Mod(g.Div(flat, steps), np.array(new, np.int64))
-    return cast(g, rows, index.type), g.const(np.array(new).astype(before.type.numpy))
+    return g.cast(rows, index.type), g.const(np.array(new).astype(before.type.numpy))

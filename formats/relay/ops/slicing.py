@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.decompositions.expressions import cast, slice_axis, slice_like
 from serde.errors import require
 from serde.ir.geometry import Ints, axes_of, axis_of
 from serde.ir.graph import DType, Value
@@ -42,7 +41,7 @@ def read_strided_slice(
 
 @reads("dyn.strided_slice", ignore=("begin", "end", "strides", "axes"))
 def read_dyn_strided_slice(g, x, begin, end, strides, *, slice_mode="end"):
-    begin, end, strides = (cast(g, v, DType.INT64) for v in (begin, end, strides))
+    begin, end, strides = (g.cast(v, DType.INT64) for v in (begin, end, strides))
     (count,) = begin.static_shape
     if slice_mode == "size":
         whole = g.Less(end, g.const(0, DType.INT64))
@@ -82,13 +81,13 @@ def read_split(g, x, *, indices_or_sections: int | Ints, axis=0):
     ends = (*indices_or_sections, FAR)
     starts = (0, *indices_or_sections)
     return tuple(
-        slice_axis(g, x, axis, a, max(a, b)) for a, b in zip(starts, ends, strict=True)
+        g.slice_axis(x, axis, a, max(a, b)) for a, b in zip(starts, ends, strict=True)
     ) if len(ends) > 1 else (x,)  # fmt: skip
 
 
 @reads("slice_like")
 def read_slice_like(g, x, like, *, axes: Ints | None = None):
-    return slice_like(g, x, like, axes=axes or ())
+    return g.slice_like(x, like, axes=axes or ())
 
 
 @writes("Slice")

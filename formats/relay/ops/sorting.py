@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.decompositions.expressions import cast, cast_like, number, size_of
 from serde.errors import require
 from serde.ir.geometry import axis_of
 from serde.ir.graph import DType, Value
+from serde.spec.expressions import number
 from serde.spec.schema import ELEMENT_CODES
 
 from ..rules import reads
@@ -28,13 +28,13 @@ def sort_along(g, x: Value, axis: int, count, ascending: bool):
     """The first ``count`` values in order, and where they were; equal ones as they stood."""
     work = x
     if x.type.kind in "iub" and x.type not in (DType.INT32, DType.INT64):
-        work = cast(g, x, DType.INT64)
+        work = g.cast(x, DType.INT64)
     values, where = g.TopK(work, count, axis=axis, largest=int(not ascending), sorted=1, outputs=2)
-    return cast(g, values, x.type), where
+    return g.cast(values, x.type), where
 
 
 def axis_size(g, x: Value, axis: int):
-    size = size_of(g, x, axis)
+    size = g.size_of(x, axis)
     return g.const([size], DType.INT64) if isinstance(size, int) else size
 
 
@@ -47,9 +47,7 @@ def read_sort(g, x, *, axis=-1, is_ascend=True):
 @reads("argsort")
 def read_argsort(g, x, *, axis=-1, is_ascend=True, dtype: DType | None = None):
     axis = axis_of(axis, x.rank)
-    return cast(
-        g, sort_along(g, x, axis, axis_size(g, x, axis), is_ascend)[1], dtype or DType.INT32
-    )
+    return g.cast(sort_along(g, x, axis, axis_size(g, x, axis), is_ascend)[1], dtype or DType.INT32)
 
 
 @reads("topk")
@@ -66,30 +64,30 @@ def read_dyn_topk(
     g, x, k, *, axis=-1, ret_type="both", is_ascend=False, dtype: DType | None = None
 ):
     axis = axis_of(axis, x.rank)
-    count = g.Reshape(cast(g, k, DType.INT64), [1])
+    count = g.Reshape(g.cast(k, DType.INT64), [1])
     return select_results(g, sort_along(g, x, axis, count, is_ascend), ret_type, dtype)
 
 
 def select_results(g, both, ret_type: str, dtype: DType | None):
     require(ret_type in ("both", "values", "indices"), f"ret_type={ret_type!r} is unknown")
-    values, where = both[0], cast(g, both[1], dtype or DType.INT32)
+    values, where = both[0], g.cast(both[1], dtype or DType.INT32)
     return {"both": (values, where), "values": values, "indices": where}[ret_type]
 
 
 @reads("unique")
 def read_unique(g, x, *, sorted=True, return_counts=False):
     """The values lead as many places as there are; TVM leaves the rest as it happens to be."""
-    work = x if x.type.kind == "f" or x.type is DType.INT8 else cast(g, x, DType.INT64)
+    work = x if x.type.kind == "f" or x.type is DType.INT8 else g.cast(x, DType.INT64)
     values, first, inverse, counts = g.Unique(work, axis=0, sorted=int(sorted), outputs=4)
-    total = cast(g, g.Shape(values), DType.INT32)
+    total = g.cast(g.Shape(values), DType.INT32)
     size = axis_size(g, x, 0)
 
     def fill(v, dtype):
         zeros = g.Expand(g.const([0], v.type), size)
         ends = g.Slice(g.Concat(v, zeros, axis=0), [0], size, [0], [1])
-        return cast(g, ends, dtype)
+        return g.cast(ends, dtype)
 
-    found = (fill(values, x.type), fill(first, DType.INT32), cast(g, inverse, DType.INT32),
+    found = (fill(values, x.type), fill(first, DType.INT32), g.cast(inverse, DType.INT32),
              total)  # fmt: skip
     return (*found, fill(counts, DType.INT32)) if return_counts else found
 
@@ -101,8 +99,8 @@ def read_searchsorted(g, rows, values, *, right=False, dtype: DType | None = Non
     if rows.rank > 1:
         rows = g.Unsqueeze(rows, [rows.rank - 1])
     before = g.LessOrEqual(rows, wide) if right else g.Less(rows, wide)
-    total = g.ReduceSum(cast(g, before, DType.INT32), [values.rank], keepdims=0)
-    return cast(g, total, dtype or DType.INT32)
+    total = g.ReduceSum(g.cast(before, DType.INT32), [values.rank], keepdims=0)
+    return g.cast(total, dtype or DType.INT32)
 
 
 @recasts("TopK")
@@ -113,8 +111,8 @@ def legalize_top_k(g, x, k, *, axis: int, largest: int, sorted: int, outputs: in
         return None
     form = {"axis": axis, "largest": largest, "sorted": sorted, "outputs": 2}
     if x.type is not DType.UINT64:
-        found, at = g.TopK(cast(g, x, kind), k, **form)
-        found = cast_like(g, found, x)
+        found, at = g.TopK(g.cast(x, kind), k, **form)
+        found = g.cast_like(found, x)
         return (found, at) if outputs > 1 else found
     half = g.const(np.array(1 << 63, np.uint64))
     signed = g.BitCast(g.BitwiseXor(x, half), to=ELEMENT_CODES[kind])

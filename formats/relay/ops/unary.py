@@ -7,8 +7,8 @@ from functools import partial
 
 import numpy as np
 
-from serde.decompositions.expressions import cast, cast_like, number, scalar
 from serde.ir.graph import DType, Value
+from serde.spec.expressions import number
 
 from ..rules import reads
 from ..target import emit_cast, emit_scalar, recasts, writes
@@ -162,7 +162,7 @@ def cast_bound(g, number: float, x: Value):
     if x.type.kind in "iu":
         limits = np.iinfo(x.type.numpy)
         number = int(min(max(number, limits.min), limits.max))
-    return scalar(g, number, x)
+    return g.scalar(number, x)
 
 
 @reads("isnan")
@@ -172,7 +172,7 @@ def read_isnan(g, x):
 
 @reads("isinf")
 def read_isinf(g, x):
-    return g.IsInf(x) if x.type is not DType.FLOAT16 else g.IsInf(cast(g, x, DType.FLOAT32))
+    return g.IsInf(x) if x.type is not DType.FLOAT16 else g.IsInf(g.cast(x, DType.FLOAT32))
 
 
 @reads("isfinite")
@@ -214,7 +214,7 @@ DYNAMIC = {
     "Cos": dynamic_cosine,
     "Cosh": hyperbolic("Add"),
     "IsNaN": lambda g, x: g.Not(g.Equal(x, x)),
-    "Sign": lambda g, x: g.Sub(cast_like(g, g.Greater(x, 0), x), cast_like(g, g.Less(x, 0), x)),
+    "Sign": lambda g, x: g.Sub(g.cast_like(g.Greater(x, 0), x), g.cast_like(g.Less(x, 0), x)),
     "Sin": dynamic_sine,
     "Sinh": hyperbolic("Sub"),
 }
@@ -235,7 +235,7 @@ for _op in (*DYNAMIC, "Relu"):
 @recasts("Not")
 def legalize_not(g, x):
     """TVM makes the opposite comparison of what is not so, which is no less untrue of NaN."""
-    return g.Less(cast(g, x, DType.FLOAT32), 0.5) if compares_floats(g, x) else None
+    return g.Less(g.cast(x, DType.FLOAT32), 0.5) if compares_floats(g, x) else None
 
 
 def compares_floats(g, x: Value) -> bool:
@@ -271,7 +271,7 @@ def legalize_round(g, x):
     rest = g.Sub(x, down)
     odd = g.Sub(down, g.Mul(g.Floor(g.Mul(down, 0.5)), 2.0))
     up = g.Or(g.Greater(rest, 0.5), g.And(g.Equal(rest, 0.5), g.Equal(odd, 1.0)))
-    return g.Add(down, cast_like(g, up, x))
+    return g.Add(down, g.cast_like(up, x))
 
 
 @recasts("IsInf")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from serde.decompositions.expressions import cast
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
@@ -41,7 +40,7 @@ def scales_of(g, *scales: Value) -> list[Any]:
     """Numbers where they are known, otherwise tensors of one."""
     return [
         float(s.array().ravel()[0]) if s.tensor is not None
-        else g.Reshape(cast(g, s, DType.FLOAT32), [1]) for s in scales
+        else g.Reshape(g.cast(s, DType.FLOAT32), [1]) for s in scales
     ]  # fmt: skip
 
 

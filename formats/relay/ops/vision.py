@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.decompositions.expressions import cast, scalar
 from serde.errors import require
 from serde.ir.graph import DType
 
@@ -61,17 +60,17 @@ def read_multibox_transform_loc(
     kept = classes if keep_background else g.Slice(classes, [1], [2**31 - 1], [1], [1])
     score = g.ReduceMax(kept, [1], keepdims=0)
     kind = g.ArgMax(kept, axis=1, keepdims=0)
-    low = g.Less(score, scalar(g, threshold, score))
+    low = g.Less(score, g.scalar(threshold, score))
     if keep_background:
         kind = g.Where(low, g.const(0, DType.INT64), kind)
         valid = g.GreaterOrEqual(kind, g.const(0, DType.INT64))
     else:
         valid = g.Not(low)
     boxes = decode_boxes(g, g.Reshape(moves, [0, -1, 4]), anchors, variances, clip)
-    parts = [g.Unsqueeze(v, [2]) for v in (cast(g, kind, score.type), score)]
+    parts = [g.Unsqueeze(v, [2]) for v in (g.cast(kind, score.type), score)]
     order, shown, count = order_kept_first(g, valid)
     rows = mask_rows(g, reorder_rows(g, g.Concat(*parts, boxes, axis=2), order), shown)
-    return rows, cast(g, g.Squeeze(count, [1]), DType.INT32)
+    return rows, g.cast(g.Squeeze(count, [1]), DType.INT32)
 
 
 def decode_boxes(g, moves, anchors, variances: Floats, clip: bool):

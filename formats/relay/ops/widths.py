@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import cast
 from serde.ir.graph import DType, Value
 
 SMALL = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.BOOL)
@@ -23,7 +22,7 @@ def compute_widely(g, function, *xs: Value):
     wide = wide_type(dtype)
     if wide is dtype:
         return function(g, *xs)
-    return cast(g, function(g, *(cast(g, x, wide) for x in xs)), dtype)
+    return g.cast(function(g, *(g.cast(x, wide) for x in xs)), dtype)
 
 
 def compute_in_float(g, function, *xs: Value):
@@ -31,4 +30,4 @@ def compute_in_float(g, function, *xs: Value):
     dtype = xs[0].type
     if dtype.kind == "f":
         return function(g, *xs)
-    return cast(g, function(g, *(cast(g, x, DType.FLOAT32) for x in xs)), dtype)
+    return g.cast(function(g, *(g.cast(x, DType.FLOAT32) for x in xs)), dtype)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import cast, shape_from, size_of
 from serde.errors import require
 from serde.ir.graph import DType, Value
 
@@ -22,7 +21,7 @@ def read_fused_scores(
     x, zero = to_unsigned(g, qkv)
     q, k = select_heads(g, x, heads, 3, 0), select_heads(g, qkv, heads, 3, 1)
     unit = compute_inverse_scale(g, qkv.type, low, high)
-    units = cast(g, shape_from(g, [size_of(g, q, 2)]), DType.FLOAT32)
+    units = g.cast(g.shape_from([g.size_of(q, 2)]), DType.FLOAT32)
     y = g.MatMulInteger(q, g.Transpose(k, perm=(0, 2, 1)), zero)
     factor = g.Div(g.Div(g.Div(1.0, unit), unit), g.Sqrt(units))
     return rescale_result(g, y, factor, enable_float_output, min_calib_range, max_calib_range)
@@ -47,8 +46,8 @@ def read_fused_sums(
 def rescale_result(g, y: Value, factor: Value, floats: bool, low: Calibration, high: Calibration):
     """Products as real numbers, or as int8 of a calibrated range."""
     if floats:
-        return g.Mul(cast(g, y, DType.FLOAT32), factor)
+        return g.Mul(g.cast(y, DType.FLOAT32), factor)
     require(has_range(low, high), "integer attention without calibration")
     ends = make_range(g, low, high)
     factor = g.Mul(factor, compute_inverse_scale(g, DType.INT8, *ends))
-    return round_to_type(g, g.Mul(cast(g, y, DType.FLOAT32), factor), DType.INT8), *ends
+    return round_to_type(g, g.Mul(g.cast(y, DType.FLOAT32), factor), DType.INT8), *ends

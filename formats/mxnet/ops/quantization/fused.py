@@ -13,7 +13,6 @@ from functools import partial
 
 import numpy as np
 
-from serde.decompositions.expressions import cast, cast_like, multiply_add, scalar
 from serde.errors import require
 from serde.ir.graph import DType, Node, Value
 
@@ -128,8 +127,8 @@ def add_summand(g, y: Value, dtype: DType, step: Value, summand: Value | None):
         return quantize_with_scale(g, y, dtype, step)
     if dtype is DType.UINT8:  # an int8 that is not negative
         return quantize_with_scale(g, g.Min(y, g.Mul(step, 127.0)), dtype, step)
-    q = cast(g, quantize_with_scale(g, y, summand.type, step), DType.INT32)
-    return cast(g, g.Where(g.Greater(q, 127), g.Sub(q, 256), q), dtype)
+    q = g.cast(quantize_with_scale(g, y, summand.type, step), DType.INT32)
+    return g.cast(g.Where(g.Greater(q, 127), g.Sub(q, 256), q), dtype)
 
 
 def fold_batch_norm(g, parts: Parts):
@@ -138,10 +137,10 @@ def fold_batch_norm(g, parts: Parts):
         return parts.w, parts.b
     attrs = parts.norm.attrs
     gamma, beta, mean, var = parts.statistics
-    spread = g.Sqrt(g.Add(cast(g, var, DType.FLOAT64), float(attrs.get("eps", 1e-3))))
+    spread = g.Sqrt(g.Add(g.cast(var, DType.FLOAT64), float(attrs.get("eps", 1e-3))))
     fixed = attrs.get("fix_gamma", "True") in ("True", "1", "true")
-    gamma = scalar(g, 1, spread) if fixed else cast(g, gamma, DType.FLOAT64)
-    factor = cast_like(g, g.Div(gamma, spread), parts.w)
+    gamma = g.scalar(1, spread) if fixed else g.cast(gamma, DType.FLOAT64)
+    factor = g.cast_like(g.Div(gamma, spread), parts.w)
     away = g.Neg(mean) if parts.b is None else g.Sub(parts.b, mean)
     return g.Mul(parts.w, align_to_first_axis(g, factor, parts.w)), g.Add(beta, g.Mul(factor, away))
 
@@ -176,21 +175,19 @@ def quantize_weights(
     is known.
     """
     wide = g.ReduceMax(g.Abs(w), range(1, w.rank), keepdims=0)
-    scale = g.Div(
-        QMAX_OF_RANGE[DType.INT8], g.Where(g.Greater(wide, 0.0), wide, scalar(g, 1, wide))
-    )
+    scale = g.Div(QMAX_OF_RANGE[DType.INT8], g.Where(g.Greater(wide, 0.0), wide, g.scalar(1, wide)))
     counts = compute_inverse_scale(g, dtype, low, high)
     if b is not None and counts.tensor is not None:
         scale = g.Min(scale, g.Div(g.Div(RANGE / 2, g.Abs(b)), counts))
     q = round_to_int8(g, g.Mul(w, align_to_first_axis(g, scale, w)))
     if b is not None:
-        b = cast(g, g.Round(g.Mul(b, g.Mul(scale, counts))), DType.INT32)
+        b = g.cast(g.Round(g.Mul(b, g.Mul(scale, counts))), DType.INT32)
     return QuantizedWeights(q, b, scale, counts)
 
 
 def round_to_int8(g, x: Value):
     """The nearest int8."""
-    return cast(g, g.Clip(g.Round(x), -128.0, 127.0), DType.INT8)
+    return g.cast(g.Clip(g.Round(x), -128.0, 127.0), DType.INT8)
 
 
 def run_quantized_layer(g, parts: Parts, whole: QuantizedWeights, ends):
@@ -218,7 +215,7 @@ def add_residual(g, parts: Parts, unit: Value, y: Value):
     assert parts.sum is not None
     share = g.Div(unit, compute_inverse_scale(g, parts.sum.type, *parts.ranges[2:]))
     summand, zero = to_unsigned(g, parts.sum)
-    return multiply_add(g, dequantize_unit(g, channels_last(g, summand), zero), share, y)
+    return g.multiply_add(dequantize_unit(g, channels_last(g, summand), zero), share, y)
 
 
 def fits_kernels(parts: Parts, factor: Value) -> bool:
@@ -231,8 +228,8 @@ def fits_kernels(parts: Parts, factor: Value) -> bool:
 def scale_products(g, parts: Parts, whole: QuantizedWeights, factor: Value):
     """Products and bias, added up and scaled; channels last where runtimes have no kernel."""
     if not fits_kernels(parts, factor):
-        y = cast(g, multiply_integers(g, parts, whole.q), DType.FLOAT32)
-        y = y if whole.bias is None else g.Add(y, cast_like(g, whole.bias, y))
+        y = g.cast(multiply_integers(g, parts, whole.q), DType.FLOAT32)
+        y = y if whole.bias is None else g.Add(y, g.cast_like(whole.bias, y))
         return g.Mul(y, factor)
     w = multiply_by(g, whole.q, factor)
     b = [] if whole.bias is None else [multiply_by(g, whole.bias, factor)]
@@ -241,7 +238,7 @@ def scale_products(g, parts: Parts, whole: QuantizedWeights, factor: Value):
 
 def multiply_by(g, q: Value, scale: Value):
     """Integers times one number, or times one for each slice along the first axis."""
-    zero = None if q.type is DType.INT32 else cast(g, g.Sub(scale, scale), q.type)
+    zero = None if q.type is DType.INT32 else g.cast(g.Sub(scale, scale), q.type)
     return g.DequantizeLinear(q, scale, zero, axis=0 if scale.rank else 1)
 
 

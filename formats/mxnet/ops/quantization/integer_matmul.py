@@ -7,7 +7,6 @@ from math import prod
 
 import numpy as np
 
-from serde.decompositions.expressions import cast
 from serde.ir.graph import DType, Value
 
 from ..convolution import window
@@ -30,7 +29,7 @@ def round_and_saturate(g, y: Value, dtype: DType):
     if dtype is DType.UINT8:
         return round_to_type(g, y, dtype)
     q = g.QuantizeLinear(y, g.const(np.float32(1)), g.const(np.array(MIDDLE, np.uint8)))
-    return cast(g, g.Sub(cast(g, q, DType.INT32), MIDDLE), dtype)
+    return g.cast(g.Sub(g.cast(q, DType.INT32), MIDDLE), dtype)
 
 
 def find_unsigned_source(g, q: Value) -> Value | None:
@@ -55,7 +54,7 @@ def to_unsigned(g, q: Value):
         return g.QuantizeLinear(*made.inputs[:2], middle), middle
     if (before := find_unsigned_source(g, q)) is not None:
         return before, middle
-    return cast(g, g.Add(cast(g, q, DType.INT32), MIDDLE), DType.UINT8), middle
+    return g.cast(g.Add(g.cast(q, DType.INT32), MIDDLE), DType.UINT8), middle
 
 
 def convolve(g, x: Value, w: Value, *, kernel, stride=(), dilate=(), pad=(), num_group=1):

@@ -10,7 +10,6 @@ from functools import partial
 
 import numpy as np
 
-from serde.decompositions.expressions import cast, cast_like, scalar
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
@@ -46,7 +45,7 @@ def compute_inverse_scale(g, dtype: DType, low: Value, high: Value):
 
 def dequantize(g, q: Value, low: Value, high: Value):
     """The numbers that integers stand for."""
-    return g.DequantizeLinear(q, compute_scale(g, q.type, low, high), scalar(g, 0, q))
+    return g.DequantizeLinear(q, compute_scale(g, q.type, low, high), g.scalar(0, q))
 
 
 def dequantize_unit(g, q: Value, zero: Value):
@@ -136,7 +135,7 @@ def read_quantize_asym(
     scale = g.Div(QMAX[DType.UINT8], g.Sub(high, low))
     shift = g.Sub(QMAX[DType.UINT8], g.Mul(high, scale))
     q = g.Clip(g.Round(g.Add(g.Mul(x, scale), shift)), 0.0, 255.0)
-    return cast(g, q, DType.UINT8), scale, shift
+    return g.cast(q, DType.UINT8), scale, shift
 
 
 def compute_range(g, x: Value):
@@ -160,7 +159,7 @@ def read_requantize(
     found = min_calib_range, max_calib_range
     dtype = choose_type(out_type, *found)
     step = g.Div(abs_max(g, low, high), RANGE)
-    x = cast(g, q, DType.FLOAT32)
+    x = g.cast(q, DType.FLOAT32)
     if has_range(*found):
         wide = abs_max(g, *make_range(g, *found))
     else:
@@ -179,7 +178,7 @@ def read_quantized_flatten(g, q, low, high):
 @reads("_contrib_quantized_act", only={"act_type": ("relu",)})
 def read_quantized_activation(g, q, low, high):
     require(q.type is DType.INT8, "an activation of uint8, whose bits MXNet takes for int8")
-    return g.Max(q, scalar(g, 0, q)), low, high
+    return g.Max(q, g.scalar(0, q)), low, high
 
 
 @reads("_contrib_quantized_pooling", ignore=("cudnn_off",))
@@ -190,14 +189,14 @@ def read_quantized_pooling(
 ):  # fmt: skip
     """A mean is that of the integers, rounded; the greatest is found among them as well."""
     require(pool_type in ("max", "avg"), f"pool_type={pool_type!r} of integers")
-    x = dequantize_unit(g, q, scalar(g, 0, q)) if pool_type == "max" else cast(g, q, DType.FLOAT32)
+    x = dequantize_unit(g, q, g.scalar(0, q)) if pool_type == "max" else g.cast(q, DType.FLOAT32)
     y = read_pooling(
         g, x, kernel=kernel, pool_type=pool_type, global_pool=global_pool,
         pooling_convention=pooling_convention, stride=stride, pad=pad, p_value=p_value,
         count_include_pad=count_include_pad, layout=layout,
     )  # fmt: skip
     if pool_type == "avg":
-        return cast(g, g.Round(y), q.type), low, high  # runtimes' own means of integers differ
+        return g.cast(g.Round(y), q.type), low, high  # runtimes' own means of integers differ
     return round_to_type(g, y, q.type), low, high
 
 
@@ -231,13 +230,13 @@ def read_quantized_batch_norm(
     require(has_range(*found), "BatchNorm without calibration")
     ends = make_range(g, *found)
     most = abs_max(g, *ends)
-    spread = cast_like(g, g.Reciprocal(g.Sqrt(g.Add(cast(g, var, DType.FLOAT64), eps))), gamma)
+    spread = g.cast_like(g.Reciprocal(g.Sqrt(g.Add(g.cast(var, DType.FLOAT64), eps))), gamma)
     factor = g.Div(g.Mul(g.Mul(gamma, spread), abs_max(g, low, high)), most)
     factor = g.Div(factor, np.sqrt(np.float32(1) + np.float32(eps)))
     shift = g.Sub(beta, g.Mul(g.Mul(mean, gamma), spread))
     shift = g.Div(g.Mul(shift, QMAX_OF_RANGE[DType.INT8]), most)
     factor, shift = (g.Reshape(v, [-1] + [1] * (q.rank - 2)) for v in (factor, shift))
-    x = cast(g, q, DType.FLOAT32)
+    x = g.cast(q, DType.FLOAT32)
     x = g.Floor(g.Mul(x, 0.5)) if q.type is DType.UINT8 else x
     return round_to_type(g, g.Add(g.Mul(x, factor), shift), DType.INT8), *ends
 
@@ -269,7 +268,7 @@ def read_quantized_add(
         ]
     terms = []
     for (q, _), share in zip(parts, shares, strict=True):
-        term = g.Mul(cast(g, q, DType.FLOAT32), share)
+        term = g.Mul(g.cast(q, DType.FLOAT32), share)
         if is_mixed and q.type is DType.UINT8:
             term = g.Clip(g.Round(term), -128.0, 127.0)
         terms.append(term)
@@ -282,7 +281,7 @@ def read_quantized_add(
 def round_to_int32(g, y: Value):
     """The nearest int32."""
     below = float(np.nextafter(np.float32(RANGE), np.float32(0)))
-    return cast(g, g.Clip(g.Round(y), -RANGE, below), DType.INT32)
+    return g.cast(g.Clip(g.Round(y), -RANGE, below), DType.INT32)
 
 
 @reads("_contrib_quantized_elemwise_mul")
@@ -292,10 +291,10 @@ def read_quantized_mul(
 ):  # fmt: skip
     """A calibrated product is cut to an integer, of which int8 keeps the low bits."""
     require(lhs.type is rhs.type is DType.INT8, "a product of other types than int8")
-    q = g.Mul(cast(g, lhs, DType.INT32), cast(g, rhs, DType.INT32))
+    q = g.Mul(g.cast(lhs, DType.INT32), g.cast(rhs, DType.INT32))
     if not enable_float_output and not has_range(min_calib_range, max_calib_range):
         return q, *product_range(g, lhs.type, lhs_min, lhs_max, rhs_min, rhs_max)
-    x = cast(g, q, DType.FLOAT32)
+    x = g.cast(q, DType.FLOAT32)
     ends = (lhs_min, lhs_max), (rhs_min, rhs_max)
     counts = [compute_inverse_scale(g, DType.INT8, *end) for end in ends]
     if enable_float_output:
@@ -303,7 +302,7 @@ def read_quantized_mul(
     low, high = make_range(g, min_calib_range, max_calib_range)
     unit = compute_inverse_scale(g, DType.INT8, low, high)
     y = g.Mul(x, g.Div(g.Div(unit, counts[0]), counts[1]))
-    return cast(g, cast(g, y, DType.INT32), DType.INT8), low, high
+    return g.cast(g.cast(y, DType.INT32), DType.INT8), low, high
 
 
 def product_range(g, dtype: DType, low: Value, high: Value, w_low: Value, w_high: Value):
@@ -315,4 +314,4 @@ def product_range(g, dtype: DType, low: Value, high: Value, w_low: Value, w_high
 
 @reads("_contrib_quantized_embedding", ignore=("input_dim", "output_dim", "dtype", "sparse_grad"))
 def read_quantized_embedding(g, x, w, low, high):
-    return g.Gather(w, cast(g, x, DType.INT64), axis=0), low, high
+    return g.Gather(w, g.cast(x, DType.INT64), axis=0), low, high

@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 
-from serde.decompositions.expressions import cast
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
@@ -119,12 +118,10 @@ def convolve_uncalibrated(g, parts: Parts, w: Value, b: Value | None):
     unit = g.Mul(compute_inverse_scale(g, parts.x.type, x_low, x_high), scale)
     y = multiply_integers(g, parts, round_to_int8(g, g.Mul(w, scale)))
     if b is not None:
-        y = g.Add(y, cast(g, g.Round(g.Mul(b, unit)), DType.INT32))
+        y = g.Add(y, g.cast(g.Round(g.Mul(b, unit)), DType.INT32))
     if parts.after:
         add = partial(add_residual, g, parts, unit)
-        y = round_to_int32(
-            g, apply_following_layers(g, cast(g, y, DType.FLOAT32), parts.after, add)
-        )
+        y = round_to_int32(g, apply_following_layers(g, g.cast(y, DType.FLOAT32), parts.after, add))
     return channels_first(g, y), *product_range(g, parts.x.type, x_low, x_high, low, high)
 
 
@@ -149,7 +146,7 @@ def read_quantized_convolution(
         no_bias, bias, min_data, max_data, min_weight, max_weight, min_bias, max_bias
     )
     y = convolve(g, data, weight, kernel=kernel, **frame)
-    y = y if b is None else g.Add(y, cast(g, b, DType.INT32))
+    y = y if b is None else g.Add(y, g.cast(b, DType.INT32))
     return channels_first(g, y), *product_range(g, DType.INT8, *ranges[:4])
 
 
@@ -164,7 +161,7 @@ def read_quantized_dense(
     )
     y = multiply(g, data, weight, flatten)
     if b is not None:
-        y = g.Add(y, cast(g, rescale_bias(g, data, b, ranges), DType.INT32))
+        y = g.Add(y, g.cast(rescale_bias(g, data, b, ranges), DType.INT32))
     return y, *product_range(g, data.type, *ranges[:4])
 
 
@@ -174,7 +171,7 @@ def rescale_bias(g, x: Value, b: Value, ranges):
         compute_inverse_scale(g, x.type, *ranges[:2]),
         compute_inverse_scale(g, DType.INT8, *ranges[2:4]),
     )
-    return g.Mul(cast(g, b, DType.FLOAT32), g.Mul(unit, g.Div(abs_max(g, *ranges[4:]), 127.5)))
+    return g.Mul(g.cast(b, DType.FLOAT32), g.Mul(unit, g.Div(abs_max(g, *ranges[4:]), 127.5)))
 
 
 def read_fused_dense(
@@ -246,7 +243,7 @@ def dequantize_weights(g, parts: Parts):
 def quantize_bias(g, parts: Parts):
     """An int8 bias as int32 in the units of products: the nearest, further from 0 in the middle."""
     b = rescale_bias(g, parts.x, parts.b, parts.ranges)
-    return cast(g, g.Mul(g.Sign(b), g.Floor(g.Add(g.Abs(b), 0.5))), DType.INT32)
+    return g.cast(g.Mul(g.Sign(b), g.Floor(g.Add(g.Abs(b), 0.5))), DType.INT32)
 
 
 def dense_uncalibrated(g, parts: Parts):
@@ -255,5 +252,5 @@ def dense_uncalibrated(g, parts: Parts):
         y = g.Add(y, quantize_bias(g, parts))
     require(all(op != "sqrt" for op, _ in parts.after), "square roots of integers, some below 0")
     if parts.after:
-        y = round_to_int32(g, apply_following_layers(g, cast(g, y, DType.FLOAT32), parts.after))
+        y = round_to_int32(g, apply_following_layers(g, g.cast(y, DType.FLOAT32), parts.after))
     return y, *product_range(g, parts.x.type, *parts.ranges[:4])

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from serde.decompositions.expressions import Size, cast, scalar, shape_from
 from serde.ir.builder import ensure_distinct_outputs
 from serde.ir.graph import DType, Tensor, Value
+from serde.spec.expressions import Size
 
 Draw = Callable[[Any, str, Sequence[Size]], Value]
 MOST = 1 - 2.0**-24  # of uniform noise: a sum of probabilities may not come nearer to 1
@@ -84,8 +84,8 @@ def gamma(draw, g, sizes, alpha: Value, beta: Value):
     bound = g.Add(g.Mul(g.Mul(x, x), 0.5), g.Mul(d, g.Add(g.Sub(1.0, v), log_v)))
     log_u = g.Log(g.Max(g.Slice(noise, [0], [TRIES], [0], [1]), TINY))
     accepted = g.And(g.Greater(root, 0.0), g.Less(log_u, bound))
-    last = g.ConstantOfShape(shape_from(g, [1, *sizes]), value=Tensor.of(np.ones(1, "float32")))
-    chances = g.Concat(cast(g, g.Slice(accepted, [0], [TRIES - 1], [0], [1]), DType.FLOAT32), last,
+    last = g.ConstantOfShape(g.shape_from([1, *sizes]), value=Tensor.of(np.ones(1, "float32")))
+    chances = g.Concat(g.cast(g.Slice(accepted, [0], [TRIES - 1], [0], [1]), DType.FLOAT32), last,
                        axis=0)  # fmt: skip
     place = g.ArgMax(chances, axis=0, keepdims=1)
     taken = g.Squeeze(g.GatherElements(g.Max(v, 0.0), place, axis=0), [0])
@@ -95,8 +95,8 @@ def gamma(draw, g, sizes, alpha: Value, beta: Value):
 
 def poisson(draw, g, sizes, rate: Value):
     """The number at which the sum of the probabilities passes a uniform noise, found one by one."""
-    noise = cast(g, g.Min(draw(g, "uniform", sizes), MOST), DType.FLOAT64)
-    rate = g.Expand(cast(g, rate, DType.FLOAT64), g.Shape(noise))
+    noise = g.cast(g.Min(draw(g, "uniform", sizes), MOST), DType.FLOAT64)
+    rate = g.Expand(g.cast(rate, DType.FLOAT64), g.Shape(noise))
     log_rate = g.Log(rate)
     inner = g.child("poisson")
     step = inner.input("step", DType.INT64, ())
@@ -106,23 +106,23 @@ def poisson(draw, g, sizes, rate: Value):
     )
     more = inner.GreaterOrEqual(noise, total)
     next_logs = inner.Sub(
-        inner.Add(logs, log_rate), inner.Log(cast(inner, inner.Add(step, 1), DType.FLOAT64))
+        inner.Add(logs, log_rate), inner.Log(inner.cast(inner.Add(step, 1), DType.FLOAT64))
     )
     go = is_any_left(inner, more)
     results = [
         go, next_logs, inner.Add(total, inner.Exp(next_logs)),
-        inner.Add(found, cast(inner, more, DType.FLOAT64)),
+        inner.Add(found, inner.cast(more, DType.FLOAT64)),
     ]  # fmt: skip
     body = inner.build(ensure_distinct_outputs(inner, results))
     first = g.Neg(rate)
-    zero = g.Mul(noise, scalar(g, 0, noise))
+    zero = g.Mul(noise, g.scalar(0, noise))
     _, _, y = g.Loop(None, g.const(True), first, g.Exp(first), zero, body=body, outputs=3)
-    return cast(g, y, DType.FLOAT32)
+    return g.cast(y, DType.FLOAT32)
 
 
 def is_any_left(g, more: Value):
     """Whether any element has not been found."""
-    flat = g.Reshape(cast(g, more, DType.INT32), [-1])
+    flat = g.Reshape(g.cast(more, DType.INT32), [-1])
     return g.Greater(g.ReduceSum(flat, [0], keepdims=0), 0)
 
 
@@ -148,6 +148,6 @@ def draw_indices(draw, g, sizes, weights: Value, count: int):
     noise = draw(g, "uniform", [*sizes, count])
     ends = g.CumSum(weights, weights.rank - 1)
     passed = g.LessOrEqual(g.Unsqueeze(ends, [ends.rank - 1]), g.Unsqueeze(noise, [ends.rank]))
-    found = g.ReduceSum(cast(g, passed, DType.INT64), [ends.rank], keepdims=0)
+    found = g.ReduceSum(g.cast(passed, DType.INT64), [ends.rank], keepdims=0)
     most = g.Sub(g.Shape(ends, start=ends.rank - 1), [1])
     return g.Min(found, most)

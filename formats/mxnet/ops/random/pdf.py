@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from serde.decompositions.expressions import cast, cast_like
 from serde.errors import require
 from serde.ir.graph import DType, Value
 
@@ -56,12 +55,12 @@ def density(function, g, x, parameters, is_log):
     require(x.type.kind == "f", f"the density at {x.type.value} numbers")
     behind = [g.Unsqueeze(p, list(range(p.rank, x.rank))) for p in parameters]
     logs = function(g, *(widen_float16(g, v) for v in (x, *behind)))
-    return cast_like(g, logs if is_log else g.Exp(logs), x)
+    return g.cast_like(logs if is_log else g.Exp(logs), x)
 
 
 def widen_float16(g, x: Value):
     """Halves are too coarse to compute in."""
-    return cast(g, x, DType.FLOAT32) if x.dtype is DType.FLOAT16 else x
+    return g.cast(x, DType.FLOAT32) if x.dtype is DType.FLOAT16 else x
 
 
 def read_density_one(function, g, sample, a, *, is_log=False):
@@ -92,4 +91,4 @@ def read_dirichlet(g, sample, alpha, *, is_log=False):
     parts = g.Sub(g.Mul(g.Sub(alpha, 1.0), g.Log(sample)), gammaln(g, alpha))
     logs = g.Add(g.ReduceSum(parts, [last], keepdims=0), gammaln(g, total))
     logs = g.Reshape(logs, [1]) if last == 0 else logs
-    return cast_like(g, logs if is_log else g.Exp(logs), like)
+    return g.cast_like(logs if is_log else g.Exp(logs), like)

@@ -12,14 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from serde.decompositions.expressions import (
-    cast,
-    cast_like,
-    index_range,
-    shape_from,
-    size_of,
-    sizes_of,
-)
 from serde.errors import require
 from serde.ir.geometry import Ints, axes_of
 from serde.ir.graph import DType, Value
@@ -36,7 +28,7 @@ OPERAND, REQUIRED = Parameter.POSITIONAL_OR_KEYWORD, Parameter.empty
 
 
 def cast_to(g, x: Value, dtype: str):
-    return cast(g, x, DType.FLOAT32 if dtype == "None" else dtype_of(dtype))
+    return g.cast(x, DType.FLOAT32 if dtype == "None" else dtype_of(dtype))
 
 
 def with_attribute_parameters(rule, function, numbers):
@@ -74,8 +66,8 @@ def read_fixed(function, numbers, draw, g, *, shape: Ints = (), dtype="None"):
 
 def read_like(function, numbers, draw, g, x):
     """As many as ``x`` has, in its type."""
-    found = function(draw, g, sizes_of(g, x), *(g.const(n, DType.FLOAT32) for n in numbers))
-    return cast_like(g, found, x)
+    found = function(draw, g, g.sizes_of(x), *(g.const(n, DType.FLOAT32) for n in numbers))
+    return g.cast_like(found, x)
 
 
 @draws("_random_randint", ignore=GIVEN)
@@ -84,7 +76,7 @@ def read_randint(draw, g, *, low: int, high: int, shape: Ints = (), dtype="None"
     require(0 < high - low <= 1 << 24, f"numbers from {low} to {high}, finer than the noise")
     require(shape, "no shape is given")
     noise = g.Floor(g.Mul(draw(g, "uniform", shape), float(high - low)))
-    whole = cast(g, noise, DType.INT32 if dtype == "None" else dtype_of(dtype))
+    whole = g.cast(noise, DType.INT32 if dtype == "None" else dtype_of(dtype))
     return g.Add(whole, low)
 
 
@@ -98,10 +90,10 @@ def read_sample_two(function, draw, g, a, b, *, shape: Ints = (), dtype="None"):
 
 def draw_for_each(function, draw, g, shape: Ints, dtype: str, *parameters):
     """``shape`` numbers for each parameter, behind the parameters' own axes."""
-    sizes = [*sizes_of(g, parameters[0]), *shape]
+    sizes = [*g.sizes_of(parameters[0]), *shape]
     rank = parameters[0].rank
     spread = (
-        g.Unsqueeze(cast(g, p, DType.FLOAT32), list(range(rank, rank + len(shape))))
+        g.Unsqueeze(g.cast(p, DType.FLOAT32), list(range(rank, rank + len(shape))))
         for p in parameters
     )
     return cast_to(g, function(draw, g, sizes, *spread), dtype)
@@ -130,14 +122,14 @@ for _name, _numbers in DISTRIBUTIONS.items():
 def read_sample_multinomial(draw, g, x, *, shape: Ints = (), get_prob=False, dtype="int32"):
     """Places along the last axis, as likely as ``x`` says, and the logarithms of that."""
     count = int(np.prod(shape, dtype=np.int64))
-    sizes = sizes_of(g, x)[:-1]
-    found = d.draw_indices(draw, g, sizes, cast(g, x, DType.FLOAT32), count)
+    sizes = g.sizes_of(x)[:-1]
+    found = d.draw_indices(draw, g, sizes, g.cast(x, DType.FLOAT32), count)
     final = [*sizes, *shape] or [1]
-    y = g.Reshape(cast(g, found, dtype_of(dtype)), shape_from(g, final))
+    y = g.Reshape(g.cast(found, dtype_of(dtype)), g.shape_from(final))
     if not get_prob:
         return y
     chances = g.Log(g.GatherElements(x, found, axis=x.rank - 1))
-    return y, g.Reshape(chances, shape_from(g, final))
+    return y, g.Reshape(chances, g.shape_from(final))
 
 
 @draws("Dropout:always", ignore=("mode", "cudnn_off"))
@@ -145,16 +137,16 @@ def read_lasting_dropout(draw, g, x, *, p=0.5, axes: Ints = ()):
     """Dropout that goes on after training; what it drops, it drops all along ``axes``."""
     require(0 <= p < 1, f"p={p} of all numbers are to be dropped")
     shared = axes_of(axes, x.rank)
-    sizes = [1 if a in shared else size_of(g, x, a) for a in range(x.rank)]
-    kept = cast_like(g, g.GreaterOrEqual(draw(g, "uniform", sizes), p), x)
+    sizes = [1 if a in shared else g.size_of(x, a) for a in range(x.rank)]
+    kept = g.cast_like(g.GreaterOrEqual(draw(g, "uniform", sizes), p), x)
     return g.Mul(x, g.Div(kept, 1 - p))
 
 
 @draws("_shuffle")
 def read_shuffle(draw, g, x):
     """Along the first axis."""
-    count = size_of(g, x, 0)
-    order = g.TopK(draw(g, "uniform", [count]), shape_from(g, [count]), axis=0, outputs=2)[1]
+    count = g.size_of(x, 0)
+    order = g.TopK(draw(g, "uniform", [count]), g.shape_from([count]), axis=0, outputs=2)[1]
     return g.Gather(x, order, axis=0)
 
 
@@ -163,12 +155,12 @@ def draw_numpy(function, draw, g, size: Ints | None, operands, numbers, before=F
 
     A parameter is an operand where its attribute is None.
     """
-    given = iter(cast(g, x, DType.FLOAT32) for x in operands if x is not None)
+    given = iter(g.cast(x, DType.FLOAT32) for x in operands if x is not None)
     full = [next(given) if n is None else g.const(n, DType.FLOAT32) for n in numbers]
     common = full[0]
     for value in full[1:]:
         common = g.Add(common, value)
-    sizes = sizes_of(g, common)
+    sizes = g.sizes_of(common)
     if size is not None:
         sizes = [*size, *sizes] if before else list(size)
     return function(draw, g, sizes, *full)
@@ -227,19 +219,19 @@ def read_choice(
     """Places among ``a``, or along the first operand; the last operand holds their chances."""
     operands = [v for v in (x, y) if v is not None]
     chances = operands.pop() if weighted else None
-    count = size_of(g, operands[0], 0) if a is None else a
+    count = g.size_of(operands[0], 0) if a is None else a
     shape, number = size or (), int(np.prod(size or (), dtype=np.int64))
     if replace and chances is not None:
-        found = d.draw_indices(draw, g, [], cast(g, chances, DType.FLOAT32), number)
+        found = d.draw_indices(draw, g, [], g.cast(chances, DType.FLOAT32), number)
     elif replace:
-        most = cast(g, shape_from(g, [count]), DType.FLOAT32)
+        most = g.cast(g.shape_from([count]), DType.FLOAT32)
         found = g.Floor(g.Mul(draw(g, "uniform", [number]), most))
     else:
         keys = draw(g, "uniform", [count])
         if chances is not None:  # the least waiting times: Efraimidis and Spirakis (2006)
-            keys = g.Div(g.Log(g.Max(keys, d.TINY)), cast(g, chances, DType.FLOAT32))
+            keys = g.Div(g.Log(g.Max(keys, d.TINY)), g.cast(chances, DType.FLOAT32))
         found = g.TopK(keys, [number], axis=0, outputs=2)[1]
-    return g.Reshape(cast(g, found, DType.INT64), list(shape))
+    return g.Reshape(g.cast(found, DType.INT64), list(shape))
 
 
 @draws("_npi_multinomial")
@@ -247,13 +239,13 @@ def read_numpy_multinomial(
     draw, g, x=None, *, n: int, pvals: Floats | None = None, size: Ints | None = None
 ):
     """How often each of some cases comes in ``n`` trials."""
-    chances = g.const(pvals, DType.FLOAT32) if x is None else cast(g, x, DType.FLOAT32)
+    chances = g.const(pvals, DType.FLOAT32) if x is None else g.cast(x, DType.FLOAT32)
     shape = size or ()
     found = d.draw_indices(draw, g, [], chances, n * int(np.prod(shape, dtype=np.int64)))
     trials = g.Reshape(found, [*shape, n, 1])
-    count = size_of(g, chances, 0)
-    hit = g.Equal(trials, index_range(g, count))
-    return g.ReduceSum(cast(g, hit, DType.INT64), [len(shape)], keepdims=0)
+    count = g.size_of(chances, 0)
+    hit = g.Equal(trials, g.index_range(count))
+    return g.ReduceSum(g.cast(hit, DType.INT64), [len(shape)], keepdims=0)
 
 
 def write_like(name, numbers, s, x, *, dtype: int | None = None, **given):

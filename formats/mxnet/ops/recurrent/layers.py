@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from serde.decompositions.expressions import END, cast, slice_axis
 from serde.decompositions.recurrent import unroll_recurrent
 from serde.errors import require
 from serde.ir.geometry import may_be_same
 from serde.ir.graph import DType, Tensor, Value
+from serde.spec.expressions import END
 
 from ...rules import reads
 from ...target import spells, writes
@@ -73,7 +73,7 @@ def read_rnn(
             num_layers,
             2 if bidirectional else 1,
         )
-    lengths = cast(g, lengths, DType.INT32) if use_sequence_length else None
+    lengths = g.cast(lengths, DType.INT32) if use_sequence_length else None
     cell, directions = CELLS[mode], 2 if bidirectional else 1
     vector = Vector(g, parameters, cell, state_size, directions)
     features = vector.features(num_layers)
@@ -114,7 +114,7 @@ class Vector:
         return found - h
 
     def take(self, count: int) -> Value:
-        piece = slice_axis(self.g, self.flat, 0, self.at, self.at + count)
+        piece = self.g.slice_axis(self.flat, 0, self.at, self.at + count)
         self.at += count
         return piece
 
@@ -146,7 +146,7 @@ def layer_state(g, state: Value | None, layer: int, directions: int):
     """One layer's part of a begin state, None where it is all zeros."""
     if state is None or is_zero(state):
         return None
-    return slice_axis(g, state, 0, layer * directions, (layer + 1) * directions)
+    return g.slice_axis(state, 0, layer * directions, (layer + 1) * directions)
 
 
 def is_zero(state: Value) -> bool:
@@ -258,10 +258,10 @@ def legalize_layer(
         return unroll_recurrent(op, g, *operands, direction=direction, **form)
     if direction != "reverse":
         return None
-    turned = slice_axis(g, x, 0, -1, -END, -1)
+    turned = g.slice_axis(x, 0, -1, -END, -1)
     made = g[op](turned, *operands[1:], direction="forward", **form)
     first, *rest = made if isinstance(made, tuple) else (made,)
-    return (slice_axis(g, first, 0, -1, -END, -1), *rest)
+    return (g.slice_axis(first, 0, -1, -END, -1), *rest)
 
 
 for _op in GATES:

@@ -6,7 +6,6 @@ weights come direction by direction, then all biases (rnn-inl.h).
 
 from __future__ import annotations
 
-from serde.decompositions.expressions import scalar, shape_from, size_of, slice_axis
 from serde.errors import require
 from serde.ir.builder import ensure_distinct_outputs
 from serde.ir.graph import Value
@@ -53,7 +52,7 @@ def take_pieces(g, flat: Value, shapes):
     at, pieces = 0, []
     for shape in shapes:
         count = shape[0] * (shape[1] if len(shape) > 1 else 1)
-        pieces.append(g.Reshape(slice_axis(g, flat, 0, at, at + count), list(shape)))
+        pieces.append(g.Reshape(g.slice_axis(flat, 0, at, at + count), list(shape)))
         at += count
     require(flat.static_shape == (at,), f"{flat.static_shape[0]} parameters do not fit the layers")
     return pieces
@@ -62,8 +61,8 @@ def take_pieces(g, flat: Value, shapes):
 def initial_state(g, state: Value | None, at: int, x: Value, size: int):
     """What one direction remembers at first; a state of no batch is zeros."""
     if state is None or (state.tensor is not None and 0 in state.static_shape):
-        batch = shape_from(g, [size_of(g, x, 1), size])
-        return g.Expand(scalar(g, 0, x), batch)
+        batch = g.shape_from([g.size_of(x, 1), size])
+        return g.Expand(g.scalar(0, x), batch)
     return g.Gather(state, at, axis=0)
 
 

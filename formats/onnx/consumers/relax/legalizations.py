@@ -11,11 +11,11 @@ from functools import partial
 import numpy as np
 
 from serde.decompositions import elementwise, indexing, loops, normalization, reduction
-from serde.decompositions.expressions import cast, cast_like, number, slice_axis
 from serde.errors import ConversionError, require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 from serde.legalize.target import legalization_table
+from serde.spec.expressions import number
 from serde.version_converter.adapters.resize import decompose_resize, every_axis, static_scales
 from serde.version_converter.adapters.resize_coordinates import Sampling
 from serde.version_converter.adapters.roi import roi_align
@@ -71,11 +71,11 @@ def legalize_extreme(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes
     """TVM starts from the farthest finite number, so what is infinite throughout is told apart."""
     form = {"keepdims": keepdims, "noop_with_empty_axes": noop_with_empty_axes}
     if x.type is DType.BOOL:
-        return cast_like(g, g[op](cast(g, x, DType.UINT8), axes, **form), x)
+        return g.cast_like(g[op](g.cast(x, DType.UINT8), axes, **form), x)
     if x.type.kind != "f":
         return None
     end = g.const(np.array(-np.inf if op == "ReduceMax" else np.inf, x.type.numpy))
-    other = cast(g, g.Equal(x, end), DType.INT32)
+    other = g.cast(g.Equal(x, end), DType.INT32)
     every = g.Equal(g.ReduceMin(other, axes, **form), 1)
     return g.Where(every, end, g.as_is(op, (x, axes), form))
 
@@ -90,7 +90,7 @@ def legalize_arg(op, g, x, *, axis: int, keepdims: int, select_last_index: int):
     if select_last_index:
         size = x.ranked_shape[axis]
         require(isinstance(size, int), f"an {op} of the last index along an axis of symbolic size")
-        turned = slice_axis(g, x, axis, -1, -size - 1, -1)
+        turned = g.slice_axis(x, axis, -1, -size - 1, -1)
         return g.Sub(size - 1, g[op](turned, **form))
     found = g.as_is(op, (x,), form)
     return g.Max(found, 0) if x.type.kind == "f" else found
@@ -185,7 +185,7 @@ def legalize_batch_norm(
     operands = [scale, bias, mean, var]
     if all(v.type is x.type for v in operands):
         return None
-    return g.BatchNormalization(x, *(cast_like(g, v, x) for v in operands), **form)
+    return g.BatchNormalization(x, *(g.cast_like(v, x) for v in operands), **form)
 
 
 @legalize("LayerNormalization")

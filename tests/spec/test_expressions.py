@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from serde.decompositions import expressions
 from serde.errors import ConversionError
 from serde.ir.graph import DType
 from serde.passes import tidy
+from serde.spec.expressions import lowest_value
 from serde.spec.onnx_builder import OnnxBuilder
 from tests.onnx_live import run
 
@@ -16,27 +16,27 @@ F32, I64, F16, BF16 = DType.FLOAT32, DType.INT64, DType.FLOAT16, DType.BFLOAT16
 ARRAY = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 LIKE = np.zeros((1, 2, 3), np.float32)
 CASES = {
-    "sizes_of": (lambda g, x, y: expressions.shape_from(g, expressions.sizes_of(g, x)),
+    "sizes_of": (lambda g, x, y: g.shape_from(g.sizes_of(x)),
                  lambda x, y: np.array(x.shape)),
-    "times": (lambda g, x, y: expressions.shape_from(g, [expressions.multiply_sizes(g, expressions.sizes_of(g, x))]),
+    "times": (lambda g, x, y: g.shape_from([g.multiply_sizes(g.sizes_of(x))]),
               lambda x, y: np.array([x.size])),
-    "reshape": (lambda g, x, y: expressions.reshape(g, x, [expressions.size_of(g, x, 2), -1]),
+    "reshape": (lambda g, x, y: g.reshape(x, [g.size_of(x, 2), -1]),
                 lambda x, y: x.reshape(4, -1)),
-    "slice_axis": (lambda g, x, y: expressions.slice_axis(g, x, 1, 1, 3), lambda x, y: x[:, 1:3]),
-    "slice_like": (lambda g, x, y: expressions.slice_like(g, x, y), lambda x, y: x[:1, :2, :3]),
-    "slice_like of axes": (lambda g, x, y: expressions.slice_like(g, x, y, axes=(-1,)),
+    "slice_axis": (lambda g, x, y: g.slice_axis(x, 1, 1, 3), lambda x, y: x[:, 1:3]),
+    "slice_like": (lambda g, x, y: g.slice_like(x, y), lambda x, y: x[:1, :2, :3]),
+    "slice_like of axes": (lambda g, x, y: g.slice_like(x, y, axes=(-1,)),
                            lambda x, y: x[:, :, :3]),
-    "on_axis": (lambda g, x, y: expressions.apply_on_axis(g, x, 1, 2, lambda v: g.CumSum(v, 2)),
+    "on_axis": (lambda g, x, y: g.apply_on_axis(x, 1, 2, lambda v: g.CumSum(v, 2)),
                 lambda x, y: x.cumsum(1)),
-    "on_axis in place": (lambda g, x, y: expressions.apply_on_axis(g, x, 1, 1, lambda v: g.CumSum(v, 1)),
+    "on_axis in place": (lambda g, x, y: g.apply_on_axis(x, 1, 1, lambda v: g.CumSum(v, 1)),
                          lambda x, y: x.cumsum(1)),
-    "full_like": (lambda g, x, y: expressions.full_like(g, x, 3), lambda x, y: np.full_like(x, 3)),
-    "full_like of a type": (lambda g, x, y: expressions.full_like(g, x, 2, I64),
+    "full_like": (lambda g, x, y: g.full_like(x, 3), lambda x, y: np.full_like(x, 3)),
+    "full_like of a type": (lambda g, x, y: g.full_like(x, 2, I64),
                             lambda x, y: np.full(x.shape, 2, np.int64)),
-    "is_true": (lambda g, x, y: expressions.is_true(g, x), lambda x, y: x != 0),
-    "cast_like": (lambda g, x, y: expressions.cast_like(g, expressions.is_true(g, x), x),
+    "is_true": (lambda g, x, y: g.is_true(x), lambda x, y: x != 0),
+    "cast_like": (lambda g, x, y: g.cast_like(g.is_true(x), x),
                   lambda x, y: (x != 0).astype(np.float32)),
-    "scalar": (lambda g, x, y: g.Add(x, expressions.scalar(g, 0.5, x)),
+    "scalar": (lambda g, x, y: g.Add(x, g.scalar(0.5, x)),
                lambda x, y: x + np.float32(0.5)),
 }  # fmt: skip
 
@@ -62,9 +62,9 @@ def test_an_idiom_computes_what_numpy_does(make, wanted, static):
      (I64, -(2**63)), (DType.UINT8, 0)],
 )  # fmt: skip
 def test_the_lowest_number_of_a_type(dtype, number):
-    assert expressions.lowest_value(OnnxBuilder("g").input("x", dtype)) == number
+    assert lowest_value(OnnxBuilder("g").input("x", dtype)) == number
 
 
 def test_truth_values_have_no_lowest():
     with pytest.raises(ConversionError, match="bool has no lowest number"):
-        expressions.lowest_value(OnnxBuilder("g").input("x", DType.BOOL))
+        lowest_value(OnnxBuilder("g").input("x", DType.BOOL))
