@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from serde.errors import require
 from serde.ir.geometry import Ints
-from serde.ir.graph import Value
-from serde.spec.expressions import END
+from serde.ir.graph import DType, Value
+from serde.version_converter.adapters.padding import decompose_pad
 
 from ..rules import Pairs, reads
 from ..target import scalar_value, spells, writes
@@ -69,36 +65,7 @@ def legalize_pad(g, x, pads, fill=None, axes=None, *, mode):
     widths = [ends.get(a, (0, 0)) for a in range(x.rank)]
     behind = x.rank in (3, 4, 5) and widths[:2] == [(0, 0)] * 2 and min(given) >= 0
     native = behind and x.type.kind == "f" and x.rank > 3
+    full = [b for b, _ in widths] + [e for _, e in widths]
     if native and mode in ("constant", "edge", "reflect") and (fill is None or fill.tensor):
-        if axes is None:
-            return None
-        full = [b for b, _ in widths] + [e for _, e in widths]
-        return g.Pad(x, full, fill, mode=mode)
-    for axis, (begin, end) in enumerate(widths):
-        if begin or end:
-            x = pad_axis(g, x, axis, begin, end, fill, mode)
-    return x
-
-
-def pad_axis(g, x: Value, axis: int, begin: int, end: int, fill, mode: str):
-    """Pad one axis, or cut it where a width is negative."""
-    if min(begin, end) < 0:
-        x = g.slice_axis(x, axis, max(-begin, 0), min(end, 0) or END)
-        begin, end = max(begin, 0), max(end, 0)
-    if mode != "constant":
-        size = x.ranked_shape[axis]
-        require(isinstance(size, int), f"{mode} pads of dynamic size")
-        require(mode in ("edge", "reflect", "wrap"), f"{mode} pads")
-        places: Any = np.pad(np.arange(size), (begin, end), mode=mode)  # type: ignore
-        return g.Gather(x, g.const(places.astype(np.int64)), axis=axis)
-    value = (
-        g.const(np.zeros((), x.type.numpy))
-        if fill is None
-        else g.Reshape(fill, g.const(np.zeros(0, np.int64)))
-    )
-    parts = []
-    for count in (begin, end):
-        sizes = g.sizes_of(x)
-        sizes[axis] = count
-        parts.append(g.Expand(value, g.shape_from(sizes)) if count else None)
-    return g.Concat(*(p for p in (parts[0], x, parts[1]) if p is not None), axis=axis)
+        return None if axes is None else g.Pad(x, full, fill, mode=mode)
+    return decompose_pad(g, x, g.const(full, DType.INT64), fill, mode)

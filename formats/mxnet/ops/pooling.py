@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
-
-import numpy as np
 
 from serde.errors import require
 from serde.ir.geometry import Ints, window_output
-from serde.ir.graph import DType, Value
+from serde.ir.graph import Value
 from serde.spec.expressions import lowest_value
 from serde.version_converter.adapters.pooling import pad_window_axes
 
@@ -186,55 +183,35 @@ def pad_input(g, x: Value, frame, fill, more: Ints = ()):
     return g.Pad(x, pads, g.scalar(fill, x)), {**frame, "pads": (0,) * 2 * half}
 
 
-def write_pool(kind, s, x, *, kernel_shape, strides, dilations, pads, ceil_mode, include=1, p=None):
-    require(set(dilations) == {1}, f"dilations={dilations}")
+def write_pool(kind, s, x, include: int | None = None, **window):
+    kernel, strides, pads = (window[n] for n in ("kernel_shape", "strides", "pads"))
+    ceil_mode = window["ceil_mode"]
+    require(set(window["dilations"]) == {1}, f"dilations={window['dilations']}")
     require(x.type.kind == "f", f"pooling of {x.type.value} elements")
-    require(
-        not ceil_mode or not may_drop_window(x, kernel_shape, strides, pads),
-        "a last window in the pads",
-    )
-    frame = {
-        "kernel": kernel_shape,
-        "stride": strides,
-        "pad": require_symmetric_pads(pads),
-        "p_value": p,
-    }
-    convention = "full" if ceil_mode else "valid"
+    require(not ceil_mode or not may_drop(x, window), "a last window in the pads")
     return s.Pooling(
-        x, pool_type=kind, pooling_convention=convention,
-        count_include_pad=bool(include) if kind == "avg" else None, **frame,
+        x, pool_type=kind, pooling_convention="full" if ceil_mode else "valid", kernel=kernel,
+        stride=strides, pad=require_symmetric_pads(pads),
+        count_include_pad=None if include is None else bool(include),
     )  # fmt: skip
-
-
-def may_drop_window(x: Value, kernel, strides, pads) -> bool:
-    """Whether ONNX drops, or may drop, a last window that MXNet keeps."""
-    half = len(kernel)
-    sizes = x.ranked_shape[2:]
-    for size, k, s, begin, end in zip(
-        sizes, kernel, strides, pads[:half], pads[half:], strict=True
-    ):
-        if not isinstance(size, int):
-            if s + end > k:
-                return True
-        elif (window_output(size, k, s, 1, begin + end, True) - 1) * s >= size + begin:
-            return True
-    return False
 
 
 @writes("MaxPool", only={"storage_order": (0,)})
 def write_max_pool(s, x, *, kernel_shape, strides, dilations, pads, ceil_mode):
-    frame = {"kernel_shape": kernel_shape, "strides": strides, "dilations": dilations}
-    return write_pool("max", s, x, pads=pads, ceil_mode=ceil_mode, **frame)
+    return write_pool(
+        "max", s, x, kernel_shape=kernel_shape, strides=strides, dilations=dilations, pads=pads,
+        ceil_mode=ceil_mode,
+    )  # fmt: skip
 
 
 @writes("AveragePool")
 def write_average_pool(
     s, x, *, kernel_shape, strides, dilations, pads, ceil_mode, count_include_pad
 ):
-    frame = {"kernel_shape": kernel_shape, "strides": strides, "dilations": dilations}
     return write_pool(
-        "avg", s, x, pads=pads, ceil_mode=ceil_mode, include=count_include_pad, **frame
-    )
+        "avg", s, x, count_include_pad, kernel_shape=kernel_shape, strides=strides,
+        dilations=dilations, pads=pads, ceil_mode=ceil_mode,
+    )  # fmt: skip
 
 
 def write_global_pool(kind, s, x):
@@ -251,70 +228,19 @@ def legalize_max_pool(
     g, x, *, kernel_shape, strides, dilations, pads, ceil_mode, storage_order, outputs: int = 1
 ):
     """MXNet pads both ends alike, has no gaps, and keeps windows that begin in the padding."""
-    frame = {"kernel_shape": kernel_shape, "strides": strides}
-    if outputs > 1:
-        more = {"dilations": dilations, "pads": pads, "ceil_mode": ceil_mode}
-        return max_pool_with_indices(g, x, storage_order, **frame, **more)
-    if set(dilations) != {1} or (ceil_mode and may_drop_window(x, kernel_shape, strides, pads)):
+    frame = {"kernel_shape": kernel_shape, "strides": strides, "pads": pads}
+    spread = set(dilations) != {1}
+    if spread or (ceil_mode and (outputs > 1 or may_drop(x, frame))):
         return g.decompose(
-            "MaxPool",
-            10,
-            x,
-            ceil_mode=ceil_mode,
-            dilations=dilations,
-            storage_order=0,
-            pads=pads,
-            **frame,
-        )
+            "MaxPool", 10, x, ceil_mode=ceil_mode, dilations=dilations, outputs=outputs,
+            storage_order=storage_order, **frame,
+        )  # fmt: skip
+    if outputs > 1:
+        return g.decompose("MaxPool", 8, x, storage_order=storage_order, outputs=outputs, **frame)
     if is_symmetric(pads):
         return None
-    return g.MaxPool(pad_window_axes(g, x, pads, -math.inf), ceil_mode=ceil_mode, **frame)
-
-
-def max_pool_with_indices(
-    g, x: Value, by_columns: int, *, kernel_shape, strides, dilations, pads, ceil_mode
-):  # fmt: skip
-    """The largest of each window, and its flat index in the tensor, looked up in a table."""
-    sizes = x.ranked_shape[2:]
-    require(all(isinstance(d, int) for d in sizes), "places in an image of a size not known before")
-    require(x.type.kind == "f", f"pooling of {x.type.value} elements")
-    table, counts = window_indices(sizes, kernel_shape, strides, dilations, pads, ceil_mode)
-    batch = g.sizes_of(x)[:2]
-    flat = g.reshape(x, [*batch, math.prod(sizes)])
-    padded = g.Concat(flat, g.full_like(g.slice_axis(flat, 2, 0, 1), -math.inf), axis=2)
-    each = g.reshape(g.Gather(padded, table.ravel(), axis=2), [*batch, *table.shape])
-    chosen = g.Unsqueeze(g.ArgMax(each, axis=3, keepdims=0), [3])
-    if by_columns:
-        order = np.arange(math.prod(sizes)).reshape(sizes).transpose()
-        table = np.append(np.argsort(order.ravel()), 0)[table]
-    lit = g.cast(g.Equal(chosen, np.arange(table.shape[1])), DType.INT64)
-    within = g.ReduceSum(g.Mul(lit, table), [3], keepdims=0)
-    samples, channels = (g.Mul(v, math.prod(sizes)) for v in map(g.index_range, batch))
-    images = g.Add(g.Mul(g.Unsqueeze(samples, [1]), g.size_of(x, 1)), channels)
-    found = g.ReduceMax(each, [3], keepdims=0), g.Add(within, g.Unsqueeze(images, [2]))
-    return tuple(g.reshape(v, [*batch, *counts]) for v in found)
-
-
-def window_indices(sizes: Ints, kernel, strides, dilations, pads, ceil_mode):
-    """A row of elements for each window, the padding being behind the last; how many windows."""
-    half = len(sizes)
-    axes = zip(sizes, kernel, strides, dilations, pads[:half], pads[half:], strict=True)
-    places, counts = [], []
-    for size, k, s, d, begin, end in axes:
-        count = window_output(size, k, s, d, begin + end, bool(ceil_mode))
-        if ceil_mode and (count - 1) * s >= size + begin:
-            count -= 1
-        at = np.arange(count)[:, None] * s + np.arange(k) * d - begin
-        places.append(np.where((at >= 0) & (at < size), at, -1))
-        counts.append(count)
-    rows: Any = np.zeros((1, 1), np.int64)
-    inside: Any = np.ones((1, 1), bool)
-    for size, at in zip(sizes, places, strict=True):
-        shape = rows.shape[0] * len(at), -1
-        here = (at >= 0)[None, :, None, :]
-        rows = (rows[:, None, :, None] * size + at[None, :, None, :]).reshape(shape)
-        inside = (inside[:, None, :, None] & here).reshape(shape)
-    return np.where(inside, rows, math.prod(sizes)), counts
+    x = pad_window_axes(g, x, pads, -math.inf)
+    return g.MaxPool(x, kernel_shape=kernel_shape, strides=strides, ceil_mode=ceil_mode)
 
 
 @spells("AveragePool")
@@ -323,9 +249,8 @@ def legalize_average_pool(
 ):
     frame = {"kernel_shape": kernel_shape, "strides": strides}
     gaps = set(dilations) != {1}
-    if gaps or (
-        ceil_mode and (not is_symmetric(pads) or may_drop_window(x, kernel_shape, strides, pads))
-    ):
+    uneven = not is_symmetric(pads) or may_drop(x, {**frame, "pads": pads})
+    if gaps or (ceil_mode and uneven):
         more, version = ({"dilations": dilations}, 19) if gaps else ({}, 10)
         return g.decompose(
             "AveragePool", version, x, ceil_mode=ceil_mode, count_include_pad=count_include_pad,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from ..target import spells, storage_type_name, writes
 from .dynamic_shapes import COMPUTED, Sizes, broadcast_axes_to, emit_iterations, match_axis_length
 
 NUMPY_CODES = {-2: 0, -3: SKIP, -4: -2, -5: -3, -6: -4}  # what they are in MXNet's
+MOST_AXES = 6  # of a tensor that MXNet transposes
 AT_ONCE = {"allowzero": (0,)}
 
 
@@ -197,17 +199,26 @@ def read_size_array(g, x):
 def write_flatten(s, x, *, axis):
     if axis == 1:
         return s.Flatten(x)
-    sizes = x.static_shape
-    lead = 1
-    for d in sizes[:axis]:
-        lead *= d
-    return s.Reshape(x, shape=(lead, -1))
+    return s.Reshape(x, shape=(math.prod(x.static_shape[:axis]), -1))
 
 
 @writes("Transpose")
 def write_transpose(s, x, *, perm):
-    require(len(perm) <= 6, f"an order of {len(perm)} axes: MXNet's have up to 6")
-    return s.transpose(x, axes=perm) if len(perm) > 1 else x
+    if len(perm) <= MOST_AXES:
+        return s.transpose(x, axes=perm) if len(perm) > 1 else x
+    runs = [[perm[0]]]  # axes that stay side by side move as one
+    for before, axis in pairwise(perm):
+        if axis == before + 1:
+            runs[-1].append(axis)
+        else:
+            runs.append([axis])
+    sizes = [d if isinstance(d, int) else -1 for d in x.ranked_shape]  # one may be inferred
+    fits = len(runs) <= MOST_AXES and sizes.count(-1) <= 1
+    require(fits, f"an order of {len(perm)} axes: MXNet's have up to {MOST_AXES}")
+    order = sorted(range(len(runs)), key=runs.__getitem__)  # of the runs, as they are in ``x``
+    joined = s.Reshape(x, shape=[max(math.prod(sizes[a] for a in runs[i]), -1) for i in order])
+    moved = s.transpose(joined, axes=[order.index(i) for i in range(len(runs))])
+    return s.Reshape(moved, shape=[sizes[a] for a in perm])
 
 
 @writes("Squeeze")
