@@ -83,19 +83,13 @@ class MxnetWriteOptions(WriteOptions):
     )  # fmt: skip
 
 
-FORMAT = Format(
+FORMAT = Format.in_package(
+    __name__,
     name="mxnet",
     suffixes=("-symbol.json",),
     matches=matches,
-    decode=Deferred("serde.formats.mxnet.decode:decode"),
-    to_ir=Deferred("serde.formats.mxnet.to_ir:to_ir"),
-    from_ir=Deferred("serde.formats.mxnet.from_ir:from_ir"),
     encode=Deferred("serde.formats.mxnet.io.symbol_writer:encode"),
+    check_target=Deferred("serde.formats.mxnet.io.symbol_writer:check_target"),
     read_options=MxnetReadOptions,
     write_options=MxnetWriteOptions,
-    tables=(
-        Deferred("serde.formats.mxnet.to_ir:reads"),
-        Deferred("serde.formats.mxnet.from_ir:writes"),
-    ),
-    check_target=Deferred("serde.formats.mxnet.io.symbol_writer:check_target"),
 )

@@ -68,13 +68,12 @@ def matches(path: Path) -> bool:
     return len(head) == 2 and head[0] == 0x08 and 0 < head[1] < 32  # field 1: the IR version
 
 
-FORMAT = Format(
+FORMAT = Format.in_package(
+    __name__,
     name="onnx",
     suffixes=(".onnx",),
     matches=matches,
     decode=Deferred("serde.formats.onnx.reader:read_model"),
-    to_ir=Deferred("serde.formats.onnx.to_ir:to_ir"),
-    from_ir=Deferred("serde.formats.onnx.from_ir:from_ir"),
     encode=Deferred("serde.formats.onnx.writer:write_model"),
     repair=Deferred("serde.formats.onnx.repair:repair"),
     check_target=Deferred("serde.formats.onnx.writer:check_target"),

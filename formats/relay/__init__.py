@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from serde.plugins import Deferred, Format
+from serde.plugins import Format
 from serde.plugins.options import (
     FunctionOptions,
     ParamsOptions,
@@ -35,18 +35,11 @@ class RelayWriteOptions(FunctionOptions, WriteOptions):
     """What a Relay module is written with."""
 
 
-FORMAT = Format(
+FORMAT = Format.in_package(
+    __name__,
     name="relay",
     suffixes=(".relay", ".json"),
     matches=matches,
-    decode=Deferred("serde.formats.relay.decode:decode"),
-    to_ir=Deferred("serde.formats.relay.to_ir:to_ir"),
-    from_ir=Deferred("serde.formats.relay.from_ir:from_ir"),
-    encode=Deferred("serde.formats.relay.encode:encode"),
     read_options=RelayReadOptions,
     write_options=RelayWriteOptions,
-    tables=(
-        Deferred("serde.formats.relay.to_ir:reads"),
-        Deferred("serde.formats.relay.from_ir:writes"),
-    ),
 )

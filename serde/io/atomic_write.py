@@ -7,7 +7,6 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from types import TracebackType
 from typing import BinaryIO, cast
 
 from serde.errors import UsageError
@@ -41,12 +40,7 @@ class Replacing:
         self._open.append((file, temporary, path))
         return file
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             for file, _, path in self._open:
                 with name_path_in_errors(path):

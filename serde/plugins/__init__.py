@@ -128,6 +128,16 @@ class Format:
     repair: Callable[..., list[str]] | None = None
     check_target: Callable[..., None] | None = None
 
+    @classmethod
+    def in_package(cls, package: str, **fields: Any) -> Format:
+        """A format whose functions are in modules of their names: ``decode.py``, ``to_ir.py``, …
+
+        Its tables are the ``reads`` of ``to_ir`` and the ``writes`` of ``from_ir``.
+        """
+        places: dict[str, Any] = {n: Deferred(f"{package}.{n}:{n}") for n in STAGES}
+        reads, writes = Deferred(f"{package}.to_ir:reads"), Deferred(f"{package}.from_ir:writes")
+        return cls(**{**places, "tables": (reads, writes), **fields})
+
     @property
     def claims(self) -> Callable[[Path], bool]:
         """What ``matches`` was called before."""

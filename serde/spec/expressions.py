@@ -126,6 +126,15 @@ class Expressions(Builder):
             return self.const(np.full(x.static_shape, number, kind))
         return self.ConstantOfShape(self.Shape(x), value=Tensor.of(np.array([number], kind)))
 
+    def repeat(self, x: Value, repeats: int, axis: int) -> Any:
+        """Each slice along ``axis``, which counts from the front, ``repeats`` times in a row."""
+        sizes = self.sizes_of(x)
+        spread = [*sizes[: axis + 1], repeats, *sizes[axis + 1 :]]
+        sizes[axis] = self.multiply_sizes([sizes[axis], repeats])
+        return self.reshape(
+            self.Expand(self.Unsqueeze(x, [axis + 1]), self.shape_from(spread)), sizes
+        )
+
     def is_true(self, x: Value) -> Any:
         """Whether each element is not zero."""
         return x if x.dtype is DType.BOOL else self.cast(x, DType.BOOL)

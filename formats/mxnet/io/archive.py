@@ -11,7 +11,6 @@ import io
 import tarfile
 import zlib
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 
 from serde.errors import MalformedFile
@@ -67,12 +66,7 @@ class Archive:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._file.close()
 
     def _fail(self, error: Exception) -> MalformedFile:

@@ -53,11 +53,6 @@ def roll(g, x: Value, move: tuple[int, int]):
     return g.Concat(*parts, axis=axis)
 
 
-@reads("_npi_flip")
-def read_flip(g, x, *, axis: Ints):
-    return read_reverse(g, x, axis=axis)
-
-
 @reads("_npi_rot90")
 def read_rot90(g, x, *, k=1, axes: Ints | None = None):
     require(axes is not None and len(axes) == 2, f"axes={axes} are not two")
@@ -76,19 +71,12 @@ def ensure_rank(g, x: Value, rank: int):
     return g.Unsqueeze(x, missing[rank].get(x.rank, []))
 
 
-@reads("_np_atleast_1d", ignore=("num_args",))
-def read_atleast_1d(g, *xs):
-    return tuple(ensure_rank(g, x, 1) for x in xs)
+def read_atleast(rank, g, *xs):
+    return tuple(ensure_rank(g, x, rank) for x in xs)
 
 
-@reads("_np_atleast_2d", ignore=("num_args",))
-def read_atleast_2d(g, *xs):
-    return tuple(ensure_rank(g, x, 2) for x in xs)
-
-
-@reads("_np_atleast_3d", ignore=("num_args",))
-def read_atleast_3d(g, *xs):
-    return tuple(ensure_rank(g, x, 3) for x in xs)
+for _rank in (1, 2, 3):
+    reads(f"_np_atleast_{_rank}d", ignore=("num_args",))(partial(read_atleast, _rank))
 
 
 @reads("_npi_concatenate", ignore=("num_args",))
@@ -96,12 +84,6 @@ def read_concatenate(g, *xs, axis: int | None = 0):
     """Without an axis all are flattened first."""
     flat = xs if axis is not None else tuple(g.Reshape(x, [-1]) for x in xs)
     return g.Concat(*flat, axis=axis_of(axis or 0, flat[0].rank))
-
-
-@reads("_npi_stack", ignore=("num_args",))
-def read_numpy_stack(g, *xs, axis=0):
-    axis = axis_of(axis, xs[0].rank + 1)
-    return g.Concat(*(g.Unsqueeze(x, [axis]) for x in xs), axis=axis)
 
 
 @reads("_npi_hstack", ignore=("num_args", "dim"))

@@ -11,7 +11,7 @@ import numpy as np
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
-from serde.version_converter.adapters.roi import roi_align
+from serde.version_converter.adapters.roi import align_regions
 from serde.version_converter.adapters.vision import deformable_convolution
 
 from ..rules import reads
@@ -357,18 +357,9 @@ def write_max_roi_pool(s, x, rois, *, pooled_shape, spatial_scale):
 
 
 @spells("RoiAlign")
-def legalize_roi_align(
-    g, x, rois, image, *, mode, output_height, output_width, sampling_ratio, spatial_scale,
-    coordinate_transformation_mode,
-):  # fmt: skip
+def legalize_roi_align(g, x, rois, image, *, mode, **form):
     """MXNet has regions of averages."""
-    if mode == "avg":
-        return None
-    return roi_align(
-        g, x, rois, image, mode=mode, output_height=output_height, output_width=output_width,
-        sampling_ratio=sampling_ratio, spatial_scale=spatial_scale,
-        half=coordinate_transformation_mode == "half_pixel",
-    )  # fmt: skip
+    return None if mode == "avg" else align_regions(g, x, rois, image, mode=mode, **form)
 
 
 @spells("DeformConv")

@@ -124,7 +124,7 @@ def read_concat(g, *xs, dim=1):
     return g.Concat(*xs, axis=axis_of(dim, xs[0].rank))
 
 
-@reads("stack", ignore=("num_args",))
+@reads("stack", "_npi_stack", ignore=("num_args",))
 def read_stack(g, *xs, axis=0):
     axis = axis_of(axis, xs[0].rank + 1)
     return g.Concat(*(g.Unsqueeze(x, [axis]) for x in xs), axis=axis)
@@ -143,14 +143,8 @@ def read_repeat(g, x, *, repeats: int, axis: int | None = None):
     """Each element, or slice along ``axis``, ``repeats`` times in a row."""
     require(repeats > 0, f"repeats={repeats} makes no elements")
     if axis is None:
-        x, axis = g.Reshape(x, [-1]), 0
-    axis = axis_of(axis, x.rank)
-    sizes = g.sizes_of(x)
-    spread = [*sizes[: axis + 1], repeats, *sizes[axis + 1 :]]
-    wide = g.Expand(g.Unsqueeze(x, [axis + 1]), g.shape_from(spread))
-    return g.reshape(
-        wide, [*sizes[:axis], g.multiply_sizes([sizes[axis], repeats]), *sizes[axis + 1 :]]
-    )
+        return g.repeat(g.Reshape(x, [-1]), repeats, 0)
+    return g.repeat(x, repeats, axis_of(axis, x.rank))
 
 
 @reads("broadcast_axis")
@@ -178,7 +172,7 @@ def read_broadcast_like(g, x, like, *, lhs_axes: Ints | None = None, rhs_axes: I
     return g.Expand(x, g.shape_from(sizes))
 
 
-@reads("reverse")
+@reads("reverse", "_npi_flip")
 def read_reverse(g, x, *, axis: Ints):
     axes = axes_of(axis, x.rank)
     far = [-(2**31)] * len(axes)

@@ -146,14 +146,8 @@ def read_dyn_tile(g, x, reps):
 def read_repeat(g, x, *, repeats: int, axis: int | None = None):
     """Each element, or slice along ``axis``, ``repeats`` times in a row."""
     if axis is None:
-        x, axis = g.Reshape(x, [-1]), 0
-    axis = axis_of(axis, x.rank)
-    sizes = g.sizes_of(x)
-    spread = [*sizes[: axis + 1], repeats, *sizes[axis + 1 :]]
-    wide = g.Expand(g.Unsqueeze(x, [axis + 1]), g.shape_from(spread))
-    return g.reshape(
-        wide, [*sizes[:axis], g.multiply_sizes([sizes[axis], repeats]), *sizes[axis + 1 :]]
-    )
+        return g.repeat(g.Reshape(x, [-1]), repeats, 0)
+    return g.repeat(x, repeats, axis_of(axis, x.rank))
 
 
 @reads("reverse")

@@ -69,6 +69,18 @@ def roi_align(
     return cast(g, move_channels_second(g, pooled), kind)
 
 
+def align_regions(
+    g, x: Value, rois: Value, batch: Value, *, mode: str, output_height=1, output_width=1,
+    sampling_ratio=0, spatial_scale=1.0, coordinate_transformation_mode="half_pixel",
+):  # fmt: skip
+    """RoiAlign of the IR decomposed, with the standard's defaults."""
+    return roi_align(
+        g, x, rois, batch, mode=mode, output_height=output_height, output_width=output_width,
+        sampling_ratio=sampling_ratio, spatial_scale=spatial_scale,
+        half=coordinate_transformation_mode == "half_pixel",
+    )  # fmt: skip
+
+
 def pool_samples(g, grid: Value, counts: list[Value], largest: bool):
     """Of each region the samples it has; 0 where it has none."""
     taken = None

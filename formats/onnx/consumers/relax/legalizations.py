@@ -18,7 +18,7 @@ from serde.legalize.target import legalization_table
 from serde.spec.expressions import number
 from serde.version_converter.adapters.resize import decompose_resize, every_axis, static_scales
 from serde.version_converter.adapters.resize_coordinates import Sampling
-from serde.version_converter.adapters.roi import roi_align
+from serde.version_converter.adapters.roi import align_regions
 
 legalize = legalization_table("ir → relax")
 
@@ -250,18 +250,9 @@ def legalize_grid_sample(g, x, grid, *, mode: str, padding_mode: str, align_corn
 
 
 @legalize("RoiAlign")
-def legalize_roi_align(
-    g, x, rois, batch, *, mode, sampling_ratio, coordinate_transformation_mode, output_height,
-    output_width, spatial_scale,
-):  # fmt: skip
+def legalize_roi_align(g, x, rois, batch, *, mode, **form):
     """The importer's takes the mean of the samples."""
-    if mode == "avg":
-        return None
-    return roi_align(
-        g, x, rois, batch, mode=mode, output_height=output_height, output_width=output_width,
-        sampling_ratio=sampling_ratio, spatial_scale=spatial_scale,
-        half=coordinate_transformation_mode == "half_pixel",
-    )  # fmt: skip
+    return None if mode == "avg" else align_regions(g, x, rois, batch, mode=mode, **form)
 
 
 @legalize("NonMaxSuppression")
