@@ -30,7 +30,7 @@ REFUSED: list[tuple[str, list[Shape], dict[str, Any], str]] = [
     ("_split_v2", [(3, 4)], {"indices": "(0, 5)", "axis": 1}, "indices=(0, 5) of an axis of 4"),
     ("_split_v2", [(3, 4)], {"indices": "(0, 3, 2)", "axis": 1}, "indices=(0, 3, 2) of an axis"),
     ("_split_v2", [(3, 2)], {"indices": "(0, 0, 1)", "axis": 1, "squeeze_axis": True}, "axis"),
-    ("squeeze", [(3,)], {"axis": 0}, "axis=0 of shape (3)"),
+    ("squeeze", [(3,)], {"axis": 0}, "axis=(0,) of shape (3)"),
     ("transpose", [(3, 4, 5)], {"axes": "(1, 0)"}, "axes=(1, 0) of a tensor of 3 axes"),
     ("tile", [(3,)], {"reps": "(0,)"}, "no elements"),
     ("one_hot", [(3,)], {"depth": 0}, "no elements"),
