@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -40,32 +41,44 @@ def is_parameter_name(name: str) -> bool:
     return name.endswith(SUFFIXES)
 
 
-def _convolution(attrs: Attrs) -> tuple[Shape, ...]:
+def is_channels_last(attrs: Attrs) -> bool:
+    """Whether an operator's ``layout`` has the channels last."""
+    return str(attrs.get("layout")).endswith("C")
+
+
+def _convolution(attrs: Attrs, x: Shape | None = None) -> tuple[Shape, ...]:
     count, kernel = parse(int, attrs["num_filter"]), parse(Ints, attrs["kernel"])
-    if str(attrs.get("layout")).endswith("C"):
-        return (count, *kernel, None), (count,)
-    return (count, None, *kernel), (count,)
+    last = is_channels_last(attrs)
+    channels = None if x is None else x[-1 if last else 1]
+    if isinstance(channels, int):
+        channels //= parse(int, attrs.get("num_group", "1"))
+    own = channels if isinstance(channels, int) else None
+    return ((count, *kernel, own) if last else (count, own, *kernel)), (count,)
 
 
-def _deconvolution(attrs: Attrs) -> tuple[Shape, ...]:
+def _deconvolution(attrs: Attrs, x: Shape | None = None) -> tuple[Shape, ...]:
     count, kernel = parse(int, attrs["num_filter"]), parse(Ints, attrs["kernel"])
-    own = count // parse(int, attrs.get("num_group", "1"))
-    if str(attrs.get("layout")).endswith("C"):
-        return (None, *kernel, own), (count,)
-    return (None, own, *kernel), (count,)
+    own, last = count // parse(int, attrs.get("num_group", "1")), is_channels_last(attrs)
+    channels = None if x is None else x[-1 if last else 1]
+    channels = channels if isinstance(channels, int) else None
+    return ((channels, *kernel, own) if last else (channels, own, *kernel)), (count,)
 
 
-def _fully_connected(attrs: Attrs) -> tuple[Shape, ...]:
+def _fully_connected(attrs: Attrs, x: Shape | None = None) -> tuple[Shape, ...]:
     count = parse(int, attrs["num_hidden"])
-    return (count, None), (count,)
+    sizes = () if x is None else x[1:] if parse(bool, attrs.get("flatten", "True")) else x[-1:]
+    numbers = [d for d in sizes if isinstance(d, int)]
+    known = sizes and len(numbers) == len(sizes)
+    return (count, math.prod(numbers) if known else None), (count,)
 
 
-def _embedding(attrs: Attrs) -> tuple[Shape, ...]:
+def _embedding(attrs: Attrs, x: Shape | None = None) -> tuple[Shape, ...]:
     return ((parse(int, attrs["input_dim"]), parse(int, attrs["output_dim"])),)
 
 
-# Shapes of an operator's parameters, as its attributes tell them; others are rows.
-SHAPES: dict[str, Callable[[Attrs], tuple[Shape, ...]]] = {
+# Shapes of an operator's parameters, as its attributes tell them, and its data's shape where that
+# is given; others are rows.
+SHAPES: dict[str, Callable[..., tuple[Shape, ...]]] = {
     "Convolution": _convolution,
     "Convolution_v1": _convolution,
     "Deconvolution": _deconvolution,

@@ -5,8 +5,7 @@ Their shapes are inferred as MXNet infers them: from an operator's attributes an
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from serde.ir.geometry import axis_of
-from serde.ir.graph import Dim, DType, Graph, Node, Shape, Tensor, Value
+from serde.ir.graph import DType, Graph, Node, Shape, Tensor, Value
 from serde.ir.replace_uses import replace_values
 
-from ..infer_shapes.guesses import is_flattening_dense
 from ..infer_shapes.propagate import ERRORS, Propagation
 from ..infer_shapes.relations import merge_shapes
 from ..rules import parse
@@ -93,42 +91,17 @@ def infer_parameters(
 
 def infer_parameter_shapes(node: Node, x: Shape | None) -> tuple[Shape, ...]:
     """The shapes of a node's parameters, given its data's."""
-    if node.op in OWN:
-        return OWN[node.op](node, x)
-    if node.op == "Embedding":
-        return SHAPES[node.op](node.attrs)
+    if node.op == "RNN":
+        return _rnn(node.attrs, x)
+    if node.op in SHAPES:
+        return SHAPES[node.op](node.attrs, x)
     axis = int(parse(int, node.attrs.get("axis", "-1" if node.op == "LayerNorm" else "1")))
     size = None if x is None else x[axis_of(axis, len(x))]
     return ((size,),) * len(PARAMETERS[node.op])
 
 
-def _replace_size(shape: Shape, at: int, size: Dim) -> Shape:
-    return tuple(size if i == at else d for i, d in enumerate(shape))
-
-
-def _convolution(node: Node, x: Shape | None) -> tuple[Shape, ...]:
-    weight, bias = SHAPES[node.op](node.attrs)
-    last = str(node.attrs.get("layout")).endswith("C")
-    channels = None if x is None else x[-1 if last else 1]
-    if not isinstance(channels, int):
-        return weight, bias
-    if node.op == "Deconvolution":
-        return _replace_size(weight, 0, channels), bias
-    group = parse(int, node.attrs.get("num_group", "1"))
-    return _replace_size(weight, len(weight) - 1 if last else 1, channels // group), bias
-
-
-def _dense(node: Node, x: Shape | None) -> tuple[Shape, ...]:
-    weight, bias = SHAPES[node.op](node.attrs)
-    sizes = () if x is None else x[1:] if is_flattening_dense(node) else x[-1:]
-    numbers = [d for d in sizes if isinstance(d, int)]
-    count = math.prod(numbers) if sizes and len(numbers) == len(sizes) else None
-    return (weight[0], count), bias
-
-
-def _rnn(node: Node, x: Shape | None) -> tuple[Shape, ...]:
+def _rnn(attrs: Mapping[str, Any], x: Shape | None) -> tuple[Shape, ...]:
     """All layers in one row; where the features are not known, as many as the layer has cells."""
-    attrs: Mapping[str, Any] = node.attrs
     hidden, layers = parse(int, attrs["state_size"]), parse(int, attrs["num_layers"])
     directions = 2 if parse(bool, attrs.get("bidirectional", "False")) else 1
     rows = GATES.get(str(attrs.get("mode")), 1) * hidden * directions
@@ -138,10 +111,3 @@ def _rnn(node: Node, x: Shape | None) -> tuple[Shape, ...]:
     weights = rows * (features + size) + (layers - 1) * rows * (size * directions + size)
     projected = 0 if projection is None else layers * directions * projection * hidden
     return ((weights + layers * 2 * rows + projected,),)
-
-
-OWN: dict[str, Callable[[Node, Shape | None], tuple[Shape, ...]]] = {
-    **dict.fromkeys(("Convolution", "Convolution_v1", "Deconvolution"), _convolution),
-    "FullyConnected": _dense,
-    "RNN": _rnn,
-}
