@@ -86,7 +86,7 @@ def _infer_relations(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
     elif op in REDUCING:
         yield from _reduction(node.attrs, x, y, ask)
     elif op in OTHERS:
-        yield from OTHERS[op](node, ask)
+        yield from OTHERS[op](node, x, y, ask)
     for operand, rank in zip(node.inputs, RANKS.get(op, ()), strict=False):
         if operand is not None:
             yield operand, (None,) * rank
@@ -168,10 +168,9 @@ def _reduction(attrs: Attrs, x: Value, y: Value, ask: Ask) -> Inferred:
         yield x, tuple(rest)
 
 
-def _window(node: Node, ask: Ask) -> Inferred:
+def _window(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
     """A kernel of n axes slides over n axes behind, or before, the channels."""
-    x, y, attrs = node.inputs[0], node.outputs[0], node.attrs
-    assert x is not None
+    attrs = node.attrs
     count = len(parse(Ints, attrs.get("kernel", "()")))
     shape = merge_shapes(ask(x), ask(y))
     if not count and shape is not None:  # a global pooling names no kernel
@@ -222,9 +221,8 @@ def constant_shape(node: Node, at: int) -> tuple[int, ...] | None:
     return value.tensor.shape if value is not None and value.tensor is not None else None
 
 
-def _fully_connected(node: Node, ask: Ask) -> Inferred:
-    x, y, attrs = node.inputs[0], node.outputs[0], node.attrs
-    assert x is not None
+def _fully_connected(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
+    attrs = node.attrs
     weight, count = constant_shape(node, 1), parse(int, attrs["num_hidden"])
     if parse(bool, attrs.get("flatten", "True")):
         shape, result = ask(x), ask(y)
@@ -237,19 +235,18 @@ def _fully_connected(node: Node, ask: Ask) -> Inferred:
         yield y, (*shape[:-1], count)
 
 
-def _where(node: Node, ask: Ask) -> Inferred:
-    yield from _infer_alike((*node.inputs[1:], node.outputs[0]), ask)
+def _where(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
+    yield from _infer_alike((*node.inputs[1:], y), ask)
 
 
-def _rnn(node: Node, ask: Ask) -> Inferred:
-    x, attrs = node.inputs[0], node.attrs
-    assert x is not None
+def _rnn(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
+    attrs = node.attrs
     hidden, layers = parse(int, attrs["state_size"]), parse(int, attrs["num_layers"])
     directions = 2 if parse(bool, attrs.get("bidirectional", "False")) else 1
     shape = ask(x)
     length, batch = shape[:2] if shape is not None and len(shape) == 3 else ("T", "N")
     yield x, (length, batch, _features(node, hidden, layers, directions))
-    yield node.outputs[0], (length, batch, hidden * directions)
+    yield y, (length, batch, hidden * directions)
     states = (*node.inputs[2 : 4 if attrs.get("mode") == "lstm" else 3], *node.outputs[1:])
     yield from ((v, (layers * directions, batch, hidden)) for v in states if v is not None)
 
@@ -266,18 +263,14 @@ def _features(node: Node, hidden: int, layers: int, directions: int) -> Dim:
     return features if features > 0 else None
 
 
-def _embedding(node: Node, ask: Ask) -> Inferred:
-    x, y = node.inputs[0], node.outputs[0]
-    assert x is not None
+def _embedding(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
     if (shape := ask(y)) is not None:
         yield x, shape[:-1]
     if (shape := ask(x)) is not None:
         yield y, (*shape, parse(int, node.attrs["output_dim"]))
 
 
-def _transpose(node: Node, ask: Ask) -> Inferred:
-    x, y = node.inputs[0], node.outputs[0]
-    assert x is not None
+def _transpose(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
     axes = parse(Ints, node.attrs.get("axes", "()"))
     before, after = ask(x), ask(y)
     rank = next((len(s) for s in (axes or None, before, after) if s is not None), 0)
@@ -287,7 +280,7 @@ def _transpose(node: Node, ask: Ask) -> Inferred:
         yield x, tuple((after or (None,) * rank)[i] for i in invert_perm(order))
 
 
-def _concat(node: Node, ask: Ask) -> Inferred:
+def _concat(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
     values = [v for v in (*node.inputs, *node.outputs) if v is not None]
     shape = merge_shapes(*map(ask, values))
     if shape is not None:
@@ -295,9 +288,8 @@ def _concat(node: Node, ask: Ask) -> Inferred:
         yield from ((v, open_) for v in values)
 
 
-def _split(node: Node, ask: Ask) -> Inferred:
-    x, attrs = node.inputs[0], node.attrs
-    assert x is not None
+def _split(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
+    attrs = node.attrs
     axis, drop = parse(int, attrs.get("axis", "1")), parse(bool, attrs.get("squeeze_axis", "0"))
     if (shape := ask(x)) is not None:
         parts = _drop_size(axis, shape, drop)
@@ -314,19 +306,16 @@ def _drop_size(axis: int, shape: Shape, drop: bool = False) -> Shape:
     return tuple(None if i == at else d for i, d in enumerate(shape) if i != at or not drop)
 
 
-def _flatten(node: Node, ask: Ask) -> Inferred:
-    shape = ask(node.inputs[0]) if node.inputs[0] is not None else None
+def _flatten(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
+    shape = ask(x)
     sizes = [d for d in shape[1:] if isinstance(d, int)] if shape else []
-    if shape and len(sizes) == len(shape) - 1:
-        yield node.outputs[0], (shape[0], math.prod(sizes))
-    else:
-        yield node.outputs[0], ("N", None)
+    yield y, (shape[0], math.prod(sizes)) if shape and len(sizes) == len(shape) - 1 else ("N", None)
 
 
-def _reshape(node: Node, ask: Ask) -> Inferred:
+def _reshape(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
     codes = parse(Ints, node.attrs["shape"])
     if codes and all(c >= -1 for c in codes):
-        yield node.outputs[0], tuple(c if c > 0 else None for c in codes)
+        yield y, tuple(c if c > 0 else None for c in codes)
 
 
 def _swap(attrs: Attrs, shape: Shape) -> Shape:
@@ -357,10 +346,8 @@ def _forget_sizes(attrs: Attrs, shape: Shape) -> Shape:
     return (None,) * len(shape)
 
 
-def _repeat(node: Node, ask: Ask) -> Inferred:
+def _repeat(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
     """Without an axis the result is a row, whatever is repeated."""
-    x, y = node.inputs[0], node.outputs[0]
-    assert x is not None
     if node.attrs.get("axis", "None") == "None":
         yield y, (None,)
     else:
@@ -378,7 +365,7 @@ ONE_TO_ONE: dict[str, tuple[Reshaping, Reshaping]] = {
     "slice_axis": (_slice_axis, _slice_axis),
     **dict.fromkeys(("slice_like", "Pad", "UpSampling", "Crop"), (_forget_sizes, _forget_sizes)),
 }
-OTHERS: dict[str, Callable[[Node, Ask], Inferred]] = {
+OTHERS: dict[str, Callable[[Node, Value, Value, Ask], Inferred]] = {
     **dict.fromkeys("Convolution Convolution_v1 Deconvolution Pooling Pooling_v1".split(), _window),
     "Concat": _concat,
     "Embedding": _embedding,
