@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import mmap
 import os
 from collections import ChainMap, Counter
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -17,11 +17,10 @@ from onnx import AttributeProto
 
 from serde.errors import ConversionError, MalformedFile
 from serde.io.sniff import HEAD, file_id, open_regular, refuse_other_file
-from serde.io.tensor_bytes import is_possible_shape
 from serde.ir.graph import (
+    EMPTY,
     Attr,
     AttrRef,
-    DType,
     FileSlice,
     Function,
     Graph,
@@ -31,11 +30,11 @@ from serde.ir.graph import (
     Value,
 )
 from serde.spec import schema
-from serde.spec.inference import from_proto
+from serde.spec.inference import Type, from_proto
 
 from . import protobuf_wire
 from .external_data_paths import Resolve, refuse_location, resolver
-from .tensors import KEYS, read_tensor
+from .tensors import KEYS, make_dense, read_tensor
 from .topological_order import sort_nodes
 from .unsupported_metadata import find_unsupported_metadata
 
@@ -43,7 +42,6 @@ GRAPH, INITIALIZER, RAW_DATA = 7, 5, 9  # field numbers in ModelProto, GraphProt
 LARGE = 4096  # bytes; initializers above stay in the file
 DEPTH = 64  # subgraphs within subgraphs
 LONGEST_NAME = 65_536
-SPREAD_LEAST, MOST_SPREAD = 1 << 24, 1000  # elements of a sparse tensor: so many, or so many each
 ORIGIN = "serde.source"
 DOCS = ("onnx.doc_string", "onnx.graph.doc_string")  # metadata keys of the documentation
 OF_THE_FILE = ("onnx.ir_version", "onnx.producer", *DOCS)  # those that are not the model's own
@@ -169,6 +167,7 @@ class _Decoding:
         self.defaults: list[str] = []  # inputs that have a value
         self.unread: dict[str, None] = {}  # keys of external data
         self.overloads: dict[tuple[str, str, str], str] = {}
+        self.plain: dict[Any, Mapping[str, Attr]] = {}  # attributes that hold no tensor or graph
 
     def model(self, model: onnx.ModelProto, opset: int, imports: Any, large: Any) -> Graph:
         for texts in ((p.key, p.value) for p in model.metadata_props):
@@ -231,7 +230,7 @@ class _Decoding:
         hints = {i.name: i for i in (*proto.value_info, *proto.output)}
         ordered = sort_nodes(proto.node, self.path, own)
         nodes = [self.node(n, scope, hints, depth) for n in ordered]
-        outputs = [self.read(o.name, scope, "the outputs") for o in proto.output]
+        outputs = [self.read(o.name, scope) for o in proto.output]
         return Graph(
             proto.name, tuple(inputs), tuple(v for v in outputs if v), tuple(nodes), **fields
         )
@@ -262,54 +261,76 @@ class _Decoding:
         self.unread.update({e.key: None for e in proto.external_data if e.key not in KEYS})
         return tensor
 
+    def dense(self, proto: onnx.SparseTensorProto) -> Tensor:
+        values, indices = self.tensor(proto.values), self.tensor(proto.indices)
+        return make_dense(proto, values, indices, self.path)
+
     def sparse(self, proto: onnx.SparseTensorProto) -> Value:
-        tensor = dense(self, proto)
+        tensor = self.dense(proto)
         return Value(proto.values.name, tensor.dtype, tensor.shape, tensor, name_is_original=True)
 
     def value(self, info: onnx.ValueInfoProto) -> Value:
         try:
-            dtype, shape, wrap = from_proto(info.type)
+            dtype, shape, wrap = _parse_type(info.type.SerializeToString())
         except (ConversionError, ValueError):
             raise MalformedFile(self.path, f"{info.name!r} has an unknown type") from None
         return Value(info.name, dtype, shape, container=wrap)
 
-    def read(self, name: str, scope: Scope, reader: str) -> Value | None:
+    def read(self, name: str, scope: Scope, node: onnx.NodeProto | None = None) -> Value | None:
         if not name:
             return None
-        found = scope.maps[0].get(name) or scope.get(name)  # mostly the graph's own
+        found = scope.get(name)
         if found is None:
+            reader = "the outputs" if node is None else f"node {node.name or node.op_type!r}"
             raise MalformedFile(self.path, f"{reader} read {name!r}, which nothing before computes")
         return found
 
     def node(self, proto: onnx.NodeProto, scope: Scope, hints: Any, depth: int) -> Node:
-        reader = f"node {proto.name or proto.op_type!r}"
-        inputs = tuple([self.read(n, scope, reader) for n in proto.input])
-        for name in (proto.name, proto.op_type, proto.domain):
+        own = scope.maps[0]
+        inputs = tuple(
+            [(own.get(n) or self.read(n, scope, proto)) if n else None for n in proto.input]
+        )
+        op, domain = proto.op_type, proto.domain
+        for name in (proto.name, op, domain):
             self.check_name(name)
-        attrs: dict[str, Attr] = {}
-        for attribute in proto.attribute:
-            self.check_name(attribute.name)
-            if attribute.name in attrs:
-                raise MalformedFile(
-                    self.path, f"node {proto.name!r} has attribute {attribute.name!r} twice"
-                )
-            attrs[attribute.name] = self.attribute(attribute, scope, depth)
+        attrs = self.attributes(proto, scope, depth)
         outputs = []
         for name in proto.output:
             hint = hints.get(name)
             value = self.value(hint) if hint is not None else Value(name)
             outputs.append(value)
             if name:
-                self.define(scope.maps[0], value, "output")
-        domain = "" if proto.domain in DEFAULT_DOMAINS else proto.domain
-        name = proto.name or next((n for n in proto.output if n), proto.op_type)
+                self.define(own, value, "output")
+        name = proto.name or next((n for n in proto.output if n), op)
         doc = proto.doc_string
         self.check_texts(doc)
-        sources = _sources(proto, doc) or (Source("onnx", proto.op_type, name, doc),)
-        op = proto.op_type
+        sources = _sources(proto, doc) or (Source("onnx", op, name, doc),)
         if proto.overload:
-            op = self.overloads.get((proto.domain, op, proto.overload), op)
-        return Node(op, inputs, tuple(outputs), MappingProxyType(attrs), domain, name, sources)
+            op = self.overloads.get((domain, op, proto.overload), op)
+        domain = "" if domain in DEFAULT_DOMAINS else domain
+        return Node(op, inputs, tuple(outputs), attrs, domain, name, sources)
+
+    def attributes(self, proto: onnx.NodeProto, scope: Scope, depth: int) -> Mapping[str, Attr]:
+        """The attributes of a node: one mapping for all that have the same plain ones."""
+        held = proto.attribute
+        if not held:
+            return EMPTY
+        is_plain = all(a.type in SIMPLE for a in held)
+        key = tuple([a.SerializeToString() for a in held]) if is_plain else None
+        if key in self.plain:
+            return self.plain[key]
+        attrs: dict[str, Attr] = {}
+        for attribute in held:
+            self.check_name(attribute.name)
+            if attribute.name in attrs:
+                raise MalformedFile(
+                    self.path, f"node {proto.name!r} has attribute {attribute.name!r} twice"
+                )
+            attrs[attribute.name] = self.attribute(attribute, scope, depth)
+        made = MappingProxyType(attrs)
+        if key is not None and not any(isinstance(v, AttrRef) for v in attrs.values()):
+            self.plain[key] = made
+        return made
 
     def attribute(self, proto: onnx.AttributeProto, scope: Any, depth: int) -> Attr:
         kind = proto.type or _kind(proto)
@@ -329,7 +350,7 @@ class _Decoding:
         if kind == AttributeProto.TENSOR:
             return self.tensor(proto.t)
         if kind == AttributeProto.SPARSE_TENSOR:
-            return dense(self, proto.sparse_tensor)
+            return self.dense(proto.sparse_tensor)
         if kind == AttributeProto.TENSORS:
             return tuple(map(self.tensor, proto.tensors))
         if kind in (
@@ -355,7 +376,7 @@ class _Decoding:
         ordered = sort_nodes(proto.node, self.path, set(proto.input))
         nodes = tuple(self.node(n, scope, hints, 0) for n in ordered)
         self.in_function = False
-        outputs = tuple(v for n in proto.output if (v := self.read(n, scope, "the outputs")))
+        outputs = tuple(v for n in proto.output if (v := self.read(n, scope)))
         own = {o.domain: o.version for o in proto.opset_import}
         opset = next((own.pop(d) for d in DEFAULT_DOMAINS if d in own), 1)
         name = self.overloads[proto.domain, proto.name, proto.overload]
@@ -365,27 +386,9 @@ class _Decoding:
         return Function(proto.domain, name, body, MappingProxyType(attrs))
 
 
-def dense(decoding: _Decoding, proto: onnx.SparseTensorProto) -> Tensor:
-    """A sparse tensor spread out: ``values`` at ``indices``, linear or one column per axis."""
-    import numpy as np
-
-    values, indices = decoding.tensor(proto.values), decoding.tensor(proto.indices)
-    shape, size = tuple(proto.dims), math.prod(proto.dims)
-    name = proto.values.name
-    fits = is_possible_shape(shape) and size <= max(SPREAD_LEAST, MOST_SPREAD * values.size)
-    if not shape or not fits or values.dtype is DType.STRING or indices.dtype is not DType.INT64:
-        raise MalformedFile(
-            decoding.path, f"sparse tensor {name!r} of shape {shape} cannot be spread"
-        )
-    at = indices.load()
-    if at.ndim == 2 and at.shape[1] == len(shape):
-        inside = ((at >= 0) & (at < np.array(shape))).all()
-        at = np.ravel_multi_index(tuple(at.T), shape) if inside else np.array([-1])
-    if at.ndim != 1 or len(at) != values.size or ((at < 0) | (at >= size)).any():
-        raise MalformedFile(decoding.path, f"sparse tensor {name!r} has indices outside its shape")
-    out = np.zeros(size, values.dtype.numpy)
-    out[at] = values.load().ravel()
-    return Tensor.of(out.reshape(shape))
+@lru_cache(4096)
+def _parse_type(data: bytes) -> Type:
+    return from_proto(onnx.TypeProto.FromString(data))
 
 
 # The fields an attribute's value may be in; files before IR version 2 do not tell which it is.

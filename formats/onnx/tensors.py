@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,14 @@ import onnx
 from onnx import numpy_helper
 
 from serde.errors import MalformedFile
-from serde.io.tensor_bytes import arrange, is_possible_shape, map_slice
+from serde.io.tensor_bytes import StoredBytes, bytes_of, is_possible_shape, map_slice
 from serde.ir.graph import DType, FileSlice, Tensor
-from serde.spec.schema import ELEMENT_TYPES
+from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES
 
 from .external_data_paths import Resolve
 
 Array = np.ndarray[Any, Any]
+SPREAD_LEAST, MOST_SPREAD = 1 << 24, 1000  # elements of a sparse tensor: so many, or so many each
 KEYS = ("location", "offset", "length")  # of external data; what else there is, is not read
 
 
@@ -31,10 +32,9 @@ def read_tensor(
         MalformedFile: for an unknown element type, a negative size, or data of another length.
     """
     what = f"tensor {proto.name!r}"
-    dtype = ELEMENT_TYPES.get(proto.data_type)
+    dtype, shape = ELEMENT_TYPES.get(proto.data_type), tuple(proto.dims)
     if dtype is None:
         raise MalformedFile(path, f"{what} has the unknown element type {proto.data_type}")
-    shape = tuple(proto.dims)
     if not is_possible_shape(shape):
         raise MalformedFile(path, f"{what} has the impossible shape {list(shape)[:8]}")
     size = math.prod(shape)
@@ -54,8 +54,7 @@ def read_tensor(
                 path, f"{what} of {dtype.value}{list(shape)} holds {len(held)} bytes"
             )
         if dtype is not DType.STRING:
-            flat = np.frombuffer(held, np.uint8)
-            return Tensor(dtype, shape, partial(arrange, flat, dtype, shape))
+            return Tensor(dtype, shape, StoredBytes(held, dtype, shape))
     return Tensor.of(_fields(proto, dtype, shape, size, path))
 
 
@@ -121,3 +120,39 @@ def _count(text: str, what: str, path: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 20):
         raise MalformedFile(path, f"{what} have the offset or length {text[:40]!r}")
     return int(text)
+
+
+def tensor_proto(name: str, tensor: Tensor) -> onnx.TensorProto:
+    """The TensorProto of ``tensor`` with its bytes in it."""
+    proto = onnx.TensorProto(name=name, data_type=ELEMENT_CODES[tensor.dtype])
+    proto.dims.extend(tensor.shape)
+    if tensor.dtype is DType.STRING:
+        flat = tensor.load().reshape(-1).tolist()
+        proto.string_data.extend(s if isinstance(s, bytes) else str(s).encode() for s in flat)
+    else:
+        proto.raw_data = bytes(bytes_of(tensor))
+    return proto
+
+
+@lru_cache(4096)
+def type_fields(dtype: DType, shape: tuple[int, ...]) -> bytes:
+    """The fields of a TensorProto before its name."""
+    return onnx.TensorProto(data_type=ELEMENT_CODES[dtype], dims=shape).SerializeToString()
+
+
+def make_dense(proto: onnx.SparseTensorProto, values: Tensor, indices: Tensor, path: str) -> Tensor:
+    """A sparse tensor spread out: ``values`` at ``indices``, linear or one column per axis."""
+    shape, size = tuple(proto.dims), math.prod(proto.dims)
+    name = proto.values.name
+    fits = is_possible_shape(shape) and size <= max(SPREAD_LEAST, MOST_SPREAD * values.size)
+    if not shape or not fits or values.dtype is DType.STRING or indices.dtype is not DType.INT64:
+        raise MalformedFile(path, f"sparse tensor {name!r} of shape {shape} cannot be spread")
+    at = indices.load()
+    if at.ndim == 2 and at.shape[1] == len(shape):
+        inside = ((at >= 0) & (at < np.array(shape))).all()
+        at = np.ravel_multi_index(tuple(at.T), shape) if inside else np.array([-1])
+    if at.ndim != 1 or len(at) != values.size or ((at < 0) | (at >= size)).any():
+        raise MalformedFile(path, f"sparse tensor {name!r} has indices outside its shape")
+    out = np.zeros(size, values.dtype.numpy)
+    out[at] = values.load().ravel()
+    return Tensor.of(out.reshape(shape))

@@ -9,6 +9,7 @@ import onnx
 
 from serde.errors import MalformedFile
 
+MAY_HOLD_GRAPH = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.UNDEFINED)
 Nodes = Sequence[onnx.NodeProto]
 
 
@@ -51,7 +52,7 @@ def sort_nodes(nodes: Nodes, path: str, given: Collection[str]) -> Nodes:
 def _needs(node: onnx.NodeProto, makers: dict[str, int]) -> set[int]:
     """The nodes that compute what a node reads."""
     found = {makers[name] for name in node.input if name in makers}
-    if any(a.type == onnx.AttributeProto.GRAPH or a.HasField("g") for a in node.attribute):
+    if any(a.type in MAY_HOLD_GRAPH and a.HasField("g") for a in node.attribute):
         found |= {makers[name] for name in _free_names(node) if name in makers}
     return found
 

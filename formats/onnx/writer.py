@@ -7,7 +7,7 @@ each initializer is streamed behind its own header, so no model is ever whole in
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, BinaryIO
@@ -18,21 +18,24 @@ from onnx import AttributeProto, helper
 
 from serde.errors import MalformedFile, UsageError
 from serde.io.atomic_write import Replacing, Sources
-from serde.io.tensor_bytes import pack
+from serde.io.tensor_bytes import bytes_of
 from serde.ir.builder import Names
 from serde.ir.graph import AttrRef, DType, FileSlice, Function, Graph, Node, Tensor, Value
 from serde.spec import canonicalize, schema
 from serde.spec.inference import type_proto
+from serde.spec.memo import number_attributes
 from serde.spec.schema import ELEMENT_CODES
 
 from . import protobuf_wire
 from .reader import DOCS, GRAPH, INITIALIZER, OF_THE_FILE, ORIGIN, RAW_DATA, external_locations
+from .tensors import tensor_proto, type_fields
 
 SUFFIX = ".onnx"
 MODES = ("auto", "always", "never", "reference")
 INLINE_MOST = 1 << 31  # bytes; protobuf refuses messages of 2 GiB
 INNER_MOST = 4096  # bytes; larger constants of a subgraph go with the main graph's
 EXTERNAL_LEAST = 1024  # bytes; smaller tensors stay in the model
+TENSOR_NAME = 8  # a field's number
 PAGE = 4096  # bytes; where a tensor of a page or more begins in the sidecar
 # The first IR version with opset imports, with initializers that are no inputs, with functions.
 LEAST_IR, INPUTS_OPTIONAL_IR, FUNCTIONS_IR = 3, 4, 8
@@ -168,7 +171,7 @@ def write_bytes(tensor: Tensor, sources: Sources, out: BinaryIO) -> None:
     if tensor.where is not None:
         sources.copy(tensor.where, out)
     else:
-        out.write(pack(tensor.load(), tensor.dtype).data)
+        out.write(bytes_of(tensor))
 
 
 class _Sidecar:
@@ -188,11 +191,15 @@ class _Sidecar:
         assert tensor is not None
         if tensor.dtype is DType.STRING:
             return PlacedInitializer(tensor_proto(value.name, tensor).SerializeToString(), None, 0)
+        nbytes = tensor.nbytes
+        if self.mode == "never" or nbytes < EXTERNAL_LEAST:
+            name = value.name.encode()
+            head = type_fields(tensor.dtype, tensor.shape)
+            head += protobuf_wire.encode_header(TENSOR_NAME, len(name)) + name
+            head += protobuf_wire.encode_header(RAW_DATA, nbytes)
+            return PlacedInitializer(head, tensor, nbytes)
         code = ELEMENT_CODES[tensor.dtype]
         proto = onnx.TensorProto(name=value.name, data_type=code, dims=tensor.shape)
-        if self.mode == "never" or tensor.nbytes < EXTERNAL_LEAST:
-            head = proto.SerializeToString() + protobuf_wire.encode_header(RAW_DATA, tensor.nbytes)
-            return PlacedInitializer(head, tensor, tensor.nbytes)
         where = self.reference(tensor) if self.mode == "reference" else None
         location, offset = where or self.append(tensor)
         proto.data_location = onnx.TensorProto.EXTERNAL
@@ -248,6 +255,7 @@ class _Module(Names):
     def __init__(self, graph: Graph, ir_version: int) -> None:
         super().__init__()
         self.opset = graph.opset
+        self.attributes: dict[Any, list[onnx.AttributeProto]] = {}  # of operators, once made
         most = INNER_MOST if ir_version >= INPUTS_OPTIONAL_IR else -1
         home: dict[Value, Graph] = {}
         stack = [graph]
@@ -305,10 +313,10 @@ def _fill(proto: onnx.GraphProto, graph: Graph, names: _Module) -> None:
     for node in graph.nodes:
         whole = last[node.name] is node
         name = names.claim(node.name) if whole else names.fresh(f"{node.name}/{node.op}")
-        proto.node.append(_node(node, name, names))
-        proto.value_info.extend(
-            [_info(v) for v in node.outputs if v.dtype and v.name and v not in shown]
-        )
+        _fill_node(proto.node.add(), node, name, names)
+        for v in node.outputs:
+            if v.dtype and v.name and v not in shown:
+                proto.value_info.add(name=v.name, type=type_proto(v.dtype, v.shape, v.container))
 
 
 def _info(value: Value) -> onnx.ValueInfoProto:
@@ -316,25 +324,37 @@ def _info(value: Value) -> onnx.ValueInfoProto:
     return onnx.ValueInfoProto(name=value.name, type=kind)
 
 
-def _node(node: Node, name: str, names: _Module) -> onnx.NodeProto:
-    read = ["" if v is None else v.name for v in node.inputs]
-    made = [v.name for v in node.outputs]
-    proto = onnx.NodeProto(op_type=node.op, name=name, domain=node.domain, input=read, output=made)
-    for key, value in sorted(_attributes(node, names.opset).items()):
-        empty = schema.make_empty_attribute(node.op, key, node.domain) if value == () else None
-        proto.attribute.append(empty or _attribute(key, value, names))
-    if doc := "\n".join(s.doc for s in node.sources if s.doc):
+def _fill_node(proto: onnx.NodeProto, node: Node, name: str, names: _Module) -> None:
+    proto.op_type, proto.name, proto.domain = node.op, name, node.domain
+    proto.input.extend(["" if v is None else v.name for v in node.inputs])
+    proto.output.extend([v.name for v in node.outputs])
+    if node.attrs:
+        number = number_attributes(node.attrs)
+        key = None if number is None else (node.domain, node.op, number)
+        if key not in names.attributes:
+            names.attributes[key] = list(_attributes(node, names))
+        proto.attribute.extend(names.attributes[key])
+        names.attributes.pop(None, None)
+    if doc := "\n".join([s.doc for s in node.sources if s.doc]):
         proto.doc_string = doc
-    for number, source in enumerate(s for s in node.sources if s.format != "onnx"):
-        key = f"{ORIGIN}.{number}" if number else ORIGIN
-        proto.metadata_props.add(key=key, value=f"{source.format} {source.op} {source.name}")
-    return proto
+    number = 0
+    for source in node.sources:
+        if source.format != "onnx":
+            key = f"{ORIGIN}.{number}" if number else ORIGIN
+            text = f"{source.format} {source.op} {source.name}"
+            proto.metadata_props.add(key=key, value=text)
+            number += 1
 
 
-def _attributes(node: Node, opset: int) -> Mapping[str, Any]:
+def _attributes(node: Node, names: _Module) -> Iterator[onnx.AttributeProto]:
     """The attributes of a node that say more than their defaults."""
-    operator = schema.find(node.op, opset) if not node.domain else None
-    return node.attrs if operator is None else canonicalize.drop_defaults(operator, node.attrs)
+    operator = schema.find(node.op, names.opset) if not node.domain else None
+    attrs = node.attrs if operator is None else canonicalize.drop_defaults(operator, node.attrs)
+    for key, value in sorted(attrs.items()):
+        if value == ():
+            yield schema.make_empty_attribute(node.op, key, node.domain)
+        else:
+            yield _attribute(key, value, names)
 
 
 def _attribute(name: str, value: Any, names: _Module) -> onnx.AttributeProto:
@@ -370,23 +390,11 @@ def _function(function: Function, module: Graph) -> onnx.FunctionProto:
         assert constant.tensor is not None
         tensor = tensor_proto("", constant.tensor)
         proto.node.append(helper.make_node("Constant", [], [constant.name], value=tensor))
-    proto.node.extend(_node(n, names.claim(n.name), names) for n in body.nodes)
+    for node in body.nodes:
+        _fill_node(proto.node.add(), node, names.claim(node.name), names)
     for name, default in function.attrs.items():
         if default is None:
             proto.attribute.append(name)
         else:
             proto.attribute_proto.append(_attribute(name, default, names))
-    return proto
-
-
-def tensor_proto(name: str, tensor: Tensor) -> onnx.TensorProto:
-    """The TensorProto of ``tensor`` with its bytes in it."""
-    proto = onnx.TensorProto(name=name, data_type=ELEMENT_CODES[tensor.dtype])
-    proto.dims.extend(tensor.shape)
-    array = tensor.load()
-    if tensor.dtype is DType.STRING:
-        flat = array.reshape(-1).tolist()
-        proto.string_data.extend(s if isinstance(s, bytes) else str(s).encode() for s in flat)
-    else:
-        proto.raw_data = pack(array, tensor.dtype).tobytes()
     return proto

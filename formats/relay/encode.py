@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from io import TextIOWrapper
 from pathlib import Path
 
 from serde.errors import MalformedFile, UsageError
@@ -41,8 +42,9 @@ def encode(graph: Graph, path: str | os.PathLike[str]) -> list[str]:
     _refuse_shared(path, params, weights)
     with Replacing(path) as files:
         with files.open(path) as out:
-            for piece in pieces:
-                out.write(piece.encode())
+            text = TextIOWrapper(out, "utf-8", newline="")
+            text.writelines(pieces)
+            text.detach()
         if weights or _has_others(path, graph):
             with files.open(params) as out:
                 write_into(weights, out)

@@ -6,13 +6,14 @@ import math
 import mmap
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from serde.errors import MalformedFile
 from serde.io.sniff import file_id, open_regular
-from serde.ir.graph import DType, FileSlice
+from serde.ir.graph import DType, FileSlice, Tensor
 
 MOST_AXES = 64 if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else 32  # NumPy's own limit
 MOST_BYTES = 1 << 62
@@ -54,6 +55,26 @@ def map_slice(where: FileSlice, dtype: DType, shape: tuple[int, ...]) -> Array:
         mapped = mmap.mmap(file.fileno(), length, access=mmap.ACCESS_READ, offset=start)
     flat = np.frombuffer(mapped, np.uint8, where.nbytes, where.offset - start)
     return arrange(flat, dtype, shape)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class StoredBytes:
+    """What loads a tensor from its bytes, as files store them."""
+
+    data: bytes
+    dtype: DType
+    shape: tuple[int, ...]
+
+    def __call__(self) -> Array:
+        return arrange(np.frombuffer(self.data, np.uint8), self.dtype, self.shape)
+
+
+def bytes_of(tensor: Tensor) -> Any:
+    """The bytes of a tensor as ONNX stores them."""
+    load = tensor.load
+    if isinstance(load, StoredBytes) and tensor.dtype.bits >= 8 and tensor.dtype is not DType.BOOL:
+        return load.data
+    return pack(load(), tensor.dtype).data
 
 
 def arrange(flat: Array, dtype: DType, shape: tuple[int, ...]) -> Array:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from serde.errors import MalformedFile
-from serde.io.tensor_bytes import open_part, pack
+from serde.io.tensor_bytes import bytes_of, open_part
 from serde.ir.graph import DType, FileSlice, Graph, Tensor
 
 KEY = "serde.weights.sha256"  # in a model's metadata
@@ -46,7 +46,7 @@ def _pieces(tensor: Tensor) -> Iterator[Any]:
     elif tensor.where is not None:
         yield from _read(tensor.where, tensor)
     else:
-        yield pack(tensor.load(), tensor.dtype).data
+        yield bytes_of(tensor)
 
 
 def _read(where: FileSlice, tensor: Tensor) -> Iterator[Any]:

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
-from serde.ir.graph import Dim, DType, Value
+from serde.ir.graph import Dim, DType, Tensor, Value
 
 LIMIT = 64  # elements worth following: shapes, not index tables
 LONGEST = 80  # letters of an expression
 INT64 = range(-(1 << 63), 1 << 63)  # sizes beyond are not followed
+SIZES = (DType.INT64, DType.INT32)
 Elements = tuple[Dim, ...]
 
 
@@ -26,9 +28,14 @@ def shape_data_of(value: Value | None) -> Elements | None:
     if value.shape_data is not None:
         return value.shape_data
     tensor = value.tensor
-    if tensor is None or tensor.size > LIMIT or tensor.dtype not in (DType.INT64, DType.INT32):
+    if tensor is None or tensor.dtype not in SIZES or tensor.size > LIMIT:
         return None
-    return tuple(int(i) for i in tensor.load().ravel())
+    return _elements(tensor)
+
+
+@lru_cache(4096)
+def _elements(tensor: Tensor) -> Elements:
+    return tuple(tensor.load().ravel().tolist())
 
 
 def infer_shape_data(

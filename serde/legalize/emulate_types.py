@@ -70,6 +70,7 @@ MOVING = frozenset(
 # Operators of integers: those of which a result may wrap around, and those of which none does.
 WRAPPING = frozenset("Add BitwiseNot CumSum MatMul Mul Neg ReduceSum Sub Sum".split())
 STAYING = frozenset("BitwiseAnd BitwiseOr BitwiseXor Div Mod Sign".split())
+TYPED = ("Cast", "CastLike", "QuantizeLinear", "DequantizeLinear")  # they name a type, or leave one
 BODIES = {"If": 0, "Loop": 1, "Scan": 0}  # operators with bodies: outputs before their own
 
 
@@ -139,6 +140,8 @@ def said(
     g: Any, carried: Carried, op: str, inputs: Sequence[Any], attrs: Mapping[str, Any], outputs: int
 ) -> Value | None:  # fmt: skip
     """What an operator comes to that gives, or has to be told of, a type the opset lacks."""
+    if op not in TYPED:
+        return None
     meant = [carried.of(v) for v in inputs]
     wanted = None
     if op in ("Cast", "CastLike"):

@@ -275,8 +275,12 @@ class Legalizer(OnnxBuilder):
         finally:
             self._level = before
 
-    def _known_attrs(self, operator: schema.Operator, attrs: Mapping[str, Any]) -> dict[str, Any]:
+    def _known_attrs(
+        self, operator: schema.Operator, attrs: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
         """Drop attributes the target lacks where they have the value of no effect."""
+        if attrs.keys() <= operator.attributes:
+            return attrs
         found = schema.find(operator.name, self._start)
         in_source = found is None or attrs.keys() <= found.attributes
         newest, lacking = max(self._start, self.opset), self.opset if in_source else self._start

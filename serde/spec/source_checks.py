@@ -9,7 +9,9 @@ from typing import Any
 from serde.errors import ConversionError, require, show_attribute
 from serde.ir.graph import Node, show_shape
 from serde.spec import canonicalize, schema
+from serde.spec.memo import memoize, number_attributes
 
+_legal: dict[Any, bool] = {}  # forms of nodes that are right
 MOST_INPUTS = 1 << 16  # of a node
 AXIS_OF_DATA = canonicalize.AXIS - {"DequantizeLinear", "QuantizeLinear"}  # those may have no axes
 DIRECTION = {"direction": ("forward", "reverse", "bidirectional")}
@@ -80,6 +82,17 @@ LEAST = {"Det": 2, "DFT": 2, "GatherND": 1, "GlobalAveragePool": 2, "GlobalMaxPo
 
 def refuse_illegal_node(level: int, node: Node) -> None:
     """Refuse a node of a file that is none of opset ``level``."""
+    is_given = tuple([v is not None for v in node.inputs])
+    key = level, node.op, number_attributes(node.attrs), is_given, len(node.outputs)
+    if key not in _legal:
+        _refuse_illegal_form(level, node)
+        if key[2] is not None:
+            memoize(_legal, key, lambda: True)
+    _check_ranks(node)
+
+
+def _refuse_illegal_form(level: int, node: Node) -> None:
+    """Refuse what does not depend on types: attributes, and how many operands there are."""
     operator = schema.operator(node.op, level)
     reason = schema.illegal_attributes_reason(operator, node.attrs)
     require(reason is None, reason or "")
@@ -96,7 +109,6 @@ def refuse_illegal_node(level: int, node: Node) -> None:
             formal = operator.input(at)
             require(formal.optional, f"{node.op} without its input {formal.name!r}")
     _check_attributes(node)
-    _check_ranks(node)
 
 
 def _check_attributes(node: Node) -> None:

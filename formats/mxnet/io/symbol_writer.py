@@ -9,6 +9,7 @@ import json
 import os
 import struct
 from collections.abc import Mapping
+from json.encoder import encode_basestring_ascii as quote
 from typing import Any, BinaryIO
 
 from serde.errors import UsageError, require
@@ -47,8 +48,23 @@ def encode(
         with files.open(params) as out:
             write_params(encoding.arrays(), sources, out)
         with files.open(symbol) as out:
-            out.write(json.dumps(encoding.symbol(mxnet), indent=2).encode())
+            out.write(dump_indented(encoding.symbol(mxnet)).encode())
     return [symbol, params]
+
+
+def dump_indented(value: Any, line: str = "\n") -> str:
+    """JSON as ``json.dumps`` writes it with ``indent=2``, which takes Python's slow encoder."""
+    if not value or not isinstance(value, (dict, list)):
+        return json.dumps(value)
+    inner = line + "  "
+    if isinstance(value, list):
+        parts = [str(v) if type(v) is int else dump_indented(v, inner) for v in value]
+        return f"[{inner}{f',{inner}'.join(parts)}{line}]"
+    pairs = [
+        f"{quote(k)}: {quote(v) if type(v) is str else dump_indented(v, inner)}"
+        for k, v in value.items()
+    ]
+    return f"{{{inner}{f',{inner}'.join(pairs)}{line}}}"
 
 
 def check_target(path: str | os.PathLike[str], *, write_epoch: int = 0, **options: Any) -> None:

@@ -174,7 +174,7 @@ def legalize_batch_norm(g, x, *parameters, epsilon, momentum, training_mode, out
         return g.Squeeze(y, [1])
     kind = statistics_type(x, *parameters)
     wide = g.cast(x, kind) if kind is DType.FLOAT64 else x
-    casted = [g.cast(v, kind) for v in parameters]
+    casted = [v if v.dtype is kind else g.cast(v, kind) for v in parameters]
     if any(g.producer(v) is not None for v in casted[2:]):
         return g.cast(
             normalize_with_statistics(g, g.cast(x, kind), *casted, epsilon=epsilon), x.type
