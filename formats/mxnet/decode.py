@@ -68,8 +68,7 @@ def _cut(symbol: Symbol, params: Params, outputs: Sequence[str]) -> tuple[Symbol
     ))  # fmt: skip
     variables = {n: about for n, about in symbol.variables.items() if n in read}
     kept = [at for at, name in enumerate(params.plain_names) if name not in rest]
-    part = replace(
-        params,
+    part = params._replace(
         names=tuple(params.names[at] for at in kept),
         tensors=tuple(params.tensors[at] for at in kept),
     )

@@ -11,8 +11,8 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from serde.errors import MalformedFile
 from serde.io.sniff import file_id
@@ -22,8 +22,7 @@ NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 NO_WAITING = getattr(os, "O_NONBLOCK", 0)  # a pipe would have to be waited for
 
 
-@dataclass(frozen=True)
-class AcceptedFile:
+class AcceptedFile(NamedTuple):
     """A file that weights may be read from: where it is, how long, and which one (``file_id``)."""
 
     path: str

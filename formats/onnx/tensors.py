@@ -137,7 +137,8 @@ def tensor_proto(name: str, tensor: Tensor) -> onnx.TensorProto:
 @lru_cache(4096)
 def type_fields(dtype: DType, shape: tuple[int, ...]) -> bytes:
     """The fields of a TensorProto before its name."""
-    return onnx.TensorProto(data_type=ELEMENT_CODES[dtype], dims=shape).SerializeToString()
+    proto = onnx.TensorProto(data_type=ELEMENT_CODES[dtype], dims=shape)
+    return bytes(proto.SerializeToString())
 
 
 def make_dense(proto: onnx.SparseTensorProto, values: Tensor, indices: Tensor, path: str) -> Tensor:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import onnx
 from google.protobuf.message import EncodeError
@@ -47,8 +46,7 @@ def least_ir_version(opset: int) -> int:
     return int(versions.get(opset, LEAST_IR))
 
 
-@dataclass(frozen=True)
-class PlacedInitializer:
+class PlacedInitializer(NamedTuple):
     """One initializer: its header, and either its bytes or nothing (they lie elsewhere)."""
 
     head: bytes
@@ -337,13 +335,12 @@ def _fill_node(proto: onnx.NodeProto, node: Node, name: str, names: _Module) -> 
         names.attributes.pop(None, None)
     if doc := "\n".join([s.doc for s in node.sources if s.doc]):
         proto.doc_string = doc
-    number = 0
+    at = 0
     for source in node.sources:
         if source.format != "onnx":
-            key = f"{ORIGIN}.{number}" if number else ORIGIN
             text = f"{source.format} {source.op} {source.name}"
-            proto.metadata_props.add(key=key, value=text)
-            number += 1
+            proto.metadata_props.add(key=f"{ORIGIN}.{at}" if at else ORIGIN, value=text)
+            at += 1
 
 
 def _attributes(node: Node, names: _Module) -> Iterator[onnx.AttributeProto]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import codecs
 import os
 import sys
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -76,6 +75,8 @@ class Command(click.Group):
             raise
         except Exception as error:
             if "--debug" in sys.argv:
+                import traceback
+
                 traceback.print_exc()
             code, message = explain(error)
             click.echo(f"serde: {message}", err=True)

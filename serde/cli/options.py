@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import wraps
+from functools import cache, wraps
 from typing import Any
 
 import click
@@ -130,8 +130,14 @@ def _clicked(name: str, option: Option, formats: tuple[str, ...]) -> Decorator:
 
 
 def documented(*names: str, **declared: Any) -> Decorator:
-    """An option with ``details`` for the reference page."""
-    return click.option(*names, cls=DocumentedOption, **declared)
+    """An option with ``details`` for the reference page; commands that take it share it."""
+    option = DocumentedOption(names, **declared)
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        command.__dict__.setdefault("__click_params__", []).append(option)
+        return command
+
+    return add
 
 
 def declared_options(
@@ -157,6 +163,12 @@ def _adding(options: Iterable[Decorator]) -> Decorator:
 
 def reading() -> Decorator:
     """Add the options that say how the source is read."""
+    return _add_reading(*installed_formats())
+
+
+@cache
+def _add_reading(*formats: Format) -> Decorator:
+    """The options of these formats, made once for all commands that have them."""
     return _adding(
         [*(_clicked(*each) for each in declared_options(ReadOptions, lambda f: f.read_options)),
          documented("--from", "from_format", callback=known_format, metavar="FORMAT",

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,8 +20,7 @@ COMPARISONS = {
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True)
-class Forest:
+class Forest(NamedTuple):
     """The nodes of all trees as arrays; a leaf is its own child on both sides.
 
     ``leaves`` has the weights of each node for each target, ``has_weight`` whether it has one.

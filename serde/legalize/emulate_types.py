@@ -9,8 +9,7 @@ wider type would not: that is refused, and so is an output of the graph.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,8 +41,7 @@ INTEGERS = {  # and their bits
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Grid:
+class Grid(NamedTuple):
     """The values of a float type: bits of precision, lowest exponent, largest, what is beyond."""
 
     precision: int

@@ -7,15 +7,15 @@ carries. Few runtimes have sequences; every one that has loops has stacked outpu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from serde.ir.graph import DType, Graph, Node, Shape, Tensor, Value
 
 
-@dataclass(frozen=True)
-class _List:
+class _List(NamedTuple):
     """State ``at`` of a Loop: each turn appends ``element``, ``readers`` join them afterwards."""
 
     at: int

@@ -115,11 +115,11 @@ class _Rewriting:
             finally:
                 builder.leave(around)
             if results is node.outputs:
-                env.update(zip(results, results, strict=True))
+                env.update((v, v) for v in node.outputs)
         except _DependsOnFailure:
-            error = self.table.refusal(node)
-            if error is not None:
-                self.report(node, error)
+            refusal = self.table.refusal(node)
+            if refusal is not None:
+                self.report(node, refusal)
             env.update((v, None) for v in node.outputs)
         except ConversionError as error:
             self.report(node, error)

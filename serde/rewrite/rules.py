@@ -14,7 +14,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import Annotated, Any, TypeVar, get_origin
+from typing import Annotated, Any, NamedTuple, TypeVar, get_origin
 
 from serde.errors import ConversionError, UnsupportedAttribute, UnsupportedOp, show_attribute
 from serde.ir.builder import Builder
@@ -36,8 +36,7 @@ Hint = Annotated[T, HINT]  # the type of a rule's parameter that a pass sets, se
 Guard = Callable[[Node, Sequence["Value | None"], Sequence["Value | None"]], None]
 
 
-@dataclass(frozen=True)
-class Attribute:
+class Attribute(NamedTuple):
     """One attribute a rule declares: its type, and its default where it has one."""
 
     kind: Any

@@ -7,9 +7,8 @@ compared where both are known as numbers. Sizes by name and unknown ones are tak
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from serde.errors import ConversionError, require
 from serde.ir.graph import Dim, Shape, Value, show_shape
@@ -28,8 +27,7 @@ WORDS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(NamedTuple):
     """One use of an operator: what its checks look at."""
 
     operator: Operator
@@ -47,8 +45,7 @@ class Call:
         return f"{formal} {value and value.name!r} of shape {show_shape(self.shape(at))}"
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(NamedTuple):
     """The axes of operands, as templates, and which sizes others divide.
 
     In a template each axis has a letter that stands for the size, ``*`` a factor for an axis that

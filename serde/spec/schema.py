@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -80,8 +79,7 @@ SPELLED = {  # element types as schemas spell them: tensor(float)
 }
 
 
-@dataclass(frozen=True)
-class Formal:
+class Formal(NamedTuple):
     """One declared input or output: its name, its type variable and the element types allowed."""
 
     name: str
@@ -91,8 +89,7 @@ class Formal:
     types: frozenset[DType]
 
 
-@dataclass(frozen=True)
-class Operator:
+class Operator(NamedTuple):
     """An operator at one opset, as the standard declares it."""
 
     name: str
@@ -158,8 +155,15 @@ def defaults_of(op: str) -> Mapping[str, Any]:
 @cache
 def first_version(op: str, domain: str = "") -> int | None:
     """The lowest opset that has ``op`` in its present life, None if there is none."""
-    versions = [v for v in range(1, IR_OPSET + 1) if find(op, v, domain)]
-    return versions[0] if versions else None
+    version, lowest = IR_OPSET, None
+    while version:
+        try:
+            raw = defs.get_schema(op, max_inclusive_version=version, domain=domain)
+        except defs.SchemaError:
+            break
+        lowest = lowest if raw.deprecated else raw.since_version
+        version = raw.since_version - 1
+    return lowest
 
 
 @cache

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 
 from serde.errors import MalformedFile
 from serde.ir.graph import Graph, Shape, Tensor, Value, show_shape
@@ -57,7 +56,7 @@ def bind_params(
     extra = [n for n in held if n not in wanted]
     absent = _find_missing(graph, held) if wrong or extra else {}
     free = {n: held[n].shape for n in extra}
-    misspelt = [n for n in wanted if n not in held and get_close_matches(n, extra, 1, CLOSE)]
+    misspelt = [n for n in wanted if n not in held and _find_close(n, extra, CLOSE)]
     absent |= dict.fromkeys(n for n in misspelt if n not in absent)
     is_mistaken = any(_suggest_array(n, s, free) for n, s in absent.items())
     if wrong or (is_mistaken and not ignore_extra):
@@ -155,6 +154,15 @@ def _show(shape: Shape | None) -> str:
     return "" if shape is None else f" {show_shape(shape)}"
 
 
+def _find_close(name: str, names: Sequence[str], cutoff: float) -> Sequence[str]:
+    """The name that is most alike, if any is."""
+    if not names:
+        return ()
+    from difflib import get_close_matches
+
+    return get_close_matches(name, names, 1, cutoff)
+
+
 def _suggest_array(name: str, shape: Shape | None, free: Mapping[str, Shape | None]) -> str:
     """Which of ``free`` was most likely meant: of those that fit in shape the closest in name."""
     kind = _kind(name)
@@ -162,7 +170,7 @@ def _suggest_array(name: str, shape: Shape | None, free: Mapping[str, Shape | No
         n for n, s in free.items()
         if _are_compatible(shape, s) and (not kind or _kind(n) in (kind, ""))
     ]  # fmt: skip
-    close = get_close_matches(name, fitting, 1, 0.5)
+    close = _find_close(name, fitting, 0.5)
     if not close and len(fitting) == 1 and len(shape or ()) > 1 and free[fitting[0]] is not None:
         close = fitting
     return f": perhaps {close[0]!r}" if close else ""

@@ -5,7 +5,6 @@ them after a block's attributes (``features.0.weight``), not after its prefix.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from serde.errors import MalformedFile
 from serde.ir.graph import Shape, Tensor, show_shape
@@ -59,8 +58,8 @@ def rename_arrays(params: Params, names: Mapping[str, str]) -> Params:
     """The arrays under the names of their variables; those of no variable keep theirs."""
     back = {array: variable for variable, array in names.items()}
     by_name = params.by_name()
-    return replace(
-        params, names=tuple(back.get(n, n) for n in by_name), tensors=tuple(by_name.values())
+    return params._replace(
+        names=tuple(back.get(n, n) for n in by_name), tensors=tuple(by_name.values())
     )
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from serde.errors import MalformedFile, UsageError
 from serde.io.sniff import read_head, refuse_missing
@@ -28,8 +28,7 @@ MOST_JSON = 1 << 28  # bytes of symbol JSON
 MOST_FILES = 10_000  # of a folder that are looked into
 
 
-@dataclass(frozen=True)
-class Files:
+class Files(NamedTuple):
     """A symbol's text, its parameters if any were found, and where they were looked for."""
 
     symbol_path: str
@@ -44,8 +43,7 @@ UNSAVED = (
 )
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A file in a folder or an archive: what errors call it, its start, and ways to read it."""
 
     name: str

@@ -22,9 +22,8 @@ import os
 import struct
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,8 +46,7 @@ Shape = tuple[int, ...]
 Place = Callable[[int, int, DType, Shape], Tensor]  # offset, size, type, shape → the array
 
 
-@dataclass(frozen=True)
-class Params:
+class Params(NamedTuple):
     """The arrays of one file, ``path`` for errors. ``names`` is empty where the file has none."""
 
     path: str

@@ -8,9 +8,9 @@ covered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Sequence, Set
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from serde.ir.builder import Builder
 from serde.ir.dim_expr import shape_data_of
@@ -33,8 +33,7 @@ from serde.version_converter.adapters.resize import every_axis
 MEASURED = ("1.20.1", "1.23.2", "1.27.0", "1.31.1", "1.32.0")  # releases of ONNX Runtime
 
 
-@dataclass(frozen=True)
-class Form:
+class Form(NamedTuple):
     """A form that ONNX Runtime gets wrong in ``releases`` of ``MEASURED``.
 
     ``optimizer`` is the graph optimizer that rewrites it wrongly, empty where a kernel refuses it.
@@ -118,7 +117,7 @@ def avoid_runtime_forms(graph: Graph) -> Graph:
     return drop_dead(table.rewrite(graph, builder))
 
 
-def _may_have_form(node: Node, present: Collection[str]) -> bool:
+def _may_have_form(node: Node, present: Set[str]) -> bool:
     """Whether a rule may apply: what it looks for above a node is ``present`` in the graph."""
     if not present.isdisjoint(ABOVE[node.op]):
         return True

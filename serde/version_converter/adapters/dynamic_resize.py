@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
+from typing import NamedTuple
 
 from serde.ir.graph import DType, Value
 
@@ -18,8 +18,7 @@ ROUNDING = {
 }
 
 
-@dataclass(frozen=True)
-class Axis:
+class Axis(NamedTuple):
     """One axis to resize: sizes before and behind, and how much larger it gets, all float32.
 
     ``length`` is the size behind, not rounded to an integer where a scale gave it.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from math import prod
+from typing import NamedTuple
 
 from serde.errors import require
 from serde.ir.geometry import Ints, window_output
@@ -33,8 +33,7 @@ def ceil_mode_pads(x: Value, kernel: Ints, strides: Ints, dilations: Ints, pads:
     return extra
 
 
-@dataclass(frozen=True)
-class Windows:
+class Windows(NamedTuple):
     """The windows a pool moves: how large, how far apart, and what is put around the tensor."""
 
     kernel: Ints

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True)
-class Sampling:
+class Sampling(NamedTuple):
     """The attributes of Resize that tell how elements are sampled."""
 
     mode: str

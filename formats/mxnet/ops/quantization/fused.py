@@ -8,8 +8,8 @@ it runs, channel by channel, once BatchNorm is part of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -150,8 +150,7 @@ def align_to_first_axis(g, v: Value, like: Value):
     return g.Reshape(v, [-1] + [1] * (like.rank - 1))
 
 
-@dataclass(frozen=True)
-class QuantizedWeights:
+class QuantizedWeights(NamedTuple):
     """Weights of int8, a bias of int32, and how many of them stand for 1: ``scale`` of the weights,
     by one number or one for each channel, and ``inverse_scale`` of the data.
     """
