@@ -206,4 +206,4 @@ def _arrays(result: Any) -> Iterator[np.ndarray[Any, Any]]:
 
 
 BRIDGE = Bridge("tvm", ("tvm",), "relay", decode, run, {"relay": to_relay, "relax": to_relax},
-                prepare)  # fmt: skip
+                prepare, ends_anywhere=False)  # fmt: skip

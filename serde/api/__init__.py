@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ from serde.pipeline import (
 from serde.plugins import Format, bridge_names, format_for_writing, get_bridge, get_format, taken
 from serde.plugins.options import declared, names_of
 
+VERIFIED = ("outputs", "layers")  # what can be verified
 Progress = Callable[[str], None]
 UNREPORTED = frozenset({"params", "inputs", "outputs", "rename", "hash_weights"})
 
@@ -47,7 +48,7 @@ def convert(
     *,
     from_format: str | None = None,
     to_format: str | None = None,
-    verify: bool = False,
+    verify: bool | str = False,
     data: Any = None,
     expected: Any = None,
     progress: Progress = lambda stage: None,
@@ -62,6 +63,7 @@ def convert(
         target: the file to write.
         from_format, to_format: where content and suffix do not tell.
         verify: run source and result on the same inputs and compare; see ``serde.verification``.
+            ``"layers"`` compares the layers that both have as well.
         data: inputs to run them on, as an ``.npz`` path or mapping; random ones otherwise.
         expected: the source's outputs, as an ``.npz`` path or mapping, where it cannot be run.
         progress: called with the name of each stage as it begins.
@@ -73,6 +75,7 @@ def convert(
     Raises:
         SerdeError: one of its kinds; an Unconvertible has the Report as its ``report``.
     """
+    check_choice("verify", verify, (True, False, *VERIFIED))
     into = get_format(to_format) if to_format else format_for_writing(Path(target))
     reading, writing = _split(options, into)
     asked = get_profile(writing.pop("profile", None) or "generic")
@@ -110,12 +113,24 @@ def convert(
         report.files = encode(into, lowered, Path(target), writing)
     report.describe(lowered)
     if run is not None:
-        from serde.verification import compare_result
+        from serde.verification import compare_result, compare_run_layers
 
-        others = [f for f in report.files if f != os.fspath(target)]
+        weights = next((f for f in report.files if f != os.fspath(target)), None)
         with _timed(report, "verify", progress):
-            report.verification = compare_result(run, target, weights=next(iter(others), None))
+            report.verification = compare_result(run, target, weights=weights)
+        if verify == "layers":
+            with _timed(report, "layers", progress):
+                report.verification.layers = compare_run_layers(
+                    run, target, weights=weights, graph=lowered
+                )
     return report
+
+
+def check_choice(name: str, given: Any, choices: Sequence[Any]) -> None:
+    """Raise UsageError for what is none of the choices."""
+    if given not in choices:
+        shown = ", ".join(map(repr, choices))
+        raise UsageError(f"{name} is {given!r}: it takes {shown}")
 
 
 def _load(

@@ -11,10 +11,11 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from serde.cli.compare import compare
 from serde.cli.options import (
     ARGUMENTS,
     RenamingCommand,
@@ -26,14 +27,16 @@ from serde.cli.options import (
     with_report,
     writing,
 )
+from serde.cli.show import (
+    show_conversion,
+    show_model,
+    show_not_compared,
+    show_notes,
+    show_verification,
+)
 from serde.errors import MalformedFile, SerdeError, Unconvertible, UnknownFormat, UsageError
 
-if TYPE_CHECKING:
-    from serde.api.report import Report
-
 DONE, FAILED, USAGE, UNREADABLE, NOT_COMPARED, SYSTEM = range(6)
-SHOWN_OPERATORS = 12
-PREFIX = "not compared: "
 ASCII = {"→": "->", "×": "x", "…": "...", "≤": "<=", "≥": ">=", "–": "-", "—": "-"}
 ENCODING_ERRORS = "serde.ascii"  # the name of the handler below
 
@@ -128,7 +131,10 @@ def main() -> None:
 @writing()
 @documented("--to", "to_format", callback=known_format, metavar="FORMAT",
             help="The format to write, where the suffix does not tell.")  # fmt: skip
-@documented("--verify", is_flag=True, help="Run source and result and compare their outputs.")
+@documented("--verify", type=click.Choice(["outputs", "layers"]), alone="outputs",
+            metavar="[layers]", help="Run source and result and compare their outputs.",
+            details="With `layers`, compare each layer that both have, and name the first that "
+                    "differs.")  # fmt: skip
 @documented("--verify-strict", "strict", is_flag=True,
               help="Verify, and exit with 4 where nothing could be compared.")  # fmt: skip
 @documented("--data", metavar="NPZ", help="The inputs to verify with; random if left out.",
@@ -142,7 +148,7 @@ def main() -> None:
 @click.pass_context
 def convert(
     context: click.Context, /, source: str, target: str, quiet: bool, debug: bool,
-    report_path: str | None, verify: bool, strict: bool, **options: Any,
+    report_path: str | None, verify: str | None, strict: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Convert SOURCE, a file, prefix, folder or archive, to another format."""
     from serde import api
@@ -162,62 +168,14 @@ def convert(
     if report_path:
         report.save(report_path)
     if not quiet:
-        _show_conversion(report)
+        show_conversion(report)
     found = report.verification
     if found is not None and not (quiet and found.ok):
-        _show_verification(found, err=quiet)
+        show_verification(found, err=quiet)
     if found is not None:
-        _show_not_compared(found, strict or not quiet)
+        show_not_compared(found, strict or not quiet)
     code = DONE if report.ok else FAILED
     context.exit(NOT_COMPARED if code == DONE and strict and not found.done else code)
-
-
-def _show_conversion(report: Report) -> None:
-    seconds = sum(report.seconds.values())
-    click.echo(f"{report.source} ({report.source_format}) → {report.target} in {seconds:.2f} s")
-    _show_model(report)
-    _show_notes(report)
-
-
-def _show_notes(report: Report) -> None:
-    for note in report.notes:
-        click.echo(f"note: {note}")
-
-
-def _show_model(report: Report) -> None:
-    for title, entries in (("inputs", report.inputs), ("outputs", report.outputs)):
-        for entry in entries:
-            click.echo(f"  {title[:-1]:7}{entry['name']}: {entry['dtype']} {entry['shape']}")
-    counts = [f"{op} ×{n}" for op, n in report.operators.items()]
-    more = f" and {len(counts) - SHOWN_OPERATORS} more" if len(counts) > SHOWN_OPERATORS else ""
-    click.echo(
-        f"  nodes  {sum(report.operators.values())}: {', '.join(counts[:SHOWN_OPERATORS])}{more}"
-    )
-    click.echo(f"  weights {report.parameters:,} numbers, {report.weight_bytes / 1e6:,.1f} MB")
-
-
-def _show_verification(found: Any, err: bool = False) -> None:
-    if not found.done:
-        return
-    click.echo(f"verification against {found.source}, {found.inputs}:", err=err)
-    if len(found.sets) > 1:
-        click.echo(f"  inputs: {', '.join(found.sets)}", err=err)
-    if len(found.settings) > 1:
-        click.echo(f"  result run {', '.join(found.settings)}", err=err)
-    for o in found.outputs:
-        verdict = ("pass" if o.passed else "FAIL") + (f" ({o.reason})" if o.reason else "")
-        click.echo(
-            f"  {o.name} {o.dtype}{list(o.shape)}: max_abs {o.max_abs:.3g}, max_rel "
-            f"{o.max_rel:.3g}, cosine {o.cosine:.8f}, tolerance {o.tolerance:.3g}: {verdict}",
-            err=err,
-        )
-
-
-def _show_not_compared(found: Any, shown: bool) -> None:
-    """Say on the standard error output what verification left out."""
-    lines = found.not_compared if found.done else [found.statement]
-    for line in lines if shown else []:
-        click.echo(f"verification: not compared: {line.removeprefix(PREFIX)}", err=True)
 
 
 @main.command(cls=RenamingCommand)
@@ -254,8 +212,8 @@ def check(
             click.echo(f"  {problem}")
     else:
         click.echo(f"{source}: everything converts to {report.target_format}")
-        _show_model(report)
-        _show_notes(report)
+        show_model(report)
+        show_notes(report)
     context.exit(DONE if report.ok else FAILED)
 
 
@@ -280,7 +238,7 @@ def inspect(source: str, debug: bool, values: bool, as_json: bool, **options: An
         return
     version = graph.metadata.get(f"{name}.version") or (graph.domain or f"opset {graph.opset}")
     click.echo(f"{source}: {name} {version}, {len(graph.nodes)} nodes")
-    _show_model(report)
+    show_model(report)
     if values:
         for node in graph.nodes:
             click.echo(f"  {node.op}: {', '.join(map(show_value, node.outputs))}")
@@ -344,3 +302,6 @@ def formats() -> None:
         click.echo(f"{name}: {', '.join(found.suffixes)}; {ways}")
     for bridge, format_name in api.bridges().items():
         click.echo(f"bridge {bridge}: live objects, read as {format_name}")
+
+
+main.add_command(compare)

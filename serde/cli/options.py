@@ -25,22 +25,27 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 class DocumentedOption(click.Option):
     """An option with what the reference page says of it, and how it was spelled before.
 
-    ``details`` follow the help text; ``formats`` are those that take it, none for all.
+    ``details`` follow the help text; ``formats`` are those that take it, none for all. ``alone``
+    is the word, of its choices, that the option means where none of them follows it.
     """
 
     def __init__(
         self, *names: Any, details: str = "", formats: tuple[str, ...] = (),
-        old_flags: tuple[str, ...] = (), **declared: Any,
+        old_flags: tuple[str, ...] = (), alone: str = "", **declared: Any,
     ) -> None:  # fmt: skip
         super().__init__(*names, **declared)
+        self.alone = alone
         self.details, self.formats, self.old_flags = details, formats, old_flags
 
 
 class RenamingCommand(click.Command):
-    """A command that takes options by their old names as well, with a notice."""
+    """A command that takes options by their old names as well, with a notice.
+
+    Options that have a meaning ``alone`` take one of their words, or none.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Replace the old names, up to a ``--``."""
+        """Replace the old names, and give each option its word, up to a ``--``."""
         new = {old: p.opts[0] for p in self.params for old in getattr(p, "old_flags", ())}
         end = args.index("--") if "--" in args else len(args)
         for at, argument in enumerate(args[:end]):
@@ -48,7 +53,24 @@ class RenamingCommand(click.Command):
             if flag in new:
                 _notice(ctx, f"{flag} is now {new[flag]}")
                 args[at] = f"{new[flag]}{equals}{value}"
-        return super().parse_args(ctx, args)
+        return super().parse_args(ctx, [*self._with_words(args[:end]), *args[end:]])
+
+    def _with_words(self, args: list[str]) -> Iterator[str]:
+        """The arguments, each option that may stand alone in one piece with its word."""
+        alone = {flag: p for p in self.params if getattr(p, "alone", "") for flag in p.opts}
+        ahead = iter([*args, None])
+        argument = next(ahead)
+        while argument is not None:
+            following = next(ahead)
+            option: Any = alone.get(argument)
+            if option is None:
+                yield argument
+            elif following is not None and following in option.type.choices:
+                yield f"{argument}={following}"
+                following = next(ahead)
+            else:
+                yield f"{argument}={option.alone}"
+            argument = following
 
 
 class Words(click.Choice[str]):
@@ -71,7 +93,7 @@ def _notice(context: click.Context, text: str) -> None:
         click.echo(f"deprecated: {text}", err=True)
 
 
-def _by_name(parsed: Iterable[tuple[str, Any]]) -> dict[str, Any] | None:
+def parse_by_name(parsed: Iterable[tuple[str, Any]]) -> dict[str, Any] | None:
     """Values of one option by the name each begins with; refuses a name given twice."""
     found: dict[str, Any] = {}
     for name, value in parsed:
@@ -120,7 +142,10 @@ def _clicked(name: str, option: Option, formats: tuple[str, ...]) -> Decorator:
         more["type"] = int
     elif option.kind in ITEMS:
         parse = ITEMS[option.kind]
-        more |= {"multiple": True, "callback": lambda c, p, values: _by_name(map(parse, values))}
+        more |= {
+            "multiple": True,
+            "callback": lambda c, p, values: parse_by_name(map(parse, values)),
+        }
     elif option.kind in ("names", "batch"):
         more["callback"] = _names if option.kind == "names" else _batch
     return documented(

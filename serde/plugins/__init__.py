@@ -162,7 +162,8 @@ class Bridge:
     ``run(source, feeds)`` runs such a source in its own framework, for verification, and
     ``prepare(source)``, where there is one, gives a function of the feeds for several runs.
     ``settings`` are options of both by name: other ways to run a model that must give the same.
-    Both take ``cut_inputs`` where ``begins_anywhere``: names of values to begin a source at.
+    Both take ``cut_inputs`` where ``begins_anywhere``: names of values to begin a source at, and
+    ``outputs`` where ``ends_anywhere``: those to end it at.
     ``makes`` has the functions that turn a graph of the IR into live objects, by what users call
     those.
     """
@@ -176,6 +177,7 @@ class Bridge:
     prepare: Callable[..., Callable[[Mapping[str, Any]], Any]] | None = None
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     begins_anywhere: bool = False
+    ends_anywhere: bool = True
 
 
 HUB = names_of((ReadOptions, WriteOptions))

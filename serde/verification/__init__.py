@@ -6,6 +6,7 @@ from serde.verification.compare_outputs import OutputComparison, compare
 from serde.verification.compare_runtimes import (
     Verification,
     compare_result,
+    compare_run_layers,
     run_source,
     verify,
     verify_conversion,
@@ -17,6 +18,7 @@ __all__ = [
     "Verification",
     "compare",
     "compare_result",
+    "compare_run_layers",
     "make_random_inputs",
     "run_source",
     "verify",

@@ -16,13 +16,14 @@ import numpy as np
 
 from serde.errors import MissingDependency, SerdeError, UsageError
 from serde.ir.graph import Graph
-from serde.pipeline import load
+from serde.pipeline import load, read
 from serde.plugins import Bridge, format_of, running
+from serde.verification.compare_layers import CutModel, LayersComparison, compare_layers
 from serde.verification.compare_outputs import OutputComparison, not_run
 from serde.verification.given_arrays import load_expected, load_inputs
 from serde.verification.input_sets import NORMAL, InputSet, input_sets
 from serde.verification.random_inputs import SEED
-from serde.verification.source_runs import NotComparable, SourceModel, prepare
+from serde.verification.source_runs import NotComparable, SourceModel, prepare, prepare_cut
 from serde.verification.tolerated import Judge
 
 Array = np.ndarray[Any, Any]
@@ -36,7 +37,7 @@ class Verification:
 
     ``outputs`` has each output once: as it was where it was found wrong, otherwise as on the first
     inputs. ``sets`` are the sets of inputs and ``settings`` the ways the result was run;
-    ``not_compared`` says what was left out, and why.
+    ``not_compared`` says what was left out, and why; ``layers`` are there if they were asked for.
     """
 
     done: bool
@@ -47,6 +48,7 @@ class Verification:
     sets: list[str] = field(default_factory=list)
     settings: list[str] = field(default_factory=list)
     not_compared: list[str] = field(default_factory=list)
+    layers: LayersComparison | None = None
 
     @property
     def ok(self) -> bool:
@@ -59,7 +61,8 @@ class SourceRun:
     """What a source computes on each set of inputs.
 
     ``graph`` is the result, ``ir`` the graph of the IR that it was made from. ``statement`` is why
-    there is nothing to compare with; ``error`` why running it failed.
+    there is nothing to compare with; ``error`` why running it failed. ``is_replaced`` where the
+    result takes the source's place, ``is_missing`` where the framework is not installed.
     """
 
     graph: Graph
@@ -72,6 +75,8 @@ class SourceRun:
     statement: str = ""
     error: SerdeError | None = None
     model: SourceModel | None = None
+    is_replaced: bool = False
+    is_missing: bool = False
 
 
 def verify(
@@ -143,12 +148,14 @@ def run_source(
         return run
     try:
         run.model = SourceModel(source, params, outputs, rename, reading or {}, inputs)
-        if _is_same_file(source, target):  # soon it will be the result
+        run.is_replaced = _is_same_file(source, target)
+        if run.is_replaced:
             for setting in run.model.settings:
                 run.model.prepare(setting)
         run.origin = run.model.bridge.name if run.model.bridge else ""
         _run_sets(run, run.model, sets)
     except MissingDependency as error:
+        run.is_missing = True
         run.statement = (
             f"not compared: the source could not be run. {error}. "
             "Its outputs can be given instead: --expected out.npz with --data in.npz"
@@ -268,6 +275,34 @@ def _compare_setting(
             if c.reason and where:
                 c.reason = f"{c.reason} {where}"
         yield compared
+
+
+def compare_run_layers(
+    run: SourceRun, target: str | os.PathLike[str], *, weights: str | None = None,
+    graph: Graph | None = None,
+) -> LayersComparison:  # fmt: skip
+    """Compare a result with its source layer by layer, on the first inputs.
+
+    ``graph`` is the result as it was written, which has names that its file may lack.
+    """
+    bridge = running(format_of(Path(target)).name)
+    if run.model is None or not run.results or bridge is None:
+        reason = run.statement.removeprefix("not compared: ") or "the source was not run"
+        return LayersComparison(statement=f"not compared: {reason}")
+    if run.is_replaced:
+        return LayersComparison(
+            statement="not compared: the result has replaced its source; write it to another file"
+        )
+    model = run.model
+    own = graph or read(target, **({} if weights is None else {"params": weights}))[0]
+
+    def run_result(names: Sequence[str], feeds: Mapping[str, Array]) -> Sequence[Any]:
+        if bridge.ends_anywhere:
+            return prepare(bridge, target, params=weights, outputs=names)(feeds)
+        return prepare_cut(bridge, own, names)(feeds)
+
+    source = CutModel(model.read(), lambda names, feeds: model.cut(names).run(feeds))
+    return compare_layers(source, CutModel(own, run_result), run.sets[0].feeds, run.ir)
 
 
 def _circumstances(inputs: InputSet, setting: str) -> str:

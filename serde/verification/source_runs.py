@@ -13,8 +13,9 @@ import numpy as np
 
 from serde.errors import SerdeError
 from serde.ir.graph import Graph
-from serde.pipeline import REWRITING, load, read, save
-from serde.plugins import Bridge, bridge_for, format_of, running
+from serde.passes.cut_inputs import cut
+from serde.pipeline import REWRITING, encode, load, read, save
+from serde.plugins import Bridge, bridge_for, format_of, get_format, running
 
 Array = np.ndarray[Any, Any]
 Feeds = Mapping[str, Array]
@@ -34,6 +35,16 @@ def prepare(bridge: Bridge, source: Any, **options: Any) -> Run:
     return partial(bridge.run, source, **options)
 
 
+def prepare_cut(bridge: Bridge, graph: Graph, outputs: Sequence[str]) -> Run:
+    """A function of the feeds that runs a graph of the bridge's format up to ``outputs``."""
+    found = get_format(bridge.format)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"model{found.suffixes[0]}"
+        files = encode(found, cut(graph, outputs), path, {})
+        params = next((f for f in files if f != os.fspath(path)), None)
+        return prepare(bridge, path, params=params)
+
+
 class SourceModel:
     """A source with the options it was read by; feeds have the names of the result's inputs."""
 
@@ -44,9 +55,10 @@ class SourceModel:
     ) -> None:  # fmt: skip
         self.fixed = _fixed_arrays(source, params, inputs, reading.get("set_inputs"))
         self.bridge = _bridge_of(source)
-        self.source, self.reading = source, dict(reading)
+        self.source, self.reading, self.inputs = source, dict(reading), inputs
         self.options = {"params": params, "outputs": outputs, **self.reading}
-        self.old_names = {new: name for name, new in (rename or {}).items()}
+        self.renames = dict(rename or {})
+        self.old_names = {new: name for name, new in self.renames.items()}
         self.batch = _baked_batch(source, params, reading)
         self.runs: dict[str, Run] = {}
 
@@ -68,6 +80,20 @@ class SourceModel:
             else:
                 self.runs[setting] = prepare(self.bridge, self.source, **options)
         return self.runs[setting]
+
+    def cut(self, outputs: Sequence[str]) -> SourceModel:
+        """The model that ends at other values, by the names of the source."""
+        params = self.options["params"]
+        shorter = SourceModel(self.source, params, outputs, self.renames, self.reading, self.inputs)
+        if self.bridge is not None and not self.bridge.ends_anywhere:
+            shorter.runs[""] = prepare_cut(self.bridge, self.read(), outputs)
+        return shorter
+
+    def read(self) -> Graph:
+        """Its graph, in its own vocabulary."""
+        options = {k: v for k, v in self.reading.items() if k not in REWRITING}
+        params = self.options["params"]
+        return read(self.source, params=params, inputs=self.inputs, **options)[0]
 
     def run(self, feeds: Feeds, setting: str = "") -> Sequence[Any]:
         """Its outputs.

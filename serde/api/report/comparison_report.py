@@ -1,0 +1,54 @@
+"""The report of ``serde compare``."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+
+from serde.api.report.data import SCHEMA, report_suffix, to_json, write_text
+from serde.verification.compare_runtimes import Verification
+
+
+@dataclass
+class ComparisonReport:
+    """Two models, and how far their outputs and layers are from each other."""
+
+    first: str
+    second: str
+    verification: Verification
+
+    def to_json(self) -> str:
+        """The comparison as JSON text, ``verification`` as in the report of a conversion."""
+        fields = {"schema": SCHEMA, "first": self.first, "second": self.second}
+        held = {**fields, "ok": self.verification.ok, "verification": self.verification}
+        return json.dumps(to_json(held), indent=2)
+
+    def to_markdown(self) -> str:
+        """The comparison as Markdown."""
+        from serde.api.report.markdown import show_verification
+
+        lines = [f"# {self.first} and {self.second}", *show_verification(self.verification)]
+        return "\n".join(lines) + "\n"
+
+    def to_html(self) -> str:
+        """The comparison as a page of its own."""
+        from serde.api.report.comparison import show_layers, show_outputs
+        from serde.api.report.page import Section, render_page
+
+        found = self.verification
+        verdict = ("good", "same") if found.ok else ("bad", "different")
+        sections = [
+            Section("outputs", "Outputs", show_outputs(found)),
+            Section("layers", "Layers", show_layers(found.layers)),
+        ]
+        title = f"{self.first} and {self.second}"
+        return render_page(
+            title, f"{len(found.outputs)} outputs compared",
+            verdict if found.done else ("warn", "not compared"), sections,
+        )  # fmt: skip
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it as HTML, Markdown or JSON, by the suffix of ``path``."""
+        render = {"html": self.to_html, "md": self.to_markdown, "json": self.to_json}
+        write_text(path, render[report_suffix(path)]())

@@ -1,0 +1,54 @@
+"""``serde compare``: two models on the same inputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from serde.cli.options import RenamingCommand, documented, parse_by_name, with_report
+from serde.cli.show import show_not_compared, show_verification
+from serde.passes.cut_inputs import parse_spec
+
+SAME, DIFFERENT, NOT_COMPARED = 0, 1, 4  # exit codes
+
+
+@click.command(cls=RenamingCommand)
+@click.argument("first")
+@click.argument("second")
+@documented("--layers/--no-layers", default=True,
+            help="Compare the layers that both models have, as well.")  # fmt: skip
+@documented("--input", "inputs", metavar="NAME=DIMS[:dtype]", multiple=True,
+            callback=lambda c, p, values: parse_by_name(map(parse_spec, values)),
+            help="An input's shape in FIRST, where its file leaves it open.",
+            details="May be given several times.")  # fmt: skip
+@documented("--params", metavar="FILE", help="The parameters of FIRST, if not beside it.")
+@documented("--other-params", metavar="FILE", help="The parameters of SECOND, likewise.")
+@documented("--data", metavar="NPZ",
+            help="The inputs, by their names in SECOND; random if left out.")  # fmt: skip
+@documented("--seed", type=int, default=0, metavar="N", help="The seed of random inputs.")
+@documented("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
+@with_report
+@documented("--debug", is_flag=True, help="Show where an error came from.")
+@click.pass_context
+def compare(
+    context: click.Context, /, first: str, second: str, debug: bool, as_json: bool,
+    report_path: str | None, **options: Any,
+) -> None:  # fmt: skip
+    """Run FIRST and SECOND, of any formats, on the same inputs and compare them.
+
+    Exits with 0 where all outputs agree, 1 where one differs, 4 where nothing could be compared.
+    """
+    from serde.api.report.comparison_report import ComparisonReport
+    from serde.verification.compare_models import compare_models
+
+    found = compare_models(first, second, **options)
+    report = ComparisonReport(first, second, found)
+    if report_path:
+        report.save(report_path)
+    if as_json:
+        click.echo(report.to_json())
+    else:
+        show_verification(found)
+        show_not_compared(found, shown=True)
+    context.exit(NOT_COMPARED if not found.done else SAME if found.ok else DIFFERENT)

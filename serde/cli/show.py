@@ -1,0 +1,86 @@
+"""What the commands print of models, reports and comparisons."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from serde.api.report import Report
+    from serde.verification.compare_outputs import OutputComparison
+
+SHOWN_OPERATORS = 12
+SHOWN_LAYERS = 4  # that differ
+PREFIX = "not compared: "
+
+
+def show_conversion(report: Report) -> None:
+    """Print what a conversion did."""
+    seconds = sum(report.seconds.values())
+    click.echo(f"{report.source} ({report.source_format}) → {report.target} in {seconds:.2f} s")
+    show_model(report)
+    show_notes(report)
+
+
+def show_notes(report: Report) -> None:
+    """Print what was decided."""
+    for note in report.notes:
+        click.echo(f"{click.style('note', fg='yellow')}: {note}")
+
+
+def show_model(report: Report) -> None:
+    """Print inputs, outputs, operators and weights."""
+    for title, entries in (("inputs", report.inputs), ("outputs", report.outputs)):
+        for entry in entries:
+            click.echo(f"  {title[:-1]:7}{entry['name']}: {entry['dtype']} {entry['shape']}")
+    counts = [f"{op} ×{n}" for op, n in report.operators.items()]
+    more = f" and {len(counts) - SHOWN_OPERATORS} more" if len(counts) > SHOWN_OPERATORS else ""
+    click.echo(
+        f"  nodes  {sum(report.operators.values())}: {', '.join(counts[:SHOWN_OPERATORS])}{more}"
+    )
+    click.echo(f"  weights {report.parameters:,} numbers, {report.weight_bytes / 1e6:,.1f} MB")
+
+
+def show_verification(found: Any, err: bool = False) -> None:
+    """Print each output that was compared."""
+    if not found.done:
+        return
+    click.echo(f"verification against {found.source}, {found.inputs}:", err=err)
+    if len(found.sets) > 1:
+        click.echo(f"  inputs: {', '.join(found.sets)}", err=err)
+    if len(found.settings) > 1:
+        click.echo(f"  result run {', '.join(found.settings)}", err=err)
+    for o in found.outputs:
+        click.echo(f"  {_describe(o)}", err=err)
+    if found.layers is not None:
+        show_layers(found.layers, err)
+
+
+def _describe(o: OutputComparison) -> str:
+    verdict = click.style("pass", fg="green") if o.passed else click.style("FAIL", fg="red")
+    reason = f" ({o.reason})" if o.reason else ""
+    return (
+        f"{o.name} {o.dtype}{list(o.shape)}: max_abs {o.max_abs:.3g}, max_rel {o.max_rel:.3g}, "
+        f"cosine {o.cosine:.8f}, tolerance {o.tolerance:.3g}: {verdict}{reason}"
+    )
+
+
+def show_layers(found: Any, err: bool = False) -> None:
+    """Print the first layer that differs, and some of the others."""
+    click.echo(f"layers: {str(found).removeprefix(PREFIX)}", err=err)
+    differing = [x for x in found.layers if not x.outcome.passed]
+    for layer in differing[:SHOWN_LAYERS]:
+        click.echo(f"  {layer.op} {_describe(layer.outcome)}", err=err)
+    if len(differing) > SHOWN_LAYERS:
+        click.echo(f"  and {len(differing) - SHOWN_LAYERS} more; --report lists all", err=err)
+    for line in found.not_compared[:SHOWN_LAYERS]:
+        click.echo(f"  not compared: {line}", err=err)
+
+
+def show_not_compared(found: Any, shown: bool) -> None:
+    """Say on the standard error output what was left out: always where nothing was compared."""
+    lines = found.not_compared if found.done else [found.statement]
+    for line in lines if shown or not found.done else []:
+        text = f"verification: not compared: {line.removeprefix(PREFIX)}"
+        click.echo(click.style(text, fg="yellow"), err=True)

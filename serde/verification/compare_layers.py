@@ -1,0 +1,253 @@
+"""Two models compared layer by layer: the first that differs is where a fault is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from serde.errors import SerdeError, show_attribute
+from serde.ir.graph import Graph, Node, Value
+from serde.verification.compare_outputs import OutputComparison, compare
+from serde.verification.ties import SORTING, are_tied_indices, count_new_rows
+
+Array = np.ndarray[Any, Any]
+Feeds = Mapping[str, Array]
+MOST_BYTES = 1 << 29  # of values held at once, of one model
+UNKNOWN_SIZE = 64  # of a dimension that no input tells, when bytes are estimated
+MOST_ATTRIBUTES = 12  # that a message shows
+
+
+class CutModel(NamedTuple):
+    """A model that can end at any of its values: its graph, and how it is run up to some."""
+
+    graph: Graph
+    run: Callable[[Sequence[str], Feeds], Sequence[Any]]
+
+
+class Match(NamedTuple):
+    """A layer that two models have: its node in the first, and its value in each."""
+
+    node: Node
+    value: Value
+    other: Value
+
+
+@dataclass
+class LayerComparison:
+    """A layer of the first model compared with the same layer of the second.
+
+    ``layer`` is what its source calls it; ``value`` and ``other`` are the names of its result in
+    both models.
+    """
+
+    op: str
+    layer: str
+    attrs: dict[str, str]
+    value: str
+    other: str
+    outcome: OutputComparison
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{k}={v}" for k, v in [*self.attrs.items()][:MOST_ATTRIBUTES])
+        return f"{self.layer!r} ({self.op}{'; ' if shown else ''}{shown})"
+
+
+@dataclass
+class LayersComparison:
+    """The layers that both models have, in the order of the first.
+
+    ``first`` is the place of the first that differs among ``layers``, None where all agree.
+    ``statement`` is why none was compared; ``not_compared`` says what was left out, and why.
+    """
+
+    layers: list[LayerComparison] = field(default_factory=list)
+    first: int | None = None
+    statement: str = ""
+    not_compared: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        if self.statement:
+            return self.statement
+        if self.first is None:
+            return f"{len(self.layers)} layers compared: all agree"
+        layer, o = self.layers[self.first], self.layers[self.first].outcome
+        differing = sum(not x.outcome.passed for x in self.layers)
+        parts = [f"the first layer that differs is {layer}: {o.reason}"]
+        if not np.isnan(o.max_abs):
+            parts.append(f"tolerance {o.tolerance:.3g}")
+        if o.worst is not None:
+            parts.append(str(o.worst))
+        if self.first:
+            parts.append(f"{self.layers[self.first - 1].layer!r} before it agrees")
+        parts.append(f"{differing} of {len(self.layers)} layers differ")
+        return "; ".join(parts)
+
+
+def compare_layers(first: CutModel, second: CutModel, feeds: Feeds, ir: Graph) -> LayersComparison:
+    """Run both models up to each layer that they have in common, and compare the results.
+
+    ``ir`` is the graph of the IR of the first: it says where equals may stand in any order.
+    """
+    matches = [*match_layers(first.graph, second.graph)]
+    if not matches:
+        return LayersComparison(
+            statement="not compared: no value has the same name, and no layer the same recorded "
+            "source, in both models"
+        )
+    result, judge = LayersComparison(), _TieJudge(first, feeds, ir)
+    for part in _divide(matches, feeds, first.graph):
+        for match, got, wanted in _run_both(first, second, part, feeds, result):
+            _enter(result, match, got, wanted, judge)
+    if not result.layers:
+        result.statement = "not compared: " + "; ".join(result.not_compared[:3])
+    result.first = next((i for i, x in enumerate(result.layers) if not x.outcome.passed), None)
+    return result
+
+
+def match_layers(first: Graph, second: Graph) -> Iterator[Match]:
+    """The layers that two graphs have in common, in the order of the first.
+
+    Results match by name, or else by the layer of the source that is recorded for them.
+    """
+    by_name = {v.name: v for n in second.nodes for v in n.outputs}
+    by_layer = _results_by_layer(second)
+    own = _results_by_layer(first)
+    used: set[Value] = set()
+    for node in first.nodes:
+        for value in node.outputs:
+            keys = [k for k in _layer_names(node) if own.get(k) is value]
+            candidates = (by_name.get(value.name), *(by_layer.get(k) for k in keys))
+            other = next((o for o in candidates if o is not None and o not in used), None)
+            if other is not None and value.name and other.name:
+                used.add(other)
+                yield Match(node, value, other)
+
+
+def _results_by_layer(graph: Graph) -> dict[str, Value]:
+    """The result of each layer: the only output of the last node that came from it."""
+    return {
+        name: node.outputs[0]
+        for node in graph.nodes
+        for name in _layer_names(node)
+        if len(node.outputs) == 1
+    }
+
+
+def _layer_names(node: Node) -> list[str]:
+    names = [node.sources[-1].name] if node.sources else []
+    return [n for n in dict.fromkeys([*names, node.name]) if n]
+
+
+def _divide(matches: Sequence[Match], feeds: Feeds, graph: Graph) -> Iterator[list[Match]]:
+    """Parts of the layers whose results are held at once."""
+    fed = [(v.shape or (), feeds[v.name].shape) for v in graph.inputs if v.name in feeds]
+    pairs = (pair for dims, shape in fed for pair in zip(dims, shape, strict=False))
+    sizes = {d: n for d, n in pairs if isinstance(d, str)}
+    part: list[Match] = []
+    held = 0
+    for match in matches:
+        shape = match.value.shape or match.other.shape or (UNKNOWN_SIZE,) * 3
+        count = 4
+        for dim in shape:
+            count *= dim if isinstance(dim, int) else sizes.get(dim or "", UNKNOWN_SIZE)
+        if part and held + count > MOST_BYTES:
+            yield part
+            part, held = [], 0
+        part.append(match)
+        held += count
+    yield part
+
+
+def _run_both(
+    first: CutModel, second: CutModel, part: list[Match], feeds: Feeds, result: LayersComparison
+) -> Iterator[tuple[Match, Any, Any]]:
+    """Run both models up to some layers; layers that one refuses to end at are left out."""
+    try:
+        wanted = first.run([m.value.name for m in part], feeds)
+        got = second.run([m.other.name for m in part], feeds)
+    except SerdeError as error:
+        if len(part) == 1:
+            result.not_compared.append(f"{part[0].value.name}: {str(error).splitlines()[0]}")
+            return
+        middle = len(part) // 2
+        yield from _run_both(first, second, part[:middle], feeds, result)
+        yield from _run_both(first, second, part[middle:], feeds, result)
+        return
+    yield from zip(part, got, wanted, strict=True)
+
+
+def _enter(
+    result: LayersComparison, match: Match, got: Any, wanted: Any, judge: _TieJudge
+) -> None:  # fmt: skip
+    name = match.value.name
+    if isinstance(got, list) or isinstance(wanted, list):
+        result.not_compared.append(f"{name}: a sequence")
+        return
+    got, wanted = np.asarray(got), np.asarray(wanted)
+    if got.shape != wanted.shape or got.dtype != wanted.dtype:
+        result.not_compared.append(
+            f"{name}: {wanted.dtype}{list(wanted.shape)} in the first model, "
+            f"{got.dtype}{list(got.shape)} in the second"
+        )
+        return
+    outcome = compare(match.other.name, got, wanted)
+    if not outcome.passed and not judge.accept(name, outcome, got, wanted):
+        result.not_compared.append(f"{name}: follows equals that stand in another order")
+        return
+    source = match.node.sources[-1] if match.node.sources else None
+    op = source.op if source else match.node.op
+    layer = (source.name if source else match.node.name) or name
+    result.layers.append(
+        LayerComparison(
+            op, layer, dict(_show_attributes(match.node)), name, match.other.name, outcome
+        )
+    )
+
+
+def _show_attributes(node: Node) -> Iterator[tuple[str, str]]:
+    for name, value in sorted(node.attrs.items()):
+        yield name, "a subgraph" if isinstance(value, Graph) else show_attribute(value)
+
+
+class _TieJudge:
+    """Tells layers in which equals stand in another order, and those that follow them."""
+
+    def __init__(self, model: CutModel, feeds: Feeds, ir: Graph) -> None:
+        self.model, self.feeds, self.ir = model, feeds, ir
+        self.behind = {v.name: v for v in values_behind(ir, SORTING)}
+        self.is_reordered = False
+
+    def accept(self, name: str, outcome: OutputComparison, got: Array, wanted: Array) -> bool:
+        """Whether a layer that differs is to be entered: passed as a tie, or as a difference."""
+        value = self.behind.get(name)
+        if value is None:
+            return True
+        is_tied = count_new_rows(0, [got], [wanted]) is not None or are_tied_indices(
+            self.ir, value, got, wanted, self._probe
+        )
+        if is_tied:
+            outcome.passed, outcome.reason = True, "equals stand in another order"
+            self.is_reordered = True
+        return is_tied or not self.is_reordered
+
+    def _probe(self, name: str) -> Array | None:
+        if name in self.feeds:
+            return self.feeds[name]
+        try:
+            return np.asarray(self.model.run([name], self.feeds)[0])
+        except SerdeError:
+            return None
+
+
+def values_behind(graph: Graph, ops: Iterable[str]) -> set[Value]:
+    """The values that operators of some kinds compute, and all that is computed of those."""
+    kinds, found = frozenset(ops), set[Value]()
+    for node in graph.nodes:
+        inner = {n.op for g in node.graphs() for n in g.all_nodes()}
+        reads = any(v in found for v in node.inputs if v is not None)
+        if reads or node.op in kinds or inner & kinds:
+            found.update(node.outputs)
+    return found

@@ -1,0 +1,148 @@
+"""Any two models compared, of any formats: outputs, and the layers that both have."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from serde.errors import MissingDependency, UsageError
+from serde.ir.graph import Graph, Shape, Value, show_shape
+from serde.pipeline import Path_, load, save
+from serde.plugins import format_of
+from serde.verification.compare_runtimes import (
+    SourceRun,
+    Verification,
+    compare_result,
+    compare_run_layers,
+    run_source,
+)
+from serde.verification.random_inputs import SEED
+
+RUN_OPSET = 21  # of a model that runs as ONNX in place of itself
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """A model, its parameters where they are elsewhere, and shapes of its inputs."""
+
+    path: Path_
+    params: Path_ | None = None
+    inputs: Mapping[str, Any] | None = None
+    is_copy: bool = False
+
+    def load(self, **options: Any) -> Graph:
+        """Read it into the IR."""
+        given = {"params": self.params, "inputs": self.inputs, **options}
+        return load(self.path, **{k: v for k, v in given.items() if v is not None})
+
+    def copy_as_onnx(self, path: Path) -> ModelFile:
+        """An ONNX file to run where its own framework is not installed."""
+        save(self.load(), path, opset=RUN_OPSET)
+        return ModelFile(path, is_copy=True)
+
+
+def compare_models(
+    first: Path_, second: Path_, *, params: Path_ | None = None, other_params: Path_ | None = None,
+    inputs: Mapping[str, Any] | None = None, data: Any = None, seed: int = SEED,
+    layers: bool = True,
+) -> Verification:  # fmt: skip
+    """Run two models on the same inputs and compare what they compute.
+
+    Each runs in its own framework, or, where that is not installed, as it converts to ONNX, with a
+    note among ``not_compared``. Inputs and outputs are paired by name, or else by place.
+
+    Args:
+        first, second: model files, of any formats.
+        params, other_params: their parameters, where they are not beside them.
+        inputs: shapes of the inputs of the first, where its file leaves them open.
+        data: the inputs, an ``.npz`` path or mapping by the names of the second; seeded random
+            ones otherwise.
+        seed: of the random inputs.
+        layers: whether the layers are compared that both have.
+
+    Raises:
+        UsageError: for models that do not take, or give, as many values of the same shapes.
+    """
+    a, b = ModelFile(first, params, inputs), ModelFile(second, other_params)
+    notes: list[str] = []
+    with TemporaryDirectory() as folder:
+        while True:
+            run = _run_first(a, b, data, seed)
+            if run.is_missing and not a.is_copy:
+                notes.append(_describe_copy(a))
+                a = a.copy_as_onnx(Path(folder) / "first.onnx")
+                continue
+            try:
+                found = compare_result(run, b.path, weights=b.params and os.fspath(b.params))
+            except MissingDependency:
+                if b.is_copy:
+                    raise
+                notes.append(_describe_copy(b))
+                b = b.copy_as_onnx(Path(folder) / "second.onnx")
+                continue
+            if layers:
+                weights = b.params and os.fspath(b.params)
+                found.layers = compare_run_layers(run, b.path, weights=weights)
+            found.not_compared = [*notes, *found.not_compared]
+            return found
+
+
+def _describe_copy(model: ModelFile) -> str:
+    name = format_of(Path(model.path)).name
+    return (
+        f"{os.fspath(model.path)}: what runs {name} models is not installed; it was run as serde "
+        "converts it to ONNX"
+    )
+
+
+def _run_first(a: ModelFile, b: ModelFile, data: Any, seed: int) -> SourceRun:
+    """Run the first model on inputs that both take."""
+    source, result = a.load(), b.load()
+    pairs = _pair("input", source.inputs, result.inputs)
+    shapes = {own.name: _common_shape(other, own) for other, own in pairs}
+    if any(shapes[own.name] != own.shape for _, own in pairs):
+        result = b.load(inputs=shapes)
+    ends = {own.name: other for other, own in _pair("output", source.outputs, result.outputs)}
+    outputs = tuple(ends[v.name] for v in result.outputs)
+    return run_source(
+        a.path, b.path, graph=result, ir=replace(source, outputs=outputs), params=a.params,
+        rename={other.name: own.name for other, own in pairs if other.name != own.name},
+        outputs=None if outputs == source.outputs else [v.name for v in outputs],
+        data=data, seed=seed, inputs=a.inputs,
+    )  # fmt: skip
+
+
+def _pair(kind: str, first: Sequence[Value], second: Sequence[Value]) -> list[tuple[Value, Value]]:
+    """The inputs, or the outputs, of two models: by name, or by place where names differ."""
+    if len(first) != len(second):
+        shown = (", ".join(repr(v.name) for v in values) for values in (first, second))
+        raise UsageError(
+            f"the models have {len(first)} and {len(second)} {kind}s: {next(shown)} and "
+            f"{next(shown)}; cut the larger one with serde convert --outputs"
+        )
+    by_name = {v.name: v for v in first}
+    if {v.name for v in second} == by_name.keys():
+        return [(by_name[v.name], v) for v in second]
+    return list(zip(first, second, strict=True))
+
+
+def _common_shape(first: Value, second: Value) -> Shape | None:
+    """The shape that two inputs can both have.
+
+    Raises:
+        UsageError: where they differ in a number.
+    """
+    if first.shape is None or second.shape is None:
+        return first.shape if second.shape is None else second.shape
+    pairs = [*zip(first.shape, second.shape, strict=False)]
+    clash = any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs)
+    if clash or len(first.shape) != len(second.shape):
+        raise UsageError(
+            f"input {first.name!r} is {show_shape(first.shape)} in the first model and "
+            f"{show_shape(second.shape)} in the second: convert one for the other's shape"
+        )
+    return tuple(a if isinstance(a, int) else b for a, b in pairs)
