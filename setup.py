@@ -1,11 +1,14 @@
-"""Packaging: the three top-level folders become one import package."""
+"""Packaging: the four top-level folders become one import package."""
 
 from pathlib import Path
 
 from setuptools import find_packages, setup
 
 HERE = Path(__file__).parent
-FOLDERS = {"serde": "serde", "formats": "serde.formats", "bridges": "serde.bridges"}
+FOLDERS = {
+    "serde": "serde", "formats": "serde.formats", "frontends": "serde.frontends",
+    "bridges": "serde.bridges",
+}  # fmt: skip
 
 
 def packages() -> list[str]:
@@ -26,7 +29,7 @@ setup(
     license="Apache-2.0",
     python_requires=">=3.10",
     packages=packages(),
-    package_dir={"serde": "serde", "serde.formats": "formats", "serde.bridges": "bridges"},
+    package_dir={name: folder for folder, name in FOLDERS.items()},
     package_data={"serde": ["py.typed"], "serde.api.report": ["page.html", "page.css", "page.js"]},
     install_requires=["numpy>=1.26", "onnx>=1.23", "click>=8.1", "rich>=13"],
     extras_require={

@@ -24,6 +24,7 @@ _PUBLIC = {
     "SerdeError": "serde.errors",
     "Source": "serde.ir.graph",
     "Tensor": "serde.ir.graph",
+    "TraceError": "serde.frontends.numpy",
     "Unconvertible": "serde.errors",
     "UnknownFormat": "serde.errors",
     "UnsupportedAttribute": "serde.errors",
@@ -31,12 +32,16 @@ _PUBLIC = {
     "UsageError": "serde.errors",
     "Value": "serde.ir.graph",
     "check": "serde.api",
+    "cond": "serde.frontends.control_flow",
     "convert": "serde.api",
     "export": "serde.api.live_objects",
     "import_": "serde.api.live_objects",
     "load": "serde.pipeline",
     "save": "serde.pipeline",
+    "scan": "serde.frontends.control_flow",
+    "trace": "serde.frontends.numpy",
     "verify": "serde.verification",
+    "while_loop": "serde.frontends.control_flow",
 }
 __all__ = ["__version__", *sorted(_PUBLIC)]
 

@@ -19,7 +19,10 @@ from serde.plugins import get_format
 from serde.version_converter.adapters import above, below
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = {"serde": "serde", "formats": "serde.formats", "bridges": "serde.bridges"}
+PACKAGES = {
+    "serde": "serde", "formats": "serde.formats", "frontends": "serde.frontends",
+    "bridges": "serde.bridges",
+}  # fmt: skip
 FRAMEWORKS = {"mxnet", "tvm", "onnxruntime", "torch", "tensorflow", "bitblas", "relax"}
 MOST_LINES = 420  # "about 400"
 # Who may ask onnx.defs, and what for. All others ask serde.spec.schema.
@@ -103,9 +106,9 @@ def anywhere(path: str) -> frozenset[str]:
 
 
 def layer(module: str) -> int:
-    """0 the hub, 1 the formats, 2 the bridges."""
+    """0 the hub, 1 the formats, 2 the front ends, 3 the bridges."""
     parts = module.split(".")
-    return {"formats": 1, "bridges": 2}.get(parts[1] if len(parts) > 1 else "", 0)
+    return {"formats": 1, "frontends": 2, "bridges": 3}.get(parts[1] if len(parts) > 1 else "", 0)
 
 
 def offenders(find: Callable[[str], Any], paths: Iterable[str] | None = None) -> dict[str, Any]:
@@ -137,6 +140,17 @@ def test_formats_do_not_know_each_other():
         return [m for m in anywhere(path) if layer(m) == 1 and m.split(".")[2:3] not in (own, [])]
 
     assert offenders(others, [p for p in sources() if layer(module_of(p)) == 1]) == {}
+
+
+def test_front_ends_use_the_hub_below_its_api():
+    """They know no format: what is traced is a graph of the IR."""
+    above = {"api", "cli", "pipeline", "verification"}
+
+    def others(path):
+        return [m for m in anywhere(path) if m.startswith("serde") and layer(m) != 2
+                and (layer(m) or part(m) in above)]  # fmt: skip
+
+    assert offenders(others, [p for p in sources() if p.startswith("frontends/")]) == {}
 
 
 def test_a_folder_refers_to_itself_by_relative_imports():

@@ -1,0 +1,222 @@
+"""What the traced function's module sees while it is traced: NumPy and builtins that take sizes.
+
+``np.zeros((n, 3))`` and ``int(h * scale)`` cannot return traced things in Python: NumPy asks for
+numbers, ``int`` returns an int. So the names that the module has for NumPy, for its creating
+functions and for a few builtins are bound to stand-ins during the run. With arguments that are not
+traced these do what the originals do.
+"""
+
+from __future__ import annotations
+
+import builtins
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .array import TracedArray, as_array, cast, has_traced, to_number
+from .core import full, size_list
+from .creation import make_local
+from .number import TracedNumber
+from .recorder import Recorder
+
+LOCK = threading.RLock()
+
+
+class _IntType(type):
+    """The type of ``int``'s stand-in: an int is an instance of it."""
+
+    def __instancecheck__(cls, thing: Any) -> bool:
+        return isinstance(thing, int) or (isinstance(thing, TracedNumber) and thing.is_int)
+
+    def __subclasscheck__(cls, other: Any) -> bool:
+        return issubclass(other, int)
+
+
+class TracedInt(int, metaclass=_IntType):
+    """``int`` that takes traced numbers; to NumPy it is the element type that ``int`` is."""
+
+    dtype = np.dtype(int)
+
+    def __new__(cls, *args: Any, **options: Any) -> Any:
+        if len(args) == 1 and isinstance(args[0], TracedNumber):
+            return args[0].truncate()
+        if len(args) == 1 and isinstance(args[0], TracedArray) and args[0].numbers is None:
+            if any(isinstance(d, int) and d != 1 for d in args[0].dims):
+                raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+            number = to_number(args[0])
+            return number.truncate() if isinstance(number, TracedNumber) else int(number)
+        return int(*args, **options)
+
+
+def _len(thing: Any, /) -> Any:
+    """``len`` that gives the size of a traced array by name."""
+    if isinstance(thing, TracedArray) and thing.dims:
+        return thing.size_of(0)
+    return builtins.len(thing)
+
+
+def _extreme(name: str) -> Callable[..., Any]:
+    plain = getattr(builtins, name)
+
+    def choose(*args: Any, **options: Any) -> Any:
+        items = list(args[0]) if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
+        if options or not any(isinstance(i, TracedNumber) for i in items):
+            return plain(*args, **options)
+        result = items[0]
+        for item in items[1:]:
+            pair = (result, item) if isinstance(result, TracedNumber) else (item, result)
+            if not isinstance(pair[0], TracedNumber):
+                result = plain(*pair)
+            else:
+                result = pair[0].largest(pair[1]) if name == "max" else pair[0].smallest(pair[1])
+        return result
+
+    return choose
+
+
+BUILTINS: dict[str, Any] = {
+    "int": TracedInt, "len": _len, "max": _extreme("max"), "min": _extreme("min"),
+}  # fmt: skip
+
+
+def _create(rec: Recorder, function: Any, number: Any) -> Callable[..., Any]:
+    def create(shape: Any, dtype: Any = float, order: str = "C", **options: Any) -> Any:
+        if function is np.full:
+            raise AssertionError
+        return make_local(rec, size_list(shape), number, np.dtype(dtype or float))
+
+    return create
+
+
+def _full(rec: Recorder, shape: Any, fill_value: Any, dtype: Any = None, **options: Any) -> Any:
+    sizes = size_list(shape)
+    if not has_traced([sizes, fill_value]):
+        return TracedArray(rec, None, np.full(tuple(sizes), fill_value, dtype))
+    fill = as_array(fill_value, rec)
+    wanted = np.dtype(dtype) if dtype is not None else fill.dtype
+    return TracedArray(rec, full(rec, sizes, cast(fill, wanted), wanted).value)
+
+
+def _array(rec: Recorder, thing: Any, dtype: Any = None, **options: Any) -> Any:
+    if not has_traced(thing):
+        return TracedArray(rec, None, np.array(thing, dtype))
+    made = as_array(thing, rec)
+    made = made if dtype is None else cast(made, dtype)
+    return TracedArray(rec, made._value, made.array)
+
+
+def _asarray(rec: Recorder, thing: Any, dtype: Any = None, **options: Any) -> Any:
+    if not has_traced(thing):
+        return np.asarray(thing, dtype, **options)
+    made = as_array(thing, rec)
+    return made if dtype is None or made.dtype == dtype else cast(made, dtype)
+
+
+def _arange(rec: Recorder, *args: Any, **options: Any) -> Any:
+    if not has_traced(list(args)):
+        return np.arange(*args, **options)
+    options.pop("device", None)
+    return as_array(0, rec).__array_function__(np.arange, (), args, options)
+
+
+def _linspace(rec: Recorder, *args: Any, **options: Any) -> Any:
+    if not has_traced([*args, *options.values()]):
+        return np.linspace(*args, **options)
+    return as_array(0, rec).__array_function__(np.linspace, (), args, options)
+
+
+def _eye(rec: Recorder, N: Any, M: Any = None, k: int = 0, dtype: Any = float, **o: Any) -> Any:
+    if not has_traced([N, M]):
+        return TracedArray(rec, None, np.eye(N, M, k, dtype))
+    rows = _arange(rec, N)
+    columns = _arange(rec, N if M is None else M)
+    return (np.expand_dims(rows, 1) + k == np.expand_dims(columns, 0)).astype(dtype)
+
+
+def _dispatch(rec: Recorder, function: Any, *args: Any, **options: Any) -> Any:
+    """A function of which only a shape is traced."""
+    if has_traced([list(args), options]):
+        return as_array(0, rec).__array_function__(function, (), args, options)
+    return function(*args, **options)
+
+
+def creators(rec: Recorder) -> dict[Any, Callable[..., Any]]:
+    """Stand-ins for the functions that make arrays, by the function."""
+    made: dict[Any, Callable[..., Any]] = {
+        np.zeros: _create(rec, np.zeros, 0),
+        np.empty: _create(rec, np.empty, 0),
+        np.ones: _create(rec, np.ones, 1),
+        np.full: partial(_full, rec),
+        np.array: partial(_array, rec),
+        np.asarray: partial(_asarray, rec),
+        np.asanyarray: partial(_asarray, rec),
+        np.ascontiguousarray: partial(_asarray, rec),
+        np.arange: partial(_arange, rec),
+        np.linspace: partial(_linspace, rec),
+        np.eye: partial(_eye, rec),
+        np.identity: partial(_eye, rec),
+    }
+    for function in (np.broadcast_to, np.broadcast_shapes, np.tile, np.pad, np.reshape,
+                     np.repeat, np.resize, np.full_like):  # fmt: skip
+        made[function] = partial(_dispatch, rec, function)
+    return made
+
+
+class NumPy:
+    """NumPy as the traced code sees it."""
+
+    def __init__(self, functions: dict[Any, Callable[..., Any]]) -> None:
+        self._functions = {f.__name__: made for f, made in functions.items()}
+
+    def __getattr__(self, name: str) -> Any:
+        found = self._functions.get(name)
+        return found if found is not None else getattr(np, name)
+
+
+def _code_of(function: Any) -> Any:
+    """The Python function inside of a method, a partial or a callable object."""
+    while not hasattr(function, "__globals__"):
+        inner = getattr(function, "__func__", None) or getattr(function, "func", None)
+        if inner is None:
+            inner = type(function).__dict__.get("__call__")
+            if inner is None or not hasattr(inner, "__globals__"):
+                return None
+        function = inner
+    return function
+
+
+@contextmanager
+def bind_names(rec: Recorder, functions: list[Any]) -> Iterator[None]:
+    """Bind the stand-ins in the modules of functions, for the block."""
+    stand_ins = creators(rec)
+    numpy = NumPy(stand_ins)
+    undo: list[tuple[dict[str, Any], str, Any]] = []
+    missing = object()
+    with LOCK:
+        try:
+            for function in functions:
+                code = _code_of(function)
+                if code is None or code.__globals__.get("__name__", "").startswith("numpy"):
+                    continue
+                names = code.__globals__
+                for name, thing in list(names.items()):
+                    new = numpy if thing is np else stand_ins.get(thing) if callable(
+                        thing) and getattr(thing, "__hash__", None) else None  # fmt: skip
+                    if new is not None:
+                        undo.append((names, name, thing))
+                        names[name] = new
+                for name, new in BUILTINS.items():
+                    if name not in names:
+                        undo.append((names, name, missing))
+                        names[name] = new
+            yield
+        finally:
+            for names, name, old in reversed(undo):
+                if old is missing:
+                    names.pop(name, None)
+                else:
+                    names[name] = old

@@ -1,0 +1,25 @@
+"""The Array API's namespace (2024.12) of traced arrays: what ``x.__array_namespace__()`` returns.
+
+NumPy's own functions have the standard's names and signatures; traced arrays take part in them.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from .recorder import HOOKS
+
+__array_api_version__ = "2024.12"
+fft, linalg = np.fft, np.linalg
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return getattr(np, name)
+
+
+HOOKS["namespace"] = sys.modules[__name__]

@@ -1,0 +1,111 @@
+"""The recording of one run: the builders that are open, and the user's line that is at work."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from serde.errors import SerdeError
+from serde.ir.graph import Source, Value
+
+from .kernels import TraceBuilder
+
+# Whose lines are not the user's: this front end, NumPy, and contextlib between them.
+OWN = (
+    os.path.dirname(os.path.dirname(os.path.abspath(__file__))), os.path.dirname(np.__file__),
+    contextlib.__file__,
+)  # fmt: skip
+# What lower modules call of higher ones, which fill it: "array", "ufunc", "function", "get_item",
+# "set_item", "complex", "at", and the tables "methods", "properties", "namespace".
+HOOKS: dict[str, Any] = {}
+CONTROL_FLOW = "write serde.cond, serde.while_loop or serde.scan, or np.where"
+
+
+class TraceError(SerdeError, TypeError):
+    """Python code does something with a traced value that no graph can hold."""
+
+
+def find_line() -> str:
+    """``file.py:12``: the innermost line of the user's code that is running."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        path = frame.f_code.co_filename
+        if not path.startswith(OWN) and not path.startswith("<__array_function__"):
+            return f"{os.path.basename(path)}:{frame.f_lineno}"
+        frame = frame.f_back
+    return "?"
+
+
+def line_of(error: BaseException) -> str:
+    """The innermost line of the user's code that an error came through."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if not frame.filename.startswith(OWN) and not frame.filename.startswith("<__array_"):
+            return f"{os.path.basename(frame.filename)}:{frame.lineno}"
+    return "?"
+
+
+def refuse(what: str, reason: str, advice: str = "") -> NoReturn:
+    """Raise a TraceError that names the function, the reason, and the user's line."""
+    raise TraceError(f"{find_line()} ({what}): {reason}." + (f" {advice}." if advice else ""))
+
+
+class Recorder:
+    """One run of the user's code: its operators go to the innermost open builder."""
+
+    def __init__(self, name: str) -> None:
+        self.builders = [TraceBuilder(name)]
+        self.sources: dict[tuple[str, str], Source] = {}
+        self.constants: dict[tuple[str, bytes], Value] = {}
+
+    @property
+    def g(self) -> TraceBuilder:
+        """The builder of the graph, or of the subgraph, that is recorded now."""
+        return self.builders[-1]
+
+    def operation(self, name: str) -> Operation:
+        """Record what is emitted in the block as the operation ``name`` of the user's line."""
+        return Operation(self, name)
+
+    @contextlib.contextmanager
+    def body(self, name: str) -> Iterator[TraceBuilder]:
+        """Record a subgraph: a branch, or the body of a loop."""
+        child = self.builders[-1].child(name)
+        self.builders.append(child)
+        try:
+            yield child
+        finally:
+            self.builders.pop()
+
+
+class Operation:
+    """The block of ``Recorder.operation``. One inside another belongs to the outer one."""
+
+    __slots__ = ("_block", "_g", "_name", "_rec")
+
+    def __init__(self, rec: Recorder, name: str) -> None:
+        self._rec, self._name, self._block = rec, name, None
+
+    def __enter__(self) -> TraceBuilder:
+        rec = self._rec
+        self._g = g = rec.builders[-1]
+        if g.is_busy:
+            return g
+        key = self._name, find_line()
+        source = rec.sources.get(key)
+        if source is None:
+            source = rec.sources[key] = Source("python", *key)
+        g.is_busy = True
+        self._block: Any = g.at(source)
+        self._block.__enter__()
+        return g
+
+    def __exit__(self, *error: object) -> None:
+        if self._block is not None:
+            self._g.is_busy = False
+            self._block.__exit__(*error)

@@ -1,0 +1,330 @@
+"""Sums, means, extrema and their positions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .array import TracedArray, as_array, cast
+from .core import (
+    NOVALUE,
+    as_bool,
+    axis_index,
+    axis_tuple,
+    emit,
+    expand_dims,
+    flatten_axis,
+    full,
+    implements,
+    promote,
+    refuse_options,
+    reshape,
+)  # fmt: skip
+from .ufuncs import store
+
+
+def set_value(x: Any, default: Any = None) -> Any:
+    """An option's value; a default where it is not given."""
+    return default if x is NOVALUE else x
+
+
+def reduce_axes(x: TracedArray, op: str, axes: Sequence[int], keepdims: bool) -> TracedArray:
+    """A reduction by one operator; over no axes, the elements themselves."""
+    if not axes:
+        return x
+    return emit(x, op, list(axes), keepdims=int(keepdims))
+
+
+def finish(result: TracedArray, out: Any) -> Any:
+    """A result, or the array it is written to."""
+    if out is None:
+        return result
+    store(out, result)
+    return out
+
+
+def sum_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type that a sum of elements has."""
+    return np.add.reduce(np.zeros(1, dtype)).dtype  # type: ignore[no-any-return]
+
+
+def _reduce(
+    a: Any, axis: Any, dtype: Any, out: Any, keepdims: Any, initial: Any, where: Any,
+    op: str, combine: Any, identity: Any,
+) -> Any:  # fmt: skip
+    x = as_array(a)
+    axes = axis_tuple(axis, x.ndim)
+    x = cast(x, sum_type(x.dtype) if dtype is None else dtype)
+    if (mask := set_value(where, True)) is not True:
+        x = cast(np.where(mask, x, np.asarray(identity, x.dtype)), x.dtype)  # type: ignore
+    narrow = x.dtype == np.float16
+    result = reduce_axes(cast(x, np.float32) if narrow else x, op, axes, bool(set_value(keepdims)))
+    result = cast(result, x.dtype)
+    if (first := set_value(initial)) is not None:
+        result = combine(result, first)
+    return finish(result, out)
+
+
+@implements(np.sum)
+def _sum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
+         initial: Any = None, where: Any = True) -> Any:  # fmt: skip
+    return _reduce(a, axis, dtype, out, keepdims, initial, where, "ReduceSum", np.add, 0)
+
+
+@implements(np.prod)
+def _prod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
+          initial: Any = None, where: Any = True) -> Any:  # fmt: skip
+    return _reduce(a, axis, dtype, out, keepdims, initial, where, "ReduceProd", np.multiply, 1)
+
+
+@implements(np.nansum)
+def _nansum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Any:
+    return np.sum(fill_nan(as_array(a), 0), axis, dtype, out, **options)
+
+
+@implements(np.nanprod)
+def _nanprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, **options: Any) -> Any:
+    return np.prod(fill_nan(as_array(a), 1), axis, dtype, out, **options)
+
+
+def fill_nan(x: TracedArray, number: Any) -> TracedArray:
+    """``x`` with a number in place of NaN."""
+    if x.dtype.kind != "f":
+        return x
+    return as_array(np.where(np.isnan(x), np.asarray(number, x.dtype), x))
+
+
+def count_of(x: TracedArray, axes: Sequence[int]) -> Any:
+    """How many elements a reduction over ``axes`` takes."""
+    total: Any = 1
+    for axis in axes:
+        total = total * x.size_of(axis)
+    return total
+
+
+def _mean_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return dtype if dtype.kind == "f" else np.dtype(np.float64)
+
+
+@implements(np.mean)
+def _mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
+          *, where: Any = True) -> Any:  # fmt: skip
+    x = as_array(a)
+    wanted = _mean_type(x.dtype) if dtype is None else np.dtype(dtype)
+    if (mask := set_value(where, True)) is not True:
+        count = np.sum(np.broadcast_to(mask, x.shape), axis, keepdims=set_value(keepdims, False))
+        total = np.sum(x, axis, wanted, keepdims=set_value(keepdims, False), where=mask)
+        return finish(cast(as_array(np.true_divide(total, count)), wanted), out)
+    axes, keep = axis_tuple(axis, x.ndim), bool(set_value(keepdims))
+    wide = np.dtype(np.float32) if wanted == np.float16 else wanted
+    result = cast(reduce_axes(cast(x, wide), "ReduceMean", axes, keep), wanted)
+    return finish(result, out)
+
+
+@implements(np.average)
+def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *,
+             keepdims: Any = NOVALUE) -> Any:  # fmt: skip
+    x, keep = as_array(a) if weights is None else promote([a, weights])[0], set_value(keepdims)
+    if weights is None:
+        mean = np.mean(x, axis, keepdims=bool(keep))
+        count = np.asarray(count_of(x, axis_tuple(axis, x.ndim)))
+        return (mean, np.broadcast_to(count, np.shape(mean))) if returned else mean
+    w = as_array(weights, x.rec)
+    if w.dims != x.dims:
+        at = axis_index(axis, x.ndim)
+        w = expand_dims(w, [i for i in range(x.ndim) if i != at])
+    total = np.sum(w, axis, keepdims=bool(keep)) if w.dims == x.dims else np.sum(w)
+    mean = np.true_divide(np.sum(np.multiply(x, w), axis, keepdims=bool(keep)), total)
+    return (mean, total) if returned else mean
+
+
+@implements(np.var)
+def _var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0,
+         keepdims: Any = False, *, where: Any = True, mean: Any = NOVALUE,
+         correction: Any = NOVALUE) -> Any:  # fmt: skip
+    x = as_array(a)
+    refuse_options("np.var", where=None if set_value(where, True) is True else where)
+    freedom = set_value(correction, ddof)
+    wanted = _mean_type(x.dtype) if dtype is None else np.dtype(dtype)
+    wide = cast(x, np.float32 if wanted == np.float16 else wanted)
+    axes = axis_tuple(axis, x.ndim)
+    middle = np.mean(wide, axes, keepdims=True) if set_value(mean) is None else mean
+    squares = np.sum(np.square(wide - middle), axes, keepdims=bool(set_value(keepdims)))
+    count = count_of(x, axes)
+    if isinstance(count, int) and isinstance(freedom, (int, float)):
+        divisor: Any = max(count - freedom, 0)
+    else:
+        divisor = as_array(np.maximum(as_array(count - freedom), 0))
+        divisor = cast(divisor, wide.dtype)
+    with np.errstate(all="ignore"):
+        result = squares / (divisor if isinstance(divisor, TracedArray)
+                            else np.asarray(divisor, wide.dtype))  # fmt: skip
+    return finish(cast(as_array(result), wanted), out)
+
+
+@implements(np.std)
+def _std(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0,
+         keepdims: Any = False, **options: Any) -> Any:  # fmt: skip
+    return finish(np.sqrt(np.var(a, axis, dtype, None, ddof, keepdims, **options)), out)
+
+
+# Extrema
+
+
+def _lowest(dtype: np.dtype[Any], largest: bool) -> Any:
+    """The number that no other is above, or below."""
+    if dtype.kind == "f":
+        return dtype.type(-np.inf if largest else np.inf)
+    if dtype.kind == "b":
+        return np.bool_(not largest)
+    info = np.iinfo(dtype)
+    return dtype.type(info.min if largest else info.max)
+
+
+def _extreme(
+    a: Any, axis: Any, out: Any, keepdims: Any, initial: Any, where: Any, largest: bool
+) -> Any:
+    x = as_array(a)
+    axes, keep = axis_tuple(axis, x.ndim), bool(set_value(keepdims))
+    first, mask = set_value(initial), set_value(where, True)
+    if first is None and any(x.dims[i] == 0 for i in axes):
+        name = "maximum" if largest else "minimum"
+        raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
+    if mask is not True:
+        if first is None:
+            raise ValueError("reduction operation needs an initial value to use a where mask")
+        x = cast(as_array(np.where(mask, x, _lowest(x.dtype, largest))), x.dtype)
+    if first is not None and any(x.dims[i] == 0 for i in axes):
+        sizes = [1 if i in axes else s for i, s in enumerate(x.shape)]
+        result = full(x.rec, sizes, first, x.dtype)
+        result = result if keep else np.squeeze(result, axes)  # type: ignore[assignment]
+        return finish(result, out)
+    result = reduce_axes(x, "ReduceMax" if largest else "ReduceMin", axes, keep)
+    if x.dtype.kind == "f" and axes:
+        nan = reduce_axes(cast(as_array(np.isnan(x)), np.float32), "ReduceMax", axes, keep)
+        result = emit(as_bool(nan), "Where", np.asarray(np.nan, x.dtype), result)
+    if first is not None:
+        result = (np.maximum if largest else np.minimum)(result, first)  # type: ignore[assignment]
+    return finish(result, out)
+
+
+@implements(np.max, np.amax)
+def _max(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
+         where: Any = True) -> Any:  # fmt: skip
+    return _extreme(a, axis, out, keepdims, initial, where, True)
+
+
+@implements(np.min, np.amin)
+def _min(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None,
+         where: Any = True) -> Any:  # fmt: skip
+    return _extreme(a, axis, out, keepdims, initial, where, False)
+
+
+@implements(np.nanmax)
+def _nanmax(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NOVALUE, **o: Any) -> Any:
+    return _nan_extreme(a, axis, out, keepdims, True, **o)
+
+
+@implements(np.nanmin)
+def _nanmin(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NOVALUE, **o: Any) -> Any:
+    return _nan_extreme(a, axis, out, keepdims, False, **o)
+
+
+def _nan_extreme(a: Any, axis: Any, out: Any, keepdims: Any, largest: bool, **o: Any) -> Any:
+    x, keep = as_array(a), bool(set_value(keepdims))
+    extreme = np.max if largest else np.min
+    if x.dtype.kind != "f":
+        return extreme(x, axis, out, keepdims=keep, **o)
+    found = extreme(fill_nan(x, _lowest(x.dtype, largest)), axis, keepdims=keep, **o)
+    nothing = np.all(np.isnan(x), axis, keepdims=keep)
+    return finish(np.where(nothing, x.dtype.type(np.nan), found), out)
+
+
+@implements(np.nanmean)
+def _nanmean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NOVALUE,
+             **options: Any) -> Any:  # fmt: skip
+    x, keep = as_array(a), bool(set_value(keepdims))
+    refuse_options("np.nanmean", **{k: set_value(v) for k, v in options.items()})
+    if x.dtype.kind != "f":
+        return np.mean(x, axis, dtype, out, keep)
+    total = np.sum(fill_nan(x, 0), axis, dtype, keepdims=keep)
+    count = np.sum(~np.isnan(x), axis, keepdims=keep)
+    return finish(cast(as_array(total / count), total.dtype), out)
+
+
+@implements(np.ptp)
+def _ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NOVALUE) -> Any:
+    keep = bool(set_value(keepdims))
+    return finish(np.max(a, axis, keepdims=keep) - np.min(a, axis, keepdims=keep), out)
+
+
+@implements(np.all)
+def _all(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *,
+         where: Any = True) -> Any:  # fmt: skip
+    return _logical(a, axis, out, keepdims, where, False)
+
+
+@implements(np.any)
+def _any(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *,
+         where: Any = True) -> Any:  # fmt: skip
+    return _logical(a, axis, out, keepdims, where, True)
+
+
+def _logical(a: Any, axis: Any, out: Any, keepdims: Any, where: Any, is_any: bool) -> Any:
+    x = as_bool(as_array(a))
+    if (mask := set_value(where, True)) is not True:
+        x = as_array(np.where(mask, x, np.bool_(not is_any)))
+    axes, keep = axis_tuple(axis, x.ndim), bool(set_value(keepdims))
+    if not axes:
+        return finish(x, out)
+    if is_any:
+        count = reduce_axes(cast(x, np.int32), "ReduceSum", axes, keep)
+    else:
+        count = reduce_axes(cast(as_array(~x), np.int32), "ReduceSum", axes, keep)
+    return finish((count > 0) if is_any else (count == 0), out)
+
+
+@implements(np.count_nonzero)
+def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    return np.sum(as_bool(as_array(a)), axis, keepdims=keepdims)
+
+
+def _position(a: Any, axis: Any, out: Any, keepdims: Any, op: str) -> Any:
+    x = as_array(a)
+    keep, rank = bool(set_value(keepdims)), x.ndim
+    x, at = flatten_axis(x, axis)
+    if x.ndim == 0:
+        return finish(as_array(np.zeros((), np.int64), x.rec), out)
+    if x.dims[at] == 0:
+        raise ValueError(f"attempt to get {op.lower()} of an empty sequence")
+    x = cast(x, np.int64) if x.dtype == np.uint32 else x
+    if x.dtype == np.uint64:
+        x = _order_as_signed(x)
+    result = emit(x, op, axis=at, keepdims=1, select_last_index=0)
+    if x.dtype.kind == "f":
+        nan = cast(as_array(np.isnan(x)), np.int32)
+        first = emit(nan, "ArgMax", axis=at, keepdims=1, select_last_index=0)
+        there = as_bool(reduce_axes(nan, "ReduceMax", [at], True))
+        result = emit(there, "Where", first, result)
+    if not keep:
+        result = np.squeeze(result, at)  # type: ignore[assignment]
+    elif axis is None:
+        result = reshape(result, [1] * rank)
+    return finish(result, out)
+
+
+def _order_as_signed(x: TracedArray) -> TracedArray:
+    """uint64 as int64 in the same order."""
+    return cast(as_array(x ^ np.uint64(1 << 63)), np.int64)
+
+
+@implements(np.argmax)
+def _argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NOVALUE) -> Any:
+    return _position(a, axis, out, keepdims, "ArgMax")
+
+
+@implements(np.argmin)
+def _argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NOVALUE) -> Any:
+    return _position(a, axis, out, keepdims, "ArgMin")
