@@ -31,17 +31,23 @@ _PUBLIC = {
     "UnsupportedOp": "serde.errors",
     "UsageError": "serde.errors",
     "Value": "serde.ir.graph",
+    "append_argmax": "serde.api.composition",
+    "append_nms": "serde.api.composition",
     "check": "serde.api",
+    "compose": "serde.api.composition",
     "cond": "serde.frontends.control_flow",
     "convert": "serde.api",
     "export": "serde.api.live_objects",
     "import_": "serde.api.live_objects",
     "load": "serde.pipeline",
+    "rename": "serde.api.composition",
     "save": "serde.pipeline",
     "scan": "serde.frontends.control_flow",
+    "select": "serde.api.composition",
     "trace": "serde.frontends.numpy",
     "verify": "serde.verification",
     "while_loop": "serde.frontends.control_flow",
+    "wrap": "serde.frontends.wrap",
 }
 __all__ = ["__version__", *sorted(_PUBLIC)]
 

@@ -1,0 +1,135 @@
+"""A model with the Python code before and behind it in one graph."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from serde.errors import UsageError
+from serde.ir.graph import Graph, Value
+from serde.legalize.convert import without_functions
+from serde.passes.join_graphs import join_graphs
+from serde.pipeline import load
+
+from .numpy import trace
+
+Function = Callable[..., Any]
+
+
+def wrap(
+    model: Any, pre: Function | str | None = None, post: Function | str | None = None, *,
+    inputs: Mapping[str, Any] | None = None,
+) -> Graph:  # fmt: skip
+    """A model whose inputs are computed by ``pre`` and whose outputs go through ``post``.
+
+    Args:
+        model: anything that ``serde.load`` takes.
+        pre: NumPy code whose results are the model's inputs: a dict of them by name, or all of
+            them in order.
+        post: NumPy code of the model's outputs: parameters that have names of outputs take
+            those, else all outputs are given in order.
+        inputs: the shapes and types of the inputs of ``pre``, as ``serde.trace`` takes them; those
+            of the model's input of the same name, or of its only input, if left out.
+
+    ``pre`` and ``post`` are functions, or places of them: ``module:function``,
+    ``file.py:function``.
+    """
+    graph = without_functions(model if isinstance(model, Graph) else load(model))
+    if pre is not None:
+        graph = _prepend(graph, find_function(pre), inputs or {})
+    elif inputs:
+        raise UsageError("inputs are those of pre, and there is none")
+    return graph if post is None else _append(graph, find_function(post))
+
+
+def find_function(place: Function | str) -> Function:
+    """The function at ``module:function`` or ``file.py:function``."""
+    if callable(place):
+        return place
+    module, colon, name = place.rpartition(":")
+    if not colon or not module or not name:
+        raise UsageError(f"{place!r} is not module:function, such as prepare.py:resize")
+    try:
+        loaded = _load_file(module) if module.endswith(".py") else _load_module(module)
+    except (ImportError, OSError) as error:
+        raise UsageError(f"{module} cannot be imported: {error}") from error
+    found = getattr(loaded, name, None)
+    if not callable(found):
+        raise UsageError(f"{module} has no function {name!r}")
+    return found  # type: ignore[no-any-return]
+
+
+def _load_file(path: str) -> Any:
+    name = os.path.splitext(os.path.basename(path))[0]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _load_module(name: str) -> Any:
+    """Import a module; those of the working directory are found."""
+    here = os.getcwd()
+    sys.path.insert(0, here)
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(here)
+
+
+def _spec(value: Value) -> Any:
+    return value.ranked_shape, value.type
+
+
+def _parameters(function: Function) -> list[str]:
+    """The names of parameters that have no default."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = inspect.signature(function).parameters.values()
+    return [p.name for p in parameters if p.kind in kinds and p.default is p.empty]
+
+
+def _prepend(graph: Graph, function: Function, given: Mapping[str, Any]) -> Graph:
+    own = {v.name: v for v in graph.inputs}
+    specs: dict[str, Any] = {}
+    for name in [*_parameters(function), *given]:
+        if name in given:
+            specs[name] = given[name]
+        elif name in own or len(own) == 1:
+            specs[name] = _spec(own.get(name) or graph.inputs[0])
+        else:
+            raise UsageError(
+                f"the model has no input {name!r}: give the shape of this input of pre"
+            )
+    code = trace(function, **specs)
+    return join_graphs(code, graph, _connect(code.outputs, graph.inputs, "pre returns"))
+
+
+def _append(graph: Graph, function: Function) -> Graph:
+    own = {v.name: v for v in graph.outputs}
+    names = _parameters(function)
+    if set(names) <= own.keys():
+        values: Sequence[Value] = [own[n] for n in names]
+    else:
+        values = graph.outputs
+        if len(names) != len(values):
+            raise UsageError(f"post takes {', '.join(names)}; the outputs are {', '.join(own)}")
+    code = trace(function, *map(_spec, values))
+    links = {v.name: i.name for v, i in zip(values, code.inputs, strict=True)}
+    return join_graphs(graph, code, links)
+
+
+def _connect(outputs: Sequence[Value], inputs: Sequence[Value], what: str) -> dict[str, str]:
+    """Results to inputs, by name where the names are those of inputs, else in order."""
+    names, wanted = [v.name for v in outputs], [v.name for v in inputs]
+    if set(names) & set(wanted):
+        return {n: n for n in names if n in wanted}
+    if len(names) != len(wanted):
+        raise UsageError(f"{what} {', '.join(names)}; the model's inputs are {', '.join(wanted)}")
+    return dict(zip(names, wanted, strict=True))

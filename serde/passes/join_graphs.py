@@ -1,0 +1,287 @@
+"""Two graphs as one: outputs of the first become inputs of the second."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from serde.errors import UsageError
+from serde.ir.builder import Builder, Names
+from serde.ir.dim_expr import combine, split_operands
+from serde.ir.graph import Dim, DType, Graph, Node, Shape, Value
+from serde.ir.printer import show_value
+from serde.ir.replace_uses import replace_values
+from serde.passes import tidy
+from serde.passes.cut_inputs import check_mapping
+from serde.rewrite.driver import again
+from serde.rewrite.rules import RuleTable
+from serde.spec.onnx_builder import OnnxBuilder
+
+Dims = dict[str, Dim]
+
+
+def join_graphs(
+    first: Graph, second: Graph, connections: Mapping[str, str] | None = None,
+    keep: Iterable[str] = (),
+) -> Graph:  # fmt: skip
+    """One graph of two IR graphs without functions.
+
+    Args:
+        connections: an output of the first graph to the input of the second that takes it; inputs
+            of the names of outputs, or the only output and input, if left out.
+        keep: connected outputs of the first graph that stay outputs.
+
+    Names stay; those of the second graph that the first one has get a number. A size by name of
+    the second graph becomes the size that is connected with it, and a number that one of them has
+    holds for both. Outputs are those of the second graph, then those of the first one that are
+    not connected.
+
+    Raises:
+        UsageError: for names that are not there, and types and sizes that contradict each other.
+    """
+    links = _find_links(first, second, connections)
+    names = Names()
+    names.used.update(v.name for v in _all_values(first))
+    second = _clone(second, names, _separate_dims(first, second))
+    pairs = [(first.outputs[a], second.inputs[b]) for a, b in links]
+    of_first, of_second = _unify(pairs, first)
+    instead = {v: _resize(v, of_first) for v in first.inputs}
+    instead |= {v: _resize(v, of_second, of_first) for v in second.inputs}
+    instead |= {b: instead.get(a, a) for a, b in pairs}
+    kept = set(keep)
+    if unknown := sorted(kept - {v.name for v in first.outputs}):
+        raise UsageError(f"no output of the first model is called {', '.join(unknown)}")
+    connected = {a for a, _ in pairs}
+    left = [v for v in first.outputs if v not in connected or v.name in kept]
+    taken = {b for _, b in pairs}
+    joined = Graph(
+        f"{first.name}_{second.name}",
+        tuple(instead[v] for v in (*first.inputs, *second.inputs) if v not in taken),
+        (*second.outputs, *left),
+        (*first.nodes, *second.nodes),
+        metadata={**second.metadata, **first.metadata},
+        imports={**first.imports, **second.imports},
+        notes=(*first.notes, *second.notes),
+    )
+    joined = replace_values(joined, instead)
+    table = RuleTable("join", fallback=_emit_again({**of_first, **of_second}, of_first))
+    return tidy(table.rewrite(joined, OnnxBuilder(joined.name)))
+
+
+def _emit_again(*dims: Dims) -> Any:
+    """Emit a node anew; sizes that inference cannot follow stay as they were."""
+
+    def emit(g: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
+        made = again(g, node, inputs)
+        results = made if isinstance(made, tuple) else (made,)
+        for value, old in zip(results, node.outputs, strict=True):
+            before = old.shape
+            for each in dims:
+                before = substitute_dims(before, each)
+            if value.tensor is None and value.shape is not None and before is not None:
+                value.shape = tuple(
+                    b if a is None else a for a, b in zip(value.shape, before, strict=True)
+                )
+        return made
+
+    return emit
+
+
+def _find_links(
+    first: Graph, second: Graph, connections: Mapping[str, str] | None
+) -> list[tuple[int, int]]:
+    """The places of the outputs and the inputs that are connected."""
+    check_mapping(connections, "connections", "{'boxes': 'x'}")
+    outputs = {v.name: i for i, v in enumerate(first.outputs)}
+    inputs = {v.name: i for i, v in enumerate(second.inputs)}
+    if connections is None:
+        same = [(i, inputs[n]) for n, i in outputs.items() if n in inputs]
+        if not same and len(outputs) == len(inputs) == 1:
+            return [(0, 0)]
+        if not same:
+            raise UsageError(
+                f"the first model's outputs are {', '.join(outputs)}, the second one's inputs "
+                f"{', '.join(inputs)}: say which are connected"
+            )
+        return same
+    for source, target in connections.items():
+        _require_name(source, outputs, "output of the first")
+        _require_name(target, inputs, "input of the second")
+    if len(set(connections.values())) < len(connections):
+        raise UsageError("an input of the second model is connected twice")
+    return [(outputs[a], inputs[b]) for a, b in connections.items()]
+
+
+def _require_name(name: str, known: Mapping[str, int], what: str) -> None:
+    if name not in known:
+        raise UsageError(f"no {what} model is called {name!r}; there are: {', '.join(known)}")
+
+
+def _all_values(graph: Graph) -> Iterator[Value]:
+    stack = [graph]
+    yield from graph.constants()
+    while stack:
+        graph = stack.pop()
+        yield from graph.inputs
+        for node in graph.nodes:
+            yield from node.outputs
+            stack.extend(node.graphs())
+
+
+def _clone(graph: Graph, names: Names, dims: Dims) -> Graph:
+    """The graph with values of its own, whose names are free."""
+    env: dict[Value, Value] = {}
+
+    def clone_value(value: Value) -> Value:
+        if value not in env:
+            shape = substitute_dims(value.shape, dims)
+            env[value] = Value(
+                names.claim(value.name) if value.name else "", value.dtype, shape, value.tensor,
+                substitute_dims(value.shape_data, dims), value.container, value.name_is_original,
+            )  # fmt: skip
+        return env[value]
+
+    def clone_node(node: Node) -> Node:
+        inputs = tuple(v and clone_value(v) for v in node.inputs)
+        attrs = {n: clone_graph(a) if isinstance(a, Graph) else a for n, a in node.attrs.items()}
+        outputs = tuple(map(clone_value, node.outputs))
+        return Node(node.op, inputs, outputs, attrs, node.domain, node.name, node.sources)
+
+    def clone_graph(inner: Graph) -> Graph:
+        inputs = tuple(map(clone_value, inner.inputs))
+        nodes = tuple(map(clone_node, inner.nodes))
+        return replace(
+            inner, inputs=inputs, nodes=nodes, outputs=tuple(map(clone_value, inner.outputs))
+        )
+
+    for value in (*graph.inputs, *graph.outputs):
+        clone_value(value)  # their names come first
+    return clone_graph(graph)
+
+
+# Sizes
+
+
+def substitute_dims(shape: Shape | None, dims: Mapping[str, Dim]) -> Shape | None:
+    """A shape with other sizes for names, also inside of expressions."""
+    return None if shape is None else tuple(substitute_dim(d, dims) for d in shape)
+
+
+def substitute_dim(dim: Dim, dims: Mapping[str, Dim]) -> Dim:
+    """A size with other sizes for the names in it."""
+    if not isinstance(dim, str) or not dims:
+        return dim
+    if dim in dims:
+        return dims[dim]
+    parts = split_operands(dim)
+    if parts is None:
+        return dim
+    sign, a, b = parts
+    return combine(sign, substitute_dim(a, dims), substitute_dim(b, dims))
+
+
+def _names_of(graph: Graph) -> set[str]:
+    return {d for v in graph.inputs for d in v.shape or () if isinstance(d, str)}
+
+
+def _separate_dims(first: Graph, second: Graph) -> Dims:
+    """New names for the sizes of the second graph that the first one means others by."""
+    own, other = _names_of(first), _names_of(second)
+    used = Names()
+    used.used.update(own | other)
+    return {n: used.fresh(n) for n in sorted(own & other)}
+
+
+def _unify(pairs: Sequence[tuple[Value, Value]], first: Graph) -> tuple[Dims, Dims]:
+    """Sizes for the names of the inputs of both graphs, by what is connected."""
+    of_first: Dims = {}
+    of_second: Dims = {}
+    plain = _names_of(first)
+    for a, b in pairs:
+        _require_types(a, b)
+        for x, y in zip(a.shape or (), b.shape or (), strict=False):
+            x = substitute_dim(x, of_first)
+            known = substitute_dim(y, of_second)
+            if isinstance(y, str) and known == y and split_operands(y) is None:
+                of_second[y] = x
+            elif isinstance(x, int) and isinstance(known, int) and x != known:
+                raise UsageError(
+                    f"{show_value(a)} does not fit {show_value(b)}: {x} is not {known}"
+                )
+            elif isinstance(x, str) and x in plain and known is not None and known != x:
+                of_first[x] = known
+            elif isinstance(y, str) and isinstance(x, int) and isinstance(known, str):
+                of_first |= {known: x} if known in plain else {}
+                of_second[y] = x
+    return of_first, of_second
+
+
+def _require_types(a: Value, b: Value) -> None:
+    if a.dtype is not b.dtype and None not in (a.dtype, b.dtype):
+        raise UsageError(f"{show_value(a)} does not fit {show_value(b)}: cast one of them")
+    if a.container != b.container:
+        raise UsageError(f"{show_value(a)} does not fit {show_value(b)}: one of them is no tensor")
+    if a.shape is not None and b.shape is not None and len(a.shape) != len(b.shape):
+        raise UsageError(f"{show_value(a)} does not fit {show_value(b)}: their ranks differ")
+
+
+def _resize(value: Value, *dims: Dims) -> Value:
+    shape = value.shape
+    for each in dims:
+        shape = substitute_dims(shape, each)
+    return Value(value.name, value.dtype, shape, container=value.container)
+
+
+# What models end with
+
+
+def append_argmax(graph: Graph, output: str, axis: int = -1, name: str = "argmax") -> Graph:
+    """The graph with the place of the largest element of an output, in place of that output."""
+    x = _output(graph, output)
+
+    def emit(g: Any, values: Sequence[Value]) -> Value:
+        return g.ArgMax(values[0], axis=axis, keepdims=0)  # type: ignore[no-any-return]
+
+    return _append(graph, [x], emit, name)
+
+
+def append_nms(
+    graph: Graph, boxes: str, scores: str, *, iou_threshold: float = 0.5,
+    score_threshold: float = 0.0, max_output: int = 100, center_point_box: bool = False,
+    name: str = "selected",
+) -> Graph:  # fmt: skip
+    """The graph with the boxes that suppression leaves: rows of batch, class and box.
+
+    ``boxes`` is an output of shape (batch, boxes, 4), ``scores`` one of (batch, classes, boxes);
+    both stay outputs.
+    """
+    both = [_output(graph, boxes), _output(graph, scores)]
+
+    def emit(g: Any, values: Sequence[Value]) -> Value:
+        limits = [g.const([v], DType.FLOAT32) for v in (iou_threshold, score_threshold)]
+        return g.NonMaxSuppression(  # type: ignore[no-any-return]
+            *values, [max_output], *limits, center_point_box=int(center_point_box)
+        )
+
+    return _append(graph, both, emit, name, keep=(boxes, scores))
+
+
+def _output(graph: Graph, name: str) -> Value:
+    found = next((v for v in graph.outputs if v.name == name), None)
+    if found is None:
+        listed = ", ".join(v.name for v in graph.outputs)
+        raise UsageError(f"no output is called {name!r}; there are: {listed}")
+    return found
+
+
+def _append(
+    graph: Graph, values: Sequence[Value], emit: Any, name: str, keep: Sequence[str] = ()
+) -> Graph:
+    g = OnnxBuilder(name)
+    inputs = [g.input(f"{v.name}_in", v.dtype, v.shape) for v in values]
+    made = emit(g, inputs)
+    g.names.relabel(made, name)
+    links = {v.name: i.name for v, i in zip(values, inputs, strict=True)}
+    joined = join_graphs(graph, g.build([made]), links, keep)
+    return replace(joined, name=graph.name)

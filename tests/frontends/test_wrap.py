@@ -1,0 +1,142 @@
+"""Models joined with each other and with NumPy code, run as one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import serde
+from serde.bridges import onnxruntime as runtime
+from serde.cli.commands import main
+from serde.errors import UsageError
+
+DIGITS = Path(__file__).resolve().parents[2] / "examples" / "digits"
+RNG = np.random.default_rng(4)
+
+
+def preprocess(image):
+    """uint8 rows, columns, channels to what the digits take."""
+    x = image.astype(np.float32) / np.float32(255)
+    return np.transpose(x, (0, 3, 1, 2))
+
+
+def classify(scores):
+    return {"label": np.argmax(scores, -1), "sure": np.max(scores, -1) > np.float32(0.5)}
+
+
+def run(graph, tmp_path, **feeds):
+    path = tmp_path / "m.onnx"
+    serde.save(graph, path)
+    found = runtime.run(path, feeds)
+    return dict(zip([v.name for v in graph.outputs], found, strict=True))
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return serde.load(DIGITS)
+
+
+def test_wrapped_model_is_one_file(digits, tmp_path):
+    (data,) = digits.inputs
+    side = 8
+    graph = serde.wrap(digits, preprocess, classify, inputs={
+        "image": (("B", "H", "W", 1), "uint8")})  # fmt: skip
+    image = RNG.integers(0, 256, (3, side, side, 1)).astype(np.uint8)
+    scores = run(digits, tmp_path, **{data.name: preprocess(image)})[digits.outputs[0].name]
+    found = run(graph, tmp_path, image=image)
+    expected = classify(scores)
+    assert found.keys() == expected.keys() and graph.inputs[0].shape[0] == "B"
+    for name in expected:
+        np.testing.assert_array_equal(found[name], expected[name])
+
+
+def test_commands(digits, tmp_path):
+    (tmp_path / "code.py").write_text(
+        "import numpy as np\n\ndef scale(x):\n    return x * np.float32(2)\n\n"
+        "def best(scores):\n    return np.argmax(scores, 1)\n"
+    )
+    name, out = digits.inputs[0].name, digits.outputs[0].name
+    wrapped, half = tmp_path / "wrapped.onnx", tmp_path / "half.onnx"
+    serde.save(serde.trace(lambda x: x * np.float32(0.5), digits.inputs[0].shape), half)
+    code = tmp_path / "code.py"
+    run_command("wrap", DIGITS, "-o", wrapped, "--pre", f"{code}:scale", "--post", f"{code}:best")
+    x = RNG.normal(size=(2, 1, 8, 8)).astype("f4")
+    joined = tmp_path / "joined.onnx"
+    run_command("join", half, DIGITS, "-o", joined, "--connect", f"output={name}")
+    direct = run(digits, tmp_path, **{name: x * 2})[out]
+    (best,) = runtime.run(wrapped, {"x": x})
+    np.testing.assert_array_equal(best, direct.argmax(1))
+    (scores,) = runtime.run(joined, {"x": x * 4})
+    np.testing.assert_allclose(scores, direct, atol=1e-6)
+
+
+def run_command(*arguments):
+    result = CliRunner().invoke(main, [str(a) for a in arguments])
+    assert result.exit_code == 0, result.output
+
+
+def test_names_and_sizes_of_joined_graphs(tmp_path):
+    first = serde.trace(lambda x: {"y": x[:, ::2] + 1, "rest": x.sum()}, ("N", "W"))
+    second = serde.trace(lambda y, x: {"out": y * x, "wide": y.shape[1] + y}, ("B", "W"), (4,))
+    joined = serde.compose(first, second, {"y": "y"}, keep=["y"])
+    shapes = {v.name: v.shape for v in (*joined.inputs, *joined.outputs)}
+    assert list(shapes) == ["x", "x_1", "out", "wide", "y", "rest"]
+    assert shapes["x"] == ("N", "W") and shapes["y"] == ("N", "(W+1)/2") == shapes["wide"]
+    x = RNG.normal(size=(2, 7)).astype("f4")
+    found = run(joined, tmp_path, x=x, x_1=np.arange(4, dtype="f4"))
+    np.testing.assert_allclose(found["out"], (x[:, ::2] + 1) * np.arange(4, dtype="f4"))
+
+
+def test_a_number_fixes_the_size_by_name():
+    first = serde.trace(lambda x: x + 1, ("N", 3, "H", "H"))
+    second = serde.trace(lambda x: x.mean((2, 3)), ("B", 3, 8, 8))
+    joined = serde.compose(first, second)
+    assert joined.inputs[0].shape == ("N", 3, 8, 8) and joined.outputs[0].shape == ("N", 3)
+
+
+@pytest.mark.parametrize(
+    ("spec", "links", "message"),
+    [
+        (((3, 4), "float64"), None, "cast one of them"),
+        ((3, 5), None, "5 is not 4|4 is not 5"),
+        ((3,), None, "their ranks differ"),
+        ((3, 4), {"y": "x"}, "no output of the first model is called 'y'"),
+        ((3, 4), {"output": "z"}, "no input of the second model is called 'z'"),
+    ],
+)
+def test_what_does_not_fit_is_refused(spec, links, message):
+    first = serde.trace(lambda x: x, (3, 4))
+    second = serde.trace(lambda x: x * 2, spec)
+    with pytest.raises(UsageError, match=message):
+        serde.compose(first, second, links)
+
+
+def test_a_graph_joined_with_itself(tmp_path):
+    double = serde.trace(lambda x: x * 2, (3,))
+    found = run(serde.compose(double, double), tmp_path, x=np.ones(3, "f4"))
+    assert [list(v) for v in found.values()] == [[4, 4, 4]]
+
+
+def test_ends_of_detectors(tmp_path):
+    def head(x):
+        return {"boxes": x[None, :, :4], "scores": x[None, :, 4:].swapaxes(1, 2)}
+
+    graph = serde.trace(head, ("K", 6))
+    graph = serde.append_nms(graph, "boxes", "scores", iou_threshold=0.4, score_threshold=0.1)
+    graph = serde.append_argmax(graph, "scores", axis=1, name="label")
+    assert [v.name for v in graph.outputs] == ["label", "selected", "boxes"]
+    x = np.array([[0, 0, 2, 2, 0.9, 0], [0, 0, 2, 2.1, 0.8, 0.2], [3, 3, 4, 4, 0, 0.7]], "f4")
+    found = run(graph, tmp_path, x=x)
+    assert found["selected"].tolist() == [[0, 0, 0], [0, 1, 2], [0, 1, 1]]
+    assert found["label"].tolist() == [[0, 0, 1]]
+    renamed = serde.rename(serde.select(graph, ["label"]), {"label": "best", "x": "rows"})
+    assert [v.name for v in (*renamed.inputs, *renamed.outputs)] == ["rows", "best"]
+
+
+@pytest.mark.parametrize("place", ["nothing", "no_such_module:f", "json:nothing"])
+def test_places_of_functions(place):
+    with pytest.raises(UsageError):
+        serde.wrap(serde.trace(lambda x: x, (3,)), place)
