@@ -7,6 +7,7 @@ they may use arrays of the code around them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from serde.ir.graph import DType, Graph, Shape, Value, show_shape
 
 from .numpy.array import TracedArray, as_array, find_recorder, has_traced, to_number
 from .numpy.core import slice_axis
+from .numpy.environment import has_contents
 from .numpy.number import TracedNumber
 from .numpy.recorder import Recorder, refuse
 
@@ -56,18 +58,11 @@ def _structure(tree: Any) -> Any:
 def _find_recorder(*things: Any, functions: Sequence[Callable[..., Any]]) -> Recorder | None:
     """The recorder at work: that of an argument, or of an array that a function captures."""
     cells = [c.cell_contents for f in functions for c in getattr(f, "__closure__", None) or ()
-             if _is_filled(c)]  # fmt: skip
+             if has_contents(c)]  # fmt: skip
     for thing in (*things, *cells):
         if has_traced(thing):
             return find_recorder(thing)
     return None
-
-
-def _is_filled(cell: Any) -> bool:
-    try:
-        return cell.cell_contents is not cell
-    except ValueError:
-        return False
 
 
 def _record(rec: Recorder, name: str, function: Callable[[], Any]) -> tuple[Any, list[Value], Any]:
@@ -100,7 +95,7 @@ def cond(
         test_value = test.value
     branches, trees, types = [], [], []
     for name, function in (("then", true_function), ("else", false_function)):
-        tree, values, g = _record(rec, name, lambda function=function: function(*operands))
+        tree, values, g = _record(rec, name, partial(function, *operands))
         with rec.operation("cond"):
             branches.append(g.build(ensure_distinct_outputs(g, values)))
         trees.append(tree)
@@ -153,7 +148,7 @@ def while_loop(condition: Callable[..., Any], body: Callable[..., Any], initial:
         wider = [merge_shapes(s, t[1]) for s, t in zip(shapes, types, strict=True)]
         if wider == shapes:
             break
-        shapes = wider  # type: ignore[assignment]
+        shapes = wider
     with rec.operation("while_loop") as g:
         made = g.Loop(None, first, *(x.value for x in start), body=graph, outputs=len(start))
     return _loop_results(rec, made, initial, shapes)
@@ -235,7 +230,7 @@ def scan(
         wider = [merge_shapes(s, t[1]) for s, t in zip(shapes, types, strict=True)]
         if wider == shapes:
             break
-        shapes = wider  # type: ignore[assignment]
+        shapes = wider
     with rec.operation("scan") as g:
         trips = count.scalar() if isinstance(count, TracedNumber) else g.const(np.int64(count))
         outputs = len(graph.outputs) - 1

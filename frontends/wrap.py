@@ -61,7 +61,7 @@ def find_function(place: Function | str) -> Function:
     found = getattr(loaded, name, None)
     if not callable(found):
         raise UsageError(f"{module} has no function {name!r}")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _load_file(path: str) -> Any:

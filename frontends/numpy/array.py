@@ -186,13 +186,13 @@ class TracedArray(np.lib.mixins.NDArrayOperatorsMixin):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if (known := self.numbers) is not None:
             return np.array(known, dtype)
-        return self.leak("np.asarray")  # type: ignore[no-any-return]
+        return self.leak("np.asarray")
 
     def __bool__(self) -> bool:
         if (known := self.numbers) is not None:
             return bool(known)
         advice = f"For a decision that data make, {CONTROL_FLOW}"
-        return self.leak("if or while", advice)  # type: ignore[no-any-return]
+        return self.leak("if or while", advice)
 
     def _number(self, kind: Any) -> Any:
         if (known := self.numbers) is not None:
@@ -202,18 +202,18 @@ class TracedArray(np.lib.mixins.NDArrayOperatorsMixin):
         return self.leak(kind.__name__)
 
     def __float__(self) -> float:
-        return self._number(float)  # type: ignore[no-any-return]
+        return self._number(float)
 
     def __int__(self) -> int:
-        return self._number(int)  # type: ignore[no-any-return]
+        return self._number(int)
 
     def __complex__(self) -> complex:
-        return self._number(complex)  # type: ignore[no-any-return]
+        return self._number(complex)
 
     def __index__(self) -> int:
         if (known := self.numbers) is not None:
             return known.__index__()
-        return self.leak("index", "np.take or x[i] with an array i take traced indices")  # type: ignore
+        return self.leak("index", "np.take or x[i] with an array i take traced indices")
 
     def item(self, *args: Any) -> Any:
         """The one element as a Python number, where it is a constant."""
@@ -230,19 +230,19 @@ class TracedArray(np.lib.mixins.NDArrayOperatorsMixin):
         if isinstance(dims[0], int):
             return dims[0]
         advice = "Use x.shape[0], or give the dimension a number"
-        return self.leak("len", advice)  # type: ignore[no-any-return]
+        return self.leak("len", advice)
 
     def __iter__(self) -> Iterator[Any]:
         if not self.dims:
             raise TypeError("iteration over a 0-d array")
         if not isinstance(self.dims[0], int):
             self.leak("iteration", f"The first size has no number: {CONTROL_FLOW}")
-        return (self[i] for i in range(self.dims[0]))  # type: ignore[arg-type]
+        return (self[i] for i in range(self.dims[0]))
 
     def __contains__(self, item: Any) -> Any:
         return bool((self == item).any())
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     # NumPy's protocols
 
@@ -333,7 +333,7 @@ def as_array(thing: Any, rec: Recorder | None = None, dtype: Any = None) -> Trac
     if isinstance(thing, (list, tuple)) and has_traced(thing):
         rec = rec or find_recorder(thing)
         items = [as_array(t, rec) for t in thing]
-        return as_array(np.stack(items), dtype=dtype)  # type: ignore[call-overload]
+        return as_array(np.stack(items), dtype=dtype)
     if hasattr(thing, "imaginary"):
         refuse("complex", "this function takes no traced complex numbers")
     rec = rec or find_recorder(thing)
@@ -356,7 +356,7 @@ def cast_value(g: Any, value: Value, dtype: np.dtype[Any]) -> Value:
         refuse("astype", f"a traced array cannot have the element type {dtype}")
     if value.dtype is wanted:
         return value
-    return g.Cast(value, to=ELEMENT_CODES[wanted])  # type: ignore[no-any-return]
+    return g.Cast(value, to=ELEMENT_CODES[wanted])
 
 
 def sizes_value(rec: Recorder, sizes: Sequence[Any]) -> Value:
@@ -376,7 +376,7 @@ def sizes_value(rec: Recorder, sizes: Sequence[Any]) -> Value:
     if all(isinstance(p, list) for p in parts):
         return rec.g.const(np.array(parts[0], np.int64))
     values = [rec.g.const(np.array(p, np.int64)) if isinstance(p, list) else p for p in parts]
-    return rec.g.Concat(*values, axis=0)  # type: ignore[no-any-return]
+    return rec.g.Concat(*values, axis=0)
 
 
 def to_number(x: TracedArray) -> Any:

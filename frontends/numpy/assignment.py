@@ -80,8 +80,8 @@ def _scatter(x: TracedArray, key: Any, new: TracedArray, reduction: str) -> Trac
     """Write elements by their places in the flattened array."""
     static = all(isinstance(d, int) for d in x.dims)
     if static:
-        count = math.prod(x.dims)  # type: ignore[arg-type]
-        places: Any = np.arange(count).reshape(x.dims)  # type: ignore[arg-type]
+        count = math.prod(x.dims)
+        places: Any = np.arange(count).reshape(x.dims)
         if not _is_traced_key(key):
             chosen = as_array(places[key], x.rec)
         else:
@@ -132,8 +132,12 @@ def _set_region(x: TracedArray, entries: Sequence[Entry], new: TracedArray) -> T
             kept.append(entry.axis)
     new = expand_dims(squeeze(new, dropped), kept)
     bounds = [(e.axis, _region_bounds(x, e)) for e in entries if e.kind in ("slice", "int")]
-    changed = [(a, b) for a, b in bounds if b != (0, None)]
+    changed = [(a, b) for a, b in bounds if b[1] is not None or not _is_zero(b[0])]
     return _replace_region(x, changed, new)
+
+
+def _is_zero(bound: Any) -> bool:
+    return isinstance(bound, int) and bound == 0
 
 
 def _region_bounds(x: TracedArray, entry: Entry) -> tuple[Any, Any]:
@@ -157,7 +161,7 @@ def _region_bounds(x: TracedArray, entry: Entry) -> tuple[Any, Any]:
         return first, max(first, stop)
     full = x.size_of(entry.axis)
     first, stop = (b + full if isinstance(b, int) and b < 0 else b for b in (first, stop))
-    if isinstance(first, int) and first == 0:
+    if _is_zero(first):
         return 0, stop
     return first, stop.largest(first) if isinstance(stop, TracedNumber) else first.largest(stop)
 
@@ -173,7 +177,7 @@ def _replace_region(
                                for i in range(x.ndim)])  # fmt: skip
         new = _replace_region(inner, rest, new)
     parts = [new]
-    if start != 0 if isinstance(start, int) else True:
+    if not _is_zero(start):
         parts.insert(0, _part(x, axis, slice(None, start)))
     if stop is not None:
         parts.append(_part(x, axis, slice(stop, None)))
@@ -199,7 +203,7 @@ def apply_at(name: str, x: Any, key: Any, new: Any = None) -> None:
     if not isinstance(x, TracedArray):
         refuse(f"np.{name}.at", "the array is not a local one", "Make it with np.zeros")
     update = as_array(new, x.rec, x.dtype)
-    update = np.negative(update) if name == "subtract" else update  # type: ignore[assignment]
+    update = np.negative(update) if name == "subtract" else update
     x.replace(_scatter(TracedArray(x.rec, x.value), key, update, REDUCTIONS[name]))
 
 

@@ -91,7 +91,7 @@ class TracedComplex(np.lib.mixins.NDArrayOperatorsMixin):
 
     def sum(self, axis: Any = None, **options: Any) -> Any:
         """The sum of both parts."""
-        return np.sum(self, axis, **options)  # type: ignore[call-overload]
+        return np.sum(self, axis, **options)
 
 
 PARTS = ("real_part", "imaginary")

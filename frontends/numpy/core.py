@@ -18,7 +18,7 @@ from .number import TracedNumber
 from .recorder import HOOKS, Recorder, refuse
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}  # NumPy's functions, and what traces them
-NOVALUE = np._NoValue  # type: ignore[attr-defined]
+NOVALUE = np._NoValue
 
 
 def implements(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -100,7 +100,7 @@ def reshape(x: TracedArray, shape: Any) -> TracedArray:
         raise ValueError("negative dimensions not allowed")
     static = all(isinstance(d, int) for d in x.dims)
     if static and len(numbers) == len(sizes):
-        total, product = math.prod(x.dims), math.prod(n for n in numbers if n != -1)  # type: ignore
+        total, product = math.prod(x.dims), math.prod(n for n in numbers if n != -1)
         if (-1 in numbers and (product == 0 or total % product)) or (
             -1 not in numbers and product != total
         ):  # fmt: skip
@@ -170,7 +170,7 @@ def slice_axis(
 ) -> TracedArray:
     """``x[start:stop:step]`` along one axis."""
     key = (slice(None),) * axis + (slice(start, stop, step),)
-    return x[key]  # type: ignore[no-any-return]
+    return x[key]
 
 
 def full(rec: Recorder, sizes: Sequence[Any], number: Any, dtype: Any) -> TracedArray:

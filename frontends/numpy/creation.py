@@ -198,7 +198,7 @@ def _linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retst
         result = concatenate([result[:-1], end], 0)
     result = result if dtype is None else cast(as_array(np.floor(result)
                         if np.dtype(dtype).kind in "iu" else result), dtype)  # fmt: skip
-    result = np.moveaxis(result, 0, axis) if axis else result  # type: ignore[assignment]
+    result = np.moveaxis(result, 0, axis) if axis else result
     return (result, step) if retstep else result
 
 
@@ -330,4 +330,4 @@ def _result_type(*args: Any) -> Any:
 @implements(np.can_cast)
 def _can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
     kind = from_.dtype if isinstance(from_, TracedArray) else from_
-    return np.can_cast(kind, to, casting)  # type: ignore[arg-type]
+    return np.can_cast(kind, to, casting)

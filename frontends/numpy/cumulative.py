@@ -103,7 +103,7 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOVALUE,
     x = as_array(np.concatenate(parts, at)) if len(parts) > 1 else x
     for _ in range(n):
         after, before = slice_axis(x, at, 1), slice_axis(x, at, None, -1)
-        x = np.not_equal(after, before) if x.dtype == bool else np.subtract(after, before)  # type: ignore
+        x = np.not_equal(after, before) if x.dtype == bool else np.subtract(after, before)
     return x
 
 

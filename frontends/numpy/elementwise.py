@@ -18,7 +18,7 @@ from .transcendental import copysign
 def _compare(op: str) -> Emit:
     def emit(g: Any, a: Value, b: Value) -> Value:
         if a.dtype is b.dtype:
-            return g[op](a, b)  # type: ignore[no-any-return]
+            return g[op](a, b)
         return _compare_mixed(g, op, a, b)
 
     return emit
@@ -33,14 +33,14 @@ def _compare_mixed(g: Any, op: str, a: Value, b: Value) -> Value:
     negative = g.Less(a, constant(g, 0, a))
     found = g[op](to_type(g, a, DType.UINT64), b)
     if op.startswith("Less"):
-        return g.Or(negative, found)  # type: ignore[no-any-return]
-    return g.And(g.Not(negative), found)  # type: ignore[no-any-return]
+        return g.Or(negative, found)
+    return g.And(g.Not(negative), found)
 
 
 def _not_equal(g: Any, a: Value, b: Value) -> Value:
     if a.dtype is DType.BOOL:
-        return g.Xor(a, b)  # type: ignore[no-any-return]
-    return g.Not(_compare("Equal")(g, a, b))  # type: ignore[no-any-return]
+        return g.Xor(a, b)
+    return g.Not(_compare("Equal")(g, a, b))
 
 
 def _of_truth(op: str) -> Emit:
@@ -55,7 +55,7 @@ def _shift_left(g: Any, a: Value, b: Value) -> Value:
     """A product with a power of two; 0 where all bits leave."""
     bits, wide = a.type.bits, DType.UINT64
     shifted = g.BitShift(to_type(g, a, wide), _limit_shift(g, b, bits), direction="LEFT")
-    return g.Where(_is_within(g, b, bits), to_type(g, shifted, a.type), constant(g, 0, a))  # type: ignore
+    return g.Where(_is_within(g, b, bits), to_type(g, shifted, a.type), constant(g, 0, a))
 
 
 def _limit_shift(g: Any, b: Value, bits: int) -> Value:
@@ -66,8 +66,8 @@ def _limit_shift(g: Any, b: Value, bits: int) -> Value:
 def _is_within(g: Any, b: Value, bits: int) -> Value:
     below = g.Less(b, constant(g, bits, b))
     if b.type.kind == "u":
-        return below  # type: ignore[no-any-return]
-    return g.And(below, g.GreaterOrEqual(b, constant(g, 0, b)))  # type: ignore[no-any-return]
+        return below
+    return g.And(below, g.GreaterOrEqual(b, constant(g, 0, b)))
 
 
 def _shift_right(g: Any, a: Value, b: Value) -> Value:
@@ -77,7 +77,7 @@ def _shift_right(g: Any, a: Value, b: Value) -> Value:
     zero = constant(g, 0, a)
     if a.type.kind == "u":
         shifted = g.BitShift(to_type(g, a, wide), _limit_shift(g, b, bits), direction="RIGHT")
-        return g.Where(within, to_type(g, shifted, a.type), zero)  # type: ignore[no-any-return]
+        return g.Where(within, to_type(g, shifted, a.type), zero)
     negative, full = g.Less(a, zero), to_type(g, a, DType.INT64)
     size = g.Where(negative, g.BitwiseNot(full), full)
     shifted = g.BitShift(to_type(g, size, wide), _limit_shift(g, b, bits), direction="RIGHT")
@@ -109,9 +109,9 @@ def _lcm(g: Any, a: Value, b: Value) -> Value:
 def _ignore_nan(op: str) -> Emit:
     def emit(g: Any, a: Value, b: Value) -> Value:
         if not is_float(a):
-            return for_bools("Or" if op == "Max" else "And", op)(g, a, b)  # type: ignore
+            return for_bools("Or" if op == "Max" else "And", op)(g, a, b)
         found = g.Where(g.IsNaN(b), a, g[op](a, b))
-        return g.Where(g.IsNaN(a), b, found)  # type: ignore[no-any-return]
+        return g.Where(g.IsNaN(a), b, found)
 
     return emit
 
@@ -123,7 +123,7 @@ def _of_floats(op: str) -> Emit:
 def _trunc(g: Any, x: Value) -> Value:
     if not is_float(x):
         return x
-    return g.Where(g.Less(x, constant(g, 0, x)), g.Ceil(x), g.Floor(x))  # type: ignore
+    return g.Where(g.Less(x, constant(g, 0, x)), g.Ceil(x), g.Floor(x))
 
 
 def _is_nan(g: Any, x: Value) -> Value:
@@ -135,11 +135,11 @@ def _is_inf(g: Any, x: Value) -> Value:
 
 
 def _all_false(g: Any, x: Value) -> Value:
-    return g.Expand(g.const(np.array(False)), g.Shape(x))  # type: ignore[no-any-return]
+    return g.Expand(g.const(np.array(False)), g.Shape(x))
 
 
 def _is_finite(g: Any, x: Value) -> Value:
-    return g.Not(g.Or(_is_nan(g, x), _is_inf(g, x)))  # type: ignore[no-any-return]
+    return g.Not(g.Or(_is_nan(g, x), _is_inf(g, x)))
 
 
 def _modf(g: Any, x: Value) -> tuple[Value, Value]:
@@ -149,7 +149,7 @@ def _modf(g: Any, x: Value) -> tuple[Value, Value]:
 
 
 def _clip(g: Any, x: Value, low: Value, high: Value) -> Value:
-    return g.Min(g.Max(x, low), high)  # type: ignore[no-any-return]
+    return g.Min(g.Max(x, low), high)
 
 
 EMITTERS: dict[str, Emit] = {

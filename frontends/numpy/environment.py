@@ -9,10 +9,12 @@ traced these do what the originals do.
 from __future__ import annotations
 
 import builtins
+import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -177,46 +179,100 @@ class NumPy:
         return found if found is not None else getattr(np, name)
 
 
-def _code_of(function: Any) -> Any:
-    """The Python function inside of a method, a partial or a callable object."""
-    while not hasattr(function, "__globals__"):
-        inner = getattr(function, "__func__", None) or getattr(function, "func", None)
-        if inner is None:
-            inner = type(function).__dict__.get("__call__")
-            if inner is None or not hasattr(inner, "__globals__"):
-                return None
-        function = inner
-    return function
+def _functions_in(thing: Any) -> list[Any]:
+    """The Python functions inside of a method, a partial, a class, or a callable object."""
+    thing = getattr(thing, "__func__", None) or getattr(thing, "func", None) or thing
+    thing = getattr(thing, "__wrapped__", thing)
+    if isinstance(thing, FunctionType):
+        return [thing]
+    if isinstance(thing, (property, staticmethod, classmethod)):
+        inner = getattr(thing, "fget", None) or getattr(thing, "__func__", None)
+        return [] if inner is None else _functions_in(inner)
+    kind = thing if isinstance(thing, type) else type(thing)
+    if _is_foreign(kind.__module__):
+        return []
+    return [f for member in vars(kind).values() if isinstance(member, MEMBERS)
+            for f in _functions_in(member)]  # fmt: skip
+
+
+MEMBERS = (FunctionType, property, staticmethod, classmethod)
+
+
+def _is_foreign(module: str | None) -> bool:
+    """Whether a module is no user's: of Python, NumPy or serde."""
+    root = (module or "builtins").partition(".")[0]
+    return (root in sys.stdlib_module_names and root != "__main__") or root in ("numpy", "serde")
+
+
+def _names_in(code: CodeType) -> set[str]:
+    """The names that code reads, that of inner functions too."""
+    found = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            found |= _names_in(constant)
+    return found
+
+
+def _modules_of(things: Sequence[Any]) -> list[dict[str, Any]]:
+    """The namespaces of functions, and of those that they call by name, in user's modules."""
+    found: dict[int, dict[str, Any]] = {}
+    seen: set[int] = set()
+    waiting = [f for thing in things for f in _functions_in(thing)]
+    while waiting:
+        function = waiting.pop()
+        if id(function) in seen or _is_foreign(function.__globals__.get("__name__")):
+            continue
+        seen.add(id(function))
+        names = function.__globals__
+        found[id(names)] = names
+        used = _names_in(function.__code__)
+        called = [names[n] for n in used if n in names]
+        called += [c.cell_contents for c in function.__closure__ or () if has_contents(c)]
+        for module in [m for m in called if isinstance(m, ModuleType)]:
+            if not _is_foreign(module.__name__):
+                called += [vars(module)[n] for n in used if n in vars(module)]
+        waiting += [f for t in called if callable(t) for f in _functions_in(t)]
+    return list(found.values())
+
+
+def has_contents(cell: Any) -> bool:
+    """Whether a variable of a closure has a value yet."""
+    try:
+        return cell.cell_contents is not cell
+    except ValueError:
+        return False
 
 
 @contextmanager
-def bind_names(rec: Recorder, functions: list[Any]) -> Iterator[None]:
-    """Bind the stand-ins in the modules of functions, for the block."""
+def bind_names(rec: Recorder, functions: Sequence[Any]) -> Iterator[None]:
+    """Bind the stand-ins in the modules of functions, and of what they call, for the block."""
     stand_ins = creators(rec)
     numpy = NumPy(stand_ins)
     undo: list[tuple[dict[str, Any], str, Any]] = []
-    missing = object()
     with LOCK:
         try:
-            for function in functions:
-                code = _code_of(function)
-                if code is None or code.__globals__.get("__name__", "").startswith("numpy"):
-                    continue
-                names = code.__globals__
+            for names in _modules_of(functions):
                 for name, thing in list(names.items()):
-                    new = numpy if thing is np else stand_ins.get(thing) if callable(
-                        thing) and getattr(thing, "__hash__", None) else None  # fmt: skip
+                    new = numpy if thing is np else _stand_in(stand_ins, thing)
                     if new is not None:
                         undo.append((names, name, thing))
                         names[name] = new
                 for name, new in BUILTINS.items():
                     if name not in names:
-                        undo.append((names, name, missing))
+                        undo.append((names, name, MISSING))
                         names[name] = new
             yield
         finally:
             for names, name, old in reversed(undo):
-                if old is missing:
+                if old is MISSING:
                     names.pop(name, None)
                 else:
                     names[name] = old
+
+
+MISSING = object()
+
+
+def _stand_in(stand_ins: dict[Any, Any], thing: Any) -> Any:
+    kinds = (BuiltinFunctionType, FunctionType, type(np.broadcast_to))
+    return stand_ins.get(thing) if isinstance(thing, kinds) else None

@@ -128,7 +128,7 @@ def slice_dim(dim: Dim, start: Any, stop: Any, step: int) -> Dim:
     if stop is None or stop == dim:
         last = dim
     elif isinstance(stop, int) and stop < 0:
-        last = combine("-", dim, -stop)  # type: ignore[assignment]
+        last = combine("-", dim, -stop)
     elif isinstance(stop, str) and any(stop == combine("/", dim, n) for n in range(2, 17)):
         last = stop
     else:
@@ -244,8 +244,8 @@ def _stack_indices(rec: Recorder, indices: Sequence[Any]) -> tuple[Any, int]:
     if all(isinstance(i, (int, np.ndarray)) for i in indices):
         arrays = np.broadcast_arrays(*(np.asarray(i, np.int64) for i in indices))
         return np.stack(arrays, -1), arrays[0].ndim
-    arrays = [as_array(i, rec, np.int64) for i in indices]  # type: ignore[misc]
-    broadcast_dims(*(a.dims for a in arrays))  # type: ignore[attr-defined]
+    arrays = [as_array(i, rec, np.int64) for i in indices]
+    broadcast_dims(*(a.dims for a in arrays))
     arrays = np.broadcast_arrays(*arrays)
     rank = arrays[0].ndim
     return concatenate([expand_dims(as_array(a), [rank]) for a in arrays], rank), rank

@@ -58,7 +58,7 @@ def _reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = 
         if order != "F":
             raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
         sizes = size_list(shape)
-        return np.transpose(reshape(np.transpose(x), sizes[::-1]))  # type: ignore[arg-type]
+        return np.transpose(reshape(np.transpose(x), sizes[::-1]))
     if copy:
         return reshape(x, shape)
     return make_view(x, lambda v: reshape(v, shape), _restore_shape(x))

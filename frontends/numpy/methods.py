@@ -23,7 +23,7 @@ METHODS: dict[str, Callable[..., Any]] = {
 def _astype(x: TracedArray, dtype: Any, order: str = "K", casting: str = "unsafe",
             subok: bool = True, copy: bool = True) -> TracedArray:  # fmt: skip
     wanted = np.dtype(dtype)
-    if not np.can_cast(x.dtype, wanted, casting):  # type: ignore[arg-type]
+    if not np.can_cast(x.dtype, wanted, casting):
         raise TypeError(f"Cannot cast array data from {x.dtype!r} to {wanted!r} according to the "
                         f"rule {casting!r}")  # fmt: skip
     if x.array is not None:
@@ -35,7 +35,7 @@ def _astype(x: TracedArray, dtype: Any, order: str = "K", casting: str = "unsafe
 
 def _reshape(x: TracedArray, *shape: Any, order: str = "C", copy: Any = None) -> Any:
     sizes = shape[0] if len(shape) == 1 else shape
-    return np.reshape(x, sizes, order)  # type: ignore[call-overload]
+    return np.reshape(x, sizes, order)
 
 
 def _transpose(x: TracedArray, *axes: Any) -> Any:
@@ -64,7 +64,7 @@ def _view(x: TracedArray, *args: Any, **options: Any) -> Any:
 
 
 def _flatten(x: TracedArray, order: str = "C") -> Any:
-    return TracedArray(x.rec, as_array(np.ravel(x, order)).value)  # type: ignore[arg-type]
+    return TracedArray(x.rec, as_array(np.ravel(x, order)).value)
 
 
 METHODS.update(

@@ -50,7 +50,7 @@ class TracedNumber:
         if not self.is_int:
             return self.value
         with self.rec.operation("int") as g:
-            return g.Squeeze(self.value, [0])  # type: ignore[no-any-return]
+            return g.Squeeze(self.value, [0])
 
     def __repr__(self) -> str:
         return str(self.dim) if self.dim is not None else f"<{'int' if self.is_int else 'float'}>"
@@ -63,16 +63,16 @@ class TracedNumber:
                f"Give the dimension a number, or {CONTROL_FLOW}")  # fmt: skip
 
     def __index__(self) -> int:
-        return self._leak("index")  # type: ignore[no-any-return]
+        return self._leak("index")
 
     def __bool__(self) -> bool:
-        return self._leak("bool")  # type: ignore[no-any-return]
+        return self._leak("bool")
 
     def __float__(self) -> float:
-        return self._leak("float")  # type: ignore[no-any-return]
+        return self._leak("float")
 
     def __int__(self) -> int:
-        return self._leak("int")  # type: ignore[no-any-return]
+        return self._leak("int")
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         self._leak("np.asarray")
@@ -250,12 +250,12 @@ def _emit(g: Any, sign: str, a: Value, b: Value, is_float: bool) -> Value:
     plain = {"+": "Add", "-": "Sub", "*": "Mul", "/": "Div", "**": "Pow", "max": "Max"}
     plain["min"] = "Min"
     if sign in plain:
-        return g[plain[sign]](a, b)  # type: ignore[no-any-return]
+        return g[plain[sign]](a, b)
     if is_float:
         quotient = g.Floor(g.Div(a, b))
         return quotient if sign == "//" else g.Sub(a, g.Mul(quotient, b))
     if sign == "%":
-        return g.Mod(a, b)  # type: ignore[no-any-return]
+        return g.Mod(a, b)
     return floor_divide_sizes(g, a, b)
 
 
@@ -264,8 +264,8 @@ def floor_divide_sizes(g: Any, a: Value, b: Value) -> Value:
     known = shape_data_of(a), shape_data_of(b)
     dims = [k[0] if k and len(k) == 1 else None for k in known]
     if dims[0] is not None and "-" not in str(dims[0]) and isinstance(dims[1], int) and dims[1] > 0:
-        return g.Div(a, b)  # type: ignore[no-any-return]
+        return g.Div(a, b)
     made = g.Div(g.Sub(a, g.Mod(a, b)), b)
     if made.tensor is None:
         made.shape_data = (combine("/", dims[0], dims[1]),)
-    return made  # type: ignore[no-any-return]
+    return made

@@ -75,7 +75,7 @@ class Recorder:
     @contextlib.contextmanager
     def body(self, name: str) -> Iterator[TraceBuilder]:
         """Record a subgraph: a branch, or the body of a loop."""
-        child = self.builders[-1].child(name)
+        child: Any = self.builders[-1].child(name)
         self.builders.append(child)
         try:
             yield child
@@ -89,7 +89,8 @@ class Operation:
     __slots__ = ("_block", "_g", "_name", "_rec")
 
     def __init__(self, rec: Recorder, name: str) -> None:
-        self._rec, self._name, self._block = rec, name, None
+        self._rec, self._name = rec, name
+        self._block: Any = None
 
     def __enter__(self) -> TraceBuilder:
         rec = self._rec
@@ -101,7 +102,7 @@ class Operation:
         if source is None:
             source = rec.sources[key] = Source("python", *key)
         g.is_busy = True
-        self._block: Any = g.at(source)
+        self._block = g.at(source)
         self._block.__enter__()
         return g
 

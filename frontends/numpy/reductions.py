@@ -47,7 +47,7 @@ def finish(result: TracedArray, out: Any) -> Any:
 
 def sum_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The type that a sum of elements has."""
-    return np.add.reduce(np.zeros(1, dtype)).dtype  # type: ignore[no-any-return]
+    return np.add.reduce(np.zeros(1, dtype)).dtype
 
 
 def _reduce(
@@ -58,7 +58,7 @@ def _reduce(
     axes = axis_tuple(axis, x.ndim)
     x = cast(x, sum_type(x.dtype) if dtype is None else dtype)
     if (mask := set_value(where, True)) is not True:
-        x = cast(np.where(mask, x, np.asarray(identity, x.dtype)), x.dtype)  # type: ignore
+        x = cast(np.where(mask, x, np.asarray(identity, x.dtype)), x.dtype)
     narrow = x.dtype == np.float16
     result = reduce_axes(cast(x, np.float32) if narrow else x, op, axes, bool(set_value(keepdims)))
     result = cast(result, x.dtype)
@@ -199,14 +199,14 @@ def _extreme(
     if first is not None and any(x.dims[i] == 0 for i in axes):
         sizes = [1 if i in axes else s for i, s in enumerate(x.shape)]
         result = full(x.rec, sizes, first, x.dtype)
-        result = result if keep else np.squeeze(result, axes)  # type: ignore[assignment]
+        result = result if keep else np.squeeze(result, axes)
         return finish(result, out)
     result = reduce_axes(x, "ReduceMax" if largest else "ReduceMin", axes, keep)
     if x.dtype.kind == "f" and axes:
         nan = reduce_axes(cast(as_array(np.isnan(x)), np.float32), "ReduceMax", axes, keep)
         result = emit(as_bool(nan), "Where", np.asarray(np.nan, x.dtype), result)
     if first is not None:
-        result = (np.maximum if largest else np.minimum)(result, first)  # type: ignore[assignment]
+        result = (np.maximum if largest else np.minimum)(result, first)
     return finish(result, out)
 
 
@@ -309,7 +309,7 @@ def _position(a: Any, axis: Any, out: Any, keepdims: Any, op: str) -> Any:
         there = as_bool(reduce_axes(nan, "ReduceMax", [at], True))
         result = emit(there, "Where", first, result)
     if not keep:
-        result = np.squeeze(result, at)  # type: ignore[assignment]
+        result = np.squeeze(result, at)
     elif axis is None:
         result = reshape(result, [1] * rank)
     return finish(result, out)

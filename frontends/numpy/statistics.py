@@ -51,7 +51,7 @@ def _quantile(a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input
     result = as_array(_pick(ordered, virtual, kind, method))
     if x.dtype.kind == "f":
         nan = np.isnan(ordered[-1])
-        result = np.where(nan, np.asarray(np.nan, result.dtype), result)  # type: ignore
+        result = np.where(nan, np.asarray(np.nan, result.dtype), result)
     if keepdims:
         count = np.ndim(q)
         if axis is None:

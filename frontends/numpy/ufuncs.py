@@ -88,7 +88,7 @@ def store(target: TracedArray, result: Any) -> None:
             for a, b in zip(shape, target.dims, strict=True)
         ):
             raise ValueError(f"non-broadcastable output operand with shape {target.dims}")
-        made = np.broadcast_to(made, target.shape)  # type: ignore[assignment]
+        made = np.broadcast_to(made, target.shape)
     target.replace(made)
 
 
@@ -119,9 +119,9 @@ def broadcast_dims(*shapes: Dims) -> Dims:
 def _resolve(ufunc: np.ufunc, types: tuple[Any, ...], dtype: Any, casting: str) -> Any:
     wanted = types + (None,) * ufunc.nout
     if dtype is None:
-        return ufunc.resolve_dtypes(wanted, casting=casting)  # type: ignore[arg-type]
+        return ufunc.resolve_dtypes(wanted, casting=casting)
     signature = (None,) * ufunc.nin + (dtype,) * ufunc.nout
-    return ufunc.resolve_dtypes(wanted, signature=signature, casting=casting)  # type: ignore
+    return ufunc.resolve_dtypes(wanted, signature=signature, casting=casting)
 
 
 def _weak_type(x: Any) -> Any:
