@@ -326,7 +326,7 @@ def _write(graph: Any, target: str) -> None:
     report = Report(graph.name, target, "", "")
     report.describe(graph)
     click.echo(f"{graph.name} → {target}")
-    _show_model(report)
+    show_model(report)
 
 
 @main.command("verify-hash", cls=RenamingCommand)
