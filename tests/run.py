@@ -86,6 +86,7 @@ def install_browser() -> None:
 
 def types(bin_: Path) -> int:
     """Check the types of the package as it is installed, apart from the checkout."""
+    shutil.rmtree(ROOT / "build", ignore_errors=True)  # pip would install what it still holds
     with tempfile.TemporaryDirectory() as folder:
         built = Path(folder) / "site"
         must(bin_ / "python", "-m", "pip", "install", "-q", "--no-deps", "--target", built, ROOT)

@@ -77,7 +77,8 @@ def compare_models(
                 a = a.copy_as_onnx(Path(folder) / "first.onnx")
                 continue
             try:
-                found = compare_result(run, b.path, weights=b.params and os.fspath(b.params))
+                weights = None if b.params is None else os.fspath(b.params)
+                found = compare_result(run, b.path, weights=weights)
             except MissingDependency:
                 if b.is_copy:
                     raise
@@ -85,7 +86,6 @@ def compare_models(
                 b = b.copy_as_onnx(Path(folder) / "second.onnx")
                 continue
             if layers:
-                weights = b.params and os.fspath(b.params)
                 found.layers = compare_run_layers(run, b.path, weights=weights)
             found.not_compared = [*notes, *found.not_compared]
             return found

@@ -140,7 +140,7 @@ def _count_new(got: Array, wanted: Array) -> int | None:
 
 def _sorted_columns(rows: Array) -> Array:
     steps = np.diff(rows, axis=1)
-    return (steps >= 0).all((0, 1)) | (steps <= 0).all((0, 1))
+    return np.asarray((steps >= 0).all((0, 1)) | (steps <= 0).all((0, 1)))
 
 
 def _count_in_batch(a: Array, b: Array) -> int | None:
