@@ -34,6 +34,8 @@ setup(
     install_requires=["numpy>=1.26", "onnx>=1.23", "click>=8.1", "rich>=13"],
     extras_require={
         "verify": ["onnxruntime>=1.20"],
+        "migrate": ["fsspec>=2023.1", "joblib>=1.3"],
+        "dask": ["fsspec>=2023.1", "distributed>=2024.1"],
         # What MXNet 1.9.1 imports, which itself is installed without its dependencies: they ask
         # for a NumPy of before 2. Python has no distutils from 3.12 on; setuptools brings it back.
         "mxnet": ["graphviz", "requests", "setuptools>=70.1"],
@@ -45,6 +47,9 @@ setup(
             "setuptools>=70.1",  # the plug-in of the tests is built by it
             "hypothesis>=6",
             "jsonschema>=4",
+            "fsspec>=2023.1",
+            "joblib>=1.3",
+            "distributed>=2024.1",
             "ruff>=0.9",
             "mypy>=1.13",
             "scikit-learn>=1.5",

@@ -16,10 +16,12 @@ from typing import Any
 import click
 
 from serde.cli.compare import compare
+from serde.cli.migrate import migrate
 from serde.cli.options import (
     ARGUMENTS,
     RenamingCommand,
     documented,
+    give,
     isolated,
     known_format,
     known_target,
@@ -102,10 +104,6 @@ def explain(error: Exception) -> tuple[int, str]:
     return FAILED, f"internal error: {type(error).__name__}: {error} (--debug shows where)"
 
 
-def _given(**options: Any) -> dict[str, Any]:
-    return {k: v for k, v in options.items() if v is not None}
-
-
 @contextmanager
 def _progress(quiet: bool) -> Iterator[Callable[[str], None]]:
     """Show the stage at work, on a terminal only."""
@@ -155,7 +153,7 @@ def convert(
 
     if report_path and os.path.abspath(report_path) == os.path.abspath(target):
         raise UsageError(f"--report and -o are one file: {target}")
-    given = _given(**options)
+    given = give(**options)
     try:
         with _progress(quiet) as progress:
             report = api.convert(
@@ -200,7 +198,7 @@ def check(
     """Tell whether SOURCE converts, with the real converters, writing no model."""
     from serde import api
 
-    report = api.check(source, **_given(**options))
+    report = api.check(source, **give(**options))
     if report_path:
         report.save(report_path)
     if as_json:
@@ -229,7 +227,7 @@ def inspect(source: str, debug: bool, values: bool, as_json: bool, **options: An
     from serde.api.report import Report
     from serde.ir.printer import show_value
 
-    given = _given(**options)
+    given = give(**options)
     graph, name = api.read(source, **given)
     report = Report(source, "", name, "")
     report.describe(graph)
@@ -371,3 +369,4 @@ def formats() -> None:
 
 
 main.add_command(compare)
+main.add_command(migrate)

@@ -19,6 +19,7 @@ from serde.plugins.options import METAVARS, Option, ReadOptions, WriteOptions, d
 
 INTEGER = re.compile(r"[+-]?[0-9]{1,30}")
 ARGUMENTS = "serde.arguments"  # of the command, for a process that is to run it again
+FOR_MANY = frozenset({"flag", "text", "integer", "batch", "sizes"})  # kinds of options
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -206,6 +207,21 @@ def writing(only: tuple[str, ...] = ()) -> Decorator:
     """Add the options that say how the result is written, or only some of them."""
     every = declared_options(WriteOptions, lambda f: f.write_options)
     return _adding([_clicked(*each) for each in every if not only or each[0] in only])
+
+
+def options_for_many(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that can apply to many models: those that name no value or file of one."""
+    every = [*declared_options(ReadOptions, lambda f: f.read_options),
+             *declared_options(WriteOptions, lambda f: f.write_options)]  # fmt: skip
+    debug = documented("--debug", is_flag=True, help="Show where an error came from.")
+    return _adding([*(_clicked(*each) for each in every if each[1].kind in FOR_MANY), debug])(
+        command
+    )
+
+
+def give(**options: Any) -> dict[str, Any]:
+    """The options that are given."""
+    return {k: v for k, v in options.items() if v is not None}
 
 
 def with_report(command: Callable[..., Any]) -> Callable[..., Any]:

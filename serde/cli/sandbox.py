@@ -6,18 +6,15 @@ A crash in a library that reads them (protobuf, onnx's shape inference) ends tha
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any
 
 from serde.errors import MalformedFile
+from serde.io.child_process import describe_crash, limit_memory, run_child
 
 SECONDS, MEMORY = 600, 8192  # allowed unless told otherwise; MiB, mapped files not counted
 LIMITED = "serde.limited"  # what the command's context holds in the child process
-PATIENCE = 2  # seconds to clean up in
 # The folder the command is run in is not to be imported from.
 START = (
     "import sys; sys.path[:] = filter(None, sys.path); "
@@ -37,41 +34,18 @@ def run_limited(
         MalformedFile: naming ``source``, where the process crashes or takes too long.
     """
     sys.stdout.flush()
-    child = subprocess.Popen([sys.executable, "-c", START, str(memory), *arguments])
     try:
-        code = child.wait(seconds)
-    except subprocess.TimeoutExpired:
-        _stop(child)
-        reason = f"stopped after {seconds:g} seconds: --max-seconds allows more"
-        raise MalformedFile(source, reason) from None
-    except BaseException:
-        _stop(child)
-        raise
+        code, _ = run_child([sys.executable, "-c", START, str(memory), *arguments], seconds)
+    except TimeoutError as error:
+        raise MalformedFile(source, f"{error}: --max-seconds allows more") from None
     if code < 0:
-        with suppress(ValueError):
-            raise MalformedFile(source, f"reading it crashed ({signal.Signals(-code).name})")
-        raise MalformedFile(source, f"reading it crashed (signal {-code})")
+        raise MalformedFile(source, f"reading it crashed ({describe_crash(code)})")
     return code
-
-
-def _stop(child: subprocess.Popen[bytes]) -> None:
-    """Interrupt the process, so that it removes what it has begun to write; then end it."""
-    if os.name == "posix":
-        child.send_signal(signal.SIGINT)
-        with suppress(subprocess.TimeoutExpired):
-            child.wait(PATIENCE)
-    child.kill()
-    child.wait()
 
 
 def begin(command: Callable[..., Any]) -> None:
     """Become ``command``, the ``serde`` command, within the limits told by the first argument."""
-    memory = int(sys.argv.pop(1)) << 20
-    if sys.platform == "linux":
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    limit_memory(int(sys.argv.pop(1)))
     try:
         command(prog_name="serde", obj=LIMITED)
     except MemoryError:  # with none left to report it in the ordinary way

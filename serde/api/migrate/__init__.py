@@ -1,0 +1,217 @@
+"""Many models at once, each converted in a process of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from serde import __version__
+from serde.api.migrate import table
+from serde.api.migrate.engines import run_jobs
+from serde.api.migrate.job import FINAL, Job, Row, row_to_dict
+from serde.api.migrate.sources import find_models, is_url, open_filesystem, plan_targets
+from serde.errors import UsageError
+from serde.io.atomic_write import check_target
+from serde.plugins import get_format
+
+JOURNAL = "migration.jsonl"  # what was done, for the next run
+TABLES = ("migration.html", "migration.json", "migration.csv")
+SAVED_EVERY = 16  # rows, where a journal cannot be appended to
+SECONDS, MEMORY = 600, 8192  # allowed to each model unless told otherwise; MiB
+Progress = Callable[[Row, int, int], None]
+
+
+@dataclass
+class Migration:
+    """What became of all models; ``resumed`` of them were done before."""
+
+    folder: str
+    rows: list[Row] = field(default_factory=list)
+    resumed: int = 0
+
+    @property
+    def ok(self) -> bool:
+        """Whether every model was converted, and none was found wrong."""
+        return all(row.ok for row in self.rows)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many models came out in each way."""
+        return table.count_statuses(self.rows)
+
+    @property
+    def missing_operators(self) -> list[tuple[str, int, int, str]]:
+        """The operators in the way: name, models, nodes, a reason."""
+        return table.group_missing(self.rows)
+
+    def to_json(self) -> str:
+        """The table as JSON; docs/reference/report.md lists its fields."""
+        return table.as_json(self.rows)
+
+    def to_csv(self) -> str:
+        """The table as CSV, a line for each model."""
+        return table.as_csv(self.rows)
+
+    def to_html(self) -> str:
+        """The table as a page."""
+        return table.as_html(self.rows, self.folder)
+
+
+def migrate(
+    sources: Iterable[str], folder: str, *, to: str = "onnx", verify: bool = False,
+    jobs: int | None = None, dask: str | None = None, max_seconds: int = SECONDS,
+    max_memory: int = MEMORY, reports: bool = False, again: bool = False,
+    progress: Progress = lambda row, done, total: None, **options: Any,
+) -> Migration:  # fmt: skip
+    """Convert many models; whatever becomes of one, the others go on.
+
+    What was converted or refused before, by the same serde with the same options, is not done
+    again: ``folder`` holds a journal. Its tables, ``migration.html``, ``.json`` and ``.csv``, are
+    written at the end.
+
+    Args:
+        sources: folders, globs, archives, model files and URLs (of fsspec).
+        folder: where results go, in the folders of their sources; a path or a URL.
+        to: the format to write.
+        verify: whether each result is compared with its source.
+        jobs: how many models at a time; one for each processor if left out.
+        dask: the address of a Dask scheduler, or ``local`` for a cluster of this machine's own.
+        max_seconds, max_memory: what each model may take; MiB.
+        reports: whether a report is written beside each result.
+        again: whether models are converted that were done before.
+        progress: called with each row, how many are done, and of how many.
+        options: those of ``convert``; those of reading apply where the source's format has them.
+
+    Raises:
+        UsageError: for sources without models, and two that would write one file.
+        MissingDependency: naming the package that a URL or an engine needs.
+    """
+    into = get_format(to)
+    folder = os.fspath(folder)
+    given = _check_options(options)
+    models = find_models(map(os.fspath, sources), folder)
+    targets = plan_targets(models, into)
+    count = jobs or os.cpu_count() or 1
+    threads = max(1, (os.cpu_count() or 1) // count)
+    journal = Journal(folder)
+    done: list[Row] = []
+    ahead: list[Job] = []
+    for model, target in targets.items():
+        path = f"{folder.rstrip('/')}/{target}" if is_url(folder) else os.path.join(folder, target)
+        job = Job(
+            model, path, given, to, verify, "html" if reports else "", max_seconds, max_memory,
+            threads,
+        )  # fmt: skip
+        job = replace(job, key=_key_of(job))
+        known = None if again else journal.find(job)
+        (done.append(known) if known is not None else ahead.append(job))
+    result = Migration(folder, [*done], len(done))
+    if ahead:
+        for row in run_jobs(ahead, min(count, len(ahead)), dask):
+            result.rows.append(row)
+            journal.enter(row)
+            progress(row, len(result.rows), len(targets))
+    result.rows.sort(key=lambda row: row.source)
+    journal.close()
+    tables = result.to_html(), result.to_json(), result.to_csv()
+    for name, text in zip(TABLES, tables, strict=True):
+        journal.write(name, text)
+    return result
+
+
+def _check_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that are given, as they are sent to another process.
+
+    Raises:
+        UsageError: for one that cannot be, as it is no text, number or mapping.
+    """
+    given = {k: v for k, v in options.items() if v is not None}
+    for name, value in given.items():
+        try:
+            json.dumps(value)
+        except TypeError:
+            raise UsageError(f"{name} cannot be given for many models: {value!r}") from None
+    return given
+
+
+def _key_of(job: Job) -> str:
+    """What a row is known by: another source, other options or another serde give another."""
+    held = [__version__, job.source.path, job.source.stamp, job.source.beside, job.target,
+            job.to_format, job.verify, sorted(job.options.items())]  # fmt: skip
+    return hashlib.sha256(json.dumps(held).encode()).hexdigest()
+
+
+class Journal:
+    """The rows of this run and of those before, in the folder of results."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder, self.rows = folder, dict[str, Row]()
+        self._system: Any = None
+        self._unsaved = 0
+        if is_url(folder):
+            self._system, self._root = open_filesystem(folder)
+            self._system.makedirs(self._root, exist_ok=True)
+        else:
+            os.makedirs(folder, exist_ok=True)
+            check_target(os.path.join(folder, JOURNAL))
+        for line in self._read().splitlines():
+            try:
+                row = Row(**json.loads(line))
+            except (ValueError, TypeError):  # a line that was cut off, or of another version
+                continue
+            self.rows[row.key] = row
+
+    def find(self, job: Job) -> Row | None:
+        """The row of a job that is done, and whose result is still there."""
+        row = self.rows.get(job.key)
+        if row is None or row.status not in FINAL:
+            return None
+        return row if not row.ok or self._exists(row.target) else None
+
+    def enter(self, row: Row) -> None:
+        """Add a row."""
+        self.rows[row.key] = row
+        if self._system is None:
+            with open(os.path.join(self.folder, JOURNAL), "a", encoding="utf-8") as file:
+                file.write(json.dumps(row_to_dict(row)) + "\n")
+            return
+        self._unsaved += 1
+        if self._unsaved >= SAVED_EVERY:
+            self.close()
+
+    def close(self) -> None:
+        """Save what is not saved yet."""
+        if self._unsaved:
+            lines = [json.dumps(row_to_dict(row)) + "\n" for row in self.rows.values()]
+            self.write(JOURNAL, "".join(lines))
+            self._unsaved = 0
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file into the folder."""
+        if self._system is None:
+            from serde.api.report.data import write_text
+
+            write_text(os.path.join(self.folder, name), text)
+        else:
+            self._system.pipe_file(f"{self._root.rstrip('/')}/{name}", text.encode())
+
+    def _read(self) -> str:
+        if self._system is None:
+            path = os.path.join(self.folder, JOURNAL)
+            if not os.path.exists(path):
+                return ""
+            with open(path, encoding="utf-8", errors="replace") as file:
+                return file.read()
+        path = f"{self._root.rstrip('/')}/{JOURNAL}"
+        if not self._system.exists(path):
+            return ""
+        return str(self._system.cat_file(path).decode("utf-8", "replace"))
+
+    def _exists(self, path: str) -> bool:
+        if self._system is None:
+            return os.path.exists(path)
+        return bool(self._system.exists(self._system._strip_protocol(path)))

@@ -1,0 +1,92 @@
+"""The process that converts one model of many: it reads an order, and writes an answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from serde.api import convert
+from serde.api.report import Report
+from serde.errors import MalformedFile, SerdeError, Unconvertible, UnknownFormat
+from serde.io.child_process import limit_memory
+from serde.plugins.options import ReadOptions, declared
+
+LONGEST_REASON = 600  # characters
+
+
+def main() -> None:
+    """Carry out the order on the standard input."""
+    order = json.loads(sys.stdin.read())
+    limit_memory(order["memory"])
+    answer = carry_out(order)
+    with open(order["answer"], "w", encoding="utf-8") as file:
+        json.dump(answer, file)
+    sys.stdout.flush()
+    os._exit(0)  # frameworks may crash as they are unloaded
+
+
+def carry_out(order: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert the model; the fields of its row."""
+    source, report = order["source"], None
+    try:
+        report = convert(
+            source, order["target"], to_format=order["to_format"], verify=order["verify"],
+            **select_options(source, order["options"]),
+        )  # fmt: skip
+        answer = describe(report)
+    except Unconvertible as error:
+        report = error.report
+        missing = [{"op": p.op, "count": p.count, "reason": p.reason} for p in error.problems]
+        shown = ", ".join(f"{p.op} ×{p.count}" for p in error.problems)
+        answer = {"status": "refused", "reason": shown, "missing": missing}
+        answer["format"] = report.source_format if report else ""
+    except (MalformedFile, UnknownFormat) as error:
+        reason = str(error).removeprefix(source).lstrip(":, ")
+        answer = {"status": "unreadable", "reason": reason}
+    except SerdeError as error:
+        answer = {"status": "refused", "reason": str(error)}
+    except OSError as error:
+        answer = {"status": "failed", "reason": str(error)}
+    except MemoryError:
+        answer = {"status": "out of memory", "reason": "--max-memory allows more"}
+    except Exception as error:
+        answer = {"status": "failed", "reason": f"{type(error).__name__}: {error}"}
+    if report is not None and order["report"]:
+        report.save(order["report"])
+    answer["reason"] = answer.get("reason", "")[:LONGEST_REASON]
+    return answer
+
+
+def select_options(source: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that apply to a source: others of reading are those of other formats."""
+    from pathlib import Path
+
+    from serde.plugins import format_of, installed_formats
+
+    own = {*declared(ReadOptions), *declared(format_of(Path(source)).read_options)}
+    reading = {name for f in installed_formats() for name in declared(f.read_options)}
+    return {k: v for k, v in options.items() if k in own or k not in reading}
+
+
+def describe(report: Report) -> dict[str, Any]:
+    """The row of a model that was converted."""
+    found = report.verification
+    answer: dict[str, Any] = {
+        "status": "converted", "format": report.source_format,
+        "nodes": sum(report.operators.values()), "parameters": report.parameters,
+    }  # fmt: skip
+    if found is None:
+        return answer
+    errors = [o.max_rel for o in found.outputs if o.max_rel == o.max_rel]
+    answer["max_rel"] = max(errors, default=None)
+    if not found.done:
+        answer["reason"] = found.statement
+    elif found.ok:
+        answer["status"] = "verified"
+    else:
+        wrong = [o for o in found.outputs if not o.passed]
+        answer |= {"status": "differs", "reason": f"{wrong[0].name}: {wrong[0].reason}"}
+    return answer

@@ -1,0 +1,147 @@
+"""One model of many, converted in a process of its own: what becomes of it is a row."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from serde.api.migrate.sources import ModelSource, is_url, open_filesystem
+from serde.errors import SerdeError
+from serde.io.child_process import describe_crash, run_child
+
+# The folder the process runs in is not to be imported from.
+START = (
+    "import sys; sys.path[:] = filter(None, sys.path); "
+    "from serde.api.migrate.child import main; main()"
+)
+GOOD = ("verified", "converted")
+FINAL = frozenset({*GOOD, "differs", "refused", "unreadable"})  # would come out the same again
+LONGEST_REASON = 600  # characters
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A model, the file to make of it, and how."""
+
+    source: ModelSource
+    target: str
+    options: Mapping[str, Any]
+    to_format: str
+    verify: bool = False
+    report: str = ""
+    seconds: int = 600
+    memory: int = 8192
+    threads: int = 1
+    key: str = ""
+
+
+@dataclass
+class Row:
+    """What became of one model.
+
+    ``status`` is verified, converted, differs (from its source when run), refused, unreadable,
+    failed, timed out, out of memory, or crashed. ``missing`` are the operators in the way:
+    ``op``, ``count``, ``reason``.
+    """
+
+    source: str
+    target: str
+    status: str
+    reason: str = ""
+    format: str = ""
+    seconds: float = 0.0
+    nodes: int = 0
+    parameters: int = 0
+    max_rel: float | None = None
+    missing: list[dict[str, Any]] = field(default_factory=list)
+    report: str = ""
+    key: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a result, and it was not found wrong."""
+        return self.status in GOOD
+
+
+def run_job(job: Job) -> Row:
+    """Convert one model within its limits; whatever happens is in the row."""
+    start = time.perf_counter()
+    try:
+        with tempfile.TemporaryDirectory(prefix="serde-", ignore_cleanup_errors=True) as folder:
+            row = _run_in(job, folder)
+    except (SerdeError, OSError) as error:
+        row = _failed_row(job, "failed", str(error))
+    except Exception as error:  # of a driver of fsspec
+        row = _failed_row(job, "failed", f"{type(error).__name__}: {error}")
+    row.seconds = round(time.perf_counter() - start, 3)
+    row.key = job.key
+    return row
+
+
+def _run_in(job: Job, folder: str) -> Row:
+    source = _fetch(job.source, os.path.join(folder, "source"))
+    is_remote = is_url(job.target)
+    base = os.path.basename(job.target)
+    target = os.path.join(folder, "result", base) if is_remote else job.target
+    os.makedirs(os.path.dirname(target) or ".", exist_ok=True)
+    report = f"{target}.report.html" if job.report else ""
+    answer = os.path.join(folder, "answer.json")
+    order = {
+        "source": source, "target": target, "to_format": job.to_format, "verify": job.verify,
+        "options": dict(job.options), "report": report, "memory": job.memory, "answer": answer,
+    }  # fmt: skip
+    threads = {name: os.environ.get(name, str(job.threads)) for name in THREADS}
+    try:
+        code, errors = run_child(
+            [sys.executable, "-c", START], job.seconds, text=json.dumps(order),
+            env={**os.environ, **threads}, apart=True,
+        )  # fmt: skip
+    except TimeoutError as error:
+        return _failed_row(job, "timed out", f"{error}: --max-seconds allows more")
+    if code < 0:
+        return _failed_row(job, "crashed", f"the process ended with {describe_crash(code)}")
+    if not os.path.exists(answer):
+        lines = errors.strip().splitlines()
+        return _failed_row(job, "crashed", lines[-1] if lines else f"exit code {code}")
+    with open(answer, encoding="utf-8") as file:
+        row = Row(**{"source": job.source.path, "target": job.target, **json.load(file)})
+    if is_remote:
+        _store(os.path.dirname(target), job.target.rpartition("/")[0])
+    row.report = f"{job.target}.report.html" if report and os.path.exists(report) else ""
+    row.reason = row.reason.replace(folder + os.sep, "").replace(f"source{os.sep}", "")
+    return row
+
+
+def _failed_row(job: Job, status: str, reason: str) -> Row:
+    return Row(job.source.path, job.target, status, reason[:LONGEST_REASON])
+
+
+def _fetch(source: ModelSource, folder: str) -> str:
+    """The path of a model on this machine."""
+    if not source.is_remote:
+        return source.path
+    os.makedirs(folder)
+    system, path = open_filesystem(source.path)
+    for name in (path, *(open_filesystem(url)[1] for url in source.beside)):
+        system.get_file(name, os.path.join(folder, name.rpartition("/")[2]))
+    return os.path.join(folder, path.rpartition("/")[2])
+
+
+def _store(folder: str, url: str) -> None:
+    """Copy what was written to where it belongs."""
+    system, path = open_filesystem(url)
+    system.makedirs(path, exist_ok=True)
+    for name in sorted(os.listdir(folder)):
+        system.put_file(os.path.join(folder, name), f"{path.rstrip('/')}/{name}")
+
+
+def row_to_dict(row: Row) -> dict[str, Any]:
+    """A row as JSON has it."""
+    return asdict(row)

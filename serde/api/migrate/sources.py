@@ -1,0 +1,227 @@
+"""Which models are in folders, globs, archives and URLs, and where each result goes."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from serde.errors import MalformedFile, MissingDependency, SerdeError, UsageError
+from serde.plugins import Format, format_of, installed_formats
+
+ARCHIVES = (".tar", ".tar.gz", ".tgz")
+AMBIGUOUS = (".json",)  # endings that files of many kinds have; their content decides
+WILDCARD = re.compile(r"[*?\[]")
+# The package that fsspec needs for a protocol, where their names differ.
+DRIVERS = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs",
+           "abfs": "adlfs", "abfss": "adlfs", "http": "aiohttp", "https": "aiohttp",
+           "hdfs": "pyarrow", "sftp": "paramiko", "ssh": "paramiko", "oci": "ocifs"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ModelSource:
+    """A model to convert: where it is, and its name below what the user gave.
+
+    ``beside`` are the files of its folder that may belong to it, of a URL only.
+    """
+
+    path: str
+    relative: str
+    stamp: str = ""
+    beside: tuple[str, ...] = ()
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether it is to be fetched first."""
+        return is_url(self.path)
+
+
+def is_url(path: str) -> bool:
+    """Whether a path names a protocol."""
+    return "://" in path
+
+
+def open_filesystem(url: str) -> tuple[Any, str]:
+    """The file system of a URL, and the path in it.
+
+    Raises:
+        MissingDependency: naming the package to install. SerdeError: where it cannot be reached.
+    """
+    try:
+        import fsspec
+    except ImportError as error:
+        reason = f"{url}: URLs need fsspec: pip install 'serde-hub[migrate]'"
+        raise MissingDependency(reason) from error
+    protocol = url.partition("://")[0]
+    try:
+        system, path = fsspec.core.url_to_fs(url)
+    except ImportError as error:
+        package = DRIVERS.get(protocol, protocol)
+        reason = f"{url}: {protocol}:// needs a driver of fsspec: pip install {package}"
+        raise MissingDependency(reason) from error
+    except ValueError as error:
+        raise UsageError(f"{url}: {error}") from error
+    except Exception as error:  # of any driver: wrong credentials, no network
+        raise SerdeError(f"{url}: {type(error).__name__}: {error}") from error
+    return system, path
+
+
+def find_models(sources: Iterable[str], outside: str = "") -> list[ModelSource]:
+    """The models of all sources, each once; ``outside`` is a folder that is not looked into.
+
+    Raises:
+        MalformedFile: where nothing is at a path. UsageError: where no source holds a model.
+    """
+    given = [os.fspath(s) for s in sources]
+    found: dict[str, ModelSource] = {}
+    for source in given:
+        search = _find_remote if is_url(source) else _find_local
+        for model in search(source, outside):
+            found.setdefault(model.path, model)
+    if not found:
+        raise UsageError(f"no models in {', '.join(given)}: they end with {', '.join(_suffixes())}")
+    return list(found.values())
+
+
+def _suffixes() -> list[str]:
+    return [*(s for f in installed_formats() for s in f.suffixes), *ARCHIVES]
+
+
+def _is_candidate(name: str) -> bool:
+    return name.endswith(tuple(_suffixes()))
+
+
+def _is_ambiguous(name: str) -> bool:
+    sure = [s for s in _suffixes() if s not in AMBIGUOUS]
+    return not name.endswith(tuple(sure))
+
+
+def _find_local(source: str, outside: str) -> Iterator[ModelSource]:
+    if not os.path.lexists(source) and WILDCARD.search(source):
+        fixed = source[: WILDCARD.search(source).start()]  # type: ignore[union-attr]
+        root, paths = os.path.dirname(fixed) or ".", sorted(glob.glob(source, recursive=True))
+        if not paths:
+            raise MalformedFile(source, "no file matches")
+    elif os.path.isdir(source):
+        root, paths = source, [source]
+    elif os.path.exists(source):
+        yield _local_model(source, os.path.dirname(source) or ".")
+        return
+    elif os.path.exists(f"{source}-symbol.json"):
+        yield _local_model(f"{source}-symbol.json", os.path.dirname(source) or ".")
+        return
+    else:
+        raise MalformedFile(source, "there is no such file, folder or prefix")
+    apart = os.path.realpath(outside) if outside else None
+    for path in paths:
+        for name in _walk(path, apart):
+            if not _is_ambiguous(name) or _matches(name):
+                yield _local_model(name, root)
+
+
+def _walk(path: str, outside: str | None) -> Iterator[str]:
+    if os.path.isfile(path) and _is_candidate(path):
+        yield path
+    for folder, folders, files in os.walk(path):
+        folders[:] = sorted(
+            f for f in folders
+            if f[0] != "." and os.path.realpath(os.path.join(folder, f)) != outside
+        )  # fmt: skip
+        yield from (os.path.join(folder, f) for f in sorted(files) if _is_candidate(f))
+
+
+def _matches(path: str) -> bool:
+    try:
+        return format_of(Path(path)) is not None
+    except (SerdeError, OSError):
+        return False
+
+
+def _local_model(path: str, root: str) -> ModelSource:
+    found = os.stat(path)
+    stamp = f"{found.st_size}-{found.st_mtime_ns}"
+    return ModelSource(os.path.abspath(path), os.path.relpath(path, root), stamp)
+
+
+def _find_remote(source: str, outside: str) -> Iterator[ModelSource]:
+    system, path = open_filesystem(source)
+    try:
+        if WILDCARD.search(path):
+            entries = system.glob(path, detail=True)
+            root = path[: WILDCARD.search(path).start()].rpartition("/")[0]  # type: ignore[union-attr]
+        elif system.isdir(path):
+            entries, root = system.find(path, detail=True), path.rstrip("/")
+        elif system.exists(path):
+            entries, root = {path: system.info(path)}, path.rpartition("/")[0]
+        else:
+            raise MalformedFile(source, "there is nothing at this URL")
+        for name in sorted(entries):
+            is_sure = _is_candidate(name) and not _is_ambiguous(name)
+            is_file = entries[name].get("type") == "file"
+            if is_file and (is_sure or len(entries) == 1) and not _is_below(name, outside, system):
+                yield _remote_model(system, name, root, entries[name])
+    except (SerdeError, KeyboardInterrupt):
+        raise
+    except Exception as error:  # of any driver
+        raise SerdeError(f"{source}: {type(error).__name__}: {error}") from error
+
+
+def _is_below(name: str, outside: str, system: Any) -> bool:
+    """Whether a file is in the folder that results are written to."""
+    if not is_url(outside):
+        return False
+    folder = str(system._strip_protocol(outside)).rstrip("/")
+    return name.startswith(f"{folder}/")
+
+
+def _remote_model(system: Any, name: str, root: str, entry: dict[str, Any]) -> ModelSource:
+    marks = (entry.get(key) for key in ("size", "ETag", "etag", "mtime", "LastModified", "created"))
+    stamp = "-".join(str(mark) for mark in marks if mark is not None)
+    relative = name.removeprefix(root).lstrip("/") or name.rpartition("/")[2]
+    beside = tuple(system.unstrip_protocol(n) for n in _files_beside(system, name))
+    return ModelSource(system.unstrip_protocol(name), relative, stamp, beside)
+
+
+def _files_beside(system: Any, name: str) -> Iterator[str]:
+    """The files of a folder that a model may need: those that begin like it, or all but models."""
+    folder, _, own = name.rpartition("/")
+    files = [e["name"] for e in system.ls(folder, detail=True) if e["type"] == "file"]
+    models = [f for f in files if _is_candidate(f) and not _is_ambiguous(f)]
+    stem = stem_of(own)
+    for path in files:
+        base = path.rpartition("/")[2]
+        if path != name and path not in models and (len(models) == 1 or base.startswith(stem)):
+            yield path
+
+
+def stem_of(name: str) -> str:
+    """The name of a model's file without what tells its format."""
+    for suffix in sorted(_suffixes(), key=len, reverse=True):
+        if name.endswith(suffix) and name != suffix:
+            return name.removesuffix(suffix)
+    return name
+
+
+def plan_targets(models: Sequence[ModelSource], into: Format) -> dict[ModelSource, str]:
+    """The path of each result, below the folder of results.
+
+    Raises:
+        UsageError: where two models would write one file.
+    """
+    taken: dict[str, ModelSource] = {}
+    for model in models:
+        folder, name = os.path.split(model.relative.replace("\\", "/"))
+        target = os.path.normpath(os.path.join(folder, stem_of(name) + into.suffixes[0]))
+        if target.startswith(".."):
+            target = os.path.basename(target)
+        other = taken.setdefault(target, model)
+        if other is not model:
+            raise UsageError(
+                f"{other.path} and {model.path} would both be written to {target}: give the "
+                "folder that holds both, or migrate them to two folders"
+            )
+    return {model: target for target, model in taken.items()}

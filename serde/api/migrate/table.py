@@ -1,0 +1,105 @@
+"""The table of a migration: as HTML, JSON and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from serde.api.migrate.job import GOOD, Row, row_to_dict
+from serde.api.report.data import SCHEMA, to_json
+
+COLUMNS = ("source", "status", "reason", "format", "target", "seconds", "nodes", "parameters",
+           "max_rel")  # fmt: skip
+
+
+def count_statuses(rows: Sequence[Row]) -> dict[str, int]:
+    """How many models came out in each way, most first."""
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[row.status] = counts.get(row.status, 0) + 1
+    order = sorted(counts, key=lambda s: (s not in GOOD, -counts[s]))
+    return {status: counts[status] for status in order}
+
+
+def group_missing(rows: Sequence[Row]) -> list[tuple[str, int, int, str]]:
+    """The operators in the way, those of most models first: name, models, nodes, a reason."""
+    models: dict[str, set[str]] = {}
+    nodes: dict[str, int] = {}
+    reasons: dict[str, str] = {}
+    for row in rows:
+        for each in row.missing:
+            op = each["op"]
+            models.setdefault(op, set()).add(row.source)
+            nodes[op] = nodes.get(op, 0) + each["count"]
+            reasons.setdefault(op, each["reason"])
+    order = sorted(models, key=lambda op: (-len(models[op]), op))
+    return [(op, len(models[op]), nodes[op], reasons[op]) for op in order]
+
+
+def as_json(rows: Sequence[Row]) -> str:
+    """The rows, the counts and the operators in the way."""
+    missing = [
+        {"op": op, "models": models, "nodes": nodes, "reason": reason}
+        for op, models, nodes, reason in group_missing(rows)
+    ]
+    held = {
+        "schema": SCHEMA, "counts": count_statuses(rows), "missing": missing,
+        "models": [{**row_to_dict(row), "ok": row.ok} for row in rows],
+    }  # fmt: skip
+    return json.dumps(to_json(held), indent=2)
+
+
+def as_csv(rows: Sequence[Row]) -> str:
+    """A line for each model."""
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(COLUMNS)
+    for row in rows:
+        writer.writerow([_defuse(getattr(row, column)) for column in COLUMNS])
+    return out.getvalue()
+
+
+def _defuse(cell: object) -> object:
+    """Text that a spreadsheet takes for no formula."""
+    return f"'{cell}" if isinstance(cell, str) and cell[:1] in tuple("=+-@\t\r") else cell
+
+
+def as_html(rows: Sequence[Row], folder: str) -> str:
+    """A page that is searched like a report."""
+    from serde.api.report.page import Section, make_facts, make_table, render_page
+
+    counts = count_statuses(rows)
+    good = sum(counts.get(status, 0) for status in GOOD)
+    facts = [("Models", str(len(rows)), "")] + [(s, str(n), "") for s, n in counts.items()]
+    missing = [
+        [f"<b>{escape(op)}</b>", f"{models}", f"{nodes}", escape(reason)]
+        for op, models, nodes, reason in group_missing(rows)
+    ]
+    sections = [
+        Section("summary", "Summary", make_facts(facts)),
+        Section("missing", "Operators in the way", make_table(
+            ("Operator", "Models", "Nodes", "Why"), missing, numbers=(1, 2)) if missing else ""),
+        Section("models", "Models", make_table(
+            ("Model", "Result", "Why", "Format", "Nodes", "Max rel", "Seconds"),
+            _rows_of(rows, folder), numbers=(4, 5, 6))),
+    ]  # fmt: skip
+    verdict = ("good", "all converted") if good == len(rows) else ("warn", f"{good} of {len(rows)}")
+    return render_page(f"Migration to {folder}", f"{len(rows)} models", verdict, sections)
+
+
+def _rows_of(rows: Sequence[Row], folder: str) -> Iterator[list[str]]:
+    from serde.api.report.page import show_number
+
+    for row in sorted(rows, key=lambda r: (r.ok, r.status, r.source)):
+        name = f"<code>{escape(row.source)}</code>"
+        if row.report:
+            link = os.path.relpath(row.report, folder) if "://" not in folder else row.report
+            name = f'<a href="{escape(link)}">{name}</a>'
+        yield [
+            name, f'<b class="{"good" if row.ok else "bad"}">{row.status}</b>', escape(row.reason),
+            escape(row.format), f"{row.nodes:,}", show_number(row.max_rel), f"{row.seconds:.1f}",
+        ]  # fmt: skip

@@ -1,0 +1,124 @@
+"""``serde migrate``: many models at once."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from serde.cli.options import RenamingCommand, documented, give, known_format, options_for_many
+
+if TYPE_CHECKING:
+    from serde.api.migrate import Migration
+    from serde.api.migrate.job import Row
+
+DONE, FAILED = 0, 1
+SHOWN = 40  # models without a result, and operators
+
+
+@click.command(cls=RenamingCommand)
+@click.argument("sources", nargs=-1, required=True)
+@documented("-o", "--output", "folder", required=True, metavar="DIR",
+            help="The folder, or URL, that results are written to.")  # fmt: skip
+@documented("--to", default="onnx", callback=known_format, metavar="FORMAT", show_default=True,
+            help="The format to write.")  # fmt: skip
+@documented("--verify", is_flag=True, help="Run each source and result and compare them.")
+@documented("--jobs", type=click.IntRange(min=1), metavar="N",
+            help="How many models at a time; one for each processor if left out.",
+            details="More than one need joblib: `pip install 'serde-hub[migrate]'`.")  # fmt: skip
+@documented("--dask", metavar="ADDRESS",
+            help="Run on this Dask scheduler; `local` for a cluster of this machine's own.",
+            details="It needs Dask: `pip install 'serde-hub[dask]'`. Its workers need serde, and "
+                    "the files under the same paths, or URLs.")  # fmt: skip
+@documented("--max-seconds", type=click.IntRange(min=1), default=600, metavar="N",
+            show_default=True, help="The time each model may take.")  # fmt: skip
+@documented("--max-memory", type=click.IntRange(min=1), default=8192, metavar="MIB",
+            show_default=True, help="The memory each model may take (Linux).")  # fmt: skip
+@documented("--reports", is_flag=True, help="Write a report beside each result.")
+@documented("--again", is_flag=True, help="Convert models, too, that were done before.")
+@documented("--json", "as_json", is_flag=True, help="Print the table as JSON.")
+@documented("-q", "--quiet", is_flag=True, help="Print the table only.")
+@options_for_many
+@click.pass_context
+def migrate(
+    context: click.Context, /, sources: tuple[str, ...], folder: str, quiet: bool, as_json: bool,
+    debug: bool, **options: Any,
+) -> None:  # fmt: skip
+    """Convert all models in SOURCES: folders, globs, archives, files and URLs.
+
+    Each is converted in a process of its own; whatever becomes of one, the others go on. Run the
+    command again to go on where it was interrupted.
+    """
+    from serde.api.migrate import migrate as convert_all
+
+    with _progress(quiet or as_json) as progress:
+        found = convert_all(sources, folder, progress=progress, **give(**options))
+    if as_json:
+        click.echo(found.to_json())
+    else:
+        show_migration(found)
+    context.exit(DONE if found.ok else FAILED)
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Callable[[Row, int, int], None]]:
+    """Show a bar with the time left on a terminal, otherwise a line for each model."""
+    if quiet:
+        yield lambda row, done, total: None
+        return
+    if not sys.stderr.isatty():
+        start = time.monotonic()
+
+        def show(row: Row, done: int, total: int) -> None:
+            left = (time.monotonic() - start) / max(done, 1) * (total - done)
+            click.echo(f"[{done}/{total}] {_describe(row)}; {left:.0f} s left", err=True)
+
+        yield show
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+               TimeRemainingColumn())  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("converting", total=None)
+
+        def advance(row: Row, done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+            if not row.ok:
+                bar.console.print(_describe(row), markup=False, highlight=False)
+
+        yield advance
+
+
+def show_migration(found: Migration) -> None:
+    """Print what became of the models, and which operators were in the way."""
+    wrong = [row for row in found.rows if not row.ok]
+    for row in wrong[:SHOWN]:
+        click.echo(_describe(row))
+    if len(wrong) > SHOWN:
+        click.echo(f"and {len(wrong) - SHOWN} more without a result")
+    if found.missing_operators:
+        click.echo("operators in the way:")
+    for op, models, nodes, reason in found.missing_operators[:SHOWN]:
+        click.echo(f"  {op}: {models} model(s), {nodes} node(s): {reason}")
+    counts = ", ".join(f"{n} {status}" for status, n in found.counts.items())
+    before = f" ({found.resumed} done before)" if found.resumed else ""
+    click.echo(f"{len(found.rows)} models: {counts}{before}")
+    click.echo(f"tables: {found.folder.rstrip('/')}/migration.html, .json, .csv")
+
+
+def _describe(row: Row) -> str:
+    status = click.style(row.status, fg="green" if row.ok else "red")
+    reason = f": {row.reason.splitlines()[0]}" if row.reason else ""
+    return f"{status} {row.source}{reason}"

@@ -1,0 +1,85 @@
+"""Processes with limits of time and memory."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+PATIENCE = 2  # seconds that a stopped process has to clean up
+
+
+def run_child(
+    command: Sequence[str], seconds: float, *, text: str | None = None,
+    env: Mapping[str, str] | None = None, apart: bool = False,
+) -> tuple[int, str]:  # fmt: skip
+    """Run a command; return its exit code, and where it runs ``apart`` what it wrote to stderr.
+
+    Args:
+        command: the program and its arguments.
+        seconds: after these it is stopped.
+        text: what it reads as its standard input; the caller's if left out.
+        env: its environment.
+        apart: whether its output is kept from the terminal, and signals of the terminal from it.
+
+    Raises:
+        TimeoutError: where it takes too long.
+    """
+    child = subprocess.Popen(
+        command, env=env, encoding="utf-8", errors="replace",
+        stdin=None if text is None else subprocess.PIPE,
+        stdout=subprocess.DEVNULL if apart else None,
+        stderr=subprocess.PIPE if apart else None, start_new_session=apart,
+    )  # fmt: skip
+    try:
+        _, errors = child.communicate(text, seconds)
+    except subprocess.TimeoutExpired:
+        _stop(child, apart)
+        raise TimeoutError(f"stopped after {seconds:g} seconds") from None
+    except BaseException:
+        _stop(child, apart)
+        raise
+    return child.returncode, errors or ""
+
+
+def _stop(child: subprocess.Popen[str], is_group: bool) -> None:
+    """Interrupt the process, so that it removes what it has begun to write; then end it."""
+    if os.name == "posix":
+        _send(child, signal.SIGINT, is_group)
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(PATIENCE)
+        _send(child, signal.SIGKILL, is_group)
+    child.kill()
+    child.wait()
+    for stream in (child.stdin, child.stderr):
+        if stream is not None:
+            with suppress(OSError):
+                stream.close()
+
+
+def _send(child: subprocess.Popen[str], number: int, is_group: bool) -> None:
+    """Send a signal to a process, or to all that it started."""
+    with suppress(ProcessLookupError):
+        if is_group:
+            os.killpg(child.pid, number)
+        else:
+            child.send_signal(number)
+
+
+def describe_crash(code: int) -> str:
+    """The signal that ended a process, from its negative exit code."""
+    with suppress(ValueError):
+        return signal.Signals(-code).name
+    return f"signal {-code}"
+
+
+def limit_memory(mebibytes: int) -> None:
+    """Let this process take no more memory, mapped files not counted (Linux), and dump no core."""
+    if sys.platform == "linux":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, (mebibytes << 20, mebibytes << 20))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
