@@ -38,7 +38,7 @@ INSTALL = (
 )
 __all__ = [
     "BRIDGE", "attach", "data_inputs", "decode", "export_model", "import_mxnet", "prepare", "run",
-    "run_folder", "to_block", "to_symbol",
+    "run_folder", "to_block", "to_symbol", "trace",
 ]  # fmt: skip
 
 
@@ -82,7 +82,8 @@ def attach(mxnet: ModuleType) -> None:
     announced = ModuleType("mxnet.serde", "Conversion to and from other formats, by serde-hub.")
     vars(announced).update(
         {"export": live_objects.export, "import_": live_objects.import_,
-         "import": live_objects.import_, "load": api.load, "to_block": to_block}
+         "import": live_objects.import_, "load": api.load, "to_block": to_block,
+         "trace": trace}
     )  # fmt: skip
     mxnet.serde = announced  # type: ignore[attr-defined]
     sys.modules["mxnet.serde"] = announced
@@ -154,6 +155,35 @@ def _array(value: Any) -> np.ndarray[Any, Any]:
     if getattr(value, "stype", "default") != "default":
         value = value.tostype("default")
     return np.asarray(value.asnumpy() if hasattr(value, "asnumpy") else value)
+
+
+def trace(block: Any, *inputs: Any, **options: Any) -> Graph:
+    """The graph of the IR of one run of a Gluon block, which need not be hybridizable.
+
+    Python control flow, Lambda blocks and ``mx.np`` code run as they are; each operator that MXNet
+    is asked for is recorded, with the line of the code. ``Graph.notes`` say where numbers were
+    read that inputs decide: there the graph does what this run did. ``options`` are those of
+    ``serde.load``, such as ``rebatch="N"``.
+
+    Raises:
+        SerdeError: where the block changes its inputs or parameters. Unconvertible: for operators
+            that have no equivalent.
+    """
+    from serde.formats.mxnet.decode import decode_symbol
+    from serde.formats.mxnet.io.symbol_json import parse_symbol
+    from serde.passes.cut_inputs import rename
+    from serde.pipeline import load
+
+    from .mxnet_trace import add_notes, output_names, record
+
+    name = str(getattr(block, "name", None) or "block")
+    symbol, arrays, found = record(import_mxnet(), block, inputs)
+    graph = decode_symbol(parse_symbol(symbol, name), _to_params(arrays), name)
+    names = [v.name for v in graph.inputs]
+    given = [n["name"] for n in found.nodes[: len(inputs)]]
+    shapes = {n: (x.shape, np.dtype(x.dtype)) for n, x in zip(given, inputs, strict=True)}
+    graph = load(graph, inputs={n: s for n, s in shapes.items() if n in names}, **options)
+    return rename(add_notes(graph, found), output_names(graph))
 
 
 def run(
