@@ -137,13 +137,16 @@ def nodes(folder: Path, repeats: int) -> None:
     for shapes in ("repeated", "different"):
         made = {n: make(folder / f"{shapes}{n}", "chain", str(n), shapes) for n in SIZES}
         first = made[SIZES[0]]
-        for way, name, opset, shape in (
-            ("MXNet → opset 17", "model-symbol.json", "17", ("1,16,8,6",)),
-            ("opset 17 → opset 11", "model.onnx", "11", ()),
+        for way, name, into, opset, shape in (
+            ("MXNet → opset 17", "model-symbol.json", "model.onnx", "17", ("1,16,8,6",)),
+            ("opset 17 → opset 21", "model.onnx", "other.onnx", "21", ()),
+            ("opset 17 → opset 11", "model.onnx", "other.onnx", "11", ()),
+            ("opset 17 → MXNet", "model.onnx", "other-symbol.json", "0", ()),
+            ("opset 17 → Relay", "model.onnx", "other.relay", "0", ()),
         ):
             for count, place in made.items():
-                target = place / ("model.onnx" if shape else "lowered.onnx")
-                command = ("-m", "benchmarks.stages", first / name, place / name, target, opset)
+                files = first / name, place / name, place / into
+                command = ("-m", "benchmarks.stages", *files, opset)
                 costs = [python(*command, *shape) for _ in range(repeats)]
                 found = [json.loads(c.printed) for c in costs]
                 each = {k: min(f[k] for f in found) / count * 1e6 for k in found[0]}

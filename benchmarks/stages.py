@@ -1,6 +1,6 @@
 """Time the stages of a conversion.
 
-``python -m benchmarks.stages FIRST SOURCE TARGET OPSET [SHAPE]``
+``python -m benchmarks.stages FIRST SOURCE TARGET OPSET [SHAPE]``, OPSET 0 for no ONNX file
 
 Prints JSON: processor seconds for reading, for folding (rules, inference, passes, checks), for
 writing, and for ``serde.convert``, which does all three. ``FIRST``, a smaller model of the kind,
@@ -27,11 +27,12 @@ def timed(function: Callable[..., Any], *arguments: Any, **options: Any) -> tupl
 
 def stages(source: str, target: str, opset: int, inputs: Any) -> dict[str, float]:
     """Processor seconds by stage."""
+    into = {"opset": opset} if opset else {}
     read, _ = timed(api.read, source, inputs=inputs)
     load, graph = timed(api.load, source, inputs=inputs)
-    write, _ = timed(api.save, graph, target, opset=opset)
+    write, _ = timed(api.save, graph, target, **into)
     del graph
-    together, _ = timed(api.convert, source, target, inputs=inputs, opset=opset)
+    together, _ = timed(api.convert, source, target, inputs=inputs, **into)
     return {"read": read, "fold": load - read, "write": write, "together": together}
 
 

@@ -156,9 +156,14 @@ def get_profile(name: str) -> Profile:
     """The profile called ``name``: a built-in one, or that of a plug-in's target.
 
     Raises:
-        UsageError: listing those there are.
+        UsageError: listing those there are; or where a plug-in's target has a built-in one's name.
     """
     if name in PROFILES:
+        if name in target_names():
+            raise UsageError(
+                f"a plug-in's target is called {name!r}, as a profile of serde's own: rename its "
+                "entry point in the group serde.targets, or uninstall it"
+            )
         return PROFILES[name]
     if name in target_names():
         return Profile(get_target(name).opset, functions="inline", importer=name)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from serde import plugins
+from serde import pipeline, plugins
 from serde.errors import MalformedFile, UnknownFormat, UsageError
 from serde.plugins import Format
 
@@ -79,6 +79,17 @@ def test_two_plugins_of_one_name_are_refused(monkeypatch):
     same = [two[0], two[0]]  # a folder that is on the path twice
     monkeypatch.setattr(plugins, "_installed", lambda: Installed(same))
     assert plugins._entries.__wrapped__("serde.formats") == {"toy": two[0]}
+
+
+@pytest.mark.parametrize("name", ["generic", "relax"])
+def test_a_target_with_the_name_of_a_profile_is_refused(monkeypatch, name):
+    target = Entry(name, None, "one:TARGET")
+    found = plugins._entries
+    mine = {"serde.targets": {name: target}}
+    monkeypatch.setattr(plugins, "_entries", lambda group: mine.get(group) or found(group))
+    with pytest.raises(UsageError, match=f"target is called '{name}', as a profile of serde's own"):
+        pipeline.get_profile(name)
+    assert pipeline.get_profile("tensorrt") is pipeline.PROFILES["tensorrt"]
 
 
 @pytest.mark.parametrize(
