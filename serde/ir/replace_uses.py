@@ -18,13 +18,14 @@ def replace_values(graph: Graph, instead: Mapping[Value, Value]) -> Graph:
 
 
 def _node(node: Node, instead: Mapping[Value, Value]) -> Node:
+    is_read = not instead.keys().isdisjoint(node.inputs)
+    if not is_read and not node.graphs():
+        return node
     bodies = {
         name: replace_values(attr, instead)
         for name, attr in node.attrs.items()
         if isinstance(attr, Graph)
     }
-    if not bodies and instead.keys().isdisjoint(node.inputs):
-        return node
     inputs = tuple([v and instead.get(v, v) for v in node.inputs])
     attrs = {**node.attrs, **bodies} if bodies else node.attrs
     return Node(node.op, inputs, node.outputs, attrs, node.domain, node.name, node.sources)
