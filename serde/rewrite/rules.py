@@ -243,8 +243,8 @@ class RuleTable:
         return {
             n: attrs[n]
             for n in named
-            if n not in rule.only and not self._hidden(n) and attrs[n] != defaults.get(n)
-            and not self._is_unset(attrs[n])
+            if n not in rule.only and not self._hidden(n) and not self._is_unset(attrs[n])
+            and (rule.takes_all or attrs[n] != defaults.get(n))
         }  # fmt: skip
 
     def _check_only(self, rule: Rule, attrs: Keyed) -> None:

@@ -76,11 +76,7 @@ def make_bit_shift(direction):
     )
 
 
-FUNCTIONS = {
-    "add": "Add",
-    "subtract": "Sub",
-    "multiply": "Mul",
-    "divide": "Div",
+FUNCTIONS = {name: op for op, name in BINARY.items()} | {
     "floor_divide": floor_divide,
     "floor_mod": floor_mod,
     "trunc_divide": trunc_divide,
@@ -89,18 +85,7 @@ FUNCTIONS = {
     "power": power,
     "maximum": make_extreme("Max"),
     "minimum": make_extreme("Min"),
-    "equal": "Equal",
-    "less": "Less",
-    "less_equal": "LessOrEqual",
-    "greater": "Greater",
-    "greater_equal": "GreaterOrEqual",
     "not_equal": lambda g, a, b: g.Not(g.Equal(a, b)),
-    "logical_and": "And",
-    "logical_or": "Or",
-    "logical_xor": "Xor",
-    "bitwise_and": "BitwiseAnd",
-    "bitwise_or": "BitwiseOr",
-    "bitwise_xor": "BitwiseXor",
     "left_shift": make_bit_shift("LEFT"),
     "right_shift": make_bit_shift("RIGHT"),
 }
@@ -165,12 +150,8 @@ def legalize_equal(g, a, b):
 
 @recasts("Mod")
 def legalize_mod(g, a, b, *, fmod: int):
-    """Of floats with the divisor's sign: the rest, and once the divisor where the signs differ."""
-    if fmod or a.type.kind != "f":
-        return None
-    rest = g.Mod(a, b, fmod=1)
-    other = g.Xor(g.Less(rest, 0.0), g.Less(b, 0.0))
-    return g.Where(g.And(other, g.Not(g.Equal(rest, 0.0))), g.Add(rest, b), rest)
+    """Relay has the divisor's sign for integers only."""
+    return None if fmod or a.type.kind != "f" else g.decompose("Mod", 28, a, b, fmod=0)
 
 
 @writes("Mod")

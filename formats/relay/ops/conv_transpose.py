@@ -16,8 +16,9 @@ from .convolution import (
     FIXED_PADS,
     LAYOUTS,
     TUNING,
-    _convolve_by_groups,
     add_bias,
+    convolve_as_image,
+    convolve_by_groups,
     convolve_by_patches,
     explicit_pads,
     repeat_per_axis,
@@ -77,29 +78,17 @@ for _count in (1, 2, 3):
 
 
 @recasts("ConvTranspose")
-def legalize_conv_transpose(
-    g, x, w, b=None, *, group, auto_pad=None, output_shape=None, kernel_shape, strides, dilations,
-    pads, output_padding,
-):  # fmt: skip
+def legalize_conv_transpose(g, x, w, b=None, *, group, auto_pad=None, output_shape=None, **window):
     """Where a size is open, TVM has images only, and no groups."""
-    form = {
-        "kernel_shape": kernel_shape, "strides": strides, "dilations": dilations, "pads": pads,
-        "output_padding": output_padding,
-    }  # fmt: skip
     if (known := with_channels(g, x, w, w.ranked_shape[0])) is not None:
-        return g.ConvTranspose(known, w, b, group=group, **form)
+        return g.ConvTranspose(known, w, b, group=group, **window)
     if x.is_static:
         return None
     require(w.is_static, "a transposed convolution of dynamic sizes")
-    if len(kernel_shape) == 1:
-        wide = {n: (1, *v) for n, v in form.items() if n not in ("pads", "output_padding")}
-        flat = g.ConvTranspose(
-            g.Unsqueeze(x, [2]), g.Unsqueeze(w, [2]), b, group=group, pads=(0, pads[0], 0, pads[1]),
-            output_padding=(0, *output_padding), **wide,
-        )  # fmt: skip
-        return g.Squeeze(flat, [2])
+    if x.rank == 3:
+        return convolve_as_image("ConvTranspose", g, x, w, b, group=group, **window)
     if group > 1:
-        return _convolve_by_groups(partial(g.ConvTranspose, **form), g, x, w, b, group, 1)
+        return convolve_by_groups(partial(g.ConvTranspose, **window), g, x, w, b, group, 1)
     return None
 
 

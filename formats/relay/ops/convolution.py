@@ -197,37 +197,39 @@ def add_bias(r, made: Value, b: Value | None) -> Value:
 
 
 @recasts("Conv")
-def legalize_conv(g, x, w, b=None, *, kernel_shape, strides, dilations, pads, group, auto_pad=None):
+def legalize_conv(g, x, w, b=None, *, pads, group, auto_pad=None, **window):
     """Pads below zero are cut off; one axis is none of Relay's where there are groups.
 
     Where sizes are open, TVM has images only, pads that are the same at both ends, and no groups.
     """
+    form = {**window, "pads": pads}
+    axes = len(window["kernel_shape"])
     if (known := with_channels(g, x, w, w.ranked_shape[1], group)) is not None:
-        return g.Conv(
-            known, w, b, kernel_shape=kernel_shape, strides=strides, dilations=dilations,
-            pads=pads, group=group,
-        )  # fmt: skip
+        return g.Conv(known, w, b, group=group, **form)
     begin, end = halves(pads)
     if min(pads) < 0 or (begin != end and not x.is_static):
-        return _convolve_padded(g, x, w, b, kernel_shape, strides, dilations, pads, group)
-    if len(kernel_shape) == 1 and (group > 1 or not x.is_static):
-        flat = g.Conv(
-            g.Unsqueeze(x, [2]), g.Unsqueeze(w, [2]), b, kernel_shape=(1, *kernel_shape),
-            strides=(1, *strides), dilations=(1, *dilations), pads=(0, pads[0], 0, pads[1]),
-            group=group,
-        )  # fmt: skip
-        return g.Squeeze(flat, [2])
-    if len(kernel_shape) == 3 and not x.is_static and w.is_static and not has_dynamic_axes(x, 3):
-        return _convolve_by_slices(g, x, w, b, kernel_shape, strides, dilations, pads, group)
-    told = w.is_static and isinstance(x.ranked_shape[1], int) and len(kernel_shape) == 2
+        padded, none = g.Pad(x, (0, 0, *begin, 0, 0, *end)), (0,) * len(pads)
+        return g.Conv(padded, w, b, group=group, **{**form, "pads": none})
+    if axes == 1 and (group > 1 or not x.is_static):
+        return convolve_as_image("Conv", g, x, w, b, group=group, **form)
+    if axes == 3 and not x.is_static and w.is_static and not has_dynamic_axes(x, 3):
+        return _convolve_by_slices(g, x, w, b, group=group, **form)
+    told = w.is_static and isinstance(x.ranked_shape[1], int) and axes == 2
     if group > 1 and has_dynamic_axes(x) and told:
-        form = {"strides": strides, "dilations": dilations, "pads": pads}
         if x.ranked_shape[1] == group:
-            return _convolve_by_positions(g, x, w, b, kernel_shape, **form)
-        return _convolve_by_groups(
-            partial(g.Conv, kernel_shape=kernel_shape, **form), g, x, w, b, group, 0
-        )
+            return _convolve_by_positions(g, x, w, b, **form)
+        return convolve_by_groups(partial(g.Conv, **form), g, x, w, b, group, 0)
     return None
+
+
+def convolve_as_image(op, g, x, w, *operands, pads, group, **window):
+    """The convolution ``op`` of a signal, which becomes an image of height 1."""
+    wide = {n: (0 if n == "output_padding" else 1, *v) for n, v in window.items()}
+    flat = g[op](
+        g.Unsqueeze(x, [2]), g.Unsqueeze(w, [2]), *operands, pads=(0, pads[0], 0, pads[1]),
+        group=group, **wide,
+    )  # fmt: skip
+    return g.Squeeze(flat, [2])
 
 
 def has_dynamic_axes(x: Value, first: int = 2) -> bool:
@@ -235,7 +237,7 @@ def has_dynamic_axes(x: Value, first: int = 2) -> bool:
     return not all(isinstance(d, int) for d in x.ranked_shape[first:])
 
 
-def _convolve_by_slices(g, x, w, b, kernel_shape, strides, dilations, pads, group):
+def _convolve_by_slices(g, x, w, b, *, kernel_shape, strides, dilations, pads, group):
     """A volume as images, of which each slice of the kernel gives a part of the sum."""
     begin, end = halves(pads)
     x = g.Pad(x, (0, 0, begin[0], 0, 0, 0, 0, end[0], 0, 0)) if pads[0] or pads[3] else x
@@ -258,7 +260,7 @@ def _convolve_by_slices(g, x, w, b, kernel_shape, strides, dilations, pads, grou
     return g.Transpose(whole, perm=(0, 2, 1, 3, 4))
 
 
-def _convolve_by_groups(convolve, g, x, w, b, group: int, outputs: int):
+def convolve_by_groups(convolve, g, x, w, b, group: int, outputs: int):
     """A convolution for each group; ``outputs`` is the axis of the weight that has the results."""
     require(group <= MOST_GROUPS, f"{group} groups of channels in images of dynamic sizes")
     each, made = x.ranked_shape[1] // group, []
@@ -272,7 +274,7 @@ def _convolve_by_groups(convolve, g, x, w, b, group: int, outputs: int):
     return g.Concat(*made, axis=1)
 
 
-def _convolve_by_positions(g, x, w, b, kernel_shape, strides, dilations, pads):
+def _convolve_by_positions(g, x, w, b, *, kernel_shape, strides, dilations, pads):
     """A channel alone: the sum over the places of the kernel of what lies there."""
     (rows, columns), filters = kernel_shape, w.ranked_shape[0]
     require(rows * columns <= MOST_PLACES, f"a kernel of {rows}×{columns} over dynamic sizes")
@@ -298,15 +300,6 @@ def with_channels(g, x: Value, w: Value, each, group: int = 1) -> Value | None:
     if isinstance(x.ranked_shape[1], int) or not isinstance(each, int):
         return None
     return g.Reshape(x, [0, each * group, *[0] * (x.rank - 2)])  # type: ignore[no-any-return]
-
-
-def _convolve_padded(g, x, w, b, kernel_shape, strides, dilations, pads, group):
-    begin, end = halves(pads)
-    padded = g.Pad(x, (0, 0, *begin, 0, 0, *end))
-    return g.Conv(
-        padded, w, b, kernel_shape=kernel_shape, strides=strides, dilations=dilations,
-        pads=(0,) * len(pads), group=group,
-    )  # fmt: skip
 
 
 @writes("Conv", only=FIXED_PADS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from serde.ir.dim_expr import shape_data_of
@@ -28,40 +30,28 @@ def read_full_like(g, x, fill):
     return g.Expand(g.cast(fill, x.type), g.Shape(x))
 
 
-@reads("zeros")
-def read_zeros(g, *, shape: Ints, dtype: DType):
-    return make_full(g, shape, 0, dtype)
+def read_filled(number, g, *, shape: Ints, dtype: DType):
+    return make_full(g, shape, number, dtype)
 
 
-@reads("ones")
-def read_ones(g, *, shape: Ints, dtype: DType):
-    return make_full(g, shape, 1, dtype)
+def read_dyn_filled(number, g, shape, *, dtype: DType):
+    return g.Expand(g.const(number, dtype), g.cast(shape, DType.INT64))
+
+
+def read_filled_like(number, g, x):
+    return g.full_like(x, number)
+
+
+for _number, _name in enumerate(("zeros", "ones")):
+    reads(_name)(partial(read_filled, _number))
+    reads(f"dyn.{_name}", ignore=("shape",))(partial(read_dyn_filled, _number))
+    reads(f"{_name}_like")(partial(read_filled_like, _number))
 
 
 def make_full(g, shape: Ints, number: float, dtype: DType):
     if np.prod(shape, dtype=np.int64) <= 1024:
         return g.const(np.full(shape, number, dtype.numpy))
     return g.ConstantOfShape(list(shape), value=Tensor.of(np.array([number], dtype.numpy)))
-
-
-@reads("dyn.zeros", ignore=("shape",))
-def read_dyn_zeros(g, shape, *, dtype: DType):
-    return g.Expand(g.const(0, dtype), g.cast(shape, DType.INT64))
-
-
-@reads("dyn.ones", ignore=("shape",))
-def read_dyn_ones(g, shape, *, dtype: DType):
-    return g.Expand(g.const(1, dtype), g.cast(shape, DType.INT64))
-
-
-@reads("zeros_like")
-def read_zeros_like(g, x):
-    return g.full_like(x, 0)
-
-
-@reads("ones_like")
-def read_ones_like(g, x):
-    return g.full_like(x, 1)
 
 
 @reads("arange")

@@ -12,7 +12,6 @@ from serde.spec.expressions import number
 
 from ..rules import reads
 from ..target import recasts, writes
-from . import dynamic_args
 
 
 def read_scan(
@@ -54,12 +53,16 @@ reads("cumsum")(partial(read_scan, running_sum))
 reads("cumprod")(partial(read_scan, running_product))
 
 
-def legalize_running(op, g, x, axis, *, exclusive: int, reverse: int):
-    return (
-        None
-        if number(axis) is not None
-        else dynamic_args.cumulate_axis(op, g, x, axis, exclusive, reverse)
-    )
+def legalize_running(op, g, x, axis, **how):
+    """Along a dynamic axis: along each axis, of which one is taken."""
+    if number(axis) is not None:
+        return None
+    at = g.Reshape(g.cast(axis, DType.INT64), [])
+    at = g.Where(g.Less(at, 0), g.Add(at, x.rank), at)
+    y = x
+    for along in range(x.rank):
+        y = g.Where(g.Equal(at, along), g[op](x, g.const(along, DType.INT64), **how), y)
+    return y
 
 
 def write_running(name, r, x, axis, *, exclusive: int, reverse: int):

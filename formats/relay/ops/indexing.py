@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,7 @@ def read_reverse_sequence(g, x, lengths, *, seq_axis=1, batch_axis=0):
 
 
 REDUCTIONS = {"update": "none", "add": "add", "mul": "mul", "min": "min", "max": "max"}
+SCATTERED = {op: name for name, op in REDUCTIONS.items()}
 
 
 @reads("scatter_elements")
@@ -106,16 +108,13 @@ def read_scatter_elements(g, x, index, updates, *, axis=0, reduction="update"):
     )  # fmt: skip
 
 
-@reads("scatter")
-def read_scatter(g, x, index, updates, *, axis=0):
+def read_older_scatter(reduction, g, x, index, updates, *, axis=0):
     """As TVM had it up to 0.11."""
-    return read_scatter_elements(g, x, index, updates, axis=axis)
+    return read_scatter_elements(g, x, index, updates, axis=axis, reduction=reduction)
 
 
-@reads("scatter_add")
-def read_scatter_add(g, x, index, updates, *, axis=0):
-    """As TVM had it up to 0.11."""
-    return read_scatter_elements(g, x, index, updates, axis=axis, reduction="add")
+reads("scatter")(partial(read_older_scatter, "update"))
+reads("scatter_add")(partial(read_older_scatter, "add"))
 
 
 @reads("scatter_nd")
@@ -248,9 +247,6 @@ def write_gather_nd(r, x, index, *, batch_dims: int):
     return r.gather_nd(x, places(r, index, x, batch_dims), batch_dims=batch_dims, index_rank=count)
 
 
-SCATTERED = {"none": "update", "add": "add", "mul": "mul", "max": "max", "min": "min"}
-
-
 @writes("ScatterElements", only={"reduction": tuple(SCATTERED)})
 def write_scatter_elements(r, x, index, updates, *, axis: int, reduction: str):
     there = from_front(r, index, x, axis)
@@ -272,12 +268,6 @@ def write_non_zero(r, x):
 def legalize_non_zero(g, x):
     require(x.rank > 0, "the places in a tensor of no axes")
     return g.NonZero(g.cast(x, DType.UINT8)) if x.type is DType.BOOL else None
-
-
-@recasts("Compress")
-def legalize_compress(g, x, condition, *, axis: int | None = None):
-    at = g.Squeeze(g.NonZero(condition), [0])
-    return g.Gather(g.Reshape(x, [-1]) if axis is None else x, at, axis=axis or 0)
 
 
 @writes("OneHot")

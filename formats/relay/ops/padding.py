@@ -6,10 +6,10 @@ from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 from serde.spec.expressions import number
+from serde.version_converter.adapters.padding import expand_pads
 
 from ..rules import Pairs, reads
 from ..target import emit_scalar, recasts, typed, writes
-from . import dynamic_args
 from .shape import FAR, INT32_MOST, static_sizes
 
 
@@ -76,7 +76,7 @@ def legalize_pad(g, x, pads, fill=None, axes=None, *, mode: str):
     widths, chosen = static_sizes(pads), static_sizes(axes)
     if widths is None or (axes is not None and chosen is None):
         require(mode != "wrap", "wrapping by dynamic pads")
-        every = dynamic_args.expand_pads(g, x, pads, axes)
+        every = expand_pads(g, x, pads, axes)
         return None if every is pads else g.Pad(x, every, fill, mode=mode)
     listed = list(range(x.rank)) if axes is None else list(chosen)
     half = len(listed)

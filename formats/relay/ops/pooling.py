@@ -11,18 +11,17 @@ from math import prod
 import numpy as np
 
 from serde.errors import require
-from serde.ir.geometry import Ints, window_output
+from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 from serde.spec.expressions import lowest_value
+from serde.version_converter.adapters.pooling import ceil_mode_pads
 
 from ..rules import reads
 from ..target import halves, recasts, windowed, writes
-from .convolution import LAYOUTS, normalize_pads, repeat_per_axis, spatial
+from .convolution import FIXED_PADS, LAYOUTS, normalize_pads, repeat_per_axis, spatial
 from .layouts import apply_in_layout, require_static_sizes
 from .reduction import integer_mean
 from .widths import compute_widely
-
-FIXED = {"auto_pad": ("NOTSET",)}
 
 
 def read_pool(
@@ -48,7 +47,7 @@ def pool(g, x: Value, kind: str, frame, up: bool, include: bool):
     """Windows of which the last may reach beyond the padding; what lies there never counts."""
     own = frame["pads"]
     if up:
-        frame = {**frame, "pads": ceil_mode_pads(x, frame)}
+        frame = {**frame, "pads": pads_of_last_window(x, frame)}
     half = len(frame["kernel_shape"])
     spans = [d * (k - 1) + 1 for k, d in zip(
         frame["kernel_shape"], frame["dilations"], strict=True)]  # fmt: skip
@@ -91,7 +90,7 @@ def max_pool_in_float(g, x: Value, frame):
     return g.cast(g.MaxPool(g.cast(x, DType.FLOAT64), **frame), DType.INT32)
 
 
-def ceil_mode_pads(x: Value, frame) -> Ints:
+def pads_of_last_window(x: Value, frame) -> Ints:
     """Pads with as much more at the end as the last window needs when sizes are rounded up.
 
     One less than the stride is never more than one window, where the size is dynamic.
@@ -217,72 +216,56 @@ for _count in (1, 2, 3):
         reads(f"nn.adaptive_{_kind}_pool{_count}d")(partial(read_adaptive_pool, _kind, _count))
 
 
-def explicit_pads(x: Value, kernel: Ints, strides: Ints, dilations: Ints, pads: Ints) -> Ints:
-    """Pads at the ends with which the windows of ``ceil_mode`` are those that fit."""
+def pads_of_ceil_mode(x: Value, kernel: Ints, strides: Ints, dilations: Ints, pads: Ints) -> Ints:
+    """Pads with which the windows of ``ceil_mode`` are those that fit."""
     begin, end = halves(pads)
-    found = []
-    sizes = x.ranked_shape[2:]
-    for at, size in enumerate(sizes):
-        require(isinstance(size, int), "ceil_mode along an axis of dynamic size")
-        wide = (kernel[at] - 1) * dilations[at] + 1
-        total = begin[at] + end[at]
-        count = window_output(size, kernel[at], strides[at], dilations[at], total, True)
-        while (count - 1) * strides[at] >= size + begin[at]:  # begins in the pads
-            count -= 1
-        found.append(max(0, (count - 1) * strides[at] + wide - size - begin[at]))
-    return tuple(found)
+    extra = ceil_mode_pads(x, kernel, strides, dilations, pads)
+    require(extra is not None, "ceil_mode along an axis of dynamic size")
+    return (*begin, *(p + e for p, e in zip(end, extra, strict=True)))
 
 
 @recasts("MaxPool")
-def legalize_max_pool(
-    g, x, *, kernel_shape, strides, dilations, pads, ceil_mode, storage_order, auto_pad=None,
-    outputs: int = 1,
-):  # fmt: skip
+def legalize_max_pool(g, x, *, ceil_mode, storage_order, auto_pad=None, outputs: int = 1, **window):
+    dilations = window["dilations"]
     if outputs > 1:
-        frame = {"kernel_shape": kernel_shape, "strides": strides, "pads": pads}
-        frame |= {"storage_order": storage_order, "outputs": outputs}
+        window |= {"storage_order": storage_order, "outputs": outputs}
         if ceil_mode or set(dilations) != {1}:
-            return g.decompose("MaxPool", 10, x, ceil_mode=ceil_mode, dilations=dilations, **frame)
-        return g.decompose("MaxPool", 8, x, **frame)
-    if not ceil_mode and (x.is_static or x.rank == 4):
-        return None
-    if not ceil_mode:
-        return pool_by_images(g.MaxPool, g, x, kernel_shape, strides, dilations, pads)
-    begin, _ = halves(pads)
-    ends = explicit_pads(x, kernel_shape, strides, dilations, pads)
-    return g.MaxPool(
-        x, kernel_shape=kernel_shape, strides=strides, dilations=dilations, pads=(*begin, *ends)
-    )
+            return g.decompose("MaxPool", 10, x, ceil_mode=ceil_mode, **window)
+        del window["dilations"]
+        return g.decompose("MaxPool", 8, x, **window)
+    if ceil_mode:
+        return g.MaxPool(x, **{**window, "pads": pads_of_ceil_mode(x, *_of_window(window))})
+    return None if x.is_static or x.rank == 4 else pool_by_images(g.MaxPool, g, x, **window)
+
+
+def _of_window(window) -> tuple[Ints, Ints, Ints, Ints]:
+    """Kernel, strides, dilations and pads."""
+    return tuple(window[n] for n in ("kernel_shape", "strides", "dilations", "pads"))
 
 
 @recasts("AveragePool")
-def legalize_average_pool(
-    g, x, *, kernel_shape, strides, dilations, pads, ceil_mode, count_include_pad, auto_pad=None
-):
+def legalize_average_pool(g, x, *, ceil_mode, count_include_pad, auto_pad=None, **window):
     """Pads that count are zeros of the tensor; what is behind them never counts."""
+    pads = window["pads"]
     if not ceil_mode and not (count_include_pad and any(pads)):
         if x.is_static or x.rank == 4:
             return None
-        return pool_by_images(g.AveragePool, g, x, kernel_shape, strides, dilations, pads)
-    begin, end = halves(pads)
-    ends = explicit_pads(x, kernel_shape, strides, dilations, pads) if ceil_mode else end
+        return pool_by_images(g.AveragePool, g, x, **window)
+    wider = pads_of_ceil_mode(x, *_of_window(window)) if ceil_mode else pads
     if count_include_pad:
-        own = tuple(min(a, b) for a, b in zip(ends, end, strict=True))
-        x = g.Pad(x, (0, 0, *begin, 0, 0, *own))
-        begin, ends = (0,) * len(begin), tuple(a - b for a, b in zip(ends, own, strict=True))
-    return g.AveragePool(
-        x, kernel_shape=kernel_shape, strides=strides, dilations=dilations, pads=(*begin, *ends)
-    )
+        begin, end = halves(pads)
+        x = g.Pad(x, (0, 0, *begin, 0, 0, *end))
+        wider = tuple(a - b for a, b in zip(wider, pads, strict=True))
+    return g.AveragePool(x, **{**window, "pads": wider})
 
 
-def pool_by_images(pool, g, x: Value, kernel, strides, dilations, pads):
+def pool_by_images(pool, g, x: Value, *, pads, **form):
     """TVM pools images only where sizes are open: a signal is one, and a volume is pooled twice."""
-    form = {"kernel_shape": kernel, "strides": strides, "dilations": dilations}
-    begin, end = halves(pads)
-    if len(kernel) == 1:
+    (begin, end), axes = halves(pads), len(form["kernel_shape"])
+    if axes == 1:
         wide = {n: (1, *v) for n, v in form.items()}
         return g.Squeeze(pool(g.Unsqueeze(x, [2]), pads=(0, *begin, 0, *end), **wide), [2])
-    require(len(kernel) == 3, f"pooling over {len(kernel)} axes of dynamic size")
+    require(axes == 3, f"pooling over {axes} axes of dynamic size")
     size, channels = g.Shape(x), g.Shape(x, end=2)
     flat = g.Reshape(x, g.Concat(g.Shape(x, end=1), [-1], g.Shape(x, start=3), axis=0))
     inner = {n: v[1:] for n, v in form.items()}
@@ -296,38 +279,27 @@ def pool_by_images(pool, g, x: Value, kernel, strides, dilations, pads):
 
 
 @recasts("LpPool")
-def legalize_lp_pool(
-    g, x, *, kernel_shape, strides, dilations, pads, ceil_mode, p: int, auto_pad=None
-):
+def legalize_lp_pool(g, x, *, ceil_mode, p: int, auto_pad=None, **window):
     """The root of a sum of powers; the sum is an average, multiplied."""
-    begin, end = halves(pads)
-    ends = explicit_pads(x, kernel_shape, strides, dilations, pads) if ceil_mode else end
+    begin, end = halves(pads_of_ceil_mode(x, *_of_window(window)) if ceil_mode else window["pads"])
     powers = g.Pow(g.Abs(x), float(p)) if p != 2 else g.Mul(x, x)
-    powers = g.Pad(powers, (0, 0, *begin, 0, 0, *ends))
-    volume = 1
-    for k in kernel_shape:
-        volume *= k
-    mean = g.AveragePool(powers, kernel_shape=kernel_shape, strides=strides, dilations=dilations)
-    return g.Pow(g.Mul(mean, float(volume)), 1 / p)
+    powers = g.Pad(powers, (0, 0, *begin, 0, 0, *end))
+    mean = g.AveragePool(powers, **{**window, "pads": (0,) * len(begin + end)})
+    return g.Pow(g.Mul(mean, float(prod(window["kernel_shape"]))), 1 / p)
 
 
-@writes("MaxPool", only={"ceil_mode": (0,), "storage_order": (0,), **FIXED})
-def write_max_pool(r, x, *, kernel_shape, strides, dilations, pads):
-    return _pool(r, "max", x, kernel_shape, strides, dilations, pads)
-
-
-@writes("AveragePool", only={"ceil_mode": (0,), **FIXED}, ignore=("count_include_pad",))
-def write_average_pool(r, x, *, kernel_shape, strides, dilations, pads):
-    return _pool(r, "avg", x, kernel_shape, strides, dilations, pads)
-
-
-def _pool(r, kind, x, kernel_shape, strides, dilations, pads):
+def write_pool(kind, r, x, *, kernel_shape, strides, dilations, pads):
     axes = len(kernel_shape)
     require(axes in LAYOUTS, f"pooling over {axes} axes")
     return r[f"nn.{kind}_pool{axes}d"](
         x, pool_size=kernel_shape, strides=strides, dilation=dilations, padding=windowed(pads),
         layout=LAYOUTS[axes][0],
     )  # fmt: skip
+
+
+FIXED = {"ceil_mode": (0,), **FIXED_PADS}
+writes("MaxPool", only={**FIXED, "storage_order": (0,)})(partial(write_pool, "max"))
+writes("AveragePool", only=FIXED, ignore=("count_include_pad",))(partial(write_pool, "avg"))
 
 
 def legalize_global(op, g, x, **attrs):

@@ -13,7 +13,15 @@ from ..rules import reads
 from ..target import recasts, writes
 from ..upgrade import kernel_layout_of
 from .conv_transpose import read_conv_transpose
-from .convolution import FIXED_PADS, LAYOUTS, TUNING, explicit_pads, normalize_pads, read_conv
+from .convolution import (
+    FIXED_PADS,
+    LAYOUTS,
+    TUNING,
+    convolve_as_image,
+    explicit_pads,
+    normalize_pads,
+    read_conv,
+)
 from .fixed_point import require_constant_array, saturate
 from .layouts import apply_in_layout
 from .linear import legalize_product, swap_last_axes
@@ -151,49 +159,26 @@ def read_qnn_avg_pool2d(
 
 
 @recasts("ConvInteger")
-def legalize_conv_integer(
-    g, x, w, x_zero=None, w_zero=None, *, kernel_shape, strides, dilations, pads, group,
-    auto_pad=None,
-):  # fmt: skip
+def legalize_conv_integer(g, x, w, x_zero=None, w_zero=None, *, group, auto_pad=None, **window):
     """Images of known sizes; a signal is an image of height 1, and others are decomposed."""
-    whole = x.is_static and w.is_static and min(pads) >= 0 and is_one_number(x_zero)
-    if whole and len(kernel_shape) == 2:
+    whole = x.is_static and w.is_static and min(window["pads"]) >= 0 and is_one_number(x_zero)
+    if whole and x.rank == 4:
         return None
-    if whole and len(kernel_shape) == 1:
-        flat = g.ConvInteger(
-            g.Unsqueeze(x, [2]), g.Unsqueeze(w, [2]), x_zero, w_zero,
-            kernel_shape=(1, *kernel_shape), strides=(1, *strides), dilations=(1, *dilations),
-            pads=(0, pads[0], 0, pads[1]), group=group,
-        )  # fmt: skip
-        return g.Squeeze(flat, [2])
-    return g.decompose(
-        "ConvInteger", 10, x, w, x_zero, w_zero, kernel_shape=kernel_shape, strides=strides,
-        dilations=dilations, pads=pads, group=group,
-    )  # fmt: skip
+    if whole and x.rank == 3:
+        return convolve_as_image("ConvInteger", g, x, w, x_zero, w_zero, group=group, **window)
+    return g.decompose("ConvInteger", 10, x, w, x_zero, w_zero, group=group, **window)
 
 
 @writes("ConvInteger", only=FIXED_PADS)
 def write_conv_integer(
     r, x, w, x_zero=None, w_zero=None, *, kernel_shape, strides, dilations, pads, group
 ):
-    data, kernel, _ = LAYOUTS[2]
-    zeros = zero_point(r, x_zero), zero_point(r, w_zero)
+    zeros, (data, kernel, _) = (zero_point(r, x_zero), zero_point(r, w_zero)), LAYOUTS[2]
     return r.qnn.conv2d(
-        x,
-        w,
-        *zeros,
-        unit_scale(r),
-        unit_scale(r),
-        strides=strides,
-        padding=explicit_pads(pads),
-        dilation=dilations,
-        groups=group,
-        channels=w.ranked_shape[0],
-        kernel_size=kernel_shape,
-        data_layout=data,
-        kernel_layout=kernel,
-        **WHOLE,
-    )
+        x, w, *zeros, unit_scale(r), unit_scale(r), strides=strides, padding=explicit_pads(pads),
+        dilation=dilations, groups=group, channels=w.ranked_shape[0], kernel_size=kernel_shape,
+        data_layout=data, kernel_layout=kernel, **WHOLE,
+    )  # fmt: skip
 
 
 @recasts("MatMulInteger")

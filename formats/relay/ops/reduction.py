@@ -23,13 +23,6 @@ REDUCTIONS = {
     "prod": "ReduceProd",
     "sum": "ReduceSum",
 }
-RELAY_REDUCTIONS = {
-    "ReduceMax": "max",
-    "ReduceMean": "mean",
-    "ReduceMin": "min",
-    "ReduceProd": "prod",
-    "ReduceSum": "sum",
-}
 
 
 def choose_axes(x: Value, axis: Ints | None, exclude: bool) -> Ints:
@@ -194,7 +187,7 @@ def initial_value(r, name: str, x: Value, over, keepdims: int) -> Value:
     return r.full(emit_scalar(r, fill, kind), shape=kept, dtype=kind.value)
 
 
-for _op, _name in RELAY_REDUCTIONS.items():
+for _name, _op in REDUCTIONS.items():
     recasts(_op)(partial(legalize_reduction, _op))
     writes(_op)(partial(write_reduction, _name))
 

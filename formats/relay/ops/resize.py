@@ -324,30 +324,22 @@ def method_of(name: str) -> str:
 
 @recasts("Resize")
 def legalize_resize(
-    g, x, roi=None, scales=None, sizes=None, *, mode: str, coordinate_transformation_mode: str,
-    nearest_mode: str, cubic_coeff_a: float, exclude_outside: int, extrapolation_value: float,
-    antialias: int, keep_aspect_ratio_policy: str, axes: tuple[int, ...] | None = None,
+    g, x, roi=None, scales=None, sizes=None, *, keep_aspect_ratio_policy: str,
+    axes: tuple[int, ...] | None = None, **sampling,
 ):  # fmt: skip
-    how = Sampling(
-        mode, coordinate_transformation_mode, nearest_mode, cubic_coeff_a, bool(exclude_outside),
-        extrapolation_value, bool(antialias),
-    )  # fmt: skip
+    how = Sampling.of(sampling)
     plain = scales is None and axes is None and keep_aspect_ratio_policy == "stretch"
     if plain and is_native(x, how, known_sizes(sizes), None):
         return None
     x, roi, scales, sizes = every_axis(
         g, x, roi, scales, sizes, keep_aspect_ratio_policy=keep_aspect_ratio_policy, axes=axes
     )
-    by_scale = scales is not None and scales.shape != (0,)
-    factors = static_scales(x, scales if by_scale else None, sizes)
+    factors = static_scales(x, scales, sizes)
     made = factors and tuple(m for m, _ in factors)
     if is_native(x, how, made, factors and [s for _, s in factors]):
-        return g.Resize(
-            x, None, None, g.const(made, DType.INT64), mode=mode,
-            coordinate_transformation_mode=how.coordinates, nearest_mode=nearest_mode,
-            cubic_coeff_a=cubic_coeff_a, exclude_outside=exclude_outside,
-        )  # fmt: skip
-    return decompose_resize(g, x, roi, scales if by_scale else None, sizes, how)
+        kept = {n: v for n, v in sampling.items() if n not in ("antialias", "extrapolation_value")}
+        return g.Resize(x, None, None, g.const(made, DType.INT64), **kept)
+    return decompose_resize(g, x, roi, scales, sizes, how)
 
 
 def is_native(x: Value, how: Sampling, made, scales) -> bool:

@@ -9,11 +9,13 @@ import numpy as np
 from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
+from serde.version_converter.adapters.vision import decompose_grid_sample
 
 from ..rules import reads
 from ..target import recasts, writes
 from .convolution import TUNING, convolve, normalize_pads, repeat_per_axis
 from .layouts import apply_in_layout, pack_layout, require_static_sizes, unpack_layout
+from .unary import round_half_away
 
 METHODS = {"linear": "bilinear", "nearest": "nearest", "cubic": "bicubic"}
 
@@ -60,43 +62,12 @@ def read_grid_sample(
     """The grid's coordinates lie along its second axis, in ONNX along the last."""
     require(layout == ("NCHW", "NCDHW")[x.rank - 4], f"layout={layout!r}")
     require(method in ("nearest", "bilinear", "bicubic"), f"method={method!r} is unknown")
-    if method == "bicubic" and padding_mode == "border":
-        return sample_bicubic(g, x, grid, align_corners)
-    order = (0, *range(2, grid.rank), 1)
-    return g.GridSample(
-        x, g.Transpose(grid, perm=order), mode=method.removeprefix("bi"),
-        padding_mode=padding_mode, align_corners=int(align_corners),
-    )  # fmt: skip
-
-
-def sample_bicubic(g, x: Value, grid: Value, align_corners: bool):
-    """Each of the sixteen elements is moved to the border, not the place they lie around."""
-    indices, shares = [], []
-    for at, size in zip((1, 0), require_static_sizes(x), strict=True):
-        unit = g.Reshape(g.Gather(grid, at, axis=1), [0, -1])
-        span, shift = (size - 1, 0.0) if align_corners else (size, -0.5)
-        place = g.Add(g.Mul(g.Add(unit, 1.0), span / 2), shift)
-        low = g.Floor(place)
-        indices.append([clamp_index(g, g.Add(low, float(i)), size) for i in (-1, 0, 1, 2)])
-        shares.append(cubic_weights(g, g.Sub(place, low)))
-    flat, total = g.Reshape(x, [0, 0, -1]), None
-    for i, j in product(range(4), repeat=2):
-        value = gather_pixels(g, flat, indices[0][i], indices[1][j], require_static_sizes(x)[1])
-        part = g.Mul(value, g.Unsqueeze(g.Mul(shares[0][i], shares[1][j]), [1]))
-        total = part if total is None else g.Add(total, part)
-    return g.reshape(total, [0, 0, *g.sizes_of(grid)[2:]])
-
-
-def cubic_weights(g, t: Value, a: float = -0.75):
-    """What the four elements around a place count for."""
-
-    def inner(t):
-        return g.Add(g.Mul(g.Mul(g.Sub(g.Mul(t, a + 2), a + 3), t), t), 1.0)
-
-    def outer(t):
-        return g.Sub(g.Mul(g.Add(g.Mul(g.Sub(g.Mul(t, a), 5 * a), t), 8 * a), t), 4 * a)
-
-    return [outer(g.Add(t, 1.0)), inner(t), inner(g.Sub(1.0, t)), outer(g.Sub(2.0, t))]
+    form = {"mode": method.removeprefix("bi"), "padding_mode": padding_mode}
+    form["align_corners"] = int(align_corners)
+    turned = g.Transpose(grid, perm=(0, *range(2, grid.rank), 1))
+    if method == "bicubic" and padding_mode == "border":  # each element is moved to the border
+        return decompose_grid_sample(g, x, turned, **form)
+    return g.GridSample(x, turned, **form)
 
 
 @reads("image.affine_grid")
@@ -145,11 +116,6 @@ def read_crop_and_resize(
         return g.cast(g.Where(g.Unsqueeze(g.Or(*outside), [1]), extrapolation_value, y), dtype)
 
     return apply_in_layout(g, x, layout, "NCHW", apply)
-
-
-def round_half_away(g, x: Value):
-    """Rounded, halves away from zero."""
-    return g.Mul(g.Sign(x), g.Floor(g.Add(g.Abs(x), 0.5)))
 
 
 def crop_positions(g, boxes: Value, at: int, size: int, count: int):

@@ -14,7 +14,6 @@ from serde.spec.expressions import Size
 
 from ..rules import reads
 from ..target import dims_or, recasts, writes
-from . import dynamic_args
 
 FAR = 2**31 - 1
 INT32_MOST = 2**31 - 1
@@ -275,11 +274,8 @@ def write_transpose(r, x, *, perm: tuple[int, ...]):
 
 @recasts("Squeeze")
 def legalize_squeeze(g, x, axes=None):
-    return (
-        None
-        if axes is None or static_sizes(axes) is not None
-        else dynamic_args.squeeze_shape(g, x, axes)
-    )
+    is_static = axes is None or static_sizes(axes) is not None
+    return None if is_static else g.decompose("Squeeze", 13, x, axes)
 
 
 @writes("Squeeze")
@@ -294,7 +290,7 @@ def write_squeeze(r, x, axes=None):
 
 @recasts("Unsqueeze")
 def legalize_unsqueeze(g, x, axes):
-    return None if static_sizes(axes) is not None else dynamic_args.unsqueeze_shape(g, x, axes)
+    return None if static_sizes(axes) is not None else g.decompose("Unsqueeze", 13, x, axes)
 
 
 @writes("Unsqueeze")

@@ -7,10 +7,10 @@ import numpy as np
 from serde.errors import require
 from serde.ir.geometry import Ints, axes_of, axis_of
 from serde.ir.graph import DType, Value
+from serde.version_converter.adapters.slicing import part_sizes
 
 from ..rules import reads
 from ..target import dims_or, emit_cast, emit_scalar, recasts, writes
-from . import dynamic_args
 from .layouts import require_static_sizes
 from .shape import FAR, INT32_MOST, static_sizes
 
@@ -148,13 +148,12 @@ def legalize_split(
     if parts is not None:
         known = static_sizes(parts)
         if known is None:
-            return dynamic_args.split_by_counts(g, x, parts, axis, outputs)
+            return g.decompose("Split", 13, x, parts, axis=axis, outputs=outputs)
         return _split_with_empty(g, x, known, axis) if 0 in known else None
     size, count = x.ranked_shape[axis], num_outputs or outputs
     if not isinstance(size, int):
-        return dynamic_args.split_by_counts(
-            g, x, dynamic_args.part_sizes(g, x, axis, count), axis, outputs
-        )
+        parts = part_sizes(g, g.Shape(x, start=axis, end=axis + 1), count)
+        return g.Split(x, parts, axis=axis, outputs=outputs)
     each = -(-size // count)
     counts = [max(0, min(each, size - i * each)) for i in range(count)]
     return g.Split(x, counts, axis=axis, outputs=count)

@@ -9,38 +9,23 @@ import numpy as np
 
 from serde.ir.graph import DType, Value
 from serde.spec.expressions import number
+from serde.version_converter.adapters.activation import hyperbolic, inverse_hyperbolic
+from serde.version_converter.adapters.elementwise import sign
 
 from ..rules import reads
 from ..target import emit_cast, emit_scalar, recasts, writes
 from .widths import compute_widely
 
-UNARY = {
-    "Abs": "abs",
-    "Acos": "acos",
-    "Acosh": "acosh",
-    "Asin": "asin",
-    "Asinh": "asinh",
-    "Atan": "atan",
-    "Atanh": "atanh",
+# Functions of floats, which Relay has in small letters
+OF_FLOATS = (
+    "Acos Acosh Asin Asinh Atan Atanh Cos Cosh Exp Log Sigmoid Sin Sinh Sqrt Tan Tanh".split()
+)
+UNARY = {op: op.lower() for op in (*OF_FLOATS, "Abs", "Ceil", "Floor", "IsNaN", "Sign")} | {
     "BitwiseNot": "bitwise_not",
-    "Ceil": "ceil",
-    "Cos": "cos",
-    "Cosh": "cosh",
-    "Exp": "exp",
-    "Floor": "floor",
     "Identity": "copy",
-    "IsNaN": "isnan",
-    "Log": "log",
     "Neg": "negative",
     "Not": "logical_not",
     "Relu": "nn.relu",
-    "Sigmoid": "sigmoid",
-    "Sign": "sign",
-    "Sin": "sin",
-    "Sinh": "sinh",
-    "Sqrt": "sqrt",
-    "Tan": "tan",
-    "Tanh": "tanh",
 }
 
 
@@ -49,61 +34,20 @@ def round_half_away(g, x: Value):
     return g.Mul(g.Sign(x), g.Floor(g.Add(g.Abs(x), 0.5)))
 
 
-def exponentials(sign: int):
-    """Hyperbolic sine or cosine of a double, which ONNX Runtime has no kernel for."""
-
-    def apply(g, x: Value):
-        return g.Mul(g[("Sub", "Add")[sign]](g.Exp(x), g.Exp(g.Neg(x))), 0.5)
-
-    return apply
-
-
-def inverse_hyperbolic(number: float):
-    """``log(x + sqrt(x² + number))``."""
-
-    def apply(g, x: Value):
-        return g.Log(g.Add(x, g.Sqrt(g.Add(g.Mul(x, x), number))))
-
-    return apply
-
-
-def inverse_tangent(g, x: Value):
-    return g.Mul(g.Log(g.Div(g.Add(x, 1.0), g.Sub(1.0, x))), 0.5)
-
-
 # Written out for doubles, where ONNX Runtime has the operator for single precision only.
 DOUBLES = {
-    "acosh": inverse_hyperbolic(-1.0),
-    "asinh": inverse_hyperbolic(1.0),
-    "atanh": inverse_tangent,
-    "cosh": exponentials(1),
-    "sinh": exponentials(0),
+    **{op.lower(): partial(hyperbolic, op) for op in ("Cosh", "Sinh")},
+    **{op.lower(): partial(inverse_hyperbolic, op) for op in ("Acosh", "Asinh", "Atanh")},
     "tan": lambda g, x: g.Div(g.Sin(x), g.Cos(x)),
 }
-FLOATS = {  # Relay's name: ONNX's, or the expression
-    "acos": "Acos",
-    "acosh": "Acosh",
-    "asin": "Asin",
-    "asinh": "Asinh",
-    "atan": "Atan",
-    "atanh": "Atanh",
-    "cos": "Cos",
-    "cosh": "Cosh",
+FLOATS = {op.lower(): op for op in OF_FLOATS} | {  # Relay's name: ONNX's, or the expression
     "erf": "Erf",
-    "exp": "Exp",
     "fast_erf": "Erf",
     "fast_exp": "Exp",
     "fast_tanh": "Tanh",
-    "log": "Log",
     "log10": lambda g, x: g.Mul(g.Log(x), 1 / math.log(10)),
     "log2": lambda g, x: g.Mul(g.Log(x), 1 / math.log(2)),
     "rsqrt": lambda g, x: g.Reciprocal(g.Sqrt(x)),
-    "sigmoid": "Sigmoid",
-    "sin": "Sin",
-    "sinh": "Sinh",
-    "sqrt": "Sqrt",
-    "tan": "Tan",
-    "tanh": "Tanh",
 }
 ROUNDINGS = {  # which leave integers as they are
     "ceil": "Ceil",
@@ -204,19 +148,15 @@ def dynamic_cosine(g, x: Value):
     return g.Div(g.Sub(1.0, square), g.Add(square, 1.0))
 
 
-def hyperbolic(sign: str):
-    return lambda g, x: g.Mul(g[sign](g.Exp(x), g.Exp(g.Neg(x))), 0.5)
-
-
 # What stands for operators that TVM has for tensors of known sizes only
 DYNAMIC = {
     "Abs": lambda g, x: g.Max(x, g.Neg(x)),
     "Cos": dynamic_cosine,
-    "Cosh": hyperbolic("Add"),
+    "Cosh": partial(hyperbolic, "Cosh"),
     "IsNaN": lambda g, x: g.Not(g.Equal(x, x)),
-    "Sign": lambda g, x: g.Sub(g.cast_like(g.Greater(x, 0), x), g.cast_like(g.Less(x, 0), x)),
+    "Sign": sign,
     "Sin": dynamic_sine,
-    "Sinh": hyperbolic("Sub"),
+    "Sinh": partial(hyperbolic, "Sinh"),
 }
 ORDERS = frozenset("Equal Greater GreaterOrEqual Less LessOrEqual".split())
 
@@ -264,26 +204,12 @@ def legalize_reciprocal(g, x):
     return g.Div(1.0, x)
 
 
-@recasts("Round")
-def legalize_round(g, x):
-    """Halves go to the even neighbour; Relay's ``round`` takes them away from zero."""
-    down = g.Floor(x)
-    rest = g.Sub(x, down)
-    odd = g.Sub(down, g.Mul(g.Floor(g.Mul(down, 0.5)), 2.0))
-    up = g.Or(g.Greater(rest, 0.5), g.And(g.Equal(rest, 0.5), g.Equal(odd, 1.0)))
-    return g.Add(down, g.cast_like(up, x))
-
-
 @recasts("IsInf")
 def legalize_is_inf(g, x, *, detect_negative: int, detect_positive: int):
-    if detect_negative and detect_positive:
-        if x.is_static:
-            return None
-        return g.Or(*(g.IsInf(x, detect_negative=i, detect_positive=1 - i) for i in (0, 1)))
-    if not detect_negative and not detect_positive:
-        return g.And(g.IsNaN(x), g.Not(g.IsNaN(x)))
-    end = np.array(np.inf if detect_positive else -np.inf, x.type.numpy)
-    return g.Equal(x, g.const(end))
+    if detect_negative and detect_positive and x.is_static:
+        return None
+    which = {"detect_negative": detect_negative, "detect_positive": detect_positive}
+    return g.decompose("IsInf", 10, x, **which)
 
 
 @writes("IsInf", ignore=("detect_negative", "detect_positive"))

@@ -52,8 +52,12 @@ def select_sizes(g, sizes: Value, mark: Value):
 
 def drop_marked(g, sizes: Value, mark: Value, left: int | None):
     """The ``left`` elements of ``sizes`` where ``mark`` is 0."""
-    kept = g.Compress(sizes, g.Equal(mark, 0), axis=0)
-    return kept if left is None else g.Reshape(kept, [left])
+    if left is None:
+        return g.Compress(sizes, g.Equal(mark, 0), axis=0)
+    kept = g.Sub(1, mark)
+    place = g.Unsqueeze(g.CumSum(kept, 0, exclusive=1), [0])
+    chosen = cast(g, g.Equal(place, g.const(np.arange(left)[:, None])), DType.INT64)
+    return g.ReduceSum(g.Mul(chosen, g.Mul(kept, sizes)), [1], keepdims=0)
 
 
 def static_length(axes: Value) -> int | None:

@@ -72,11 +72,15 @@ def complete_split_sizes(g, x: Value, split=None, *, axis: int, num_outputs=None
     """Before opset 18 equal parts had to be equal; the last one may be smaller since."""
     n = x.ranked_shape[axis] if x.shape is not None else None
     if split is None and not (isinstance(n, int) and n % outputs == 0):
-        total = size(g, x, axis)
-        part = g.Div(g.Add(total, outputs - 1), outputs)
-        rest = g.Sub(total, g.Mul(part, outputs - 1))
-        split = g.Concat(*[part] * (outputs - 1), rest, axis=0)
+        split = part_sizes(g, size(g, x, axis), outputs)
     return g.Split(x, split, axis=axis, outputs=outputs)
+
+
+def part_sizes(g, total: Value, count: int):
+    """How many elements each of ``count`` parts has; the last one may be smaller, or empty."""
+    each = g.Div(g.Add(total, count - 1), count)
+    before = g.Mul(each, list(range(count)))
+    return g.Max(g.Min(g.Sub(total, before), each), 0)
 
 
 @above[18]("Split")

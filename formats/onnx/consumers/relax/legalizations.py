@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from serde.decompositions import elementwise, indexing, loops, normalization, reduction
-from serde.errors import ConversionError, require
+from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 from serde.legalize.target import legalization_table
@@ -38,9 +38,8 @@ def legalize_is_inf(g, x, *, detect_negative: int, detect_positive: int):
     """The importer's tells no signs."""
     if detect_negative and detect_positive:
         return None
-    if not detect_negative and not detect_positive:
-        return g.And(g.IsNaN(x), g.Not(g.IsNaN(x)))
-    return g.Equal(x, g.const(np.array(np.inf if detect_positive else -np.inf, x.type.numpy)))
+    which = {"detect_negative": detect_negative, "detect_positive": detect_positive}
+    return g.decompose("IsInf", 10, x, **which)
 
 
 @legalize("BitShift")
@@ -113,40 +112,27 @@ def legalize_top_k(g, x, k, *, axis: int, largest: int, sorted: int, outputs: in
 
 
 @legalize("MaxPool")
-def legalize_max_pool(
-    g, x, *, kernel_shape, strides, dilations, pads=(), ceil_mode, storage_order,
-    auto_pad="NOTSET", outputs: int = 1,
-):  # fmt: skip
+def legalize_max_pool(g, x, *, dilations, ceil_mode, outputs: int = 1, **window):
     """The importer's keeps windows that ONNX drops, and tells no places."""
-    form = {"kernel_shape": kernel_shape, "strides": strides, "pads": pads, "auto_pad": auto_pad,
-            "storage_order": storage_order, "outputs": outputs}  # fmt: skip
+    more = {"dilations": dilations, "ceil_mode": ceil_mode}
     if ceil_mode or (outputs > 1 and any(d != 1 for d in dilations)):
-        return g.decompose("MaxPool", 10, x, ceil_mode=ceil_mode, dilations=dilations, **form)
-    return g.decompose("MaxPool", 8, x, **form) if outputs > 1 else None
+        return g.decompose("MaxPool", 10, x, outputs=outputs, **more, **window)
+    return g.decompose("MaxPool", 8, x, outputs=outputs, **window) if outputs > 1 else None
 
 
 @legalize("AveragePool")
-def legalize_average_pool(
-    g, x, *, kernel_shape, strides, dilations, pads=(), ceil_mode, count_include_pad,
-    auto_pad="NOTSET",
-):  # fmt: skip
-    form = {"kernel_shape": kernel_shape, "strides": strides, "pads": pads, "auto_pad": auto_pad,
-            "ceil_mode": ceil_mode, "count_include_pad": count_include_pad}  # fmt: skip
+def legalize_average_pool(g, x, *, dilations, ceil_mode, **window):
     if any(d != 1 for d in dilations):
-        return g.decompose("AveragePool", 19, x, dilations=dilations, **form)
-    return g.decompose("AveragePool", 10, x, **form) if ceil_mode else None
+        more = {"dilations": dilations, "ceil_mode": ceil_mode}
+        return g.decompose("AveragePool", 19, x, **more, **window)
+    return g.decompose("AveragePool", 10, x, ceil_mode=ceil_mode, **window) if ceil_mode else None
 
 
 @legalize("LpPool")
-def legalize_lp_pool(
-    g, x, *, kernel_shape, strides, dilations, pads=(), ceil_mode, p, auto_pad="NOTSET"
-):
+def legalize_lp_pool(g, x, *, dilations, ceil_mode, **window):
     if not ceil_mode and all(d == 1 for d in dilations):
         return None
-    return g.decompose(
-        "LpPool", 18, x, kernel_shape=kernel_shape, strides=strides, dilations=dilations,
-        pads=pads, ceil_mode=ceil_mode, p=p, auto_pad=auto_pad,
-    )  # fmt: skip
+    return g.decompose("LpPool", 18, x, dilations=dilations, ceil_mode=ceil_mode, **window)
 
 
 @legalize("ConvTranspose")
@@ -205,24 +191,6 @@ def legalize_lrn(g, x, *, size, alpha, beta, bias):
     if size % 2 and x.rank in (3, 4) and x.type is DType.FLOAT32:
         return None
     return normalization.local_response(g, x, size=size, alpha=alpha, beta=beta, bias=bias)
-
-
-@legalize("MeanVarianceNormalization")
-def legalize_mean_variance(g, x, *, axes):
-    return g.decompose("MeanVarianceNormalization", 9, x, axes=axes)
-
-
-@legalize("EyeLike")
-def legalize_eye_like(g, x, *, dtype: int | None = None, k: int):
-    """Sizes are known, so it is a constant."""
-    rows, columns = x.static_shape
-    eye = np.eye(rows, columns, k=k)
-    return g.Cast(g.const(eye.astype(np.float32)), to=dtype) if dtype else g.const(eye, x.type)
-
-
-@legalize("Einsum")
-def legalize_einsum(g, *xs, equation: str):
-    return g.decompose("Einsum", 12, *xs, equation=equation)
 
 
 @legalize("Pad")
@@ -285,26 +253,17 @@ LINEAR = ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel")
 
 @legalize("Resize")
 def legalize_resize(
-    g, x, roi=None, scales=None, sizes=None, *, mode: str, coordinate_transformation_mode: str,
-    nearest_mode: str, cubic_coeff_a: float, exclude_outside: int, extrapolation_value: float,
-    antialias: int, keep_aspect_ratio_policy: str, axes: tuple[int, ...] | None = None,
+    g, x, roi=None, scales=None, sizes=None, *, keep_aspect_ratio_policy: str,
+    axes: tuple[int, ...] | None = None, **sampling,
 ):  # fmt: skip
-    how = Sampling(
-        mode, coordinate_transformation_mode, nearest_mode, cubic_coeff_a, bool(exclude_outside),
-        extrapolation_value, bool(antialias),
-    )  # fmt: skip
-    x, roi, scales, sizes = every_axis(
-        g, x, roi, scales, sizes, keep_aspect_ratio_policy=keep_aspect_ratio_policy, axes=axes
-    )
-    scales = scales if scales is not None and scales.shape != (0,) else None
-    factors = static_scales(x, scales, sizes)
-    if factors is None:
-        raise ConversionError("a Resize to a dynamic size")
+    how, policy = Sampling.of(sampling), keep_aspect_ratio_policy
+    operands = every_axis(g, x, roi, scales, sizes, keep_aspect_ratio_policy=policy, axes=axes)
+    factors = static_scales(x, *operands[2:])
+    require(factors is not None, "a Resize to a dynamic size")
     if not is_native_resize(x, how, factors):
-        return decompose_resize(g, x, roi, scales, sizes, how)
+        return decompose_resize(g, *operands, how)
     made = g.const([m for m, _ in factors], DType.INT64)
-    form = {"mode": mode, "coordinate_transformation_mode": how.coordinates,
-            "nearest_mode": nearest_mode}  # fmt: skip
+    form = {n: sampling[n] for n in ("mode", "coordinate_transformation_mode", "nearest_mode")}
     return g.as_is("Resize", (x, None, None, made), form)
 
 

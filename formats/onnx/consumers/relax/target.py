@@ -59,6 +59,7 @@ RELAX = Target(
         ("AveragePool", "Conv", "ConvTranspose", "LpPool", "MaxPool"), (explicit_pads,)
     ),
     legalizations=add_decompositions(legalizations.legalize, SUPPORTED),
+    decomposed=frozenset({"Einsum", "EyeLike", "MeanVarianceNormalization"}),
     control_flow=False,
 )
 
