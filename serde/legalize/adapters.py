@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 from serde.errors import UnsupportedAttribute, show_attribute
 from serde.ir.builder import normalize_attribute
 from serde.ir.graph import IR_OPSET
-from serde.rewrite.rules import Rule, RuleTable
+from serde.rewrite.rules import Rule
 from serde.spec import schema
 from serde.version_converter.adapters import above, below, families  # noqa: F401  (fills the tables)
 
@@ -21,20 +20,6 @@ def next_change(op: str, level: int, target: int) -> int | None:
     if target < level:
         return next((v for v in range(level, target, -1) if op in below.get(v, ())), None)
     return next((v for v in range(level + 1, target + 1) if op in above.get(v, ())), None)
-
-
-def bind_adapter(table: RuleTable, rule: Rule, op: str, attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """Bind attributes; an adapter ending in ``**rest`` takes those it does not name as they are."""
-    if not _takes_rest(rule.function):
-        return table.bind(rule, op, attrs)
-    named = {n: v for n, v in attrs.items() if n in rule.attributes}
-    return {**attrs, **table.bind(rule, op, named)}
-
-
-@cache
-def _takes_rest(function: Callable[..., Any]) -> bool:
-    parameters = inspect.signature(function).parameters.values()
-    return any(p.kind is p.VAR_KEYWORD for p in parameters)
 
 
 def with_outputs(rule: Rule, bound: dict[str, Any], outputs: int) -> dict[str, Any]:

@@ -142,7 +142,13 @@ def lower_to_target(graph: Graph, target: Target) -> Graph:
     Raises:
         Unconvertible: for all inputs, outputs and nodes that cannot be made legal, at once.
     """
-    legal = legalize(scalarize_sequences(without_functions(graph)), target, tidy)
+    return require_legal(
+        legalize(scalarize_sequences(without_functions(graph)), target, tidy), target
+    )
+
+
+def require_legal(legal: Legalized, target: Target) -> Graph:
+    """The graph, if a target can take all of it."""
     problems = [*legal.emulated_outputs(), *grouped(illegal_nodes(legal, target))]
     if problems:
         raise Unconvertible(f"ir → {target.name}", problems)

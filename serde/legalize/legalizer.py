@@ -41,7 +41,7 @@ from serde.version_converter.element_types import (
 )
 
 from . import emulate_types, scalarize_sequences
-from .adapters import bind_adapter, drop_neutral, next_change, with_outputs
+from .adapters import drop_neutral, next_change, with_outputs
 from .emulate_types import Carried
 from .target import Target
 
@@ -309,7 +309,7 @@ class Legalizer(OnnxBuilder):
             raise UnsupportedAttribute(f"{op} has no attribute {', '.join(unknown)}")
         full = canonicalize.complete_attributes(operator, tuple(operands), given)
         spoken = schema.find(op, level - 1 if upwards else level + 1) or operator
-        bound = bind_adapter(table, rule, op, self._known_attrs(spoken, full))
+        bound = table.bind(rule, op, self._known_attrs(spoken, full))
         with self._applying(level, "" if upwards else op):
             made = rule.function(self, *operands, **with_outputs(rule, bound, outputs))
         return made[0] if outputs == 1 and isinstance(made, tuple) else made

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from types import MappingProxyType
@@ -352,9 +352,3 @@ def _emit_renamed(new: str, builder: Builder, *inputs: Value | None) -> Any:
 def keep(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
     """A fallback that takes a node over as it is."""
     return builder.keep(node, inputs)
-
-
-def each_operator(tables: Iterable[RuleTable]) -> Iterator[tuple[str, Rule]]:
-    """Every rule of several tables, by operator name."""
-    for table in tables:
-        yield from sorted(table.rules.items())

@@ -16,7 +16,7 @@ from serde.errors import (
 from serde.ir.builder import Builder
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Graph, Node, Source, Value
-from serde.rewrite.rules import Hint, Rule, RuleTable, each_operator, keep
+from serde.rewrite.rules import Hint, Rule, RuleTable, keep
 from serde.spec.onnx_builder import OnnxBuilder
 
 F32 = DType.FLOAT32
@@ -128,12 +128,6 @@ class TestRegistration:
     def test_rules_cannot_be_changed_from_outside(self):
         with pytest.raises(TypeError):
             table().rules["abs"] = None
-
-    def test_every_rule_of_several_tables(self):
-        one, two = RuleTable("one"), RuleTable("two")
-        one.rename({"b": "B", "a": "A"})
-        two.rename({"c": "C"})
-        assert [op for op, _ in each_operator((one, two))] == ["a", "b", "c"]
 
 
 class TestRewriting:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from serde.errors import Unconvertible
+from dataclasses import replace
+
 from serde.ir.graph import Graph
-from serde.legalize.convert import scalarize_sequences, without_functions
-from serde.legalize.walk import grouped, legalize
+from serde.legalize.convert import require_legal, scalarize_sequences, without_functions
+from serde.legalize.walk import legalize
 from serde.passes import tidy
 
-from .target import OPSET, RELAX, illegal_inputs, illegal_nodes
+from .target import OPSET, RELAX, data_dependent
 
 __all__ = ["OPSET", "RELAX", "for_relax"]
 
@@ -20,7 +21,4 @@ def for_relax(graph: Graph) -> Graph:
         Unconvertible: for all inputs, outputs and nodes that cannot be made legal, at once.
     """
     legal = legalize(scalarize_sequences(without_functions(graph)), RELAX, tidy)
-    problems = [*illegal_inputs(graph), *legal.emulated_outputs(), *grouped(illegal_nodes(legal))]
-    if problems:
-        raise Unconvertible(f"ir → {RELAX.name}", problems)
-    return legal.graph
+    return require_legal(legal, replace(RELAX, data_dependent=data_dependent(legal.graph)))

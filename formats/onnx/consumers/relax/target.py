@@ -7,13 +7,12 @@ both branches of an If are computed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container
+from dataclasses import dataclass
 
 from serde.decompositions.table import add_decompositions
-from serde.errors import Problem
-from serde.ir.graph import EMPTY, DType, Graph, Node, Value, show_shape
+from serde.ir.graph import DType, Graph, Node, Value, show_shape
 from serde.legalize.target import Target
-from serde.legalize.walk import Legalized, problem_of
 from serde.rewrite import custom_ops
 from serde.spec import schema
 
@@ -50,7 +49,68 @@ def explicit_pads(node: Node) -> str | None:
     return f"auto_pad={pads!r} of symbolic sizes: give numbers (--static, --input)"
 
 
-RELAX = Target(
+@dataclass(frozen=True, eq=False)
+class Relax(Target):
+    """The importer. ``data_dependent`` are the values whose sizes depend on data."""
+
+    data_dependent: Container[Value] = frozenset()
+
+    def illegal_operator(self, node: Node) -> str | None:
+        """Why the importer gets no such operator right, None if it does."""
+        if node.domain:
+            return custom_ops.refuse(node, "Relax").reason
+        return None if node.op in SUPPORTED else f"{IMPORTER} gets no {node.op} right"
+
+    def illegal_types(self, node: Node) -> str | None:
+        """Why the importer gets the node wrong with such operands or results."""
+        if (reason := self._illegal_sizes(node)) is not None:
+            return reason
+        operator, legal = schema.operator(node.op, OPSET), SUPPORTED[node.op]
+        for i, v in enumerate(node.inputs):
+            if v is None:
+                continue
+            if (reason := self._illegal_tensor(v)) is not None:
+                return reason
+            if v.dtype not in legal.get(operator.input(i).tie, (v.dtype,)):
+                return f"{IMPORTER} gets {v.dtype and v.dtype.value} elements wrong"
+        return next((r for v in node.outputs if v.name and (r := self._illegal_tensor(v))), None)
+
+    def _illegal_sizes(self, node: Node) -> str | None:
+        """Why the importer gets the node wrong with sizes that are not numbers."""
+        for v in node.inputs:
+            if v is None or v.shape is None or v.is_static:
+                continue
+            sizes = f"the sizes {show_shape(v.shape)} of {v.name!r}"
+            if v in self.data_dependent:
+                return f"{sizes} depend on data; the importer wants numbers or names"
+            if node.op not in SYMBOLIC:
+                wrong = f"which {IMPORTER} gets wrong for {node.op}"
+                return f"{sizes} are symbolic, {wrong}: give numbers (--static, --input)"
+        return None
+
+    def illegal_value(self, value: Value) -> str | None:
+        """Why there is no such input."""
+        reason = self._illegal_tensor(value)
+        if reason is None and None in (value.shape or ()):
+            sizes = show_shape(value.shape)
+            return f"the sizes {sizes} are not all known: give numbers or names (--input)"
+        return reason
+
+    def _illegal_tensor(self, value: Value) -> str | None:
+        """Why there is no such tensor: of what it is made, or what is not known of it."""
+        if value.container:
+            return f"{value.name!r} is {' of '.join(value.container)}"
+        if value.dtype is None:
+            return f"{value.name!r} holds elements of unknown type"
+        if value.dtype not in TYPES:
+            content = "strings" if value.dtype is DType.STRING else f"{value.dtype.value} elements"
+            return f"{value.name!r} holds {content}"
+        if value.shape is None:
+            return f"{value.name!r} is of unknown rank: give its shape"
+        return f"{value.name!r} holds no elements" if 0 in value.shape else None
+
+
+RELAX = Relax(
     name="relax",
     opset=OPSET,
     supports=SUPPORTED,
@@ -64,85 +124,7 @@ RELAX = Target(
 )
 
 
-def illegal_inputs(graph: Graph) -> Iterator[Problem]:
-    """Inputs the importer cannot have."""
-    for value in graph.inputs:
-        reason = illegal_value(value)
-        if reason is None and None in (value.shape or ()):
-            reason = (
-                f"the sizes {show_shape(value.shape)} are not all known: give numbers or names "
-                "(--input)"
-            )
-        if reason is not None:
-            yield Problem("input", EMPTY, reason, (value.name,), f"ir → {RELAX.name}")
-
-
-def illegal_nodes(legal: Legalized) -> Iterator[Problem]:
-    """Nodes the importer gets wrong; of those that read another such one, what is wrong at once."""
-    dynamic = _data_dependent(legal.graph)
-    illegal = {v for v in legal.graph.inputs if illegal_value(v) or None in (v.shape or ())}
-    for node in legal.graph.nodes:
-        reason = legal.diagnostic(node) or _illegal_operator(node)
-        reads_illegal = any(v in illegal for v in node.inputs if v is not None)
-        if reason is None and not reads_illegal:
-            reason = _illegal_sizes(node, dynamic) or _illegal_operands(node)
-            reason = reason or RELAX.illegal_form(node)
-        if reason is not None:
-            yield problem_of(node, reason)
-        if reason is not None or reads_illegal:
-            illegal.update(node.outputs)
-
-
-def _illegal_operator(node: Node) -> str | None:
-    if node.domain:
-        return custom_ops.refuse(node, "Relax").reason
-    return None if node.op in SUPPORTED else f"{IMPORTER} gets no {node.op} right"
-
-
-def _illegal_sizes(node: Node, dynamic: set[Value]) -> str | None:
-    """Why the importer gets the node wrong with sizes that are not numbers."""
-    for v in node.inputs:
-        if v is None or v.shape is None or v.is_static:
-            continue
-        sizes = f"the sizes {show_shape(v.shape)} of {v.name!r}"
-        if v in dynamic:
-            return f"{sizes} depend on data; the importer wants numbers or names"
-        if node.op not in SYMBOLIC:
-            return (
-                f"{sizes} are symbolic, which {IMPORTER} gets wrong for {node.op}: give numbers "
-                "(--static, --input)"
-            )
-    return None
-
-
-def _illegal_operands(node: Node) -> str | None:
-    """Why the importer gets the node wrong with such operands or results."""
-    operator, legal = schema.operator(node.op, OPSET), SUPPORTED[node.op]
-    for i, v in enumerate(node.inputs):
-        if v is None:
-            continue
-        if (reason := illegal_value(v)) is not None:
-            return reason
-        if v.dtype not in legal.get(operator.input(i).tie, (v.dtype,)):
-            return f"{IMPORTER} gets {v.dtype and v.dtype.value} elements wrong"
-    return next((r for v in node.outputs if v.name and (r := illegal_value(v))), None)
-
-
-def illegal_value(value: Value) -> str | None:
-    """Why there is no such tensor: of what it is made, or what is not known of it."""
-    if value.container:
-        return f"{value.name!r} is {' of '.join(value.container)}"
-    if value.dtype is None:
-        return f"{value.name!r} holds elements of unknown type"
-    if value.dtype not in TYPES:
-        content = "strings" if value.dtype is DType.STRING else f"{value.dtype.value} elements"
-        return f"{value.name!r} holds {content}"
-    if value.shape is None:
-        return f"{value.name!r} is of unknown rank: give its shape"
-    return f"{value.name!r} holds no elements" if 0 in value.shape else None
-
-
-def _data_dependent(graph: Graph) -> set[Value]:
+def data_dependent(graph: Graph) -> set[Value]:
     """The values whose sizes depend on data, not on the sizes of the inputs alone."""
     found: set[Value] = set()
     for node in graph.nodes:
