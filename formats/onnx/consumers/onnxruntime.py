@@ -23,10 +23,10 @@ from serde.version_converter.adapters.indexing import extreme_value
 from serde.version_converter.adapters.pooling import (
     Windows,
     average_dynamic_windows,
-    ceil_mode_pads,
     dynamic_pads,
     max_pool_by_gathering,
     pad_dynamically,
+    pad_window_axes,
 )
 from serde.version_converter.adapters.resize import every_axis
 
@@ -239,27 +239,22 @@ def _emit_pool(g: Any, node: Any) -> Any:
 
 
 def _windows(node: Any) -> Windows:
-    kernel, ceil_mode = node.attrs["kernel_shape"], node.attrs.get("ceil_mode", 0)
-    ones = (1,) * len(kernel)
-    strides, dilations = (node.attrs.get(n) or ones for n in ("strides", "dilations"))
-    return Windows(kernel, strides, dilations, node.attrs["pads"], "NOTSET", ceil_mode)
+    kernel, given = node.attrs["kernel_shape"], node.attrs
+    strides = given.get("strides") or (1,) * len(kernel)
+    more = {n: given[n] for n in ("dilations", "ceil_mode") if n in given}
+    return Windows(kernel, strides, pads=given["pads"], **more)
 
 
 def _legalize_pads(g: Any, node: Any, x: Value, fill: float) -> Any:
     """A pool without pads of a tensor that has them, and what ``ceil_mode`` reaches beyond."""
     w = _windows(node)
-    extra: Any = [0] * len(w.kernel)
-    if w.ceil_mode:
-        extra = ceil_mode_pads(x, w.kernel, w.strides, w.dilations, w.pads)
-    if extra is not None:
-        half = len(w.kernel)
-        ends = [p + e for p, e in zip(w.pads[half:], extra, strict=True)]
-        y = g.Pad(x, [0, 0, *w.pads[:half], 0, 0, *ends], g.const(fill, x.type))
+    if (reach := w.reach(x)) is not None:
+        y = pad_window_axes(g, x, reach, fill)
     else:
         before, behind, more = dynamic_pads(g, x, w)
         after = [g.Add(a, b) for a, b in zip(behind, more, strict=True)]
         y = pad_dynamically(g, x, before, after, fill)
-    plain = {"pads": (0,) * len(w.pads), "ceil_mode": 0}
+    plain = {"pads": (0,) * len(node.attrs["pads"]), "ceil_mode": 0}
     attrs = {n: plain.get(n, v) for n, v in node.attrs.items()}
     return _emit_pool(g, replace(node, inputs=(y,), attrs=attrs))
 

@@ -77,8 +77,8 @@ for _count in (1, 2, 3):
     reads(f"nn.conv{_count}d_transpose", ignore=TUNING)(partial(read_conv_transpose, _count))
 
 
-@recasts("ConvTranspose")
-def legalize_conv_transpose(g, x, w, b=None, *, group, auto_pad=None, output_shape=None, **window):
+@recasts("ConvTranspose", only=FIXED_PADS)
+def legalize_conv_transpose(g, x, w, b=None, *, group, output_shape=None, **window):
     """Where a size is open, TVM has images only, and no groups."""
     if (known := with_channels(g, x, w, w.ranked_shape[0])) is not None:
         return g.ConvTranspose(known, w, b, group=group, **window)

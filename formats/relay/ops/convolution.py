@@ -196,8 +196,8 @@ def add_bias(r, made: Value, b: Value | None) -> Value:
     return made if b is None else r.nn.bias_add(made, b, axis=1)
 
 
-@recasts("Conv")
-def legalize_conv(g, x, w, b=None, *, pads, group, auto_pad=None, **window):
+@recasts("Conv", only=FIXED_PADS)
+def legalize_conv(g, x, w, b=None, *, pads, group, **window):
     """Pads below zero are cut off; one axis is none of Relay's where there are groups.
 
     Where sizes are open, TVM has images only, pads that are the same at both ends, and no groups.

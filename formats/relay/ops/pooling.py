@@ -224,8 +224,8 @@ def pads_of_ceil_mode(x: Value, kernel: Ints, strides: Ints, dilations: Ints, pa
     return (*begin, *(p + e for p, e in zip(end, extra, strict=True)))
 
 
-@recasts("MaxPool")
-def legalize_max_pool(g, x, *, ceil_mode, storage_order, auto_pad=None, outputs: int = 1, **window):
+@recasts("MaxPool", only=FIXED_PADS)
+def legalize_max_pool(g, x, *, ceil_mode, storage_order, outputs: int = 1, **window):
     dilations = window["dilations"]
     if outputs > 1:
         window |= {"storage_order": storage_order, "outputs": outputs}
@@ -243,8 +243,8 @@ def _of_window(window) -> tuple[Ints, Ints, Ints, Ints]:
     return tuple(window[n] for n in ("kernel_shape", "strides", "dilations", "pads"))
 
 
-@recasts("AveragePool")
-def legalize_average_pool(g, x, *, ceil_mode, count_include_pad, auto_pad=None, **window):
+@recasts("AveragePool", only=FIXED_PADS)
+def legalize_average_pool(g, x, *, ceil_mode, count_include_pad, **window):
     """Pads that count are zeros of the tensor; what is behind them never counts."""
     pads = window["pads"]
     if not ceil_mode and not (count_include_pad and any(pads)):
@@ -278,8 +278,8 @@ def pool_by_images(pool, g, x: Value, *, pads, **form):
     return g.Reshape(deep, g.Concat(channels, depth, image, axis=0))
 
 
-@recasts("LpPool")
-def legalize_lp_pool(g, x, *, ceil_mode, p: int, auto_pad=None, **window):
+@recasts("LpPool", only=FIXED_PADS)
+def legalize_lp_pool(g, x, *, ceil_mode, p: int, **window):
     """The root of a sum of powers; the sum is an average, multiplied."""
     begin, end = halves(pads_of_ceil_mode(x, *_of_window(window)) if ceil_mode else window["pads"])
     powers = g.Pow(g.Abs(x), float(p)) if p != 2 else g.Mul(x, x)

@@ -158,8 +158,8 @@ def read_qnn_avg_pool2d(
     return saturate(g, apply_in_layout(g, wide, layout, "NCHW", apply, out_layout), x.type)
 
 
-@recasts("ConvInteger")
-def legalize_conv_integer(g, x, w, x_zero=None, w_zero=None, *, group, auto_pad=None, **window):
+@recasts("ConvInteger", only=FIXED_PADS)
+def legalize_conv_integer(g, x, w, x_zero=None, w_zero=None, *, group, **window):
     """Images of known sizes; a signal is an image of height 1, and others are decomposed."""
     whole = x.is_static and w.is_static and min(window["pads"]) >= 0 and is_one_number(x_zero)
     if whole and x.rank == 4:

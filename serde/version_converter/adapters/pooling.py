@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from serde.errors import require
 from serde.ir.geometry import Ints, window_output
@@ -36,22 +36,51 @@ def ceil_mode_pads(x: Value, kernel: Ints, strides: Ints, dilations: Ints, pads:
 class Windows(NamedTuple):
     """The windows a pool moves: how large, how far apart, and what is put around the tensor."""
 
-    kernel: Ints
+    kernel_shape: Ints
     strides: Ints
-    dilations: Ints
-    pads: Ints
-    auto_pad: str
-    ceil_mode: int
+    dilations: Ints | None = None
+    pads: Ints | None = None
+    auto_pad: str = "NOTSET"
+    ceil_mode: int = 0
+
+    @property
+    def gaps(self) -> Ints:
+        """The dilation of each axis."""
+        return self.dilations or (1,) * len(self.kernel_shape)
+
+    @property
+    def is_spread(self) -> bool:
+        """Whether there are gaps in the windows."""
+        return any(d != 1 for d in self.gaps)
 
     @property
     def covers(self) -> Ints:
         """How many elements there are from a window's first to its last."""
-        return tuple(d * (k - 1) + 1 for k, d in zip(self.kernel, self.dilations, strict=True))
+        return tuple(d * (k - 1) + 1 for k, d in zip(self.kernel_shape, self.gaps, strict=True))
+
+    @property
+    def basic(self) -> dict[str, Any]:
+        """The attributes that pools had from the first."""
+        window = {"kernel_shape": self.kernel_shape, "strides": self.strides}
+        return {**window, "pads": self.pads or None, "auto_pad": self.auto_pad}
+
+    def reach(self, x: Value) -> Ints | None:
+        """Padding with what ``ceil_mode`` adds behind; None where it depends on dynamic sizes."""
+        if self.auto_pad != "NOTSET":
+            return None
+        n = len(self.kernel_shape)
+        pads = self.pads or (0,) * 2 * n
+        if not self.ceil_mode:
+            return pads
+        extra = ceil_mode_pads(x, self.kernel_shape, self.strides, self.gaps, pads)
+        if extra is None:
+            return None
+        return (*pads[:n], *(p + e for p, e in zip(pads[n:], extra, strict=True)))
 
 
 def dynamic_pads(g, x: Value, w: Windows):
     """Padding before and behind each axis, and what ``ceil_mode`` reaches beyond, when run."""
-    n, found = len(w.kernel), []
+    n, found = len(w.kernel_shape), []
     for i, (cover, s) in enumerate(zip(w.covers, w.strides, strict=True)):
         own = size(g, x, 2 + i)
         before, behind, more = (g.const([v]) for v in (0, 0, 0))
@@ -89,8 +118,8 @@ def average_dynamic_windows(g, x: Value, w: Windows, count_include_pad: int):
     nothing = [g.const([0])] * len(more)
     x = pad_dynamically(g, pad_dynamically(g, x, before, behind, 0.0), nothing, more, 0.0)
     counted = pad_dynamically(g, counted, nothing, more, 0.0)
-    plain = (w.kernel, w.strides, w.dilations, (0,) * (2 * len(w.kernel)))
-    return g.Div(window_sums(g, x, *plain), window_sums(g, counted, *plain))
+    pads = (0,) * (2 * len(w.kernel_shape))
+    return g.Div(window_sums(g, x, w, pads), window_sums(g, counted, w, pads))
 
 
 def max_pool_by_gathering(g, x: Value, w: Windows, storage_order: int, outputs: int):
@@ -98,11 +127,11 @@ def max_pool_by_gathering(g, x: Value, w: Windows, storage_order: int, outputs: 
     before, behind, more = dynamic_pads(g, x, w)
     behind = [g.Add(a, b) for a, b in zip(behind, more, strict=True)]
     y = pad_dynamically(g, x, before, behind, extreme_value(x.type, False))
-    n = len(w.kernel)
-    taps = require_expandable(prod(w.kernel), "a window", 1 << 16)
+    n = len(w.kernel_shape)
+    taps = require_expandable(prod(w.kernel_shape), "a window", 1 << 16)
     starts: list[Value] = []
     for i, (k, s, d, cover) in enumerate(
-        zip(w.kernel, w.strides, w.dilations, w.covers, strict=True)
+        zip(w.kernel_shape, w.strides, w.gaps, w.covers, strict=True)
     ):
         axis = 2 + 2 * i
         count = g.Add(g.Div(g.Sub(size(g, y, axis), cover), s), 1)
@@ -121,15 +150,15 @@ def max_pool_by_gathering(g, x: Value, w: Windows, storage_order: int, outputs: 
 
 def flat_indices(g, x: Value, w: Windows, which: Value, starts, before, storage_order: int):
     """Where in ``x``, flattened, the elements lie that ``which`` counts within their windows."""
-    n, rest = len(w.kernel), which
+    n, rest = len(w.kernel_shape), which
     places: list[Value] = []
     for i in reversed(range(n)):
-        turns = g.Div(rest, w.kernel[i])
-        inner = g.Sub(rest, g.Mul(turns, w.kernel[i]))
+        turns = g.Div(rest, w.kernel_shape[i])
+        inner = g.Sub(rest, g.Mul(turns, w.kernel_shape[i]))
         rest = turns
         shape = [-1 if a == 2 + i else 1 for a in range(2 + n)]
         first = g.Reshape(g.Sub(starts[i], before[i]), shape)
-        places.insert(0, g.Add(first, g.Mul(inner, w.dilations[i])))
+        places.insert(0, g.Add(first, g.Mul(inner, w.gaps[i])))
     order = range(n) if storage_order == 0 else reversed(range(n))
     flat = None
     for i in order:
@@ -146,94 +175,62 @@ def pad_window_axes(g, x: Value, pads: Ints, value: float = 0.0):
     return g.Pad(x, [0, 0, *pads[:n], 0, 0, *pads[n:]], g.const(value, x.type))
 
 
-def window_sums(g, x: Value, kernel: Ints, strides: Ints, dilations: Ints, pads: Ints):
+def window_sums(g, x: Value, w: Windows, pads: Ints):
     """Sums of windows, by a convolution of each channel with ones."""
     apart = g.Reshape(x, g.Concat([-1, 1], g.Shape(x, start=2), axis=0))
-    ones = make_full(g, 1.0, [1, 1, *kernel], x.type)
-    sums = g.Conv(apart, ones, kernel_shape=kernel, strides=strides, dilations=dilations, pads=pads)
+    ones = make_full(g, 1.0, [1, 1, *w.kernel_shape], x.type)
+    window = {"kernel_shape": w.kernel_shape, "strides": w.strides, "dilations": w.gaps}
+    sums = g.Conv(apart, ones, pads=pads, **window)
     return g.Reshape(sums, g.Concat(g.Shape(x, end=2), g.Shape(sums, start=2), axis=0))
 
 
 @below[19]("AveragePool")
-def average_of_spread_windows(
-    g, x: Value, *, dilations: Ints | None = None, ceil_mode: int, count_include_pad: int,
-    kernel_shape: Ints, strides: Ints, pads: Ints = (), auto_pad: str = "NOTSET",
-):  # fmt: skip
+def average_of_spread_windows(g, x: Value, *, ceil_mode: int, count_include_pad: int, **window):
     """Before opset 19 windows had no gaps: divide sums by the number of elements summed."""
-    if not dilations or all(d == 1 for d in dilations):
+    w = Windows(ceil_mode=ceil_mode, **window)
+    if not w.is_spread:
         return g.AveragePool(
-            x, kernel_shape=kernel_shape, strides=strides, pads=pads or None, ceil_mode=ceil_mode,
-            count_include_pad=count_include_pad, auto_pad=auto_pad,
+            x, ceil_mode=ceil_mode, count_include_pad=count_include_pad, **w.basic
         )  # fmt: skip
-    window, n = (kernel_shape, strides, dilations), len(kernel_shape)
-    extra = ceil_mode_pads(x, *window, pads) if ceil_mode else [0] * n
-    if extra is None or auto_pad != "NOTSET":
-        with g.speaking(18):
-            return average_dynamic_windows(
-                g, x, Windows(*window, pads, auto_pad, ceil_mode), count_include_pad
-            )
     with g.speaking(18):
-        counted = make_full(g, 1.0, g.Shape(x), x.type)
-        if count_include_pad:
-            counted = pad_window_axes(g, counted, pads, 1.0)
-        own = (0,) * n if count_include_pad else pads[:n]
-        ends = [0 if count_include_pad else p for p in pads[n:]]
-        around = (*own, *(p + e for p, e in zip(ends, extra, strict=True)))
-        reach = (*pads[:n], *(p + e for p, e in zip(pads[n:], extra, strict=True)))
-        return g.Div(window_sums(g, x, *window, reach), window_sums(g, counted, *window, around))
+        if (reach := w.reach(x)) is None:
+            return average_dynamic_windows(g, x, w, count_include_pad)
+        counted, around = make_full(g, 1.0, g.Shape(x), x.type), reach
+        if count_include_pad and w.pads:
+            counted = pad_window_axes(g, counted, w.pads, 1.0)
+            around = tuple(r - p for r, p in zip(reach, w.pads, strict=True))
+        return g.Div(window_sums(g, x, w, reach), window_sums(g, counted, w, around))
 
 
 @below[10]("AveragePool")
-def average_of_whole_windows(
-    g, x: Value, *, ceil_mode: int, count_include_pad: int, kernel_shape: Ints, strides: Ints,
-    pads: Ints = (), auto_pad: str = "NOTSET",
-):  # fmt: skip
+def average_of_whole_windows(g, x: Value, *, ceil_mode: int, count_include_pad: int, **window):
     """Before opset 10 sizes were rounded down: pad what rounding up would reach."""
-    more = {"kernel_shape": kernel_shape, "strides": strides}
+    w = Windows(ceil_mode=ceil_mode, **window)
     if not ceil_mode:
-        return g.AveragePool(
-            x, pads=pads or None, auto_pad=auto_pad, count_include_pad=count_include_pad, **more
-        )
-    n = len(kernel_shape)
-    window = (kernel_shape, strides, (1,) * n)
-    extra = ceil_mode_pads(x, *window, pads) if auto_pad == "NOTSET" else None
-    if extra is None:
-        with g.speaking(18):
-            return average_dynamic_windows(
-                g, x, Windows(*window, pads, auto_pad, ceil_mode), count_include_pad
-            )
-    if count_include_pad:
-        with g.speaking(18):
-            x = pad_window_axes(g, x, pads)
-        pads = (0,) * len(pads)
-    ends = tuple(p + e for p, e in zip(pads[n:], extra, strict=True))
-    return g.AveragePool(x, pads=(*pads[:n], *ends), count_include_pad=0, **more)
+        return g.AveragePool(x, count_include_pad=count_include_pad, **w.basic)
+    with g.speaking(18):
+        if (reach := w.reach(x)) is None:
+            return average_dynamic_windows(g, x, w, count_include_pad)
+        if count_include_pad and w.pads:
+            x = pad_window_axes(g, x, w.pads)
+            reach = tuple(r - p for r, p in zip(reach, w.pads, strict=True))
+    return g.AveragePool(x, **w.basic | {"pads": reach}, count_include_pad=0)
 
 
 @below[10]("MaxPool")
-def largest_of_whole_windows(
-    g, x: Value, *, ceil_mode: int, dilations: Ints, kernel_shape: Ints, strides: Ints,
-    storage_order: int, pads: Ints = (), auto_pad: str = "NOTSET", outputs=1,
-):  # fmt: skip
+def largest_of_whole_windows(g, x: Value, *, storage_order: int, outputs=1, **window):
     """Before opset 10 sizes were rounded down and windows had no gaps."""
-    n, window = len(kernel_shape), (kernel_shape, strides, dilations)
-    spread = any(d != 1 for d in dilations)
-    extra = ceil_mode_pads(x, *window, pads) if ceil_mode and auto_pad == "NOTSET" else [0] * n
-    unsure = auto_pad != "NOTSET" and (spread or ceil_mode)
-    if extra is None or unsure or (spread and outputs > 1):
+    w = Windows(**window)
+    reach = w.reach(x) if w.ceil_mode or w.is_spread else w.pads or ()
+    if reach is None or (w.is_spread and outputs > 1):
         with g.speaking(18):
-            w = Windows(*window, pads, auto_pad, ceil_mode)
             return max_pool_by_gathering(g, x, w, storage_order, outputs)
-    if ceil_mode:
-        pads = (*pads[:n], *(p + e for p, e in zip(pads[n:], extra, strict=True)))
-    if not spread:
-        return g.MaxPool(
-            x, kernel_shape=kernel_shape, strides=strides, pads=pads or None, auto_pad=auto_pad,
-            storage_order=storage_order, outputs=outputs,
-        )  # fmt: skip
+    if not w.is_spread:
+        window = w.basic | {"pads": reach or None}
+        return g.MaxPool(x, **window, storage_order=storage_order, outputs=outputs)
     with g.speaking(18):
-        x = pad_window_axes(g, x, pads, extreme_value(x.type, False))
-        for axis, (k, s, d) in enumerate(zip(kernel_shape, strides, dilations, strict=True), 2):
+        x = pad_window_axes(g, x, reach, extreme_value(x.type, False))
+        for axis, (k, s, d) in enumerate(zip(w.kernel_shape, w.strides, w.gaps, strict=True), 2):
             require_expandable(k, "a window", 1 << 12)
             behind = [d * (k - 1 - o) for o in range(k)]
             x = g.Max(
@@ -246,46 +243,27 @@ def largest_of_whole_windows(
 
 
 @below[8]("MaxPool")
-def largest_without_indices(
-    g, x: Value, *, storage_order: int, kernel_shape: Ints, strides: Ints, pads: Ints = (),
-    auto_pad: str = "NOTSET", outputs=1,
-):  # fmt: skip
+def largest_without_indices(g, x: Value, *, storage_order: int, outputs=1, **window):
     if outputs == 1:
-        return g.MaxPool(
-            x, kernel_shape=kernel_shape, strides=strides, pads=pads or None, auto_pad=auto_pad
-        )
+        return g.MaxPool(x, **Windows(**window).basic)
     with g.speaking(18):
-        w = Windows(kernel_shape, strides, (1,) * len(kernel_shape), pads, auto_pad, 0)
-        return max_pool_by_gathering(g, x, w, storage_order, outputs)
+        return max_pool_by_gathering(g, x, Windows(**window), storage_order, outputs)
 
 
 @below[18]("LpPool")
-def norm_of_whole_windows(
-    g, x: Value, *, p: int, ceil_mode: int, kernel_shape: Ints, strides: Ints,
-    dilations: Ints | None = None, pads: Ints = (), auto_pad: str = "NOTSET",
-):  # fmt: skip
+def norm_of_whole_windows(g, x: Value, *, p: int, **window):
     """Before opset 18 LpPool knew neither dilations nor ceil_mode."""
-    spread = any(d != 1 for d in dilations or ())
-    if not spread and not ceil_mode:
-        return g.LpPool(
-            x, p=p, kernel_shape=kernel_shape, strides=strides, pads=pads or None, auto_pad=auto_pad
-        )
-    n = len(kernel_shape)
-    window = (kernel_shape, strides, dilations or (1,) * n)
-    extra = ceil_mode_pads(x, *window, pads) if ceil_mode else [0] * n
+    w = Windows(**window)
+    if not w.is_spread and not w.ceil_mode:
+        return g.LpPool(x, p=p, **w.basic)
     with g.speaking(18):
-        powers = g.Pow(g.Abs(x), float(p))
-        if extra is None or auto_pad != "NOTSET":
-            w = Windows(*window, pads, auto_pad, ceil_mode)
+        powers, reach = g.Pow(g.Abs(x), float(p)), w.reach(x)
+        if reach is None:
             before, behind, more = dynamic_pads(g, x, w)
             behind = [g.Add(a, b) for a, b in zip(behind, more, strict=True)]
-            powers, pads, extra = (
-                pad_dynamically(g, powers, before, behind, 0.0),
-                (0,) * 2 * n,
-                [0] * n,
-            )
-        reach = (*pads[:n], *(a + e for a, e in zip(pads[n:], extra, strict=True)))
-        return g.Pow(window_sums(g, powers, *window, reach), 1.0 / p)
+            powers = pad_dynamically(g, powers, before, behind, 0.0)
+            reach = (0,) * 2 * len(w.kernel_shape)
+        return g.Pow(window_sums(g, powers, w, reach), 1.0 / p)
 
 
 def integer_power(op, g, x: Value, *, p: float, **rest):
