@@ -279,3 +279,22 @@ def test_symbolic_sizes_that_are_wrong_are_refused_by_name(body: str, op: str) -
         rewritten(model_of(body, 17, 8))
     (problem,) = [p for p in caught.value.problems if p.op == op]
     assert "symbolic" in problem.reason or "Relax gets no" in problem.reason
+
+
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [("(float[N,4] x, float[3,4] y) => (float[3,4] z) { z = Add(x, y) }", "N"),
+     ("(float[2,N] x, float[M,2,1] y) => (float[M,2,N] z) { z = Mul(x, y) }", None),
+     ("(float[N,4] x, float[M,4] y) => (float[P,4] z) { z = Max(x, y) }", "N"),
+     ("(bool[3,1] c, float[3,H] x, float[3,5] y) => (float[3,5] z) { z = Where(c, x, y) }", "H"),
+     ("(float[N,4] x, float[N,1] y) => (float[N,4] z) { z = Sub(x, y) }", None)],
+)  # fmt: skip
+def test_broadcasts_that_data_decides_are_refused(body: str, name: str | None) -> None:
+    model = model_of(f"g {body}", 17, 8)
+    if name is None:
+        assert rewritten(model).graph.node
+        return
+    with pytest.raises(
+        Unconvertible, match=rf"whether {name} is 1: give numbers \(--static {name}"
+    ):
+        rewritten(model)

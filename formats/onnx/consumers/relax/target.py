@@ -27,6 +27,10 @@ TYPES = frozenset(
     | {DType(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)}
 )
 DATA_DEPENDENT = frozenset("Compress NonMaxSuppression NonZero Range Unique".split())
+BROADCASTING = frozenset(
+    "Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less "
+    "LessOrEqual Max Mean Min Mod Mul Or PRelu Pow Sub Sum Where Xor".split()
+)
 SIZED = frozenset("ConstantOfShape Expand Pad Reshape Resize Slice Tile TopK".split())
 
 
@@ -86,7 +90,7 @@ class Relax(Target):
             if node.op not in SYMBOLIC:
                 wrong = f"which {IMPORTER} gets wrong for {node.op}"
                 return f"{sizes} are symbolic, {wrong}: give numbers (--static, --input)"
-        return None
+        return _illegal_broadcast(node) if node.op in BROADCASTING else None
 
     def illegal_value(self, value: Value) -> str | None:
         """Why there is no such input."""
@@ -108,6 +112,21 @@ class Relax(Target):
         if value.shape is None:
             return f"{value.name!r} is of unknown rank: give its shape"
         return f"{value.name!r} holds no elements" if 0 in value.shape else None
+
+
+def _illegal_broadcast(node: Node) -> str | None:
+    """Sizes by name against others: whether one of them is 1 is not known before the model runs."""
+    result = node.outputs[0].shape
+    for v in node.inputs:
+        if v is None or v.shape is None or result is None:
+            continue
+        for own, size in zip(reversed(v.shape), reversed(result), strict=False):
+            if isinstance(own, str) and own != size:
+                return (
+                    f"{v.name!r} {show_shape(v.shape)} is broadcast to {show_shape(result)}, and "
+                    f"TVM wants to know whether {own} is 1: give numbers (--static {own}=…)"
+                )
+    return None
 
 
 RELAX = Relax(
