@@ -6,7 +6,7 @@ from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.spec.schema import ELEMENT_CODES
 
-from . import above, decomposition
+from . import above, below, decomposition
 
 FLOAT8 = frozenset(d for d in DType if d.value.startswith("float8") and d.bits == 8)
 # Element types as Cast's attribute spelled them before opset 6.
@@ -20,6 +20,18 @@ SPELLED = {
     for d in (DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.UINT8, DType.UINT16,
               DType.UINT32, DType.UINT64, DType.STRING)
 }  # fmt: skip
+
+
+@below[24]("Cast")
+def cast_without_rounding_up(g, x: Value, *, to: int, saturate: int, round_mode: str):
+    """``round_mode`` concerns float8_e8m0, which is as new as it is."""
+    return g.Cast(x, to=to, saturate=saturate)
+
+
+@below[19]("Cast")
+def cast_without_saturation(g, x: Value, *, to: int, saturate: int):
+    """``saturate`` concerns the 8-bit floats, which are as new as it is."""
+    return g.Cast(x, to=to)
 
 
 @above[6]("Cast")

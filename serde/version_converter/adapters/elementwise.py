@@ -6,6 +6,7 @@ from functools import partial, reduce
 
 from serde.errors import require
 from serde.ir.dim_expr import shape_data_of
+from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 
 from . import above, below, decomposition
@@ -26,6 +27,24 @@ def align_broadcast(op, g, a: Value, b: Value, *, broadcast: int = 0, axis: int 
 
 for _op in BROADCASTING.split():
     above[7](_op)(partial(align_broadcast, _op))
+
+
+def drop_consumed_inputs(op, g, *operands: Value, consumed_inputs: Ints | None = None, **rest):
+    """``consumed_inputs`` of opset 1 was a note for the memory planner."""
+    return g[op](*operands, **rest)
+
+
+for _op in (
+    "Abs Add Ceil Clip Div Dropout Elu Exp Floor HardSigmoid InstanceNormalization LeakyRelu Log "
+    "Max Mean Min Mul Neg PRelu Reciprocal Relu Selu Sigmoid Sqrt Sub Sum Tanh "
+    "BatchNormalization".split()
+):
+    above[6](_op)(partial(drop_consumed_inputs, _op))
+
+
+@above[7]("Gemm")
+def gemm_always_broadcasts(g, a: Value, b: Value, c: Value, *, broadcast: int, **rest):
+    return g.Gemm(a, b, c, **rest)
 
 
 @below[11]("Gemm")

@@ -116,6 +116,12 @@ def batch_normalization_spatial(
     return _affine(g, x, scale, b, mean, var, epsilon)
 
 
+@above[7]("BatchNormalization")
+def batch_normalization_without_is_test(g, *operands: Value, is_test: int, outputs=1, **rest):
+    """``is_test`` said what the number of outputs says."""
+    return g.BatchNormalization(*operands, outputs=outputs, **rest)
+
+
 def inference_or_training(g, x: Value, ratio, training_mode, seed):
     """Dropout's two results; in training, elements are drawn by RandomUniformLike."""
     off = training_mode is None or (
@@ -151,3 +157,9 @@ def dropout_mask_of_booleans(g, x: Value, *, ratio: float, outputs=1):
     """The mask had the data's type before opset 10."""
     made = g.Dropout(x, ratio=ratio, outputs=outputs)
     return made if outputs == 1 else (made[0], cast(g, made[1], x.type))
+
+
+@above[7]("Dropout", ignore=("is_test",))
+def dropout_without_is_test(g, x: Value, *, ratio: float, outputs=1):
+    """Models are converted to be run: training needs opset 12 to be asked for."""
+    return g.Dropout(x, ratio=ratio, outputs=outputs)

@@ -25,8 +25,14 @@ def time_first(op, g, *operands, layout: int, outputs=1, **rest):
     return g.Transpose(y, perm=(2, 0, 1, 3)), *(g.Transpose(v, perm=(1, 0, 2)) for v in states)
 
 
+def every_output_optional(op, g, *operands, output_sequence: int, outputs=1, **rest):
+    """``output_sequence`` set whether the first output is computed; it always is since."""
+    return g[op](*operands, outputs=outputs, **rest)
+
+
 for _op in KINDS:
     below[14](_op)(partial(time_first, _op))
+    above[7](_op)(partial(every_output_optional, _op))
 
 
 @above[3]("GRU")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 
-from . import below
+from . import above, below
 from .common import cast
 from .dynamic_axes import drop_marked, known_ints, mark_axes, select_sizes, static_length
 
@@ -54,5 +55,26 @@ def over_computed_axes(op, g, x: Value, axes: Value, keepdims: int, noop: int):
     return g.Reshape(y, left, allowzero=empty)
 
 
+def axes_as_operand(op, g, x: Value, *, keepdims: int, axes: Ints | None = None):
+    """Name the axes in an operand."""
+    return g[op](x, list(axes) if axes else None, keepdims=keepdims)
+
+
+@below[20]("ReduceMax")
+def any_of(g, x: Value, axes=None, **rest):
+    """Before opset 20 booleans had no order: count those that are true."""
+    if x.dtype is not DType.BOOL:
+        return g.ReduceMax(x, axes, **rest)
+    return cast(g, g.ReduceSum(cast(g, x, DType.INT32), axes, **rest), DType.BOOL)
+
+
+@below[20]("ReduceMin")
+def all_of(g, x: Value, axes=None, **rest):
+    if x.dtype is not DType.BOOL:
+        return g.ReduceMin(x, axes, **rest)
+    return g.Not(any_of(g, g.Not(x), axes, **rest))
+
+
 for _op, _since in SINCE.items():
     below[_since](_op)(partial(axes_as_attribute, _op))
+    above[_since](_op)(partial(axes_as_operand, _op))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from serde.decompositions import indexing
+from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Tensor, Value
 
 from . import above, below, decomposition
@@ -24,6 +25,11 @@ def squeeze_axes_as_attribute(g, x: Value, axes=None):
         return g.Reshape(x, kept, allowzero=int(0 in x.ranked_shape))
 
 
+@above[13]("Squeeze")
+def squeeze_axes_as_operand(g, x: Value, *, axes: Ints | None = None):
+    return g.Squeeze(x, None if axes is None else list(axes))
+
+
 @below[13]("Unsqueeze")
 def unsqueeze_axes_as_attribute(g, x: Value, axes: Value):
     listed = known_ints(axes)
@@ -38,6 +44,11 @@ def unsqueeze_axes_as_attribute(g, x: Value, axes: Value):
         return g.Reshape(
             x, select_sizes(g, sizes, g.Sub(1, new)), allowzero=int(0 in x.ranked_shape)
         )
+
+
+@above[13]("Unsqueeze")
+def unsqueeze_axes_as_operand(g, x: Value, *, axes: Ints):
+    return g.Unsqueeze(x, list(axes))
 
 
 @below[14]("Reshape")
@@ -63,6 +74,11 @@ def keep_empty(g, x: Value, shape: Value):
         zeros = cast(g, g.Equal(cast(g, shape, DType.INT64), 0), DType.INT32)
         some = cast(g, g.ReduceMax(zeros, [0], keepdims=0), DType.BOOL)
         return g.If(some, then_branch=branches[1], else_branch=branches[0])
+
+
+@above[5]("Reshape", ignore=("consumed_inputs",))
+def reshape_shape_as_operand(g, x: Value, *, shape: Ints):
+    return g.Reshape(x, list(shape))
 
 
 @below[15]("Shape")
