@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from serde.decompositions import elementwise, indexing, loops, normalization, reduction
-from serde.errors import require
+from serde.errors import ConversionError, require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 from serde.legalize.target import legalization_table
@@ -257,11 +257,13 @@ def legalize_resize(
     axes: tuple[int, ...] | None = None, **sampling,
 ):  # fmt: skip
     how, policy = Sampling.of(sampling), keep_aspect_ratio_policy
-    operands = every_axis(g, x, roi, scales, sizes, keep_aspect_ratio_policy=policy, axes=axes)
-    factors = static_scales(x, *operands[2:])
-    require(factors is not None, "a Resize to a dynamic size")
+    x, roi, scales, sizes = every_axis(
+        g, x, roi, scales, sizes, keep_aspect_ratio_policy=policy, axes=axes
+    )
+    if (factors := static_scales(x, scales, sizes)) is None:
+        raise ConversionError("a Resize to a dynamic size")
     if not is_native_resize(x, how, factors):
-        return decompose_resize(g, *operands, how)
+        return decompose_resize(g, x, roi, scales, sizes, how)
     made = g.const([m for m, _ in factors], DType.INT64)
     form = {n: sampling[n] for n in ("mode", "coordinate_transformation_mode", "nearest_mode")}
     return g.as_is("Resize", (x, None, None, made), form)
