@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from serde.ir.graph import DType, Value
 from serde.spec.schema import ELEMENT_TYPES
 
@@ -43,32 +45,34 @@ def triangle(g, count: Value, reverse: bool, exclusive: bool):
     return g.Less(row, column) if exclusive else g.LessOrEqual(row, column)
 
 
-@decomposition(11, "CumSum")
-def running_sum(g, x: Value, axis: Value, *, exclusive: int, reverse: int):
-    """Multiply by a triangle of ones."""
+def accumulate(op, version, combine, g, x: Value, axis: Value, *, exclusive: int, reverse: int):
+    """Combine, at each place of the axis, the elements that the triangle keeps."""
     if known_ints(axis) is None:
         how = {"exclusive": exclusive, "reverse": reverse}
-        return apply_along(g, x, axis, lambda v: g.CumSum(v, 1, **how))
-    at = require_constant_axis(axis, x, 11)
-    kept = cast(g, triangle(g, size(g, x, at), bool(reverse), bool(exclusive)), x.type)
+        return apply_along(g, x, axis, lambda v: g[op](v, 1, **how))
+    at = require_constant_axis(axis, x, version)
+    return combine(g, x, at, triangle(g, size(g, x, at), bool(reverse), bool(exclusive)))
+
+
+def sum_of_kept(g, x: Value, at: int, kept: Value):
+    """Multiply by a triangle of ones."""
+    kept = cast(g, kept, x.type)
     order = (*(a for a in range(x.rank) if a != at), at)
     back = tuple(sorted(range(x.rank), key=order.__getitem__))
     flat = g.MatMul(g.Transpose(x, perm=order), kept)
     return g.Transpose(flat, perm=back)
 
 
-@decomposition(26, "CumProd")
-def running_product(g, x: Value, axis: Value, *, exclusive: int, reverse: int):
+def product_of_kept(g, x: Value, at: int, kept: Value):
     """The product, over one axis more, of what the triangle keeps; 1 stands for the rest."""
-    if known_ints(axis) is None:
-        how = {"exclusive": exclusive, "reverse": reverse}
-        return apply_along(g, x, axis, lambda v: g.CumProd(v, 1, **how))
-    at = require_constant_axis(axis, x, 26)
-    kept = triangle(g, size(g, x, at), bool(reverse), bool(exclusive))
     behind = x.rank - at - 1
     kept = g.Unsqueeze(kept, list(range(2, 2 + behind))) if behind else kept
     factors = g.Where(kept, g.Unsqueeze(widen_float(g, x), [at + 1]), 1)
     return cast(g, g.ReduceProd(factors, [at], keepdims=0), x.dtype)
+
+
+decomposition(11, "CumSum")(partial(accumulate, "CumSum", 11, sum_of_kept))
+decomposition(26, "CumProd")(partial(accumulate, "CumProd", 26, product_of_kept))
 
 
 @decomposition(14, "Trilu")
