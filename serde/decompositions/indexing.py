@@ -21,7 +21,7 @@ def one_hot(g, index: Value, depth: Value, values: Value, *, axis: int):
 
 
 def divide_size(g, size: Size, by: int) -> Size:
-    """A size in parts, which it has a whole number of."""
+    """A size in parts, whose number is an integer."""
     if not isinstance(size, int):
         return g.Div(size, by)
     require(size % by == 0, f"a size of {size} in blocks of {by}")

@@ -96,7 +96,7 @@ def _resolve_same_pads(inputs: Inputs, attrs: Attrs, upper: bool) -> Ints | None
     ends = []
     for size, k, s, d in zip(sizes, kernel, strides, dilations, strict=True):
         if not isinstance(size, int) and s != 1:
-            return None  # depends on a size that is only known when the model runs
+            return None  # depends on a dynamic size
         ends.append(same_pads(size if isinstance(size, int) else k, k, s, d, upper))
     return tuple(b for b, _ in ends) + tuple(e for _, e in ends)
 

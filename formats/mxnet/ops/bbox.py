@@ -106,7 +106,7 @@ def fixed_anchors(image, reach, steps: Floats, offsets: Floats):
 
 
 def anchors(g, image: list[Size], reach, spacing: Floats, offsets: Floats):
-    """All boxes around the places of an image, whose size is known when the model runs."""
+    """All boxes around the places of an image of dynamic size."""
     height, width = (g.cast(g.shape_from([size]), DType.FLOAT32) for size in image)
     y, x = (
         centers(g, size, count, step, offset)

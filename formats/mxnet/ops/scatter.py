@@ -130,5 +130,5 @@ def read_bincount(g, x, weights=None, *, minlength=0):
 
 @writes("NonZero")
 def write_non_zero(s, x):
-    """As many places as there are is known when the model runs; a value of no axes has none."""
+    """The number of places is dynamic; a value of no axes has none."""
     return s.transpose(s["_npx_nonzero"](x), axes=(1, 0))

@@ -74,7 +74,7 @@ def _carry_outputs(g, trips, go, states, body: Body) -> list[Value]:
 class GatheredOutput:
     """What a loop carries for an output of its body that is gathered, before a turn and after.
 
-    That is the stack as it grows, or, where sizes are open, all elements in a row, the shape of one
+    That is the stack as it grows, or, of dynamic sizes, all elements in a row, the shape of one
     turn's, and how many turns there were.
     """
 

@@ -79,7 +79,7 @@ for _count in (1, 2, 3):
 
 @recasts("ConvTranspose", only=FIXED_PADS)
 def legalize_conv_transpose(g, x, w, b=None, *, group, output_shape=None, **window):
-    """Where a size is open, TVM has images only, and no groups."""
+    """Where a size is dynamic, TVM has images only, and no groups."""
     if (known := with_channels(g, x, w, w.ranked_shape[0])) is not None:
         return g.ConvTranspose(known, w, b, group=group, **window)
     if x.is_static:

@@ -200,7 +200,7 @@ def add_bias(r, made: Value, b: Value | None) -> Value:
 def legalize_conv(g, x, w, b=None, *, pads, group, **window):
     """Pads below zero are cut off; one axis is none of Relay's where there are groups.
 
-    Where sizes are open, TVM has images only, pads that are the same at both ends, and no groups.
+    Of dynamic sizes TVM has images only, pads that are the same at both ends, and no groups.
     """
     form = {**window, "pads": pads}
     axes = len(window["kernel_shape"])

@@ -260,7 +260,7 @@ def legalize_average_pool(g, x, *, ceil_mode, count_include_pad, **window):
 
 
 def pool_by_images(pool, g, x: Value, *, pads, **form):
-    """TVM pools images only where sizes are open: a signal is one, and a volume is pooled twice."""
+    """TVM pools images only of dynamic size: a signal is one, and a volume is pooled twice."""
     (begin, end), axes = halves(pads), len(form["kernel_shape"])
     if axes == 1:
         wide = {n: (1, *v) for n, v in form.items()}

@@ -162,7 +162,7 @@ ORDERS = frozenset("Equal Greater GreaterOrEqual Less LessOrEqual".split())
 
 
 def legalize_dynamic_unary(op, g, x):
-    """Unsigned elements are their own size; sizes that stand open want other operators."""
+    """Unsigned elements are their own size; tensors of dynamic size take other operators."""
     if op in ("Abs", "Relu") and x.type.kind in "ub":
         return g.Identity(x)
     return DYNAMIC[op](g, x) if op in DYNAMIC and not x.is_static else None
@@ -193,7 +193,7 @@ def compares_floats(g, x: Value) -> bool:
 
 @writes("Erf")
 def write_erf(r, x):
-    """The approximation, of single precision's accuracy, for sizes that stand open."""
+    """The approximation, of single precision's accuracy, for dynamic sizes."""
     if x.is_static or x.type is DType.FLOAT64:
         return r.erf(x)
     return emit_cast(r, r.fast_erf(emit_cast(r, x, DType.FLOAT32)), x.type)

@@ -35,7 +35,7 @@ TOLD = frozenset({"shape_of", "ndarray_size"})  # whose results are of a known s
 
 
 def find_unsupported(graph: Graph, stage: str) -> list[Problem]:
-    """The calls of ``graph`` that TVM 0.17 cannot run, as sizes stand open."""
+    """The calls of ``graph`` that TVM 0.17 cannot run, as sizes are dynamic."""
     return _find_unsupported(graph, stage, set())
 
 
