@@ -167,7 +167,13 @@ def get_profile(name: str) -> Profile:
         return PROFILES[name]
     if name in target_names():
         return Profile(get_target(name).opset, functions="inline", importer=name)
-    raise UsageError(f"no profile is called {name!r}; there are: {', '.join(profile_names())}")
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, profile_names(), 1)
+    meant = f"; did you mean {close[0]}?" if close else ""
+    raise UsageError(
+        f"no profile is called {name!r}; there are: {', '.join(profile_names())}{meant}"
+    )
 
 
 def profile_names() -> list[str]:

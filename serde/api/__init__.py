@@ -38,6 +38,20 @@ from serde.plugins import Format, bridge_names, format_for_writing, get_bridge, 
 from serde.plugins.options import declared, names_of
 
 VERIFIED = ("outputs", "layers")  # what can be verified
+
+
+class Stage(str):
+    """The name of a stage that writes ``total`` bytes, about, to ``target``."""
+
+    target: str
+    total: int
+
+    def __new__(cls, name: str, target: str, total: int) -> Stage:
+        made = super().__new__(cls, name)
+        made.target, made.total = target, total
+        return made
+
+
 Progress = Callable[[str], None]
 UNREPORTED = frozenset({"params", "inputs", "outputs", "rename", "hash_weights"})
 
@@ -66,7 +80,8 @@ def convert(
             ``"layers"`` compares the layers that both have as well.
         data: inputs to run them on, as an ``.npz`` path or mapping; random ones otherwise.
         expected: the source's outputs, as an ``.npz`` path or mapping, where it cannot be run.
-        progress: called with the name of each stage as it begins.
+        progress: called with the name of each stage as it begins; a ``Stage`` where much is
+            written.
         options: those of ``load`` and ``save``: docs/reference/cli.md lists them.
 
     Returns:
@@ -109,7 +124,8 @@ def convert(
                 source, target, graph=shown, ir=graph, rename=writing.get("rename"), data=data,
                 expected=expected, **_for_running(reading),
             )  # fmt: skip
-    with _timed(report, "write", progress):
+    total = sum(v.tensor.nbytes for v in lowered.constants() if v.tensor is not None)
+    with _timed(report, Stage("write", os.fspath(target), total), progress):
         report.files = encode(into, lowered, Path(target), writing)
     report.describe(lowered)
     if run is not None:
@@ -191,7 +207,7 @@ def _timed(report: Report, stage: str, progress: Progress) -> Iterator[None]:
     try:
         yield
     finally:
-        report.seconds[stage] = time.perf_counter() - start
+        report.seconds[str(stage)] = time.perf_counter() - start
 
 
 def check(

@@ -9,16 +9,16 @@ from __future__ import annotations
 import codecs
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import click
 
 from serde.cli.compare import compare
+from serde.cli.completion import completion
 from serde.cli.migrate import migrate
 from serde.cli.options import (
     ARGUMENTS,
+    VERIFICATION,
     RenamingCommand,
     documented,
     give,
@@ -29,9 +29,11 @@ from serde.cli.options import (
     with_report,
     writing,
 )
+from serde.cli.progress import show_stages
 from serde.cli.show import (
     show_conversion,
     show_model,
+    show_next_step,
     show_not_compared,
     show_notes,
     show_verification,
@@ -66,6 +68,8 @@ class Command(click.Group):
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run the command on streams that take any text."""
         _make_streams_total()
+        if os.environ.get("NO_COLOR"):
+            extra["color"] = False
         return super().main(*args, **extra)
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
@@ -104,18 +108,6 @@ def explain(error: Exception) -> tuple[int, str]:
     return FAILED, f"internal error: {type(error).__name__}: {error} (--debug shows where)"
 
 
-@contextmanager
-def _progress(quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Show the stage at work, on a terminal only."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda stage: None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status("starting") as status:
-        yield lambda stage: status.update(f"{stage} …")
-
-
 @click.group(cls=Command, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="serde-hub", prog_name="serde")
 def main() -> None:
@@ -130,14 +122,16 @@ def main() -> None:
 @documented("--to", "to_format", callback=known_format, metavar="FORMAT",
             help="The format to write, where the suffix does not tell.")  # fmt: skip
 @documented("--verify", type=click.Choice(["outputs", "layers"]), alone="outputs",
-            metavar="[layers]", help="Run source and result and compare their outputs.",
+            group=VERIFICATION, metavar="[layers]",
+            help="Run source and result and compare their outputs.",
             details="With `layers`, compare each layer that both have, and name the first that "
                     "differs.")  # fmt: skip
-@documented("--verify-strict", "strict", is_flag=True,
+@documented("--verify-strict", "strict", group=VERIFICATION, is_flag=True,
               help="Verify, and exit with 4 where nothing could be compared.")  # fmt: skip
 @documented("--data", metavar="NPZ", help="The inputs to verify with; random if left out.",
-            details="An array for each name. Implies `--verify`.")  # fmt: skip
-@documented("--expected", metavar="NPZ", help="The source's outputs for them, if it cannot run.",
+            group=VERIFICATION, details="An array for each name. Implies `--verify`.")  # fmt: skip
+@documented("--expected", group=VERIFICATION, metavar="NPZ",
+            help="The source's outputs for them, if it cannot run.",
             details="Implies `--verify`.")  # fmt: skip
 @with_report
 @documented("-q", "--quiet", is_flag=True,
@@ -155,7 +149,7 @@ def convert(
         raise UsageError(f"--report and -o are one file: {target}")
     given = give(**options)
     try:
-        with _progress(quiet) as progress:
+        with show_stages(quiet) as progress:
             report = api.convert(
                 source, target, verify=verify or strict, progress=progress, **given
             )
@@ -167,6 +161,7 @@ def convert(
         report.save(report_path)
     if not quiet:
         show_conversion(report)
+        show_next_step(report)
     found = report.verification
     if found is not None and not (quiet and found.ok):
         show_verification(found, err=quiet)
@@ -368,5 +363,5 @@ def formats() -> None:
         click.echo(f"bridge {bridge}: live objects, read as {format_name}")
 
 
-main.add_command(compare)
-main.add_command(migrate)
+for each in (compare, completion, migrate):
+    main.add_command(each)

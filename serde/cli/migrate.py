@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from serde.cli.options import RenamingCommand, documented, give, known_format, options_for_many
+from serde.cli.options import (
+    LIMITS,
+    RenamingCommand,
+    documented,
+    give,
+    known_format,
+    options_for_many,
+)
 
 if TYPE_CHECKING:
     from serde.api.migrate import Migration
@@ -34,9 +41,9 @@ SHOWN = 40  # models without a result, and operators
             help="Run on this Dask scheduler; `local` for a cluster of this machine's own.",
             details="It needs Dask: `pip install 'serde-hub[dask]'`. Its workers need serde, and "
                     "the files under the same paths, or URLs.")  # fmt: skip
-@documented("--max-seconds", type=click.IntRange(min=1), default=600, metavar="N",
+@documented("--max-seconds", group=LIMITS, type=click.IntRange(min=1), default=600, metavar="N",
             show_default=True, help="The time each model may take.")  # fmt: skip
-@documented("--max-memory", type=click.IntRange(min=1), default=8192, metavar="MIB",
+@documented("--max-memory", group=LIMITS, type=click.IntRange(min=1), default=8192, metavar="MIB",
             show_default=True, help="The memory each model may take (Linux).")  # fmt: skip
 @documented("--reports", is_flag=True, help="Write a report beside each result.")
 @documented("--again", is_flag=True, help="Convert models, too, that were done before.")

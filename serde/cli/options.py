@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from functools import cache, wraps
 from typing import Any
 
@@ -23,18 +24,24 @@ FOR_MANY = frozenset({"flag", "text", "integer", "batch", "sizes"})  # kinds of 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
+FORMAT_GROUPS = {"mxnet": "MXNet", "relay": "Relay", "onnx": "ONNX"}
+COMMON, VERIFICATION, LIMITS = "Options", "Verification", "Limits"
+
+
 class DocumentedOption(click.Option):
     """An option with what the reference page says of it, and how it was spelled before.
 
     ``details`` follow the help text; ``formats`` are those that take it, none for all. ``alone``
-    is the word, of its choices, that the option means where none of them follows it.
+    is the word, of its choices, that the option means where none of them follows it. ``group``
+    is the part of ``--help`` that lists it.
     """
 
     def __init__(
         self, *names: Any, details: str = "", formats: tuple[str, ...] = (),
-        old_flags: tuple[str, ...] = (), alone: str = "", **declared: Any,
+        old_flags: tuple[str, ...] = (), alone: str = "", group: str = "", **declared: Any,
     ) -> None:  # fmt: skip
         super().__init__(*names, **declared)
+        self.group = group or (FORMAT_GROUPS.get(formats[0], "") if len(formats) == 1 else "")
         self.alone = alone
         self.details, self.formats, self.old_flags = details, formats, old_flags
 
@@ -55,6 +62,18 @@ class RenamingCommand(click.Command):
                 _notice(ctx, f"{flag} is now {new[flag]}")
                 args[at] = f"{new[flag]}{equals}{value}"
         return super().parse_args(ctx, [*self._with_words(args[:end]), *args[end:]])
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the options by what they are about: common ones, verification, formats, limits."""
+        order = (COMMON, VERIFICATION, *FORMAT_GROUPS.values(), LIMITS)
+        groups: dict[str, list[tuple[str, str]]] = {name: [] for name in order}
+        for parameter in self.get_params(ctx):
+            if (record := parameter.get_help_record(ctx)) is not None:
+                groups[getattr(parameter, "group", "") or COMMON].append(record)
+        for name, records in groups.items():
+            if records:
+                with formatter.section(name):
+                    formatter.write_dl(records)
 
     def _with_words(self, args: list[str]) -> Iterator[str]:
         """The arguments, each option that may stand alone in one piece with its word."""
@@ -248,8 +267,15 @@ def _check_report(context: Any, parameter: Any, value: str | None) -> str | None
 def known_format(context: Any, parameter: Any, value: str | None) -> str | None:
     """The name of a format that is installed."""
     if value is not None and value not in format_names():
-        raise click.BadParameter(f"{value!r} is not one of {', '.join(format_names())}")
+        raise click.BadParameter(describe_choice(value, format_names()))
     return value
+
+
+def describe_choice(value: str, words: Sequence[str]) -> str:
+    """The message about a word that is none of some, with the one that may be meant."""
+    close = get_close_matches(value, words, 1)
+    meant = f"; did you mean {close[0]}?" if close else ""
+    return f"{value!r} is not one of {', '.join(words)}{meant}"
 
 
 def known_target(context: Any, parameter: Any, value: str) -> str:
@@ -276,14 +302,15 @@ def isolated(command: Callable[..., Any]) -> Callable[..., Any]:
         return context.exit(code)
 
     add = _adding([
-        documented("--isolate", is_flag=True,
+        documented("--isolate", is_flag=True, group=LIMITS,
                    help="Read a file nobody vouches for in a process of its own.",
                    details="A crash in a library, or a file made to exhaust the machine, ends that "
                            "process alone."),
         documented("--max-seconds", default=sandbox.SECONDS, metavar="N", show_default=True,
-                   type=click.IntRange(min=1), help="With --isolate, the time it may take."),
+                   group=LIMITS, type=click.IntRange(min=1),
+                   help="With --isolate, the time it may take."),
         documented("--max-memory", default=sandbox.MEMORY, metavar="MIB", show_default=True,
-                   type=click.IntRange(min=1),
+                   group=LIMITS, type=click.IntRange(min=1),
                    help="With --isolate, the memory it may take (Linux)."),
     ])  # fmt: skip
     return add(run)

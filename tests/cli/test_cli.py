@@ -16,8 +16,8 @@ import onnx
 import pytest
 from click.testing import CliRunner
 
-from serde.cli import commands
 from serde.cli.commands import main
+from serde.cli.progress import show_stages
 from tests.onnx_live import model_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -530,7 +530,7 @@ def test_progress_is_shown_on_a_terminal_only(monkeypatch):
         (Terminal(), False, True), (Terminal(), True, False), (io.StringIO(), False, False),
     ]:  # fmt: skip
         monkeypatch.setattr(sys, "stderr", stream)
-        with commands._progress(quiet) as progress:
+        with show_stages(quiet) as progress:
             progress("read")
         assert bool(stream.getvalue()) is shown
 

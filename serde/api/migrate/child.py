@@ -30,10 +30,11 @@ def main() -> None:
 
 def carry_out(order: Mapping[str, Any]) -> dict[str, Any]:
     """Convert the model; the fields of its row."""
-    source, report = order["source"], None
+    source, report, stages = order["source"], None, list[str]()
     try:
         report = convert(
             source, order["target"], to_format=order["to_format"], verify=order["verify"],
+            progress=stages.append,
             **select_options(source, order["options"]),
         )  # fmt: skip
         answer = describe(report)
@@ -48,6 +49,8 @@ def carry_out(order: Mapping[str, Any]) -> dict[str, Any]:
         answer = {"status": "unreadable", "reason": reason}
     except SerdeError as error:
         answer = {"status": "refused", "reason": str(error)}
+        if "verify" in stages:  # which comes after writing
+            answer = {"status": "converted", "reason": f"not verified: {error}"}
     except OSError as error:
         answer = {"status": "failed", "reason": str(error)}
     except MemoryError:

@@ -1,0 +1,42 @@
+"""``serde completion``: the shell's completion of commands and options."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from serde.cli.options import RenamingCommand, documented
+
+PLACES = {  # where each shell looks for it, below the home folder
+    "bash": ".local/share/bash-completion/completions/serde",
+    "zsh": ".zfunc/_serde",
+    "fish": ".config/fish/completions/serde.fish",
+}
+ZSH = "zsh reads it if ~/.zshrc has: fpath=(~/.zfunc $fpath); autoload -Uz compinit; compinit"
+
+
+@click.command(cls=RenamingCommand)
+@click.argument("shell", type=click.Choice([*PLACES]))
+@documented("--install", is_flag=True, help="Write it to where the shell looks for it.")
+@click.pass_context
+def completion(context: click.Context, shell: str, install: bool) -> None:
+    """Print the script that completes serde's commands and options in SHELL."""
+    from click.shell_completion import get_completion_class
+
+    from serde.io.atomic_write import Replacing
+
+    found = get_completion_class(shell)
+    assert found is not None  # of the shells that are offered
+    script = found(context.find_root().command, {}, "serde", "_SERDE_COMPLETE").source()
+    if not install:
+        click.echo(script)
+        return
+    place = Path.home() / PLACES[shell]
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with Replacing(os.fspath(place)) as files, files.open(os.fspath(place)) as out:
+        out.write(script.encode())
+    click.echo(f"written to {place}; a new shell has it")
+    if shell == "zsh":
+        click.echo(ZSH)
