@@ -122,6 +122,22 @@ def test_options_of_reading_apply_where_they_exist(zoo, tmp_path, in_this_proces
     assert found.rows[0].status == "refused" and "opset" in found.rows[0].reason
 
 
+def test_a_result_that_cannot_be_run_is_converted_and_not_verified(
+    zoo, tmp_path, in_this_process, monkeypatch
+):
+    def refuse(*arguments, **options):
+        raise SerdeError("the runtime refuses these inputs")
+
+    monkeypatch.setattr("serde.verification.compare_result", refuse)
+    found = migrate([zoo / "a.onnx"], tmp_path / "out", verify=True, jobs=1)
+    (row,) = found.rows
+    assert row.ok
+    assert (row.status, row.reason) == (
+        "converted", "not verified: the runtime refuses these inputs"
+    )  # fmt: skip
+    assert (tmp_path / "out" / "a.onnx").exists()
+
+
 class TestOneOfMany:
     @pytest.mark.parametrize(
         ("name", "status", "reason"),
