@@ -282,6 +282,14 @@ class RuleTable:
             self._guard(node, inputs, results)
         return results
 
+    def call(self, builder: Builder, op: str, *inputs: Value | None, **attrs: Any) -> Any:
+        """Emit what one operator becomes, without a graph to rewrite; its results.
+
+        For front ends that record operators of the table's vocabulary as they run.
+        """
+        results = self.apply(Node(op, inputs, (), attrs), builder, inputs)
+        return results[0] if len(results) == 1 else results
+
     def bodies(
         self, node: Node, builder: Builder, inputs: tuple[Value | None, ...]
     ) -> frozenset[str]:  # fmt: skip
