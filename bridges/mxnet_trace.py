@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -137,7 +138,8 @@ class _Run:
 def find_line() -> str:
     """``file.py:12``: the innermost line at work that is not of MXNet, Python or serde."""
     folders = tuple(
-        str(Path(sys.modules[m].__file__ or "").parent) for m in ("mxnet", "ctypes", __name__)
+        f"{Path(sys.modules[m].__file__ or '').parent}{os.sep}"
+        for m in ("mxnet", "ctypes", __name__)
     )
     for frame in reversed(traceback.extract_stack()):
         if not frame.filename.startswith((*folders, "<")) and "contextlib" not in frame.filename:

@@ -100,7 +100,7 @@ def cond(
             branches.append(g.build(ensure_distinct_outputs(g, values)))
         trees.append(tree)
         types.append([(v.dtype, v.shape) for v in values])
-    _require_alike("serde.cond", "the branches", trees, types)
+    _require_alike("serde.cond", "the branches", [*map(_structure, trees)], types)
     with rec.operation("cond") as g:
         made = g.If(test_value, then_branch=branches[0], else_branch=branches[1],
                     outputs=len(types[0]))  # fmt: skip
@@ -119,7 +119,7 @@ def merge_shapes(a: Shape | None, b: Shape | None) -> Shape | None:
 
 def _require_alike(function: str, what: str, trees: Sequence[Any], types: Sequence[Any]) -> None:
     """Refuse results that are nested differently, or of other element types or ranks."""
-    if _structure(trees[0]) != _structure(trees[1]):
+    if trees[0] != trees[1]:
         refuse(function, f"{what} return results that are nested differently")
     for (dtype, shape), (other, another) in zip(*types, strict=True):
         if dtype is not other:
@@ -178,23 +178,18 @@ def _record_loop(
 ) -> tuple[Graph, list[Any]]:  # fmt: skip
     with rec.body("body") as g:
         g.input(g.names.fresh("iteration"), DType.INT64, ())
-        going = g.input(g.names.fresh("going"), DType.BOOL, ())
+        g.input(g.names.fresh("going"), DType.BOOL, ())
         carried = [_declare(rec, g, "state", x, s) for x, s in zip(start, shapes, strict=True)]
         tree = body(unflatten(like, carried))
         state = [as_array(leaf, rec) for leaf in flatten(tree)]
         types = [(DType.of(x.dtype), x.dims) for x in state]
         wanted = [(DType.of(x.dtype), x.dims) for x in start]
         _require_alike("serde.while_loop", "the body and the initial state",
-                       [_as_tree(tree), _as_tree(like)], [types, wanted])  # fmt: skip
+                       [_structure(tree), _structure(like)], [types, wanted])  # fmt: skip
         test = _test(rec, condition(unflatten(like, state)))
-        del going
         with rec.operation("while_loop"):
             outputs = ensure_distinct_outputs(g, [test, *(x.value for x in state)])
         return g.build(outputs), types
-
-
-def _as_tree(tree: Any) -> Any:
-    return _structure(tree)
 
 
 def scan(
@@ -278,7 +273,7 @@ def _record_scan(
         types = [(DType.of(x.dtype), x.dims) for x in state]
         wanted = [(DType.of(x.dtype), x.dims) for x in start]
         _require_alike("serde.scan", "the function and the initial state",
-                       [_as_tree(tree), _as_tree(like)], [types, wanted])  # fmt: skip
+                       [_structure(tree), _structure(like)], [types, wanted])  # fmt: skip
         rows = [as_array(leaf, rec) for leaf in flatten(stacked)]
         with rec.operation("scan"):
             values = [going, *(x.value for x in state), *(x.value for x in rows)]

@@ -155,17 +155,9 @@ def _power_of_integers(g: Any, a: Value, b: Value) -> Value:
     return result
 
 
-def _true_divide(g: Any, a: Value, b: Value) -> Value:
-    return g.Div(a, b)
-
-
 def absolute(g: Any, x: Value) -> Value:
     """The size of each element."""
     return x if x.type.kind in "ub" else g.Abs(x)
-
-
-def _sign(g: Any, x: Value) -> Value:
-    return g.Sign(x)
 
 
 def _positive(g: Any, x: Value) -> Value:
@@ -195,7 +187,7 @@ EMITTERS: dict[str, Emit] = {
     "add": for_bools("Or", "Add"),
     "subtract": node_of("Sub"),
     "multiply": for_bools("And", "Mul"),
-    "divide": _true_divide,
+    "divide": node_of("Div"),
     "floor_divide": lambda g, a, b: _divmod(g, a, b)[0],
     "remainder": lambda g, a, b: _divmod(g, a, b)[1],
     "divmod": _divmod,
@@ -206,7 +198,7 @@ EMITTERS: dict[str, Emit] = {
     "positive": _positive,
     "absolute": absolute,
     "fabs": node_of("Abs"),
-    "sign": _sign,
+    "sign": node_of("Sign"),
     "square": _square,
     "sqrt": node_of("Sqrt"),
     "reciprocal": _reciprocal,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from serde.errors import ConversionError
-from serde.ir.graph import DType, Value
+from serde.ir.graph import Value
 
 from .array import TracedArray, as_array, cast, find_recorder, has_traced, sizes_value, to_number
 from .number import TracedNumber
@@ -121,13 +121,6 @@ def transpose(x: TracedArray, perm: Sequence[int]) -> TracedArray:
         return wrap(x, g.Transpose(x.value, perm=tuple(perm)))
 
 
-def move_axis(x: TracedArray, source: int, target: int) -> TracedArray:
-    """``x`` with one axis moved; both count from the front."""
-    order = [i for i in range(x.ndim) if i != source]
-    order.insert(target, source)
-    return transpose(x, order)
-
-
 def expand_dims(x: TracedArray, axes: Sequence[int]) -> TracedArray:
     """``x`` with axes of size 1 where ``axes`` name them in the result."""
     if not axes:
@@ -232,6 +225,3 @@ def is_known(x: Any) -> bool:
 def as_bool(x: TracedArray) -> TracedArray:
     """Whether each element is not zero."""
     return cast(x, bool)
-
-
-INT64 = DType.INT64

@@ -85,10 +85,8 @@ BUILTINS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _create(rec: Recorder, function: Any, number: Any) -> Callable[..., Any]:
+def _create(rec: Recorder, number: Any) -> Callable[..., Any]:
     def create(shape: Any, dtype: Any = float, order: str = "C", **options: Any) -> Any:
-        if function is np.full:
-            raise AssertionError
         return make_local(rec, size_list(shape), number, np.dtype(dtype or float))
 
     return create
@@ -149,9 +147,9 @@ def _dispatch(rec: Recorder, function: Any, *args: Any, **options: Any) -> Any:
 def creators(rec: Recorder) -> dict[Any, Callable[..., Any]]:
     """Stand-ins for the functions that make arrays, by the function."""
     made: dict[Any, Callable[..., Any]] = {
-        np.zeros: _create(rec, np.zeros, 0),
-        np.empty: _create(rec, np.empty, 0),
-        np.ones: _create(rec, np.ones, 1),
+        np.zeros: _create(rec, 0),
+        np.empty: _create(rec, 0),
+        np.ones: _create(rec, 1),
         np.full: partial(_full, rec),
         np.array: partial(_array, rec),
         np.asarray: partial(_asarray, rec),

@@ -167,11 +167,13 @@ class TracedNumber:
 
     def largest(self, other: Any) -> Any:
         """What ``max`` of the two is."""
-        return self._apply("max", other)
+        found = self._apply("max", other)
+        return np.maximum(HOOKS["array"](self), other) if found is NotImplemented else found
 
     def smallest(self, other: Any) -> Any:
         """What ``min`` of the two is."""
-        return self._apply("min", other)
+        found = self._apply("min", other)
+        return np.minimum(HOOKS["array"](self), other) if found is NotImplemented else found
 
     def truncate(self) -> Any:
         """What ``int`` of it is."""

@@ -18,8 +18,8 @@ from .kernels import TraceBuilder
 
 # Whose lines are not the user's: this front end, NumPy, and contextlib between them.
 OWN = (
-    os.path.dirname(os.path.dirname(os.path.abspath(__file__))), os.path.dirname(np.__file__),
-    contextlib.__file__,
+    os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), ""),
+    os.path.join(os.path.dirname(np.__file__), ""), contextlib.__file__,
 )  # fmt: skip
 # What lower modules call of higher ones, which fill it: "array", "ufunc", "function", "get_item",
 # "set_item", "complex", "at", and the tables "methods", "properties", "namespace".
