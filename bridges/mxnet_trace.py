@@ -242,7 +242,7 @@ def _element_type(run: _Run, handle: int) -> str:
     array = run.mx.nd.NDArray(handle=run.mx.base.NDArrayHandle(handle))
     name = np.dtype(array.dtype).name
     array.handle = None
-    return name
+    return str(name)
 
 
 @contextmanager

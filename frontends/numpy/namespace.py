@@ -16,6 +16,16 @@ __array_api_version__ = "2024.12"
 fft, linalg = np.fft, np.linalg
 
 
+def broadcast_arrays(*arrays: Any) -> list[Any]:
+    """``np.broadcast_arrays``; the standard has a list."""
+    return list(np.broadcast_arrays(*arrays))
+
+
+def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Any]:
+    """``np.meshgrid``; the standard has a list."""
+    return list(np.meshgrid(*arrays, indexing=indexing))
+
+
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
