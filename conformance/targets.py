@@ -59,6 +59,29 @@ class Onnx(Target):
         return self._last[2]
 
 
+class Consumer(Target):
+    """What the profile of a consumer writes, run by the consumer."""
+
+    def __init__(self) -> None:
+        from tests.consumers.consumers_live import CONSUMERS
+
+        self.runtimes = CONSUMERS
+
+    def run(self, graph: Graph, feeds: Mapping[str, Any], variant: str) -> Sequence[Any]:
+        model = to_proto(from_ir(graph, **get_profile(self.name).writing()))
+        held = {t.name for t in model.graph.initializer}
+        given = {i.name: feeds[i.name] for i in model.graph.input if i.name not in held}
+        with tempfile.TemporaryDirectory() as folder:
+            onnx.save(model, f"{folder}/m.onnx")
+            return self.runtimes.run(f"{folder}/m.onnx", given, command=self.name)
+
+
+class OpenVINO(Consumer):
+    """OpenVINO on the processor."""
+
+    name = "openvino"
+
+
 def _versions(model: onnx.ModelProto) -> Iterator[int]:
     """The versions of a model's operators: two opsets of the same ones are one model to a runtime.
 

@@ -1,7 +1,7 @@
 """Set up everything the tests need in ``.venv`` and run all of them: lint, format, types, tests.
 
 ``python3 tests/run.py [--venv FOLDER] [pytest arguments]``. Needs Python 3.10 or newer and a package
-index. MXNet and, in ``.tvm`` and ``.relax`` beside ``.venv``, TVM with Relay and TVM with Relax are
+index. MXNet and, in ``.tvm``, ``.relax`` and ``.consumers`` beside ``.venv``, TVM with Relay, TVM with Relax and OpenVINO are
 installed where their wheels can be had; the tests against them are skipped otherwise, and say why.
 """
 
@@ -55,6 +55,7 @@ def set_up(folder: Path) -> Path:
 LIVE = {  # the variable that names an environment, what makes it, and what for
     "SERDE_TVM": ("tests/relay/tvm_live.py", ".tvm", "TVM"),
     "SERDE_RELAX": ("tests/relax/relax_live.py", ".relax", "TVM with Relax"),
+    "SERDE_CONSUMERS": ("tests/consumers/consumers_live.py", ".consumers", "OpenVINO and others"),
 }
 
 

@@ -33,7 +33,7 @@ class MxnetReadOptions(RuleOptions, ParamsOptions, ReadOptions):
         choices=("full", "none"),
     )  # fmt: skip
     integers: str | None = option(
-        "Integer layers that round as MXNet does (exact, the default), or of real numbers (qdq).",
+        "Integer layers that round as MXNet does (exact), or of real numbers (qdq).",
         "`exact`: QLinearConv and QLinearMatMul (with the profiles of compilers, which look for "
         "it, DequantizeLinear, layer and QuantizeLinear in units of 1), which round as oneDNN "
         "does, and integer products where ONNX Runtime has no kernel (sums of layers): the "
@@ -41,7 +41,7 @@ class MxnetReadOptions(RuleOptions, ParamsOptions, ReadOptions):
         "its order, from opset 10 on. `qdq`: DequantizeLinear, "
         "layer and QuantizeLinear with the numbers that integers stand for, as compilers for "
         "hardware look for; one in some 100,000 integers is rounded the other way than by MXNet, "
-        "and spreads.",
+        "and spreads. The default is `qdq` with the profiles openvino and tensorrt, else `exact`.",
         choices=("exact", "qdq"), old_choices={"counted": "exact"},
     )  # fmt: skip
     kernels: str | None = option(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from serde.errors import UsageError
 from serde.ir.graph import Graph
 from serde.legalize.convert import LOWEST_WRITTEN, lower_to, lower_to_target, require_opset
@@ -40,8 +42,11 @@ def from_ir(
 
 
 def _for_importer(graph: Graph, opset: int, importer: str) -> Graph:
+    from . import consumers
     from .consumers import relax
 
+    if (consumer := consumers.get_consumer(importer)) is not None:
+        return avoid_runtime_forms(lower_to_target(graph, replace(consumer, opset=opset)))
     if importer != "relax":
         target = get_target(importer)
         if opset != target.opset:

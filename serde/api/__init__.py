@@ -99,6 +99,7 @@ def convert(
     used = {**reading, **writing, "profile": options.get("profile")}
     report = Report(_shown(source), os.fspath(target), "", into.name, options=_reported(used))
     writing = _profiled(into, asked, writing)
+    reading = _read_for(asked, from_format or format_name(source), reading)
     if into.check_target is not None:
         into.check_target(Path(target), **taken(into, "encode", writing))
     try:
@@ -181,6 +182,13 @@ def _profiled(into: Format, asked: Profile, writing: Mapping[str, Any]) -> dict[
     return {**asked.writing(), **writing}
 
 
+def _read_for(asked: Profile, source_format: str, reading: Mapping[str, Any]) -> dict[str, Any]:
+    """The options to read with, those of a profile where none are given."""
+    if asked.integers and "integers" in declared(get_format(source_format).read_options):
+        return {"integers": asked.integers, **reading}
+    return {**reading}
+
+
 def _for_running(reading: Mapping[str, Any]) -> dict[str, Any]:
     """What a source was read with, as verification takes it."""
     apart = ("params", "inputs", "outputs")
@@ -227,6 +235,7 @@ def check(
     reading, writing = _split(options, into)
     asked = get_profile(to if is_profile else writing.pop("profile", None) or "generic")
     report = Report(_shown(source), "", from_format or format_name(source), to)
+    reading = _read_for(asked, report.source_format, reading)
     if "missing_weights" in declared(get_format(report.source_format).read_options):
         reading["missing_weights"] = "infer"
     try:

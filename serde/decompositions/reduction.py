@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
+
 from serde.decompositions.table import decompositions
 from serde.ir.graph import DType, Value
 
@@ -29,6 +31,18 @@ def compose_reduction(op, g, x: Value, axes=None, *, keepdims: int, noop_with_em
 
 for _op in COMPOSED:
     decompositions(_op)(partial(compose_reduction, _op))
+
+
+def extreme_of_infinite(op, g, x: Value, axes=None, **form):
+    """ReduceMax or ReduceMin for targets that give the farthest finite number for elements that are
+    all infinite: such slices are special-cased.
+    """
+    if x.type.kind != "f":
+        return None
+    end = g.const(np.array(-np.inf if op == "ReduceMax" else np.inf, x.type.numpy))
+    other = g.cast(g.Equal(x, end), DType.INT32)
+    every = g.Equal(g.ReduceMin(other, axes, **form), 1)
+    return g.Where(every, end, g.as_is(op, (x, axes), form))
 
 
 @decompositions("ReduceLogSumExp")

@@ -26,7 +26,8 @@ class Profile:
     bits; ``static`` refuses dimensions that have no number; ``functions`` says which functions of
     the source the file has too (``serde.rewrite.outline``). ``integer_kernels`` writes products of
     integers in units of 1 as ``QLinearConv`` and ``QLinearMatMul``, for consumers that have these.
-    ``importer`` names what the file is legalized for: ``relax``, or the target of a plug-in.
+    ``importer`` names what the file is legalized for: a consumer, or the target of a plug-in.
+    ``integers`` is how sources with integer layers are read unless the caller says.
     """
 
     opset: int = 17
@@ -36,6 +37,7 @@ class Profile:
     functions: str = "keep"
     integer_kernels: bool = False
     importer: str | None = None
+    integers: str | None = None
 
     def writing(self) -> dict[str, Any]:
         """The options ONNX is written with, unless others are given."""
@@ -49,8 +51,8 @@ class Profile:
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
         "generic": Profile(integer_kernels=True),
-        "tensorrt": Profile(spelled_out=RECENT, int32=True, functions="inline"),
-        "openvino": Profile(spelled_out=RECENT, functions="inline"),
+        "tensorrt": Profile(spelled_out=RECENT, int32=True, functions="inline", integers="qdq"),
+        "openvino": Profile(functions="inline", importer="openvino", integers="qdq"),
         "relax": Profile(functions="inline", importer="relax"),
         "npu-static": Profile(13, RECENT | {"HardSwish", "Mish", "Gelu"}, True, True, "inline"),
     }

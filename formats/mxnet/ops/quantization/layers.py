@@ -54,8 +54,14 @@ def dequantize_unit(g, q: Value, zero: Value):
 
 
 def quantize(g, x: Value, dtype: DType, low: Value, high: Value):
-    """Numbers as the nearest integers of a range, even ones in the middle."""
-    return quantize_with_scale(g, x, dtype, compute_scale(g, dtype, low, high))
+    """Numbers as the nearest integers of a range, even ones in the middle.
+
+    No runtime has a kernel for a dynamic scale, so these are MXNet's own.
+    """
+    scale = compute_scale(g, dtype, low, high)
+    if scale.tensor is None:
+        return scale_and_round(g, x, dtype, low, high)
+    return quantize_with_scale(g, x, dtype, scale)
 
 
 def make_range(g, low: Calibration, high: Calibration):

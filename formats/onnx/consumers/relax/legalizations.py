@@ -67,16 +67,11 @@ def legalize_reduce_sum(g, x, axes=None, *, keepdims: int, noop_with_empty_axes:
 
 
 def legalize_extreme(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
-    """TVM starts from the farthest finite number, so what is infinite throughout is told apart."""
+    """TVM starts from the farthest finite number."""
     form = {"keepdims": keepdims, "noop_with_empty_axes": noop_with_empty_axes}
     if x.type is DType.BOOL:
         return g.cast_like(g[op](g.cast(x, DType.UINT8), axes, **form), x)
-    if x.type.kind != "f":
-        return None
-    end = g.const(np.array(-np.inf if op == "ReduceMax" else np.inf, x.type.numpy))
-    other = g.cast(g.Equal(x, end), DType.INT32)
-    every = g.Equal(g.ReduceMin(other, axes, **form), 1)
-    return g.Where(every, end, g.as_is(op, (x, axes), form))
+    return reduction.extreme_of_infinite(op, g, x, axes, **form)
 
 
 for _op in ("ReduceMax", "ReduceMin"):

@@ -6,9 +6,7 @@ A line has an operator and, for each type variable, the types as NumPy spells th
 
 from __future__ import annotations
 
-import numpy as np
-
-from serde.ir.graph import DType
+from ..support_table import parse_table
 
 MEASURED = """
 Abs T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
@@ -142,15 +140,4 @@ Where T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8 B=b1
 Xor T=b1
 """
 
-
-def _types(text: str) -> frozenset[DType]:
-    return frozenset(DType(np.dtype(t).name) for t in text.split(","))
-
-
-def _line(line: str) -> tuple[str, dict[str, frozenset[DType]]]:
-    op, *variables = line.split()
-    parts = (v.partition("=") for v in variables)
-    return op, {name: _types(types) for name, _, types in parts}
-
-
-SUPPORTED = dict(map(_line, MEASURED.split("\n")[1:-1]))
+SUPPORTED = parse_table(MEASURED)

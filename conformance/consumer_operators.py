@@ -1,0 +1,41 @@
+"""Measure the support tables of OpenVINO, tract and MNN.
+
+    SERDE_CONSUMERS=FOLDER python -m conformance.consumer_operators openvino [OPERATOR …]
+
+Operators named are measured anew; ``conformance/operator_support.py`` tells how.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+
+from tests.consumers.consumers_live import CONSUMERS
+
+from .operator_support import Consumer, write_table
+
+FOLDER = Path(__file__).parents[1] / "formats" / "onnx" / "consumers"
+OPSET = 17
+TITLES = {"openvino": "OpenVINO", "tract": "tract", "mnn": "MNN"}
+
+
+def consumer(name: str) -> Consumer:
+    """The consumer of a name, as it is measured."""
+    return Consumer(
+        TITLES[name], name, OPSET, partial(CONSUMERS.run, command=name),
+        lambda: str(CONSUMERS.ask("version", name)), FOLDER / name / "support_table.py",
+        f"consumer_operators {name}",
+    )  # fmt: skip
+
+
+def main(name: str, *operators: str) -> None:
+    """Measure a consumer and write its table."""
+    place = f"serde.formats.onnx.consumers.{name}.support_table"
+    before = import_module(place).MEASURED if operators else ""
+    write_table(consumer(name), before, operators)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,93 @@
+"""The profile openvino: what it writes is right in live OpenVINO, what it refuses it names."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import parser
+from onnx.numpy_helper import from_array
+
+import serde
+from conformance.onnx_nodes import ConstantNodeTests
+from conformance.targets import OpenVINO
+from serde.bridges.mxnet import run as run_mxnet
+from tests import networks
+from tests.consumers.consumers_live import CONSUMERS
+from tests.mxnet.test_quantised_networks import quantised
+from tests.onnx_live import error, run_model
+
+# One test for each thing that OpenVINO lacks or gets wrong, and the profile writes otherwise.
+NODE_TESTS = """
+test_attention_4d_gqa_with_past_and_present test_dft_rfft test_gru_batchwise test_if
+test_layer_normalization_3d_axis1_epsilon test_loop11 test_lstm_with_peepholes test_max_one_input
+test_maxpool_2d_ceil_output_size_reduce_by_one test_nllloss_NCd1_ii
+test_nonmaxsuppression_iou_threshold_boundary test_qlinearconv
+test_reduce_l1_do_not_keepdims_example test_reduce_log_sum_desc_axes
+test_reduce_log_sum_exp_keepdims_example test_resize_downsample_scales_cubic_align_corners
+test_resize_tf_crop_and_resize_axes_2_3 test_resize_upsample_scales_cubic_A_n0p5_exclude_outside
+test_roialign_mode_max
+""".split()
+
+
+@pytest.mark.parametrize("name", NODE_TESTS)
+def test_node_tests(name):
+    sample, target = ConstantNodeTests().sample(name), OpenVINO()
+    for feeds, wanted in sample.data:
+        assert sample.differs(wanted, target.run(sample.graph, feeds, "")) is None
+
+
+@pytest.mark.parametrize("name", ["squeezenet1.0", "lstm_bidirectional", "bert_interleaved"])
+def test_networks(name, tmp_path):
+    network = networks.build(name, networks.smallest(name) if name in networks.VISION else None)
+    feeds = networks.feeds(network, 2)
+    wanted = networks.expected(network, feeds)
+    symbol, _ = networks.export(network, tmp_path)
+    shapes = {n: (s, feeds[n].dtype) for n, s in networks.shapes(network).items()}
+    serde.convert(symbol, tmp_path / "m.onnx", inputs=shapes, profile="openvino")
+    got = CONSUMERS.run(str(tmp_path / "m.onnx"), feeds, command="openvino")
+    assert max(error(a, b) for a, b in zip(got, wanted, strict=True)) < 1e-4
+
+
+def test_integers_are_those_of_onnx_runtime(tmp_path):
+    """As near to MXNet as the same file is in ONNX Runtime."""
+    prefix, feeds = quantised("resnet18_v1", "calibrated", tmp_path)
+    (wanted,) = run_mxnet(str(prefix), feeds)
+    path = tmp_path / "m.onnx"
+    serde.convert(prefix, path, inputs=feeds, profile="openvino")
+    ops = {n.op_type for n in onnx.load(path).graph.node}
+    assert ops.isdisjoint({"QLinearConv", "MatMulInteger"})
+    (reference,) = run_model(onnx.load(path), feeds)
+    (got,) = CONSUMERS.run(str(path), feeds, command="openvino")
+    assert error(got, wanted) < max(2 * error(reference, wanted), 1e-6)
+
+
+def test_strides_of_a_moved_point_convolution(tmp_path):
+    """OpenVINO drops the strides of this form; the result had the size of its data."""
+    text = """
+    <ir_version: 8, opset_import: ["": 17]>
+    g (float[2,8,8,16] x) => (float[2,32,4,4] y) <float one = {1}, uint8 zero = {0}> {
+        q = QuantizeLinear(x, one, zero)
+        t = Transpose<perm = [0, 3, 1, 2]>(q)
+        d = DequantizeLinear(t, one, zero)
+        v = DequantizeLinear<axis = 0>(w, s, z)
+        y = Conv<strides = [2, 2]>(d, v)
+    }"""
+    model = parser.parse_model(text)
+    draws = np.random.default_rng(0)
+    held = {"w": draws.integers(-100, 100, (32, 16, 1, 1)).astype(np.int8),
+            "s": np.full(32, 0.01, np.float32), "z": np.zeros(32, np.int8)}  # fmt: skip
+    model.graph.initializer.extend(from_array(a, n) for n, a in held.items())
+    feeds = {"x": (draws.random((2, 8, 8, 16)) * 90).astype(np.float32)}
+    onnx.save(model, tmp_path / "a.onnx")
+    serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", profile="openvino")
+    (got,) = CONSUMERS.run(str(tmp_path / "b.onnx"), feeds, command="openvino")
+    assert error(got, run_model(model, feeds)[0]) < 1e-6
+
+
+def test_what_it_lacks_is_refused_by_name(tmp_path):
+    text = '<ir_version: 8, opset_import: ["": 17]> g (string[2] x) => (string[N] y) {'
+    model = parser.parse_model(text + 'y = StringNormalizer<case_change_action = "LOWER">(x) }')
+    onnx.save(model, tmp_path / "m.onnx")
+    (problem,) = serde.check(tmp_path / "m.onnx", to="openvino").problems
+    assert problem.reason == "openvino has no StringNormalizer"
