@@ -14,7 +14,7 @@ from serde.io.weights_hash import KEY, weights_hash
 from serde.ir.graph import Graph
 from serde.legalize.convert import without_functions
 from serde.legalize.profiles import PROFILES, Profile
-from serde.passes import drop_dead, share_constants, tidy
+from serde.passes import drop_dead, merge_repeats, share_constants, tidy
 from serde.passes.change_batch import dimension_names, fix_dimensions, rebatch
 from serde.passes.cut_inputs import (
     check_dim_name,
@@ -28,6 +28,7 @@ from serde.passes.cut_inputs import (
     with_inputs,
 )
 from serde.passes.dequantize import dequantize
+from serde.passes.fold_batchnorm import fold_batchnorm
 from serde.passes.set_inputs import set_inputs
 from serde.plugins import (
     Format,
@@ -95,6 +96,8 @@ def raise_to_ir(found: Format, graph: Graph, given: Mapping[str, Any]) -> Graph:
     if given.get("static"):
         graph = fix_dimensions(graph, given["static"], names)
     graph = tidy(graph)
+    if given.get("fold_batchnorm"):
+        graph = fold_batchnorm(graph)
     check_graph(graph)
     return graph
 
@@ -190,7 +193,7 @@ def lower(found: Format, graph: Graph, given: Mapping[str, Any]) -> Graph:
 
 def finish(graph: Graph, hash_weights: bool | None = None) -> Graph:
     """The graph as it is written. A hash that the source had is that of the source's weights."""
-    graph = share_constants(drop_dead(graph))
+    graph = merge_repeats(share_constants(drop_dead(graph)))
     metadata = {k: v for k, v in graph.metadata.items() if k != KEY}
     if hash_weights:
         metadata[KEY] = weights_hash(graph)

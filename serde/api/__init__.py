@@ -184,9 +184,8 @@ def _profiled(into: Format, asked: Profile, writing: Mapping[str, Any]) -> dict[
 
 def _read_for(asked: Profile, source_format: str, reading: Mapping[str, Any]) -> dict[str, Any]:
     """The options to read with, those of a profile where none are given."""
-    if asked.integers and "integers" in declared(get_format(source_format).read_options):
-        return {"integers": asked.integers, **reading}
-    return {**reading}
+    known = declared(get_format(source_format).read_options)
+    return {**{n: v for n, v in asked.reading.items() if n in known}, **reading}
 
 
 def _for_running(reading: Mapping[str, Any]) -> dict[str, Any]:

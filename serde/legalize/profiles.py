@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -14,6 +14,8 @@ from serde.ir.graph import DType, Graph, Node, Value, show_shape
 from serde.legalize.convert import without_functions
 
 INT32 = np.iinfo(np.int32)
+QDQ: Mapping[str, Any] = MappingProxyType({"integers": "qdq"})
+FOLDED: Mapping[str, Any] = MappingProxyType({"fold_batchnorm": True})
 # Operators that runtimes lag behind with; each is spelled out in older ones.
 RECENT = frozenset("Attention GroupNormalization RMSNormalization RotaryEmbedding Swish".split())
 
@@ -27,7 +29,7 @@ class Profile:
     the source the file has too (``serde.rewrite.outline``). ``integer_kernels`` writes products of
     integers in units of 1 as ``QLinearConv`` and ``QLinearMatMul``, for consumers that have these.
     ``importer`` names what the file is legalized for: a consumer, or the target of a plug-in.
-    ``integers`` is how sources with integer layers are read unless the caller says.
+    ``reading`` are options that sources are read with unless the caller gives them.
     """
 
     opset: int = 17
@@ -37,7 +39,7 @@ class Profile:
     functions: str = "keep"
     integer_kernels: bool = False
     importer: str | None = None
-    integers: str | None = None
+    reading: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
     def writing(self) -> dict[str, Any]:
         """The options ONNX is written with, unless others are given."""
@@ -51,10 +53,12 @@ class Profile:
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
         "generic": Profile(integer_kernels=True),
-        "tensorrt": Profile(spelled_out=RECENT, int32=True, functions="inline", integers="qdq"),
-        "openvino": Profile(functions="inline", importer="openvino", integers="qdq"),
+        "tensorrt": Profile(spelled_out=RECENT, int32=True, functions="inline", reading=QDQ),
+        "openvino": Profile(functions="inline", importer="openvino", reading=QDQ),
         "relax": Profile(functions="inline", importer="relax"),
-        "npu-static": Profile(13, RECENT | {"HardSwish", "Mish", "Gelu"}, True, True, "inline"),
+        "npu-static": Profile(
+            13, RECENT | {"HardSwish", "Mish", "Gelu"}, True, True, "inline", reading=FOLDED
+        ),
     }
 )
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from serde.ir.graph import Graph
+from serde.passes.concat_chains import flatten_concats
 from serde.passes.cse import merge_repeats
 from serde.passes.dce import drop_dead
 from serde.passes.dedup_constants import share_constants
 from serde.passes.stack_sequences import stack_lists
 
 __all__ = ["DEFAULT", "drop_dead", "merge_repeats", "share_constants", "stack_lists", "tidy"]
-DEFAULT = (stack_lists, drop_dead, share_constants, merge_repeats)
+DEFAULT = (stack_lists, drop_dead, share_constants, merge_repeats, flatten_concats)
 
 
 def tidy(graph: Graph) -> Graph:

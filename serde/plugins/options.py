@@ -116,6 +116,11 @@ class ReadOptions:
         "their ranges.",
         kind="flag",
     )  # fmt: skip
+    fold_batchnorm: bool | None = option(
+        "Make BatchNormalization part of the weights of Conv, ConvTranspose and Gemm.",
+        "Runtimes that optimize what they load do so themselves; weights are then no longer those "
+        "of the source. The default with the profiles npu-static and tract.", kind="flag",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -15,7 +15,7 @@ from .support_table import SUPPORTED
 
 OPSET = 17  # the opset it was measured at
 # What the node tests of one operator leave out; networks with named sizes have them.
-UNTESTED: dict[str, TypeConstraints] = {op: {} for op in ("If", "Loop", "Shape", "Size")}
+UNTESTED: dict[str, TypeConstraints] = {op: {} for op in "If Loop Scan Shape Size".split()}
 
 # Right in some forms only: OpenVINO ignores the axes of reductions and the axis of DFT, and cannot
 # load losses of more than two axes.

@@ -1,0 +1,109 @@
+"""BatchNormalization as part of the weights of the layer before it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from serde.ir.graph import DType, Graph, Node, Tensor, Value
+
+Array = np.ndarray[Any, Any]
+FOLDING = frozenset({"Conv", "ConvTranspose", "Gemm"})
+
+
+def fold_batchnorm(graph: Graph) -> Graph:
+    """Return ``graph`` with each BatchNormalization of constants folded into the layer before it.
+
+    Layers whose result is read by others too stay. Weights are computed when they are written, in
+    float64. Subgraphs are left as they are.
+    """
+    makers = {v: node for node in graph.nodes for v in node.outputs}
+    uses = Counter(v for node in graph.all_nodes() for v in node.inputs if v is not None)
+    uses.update(graph.outputs)
+    folded: dict[Node, Node] = {}
+    dropped: set[Node] = set()
+    for node in graph.nodes:
+        x = node.inputs[0] if _is_foldable(node) else None
+        layer = makers.get(x) if x is not None and uses[x] == 1 else None
+        if layer is not None and _takes_factor(layer):
+            folded[layer] = _fold(layer, node, uses)
+            dropped.add(node)
+    if not folded:
+        return graph
+    nodes = tuple(folded.get(node, node) for node in graph.nodes if node not in dropped)
+    return replace(graph, nodes=nodes)
+
+
+def _is_foldable(node: Node) -> bool:
+    """Whether a node is a BatchNormalization for inference with constant operands."""
+    if node.op != "BatchNormalization" or node.domain or len(node.outputs) > 1:
+        return False
+    is_constant = all(v is not None and v.tensor is not None for v in node.inputs[1:])
+    return is_constant and not node.attrs.get("training_mode")
+
+
+def _takes_factor(layer: Node) -> bool:
+    """Whether a layer has constant weights, and one result for each of their channels."""
+    if layer.op not in FOLDING or layer.domain or len(layer.inputs) < 2:
+        return False
+    if not all(v is None or (v.tensor is not None and _is_float(v)) for v in layer.inputs[1:]):
+        return False
+    if layer.op != "Gemm":
+        return True
+    bias = (*layer.inputs, None)[2]
+    is_row = bias is None or len(bias.static_shape) < 2
+    return is_row and layer.attrs.get("alpha", 1.0) == layer.attrs.get("beta", 1.0) == 1
+
+
+def _is_float(value: Value) -> bool:
+    return value.dtype in (DType.FLOAT32, DType.FLOAT64)
+
+
+def _fold(layer: Node, norm: Node, uses: Mapping[Value, int]) -> Node:
+    """The layer with weights and a bias that include the normalization."""
+    x, w, b = (*layer.inputs, None)[:3]
+    scale, shift, mean, var = norm.inputs[1:5]
+    assert w is not None and scale is not None and shift is not None
+    epsilon = float(norm.attrs.get("epsilon", 1e-5))  # type: ignore[arg-type]
+
+    def factor() -> Array:
+        return np.asarray(_wide(scale) / np.sqrt(_wide(var) + epsilon))
+
+    def load_weights() -> Array:
+        return np.asarray(_multiply(layer, _wide(w), factor()), w.type.numpy)
+
+    def load_bias() -> Array:
+        own = 0.0 if b is None else _wide(b)
+        return np.asarray((own - _wide(mean)) * factor() + _wide(shift), w.type.numpy)
+
+    def constant(
+        like: Value, part: str, shape: tuple[int, ...], load: Callable[[], Array]
+    ) -> Value:
+        name = like.name if uses[like] == 1 else f"{norm.outputs[0].name}/{part}"
+        return Value(name, w.dtype, shape, Tensor(w.type, shape, load))
+
+    weights = constant(w, "weight", w.static_shape, load_weights)
+    bias = constant(shift, "bias", scale.static_shape, load_bias)
+    sources = (*layer.sources, *norm.sources)
+    return replace(layer, inputs=(x, weights, bias), outputs=norm.outputs, sources=sources)
+
+
+def _wide(value: Value | None) -> Array:
+    assert value is not None
+    return value.array().astype(np.float64)
+
+
+def _multiply(layer: Node, w: Array, factor: Array) -> Array:
+    """Weights times a factor for each channel of the result."""
+    if layer.op == "Conv":
+        return np.asarray(w * factor.reshape(-1, *[1] * (w.ndim - 1)))
+    if layer.op == "Gemm":
+        return np.asarray(w * (factor[:, None] if layer.attrs.get("transB") else factor))
+    group: Any = layer.attrs.get("group", 1)
+    parts = w.reshape(group, w.shape[0] // group, *w.shape[1:])
+    by_group = factor.reshape(group, 1, w.shape[1], *[1] * (w.ndim - 2))
+    return np.asarray((parts * by_group).reshape(w.shape))

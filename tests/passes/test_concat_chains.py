@@ -1,0 +1,35 @@
+"""Concats of Concats become one."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+from onnx import parser
+
+import serde
+from tests.onnx_live import run_model
+
+
+def test_only_parts_of_the_same_axis_that_nothing_else_reads(tmp_path):
+    text = """<ir_version: 8, opset_import: ["": 17]>
+    g (float[2,2] x) => (float[6,2] a, float[2,6] b, float[8,2] c) {
+        r = Relu(x)
+        p = Concat<axis = 0>(x, r)
+        a = Concat<axis = 0>(p, x)
+        q = Concat<axis = 0>(x, r)
+        t = Transpose(q)
+        u = Concat<axis = 1>(x, r)
+        b = Concat<axis = 1>(u, r)
+        s = Sigmoid(x)
+        v = Concat<axis = 0>(s, x)
+        w = Concat<axis = 0>(v, x)
+        c = Concat<axis = 0>(w, r)
+    }"""
+    model = parser.parse_model(text)
+    onnx.save(model, tmp_path / "a.onnx")
+    serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx")
+    made = onnx.load(tmp_path / "b.onnx")
+    assert [len(n.input) for n in made.graph.node if n.op_type == "Concat"] == [3, 3, 4]
+    feeds = {"x": np.random.default_rng(0).normal(size=(2, 2)).astype(np.float32)}
+    for a, b in zip(run_model(model, feeds), run_model(made, feeds), strict=True):
+        np.testing.assert_array_equal(a, b)

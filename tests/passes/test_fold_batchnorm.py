@@ -1,0 +1,71 @@
+"""BatchNormalization folded into the layer before it computes the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import parser
+from onnx.numpy_helper import from_array
+
+import serde
+from tests.onnx_live import error, run_model
+
+LAYERS = {  # the layer, the shapes of its data, weights and bias, and whether it is folded
+    "conv": ("Conv<group = 2>(x, w, b)", (2, 4, 6, 6), (6, 2, 3, 3), 6, True),
+    "conv without bias": ("Conv(x, w)", (2, 4, 6), (6, 4, 3), 6, True),
+    "transposed": ("ConvTranspose<group = 2>(x, w, b)", (2, 4, 6, 6), (4, 3, 3, 3), 6, True),
+    "gemm": ("Gemm(x, w, b)", (3, 4), (4, 5), 5, True),
+    "gemm transposed": ("Gemm<transB = 1>(x, w, b)", (3, 4), (5, 4), 5, True),
+    "gemm scaled": ("Gemm<alpha = 0.5>(x, w, b)", (3, 4), (4, 5), 5, False),
+    "another reader": ("Conv(x, w, b)", (2, 4, 6), (6, 4, 3), 6, False),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers(name, tmp_path):
+    layer, data, weights, channels, is_folded = LAYERS[name]
+    size = ",".join("N" if i == 0 else str(d) for i, d in enumerate(data))
+    more = name == "another reader"
+    rank = ",".join("MCHW"[: len(data)])
+    outputs = f"float[{rank}] y" + (f", float[{rank}] a" if more else "")
+    text = f"""<ir_version: 8, opset_import: ["": 17]> g (float[{size}] x) => ({outputs}) {{
+        a = {layer}
+        y = BatchNormalization(a, scale, shift, mean, var)
+    }}"""
+    model = parser.parse_model(text)
+    draws = np.random.default_rng(0)
+    held = {"w": draws.normal(size=weights), "b": draws.normal(size=channels)}
+    held |= {n: draws.normal(size=channels) for n in ("scale", "shift", "mean")}
+    held["var"] = draws.uniform(0.5, 2, channels)
+    used = {i for n in model.graph.node for i in n.input}
+    model.graph.initializer.extend(
+        from_array(a.astype(np.float32), n) for n, a in held.items() if n in used
+    )
+    onnx.save(model, tmp_path / "a.onnx")
+    serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", fold_batchnorm=True)
+    made = onnx.load(tmp_path / "b.onnx")
+    assert ("BatchNormalization" in {n.op_type for n in made.graph.node}) is not is_folded
+    feeds = {"x": draws.normal(size=data).astype(np.float32)}
+    for a, b in zip(run_model(model, feeds), run_model(made, feeds), strict=True):
+        assert error(b, a) < 1e-6
+
+
+def test_shared_weights_keep_their_own(tmp_path):
+    text = """<ir_version: 8, opset_import: ["": 17]>
+    g (float[N,4,6] x) => (float[N,6,4] y, float[N,6,4] z) {
+        a = Conv(x, w)
+        y = BatchNormalization(a, s, s, s, s)
+        z = Conv(x, w)
+    }"""
+    model = parser.parse_model(text)
+    draws = np.random.default_rng(0)
+    held = {"w": draws.normal(size=(6, 4, 3)), "s": draws.uniform(0.5, 2, 6)}
+    model.graph.initializer.extend(from_array(a.astype(np.float32), n) for n, a in held.items())
+    onnx.save(model, tmp_path / "a.onnx")
+    serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", fold_batchnorm=True)
+    made = onnx.load(tmp_path / "b.onnx")
+    assert [n.op_type for n in made.graph.node] == ["Conv", "Conv"]
+    feeds = {"x": draws.normal(size=(2, 4, 6)).astype(np.float32)}
+    for a, b in zip(run_model(model, feeds), run_model(made, feeds), strict=True):
+        assert error(b, a) < 1e-6
