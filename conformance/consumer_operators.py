@@ -1,4 +1,4 @@
-"""Measure the support tables of OpenVINO, tract and MNN.
+"""Measure the support tables of OpenVINO and tract.
 
     SERDE_CONSUMERS=FOLDER python -m conformance.consumer_operators openvino [OPERATOR …]
 
@@ -18,7 +18,7 @@ from .operator_support import Consumer, write_table
 
 FOLDER = Path(__file__).parents[1] / "formats" / "onnx" / "consumers"
 OPSET = 17
-TITLES = {"openvino": "OpenVINO", "tract": "tract", "mnn": "MNN"}
+TITLES = {"openvino": "OpenVINO", "tract": "tract"}
 
 
 def consumer(name: str) -> Consumer:

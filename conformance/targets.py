@@ -82,6 +82,12 @@ class OpenVINO(Consumer):
     name = "openvino"
 
 
+class Tract(Consumer):
+    """tract on the processor."""
+
+    name = "tract"
+
+
 def _versions(model: onnx.ModelProto) -> Iterator[int]:
     """The versions of a model's operators: two opsets of the same ones are one model to a runtime.
 

@@ -41,9 +41,10 @@ class OnnxWriteOptions(FunctionOptions, WriteOptions):
         kind="integer",
     )  # fmt: skip
     profile: str | None = option(
-        "What the consumer asks for: generic, tensorrt, openvino, relax, npu-static, or "
+        "What the consumer asks for: generic, tensorrt, openvino, tract, relax, npu-static, or "
         "a plug-in's target.",
-        "`relax` is described below; [add-a-target.md](../how-to/add-a-target.md) is about others.",
+        "`relax` is described below; [consumers.md](../how-to/consumers.md) and "
+        "[add-a-target.md](../how-to/add-a-target.md) are about others.",
         metavar="NAME",
     )  # fmt: skip
     external_data: str | None = option(

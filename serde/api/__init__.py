@@ -99,9 +99,9 @@ def convert(
     used = {**reading, **writing, "profile": options.get("profile")}
     report = Report(_shown(source), os.fspath(target), "", into.name, options=_reported(used))
     writing = _profiled(into, asked, writing)
-    reading = _read_for(asked, from_format or format_name(source), reading)
     if into.check_target is not None:
         into.check_target(Path(target), **taken(into, "encode", writing))
+    reading = _read_for(asked, from_format or format_name(source), reading)
     try:
         with _timed(report, "read", progress):
             graph = _load(report, source, from_format, reading)

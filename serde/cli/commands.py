@@ -179,7 +179,7 @@ def convert(
     default="onnx",
     callback=known_target,
     metavar="FORMAT",
-    help="The target format, or a profile: openvino, relax, or a plug-in's target.",
+    help="The target format, or a profile: openvino, tensorrt, tract, relax, a plug-in's target.",
 )
 @writing(only=("opset", "mxnet"))
 @documented("--json", "as_json", is_flag=True, help="Print the report as JSON.")

@@ -12,6 +12,7 @@ import numpy as np
 from serde.errors import UsageError
 from serde.ir.graph import DType, Graph, Node, Value, show_shape
 from serde.legalize.convert import without_functions
+from serde.passes.signed_integers import make_signed
 
 INT32 = np.iinfo(np.int32)
 QDQ: Mapping[str, Any] = MappingProxyType({"integers": "qdq"})
@@ -29,7 +30,8 @@ class Profile:
     the source the file has too (``serde.rewrite.outline``). ``integer_kernels`` writes products of
     integers in units of 1 as ``QLinearConv`` and ``QLinearMatMul``, for consumers that have these.
     ``importer`` names what the file is legalized for: a consumer, or the target of a plug-in.
-    ``reading`` are options that sources are read with unless the caller gives them.
+    ``signed`` quantizes by int8 in place of uint8. ``reading`` are options that sources are read
+    with unless the caller gives them.
     """
 
     opset: int = 17
@@ -39,6 +41,7 @@ class Profile:
     functions: str = "keep"
     integer_kernels: bool = False
     importer: str | None = None
+    signed: bool = False
     reading: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
     def writing(self) -> dict[str, Any]:
@@ -53,8 +56,11 @@ class Profile:
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
         "generic": Profile(integer_kernels=True),
-        "tensorrt": Profile(spelled_out=RECENT, int32=True, functions="inline", reading=QDQ),
+        "tensorrt": Profile(
+            int32=True, functions="inline", importer="tensorrt", signed=True, reading=QDQ
+        ),
         "openvino": Profile(functions="inline", importer="openvino", reading=QDQ),
+        "tract": Profile(functions="inline", importer="tract", reading={**QDQ, **FOLDED}),
         "relax": Profile(functions="inline", importer="relax"),
         "npu-static": Profile(
             13, RECENT | {"HardSwish", "Mish", "Gelu"}, True, True, "inline", reading=FOLDED
@@ -69,6 +75,8 @@ def prepare(graph: Graph, profile: Profile) -> tuple[Graph, list[str]]:
     if profile.static:
         graph = without_functions(graph)
         refuse_open(graph)
+    if profile.signed:
+        graph = make_signed(without_functions(graph))
     if profile.int32:
         graph = within_int32(graph, notes)
     written = sorted({n.op for n in graph.all_nodes() if not n.domain} & profile.spelled_out)

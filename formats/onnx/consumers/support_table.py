@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.ir.graph import DType
+from serde.ir.graph import DType, Node
 
+MEASURED = frozenset({DType.FLOAT32, DType.FLOAT64, DType.FLOAT16, DType.BOOL})
+MEASURED |= {DType(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)}
 Supported = dict[str, dict[str, frozenset[DType]]]
 
 
@@ -16,6 +18,13 @@ def parse_table(text: str) -> Supported:
     ``Gather T=f4,i8 Tind=i8``.
     """
     return dict(_parse_line(line) for line in text.splitlines() if line)
+
+
+def unmeasured_type(node: Node) -> str | None:
+    """Cast: between types that are measured."""
+    types = [v.dtype for v in (*node.inputs, *node.outputs) if v is not None]
+    wrong = (d for d in types if d is not None and d not in MEASURED)
+    return next((f"no {d.value} elements" for d in wrong), None)
 
 
 def _parse_line(line: str) -> tuple[str, dict[str, frozenset[DType]]]:

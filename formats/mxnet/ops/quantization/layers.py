@@ -187,23 +187,36 @@ def read_quantized_activation(g, q, low, high):
     return g.Max(q, g.scalar(0, q)), low, high
 
 
-@reads("_contrib_quantized_pooling", ignore=("cudnn_off",))
 def read_quantized_pooling(
-    g, q, low, high, *, kernel: Ints = (), pool_type="max", global_pool=False,
+    mean, g, q, low, high, *, kernel: Ints = (), pool_type="max", global_pool=False,
     pooling_convention="valid", stride: Ints = (), pad: Ints = (), p_value: int | None = None,
     count_include_pad: bool | None = None, layout: str | None = None,
 ):  # fmt: skip
     """A mean is that of the integers, rounded; the greatest is found among them as well."""
     require(pool_type in ("max", "avg"), f"pool_type={pool_type!r} of integers")
-    x = dequantize_unit(g, q, g.scalar(0, q)) if pool_type == "max" else g.cast(q, DType.FLOAT32)
-    y = read_pooling(
-        g, x, kernel=kernel, pool_type=pool_type, global_pool=global_pool,
+    pool = partial(
+        read_pooling, g, kernel=kernel, pool_type=pool_type, global_pool=global_pool,
         pooling_convention=pooling_convention, stride=stride, pad=pad, p_value=p_value,
         count_include_pad=count_include_pad, layout=layout,
     )  # fmt: skip
     if pool_type == "avg":
-        return g.cast(g.Round(y), q.type), low, high  # runtimes' own means of integers differ
-    return round_to_type(g, y, q.type), low, high
+        return mean(g, pool, q, low, high), low, high
+    return round_to_type(g, pool(dequantize_unit(g, q, g.scalar(0, q))), q.type), low, high
+
+
+def average_integers(g, pool, q: Value, low: Value, high: Value):
+    """Runtimes' own means of integers differ."""
+    return g.cast(g.Round(pool(g.cast(q, DType.FLOAT32))), q.type)
+
+
+def average_floats(g, pool, q: Value, low: Value, high: Value):
+    """The mean of the numbers that integers stand for."""
+    return quantize(g, pool(dequantize(g, q, low, high)), q.type, low, high)
+
+
+POOLING = "_contrib_quantized_pooling"
+reads(POOLING, ignore=("cudnn_off",))(partial(read_quantized_pooling, average_integers))
+floating(POOLING, ignore=("cudnn_off",))(partial(read_quantized_pooling, average_floats))
 
 
 @reads("_contrib_quantized_concat", ignore=("num_args",))

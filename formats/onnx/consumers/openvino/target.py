@@ -7,9 +7,9 @@ and int64 as int32.
 from __future__ import annotations
 
 from serde.decompositions.table import add_decompositions
-from serde.ir.graph import DType, Node
 from serde.legalize.target import Target, TypeConstraints
 
+from ..support_table import unmeasured_type
 from . import legalizations
 from .support_table import SUPPORTED
 
@@ -23,16 +23,6 @@ WRONG = frozenset(
     "DFT NegativeLogLikelihoodLoss ReduceL1 ReduceLogSum ReduceLogSumExp SoftmaxCrossEntropyLoss"
     .split()
 )  # fmt: skip
-RUN = frozenset({DType.FLOAT32, DType.FLOAT64, DType.FLOAT16, DType.BOOL})
-RUN |= {DType(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)}
-
-
-def unmeasured_type(node: Node) -> str | None:
-    """Cast: every pair of types is one of these."""
-    types = [v.dtype for v in (*node.inputs, *node.outputs) if v is not None]
-    return next((f"no {d.value} elements" for d in types if d is not None and d not in RUN), None)
-
-
 SUPPORTS = {op: types for op, types in SUPPORTED.items() if op not in WRONG} | UNTESTED
 OPENVINO = Target(
     name="openvino",

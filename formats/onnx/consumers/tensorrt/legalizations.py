@@ -1,0 +1,60 @@
+"""Legalizations for TensorRT: quantization by int8 with zero point 0 and constant scales."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from serde.errors import require
+from serde.ir.graph import DType, Value
+from serde.legalize.target import legalization_table
+
+legalize = legalization_table("ir → tensorrt")
+
+CONSTANT = "a {} that is not constant: TensorRT takes calibrated models only"
+# Operators whose result has the scale of their first operand.
+MOVING = "Concat Flatten MaxPool Reshape Slice Split Squeeze Transpose Unsqueeze".split()
+
+
+def check_scale(scale: Value, zero: Value | None, dtype: DType) -> None:
+    """Refuse what is no quantization by int8 with zero point 0 and a constant scale."""
+    require(scale.tensor is not None, CONSTANT.format("scale"))
+    require(dtype is DType.INT8, f"quantized as {dtype.value}; TensorRT has int8 only")
+    is_zero = zero is None or (zero.tensor is not None and not zero.array().any())
+    require(is_zero, "TensorRT has zero point 0 only")
+
+
+@legalize("QuantizeLinear")
+def legalize_quantize(g, x, scale, zero=None, **form):
+    """The node as it is, where TensorRT takes it."""
+    check_scale(scale, zero, DType.UINT8 if zero is None else zero.type)
+
+
+@legalize("DequantizeLinear")
+def legalize_dequantize(g, x, scale, zero=None, *, axis: int, **form):
+    """Constants of other types than int8 as floats."""
+    if x.tensor is None or x.type is DType.INT8:
+        check_scale(scale, zero, x.type)
+        return None
+    shape = [-1 if a == axis else 1 for a in range(x.rank)] if scale.rank else []
+    y = g.cast(x, scale.type)
+    y = y if zero is None else g.Sub(y, g.Reshape(g.cast(zero, scale.type), shape))
+    return g.Mul(y, g.Reshape(scale, shape))
+
+
+def move_floats(op, g, *operands, outputs=1, **form):
+    """Elements moved as floats between the quantization that they came from and another."""
+    made = [g.producer(v) for v in operands if v is not None and v.dtype is DType.INT8]
+    if not made or outputs > 1 or any(n is None or n.op != "QuantizeLinear" for n in made):
+        return None
+    scale, zero = made[0].inputs[1:3]
+    if any(n.inputs[1] is not scale for n in made) or scale.rank:
+        return None
+    floats = [
+        v if v is None or v.dtype is not DType.INT8 else g.DequantizeLinear(v, scale, zero)
+        for v in operands
+    ]
+    return g.QuantizeLinear(g[op](*floats, **form), scale, zero)
+
+
+for _op in MOVING:
+    legalize(_op)(partial(move_floats, _op))
