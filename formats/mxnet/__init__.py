@@ -88,8 +88,8 @@ FORMAT = Format.in_package(
     name="mxnet",
     suffixes=("-symbol.json",),
     matches=matches,
-    encode=Deferred("serde.formats.mxnet.io.symbol_writer:encode"),
-    check_target=Deferred("serde.formats.mxnet.io.symbol_writer:check_target"),
     read_options=MxnetReadOptions,
     write_options=MxnetWriteOptions,
+    encode=Deferred("serde.formats.mxnet.io.symbol_writer:encode"),
+    check_target=Deferred("serde.formats.mxnet.io.symbol_writer:check_target"),
 )

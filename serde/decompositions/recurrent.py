@@ -160,7 +160,7 @@ def _run_direction(g, projected: Value, d: Direction, back: bool, stepping, leng
     rows: list[Value | None] = [None] * steps
     for at in range(steps)[:: -1 if back else 1]:
         rows[at] = _run_step(g, projected, g.const(at, DType.INT64), d, stepping, lengths)
-    return g.Concat(*(g.Unsqueeze(row, [0]) for row in rows), axis=0), d.h, d.c
+    return g.stack(rows, 0), d.h, d.c
 
 
 def _zero_where_empty(g, state: Value | None, lengths: Value | None) -> Value | None:
@@ -201,11 +201,8 @@ def _run_as_loop(g, projected, d: Direction, back: bool, stepping, lengths):
 
 def _results(g, found, layout: int, outputs: int, batch):
     """The outputs as steps, directions, batch, features; batch first with ``layout``."""
-    y = g.Concat(*(g.Unsqueeze(stack, [1]) for stack, _, _ in found), axis=1)
-    h, c = (
-        g.Concat(*(g.Unsqueeze(way[i], [0]) for way in found), axis=0) if found[0][i] else None
-        for i in (1, 2)
-    )
+    y = g.stack((stack for stack, _, _ in found), 1)
+    h, c = (g.stack((way[i] for way in found), 0) if found[0][i] else None for i in (1, 2))
     if layout:
         y = g.Transpose(y, perm=(2, 0, 1, 3))
         h, c = (v and g.Transpose(v, perm=(1, 0, 2)) for v in (h, c))

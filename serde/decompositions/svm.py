@@ -84,18 +84,14 @@ def couple_probabilities(g, scores: Value, count: int, slopes, offsets):
     identity = g.const(np.eye(count, dtype=np.float32)[None])
     matrix = g.Sub(g.Mul(g.Unsqueeze(diagonal, [2]), identity), g.Mul(table, turned))
     start = g.Add(g.Mul(diagonal, 0.0), 1 / count)
-    body = g.child("shares")
-    body.input("turn", DType.INT64, ())
-    body.input("go", DType.BOOL, ())
-    made, far = _update_probabilities(
-        body, body.input("shares", DType.FLOAT32, start.shape), matrix, count
-    )
     turns = g.const(max(MOST_TURNS, count), DType.INT64)
-    return g.Loop(turns, True, start, body=body.build([far, made]))
+    return g.loop(
+        lambda g, _, __, shares: _update_probabilities(g, shares, matrix, count), turns, True, start
+    )[0]
 
 
 def _update_probabilities(g, p: Value, matrix: Value, count: int):
-    """A turn, for the samples whose shares do not fit as yet, and whether there were any."""
+    """Whether there are samples whose shares do not fit as yet, and a turn for those."""
     step = g.Squeeze(g.MatMul(matrix, g.Unsqueeze(p, [2])), [2])
     total = g.ReduceSum(g.Mul(p, step), [1], keepdims=1)
     error = g.ReduceMax(g.Abs(g.Sub(step, total)), [1], keepdims=1)
@@ -112,7 +108,7 @@ def _update_probabilities(g, p: Value, matrix: Value, count: int):
         unit = g.const(np.eye(count, dtype=np.float32)[at][None])
         new = g.Div(g.Add(new, g.Mul(move, unit)), grown)
     any_ = g.Greater(g.ReduceMax(g.cast(far, DType.FLOAT32), keepdims=0), 0.5)
-    return g.Where(far, new, p), any_
+    return any_, g.Where(far, new, p)
 
 
 def vectors_of(flat: tuple[float, ...], count: int):

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from serde.errors import ConversionError
-from serde.ir.builder import Builder
-from serde.ir.geometry import Ints, swap_axes_perm
+from serde.ir.builder import Builder, ensure_distinct_outputs
+from serde.ir.geometry import Ints, axis_of, swap_axes_perm
 from serde.ir.graph import DType, Tensor, Value
 from serde.spec.schema import ELEMENT_CODES
 
@@ -126,6 +126,18 @@ class Expressions(Builder):
             return self.const(np.full(x.static_shape, number, kind))
         return self.ConstantOfShape(self.Shape(x), value=Tensor.of(np.array([number], kind)))
 
+    def stack(self, xs: Iterable[Value], axis: int) -> Any:
+        """Tensors side by side along a new axis, which may count from the end."""
+        xs = list(xs)
+        axis = axis_of(axis, xs[0].rank + 1)
+        return self.Concat(*(self.Unsqueeze(x, [axis]) for x in xs), axis=axis)
+
+    def tile(self, x: Value, reps: Ints) -> Any:
+        """Copies side by side, as NumPy counts them: the last number is for the last axis."""
+        reps = (1,) * (x.rank - len(reps)) + reps
+        extra = len(reps) - x.rank
+        return self.Tile(self.Unsqueeze(x, list(range(extra))) if extra else x, reps)
+
     def repeat(self, x: Value, repeats: int, axis: int) -> Any:
         """Each slice along ``axis``, which counts from the front, ``repeats`` times in a row."""
         sizes = self.sizes_of(x)
@@ -134,6 +146,33 @@ class Expressions(Builder):
         return self.reshape(
             self.Expand(self.Unsqueeze(x, [axis + 1]), self.shape_from(spread)), sizes
         )
+
+    def loop(self, step: Callable[..., Any], turns: Any, go: Any, *states: Value) -> Any:
+        """A Loop; ``step(body, turn, go, *states)`` gives whether to go on, the next states, and
+        what is kept of each turn. All its outputs, as a tuple.
+        """
+        body = self.child("body")
+        turn, on = body.input("turn", DType.INT64, ()), body.input("go", DType.BOOL, ())
+        held = [body.input("state", v.dtype, v.shape) for v in states]
+        results = list(step(body, turn, on, *held))
+        graph = body.build(ensure_distinct_outputs(body, results))
+        made = self.Loop(turns, go, *states, body=graph, outputs=len(results) - 1)
+        return made if isinstance(made, tuple) else (made,)
+
+    def scan(
+        self, step: Callable[..., Any], states: Sequence[Value], over: Sequence[Value], **attrs: Any
+    ) -> Any:
+        """A Scan; ``step(body, *states, *rows)`` gives the next states, and what is kept of each
+        row. All its outputs, as a tuple.
+        """
+        body = self.child("body")
+        held = [body.input("state", v.dtype, v.shape) for v in states]
+        rows = [body.input("row", v.dtype, v.shape and v.shape[1:]) for v in over]
+        results = list(step(body, *held, *rows))
+        graph = body.build(ensure_distinct_outputs(body, results))
+        attrs |= {"body": graph, "num_scan_inputs": len(over), "outputs": len(results)}
+        made = self.Scan(*states, *over, **attrs)
+        return made if isinstance(made, tuple) else (made,)
 
     def is_true(self, x: Value) -> Any:
         """Whether each element is not zero."""

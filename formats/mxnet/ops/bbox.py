@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from serde.errors import require
-from serde.ir.builder import ensure_distinct_outputs
 from serde.ir.graph import DType, Value
 from serde.spec.expressions import Size, lowest_value
 
@@ -148,29 +147,25 @@ def read_bipartite_matching(g, x, *, is_ascend=False, threshold: float, topk=-1)
     scores = g.Reshape(x, g.shape_from([-1, rows, columns]))
     scores, least = (g.Neg(scores), -threshold) if is_ascend else (scores, threshold)
     never = g.scalar(lowest_value(x), x)
-    steps_, lines = g.Min(*(g.shape_from([s]) for s in (rows, columns))), g.Shape(scores, end=1)
-    steps_ = g.Min(steps_, [topk + 1]) if topk > 0 else steps_
-    inner = g.child("pairs")
-    inner.input("step", DType.INT64, ())
-    go = inner.input("go", DType.BOOL, ())
-    left = inner.input("left", x.type, scores.shape)
+    most, lines = g.Min(*(g.shape_from([s]) for s in (rows, columns))), g.Shape(scores, end=1)
+    most = g.Min(most, [topk + 1]) if topk > 0 else most
     none = [g.Expand(g.scalar(-1, x), g.Concat(lines, g.shape_from([s]), axis=0))
             for s in (rows, columns)]  # fmt: skip
-    partners = [inner.input("partner", x.type, v.shape) for v in none]
-    flat = inner.Reshape(left, [0, -1])
-    best = inner.ArgMax(flat, axis=1, keepdims=1)
-    real = inner.Greater(inner.GatherElements(flat, best, axis=1), inner.scalar(least, x))
-    width = inner.shape_from([columns])
-    pair = inner.Div(best, width), inner.Mod(best, width)
-    hits = [inner.And(inner.Equal(inner.index_range(s), at), real)
-            for s, at in zip((rows, columns), pair, strict=True)]  # fmt: skip
-    found = [inner.Where(hit, inner.cast_like(other, x), old)
-             for hit, other, old in zip(hits, pair[::-1], partners, strict=True)]  # fmt: skip
-    taken = inner.Or(inner.Unsqueeze(hits[0], [2]), inner.Unsqueeze(hits[1], [1]))
-    body = inner.build(
-        ensure_distinct_outputs(inner, [go, inner.Where(taken, never, left), *found])
-    )
-    _, *done = g.Loop(g.Squeeze(steps_, [0]), g.const(True), scores, *none, body=body, outputs=3)
+
+    def step(g, _, go, left, *partners):
+        flat = g.Reshape(left, [0, -1])
+        best = g.ArgMax(flat, axis=1, keepdims=1)
+        real = g.Greater(g.GatherElements(flat, best, axis=1), g.scalar(least, x))
+        width = g.shape_from([columns])
+        pair = g.Div(best, width), g.Mod(best, width)
+        hits = [g.And(g.Equal(g.index_range(s), at), real)
+                for s, at in zip((rows, columns), pair, strict=True)]  # fmt: skip
+        found = [g.Where(hit, g.cast_like(other, x), old)
+                 for hit, other, old in zip(hits, pair[::-1], partners, strict=True)]  # fmt: skip
+        taken = g.Or(g.Unsqueeze(hits[0], [2]), g.Unsqueeze(hits[1], [1]))
+        return go, g.Where(taken, never, left), *found
+
+    _, *done = g.loop(step, g.Squeeze(most, [0]), g.const(True), scores, *none)
     whole = [g.Shape(x, end=x.rank - 2)] if x.rank > 2 else []
     return tuple(
         g.Reshape(v, g.Concat(*whole, g.shape_from([s]), axis=0))

@@ -9,7 +9,6 @@ import numpy as np
 
 from serde.decompositions.elementwise import power
 from serde.errors import require
-from serde.ir.builder import ensure_distinct_outputs
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
@@ -82,14 +81,11 @@ def read_lcm(g, a: Value, b: Value):
 
 
 def greatest_common_divisor(g, a: Value, b: Value):
-    inner = g.child("divisor")
-    inner.input("step", DType.INT64, ())
-    inner.input("go", DType.BOOL, ())
-    x, y = (inner.input(name, DType.INT64, a.shape) for name in ("greater", "less"))
-    rest = inner.Where(inner.Equal(y, 0), 0, inner.Mod(x, inner.Max(y, 1)))
-    results = [is_any_nonzero(inner, rest), inner.Where(inner.Equal(y, 0), x, y), rest]
-    body = inner.build(ensure_distinct_outputs(inner, results))
-    return g.Loop(None, is_any_nonzero(g, b), a, b, body=body, outputs=2)[0]
+    def step(g, _, __, x, y):
+        rest = g.Where(g.Equal(y, 0), 0, g.Mod(x, g.Max(y, 1)))
+        return is_any_nonzero(g, rest), g.Where(g.Equal(y, 0), x, y), rest
+
+    return g.loop(step, None, is_any_nonzero(g, b), a, b)[0]
 
 
 def is_any_nonzero(g, x: Value):

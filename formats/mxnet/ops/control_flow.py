@@ -40,24 +40,15 @@ def read_foreach(
         operands[len(in_data_locs) :][: len(in_state_locs)],
     )
     rest = operands[len(data) + len(states) :]
-    inner = g.child("foreach")
-    carried = [inner.input("state", s.type, s.shape) for s in states]
-    items = [inner.input("item", x.type, x.shape and x.shape[1:]) for x in data]
-    places = (*in_data_locs, *in_state_locs, *remain_locs)
-    given = dict(zip(places, (*items, *carried, *rest), strict=True))
-    found = subgraph0(inner, *(given[i] for i in range(len(given))))
-    body = inner.build(
-        ensure_distinct_outputs(inner, [*found[num_out_data:], *found[:num_out_data]])
-    )
-    results = as_tuple(
-        g.Scan(*states, *data, body=body, num_scan_inputs=len(data), outputs=len(found))
-    )
+    places = (*in_state_locs, *in_data_locs, *remain_locs)
+
+    def step(g, *now):
+        given = dict(zip(places, (*now, *rest), strict=True))
+        found = subgraph0(g, *(given[i] for i in range(len(given))))
+        return *found[num_out_data:], *found[:num_out_data]
+
+    results = g.scan(step, states, data)
     return (*results[len(states) :], *results[: len(states)])
-
-
-def as_tuple(results: Any) -> tuple[Value, ...]:
-    """The outputs of an operator, of which there may be one."""
-    return results if isinstance(results, tuple) else (results,)
 
 
 def pick_operands(operands: Sequence[Value], places: Ints) -> list[Value]:
@@ -77,22 +68,19 @@ def read_while_loop(
     """What each step gives is stacked, and zeros make it ``max_iterations`` long."""
     places = [func_input_locs[i] for i in func_var_locs]  # of the variables among the operands
     first = pick_operands(operands, places)
-    inner = g.child("while")
-    inner.input("step", DType.INT64, ())
-    inner.input("go", DType.BOOL, ())
-    variables = [inner.input("variable", v.type, v.shape) for v in first]
-    inside = list(operands)
-    for at, v in zip(places, variables, strict=True):
-        inside[at] = v
-    found = subgraph1(inner, *pick_operands(inside, func_input_locs))
-    for at, v in zip(places, found[num_out_data:], strict=True):
-        inside[at] = v
-    go = as_condition(inner, *subgraph0(inner, *pick_operands(inside, cond_input_locs)))
-    body = inner.build(
-        ensure_distinct_outputs(inner, [go, *found[num_out_data:], *found[:num_out_data]])
-    )
+
+    def step(g, _, __, *variables):
+        inside = list(operands)
+        for at, v in zip(places, variables, strict=True):
+            inside[at] = v
+        found = subgraph1(g, *pick_operands(inside, func_input_locs))
+        for at, v in zip(places, found[num_out_data:], strict=True):
+            inside[at] = v
+        go = as_condition(g, *subgraph0(g, *pick_operands(inside, cond_input_locs)))
+        return go, *found[num_out_data:], *found[:num_out_data]
+
     go = as_condition(g, *subgraph0(g, *pick_operands(operands, cond_input_locs)))
-    results = as_tuple(g.Loop(max_iterations, go, *first, body=body, outputs=len(found)))
+    results = g.loop(step, max_iterations, go, *first)
     stacked = [pad_to_length(g, y, max_iterations) for y in results[len(first) :]]
     return (*stacked, *results[: len(first)])
 
@@ -249,13 +237,13 @@ def emit_foreach(s, numbers: Value, states: Sequence[Value], body: Graph):
         data = [count]
     held = (*data, *inner)
     rest = [v for v in read if v not in held]
-    made_outputs = s["_foreach"](
+    found = s["_foreach"](
         *(outside.get(v, v) for v in (*held, *rest)), subgraph0=made, num_args=1 + len(read),
         num_outputs=len(results), num_out_data=len(results) - len(states),
         in_data_locs=positions_of(data, read), in_state_locs=positions_of(inner, read),
         remain_locs=positions_of(rest, read), outputs=len(results),
     )  # fmt: skip
-    found = made_outputs if isinstance(made_outputs, tuple) else (made_outputs,)
+    found = found if isinstance(found, tuple) else (found,)
     stacked = len(results) - len(states)
     scanned = [
         s.Reshape(v, shape=(-1,)) if result.shape == () else v

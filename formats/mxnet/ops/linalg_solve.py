@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from serde.errors import require
-from serde.ir.builder import ensure_distinct_outputs
 from serde.ir.geometry import Ints, axis_of, move_axis_perm
 from serde.ir.graph import DType, Value
 
@@ -21,13 +20,10 @@ def scan_columns(g, count, state: Value, step):
 
     The rows come stacked along a first axis.
     """
-    inner = g.child("column")
-    column = inner.input("column", DType.INT64, ())
-    go = inner.input("go", DType.BOOL, ())
-    carried = inner.input("state", state.type, state.shape)
-    body = inner.build(ensure_distinct_outputs(inner, [go, *step(inner, column, carried)]))
     trips = count if isinstance(count, int) else g.Squeeze(count, [0])
-    return g.Loop(trips, g.const(True), state, body=body, outputs=2)
+    return g.loop(
+        lambda g, column, go, held: (go, *step(g, column, held)), trips, g.const(True), state
+    )
 
 
 def move_first_axis_back(g, stacked: Value):

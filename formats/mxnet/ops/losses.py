@@ -6,7 +6,6 @@ Both go along the time step by step, in a Scan.
 from __future__ import annotations
 
 from serde.errors import require
-from serde.ir.builder import ensure_distinct_outputs
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
@@ -46,15 +45,13 @@ def forward_log_probs(g, emitted: Value, skips: Value, lengths: Value):
     start = g.Mul(g.Gather(g.Slice(emitted, [0], [1], [2], [1]), 0, axis=0), 0.0)
     width = g.Sub(g.shape_from([g.size_of(emitted, 2)]), [1])
     start = g.Pad(start, g.Concat([0, 0, 0], width, axis=0), g.scalar(NEVER, emitted))
-    inner = g.child("ctc")
-    before = inner.input("chance", emitted.type, start.shape)
-    now = inner.input("emitted", emitted.type, emitted.shape and emitted.shape[1:])
-    step = inner.input("time", DType.INT64, ())
-    skip = inner.Where(skips, shift_right(inner, before, 2), inner.scalar(NEVER, before))
-    after = inner.Add(log_add_exp(inner, before, shift_right(inner, before, 1), skip), now)
-    running = inner.Unsqueeze(inner.Less(step, lengths), [1])
-    body = inner.build(ensure_distinct_outputs(inner, [inner.Where(running, after, before)]))
-    return g.Scan(start, emitted, time, body=body, num_scan_inputs=2)
+
+    def step(g, before, now, turn):
+        skip = g.Where(skips, shift_right(g, before, 2), g.scalar(NEVER, before))
+        after = g.Add(log_add_exp(g, before, shift_right(g, before, 1), skip), now)
+        return [g.Where(g.Unsqueeze(g.Less(turn, lengths), [1]), after, before)]
+
+    return g.scan(step, [start], [emitted, time])[0]
 
 
 @reads("CTCLoss")
@@ -100,39 +97,29 @@ def read_hawkes(g, lda, alpha, beta, state, lags, marks, valid_length, max_time)
     zeros, none = g.full_like(state, 0), g.full_like(max_time, 0)
     time_first = [g.Transpose(v, perm=(1, 0)) for v in (lags, g.cast(marks, DType.INT64))]
     places = g.index_range(g.size_of(lags, 1))
-    inner = g.child("events")
-    held, last, now, total = (
-        inner.input(name, v.type, v.shape)
-        for name, v in (("memory", state), ("last", zeros), ("now", none), ("likelihood", none))
-    )
-    row = max_time.shape
-    lag = inner.input("lag", lags.type, row)
-    mark = inner.input("mark", DType.INT64, row)
-    step = inner.input("step", DType.INT64, ())
-    at = inner.Unsqueeze(mark, [1])
-    then = inner.Add(now, lag)
-    mu, memory, before = (
-        inner.Squeeze(inner.GatherElements(v, at, axis=1), [1]) for v in (lda, held, last)
-    )
-    a, b = (inner.Gather(v, mark, axis=0) for v in (alpha, beta))
-    distance = inner.Sub(then, before)
-    fading = inner.Exp(inner.Neg(inner.Mul(b, distance)))
-    rate = inner.Add(mu, inner.Mul(inner.Mul(inner.Mul(a, b), memory), fading))
-    gain = inner.Sub(inner.Log(rate), expected_events(inner, mu, a, memory, distance, fading))
-    held_then = inner.ScatterElements(
-        held, at, inner.Unsqueeze(inner.Add(1.0, inner.Mul(memory, fading)), [1]), axis=1
-    )
-    last_then = inner.ScatterElements(last, at, inner.Unsqueeze(then, [1]), axis=1)
-    real = inner.Less(inner.cast_like(step, valid_length), valid_length)
-    rows = inner.Unsqueeze(real, [1])
-    results = [
-        inner.Where(rows, held_then, held), inner.Where(rows, last_then, last),
-        inner.Where(real, then, now), inner.Where(real, inner.Add(total, gain), total),
-    ]  # fmt: skip
-    body = inner.build(ensure_distinct_outputs(inner, results))
-    memory, before, _, total = g.Scan(
-        state, zeros, none, none, *time_first, places, body=body, num_scan_inputs=3, outputs=4
-    )
+
+    def step(g, held, last, now, total, lag, mark, turn):
+        at = g.Unsqueeze(mark, [1])
+        then = g.Add(now, lag)
+        mu, memory, before = (
+            g.Squeeze(g.GatherElements(v, at, axis=1), [1]) for v in (lda, held, last)
+        )
+        a, b = (g.Gather(v, mark, axis=0) for v in (alpha, beta))
+        distance = g.Sub(then, before)
+        fading = g.Exp(g.Neg(g.Mul(b, distance)))
+        rate = g.Add(mu, g.Mul(g.Mul(g.Mul(a, b), memory), fading))
+        gain = g.Sub(g.Log(rate), expected_events(g, mu, a, memory, distance, fading))
+        kept = g.Unsqueeze(g.Add(1.0, g.Mul(memory, fading)), [1])
+        held_then = g.ScatterElements(held, at, kept, axis=1)
+        last_then = g.ScatterElements(last, at, g.Unsqueeze(then, [1]), axis=1)
+        real = g.Less(g.cast_like(turn, valid_length), valid_length)
+        rows = g.Unsqueeze(real, [1])
+        return (
+            g.Where(rows, held_then, held), g.Where(rows, last_then, last),
+            g.Where(real, then, now), g.Where(real, g.Add(total, gain), total),
+        )  # fmt: skip
+
+    memory, before, _, total = g.scan(step, (state, zeros, none, none), (*time_first, places))
     distance = g.Sub(g.Unsqueeze(max_time, [1]), before)
     fading = g.Exp(g.Neg(g.Mul(beta, distance)))
     rest = g.ReduceSum(expected_events(g, lda, alpha, memory, distance, fading), [1], keepdims=0)

@@ -39,7 +39,7 @@ def shift_anchors(g, x: Value, anchors, stride: int):
     grid = g.shape_from([g.size_of(x, 2), g.size_of(x, 3), len(anchors)])
     y = g.Reshape(g.Expand(g.Unsqueeze(rows, [1, 2]), grid), [-1])
     right = g.Reshape(g.Expand(g.Unsqueeze(columns, [0, 2]), grid), [-1])
-    moves = g.Concat(*(g.Unsqueeze(v, [1]) for v in (right, y, right, y)), axis=1)
+    moves = g.stack((right, y, right, y), 1)
     places = g.Concat(g.shape_from([g.size_of(x, 2)]), g.shape_from([g.size_of(x, 3)]), axis=0)
     tiled = g.Tile(anchors, g.Concat(g.ReduceProd(places, [0], keepdims=1), [1], axis=0))
     return g.Add(tiled, g.cast(g.Mul(moves, stride), DType.FLOAT32)), y, right

@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 
 from serde.errors import require
-from serde.ir.builder import ensure_distinct_outputs
 from serde.ir.geometry import Ints, axes_of, axis_of, other_axes
 from serde.ir.graph import DType, Value
 
@@ -79,13 +78,9 @@ def multiply_rows(g, rows: Value, count: int):
 
 def multiply_rows_in_order(g, rows: Value):
     """One row after another."""
-    body = g.child("product")
-    total = body.input("total", rows.type, rows.ranked_shape[1:])
-    row = body.input("row", rows.type, rows.ranked_shape[1:])
     one = g.const(np.ones((), rows.type.numpy))
     start = g.Expand(one, g.Shape(rows, start=1)) if rows.rank > 1 else one
-    made = body.build(ensure_distinct_outputs(body, [body.Mul(total, row)]))
-    return g.Scan(start, rows, body=made, num_scan_inputs=1)
+    return g.scan(lambda g, total, row: [g.Mul(total, row)], [start], [rows])[0]
 
 
 def choose_axes(x: Value, axis: Ints | None, exclude: bool) -> Ints:

@@ -173,7 +173,7 @@ def read_grid_generator(g, x, *, transform_type: str, target_shape: Ints = (0, 0
         g.Sub(g.Div(g.Mul(g.Add(m, b), 2.0), end), 1.0)
         for m, b, end in zip(moved, base, last, strict=True)
     ]
-    return g.Concat(*(g.Unsqueeze(v, [1]) for v in grid), axis=1)
+    return g.stack(grid, 1)
 
 
 def affine_grid(g, theta: Value, target: Ints):

@@ -89,7 +89,7 @@ def clamp_offsets(g, x: Value, offset: Value, frame):
     grid = g.shape_from([*kernel, *sizes])
     down = g.Expand(g.Unsqueeze(lines[0], [1, 3]), grid)
     right = g.Expand(g.Unsqueeze(lines[1], [0, 2]), grid)
-    base = g.Concat(*(g.Unsqueeze(v, [2]) for v in (down, right)), axis=2)
+    base = g.stack((down, right), 2)
     shape = g.shape_from([math.prod(kernel), 2, *sizes])
     base = g.Reshape(g.cast_like(base, offset), shape)
     place = g.Add(g.Reshape(offset, g.shape_from([0, -1, math.prod(kernel), 2, *sizes])), base)

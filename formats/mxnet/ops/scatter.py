@@ -99,7 +99,7 @@ def read_unravel(g, x, *, shape: Ints = ()):
     places = g.cast(x, DType.INT64)
     rows = [g.Div(places, stride) for stride in strides_of(shape)]
     rows = [rows[0], *(g.Mod(r, size) for r, size in zip(rows[1:], shape[1:], strict=True))]
-    return g.cast_like(g.Concat(*(g.Unsqueeze(r, [0]) for r in rows), axis=0), x)
+    return g.cast_like(g.stack(rows, 0), x)
 
 
 @reads("_histogram")

@@ -126,16 +126,12 @@ def read_concat(g, *xs, dim=1):
 
 @reads("stack", "_npi_stack", ignore=("num_args",))
 def read_stack(g, *xs, axis=0):
-    axis = axis_of(axis, xs[0].rank + 1)
-    return g.Concat(*(g.Unsqueeze(x, [axis]) for x in xs), axis=axis)
+    return g.stack(xs, axis)
 
 
 @reads("tile")
 def read_tile(g, x, *, reps: Ints):
-    reps = (1,) * (x.rank - len(reps)) + reps
-    extra = len(reps) - x.rank
-    x = g.Unsqueeze(x, list(range(extra))) if extra else x
-    return g.Tile(x, reps)
+    return g.tile(x, reps)
 
 
 @reads("repeat")

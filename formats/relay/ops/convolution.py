@@ -116,7 +116,7 @@ def convolve_by_patches(g, x: Value, w: Value, groups: int, frame):
         ends = [i - span or FAR for i, span in zip(starts, spans, strict=True)]
         patches.append(g.Slice(x, starts, ends, axes, list(frame["strides"])))
     places = g.sizes_of(patches[0])[2:]
-    stacked = g.Concat(*(g.Unsqueeze(p, [2]) for p in patches), axis=2)
+    stacked = g.stack(patches, 2)
     outputs, depth = w.static_shape[0], prod(w.static_shape[1:])
     batch = g.size_of(x, 0)
     flat = g.reshape(stacked, [batch, groups, depth, g.multiply_sizes(places)])

@@ -54,28 +54,25 @@ def select_boxes(g, conflicts: Value, scored: Value, inside: Value, limit: Value
     total = g.const(count, DType.INT64) if isinstance(count, int) else g.Squeeze(count, [0])
     none = g.And(scored, g.Not(scored))
     start = g.ReduceSum(g.cast(none, DType.INT32), [1], keepdims=0)
-    body = g.child("suppression")
-    at = body.input("row", DType.INT64, ())
-    body.input("go_on", DType.BOOL, ())
-    kept = body.input("kept", DType.BOOL, scored.shape)
-    shown = body.input("shown", DType.BOOL, scored.shape)
-    found = body.input("found", DType.INT32, start.shape)
-    row = body.Gather(conflicts, at, axis=1)
-    hit = body.cast(body.ReduceMax(body.cast(body.And(row, kept), DType.INT32), [1], keepdims=0),
-               DType.BOOL)  # fmt: skip
-    full = body.Equal(found, limit)
-    here = [body.Gather(v, at, axis=1) for v in (scored, inside)]
-    keeps = body.And(here[0], body.Not(body.Or(hit, full)))
-    shows = body.Or(keeps, body.And(body.And(here[1], body.Not(here[0])), body.Not(full)))
-    steps = body.Range(body.const(0, DType.INT64), total, body.const(1, DType.INT64))
-    place = body.Unsqueeze(body.Equal(steps, at), [0])
-    new = [
-        body.Or(old, body.And(body.Unsqueeze(add, [1]), place))
-        for old, add in ((kept, keeps), (shown, shows))
-    ]
-    more = body.Add(found, body.cast(keeps, DType.INT32))
-    graph = body.build([body.const(True, DType.BOOL), *new, more])
-    made = g.Loop(total, None, none, none, start, body=graph, outputs=3)
+
+    def step(g, at, _, kept, shown, found):
+        row = g.Gather(conflicts, at, axis=1)
+        hit = g.cast(g.ReduceMax(g.cast(g.And(row, kept), DType.INT32), [1], keepdims=0),
+                     DType.BOOL)  # fmt: skip
+        full = g.Equal(found, limit)
+        here = [g.Gather(v, at, axis=1) for v in (scored, inside)]
+        keeps = g.And(here[0], g.Not(g.Or(hit, full)))
+        shows = g.Or(keeps, g.And(g.And(here[1], g.Not(here[0])), g.Not(full)))
+        steps = g.Range(g.const(0, DType.INT64), total, g.const(1, DType.INT64))
+        place = g.Unsqueeze(g.Equal(steps, at), [0])
+        new = [
+            g.Or(old, g.And(g.Unsqueeze(add, [1]), place))
+            for old, add in ((kept, keeps), (shown, shows))
+        ]
+        more = g.Add(found, g.cast(keeps, DType.INT32))
+        return g.const(True, DType.BOOL), *new, more
+
+    made = g.loop(step, total, None, none, none, start)
     return made[1], made[0]
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from serde.ir.builder import ensure_distinct_outputs
 from serde.ir.graph import DType, Tensor, Value
 from serde.spec.expressions import Size
 
@@ -98,25 +97,16 @@ def poisson(draw, g, sizes, rate: Value):
     noise = g.cast(g.Min(draw(g, "uniform", sizes), MOST), DType.FLOAT64)
     rate = g.Expand(g.cast(rate, DType.FLOAT64), g.Shape(noise))
     log_rate = g.Log(rate)
-    inner = g.child("poisson")
-    step = inner.input("step", DType.INT64, ())
-    inner.input("go", DType.BOOL, ())
-    logs, total, found = (
-        inner.input(name, DType.FLOAT64, noise.shape) for name in ("log", "sum", "found")
-    )
-    more = inner.GreaterOrEqual(noise, total)
-    next_logs = inner.Sub(
-        inner.Add(logs, log_rate), inner.Log(inner.cast(inner.Add(step, 1), DType.FLOAT64))
-    )
-    go = is_any_left(inner, more)
-    results = [
-        go, next_logs, inner.Add(total, inner.Exp(next_logs)),
-        inner.Add(found, inner.cast(more, DType.FLOAT64)),
-    ]  # fmt: skip
-    body = inner.build(ensure_distinct_outputs(inner, results))
+
+    def turn(g, at, _, logs, total, found):
+        more = g.GreaterOrEqual(noise, total)
+        then = g.Sub(g.Add(logs, log_rate), g.Log(g.cast(g.Add(at, 1), DType.FLOAT64)))
+        found = g.Add(found, g.cast(more, DType.FLOAT64))
+        return is_any_left(g, more), then, g.Add(total, g.Exp(then)), found
+
     first = g.Neg(rate)
     zero = g.Mul(noise, g.scalar(0, noise))
-    _, _, y = g.Loop(None, g.const(True), first, g.Exp(first), zero, body=body, outputs=3)
+    _, _, y = g.loop(turn, None, g.const(True), first, g.Exp(first), zero)
     return g.cast(y, DType.FLOAT32)
 
 

@@ -7,7 +7,6 @@ weights come direction by direction, then all biases (rnn-inl.h).
 from __future__ import annotations
 
 from serde.errors import require
-from serde.ir.builder import ensure_distinct_outputs
 from serde.ir.graph import Value
 
 from ..linear import transpose_if
@@ -38,8 +37,7 @@ def run_projected_lstm(
             ends.append(run[:2])
             found.append(run[2])
         x = g.Concat(*found, axis=2)
-    return (x, *(g.Concat(*(g.Unsqueeze(v, [0]) for v in column), axis=0)
-                 for column in zip(*ends, strict=True)))  # fmt: skip
+    return (x, *(g.stack(column, 0) for column in zip(*ends, strict=True)))
 
 
 def weight_shapes(size: int, hidden: int, small: int):
@@ -70,17 +68,14 @@ def run_direction(g, x: Value, weights, biases, begin, backward: int):
     """The state and the memory in the end, and the outputs of all steps."""
     by_input, by_state, down = (transpose_if(g, w, True) for w in weights)
     given = g.Add(g.MatMul(x, by_input), g.Add(*biases))
-    inner = g.child("projected")
-    state, memory = (inner.input(n, x.type, v.shape) for n, v in zip("rc", begin, strict=True))
-    now = inner.input("gates", x.type, given.shape and given.shape[1:])
-    parts = inner.Split(
-        inner.Add(now, inner.MatMul(state, by_state)), num_outputs=GATES, axis=1, outputs=GATES
-    )
-    put, keep, out = (inner.Sigmoid(parts[i]) for i in (0, 1, 3))
-    cell = inner.Add(inner.Mul(keep, memory), inner.Mul(put, inner.Tanh(parts[2])))
-    y = inner.MatMul(inner.Mul(out, inner.Tanh(cell)), down)
-    body = inner.build(ensure_distinct_outputs(inner, [y, cell, y]))
-    return g.Scan(
-        *begin, given, body=body, num_scan_inputs=1, scan_input_directions=(backward,),
-        scan_output_directions=(backward,), outputs=3,
-    )  # fmt: skip
+
+    def step(g, state, memory, now):
+        gates = g.Add(now, g.MatMul(state, by_state))
+        parts = g.Split(gates, num_outputs=GATES, axis=1, outputs=GATES)
+        put, keep, out = (g.Sigmoid(parts[i]) for i in (0, 1, 3))
+        cell = g.Add(g.Mul(keep, memory), g.Mul(put, g.Tanh(parts[2])))
+        y = g.MatMul(g.Mul(out, g.Tanh(cell)), down)
+        return y, cell, y
+
+    turn = {"scan_input_directions": (backward,), "scan_output_directions": (backward,)}
+    return g.scan(step, begin, [given], **turn)
