@@ -6,8 +6,8 @@ from setuptools import find_packages, setup
 
 HERE = Path(__file__).parent
 FOLDERS = {
-    "serde": "serde", "formats": "serde.formats", "frontends": "serde.frontends",
-    "bridges": "serde.bridges",
+    "serde": "serde", "backends": "serde.backends", "formats": "serde.formats",
+    "frontends": "serde.frontends", "bridges": "serde.bridges",
 }  # fmt: skip
 
 
@@ -30,8 +30,18 @@ setup(
     python_requires=">=3.10",
     packages=packages(),
     package_dir={name: folder for folder, name in FOLDERS.items()},
-    package_data={"serde": ["py.typed"], "serde.api.report": ["page.html", "page.css", "page.js"]},
-    install_requires=["numpy>=1.26", "onnx>=1.23", "click>=8.1", "rich>=13"],
+    package_data={
+        "serde": ["py.typed"],
+        "serde.api.report": ["page.html", "page.css", "page.js"],
+        "serde.backends": ["descriptions/*.toml"],
+    },
+    install_requires=[
+        "numpy>=1.26",
+        "onnx>=1.23",
+        "click>=8.1",
+        "rich>=13",
+        "tomli>=2; python_version < '3.11'",
+    ],
     extras_require={
         "verify": ["onnxruntime>=1.20"],
         "migrate": ["fsspec>=2023.1", "joblib>=1.3"],

@@ -51,17 +51,40 @@ def prepare(
     model: Any = os.fspath(source) if _is_path(source) else source.SerializeToString()
     if outputs:
         model, outputs = _add_outputs(source, outputs)
-    session = _session(model, optimize, folder)
+    return PreparedModel(_session(model, optimize, folder), outputs)
 
-    def run_prepared(feeds: Mapping[str, Array]) -> list[Array]:
-        inputs = session.get_inputs()
-        given = {i.name: feeds[i.name] for i in inputs if i.name in feeds}
-        if outputs:  # which may need fewer inputs than the model asks for
-            given |= {i.name: _make_zeros(i) for i in inputs if i.name not in feeds}
+
+class PreparedModel:
+    """A model in ONNX Runtime, as a function of the feeds."""
+
+    def __init__(self, session: Any, outputs: Sequence[str] | None = None) -> None:
+        self.session, self.outputs, self.inputs = session, outputs, session.get_inputs()
+        self.names = [o.name for o in session.get_outputs()]
+        self.has_tensors = all(
+            v.type.startswith("tensor(") and v.type != "tensor(string)"
+            for v in (*self.inputs, *session.get_outputs())
+        )
+
+    def __call__(self, feeds: Mapping[str, Array]) -> list[Array]:
+        """The outputs as arrays."""
+        given = {i.name: feeds[i.name] for i in self.inputs if i.name in feeds}
+        if self.outputs:  # which may need fewer inputs than the model asks for
+            given |= {i.name: _make_zeros(i) for i in self.inputs if i.name not in feeds}
         with _convert_errors():
-            return list(session.run(outputs, given))
+            return list(self.session.run(self.outputs, given))
 
-    return run_prepared
+    def run_values(self, feeds: Mapping[str, Any]) -> list[Any]:
+        """The outputs as values of ONNX Runtime, from such values or arrays: none is copied."""
+        if not self.has_tensors:
+            plain = {n: v.numpy() if hasattr(v, "numpy") else v for n, v in feeds.items()}
+            return list(self(plain))
+        import onnxruntime
+
+        make = onnxruntime.OrtValue.ortvalue_from_numpy
+        with _convert_errors():
+            given = {n: make(np.asarray(v, order="C")) if isinstance(v, np.ndarray) else v
+                     for n, v in feeds.items()}  # fmt: skip
+            return list(self.session.run_with_ort_values(self.names, given))
 
 
 def _prepare_cut(

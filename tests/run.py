@@ -20,7 +20,8 @@ MXNET = "mxnet==1.9.1"  # its own requirements name a NumPy that is long gone
 MXNET_NEEDS = ("requests", "graphviz", "setuptools<81")
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "chrome")  # its names on the path
 CODE = (
-    "serde", "formats", "frontends", "bridges", "tests", "conformance", "benchmarks", "examples", "setup.py",
+    "serde", "backends", "formats", "frontends", "bridges", "tests", "conformance", "benchmarks",
+    "examples", "setup.py",
 )  # fmt: skip
 
 

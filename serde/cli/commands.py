@@ -29,6 +29,7 @@ from serde.cli.options import (
     with_report,
     writing,
 )
+from serde.cli.partition_commands import check_for_backend, partition, run
 from serde.cli.progress import show_stages
 from serde.cli.show import (
     show_conversion,
@@ -182,17 +183,25 @@ def convert(
     help="The target format, or a profile: openvino, tensorrt, tract, relax, a plug-in's target.",
 )
 @writing(only=("opset", "mxnet"))
+@documented("--backend", metavar="NAME",
+            help="Tell what a backend takes: a name, `opset N`, or a TOML file.",
+            details="See [partition-a-model.md](../how-to/partition-a-model.md).")  # fmt: skip
 @documented("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @with_report
 @isolated
 @click.pass_context
 def check(
     context: click.Context, /, source: str, debug: bool, as_json: bool, report_path: str | None,
-    **options: Any,
+    backend: str | None, **options: Any,
 ) -> None:  # fmt: skip
     """Tell whether SOURCE converts, with the real converters, writing no model."""
     from serde import api
 
+    if backend is not None:
+        only_reading = {k: v for k, v in options.items() if k not in ("to", "opset", "mxnet")}
+        only_reading["format"] = only_reading.pop("from_format")
+        check_for_backend(source, backend, as_json, give(**only_reading))
+        return
     report = api.check(source, **give(**options))
     if report_path:
         report.save(report_path)
@@ -363,5 +372,5 @@ def formats() -> None:
         click.echo(f"bridge {bridge}: live objects, read as {format_name}")
 
 
-for each in (compare, completion, migrate):
+for each in (compare, completion, migrate, partition, run):
     main.add_command(each)

@@ -18,7 +18,7 @@ from serde.cli.commands import main
 from serde.cli.options import DocumentedOption
 
 TABLE = re.compile(r"(<!-- options of (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
-READING = ("convert", "check", "inspect")  # commands that share options
+READING = ("convert", "check", "inspect", "partition")  # commands that share options
 
 
 def with_tables(page: str) -> str:

@@ -15,7 +15,7 @@ from serde.ir.graph import Graph
 Array = np.ndarray[Any, Any]
 
 
-def _npz(given: Any) -> dict[str, Array]:
+def read_npz(given: Any) -> dict[str, Array]:
     """Arrays of an ``.npz`` file or a mapping; pickles are never loaded."""
     if isinstance(given, Mapping):
         return {str(k): np.asarray(v) for k, v in given.items()}
@@ -32,7 +32,7 @@ def load_inputs(graph: Graph, data: Any) -> dict[str, Array]:
     Raises:
         UsageError: where one is missing.
     """
-    held = _npz(data)
+    held = read_npz(data)
     absent = [v.name for v in graph.inputs if v.name not in held]
     if absent and len(graph.inputs) == 1 and len(held) == 1:
         return {graph.inputs[0].name: next(iter(held.values()))}
@@ -46,7 +46,7 @@ def load_inputs(graph: Graph, data: Any) -> dict[str, Array]:
 
 def load_expected(graph: Graph, expected: Any) -> list[Array]:
     """The outputs in order: by name where the names are the model's, otherwise as they come."""
-    held = _npz(expected)
+    held = read_npz(expected)
     names = [v.name for v in graph.outputs]
     if all(n in held for n in names):
         return [held[n] for n in names]

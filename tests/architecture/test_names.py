@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("serde", "formats", "frontends", "bridges")
+FOLDERS = ("serde", "backends", "formats", "frontends", "bridges")
 # Participles that do not end in -ed or -ing. Those that are verbs or nouns as well are left out:
 # cut, put, read, set, split.
 IRREGULAR = frozenset(

@@ -39,7 +39,7 @@ PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 CODE = re.compile(r"`([^`\n]+)`")
 OF_THE_REPOSITORY = re.compile(
-    r"(?:serde|formats|bridges|tests|conformance|benchmarks|docs|examples)/[\w./-]*|[\w./-]+\.py"
+    r"(?:serde|backends|formats|bridges|tests|conformance|benchmarks|docs|examples)/[\w./-]*|[\w./-]+\.py"
 )  # a path from the root of the checkout
 
 
@@ -233,6 +233,27 @@ def test_the_tutorial_runs(tmp_path, monkeypatch):
             assert found.exit_code == 0, found.output
     for path in ("digits.onnx", "digits-7.onnx", "digits.relay", "digits-again-symbol.json"):
         assert (tmp_path / path).exists()
+
+
+def test_the_page_about_backends_runs(tmp_path, monkeypatch):
+    page = DOCS / "how-to" / "partition-a-model.md"
+    assert blocks(page, "toml") == [(ROOT / "examples/backends/toy.toml").read_text()]
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
+    np.savez("inputs.npz", data=np.zeros((1, 1, 8, 8), np.float32))
+    printed, scope = "", {}
+    for language, block in FENCE.findall(page.read_text()):
+        if language == "python":
+            exec(block, scope)
+        for line in block.splitlines() if language == "sh" else ():
+            found = CliRunner().invoke(main, shlex.split(line)[1:])
+            assert found.exit_code == 0, found.output
+            printed += found.output
+    (shown,) = re.findall(r"^```\n(examples.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+    assert shown in printed
+    assert scope["outputs"]["softmax_output"].shape == (1, 10)
+    picture = (tmp_path / "parts.svg").read_text()
+    assert picture == (DOCS / "images" / "partition.svg").read_text()
 
 
 def assert_loads(path):

@@ -1,0 +1,197 @@
+"""What a backend takes: a ``Target``, declared in Python or read from a TOML file.
+
+docs/how-to/partition-a-model.md describes the file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from serde.errors import MalformedFile, UsageError
+from serde.ir.graph import IR_OPSET
+from serde.legalize.convert import LOWEST_WRITTEN
+from serde.legalize.target import IllegalForm, Target, TypeConstraints
+from serde.plugins import get_target, target_names
+from serde.spec import schema
+
+from .constraints import CHECKS, InvalidKey, element_type_check, parse_types, type_constraints
+from .legalizations import legalizations
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+DESCRIPTIONS = Path(__file__).with_name("descriptions")
+KEYS = {  # of a file, and what their values are
+    "name": str, "opset": int, "documentation": str, "version": str, "date": object,
+    "element_types": list, "dynamic_shapes": bool, "operators": list,
+}  # fmt: skip
+LOOPS = frozenset({"Loop", "Scan"})
+OPSET = re.compile(r"opset[- :]?(\d+)")
+
+
+@dataclass(frozen=True, eq=False)
+class Backend:
+    """What a backend takes, and where that was read: a document, its version and date."""
+
+    target: Target
+    documentation: str = ""
+    version: str = ""
+    date: str = ""
+
+    @property
+    def name(self) -> str:
+        """What users call it."""
+        return self.target.name
+
+
+def backend_names() -> list[str]:
+    """The backends that come with serde, by name."""
+    return sorted(p.stem for p in DESCRIPTIONS.glob("*.toml"))
+
+
+def get_backend(backend: Any) -> Backend:
+    """The backend of a name, of ``opset N``, of a TOML file, or that a ``Target`` declares.
+
+    Raises:
+        UsageError: for a name that nothing bears. MalformedFile: for a file that is none.
+    """
+    if isinstance(backend, Backend):
+        return backend
+    if isinstance(backend, Target):
+        return Backend(backend)
+    if not isinstance(backend, (str, os.PathLike)):
+        kind = type(backend).__name__
+        raise UsageError(f"a backend is a name, a TOML file or a Target, and not a {kind}")
+    text = os.fspath(backend)
+    if (found := OPSET.fullmatch(text)) is not None:
+        return opset_backend(int(found[1]))
+    if text in backend_names():
+        return read_backend(DESCRIPTIONS / f"{text}.toml")
+    if text in target_names():
+        return Backend(get_target(text))
+    if text.endswith(".toml") or os.path.exists(text):
+        return read_backend(Path(text))
+    known = [*backend_names(), *target_names(), "opset N"]
+    close = get_close_matches(text, known, 1)
+    hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}, or a file"
+    raise UsageError(f"no backend is called {text!r}; {hint}")
+
+
+def opset_backend(opset: int) -> Backend:
+    """A backend that takes every operator of the standard at an opset."""
+    if not LOWEST_WRITTEN <= opset <= IR_OPSET:
+        raise UsageError(f"opset {opset} is not one of {LOWEST_WRITTEN} to {IR_OPSET}")
+    where = "https://onnx.ai/onnx/operators/"
+    return Backend(Target(f"opset {opset}", opset), where, str(opset))
+
+
+def read_backend(path: Path) -> Backend:
+    """Read a description.
+
+    Raises:
+        MalformedFile: with the line of what is wrong, and what may have been meant.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise MalformedFile(path, "there is no such file") from None
+    except (UnicodeDecodeError, IsADirectoryError) as error:
+        raise MalformedFile(path, f"it is no text: {error}") from error
+    try:
+        reader = _Reader(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise MalformedFile(path, f"it is no TOML: {error}") from error
+    try:
+        return reader.backend()
+    except InvalidKey as error:
+        close = get_close_matches(error.word, error.choices, 1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        line = _line_of(text, error.word, reader.entry)
+        raise MalformedFile(path, f"{error}{hint}", f"line {line}" if line else "") from error
+
+
+@dataclass
+class _Reader:
+    """The tables of a file, and what becomes of them; ``entry`` is the one of ``operators``."""
+
+    tables: Mapping[str, Any]
+    supports: dict[str, TypeConstraints] = field(default_factory=dict)
+    illegal: dict[str, list[IllegalForm]] = field(default_factory=dict)
+    entry: int | None = None
+
+    def backend(self) -> Backend:
+        tables = self.tables
+        _check_keys(tables)
+        for number, table in enumerate(tables["operators"]):
+            self.entry = number
+            self.read_entry(table, tables["opset"])
+        self.entry = None
+        shared = self.shared_checks()
+        target = Target(
+            tables["name"], tables["opset"], self.supports,
+            {op: (*self.illegal.get(op, ()), *shared) for op in self.supports}, legalizations,
+            control_flow=bool(LOOPS & self.supports.keys()), sequences=False,
+            dynamic_shapes=tables.get("dynamic_shapes", True),
+        )  # fmt: skip
+        about = (str(tables.get(key, "")) for key in ("documentation", "version", "date"))
+        return Backend(target, *about)
+
+    def shared_checks(self) -> list[IllegalForm]:
+        """The checks that hold for all operators."""
+        if "element_types" not in self.tables:
+            return []
+        types = parse_types(self.tables["element_types"], "element_types")
+        return [element_type_check(self.tables["name"], types)]
+
+    def read_entry(self, table: Any, opset: int) -> None:
+        """Enter the operators of one table, which share its constraints."""
+        if not isinstance(table, Mapping) or not isinstance(table.get("names"), list):
+            raise InvalidKey("operators", "an entry of operators is a table with names")
+        for key in table:
+            if key not in CHECKS and key not in ("names", "types"):
+                raise InvalidKey(key, f"operators have no key {key!r}", [*CHECKS, "types", "names"])
+        for name in table["names"]:
+            if name in self.supports:
+                raise InvalidKey(name, f"{name} is listed twice")
+            operator = schema.find(str(name), opset)
+            if operator is None:
+                reason = f"opset {opset} has no operator {name!r}"
+                raise InvalidKey(str(name), reason, schema.names(opset))
+            types = type_constraints(table["types"], operator) if "types" in table else {}
+            self.supports[name] = types
+            given = [check for key in CHECKS.keys() & table.keys()
+                     for check in CHECKS[key](table[key], operator)]  # fmt: skip
+            self.illegal[name] = given
+
+
+def _check_keys(tables: Mapping[str, Any]) -> None:
+    for key, value in tables.items():
+        if key not in KEYS:
+            raise InvalidKey(key, f"there is no key {key!r}", KEYS)
+        kind = KEYS[key]
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise InvalidKey(key, f"{key} is to be a {kind.__name__}")
+    for key in ("name", "opset", "operators"):
+        if key not in tables:
+            raise InvalidKey(key, f"the key {key!r} is missing")
+    if not LOWEST_WRITTEN <= tables["opset"] <= IR_OPSET:
+        raise InvalidKey("opset", f"opset is to be one of {LOWEST_WRITTEN} to {IR_OPSET}")
+
+
+def _line_of(text: str, word: str, entry: int | None) -> int | None:
+    """The line that a word stands in, from an entry of ``operators`` on."""
+    lines = [line.partition("#")[0] for line in text.splitlines()]
+    heads = [at for at, line in enumerate(lines) if line.strip() == "[[operators]]"]
+    start = heads[entry] if entry is not None and entry < len(heads) else 0
+    pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+    found = (at for at in range(start, len(lines)) if pattern.search(lines[at]))
+    return next((at + 1 for at in found), start + 1 if entry is not None else None)

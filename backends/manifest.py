@@ -1,0 +1,242 @@
+"""The manifest of a partitioned model: ``manifest.json``, version 1.
+
+docs/reference/manifest.md describes its fields.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from serde.errors import MalformedFile
+from serde.io.atomic_write import Replacing
+
+NAME, KIND, VERSION = "manifest.json", "serde-partition", 1
+KINDS = ("accelerator", "remainder", "control")
+CHUNK = 1 << 20  # bytes hashed at a time
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """A value between parts. ``file_name`` is what a part's file calls it, where that differs."""
+
+    name: str
+    dtype: str
+    shape: list[int | str | None] | None
+    container: list[str] = field(default_factory=list)
+    file_name: str = ""
+
+
+@dataclass(frozen=True)
+class PartInfo:
+    """A part: its files by name with their SHA-256, the model's first, or an If or a Loop."""
+
+    name: str
+    kind: str
+    format: str = ""
+    files: dict[str, str] = field(default_factory=dict)
+    inputs: list[TensorInfo] = field(default_factory=list)
+    outputs: list[TensorInfo] = field(default_factory=list)
+    operators: dict[str, int] = field(default_factory=dict)
+    multiply_adds: int = 0
+    operator: str = ""
+    operands: list[str] = field(default_factory=list)
+    bodies: dict[str, Manifest] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A model in parts. ``edges`` follow from what the parts read and compute."""
+
+    name: str
+    backend: dict[str, Any]
+    inputs: list[TensorInfo]
+    outputs: list[TensorInfo]
+    parts: list[PartInfo]
+    edges: list[dict[str, Any]] = field(default_factory=list)
+
+    def all_parts(self) -> Iterator[PartInfo]:
+        """Every part with files, those of subgraphs included."""
+        for part in self.parts:
+            yield part
+            for body in part.bodies.values():
+                yield from body.all_parts()
+
+
+def hash_file(path: Path) -> str:
+    """The SHA-256 of a file."""
+    found = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            found.update(chunk)
+    return found.hexdigest()
+
+
+def write_manifest(manifest: Manifest, folder: Path) -> Path:
+    """Write the manifest, after the files that it names."""
+    path = folder / NAME
+    document = {"kind": KIND, "version": VERSION, **_strip(asdict(manifest))}
+    with Replacing(os.fspath(path)) as files, files.open(os.fspath(path)) as out:
+        out.write((json.dumps(document, indent=1) + "\n").encode())
+    return path
+
+
+def _strip(value: Any) -> Any:
+    """A JSON value without fields that are empty: they have that for a default."""
+    if isinstance(value, dict):
+        kept = {k: _strip(v) for k, v in value.items()}
+        optional = {"container", "file_name", "operator", "operands", "bodies", "format", "files"}
+        return {k: v for k, v in kept.items() if v or k not in optional}
+    return [_strip(v) for v in value] if isinstance(value, list) else value
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Read a manifest, check its files, and bring its parts into an order in which they can run.
+
+    Raises:
+        MalformedFile: for a manifest that is none, names files that are missing or others than they
+            were, or whose parts wait for each other.
+    """
+    path = folder / NAME
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise MalformedFile(folder, f"there is no {NAME}: serde partition writes one") from None
+    except (ValueError, RecursionError) as error:
+        raise MalformedFile(path, f"it is no JSON: {error}") from error
+    if not isinstance(document, dict) or document.get("kind") != KIND:
+        raise MalformedFile(path, f"its kind is not {KIND!r}", "kind")
+    if document.get("version") != VERSION:
+        reason = f"it is of version {document.get('version')!r}; this serde reads {VERSION}"
+        raise MalformedFile(path, reason, "version")
+    manifest = _Reader(path).manifest(document, "")
+    for part in manifest.all_parts():
+        _check_files(path, folder, part)
+    return manifest
+
+
+def _check_files(path: Path, folder: Path, part: PartInfo) -> None:
+    for name, expected in part.files.items():
+        if os.path.basename(name) != name or name in ("", ".", ".."):
+            raise MalformedFile(path, f"{name!r} is no file of its folder", part.name)
+        if not (folder / name).is_file():
+            raise MalformedFile(path, f"its file {name!r} is missing", part.name)
+        if hash_file(folder / name) != expected:
+            reason = f"{name!r} is another file than was written: its SHA-256 differs"
+            raise MalformedFile(path, reason, part.name)
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Turns JSON into a manifest; errors tell the place."""
+
+    path: Path
+
+    def manifest(self, table: Any, place: str) -> Manifest:
+        table = self.table(table, place)
+        parts = [self.part(p, f"{place}parts[{n}]") for n, p in
+                 enumerate(self.get_list(table, "parts", place))]  # fmt: skip
+        found = Manifest(
+            self.text(table, "name", place), self.table(table.get("backend", {}), place),
+            self.tensors(table, "inputs", place), self.tensors(table, "outputs", place), parts,
+            self.get_list(table, "edges", place),
+        )  # fmt: skip
+        ordered = sort_parts(self.path, found)
+        return Manifest(
+            found.name, found.backend, found.inputs, found.outputs, ordered, found.edges
+        )
+
+    def part(self, table: Any, place: str) -> PartInfo:
+        table = self.table(table, place)
+        kind = self.text(table, "kind", place)
+        if kind not in KINDS:
+            raise MalformedFile(self.path, f"{kind!r} is not one of {', '.join(KINDS)}", place)
+        bodies = {k: self.manifest(v, f"{place}.{k}.")
+                  for k, v in self.table(table.get("bodies", {}), place).items()}  # fmt: skip
+        files = {str(k): str(v) for k, v in self.table(table.get("files", {}), place).items()}
+        if not files and kind != "control":
+            raise MalformedFile(self.path, "it names no files", place)
+        return PartInfo(
+            self.text(table, "name", place), kind, str(table.get("format", "")), files,
+            self.tensors(table, "inputs", place), self.tensors(table, "outputs", place),
+            dict(self.table(table.get("operators", {}), place)), table.get("multiply_adds", 0),
+            str(table.get("operator", "")), list(map(str, self.get_list(table, "operands", place))),
+            bodies,
+        )  # fmt: skip
+
+    def table(self, value: Any, place: str) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise MalformedFile(self.path, "it is no table", place)
+        return value
+
+    def text(self, table: Mapping[str, Any], key: str, place: str) -> str:
+        if not isinstance(table.get(key), str):
+            raise MalformedFile(self.path, f"{key!r} is missing, or no text", place)
+        return str(table[key])
+
+    def get_list(self, table: Mapping[str, Any], key: str, place: str) -> list[Any]:
+        found = table.get(key, [])
+        if not isinstance(found, list):
+            raise MalformedFile(self.path, f"{key!r} is no list", place)
+        return found
+
+    def tensors(self, table: Mapping[str, Any], key: str, place: str) -> list[TensorInfo]:
+        found = []
+        for value in self.get_list(table, key, place):
+            row = self.table(value, f"{place}.{key}")
+            name, dtype = self.text(row, "name", place), self.text(row, "dtype", place)
+            shape = self.get_list(row, "shape", place) if row.get("shape") is not None else None
+            container = list(map(str, self.get_list(row, "container", place)))
+            file_name = str(row.get("file_name", ""))
+            found.append(TensorInfo(name, dtype, shape, container, file_name))
+        return found
+
+
+def sort_parts(path: Path, manifest: Manifest) -> list[PartInfo]:
+    """The parts in an order in which each comes after those it reads from.
+
+    Raises:
+        MalformedFile: where there is none, or a part reads what nothing computes.
+    """
+    maker: dict[str, PartInfo] = {}
+    for part in manifest.parts:
+        for value in part.outputs:
+            if value.name in maker:
+                reason = f"two parts compute {value.name!r}: {maker[value.name].name}, {part.name}"
+                raise MalformedFile(path, reason)
+            maker[value.name] = part
+    known = {v.name for v in manifest.inputs}
+    for name in (v.name for p in manifest.parts for v in p.inputs):
+        if name not in known and name not in maker:
+            raise MalformedFile(path, f"no part computes {name!r}")
+    if absent := [v.name for v in manifest.outputs if v.name not in known | maker.keys()]:
+        raise MalformedFile(path, f"no part computes the output {absent[0]!r}")
+    return _order(path, manifest.parts, known)
+
+
+def _order(path: Path, parts: Sequence[PartInfo], known: set[str]) -> list[PartInfo]:
+    readers: dict[str, list[int]] = {}
+    waits = []
+    for number, part in enumerate(parts):
+        names = {v.name for v in part.inputs} - known
+        waits.append(len(names))
+        for name in names:
+            readers.setdefault(name, []).append(number)
+    ready = [n for n, count in enumerate(waits) if not count]
+    ordered: list[PartInfo] = []
+    for number in ready:
+        ordered.append(parts[number])
+        for name in (v.name for v in parts[number].outputs):
+            for reader in readers.pop(name, ()):
+                waits[reader] -= 1
+                if not waits[reader]:
+                    ready.append(reader)
+    if len(ordered) < len(parts):
+        left = ", ".join(p.name for n, p in enumerate(parts) if waits[n])
+        raise MalformedFile(path, f"its parts wait for each other: {left}")
+    return ordered

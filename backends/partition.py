@@ -1,0 +1,288 @@
+"""Cut a model into the parts that a backend takes and those that it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from serde.errors import Problem, Unconvertible, UsageError
+from serde.ir.graph import Graph, Node, Value
+from serde.legalize.convert import lower_to_target, scalarize_sequences, without_functions
+from serde.legalize.target import Target
+from serde.pipeline import load
+from serde.plugins import get_format
+from serde.spec.verify import check
+
+from .costs import count_bytes, count_multiply_adds
+from .description import Backend, get_backend
+from .judge import BackendReport, Verdict, judge_nodes, name_of, summarize
+from .parts import ACCELERATOR, CONTROL, REMAINDER, Part, Partitioned
+from .stages import Dataflow, assign_stages, connected_groups
+from .subgraph import captured_values, extract_subgraph, values_read
+
+CONTROL_FLOW = ("whole", "inside")
+INSIDE = frozenset({"If", "Loop"})  # operators that the hybrid runner can run part by part
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Which pieces are worth a part: connected nodes, flops (two a multiply-add), parts at most."""
+
+    min_nodes: int = 1
+    min_flops: int = 0
+    max_parts: int | None = None
+    control_flow: str = "whole"
+
+    def __post_init__(self) -> None:
+        for name in ("min_nodes", "min_flops", "max_parts"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int) or value < 0):
+                raise UsageError(f"{name}={value!r} is no number of at least 0")
+        if self.control_flow not in CONTROL_FLOW:
+            listed = ", ".join(CONTROL_FLOW)
+            raise UsageError(f"control_flow={self.control_flow!r} is not one of {listed}")
+
+
+def partition(
+    source: Any, backend: Any, *, min_nodes: int = 1, min_flops: int = 0,
+    max_parts: int | None = None, control_flow: str = "whole", **options: Any,
+) -> Partitioned:  # fmt: skip
+    """Cut a model into the fewest parts for a backend, and of those with the fewest bytes moved.
+
+    Args:
+        source: a model as ``serde.load`` takes it, with its ``options``, or a graph of the IR.
+        backend: a name, ``opset N``, a TOML file, a ``Target`` or a ``Backend``.
+        min_nodes: connected pieces of fewer nodes stay in the remainder.
+        min_flops: and pieces of fewer floating-point operations, two for a multiply-add.
+        max_parts: the backend's parts at most; those with the most multiply-adds are kept.
+        control_flow: ``whole`` leaves an If or a Loop in one part; ``inside`` partitions the
+            subgraphs of those that the backend does not take.
+
+    Raises:
+        SerdeError: where the model or the backend's description cannot be read.
+    """
+    found = get_backend(backend)
+    limits = Limits(min_nodes, min_flops, max_parts, control_flow)
+    graph = prepare_graph(source, **options)
+    return _partition(graph, found, limits)
+
+
+def prepare_graph(source: Any, **options: Any) -> Graph:
+    """A graph of the IR as it can be cut: without functions, and sequences of known contents."""
+    is_ir = isinstance(source, Graph) and not source.domain and not options
+    graph = source if is_ir else load(source, **options)
+    if is_ir:
+        check(graph)
+    return scalarize_sequences(without_functions(graph))
+
+
+def check_backend(source: Any, backend: Any, **options: Any) -> BackendReport:
+    """What a backend takes of a model, by operator.
+
+    Subgraphs of an operator that it does not take are looked into.
+    """
+    found = get_backend(backend)
+    graph = prepare_graph(source, **options)
+    verdicts = list(_judge_all(graph, found.target))
+    return summarize(graph.name, found.name, verdicts)
+
+
+def _judge_all(graph: Graph, target: Target) -> Iterator[Verdict]:
+    for node, verdict in judge_nodes(graph, target).items():
+        yield verdict
+        if not verdict.is_taken:
+            for body in node.graphs():
+                yield from _judge_all(body, target)
+
+
+def _partition(graph: Graph, backend: Backend, limits: Limits, prefix: str = "") -> Partitioned:
+    verdicts = judge_nodes(graph, backend.target)
+    numbered = _Numbered(graph)
+    taken = [verdicts[n].is_taken for n in graph.nodes]
+    done: dict[tuple[Any, ...], Graph] = {}  # parts that another round need not legalize again
+    while True:
+        stages = _choose_stages(numbered, verdicts, taken, limits)
+        inside = _partition_bodies(graph, taken, backend, limits, prefix)
+        parts = list(_make_parts(numbered, stages, taken, inside, prefix))
+        refused: dict[Node, str] = {}
+        legal = [_legalize_part(p, backend, refused, done) for p in parts]
+        if not refused:
+            break
+        verdicts |= {n: Verdict(n, reason) for n, reason in refused.items()}
+        taken = [t and n not in refused for t, n in zip(taken, graph.nodes, strict=True)]
+    report = summarize(graph.name, backend.name, verdicts.values())
+    return Partitioned(graph, backend, tuple(legal), report)
+
+
+class _Numbered:
+    """A graph and the numbers of its nodes and values."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        ids: dict[Value, int] = {}
+
+        def number(value: Value) -> int:
+            return ids.setdefault(value, len(ids))
+
+        for value in graph.inputs:
+            number(value)
+        reads = [list(dict.fromkeys(number(v) for v in values_read(n))) for n in graph.nodes]
+        makes = [[number(v) for v in n.outputs if v.name] for n in graph.nodes]
+        leaving = set(graph.outputs)
+        self.values = list(ids)
+        sizes = [count_bytes(v) for v in self.values]
+        self.flow = Dataflow(reads, makes, sizes, [v in leaving for v in self.values])
+
+
+def _choose_stages(
+    numbered: _Numbered, verdicts: Mapping[Node, Verdict], taken: list[bool], limits: Limits
+) -> list[int]:
+    """The stages of nodes, after those that are not worth a part have left the backend."""
+    nodes, flow = numbered.graph.nodes, numbered.flow
+    while True:
+        stages = assign_stages(flow, taken)
+        groups = connected_groups(flow, taken, stages)
+        sizes = [sum(bool(verdicts[nodes[n]].operators) for n in group) for group in groups]
+        costs = [sum(count_multiply_adds(nodes[n]) for n in group) for group in groups]
+        least = max(limits.min_nodes, 1)  # nodes that dissolve are no part
+        left = [g for g, size, cost in zip(groups, sizes, costs, strict=True)
+                if size < least or 2 * cost < limits.min_flops]  # fmt: skip
+        if not left and limits.max_parts is not None:
+            left = _least_parts(stages, groups, costs, limits.max_parts)
+        if not left:
+            return stages
+        for group in left:
+            for node in group:
+                taken[node] = False
+
+
+def _least_parts(
+    stages: Sequence[int], groups: Sequence[list[int]], costs: Sequence[int], most: int
+) -> list[list[int]]:
+    """The groups of the parts that are too many: those with the fewest multiply-adds."""
+    weight: dict[int, tuple[int, int]] = {}
+    for group, cost in zip(groups, costs, strict=True):
+        before = weight.get(stages[group[0]], (0, 0))
+        weight[stages[group[0]]] = (before[0] + cost, before[1] + len(group))
+    dropped = set(sorted(weight, key=lambda s: weight[s])[: max(len(weight) - most, 0)])
+    return [g for g in groups if stages[g[0]] in dropped]
+
+
+def _partition_bodies(
+    graph: Graph, taken: Sequence[bool], backend: Backend, limits: Limits, prefix: str
+) -> dict[Node, dict[str, Partitioned]]:
+    """The partitioned subgraphs of operators that are run part by part."""
+    found: dict[Node, dict[str, Partitioned]] = {}
+    if limits.control_flow != "inside":
+        return found
+    for node, is_taken in zip(graph.nodes, taken, strict=True):
+        if is_taken or node.domain or node.op not in INSIDE or not _has_plain_constants(node):
+            continue
+        bodies = {}
+        for name, body in node.attrs.items():
+            if isinstance(body, Graph):
+                own = f"{prefix}{CONTROL}_{len(found)}.{name}."
+                bodies[name] = _partition(close_body(body), backend, limits, own)
+        if any(p.kind != REMAINDER for b in bodies.values() for p in b.parts):
+            found[node] = bodies
+    return found
+
+
+def _has_plain_constants(node: Node) -> bool:
+    """Whether NumPy's files hold the constants that a node reads."""
+    held = (v.tensor.dtype for v in node.inputs if v is not None and v.tensor is not None)
+    return all(d.numpy.kind in "biufc" for d in held)
+
+
+def close_body(body: Graph) -> Graph:
+    """A subgraph that is given what it reads of the graphs around it, after its own inputs."""
+    captured = dict.fromkeys(captured_values(body))
+    return replace(body, inputs=(*body.inputs, *captured))
+
+
+def _make_parts(
+    numbered: _Numbered, stages: Sequence[int], taken: Sequence[bool],
+    inside: Mapping[Node, Mapping[str, Partitioned]], prefix: str,
+) -> Iterator[Part]:  # fmt: skip
+    """The parts in order, with what they read and what others read of them."""
+    graph, order = numbered.graph, _part_keys(numbered, stages, inside)
+    members: dict[tuple[int, int, int], list[int]] = {}
+    for node, key in enumerate(order):
+        members.setdefault(key, []).append(node)
+    constants = [v for v in graph.outputs if v.tensor is not None]
+    if constants and not any(key[0] % 2 == 0 and key[1] % 2 == 0 for key in members):
+        members[(max(stages, default=0) + 2, 0, 0)] = []
+    holder = max((k for k in members if k[0] % 2 == 0 and k[1] % 2 == 0), default=None)
+    counts = dict.fromkeys((ACCELERATOR, REMAINDER, CONTROL), 0)
+    for key in sorted(members):
+        own = members[key]
+        kind = ACCELERATOR if key[0] % 2 else CONTROL if key[1] % 2 else REMAINDER
+        outputs = [numbered.values[v] for n in own for v in numbered.flow.makes[n]
+                   if _leaves(numbered, order, v)]  # fmt: skip
+        outputs += constants if key == holder else []
+        name = f"{prefix}{kind}_{counts[kind]}"
+        counts[kind] += 1
+        nodes = [graph.nodes[n] for n in own]
+        body = extract_subgraph(name, nodes, dict.fromkeys(outputs), graph.inputs)
+        yield Part(name, kind, body, bodies=inside[nodes[0]] if kind == CONTROL else {})
+
+
+def _leaves(numbered: _Numbered, order: Sequence[tuple[int, int, int]], value: int) -> bool:
+    flow = numbered.flow
+    here = order[flow.maker[value]]
+    return flow.is_output[value] or any(order[r] != here for r in flow.readers[value])
+
+
+def _part_keys(
+    numbered: _Numbered, stages: Sequence[int], inside: Collection[Node]
+) -> list[tuple[int, int, int]]:
+    """The part of each node, in order: its stage, and in it a place before or after an If or Loop.
+
+    An operator that is run part by part is alone in an odd place.
+    """
+    if not inside:
+        return [(s, 0, 0) for s in stages]
+    keys: list[tuple[int, int, int]] = []
+    for number, node in enumerate(numbered.graph.nodes):
+        places = (keys[p][1] + (keys[p][2] > 0) for p in numbered.flow.before[number]
+                  if stages[p] == stages[number])  # fmt: skip
+        place = max(places, default=0)
+        is_apart = node in inside
+        place += place % 2 != is_apart
+        keys.append((stages[number], place, number + 1 if is_apart else 0))
+    return keys
+
+
+def _legalize_part(
+    part: Part, backend: Backend, refused: dict[Node, str], done: dict[tuple[Any, ...], Graph]
+) -> Part:  # fmt: skip
+    """The part as the backend gets it; nodes that it takes alone only are added to ``refused``."""
+    if part.kind != ACCELERATOR:
+        return part
+    key = part.graph.nodes, part.graph.outputs
+    try:
+        if key not in done:
+            done[key] = lower_for(part.graph, backend.target)
+        return replace(part, legalized=replace(done[key], name=part.name))
+    except Unconvertible as error:
+        nodes = list(_nodes_of(part.graph, error.problems)) or part.graph.nodes
+        refused |= dict.fromkeys(nodes, error.problems[0].reason)
+        return part
+
+
+def lower_for(graph: Graph, target: Target) -> Graph:
+    """A graph of the IR in operators of a target."""
+    if not target.is_standard:
+        return lower_to_target(graph, target)
+    onnx = get_format("onnx")
+    assert onnx.from_ir is not None
+    return onnx.from_ir(graph, opset=target.opset, functions="inline")
+
+
+def _nodes_of(graph: Graph, problems: Sequence[Problem]) -> Iterator[Node]:
+    """The nodes that problems are about: those that bear the name, or make the output."""
+    names = {n for p in problems for n in p.names}
+    for node in graph.nodes:
+        if name_of(node) in names or any(v.name in names for v in node.outputs):
+            yield node

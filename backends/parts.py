@@ -1,0 +1,188 @@
+"""A model in parts, and their files: ONNX for the backend; ONNX, MXNet or Relay for the rest."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from serde.errors import UsageError
+from serde.io.atomic_write import Replacing
+from serde.ir.graph import Graph, Node, Value
+from serde.pipeline import encode, finish, lower
+from serde.plugins import get_format
+
+from .costs import count_bytes, count_multiply_adds
+from .description import Backend
+from .judge import BackendReport
+from .manifest import NAME, Manifest, PartInfo, TensorInfo, hash_file, write_manifest
+
+ACCELERATOR, REMAINDER, CONTROL = "accelerator", "remainder", "control"
+SUFFIXES = {"onnx": ".onnx", "mxnet": "-symbol.json", "relay": ".relay"}
+OPSET = 21  # of a remainder in ONNX
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A part of a model. ``graph`` is of the IR; ``legalized`` is what the backend gets.
+
+    A part of kind ``control`` is one If or Loop whose subgraphs are partitioned: ``bodies``.
+    """
+
+    name: str
+    kind: str
+    graph: Graph
+    legalized: Graph | None = None
+    bodies: Mapping[str, Partitioned] = field(default_factory=dict)
+
+    @property
+    def multiply_adds(self) -> int:
+        """The multiply-adds of its nodes."""
+        return sum(map(count_multiply_adds, self.graph.nodes))
+
+
+@dataclass(frozen=True, eq=False)
+class Edge:
+    """A value that a part computes, or the model is given, and another part or the caller reads.
+
+    The name of a part is empty where it is the caller.
+    """
+
+    value: Value
+    source: str
+    target: str
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of the value; sizes that are no numbers count as 1."""
+        return count_bytes(self.value)
+
+
+@dataclass(frozen=True, eq=False)
+class Partitioned:
+    """A model in parts, in an order in which they can run."""
+
+    graph: Graph
+    backend: Backend
+    parts: tuple[Part, ...]
+    report: BackendReport
+
+    @property
+    def accelerator_parts(self) -> tuple[Part, ...]:
+        """The parts that the backend takes."""
+        return tuple(p for p in self.parts if p.kind == ACCELERATOR)
+
+    def edges(self) -> Iterator[Edge]:
+        """What goes from part to part, from the caller and to it."""
+        maker = {v: p.name for p in self.parts for v in p.graph.outputs}
+        for part in self.parts:
+            for value in part.graph.inputs:
+                yield Edge(value, maker.get(value, ""), part.name)
+        for value in self.graph.outputs:
+            if value in maker:
+                yield Edge(value, maker[value], "")
+
+    @property
+    def bytes_moved(self) -> int:
+        """The bytes that backend parts read from elsewhere and make for elsewhere."""
+        return sum(
+            count_bytes(v) for p in self.accelerator_parts
+            for v in (*p.graph.inputs, *p.graph.outputs)
+        )  # fmt: skip
+
+    def save(self, folder: str | os.PathLike[str], remainder: str = "onnx") -> Manifest:
+        """Write the parts and their manifest to a folder, which is made if it is not there.
+
+        Raises:
+            UsageError: for a format that remainders are not written in, and a folder of other
+                files. Unconvertible: for a remainder that its format cannot express.
+        """
+        return _save_parts(self, Path(folder), remainder)
+
+
+def _save_parts(partitioned: Partitioned, place: Path, remainder: str) -> Manifest:
+    if remainder not in SUFFIXES:
+        raise UsageError(f"remainder={remainder!r} is not one of {', '.join(SUFFIXES)}")
+    if place.exists() and not place.is_dir():
+        raise UsageError(f"{place} is a file: name a folder")
+    if place.is_dir() and any(place.iterdir()) and not (place / NAME).exists():
+        raise UsageError(f"{place} has files, and no {NAME}: name a folder that is new or empty")
+    place.mkdir(parents=True, exist_ok=True)
+    with suppress(FileNotFoundError):
+        (place / NAME).unlink()  # it would name files of before if writing ended early
+    manifest = _write_parts(partitioned, place, remainder)
+    write_manifest(manifest, place)
+    return manifest
+
+
+def _write_parts(partitioned: Partitioned, folder: Path, remainder: str) -> Manifest:
+    backend = partitioned.backend
+    about = {
+        "name": backend.name, "opset": backend.target.opset, "version": backend.version,
+        "documentation": backend.documentation,
+    }  # fmt: skip
+    edges = [
+        {"value": e.value.name, "from": e.source, "to": e.target, "bytes": e.bytes}
+        for e in partitioned.edges()
+    ]
+    graph = partitioned.graph
+    return Manifest(
+        graph.name, about, describe_values(graph.inputs), describe_values(graph.outputs),
+        [_write_part(p, folder, remainder) for p in partitioned.parts], edges,
+    )  # fmt: skip
+
+
+def _write_part(part: Part, folder: Path, remainder: str) -> PartInfo:
+    operators = dict(Counter(n.qualified_op for n in (part.legalized or part.graph).nodes))
+    if part.kind == CONTROL:
+        (node,) = part.graph.nodes
+        bodies = {k: _write_parts(b, folder, remainder) for k, b in part.bodies.items()}
+        return PartInfo(
+            part.name, part.kind, files=_write_constants(part.name, node, folder),
+            inputs=describe_values(part.graph.inputs), outputs=describe_values(node.outputs),
+            operators=operators, multiply_adds=part.multiply_adds, operator=node.op,
+            operands=[v.name if v is not None else "" for v in node.inputs], bodies=bodies,
+        )  # fmt: skip
+    format = get_format("onnx" if part.kind == ACCELERATOR else remainder)
+    path = folder / f"{part.name}{SUFFIXES[format.name]}"
+    options: dict[str, Any] = {"opset": OPSET} if format.name == "onnx" else {}
+    lowered = part.legalized or lower(format, part.graph, options)
+    files = encode(format, finish(lowered), path, options)
+    names = sorted(files, key=lambda f: os.path.abspath(f) != os.path.abspath(path))
+    return PartInfo(
+        part.name, part.kind, format.name, {os.path.basename(f): hash_file(Path(f)) for f in names},
+        describe_values(part.graph.inputs, lowered), describe_values(part.graph.outputs),
+        operators, part.multiply_adds,
+    )  # fmt: skip
+
+
+def _write_constants(name: str, node: Node, folder: Path) -> dict[str, str]:
+    """The operands of an If or a Loop that are constants, as a file, if there are any."""
+    held = {v.name: v.array() for v in node.inputs if v is not None and v.tensor is not None}
+    if not held:
+        return {}
+    path = folder / f"{name}.npz"
+    with Replacing(os.fspath(path)) as files, files.open(os.fspath(path)) as out:
+        np.savez(out, allow_pickle=False, **held)
+    return {path.name: hash_file(path)}
+
+
+def describe_values(values: Sequence[Value], written: Graph | None = None) -> list[TensorInfo]:
+    """Names, types and shapes of values, and what the file of a part calls them as its inputs."""
+    names = [v.name for v in values]
+    if written is not None and len(written.inputs) == len(values):
+        names = [v.name for v in written.inputs]
+    return [
+        TensorInfo(
+            value.name, value.dtype.value if value.dtype else "",
+            None if value.shape is None else list(value.shape), list(value.container),
+            name if name != value.name else "",
+        )
+        for value, name in zip(values, names, strict=True)
+    ]  # fmt: skip

@@ -1,0 +1,206 @@
+"""Run a partitioned model: each part in a runtime of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from serde.errors import MissingDependency, SerdeError, UsageError
+from serde.io.atomic_write import Replacing
+from serde.ir.graph import DType
+from serde.plugins import running
+from serde.verification.given_arrays import read_npz
+
+from .manifest import Manifest, PartInfo, read_manifest
+
+Array = np.ndarray[Any, Any]
+Feeds = Mapping[str, Any]
+RUNTIMES = {"onnxruntime": "onnx", "mxnet": "mxnet", "tvm": "relay"}  # and the format each runs
+ROLES = ("accelerator", "remainder")
+
+
+class Hybrid:
+    """A partitioned model with its parts loaded into their runtimes.
+
+    ``runtimes`` has a runtime for ``accelerator``, for ``remainder``, or for a part by name: a name
+    of ``RUNTIMES``, or a function of the path of a part's file. What it returns is called with
+    arrays by name, and returns the outputs in order or by name. Parts of no runtime run in that of
+    their format.
+    """
+
+    def __init__(
+        self, folder: str | os.PathLike[str], runtimes: Mapping[str, Any] | None = None
+    ) -> None:  # fmt: skip
+        self.folder = Path(folder)
+        self.manifest = read_manifest(self.folder)
+        self.runtimes = dict(runtimes or {})
+        known = {*ROLES, *(p.name for p in self.manifest.all_parts())}
+        for name in self.runtimes.keys() - known:
+            close = get_close_matches(name, known, 1)
+            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(known))}"
+            raise UsageError(f"no part is called {name!r}; {hint}")
+        self.load_parts = {p.name: self._load(p) for p in self.manifest.all_parts()}
+
+    def __call__(self, inputs: Feeds) -> dict[str, Any]:
+        """The outputs of the model by name, for inputs by name.
+
+        Raises:
+            UsageError: where an input is missing. SerdeError: where a runtime refuses its part.
+        """
+        absent = [v.name for v in self.manifest.inputs if v.name not in inputs]
+        if absent:
+            raise UsageError(f"the input {', '.join(map(repr, absent))} is missing")
+        values = self._run_parts(self.manifest, inputs)
+        return {v.name: _to_array(values[v.name]) for v in self.manifest.outputs}
+
+    def _run_parts(self, manifest: Manifest, inputs: Feeds) -> dict[str, Any]:
+        """The values between the parts of a model or of a subgraph, with those that leave it."""
+        values = {v.name: inputs[v.name] for v in manifest.inputs}
+        left: dict[str, int] = {}
+        for value in (v for p in manifest.parts for v in p.inputs):
+            left[value.name] = left.get(value.name, 0) + 1
+        kept = {v.name for v in manifest.outputs}
+        for part in manifest.parts:
+            results = self.load_parts[part.name](values)
+            values.update(zip((v.name for v in part.outputs if v.name), results, strict=True))
+            for value in part.inputs:  # what no one reads any more is given back
+                left[value.name] -= 1
+                if not left[value.name] and value.name not in kept:
+                    del values[value.name]
+        return values
+
+    def _load(self, part: PartInfo) -> Callable[[Feeds], Sequence[Any]]:
+        """A function of the values between parts that runs a part."""
+        if part.kind == "control":
+            return partial(self._run_control, part, self._constants(part))
+        runtime = self.runtimes.get(part.name, self.runtimes.get(part.kind))
+        path = self.folder / next(iter(part.files))
+        if runtime is None or isinstance(runtime, str):
+            run = _load_in(runtime, part, path)
+        else:
+            run = runtime(os.fspath(path))
+        return partial(_run_part, part, run)
+
+    def _constants(self, part: PartInfo) -> dict[str, Array]:
+        if not part.files:
+            return {}
+        with np.load(self.folder / next(iter(part.files)), allow_pickle=False) as held:
+            return {name: held[name] for name in held.files}
+
+    def _run_control(self, part: PartInfo, constants: Feeds, values: Feeds) -> list[Any]:
+        """Run an If or a Loop, whose subgraphs are in parts."""
+        given = {**values, **constants}
+        operands = [_to_array(given[name]) if name else None for name in part.operands]
+        if part.operator == "If":
+            assert operands[0] is not None
+            body = part.bodies["then_branch" if np.any(operands[0]) else "else_branch"]
+            made = self._run_parts(body, given)
+            return [made[v.name] for v in body.outputs]
+        return self._run_loop(part, operands, given)
+
+    def _run_loop(self, part: PartInfo, operands: Sequence[Any], around: Feeds) -> list[Any]:
+        """Run a Loop: its states, then what it gathers of each iteration."""
+        body = part.bodies["body"]
+        most, going = operands[0], operands[1]
+        states: list[Any] = [*operands[2:]]
+        is_going, turn = going is None or bool(np.all(going)), 0
+        gathered: list[list[Any]] = [[] for _ in body.outputs[1 + len(states) :]]
+        while is_going and (most is None or turn < int(np.reshape(most, ()))):
+            first = (np.array(turn, np.int64), np.array(is_going), *states)
+            own = {v.name: x for v, x in zip(body.inputs, first, strict=False)}
+            made = self._run_parts(body, {**around, **own})
+            results = [_to_array(made[v.name]) for v in body.outputs]
+            is_going, states = bool(np.all(results[0])), results[1 : 1 + len(states)]
+            for rows, result in zip(gathered, results[1 + len(states) :], strict=True):
+                rows.append(result)
+            turn += 1
+        return [*states, *map(_stack, gathered, body.outputs[1 + len(states) :])]
+
+
+def _stack(rows: Sequence[Any], row: Any) -> Array:
+    """What a Loop gathers; of no iterations, nothing of the right type and shape."""
+    if rows:
+        return np.stack(rows)
+    shape = [d if isinstance(d, int) else 0 for d in row.shape or ()]
+    return np.zeros([0, *shape], DType(row.dtype).numpy)
+
+
+def _load_in(runtime: str | None, part: PartInfo, path: Path) -> Callable[[Feeds], Any]:
+    """Load a part into a runtime of a name, or into that of its format."""
+    name = runtime or next((r for r, f in RUNTIMES.items() if f == part.format), "")
+    if name not in RUNTIMES:
+        close = get_close_matches(name, RUNTIMES, 1)
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(RUNTIMES)}"
+        raise UsageError(f"no runtime is called {name!r}; {hint}, or give a function")
+    if RUNTIMES[name] != part.format:
+        what = f"part {part.name!r} is a file of {part.format}, which {name} does not run"
+        raise UsageError(f"{what}: partition the model with the remainder in {RUNTIMES[name]}")
+    bridge = running(part.format)
+    if bridge is None or bridge.prepare is None:
+        raise MissingDependency(f"part {part.name!r} needs a bridge that runs {part.format}")
+    try:
+        return bridge.prepare(os.fspath(path))
+    except MissingDependency as error:
+        raise MissingDependency(f"part {part.name!r} needs {name}: {error}") from error
+
+
+def _run_part(part: PartInfo, run: Callable[[Feeds], Any], values: Feeds) -> list[Any]:
+    """Run a part; values stay with the runtime where it takes its own."""
+    run_values = getattr(run, "run_values", None)
+    take = run_values or run
+    given = {v.file_name or v.name: values[v.name] for v in part.inputs}
+    if run_values is None:
+        given = {name: _to_array(value) for name, value in given.items()}
+    try:
+        results = take(given)
+    except SerdeError as error:
+        raise SerdeError(f"part {part.name!r}: {error}") from error
+    if isinstance(results, Mapping):
+        absent = [v.name for v in part.outputs if v.name not in results]
+        if absent:
+            raise SerdeError(f"part {part.name!r}: its runtime gives no {absent[0]!r}")
+        return [results[v.name] for v in part.outputs]
+    if len(results) != len(part.outputs):
+        counts = f"{len(part.outputs)} outputs, and its runtime gives {len(results)}"
+        raise SerdeError(f"part {part.name!r} has {counts}")
+    return [*results]
+
+
+def _to_array(value: Any) -> Any:
+    """A value as an array; a list of them for a sequence."""
+    return value.numpy() if hasattr(value, "numpy") else value
+
+
+def run(
+    folder: str | os.PathLike[str], inputs: Feeds, runtimes: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Run a partitioned model once; ``Hybrid`` runs it several times.
+
+    Args:
+        folder: what ``Partitioned.save`` wrote.
+        inputs: arrays by name.
+        runtimes: see ``Hybrid``.
+
+    Raises:
+        MalformedFile: for a folder that is not as it was written. MissingDependency: for a part
+            whose runtime is not installed.
+    """
+    return Hybrid(folder, runtimes)(inputs)
+
+
+def run_files(
+    folder: str | os.PathLike[str], data: str, target: str, runtimes: Mapping[str, Any]
+) -> dict[str, Array]:  # fmt: skip
+    """Run a partitioned model on the arrays of one ``.npz`` file, and write another."""
+    outputs = run(folder, read_npz(data), runtimes)
+    if lists := [n for n, v in outputs.items() if not isinstance(v, np.ndarray)]:
+        raise UsageError(f"the output {lists[0]!r} is a sequence, which an .npz file cannot hold")
+    with Replacing(target) as files, files.open(target) as out:
+        np.savez(out, allow_pickle=False, **outputs)
+    return outputs

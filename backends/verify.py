@@ -1,0 +1,55 @@
+"""Compare a partitioned model with the whole one, which runs in its own framework."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from serde.errors import SerdeError
+from serde.ir.graph import Graph
+from serde.verification import OutputComparison, Verification, run_source
+from serde.verification.input_sets import NORMAL, InputSet
+from serde.verification.tolerated import Judge
+
+from .runner import Hybrid
+
+
+def verify_parts(
+    source: Any, graph: Graph, folder: str | os.PathLike[str], *,
+    runtimes: Mapping[str, Any] | None = None, data: Any = None,
+    reading: Mapping[str, Any] | None = None,
+) -> Verification:  # fmt: skip
+    """Run the source and its parts on the same inputs, and compare their outputs.
+
+    ``graph`` is the source's graph of the IR, ``reading`` what it was read with.
+
+    Raises:
+        SerdeError: where the source or a part cannot be run.
+    """
+    given = dict(reading or {})
+    apart = {name: given.pop(name, None) for name in ("params", "inputs", "outputs")}
+    run = run_source(source, folder, graph=graph, ir=graph, data=data, reading=given, **apart)
+    if run.error is not None:
+        raise run.error
+    if run.statement:
+        return Verification(False, "", run.inputs, statement=run.statement)
+    hybrid = Hybrid(folder, runtimes)
+    judge = Judge(run.model, graph, _refuse_probe)
+    found: dict[str, OutputComparison] = {}
+    for inputs, expected in zip(run.sets, run.results, strict=True):
+        results = [*hybrid(inputs.feeds).values()]
+        for compared in judge.compare(inputs, results, expected):
+            if compared.reason and inputs.name != NORMAL:
+                compared.reason += f" on {inputs.name} inputs"
+            known = found.setdefault(compared.name, compared)
+            if known.passed and not compared.passed:
+                found[compared.name] = compared
+    return Verification(
+        True, run.origin, run.inputs, [*found.values()], sets=[s.name for s in run.sets],
+        settings=["in parts"], not_compared=[*run.not_compared, *judge.not_compared],
+    )  # fmt: skip
+
+
+def _refuse_probe(name: str, inputs: InputSet) -> Sequence[Any]:
+    raise SerdeError(f"{name!r} is inside a part")

@@ -1,0 +1,146 @@
+"""The commands that concern backends: ``partition``, ``run``, and ``check --backend``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from serde.cli.options import RenamingCommand, documented, isolated, reading
+from serde.cli.show import show_not_compared, show_verification
+from serde.errors import UsageError
+
+DONE, FAILED, USAGE, UNREADABLE, NOT_COMPARED, SYSTEM = range(6)
+
+
+def check_for_backend(
+    source: str, backend: str, as_json: bool, options: dict[str, Any]
+) -> None:  # fmt: skip
+    """Print what a backend takes of a model, by operator."""
+    from serde.backends.partition import check_backend
+
+    report = check_backend(source, backend, **options)
+    shares = report.share_of_nodes, report.share_of_multiply_adds
+    if as_json:
+        rows = [{**asdict(r), "operators": list(r.operators), "reasons": r.reasons}
+                for r in report.rows]  # fmt: skip
+        document = {"source": source, "backend": report.backend, "share_of_nodes": shares[0],
+                    "share_of_multiply_adds": shares[1], "operators": rows}  # fmt: skip
+        click.echo(json.dumps(document, indent=2))
+        return
+    click.echo(
+        f"{source}: {report.backend} takes {shares[0]:.1%} of the nodes, {shares[1]:.1%} of the "
+        "multiply-adds"
+    )
+    for row in report.rows:
+        parts = []
+        if row.taken > row.legalized:
+            parts.append(f"{row.taken - row.legalized} taken")
+        if row.legalized:
+            parts.append(f"{row.legalized} taken as {', '.join(row.operators) or 'nothing'}")
+        click.echo(f"  {row.op} ×{row.count}: {', '.join(parts) or 'not taken'}")
+        for reason, names in row.reasons.items():
+            few = ", ".join(map(repr, names[:3])) + (", …" if len(names) > 3 else "")
+            click.echo(f"    not taken ×{len(names)} ({few}): {reason}")
+
+
+@click.command(cls=RenamingCommand)
+@click.argument("source")
+@documented("-o", "--output", "folder", required=True, metavar="DIR", help="The folder to write.")
+@documented("--backend", required=True, metavar="NAME",
+            help="What takes the parts: a name, `opset N`, or a TOML file.",
+            details="See [partition-a-model.md](../how-to/partition-a-model.md).")  # fmt: skip
+@reading()
+@documented("--remainder", default="onnx", show_default=True,
+            type=click.Choice(("onnx", "mxnet", "relay")),
+            help="The format of what the backend does not take.")  # fmt: skip
+@documented("--min-nodes", default=1, show_default=True, type=click.IntRange(min=1), metavar="N",
+            help="Leave connected pieces of fewer nodes in the remainder.")  # fmt: skip
+@documented("--min-flops", default=0, show_default=True, type=click.IntRange(min=0), metavar="N",
+            help="Leave pieces of fewer floating-point operations in the remainder.",
+            details="A multiply-add is two.")  # fmt: skip
+@documented("--max-parts", type=click.IntRange(min=0), metavar="N",
+            help="Keep so many parts for the backend, those with the most multiply-adds.",
+            )  # fmt: skip
+@documented("--control-flow", default="whole", show_default=True,
+            type=click.Choice(("whole", "inside")),
+            help="Whether subgraphs of an If or a Loop that is not taken are partitioned.",
+            )  # fmt: skip
+@documented("--svg", metavar="FILE", help="Draw the parts.")
+@documented("--verify", is_flag=True, help="Run the parts and the source and compare them.")
+@documented("--data", metavar="NPZ", help="The inputs to verify with; random if left out.",
+            details="Implies `--verify`.")  # fmt: skip
+@documented("--runtime", "runtimes", multiple=True, metavar="ROLE=NAME",
+            help="Where parts run, for --verify: accelerator=onnxruntime, remainder=mxnet.",
+            )  # fmt: skip
+@isolated
+@click.pass_context
+def partition(
+    context: click.Context, /, source: str, folder: str, backend: str, remainder: str,
+    min_nodes: int, min_flops: int, max_parts: int | None, control_flow: str, svg: str | None,
+    verify: bool, data: str | None, runtimes: tuple[str, ...], debug: bool, **options: Any,
+) -> None:  # fmt: skip
+    """Cut SOURCE into the parts that a backend takes and the remainder."""
+    from serde.backends.partition import partition as cut_model
+    from serde.backends.svg import write_picture
+    from serde.io.atomic_write import check_target
+
+    if svg:
+        check_target(svg)
+    given = {k: v for k, v in options.items() if v is not None}
+    given["format"] = given.pop("from_format", None)
+    named = _parse_runtimes(runtimes)
+    found = cut_model(source, backend, min_nodes=min_nodes, min_flops=min_flops,
+                      max_parts=max_parts, control_flow=control_flow, **given)  # fmt: skip
+    manifest = found.save(folder, remainder)
+    if svg:
+        write_picture(found, svg)
+    counts = f"{len(found.accelerator_parts)} for {found.backend.name} of {len(found.parts)} parts"
+    click.echo(f"{source} → {folder}: {counts}, {found.bytes_moved:,} bytes moved")
+    for part in manifest.parts:
+        total = sum(part.operators.values())
+        click.echo(f"  {part.name}: {total} nodes, {part.multiply_adds:,} multiply-adds")
+    if not verify and data is None:
+        return
+    from serde.backends.verify import verify_parts
+
+    del given["format"]
+    done = verify_parts(source, found.graph, folder, runtimes=named, data=data, reading=given)
+    show_verification(done)
+    show_not_compared(done, True)
+    context.exit(DONE if done.ok else FAILED)
+
+
+def _parse_runtimes(pairs: tuple[str, ...]) -> dict[str, str]:
+    """Runtimes by role or part, of ``ROLE=NAME``."""
+    found = {}
+    for pair in pairs:
+        role, equals, name = pair.partition("=")
+        if not (role and equals and name):
+            raise click.BadParameter(f"{pair!r} is not ROLE=NAME")
+        found[role] = name
+    return found
+
+
+@click.command(cls=RenamingCommand)
+@click.argument("folder", metavar="DIR")
+@documented("--data", required=True, metavar="NPZ", help="The inputs: an array for each name.")
+@documented("-o", "--output", "target", required=True, metavar="NPZ",
+            help="The outputs, an array for each name.")  # fmt: skip
+@documented("--runtime", "runtimes", multiple=True, metavar="ROLE=NAME",
+            help="Where parts run: accelerator=onnxruntime, remainder=mxnet, or a part by name.",
+            details="Those of their formats if left out.")  # fmt: skip
+@documented("--debug", is_flag=True, help="Show where an error came from.")
+def run(folder: str, data: str, target: str, runtimes: tuple[str, ...], debug: bool) -> None:
+    """Run a partitioned model, each part in its runtime."""
+    from serde.backends.runner import run_files
+    from serde.io.atomic_write import check_target
+
+    if not target.endswith(".npz"):
+        raise UsageError(f"the outputs are an .npz file, and not {target!r}")
+    check_target(target)
+    outputs = run_files(folder, data, target, _parse_runtimes(runtimes))
+    for name, array in outputs.items():
+        click.echo(f"  {name}: {array.dtype} {list(array.shape)}")

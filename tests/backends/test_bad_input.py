@@ -1,0 +1,164 @@
+"""A folder that is not as it was written, and runtimes that are not there: one clear error each."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import serde
+from serde.backends.partition import partition
+from serde.cli.commands import main
+from serde.errors import MalformedFile, SerdeError, UsageError
+from serde.legalize.target import Target
+from tests.onnx_live import ir_of
+
+BODY = "g (float[2] x) => (float[2] y) { a = Relu(x)\n b = Erf(a)\n c = Relu(b)\n y = Abs(c) }"
+FEEDS = {"x": np.zeros(2, np.float32)}
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> Path:
+    partition(ir_of(BODY), Target("t", 21, {"Relu": {}})).save(tmp_path / "parts")
+    return tmp_path / "parts"
+
+
+def change(folder: Path, **values) -> None:
+    path = folder / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+
+def parts_of(folder: Path) -> list:
+    return json.loads((folder / "manifest.json").read_text())["parts"]
+
+
+def refuse_file(folder: Path) -> str:
+    (folder / "remainder_0.onnx").unlink()
+    return "remainder_0: its file 'remainder_0.onnx' is missing"
+
+
+def refuse_hash(folder: Path) -> str:
+    with (folder / "remainder_0.onnx").open("ab") as file:
+        file.write(b"\0")
+    return "remainder_0: 'remainder_0.onnx' is another file than was written: its SHA-256 differs"
+
+
+def refuse_place(folder: Path) -> str:
+    parts = parts_of(folder)
+    parts[0]["files"] = {"../x.onnx": "0"}
+    change(folder, parts=parts)
+    return "accelerator_0: '../x.onnx' is no file of its folder"
+
+
+def refuse_circle(folder: Path) -> str:
+    parts = parts_of(folder)
+    parts[0]["inputs"] = parts[2]["outputs"]
+    change(folder, parts=parts)
+    return "its parts wait for each other: accelerator_0, remainder_0, accelerator_1, remainder_1"
+
+
+def refuse_gap(folder: Path) -> str:
+    change(folder, parts=parts_of(folder)[1:])
+    return "no part computes 'a'"
+
+
+def refuse_output(folder: Path) -> str:
+    change(folder, parts=parts_of(folder)[:-1])
+    return "no part computes the output 'y'"
+
+
+def refuse_twice(folder: Path) -> str:
+    parts = parts_of(folder)
+    change(folder, parts=[*parts, parts[0]])
+    return "two parts compute 'a': accelerator_0, accelerator_0"
+
+
+def refuse_kind(folder: Path) -> str:
+    change(folder, kind="other")
+    return "kind: its kind is not 'serde-partition'"
+
+
+def refuse_version(folder: Path) -> str:
+    change(folder, version=2)
+    return "version: it is of version 2; this serde reads 1"
+
+
+def refuse_part(folder: Path) -> str:
+    change(folder, parts=[3])
+    return "parts[0]: it is no table"
+
+
+def refuse_json(folder: Path) -> str:
+    (folder / "manifest.json").write_text("{")
+    return "it is no JSON"
+
+
+REFUSALS = [f for name, f in sorted(globals().items()) if name.startswith("refuse_")]
+
+
+@pytest.mark.parametrize("spoil", REFUSALS, ids=lambda f: f.__name__)
+def test_a_folder_that_is_not_as_it_was_written(parts, tmp_path, spoil):
+    message = spoil(parts)
+    with pytest.raises(MalformedFile, match=re.escape(message)):
+        serde.run(parts, FEEDS)
+    np.savez(tmp_path / "x.npz", **FEEDS)
+    line = ["run", str(parts), "--data", str(tmp_path / "x.npz"), "-o", str(tmp_path / "y.npz")]
+    found = CliRunner().invoke(main, line)
+    assert found.exit_code == 3 and message in found.output
+
+
+def test_no_manifest(tmp_path):
+    with pytest.raises(MalformedFile, match=r"there is no manifest\.json"):
+        serde.run(tmp_path, FEEDS)
+
+
+RUNTIMES = [
+    ({"acelerator": "onnxruntime"}, "no part is called 'acelerator'; did you mean accelerator?"),
+    ({"remainder": "onxruntime"}, "no runtime is called 'onxruntime'; did you mean onnxruntime?"),
+    ({"remainder": "mxnet"}, "part 'remainder_0' is a file of onnx, which mxnet does not run"),
+    ({"remainder": lambda path: lambda feeds: []}, "part 'remainder_0' has 1 outputs, and its runtime gives 0"),
+    ({"remainder": lambda path: lambda feeds: {}}, "part 'remainder_0': its runtime gives no 'b'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("runtimes", "message"), RUNTIMES)
+def test_runtimes_that_do_not_fit(parts, runtimes, message):
+    with pytest.raises(SerdeError, match=re.escape(message)):
+        serde.run(parts, FEEDS, runtimes)
+
+
+def test_a_runtime_that_is_not_installed(parts):
+    code = (
+        "import sys; sys.modules['onnxruntime'] = None\n"
+        "import serde, numpy as np\n"
+        f"try: serde.run({str(parts)!r}, {{'x': np.zeros(2, np.float32)}})\n"
+        "except serde.MissingDependency as error: print(error)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.startswith("part 'accelerator_0' needs onnxruntime: ONNX Runtime is needed")
+
+
+def test_a_missing_input_and_inputs_that_do_not_fit(parts):
+    with pytest.raises(UsageError, match="the input 'x' is missing"):
+        serde.run(parts, {})
+    with pytest.raises(SerdeError, match="part 'accelerator_0': ONNX Runtime refuses the model"):
+        serde.run(parts, {"x": np.zeros(3, np.float32)})
+
+
+def test_folders_that_are_not_written_to(tmp_path):
+    found = partition(ir_of(BODY), "opset 21")
+    (tmp_path / "mine.txt").write_text("")
+    with pytest.raises(UsageError, match=r"has files, and no manifest\.json"):
+        found.save(tmp_path)
+    with pytest.raises(UsageError, match="is a file: name a folder"):
+        found.save(tmp_path / "mine.txt")
+    with pytest.raises(UsageError, match="remainder='tflite' is not one of onnx, mxnet, relay"):
+        found.save(tmp_path / "parts", "tflite")
+    found.save(tmp_path / "parts")
+    found.save(tmp_path / "parts")  # what was written before is replaced

@@ -1,0 +1,211 @@
+"""Backend files: what they mean, and one clear error for each thing that is wrong in one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from serde.backends.description import backend_names, get_backend, read_backend
+from serde.backends.judge import judge_nodes
+from serde.backends.partition import check_backend
+from serde.cli.commands import main
+from serde.errors import MalformedFile, UsageError
+from serde.legalize.target import Target
+from tests.onnx_live import DIGITS, ir_of
+
+ROOT = Path(__file__).resolve().parents[2]
+TOY = ROOT / "examples" / "backends" / "toy.toml"
+HEAD = 'name = "t"\nopset = 17\n'
+
+
+def backend_of(tmp_path, entries, head=HEAD):
+    path = tmp_path / "b.toml"
+    path.write_text(f"{head}{entries}")
+    return read_backend(path)
+
+
+def entry(op, *lines):
+    return "\n".join(("[[operators]]", f'names = ["{op}"]', *lines, ""))
+
+
+@pytest.mark.parametrize("name", backend_names())
+def test_ready_descriptions_name_their_document(name):
+    backend = get_backend(name)
+    assert backend.name == name and len(backend.target.supports) > 40
+    assert backend.documentation.startswith("https://") and backend.version and backend.date
+
+
+def test_a_backend_is_a_name_an_opset_a_file_or_a_target():
+    assert get_backend("opset 13").target.opset == get_backend("opset13").target.opset == 13
+    assert get_backend(TOY).name == get_backend(str(TOY)).name == "toy"
+    target = Target("mine", 17, {"Relu": {}})
+    assert get_backend(target).target is target
+    assert get_backend(get_backend(target)).target is target
+
+
+CONV = "g (float[1,2,5,5] x, float[2,2,3,3] v) => (float[1,2,3,3] y)"
+WEIGHT = f"<float[2,2,3,3] w = {{{', '.join(['1'] * 36)}}}>"
+DYNAMIC = "g (float[N,2] x) => (float[N,2] y) { y = Relu(x) }"
+LEGALITY = [  # an operator, its keys, the graph, and why it is not taken, None where it is
+    ("Relu", [], DYNAMIC, None),
+    ("Relu", ["types = ['float32']"], DYNAMIC, None),
+    ("Relu", ["types = { T = ['float16'] }"], DYNAMIC, "t has no Relu of float32 elements"),
+    ("Relu", ["ranks = 4"], DYNAMIC, "'x' has the shape (N, 2); its rank is to be 4"),
+    ("Relu", ["ranks = [1, 2]"], DYNAMIC, None),
+    ("Relu", ["dynamic_shapes = false"], DYNAMIC, "'x' has the shape (N, 2), which is not static"),
+    ("Relu", ["sizes.X.1 = { most = 1 }"], DYNAMIC,
+     "'x' has the shape (N, 2); its axis 1 is more than 1"),
+    ("Relu", ["sizes.X.0 = { most = 1 }"], DYNAMIC,
+     "'x' has the shape (N, 2); its axis 0 is dynamic"),
+    ("Relu", ["sizes.X.-1 = { multiple_of = 2 }"], DYNAMIC, None),
+    ("Relu", ["sizes.X.elements = { least = 1 }"], DYNAMIC,
+     "'x' has the shape (N, 2); its elements is dynamic"),
+    ("Conv", ["constant = ['W']"], f"{CONV} {{ y = Conv(x, v) }}", "'v' is not constant"),
+    ("Conv", ["constant = ['W']"], f"{CONV} {WEIGHT} {{ y = Conv(x, w) }}", None),
+    ("Conv", ["absent = ['B']"], f"{CONV} <float[2] b = {{1, 2}}> {{ y = Conv(x, v, b) }}",
+     "it has the optional 'B', 'b'"),
+    ("Conv", ["attributes.dilations = [1]"],
+     "g (float[1,1,5,5] x, float[1,1,2,2] v) => (float[1,1,3,3] y)"
+     "{ y = Conv<dilations=[2,2]>(x, v) }", "dilations=[2, 2]; it takes 1"),
+    ("Conv", ["attributes.pads = { symmetric = true }"],
+     "g (float[1,1,5,5] x, float[1,1,2,2] v) => (float[1,1,5,5] y)"
+     "{ y = Conv<pads=[1,1,0,0]>(x, v) }", "pads=[1, 1, 0, 0] is not the same at both ends"),
+    ("MaxPool", ["attributes.kernel_shape = { most = 2 }"],
+     "g (float[1,1,5,5] x) => (float[1,1,3,3] y) { y = MaxPool<kernel_shape=[3,3]>(x) }",
+     "kernel_shape=[3, 3] is more than 2"),
+    ("QuantizeLinear", ["zero = ['y_zero_point']"],
+     "g (float[2] x) => (uint8[2] y) <float s = {1}, uint8 z = {3}> {y = QuantizeLinear(x, s, z)}",
+     "'z' is not zero"),
+    ("Erf", [], DYNAMIC, "t has no Relu"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("op", "lines", "graph", "reason"), LEGALITY)
+def test_keys_limit_what_is_taken(tmp_path, op, lines, graph, reason):
+    (verdict,) = judge_nodes(ir_of(graph), backend_of(tmp_path, entry(op, *lines)).target).values()
+    assert verdict.reason == reason
+
+
+def test_element_types_are_those_of_all_tensors_but_constants(tmp_path):
+    head = f"{HEAD}element_types = ['float32']\n"
+    backend = backend_of(tmp_path, entry("Cast") + entry("Gather"), head)
+    gather = ir_of("g (float[3] x) => (float[1] y) <int64[1] i = {1}> { y = Gather(x, i) }")
+    assert [v.reason for v in judge_nodes(gather, backend.target).values()] == [None]
+    cast = ir_of("g (float[3] x) => (int32[3] y) { y = Cast<to=6>(x) }")
+    (verdict,) = judge_nodes(cast, backend.target).values()
+    assert verdict.reason == "t has no tensors of int32 elements: 'y'"
+
+
+LEGALIZED = [  # what a backend lists, a graph, and what it gets in place of its node
+    ("Mul Add", "g (float[1,2,3] x) => (float[1,2,3] y) <float[2] s = {1, 2}> "
+     "{ y = BatchNormalization(x, s, s, s, s) }", ("Mul", "Add")),
+    ("MatMul Add", "g (float[1,2] x, float[2,2] w) => (float[1,2] y) <float[2] b = {1, 2}>"
+     "{ y = Gemm(x, w, b) }", ("MatMul", "Add")),
+    ("Reshape", "g (float[1,2,3] x) => (float[1,6] y) { y = Flatten(x) }", ("Reshape",)),
+    ("Reshape", "g (float[1,2] x) => (float[2] y) <int64[1] a = {0}> { y = Squeeze(x, a) }",
+     ("Reshape",)),
+    ("Reshape", "g (float[2] x) => (float[1,2] y) <int64[1] a = {0}> { y = Unsqueeze(x, a) }",
+     ("Reshape",)),
+    ("Div", "g (float[2] x) => (float[2] y) { y = Reciprocal(x) }", ("Div",)),
+    ("Mul", "g (float[2] x) => (float[2] y) { y = Neg(x) }", ("Mul",)),
+    ("Add", "g (float[2] x) => (float[2] y) { y = Sum(x, x, x) }", ("Add",)),
+    ("Mul Add Max Min", "g (float[2] x) => (float[2] y) { y = HardSigmoid(x) }",
+     ("Mul", "Add", "Min", "Max")),
+    ("ReduceMean", "g (float[1,2,3] x) => (float[1,2,1] y) { y = GlobalAveragePool(x) }",
+     ("ReduceMean",)),
+    ("ReduceMax", "g (float[1,2,3] x) => (float[1,2,1] y) { y = GlobalMaxPool(x) }",
+     ("ReduceMax",)),
+    ("Div Erf Add Mul Sqrt", "g (float[2] x) => (float[2] y) { y = Gelu(x) }",
+     ("Div", "Erf", "Add", "Mul")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("listed", "graph", "operators"), LEGALIZED)
+def test_operators_that_are_not_listed_are_legalized(tmp_path, listed, graph, operators):
+    backend = backend_of(tmp_path, "".join(map(entry, listed.split())))
+    (verdict,) = judge_nodes(ir_of(graph), backend.target).values()
+    assert verdict.is_legalized and set(verdict.operators) == set(operators)
+
+
+WRONG = [  # a file, and the end of the message
+    ("name = 3\nopset = 17\n", "line 1: name is to be a str"),
+    ("nam = 't'\nopset = 17\n", "line 1: there is no key 'nam'; did you mean name?"),
+    ("name = 't'\nopset = 99\noperators = []", "line 2: opset is to be one of 7 to 28"),
+    ("name = 't'\n", "the key 'opset' is missing"),
+    ("name = 't'\nopset = 17\n", "the key 'operators' is missing"),
+    ("name = 't'\nopset = = 17\n", "it is no TOML: Invalid value (at line 2, column 9)"),
+    (HEAD + entry("Relu") + entry("Cnov"),
+     "line 6: opset 17 has no operator 'Cnov'; did you mean Conv?"),
+    (HEAD + entry("Relu") + entry("Relu"), "line 6: Relu is listed twice"),
+    (HEAD + entry("Conv", "rnks = 4"),
+     "line 5: operators have no key 'rnks'; did you mean ranks?"),
+    (HEAD + entry("Conv", "constant = ['X', 'V']"),
+     "line 5: constant: Conv has no operand 'V'"),
+    (HEAD + entry("Conv", "attributes.dilation = [1]"),
+     "line 5: Conv has no attribute 'dilation'; did you mean dilations?"),
+    (HEAD + entry("Conv", "types = ['flaot32']"),
+     "line 5: there is no element type 'flaot32'; did you mean float32?"),
+    (HEAD + entry("Conv", "types.U = ['float32']"), "line 5: Conv has no type variable 'U'"),
+    (HEAD + entry("Conv", "types = ['string']"), "line 5: Conv has none of these element types"),
+    (HEAD + entry("Conv", "ranks = 'four'"), "line 5: ranks is to be a number or a list of numbers"),
+    (HEAD + entry("Conv", "sizes.X.first = { most = 3 }"),
+     "line 5: 'first' is to be the number of an axis, or elements"),
+    (HEAD + entry("Conv", "sizes.X.0 = { must = 3 }"),
+     "line 5: there is no limit 'must'; did you mean most?"),
+    (HEAD + "[[operators]]\nranks = 4\n", "line 3: an entry of operators is a table with names"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "message"), WRONG)
+def test_a_file_that_is_wrong_is_one_error_with_its_line(tmp_path, text, message):
+    path = tmp_path / "b.toml"
+    path.write_text(text)
+    with pytest.raises(MalformedFile) as error:
+        read_backend(path)
+    separator = ", " if message.startswith("line") else ": "
+    assert str(error.value) == f"{path}{separator}{message}"
+
+
+def test_names_that_nothing_bears_are_refused_with_a_suggestion(tmp_path):
+    with pytest.raises(
+        UsageError, match=r"no backend is called 'tensort'; did you mean tensorrt\?"
+    ):
+        get_backend("tensort")
+    with pytest.raises(UsageError, match="opset 99 is not one of 7 to 28"):
+        get_backend("opset 99")
+    with pytest.raises(UsageError, match="a backend is a name, a TOML file or a Target"):
+        get_backend(3)
+    with pytest.raises(MalformedFile, match="there is no such file"):
+        get_backend(str(tmp_path / "none.toml"))
+
+
+def test_the_report_tells_what_is_taken_and_why_not():
+    report = check_backend(DIGITS, TOY)
+    rows = {r.op: r for r in report.rows}
+    assert rows["Softmax"].reasons == {"toy has no Softmax": ["softmax"]}
+    assert rows["BatchNormalization"].legalized == 2
+    assert list(rows["BatchNormalization"].operators) == ["Mul", "Add"]
+    assert report.share_of_nodes == 11 / 12 and report.share_of_multiply_adds == 1
+
+
+def test_the_command_prints_the_report():
+    found = CliRunner().invoke(main, ["check", str(DIGITS), "--backend", str(TOY)])
+    assert found.exit_code == 0, found.output
+    first, *_, last = found.output.splitlines()
+    assert first.endswith("toy takes 91.7% of the nodes, 100.0% of the multiply-adds")
+    assert last == "    not taken ×1 ('softmax'): toy has no Softmax"
+    found = CliRunner().invoke(main, ["check", str(DIGITS), "--backend", str(TOY), "--json"])
+    assert json.loads(found.output)["share_of_nodes"] == 11 / 12
+
+
+def test_subgraphs_of_what_is_not_taken_are_looked_into():
+    graph = ir_of(
+        "g (bool c, float[2] x) => (float[2] y) { y = If (c) <"
+        "then_branch = t () => (float[2] a) { a = Relu(x) },"
+        "else_branch = e () => (float[2] b) { b = Erf(x) }> }"
+    )
+    report = check_backend(graph, Target("t", 17, {"Relu": {}}))
+    assert {r.op: r.taken for r in report.rows} == {"If": 0, "Relu": 1, "Erf": 0}

@@ -1,0 +1,272 @@
+"""Models in parts: what parts hold, what goes between them, and that they compute the same."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import serde
+from serde.backends.manifest import read_manifest
+from serde.backends.partition import partition
+from serde.backends.parts import Partitioned
+from serde.cli.commands import main
+from serde.errors import UsageError
+from serde.formats.relay.io.params import read_params
+from serde.ir.graph import DType, Graph, Node, Value
+from serde.legalize.target import Target
+from tests import onnx_live
+from tests.onnx_live import DIGITS, ir_of
+
+
+def target_of(*ops: str, opset: int = 21) -> Target:
+    return Target("some", opset, {op: {} for op in ops})
+
+
+def feeds_of(graph: Graph, seed: int = 0) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return {
+        v.name: np.asarray(
+            rng.random(v.shape) < 0.5 if v.dtype is DType.BOOL
+            else rng.standard_normal(v.shape) if v.type.kind == "f" else rng.integers(1, 4, v.shape),
+            v.type.numpy,
+        )
+        for v in graph.inputs
+    }  # fmt: skip
+
+
+def assert_parts_hold(found: Partitioned) -> None:
+    """Parts are in order, and the backend's have operators that it takes only."""
+    known = {v.name for v in found.graph.inputs}
+    for part in found.parts:
+        assert {v.name for v in part.graph.inputs} <= known
+        known |= {v.name for v in part.graph.outputs}
+        if part.kind == "accelerator":
+            nodes = list(part.legalized.all_nodes())
+            supports = found.backend.target.supports
+            assert nodes and (supports is None or {n.op for n in nodes} <= supports.keys())
+    assert {v.name for v in found.graph.outputs} <= known
+
+
+def assert_same(graph: Graph, found: Partitioned, folder, remainder: str = "onnx") -> None:
+    """The parts compute what the whole does."""
+    assert_parts_hold(found)
+    found.save(folder, remainder)
+    feeds = feeds_of(graph)
+    got = serde.run(folder, feeds)
+    assert list(got) == [v.name for v in graph.outputs]
+    for value, wanted in zip(got.values(), onnx_live.run(graph, feeds), strict=True):
+        np.testing.assert_allclose(value, wanted, rtol=1e-5, atol=1e-5)
+        assert value.dtype == wanted.dtype and value.shape == wanted.shape
+
+
+TWO = (
+    "g (float[2,3] x) => (float[2,3] y) { a = Relu(x)\n b = Erf(a)\n c = Relu(b)\n y = Add(a, c) }"
+)
+
+
+def test_parts_are_in_order_and_typed(tmp_path):
+    graph = ir_of(TWO)
+    found = partition(graph, target_of("Relu", "Add"))
+    assert [p.name for p in found.parts] == ["accelerator_0", "remainder_0", "accelerator_1"]
+    assert [[n.op for n in p.graph.nodes] for p in found.parts] == [
+        ["Relu"],
+        ["Erf"],
+        ["Relu", "Add"],
+    ]
+    assert [(e.value.name, e.source, e.target, e.bytes) for e in found.edges()] == [
+        ("x", "", "accelerator_0", 24), ("a", "accelerator_0", "remainder_0", 24),
+        ("b", "remainder_0", "accelerator_1", 24), ("a", "accelerator_0", "accelerator_1", 24),
+        ("y", "accelerator_1", "", 24),
+    ]  # fmt: skip
+    assert found.bytes_moved == 5 * 24
+    assert_same(graph, found, tmp_path / "parts")
+    (relu, _, _) = read_manifest(tmp_path / "parts").parts
+    assert (relu.operators, relu.inputs[0].dtype, relu.inputs[0].shape) == (
+        {"Relu": 1},
+        "float32",
+        [2, 3],
+    )
+
+
+NOTHING, EVERYTHING = target_of("Erf"), "opset 13"
+EDGE_CASES = {
+    "an output that is an input": "g (float[2] x) => (float[2] x, float[2] y) { y = Relu(x) }",
+    "a constant output": "g (float[2] x) => (float[2] y, float[2] z) <float[2] z = {1, 2}> { y = Relu(x) }",
+    "two readers outside": "g (float[2] x) => (float[2] y, float[2] z) "
+    "{ a = Relu(x)\n y = Neg(a)\n z = Abs(a) }",
+    "an optional operand": "g (float[2] x) => (float[2] y) <float m = {1}> { y = Clip(x, , m) }",
+    "two results": "g (float[4] x) => (float[2] y) { a, b = Split<num_outputs=2>(x)\n"
+    "  c = Relu(a)\n y = Add(b, c) }",
+    "a scalar": "g (float x) => (float y) { a = Relu(x)\n y = Neg(a) }",
+    "bools": "g (bool[2] x) => (bool[2] y) { a = Not(x)\n y = And(a, x) }",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", EDGE_CASES)
+@pytest.mark.parametrize("backend", [NOTHING, EVERYTHING, target_of("Relu", "Not", "Clip")])
+def test_edge_cases(tmp_path, case, backend):
+    graph = ir_of(EDGE_CASES[case])
+    assert_same(graph, partition(graph, backend), tmp_path / "parts")
+
+
+def test_limits_leave_small_pieces_in_the_remainder():
+    graph = ir_of(TWO)
+    backend = target_of("Relu", "Add")
+    assert len(partition(graph, backend, min_nodes=2).accelerator_parts) == 1
+    assert partition(graph, backend, min_nodes=3).accelerator_parts == ()
+    assert partition(graph, backend, min_flops=1).accelerator_parts == ()
+    assert partition(graph, backend, max_parts=0).accelerator_parts == ()
+    (kept,) = partition(graph, backend, max_parts=1).accelerator_parts
+    assert [n.op for n in kept.graph.nodes] == ["Relu", "Add"]
+    with pytest.raises(UsageError, match="min_nodes=-1 is no number of at least 0"):
+        partition(graph, backend, min_nodes=-1)
+
+
+def test_the_parts_with_the_most_multiply_adds_are_kept():
+    graph = ir_of(
+        "g (float[2,3] x, float[3,3] w) => (float[2,3] y)"
+        "{ a = MatMul(x, w)\n b = Erf(a)\n c = Relu(b)\n d = Relu(c)\n y = Relu(d) }"
+    )
+    found = partition(graph, target_of("MatMul", "Relu"), max_parts=1)
+    (kept,) = found.accelerator_parts
+    assert [n.op for n in kept.graph.nodes] == ["MatMul"] and kept.multiply_adds == 18
+
+
+IF = (
+    "g (bool c, float[2] x) => (float[2] y) { a = Neg(x)\n b = If (c) <"
+    "then_branch = t () => (float[2] p) { q = Relu(a)\n p = Erf(q) },"
+    "else_branch = e () => (float[2] r) { r = Relu(x) }>\n y = Neg(b) }"
+)
+LOOP = (
+    "g (float[2] x) => (float[2] y, float[3,2] s) <int64 m = {3}, bool go = {1}> { a = Neg(x)\n"
+    "y, s = Loop (m, go, x) <body = b (int64 i, bool k, float[2] u) => (bool k2, float[2] v, float[2] w)"
+    "{ k2 = Identity(k)\n p = Add(u, a)\n w = Erf(p)\n v = Relu(w) }> }"
+)
+SCAN = (
+    "g (float[3,2] x, float[2] s) => (float[2] y, float[3,2] z) { y, z = Scan<num_scan_inputs=1,"
+    "body = b (float[2] u, float[2] v) => (float[2] w, float[2] q)"
+    "{ p = Add(u, v)\n w = Relu(p)\n q = Neg(w) }>(s, x) }"
+)
+
+
+@pytest.mark.parametrize("text", [IF, LOOP, SCAN])
+@pytest.mark.parametrize("control_flow", ["whole", "inside"])
+@pytest.mark.parametrize(
+    "backend",
+    ["opset 21", target_of("Relu", "Neg"), target_of("Relu", "Add", "If", "Loop", "Scan", "Erf", "Neg")],
+)  # fmt: skip
+def test_control_flow(tmp_path, text, control_flow, backend):
+    graph = ir_of(text)
+    found = partition(graph, backend, control_flow=control_flow)
+    assert_same(graph, found, tmp_path / "parts")
+
+
+def test_subgraphs_are_partitioned_inside(tmp_path):
+    found = partition(ir_of(LOOP), target_of("Relu", "Neg"), control_flow="inside")
+    control = next(p for p in found.parts if p.kind == "control")
+    assert [p.kind for p in control.bodies["body"].parts] == ["remainder", "accelerator"]
+    whole = partition(ir_of(LOOP), target_of("Relu", "Neg"))
+    assert [p.kind for p in whole.parts] == ["accelerator", "remainder"]
+
+
+@pytest.mark.parametrize("turns", [0, 2])
+def test_a_loop_that_ends_early_gathers_what_it_ran(tmp_path, turns):
+    graph = ir_of(
+        "g (int64 m, bool go, float[2] x) => (float[2] y, float[n,2] s) {"
+        "y, s = Loop (m, go, x) <body = b (int64 i, bool k, float[2] u) => "
+        "(bool k2, float[2] v, float[2] w) { k2 = Identity(k)\n w = Erf(u)\n v = Relu(w) }> }"
+    )
+    partition(graph, target_of("Relu"), control_flow="inside").save(tmp_path / "parts")
+    feeds = {"m": np.array(turns), "go": np.array(True), "x": np.array([1, -1], np.float32)}
+    got = serde.run(tmp_path / "parts", feeds)
+    wanted = onnx_live.run(graph, feeds)
+    for a, b in zip(got.values(), wanted, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-6)
+        assert a.shape == b.shape and a.dtype == b.dtype
+
+
+OPERATORS = ("Relu", "Neg", "Add", "Mul", "Erf", "Transpose")
+
+
+def random_graph(rng: random.Random, count: int, operators: Sequence[str] = OPERATORS) -> Graph:
+    values = [Value(n, DType.FLOAT32, (2, 2)) for n in ("p", "q")]
+    inputs, nodes = tuple(values), []
+    for number in range(count):
+        op = rng.choice(operators)
+        operands = [rng.choice(values[-6:]) for _ in range(2 if op in ("Add", "Mul") else 1)]
+        attrs = {"perm": (1, 0)} if op == "Transpose" else {}
+        made = Value(f"v{number}", DType.FLOAT32, (2, 2))
+        nodes.append(Node(op, tuple(operands), (made,), attrs, name=f"n{number}"))
+        values.append(made)
+    read = {v for n in nodes for v in n.inputs}
+    return Graph("g", inputs, tuple(v for v in values if v not in read), tuple(nodes))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_graphs_and_operator_lists(tmp_path, seed):
+    rng = random.Random(seed)
+    graph = random_graph(rng, 25)
+    ops = rng.sample(OPERATORS, rng.randint(1, 5))
+    assert_same(graph, partition(graph, target_of(*ops)), tmp_path / "parts")
+
+
+def test_twenty_thousand_nodes_are_partitioned_in_seconds():
+    rng = random.Random(0)
+    graph = random_graph(rng, 20_000, ["Relu", "Neg", "Add", "Mul", "Transpose"] * 100 + ["Erf"])
+    start = time.process_time()
+    found = partition(graph, target_of("Relu", "Neg", "Add", "Mul", "Transpose"))
+    assert time.process_time() - start < 30
+    assert len(found.accelerator_parts) > 10
+    assert_parts_hold(found)
+
+
+@pytest.mark.parametrize("remainder", ["onnx", "mxnet"])
+def test_a_model_of_mxnet(tmp_path, remainder):
+    if remainder == "mxnet":
+        from tests.mxnet_live import live_mxnet
+
+        live_mxnet()
+    graph = serde.load(DIGITS, inputs={"data": (2, 1, 8, 8)})
+    found = serde.partition(graph, target_of("Conv", "Relu", "Gemm"))
+    assert len(found.accelerator_parts) == 4
+    assert_same(graph, found, tmp_path / "parts", remainder)
+
+
+def test_a_remainder_in_relay_runs_in_tvm(tmp_path):
+    """TVM is in a process of its own here: it runs the part's file."""
+    from tests.relay import tvm_live
+
+    tvm_live.ask("ops")
+    graph = serde.load(DIGITS, inputs={"data": (2, 1, 8, 8)})
+    partition(graph, target_of("Conv", "Relu", "Gemm")).save(tmp_path / "parts", "relay")
+
+    def load(path):
+        weights = Path(path).with_suffix(".params")
+        held = read_params(weights) if weights.exists() else {}
+        arrays = {name: tensor.load() for name, tensor in held.items()}
+        return lambda feeds: tvm_live.run("text", Path(path).read_text(), {**feeds, **arrays})
+
+    feeds = feeds_of(graph)
+    (got,) = serde.run(tmp_path / "parts", feeds, {"remainder": load}).values()
+    np.testing.assert_allclose(got, onnx_live.run(graph, feeds)[0], atol=1e-5)
+
+
+def test_the_commands(tmp_path):
+    folder, picture = tmp_path / "parts", tmp_path / "parts.svg"
+    line = ["partition", str(DIGITS), "-o", str(folder), "--backend", "examples/backends/toy.toml"]
+    found = CliRunner().invoke(main, [*line, "--verify", "--svg", str(picture), "--max-parts", "1"])
+    assert found.exit_code == 0, found.output
+    assert "1 for toy of 2 parts" in found.output and found.output.count("pass") == 1
+    assert picture.read_text().count("<rect") == 3
+    np.savez(tmp_path / "x.npz", data=np.zeros((1, 1, 8, 8), np.float32))
+    line = ["run", str(folder), "--data", str(tmp_path / "x.npz"), "-o", str(tmp_path / "y.npz")]
+    found = CliRunner().invoke(main, [*line, "--runtime", "accelerator=onnxruntime"])
+    assert found.exit_code == 0, found.output
+    with np.load(tmp_path / "y.npz") as made:
+        assert made["softmax_output"].shape == (1, 10)
