@@ -78,6 +78,54 @@ def to_relax(graph: Graph) -> Any:
     return from_onnx(to_proto(lowered), sanitize_input_names=False)
 
 
+def register_onnx_codegen(backend: Any = None, load_model: Any = None) -> None:
+    """Let TVM partition for the target ``onnx`` and compile it; see ``tvm_byoc``.
+
+    Raises:
+        MissingDependency: without a TVM that has Relay.
+    """
+    _import_relay()
+    from .tvm_byoc import register_codegen
+
+    register_codegen(backend, load_model)
+
+
+def partition_for_onnx(module: Any, params: Any = None, backend: Any = None) -> Any:
+    """An IRModule with the parts that a backend takes as functions for ``onnx``.
+
+    Raises:
+        MissingDependency: without a TVM that has Relay.
+    """
+    _import_relay()
+    from .tvm_byoc import partition_for_onnx as partition
+
+    return partition(module, params, backend)
+
+
+def save_onnx_parts(run: Callable[[], Any], folder: str | os.PathLike[str]) -> list[str]:
+    """Write the ONNX models in a compiled module, those that ``run`` calls; return the files."""
+    from .tvm_byoc import save_parts
+
+    return save_parts(run, folder)
+
+
+def to_onnx(
+    relay_ir: Any, params: Mapping[str, Any] | None, name: str, opset_version: int = 11,
+    path: str | os.PathLike[str] | None = None,
+) -> Any:  # fmt: skip
+    """An ONNX model of a Relay module, as ``tvm.contrib.target.onnx.to_onnx`` makes one."""
+    from .tvm_byoc import to_onnx as convert
+
+    return convert(relay_ir, params, name, opset_version, path)
+
+
+def _import_relay() -> None:
+    try:
+        from tvm import relay  # noqa: F401
+    except (ImportError, OSError) as error:
+        raise MissingDependency(f"{INSTALL} ({error})") from error
+
+
 def _tensor(array: Any) -> Tensor:
     plain = array.numpy() if hasattr(array, "numpy") else np.asarray(array)
     return Tensor.of(np.ascontiguousarray(plain))
