@@ -76,16 +76,27 @@ def make_patterns() -> list[tuple[Any, ...]]:
     patterns = []
     for op in ("nn.conv2d", "nn.dense"):
         product = is_op(op)(wildcard(), wildcard())
-        patterns.append((f"onnx.{op}_bias", is_op("nn.bias_add")(product, wildcard()), takes_call))
+        patterns.append(
+            (f"onnx.{op}_bias", is_op("nn.bias_add")(product, wildcard()), takes_pattern)
+        )
     return patterns
 
 
 def takes_call(call: Any) -> bool:
     """Whether the backend takes a call: it is converted and legalized by itself."""
+    return _takes(call, 0)
+
+
+def takes_pattern(call: Any) -> bool:
+    """Whether the backend takes a call together with those that its operands are."""
+    return _takes(call, 1)
+
+
+def _takes(call: Any, depth: int) -> bool:
     import tvm
 
     try:
-        function = _close_call(call)
+        function = _close_call(call, depth)
         key = tvm.ir.structural_hash(function, map_free_vars=True)
         if key not in SETTINGS.verdicts:
             SETTINGS.verdicts[key] = _is_taken(function)
@@ -101,8 +112,8 @@ def _is_taken(function: Any) -> bool:
         return False
 
 
-def _close_call(call: Any) -> Any:
-    """A call as a function of its operands that are not constants.
+def _close_call(call: Any, depth: int) -> Any:
+    """A call as a function of its operands that are not constants, or of theirs at a depth of 1.
 
     Raises:
         ValueError: for shapes that are not static.
@@ -125,7 +136,6 @@ def _close_call(call: Any) -> Any:
         operands = [replace(a, depth) for a in inner.args]
         return relay.Call(inner.op, operands, inner.attrs, inner.type_args)
 
-    depth = 1 if getattr(call.op, "name", "") == "nn.bias_add" else 0
     _static_type(call.checked_type)
     return relay.Function(params, close(call, depth))
 

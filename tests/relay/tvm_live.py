@@ -68,9 +68,9 @@ def environment(folder: Path) -> dict[str, str]:
     }
 
 
-def beside(script: Path, folder: Path) -> list[Any]:
+def beside(script: Path, folder: Path, *arguments: str) -> list[Any]:
     """The lines of JSON that ``script`` prints when this Python runs it with TVM at hand, in
-    ``folder``; skips the running test, with the reason, where TVM's Python is another.
+    ``folder``, with the folder of TVM's packages before the arguments; skips the running test, with the reason, where TVM's Python is another.
     """
     ask("ops")
     place = Path(os.environ["SERDE_TVM"])
@@ -80,7 +80,7 @@ def beside(script: Path, folder: Path) -> list[Any]:
         pytest.skip(f"no live TVM for {version} in {place}")
     around = environment(place)
     around["PYTHONPATH"] = os.pathsep.join((around["PYTHONPATH"], str(Path(__file__).parents[2])))
-    command = [sys.executable, str(script), str(site)]
+    command = [sys.executable, str(script), str(site), *arguments]
     done = subprocess.run(command, env=around, cwd=folder, capture_output=True, text=True)
     if done.returncode:
         raise TvmError(done.stderr[-2000:])
