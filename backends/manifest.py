@@ -114,7 +114,10 @@ def read_manifest(folder: Path) -> Manifest:
     if document.get("version") != VERSION:
         reason = f"it is of version {document.get('version')!r}; this serde reads {VERSION}"
         raise MalformedFile(path, reason, "version")
-    manifest = _Reader(path).manifest(document, "")
+    try:
+        manifest = _Reader(path).manifest(document, "")
+    except RecursionError as error:
+        raise MalformedFile(path, "it nests too deep") from error
     for part in manifest.all_parts():
         _check_files(path, folder, part)
     return manifest
@@ -206,7 +209,7 @@ def sort_parts(path: Path, manifest: Manifest) -> list[PartInfo]:
     maker: dict[str, PartInfo] = {}
     for part in manifest.parts:
         for value in part.outputs:
-            if value.name in maker:
+            if value.name and value.name in maker:
                 reason = f"two parts compute {value.name!r}: {maker[value.name].name}, {part.name}"
                 raise MalformedFile(path, reason)
             maker[value.name] = part

@@ -69,7 +69,7 @@ class Hybrid:
         kept = {v.name for v in manifest.outputs}
         for part in manifest.parts:
             results = self.load_parts[part.name](values)
-            values.update(zip((v.name for v in part.outputs if v.name), results, strict=True))
+            values.update(zip((v.name for v in part.outputs), results, strict=True))
             for value in part.inputs:  # what no one reads any more is given back
                 left[value.name] -= 1
                 if not left[value.name] and value.name not in kept:
@@ -103,7 +103,8 @@ class Hybrid:
             body = part.bodies["then_branch" if np.any(operands[0]) else "else_branch"]
             made = self._run_parts(body, given)
             return [made[v.name] for v in body.outputs]
-        return self._run_loop(part, operands, given)
+        results = self._run_loop(part, operands, given)
+        return results[: len(part.outputs)]  # those behind may be left out
 
     def _run_loop(self, part: PartInfo, operands: Sequence[Any], around: Feeds) -> list[Any]:
         """Run a Loop: its states, then what it gathers of each iteration."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Sequence
@@ -173,6 +174,20 @@ def test_subgraphs_are_partitioned_inside(tmp_path):
     assert [p.kind for p in control.bodies["body"].parts] == ["remainder", "accelerator"]
     whole = partition(ir_of(LOOP), target_of("Relu", "Neg"))
     assert [p.kind for p in whole.parts] == ["accelerator", "remainder"]
+
+
+def test_results_that_nothing_reads(tmp_path):
+    graph = ir_of(
+        "g (int64 m, float[2] x) => (float[2] y) { y, , = Loop (m, , x, x) <body = b (int64 i,"
+        " bool k, float[2] u, float[2] t) => (bool k2, float[2] v, float[2] s, float[2] w)"
+        "{ k2 = Identity(k)\n w = Erf(u)\n v = Relu(w)\n s = Relu(t) }> }"
+    )
+    found = partition(graph, target_of("Relu"), control_flow="inside")
+    assert [p.kind for p in found.parts] == ["control"]
+    found.save(tmp_path / "parts")
+    x = np.array([1, -1], np.float32)
+    got = serde.run(tmp_path / "parts", {"m": np.array(2), "x": x})
+    np.testing.assert_allclose(got["y"], [math.erf(math.erf(1)), 0], rtol=1e-6)
 
 
 @pytest.mark.parametrize("turns", [0, 2])
