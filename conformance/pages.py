@@ -44,6 +44,8 @@ PAGES = {
     "results/relax.md": Page("relax_models:page", ("models/relax",)),
     "results/directions.md": Page("directions:page", ("models/directions",)),
     "results/round-trips.md": Page("round_trips:page", ("models/round-trips",)),
+    "results/partitions.md": Page("partitions:page", ("models/partitions",)),
+    "results/tvm-partitions.md": Page("tvm_partitions:page", ("relay-networks/partitions",)),
     "results/zoo.md": Page("zoo.page:page", ("gluoncv/onnx", "gluonnlp/onnx", "gluonts/onnx")),
     "results/mutations.md": Page("mutations:page"),
     "results/fuzzing.md": Page("fuzz:page", ("fuzzing",)),
