@@ -42,16 +42,16 @@ def _is_nan(x: TracedArray) -> TracedArray:
     return cast(as_array(np.isnan(x)), np.int32)
 
 
-def argsort_values(x: TracedArray, axis: int, largest: bool = False) -> TracedArray:
+def argsort_values(x: TracedArray, axis: int) -> TracedArray:
     """The stable order of elements along an axis; NaN is above all numbers."""
     size = x.size_of(axis)
     if x.dtype.kind != "f":
-        return top_k(_as_sortable(x), size, axis, largest)[1]
-    bound = np.asarray(-np.inf if largest else np.inf, x.dtype)
+        return top_k(_as_sortable(x), size, axis, False)[1]
+    bound = np.asarray(np.inf, x.dtype)
     nan = _is_nan(x)
-    order = top_k(as_array(np.where(nan != 0, bound, x)), size, axis, largest)[1]
+    order = top_k(as_array(np.where(nan != 0, bound, x)), size, axis, False)[1]
     again = emit(nan, "GatherElements", order, axis=axis)
-    second = top_k(again, size, axis, largest)[1]
+    second = top_k(again, size, axis, False)[1]
     return emit(order, "GatherElements", second, axis=axis)
 
 
@@ -82,11 +82,11 @@ def _sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *,
 
 
 @implements(np.argsort)
-def _argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None,
-             descending: bool = False) -> Any:  # fmt: skip
+def _argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *,
+             stable: Any = None) -> Any:  # fmt: skip
     refuse_options("np.argsort", order=order)
     x, at = flatten_axis(a, axis)
-    return argsort_values(x, at, descending)
+    return argsort_values(x, at)
 
 
 @implements(np.partition)

@@ -34,6 +34,9 @@ def test_arrays_of_the_conformance_run():
         3,
     )
     assert values.numbers.tolist() == [1, 2] and counts.numbers.tolist() == [2, 1]
+    order = xp.argsort(xp.asarray([1, 2, 2, 0]), descending=True)
+    assert order.numbers.tolist() == [1, 2, 0, 3]
+    assert xp.clip(xp.sort(x, descending=True), max=4).numbers.tolist() == [4, 3, 2]
     assert isinstance(xp.broadcast_arrays(x, x), list) and xp.unstack(x[:0]) == ()
     assert xp.result_type(x, xp.float32) == xp.float64 and (2 - x).dtype == x.dtype
     with pytest.raises(TypeError):
