@@ -28,6 +28,7 @@ TAIL = """
   size without a name.
 * An integer power whose exponent is an array is right up to an exponent of 254, or of the bases 0, 1, -1 and even
   numbers.
+* ONNX Runtime's `Where` makes -0 of its operands +0; so `np.arctan2` and `np.copysign` lose the sign of a zero.
 * float16 is computed as the runtime computes it.
 """
 
