@@ -119,7 +119,8 @@ def legalize_resize(
     operands = every_axis(g, x, roi, scales, sizes, keep_aspect_ratio_policy=policy, axes=axes)
     if is_native_resize(x, how, static_scales(x, *operands[2:])):
         return None
-    return decompose_resize(g, *operands, how)
+    x, roi, scales, sizes = operands
+    return decompose_resize(g, x, roi, scales, sizes, how)
 
 
 def is_native_resize(x: Value, how: Sampling, factors) -> bool:

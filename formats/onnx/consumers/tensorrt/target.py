@@ -68,7 +68,8 @@ def check_outputs(node: Node) -> str | None:
 
 def check_resize(node: Node) -> str | None:
     """Resize: some coordinates, no cubic."""
-    mode, how = node.attrs.get("mode"), node.attrs.get("coordinate_transformation_mode")
+    mode: Any = node.attrs.get("mode")
+    how: Any = node.attrs.get("coordinate_transformation_mode")
     if mode not in ("nearest", "linear"):
         return f"TensorRT has no Resize of mode {mode}"
     return None if how in (None, *COORDINATES) else f"TensorRT has no Resize with {how}"
@@ -87,7 +88,7 @@ def check_top_k(node: Node) -> str | None:
 
 def check_scatter(node: Node) -> str | None:
     """ScatterND: no reduction."""
-    way = node.attrs.get("reduction", "none")
+    way: Any = node.attrs.get("reduction", "none")
     return None if way == "none" else f"TensorRT's ScatterND has no reduction={way}"
 
 
