@@ -16,7 +16,7 @@ from serde.version_converter.adapters.pooling import pad_window_axes
 from ..rules import reads
 from ..target import require_symmetric_pads, spells, writes
 from .deconvolution_phases import convolve_phases, phases
-from .padding import even_pads, is_symmetric
+from .padding import is_symmetric, pad_images
 
 TUNING = ("num_filter", "no_bias", "workspace", "cudnn_tune", "cudnn_off")
 CHANNELS_FIRST = (None, "NCW", "NCHW", "NCDHW")
@@ -60,14 +60,24 @@ def apply_channels_first(g, layout: str | None, apply, *tensors: Value):
 
 @reads("Convolution", "Convolution_v1", ignore=TUNING)
 def read_convolution(
-    g, x, w, b=None, *, kernel: Ints, stride=(), dilate=(), pad=(), num_group=1,
+    g,
+    x,
+    w,
+    b=None,
+    *,
+    kernel: Ints,
+    stride=(),
+    dilate=(),
+    pad=(),
+    num_group=1,
     layout: str | None = None,
-):  # fmt: skip
+):
     frame = window(kernel, stride, dilate, pad)
 
     def apply(x, w):
-        each = w.ranked_shape[1]
-        check_channels(x, kernel, each * num_group if isinstance(each, int) else None)
+        check_channels(
+            x, kernel, w.ranked_shape[1] * num_group if isinstance(w.ranked_shape[1], int) else None
+        )
         return g.Conv(x, w, b, group=num_group, **frame)
 
     return apply_channels_first(g, layout, apply, x, w)
@@ -113,37 +123,62 @@ def solve_target_shape(x: Value, target: Ints, frame):
 
 
 @writes("Conv")
-def write_conv(s, x, w, b=None, *, pads, **form):
-    x, pads = even_pads(s, x, pads)
-    return emit_convolution(s, "Convolution", w.static_shape[0], x, w, b, pads=pads, **form)
-
-
-@writes("ConvTranspose")
-def write_conv_transpose(s, x, w, b=None, *, output_padding, group, **form):
-    channels = w.static_shape[1] * group
-    return emit_convolution(
-        s, "Deconvolution", channels, x, w, b, group=group, adj=output_padding, **form
+def write_conv(s, x, w, b=None, *, kernel_shape, strides, dilations, pads, group):
+    half = len(kernel_shape)
+    if pads[:half] != pads[half:]:
+        x, pads = pad_images(s, x, pads, 0.0), (0,) * 2 * half
+    frame = {
+        "kernel": kernel_shape,
+        "stride": strides,
+        "dilate": dilations,
+        "pad": require_symmetric_pads(pads),
+    }
+    return s.Convolution(
+        x,
+        w,
+        *present_operands(b),
+        num_filter=w.static_shape[0],
+        num_group=group,
+        no_bias=b is None,
+        **frame,
     )
 
 
-def emit_convolution(
-    s, op: str, channels: int, *operands: Value | None, kernel_shape, strides, dilations, pads,
-    group=1, **more,
-):  # fmt: skip
-    """A convolution as MXNet spells it; the last operand is the bias, if there is one."""
-    return s[op](
-        *(v for v in operands if v is not None), kernel=kernel_shape, stride=strides,
-        dilate=dilations, pad=require_symmetric_pads(pads), num_filter=channels, num_group=group,
-        no_bias=operands[-1] is None, **more,
-    )  # fmt: skip
+def present_operands(*values: Value | None) -> list[Value]:
+    return [v for v in values if v is not None]
+
+
+@writes("ConvTranspose")
+def write_conv_transpose(
+    s, x, w, b=None, *, kernel_shape, strides, dilations, pads, output_padding, group
+):
+    frame = {
+        "kernel": kernel_shape,
+        "stride": strides,
+        "dilate": dilations,
+        "pad": require_symmetric_pads(pads),
+    }
+    return s.Deconvolution(
+        x,
+        w,
+        *present_operands(b),
+        num_filter=w.static_shape[1] * group,
+        num_group=group,
+        adj=output_padding,
+        no_bias=b is None,
+        **frame,
+    )
 
 
 @spells("Conv")
-def legalize_conv(g, x, w, b=None, *, pads, **form):
+def legalize_conv(g, x, w, b=None, *, kernel_shape, strides, dilations, pads, group):
     """MXNet pads both ends alike; images and volumes are padded by its ``Pad``."""
     if is_symmetric(pads) or x.rank != 3:
         return None
-    return g.Conv(pad_window_axes(g, x, pads), w, b, **form)
+    return g.Conv(
+        pad_window_axes(g, x, pads), w, b, kernel_shape=kernel_shape, strides=strides,
+        dilations=dilations, group=group,
+    )  # fmt: skip
 
 
 @spells("ConvTranspose")
@@ -155,21 +190,35 @@ def legalize_conv_transpose(
     """Pads that differ are cut off behind; zeros stand where an output is asked for beyond."""
     if w.rank == 5 and x.type is DType.FLOAT64:
         raise ConversionError("of volumes in float64, for which MXNet has no kernel")
-    given, ones, more = w, (1,) * (w.rank - 2), output_padding or (0,) * (w.rank - 2)
-    if set(dilations or ones) != {1} and (w.rank == 5 or x.type is DType.FLOAT64):
-        w = dilate_kernel(g, w, dilations)
-        kernel_shape, dilations = w.static_shape[2:], ones
+    gaps = set(dilations or (1,)) != {1}
+    if gaps and (w.rank == 5 or x.type is DType.FLOAT64):
+        wide, ones = dilate_kernel(g, w, dilations), (1,) * len(dilations)
+        return g.ConvTranspose(
+            x,
+            wide,
+            b,
+            group=group,
+            kernel_shape=wide.static_shape[2:],
+            strides=strides,
+            dilations=ones,
+            pads=pads,
+            output_padding=output_padding,
+            output_shape=output_shape,
+            auto_pad=auto_pad,
+        )
+    settled = output_shape is None and auto_pad == "NOTSET" and pads is not None
+    if settled and is_symmetric(pads):
+        return None
     kernel_shape = kernel_shape or w.static_shape[2:]
-    frame = {
-        "kernel_shape": kernel_shape, "strides": strides or ones, "dilations": dilations or ones,
-    }  # fmt: skip
-    if output_shape is not None or auto_pad != "NOTSET" or pads is None:
+    n = len(kernel_shape)
+    strides, dilations, more = (
+        strides or (1,) * n,
+        dilations or (1,) * n,
+        output_padding or (0,) * n,
+    )
+    frame = {"kernel_shape": kernel_shape, "strides": strides, "dilations": dilations}
+    if pads is None or not settled:
         pads = solve_pads(x, output_shape, more, auto_pad, **frame)
-    elif is_symmetric(pads):
-        if w is given:
-            return None
-        return g.ConvTranspose(x, w, b, group=group, pads=pads, output_padding=more, **frame)
-    n = len(ones)
     y = g.ConvTranspose(x, w, b, output_padding=more, group=group, pads=(0,) * 2 * n, **frame)
     cut = [max(p, 0) for p in pads]
     y = g.Slice(y, cut[:n], [-p or END for p in cut[n:]], list(range(2, n + 2)), [1] * n)

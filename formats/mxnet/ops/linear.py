@@ -10,6 +10,7 @@ from serde.ir.graph import DType, Value
 
 from ..rules import reads
 from ..target import scalar_value, spells, writes
+from .convolution import present_operands
 
 STORAGE = {"forward_stype": ("None", "default")}
 
@@ -57,8 +58,9 @@ def write_gemm(s, a, b, c=None, *, alpha, beta, transA, transB):
     plain = c is None or (c.rank == 1 and beta == 1.0)
     if transB and alpha == 1.0 and plain:
         count = b.ranked_shape[0]
-        biases = [] if c is None else [c]
-        return s.FullyConnected(a, b, *biases, num_hidden=count, no_bias=c is None, flatten=False)
+        return s.FullyConnected(
+            a, b, *present_operands(c), num_hidden=count, no_bias=c is None, flatten=False
+        )
     y = s.dot(a, b, transpose_b=bool(transB))
     y.dtype = a.dtype
     y = y if alpha == 1.0 else s["_mul_scalar"](y, scalar=alpha)

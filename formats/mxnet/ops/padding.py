@@ -34,11 +34,6 @@ def pad_images(s, x: Value, pads, fill: float):
     return s.Pad(x, mode="constant", pad_width=width, constant_value=fill)
 
 
-def even_pads(s, x: Value, pads: Ints):
-    """Data and what is left of a window's pads, which MXNet has the same at both ends."""
-    return (x, pads) if is_symmetric(pads) else (pad_images(s, x, pads, 0.0), (0,) * len(pads))
-
-
 def is_symmetric(pads: Ints) -> bool:
     """Whether both ends have the same padding."""
     half = len(pads) // 2

@@ -183,22 +183,35 @@ def pad_input(g, x: Value, frame, fill, more: Ints = ()):
     return g.Pad(x, pads, g.scalar(fill, x)), {**frame, "pads": (0,) * 2 * half}
 
 
-def write_pool(
-    kind, s, x, *, kernel_shape, strides, pads, dilations, ceil_mode, count_include_pad=None
-):
-    frame = {"kernel_shape": kernel_shape, "strides": strides, "pads": pads}
-    require(set(dilations) == {1}, f"dilations={dilations}")
+def write_pool(kind, s, x, include: int | None = None, **window):
+    kernel, strides, pads = (window[n] for n in ("kernel_shape", "strides", "pads"))
+    ceil_mode = window["ceil_mode"]
+    require(set(window["dilations"]) == {1}, f"dilations={window['dilations']}")
     require(x.type.kind == "f", f"pooling of {x.type.value} elements")
-    require(not ceil_mode or not may_drop(x, frame), "a last window in the pads")
+    require(not ceil_mode or not may_drop(x, window), "a last window in the pads")
     return s.Pooling(
-        x, pool_type=kind, pooling_convention="full" if ceil_mode else "valid",
-        kernel=kernel_shape, stride=strides, pad=require_symmetric_pads(pads),
-        count_include_pad=None if count_include_pad is None else bool(count_include_pad),
+        x, pool_type=kind, pooling_convention="full" if ceil_mode else "valid", kernel=kernel,
+        stride=strides, pad=require_symmetric_pads(pads),
+        count_include_pad=None if include is None else bool(include),
     )  # fmt: skip
 
 
-writes("MaxPool", only={"storage_order": (0,)})(partial(write_pool, "max"))
-writes("AveragePool")(partial(write_pool, "avg"))
+@writes("MaxPool", only={"storage_order": (0,)})
+def write_max_pool(s, x, *, kernel_shape, strides, dilations, pads, ceil_mode):
+    return write_pool(
+        "max", s, x, kernel_shape=kernel_shape, strides=strides, dilations=dilations, pads=pads,
+        ceil_mode=ceil_mode,
+    )  # fmt: skip
+
+
+@writes("AveragePool")
+def write_average_pool(
+    s, x, *, kernel_shape, strides, dilations, pads, ceil_mode, count_include_pad
+):
+    return write_pool(
+        "avg", s, x, count_include_pad, kernel_shape=kernel_shape, strides=strides,
+        dilations=dilations, pads=pads, ceil_mode=ceil_mode,
+    )  # fmt: skip
 
 
 def write_global_pool(kind, s, x):
@@ -211,23 +224,30 @@ writes("GlobalAveragePool")(partial(write_global_pool, "avg"))
 
 
 @spells("MaxPool")
-def legalize_max_pool(g, x, *, dilations, ceil_mode, storage_order, outputs: int = 1, **frame):
+def legalize_max_pool(
+    g, x, *, kernel_shape, strides, dilations, pads, ceil_mode, storage_order, outputs: int = 1
+):
     """MXNet pads both ends alike, has no gaps, and keeps windows that begin in the padding."""
-    if set(dilations) != {1} or (ceil_mode and (outputs > 1 or may_drop(x, frame))):
+    frame = {"kernel_shape": kernel_shape, "strides": strides, "pads": pads}
+    spread = set(dilations) != {1}
+    if spread or (ceil_mode and (outputs > 1 or may_drop(x, frame))):
         return g.decompose(
             "MaxPool", 10, x, ceil_mode=ceil_mode, dilations=dilations, outputs=outputs,
             storage_order=storage_order, **frame,
         )  # fmt: skip
     if outputs > 1:
         return g.decompose("MaxPool", 8, x, storage_order=storage_order, outputs=outputs, **frame)
-    pads = frame.pop("pads")
     if is_symmetric(pads):
         return None
-    return g.MaxPool(pad_window_axes(g, x, pads, -math.inf), ceil_mode=ceil_mode, **frame)
+    x = pad_window_axes(g, x, pads, -math.inf)
+    return g.MaxPool(x, kernel_shape=kernel_shape, strides=strides, ceil_mode=ceil_mode)
 
 
 @spells("AveragePool")
-def legalize_average_pool(g, x, *, dilations, pads, ceil_mode, count_include_pad, **frame):
+def legalize_average_pool(
+    g, x, *, kernel_shape, strides, dilations, pads, ceil_mode, count_include_pad
+):
+    frame = {"kernel_shape": kernel_shape, "strides": strides}
     gaps = set(dilations) != {1}
     uneven = not is_symmetric(pads) or may_drop(x, {**frame, "pads": pads})
     if gaps or (ceil_mode and uneven):
@@ -246,10 +266,15 @@ def legalize_average_pool(g, x, *, dilations, pads, ceil_mode, count_include_pad
 
 
 @spells("LpPool")
-def legalize_lp_pool(g, x, *, p, dilations, ceil_mode, **frame):
+def legalize_lp_pool(g, x, *, p, kernel_shape, strides, dilations, pads, ceil_mode):
     """The root of the sum, which is an average times the size of the window."""
     if set(dilations) != {1} or ceil_mode:
-        return g.decompose("LpPool", 18, x, p=p, ceil_mode=ceil_mode, dilations=dilations, **frame)
+        return g.decompose(
+            "LpPool", 18, x, p=p, ceil_mode=ceil_mode, kernel_shape=kernel_shape, strides=strides,
+            dilations=dilations, pads=pads,
+        )  # fmt: skip
     powers = g.Pow(g.Abs(x), float(p))
-    mean = g.AveragePool(powers, count_include_pad=1, **frame)
-    return g.Pow(g.Mul(mean, float(math.prod(frame["kernel_shape"]))), 1.0 / p)
+    mean = g.AveragePool(
+        powers, kernel_shape=kernel_shape, strides=strides, pads=pads, count_include_pad=1
+    )
+    return g.Pow(g.Mul(mean, float(math.prod(kernel_shape))), 1.0 / p)

@@ -15,9 +15,9 @@ from serde.version_converter.adapters.roi import align_regions
 from serde.version_converter.adapters.vision import deformable_convolution
 
 from ..rules import reads
-from ..target import spells, writes
-from .convolution import emit_convolution, window
-from .padding import even_pads
+from ..target import require_symmetric_pads, spells, writes
+from .convolution import present_operands, window
+from .padding import pad_images
 
 
 @reads("ROIPooling")
@@ -34,11 +34,16 @@ def read_roi_align(
 ):
     image, corners = split_rois(g, rois)
     y = g.RoiAlign(
-        x, corners, g.cast(g.Squeeze(g.Max(image, 0.0), [1]), DType.INT64), mode="avg",
-        output_height=pooled_size[0], output_width=pooled_size[1],
-        sampling_ratio=max(sample_ratio, 0), spatial_scale=spatial_scale,
+        x,
+        corners,
+        g.cast(g.Squeeze(g.Max(image, 0.0), [1]), DType.INT64),
+        mode="avg",
+        output_height=pooled_size[0],
+        output_width=pooled_size[1],
+        sampling_ratio=max(sample_ratio, 0),
+        spatial_scale=spatial_scale,
         coordinate_transformation_mode="half_pixel" if aligned else "output_half_pixel",
-    )  # fmt: skip
+    )
     return zero_where_none(g, image, y)
 
 
@@ -301,18 +306,34 @@ def read_rotated_align(g, x, rois, *, pooled_size: Ints, spatial_scale: float, s
 
 
 @writes("DeformConv")
-def write_deform_conv(s, x, w, offset, b=None, mask=None, *, pads, offset_group, **form):
+def write_deform_conv(
+    s, x, w, offset, b=None, mask=None, *, kernel_shape, strides, dilations, pads, group,
+    offset_group,
+):  # fmt: skip
     """A number of images at once (``im2col_step``) would have to divide that of all."""
-    kernel = form["kernel_shape"]
-    require(len(kernel) == 2, f"a deformed window of {len(kernel)} axes")
-    x, pads = even_pads(s, x, pads)
+    half = len(kernel_shape)
+    require(half == 2, f"a deformed window of {half} axes")
+    if pads[:half] != pads[half:]:
+        x, pads = pad_images(s, x, pads, 0.0), (0,) * 2 * half
     if mask is None:
-        parts = offset_group * math.prod(kernel)
+        parts = offset_group * kernel_shape[0] * kernel_shape[1]
         mask = s.ones_like(s.slice_axis(offset, axis=1, begin=0, end=parts))
-    return emit_convolution(
-        s, "_contrib_ModulatedDeformableConvolution", w.static_shape[0], x, offset, mask, w, b,
-        pads=pads, num_deformable_group=offset_group, im2col_step=1, **form,
-    )  # fmt: skip
+    return s["_contrib_ModulatedDeformableConvolution"](
+        x,
+        offset,
+        mask,
+        w,
+        *present_operands(b),
+        kernel=kernel_shape,
+        stride=strides,
+        dilate=dilations,
+        pad=require_symmetric_pads(pads),
+        num_filter=w.static_shape[0],
+        num_group=group,
+        num_deformable_group=offset_group,
+        no_bias=b is None,
+        im2col_step=1,
+    )
 
 
 @writes("RoiAlign")
@@ -343,10 +364,13 @@ def legalize_roi_align(g, x, rois, image, *, mode, **form):
 
 @spells("DeformConv")
 def legalize_deform_conv(
-    g, x, w, offset, b=None, mask=None, *, kernel_shape, offset_group, group, **form
-):
+    g, x, w, offset, b=None, mask=None, *, dilations, group, kernel_shape, offset_group, pads,
+    strides,
+):  # fmt: skip
     """MXNet has windows of images, and channels of the result in as many groups as offsets."""
     if len(kernel_shape) == 2 and w.static_shape[0] % offset_group == 0:
         return None
-    form |= {"kernel_shape": kernel_shape, "offset_group": offset_group, "group": group}
-    return deformable_convolution(g, x, w, offset, b, mask, **form)
+    return deformable_convolution(
+        g, x, w, offset, b, mask, dilations=dilations, group=group, kernel_shape=kernel_shape,
+        offset_group=offset_group, pads=pads, strides=strides,
+    )  # fmt: skip
