@@ -17,7 +17,9 @@ EACH = 40  # of the cases
 def test_what_was_right_is_right(name):
     """Frameworks that are not here skip the test, with the reason, where they are first asked."""
     cell, rows = cell_of(name), record.rows(name)
-    chosen = [case for case in cell.cases() if case in rows][::EACH]
+    if not (cases := cell.cases()):
+        pytest.skip("its cases are not in the repository")
+    chosen = [case for case in cases if case in rows][::EACH]
     before = {case: cell.outcomes(case, rows[case]) for case in chosen}
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

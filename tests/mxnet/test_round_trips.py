@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from serde.formats.mxnet.target import spells, writes
+from serde.formats.mxnet.legalize import mxnet_target
 from serde.spec import schema
 from serde.version_converter.adapters import below
 from tests.light_models import model_path
@@ -41,5 +41,6 @@ def test_every_operator_of_mxnets_own_importer_is_there():
     decomposed = {
         op for v, rules in below.items() for op in rules.rules if schema.first_version(op) == v
     }
-    written = writes.rules.keys() | spells.rules.keys() | decomposed
+    target = mxnet_target()
+    written = target.supports.keys() | target.legalizations.rules.keys() | decomposed
     assert _convert_map.keys() - written - GONE == set()

@@ -139,9 +139,12 @@ def test_other_units_stay(scales, tmp_path) -> None:
     assert "QLinearConv" not in ops
 
 
-@pytest.mark.parametrize("profile", ["tensorrt", "openvino", "npu-static"])
-def test_profiles_that_read_pairs_keep_them(profile, tmp_path) -> None:
-    made, _ = model("Conv", scales=(1, 1))
+@pytest.mark.parametrize(
+    ("profile", "form"),
+    [("tensorrt", {"dtype": "int8", "zero": 0}), ("openvino", {}), ("npu-static", {})],
+)
+def test_profiles_that_read_pairs_keep_them(profile, form, tmp_path) -> None:
+    made, _ = model("Conv", scales=(1, 1), **form)
     onnx.save(made, tmp_path / "given.onnx")
     serde.convert(tmp_path / "given.onnx", tmp_path / "made.onnx", profile=profile)
     ops = {node.op_type for node in onnx.load(tmp_path / "made.onnx").graph.node}
