@@ -302,6 +302,15 @@ class Graph:
                 yield node
                 stack.extend(node.graphs())
 
+    def all_values(self) -> Iterator[Value]:
+        """Every constant, input and result, those of subgraphs included, in no particular order."""
+        yield from self.constants()
+        yield from self.inputs
+        for node in self.all_nodes():
+            yield from node.outputs
+            for body in node.graphs():
+                yield from body.inputs
+
     def constants(self) -> Iterator[Value]:
         """Every constant the nodes and outputs use, once, subgraphs included."""
         found: dict[Value, None] = {}

@@ -321,13 +321,13 @@ def rename(graph: Graph, names: Mapping[str, str] | None) -> Graph:
         raise UsageError(f"no input or output is called {', '.join(map(repr, unknown))}")
     new = list(names.values())
     used = Names()
-    used.used.update(new, (v.name for v in _all_values(graph)))
+    used.used.update(new, (v.name for v in graph.all_values()))
     yielding = {
         v: used.fresh(v.name)
         for v in graph.constants()
         if v.name in new and not v.name_is_original and v.name not in ends
     }
-    taken = {v.name for v in _all_values(graph) if v not in yielding} - set(names)
+    taken = {v.name for v in graph.all_values() if v not in yielding} - set(names)
     clashing = sorted({n for n in new if not n or n in taken or new.count(n) > 1})
     if clashing:
         raise UsageError(f"the new name {', '.join(map(repr, clashing))} is empty or taken")
@@ -344,14 +344,3 @@ def rename(graph: Graph, names: Mapping[str, str] | None) -> Graph:
         for n in renewed.nodes
     )
     return replace(renewed, nodes=nodes, inputs=tuple(instead.get(v, v) for v in graph.inputs))
-
-
-def _all_values(graph: Graph) -> Iterator[Value]:
-    yield from graph.constants()
-    stack = [graph]
-    while stack:
-        graph = stack.pop()
-        yield from graph.inputs
-        for node in graph.nodes:
-            yield from node.outputs
-            stack.extend(node.graphs())

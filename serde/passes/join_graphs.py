@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -42,7 +42,7 @@ def join_graphs(
     """
     links = _find_links(first, second, connections)
     names = Names()
-    names.used.update(v.name for v in _all_values(first))
+    names.used.update(v.name for v in first.all_values())
     second = _clone(second, names, _separate_dims(first, second))
     pairs = [(first.outputs[a], second.inputs[b]) for a, b in links]
     of_first, of_second = _unify(pairs, first)
@@ -116,17 +116,6 @@ def _find_links(
 def _require_name(name: str, known: Mapping[str, int], what: str) -> None:
     if name not in known:
         raise UsageError(f"no {what} model is called {name!r}; there are: {', '.join(known)}")
-
-
-def _all_values(graph: Graph) -> Iterator[Value]:
-    stack = [graph]
-    yield from graph.constants()
-    while stack:
-        graph = stack.pop()
-        yield from graph.inputs
-        for node in graph.nodes:
-            yield from node.outputs
-            stack.extend(node.graphs())
 
 
 def _clone(graph: Graph, names: Names, dims: Dims) -> Graph:

@@ -30,7 +30,7 @@ def outline_calls(
 
     Their ``domain`` is the format they came from, unless given; none has a name that is ``taken``.
     """
-    if keep == "inline" or not any(s.calls for n in _all_nodes(graph.nodes) for s in n.sources):
+    if keep == "inline" or not any(s.calls for n in graph.all_nodes() for s in n.sources):
         return graph
     found = _Outlining(keep, domain)
     found.names.used.update(taken)
@@ -108,21 +108,15 @@ def _operands(
     """What nodes read and do not make, in the order of the parameters it was given for."""
     own = set(made)
     read = Graph("", (), (), tuple(nodes)).uses()
-    inner = {v for n in _all_nodes(nodes) for v in n.outputs} | {
-        v for n in _all_nodes(nodes) for g in n.graphs() for v in g.inputs
-    }
+    inner = set(_variables(nodes))
     found = [v for v in read if v not in own and v not in inner and not _is_embedded(v)]
     order = {name: at for at, name in enumerate(params)}
     return tuple(sorted(found, key=lambda v: order.get(v.name, len(order))))
 
 
-def _all_nodes(nodes: Iterable[Node]) -> Iterator[Node]:
-    stack = list(nodes)
-    while stack:
-        node = stack.pop()
-        yield node
-        for body in node.graphs():
-            stack.extend(body.nodes)
+def _variables(nodes: Iterable[Node]) -> Iterator[Value]:
+    """What nodes make, and what the bodies among them are given."""
+    return (v for v in Graph("", (), (), tuple(nodes)).all_values() if v.tensor is None)
 
 
 def _is_embedded(value: Value) -> bool:
@@ -139,8 +133,7 @@ def _body(
 ) -> Graph:  # fmt: skip
     """The nodes with values of their own; names are those of the parameters where they are free."""
     names = Names()
-    names.used.update(v.name for n in _all_nodes(nodes) for v in n.outputs)
-    names.used.update(v.name for n in _all_nodes(nodes) for g in n.graphs() for v in g.inputs)
+    names.used.update(v.name for v in _variables(nodes))
     own = {
         v: Value(v.name, v.dtype, v.shape, container=v.container) for n in nodes for v in n.outputs
     }

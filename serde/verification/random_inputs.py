@@ -57,13 +57,10 @@ def is_variance(value: Value, readers: Readers) -> bool:
 def readers_of(graph: Graph) -> dict[Value, list[tuple[Node, int]]]:
     """The nodes that read each value, and as which operand, those of subgraphs included."""
     readers: dict[Value, list[tuple[Node, int]]] = {}
-    stack = [graph]
-    while stack:
-        for node in stack.pop().nodes:
-            stack.extend(node.graphs())
-            for at, value in enumerate(node.inputs):
-                if value is not None:
-                    readers.setdefault(value, []).append((node, at))
+    for node in graph.all_nodes():
+        for at, value in enumerate(node.inputs):
+            if value is not None:
+                readers.setdefault(value, []).append((node, at))
     return readers
 
 
