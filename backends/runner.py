@@ -14,7 +14,7 @@ import numpy as np
 from serde.errors import MissingDependency, SerdeError, UsageError
 from serde.io.atomic_write import Replacing
 from serde.ir.graph import DType
-from serde.plugins import running
+from serde.plugins import get_runtime_bridge
 from serde.verification.given_arrays import read_npz
 
 from .manifest import Manifest, PartInfo, read_manifest
@@ -148,7 +148,7 @@ def _load_in(
     if RUNTIMES[name] != part.format:
         what = f"part {part.name!r} is a file of {part.format}, which {name} does not run"
         raise UsageError(f"{what}: partition the model with the remainder in {RUNTIMES[name]}")
-    bridge = running(part.format)
+    bridge = get_runtime_bridge(part.format)
     if bridge is None or bridge.prepare is None:
         raise MissingDependency(f"part {part.name!r} needs a bridge that runs {part.format}")
     try:

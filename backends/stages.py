@@ -191,7 +191,7 @@ class _Search:
                 self.high[node] = new
                 behind += [p for p in self.before[node] if not self.taken[p]]
 
-    def around(self, nodes: Iterable[int]) -> set[int]:
+    def collect_neighbors(self, nodes: Iterable[int]) -> set[int]:
         """The backend nodes that a move of others may let move: they share a value, or are near."""
         found: set[int] = set()
         for node in nodes:
@@ -208,12 +208,12 @@ def _improve(flow: Dataflow, taken: Sequence[bool], start: Sequence[int]) -> lis
     active = {n for n in range(flow.node_count) if taken[n]}
     for _ in range(ROUNDS):
         moved = search.try_moves([n] for n in sorted(active))
-        active |= search.around(moved)
+        active |= search.collect_neighbors(moved)
         moved += search.try_moves([n] for n in sorted(active, reverse=True))
-        active |= search.around(moved)
+        active |= search.collect_neighbors(moved)
         groups = connected_groups(flow, taken, search.stages)
         moved += search.try_moves(g for g in groups if len(g) > 1 and not active.isdisjoint(g))
-        active = search.around(moved)
+        active = search.collect_neighbors(moved)
         if not moved:
             break
     return search.stages

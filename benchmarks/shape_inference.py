@@ -23,7 +23,7 @@ SIZE, REPEATS = 5_000, 3
 COLUMNS = ("symbol", "nodes", "time, s", "nodes", "time, s", "ratio", "relations a node")
 
 
-def measured(kind: str, size: int) -> tuple[int, float, float]:
+def measure_work(kind: str, size: int) -> tuple[int, float, float]:
     """Nodes of a symbol, the least processor seconds of inference, and evaluations for a node."""
     text, arrays = MODELS[kind](size)
     symbol = parse_symbol(text)
@@ -44,7 +44,7 @@ def measured(kind: str, size: int) -> tuple[int, float, float]:
 def rows(size: int) -> Iterator[tuple[str, ...]]:
     """A row for each kind of symbol."""
     for kind in MODELS:
-        (few, first, _), (many, second, work) = (measured(kind, n) for n in (size, 2 * size))
+        (few, first, _), (many, second, work) = (measure_work(kind, n) for n in (size, 2 * size))
         yield (kind, f"{few:,}", f"{first:.2f}", f"{many:,}", f"{second:.2f}",
                f"{second / first:.1f}", f"{work:.1f}")  # fmt: skip
 

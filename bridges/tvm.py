@@ -74,7 +74,7 @@ def to_relax(graph: Graph) -> Any:
     from serde.formats.onnx.writer import to_proto
     from serde.pipeline import get_profile
 
-    lowered = from_ir(graph, **get_profile("relax").writing())
+    lowered = from_ir(graph, **get_profile("relax").write_options())
     return from_onnx(to_proto(lowered), sanitize_input_names=False)
 
 

@@ -112,7 +112,7 @@ def _run(cell: Cell, cases: Sequence[str], jobs: int, resumes: bool) -> Rows:
         try:
             return place.worker.run(case)
         except Ended as error:
-            return cell.failed(str(error))
+            return cell.make_failed_row(str(error))
 
     left = [c for c in cases if c not in found]
     path.parent.mkdir(exist_ok=True)

@@ -220,4 +220,4 @@ def outcome(name: str, direction: str, found: Any) -> Outcome:
     """What a result counts as, and the reason."""
     module = name.removeprefix(CORPUS)
     limit = (IN_TVM if direction.endswith("relay") else LESS_EXACT).get(module, TOLERANCE)
-    return Outcome.measured(f"refused: {NO_MODEL}" if found == NO_MODEL else found, limit)
+    return Outcome.judge_error(f"refused: {NO_MODEL}" if found == NO_MODEL else found, limit)

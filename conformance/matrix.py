@@ -79,13 +79,13 @@ class Cell(ABC):
 
     @abstractmethod
     def run(self, case: str) -> Any:
-        """The row of a case. What it raises is the reason of ``failed``."""
+        """The row of a case. What it raises is the reason of ``make_failed_row``."""
 
     @abstractmethod
     def outcomes(self, case: str, row: Any) -> dict[str, Outcome]:
         """The outcomes that a row tells of, by variant."""
 
-    def failed(self, why: str) -> Any:
+    def make_failed_row(self, why: str) -> Any:
         """The row of a case that raised an error, ended its process or took too long."""
         return {"failed": why}
 
@@ -113,7 +113,7 @@ class Pair(Cell):
     def outcomes(self, case: str, row: record.Packed) -> dict[str, Outcome]:
         return record.unpack(row, self.target.variants)
 
-    def failed(self, why: str) -> record.Packed:
+    def make_failed_row(self, why: str) -> record.Packed:
         return str(Outcome.of(WRONG, why))
 
 

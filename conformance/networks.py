@@ -66,7 +66,7 @@ def _outcome(found: dict[str, Any], bound: float) -> Outcome:
         return Outcome.of(REFUSED, found["failed"])
     if found.get("needless"):
         return Outcome.of(WRONG, f"needless {', '.join(found['needless'])}")
-    return Outcome.measured(found["error"], bound)
+    return Outcome.judge_error(found["error"], bound)
 
 
 def page(known: Mapping[str, Any]) -> Iterator[str]:

@@ -192,7 +192,7 @@ def outcome(
     return said
 
 
-def measured(consumer: Consumer, op: str, tries: list[Tried]) -> str | None:
+def measure_operator(consumer: Consumer, op: str, tries: list[Tried]) -> str | None:
     """The line of an operator, None where it is right in no test."""
     operator, parts, good = schema.operator(op, consumer.opset), [op], []
     if op in EVERY:
@@ -206,7 +206,7 @@ def measured(consumer: Consumer, op: str, tries: list[Tried]) -> str | None:
     for tie, index in ties.items():
         right = []
         for letter, dtype in sorted(LETTERS.items()):
-            if f"tensor({_spelled(dtype)})" not in operator.raw.inputs[index].types:
+            if f"tensor({_format_onnx_type(dtype)})" not in operator.raw.inputs[index].types:
                 continue
             said = [s for t in good if (s := outcome(consumer, t, tie, dtype)) is not None]
             lossy = dtype is DType.FLOAT16 and op in SUMS
@@ -218,7 +218,7 @@ def measured(consumer: Consumer, op: str, tries: list[Tried]) -> str | None:
     return " ".join(parts) if good else None
 
 
-def _spelled(dtype: DType) -> str:
+def _format_onnx_type(dtype: DType) -> str:
     return {"float32": "float", "float64": "double"}.get(dtype.value, dtype.value)
 
 
@@ -230,7 +230,7 @@ def write_table(consumer: Consumer, measured_before: str, arguments: Sequence[st
             groups[tried.op].append(tried)
     lines = {line.split()[0]: line for line in measured_before.splitlines() if line and arguments}
     for op, tries in sorted(groups.items()):
-        line = measured(consumer, op, tries)
+        line = measure_operator(consumer, op, tries)
         print(line or f"{op}: nothing", flush=True)
         lines.pop(op, None)
         lines |= {op: line} if line else {}

@@ -21,8 +21,6 @@ from serde.backends.parts import ACCELERATOR, Partitioned
 from serde.errors import SerdeError
 from serde.ir.graph import Graph
 from serde.legalize.target import Target
-from serde.passes import tidy
-from serde.passes.change_batch import fix_dimensions
 from serde.verification.source_runs import GRAPH_OPSET
 from tests import light_models, networks
 from tests.onnx_live import error, run_model
@@ -58,7 +56,7 @@ class Partitions(Cell):
     def outcomes(self, case: str, row: Row) -> dict[str, Outcome]:
         return {name: _outcome_of(found) for name, found in row.items()}
 
-    def failed(self, why: str) -> Row:
+    def make_failed_row(self, why: str) -> Row:
         return {"": {"failed": why}}
 
     def recorded(self, before: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -70,7 +68,7 @@ def _outcome_of(found: Any) -> Outcome:
         return Outcome.of(WRONG, found["failed"])
     if "refused" in found:
         return Outcome.of(REFUSED, found["refused"])
-    return Outcome.measured(found["error"], TOLERANCE)
+    return Outcome.judge_error(found["error"], TOLERANCE)
 
 
 def _read(case: str) -> tuple[Graph, Mapping[str, Any]]:
@@ -88,13 +86,8 @@ def _read(case: str) -> tuple[Graph, Mapping[str, Any]]:
             for value in graph.constants():  # the files are gone soon
                 value.tensor = value.tensor and type(value.tensor).of(value.tensor.load())
         return graph, given
-    described, graph, _ = relay_corpus.load(case)
-    given = relay_corpus.feeds(described, graph)
-    sizes = {
-        d: a for v in graph.inputs for d, a in zip(v.shape or (), given[v.name].shape, strict=False)
-        if isinstance(d, str)
-    }  # fmt: skip
-    return prepare_graph(tidy(fix_dimensions(graph, sizes)) if sizes else graph), given
+    _, graph, given = relay_corpus.load_static(case)
+    return prepare_graph(graph), given
 
 
 def _random_target(graph: Graph, seed: int) -> Target:

@@ -39,7 +39,7 @@ class Outcome(NamedTuple):
         return cls(kind, " ".join(str(reason).split())[:LONGEST])
 
     @classmethod
-    def measured(cls, found: float | str, bound: float) -> Outcome:
+    def judge_error(cls, found: float | str, bound: float) -> Outcome:
         """The outcome of an error below or above a bound, or of a text that says why there is none.
 
         What failed without being refused is wrong.

@@ -20,8 +20,6 @@ from serde.formats.onnx.consumers.relax.dynamic_shape_support import SYMBOLIC
 from serde.formats.onnx.consumers.relax.support_table import SUPPORTED
 from serde.formats.onnx.consumers.relax.target import OPSET, RELAX
 from serde.ir.graph import Graph
-from serde.passes import tidy
-from serde.passes.change_batch import fix_dimensions
 from serde.pipeline import get_profile
 from tests import light_models, networks
 from tests.onnx_live import error, run_model
@@ -40,7 +38,7 @@ def in_relax(graph: Graph, feeds: Any) -> list[Any]:
     """What Relax's virtual machine computes."""
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/m.onnx"
-        serde.save(graph, path, **get_profile("relax").writing())
+        serde.save(graph, path, **get_profile("relax").write_options())
         return run(path, {v.name: feeds[v.name] for v in graph.inputs})
 
 
@@ -68,7 +66,7 @@ class RelaxModels(Cell):
         kind, why = row
         return {"": Outcome.of(KINDS.get(kind, kind), "" if kind == RIGHT else why)}
 
-    def failed(self, why: str) -> Result:
+    def make_failed_row(self, why: str) -> Result:
         return ["failed", why]
 
     def recorded(self, before: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -98,13 +96,7 @@ def light(name: str) -> Result:
 
 def module(name: str) -> Result:
     """A module of the corpus, with numbers for its named sizes."""
-    case, graph, _ = relay_corpus.load(name)
-    given = relay_corpus.feeds(case, graph)
-    sizes = {
-        d: a for v in graph.inputs for d, a in zip(v.shape or (), given[v.name].shape, strict=False)
-        if isinstance(d, str)
-    }  # fmt: skip
-    graph = tidy(fix_dimensions(graph, sizes)) if sizes else graph
+    case, graph, given = relay_corpus.load_static(name)
     how = relay_corpus.difference(name, case.outputs, in_relax(graph, given))
     return ["right", 0.0] if how is None else ["wrong", how]
 

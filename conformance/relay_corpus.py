@@ -24,6 +24,7 @@ from serde.formats.relay.json.reader import parse_json
 from serde.formats.relay.to_ir import module_graph, to_ir
 from serde.ir.graph import Graph, Tensor
 from serde.passes import tidy
+from serde.passes.change_batch import fix_dimensions
 
 from .matrix import NotRun, Sample, Source
 from .record import NOT_RUN, RANK, REFUSED, RIGHT, WRONG, Packed, unpack
@@ -80,6 +81,19 @@ def feeds(case: Any, graph: Graph) -> dict[str, Any]:
     params = [n for n, _ in case.meta.get("main_params") or () if n in case.feeds]
     inputs = [v.name for v in graph.inputs]
     return {n: case.feeds[n if n in case.feeds else params[at]] for at, n in enumerate(inputs)}
+
+
+def load_static(name: str) -> tuple[Any, Graph, dict[str, Any]]:
+    """A module, its graph with numbers for the named sizes, and the corpus's inputs."""
+    case, graph, _ = load(name)
+    given = feeds(case, graph)
+    sizes = {
+        dim: size
+        for value in graph.inputs
+        for dim, size in zip(value.shape or (), given[value.name].shape, strict=False)
+        if isinstance(dim, str)
+    }
+    return case, tidy(fix_dimensions(graph, sizes)) if sizes else graph, given
 
 
 def difference(name: str, wanted: Sequence[Any], got: Sequence[Any]) -> str | None:

@@ -81,7 +81,7 @@ class RoundTrips(Cell):
             return {"": Outcome.of(kind, why)}
         limit = LESS_EXACT.get(case.removeprefix(CORPUS), TOLERANCE)
         errors = {k: row[k] for k in ("first", "second", "third", "error") if k in row}
-        found = {k: Outcome.measured(error, limit) for k, error in errors.items()}
+        found = {k: Outcome.judge_error(error, limit) for k, error in errors.items()}
         if renamed := row.get("renamed"):
             found["names"] = Outcome.of(WRONG, f"renamed: {', '.join(renamed)}")
         return found

@@ -68,7 +68,7 @@ class Consumer(Target):
         self.runtimes = CONSUMERS
 
     def run(self, graph: Graph, feeds: Mapping[str, Any], variant: str) -> Sequence[Any]:
-        model = to_proto(from_ir(graph, **get_profile(self.name).writing()))
+        model = to_proto(from_ir(graph, **get_profile(self.name).write_options()))
         held = {t.name for t in model.graph.initializer}
         given = {i.name: feeds[i.name] for i in model.graph.input if i.name not in held}
         with tempfile.TemporaryDirectory() as folder:
@@ -259,7 +259,9 @@ class Relax(Target):
     name = "relax"
 
     def run(self, graph: Graph, feeds: Mapping[str, Any], variant: str) -> Sequence[Any]:
-        return self.run_model(to_proto(from_ir(graph, **get_profile("relax").writing())), feeds)
+        return self.run_model(
+            to_proto(from_ir(graph, **get_profile("relax").write_options())), feeds
+        )
 
     def run_model(self, model: onnx.ModelProto, feeds: Mapping[str, Any]) -> Sequence[Any]:
         """What the importer's result computes."""

@@ -32,21 +32,21 @@ from serde.passes.fold_batchnorm import fold_batchnorm
 from serde.passes.set_inputs import set_inputs
 from serde.plugins import (
     Format,
-    accepted,
     bridge_for,
     format_for_writing,
     format_of,
     get_format,
     get_target,
     installed_formats,
-    taken,
+    list_parameters,
+    select_options,
     target_names,
 )
 from serde.plugins.options import (
     Option,
     ReadOptions,
     WriteOptions,
-    declared,
+    list_options,
     names_of,
     with_new_words,
 )
@@ -74,7 +74,7 @@ def load(source: Any, *, format: str | None = None, **options: Any) -> Graph:
     Raises:
         SerdeError: one of its kinds, see ``serde.errors``.
     """
-    given = checked(options, read_classes())
+    given = check_options(options, read_classes())
     return raise_to_ir(*decode(source, format, given), given)
 
 
@@ -84,7 +84,7 @@ def raise_to_ir(found: Format, graph: Graph, given: Mapping[str, Any]) -> Graph:
     outputs = given.get("outputs")
     graph = set_inputs(with_inputs(graph, given.get("inputs")), given.get("set_inputs"))
     names = dimension_names(graph)
-    graph = found.to_ir(cut(graph, outputs), **taken(found, "to_ir", given))
+    graph = found.to_ir(cut(graph, outputs), **select_options(found, "to_ir", given))
     untyped = any(v.dtype is None for v in graph.outputs)  # what a function computes
     if untyped or given.keys() & {"cut_inputs", "static", "rebatch"}:
         graph = without_functions(graph)
@@ -104,7 +104,7 @@ def raise_to_ir(found: Format, graph: Graph, given: Mapping[str, Any]) -> Graph:
 
 def read(source: Any, *, from_format: str | None = None, **options: Any) -> tuple[Graph, str]:
     """Read a model as it is, in its own vocabulary; return it and its format's name."""
-    given = checked(options, read_classes())
+    given = check_options(options, read_classes())
     found, graph = decode(source, from_format, given)
     refuse_unknown(found, given.keys() & REWRITING, ())
     return cut(with_inputs(graph, given.get("inputs")), given.get("outputs")), found.name
@@ -118,21 +118,21 @@ def decode(source: Any, format: str | None, given: Mapping[str, Any]) -> tuple[F
     """
     if isinstance(source, Graph):
         found = get_format(format or format_name(source))
-        own = accepted(found, "to_ir") & declared(found.read_options).keys()
-        refuse_unknown(found, given, {*declared(ReadOptions), *own})
+        own = list_parameters(found, "to_ir") & list_options(found.read_options).keys()
+        refuse_unknown(found, given, {*list_options(ReadOptions), *own})
         return found, source
     if not isinstance(source, (str, os.PathLike)):
         bridge = bridge_for(source)
         found = get_format(bridge.format)
-        refuse_unknown(found, given, declared(found.read_options))
-        options = taken(found, "decode", {k: v for k, v in given.items() if k != "params"})
+        refuse_unknown(found, given, list_options(found.read_options))
+        options = select_options(found, "decode", {k: v for k, v in given.items() if k != "params"})
         return found, bridge.decode(source, given.get("params"), **options)
     if not os.fspath(source):
         raise UsageError("the source is empty: name a file, prefix, folder or archive")
     path = Path(source)
     found = get_format(format) if format else format_of(path)
-    refuse_unknown(found, given, declared(found.read_options))
-    return found, found.decode(path, **taken(found, "decode", given))
+    refuse_unknown(found, given, list_options(found.read_options))
+    return found, found.decode(path, **select_options(found, "decode", given))
 
 
 def save(graph: Graph, path: Path_, *, format: str | None = None, **options: Any) -> list[str]:
@@ -147,8 +147,8 @@ def save(graph: Graph, path: Path_, *, format: str | None = None, **options: Any
     """
     path = Path(path)
     found = get_format(format) if format else format_for_writing(path)
-    given = checked(options, (found.write_options,))
-    refuse_unknown(found, given, declared(found.write_options))
+    given = check_options(options, (found.write_options,))
+    refuse_unknown(found, given, list_options(found.write_options))
     check_graph(graph)
     lowered = lower(found, rename(graph, given.get("rename")), given)
     return encode(found, finish(lowered, given.get("hash_weights")), path, given)
@@ -188,7 +188,7 @@ def lower(found: Format, graph: Graph, given: Mapping[str, Any]) -> Graph:
     """Rewrite an IR graph into the vocabulary of a format."""
     refuse_unwritten(found)
     assert found.from_ir is not None
-    return found.from_ir(graph, **taken(found, "from_ir", given))
+    return found.from_ir(graph, **select_options(found, "from_ir", given))
 
 
 def finish(graph: Graph, hash_weights: bool | None = None) -> Graph:
@@ -204,7 +204,7 @@ def finish(graph: Graph, hash_weights: bool | None = None) -> Graph:
 def encode(found: Format, graph: Graph, path: Path, given: Mapping[str, Any]) -> list[str]:
     """Write a graph of a format's vocabulary to ``path``."""
     assert found.encode is not None
-    return found.encode(graph, path, **taken(found, "encode", given))
+    return found.encode(graph, path, **select_options(found, "encode", given))
 
 
 def format_name(source: Any) -> str:
@@ -227,13 +227,13 @@ def read_classes() -> list[type[ReadOptions]]:
     return [ReadOptions, *(f.read_options for f in installed_formats())]
 
 
-def checked(options: Mapping[str, Any], classes: Iterable[type]) -> dict[str, Any]:
+def check_options(options: Mapping[str, Any], classes: Iterable[type]) -> dict[str, Any]:
     """The options that are given, in today's words.
 
     Raises:
         UsageError: for a value that can mean nothing, before any work is done.
     """
-    known: dict[str, Option] = {n: o for each in classes for n, o in declared(each).items()}
+    known: dict[str, Option] = {n: o for each in classes for n, o in list_options(each).items()}
     given = with_new_words(options, known)
     for name in given.keys() & known.keys():
         check_option(name, given[name], known[name])
@@ -246,7 +246,7 @@ def refuse_unknown(found: Format, given: Iterable[str], known: Collection[str]) 
     if unknown:
         from difflib import get_close_matches
 
-        hub = {*declared(ReadOptions), *declared(WriteOptions)}
+        hub = {*list_options(ReadOptions), *list_options(WriteOptions)}
         listed = f"it takes {', '.join(sorted(set(known) - hub)) or 'none'}"
         written = (f.write_options for f in installed_formats())
         every = {*names_of(read_classes()), *names_of(written), *ARGUMENTS}

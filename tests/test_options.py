@@ -16,8 +16,8 @@ from click.testing import CliRunner
 import serde
 from serde import plugins
 from serde.cli.commands import main
-from serde.plugins import Format, accepted, get_format, installed_formats, taken
-from serde.plugins.options import ReadOptions, WriteOptions, declared, option
+from serde.plugins import Format, get_format, installed_formats, list_parameters, select_options
+from serde.plugins.options import ReadOptions, WriteOptions, list_options, option
 from tests.onnx_live import model_of, run_model
 
 DIGITS = Path(__file__).resolve().parents[1] / "examples" / "digits"
@@ -41,7 +41,9 @@ def command(*arguments):
 @pytest.mark.parametrize("found", installed_formats(), ids=lambda f: f.name)
 class TestDeclarations:
     def test_every_own_option_reaches_a_function(self, found):
-        reached = {n for stage in STAGES if getattr(found, stage) for n in accepted(found, stage)}
+        reached = {
+            n for stage in STAGES if getattr(found, stage) for n in list_parameters(found, stage)
+        }
         assert found.own_options() - {"profile"} <= reached  # which api.convert reads
 
     def test_every_keyword_is_declared(self, found):
@@ -50,7 +52,7 @@ class TestDeclarations:
             made = getattr(function, "value", function)
             keywords = [p.name for p in inspect.signature(made).parameters.values()
                         if p.default is not p.empty]  # fmt: skip
-            assert set(keywords) <= declared(getattr(found, classes)).keys(), stage
+            assert set(keywords) <= list_options(getattr(found, classes)).keys(), stage
 
     def test_types_can_be_told(self, found):
         for classes in (found.read_options, found.write_options):
@@ -62,7 +64,7 @@ def test_one_name_is_declared_once():
     found = {}
     for each in installed_formats():
         for classes in (each.read_options, each.write_options):
-            for name, declaration in declared(classes).items():
+            for name, declaration in list_options(classes).items():
                 assert found.setdefault(name, declaration) is declaration, name
 
 
@@ -122,11 +124,11 @@ class TestOldNames:
             found = Format("old", (".old",), id, decode, id, id, id, options=given)
         assert found.own_options() == {"speed", "size"}
         options = {"speed": 9, "size": 3, "outputs": ["y"]}
-        assert taken(found, "decode", options) == {"speed": 9}
+        assert select_options(found, "decode", options) == {"speed": 9}
         assert found.decode("p", speed=9) == {"speed": 9}
-        assert taken(found, "to_ir", options) == {} and taken(found, "encode", options) == {
-            "size": 3
-        }
+        assert select_options(found, "to_ir", options) == {} and select_options(
+            found, "encode", options
+        ) == {"size": 3}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,9 +182,9 @@ class TestOwnOptions:
     def test_on_the_command_line(self, scaled):
         from click import Command
 
-        from serde.cli.options import reading
+        from serde.cli.options import add_read_options
 
-        @reading()
+        @add_read_options()
         def body(**given):
             pass
 

@@ -71,13 +71,13 @@ def test_unknown_names_are_refused_with_those_installed():
 
 def test_two_plugins_of_one_name_are_refused(monkeypatch):
     two = [Entry("toy", None, "one:FORMAT"), Entry("toy", None, "two:FORMAT")]
-    monkeypatch.setattr(plugins, "_installed", lambda: Installed(two))
+    monkeypatch.setattr(plugins, "_load_entry_points", lambda: Installed(two))
     with pytest.raises(
         UnknownFormat, match="two plug-ins are called 'toy': one:FORMAT, two:FORMAT"
     ):
         plugins._entries.__wrapped__("serde.formats")
     same = [two[0], two[0]]  # a folder that is on the path twice
-    monkeypatch.setattr(plugins, "_installed", lambda: Installed(same))
+    monkeypatch.setattr(plugins, "_load_entry_points", lambda: Installed(same))
     assert plugins._entries.__wrapped__("serde.formats") == {"toy": two[0]}
 
 

@@ -77,7 +77,7 @@ class Mutations(Cell):
         kind, why = self.outcome(change)
         return [kind, f"{change}: {why}"[:3000] if kind in BAD else why[:300]]
 
-    def failed(self, why: str) -> list[str]:
+    def make_failed_row(self, why: str) -> list[str]:
         ends = {"the process crashed": "ended"}
         return ["slow" if why.startswith("no answer") else ends.get(why, "error"), why]
 

@@ -57,7 +57,7 @@ class Zoo(Cell):
         kind, _, why = verdict(row).partition(": ")
         return {"": Outcome.of(WRONG if kind == "failed" else kind, why)}
 
-    def failed(self, why: str) -> Row:
+    def make_failed_row(self, why: str) -> Row:
         return {"stopped": why}
 
     def recorded(self, before: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str, Any]:

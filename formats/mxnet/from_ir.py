@@ -13,7 +13,7 @@ from serde.ir.graph import DType, Graph, Value
 from serde.legalize.convert import without_functions
 from serde.passes.dce import drop_dead
 
-from .legalize import spelled
+from .legalize import legalize_for_mxnet
 from .ops.nms import mark_suppression_masks
 from .passes.data_dependent_shapes import propagate_dynamic
 from .releases import Release, get_release
@@ -27,7 +27,7 @@ def from_ir(graph: Graph, *, mxnet: str | None = None) -> Graph:
         Unconvertible: for every input, output and node the release cannot express.
     """
     asked = get_release(mxnet)
-    legal, hints = spelled(mark_suppression_masks(without_functions(graph)))
+    legal, hints = legalize_for_mxnet(mark_suppression_masks(without_functions(graph)))
     read = legal.graph.uses()
     table = writes.with_diagnostics(legal.diagnostics).with_hints(hints)
     pairs = zip(graph.inputs, legal.graph.inputs, strict=True)

@@ -1,4 +1,4 @@
-"""Operators MXNet lacks, spelled out in operators of the IR that it has.
+"""Operators MXNet lacks, decomposed into operators of the IR that it has.
 
 ``spells`` has the rules made for MXNet, by family in ``ops``; where it has none,
 an operator that came to the standard later becomes what it was before
@@ -53,14 +53,14 @@ def mxnet_target() -> Target:
     )
 
 
-def spelled(graph: Graph) -> tuple[Legalized, Hints]:
+def legalize_for_mxnet(graph: Graph) -> tuple[Legalized, Hints]:
     """The graph in operators and element types that MXNet has, as far as it can be, and hints."""
-    legal = legalize(_named(scalarize_sequences(graph)), mxnet_target())
+    legal = legalize(_name_unknown_sizes(scalarize_sequences(graph)), mxnet_target())
     hints: Hints = {}
-    return replace(legal, graph=drop_dead(_sized(legal.graph, hints))), hints
+    return replace(legal, graph=drop_dead(_collect_size_hints(legal.graph, hints))), hints
 
 
-def _named(graph: Graph) -> Graph:
+def _name_unknown_sizes(graph: Graph) -> Graph:
     """The graph with a name for every unknown size of its inputs."""
     instead = {
         v: Value(v.name, v.dtype, tuple(
@@ -73,16 +73,18 @@ def _named(graph: Graph) -> Graph:
     return replace(replace_values(graph, instead), inputs=inputs)
 
 
-def _sized(graph: Graph, hints: Hints) -> Graph:
+def _collect_size_hints(graph: Graph, hints: Hints) -> Graph:
     """Enter what is known of an operand that is sizes into ``hints``, and do not read it.
 
     MXNet's attributes can say of a size that it is that of another tensor; nothing computes it.
     """
-    return replace(graph, nodes=tuple(_with_sizes(n, hints) for n in graph.nodes))
+    return replace(graph, nodes=tuple(_add_size_hints(n, hints) for n in graph.nodes))
 
 
-def _with_sizes(node: Node, hints: Hints) -> Node:
-    bodies = {n: _sized(b, hints) for n, b in node.attrs.items() if isinstance(b, Graph)}
+def _add_size_hints(node: Node, hints: Hints) -> Node:
+    bodies = {
+        n: _collect_size_hints(b, hints) for n, b in node.attrs.items() if isinstance(b, Graph)
+    }
     at = SIZES.get(node.op, len(node.inputs))
     read = node.inputs[at] if at < len(node.inputs) else None
     sizes = None if read is None or read.tensor is not None else read.shape_data

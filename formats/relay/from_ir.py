@@ -57,10 +57,10 @@ def _misfits(graph: Graph) -> list[Problem]:
     return [
         Problem(kind, EMPTY, reason, (value.name,), writes.name)
         for kind, value in ends
-        if (reason := misfit(value)) is not None and (kind == "input" or _told(value))
+        if (reason := misfit(value)) is not None and (kind == "input" or _is_typed(value))
     ]
 
 
-def _told(value: Value) -> bool:
+def _is_typed(value: Value) -> bool:
     """Whether the type of an output is known; Relay finds out those that are not."""
     return bool(value.container) or (value.dtype is not None and value.dtype not in TYPES)

@@ -109,7 +109,7 @@ def misfit(value: Value) -> str | None:
     return f"{value.name!r} is of unknown rank: give its shape" if value.shape is None else None
 
 
-def typed(value: Value, dtype: DType | None, shape: Shape | None) -> Value:
+def set_type(value: Value, dtype: DType | None, shape: Shape | None) -> Value:
     """``value``, made inside a rule, with its type told to what reads it."""
     value.dtype, value.shape = dtype, shape
     return value
@@ -125,11 +125,11 @@ def emit_cast(r: CallBuilder, x: Value, dtype: DType) -> Value:
     if x.dtype is dtype:
         return x
     if dtype is DType.BOOL:
-        return typed(r.not_equal(x, emit_scalar(r, 0, x.type)), dtype, x.shape)
-    return typed(r.cast(x, dtype=dtype.value), dtype, x.shape)
+        return set_type(r.not_equal(x, emit_scalar(r, 0, x.type)), dtype, x.shape)
+    return set_type(r.cast(x, dtype=dtype.value), dtype, x.shape)
 
 
-def lifted(r: CallBuilder, *values: Value) -> list[Value]:
+def lift_scalars(r: CallBuilder, *values: Value) -> list[Value]:
     """Operands of which computed ones without axes get one, where others are of dynamic sizes.
 
     TVM 0.17 fails on a computed number in the function for the shape of an open result, and what
@@ -145,7 +145,7 @@ def lifted(r: CallBuilder, *values: Value) -> list[Value]:
     ]
 
 
-def windowed(pads: Ints) -> Ints:
+def format_pads(pads: Ints) -> Ints:
     """Pads as Relay spells them: those at the beginnings, where those at the ends are the same."""
     begin, end = halves(pads)
     return begin if begin == end else pads

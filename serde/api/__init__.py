@@ -18,7 +18,7 @@ from serde.legalize.profiles import Profile, prepare
 from serde.passes.cut_inputs import rename
 from serde.pipeline import (
     Path_,
-    checked,
+    check_options,
     decode,
     encode,
     finish,
@@ -34,8 +34,15 @@ from serde.pipeline import (
     refuse_unwritten,
     save,
 )
-from serde.plugins import Format, bridge_names, format_for_writing, get_bridge, get_format, taken
-from serde.plugins.options import declared, names_of
+from serde.plugins import (
+    Format,
+    bridge_names,
+    format_for_writing,
+    get_bridge,
+    get_format,
+    select_options,
+)
+from serde.plugins.options import list_options, names_of
 
 VERIFIED = ("outputs", "layers")  # what can be verified
 
@@ -97,15 +104,17 @@ def convert(
     refuse_unwritten(into)
     check_target(os.fspath(target))
     used = {**reading, **writing, "profile": options.get("profile")}
-    report = Report(_shown(source), os.fspath(target), "", into.name, options=_reported(used))
-    writing = _profiled(into, asked, writing)
+    report = Report(
+        _describe_source(source), os.fspath(target), "", into.name, options=_list_reported(used)
+    )
+    writing = _apply_profile(into, asked, writing)
     if into.check_target is not None:
-        into.check_target(Path(target), **taken(into, "encode", writing))
+        into.check_target(Path(target), **select_options(into, "encode", writing))
     reading = _read_for(asked, from_format or format_name(source), reading)
     try:
-        with _timed(report, "read", progress):
+        with _time_stage(report, "read", progress):
             graph = _load(report, source, from_format, reading)
-        with _timed(report, "convert", progress):
+        with _time_stage(report, "convert", progress):
             graph, more = prepare(rename(graph, writing.get("rename")), asked)
             report.notes = [*graph.notes, *more]
             lowered = finish(lower(into, graph, writing), writing.get("hash_weights"))
@@ -120,23 +129,23 @@ def convert(
         from serde.verification import run_source
 
         shown = graph if lowered.functions else lowered  # inside functions no index is seen as one
-        with _timed(report, "run", progress):
+        with _time_stage(report, "run", progress):
             run = run_source(
                 source, target, graph=shown, ir=graph, rename=writing.get("rename"), data=data,
                 expected=expected, **_for_running(reading),
             )  # fmt: skip
     total = sum(v.tensor.nbytes for v in lowered.constants() if v.tensor is not None)
-    with _timed(report, Stage("write", os.fspath(target), total), progress):
+    with _time_stage(report, Stage("write", os.fspath(target), total), progress):
         report.files = encode(into, lowered, Path(target), writing)
     report.describe(lowered)
     if run is not None:
         from serde.verification import compare_result, compare_run_layers
 
         weights = next((f for f in report.files if f != os.fspath(target)), None)
-        with _timed(report, "verify", progress):
+        with _time_stage(report, "verify", progress):
             report.verification = compare_result(run, target, weights=weights)
         if verify == "layers":
-            with _timed(report, "layers", progress):
+            with _time_stage(report, "layers", progress):
                 report.verification.layers = compare_run_layers(
                     run, target, weights=weights, graph=lowered
                 )
@@ -166,8 +175,8 @@ def _split(options: Mapping[str, Any], into: Format) -> tuple[dict[str, Any], di
     Raises:
         UsageError: for values that mean nothing, and what the format to write does not take.
     """
-    given = checked(options, (*read_classes(), into.write_options))
-    read_names, write_names = names_of(read_classes()), declared(into.write_options).keys()
+    given = check_options(options, (*read_classes(), into.write_options))
+    read_names, write_names = names_of(read_classes()), list_options(into.write_options).keys()
     writing = {k: v for k, v in given.items() if k in write_names or k not in read_names}
     if "opset" not in write_names and writing.keys() & {"opset", "profile"}:
         raise UsageError(f"{into.name} has no opsets and no profiles")
@@ -175,16 +184,16 @@ def _split(options: Mapping[str, Any], into: Format) -> tuple[dict[str, Any], di
     return {k: v for k, v in given.items() if k in read_names}, writing
 
 
-def _profiled(into: Format, asked: Profile, writing: Mapping[str, Any]) -> dict[str, Any]:
+def _apply_profile(into: Format, asked: Profile, writing: Mapping[str, Any]) -> dict[str, Any]:
     """The options to write with, those of a profile where none are given."""
-    if "opset" not in declared(into.write_options):
+    if "opset" not in list_options(into.write_options):
         return {**writing}
-    return {**asked.writing(), **writing}
+    return {**asked.write_options(), **writing}
 
 
 def _read_for(asked: Profile, source_format: str, reading: Mapping[str, Any]) -> dict[str, Any]:
     """The options to read with, those of a profile where none are given."""
-    known = declared(get_format(source_format).read_options)
+    known = list_options(get_format(source_format).read_options)
     return {**{n: v for n, v in asked.reading.items() if n in known}, **reading}
 
 
@@ -195,11 +204,11 @@ def _for_running(reading: Mapping[str, Any]) -> dict[str, Any]:
     return {**{k: reading.get(k) for k in apart}, "reading": others}
 
 
-def _reported(options: Mapping[str, Any]) -> dict[str, Any]:
+def _list_reported(options: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in sorted(options.items()) if v is not None and k not in UNREPORTED}
 
 
-def _shown(source: Any) -> str:
+def _describe_source(source: Any) -> str:
     if isinstance(source, (str, os.PathLike)):
         return os.fspath(source)
     if isinstance(source, Graph):
@@ -208,7 +217,7 @@ def _shown(source: Any) -> str:
 
 
 @contextmanager
-def _timed(report: Report, stage: str, progress: Progress) -> Iterator[None]:
+def _time_stage(report: Report, stage: str, progress: Progress) -> Iterator[None]:
     progress(stage)
     start = time.perf_counter()
     try:
@@ -233,9 +242,9 @@ def check(
     into = get_format("onnx" if is_profile else to)
     reading, writing = _split(options, into)
     asked = get_profile(to if is_profile else writing.pop("profile", None) or "generic")
-    report = Report(_shown(source), "", from_format or format_name(source), to)
+    report = Report(_describe_source(source), "", from_format or format_name(source), to)
     reading = _read_for(asked, report.source_format, reading)
-    if "missing_weights" in declared(get_format(report.source_format).read_options):
+    if "missing_weights" in list_options(get_format(report.source_format).read_options):
         reading["missing_weights"] = "infer"
     try:
         graph = _load(report, source, from_format, reading)
@@ -243,7 +252,7 @@ def check(
         report.describe(graph)
         graph, more = prepare(rename(graph, writing.get("rename")), asked)
         report.notes += more
-        lowered = lower(into, graph, _profiled(into, asked, writing))
+        lowered = lower(into, graph, _apply_profile(into, asked, writing))
         report.notes += lowered.notes[len(graph.notes) :]
         report.describe(lowered)
     except Unconvertible as error:

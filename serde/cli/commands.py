@@ -20,14 +20,14 @@ from serde.cli.options import (
     ARGUMENTS,
     VERIFICATION,
     RenamingCommand,
-    documented,
+    add_isolation,
+    add_option,
+    add_read_options,
+    add_write_options,
     give,
-    isolated,
     known_format,
     known_target,
-    reading,
     with_report,
-    writing,
 )
 from serde.cli.partition_commands import check_for_backend, partition, run
 from serde.cli.progress import show_stages
@@ -117,27 +117,27 @@ def main() -> None:
 
 @main.command(cls=RenamingCommand)
 @click.argument("source")
-@documented("-o", "--output", "target", required=True, metavar="FILE", help="The file to write.")
-@reading()
-@writing()
-@documented("--to", "to_format", callback=known_format, metavar="FORMAT",
+@add_option("-o", "--output", "target", required=True, metavar="FILE", help="The file to write.")
+@add_read_options()
+@add_write_options()
+@add_option("--to", "to_format", callback=known_format, metavar="FORMAT",
             help="The format to write, where the suffix does not tell.")  # fmt: skip
-@documented("--verify", type=click.Choice(["outputs", "layers"]), alone="outputs",
+@add_option("--verify", type=click.Choice(["outputs", "layers"]), alone="outputs",
             group=VERIFICATION, metavar="[layers]",
             help="Run source and result and compare their outputs.",
             details="With `layers`, compare each layer that both have, and name the first that "
                     "differs.")  # fmt: skip
-@documented("--verify-strict", "strict", group=VERIFICATION, is_flag=True,
+@add_option("--verify-strict", "strict", group=VERIFICATION, is_flag=True,
               help="Verify, and exit with 4 where nothing could be compared.")  # fmt: skip
-@documented("--data", metavar="NPZ", help="The inputs to verify with; random if left out.",
+@add_option("--data", metavar="NPZ", help="The inputs to verify with; random if left out.",
             group=VERIFICATION, details="An array for each name. Implies `--verify`.")  # fmt: skip
-@documented("--expected", group=VERIFICATION, metavar="NPZ",
+@add_option("--expected", group=VERIFICATION, metavar="NPZ",
             help="The source's outputs for them, if it cannot run.",
             details="Implies `--verify`.")  # fmt: skip
 @with_report
-@documented("-q", "--quiet", is_flag=True,
+@add_option("-q", "--quiet", is_flag=True,
             help="Print nothing but errors and failed verifications.")  # fmt: skip
-@isolated
+@add_isolation
 @click.pass_context
 def convert(
     context: click.Context, /, source: str, target: str, quiet: bool, debug: bool,
@@ -174,21 +174,21 @@ def convert(
 
 @main.command(cls=RenamingCommand)
 @click.argument("source")
-@reading()
-@documented(
+@add_read_options()
+@add_option(
     "--to",
     default="onnx",
     callback=known_target,
     metavar="FORMAT",
     help="The target format, or a profile: openvino, tensorrt, tract, relax, a plug-in's target.",
 )
-@writing(only=("opset", "mxnet"))
-@documented("--backend", metavar="NAME",
+@add_write_options(only=("opset", "mxnet"))
+@add_option("--backend", metavar="NAME",
             help="Tell what a backend takes: a name, `opset N`, or a TOML file.",
             details="See [partition-a-model.md](../how-to/partition-a-model.md).")  # fmt: skip
-@documented("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@add_option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @with_report
-@isolated
+@add_isolation
 @click.pass_context
 def check(
     context: click.Context, /, source: str, debug: bool, as_json: bool, report_path: str | None,
@@ -221,10 +221,10 @@ def check(
 
 @main.command(cls=RenamingCommand)
 @click.argument("source")
-@reading()
-@documented("--values", is_flag=True, help="List every value: names --outputs takes.")
-@documented("--json", "as_json", is_flag=True, help="Print JSON.")
-@isolated
+@add_read_options()
+@add_option("--values", is_flag=True, help="List every value: names --outputs takes.")
+@add_option("--json", "as_json", is_flag=True, help="Print JSON.")
+@add_isolation
 def inspect(source: str, debug: bool, values: bool, as_json: bool, **options: Any) -> None:
     """Show what SOURCE holds: inputs, outputs, operators, weights."""
     from serde import api
@@ -248,8 +248,8 @@ def inspect(source: str, debug: bool, values: bool, as_json: bool, **options: An
 
 @main.command(cls=RenamingCommand)
 @click.argument("source")
-@documented("-o", "--output", "target", required=True, metavar="FILE", help="The file to write.")
-@documented("--debug", is_flag=True, help="Show where an error came from.")
+@add_option("-o", "--output", "target", required=True, metavar="FILE", help="The file to write.")
+@add_option("--debug", is_flag=True, help="Show where an error came from.")
 def repair(source: str, target: str, debug: bool) -> None:
     """Mend an ONNX file that an old exporter left behind; say what was changed."""
     from pathlib import Path
@@ -268,14 +268,14 @@ def repair(source: str, target: str, debug: bool) -> None:
 @main.command(cls=RenamingCommand)
 @click.argument("first")
 @click.argument("second")
-@documented("-o", "--output", "target", required=True, metavar="FILE", help="The file to write.")
-@documented("--connect", "links", multiple=True, metavar="OUTPUT=INPUT",
+@add_option("-o", "--output", "target", required=True, metavar="FILE", help="The file to write.")
+@add_option("--connect", "links", multiple=True, metavar="OUTPUT=INPUT",
             help="An output of FIRST and the input of SECOND that takes it.",
             details="May be given several times. Without it inputs take the outputs of their "
                     "names, or the only input the only output.")  # fmt: skip
-@documented("--keep", "kept", multiple=True, metavar="OUTPUT",
+@add_option("--keep", "kept", multiple=True, metavar="OUTPUT",
             help="A connected output that stays an output.")  # fmt: skip
-@documented("--debug", is_flag=True, help="Show where an error came from.")
+@add_option("--debug", is_flag=True, help="Show where an error came from.")
 def join(
     first: str, second: str, target: str, links: tuple[str, ...], kept: tuple[str, ...],
     debug: bool,
@@ -290,16 +290,16 @@ def join(
 
 @main.command(cls=RenamingCommand)
 @click.argument("source")
-@documented("-o", "--output", "target", required=True, metavar="FILE", help="The file to write.")
-@documented("--pre", metavar="MODULE:FUNCTION", help="NumPy code whose results are the inputs.",
+@add_option("-o", "--output", "target", required=True, metavar="FILE", help="The file to write.")
+@add_option("--pre", metavar="MODULE:FUNCTION", help="NumPy code whose results are the inputs.",
             details="A file may stand for the module: `prepare.py:scale`. "
                     "The code is run.")  # fmt: skip
-@documented("--post", metavar="MODULE:FUNCTION", help="NumPy code of the outputs.")
-@documented("--pre-input", "specs", multiple=True, metavar="NAME=DIMS[:TYPE]",
+@add_option("--post", metavar="MODULE:FUNCTION", help="NumPy code of the outputs.")
+@add_option("--pre-input", "specs", multiple=True, metavar="NAME=DIMS[:TYPE]",
             help="The shape and element type of an input of the code before the model.",
             details="Those of the model's input of this name, or of its only one, if left "
                     "out.")  # fmt: skip
-@documented("--debug", is_flag=True, help="Show where an error came from.")
+@add_option("--debug", is_flag=True, help="Show where an error came from.")
 def wrap(
     source: str, target: str, pre: str | None, post: str | None, specs: tuple[str, ...],
     debug: bool,
@@ -333,7 +333,7 @@ def _write(graph: Any, target: str) -> None:
 
 @main.command("verify-hash", cls=RenamingCommand)
 @click.argument("source")
-@documented("--debug", is_flag=True, help="Show where an error came from.")
+@add_option("--debug", is_flag=True, help="Show where an error came from.")
 def verify_hash(source: str, debug: bool) -> None:
     """Tell whether the weights of SOURCE are those it was written with, by --hash."""
     from serde.verification.weights_hash import verify_hash as verified
@@ -342,19 +342,19 @@ def verify_hash(source: str, debug: bool) -> None:
 
 
 @main.command(cls=RenamingCommand)
-@documented(
+@add_option(
     "--format",
     "name",
     callback=known_format,
     metavar="FORMAT",
     help="Only this format's operators.",
 )
-@documented("--markdown", is_flag=True, help="Print docs/reference/operators.md.")
+@add_option("--markdown", is_flag=True, help="Print docs/reference/operators.md.")
 def ops(name: str | None, markdown: bool) -> None:
     """List the operators each format converts."""
-    from serde.cli.operator_table import as_markdown, listing
+    from serde.cli.operator_table import as_lines, as_markdown
 
-    for line in as_markdown(name) if markdown else listing(name):
+    for line in as_markdown(name) if markdown else as_lines(name):
         click.echo(line)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from serde.cli.options import RenamingCommand, documented, parse_by_name, with_report
+from serde.cli.options import RenamingCommand, add_option, parse_by_name, with_report
 from serde.cli.show import show_not_compared, show_verification
 from serde.passes.cut_inputs import parse_spec
 
@@ -16,20 +16,20 @@ SAME, DIFFERENT, NOT_COMPARED = 0, 1, 4  # exit codes
 @click.command(cls=RenamingCommand)
 @click.argument("first")
 @click.argument("second")
-@documented("--layers/--no-layers", default=True,
+@add_option("--layers/--no-layers", default=True,
             help="Compare the layers that both models have, as well.")  # fmt: skip
-@documented("--input", "inputs", metavar="NAME=DIMS[:dtype]", multiple=True,
+@add_option("--input", "inputs", metavar="NAME=DIMS[:dtype]", multiple=True,
             callback=lambda c, p, values: parse_by_name(map(parse_spec, values)),
             help="An input's shape in FIRST, where its file leaves it open.",
             details="May be given several times.")  # fmt: skip
-@documented("--params", metavar="FILE", help="The parameters of FIRST, if not beside it.")
-@documented("--other-params", metavar="FILE", help="The parameters of SECOND, likewise.")
-@documented("--data", metavar="NPZ",
+@add_option("--params", metavar="FILE", help="The parameters of FIRST, if not beside it.")
+@add_option("--other-params", metavar="FILE", help="The parameters of SECOND, likewise.")
+@add_option("--data", metavar="NPZ",
             help="The inputs, by their names in SECOND; random if left out.")  # fmt: skip
-@documented("--seed", type=int, default=0, metavar="N", help="The seed of random inputs.")
-@documented("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
+@add_option("--seed", type=int, default=0, metavar="N", help="The seed of random inputs.")
+@add_option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
 @with_report
-@documented("--debug", is_flag=True, help="Show where an error came from.")
+@add_option("--debug", is_flag=True, help="Show where an error came from.")
 @click.pass_context
 def compare(
     context: click.Context, /, first: str, second: str, debug: bool, as_json: bool,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from serde.cli.options import RenamingCommand, documented
+from serde.cli.options import RenamingCommand, add_option
 
 PLACES = {  # where each shell looks for it, below the home folder
     "bash": ".local/share/bash-completion/completions/serde",
@@ -19,7 +19,7 @@ ZSH = "zsh reads it if ~/.zshrc has: fpath=(~/.zfunc $fpath); autoload -Uz compi
 
 @click.command(cls=RenamingCommand)
 @click.argument("shell", type=click.Choice([*PLACES]))
-@documented("--install", is_flag=True, help="Write it to where the shell looks for it.")
+@add_option("--install", is_flag=True, help="Write it to where the shell looks for it.")
 @click.pass_context
 def completion(context: click.Context, shell: str, install: bool) -> None:
     """Print the script that completes serde's commands and options in SHELL."""

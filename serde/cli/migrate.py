@@ -13,7 +13,7 @@ import click
 from serde.cli.options import (
     LIMITS,
     RenamingCommand,
-    documented,
+    add_option,
     give,
     known_format,
     options_for_many,
@@ -29,26 +29,26 @@ SHOWN = 40  # models without a result, and operators
 
 @click.command(cls=RenamingCommand)
 @click.argument("sources", nargs=-1, required=True)
-@documented("-o", "--output", "folder", required=True, metavar="DIR",
+@add_option("-o", "--output", "folder", required=True, metavar="DIR",
             help="The folder, or URL, that results are written to.")  # fmt: skip
-@documented("--to", default="onnx", callback=known_format, metavar="FORMAT", show_default=True,
+@add_option("--to", default="onnx", callback=known_format, metavar="FORMAT", show_default=True,
             help="The format to write.")  # fmt: skip
-@documented("--verify", is_flag=True, help="Run each source and result and compare them.")
-@documented("--jobs", type=click.IntRange(min=1), metavar="N",
+@add_option("--verify", is_flag=True, help="Run each source and result and compare them.")
+@add_option("--jobs", type=click.IntRange(min=1), metavar="N",
             help="How many models at a time; one for each processor if left out.",
             details="More than one need joblib: `pip install 'serde-hub[migrate]'`.")  # fmt: skip
-@documented("--dask", metavar="ADDRESS",
+@add_option("--dask", metavar="ADDRESS",
             help="Run on this Dask scheduler; `local` for a cluster of this machine's own.",
             details="It needs Dask: `pip install 'serde-hub[dask]'`. Its workers need serde, and "
                     "the files under the same paths, or URLs.")  # fmt: skip
-@documented("--max-seconds", group=LIMITS, type=click.IntRange(min=1), default=600, metavar="N",
+@add_option("--max-seconds", group=LIMITS, type=click.IntRange(min=1), default=600, metavar="N",
             show_default=True, help="The time each model may take.")  # fmt: skip
-@documented("--max-memory", group=LIMITS, type=click.IntRange(min=1), default=8192, metavar="MIB",
+@add_option("--max-memory", group=LIMITS, type=click.IntRange(min=1), default=8192, metavar="MIB",
             show_default=True, help="The memory each model may take (Linux).")  # fmt: skip
-@documented("--reports", is_flag=True, help="Write a report beside each result.")
-@documented("--again", is_flag=True, help="Convert models, too, that were done before.")
-@documented("--json", "as_json", is_flag=True, help="Print the table as JSON.")
-@documented("-q", "--quiet", is_flag=True, help="Print the table only.")
+@add_option("--reports", is_flag=True, help="Write a report beside each result.")
+@add_option("--again", is_flag=True, help="Convert models, too, that were done before.")
+@add_option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
+@add_option("-q", "--quiet", is_flag=True, help="Print the table only.")
 @options_for_many
 @click.pass_context
 def migrate(

@@ -22,7 +22,7 @@ def restrictions(rule: Rule) -> str:
     return "; ".join(parts)
 
 
-def listing(name: str | None = None) -> Iterator[str]:
+def as_lines(name: str | None = None) -> Iterator[str]:
     """One line an operator, for a terminal."""
     for _, table in _tables(name):
         yield f"{table.name}: {len(table.rules)} operators"

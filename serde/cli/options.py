@@ -16,7 +16,7 @@ from serde.passes.cut_inputs import parse_spec
 from serde.passes.set_inputs import parse_setting
 from serde.pipeline import profile_names
 from serde.plugins import Format, format_names, installed_formats
-from serde.plugins.options import METAVARS, Option, ReadOptions, WriteOptions, declared
+from serde.plugins.options import METAVARS, Option, ReadOptions, WriteOptions, list_options
 
 INTEGER = re.compile(r"[+-]?[0-9]{1,30}")
 ARGUMENTS = "serde.arguments"  # of the command, for a process that is to run it again
@@ -150,7 +150,7 @@ ITEMS: dict[str, Callable[[str], tuple[str, Any]]] = {
 }  # fmt: skip
 
 
-def _clicked(name: str, option: Option, formats: tuple[str, ...]) -> Decorator:
+def _to_click(name: str, option: Option, formats: tuple[str, ...]) -> Decorator:
     """A declared option as one of the command."""
     flags = option.flags or (f"--{name.replace('_', '-')}",)
     more: dict[str, Any] = {"metavar": option.metavar or METAVARS.get(option.kind)}
@@ -168,13 +168,13 @@ def _clicked(name: str, option: Option, formats: tuple[str, ...]) -> Decorator:
         }
     elif option.kind in ("names", "batch"):
         more["callback"] = _names if option.kind == "names" else _batch
-    return documented(
+    return add_option(
         *flags, name, help=option.help, details=option.details, formats=formats,
         old_flags=option.old_flags, **more,
     )  # fmt: skip
 
 
-def documented(*names: str, **declared: Any) -> Decorator:
+def add_option(*names: str, **declared: Any) -> Decorator:
     """An option with ``details`` for the reference page; commands that take it share it."""
     option = DocumentedOption(names, **declared)
 
@@ -189,15 +189,15 @@ def declared_options(
     hub: type, of_format: Callable[[Format], type]
 ) -> Iterator[tuple[str, Option, tuple[str, ...]]]:
     """The options of the hub, then those of each format: name, declaration, formats taking it."""
-    own = {f.name: declared(of_format(f)) for f in installed_formats()}
+    own = {f.name: list_options(of_format(f)) for f in installed_formats()}
     found = {name: option for options in own.values() for name, option in options.items()}
-    for name, option in (dict(declared(hub)) | found).items():
-        takers = () if name in declared(hub) else tuple(f for f in own if name in own[f])
+    for name, option in (dict(list_options(hub)) | found).items():
+        takers = () if name in list_options(hub) else tuple(f for f in own if name in own[f])
         if option.kind != "object":
             yield name, option, takers
 
 
-def _adding(options: Iterable[Decorator]) -> Decorator:
+def _combine(options: Iterable[Decorator]) -> Decorator:
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
         for option in reversed([*options]):
             command = option(command)
@@ -206,7 +206,7 @@ def _adding(options: Iterable[Decorator]) -> Decorator:
     return add
 
 
-def reading() -> Decorator:
+def add_read_options() -> Decorator:
     """Add the options that say how the source is read."""
     return _add_reading(*installed_formats())
 
@@ -214,26 +214,26 @@ def reading() -> Decorator:
 @cache
 def _add_reading(*formats: Format) -> Decorator:
     """The options of these formats, made once for all commands that have them."""
-    return _adding(
-        [*(_clicked(*each) for each in declared_options(ReadOptions, lambda f: f.read_options)),
-         documented("--from", "from_format", callback=known_format, metavar="FORMAT",
+    return _combine(
+        [*(_to_click(*each) for each in declared_options(ReadOptions, lambda f: f.read_options)),
+         add_option("--from", "from_format", callback=known_format, metavar="FORMAT",
                     help="The source's format, where its content does not tell."),
-         documented("--debug", is_flag=True, help="Show where an error came from.")]
+         add_option("--debug", is_flag=True, help="Show where an error came from.")]
     )  # fmt: skip
 
 
-def writing(only: tuple[str, ...] = ()) -> Decorator:
+def add_write_options(only: tuple[str, ...] = ()) -> Decorator:
     """Add the options that say how the result is written, or only some of them."""
     every = declared_options(WriteOptions, lambda f: f.write_options)
-    return _adding([_clicked(*each) for each in every if not only or each[0] in only])
+    return _combine([_to_click(*each) for each in every if not only or each[0] in only])
 
 
 def options_for_many(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that can apply to many models: those that name no value or file of one."""
     every = [*declared_options(ReadOptions, lambda f: f.read_options),
              *declared_options(WriteOptions, lambda f: f.write_options)]  # fmt: skip
-    debug = documented("--debug", is_flag=True, help="Show where an error came from.")
-    return _adding([*(_clicked(*each) for each in every if each[1].kind in FOR_MANY), debug])(
+    debug = add_option("--debug", is_flag=True, help="Show where an error came from.")
+    return _combine([*(_to_click(*each) for each in every if each[1].kind in FOR_MANY), debug])(
         command
     )
 
@@ -245,7 +245,7 @@ def give(**options: Any) -> dict[str, Any]:
 
 def with_report(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the option that names a report, whose path is checked before any work is done."""
-    add = documented(
+    add = add_option(
         "--report", "report_path", metavar="FILE", callback=_check_report,
         help="Write a report of what was done: FILE.html, FILE.md or FILE.json.",
         details="It is written too where the model cannot be converted, with the refused nodes. "
@@ -284,7 +284,7 @@ def known_target(context: Any, parameter: Any, value: str) -> str:
     return value if is_profile else known_format(context, parameter, value) or value
 
 
-def isolated(command: Callable[..., Any]) -> Callable[..., Any]:
+def add_isolation(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that have the command run in a process of its own."""
 
     @wraps(command)
@@ -301,15 +301,15 @@ def isolated(command: Callable[..., Any]) -> Callable[..., Any]:
         code = sandbox.run_limited(arguments, options["source"], max_seconds, max_memory)
         return context.exit(code)
 
-    add = _adding([
-        documented("--isolate", is_flag=True, group=LIMITS,
+    add = _combine([
+        add_option("--isolate", is_flag=True, group=LIMITS,
                    help="Read a file nobody vouches for in a process of its own.",
                    details="A crash in a library, or a file made to exhaust the machine, ends that "
                            "process alone."),
-        documented("--max-seconds", default=sandbox.SECONDS, metavar="N", show_default=True,
+        add_option("--max-seconds", default=sandbox.SECONDS, metavar="N", show_default=True,
                    group=LIMITS, type=click.IntRange(min=1),
                    help="With --isolate, the time it may take."),
-        documented("--max-memory", default=sandbox.MEMORY, metavar="MIB", show_default=True,
+        add_option("--max-memory", default=sandbox.MEMORY, metavar="MIB", show_default=True,
                    group=LIMITS, type=click.IntRange(min=1),
                    help="With --isolate, the memory it may take (Linux)."),
     ])  # fmt: skip

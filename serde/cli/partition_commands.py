@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from serde.cli.options import RenamingCommand, documented, isolated, reading
+from serde.cli.options import RenamingCommand, add_isolation, add_option, add_read_options
 from serde.cli.show import show_not_compared, show_verification
 from serde.errors import UsageError
 
@@ -48,34 +48,34 @@ def check_for_backend(
 
 @click.command(cls=RenamingCommand)
 @click.argument("source")
-@documented("-o", "--output", "folder", required=True, metavar="DIR", help="The folder to write.")
-@documented("--backend", required=True, metavar="NAME",
+@add_option("-o", "--output", "folder", required=True, metavar="DIR", help="The folder to write.")
+@add_option("--backend", required=True, metavar="NAME",
             help="What takes the parts: a name, `opset N`, or a TOML file.",
             details="See [partition-a-model.md](../how-to/partition-a-model.md).")  # fmt: skip
-@reading()
-@documented("--remainder", default="onnx", show_default=True,
+@add_read_options()
+@add_option("--remainder", default="onnx", show_default=True,
             type=click.Choice(("onnx", "mxnet", "relay")),
             help="The format of what the backend does not take.")  # fmt: skip
-@documented("--min-nodes", default=1, show_default=True, type=click.IntRange(min=1), metavar="N",
+@add_option("--min-nodes", default=1, show_default=True, type=click.IntRange(min=1), metavar="N",
             help="Leave connected pieces of fewer nodes in the remainder.")  # fmt: skip
-@documented("--min-flops", default=0, show_default=True, type=click.IntRange(min=0), metavar="N",
+@add_option("--min-flops", default=0, show_default=True, type=click.IntRange(min=0), metavar="N",
             help="Leave pieces of fewer floating-point operations in the remainder.",
             details="A multiply-add is two.")  # fmt: skip
-@documented("--max-parts", type=click.IntRange(min=0), metavar="N",
+@add_option("--max-parts", type=click.IntRange(min=0), metavar="N",
             help="Keep so many parts for the backend, those with the most multiply-adds.",
             )  # fmt: skip
-@documented("--control-flow", default="whole", show_default=True,
+@add_option("--control-flow", default="whole", show_default=True,
             type=click.Choice(("whole", "inside")),
             help="Whether subgraphs of an If or a Loop that is not taken are partitioned.",
             )  # fmt: skip
-@documented("--svg", metavar="FILE", help="Draw the parts.")
-@documented("--verify", is_flag=True, help="Run the parts and the source and compare them.")
-@documented("--data", metavar="NPZ", help="The inputs to verify with; random if left out.",
+@add_option("--svg", metavar="FILE", help="Draw the parts.")
+@add_option("--verify", is_flag=True, help="Run the parts and the source and compare them.")
+@add_option("--data", metavar="NPZ", help="The inputs to verify with; random if left out.",
             details="Implies `--verify`.")  # fmt: skip
-@documented("--runtime", "runtimes", multiple=True, metavar="ROLE=NAME",
+@add_option("--runtime", "runtimes", multiple=True, metavar="ROLE=NAME",
             help="Where parts run, for --verify: accelerator=onnxruntime, remainder=mxnet.",
             )  # fmt: skip
-@isolated
+@add_isolation
 @click.pass_context
 def partition(
     context: click.Context, /, source: str, folder: str, backend: str, remainder: str,
@@ -126,13 +126,13 @@ def _parse_runtimes(pairs: tuple[str, ...]) -> dict[str, str]:
 
 @click.command(cls=RenamingCommand)
 @click.argument("folder", metavar="DIR")
-@documented("--data", required=True, metavar="NPZ", help="The inputs: an array for each name.")
-@documented("-o", "--output", "target", required=True, metavar="NPZ",
+@add_option("--data", required=True, metavar="NPZ", help="The inputs: an array for each name.")
+@add_option("-o", "--output", "target", required=True, metavar="NPZ",
             help="The outputs, an array for each name.")  # fmt: skip
-@documented("--runtime", "runtimes", multiple=True, metavar="ROLE=NAME",
+@add_option("--runtime", "runtimes", multiple=True, metavar="ROLE=NAME",
             help="Where parts run: accelerator=onnxruntime, remainder=mxnet, or a part by name.",
             details="Those of their formats if left out.")  # fmt: skip
-@documented("--debug", is_flag=True, help="Show where an error came from.")
+@add_option("--debug", is_flag=True, help="Show where an error came from.")
 def run(folder: str, data: str, target: str, runtimes: tuple[str, ...], debug: bool) -> None:
     """Run a partitioned model, each part in its runtime."""
     from serde.backends.runner import run_files

@@ -38,7 +38,7 @@ def table(name: str) -> Iterator[str]:
     yield "|---|---|" + ("---|" if by_format else "")
     for each in options:
         formats = f" {', '.join(each.formats)} |" if by_format else ""
-        yield f"| {_spelling(each)} | {_description(each)} |{formats}"
+        yield f"| {_format_usage(each)} | {_description(each)} |{formats}"
 
 
 def options_of(command: str) -> list[DocumentedOption]:
@@ -46,7 +46,7 @@ def options_of(command: str) -> list[DocumentedOption]:
     return [p for p in main.commands[command].params if isinstance(p, DocumentedOption)]
 
 
-def _spelling(option: DocumentedOption) -> str:
+def _format_usage(option: DocumentedOption) -> str:
     *first, last = option.opts
     if not option.is_flag:
         last += f" {option.metavar or 'WORD'}"

@@ -21,7 +21,7 @@ from serde.legalize.legalizer import NO_READERS, Legalizer
 from serde.legalize.target import IR, Target
 from serde.legalize.walk import (
     Legalized,
-    grouped,
+    group_problems,
     illegal_nodes,
     inlined_bodies,
     legalize,
@@ -82,11 +82,11 @@ def raise_to_ir(graph: Graph, readers: custom_ops.Readers = NO_READERS) -> Graph
     try:
         done = _with_functions(graph, IR_OPSET, rewrite, _raise_node)
     except Unconvertible as error:
-        raise Unconvertible(stage, [*error.problems, *_untyped(graph, own)]) from error
+        raise Unconvertible(stage, [*error.problems, *_describe_untyped(graph, own)]) from error
     return replace(done, notes=(*done.notes, *own.notes(graph)))
 
 
-def _untyped(graph: Graph, readers: custom_ops.Readers) -> Iterator[Problem]:
+def _describe_untyped(graph: Graph, readers: custom_ops.Readers) -> Iterator[Problem]:
     """What the file leaves open about operators of other domains, which may be at fault."""
     for node in graph.nodes:
         names = tuple(v.name for v in node.outputs if v.name and None in (v.dtype, v.shape))
@@ -149,7 +149,7 @@ def lower_to_target(graph: Graph, target: Target) -> Graph:
 
 def require_legal(legal: Legalized, target: Target) -> Graph:
     """The graph, if a target can take all of it."""
-    problems = [*legal.emulated_outputs(), *grouped(illegal_nodes(legal, target))]
+    problems = [*legal.emulated_outputs(), *group_problems(illegal_nodes(legal, target))]
     if problems:
         raise Unconvertible(f"ir → {target.name}", problems)
     return legal.graph

@@ -90,7 +90,7 @@ class Carried:
         return value
 
 
-def widened(constant: Value) -> Value:
+def widen_constant(constant: Value) -> Value:
     """A constant in the type that carries its own."""
     tensor, dtype = constant.tensor, CARRIERS[constant.type]
     assert tensor is not None
@@ -102,7 +102,7 @@ def widened(constant: Value) -> Value:
     return Value(constant.name, dtype, tensor.shape, Tensor(dtype, tensor.shape, load))
 
 
-def narrowed(g: Any, x: Value, dtype: DType, saturate: int) -> Value:
+def round_to_type(g: Any, x: Value, dtype: DType, saturate: int) -> Value:
     """``x`` rounded to the values that ``dtype`` has, in the type that carries it."""
     if dtype in INTEGERS:
         count = 1 << INTEGERS[dtype]
@@ -111,10 +111,12 @@ def narrowed(g: Any, x: Value, dtype: DType, saturate: int) -> Value:
         whole = g.Mod(g.Add(whole, half) if half else whole, count)
         return cast(g, g.Sub(whole, half) if half else whole, CARRIERS[dtype])
     require(dtype in GRIDS, f"rounding to {format_type(dtype)} elements")
-    return cast(g, rounded(g, cast(g, x, DType.FLOAT64), GRIDS[dtype], saturate), DType.FLOAT32)
+    return cast(
+        g, round_to_bits(g, cast(g, x, DType.FLOAT64), GRIDS[dtype], saturate), DType.FLOAT32
+    )
 
 
-def rounded(g: Any, u: Value, grid: Grid, saturate: int) -> Value:
+def round_to_bits(g: Any, u: Value, grid: Grid, saturate: int) -> Value:
     """A float64 rounded to fewer bits, ties to even.
 
     Veltkamp's splitting keeps the leading bits; what lies below the lowest exponent is rounded by
@@ -134,7 +136,7 @@ def rounded(g: Any, u: Value, grid: Grid, saturate: int) -> Value:
     return g.Where(over, ends, y)  # type: ignore[no-any-return]
 
 
-def said(
+def legalize_type_operator(
     g: Any, carried: Carried, op: str, inputs: Sequence[Any], attrs: Mapping[str, Any], outputs: int
 ) -> Value | None:  # fmt: skip
     """What an operator comes to that gives, or has to be told of, a type the opset lacks."""
@@ -150,24 +152,24 @@ def said(
         wanted = told or (meant[2] if len(meant) > 2 else None)
     if wanted in carried.lacking:
         if op == "QuantizeLinear":
-            return carried.stands(_quantized(g, inputs, attrs, wanted), wanted)
+            return carried.stands(_quantize(g, inputs, attrs, wanted), wanted)
         if meant[0] is wanted:
             return inputs[0]  # type: ignore[no-any-return]
-        return carried.stands(narrowed(g, inputs[0], wanted, attrs.get("saturate", 1)), wanted)
+        return carried.stands(round_to_type(g, inputs[0], wanted, attrs.get("saturate", 1)), wanted)
     if op in ("Cast", "CastLike") and meant[0] and inputs[0].dtype is wanted:
-        return freed(g, inputs[0])
+        return strip_emulation(g, inputs[0])
     if op == "CastLike" and meant[0]:
         return g.Cast(inputs[0], to=ELEMENT_CODES[wanted])  # type: ignore
     if op == "DequantizeLinear" and meant[0] in GRIDS:
-        return _dequantized(g, inputs, attrs, meant[1] if len(meant) > 1 else None)
+        return _dequantize(g, inputs, attrs, meant[1] if len(meant) > 1 else None)
     return None
 
 
-def freed(g: Any, value: Value) -> Value:
+def strip_emulation(g: Any, value: Value) -> Value:
     """The carrying value itself, which stands for no other type."""
     if value.tensor is not None:
         return g.const(value.tensor)  # type: ignore[no-any-return]
-    return g.renamed(value)  # type: ignore[no-any-return]
+    return g.alias(value)  # type: ignore[no-any-return]
 
 
 def _axis(op: str, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[int, int]:
@@ -175,20 +177,20 @@ def _axis(op: str, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> tuple[int
     return full["axis"], full["block_size"]
 
 
-def _quantized(g: Any, inputs: Sequence[Any], attrs: Mapping[str, Any], kind: DType) -> Value:
+def _quantize(g: Any, inputs: Sequence[Any], attrs: Mapping[str, Any], kind: DType) -> Value:
     x, scale, zero = (*inputs, None)[:3]
     return emit_quantize(  # type: ignore[no-any-return]
         g, x, scale, zero, kind, *_axis("QuantizeLinear", inputs, attrs), attrs.get("saturate", 1)
     )
 
 
-def _dequantized(g: Any, inputs: Sequence[Any], attrs: Mapping[str, Any], scale_kind: Any) -> Value:
+def _dequantize(g: Any, inputs: Sequence[Any], attrs: Mapping[str, Any], scale_kind: Any) -> Value:
     x, scale = inputs[:2]
     told = attrs.get("output_dtype")
     require(told or not scale_kind, f"{format_type(scale_kind or x.type)} elements to compute in")
     kind = ELEMENT_TYPES[told] if told else scale.type
     axis = _axis("DequantizeLinear", inputs, attrs)
-    x, scale = freed(g, x), freed(g, scale) if scale_kind else scale
+    x, scale = strip_emulation(g, x), strip_emulation(g, scale) if scale_kind else scale
     return emit_dequantize(g, x, scale, None, kind, *axis)  # type: ignore[no-any-return]  # zero is 0
 
 
@@ -221,10 +223,10 @@ def _not_taken(op: str, dtype: DType, never: bool) -> str:
     )
 
 
-def wrapped(g: Any, op: str, ties: Mapping[str, DType], made: Any) -> Any:
+def wrap_integers(g: Any, op: str, ties: Mapping[str, DType], made: Any) -> Any:
     """The result of an operator, within the integers it stands for."""
     dtype = next((d for d in ties.values() if INTEGERS.get(d, 0) >= 16), None)
-    return made if dtype is None or op not in WRAPPING else narrowed(g, made, dtype, 1)
+    return made if dtype is None or op not in WRAPPING else round_to_type(g, made, dtype, 1)
 
 
 def mark(carried: Carried, op: str, ties: Mapping[str, DType], attrs: Mapping[str, Any],

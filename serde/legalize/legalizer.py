@@ -81,7 +81,7 @@ class Legalizer(OnnxBuilder):
         return self._level
 
     @contextmanager
-    def speaking(self, level: int) -> Iterator[None]:
+    def at_opset(self, level: int) -> Iterator[None]:
         """Emit operators of opset ``level`` within the block."""
         before, self._level = self._level, level
         try:
@@ -90,7 +90,7 @@ class Legalizer(OnnxBuilder):
             self._level = before
 
     @contextmanager
-    def _applying(self, level: int, adapting: str = "") -> Iterator[None]:
+    def _apply_at(self, level: int, adapting: str = "") -> Iterator[None]:
         """Run a rule that emits operators of opset ``level``."""
         if self._depth >= MAX_DEPTH:
             raise ConversionError("its legalization does not end")
@@ -108,7 +108,7 @@ class Legalizer(OnnxBuilder):
     ) -> Any:
         """Emit an operator of the present opset in a form that is legal for the target."""
         if self.resolving:
-            found = scalarize_sequences.resolved(self, op, inputs, attrs, outputs)
+            found = scalarize_sequences.resolve_sequence_operator(self, op, inputs, attrs, outputs)
             if found is not None:
                 return found
             if self.held:
@@ -121,7 +121,7 @@ class Legalizer(OnnxBuilder):
         """Emit an operator whose operands are tensors, or stand for tensors of emulated types."""
         if not self.carried.lacking or self._adapting == op:
             return self._legalize(op, inputs, attrs, outputs)
-        found = emulate_types.said(self, self.carried, op, inputs, attrs, outputs)
+        found = emulate_types.legalize_type_operator(self, self.carried, op, inputs, attrs, outputs)
         if found is not None:
             return found
         bodies = any(isinstance(a, Graph) for a in attrs.values())
@@ -129,7 +129,9 @@ class Legalizer(OnnxBuilder):
             return self._legalize(op, inputs, attrs, outputs)
         level = self._level
         ties = emulate_types.require_exact(self.carried, op, inputs, level)
-        made = emulate_types.wrapped(self, op, ties, self._legalize(op, inputs, attrs, outputs))
+        made = emulate_types.wrap_integers(
+            self, op, ties, self._legalize(op, inputs, attrs, outputs)
+        )
         emulate_types.mark(self.carried, op, ties, attrs, made, level)
         return made
 
@@ -152,7 +154,7 @@ class Legalizer(OnnxBuilder):
         outputs = len(node.outputs)
         if node.op not in self.target.legalizations:  # the loop carries a sequence of known tensors
             body: Any = node.attrs["body"]
-            return scalarize_sequences.unrolled(self, inputs, body, outputs)
+            return scalarize_sequences.unroll_sequence_loop(self, inputs, body, outputs)
         operator = schema.operator(node.op)
         full = {**operator.defaults, **node.attrs}
         return self.apply_legalization(TypedCall(operator, inputs, full, [None] * outputs))
@@ -196,7 +198,7 @@ class Legalizer(OnnxBuilder):
             return None
         attrs = {n: _body(v) if isinstance(v, Graph) else v for n, v in call.attrs.items()}
         bound = with_outputs(rule, table.bind(rule, call.op, attrs), len(call.types))
-        with self._applying(IR_OPSET):
+        with self._apply_at(IR_OPSET):
             results = rule.function(self, *call.inputs, **bound)
         return None if results is None else _refine(results, call)
 
@@ -224,7 +226,7 @@ class Legalizer(OnnxBuilder):
     def _cast(self, value: Value, dtype: DType) -> Value:
         if value.dtype is dtype:
             return value
-        with self._applying(IR_OPSET):
+        with self._apply_at(IR_OPSET):
             return self.Cast(value, to=schema.ELEMENT_CODES[dtype])  # type: ignore[no-any-return]
 
     # Version adapters, and decompositions as adapters below an operator's first version
@@ -310,7 +312,7 @@ class Legalizer(OnnxBuilder):
         full = canonicalize.complete_attributes(operator, tuple(operands), given)
         spoken = schema.find(op, level - 1 if upwards else level + 1) or operator
         bound = table.bind(rule, op, self._known_attrs(spoken, full))
-        with self._applying(level, "" if upwards else op):
+        with self._apply_at(level, "" if upwards else op):
             made = rule.function(self, *operands, **with_outputs(rule, bound, outputs))
         return made[0] if outputs == 1 and isinstance(made, tuple) else made
 
@@ -346,13 +348,15 @@ class Legalizer(OnnxBuilder):
         made = super().const(data, dtype, name)
         if made.dtype not in self.carried.lacking:
             return made
-        return self.carried.stands(emulate_types.widened(made), made.type)
+        return self.carried.stands(emulate_types.widen_constant(made), made.type)
 
     def adopt(self, constant: Value) -> Value:
         """Bring a constant over; in a wider type where the target has no such elements."""
         if constant.dtype not in self.carried.lacking:
             return super().adopt(constant)
-        return self.carried.stands(super().adopt(emulate_types.widened(constant)), constant.type)
+        return self.carried.stands(
+            super().adopt(emulate_types.widen_constant(constant)), constant.type
+        )
 
     def input(
         self, name: str, dtype: DType | None = None, shape: Shape | None = None,
@@ -381,7 +385,7 @@ class Legalizer(OnnxBuilder):
         logical = self.carried.of(value)
         return made if logical is None else self.carried.stands(made, logical)
 
-    def renamed(self, value: Value) -> Value:
+    def alias(self, value: Value) -> Value:
         """A second name for ``value``, of the type it is stored in."""
         return super().emit_identity(value)
 

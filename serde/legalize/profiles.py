@@ -44,7 +44,7 @@ class Profile:
     signed: bool = False
     reading: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
-    def writing(self) -> dict[str, Any]:
+    def write_options(self) -> dict[str, Any]:
         """The options ONNX is written with, unless others are given."""
         return {
             "opset": self.opset, "spelled_out": self.spelled_out, "functions": self.functions,
@@ -127,7 +127,7 @@ def _node(node: Node, moved: list[str]) -> Node:
 
 
 def _slice(node: Node, moved: list[str]) -> Node:
-    bounds = [_clipped(v) if at in (1, 2) else v for at, v in enumerate(node.inputs)]
+    bounds = [_clip_constant(v) if at in (1, 2) else v for at, v in enumerate(node.inputs)]
     if all(a is b for a, b in zip(bounds, node.inputs, strict=True)):
         return node
     moved.append(node.name)
@@ -139,7 +139,7 @@ def _beyond(value: Value) -> bool:
     return array.size > 0 and bool(array.max() > INT32.max or array.min() < INT32.min)
 
 
-def _clipped(value: Value | None) -> Value | None:
+def _clip_constant(value: Value | None) -> Value | None:
     if value is None or value.tensor is None or value.dtype is not DType.INT64:
         return value
     if not _beyond(value):

@@ -73,7 +73,7 @@ def place(position: Value | None, count: int, default: int) -> int | None:
     return at
 
 
-def resolved(
+def resolve_sequence_operator(
     g: Any, op: str, inputs: Sequence[Any], attrs: Mapping[str, Any], outputs: int
 ) -> Any:  # fmt: skip
     """The result of an operator on what is held; None where it has to be a node."""
@@ -87,15 +87,15 @@ def resolved(
     if op == "Identity":
         return inputs[0]
     if op == "SequenceMap":
-        return mapped(g, inputs, attrs["body"], outputs)
+        return map_sequence(g, inputs, attrs["body"], outputs)
     return READ[op](g, first.values, *inputs[1:], **attrs) if op in READ else None
 
 
-def constructed(g: Any, *values: Value) -> Value:
+def construct(g: Any, *values: Value) -> Value:
     return stand_in(g, values)
 
 
-def parted(
+def split_to_sequence(
     g: Any, x: Value, split: Value | None = None, *, axis: int = 0, keepdims: int = 1
 ) -> Value | None:  # fmt: skip
     """SplitToSequence, where the number of parts is known."""
@@ -132,12 +132,12 @@ def element(g: Any, values: tuple[Value, ...], position: Value) -> Value | None:
     return g.Gather(stacked, g.Reshape(position, g.const([], DType.INT64)), axis=0)  # type: ignore
 
 
-def inserted(g: Any, values: tuple[Value, ...], x: Value, position: Any = None) -> Value | None:
+def insert(g: Any, values: tuple[Value, ...], x: Value, position: Any = None) -> Value | None:
     at = place(position, len(values), len(values))
     return None if at is None else stand_in(g, [*values[:at], x, *values[at:]])
 
 
-def erased(g: Any, values: tuple[Value, ...], position: Any = None) -> Value | None:
+def erase(g: Any, values: tuple[Value, ...], position: Any = None) -> Value | None:
     at = place(position, len(values), len(values) - 1)
     return None if at is None else stand_in(g, [*values[:at], *values[at + 1 :]])
 
@@ -146,7 +146,7 @@ def length(g: Any, values: tuple[Value, ...]) -> Value:
     return g.const(len(values), DType.INT64)  # type: ignore[no-any-return]
 
 
-def joined(g: Any, values: tuple[Value, ...], *, axis: int, new_axis: int = 0) -> Value:
+def concatenate(g: Any, values: tuple[Value, ...], *, axis: int, new_axis: int = 0) -> Value:
     require(len(values) > 0, "the elements of an empty sequence as one tensor")
     parts = [g.Unsqueeze(v, [axis]) for v in values] if new_axis else values
     return g.Concat(*parts, axis=axis)  # type: ignore[no-any-return]
@@ -163,22 +163,22 @@ def what_is_held(g: Any, values: tuple[Value, ...]) -> Value:
 
 MADE = {
     "Optional": optional,
-    "SequenceConstruct": constructed,
+    "SequenceConstruct": construct,
     "SequenceEmpty": lambda g, **attrs: stand_in(g, []),
-    "SplitToSequence": parted,
+    "SplitToSequence": split_to_sequence,
 }
 READ = {
-    "ConcatFromSequence": joined,
+    "ConcatFromSequence": concatenate,
     "OptionalGetElement": what_is_held,
     "OptionalHasElement": whether_held,
     "SequenceAt": element,
-    "SequenceErase": erased,
-    "SequenceInsert": inserted,
+    "SequenceErase": erase,
+    "SequenceInsert": insert,
     "SequenceLength": length,
 }
 
 
-def mapped(g: Any, inputs: Sequence[Value], body: Graph, outputs: int) -> Any:
+def map_sequence(g: Any, inputs: Sequence[Value], body: Graph, outputs: int) -> Any:
     """SequenceMap: its body once for each element."""
     lists = [g.held.get(v) for v in inputs]
     if any(h is None and v.container for h, v in zip(lists, inputs, strict=True)):
@@ -192,7 +192,7 @@ def mapped(g: Any, inputs: Sequence[Value], body: Graph, outputs: int) -> Any:
     return results[0] if outputs == 1 else results
 
 
-def unrolled(
+def unroll_sequence_loop(
     g: Any, inputs: Sequence[Value | None], body: Body, outputs: int
 ) -> tuple[Any, ...]:  # fmt: skip
     """A Loop that carries a sequence, turn by turn: how often has to be known."""
@@ -230,7 +230,7 @@ def branches(g: Any, condition: Value, attrs: Mapping[str, Any], outputs: int) -
         same = one is not None and other is not None and len(one.values) == len(other.values)
         late = f"opset {SEQUENCES} is the lowest with such (of optionals, {OPTIONALS})"
         require(same or one is other is None, f"a sequence that a condition makes longer; {late}")
-    flat = [spread(g, body, part) for body, part in zip(bodies, held, strict=True)]
+    flat = [return_elements(g, body, part) for body, part in zip(bodies, held, strict=True)]
     count = len(flat[0].outputs)
     made = g.If(condition, then_branch=flat[0], else_branch=flat[1], outputs=count)
     left = list(made if isinstance(made, tuple) else (made,))
@@ -243,7 +243,7 @@ def branches(g: Any, condition: Value, attrs: Mapping[str, Any], outputs: int) -
     return results[0] if outputs == 1 else tuple(results)
 
 
-def spread(g: Any, body: Graph, held: Sequence[Held | None]) -> Graph:
+def return_elements(g: Any, body: Graph, held: Sequence[Held | None]) -> Graph:
     """A branch that gives what its outputs hold, each a value of its own."""
     inner = g.child(body.name)
     inner.nodes.extend(body.nodes)

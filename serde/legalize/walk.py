@@ -93,7 +93,7 @@ def problem_of(node: Node, reason: str) -> Problem:
     return Problem(node.qualified_op, attrs, reason, (name,))
 
 
-def grouped(problems: Iterable[Problem]) -> list[Problem]:
+def group_problems(problems: Iterable[Problem]) -> list[Problem]:
     """Problems of one operator, configuration and reason as one, with the names of all."""
     groups: dict[tuple[str, str, str], list[Problem]] = {}
     for p in problems:

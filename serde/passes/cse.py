@@ -15,14 +15,14 @@ def merge_repeats(graph: Graph) -> Graph:
     Outputs of the graph keep their own nodes, and so their names. Subgraphs are left as they are
     but for what they read.
     """
-    from serde.ir.replace_uses import _node as reading
+    from serde.ir.replace_uses import _node as add_read_options
 
     first: dict[Hashable, Node] = {}
     instead: dict[Value, Value] = {}
     named = set(graph.outputs)
     kept: list[Node] = []
     for node in graph.nodes:
-        node = reading(node, instead) if instead else node
+        node = add_read_options(node, instead) if instead else node
         key = None if not named.isdisjoint(node.outputs) else _key(node)
         same = first.get(key) if key is not None else None
         if same is not None:

@@ -18,7 +18,7 @@ from serde.ir.graph import Graph
 from serde.plugins.options import (
     ReadOptions,
     WriteOptions,
-    declared,
+    list_options,
     names_of,
     option,
     warn_renamed,
@@ -89,7 +89,7 @@ class _Function:
 
 def _as_class(base: type, options: Mapping[str, Any], stages: Sequence[str]) -> type:
     """The class that declares the options whose names a plug-in of before lists by stage."""
-    names = sorted({n for s in stages for n in options.get(s, ())} - declared(base).keys())
+    names = sorted({n for s in stages for n in options.get(s, ())} - list_options(base).keys())
     made = [(n, Any, option("", kind="object")) for n in names]
     return make_dataclass(f"Old{base.__name__}", made, bases=(base,), frozen=True, kw_only=True)
 
@@ -184,7 +184,7 @@ HUB = names_of((ReadOptions, WriteOptions))
 
 
 @cache
-def accepted(found: Format, stage: str) -> frozenset[str]:
+def list_parameters(found: Format, stage: str) -> frozenset[str]:
     """The names that one of a format's functions has for its parameters, or may get as any."""
     function = getattr(found, stage)
     if isinstance(function, _Function):
@@ -196,16 +196,16 @@ def accepted(found: Format, stage: str) -> frozenset[str]:
     return names | found.own_options() if takes_any else names
 
 
-def taken(found: Format, stage: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def select_options(found: Format, stage: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the given options that one of a format's functions takes."""
-    return {k: v for k, v in given.items() if k in accepted(found, stage)}
+    return {k: v for k, v in given.items() if k in list_parameters(found, stage)}
 
 
 Plugin = TypeVar("Plugin", Format, Bridge)
 
 
 @cache
-def _installed() -> Any:
+def _load_entry_points() -> Any:
     """The entry points of all packages, looked through once."""
     return entry_points()
 
@@ -213,7 +213,7 @@ def _installed() -> Any:
 @cache
 def _entries(group: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for entry in _installed().select(group=group):
+    for entry in _load_entry_points().select(group=group):
         if entry.name in found and found[entry.name].value != entry.value:
             raise UnknownFormat(
                 f"two plug-ins are called {entry.name!r}: {found[entry.name].value}, {entry.value}"
@@ -315,7 +315,7 @@ def maker_of(kind: str) -> Callable[[Graph], Any]:
     return makers[kind]
 
 
-def running(format: str) -> Bridge | None:
+def get_runtime_bridge(format: str) -> Bridge | None:
     """The bridge whose framework runs models of ``format``, None if there is none."""
     found = (get_bridge(name) for name in bridge_names())
     return next((b for b in found if b is not None and b.format == format and b.run), None)

@@ -66,13 +66,13 @@ def option(help: str, details: str = "", **declared: Any) -> Any:
     return field(default=None, metadata={"option": Option(help, details, **declared)})
 
 
-def declared(options: type) -> Mapping[str, Option]:
+def list_options(options: type) -> Mapping[str, Option]:
     """The options of a class by name, in order."""
-    return _declared(options)
+    return _list_options(options)
 
 
 @cache
-def _declared(options: Any) -> Mapping[str, Option]:
+def _list_options(options: Any) -> Mapping[str, Option]:
     return {f.name: f.metadata["option"] for f in fields(options)}
 
 
@@ -192,4 +192,4 @@ def warn_renamed(old: str, new: str) -> None:
 
 def names_of(classes: Iterable[type]) -> frozenset[str]:
     """The names of all options of several classes."""
-    return frozenset(name for each in classes for name in declared(each))
+    return frozenset(name for each in classes for name in list_options(each))

@@ -76,7 +76,7 @@ def read(g: Any, node: Node, inputs: Inputs) -> tuple[Value | None, ...]:
     """What stands for a node of another domain: what a rule makes of it, or the node itself."""
     table = g.readers.table(node, g.level)
     if table is not None and node.domain not in g.readers.kept:
-        with g.speaking(IR_OPSET):
+        with g.at_opset(IR_OPSET):
             return _apply(g, table, node, inputs)
     if node.domain not in g.readers.kept:
         require(node.domain not in g.readers.refusals, g.readers.refusals.get(node.domain, ""))
@@ -104,7 +104,7 @@ def _infer_types(
     """Give a node that is kept the types of what its rule would make of it."""
     names, mark = g.names.used.copy(), len(g.nodes)
     try:
-        with g.speaking(IR_OPSET):
+        with g.at_opset(IR_OPSET):
             found: tuple[Value | None, ...] = _apply(g, table, node, inputs)
     except ConversionError:
         found = ()  # in a form that has no rule: what the file says of it has to do

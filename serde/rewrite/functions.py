@@ -73,7 +73,7 @@ def inline_call(
     attrs = {n: v for n, v in {**function.attrs, **node.attrs}.items() if v is not None}
     env: Env = dict.fromkeys(body.inputs)
     env.update(zip(body.inputs, inputs, strict=False))
-    with g.speaking(body.opset), _record_call(g, known, function, inputs):
+    with g.at_opset(body.opset), _record_call(g, known, function, inputs):
         _emit_nodes(g, known, body, attrs, env, depth)
     return tuple(_read(g, v, env) for v in body.outputs)
 
@@ -93,7 +93,7 @@ def emit_subgraph(g: Any, body: Graph, inputs: Sequence[Value]) -> list[Value | 
     """Emit the nodes of a subgraph, in ``g``'s own opset, for these inputs; return its outputs."""
     env: Env = {v: v for v in _reads(body)}  # of the graphs around it as they are
     env.update(zip(body.inputs, inputs, strict=True))
-    with g.speaking(g.opset):
+    with g.at_opset(g.opset):
         _emit_nodes(g, FunctionTable(body), body, {}, env, 0)
     return [_read(g, v, env) for v in body.outputs]
 
@@ -156,7 +156,7 @@ def _body(g: Any, known: FunctionTable, graph: Graph, given: Any, outer: Env, de
     inner, env = g.child(graph.name), ChainMap({}, outer)
     for value in graph.inputs:
         env[value] = inner.input(value.name, value.dtype, value.shape, value.container)
-    with inner.speaking(g.level):
+    with inner.at_opset(g.level):
         _emit_nodes(inner, known, graph, given, env, depth + 1)
     outputs = [_read(inner, v, env) for v in graph.outputs]
     require(None not in outputs, "a subgraph returns an input that the call leaves out")

@@ -9,7 +9,8 @@ from typing import Any
 
 MOST = 20_000  # results kept in one memo
 EXACT = frozenset({int, str, type(None)})  # types whose equal values are the same to the last bit
-SHOWN = frozenset({float, tuple})  # types whose values are told apart by how they are printed
+# Types whose values are compared by their repr: 0.0 and -0.0 are equal otherwise.
+SHOWN = frozenset({float, tuple})
 _numbers: dict[Any, int] = {}
 _by_identity: dict[int, tuple[Mapping[str, Any], int | None]] = {}
 _next = count()

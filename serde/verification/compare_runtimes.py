@@ -17,7 +17,7 @@ import numpy as np
 from serde.errors import MissingDependency, SerdeError, UsageError
 from serde.ir.graph import Graph
 from serde.pipeline import load, read
-from serde.plugins import Bridge, format_of, running
+from serde.plugins import Bridge, format_of, get_runtime_bridge
 from serde.verification.compare_layers import CutModel, LayersComparison, compare_layers
 from serde.verification.compare_outputs import OutputComparison, not_run
 from serde.verification.given_arrays import load_expected, load_inputs
@@ -217,7 +217,7 @@ def compare_result(
     Raises:
         SerdeError: where the source or the result could not be run on the first inputs.
     """
-    bridge = running(format_of(Path(target)).name)
+    bridge = get_runtime_bridge(format_of(Path(target)).name)
     if bridge is None or bridge.run is None:
         statement = "the result's format cannot be run here"
         return Verification(False, "", run.inputs, statement=statement)
@@ -285,7 +285,7 @@ def compare_run_layers(
 
     ``graph`` is the result as it was written, which has names that its file may lack.
     """
-    bridge = running(format_of(Path(target)).name)
+    bridge = get_runtime_bridge(format_of(Path(target)).name)
     if run.model is None or not run.results or bridge is None:
         reason = run.statement.removeprefix("not compared: ") or "the source was not run"
         return LayersComparison(statement=f"not compared: {reason}")

@@ -15,7 +15,7 @@ from serde.errors import SerdeError
 from serde.ir.graph import Graph
 from serde.passes.cut_inputs import cut
 from serde.pipeline import REWRITING, encode, load, read, save
-from serde.plugins import Bridge, bridge_for, format_of, get_format, running
+from serde.plugins import Bridge, bridge_for, format_of, get_format, get_runtime_bridge
 
 Array = np.ndarray[Any, Any]
 Feeds = Mapping[str, Array]
@@ -126,9 +126,9 @@ def _bridge_of(source: Any) -> Bridge | None:
             raise NotComparable(
                 f"not compared: convert the {source.domain} file instead of a Graph"
             )
-        return running("onnx")
+        return get_runtime_bridge("onnx")
     is_path = isinstance(source, (str, os.PathLike))
-    return running(format_of(Path(source)).name) if is_path else bridge_for(source)
+    return get_runtime_bridge(format_of(Path(source)).name) if is_path else bridge_for(source)
 
 
 def _prepare_graph(bridge: Bridge, graph: Graph, options: Mapping[str, Any]) -> Run:

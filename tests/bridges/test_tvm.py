@@ -13,7 +13,7 @@ CLOSE = 1e-5
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     script = Path(__file__).with_name("tvm_script.py")
     return dict(beside(script, tmp_path_factory.mktemp("tvm")))
 
@@ -21,28 +21,28 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "name", ["exported", "exported_arrays", "exported_bound", "exported_function"]
 )
-def test_exports(found: dict[str, Any], name: str) -> None:
-    assert found[name] < CLOSE
+def test_exports(results: dict[str, Any], name: str) -> None:
+    assert results[name] < CLOSE
 
 
-def test_checks(found: dict[str, Any]) -> None:
-    assert found["checked"] == [True, "relay", {"MatMul": 1, "Relu": 1}]
-    (reason,) = found["refused"]
+def test_checks(results: dict[str, Any]) -> None:
+    assert results["checked"] == [True, "relay", {"MatMul": 1, "Relu": 1}]
+    (reason,) = results["refused"]
     assert "random numbers" in reason
 
 
-def test_inspects(found: dict[str, Any]) -> None:
-    assert found["inspected"] == ["relay", ["nn.dense", "nn.relu"], ["x"]]
+def test_inspects(results: dict[str, Any]) -> None:
+    assert results["inspected"] == ["relay", ["nn.dense", "nn.relu"], ["x"]]
 
 
-def test_verifies(found: dict[str, Any]) -> None:
-    assert found["verified_live"] == ["tvm", True]
-    assert found["verified_files"] == [["tvm", True]] * 2
-    assert found["verified_names"] == [["tvm", True]] * 4
+def test_verifies(results: dict[str, Any]) -> None:
+    assert results["verified_live"] == ["tvm", True]
+    assert results["verified_files"] == [["tvm", True]] * 2
+    assert results["verified_names"] == [["tvm", True]] * 4
 
 
-def test_commands(found: dict[str, Any]) -> None:
-    (converted, text), (checked, listing), (inspected, shown) = found["commands"]
+def test_commands(results: dict[str, Any]) -> None:
+    (converted, text), (checked, listing), (inspected, shown) = results["commands"]
     assert (converted, checked, inspected) == (0, 0, 0)
     assert "verification against tvm" in text and "pass" in text
     assert "everything converts to onnx" in listing

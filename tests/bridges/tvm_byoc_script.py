@@ -53,12 +53,12 @@ def whole():
 WANTED = whole()
 
 
-def built(module):
+def build_module(module):
     with tvm.transform.PassContext(opt_level=3):
         return relay.build(module, target="llvm")
 
 
-def executed(library):
+def run_library(library):
     machine = graph_executor.GraphModule(library["default"](tvm.cpu()))
     machine.set_input("x", X)
     return machine
@@ -76,12 +76,12 @@ def part_names(module):
 
 def takes_all():
     module = partition_for_onnx(MODULE, PARAMS)
-    return [len(part_names(module)), error_of(executed(built(module)))]
+    return [len(part_names(module)), error_of(run_library(build_module(module)))]
 
 
 def takes_some():
     module = partition_for_onnx(MODULE, PARAMS, SOME)
-    return [len(part_names(module)), error_of(executed(built(module)))]
+    return [len(part_names(module)), error_of(run_library(build_module(module)))]
 
 
 def keeps_the_module():
@@ -92,7 +92,7 @@ def keeps_the_module():
 
 
 def saves_parts():
-    machine = executed(built(partition_for_onnx(MODULE, PARAMS, SOME)))
+    machine = run_library(build_module(partition_for_onnx(MODULE, PARAMS, SOME)))
     files = save_onnx_parts(machine.run, "saved")
     models = [onnx.load(path) for path in files]
     for each in models:
@@ -102,9 +102,9 @@ def saves_parts():
 
 def exports():
     """The library is loaded in this process and in another, and run."""
-    built(partition_for_onnx(MODULE, PARAMS, SOME)).export_library("exported.so")
+    build_module(partition_for_onnx(MODULE, PARAMS, SOME)).export_library("exported.so")
     np.save("x.npy", X)
-    here = error_of(executed(tvm.runtime.load_module("exported.so")))
+    here = error_of(run_library(tvm.runtime.load_module("exported.so")))
     command = [sys.executable, __file__, sys.argv[1], "exported.so", "x.npy"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     there = np.array(json.loads(done.stdout.splitlines()[-1]))
@@ -149,7 +149,7 @@ def runs_by_hand():
         relay.transform.AnnotateTarget("onnx"), relay.transform.MergeCompilerRegions(),
         relay.transform.PartitionGraph(),
     ])(module)  # fmt: skip
-    machine = executed(built(module))
+    machine = run_library(build_module(module))
     errors = [error_of(machine), error_of(machine)]
     register_onnx_codegen()
     return [calls, max(errors)]

@@ -26,7 +26,7 @@ def square_root(x):
     )
 
 
-def nested(x):
+def relu_in_branches(x):
     def step(state, row):
         return serde.cond(row.sum() > 0, lambda s: s + row, lambda s: s * HALF, state), state
 
@@ -46,7 +46,7 @@ LOOPS = {
     "scan": lambda x: serde.scan(lambda s, e: (s * HALF + e, s.sum()), np.zeros(3, np.float32), x),
     "reverse": lambda x: serde.scan(lambda s, e: (s * HALF + e, s), x[0], x, reverse=True),
     "length": lambda x: serde.scan(lambda s, e: (s + x[0], s), x[1], length=x.shape[0]),
-    "nested": nested,
+    "nested": relu_in_branches,
 }
 
 

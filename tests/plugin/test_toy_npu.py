@@ -42,7 +42,7 @@ def weighted(body, opset=17, **shapes):
     return model
 
 
-def legalized(model, folder):
+def legalize_model(model, folder):
     onnx.save(model, folder / "model.onnx")
     return NPU["for_toy_npu"](str(folder / "model.onnx"))
 
@@ -164,7 +164,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_it_gets_its_own_operators_and_the_same_numbers(name, tmp_path):
     model, expected, tolerance = CASES[name]
-    made = to_proto(legalized(model, tmp_path))
+    made = to_proto(legalize_model(model, tmp_path))
     onnx.checker.check_model(made, full_check=True)
     assert_supported(made)
     assert expected <= {n.op_type for n in made.graph.node}
@@ -184,7 +184,7 @@ def test_what_has_no_effect_is_dropped(tmp_path):
              y = Gemm(f, w) }""",
         s=3, b=3, m=3, v=3, w=(48, 5),
     )  # fmt: skip
-    graph = legalized(model, tmp_path)
+    graph = legalize_model(model, tmp_path)
     assert [n.op for n in graph.nodes] == ["Mul", "Add", "Reshape", "MatMul"]
 
 
@@ -237,7 +237,7 @@ NO = {
 def test_what_it_cannot_take_is_refused_by_layer(name, tmp_path):
     body, reasons = NO[name]
     with pytest.raises(Unconvertible) as error:
-        legalized(model_of(body, 17, 8), tmp_path)
+        legalize_model(model_of(body, 17, 8), tmp_path)
     assert error.value.stage == "ir → toy-npu"
     found = [str(p).partition(". Attributes")[0] for p in error.value.problems]
     assert len(found) == len(reasons)

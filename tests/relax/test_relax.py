@@ -49,7 +49,7 @@ test_attention_4d_gqa_with_past_and_present_fp16_expanded
 def rewritten(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model as the profile writes it."""
     ir = tidy(raise_to_ir(decode(model)))
-    return to_proto(from_ir(ir, **get_profile("relax").writing()))
+    return to_proto(from_ir(ir, **get_profile("relax").write_options()))
 
 
 def model(nodes, inputs, outputs, held=None, opset=17) -> onnx.ModelProto:

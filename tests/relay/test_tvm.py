@@ -139,7 +139,7 @@ def filled(key):
     return to_json(ast.Module({"main": ast.Function((), call)}))
 
 
-def spelled(field):
+def format_default(field):
     """A default as TVM spells it; it has no digits for floats within arrays."""
     value = field.default
     if isinstance(value, tuple):
@@ -166,7 +166,7 @@ def test_attributes_are_those_declared(part):
             if field.kind == "v" or "Float" in default or "." in default:
                 continue
             assert bool(given) == (field.default is not registry.REQUIRED), (key, name)
-            assert not given or default == spelled(field), (key, name)
+            assert not given or default == format_default(field), (key, name)
     assert len(keys) > 120
 
 

@@ -267,23 +267,23 @@ class TestHints:
 
         return made
 
-    def converted(self, table, attrs):
+    def convert_ops(self, table, attrs):
         node = Node("scale", (self.x,), (self.y,), attrs, "toy", "a")
         graph = Graph("g", (self.x,), (self.y,), (node,), "toy")
         return [n.op for n in table.rewrite(graph, OnnxBuilder("g")).nodes]
 
     def test_a_rule_is_given_the_hints_of_its_node(self):
-        assert self.converted(self.rules(), {"by": "3"}) == ["Relu"]
+        assert self.convert_ops(self.rules(), {"by": "3"}) == ["Relu"]
         hinted = self.rules().with_hints({self.y: {"exact": True}})
-        assert self.converted(hinted, {"by": "3"}) == ["Neg"]
-        assert self.converted(self.rules().with_hints({Value("y"): {"exact": True}}), {}) == [
+        assert self.convert_ops(hinted, {"by": "3"}) == ["Neg"]
+        assert self.convert_ops(self.rules().with_hints({Value("y"): {"exact": True}}), {}) == [
             "Relu"
         ]
 
     def test_a_hint_is_no_attribute(self):
         assert set(self.rules().rules["scale"].attributes) == {"by"}
         with pytest.raises(Unconvertible, match="unknown attribute exact; the operator takes by"):
-            self.converted(self.rules(), {"exact": "True"})
+            self.convert_ops(self.rules(), {"exact": "True"})
 
 
 def test_a_refusal_is_told_without_running_the_rule():

@@ -198,10 +198,10 @@ def test_a_model_without_its_framework_runs_as_onnx_with_a_note(tmp_path, monkey
 
     bridge = tvm_bridge.BRIDGE
     without = type(bridge)(**{**vars(bridge), "prepare": prepare})
-    running = plugins.running
+    running = plugins.get_runtime_bridge
     for module in ("compare_runtimes", "source_runs"):
         monkeypatch.setattr(
-            f"serde.verification.{module}.running",
+            f"serde.verification.{module}.get_runtime_bridge",
             lambda name: without if name == "relay" else running(name),
         )
     for pair in (("d.onnx", "d.relay"), ("d.relay", "d.onnx")):
@@ -222,7 +222,9 @@ def test_a_runtime_of_whole_modules_is_given_shorter_ones(tmp_path, monkeypatch)
     bridge = tvm_bridge.BRIDGE
     standing_in = type(bridge)(**{**vars(bridge), "prepare": prepare})
     for module in ("compare_runtimes", "source_runs"):
-        monkeypatch.setattr(f"serde.verification.{module}.running", lambda name: standing_in)
+        monkeypatch.setattr(
+            f"serde.verification.{module}.get_runtime_bridge", lambda name: standing_in
+        )
     found = compare_models(tmp_path / "d.relay", tmp_path / "d.relay")
     assert found.layers.statement.startswith("not compared: the result has replaced its source")
     shutil.copy(tmp_path / "d.relay", tmp_path / "e.relay")

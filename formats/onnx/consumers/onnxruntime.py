@@ -228,7 +228,7 @@ def _repeat_cast(g: Any, pad: Any, x: Value, made: Value) -> Any:
 
 def _emit(g: Any, node: Any, x: Value) -> Any:
     """``node``, as the target's opset has it, of another tensor."""
-    with g.speaking(g.opset):
+    with g.at_opset(g.opset):
         return g[node.op](x, *node.inputs[1:], outputs=len(node.outputs), **node.attrs)
 
 
@@ -262,7 +262,7 @@ def _legalize_pads(g: Any, node: Any, x: Value, fill: float) -> Any:
 def legalize_max_pool(g: Any, node: Any, x: Value) -> Any:
     """MaxPool with its pads as a Pad; indices count places of the tensor without them."""
     if len(node.outputs) > 1:
-        with g.speaking(18):
+        with g.at_opset(18):
             return max_pool_by_gathering(
                 g, x, _windows(node), node.attrs.get("storage_order", 0), 2
             )
@@ -274,7 +274,7 @@ def legalize_average_pool(g: Any, node: Any, x: Value) -> Any:
     include = node.attrs.get("count_include_pad", 0)
     if include and not node.attrs.get("ceil_mode", 0):
         return _legalize_pads(g, node, x, 0.0)
-    with g.speaking(18):
+    with g.at_opset(18):
         return average_dynamic_windows(g, x, _windows(node), include)
 
 

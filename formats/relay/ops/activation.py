@@ -7,7 +7,7 @@ from serde.ir.geometry import axis_of
 from serde.ir.graph import Value
 
 from ..rules import reads
-from ..target import recasts, typed, writes
+from ..target import recasts, set_type, writes
 from .widths import compute_widely
 
 
@@ -79,4 +79,4 @@ def is_per_channel(x: Value, slope: Value) -> bool:
 @writes("PRelu")
 def write_prelu(r, x, slope):
     flat = r.reshape(slope, newshape=(-1,)) if slope.rank != 1 else slope
-    return r.nn.prelu(x, typed(flat, x.dtype, (x.ranked_shape[1],)))
+    return r.nn.prelu(x, set_type(flat, x.dtype, (x.ranked_shape[1],)))

@@ -8,7 +8,7 @@ from serde.decompositions import elementwise
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
-from ..target import emit_scalar, lifted, recasts, writes
+from ..target import emit_scalar, lift_scalars, recasts, writes
 from .widths import compute_in_float, compute_widely
 
 IGNORED = ("lhs_axis", "rhs_axis")  # of BroadcastAttrs, which only qnn operators read
@@ -119,7 +119,7 @@ def read_where(g, condition, x, y):
 
 
 def write_binary(name, r, a, b):
-    return r[name](*lifted(r, a, b))
+    return r[name](*lift_scalars(r, a, b))
 
 
 for _op, _name in BINARY.items():
@@ -165,7 +165,7 @@ recasts("Pow")(elementwise.power)
 
 @writes("Pow")
 def write_pow(r, x, y):
-    return r.power(*lifted(r, x, y))
+    return r.power(*lift_scalars(r, x, y))
 
 
 @writes("BitShift")
@@ -187,4 +187,4 @@ def write_bit_shift(r, x, y, *, direction: str):
 
 @writes("Where")
 def write_where(r, condition, x, y):
-    return r.where(*lifted(r, condition, x, y))
+    return r.where(*lift_scalars(r, condition, x, y))

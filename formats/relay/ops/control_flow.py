@@ -10,7 +10,7 @@ from serde.ir.graph import DType, Graph, Shape, Value
 from serde.rewrite.subgraphs import Body
 
 from ..rules import reads
-from ..target import recasts, typed, writes
+from ..target import recasts, set_type, writes
 
 
 @reads("if")
@@ -30,7 +30,7 @@ def write_if(r, condition, *, then_branch: Graph, else_branch: Graph):
     count = len(then_branch.outputs)
     cond = condition
     if condition.rank:
-        cond = typed(r.reshape(condition, newshape=()), condition.dtype, ())
+        cond = set_type(r.reshape(condition, newshape=()), condition.dtype, ())
     return r["if"](cond, then=then_branch, otherwise=else_branch, outputs=count)
 
 

@@ -11,7 +11,7 @@ from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
-from ..target import halves, recasts, windowed, writes
+from ..target import format_pads, halves, recasts, writes
 from .layouts import pack_layout, require_static_sizes, unpack_layout
 from .shape import FAR
 
@@ -189,7 +189,7 @@ for _count, _op in (
 
 def explicit_pads(pads: Ints) -> Ints:
     """Both pads of one axis, which ``nn.conv1d`` asks for."""
-    return pads if len(pads) == 2 else windowed(pads)
+    return pads if len(pads) == 2 else format_pads(pads)
 
 
 def add_bias(r, made: Value, b: Value | None) -> Value:

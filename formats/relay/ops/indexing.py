@@ -14,7 +14,7 @@ from serde.ir.graph import DType, Value
 from serde.spec.expressions import Size, number
 
 from ..rules import reads
-from ..target import emit_scalar, recasts, typed, writes
+from ..target import emit_scalar, recasts, set_type, writes
 
 
 def clip_indices(g, index: Value, size: Size):
@@ -236,7 +236,7 @@ def places(r, index: Value, x: Value, batch: int = 0) -> Value:
         part = r.strided_slice(whole, begin=[batch], end=[batch + count], strides=[1], axes=[0])
         below = r.less(index, emit_scalar(r, 0, index.type))
         counted = r.add(index, r.cast(part, dtype=index.type.value))
-        index = typed(r.where(below, counted, index), index.dtype, index.shape)
+        index = set_type(r.where(below, counted, index), index.dtype, index.shape)
     order = (index.rank - 1, *range(index.rank - 1))
     return r.transpose(index, axes=order) if index.rank > 1 else index
 

@@ -12,7 +12,7 @@ from serde.rewrite.rules import Hint
 from serde.spec.folding import find_transpose_source
 
 from ..rules import reads
-from ..target import recasts, typed, writes
+from ..target import recasts, set_type, writes
 from ..upgrade import was_transposed
 from .shape import declare_sizes
 
@@ -185,7 +185,7 @@ def write_mat_mul(r, a, b):
     """
     wide, inner = "float32" if a.type is HALF else None, b.ranked_shape[-2]
     if isinstance(inner, int) and not isinstance(a.ranked_shape[-1], int):
-        a = typed(
+        a = set_type(
             declare_sizes(r, a, (*(None,) * (a.rank - 1), inner)),
             a.dtype,
             (*a.ranked_shape[:-1], inner),

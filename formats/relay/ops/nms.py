@@ -13,7 +13,7 @@ from serde.ir.graph import DType, Node, Value
 from serde.spec.expressions import number
 
 from ..rules import reads
-from ..target import DOMAIN, emit_scalar, recasts, typed, writes
+from ..target import DOMAIN, emit_scalar, recasts, set_type, writes
 from .layouts import require_static_sizes
 
 MASK = "SuppressionMask"
@@ -330,7 +330,7 @@ def legalize_scatter_nd(g, x, index, updates, *, reduction: str):
     ):
         return None
     (mask,) = g.foreign(DOMAIN, MASK, (*chosen.inputs, x, number_), {})
-    return typed(mask, x.dtype, x.shape)
+    return set_type(mask, x.dtype, x.shape)
 
 
 def _find_suppression(g, index: Value) -> Node | None:

@@ -9,7 +9,7 @@ from serde.spec.expressions import number
 from serde.version_converter.adapters.padding import expand_pads
 
 from ..rules import Pairs, reads
-from ..target import emit_scalar, recasts, typed, writes
+from ..target import emit_scalar, recasts, set_type, writes
 from .shape import FAR, INT32_MOST, static_sizes
 
 
@@ -132,4 +132,4 @@ def _squeeze_scalar(r, value: Value) -> Value:
     held = number(value)
     if held is not None:
         return emit_scalar(r, held, value.type)
-    return value if value.rank == 0 else typed(r.reshape(value, newshape=()), value.dtype, ())
+    return value if value.rank == 0 else set_type(r.reshape(value, newshape=()), value.dtype, ())

@@ -17,7 +17,7 @@ from serde.spec.expressions import lowest_value
 from serde.version_converter.adapters.pooling import ceil_mode_pads
 
 from ..rules import reads
-from ..target import halves, recasts, windowed, writes
+from ..target import format_pads, halves, recasts, writes
 from .convolution import FIXED_PADS, LAYOUTS, normalize_pads, repeat_per_axis, spatial
 from .layouts import apply_in_layout, require_static_sizes
 from .reduction import integer_mean
@@ -292,7 +292,7 @@ def write_pool(kind, r, x, *, kernel_shape, strides, dilations, pads):
     axes = len(kernel_shape)
     require(axes in LAYOUTS, f"pooling over {axes} axes")
     return r[f"nn.{kind}_pool{axes}d"](
-        x, pool_size=kernel_shape, strides=strides, dilation=dilations, padding=windowed(pads),
+        x, pool_size=kernel_shape, strides=strides, dilation=dilations, padding=format_pads(pads),
         layout=LAYOUTS[axes][0],
     )  # fmt: skip
 

@@ -21,7 +21,7 @@ from serde.spec.schema import ELEMENT_TYPES
 from serde.version_converter.adapters.quantization import BYTES, emit_dequantize
 
 from ..rules import reads
-from ..target import emit_scalar, recasts, typed, writes
+from ..target import emit_scalar, recasts, set_type, writes
 from .fixed_point import multiply_by, requantize, require_constant_array, saturate, shift_right
 from .unary import round_half_away
 
@@ -281,7 +281,7 @@ def as_parameter(r, v: Value, dtype: DType) -> Value:
     v = (
         v
         if v.rank == 0 or v.ranked_shape != (1,)
-        else typed(r.reshape(v, newshape=()), v.dtype, ())
+        else set_type(r.reshape(v, newshape=()), v.dtype, ())
     )
     return v if v.dtype is dtype else r.cast(v, dtype=dtype.value)
 

@@ -12,7 +12,7 @@ from serde.api import convert
 from serde.api.report import Report
 from serde.errors import MalformedFile, SerdeError, Unconvertible, UnknownFormat
 from serde.io.child_process import limit_memory
-from serde.plugins.options import ReadOptions, declared
+from serde.plugins.options import ReadOptions, list_options
 
 LONGEST_REASON = 600  # characters
 
@@ -69,8 +69,8 @@ def select_options(source: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
     from serde.plugins import format_of, installed_formats
 
-    own = {*declared(ReadOptions), *declared(format_of(Path(source)).read_options)}
-    reading = {name for f in installed_formats() for name in declared(f.read_options)}
+    own = {*list_options(ReadOptions), *list_options(format_of(Path(source)).read_options)}
+    reading = {name for f in installed_formats() for name in list_options(f.read_options)}
     return {k: v for k, v in options.items() if k in own or k not in reading}
 
 

@@ -29,7 +29,7 @@ def decomposition(version: int, *ops: str) -> Callable[[Rule], Rule]:
     def register(rule: Rule) -> Rule:
         @wraps(rule)
         def emit_at_ir_opset(g: Any, *inputs: Any, **attrs: Any) -> Any:
-            with g.speaking(IR_OPSET):
+            with g.at_opset(IR_OPSET):
                 return rule(g, *inputs, **attrs)
 
         below[version](*ops)(emit_at_ir_opset)

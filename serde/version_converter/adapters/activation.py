@@ -63,7 +63,7 @@ for _op in ("Asinh", "Acosh", "Atanh"):
 def celu_of_other_floats(g, x: Value, *, alpha: float):
     """Celu took float32 only; a wider one is decomposed, a narrower one promoted."""
     if x.dtype is DType.FLOAT64:
-        with g.speaking(28):
+        with g.at_opset(28):
             return g.Mul(g.Elu(g.Div(x, alpha), alpha=1.0), alpha)
     return g.Celu(x, alpha=alpha)
 
@@ -101,6 +101,6 @@ def relu_of_integers(g, x: Value):
 def align_prelu_slope(g, x: Value, slope: Value):
     """Before opset 7 a vector of slopes went with the channels, whatever followed them."""
     if slope.rank == 1 and slope.ranked_shape[0] != 1 and x.rank > 2:
-        with g.speaking(13):
+        with g.at_opset(13):
             slope = g.Unsqueeze(slope, list(range(1, x.rank - 1)))
     return g.PRelu(x, slope)

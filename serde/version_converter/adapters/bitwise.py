@@ -106,5 +106,5 @@ def shift_of_signed(g, x: Value, y: Value, *, direction: str):
     """Before opset 28 only unsigned integers were shifted, by less than their bits."""
     if x.type.kind == "u":
         return g.BitShift(x, y, direction=direction)
-    with g.speaking(28):
+    with g.at_opset(28):
         return shift_by_table(g, x, y, direction=direction)

@@ -67,7 +67,7 @@ def scan_of_batches(
     states = len(operands) - num_scan_inputs
     axes = fill_zeros(scan_input_axes, num_scan_inputs)
     made_axes = fill_zeros(scan_output_axes, outputs - states)
-    with g.speaking(20):
+    with g.at_opset(20):
         moved = [
             move_axis_to_front(g, v, axes[i - states]) if i >= states else v
             for i, v in enumerate(operands)
@@ -79,7 +79,7 @@ def scan_of_batches(
     )  # fmt: skip
     found = found if isinstance(found, tuple) else (found,)
     backward = fill_zeros(scan_output_directions, outputs - states)
-    with g.speaking(20):
+    with g.at_opset(20):
         plain = [g.Squeeze(v, [0]) for v in found]
         return tuple(
             plain[:states]
@@ -134,7 +134,7 @@ def scan_without_batches(g, lengths, *operands: Value, body: Graph, num_scan_inp
     backward = fill_zeros(directions, num_scan_inputs)
     each = g.child(body.name)
     parts = [each.input("part", v.dtype, v.ranked_shape[1:]) for v in operands]
-    with each.speaking(g.level):
+    with each.at_opset(g.level):
         made = each.Scan(
             *parts, body=body, num_scan_inputs=num_scan_inputs, scan_input_directions=backward,
             outputs=outputs,

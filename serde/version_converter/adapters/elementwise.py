@@ -20,7 +20,7 @@ def align_broadcast(op, g, a: Value, b: Value, *, broadcast: int = 0, axis: int 
     if broadcast and axis is not None:
         require(-a.rank <= axis < a.rank, f"axis {axis} of an operand of {a.rank} axes")
         behind = a.rank - b.rank - (axis % a.rank)
-        with g.speaking(13):
+        with g.at_opset(13):
             b = g.Unsqueeze(b, list(range(b.rank, b.rank + behind))) if behind > 0 else b
     return g[op](a, b)
 
@@ -58,14 +58,14 @@ def integer_extreme(op, g, *operands: Value):
     if operands[0].dtype in FLOATS or len(operands) == 1:
         return g[op](*operands)
     larger = "Greater" if op == "Max" else "Less"
-    with g.speaking(11):
+    with g.at_opset(11):
         return reduce(lambda a, b: g.Where(g[larger](a, b), a, b), operands)
 
 
 def equalize_shapes(op, g, *operands: Value):
     """Before opset 8 all operands had one shape."""
     if len({v.shape if v.is_static else id(v) for v in operands}) > 1:
-        with g.speaking(8):
+        with g.at_opset(8):
             shape = broadcast_shapes(g, *operands)
             operands = tuple(g.Expand(v, shape) for v in operands)
     return g[op](*operands)
@@ -101,7 +101,7 @@ def equal_strings(g, a: Value, b: Value):
     """Before opset 19 only Unique compared strings: equal ones get the same index."""
     if a.dtype is not DType.STRING:
         return g.Equal(a, b)
-    with g.speaking(20):
+    with g.at_opset(20):
         shape = broadcast_shapes(g, a, b)
         flat = [g.Reshape(g.Expand(v, shape), [-1]) for v in (a, b)]
         *_, numbers, _ = g.Unique(g.Concat(*flat, axis=0), sorted=0, outputs=4)
@@ -148,7 +148,7 @@ def matmul_of_integers(g, a: Value, b: Value):
     """Before opset 9 only floats were multiplied so: add up products of 64-bit integers."""
     if a.dtype not in (DType.INT64, DType.UINT64):
         return g.MatMul(a, b)
-    with g.speaking(13):
+    with g.at_opset(13):
         gone = [i for i, v in ((-2, a), (-1, b)) if v.rank == 1]
         a, b = (g.Unsqueeze(v, [i]) if v.rank == 1 else v for v, i in ((a, 0), (b, 1)))
         rows, columns = g.Unsqueeze(a, [a.rank]), g.Unsqueeze(b, [b.rank - 2])

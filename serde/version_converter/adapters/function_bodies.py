@@ -32,7 +32,7 @@ def expand_function(op: str, g: Any, *inputs: Value | None, outputs: int = 1, **
     level = next(o.version for o in function.opset_import if not o.domain)
     env: Env = dict.fromkeys(function.input)
     env.update(zip(function.input, inputs, strict=False))
-    with g.speaking(level):
+    with g.at_opset(level):
         for node in function.node:
             _emit(g, node, env, given)
     made = tuple(env[name] for name in function.output[:outputs])
@@ -111,7 +111,7 @@ def _graph(g: Any, proto: onnx.GraphProto, outer: Env, given: Mapping[str, Any])
     types = dict(zip((i.name for i in proto.input), given.get(TYPES, ()), strict=False))
     for info in proto.input:
         env[info.name] = inner.input(info.name, *(types.get(info.name) or from_proto(info.type)))
-    with inner.speaking(g.level):  # type: ignore[attr-defined]
+    with inner.at_opset(g.level):  # type: ignore[attr-defined]
         for node in proto.node:
             _emit(inner, node, env, given)
     return inner.build([v for o in proto.output if (v := env[o.name]) is not None])

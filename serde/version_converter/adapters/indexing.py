@@ -32,7 +32,7 @@ def normalize_indices(g, indices: Value, count: Value):
 @below[11]("Gather")
 def gather_from_the_front(g, x: Value, indices: Value, *, axis: int):
     """Before opset 11 indices did not count from the back."""
-    with g.speaking(15):
+    with g.at_opset(15):
         indices = normalize_indices(g, indices, scalar(g, size(g, x, axis)))
     return g.Gather(x, indices, axis=axis)
 
@@ -82,7 +82,7 @@ def gather_nd_without_batches(g, x: Value, indices: Value, *, batch_dims: int):
     """Before opset 12 no axes were shared: put their positions in front of the indices."""
     if not batch_dims:
         return g.GatherND(x, indices)
-    with g.speaking(15):
+    with g.at_opset(15):
         grid = g.Shape(indices, start=0, end=indices.rank - 1)
         parts = []
         for axis in range(batch_dims):
@@ -160,7 +160,7 @@ def decompose_scatter_nd(g, x: Value, indices: Value, updates: Value, reduction:
 def decompose_reduction(op, spelled, version, g, x, indices, updates, *, reduction: str, **rest):
     """Spell a reduction out below the opset that brought it."""
     if SINCE.get(reduction) == version:
-        with g.speaking(20):
+        with g.at_opset(20):
             return spelled(g, x, indices, updates, reduction, **rest)
     more = {} if version == 16 else {"reduction": reduction}
     return g[op](x, indices, updates, **rest, **more)
@@ -181,7 +181,7 @@ def scatter_slices_by_elements(g, x: Value, indices: Value, updates: Value):
 
 @below[11]("ScatterElements")
 def downgrade_to_scatter(g, x: Value, indices: Value, updates: Value, *, axis: int):
-    with g.speaking(15):
+    with g.at_opset(15):
         indices = normalize_indices(g, indices, size(g, x, axis))
     return g.Scatter(x, indices, updates, axis=axis)
 
@@ -199,7 +199,7 @@ def upgrade_to_scatter_elements(g, x: Value, indices: Value, updates: Value, *, 
 @below[11]("OneHot")
 def one_hot_from_the_front(g, indices: Value, depth: Value, values: Value, *, axis: int):
     """Before opset 11 no index counted from the back: those are lit nowhere."""
-    with g.speaking(15):
+    with g.at_opset(15):
         whole = cast(g, indices, DType.INT64)
         front = normalize_indices(g, whole, scalar(g, cast(g, depth, DType.INT64)))
         outside = cast(g, g.Less(cast(g, front, DType.FLOAT32), 0.0), DType.INT64)
@@ -214,7 +214,7 @@ decomposition(9, "OneHot")(one_hot)
 def one_hot_of_the_front_only(g, indices: Value, depth: Value, values: Value, *, axis: int):
     """What counts from the back since opset 11 was out of range: keep it there."""
     if indices.tensor is None or (indices.array() < 0).any():
-        with g.speaking(16):
+        with g.at_opset(16):
             indices = cast(g, indices, DType.INT64)
             outside = scalar(g, cast(g, depth, DType.INT64))
             indices = g.Where(g.Less(indices, 0), outside, indices)

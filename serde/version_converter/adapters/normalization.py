@@ -89,7 +89,7 @@ def batch_normalization_in_parts(
     """Spell training out: older opsets leave open which variance the running one takes in."""
     if not training_mode:
         return g.BatchNormalization(x, scale, b, mean, var, epsilon=epsilon, momentum=momentum)
-    with g.speaking(18):
+    with g.at_opset(18):
         return train_batch_norm(
             g, x, scale, b, mean, var, epsilon=epsilon, momentum=momentum, outputs=3
         )
@@ -142,7 +142,7 @@ def inference_or_training(g, x: Value, ratio, training_mode, seed):
 def dropout_without_training(
     g, x: Value, ratio=None, training_mode=None, *, seed: int | None = None
 ):  # fmt: skip
-    with g.speaking(13):
+    with g.at_opset(13):
         return inference_or_training(g, x, ratio, training_mode, seed)
 
 

@@ -62,7 +62,7 @@ def decompose_pad(g, x: Value, pads: Value, value, mode: str):
 def pad_by_wrapping(g, x: Value, pads: Value, value=None, axes=None, *, mode: str):
     if mode != "wrap":
         return g.Pad(x, pads, value, axes, mode=mode)
-    with g.speaking(18):
+    with g.at_opset(18):
         return decompose_pad(g, x, expand_pads(g, x, pads, axes), value, mode)
 
 
@@ -87,7 +87,7 @@ def expand_pads(g, x: Value, pads: Value, axes):
 
 @below[18]("Pad")
 def pad_every_axis(g, x: Value, pads: Value, value=None, axes=None, *, mode: str):
-    with g.speaking(20):
+    with g.at_opset(20):
         pads = expand_pads(g, x, pads, axes)
     return g.Pad(x, pads, value, mode=mode)
 
@@ -99,7 +99,7 @@ def pads_as_attribute(g, x: Value, pads: Value, value=None, *, mode: str):
     if plain and x.dtype in FLOATS:
         filler = 0.0 if value is None else float(value.array().ravel()[0])
         return g.Pad(x, pads=pads.ints(), value=filler, mode=mode)
-    with g.speaking(18):
+    with g.at_opset(18):
         return decompose_pad(g, x, pads, value, mode)
 
 

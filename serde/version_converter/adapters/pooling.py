@@ -192,7 +192,7 @@ def average_of_spread_windows(g, x: Value, *, ceil_mode: int, count_include_pad:
         return g.AveragePool(
             x, ceil_mode=ceil_mode, count_include_pad=count_include_pad, **w.basic
         )  # fmt: skip
-    with g.speaking(18):
+    with g.at_opset(18):
         if (reach := w.reach(x)) is None:
             return average_dynamic_windows(g, x, w, count_include_pad)
         counted, around = make_full(g, 1.0, g.Shape(x), x.type), reach
@@ -208,7 +208,7 @@ def average_of_whole_windows(g, x: Value, *, ceil_mode: int, count_include_pad: 
     w = Windows(ceil_mode=ceil_mode, **window)
     if not ceil_mode:
         return g.AveragePool(x, count_include_pad=count_include_pad, **w.basic)
-    with g.speaking(18):
+    with g.at_opset(18):
         if (reach := w.reach(x)) is None:
             return average_dynamic_windows(g, x, w, count_include_pad)
         if count_include_pad and w.pads:
@@ -223,12 +223,12 @@ def largest_of_whole_windows(g, x: Value, *, storage_order: int, outputs=1, **wi
     w = Windows(**window)
     reach = w.reach(x) if w.ceil_mode or w.is_spread else w.pads or ()
     if reach is None or (w.is_spread and outputs > 1):
-        with g.speaking(18):
+        with g.at_opset(18):
             return max_pool_by_gathering(g, x, w, storage_order, outputs)
     if not w.is_spread:
         window = w.basic | {"pads": reach or None}
         return g.MaxPool(x, **window, storage_order=storage_order, outputs=outputs)
-    with g.speaking(18):
+    with g.at_opset(18):
         x = pad_window_axes(g, x, reach, extreme_value(x.type, False))
         for axis, (k, s, d) in enumerate(zip(w.kernel_shape, w.strides, w.gaps, strict=True), 2):
             require_expandable(k, "a window", 1 << 12)
@@ -246,7 +246,7 @@ def largest_of_whole_windows(g, x: Value, *, storage_order: int, outputs=1, **wi
 def largest_without_indices(g, x: Value, *, storage_order: int, outputs=1, **window):
     if outputs == 1:
         return g.MaxPool(x, **Windows(**window).basic)
-    with g.speaking(18):
+    with g.at_opset(18):
         return max_pool_by_gathering(g, x, Windows(**window), storage_order, outputs)
 
 
@@ -256,7 +256,7 @@ def norm_of_whole_windows(g, x: Value, *, p: int, **window):
     w = Windows(**window)
     if not w.is_spread and not w.ceil_mode:
         return g.LpPool(x, p=p, **w.basic)
-    with g.speaking(18):
+    with g.at_opset(18):
         powers, reach = g.Pow(g.Abs(x), float(p)), w.reach(x)
         if reach is None:
             before, behind, more = dynamic_pads(g, x, w)

@@ -74,11 +74,11 @@ def quantize_to_bytes(
     require_elements(kind, g.level)
     if not block_size and kind in (*BYTES, *FLOAT8):
         if zero is None and kind is not DType.UINT8:
-            with g.speaking(19):
+            with g.at_opset(19):
                 zero = g.Expand(g.const(0, kind), g.Shape(scale))
         saturate = saturate if kind in FLOAT8 else 1  # integers saturate whatever it says
         return g.QuantizeLinear(x, scale, zero, axis=axis, saturate=saturate)
-    with g.speaking(18):
+    with g.at_opset(18):
         return emit_quantize(g, x, scale, zero, kind, axis, block_size)
 
 
@@ -86,7 +86,7 @@ def quantize_to_bytes(
 def quantize_with_one_scale(g, x: Value, scale: Value, zero=None, *, axis: int):
     if scale.rank == 0:
         return g.QuantizeLinear(x, scale, zero)
-    with g.speaking(18):
+    with g.at_opset(18):
         return emit_quantize(g, x, scale, zero, zero.type if zero else DType.UINT8, axis, 0)
 
 
@@ -108,7 +108,7 @@ def dequantize_bytes(g, x: Value, scale: Value, zero=None, *, axis: int, block_s
     if not block_size and x.dtype in (*BYTES, DType.INT32, *FLOAT8):
         return g.DequantizeLinear(x, scale, zero, axis=axis)
     require_elements(x.type, g.level)
-    with g.speaking(18):
+    with g.at_opset(18):
         return emit_dequantize(g, x, scale, zero, scale.type, axis, block_size)
 
 
@@ -122,7 +122,7 @@ def dequantize_to_float32(g, x: Value, scale: Value, zero=None, *, axis: int):
 def dequantize_with_one_scale(g, x: Value, scale: Value, zero=None, *, axis: int):
     if scale.rank == 0:
         return g.DequantizeLinear(x, scale, zero)
-    with g.speaking(18):
+    with g.at_opset(18):
         return emit_dequantize(g, x, scale, zero, scale.type, axis, 0)
 
 

@@ -31,7 +31,7 @@ def axes_as_attribute(
     """Name the axes in an attribute; leave none out where that would mean all of them."""
     listed = () if axes is None else known_ints(axes)
     if listed is None and x.rank:
-        with g.speaking(20):
+        with g.at_opset(20):
             return over_computed_axes(op, g, x, axes, keepdims, noop_with_empty_axes)
     if not listed and noop_with_empty_axes:
         return UNREDUCED.get(op, lambda g, x: g.Identity(x))(g, x)

@@ -102,7 +102,7 @@ def resize_symmetric(g, x: Value, roi=None, scales=None, sizes=None, **rest):
     """``half_pixel_symmetric`` is of opset 19."""
     if rest["coordinate_transformation_mode"] != "half_pixel_symmetric":
         return g.Resize(x, roi, scales, sizes, **rest)
-    with g.speaking(18):
+    with g.at_opset(18):
         x, roi, scales, sizes = every_axis(g, x, roi, scales, sizes, **policy(rest))
         return decompose_resize(g, x, roi, scales, sizes, Sampling.of(rest))
 
@@ -151,11 +151,11 @@ def scatter_axes(g, listed: Value, at, otherwise):
 @below[18]("Resize")
 def resize_every_axis(g, x: Value, roi=None, scales=None, sizes=None, **rest):
     """Before opset 18 all axes were listed, and nothing was smoothed."""
-    with g.speaking(18):
+    with g.at_opset(18):
         x, roi, scales, sizes = every_axis(g, x, roi, scales, sizes, **policy(rest))
     how = Sampling.of(rest)
     if (how.antialias and how.mode != "nearest") or (scales is not None and sizes is not None):
-        with g.speaking(18):
+        with g.at_opset(18):
             return decompose_resize(g, x, roi, scales, sizes, how)
     kept = {n: v for n, v in rest.items() if n not in ("antialias", *policy(rest))}
     return g.Resize(x, roi, scales, sizes, **kept)
@@ -179,7 +179,7 @@ def resize_as_upsampling(g, x: Value, roi=None, scales=None, sizes=None, **rest)
     if factors is not None and is_unambiguous(how, factors):
         operand = g.const(factors, DType.FLOAT32) if scales is None else scales
         return g.Resize(x, operand, mode=how.mode)
-    with g.speaking(18):
+    with g.at_opset(18):
         return decompose_resize(g, x, roi, scales, sizes, how)
 
 
@@ -205,7 +205,7 @@ def upsample(g, x: Value, scales: Value, *, mode: str):
 @below[9]("Upsample")
 def upsample_by_attribute(g, x: Value, scales: Value, *, mode: str):
     if scales.tensor is None:
-        with g.speaking(18):
+        with g.at_opset(18):
             return resample(g, x, None, scales, None, Sampling(mode, *PLAIN))
     return g.Upsample(x, scales=[float(s) for s in scales.array().ravel()], mode=mode)
 

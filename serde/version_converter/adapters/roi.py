@@ -103,7 +103,7 @@ def roi_align_half_pixel(
     """Before opset 16 regions were not moved by half a pixel, and at least one pixel large."""
     if coordinate_transformation_mode == "output_half_pixel":
         return g.RoiAlign(x, rois, batch, **rest)
-    with g.speaking(18):
+    with g.at_opset(18):
         return roi_align(g, x, rois, batch, half=True, **rest)
 
 

@@ -18,7 +18,7 @@ def squeeze_axes_as_attribute(g, x: Value, axes=None):
         return x  # as an attribute, no axes would mean all of size 1
     if axes is None or listed is not None:
         return g.Squeeze(x, axes=listed)
-    with g.speaking(20):
+    with g.at_opset(20):
         count = static_length(axes)
         left = None if count is None else x.rank - count
         kept = drop_marked(g, g.Shape(x), mark_axes(g, axes, x.rank), left)
@@ -35,7 +35,7 @@ def unsqueeze_axes_as_attribute(g, x: Value, axes: Value):
     listed = known_ints(axes)
     if listed is not None:
         return g.Unsqueeze(x, axes=listed) if listed else x
-    with g.speaking(20):
+    with g.at_opset(20):
         count = static_length(axes)
         rank = g.Add(g.Shape(axes), x.rank) if count is None else x.rank + count
         new = mark_axes(g, axes, rank)
@@ -61,14 +61,14 @@ def reshape_without_empty_axes(g, x: Value, shape: Value, *, allowzero: int):
         return keep_empty(g, x, shape)
     if wanted.count(0) == 1 and all(isinstance(d, int) and d >= 0 for d in wanted):
         return g.Reshape(x, [-1 if d == 0 else d for d in wanted])
-    with g.speaking(15):
+    with g.at_opset(15):
         return make_full(g, "" if x.type is DType.STRING else 0, shape, x.type)
 
 
 def keep_empty(g, x: Value, shape: Value):
     """A shape in which 0, if it turns out to have one, is a size: then there is no element."""
     whole, empty = g.child("whole"), g.child("empty")
-    with whole.speaking(13), empty.speaking(20), g.speaking(20):
+    with whole.at_opset(13), empty.at_opset(20), g.at_opset(20):
         nothing = make_full(empty, "" if x.type is DType.STRING else 0, shape, x.type)
         branches = whole.build([whole.Reshape(x, shape)]), empty.build([nothing])
         zeros = cast(g, g.Equal(cast(g, shape, DType.INT64), 0), DType.INT32)
@@ -142,7 +142,7 @@ def tile_one_axis(g, x: Value, tiles: Value, axis: Value):
 def space_to_depth(g, x: Value, *, blocksize: int, mode: str):
     """CRD, the order of channels PyTorch's pixel_unshuffle has, is new at opset 28."""
     if mode == "DCR":
-        with g.speaking(27):
+        with g.at_opset(27):
             return g.SpaceToDepth(x, blocksize=blocksize)
     return indexing.space_to_depth(g, x, blocksize=blocksize, mode=mode)
 
@@ -152,5 +152,5 @@ def depth_to_space(g, x: Value, *, blocksize: int, mode: str):
     """Before opset 11 there was only DCR."""
     if mode == "DCR":
         return g.DepthToSpace(x, blocksize=blocksize)
-    with g.speaking(15):
+    with g.at_opset(15):
         return indexing.depth_to_space(g, x, blocksize=blocksize, mode=mode)

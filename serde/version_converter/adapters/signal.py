@@ -18,7 +18,7 @@ def dft_axis_as_attribute(g, x: Value, length=None, axis=None, *, inverse: int, 
     known = (-2,) if axis is None else known_ints(axis)
     if known is not None:
         return g.DFT(x, length, axis=known[0] % x.rank, inverse=inverse, onesided=onesided)
-    with g.speaking(IR_OPSET):
+    with g.at_opset(IR_OPSET):
         how = {"inverse": inverse, "onesided": onesided}
         return apply_along(g, x, axis, lambda v: g.DFT(v, length, 1, **how), kept=1, resized=True)
 

@@ -38,7 +38,7 @@ def slice_bounds_as_attributes(g, x: Value, starts: Value, ends: Value, axes=Non
     constant = starts.tensor is not None and ends.tensor is not None
     if constant and at is not None and by is not None and all(s == 1 for s in by):
         return g.Slice(x, starts=starts.ints(), ends=ends.ints(), axes=at)
-    with g.speaking(20):
+    with g.at_opset(20):
         if at is None or not isinstance(count, int):
             return slice_computed_axes(g, x, starts, ends, axes, steps)
         steps = g.const([1] * count, DType.INT64) if steps is None else steps
@@ -99,7 +99,7 @@ def split_sizes_as_attribute(g, x: Value, split=None, *, axis: int, outputs=1):
     start, parts = g.const([0], DType.INT64), []
     for i in range(outputs):
         end = g.Add(start, g.Gather(split, [i]))
-        with g.speaking(13):
+        with g.at_opset(13):
             parts.append(g.Slice(x, start, end, [axis], [1]))
         start = end
     return tuple(parts)

@@ -20,7 +20,7 @@ def clip_of_integers(g, x: Value, low=None, high=None):
     """Before opset 12 Clip took floats only: compare and choose."""
     if x.dtype in FLOATS:
         return g.Clip(x, low, high)
-    with g.speaking(12):
+    with g.at_opset(12):
         x = x if low is None else g.Max(x, low)
         return x if high is None else g.Min(x, high)
 
@@ -35,7 +35,7 @@ def clip_bounds_as_attributes(g, x: Value, low=None, high=None):
     if all(v.tensor is not None and np.float32(a := v.array()) == a for v in given.values()):
         plain = {"min": float("-inf"), "max": float("inf")}
         return g.Clip(x, **plain | {n: float(v.array()) for n, v in given.items()})
-    with g.speaking(11):
+    with g.at_opset(11):
         x = x if low is None else g.Max(x, low)
         return x if high is None else g.Min(x, high)
 
@@ -69,7 +69,7 @@ def top_k_by_counting(g, x: Value, k: Value, axis: int, largest: bool):
 def largest_of_floats(g, x: Value, k: Value, *, axis: int, largest: int, sorted: int):
     """Before opset 11: of floats, from the largest down; the smallest are those of ``-x``."""
     if x.type in (DType.INT64, DType.UINT64):
-        with g.speaking(15):
+        with g.at_opset(15):
             return top_k_by_counting(g, x, k, axis, bool(largest))
     if x.dtype not in FLOATS:
         y = cast(g, x, DType.FLOAT64)
@@ -86,10 +86,10 @@ def how_many_as_attribute(g, x: Value, k: Value, *, axis: int):
         return g.TopK(x, k=k.ints()[0], axis=axis, outputs=2)
     n = x.ranked_shape[axis]
     if not isinstance(n, int):
-        with g.speaking(20):
+        with g.at_opset(20):
             return top_k_by_counting(g, x, k, axis, True)
     made = g.TopK(x, k=n, axis=axis, outputs=2)
-    with g.speaking(10):
+    with g.at_opset(10):
         return tuple(g.Slice(v, [0], k, [axis]) for v in made)
 
 
@@ -102,7 +102,7 @@ def first_of_equals(op, g, x: Value, *, axis: int, keepdims: int, select_last_in
     """Before opset 12 the first of several extremes was chosen: turn the axis round for the last"""
     if not select_last_index:
         return g[op](x, axis=axis, keepdims=keepdims)
-    with g.speaking(15):
+    with g.at_opset(15):
         turned = g.Slice(x, [-1], [-END], [axis], [-1])
         last = g.Sub(scalar(g, size(g, x, axis)), 1)
     found = g[op](turned, axis=axis, keepdims=keepdims)

@@ -74,7 +74,7 @@ def decompose_grid_sample(
 def grid_sample_of_images(g, x: Value, grid: Value, *, mode: str, **rest):
     """Before opset 20 grids had two axes, and modes the names they have for those."""
     if x.rank != 4:
-        with g.speaking(20):
+        with g.at_opset(20):
             return decompose_grid_sample(g, x, grid, mode=mode, **rest)
     return g.GridSample(x, grid, mode=OLD_MODES.get(mode, mode), **rest)
 

@@ -43,7 +43,7 @@ def test_stacks_of_named_sizes(half):
     names = ", ".join(f"y{i}" for i in range(len(pairs)))
     body = f"g ({', '.join(ends)}) => ({names}) {{ {made} }}"
     feeds = {
-        f"{letter}{i}": RNG.normal(size=sized(text)).astype("float32")
+        f"{letter}{i}": RNG.normal(size=parse_shape(text)).astype("float32")
         for i, pair in enumerate(pairs)
         for letter, text in zip("ab", pair, strict=True)
     }
@@ -52,7 +52,7 @@ def test_stacks_of_named_sizes(half):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5, err_msg=str(pair))
 
 
-def sized(text):
+def parse_shape(text):
     """The shape that a text names."""
     return [SIZES[d] if d in SIZES else int(d) for d in text.split(",")]
 
