@@ -19,6 +19,7 @@ from serde.spec.verify import check
 
 from .array import TracedArray, as_array
 from .environment import bind_names
+from .kernels import TraceBuilder
 from .number import TracedNumber
 from .recorder import Recorder, TraceError, line_of, refuse
 
@@ -75,20 +76,23 @@ def _name_lines() -> Iterator[None]:
 def _build(rec: Recorder, outputs: Mapping[str, Value]) -> Graph:
     g = rec.g
     values = ensure_distinct_outputs(g, outputs.values())
+    holders = {v.name: v for v in _all_values(g)}
     for name, value in zip(outputs, values, strict=True):
-        holder = next((v for v in _all_values(g) if v.name == name), None)
-        if holder is not None and holder is not value:
+        holder = holders.get(name, value)
+        if holder is not value:
             if holder in g.inputs:
                 name = g.names.fresh(name)
             else:
                 g.names.relabel(holder, g.names.fresh(f"{name}_inner"))
+                holders[holder.name] = holder
         g.names.relabel(value, name)
+        holders[name] = value
     graph = tidy(g.build(values))
     check(graph)
     return graph
 
 
-def _all_values(g: Any) -> Iterator[Value]:
+def _all_values(g: TraceBuilder) -> Iterator[Value]:
     yield from g.inputs
     for node in g.nodes:
         yield from node.outputs
