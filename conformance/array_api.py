@@ -31,6 +31,9 @@ CHANGES = (
      "key=lambda x: x[1], default=(None,)\n)[0]\n\n\n# float64 if"),
     ("array_api_tests/test_signatures.py", "dh.dtype_to_name[dh.widest_complex_dtype]",
      '"complex128"'),
+    *(("array_api_tests/test_data_type_functions.py", f'"dtype", {types})',
+       f'"dtype", {types}, ids=lambda d: dh.dtype_to_name[d])')
+      for types in ("dh.real_float_dtypes + dh.complex_dtypes", "dh.int_dtypes + dh.uint_dtypes")),
     ("conftest.py", "from hypothesis import settings", "from hypothesis import Phase, settings"),
     ("conftest.py", "deadline=deadline,",
      "deadline=deadline, phases=[Phase.explicit, Phase.generate],"),

@@ -52,8 +52,13 @@ class Array:
             raise ValueError(f"no version {api_version}")
         return sys.modules[__name__]
 
-    def __dlpack__(self, **options: Any) -> Any:
-        return self.numbers.__dlpack__(**options)
+    def __dlpack__(
+        self, /, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
+        copy: Any = None,
+    ) -> Any:  # fmt: skip
+        return self.numbers.__dlpack__(
+            stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
+        )
 
     def __dlpack_device__(self) -> Any:
         return self.numbers.__dlpack_device__()
@@ -117,11 +122,14 @@ def _in_place(function: Any) -> Any:
     return method
 
 
+# Whose operators differ from NumPy's.
+OWN = {"floordiv": namespace.floor_divide}
 for _name in ("add sub mul truediv floordiv mod pow matmul and or xor lshift rshift").split():
-    _function = getattr(operator, f"__{_name}__")
+    _function = OWN.get(_name) or getattr(operator, f"__{_name}__")
     setattr(Array, f"__{_name}__", _method(_function))
     setattr(Array, f"__r{_name}__", _method(_function, True))
-    setattr(Array, f"__i{_name}__", _in_place(getattr(operator, f"__i{_name}__")))
+    _change = OWN.get(_name) or getattr(operator, f"__i{_name}__")
+    setattr(Array, f"__i{_name}__", _in_place(_change))
 for _name in ("eq ne lt le gt ge neg pos abs invert").split():
     setattr(Array, f"__{_name}__", _method(getattr(operator, f"__{_name}__")))
 Array.__hash__ = None  # type: ignore[assignment]
@@ -232,7 +240,7 @@ class _Extension(ModuleType):
 
 
 linalg = _Extension("linalg", np.linalg)
-fft = _Extension("fft", np.fft)
+fft = _Extension("fft", namespace.fft)
 # ONNX has no operators on complex numbers.
 LACKING = frozenset({"complex64", "complex128", "cdouble", "csingle"})
 TYPES = ("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64").split()

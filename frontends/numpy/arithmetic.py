@@ -58,6 +58,24 @@ def is_zero(g: Any, x: Value) -> Value:
     return g.Equal(x, constant(g, 0, x))
 
 
+def signbit(g: Any, x: Value) -> Value:
+    """Whether each element is negative, as -0 is."""
+    if not is_float(x):
+        return g.Less(x, constant(g, 0, x))
+    zero = constant(g, 0, x)
+    return g.Or(g.Less(x, zero), g.Less(g.Reciprocal(x), zero))
+
+
+def copysign(g: Any, x: Value, y: Value) -> Value:
+    """The size of ``x`` with the sign of ``y``."""
+    return with_sign(g, g.Abs(x), signbit(g, y))
+
+
+def with_sign(g: Any, size: Value, negative: Value) -> Value:
+    """The negative of ``size`` where it is to be negative, a zero too."""
+    return g.Mul(size, g.Where(negative, constant(g, -1, size), constant(g, 1, size)))
+
+
 def _is_constant(x: Value) -> bool:
     return x.tensor is not None and x.tensor.size <= 1024
 
@@ -91,18 +109,10 @@ def _divide_floats(g: Any, a: Value, b: Value) -> tuple[Value, Value]:
     whole = g.Floor(quotient)
     up = g.Greater(g.Sub(quotient, whole), constant(g, 0.5, a))
     whole = g.Where(up, g.Add(whole, one), whole)
-    by_zero = is_zero(g, b)
-    signed_zero = g.Mul(g.Abs(zero_like(g, rest)), b)
-    moved = g.Where(moves, g.Add(rest, b), rest)
-    # fmod of a finite number by an infinite one is the number; a zero has the sign of the divisor
-    infinite = g.IsInf(b) if b.dtype in (F4, F8) else g.IsInf(to_type(g, b, F4))
-    remainder = g.Where(g.And(is_zero(g, moved), g.Not(infinite)), signed_zero, moved)
-    return g.Where(by_zero, g.Div(a, b), whole), g.Where(by_zero, rest, remainder)
-
-
-def zero_like(g: Any, x: Value) -> Value:
-    """A zero of the element type of ``x``."""
-    return constant(g, 0, x)
+    moved = copysign(g, g.Where(moves, g.Add(rest, b), rest), b)
+    ratio, by_zero = g.Div(a, b), is_zero(g, b)
+    whole = copysign(g, whole, ratio)
+    return g.Where(by_zero, ratio, whole), g.Where(by_zero, rest, moved)
 
 
 def _divmod(g: Any, a: Value, b: Value) -> tuple[Value, Value]:
@@ -183,6 +193,28 @@ def _heaviside(g: Any, x: Value, h: Value) -> Value:
     return g.Where(g.IsNaN(x), x, value)
 
 
+def _nextafter(g: Any, a: Value, b: Value) -> Value:
+    """The neighbour of ``a`` towards ``b``: a step of a little more than half of the last place."""
+    info = np.finfo(a.type.numpy)
+    unit, least, most = (float(n) for n in (info.eps / 2, info.smallest_subnormal, info.max))
+    x, y = to_type(g, a, F8), to_type(g, b, F8)
+    size = g.Abs(x)
+    one = constant(g, 1, x)
+    tiny = g.Less(size, constant(g, 2.0**-969, x))  # float64's steps there need more exponent
+    up, down = (g.Where(tiny, constant(g, n, x), one) for n in (2.0**200, 2.0**-200))
+    width = g.Max(g.Mul(g.Mul(size, up), constant(g, unit * (1 + 2 * unit), x)),
+                  g.Mul(up, constant(g, least, x)))  # fmt: skip
+    step = g.Where(g.Greater(y, x), width, g.Neg(width))
+    moved = g.Mul(g.Add(g.Mul(x, up), step), down)
+    size = g.Where(g.IsInf(x), constant(g, most, x), g.Abs(moved))
+    equal = g.Equal(x, y)
+    size = g.Where(equal, g.Abs(y), size)
+    size = g.Where(g.Or(g.IsNaN(x), g.IsNaN(y)), constant(g, np.nan, x), size)
+    negative = g.Where(is_zero(g, x), g.Less(step, constant(g, 0, x)), signbit(g, x))
+    same = signbit(g, x if a.dtype is DType.FLOAT16 else y)  # of zeros: as NumPy's types do
+    return to_type(g, with_sign(g, size, g.Where(equal, same, negative)), a.dtype)
+
+
 EMITTERS: dict[str, Emit] = {
     "add": for_bools("Or", "Add"),
     "subtract": node_of("Sub"),
@@ -204,4 +236,7 @@ EMITTERS: dict[str, Emit] = {
     "reciprocal": _reciprocal,
     "heaviside": _heaviside,
     "conjugate": _positive,
+    "signbit": signbit,
+    "copysign": copysign,
+    "nextafter": _nextafter,
 }

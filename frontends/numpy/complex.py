@@ -78,9 +78,10 @@ class TracedComplex(np.lib.mixins.NDArrayOperatorsMixin):
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if func in (np.angle, np.real, np.imag, np.real_if_close):
             return OF_COMPLEX[func.__name__](args[0])
-        if func in FUNCTIONS and func.__module__ == "numpy.fft":
+        partwise = func.__name__ in PARTWISE
+        if func in FUNCTIONS and func.__module__ == "numpy.fft" and not partwise:
             return apply_function(func, args, kwargs)
-        if func.__name__ not in PARTWISE:
+        if not partwise:
             refuse(name_of(func), "this function takes no traced complex numbers")
         parts = [func(*_take_part(args, name), **_take_part(kwargs, name)) for name in PARTS]
         return _join(parts)

@@ -9,8 +9,17 @@ import numpy as np
 from serde.ir.graph import DType, Value
 
 from . import arithmetic, transcendental
-from .arithmetic import Emit, absolute, constant, for_bools, is_float, is_zero, to_type, to_wide
-from .transcendental import copysign
+from .arithmetic import (
+    Emit,
+    absolute,
+    constant,
+    copysign,
+    for_bools,
+    is_float,
+    is_zero,
+    to_type,
+    to_wide,
+)  # fmt: skip
 
 # Comparisons and logic
 
@@ -123,7 +132,7 @@ def _of_floats(op: str) -> Emit:
 def _trunc(g: Any, x: Value) -> Value:
     if not is_float(x):
         return x
-    return g.Where(g.Less(x, constant(g, 0, x)), g.Ceil(x), g.Floor(x))
+    return g.Where(g.Greater(x, constant(g, 0, x)), g.Floor(x), g.Ceil(x))
 
 
 def _is_nan(g: Any, x: Value) -> Value:

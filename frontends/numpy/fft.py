@@ -49,54 +49,61 @@ def _parts(a: Any, n: Any, axis: int) -> tuple[TracedArray, TracedArray | None, 
 
 
 def _transform(
-    x: TracedArray, y: TracedArray | None, axis: int, inverse: bool, onesided: bool
+    x: TracedArray, y: TracedArray | None, axis: int, onesided: bool = False
 ) -> tuple[TracedArray, TracedArray]:
     """The two parts of the transform of a signal."""
     rank = x.ndim
     signal = expand_dims(x, [rank])
     if y is not None:
         signal = concatenate([signal, expand_dims(y, [rank])], rank)
-    elif inverse:
-        signal = concatenate([signal, expand_dims(as_array(np.multiply(x, 0.0)), [rank])], rank)
     rows = as_array(np.moveaxis(signal, axis, -2))
     flat = reshape(rows, [-1, *rows.shape[-2:]])
-    made = emit(flat, "DFT", None, np.int64(1), inverse=int(inverse), onesided=int(onesided))
+    made = emit(flat, "DFT", None, np.int64(1), onesided=int(onesided))
     count = made.shape[1]
     spectrum = reshape(made, [*rows.shape[:-2], count, 2])
     spectrum = as_array(np.moveaxis(spectrum, -2, axis))
     return spectrum[..., 0], spectrum[..., 1]
 
 
+def _transform_back(
+    x: TracedArray, y: TracedArray | None, axis: int
+) -> tuple[TracedArray, TracedArray]:
+    """The two parts of the inverse transform, times the length.
+
+    It is the transform of the signal whose parts are exchanged: ONNX Runtime's inverse DFT has the
+    precision of float32 only.
+    """
+    y = as_array(np.multiply(x, 0.0)) if y is None else y
+    imaginary, real = _transform(y, x, axis)
+    return real, imaginary
+
+
 def _scale(size: Any, norm: Any, forward: bool) -> Any:
-    """The factor of a norm beyond what DFT does: nothing forward, 1/n backward."""
+    """The factor of a norm, None where there is none."""
     if norm not in (None, "backward", "ortho", "forward"):
         raise ValueError(f'Invalid norm value {norm}; should be "backward", "ortho" or "forward".')
-    if norm in (None, "backward"):
-        return 1.0
-    root = np.sqrt(np.float64(size)) if isinstance(size, int) else np.sqrt(
-        cast(as_array(size), np.float64))  # fmt: skip
-    if norm == "ortho":
-        return 1.0 / root if forward else root
-    return 1.0 / (root * root) if forward else root * root
+    if norm != "ortho" and forward != (norm == "forward"):
+        return None
+    count = np.float64(size) if isinstance(size, int) else cast(as_array(size), np.float64)
+    return 1.0 / (np.sqrt(count) if norm == "ortho" else count)
 
 
-def _finish(parts: Any, factor: Any, own: np.dtype[Any]) -> TracedComplex:
-    scaled = parts if isinstance(factor, float) and factor == 1.0 else [p * factor for p in parts]
-    return TracedComplex(*(cast(as_array(p), own) for p in scaled))
+def _finish(part: TracedArray, factor: Any, own: np.dtype[Any]) -> TracedArray:
+    return cast(part if factor is None else as_array(part * factor), own)
 
 
 @implements(np.fft.fft)
 def _fft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
     x, y, own, at = _parts(a, n, axis)
-    made = _transform(x, y, at, False, False)
-    return _finish(made, _scale(x.size_of(at), norm, True), own)
+    factor = _scale(x.size_of(at), norm, True)
+    return TracedComplex(*(_finish(p, factor, own) for p in _transform(x, y, at)))
 
 
 @implements(np.fft.ifft)
 def _ifft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
     x, y, own, at = _parts(a, n, axis)
-    made = _transform(x, y, at, True, False)
-    return _finish(made, _scale(x.size_of(at), norm, False), own)
+    factor = _scale(x.size_of(at), norm, False)
+    return TracedComplex(*(_finish(p, factor, own) for p in _transform_back(x, y, at)))
 
 
 @implements(np.fft.rfft)
@@ -104,8 +111,8 @@ def _rfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = No
     x, y, own, at = _parts(a, n, axis)
     if y is not None:
         raise TypeError("ufunc 'rfft_n_even' did not contain a loop with signature matching types")
-    made = _transform(x, None, at, False, True)
-    return _finish(made, _scale(x.size_of(at), norm, True), own)
+    factor = _scale(x.size_of(at), norm, True)
+    return TracedComplex(*(_finish(p, factor, own) for p in _transform(x, None, at, True)))
 
 
 @implements(np.fft.irfft)
@@ -126,28 +133,60 @@ def _irfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = N
     rest_x = np.flip(slice_axis(x, at, 1, count), at)
     rest_y = np.negative(np.flip(slice_axis(y, at, 1, count), at))
     whole = [as_array(np.concatenate(pair, at)) for pair in ((x, rest_x), (y, rest_y))]
-    real_part = _transform(whole[0], whole[1], at, True, False)[0]
-    factor = _scale(size, norm, False)
-    return cast(as_array(real_part if isinstance(factor, float) else real_part * factor), own)
+    return _finish(_transform_back(*whole, at)[0], _scale(size, norm, False), own)
 
 
-def _several(step: Any, default: Any) -> Any:
+@implements(np.fft.hfft)
+def _hfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
+    return np.fft.irfft(np.conjugate(a), n, axis, _swap_norm(norm))
+
+
+@implements(np.fft.ihfft)
+def _ihfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
+    return np.conjugate(np.fft.rfft(a, n, axis, _swap_norm(norm)))
+
+
+def _swap_norm(norm: Any) -> Any:
+    """The norm of the transform in the other direction."""
+    swapped = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
+    return swapped.get(norm, norm)
+
+
+def _list_axes(a: Any, s: Any, axes: Any) -> list[tuple[Any, int]]:
+    """The lengths and axes of a transform over several; None is the length of the array."""
+    if axes is None:
+        axes = range(a.ndim) if s is None else range(a.ndim - len(s), a.ndim)
+    sizes = [None] * len(axes) if s is None else [None if n == -1 else n for n in s]
+    if len(sizes) != len(axes):
+        raise ValueError("Shape and axes have different lengths.")
+    return list(zip(sizes, axes, strict=True))
+
+
+def _over_several(step: Any, last: Any, default: Any, last_is_first: bool) -> Any:
+    """A transform over several axes, whose last axis has a step of its own."""
+
     def handler(a: Any, s: Any = None, axes: Any = default, norm: Any = None,
                 out: Any = None) -> Any:  # fmt: skip
-        rank = a.ndim
-        axes = tuple(range(rank)) if axes is None and s is None else (
-            tuple(range(rank - len(s), rank)) if axes is None else tuple(axes))  # fmt: skip
-        for i, axis in reversed(list(enumerate(axes))):
-            a = step(a, None if s is None else s[i], axis, norm)
+        steps = [(step, *pair) for pair in _list_axes(a, s, axes)]
+        if steps:
+            steps[-1] = (last, *steps[-1][1:])
+        for function, size, axis in reversed(steps) if last_is_first else steps:
+            a = function(a, size, axis, norm)
         return a
 
     return handler
 
 
-implements(np.fft.fft2)(_several(np.fft.fft, (-2, -1)))
-implements(np.fft.ifft2)(_several(np.fft.ifft, (-2, -1)))
-implements(np.fft.fftn)(_several(np.fft.fft, None))
-implements(np.fft.ifftn)(_several(np.fft.ifft, None))
+for _suffix, _axes in (("2", (-2, -1)), ("n", None)):
+    for _prefix in ("", "i"):
+        _step = getattr(np.fft, f"{_prefix}fft")
+        implements(getattr(np.fft, f"{_prefix}fft{_suffix}"))(
+            _over_several(_step, _step, _axes, True)
+        )
+        _last = getattr(np.fft, f"{_prefix}rfft")
+        implements(getattr(np.fft, f"{_prefix}rfft{_suffix}"))(
+            _over_several(_step, _last, _axes, not _prefix)
+        )
 
 
 def _shift(forward: bool) -> Any:

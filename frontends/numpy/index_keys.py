@@ -9,7 +9,6 @@ import numpy as np
 
 from .array import TracedArray, as_array, has_traced, to_number
 from .number import TracedNumber
-from .recorder import refuse
 
 
 class Entry(NamedTuple):
@@ -54,14 +53,14 @@ def _normalize(item: Any) -> Any:
     if isinstance(item, slice):
         return slice(*(_slice_bound(b) for b in (item.start, item.stop, item.step)))
     if isinstance(item, (bool, np.bool_)):
-        refuse("indexing", "a single True or False as an index is not traced")
+        return np.asarray(item)
     if isinstance(item, (int, np.integer, TracedNumber)):
         return item if isinstance(item, TracedNumber) else int(item)
     if isinstance(item, (list, tuple)):
         item = as_array(item) if has_traced(item) else _plain(item)
     if isinstance(item, TracedArray):
         if (known := item.array) is not None:
-            return known if known.ndim else _normalize(known[()])
+            return known if known.ndim or known.dtype.kind == "b" else _normalize(known[()])
         if item.dtype.kind not in "iub":
             raise IndexError("arrays used as indices must be of integer (or boolean) type")
         if item.ndim == 0 and item.dtype.kind != "b":

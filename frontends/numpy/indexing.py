@@ -146,7 +146,11 @@ def _count_steps(size: Dim, step: int) -> Dim:
 def _get_advanced(x: TracedArray, entries: Sequence[Entry]) -> TracedArray:
     masks = [e for e in entries if e.kind == "mask"]
     others = [e for e in entries if e.kind in ("array", "int")]
-    if len(masks) == 1 and not others and not isinstance(masks[0].item, np.ndarray):
+    if (
+        len(masks) == 1
+        and not others
+        and (not isinstance(masks[0].item, np.ndarray) or masks[0].item.ndim == 0)
+    ):
         return _compress(_take_slices(x, entries), entries, masks[0])
     y = _take_slices(x, entries)
     places: list[int] = []
@@ -195,12 +199,12 @@ def _nonzero(entry: Entry, x: TracedArray) -> list[Any]:
 
 def _compress(y: TracedArray, entries: Sequence[Entry], entry: Entry) -> TracedArray:
     """``x[mask]`` for a mask that is computed, beside slices and new axes."""
-    mask, rank = as_array(entry.item), entry.item.ndim
+    mask, rank = as_array(entry.item, y.rec), entry.item.ndim
     check_mask(mask, y, entry.axis)
-    if rank == 0:
-        refuse("indexing", "a mask without axes is not traced", "Use np.where")
     shape = y.shape
-    if rank > 1:
+    if rank == 0:  # a new axis, of size 1 or 0
+        y, mask = expand_dims(y, [entry.axis]), expand_dims(mask, [0])
+    elif rank > 1:
         y = reshape(y, [*shape[: entry.axis], -1, *shape[entry.axis + rank :]])
         mask = ravel(mask)
     y = emit(y, "Compress", mask, axis=entry.axis)

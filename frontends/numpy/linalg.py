@@ -354,6 +354,8 @@ def _cholesky(a: Any, /, *, upper: bool = False) -> Any:
         column = np.where(np.arange(size) >= at, rest[..., at] / root[..., None], 0.0)
         columns.append(column)
         rest = as_array(rest - column[..., :, None] * column[..., None, :])
+    if not columns:
+        return as_array(a)
     found = np.stack(columns, -2 if upper else -1)
     return cast(as_array(found), own)
 

@@ -6,14 +6,60 @@ NumPy's own functions have the standard's names and signatures; traced arrays ta
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from .array import TracedArray
 from .recorder import HOOKS
 
 __array_api_version__ = "2024.12"
-fft, linalg = np.fft, np.linalg
+linalg = np.linalg
+
+
+class FloatLimits(NamedTuple):
+    """What ``finfo`` gives: Python's floats, where NumPy has those of the element type."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: np.dtype[Any]
+
+
+def finfo(type: Any, /) -> FloatLimits:
+    """``np.finfo`` of an element type or an array."""
+    info = np.finfo(type.dtype if isinstance(type, (TracedArray, np.ndarray)) else type)
+    limits = info.eps, info.max, info.min, info.smallest_normal
+    return FloatLimits(info.bits, *map(float, limits), info.dtype)
+
+
+def floor_divide(x1: Any, x2: Any, /) -> Any:
+    """``np.floor_divide``, but with the standard's numbers where an operand is infinite."""
+    quotient = np.floor_divide(x1, x2)
+    if quotient.dtype.kind != "f":
+        return quotient
+    exact = np.true_divide(x1, x2)
+    return np.copysign(np.where(np.isinf(x1) | np.isinf(x2), exact, quotient), exact)
+
+
+class _Fft:
+    """``np.fft``, with the standard's options."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np.fft, name)
+
+    def fftfreq(self, n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Any:
+        """``np.fft.fftfreq`` in an element type."""
+        return np.fft.fftfreq(n, d).astype(dtype or np.float64)
+
+    def rfftfreq(self, n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Any:
+        """``np.fft.rfftfreq`` in an element type."""
+        return np.fft.rfftfreq(n, d).astype(dtype or np.float64)
+
+
+fft = _Fft()
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:

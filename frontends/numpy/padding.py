@@ -49,9 +49,9 @@ def _pad_widths(widths: Any, rank: int) -> list[tuple[Any, Any]]:
     if isinstance(widths, dict):
         pairs = {axis_index(k, rank): v for k, v in widths.items()}
         return [_pair(pairs.get(i, 0)) for i in range(rank)]
-    if isinstance(widths, TracedNumber) or (np.ndim(widths) == 0 and not isinstance(
-        widths, (list, tuple)
-    )):  # fmt: skip
+    if isinstance(widths, TracedNumber) or (
+        not isinstance(widths, (list, tuple)) and np.ndim(widths) == 0
+    ):
         return [(widths, widths)] * rank
     items = list(widths)
     if items and all(not isinstance(i, (list, tuple, np.ndarray)) for i in items):

@@ -119,8 +119,14 @@ def _mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims
         return finish(cast(as_array(np.true_divide(total, count)), wanted), out)
     axes, keep = axis_tuple(axis, x.ndim), bool(set_value(keepdims))
     wide = np.dtype(np.float32) if wanted == np.float16 else wanted
-    result = cast(reduce_axes(cast(x, wide), "ReduceMean", axes, keep), wanted)
-    return finish(result, out)
+    x = cast(x, wide)
+    if all(isinstance(x.dims[i], int) and x.dims[i] for i in axes):
+        result = reduce_axes(x, "ReduceMean", axes, keep)
+    else:  # of no elements the mean is NaN, but runtimes' ReduceMean 0
+        count = cast(as_array(count_of(x, axes), x.rec), wide)
+        with np.errstate(all="ignore"):
+            result = as_array(np.true_divide(reduce_axes(x, "ReduceSum", axes, keep), count))
+    return finish(cast(result, wanted), out)
 
 
 @implements(np.average)

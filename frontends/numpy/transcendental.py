@@ -12,7 +12,7 @@ import numpy as np
 
 from serde.ir.graph import DType, Value
 
-from .arithmetic import Emit, constant, is_float, is_zero, node_of, to_type, to_wide
+from .arithmetic import Emit, constant, is_zero, node_of, signbit, to_type, to_wide, with_sign
 
 F4, F8 = DType.FLOAT32, DType.FLOAT64
 
@@ -22,9 +22,8 @@ def _expm1(g: Any, x: Value) -> Value:
         half = g.Tanh(g.Mul(x, constant(g, 0.5, x)))
         two = constant(g, 2, x)
         near = g.Div(g.Mul(two, half), g.Sub(constant(g, 1, x), half))
-        return g.Where(
-            g.Less(g.Abs(x), constant(g, 1, x)), near, g.Sub(g.Exp(x), constant(g, 1, x))
-        )
+        far = g.Sub(g.Exp(x), constant(g, 1, x))
+        return g.Where(g.GreaterOrEqual(x, constant(g, 1, x)), far, near)
     return to_type(g, _expm1(g, to_type(g, x, F8)), x.type)
 
 
@@ -34,10 +33,8 @@ def _log1p(g: Any, x: Value) -> Value:
     one = constant(g, 1, x)
     u = g.Add(one, x)
     rest = g.Sub(u, one)
-    exact = g.Or(is_zero(g, rest), g.IsInf(u))
-    safe = g.Where(exact, one, rest)
-    value = g.Mul(g.Log(u), g.Div(x, safe))
-    return g.Where(is_zero(g, rest), x, g.Where(g.IsInf(u), g.Log(u), value))
+    plain = g.Or(is_zero(g, rest), g.IsInf(u, detect_negative=0))  # the result is x itself
+    return g.Mul(x, g.Where(plain, one, g.Div(g.Log(u), g.Where(plain, one, rest))))
 
 
 def _scaled_log(base: float) -> Emit:
@@ -78,7 +75,7 @@ def _cbrt(g: Any, x: Value) -> Value:
     safe = g.Where(plain, constant(g, 1, x), root)
     step = g.Div(g.Sub(safe, g.Div(size, g.Mul(safe, safe))), three)
     root = g.Where(plain, root, g.Sub(safe, step))
-    return g.Where(g.Less(x, constant(g, 0, x)), g.Neg(root), root)
+    return _keep_zeros(g, g.Where(g.Less(x, constant(g, 0, x)), g.Neg(root), root), x)
 
 
 # Trigonometry. ONNX Runtime has half of it in float32 only: the rest are made of what it has.
@@ -104,13 +101,14 @@ def _atan(g: Any, x: Value) -> Value:
     angle = g.Add(guess, step)
     quarter = g.Where(g.Less(x, constant(g, 0, x)), constant(g, -math.pi / 2, x),
                       constant(g, math.pi / 2, x))  # fmt: skip
-    return g.Where(outside, g.Sub(quarter, angle), g.Where(is_zero(g, x), x, angle))
+    angle = g.Where(outside, g.Sub(quarter, angle), angle)
+    return _keep_zeros(g, angle, x)
 
 
 def _asin(g: Any, x: Value) -> Value:
     one = constant(g, 1, x)
     root = g.Sqrt(g.Mul(g.Sub(one, x), g.Add(one, x)))
-    return g.Where(is_zero(g, x), x, _atan(g, g.Div(x, root)))
+    return _atan(g, g.Div(x, root))
 
 
 def _acos(g: Any, x: Value) -> Value:
@@ -127,7 +125,7 @@ def _sinh(g: Any, x: Value) -> Value:
     root = g.Exp(g.Mul(g.Abs(x), half))
     far = g.Sub(g.Mul(g.Mul(half, root), root), g.Div(g.Div(half, root), root))
     far = g.Where(g.Less(x, constant(g, 0, x)), g.Neg(far), far)
-    return g.Where(g.Less(g.Abs(x), constant(g, 1, x)), near, far)
+    return g.Where(g.GreaterOrEqual(g.Abs(x), constant(g, 1, x)), far, near)
 
 
 def _cosh(g: Any, x: Value) -> Value:
@@ -143,7 +141,7 @@ def _asinh(g: Any, x: Value) -> Value:
     far = g.Add(g.Log(size), constant(g, math.log(2), x))
     value = g.Where(g.Greater(size, constant(g, 1e9, x)), far, near)
     value = g.Where(g.Less(x, constant(g, 0, x)), g.Neg(value), value)
-    return g.Where(is_zero(g, x), x, value)
+    return _keep_zeros(g, value, x)
 
 
 def _acosh(g: Any, x: Value) -> Value:
@@ -159,20 +157,16 @@ def _atanh(g: Any, x: Value) -> Value:
     value = g.Mul(constant(g, 0.5, x), _log1p(g, g.Div(g.Mul(constant(g, 2, x), size),
                                                       g.Sub(one, size))))  # fmt: skip
     value = g.Where(g.Less(x, constant(g, 0, x)), g.Neg(value), value)
-    return g.Where(is_zero(g, x), x, value)
+    return _keep_zeros(g, value, x)
 
 
-def _signbit(g: Any, x: Value) -> Value:
-    if not is_float(x):
-        return g.Less(x, constant(g, 0, x))
-    zero = constant(g, 0, x)
-    return g.Or(g.Less(x, zero), g.Less(g.Reciprocal(x), zero))
+def _keep_zeros(g: Any, value: Value, x: Value) -> Value:
+    """``x`` itself where it is a zero, with its sign.
 
-
-def copysign(g: Any, x: Value, y: Value) -> Value:
-    """The size of ``x`` with the sign of ``y``."""
-    size = g.Abs(x)
-    return g.Where(_signbit(g, y), g.Neg(size), size)
+    ONNX Runtime's Where takes a zero of its second operand for a positive one, of its third not;
+    Where of a Not is turned around by its optimizer.
+    """
+    return g.Where(g.Greater(g.Abs(x), constant(g, 0, x)), value, x)
 
 
 def _arctan2(g: Any, y: Value, x: Value) -> Value:
@@ -189,10 +183,10 @@ def _arctan2(g: Any, y: Value, x: Value) -> Value:
     ratio = g.Div(smallest, g.Where(both_zero, one, largest))
     angle = _atan(g, ratio)
     angle = g.Where(swap, g.Sub(constant(g, math.pi / 2, x), angle), angle)
-    angle = g.Where(_signbit(g, x), g.Sub(constant(g, math.pi, x), angle), angle)
-    angle = g.Where(_signbit(g, y), g.Neg(angle), angle)
+    angle = g.Where(signbit(g, x), g.Sub(constant(g, math.pi, x), angle), angle)
+    angle = with_sign(g, angle, signbit(g, y))
     nan = g.Or(g.IsNaN(x), g.IsNaN(y))
-    return g.Where(nan, g.Add(x, y), angle)
+    return g.Where(nan, g.Add(x, y), angle)  # third, as in _keep_zeros
 
 
 def _hypot(g: Any, a: Value, b: Value) -> Value:
@@ -240,6 +234,4 @@ EMITTERS: dict[str, Emit] = {
     "radians": _multiply_by(math.pi / 180),
     "rad2deg": _multiply_by(180 / math.pi),
     "degrees": _multiply_by(180 / math.pi),
-    "signbit": _signbit,
-    "copysign": copysign,
 }

@@ -28,7 +28,9 @@ TAIL = """
   size without a name.
 * An integer power whose exponent is an array is right up to an exponent of 254, or of the bases 0, 1, -1 and even
   numbers.
-* ONNX Runtime's `Where` makes -0 of its operands +0; so `np.arctan2` and `np.copysign` lose the sign of a zero.
+* ONNX Runtime's `Where` makes -0 of its second operand +0, and so does `np.where`.
+* The namespace that `x.__array_namespace__()` gives has the Array API's names and options; its `floor_divide` is the
+  standard's where an operand is infinite. The operator `//` is NumPy's.
 * float16 is computed as the runtime computes it.
 """
 

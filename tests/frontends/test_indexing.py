@@ -20,7 +20,7 @@ KEYS = [
     (ALL, slice(2, 0, -1)), (..., None, slice(None, None, 2)), None, (None, 0, None, slice(1, 4)),
     (ALL, ALL, -1), (ALL, slice(-2, None)), slice(5, None), (ALL, slice(0, 0)), (ALL, PLACES),
     (PLACES[0] * 0, PLACES[1]), (ALL, [0, 2], [1, 3]), ([0, 1], ALL, [1, 3]), (0, ALL, [1, 3]),
-    (ALL, MASK), ([0, 1], [0, 1], [1, 1]), (0, [0, 2]), (..., [1, 2], None),
+    (ALL, MASK), True, (ALL, False), (..., np.array(True), None), ([0, 1], [0, 1], [1, 1]), (0, [0, 2]), (..., [1, 2], None),
     ([0], None, ALL, [1]), (ALL, None, [0, 1], [0, 1]),
 ]  # fmt: skip
 
@@ -53,7 +53,8 @@ def test_assignment(names, tmp_path):
 def test_traced_keys(tmp_path):
     def run(x, i):
         return (x[:, i], x[i * 0, i], x[:, i[0, 0]], x[:, i[0, 0] : i[0, 1]], x[x > 0],
-                x[x[:, :, 0] > 0], x[:, x[0, :, 0] > 0])  # fmt: skip
+                x[x[:, :, 0] > 0], x[:, x[0, :, 0] > 0], x[x[0, 0, 0] > 0],
+                x[:, x[0, 0, 0] < 0, None, 1:], x[0, 0, 0][x[0, 0, 0] > 0])  # fmt: skip
 
     compare(run, X, PLACES, path=tmp_path / "m.onnx")
     compare(run, X, PLACES, path=tmp_path / "m.onnx", names={5: "B"})

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import serde
-from tests.frontends.tracing import compare
+from tests.frontends.tracing import compare, evaluate
 
 UNARY = (
     "negative positive absolute fabs sign square sqrt cbrt reciprocal exp exp2 expm1 log log2 log10 "
@@ -19,7 +19,8 @@ UNARY = (
 BINARY = (
     "add subtract multiply divide floor_divide remainder fmod heaviside logaddexp logaddexp2 arctan2 "
     "hypot less less_equal greater greater_equal equal not_equal logical_and logical_or logical_xor "
-    "bitwise_and bitwise_or bitwise_xor maximum minimum fmax fmin copysign divmod float_power"
+    "bitwise_and bitwise_or bitwise_xor maximum minimum fmax fmin copysign divmod float_power "
+    "nextafter"
 ).split()
 EDGES = np.array([0.0, -0.0, 1, -1, 0.5, -0.5, 2.5, -2.5, 1e-8, -1e-8, 30, -30, np.inf, -np.inf,
                   np.nan, 1e-30, 700, -700, 3e5])  # fmt: skip
@@ -97,6 +98,35 @@ def test_of_integers(dtype, tmp_path):
 def test_gcd_and_lcm(tmp_path):
     pair = WHOLE.astype("i1"), WHOLE[::-1].astype("i1")
     compare(apply_all([np.gcd, np.lcm]), *pair, path=tmp_path / "m.onnx")
+
+
+OF_SIGN = (
+    "trunc rint modf arcsin arcsinh arctan arctanh sinh tanh cbrt expm1 log1p sqrt negative arctan2 "
+    "copysign nextafter floor_divide remainder"
+).split()
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_zeros_have_their_signs(dtype, optimize, tmp_path):
+    limits = np.finfo(dtype)
+    least = [limits.tiny, limits.smallest_subnormal, limits.tiny * 1.5, limits.max]
+    x = np.array([*EDGES, *least, *np.negative(least)]).astype(dtype)
+    pair = tuple(a.reshape(-1) for a in np.meshgrid(x, x))
+    for name in OF_SIGN:
+        function = getattr(np, name)
+        operands = pair[: function.nin]
+        with np.errstate(all="ignore"):
+            made = function(*operands)
+        expected = made if isinstance(made, tuple) else (made,)
+        graph = serde.trace(function, *operands)
+        feeds = {v.name: a for v, a in zip(graph.inputs, operands, strict=True)}
+        (found,) = evaluate(graph, feeds, tmp_path / "m.onnx", (optimize,))
+        for a, b in zip(found, expected, strict=True):
+            zero = (a == 0) & (b == 0)
+            assert zero.any() and (np.signbit(a) == np.signbit(b))[zero].all(), name
+            if name == "nextafter":
+                np.testing.assert_array_equal(a, b)
 
 
 DTYPES = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()
