@@ -9,10 +9,8 @@ from onnx import parser
 from onnx.numpy_helper import from_array
 
 import serde
-from conformance.onnx_nodes import ConstantNodeTests
-from conformance.targets import OpenVINO
 from serde.bridges.mxnet import run as run_mxnet
-from tests import networks
+from tests.consumers.checks import check_network, check_node_test
 from tests.consumers.consumers_live import CONSUMERS
 from tests.mxnet.test_quantised_networks import quantised
 from tests.onnx_live import error, run_model
@@ -32,21 +30,12 @@ test_roialign_mode_max
 
 @pytest.mark.parametrize("name", NODE_TESTS)
 def test_node_tests(name):
-    sample, target = ConstantNodeTests().sample(name), OpenVINO()
-    for feeds, wanted in sample.data:
-        assert sample.differs(wanted, target.run(sample.graph, feeds, "")) is None
+    check_node_test(name, "openvino")
 
 
 @pytest.mark.parametrize("name", ["squeezenet1.0", "lstm_bidirectional", "bert_interleaved"])
 def test_networks(name, tmp_path):
-    network = networks.build(name, networks.smallest(name) if name in networks.VISION else None)
-    feeds = networks.feeds(network, 2)
-    wanted = networks.expected(network, feeds)
-    symbol, _ = networks.export(network, tmp_path)
-    shapes = {n: (s, feeds[n].dtype) for n, s in networks.shapes(network).items()}
-    serde.convert(symbol, tmp_path / "m.onnx", inputs=shapes, profile="openvino")
-    got = CONSUMERS.run(str(tmp_path / "m.onnx"), feeds, command="openvino")
-    assert max(error(a, b) for a, b in zip(got, wanted, strict=True)) < 1e-4
+    check_network(name, "openvino", tmp_path)
 
 
 def test_integers_are_those_of_onnx_runtime(tmp_path):

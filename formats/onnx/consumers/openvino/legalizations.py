@@ -7,21 +7,21 @@ from __future__ import annotations
 
 from functools import partial
 
-import numpy as np
-
 from serde.decompositions import indexing, recurrent, reduction
 from serde.ir.graph import Value
 from serde.legalize.target import legalization_table
-from serde.spec.expressions import number
 from serde.version_converter.adapters.recurrent import time_first
 from serde.version_converter.adapters.resize import decompose_resize, every_axis, static_scales
 from serde.version_converter.adapters.resize_coordinates import Sampling
 from serde.version_converter.adapters.roi import align_regions
 
+from ..non_max_suppression import raise_overlap_limit
+
 legalize = legalization_table("ir → openvino")
 
 legalize("OptionalGetElement")(indexing.optional_get)
 legalize("OptionalHasElement")(indexing.optional_has)
+legalize("NonMaxSuppression")(raise_overlap_limit)
 
 
 FINITE = frozenset({"Abs", "Relu", "Sigmoid", "Softmax", "Sqrt"})  # or not negative at least
@@ -94,19 +94,6 @@ def legalize_max_pool(
 def legalize_roi_align(g, x, rois, batch, *, mode, **form):
     """The largest of the samples is not that of the standard."""
     return None if mode == "avg" else align_regions(g, x, rois, batch, mode=mode, **form)
-
-
-@legalize("NonMaxSuppression")
-def legalize_suppression(
-    g, boxes, scores, most=None, overlap=None, least=None, *, center_point_box: int
-):
-    """OpenVINO drops a box that overlaps by just as much as it may."""
-    if overlap is not None and number(overlap) is None:
-        return None
-    limit = np.float32(number(overlap) if overlap is not None else 0)
-    above = g.const(np.array([np.nextafter(limit, np.float32(2))]))
-    form = {"center_point_box": center_point_box}
-    return g.as_is("NonMaxSuppression", (boxes, scores, most, above, least), form)
 
 
 @legalize("Resize")

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import numpy as np
-
 from serde.decompositions import elementwise, indexing, loops, normalization, reduction
 from serde.errors import ConversionError, require
 from serde.ir.geometry import Ints
@@ -19,6 +17,8 @@ from serde.spec.expressions import number
 from serde.version_converter.adapters.resize import decompose_resize, every_axis, static_scales
 from serde.version_converter.adapters.resize_coordinates import Sampling
 from serde.version_converter.adapters.roi import align_regions
+
+from ..non_max_suppression import raise_overlap_limit
 
 legalize = legalization_table("ir → relax")
 
@@ -222,13 +222,10 @@ def legalize_roi_align(g, x, rois, batch, *, mode, **form):
 def legalize_suppression(
     g, boxes, scores, most=None, overlap=None, least=None, *, center_point_box: int
 ):
-    """The importer's drops a box that overlaps by just as much as it may."""
     held = [v is None or number(v) is not None for v in (most, overlap, least)]
     require(all(held), "limits that are computed")
-    limit = np.float32(number(overlap) or 0)
-    above = g.const(np.array([np.nextafter(limit, np.float32(2))]))
     form = {"center_point_box": center_point_box}
-    return g.as_is("NonMaxSuppression", (boxes, scores, most, above, least), form)
+    return raise_overlap_limit(g, boxes, scores, most, overlap, least, **form)
 
 
 @legalize("MaxUnpool")
