@@ -6,11 +6,10 @@ from typing import Any
 
 import click
 
+from serde.cli.context import DONE, FAILED, NOT_COMPARED
 from serde.cli.options import RenamingCommand, add_option, parse_by_name, with_report
 from serde.cli.show import show_not_compared, show_verification
 from serde.passes.cut_inputs import parse_spec
-
-SAME, DIFFERENT, NOT_COMPARED = 0, 1, 4  # exit codes
 
 
 @click.command(cls=RenamingCommand)
@@ -51,4 +50,4 @@ def compare(
     else:
         show_verification(found)
         show_not_compared(found, shown=True)
-    context.exit(NOT_COMPARED if not found.done else SAME if found.ok else DIFFERENT)
+    context.exit(NOT_COMPARED if not found.done else DONE if found.ok else FAILED)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from serde.cli.context import DONE, FAILED
 from serde.cli.options import (
     LIMITS,
     RenamingCommand,
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from serde.api.migrate import Migration
     from serde.api.migrate.job import Row
 
-DONE, FAILED = 0, 1
 SHOWN = 40  # models without a result, and operators
 
 

@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from serde.cli import sandbox
+from serde.cli.context import ARGUMENTS, LIMITED
 from serde.passes.cut_inputs import parse_spec
 from serde.passes.set_inputs import parse_setting
 from serde.pipeline import profile_names
@@ -19,7 +20,6 @@ from serde.plugins import Format, format_names, installed_formats
 from serde.plugins.options import METAVARS, Option, ReadOptions, WriteOptions, list_options
 
 INTEGER = re.compile(r"[+-]?[0-9]{1,30}")
-ARGUMENTS = "serde.arguments"  # of the command, for a process that is to run it again
 FOR_MANY = frozenset({"flag", "text", "integer", "batch", "sizes"})  # kinds of options
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -109,7 +109,7 @@ class Words(click.Choice[str]):
 
 def _notice(context: click.Context, text: str) -> None:
     """Tell on the standard error output that a name has changed; once where a process is begun."""
-    if context.find_root().obj != sandbox.LIMITED:
+    if context.find_root().obj != LIMITED:
         click.echo(f"deprecated: {text}", err=True)
 
 
@@ -291,7 +291,7 @@ def add_isolation(command: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, isolate: bool, max_seconds: int, max_memory: int, **options: Any) -> Any:
         context = click.get_current_context()
         if not isolate:
-            inside = context.find_root().obj == sandbox.LIMITED
+            inside = context.find_root().obj == LIMITED
             for name in () if inside else ("max_seconds", "max_memory"):
                 if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
                     option = f"--{name.replace('_', '-')}"

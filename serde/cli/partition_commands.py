@@ -8,11 +8,10 @@ from typing import Any
 
 import click
 
+from serde.cli.context import DONE, FAILED
 from serde.cli.options import RenamingCommand, add_isolation, add_option, add_read_options
 from serde.cli.show import show_not_compared, show_verification
 from serde.errors import UsageError
-
-DONE, FAILED, USAGE, UNREADABLE, NOT_COMPARED, SYSTEM = range(6)
 
 
 def check_for_backend(

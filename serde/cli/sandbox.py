@@ -10,11 +10,11 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from serde.cli.context import LIMITED
 from serde.errors import MalformedFile
 from serde.io.child_process import describe_crash, limit_memory, run_child
 
 SECONDS, MEMORY = 600, 8192  # allowed unless told otherwise; MiB, mapped files not counted
-LIMITED = "serde.limited"  # what the command's context holds in the child process
 # The folder the command is run in is not to be imported from.
 START = (
     "import sys; sys.path[:] = filter(None, sys.path); "

@@ -263,7 +263,7 @@ def test_importing_serde_imports_no_framework_and_is_quick():
 UNUSED = {
     "hashlib", "onnx.reference", "rich", "serde.formats.mxnet.from_ir",
     "serde.formats.onnx.contrib", "serde.formats.onnx.repair", "serde.formats.relay.to_ir",
-    "serde.verification", "serde.bridges",
+    "serde.verification", "serde.bridges", "serde.cli.migrate", "serde.cli.partition_commands",
 }  # fmt: skip
 
 
@@ -275,6 +275,12 @@ def test_a_conversion_imports_what_it_needs(tmp_path):
         f"main({arguments!r}, standalone_mode=False); print(*sys.modules)"
     )
     assert set(run_python(code)) & UNUSED == set() and target.exists()
+
+
+def test_the_command_imports_what_it_is_asked_for():
+    code = "from serde.cli.commands import main; main(['--version'], standalone_mode=False)"
+    *_, shown = run_python(f"{code}; import sys; print(sys.modules.keys() & {{'numpy', 'onnx'}})")
+    assert shown == "set()"
 
 
 def test_formats_and_the_command_line_import_no_framework():

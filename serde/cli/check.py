@@ -1,0 +1,68 @@
+"""``serde check``: whether a model converts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from serde.cli.context import DONE, FAILED
+from serde.cli.options import (
+    RenamingCommand,
+    add_isolation,
+    add_option,
+    add_read_options,
+    add_write_options,
+    give,
+    known_target,
+    with_report,
+)
+from serde.cli.partition_commands import check_for_backend
+from serde.cli.show import show_model, show_notes
+
+
+@click.command(cls=RenamingCommand)
+@click.argument("source")
+@add_read_options()
+@add_option(
+    "--to",
+    default="onnx",
+    callback=known_target,
+    metavar="FORMAT",
+    help="The target format, or a profile: openvino, tensorrt, tract, relax, a plug-in's target.",
+)
+@add_write_options(only=("opset", "mxnet"))
+@add_option("--backend", metavar="NAME",
+            help="Tell what a backend takes: a name, `opset N`, or a TOML file.",
+            details="See [partition-a-model.md](../how-to/partition-a-model.md).")  # fmt: skip
+@add_option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@with_report
+@add_isolation
+@click.pass_context
+def check(
+    context: click.Context, /, source: str, debug: bool, as_json: bool, report_path: str | None,
+    backend: str | None, **options: Any,
+) -> None:  # fmt: skip
+    """Tell whether SOURCE converts, with the real converters, writing no model."""
+    from serde import api
+
+    if backend is not None:
+        only_reading = {k: v for k, v in options.items() if k not in ("to", "opset", "mxnet")}
+        only_reading["format"] = only_reading.pop("from_format")
+        check_for_backend(source, backend, as_json, give(**only_reading))
+        return
+    report = api.check(source, **give(**options))
+    if report_path:
+        report.save(report_path)
+    if as_json:
+        click.echo(report.to_json())
+    elif report.problems:
+        total = sum(p.count for p in report.problems)
+        click.echo(f"{source}: {total} node(s) cannot be converted to {report.target_format}:")
+        for problem in report.problems:
+            click.echo(f"  {problem}")
+    else:
+        click.echo(f"{source}: everything converts to {report.target_format}")
+        show_model(report)
+        show_notes(report)
+    context.exit(DONE if report.ok else FAILED)

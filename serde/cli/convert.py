@@ -1,0 +1,81 @@
+"""``serde convert``: one model to another format."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+from serde.cli.context import DONE, FAILED, NOT_COMPARED
+from serde.cli.options import (
+    VERIFICATION,
+    RenamingCommand,
+    add_isolation,
+    add_option,
+    add_read_options,
+    add_write_options,
+    give,
+    known_format,
+    with_report,
+)
+from serde.cli.progress import show_stages
+from serde.cli.show import show_conversion, show_next_step, show_not_compared, show_verification
+from serde.errors import Unconvertible, UsageError
+
+
+@click.command(cls=RenamingCommand)
+@click.argument("source")
+@add_option("-o", "--output", "target", required=True, metavar="FILE", help="The file to write.")
+@add_read_options()
+@add_write_options()
+@add_option("--to", "to_format", callback=known_format, metavar="FORMAT",
+            help="The format to write, where the suffix does not tell.")  # fmt: skip
+@add_option("--verify", type=click.Choice(["outputs", "layers"]), alone="outputs",
+            group=VERIFICATION, metavar="[layers]",
+            help="Run source and result and compare their outputs.",
+            details="With `layers`, compare each layer that both have, and name the first that "
+                    "differs.")  # fmt: skip
+@add_option("--verify-strict", "strict", group=VERIFICATION, is_flag=True,
+              help="Verify, and exit with 4 where nothing could be compared.")  # fmt: skip
+@add_option("--data", metavar="NPZ", help="The inputs to verify with; random if left out.",
+            group=VERIFICATION, details="An array for each name. Implies `--verify`.")  # fmt: skip
+@add_option("--expected", group=VERIFICATION, metavar="NPZ",
+            help="The source's outputs for them, if it cannot run.",
+            details="Implies `--verify`.")  # fmt: skip
+@with_report
+@add_option("-q", "--quiet", is_flag=True,
+            help="Print nothing but errors and failed verifications.")  # fmt: skip
+@add_isolation
+@click.pass_context
+def convert(
+    context: click.Context, /, source: str, target: str, quiet: bool, debug: bool,
+    report_path: str | None, verify: str | None, strict: bool, **options: Any,
+) -> None:  # fmt: skip
+    """Convert SOURCE, a file, prefix, folder or archive, to another format."""
+    from serde import api
+
+    if report_path and os.path.abspath(report_path) == os.path.abspath(target):
+        raise UsageError(f"--report and -o are one file: {target}")
+    given = give(**options)
+    try:
+        with show_stages(quiet) as progress:
+            report = api.convert(
+                source, target, verify=verify or strict, progress=progress, **given
+            )
+    except Unconvertible as error:
+        if report_path and error.report is not None:
+            error.report.save(report_path)
+        raise
+    if report_path:
+        report.save(report_path)
+    if not quiet:
+        show_conversion(report)
+        show_next_step(report)
+    found = report.verification
+    if found is not None and not (quiet and found.ok):
+        show_verification(found, err=quiet)
+    if found is not None:
+        show_not_compared(found, strict or not quiet)
+    code = DONE if report.ok else FAILED
+    context.exit(NOT_COMPARED if code == DONE and strict and not found.done else code)

@@ -1,0 +1,96 @@
+"""``serde repair``, ``serde join`` and ``serde wrap``: models made of others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from serde.cli.options import RenamingCommand, add_option
+from serde.cli.show import show_model
+from serde.errors import UsageError
+
+
+@click.command(cls=RenamingCommand)
+@click.argument("source")
+@add_option("-o", "--output", "target", required=True, metavar="FILE", help="The file to write.")
+@add_option("--debug", is_flag=True, help="Show where an error came from.")
+def repair(source: str, target: str, debug: bool) -> None:
+    """Mend an ONNX file that an old exporter left behind; say what was changed."""
+    from pathlib import Path
+
+    from serde.plugins import format_of
+
+    found = format_of(Path(source))
+    if found.repair is None:
+        raise UsageError(f"{found.name} files cannot be repaired")
+    changes = found.repair(source, target)
+    for change in changes:
+        click.echo(change)
+    click.echo(f"{source} → {target}: {len(changes)} change(s)")
+
+
+@click.command(cls=RenamingCommand)
+@click.argument("first")
+@click.argument("second")
+@add_option("-o", "--output", "target", required=True, metavar="FILE", help="The file to write.")
+@add_option("--connect", "links", multiple=True, metavar="OUTPUT=INPUT",
+            help="An output of FIRST and the input of SECOND that takes it.",
+            details="May be given several times. Without it inputs take the outputs of their "
+                    "names, or the only input the only output.")  # fmt: skip
+@add_option("--keep", "kept", multiple=True, metavar="OUTPUT",
+            help="A connected output that stays an output.")  # fmt: skip
+@add_option("--debug", is_flag=True, help="Show where an error came from.")
+def join(
+    first: str, second: str, target: str, links: tuple[str, ...], kept: tuple[str, ...],
+    debug: bool,
+) -> None:  # fmt: skip
+    """Write the models FIRST and SECOND, of any formats, as one."""
+    import serde
+
+    pairs = dict(_split_pair(link, "--connect", "boxes=x") for link in links)
+    graph = serde.compose(first, second, pairs or None, keep=kept)
+    _write(graph, target)
+
+
+@click.command(cls=RenamingCommand)
+@click.argument("source")
+@add_option("-o", "--output", "target", required=True, metavar="FILE", help="The file to write.")
+@add_option("--pre", metavar="MODULE:FUNCTION", help="NumPy code whose results are the inputs.",
+            details="A file may stand for the module: `prepare.py:scale`. "
+                    "The code is run.")  # fmt: skip
+@add_option("--post", metavar="MODULE:FUNCTION", help="NumPy code of the outputs.")
+@add_option("--pre-input", "specs", multiple=True, metavar="NAME=DIMS[:TYPE]",
+            help="The shape and element type of an input of the code before the model.",
+            details="Those of the model's input of this name, or of its only one, if left "
+                    "out.")  # fmt: skip
+@add_option("--debug", is_flag=True, help="Show where an error came from.")
+def wrap(
+    source: str, target: str, pre: str | None, post: str | None, specs: tuple[str, ...],
+    debug: bool,
+) -> None:  # fmt: skip
+    """Write SOURCE with the Python code before and behind it in the same file."""
+    import serde
+    from serde.passes.cut_inputs import parse_spec
+
+    given = dict(parse_spec(spec) for spec in specs)
+    _write(serde.wrap(source, pre, post, inputs=given), target)
+
+
+def _split_pair(text: str, option: str, example: str) -> tuple[str, str]:
+    """The two names of ``A=B``."""
+    first, found, second = text.partition("=")
+    if not (first and found and second):
+        raise UsageError(f"{option} {text!r} is not OUTPUT=INPUT, such as {example}")
+    return first, second
+
+
+def _write(graph: Any, target: str) -> None:
+    import serde
+    from serde.api.report import Report
+
+    serde.save(graph, target)
+    report = Report(graph.name, target, "", "")
+    report.describe(graph)
+    click.echo(f"{graph.name} → {target}")
+    show_model(report)

@@ -1,0 +1,47 @@
+"""``serde inspect`` and ``serde verify-hash``: what a file holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from serde.cli.options import RenamingCommand, add_isolation, add_option, add_read_options, give
+from serde.cli.show import show_model
+
+
+@click.command(cls=RenamingCommand)
+@click.argument("source")
+@add_read_options()
+@add_option("--values", is_flag=True, help="List every value: names --outputs takes.")
+@add_option("--json", "as_json", is_flag=True, help="Print JSON.")
+@add_isolation
+def inspect(source: str, debug: bool, values: bool, as_json: bool, **options: Any) -> None:
+    """Show what SOURCE holds: inputs, outputs, operators, weights."""
+    from serde import api
+    from serde.api.report import Report
+    from serde.ir.printer import show_value
+
+    given = give(**options)
+    graph, name = api.read(source, **given)
+    report = Report(source, "", name, "")
+    report.describe(graph)
+    if as_json:
+        click.echo(report.to_json())
+        return
+    version = graph.metadata.get(f"{name}.version") or (graph.domain or f"opset {graph.opset}")
+    click.echo(f"{source}: {name} {version}, {len(graph.nodes)} nodes")
+    show_model(report)
+    if values:
+        for node in graph.nodes:
+            click.echo(f"  {node.op}: {', '.join(map(show_value, node.outputs))}")
+
+
+@click.command("verify-hash", cls=RenamingCommand)
+@click.argument("source")
+@add_option("--debug", is_flag=True, help="Show where an error came from.")
+def verify_hash(source: str, debug: bool) -> None:
+    """Tell whether the weights of SOURCE are those it was written with, by --hash."""
+    from serde.verification.weights_hash import verify_hash as verified
+
+    click.echo(f"{source}: the weights have SHA-256 {verified(source)}, as written")

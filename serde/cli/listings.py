@@ -1,0 +1,38 @@
+"""``serde formats`` and ``serde ops``: what is installed, and what it converts."""
+
+from __future__ import annotations
+
+import click
+
+from serde.cli.options import RenamingCommand, add_option, known_format
+
+
+@click.command(cls=RenamingCommand)
+@add_option(
+    "--format",
+    "name",
+    callback=known_format,
+    metavar="FORMAT",
+    help="Only this format's operators.",
+)
+@add_option("--markdown", is_flag=True, help="Print docs/reference/operators.md.")
+def ops(name: str | None, markdown: bool) -> None:
+    """List the operators each format converts."""
+    from serde.cli.operator_table import as_lines, as_markdown
+
+    for line in as_markdown(name) if markdown else as_lines(name):
+        click.echo(line)
+
+
+@click.command(cls=RenamingCommand)
+def formats() -> None:
+    """List the installed formats and bridges."""
+    from serde import api
+    from serde.plugins import format_names, get_format
+
+    for name in format_names():
+        found = get_format(name)
+        ways = "read and written" if found.encode is not None else "read"
+        click.echo(f"{name}: {', '.join(found.suffixes)}; {ways}")
+    for bridge, format_name in api.bridges().items():
+        click.echo(f"bridge {bridge}: live objects, read as {format_name}")
