@@ -1,4 +1,4 @@
-"""Every operator family, in both directions; importing this package fills the rule tables."""
+"""MXNet's operator families, in both directions; importing this package fills the rule tables."""
 
 from serde.rewrite.families import import_families
 

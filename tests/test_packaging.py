@@ -1,0 +1,124 @@
+"""What is published: complete, described, reproducible, and enough by itself."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import serde
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKED = """serde backends formats frontends bridges docs tests conformance benchmarks examples
+.ci pyproject.toml setup.py MANIFEST.in README.md LICENSE""".split()
+EPOCH = {"SOURCE_DATE_EPOCH": "1700000000"}
+
+
+def run(*command, cwd, **env):
+    """Run a command; return what it printed."""
+    done = subprocess.run(
+        [str(c) for c in command], cwd=cwd, env={**os.environ, **env}, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def copy_sources(place):
+    """The checkout without what was built in it, as a build leaves files beside its sources."""
+    left_out = shutil.ignore_patterns("__pycache__", "*.egg-info", "build", "_build", "*.partial")
+    for name in PACKED:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, place / name, ignore=left_out)
+        else:
+            shutil.copy(ROOT / name, place)
+    return place
+
+
+def build(source, out, *what):
+    command = (sys.executable, "-m", "build", "--no-isolation", *what, "--outdir", out, source)
+    return run(*command, cwd=source, **EPOCH)
+
+
+def test_the_distributions_are_fit_to_publish(tmp_path):
+    source = copy_sources(tmp_path)
+    assert "Warning" not in build(source, tmp_path / "dist")  # the wheel is made of the sdist
+    (wheel,), (sdist,) = (list((tmp_path / "dist").glob(p)) for p in ("*.whl", "*.tar.gz"))
+    build(source, tmp_path / "again", "--wheel")
+    assert (tmp_path / "again" / wheel.name).read_bytes() == wheel.read_bytes()
+    scripts = Path(sys.executable).parent
+    run(scripts / "twine", "check", "--strict", wheel, sdist, cwd=tmp_path)
+    run(scripts / "check-wheel-contents", wheel, cwd=source)
+    run(scripts / "pyroma", "-n", "8", sdist, cwd=tmp_path)  # of 10: there is no author's address
+    names = {n for n in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in n}
+    folders = {"serde": "serde"} | {f: f"serde/{f}" for f in PACKED[1:5]}
+    sources = {str(to / p.relative_to(ROOT / f)) for f, to in ((f, Path(t)) for f, t in folders.items())
+               for p in (ROOT / f).rglob("*") if p.is_file() and p.suffix != ".pyc"}  # fmt: skip
+    assert names == sources
+    assert "serde/py.typed" in names
+    with tarfile.open(sdist) as tar:
+        held = {n.partition("/")[2] for n in tar.getnames()}
+    for name in ("docs/index.md", "tests/run.py", "examples/digits/convert.py", ".ci/run"):
+        assert name in held
+    metadata = zipfile.ZipFile(wheel).read(f"{wheel.name.removesuffix('-py3-none-any.whl')}"
+                                           ".dist-info/METADATA").decode()  # fmt: skip
+    assert f"\nVersion: {serde.__version__}\n" in metadata
+    assert "\nLicense-Expression: Apache-2.0\n" in metadata
+    assert not re.search(r"\]\((?!https?://)", metadata)  # an index has no files to link to
+
+
+ALONE = """
+
+import numpy as np
+import serde
+from importlib.metadata import requires
+assert "site-packages" in serde.__file__, serde.__file__
+graph = serde.trace(lambda x: {"y": np.maximum(x @ np.ones((3, 2), np.float32), 0)}, ("N", 3))
+serde.save(graph, "traced.onnx")
+parts = serde.partition("traced.onnx", "tensorrt")
+assert parts.parts
+import serde.bridges.mxnet, serde.bridges.tvm
+try:
+    serde.import_("traced.onnx", to="mxnet")
+except serde.MissingDependency as error:
+    assert "pip install" in str(error)
+else:
+    raise AssertionError("MXNet is not here")
+"""
+
+
+def test_the_wheel_alone_converts_traces_and_reports(tmp_path):
+    """In an environment without the checkout, and with nothing but what the wheel asks for."""
+    source = tmp_path / "source"
+    source.mkdir()
+    build(copy_sources(source), tmp_path, "--wheel")
+    (wheel,) = tmp_path.glob("*.whl")
+    venv.create(tmp_path / "venv")
+    scripts = tmp_path / "venv" / ("Scripts" if os.name == "nt" else "bin")
+    pip = (sys.executable, "-m", "pip", "--python", scripts / "python", "install", "-q")
+    done = subprocess.run([*map(str, pip), str(wheel)], capture_output=True, text=True)
+    if done.returncode and "No matching distribution" in done.stderr:
+        pytest.skip(f"no package index: {done.stderr.strip().splitlines()[-1]}")
+    assert done.returncode == 0, done.stderr
+    work = tmp_path / "work"
+    work.mkdir()
+    model = shutil.copytree(ROOT / "examples" / "digits", work / "digits")
+    serde_ = scripts / "serde"
+    assert run(serde_, "--version", cwd=work).split()[-1] == serde.__version__
+    for target in ("a.onnx", "a.relay", "a-symbol.json", "relax.onnx --profile relax"):
+        sizes = ("--input", "data=1,1,8,8", "--report", "report.html")
+        run(serde_, "convert", model, "-o", *target.split(), *sizes, cwd=work)
+    assert "digits" in (work / "report.html").read_text()
+    run(serde_, "migrate", "digits", "-o", "migrated", "--jobs", "1", cwd=work)
+    assert "serde-hub[verify]" in run(
+        serde_, "convert", "a.onnx", "-o", "b.onnx", "--verify", cwd=work
+    )
+    run(scripts / "python", "-c", ALONE, cwd=work)
