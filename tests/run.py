@@ -21,7 +21,7 @@ MXNET_NEEDS = ("requests", "graphviz", "setuptools<81")
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "chrome")  # its names on the path
 CODE = (
     "serde", "backends", "formats", "frontends", "bridges", "tests", "conformance", "benchmarks",
-    "examples", "setup.py",
+    "examples", "setup.py", "docs/conf.py",
 )  # fmt: skip
 
 
@@ -47,7 +47,7 @@ def set_up(folder: Path) -> Path:
         except subprocess.CalledProcessError:
             sys.exit("this Python cannot make virtual environments: apt-get install python3-venv")
     pip = (python, "-m", "pip", "install", "-q", "--disable-pip-version-check")
-    must(*pip, "-e", f"{ROOT}[test]")
+    must(*pip, "-e", f"{ROOT}[test,docs]")
     if run(*pip, "--no-deps", MXNET) or run(*pip, *MXNET_NEEDS):
         print("MXNet could not be installed: the tests against it will be skipped")
     return bin_
