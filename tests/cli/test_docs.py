@@ -202,21 +202,27 @@ def @main(%x: Tensor[(1, 3), float32], %w: Tensor[(2, 3), float32]) {
 """
 
 
-def readme_commands():
-    text = (ROOT / "README.md").read_text()
-    lines = "".join(blocks(ROOT / "README.md", "sh")).splitlines()
-    table = re.findall(r"^\|.*\|$", text, re.MULTILINE)
+DIRECTIONS = DOCS / "how-to" / "convert-between-formats.md"
+COMMANDED = (ROOT / "README.md", DIRECTIONS)
+
+
+def commands_of(page):
+    """The commands of a page, in its blocks and in its tables."""
+    lines = "".join(blocks(page, "sh")).splitlines()
+    table = re.findall(r"^\|.*\|$", page.read_text(), re.MULTILINE)
     lines += [c for row in table for c in re.findall(r"`([^`]+)`", row)]
     return [line.partition("#")[0].strip() for line in lines if line.startswith("serde ")]
 
 
-@pytest.mark.parametrize("line", readme_commands())
-def test_the_commands_of_the_readme_run(workplace, line):
+@pytest.mark.parametrize("line", [c for page in COMMANDED for c in commands_of(page)])
+def test_the_commands_of_the_readme_and_of_directions_run(workplace, line):
     if "--verify" in line:
         live_mxnet()
     found = CliRunner().invoke(main, shlex.split(line)[1:])
     assert found.exit_code == 0, found.output
-    if made := re.search(r"-o (\S+)", line):
+    if "migrate" in line:
+        assert (workplace / "converted" / "model.onnx").exists()
+    elif made := re.search(r"-o (\S+)", line):
         assert_loads(made[1])
     if "--verify" in line:
         assert found.output.endswith(": pass\n")
@@ -270,10 +276,14 @@ def assert_loads(path):
         assert "def @main" in tvm_live.ask("text_of", [form, Path(path).read_text()])
 
 
-def test_the_readme_has_commands_to_run():
-    assert {c.split()[1] for c in readme_commands()} >= {"convert", "check", "inspect"}
+def test_there_are_commands_for_all_directions():
+    assert [c.split()[1] for c in commands_of(ROOT / "README.md")] == [
+        "convert",
+        "check",
+        "migrate",
+    ]
     pairs = {tuple(kind(p) for p in re.search(r"convert (\S+) .*-o (\S+)", c).groups())
-             for c in readme_commands() if c.startswith("serde convert")}  # fmt: skip
+             for c in commands_of(DIRECTIONS) if c.startswith("serde convert")}  # fmt: skip
     assert len(pairs & set(product(("mxnet", "onnx", "relay"), repeat=2))) == 9
 
 
@@ -283,8 +293,8 @@ def kind(path):
     return next((f for end, f in ends.items() if path.endswith(end)), "other")
 
 
-@pytest.mark.parametrize("block", blocks(ROOT / "README.md", "python"))
-def test_the_code_of_the_readme_runs(workplace, block):
+@pytest.mark.parametrize("block", [b for page in COMMANDED for b in blocks(page, "python")])
+def test_the_code_of_the_readme_and_of_directions_runs(workplace, block):
     scope = {}
     if "mxnet" in block and "serde.bridges" in block:
         mx = live_mxnet()
@@ -306,6 +316,10 @@ def test_the_first_command_of_the_readme_ends_in_the_example(tmp_path, monkeypat
     exec((tmp_path / "digits" / "convert.py").read_text(), scope)
     scope["main"]()
     out = capsys.readouterr().out
+    (shown,) = re.findall(
+        r"^```\n(accuracy.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S
+    )
+    assert shown in out
     before, after = re.findall(r"accuracy in .*: +([\d.]+) %", out)
     assert before == after and float(before) > 95
 
