@@ -291,6 +291,11 @@ class TestEngines:
             migrate([zoo], tmp_path / "out", jobs=2)
         assert migrate([zoo / "a.onnx"], tmp_path / "out", jobs=1).ok
 
+    def test_without_joblib_one_model_is_converted_at_a_time(self, zoo, tmp_path, monkeypatch):
+        monkeypatch.setattr("serde.api.migrate.engines.find_spec", lambda name: None)
+        monkeypatch.setitem(sys.modules, "joblib", None)
+        assert len(migrate([zoo], tmp_path / "out").rows) > 1
+
     def test_dask_may_be_missing(self, zoo, tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, "distributed", None)
         with pytest.raises(MissingDependency, match=r"serde-hub\[dask\]"):

@@ -36,7 +36,8 @@ SHOWN = 40  # models without a result, and operators
 @add_option("--verify", is_flag=True, help="Run each source and result and compare them.")
 @add_option("--jobs", type=click.IntRange(min=1), metavar="N",
             help="How many models at a time; one for each processor if left out.",
-            details="More than one need joblib: `pip install 'serde-hub[migrate]'`.")  # fmt: skip
+            details="More than one need joblib, `pip install 'serde-hub[migrate]'`; without it, "
+                    "one if left out.")  # fmt: skip
 @add_option("--dask", metavar="ADDRESS",
             help="Run on this Dask scheduler; `local` for a cluster of this machine's own.",
             details="It needs Dask: `pip install 'serde-hub[dask]'`. Its workers need serde, and "

@@ -11,7 +11,7 @@ from typing import Any
 
 from serde import __version__
 from serde.api.migrate import table
-from serde.api.migrate.engines import run_jobs
+from serde.api.migrate.engines import count_jobs, run_jobs
 from serde.api.migrate.job import FINAL, Job, Row, row_to_dict
 from serde.api.migrate.sources import find_models, is_url, open_filesystem, plan_targets
 from serde.errors import UsageError
@@ -78,7 +78,8 @@ def migrate(
         folder: where results go, in the folders of their sources; a path or a URL.
         to: the format to write.
         verify: whether each result is compared with its source.
-        jobs: how many models at a time; one for each processor if left out.
+        jobs: how many models at a time; if left out, one for each processor, or one where joblib
+            is not installed.
         dask: the address of a Dask scheduler, or ``local`` for a cluster of this machine's own.
         max_seconds, max_memory: what each model may take; MiB.
         reports: whether a report is written beside each result.
@@ -95,7 +96,7 @@ def migrate(
     given = _check_options(options)
     models = find_models(map(os.fspath, sources), folder)
     targets = plan_targets(models, into)
-    count = jobs or os.cpu_count() or 1
+    count = jobs or count_jobs(dask)
     threads = max(1, (os.cpu_count() or 1) // count)
     journal = Journal(folder)
     done: list[Row] = []

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from importlib.util import find_spec
 
 from serde.api.migrate.job import Job, Row, run_job
 from serde.errors import MissingDependency
 
 LOCAL = "local"  # as an address: a cluster of this machine's own
 PATIENCE = 10  # seconds that a scheduler has to answer
+
+
+def count_jobs(dask: str | None) -> int:
+    """How many jobs run at a time unless the user tells: one where there is no engine for more."""
+    has_engine = dask is not None or find_spec("joblib") is not None
+    return (os.cpu_count() or 1) if has_engine else 1
 
 
 def run_jobs(jobs: Sequence[Job], count: int, dask: str | None = None) -> Iterator[Row]:
