@@ -39,6 +39,11 @@ def decode(
     )  # fmt: skip
 
 
+def show_version(number: int) -> str:
+    """A version of MXNet as people write it: 10901 is 1.9.1."""
+    return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
+
+
 def decode_symbol(
     symbol: Symbol, params: Params | None, path: str, ignore_extra: bool = False,
     searched: str = "", match_params: bool = False, outputs: Sequence[str] | None = None,
@@ -51,7 +56,7 @@ def decode_symbol(
         symbol, params = _cut(symbol, params, outputs)
     graph = bind_params(symbol, params, path, ignore_extra, searched, match_params)
     name = Path(path).name.removesuffix(".json").removesuffix("-symbol") or "symbol"
-    return replace(graph, name=name, metadata={VERSION: str(symbol.version)})
+    return replace(graph, name=name, metadata={VERSION: show_version(symbol.version)})
 
 
 def _cut(symbol: Symbol, params: Params, outputs: Sequence[str]) -> tuple[Symbol, Params]:

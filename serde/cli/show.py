@@ -22,12 +22,17 @@ NEXT_STEPS = {  # by profile, or format: how a result is run
     "relay-json": "tvm.ir.load_json(open({name!r}).read())",
 }
 PREFIX = "not compared: "
+COMPARING = frozenset({"run", "verify", "layers"})  # the stages of verification
 
 
 def show_conversion(report: Report) -> None:
     """Print what a conversion did."""
-    seconds = sum(report.seconds.values())
-    click.echo(f"{report.source} ({report.source_format}) → {report.target} in {seconds:.2f} s")
+    compared = sum(s for stage, s in report.seconds.items() if stage in COMPARING)
+    seconds = sum(report.seconds.values()) - compared
+    more = f", run and compared in {compared:.2f} s" if compared else ""
+    click.echo(
+        f"{report.source} ({report.source_format}) → {report.target} in {seconds:.2f} s{more}"
+    )
     show_model(report)
     show_notes(report)
 
@@ -55,7 +60,8 @@ def show_model(report: Report) -> None:
     """Print inputs, outputs, operators and weights."""
     for title, entries in (("inputs", report.inputs), ("outputs", report.outputs)):
         for entry in entries:
-            click.echo(f"  {title[:-1]:7}{entry['name']}: {entry['dtype']} {entry['shape']}")
+            dtype = entry["dtype"] or "(unknown type)"
+            click.echo(f"  {title[:-1]:7}{entry['name']}: {dtype} {entry['shape']}")
     counts = [f"{op} ×{n}" for op, n in report.operators.items()]
     more = f" and {len(counts) - SHOWN_OPERATORS} more" if len(counts) > SHOWN_OPERATORS else ""
     click.echo(

@@ -321,7 +321,7 @@ class TestInspect:
     def test_what_a_model_holds(self):
         code, out, _ = serde("inspect", "digits")
         assert code == DONE
-        assert out.startswith("digits: mxnet 10901, 13 nodes\n  input  data:")
+        assert out.startswith("digits: mxnet 1.9.1, 13 nodes\n  input  data:")
         assert "Convolution ×2" in out and "softmax_label" in out
 
     def test_every_value(self):

@@ -68,7 +68,7 @@ WRONG: dict[str, tuple[dict[str, Array], list[str]]] = {
         [
             "m-symbol.json: 1 parameter(s) are missing; m-0001.params has not:",
             "  convolution0_bias (4)",
-            "give the shape of one that is an input",
+            "give their file with --params, or the shape of one that is an input with --input",
         ],
     ),
     "misspelt": (

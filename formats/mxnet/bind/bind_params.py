@@ -95,7 +95,7 @@ def refuse_missing_parameters(graph: Graph) -> None:
     lines = _format_lines(f"{n}{_show(s)}{_suggest_array(n, s, held)}" for n, s in absent.items())
     raise MalformedFile(
         info.path, f"{len(absent)} parameter(s) are missing; {info.searched}:{lines}\n"
-        "give the shape of one that is an input"
+        "give their file with --params, or the shape of one that is an input with --input"
     )  # fmt: skip
 
 
