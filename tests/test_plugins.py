@@ -143,6 +143,14 @@ def test_what_no_format_claims_is_told_for_what_it_is(tmp_path, content, kind, w
         plugins.format_of(path)
 
 
+def test_of_a_folder_the_models_in_it_are_named(tmp_path):
+    text = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(1), float32]) { nn.relu(%x) }\n'
+    (tmp_path / "net.relay").write_text(text)
+    (tmp_path / "README").write_text("no model")
+    with pytest.raises(UnknownFormat, match=r"is a folder: name the model in it: \S+net.relay$"):
+        plugins.format_of(tmp_path)
+
+
 def test_an_absent_path_is_told_before_any_format_is_asked(tmp_path, with_formats):
     with_formats(a_format("one", (".one",), lambda p: 1 / 0))
     with pytest.raises(MalformedFile, match="no such file, folder or prefix"):

@@ -29,8 +29,10 @@ def inspect(source: str, debug: bool, values: bool, as_json: bool, **options: An
     if as_json:
         click.echo(report.to_json())
         return
-    version = graph.metadata.get(f"{name}.version") or (graph.domain or f"opset {graph.opset}")
-    click.echo(f"{source}: {name} {version}, {len(graph.nodes)} nodes")
+    version = graph.metadata.get(f"{name}.version") or (
+        "" if graph.domain else f"opset {graph.opset}"
+    )
+    click.echo(f"{source}: {f'{name} {version}'.strip()}, {len(graph.nodes)} nodes")
     show_model(report)
     if values:
         for node in graph.nodes:

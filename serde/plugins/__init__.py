@@ -49,6 +49,7 @@ class Deferred:
 
 
 STAGES = ("decode", "to_ir", "from_ir", "encode")
+MOST_FILES, MOST_MODELS = 100, 3  # of a folder that are looked at, that a message names
 
 
 def _accept_old_fields(cls: type[Format]) -> type[Format]:
@@ -336,7 +337,19 @@ def format_of(path: Path) -> Format:
         raise UnknownFormat(f"{path} could be {names}: say which with --from")
     if path.is_file():
         refuse_other_file(path, read_head(path))
+    if models := _list_models(path):
+        raise UnknownFormat(f"{path} is a folder: name the model in it: {' or '.join(models)}")
     raise UnknownFormat(f"{path} is of no known format; installed: {', '.join(format_names())}")
+
+
+def _list_models(folder: Path) -> list[str]:
+    """A few files of a folder that are of a known format, by name if any are."""
+    files = sorted(p for p in folder.glob("*") if p.is_file())[:MOST_FILES]
+    formats = [get_format(n) for n in format_names()]
+    models = [p for p in files if any(f.matches(p) for f in formats)]
+    suffixes = tuple(s for f in formats for s in f.suffixes)
+    shown = [p for p in models if p.name.endswith(suffixes)] or models
+    return [str(p) for p in shown[:MOST_MODELS]]
 
 
 def refuse_absent(path: Path) -> None:
