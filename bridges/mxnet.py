@@ -28,6 +28,7 @@ from serde.ir.graph import Graph, Tensor
 from serde.plugins import Bridge
 
 from .mxnet_export import data_inputs, export_model
+from .mxnet_onnx import get_model_metadata, get_operator_support, import_model, replace_functions
 from .numpy_compat import mend_mxnet, restore
 
 FLOATS = frozenset({np.float16, np.float32, np.float64})
@@ -37,8 +38,9 @@ INSTALL = (
     "pip install requests graphviz setuptools"
 )
 __all__ = [
-    "BRIDGE", "attach", "data_inputs", "decode", "export_model", "import_mxnet", "prepare", "run",
-    "run_folder", "to_block", "to_symbol", "trace",
+    "BRIDGE", "attach", "data_inputs", "decode", "export_model", "get_model_metadata",
+    "get_operator_support", "import_model", "import_mxnet", "import_to_gluon", "install",
+    "prepare", "run", "run_folder", "to_block", "to_symbol", "trace",
 ]  # fmt: skip
 
 
@@ -130,7 +132,8 @@ def _from_block(block: Any, params: Any) -> tuple[str, Any]:
     graph = getattr(block, "_cached_graph", None)
     if not graph:
         raise UsageError(
-            f"block {block.name!r} has no symbol yet: call hybridize() and run it once"
+            f"block {block.name!r} has no symbol yet: call hybridize() and run it once; "
+            "where it cannot be hybridized, serde.bridges.mxnet.trace(block, x) records a run"
         )
     if params is not None:
         raise UsageError("a block holds its own parameters: leave params out")
@@ -363,6 +366,23 @@ def to_block(source: Any, *, ctx: Any = None, **options: Any) -> Any:
             parameter.grad_req = "null"
     block.collect_params().load_dict(plain, ctx)
     return block
+
+
+def import_to_gluon(model_file: str | os.PathLike[str], ctx: Any) -> Any:
+    """Read an ONNX file as ``mxnet.contrib.onnx.import_to_gluon``: a SymbolBlock on ``ctx``."""
+    return to_block(model_file, ctx=ctx, format="onnx")
+
+
+def install() -> None:
+    """Let ``mxnet.onnx`` and ``mxnet.contrib.onnx`` export and import with serde.
+
+    Scripts that call them run unchanged; names that were imported from there before are not
+    replaced.
+    """
+    functions = (
+        export_model, get_model_metadata, get_operator_support, import_model, import_to_gluon
+    )  # fmt: skip
+    replace_functions(import_mxnet(), {f.__name__: f for f in functions})
 
 
 BRIDGE = Bridge("mxnet", ("mxnet",), "mxnet", decode, run, {"mxnet": to_symbol}, prepare)

@@ -44,10 +44,13 @@ def export_model(
     size. ``run_shape_inference`` changes nothing: shapes are always inferred. ``input_type`` and
     ``input_shape`` are the older names of ``in_types`` and ``in_shapes``.
     ``opset_version`` and ``large_model`` are parameters of other releases of MXNet: the opset, and
-    weights in a file of their own.
+    weights in a file of their own. Some had the opset in the place of ``dynamic``: a number there
+    is one.
     """
     from serde import api
 
+    if not isinstance(dynamic, bool):
+        opset_version, dynamic = dynamic, False
     graph = _inference_graph(sym, params, options)
     shapes = _requested_shapes(
         in_shapes if in_shapes is not None else input_shape, dynamic, dynamic_input_shapes
