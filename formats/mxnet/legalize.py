@@ -1,6 +1,6 @@
 """Operators MXNet lacks, decomposed into operators of the IR that it has.
 
-``spells`` has the rules made for MXNet, by family in ``ops``; where it has none,
+``legalizations`` has the rules made for MXNet, by family in ``ops``; where it has none,
 an operator that came to the standard later becomes what it was before
 (``serde.version_converter.adapters``).
 """
@@ -21,7 +21,7 @@ from serde.legalize.target import Target
 from serde.legalize.walk import Legalized, legalize
 from serde.passes.dce import drop_dead
 
-from .target import spells, writes
+from .target import legalizations, writes
 
 # Operands that are sizes; where they are known by name, a hint ``sizes`` holds them.
 SIZES = {"Expand": 1, "Loop": 0, "Range": 1, "Reshape": 1, "Slice": 2, "TopK": 1}
@@ -46,7 +46,7 @@ def mxnet_target() -> Target:
     return Target(
         "mxnet",
         supports={op: CONSTRAINTS.get(op, {}) for op in writes.rules},
-        legalizations=add_decompositions(spells, writes.rules),
+        legalizations=add_decompositions(legalizations, writes.rules),
         emulated=frozenset(CARRIERS),
         emulates_inputs=True,
         counted=COUNTED,

@@ -97,7 +97,7 @@ def _illegal_output_reason(node: Node) -> str | None:
 writes = Writes("ir → mxnet", defaults=defaults)
 # Operators MXNet lacks, or has in part, as operators of the IR that it has. A rule that returns
 # None leaves the operator as it is.
-spells = legalization_table("ir → mxnet")
+legalizations = legalization_table("ir → mxnet")
 
 
 class SymbolBuilder(Builder):

@@ -7,11 +7,11 @@ from serde.ir.graph import EMPTY, Graph, Value
 from serde.rewrite.outline import KEEP, Keep, outline_calls
 
 from . import ops
-from .legalize import recast
+from .legalize import legalize_for_relay
 from .ops.class_nms import mark_by_class
 from .passes.dynamic_shape_support import find_unsupported
 from .passes.fusion_barriers import add_fusion_barriers
-from .target import TYPES, CallBuilder, misfit, writes
+from .target import TYPES, CallBuilder, illegal_reason, writes
 from .to_module import GLOBAL
 
 __all__ = ["from_ir", "ops"]
@@ -28,9 +28,9 @@ def from_ir(graph: Graph, functions: Keep | None = None) -> Graph:
     """
     if functions not in (None, *KEEP):
         raise UsageError(f"functions={functions!r} is not one of {', '.join(KEEP)}")
-    stage, problems = writes.name, list(_misfits(graph))
+    stage, problems = writes.name, list(_list_illegal_values(graph))
     builder = CallBuilder(graph.name)
-    legal = recast(mark_by_class(graph))
+    legal = legalize_for_relay(mark_by_class(graph))
     try:
         done = writes.with_diagnostics(legal.diagnostics).rewrite(legal.graph, builder)
     except Unconvertible as error:
@@ -52,12 +52,12 @@ def _with_globals(graph: Graph, functions: Keep | None) -> Graph:
     return graph if any(v.dtype is None or v.shape is None for v in ends) else made
 
 
-def _misfits(graph: Graph) -> list[Problem]:
+def _list_illegal_values(graph: Graph) -> list[Problem]:
     ends = [("input", v) for v in graph.inputs] + [("output", v) for v in graph.outputs]
     return [
         Problem(kind, EMPTY, reason, (value.name,), writes.name)
         for kind, value in ends
-        if (reason := misfit(value)) is not None and (kind == "input" or _is_typed(value))
+        if (reason := illegal_reason(value)) is not None and (kind == "input" or _is_typed(value))
     ]
 
 

@@ -11,7 +11,7 @@ from serde.legalize.target import Target
 from serde.legalize.walk import Legalized, legalize
 from serde.passes import tidy
 
-from .target import recasts, writes
+from .target import legalizations, writes
 
 # TVM accumulates float16 in float16, ONNX Runtime in float32. Products have an ``out_dtype``.
 SUMS = frozenset(
@@ -26,13 +26,13 @@ WIDE = {"T": frozenset(DType) - {DType.FLOAT16}}
 @cache
 def relay_target() -> Target:
     """Relay, once all families have filled the tables."""
-    legalizations = add_decompositions(recasts, writes.rules)
-    named = (*writes.rules, *(SUMS & legalizations.rules.keys()))
+    own = add_decompositions(legalizations, writes.rules)
+    named = (*writes.rules, *(SUMS & own.rules.keys()))
     operators = {op: WIDE if op in SUMS else {} for op in named}
-    return Target("relay", supports=operators, legalizations=legalizations)
+    return Target("relay", supports=operators, legalizations=own)
 
 
-def recast(graph: Graph) -> Legalized:
+def legalize_for_relay(graph: Graph) -> Legalized:
     """Rewrite an IR graph into one whose operators, but those without any way, Relay has."""
     graph = scalarize_sequences(without_functions(graph, traced=True))
     return legalize(graph, relay_target(), tidy)

@@ -53,7 +53,7 @@ writes = _Writes(
 )
 # Operators Relay has not, or not in such a form, as operators of the IR that it has. A rule that
 # returns None leaves the operator as it is.
-recasts = legalization_table("ir → relay")
+legalizations = legalization_table("ir → relay")
 # Element types Relay's operators compute with; TVM declares more than it has kernels for.
 TYPES = frozenset(
     {DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.BOOL}
@@ -79,16 +79,16 @@ class CallBuilder(Builder):
         self, name: str, dtype: DType | None = None, shape: Shape | None = None,
         wrap: tuple[str, ...] = (),
     ) -> Value:  # fmt: skip
-        """Declare an input; those of subgraphs are refused here, others by ``misfit`` before."""
+        """Declare an input; those of subgraphs are checked here, others by ``illegal_reason``."""
         declared = super().input(name, dtype, shape, wrap)
         if self.inside:
-            reason = misfit(declared)
+            reason = illegal_reason(declared)
             require(reason is None, reason or "")
         return declared
 
     def adopt(self, constant: Value) -> Value:
         """Bring a constant over; the second time it is the one that is there."""
-        reason = misfit(constant)
+        reason = illegal_reason(constant)
         require(reason is None, reason or "")
         if constant in self.held and constant.name in self.names.used:
             return constant
@@ -98,7 +98,7 @@ class CallBuilder(Builder):
         return made
 
 
-def misfit(value: Value) -> str | None:
+def illegal_reason(value: Value) -> str | None:
     """Why Relay has no such tensor: of what it is made, or what is not known of it."""
     if value.container:
         return f"{value.name!r} is {' of '.join(value.container)}, which Relay has no type for"

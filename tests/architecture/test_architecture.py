@@ -338,7 +338,7 @@ def test_an_operator_is_in_the_file_of_its_family(op):
     """Its rules in all tables; what the tables share is in ``serde.decompositions``."""
     import_module("serde.version_converter.adapters.families")  # fills the tables
     tables = [t for name in ("mxnet", "relay") for t in get_format(name).rule_tables()]
-    tables += [mxnet_target.spells, relay_target.recasts]
+    tables += [mxnet_target.legalizations, relay_target.legalizations]
     # Opset 6 dropped the attribute ``consumed_inputs`` of many operators, by one rule.
     tables += [t for v, t in (*below.items(), *above.items()) if v > 6]
     found = set()
@@ -353,7 +353,7 @@ def test_an_operator_is_in_the_file_of_its_family(op):
 
 def registers(path: str) -> bool:
     """Whether a file fills a rule table as it is imported."""
-    tables = {"reads", "writes", "spells", "recasts", "below", "above", "decomposition"}
+    tables = {"reads", "writes", "legalizations", "below", "above", "decomposition"}
     called = [n.func for n in nodes(path) if isinstance(n, ast.Call)]
     return any({n.id for n in ast.walk(c) if isinstance(n, ast.Name)} & tables for c in called)
 

@@ -8,7 +8,7 @@ from serde.ir.geometry import may_be_same
 from serde.ir.graph import Value
 
 from ..rules import reads
-from ..target import spells, writes
+from ..target import legalizations, writes
 
 ACTIVATIONS = {
     "relu": "Relu",
@@ -119,24 +119,24 @@ def write_mish(s, x):
     return s.elemwise_mul(x, s.tanh(s.Activation(x, act_type="softrelu")))
 
 
-@spells("Relu")
+@legalizations("Relu")
 def legalize_relu(g, x):
     """Of integers, the larger of each and 0."""
     return None if x.type.kind == "f" else g.Max(x, g.const(0, x.type))
 
 
-@spells("Selu")
+@legalizations("Selu")
 def legalize_selu(g, x, *, alpha, gamma):
     own = (round(alpha, 6), round(gamma, 6)) == (1.673263, 1.050701)
     return None if own else selu(g, x, alpha=alpha, gamma=gamma)
 
 
-@spells("Gelu")
+@legalizations("Gelu")
 def legalize_gelu(g, x, *, approximate):
     return None if approximate == "none" else g.decompose("Gelu", 20, x, approximate=approximate)
 
 
-@spells("PRelu")
+@legalizations("PRelu")
 def legalize_prelu(g, x, slope):
     """MXNet's slope is one number, or one a channel."""
     dims = slope.ranked_shape

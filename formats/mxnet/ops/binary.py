@@ -12,7 +12,7 @@ from serde.errors import require
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
-from ..target import scalar_value, spells, writes
+from ..target import legalizations, scalar_value, writes
 
 BINARY = {  # operator: MXNet's for tensors, with a number on the right, with one on the left
     "Add": ("broadcast_add", "_plus_scalar", "_plus_scalar"),
@@ -265,12 +265,12 @@ def write_mod(s, x, y, *, fmod):
     return s.where(moves, s.broadcast_add(rest, y), rest)
 
 
-@spells("Pow")
+@legalizations("Pow")
 def legalize_pow(g, x, y):
     return None if x.dtype is y.dtype else power(g, x, y)
 
 
-@spells("Mod")
+@legalizations("Mod")
 def legalize_mod(g, x, y, *, fmod):
     """Of integers, by division; MXNet has one of floats."""
     return None if x.type.kind == "f" else g.decompose("Mod", 10, x, y, fmod=fmod)

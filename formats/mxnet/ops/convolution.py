@@ -14,7 +14,7 @@ from serde.spec.expressions import END
 from serde.version_converter.adapters.pooling import pad_window_axes
 
 from ..rules import reads
-from ..target import require_symmetric_pads, spells, writes
+from ..target import legalizations, require_symmetric_pads, writes
 from .deconvolution_phases import convolve_phases, phases
 from .padding import is_symmetric, pad_images
 
@@ -170,7 +170,7 @@ def write_conv_transpose(
     )
 
 
-@spells("Conv")
+@legalizations("Conv")
 def legalize_conv(g, x, w, b=None, *, kernel_shape, strides, dilations, pads, group):
     """MXNet pads both ends alike; images and volumes are padded by its ``Pad``."""
     if is_symmetric(pads) or x.rank != 3:
@@ -181,7 +181,7 @@ def legalize_conv(g, x, w, b=None, *, kernel_shape, strides, dilations, pads, gr
     )  # fmt: skip
 
 
-@spells("ConvTranspose")
+@legalizations("ConvTranspose")
 def legalize_conv_transpose(
     g, x, w, b=None, *, group, kernel_shape: Ints | None = None, strides: Ints | None = None,
     dilations: Ints | None = None, pads: Ints | None = None, output_padding: Ints | None = None,

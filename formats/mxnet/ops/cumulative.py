@@ -12,7 +12,7 @@ from serde.ir.graph import DType, Value
 from serde.spec.expressions import END, Size
 
 from ..rules import dtype_of, reads
-from ..target import spells, writes
+from ..target import legalizations, writes
 from .slicing import FAR
 
 
@@ -118,7 +118,7 @@ def write_cum_sum(s, x, axis):
     return s["_np_cumsum"](x, axis=along % x.rank)
 
 
-@spells("CumSum")
+@legalizations("CumSum")
 def legalize_cum_sum(g, x, axis, *, exclusive, reverse):
     """Forwards, each with its own; an operand before it is a zero in front and one less behind."""
     (along,) = (int(i) % x.rank for i in axis.ints())

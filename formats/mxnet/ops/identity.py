@@ -8,7 +8,7 @@ from serde.spec.schema import ELEMENT_TYPES
 from serde.version_converter.adapters.normalization import inference_or_training
 
 from ..rules import dtype_of, reads
-from ..target import TYPES, spells, storage_type_name, writes
+from ..target import TYPES, legalizations, storage_type_name, writes
 
 FLOATS = (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64)  # narrow to wide
 
@@ -74,7 +74,7 @@ def write_cast(s, x, *, to: int):
     return s.Cast(x, dtype=dtype.value)
 
 
-@spells("Dropout")
+@legalizations("Dropout")
 def legalize_dropout(
     g, x: Value, ratio=None, mode=None, *, seed: int | None = None, outputs: int = 1
 ):

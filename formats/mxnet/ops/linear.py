@@ -9,7 +9,7 @@ from serde.ir.geometry import Ints, swap_axes_perm
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
-from ..target import scalar_value, spells, writes
+from ..target import legalizations, scalar_value, writes
 from .convolution import present_operands
 
 STORAGE = {"forward_stype": ("None", "default")}
@@ -85,7 +85,7 @@ def write_mat_mul(s, a, b):
     return s["_linalg_gemm2"](a, b)
 
 
-@spells("MatMul")
+@legalizations("MatMul")
 def legalize_mat_mul(g, a: Value, b: Value):
     """MXNet multiplies floats, of two axes or with equal batches."""
     if a.rank == 1 or b.rank == 1:
@@ -118,7 +118,7 @@ def multiply_vector(g, a: Value, b: Value):
     return g.Squeeze(y, gone)
 
 
-@spells("Gemm")
+@legalizations("Gemm")
 def legalize_gemm(g, a, b, c=None, *, alpha, beta, transA, transB):
     """MXNet has that of floats."""
     if a.type.kind == "f":

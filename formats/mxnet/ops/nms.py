@@ -13,7 +13,7 @@ from serde.spec.expressions import lowest_value
 from serde.version_converter.adapters.nms import suppress_by_looping
 
 from ..rules import Floats, reads
-from ..target import scalar_value, spells, writes
+from ..target import legalizations, scalar_value, writes
 from .bbox import FORMATS, decode_boxes, to_center, to_corner
 from .dynamic_shapes import align_to_axis
 
@@ -158,7 +158,7 @@ def suppress_rows(g, rows: Value, bound: float, force: bool, topk: int, classes:
     return g.Concat(g.Unsqueeze(ids, [2]), g.slice_axis(sorted_rows, 2, 1, 6), axis=2)
 
 
-@spells("NonMaxSuppression")
+@legalizations("NonMaxSuppression")
 def legalize_suppression(
     g, boxes, scores, most=None, overlap=None, least=None, *, center_point_box: int
 ):

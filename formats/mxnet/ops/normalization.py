@@ -12,7 +12,7 @@ from serde.rewrite.rules import Hint
 from serde.version_converter.adapters.normalization import layer_normalization, standardize
 
 from ..rules import reads
-from ..target import spells, writes
+from ..target import legalizations, writes
 from .deconvolution_phases import is_flipped
 
 STATISTICS = ("momentum", "use_global_stats")
@@ -145,7 +145,7 @@ def write_lrn(s, x, *, size, alpha, beta, bias):
     return s.LRN(x, nsize=size, alpha=alpha, beta=beta, knorm=bias)
 
 
-@spells("LayerNormalization")
+@legalizations("LayerNormalization")
 def legalize_layer_norm(
     g, x, scale, bias=None, *, axis, epsilon, stash_type, outputs: int = 1
 ):  # fmt: skip
@@ -162,7 +162,7 @@ def legalize_layer_norm(
     return made[:outputs]
 
 
-@spells("BatchNormalization")
+@legalizations("BatchNormalization")
 def legalize_batch_norm(g, x, *parameters, epsilon, momentum, training_mode, outputs: int = 1):
     """In training the statistics are the batch's, and come out as well."""
     if training_mode:
@@ -200,7 +200,7 @@ def normalize_with_statistics(
     return g.Add(g.Mul(g.Div(g.Sub(x, mean), g.Sqrt(g.Add(var, epsilon))), scale), bias)
 
 
-@spells("InstanceNormalization")
+@legalizations("InstanceNormalization")
 def legalize_instance_norm(g, x, scale, bias, *, epsilon):
     if x.type is DType.FLOAT32:
         return None
@@ -209,7 +209,7 @@ def legalize_instance_norm(g, x, scale, bias, *, epsilon):
     return g.Add(g.Mul(g.Mul(centred, inverse), scale), bias)
 
 
-@spells("LRN")
+@legalizations("LRN")
 def legalize_lrn(g, x, *, size, alpha, beta, bias):
     """MXNet has that of float32 images."""
     if x.type is DType.FLOAT32 and x.rank == 4 and size % 2:

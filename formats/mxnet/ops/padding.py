@@ -8,7 +8,7 @@ from serde.ir.graph import DType, Value
 from serde.version_converter.adapters.padding import decompose_pad
 
 from ..rules import Pairs, reads
-from ..target import scalar_value, spells, writes
+from ..target import legalizations, scalar_value, writes
 
 
 @reads("Pad")
@@ -56,7 +56,7 @@ def write_pad(s, x, pads, fill=None, axes=None, *, mode):
     return s.Pad(x, mode=mode, pad_width=tuple(p for pair in ends for p in pair))
 
 
-@spells("Pad")
+@legalizations("Pad")
 def legalize_pad(g, x, pads, fill=None, axes=None, *, mode):
     """MXNet pads the last axes of images and volumes of floats; others are gathered or joined."""
     given, chosen = pads.ints(), range(x.rank) if axes is None else axes.ints()

@@ -12,7 +12,7 @@ from serde.spec.expressions import lowest_value
 from serde.version_converter.adapters.pooling import pad_window_axes
 
 from ..rules import reads
-from ..target import require_symmetric_pads, spells, writes
+from ..target import legalizations, require_symmetric_pads, writes
 from .convolution import apply_channels_first, window
 from .padding import is_symmetric
 from .unary import cube_root
@@ -223,7 +223,7 @@ writes("GlobalMaxPool")(partial(write_global_pool, "max"))
 writes("GlobalAveragePool")(partial(write_global_pool, "avg"))
 
 
-@spells("MaxPool")
+@legalizations("MaxPool")
 def legalize_max_pool(
     g, x, *, kernel_shape, strides, dilations, pads, ceil_mode, storage_order, outputs: int = 1
 ):
@@ -243,7 +243,7 @@ def legalize_max_pool(
     return g.MaxPool(x, kernel_shape=kernel_shape, strides=strides, ceil_mode=ceil_mode)
 
 
-@spells("AveragePool")
+@legalizations("AveragePool")
 def legalize_average_pool(
     g, x, *, kernel_shape, strides, dilations, pads, ceil_mode, count_include_pad
 ):
@@ -265,7 +265,7 @@ def legalize_average_pool(
     return g.Div(sums, g.AveragePool(counted, count_include_pad=1, **frame))
 
 
-@spells("LpPool")
+@legalizations("LpPool")
 def legalize_lp_pool(g, x, *, p, kernel_shape, strides, dilations, pads, ceil_mode):
     """The root of the sum, which is an average times the size of the window."""
     if set(dilations) != {1} or ceil_mode:

@@ -11,7 +11,7 @@ from serde.ir.geometry import Ints, axes_of, axis_of, other_axes
 from serde.ir.graph import DType, Value
 
 from ..rules import dtype_of, reads
-from ..target import spells, writes
+from ..target import legalizations, writes
 
 REDUCTIONS = {
     "sum": "ReduceSum",
@@ -297,7 +297,7 @@ def legalize_bool(op, g, x, axes=None, *, keepdims, noop_with_empty_axes):
 
 
 for _op in ("ReduceMax", "ReduceMin"):
-    spells(_op)(partial(legalize_bool, _op))
+    legalizations(_op)(partial(legalize_bool, _op))
 
 
 def legalize_last_extreme(op, g, x, *, axis, keepdims, select_last_index):
@@ -308,4 +308,4 @@ def legalize_last_extreme(op, g, x, *, axis, keepdims, select_last_index):
 
 
 for _op in ("ArgMax", "ArgMin"):
-    spells(_op)(partial(legalize_last_extreme, _op))
+    legalizations(_op)(partial(legalize_last_extreme, _op))

@@ -15,7 +15,7 @@ from serde.version_converter.adapters.resize import REPEATING, decompose_resize,
 from serde.version_converter.adapters.resize_coordinates import Sampling
 
 from ..rules import reads
-from ..target import spells, writes
+from ..target import legalizations, writes
 
 NEAREST = {
     "mode": "nearest",
@@ -201,7 +201,7 @@ def read_spatial_transformer(g, x, loc, *, target_shape: Ints = (0, 0)):
     return read_bilinear_sampler(g, x, affine_grid(g, loc, target_shape))
 
 
-@spells("Resize")
+@legalizations("Resize")
 def legalize_resize(
     g, x, roi=None, scales=None, sizes=None, *, axes: Ints | None = None, antialias,
     coordinate_transformation_mode, cubic_coeff_a, exclude_outside, extrapolation_value,

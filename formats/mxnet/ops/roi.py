@@ -15,7 +15,7 @@ from serde.version_converter.adapters.roi import align_regions
 from serde.version_converter.adapters.vision import deformable_convolution
 
 from ..rules import reads
-from ..target import require_symmetric_pads, spells, writes
+from ..target import legalizations, require_symmetric_pads, writes
 from .convolution import present_operands, window
 from .padding import pad_images
 
@@ -356,13 +356,13 @@ def write_max_roi_pool(s, x, rois, *, pooled_shape, spatial_scale):
     return s.ROIPooling(x, rois, pooled_size=pooled_shape, spatial_scale=spatial_scale)
 
 
-@spells("RoiAlign")
+@legalizations("RoiAlign")
 def legalize_roi_align(g, x, rois, image, *, mode, **form):
     """MXNet has regions of averages."""
     return None if mode == "avg" else align_regions(g, x, rois, image, mode=mode, **form)
 
 
-@spells("DeformConv")
+@legalizations("DeformConv")
 def legalize_deform_conv(
     g, x, w, offset, b=None, mask=None, *, dilations, group, kernel_shape, offset_group, pads,
     strides,

@@ -18,7 +18,7 @@ from serde.spec import shape_functions
 from serde.spec.expressions import Size
 
 from ..rules import reads
-from ..target import spells, storage_type_name, writes
+from ..target import legalizations, storage_type_name, writes
 from .dynamic_shapes import COMPUTED, Sizes, broadcast_axes_to, emit_iterations, match_axis_length
 
 NUMPY_CODES = {-2: 0, -3: SKIP, -4: -2, -5: -3, -6: -4}  # what they are in MXNet's
@@ -336,7 +336,7 @@ def write_size(s, x):
     return s.size_array(x)
 
 
-@spells("Shape")
+@legalizations("Shape")
 def legalize_shape(g, x, *, start: int = 0, end: int | None = None):
     """No part of a shape is a constant without elements."""
     if range(x.rank)[start:end]:
@@ -344,7 +344,7 @@ def legalize_shape(g, x, *, start: int = 0, end: int | None = None):
     return g.const(np.zeros(0, np.int64))
 
 
-@spells("Concat")
+@legalizations("Concat")
 def legalize_concat(g, *xs, axis):
     """What has no elements adds none."""
     some = [x for x in xs if x.ranked_shape[axis] != 0]
@@ -353,7 +353,7 @@ def legalize_concat(g, *xs, axis):
     return g.Identity(some[0]) if len(some) == 1 else g.Concat(*some, axis=axis)
 
 
-@spells("Reshape")
+@legalizations("Reshape")
 def legalize_reshape(g, x, shape, *, allowzero):
     """Where no size is 0 it matters not what 0 means."""
     if not allowzero:
@@ -363,7 +363,7 @@ def legalize_reshape(g, x, shape, *, allowzero):
     return g.Reshape(x, shape)
 
 
-@spells("Tile")
+@legalizations("Tile")
 def legalize_tile(g, x, repeats):
     """MXNet repeats two axes at once, wherever they are."""
     counts = repeats.ints()

@@ -10,7 +10,7 @@ from serde.ir.graph import Dim, Value
 from serde.rewrite.rules import Hint
 
 from ..rules import Bounds, reads
-from ..target import spells, writes
+from ..target import legalizations, writes
 from .dynamic_shapes import Sizes, align_to_axis, emit_arange
 
 FAR = 2**31 - 1  # an end beyond any axis
@@ -100,7 +100,7 @@ def write_split(s, x, sizes=None, *, axis, outputs: int = 1):
     )
 
 
-@spells("Split")
+@legalizations("Split")
 def legalize_split(g, x, sizes=None, *, axis, num_outputs: int | None = None, outputs: int = 1):
     """Parts without elements are constants; the sizes of equal parts follow from the whole."""
     counts = None if sizes is None else sizes.ints()

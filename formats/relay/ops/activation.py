@@ -7,7 +7,7 @@ from serde.ir.geometry import axis_of
 from serde.ir.graph import Value
 
 from ..rules import reads
-from ..target import recasts, set_type, writes
+from ..target import legalizations, set_type, writes
 from .widths import compute_widely
 
 
@@ -33,23 +33,23 @@ def read_prelu(g, x, slope, *, axis=1):
 # Activations
 
 
-@recasts("Softplus")
+@legalizations("Softplus")
 def legalize_softplus(g, x):
     """``log(1 + e^x)``, without an exponential that overflows."""
     return g.Add(g.Relu(x), g.Log(g.Add(g.Exp(g.Neg(g.Abs(x))), 1.0)))
 
 
-@recasts("Softsign")
+@legalizations("Softsign")
 def legalize_softsign(g, x):
     return g.Div(x, g.Add(g.Abs(x), 1.0))
 
 
-@recasts("Elu")
+@legalizations("Elu")
 def legalize_elu(g, x, *, alpha: float):
     return g.Where(g.Greater(x, 0.0), x, g.Mul(g.Sub(g.Exp(g.Min(x, 0.0)), 1.0), alpha))
 
 
-@recasts("HardSigmoid")
+@legalizations("HardSigmoid")
 def legalize_hard_sigmoid(g, x, *, alpha: float, beta: float):
     return g.Clip(g.Add(g.Mul(x, alpha), beta), 0.0, 1.0)
 
@@ -59,7 +59,7 @@ def write_leaky_relu(r, x, *, alpha: float):
     return r.nn.leaky_relu(x, alpha=alpha)
 
 
-@recasts("PRelu")
+@legalizations("PRelu")
 def legalize_prelu(g, x, slope):
     """A slope for each channel stays, as Relay has it; others are decomposed."""
     if is_per_channel(x, slope):

@@ -8,7 +8,7 @@ from serde.decompositions import elementwise
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
-from ..target import emit_scalar, lift_scalars, recasts, writes
+from ..target import emit_scalar, legalizations, lift_scalars, writes
 from .widths import compute_in_float, compute_widely
 
 IGNORED = ("lhs_axis", "rhs_axis")  # of BroadcastAttrs, which only qnn operators read
@@ -139,16 +139,16 @@ def legalize_variadic(op, g, first, *rest):
 
 
 for _op in ("Max", "Min", "Sum"):
-    recasts(_op)(partial(legalize_variadic, _op))
+    legalizations(_op)(partial(legalize_variadic, _op))
 
 
-@recasts("Equal")
+@legalizations("Equal")
 def legalize_equal(g, a, b):
     """Of booleans: not different."""
     return g.Not(g.Xor(a, b)) if a.type is DType.BOOL else None
 
 
-@recasts("Mod")
+@legalizations("Mod")
 def legalize_mod(g, a, b, *, fmod: int):
     """Relay has the divisor's sign for integers only."""
     return None if fmod or a.type.kind != "f" else g.decompose("Mod", 28, a, b, fmod=0)
@@ -160,7 +160,7 @@ def write_mod(r, a, b, *, fmod: int):
     return r.mod(a, b) if fmod or a.type.kind == "u" else r.floor_mod(a, b)
 
 
-recasts("Pow")(elementwise.power)
+legalizations("Pow")(elementwise.power)
 
 
 @writes("Pow")

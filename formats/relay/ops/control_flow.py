@@ -10,7 +10,7 @@ from serde.ir.graph import DType, Graph, Shape, Value
 from serde.rewrite.subgraphs import Body
 
 from ..rules import reads
-from ..target import recasts, set_type, writes
+from ..target import legalizations, set_type, writes
 
 
 @reads("if")
@@ -34,7 +34,7 @@ def write_if(r, condition, *, then_branch: Graph, else_branch: Graph):
     return r["if"](cond, then=then_branch, otherwise=else_branch, outputs=count)
 
 
-@recasts("Loop")
+@legalizations("Loop")
 def legalize_loop(g, trips, go, *states, body: Body, outputs: int = 1):
     """A loop of a few turns as these; any other without a count, and with all it makes carried."""
     require(not any(v.container for v in states if v is not None), "a loop that carries sequences")
@@ -128,4 +128,4 @@ def write_loop(r, trips, start, *states, body: Graph):
     return r["while"](start, *states, body=body, outputs=len(states))
 
 
-recasts("Scan")(loops.unroll_scan)
+legalizations("Scan")(loops.unroll_scan)

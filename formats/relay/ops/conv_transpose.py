@@ -10,7 +10,7 @@ from serde.ir.graph import DType, Value
 from serde.rewrite.rules import Hint
 
 from ..rules import reads
-from ..target import emit_scalar, halves, recasts, writes
+from ..target import emit_scalar, halves, legalizations, writes
 from ..upgrade import kernel_layout_of
 from .convolution import (
     FIXED_PADS,
@@ -77,7 +77,7 @@ for _count in (1, 2, 3):
     reads(f"nn.conv{_count}d_transpose", ignore=TUNING)(partial(read_conv_transpose, _count))
 
 
-@recasts("ConvTranspose", only=FIXED_PADS)
+@legalizations("ConvTranspose", only=FIXED_PADS)
 def legalize_conv_transpose(g, x, w, b=None, *, group, output_shape=None, **window):
     """Where a size is dynamic, TVM has images only, and no groups."""
     if (known := with_channels(g, x, w, w.ranked_shape[0])) is not None:

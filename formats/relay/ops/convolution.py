@@ -11,7 +11,7 @@ from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 
 from ..rules import reads
-from ..target import format_pads, halves, recasts, writes
+from ..target import format_pads, halves, legalizations, writes
 from .layouts import pack_layout, require_static_sizes, unpack_layout
 from .shape import FAR
 
@@ -196,7 +196,7 @@ def add_bias(r, made: Value, b: Value | None) -> Value:
     return made if b is None else r.nn.bias_add(made, b, axis=1)
 
 
-@recasts("Conv", only=FIXED_PADS)
+@legalizations("Conv", only=FIXED_PADS)
 def legalize_conv(g, x, w, b=None, *, pads, group, **window):
     """Pads below zero are cut off; one axis is none of Relay's where there are groups.
 

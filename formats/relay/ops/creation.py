@@ -11,7 +11,7 @@ from serde.ir.geometry import Ints, axis_of
 from serde.ir.graph import DType, Tensor, Value
 
 from ..rules import reads
-from ..target import emit_scalar, recasts, writes
+from ..target import emit_scalar, legalizations, writes
 from .shape import declare_sizes, static_sizes
 
 
@@ -134,7 +134,7 @@ def write_range(r, start, limit, delta):
     return r.arange(start, limit, delta, dtype=start.type.value)
 
 
-@recasts("Trilu")
+@legalizations("Trilu")
 def legalize_trilu(g, x, k=None, *, upper: int):
     """Two axes that are known; otherwise by comparing places."""
     static = x.is_static and 0 not in x.static_shape

@@ -11,7 +11,7 @@ from serde.ir.graph import DType, Value
 from serde.spec.expressions import number
 
 from ..rules import reads
-from ..target import recasts, writes
+from ..target import legalizations, writes
 
 
 def read_scan(
@@ -82,5 +82,5 @@ def reverse_axis(r, x: Value, axis: int) -> Value:
 
 
 for _op, _name in (("CumSum", "cumsum"), ("CumProd", "cumprod")):
-    recasts(_op)(partial(legalize_running, _op))
+    legalizations(_op)(partial(legalize_running, _op))
     writes(_op)(partial(write_running, _name))

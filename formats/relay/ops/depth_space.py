@@ -9,7 +9,7 @@ from serde.ir.graph import Value
 from serde.spec.expressions import Size
 
 from ..rules import Pairs, reads
-from ..target import recasts, writes
+from ..target import legalizations, writes
 from .padding import split_pads
 from .shape import FAR, divide_size
 
@@ -79,12 +79,12 @@ def write_depth_to_space(r, x, *, blocksize: int, mode: str):
     return r.nn.depth_to_space(x, block_size=blocksize, mode=mode)
 
 
-@recasts("DepthToSpace")
+@legalizations("DepthToSpace")
 def legalize_depth_to_space(g, x, *, blocksize: int, mode: str):
     return None if x.is_static else depth_to_space(g, x, blocksize=blocksize, mode=mode)
 
 
-@recasts("SpaceToDepth")
+@legalizations("SpaceToDepth")
 def legalize_space_to_depth(g, x, *, blocksize: int, mode: str):
     """Channels in front of the block, which Relay has not."""
     own = mode == "DCR" and x.is_static

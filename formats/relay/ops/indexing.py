@@ -14,7 +14,7 @@ from serde.ir.graph import DType, Value
 from serde.spec.expressions import Size, number
 
 from ..rules import reads
-from ..target import emit_scalar, recasts, set_type, writes
+from ..target import emit_scalar, legalizations, set_type, writes
 
 
 def clip_indices(g, index: Value, size: Size):
@@ -264,7 +264,7 @@ def write_non_zero(r, x):
     return r.transpose(r.cast(r.argwhere(x), dtype="int64"), axes=(1, 0))
 
 
-@recasts("NonZero")
+@legalizations("NonZero")
 def legalize_non_zero(g, x):
     require(x.rank > 0, "the places in a tensor of no axes")
     return g.NonZero(g.cast(x, DType.UINT8)) if x.type is DType.BOOL else None
@@ -282,7 +282,7 @@ def write_one_hot(r, index, depth, values, *, axis: int):
     return r.one_hot(counted, high, low, depth=count, axis=axis, dtype=kind)
 
 
-@recasts("OneHot")
+@legalizations("OneHot")
 def legalize_one_hot(g, index, depth, values, *, axis: int):
     """Of integers, of a depth that is known; otherwise a comparison."""
     if index.type.kind not in "iu":

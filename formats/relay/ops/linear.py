@@ -12,7 +12,7 @@ from serde.rewrite.rules import Hint
 from serde.spec.folding import find_transpose_source
 
 from ..rules import reads
-from ..target import recasts, set_type, writes
+from ..target import legalizations, set_type, writes
 from ..upgrade import was_transposed
 from .shape import declare_sizes
 
@@ -112,7 +112,7 @@ def read_nll_loss(g, x, target, weights, *, ignore_index: int, reduction="mean")
     )
 
 
-@recasts("MatMul")
+@legalizations("MatMul")
 def legalize_mat_mul(g, a, b):
     return legalize_product(g, "MatMul", a, b)
 

@@ -13,7 +13,7 @@ from serde.ir.graph import DType, Node, Value
 from serde.spec.expressions import number
 
 from ..rules import reads
-from ..target import DOMAIN, emit_scalar, recasts, set_type, writes
+from ..target import DOMAIN, emit_scalar, legalizations, set_type, writes
 from .layouts import require_static_sizes
 
 MASK = "SuppressionMask"
@@ -212,7 +212,7 @@ def _select_by_looping(g, boxes, scores, limit, overlap, threshold):
     return g.Concat(*table, axis=1)
 
 
-@recasts("NonMaxSuppression")
+@legalizations("NonMaxSuppression")
 def legalize_non_max_suppression(
     g, boxes, scores, most=None, overlap=None, least=None, *, center_point_box: int
 ):
@@ -311,7 +311,7 @@ def strict_bound(overlap: Value | None) -> np.float32:
     return max(np.nextafter(bound, np.float32(np.inf)), np.finfo(np.float32).tiny)
 
 
-@recasts("ScatterND")
+@legalizations("ScatterND")
 def legalize_scatter_nd(g, x, index, updates, *, reduction: str):
     """One number at the batch and place of each box that NonMaxSuppression chose: a mask.
 

@@ -8,7 +8,7 @@ from serde.ir.geometry import Ints, axes_of, axis_of, move_axis_perm
 from serde.ir.graph import Value
 
 from ..rules import reads
-from ..target import emit_cast, recasts, writes
+from ..target import emit_cast, legalizations, writes
 from .linear import align_to_axis
 
 
@@ -91,7 +91,7 @@ def read_dropout(g, x):
     return x, g.Expand(g.const(1, x.type), g.Shape(x))
 
 
-@recasts("BatchNormalization")
+@legalizations("BatchNormalization")
 def legalize_batch_norm(g, *operands, epsilon, momentum, training_mode, outputs: int = 1):
     if not training_mode:
         return None
@@ -110,7 +110,7 @@ def write_instance_norm(r, x, scale, bias, *, epsilon):
     return r.nn.instance_norm(x, scale, bias, axis=1, epsilon=epsilon)
 
 
-@recasts("LayerNormalization")
+@legalizations("LayerNormalization")
 def legalize_layer_norm(g, x, scale, bias=None, *, axis, epsilon, stash_type, outputs: int = 1):
     """Over the last axis and with a bias as it is, otherwise decomposed."""
     last = (
@@ -129,7 +129,7 @@ def write_layer_norm(r, x, scale, bias=None, *, axis, epsilon):
     return r.nn.layer_norm(x, scale, bias, axis=axis, epsilon=epsilon)
 
 
-@recasts("LRN")
+@legalizations("LRN")
 def legalize_lrn(g, x, *, size, alpha, beta, bias):
     """Relay's windows are odd, and it has images only."""
     if size % 2 and x.rank == 4 and x.is_static:
@@ -142,4 +142,4 @@ def write_lrn(r, x, *, size, alpha, beta, bias):
     return r.nn.lrn(x, size=size, axis=1, alpha=alpha, beta=beta, bias=bias)
 
 
-recasts("Dropout")(drop_nothing)
+legalizations("Dropout")(drop_nothing)

@@ -9,7 +9,7 @@ from serde.spec.expressions import number
 from serde.version_converter.adapters.padding import expand_pads
 
 from ..rules import Pairs, reads
-from ..target import emit_scalar, recasts, set_type, writes
+from ..target import emit_scalar, legalizations, set_type, writes
 from .shape import FAR, INT32_MOST, static_sizes
 
 
@@ -70,7 +70,7 @@ def read_dyn_pad(g, x, widths, fill, *, pad_mode="constant"):
 PADS = {"constant": "constant", "edge": "edge", "reflect": "reflect"}
 
 
-@recasts("Pad")
+@legalizations("Pad")
 def legalize_pad(g, x, pads, fill=None, axes=None, *, mode: str):
     """Pads of all axes, none below zero; wrapping is a concatenation."""
     widths, chosen = static_sizes(pads), static_sizes(axes)

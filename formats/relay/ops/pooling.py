@@ -17,7 +17,7 @@ from serde.spec.expressions import lowest_value
 from serde.version_converter.adapters.pooling import ceil_mode_pads
 
 from ..rules import reads
-from ..target import format_pads, halves, recasts, writes
+from ..target import format_pads, halves, legalizations, writes
 from .convolution import FIXED_PADS, LAYOUTS, normalize_pads, repeat_per_axis, spatial
 from .layouts import apply_in_layout, require_static_sizes
 from .reduction import integer_mean
@@ -224,7 +224,7 @@ def pads_of_ceil_mode(x: Value, kernel: Ints, strides: Ints, dilations: Ints, pa
     return (*begin, *(p + e for p, e in zip(end, extra, strict=True)))
 
 
-@recasts("MaxPool", only=FIXED_PADS)
+@legalizations("MaxPool", only=FIXED_PADS)
 def legalize_max_pool(g, x, *, ceil_mode, storage_order, outputs: int = 1, **window):
     dilations = window["dilations"]
     if outputs > 1:
@@ -243,7 +243,7 @@ def _of_window(window) -> tuple[Ints, Ints, Ints, Ints]:
     return tuple(window[n] for n in ("kernel_shape", "strides", "dilations", "pads"))
 
 
-@recasts("AveragePool", only=FIXED_PADS)
+@legalizations("AveragePool", only=FIXED_PADS)
 def legalize_average_pool(g, x, *, ceil_mode, count_include_pad, **window):
     """Pads that count are zeros of the tensor; what is behind them never counts."""
     pads = window["pads"]
@@ -278,7 +278,7 @@ def pool_by_images(pool, g, x: Value, *, pads, **form):
     return g.Reshape(deep, g.Concat(channels, depth, image, axis=0))
 
 
-@recasts("LpPool", only=FIXED_PADS)
+@legalizations("LpPool", only=FIXED_PADS)
 def legalize_lp_pool(g, x, *, ceil_mode, p: int, **window):
     """The root of a sum of powers; the sum is an average, multiplied."""
     begin, end = halves(pads_of_ceil_mode(x, *_of_window(window)) if ceil_mode else window["pads"])
@@ -317,5 +317,5 @@ for _op, _reduction, _name in (
     ("GlobalAveragePool", "ReduceMean", "global_avg_pool2d"),
     ("GlobalMaxPool", "ReduceMax", "global_max_pool2d"),
 ):
-    recasts(_op)(partial(legalize_global, _reduction))
+    legalizations(_op)(partial(legalize_global, _reduction))
     writes(_op)(partial(write_global, _name))

@@ -21,7 +21,7 @@ from serde.spec.schema import ELEMENT_TYPES
 from serde.version_converter.adapters.quantization import BYTES, emit_dequantize
 
 from ..rules import reads
-from ..target import emit_scalar, recasts, set_type, writes
+from ..target import emit_scalar, legalizations, set_type, writes
 from .fixed_point import multiply_by, requantize, require_constant_array, saturate, shift_right
 from .unary import round_half_away
 
@@ -256,7 +256,7 @@ def read_simulated_dequantize(g, x, code, scale, zero, *, axis=-1):
     return g.Mul(g.Sub(x, g.cast(zero, x.type)), scale)
 
 
-@recasts("DequantizeLinear")
+@legalizations("DequantizeLinear")
 def legalize_dequantize(g, x, scale, zero=None, *, axis: int, block_size: int, output_dtype: int):
     """Bytes become floats by one scale, or one for each element of an axis."""
     kind = ELEMENT_TYPES[output_dtype] if output_dtype else scale.type

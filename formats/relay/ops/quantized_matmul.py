@@ -10,7 +10,7 @@ from serde.ir.graph import DType, Value
 from serde.rewrite.rules import Hint
 
 from ..rules import reads
-from ..target import recasts, writes
+from ..target import legalizations, writes
 from ..upgrade import kernel_layout_of
 from .conv_transpose import read_conv_transpose
 from .convolution import (
@@ -158,7 +158,7 @@ def read_qnn_avg_pool2d(
     return saturate(g, apply_in_layout(g, wide, layout, "NCHW", apply, out_layout), x.type)
 
 
-@recasts("ConvInteger", only=FIXED_PADS)
+@legalizations("ConvInteger", only=FIXED_PADS)
 def legalize_conv_integer(g, x, w, x_zero=None, w_zero=None, *, group, **window):
     """Images of known sizes; a signal is an image of height 1, and others are decomposed."""
     whole = x.is_static and w.is_static and min(window["pads"]) >= 0 and is_one_number(x_zero)
@@ -181,7 +181,7 @@ def write_conv_integer(
     )  # fmt: skip
 
 
-@recasts("MatMulInteger")
+@legalizations("MatMulInteger")
 def legalize_mat_mul_integer(g, a, b, a_zero=None, b_zero=None):
     """One zero point for each operand; those of rows and columns are taken away before."""
     known = a.is_static and b.is_static and is_one_number(a_zero) and is_one_number(b_zero)

@@ -12,7 +12,7 @@ from serde.ir.graph import DType, Value
 from serde.version_converter.adapters.reduction import over_computed_axes
 
 from ..rules import reads
-from ..target import dims_or, emit_scalar, recasts, writes
+from ..target import dims_or, emit_scalar, legalizations, writes
 from .shape import static_sizes
 from .widths import compute_widely
 
@@ -188,7 +188,7 @@ def initial_value(r, name: str, x: Value, over, keepdims: int) -> Value:
 
 
 for _name, _op in REDUCTIONS.items():
-    recasts(_op)(partial(legalize_reduction, _op))
+    legalizations(_op)(partial(legalize_reduction, _op))
     writes(_op)(partial(write_reduction, _name))
 
 

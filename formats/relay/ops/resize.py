@@ -21,7 +21,7 @@ from serde.version_converter.adapters.resize_coordinates import Sampling, coordi
 from serde.version_converter.adapters.resize_coordinates import nearest as nearest_index
 
 from ..rules import Floats, reads
-from ..target import recasts, writes
+from ..target import legalizations, writes
 from .convolution import spatial
 from .layouts import apply_in_layout, require_static_sizes
 from .shape import static_sizes as known_sizes
@@ -322,7 +322,7 @@ def method_of(name: str) -> str:
     return name
 
 
-@recasts("Resize")
+@legalizations("Resize")
 def legalize_resize(
     g, x, roi=None, scales=None, sizes=None, *, keep_aspect_ratio_policy: str,
     axes: tuple[int, ...] | None = None, **sampling,

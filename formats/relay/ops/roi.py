@@ -11,7 +11,7 @@ from serde.ir.graph import DType
 from serde.version_converter.adapters.roi import roi_align
 
 from ..rules import reads
-from ..target import recasts, writes
+from ..target import legalizations, writes
 from .layouts import apply_in_layout, require_static_sizes
 from .nms import column
 from .sampling import sample_bilinear
@@ -77,7 +77,7 @@ def read_roi_pool(g, x, rois, *, pooled_size: Ints, spatial_scale: float, layout
     return apply_in_layout(g, x, layout, "NCHW", apply)
 
 
-@recasts("RoiAlign")
+@legalizations("RoiAlign")
 def legalize_roi_align(
     g, x, rois, batch, *, mode: str, sampling_ratio: int, coordinate_transformation_mode: str,
     output_height: int, output_width: int, spatial_scale: float,

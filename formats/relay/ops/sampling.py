@@ -12,7 +12,7 @@ from serde.ir.graph import DType, Value
 from serde.version_converter.adapters.vision import decompose_grid_sample
 
 from ..rules import reads
-from ..target import recasts, writes
+from ..target import legalizations, writes
 from .convolution import TUNING, convolve, normalize_pads, repeat_per_axis
 from .layouts import apply_in_layout, pack_layout, require_static_sizes, unpack_layout
 from .unary import round_half_away
@@ -236,7 +236,7 @@ def read_correlation(
     return g.AveragePool(y, kernel_shape=(kernel_size,) * 2, strides=(stride1,) * 2)
 
 
-@recasts("GridSample")
+@legalizations("GridSample")
 def legalize_grid_sample(g, x, grid, *, mode: str, padding_mode: str, align_corners: int):
     """Relay's bicubic sampling moves the elements to the border, ONNX's the place between them."""
     image = x.rank == 4 or (x.rank == 5 and mode != "cubic")

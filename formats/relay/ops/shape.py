@@ -13,7 +13,7 @@ from serde.ir.graph import Dim, DType, Value
 from serde.spec.expressions import Size
 
 from ..rules import reads
-from ..target import dims_or, recasts, writes
+from ..target import dims_or, legalizations, writes
 
 FAR = 2**31 - 1
 INT32_MOST = 2**31 - 1
@@ -244,7 +244,7 @@ def write_reshape(r, x, shape, *, allowzero: int):
     return r.reshape(x, newshape=wanted, allowzero=allowzero)
 
 
-@recasts("Flatten")
+@legalizations("Flatten")
 def legalize_flatten(g, x, *, axis: int):
     if axis == 1:
         return (
@@ -268,7 +268,7 @@ def write_transpose(r, x, *, perm: tuple[int, ...]):
     return r.transpose(x, axes=perm)
 
 
-@recasts("Squeeze")
+@legalizations("Squeeze")
 def legalize_squeeze(g, x, axes=None):
     is_static = axes is None or static_sizes(axes) is not None
     return None if is_static else g.decompose("Squeeze", 13, x, axes)
@@ -284,7 +284,7 @@ def write_squeeze(r, x, axes=None):
     return r.squeeze(x, axis=chosen)
 
 
-@recasts("Unsqueeze")
+@legalizations("Unsqueeze")
 def legalize_unsqueeze(g, x, axes):
     return None if static_sizes(axes) is not None else g.decompose("Unsqueeze", 13, x, axes)
 
@@ -300,7 +300,7 @@ def write_unsqueeze(r, x, axes):
     return x
 
 
-@recasts("Concat")
+@legalizations("Concat")
 def legalize_concat(g, *xs, axis: int):
     """Operands without elements add nothing; one operand is itself."""
     some = [v for v in xs if v.ranked_shape[axis] != 0] or [xs[0]]
@@ -323,7 +323,7 @@ def write_tile(r, x, repeats):
     return r.dyn.tile(x, repeats) if reps is None else r.tile(x, reps=reps)
 
 
-@recasts("Shape")
+@legalizations("Shape")
 def legalize_shape(g, x, *, start: int, end: int | None = None):
     """Of no axes there is nothing to compute."""
     return None if range(x.rank)[start:end] else g.const([], DType.INT64)

@@ -10,7 +10,7 @@ from serde.ir.graph import DType, Value
 from serde.version_converter.adapters.slicing import part_sizes
 
 from ..rules import reads
-from ..target import dims_or, emit_cast, emit_scalar, recasts, writes
+from ..target import dims_or, emit_cast, emit_scalar, legalizations, writes
 from .layouts import require_static_sizes
 from .shape import FAR, INT32_MOST, static_sizes
 
@@ -140,7 +140,7 @@ def _normalize_indices(r, index: Value, size: Value) -> Value:
     return r.where(r.less(index, emit_scalar(r, 0, DType.INT64)), r.add(index, size), index)
 
 
-@recasts("Split")
+@legalizations("Split")
 def legalize_split(
     g, x, parts=None, *, axis: int, num_outputs: int | None = None, outputs: int = 1
 ):

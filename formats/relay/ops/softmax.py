@@ -5,7 +5,7 @@ from __future__ import annotations
 from serde.ir.geometry import axis_of
 
 from ..rules import reads
-from ..target import recasts, writes
+from ..target import legalizations, writes
 
 
 @reads("nn.softmax", "nn.fast_softmax")
@@ -23,7 +23,7 @@ def write_softmax(r, x, *, axis: int):
     return r.nn.softmax(x, axis=axis)
 
 
-@recasts("LogSoftmax")
+@legalizations("LogSoftmax")
 def legalize_log_softmax(g, x, *, axis: int):
     if x.is_static:
         return None

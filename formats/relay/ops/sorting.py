@@ -11,7 +11,7 @@ from serde.spec.expressions import number
 from serde.spec.schema import ELEMENT_CODES
 
 from ..rules import reads
-from ..target import recasts, writes
+from ..target import legalizations, writes
 
 SORTED = {  # types TVM does not sort, and those that do for them
     DType.FLOAT16: DType.FLOAT32,
@@ -103,7 +103,7 @@ def read_searchsorted(g, rows, values, *, right=False, dtype: DType | None = Non
     return g.cast(total, dtype or DType.INT32)
 
 
-@recasts("TopK")
+@legalizations("TopK")
 def legalize_top_k(g, x, k, *, axis: int, largest: int, sorted: int, outputs: int = 1):
     """Of the types TVM sorts; the order of unsigned numbers is that of signed ones half as far."""
     kind = SORTED.get(x.type)

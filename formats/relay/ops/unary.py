@@ -13,7 +13,7 @@ from serde.version_converter.adapters.activation import hyperbolic, inverse_hype
 from serde.version_converter.adapters.elementwise import sign
 
 from ..rules import reads
-from ..target import emit_cast, emit_scalar, recasts, writes
+from ..target import emit_cast, emit_scalar, legalizations, writes
 from .widths import compute_widely
 
 # Functions of floats, which Relay has in small letters
@@ -169,10 +169,10 @@ def legalize_dynamic_unary(op, g, x):
 
 
 for _op in (*DYNAMIC, "Relu"):
-    recasts(_op)(partial(legalize_dynamic_unary, _op))
+    legalizations(_op)(partial(legalize_dynamic_unary, _op))
 
 
-@recasts("Not")
+@legalizations("Not")
 def legalize_not(g, x):
     """TVM makes the opposite comparison of what is not so, which is no less untrue of NaN."""
     return g.Less(g.cast(x, DType.FLOAT32), 0.5) if compares_floats(g, x) else None
@@ -199,12 +199,12 @@ def write_erf(r, x):
     return emit_cast(r, r.fast_erf(emit_cast(r, x, DType.FLOAT32)), x.type)
 
 
-@recasts("Reciprocal")
+@legalizations("Reciprocal")
 def legalize_reciprocal(g, x):
     return g.Div(1.0, x)
 
 
-@recasts("IsInf")
+@legalizations("IsInf")
 def legalize_is_inf(g, x, *, detect_negative: int, detect_positive: int):
     if detect_negative and detect_positive and x.is_static:
         return None
@@ -217,7 +217,7 @@ def write_is_inf(r, x):
     return r.isinf(x)
 
 
-@recasts("Clip")
+@legalizations("Clip")
 def legalize_clip(g, x, low=None, high=None):
     """Integers, and bounds that are computed or the wrong way round, as comparisons."""
     ends = [number(low), number(high)]

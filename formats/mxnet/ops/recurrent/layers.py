@@ -18,7 +18,7 @@ from serde.ir.graph import DType, Tensor, Value
 from serde.spec.expressions import END
 
 from ...rules import reads
-from ...target import spells, writes
+from ...target import legalizations, writes
 from .lstm_projection import run_projected_lstm
 
 GATES = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}  # MXNet's gates among ONNX's
@@ -265,4 +265,4 @@ def legalize_layer(
 
 
 for _op in GATES:
-    spells(_op)(partial(legalize_layer, _op))
+    legalizations(_op)(partial(legalize_layer, _op))
