@@ -204,10 +204,17 @@ class MXNet(Target):
     def bind(
         self, symbol: Any, arrays: Mapping[str, Any], feeds: Mapping[str, Any]
     ) -> Sequence[Any]:
-        """Bind as any program does, and run in inference mode."""
+        """Bind as any program does, and run in inference mode.
+
+        ``Symbol.bind`` infers no shapes of a ``_while_loop``'s results, those of a loop that MXNet
+        made included. Gluon's ``CachedOp`` runs such a symbol.
+        """
         mx = self.mxnet
         arrays = {**arrays}
         arrays |= {n: mx.nd.array(np.atleast_1d(a), dtype=a.dtype) for n, a in feeds.items()}
+        if '"_while_loop"' in symbol.tojson():
+            made = mx.nd.CachedOp(symbol)(*(arrays[n] for n in symbol.list_inputs()))
+            return [y.asnumpy() for y in (made if isinstance(made, list) else [made])]
         try:
             bound = symbol.bind(
                 mx.cpu(), {n: arrays[n] for n in symbol.list_arguments()}, grad_req="null",
