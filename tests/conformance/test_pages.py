@@ -12,7 +12,7 @@ from conformance.relay_corpus import page as corpus_page
 from conformance.targets import Onnx
 
 # Written by the modules whose runs they tell of, beside the pages of records.
-OTHERS = {"benchmarks.md", "relay-reading.md", "mxnet-kernels.md", "mxnet-releases.md"}
+OTHERS = {"index.md", "benchmarks.md", "relay-reading.md", "mxnet-kernels.md", "mxnet-releases.md"}
 
 
 @pytest.mark.parametrize("name", [n for n in pages.PAGES if pages.is_recorded(n)])
