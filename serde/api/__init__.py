@@ -121,7 +121,8 @@ def convert(
             report.notes += lowered.notes[len(graph.notes) :]
             report.weights_sha256 = lowered.metadata.get(KEY)
     except Unconvertible as error:
-        report.problems, error.report = list(error.problems), report
+        report.refuse(error.problems)
+        error.report = report
         raise
     run = None
     # The source is run before it is replaced, if it is.
@@ -256,7 +257,7 @@ def check(
         report.notes += lowered.notes[len(graph.notes) :]
         report.describe(lowered)
     except Unconvertible as error:
-        report.problems = list(error.problems)
+        report.refuse(error.problems)
     return report
 
 

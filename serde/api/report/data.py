@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from serde.ir.picture.outline import Outline, make_outline
 
 SCHEMA = 1  # version of the JSON; fields may be added to it
 SUFFIXES = ("html", "md", "json")
-UNWRITTEN = frozenset({"outline"})  # fields that are only drawn
+UNWRITTEN = frozenset({"outline", "unconverted"})  # fields that are only drawn
 
 
 @dataclass
@@ -28,7 +28,8 @@ class ReportData:
     ``files`` are those written, ``source_operators`` and ``operators`` count the nodes of source
     and result, ``seconds`` is wall time by stage, ``problems`` what cannot be converted,
     ``weights_sha256`` the hash of the result's weights where it was asked for. ``outline`` is what
-    is drawn: the result, or the source where it cannot be converted.
+    is drawn: the result, or the source where it cannot be converted. ``unconverted`` is the source
+    while there is no result.
     """
 
     source: str
@@ -49,6 +50,7 @@ class ReportData:
     seconds: dict[str, float] = field(default_factory=dict)
     verification: Any = None
     outline: Outline | None = field(default=None, repr=False, compare=False)
+    unconverted: Graph | None = field(default=None, repr=False, compare=False)
 
     @property
     def ok(self) -> bool:
@@ -58,17 +60,23 @@ class ReportData:
     def describe_source(self, graph: Graph) -> None:
         """Enter what the source looks like, in its own operators."""
         self.source_operators = count_operators(graph)
-        self.outline = make_outline(graph)
+        self.unconverted = graph
 
     def describe(self, graph: Graph) -> None:
         """Enter what the result looks like."""
         self.inputs = [_entry(v) for v in graph.inputs]
         self.outputs = [_entry(v) for v in graph.outputs]
         self.operators = count_operators(graph)
-        self.outline = make_outline(graph)
+        self.outline, self.unconverted = make_outline(graph), None
         tensors = [v.tensor for v in graph.constants() if v.tensor is not None]
         self.parameters = sum(t.size for t in tensors)
         self.weight_bytes = sum(t.nbytes for t in tensors)
+
+    def refuse(self, problems: Iterable[Problem]) -> None:
+        """Enter what stands in the way of a conversion."""
+        self.problems = list(problems)
+        if self.unconverted is not None:
+            self.outline, self.unconverted = make_outline(self.unconverted), None
 
     def refused_names(self) -> frozenset[str]:
         """The nodes, or layers of the source, that cannot be converted."""

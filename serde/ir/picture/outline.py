@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 Kind = Literal["input", "node", "output"]
@@ -45,7 +46,8 @@ def make_outline(graph: Any) -> Outline:
         place[value] = len(nodes)
         nodes.append(OutlineNode("input", "input", value.name, _show_type(value), ()))
     for node in graph.nodes:
-        reads = tuple(dict.fromkeys(place[v] for v in _values_read(node) if v in place))
+        read = _values_read(node) if node.graphs() else node.inputs
+        reads = tuple(dict.fromkeys([place[v] for v in read if v in place]))
         for value in node.outputs:
             place[value] = len(nodes)
         first = node.outputs[0] if node.outputs else None
@@ -73,12 +75,15 @@ def _values_read(node: Any) -> Iterator[Any]:
 
 
 def _show_type(value: Any) -> str:
-    if value is None:
-        return ""
-    dtype = value.dtype.value if value.dtype is not None else "?"
-    if value.shape is None:
-        return str(dtype)
-    return f"{dtype}[{','.join('?' if d is None else str(d) for d in value.shape)}]"
+    return "" if value is None else _show_tensor(value.dtype, value.shape)
+
+
+@lru_cache(4096)
+def _show_tensor(dtype: Any, shape: Sequence[Any] | None) -> str:
+    name = "?" if dtype is None else str(dtype.value)
+    if shape is None:
+        return name
+    return f"{name}[{','.join('?' if d is None else str(d) for d in shape)}]"
 
 
 def _show_source(sources: Sequence[Any]) -> str:
