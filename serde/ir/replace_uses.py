@@ -12,12 +12,13 @@ def replace_values(graph: Graph, instead: Mapping[Value, Value]) -> Graph:
     """Return ``graph`` with every read of a key of ``instead`` reading its value."""
     if not instead:
         return graph
-    nodes = tuple(_node(n, instead) for n in graph.nodes)
+    nodes = tuple(replace_inputs(n, instead) for n in graph.nodes)
     outputs = tuple(instead.get(v, v) for v in graph.outputs)
     return replace(graph, nodes=nodes, outputs=outputs)
 
 
-def _node(node: Node, instead: Mapping[Value, Value]) -> Node:
+def replace_inputs(node: Node, instead: Mapping[Value, Value]) -> Node:
+    """Return ``node``, its subgraphs too, with every read of a key of ``instead`` so replaced."""
     is_read = not instead.keys().isdisjoint(node.inputs)
     if not is_read and not node.graphs():
         return node

@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from serde.ir.graph import Graph, Node, Tensor, Value
+from serde.ir.replace_uses import replace_inputs
 from serde.spec import schema
 
 
@@ -15,23 +16,28 @@ def merge_repeats(graph: Graph) -> Graph:
     Outputs of the graph keep their own nodes, and so their names. Subgraphs are left as they are
     but for what they read.
     """
-    from serde.ir.replace_uses import _node as add_read_options
-
+    readers: dict[Hashable, Node] = {}  # the first node of an operator that reads these inputs
     first: dict[Hashable, Node] = {}
     instead: dict[Value, Value] = {}
     named = set(graph.outputs)
     kept: list[Node] = []
     for node in graph.nodes:
-        node = add_read_options(node, instead) if instead else node
-        key = None if not named.isdisjoint(node.outputs) else _key(node)
-        same = first.get(key) if key is not None else None
-        if same is not None:
-            instead.update(zip(node.outputs, same.outputs, strict=True))
-            continue
-        if key is not None:
-            first[key] = node
+        node = replace_inputs(node, instead) if instead else node
+        if named.isdisjoint(node.outputs):
+            alike = readers.setdefault((node.op, node.inputs), node)
+            same = node if alike is node else _find_same(first, alike, node)
+            if same is not node:
+                instead.update(zip(node.outputs, same.outputs, strict=True))
+                continue
         kept.append(node)
     return replace(graph, nodes=tuple(kept)) if instead else graph
+
+
+def _find_same(first: dict[Hashable, Node], alike: Node, node: Node) -> Node:
+    """The first node that computes the same as ``node``; ``alike`` may not be entered yet."""
+    if (key := _key(alike)) is not None:
+        first.setdefault(key, alike)
+    return node if (key := _key(node)) is None else first.setdefault(key, node)
 
 
 def _key(node: Node) -> Hashable | None:

@@ -215,10 +215,7 @@ class _Rewriting:
             if new is old:
                 continue
             if new.tensor is None:
-                new.container = old.container if new.dtype is None else new.container
-                new.dtype = old.dtype if new.dtype is None else new.dtype
-                new.shape = old.shape if new.shape is None else new.shape
-                new.shape_data = old.shape_data if new.shape_data is None else new.shape_data
+                _complete_type(new, old)
             if new in fresh:
                 fresh.discard(new)
                 builder.names.relabel(new, old.name)
@@ -257,6 +254,16 @@ class _Rewriting:
         self.problems.setdefault(key, Problem(op, attrs, error.reason, (), error.stage))
         names = self.failed.setdefault(key, [])
         names.append(error.source.name if error.source else node.name)
+
+
+def _complete_type(new: Value, old: Value) -> None:
+    """Let a result have what is known of the value it stands for."""
+    if new.dtype is None:
+        new.dtype, new.container = old.dtype, old.container
+    if new.shape is None:
+        new.shape = old.shape
+    if new.shape_data is None:
+        new.shape_data = old.shape_data
 
 
 def _refuse_growth(before: Graph, after: Graph) -> None:
