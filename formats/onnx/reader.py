@@ -1,8 +1,7 @@
-"""ModelProto → Graph. Weights stay in the file: only what is around them is parsed."""
+"""ModelProto → Graph."""
 
 from __future__ import annotations
 
-import mmap
 import os
 from collections import ChainMap, Counter
 from collections.abc import Mapping, MutableMapping, Sequence
@@ -12,11 +11,9 @@ from types import MappingProxyType
 from typing import Any
 
 import onnx
-from google.protobuf.message import DecodeError, Message
 from onnx import AttributeProto
 
 from serde.errors import ConversionError, MalformedFile
-from serde.io.sniff import HEAD, file_id, open_regular, refuse_other_file
 from serde.ir.graph import (
     EMPTY,
     Attr,
@@ -32,14 +29,12 @@ from serde.ir.graph import (
 from serde.spec import schema
 from serde.spec.inference import Type, from_proto
 
-from . import protobuf_wire
 from .external_data_paths import Resolve, refuse_location, resolver
+from .parse import Initializer, parse_file
 from .tensors import KEYS, make_dense, read_tensor
 from .topological_order import sort_nodes
-from .unsupported_metadata import find_unsupported_metadata
+from .unsupported_metadata import DEVICES, NODE_METADATA, find_unsupported_metadata
 
-GRAPH, INITIALIZER, RAW_DATA = 7, 5, 9  # field numbers in ModelProto, GraphProto, TensorProto
-LARGE = 4096  # bytes; initializers above stay in the file
 DEPTH = 64  # subgraphs within subgraphs
 LONGEST_NAME = 65_536
 ORIGIN = "serde.source"
@@ -63,91 +58,15 @@ def read_model(path: str | os.PathLike[str], strict_paths: bool = False) -> Grap
         MalformedFile: with the byte where the file stops being a model, or the node or tensor.
     """
     path = os.fspath(path)
-    model, large = _parse(path)
+    model, large = parse_file(path)
     return decode(model, path, resolver(path, strict_paths), large)
-
-
-def external_locations(path: str | os.PathLike[str]) -> set[str]:
-    """The files that the ONNX file at ``path`` names for its initializers, as it spells them.
-
-    Raises:
-        MalformedFile: where it is no ONNX model.
-    """
-    _, tensors = _parse(os.fspath(path))
-    return {e.value for proto, _ in tensors for e in proto.external_data if e.key == "location"}
-
-
-def _parse(path: str) -> tuple[onnx.ModelProto, list[tuple[onnx.TensorProto, FileSlice | None]]]:
-    """Parse a file without the bytes of its large initializers."""
-    with open_regular(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        refuse_other_file(path, file.read(HEAD))
-        with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as mapped:
-            view = memoryview(mapped)
-            try:
-                return _split(view, path, file_id(file))
-            except protobuf_wire.WireError as error:
-                raise MalformedFile(
-                    path, f"not an ONNX model: {error}", f"byte {error.offset}"
-                ) from None
-            finally:
-                view.release()
-
-
-def _split(
-    view: memoryview, path: str, file: tuple[int, int]
-) -> tuple[onnx.ModelProto, list[tuple[onnx.TensorProto, FileSlice | None]]]:
-    """Parse the model without its initializers, and those without their bytes."""
-    around = bytearray()
-    inside, found = bytearray(), False
-    tensors: list[tuple[onnx.TensorProto, FileSlice | None]] = []
-    for number, kind, begin, payload, end in protobuf_wire.iterate_fields(view, 0, len(view)):
-        if number != GRAPH or kind != protobuf_wire.BYTES:
-            around += view[begin:end]
-            continue
-        found = True
-        for n, k, b, p, e in protobuf_wire.iterate_fields(view, payload, end):
-            if n == INITIALIZER and k == protobuf_wire.BYTES:
-                tensors.append(_tensor(view, p, e, path, file))
-            else:
-                inside += view[b:e]
-    model = parse(onnx.ModelProto, bytes(around), path)
-    if found:
-        model.graph.CopyFrom(parse(onnx.GraphProto, bytes(inside), path))
-    return model, tensors
-
-
-def _tensor(
-    view: memoryview, start: int, end: int, path: str, file: tuple[int, int]
-) -> tuple[onnx.TensorProto, FileSlice | None]:
-    if end - start <= LARGE:
-        return parse(onnx.TensorProto, bytes(view[start:end]), path), None
-    rest, raw = bytearray(), None
-    for number, kind, begin, payload, stop in protobuf_wire.iterate_fields(view, start, end):
-        if number == RAW_DATA and kind == protobuf_wire.BYTES:
-            raw = FileSlice(path, payload, stop - payload, file)
-        else:
-            rest += view[begin:stop]
-    return parse(onnx.TensorProto, bytes(rest), path), raw
-
-
-def parse(kind: type[Message], data: bytes, path: str) -> Any:
-    """Read one protobuf message.
-
-    Raises:
-        MalformedFile: where ``data`` are none.
-    """
-    try:
-        return kind.FromString(data)
-    except DecodeError as error:
-        raise MalformedFile(path, f"not an ONNX model: {error}") from None
 
 
 def decode(
     model: onnx.ModelProto,
     path: str = "model",
     resolve: Resolve = refuse_location,
-    large: list[tuple[onnx.TensorProto, FileSlice | None]] | None = None,
+    large: Sequence[Initializer] = (),
 ) -> Graph:
     """Read a ModelProto; ``large`` are initializers that were kept apart from it."""
     if not model.HasField("graph"):
@@ -155,7 +74,7 @@ def decode(
     try:
         imports = {o.domain: o.version for o in model.opset_import}
         opset = next((imports.pop(d) for d in DEFAULT_DOMAINS if d in imports), 1)
-        return _Decoding(path, resolve).model(model, opset, imports, large or [])
+        return _Decoding(path, resolve).model(model, opset, imports, large)
     except UnicodeDecodeError:  # protobuf decodes a text when it is asked for
         raise MalformedFile(path, "a name or another text in it is not UTF-8") from None
 
@@ -166,6 +85,8 @@ class _Decoding:
         self.in_function = False
         self.defaults: list[str] = []  # inputs that have a value
         self.unread: dict[str, None] = {}  # keys of external data
+        self.graphs: list[onnx.GraphProto] = []
+        self.of_nodes: set[str] = set()  # what nodes have that a graph does not hold
         self.overloads: dict[tuple[str, str, str], str] = {}
         self.plain: dict[Any, Mapping[str, Attr]] = {}  # attributes that hold no tensor or graph
 
@@ -186,9 +107,10 @@ class _Decoding:
             model.graph, ChainMap(), 0, large, opset=opset, imports=MappingProxyType(imports),
             functions=functions, metadata=MappingProxyType(metadata),
         )  # fmt: skip
-        return replace(
-            graph, notes=tuple(find_unsupported_metadata(model, self.defaults, self.unread))
+        notes = find_unsupported_metadata(
+            model, self.graphs, self.defaults, self.unread, self.of_nodes
         )
+        return replace(graph, notes=tuple(notes))
 
     def named_overloads(self, functions: Sequence[onnx.FunctionProto]) -> dict[Any, str]:
         """A name of its own for every function; those that share one differ in ``overload``."""
@@ -213,6 +135,7 @@ class _Decoding:
         if depth > DEPTH:
             raise MalformedFile(self.path, f"subgraphs nest more than {DEPTH} deep")
         self.check_name(proto.name)
+        self.graphs.append(proto)
         scope = outer.new_child()
         own = scope.maps[0]
         for tensor, raw in [*large, *((t, None) for t in proto.initializer)]:
@@ -304,11 +227,24 @@ class _Decoding:
         name = proto.name or next((n for n in proto.output if n), op)
         doc = proto.doc_string
         self.check_texts(doc)
-        sources = _sources(proto, doc) or (Source("onnx", op, name, doc),)
+        sources = self.sources(proto, doc) or (Source("onnx", op, name, doc),)
         if proto.overload:
             op = self.overloads.get((domain, op, proto.overload), op)
         domain = "" if domain in DEFAULT_DOMAINS else domain
         return Node(op, inputs, tuple(outputs), attrs, domain, name, sources)
+
+    def sources(self, proto: onnx.NodeProto, doc: str) -> tuple[Source, ...]:
+        """The layers a node came from; what else the file has about it is noted."""
+        found: list[Source] = []
+        for prop in proto.metadata_props:
+            parts = prop.value.split(" ", 2)
+            if not prop.key.startswith(ORIGIN):
+                self.of_nodes.add(NODE_METADATA)
+            elif len(parts) == 3:
+                found.append(Source(parts[0], parts[1], parts[2], "" if found else doc))
+        if proto.device_configurations:
+            self.of_nodes.add(DEVICES)
+        return tuple(found)
 
     def attributes(self, proto: onnx.NodeProto, scope: Scope, depth: int) -> Mapping[str, Attr]:
         """The attributes of a node: one mapping for all that have the same plain ones."""
@@ -402,12 +338,3 @@ def _kind(proto: onnx.AttributeProto) -> int | None:
         return int(AttributeProto.UNDEFINED)
     held = [field.name for field, _ in proto.ListFields() if field.name in FIELDS]
     return int(AttributeProto.AttributeType.Value(FIELDS[held[0]])) if len(held) == 1 else None
-
-
-def _sources(proto: onnx.NodeProto, doc: str) -> tuple[Source, ...]:
-    found: list[Source] = []
-    for prop in proto.metadata_props:
-        parts = prop.value.split(" ", 2)
-        if prop.key.startswith(ORIGIN) and len(parts) == 3:
-            found.append(Source(parts[0], parts[1], parts[2], "" if found else doc))
-    return tuple(found)

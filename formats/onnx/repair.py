@@ -25,7 +25,8 @@ from serde.legalize.target import Target
 from serde.rewrite.rules import RuleTable
 
 from .external_data_paths import resolver
-from .reader import decode, parse
+from .parse import parse
+from .reader import decode
 from .writer import least_ir_version, write_model
 
 LEAST_IR, INPUTS_OPTIONAL_IR = 3, 4

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import onnx
 
 SHOWN = 3  # names in a note
+NODE_METADATA, DEVICES = "metadata of nodes", "device configurations"
 DEFAULTS_IR = 4  # the first IR version in which an initializer need not be an input
 
 
 def find_unsupported_metadata(
-    model: onnx.ModelProto, defaults: Sequence[str], unread: Iterable[str]
-) -> Iterator[str]:
-    """Notes on ``model``.
+    model: onnx.ModelProto, graphs: Sequence[onnx.GraphProto], defaults: Sequence[str],
+    unread: Iterable[str], of_nodes: Collection[str],
+) -> Iterator[str]:  # fmt: skip
+    """Notes on ``model``, whose graphs are ``graphs``.
 
     ``defaults`` are the inputs that have a value, ``unread`` the keys of external data that mean
-    nothing here.
+    nothing here, ``of_nodes`` tells what nodes have.
     """
     if model.training_info:
         yield "training information is not kept: the result is for inference"
-    graphs = list(_graphs(model))
     annotated = [a.tensor_name for g in graphs for a in g.quantization_annotation]
     if annotated:
         yield f"quantization annotations are not kept: of {_format_list(annotated)}"
@@ -28,7 +29,7 @@ def find_unsupported_metadata(
         yield f"inputs that have a default value become constants: {_format_list(defaults)}"
     if keys := sorted(unread):
         yield f"keys of external data that are not read: {_format_list(keys)}"
-    if about := list(_describe_unsupported(model, graphs)):
+    if about := list(_describe_unsupported(model, graphs, of_nodes)):
         yield f"not kept: {', '.join(about)}"
 
 
@@ -38,33 +39,19 @@ def _format_list(names: Sequence[str]) -> str:
     return ", ".join(repr(n[:80]) for n in names[:SHOWN]) + more
 
 
-def _graphs(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
-    """The graph and its subgraphs."""
-    stack = [model.graph]
-    while stack:
-        graph = stack.pop()
-        yield graph
-        for node in graph.node:
-            stack.extend(a.g for a in node.attribute if a.HasField("g"))
-
-
 def _describe_unsupported(
-    model: onnx.ModelProto, graphs: Sequence[onnx.GraphProto]
+    model: onnx.ModelProto, graphs: Sequence[onnx.GraphProto], of_nodes: Collection[str]
 ) -> Iterator[str]:
     """What is said about things that have no place for it here."""
     infos = [i for g in graphs for i in (*g.input, *g.output, *g.value_info)]
-    nodes = [n for g in graphs for n in g.node]
     said = {
         "documentation of values": any(i.doc_string for i in infos),
         "documentation of functions": any(f.doc_string for f in model.functions),
         "metadata of graphs": any(g.metadata_props for g in graphs),
-        "metadata of nodes": any(
-            not p.key.startswith("serde.source") for n in nodes for p in n.metadata_props
-        ),
+        NODE_METADATA: NODE_METADATA in of_nodes,
         "metadata of values": any(i.metadata_props for i in infos),
         "denotations": any(_has_denotation(i.type) for i in infos),
-        "device configurations": bool(model.configuration)
-        or any(n.device_configurations for n in nodes),
+        DEVICES: bool(model.configuration) or DEVICES in of_nodes,
     }
     yield from (what for what, there in said.items() if there)
 

@@ -26,7 +26,8 @@ from serde.spec.memo import number_attributes
 from serde.spec.schema import ELEMENT_CODES
 
 from . import protobuf_wire
-from .reader import DOCS, GRAPH, INITIALIZER, OF_THE_FILE, ORIGIN, RAW_DATA, external_locations
+from .parse import GRAPH, INITIALIZER, RAW_DATA, external_locations
+from .reader import DOCS, OF_THE_FILE, ORIGIN
 from .tensors import tensor_proto, type_fields
 
 SUFFIX = ".onnx"
