@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from serde.ir.graph import Graph, Node, Tensor, Value
-from serde.ir.replace_uses import _node as add_read_options
+from serde.ir.replace_uses import replace_inputs
 
 
 def dequantize(graph: Graph) -> Graph:
@@ -23,7 +23,7 @@ def dequantize(graph: Graph) -> Graph:
     named = set(graph.outputs)
     kept: list[Node] = []
     for node in graph.nodes:
-        node = add_read_options(node, instead) if instead else node
+        node = replace_inputs(node, instead) if instead else node
         found = _float(node, makers, instead) if node.op == "DequantizeLinear" else None
         if found is None or node.domain:
             kept.append(node)

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from serde.ir.builder import Names
 from serde.ir.graph import EMPTY, Call, Function, Graph, Node, Source, Tensor, Value
-from serde.ir.replace_uses import _node as add_read_options
+from serde.ir.replace_uses import replace_inputs
 
 Keep = Literal["keep", "all", "inline"]
 KEEP = ("keep", "all", "inline")  # functions that have a name, those of a fusion too, none
@@ -141,7 +141,7 @@ def _body(
         own[v] = Value(
             names.claim(params.get(v.name, v.name)), v.dtype, v.shape, container=v.container
         )
-    copied = (add_read_options(n, own) for n in nodes)
+    copied = (replace_inputs(n, own) for n in nodes)
     made = tuple(replace(n, outputs=tuple(own[v] for v in n.outputs)) for n in copied)
     return Graph("", tuple(own[v] for v in operands), tuple(own[v] for v in results), made)
 
