@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from serde.errors import ConversionError
@@ -52,6 +53,7 @@ class Names:
         return name
 
 
+@lru_cache(4096)
 def require_dotted(name: str) -> str:
     """``name``, that of an operator or attribute, which cannot be changed.
 

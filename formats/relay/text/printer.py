@@ -185,7 +185,7 @@ class _Printer:
         self.count += 1
         self.named.add(expr)
         self.printed[expr] = name
-        self.scopes[-1] += [name, " = ", doc, note, ";", LINE]
+        self.scopes[-1] += [_concatenate(name, " = ", doc, note, ";"), LINE]
         return name
 
     def _add_brackets(self, doc: Any) -> Doc:
@@ -231,20 +231,20 @@ class _Printer:
                 return literal
         return self.parts.add_meta(constant)
 
-    def _print_tuple(self, expr: ast.Tuple) -> Doc:
+    def _print_tuple(self, expr: ast.Tuple) -> Any:
         end = ",)" if len(expr.fields) == 1 else ")"
-        return ["(", _join_with_commas([self.emit(f) for f in expr.fields]), end]
+        return _concatenate("(", _join_with_commas([self.emit(f) for f in expr.fields]), end)
 
-    def _print_get_item(self, expr: ast.TupleGetItem) -> Doc:
-        return [self.emit(expr.tuple), f".{expr.index}"]
+    def _print_get_item(self, expr: ast.TupleGetItem) -> Any:
+        return _concatenate(self.emit(expr.tuple), f".{expr.index}")
 
-    def _print_call(self, call: ast.Call) -> Doc:
+    def _print_call(self, call: ast.Call) -> Any:
         args: list[Any] = [self.emit(a) for a in call.args]
         args += self._repeat_operands(call) + self.parts.format_call_attrs(call)
         if isinstance(call.op, ast.Constructor):
             name = self._constructor_name(call.op)
             return [name, "(", _join_with_commas(args), ")"] if call.op.inputs else [name]
-        return [self.emit(call.op), "(", _join_with_commas(args), ")"]
+        return _concatenate(self.emit(call.op), "(", _join_with_commas(args), ")")
 
     def _repeat_operands(self, call: ast.Call) -> list[Any]:
         """The operands of ``arange`` as attributes, where TVM wants them as well."""
@@ -335,7 +335,14 @@ class _Printer:
         return [name, "(", inside, ")"] if pattern.patterns else [name]
 
 
-def _join_with_commas(items: list[Any]) -> Doc:
+def _concatenate(*parts: Any) -> Any:
+    """The parts one behind another: a string, if all of them are."""
+    return "".join(parts) if all(isinstance(p, str) for p in parts) else [*parts]
+
+
+def _join_with_commas(items: list[Any]) -> Any:
+    if all(isinstance(item, str) for item in items):
+        return ", ".join(items)
     doc: Doc = []
     for item in items:
         doc += [", ", item] if doc else [item]
