@@ -77,4 +77,4 @@ def _cut(symbol: Symbol, params: Params, outputs: Sequence[str]) -> tuple[Symbol
         names=tuple(params.names[at] for at in kept),
         tensors=tuple(params.tensors[at] for at in kept),
     )
-    return replace(symbol, graph=graph, variables=variables), part
+    return symbol._replace(graph=graph, variables=variables), part

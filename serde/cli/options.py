@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from difflib import get_close_matches
 from functools import cache, wraps
 from typing import Any
 
@@ -273,6 +272,8 @@ def known_format(context: Any, parameter: Any, value: str | None) -> str | None:
 
 def describe_choice(value: str, words: Sequence[str]) -> str:
     """The message about a word that is none of some, with the one that may be meant."""
+    from difflib import get_close_matches
+
     close = get_close_matches(value, words, 1)
     meant = f"; did you mean {close[0]}?" if close else ""
     return f"{value!r} is not one of {', '.join(words)}{meant}"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,7 @@ FOLDED: Mapping[str, Any] = MappingProxyType({"fold_batchnorm": True})
 RECENT = frozenset("Attention GroupNormalization RMSNormalization RotaryEmbedding Swish".split())
 
 
-@dataclass(frozen=True)
-class Profile:
+class Profile(NamedTuple):
     """The opset written unless one is asked for, and what the graph must keep to.
 
     ``spelled_out`` operators are written as older ones; ``int32`` keeps 64-bit constants within 32
@@ -42,7 +41,7 @@ class Profile:
     integer_kernels: bool = False
     importer: str | None = None
     signed: bool = False
-    reading: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    reading: Mapping[str, Any] = MappingProxyType({})
 
     def write_options(self) -> dict[str, Any]:
         """The options ONNX is written with, unless others are given."""

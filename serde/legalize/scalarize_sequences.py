@@ -8,8 +8,7 @@ tensors in it. Where one has to be after all it is constructed, if the opset can
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from serde.errors import require
 from serde.ir.graph import DType, Graph, Value
@@ -23,8 +22,7 @@ SINCE = {"Optional": OPTIONALS}
 MOST = 1 << 12  # elements of a sequence that is spelled out
 
 
-@dataclass(frozen=True)
-class Held:
+class Held(NamedTuple):
     """What a value stands for: the tensors of a sequence, or the one of an optional, or none."""
 
     values: tuple[Value, ...]

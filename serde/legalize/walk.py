@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from serde.decompositions import onnx_ml
 from serde.errors import ConversionError, Problem, require
 from serde.ir.builder import Builder
 from serde.ir.graph import IR_OPSET, DType, Graph, Node, Value
@@ -25,8 +24,7 @@ from .legalizer import Legalizer
 from .target import Target
 
 
-@dataclass(frozen=True)
-class Legalized:
+class Legalized(NamedTuple):
     """A graph in which nodes that could not be made legal are left, and why, by their outputs.
 
     ``logical_types`` are the types that values of a wider one stand for.
@@ -197,9 +195,11 @@ def _complete_shapes(results: Sequence[Value | None], known: Sequence[Value]) ->
 
 def _foreign_node(builder: Legalizer, node: Node, inputs: tuple[Value | None, ...]) -> Any:
     """A node of another domain: decomposed for a target that lists what it supports, or kept."""
-    is_learned = node.domain == onnx_ml.DOMAIN and node.op in onnx_ml.ml_rules
-    if is_learned and builder.target.supports is not None:
-        return onnx_ml.ml_rules.apply(node, builder, inputs)
+    if builder.target.supports is not None:
+        from serde.decompositions.onnx_ml import DOMAIN, ml_rules  # which few models need
+
+        if node.domain == DOMAIN and node.op in ml_rules:
+            return ml_rules.apply(node, builder, inputs)
     dtype = next((d for v in inputs if (d := builder.carried.of(v))), None)
     require(dtype is None, f"{node.op} reads {dtype and dtype.value} elements")
     return builder.keep(node, inputs)

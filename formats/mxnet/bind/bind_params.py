@@ -43,7 +43,7 @@ def bind_params(
     info = SymbolInfo(path, symbol.variables, symbol.has_numpy_shapes)
     if params is None:
         where = f"no {searched} was found" if searched else NO_PARAMETERS
-        return replace(graph, source_info=replace(info, searched=where))
+        return replace(graph, source_info=info._replace(searched=where))
     notes: tuple[str, ...] = ()
     if match and params.names:
         names = match_arrays(_find_missing(graph, ()), params.by_name(), str(params.path))
@@ -74,7 +74,7 @@ def bind_params(
     return replace(
         bound,
         inputs=tuple(v for v in graph.inputs if v not in instead),
-        source_info=replace(info, searched=f"{params.path} has not", unused=free),
+        source_info=info._replace(searched=f"{params.path} has not", unused=free),
         notes=notes,
     )
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from serde.ir.graph import Graph, Shape
+from serde.ir.graph import EMPTY, Graph, Shape
 
 from .declared import Declared
 
 NO_PARAMETERS = "no parameters were given"
 
 
-@dataclass(frozen=True)
-class SymbolInfo:
+class SymbolInfo(NamedTuple):
     """What the files of a decoded graph say beside it, for ``to_ir``.
 
     ``path`` is what errors call the symbol; ``variables`` is what each variable's node says. Where
@@ -23,7 +22,7 @@ class SymbolInfo:
     """
 
     path: str
-    variables: Mapping[str, Declared] = field(default_factory=dict)
+    variables: Mapping[str, Declared] = EMPTY
     has_numpy_shapes: bool = False
     searched: str = NO_PARAMETERS
     unused: Mapping[str, Shape] | None = None

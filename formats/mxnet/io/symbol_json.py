@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -45,8 +44,7 @@ AUXILIARY = {
 }
 
 
-@dataclass(frozen=True)
-class Symbol:
+class Symbol(NamedTuple):
     """A symbol: its graph, in which variables are inputs, and what each variable's node says.
 
     Where it ``has_numpy_shapes``, a size may be 0; otherwise 0 stands for one that is not known.
