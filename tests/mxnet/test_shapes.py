@@ -19,6 +19,7 @@ from serde.ir.printer import show_value
 from serde.passes.cut_inputs import with_inputs
 from tests.mxnet import deep_symbols
 from tests.mxnet.written import chain, network, node, params_bytes, symbol, variable
+from tests.mxnet_live import live_mxnet
 
 CONV = ("Convolution", {"kernel": "(3, 3)", "num_filter": 4})
 CONV_WEIGHTS = {"convolution{}_weight": (4, 3, 3, 3), "convolution{}_bias": (4,)}
@@ -284,6 +285,25 @@ def test_states_of_a_recurrent_layer() -> None:
     held = {"flat": np.ones(LSTM_SIZE, "float16")}
     assert completed(symbol(nodes), held) == (
         "data: float16[T,N,6], h: float16[4,N2,5], c: float16[4,N3,5]"
+    )
+
+
+@pytest.mark.parametrize(("layers", "both", "small"), [(1, False, 3), (2, True, 2), (3, False, 4)])
+def test_a_projected_lstm_is_as_mxnet_infers_it(layers, both, small) -> None:
+    """The features are told from the number of parameters, the states from the projection."""
+    sizes = {"state_size": 6, "num_layers": layers, "bidirectional": both}
+    text = chain(
+        ("RNN", {**sizes, "mode": "lstm", "projection_size": small}),
+        params={"RNN": ("parameters", "state", "state_cell")},
+    )
+    net = live_mxnet().sym.load_json(text)
+    shapes, _, _ = net.infer_shape(data=(5, 2, 7))
+    found = dict(zip(net.list_arguments(), shapes, strict=True))
+    (states, _, state), (_, _, cell) = found["rnn0_state"], found["rnn0_state_cell"]
+    held = {"rnn0_parameters": np.ones(found["rnn0_parameters"], "float32")}
+    assert completed(text, held) == (
+        f"data: float32[T,N,7], rnn0_state: float32[{states},N2,{state}], "
+        f"rnn0_state_cell: float32[{states},N3,{cell}]"
     )
 
 

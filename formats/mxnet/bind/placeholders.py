@@ -18,12 +18,11 @@ from serde.ir.replace_uses import replace_values
 
 from ..infer_shapes.propagate import ERRORS, Propagation
 from ..infer_shapes.relations import merge_shapes
+from ..rnn_sizes import RnnSizes
 from ..rules import parse
 from .bind_params import missing_parameters, refuse_missing_parameters
 from .declared import PARAMETERS, SHAPES, Declared
 from .symbol_info import symbol_info
-
-GATES = {"lstm": 4, "gru": 3}
 
 
 def add_placeholders(graph: Graph) -> Graph:
@@ -102,12 +101,6 @@ def infer_parameter_shapes(node: Node, x: Shape | None) -> tuple[Shape, ...]:
 
 def _rnn(attrs: Mapping[str, Any], x: Shape | None) -> tuple[Shape, ...]:
     """All layers in one row; where the features are not known, as many as the layer has cells."""
-    hidden, layers = parse(int, attrs["state_size"]), parse(int, attrs["num_layers"])
-    directions = 2 if parse(bool, attrs.get("bidirectional", "False")) else 1
-    rows = GATES.get(str(attrs.get("mode")), 1) * hidden * directions
-    features = x[-1] if x is not None and isinstance(x[-1], int) else hidden
-    projection = parse(int | None, attrs.get("projection_size", "None"))
-    size = hidden if projection is None else projection
-    weights = rows * (features + size) + (layers - 1) * rows * (size * directions + size)
-    projected = 0 if projection is None else layers * directions * projection * hidden
-    return ((weights + layers * 2 * rows + projected,),)
+    sizes = RnnSizes.of(attrs)
+    features = x[-1] if x is not None and isinstance(x[-1], int) else sizes.hidden
+    return ((sizes.count_parameters(features),),)

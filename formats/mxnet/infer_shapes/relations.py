@@ -13,6 +13,7 @@ from typing import Any
 from serde.ir.geometry import Ints, axes_of, axis_of, invert_perm, swap_axes_perm, window_output
 from serde.ir.graph import Dim, Node, Shape, Value
 
+from ..rnn_sizes import RnnSizes
 from ..rules import Bounds, parse
 
 Ask = Callable[[Value], Shape | None]
@@ -240,27 +241,16 @@ def _where(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
 
 
 def _rnn(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:
-    attrs = node.attrs
-    hidden, layers = parse(int, attrs["state_size"]), parse(int, attrs["num_layers"])
-    directions = 2 if parse(bool, attrs.get("bidirectional", "False")) else 1
-    shape = ask(x)
+    sizes = RnnSizes.of(node.attrs)
+    shape, parameters = ask(x), constant_shape(node, 1)
     length, batch = shape[:2] if shape is not None and len(shape) == 3 else ("T", "N")
-    yield x, (length, batch, _features(node, hidden, layers, directions))
-    yield y, (length, batch, hidden * directions)
-    states = (*node.inputs[2 : 4 if attrs.get("mode") == "lstm" else 3], *node.outputs[1:])
-    yield from ((v, (layers * directions, batch, hidden)) for v in states if v is not None)
-
-
-def _features(node: Node, hidden: int, layers: int, directions: int) -> Dim:
-    """The features an RNN reads, from the number of its parameters."""
-    size = constant_shape(node, 1)
-    if size is None:
-        return None
-    gates = {"lstm": 4, "gru": 3}.get(str(node.attrs.get("mode")), 1)
-    later = (layers - 1) * directions * gates * hidden * (directions * hidden + hidden)
-    first = size[0] - later - layers * directions * 2 * gates * hidden
-    features = first // (directions * gates * hidden) - hidden
-    return features if features > 0 else None
+    yield x, (length, batch, sizes.find_features(parameters[0]) if parameters else None)
+    yield y, (length, batch, sizes.output * sizes.directions)
+    is_lstm, count = node.attrs.get("mode") == "lstm", sizes.layers * sizes.directions
+    states = *node.inputs[2:3], *node.outputs[1:2]
+    cells = *node.inputs[3 : 4 if is_lstm else 3], *node.outputs[2:]
+    yield from ((v, (count, batch, sizes.output)) for v in states if v is not None)
+    yield from ((v, (count, batch, sizes.hidden)) for v in cells if v is not None)
 
 
 def _embedding(node: Node, x: Value, y: Value, ask: Ask) -> Inferred:

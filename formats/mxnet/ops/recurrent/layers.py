@@ -17,6 +17,7 @@ from serde.ir.geometry import may_be_same
 from serde.ir.graph import DType, Tensor, Value
 from serde.spec.expressions import END
 
+from ...rnn_sizes import RnnSizes
 from ...rules import reads
 from ...target import legalizations, writes
 from .lstm_projection import run_projected_lstm
@@ -103,15 +104,13 @@ class Vector:
 
     def features(self, layers: int) -> int:
         """The size of the first layer's input, which is what is left of the parameters for it."""
-        h, rows = self.hidden, len(self.cell.gates) * self.hidden * self.directions
-        require(h > 0 and layers > 0, f"{layers} layers of {h} cells")
+        require(self.hidden > 0 and layers > 0, f"{layers} layers of {self.hidden} cells")
         require(self.flat.rank == 1, f"parameters of {self.flat.rank} axes, not in one row")
-        deeper = (layers - 1) * rows * (self.directions * h + h)
-        found, rest = divmod(self.flat.static_shape[0] - deeper - layers * 2 * rows, rows)
-        require(
-            rest == 0 and found > h, f"{self.flat.static_shape[0]} parameters do not fit the layers"
-        )
-        return found - h
+        sizes = RnnSizes(self.hidden, layers, self.directions, len(self.cell.gates))
+        count = self.flat.static_shape[0]
+        found = sizes.find_features(count)
+        require(found is not None, f"{count} parameters do not fit the layers")
+        return found
 
     def take(self, count: int) -> Value:
         piece = self.g.slice_axis(self.flat, 0, self.at, self.at + count)
