@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -82,10 +83,16 @@ def saturate(g, x: Value, dtype: DType):
     return g.cast(g.Min(g.Max(x, low), high), dtype)
 
 
-def require_constant_array(value: Value, what: str) -> np.ndarray:
-    """A scale or zero point, which has to be known."""
-    require(value.tensor is not None, f"{what} is computed by the model")
-    return value.array()
+def require_arrays(quantities: Sequence[Value]) -> list[np.ndarray]:
+    """Scales and zero points, which have to be known."""
+    known = all(v.tensor is not None for v in quantities)
+    require(known, "a scale or zero point is computed by the model")
+    return [v.array() for v in quantities]
+
+
+def require_scalars(quantities: Sequence[Value]) -> list[np.ndarray]:
+    """Scales and zero points of whole tensors, without axes."""
+    return [array.reshape(()) for array in require_arrays(quantities)]
 
 
 def align_to_axis(array: np.ndarray, axis: int, rank: int) -> np.ndarray:

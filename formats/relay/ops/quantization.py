@@ -22,7 +22,14 @@ from serde.version_converter.adapters.quantization import BYTES, emit_dequantize
 
 from ..rules import reads
 from ..target import emit_scalar, legalizations, set_type, writes
-from .fixed_point import multiply_by, requantize, require_constant_array, saturate, shift_right
+from .fixed_point import (
+    multiply_by,
+    requantize,
+    require_arrays,
+    require_scalars,
+    saturate,
+    shift_right,
+)
 from .unary import round_half_away
 
 BROADCAST = ("lhs_axis", "rhs_axis")
@@ -89,12 +96,9 @@ def read_requantize(
     g, x, in_scale, in_zero, out_scale, out_zero, *, axis=-1, rounding="None",
     compute_dtype="None", out_dtype: DType | None = None,
 ):  # fmt: skip
-    held = [
-        require_constant_array(v, "a scale or zero point")
-        for v in (in_scale, in_zero, out_scale, out_zero)
-    ]
+    quantities = require_arrays((in_scale, in_zero, out_scale, out_zero))
     compute = "int64" if compute_dtype == "None" else compute_dtype
-    scales: Any = (*held, axis, rounding_of(rounding), compute)
+    scales: Any = (*quantities, axis, rounding_of(rounding), compute)
     y = requantize(g, x, *scales)
     return saturate(g, y, out_dtype or DType.INT8)
 
@@ -107,8 +111,7 @@ def upcast(g, x: Value, scale, zero, out_scale, out_zero, axis: int = -1):
 
 
 def read_sum(sign, g, a, b, *quantities, lhs_axis=-1, rhs_axis=-1):
-    held = [require_constant_array(v, "a scale or zero point") for v in quantities]
-    a_scale, a_zero, b_scale, b_zero, scale, zero = held
+    a_scale, a_zero, b_scale, b_zero, scale, zero = require_arrays(quantities)
     left = upcast(g, a, a_scale, a_zero, scale, zero, lhs_axis)
     right = upcast(g, b, b_scale, b_zero, scale, zero, rhs_axis)
     offset = g.const(zero.astype(np.int32))
@@ -122,8 +125,7 @@ reads("qnn.subtract")(partial(read_sum, -1))
 
 @reads("qnn.mul")
 def read_mul(g, a, b, *quantities, lhs_axis=-1, rhs_axis=-1):
-    held = [require_constant_array(v, "a scale or zero point") for v in quantities]
-    a_scale, a_zero, b_scale, b_zero, scale, zero = held
+    a_scale, a_zero, b_scale, b_zero, scale, zero = require_arrays(quantities)
     require(a_scale.size == b_scale.size == 1, "a scale for each channel")
     left, right = (
         g.Sub(g.cast(v, DType.INT32), z.astype(np.int32)) for v, z in ((a, a_zero), (b, b_zero))
@@ -137,11 +139,11 @@ def read_mul(g, a, b, *quantities, lhs_axis=-1, rhs_axis=-1):
 def read_concatenate(g, *operands, axis=0):
     """Tensors, their scales, their zero points, then scale and zero point of the result."""
     count = (len(operands) - 2) // 3
-    held = [require_constant_array(v, "a scale or zero point") for v in operands[count:]]
-    scale, zero = held[-2:]
+    quantities = require_arrays(operands[count:])
+    scale, zero = quantities[-2:]
     parts = []
     for at, x in enumerate(operands[:count]):
-        one, before = held[at], held[count + at]
+        one, before = quantities[at], quantities[count + at]
         same = one.size == 1 and one == scale and before == zero
         y = x if same else saturate(g, requantize(g, x, one, before, scale, zero), x.type)
         parts.append(y)
@@ -172,8 +174,7 @@ FUNCTIONS = {
 def read_function(function, g, x, *quantities):
     """A table of the results for all values an element can have, as TVM makes one."""
     require(x.type in (DType.INT8, DType.UINT8), f"{x.type.value} elements")
-    held = [require_constant_array(v, "a scale or zero point") for v in quantities]
-    scale, zero, out_scale, out_zero = (h.reshape(()) for h in held)
+    scale, zero, out_scale, out_zero = require_scalars(quantities)
     codes = np.arange(256, dtype=np.uint8).view(x.type.numpy)
     real = ((codes.astype(np.int32) - zero).astype(np.float32) * scale).astype(np.float32)
     with np.errstate(all="ignore"):
@@ -193,8 +194,7 @@ for _name, _function in FUNCTIONS.items():
 
 @reads("qnn.leaky_relu")
 def read_leaky_relu(g, x, *quantities, alpha=0.25):
-    held = [require_constant_array(v, "a scale or zero point") for v in quantities]
-    scale, zero, out_scale, out_zero = (h.reshape(()) for h in held)
+    scale, zero, out_scale, out_zero = require_scalars(quantities)
     wide = g.cast(x, DType.INT32)
     y = requantize(g, wide, scale, zero, out_scale, out_zero)
     offset = g.const(out_zero.astype(np.int32))
@@ -206,8 +206,7 @@ def read_leaky_relu(g, x, *quantities, alpha=0.25):
 @reads("qnn.softmax")
 def read_softmax(g, x, *quantities, axis=-1):
     """TVM's softmax of integers: a power of two with a shift for its logarithm."""
-    held = [require_constant_array(v, "a scale or zero point") for v in quantities]
-    scale, zero, out_scale, out_zero = (h.reshape(()) for h in held)
+    scale, zero, out_scale, out_zero = require_scalars(quantities)
     at = [axis_of(axis, x.rank)]
     unit = np.int32(math.floor(1 / float(scale) + 0.5))
     wide = g.Sub(g.cast(x, DType.INT32), zero.astype(np.int32))

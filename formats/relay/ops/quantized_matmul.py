@@ -22,7 +22,7 @@ from .convolution import (
     normalize_pads,
     read_conv,
 )
-from .fixed_point import require_constant_array, saturate
+from .fixed_point import require_scalars, saturate
 from .layouts import apply_in_layout
 from .linear import legalize_product, swap_last_axes
 from .pooling import pool
@@ -144,8 +144,7 @@ def read_qnn_avg_pool2d(
     count_include_pad=False,
 ):  # fmt: skip
     """The mean at the scale of the result, cut off; padding is 0, whatever the zero point."""
-    held = [require_constant_array(v, "a scale or zero point") for v in quantities]
-    scale, zero, out_scale, out_zero = (h.reshape(()) for h in held)
+    scale, zero, out_scale, out_zero = require_scalars(quantities)
     wide = upcast(g, x, scale, zero, out_scale, out_zero)
     frame = {
         "kernel_shape": pool_size, "strides": strides, "dilations": dilation[:2],
