@@ -22,6 +22,7 @@ html_theme = "furo"
 html_title = f"serde {release}"
 html_copy_source = False
 html_show_sphinx = False
+html_show_search_summary = False  # it would fetch pages, which files may not
 myst_heading_anchors = 4
 autodoc_typehints = "none"
 autodoc_preserve_defaults = True
