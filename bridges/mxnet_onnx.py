@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -59,13 +60,12 @@ def replace_functions(mxnet: ModuleType, functions: Mapping[str, Callable[..., A
 
     ``mxnet.contrib.onnx.mx2onnx`` is where releases before 1.9 had ``export_model``.
     """
-    import mxnet.contrib.onnx
-
+    contrib = import_module("mxnet.contrib.onnx")
     exporting = {n: functions[n] for n in ("export_model", "get_operator_support")}
     vars(mxnet.onnx).update(exporting)
     vars(mxnet.onnx.mx2onnx).update(exporting)
-    vars(mxnet.contrib.onnx).update(functions)
-    importers = mxnet.contrib.onnx.onnx2mx
+    vars(contrib).update(functions)
+    importers = contrib.onnx2mx
     for module, name in (
         (importers.import_model, "import_model"), (importers.import_model, "get_model_metadata"),
         (importers.import_to_gluon, "import_to_gluon"),
@@ -75,5 +75,5 @@ def replace_functions(mxnet: ModuleType, functions: Mapping[str, Callable[..., A
     inner = ModuleType("mxnet.contrib.onnx.mx2onnx.export_model")
     vars(inner).update(exporting)
     vars(old).update(exporting, export_model=inner)
-    mxnet.contrib.onnx.mx2onnx = old
+    contrib.mx2onnx = old  # type: ignore[attr-defined]
     sys.modules.update({old.__name__: old, inner.__name__: inner})
