@@ -21,6 +21,8 @@ from serde.cli.operator_table import as_markdown
 from serde.cli.reference import options_of, with_tables
 from serde.formats.relay.io.params import write_params
 from serde.ir.graph import Tensor
+from serde.pipeline import profile_names
+from serde.plugins import format_names
 from tests.mxnet_live import live_mxnet
 from tests.onnx_live import model_of
 from tests.relax.relax_live import RELAX
@@ -107,6 +109,16 @@ def test_the_list_of_operators_is_what_the_program_prints():
     """Run ``serde ops --markdown > docs/reference/operators.md`` after a change of rules."""
     printed = "".join(f"{line}\n" for line in as_markdown())
     assert (DOCS / "reference" / "operators.md").read_text() == printed
+
+
+def test_every_target_and_format_is_described():
+    for page, names in (
+        ("targets", [*profile_names(), "mxnet", "relay"]),
+        ("formats", format_names()),
+    ):
+        rows = re.findall(r"^\| (`.*?) \|", (DOCS / "reference" / f"{page}.md").read_text(), re.M)
+        described = set(re.findall(r"`(?:--profile )?([\w-]+)`", " ".join(rows)))
+        assert set(names) <= described
 
 
 def sources(*folders):
