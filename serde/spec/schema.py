@@ -11,8 +11,14 @@ import numpy as np
 import onnx
 from onnx import defs, helper
 
-from serde.errors import ConversionError, UnsupportedOp
+from serde.errors import ConversionError, MissingDependency, UnsupportedOp
 from serde.ir.graph import IR_OPSET, AttrRef, DType, Graph, Tensor
+
+if defs.onnx_opset_version() < IR_OPSET:
+    raise MissingDependency(
+        f"onnx {onnx.__version__} knows opsets up to {defs.onnx_opset_version()}, and serde needs "
+        f"{IR_OPSET}: pip install -U onnx"
+    )
 
 # The attributes a Constant may hold its value in, and the element types they imply.
 CONSTANT_FORMS = {

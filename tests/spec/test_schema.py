@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
+
 import onnx
 import pytest
 from onnx import defs
@@ -88,3 +92,16 @@ def test_defaults_are_those_of_the_standard():
     }  # fmt: skip
     assert schema.operator("Softmax", 11).defaults == {"axis": 1}
     assert schema.operator("Softmax", 13).defaults == {"axis": -1}
+
+
+def test_an_onnx_that_is_too_old_is_named():
+    code = (
+        "import onnx.defs; onnx.defs.onnx_opset_version = lambda: 21\n"
+        "import serde\n"
+        "try: serde.load('x.onnx')\n"
+        "except serde.MissingDependency as error: print(error)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert re.fullmatch(
+        r"onnx \S+ knows opsets up to 21, and serde needs 28: pip install -U onnx\n", found.stdout
+    )
