@@ -228,6 +228,9 @@ class TestSources:
         with pytest.raises(UsageError, match="would both be written to a.onnx"):
             migrate([zoo / "a.onnx", zoo / "sub" / "a.onnx"], tmp_path / "out")
         assert not (tmp_path / "out").exists()
+        (zoo / "a.relay").write_text('#[version = "0.0.5"]\ndef @main(%x: int32) { %x }\n')
+        with pytest.raises(UsageError, match="choose one kind by a glob, or migrate them to two"):
+            migrate([zoo], tmp_path / "out")
 
     def test_results_among_the_sources_are_no_sources(self, zoo):
         write(zoo / "out" / "old.onnx")

@@ -220,8 +220,10 @@ def plan_targets(models: Sequence[ModelSource], into: Format) -> dict[ModelSourc
             target = os.path.basename(target)
         other = taken.setdefault(target, model)
         if other is not model:
+            is_beside = os.path.dirname(other.path) == os.path.dirname(model.path)
+            cure = "choose one kind by a glob" if is_beside else "give the folder that holds both"
             raise UsageError(
-                f"{other.path} and {model.path} would both be written to {target}: give the "
-                "folder that holds both, or migrate them to two folders"
+                f"{other.path} and {model.path} would both be written to {target}: {cure}, or "
+                "migrate them to two folders"
             )
     return {model: target for target, model in taken.items()}
