@@ -29,7 +29,8 @@ def show_conversion(report: Report) -> None:
     """Print what a conversion did."""
     compared = sum(s for stage, s in report.seconds.items() if stage in COMPARING)
     seconds = sum(report.seconds.values()) - compared
-    more = f", run and compared in {compared:.2f} s" if compared else ""
+    was_compared = report.verification is not None and report.verification.done
+    more = f", run and compared in {compared:.2f} s" if was_compared else ""
     click.echo(
         f"{report.source} ({report.source_format}) → {report.target} in {seconds:.2f} s{more}"
     )

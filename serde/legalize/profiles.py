@@ -90,7 +90,7 @@ def refuse_open(graph: Graph) -> None:
         if not value.is_static:
             raise UsageError(
                 f"the profile takes static shapes only, and input {value.name!r} is "
-                f"{show_shape(value.shape)}: give its sizes"
+                f"{show_shape(value.shape)}: give its sizes (--input, --static)"
             )
     for node in graph.all_nodes():
         for value in node.outputs:
