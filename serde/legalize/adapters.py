@@ -11,15 +11,15 @@ from serde.ir.builder import normalize_attribute
 from serde.ir.graph import IR_OPSET
 from serde.rewrite.rules import Rule
 from serde.spec import schema
-from serde.version_converter.adapters import above, below, families  # noqa: F401  (fills the tables)
+from serde.version_converter.adapters import downgrades, families, upgrades  # noqa: F401  (fills the tables)
 
 
 @cache
 def next_change(op: str, level: int, target: int) -> int | None:
     """The next version between ``level`` and ``target`` that changes ``op``, None if none does."""
     if target < level:
-        return next((v for v in range(level, target, -1) if op in below.get(v, ())), None)
-    return next((v for v in range(level + 1, target + 1) if op in above.get(v, ())), None)
+        return next((v for v in range(level, target, -1) if op in downgrades.get(v, ())), None)
+    return next((v for v in range(level + 1, target + 1) if op in upgrades.get(v, ())), None)
 
 
 def with_outputs(rule: Rule, bound: dict[str, Any], outputs: int) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from serde.rewrite.rules import RuleTable
 from serde.rewrite.subgraphs import Body
 from serde.spec import canonicalize, inference, schema
 from serde.spec.onnx_builder import OnnxBuilder, TypedCall
-from serde.version_converter.adapters import above, below
+from serde.version_converter.adapters import downgrades, upgrades
 from serde.version_converter.element_types import (
     UNINFERRED,
     are_allowed,
@@ -146,7 +146,7 @@ class Legalizer(OnnxBuilder):
         self, op: str, version: int, *inputs: Value | None, outputs: int = 1, **attrs: Any
     ) -> Any:
         """What the version adapter below ``version`` makes of an operator in its form there."""
-        rule = below[version].rules[op]
+        rule = downgrades[version].rules[op]
         return rule.function(self, *inputs, **with_outputs(rule, attrs, outputs))
 
     def legalize_bodies(self, node: Node, inputs: tuple[Value | None, ...]) -> Any:
@@ -166,7 +166,7 @@ class Legalizer(OnnxBuilder):
             return self._downgrade_older(op, inputs, attrs, outputs)
         newer = next_change(op, self._level, IR_OPSET)
         if newer is not None:
-            return self._adapt(above[newer], newer, op, inputs, attrs, outputs)
+            return self._adapt(upgrades[newer], newer, op, inputs, attrs, outputs)
         if self._start < IR_OPSET:  # a file may give attributes of other opsets
             attrs = self._known_attrs(schema.operator(op), attrs)
         before, self._level = self._level, IR_OPSET
@@ -236,7 +236,7 @@ class Legalizer(OnnxBuilder):
         version = next_change(call.op, IR_OPSET, self.target.lowest_opset(call.op))
         if version is not None:
             args = call.op, call.inputs, call.attrs, len(call.types)
-            return self._adapt(below[version], version - 1, *args)
+            return self._adapt(downgrades[version], version - 1, *args)
         if self._is_standard(call):
             return self.append(call)
         return self._downgrade_older(call.op, call.inputs, call.attrs, len(call.types))
@@ -254,7 +254,7 @@ class Legalizer(OnnxBuilder):
                 found = self.resolve(*args)  # fold before an adapter decomposes it
                 if not isinstance(found, TypedCall):
                     return found
-            return self._adapt(below[version], version - 1, *args)
+            return self._adapt(downgrades[version], version - 1, *args)
         before, self._level = self._level, self.opset
         try:
             operator = schema.operator(op, self.opset)

@@ -9,7 +9,7 @@ from functools import cached_property
 from serde.ir.graph import EMPTY, IR_OPSET, DType, Node, Value, show_shape
 from serde.rewrite.rules import RuleTable
 from serde.spec import schema
-from serde.version_converter.adapters import below
+from serde.version_converter.adapters import downgrades
 from serde.version_converter.element_types import BORN, WIDER, WIDTH_MATTERS, format_type
 
 TypeConstraints = Mapping[str, frozenset[DType]]  # type variable of the schema -> element types
@@ -64,7 +64,7 @@ class Target:
     def lowest_opset(self, op: str) -> int:
         """The opset to lower an operator to: below its first version where it is decomposed."""
         first = schema.first_version(op)
-        if first is None or op not in below.get(first, ()):
+        if first is None or op not in downgrades.get(first, ()):
             return self.opset
         lacks = self.supports is not None and op not in self.supports
         if op in self.decomposed or (lacks and op not in self.legalizations):

@@ -16,7 +16,7 @@ import pytest
 from serde.formats.mxnet import target as mxnet_target
 from serde.formats.relay import target as relay_target
 from serde.plugins import get_format
-from serde.version_converter.adapters import above, below
+from serde.version_converter.adapters import downgrades, upgrades
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = {
@@ -340,7 +340,7 @@ def test_an_operator_is_in_the_file_of_its_family(op):
     tables = [t for name in ("mxnet", "relay") for t in get_format(name).rule_tables()]
     tables += [mxnet_target.legalizations, relay_target.legalizations]
     # Opset 6 dropped the attribute ``consumed_inputs`` of many operators, by one rule.
-    tables += [t for v, t in (*below.items(), *above.items()) if v > 6]
+    tables += [t for v, t in (*downgrades.items(), *upgrades.items()) if v > 6]
     found = set()
     for rule in (t.rules[op] for t in tables if op in t.rules):
         function = rule.function
@@ -353,7 +353,7 @@ def test_an_operator_is_in_the_file_of_its_family(op):
 
 def registers(path: str) -> bool:
     """Whether a file fills a rule table as it is imported."""
-    tables = {"reads", "writes", "legalizations", "below", "above", "decomposition"}
+    tables = {"reads", "writes", "legalizations", "downgrades", "upgrades", "decomposition"}
     called = [n.func for n in nodes(path) if isinstance(n, ast.Call)]
     return any({n.id for n in ast.walk(c) if isinstance(n, ast.Name)} & tables for c in called)
 

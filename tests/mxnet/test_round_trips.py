@@ -6,7 +6,7 @@ import pytest
 
 from serde.formats.mxnet.legalize import mxnet_target
 from serde.spec import schema
-from serde.version_converter.adapters import below
+from serde.version_converter.adapters import downgrades
 from tests.light_models import model_path
 from tests.mxnet.round_trips import from_onnx, there_and_back
 from tests.mxnet_live import live_mxnet
@@ -39,7 +39,7 @@ def test_every_operator_of_mxnets_own_importer_is_there():
 
     assert len(_convert_map) > 90
     decomposed = {
-        op for v, rules in below.items() for op in rules.rules if schema.first_version(op) == v
+        op for v, rules in downgrades.items() for op in rules.rules if schema.first_version(op) == v
     }
     target = mxnet_target()
     written = target.supports.keys() | target.legalizations.rules.keys() | decomposed

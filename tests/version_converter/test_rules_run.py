@@ -22,7 +22,7 @@ from serde.ir.graph import Graph
 from serde.legalize.convert import LOWEST_WRITTEN, lower_to, raise_to_ir
 from serde.rewrite.rules import RuleTable
 from serde.spec import schema
-from serde.version_converter.adapters import above, below
+from serde.version_converter.adapters import downgrades, upgrades
 from tests.node_cases import Case, all_cases, frozen, verdict
 from tests.onnx_live import ir_of, run_model
 
@@ -43,7 +43,7 @@ def cases_of(op: str) -> tuple[Case, ...]:
 def rules() -> list[tuple[int, str]]:
     """The rules that lowering to a supported opset can reach, with their versions."""
     return [
-        (version, op) for version in below for op in sorted(below[version].rules)
+        (version, op) for version in downgrades for op in sorted(downgrades[version].rules)
         if version > LOWEST_WRITTEN and (version, op) not in ELSEWHERE
     ]  # fmt: skip
 
@@ -87,7 +87,7 @@ def test_rule(version: int, op: str) -> None:
 
 def survives(version: int, op: str, case: Case) -> bool:
     """Whether a test goes through a rule; its numbers have to hold if it does."""
-    with watched(below[version], op) as calls:
+    with watched(downgrades[version], op) as calls:
         try:
             said, graph = lowered(case, version - 1)
         except Unconvertible:
@@ -112,7 +112,7 @@ def again(graph: Graph) -> Any:
 def test_cast_like_of_bodies() -> None:
     """In the IR CastLike is Cast; what asks for it is the body of a newer operator."""
     case = cases_of("Swish")[0]
-    with watched(below[15], "CastLike") as calls:
+    with watched(downgrades[15], "CastLike") as calls:
         said, graph = lowered(case, 14)
     assert calls and verdict(said, to_proto(graph)) == "right"
 
@@ -122,7 +122,7 @@ def test_shape_of_named_sizes(start: int, end: int | None) -> None:
     """Node tests have sizes that are known, and their Shape is a constant."""
     cut = f"start = {start}" + ("" if end is None else f", end = {end}")
     text = f"g (float[A,B,C] x) => (int64[n] y) {{ y = Shape<{cut}>(x) }}"
-    with watched(below[15], "Shape") as calls:
+    with watched(downgrades[15], "Shape") as calls:
         graph = lower_to(ir_of(text, 15), 14)
     x = np.zeros((2, 3, 4), np.float32)
     wanted = list(x.shape)[slice(start, end)]
@@ -132,6 +132,6 @@ def test_shape_of_named_sizes(start: int, end: int | None) -> None:
 
 def test_every_rule_upward_is_reached() -> None:
     """Rules upward belong to operators that existed, or were renamed, one version down."""
-    for version, table in above.items():
+    for version, table in upgrades.items():
         for op in table.rules:
             assert schema.find(op, version - 1), f"{op} is not of opset {version - 1}"

@@ -11,7 +11,7 @@ import pytest
 from onnx import defs, helper
 
 from serde.legalize.convert import LOWEST_WRITTEN
-from serde.version_converter.adapters import above, below
+from serde.version_converter.adapters import downgrades, upgrades
 
 # Changes of signature that need no rule in a direction, and why.
 DOWNWARD = {
@@ -84,11 +84,11 @@ def test_change_has_rules(op: str, version: int, what: frozenset[str]) -> None:
     if what == {"additions"}:
         return
     if version > LOWEST_WRITTEN:
-        assert (op in below[version]) != ((op, version) in DOWNWARD)
-    assert (op in above[version]) != ((op, version) in UPWARD)
+        assert (op in downgrades[version]) != ((op, version) in DOWNWARD)
+    assert (op in upgrades[version]) != ((op, version) in UPWARD)
 
 
-@pytest.mark.parametrize("tables", [below, above], ids=["below", "above"])
+@pytest.mark.parametrize("tables", [downgrades, upgrades], ids=["downgrades", "upgrades"])
 def test_rules_stand_at_changes(tables: Any) -> None:
     """No rule stands at a version at which the standard changed nothing of its operator."""
     stray = [

@@ -1,8 +1,8 @@
 """What each opset changed, by operator family, in both directions.
 
-``below[v]`` rewrites an operator of opset ``v`` into operators of ``v - 1``; ``above[v]`` the other
-way. A rule that declares the attribute ``outputs`` gets the number of outputs in use; one that
-ends in ``**rest`` is handed the attributes it does not name.
+``downgrades[v]`` rewrites an operator of opset ``v`` into operators of ``v - 1``; ``upgrades[v]``
+the other way. A rule that declares the attribute ``outputs`` gets the number of outputs in use;
+one that ends in ``**rest`` is handed the attributes it does not name.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 from serde.ir.graph import IR_OPSET
 from serde.rewrite.rules import RuleTable
 
-below = {v: RuleTable(f"opset {v} → {v - 1}") for v in range(2, IR_OPSET + 1)}
-above = {v: RuleTable(f"opset {v - 1} → {v}") for v in range(2, IR_OPSET + 1)}
+downgrades = {v: RuleTable(f"opset {v} → {v - 1}") for v in range(2, IR_OPSET + 1)}
+upgrades = {v: RuleTable(f"opset {v - 1} → {v}") for v in range(2, IR_OPSET + 1)}
 
 Rule = Callable[..., Any]
 
@@ -32,7 +32,7 @@ def decomposition(version: int, *ops: str) -> Callable[[Rule], Rule]:
             with g.at_opset(IR_OPSET):
                 return rule(g, *inputs, **attrs)
 
-        below[version](*ops)(emit_at_ir_opset)
+        downgrades[version](*ops)(emit_at_ir_opset)
         return rule
 
     return register

@@ -6,7 +6,7 @@ from functools import partial
 
 from serde.ir.graph import DType, Value
 
-from . import above, below, decomposition
+from . import decomposition, downgrades, upgrades
 from .common import FLOATS, cast, widen_float
 
 
@@ -59,7 +59,7 @@ for _op in ("Asinh", "Acosh", "Atanh"):
     decomposition(9, _op)(partial(inverse_hyperbolic, _op))
 
 
-@below[28]("Celu")
+@downgrades[28]("Celu")
 def celu_of_other_floats(g, x: Value, *, alpha: float):
     """Celu took float32 only; a wider one is decomposed, a narrower one promoted."""
     if x.dtype is DType.FLOAT64:
@@ -89,7 +89,7 @@ def shrink(g, x: Value, *, bias: float, lambd: float):
     return cast(g, g.Add(low, high), x.dtype)
 
 
-@below[14]("Relu")
+@downgrades[14]("Relu")
 def relu_of_integers(g, x: Value):
     """Before opset 14 Relu took floats only."""
     if x.dtype is DType.INT64:
@@ -97,7 +97,7 @@ def relu_of_integers(g, x: Value):
     return g.Relu(x)
 
 
-@above[7]("PRelu")
+@upgrades[7]("PRelu")
 def align_prelu_slope(g, x: Value, slope: Value):
     """Before opset 7 a vector of slopes went with the channels, whatever followed them."""
     if slope.rank == 1 and slope.ranked_shape[0] != 1 and x.rank > 2:

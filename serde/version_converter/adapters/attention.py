@@ -6,13 +6,13 @@ from functools import partial
 
 from serde.ir.graph import Value
 
-from . import below
+from . import downgrades
 from .function_bodies import expand_function
 
-below[23]("Attention")(partial(expand_function, "Attention"))
+downgrades[23]("Attention")(partial(expand_function, "Attention"))
 
 
-@below[25]("Attention")
+@downgrades[25]("Attention")
 def attention_through_windows(
     g, *operands: Value, left_window_size: int, right_window_size: int, outputs=1, **rest
 ):
@@ -23,7 +23,7 @@ def attention_through_windows(
     return expand_function("Attention", g, *operands, outputs=outputs, **windows, **rest)
 
 
-@below[24]("Attention")
+@downgrades[24]("Attention")
 def attention_to_whole_sequences(g, *operands: Value, outputs=1, **rest):
     """Before opset 24 keys had no length of their own."""
     if len(operands) < 7 or operands[6] is None:

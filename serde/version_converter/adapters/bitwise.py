@@ -10,7 +10,7 @@ from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.spec.schema import ELEMENT_TYPES
 
-from . import below, decomposition
+from . import decomposition, downgrades
 from .common import cast
 
 TABLES = {"BitwiseAnd": np.bitwise_and, "BitwiseOr": np.bitwise_or, "BitwiseXor": np.bitwise_xor}
@@ -101,7 +101,7 @@ def shift_count(g, y: Value, bits: int):
     return cast(g, g.Min(y, g.const(bits, y.type)), DType.INT64)
 
 
-@below[28]("BitShift")
+@downgrades[28]("BitShift")
 def shift_of_signed(g, x: Value, y: Value, *, direction: str):
     """Before opset 28 only unsigned integers were shifted, by less than their bits."""
     if x.type.kind == "u":

@@ -6,7 +6,7 @@ from serde.errors import require
 from serde.ir.graph import DType, Value
 from serde.spec.schema import ELEMENT_CODES
 
-from . import above, below, decomposition
+from . import decomposition, downgrades, upgrades
 
 FLOAT8 = frozenset(d for d in DType if d.value.startswith("float8") and d.bits == 8)
 # Element types as Cast's attribute spelled them before opset 6.
@@ -22,19 +22,19 @@ SPELLED = {
 }  # fmt: skip
 
 
-@below[24]("Cast")
+@downgrades[24]("Cast")
 def cast_without_rounding_up(g, x: Value, *, to: int, saturate: int, round_mode: str):
     """``round_mode`` concerns float8_e8m0, which is as new as it is."""
     return g.Cast(x, to=to, saturate=saturate)
 
 
-@below[19]("Cast")
+@downgrades[19]("Cast")
 def cast_without_saturation(g, x: Value, *, to: int, saturate: int):
     """``saturate`` concerns the 8-bit floats, which are as new as it is."""
     return g.Cast(x, to=to)
 
 
-@above[6]("Cast")
+@upgrades[6]("Cast")
 def cast_to_code(g, x: Value, *, to: str):
     """At opset 1 the type was given by name."""
     require(to in SPELLED, f"Cast to {to!r}, which is no element type")

@@ -8,7 +8,7 @@ from serde.errors import require
 from serde.ir.graph import DType, Graph, Node, Shape, Value, show_shape
 from serde.spec.schema import ELEMENT_CODES
 
-from . import above, below, decomposition
+from . import decomposition, downgrades, upgrades
 
 
 def bind_body_input(g, made: Value, value: Value) -> None:
@@ -16,7 +16,7 @@ def bind_body_input(g, made: Value, value: Value) -> None:
     g.nodes.append(Node("Identity", (made,), (value,), name=value.name))
 
 
-@below[11]("If")
+@downgrades[11]("If")
 def equalize_branch_shapes(g, condition, *, then_branch: Graph, else_branch: Graph, outputs=1):
     """Before opset 11 both branches had to give the same shapes."""
     for a, b in zip(then_branch.outputs, else_branch.outputs, strict=True):
@@ -33,7 +33,7 @@ def may_be_one(a: Shape | None, b: Shape | None) -> bool:
     return len(a) == len(b) and all(m == n for m, n in fixed if isinstance(n, int))
 
 
-@below[11]("Loop")
+@downgrades[11]("Loop")
 def loop_with_a_state(g, count, go, *states: Value, body: Graph, outputs=1):
     """Before opset 11 a loop had to carry something."""
     if states:
@@ -58,7 +58,7 @@ def fill_zeros(values: Sequence[int] | None, count: int) -> list[int]:
     return list(values) if values else [0] * count
 
 
-@below[9]("Scan")
+@downgrades[9]("Scan")
 def scan_of_batches(
     g, *operands: Value, body: Graph, num_scan_inputs: int, scan_input_axes=None,
     scan_input_directions=None, scan_output_axes=None, scan_output_directions=None, outputs=1,
@@ -126,7 +126,7 @@ def scan_by_looping(g, lengths, *operands: Value, body: Graph, num_scan_inputs: 
     return tuple(g.Unsqueeze(v, [0]) for v in made)
 
 
-@above[9]("Scan")
+@upgrades[9]("Scan")
 def scan_without_batches(g, lengths, *operands: Value, body: Graph, num_scan_inputs: int,
                          directions=None, outputs=1):  # fmt: skip
     """A Scan over the batch around one over each of its sequences."""
@@ -160,13 +160,13 @@ def map_by_looping(g, first: Value, *others: Value, body: Graph, outputs=1):
     )
 
 
-@below[18]("OptionalGetElement")
+@downgrades[18]("OptionalGetElement")
 def unwrap_optional(g, x: Value):
     """Before opset 18 only an optional could be asked; anything else is its own element."""
     return g.OptionalGetElement(x) if "optional" in x.container[:1] else x
 
 
-@below[18]("OptionalHasElement")
+@downgrades[18]("OptionalHasElement")
 def optional_has_element(g, x: Value | None = None):
     if x is None:
         return g.const(False, DType.BOOL)

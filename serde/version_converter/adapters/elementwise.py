@@ -9,7 +9,7 @@ from serde.ir.dim_expr import shape_data_of
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 
-from . import above, below, decomposition
+from . import decomposition, downgrades, upgrades
 from .common import END, FLOATS, broadcast_shapes, cast
 
 BROADCASTING = "Add And Div Equal Greater Less Mul Or Pow Sub Xor"
@@ -26,7 +26,7 @@ def align_broadcast(op, g, a: Value, b: Value, *, broadcast: int = 0, axis: int 
 
 
 for _op in BROADCASTING.split():
-    above[7](_op)(partial(align_broadcast, _op))
+    upgrades[7](_op)(partial(align_broadcast, _op))
 
 
 def drop_consumed_inputs(op, g, *operands: Value, consumed_inputs: Ints | None = None, **rest):
@@ -39,15 +39,15 @@ for _op in (
     "Max Mean Min Mul Neg PRelu Reciprocal Relu Selu Sigmoid Sqrt Sub Sum Tanh "
     "BatchNormalization".split()
 ):
-    above[6](_op)(partial(drop_consumed_inputs, _op))
+    upgrades[6](_op)(partial(drop_consumed_inputs, _op))
 
 
-@above[7]("Gemm")
+@upgrades[7]("Gemm")
 def gemm_always_broadcasts(g, a: Value, b: Value, c: Value, *, broadcast: int, **rest):
     return g.Gemm(a, b, c, **rest)
 
 
-@below[11]("Gemm")
+@downgrades[11]("Gemm")
 def gemm_with_bias(g, a: Value, b: Value, c=None, **rest):
     """The third operand was required before opset 11."""
     return g.Gemm(a, b, g.const(0, a.type) if c is None else c, **rest)
@@ -72,12 +72,12 @@ def equalize_shapes(op, g, *operands: Value):
 
 
 for _op in ("Max", "Min"):
-    below[12](_op)(partial(integer_extreme, _op))
+    downgrades[12](_op)(partial(integer_extreme, _op))
 for _op in ("Max", "Min", "Mean"):
-    below[8](_op)(partial(equalize_shapes, _op))
+    downgrades[8](_op)(partial(equalize_shapes, _op))
 
 
-@below[8]("Sum")
+@downgrades[8]("Sum")
 def sum_by_adding(g, *operands: Value):
     return reduce(g.Add, operands)
 
@@ -96,7 +96,7 @@ def is_number(g, x: Value):
     return g.Or(g.Less(x, 1.0), g.Greater(x, 0.0))
 
 
-@below[19]("Equal")
+@downgrades[19]("Equal")
 def equal_strings(g, a: Value, b: Value):
     """Before opset 19 only Unique compared strings: equal ones get the same index."""
     if a.dtype is not DType.STRING:
@@ -110,7 +110,7 @@ def equal_strings(g, a: Value, b: Value):
         return g.Reshape(g.Equal(*halves), shape)
 
 
-@below[11]("Equal")
+@downgrades[11]("Equal")
 def equal_floats(g, a: Value, b: Value):
     """Equal took no floats before opset 11, and no integers narrower than 32 bits."""
     if a.dtype not in (*FLOATS, DType.UINT64):
@@ -140,10 +140,10 @@ def compare_integers(op, g, a: Value, b: Value):
 
 
 for _op in ("Greater", "Less"):
-    below[9](_op)(partial(compare_integers, _op))
+    downgrades[9](_op)(partial(compare_integers, _op))
 
 
-@below[9]("MatMul")
+@downgrades[9]("MatMul")
 def matmul_of_integers(g, a: Value, b: Value):
     """Before opset 9 only floats were multiplied so: add up products of 64-bit integers."""
     if a.dtype not in (DType.INT64, DType.UINT64):
@@ -204,7 +204,7 @@ def where_by_gathering(g, condition: Value, x: Value, y: Value):
     return g.Reshape(picked, shape, allowzero=int(0 in (shape_data_of(shape) or ())))
 
 
-@below[12]("Pow")
+@downgrades[12]("Pow")
 def power_of_one_type(g, x: Value, y: Value):
     """Before opset 12 base and exponent were floats of one type."""
     wide = DType.FLOAT64 if DType.FLOAT64 in (x.dtype, y.dtype) else DType.FLOAT32
@@ -230,7 +230,7 @@ def trunc_mod(g, a: Value, b: Value):
     return g.Mod(a, b, fmod=1)
 
 
-@below[28]("Mod")
+@downgrades[28]("Mod")
 def modulus_of_floats(g, a: Value, b: Value, *, fmod: int):
     """Before opset 28 floats had only the remainder that takes the dividend's sign."""
     if fmod or a.dtype not in FLOATS:

@@ -16,7 +16,7 @@ from serde.spec import schema
 from serde.spec.inference import Type, from_proto, type_proto
 from serde.spec.schema import CONSTANT_FORMS
 
-from . import below
+from . import downgrades
 
 Env = dict[str, "Value | None"]
 TYPES = "types of a body's inputs"
@@ -132,4 +132,4 @@ EXPANDED = {
 }
 for _version, _ops in EXPANDED.items():
     for _op in _ops.split():
-        below[_version](_op)(partial(expand_function, _op))
+        downgrades[_version](_op)(partial(expand_function, _op))

@@ -9,7 +9,7 @@ import numpy as np
 from serde.decompositions.indexing import one_hot
 from serde.ir.graph import DType, Value
 
-from . import above, below, decomposition
+from . import decomposition, downgrades, upgrades
 from .common import END, FLOATS, cast, count_range, scalar, size
 
 SINCE = {"add": 16, "mul": 16, "max": 18, "min": 18}  # the opset that brought each reduction
@@ -29,7 +29,7 @@ def normalize_indices(g, indices: Value, count: Value):
     return g.Add(indices, g.Mul(behind, cast(g, count, indices.type)))
 
 
-@below[11]("Gather")
+@downgrades[11]("Gather")
 def gather_from_the_front(g, x: Value, indices: Value, *, axis: int):
     """Before opset 11 indices did not count from the back."""
     with g.at_opset(15):
@@ -77,7 +77,7 @@ def trailing_shape(g, x: Value, depth: Value):
     return g.Slice(g.Shape(x), depth, [END], [0], [1])
 
 
-@below[12]("GatherND")
+@downgrades[12]("GatherND")
 def gather_nd_without_batches(g, x: Value, indices: Value, *, batch_dims: int):
     """Before opset 12 no axes were shared: put their positions in front of the indices."""
     if not batch_dims:
@@ -171,7 +171,7 @@ for _op, _spelled in {
     "ScatterND": decompose_scatter_nd,
 }.items():
     for _version in (16, 18):
-        below[_version](_op)(partial(decompose_reduction, _op, _spelled, _version))
+        downgrades[_version](_op)(partial(decompose_reduction, _op, _spelled, _version))
 
 
 @decomposition(11, "ScatterND")
@@ -179,7 +179,7 @@ def scatter_slices_by_elements(g, x: Value, indices: Value, updates: Value):
     return decompose_scatter_nd(g, x, indices, updates, "none")
 
 
-@below[11]("ScatterElements")
+@downgrades[11]("ScatterElements")
 def downgrade_to_scatter(g, x: Value, indices: Value, updates: Value, *, axis: int):
     with g.at_opset(15):
         indices = normalize_indices(g, indices, size(g, x, axis))
@@ -191,12 +191,12 @@ def scatter_by_comparing(g, x: Value, indices: Value, updates: Value, *, axis: i
     return decompose_scatter_elements(g, x, indices, updates, "none", axis)
 
 
-@above[11]("Scatter")
+@upgrades[11]("Scatter")
 def upgrade_to_scatter_elements(g, x: Value, indices: Value, updates: Value, *, axis: int):
     return g.ScatterElements(x, indices, updates, axis=axis)
 
 
-@below[11]("OneHot")
+@downgrades[11]("OneHot")
 def one_hot_from_the_front(g, indices: Value, depth: Value, values: Value, *, axis: int):
     """Before opset 11 no index counted from the back: those are lit nowhere."""
     with g.at_opset(15):
@@ -210,7 +210,7 @@ def one_hot_from_the_front(g, indices: Value, depth: Value, values: Value, *, ax
 decomposition(9, "OneHot")(one_hot)
 
 
-@above[11]("OneHot")
+@upgrades[11]("OneHot")
 def one_hot_of_the_front_only(g, indices: Value, depth: Value, values: Value, *, axis: int):
     """What counts from the back since opset 11 was out of range: keep it there."""
     if indices.tensor is None or (indices.array() < 0).any():

@@ -8,7 +8,7 @@ from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 from serde.spec.schema import ELEMENT_TYPES
 
-from . import above, below, decomposition
+from . import decomposition, downgrades, upgrades
 from .common import cast, make_full, require_expandable
 
 
@@ -68,7 +68,7 @@ def _affine(g, x: Value, scale: Value, b: Value, mean: Value, variance: Value, e
     return g.Add(g.Mul(g.Mul(g.Sub(x, mean), inverse), scale), b)
 
 
-@below[15]("BatchNormalization")
+@downgrades[15]("BatchNormalization")
 def batch_normalization_of_one_type(
     g, x: Value, scale: Value, b: Value, mean: Value, var: Value, *, outputs=1, **rest
 ):
@@ -81,7 +81,7 @@ def batch_normalization_of_one_type(
     return cast(g, y, x.dtype), *(cast(g, v, mean.dtype) for v in running)
 
 
-@below[14]("BatchNormalization")
+@downgrades[14]("BatchNormalization")
 def batch_normalization_in_parts(
     g, x: Value, scale: Value, b: Value, mean: Value, var: Value, *, epsilon: float,
     momentum: float, training_mode: int,
@@ -95,14 +95,14 @@ def batch_normalization_in_parts(
         )
 
 
-@above[14]("BatchNormalization")
+@upgrades[14]("BatchNormalization")
 def batch_normalization_mode(g, *operands: Value, outputs=1, **rest):
     """Up to opset 13 the number of outputs selected the statistics of the batch."""
     require(outputs <= 3, "the saved mean and variance of training; opset 14 and later have none")
     return g.BatchNormalization(*operands, training_mode=int(outputs > 1), outputs=outputs, **rest)
 
 
-@above[9]("BatchNormalization")
+@upgrades[9]("BatchNormalization")
 def batch_normalization_spatial(
     g, x: Value, scale: Value, b: Value, mean: Value, var: Value, *, epsilon: float,
     momentum: float, spatial: int, outputs=1,
@@ -116,7 +116,7 @@ def batch_normalization_spatial(
     return _affine(g, x, scale, b, mean, var, epsilon)
 
 
-@above[7]("BatchNormalization")
+@upgrades[7]("BatchNormalization")
 def batch_normalization_without_is_test(g, *operands: Value, is_test: int, outputs=1, **rest):
     """``is_test`` said what the number of outputs says."""
     return g.BatchNormalization(*operands, outputs=outputs, **rest)
@@ -138,7 +138,7 @@ def inference_or_training(g, x: Value, ratio, training_mode, seed):
     return g.Div(g.Mul(x, cast(g, kept, x.dtype)), g.Sub(1.0, ratio)), kept
 
 
-@below[12]("Dropout")
+@downgrades[12]("Dropout")
 def dropout_without_training(
     g, x: Value, ratio=None, training_mode=None, *, seed: int | None = None
 ):  # fmt: skip
@@ -146,20 +146,20 @@ def dropout_without_training(
         return inference_or_training(g, x, ratio, training_mode, seed)
 
 
-@above[12]("Dropout")
+@upgrades[12]("Dropout")
 def dropout_ratio_as_operand(g, x: Value, *, ratio: float, outputs=1):
     """Opsets 7 to 11 knew inference only."""
     return g.Dropout(x, g.const(ratio, DType.FLOAT32), outputs=outputs)
 
 
-@above[10]("Dropout")
+@upgrades[10]("Dropout")
 def dropout_mask_of_booleans(g, x: Value, *, ratio: float, outputs=1):
     """The mask had the data's type before opset 10."""
     made = g.Dropout(x, ratio=ratio, outputs=outputs)
     return made if outputs == 1 else (made[0], cast(g, made[1], x.type))
 
 
-@above[7]("Dropout", ignore=("is_test",))
+@upgrades[7]("Dropout", ignore=("is_test",))
 def dropout_without_is_test(g, x: Value, *, ratio: float, outputs=1):
     """Models are converted to be run: training needs opset 12 to be asked for."""
     return g.Dropout(x, ratio=ratio, outputs=outputs)

@@ -7,13 +7,13 @@ from functools import partial
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 
-from . import above, below
+from . import downgrades, upgrades
 from .common import END, FLOATS, scalar, size
 from .dynamic_axes import known_ints, scatter_by_axis
 from .function_bodies import expand_function
 from .slicing import clamp_integers
 
-below[18]("CenterCropPad")(partial(expand_function, "CenterCropPad"))
+downgrades[18]("CenterCropPad")(partial(expand_function, "CenterCropPad"))
 
 
 def source_index(g, mode: str, n: Value, before: Value, behind: Value):
@@ -58,7 +58,7 @@ def decompose_pad(g, x: Value, pads: Value, value, mode: str):
     return x
 
 
-@below[19]("Pad")
+@downgrades[19]("Pad")
 def pad_by_wrapping(g, x: Value, pads: Value, value=None, axes=None, *, mode: str):
     if mode != "wrap":
         return g.Pad(x, pads, value, axes, mode=mode)
@@ -85,14 +85,14 @@ def expand_pads(g, x: Value, pads: Value, axes):
     return g.Concat(*parts, axis=0) if parts else pads
 
 
-@below[18]("Pad")
+@downgrades[18]("Pad")
 def pad_every_axis(g, x: Value, pads: Value, value=None, axes=None, *, mode: str):
     with g.at_opset(20):
         pads = expand_pads(g, x, pads, axes)
     return g.Pad(x, pads, value, mode=mode)
 
 
-@below[11]("Pad")
+@downgrades[11]("Pad")
 def pads_as_attribute(g, x: Value, pads: Value, value=None, *, mode: str):
     """Before opset 11 padding was fixed, and only floats were padded."""
     plain = pads.tensor is not None and (value is None or value.tensor is not None)
@@ -103,12 +103,12 @@ def pads_as_attribute(g, x: Value, pads: Value, value=None, *, mode: str):
         return decompose_pad(g, x, pads, value, mode)
 
 
-@above[11]("Pad")
+@upgrades[11]("Pad")
 def pads_as_operand(g, x: Value, *, pads: Ints, value: float, mode: str):
     filler = g.const(value, x.type) if mode == "constant" and value else None
     return g.Pad(x, list(pads), filler, mode=mode)
 
 
-@above[2]("Pad")
+@upgrades[2]("Pad")
 def rename_pads(g, x: Value, *, paddings: Ints, value: float, mode: str):
     return g.Pad(x, pads=paddings, value=value, mode=mode)

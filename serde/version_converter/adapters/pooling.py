@@ -10,7 +10,7 @@ from serde.errors import require
 from serde.ir.geometry import Ints, window_output
 from serde.ir.graph import DType, Value
 
-from . import above, below
+from . import downgrades, upgrades
 from .common import END, cast, count_range, make_full, require_expandable, size
 from .indexing import extreme_value
 
@@ -184,7 +184,7 @@ def window_sums(g, x: Value, w: Windows, pads: Ints):
     return g.Reshape(sums, g.Concat(g.Shape(x, end=2), g.Shape(sums, start=2), axis=0))
 
 
-@below[19]("AveragePool")
+@downgrades[19]("AveragePool")
 def average_of_spread_windows(g, x: Value, *, ceil_mode: int, count_include_pad: int, **window):
     """Before opset 19 windows had no gaps: divide sums by the number of elements summed."""
     w = Windows(ceil_mode=ceil_mode, **window)
@@ -202,7 +202,7 @@ def average_of_spread_windows(g, x: Value, *, ceil_mode: int, count_include_pad:
         return g.Div(window_sums(g, x, w, reach), window_sums(g, counted, w, around))
 
 
-@below[10]("AveragePool")
+@downgrades[10]("AveragePool")
 def average_of_whole_windows(g, x: Value, *, ceil_mode: int, count_include_pad: int, **window):
     """Before opset 10 sizes were rounded down: pad what rounding up would reach."""
     w = Windows(ceil_mode=ceil_mode, **window)
@@ -217,7 +217,7 @@ def average_of_whole_windows(g, x: Value, *, ceil_mode: int, count_include_pad: 
     return g.AveragePool(x, **w.basic | {"pads": reach}, count_include_pad=0)
 
 
-@below[10]("MaxPool")
+@downgrades[10]("MaxPool")
 def largest_of_whole_windows(g, x: Value, *, storage_order: int, outputs=1, **window):
     """Before opset 10 sizes were rounded down and windows had no gaps."""
     w = Windows(**window)
@@ -242,7 +242,7 @@ def largest_of_whole_windows(g, x: Value, *, storage_order: int, outputs=1, **wi
         return x
 
 
-@below[8]("MaxPool")
+@downgrades[8]("MaxPool")
 def largest_without_indices(g, x: Value, *, storage_order: int, outputs=1, **window):
     if outputs == 1:
         return g.MaxPool(x, **Windows(**window).basic)
@@ -250,7 +250,7 @@ def largest_without_indices(g, x: Value, *, storage_order: int, outputs=1, **win
         return max_pool_by_gathering(g, x, Windows(**window), storage_order, outputs)
 
 
-@below[18]("LpPool")
+@downgrades[18]("LpPool")
 def norm_of_whole_windows(g, x: Value, *, p: int, **window):
     """Before opset 18 LpPool knew neither dilations nor ceil_mode."""
     w = Windows(**window)
@@ -273,4 +273,4 @@ def integer_power(op, g, x: Value, *, p: float, **rest):
 
 
 for _op in ("LpPool", "GlobalLpPool"):
-    above[2](_op)(partial(integer_power, _op))
+    upgrades[2](_op)(partial(integer_power, _op))

@@ -9,7 +9,7 @@ from serde.ir.graph import DType, Value
 from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES
 
 from ..element_types import require_elements
-from . import below, decomposition
+from . import decomposition, downgrades
 from .cast import FLOAT8
 from .common import cast, scalar, size
 
@@ -56,14 +56,14 @@ def emit_dequantize(g, x: Value, scale: Value, zero, kind: DType, axis: int, blo
     )
 
 
-@below[23]("QuantizeLinear")
+@downgrades[23]("QuantizeLinear")
 def quantize_in_scales_type(g, x: Value, scale: Value, zero=None, *, precision: int, **rest):
     """Before opset 23 the division was made in the one type of data and scale."""
     kind = ELEMENT_TYPES[precision] if precision else scale.type
     return g.QuantizeLinear(cast(g, x, kind), cast(g, scale, kind), zero, **rest)
 
 
-@below[21]("QuantizeLinear")
+@downgrades[21]("QuantizeLinear")
 def quantize_to_bytes(
     g, x: Value, scale: Value, zero=None, *, axis: int, block_size: int, output_dtype: int,
     saturate: int,
@@ -82,7 +82,7 @@ def quantize_to_bytes(
         return emit_quantize(g, x, scale, zero, kind, axis, block_size)
 
 
-@below[13]("QuantizeLinear")
+@downgrades[13]("QuantizeLinear")
 def quantize_with_one_scale(g, x: Value, scale: Value, zero=None, *, axis: int):
     if scale.rank == 0:
         return g.QuantizeLinear(x, scale, zero)
@@ -95,14 +95,14 @@ def quantize(g, x: Value, scale: Value, zero=None):
     return emit_quantize(g, x, scale, zero, zero.type if zero else DType.UINT8, 0, 0)
 
 
-@below[23]("DequantizeLinear")
+@downgrades[23]("DequantizeLinear")
 def dequantize_to_scales_type(g, x: Value, scale: Value, zero=None, *, output_dtype: int, **rest):
     """Before opset 23 the result had the scale's type."""
     kind = ELEMENT_TYPES[output_dtype] if output_dtype else scale.type
     return g.DequantizeLinear(x, cast(g, scale, kind), zero, **rest)
 
 
-@below[21]("DequantizeLinear")
+@downgrades[21]("DequantizeLinear")
 def dequantize_bytes(g, x: Value, scale: Value, zero=None, *, axis: int, block_size: int):
     """Before opset 21 there were no blocks, and no integers but of 8 and 32 bits."""
     if not block_size and x.dtype in (*BYTES, DType.INT32, *FLOAT8):
@@ -112,13 +112,13 @@ def dequantize_bytes(g, x: Value, scale: Value, zero=None, *, axis: int, block_s
         return emit_dequantize(g, x, scale, zero, scale.type, axis, block_size)
 
 
-@below[19]("DequantizeLinear")
+@downgrades[19]("DequantizeLinear")
 def dequantize_to_float32(g, x: Value, scale: Value, zero=None, *, axis: int):
     made = g.DequantizeLinear(x, cast(g, scale, DType.FLOAT32), zero, axis=axis)
     return cast(g, made, scale.dtype)
 
 
-@below[13]("DequantizeLinear")
+@downgrades[13]("DequantizeLinear")
 def dequantize_with_one_scale(g, x: Value, scale: Value, zero=None, *, axis: int):
     if scale.rank == 0:
         return g.DequantizeLinear(x, scale, zero)
@@ -176,7 +176,7 @@ def per_filter(w: Value, v):
     return [-1, *[1] * (w.rank - 1)] if v is not None and v.rank == 1 else None
 
 
-@below[21]("QLinearMatMul")
+@downgrades[21]("QLinearMatMul")
 def qlinear_matmul_of_floats(g, *operands: Value):
     """Before opset 21 bytes only were multiplied."""
     if operands[0].dtype not in FLOAT8:

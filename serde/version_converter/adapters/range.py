@@ -7,12 +7,12 @@ from functools import partial
 from serde.ir.graph import DType, Value
 from serde.spec.schema import ELEMENT_TYPES
 
-from . import below, decomposition
+from . import decomposition, downgrades
 from .common import FLOATS, cast, count_range, require_constant_axis, size, widen_float
 from .dynamic_axes import apply_along, known_ints
 
 
-@below[27]("Range")
+@downgrades[27]("Range")
 def range_of_wide_floats(g, start: Value, limit: Value, delta: Value, *, stash_type: int):
     """Half floats, new at opset 27, count in the wider type ``stash_type`` names."""
     if start.dtype not in (DType.FLOAT16, DType.BFLOAT16):

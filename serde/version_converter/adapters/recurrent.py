@@ -6,7 +6,7 @@ from functools import partial
 
 from serde.ir.graph import Value
 
-from . import above, below
+from . import downgrades, upgrades
 
 KINDS = ("RNN", "GRU", "LSTM")
 STATES = (5, 6)  # operands that hold an initial state, batch first with layout 1
@@ -31,11 +31,11 @@ def every_output_optional(op, g, *operands, output_sequence: int, outputs=1, **r
 
 
 for _op in KINDS:
-    below[14](_op)(partial(time_first, _op))
-    above[7](_op)(partial(every_output_optional, _op))
+    downgrades[14](_op)(partial(time_first, _op))
+    upgrades[7](_op)(partial(every_output_optional, _op))
 
 
-@above[3]("GRU")
+@upgrades[3]("GRU")
 def restore_gru_direction(g, *operands: Value, direction: str, outputs=1, **rest):
     """The default direction of opset 1 is misspelt."""
     spelled = "forward" if direction == "foward" else direction

@@ -7,7 +7,7 @@ from functools import partial
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 
-from . import above, below
+from . import downgrades, upgrades
 from .common import cast
 from .dynamic_axes import drop_marked, known_ints, mark_axes, select_sizes, static_length
 
@@ -60,7 +60,7 @@ def axes_as_operand(op, g, x: Value, *, keepdims: int, axes: Ints | None = None)
     return g[op](x, list(axes) if axes else None, keepdims=keepdims)
 
 
-@below[20]("ReduceMax")
+@downgrades[20]("ReduceMax")
 def any_of(g, x: Value, axes=None, **rest):
     """Before opset 20 booleans had no order: count those that are true."""
     if x.dtype is not DType.BOOL:
@@ -68,7 +68,7 @@ def any_of(g, x: Value, axes=None, **rest):
     return cast(g, g.ReduceSum(cast(g, x, DType.INT32), axes, **rest), DType.BOOL)
 
 
-@below[20]("ReduceMin")
+@downgrades[20]("ReduceMin")
 def all_of(g, x: Value, axes=None, **rest):
     if x.dtype is not DType.BOOL:
         return g.ReduceMin(x, axes, **rest)
@@ -76,5 +76,5 @@ def all_of(g, x: Value, axes=None, **rest):
 
 
 for _op, _since in SINCE.items():
-    below[_since](_op)(partial(axes_as_attribute, _op))
-    above[_since](_op)(partial(axes_as_operand, _op))
+    downgrades[_since](_op)(partial(axes_as_attribute, _op))
+    upgrades[_since](_op)(partial(axes_as_operand, _op))

@@ -10,7 +10,7 @@ from serde.errors import require
 from serde.ir.dim_expr import shape_data_of
 from serde.ir.graph import Dim, DType, Value
 
-from . import above, below
+from . import downgrades, upgrades
 from .common import END, FLOATS, cast, size
 from .dynamic_resize import resample
 from .resize_coordinates import Sampling, coordinates, nearest, weights
@@ -97,7 +97,7 @@ def scale_size(n: Dim, scale: float) -> Dim:
     return n if scale == 1 else int(np.float32(n) * np.float32(scale)) if exact else None
 
 
-@below[19]("Resize")
+@downgrades[19]("Resize")
 def resize_symmetric(g, x: Value, roi=None, scales=None, sizes=None, **rest):
     """``half_pixel_symmetric`` is of opset 19."""
     if rest["coordinate_transformation_mode"] != "half_pixel_symmetric":
@@ -148,7 +148,7 @@ def scatter_axes(g, listed: Value, at, otherwise):
     return g.Concat(*parts, axis=0)
 
 
-@below[18]("Resize")
+@downgrades[18]("Resize")
 def resize_every_axis(g, x: Value, roi=None, scales=None, sizes=None, **rest):
     """Before opset 18 all axes were listed, and nothing was smoothed."""
     with g.at_opset(18):
@@ -161,7 +161,7 @@ def resize_every_axis(g, x: Value, roi=None, scales=None, sizes=None, **rest):
     return g.Resize(x, roi, scales, sizes, **kept)
 
 
-@below[13]("Resize")
+@downgrades[13]("Resize")
 def resize_with_every_operand(g, x: Value, roi=None, scales=None, sizes=None, **rest):
     """At opset 11 operands not used were empty."""
     none = g.const([], DType.FLOAT32)
@@ -169,7 +169,7 @@ def resize_with_every_operand(g, x: Value, roi=None, scales=None, sizes=None, **
     return g.Resize(x, roi, none if sizes is not None else scales, sizes, **rest)
 
 
-@below[11]("Resize")
+@downgrades[11]("Resize")
 def resize_as_upsampling(g, x: Value, roi=None, scales=None, sizes=None, **rest):
     """Opset 10 left open how places correspond: use it where that is not in question."""
     how = Sampling.of(rest)
@@ -196,13 +196,13 @@ def is_unambiguous(how: Sampling, factors: list[float]) -> bool:
     )
 
 
-@below[10]("Resize")
+@downgrades[10]("Resize")
 def upsample(g, x: Value, scales: Value, *, mode: str):
     """Only ``resize_as_upsampling`` gets here, or a model that grows every axis."""
     return g.Upsample(x, scales, mode=mode)
 
 
-@below[9]("Upsample")
+@downgrades[9]("Upsample")
 def upsample_by_attribute(g, x: Value, scales: Value, *, mode: str):
     if scales.tensor is None:
         with g.at_opset(18):
@@ -210,23 +210,23 @@ def upsample_by_attribute(g, x: Value, scales: Value, *, mode: str):
     return g.Upsample(x, scales=[float(s) for s in scales.array().ravel()], mode=mode)
 
 
-@above[7]("Upsample")
+@upgrades[7]("Upsample")
 def upsample_scales_in_one(g, x: Value, *, height_scale: float, width_scale: float, mode: str):
     spelled = "linear" if mode == "bilinear" else mode
     return g.Upsample(x, scales=(1.0, 1.0, height_scale, width_scale), mode=spelled)
 
 
-@above[9]("Upsample")
+@upgrades[9]("Upsample")
 def upsample_scales_as_operand(g, x: Value, *, scales: Scales, mode: str):
     return g.Upsample(x, g.const(scales, DType.FLOAT32), mode=mode)
 
 
-@above[10]("Upsample")
+@upgrades[10]("Upsample")
 def upgrade_to_resize(g, x: Value, scales: Value, *, mode: str):
     return g.Resize(x, scales, mode="linear" if mode == "bilinear" else mode)
 
 
-@above[11]("Resize")
+@upgrades[11]("Resize")
 def resize_asymmetric(g, x: Value, scales: Value, *, mode: str):
     """What opset 10 left open, as ONNX's own converter and its runtimes read it.
 
@@ -244,7 +244,7 @@ def resize_asymmetric(g, x: Value, scales: Value, *, mode: str):
     return g.Resize(y, none, shrunk, nearest_mode="ceil", **how)
 
 
-@above[13]("Resize")
+@upgrades[13]("Resize")
 def resize_without_empty_operands(g, x: Value, roi: Value, scales: Value, sizes=None, **rest):
     """``tf_half_pixel_for_nn`` left with opset 13: rounding up after half a pixel is the same."""
     if rest["coordinate_transformation_mode"] == "tf_half_pixel_for_nn":

@@ -6,7 +6,7 @@ from functools import partial, reduce
 
 from serde.ir.graph import DType, Value
 
-from . import above, below, decomposition
+from . import decomposition, downgrades, upgrades
 from .common import cast, count_range, size, widen_float
 from .interpolation import clamp_index, linear_taps, move_channels_second, terms
 
@@ -96,7 +96,7 @@ def pool_samples(g, grid: Value, counts: list[Value], largest: bool):
     return g.Div(g.ReduceSum(g.Where(taken, grid, 0.0), [2, 4], keepdims=0), g.Max(both, 1.0))
 
 
-@below[16]("RoiAlign")
+@downgrades[16]("RoiAlign")
 def roi_align_half_pixel(
     g, x: Value, rois: Value, batch: Value, *, coordinate_transformation_mode: str, **rest
 ):
@@ -110,6 +110,6 @@ def roi_align_half_pixel(
 decomposition(10, "RoiAlign")(partial(roi_align, half=False))
 
 
-@above[16]("RoiAlign")
+@upgrades[16]("RoiAlign")
 def roi_align_without_offset(g, x: Value, rois: Value, batch: Value, **rest):
     return g.RoiAlign(x, rois, batch, coordinate_transformation_mode="output_half_pixel", **rest)

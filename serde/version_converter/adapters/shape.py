@@ -6,12 +6,12 @@ from serde.decompositions import indexing
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Tensor, Value
 
-from . import above, below, decomposition
+from . import decomposition, downgrades, upgrades
 from .common import END, cast, make_full, require_constant_axis, scalar
 from .dynamic_axes import drop_marked, known_ints, mark_axes, select_sizes, static_length
 
 
-@below[13]("Squeeze")
+@downgrades[13]("Squeeze")
 def squeeze_axes_as_attribute(g, x: Value, axes=None):
     listed = None if axes is None else known_ints(axes)
     if listed == ():
@@ -25,12 +25,12 @@ def squeeze_axes_as_attribute(g, x: Value, axes=None):
         return g.Reshape(x, kept, allowzero=int(0 in x.ranked_shape))
 
 
-@above[13]("Squeeze")
+@upgrades[13]("Squeeze")
 def squeeze_axes_as_operand(g, x: Value, *, axes: Ints | None = None):
     return g.Squeeze(x, None if axes is None else list(axes))
 
 
-@below[13]("Unsqueeze")
+@downgrades[13]("Unsqueeze")
 def unsqueeze_axes_as_attribute(g, x: Value, axes: Value):
     listed = known_ints(axes)
     if listed is not None:
@@ -46,12 +46,12 @@ def unsqueeze_axes_as_attribute(g, x: Value, axes: Value):
         )
 
 
-@above[13]("Unsqueeze")
+@upgrades[13]("Unsqueeze")
 def unsqueeze_axes_as_operand(g, x: Value, *, axes: Ints):
     return g.Unsqueeze(x, list(axes))
 
 
-@below[14]("Reshape")
+@downgrades[14]("Reshape")
 def reshape_without_empty_axes(g, x: Value, shape: Value, *, allowzero: int):
     """Say the size 0 of an axis, which meant the operand's own size before opset 14."""
     wanted = shape.shape_data or (shape.ints() if shape.tensor is not None else None)
@@ -76,12 +76,12 @@ def keep_empty(g, x: Value, shape: Value):
         return g.If(some, then_branch=branches[1], else_branch=branches[0])
 
 
-@above[5]("Reshape", ignore=("consumed_inputs",))
+@upgrades[5]("Reshape", ignore=("consumed_inputs",))
 def reshape_shape_as_operand(g, x: Value, *, shape: Ints):
     return g.Reshape(x, list(shape))
 
 
-@below[15]("Shape")
+@downgrades[15]("Shape")
 def part_of_shape(g, x: Value, *, start: int, end: int | None = None):
     shape = g.Shape(x)
     if start == 0 and end is None:
@@ -123,12 +123,12 @@ def constant_of_shape(g, shape: Value, *, value: Tensor | None = None):
     return g.Expand(scalar(g, held), shape)
 
 
-@above[4]("Concat")
+@upgrades[4]("Concat")
 def complete_concat_axis(g, *inputs: Value, axis=1):
     return g.Concat(*inputs, axis=axis)
 
 
-@above[6]("Tile")
+@upgrades[6]("Tile")
 def tile_one_axis(g, x: Value, tiles: Value, axis: Value):
     """At opset 1 Tile repeated one axis, named by a tensor."""
     at = require_constant_axis(axis, x, 6)
@@ -147,7 +147,7 @@ def space_to_depth(g, x: Value, *, blocksize: int, mode: str):
     return indexing.space_to_depth(g, x, blocksize=blocksize, mode=mode)
 
 
-@below[11]("DepthToSpace")
+@downgrades[11]("DepthToSpace")
 def depth_to_space(g, x: Value, *, blocksize: int, mode: str):
     """Before opset 11 there was only DCR."""
     if mode == "DCR":

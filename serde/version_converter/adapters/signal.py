@@ -7,13 +7,13 @@ import math
 from serde.ir.graph import IR_OPSET, DType, Value
 from serde.spec.schema import ELEMENT_TYPES
 
-from . import above, below, decomposition
+from . import decomposition, downgrades, upgrades
 from .common import cast, count_range, size, widen_float
 from .dynamic_axes import apply_along, known_ints
 from .padding import fill_axis
 
 
-@below[20]("DFT")
+@downgrades[20]("DFT")
 def dft_axis_as_attribute(g, x: Value, length=None, axis=None, *, inverse: int, onesided: int):
     known = (-2,) if axis is None else known_ints(axis)
     if known is not None:
@@ -23,7 +23,7 @@ def dft_axis_as_attribute(g, x: Value, length=None, axis=None, *, inverse: int, 
         return apply_along(g, x, axis, lambda v: g.DFT(v, length, 1, **how), kept=1, resized=True)
 
 
-@above[20]("DFT")
+@upgrades[20]("DFT")
 def dft_axis_as_operand(g, x: Value, length=None, *, axis: int, inverse: int, onesided: int):
     return g.DFT(x, length, g.const(axis, DType.INT64), inverse=inverse, onesided=onesided)
 

@@ -6,7 +6,7 @@ from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 
-from . import above, below
+from . import downgrades, upgrades
 from .common import END, cast, count_range, make_full, require_constant_ints, scalar, size
 from .dynamic_axes import known_ints, scatter_by_axis
 
@@ -28,7 +28,7 @@ def gather_slice(g, x: Value, axis: int, start: Value, end: Value, step: Value):
     return g.Gather(x, g.Range(*(scalar(g, v) for v in (first, last, step))), axis=axis)
 
 
-@below[10]("Slice")
+@downgrades[10]("Slice")
 def slice_bounds_as_attributes(g, x: Value, starts: Value, ends: Value, axes=None, steps=None):
     """Bounds computed at run time, and steps, become indices to gather."""
     count = starts.ranked_shape[0]
@@ -60,14 +60,14 @@ def slice_computed_axes(g, x: Value, starts: Value, ends: Value, axes, steps):
     return x
 
 
-@above[10]("Slice")
+@upgrades[10]("Slice")
 def slice_bounds_as_operands(g, x: Value, *, starts: Ints, ends: Ints, axes: Ints | None = None):
     at = list(range(len(starts))) if axes is None else list(axes)
     require(len(starts) == len(ends) == len(at), "as many starts as ends and axes")
     return g.Slice(x, list(starts), list(ends), at)
 
 
-@below[18]("Split")
+@downgrades[18]("Split")
 def complete_split_sizes(g, x: Value, split=None, *, axis: int, num_outputs=None, outputs=1):
     """Before opset 18 equal parts had to be equal; the last one may be smaller since."""
     n = x.ranked_shape[axis] if x.shape is not None else None
@@ -83,14 +83,14 @@ def part_sizes(g, total: Value, count: int):
     return g.Max(g.Min(g.Sub(total, before), each), 0)
 
 
-@above[18]("Split")
+@upgrades[18]("Split")
 def split_into_equal_parts(g, x: Value, split=None, *, axis: int, outputs=1):
     return g.Split(
         x, split, axis=axis, num_outputs=outputs if split is None else None, outputs=outputs
     )
 
 
-@below[13]("Split")
+@downgrades[13]("Split")
 def split_sizes_as_attribute(g, x: Value, split=None, *, axis: int, outputs=1):
     """Sizes computed at run time become bounds of slices."""
     if split is None or split.tensor is not None:
@@ -105,12 +105,12 @@ def split_sizes_as_attribute(g, x: Value, split=None, *, axis: int, outputs=1):
     return tuple(parts)
 
 
-@above[13]("Split")
+@upgrades[13]("Split")
 def split_sizes_as_operand(g, x: Value, *, axis: int, split: Ints | None = None, outputs=1):
     return g.Split(x, None if split is None else list(split), axis=axis, outputs=outputs)
 
 
-@above[2]("Split")
+@upgrades[2]("Split")
 def complete_split_axis(g, x: Value, sizes=None, *, axis=0, split: Ints | None = None, outputs=1):
     """At opset 1 the sizes could be an attribute or an operand."""
     if split is None and sizes is not None:

@@ -7,7 +7,7 @@ from functools import partial
 from serde.ir.geometry import swap_axes_perm
 from serde.ir.graph import Value
 
-from . import above, below
+from . import downgrades, upgrades
 
 KINDS = ("Softmax", "LogSoftmax", "Hardmax")
 
@@ -32,5 +32,5 @@ def normalize_flattened(op, g, x: Value, *, axis: int):
 
 
 for _op in KINDS:
-    below[13](_op)(partial(normalize_last_axis, _op))
-    above[13](_op)(partial(normalize_flattened, _op))
+    downgrades[13](_op)(partial(normalize_last_axis, _op))
+    upgrades[13](_op)(partial(normalize_flattened, _op))

@@ -9,13 +9,13 @@ import numpy as np
 from serde.errors import require
 from serde.ir.graph import DType, Value
 
-from . import above, below, decomposition
+from . import decomposition, downgrades, upgrades
 from .common import END, FLOATS, cast, count_range, scalar, size
 
 LARGEST = float(np.finfo(np.float32).max)  # what Clip's attributes were when unset
 
 
-@below[12]("Clip")
+@downgrades[12]("Clip")
 def clip_of_integers(g, x: Value, low=None, high=None):
     """Before opset 12 Clip took floats only: compare and choose."""
     if x.dtype in FLOATS:
@@ -25,7 +25,7 @@ def clip_of_integers(g, x: Value, low=None, high=None):
         return x if high is None else g.Min(x, high)
 
 
-@below[11]("Clip")
+@downgrades[11]("Clip")
 def clip_bounds_as_attributes(g, x: Value, low=None, high=None):
     """Bounds computed at run time, or not held by a float32, are compared with."""
     bounds = {"min": low, "max": high}
@@ -40,7 +40,7 @@ def clip_bounds_as_attributes(g, x: Value, low=None, high=None):
         return x if high is None else g.Min(x, high)
 
 
-@above[11]("Clip")
+@upgrades[11]("Clip")
 def clip_bounds_as_operands(g, x: Value, *, min: float, max: float):
     require(x.type in FLOATS, f"Clip of {x.type.value}, which took floats alone before opset 12")
     low = None if min <= -LARGEST else g.const(min, x.type)
@@ -65,7 +65,7 @@ def top_k_by_counting(g, x: Value, k: Value, axis: int, largest: bool):
     return g.Transpose(values, perm=back), g.Transpose(indices, perm=back)
 
 
-@below[11]("TopK")
+@downgrades[11]("TopK")
 def largest_of_floats(g, x: Value, k: Value, *, axis: int, largest: int, sorted: int):
     """Before opset 11: of floats, from the largest down; the smallest are those of ``-x``."""
     if x.type in (DType.INT64, DType.UINT64):
@@ -79,7 +79,7 @@ def largest_of_floats(g, x: Value, k: Value, *, axis: int, largest: int, sorted:
     return values if largest else g.Neg(values), indices
 
 
-@below[10]("TopK")
+@downgrades[10]("TopK")
 def how_many_as_attribute(g, x: Value, k: Value, *, axis: int):
     """A number computed at run time is cut from all of them, sorted."""
     if k.tensor is not None:
@@ -93,7 +93,7 @@ def how_many_as_attribute(g, x: Value, k: Value, *, axis: int):
         return tuple(g.Slice(v, [0], k, [axis]) for v in made)
 
 
-@above[10]("TopK")
+@upgrades[10]("TopK")
 def how_many_as_operand(g, x: Value, *, k: int, axis: int):
     return g.TopK(x, [k], axis=axis, outputs=2)
 
@@ -110,7 +110,7 @@ def first_of_equals(op, g, x: Value, *, axis: int, keepdims: int, select_last_in
 
 
 for _op in ("ArgMax", "ArgMin"):
-    below[12](_op)(partial(first_of_equals, _op))
+    downgrades[12](_op)(partial(first_of_equals, _op))
 
 
 def compare_rows(g, rows: Value):

@@ -11,7 +11,7 @@ from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 
-from . import above, below, decomposition
+from . import decomposition, downgrades, upgrades
 from .common import cast, count_range, make_full, require_expandable, size, widen_float
 from .interpolation import (
     batch_indices,
@@ -70,7 +70,7 @@ def decompose_grid_sample(
     return cast(g, move_channels_second(g, reduce(g.Add, parts)), x.dtype)
 
 
-@below[20]("GridSample")
+@downgrades[20]("GridSample")
 def grid_sample_of_images(g, x: Value, grid: Value, *, mode: str, **rest):
     """Before opset 20 grids had two axes, and modes the names they have for those."""
     if x.rank != 4:
@@ -85,7 +85,7 @@ def grid_sample_by_gathering(g, x: Value, grid: Value, *, mode: str, **rest):
     return decompose_grid_sample(g, x, grid, mode=new.get(mode, mode), **rest)
 
 
-@above[20]("GridSample")
+@upgrades[20]("GridSample")
 def upgrade_grid_sample_modes(g, x: Value, grid: Value, *, mode: str, **rest):
     new = {old: name for name, old in OLD_MODES.items()}
     return g.GridSample(x, grid, mode=new.get(mode, mode), **rest)
