@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from serde.plugins import Deferred, Format
@@ -12,7 +11,6 @@ from serde.plugins.options import ParamsOptions, ReadOptions, RuleOptions, Write
 from .io.discover import matches
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class MxnetReadOptions(RuleOptions, ParamsOptions, ReadOptions):
     """What an MXNet model is read with. ``missing_weights="infer"`` is for checks."""
 
@@ -65,7 +63,6 @@ class MxnetReadOptions(RuleOptions, ParamsOptions, ReadOptions):
     )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class MxnetWriteOptions(WriteOptions):
     """What an MXNet model is written with."""
 

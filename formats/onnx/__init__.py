@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from serde.plugins import Deferred, Format
 from serde.plugins.options import FunctionOptions, ReadOptions, WriteOptions, option
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class OnnxReadOptions(ReadOptions):
     """What an ONNX file is read with."""
 
@@ -25,7 +23,6 @@ class OnnxReadOptions(ReadOptions):
     )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class OnnxWriteOptions(FunctionOptions, WriteOptions):
     """What an ONNX file is written with.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from serde.plugins import Format
 from serde.plugins.options import (
     FunctionOptions,
@@ -17,7 +15,6 @@ from serde.plugins.options import (
 from .io.magic import matches
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RelayReadOptions(RuleOptions, ParamsOptions, ReadOptions):
     """What a Relay module is read with."""
 
@@ -30,7 +27,6 @@ class RelayReadOptions(RuleOptions, ParamsOptions, ReadOptions):
     )  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RelayWriteOptions(FunctionOptions, WriteOptions):
     """What a Relay module is written with."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, make_dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property, wraps
 from glob import escape as glob_escape
 from importlib import import_module
@@ -91,8 +91,7 @@ class _Function:
 def _as_class(base: type, options: Mapping[str, Any], stages: Sequence[str]) -> type:
     """The class that declares the options whose names a plug-in of before lists by stage."""
     names = sorted({n for s in stages for n in options.get(s, ())} - list_options(base).keys())
-    made = [(n, Any, option("", kind="object")) for n in names]
-    return make_dataclass(f"Old{base.__name__}", made, bases=(base,), frozen=True, kw_only=True)
+    return type(f"Old{base.__name__}", (base,), {n: option("", kind="object") for n in names})
 
 
 @_accept_old_fields

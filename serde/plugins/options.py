@@ -1,7 +1,7 @@
-"""Options, each declared once, as a field of a dataclass.
+"""Options, each declared once, as an attribute of a class.
 
 The keywords of Python's functions, the options of the ``serde`` command and the tables of
-docs/reference/cli.md are made of these fields. The hub's own are here; a format extends
+docs/reference/cli.md are made of these declarations. The hub's own are here; a format extends
 ``ReadOptions`` and ``WriteOptions`` by what it takes itself, and names its classes in its
 ``Format``.
 """
@@ -11,10 +11,9 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 # What a value is, and so how it is checked and read from text. Those of the second line are
 # mappings by name; given several times on the command line.
@@ -34,8 +33,7 @@ METAVARS: Mapping[str, str] = MappingProxyType(
 WITHIN = ("serde.", "contextlib")  # modules whose calls are none of a user's
 
 
-@dataclass(frozen=True, eq=False)
-class Option:
+class Option(NamedTuple):
     """What is declared of an option beside its name, type and default.
 
     Attributes:
@@ -58,25 +56,25 @@ class Option:
     least: int | None = None
     flags: tuple[str, ...] = ()
     old_flags: tuple[str, ...] = ()
-    old_choices: Mapping[str, str] = field(default_factory=dict)
+    old_choices: Mapping[str, str] = MappingProxyType({})
 
 
 def option(help: str, details: str = "", **declared: Any) -> Any:
-    """A field of an options class, None where the option is not given; see ``Option``."""
-    return field(default=None, metadata={"option": Option(help, details, **declared)})
-
-
-def list_options(options: type) -> Mapping[str, Option]:
-    """The options of a class by name, in order."""
-    return _list_options(options)
+    """The declaration of an option, in a class of options; see ``Option``."""
+    return Option(help, details, **declared)
 
 
 @cache
-def _list_options(options: Any) -> Mapping[str, Option]:
-    return {f.name: f.metadata["option"] for f in fields(options)}
+def list_options(options: type) -> Mapping[str, Option]:
+    """The options of a class by name, those of its bases first."""
+    return {
+        name: value
+        for each in reversed(options.__mro__)
+        for name, value in vars(each).items()
+        if isinstance(value, Option)
+    }
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ReadOptions:
     """What every source is read with."""
 
@@ -123,7 +121,6 @@ class ReadOptions:
     )  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class WriteOptions:
     """What every result is written with."""
 
@@ -137,7 +134,6 @@ class WriteOptions:
     )  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ParamsOptions:
     """For formats whose weights lie in a file of their own."""
 
@@ -148,7 +144,6 @@ class ParamsOptions:
     )  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RuleOptions:
     """For formats whose operators are rewritten by rules that callers may give their own of."""
 
@@ -161,7 +156,6 @@ class RuleOptions:
     )  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class FunctionOptions:
     """For formats whose files have functions."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from serde.ir.builder import Builder
@@ -43,7 +42,6 @@ def from_ir(graph: Graph) -> Graph:
     return writes.rewrite(graph, ToyBuilder(graph.name))
 
 
-@dataclass(frozen=True, kw_only=True)
 class ToyWriteOptions(WriteOptions):
     """What a toy model is written with."""
 
