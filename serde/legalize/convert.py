@@ -3,7 +3,8 @@
 Both walk the graph once. A node is taken from its version to the target's one change at a time:
 ``downgrades[v]`` holds the rules from opset ``v`` to ``v - 1``, ``upgrades[v]`` those from
 ``v - 1`` to ``v``, and what a rule emits goes through the changes that remain. Only versions that
-changed an operator's inputs, outputs, attributes or meaning have a rule; one that widened types needs none.
+changed an operator's inputs, outputs, attributes or meaning have a rule; one that widened types
+needs none.
 """
 
 from __future__ import annotations

@@ -12,94 +12,55 @@ decomposition, passes ``Legalizer.emit``. In this order:
 7. downgrade  version adapters to the target's opset, or below the version that introduced the
               operator where the target lacks it: that adapter is its decomposition
 
-Only step 7 works on other opsets than the IR's. A version adapter emits its own operator in an
-older form, which goes on downwards; any other operator it emits starts at step 1.
+Only steps 3 and 7 work on other opsets than the IR's; ``VersionedBuilder`` has them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from serde.errors import ConversionError, Problem, Unconvertible, UnsupportedAttribute
-from serde.ir.builder import Builder, Operand, normalize_attribute
+from serde.errors import ConversionError, Problem, Unconvertible
+from serde.ir.builder import Builder, Operand
 from serde.ir.graph import IR_OPSET, DType, Graph, Node, Shape, Value
 from serde.rewrite.custom_ops import Readers
 from serde.rewrite.inline import inline_subgraph
-from serde.rewrite.rules import RuleTable
 from serde.rewrite.subgraphs import Body
-from serde.spec import canonicalize, inference, schema
-from serde.spec.onnx_builder import OnnxBuilder, TypedCall
-from serde.version_converter.adapters import downgrades, upgrades
-from serde.version_converter.element_types import (
-    UNINFERRED,
-    are_allowed,
-    promote_types,
-    require_results,
-    supports_types,
-)
+from serde.spec import schema
+from serde.spec.memo import memoize
+from serde.spec.onnx_builder import TypedCall
+from serde.version_converter.adapters import upgrades
 
 from . import emulate_types, scalarize_sequences
-from .adapters import drop_neutral, next_change, with_outputs
+from .adapters import next_change, with_outputs
 from .emulate_types import Carried
 from .target import Target
+from .versioned_builder import VersionedBuilder
 
-MAX_DEPTH = 96  # rules applied to what rules emitted
 NO_READERS = Readers()
 
 
-class Legalizer(OnnxBuilder):
+class Legalizer(VersionedBuilder):
     """Emits operators of the IR, or of any opset, in forms that a target accepts.
 
-    ``level`` is the opset of the operators that are emitted; ``readers`` are for those of other
-    domains. ``diagnostics`` tell why a value's node could not be made legal and was kept.
+    ``readers`` are for operators of other domains. ``diagnostics`` tell why a value's node could
+    not be made legal and was kept.
     """
 
     def __init__(
         self, name: str, target: Target, outer: Builder | None = None, level: int = IR_OPSET,
         readers: Readers = NO_READERS,
     ) -> None:  # fmt: skip
-        super().__init__(name, target.opset, outer)
+        super().__init__(name, target, outer, level)
         around = outer if isinstance(outer, Legalizer) else None
-        self.target, self.readers = target, readers
+        self.readers = readers
         self.diagnostics: dict[Value, str] = {} if around is None else around.diagnostics
         own = Carried(target.opset, target.emulated)
         self.carried: Carried = own if around is None else around.carried
         self.held: dict[Value, scalarize_sequences.Held] = {} if around is None else around.held
+        self._legal: dict[Any, TypedCall] = {} if around is None else around._legal
         self.scalarizes = not target.sequences
         self.resolving = self.scalarizes or target.opset < min(level, scalarize_sequences.OPTIONALS)
-        self._start = self._level = level
-        self._adapting = ""  # the operator whose version adapter is running
-        self._depth = 0
-
-    # The opset that operators are emitted in
-
-    @property
-    def level(self) -> int:
-        """The opset whose operators can be emitted now."""
-        return self._level
-
-    @contextmanager
-    def at_opset(self, level: int) -> Iterator[None]:
-        """Emit operators of opset ``level`` within the block."""
-        before, self._level = self._level, level
-        try:
-            yield
-        finally:
-            self._level = before
-
-    @contextmanager
-    def _apply_at(self, level: int, adapting: str = "") -> Iterator[None]:
-        """Run a rule that emits operators of opset ``level``."""
-        if self._depth >= MAX_DEPTH:
-            raise ConversionError("its legalization does not end")
-        before = self._level, self._adapting
-        self._level, self._adapting, self._depth = level, adapting, self._depth + 1
-        try:
-            yield
-        finally:
-            (self._level, self._adapting), self._depth = before, self._depth - 1
 
     # Emitting an operator
 
@@ -142,13 +103,6 @@ class Legalizer(OnnxBuilder):
         call = self.resolve(op, inputs, attrs, outputs)
         return self._downgrade(call) if isinstance(call, TypedCall) else call
 
-    def decompose(
-        self, op: str, version: int, *inputs: Value | None, outputs: int = 1, **attrs: Any
-    ) -> Any:
-        """What the version adapter below ``version`` makes of an operator in its form there."""
-        rule = downgrades[version].rules[op]
-        return rule.function(self, *inputs, **with_outputs(rule, attrs, outputs))
-
     def legalize_bodies(self, node: Node, inputs: tuple[Value | None, ...]) -> Any:
         """Legalize a node whose subgraphs are handed to the rule as ``Body``."""
         outputs = len(node.outputs)
@@ -162,6 +116,9 @@ class Legalizer(OnnxBuilder):
     def _legalize(
         self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int
     ) -> Any:
+        key = None if self._adapting == op else self._key(op, inputs, attrs, outputs)
+        if key is not None and (known := self._legal.get(key)) is not None:
+            return self.append(known._replace(inputs=tuple(inputs)))
         if self._goes_down(op):
             return self._downgrade_older(op, inputs, attrs, outputs)
         newer = next_change(op, self._level, IR_OPSET)
@@ -178,17 +135,13 @@ class Legalizer(OnnxBuilder):
             if promoted:
                 return self._promote(call, promoted, self.emit)
             found = self.apply_legalization(call)
-            return self._downgrade(call) if found is None else found
+            if found is not None:
+                return found
+            if key is not None and op not in self.target.legalizations and self._is_legal(call):
+                memoize(self._legal, key, lambda: call)
+            return self._downgrade(call)
         finally:
             self._level = before
-
-    def _goes_down(self, op: str) -> bool:
-        """Whether an operator needs no form of the IR on its way to the target."""
-        if self._adapting == op or (self.target.is_standard and self._level >= self.opset):
-            return True
-        return self._level < IR_OPSET and self.target.lowest_opset(op) < min(
-            self._level, self.opset
-        )
 
     def apply_legalization(self, call: TypedCall) -> Any:
         """What the target's rule makes of a call; None if there is none, or it does not apply."""
@@ -201,120 +154,6 @@ class Legalizer(OnnxBuilder):
         with self._apply_at(IR_OPSET):
             results = rule.function(self, *call.inputs, **bound)
         return None if results is None else _refine(results, call)
-
-    def _promote(
-        self, call: TypedCall, promoted: Mapping[str, DType], emit: Callable[..., Any]
-    ) -> Any:
-        """Emit a call with operands cast to wider types and results cast back."""
-        operator, original = call.operator, dict[str, DType]()
-        operands = list(call.inputs)
-        for index, value in enumerate(operands):
-            tie = operator.input(index).tie
-            if value is not None and tie in promoted:
-                original.setdefault(tie, value.type)
-                operands[index] = self._cast(value, promoted[tie])
-        made = emit(call.op, operands, call.attrs, len(call.types))
-        results = made if isinstance(made, tuple) else (made,)
-        last = len(operator.outputs) - 1
-        ties = [operator.outputs[min(i, last)].tie for i in range(len(results))]
-        back = [
-            v if v is None or tie not in promoted else self._cast(v, original[tie])
-            for v, tie in zip(results, ties, strict=True)
-        ]
-        return tuple(back) if isinstance(made, tuple) else back[0]
-
-    def _cast(self, value: Value, dtype: DType) -> Value:
-        if value.dtype is dtype:
-            return value
-        with self._apply_at(IR_OPSET):
-            return self.Cast(value, to=schema.ELEMENT_CODES[dtype])  # type: ignore[no-any-return]
-
-    # Version adapters, and decompositions as adapters below an operator's first version
-
-    def _downgrade(self, call: TypedCall) -> Any:
-        """Take a legalized call of the IR to the target's opset."""
-        version = next_change(call.op, IR_OPSET, self.target.lowest_opset(call.op))
-        if version is not None:
-            args = call.op, call.inputs, call.attrs, len(call.types)
-            return self._adapt(downgrades[version], version - 1, *args)
-        if self._is_standard(call):
-            return self.append(call)
-        return self._downgrade_older(call.op, call.inputs, call.attrs, len(call.types))
-
-    def _downgrade_older(
-        self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int
-    ) -> Any:
-        lowest = self.target.lowest_opset(op)
-        version = next_change(op, self._level, lowest) if lowest < self._level else None
-        if version is not None:
-            operator = schema.operator(op, self._level)
-            operands = [self._operand(operator, i, inputs) for i in range(len(inputs))]
-            args = op, operands, attrs, outputs
-            if operands and all(v is None or v.tensor is not None for v in operands):
-                found = self.resolve(*args)  # fold before an adapter decomposes it
-                if not isinstance(found, TypedCall):
-                    return found
-            return self._adapt(downgrades[version], version - 1, *args)
-        before, self._level = self._level, self.opset
-        try:
-            operator = schema.operator(op, self.opset)
-            operands = [self._operand(operator, i, inputs) for i in range(len(inputs))]
-            require_results(operator, attrs)
-            attrs = self._known_attrs(operator, attrs)
-            promoted = promote_types(operator, operands)
-            if promoted:
-                call = TypedCall(operator, tuple(operands), attrs, [None] * outputs)
-                return self._promote(call, promoted, self._downgrade_older)
-            call = self.resolve(op, operands, attrs, outputs)
-            if not isinstance(call, TypedCall):
-                return call
-            if (op, operator.since) in UNINFERRED:
-                types = inference.infer(schema.operator(op), IR_OPSET, call.inputs, {}, 1)
-                call = call._replace(types=types)
-            made = self.append(call)
-            require_results(operator, {}, made if isinstance(made, tuple) else (made,))
-            return made
-        finally:
-            self._level = before
-
-    def _known_attrs(
-        self, operator: schema.Operator, attrs: Mapping[str, Any]
-    ) -> Mapping[str, Any]:
-        """Drop attributes the target lacks where they have the value of no effect."""
-        if attrs.keys() <= operator.attributes:
-            return attrs
-        found = schema.find(operator.name, self._start)
-        in_source = found is None or attrs.keys() <= found.attributes
-        newest, lacking = max(self._start, self.opset), self.opset if in_source else self._start
-        return drop_neutral(operator, attrs, newest, lacking)
-
-    def _is_standard(self, call: TypedCall) -> bool:
-        """Whether a call of the IR is, as it stands, one of the target's opset."""
-        found = schema.find(call.op, self.opset)
-        if found is None or not call.attrs.keys() <= found.attributes:
-            return False
-        results = tuple([t and (t.dtype, t.container) for t in call.types])
-        given = are_allowed(found.name, found.since, "outputs", results)
-        return given and supports_types(found, "inputs", call.inputs)
-
-    def _adapt(
-        self, table: RuleTable, level: int, op: str, inputs: Sequence[Operand],
-        attrs: Mapping[str, Any], outputs: int,
-    ) -> Any:  # fmt: skip
-        """Apply the version adapter of an operator, which emits operators of opset ``level``."""
-        rule, upwards = table.rules[op], level > self._level
-        operator = schema.operator(op, self._level)
-        operands = [self._operand(operator, i, inputs) for i in range(len(inputs))]
-        operands = canonicalize.canonicalize_operands(self, op, operands)
-        given = {k: normalize_attribute(v) for k, v in attrs.items() if v is not None}
-        if unknown := sorted(given.keys() - operator.attributes):
-            raise UnsupportedAttribute(f"{op} has no attribute {', '.join(unknown)}")
-        full = canonicalize.complete_attributes(operator, tuple(operands), given)
-        spoken = schema.find(op, level - 1 if upwards else level + 1) or operator
-        bound = table.bind(rule, op, self._known_attrs(spoken, full))
-        with self._apply_at(level, "" if upwards else op):
-            made = rule.function(self, *operands, **with_outputs(rule, bound, outputs))
-        return made[0] if outputs == 1 and isinstance(made, tuple) else made
 
     def append(self, call: TypedCall) -> Any:
         """Append a node; give a data-dependent length a name where the target wants one."""
