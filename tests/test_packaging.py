@@ -75,6 +75,20 @@ def test_the_distributions_are_fit_to_publish(tmp_path):
     assert not re.search(r"\]\((?!https?://)", metadata)  # an index has no files to link to
 
 
+def test_the_stub_has_the_public_names():
+    """Type checkers do not follow ``__getattr__``: ``serde/__init__.pyi`` tells what is where."""
+    stub = (ROOT / "serde" / "__init__.pyi").read_text()
+    found = re.findall(r"^from (\S+) import (\w+) as (\w+)$", stub, re.MULTILINE)
+    assert found == sorted((module, name, name) for name, module in serde._PUBLIC.items())
+    assert set(re.findall(r"^(\w+): ", stub, re.MULTILINE)) == {"__version__"}
+
+
+USER = """
+import serde
+
+reveal_type(serde.convert("model-symbol.json", "model.onnx"))
+reveal_type(serde.load("model.onnx").nodes)
+"""
 ALONE = """
 
 import numpy as np
@@ -110,7 +124,8 @@ def test_the_wheel_alone_converts_traces_and_reports(tmp_path):
     assert done.returncode == 0, done.stderr
     work = tmp_path / "work"
     work.mkdir()
-    model = shutil.copytree(ROOT / "examples" / "digits", work / "digits")
+    made = shutil.ignore_patterns("*.onnx")  # where the example was run
+    model = shutil.copytree(ROOT / "examples" / "digits", work / "digits", ignore=made)
     serde_ = scripts / "serde"
     assert run(serde_, "--version", cwd=work).split()[-1] == serde.__version__
     for target in ("a.onnx", "a.relay", "a-symbol.json", "relax.onnx --profile relax"):
@@ -122,3 +137,11 @@ def test_the_wheel_alone_converts_traces_and_reports(tmp_path):
         serde_, "convert", "a.onnx", "-o", "b.onnx", "--verify", cwd=work
     )
     run(scripts / "python", "-c", ALONE, cwd=work)
+    (work / "user.py").write_text(USER)
+    checked = run(
+        sys.executable, "-m", "mypy", "--strict", "--python-executable", scripts / "python",
+        "--cache-dir", tmp_path / "cache", "user.py", cwd=work,
+    )  # fmt: skip
+    assert re.findall(r'Revealed type is "(.*)"', checked) == [
+        "serde.api.report.Report", "tuple[serde.ir.graph.Node, ...]"
+    ]  # fmt: skip
