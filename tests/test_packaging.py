@@ -145,3 +145,7 @@ def test_the_wheel_alone_converts_traces_and_reports(tmp_path):
     assert re.findall(r'Revealed type is "(.*)"', checked) == [
         "serde.api.report.Report", "tuple[serde.ir.graph.Node, ...]"
     ]  # fmt: skip
+    (package,) = (tmp_path / "venv").glob("lib/python*/site-packages/serde")
+    (package / "__init__.py").write_text("")  # as another package of this name does
+    done = subprocess.run([serde_, "--version"], capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr.startswith("another package has replaced files")
