@@ -33,7 +33,9 @@ def test_the_site(tmp_path):
         assert (tmp_path / page.relative_to(DOCS)).with_suffix(".html").exists(), page
     index = (tmp_path / "index.html").read_text()
     captions = re.findall(r'class="caption-text">([^<]+)<', index)
-    assert captions == ["Tutorials", "How-to guides", "Reference", "Explanation", "Project"]
+    assert captions == [
+        "Tutorials", "How-to guides", "How to extend serde", "Reference", "Explanation", "Project"
+    ]  # fmt: skip
     reference = (tmp_path / "reference" / "python.html").read_text()
     described = set(re.findall(r'<dt class="sig[^>]* id="serde\.(\w+)"', reference))
     assert set(serde.__all__) - {"__version__"} <= described
