@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import serde
 from tests.cli import pages
 from tests.cli.pages import run_page
 from tests.mxnet import label_networks
@@ -61,10 +62,18 @@ def quantize_digits(folder):
     mx.nd.save("int8-0000.params", arrays | {f"aux:{n}": v for n, v in states.items()})
 
 
+def name_files(folder):
+    """The example under the names of a page about any model."""
+    for file in ("digits-symbol.json", "digits-0010.params"):
+        shutil.copy(f"examples/digits/{file}", file.replace("digits", "model"))
+    serde.convert("model", "model.onnx", inputs={"data": (1, 1, 8, 8)})
+
+
 # The pages that are run, with what makes the files that they name.
 PAGES = {
     "how-to/change-an-onnx-model": nothing,
     "how-to/compare-two-models": nothing,
+    "how-to/consumers": name_files,
     "how-to/custom-operators": nothing,
     "how-to/dynamic-shapes": nothing,
     "how-to/fix-a-failure": nothing,
@@ -80,6 +89,25 @@ PAGES = {
     "tutorial/sagemaker-detector": make_detector,
 }
 APART = {"how-to/move-from-mx-onnx"}  # it changes MXNet for the whole process
+ELSEWHERE = {  # pages of which other tests run the blocks, or compare them with the code they quote
+    "how-to/add-a-format": "cli/test_docs.py",
+    "how-to/add-a-target": "plugin/test_toy_npu.py",
+    "how-to/add-an-operator": "cli/test_docs.py",
+    "how-to/convert-between-formats": "cli/test_docs.py",
+    "how-to/join-models": "frontends/test_docs.py",
+    "how-to/partition-a-model": "cli/test_docs.py",
+    "how-to/trace-python-code": "frontends/test_docs.py",
+    "how-to/write-a-front-end": "frontends/test_toy.py",
+    "tutorial/convert-a-model": "cli/test_docs.py",
+}
+
+
+def test_every_page_is_run():
+    docs = ROOT / "docs"
+    guides = [p for folder in ("how-to", "tutorial") for p in (docs / folder).glob("*.md")]
+    assert {str(p.relative_to(docs).with_suffix("")) for p in guides} == {*PAGES, *ELSEWHERE}
+    for page, test in ELSEWHERE.items():
+        assert page.partition("/")[2] in (ROOT / "tests" / test).read_text()
 
 
 @pytest.mark.parametrize("name", PAGES)
