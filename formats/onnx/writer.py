@@ -303,6 +303,7 @@ def _fill(proto: onnx.GraphProto, graph: Graph, names: _Module) -> None:
     """``names`` are the node names in use in the graphs around this one."""
     last = {node.name: node for node in graph.nodes}  # of several from one layer, it bears the name
     names.reserved.update(last)
+    names.reserved.update(v.name for v in graph.constants())  # tract has one space of names
     proto.name = graph.name or "graph"
     proto.input.extend(_info(v) for v in graph.inputs)
     proto.output.extend(_info(v) for v in graph.outputs)
@@ -311,11 +312,17 @@ def _fill(proto: onnx.GraphProto, graph: Graph, names: _Module) -> None:
     shown = {*graph.inputs, *graph.outputs}
     for node in graph.nodes:
         whole = last[node.name] is node
-        name = names.claim(node.name) if whole else names.fresh(f"{node.name}/{node.op}")
+        name = names.claim(node.name) if whole else names.fresh(_stem(node))
         _fill_node(proto.node.add(), node, name, names)
         for v in node.outputs:
             if v.dtype and v.name and v not in shown:
                 proto.value_info.add(name=v.name, type=type_proto(v.dtype, v.shape, v.container))
+
+
+def _stem(node: Node) -> str:
+    """What one of several nodes of a layer is called: as its value, which is numbered."""
+    layer, value = f"{node.name}/{node.op}", node.outputs[0].name if node.outputs else ""
+    return value if value.startswith(layer) else layer
 
 
 def _info(value: Value) -> onnx.ValueInfoProto:

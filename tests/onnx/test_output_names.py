@@ -170,3 +170,16 @@ def test_renaming_an_input_that_is_an_output(tmp_path):
     assert [v.name for v in graph.output] == ["z", "y"]
     with pytest.raises(SerdeError, match="taken"):
         serde.convert(source, tmp_path / "m.onnx", rename={"x": "y"})
+
+
+def test_nodes_are_named_as_their_values(tmp_path):
+    """A constant takes a name that a node had before; tract has one space of names for both."""
+    body = """g (float[2,2] x) => (float[2,2] y) <float[2,2] c = {1, 2, 3, 4}> {
+        a = Mish(x) y = Mish(a) }"""
+    path = tmp_path / "m.onnx"
+    onnx.save(model_of(body, 18, 8), tmp_path / "source.onnx")
+    serde.convert(tmp_path / "source.onnx", path, opset=13)
+    graph = onnx.load(path).graph
+    inner = [n for n in graph.node if "/" in n.name]
+    assert inner and all(n.name == n.output[0] for n in inner)
+    assert {n.name for n in graph.node}.isdisjoint(t.name for t in graph.initializer)
