@@ -125,8 +125,9 @@ class OnnxBuilder(Expressions):
             results = self._emit_folded(op, read, known)
             return results[0] if outputs == 1 else results
         elements = dim_expr.infer_shape_data(op, read, full) if outputs == 1 else None
-        has_shape = types[0].shape is not None
-        if has_shape and elements is not None and all(isinstance(e, int) for e in elements):
+        if elements is not None and all(isinstance(e, int) for e in elements) and (
+            _places_elements(types[0].shape)
+        ):  # fmt: skip
             return self._emit_shape_data(op, elements, types[0])
         return TypedCall(operator, read, full, types, elements)
 
@@ -210,3 +211,8 @@ class OnnxBuilder(Expressions):
                 f"{operator.name} ties {show_attribute(value)} to {dtype.value} elements"
             )
         return self.const(data, dtype)
+
+
+def _places_elements(shape: Any) -> bool:
+    """Whether a shape says how its elements are laid out."""
+    return shape is not None and (len(shape) < 2 or all(isinstance(d, int) for d in shape))

@@ -140,6 +140,12 @@ def test_function(case, names, tmp_path):
         compare(function, x, path=tmp_path / "m.onnx", names=names, settings=(x is X,), rtol=rtol)
 
 
+def test_a_constant_of_integers_in_a_shape_by_name(tmp_path):
+    table = np.arange(24, dtype="i4").reshape(3, 4, 2)
+    x = np.ones((2, 3, 4), "i1")
+    compare(lambda x: np.tensordot(x, table, 2), x, path=tmp_path / "m.onnx", names={3: "N"})
+
+
 @given(data=st.data())
 @settings(max_examples=20, deadline=None, derandomize=True)
 def test_axes(data, tmp_path_factory):
