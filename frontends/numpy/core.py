@@ -201,14 +201,20 @@ def ravel(x: TracedArray) -> TracedArray:
 
 
 def flatten_axis(x: Any, axis: Any) -> tuple[TracedArray, int]:
-    """An array and an axis of it counted from the front; None flattens."""
+    """An array and an axis of it counted from the front; None flattens.
+
+    NumPy takes an array without axes for one of one axis.
+    """
     x = as_array(x)
+    x = ravel(x) if x.ndim == 0 else x
     return (ravel(x), 0) if axis is None else (x, axis_index(axis, x.ndim))
 
 
-def promote(arrays: Sequence[Any], dtype: Any = None) -> list[TracedArray]:
+def promote(
+    arrays: Sequence[Any], dtype: Any = None, rec: Recorder | None = None
+) -> list[TracedArray]:
     """Arrays and numbers in their common element type, as ``np.concatenate`` and ``np.where``."""
-    rec = find_recorder(list(arrays))
+    rec = rec or find_recorder(list(arrays))
     kinds = [x if type(x) in (bool, int, float) else
              (0 if x.is_int else 0.0) if isinstance(x, TracedNumber) else
              x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype if not has_traced(x) else
@@ -225,3 +231,13 @@ def is_known(x: Any) -> bool:
 def as_bool(x: TracedArray) -> TracedArray:
     """Whether each element is not zero."""
     return cast(x, bool)
+
+
+def order_as_signed(x: TracedArray) -> TracedArray:
+    """uint64 as int64 in the same order."""
+    return cast(as_array(x ^ np.uint64(1 << 63)), np.int64)
+
+
+def order_as_unsigned(x: TracedArray) -> TracedArray:
+    """What ``order_as_signed`` was made of."""
+    return as_array(cast(x, np.uint64) ^ np.uint64(1 << 63))

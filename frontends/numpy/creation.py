@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from serde.ir.graph import show_shape
+
 from .array import TracedArray, as_array, cast, find_recorder
 from .core import (
     NOVALUE,
@@ -102,7 +104,8 @@ def _select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 
 @implements(np.choose)
 def _choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
-    index, options = as_array(a, find_recorder(a, choices)), promote(list(choices))
+    index = as_array(a, find_recorder(a, choices))
+    options = promote(list(choices), rec=index.rec)
     result = options[-1]
     for at in range(len(options) - 2, -1, -1):
         result = as_array(np.where(index == at, options[at], result))
@@ -147,6 +150,10 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     if x.ndim != y.ndim or any(isinstance(i, int) and isinstance(j, int) and i != j
                                for i, j in zip(x.dims, y.dims, strict=True)):  # fmt: skip
         return False
+    if x.dims != y.dims or None in x.dims:
+        pair = f"{show_shape(x.dims)} and {show_shape(y.dims)} are equal"
+        refuse("np.array_equal", f"whether the shapes {pair} is known when the model runs",
+               "Give both dimensions one name, or numbers")  # fmt: skip
     same = x == y
     return np.all(same | (np.isnan(x) & np.isnan(y)) if equal_nan else same)
 
@@ -158,6 +165,8 @@ def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
 def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
     rec = find_recorder(xi)
     rank = len(xi)
+    if indexing not in ("xy", "ij"):
+        raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
     arrays = []
     for at, x in enumerate(xi):
         flat = reshape(as_array(x, rec), [-1])
@@ -174,6 +183,8 @@ def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str =
 def _ix(*args: Any) -> Any:
     rec, rank = find_recorder(args), len(args)
     arrays = [as_array(a, rec) for a in args]
+    if any(a.ndim != 1 for a in arrays):
+        raise ValueError("Cross index must be 1 dimensional")
     return tuple(expand_dims(a, [i for i in range(rank) if i != n]) for n, a in enumerate(arrays))
 
 

@@ -59,7 +59,7 @@ def cumulative(function: Any) -> Any:
 
     def handler(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None,
                 include_initial: bool = False) -> Any:  # fmt: skip
-        array = as_array(x)
+        array = as_array(np.atleast_1d(x))
         if axis is None:
             if array.ndim > 1:
                 raise ValueError("For arrays which have more than one dimension ``axis`` argument "
@@ -90,6 +90,12 @@ def _nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> 
 def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOVALUE,
           append: Any = NOVALUE) -> Any:  # fmt: skip
     x = as_array(a)
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n}")
+    if x.ndim == 0 and n:
+        raise ValueError("diff requires input that is at least one dimensional")
+    if n == 0:
+        return x
     at = axis_index(axis, x.ndim)
     parts = [x]
     for extra, where in ((set_value(prepend), 0), (set_value(append), 1)):

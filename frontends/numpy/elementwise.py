@@ -109,7 +109,7 @@ def _gcd(g: Any, a: Value, b: Value) -> Value:
 def _lcm(g: Any, a: Value, b: Value) -> Value:
     divisor = _gcd(g, a, b)
     safe = g.Where(is_zero(g, divisor), constant(g, 1, divisor), divisor)
-    return absolute(g, g.Mul(g.Div(absolute(g, a), safe), absolute(g, b)))
+    return g.Mul(g.Div(absolute(g, a), safe), absolute(g, b))
 
 
 # Extrema, rounding and tests

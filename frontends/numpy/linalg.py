@@ -90,6 +90,8 @@ def _outer(a: Any, b: Any, out: Any = None) -> Any:
 
 @implements(np.linalg.outer)
 def _linalg_outer(x1: Any, x2: Any, /) -> Any:
+    if np.ndim(x1) != 1 or np.ndim(x2) != 1:
+        raise ValueError("Input arrays must be one-dimensional")
     return np.outer(x1, x2)
 
 
@@ -208,6 +210,8 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
 
 
 def _vector_norm(x: Any, axes: Any, ord: Any, keepdims: bool) -> Any:
+    if isinstance(ord, str):
+        raise ValueError(f"Invalid norm order {ord!r} for vectors")
     size = np.abs(x)
     if ord == np.inf:
         return np.max(size, axes, keepdims=keepdims)
@@ -224,6 +228,8 @@ def _vector_norm(x: Any, axes: Any, ord: Any, keepdims: bool) -> Any:
 
 
 def _matrix_norm(x: Any, axes: Any, ord: Any, keepdims: bool) -> Any:
+    if ord not in (None, "fro", "nuc", np.inf, -np.inf, 1, -1, 2, -2):
+        raise ValueError("Invalid norm order for matrices.")
     if ord in (None, "fro"):
         return np.sqrt(np.sum(np.square(x), axes, keepdims=keepdims))
     row, column = axes
@@ -363,9 +369,10 @@ def _cholesky(a: Any, /, *, upper: bool = False) -> Any:
 @implements(np.linalg.matrix_power)
 def _matrix_power(a: Any, n: int) -> Any:
     x = as_array(a)
-    size = _square_size(x, "matrix_power")
     if n < 0:
         x, n = as_array(np.linalg.inv(x)), -n
+    elif x.ndim < 2 or n == 0 or all(isinstance(d, int) for d in x.dims[-2:]):
+        size = _square_size(x, "matrix_power")
     if n == 0:
         return np.broadcast_to(np.eye(size, dtype=x.dtype), x.shape)
     result, square = None, x

@@ -124,6 +124,8 @@ def _rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     x = as_array(a)
     at = axis_index(axis, x.ndim)
     target = start + x.ndim if start < 0 else start
+    if not 0 <= target <= x.ndim:
+        raise np.exceptions.AxisError(f"'start' arg {start} is out of range for rank {x.ndim}")
     order = [n for n in range(x.ndim) if n != at]
     order.insert(target - (at < target), at)
     return view_transposed(x, order)
@@ -242,7 +244,9 @@ def _array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
         each, more = divmod(size, parts)
         sizes = [each + 1] * more + [each] * (parts - more)
         return _split_at(x, list(accumulate(sizes))[:-1], at)
-    return refuse("np.array_split", f"the size {size} of the axis has no number", "Give the places")
+    full_size = x.size_of(at)
+    each, more = full_size // parts, full_size % parts
+    return _split_at(x, [each * i + more.smallest(i) for i in range(1, parts)], at)
 
 
 @implements(np.split)
@@ -258,12 +262,19 @@ def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     return _split_at(x, [each * i for i in range(1, parts)], at)
 
 
-for _function, _axis in ((np.hsplit, 1), (np.vsplit, 0), (np.dsplit, 2)):
-    implements(_function)(
-        lambda ary, parts, axis=_axis: np.split(
-            ary, parts, 0 if axis == 1 and as_array(ary).ndim == 1 else axis
-        )
-    )
+def _split_along(name: str, axis: int, least: int) -> Any:
+    def handler(ary: Any, indices_or_sections: Any) -> Any:
+        rank = as_array(ary).ndim
+        if rank < least:
+            raise ValueError(f"{name} only works on arrays of {least} or more dimensions")
+        return np.split(ary, indices_or_sections, min(axis, rank - 1))
+
+    return handler
+
+
+implements(np.hsplit)(_split_along("hsplit", 1, 1))
+implements(np.vsplit)(_split_along("vsplit", 0, 2))
+implements(np.dsplit)(_split_along("dsplit", 2, 3))
 
 
 @implements(np.unstack)
@@ -292,7 +303,12 @@ def _repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
         wide = expand(expand_dims(x, [at + 1]), [*sizes[: at + 1], count, *sizes[at + 1 :]])
         return reshape(wide, [*sizes[:at], sizes[at] * count, *sizes[at + 1 :]])
     if is_known(repeats):
-        counts = np.asarray(repeats)
+        counts, size = np.asarray(repeats), x.dims[at]
+        if counts.ndim > 1:
+            raise ValueError("object too deep for desired array")
+        if isinstance(size, int) and len(counts) != size:
+            raise ValueError(f"operands could not be broadcast together with shape ({size},) "
+                             f"({len(counts)},)")  # fmt: skip
         return take(x, np.repeat(np.arange(len(counts)), counts), at)
     ends = as_array(np.cumsum(as_array(repeats, rec, np.int64)))
     total = ends[-1]
@@ -319,7 +335,12 @@ implements(np.fliplr)(lambda m: np.flip(m, 1))
 @implements(np.rot90)
 def _rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
     x = as_array(m)
-    first, second = (axis_index(a, x.ndim) for a in axes)
+    first, second = axes
+    if first == second or abs(first - second) == x.ndim:
+        raise ValueError("Axes must be different.")
+    if not all(-x.ndim <= a < x.ndim for a in axes):
+        raise ValueError(f"Axes={axes} out of range for array of ndim={x.ndim}.")
+    first, second = first % x.ndim, second % x.ndim
     turns = k % 4
     if turns == 0:
         return x[...]
@@ -334,10 +355,13 @@ def _rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
 def _roll(a: Any, shift: Any, axis: Any = None) -> Any:
     x = as_array(a, find_recorder(a, shift))
     if axis is None:
-        return reshape(_roll_axis(ravel(x), shift, 0), x.shape)
+        return reshape(as_array(np.roll(ravel(x), shift, 0)), x.shape)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    shifts = shift if isinstance(shift, (tuple, list)) else (shift,) * len(axes)
+    shifts = shift if isinstance(shift, (tuple, list)) else (shift,)
     axes = axes * len(shifts) if len(axes) == 1 else axes
+    shifts = shifts * len(axes) if len(shifts) == 1 else shifts
+    if len(axes) != len(shifts):
+        raise ValueError("shape mismatch: objects cannot be broadcast to a single shape")
     for by, at in zip(shifts, axes, strict=True):
         x = _roll_axis(x, by, axis_index(at, x.ndim))
     return x

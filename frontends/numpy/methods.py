@@ -15,8 +15,8 @@ from .recorder import HOOKS, refuse
 METHODS: dict[str, Callable[..., Any]] = {
     name: getattr(np, name)
     for name in "all any argmax argmin argsort argpartition clip copy cumprod cumsum diagonal dot "
-    "max mean min nonzero prod ptp repeat searchsorted squeeze std sum swapaxes take trace "
-    "var compress choose".split()
+    "max mean min nonzero prod repeat searchsorted squeeze std sum swapaxes take trace "
+    "var choose".split()
 }
 
 
@@ -74,6 +74,7 @@ METHODS.update(
     sort=_sort,
     partition=_partition,
     fill=_fill,
+    compress=lambda x, condition, axis=None, out=None: np.compress(condition, x, axis, out),
     view=_view,
     flatten=_flatten,
     ravel=lambda x, order="C": np.ravel(x, order),

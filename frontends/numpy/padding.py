@@ -52,7 +52,7 @@ def _pad_widths(widths: Any, rank: int) -> list[tuple[Any, Any]]:
     if isinstance(widths, TracedNumber) or (
         not isinstance(widths, (list, tuple)) and np.ndim(widths) == 0
     ):
-        return [(widths, widths)] * rank
+        return [_pair(widths)] * rank
     items = list(widths)
     if items and all(not isinstance(i, (list, tuple, np.ndarray)) for i in items):
         return [_pair(items)] * rank
@@ -125,7 +125,9 @@ def _insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
         sizes = list(x.shape)
         sizes[at] = new.size_of(0) if x.ndim == 1 and new.ndim == 1 else 1
         new = as_array(np.broadcast_to(new, sizes))
-    place = int(obj)
+    place, size = int(obj), x.dims[at]
+    if isinstance(size, int) and not -size <= place <= size:
+        raise IndexError(f"index {place} is out of bounds for axis {at} with size {size}")
     return concatenate([slice_axis(x, at, None, place), new, slice_axis(x, at, place)], at)
 
 
@@ -133,6 +135,9 @@ def _insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
 def _delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     x, at = flatten_axis(arr, axis)
     size = x.dims[at]
-    if not isinstance(size, int) or not is_known(obj):
+    if isinstance(size, int) and is_known(obj):
+        return take(x, np.delete(np.arange(size), obj), at)
+    if not isinstance(obj, (int, np.integer)):
         refuse("np.delete", "the size of the axis and the places have to be numbers")
-    return take(x, np.delete(np.arange(size), obj), at)
+    rest = [slice_axis(x, at, None, obj)]
+    return concatenate([*rest, slice_axis(x, at, obj + 1)] if obj != -1 else rest, at)

@@ -18,6 +18,8 @@ from .core import (
     flatten_axis,
     full,
     implements,
+    order_as_signed,
+    order_as_unsigned,
     promote,
     refuse_options,
     reshape,
@@ -28,6 +30,11 @@ from .ufuncs import store
 def set_value(x: Any, default: Any = None) -> Any:
     """An option's value; a default where it is not given."""
     return default if x is NOVALUE else x
+
+
+def reduced_axes(axis: Any, rank: int) -> tuple[int, ...]:
+    """The axes of a reduction, counted from the front; an array without axes takes 0 and -1."""
+    return () if rank == 0 and axis in (0, -1, (0,), (-1,)) else axis_tuple(axis, rank)
 
 
 def reduce_axes(x: TracedArray, op: str, axes: Sequence[int], keepdims: bool) -> TracedArray:
@@ -55,7 +62,7 @@ def _reduce(
     op: str, combine: Any, identity: Any,
 ) -> Any:  # fmt: skip
     x = as_array(a)
-    axes = axis_tuple(axis, x.ndim)
+    axes = reduced_axes(axis, x.ndim)
     x = cast(x, sum_type(x.dtype) if dtype is None else dtype)
     if (mask := set_value(where, True)) is not True:
         x = cast(np.where(mask, x, np.asarray(identity, x.dtype)), x.dtype)
@@ -114,7 +121,8 @@ def _mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims
     x = as_array(a)
     wanted = _mean_type(x.dtype) if dtype is None else np.dtype(dtype)
     if (mask := set_value(where, True)) is not True:
-        count = np.sum(np.broadcast_to(mask, x.shape), axis, keepdims=set_value(keepdims, False))
+        mask = np.broadcast_to(as_array(mask, x.rec), x.shape)
+        count = np.sum(mask, axis, keepdims=set_value(keepdims, False))
         total = np.sum(x, axis, wanted, keepdims=set_value(keepdims, False), where=mask)
         return finish(cast(as_array(np.true_divide(total, count)), wanted), out)
     axes, keep = axis_tuple(axis, x.ndim), bool(set_value(keepdims))
@@ -135,12 +143,17 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
     x, keep = as_array(a) if weights is None else promote([a, weights])[0], set_value(keepdims)
     if weights is None:
         mean = np.mean(x, axis, keepdims=bool(keep))
-        count = np.asarray(count_of(x, axis_tuple(axis, x.ndim)))
-        return (mean, np.broadcast_to(count, np.shape(mean))) if returned else mean
+        if not returned:
+            return mean
+        count = as_array(count_of(x, axis_tuple(axis, x.ndim)), x.rec, mean.dtype)
+        return mean, np.broadcast_to(count, np.shape(mean))
     w = as_array(weights, x.rec)
     if w.dims != x.dims:
         at = axis_index(axis, x.ndim)
         w = expand_dims(w, [i for i in range(x.ndim) if i != at])
+    kinds = [x.dtype, w.dtype] + [np.dtype(np.float64)] * (as_array(a).dtype.kind in "biu")
+    wanted = np.result_type(*kinds)
+    x, w = cast(x, wanted), cast(w, wanted)
     total = np.sum(w, axis, keepdims=bool(keep)) if w.dims == x.dims else np.sum(w)
     mean = np.true_divide(np.sum(np.multiply(x, w), axis, keepdims=bool(keep)), total)
     return (mean, total) if returned else mean
@@ -193,7 +206,7 @@ def _extreme(
     a: Any, axis: Any, out: Any, keepdims: Any, initial: Any, where: Any, largest: bool
 ) -> Any:
     x = as_array(a)
-    axes, keep = axis_tuple(axis, x.ndim), bool(set_value(keepdims))
+    axes, keep = reduced_axes(axis, x.ndim), bool(set_value(keepdims))
     first, mask = set_value(initial), set_value(where, True)
     if first is None and any(x.dims[i] == 0 for i in axes):
         name = "maximum" if largest else "minimum"
@@ -207,7 +220,12 @@ def _extreme(
         result = full(x.rec, sizes, first, x.dtype)
         result = result if keep else np.squeeze(result, axes)
         return finish(result, out)
-    result = reduce_axes(x, "ReduceMax" if largest else "ReduceMin", axes, keep)
+    own, op = x.dtype, "ReduceMax" if largest else "ReduceMin"
+    if own == np.uint64:
+        result = order_as_unsigned(reduce_axes(order_as_signed(x), op, axes, keep))
+    else:
+        wide = np.float32 if own == np.float16 else own
+        result = cast(reduce_axes(cast(x, wide), op, axes, keep), own)
     if x.dtype.kind == "f" and axes:
         nan = reduce_axes(cast(as_array(np.isnan(x)), np.float32), "ReduceMax", axes, keep)
         result = emit(as_bool(nan), "Where", np.asarray(np.nan, x.dtype), result)
@@ -282,7 +300,7 @@ def _logical(a: Any, axis: Any, out: Any, keepdims: Any, where: Any, is_any: boo
     x = as_bool(as_array(a))
     if (mask := set_value(where, True)) is not True:
         x = as_array(np.where(mask, x, np.bool_(not is_any)))
-    axes, keep = axis_tuple(axis, x.ndim), bool(set_value(keepdims))
+    axes, keep = reduced_axes(axis, x.ndim), bool(set_value(keepdims))
     if not axes:
         return finish(x, out)
     if is_any:
@@ -301,13 +319,13 @@ def _position(a: Any, axis: Any, out: Any, keepdims: Any, op: str) -> Any:
     x = as_array(a)
     keep, rank = bool(set_value(keepdims)), x.ndim
     x, at = flatten_axis(x, axis)
-    if x.ndim == 0:
+    if rank == 0:
         return finish(as_array(np.zeros((), np.int64), x.rec), out)
     if x.dims[at] == 0:
         raise ValueError(f"attempt to get {op.lower()} of an empty sequence")
     x = cast(x, np.int64) if x.dtype == np.uint32 else x
     if x.dtype == np.uint64:
-        x = _order_as_signed(x)
+        x = order_as_signed(x)
     result = emit(x, op, axis=at, keepdims=1, select_last_index=0)
     if x.dtype.kind == "f":
         nan = cast(as_array(np.isnan(x)), np.int32)
@@ -319,11 +337,6 @@ def _position(a: Any, axis: Any, out: Any, keepdims: Any, op: str) -> Any:
     elif axis is None:
         result = reshape(result, [1] * rank)
     return finish(result, out)
-
-
-def _order_as_signed(x: TracedArray) -> TracedArray:
-    """uint64 as int64 in the same order."""
-    return cast(as_array(x ^ np.uint64(1 << 63)), np.int64)
 
 
 @implements(np.argmax)

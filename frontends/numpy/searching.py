@@ -15,6 +15,8 @@ from .core import (
     flatten_axis,
     implements,
     is_known,
+    order_as_signed,
+    order_as_unsigned,
     ravel,
     refuse_options,
     reshape,
@@ -34,7 +36,7 @@ def top_k(x: TracedArray, count: Any, axis: int, largest: bool) -> tuple[TracedA
 def _as_sortable(x: TracedArray) -> TracedArray:
     """Elements of a type that TopK takes, in the same order."""
     if x.dtype == np.uint64:
-        return cast(as_array(x ^ np.uint64(1 << 63)), np.int64)
+        return order_as_signed(x)
     return x
 
 
@@ -60,7 +62,7 @@ def sort_values(x: TracedArray, axis: int) -> TracedArray:
     size = x.size_of(axis)
     if x.dtype == np.uint64:
         found = top_k(_as_sortable(x), size, axis, False)[0]
-        return as_array(cast(found, np.uint64) ^ np.uint64(1 << 63))
+        return order_as_unsigned(found)
     if x.dtype.kind != "f":
         return top_k(x, size, axis, False)[0]
     nan = _is_nan(x)
@@ -77,6 +79,8 @@ def sort_values(x: TracedArray, axis: int) -> TracedArray:
 def _sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *,
           stable: Any = None) -> Any:  # fmt: skip
     refuse_options("np.sort", order=order)
+    if axis is not None:
+        axis_index(axis, np.ndim(a))
     x, at = flatten_axis(a, axis)
     return sort_values(x, at)
 
@@ -126,7 +130,9 @@ def _nonzero(a: Any) -> Any:
 
 @implements(np.argwhere)
 def _argwhere(a: Any) -> Any:
-    return np.transpose(emit(cast(as_array(a), bool), "NonZero"))
+    x = as_array(a)
+    places = np.transpose(emit(cast(x if x.ndim else expand_dims(x, [0]), bool), "NonZero"))
+    return places if x.ndim else places[:, :0]
 
 
 @implements(np.flatnonzero)
@@ -201,7 +207,7 @@ def _search_sorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> An
 def _digitize(x: Any, bins: Any, right: bool = False) -> Any:
     if is_known(bins) and len(bins) > 1 and bins[0] > bins[-1]:
         edges = np.asarray(bins)[::-1]
-        return len(edges) - np.searchsorted(edges, x, "right" if right else "left")
+        return len(edges) - np.searchsorted(edges, x, "left" if right else "right")
     return np.searchsorted(bins, x, "left" if right else "right")
 
 
@@ -217,7 +223,7 @@ def _sort_unique(x: TracedArray, axis: int | None) -> list[TracedArray]:
     made = g.Unique(x.value, axis=axis, sorted=1, outputs=4)
     values, *rest = (TracedArray(x.rec, v) for v in made)
     if dtype == np.uint64:
-        values = as_array(cast(values, np.uint64) ^ np.uint64(1 << 63))
+        values = order_as_unsigned(values)
     return [cast(values, dtype), *rest]
 
 
@@ -288,6 +294,8 @@ def _histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None,
     x = ravel(as_array(a, find_recorder(a, bins)))
     if isinstance(bins, (int, np.integer)):
         low, high = (np.min(x), np.max(x)) if range is None else range
+        half = np.where(np.equal(low, high), 0.5, 0.0)  # of a range without width
+        low, high = low - half, high + half
         kind = x.dtype if x.dtype.kind == "f" else np.dtype(np.float64)
         edges: Any = as_array(np.linspace(low, high, int(bins) + 1), x.rec, kind)
     elif isinstance(bins, str):

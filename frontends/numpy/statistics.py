@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,8 @@ from .array import TracedArray, as_array, cast, find_recorder
 from .core import (
     arange,
     axis_index,
+    axis_tuple,
     expand_dims,
-    flatten_axis,
     implements,
     is_known,
     promote,
@@ -19,6 +20,7 @@ from .core import (
     reshape,
     slice_axis,
     take,
+    transpose,
 )  # fmt: skip
 from .recorder import refuse
 from .searching import sort_values
@@ -33,12 +35,10 @@ def _quantile(a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input
     if method not in METHODS:
         refuse("np.quantile", f"method={method!r} is not traced", f"There are {METHODS}")
     x = as_array(a, find_recorder(a, q))
-    if isinstance(axis, (tuple, list)):
-        refuse("np.quantile", "several axes are not traced", "Reshape them to one")
     if is_known(q) and not ((np.asarray(q) >= 0) & (np.asarray(q) <= 1)).all():
         raise ValueError("Quantiles must be in the range [0, 1]")
-    rank = x.ndim
-    x, at = flatten_axis(x, axis)
+    axes = axis_tuple(axis, x.ndim)
+    x, at = _merge_axes(x, axes)
     own = x.dtype if x.dtype.kind == "f" else np.dtype(np.float64)
     weak = isinstance(q, (int, float)) and x.dtype.kind == "f"
     fractions = np.asarray(q, own if weak else None) if is_known(q) else as_array(q, x.rec)
@@ -53,12 +53,17 @@ def _quantile(a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input
         nan = np.isnan(ordered[-1])
         result = np.where(nan, np.asarray(np.nan, result.dtype), result)
     if keepdims:
-        count = np.ndim(q)
-        if axis is None:
-            result = np.reshape(result, (*np.shape(result)[:count], *(1,) * rank))
-        else:
-            result = np.expand_dims(result, count + at)
+        result = np.expand_dims(result, tuple(np.ndim(q) + i for i in axes))
     return result
+
+
+def _merge_axes(x: TracedArray, axes: Sequence[int]) -> tuple[TracedArray, int]:
+    """An array whose ``axes`` are one, and the place of that."""
+    if len(axes) == 1:
+        return x, axes[0]
+    rest = [i for i in range(x.ndim) if i not in axes]
+    moved = transpose(x, [*rest, *axes])
+    return reshape(moved, [*(x.size_of(i) for i in rest), -1]), len(rest)
 
 
 def _pick(ordered: TracedArray, virtual: Any, kind: Any, method: str) -> Any:
@@ -128,34 +133,62 @@ def _frames(x: TracedArray, count: Any, size: int, step: int = 1) -> TracedArray
 
 @implements(np.convolve)
 def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
-    x, w = promote([a, v])
-    if x.ndim != 1 or w.ndim != 1:
-        raise ValueError("object too deep for desired array")
-    if not isinstance(w.dims[0], int) or (isinstance(x.dims[0], int) and x.dims[0] < w.dims[0]):
-        x, w = w, x
-    size = w.dims[0]
-    if not isinstance(size, int):
-        refuse("np.convolve", "one of the arrays needs a size that is a number")
-    if mode not in ("full", "same", "valid"):
-        raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
-    before, after = {"full": (size - 1, size - 1), "valid": (0, 0),
-                     "same": (size - 1 - (size - 1) // 2, (size - 1) // 2)}[mode]  # fmt: skip
-    if mode == "same":
-        before, after = size // 2, size - 1 - size // 2
-    own = x.dtype
-    x, w = (cast(t, np.int32) if own.kind == "b" else t for t in (x, w))
-    padded = as_array(np.pad(x, (before, after))) if before or after else x
-    count = padded.size_of(0) - (size - 1)
-    result = np.linalg.matmul(_frames(padded, count, size), np.flip(w))
-    return cast(as_array(result), own)
+    return _slide(*promote([a, v]), mode, False)
 
 
 @implements(np.correlate)
 def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     x, w = promote([a, v])
-    if isinstance(x.dims[0], int) and isinstance(w.dims[0], int) and x.dims[0] < w.dims[0]:
-        return np.flip(np.convolve(np.flip(x), w, mode))
-    return np.convolve(x, np.flip(w), mode)
+    return _slide(x, as_array(np.flip(w)), mode, True)
+
+
+def _slide(x: TracedArray, w: TracedArray, mode: str, is_correlation: bool) -> TracedArray:
+    """The convolution of two vectors: windows of the one times the other, then what is wanted.
+
+    NumPy puts the longer one first, and turns a correlation around if it was the second.
+    """
+    if x.ndim != 1 or w.ndim != 1:
+        raise ValueError("object too deep for desired array")
+    if mode not in ("full", "same", "valid"):
+        raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
+    sizes, own = (x.size_of(0), w.size_of(0)), x.dtype
+    if not isinstance(sizes[1], int) or (isinstance(sizes[0], int) and sizes[0] < sizes[1]):
+        x, w = w, x
+    size = w.dims[0]
+    if not isinstance(size, int):
+        refuse("np.convolve", "one of the arrays needs a size that is a number")
+    x, w = (cast(t, np.int32) if own.kind == "b" else t for t in (x, w))
+    start, last = _bounds_of_mode(sizes, mode, is_correlation)
+    if isinstance(last, int):
+        pads = size - 1 - start, size - 1 - (x.dims[0] + size - 1 - last)
+    else:
+        pads = size - 1, size - 1
+    padded = as_array(np.pad(x, pads)) if any(pads) else x
+    count = padded.size_of(0) - (size - 1)
+    found = cast(as_array(np.linalg.matmul(_frames(padded, count, size), np.flip(w))), own)
+    return found if isinstance(last, int) or mode == "full" else found[start:last]
+
+
+def _bounds_of_mode(sizes: tuple[Any, Any], mode: str, is_correlation: bool) -> tuple[Any, Any]:
+    """Where what is wanted of a full convolution starts and ends."""
+    least, most = _extreme_size(*sizes, False), _extreme_size(*sizes, True)
+    if mode == "full":
+        return 0, least + most - 1
+    if mode == "valid":
+        return least - 1, most
+    start = (least - 1) // 2
+    if is_correlation:  # turned around, the middle of an even number is the other one
+        is_turned = _extreme_size(_extreme_size(sizes[1] - sizes[0], 0, True), 1, False)
+        start = start + is_turned * ((least + 1) % 2)
+    return start, start + most
+
+
+def _extreme_size(a: Any, b: Any, largest: bool) -> Any:
+    """The larger or smaller one of two sizes."""
+    if isinstance(a, int) and isinstance(b, int):
+        return max(a, b) if largest else min(a, b)
+    a, b = (b, a) if isinstance(a, int) else (a, b)
+    return a.largest(b) if largest else a.smallest(b)
 
 
 @implements(np.cov)
@@ -225,6 +258,11 @@ def _sliding_window_view(x: Any, window_shape: Any, axis: Any = None, *, subok: 
     if axis is None and len(sizes) != array.ndim:
         raise ValueError("Since axis is None, must provide window_shape for all dimensions of `x`")
     for size, place in zip(sizes, axes, strict=True):
+        if size < 0:
+            raise ValueError("`window_shape` cannot contain negative values")
+        own = array.dims[axis_index(place, np.ndim(x))]
+        if isinstance(own, int) and size > own:
+            raise ValueError("window shape cannot be larger than input array shape")
         at, last = axis_index(place, np.ndim(x)), array.ndim
         moved = as_array(np.moveaxis(array, at, -1))
         windows = _frames(moved, moved.size_of(last - 1) - (int(size) - 1), int(size))

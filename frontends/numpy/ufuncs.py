@@ -39,7 +39,7 @@ def apply_ufunc(
     signature = getattr(ufunc, "signature", None)
     if signature is not None and ufunc.__name__ in CORE_UFUNCS:
         return CORE_UFUNCS[ufunc.__name__](*inputs, **options)
-    if any(hasattr(x, "imaginary") or isinstance(x, complex) for x in inputs):
+    if any(map(_is_complex, inputs)):
         return HOOKS["complex"](ufunc, inputs, options)
     if ufunc.__name__ not in EMITTERS or signature is not None:
         known = getattr(np, ufunc.__name__, None) is ufunc
@@ -55,6 +55,12 @@ def apply_ufunc(
     if out is not None or where is not True:
         results = _store(ufunc, results, out, where)
     return results[0] if len(results) == 1 else results
+
+
+def _is_complex(x: Any) -> bool:
+    if isinstance(x, (np.ndarray, np.generic)):
+        return x.dtype.kind == "c"
+    return hasattr(x, "imaginary") or isinstance(x, complex)
 
 
 def _store(ufunc: np.ufunc, results: Any, out: Any, where: Any) -> Any:
