@@ -15,6 +15,10 @@ from .number import TracedNumber, make_number
 from .recorder import CONTROL_FLOW, HOOKS, Recorder, refuse
 
 Array = np.ndarray[Any, Any]
+# By what C extensions ask an array for its memory.
+MEMORY = frozenset(
+    "__array_interface__ __array_struct__ __dlpack__ __dlpack_device__ __buffer__".split()
+)
 TYPES = {np.dtype(d.value): d for d in DType if d.kind in "biuf" and hasattr(np, d.value)}
 
 
@@ -267,6 +271,9 @@ class TracedArray(np.lib.mixins.NDArrayOperatorsMixin):
         method = HOOKS["methods"].get(name)
         if method is not None:
             return lambda *args, **options: method(self, *args, **options)
+        if name in MEMORY:
+            raise AttributeError(f"a traced array has no {name}: the values are known when the "
+                                 "model runs. Keep to NumPy functions of arrays")  # fmt: skip
         if name.startswith("__") or not hasattr(np.ndarray, name):
             raise AttributeError(f"'TracedArray' object has no attribute {name!r}")
         return refuse(f"ndarray.{name}", "this method cannot be traced")

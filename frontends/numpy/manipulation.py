@@ -234,6 +234,8 @@ def _split_at(x: TracedArray, points: Sequence[Any], axis: int) -> list[Any]:
 def _array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     x = as_array(ary)
     at = axis_index(axis, x.ndim)
+    if isinstance(indices_or_sections, TracedNumber):
+        refuse("np.split", "the number of parts has to be a number")
     if not isinstance(indices_or_sections, (int, np.integer)):
         return _split_at(x, list(indices_or_sections), at)
     parts = int(indices_or_sections)
@@ -253,6 +255,8 @@ def _array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
 def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     x = as_array(ary)
     at = axis_index(axis, x.ndim)
+    if isinstance(indices_or_sections, TracedNumber):
+        refuse("np.split", "the number of parts has to be a number")
     if not isinstance(indices_or_sections, (int, np.integer)):
         return _split_at(x, list(indices_or_sections), at)
     parts, size = int(indices_or_sections), x.size_of(at)

@@ -6,7 +6,8 @@ import contextlib
 import os
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any, NoReturn
 
 import numpy as np
@@ -16,13 +17,16 @@ from serde.ir.graph import Source, Value
 
 from .kernels import TraceBuilder
 
-# Whose lines are not the user's: this front end, NumPy, and contextlib between them.
+# Whose lines are not the user's: this front end, NumPy, and what is between them.
 OWN = (
     os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), ""),
-    os.path.join(os.path.dirname(np.__file__), ""), contextlib.__file__,
+    os.path.join(os.path.dirname(np.__file__), ""), contextlib.__file__, "<__array_",
 )  # fmt: skip
+PYTHON = os.path.join(os.path.dirname(contextlib.__file__), "")
+PACKAGES = "site-packages", "dist-packages"
 # What lower modules call of higher ones, which fill it: "array", "ufunc", "function", "get_item",
-# "set_item", "complex", "at", and the tables "methods", "properties", "namespace".
+# "set_item", "complex", "at", "trace" (its code), and the tables "methods", "properties" and
+# "namespace".
 HOOKS: dict[str, Any] = {}
 CONTROL_FLOW = "write serde.cond, serde.while_loop or serde.scan, or np.where"
 
@@ -31,23 +35,52 @@ class TraceError(SerdeError, TypeError):
     """Python code does something with a traced value that no graph can hold."""
 
 
+@lru_cache(4096)
+def is_of_user(path: str) -> bool:
+    """Whether a file is neither of this front end, nor of NumPy, nor of Python."""
+    if path.startswith(OWN):
+        return False
+    return not path.startswith(PYTHON) or is_installed(path)
+
+
+@lru_cache(4096)
+def is_installed(path: str) -> bool:
+    """Whether a file is of an installed package."""
+    return any(folder in path for folder in PACKAGES)
+
+
+def pick_line(places: Iterable[tuple[str, int | None]]) -> str:
+    """``file.py:12``: the first of places, from the innermost, that is the user's own.
+
+    Of an installed package if there is no other.
+    """
+    found = None
+    for path, line in places:
+        if is_of_user(path):
+            found = found or f"{os.path.basename(path)}:{line}"
+            if not is_installed(path):
+                return f"{os.path.basename(path)}:{line}"
+    return found or "?"
+
+
 def find_line() -> str:
-    """``file.py:12``: the innermost line of the user's code that is running."""
+    """The innermost line of the user's code that is running."""
+    inside = pick_line(_walk_frames(HOOKS.get("trace")))
+    return inside if inside != "?" else pick_line(_walk_frames(None))
+
+
+def _walk_frames(last: Any) -> Iterator[tuple[str, int | None]]:
+    """The places of the frames that run, from the innermost to before that of the code ``last``."""
     frame: Any = sys._getframe(1)
-    while frame is not None:
-        path = frame.f_code.co_filename
-        if not path.startswith(OWN) and not path.startswith("<__array_function__"):
-            return f"{os.path.basename(path)}:{frame.f_lineno}"
+    while frame is not None and frame.f_code is not last:
+        yield frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back
-    return "?"
 
 
 def line_of(error: BaseException) -> str:
     """The innermost line of the user's code that an error came through."""
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if not frame.filename.startswith(OWN) and not frame.filename.startswith("<__array_"):
-            return f"{os.path.basename(frame.filename)}:{frame.lineno}"
-    return "?"
+    frames = traceback.extract_tb(error.__traceback__)
+    return pick_line((f.filename, f.lineno) for f in reversed(frames))
 
 
 def refuse(what: str, reason: str, advice: str = "") -> NoReturn:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from serde.errors import ConversionError, UsageError
+from serde.errors import ConversionError, SerdeError, UsageError
 from serde.io.gc_pause import pause_collector
 from serde.ir.builder import ensure_distinct_outputs
 from serde.ir.graph import DType, Graph, Value
@@ -21,10 +21,9 @@ from .array import TracedArray, as_array
 from .environment import bind_names
 from .kernels import TraceBuilder
 from .number import TracedNumber
-from .recorder import Recorder, TraceError, line_of, refuse
+from .recorder import HOOKS, Recorder, TraceError, line_of, refuse
 
 DEFAULT = "output"
-PLAIN = (ValueError, TypeError, IndexError, OverflowError)  # whose message is their argument
 
 
 @pause_collector()
@@ -60,15 +59,20 @@ def trace(function: Callable[..., Any], /, *specs: Any, **named_specs: Any) -> G
     return _build(rec, {name: x.value for name, x in outputs.items()})
 
 
+HOOKS["trace"] = inspect.unwrap(trace).__code__
+
+
 @contextmanager
 def _name_lines() -> Iterator[None]:
-    """Add the user's line to errors of NumPy and of the builder."""
+    """Add the user's line to errors of the builder, of NumPy, and of what else the code calls."""
     try:
         yield
     except ConversionError as error:
         raise TraceError(f"{line_of(error)}: {error.reason}") from error
-    except (ValueError, TypeError, IndexError, OverflowError) as error:
-        if type(error) in PLAIN and len(error.args) == 1:
+    except SerdeError:
+        raise
+    except Exception as error:
+        if len(error.args) == 1 and error.args[0] == str(error):
             error.args = (f"{error.args[0]} ({line_of(error)})",)
         raise
 

@@ -102,6 +102,7 @@ def test_a_number_fixes_the_size_by_name():
     [
         (((3, 4), "float64"), None, "cast one of them"),
         ((3, 5), None, "5 is not 4|4 is not 5"),
+        (("N", "N"), None, "4 is not 3|3 is not 4"),
         ((3,), None, "their ranks differ"),
         ((3, 4), {"y": "x"}, "no output of the first model is called 'y'"),
         ((3, 4), {"output": "z"}, "no input of the second model is called 'z'"),
