@@ -48,6 +48,7 @@ PAGES = {
     "results/tvm-partitions.md": Page("tvm_partitions:page", ("relay-networks/partitions",)),
     "results/zoo.md": Page("zoo.page:page", ("gluoncv/onnx", "gluonnlp/onnx", "gluonts/onnx")),
     "results/mutations.md": Page("mutations:page"),
+    "results/array-api.md": Page("array_api:page"),
     "results/fuzzing.md": Page("fuzz:page", ("fuzzing",)),
     "reference/onnxruntime.md": Page("runtime_forms:page"),
 }
