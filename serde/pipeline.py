@@ -11,6 +11,7 @@ from typing import Any
 from serde.errors import UsageError
 from serde.io.gc_pause import pause_collector
 from serde.io.weights_hash import KEY, weights_hash
+from serde.ir.budget import active_budget, within_budget
 from serde.ir.graph import Graph
 from serde.legalize.convert import without_functions
 from serde.legalize.profiles import PROFILES, Profile
@@ -75,7 +76,8 @@ def load(source: Any, *, format: str | None = None, **options: Any) -> Graph:
         SerdeError: one of its kinds, see ``serde.errors``.
     """
     given = check_options(options, read_classes())
-    return raise_to_ir(*decode(source, format, given), given)
+    with within_budget():
+        return raise_to_ir(*decode(source, format, given), given)
 
 
 @pause_collector()
@@ -105,7 +107,8 @@ def raise_to_ir(found: Format, graph: Graph, given: Mapping[str, Any]) -> Graph:
 def read(source: Any, *, from_format: str | None = None, **options: Any) -> tuple[Graph, str]:
     """Read a model as it is, in its own vocabulary; return it and its format's name."""
     given = check_options(options, read_classes())
-    found, graph = decode(source, from_format, given)
+    with within_budget():
+        found, graph = decode(source, from_format, given)
     refuse_unknown(found, given.keys() & REWRITING, ())
     return cut(with_inputs(graph, given.get("inputs")), given.get("outputs")), found.name
 
@@ -116,6 +119,7 @@ def decode(source: Any, format: str | None, given: Mapping[str, Any]) -> tuple[F
 
     Formats that take ``outputs`` need not read what the outputs of those names do not depend on.
     """
+    active_budget().allow_mebibytes(given.get("max_growth") or 0)
     if isinstance(source, Graph):
         found = get_format(format or format_name(source))
         own = list_parameters(found, "to_ir") & list_options(found.read_options).keys()
@@ -150,8 +154,10 @@ def save(graph: Graph, path: Path_, *, format: str | None = None, **options: Any
     given = check_options(options, (found.write_options,))
     refuse_unknown(found, given, list_options(found.write_options))
     check_graph(graph)
-    lowered = lower(found, rename(graph, given.get("rename")), given)
-    return encode(found, finish(lowered, given.get("hash_weights")), path, given)
+    with within_budget() as budget:
+        budget.add_bytes(sum(v.tensor.nbytes for v in graph.constants() if v.tensor is not None))
+        lowered = lower(found, rename(graph, given.get("rename")), given)
+        return encode(found, finish(lowered, given.get("hash_weights")), path, given)
 
 
 @pause_collector()

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from serde.errors import MalformedFile
 from serde.io.sniff import file_id
+from serde.ir.budget import active_budget
 
 FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0)
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)
@@ -80,6 +81,7 @@ def _accept(location: str, model: str, folder: Path, roots: set[str], strict: bo
             raise refuse("not a regular file")
         if strict and found.st_nlink > 1:
             raise refuse("a hard link, which strict paths refuse")
+        active_budget().add_file(file_id(number), found.st_size)
         return AcceptedFile(real, found.st_size, file_id(number))
     finally:
         os.close(number)

@@ -13,13 +13,13 @@ from onnx import numpy_helper
 
 from serde.errors import MalformedFile
 from serde.io.tensor_bytes import StoredBytes, bytes_of, is_possible_shape, map_slice
+from serde.ir.budget import active_budget
 from serde.ir.graph import DType, FileSlice, Tensor
 from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES
 
 from .external_data_paths import Resolve
 
 Array = np.ndarray[Any, Any]
-SPREAD_LEAST, MOST_SPREAD = 1 << 24, 1000  # elements of a sparse tensor: so many, or so many each
 KEYS = ("location", "offset", "length")  # of external data; what else there is, is not read
 
 
@@ -145,9 +145,10 @@ def make_dense(proto: onnx.SparseTensorProto, values: Tensor, indices: Tensor, p
     """A sparse tensor spread out: ``values`` at ``indices``, linear or one column per axis."""
     shape, size = tuple(proto.dims), math.prod(proto.dims)
     name = proto.values.name
-    fits = is_possible_shape(shape) and size <= max(SPREAD_LEAST, MOST_SPREAD * values.size)
+    fits = is_possible_shape(shape)
     if not shape or not fits or values.dtype is DType.STRING or indices.dtype is not DType.INT64:
         raise MalformedFile(path, f"sparse tensor {name!r} of shape {shape} cannot be spread")
+    active_budget().charge_file(size * values.dtype.numpy.itemsize, path, f"sparse tensor {name!r}")
     at = indices.load()
     if at.ndim == 2 and at.shape[1] == len(shape):
         inside = ((at >= 0) & (at < np.array(shape))).all()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from serde.errors import MalformedFile, UsageError
 from serde.io.sniff import open_regular, refuse_missing, refuse_other_file
+from serde.ir.budget import active_budget
 from serde.ir.graph import Graph
 
 from . import ast
@@ -22,7 +23,7 @@ from .text.parser import parse_text, read_text
 from .to_ir import check_parameters, find_entry, module_graph
 from .upgrade import parse_release
 
-UNPACKED_MOST = 1 << 31  # bytes a module packed with gzip may have
+PART = 1 << 20  # bytes unpacked at a time
 COMPILED = (
     "{}: compiled code, which no longer holds the model's operators: "
     "save the module before it is built (tvm.ir.save_json, or mod.astext with its metadata)"
@@ -99,11 +100,14 @@ def _name_compiled(head: bytes) -> str:
 
 
 def _unpack(path: str | os.PathLike[str]) -> bytes:
+    parts = []
     try:
-        with gzip.open(path) as file:
-            raw = file.read(UNPACKED_MOST + 1)
+        with open_regular(path) as packed, gzip.GzipFile(fileobj=packed) as file:
+            while part := file.read(PART):
+                active_budget().charge_file(
+                    len(part), path, "the module, which is packed with gzip,"
+                )
+                parts.append(part)
     except (OSError, EOFError, zlib.error) as error:
         raise MalformedFile(path, f"packed with gzip and damaged: {error}") from None
-    if len(raw) > UNPACKED_MOST:
-        raise MalformedFile(path, f"it unpacks to more than {UNPACKED_MOST} bytes")
-    return raw
+    return b"".join(parts)

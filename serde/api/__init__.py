@@ -13,6 +13,7 @@ from serde.api.report import Report
 from serde.errors import Unconvertible, UsageError
 from serde.io.atomic_write import check_target
 from serde.io.weights_hash import KEY
+from serde.ir.budget import within_budget
 from serde.ir.graph import Graph
 from serde.legalize.profiles import Profile, prepare
 from serde.passes.cut_inputs import rename
@@ -112,14 +113,15 @@ def convert(
         into.check_target(Path(target), **select_options(into, "encode", writing))
     reading = _read_for(asked, from_format or format_name(source), reading)
     try:
-        with _time_stage(report, "read", progress):
-            graph = _load(report, source, from_format, reading)
-        with _time_stage(report, "convert", progress):
-            graph, more = prepare(rename(graph, writing.get("rename")), asked)
-            report.notes = [*graph.notes, *more]
-            lowered = finish(lower(into, graph, writing), writing.get("hash_weights"))
-            report.notes += lowered.notes[len(graph.notes) :]
-            report.weights_sha256 = lowered.metadata.get(KEY)
+        with within_budget():
+            with _time_stage(report, "read", progress):
+                graph = _load(report, source, from_format, reading)
+            with _time_stage(report, "convert", progress):
+                graph, more = prepare(rename(graph, writing.get("rename")), asked)
+                report.notes = [*graph.notes, *more]
+                lowered = finish(lower(into, graph, writing), writing.get("hash_weights"))
+                report.notes += lowered.notes[len(graph.notes) :]
+                report.weights_sha256 = lowered.metadata.get(KEY)
     except Unconvertible as error:
         report.refuse(error.problems)
         error.report = report
@@ -248,14 +250,15 @@ def check(
     if "missing_weights" in list_options(get_format(report.source_format).read_options):
         reading["missing_weights"] = "infer"
     try:
-        graph = _load(report, source, from_format, reading)
-        report.notes = list(graph.notes)
-        report.describe(graph)
-        graph, more = prepare(rename(graph, writing.get("rename")), asked)
-        report.notes += more
-        lowered = lower(into, graph, _apply_profile(into, asked, writing))
-        report.notes += lowered.notes[len(graph.notes) :]
-        report.describe(lowered)
+        with within_budget():
+            graph = _load(report, source, from_format, reading)
+            report.notes = list(graph.notes)
+            report.describe(graph)
+            graph, more = prepare(rename(graph, writing.get("rename")), asked)
+            report.notes += more
+            lowered = lower(into, graph, _apply_profile(into, asked, writing))
+            report.notes += lowered.notes[len(graph.notes) :]
+            report.describe(lowered)
     except Unconvertible as error:
         report.refuse(error.problems)
     return report

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.graph import DType, Value
 
 Array = np.ndarray[Any, Any]
@@ -47,7 +48,7 @@ def pairs_of(count: int):
 def evaluate_decisions(g, alike: Value, coefficients: Array, sizes: tuple[int, ...], rho):
     """A score for every two classes, above zero for the first; each uses the vectors of both."""
     ends = np.cumsum([0, *sizes])
-    table = np.zeros((ends[-1], len(rho)), np.float32)
+    table = arrays.zeros((ends[-1], len(rho)), np.float32)
     for at, (i, j) in enumerate(pairs_of(len(sizes))):
         for own, row in ((i, j - 1), (j, i)):
             part = slice(ends[own], ends[own + 1])
@@ -57,7 +58,7 @@ def evaluate_decisions(g, alike: Value, coefficients: Array, sizes: tuple[int, .
 
 def _scatter_pairs(g, first: Value, count: int, places: list[tuple[int, int]], width: int):
     """A number for each pair to the first of two places, what it lacks of 1 to the second."""
-    ends = np.zeros((2, count, width), np.float32)
+    ends = arrays.zeros((2, count, width), np.float32)
     for at, both in enumerate(places):
         ends[(0, 1), at, both] = 1
     second = g.Sub(1.0, first)
@@ -81,7 +82,7 @@ def couple_probabilities(g, scores: Value, count: int, slopes, offsets):
     table = g.Reshape(flat, [-1, count, count])
     turned = g.Transpose(table, perm=(0, 2, 1))
     diagonal = g.ReduceSum(g.Mul(table, table), [1], keepdims=0)
-    identity = g.const(np.eye(count, dtype=np.float32)[None])
+    identity = g.const(arrays.eye(count, dtype=np.float32)[None])
     matrix = g.Sub(g.Mul(g.Unsqueeze(diagonal, [2]), identity), g.Mul(table, turned))
     start = g.Add(g.Mul(diagonal, 0.0), 1 / count)
     turns = g.const(max(MOST_TURNS, count), DType.INT64)
@@ -105,7 +106,7 @@ def _update_probabilities(g, p: Value, matrix: Value, count: int):
         gain = g.Mul(move, g.Add(g.Mul(move, own), g.Mul(ours, 2.0)))
         total = g.Div(g.Div(g.Add(total, gain), grown), grown)
         step = g.Div(g.Add(step, g.Mul(move, row)), grown)
-        unit = g.const(np.eye(count, dtype=np.float32)[at][None])
+        unit = g.const(arrays.eye(count, dtype=np.float32)[at][None])
         new = g.Div(g.Add(new, g.Mul(move, unit)), grown)
     any_ = g.Greater(g.ReduceMax(g.cast(far, DType.FLOAT32), keepdims=0), 0.5)
     return any_, g.Where(far, new, p)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.graph import DType, Value
 
 DEEPEST = 512  # steps from a root to a leaf
@@ -48,14 +49,14 @@ def build_forest(
     rows = {key: i for i, key in enumerate(keys)}
     require(len(rows) == len(keys), "two nodes of one number in a tree")
     inner = [m != "LEAF" for m in nodes["modes"]]
-    yes, no = np.arange(len(keys)), np.arange(len(keys))
+    yes, no = arrays.arange(len(keys)), arrays.arange(len(keys))
     for i, (tree, _) in enumerate(keys):
         ends = [(tree, nodes[k][i]) for k in ("truenodeids", "falsenodeids")]
         if inner[i]:
             require(all(e in rows for e in ends), "a branch to a node that is not there")
             yes[i], no[i] = (rows[e] for e in ends)
-    leaves = np.zeros((len(keys), targets), dtype.numpy)
-    has_weight = np.zeros((len(keys), targets), bool)
+    leaves = arrays.zeros((len(keys), targets), dtype.numpy)
+    has_weight = arrays.zeros((len(keys), targets), bool)
     for tree, node, target, weight in zip(*weights, strict=True):
         require((tree, node) in rows and 0 <= target < targets, "a weight of no leaf or target")
         leaves[rows[tree, node], target] += weight
@@ -86,17 +87,17 @@ def build_ensemble(
         at, leaf = (np.array(nodes[f"{side}{n}"], np.int64) for n in ("nodeids", "leafs"))
         most = np.where(leaf, count, inner)
         require(((at >= 0) & (at < most)).all(), "a branch to a node that is not there")
-        ends.append(np.concatenate([at + inner * (leaf != 0), np.arange(count) + inner]))
-    of_leaf = np.arange(count) + inner, np.array(ids, np.int64)
-    table = np.zeros((inner + count, targets), weights.dtype)
-    has_weight = np.zeros((inner + count, targets), bool)
+        ends.append(np.concatenate([at + inner * (leaf != 0), arrays.arange(count) + inner]))
+    of_leaf = arrays.arange(count) + inner, np.array(ids, np.int64)
+    table = arrays.zeros((inner + count, targets), weights.dtype)
+    has_weight = arrays.zeros((inner + count, targets), bool)
     table[of_leaf], has_weight[of_leaf] = weights, True
     require(all(m < len(KINDS) for m in nodes["modes"]), "a comparison of no known kind")
     modes = [*(KINDS[m] for m in nodes["modes"]), *["LEAF"] * count]
     rows = np.array(roots, np.int64)
 
     def pad(values, dtype):
-        return np.concatenate([np.array(values, dtype), np.zeros(count, dtype)])
+        return np.concatenate([np.array(values, dtype), arrays.zeros(count, dtype)])
 
     tracks = nodes["missing_value_tracks_true"] or [0] * inner
     return Forest(
@@ -115,7 +116,7 @@ def _sets(modes: Sequence[str], members: Array):
     sets = sets[:-1] if ends.size and ends[-1] == len(members) - 1 else sets
     own = [i for i, mode in enumerate(modes) if mode == MEMBER]
     require(len(own) == len(sets), f"{len(sets)} sets for {len(own)} nodes that ask for one")
-    table = np.full((len(modes), max(map(len, sets), default=0) or 1), np.nan, members.dtype)
+    table = arrays.full((len(modes), max(map(len, sets), default=0) or 1), np.nan, members.dtype)
     for row, found in zip(own, sets, strict=True):
         table[row, : len(found)] = found
     return table
@@ -171,7 +172,7 @@ def _extreme(g, at: Value, forest: Forest, aggregate: str):
     leaves = np.where(forest.has_weight, forest.leaves, far)
     operator = "ReduceMin" if aggregate == "MIN" else "ReduceMax"
     found = g[operator](g.Gather(g.const(leaves), at, axis=0), [1], keepdims=0)
-    ends = forest.yes == np.arange(len(forest.yes))
+    ends = forest.yes == arrays.arange(len(forest.yes))
     if forest.has_weight[ends].all():
         return found
     has_weight = g.Gather(g.const(forest.has_weight.astype(np.float32)), at, axis=0)

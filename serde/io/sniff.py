@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO, BinaryIO
 
 from serde.errors import MalformedFile
+from serde.ir.budget import active_budget
 
 HEAD = 1024  # bytes looked at
 
@@ -20,9 +21,11 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
     """
     waiting = getattr(os, "O_NONBLOCK", 0)  # a pipe would have to be waited for
     file = open(path, "rb", opener=lambda p, flags: os.open(p, flags | waiting))  # noqa: SIM115
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+    found = os.fstat(file.fileno())
+    if not stat.S_ISREG(found.st_mode):
         file.close()
         raise MalformedFile(path, "not a regular file")
+    active_budget().add_file((found.st_dev, found.st_ino), found.st_size)
     return file
 
 

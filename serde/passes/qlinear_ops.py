@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from serde.ir import arrays
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.rewrite.rules import RuleTable, keep
 from serde.spec.onnx_builder import OnnxBuilder
@@ -115,7 +116,7 @@ def _zero(g: Any, scale: Value, zero: Value | None, dtype: DType) -> Value:
     """The zero point, which is 0 where there is none."""
     if zero is not None:
         return zero
-    return g.const(np.zeros(scale.static_shape, dtype.numpy))  # type: ignore[no-any-return]
+    return g.const(arrays.zeros(scale.static_shape, dtype.numpy))  # type: ignore[no-any-return]
 
 
 def _is_plain(scale: Value | None, attrs: Any) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from serde.errors import ConversionError, MalformedFile, UsageError
+from serde.ir import arrays
 from serde.ir.graph import DType, Graph, Tensor, Value, show_shape
 from serde.ir.replace_uses import replace_values
 from serde.passes.cut_inputs import inputs_by_name
@@ -88,7 +89,7 @@ def _constant_of(value: Value, given: Any, sizes: dict[str, int]) -> Value:
     array = _array_of(what, given, value.dtype)
     shape = array.shape if value.shape is None else value.shape
     if array.ndim == 0 and value.is_static:
-        array = np.full(shape, array, array.dtype)
+        array = arrays.full(shape, array, array.dtype)
     fits = len(shape) == array.ndim and all(
         d is None or sizes.setdefault(d, n) == n if not isinstance(d, int) else d == n
         for d, n in zip(shape, array.shape, strict=True)

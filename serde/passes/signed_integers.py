@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from serde.ir import arrays
 from serde.ir.graph import DType, Graph, Node, Tensor, Value
 
 QMAX, MIDDLE = 127.0, 128
@@ -101,7 +102,7 @@ def _parameters(node: Node, zero: int) -> tuple[Value, Value]:
     scale = node.inputs[1]
     assert scale is not None
     name, shape = f"{node.name or node.outputs[0].name}/zero_point", scale.static_shape
-    zeros = Value(name, DType.INT8, shape, Tensor.of(np.zeros(shape, np.int8)))
+    zeros = Value(name, DType.INT8, shape, Tensor.of(arrays.zeros(shape, np.int8)))
     if zero == MIDDLE:
         return scale, zeros
     wider = np.asarray(scale.array() * np.float32(255 / QMAX), scale.type.numpy)

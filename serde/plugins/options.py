@@ -119,6 +119,11 @@ class ReadOptions:
         "Runtimes that optimize what they load do so themselves; weights are then no longer those "
         "of the source. The default with the profiles npu-static and tract.", kind="flag",
     )  # fmt: skip
+    max_growth: int | None = option(
+        "MiB that inflated, sparse and computed weights may take, where that is much for the file.",
+        "256 and 64 times what is read if left out: a small file cannot fill a disk.",
+        kind="integer", metavar="MIB", least=1,
+    )  # fmt: skip
 
 
 class WriteOptions:

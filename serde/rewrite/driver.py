@@ -10,14 +10,13 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from serde.errors import ConversionError, Problem, SerdeError, Unconvertible, locate_error
+from serde.ir.budget import BYTES, active_budget
 from serde.ir.builder import Builder, ensure_distinct_outputs
 from serde.ir.graph import Graph, Node, Source, Value
 from serde.rewrite import subgraphs
 from serde.rewrite.subgraphs import Body
 from serde.spec.inference import UNKNOWN, Type
 
-MOST_NAMES, MOST_GROWTH = 50_000, 64  # values a graph may become: these, and more for each it has
-MOST_BYTES = 1 << 28  # of weights a graph may come to: these, and more for each byte it has
 SHOWN = 8  # outputs named in a message
 TRIALS = 64  # bodies rewritten again because what was taken for granted of their inputs is not so
 # What stands for each value; None where the node that makes it could not be converted.
@@ -74,7 +73,7 @@ class _Rewriting:
         builder.names.reserved.update(names)
         builder.names.reserved.update(v.name for v in graph.outputs if v.tensor is not None)
         given = len(names) + sum(1 for f in graph.functions for _ in _names(f.body))
-        builder.names.most = MOST_NAMES + MOST_GROWTH * given
+        builder.names.most = active_budget().limit_values(given)
         done = self.body(graph, builder, {} if is_function else None)
         if self.problems:
             found = [replace(p, names=tuple(self.failed[key])) for key, p in self.problems.items()]
@@ -269,10 +268,11 @@ def _complete_type(new: Value, old: Value) -> None:
 def _refuse_growth(before: Graph, after: Graph) -> None:
     """Refuse weights out of all proportion to those there were: a small file could fill a disk."""
     now = sum(v.tensor.nbytes for v in after.constants() if v.tensor)
-    if now <= MOST_BYTES:
+    most = active_budget().most_bytes
+    if now <= most:
         return
     was = sum(v.tensor.nbytes for v in before.constants() if v.tensor)
-    if now > MOST_BYTES + MOST_GROWTH * was:
+    if now > most + BYTES.growth * was:
         raise ConversionError(f"{was} bytes of weights grow to {now}")
 
 

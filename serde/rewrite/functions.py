@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from serde.errors import ConversionError, Unconvertible, require
+from serde.ir.budget import NODES
 from serde.ir.builder import Builder
 from serde.ir.graph import Attr, AttrRef, Call, Function, Graph, Node, Value
 from serde.rewrite import custom_ops
@@ -22,7 +23,6 @@ from serde.spec.source_checks import refuse_illegal_node
 
 Env = MutableMapping[Value, "Value | None"]
 DEEPEST = 64  # calls within calls and subgraphs
-MOST_NODES, MOST_GROWTH = 50_000, 64  # all calls may become: these, and more for each in the file
 
 
 class FunctionTable(dict[tuple[str, str], Function]):
@@ -38,7 +38,7 @@ class FunctionTable(dict[tuple[str, str], Function]):
         self.traced = traced
         self._sizes: dict[tuple[str, str], int] = {}
         held = len(graph.nodes) + sum(len(f.body.nodes) for f in graph.functions)
-        self.left = MOST_NODES + MOST_GROWTH * held
+        self.left = NODES.of(held)
 
     def spend(self, node: Node) -> None:
         """Refuse a call that would become more nodes than are left."""

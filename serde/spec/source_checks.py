@@ -116,6 +116,8 @@ def _check_attributes(node: Node) -> None:
         given = node.attrs.get(name, allowed[0])
         other = given not in allowed and isinstance(given, type(allowed[0]))
         _require(not other, node, name)
+    filling = node.attrs.get("value") if node.op == "ConstantOfShape" else None
+    _require(getattr(filling, "size", 1) == 1, node, "value", ": it has one element")
     pad = node.attrs.get("auto_pad", "NOTSET")
     _require(pad in AUTO_PAD or not isinstance(pad, str), node, "auto_pad")
     for name in POSITIVE & node.attrs.keys():

@@ -414,6 +414,37 @@ def test_no_file_of_a_model_can_name_code():
     assert loads and all("allow_pickle=False" in ast.unparse(n) for n in loads)
 
 
+# Folders of rules, whose constants are made of counts that files claim.
+RULES = ("formats/mxnet/ops/", "formats/relay/ops/", "formats/onnx/contrib/",
+         "serde/decompositions/", "serde/version_converter/adapters/")  # fmt: skip
+COUNTING = {f"np.{n}" for n in "arange eye full indices linspace ones zeros".split()}
+
+
+def is_literal(expression: ast.expr) -> bool:
+    """Whether only what is written down there counts."""
+    inside = [*ast.walk(expression)]
+    names = [n for n in inside if isinstance(n, (ast.Name, ast.Attribute, ast.Call))]
+    is_constant = all(isinstance(n, ast.Name) and n.id.isupper() for n in names)
+    return is_constant or any(isinstance(n, ast.Constant) and n.value == 0 for n in inside)
+
+
+def test_rules_charge_the_arrays_that_they_make():
+    """They use ``serde.ir.arrays``, or charge before several of NumPy's in one function."""
+
+    def uncharged(path):
+        functions = [n for n in nodes(path) if isinstance(n, ast.FunctionDef)]
+        return [
+            f"{function.name}: {ast.unparse(n)}"
+            for function in functions
+            if "arrays.charge_elements" not in ast.unparse(function)
+            for n in ast.walk(function)
+            if isinstance(n, ast.Call) and ast.unparse(n.func) in COUNTING
+            and n.args and not is_literal(n.args[0])
+        ]  # fmt: skip
+
+    assert offenders(uncharged, [p for p in sources() if p.startswith(RULES)]) == {}
+
+
 def test_nothing_talks_to_the_network():
     network = {"socket", "urllib", "http", "requests", "ftplib", "smtplib", "asyncio"}
     assert offenders(lambda p: roots(anywhere(p)) & network) == {}

@@ -16,6 +16,7 @@ import pytest
 from serde.errors import MalformedFile
 from serde.formats.mxnet.io.params import TYPES as FLAGS
 from serde.formats.mxnet.io.params import parse_params, read_params
+from serde.ir import budget
 from serde.ir.graph import DType
 from tests.mxnet import make_data, written
 from tests.mxnet.written import (
@@ -188,7 +189,7 @@ SPARSE_FAULTS = {
     "indices that do not fit": sparse_bytes(2, (3, 2), DATA, STARTS, COLUMNS + 1),
     "csr array of shape (2, 2)": sparse_bytes(2, (2, 2), DATA, STARTS, COLUMNS),
     "no integers": sparse_bytes(1, (3, 2), VALUES, ROWS.astype("float64")),
-    "too large to spread": sparse_bytes(1, (1 << 40, 2), VALUES, ROWS),
+    "would take 8388608 MiB": sparse_bytes(1, (1 << 40, 2), VALUES, ROWS),
 }
 
 
@@ -263,7 +264,7 @@ NPZ_FAULTS = {
     "has not the size": {"x.npy": npy_bytes(FLOAT) + b"\0"},
     "claims the shape (1, 1, 1,": {"x.npy": npy_bytes(FLOAT, shape=(1,) * 33)},
     "claims the shape (0, 9999": {"x.npy": npy_bytes(FLOAT, shape=(0, 10**19 - 1))},
-    "would grow": {"x.npy": npy_bytes(np.zeros(1 << 17, "float64"))},
+    "--max-growth allows more": {"x.npy": npy_bytes(np.zeros(1 << 17, "float64"))},
     "does not say csr": sparse_members(
         "e", "csc", data=DATA, indptr=STARTS, indices=COLUMNS, shape=[3, 2]
     ),
@@ -272,7 +273,7 @@ NPZ_FAULTS = {
         "e/format.npy": bytes(1 << 20),
     },
     "stores (2, 2)": sparse_members("e", "row_sparse", data=VALUES, indices=ROWS, shape=[3, 4]),
-    "of (-1, 2) is too large": sparse_members(
+    "is the impossible (-1, 2)": sparse_members(
         "e", "row_sparse", data=VALUES, indices=ROWS, shape=[-1, 2]
     ),
     "is no shape": sparse_members("e", "row_sparse", data=VALUES, indices=ROWS, shape=[0.5]),
@@ -281,7 +282,7 @@ NPZ_FAULTS = {
 
 @pytest.mark.parametrize("says", NPZ_FAULTS)
 def test_npz_faults(says: str, monkeypatch) -> None:
-    monkeypatch.setattr("serde.formats.mxnet.io.npz.SMALL", 1 << 16)
+    monkeypatch.setattr(budget, "BYTES", budget.Limit(1 << 16, 64))
     with pytest.raises(MalformedFile) as caught:
         for tensor in parse_params(zip_bytes(NPZ_FAULTS[says]), "memory").tensors:
             tensor.load()

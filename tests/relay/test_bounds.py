@@ -8,6 +8,7 @@ import serde
 from serde.errors import Unconvertible
 from serde.formats.relay.partial_eval import diagnostics
 from serde.formats.relay.partial_eval.diagnostics import Budget
+from serde.ir.budget import Limit
 
 VERSION = '#[version = "0.0.5"]\n'
 T = "Tensor[(4), float32]"
@@ -58,7 +59,7 @@ def @main(%x: int32) -> int32 { add(%x, @ack(4, 4)) }""",
 
 @pytest.mark.parametrize("text", MODULES.values(), ids=MODULES)
 def test_expansion_is_bounded(text, tmp_path, monkeypatch):
-    monkeypatch.setattr(diagnostics, "FEWEST_STEPS", 20_000)
+    monkeypatch.setattr(diagnostics, "STEPS", Limit(20_000, 64))
     path = tmp_path / "m.relay"
     path.write_text(VERSION + text)
     with pytest.raises(Unconvertible, match="out of proportion to the module") as caught:

@@ -13,6 +13,7 @@ import pytest
 
 from serde.errors import MalformedFile
 from serde.formats.relay.io.params import PARAMS_MAGIC, read_params, write_params
+from serde.ir import budget
 from serde.ir.graph import Tensor
 
 DATA = Path(__file__).with_name("data")
@@ -118,26 +119,27 @@ def npy(shape="(2,)", descr="'<f4'", data=b"\0" * 8):
 @pytest.mark.parametrize(
     ("raw", "reason"),
     [
-        (npz(("a.npy", b"hello")), "member 'a.npy': not a NumPy array"),
-        (npz(("a.npy", npy("(3,)"))), "takes 12 bytes, not 8"),
-        (npz(("a.npy", npy("(1 << 60,)"))), "not a NumPy array"),
-        (npz(("a.npy", npy(f"({1 << 60}, {1 << 60})"))), "impossible"),
-        (npz(("a.npy", npy("(-2,)"))), "impossible"),
-        (npz(("a.npy", npy("(True,)"))), "impossible"),
-        (npz(("a.npy", npy("('\'\'"))), "not a NumPy array"),
-        (npz(("a.npy", npy("(" * 400))), "not a NumPy array"),
-        (npz(("a.npy", npy("(" * 4000))), "not a NumPy array"),
-        (npz(("a.npy", npy(descr="'|O'"))), "are not numbers"),
-        (npz(("a.npy", npy(descr="'<U2'"))), "are not numbers"),
-        (npz(("a.npy", npy(descr="[('x', '<f4')]"))), "not a NumPy array|are not numbers"),
-        (npz(("a.npy", npy()))[:60], "not a NumPy archive"),
+        (npz(("a.npy", b"hello")), "member 'a.npy' is no array"),
+        (npz(("a.npy", npy("(3,)"))), "has not the size of float32.3."),
+        (npz(("a.npy", npy("(1 << 60,)"))), "is no array"),
+        (npz(("a.npy", npy(f"({1 << 60}, {1 << 60})"))), "claims the shape"),
+        (npz(("a.npy", npy("(-2,)"))), "is no array"),
+        (npz(("a.npy", npy("(True,)"))), "is no array"),
+        (npz(("a.npy", npy("('\'\'"))), "is no array"),
+        (npz(("a.npy", npy("(" * 400))), "is no array"),
+        (npz(("a.npy", npy("(" * 4000))), "is no array"),
+        (npz(("a.npy", npy(descr="'|O'"))), "is no array|not numbers"),
+        (npz(("a.npy", npy(descr="'<U2'"))), "is no array|not numbers"),
+        (npz(("a.npy", npy(descr="[('x', '<f4')]"))), "is no array"),
+        (npz(("a.npy", npy()))[:60], "a zip archive that cannot be read"),
         (npz(("a.npy", npy(data=b"\0" * (1 << 27), shape=f"({1 << 25},)")),
-             compression=zipfile.ZIP_DEFLATED), "grow more than"),
+             compression=zipfile.ZIP_DEFLATED), "--max-growth allows more"),
     ],
     ids=range(14),
 )  # fmt: skip
-def test_npz_is_refused(raw, reason, tmp_path):
+def test_npz_is_refused(raw, reason, tmp_path, monkeypatch):
     started = time.process_time()
+    monkeypatch.setattr(budget, "BYTES", budget.Limit(1 << 26, 64))
     with pytest.raises(MalformedFile, match=reason):
         read_params(saved(tmp_path / "p.npz", raw))
     assert time.process_time() - started < 5

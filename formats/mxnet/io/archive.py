@@ -1,7 +1,7 @@
 """Models in ``.tar`` and ``.tar.gz`` archives, read where they are.
 
 Weights in a plain archive are mapped like those of a file of their own. Those in a compressed one
-are inflated into memory; no more is inflated than a model of the archive's size can hold.
+are inflated into memory; what is inflated, once or again, is charged to the budget.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ import gzip
 import io
 import tarfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from serde.errors import MalformedFile
-from serde.io.sniff import HEAD
+from serde.io.sniff import HEAD, open_regular
+from serde.ir.budget import active_budget
 
 from .magic import GZIP_MAGIC, TAR_MAGIC, TAR_MAGIC_AT
 from .params import Params, parse_params, read_params
 
 MOST_MEMBERS = 10_000
-MOST_GROWTH, SMALL = 200, 1 << 26  # an archive above SMALL bytes may grow no more than this
 BROKEN = (
     tarfile.TarError,
     zlib.error,
@@ -47,15 +48,15 @@ class Archive:
         self._heads: dict[str, bytes] = {}  # of a compressed archive
 
     def __enter__(self) -> Archive:
-        self._file = open(self.path, "rb")
+        self._file = open_regular(self.path)
         try:
             self._is_packed = self._file.read(2) == GZIP_MAGIC
             most = self._file.seek(0, io.SEEK_END)
             self._file.seek(0)
             inner: Any = self._file
             if self._is_packed:
-                most = max(SMALL, MOST_GROWTH * most)
-                inner = _Inflating(self._file, most)
+                most = active_budget().most_bytes
+                inner = _Inflating(self._file, self.path)
             self._tar = tarfile.open(fileobj=inner, mode="r:")
             self._list(most)
         except BROKEN as error:
@@ -122,20 +123,42 @@ class Archive:
         return read_params(self.path, name, member.offset_data, member.size)
 
 
+class _Restarting:
+    """A file that tells when it is read from the start again."""
+
+    def __init__(self, file: IO[bytes], restart: Callable[[], None]) -> None:
+        self.read, self.file, self.restart = file.read, file, restart
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        if offset == 0 and whence == 0:
+            self.restart()
+        return self.file.seek(offset, whence)
+
+    def seekable(self) -> bool:
+        return True
+
+
 class _Inflating:
-    """A gzip stream that gives no more than ``most`` bytes, nor reads them at once."""
+    """A gzip stream that charges what it inflates, again where it begins at the start again."""
 
-    def __init__(self, file: IO[bytes], most: int) -> None:
-        self.file, self.most = gzip.GzipFile(fileobj=file), most
+    def __init__(self, file: IO[bytes], path: Path) -> None:
+        self.packed, self.path, self.reached = file, path, 0
+        self.file = gzip.GzipFile(fileobj=cast(Any, _Restarting(file, self.restart)))
 
-    def read(self, size: int = -1) -> bytes:
-        if size < 0 or self.file.tell() + size > self.most:
-            raise tarfile.ReadError("it claims more than a model of its size can hold")
+    def restart(self) -> None:
+        self.reached = 0
+
+    def reach(self, offset: int) -> None:
+        more = max(0, offset - self.reached)
+        active_budget().charge_file(more, self.path, "what is inflated of the archive")
+        self.reached += more
+
+    def read(self, size: int) -> bytes:
+        self.reach(self.file.tell() + size)
         return self.file.read(size)
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        if offset > self.most:
-            raise tarfile.ReadError("it claims more than a model of its size can hold")
+        self.reach(offset)
         return self.file.seek(offset, whence)
 
     def tell(self) -> int:

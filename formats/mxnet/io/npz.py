@@ -1,68 +1,21 @@
-"""The zip of ``.npy`` members that MXNet 2 (src/serialization/cnpy.cc) and NumPy write.
+"""The zip of ``.npy`` members that MXNet 2 (src/serialization/cnpy.cc) writes.
 
-Members stored as they are stay in the file; deflated ones (MXNet 2 deflates) are inflated when
-they are asked for. A sparse array is a folder: ``x/data.npy``, ``x/indices.npy``, ``x/shape.npy``,
-for csr ``x/indptr.npy``, and ``x/format.npy``, whose header MXNet 2 writes wrongly.
+A sparse array is a folder: ``x/data.npy``, ``x/indices.npy``, ``x/shape.npy``, for csr
+``x/indptr.npy``, and ``x/format.npy``, whose header MXNet 2 writes wrongly.
 """
 
 from __future__ import annotations
 
-import io
-import math
-import re
-import struct
-import zipfile
-import zlib
-from collections.abc import Callable
-from functools import partial
-from typing import IO, Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from zipfile import ZipInfo
 
-import numpy as np
+from serde.io.npz import LONGEST_HEADER, MOST_DIMS, NpzReader, open_npz
+from serde.ir.graph import DType, Tensor
 
-from serde.errors import MalformedFile
-from serde.io.sniff import file_id, open_regular
-from serde.io.tensor_bytes import map_slice
-from serde.ir.graph import DType, FileSlice, Tensor
+from .sparse import CSR, ROW_SPARSE, is_possible, to_dense
 
-from .magic import ZIP_MAGIC
-from .sparse import CSR, MOST_SPREAD, ROW_SPARSE, is_possible, to_dense
-
-LOCAL = 30  # bytes of a member's local header before its name
-MOST_MEMBERS, LONGEST_NAME, MOST_DIMS = 1_000_000, 65_536, 32
-MOST_GROWTH, SMALL = 200, 1 << 26  # a member above SMALL bytes may grow no more than this
-LONGEST_HEADER = 10_000
-HEADER = re.compile(
-    rb"\{'descr': (?:'([<>|=]?)([a-zA-Z]\d{1,2})'|\[\('bfloat16', '([<>|=]?)(u2)'\)\]), "
-    rb"'fortran_order': (True|False), 'shape': \(([\d, L]{0,400})\),? ?\}\s*"
-)
-TYPES = {
-    b"b1": DType.BOOL, b"i1": DType.INT8, b"i2": DType.INT16, b"i4": DType.INT32,
-    b"i8": DType.INT64, b"u1": DType.UINT8, b"u2": DType.UINT16, b"u4": DType.UINT32,
-    b"u8": DType.UINT64, b"f2": DType.FLOAT16, b"f4": DType.FLOAT32, b"f8": DType.FLOAT64,
-    b"V2": DType.BFLOAT16,  # what NumPy calls it
-}  # fmt: skip
-BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, ValueError, EOFError, OverflowError,
-          NotImplementedError, RuntimeError, OSError)  # fmt: skip
 SPARSE = {frozenset(("data", "indices", "shape", "format")): ROW_SPARSE,
           frozenset(("data", "indices", "shape", "format", "indptr")): CSR}  # fmt: skip
-Open = Callable[[], IO[bytes]]
-
-
-class _Member(NamedTuple):
-    """An array in the archive: where its member's data begin, and what its header says."""
-
-    at: int
-    packed: int  # bytes there
-    header: int  # bytes before the elements, once inflated
-    is_deflated: bool
-    dtype: DType
-    is_swapped: bool
-    is_fortran: bool
-    shape: tuple[int, ...]
-
-    @property
-    def nbytes(self) -> int:
-        return math.prod(self.shape) * self.dtype.bits // 8
 
 
 def read_npz(source: str | bytes, path: str) -> list[tuple[str, Tensor]]:
@@ -71,137 +24,39 @@ def read_npz(source: str | bytes, path: str) -> list[tuple[str, Tensor]]:
     Raises:
         MalformedFile: for an archive or a member that is not what it claims to be.
     """
-    open_ = _opener(source)
-    try:
-        with open_() as file, zipfile.ZipFile(file) as archive:
-            infos = [i for i in archive.infolist() if i.filename.endswith(".npy")]
-            if len(infos) > MOST_MEMBERS:
-                raise MalformedFile(path, f"claims {len(infos)} members")
-            groups: dict[str, dict[str, zipfile.ZipInfo]] = {}
-            for info in infos:
-                folder, _, name = info.filename.removesuffix(".npy").rpartition("/")
-                if groups.setdefault(folder, {}).setdefault(name, info) is not info:
-                    raise MalformedFile(path, f"two members are called {info.filename!r}")
-            number = file_id(file) if isinstance(source, str) else None
-            reader = _Reader(archive, path, source, open_, number)
-            return [
-                pair for folder, group in groups.items() for pair in reader.group(folder, group)
-            ]
-    except BROKEN as error:
-        raise MalformedFile(path, f"a zip archive that cannot be read: {error}") from error
+    with open_npz(source, path) as npz:
+        groups: dict[str, dict[str, ZipInfo]] = {}
+        for name, info in npz.members.items():
+            folder, _, last = name.rpartition("/")
+            groups.setdefault(folder, {})[last] = info
+        return [pair for folder, group in groups.items() for pair in _arrays(npz, folder, group)]
 
 
-def _opener(source: str | bytes) -> Open:
-    return lambda: open_regular(source) if isinstance(source, str) else io.BytesIO(source)
+def _arrays(
+    npz: NpzReader, folder: str, group: Mapping[str, ZipInfo]
+) -> Iterator[tuple[str, Tensor]]:
+    """The arrays of one folder: one if together they are a sparse array."""
+    storage = SPARSE.get(frozenset(group))
+    if folder and storage is not None:
+        kind, info = b"csr" if storage == CSR else b"row_sparse", group["format"]
+        with npz.archive.open(info) as file:
+            text = file.read(LONGEST_HEADER)
+        if not text.rstrip(b"\0").endswith(kind):
+            raise npz.fail(info, f"does not say {kind.decode()}")
+        yield folder, _read_sparse(npz, storage, group)
+        return
+    prefix = f"{folder}/" if folder else ""
+    for name, info in group.items():
+        yield prefix + name, npz.tensor(info)
 
 
-class _Reader:
-    def __init__(
-        self, archive: zipfile.ZipFile, path: str, source: str | bytes, open_: Open,
-        number: tuple[int, int] | None,
-    ) -> None:  # fmt: skip
-        self.archive, self.path, self.source, self.open = archive, path, source, open_
-        self.number = number
-
-    def fail(self, info: zipfile.ZipInfo, reason: str) -> MalformedFile:
-        return MalformedFile(self.path, f"member {info.filename[:80]!r} {reason}")
-
-    def group(self, folder: str, group: dict[str, zipfile.ZipInfo]) -> list[tuple[str, Tensor]]:
-        """The arrays of one folder: one if together they are a sparse array."""
-        storage = SPARSE.get(frozenset(group))
-        if folder and storage is not None:
-            kind, info = b"csr" if storage == CSR else b"row_sparse", group["format"]
-            with self.archive.open(info) as file:
-                text = file.read(LONGEST_HEADER)
-            if not text.rstrip(b"\0").endswith(kind):
-                raise self.fail(info, f"does not say {kind.decode()}")
-            return [(folder, self.sparse(storage, group))]
-        prefix = f"{folder}/" if folder else ""
-        return [(prefix + name, self.tensor(info)) for name, info in group.items()]
-
-    def sparse(self, storage: int, group: dict[str, zipfile.ZipInfo]) -> Tensor:
-        sizes = self.tensor(group["shape"])
-        if sizes.size > MOST_DIMS or sizes.dtype is not DType.INT64:
-            raise self.fail(group["shape"], "is no shape")
-        shape = tuple(map(int, sizes.load().ravel()))
-        values = self.tensor(group["data"])
-        if not is_possible(shape) or math.prod(shape) * values.dtype.bits // 8 > MOST_SPREAD:
-            raise self.fail(group["shape"], f"of {shape} is too large to spread out")
-        names = ("indptr", "indices") if storage == CSR else ("indices",)
-        return to_dense(self.path, shape, values, [self.tensor(group[n]) for n in names])
-
-    def tensor(self, info: zipfile.ZipInfo) -> Tensor:
-        member = self.member(info)
-        if member.nbytes != info.file_size - member.header:
-            raise self.fail(info, f"has not the size of {member.dtype.value}{list(member.shape)}")
-        plain = not (member.is_deflated or member.is_swapped or member.is_fortran)
-        if plain and isinstance(self.source, str) and member.dtype is not DType.BOOL:
-            where = FileSlice(self.source, member.at + member.header, member.nbytes, self.number)
-            load = partial(map_slice, where, member.dtype, member.shape)
-            return Tensor(member.dtype, member.shape, load, where)
-        fail = partial(self.fail, info)
-        return Tensor(member.dtype, member.shape, partial(_load, member, info.CRC, self.open, fail))
-
-    def member(self, info: zipfile.ZipInfo) -> _Member:
-        if len(info.filename) > LONGEST_NAME or info.flag_bits & 1:
-            raise self.fail(info, "is encrypted, or its name is endless")
-        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise self.fail(info, "is compressed in a way that NumPy does not use")
-        if info.file_size > max(SMALL, MOST_GROWTH * info.compress_size):
-            raise self.fail(info, f"would grow more than {MOST_GROWTH}-fold")
-        at = self.begin(info)
-        with self.archive.open(info) as file:
-            raw = file.read(8)
-            width = 2 if raw[6:7] == b"\x01" else 4
-            size = int.from_bytes(file.read(width), "little")
-            text = file.read(min(size, LONGEST_HEADER))
-        found = HEADER.fullmatch(text)
-        if raw[:6] != b"\x93NUMPY" or len(text) != size or found is None:
-            raise self.fail(info, "is no array")
-        order, code = found[1] or found[3] or b"", found[2] or found[4]
-        dtype = DType.BFLOAT16 if found[4] else TYPES.get(code)
-        shape = tuple(int(d.strip(b"L")) for d in found[6].replace(b" ", b"").split(b",") if d)
-        if dtype is None:
-            raise self.fail(info, f"holds {code.decode()}, not numbers")
-        if len(shape) > MOST_DIMS or not is_possible(shape):
-            raise self.fail(info, f"claims the shape {shape}")
-        return _Member(
-            at, info.compress_size, 8 + width + size, info.compress_type != zipfile.ZIP_STORED,
-            dtype, order == b">", found[5] == b"True", shape,
-        )  # fmt: skip
-
-    def begin(self, info: zipfile.ZipInfo) -> int:
-        """Where a member's data begin: behind its local header, whose lengths are its own."""
-        with self.open() as file:
-            end = file.seek(0, io.SEEK_END)
-            file.seek(info.header_offset)
-            header = file.read(LOCAL)
-        if len(header) < LOCAL or not header.startswith(ZIP_MAGIC):
-            raise self.fail(info, "has no header")
-        name, extra = struct.unpack_from("<HH", header, 26)
-        at = int(info.header_offset + LOCAL + name + extra)
-        if at + info.compress_size > end:
-            raise self.fail(info, "ends behind the file")
-        return at
-
-
-def _load(member: _Member, crc: int, open_: Open, fail: Callable[[str], MalformedFile]) -> Any:
-    """Inflate a member, and check what MXNet and NumPy check of it."""
-    with open_() as file:
-        file.seek(member.at)
-        data = file.read(member.packed)
-    if member.is_deflated:
-        try:
-            data = zlib.decompressobj(-15).decompress(data, member.header + member.nbytes)
-        except zlib.error as error:
-            raise fail(f"cannot be inflated: {error}") from error
-    if len(data) != member.header + member.nbytes or zlib.crc32(data) != crc:
-        raise fail("is damaged: its checksum is another")
-    flat = np.frombuffer(data, np.uint8, offset=member.header)
-    if member.dtype is DType.BOOL:
-        array = flat != 0
-    else:
-        array = flat.view(member.dtype.numpy.newbyteorder(">" if member.is_swapped else "<"))
-        array = array.astype(member.dtype.numpy, copy=False)
-    shaped = array.reshape(member.shape, order="F" if member.is_fortran else "C")
-    return shaped.copy(order="C") if member.is_fortran else shaped
+def _read_sparse(npz: NpzReader, storage: int, group: Mapping[str, ZipInfo]) -> Tensor:
+    sizes = npz.tensor(group["shape"])
+    if sizes.size > MOST_DIMS or sizes.dtype is not DType.INT64:
+        raise npz.fail(group["shape"], "is no shape")
+    shape = tuple(map(int, sizes.load().ravel()))
+    values = npz.tensor(group["data"])
+    if not is_possible(shape):
+        raise npz.fail(group["shape"], f"is the impossible {shape}")
+    names = ("indptr", "indices") if storage == CSR else ("indices",)
+    return to_dense(npz.path, shape, values, [npz.tensor(group[n]) for n in names])

@@ -34,7 +34,7 @@ from serde.ir.graph import DType, FileSlice, Tensor
 
 from .magic import PARAMETERS, ZIP_MAGICS, looks_like_params, refuse_other
 from .npz import read_npz
-from .sparse import CSR, DENSE, MOST_SPREAD, ROW_SPARSE, is_possible, to_dense
+from .sparse import CSR, DENSE, ROW_SPARSE, is_possible, to_dense
 
 V1, V2, V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
 TYPES = (
@@ -242,8 +242,6 @@ class _Reader:
         self.take("ii", "a context")
         dtype = self.kind()
         places = [(self.kind(), self.shape() or ()) for _ in range(storage)]
-        if math.prod(shape) * dtype.bits // 8 > MOST_SPREAD:
-            raise self.fail(f"a sparse array of shape {shape} is too large to spread out")
         stored = places[-1][1] if storage == CSR else places[-1][1] + shape[1:]
         values = self.data(dtype, stored)
         return to_dense(self.path, shape, values, [self.data(t, s) for t, s in places])

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from serde.errors import MalformedFile
+from serde.ir.budget import active_budget
 from serde.ir.graph import Tensor
 
 DENSE, ROW_SPARSE, CSR = 0, 1, 2  # storage types, and how many auxiliary arrays each has
-MOST_SPREAD = 1 << 32  # bytes a sparse array may take when it is spread out
 MOST_ELEMENTS = 1 << 56  # of an array, sizes of 0 left aside
 Shape = tuple[int, ...]
 Array = np.ndarray[Any, Any]
@@ -32,6 +32,8 @@ def to_dense(path: str, shape: Shape, values: Tensor, places: Sequence[Tensor]) 
     """
     if any(p.dtype.kind not in "iu" for p in places):
         raise MalformedFile(path, "the indices of a sparse array are no integers")
+    nbytes = math.prod(shape) * values.dtype.numpy.itemsize
+    active_budget().charge_file(nbytes, path, f"a sparse array of shape {shape}")
     into = _rows if len(places) == ROW_SPARSE else _csr
     return Tensor(values.dtype, shape, partial(into, path, shape, values, places))
 

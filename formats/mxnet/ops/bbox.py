@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.graph import DType, Value
 from serde.spec.expressions import Size, lowest_value
 
@@ -95,10 +96,11 @@ def read_multibox_prior(
 def fixed_anchors(image, reach, steps: Floats, offsets: Floats):
     """All boxes around the places of an image of known size."""
     lines = [
-        ((np.arange(n) + o) * (s if s > 0 else 1 / n)).astype("float32")
+        ((arrays.arange(n) + o) * (s if s > 0 else 1 / n)).astype("float32")
         for n, s, o in zip(image, steps, offsets, strict=True)
     ]
-    y, x = np.meshgrid(*lines, indexing="ij")
+    arrays.charge_elements(*image, len(reach), 4)
+    y, x = arrays.meshgrid(*lines, indexing="ij")
     middle = np.stack([x, y], -1)[:, :, None]
     reach = reach * np.array([image[0] / image[1], 1], "float32")
     return np.concatenate([middle - reach, middle + reach], -1).reshape(1, -1, 4)

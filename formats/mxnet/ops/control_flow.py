@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.builder import ensure_distinct_outputs
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Graph, Node, Value
@@ -203,7 +204,7 @@ def write_loop(s, most, going, *states, body: Graph, sizes: Hint[Sizes | None] =
     ends = body.outputs[1 : len(states) + 1]
     require([(v.dtype, v.shape) for v in ends] == kinds, "states that change their shape")
     if kept and begun and turns is not None and turns > 0:
-        numbers = s.const(np.arange(turns).reshape(-1, 1), DType.INT64, name=f"{s.name}/turns")
+        numbers = s.const(arrays.arange(turns).reshape(-1, 1), DType.INT64, name=f"{s.name}/turns")
         return emit_foreach(s, numbers, states, body)
     only_states = len(body.outputs) == len(states) + 1
     if kept and begun and turns is None and most is not None and (sizes or not only_states):

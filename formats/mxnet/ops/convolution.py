@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from serde.errors import ConversionError, require
+from serde.ir import arrays
 from serde.ir.geometry import Ints, invert_perm, may_be_same
 from serde.ir.graph import DType, Value, show_shape
 from serde.rewrite.rules import Hint
@@ -238,7 +237,7 @@ def dilate_kernel(g, w: Value, dilations: Ints):
             continue
         before, behind = math.prod(w.static_shape[:axis]), math.prod(w.static_shape[axis + 1 :])
         rows = g.Reshape(w, [before, size, 1, behind])
-        zeros = g.const(np.zeros((before, size, gap - 1, behind), w.type.numpy))
+        zeros = g.const(arrays.zeros((before, size, gap - 1, behind), w.type.numpy))
         rows = g.Reshape(g.Concat(rows, zeros, axis=2), [before, size * gap, behind])
         reach = (size - 1) * gap + 1
         shape = [*w.static_shape[:axis], reach, *w.static_shape[axis + 1 :]]

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.dim_expr import combine
 from serde.ir.geometry import Ints, axes_of, axis_of
 from serde.ir.graph import DType, Value
@@ -24,7 +25,7 @@ MOST = 1 << 22  # elements written into the model
 def make_full(g, shape: Ints, number, dtype: str):
     require(all(d >= 0 for d in shape), f"shape={shape} has a negative size")
     require(np.prod(shape, dtype=np.float64) <= MOST, f"shape={shape} is large for a constant")
-    return g.const(np.full(shape, number, dtype_of(dtype).numpy))
+    return g.const(arrays.full(shape, number, dtype_of(dtype).numpy))
 
 
 @reads("_zeros", ignore=("ctx",))
@@ -73,8 +74,8 @@ def read_arange(g, *, start: float, stop: float | None = None, step=1.0, repeat=
     require(step and math.isfinite((stop - start) / step) and repeat > 0, "no end")
     count = max(math.ceil((stop - start) / step), 0)
     require(count * repeat <= MOST, f"{count * repeat} elements are many for a constant")
-    values = np.array(start).astype(kind) + np.arange(count).astype(kind) * np.array(step, kind)
-    return g.const(np.repeat(values, repeat))
+    values = np.array(start).astype(kind) + arrays.arange(count).astype(kind) * np.array(step, kind)
+    return g.const(arrays.repeat(values, repeat))
 
 
 @reads("_contrib_arange_like", ignore=("ctx",))
@@ -91,28 +92,28 @@ def read_arange_like(g, x, *, start=0.0, step=1.0, repeat=1, axis: int | None = 
 @reads("_eye", ignore=("ctx",))
 def read_eye(g, *, N: int, M=0, k=0, dtype="float32"):
     require(0 <= N * (M or N) <= MOST, f"{N} by {M or N} elements are many for a constant")
-    return g.const(np.eye(N, M or N, k, dtype_of(dtype).numpy))
+    return g.const(arrays.eye(N, M or N, k, dtype_of(dtype).numpy))
 
 
 @reads("_npi_eye", ignore=("ctx",))
 def read_numpy_eye(g, *, N: int, M: int | None = None, k=0, dtype="float32"):
-    return g.const(np.eye(N, M, k, dtype_of(dtype).numpy))
+    return g.const(arrays.eye(N, M, k, dtype_of(dtype).numpy))
 
 
 @reads("_npi_identity", ignore=("ctx",))
 def read_numpy_identity(g, *, shape: Ints = (), dtype="float32"):
     require(len(shape) == 2 and shape[0] == shape[1], f"shape={shape}, which MXNet fills otherwise")
-    return g.const(np.eye(*shape, dtype=dtype_of(dtype).numpy))
+    return g.const(arrays.eye(*shape, dtype=dtype_of(dtype).numpy))
 
 
 @reads("_npi_indices", ignore=("ctx",))
 def read_indices(g, *, dimensions: Ints, dtype="int32"):
-    return g.const(np.indices(dimensions, dtype_of(dtype).numpy))
+    return g.const(arrays.indices(dimensions, dtype_of(dtype).numpy))
 
 
 @reads("_linspace", ignore=("ctx",))
 def read_linspace(g, *, start: float, stop: float, num: int, endpoint=True, dtype="float32"):
-    values = np.linspace(start, stop, num, endpoint)
+    values = arrays.linspace(start, stop, num, endpoint)
     return g.const(values.astype(dtype_of(dtype).numpy))
 
 
@@ -120,6 +121,7 @@ def read_linspace(g, *, start: float, stop: float, num: int, endpoint=True, dtyp
 def read_logspace(
     g, *, start: float, stop: float, num: int, endpoint=True, base=10.0, dtype="float32"
 ):
+    arrays.charge_elements(num)
     values = np.logspace(start, stop, num, endpoint, base)
     return g.const(values.astype(dtype_of(dtype).numpy))
 
@@ -128,6 +130,7 @@ def read_window(window, g, *, M: int | None = None, dtype="float32"):
     """A window for spectra; without a length it has none."""
     kind = dtype_of(dtype)
     require(kind.kind == "f", f"a window of {kind.value}, which MXNet cuts to zeros")
+    arrays.charge_elements(M or 0)
     return g.const(window(M or 0).astype(kind.numpy))
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.geometry import Ints
 from serde.spec.expressions import Size
 
@@ -42,7 +41,7 @@ def read_im2col(g, x, *, kernel: Ints, stride=(), dilate=(), pad=()):
     channels = x.ranked_shape[1]
     require(isinstance(channels, int), "needs to know the number of channels")
     count = math.prod(kernel)
-    picks = np.tile(np.eye(count, dtype=x.type.numpy), (channels, 1))
+    picks = arrays.tile(arrays.eye(count, dtype=x.type.numpy), (channels, 1))
     w = g.const(picks.reshape(channels * count, 1, *kernel), name="picks")
     y = g.Conv(x, w, group=channels, **window(kernel, stride, dilate, pad))
     return g.Reshape(y, [0, channels * count, -1])

@@ -8,6 +8,7 @@ from functools import reduce
 import numpy as np
 
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.geometry import Ints, axes_of, axis_of, invert_perm, move_axis_perm, other_axes
 from serde.ir.graph import DType, Value
 
@@ -86,8 +87,8 @@ def read_maketrian(g, x, *, offset=0, lower=True):
     count = x.ranked_shape[-1]
     require(isinstance(count, int), "needs to know how many elements the triangle has")
     size = round((np.sqrt(8 * count + 1) - 1) / 2) + abs(offset)
-    places = np.full((size, size), count)
-    places[triangle_indices(size, offset, lower)] = np.arange(count)
+    places = arrays.full((size, size), count)
+    places[triangle_indices(size, offset, lower)] = arrays.arange(count)
     last = x.rank - 1
     wide = g.Pad(x, [0] * (x.rank + last) + [1])
     return g.Gather(wide, g.const(places, DType.INT64), axis=last)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from serde.decompositions.normalization import local_response, train_batch_norm
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.geometry import may_be_same
 from serde.ir.graph import DType, Value
 from serde.rewrite.rules import Hint
@@ -66,7 +65,7 @@ def read_batch_norm_relu(g, x, gamma, beta, mean, var, *, eps=1e-3, fix_gamma=Tr
 
 
 def ones(g, like: Value):
-    return g.const(np.ones(like.static_shape, like.type.numpy), name="ones")
+    return g.const(arrays.ones(like.static_shape, like.type.numpy), name="ones")
 
 
 @reads("LayerNorm", only={"output_mean_var": (False,)})

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from serde.ir import arrays
 from serde.ir.graph import DType, Value
 from serde.spec.expressions import lowest_value
 
@@ -15,14 +16,14 @@ from .nms import compact_mask, gather_rows, select_survivors
 
 def make_anchors(stride: int, scales: Floats, ratios: Floats):
     """The boxes around the first place, sizes rounded as MXNet does (proposal-inl.h)."""
+    arrays.charge_elements(len(ratios), len(scales), 4)
     middle, found = (stride - 1) / 2, []
     for ratio in ratios:
         width = math.floor(math.sqrt(math.floor(stride * stride / ratio)) + 0.5)
         height = math.floor(width * ratio + 0.5)
-        for scale in scales:
-            reach = np.array([width * scale - 1, height * scale - 1]) / 2
-            found.append([*(middle - reach), *(middle + reach)])
-    return np.array(found, "float32")
+        reach = (np.multiply.outer(scales, (width, height)) - 1) / 2
+        found.append(np.concatenate([middle - reach, middle + reach], 1))
+    return np.concatenate(found).astype("float32")
 
 
 def to_rows(g, x: Value, each: int):

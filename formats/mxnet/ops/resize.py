@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 from serde.rewrite.rules import Hint
@@ -180,8 +181,8 @@ def affine_grid(g, theta: Value, target: Ints):
     """The six numbers of each affine map, applied to a regular grid."""
     require(all(target), f"target_shape={target} leaves a size open")
     require(1 not in target, f"target_shape={target} has a size of 1, of which MXNet makes NaN")
-    y, x = np.meshgrid(*(np.linspace(-1, 1, n) for n in target), indexing="ij")
-    points = np.stack([x.ravel(), y.ravel(), np.ones(x.size)]).astype(theta.type.numpy)
+    y, x = arrays.meshgrid(*(arrays.linspace(-1, 1, n) for n in target), indexing="ij")
+    points = np.stack([x.ravel(), y.ravel(), arrays.ones(x.size)]).astype(theta.type.numpy)
     return g.Reshape(g.MatMul(g.Reshape(theta, [-1, 2, 3]), points), [-1, 2, *target])
 
 

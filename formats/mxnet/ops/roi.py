@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 from serde.version_converter.adapters.roi import align_regions
@@ -209,10 +210,10 @@ def read_deformable_position_sensitive(
         g, sample_points(g, left, right, right_by, *bins_of, True), g.size_of(x, 3)
     )
     down = linear_taps(g, sample_points(g, top, bottom, down_by, *bins_of, False), g.size_of(x, 2))
-    part = np.arange(count) * group_size // count
+    part = arrays.arange(count) * group_size // count
     part = (part[:, None] * group_size + part).reshape(1, 1, count, count, 1, 1)
     image = g.Unsqueeze(g.cast(g.Gather(rois, 0, axis=1), DType.INT64), [1, 2, 3, 4, 5])
-    at = g.Add(g.Mul(image, classes), np.arange(classes).reshape(1, -1, 1, 1, 1, 1))
+    at = g.Add(g.Mul(image, classes), arrays.arange(classes).reshape(1, -1, 1, 1, 1, 1))
     at = g.Add(g.Mul(at, group_size * group_size), part)
     at = g.Add(g.Mul(at, g.size_of(x, 2)), g.Unsqueeze(down.pixels, [5]))
     at = g.Add(g.Mul(at, g.size_of(x, 3)), g.Unsqueeze(across.pixels, [4]))
@@ -233,7 +234,7 @@ def pixels_of(g, x: Value, classes: int, channels: int):
 def bin_offsets(g, trans: Value, classes: int, parts: int, count: int):
     """How far each bin is moved across and down: ``(regions, classes, count, count, 1)``."""
     split = g.Reshape(trans, [-1, classes, 2, parts, parts])
-    near = np.floor(np.float32(np.arange(count)) / np.float32(count) * parts).astype("int64")
+    near = np.floor(np.float32(arrays.arange(count)) / np.float32(count) * parts).astype("int64")
     split = g.Gather(g.Gather(split, near, axis=3), near, axis=4)
     return [g.Unsqueeze(g.Gather(split, i, axis=2), [4]) for i in (0, 1)]
 
@@ -244,6 +245,7 @@ def sample_points(
     """Where the points of each bin lie along one axis."""
     start = g.Sub(g.Mul(first, scale), 0.5)
     size = g.Max(g.Sub(g.Sub(g.Mul(g.Add(last, 1.0), scale), 0.5), start), 0.1)
+    arrays.charge_elements(count, samples)
     share = np.arange(count)[:, None] / count + np.arange(samples) / (count * samples)
     shares = share[None, None, None] if across else share[None, None, :, None]
     shares = g.const(shares.astype("float32"))
@@ -282,7 +284,7 @@ def read_rotated_align(g, x, rois, *, pooled_size: Ints, spatial_scale: float, s
     at, size = (g.Mul(g.Slice(rois, [a], [a + 2], [1], [1]), spatial_scale) for a in (1, 3))
     size = g.Max(size, 1.0)
     turn = g.Mul(g.Slice(rois, [5], [6], [1], [1]), math.pi / 180)
-    y, right = np.meshgrid(*((np.arange(n) + 0.5) / n - 0.5 for n in (rows, columns)),
+    y, right = arrays.meshgrid(*((arrays.arange(n) + 0.5) / n - 0.5 for n in (rows, columns)),
                            indexing="ij")  # fmt: skip
     across = g.Mul(g.Gather(size, [0], axis=1), right.reshape(1, -1).astype("float32"))
     down = g.Mul(g.Gather(size, [1], axis=1), y.reshape(1, -1).astype("float32"))

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.geometry import Ints, axis_of
 from serde.ir.graph import DType, Tensor, Value
 
@@ -108,7 +109,7 @@ def read_histogram(g, x, bins=None, *, bin_cnt: int | None = None, range: Floats
     if bins is None:
         ends = range or ()
         require(bin_cnt is not None and len(ends) == 2, "needs bin_cnt and range")
-        bins = g.const(np.linspace(ends[0], ends[1], bin_cnt + 1).astype(x.type.numpy))
+        bins = g.const(arrays.linspace(ends[0], ends[1], bin_cnt + 1).astype(x.type.numpy))
     flat = g.Reshape(x, [-1, 1])
     low, high = g.Slice(bins, [0], [-1], [0], [1]), g.Slice(bins, [1], [2**31 - 1], [0], [1])
     last = g.Equal(high, g.Gather(bins, -1, axis=0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.geometry import axis_of, move_axis_perm
 from serde.ir.graph import DType, Value
 from serde.spec.expressions import Size
@@ -25,7 +26,7 @@ def flatten_without_axis(g, x: Value, axis: Bound) -> tuple[Value, int]:
 def places(g, size: Size, start: Bound, stop: Bound, step: Bound):
     """The indices of ``range(size)[start:stop:step]``."""
     if isinstance(size, int):
-        return g.const(np.arange(size, dtype=np.int64)[start:stop:step])
+        return g.const(arrays.arange(size, dtype=np.int64)[start:stop:step])
     up = step is None or step > 0
     first = (0 if up else FAR) if start is None else start
     last = (FAR if up else -FAR) if stop is None else stop
@@ -44,7 +45,7 @@ def read_delete(
         require((start, stop, step) == (None,) * 3, "an integer and a slice at once")
         start, stop, step = int_ind, int_ind + 1 or None, 1
     if index is None and isinstance(size, int):
-        left = np.delete(np.arange(size), np.arange(size)[start:stop:step])
+        left = np.delete(arrays.arange(size), arrays.arange(size)[start:stop:step])
         return g.Gather(x, g.const(left, DType.INT64), axis=at)
     whole = g.shape_from([size])
     if index is None:

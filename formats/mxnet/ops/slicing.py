@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.geometry import axes_of, axis_of
 from serde.ir.graph import Dim, Value
 from serde.rewrite.rules import Hint
@@ -120,4 +119,4 @@ def make_empty_part(g, x: Value, axis: int):
     """A part of ``x`` without elements."""
     sizes = [1 if not isinstance(d, int) else d for d in x.ranked_shape]
     sizes[axis] = 0
-    return g.const(np.zeros(sizes, x.type.numpy))
+    return g.const(arrays.zeros(sizes, x.type.numpy))

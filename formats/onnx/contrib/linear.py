@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.graph import Value
 
 from .activation import activate
@@ -74,10 +73,10 @@ def read_inverse(g, x):
     require(isinstance(size, int) and size <= INVERSE_MOST,
             f"matrices of more than {INVERSE_MOST} rows, or of a dynamic number")  # fmt: skip
     assert isinstance(size, int)
-    eye = g.const(np.eye(size, dtype=x.type.numpy))
+    eye = g.const(arrays.eye(size, dtype=x.type.numpy))
     like = g.Expand(eye, g.Shape(x))
     rows = g.Concat(x, like, axis=-1)
-    places = g.const(np.arange(size).reshape(size, 1))
+    places = g.const(arrays.arange(size).reshape(size, 1))
     for column in range(size):
         rows = _eliminate(g, rows, column, places)
     return g.slice_axis(rows, -1, size, 2 * size)

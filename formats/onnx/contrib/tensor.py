@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 
@@ -56,7 +57,7 @@ def read_unfold(g, x, *, dim=-1, size: int, step=1):
     axis = dim % x.rank
     count = g.Add(g.Div(g.Sub(length_of(g, x, axis), size), step), 1)
     starts = g.Unsqueeze(g.Mul(g.index_range(count), step), [1])
-    windows = g.Gather(x, g.Add(starts, np.arange(size)), axis=axis)
+    windows = g.Gather(x, g.Add(starts, arrays.arange(size)), axis=axis)
     rest = [a for a in range(x.rank + 1) if a != axis + 1]
     return g.Transpose(windows, perm=(*rest, axis + 1))
 
@@ -90,10 +91,11 @@ def read_ngram_repeat_block(g, input_ids, scores, *, ngram_size: int):
     length = input_ids.ranked_shape[1]
     require(isinstance(length, int), "input_ids of a dynamic length")
     assert isinstance(length, int)
-    ends = np.arange(ngram_size - 1, length)
+    ends = arrays.arange(ngram_size - 1, length)
     if not len(ends):
         return scores
     last = g.slice_axis(input_ids, 1, length - ngram_size + 1, length)
+    arrays.charge_elements(ngram_size, len(ends))
     places = np.arange(ngram_size - 1) + (ends - ngram_size + 1)[:, None]
     earlier = g.Gather(input_ids, places.reshape(-1), axis=1)
     batch = length_of(g, input_ids, 0)
@@ -131,7 +133,7 @@ def _crop_places(g, rois: Value, side: int, last: Value, count: int):
     if count == 1:
         return g.Mul(g.Mul(g.Add(start, end), 0.5), last)
     step = g.Div(g.Mul(g.Sub(end, start), last), float(count - 1))
-    index = g.const(np.arange(count).astype(rois.type.numpy))
+    index = g.const(arrays.arange(count).astype(rois.type.numpy))
     return g.Add(g.Mul(start, last), g.Mul(step, index))
 
 

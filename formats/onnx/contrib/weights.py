@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.graph import DType, Tensor, Value
 
 from .table import reads
@@ -48,6 +49,7 @@ def read_matmul_nbits(
     real = zero_points is not None and zero_points.dtype is not DType.UINT8
     require(not real, "no support for zero points that are no integers")
     if zero_points is None:
+        arrays.charge_elements(*size)
         middle = 2 ** (bits - 1)
         zero = g.const(Tensor(dtype, size, lambda: np.full(size, middle, dtype.numpy)))
     else:
@@ -78,6 +80,7 @@ def _unpack_table(g, data: Value, zero_points: Value | None, scales: Value, bits
     table = make_derived_constant(g, data, dtype, full, lambda v: unpack(v, bits))
     size = scales.static_shape
     if zero_points is None:
+        arrays.charge_elements(*size)
         middle = 2 ** (bits - 1)
         return table, g.const(Tensor(dtype, size, lambda: np.full(size, middle, dtype.numpy)))
     return table, make_derived_constant(

@@ -8,33 +8,21 @@ from __future__ import annotations
 
 import os
 import struct
-import zipfile
-import zlib
 from collections.abc import Mapping
 from functools import partial
-from tokenize import TokenError
-from typing import IO, Any, BinaryIO
+from typing import IO, BinaryIO
 
-import numpy as np
-from numpy.lib import format as npy
-
-from serde.errors import ConversionError, MalformedFile
+from serde.errors import MalformedFile
 from serde.io.atomic_write import Replacing
+from serde.io.npz import open_npz
 from serde.io.sniff import HEAD, file_id, open_regular, refuse_other_file
-from serde.io.tensor_bytes import is_possible_shape, map_slice
+from serde.io.tensor_bytes import map_slice
 from serde.ir.graph import DType, FileSlice, Tensor
 
 from .. import ndarray
 from .magic import EMPTY_ZIP, PARAMS_MAGIC, ZIP
 
 WORD = struct.Struct("<Q")
-# What reading a damaged zip raises
-BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, RuntimeError, OSError,
-          EOFError, ValueError)  # fmt: skip
-# What reading the header of a damaged .npy raises: NumPy parses it as Python
-BAD_HEADER = (ValueError, ConversionError, TokenError, SyntaxError, MemoryError, RecursionError)
-MOST_GROWTH, SMALL = 200, 1 << 26  # a member above SMALL bytes may grow no more than this
-LOCAL_HEADER = struct.Struct("<26xHH")  # of a member of a zip: lengths of its name and extra field
 
 
 def read_params(path: str | os.PathLike[str]) -> dict[str, Tensor]:
@@ -49,7 +37,7 @@ def read_params(path: str | os.PathLike[str]) -> dict[str, Tensor]:
         file.seek(0)
         refuse_other_file(path, start)
         if start[:4] in (ZIP, EMPTY_ZIP):
-            return _read_npz(path, file)
+            return _read_npz(path)
         return _Reader(path, file, os.fstat(file.fileno()).st_size).read_params()
 
 
@@ -145,61 +133,6 @@ class _Reader:
         return MalformedFile(self.path, reason, f"byte {at}")
 
 
-def _read_npz(path: str, file: IO[bytes]) -> dict[str, Tensor]:
-    try:
-        with zipfile.ZipFile(file) as archive:
-            return {
-                info.filename.removesuffix(".npy"): _read_member(path, file, archive, info)
-                for info in archive.infolist()
-            }
-    except BROKEN as error:
-        raise MalformedFile(path, f"not a NumPy archive: {error}") from None
-
-
-def _read_member(
-    path: str, file: IO[bytes], archive: zipfile.ZipFile, info: zipfile.ZipInfo
-) -> Tensor:
-    def make_error(reason: str) -> MalformedFile:
-        return MalformedFile(path, reason, f"member {info.filename!r}")
-
-    with archive.open(info) as member:
-        try:
-            version = npy.read_magic(member)
-            reader = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-            shape, fortran, found = reader(member)
-            dtype = DType.of(found)
-        except BAD_HEADER as error:
-            raise make_error(f"not a NumPy array: {error or type(error).__name__}") from None
-        head = member.tell()
-    if any(isinstance(d, bool) for d in shape) or not is_possible_shape(shape):
-        raise make_error(f"the shape {shape} is impossible")
-    if info.file_size > max(SMALL, MOST_GROWTH * info.compress_size):
-        raise make_error(f"it would grow more than {MOST_GROWTH}-fold")
-    if found.hasobject or found.itemsize != dtype.numpy.itemsize or dtype is DType.STRING:
-        raise make_error(f"elements of {found} are not read: they are not numbers")
-    nbytes = int(np.prod(shape, dtype=object)) * found.itemsize
-    if info.file_size - head != nbytes:
-        raise make_error(f"an array of {dtype.value}{list(shape)} takes {nbytes} bytes, "
-                  f"not {info.file_size - head}")  # fmt: skip
-    if fortran or info.compress_type != zipfile.ZIP_STORED or found.byteorder == ">":
-        return Tensor(dtype, shape, partial(_load_member, path, info.filename))
-    where = FileSlice(path, _find_data(file, info) + head, nbytes, file_id(file))
-    if where.offset + nbytes > os.fstat(file.fileno()).st_size:
-        raise make_error("the file ends before the array does")
-    return map_tensor(dtype, shape, where)
-
-
-def _find_data(file: IO[bytes], info: zipfile.ZipInfo) -> int:
-    """Where the bytes of a stored member begin."""
-    file.seek(info.header_offset)
-    name, extra = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))
-    return int(info.header_offset + LOCAL_HEADER.size + name + extra)
-
-
-def _load_member(path: str, name: str) -> np.ndarray[Any, Any]:
-    try:
-        with zipfile.ZipFile(path) as archive, archive.open(name) as member:
-            array: np.ndarray[Any, Any] = npy.read_array(member, allow_pickle=False)
-    except BROKEN as error:
-        raise MalformedFile(path, f"member {name!r}: {error}") from None
-    return np.ascontiguousarray(array).astype(array.dtype.newbyteorder("="), copy=False)
+def _read_npz(path: str) -> dict[str, Tensor]:
+    with open_npz(path, path) as npz:
+        return {name: npz.tensor(info) for name, info in npz.members.items()}

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from serde.ir import arrays
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.passes.dce import drop_dead
 from serde.spec.expressions import number
@@ -122,7 +123,7 @@ def write_class_mask(r, boxes, scores, ids, overlap, least, x, update, *, center
     and compares none of a class below 0.
     """
     batches, each = x.static_shape
-    falling = np.broadcast_to(np.arange(each, 0, -1, dtype=np.float32), (batches, each))
+    falling = np.broadcast_to(arrays.arange(each, 0, -1, dtype=np.float32), (batches, each))
     order = r.argsort(scores, axis=1, is_ascend=False, dtype="int32")
     ranks = r.scatter_elements(
         r.zeros(shape=(batches, each), dtype="float32"), order, r.const(falling), axis=1,
@@ -136,14 +137,14 @@ def write_class_mask(r, boxes, scores, ids, overlap, least, x, update, *, center
     parts = (r.expand_dims(v, axis=2) for v in (kind, key))
     rows = r.concatenate(*parts, _corners(r, boxes) if center_point_box else boxes, axis=2)
     places, _ = r.vision.non_max_suppression(
-        rows, r.const(np.full(batches, each, np.int32)),
-        r.const(np.tile(np.arange(each, dtype=np.int32), (batches, 1))),
+        rows, r.const(arrays.full(batches, each, np.int32)),
+        r.const(arrays.tile(arrays.arange(each, dtype=np.int32), (batches, 1))),
         emit_scalar(r, -1, DType.INT32), emit_scalar(r, strict_bound(overlap), DType.FLOAT32),
         outputs=2, force_suppress=False, top_k=-1, coord_start=2, score_index=1, id_index=0,
         return_indices=True, invalid_to_bottom=False,
     )  # fmt: skip
     places = r.cast(places, dtype="int64")
-    before = r.const(np.arange(batches, dtype=np.int64)[:, None] * each)
+    before = r.const(arrays.arange(batches, dtype=np.int64)[:, None] * each)
     found = r.greater_equal(places, emit_scalar(r, 0, DType.INT64))
     behind = emit_scalar(r, batches * each, DType.INT64)
     place = r.where(found, r.add(places, before), behind)

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from serde.ir import arrays
 from serde.ir.dim_expr import shape_data_of
 from serde.ir.geometry import Ints, axis_of
 from serde.ir.graph import DType, Tensor, Value
@@ -50,7 +51,7 @@ for _number, _name in enumerate(("zeros", "ones")):
 
 def make_full(g, shape: Ints, number: float, dtype: DType):
     if np.prod(shape, dtype=np.int64) <= 1024:
-        return g.const(np.full(shape, number, dtype.numpy))
+        return g.const(arrays.full(shape, number, dtype.numpy))
     return g.ConstantOfShape(list(shape), value=Tensor.of(np.array([number], dtype.numpy)))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from serde.decompositions.indexing import one_hot
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.geometry import Ints, axis_of
 from serde.ir.graph import DType, Value
 from serde.spec.expressions import Size, number
@@ -156,7 +157,7 @@ def read_matrix_set_diag(
     rows, columns = x.ranked_shape[-2:]
     require(isinstance(rows, int) and isinstance(columns, int), "a matrix of unknown size")
     diagonal = diagonal if k1 != k2 else g.Unsqueeze(diagonal, [x.rank - 2])
-    i, j = np.indices((rows, columns))
+    i, j = arrays.indices((rows, columns))
     for k in range(k1, k2 + 1):
         length = min(rows + min(k, 0), columns - max(k, 0))
         right = super_diag_right_align if k >= 0 else sub_diag_right_align

@@ -9,6 +9,7 @@ import numpy as np
 
 from serde.decompositions.loops import loop_body
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.graph import DType, Node, Value
 from serde.spec.expressions import number
 
@@ -362,7 +363,7 @@ def write_mask(r, boxes, scores, most, overlap, least, x, update):
         r.reshape(r.take(rows, r.const([i], DType.INT64), axis=1), newshape=(-1,)) for i in (0, 2)
     )
     place = r.add(r.multiply(batch, emit_scalar(r, each, DType.INT64)), box)
-    kept = r.less(r.const(np.arange(total)), count)
+    kept = r.less(r.const(arrays.arange(total)), count)
     place = r.where(kept, place, emit_scalar(r, batches * each, DType.INT64))
     marks = marks_at(r, place, total, batches, each)
     return r.where(marks, r.reshape(update, newshape=(1, 1)), x)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 from serde.spec.expressions import number
@@ -108,7 +109,7 @@ def _pad_wrap(g, x, pads):
             continue
         size = x.ranked_shape[axis]
         require(isinstance(size, int), "wrapping an axis of dynamic size")
-        x = g.Gather(x, [i % size for i in range(-before, size + after)], axis=axis)
+        x = g.Gather(x, arrays.arange(-before, size + after) % size, axis=axis)
     return x
 
 

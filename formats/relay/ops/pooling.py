@@ -11,6 +11,7 @@ from math import prod
 import numpy as np
 
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 from serde.spec.expressions import lowest_value
@@ -177,7 +178,7 @@ def adaptive_pool_integers(g, x: Value, kind: str, dims, wanted):
         sizes = sizes[..., None] * lengths
         y = g.Gather(y, g.const(table, DType.INT64), axis=2 + at)
         if kind == "avg":
-            inside = np.arange(table.shape[1]) < lengths[:, None]
+            inside = arrays.arange(table.shape[1]) < lengths[:, None]
             shape = (*table.shape, *(1,) * (x.rank - at - 3))
             y = g.Mul(y, g.const(inside.reshape(shape).astype(np.int64)))
         y = g["ReduceSum" if kind == "avg" else "ReduceMax"](y, [3 + at], keepdims=0)
@@ -190,9 +191,11 @@ def adaptive_pool_integers(g, x: Value, kind: str, dims, wanted):
 
 def windows_of(size: int, count: int) -> tuple[np.ndarray, np.ndarray]:
     """The places in each of ``count`` windows, the last one repeated, and the windows' lengths."""
-    starts = np.arange(count) * size // count
-    ends = -(-(np.arange(count) + 1) * size // count)
-    places = starts[:, None] + np.arange((ends - starts).max())
+    starts = arrays.arange(count) * size // count
+    ends = -(-(arrays.arange(count) + 1) * size // count)
+    longest = int((ends - starts).max())
+    arrays.charge_elements(count, longest)
+    places = starts[:, None] + np.arange(longest)
     return np.minimum(places, ends[:, None] - 1), ends - starts
 
 
@@ -204,7 +207,7 @@ def pool_unequal_windows(g, x: Value, kind: str, axis: int, size: int, count: in
     wide = g.Gather(x, g.const(table, DType.INT64), axis=axis)
     if kind == "max":
         return g.ReduceMax(wide, [axis + 1], keepdims=0)
-    inside = np.arange(table.shape[1]) < lengths[:, None]
+    inside = arrays.arange(table.shape[1]) < lengths[:, None]
     shape = (*table.shape, *(1,) * (x.rank - axis - 1))
     weights = (inside / lengths[:, None]).reshape(shape).astype(x.type.numpy)
     scaled = g.Mul(wide, g.const(weights))

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.graph import DType, Value
 
 from ..rules import Floats, reads
@@ -27,8 +28,11 @@ def make_anchor(ratio: float, scale: float, size: int) -> tuple[float, float, fl
 
 def make_anchors(scales: Floats, ratios: Floats, stride: int, height: int, width: int):
     """The corners of all anchors at all places, (height, width, anchors, 4)."""
+    arrays.charge_elements(height, width, len(ratios), len(scales), 4)
     shapes = np.array([make_anchor(r, s, stride) for r in ratios for s in scales])
-    y, x = np.meshgrid(np.arange(height) * stride, np.arange(width) * stride, indexing="ij")
+    y, x = arrays.meshgrid(
+        arrays.arange(height) * stride, arrays.arange(width) * stride, indexing="ij"
+    )
     return (np.stack([x, y, x, y], -1)[:, :, None] + shapes).astype(np.float32)
 
 
@@ -89,7 +93,7 @@ def read_proposal(
     every = g.Equal(order, order)
     _, kept = select_boxes(g, conflicts, every, every, g.const(-1, DType.INT32))
     front, _, found = order_kept_first(g, kept)
-    places = g.Mod(g.const(np.arange(rpn_post_nms_top_n)[None]), found)
+    places = g.Mod(g.const(arrays.arange(rpn_post_nms_top_n)[None]), found)
     rows = reorder_rows(g, reorder_rows(g, boxes, front), places)
     which = g.Reshape(g.cast(g.index_range(g.size_of(rows, 0)), DType.FLOAT32), [-1, 1, 1])
     which = g.Expand(which, [1, rpn_post_nms_top_n, 1])
@@ -100,8 +104,8 @@ def is_outside_image(g, sizes: Value, stride: int, height: int, width: int):
     """Which places lie outside an image, (B, height, width, 1)."""
     real = g.cast(g.Div(sizes, float(stride)), DType.INT32)
     down, across = (g.Reshape(column(g, real, i), [-1, 1, 1, 1]) for i in (0, 1))
-    rows = g.const(np.arange(height, dtype=np.int32).reshape(1, -1, 1, 1))
-    columns = g.const(np.arange(width, dtype=np.int32).reshape(1, 1, -1, 1))
+    rows = g.const(arrays.arange(height, dtype=np.int32).reshape(1, -1, 1, 1))
+    columns = g.const(arrays.arange(width, dtype=np.int32).reshape(1, 1, -1, 1))
     return g.Or(g.GreaterOrEqual(rows, down), g.GreaterOrEqual(columns, across))
 
 
@@ -150,7 +154,7 @@ def collect_best(g, chosen, score, order, boxes, counts: tuple[int, int, int]):
     few = min(most, total)
     first = g.Slice(ranked, [0], [few], [1], [1])
     found = g.ReduceSum(g.cast(chosen, DType.INT64), [1], keepdims=1)
-    shown = g.Less(g.const(np.arange(few)[None]), found)
+    shown = g.Less(g.const(arrays.arange(few)[None]), found)
     rows = reorder_rows(g, boxes, reorder_rows(g, order, first))
     classes = g.cast(g.Div(first, g.const(count, DType.INT64)), DType.FLOAT32)
     held = [g.Where(g.Unsqueeze(shown, [2]), rows, g.const(0, rows.type))]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.graph import DType, Value
 from serde.spec.expressions import Size
 from serde.version_converter.adapters.resize import decompose_resize, every_axis, static_scales
@@ -38,13 +39,13 @@ NATIVE = ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel")
 
 def positions(size: int, count: int, mode: str, roi: tuple[float, float]) -> Any:
     """Where each of ``count`` results lies among ``size`` elements, as TVM computes it."""
-    x, scale = np.arange(count, dtype=F), F(size) / F(count)
+    x, scale = arrays.arange(count, dtype=F), F(size) / F(count)
     if mode == "half_pixel" or (mode == "pytorch_half_pixel" and count > 1):
         return (x + F(0.5)) * scale - F(0.5)
     if mode == "pytorch_half_pixel":
-        return np.zeros(count, F)
+        return arrays.zeros(count, F)
     if mode == "align_corners":
-        return F(size - 1) / F(count - 1) * x if count > 1 else np.zeros(count, F)
+        return F(size - 1) / F(count - 1) * x if count > 1 else arrays.zeros(count, F)
     if mode == "asymmetric":
         return scale * x
     if mode == "tf_half_pixel_for_nn":
@@ -53,7 +54,7 @@ def positions(size: int, count: int, mode: str, roi: tuple[float, float]) -> Any
     start, end = F(roi[0]), F(roi[1])
     if count > 1:
         return start * F(size - 1) + x * (end - start) * F(size - 1) / F(count - 1)
-    return np.full(count, F(0.5) * (start + end) * F(size - 1), F)
+    return arrays.full(count, F(0.5) * (start + end) * F(size - 1), F)
 
 
 def nearest(at: np.ndarray, rounding: str) -> Any:
@@ -75,7 +76,7 @@ def nearest(at: np.ndarray, rounding: str) -> Any:
 def nearest_table(size, count, mode, rounding, roi, whole: bool) -> Any:
     """The element taken for each result; ``whole`` divides where sizes are multiples."""
     if whole and mode == "asymmetric" and count % size == 0:
-        return np.arange(count) // (count // size)
+        return arrays.arange(count) // (count // size)
     if rounding == "":
         rounding = "round" if mode == "align_corners" else "floor"
     return np.clip(nearest(positions(size, count, mode, roi), rounding), 0, size - 1)
@@ -84,7 +85,7 @@ def nearest_table(size, count, mode, rounding, roi, whole: bool) -> Any:
 def onnx_table(size, count, mode, rounding) -> Any:
     """What ONNX Runtime's Resize takes."""
     scale = F(count) / F(size)
-    x = np.arange(count, dtype=F)
+    x = arrays.arange(count, dtype=F)
     if mode == "half_pixel":
         at = (x + F(0.5)) / scale - F(0.5)
     elif mode == "pytorch_half_pixel":

@@ -6,6 +6,7 @@ import numpy as np
 
 from serde.decompositions.roi import average_regions, maximize_regions
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType
 from serde.version_converter.adapters.roi import roi_align
@@ -50,7 +51,7 @@ def max_of_samples(g, x, which, corners, counts: Ints, scale: float, ratio: int)
     for at, (size, count) in enumerate(zip(require_static_sizes(x), counts, strict=True)):
         first, last = (g.Mul(column(g, corners, i - at, 1), scale) for i in (1, 3))
         length = g.Max(g.Sub(last, first), 1.0)
-        steps = (np.arange(count * ratio) + 0.5) / (count * ratio)
+        steps = (arrays.arange(count * ratio) + 0.5) / (count * ratio)
         place = g.Add(
             g.Unsqueeze(first, [1]),
             g.Mul(g.Unsqueeze(length, [1]), g.const(steps[None].astype(np.float32))),

@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 from serde.version_converter.adapters.vision import decompose_grid_sample
@@ -76,9 +77,10 @@ def read_affine_grid(g, theta, *, target_shape: Ints):
     height, width = target_shape
     step = [np.float32((2.0 - 1e-7) / (n - 1)) for n in target_shape]
     y, across = (
-        np.float32(-1) + np.arange(n, dtype=np.float32) * s
+        np.float32(-1) + arrays.arange(n, dtype=np.float32) * s
         for n, s in zip(target_shape, step, strict=True)
     )
+    arrays.charge_elements(3, height, width)
     rows = [np.tile(across, height), np.repeat(y, width), np.ones(height * width, np.float32)]
     places = g.MatMul(theta, g.const(np.stack(rows).astype(theta.type.numpy)))
     return g.Reshape(places, [0, 0, height, width])
@@ -122,7 +124,7 @@ def crop_positions(g, boxes: Value, at: int, size: int, count: int):
     """Places along one axis for each box: (boxes, count)."""
     first, last = (g.Slice(boxes, [i], [i + 1], [1], [1]) for i in (at, at + 2))
     step = g.Div(g.Mul(g.Sub(last, first), float(size - 1)), float(max(count - 1, 1)))
-    along = g.const(np.arange(count, dtype=np.float32)[None])
+    along = g.const(arrays.arange(count, dtype=np.float32)[None])
     return g.Add(g.Mul(first, float(size - 1)), g.Mul(step, along))
 
 
@@ -158,8 +160,9 @@ def read_deformable_conv2d(
         repeat_per_axis(dilation, 2),
         strict=True,
     )
+    arrays.charge_elements(2, count, rows, columns)
     for at, (size, stride, pad, step) in enumerate(frame):
-        base = np.arange(size)[None] * stride - pad + np.arange(kernel[at])[:, None] * step
+        base = arrays.arange(size)[None] * stride - pad + arrays.arange(kernel[at])[:, None] * step
         shape = ((kernel[0], 1, rows, 1), (1, kernel[1], 1, columns))[at]
         grid = np.broadcast_to(base.reshape(shape), (*kernel, rows, columns))
         move = g.Gather(moves, at, axis=3)

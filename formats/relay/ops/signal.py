@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 
@@ -14,6 +15,7 @@ from .layouts import require_static_sizes
 
 def make_waves(rows: int, count: int, dtype: DType):
     """Cosines and sines, (count, rows)."""
+    arrays.charge_elements(count, rows)
     angle = 2 * np.pi * np.outer(np.arange(count), np.arange(rows)) / count
     return np.cos(angle).astype(dtype.numpy), np.sin(angle).astype(dtype.numpy)
 
@@ -27,6 +29,7 @@ def read_stft(
     require(isinstance(size, int), "a signal of unknown length")
     frames = 1 + (size - n_fft) // hop_length
     rows = n_fft // 2 + 1 if onesided else n_fft
+    arrays.charge_elements(frames, win_length)
     at = np.arange(frames)[:, None] * hop_length + np.arange(win_length)
     pieces = g.Mul(g.Gather(x, g.const(at), axis=x.rank - 1), window)
     cosines, sines = make_waves(rows, win_length, x.type)
@@ -56,7 +59,7 @@ def to_dense_matrix(data: Value, indices: Value, starts: Value, columns: int) ->
     held, at, begin = data.array(), indices.array(), starts.array()
     blocks = held if held.ndim == 3 else held.reshape(-1, 1, 1)
     height, width = blocks.shape[1:]
-    full = np.zeros(((len(begin) - 1) * height, columns), held.dtype)
+    full = arrays.zeros(((len(begin) - 1) * height, columns), held.dtype)
     for row in range(len(begin) - 1):
         for i in range(begin[row], begin[row + 1]):
             top, left = row * height, at[i] * width
@@ -80,9 +83,9 @@ def read_sparse_transpose(g, data, indices, starts):
     require(all(v.tensor is not None for v in (data, indices, starts)),
             "a sparse matrix that the model computes")  # fmt: skip
     columns, count = indices.array(), len(starts.array()) - 1
-    rows = np.repeat(np.arange(count), np.diff(starts.array()))
+    rows = np.repeat(arrays.arange(count), np.diff(starts.array()))
     order = np.argsort(columns, kind="stable")
-    ends = np.searchsorted(columns[order], np.arange(count + 1))
+    ends = np.searchsorted(columns[order], arrays.arange(count + 1))
     held = (data.array()[order], rows[order], ends)
     kinds = (v.type.numpy for v in (data, indices, starts))
     return tuple(g.const(v.astype(t)) for v, t in zip(held, kinds, strict=True))

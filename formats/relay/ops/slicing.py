@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.geometry import Ints, axes_of, axis_of
 from serde.ir.graph import DType, Value
 from serde.version_converter.adapters.slicing import part_sizes
@@ -56,9 +57,9 @@ def read_strided_set(g, x, v, begin, end, strides):
     bounds = [w.ints() for w in (begin, end, strides)]
     bounds[2] = bounds[2] or (1,) * len(bounds[0])
     cuts = [slice(*b) for b in zip(*bounds, strict=True)]
-    rows = [np.arange(d)[c] for d, c in zip(require_static_sizes(x, 0), cuts, strict=False)]
-    rows += [np.arange(d) for d in require_static_sizes(x, len(rows))]
-    places = np.stack(np.meshgrid(*rows, indexing="ij"), -1)
+    rows = [arrays.arange(d)[c] for d, c in zip(require_static_sizes(x, 0), cuts, strict=False)]
+    rows += [arrays.arange(d) for d in require_static_sizes(x, len(rows))]
+    places = np.stack(arrays.meshgrid(*rows, indexing="ij"), -1)
     return g.ScatterND(x, g.const(places.astype(np.int64)), v)
 
 
@@ -175,7 +176,7 @@ def _split_with_empty(g, x, counts, axis: int):
     made, at = [], 0
     for count in counts:
         shape = (*dims[:axis], count, *dims[axis + 1 :])
-        empty = g.const(np.zeros(shape, x.type.numpy)) if not count else None
+        empty = g.const(arrays.zeros(shape, x.type.numpy)) if not count else None
         made.append(empty or g.Slice(x, [at], [at + count], [axis], [1]))
         at += count
     return tuple(made)

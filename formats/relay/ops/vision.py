@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.graph import DType
 
 from ..rules import Floats, reads
@@ -21,7 +22,7 @@ def read_yolo_reorg(g, x, *, stride=1):
     area = stride * stride
     few = channels // area
     require(few > 0, f"{channels} channels for stride {stride}")
-    b, k, j, i = np.meshgrid(*map(np.arange, require_static_sizes(x, 0)), indexing="ij")
+    b, k, j, i = arrays.meshgrid(*map(arrays.arange, require_static_sizes(x, 0)), indexing="ij")
     row = (j * stride + (k // few) // stride) * stride
     at = ((b * area * channels + (k % few) * area) * height + row) * width
     at = at + i * stride + (k // few) % stride
@@ -41,10 +42,10 @@ def read_multibox_prior(
     boxes = [(s * height / width / 2, s / 2) for s in sizes]
     roots = [np.sqrt(r) for r in ratios[1:]]
     boxes += [(sizes[0] * height / width * r / 2, sizes[0] / r / 2) for r in roots]
-    y, across = np.meshgrid(
-        (np.arange(height) + offsets[0]) * step[0], (np.arange(width) + offsets[1]) * step[1],
-        indexing="ij",
-    )  # fmt: skip
+    rows = (arrays.arange(height) + offsets[0]) * step[0]
+    columns = (arrays.arange(width) + offsets[1]) * step[1]
+    arrays.charge_elements(height, width, len(boxes), 4)
+    y, across = arrays.meshgrid(rows, columns, indexing="ij")
     centers = np.stack([across, y, across, y], -1)[:, :, None]
     half = np.array([(-w, -h, w, h) for w, h in boxes])
     anchors = (centers + half).reshape(1, -1, 4).astype(np.float32)

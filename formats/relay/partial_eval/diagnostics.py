@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from serde.errors import ConversionError, Problem, Unconvertible
+from serde.ir.budget import STEPS
 from serde.ir.graph import Node
 
 from .. import ast
@@ -13,8 +14,6 @@ from .values import FAILURE, DependsOnFailure, Failure
 
 STAGE = "relay → graph"
 Refusal = Callable[[Node], ConversionError | None]
-FEWEST_STEPS = 400_000  # that any module may take
-MOST_GROWTH = 64  # steps for each expression of a larger one
 
 
 class Budget:
@@ -24,7 +23,7 @@ class Budget:
     """
 
     def __init__(self, size: Callable[[], int]) -> None:
-        self.size, self.left, self.is_final = size, FEWEST_STEPS, False
+        self.size, self.left, self.is_final = size, STEPS.least, False
 
     def charge(self, function: str, steps: int = 1) -> None:
         """Take steps from the budget.
@@ -36,7 +35,7 @@ class Budget:
         if self.left >= 0:
             return
         if not self.is_final:
-            self.left += max(0, MOST_GROWTH * self.size() - FEWEST_STEPS)
+            self.left += max(0, STEPS.growth * self.size() - STEPS.least)
             self.is_final = True
         if self.left < 0:
             reason = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from serde.ir import arrays
 from serde.ir.graph import DType, Value
 
 from .common import cast, count_range
@@ -56,7 +57,7 @@ def drop_marked(g, sizes: Value, mark: Value, left: int | None):
         return g.Compress(sizes, g.Equal(mark, 0), axis=0)
     kept = g.Sub(1, mark)
     place = g.Unsqueeze(g.CumSum(kept, 0, exclusive=1), [0])
-    chosen = cast(g, g.Equal(place, g.const(np.arange(left)[:, None])), DType.INT64)
+    chosen = cast(g, g.Equal(place, g.const(arrays.arange(left)[:, None])), DType.INT64)
     return g.ReduceSum(g.Mul(chosen, g.Mul(kept, sizes)), [1], keepdims=0)
 
 

@@ -7,6 +7,7 @@ from functools import reduce
 import numpy as np
 
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 
@@ -40,7 +41,7 @@ def count_ngrams(
     require(bool(found), "a pool without n-grams of the lengths asked for")
     require_expandable(len(at) * count, "a table of n-grams and places")
     whole = g.Concat(*found, axis=x.rank - 1) if len(found) > 1 else found[0]
-    total = g.MatMul(whole, g.const(np.eye(count, dtype=np.float32)[list(at)]))
+    total = g.MatMul(whole, g.const(arrays.eye(count, dtype=np.float32)[list(at)]))
     if mode == "IDF":
         total = cast(g, g.Greater(total, 0.0), DType.FLOAT32)
     return total if mode == "TF" or not weights else g.Mul(total, g.const(weights, DType.FLOAT32))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.dim_expr import shape_data_of
 from serde.ir.graph import Dim, DType, Value
 
@@ -238,7 +239,7 @@ def resize_asymmetric(g, x: Value, scales: Value, *, mode: str):
     shrinking = scales.tensor is not None and mode == "nearest" and (scales.array() < 1).any()
     if not shrinking:
         return g.Resize(x, none, scales, nearest_mode="floor", **how)
-    both = np.float32(scales.array()), np.ones(scales.static_shape, np.float32)
+    both = np.float32(scales.array()), arrays.ones(scales.static_shape, np.float32)
     grown, shrunk = np.maximum(*both), np.minimum(*both)
     y = x if (grown == 1).all() else g.Resize(x, none, grown, nearest_mode="floor", **how)
     return g.Resize(y, none, shrunk, nearest_mode="ceil", **how)

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from serde.ir import arrays
+
 Array = np.ndarray[Any, Any]
 
 
@@ -45,7 +47,7 @@ def coordinates(n: int, m: int, scale: float, mode: str, roi: tuple[float, float
     In float32, as runtimes have it: a place may lie exactly between two elements. ``scale`` is 0
     where the size was given instead.
     """
-    x = np.arange(m, dtype=np.float32)
+    x = arrays.arange(m, dtype=np.float32)
     old, new, one = np.float32(n), np.float32(m), np.float32(1)
     by = np.float32(scale) if scale else new / old
     length = old * by if scale else new
@@ -82,11 +84,11 @@ def weights(at: Array, n: int, scale: float, how: Sampling) -> Array:
     """How much each of ``n`` elements counts at each place: a row per place."""
     stretch = min(scale, 1.0) if how.antialias else 1.0
     reach = (1 if how.mode == "linear" else 2) / stretch
-    rows = np.zeros((len(at), n))
+    rows = arrays.zeros((len(at), n))
     for row, place in zip(rows, at, strict=True):
         base = np.floor(place)
         first = int(np.floor(-reach) + 1)
-        taps = base + np.arange(first, 2 - first)
+        taps = base + arrays.arange(first, 2 - first)
         share = kernel((taps - place) * stretch, how)
         inside = (taps >= 0) & (taps < n)
         if how.exclude_outside or how.antialias:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import reduce
 from math import prod
 
-import numpy as np
-
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 
@@ -131,7 +130,7 @@ def deformable_convolution(
     moved = g.Reshape(offset, g.Concat([-1, taps, axes], grid, axis=0))
     places = []
     for i in range(axes):
-        inner = np.indices(kernel_shape)[i].ravel() * dilations[i] - pads[i]
+        inner = arrays.indices(kernel_shape)[i].ravel() * dilations[i] - pads[i]
         first = g.const(inner.reshape(1, taps, *[1] * axes), x.type)
         steps = g.Mul(cast(g, count_range(g, size(g, offset, 2 + i)), x.type), float(strides[i]))
         steps = g.Reshape(steps, [-1 if a == i + 2 else 1 for a in range(2 + axes)])

@@ -13,6 +13,7 @@ import numpy as np
 
 from serde.decompositions.recurrent import unroll_recurrent
 from serde.errors import require
+from serde.ir import arrays
 from serde.ir.geometry import may_be_same
 from serde.ir.graph import DType, Tensor, Value
 from serde.spec.expressions import END
@@ -221,7 +222,7 @@ def pack_parameters(op: str, w: Value, r: Value, b: Value | None) -> Tensor:
 
 def _vector(gates: tuple[int, ...], w: Value, r: Value, b: Value | None) -> Any:
     directions, rows, _ = w.static_shape
-    biases = np.zeros((directions, 2 * rows), w.type.numpy) if b is None else b.array()
+    biases = arrays.zeros((directions, 2 * rows), w.type.numpy) if b is None else b.array()
     parts = [_reorder_gates(m.array()[d], gates) for d in range(directions) for m in (w, r)]
     parts += [_reorder_gates(half, gates) for bias in biases for half in np.split(bias, 2)]
     return np.concatenate([p.ravel() for p in parts])
