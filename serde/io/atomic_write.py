@@ -1,11 +1,19 @@
-"""Writing files so that a failure leaves what was there before."""
+"""Writing files so that a failure leaves what was there before.
+
+One file replaces another at once. Of several, the model is the last: while the others are put in
+place there is none, so that a process that is killed never leaves an old model with new weights.
+What was there before is kept under hidden names (``.NAME.….before``) until all is in place.
+Nothing is flushed to the disk (``fsync``): that is the system's to do, and a power failure soon
+after may damage a result.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
+import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import BinaryIO, cast
 
@@ -13,15 +21,25 @@ from serde.errors import UsageError
 from serde.io.tensor_bytes import open_part
 from serde.ir.graph import FileSlice
 
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None  # type: ignore[assignment]
+
+BEFORE = ".before"  # ends the name of what is kept until all files are in place
 CHUNK = 1 << 18  # bytes copied at a time where the system cannot copy by itself
 SMALL = 1 << 16  # bytes; parts up to this are read and written with those around them
 MOST_OPEN = 8  # files
 
 
 class Replacing:
-    """Files written under temporary names, and put in place together when all are complete."""
+    """Files written under temporary names, and put in place together when all are complete.
+
+    ``path`` is the model, which the others belong to.
+    """
 
     def __init__(self, path: str) -> None:
+        self.model = path
         self.written: list[str] = []
         self._open: list[tuple[BinaryIO, str, str]] = []
         check_target(path)
@@ -35,9 +53,9 @@ class Replacing:
         folder, name = os.path.split(os.path.abspath(path))
         with name_path_in_errors(path):
             number, temporary = tempfile.mkstemp(".part", f".{name[:80]}.", folder)
-        _make_readable(number)
-        file = cast(BinaryIO, os.fdopen(number, "wb"))
-        self._open.append((file, temporary, path))
+            file = cast(BinaryIO, os.fdopen(number, "wb"))
+            self._open.append((file, temporary, path))
+            _make_readable(number)
         return file
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
@@ -53,14 +71,60 @@ class Replacing:
             for file, temporary, _ in self._open:
                 with suppress(OSError):
                     file.close()
-                with suppress(FileNotFoundError):
+                with suppress(OSError):
                     os.unlink(temporary)
 
     def _put_in_place(self) -> None:
-        for _, temporary, path in self._open:
-            with name_path_in_errors(path):
-                os.replace(temporary, path)
-            self.written.append(path)
+        new = sorted(self._open, key=lambda file: file[2] == self.model)
+        together = [(temporary, path) for _, temporary, path in new]
+        if len(new) > 1:
+            with _lock_folder(os.path.dirname(os.path.abspath(self.model))):
+                _replace_together(together)
+        else:
+            for temporary, path in together:
+                _rename(temporary, path, path)
+        self.written += [path for _, _, path in self._open]
+
+
+@contextmanager
+def _lock_folder(folder: str) -> Iterator[None]:
+    """Keep other processes of serde from putting files in place meanwhile, if there are locks."""
+    if fcntl is None:
+        yield
+        return
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without them
+            fcntl.flock(number, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(number)
+
+
+def _replace_together(new: Sequence[tuple[str, str]]) -> None:
+    """Move what is there away, the model first; then put the new files in place, it last."""
+    try:
+        for temporary, path in reversed(new):
+            if os.path.lexists(path):
+                _rename(path, temporary + BEFORE, path)
+        for temporary, path in new:
+            _rename(temporary, path, path)
+    except BaseException:
+        for temporary, path in reversed(new):  # those in place; the model among them at once
+            if not os.path.lexists(temporary):
+                os.unlink(path)
+        for temporary, path in new:
+            if os.path.lexists(temporary + BEFORE):
+                os.replace(temporary + BEFORE, path)
+        raise
+    for temporary, _ in new:
+        with suppress(OSError):
+            os.unlink(temporary + BEFORE)
+
+
+def _rename(old: str, new: str, shown: str) -> None:
+    with name_path_in_errors(shown):
+        os.replace(old, new)
 
 
 def _make_readable(number: int) -> None:
@@ -87,15 +151,42 @@ def check_target(path: str) -> None:
     Raises:
         UsageError: for a path that is none. PermissionError: where files cannot be made.
     """
-    if os.path.isdir(path):
+    try:  # once: another process may replace it meanwhile
+        kind = os.stat(path).st_mode
+    except OSError:
+        kind = stat.S_IFREG  # there is none, or a link to none, which is replaced
+    if stat.S_ISDIR(kind):
         raise UsageError(f"{path} is a folder: name the file to write")
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
         raise UsageError(f"{folder} does not exist")
-    if os.path.exists(path) and not os.path.isfile(path):
+    if not stat.S_ISREG(kind):
         raise UsageError(f"{path} is not a regular file")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, "no permission to write in this folder", folder)
+
+
+def refuse_overwriting(target: str, files: Iterable[str], source: str | None) -> None:
+    """Refuse to replace a file of the source, where ``source`` itself is not replaced.
+
+    ``files`` are those that its weights lie in.
+
+    Raises:
+        UsageError: naming the file.
+    """
+    if source is not None and is_same_file(target, source):
+        return  # all of it is replaced
+    for file in files:
+        if is_same_file(target, file):
+            raise UsageError(f"{target} is a file of the source: write to another name")
+
+
+def is_same_file(a: str, b: str) -> bool:
+    """Whether two paths lead to one file, or would."""
+    try:
+        return os.path.samefile(a, b)
+    except OSError:
+        return os.path.realpath(a) == os.path.realpath(b)
 
 
 class Sources:
