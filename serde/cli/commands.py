@@ -17,6 +17,7 @@ import click
 
 from serde.cli.context import ARGUMENTS, FAILED, SYSTEM, UNREADABLE, USAGE
 from serde.errors import MalformedFile, SerdeError, UnknownFormat, UsageError
+from serde.io.signals import exit_on_signals
 
 ASCII = {"→": "->", "×": "x", "…": "...", "≤": "<=", "≥": ">=", "–": "-", "—": "-"}
 ENCODING_ERRORS = "serde.ascii"  # the name of the handler below
@@ -67,7 +68,8 @@ class Command(click.Group):
         _make_streams_total()
         if os.environ.get("NO_COLOR"):
             extra["color"] = False
-        return super().main(*args, **extra)
+        with exit_on_signals():
+            return super().main(*args, **extra)
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         """Keep the arguments, for a process that is to run the command again."""

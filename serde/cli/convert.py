@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import click
@@ -22,6 +21,7 @@ from serde.cli.options import (
 from serde.cli.progress import show_stages
 from serde.cli.show import show_conversion, show_next_step, show_not_compared, show_verification
 from serde.errors import Unconvertible, UsageError
+from serde.io.atomic_write import is_same_file
 
 
 @click.command(cls=RenamingCommand)
@@ -55,8 +55,10 @@ def convert(
     """Convert SOURCE, a file, prefix, folder or archive, to another format."""
     from serde import api
 
-    if report_path and os.path.abspath(report_path) == os.path.abspath(target):
+    if report_path and is_same_file(report_path, target):
         raise UsageError(f"--report and -o are one file: {target}")
+    if report_path and is_same_file(report_path, source):
+        raise UsageError(f"--report is the source: {source}")
     given = give(**options)
     try:
         with show_stages(quiet) as progress:

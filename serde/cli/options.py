@@ -289,29 +289,37 @@ def add_isolation(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that have the command run in a process of its own."""
 
     @wraps(command)
-    def run(*args: Any, isolate: bool, max_seconds: int, max_memory: int, **options: Any) -> Any:
+    def run(
+        *args: Any, isolate: bool, max_seconds: int, max_memory: int, max_file_size: int,
+        **options: Any,
+    ) -> Any:  # fmt: skip
         context = click.get_current_context()
         if not isolate:
             inside = context.find_root().obj == LIMITED
-            for name in () if inside else ("max_seconds", "max_memory"):
+            for name in () if inside else ("max_seconds", "max_memory", "max_file_size"):
                 if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
                     option = f"--{name.replace('_', '-')}"
                     raise click.UsageError(f"{option} limits what --isolate runs: give both")
             return command(*args, **options)
         arguments = [a for a in context.meta[ARGUMENTS] if a != "--isolate"]
-        code = sandbox.run_limited(arguments, options["source"], max_seconds, max_memory)
+        limits = max_seconds, max_memory, max_file_size
+        code = sandbox.run_limited(arguments, options["source"], *limits)
         return context.exit(code)
 
     add = _combine([
         add_option("--isolate", is_flag=True, group=LIMITS,
                    help="Read a file nobody vouches for in a process of its own.",
                    details="A crash in a library, or a file made to exhaust the machine, ends that "
-                           "process alone."),
+                           "process alone, and it ends with the command. Nothing is imported "
+                           "as the environment says."),
         add_option("--max-seconds", default=sandbox.SECONDS, metavar="N", show_default=True,
-                   group=LIMITS, type=click.IntRange(min=1),
+                   group=LIMITS, type=click.IntRange(1, 10**6),
                    help="With --isolate, the time it may take."),
         add_option("--max-memory", default=sandbox.MEMORY, metavar="MIB", show_default=True,
-                   group=LIMITS, type=click.IntRange(min=1),
+                   group=LIMITS, type=click.IntRange(sandbox.LEAST_MEMORY, 1 << 30),
                    help="With --isolate, the memory it may take (Linux)."),
+        add_option("--max-file-size", default=sandbox.FILE_SIZE, metavar="MIB", show_default=True,
+                   group=LIMITS, type=click.IntRange(1, 1 << 30),
+                   help="With --isolate, the size of each file it may write."),
     ])  # fmt: skip
     return add(run)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
+SET_PARENT_DEATH_SIGNAL = 1  # of Linux's prctl
 PATIENCE = 2  # seconds that a stopped process has to clean up
 
 
@@ -76,10 +77,34 @@ def describe_crash(code: int) -> str:
     return f"signal {-code}"
 
 
-def limit_memory(mebibytes: int) -> None:
-    """Let this process take no more memory, mapped files not counted (Linux), and dump no core."""
-    if sys.platform == "linux":
-        import resource
+def limit_process(memory: int, seconds: int | None = None, file_size: int | None = None) -> None:
+    """Limit what this process takes, and dump no core.
 
-        resource.setrlimit(resource.RLIMIT_DATA, (mebibytes << 20, mebibytes << 20))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    Args:
+        memory: MiB, mapped files not counted (Linux).
+        seconds: of processor time, of each processor (POSIX).
+        file_size: MiB of each file that is written (POSIX).
+    """
+    if os.name != "posix":
+        return
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if sys.platform == "linux":
+        resource.setrlimit(resource.RLIMIT_DATA, (memory << 20, memory << 20))
+    if seconds is not None:
+        every = seconds * (os.cpu_count() or 1)
+        resource.setrlimit(resource.RLIMIT_CPU, (every, every + PATIENCE))
+    if file_size is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (file_size << 20, file_size << 20))
+
+
+def end_with_parent(parent: int) -> None:
+    """Have the system kill this process when ``parent``, which started it, ends (Linux)."""
+    if sys.platform != "linux":
+        return
+    import ctypes
+
+    ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before
+        os._exit(1)

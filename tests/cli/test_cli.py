@@ -429,7 +429,7 @@ class TestIsolation:
             values = onnx.numpy_helper.from_array(np.ones(1, np.float32), f"s{i}")
             model.graph.sparse_initializer.add(values=values, indices=indices, dims=[1 << 24])
         onnx.save(model, "sparse.onnx")
-        limits = ("--isolate", "--max-memory", "900")
+        limits = ("--isolate", "--max-memory", "900", "--max-growth", "4096")
         found = self.run("convert", "sparse.onnx", "-o", "d.onnx", *limits)
         assert found.returncode == FAILED and "more memory than there is" in found.stderr
         assert not Path("d.onnx").exists() and "Traceback" not in found.stderr

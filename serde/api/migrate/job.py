@@ -96,6 +96,7 @@ def _run_in(job: Job, folder: str) -> Row:
     order = {
         "source": source, "target": target, "to_format": job.to_format, "verify": job.verify,
         "options": dict(job.options), "report": report, "memory": job.memory, "answer": answer,
+        "parent": os.getpid(),
     }  # fmt: skip
     threads = {name: os.environ.get(name, str(job.threads)) for name in THREADS}
     try:
