@@ -17,6 +17,7 @@ from serde.legalize.convert import without_functions
 from serde.legalize.profiles import PROFILES, Profile
 from serde.passes import drop_dead, merge_repeats, share_constants, tidy
 from serde.passes.change_batch import dimension_names, fix_dimensions, rebatch
+from serde.passes.copy_weights import copy_weights
 from serde.passes.cut_inputs import (
     check_dim_name,
     check_integer,
@@ -101,6 +102,8 @@ def raise_to_ir(found: Format, graph: Graph, given: Mapping[str, Any]) -> Graph:
     if given.get("fold_batchnorm"):
         graph = fold_batchnorm(graph)
     check_graph(graph)
+    if given.get("copy"):
+        copy_weights(graph)
     return graph
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from serde.api.report import Report
 from serde.errors import Unconvertible, UsageError
-from serde.io.atomic_write import check_target
+from serde.io.atomic_write import check_target, refuse_overwriting
 from serde.io.weights_hash import KEY
 from serde.ir.budget import within_budget
 from serde.ir.graph import Graph
@@ -126,6 +126,7 @@ def convert(
         report.refuse(error.problems)
         error.report = report
         raise
+    _refuse_overwriting(source, graph, os.fspath(target))
     run = None
     # The source is run before it is replaced, if it is.
     if verify or data is not None or expected is not None:
@@ -153,6 +154,14 @@ def convert(
                     run, target, weights=weights, graph=lowered
                 )
     return report
+
+
+def _refuse_overwriting(source: Any, graph: Graph, target: str) -> None:
+    """Refuse to replace a file of weights by a model, unless the whole source is replaced."""
+    tensors = [v.tensor for v in graph.constants() if v.tensor is not None]
+    files = {t.where.path for t in tensors if t.where is not None}
+    own = os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
+    refuse_overwriting(target, files, own)
 
 
 def check_choice(name: str, given: Any, choices: Sequence[Any]) -> None:

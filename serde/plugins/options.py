@@ -119,6 +119,11 @@ class ReadOptions:
         "Runtimes that optimize what they load do so themselves; weights are then no longer those "
         "of the source. The default with the profiles npu-static and tract.", kind="flag",
     )  # fmt: skip
+    copy: bool | None = option(
+        "Read weights into memory at once; their files may then change.",
+        "Otherwise weights stay in their files, and reading one that became shorter meanwhile is "
+        "an error, or ends the process where it is being computed with.", kind="flag",
+    )  # fmt: skip
     max_growth: int | None = option(
         "MiB that inflated, sparse and computed weights may take, where that is much for the file.",
         "256 and 64 times what is read if left out: a small file cannot fill a disk.",

@@ -17,7 +17,7 @@ import pytest
 from onnx import TensorProto, external_data_helper, helper, numpy_helper
 
 import serde
-from serde.errors import UsageError
+from serde.errors import MalformedFile, UsageError
 from serde.formats.onnx import writer
 from serde.formats.onnx.reader import read_model
 from serde.ir.graph import FileSlice
@@ -282,3 +282,47 @@ def test_memory_does_not_grow_with_the_weights(tmp_path, mode):
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert int(out.stdout) / 1000 < 150
+
+
+def test_a_file_of_the_source_is_not_replaced_by_the_result(source, tmp_path):
+    serde.convert(source, tmp_path / "s.onnx", external_data="always")
+    weights = tmp_path / "weights.onnx"  # as any file may be called
+    (tmp_path / "s.onnx.data").rename(weights)
+    made = onnx.load(tmp_path / "s.onnx", load_external_data=False)
+    for tensor in made.graph.initializer:
+        for entry in tensor.external_data:
+            entry.value = "weights.onnx" if entry.key == "location" else entry.value
+    (tmp_path / "s.onnx").write_bytes(made.SerializeToString())
+    (tmp_path / "link.onnx").symlink_to(weights)
+    before = weights.read_bytes()
+    for target in (weights, tmp_path / "link.onnx"):
+        with pytest.raises(UsageError, match="is a file of the source: write to another name"):
+            serde.convert(tmp_path / "s.onnx", target)
+    assert weights.read_bytes() == before
+
+
+def test_copied_weights_do_not_depend_on_their_files(source, tmp_path):
+    serde.convert(source, tmp_path / "s.onnx", external_data="always")
+    kept = {v.name: v.array() for v in serde.load(tmp_path / "s.onnx").constants()}
+    kept = {name: array.copy() for name, array in kept.items()}
+    graph = serde.load(tmp_path / "s.onnx", copy=True)
+    (tmp_path / "s.onnx.data").write_bytes(b"")
+    (tmp_path / "s.onnx").write_bytes(b"")
+    assert {v.name for v in graph.constants()} == kept.keys()
+    for value in graph.constants():
+        np.testing.assert_array_equal(value.array(), kept[value.name])
+    serde.save(graph, tmp_path / "t.onnx")
+    np.testing.assert_allclose(
+        computed(tmp_path / "t.onnx"), computed(tmp_path / "source.onnx"), rtol=1e-6
+    )
+
+
+def test_a_file_that_became_shorter_is_an_error(source, tmp_path):
+    serde.convert(source, tmp_path / "s.onnx", external_data="always")
+    graph = serde.load(tmp_path / "s.onnx")
+    os.truncate(tmp_path / "s.onnx.data", 100)
+    (big,) = (v for v in graph.constants() if v.name == "big")
+    with pytest.raises(MalformedFile, match="became shorter"):
+        big.array()
+    with pytest.raises(MalformedFile, match="became shorter"):
+        serde.save(graph, tmp_path / "t.onnx")

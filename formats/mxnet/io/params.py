@@ -252,6 +252,7 @@ def _struct(layout: str) -> struct.Struct:
     return struct.Struct(f"<{layout}")
 
 
+@cache
 def _make_empty_array() -> Tensor:
     """What stands for an array that was never filled."""
     return Tensor.of(np.zeros(0, np.float32))
