@@ -102,6 +102,8 @@ READERS: dict[Any, tuple[str, Callable[[str], Any]]] = {
 
 def parse(kind: Any, raw: Any) -> Any:
     """Read an attribute as MXNet writes it: always a text."""
+    if isinstance(raw, str) and kind not in READERS:
+        raise ConversionError(f"{raw[:80]!r} is no subgraph")
     return _read(kind, raw) if isinstance(raw, str) else raw  # else a subgraph
 
 

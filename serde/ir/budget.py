@@ -31,7 +31,7 @@ class Limit:
 BYTES = Limit(1 << 28, 64)  # of arrays, for each byte of the files that are read
 VALUES = Limit(50_000, 64)  # of a graph, for each one of the source
 NODES = Limit(50_000, 64)  # that calls of functions become, for each one of the source
-STEPS = Limit(400_000, 64)  # of an evaluation, for each expression of the source
+STEPS = Limit(100_000, 64)  # of an evaluation, for each expression of the source
 
 
 class Budget:

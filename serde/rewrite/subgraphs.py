@@ -74,7 +74,8 @@ def _split_scan_operands(node: Node, operands: int) -> tuple[int, Sequence[int]]
     if not isinstance(count, int):
         return operands, ()
     axes = node.attrs.get("scan_input_axes")
-    return max(operands - count, 0), axes if isinstance(axes, tuple) and axes else (0,) * count
+    given = axes if isinstance(axes, tuple) and axes else (0,) * min(count, operands)
+    return max(operands - count, 0), given
 
 
 def complete_type(value: Value, given: Type) -> Type:

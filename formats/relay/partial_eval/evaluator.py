@@ -11,13 +11,14 @@ From top to bottom: this file; ``calls``; ``loops`` and ``paired_loops``; ``expr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from serde.errors import ConversionError, Unconvertible, require
 from serde.ir.graph import Graph, Tensor, Value
 
 from .. import ast
-from ..ast_walk import Task, post_order, run
+from ..ast_walk import Task, operands, post_order, run
 from .calls import evaluate_call
 from .diagnostics import STAGE, Budget, Refusal
 from .expressions import (
@@ -63,7 +64,8 @@ def partially_evaluate(
             of the nodes.
     """
     module = inline_mutual_recursion(module)
-    budget = Budget(lambda: sum(1 for _ in post_order(*module.functions.values())))
+    expressions = partial(post_order, *module.functions.values())
+    budget = Budget(lambda: sum(1 + len(list(operands(e))) for e in expressions()))
     state = State(module, EVALUATORS, GraphBuilder(name), budget, entry)
     try:
         graph: Graph = run(evaluate_main(state, entry, params or {}))
@@ -86,6 +88,7 @@ def evaluate_main(state: State, entry: str, params: Mapping[str, Tensor]) -> Tas
             frame.values[param] = state.diagnostics.record(error, entry)
     result = yield evaluate(state, function.body, frame)
     outputs = flatten_value(state, result, f"the result of @{entry}")
+    state.budget.charge(entry, len(outputs))
     require(outputs, f"@{entry} returns no tensor; a model has at least one output")
     names = read_output_names(function, outputs) or make_output_names(result)
     named = name_outputs(state, outputs, names)
