@@ -4,8 +4,9 @@
 
 ``parse READER`` damages samples and parses them in memory; ``convert READER`` makes models of
 counts, repetition and nesting (``tests/fuzz/grammar.py``) and converts them. Both have to end in
-success or a SerdeError, with work in proportion to the bytes of the input (``allowed_seconds``) and
-1 GiB of memory. An input is known by its seed. ``--record`` adds the run to the record.
+success or a SerdeError, with work in proportion to the bytes of the input
+(``attempts.allowed_seconds``) and 1 GiB of memory. An input is known by its seed. ``--record`` adds
+the run to the record.
 """
 
 from __future__ import annotations
@@ -29,8 +30,6 @@ from .fuzz import ROOT, keep
 
 CELL = "fuzzing-campaign"
 MEMORY = 1 << 30
-LEAST_SECONDS, BYTES_PER_SECOND = 3.0, 5000  # of processor time, on a machine that others use
-PARSES_PER_SECOND = 50_000
 BATCH = 200  # inputs run before it is the next kind's turn
 
 
@@ -54,10 +53,14 @@ def kinds(home: Path) -> dict[str, Kind]:
     for reader in parsing.PARSERS:
         seeds = samples.of(reader)
         made = partial(mutations.mutated, reader, seeds)
-        found[f"parse {reader}"] = made, partial(parse, reader), PARSES_PER_SECOND
+        found[f"parse {reader}"] = made, partial(parse, reader), attempts.PARSED_PER_SECOND
     for reader in grammar.MAKERS:
         run = partial(attempts.attempt, reader, folder=home)
-        found[f"convert {reader}"] = partial(grammar.make, reader), run, BYTES_PER_SECOND
+        found[f"convert {reader}"] = (
+            partial(grammar.make, reader),
+            run,
+            attempts.CONVERTED_PER_SECOND,
+        )
     return found
 
 
@@ -73,11 +76,6 @@ def parse(reader: str, data: bytes) -> SerdeError | None:
     return None
 
 
-def allowed_seconds(size: int, bytes_per_second: int) -> float:
-    """The processor time that an input of ``size`` bytes may take."""
-    return LEAST_SECONDS + size / bytes_per_second
-
-
 def run_batch(name: str, kind: Kind, first: int, count: Count, findings: Path) -> None:
     """Run inputs of one kind, by their seeds from ``first`` on."""
     make, run, rate = kind
@@ -89,7 +87,7 @@ def run_batch(name: str, kind: Kind, first: int, count: Count, findings: Path) -
         try:
             refusal = run(data)
             took = time.process_time() - begun
-            if took > allowed_seconds(len(data), rate):
+            if took > attempts.allowed_seconds(len(data), rate):
                 raise attempts.Broken(f"{took:.1f} seconds for {len(data)} bytes")
         except Exception as error:
             count.findings += 1

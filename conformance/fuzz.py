@@ -31,8 +31,11 @@ LONGEST = 1 << 16  # bytes of an input
 PATIENCE = 300  # seconds for one input, on a busy machine, before its process is killed
 TITLE = """# Fuzzing
 
-Made by `python -m conformance.fuzz --record`, the row of each reader by its last run, on Python
-3.11.
+Made by `python -m conformance.pages` from what runs recorded, on Python 3.11.
+
+## Guided by coverage
+
+`python -m conformance.fuzz --record`, the row of each reader by its last run.
 
 Every input is read and converted with {seconds:g} seconds of work and {memory} GiB of memory
 allowed. It has to end in success or in a `SerdeError`, and leave no file behind if it fails;
@@ -59,14 +62,47 @@ class Run:
     smells: int = 0
 
 
-def page(rows: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+CAMPAIGN = """
+## Parsers alone, and grammars
+
+`python -m conformance.campaign --record`, all runs so far together; coverage does not guide them.
+`parse` damages samples as above and parses them in memory. `convert` makes well-formed models of
+counts, repetition and nesting (`tests/fuzz/grammar.py`) and converts them. Findings are other
+exceptions than `SerdeError`, more than 1 GiB of memory, files left behind, and more processor time
+than {least:g} seconds and one for every {parses:,} bytes that are parsed, or {bytes:,} that are
+converted. Seconds are processor time of one process; making the inputs counts.
+
+| run | seconds | inputs | a second | succeeded | findings | bare exceptions |
+|---|---:|---:|---:|---:|---:|---:|
+"""
+
+
+def page(
+    rows: Mapping[str, Mapping[str, int]], campaign: Mapping[str, Mapping[str, float]]
+) -> Iterator[str]:
     """The lines of docs/results/fuzzing.md."""
     from tests.fuzz.attempts import MEMORY, READERS, SECONDS
 
     yield TITLE.format(seconds=SECONDS, memory=MEMORY >> 30).rstrip()
     for reader in (r for r in READERS if r in rows):
         yield f"| {reader} | {' | '.join(f'{n:,}' for n in rows[reader].values())} |"
+    yield from campaign_lines(campaign)
     yield ""
+
+
+def campaign_lines(rows: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+    """The table of runs without coverage, with their sum."""
+    from tests.fuzz.attempts import CONVERTED_PER_SECOND, LEAST_SECONDS, PARSED_PER_SECOND
+
+    yield CAMPAIGN.format(
+        least=LEAST_SECONDS, parses=PARSED_PER_SECOND, bytes=CONVERTED_PER_SECOND
+    ).rstrip()
+    fields = ("seconds", "inputs", "succeeded", "findings", "smells")
+    total = {f: sum(row[f] for row in rows.values()) for f in fields}
+    for name, row in {**rows, "all": total}.items():
+        seconds, inputs, *others = (round(row[f]) for f in fields)
+        numbers = (seconds, inputs, round(inputs / max(seconds, 1)), *others)
+        yield f"| {name} | {' | '.join(f'{n:,}' for n in numbers)} |"
 
 
 def main() -> int:

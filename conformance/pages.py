@@ -49,7 +49,7 @@ PAGES = {
     "results/zoo.md": Page("zoo.page:page", ("gluoncv/onnx", "gluonnlp/onnx", "gluonts/onnx")),
     "results/mutations.md": Page("mutations:page"),
     "results/array-api.md": Page("array_api:page"),
-    "results/fuzzing.md": Page("fuzz:page", ("fuzzing",)),
+    "results/fuzzing.md": Page("fuzz:page", ("fuzzing", "fuzzing-campaign")),
     "reference/onnxruntime.md": Page("runtime_forms:page"),
 }
 

@@ -89,7 +89,7 @@ def _constant_of(value: Value, given: Any, sizes: dict[str, int]) -> Value:
     array = _array_of(what, given, value.dtype)
     shape = array.shape if value.shape is None else value.shape
     if array.ndim == 0 and value.is_static:
-        array = arrays.full(shape, array, array.dtype)
+        array = arrays.full(value.static_shape, array, array.dtype)
     fits = len(shape) == array.ndim and all(
         d is None or sizes.setdefault(d, n) == n if not isinstance(d, int) else d == n
         for d, n in zip(shape, array.shape, strict=True)

@@ -23,6 +23,8 @@ from tests.fuzz import samples
 
 SECONDS = 5.0  # that an attempt may take
 MEMORY = 2 << 30  # bytes of address space beyond what is in use
+LEAST_SECONDS = 3.0  # of processor time, on a machine that others use
+PARSED_PER_SECOND, CONVERTED_PER_SECOND = 50_000, 5000  # bytes of an input
 OPSETS = (7, 9, 11, 13, 15, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 28)
 SMELL = re.compile(r"the rule failed with (\w+)")
 
@@ -60,6 +62,11 @@ def attempt(reader: str, data: bytes, folder: Path) -> SerdeError | None:
     if took > 2 * SECONDS:  # inside a library, where no alarm is heard
         raise Broken(f"took {took:.0f} seconds")
     return refusal
+
+
+def allowed_seconds(size: int, bytes_per_second: int) -> float:
+    """The processor time that an input of ``size`` bytes may take."""
+    return LEAST_SECONDS + size / bytes_per_second
 
 
 def smell(refusal: SerdeError | None) -> str | None:

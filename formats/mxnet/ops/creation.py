@@ -103,7 +103,7 @@ def read_numpy_eye(g, *, N: int, M: int | None = None, k=0, dtype="float32"):
 @reads("_npi_identity", ignore=("ctx",))
 def read_numpy_identity(g, *, shape: Ints = (), dtype="float32"):
     require(len(shape) == 2 and shape[0] == shape[1], f"shape={shape}, which MXNet fills otherwise")
-    return g.const(arrays.eye(*shape, dtype=dtype_of(dtype).numpy))
+    return g.const(arrays.eye(shape[0], dtype=dtype_of(dtype).numpy))
 
 
 @reads("_npi_indices", ignore=("ctx",))
