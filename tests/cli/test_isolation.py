@@ -31,7 +31,7 @@ def wait(**options):
     time.sleep(60)
 sandbox.begin(wait)
 '''
-from serde.io.child_process import exit_on_signals
+from serde.io.signals import exit_on_signals
 with exit_on_signals():
     sandbox.run_limited([], "m.onnx")
 """
