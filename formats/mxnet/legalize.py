@@ -57,7 +57,7 @@ def legalize_for_mxnet(graph: Graph) -> tuple[Legalized, Hints]:
     """The graph in operators and element types that MXNet has, as far as it can be, and hints."""
     legal = legalize(_name_unknown_sizes(scalarize_sequences(graph)), mxnet_target())
     hints: Hints = {}
-    return replace(legal, graph=drop_dead(_collect_size_hints(legal.graph, hints))), hints
+    return legal._replace(graph=drop_dead(_collect_size_hints(legal.graph, hints))), hints
 
 
 def _name_unknown_sizes(graph: Graph) -> Graph:

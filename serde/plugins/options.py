@@ -64,9 +64,13 @@ def option(help: str, details: str = "", **declared: Any) -> Any:
     return Option(help, details, **declared)
 
 
-@cache
 def list_options(options: type) -> Mapping[str, Option]:
     """The options of a class by name, those of its bases first."""
+    return _list_options(options)
+
+
+@cache
+def _list_options(options: Any) -> Mapping[str, Option]:
     return {
         name: value
         for each in reversed(options.__mro__)

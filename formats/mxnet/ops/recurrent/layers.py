@@ -111,7 +111,7 @@ class Vector:
         count = self.flat.static_shape[0]
         found = sizes.find_features(count)
         require(found is not None, f"{count} parameters do not fit the layers")
-        return found
+        return found  # type: ignore[return-value]
 
     def take(self, count: int) -> Value:
         piece = self.g.slice_axis(self.flat, 0, self.at, self.at + count)
