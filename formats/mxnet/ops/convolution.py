@@ -121,17 +121,18 @@ def solve_target_shape(x: Value, target: Ints, frame):
     return {"pads": tuple(pads) * 2, "output_padding": tuple(adjs)}
 
 
+def make_frame(kernel, strides, dilations, pads) -> dict[str, Ints]:
+    """A window as MXNet's attributes have it."""
+    pad = require_symmetric_pads(pads)
+    return {"kernel": kernel, "stride": strides, "dilate": dilations, "pad": pad}
+
+
 @writes("Conv")
 def write_conv(s, x, w, b=None, *, kernel_shape, strides, dilations, pads, group):
     half = len(kernel_shape)
     if pads[:half] != pads[half:]:
         x, pads = pad_images(s, x, pads, 0.0), (0,) * 2 * half
-    frame = {
-        "kernel": kernel_shape,
-        "stride": strides,
-        "dilate": dilations,
-        "pad": require_symmetric_pads(pads),
-    }
+    frame = make_frame(kernel_shape, strides, dilations, pads)
     return s.Convolution(
         x,
         w,
@@ -151,12 +152,7 @@ def present_operands(*values: Value | None) -> list[Value]:
 def write_conv_transpose(
     s, x, w, b=None, *, kernel_shape, strides, dilations, pads, output_padding, group
 ):
-    frame = {
-        "kernel": kernel_shape,
-        "stride": strides,
-        "dilate": dilations,
-        "pad": require_symmetric_pads(pads),
-    }
+    frame = make_frame(kernel_shape, strides, dilations, pads)
     return s.Deconvolution(
         x,
         w,
