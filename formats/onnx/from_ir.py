@@ -8,6 +8,7 @@ from serde.errors import UsageError
 from serde.ir.graph import Graph
 from serde.legalize.convert import LOWEST_WRITTEN, lower_to, lower_to_target, require_opset
 from serde.passes.fold_bias import fold_bias
+from serde.passes.fold_pads import fold_pads
 from serde.plugins import get_target
 from serde.rewrite.outline import KEEP, Keep, outline_calls
 
@@ -31,7 +32,7 @@ def from_ir(
     importer into Relax gets right; the name of a plug-in's target, to what that takes.
     """
     require_opset(opset, LOWEST_WRITTEN)
-    graph = fold_bias(graph)
+    graph = fold_pads(fold_bias(graph))
     if importer is not None:
         return _for_importer(graph, opset, importer)
     if functions not in KEEP:

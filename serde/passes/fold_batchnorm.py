@@ -21,6 +21,12 @@ def fold_batchnorm(graph: Graph) -> Graph:
     Layers whose result is read by others too stay. Weights are computed when they are written, in
     float64. Subgraphs are left as they are.
     """
+    while (done := _fold_each(graph)) is not graph:  # one may follow another
+        graph = done
+    return graph
+
+
+def _fold_each(graph: Graph) -> Graph:
     makers = {v: node for node in graph.nodes for v in node.outputs}
     uses = Counter(v for node in graph.all_nodes() for v in node.inputs if v is not None)
     uses.update(graph.outputs)

@@ -69,3 +69,18 @@ def test_shared_weights_keep_their_own(tmp_path):
     feeds = {"x": draws.normal(size=(2, 4, 6)).astype(np.float32)}
     for a, b in zip(run_model(model, feeds), run_model(made, feeds), strict=True):
         assert error(b, a) < 1e-6
+
+
+def test_two_in_a_row(tmp_path):
+    text = "g (float[N,3,4] x) => (float[N,2,2] y) { a = Conv(x, w)"
+    text += " b = BatchNormalization(a, s, t, m, v) y = BatchNormalization(b, t, s, v, v) }"
+    model = parser.parse_model('<ir_version: 8, opset_import: ["": 17]> ' + text)
+    draws = np.random.default_rng(0)
+    held = {n: draws.uniform(0.5, 2, 2) for n in "stmv"} | {"w": draws.normal(size=(2, 3, 3))}
+    model.graph.initializer.extend(from_array(a.astype(np.float32), n) for n, a in held.items())
+    onnx.save(model, tmp_path / "a.onnx")
+    serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", fold_batchnorm=True)
+    made = onnx.load(tmp_path / "b.onnx")
+    assert [n.op_type for n in made.graph.node] == ["Conv"]
+    feeds = {"x": draws.normal(size=(2, 3, 4)).astype(np.float32)}
+    assert error(run_model(made, feeds)[0], run_model(model, feeds)[0]) < 1e-6
