@@ -17,6 +17,7 @@ from serde.spec.schema import ELEMENT_CODES
 
 AXES_AS_OPERAND = 13  # the opset from which on the axes of Squeeze are an operand
 MERGED = frozenset({"Reshape", "Transpose"})  # that merge with the operator that made their operand
+RESHAPING = frozenset({"Reshape", "Unsqueeze"})
 Inputs = tuple[Value | None, ...]
 Simplify = Callable[[Any, Any, Any], "Value | None"]
 
@@ -73,7 +74,7 @@ def _reshape(g: Any, inputs: Any, attrs: Any) -> Value | None:
         return g.Reshape(x, plain)  # type: ignore[no-any-return]
     made = g.producer(x)
     absolute = all(isinstance(d, int) and d != 0 for d in wanted)
-    if made is not None and made.op == "Reshape" and shape.tensor is not None and absolute:
+    if made is not None and made.op in RESHAPING and shape.tensor is not None and absolute:
         return g.Reshape(made.inputs[0], shape)  # type: ignore[no-any-return]
     return None
 
