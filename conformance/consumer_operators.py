@@ -12,19 +12,19 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
+from serde.formats.onnx.consumers import get_consumer
 from tests.consumers.consumers_live import CONSUMERS
 
 from .operator_support import Consumer, write_table
 
 FOLDER = Path(__file__).parents[1] / "formats" / "onnx" / "consumers"
-OPSET = 17
 TITLES = {"openvino": "OpenVINO", "tract": "tract"}
 
 
 def consumer(name: str) -> Consumer:
     """The consumer of a name, as it is measured."""
     return Consumer(
-        TITLES[name], name, OPSET, partial(CONSUMERS.run, command=name),
+        TITLES[name], name, get_consumer(name).opset, partial(CONSUMERS.run, command=name),
         lambda: str(CONSUMERS.ask("version", name)), FOLDER / name / "support_table.py",
         f"consumer_operators {name}",
     )  # fmt: skip

@@ -33,6 +33,11 @@ for _op in COMPOSED:
     decompositions(_op)(partial(compose_reduction, _op))
 
 
+def extreme_of_booleans(op, g, x: Value, axes=None, **form):
+    """ReduceMax or ReduceMin for targets that have them of numbers only."""
+    return g.cast(g[op](g.cast(x, DType.UINT8), axes, **form), DType.BOOL)
+
+
 def extreme_of_infinite(op, g, x: Value, axes=None, **form):
     """ReduceMax or ReduceMin for targets that give the farthest finite number for elements that are
     all infinite: such slices are special-cased.
@@ -40,9 +45,12 @@ def extreme_of_infinite(op, g, x: Value, axes=None, **form):
     if x.type.kind != "f":
         return None
     end = g.const(np.array(-np.inf if op == "ReduceMax" else np.inf, x.type.numpy))
+    y = g.as_is(op, (x, axes), form)
+    if x.is_static and 0 in x.shape and y.is_static:
+        return g.Expand(end, y.shape)
     other = g.cast(g.Equal(x, end), DType.INT32)
     every = g.Equal(g.ReduceMin(other, axes, **form), 1)
-    return g.Where(every, end, g.as_is(op, (x, axes), form))
+    return g.Where(every, end, y)
 
 
 @decompositions("ReduceLogSumExp")

@@ -58,8 +58,8 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
         "tensorrt": Profile(
             int32=True, functions="inline", importer="tensorrt", signed=True, reading=QDQ
         ),
-        "openvino": Profile(functions="inline", importer="openvino", reading=QDQ),
-        "tract": Profile(functions="inline", importer="tract", reading={**QDQ, **FOLDED}),
+        "openvino": Profile(21, functions="inline", importer="openvino", reading=QDQ),
+        "tract": Profile(21, functions="inline", importer="tract", reading={**QDQ, **FOLDED}),
         "relax": Profile(functions="inline", importer="relax"),
         "npu-static": Profile(
             13, RECENT | {"HardSwish", "Mish", "Gelu"}, True, True, "inline", reading=FOLDED

@@ -30,12 +30,13 @@ class Target:
 
     ``supports`` has the element types by operator and type variable; a variable that is not listed
     takes all. None: every operator the standard has at ``opset``. ``illegal`` lists forms by
-    operator. ``decomposed`` are operators to avoid though the opset has them. ``emulated`` are
-    element types stored in wider ones, beside those that are younger than ``opset``; with
-    ``emulates_inputs`` the model's inputs of such types too. Without ``control_flow`` there are no
-    loops of a dynamic trip count, without ``sequences`` values are tensors only, without
-    ``dynamic_shapes`` every dimension is a number. ``counted`` are operators whose result has a
-    data-dependent length, to be given a name, and the axis of it (None: the attribute ``axis``).
+    operator, ``illegal_results`` forms that may not compute an output of the model. ``decomposed``
+    are operators to avoid though the opset has them. ``emulated`` are element types stored in wider
+    ones, beside those that are younger than ``opset``; with ``emulates_inputs`` the model's inputs
+    of such types too. Without ``control_flow`` there are no loops of a dynamic trip count, without
+    ``sequences`` values are tensors only, without ``dynamic_shapes`` every dimension is a number.
+    ``counted`` are operators whose result has a data-dependent length, to be given a name, and the
+    axis of it (None: the attribute ``axis``).
     """
 
     name: str
@@ -50,6 +51,7 @@ class Target:
     sequences: bool = True
     dynamic_shapes: bool = True
     counted: Mapping[str, int | None] = field(default_factory=lambda: EMPTY)
+    illegal_results: Mapping[str, Sequence[IllegalForm]] = field(default_factory=lambda: EMPTY)
 
     @cached_property
     def is_standard(self) -> bool:
@@ -91,9 +93,13 @@ class Target:
                 promoted[tie] = wider
         return promoted
 
-    def illegal_form(self, node: Node) -> str | None:
-        """Why the target cannot take a node in this form, None if it can."""
-        checks = self.illegal.get(node.op, ())
+    def illegal_form(self, node: Node, is_result: bool = False) -> str | None:
+        """Why the target cannot take a node in this form, None if it can.
+
+        ``is_result``: it computes an output of the model.
+        """
+        checks = [*self.illegal.get(node.op, ())]
+        checks += self.illegal_results.get(node.op, ()) if is_result else ()
         return next((reason for check in checks if (reason := check(node)) is not None), None)
 
     def illegal_operator(self, node: Node) -> str | None:

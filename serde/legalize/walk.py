@@ -73,11 +73,13 @@ def illegal_nodes(legal: Legalized, target: Target) -> Iterator[Problem]:
         if (reason := target.illegal_value(value)) is not None:
             yield Problem("input", {}, reason, (value.name,))
             illegal.add(value)
+    results = set(legal.graph.outputs)
     for node in legal.graph.all_nodes():
         reason = legal.diagnostic(node) or target.illegal_operator(node)
         reads_illegal = any(v in illegal for v in node.inputs if v is not None)
         if reason is None and not reads_illegal:
-            reason = target.illegal_types(node) or target.illegal_form(node)
+            is_result = not results.isdisjoint(node.outputs)
+            reason = target.illegal_types(node) or target.illegal_form(node, is_result)
         if reason is not None:
             yield problem_of(node, reason)
         if reason is not None or reads_illegal:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx.numpy_helper import from_array
 
 import serde
 from conformance.matrix import target_of
 from conformance.onnx_nodes import ConstantNodeTests
 from tests import networks
 from tests.consumers.consumers_live import CONSUMERS
-from tests.onnx_live import error
+from tests.onnx_live import error, model_of, run_model
 
 
 def check_node_test(name: str, consumer: str) -> None:
@@ -29,3 +35,33 @@ def check_network(name: str, consumer: str, folder: Path) -> None:
     serde.convert(symbol, folder / "m.onnx", inputs=shapes, profile=consumer)
     got = CONSUMERS.run(str(folder / "m.onnx"), feeds, command=consumer)
     assert max(error(a, b) for a, b in zip(got, wanted, strict=True)) < 1e-4
+
+
+def check_model(
+    signature: str, body: str, feeds: Mapping[str, Any], consumer: str, folder: Path, **held: Any
+) -> None:
+    """The consumer computes what ONNX Runtime does for a model in text form."""
+    model = model_of(f"g {signature} {{ {body} }}", opset=17, ir_version=8)
+    model.graph.initializer.extend(from_array(np.asarray(a), n) for n, a in held.items())
+    onnx.save(model, folder / "a.onnx")
+    serde.convert(folder / "a.onnx", folder / "b.onnx", profile=consumer)
+    got = CONSUMERS.run(str(folder / "b.onnx"), feeds, command=consumer)
+    for a, b in zip(got, run_model(model, feeds), strict=True):
+        assert error(a, b) < 1e-5
+
+
+def check_recurrent(op: str, attributes: str, consumer: str, folder: Path) -> None:
+    """The consumer computes a recurrent layer of these attributes."""
+    draws, gates = np.random.default_rng(0), {"RNN": 1, "GRU": 3, "LSTM": 4}[op]
+    sizes = {"x": (5, 2, 3), "w": (1, 4 * gates, 3), "r": (1, 4 * gates, 4), "b": (1, 8 * gates)}
+    drawn = {n: draws.standard_normal(s, np.float32) / 2 for n, s in sizes.items()}
+    feeds = {"x": drawn.pop("x")}
+    body = f"y = {op}<hidden_size = 4, {attributes}>(x, w, r, b)"
+    signature = "(float[5,2,3] x) => (float[5,1,2,4] y)"
+    check_model(signature, body, feeds, consumer, folder, **drawn)
+
+
+def refusals(signature: str, body: str, consumer: str, folder: Path) -> list[str]:
+    """Why a model in text form is refused."""
+    onnx.save(model_of(f"g {signature} {{ {body} }}", opset=17, ir_version=8), folder / "m.onnx")
+    return [p.reason for p in serde.check(folder / "m.onnx", to=consumer).problems]

@@ -40,9 +40,19 @@ def tract(path, inputs, outputs):
     model = tract.onnx().load(path)
     names = [model.input_name(i) for i in range(model.input_count())]
     with np.load(inputs) as feeds:
-        given = [np.ascontiguousarray(feeds[name]) for name in names]
+        given = [np.asarray(feeds[name], order="C") for name in names]
     found = model.into_model().into_runnable().run(given)
-    np.savez(outputs, *(t.to_numpy() for t in found))
+    np.savez(outputs, *map(as_array, found))
+
+
+def as_array(tensor):
+    """A result of tract: int64 that may be a size has a type of its own, and no array."""
+    import tract
+
+    try:
+        return tensor.to_numpy()
+    except tract.TractError:
+        return tensor.convert_to(tract.DatumType.I64).to_numpy()
 
 
 def onnxslim(path, to):

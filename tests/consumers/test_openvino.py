@@ -10,21 +10,29 @@ from onnx.numpy_helper import from_array
 
 import serde
 from serde.bridges.mxnet import run as run_mxnet
-from tests.consumers.checks import check_network, check_node_test
+from tests.consumers.checks import (
+    check_model,
+    check_network,
+    check_node_test,
+    check_recurrent,
+    refusals,
+)
 from tests.consumers.consumers_live import CONSUMERS
 from tests.mxnet.test_quantised_networks import quantised
 from tests.onnx_live import error, run_model
 
 # One test for each thing that OpenVINO lacks or gets wrong, and the profile writes otherwise.
 NODE_TESTS = """
-test_attention_4d_gqa_with_past_and_present test_dft_rfft test_gru_batchwise test_if
+test_attention_4d_gqa_with_past_and_present test_cast_DOUBLE_to_FLOAT test_col2im_5d test_dft_rfft
+test_gridsample_volumetric_bilinear_align_corners_0 test_gru_batchwise test_if
 test_layer_normalization_3d_axis1_epsilon test_loop11 test_lstm_with_peepholes test_max_one_input
-test_maxpool_2d_ceil_output_size_reduce_by_one test_nllloss_NCd1_ii
-test_nonmaxsuppression_iou_threshold_boundary test_qlinearconv
-test_reduce_l1_do_not_keepdims_example test_reduce_log_sum_desc_axes
-test_reduce_log_sum_exp_keepdims_example test_resize_downsample_scales_cubic_align_corners
-test_resize_tf_crop_and_resize_axes_2_3 test_resize_upsample_scales_cubic_A_n0p5_exclude_outside
-test_roialign_mode_max
+test_maxpool_2d_ceil_output_size_reduce_by_one test_mod_float_edge_cases_fmod_0_float32
+test_nllloss_NCd1_ii test_nonmaxsuppression_iou_threshold_boundary test_qlinearconv
+test_quantizelinear_blocked_symmetric test_reduce_l1_do_not_keepdims_example
+test_reduce_log_sum_desc_axes test_reduce_log_sum_exp_keepdims_example test_reduce_max_empty_set
+test_resize_downsample_scales_cubic_align_corners test_resize_downsample_scales_linear_antialias
+test_resize_downsample_sizes_nearest_not_smaller test_resize_tf_crop_and_resize_axes_2_3
+test_resize_upsample_scales_cubic_A_n0p5_exclude_outside test_roialign_mode_max test_wrap_pad
 """.split()
 
 
@@ -74,9 +82,30 @@ def test_strides_of_a_moved_point_convolution(tmp_path):
     assert error(got, run_model(model, feeds)[0]) < 1e-6
 
 
-def test_what_it_lacks_is_refused_by_name(tmp_path):
-    text = '<ir_version: 8, opset_import: ["": 17]> g (string[2] x) => (string[N] y) {'
-    model = parser.parse_model(text + 'y = StringNormalizer<case_change_action = "LOWER">(x) }')
-    onnx.save(model, tmp_path / "m.onnx")
-    (problem,) = serde.check(tmp_path / "m.onnx", to="openvino").problems
-    assert problem.reason == "openvino has no StringNormalizer"
+def test_an_attribute_that_it_ignores(tmp_path):
+    check_recurrent("LSTM", "input_forget = 1", "openvino", tmp_path)
+
+
+def test_a_computed_limit_of_overlap(tmp_path):
+    """A box that overlaps by just as much as it may stays."""
+    boxes = np.array([[[0, 0, 1, 1], [0, 0, 1, 2], [0, 0, 3, 1]]], np.float32)
+    feeds = {"boxes": boxes, "limit": np.array([0.5], np.float32)}
+    held = {"scores": np.array([[[0.9, 0.8, 0.7]]], np.float32), "most": np.array([3])}
+    signature = "(float[1,3,4] boxes, float[1] limit) => (int64[N,3] y)"
+    body = "y = NonMaxSuppression(boxes, scores, most, limit)"
+    check_model(signature, body, feeds, "openvino", tmp_path, **held)
+
+
+@pytest.mark.parametrize(
+    "signature, body, reason",
+    [
+        ("(string[2] x) => (string[N] y)", 'y = StringNormalizer<case_change_action = "LOWER">(x)',
+         "openvino has no StringNormalizer"),
+        ("(float[2] x) => (double[2] y)", "y = Cast<to = 11>(x)",
+         "OpenVINO computes float64 in float32, and makes its infinities finite: use float32"),
+        ("(float[2] x) => (int64[N] y)", "s = Shape<start = 1>(x) y = Identity(s)",
+         "OpenVINO takes a constant without elements for a scalar"),
+    ],
+)  # fmt: skip
+def test_what_it_lacks_is_refused_by_name(signature, body, reason, tmp_path):
+    assert refusals(signature, body, "openvino", tmp_path) == [reason]

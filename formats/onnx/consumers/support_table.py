@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from serde.ir.graph import DType, Node
+from serde.version_converter.element_types import BORN
 
 MEASURED = frozenset({DType.FLOAT32, DType.FLOAT64, DType.FLOAT16, DType.BOOL})
 MEASURED |= {DType(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)}
+# Types of opsets after 17 (8-bit floats, 4-bit integers) are stored in wider ones.
+EMULATED = frozenset(d for d, opset in BORN.items() if opset > 17)
 Supported = dict[str, dict[str, frozenset[DType]]]
 
 
@@ -35,3 +40,9 @@ def _parse_line(line: str) -> tuple[str, dict[str, frozenset[DType]]]:
 
 def _parse_types(text: str) -> frozenset[DType]:
     return frozenset(DType(np.dtype(t).name) for t in text.split(","))
+
+
+def without_types(table: Supported, ops: Iterable[str], types: frozenset[DType]) -> Supported:
+    """The table with fewer element types of some operators."""
+    fewer = {op: {tie: of - types for tie, of in table[op].items()} for op in ops}
+    return {**table, **fewer}

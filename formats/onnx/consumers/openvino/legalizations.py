@@ -7,9 +7,14 @@ from __future__ import annotations
 
 from functools import partial
 
-from serde.decompositions import indexing, recurrent, reduction
-from serde.ir.graph import Value
+import numpy as np
+
+from serde.decompositions import indexing, normalization, recurrent, reduction
+from serde.errors import require
+from serde.ir.graph import DType, Value
 from serde.legalize.target import legalization_table
+from serde.spec.schema import ELEMENT_CODES
+from serde.version_converter.adapters.elementwise import floor_mod
 from serde.version_converter.adapters.recurrent import time_first
 from serde.version_converter.adapters.resize import decompose_resize, every_axis, static_scales
 from serde.version_converter.adapters.resize_coordinates import Sampling
@@ -19,11 +24,15 @@ from ..non_max_suppression import raise_overlap_limit
 
 legalize = legalization_table("ir → openvino")
 
+AS_FLOAT32 = "OpenVINO computes float64 in float32, and makes its infinities finite: use float32"
+
+legalize("Dropout")(normalization.drop_nothing)
 legalize("OptionalGetElement")(indexing.optional_get)
 legalize("OptionalHasElement")(indexing.optional_has)
 legalize("NonMaxSuppression")(raise_overlap_limit)
 
 
+FOREIGN_COORDINATES = frozenset({"half_pixel_symmetric", "tf_crop_and_resize"})
 FINITE = frozenset({"Abs", "Relu", "Sigmoid", "Softmax", "Sqrt"})  # or not negative at least
 
 
@@ -57,7 +66,7 @@ def legalize_lstm(
     activations: tuple[str, ...] | None = None, activation_alpha=None, activation_beta=None,
     outputs: int = 1,
 ):  # fmt: skip
-    """OpenVINO computes peepholes wrongly."""
+    """OpenVINO computes peepholes wrongly, and takes no heed of ``input_forget``."""
     form = {
         "hidden_size": hidden_size, "direction": direction, "input_forget": input_forget,
         "clip": clip, "activations": activations, "activation_alpha": activation_alpha,
@@ -65,7 +74,7 @@ def legalize_lstm(
     }  # fmt: skip
     given = {n: v for n, v in form.items() if v is not None}
     operands = x, w, r, b, lengths, h0, c0
-    if p is not None:
+    if p is not None or input_forget:
         return recurrent.unroll_recurrent("LSTM", g, *operands, p, **given)
     return legalize_recurrent("LSTM", g, *operands, **given)
 
@@ -77,6 +86,29 @@ def legalize_variadic(op, g, *operands):
 
 for _op in ("Max", "Mean", "Min", "Sum"):
     legalize(_op)(partial(legalize_variadic, _op))
+
+
+@legalize("Mod")
+def legalize_mod(g, x, y, *, fmod: int):
+    """OpenVINO's remainder of an infinite divisor is NaN; it is the dividend."""
+    if x.type.kind != "f" or (y.tensor is not None and np.isfinite(y.array()).all()):
+        return None
+    if not fmod:
+        require(x.type is not DType.FLOAT64, f"infinities of float64: {AS_FLOAT32}")
+        return floor_mod(g, x, y)
+    far, endless = (g.Equal(g.Abs(v), float("inf")) for v in (y, x))
+    return g.Where(g.And(far, g.Not(endless)), x, g.as_is("Mod", (x, y), {"fmod": fmod}))
+
+
+@legalize("Cast")
+def legalize_cast(g, x, *, to: int, **form):
+    """Infinities of a float64 input are the largest floats in OpenVINO."""
+    is_input = x.type is DType.FLOAT64 and g.producer(x) is None
+    if not is_input or to != ELEMENT_CODES[DType.FLOAT32]:
+        return None
+    y = g.as_is("Cast", (x,), {"to": to, **form})
+    is_largest = g.Equal(g.Abs(y), float(np.finfo(np.float32).max))
+    return g.Where(is_largest, g.Mul(g.Sign(y), float("inf")), y)
 
 
 @legalize("MaxPool")
@@ -103,20 +135,48 @@ def legalize_resize(
 ):  # fmt: skip
     """OpenVINO computes coordinates from sizes only, and leaves nothing out."""
     how, policy = Sampling.of(sampling), keep_aspect_ratio_policy
-    operands = every_axis(g, x, roi, scales, sizes, keep_aspect_ratio_policy=policy, axes=axes)
-    if is_native_resize(x, how, static_scales(x, *operands[2:])):
-        return None
-    x, roi, scales, sizes = operands
-    return decompose_resize(g, x, roi, scales, sizes, how)
+    x, roi, scales, sizes = every_axis(
+        g, x, roi, scales, sizes, keep_aspect_ratio_policy=policy, axes=axes
+    )
+    is_cropped = scales is not None and sizes is not None
+    if is_cropped or not is_native_resize(x, how, static_scales(x, scales, sizes)):
+        return decompose_resize(g, x, roi, scales, sizes, how)
+    return g.as_is("Resize", (x, roi, scales, sizes), sampling)
 
 
 def is_native_resize(x: Value, how: Sampling, factors) -> bool:
     """Whether OpenVINO, which knows sizes and no scales, computes the same."""
-    if how.exclude_outside or how.coordinates == "tf_crop_and_resize":
+    if how.exclude_outside or how.antialias or how.coordinates in FOREIGN_COORDINATES:
         return False
     if how.coordinates != "align_corners" or factors is None or not x.is_static:
         return True
     return all(m == n * s for (m, s), n in zip(factors, x.static_shape, strict=True))
+
+
+@legalize("Pad")
+def legalize_pad(g, x, pads, fill=None, axes=None, *, mode: str):
+    """OpenVINO does not wrap around."""
+    return g.decompose("Pad", 19, x, pads, fill, axes, mode=mode) if mode == "wrap" else None
+
+
+@legalize("Col2Im")
+def legalize_col2im(g, x, image, block, **form):
+    """OpenVINO has images only."""
+    return None if image.shape == (2,) else g.decompose("Col2Im", 18, x, image, block, **form)
+
+
+@legalize("GridSample")
+def legalize_grid_sample(g, x, grid, **form):
+    """OpenVINO has images only."""
+    return None if x.rank == 4 else g.decompose("GridSample", 20, x, grid, **form)
+
+
+@legalize("QuantizeLinear")
+def legalize_quantize(g, x, scale, zero=None, *, block_size: int, precision: int, **form):
+    """OpenVINO has no blocks."""
+    if not block_size:
+        return None
+    return g.decompose("QuantizeLinear", 21, x, scale, zero, block_size=block_size, **form)
 
 
 @legalize("QLinearConv")

@@ -1,6 +1,6 @@
 """Operators OpenVINO gets right, and with which element types.
 
-Made by `python -m conformance.consumer_operators openvino`, with openvino 2026.4.1, at opset 17.
+Made by `python -m conformance.consumer_operators openvino`, with openvino 2026.4.1, at opset 21.
 A line has an operator and, for each type variable, the types as NumPy spells them.
 """
 
@@ -13,6 +13,7 @@ Abs T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 Acos T=f2,f4,f8
 Acosh T=f2,f4,f8
 Add T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
+AffineGrid T2=i8 T1=f4
 And T=b1
 ArgMax T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 ArgMin T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
@@ -23,11 +24,17 @@ Atanh T=f2,f4,f8
 AveragePool T=f4,f8
 BatchNormalization T2=f2,f4,f8 T1=f2,f4,f8 T=f2,f4,f8
 BitShift T=u1,u2,u4,u8
+BitwiseAnd T=i1,i2,i4,i8,u1,u2,u4,u8
+BitwiseNot T=i1,i2,i4,i8,u1,u2,u4,u8
+BitwiseOr T=i1,i2,i4,i8,u1,u2,u4,u8
+BitwiseXor T=i1,i2,i4,i8,u1,u2,u4,u8
 BlackmanWindow T1=i4,i8
 Cast
 Ceil T=f2,f4,f8
 Celu T=f4
+CenterCropPad Tind=i4,i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 Clip T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
+Col2Im tensor(int64)=i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 Compress T1=b1 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 Concat T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 ConstantOfShape T1=i8
@@ -37,9 +44,9 @@ ConvTranspose T=f4,f8
 Cos T=f2,f4,f8
 Cosh T=f2,f4,f8
 CumSum T2=i4,i8 T=f4,f8,i4,i8,u4,u8
-DFT T1=f2,f4
+DFT tensor(int64)=i8 T1=f2,f4
 DepthToSpace T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-DequantizeLinear T=i1,i4,u1 tensor(float)=f4
+DequantizeLinear T1=i1,i2,i4,u1,u2 T2=f4
 Div T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 DynamicQuantizeLinear T1=f4
 Einsum T=f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
@@ -55,12 +62,14 @@ GRU T=f2,f4,f8
 Gather Tind=i4,i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 GatherElements Tind=i4,i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 GatherND tensor(int64)=i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
+Gelu T=f2,f4,f8
 Gemm T=f4,f8,i4,i8,u4,u8
 GlobalAveragePool T=f4,f8
 GlobalMaxPool T=f2,f4,f8
 Greater T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 GreaterOrEqual T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 GridSample T2=f2,f4,f8 T1=f2,f4,f8
+GroupNormalization T=f2,f4,f8
 HammingWindow T1=i4,i8
 HannWindow T1=i4,i8
 HardSigmoid T=f2,f4,f8
@@ -68,7 +77,7 @@ HardSwish T=f2,f4,f8
 Hardmax T=f2,f4,f8
 Identity V=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 InstanceNormalization T=f4,f8
-IsInf T1=f4
+IsInf T1=f2,f4
 IsNaN T1=f2,f4,f8
 LRN T=f2,f4,f8
 LSTM T=f2,f4,f8
@@ -87,6 +96,7 @@ MaxPool T=f2,f4,f8,i1,u1
 Mean T=f2,f4,f8
 MeanVarianceNormalization T=f2,f4
 Min T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
+Mish T=f2,f4,f8
 Mod T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 Mul T=f2,f4,f8,i2,i4,i8,u1,u2,u4,u8
 Neg T=f2,f4,f8,i1,i2,i4,i8
@@ -97,27 +107,27 @@ Not T=b1
 OneHot T3=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8 T2=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8 T1=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 Or T=b1
 PRelu T=f2,f4,f8,i4,i8,u4,u8
-Pad T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8 tensor(int64)=i8
+Pad Tind=i4,i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8 tensor(int64)=i8
 Pow T1=f2,f4,f8,i4 T=f2,f4,f8,i4
 QLinearConv T3=i1,u1 tensor(float)=f4 T2=i1,u1 T1=i1,u1
-QLinearMatMul T3=i1,u1 tensor(float)=f4 T2=i1,u1 T1=i1,u1
-QuantizeLinear T2=i1,u1 tensor(float)=f4 T1=f4,i4
+QLinearMatMul T3=i1,u1 TS=f2,f4 T2=i1,u1 T1=i1,u1
+QuantizeLinear T2=i1,i2,u1,u2 T1=f2,f4,i4
 RNN T=f2,f4,f8
 Range T=f4,f8,i2,i4,i8
 Reciprocal T=f2,f4,f8
-ReduceL1 T=f4,f8,i4,i8,u4,u8
-ReduceL2 T=f4,f8,i4,i8,u4,u8
-ReduceLogSum T=f4,f8
-ReduceLogSumExp T=f4,f8,i4,i8
-ReduceMax T=f2,f4,f8,i1,i4,i8,u1,u4,u8
-ReduceMean T=f4,f8,i4,i8,u4,u8
-ReduceMin T=f2,f4,f8,i1,i4,i8,u1,u4,u8
-ReduceProd T=f4,f8,i4,u4
+ReduceL1 tensor(int64)=i8 T=f4,f8,i4,i8,u4,u8
+ReduceL2 tensor(int64)=i8 T=f4,f8,i4,i8,u4,u8
+ReduceLogSum tensor(int64)=i8 T=f4,f8
+ReduceLogSumExp tensor(int64)=i8 T=f4,f8,i4,i8
+ReduceMax tensor(int64)=i8 T=b1,f2,f4,f8,i1,i4,i8,u1,u4,u8
+ReduceMean tensor(int64)=i8 T=f4,f8,i4,i8,u4,u8
+ReduceMin tensor(int64)=i8 T=b1,f2,f4,f8,i1,i4,i8,u1,u4,u8
+ReduceProd tensor(int64)=i8 T=f4,f8,i4,u4
 ReduceSum tensor(int64)=i8 T=f4,f8,i4,i8,u4,u8
-ReduceSumSquare T=f4,f8,i4,i8,u8
+ReduceSumSquare tensor(int64)=i8 T=f4,f8,i4,i8,u8
 Relu T=f2,f4,f8,i1,i2,i4,i8
 Reshape tensor(int64)=i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-Resize tensor(int64)=i8 tensor(float)=f4 T1=f2,f4
+Resize tensor(int64)=i8 tensor(float)=f4 T1=f2,f4,f8,i1,i4,i8,u1
 ReverseSequence tensor(int64)=i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 RoiAlign T2=i8 T1=f2,f4,f8
 Round T=f2,f4,f8

@@ -7,28 +7,63 @@ and int64 as int32.
 from __future__ import annotations
 
 from serde.decompositions.table import add_decompositions
-from serde.legalize.target import Target, TypeConstraints
+from serde.ir.graph import DType, Node
+from serde.legalize.target import IllegalForm, Target, TypeConstraints
 
-from ..support_table import unmeasured_type
+from ..illegal_forms import require_constants, require_int32
+from ..support_table import EMULATED, unmeasured_type, without_types
 from . import legalizations
 from .support_table import SUPPORTED
 
-OPSET = 17  # the opset it was measured at
+OPSET = 21  # the opset it was measured at
 # What the node tests of one operator leave out; networks with named sizes have them.
 UNTESTED: dict[str, TypeConstraints] = {op: {} for op in "If Loop Scan Shape Size".split()}
 
-# Right in some forms only: OpenVINO ignores the axes of reductions and the axis of DFT, and cannot
-# load losses of more than two axes.
-WRONG = frozenset(
-    "DFT NegativeLogLikelihoodLoss ReduceL1 ReduceLogSum ReduceLogSumExp SoftmaxCrossEntropyLoss"
-    .split()
-)  # fmt: skip
-SUPPORTS = {op: types for op, types in SUPPORTED.items() if op not in WRONG} | UNTESTED
+NARROW = frozenset({DType.BFLOAT16, DType.FLOAT16, DType.FLOAT32})
+
+# Right in some forms only: OpenVINO ignores the axis of DFT, and loads losses of two axes only.
+WRONG = frozenset({"DFT", "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"})
+BYTES = frozenset({DType.INT8, DType.UINT8})  # it cuts off what overflows
+MEASURED = without_types(SUPPORTED, ("Add", "Mul", "Sub"), BYTES)
+SUPPORTS = {op: types for op, types in MEASURED.items() if op not in WRONG} | UNTESTED
+
+
+def check_float64(node: Node) -> str | None:
+    """Cast: a result of float64 may be infinite."""
+    (x,), (y,) = node.inputs, node.outputs
+    if x is None or x.dtype not in NARROW or y.dtype is not DType.FLOAT64:
+        return None
+    return legalizations.AS_FLOAT32
+
+
+def check_nesting(node: Node) -> str | None:
+    """Scan: OpenVINO has none within another."""
+    is_nested = any(n.op == "Scan" for body in node.graphs() for n in body.all_nodes())
+    return "OpenVINO has no Scan within a Scan" if is_nested else None
+
+
+def check_elements(node: Node) -> str | None:
+    """Identity: OpenVINO takes a constant without elements for a scalar."""
+    (x,) = node.inputs
+    is_empty = x is not None and x.tensor is not None and not x.tensor.size
+    return "OpenVINO takes a constant without elements for a scalar" if is_empty else None
+
+
+FORMS: dict[str, list[IllegalForm]] = {
+    "Cast": [unmeasured_type],
+    "Identity": [check_elements],
+    "Scan": [check_nesting],
+    "Squeeze": [require_constants("OpenVINO", 1)],
+    "Unsqueeze": [require_constants("OpenVINO", 1)],
+}
+WIDE_CONSTANTS = require_int32("OpenVINO")
 OPENVINO = Target(
     name="openvino",
     opset=OPSET,
     supports=SUPPORTS,
-    illegal={"Cast": [unmeasured_type]},
+    illegal={op: [*FORMS.get(op, ()), WIDE_CONSTANTS] for op in {*SUPPORTS, *FORMS}},
+    illegal_results={"Cast": [check_float64]},
     legalizations=add_decompositions(legalizations.legalize, SUPPORTS),
+    emulated=EMULATED,
     sequences=False,
 )

@@ -18,6 +18,7 @@ from serde.version_converter.adapters.resize import decompose_resize, every_axis
 from serde.version_converter.adapters.resize_coordinates import Sampling
 from serde.version_converter.adapters.roi import align_regions
 
+from ..negative_pads import crop_negative_pads
 from ..non_max_suppression import raise_overlap_limit
 
 legalize = legalization_table("ir → relax")
@@ -27,6 +28,7 @@ legalize("Loop")(loops.unroll_loop)
 legalize("Scan")(loops.unroll_scan)
 legalize("Pow")(elementwise.power)
 legalize("PRelu")(elementwise.prelu)
+legalize("Pad")(crop_negative_pads)
 legalize("OptionalGetElement")(indexing.optional_get)
 legalize("OptionalHasElement")(indexing.optional_has)
 legalize("ReduceLogSumExp")(reduction.log_sum_exp)
@@ -70,7 +72,7 @@ def legalize_extreme(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes
     """TVM starts from the farthest finite number."""
     form = {"keepdims": keepdims, "noop_with_empty_axes": noop_with_empty_axes}
     if x.type is DType.BOOL:
-        return g.cast_like(g[op](g.cast(x, DType.UINT8), axes, **form), x)
+        return reduction.extreme_of_booleans(op, g, x, axes, **form)
     return reduction.extreme_of_infinite(op, g, x, axes, **form)
 
 
@@ -186,21 +188,6 @@ def legalize_lrn(g, x, *, size, alpha, beta, bias):
     if size % 2 and x.rank in (3, 4) and x.type is DType.FLOAT32:
         return None
     return normalization.local_response(g, x, size=size, alpha=alpha, beta=beta, bias=bias)
-
-
-@legalize("Pad")
-def legalize_pad(g, x, pads, fill=None, axes=None, *, mode: str):
-    """Negative pads cut; the importer's only add."""
-    listed = pads.ints() if pads.tensor is not None else ()
-    if all(p >= 0 for p in listed):
-        return None
-    over = list(axes.ints()) if axes is not None else list(range(x.rank))
-    half = len(listed) // 2
-    starts = [max(0, -p) for p in listed[:half]]
-    ends = [x.ranked_shape[a] - max(0, -p) for a, p in zip(over, listed[half:], strict=True)]
-    added = [max(0, p) for p in listed]
-    cut = g.Slice(x, starts, ends, over, [1] * half)
-    return g.Pad(cut, added, fill, axes, mode=mode)
 
 
 @legalize("GridSample")

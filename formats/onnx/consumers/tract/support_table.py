@@ -1,6 +1,6 @@
 """Operators tract gets right, and with which element types.
 
-Made by `python -m conformance.consumer_operators tract`, with tract 0.23.9, at opset 17.
+Made by `python -m conformance.consumer_operators tract`, with tract 0.23.9, at opset 21.
 A line has an operator and, for each type variable, the types as NumPy spells them.
 """
 
@@ -23,6 +23,10 @@ Atanh T=f2,f4,f8
 AveragePool T=f4,f8
 BatchNormalization T2=f2,f4,f8 T1=f2,f4,f8 T=f2,f4,f8
 BitShift T=u1,u2,u4,u8
+BitwiseAnd T=i1,i2,i4,i8,u1,u2,u4,u8
+BitwiseNot T=i1,i2,i4,i8,u1,u2,u4,u8
+BitwiseOr T=i1,i2,i4,i8,u1,u2,u4,u8
+BitwiseXor T=i1,i2,i4,i8,u1,u2,u4,u8
 Cast
 Ceil T=f2,f4,f8
 Celu T=f4
@@ -34,9 +38,9 @@ ConvTranspose T=f4,f8
 Cos T=f2,f4,f8
 Cosh T=f2,f4,f8
 CumSum T2=i4,i8 T=f4,f8,i4,i8,u4,u8
-DFT T1=f2,f4,f8
+DFT tensor(int64)=i8 T1=f2,f4,f8
 DepthToSpace T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
-DequantizeLinear T=i1,i4,u1 tensor(float)=f4
+DequantizeLinear T1=i1,i4,u1 T2=f4
 Div T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 Dropout T1=f2,f4,f8 T=f2,f4,f8
 DynamicQuantizeLinear T1=f4
@@ -53,18 +57,20 @@ GRU T=f4
 Gather Tind=i4,i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 GatherElements Tind=i4,i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 GatherND tensor(int64)=i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
+Gelu T=f2,f4
 Gemm T=f4,f8
 GlobalAveragePool T=f4,f8
 GlobalMaxPool T=f2,f4,f8
 Greater T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 GreaterOrEqual T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 GridSample T2=f2,f4,f8 T1=b1,f2,f4,f8
+GroupNormalization T=f2,f4,f8
 HardSigmoid T=f2,f4,f8
 HardSwish T=f2,f4
 Hardmax T=f2,f4,f8
 Identity V=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 InstanceNormalization T=f4,f8
-IsInf T1=f4
+IsInf T1=f2,f4
 IsNaN T1=f2,f4
 LRN T=f2,f4,f8
 LSTM T=f4 T1=i4
@@ -82,6 +88,7 @@ MaxPool T=f2,f4,f8,i1,u1
 Mean T=f2,f4,f8
 MeanVarianceNormalization T=f2,f4
 Min T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
+Mish T=f4,f8
 Mod T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 Mul T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 Neg T=f2,f4,f8,i1,i2,i4,i8
@@ -91,23 +98,24 @@ Not T=b1
 OneHot T3=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8 T2=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8 T1=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 Or T=b1
 PRelu T=f2,f4,f8,i4,i8,u4,u8
-Pad T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8 tensor(int64)=i8
+Pad Tind=i4,i8 T=f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8 tensor(int64)=i8
 Pow T1=f2,f4,f8,i4,i8 T=f2,f4,f8,i4,i8
 QLinearConv T3=i1,u1 tensor(float)=f4 T2=i1,u1 T1=i1,u1
-QLinearMatMul T3=i1,u1 tensor(float)=f4 T2=i1,u1 T1=i1,u1
-QuantizeLinear T2=i1,u1 tensor(float)=f4 T1=f4,i4
+QLinearMatMul T3=i1,u1 TS=f4 T2=i1,u1 T1=i1,u1
+QuantizeLinear T2=i1,u1 T1=f4
 RNN T=f4
+Range T=f4,f8,i2,i4,i8
 Reciprocal T=f2,f4,f8
-ReduceL1 T=f4,f8,i4,i8
-ReduceL2 T=f4,f8,i4
-ReduceLogSum T=f4,f8,i4
-ReduceLogSumExp T=f4,f8
-ReduceMax T=f2,f4,f8,i1,i4,i8,u1
-ReduceMean T=f4,f8,i4,i8
-ReduceMin T=f2,f4,f8,i1,i4,i8,u1
-ReduceProd T=f4,f8,i4,i8
+ReduceL1 tensor(int64)=i8 T=f4,f8,i4,i8
+ReduceL2 tensor(int64)=i8 T=f4,f8,i4
+ReduceLogSum tensor(int64)=i8 T=f4,f8,i4
+ReduceLogSumExp tensor(int64)=i8 T=f4,f8
+ReduceMax tensor(int64)=i8 T=f2,f4,f8,i1,i4,i8,u1
+ReduceMean tensor(int64)=i8 T=f4,f8,i4,i8
+ReduceMin tensor(int64)=i8 T=f2,f4,f8,i1,i4,i8,u1
+ReduceProd tensor(int64)=i8 T=f4,f8,i4,i8
 ReduceSum tensor(int64)=i8 T=f4,f8,i4,i8
-ReduceSumSquare T=f4,f8,i4
+ReduceSumSquare tensor(int64)=i8 T=f4,f8,i4
 Relu T=f2,f4,f8,i1,i2,i4,i8
 Reshape tensor(int64)=i8 T=b1,f2,f4,f8,i1,i2,i4,i8,u1,u2,u4,u8
 Resize tensor(int64)=i8 tensor(float)=f4 T1=f2,f4,f8

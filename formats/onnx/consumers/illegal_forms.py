@@ -1,0 +1,45 @@
+"""Forms of operators that several consumers lack, as checks of a node."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from serde.ir.graph import DType, Node, Value
+from serde.legalize.target import IllegalForm
+from serde.spec import schema
+
+INT32 = np.iinfo(np.int32)
+WIDE = frozenset({DType.INT64, DType.UINT64})
+BOUNDS = frozenset({"Clip", "Max", "Min", "Slice"})  # operators of which a far bound is none
+
+
+def require_constants(who: str, *places: int) -> IllegalForm:
+    """A check of the operands at these places: the consumer takes constants only."""
+
+    def check(node: Node) -> str | None:
+        given = [(i, node.inputs[i]) for i in places if i < len(node.inputs)]
+        at = next((i for i, v in given if v is not None and v.tensor is None), None)
+        if at is None:
+            return None
+        return f"{who} takes constant {schema.operator(node.op).input(at).name!r} only"
+
+    return check
+
+
+def require_int32(who: str) -> IllegalForm:
+    """A check of the constants of any node: the consumer computes 64-bit integers in 32 bits."""
+
+    def check(node: Node) -> str | None:
+        wide = next((v for v in node.inputs if v is not None and _is_beyond(v)), None)
+        if wide is None or node.op in BOUNDS:
+            return None
+        return f"{who} computes {wide.type.value} in 32 bits, which {wide.name!r} does not fit in"
+
+    return check
+
+
+def _is_beyond(value: Value) -> bool:
+    if value.tensor is None or value.dtype not in WIDE or not value.tensor.size:
+        return False
+    array = value.array()
+    return bool(array.max() > INT32.max or array.min() < INT32.min)
