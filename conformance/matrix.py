@@ -153,6 +153,8 @@ PAIRS = (
     "relay-operators/onnx",
     "relay-operators/relay",
     "relay-corpus/onnx",
+    "relay-corpus/openvino",
+    "relay-corpus/tract",
 )
 CELLS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(PAIRS, ("conformance.matrix", "Pair")),
@@ -160,6 +162,8 @@ CELLS: dict[str, tuple[str, str]] = {
     "networks/onnx": ("conformance.networks", "Networks"),
     "relay-networks/onnx": ("conformance.relay_networks", "RelayNetworks"),
     "relay-networks/partitions": ("conformance.tvm_partitions", "TvmPartitions"),
+    "models/consumers": ("conformance.consumer_models", "ConsumerModels"),
+    "models/optimizers": ("conformance.optimizers", "Optimizers"),
     "models/relax": ("conformance.relax_models", "RelaxModels"),
     "models/directions": ("conformance.directions", "Directions"),
     "models/round-trips": ("conformance.round_trips", "RoundTrips"),

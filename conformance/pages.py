@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from . import record
 
+CONSUMERS = ("openvino", "tract")
 DOCS = Path(__file__).parents[1] / "docs"
 
 
@@ -41,6 +42,14 @@ PAGES = {
     "results/relay-corpus.md": Page("relay_corpus:page", ("relay-corpus/onnx",)),
     "results/networks.md": Page("networks:page", ("networks/onnx",)),
     "results/relay-networks.md": Page("relay_networks:page", ("relay-networks/onnx",)),
+    "results/consumers.md": Page(
+        "consumer_models:page",
+        (
+            "models/consumers",
+            *(f"{s}/{c}" for c in CONSUMERS for s in ("onnx-nodes-constant", "relay-corpus")),
+        ),
+    ),
+    "results/optimizers.md": Page("optimizers:page", ("models/optimizers",)),
     "results/relax.md": Page("relax_models:page", ("models/relax",)),
     "results/directions.md": Page("directions:page", ("models/directions",)),
     "results/round-trips.md": Page("round_trips:page", ("models/round-trips",)),

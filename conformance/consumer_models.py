@@ -1,0 +1,157 @@
+"""Whole models in the consumers of ONNX files, each written with the consumer's profile."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import serde
+from serde.errors import SerdeError
+from serde.pipeline import get_profile
+from tests.consumers.consumers_live import CONSUMERS, RUNTIMES, ConsumerError
+from tests.onnx_live import PLAIN, run_at
+
+from .matrix import Cell, last_line, reason
+from .model_sources import Model, names, open_model
+from .record import RANK, REFUSED, RIGHT, WRONG, Outcome, Packed
+
+TITLES = {"openvino": "OpenVINO", "tract": "tract"}
+TOLERANCE = 1e-4  # of the largest number of an output
+DETECTIONS = 1e-3  # of those of GluonCV
+FAILED = "failed"  # written, and not loaded
+Result = list[Any]  # what became of a model, and the error, or why there is none
+
+
+class ConsumerModels(Cell):
+    """What became of a model in each consumer, by variant."""
+
+    seconds = 1200
+
+    def cases(self) -> list[str]:
+        return names()
+
+    def run(self, case: str) -> dict[str, Result]:
+        found: dict[str, Result] = {}
+        with tempfile.TemporaryDirectory() as place:
+            model = open_model(case, Path(place))
+            for consumer in TITLES:
+                for variant in model.reads:
+                    key = f"{consumer} {variant}".strip()
+                    found[key] = tried(model, variant, consumer, bound_of(case), Path(place))
+        return found
+
+    def outcomes(self, case: str, row: Any) -> dict[str, Outcome]:
+        if "failed" in row:
+            return {"": Outcome.of(WRONG, row["failed"])}
+        return {key: _outcome(found) for key, found in row.items()}
+
+    def recorded(self, before: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**before, **found}  # the libraries need not be here
+
+
+def _outcome(found: Result) -> Outcome:
+    kind, said = found[:2]
+    if kind == RIGHT:
+        return Outcome(RIGHT)
+    return Outcome.of(REFUSED if kind == REFUSED else WRONG, said)
+
+
+def bound_of(case: str) -> float:
+    """How far outputs may be from the source's."""
+    return DETECTIONS if case.startswith("gluoncv/") else TOLERANCE
+
+
+def tried(model: Model, variant: str, consumer: str, bound: float, folder: Path) -> Result:
+    """Write a model for a consumer and run it."""
+    path, (feeds, wanted) = folder / f"{consumer}.onnx", model.runs[variant]
+    profile = get_profile(consumer)
+    try:
+        graph = model.reads[variant](**profile.reading)
+        serde.save(graph, path, external_data="never", **profile.writing())
+        feeds = {v.name: feeds[v.name] for v in graph.inputs}
+        got = CONSUMERS.run(str(path), feeds, command=consumer)
+    except SerdeError as problem:
+        return [REFUSED, reason(problem)]
+    except ConsumerError as problem:
+        return [FAILED, last_line(problem)]
+    worst = model.difference(got, wanted)
+    if model.own is None:
+        return [RIGHT if worst < bound else WRONG, worst]
+    reference = model.difference(run_at(PLAIN, path, feeds), wanted)
+    nearest = max(2 * reference, model.own, bound)
+    return [RIGHT if worst <= nearest else WRONG, worst, reference, model.own]
+
+
+HEADER = """# Models in the consumers of ONNX
+
+Made by `python -m conformance.pages`. Each model is written with the consumer's profile and run by
+{runtimes} on a processor, in float32. The numbers are the largest difference from what the source's
+own framework computes, in terms of the largest number of the output; right is below {bound:g}, for
+GluonCV's networks below {detections:g}. Weights are random. *Named* files have a named number of
+samples, and are run with two. Networks of integers are right where they are as near to MXNet as
+ONNX Runtime is with the same file (second number), or MXNet to itself when each input is changed by
+1e-4 of its spread (third number).
+"""
+GROUPS = {
+    "MXNet's networks": lambda name: "/" not in name,
+    "Networks that MXNet quantized": lambda name: name.startswith("int8/"),
+    "GluonCV": lambda name: name.startswith("gluoncv/"),
+    "The light models of the onnx package": lambda name: name.startswith("light/"),
+}
+
+
+def page(known: Mapping[str, Mapping[str, Result]], *others: Mapping[str, Packed]) -> Iterator[str]:
+    """The lines of docs/results/consumers.md.
+
+    ``others`` are the outcomes of the node tests and Relay modules, by consumer.
+    """
+    runtimes = " and ".join(f"{TITLES[n]} {v}" for n, v in (r.split("==") for r in RUNTIMES))
+    yield HEADER.format(runtimes=runtimes, bound=TOLERANCE, detections=DETECTIONS)
+    for title, belongs in GROUPS.items():
+        rows = {n: known[n] for n in known if belongs(n)}
+        columns = [f"{c} {v}".strip() for c in TITLES for v in ("", "named")]
+        columns = [c for c in columns if any(c in row for row in rows.values())]
+        yield f"## {title}\n"
+        yield f"| model | {' | '.join(columns)} |\n|---|" + "---|" * len(columns)
+        for name, row in rows.items():
+            cells = (cell(row.get(c, row.get("failed"))) for c in columns)
+            yield f"| {name.partition('/')[2] or name} | {' | '.join(cells)} |"
+        yield ""
+    tables = (f"{title}, {what}" for title in TITLES.values() for what in OTHERS)
+    yield from summary(dict(zip(tables, others, strict=True)))
+
+
+OTHERS = ("ONNX's node tests", "the Relay corpus")
+
+
+def summary(tables: Mapping[str, Mapping[str, Packed]]) -> Iterator[str]:
+    """How many outcomes of each kind there are, and why what is not right is not."""
+    yield "## Operators\n"
+    yield f"| | {' | '.join(RANK)} |\n|---|" + "---:|" * len(RANK)
+    found = {
+        what: [Outcome.parse(str(row)) for row in rows.values()] for what, rows in tables.items()
+    }
+    for what, outcomes in found.items():
+        counts = Counter(o.kind for o in outcomes)
+        yield f"| {what} | {' | '.join(str(counts[kind]) for kind in RANK)} |"
+    for what, outcomes in found.items():
+        yield f"\n### {what}: what is not right\n\n| cases | why |\n|---:|---|"
+        reasons = Counter(f"{o.kind}: {o.reason}" for o in outcomes if o.kind != RIGHT)
+        for why, count in reasons.most_common():
+            yield f"| {count} | {' '.join(why.split()).replace('|', '/')[:160]} |"
+    yield ""
+
+
+def cell(found: Result | str | None) -> str:
+    """An error, or what else became of a model."""
+    if found is None or isinstance(found, str):
+        return f"**failed**: {found}" if found else ""
+    kind, said, *reference = found
+    if isinstance(said, str):
+        flat = " ".join(said.split()).replace("|", "/")
+        return f"{kind if kind == REFUSED else f'**{kind}**'}: {flat[:160]}"
+    text = ", ".join(f"{e:.0e}" for e in (said, *reference))
+    return text if kind == RIGHT else f"**{text}**"

@@ -1,0 +1,172 @@
+"""Whole models of several sources, each with what its own framework computes for inputs.
+
+MXNet's networks with random weights, static and with a named number of samples (vision networks at
+a small size of image); those that MXNet quantizes itself; networks of GluonCV (``SERDE_ZOO``); the
+light models of the onnx package.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+import serde
+from serde.ir.graph import Graph
+from tests import light_models, networks
+from tests.mxnet.test_quantised_networks import CASES as QUANTIZED
+from tests.mxnet.test_quantised_networks import quantised
+from tests.onnx_live import error, run_model
+
+from .zoo.compare import Sample, difference, live, nudged
+
+Arrays = Mapping[str, Any]
+GLUONCV = tuple(
+    """
+    cifar_resnet20_v1 cifar_wideresnet16_10 cifar_resnext29_16x4d residualattentionnet56 googlenet
+    mobilenetv3_small mobilenetv3_large resnest14 resnet18_v1b resnext50_32x4d se_resnext50_32x4d
+    shufflenet_v1 xception senet_154 ssd_300_vgg16_atrous_voc yolo3_darknet53_voc
+    center_net_resnet18_v1b_voc fcn_resnet50_voc deeplab_resnet50_ade psp_resnet50_ade
+    simple_pose_resnet18_v1b mobile_pose_resnet18_v1b
+    mobilenet1.0_int8 ssd_512_mobilenet1.0_voc_int8
+    """.split()
+)
+NAMED = "named"  # the variant with a named number of samples
+
+
+@dataclass(frozen=True)
+class Model:
+    """Functions that read a model into the IR, by variant, and inputs with expected outputs.
+
+    ``difference`` measures how far outputs are from expected ones, in terms of the scale.
+    ``own`` is that for a network of integers, where one that is rounded the other way spreads from
+    layer to layer: how far its framework is from itself when inputs change a little.
+    """
+
+    reads: Mapping[str, Callable[..., Graph]]
+    runs: Mapping[str, tuple[Arrays, Sequence[Any]]]
+    difference: Callable[[Sequence[Any], Sequence[Any]], float]
+    own: float | None = None
+
+
+def names() -> list[str]:
+    """Every model, the small ones first."""
+    vision = sorted(networks.VISION, key=_weight)
+    found = [*networks.LANGUAGE, *networks.ENCODERS]
+    found += [f"light/{n}" for n in light_models.LIGHT]
+    found += [f"int8/{n}/{how}" for n, how in QUANTIZED]
+    found += [n for n in vision if _weight(n) == 0]
+    found += [f"gluoncv/{n}" for n in zoo_names()]
+    return found + [n for n in vision if _weight(n)]
+
+
+def _weight(name: str) -> int:
+    """The rank of a network among those that take long."""
+    heavy = ("resnet101", "resnet152", "densenet", "inception", "alexnet", "vgg")
+    return next((i for i, kind in enumerate(heavy, 1) if name.startswith(kind)), 0)
+
+
+def zoo_names() -> list[str]:
+    """Networks of GluonCV, where it is here."""
+    from .zoo import has_packages
+
+    if not has_packages():
+        return []
+    from .zoo import gluoncv
+
+    known = set(gluoncv.names())
+    return [n for n in GLUONCV if n in known]
+
+
+def open_model(name: str, folder: Path) -> Model:
+    """A model by name; its files are written into the folder."""
+    kind, _, rest = name.partition("/")
+    if kind == "light":
+        return light(rest, folder)
+    if kind == "int8":
+        return quantized(*rest.split("/"), folder)
+    if kind == "gluoncv":
+        return zoo_network(rest, folder)
+    return network(name, folder)
+
+
+def network(name: str, folder: Path) -> Model:
+    """One of MXNet's networks."""
+    size = networks.smallest(name) if name in networks.VISION else None
+    built = networks.build(name, size)
+    one, two = networks.feeds(built, 1), networks.feeds(built, 2)
+    runs = {"": (one, networks.expected(built, one)), NAMED: (two, networks.expected(built, two))}
+    symbol, _ = networks.export(built, folder)
+    shapes = {n: (s, one[n].dtype) for n, s in networks.shapes(built).items()}
+    reads = {
+        "": partial(serde.load, symbol, inputs=one),
+        NAMED: partial(serde.load, symbol, inputs=shapes),
+    }
+    return Model(reads, runs, largest_error)
+
+
+def quantized(name: str, how: str, folder: Path) -> Model:
+    """A network that MXNet quantized."""
+    from serde.bridges.mxnet import run
+
+    prefix, feeds = quantised(name, how, folder)
+    wanted = run(str(prefix), feeds)
+    reads = {"": partial(serde.load, prefix, inputs=feeds)}
+    return Model(reads, {"": (feeds, wanted)}, largest_error, nudged(Sample(prefix, feeds), wanted))
+
+
+def light(name: str, folder: Path) -> Model:
+    """A light model of the onnx package."""
+    proto = with_weights(onnx.load(light_models.model_path(name)))
+    path, feeds = folder / f"{name}.onnx", light_models.feeds(proto)
+    onnx.save(proto, path)
+    reads = {"": lambda **options: serde.load(path, **_known(options))}
+    return Model(reads, {"": (feeds, run_model(proto, feeds))}, largest_error)
+
+
+def with_weights(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A light model with random weights in place of those that its nodes make."""
+    draws, made = np.random.default_rng(0), []
+    held = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
+    for node in list(model.graph.node):
+        if node.op_type != "ConstantOfShape" or node.input[0] not in held:
+            continue
+        shape = tuple(held[node.input[0]])
+        weight = draws.uniform(0.5, 1.5, shape)
+        if len(shape) > 1:
+            weight = draws.standard_normal(shape, np.float32) * math.sqrt(2 / math.prod(shape[1:]))
+        made.append(numpy_helper.from_array(weight.astype(np.float32), node.output[0]))
+        model.graph.node.remove(node)
+    model.graph.initializer.extend(made)
+    return model
+
+
+def zoo_network(name: str, folder: Path) -> Model:
+    """A network of GluonCV; detections are compared row by row."""
+    from .zoo import gluoncv
+
+    sample = gluoncv.sample(name, folder)
+    reads = {
+        "": partial(serde.load, sample.prefix, inputs=sample.feeds, outputs=sample.outputs or None)
+    }
+    wanted = live(sample, sample.feeds)
+    own = nudged(sample, wanted) if sample.rough else None
+    runs = {"": (sample.feeds, wanted)}
+    return Model(reads, runs, lambda got, wanted: difference(got, wanted, sample)[0], own)
+
+
+def _known(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options for sources without integer layers of MXNet."""
+    return {n: v for n, v in options.items() if n != "integers"}
+
+
+def largest_error(got: Sequence[Any], wanted: Sequence[Any]) -> float:
+    """The largest difference of any output, in terms of its scale."""
+    return max(error(a, b) for a, b in zip(got, wanted, strict=True))

@@ -1,0 +1,125 @@
+"""Nodes that optimizers of ONNX files find to remove from whole models."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+import serde
+from serde.errors import SerdeError
+from tests.consumers.consumers_live import CONSUMERS, OPTIMIZERS, ConsumerError
+
+from .consumer_models import GROUPS
+from .matrix import Cell, last_line, reason
+from .model_sources import names, open_model
+from .record import REFUSED, RIGHT, WRONG, Outcome
+
+TOOLS = ("onnxslim", "onnxsim", "onnxoptimizer")
+FOLDED = {"fold_batchnorm": True}
+Row = dict[str, Any]
+
+
+class Optimizers(Cell):
+    """The nodes of a file, and those that each tool removes, by variant of the model."""
+
+    seconds = 1200
+
+    def cases(self) -> list[str]:
+        return names()
+
+    def run(self, case: str) -> Row:
+        with tempfile.TemporaryDirectory() as place:
+            model = open_model(case, Path(place))
+            return {v: counted(model.reads[v], Path(place)) for v in model.reads}
+
+    def outcomes(self, case: str, row: Row) -> dict[str, Outcome]:
+        if "failed" in row:
+            return {"": Outcome.of(WRONG, row["failed"])}
+        return {
+            f"{variant} {tool}".strip(): _outcome(found, tool)
+            for variant, found in row.items() for tool in TOOLS
+        }  # fmt: skip
+
+    def recorded(self, before: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**before, **found}  # the libraries need not be here
+
+
+def counted(read: Any, folder: Path) -> Row:
+    """What each tool leaves of a model."""
+    path, made = folder / "written.onnx", folder / "optimized.onnx"
+    try:
+        serde.save(read(**FOLDED), path, external_data="never")
+    except SerdeError as problem:
+        return {"refused": reason(problem)}
+    before = operators(path)
+    found: Row = {"nodes": before.total()}
+    for tool in TOOLS:
+        try:
+            CONSUMERS.ask(tool, str(path), str(made))
+        except ConsumerError as problem:
+            found[tool] = f"failed: {last_line(problem)}"
+            continue
+        after = operators(made)
+        if after.total() < before.total():
+            found[tool] = {op: n for op in before | after if (n := before[op] - after[op])}
+    return found
+
+
+def operators(path: Path) -> Counter[str]:
+    """The nodes of a file by operator, those of its subgraphs too; constants are none."""
+    stack, found = [onnx.load(path).graph], Counter[str]()
+    while stack:
+        for node in stack.pop().node:
+            found[node.op_type] += node.op_type != "Constant"
+            stack += [a.g for a in node.attribute if a.HasField("g")]
+    return +found
+
+
+def _outcome(found: Row, tool: str) -> Outcome:
+    if "refused" in found:
+        return Outcome.of(REFUSED, found["refused"])
+    removed = found.get(tool)
+    if not removed or isinstance(removed, str):
+        return Outcome(RIGHT)
+    return Outcome.of(WRONG, f"{tool} removes {shown(removed)}")
+
+
+def shown(removed: Mapping[str, int]) -> str:
+    """``2 Transpose, 1 Reshape``, with what is made in their place."""
+    gone = ", ".join(f"{n} {op}" for op, n in removed.items() if n > 0)
+    made = ", ".join(f"{-n} {op}" for op, n in removed.items() if n < 0)
+    return f"{gone} for {made}" if made else gone
+
+
+HEADER = """# Nodes that optimizers remove
+
+Made by `python -m conformance.pages`. Each model is written with `--fold-batchnorm` at the default
+opset, and handed to {tools}. A cell has the nodes that the tool removes, and those that it makes of
+them; an empty one, that it finds none. A second row is of a named number of samples.
+"""
+
+
+def page(known: Mapping[str, Mapping[str, Row]]) -> Iterator[str]:
+    """The lines of docs/results/optimizers.md."""
+    yield HEADER.format(tools=", ".join(t.replace("==", " ") for t in OPTIMIZERS))
+    for title, belongs in GROUPS.items():
+        yield f"## {title}\n"
+        yield f"| model | nodes | {' | '.join(TOOLS)} |\n|---|---:|" + "---|" * len(TOOLS)
+        for name in known:
+            for variant, found in known[name].items() if belongs(name) else ():
+                cells = (_cell(found.get(tool)) for tool in TOOLS)
+                label = f"{name.partition('/')[2] or name} {variant}".strip()
+                nodes = found.get("nodes", f"refused: {found.get('refused')}")
+                yield f"| {label} | {nodes} | {' | '.join(cells)} |"
+        yield ""
+
+
+def _cell(found: Any) -> str:
+    if isinstance(found, str):
+        return found.replace("|", "/")[:100]
+    return f"**{shown(found)}**" if found else ""
