@@ -19,6 +19,7 @@ Array = np.ndarray[Any, Any]
 MEMORY = frozenset(
     "__array_interface__ __array_struct__ __dlpack__ __dlpack_device__ __buffer__".split()
 )
+FEW = 8  # numbers of a shape, and the like
 TYPES = {np.dtype(d.value): d for d in DType if d.kind in "biuf" and hasattr(np, d.value)}
 
 
@@ -289,13 +290,13 @@ class TracedArray(np.lib.mixins.NDArrayOperatorsMixin):
 
 
 def make_constant(rec: Recorder, array: Any) -> Value:
-    """A constant of the graph; one for each number."""
+    """A constant of the graph; one for each number, and for a few of them."""
     array = np.asarray(array)
     try:
-        if array.ndim:
+        if array.size > FEW:
             return rec.g.const(array.copy() if array.base is not None or array.flags.writeable
                                else array)  # fmt: skip
-        key = array.dtype.str, array.tobytes()
+        key = array.dtype.str, array.shape, array.tobytes()
         if key not in rec.constants:
             rec.constants[key] = rec.g.const(array)
         return rec.constants[key]
@@ -379,10 +380,11 @@ def sizes_value(rec: Recorder, sizes: Sequence[Any]) -> Value:
         else:
             parts.append([int(size.__index__())])
     if not parts:
-        return rec.g.const(np.zeros(0, np.int64))
-    if all(isinstance(p, list) for p in parts):
-        return rec.g.const(np.array(parts[0], np.int64))
-    values = [rec.g.const(np.array(p, np.int64)) if isinstance(p, list) else p for p in parts]
+        return make_constant(rec, np.zeros(0, np.int64))
+    values = [make_constant(rec, np.array(p, np.int64)) if isinstance(p, list) else p
+              for p in parts]  # fmt: skip
+    if len(values) == 1:
+        return values[0]
     return rec.g.Concat(*values, axis=0)
 
 

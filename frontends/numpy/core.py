@@ -13,7 +13,16 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from serde.errors import ConversionError
 from serde.ir.graph import Value
 
-from .array import TracedArray, as_array, cast, find_recorder, has_traced, sizes_value, to_number
+from .array import (
+    TracedArray,
+    as_array,
+    cast,
+    find_recorder,
+    has_traced,
+    make_constant,
+    sizes_value,
+    to_number,
+)
 from .number import TracedNumber
 from .recorder import HOOKS, Recorder, refuse
 
@@ -70,8 +79,14 @@ def refuse_options(function: str, **options: Any) -> None:
 def emit(x: TracedArray, op: str, *inputs: Any, **attrs: Any) -> TracedArray:
     """One operator whose first operand is ``x``."""
     with x.rec.operation(op) as g:
-        operands = (i.value if isinstance(i, TracedArray) else i for i in inputs)
+        operands = (_operand(x.rec, i) for i in inputs)
         return TracedArray(x.rec, g[op](x.value, *operands, **attrs))
+
+
+def _operand(rec: Recorder, thing: Any) -> Value | None:
+    if thing is None or isinstance(thing, Value):
+        return thing
+    return thing.value if isinstance(thing, TracedArray) else make_constant(rec, thing)
 
 
 def size_list(shape: Any) -> list[Any]:

@@ -10,7 +10,7 @@ import numpy as np
 from serde.ir.dim_expr import combine
 from serde.ir.graph import Dim
 
-from .array import TracedArray, as_array, sizes_value
+from .array import TracedArray, as_array, make_constant, sizes_value
 from .core import concatenate, emit, expand_dims, ravel, reshape, take, transpose, wrap
 from .index_keys import Entry, check_index, parse_key
 from .number import TracedNumber
@@ -97,7 +97,8 @@ def _take_slices(x: TracedArray, entries: Sequence[Entry]) -> TracedArray:
         return x
     g = x.rec.g
     bounds = [sizes_value(x.rec, [_clip_bound(b) for b in part]) for part in (starts, stops)]
-    value = g.Slice(x.value, *bounds, axes, steps)
+    places = [make_constant(x.rec, np.array(part, np.int64)) for part in (axes, steps)]
+    value = g.Slice(x.value, *bounds, *places)
     if value.tensor is None and value is not x.value and value.shape is not None:
         value.shape = tuple(a if isinstance(a, int) else b for a, b in
                             zip(value.shape, dims, strict=True))  # fmt: skip

@@ -94,7 +94,7 @@ class Recorder:
     def __init__(self, name: str) -> None:
         self.builders = [TraceBuilder(name)]
         self.sources: dict[tuple[str, str], Source] = {}
-        self.constants: dict[tuple[str, bytes], Value] = {}
+        self.constants: dict[tuple[str, tuple[int, ...], bytes], Value] = {}
 
     @property
     def g(self) -> TraceBuilder:
