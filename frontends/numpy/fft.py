@@ -133,7 +133,8 @@ def _irfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = N
     rest_x = np.flip(slice_axis(x, at, 1, count), at)
     rest_y = np.negative(np.flip(slice_axis(y, at, 1, count), at))
     whole = [as_array(np.concatenate(pair, at)) for pair in ((x, rest_x), (y, rest_y))]
-    return _finish(_transform_back(*whole, at)[0], _scale(size, norm, False), own)
+    found = _transform_back(whole[0], whole[1], at)[0]
+    return _finish(found, _scale(size, norm, False), own)
 
 
 @implements(np.fft.hfft)

@@ -31,8 +31,10 @@ class FloatLimits(NamedTuple):
 def finfo(type: Any, /) -> FloatLimits:
     """``np.finfo`` of an element type or an array."""
     info = np.finfo(type.dtype if isinstance(type, (TracedArray, np.ndarray)) else type)
-    limits = info.eps, info.max, info.min, info.smallest_normal
-    return FloatLimits(info.bits, *map(float, limits), info.dtype)
+    return FloatLimits(
+        info.bits, float(info.eps), float(info.max), float(info.min), float(info.smallest_normal),
+        info.dtype,
+    )  # fmt: skip
 
 
 def floor_divide(x1: Any, x2: Any, /) -> Any:

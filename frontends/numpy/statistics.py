@@ -133,7 +133,8 @@ def _frames(x: TracedArray, count: Any, size: int, step: int = 1) -> TracedArray
 
 @implements(np.convolve)
 def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
-    return _slide(*promote([a, v]), mode, False)
+    x, w = promote([a, v])
+    return _slide(x, w, mode, False)
 
 
 @implements(np.correlate)
