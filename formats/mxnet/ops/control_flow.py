@@ -42,10 +42,12 @@ def read_foreach(
     )
     rest = operands[len(data) + len(states) :]
     places = (*in_state_locs, *in_data_locs, *remain_locs)
+    require(sorted(places) == [*range(len(operands))], f"operands at {places} of {len(operands)}")
+    require_outputs(subgraph0, num_out_data, len(states))
 
     def step(g, *now):
         given = dict(zip(places, (*now, *rest), strict=True))
-        found = subgraph0(g, *(given[i] for i in range(len(given))))
+        found = call_body(g, subgraph0, [given[i] for i in range(len(given))])
         return *found[num_out_data:], *found[:num_out_data]
 
     results = g.scan(step, states, data)
@@ -53,11 +55,29 @@ def read_foreach(
 
 
 def pick_operands(operands: Sequence[Value], places: Ints) -> list[Value]:
+    fits = all(0 <= i < len(operands) for i in places)
+    require(fits, f"operands at {places} of {len(operands)}")
     return [operands[i] for i in places]
 
 
-def as_condition(g: Any, value: Value) -> Value:
+def call_body(g: Any, body: Body, operands: Sequence[Value]) -> tuple[Value, ...]:
+    """The outputs of a subgraph for these operands."""
+    count = len(body.graph.inputs)
+    require(count == len(operands), f"a subgraph of {count} inputs for {len(operands)} operands")
+    return body(g, *operands)
+
+
+def require_outputs(body: Body, data: int, states: int) -> None:
+    """Refuse a loop whose body gives other numbers of results and states than the loop has."""
+    count = len(body.graph.outputs)
+    fits = data >= 0 and count == data + states
+    require(fits, f"a subgraph of {count} outputs for {data} results and {states} states")
+
+
+def make_condition(g: Any, body: Body, operands: Sequence[Value]) -> Value:
     """The one number of a condition as a boolean."""
+    require(len(body.graph.outputs) == 1, "a condition of several outputs")
+    (value,) = call_body(g, body, operands)
     return g.Reshape(g.is_true(value), g.shape_from([]))  # type: ignore[no-any-return]
 
 
@@ -67,20 +87,24 @@ def read_while_loop(
     cond_input_locs: Ints, func_input_locs: Ints, func_var_locs: Ints,
 ):  # fmt: skip
     """What each step gives is stacked, and zeros make it ``max_iterations`` long."""
+    require(
+        all(0 <= i < len(func_input_locs) for i in func_var_locs), "variables that are no inputs"
+    )
+    require_outputs(subgraph1, num_out_data, len(func_var_locs))
     places = [func_input_locs[i] for i in func_var_locs]  # of the variables among the operands
-    first = pick_operands(operands, places)
+    first = pick_operands(operands, tuple(places))
 
     def step(g, _, __, *variables):
         inside = list(operands)
         for at, v in zip(places, variables, strict=True):
             inside[at] = v
-        found = subgraph1(g, *pick_operands(inside, func_input_locs))
+        found = call_body(g, subgraph1, pick_operands(inside, func_input_locs))
         for at, v in zip(places, found[num_out_data:], strict=True):
             inside[at] = v
-        go = as_condition(g, *subgraph0(g, *pick_operands(inside, cond_input_locs)))
+        go = make_condition(g, subgraph0, pick_operands(inside, cond_input_locs))
         return go, *found[num_out_data:], *found[:num_out_data]
 
-    go = as_condition(g, *subgraph0(g, *pick_operands(operands, cond_input_locs)))
+    go = make_condition(g, subgraph0, pick_operands(operands, cond_input_locs))
     results = g.loop(step, max_iterations, go, *first)
     stacked = [pad_to_length(g, y, max_iterations) for y in results[len(first) :]]
     return (*stacked, *results[: len(first)])
@@ -99,7 +123,7 @@ def read_cond(
     g, *operands, subgraph0: Body, subgraph1: Body, subgraph2: Body, cond_input_locs: Ints,
     then_input_locs: Ints, else_input_locs: Ints,
 ):  # fmt: skip
-    go = as_condition(g, *subgraph0(g, *pick_operands(operands, cond_input_locs)))
+    go = make_condition(g, subgraph0, pick_operands(operands, cond_input_locs))
     then = build_branch(g, subgraph1, pick_operands(operands, then_input_locs))
     other = build_branch(g, subgraph2, pick_operands(operands, else_input_locs))
     require(len(then.outputs) == len(other.outputs), "branches of different numbers of outputs")
@@ -109,13 +133,13 @@ def read_cond(
 def build_branch(g: Any, body: Body, operands: Sequence[Value]) -> Graph:
     """A branch, which reads the values around it directly."""
     inner = g.child("branch")
-    return inner.build(ensure_distinct_outputs(inner, body(inner, *operands)))  # type: ignore[no-any-return]
+    return inner.build(ensure_distinct_outputs(inner, call_body(inner, body, operands)))  # type: ignore[no-any-return]
 
 
 @reads("_CachedOp")
 def read_cached_op(g, *operands, subgraph0: Body):
     """A subgraph that was set apart is put back in its place."""
-    return subgraph0(g, *operands)
+    return call_body(g, subgraph0, operands)
 
 
 def close_over(graph: Graph) -> tuple[Graph, list[Value]]:
