@@ -361,7 +361,7 @@ def _cholesky(a: Any, /, *, upper: bool = False) -> Any:
         columns.append(column)
         rest = as_array(rest - column[..., :, None] * column[..., None, :])
     if not columns:
-        return as_array(a)
+        return x
     found = np.stack(columns, -2 if upper else -1)
     return cast(as_array(found), own)
 

@@ -225,7 +225,9 @@ def _broadcast_shapes(*args: Any) -> Any:
 # Splitting and repeating
 
 
-def _split_at(x: TracedArray, points: Sequence[Any], axis: int) -> list[Any]:
+def _split_at(x: TracedArray, points: Any, axis: int) -> list[Any]:
+    if isinstance(points, TracedNumber):
+        refuse("np.split", "the number of parts has to be a number", "Give the dimension one")
     bounds = [None, *points, None]
     return [x[(slice(None),) * axis + (slice(a, b),)] for a, b in pairwise(bounds)]
 
@@ -234,10 +236,8 @@ def _split_at(x: TracedArray, points: Sequence[Any], axis: int) -> list[Any]:
 def _array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     x = as_array(ary)
     at = axis_index(axis, x.ndim)
-    if isinstance(indices_or_sections, TracedNumber):
-        refuse("np.split", "the number of parts has to be a number")
     if not isinstance(indices_or_sections, (int, np.integer)):
-        return _split_at(x, list(indices_or_sections), at)
+        return _split_at(x, indices_or_sections, at)
     parts = int(indices_or_sections)
     if parts <= 0:
         raise ValueError("number sections must be larger than 0.")
@@ -255,10 +255,8 @@ def _array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
 def _split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     x = as_array(ary)
     at = axis_index(axis, x.ndim)
-    if isinstance(indices_or_sections, TracedNumber):
-        refuse("np.split", "the number of parts has to be a number")
     if not isinstance(indices_or_sections, (int, np.integer)):
-        return _split_at(x, list(indices_or_sections), at)
+        return _split_at(x, indices_or_sections, at)
     parts, size = int(indices_or_sections), x.size_of(at)
     if isinstance(size, int) and size % parts:
         raise ValueError("array split does not result in an equal division")

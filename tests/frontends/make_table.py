@@ -10,6 +10,7 @@ import numpy as np
 from serde.frontends.numpy.core import FUNCTIONS, name_of
 from serde.frontends.numpy.elementwise import EMITTERS
 from serde.frontends.numpy.methods import METHODS
+from tests.frontends.properties import NEED_SIZES
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "tracing.md"
 HEAD = """# What can be traced
@@ -21,6 +22,7 @@ functions are refused with their name and the line that calls them.
 TAIL = """
 ## Limits
 
+* Some functions need sizes as numbers, and refuse names of them: {need_sizes}.
 * Complex numbers are pairs of arrays: arithmetic, `np.fft`, `np.abs`, `np.angle` and what only moves elements.
 * `np.linalg.solve`, `inv`, `det`, `slogdet` and `cholesky` are unrolled for matrices up to 64 rows; ONNX has no
   singular values or eigenvalues.
@@ -46,7 +48,9 @@ def as_page() -> str:
     ufuncs = {f"np.{n}" for n in EMITTERS if isinstance(getattr(np, n, None), np.ufunc)}
     methods = iter(METHODS)
     parts = [HEAD, "## Ufuncs\n", list_names(iter(ufuncs | {"np.matmul"})), "\n## Functions\n"]
-    parts += [list_names(iter(functions)), "\n## Methods of arrays\n", list_names(methods), TAIL]
+    parts += [list_names(iter(functions)), "\n## Methods of arrays\n", list_names(methods)]
+    needs = list_names(n for n in NEED_SIZES if n in functions)
+    parts.append(TAIL.format(need_sizes=needs))
     return "\n".join(parts)
 
 

@@ -16,19 +16,11 @@ from hypothesis import strategies as st
 
 from serde.frontends.numpy.core import FUNCTIONS, name_of
 from serde.frontends.numpy.methods import METHODS
-from tests.frontends.properties import CASES, elementwise
+from tests.frontends.properties import CASES, NEED_SIZES, elementwise
 from tests.frontends.properties.draw import check
 
 EXAMPLES = 3
 QUICK = (Phase.generate,)  # without a search for smaller calls
-# Functions that need some sizes as numbers, and refuse names of them.
-NEED_SIZES = {
-    "np.array_equal", "np.apply_along_axis", "np.cross", "np.delete", "np.linalg.cross",
-    "np.linalg.matrix_power", "np.linalg.inv", "np.linalg.det", "np.linalg.slogdet",
-    "np.linalg.cholesky", "np.linalg.solve", "np.vander", "np.cumprod", "np.cumulative_prod",
-    "np.convolve", "np.correlate", "ndarray.cumprod", "np.add.accumulate", "np.squeeze",
-    "np.unstack", "ndarray.squeeze",
-}  # fmt: skip
 
 
 def check_case(name, path, examples, phases=QUICK):
