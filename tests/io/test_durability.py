@@ -6,6 +6,7 @@ import errno
 import os
 import signal
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -180,9 +181,12 @@ def test_a_process_killed_at_any_step_leaves_no_mixed_pair(case, monkeypatch, ex
         lay_out(folder, before)
         child = os.fork()
         if child == 0:
-            Faults(at, lambda: os.kill(os.getpid(), signal.SIGKILL)).install(pytest.MonkeyPatch())
-            write()
-            os._exit(0)
+            try:
+                faults = Faults(at, lambda: os.kill(os.getpid(), signal.SIGKILL))
+                faults.install(pytest.MonkeyPatch())
+                write()
+            finally:
+                os._exit(1)
         _, status = os.waitpid(child, 0)
         assert os.WIFSIGNALED(status), at
         found = contents(folder)
@@ -223,15 +227,25 @@ def test_a_writer_beside_another_replaces_all_of_it(case):
     def write_other() -> None:
         serde.save(other, folder / name, **options)
 
+    rename = atomic_write._rename
+
+    def rename_slowly(*paths: str) -> None:
+        time.sleep(0.002)  # others have their turn
+        rename(*paths)
+
     lay_out(folder, old)
-    for _ in range(10):
+    for _ in range(5):
         children = []
         for task in (write, write_other, write, write_other):
             child = os.fork()
             if child == 0:
-                for _ in range(5):
-                    task()
-                os._exit(0)
+                try:
+                    atomic_write._rename = rename_slowly
+                    for _ in range(5):
+                        task()
+                    os._exit(0)
+                finally:
+                    os._exit(1)
             children.append(child)
         assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4
         assert contents(folder) in (old, new)
