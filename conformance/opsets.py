@@ -30,8 +30,8 @@ from .record import REFUSED, RIGHT, WRONG, Outcome
 TARGETS = range(LOWEST_WRITTEN, IR_OPSET)
 OLD_NAMES = {"ScatterElements": "Scatter", "Resize": "Upsample"}
 WHY = """\
-An operand that was an attribute once may be computed, and a size be known only when the model runs:
-neither is a reason. What is left cannot be said:
+An operand that was an attribute in an older opset may be computed, and a size may be dynamic:
+neither is a reason. What is left cannot be expressed:
 
 * *Element types.* Where an opset has no such elements, no tensor of them can enter or leave the
   graph, which is what these tests do. Within the graph they are carried in a wider type:
@@ -39,7 +39,7 @@ neither is a reason. What is left cannot be said:
   in bfloat16 rounds after each operator as float32 does not; it is refused below opset 13.
 * *Sequences and optionals* that enter or leave the graph, or whose length follows from data. Those
   built and read within the graph at constant places are resolved (○), and so is a loop that
-  carries one, turn by turn, where it turns a known number of times.
+  carries one, where its number of iterations is static.
 * *Strings.* Before opset 20 no operator makes one string of others or searches one, but for
   StringNormalizer, of opset 10; before opset 11, where Unique came, none compares two.
 * *ImageDecoder*: no operator reads the formats of image files.

@@ -16,7 +16,7 @@ from serde.decompositions.table import add_decompositions
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.ir.replace_uses import replace_values
 from serde.legalize.convert import scalarize_sequences
-from serde.legalize.emulate_types import CARRIERS
+from serde.legalize.emulate_types import STORAGE_TYPE
 from serde.legalize.target import Target
 from serde.legalize.walk import Legalized, legalize
 from serde.passes.dce import drop_dead
@@ -47,7 +47,7 @@ def mxnet_target() -> Target:
         "mxnet",
         supports={op: CONSTRAINTS.get(op, {}) for op in writes.rules},
         legalizations=add_decompositions(legalizations, writes.rules),
-        emulated=frozenset(CARRIERS),
+        emulated=frozenset(STORAGE_TYPE),
         emulates_inputs=True,
         counted=COUNTED,
     )

@@ -255,7 +255,7 @@ def mend_shapes(graph: Graph) -> tuple[Graph, list[str]]:
 
     table = RuleTable("repair", fallback=apply)
     same = Target(f"opset {graph.opset}", graph.opset)
-    done = table.rewrite(graph, Legalizer(graph.name, same, level=graph.opset))
+    done = table.rewrite(graph, Legalizer(graph.name, same, opset=graph.opset))
     return replace(done, opset=graph.opset), changes
 
 

@@ -15,11 +15,11 @@ from serde.version_converter.adapters import downgrades, families, upgrades  # n
 
 
 @cache
-def next_change(op: str, level: int, target: int) -> int | None:
-    """The next version between ``level`` and ``target`` that changes ``op``, None if none does."""
-    if target < level:
-        return next((v for v in range(level, target, -1) if op in downgrades.get(v, ())), None)
-    return next((v for v in range(level + 1, target + 1) if op in upgrades.get(v, ())), None)
+def next_change(op: str, opset: int, target: int) -> int | None:
+    """The next version between ``opset`` and ``target`` that changes ``op``, None if none does."""
+    if target < opset:
+        return next((v for v in range(opset, target, -1) if op in downgrades.get(v, ())), None)
+    return next((v for v in range(opset + 1, target + 1) if op in upgrades.get(v, ())), None)
 
 
 def with_outputs(rule: Rule, bound: dict[str, Any], outputs: int) -> dict[str, Any]:

@@ -41,12 +41,12 @@ WITH_KERNELS, WITH_AXES = 10, 13  # the first with QLinearConv, and with scales 
 
 def _raise_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
     assert isinstance(builder, Legalizer)
-    if node.domain or builder.readers.table(node, builder.level) is not None:
+    if node.domain or builder.readers.table(node, builder.current_opset) is not None:
         return custom_ops.read(builder, node, inputs)
     if node.op == "Constant":
         return functions.constant(builder, node)
     node = builder.readers.standardize(node)
-    refuse_illegal_node(builder.level, node)
+    refuse_illegal_node(builder.current_opset, node)
     return builder.emit(node.op, inputs, node.attrs, len(node.outputs))
 
 
@@ -75,7 +75,7 @@ def raise_to_ir(graph: Graph, readers: custom_ops.Readers = NO_READERS) -> Graph
     own = readers.of_model(graph)
 
     def rewrite(body: Graph, fallback: Fallback = _raise_node) -> Graph:
-        builder = Legalizer(body.name, IR, level=body.opset, readers=own)
+        builder = Legalizer(body.name, IR, opset=body.opset, readers=own)
         done = RuleTable(stage, fallback=fallback).rewrite(body, builder, body is not graph)
         _keep_empty(done, body)
         return replace(done, opset=IR_OPSET)
@@ -129,7 +129,7 @@ def lower_to(
         builder = Legalizer(body.name, target)
         table = RuleTable(stage, fallback=fallback, placed=inlined_bodies)
         done = table.rewrite(body, builder, is_function)
-        legal = Legalized(done, {}, builder.carried.meant)
+        legal = Legalized(done, {}, builder.emulated_types.logical_types)
         if emulated := legal.emulated_outputs(stage):
             raise Unconvertible(stage, emulated)
         return done

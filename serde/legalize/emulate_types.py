@@ -22,7 +22,7 @@ from ..version_converter.adapters.common import cast
 from ..version_converter.adapters.quantization import emit_dequantize, emit_quantize
 from ..version_converter.element_types import BORN, format_type
 
-CARRIERS = {
+STORAGE_TYPE = {
     DType.INT2: DType.INT8,
     DType.INT4: DType.INT8,
     DType.UINT2: DType.UINT8,
@@ -72,27 +72,27 @@ TYPED = ("Cast", "CastLike", "QuantizeLinear", "DequantizeLinear")  # they name 
 BODIES = {"If": 0, "Loop": 1, "Scan": 0}  # operators with bodies: outputs before their own
 
 
-class Carried:
+class EmulatedTypes:
     """Which values stand for elements of a type that ``opset`` has not, or the target."""
 
     def __init__(self, opset: int, target: frozenset[DType] = frozenset()) -> None:
         self.target = target
         self.lacking = target | {d for d, born in BORN.items() if born > opset}
-        self.meant: dict[Value, DType] = {}
+        self.logical_types: dict[Value, DType] = {}
 
     def of(self, value: Any) -> DType | None:
         """The type ``value`` stands for, None where it is of its own."""
-        return self.meant.get(value) if isinstance(value, Value) else None
+        return self.logical_types.get(value) if isinstance(value, Value) else None
 
-    def stands(self, value: Value, dtype: DType) -> Value:
+    def emulate(self, value: Value, dtype: DType) -> Value:
         """Note that ``value`` stands for elements of ``dtype``."""
-        self.meant[value] = dtype
+        self.logical_types[value] = dtype
         return value
 
 
 def widen_constant(constant: Value) -> Value:
     """A constant in the type that carries its own."""
-    tensor, dtype = constant.tensor, CARRIERS[constant.type]
+    tensor, dtype = constant.tensor, STORAGE_TYPE[constant.type]
     assert tensor is not None
 
     def load() -> np.ndarray[Any, Any]:
@@ -109,7 +109,7 @@ def round_to_type(g: Any, x: Value, dtype: DType, saturate: int) -> Value:
         half = count // 2 if dtype.kind == "i" else 0
         whole = cast(g, x, DType.INT32 if INTEGERS[dtype] < 32 else DType.INT64)
         whole = g.Mod(g.Add(whole, half) if half else whole, count)
-        return cast(g, g.Sub(whole, half) if half else whole, CARRIERS[dtype])
+        return cast(g, g.Sub(whole, half) if half else whole, STORAGE_TYPE[dtype])
     require(dtype in GRIDS, f"rounding to {format_type(dtype)} elements")
     return cast(
         g, round_to_bits(g, cast(g, x, DType.FLOAT64), GRIDS[dtype], saturate), DType.FLOAT32
@@ -137,31 +137,34 @@ def round_to_bits(g: Any, u: Value, grid: Grid, saturate: int) -> Value:
 
 
 def legalize_type_operator(
-    g: Any, carried: Carried, op: str, inputs: Sequence[Any], attrs: Mapping[str, Any], outputs: int
+    g: Any, emulated: EmulatedTypes, op: str, inputs: Sequence[Any], attrs: Mapping[str, Any],
+    outputs: int,
 ) -> Value | None:  # fmt: skip
-    """What an operator comes to that gives, or has to be told of, a type the opset lacks."""
+    """Legalize an operator that makes, or has an attribute for, a type the opset lacks."""
     if op not in TYPED:
         return None
-    meant = [carried.of(v) for v in inputs]
-    wanted = None
+    logical_types = [emulated.of(v) for v in inputs]
+    result_type = None
     if op in ("Cast", "CastLike"):
         like = inputs[1] if op == "CastLike" else None
-        wanted = ELEMENT_TYPES[attrs["to"]] if like is None else meant[1] or like.dtype
+        result_type = ELEMENT_TYPES[attrs["to"]] if like is None else logical_types[1] or like.dtype
     elif op == "QuantizeLinear":
-        told = ELEMENT_TYPES[attrs["output_dtype"]] if attrs.get("output_dtype") else None
-        wanted = told or (meant[2] if len(meant) > 2 else None)
-    if wanted in carried.lacking:
+        declared = ELEMENT_TYPES[attrs["output_dtype"]] if attrs.get("output_dtype") else None
+        result_type = declared or (logical_types[2] if len(logical_types) > 2 else None)
+    if result_type in emulated.lacking:
         if op == "QuantizeLinear":
-            return carried.stands(_quantize(g, inputs, attrs, wanted), wanted)
-        if meant[0] is wanted:
+            return emulated.emulate(_quantize(g, inputs, attrs, result_type), result_type)
+        if logical_types[0] is result_type:
             return inputs[0]  # type: ignore[no-any-return]
-        return carried.stands(round_to_type(g, inputs[0], wanted, attrs.get("saturate", 1)), wanted)
-    if op in ("Cast", "CastLike") and meant[0] and inputs[0].dtype is wanted:
+        return emulated.emulate(
+            round_to_type(g, inputs[0], result_type, attrs.get("saturate", 1)), result_type
+        )
+    if op in ("Cast", "CastLike") and logical_types[0] and inputs[0].dtype is result_type:
         return strip_emulation(g, inputs[0])
-    if op == "CastLike" and meant[0]:
-        return g.Cast(inputs[0], to=ELEMENT_CODES[wanted])  # type: ignore
-    if op == "DequantizeLinear" and meant[0] in GRIDS:
-        return _dequantize(g, inputs, attrs, meant[1] if len(meant) > 1 else None)
+    if op == "CastLike" and logical_types[0]:
+        return g.Cast(inputs[0], to=ELEMENT_CODES[result_type])  # type: ignore
+    if op == "DequantizeLinear" and logical_types[0] in GRIDS:
+        return _dequantize(g, inputs, attrs, logical_types[1] if len(logical_types) > 1 else None)
     return None
 
 
@@ -195,21 +198,21 @@ def _dequantize(g: Any, inputs: Sequence[Any], attrs: Mapping[str, Any], scale_k
 
 
 def require_exact(
-    carried: Carried, op: str, inputs: Sequence[Any], level: int
+    emulated: EmulatedTypes, op: str, inputs: Sequence[Any], opset: int
 ) -> dict[str, DType]:  # fmt: skip
     """The types that results of ``op`` stand for, by type variable.
 
     Raises:
         UnsupportedOp: where the operator would compute in a type that is only carried.
     """
-    operator = schema.operator(op, level)
-    ties = {operator.input(i).tie: d for i, v in enumerate(inputs) if (d := carried.of(v))}
+    operator = schema.operator(op, opset)
+    ties = {operator.input(i).tie: d for i, v in enumerate(inputs) if (d := emulated.of(v))}
     given = {o.tie for o in operator.outputs}
     for tie in ties.keys() & given:
         dtype = ties[tie]
         whole = INTEGERS.get(dtype, 0) >= 16 and op in WRAPPING | STAYING
         if op not in MOVING and op not in BODIES and not whole:
-            raise UnsupportedOp(_not_taken(op, dtype, dtype in carried.target))
+            raise UnsupportedOp(_not_taken(op, dtype, dtype in emulated.target))
     return ties
 
 
@@ -229,17 +232,17 @@ def wrap_integers(g: Any, op: str, ties: Mapping[str, DType], made: Any) -> Any:
     return made if dtype is None or op not in WRAPPING else round_to_type(g, made, dtype, 1)
 
 
-def mark(carried: Carried, op: str, ties: Mapping[str, DType], attrs: Mapping[str, Any],
-         made: Any, level: int) -> None:  # fmt: skip
+def mark(emulated: EmulatedTypes, op: str, ties: Mapping[str, DType], attrs: Mapping[str, Any],
+         made: Any, opset: int) -> None:  # fmt: skip
     """Note what the results of an operator stand for."""
     results = made if isinstance(made, tuple) else (made,)
     bodies = [a for a in attrs.values() if isinstance(a, Graph)]
     if op in BODIES:
         for value, inner in zip(results, bodies[0].outputs[BODIES[op] :], strict=False):
-            if (dtype := carried.of(inner)) is not None:
-                carried.stands(value, dtype)
+            if (dtype := emulated.of(inner)) is not None:
+                emulated.emulate(value, dtype)
         return
-    outputs = schema.operator(op, level).outputs
+    outputs = schema.operator(op, opset).outputs
     for i, value in enumerate(results):
         if (found := ties.get(outputs[min(i, len(outputs) - 1)].tie)) is not None:
-            carried.stands(value, found)
+            emulated.emulate(value, found)

@@ -33,7 +33,7 @@ from serde.version_converter.adapters import upgrades
 
 from . import emulate_types, scalarize_sequences
 from .adapters import next_change, with_outputs
-from .emulate_types import Carried
+from .emulate_types import EmulatedTypes
 from .target import Target
 from .versioned_builder import VersionedBuilder
 
@@ -48,19 +48,21 @@ class Legalizer(VersionedBuilder):
     """
 
     def __init__(
-        self, name: str, target: Target, outer: Builder | None = None, level: int = IR_OPSET,
+        self, name: str, target: Target, outer: Builder | None = None, opset: int = IR_OPSET,
         readers: Readers = NO_READERS,
     ) -> None:  # fmt: skip
-        super().__init__(name, target, outer, level)
+        super().__init__(name, target, outer, opset)
         around = outer if isinstance(outer, Legalizer) else None
         self.readers = readers
         self.diagnostics: dict[Value, str] = {} if around is None else around.diagnostics
-        own = Carried(target.opset, target.emulated)
-        self.carried: Carried = own if around is None else around.carried
-        self.held: dict[Value, scalarize_sequences.Held] = {} if around is None else around.held
+        own = EmulatedTypes(target.opset, target.emulated)
+        self.emulated_types: EmulatedTypes = own if around is None else around.emulated_types
+        self.known_sequences: dict[Value, scalarize_sequences.KnownSequence] = (
+            {} if around is None else around.known_sequences
+        )
         self._legal: dict[Any, TypedCall] = {} if around is None else around._legal
         self.scalarizes = not target.sequences
-        self.resolving = self.scalarizes or target.opset < min(level, scalarize_sequences.OPTIONALS)
+        self.resolving = self.scalarizes or target.opset < min(opset, scalarize_sequences.OPTIONALS)
 
     # Emitting an operator
 
@@ -72,7 +74,7 @@ class Legalizer(VersionedBuilder):
             found = scalarize_sequences.resolve_sequence_operator(self, op, inputs, attrs, outputs)
             if found is not None:
                 return found
-            if self.held:
+            if self.known_sequences:
                 inputs = [self._materialize(v) for v in inputs]
         return self.node(op, inputs, attrs, outputs)
 
@@ -80,20 +82,24 @@ class Legalizer(VersionedBuilder):
         self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int = 1
     ) -> Any:
         """Emit an operator whose operands are tensors, or stand for tensors of emulated types."""
-        if not self.carried.lacking or self._adapting == op:
+        if not self.emulated_types.lacking or self._adapting == op:
             return self._legalize(op, inputs, attrs, outputs)
-        found = emulate_types.legalize_type_operator(self, self.carried, op, inputs, attrs, outputs)
+        found = emulate_types.legalize_type_operator(
+            self, self.emulated_types, op, inputs, attrs, outputs
+        )
         if found is not None:
             return found
         bodies = any(isinstance(a, Graph) for a in attrs.values())
-        if not bodies and not any(v in self.carried.meant for v in inputs if isinstance(v, Value)):
+        if not bodies and not any(
+            v in self.emulated_types.logical_types for v in inputs if isinstance(v, Value)
+        ):
             return self._legalize(op, inputs, attrs, outputs)
-        level = self._level
-        ties = emulate_types.require_exact(self.carried, op, inputs, level)
+        opset = self._current_opset
+        ties = emulate_types.require_exact(self.emulated_types, op, inputs, opset)
         made = emulate_types.wrap_integers(
             self, op, ties, self._legalize(op, inputs, attrs, outputs)
         )
-        emulate_types.mark(self.carried, op, ties, attrs, made, level)
+        emulate_types.mark(self.emulated_types, op, ties, attrs, made, opset)
         return made
 
     def as_is(
@@ -121,12 +127,12 @@ class Legalizer(VersionedBuilder):
             return self.append(known._replace(inputs=tuple(inputs)))
         if self._goes_down(op):
             return self._downgrade_older(op, inputs, attrs, outputs)
-        newer = next_change(op, self._level, IR_OPSET)
+        newer = next_change(op, self._current_opset, IR_OPSET)
         if newer is not None:
             return self._adapt(upgrades[newer], newer, op, inputs, attrs, outputs)
         if self._start < IR_OPSET:  # a file may give attributes of other opsets
             attrs = self._known_attrs(schema.operator(op), attrs)
-        before, self._level = self._level, IR_OPSET
+        before, self._current_opset = self._current_opset, IR_OPSET
         try:
             call = self.resolve(op, inputs, attrs, outputs)
             if not isinstance(call, TypedCall):
@@ -141,7 +147,7 @@ class Legalizer(VersionedBuilder):
                 memoize(self._legal, key, lambda: call)
             return self._downgrade(call)
         finally:
-            self._level = before
+            self._current_opset = before
 
     def apply_legalization(self, call: TypedCall) -> Any:
         """What the target's rule makes of a call; None if there is none, or it does not apply."""
@@ -185,15 +191,15 @@ class Legalizer(VersionedBuilder):
     def const(self, data: Any, dtype: DType | None = None, name: str = "const") -> Value:
         """A constant; in a wider type where the target has no such elements."""
         made = super().const(data, dtype, name)
-        if made.dtype not in self.carried.lacking:
+        if made.dtype not in self.emulated_types.lacking:
             return made
-        return self.carried.stands(emulate_types.widen_constant(made), made.type)
+        return self.emulated_types.emulate(emulate_types.widen_constant(made), made.type)
 
     def adopt(self, constant: Value) -> Value:
         """Bring a constant over; in a wider type where the target has no such elements."""
-        if constant.dtype not in self.carried.lacking:
+        if constant.dtype not in self.emulated_types.lacking:
             return super().adopt(constant)
-        return self.carried.stands(
+        return self.emulated_types.emulate(
             super().adopt(emulate_types.widen_constant(constant)), constant.type
         )
 
@@ -203,34 +209,34 @@ class Legalizer(VersionedBuilder):
     ) -> Value:  # fmt: skip
         """Declare an input; in a wider type where the target lacks its own, if it may be."""
         is_own = self._outer is None and not self.target.emulates_inputs
-        if is_own or dtype not in self.carried.lacking or wrap:
+        if is_own or dtype not in self.emulated_types.lacking or wrap:
             return super().input(name, dtype, shape, wrap)
         assert dtype is not None
-        made = super().input(name, emulate_types.CARRIERS[dtype], shape, wrap)
-        return self.carried.stands(made, dtype)
+        made = super().input(name, emulate_types.STORAGE_TYPE[dtype], shape, wrap)
+        return self.emulated_types.emulate(made, dtype)
 
     def emit_identity(self, value: Value) -> Value:
         """A second name for ``value``, which stands for the same type, or holds the same."""
-        if (known := self.held.get(value)) is not None:
+        if (known := self.known_sequences.get(value)) is not None:
             if self._outer is not None:
-                return scalarize_sequences.stand_in(self, known.values, known.optional)
+                return scalarize_sequences.forward(self, known.values, known.optional)
             try:
-                return scalarize_sequences.constructed_after_all(self, value)
+                return scalarize_sequences.materialize(self, value)
             except ConversionError as error:
                 stage = f"ir → {self.target.name}"
                 problem = Problem("output", {}, error.reason, (value.name,), stage)
                 raise Unconvertible(stage, [problem]) from error
         made = super().emit_identity(value)
-        logical = self.carried.of(value)
-        return made if logical is None else self.carried.stands(made, logical)
+        logical = self.emulated_types.of(value)
+        return made if logical is None else self.emulated_types.emulate(made, logical)
 
     def alias(self, value: Value) -> Value:
         """A second name for ``value``, of the type it is stored in."""
         return super().emit_identity(value)
 
     def _materialize(self, operand: Operand) -> Operand:
-        known = isinstance(operand, Value) and operand in self.held
-        return scalarize_sequences.constructed_after_all(self, operand) if known else operand
+        known = isinstance(operand, Value) and operand in self.known_sequences
+        return scalarize_sequences.materialize(self, operand) if known else operand
 
 
 def _body(graph: Graph) -> Body:

@@ -22,14 +22,14 @@ SINCE = {"Optional": OPTIONALS}
 MOST = 1 << 12  # elements of a sequence that is spelled out
 
 
-class Held(NamedTuple):
+class KnownSequence(NamedTuple):
     """What a value stands for: the tensors of a sequence, or the one of an optional, or none."""
 
     values: tuple[Value, ...]
     optional: bool = False
 
 
-def stand_in(g: Any, values: Sequence[Value], optional: bool = False) -> Value:
+def forward(g: Any, values: Sequence[Value], optional: bool = False) -> Value:
     """A value no node computes, that stands for ``values``."""
     require_expandable(len(values), "a sequence", MOST)
     first = values[0] if values else None
@@ -38,24 +38,24 @@ def stand_in(g: Any, values: Sequence[Value], optional: bool = False) -> Value:
         *(first.container if optional and first else ()),
     )
     made = Value(g.names.fresh("held"), first and first.dtype, None, container=wrap)
-    g.held[made] = Held(tuple(values), optional)
+    g.known_sequences[made] = KnownSequence(tuple(values), optional)
     return made
 
 
-def constructed_after_all(g: Any, value: Value) -> Value:
+def materialize(g: Any, value: Value) -> Value:
     """What a value stands for, as a sequence or an optional of the opset."""
-    held = g.held.get(value)
+    held = g.known_sequences.get(value)
     if held is None:
         return value
     kind, op, lowest = "a sequence", "SequenceConstruct", 11
     if held.optional:
         kind, op, lowest = "an optional", "Optional", 15
-    require(g.opset >= lowest, f"{kind} that leaves the graph, or whose contents are known only "
-            f"when the model runs; opset {lowest} is the lowest with such")  # fmt: skip
+    require(g.opset >= lowest, f"{kind} that is an output of the graph, or whose contents are "
+            f"dynamic; opset {lowest} is the lowest with such")  # fmt: skip
     if not held.values:
         require(not held.optional, "an optional without element; opset 16 is the lowest")
         return g.node("SequenceEmpty", (), {})  # type: ignore[no-any-return]
-    values = [constructed_after_all(g, v) for v in held.values]
+    values = [materialize(g, v) for v in held.values]
     return g.node(op, values, {})  # type: ignore[no-any-return]
 
 
@@ -77,7 +77,7 @@ def resolve_sequence_operator(
     """The result of an operator on what is held; None where it has to be a node."""
     if op in MADE and (g.scalarizes or g.opset < SINCE.get(op, SEQUENCES)):
         return MADE[op](g, *inputs, **attrs)
-    first = g.held.get(inputs[0]) if inputs and isinstance(inputs[0], Value) else None
+    first = g.known_sequences.get(inputs[0]) if inputs and isinstance(inputs[0], Value) else None
     if op == "If":
         return branches(g, inputs[0], attrs, outputs)
     if first is None:
@@ -90,7 +90,7 @@ def resolve_sequence_operator(
 
 
 def construct(g: Any, *values: Value) -> Value:
-    return stand_in(g, values)
+    return forward(g, values)
 
 
 def split_to_sequence(
@@ -111,11 +111,11 @@ def split_to_sequence(
     parts = [g.Slice(x, [e - s], [e], [axis], [1]) for s, e in zip(sizes, ends, strict=True)]
     if split is None and not keepdims:
         parts = [g.Squeeze(p, [axis]) for p in parts]
-    return stand_in(g, parts)
+    return forward(g, parts)
 
 
 def optional(g: Any, x: Value | None = None, *, type: Any = None) -> Value:
-    return stand_in(g, [] if x is None else [x], optional=True)
+    return forward(g, [] if x is None else [x], optional=True)
 
 
 def element(g: Any, values: tuple[Value, ...], position: Value) -> Value | None:
@@ -132,12 +132,12 @@ def element(g: Any, values: tuple[Value, ...], position: Value) -> Value | None:
 
 def insert(g: Any, values: tuple[Value, ...], x: Value, position: Any = None) -> Value | None:
     at = place(position, len(values), len(values))
-    return None if at is None else stand_in(g, [*values[:at], x, *values[at:]])
+    return None if at is None else forward(g, [*values[:at], x, *values[at:]])
 
 
 def erase(g: Any, values: tuple[Value, ...], position: Any = None) -> Value | None:
     at = place(position, len(values), len(values) - 1)
-    return None if at is None else stand_in(g, [*values[:at], *values[at + 1 :]])
+    return None if at is None else forward(g, [*values[:at], *values[at + 1 :]])
 
 
 def length(g: Any, values: tuple[Value, ...]) -> Value:
@@ -150,11 +150,11 @@ def concatenate(g: Any, values: tuple[Value, ...], *, axis: int, new_axis: int =
     return g.Concat(*parts, axis=axis)  # type: ignore[no-any-return]
 
 
-def whether_held(g: Any, values: tuple[Value, ...]) -> Value:
+def has_optional(g: Any, values: tuple[Value, ...]) -> Value:
     return g.const(bool(values), DType.BOOL)  # type: ignore[no-any-return]
 
 
-def what_is_held(g: Any, values: tuple[Value, ...]) -> Value:
+def get_optional(g: Any, values: tuple[Value, ...]) -> Value:
     require(len(values) == 1, "the element of an optional that has none")
     return values[0]
 
@@ -162,13 +162,13 @@ def what_is_held(g: Any, values: tuple[Value, ...]) -> Value:
 MADE = {
     "Optional": optional,
     "SequenceConstruct": construct,
-    "SequenceEmpty": lambda g, **attrs: stand_in(g, []),
+    "SequenceEmpty": lambda g, **attrs: forward(g, []),
     "SplitToSequence": split_to_sequence,
 }
 READ = {
     "ConcatFromSequence": concatenate,
-    "OptionalGetElement": what_is_held,
-    "OptionalHasElement": whether_held,
+    "OptionalGetElement": get_optional,
+    "OptionalHasElement": has_optional,
     "SequenceAt": element,
     "SequenceErase": erase,
     "SequenceInsert": insert,
@@ -178,7 +178,7 @@ READ = {
 
 def map_sequence(g: Any, inputs: Sequence[Value], body: Graph, outputs: int) -> Any:
     """SequenceMap: its body once for each element."""
-    lists = [g.held.get(v) for v in inputs]
+    lists = [g.known_sequences.get(v) for v in inputs]
     if any(h is None and v.container for h, v in zip(lists, inputs, strict=True)):
         return None
     made: list[list[Value]] = [[] for _ in body.outputs]
@@ -186,17 +186,21 @@ def map_sequence(g: Any, inputs: Sequence[Value], body: Graph, outputs: int) -> 
         given = [v if h is None else h.values[i] for h, v in zip(lists, inputs, strict=True)]
         for found, value in zip(made, functions.emit_subgraph(g, body, given), strict=True):
             found.append(value)
-    results = tuple(stand_in(g, values) for values in made)
+    results = tuple(forward(g, values) for values in made)
     return results[0] if outputs == 1 else results
 
 
 def unroll_sequence_loop(
     g: Any, inputs: Sequence[Value | None], body: Body, outputs: int
 ) -> tuple[Any, ...]:  # fmt: skip
-    """A Loop that carries a sequence, turn by turn: how often has to be known."""
+    """Unroll a Loop that carries a sequence; its number of iterations has to be static."""
     count, go = inputs[:2]
     states: list[Any] = list(inputs[2:])
-    lowest = OPTIONALS if any(v in g.held and g.held[v].optional for v in states) else SEQUENCES
+    lowest = (
+        OPTIONALS
+        if any(v in g.known_sequences and g.known_sequences[v].optional for v in states)
+        else SEQUENCES
+    )
     late = (f"a loop that carries {'an optional' if lowest == OPTIONALS else 'a sequence'} and "
             f"turns as often as data says; opset {lowest} is the lowest that has such")  # fmt: skip
     require(count is None or count.tensor is not None, late)
@@ -221,7 +225,7 @@ def unroll_sequence_loop(
 def branches(g: Any, condition: Value, attrs: Mapping[str, Any], outputs: int) -> Any:
     """An If whose branches give as many tensors, in what they hold, gives those tensors."""
     bodies = [attrs["then_branch"], attrs["else_branch"]]
-    held = [[g.held.get(v) for v in b.outputs] for b in bodies]
+    held = [[g.known_sequences.get(v) for v in b.outputs] for b in bodies]
     if not any(h is not None for part in held for h in part):
         return None
     for one, other in zip(*held, strict=True):
@@ -237,11 +241,11 @@ def branches(g: Any, condition: Value, attrs: Mapping[str, Any], outputs: int) -
         if h is None:
             results.append(left.pop(0))
         else:
-            results.append(stand_in(g, [left.pop(0) for _ in h.values], h.optional))
+            results.append(forward(g, [left.pop(0) for _ in h.values], h.optional))
     return results[0] if outputs == 1 else tuple(results)
 
 
-def return_elements(g: Any, body: Graph, held: Sequence[Held | None]) -> Graph:
+def return_elements(g: Any, body: Graph, held: Sequence[KnownSequence | None]) -> Graph:
     """A branch that gives what its outputs hold, each a value of its own."""
     inner = g.child(body.name)
     inner.nodes.extend(body.nodes)

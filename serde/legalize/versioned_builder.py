@@ -33,42 +33,42 @@ MAX_DEPTH = 96  # rules applied to what rules emitted
 
 
 class VersionedBuilder(OnnxBuilder):
-    """Emits operators of opset ``level``, and takes them to the opset of a target."""
+    """Emits operators of opset ``opset``, and takes them to the opset of a target."""
 
     def __init__(
-        self, name: str, target: Target, outer: Builder | None = None, level: int = IR_OPSET
+        self, name: str, target: Target, outer: Builder | None = None, opset: int = IR_OPSET
     ) -> None:
         super().__init__(name, target.opset, outer)
         self.target = target
-        self._start = self._level = level
+        self._start = self._current_opset = opset
         self._adapting = ""  # the operator whose version adapter is running
         self._depth = 0
 
     @property
-    def level(self) -> int:
+    def current_opset(self) -> int:
         """The opset whose operators can be emitted now."""
-        return self._level
+        return self._current_opset
 
     @contextmanager
-    def at_opset(self, level: int) -> Iterator[None]:
-        """Emit operators of opset ``level`` within the block."""
-        before, self._level = self._level, level
+    def at_opset(self, opset: int) -> Iterator[None]:
+        """Emit operators of opset ``opset`` within the block."""
+        before, self._current_opset = self._current_opset, opset
         try:
             yield
         finally:
-            self._level = before
+            self._current_opset = before
 
     @contextmanager
-    def _apply_at(self, level: int, adapting: str = "") -> Iterator[None]:
-        """Run a rule that emits operators of opset ``level``."""
+    def _apply_at(self, opset: int, adapting: str = "") -> Iterator[None]:
+        """Run a rule that emits operators of opset ``opset``."""
         if self._depth >= MAX_DEPTH:
             raise ConversionError("its legalization does not end")
-        before = self._level, self._adapting
-        self._level, self._adapting, self._depth = level, adapting, self._depth + 1
+        before = self._current_opset, self._adapting
+        self._current_opset, self._adapting, self._depth = opset, adapting, self._depth + 1
         try:
             yield
         finally:
-            (self._level, self._adapting), self._depth = before, self._depth - 1
+            (self._current_opset, self._adapting), self._depth = before, self._depth - 1
 
     def decompose(
         self, op: str, version: int, *inputs: Value | None, outputs: int = 1, **attrs: Any
@@ -79,10 +79,10 @@ class VersionedBuilder(OnnxBuilder):
 
     def _goes_down(self, op: str) -> bool:
         """Whether an operator needs no form of the IR on its way to the target."""
-        if self._adapting == op or (self.target.is_standard and self._level >= self.opset):
+        if self._adapting == op or (self.target.is_standard and self._current_opset >= self.opset):
             return True
-        return self._level < IR_OPSET and self.target.lowest_opset(op) < min(
-            self._level, self.opset
+        return self._current_opset < IR_OPSET and self.target.lowest_opset(op) < min(
+            self._current_opset, self.opset
         )
 
     def _is_legal(self, call: TypedCall) -> bool:
@@ -104,9 +104,11 @@ class VersionedBuilder(OnnxBuilder):
         self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int
     ) -> Any:
         lowest = self.target.lowest_opset(op)
-        version = next_change(op, self._level, lowest) if lowest < self._level else None
+        version = (
+            next_change(op, self._current_opset, lowest) if lowest < self._current_opset else None
+        )
         if version is not None:
-            operator = schema.operator(op, self._level)
+            operator = schema.operator(op, self._current_opset)
             operands = [self._operand(operator, i, inputs) for i in range(len(inputs))]
             args = op, operands, attrs, outputs
             if operands and all(v is None or v.tensor is not None for v in operands):
@@ -114,7 +116,7 @@ class VersionedBuilder(OnnxBuilder):
                 if not isinstance(found, TypedCall):
                     return found
             return self._adapt(downgrades[version], version - 1, *args)
-        before, self._level = self._level, self.opset
+        before, self._current_opset = self._current_opset, self.opset
         try:
             operator = schema.operator(op, self.opset)
             operands = [self._operand(operator, i, inputs) for i in range(len(inputs))]
@@ -134,7 +136,7 @@ class VersionedBuilder(OnnxBuilder):
             require_results(operator, {}, made if isinstance(made, tuple) else (made,))
             return made
         finally:
-            self._level = before
+            self._current_opset = before
 
     def _known_attrs(
         self, operator: schema.Operator, attrs: Mapping[str, Any]
@@ -157,21 +159,21 @@ class VersionedBuilder(OnnxBuilder):
         return given and supports_types(found, "inputs", call.inputs)
 
     def _adapt(
-        self, table: RuleTable, level: int, op: str, inputs: Sequence[Operand],
+        self, table: RuleTable, opset: int, op: str, inputs: Sequence[Operand],
         attrs: Mapping[str, Any], outputs: int,
     ) -> Any:  # fmt: skip
-        """Apply the version adapter of an operator, which emits operators of opset ``level``."""
-        rule, upwards = table.rules[op], level > self._level
-        operator = schema.operator(op, self._level)
+        """Apply the version adapter of an operator, which emits operators of opset ``opset``."""
+        rule, upwards = table.rules[op], opset > self._current_opset
+        operator = schema.operator(op, self._current_opset)
         operands = [self._operand(operator, i, inputs) for i in range(len(inputs))]
         operands = canonicalize.canonicalize_operands(self, op, operands)
         given = {k: normalize_attribute(v) for k, v in attrs.items() if v is not None}
         if unknown := sorted(given.keys() - operator.attributes):
             raise UnsupportedAttribute(f"{op} has no attribute {', '.join(unknown)}")
         full = canonicalize.complete_attributes(operator, tuple(operands), given)
-        spoken = schema.find(op, level - 1 if upwards else level + 1) or operator
+        spoken = schema.find(op, opset - 1 if upwards else opset + 1) or operator
         bound = table.bind(rule, op, self._known_attrs(spoken, full))
-        with self._apply_at(level, "" if upwards else op):
+        with self._apply_at(opset, "" if upwards else op):
             made = rule.function(self, *operands, **with_outputs(rule, bound, outputs))
         return made[0] if outputs == 1 and isinstance(made, tuple) else made
 

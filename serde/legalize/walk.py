@@ -63,7 +63,7 @@ def legalize(
     builder = Legalizer(graph.name, target)
     table = RuleTable(f"ir → {target.name}", fallback=_legalize_or_keep, placed=inlined_bodies)
     done = table.rewrite(graph, builder)
-    return Legalized(tidy(done), builder.diagnostics, builder.carried.meant)
+    return Legalized(tidy(done), builder.diagnostics, builder.emulated_types.logical_types)
 
 
 def illegal_nodes(legal: Legalized, target: Target) -> Iterator[Problem]:
@@ -142,9 +142,13 @@ def _keep_if_legal(builder: Legalizer, node: Node, inputs: tuple[Value | None, .
         return None
     if builder.resolving and op in scalarize_sequences.MADE:
         return None
-    if builder.held or builder.carried.meant:
+    if builder.known_sequences or builder.emulated_types.logical_types:
         ends = (*inputs, *(v for g in node.graphs() for v in g.outputs))
-        if any(v in builder.carried.meant or v in builder.held for v in ends if v is not None):
+        if any(
+            v in builder.emulated_types.logical_types or v in builder.known_sequences
+            for v in ends
+            if v is not None
+        ):
             return None
     types = tuple([v and (v.dtype, v.container) for v in inputs])
     results = tuple([(v.dtype, v.container) for v in node.outputs])
@@ -202,7 +206,7 @@ def _foreign_node(builder: Legalizer, node: Node, inputs: tuple[Value | None, ..
 
         if node.domain == DOMAIN and node.op in ml_rules:
             return ml_rules.apply(node, builder, inputs)
-    dtype = next((d for v in inputs if (d := builder.carried.of(v))), None)
+    dtype = next((d for v in inputs if (d := builder.emulated_types.of(v))), None)
     require(dtype is None, f"{node.op} reads {dtype and dtype.value} elements")
     return builder.keep(node, inputs)
 
@@ -214,7 +218,11 @@ def inlined_bodies(
     assert isinstance(builder, Legalizer)
     if node.domain:
         return NONE
-    if node.op == "Loop" and builder.held and any(v in builder.held for v in inputs if v):
+    if (
+        node.op == "Loop"
+        and builder.known_sequences
+        and any(v in builder.known_sequences for v in inputs if v)
+    ):
         return frozenset({"body"})
     rule = builder.target.legalizations.rules.get(node.op)
     return NONE if rule is None else rule.bodies

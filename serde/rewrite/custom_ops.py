@@ -74,7 +74,7 @@ class Readers:
 
 def read(g: Any, node: Node, inputs: Inputs) -> tuple[Value | None, ...]:
     """What stands for a node of another domain: what a rule makes of it, or the node itself."""
-    table = g.readers.table(node, g.level)
+    table = g.readers.table(node, g.current_opset)
     if table is not None and node.domain not in g.readers.kept:
         with g.at_opset(IR_OPSET):
             return _apply(g, table, node, inputs)

@@ -126,12 +126,12 @@ def _emit(
 ) -> tuple[Value | None, ...]:
     if (node.domain, node.op) in known:
         return inline_call(g, known, node, inputs, depth + 1)
-    if node.domain or g.readers.table(node, g.level) is not None:
+    if node.domain or g.readers.table(node, g.current_opset) is not None:
         return custom_ops.read(g, node, inputs)
     if node.op == "Constant":
         return (constant(g, node),)
     node = g.readers.standardize(node)
-    refuse_illegal_node(g.level, node)
+    refuse_illegal_node(g.current_opset, node)
     made = g.emit(node.op, inputs, node.attrs, len(node.outputs))
     return made if isinstance(made, tuple) else (made,)
 
@@ -156,7 +156,7 @@ def _body(g: Any, known: FunctionTable, graph: Graph, given: Any, outer: Env, de
     inner, env = g.child(graph.name), ChainMap({}, outer)
     for value in graph.inputs:
         env[value] = inner.input(value.name, value.dtype, value.shape, value.container)
-    with inner.at_opset(g.level):
+    with inner.at_opset(g.current_opset):
         _emit_nodes(inner, known, graph, given, env, depth + 1)
     outputs = [_read(inner, v, env) for v in graph.outputs]
     require(None not in outputs, "a subgraph returns an input that the call leaves out")

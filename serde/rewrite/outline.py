@@ -54,10 +54,12 @@ class _Outlining:
 
     def graph(self, graph: Graph, depth: int) -> Graph:
         """A graph inside ``depth`` calls, with the further calls of its nodes as nodes."""
-        nodes = self.level(graph.nodes, depth, graph.uses())
+        nodes = self.outline_nodes(graph.nodes, depth, graph.uses())
         return replace(graph, nodes=tuple(nodes))
 
-    def level(self, nodes: Iterable[Node], depth: int, uses: Mapping[Value, int]) -> list[Node]:
+    def outline_nodes(
+        self, nodes: Iterable[Node], depth: int, uses: Mapping[Value, int]
+    ) -> list[Node]:
         """Nodes inside ``depth`` calls; ``uses`` counts what reads a value, here or outside."""
         runs = [(c, list(ns)) for c, ns in groupby(nodes, lambda n: _call_at(self.path(n), depth))]
         count = Counter(c for c, _ in runs)
@@ -80,7 +82,7 @@ class _Outlining:
     ) -> list[Node]:
         """A node that calls a function of what the call became."""
         inside = Graph("", (), (), tuple(run)).uses()
-        nodes = self.level(run, depth, uses)
+        nodes = self.outline_nodes(run, depth, uses)
         made = [v for n in nodes for v in n.outputs]
         results = tuple(v for v in made if uses.get(v, 0) > inside.get(v, 0))
         if not results:

@@ -47,7 +47,7 @@ class OnnxBuilder(Expressions):
         self._weights: dict[Value, str] = self._outer._weights if self._outer else {}
 
     def __getitem__(self, op: str) -> Op:
-        schema.operator(op, self.level)
+        schema.operator(op, self.current_opset)
         return super().__getitem__(op)
 
     @property
@@ -56,7 +56,7 @@ class OnnxBuilder(Expressions):
         return self._outer is not None
 
     @property
-    def level(self) -> int:
+    def current_opset(self) -> int:
         """The opset whose operators can be emitted now."""
         return self.opset
 
@@ -101,26 +101,30 @@ class OnnxBuilder(Expressions):
         number = None if is_constant else number_attributes(attrs)
         if number is None:
             return None
-        return (op, self.level, outputs, number, *inference.input_keys(op, inputs))
+        return (op, self.current_opset, outputs, number, *inference.input_keys(op, inputs))
 
     def _resolve(
         self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int
     ) -> Any:
-        operator = schema.operator(op, self.level)
+        operator = schema.operator(op, self.current_opset)
         given = {k: normalize_attribute(v) for k, v in attrs.items() if v is not None}
         if unknown := sorted(given.keys() - operator.attributes):
-            raise TypeError(f"{op} has no attribute {', '.join(unknown)} at opset {self.level}")
+            raise TypeError(
+                f"{op} has no attribute {', '.join(unknown)} at opset {self.current_opset}"
+            )
         operands = [self._operand(operator, i, inputs) for i in range(len(inputs))]
         while operands and operands[-1] is None:
             operands.pop()
         if not operator.takes(len(operands)):
-            raise ConversionError(f"{op} takes no {len(operands)} inputs at opset {self.level}")
+            raise ConversionError(
+                f"{op} takes no {len(operands)} inputs at opset {self.current_opset}"
+            )
         read = tuple(canonicalize.canonicalize_operands(self, op, operands))
         full = canonicalize.complete_attributes(operator, read, given)
         if outputs == 1 and (found := simplify.simplify(self, op, read, full)) is not None:
             return found
-        types = inference.infer(operator, self.level, read, full, outputs)
-        known = folding.fold(op, self.level, read, full, types)
+        types = inference.infer(operator, self.current_opset, read, full, outputs)
+        known = folding.fold(op, self.current_opset, read, full, types)
         if known is not None:
             results = self._emit_folded(op, read, known)
             return results[0] if outputs == 1 else results

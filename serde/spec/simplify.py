@@ -154,7 +154,7 @@ def _flatten(g: Any, inputs: Any, attrs: Any) -> Value | None:
 
 
 def _einsum(g: Any, inputs: Any, attrs: Any) -> Value | None:
-    if g.level < AXES_AS_OPERAND or None in inputs:
+    if g.current_opset < AXES_AS_OPERAND or None in inputs:
         return None
     return without_broadcasting(g, inputs, attrs["equation"])
 

@@ -80,20 +80,20 @@ LEAST = {"Det": 2, "DFT": 2, "GatherND": 1, "GlobalAveragePool": 2, "GlobalMaxPo
          "TopK": 1, "Trilu": 2}  # fmt: skip
 
 
-def refuse_illegal_node(level: int, node: Node) -> None:
-    """Refuse a node of a file that is none of opset ``level``."""
+def refuse_illegal_node(opset: int, node: Node) -> None:
+    """Refuse a node of a file that is none of opset ``opset``."""
     is_given = tuple([v is not None for v in node.inputs])
-    key = level, node.op, number_attributes(node.attrs), is_given, len(node.outputs)
+    key = opset, node.op, number_attributes(node.attrs), is_given, len(node.outputs)
     if key not in _legal:
-        _refuse_illegal_form(level, node)
+        _refuse_illegal_form(opset, node)
         if key[2] is not None:
             memoize(_legal, key, lambda: True)
     _check_ranks(node)
 
 
-def _refuse_illegal_form(level: int, node: Node) -> None:
+def _refuse_illegal_form(opset: int, node: Node) -> None:
     """Refuse what does not depend on types: attributes, and how many operands there are."""
-    operator = schema.operator(node.op, level)
+    operator = schema.operator(node.op, opset)
     reason = schema.illegal_attributes_reason(operator, node.attrs)
     require(reason is None, reason or "")
     count, last = len(node.outputs), operator.outputs[-1:]

@@ -134,7 +134,7 @@ def scan_without_batches(g, lengths, *operands: Value, body: Graph, num_scan_inp
     backward = fill_zeros(directions, num_scan_inputs)
     each = g.child(body.name)
     parts = [each.input("part", v.dtype, v.ranked_shape[1:]) for v in operands]
-    with each.at_opset(g.level):
+    with each.at_opset(g.current_opset):
         made = each.Scan(
             *parts, body=body, num_scan_inputs=num_scan_inputs, scan_input_directions=backward,
             outputs=outputs,

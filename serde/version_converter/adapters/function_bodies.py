@@ -24,15 +24,15 @@ TYPES = "types of a body's inputs"
 
 def expand_function(op: str, g: Any, *inputs: Value | None, outputs: int = 1, **rest: Any) -> Any:
     """Emit the body of the function ``op`` is, at the opset that body is written in."""
-    operator = schema.operator(op, g.level + 1)
+    operator = schema.operator(op, g.current_opset + 1)
     given = {n: v for n, v in rest.items() if v is not None}
     function = _function(operator.raw, op, inputs, given, outputs)
     require(function is not None, f"the standard spells {op} out for no such inputs")
     assert function is not None
-    level = next(o.version for o in function.opset_import if not o.domain)
+    opset = next(o.version for o in function.opset_import if not o.domain)
     env: Env = dict.fromkeys(function.input)
     env.update(zip(function.input, inputs, strict=False))
-    with g.at_opset(level):
+    with g.at_opset(opset):
         for node in function.node:
             _emit(g, node, env, given)
     made = tuple(env[name] for name in function.output[:outputs])
@@ -42,9 +42,9 @@ def expand_function(op: str, g: Any, *inputs: Value | None, outputs: int = 1, **
 def _function(
     raw: Any, op: str, inputs: Sequence[Value | None], attrs: Mapping[str, Any], outputs: int
 ) -> onnx.FunctionProto | None:
-    level = raw.since_version
+    opset = raw.since_version
     if raw.has_function:
-        fitting = [v for v in raw.function_opset_versions if v >= level]
+        fitting = [v for v in raw.function_opset_versions if v >= opset]
         return _parse_function(raw.get_function_with_opset_version(max(fitting)))
     names = ["" if v is None else f"i{n}" for n, v in enumerate(inputs)]
     protos = {
@@ -111,7 +111,7 @@ def _graph(g: Any, proto: onnx.GraphProto, outer: Env, given: Mapping[str, Any])
     types = dict(zip((i.name for i in proto.input), given.get(TYPES, ()), strict=False))
     for info in proto.input:
         env[info.name] = inner.input(info.name, *(types.get(info.name) or from_proto(info.type)))
-    with inner.at_opset(g.level):  # type: ignore[attr-defined]
+    with inner.at_opset(g.current_opset):  # type: ignore[attr-defined]
         for node in proto.node:
             _emit(inner, node, env, given)
     return inner.build([v for o in proto.output if (v := env[o.name]) is not None])

@@ -71,7 +71,7 @@ def quantize_to_bytes(
     """Before opset 21 there were no blocks, and bytes or 8-bit floats only."""
     kind = DType.UINT8 if zero is None else zero.type
     kind = ELEMENT_TYPES[output_dtype] if output_dtype else kind
-    require_elements(kind, g.level)
+    require_elements(kind, g.current_opset)
     if not block_size and kind in (*BYTES, *FLOAT8):
         if zero is None and kind is not DType.UINT8:
             with g.at_opset(19):
@@ -107,7 +107,7 @@ def dequantize_bytes(g, x: Value, scale: Value, zero=None, *, axis: int, block_s
     """Before opset 21 there were no blocks, and no integers but of 8 and 32 bits."""
     if not block_size and x.dtype in (*BYTES, DType.INT32, *FLOAT8):
         return g.DequantizeLinear(x, scale, zero, axis=axis)
-    require_elements(x.type, g.level)
+    require_elements(x.type, g.current_opset)
     with g.at_opset(18):
         return emit_dequantize(g, x, scale, zero, scale.type, axis, block_size)
 
