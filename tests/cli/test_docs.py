@@ -21,7 +21,7 @@ from serde.cli.operator_table import as_markdown
 from serde.cli.reference import options_of, with_tables
 from serde.formats.relay.io.params import write_params
 from serde.ir.graph import Tensor
-from serde.pipeline import profile_names
+from serde.pipeline import get_profile, profile_names
 from serde.plugins import format_names
 from tests.mxnet_live import live_mxnet
 from tests.onnx_live import model_of
@@ -119,6 +119,13 @@ def test_every_target_and_format_is_described():
         rows = re.findall(r"^\| (`.*?) \|", (DOCS / "reference" / f"{page}.md").read_text(), re.M)
         described = set(re.findall(r"`(?:--profile )?([\w-]+)`", " ".join(rows)))
         assert set(names) <= described
+    text = (DOCS / "reference" / "targets.md").read_text()
+    opsets = dict(
+        re.findall(r"^\| .*?`(?:--profile )?([\w-]+)`\)? \| ONNX.*? \| (\d+) \|", text, re.M)
+    )
+    assert {n: int(v) for n, v in opsets.items()} == {
+        n: get_profile(n).opset for n in profile_names()
+    }
 
 
 def sources(*folders):

@@ -99,6 +99,7 @@ ELSEWHERE = {  # pages of which other tests run the blocks, or compare them with
     "how-to/trace-python-code": "frontends/test_docs.py",
     "how-to/write-a-front-end": "frontends/test_toy.py",
     "tutorial/convert-a-model": "cli/test_docs.py",
+    "tutorial/put-code-into-a-model": "frontends/test_docs.py",
 }
 
 
