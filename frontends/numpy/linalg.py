@@ -158,10 +158,20 @@ def _einsum(*operands: Any, out: Any = None, dtype: Any = None, optimize: Any = 
         letters = equation.replace(",", "").replace("...", "")
         once = "".join(sorted({c for c in letters if letters.count(c) == 1}))
         equation += "->" + ("..." if "..." in equation else "") + once
+    arrays = _align_ellipses(arrays, equation.partition("->")[0].split(","))
     own = arrays[0].dtype
     if own.kind == "b":
         refuse("np.einsum", "booleans are not traced", "Cast them to integers")
     return cast(emit(arrays[0], "Einsum", *arrays[1:], equation=equation), own)
+
+
+def _align_ellipses(arrays: Sequence[TracedArray], terms: Sequence[str]) -> list[TracedArray]:
+    """As many axes for the ellipsis of each term."""
+    counts = [a.ndim - len(t.replace("...", "")) if "..." in t else None
+              for a, t in zip(arrays, terms, strict=True)]  # fmt: skip
+    most = max((c for c in counts if c is not None), default=0)
+    return [a if c is None else expand_dims(a, range(t.index("..."), t.index("...") + most - c))
+            for a, t, c in zip(arrays, terms, counts, strict=True)]  # fmt: skip
 
 
 @implements(np.kron)

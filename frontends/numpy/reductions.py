@@ -70,8 +70,13 @@ def _reduce(
     result = reduce_axes(cast(x, np.float32) if narrow else x, op, axes, bool(set_value(keepdims)))
     result = cast(result, x.dtype)
     if (first := set_value(initial)) is not None:
-        result = combine(result, first)
+        result = combine(result, _cast_initial(first, result.dtype))
     return finish(result, out)
+
+
+def _cast_initial(first: Any, dtype: Any) -> Any:
+    """What a reduction starts from, in its element type."""
+    return cast(first, dtype) if isinstance(first, TracedArray) else np.array(first, dtype)
 
 
 @implements(np.sum)
@@ -230,7 +235,7 @@ def _extreme(
         nan = reduce_axes(cast(as_array(np.isnan(x)), np.float32), "ReduceMax", axes, keep)
         result = emit(as_bool(nan), "Where", np.asarray(np.nan, x.dtype), result)
     if first is not None:
-        result = (np.maximum if largest else np.minimum)(result, first)
+        result = (np.maximum if largest else np.minimum)(result, _cast_initial(first, own))
     return finish(result, out)
 
 

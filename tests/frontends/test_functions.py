@@ -39,7 +39,7 @@ def test_reduction(name, tmp_path):
 
 CASES = {
     "axes": lambda x: (x.sum((0, -1), keepdims=True), x.mean((0, 1)), np.max(x, (1, 2)), x.sum(())),
-    "options": lambda x: (x.sum(dtype="f8"), x.sum(initial=3), x.max(initial=10), x.var(0, ddof=1),
+    "options": lambda x: (x.sum(dtype="f8"), x.sum(initial=3), x.max(initial=10), x.var(0, ddof=1), (x > 0).max(initial=3),
                           x.max(initial=-9, where=x > 0), x.sum(where=x > 0)),
     "average": lambda x: np.average(x, 1, weights=np.array([1, 2, 3.0])),
     "cumulative": lambda x: (np.cumsum(x, 1), np.cumsum(x), np.cumprod(x, 1)),
@@ -103,7 +103,7 @@ CASES = {
     "products": lambda x: (np.tensordot(x, x, ([1, 2], [1, 2])), np.outer(x[0, 0], x[0, 1]),
                            np.kron(x[0], x[1]), np.cross(np.moveaxis(x, 1, -1), np.array([1, 2, 3]))),
     "einsum": lambda x: (np.einsum("bij,bkj->bik", x, x), np.einsum("bij->j", x),
-                         np.einsum("...ij->...ji", x)),
+                         np.einsum("...ij->...ji", x), np.einsum("...i,...i->...", x, x[0, 0])),
     "norm": lambda x: (linalg.norm(x), linalg.norm(x, axis=1), linalg.norm(x, 1, axis=-1),
                        linalg.norm(x, np.inf, axis=(1, 2)), linalg.norm(x, 3, axis=0),
                        linalg.norm(x, axis=(0, 1), keepdims=True)),
