@@ -164,6 +164,18 @@ def test_reshapes_in_a_row_become_one_where_the_second_says_all():
 
 
 @pytest.mark.parametrize(
+    ("shape", "ops"),
+    [("3,2,4", ["Reshape"]), ("-1,8", ["Reshape"]), ("0,-1", ["Unsqueeze", "Reshape"])],
+)
+def test_a_reshape_takes_an_unsqueeze_in_where_it_says_all(shape, ops):
+    count = len(shape.split(","))
+    body = f"<int64[1] a = {{1}}, int64[{count}] s = {{{shape}}}>"
+    body += "{ u = Unsqueeze(x, a)\n y = Reshape(u, s) }"
+    graph = ir_of(f"g (float[2,3,4] x) => (float[] y) {body}")
+    assert [n.op for n in graph.nodes if n.outputs[0] in {*graph.uses()}] == ops
+
+
+@pytest.mark.parametrize(
     ("shape", "wanted", "spelled"),
     [  # a shape made of sizes of x, and the constant that says the same
         (("N", 3, 8), lambda g, x: (batch(g, x), [-1]), (0, -1)),
