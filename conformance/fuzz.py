@@ -70,7 +70,8 @@ CAMPAIGN = """
 counts, repetition and nesting (`tests/fuzz/grammar.py`) and converts them. Findings are other
 exceptions than `SerdeError`, more than 1 GiB of memory, files left behind, and more processor time
 than {least:g} seconds and one for every {parses:,} bytes that are parsed, or {bytes:,} that are
-converted. Seconds are processor time of one process; making the inputs counts.
+converted. Seconds are processor time of one process; making the inputs
+counts. What was found is fixed, and a file of `tests/data/regressions`.
 
 | run | seconds | inputs | a second | succeeded | findings | bare exceptions |
 |---|---:|---:|---:|---:|---:|---:|

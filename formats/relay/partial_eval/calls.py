@@ -18,6 +18,7 @@ from .types import set_declared_type
 from .values import Closure, Data, Frame, Primitive, Symbolic, describe, require_count
 
 DEEPEST_CALL = 2000  # calls of functions inside themselves
+NODE_STEPS = 4  # that a node counts as: it is rewritten several times
 DEEPEST_SOURCE = 16  # calls inside each other that nodes tell among their sources
 
 
@@ -44,7 +45,7 @@ def emit_operator(
     inputs = [v for arg in args for v in flatten_value(state, arg, f"an operand of {op}")]
     attrs = node_attributes(expr.attrs)
     count = result_count(op, attrs, inputs, expr.type)
-    state.budget.charge(state.function, count or 0)
+    state.budget.charge(state.function, NODE_STEPS + (count or 0))
     layer = expr.span.source if expr.span is not None and expr.span.line == 0 else ""
     outputs = emit_node(state, frame, op, inputs, attrs, 1 if count is None else count, layer)
     if count is None:
