@@ -121,3 +121,27 @@ def test_speech_to_labels_in_one_file(tmp_path):
         scores = np.swapaxes(speech.mel_spectrogram(signal), 1, 2) @ weight
         found = runtime.run(tmp_path / "whole.onnx", {"signal": signal})
         assert_close(found, speech.decode_ctc(scores))
+
+
+def test_beam_search_step_in_one_file(tmp_path):
+    """A layer that was a symbol of MXNet, which gives the logits, and the step behind it."""
+    weight, bias = floats(11, 6), floats(11)
+    nodes = [{"op": "null", "name": n, "inputs": []} for n in ("state", "fc_weight", "fc_bias")]
+    attrs = {"num_hidden": "11", "flatten": "False"}
+    nodes.append({"op": "FullyConnected", "name": "fc", "attrs": attrs,
+                  "inputs": [[0, 0, 0], [1, 0, 0], [2, 0, 0]]})  # fmt: skip
+    symbol = {"nodes": nodes, "arg_nodes": [0, 1, 2], "heads": [[3, 0, 0]],
+              "attrs": {"mxnet_version": ["int", 10901]}}  # fmt: skip
+    (tmp_path / "net-symbol.json").write_text(json.dumps(symbol))
+    with (tmp_path / "net-0000.params").open("wb") as file:
+        np.savez(file, **{"arg:fc_weight": weight, "arg:fc_bias": bias})
+    net = serde.load(tmp_path / "net-symbol.json", inputs={"state": ("N", "K", 6)})
+    step = serde.trace(speech.step_beam, ("N", "K"), ("N", "K", 11))
+    serde.save(serde.compose(net, step, {net.outputs[0].name: "logits"}), tmp_path / "whole.onnx")
+    serde.save(net, tmp_path / "net.onnx")
+    for rows, beams in ((2, 3), (1, 5)):
+        feeds = {"scores": floats(rows, beams), "state": floats(rows, beams, 6)}
+        (logits,) = runtime.run(tmp_path / "net.onnx", {"state": feeds["state"]})
+        np.testing.assert_allclose(logits, feeds["state"] @ weight.T + bias, atol=1e-5)
+        found = runtime.run(tmp_path / "whole.onnx", feeds)
+        assert_close(found, speech.step_beam(feeds["scores"], logits))
