@@ -243,6 +243,8 @@ class _Reader:
         dtype = self.kind()
         places = [(self.kind(), self.shape() or ()) for _ in range(storage)]
         stored = places[-1][1] if storage == CSR else places[-1][1] + shape[1:]
+        if not is_possible(stored):
+            raise self.fail(f"claims an array of shape {stored}")
         values = self.data(dtype, stored)
         return to_dense(self.path, shape, values, [self.data(t, s) for t, s in places])
 
