@@ -16,6 +16,11 @@ import pytest
 
 import serde
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKED = """serde backends formats frontends bridges docs tests conformance benchmarks examples
 .ci pyproject.toml setup.py MANIFEST.in README.md LICENSE""".split()
@@ -75,6 +80,36 @@ def test_the_distributions_are_fit_to_publish(tmp_path):
     assert not re.search(r"\]\((?!https?://)", metadata)  # an index has no files to link to
 
 
+def install(folder, *what):
+    """Make an environment of the packages; return where its commands are."""
+    venv.create(folder)
+    scripts = folder / ("Scripts" if os.name == "nt" else "bin")
+    pip = (sys.executable, "-m", "pip", "--python", scripts / "python", "install", "-q")
+    done = subprocess.run([*map(str, pip), *map(str, what)], capture_output=True, text=True)
+    if done.returncode and "No matching distribution" in done.stderr:
+        pytest.skip(f"no package index: {done.stderr.strip().splitlines()[-1]}")
+    assert done.returncode == 0, done.stderr
+    return scripts
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="the least NumPy has no wheels for it")
+def test_the_least_versions_suffice(tmp_path):
+    """Each package of the oldest version that is allowed; those of tests are the newest."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    asked = [*project["dependencies"], *project["optional-dependencies"]["verify"]]
+    least = [r.partition(";")[0].strip().replace(">=", "==") for r in asked if "python_" not in r]
+    source = tmp_path / "source"
+    source.mkdir()
+    build(copy_sources(source), tmp_path, "--wheel")
+    (wheel,) = tmp_path.glob("*.whl")
+    scripts = install(tmp_path / "venv", wheel, *least)
+    digits = ROOT / "examples" / "digits"
+    for target in ("a.onnx", "a.relay", "a-symbol.json"):
+        run(scripts / "serde", "convert", digits, "-o", tmp_path / target, cwd=tmp_path)
+    run(scripts / "serde", "convert", "a.onnx", "-o", "b.onnx", "--opset", "11", "--verify",
+        "--report", "report.html", cwd=tmp_path)  # fmt: skip
+
+
 def test_the_stub_has_the_public_names():
     """Type checkers do not follow ``__getattr__``: ``serde/__init__.pyi`` tells what is where."""
     stub = (ROOT / "serde" / "__init__.pyi").read_text()
@@ -115,13 +150,7 @@ def test_the_wheel_alone_converts_traces_and_reports(tmp_path):
     source.mkdir()
     build(copy_sources(source), tmp_path, "--wheel")
     (wheel,) = tmp_path.glob("*.whl")
-    venv.create(tmp_path / "venv")
-    scripts = tmp_path / "venv" / ("Scripts" if os.name == "nt" else "bin")
-    pip = (sys.executable, "-m", "pip", "--python", scripts / "python", "install", "-q")
-    done = subprocess.run([*map(str, pip), str(wheel)], capture_output=True, text=True)
-    if done.returncode and "No matching distribution" in done.stderr:
-        pytest.skip(f"no package index: {done.stderr.strip().splitlines()[-1]}")
-    assert done.returncode == 0, done.stderr
+    scripts = install(tmp_path / "venv", wheel)
     work = tmp_path / "work"
     work.mkdir()
     made = shutil.ignore_patterns("*.onnx")  # where the example was run
