@@ -557,6 +557,7 @@ def test_a_reader_that_leaves_is_no_error():
 def test_an_interruption_leaves_nothing(here):
     code = (
         "import os, signal, serde.formats.onnx.writer as w\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # may be ignored outside
         "w._stream = lambda *a: os.kill(os.getpid(), signal.SIGINT)\n"
         "from serde.cli.commands import main; main(['convert', '.', '-o', 'd.onnx'])"
     )

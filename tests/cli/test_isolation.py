@@ -14,7 +14,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from serde.cli import commands, sandbox
+from serde.cli import commands, context, sandbox
 from serde.errors import MalformedFile
 from tests.onnx_live import DIGITS
 
@@ -22,6 +22,9 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs signals")
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="Linux ends children with parents")
 # A process that runs another within limits, which prints its id and waits.
 PARENT = """
+import signal
+for number in (signal.SIGTERM, signal.SIGHUP):  # which may be ignored where the tests are started
+    signal.signal(number, signal.SIG_DFL)
 from serde.cli import sandbox
 sandbox.START = '''
 import sys, os, time; sys.path.append(sys.argv.pop(1))
@@ -67,7 +70,7 @@ def test_nothing_is_imported_as_the_environment_says(tmp_path, monkeypatch, capf
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setenv("PYTHONSTARTUP", str(tmp_path / "onnx.py"))
     monkeypatch.chdir(tmp_path)
-    assert sandbox.run_limited(["inspect", str(DIGITS)], str(DIGITS)) == commands.DONE
+    assert sandbox.run_limited(["inspect", str(DIGITS)], str(DIGITS)) == context.DONE
     assert "Convolution" in capfd.readouterr().out and not (tmp_path / "ran").exists()
 
 
@@ -92,9 +95,9 @@ def test_the_size_of_files_is_limited(tmp_path):
               tmp_path / "m.onnx")  # fmt: skip
     target = tmp_path / "t.onnx"
     arguments = ["convert", str(tmp_path / "m.onnx"), "-o", str(target)]
-    assert sandbox.run_limited(arguments, "m.onnx", file_size=1) == commands.SYSTEM
+    assert sandbox.run_limited(arguments, "m.onnx", file_size=1) == context.SYSTEM
     assert sorted(p.name for p in tmp_path.iterdir()) == ["m.onnx"]
-    assert sandbox.run_limited(arguments, "m.onnx", file_size=8) == commands.DONE
+    assert sandbox.run_limited(arguments, "m.onnx", file_size=8) == context.DONE
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -106,8 +109,11 @@ def test_a_signal_that_ends_the_command_leaves_nothing_behind(number, tmp_path, 
         real(old, new)
 
     monkeypatch.setattr(os, "replace", end_before_replacing)
-    before = signal.getsignal(number)
-    with pytest.raises(SystemExit) as caught:
-        commands.main(["convert", str(DIGITS), "-o", str(tmp_path / "t.onnx"), "-q"])
-    assert caught.value.code == 128 + number
-    assert list(tmp_path.iterdir()) == [] and signal.getsignal(number) == before
+    outside = signal.signal(number, signal.SIG_DFL)  # the tests' own process may ignore it
+    try:
+        with pytest.raises(SystemExit) as caught:
+            commands.main(["convert", str(DIGITS), "-o", str(tmp_path / "t.onnx"), "-q"])
+        assert signal.getsignal(number) == signal.SIG_DFL
+    finally:
+        signal.signal(number, outside)
+    assert caught.value.code == 128 + number and list(tmp_path.iterdir()) == []

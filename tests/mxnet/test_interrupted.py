@@ -107,7 +107,8 @@ def test_damage_found_only_while_writing(folder: Path) -> None:
 
 
 STOPPED = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a background process
 from serde import convert
 from serde.io import atomic_write
 def slow(*args):
