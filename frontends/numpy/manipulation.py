@@ -301,6 +301,8 @@ def _repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     x, at = flatten_axis(as_array(a, rec), axis)
     if np.ndim(repeats) == 0 or np.shape(repeats) == (1,):
         count = repeats if np.ndim(repeats) == 0 else repeats[0]
+        if isinstance(count, (int, np.integer)) and count == 0:
+            return slice_axis(x, at, 0, 0)  # ONNX Runtime drops an Expand to no elements
         sizes = list(x.shape)
         wide = expand(expand_dims(x, [at + 1]), [*sizes[: at + 1], count, *sizes[at + 1 :]])
         return reshape(wide, [*sizes[:at], sizes[at] * count, *sizes[at + 1 :]])

@@ -53,7 +53,7 @@ CASES = {
                        np.stack([x, x], 1), np.vstack([x, x]), np.hstack([x, x]),
                        np.dstack([x, x]), np.append(x, x, 1), np.column_stack([x[0], x[0]])),
     "repeat": lambda x: (np.tile(x, (2, 1, 3)), np.repeat(x, 3, 1), np.repeat(x, [1, 0, 2], 1),
-                         np.repeat(x, 2)),
+                         np.repeat(x, 2), np.repeat(x, 0), np.repeat(x, 0, 1), np.repeat(x[0, 0], 0)),
     "flip": lambda x: (np.flip(x, (0, 2)), np.rot90(x), np.rot90(x, 3, (1, 2)), np.flipud(x)),
     "roll": lambda x: (np.roll(x, 2), np.roll(x, (1, -1), (1, 2))),
     "pad": lambda x: (np.pad(x, 1), np.pad(x, ((0, 0), (1, 2), (2, 0)), constant_values=3),
