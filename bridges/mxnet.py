@@ -138,8 +138,8 @@ def _from_block(block: Any, params: Any) -> tuple[str, Any]:
     if params is not None:
         raise UsageError("a block holds its own parameters: leave params out")
     symbol = graph[1]
-    wanted = set(symbol.list_inputs())
-    arrays = {n: p.data() for n, p in block.collect_params().items() if n in wanted}
+    expected = set(symbol.list_inputs())
+    arrays = {n: p.data() for n, p in block.collect_params().items() if n in expected}
     return symbol.tojson(), _to_params(arrays)
 
 

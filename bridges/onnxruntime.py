@@ -176,11 +176,11 @@ def _add_outputs(source: Any, names: Sequence[str]) -> tuple[bytes, list[str]]:
     return model.SerializeToString(), ends
 
 
-def _make_zeros(wanted: Any) -> np.ndarray[Any, Any]:
+def _make_zeros(expected: Any) -> np.ndarray[Any, Any]:
     """Zeros for an input whose value does not matter."""
-    kind = wanted.type.removeprefix("tensor(").removesuffix(")")
+    kind = expected.type.removeprefix("tensor(").removesuffix(")")
     dtype = {"float": "float32", "double": "float64", "string": "object"}.get(kind, kind)
-    return np.zeros([d if isinstance(d, int) else 1 for d in wanted.shape], dtype)
+    return np.zeros([d if isinstance(d, int) else 1 for d in expected.shape], dtype)
 
 
 BRIDGE = Bridge(

@@ -183,9 +183,9 @@ def _record_loop(
         tree = body(unflatten(like, carried))
         state = [as_array(leaf, rec) for leaf in flatten(tree)]
         types = [(DType.of(x.dtype), x.dims) for x in state]
-        wanted = [(DType.of(x.dtype), x.dims) for x in start]
+        expected = [(DType.of(x.dtype), x.dims) for x in start]
         _require_alike("serde.while_loop", "the body and the initial state",
-                       [_structure(tree), _structure(like)], [types, wanted])  # fmt: skip
+                       [_structure(tree), _structure(like)], [types, expected])  # fmt: skip
         test = _test(rec, condition(unflatten(like, state)))
         with rec.operation("while_loop"):
             outputs = ensure_distinct_outputs(g, [test, *(x.value for x in state)])
@@ -271,9 +271,9 @@ def _record_scan(
         tree, stacked = result
         state = [as_array(leaf, rec) for leaf in flatten(tree)]
         types = [(DType.of(x.dtype), x.dims) for x in state]
-        wanted = [(DType.of(x.dtype), x.dims) for x in start]
+        expected = [(DType.of(x.dtype), x.dims) for x in start]
         _require_alike("serde.scan", "the function and the initial state",
-                       [_structure(tree), _structure(like)], [types, wanted])  # fmt: skip
+                       [_structure(tree), _structure(like)], [types, expected])  # fmt: skip
         rows = [as_array(leaf, rec) for leaf in flatten(stacked)]
         with rec.operation("scan"):
             values = [going, *(x.value for x in state), *(x.value for x in rows)]

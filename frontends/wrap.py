@@ -127,9 +127,9 @@ def _append(graph: Graph, function: Function) -> Graph:
 
 def _connect(outputs: Sequence[Value], inputs: Sequence[Value], what: str) -> dict[str, str]:
     """Results to inputs, by name where the names are those of inputs, else in order."""
-    names, wanted = [v.name for v in outputs], [v.name for v in inputs]
-    if set(names) & set(wanted):
-        return {n: n for n in names if n in wanted}
-    if len(names) != len(wanted):
-        raise UsageError(f"{what} {', '.join(names)}; the model's inputs are {', '.join(wanted)}")
-    return dict(zip(names, wanted, strict=True))
+    names, expected = [v.name for v in outputs], [v.name for v in inputs]
+    if set(names) & set(expected):
+        return {n: n for n in names if n in expected}
+    if len(names) != len(expected):
+        raise UsageError(f"{what} {', '.join(names)}; the model's inputs are {', '.join(expected)}")
+    return dict(zip(names, expected, strict=True))

@@ -82,10 +82,10 @@ def _check_count(proto: onnx.TensorProto, dtype: DType, size: int, path: str) ->
         len(getattr(proto, f))
         for f in ("float_data", "int32_data", "int64_data", "double_data", "uint64_data")
     )
-    wanted = size * 2 if dtype.kind == "c" else size
+    expected = size * 2 if dtype.kind == "c" else size
     if dtype.bits < 8:
-        wanted = -(-size * dtype.bits // 8)
-    if stored != wanted:
+        expected = -(-size * dtype.bits // 8)
+    if stored != expected:
         raise MalformedFile(
             path, f"tensor {proto.name!r} of shape {list(proto.dims)} holds {stored} elements"
         )

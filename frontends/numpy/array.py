@@ -350,21 +350,21 @@ def as_array(thing: Any, rec: Recorder | None = None, dtype: Any = None) -> Trac
 
 def cast(x: TracedArray, dtype: Any) -> TracedArray:
     """The array in another element type; itself where it has it."""
-    wanted = np.dtype(dtype)
-    if x.dtype == wanted:
+    expected = np.dtype(dtype)
+    if x.dtype == expected:
         return x
     with x.rec.operation("astype") as g:
-        return TracedArray(x.rec, cast_value(g, x.value, wanted))
+        return TracedArray(x.rec, cast_value(g, x.value, expected))
 
 
 def cast_value(g: Any, value: Value, dtype: np.dtype[Any]) -> Value:
     """A value in another element type, as NumPy converts it."""
-    wanted = TYPES.get(dtype)
-    if wanted is None:
+    expected = TYPES.get(dtype)
+    if expected is None:
         refuse("astype", f"a traced array cannot have the element type {dtype}")
-    if value.dtype is wanted:
+    if value.dtype is expected:
         return value
-    return g.Cast(value, to=ELEMENT_CODES[wanted])
+    return g.Cast(value, to=ELEMENT_CODES[expected])
 
 
 def sizes_value(rec: Recorder, sizes: Sequence[Any]) -> Value:

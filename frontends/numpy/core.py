@@ -234,8 +234,8 @@ def promote(
              (0 if x.is_int else 0.0) if isinstance(x, TracedNumber) else
              x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype if not has_traced(x) else
              as_array(x, rec).dtype for x in arrays]  # fmt: skip
-    wanted = np.result_type(*kinds) if dtype is None else np.dtype(dtype)
-    return [as_array(x, rec, wanted) for x in arrays]
+    expected = np.result_type(*kinds) if dtype is None else np.dtype(dtype)
+    return [as_array(x, rec, expected) for x in arrays]
 
 
 def is_known(x: Any) -> bool:

@@ -57,8 +57,8 @@ def _full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", sub
                shape: Any = None, *, device: Any = None) -> Any:  # fmt: skip
     x = as_array(a, find_recorder(a, fill_value))
     sizes = x.shape if shape is None else size_list(shape)
-    wanted = x.dtype if dtype is None else np.dtype(dtype)
-    return full(x.rec, sizes, as_array(fill_value, x.rec, wanted), wanted)
+    expected = x.dtype if dtype is None else np.dtype(dtype)
+    return full(x.rec, sizes, as_array(fill_value, x.rec, expected), expected)
 
 
 @implements(np.where)

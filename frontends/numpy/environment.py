@@ -97,8 +97,8 @@ def _full(rec: Recorder, shape: Any, fill_value: Any, dtype: Any = None, **optio
     if not has_traced([sizes, fill_value]):
         return TracedArray(rec, None, np.full(tuple(sizes), fill_value, dtype))
     fill = as_array(fill_value, rec)
-    wanted = np.dtype(dtype) if dtype is not None else fill.dtype
-    return TracedArray(rec, full(rec, sizes, cast(fill, wanted), wanted).value)
+    expected = np.dtype(dtype) if dtype is not None else fill.dtype
+    return TracedArray(rec, full(rec, sizes, cast(fill, expected), expected).value)
 
 
 def _array(rec: Recorder, thing: Any, dtype: Any = None, **options: Any) -> Any:

@@ -22,15 +22,15 @@ METHODS: dict[str, Callable[..., Any]] = {
 
 def _astype(x: TracedArray, dtype: Any, order: str = "K", casting: str = "unsafe",
             subok: bool = True, copy: bool = True) -> TracedArray:  # fmt: skip
-    wanted = np.dtype(dtype)
-    if not np.can_cast(x.dtype, wanted, casting):
-        raise TypeError(f"Cannot cast array data from {x.dtype!r} to {wanted!r} according to the "
+    expected = np.dtype(dtype)
+    if not np.can_cast(x.dtype, expected, casting):
+        raise TypeError(f"Cannot cast array data from {x.dtype!r} to {expected!r} according to the "
                         f"rule {casting!r}")  # fmt: skip
     if x.array is not None:
-        return TracedArray(x.rec, None, x.array.astype(wanted))
-    if copy and x.dtype == wanted:
+        return TracedArray(x.rec, None, x.array.astype(expected))
+    if copy and x.dtype == expected:
         return TracedArray(x.rec, x.value)
-    return cast(x, wanted)
+    return cast(x, expected)
 
 
 def _reshape(x: TracedArray, *shape: Any, order: str = "C", copy: Any = None) -> Any:

@@ -124,14 +124,14 @@ def _mean_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def _mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
           *, where: Any = True) -> Any:  # fmt: skip
     x = as_array(a)
-    wanted = _mean_type(x.dtype) if dtype is None else np.dtype(dtype)
+    expected = _mean_type(x.dtype) if dtype is None else np.dtype(dtype)
     if (mask := set_value(where, True)) is not True:
         mask = np.broadcast_to(as_array(mask, x.rec), x.shape)
         count = np.sum(mask, axis, keepdims=set_value(keepdims, False))
-        total = np.sum(x, axis, wanted, keepdims=set_value(keepdims, False), where=mask)
-        return finish(cast(as_array(np.true_divide(total, count)), wanted), out)
+        total = np.sum(x, axis, expected, keepdims=set_value(keepdims, False), where=mask)
+        return finish(cast(as_array(np.true_divide(total, count)), expected), out)
     axes, keep = axis_tuple(axis, x.ndim), bool(set_value(keepdims))
-    wide = np.dtype(np.float32) if wanted == np.float16 else wanted
+    wide = np.dtype(np.float32) if expected == np.float16 else expected
     x = cast(x, wide)
     if all(isinstance(x.dims[i], int) and x.dims[i] for i in axes):
         result = reduce_axes(x, "ReduceMean", axes, keep)
@@ -139,7 +139,7 @@ def _mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims
         count = cast(as_array(count_of(x, axes), x.rec), wide)
         with np.errstate(all="ignore"):
             result = as_array(np.true_divide(reduce_axes(x, "ReduceSum", axes, keep), count))
-    return finish(cast(result, wanted), out)
+    return finish(cast(result, expected), out)
 
 
 @implements(np.average)
@@ -157,8 +157,8 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
         at = axis_index(axis, x.ndim)
         w = expand_dims(w, [i for i in range(x.ndim) if i != at])
     kinds = [x.dtype, w.dtype] + [np.dtype(np.float64)] * (as_array(a).dtype.kind in "biu")
-    wanted = np.result_type(*kinds)
-    x, w = cast(x, wanted), cast(w, wanted)
+    expected = np.result_type(*kinds)
+    x, w = cast(x, expected), cast(w, expected)
     total = np.sum(w, axis, keepdims=bool(keep)) if w.dims == x.dims else np.sum(w)
     mean = np.true_divide(np.sum(np.multiply(x, w), axis, keepdims=bool(keep)), total)
     return (mean, total) if returned else mean
@@ -171,8 +171,8 @@ def _var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any
     x = as_array(a)
     refuse_options("np.var", where=None if set_value(where, True) is True else where)
     freedom = set_value(correction, ddof)
-    wanted = _mean_type(x.dtype) if dtype is None else np.dtype(dtype)
-    wide = cast(x, np.float32 if wanted == np.float16 else wanted)
+    expected = _mean_type(x.dtype) if dtype is None else np.dtype(dtype)
+    wide = cast(x, np.float32 if expected == np.float16 else expected)
     axes = axis_tuple(axis, x.ndim)
     middle = np.mean(wide, axes, keepdims=True) if set_value(mean) is None else mean
     squares = np.sum(np.square(wide - middle), axes, keepdims=bool(set_value(keepdims)))
@@ -185,7 +185,7 @@ def _var(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any
     with np.errstate(all="ignore"):
         result = squares / (divisor if isinstance(divisor, TracedArray)
                             else np.asarray(divisor, wide.dtype))  # fmt: skip
-    return finish(cast(as_array(result), wanted), out)
+    return finish(cast(as_array(result), expected), out)
 
 
 @implements(np.std)

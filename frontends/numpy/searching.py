@@ -236,9 +236,9 @@ def _unique(ar: Any, return_index: bool = False, return_inverse: bool = False,
     values, index, inverse, counts = _sort_unique(x, at)
     inverse = reshape(inverse, x.shape) if at is None else inverse
     chosen = [values]
-    for wanted, result in ((return_index, index), (return_inverse, inverse),
+    for expected, result in ((return_index, index), (return_inverse, inverse),
                            (return_counts, counts)):  # fmt: skip
-        if wanted:
+        if expected:
             chosen.append(result)
     return chosen[0] if len(chosen) == 1 else tuple(chosen)
 

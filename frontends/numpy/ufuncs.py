@@ -123,11 +123,11 @@ def broadcast_dims(*shapes: Dims) -> Dims:
 
 @lru_cache(4096)
 def _resolve(ufunc: np.ufunc, types: tuple[Any, ...], dtype: Any, casting: str) -> Any:
-    wanted = types + (None,) * ufunc.nout
+    expected = types + (None,) * ufunc.nout
     if dtype is None:
-        return ufunc.resolve_dtypes(wanted, casting=casting)
+        return ufunc.resolve_dtypes(expected, casting=casting)
     signature = (None,) * ufunc.nin + (dtype,) * ufunc.nout
-    return ufunc.resolve_dtypes(wanted, signature=signature, casting=casting)
+    return ufunc.resolve_dtypes(expected, signature=signature, casting=casting)
 
 
 def _weak_type(x: Any) -> Any:

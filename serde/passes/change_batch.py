@@ -177,41 +177,43 @@ class _Rebatching:
 
     def resize_constant(self, g: Builder, x: Value, sizes: Value, axes: Any) -> Value:
         """Constant sizes with the size of the batch as it is."""
-        wanted = shape_data_of(sizes)
-        if sizes.tensor is None or wanted is None or x.shape is None:
+        expected = shape_data_of(sizes)
+        if sizes.tensor is None or expected is None or x.shape is None:
             return sizes
         at = range(len(x.shape)) if not axes else [a % len(x.shape) for a in axes]
         parts: list[Any] = [
             g.Shape(x, start=a, end=a + 1) if self.name in dim_names(x.shape[a]) else [int(d or 0)]
-            for a, d in zip(at, wanted, strict=True)
+            for a, d in zip(at, expected, strict=True)
             if isinstance(d, int)
         ]
-        return g.Concat(*parts, axis=0) if len(parts) == len(wanted) else sizes  # type: ignore
+        return g.Concat(*parts, axis=0) if len(parts) == len(expected) else sizes  # type: ignore
 
     def reshape_constant(self, g: Builder, x: Value, shape: Value, before: Value) -> Value:
         """A constant shape with -1 where the batch comes through."""
-        wanted = shape_data_of(shape)
-        if shape.tensor is None or wanted is None or x.shape is None or -1 in wanted:
+        expected = shape_data_of(shape)
+        if shape.tensor is None or expected is None or x.shape is None or -1 in expected:
             return shape
         at = [i for i, d in enumerate(x.shape) if self.name in dim_names(d)]
         if not at or not isinstance(self.old, int) or before.shape is None:
             return shape
         require(len(at) == 1, "the batch reaches a Reshape along two axes")
         here = output_batch_axis(self.sizes(x.shape), at[0], _require_ints(before.shape), self.old)
-        return g.const([-1 if i == here else d for i, d in enumerate(wanted)], shape.dtype, "shape")
+        return g.const(
+            [-1 if i == here else d for i, d in enumerate(expected)], shape.dtype, "shape"
+        )
 
     def sizes(self, shape: Sequence[Dim]) -> Ints:
         """A shape with the old batch put back for its name."""
         return tuple(_size(d, self.name, self.old) for d in shape)
 
     def expand_constant(self, g: Builder, x: Value, shape: Value) -> Value:
-        wanted = shape_data_of(shape)
-        if shape.tensor is None or wanted is None or x.shape is None:
+        expected = shape_data_of(shape)
+        if shape.tensor is None or expected is None or x.shape is None:
             return shape
-        lead = len(wanted) - len(x.shape)
+        lead = len(expected) - len(x.shape)
         plain = [
             1 if i >= lead and self.name in dim_names(x.shape[i - lead]) and d == self.old else d
-            for i, d in enumerate(wanted)
+            for i, d in enumerate(expected)
         ]
         return g.const(plain, shape.dtype, "shape")
 

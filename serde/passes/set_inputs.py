@@ -107,16 +107,16 @@ def _array_of(what: str, given: Any, dtype: DType | None) -> np.ndarray[Any, Any
         held = DType.of(array.dtype)
     except (ValueError, ConversionError):
         raise UsageError(f"{what}: {given!r} is no array") from None
-    wanted = dtype or (held if hasattr(given, "dtype") else DType.FLOAT32)
+    expected = dtype or (held if hasattr(given, "dtype") else DType.FLOAT32)
     if held is DType.STRING and not all(isinstance(e, str) for e in array.flat):
         raise UsageError(f"{what}: {given!r} is no array of numbers")
-    if (wanted is DType.STRING) is not (held is DType.STRING):
-        shown = "string" if wanted is DType.STRING else wanted.value
+    if (expected is DType.STRING) is not (held is DType.STRING):
+        shown = "string" if expected is DType.STRING else expected.value
         raise UsageError(f"{what} is of type {shown}; {given!r} is not")
-    if wanted is DType.STRING:
+    if expected is DType.STRING:
         return array.astype(object)
     with np.errstate(all="ignore"):
-        cast = array.astype(wanted.numpy)
-    if wanted.kind in "iub" and not np.array_equal(cast.astype(array.dtype), array):
-        raise UsageError(f"{what} is of type {wanted.value}, which cannot hold {given!r}")
+        cast = array.astype(expected.numpy)
+    if expected.kind in "iub" and not np.array_equal(cast.astype(array.dtype), array):
+        raise UsageError(f"{what} is of type {expected.value}, which cannot hold {given!r}")
     return cast

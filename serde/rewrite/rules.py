@@ -327,12 +327,12 @@ class RuleTable:
     def _check_operands(self, rule: Rule, inputs: Sequence[Any]) -> None:
         fewest, most = rule.operands
         if len(inputs) < fewest or (most is not None and len(inputs) > most):
-            wanted = (
+            expected = (
                 fewest
                 if fewest == most
                 else f"{fewest} to {'any number' if most is None else most}"
             )
-            raise ConversionError(f"has {len(inputs)} inputs where {wanted} belong")
+            raise ConversionError(f"has {len(inputs)} inputs where {expected} belong")
 
 
 def _is_hint(parameter: inspect.Parameter) -> bool:

@@ -131,11 +131,11 @@ def _resolve_output_pads(
     _require_lengths(inputs, {**attrs, "kernel_shape": kernel})
     require(not fixed or len(fixed) >= n, f"output_shape of {len(fixed or ())} numbers")
     more = list(attrs.get("output_padding") or (0,) * n)
-    wanted = fixed[-n:] if fixed else [i * s for i, s in zip(sizes, strides, strict=True)]
+    expected = fixed[-n:] if fixed else [i * s for i, s in zip(sizes, strides, strict=True)]
     ends = []
     for at in range(n):
         whole = strides[at] * (sizes[at] - 1) + more[at] + (kernel[at] - 1) * dilations[at] + 1
-        total = whole - wanted[at]
+        total = whole - expected[at]
         if total < 0:
             more[at] -= total
             if not fixed or more[at] >= strides[at]:

@@ -133,9 +133,9 @@ class LazyResult:
         return 1 + inner + (_size(self.types[0]) or 0) * (tensors[0].shape or (1,))[-1] // PRODUCT
 
     def __call__(self) -> Array:
-        wanted = self.types[self.index]
+        expected = self.types[self.index]
         found = self._compute()
-        if found.shape != wanted.shape or DType.of(found.dtype) is not wanted.dtype:
+        if found.shape != expected.shape or DType.of(found.dtype) is not expected.dtype:
             raise ConversionError(f"{self.op} of constants gave {found.dtype}{list(found.shape)}")
         return found
 

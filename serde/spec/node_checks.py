@@ -288,11 +288,11 @@ def _check_scatter_nd(call: Call) -> None:
         return
     depth = indices[-1]
     require(depth <= len(data), f"{call.show(1)} indexes more axes than {call.show(0)} has")
-    wanted = (*indices[:-1], *data[depth:])
-    fits = len(wanted) == len(updates) and all(
-        a == b for a, b in zip(wanted, updates, strict=True) if _are_numbers(a, b)
+    expected = (*indices[:-1], *data[depth:])
+    fits = len(expected) == len(updates) and all(
+        a == b for a, b in zip(expected, updates, strict=True) if _are_numbers(a, b)
     )
-    require(fits, f"{call.show(2)} is not of shape {show_shape(wanted)}. {HINT}")
+    require(fits, f"{call.show(2)} is not of shape {show_shape(expected)}. {HINT}")
 
 
 def _check_along_axis(call: Call) -> None:

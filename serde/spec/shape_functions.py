@@ -99,10 +99,11 @@ def _prefer_static(a: Dim, b: Dim) -> Dim:
     return b if a is None or (isinstance(b, int) and not isinstance(a, int)) else a
 
 
-def infer_reshape(shape: Shape, wanted: Shape, allowzero: bool) -> Shape:
+def infer_reshape(shape: Shape, expected: Shape, allowzero: bool) -> Shape:
     """Dimensions of a Reshape: 0 copies, -1 is what is left over."""
     out = [
-        shape[i] if d == 0 and not allowzero and i < len(shape) else d for i, d in enumerate(wanted)
+        shape[i] if d == 0 and not allowzero and i < len(shape) else d
+        for i, d in enumerate(expected)
     ]
     if -1 not in out:
         return tuple(out)

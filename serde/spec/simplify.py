@@ -65,25 +65,25 @@ def _transpose(g: Any, inputs: Any, attrs: Any) -> Value | None:
 
 def _reshape(g: Any, inputs: Any, attrs: Any) -> Value | None:
     x, shape = inputs
-    wanted = shape_data_of(shape)
-    if wanted is None or x.shape is None:
+    expected = shape_data_of(shape)
+    if expected is None or x.shape is None:
         return None
-    if _is_unchanged(x.shape, wanted, bool(attrs.get("allowzero"))):
+    if _is_unchanged(x.shape, expected, bool(attrs.get("allowzero"))):
         return x  # type: ignore[no-any-return]
-    if shape.tensor is None and (plain := _encode_reshape(x.shape, wanted)) is not None:
+    if shape.tensor is None and (plain := _encode_reshape(x.shape, expected)) is not None:
         return g.Reshape(x, plain)  # type: ignore[no-any-return]
     made = g.producer(x)
-    absolute = all(isinstance(d, int) and d != 0 for d in wanted)
+    absolute = all(isinstance(d, int) and d != 0 for d in expected)
     if made is not None and made.op in RESHAPING and shape.tensor is not None and absolute:
         return g.Reshape(made.inputs[0], shape)  # type: ignore[no-any-return]
     return None
 
 
-def _is_unchanged(shape: Any, wanted: Any, allowzero: bool) -> bool:
-    if len(shape) != len(wanted) or None in wanted:
+def _is_unchanged(shape: Any, expected: Any, allowzero: bool) -> bool:
+    if len(shape) != len(expected) or None in expected:
         return False
-    kept = [a == b or (b == 0 and not allowzero) for a, b in zip(shape, wanted, strict=True)]
-    inferred = [b == -1 for b in wanted]
+    kept = [a == b or (b == 0 and not allowzero) for a, b in zip(shape, expected, strict=True)]
+    inferred = [b == -1 for b in expected]
     return (
         all(k or i for k, i in zip(kept, inferred, strict=True))
         and sum(inferred) <= 1
@@ -91,12 +91,12 @@ def _is_unchanged(shape: Any, wanted: Any, allowzero: bool) -> bool:
     )
 
 
-def _encode_reshape(shape: Any, wanted: Any) -> list[int] | None:
+def _encode_reshape(shape: Any, expected: Any) -> list[int] | None:
     """Write a shape known in part as a constant: 0 copies a dimension, -1 is the one left over."""
-    if 0 in wanted or 0 in shape:
+    if 0 in expected or 0 in shape:
         return None  # 0 and -1 would mean something else
     plain, left = [], 0
-    for at, dim in enumerate(wanted):
+    for at, dim in enumerate(expected):
         if isinstance(dim, int):
             plain.append(dim)
             left += dim == -1
@@ -109,11 +109,11 @@ def _encode_reshape(shape: Any, wanted: Any) -> list[int] | None:
 
 
 def _expand(g: Any, inputs: Any, attrs: Any) -> Value | None:
-    x, wanted = inputs[0], shape_data_of(inputs[1])
-    if wanted is None or x.shape is None or len(wanted) > len(x.shape):
+    x, expected = inputs[0], shape_data_of(inputs[1])
+    if expected is None or x.shape is None or len(expected) > len(x.shape):
         return None
-    tail = x.shape[len(x.shape) - len(wanted) :]
-    same = all(b == 1 or (a is not None and a == b) for a, b in zip(tail, wanted, strict=True))
+    tail = x.shape[len(x.shape) - len(expected) :]
+    same = all(b == 1 or (a is not None and a == b) for a, b in zip(tail, expected, strict=True))
     return x if same else None
 
 

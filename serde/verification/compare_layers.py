@@ -99,8 +99,8 @@ def compare_layers(first: CutModel, second: CutModel, feeds: Feeds, ir: Graph) -
         )
     result, judge = LayersComparison(), _TieJudge(first, feeds, ir)
     for part in _divide(matches, feeds, first.graph):
-        for match, got, wanted in _run_both(first, second, part, feeds, result):
-            _enter(result, match, got, wanted, judge)
+        for match, got, expected in _run_both(first, second, part, feeds, result):
+            _enter(result, match, got, expected, judge)
     if not result.layers:
         result.statement = "not compared: " + "; ".join(result.not_compared[:3])
     result.first = next((i for i, x in enumerate(result.layers) if not x.outcome.passed), None)
@@ -166,7 +166,7 @@ def _run_both(
 ) -> Iterator[tuple[Match, Any, Any]]:
     """Run both models up to some layers; layers that one refuses to end at are left out."""
     try:
-        wanted = first.run([m.value.name for m in part], feeds)
+        expected = first.run([m.value.name for m in part], feeds)
         got = second.run([m.other.name for m in part], feeds)
     except SerdeError as error:
         if len(part) == 1:
@@ -176,25 +176,25 @@ def _run_both(
         yield from _run_both(first, second, part[:middle], feeds, result)
         yield from _run_both(first, second, part[middle:], feeds, result)
         return
-    yield from zip(part, got, wanted, strict=True)
+    yield from zip(part, got, expected, strict=True)
 
 
 def _enter(
-    result: LayersComparison, match: Match, got: Any, wanted: Any, judge: _TieJudge
+    result: LayersComparison, match: Match, got: Any, expected: Any, judge: _TieJudge
 ) -> None:  # fmt: skip
     name = match.value.name
-    if isinstance(got, list) or isinstance(wanted, list):
+    if isinstance(got, list) or isinstance(expected, list):
         result.not_compared.append(f"{name}: a sequence")
         return
-    got, wanted = np.asarray(got), np.asarray(wanted)
-    if got.shape != wanted.shape or got.dtype != wanted.dtype:
+    got, expected = np.asarray(got), np.asarray(expected)
+    if got.shape != expected.shape or got.dtype != expected.dtype:
         result.not_compared.append(
-            f"{name}: {wanted.dtype}{list(wanted.shape)} in the first model, "
+            f"{name}: {expected.dtype}{list(expected.shape)} in the first model, "
             f"{got.dtype}{list(got.shape)} in the second"
         )
         return
-    outcome = compare(match.other.name, got, wanted)
-    if not outcome.passed and not judge.accept(name, outcome, got, wanted):
+    outcome = compare(match.other.name, got, expected)
+    if not outcome.passed and not judge.accept(name, outcome, got, expected):
         result.not_compared.append(f"{name}: follows equals that stand in another order")
         return
     source = match.node.sources[-1] if match.node.sources else None
@@ -220,13 +220,13 @@ class _TieJudge:
         self.behind = {v.name: v for v in values_behind(ir, SORTING)}
         self.is_reordered = False
 
-    def accept(self, name: str, outcome: OutputComparison, got: Array, wanted: Array) -> bool:
+    def accept(self, name: str, outcome: OutputComparison, got: Array, expected: Array) -> bool:
         """Whether a layer that differs is to be entered: passed as a tie, or as a difference."""
         value = self.behind.get(name)
         if value is None:
             return True
-        is_tied = count_new_rows(0, [got], [wanted]) is not None or are_tied_indices(
-            self.ir, value, got, wanted, self._probe
+        is_tied = count_new_rows(0, [got], [expected]) is not None or are_tied_indices(
+            self.ir, value, got, expected, self._probe
         )
         if is_tied:
             outcome.passed, outcome.reason = True, "equals stand in another order"

@@ -41,22 +41,22 @@ def upstream_ops(graph: Graph, value: Value) -> set[str]:
     return found
 
 
-def are_tied_indices(graph: Graph, value: Value, got: Array, wanted: Array, probe: Probe) -> bool:
+def are_tied_indices(graph: Graph, value: Value, got: Array, expected: Array, probe: Probe) -> bool:
     """Whether an output holds indices, and those that differ are indices of equal numbers."""
     made = {v: node for node in graph.nodes for v in node.outputs}
     while value in made and made[value].op in MOVING and made[value].inputs[0] is not None:
         value = made[value].inputs[0]  # type: ignore[assignment]
     node = made.get(value)
-    if node is None or not np.isfinite(got).all() or not np.isfinite(wanted).all():
+    if node is None or not np.isfinite(got).all() or not np.isfinite(expected).all():
         return False
     if node.op == "NonMaxSuppression":
         scores = _probe_value(node.inputs[1], probe)
-        return scores is not None and _are_tied_boxes(scores, got, wanted)
+        return scores is not None and _are_tied_boxes(scores, got, expected)
     is_topk = node.op == "TopK" and node.outputs[-1] is value
     if not (is_topk or node.op in ("ArgMax", "ArgMin")):
         return False
     data = _probe_value(node.inputs[0], probe)
-    return data is not None and _are_tied_elements(node, data, got, wanted)
+    return data is not None and _are_tied_elements(node, data, got, expected)
 
 
 def _probe_value(value: Value | None, probe: Probe) -> Array | None:
@@ -65,27 +65,27 @@ def _probe_value(value: Value | None, probe: Probe) -> Array | None:
     return value.tensor.load() if value.tensor is not None else probe(value.name)
 
 
-def _are_tied_boxes(scores: Array, got: Array, wanted: Array) -> bool:
-    if got.shape != wanted.shape or got.ndim != 2 or got.shape[1] != scores.ndim:
+def _are_tied_boxes(scores: Array, got: Array, expected: Array) -> bool:
+    if got.shape != expected.shape or got.ndim != 2 or got.shape[1] != scores.ndim:
         return False
     try:
-        a, b = (scores[tuple(rows.astype(np.int64).T)] for rows in (got, wanted))
+        a, b = (scores[tuple(rows.astype(np.int64).T)] for rows in (got, expected))
     except IndexError:
         return False
-    is_distinct = all(len(np.unique(x, axis=0)) == len(x) for x in (got, wanted))
+    is_distinct = all(len(np.unique(x, axis=0)) == len(x) for x in (got, expected))
     return is_distinct and compare("", a, b).passed
 
 
-def _are_tied_elements(node: Node, data: Array, got: Array, wanted: Array) -> bool:
+def _are_tied_elements(node: Node, data: Array, got: Array, expected: Array) -> bool:
     axis = node.attrs.get("axis", -1)
     if not isinstance(axis, int):
         return False
     axis %= max(data.ndim, 1)
-    count = wanted.size * data.shape[axis] // max(data.size, 1)
+    count = expected.size * data.shape[axis] // max(data.size, 1)
     shape = (*data.shape[:axis], count, *data.shape[axis + 1 :])
-    if got.shape != wanted.shape or not got.size or int(np.prod(shape)) != got.size:
+    if got.shape != expected.shape or not got.size or int(np.prod(shape)) != got.size:
         return False
-    a, b = (x.reshape(shape).astype(np.int64) for x in (got, wanted))
+    a, b = (x.reshape(shape).astype(np.int64) for x in (got, expected))
     if min(a.min(), b.min()) < 0 or max(a.max(), b.max()) >= data.shape[axis]:
         return False
     if any((np.diff(np.sort(x, axis), axis=axis) == 0).any() for x in (a, b)):
@@ -94,7 +94,7 @@ def _are_tied_elements(node: Node, data: Array, got: Array, wanted: Array) -> bo
     return compare("", x, y).passed
 
 
-def count_new_rows(at: int, got: Sequence[Any], wanted: Sequence[Any]) -> int | None:
+def count_new_rows(at: int, got: Sequence[Any], expected: Sequence[Any]) -> int | None:
     """Count rows of output number ``at`` that the source does not have; the others are its own.
 
     Rows are those of all outputs with as many. They are sorted by a column that rises or falls
@@ -102,17 +102,17 @@ def count_new_rows(at: int, got: Sequence[Any], wanted: Sequence[Any]) -> int | 
     boxes with scores next to each other either may suppress the other, and what that one covers:
     one row of a hundred may differ if others changed places. None: the rows are others.
     """
-    if any(isinstance(x, list) for x in (*got, *wanted)):
+    if any(isinstance(x, list) for x in (*got, *expected)):
         return None
-    ndim = np.ndim(wanted[at])
+    ndim = np.ndim(expected[at])
     for axis in sorted({a for a in (ndim - 2, 1, 0) if 0 <= a < ndim}, reverse=True):
-        lead = np.shape(wanted[at])[: axis + 1]
-        chosen = [i for i, x in enumerate(wanted) if np.shape(x)[: axis + 1] == lead]
-        if any(np.shape(got[i]) != np.shape(wanted[i]) for i in chosen) or 0 in lead:
+        lead = np.shape(expected[at])[: axis + 1]
+        chosen = [i for i, x in enumerate(expected) if np.shape(x)[: axis + 1] == lead]
+        if any(np.shape(got[i]) != np.shape(expected[i]) for i in chosen) or 0 in lead:
             continue
         a, b = (
             np.concatenate([np.asarray(x[i], np.float64).reshape(*lead, -1) for i in chosen], -1)
-            for x in (got, wanted)
+            for x in (got, expected)
         )
         rows, columns = a.shape[-2:]
         if not columns:
@@ -123,15 +123,15 @@ def count_new_rows(at: int, got: Sequence[Any], wanted: Sequence[Any]) -> int | 
     return None
 
 
-def _count_new(got: Array, wanted: Array) -> int | None:
-    scale = np.abs(wanted).max((0, 1)) + 1e-30
+def _count_new(got: Array, expected: Array) -> int | None:
+    scale = np.abs(expected).max((0, 1)) + 1e-30
     if not np.isfinite(scale).all() or not np.isfinite(got).all():
         return None
-    a, b = got / scale, wanted / scale
-    keys = _sorted_columns(wanted)
+    a, b = got / scale, expected / scale
+    keys = _sorted_columns(expected)
     if not keys.any():  # of a detector that sorts its best rows, and those come first
         rows = np.flatnonzero((np.abs(a - b) > NEAR).any((0, 2)))
-        keys = _sorted_columns(wanted[:, : rows[-1] + 1] if rows.size else wanted)
+        keys = _sorted_columns(expected[:, : rows[-1] + 1] if rows.size else expected)
     if not keys.any() or np.abs(a - b)[..., keys].max() > NEAR:
         return None
     counts = [_count_in_batch(x, y) for x, y in zip(a, b, strict=True)]

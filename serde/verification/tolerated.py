@@ -59,19 +59,19 @@ class Judge:
         self._results: dict[tuple[str, str, Move | None], Sequence[Any] | None] = {}
 
     def compare(
-        self, inputs: InputSet, got: Sequence[Any], wanted: Sequence[Any]
+        self, inputs: InputSet, got: Sequence[Any], expected: Sequence[Any]
     ) -> list[OutputComparison]:
         """Compare the outputs as they came of ``inputs``."""
         found = []
-        for at in range(len(wanted)):
-            found += self._compare(at, inputs, got, wanted)
+        for at in range(len(expected)):
+            found += self._compare(at, inputs, got, expected)
         return found
 
     def _compare(
-        self, at: int, inputs: InputSet, got: Sequence[Any], wanted: Sequence[Any]
+        self, at: int, inputs: InputSet, got: Sequence[Any], expected: Sequence[Any]
     ) -> list[OutputComparison]:
         value, extra = self.ir.outputs[at], inputs.name != NORMAL
-        found = list(compare_values(value.name, got[at], wanted[at], inputs.places, inputs.slack))
+        found = list(compare_values(value.name, got[at], expected[at], inputs.places, inputs.slack))
         if all(c.passed for c in found):
             return found
         for other in self._other_results(at, inputs):
@@ -80,15 +80,15 @@ class Judge:
                 return again
         ops = upstream_ops(self.ir, value)
         sorts = bool(ops & SORTING)
-        rows = count_new_rows(at, got, wanted) if sorts else None
+        rows = count_new_rows(at, got, expected) if sorts else None
         if rows:
             self._note(
                 f"{value.name}: {rows:,} of its rows; boxes whose scores are next to each other "
                 "change places, and suppress others"
             )
-        if rows is not None or (sorts and self._is_tied(at, inputs, got, wanted)):
+        if rows is not None or (sorts and self._is_tied(at, inputs, got, expected)):
             return _pass(found, "equals stand in another order")
-        if ops & QUANTIZING and self._differs_by_itself(at, inputs, found, wanted[at]):
+        if ops & QUANTIZING and self._differs_by_itself(at, inputs, found, expected[at]):
             self._note(
                 f"{value.name}: quantized elements next to each other; the source differs as much "
                 "with and without its runtime's optimizers"
@@ -97,7 +97,7 @@ class Judge:
         if sorts and inputs.name in NOT_FINITE:
             self._note(f"{value.name} on {inputs.name} inputs: runtimes sort NaN in different ways")
             return _pass(found, "not compared")
-        if extra and not ops <= EXACT and self._is_unstable(at, inputs, found, wanted[at], sorts):
+        if extra and not ops <= EXACT and self._is_unstable(at, inputs, found, expected[at], sorts):
             self._note(
                 f"{value.name} on {inputs.name} inputs: the source itself changes as much when "
                 "its inputs change in the last digits"
@@ -110,9 +110,9 @@ class Judge:
             self.not_compared.append(text)
 
     def _is_tied(
-        self, at: int, inputs: InputSet, got: Sequence[Any], wanted: Sequence[Any]
+        self, at: int, inputs: InputSet, got: Sequence[Any], expected: Sequence[Any]
     ) -> bool:
-        if isinstance(got[at], list) or isinstance(wanted[at], list):
+        if isinstance(got[at], list) or isinstance(expected[at], list):
             return False
 
         def value_of(name: str) -> Array | None:
@@ -123,7 +123,7 @@ class Judge:
             except SerdeError:
                 return None
 
-        arrays = np.asarray(got[at]), np.asarray(wanted[at])
+        arrays = np.asarray(got[at]), np.asarray(expected[at])
         return are_tied_indices(self.ir, self.ir.outputs[at], *arrays, value_of)
 
     def _other_results(self, at: int, inputs: InputSet) -> Iterator[Any]:
@@ -134,11 +134,11 @@ class Judge:
                 yield results[at]
 
     def _differs_by_itself(
-        self, at: int, inputs: InputSet, found: Sequence[OutputComparison], wanted: Any
+        self, at: int, inputs: InputSet, found: Sequence[OutputComparison], expected: Any
     ) -> bool:
         """Whether the source, run in another way, is as far from itself as the result is."""
         for other in self._other_results(at, inputs):
-            changes = list(compare_values("", other, wanted, inputs.places, inputs.slack))
+            changes = list(compare_values("", other, expected, inputs.places, inputs.slack))
             if len(changes) == len(found) and all(
                 f.passed or c.max_abs >= f.max_abs for c, f in zip(changes, found, strict=True)
             ):
@@ -146,13 +146,18 @@ class Judge:
         return False
 
     def _is_unstable(
-        self, at: int, inputs: InputSet, found: Sequence[OutputComparison], wanted: Any, sorts: bool
+        self,
+        at: int,
+        inputs: InputSet,
+        found: Sequence[OutputComparison],
+        expected: Any,
+        sorts: bool,
     ) -> bool:
         for units in LAST_DIGITS_SORTED if sorts else (LAST_DIGITS,):
             moved = self._result(inputs, "", Move(units, apart=sorts))
             if moved is None:
                 return False
-            changes = list(compare_values("", moved[at], wanted, inputs.places, inputs.slack))
+            changes = list(compare_values("", moved[at], expected, inputs.places, inputs.slack))
             if len(changes) != len(found):
                 return True
             if all(f.passed or _is_as_large(c, f) for c, f in zip(changes, found, strict=True)):

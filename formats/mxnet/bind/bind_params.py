@@ -51,12 +51,12 @@ def bind_params(
     held = (
         params.by_name() if params.names or not params.tensors else _match_by_order(symbol, params)
     )
-    wanted = {v.name: v for v in graph.inputs}
+    expected = {v.name: v for v in graph.inputs}
     wrong = list(_find_misshapen(symbol, held))
-    extra = [n for n in held if n not in wanted]
+    extra = [n for n in held if n not in expected]
     absent = _find_missing(graph, held) if wrong or extra else {}
     free = {n: held[n].shape for n in extra}
-    misspelt = [n for n in wanted if n not in held and _find_close(n, extra, CLOSE)]
+    misspelt = [n for n in expected if n not in held and _find_close(n, extra, CLOSE)]
     absent |= dict.fromkeys(n for n in misspelt if n not in absent)
     is_mistaken = any(_suggest_array(n, s, free) for n, s in absent.items())
     if wrong or (is_mistaken and not ignore_extra):
@@ -64,9 +64,9 @@ def bind_params(
             params.path, _format_mismatches(path, wrong, extra, absent, held, ignore_extra)
         )
     instead = {
-        wanted[name]: Value(name, tensor.dtype, tensor.shape, tensor, name_is_original=True)
+        expected[name]: Value(name, tensor.dtype, tensor.shape, tensor, name_is_original=True)
         for name, tensor in held.items()
-        if name in wanted
+        if name in expected
     }
     bound = replace_values(graph, instead)
     if extra:

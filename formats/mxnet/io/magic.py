@@ -25,8 +25,8 @@ def looks_like_symbol(head: bytes) -> bool:
     return head.lstrip(BLANKS).startswith(b"{") and known and not tvm
 
 
-def refuse_other(path: str, head: bytes, wanted: str) -> None:
-    """Raise MalformedFile if ``head`` begins a file of a known kind that is not ``wanted``."""
+def refuse_other(path: str, head: bytes, expected: str) -> None:
+    """Raise MalformedFile if ``head`` begins a file of a known kind that is not ``expected``."""
     refuse_other_file(path, head)
     kinds = {
         PARAMETERS: looks_like_params(head),
@@ -39,5 +39,5 @@ def refuse_other(path: str, head: bytes, wanted: str) -> None:
         "an ONNX model": head[:1] == b"\x08" and b"\0" < head[1:2] < b"\x20",
     }
     for kind, is_so in kinds.items():
-        if is_so and kind != wanted:
-            raise MalformedFile(path, f"{kind}, not {wanted}")
+        if is_so and kind != expected:
+            raise MalformedFile(path, f"{kind}, not {expected}")

@@ -111,10 +111,10 @@ def solve_target_shape(x: Value, target: Ints, frame):
     static = all(isinstance(size, int) for size in sizes)
     require(static, f"target_shape needs to know the sizes {show_shape(sizes)}")
     pads, adjs = [], []
-    for size, wanted, k, s in zip(
+    for size, expected, k, s in zip(
         sizes, target, frame["kernel_shape"], frame["strides"], strict=True
     ):
-        surplus = s * (size - 1) + k - wanted
+        surplus = s * (size - 1) + k - expected
         require(surplus >= 0, f"target_shape={target} is larger than the output can be")
         pads.append((surplus + 1) // 2)
         adjs.append(surplus % 2)

@@ -26,8 +26,8 @@ def read_space_to_depth(g, x, *, block_size: int):
 @reads("Crop", ignore=("num_args",))
 def read_crop(g, x, like=None, *, offset=(0, 0), h_w=(0, 0), center_crop=False):
     """To the size of the second operand, where there is one, from ``offset`` or the middle."""
-    wanted: list[Size] = list(h_w) if like is None else [g.size_of(like, a) for a in (2, 3)]
-    height_width = g.shape_from(wanted)
+    expected: list[Size] = list(h_w) if like is None else [g.size_of(like, a) for a in (2, 3)]
+    height_width = g.shape_from(expected)
     start = g.shape_from(list(offset))
     if center_crop:
         have = g.shape_from([g.size_of(x, a) for a in (2, 3)])

@@ -58,8 +58,8 @@ def broadcast_axes_to(s, x: Value, sizes: Sequence[Dim]):
     for _ in range(len(sizes) - len(own)):
         x = s.expand_dims(x, axis=0)
         own.insert(0, 1)
-    wanted = [1] * (len(own) - len(sizes)) + list(sizes)
-    pairs = list(zip(own, wanted, strict=True))
+    expected = [1] * (len(own) - len(sizes)) + list(sizes)
+    pairs = list(zip(own, expected, strict=True))
     fixed = [new if old == 1 and isinstance(new, int) and new != 1 else 0 for old, new in pairs]
     some = [axis for axis, size in enumerate(fixed) if size]
     for pair in (some[i : i + 2] for i in range(0, len(some), 2)):  # MXNet takes few axes at once

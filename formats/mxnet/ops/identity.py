@@ -60,8 +60,8 @@ def read_amp_multicast(g, *xs, cast_narrow=False):
     kinds = sorted((x.type for x in xs if x.type in FLOATS), key=FLOATS.index)
     if not kinds:
         return xs
-    wanted = kinds[0 if cast_narrow else -1]
-    return tuple(g.cast(x, wanted) if x.type in FLOATS else x for x in xs)
+    expected = kinds[0 if cast_narrow else -1]
+    return tuple(g.cast(x, expected) if x.type in FLOATS else x for x in xs)
 
 
 @writes("Cast", ignore=("saturate", "round_mode"))

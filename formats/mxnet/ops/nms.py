@@ -108,11 +108,11 @@ def read_box_nms(
     return g.Reshape(rows, g.Shape(x))
 
 
-def convert_box_format(g, rows: Value, start: int, given: str, wanted: str):
+def convert_box_format(g, rows: Value, start: int, given: str, expected: str):
     """Rows with the four coordinates from ``start`` on in another format."""
-    if given == wanted:
+    if given == expected:
         return rows
-    change = to_corner if wanted == "corner" else to_center
+    change = to_corner if expected == "corner" else to_center
     boxes = change(g, g.slice_axis(rows, 2, start, start + 4))
     around = g.slice_axis(rows, 2, 0, start), g.slice_axis(rows, 2, start + 4, 2**31 - 1)
     return g.Concat(around[0], boxes, around[1], axis=2)

@@ -202,12 +202,12 @@ def read_numpy_reduction(
     floats is cut to an integer at the end.
     """
     whole = DType.FLOAT32 if op == "ReduceMean" else DType.INT64 if x.dtype is DType.BOOL else None
-    wanted = dtype_of(dtype) if dtype else whole if x.type.kind != "f" and whole else x.type
+    expected = dtype_of(dtype) if dtype else whole if x.type.kind != "f" and whole else x.type
     axes = normalize_axes(x, axis)
     op = "ReduceSum" if are_empty(x, axes) else op  # MXNet makes 0 of nothing, products too
-    if x.type.kind == "f" and wanted.kind != "f":
-        return g.cast(reduce_axes(g, op, x, axes, keepdims), wanted)
-    return reduce_axes(g, op, g.cast(x, wanted), axes, keepdims)
+    if x.type.kind == "f" and expected.kind != "f":
+        return g.cast(reduce_axes(g, op, x, axes, keepdims), expected)
+    return reduce_axes(g, op, g.cast(x, expected), axes, keepdims)
 
 
 def read_numpy_extreme(op, g, x, *, axis: Ints | None = None, keepdims=False):

@@ -76,8 +76,8 @@ def read_unique(
     """The different elements in order, where each is first, which each is, and how often it is."""
     at = None if axis is None else axis_of(axis, x.rank)
     values, *found = g.Unique(x, axis=at, sorted=1, outputs=4)
-    wanted = (return_index, return_inverse, return_counts)
-    asked = tuple(v for v, w in zip(found, wanted, strict=True) if w)
+    expected = (return_index, return_inverse, return_counts)
+    asked = tuple(v for v, w in zip(found, expected, strict=True) if w)
     return (values, *asked) if asked else values
 
 

@@ -83,9 +83,9 @@ def insert_each(g, x: Value, values: Value, index: Value, axis: int):
     size = g.shape_from([g.size_of(x, axis)])
     index = g.Where(g.Less(index, 0), g.Add(index, size), index)
     count = g.shape_from([g.size_of(index, 0)])
-    wanted = [*g.sizes_of(x)]
-    wanted[axis] = 1
-    each = g.shape_from([*wanted[:axis], count, *wanted[axis + 1 :]])
+    expected = [*g.sizes_of(x)]
+    expected[axis] = 1
+    each = g.shape_from([*expected[:axis], count, *expected[axis + 1 :]])
     wide = g.Expand(broadcast_except(g, values, x, axis), each)
     ordered, order = g.TopK(index, count, axis=0, largest=0, outputs=2)
     new = g.Add(ordered, g.index_range(g.size_of(index, 0)))

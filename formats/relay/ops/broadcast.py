@@ -62,8 +62,8 @@ def dynamic_expand(r, x, shape):
     if not x.rank:
         return r.dyn.broadcast_to(x, shape)
     own = r.cast(r.shape_of(x, dtype="int64"), dtype="int64")
-    wanted, own = (
+    expected, own = (
         r.concatenate(r.const([1] * (rank - n), DType.INT64), v, axis=0) if n < rank else v
         for v, n in ((shape, count), (own, x.rank))
     )
-    return r.dyn.broadcast_to(x, r.maximum(wanted, own))
+    return r.dyn.broadcast_to(x, r.maximum(expected, own))

@@ -123,11 +123,11 @@ def read_invert_permutation(g, x):
 def write_constant_of_shape(r, shape, *, value: Tensor | None = None):
     fill = 0.0 if value is None else value.load().reshape(-1)[0].item()
     dtype = DType.FLOAT32 if value is None else value.dtype
-    wanted = static_sizes(shape)
+    expected = static_sizes(shape)
     filled = emit_scalar(r, fill, dtype)
-    if wanted is None:
+    if expected is None:
         return declare_sizes(r, r.dyn.full(filled, shape, dtype=dtype.value), shape_data_of(shape))
-    return r.full(filled, shape=wanted, dtype=dtype.value)
+    return r.full(filled, shape=expected, dtype=dtype.value)
 
 
 @writes("Range")

@@ -148,32 +148,32 @@ def read_adaptive_pool(
     target = "NC" + spatial(count)
 
     def apply(x):
-        wanted = repeat_per_axis(output_size, count) if output_size else x.ranked_shape[2:]
-        return adaptive_pool(g, x, kind, wanted)
+        expected = repeat_per_axis(output_size, count) if output_size else x.ranked_shape[2:]
+        return adaptive_pool(g, x, kind, expected)
 
     return apply_in_layout(g, x, layout or target, target, apply, out_layout)
 
 
-def adaptive_pool(g, x: Value, kind: str, wanted):
-    if all(n == 1 for n in wanted):
+def adaptive_pool(g, x: Value, kind: str, expected):
+    if all(n == 1 for n in expected):
         op = "GlobalAveragePool" if kind == "avg" else "GlobalMaxPool"
         return g[op](x) if x.type.kind == "f" else global_pool_integers(g, x, op)
     dims = require_static_sizes(x)
     if x.type.kind != "f":
-        return adaptive_pool_integers(g, x, kind, dims, wanted)
-    if all(d % n == 0 for d, n in zip(dims, wanted, strict=True)):
-        kernel = tuple(d // n for d, n in zip(dims, wanted, strict=True))
+        return adaptive_pool_integers(g, x, kind, dims, expected)
+    if all(d % n == 0 for d, n in zip(dims, expected, strict=True)):
+        kernel = tuple(d // n for d, n in zip(dims, expected, strict=True))
         op = "AveragePool" if kind == "avg" else "MaxPool"
         return g[op](x, kernel_shape=kernel, strides=kernel)
-    for at, (d, n) in enumerate(zip(dims, wanted, strict=True)):
+    for at, (d, n) in enumerate(zip(dims, expected, strict=True)):
         x = pool_unequal_windows(g, x, kind, 2 + at, d, n)
     return x
 
 
-def adaptive_pool_integers(g, x: Value, kind: str, dims, wanted):
+def adaptive_pool_integers(g, x: Value, kind: str, dims, expected):
     """The greatest element of each window, or its sum, which wraps around, divided by its size."""
     y, sizes = g.cast(x, DType.INT64), np.ones((), np.int64)
-    for at, (d, n) in enumerate(zip(dims, wanted, strict=True)):
+    for at, (d, n) in enumerate(zip(dims, expected, strict=True)):
         table, lengths = windows_of(d, n)
         sizes = sizes[..., None] * lengths
         y = g.Gather(y, g.const(table, DType.INT64), axis=2 + at)

@@ -363,12 +363,12 @@ def is_native(x: Value, how: Sampling, made, scales) -> bool:
 
 def _same_elements(n: int, m: int, how: Sampling) -> bool:
     """Whether TVM, whose places are of single precision, takes the elements ONNX takes."""
-    wanted = nearest_index(
+    expected = nearest_index(
         coordinates(n, m, m / n, how.coordinates, (0.0, 1.0)), n, how.nearest_mode
     )
     table = nearest_table(n, m, how.coordinates, how.nearest_mode, (0.0, 0.0), False)
     repeated = nearest_table(n, m, how.coordinates, how.nearest_mode, (0.0, 0.0), True)
-    return np.array_equal(wanted, table) and np.array_equal(wanted, repeated)
+    return np.array_equal(expected, table) and np.array_equal(expected, repeated)
 
 
 @writes("Resize", ignore=("antialias", "keep_aspect_ratio_policy", "extrapolation_value"))

@@ -237,11 +237,11 @@ def declare_sizes(r, x: Value, known: Sequence[Dim] | None):
 
 @writes("Reshape")
 def write_reshape(r, x, shape, *, allowzero: int):
-    wanted = static_sizes(shape)
-    if wanted is None:
+    expected = static_sizes(shape)
+    if expected is None:
         kept = [d if isinstance(d, int) and d > 0 else None for d in shape_data_of(shape) or ()]
         return declare_sizes(r, r.dyn.reshape(x, shape, allowzero=allowzero), kept)
-    return r.reshape(x, newshape=wanted, allowzero=allowzero)
+    return r.reshape(x, newshape=expected, allowzero=allowzero)
 
 
 @legalizations("Flatten")

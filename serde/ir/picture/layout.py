@@ -95,8 +95,8 @@ def labels_of(node: OutlineNode) -> tuple[str, str]:
 
 
 def _node_width(title: str, name: str) -> float:
-    wanted = CHARACTER * max(len(title) * TITLE_FACTOR, len(name)) + 20
-    return float(min(max(wanted, LEAST_WIDTH), MOST_WIDTH))
+    expected = CHARACTER * max(len(title) * TITLE_FACTOR, len(name)) + 20
+    return float(min(max(expected, LEAST_WIDTH), MOST_WIDTH))
 
 
 def _connect(

@@ -31,8 +31,8 @@ def sum_labels(g, x: Value, labels: Labels, kept: set[str]):
     return g.ReduceSum(x, axes, keepdims=0), tuple(label for label in labels if label in kept)
 
 
-def transpose_labels(g, x: Value, labels: Labels, wanted: Labels):
-    return g.Transpose(x, perm=tuple(labels.index(label) for label in wanted))
+def transpose_labels(g, x: Value, labels: Labels, expected: Labels):
+    return g.Transpose(x, perm=tuple(labels.index(label) for label in expected))
 
 
 def expand_axes(g, x: Value, labels: Labels, other: Value, other_labels: Labels, inner: Labels):

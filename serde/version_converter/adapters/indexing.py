@@ -227,8 +227,8 @@ def nonzero_by_counting(g, x: Value):
     flat = g.Reshape(cast(g, x, DType.BOOL), [-1])
     count = g.CumSum(cast(g, flat, DType.FLOAT32), 0)
     total = cast(g, g.ReduceSum(cast(g, flat, DType.INT64), [0], keepdims=1), DType.INT64)
-    wanted = cast(g, g.Add(count_range(g, total), 1), DType.FLOAT32)
-    reached = g.Equal(g.Unsqueeze(wanted, [1]), g.Unsqueeze(count, [0]))
+    expected = cast(g, g.Add(count_range(g, total), 1), DType.FLOAT32)
+    reached = g.Equal(g.Unsqueeze(expected, [1]), g.Unsqueeze(count, [0]))
     found = g.ArgMax(cast(g, reached, DType.FLOAT32), axis=1, keepdims=0)
     rows, rest = [], found
     for step in strides(g, x, x.rank):

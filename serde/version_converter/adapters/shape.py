@@ -54,13 +54,13 @@ def unsqueeze_axes_as_operand(g, x: Value, *, axes: Ints):
 @downgrades[14]("Reshape")
 def reshape_without_empty_axes(g, x: Value, shape: Value, *, allowzero: int):
     """Say the size 0 of an axis, which meant the operand's own size before opset 14."""
-    wanted = shape.shape_data or (shape.ints() if shape.tensor is not None else None)
-    if not allowzero or (wanted is not None and 0 not in wanted):
+    expected = shape.shape_data or (shape.ints() if shape.tensor is not None else None)
+    if not allowzero or (expected is not None and 0 not in expected):
         return g.Reshape(x, shape)
-    if wanted is None:
+    if expected is None:
         return keep_empty(g, x, shape)
-    if wanted.count(0) == 1 and all(isinstance(d, int) and d >= 0 for d in wanted):
-        return g.Reshape(x, [-1 if d == 0 else d for d in wanted])
+    if expected.count(0) == 1 and all(isinstance(d, int) and d >= 0 for d in expected):
+        return g.Reshape(x, [-1 if d == 0 else d for d in expected])
     with g.at_opset(15):
         return make_full(g, "" if x.type is DType.STRING else 0, shape, x.type)
 
@@ -91,7 +91,7 @@ def part_of_shape(g, x: Value, *, start: int, end: int | None = None):
 
 @decomposition(8, "Expand")
 def expand_by_tiling(g, x: Value, shape: Value):
-    """Repeat each axis as often as it takes: ``ceil(wanted / size)``, once where wanted is 1."""
+    """Repeat each axis as often as it takes: ``ceil(expected / size)``, once where wanted is 1."""
     length = shape.ranked_shape[0]
     if not isinstance(length, int):
         x, shape = equalize_ranks(g, x, shape)
