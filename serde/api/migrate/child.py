@@ -36,7 +36,7 @@ def carry_out(order: Mapping[str, Any]) -> dict[str, Any]:
         report = convert(
             source, order["target"], to_format=order["to_format"], verify=order["verify"],
             progress=stages.append,
-            **select_options(source, order["options"]),
+            **keep_own_options(source, order["options"]),
         )  # fmt: skip
         answer = describe(report)
     except Unconvertible as error:
@@ -64,7 +64,7 @@ def carry_out(order: Mapping[str, Any]) -> dict[str, Any]:
     return answer
 
 
-def select_options(source: str, options: Mapping[str, Any]) -> dict[str, Any]:
+def keep_own_options(source: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options that apply to a source: others of reading are those of other formats."""
     from pathlib import Path
 
