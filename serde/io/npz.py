@@ -73,7 +73,7 @@ def open_npz(source: str | bytes, path: str) -> Iterator[NpzReader]:
     try:
         with open_() as file, zipfile.ZipFile(file) as archive:
             number = file_id(file) if isinstance(source, str) else None
-            yield NpzReader(archive, path, source, open_, number)
+            yield NpzReader(archive, file, path, source, open_, number)
     except BROKEN as error:
         raise MalformedFile(path, f"a zip archive that cannot be read: {error}") from error
 
@@ -86,10 +86,12 @@ class NpzReader:
     """An open archive; ``members`` are its arrays, by name."""
 
     def __init__(
-        self, archive: zipfile.ZipFile, path: str, source: str | bytes, open_: Open,
-        number: tuple[int, int] | None,
+        self, archive: zipfile.ZipFile, file: IO[bytes], path: str, source: str | bytes,
+        open_: Open, number: tuple[int, int] | None,
     ) -> None:  # fmt: skip
-        self.archive, self.path, self.source, self.open = archive, path, source, open_
+        self.archive, self.file, self.path = archive, file, path
+        self.source, self.open = source, open_
+        self.size = file.seek(0, io.SEEK_END)
         self.number = number
         self.members: dict[str, zipfile.ZipInfo] = {}
         infos = [i for i in archive.infolist() if i.filename.endswith(".npy")]
@@ -147,15 +149,13 @@ class NpzReader:
 
     def _find_data(self, info: zipfile.ZipInfo) -> int:
         """Where a member's data begin: behind its local header, whose lengths are its own."""
-        with self.open() as file:
-            end = file.seek(0, io.SEEK_END)
-            file.seek(info.header_offset)
-            header = file.read(LOCAL)
+        self.file.seek(info.header_offset)
+        header = self.file.read(LOCAL)
         if len(header) < LOCAL or not header.startswith(ZIP):
             raise self.fail(info, "has no header")
         name, extra = struct.unpack_from("<HH", header, 26)
         at = int(info.header_offset + LOCAL + name + extra)
-        if at + info.compress_size > end:
+        if at + info.compress_size > self.size:
             raise self.fail(info, "ends behind the file")
         return at
 
