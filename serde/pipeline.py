@@ -50,7 +50,7 @@ from serde.plugins.options import (
     WriteOptions,
     list_options,
     names_of,
-    with_new_words,
+    replace_old_words,
 )
 from serde.spec.verify import check as check_graph
 
@@ -243,7 +243,7 @@ def check_options(options: Mapping[str, Any], classes: Iterable[type]) -> dict[s
         UsageError: for a value that can mean nothing, before any work is done.
     """
     known: dict[str, Option] = {n: o for each in classes for n, o in list_options(each).items()}
-    given = with_new_words(options, known)
+    given = replace_old_words(options, known)
     for name in given.keys() & known.keys():
         check_option(name, given[name], known[name])
     return given

@@ -102,6 +102,13 @@ class TestOldNames:
         with pytest.raises(serde.UsageError, match="integers='odd' is not one of exact, qdq"):
             serde.convert("digits", "d.onnx", integers="odd")
 
+    def test_name_of_before(self):
+        onnx.save(model_of("g (float[N] x) => (float[N] y) { y = HardSwish(x) }", 17), "h.onnx")
+        with pytest.warns(DeprecationWarning, match="spelled_out is now decomposed"):
+            report = serde.convert("h.onnx", "d.onnx", spelled_out=frozenset({"HardSwish"}))
+        assert "HardSwish" not in {n.op_type for n in onnx.load("d.onnx").graph.node}
+        assert "spelled_out" not in report.options
+
     def test_claims_of_a_format(self):
         def matches(path):
             return path.suffix == ".old"

@@ -26,7 +26,7 @@ class OnnxReadOptions(ReadOptions):
 class OnnxWriteOptions(FunctionOptions, WriteOptions):
     """What an ONNX file is written with.
 
-    A profile gives ``spelled_out``, the operators that are decomposed, ``integer_kernels`` and
+    A profile gives ``decomposed``, the operators that are decomposed, ``integer_kernels`` and
     ``importer``.
     """
 
@@ -48,7 +48,9 @@ class OnnxWriteOptions(FunctionOptions, WriteOptions):
         "Where weights go: auto keeps them in the model while it stays under 2 GiB.", "See below.",
         choices=("auto", "always", "never", "reference"),
     )  # fmt: skip
-    spelled_out: Collection[str] | None = option("Operators to decompose.", kind="object")
+    decomposed: Collection[str] | None = option(
+        "Operators to decompose.", kind="object", old_name="spelled_out"
+    )
     integer_kernels: bool | None = option(
         "Write products of integers as QLinearConv and QLinearMatMul.", kind="object"
     )

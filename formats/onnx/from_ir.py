@@ -20,7 +20,7 @@ def from_ir(
     graph: Graph,
     opset: int = 17,
     ir_version: int | None = None,
-    spelled_out: frozenset[str] = frozenset(),
+    decomposed: frozenset[str] = frozenset(),
     functions: Keep = "keep",
     integer_kernels: bool = True,
     importer: str | None = None,
@@ -39,8 +39,8 @@ def from_ir(
         raise UsageError(f"functions={functions!r} is not one of {', '.join(KEEP)}")
     version = least_ir_version(opset) if ir_version is None else ir_version
     kept = functions if version >= FUNCTIONS_IR else "inline"
-    spelled_out |= operators_without_kernel(opset)
-    lowered = lower_to(graph, opset, kept != "inline", spelled_out, integer_kernels)
+    decomposed |= operators_without_kernel(opset)
+    lowered = lower_to(graph, opset, kept != "inline", decomposed, integer_kernels)
     return outline_calls(avoid_runtime_forms(lowered), kept)
 
 

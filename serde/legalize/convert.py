@@ -50,8 +50,8 @@ def _raise_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) 
     return builder.emit(node.op, inputs, node.attrs, len(node.outputs))
 
 
-def _spelling_out(known: functions.FunctionTable, fallback: Fallback) -> Fallback:
-    """A fallback that spells calls of ``known`` functions out, and leaves the rest to another."""
+def _inline_calls(known: functions.FunctionTable, fallback: Fallback) -> Fallback:
+    """A fallback that inlines calls of ``known`` functions, and leaves the rest to another."""
 
     def apply(builder: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
         if (node.domain, node.op) in known:
@@ -107,11 +107,11 @@ def _keep_empty(done: Graph, said: Graph) -> None:
 
 def lower_to(
     graph: Graph, opset: int, keep_functions: bool = True,
-    spelled_out: frozenset[str] = frozenset(), integer_kernels: bool = False,
+    decomposed: frozenset[str] = frozenset(), integer_kernels: bool = False,
 ) -> Graph:  # fmt: skip
-    """Rewrite the IR into operators of ``opset``; functions are spelled out where not kept.
+    """Rewrite the IR into operators of ``opset``; functions are inlined where not kept.
 
-    ``spelled_out`` are operators to be written as older ones even where the opset has them.
+    ``decomposed`` are operators to be written as older ones even where the opset has them.
     ``integer_kernels`` writes products of integers in units of 1 as ``QLinearConv`` and
     ``QLinearMatMul`` at every opset that has them.
 
@@ -119,7 +119,7 @@ def lower_to(
         Unconvertible: for every node that cannot be said at that opset.
     """
     require_opset(opset, LOWEST_WRITTEN)
-    target = Target(f"opset {opset}", opset, decomposed=spelled_out)
+    target = Target(f"opset {opset}", opset, decomposed=decomposed)
     stage = f"ir → {target.name}"
 
     def rewrite(body: Graph, fallback: Fallback = legalize_node) -> Graph:
@@ -163,7 +163,7 @@ def without_functions(graph: Graph, traced: bool = False) -> Graph:
     """
     if not graph.functions:
         return graph
-    fallback = _spelling_out(functions.FunctionTable(graph, traced), again)
+    fallback = _inline_calls(functions.FunctionTable(graph, traced), again)
     builder = Legalizer(graph.name, IR)
     return replace(RuleTable("functions", fallback=fallback).rewrite(graph, builder), functions=())
 
@@ -199,10 +199,10 @@ def _with_functions(
         return rewrite(graph)
     bodies = functions.rewrite_functions(graph, opset, rewrite) if keep else None
     if bodies is not None:
-        with suppress(Unconvertible):  # for want of a call's types, it may be: spell the calls out
+        with suppress(Unconvertible):  # for want of a call's types, it may be: inline the calls
             return replace(rewrite(graph), functions=bodies)
-    spelled = rewrite(graph, _spelling_out(functions.FunctionTable(graph), fallback))
-    return replace(spelled, functions=())
+    inlined = rewrite(graph, _inline_calls(functions.FunctionTable(graph), fallback))
+    return replace(inlined, functions=())
 
 
 def require_opset(opset: int, lowest: int) -> None:

@@ -17,14 +17,14 @@ from serde.passes.signed_integers import make_signed
 INT32 = np.iinfo(np.int32)
 QDQ: Mapping[str, Any] = MappingProxyType({"integers": "qdq"})
 FOLDED: Mapping[str, Any] = MappingProxyType({"fold_batchnorm": True})
-# Operators that runtimes lag behind with; each is spelled out in older ones.
+# Operators that runtimes lag behind with; each is decomposed into older ones.
 RECENT = frozenset("Attention GroupNormalization RMSNormalization RotaryEmbedding Swish".split())
 
 
 class Profile(NamedTuple):
     """The opset written unless one is asked for, and what the graph must keep to.
 
-    ``spelled_out`` operators are written as older ones; ``int32`` keeps 64-bit constants within 32
+    ``decomposed`` operators are written as older ones; ``int32`` keeps 64-bit constants within 32
     bits; ``static`` refuses dimensions that have no number; ``functions`` says which functions of
     the source the file has too (``serde.rewrite.outline``). ``integer_kernels`` writes products of
     integers in units of 1 as ``QLinearConv`` and ``QLinearMatMul``, for consumers that have these.
@@ -34,7 +34,7 @@ class Profile(NamedTuple):
     """
 
     opset: int = 17
-    spelled_out: frozenset[str] = frozenset()
+    decomposed: frozenset[str] = frozenset()
     int32: bool = False
     static: bool = False
     functions: str = "keep"
@@ -46,7 +46,7 @@ class Profile(NamedTuple):
     def write_options(self) -> dict[str, Any]:
         """The options ONNX is written with, unless others are given."""
         return {
-            "opset": self.opset, "spelled_out": self.spelled_out, "functions": self.functions,
+            "opset": self.opset, "decomposed": self.decomposed, "functions": self.functions,
             "integer_kernels": self.integer_kernels,
             "importer": self.importer,
         }  # fmt: skip
@@ -78,7 +78,7 @@ def prepare(graph: Graph, profile: Profile) -> tuple[Graph, list[str]]:
         graph = make_signed(without_functions(graph))
     if profile.int32:
         graph = within_int32(graph, notes)
-    written = sorted({n.op for n in graph.all_nodes() if not n.domain} & profile.spelled_out)
+    written = sorted({n.op for n in graph.all_nodes() if not n.domain} & profile.decomposed)
     if written:
         notes.append(f"{', '.join(written)} written as older operators")
     return graph, notes

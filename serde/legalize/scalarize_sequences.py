@@ -19,7 +19,7 @@ from ..version_converter.adapters.common import require_expandable
 
 SEQUENCES, OPTIONALS = 13, 16  # from these opsets on bodies and Identity take them as well
 SINCE = {"Optional": OPTIONALS}
-MOST = 1 << 12  # elements of a sequence that is spelled out
+MOST = 1 << 12  # elements of a sequence that is made scalars
 
 
 class KnownSequence(NamedTuple):

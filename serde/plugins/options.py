@@ -45,6 +45,7 @@ class Option(NamedTuple):
         least: the smallest integer it takes.
         flags: how the command spells it; ``--`` and the name with hyphens if left out.
         old_flags: how the command spelled it before.
+        old_name: what Python called it before.
         old_choices: words it took before, and what they are now.
     """
 
@@ -56,6 +57,7 @@ class Option(NamedTuple):
     least: int | None = None
     flags: tuple[str, ...] = ()
     old_flags: tuple[str, ...] = ()
+    old_name: str = ""
     old_choices: Mapping[str, str] = MappingProxyType({})
 
 
@@ -179,15 +181,24 @@ class FunctionOptions:
     )  # fmt: skip
 
 
-def with_new_words(options: Mapping[str, Any], known: Mapping[str, Option]) -> dict[str, Any]:
-    """The options that are given, words of before exchanged for those of today, with a warning."""
-    given = {name: value for name, value in options.items() if value is not None}
-    for name, value in given.items():
+def replace_old_words(options: Mapping[str, Any], known: Mapping[str, Option]) -> dict[str, Any]:
+    """The options that are given, with today's names and words in place of old ones.
+
+    Each replacement warns.
+    """
+    current = {o.old_name: name for name, o in known.items() if o.old_name}
+    replaced: dict[str, Any] = {}
+    for name, value in options.items():
+        if value is None:
+            continue
+        if name in current:
+            warn_renamed(name, name := current[name])
         old = known[name].old_choices if name in known else {}
         if isinstance(value, str) and value in old:
             warn_renamed(f"{name}={value!r}", f"{name}={old[value]!r}")
-            given[name] = old[value]
-    return given
+            value = old[value]
+        replaced[name] = value
+    return replaced
 
 
 def warn_renamed(old: str, new: str) -> None:

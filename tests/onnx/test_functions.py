@@ -1,4 +1,4 @@
-"""Model-local functions: kept where the target has them, spelled out where it has not."""
+"""Model-local functions: kept where the target has them, inlined where it has not."""
 
 from __future__ import annotations
 

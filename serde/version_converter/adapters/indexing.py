@@ -157,21 +157,21 @@ def decompose_scatter_nd(g, x: Value, indices: Value, updates: Value, reduction:
     return g.Reshape(made, g.Shape(x))
 
 
-def decompose_reduction(op, spelled, version, g, x, indices, updates, *, reduction: str, **rest):
-    """Spell a reduction out below the opset that brought it."""
+def decompose_reduction(op, decompose, version, g, x, indices, updates, *, reduction: str, **rest):
+    """Decompose a reduction below the opset that brought it."""
     if SINCE.get(reduction) == version:
         with g.at_opset(20):
-            return spelled(g, x, indices, updates, reduction, **rest)
+            return decompose(g, x, indices, updates, reduction, **rest)
     more = {} if version == 16 else {"reduction": reduction}
     return g[op](x, indices, updates, **rest, **more)
 
 
-for _op, _spelled in {
+for _op, _decompose in {
     "ScatterElements": decompose_scatter_elements,
     "ScatterND": decompose_scatter_nd,
 }.items():
     for _version in (16, 18):
-        downgrades[_version](_op)(partial(decompose_reduction, _op, _spelled, _version))
+        downgrades[_version](_op)(partial(decompose_reduction, _op, _decompose, _version))
 
 
 @decomposition(11, "ScatterND")

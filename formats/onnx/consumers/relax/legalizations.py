@@ -173,7 +173,7 @@ def legalize_batch_norm(
 
 @legalize("LayerNormalization")
 def legalize_layer_norm(g, x, scale, bias=None, *, axis, epsilon, stash_type, outputs: int = 1):
-    """With weights as large as what they weigh as it is, otherwise spelled out."""
+    """With weights as large as what they weigh as it is, otherwise decomposed."""
     own = x.ranked_shape[axis % x.rank :]
     fits = scale.ranked_shape == own and (bias is None or bias.ranked_shape == own)
     if fits and outputs == 1 and x.type is DType.FLOAT32:
