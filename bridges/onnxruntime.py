@@ -13,6 +13,8 @@ from serde.errors import MissingDependency, SerdeError
 from serde.ir.graph import Graph
 from serde.plugins import Bridge
 
+from .int8_products import describe_inexactness
+
 Array = np.ndarray[Any, Any]
 FOLDER = "session.model_external_initializers_file_folder_path"
 INSTALL = "ONNX Runtime is needed to run ONNX models: pip install 'serde-hub[verify]'"
@@ -186,5 +188,5 @@ def _make_zeros(expected: Any) -> np.ndarray[Any, Any]:
 BRIDGE = Bridge(
     "onnx", ("onnx",), "onnx", decode, run, prepare=prepare,
     settings={"without ONNX Runtime's optimiser": {"optimize": False}},
-    begins_anywhere=True,
+    begins_anywhere=True, describe_inexactness=describe_inexactness,
 )  # fmt: skip

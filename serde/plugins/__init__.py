@@ -165,7 +165,8 @@ class Bridge:
     Both take ``cut_inputs`` where ``begins_anywhere``: names of values to begin a source at, and
     ``outputs`` where ``ends_anywhere``: those to end it at.
     ``makes`` has the functions that turn a graph of the IR into live objects, by what users call
-    those.
+    those. ``describe_inexactness(graph)`` says what of a graph of the IR frameworks compute
+    inexactly on this processor, or nothing.
     """
 
     name: str
@@ -178,6 +179,7 @@ class Bridge:
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     begins_anywhere: bool = False
     ends_anywhere: bool = True
+    describe_inexactness: Callable[[Graph], str] | None = None
 
 
 HUB = names_of((ReadOptions, WriteOptions))

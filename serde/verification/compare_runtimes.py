@@ -239,6 +239,8 @@ def compare_result(
         found += _compare_setting(run, bridge, setting, target, weights, judge)
     verification.not_compared += judge.not_compared
     verification.outputs = list(_worst(found))
+    if not verification.ok and bridge.describe_inexactness is not None:
+        verification.not_compared += filter(None, [bridge.describe_inexactness(run.ir)])
     return verification
 
 

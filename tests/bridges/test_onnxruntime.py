@@ -9,9 +9,10 @@ import onnx
 import pytest
 
 import serde
+from serde.bridges import int8_products
 from serde.bridges import onnxruntime as bridge
 from serde.errors import MissingDependency, SerdeError
-from tests.onnx_live import model_of
+from tests.onnx_live import decoded, model_of
 
 BODY = """g (float[N,3] x, float[N,3] unused) => (float[N,3] y, float[N,3] z)
 { y = Relu(x)
@@ -48,3 +49,24 @@ def test_without_the_runtime_the_pip_line_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(MissingDependency, match=r"pip install 'serde-hub\[verify\]'"):
         bridge.run(model_of(BODY, 17, 8), {"x": X})
+
+
+INTEGERS = {  # nodes, and whether they multiply integers
+    "as such": ("y = MatMulInteger(q, w)", True),
+    "between pairs": ("f = DequantizeLinear(q, s) p = MatMul(f, v) y = QuantizeLinear(p, s)", True),
+    "no layer": ("f = DequantizeLinear(q, s) y = QuantizeLinear(f, s)", False),
+    "floats": ("f = Cast<to = 1>(q) y = MatMul(f, v)", False),
+}
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+@pytest.mark.parametrize("is_exact", [True, False])
+def test_inexact_integer_products(name, is_exact, monkeypatch):
+    body, multiplies = INTEGERS[name]
+    graph = decoded(
+        "g (uint8[N,4] q, int8[4,4] w, float[4,4] v, float s) => (float[M,K] y) { " + body + " }",
+        17,
+    )
+    monkeypatch.setattr(int8_products, "adds_int8_exactly", lambda: is_exact)
+    said = int8_products.describe_inexactness(graph)
+    assert said == (int8_products.INEXACT if multiplies and not is_exact else "")

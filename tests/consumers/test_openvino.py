@@ -18,6 +18,7 @@ from tests.consumers.checks import (
     refusals,
 )
 from tests.consumers.consumers_live import CONSUMERS
+from tests.mxnet.int8 import needs_exact_int8
 from tests.mxnet.test_quantised_networks import quantised
 from tests.onnx_live import error, run_model
 
@@ -46,6 +47,7 @@ def test_networks(name, tmp_path):
     check_network(name, "openvino", tmp_path)
 
 
+@needs_exact_int8
 def test_integers_are_those_of_onnx_runtime(tmp_path):
     """As near to MXNet as the same file is in ONNX Runtime."""
     prefix, feeds = quantised("resnet18_v1", "calibrated", tmp_path)

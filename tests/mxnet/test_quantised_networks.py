@@ -10,6 +10,7 @@ import pytest
 import serde
 from serde.bridges.mxnet import run
 from tests import networks
+from tests.mxnet.int8 import needs_exact_int8
 from tests.mxnet_live import live_mxnet
 from tests.onnx_live import LEVELS, run_at
 
@@ -54,6 +55,7 @@ def quantised(name, how, folder):
     return folder / "q", feeds
 
 
+@needs_exact_int8
 @pytest.mark.parametrize("name, how", CASES, ids=[" ".join(case) for case in CASES])
 def test_a_network_that_mxnet_quantised(name, how, tmp_path) -> None:
     """All its integers are MXNet's, so that nothing is left but what the last sums round."""

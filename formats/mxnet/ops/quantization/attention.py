@@ -19,10 +19,10 @@ def read_fused_scores(
     if not quantized:
         return read_selfatt_qk(g, qkv, heads=heads)
     x, zero = to_unsigned(g, qkv)
-    q, k = select_heads(g, x, heads, 3, 0), select_heads(g, qkv, heads, 3, 1)
+    q, k = (select_heads(g, x, heads, 3, at) for at in (0, 1))
     unit = compute_inverse_scale(g, qkv.type, low, high)
     units = g.cast(g.shape_from([g.size_of(q, 2)]), DType.FLOAT32)
-    y = g.MatMulInteger(q, g.Transpose(k, perm=(0, 2, 1)), zero)
+    y = g.MatMulInteger(q, g.Transpose(k, perm=(0, 2, 1)), zero, zero)
     factor = g.Div(g.Div(g.Div(1.0, unit), unit), g.Sqrt(units))
     return rescale_result(g, y, factor, enable_float_output, min_calib_range, max_calib_range)
 
@@ -35,8 +35,8 @@ def read_fused_sums(
 ):  # fmt: skip
     if not quantized:
         return read_selfatt_valatt(g, qkv, attention, heads=heads)
-    x, zero = to_unsigned(g, attention)
-    y = g.MatMulInteger(x, select_heads(g, qkv, heads, 3, 2), zero)
+    (x, x_zero), (v, v_zero) = to_unsigned(g, attention), to_unsigned(g, qkv)
+    y = g.MatMulInteger(x, select_heads(g, v, heads, 3, 2), x_zero, v_zero)
     factor = g.Div(1.0, compute_inverse_scale(g, qkv.type, low, high))
     factor = g.Div(factor, compute_inverse_scale(g, attention.type, least, most))
     y = join_heads(g, y, heads)

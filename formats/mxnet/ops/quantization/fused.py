@@ -18,6 +18,7 @@ from serde.ir.graph import DType, Node, Value
 
 from ...rules import Layer, reads
 from .integer_matmul import (
+    MIDDLE,
     channels_first,
     channels_last,
     convolve,
@@ -230,14 +231,20 @@ def scale_products(g, parts: Parts, whole: QuantizedWeights, factor: Value):
         y = g.cast(multiply_integers(g, parts, whole.q), DType.FLOAT32)
         y = y if whole.bias is None else g.Add(y, g.cast_like(whole.bias, y))
         return g.Mul(y, factor)
-    w = multiply_by(g, whole.q, factor)
+    w = multiply_by(g, to_unsigned(g, whole.q)[0], factor)
     b = [] if whole.bias is None else [multiply_by(g, whole.bias, factor)]
     return apply_layer(g, parts.bare, dequantize_unit(g, *to_unsigned(g, parts.x)), w, *b)
 
 
 def multiply_by(g, q: Value, scale: Value):
-    """Integers times one number, or times one for each slice along the first axis."""
-    zero = None if q.type is DType.INT32 else g.cast(g.Sub(scale, scale), q.type)
+    """Integers times one number, or times one for each slice along the first axis.
+
+    Those of uint8 are the ones of ``to_unsigned``.
+    """
+    zero = None
+    if q.type is not DType.INT32:
+        middle = MIDDLE if q.type is DType.UINT8 else 0
+        zero = g.cast(g.Add(g.Sub(scale, scale), np.float32(middle)), q.type)
     return g.DequantizeLinear(q, scale, zero, axis=0 if scale.rank else 1)
 
 
