@@ -1,12 +1,13 @@
 """Fuzz without coverage, as fast as one process can: parsers alone, and models of a grammar.
 
-    python -m conformance.campaign --seconds 1200 [--first SEED] [--findings FOLDER] [--record]
+    python -m conformance.campaign --seconds 1200 [--first SEED] [--only WORD] [--findings FOLDER]
+        [--record]
 
 ``parse READER`` damages samples and parses them in memory; ``convert READER`` makes models of
 counts, repetition and nesting (``tests/fuzz/grammar.py``) and converts them. Both have to end in
 success or a SerdeError, with work in proportion to the bytes of the input
-(``attempts.allowed_seconds``) and 1 GiB of memory. An input is known by its seed. ``--record`` adds
-the run to the record.
+(``attempts.allowed_seconds``) and 1 GiB of memory. An input is known by its seed. ``--only`` runs
+the kinds whose name has the word; ``--record`` adds the run to the record.
 """
 
 from __future__ import annotations
@@ -112,6 +113,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--only", default="", help="a word of the names of kinds")
     parser.add_argument("--findings", type=Path)
     parser.add_argument("--record", action="store_true")
     given = parser.parse_args()
@@ -120,7 +122,7 @@ def main() -> int:
     memory = Path("/dev/shm")
     home = Path(tempfile.mkdtemp(prefix="serde-fuzz-", dir=memory if memory.is_dir() else None))
     print(f"findings in {findings}", flush=True)
-    every = kinds(home)
+    every = {name: kind for name, kind in kinds(home).items() if given.only in name}
     counts = {name: Count() for name in every}
     end, first = time.monotonic() + given.seconds, given.first
     with attempts.limited_memory(MEMORY):
