@@ -8,6 +8,7 @@ tensors in it. Where one has to be after all it is constructed, if the opset can
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from serde.errors import require
@@ -107,7 +108,8 @@ def split_to_sequence(
         sizes = (*(each,) * (n // each), *((n % each,) if n % each else ()))
     else:
         sizes = split.ints()
-    ends = [sum(sizes[: i + 1]) for i in range(require_expandable(len(sizes), "a sequence", MOST))]
+    require_expandable(len(sizes), "a sequence", MOST)
+    ends = list(accumulate(sizes))
     parts = [g.Slice(x, [e - s], [e], [axis], [1]) for s, e in zip(sizes, ends, strict=True)]
     if split is None and not keepdims:
         parts = [g.Squeeze(p, [axis]) for p in parts]

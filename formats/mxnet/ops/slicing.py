@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 from serde.errors import require
 from serde.ir import arrays
 from serde.ir.geometry import axes_of, axis_of
@@ -93,7 +95,7 @@ def write_split(s, x, sizes=None, *, axis, outputs: int = 1):
     counts = sizes.ints() if sizes is not None else None
     require(counts is not None, "a split into parts of unknown sizes")
     require(min(counts, default=1) > 0, "a split with a part without elements")
-    starts = [sum(counts[:i]) for i in range(len(counts))]
+    starts = [0, *accumulate(counts[:-1])]
     return tuple(
         s.slice_axis(x, axis=axis, begin=b, end=b + n) for b, n in zip(starts, counts, strict=True)
     )
@@ -108,7 +110,7 @@ def legalize_split(g, x, sizes=None, *, axis, num_outputs: int | None = None, ou
         require(isinstance(whole, int), "a split of dynamic size")
         part = -(-whole // outputs)
         counts = [max(0, min(part, whole - i * part)) for i in range(outputs)]
-    starts = [sum(counts[:i]) for i in range(len(counts))]
+    starts = [0, *accumulate(counts[:-1])]
     return tuple(
         g.slice_axis(x, axis, b, b + n) if n else make_empty_part(g, x, axis)
         for b, n in zip(starts, counts, strict=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 import numpy as np
 
 from serde.errors import require
@@ -166,7 +168,7 @@ def write_split(r, x, parts=None, *, axis: int):
     require(counts is not None, "a Split into parts of dynamic sizes")
     if len(counts) == 1:
         return (r.copy(x),)
-    ends = tuple(sum(counts[:i]) for i in range(1, len(counts)))
+    ends = tuple(accumulate(counts[:-1]))
     return r.split(x, indices_or_sections=ends, axis=axis, outputs=len(counts))
 
 
