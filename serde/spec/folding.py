@@ -43,7 +43,10 @@ LAZY = frozenset(
     "Abs Add Cast Clip Concat Div Exp Expand Flatten Gather MatMul Mul Neg Reciprocal ReduceMax "
     "ReduceMin Reshape Round Slice Split Sqrt Squeeze Sub Tile Transpose Unsqueeze Where".split()
 )
-OLD_FORM = frozenset({"axes", "starts"})  # attributes that became operands of those in FAST
+OLD_FORM = frozenset({"axes", "starts", "ends"})  # attributes that became operands
+OLD_OPERANDS = {
+    "Squeeze": ("axes",), "Unsqueeze": ("axes",), "Slice": ("starts", "ends", "axes"),
+}  # fmt: skip
 Array = np.ndarray[Any, Any]
 
 
@@ -62,7 +65,7 @@ def fold(
     sizes = [_size(t) for t in types]
     if any(s is None for s in sizes):
         small = op in FAST and all(t.size <= LIMIT for t in tensors)
-        return _fold_now(op, opset, inputs, attrs, len(types)) if small else None
+        return _fold_now(op, opset, inputs, attrs, types) if small else None
     total = sum(s for s in sizes if s is not None)
     is_weight = op == "Transpose" and types[0].dtype is not None and types[0].dtype.kind == "f"
     if is_weight and (kept := _fold_lazily(op, opset, inputs, attrs, types)) is not None:
@@ -71,7 +74,7 @@ def fold(
     is_list = all(len(shape) <= 1 for shape in shapes)
     most = CHANNELS if is_list else LIMIT
     if total <= most and all(t.size <= most for t in tensors):
-        return _fold_now(op, opset, inputs, attrs, len(types))
+        return _fold_now(op, opset, inputs, attrs, types)
     made = sum(s * t.dtype.bits for s, t in zip(sizes, types, strict=True) if s and t.dtype)
     if op in LAZY and made <= sum(t.size * t.dtype.bits for t in tensors):
         return _fold_lazily(op, opset, inputs, attrs, types)
@@ -88,15 +91,27 @@ def _size(type_: Type) -> int | None:
 
 
 def _fold_now(
-    op: str, opset: int, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any], outputs: int
-) -> tuple[Tensor, ...] | None:
+    op: str, opset: int, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any],
+    types: tuple[Type, ...],
+) -> tuple[Tensor, ...] | None:  # fmt: skip
     try:
-        arrays = evaluate(op, opset, inputs, attrs, outputs)
-        return tuple(Tensor.of(np.asarray(a)) for a in arrays)
+        arrays = evaluate(op, opset, inputs, attrs, len(types))
+        made = tuple(Tensor.of(np.asarray(a)) for a in arrays)
     except ConversionError:
         raise
     except Exception:  # whatever the reference cannot compute is left to who runs the model
         return None
+    return made if all(map(_is_of, made, types)) else None  # the reference has errors of its own
+
+
+def _is_of(tensor: Tensor, type_: Type) -> bool:
+    """Whether a result has the inferred element type and shape."""
+    sizes = zip(tensor.shape, type_.shape or (), strict=False)
+    return (
+        tensor.dtype is type_.dtype
+        and len(tensor.shape) == len(type_.shape or ())
+        and all(a == b for a, b in sizes if isinstance(b, int))
+    )
 
 
 def _fold_lazily(
@@ -163,10 +178,18 @@ def evaluate(
 ) -> list[Array]:
     """Compute a node on the arrays of its constant inputs."""
     arrays = [None if v is None else v.array() for v in inputs]
-    fast = None if OLD_FORM & attrs.keys() else FAST.get(op)
+    fast = FAST.get(op)
+    if OLD_FORM & attrs.keys():
+        arrays, fast = [*arrays, *_old_operands(op, attrs)], fast if op in OLD_OPERANDS else None
     with np.errstate(all="ignore"):  # infinities are results like others
         found = None if fast is None else fast(arrays, attrs)
         return [found] if found is not None else _reference(op, opset, arrays, attrs, outputs)
+
+
+def _old_operands(op: str, attrs: Mapping[str, Any]) -> list[Array | None]:
+    """The operands that older opsets hold in attributes."""
+    names = OLD_OPERANDS.get(op, ())
+    return [np.array(attrs[n], np.int64) if n in attrs else None for n in names]
 
 
 def _reference(
