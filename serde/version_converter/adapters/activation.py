@@ -64,29 +64,30 @@ def celu_of_other_floats(g, x: Value, *, alpha: float):
     """Celu took float32 only; a wider one is decomposed, a narrower one promoted."""
     if x.dtype is DType.FLOAT64:
         with g.at_opset(28):
-            return g.Mul(g.Elu(g.Div(x, alpha), alpha=1.0), alpha)
+            return celu(g, x, alpha=alpha)
     return g.Celu(x, alpha=alpha)
 
 
 @decomposition(12, "Celu")
 def celu(g, x: Value, *, alpha: float):
-    return g.Mul(g.Elu(g.Div(x, alpha), alpha=1.0), alpha)
+    """A quotient by a negative ``alpha`` has the other sign, and Elu the other side."""
+    if alpha > 0:
+        return g.Mul(g.Elu(g.Div(x, alpha), alpha=1.0), alpha)
+    below = g.Mul(g.Sub(g.Exp(g.Div(x, alpha)), 1.0), -alpha)
+    return g.Sub(g.Relu(x), g.Relu(below))
 
 
 @decomposition(10, "ThresholdedRelu")
 def thresholded_relu(g, x: Value, *, alpha: float):
-    """Clipping first keeps infinities below the threshold from becoming NaN."""
-    above_it = g.Greater(x, alpha)
-    return g.Mul(g.Clip(x, alpha), cast(g, above_it, x.type))
+    return g.Where(g.Greater(x, alpha), x, 0)
 
 
 @decomposition(9, "Shrink")
 def shrink(g, x: Value, *, bias: float, lambd: float):
-    """The two sides, each 0 where it does not apply, without an infinity times 0."""
+    """The first side comes first: with a negative ``lambd`` both hold. NaN has none."""
     u = x if x.dtype in FLOATS else cast(g, x, DType.FLOAT64)
-    low = g.Mul(g.Add(g.Clip(u, None, -lambd), bias), cast(g, g.Less(u, -lambd), u.type))
-    high = g.Mul(g.Sub(g.Clip(u, lambd), bias), cast(g, g.Greater(u, lambd), u.type))
-    return cast(g, g.Add(low, high), x.dtype)
+    high = g.Where(g.Greater(u, lambd), g.Sub(u, bias), 0)
+    return cast(g, g.Where(g.Less(u, -lambd), g.Add(u, bias), high), x.dtype)
 
 
 @downgrades[14]("Relu")
