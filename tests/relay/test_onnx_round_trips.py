@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import serde
@@ -18,6 +19,8 @@ from serde.legalize.convert import raise_to_ir
 from serde.passes import tidy
 from tests.directions import TOLERANCE
 from tests.node_cases import all_cases
+from tests.onnx_live import ir_of
+from tests.onnx_live import run as run_onnx
 from tests.relay.round_trips import there_and_back
 from tests.relay.running import assert_equal, graph_of, names, recorded, run
 
@@ -51,6 +54,21 @@ def test_text_comes_back(tmp_path, name):
     feeds = dict(zip((v.name for v in back.inputs), map(case.feeds.get, [v.name for v in graph.inputs]), strict=True))  # fmt: skip
     assert [v.name for v in back.outputs] == [v.name for v in graph.outputs]
     assert_equal(run(back, feeds, 17, tmp_path), case.outputs)
+
+
+@pytest.mark.parametrize("form", ["json", "relay"])
+@pytest.mark.parametrize(
+    "node",
+    ["DepthToSpace<blocksize=1>(x)", "SpaceToDepth<blocksize=1>(x)", "TopK<axis=1>(x, none)"],
+)
+def test_forms_that_come_back(tmp_path, node, form):
+    """Attributes that TVM leaves out as defaults, and a 0 that it takes for all."""
+    y = "y, i" if node.startswith("TopK") else "y"
+    ir = ir_of(
+        f"g (float[2,4,1,1] x) => (float[a,b,c,d] y) <int64[1] none = {{0}}> {{ {y} = {node} }}"
+    )
+    feeds = {"x": np.arange(8, dtype=np.float32).reshape(2, 4, 1, 1)}
+    assert_equal(run_onnx(again(ir, tmp_path, form), feeds), run_onnx(ir, feeds))
 
 
 @pytest.mark.parametrize("name", ["byoc-MergeComposite", "cf-if-nested", "name-space"])

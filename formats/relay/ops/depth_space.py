@@ -51,7 +51,7 @@ def read_batch_to_space_nd(g, x, *, block_shape: Ints, crops: Pairs):
 
 
 @reads("nn.depth_to_space")
-def read_depth_to_space(g, x, *, block_size: int, layout="NCHW", mode="DCR"):
+def read_depth_to_space(g, x, *, block_size=1, layout="NCHW", mode="DCR"):
     """Every mode but ``DCR`` is ONNX's ``CRD``, which TVM's documentation calls ``CDR``."""
     order = "DCR" if mode == "DCR" else "CRD"
 
@@ -62,7 +62,7 @@ def read_depth_to_space(g, x, *, block_size: int, layout="NCHW", mode="DCR"):
 
 
 @reads("nn.space_to_depth", ignore=("mode",))
-def read_space_to_depth(g, x, *, block_size: int, layout="NCHW"):
+def read_space_to_depth(g, x, *, block_size=1, layout="NCHW"):
     return apply_channels_first(g, x, layout, lambda x: g.SpaceToDepth(x, blocksize=block_size))
 
 

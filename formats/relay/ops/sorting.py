@@ -105,7 +105,13 @@ def read_searchsorted(g, rows, values, *, right=False, dtype: DType | None = Non
 
 @legalizations("TopK")
 def legalize_top_k(g, x, k, *, axis: int, largest: int, sorted: int, outputs: int = 1):
-    """Of the types TVM sorts; the order of unsigned numbers is that of signed ones half as far."""
+    """Of the types TVM sorts; the order of unsigned numbers is that of signed ones half as far.
+
+    TVM takes a ``k`` of 0 for all.
+    """
+    if k.tensor is not None and k.ints() == (0,):
+        none = g.Slice(x, [0], [0], [axis], [1])
+        return (none, g.cast(none, DType.INT64)) if outputs > 1 else none
     kind = SORTED.get(x.type)
     if kind is None:
         return None
