@@ -7,13 +7,22 @@ from dataclasses import replace
 from serde.errors import UsageError
 from serde.ir.graph import Graph
 from serde.legalize.convert import LOWEST_WRITTEN, lower_to, lower_to_target, require_opset
+from serde.passes.drop_neutral import drop_neutral
 from serde.passes.fold_bias import fold_bias
 from serde.passes.fold_pads import fold_pads
+from serde.passes.linear_layers import make_gemms
+from serde.passes.merge_reshapes import merge_reshapes
+from serde.passes.merge_slices import merge_slices
+from serde.passes.narrow_operands import narrow_operands
 from serde.plugins import get_target
 from serde.rewrite.outline import KEEP, Keep, outline_calls
 
 from .consumers.onnxruntime import avoid_runtime_forms, operators_without_kernel
 from .writer import FUNCTIONS_IR, least_ir_version
+
+STEPS = (
+    fold_bias, fold_pads, narrow_operands, drop_neutral, merge_slices, merge_reshapes, make_gemms,
+)  # fmt: skip
 
 
 def from_ir(
@@ -32,7 +41,8 @@ def from_ir(
     importer into Relax gets right; the name of a plug-in's target, to what that takes.
     """
     require_opset(opset, LOWEST_WRITTEN)
-    graph = fold_pads(fold_bias(graph))
+    for step in STEPS:
+        graph = step(graph)
     if importer is not None:
         return _for_importer(graph, opset, importer)
     if functions not in KEEP:

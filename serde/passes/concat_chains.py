@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 
 from serde.ir.graph import Graph, Node, Value
+from serde.passes.links import Links
 
 
 def flatten_concats(graph: Graph) -> Graph:
-    """Return ``graph`` with Concats that only another Concat reads as part of it."""
+    """Return ``graph`` with Concats that only other Concats read as part of these."""
     concats = {
         n.outputs[0]: n for n in graph.nodes if n.op == "Concat" and not n.domain and n.outputs
     }
     if len(concats) < 2:
         return graph
-    uses = Counter(v for node in graph.all_nodes() for v in node.inputs if v is not None)
-    uses.update(graph.outputs)
+    links = Links(graph)
+
+    def is_part(v: Value, axis: object) -> bool:
+        """Whether all that read a Concat are Concats along the axis."""
+        readers = [n for n in links.readers[v] if concats.get(n.outputs[0]) is n]
+        count = sum(n.inputs.count(v) for n in readers)
+        return count == links.uses[v] and all(n.attrs["axis"] == axis for n in readers)
 
     parts: dict[Node, tuple[Value | None, ...]] = {}  # of each Concat, those before it done first
     merged: set[Node] = set()
     for node in concats.values():
         operands: list[Value | None] = []
         for v in node.inputs:
-            inner = concats.get(v) if v is not None and uses[v] == 1 else None
-            if inner is None or inner.attrs["axis"] != node.attrs["axis"]:
+            inner = concats.get(v) if v is not None else None
+            if v is None or inner is None or not is_part(v, inner.attrs["axis"]):
                 operands.append(v)
             else:
                 operands += parts[inner]

@@ -1,4 +1,4 @@
-"""BatchNormalization as part of the weights of the layer before it."""
+"""BatchNormalization, and factors and sums by channel, as part of the weights beside them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from serde.ir.graph import DType, Graph, Node, Tensor, Value
+from serde.passes.fold_affine import fold_affine
 
 Array = np.ndarray[Any, Any]
 FOLDING = frozenset({"Conv", "ConvTranspose", "Gemm"})
@@ -18,9 +19,11 @@ FOLDING = frozenset({"Conv", "ConvTranspose", "Gemm"})
 def fold_batchnorm(graph: Graph) -> Graph:
     """Return ``graph`` with each BatchNormalization of constants folded into the layer before it.
 
-    Layers whose result is read by others too stay. Weights are computed when they are written, in
-    float64. Subgraphs are left as they are.
+    First, products and sums with a constant for each channel become part of a BatchNormalization
+    before them (``fold_affine``). Layers whose result is read by others too stay. Weights are
+    computed when they are written, in float64. Subgraphs are left as they are.
     """
+    graph = fold_affine(graph)
     while (done := _fold_each(graph)) is not graph:  # one may follow another
         graph = done
     return graph

@@ -1,0 +1,121 @@
+"""Linear layers of a static shape as Gemm, where that takes fewer nodes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from serde.ir.graph import DType, Graph, Node, Tensor, Value
+from serde.passes.links import Links, calls_of, constant
+
+
+class Layer(NamedTuple):
+    """A product with a constant matrix, and the sum with a constant vector that reads it."""
+
+    product: Node
+    sum: Node
+    bias: Value
+
+    @property
+    def x(self) -> Value:
+        """What the layer reads."""
+        x = self.product.inputs[0]
+        assert x is not None
+        return x
+
+
+def make_gemms(graph: Graph) -> Graph:
+    """Return ``graph`` with ``MatMul`` and ``Add`` as ``Gemm``; subgraphs are left as they are.
+
+    ``Gemm`` takes matrices. Layers that read one tensor share the ``Reshape`` before them, and
+    one behind a layer becomes part of a ``Reshape`` that reads it: where these save nodes.
+    """
+    links = Links(graph)
+    groups: dict[Value, list[Layer]] = {}
+    for node in graph.nodes:
+        layer = _layer_of(node, links)
+        if layer is not None:
+            groups.setdefault(layer.x, []).append(layer)
+    chosen: dict[Node, tuple[Node, ...]] = {}
+    for layers in groups.values():
+        chosen |= _rewrite(layers, links)
+    if not chosen:
+        return graph
+    return replace(graph, nodes=tuple(n for node in graph.nodes for n in chosen.get(node, (node,))))
+
+
+def _layer_of(node: Node, links: Links) -> Layer | None:
+    """The layer that a sum ends."""
+    if node.op != "Add" or node.domain or node.outputs[0].dtype is not DType.FLOAT32:
+        return None
+    for y, b in (node.inputs, node.inputs[::-1]):
+        product = links.sole_maker(node, y, "MatMul")
+        if product is None or b is None or b.tensor is None or b.rank != 1:
+            continue
+        x, w = product.inputs
+        if x is None or w is None or w.tensor is None or w.rank != 2 or not x.is_static:
+            continue
+        if x.rank > 2 and 0 not in x.static_shape and b.static_shape == w.static_shape[1:]:
+            return Layer(product, node, b)
+    return None
+
+
+def _rewrite(layers: list[Layer], links: Links) -> dict[Node, tuple[Node, ...]]:
+    """The nodes in place of layers that read one tensor; none where there are no fewer."""
+    x, first = layers[0].x, layers[0]
+    alike = all(calls_of(layer.sum) == calls_of(first.sum) for layer in layers)
+    maker = links.maker(x, "Reshape")
+    reads = sum(layer.product.inputs.count(x) for layer in layers)
+    is_flat = maker is not None and links.uses[x] == reads
+    behind = {layer: list(_reshapes_of(layer, links)) for layer in layers}
+    added = (not is_flat) + sum(not behind[layer] for layer in layers)
+    if not alike or added >= len(layers):
+        return {}
+    rows, columns = math.prod(x.static_shape[:-1]), x.static_shape[-1]
+    flat = Value(f"{first.sum.name}/rows", x.dtype, (rows, columns))
+    done: dict[Node, tuple[Node, ...]] = {}
+    if is_flat and maker is not None:
+        done[maker] = (_reshape(maker.inputs[0], flat, maker),)
+    for layer in layers:
+        before = () if done else (_reshape(x, flat, layer.product),)
+        done[layer.product] = before
+        gemm, *after = _gemm(layer, flat, bool(behind[layer]))
+        (result,) = gemm.outputs
+        for node in behind[layer]:
+            if [node] == behind[layer] and node.outputs[0].shape == result.shape:
+                gemm, done[node] = replace(gemm, outputs=node.outputs), ()
+            else:
+                done[node] = (_reshape(result, node.outputs[0], node),)
+        done[layer.sum] = (gemm, *after)
+    return done
+
+
+def _reshapes_of(layer: Layer, links: Links) -> Iterator[Node]:
+    """The Reshapes that read a layer, if nothing else does; they are given all sizes."""
+    y = layer.sum.outputs[0]
+    readers = links.readers.get(y, [])
+    nodes = [n for n in readers if n.op == "Reshape" and not n.domain and n.inputs[0] is y]
+    if len(nodes) == links.uses[y] and all(n.outputs[0].is_static for n in nodes):
+        yield from nodes
+
+
+def _gemm(layer: Layer, rows: Value, is_flat: bool) -> Iterator[Node]:
+    """The layer over the rows of a matrix, and the Reshape behind it unless that is not wanted."""
+    (y,), sources = layer.sum.outputs, (*layer.product.sources, *layer.sum.sources)
+    w = layer.product.inputs[1]
+    assert w is not None
+    shape = (rows.static_shape[0], w.static_shape[1])
+    flat = Value(f"{y.name}/rows", y.dtype, shape)
+    form = {"alpha": 1.0, "beta": 1.0, "transA": 0, "transB": 0}
+    yield Node("Gemm", (rows, w, layer.bias), (flat,), form, "", layer.sum.name, sources)
+    if not is_flat:
+        yield _reshape(flat, y, layer.sum)
+
+
+def _reshape(x: Value | None, y: Value, like: Node) -> Node:
+    sizes = constant(f"{y.name}/shape", Tensor.of(np.array(y.static_shape, np.int64)))
+    return Node("Reshape", (x, sizes), (y,), {"allowzero": 0}, "", like.name, like.sources)

@@ -1,0 +1,52 @@
+"""Who makes and who reads the values of a graph, for passes that merge neighbouring nodes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from serde.ir.graph import Call, Graph, Node, Tensor, Value
+
+
+class Links:
+    """The nodes of a graph by their results, and how often each value is read.
+
+    Reads from subgraphs and by the outputs count.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.makers = {v: node for node in graph.nodes for v in node.outputs}
+        self.uses = Counter(v for node in graph.all_nodes() for v in node.inputs if v is not None)
+        for around in (graph, *(g for node in graph.all_nodes() for g in node.graphs())):
+            self.uses.update(around.outputs)
+        self.readers: dict[Value, list[Node]] = {}
+        for node in graph.nodes:
+            for v in {v for v in node.inputs if v is not None}:
+                self.readers.setdefault(v, []).append(node)
+
+    def maker(self, value: Value | None, *ops: str) -> Node | None:
+        """The node of the standard that computes ``value``, if it is one of ``ops``."""
+        node = self.makers.get(value) if value is not None else None
+        return node if node is not None and node.op in ops and not node.domain else None
+
+    def sole_maker(self, reader: Node, value: Value | None, *ops: str) -> Node | None:
+        """The same, if only ``reader`` reads the value, once, in the same functions."""
+        node = self.maker(value, *ops)
+        if node is None or value is None or self.uses[value] != 1:
+            return None
+        return node if calls_of(node) == calls_of(reader) else None
+
+
+def calls_of(node: Node) -> set[tuple[Call, ...]]:
+    """The functions of the source that a node is part of."""
+    return {s.calls for s in node.sources}
+
+
+def constant(name: str, tensor: Tensor) -> Value:
+    """A constant of the contents."""
+    return Value(name, tensor.dtype, tensor.shape, tensor)
+
+
+def is_constant(values: Iterable[Value | None]) -> bool:
+    """Whether all values that are there are constants."""
+    return all(v is None or v.tensor is not None for v in values)

@@ -1,0 +1,58 @@
+"""Nodes that only rearrange axes of static shapes, one after the other, as one Reshape."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from serde.ir.graph import Graph, Node, Tensor, Value
+from serde.passes.dce import drop_dead
+from serde.passes.links import Links, constant
+
+RESHAPING = ("Flatten", "Reshape", "Squeeze", "Unsqueeze")
+
+
+def merge_reshapes(graph: Graph) -> Graph:
+    """Return ``graph`` with each chain of such nodes as one; subgraphs are left as they are.
+
+    A Transpose that moves axes of size 1 only is such a node. Nodes that others read too stay.
+    """
+    links = Links(graph)
+    nodes, origins = [], dict[Value, Value]()
+    for node in graph.nodes:
+        x = node.inputs[0] if _is_reshaping(node) else None
+        before = links.sole_maker(node, x, *RESHAPING, "Transpose") if x is not None else None
+        if x is None or before is None or not _is_reshaping(before):
+            nodes.append(node)
+            continue
+        origin = origins.get(x, before.inputs[0])
+        assert origin is not None
+        origins[node.outputs[0]] = origin
+        nodes.append(_reshape(origin, before, node))
+    if not origins:
+        return graph
+    return drop_dead(replace(graph, nodes=tuple(nodes)))
+
+
+def _is_reshaping(node: Node) -> bool:
+    """Whether a node gives the elements in the order in which it reads them."""
+    x = node.inputs[0] if node.inputs else None
+    if node.domain or x is None or not x.is_static or not node.outputs[0].is_static:
+        return False
+    if 0 in x.static_shape:
+        return False
+    if node.op != "Transpose":
+        return node.op in RESHAPING
+    perm: Any = node.attrs.get("perm") or tuple(reversed(range(x.rank)))
+    kept = [axis for axis in perm if x.static_shape[axis] != 1]
+    return kept == sorted(kept)
+
+
+def _reshape(origin: Value, before: Node, node: Node) -> Node:
+    (result,) = node.outputs
+    shape = np.array(result.static_shape, np.int64)
+    sources = tuple(dict.fromkeys((*before.sources, *node.sources)))
+    operands = (origin, constant(f"{result.name}/shape", Tensor.of(shape)))
+    return Node("Reshape", operands, (result,), {"allowzero": 0}, "", node.name, sources)

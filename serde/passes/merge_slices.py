@@ -1,0 +1,91 @@
+"""A Slice of a Slice along other axes, and of a Pad that it does not reach, as one Slice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from serde.ir.graph import Graph, Node, Tensor
+from serde.passes.dce import drop_dead
+from serde.passes.links import Links, calls_of, constant, is_constant
+
+
+class Bounds(NamedTuple):
+    """Starts, ends, axes and steps of a Slice."""
+
+    starts: tuple[int, ...]
+    ends: tuple[int, ...]
+    axes: tuple[int, ...]
+    steps: tuple[int, ...]
+
+
+def merge_slices(graph: Graph) -> Graph:
+    """Return ``graph`` with such Slices merged; subgraphs are left as they are.
+
+    A Slice that others than Slices read too stays.
+    """
+    if sum(node.op in ("Slice", "Pad") for node in graph.nodes) < 2:
+        return graph
+    links, nodes = Links(graph), []
+    for node in graph.nodes:
+        merged = _merge(node, links)
+        nodes.append(merged)
+        links.makers[node.outputs[0]] = merged
+    if all(a is b for a, b in zip(nodes, graph.nodes, strict=True)):
+        return graph
+    return drop_dead(replace(graph, nodes=tuple(nodes)))
+
+
+def _merge(node: Node, links: Links) -> Node:
+    bounds = _bounds_of(node)
+    before = links.maker(node.inputs[0], "Slice", "Pad") if bounds is not None else None
+    if bounds is None or before is None or calls_of(before) != calls_of(node):
+        return node
+    first = Bounds((), (), (), ()) if before.op == "Pad" else _bounds_of(before)
+    if first is None or not (_reaches(bounds, before) or _are_apart(before, first, links)):
+        return node
+    both = Bounds(*(a + b for a, b in zip(first, bounds, strict=True)))
+    stem = node.outputs[0].name
+    operands = [
+        constant(f"{stem}/{part}", Tensor.of(np.array(of, np.int64)))
+        for part, of in both._asdict().items()
+    ]
+    sources = tuple(dict.fromkeys((*before.sources, *node.sources)))
+    return replace(node, inputs=(before.inputs[0], *operands), sources=sources)
+
+
+def _reaches(bounds: Bounds, pad: Node) -> bool:
+    """Whether a Slice reads nothing that a Pad adds: it adds at the end of the one axis."""
+    (x, pads, _, axes) = (*pad.inputs, None, None)[:4] if pad.op == "Pad" else (None,) * 4
+    is_plain = x is not None and x.shape is not None and axes is None and len(bounds.axes) == 1
+    if not is_plain or x is None or pads is None or pads.tensor is None:
+        return False
+    (axis,), (start,), (end,), _ = bounds.axes, bounds.starts, bounds.ends, bounds.steps
+    size, added = x.ranked_shape[axis], pads.ints()
+    others = [p for at, p in enumerate(added) if at != x.rank + axis]
+    return isinstance(size, int) and not any(others) and 0 <= start <= end <= size
+
+
+def _are_apart(before: Node, first: Bounds, links: Links) -> bool:
+    """Whether all that read a Slice are Slices along other axes."""
+    x = before.outputs[0]
+    readers = links.readers.get(x, [])
+    if before.op != "Slice" or links.uses[x] != len(readers):
+        return False
+    others = [_bounds_of(n) if n.inputs[0] is x else None for n in readers]
+    alike = all(calls_of(n) == calls_of(before) for n in readers)
+    return alike and all(b is not None and set(b.axes).isdisjoint(first.axes) for b in others)
+
+
+def _bounds_of(node: Node) -> Bounds | None:
+    """The bounds of a Slice of constants, axes counted from the front; None of another node."""
+    x, *operands = node.inputs if node.op == "Slice" and not node.domain else (None,)
+    if x is None or len(operands) < 2 or not is_constant(operands) or x.shape is None:
+        return None
+    starts, ends = (v.ints() for v in operands[:2] if v is not None)
+    count, rest = len(starts), (*operands[2:], None, None)[:2]
+    axes = tuple(range(count)) if rest[0] is None else rest[0].ints()
+    steps = (1,) * count if rest[1] is None else rest[1].ints()
+    return Bounds(starts, ends, tuple(a % x.rank for a in axes), steps)

@@ -1,0 +1,159 @@
+"""Nodes that are merged when ONNX is written: fewer of them, and the same numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx.numpy_helper import from_array
+
+import serde
+from tests.onnx_live import error, model_of, run_model
+
+W = {"w": (4, 5), "b": (5,), "v": (4, 6), "c": (6,)}
+NORM = {"s": (3,), "t": (3,), "m": (3,), "u": (3,), "f": (3, 1, 1), "k": (2, 3, 3, 3)}
+CASES = {
+    "unit axes of a Transpose": (
+        "(float[1,6,4] x) => (float[4,6] y)",
+        "a = Transpose<perm = [1, 0, 2]>(x) s = Constant<value_ints = [4, 6]>() y = Reshape(a, s)",
+        "Reshape",
+    ),
+    "a Transpose that moves elements": (
+        "(float[2,6,4] x) => (float[8,6] y)",
+        "a = Transpose<perm = [1, 0, 2]>(x) s = Constant<value_ints = [8, 6]>() y = Reshape(a, s)",
+        "Transpose Reshape",
+    ),
+    "Reshape and Unsqueeze": (
+        "(float[2,6] x) => (float[3,1,4] y)",
+        "s = Constant<value_ints = [3, 4]>() a = Reshape(x, s) i = Constant<value_ints = [1]>() "
+        "y = Unsqueeze(a, i)",
+        "Reshape",
+    ),
+    "a Reshape that others read": (
+        "(float[2,6] x) => (float[3,1,4] y, float[3,4] z)",
+        "s = Constant<value_ints = [3, 4]>() a = Reshape(x, s) i = Constant<value_ints = [1]>() "
+        "y = Unsqueeze(a, i) z = Relu(a)",
+        "Reshape Unsqueeze Relu",
+    ),
+    "Slices of other axes": (
+        "(float[5,6] x) => (float[2,3] y, float[2,2] z)",
+        "o = Constant<value_ints = [0]>() i = Constant<value_ints = [1]>() "
+        "two = Constant<value_ints = [2]>() e = Constant<value_ints = [4]>() "
+        "a = Slice(x, two, e, o) y = Slice(a, i, e, i) z = Slice(a, two, e, i)",
+        "Slice Slice",
+    ),
+    "Slices of one axis": (
+        "(float[5,6] x) => (float[2,6] y)",
+        "o = Constant<value_ints = [0]>() i = Constant<value_ints = [1]>() "
+        "e = Constant<value_ints = [4]>() t = Constant<value_ints = [3]>() "
+        "a = Slice(x, i, e, o) y = Slice(a, i, t, o)",
+        "Slice Slice",
+    ),
+    "a Slice within a Pad": (
+        "(float[3,4] x) => (float[2,4] y)",
+        "p = Constant<value_ints = [0, 0, 5, 0]>() a = Pad(x, p) o = Constant<value_ints = [0]>() "
+        "e = Constant<value_ints = [2]>() y = Slice(a, o, e, o)",
+        "Slice",
+    ),
+    "a Slice of what a Pad adds": (
+        "(float[3,4] x) => (float[4,4] y)",
+        "p = Constant<value_ints = [0, 0, 5, 0]>() a = Pad(x, p) o = Constant<value_ints = [0]>() "
+        "e = Constant<value_ints = [4]>() y = Slice(a, o, e, o)",
+        "Pad Slice",
+    ),
+    "ones of the other operand's size": (
+        "(float[40,50] x) => (float[40,50] y)",
+        "s = Constant<value_ints = [40, 50]>() a = ConstantOfShape<value = float[1] {2}>(s) "
+        "y = Add(a, x)",
+        "Add",
+    ),
+    "ones that make the result larger": (
+        "(float[50] x) => (float[40,50] y)",
+        "s = Constant<value_ints = [40, 50]>() a = ConstantOfShape<value = float[1] {2}>(s) "
+        "y = Add(a, x)",
+        "ConstantOfShape Add",
+    ),
+    "constants that were expanded": (
+        "(bool[40,50] x, float[40,50] z) => (float[40,50] y)",
+        "s = Constant<value_ints = [40, 1]>() a = ConstantOfShape<value = float[1] {2}>(s) "
+        "c = Constant<value_float = 3.0>() d = Mul(a, c) y = Where(x, d, z)",
+        "Where",
+    ),
+    "a sum with zero and a product with one": (
+        "(float[4] x) => (float[4] y)",
+        "o = Constant<value_float = 0.0>() i = Constant<value_float = 1.0>() a = Add(x, o) "
+        "b = Mul(i, a) c = Div(b, i) d = Sub(c, o) y = Relu(d)",
+        "Relu",
+    ),
+    "less than zero": (
+        "(float[4] x) => (float[4] y)",
+        "o = Constant<value_float = 0.0>() i = Constant<value_float = 1.0>() a = Sub(o, x) "
+        "b = Div(i, a) y = Relu(b)",
+        "Sub Div Relu",
+    ),
+    "Concats that Concats read": (
+        "(float[2] x, float[3] z) => (float[8] y, float[7] q)",
+        "a = Concat<axis = 0>(x, z) y = Concat<axis = 0>(a, z) q = Concat<axis = 0>(a, x)",
+        "Concat Concat",
+    ),
+    "layers that share an operand": (
+        "(float[2,3,4] x) => (float[2,3,5] y, float[2,3,6] z)",
+        "p = MatMul(x, w) q = MatMul(x, v) y = Add(p, b) z = Add(c, q)",
+        "MatMul MatMul Add Add",
+    ),
+    "layers between Reshapes": (
+        "(float[2,3,4] x) => (float[6,5] y, float[36] z)",
+        "p = MatMul(x, w) q = MatMul(x, v) r = Add(p, b) t = Add(c, q) "
+        "s = Constant<value_ints = [-1, 5]>() y = Reshape(r, s) n = Constant<value_ints = [-1]>() "
+        "z = Reshape(t, n)",
+        "Reshape Gemm Gemm Reshape",
+    ),
+}  # fmt: skip
+
+
+def made_of(signature, body, tmp_path, **options):
+    """A model, what it is run with, and what is written of it."""
+    draws = np.random.default_rng(0)
+    model = model_of(f"g {signature} {{ {body} }}", opset=17, ir_version=8)
+    used = {n for node in model.graph.node for n in node.input}
+    used -= {n for node in model.graph.node for n in node.output}
+    held = {n: s for n, s in {**W, **NORM}.items() if n in used}
+    for name, shape in held.items():
+        array = draws.uniform(0.5, 1.5, shape).astype(np.float32)
+        model.graph.initializer.append(from_array(array, name))
+    feeds = {}
+    for value in model.graph.input:
+        shape = [d.dim_value for d in value.type.tensor_type.shape.dim]
+        array = draws.standard_normal(shape)
+        is_bool = value.type.tensor_type.elem_type == onnx.TensorProto.BOOL
+        feeds[value.name] = array > 0 if is_bool else array.astype(np.float32)
+    onnx.save(model, tmp_path / "a.onnx")
+    serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", **options)
+    return model, feeds, onnx.load(tmp_path / "b.onnx")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_fewer_nodes(name, tmp_path):
+    signature, body, ops = CASES[name]
+    model, feeds, made = made_of(signature, body, tmp_path)
+    assert sorted(n.op_type for n in made.graph.node) == sorted(ops.split())
+    for got, wanted in zip(run_model(made, feeds), run_model(model, feeds), strict=True):
+        assert got.shape == wanted.shape and error(got, wanted) < 1e-6
+
+
+@pytest.mark.parametrize(
+    "body, ops",
+    [
+        ("n = BatchNormalization(x, s, t, m, u) a = Mul(n, f) y = Add(f, a)", "BatchNormalization"),
+        ("a = Mul(x, f) y = Conv<pads = [1, 1, 1, 1]>(a, k)", "Conv"),
+        ("a = Mul(x, f) z = Relu(a) b = Conv<pads = [1, 1, 1, 1]>(a, k) y = Concat<axis = 1>(z, b)",
+         "Mul Relu Conv Concat"),
+        ("a = Add(x, f) y = Conv<pads = [1, 1, 1, 1]>(a, k)", "Add Conv"),
+    ],
+)  # fmt: skip
+def test_factors_by_channel(body, ops, tmp_path):
+    signature = "(float[2,3,4,5] x) => (float[2,C,4,5] y)"
+    model, feeds, made = made_of(signature, body, tmp_path, fold_batchnorm=True)
+    assert [n.op_type for n in made.graph.node] == ops.split()
+    (got,), (wanted,) = run_model(made, feeds), run_model(model, feeds)
+    assert error(got, wanted) < 1e-6
