@@ -33,9 +33,11 @@ class LiveWorker:
     def __init__(
         self, framework: str, variable: str, script: Path, maker: str,
         obstacle: Callable[[], str], environment: Callable[[Path], Mapping[str, str]],
+        part: str = "",
     ) -> None:  # fmt: skip
         self.framework, self.variable, self.script = framework, variable, script
         self.maker, self.obstacle, self.environment = maker, obstacle, environment
+        self.part = part
         self._found: subprocess.Popen[str] | str | None = None
 
     def found(self) -> subprocess.Popen[str] | str:
@@ -50,7 +52,7 @@ class LiveWorker:
             return f"{none}: {why}"
         if not place:
             return f"{none}: {self.variable} names no folder made by {self.maker}"
-        folder = Path(place)
+        folder = Path(place) / self.part
         try:
             process = subprocess.Popen(
                 [folder / "v/bin/python", self.script], env={**self.environment(folder)}, text=True,
