@@ -14,6 +14,7 @@ from .bind.bind_params import bind_params
 from .io.discover import find
 from .io.params import Params
 from .io.symbol_json import Symbol, parse_symbol
+from .rules import NEWEST
 
 VERSION = "mxnet.version"  # metadata key of the version that wrote the symbol
 
@@ -42,6 +43,14 @@ def decode(
 def show_version(number: int) -> str:
     """A version of MXNet as people write it: 10901 is 1.9.1."""
     return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
+
+
+def parse_version(text: str | None) -> int:
+    """The number of a version that ``show_version`` shows; the newest 1.x for None."""
+    if text is None:
+        return NEWEST
+    major, minor, patch = map(int, text.split("."))
+    return major * 10000 + minor * 100 + patch
 
 
 def decode_symbol(

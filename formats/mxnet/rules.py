@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from serde.errors import ConversionError
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType
-from serde.rewrite.rules import RuleTable
+from serde.rewrite.rules import Rule, RuleTable
 
 from .ops_without_attributes import LENIENT
 from .unsupported_ops import REFUSED
@@ -121,6 +121,11 @@ def is_hidden(name: str) -> bool:
     return name.startswith("__") or name.endswith(HIDDEN)
 
 
+SECOND = 20000  # MXNet 2.0, as MXNet counts
+NEWEST, LAST = 10901, 1 << 31
+_changed: dict[range, RuleTable] = {}
+
+
 def dtype_of(name: str) -> DType:
     """The element type MXNet calls ``name``."""
     return DType.of(name)
@@ -129,3 +134,28 @@ def dtype_of(name: str) -> DType:
 reads = RuleTable(
     "mxnet → ir", parse=parse, hidden=is_hidden, reasons=REFUSED, unset="None", lenient=LENIENT
 )
+
+
+def reads_between(first: int, end: int) -> RuleTable:
+    """The table of what operators meant in releases from ``first`` up to ``end``.
+
+    Numbers are MXNet's: 10300 is 1.3.0. Operators that it has no rule for mean what they do in
+    ``reads``.
+    """
+    made = RuleTable("mxnet → ir", parse=parse, hidden=is_hidden, unset="None", lenient=LENIENT)
+    return _changed.setdefault(range(first, end), made)
+
+
+def changed_rules(version: int) -> dict[str, Rule]:
+    """The rules of operators that mean something else in a release than in the newest 1.x."""
+    tables = (table for span, table in _changed.items() if version in span)
+    return {op: rule for table in tables for op, rule in table.rules.items()}
+
+
+def reads_of(version: int) -> RuleTable:
+    """The table for files of a release."""
+    changed = changed_rules(version)
+    return reads.merge(changed) if changed else reads
+
+
+reads_second = reads_between(SECOND, LAST)

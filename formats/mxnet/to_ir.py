@@ -16,7 +16,7 @@ from . import ops
 from .bind.bind_params import refuse_missing_parameters
 from .bind.placeholders import add_placeholders
 from .bind.symbol_info import symbol_info
-from .decode import VERSION
+from .decode import VERSION, parse_version
 from .infer_shapes.begin_states import infer_zeros_sizes
 from .infer_shapes.failures import refuse_given_shapes
 from .infer_shapes.infer_inputs import complete_inputs
@@ -37,9 +37,9 @@ from .passes.drop_labels import drop_labels, drop_unread_labels
 from .passes.inference_mode import collect_notes
 from .passes.mark_requantized import requantized_hints
 from .passes.strip_nms import apply_nms_option
-from .rules import reads
+from .rules import reads, reads_of
 
-__all__ = ["ops", "to_ir"]
+__all__ = ["ops", "reads", "to_ir"]
 
 
 def to_ir(
@@ -83,7 +83,8 @@ def to_ir(
     if not info.has_numpy_shapes:
         complete = infer_zeros_sizes(complete)
     exact = integers == "exact" and not dequantize
-    known = reads if exact else reads.merge(floating.rules)
+    read = reads_of(parse_version(graph.metadata.get(VERSION)))
+    known = read if exact else read.merge(floating.rules)
     known = known if kernels == "onednn" else known.merge(plain_kernels.rules)
     table = with_random(add_custom_rules(known, complete, rules), draws, random)
     table = table.with_guard(partial(check_shapes, info.has_numpy_shapes))

@@ -13,7 +13,9 @@ BY_REASON = {
         "multi_sgd_mom_update multi_sgd_update nag_mom_update "
         "preloaded_multi_mp_sgd_mom_update preloaded_multi_mp_sgd_update "
         "preloaded_multi_sgd_mom_update preloaded_multi_sgd_update rmsprop_update "
-        "rmspropalex_update sgd_mom_update sgd_update signsgd_update signum_update reset_arrays"
+        "rmspropalex_update sgd_mom_update sgd_update signsgd_update signum_update reset_arrays "
+        "_adabelief_update _mp_adabelief_update _multi_adabelief_update "
+        "_multi_mp_adabelief_update _multi_lans_update _multi_mp_lans_update"
     ),
     "reads or decodes an image file: feed the model the pixels instead": (
         "_cvimdecode _cvimread _imdecode"
@@ -30,7 +32,8 @@ BY_REASON = {
     "changes images at random, for training: leave it out of the model": (
         "_image_random_brightness _image_random_color_jitter _image_random_contrast "
         "_image_random_flip_left_right _image_random_flip_top_bottom _image_random_hue "
-        "_image_random_lighting _image_random_saturation"
+        "_image_random_lighting _image_random_saturation _image_random_crop "
+        "_image_random_resized_crop"
     ),
     "draws until it has enough different numbers: how many, nothing tells beforehand": (
         "_sample_unique_zipfian"
@@ -40,7 +43,7 @@ BY_REASON = {
         "of steps that is known beforehand does"
     ): (
         "_linalg_syevd _npi_eig _npi_eigh _npi_eigvals _npi_eigvalsh _npi_pinv "
-        "_npi_pinv_scalar_rcond _npi_svd"
+        "_npi_pinv_scalar_rcond _npi_svd _npi_lstsq _npi_matrix_rank _npi_matrix_rank_none_tol"
     ),
     "makes the targets a detector is trained with: cut the model before it": (
         "_contrib_MultiBoxTarget"
@@ -55,7 +58,22 @@ BY_REASON = {
         "it with --custom-domain"
     ): "Custom",
     "works on a tensor in place, imperatively: no symbol can hold it": (
-        "_onehot_encode _scatter_set_nd _set_value fill_element_0index"
+        "_onehot_encode _scatter_set_nd _set_value fill_element_0index _npi_fill_diagonal"
+    ),
+    "MXNet 2.0 writes it without its attributes, and cannot load it: leave npx's loops out": (
+        "_npx_cond _npx_foreach _npx_while_loop"
+    ),
+    "needs a QR factorization, for which ONNX has no operator": "_npi_qr",
+    "needs the order of weights that intgemm chooses for a processor: convert the floats": (
+        "_contrib_intgemm_fully_connected _contrib_intgemm_maxabsolute "
+        "_contrib_intgemm_prepare_data _contrib_intgemm_prepare_weight "
+        "_contrib_intgemm_take_weight"
+    ),
+    "MXNet 2.0 cannot run it as part of a symbol: shift by a tensor": (
+        "_npi_bitwise_left_shift_scalar _npi_bitwise_right_shift_scalar"
+    ),
+    "draws random numbers of a distribution that no rule makes: feed the model the numbers": (
+        "_npi_laplace _random_binomial _sample_binomial"
     ),
     "asks whether MXNet keeps two tensors in one place: no model's numbers depend on that": (
         "_npi_share_memory"

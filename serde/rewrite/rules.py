@@ -220,7 +220,7 @@ class RuleTable:
                 )
             bound = {}
         for name, attribute in rule.attributes.items():
-            if name in attrs:
+            if name in attrs and not self._stands_for_default(attribute, attrs[name]):
                 try:
                     bound[name] = self._parse(attribute.kind, attrs[name])
                 except ConversionError:
@@ -233,6 +233,10 @@ class RuleTable:
     def _is_unset(self, raw: Any) -> bool:
         """Whether a raw value stands for an attribute that is not given."""
         return self._unset is not None and bool(raw == self._unset)
+
+    def _stands_for_default(self, attribute: Attribute, raw: Any) -> bool:
+        """Whether a text that is no text of the attribute's stands for its default."""
+        return attribute.kind is str and not attribute.is_required and self._is_unset(raw)
 
     def _find_undeclared(self, rule: Rule, op: str, attrs: Keyed) -> dict[str, Any]:
         """The attributes that could matter and that ``rule`` says nothing of."""

@@ -35,7 +35,7 @@ from serde.legalize.convert import lower_to
 from serde.passes import tidy
 from serde.passes.cut_inputs import with_inputs
 from tests.mxnet.int8 import skip_inexact
-from tests.mxnet_live import live_mxnet, run_op, run_symbol
+from tests.mxnet_live import MXNET_VERSION, live_mxnet, run_op, run_symbol
 from tests.onnx_live import LEVELS, OPTIMIZED, run_at
 
 Array = np.ndarray[Any, Any]
@@ -86,7 +86,7 @@ class Case:
     is refused so. ``since`` is the lowest opset that can say it. ``gap`` names what ONNX Runtime
     has no kernel for; ONNX's reference implementation is the judge there. ``printed`` is the IR
     with static shapes, as text. ``network`` makes a symbol around the operator, of MXNet and the
-    variables ``x0, x1, …``.
+    variables ``x0, x1, …``. ``release`` is the number of the MXNet that the file names.
     """
 
     op: str
@@ -101,6 +101,7 @@ class Case:
     printed: str = ""
     np_shape: bool = False
     tolerance: float = 0.0
+    release: int = MXNET_VERSION
     network: Callable[..., Any] | None = None
 
     def but(self, **changes: Any) -> Case:
@@ -254,17 +255,25 @@ def _symbol_json(case: Case, outputs: int = 1) -> str:
     if case.network is not None:
         mx = live_mxnet()
         made = case.network(mx, *(mx.sym.var(f"x{i}") for i in range(len(case.inputs))))
-        return mx.sym.Group(made).tojson() if isinstance(made, list) else made.tojson()  # type: ignore
+        text = mx.sym.Group(made).tojson() if isinstance(made, list) else made.tojson()
+        return text.replace(f'["int", {MXNET_VERSION}]', f'["int", {case.release}]')  # type: ignore
     names = [f"x{i}" for i in range(len(case.inputs))]
     node = {"op": case.op, "name": "op", "inputs": [[i, 0, 0] for i in range(len(names))]}
     nodes = [{"op": "null", "name": n, "inputs": []} for n in names]
     return json.dumps(
         {
             "nodes": [*nodes, {**node, "attrs": dict(case.attrs)}],
+            "arg_nodes": list(range(len(names))),
             "heads": [[len(names), i, 0] for i in range(outputs)],
-            "attrs": {"mxnet_version": ["int", 10901]},
+            "attrs": {"mxnet_version": ["int", case.release], **_shape_flag(case)},
         }
     )
+
+
+def _shape_flag(case: Case) -> dict[str, Any]:
+    """How the file of another release says that it has NumPy's shapes."""
+    is_told = case.np_shape and case.release != MXNET_VERSION
+    return {"is_np_shape": ["int", 1]} if is_told else {}
 
 
 def _graph(text: str, case: Case, naming: str) -> Graph:

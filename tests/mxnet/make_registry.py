@@ -1,6 +1,9 @@
 """Write what live MXNet's registry says of every forward operator.
 
-    python -m tests.mxnet.make_registry
+    python -m tests.mxnet.make_registry [2]
+
+With ``2`` the registry is that of MXNet 2.0, which runs in ``$SERDE_MXNET``, and the names are
+those that differ from MXNet 1.9.1's: ``mxnet_registry_of_2.json`` and ``aliases_of_2.py``.
 
 ``tests/data/mxnet_registry.json`` holds per operator its other names, its operands, whether their
 number is open, and its attributes with the type and default MXNet's documentation states;
@@ -12,11 +15,14 @@ from __future__ import annotations
 
 import ctypes
 import json
+import sys
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from serde.formats.mxnet.ops.aliases import ALIASES as KNOWN
+from tests.mxnet.releases_live import SECOND, worker
 from tests.mxnet_live import MXNET_VERSION, live_mxnet, registered_ops
 
 ROOT = Path(__file__).parents[2]
@@ -31,6 +37,20 @@ from __future__ import annotations
 
 ALIASES = {  # the name rules are registered under: its other names
 '''
+SECOND_FILE = FILE.with_name("mxnet_registry_of_2.json")
+SECOND_ALIASES = ALIASES.with_name("aliases_of_2.py")
+SECOND_HEADER = '''"""Names of MXNet 2.0's operators, where they are others than MXNet 1.9.1's.
+
+Written by tests/mxnet/make_registry.py.
+"""
+
+from __future__ import annotations
+
+# Names that MXNet 1.9.1 has for an operator that another of 2.0 is not.
+SECOND_OWN = {own}
+SECOND_ALIASES = {{  # a name: the one that rules are registered under
+{aliases}}}
+'''
 LENIENT = ROOT / "formats" / "mxnet" / "ops_without_attributes.py"
 LENIENT_HEADER = '''"""Operators without parameters in MXNet's code: it loads them with any attribute, and ignores it.
 
@@ -44,6 +64,7 @@ LENIENT = frozenset(
     """
 '''
 OPERANDS = ("NDArray-or-Symbol", "NDArray", "Symbol", "Symbol or Symbol[]")
+ALIASED = {other: name for name, others in KNOWN.items() for other in others.split()}
 Strings = ctypes.POINTER(ctypes.c_char_p)
 
 
@@ -125,7 +146,36 @@ def as_aliases(found: Mapping[str, Any]) -> str:
     return HEADER + "".join(lines) + "}\n"
 
 
-if __name__ == "__main__":
+def second_registry() -> dict[str, Any]:
+    """The forward operators of MXNet 2.0."""
+    found: dict[str, Any] = worker(SECOND).ask("registry")
+    return dict(sorted(found.items()))
+
+
+def as_second_aliases(found: Mapping[str, Any]) -> str:
+    """The module of the names that differ in MXNet 2.0."""
+    own = sorted(n for n in found if ALIASED.get(n, n) != n)
+    names = {n: n if n in own else ALIASED.get(n, n) for n in found}
+    other = {
+        alias: names[name]
+        for name, entry in sorted(found.items())
+        for alias in entry.get("aliases", ())
+        if ALIASED.get(alias, alias) != names[name]
+    }
+    lines = "".join(f'    "{alias}": "{name}",\n' for alias, name in other.items())
+    return SECOND_HEADER.format(own=json.dumps(own), aliases=lines)
+
+
+def main(arguments: list[str]) -> None:
+    """Write the files of the newest release, or those of MXNet 2.0."""
+    if arguments == ["2"]:
+        SECOND_FILE.write_text(as_json(second_registry()))
+        SECOND_ALIASES.write_text(as_second_aliases(second_registry()))
+        return
     FILE.write_text(as_json(registry()))
     ALIASES.write_text(as_aliases(registry()))
     LENIENT.write_text(as_lenient(registry()))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

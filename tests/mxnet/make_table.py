@@ -16,13 +16,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
+from serde.formats.mxnet.bind.op_names import CANONICAL
 from serde.formats.mxnet.ops.random.sampling import draws
 from serde.formats.mxnet.passes.inference_mode import INFERENCE_FORMS
-from serde.formats.mxnet.rules import reads
+from serde.formats.mxnet.rules import SECOND, changed_rules, reads
 from serde.formats.mxnet.unsupported_ops import REFUSED
 from tests.mxnet.cases import Case, Refusal
 from tests.mxnet.draws import DRAWN
-from tests.mxnet.make_registry import FILE
+from tests.mxnet.make_registry import FILE, SECOND_FILE
 
 ROOT = Path(__file__).parents[2]
 TABLE = ROOT / "docs" / "reference" / "mxnet-operators.md"
@@ -58,11 +59,11 @@ class Row(NamedTuple):
 
 
 @cache
-def tested() -> tuple[Counter[str], Counter[str]]:
+def tested(folder: str) -> tuple[Counter[str], Counter[str]]:
     """How many configurations of each operator are compared, and how many must be refused."""
     compared, refused = Counter[str](), Counter[str]()
-    for path in sorted(Path(__file__).parent.glob("ops/test_*.py")):
-        for case in getattr(import_module(f"tests.mxnet.ops.{path.stem}"), "CASES", ()):
+    for path in sorted(Path(__file__).parent.glob(f"{folder}/test_*.py")):
+        for case in getattr(import_module(f"tests.mxnet.{folder}.{path.stem}"), "CASES", ()):
             if isinstance(case, Case):
                 compared[case.op] += 1
             elif isinstance(case, Refusal):
@@ -70,11 +71,11 @@ def tested() -> tuple[Counter[str], Counter[str]]:
     return compared, refused
 
 
-def row(name: str) -> Row:
-    """What becomes of one operator."""
-    compared, refused = tested()
+def row(name: str, folder: str = "ops") -> Row:
+    """What becomes of one operator, with the cases of a folder."""
+    compared, refused = tested(folder)
     counts = compared[name], refused[name]
-    if name in reads:
+    if name in reads or (folder != "ops" and name in changed_rules(SECOND)):
         kind = FORM if name in INFERENCE_FORMS else CONVERTED
         return Row(name, kind, *counts, INFERENCE_FORMS.get(name, NOTES.get(name, "")))
     if name in draws.rules:
@@ -87,6 +88,13 @@ def row(name: str) -> Row:
 def rows() -> list[Row]:
     """Every forward operator, by name."""
     return [row(name) for name in sorted(json.loads(FILE.read_text()))]
+
+
+def rows_of_second() -> list[Row]:
+    """The forward operators of MXNet 2.0 that MXNet 1.9.1 has not, or has otherwise."""
+    known = json.loads(FILE.read_text())
+    listed = {n for n in json.loads(SECOND_FILE.read_text()) if CANONICAL.get(n, n) not in known}
+    return [row(name, "releases") for name in sorted(listed | set(changed_rules(SECOND)))]
 
 
 def as_markdown() -> Iterator[str]:
@@ -109,7 +117,24 @@ def as_markdown() -> Iterator[str]:
     yield "| operator | class | configurations | refusals tested | note |"
     yield "|---|---|---:|---:|---|"
     for r in every:
-        yield f"| `{r.name}` | {r.kind} | {r.cases or ''} | {r.refusals or ''} | {r.note} |"
+        yield as_line(r)
+    second = rows_of_second()
+    counts = Counter(r.kind for r in second)
+    yield ""
+    yield "## MXNet 2.0"
+    yield ""
+    yield f"MXNet 2.0.0b1 brought {len(second)} operators, or computes them otherwise; its other"
+    yield f"operators are those above. Of these {counts[CONVERTED]} are converted; the numbers that"
+    yield "configurations are compared with are recorded (`tests/mxnet/recorded.py`)."
+    yield ""
+    yield "| operator | class | configurations | refusals tested | note |"
+    yield "|---|---|---:|---:|---|"
+    yield from map(as_line, second)
+
+
+def as_line(r: Row) -> str:
+    """An operator's line."""
+    return f"| `{r.name}` | {r.kind} | {r.cases or ''} | {r.refusals or ''} | {r.note} |"
 
 
 if __name__ == "__main__":

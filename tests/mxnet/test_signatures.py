@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,10 +13,20 @@ import pytest
 from serde.formats.mxnet.ops import aliases
 from serde.formats.mxnet.ops.aliases import ALIASES
 from serde.formats.mxnet.ops.quantization.matmul import FLAGS
-from serde.formats.mxnet.rules import parse, reads
+from serde.formats.mxnet.rules import SECOND, changed_rules, parse, reads
 from serde.rewrite.rules import Rule
 from serde.rewrite.subgraphs import Body
-from tests.mxnet.make_registry import FILE, LENIENT, as_aliases, as_json, as_lenient, registry
+from tests.mxnet.make_registry import (
+    FILE,
+    LENIENT,
+    SECOND_ALIASES,
+    SECOND_FILE,
+    as_aliases,
+    as_json,
+    as_lenient,
+    as_second_aliases,
+    registry,
+)
 from tests.mxnet_live import live_mxnet
 
 REGISTRY = json.loads(FILE.read_text())
@@ -54,9 +65,28 @@ REAL["_npi_norm"] = {
 }
 for _name, _attributes in REAL.items():
     REGISTRY[_name]["attributes"] = _attributes
+CHANGED = changed_rules(SECOND)
+SECOND_REGISTRY = json.loads(SECOND_FILE.read_text())
+# Attributes of MXNet 2.0 that its documentation has wrong, or that only its files have.
+SECOND_REAL = {
+    "Concat": {"num_args": "int, required", "dim": "int or None, default='1'"},
+    "sort": {
+        "axis": "int or None, default='-1'",
+        "is_ascend": "boolean or None, default=None",
+        "is_ascend_s": "boolean or None, default=None",
+    },
+}
+for _name, _attributes in SECOND_REAL.items():
+    SECOND_REGISTRY[_name]["attributes"] = _attributes
 REGISTERED = {
     alias: entry for name, entry in REGISTRY.items() for alias in (name, *entry.get("aliases", ()))
 }
+for _name, _entry in SECOND_REGISTRY.items():  # what only MXNet 2.0 has
+    if _name not in REGISTERED:
+        REGISTERED[_name] = _entry
+    elif _name not in CHANGED and _name not in REAL and "attributes" in _entry:
+        both = _entry["attributes"] | REGISTERED[_name].get("attributes", {})
+        REGISTERED[_name] = {**REGISTERED[_name], "attributes": both}
 # Names that MXNet 1.9.1 is built without, and where they come from.
 OLD = {"WarpCTC": "plugin/warpctc"}
 # Where the documentation says nothing of a default that the code has.
@@ -71,12 +101,16 @@ HIDDEN_STATES = {
     "BatchNorm_v1": ["moving_mean", "moving_var"],
     "IdentityAttachKLSparseReg": ["moving_avg"],
 }
-RULES = sorted((name, rule) for name, rule in reads.rules.items() if name not in OLD)
+RULES = [
+    *((name, rule, REGISTERED) for name, rule in sorted(reads.rules.items()) if name not in OLD),
+    *((name, rule, SECOND_REGISTRY) for name, rule in sorted(CHANGED.items())),
+]
+IDS = [name if where is REGISTERED else f"{name} of 2.0" for name, _, where in RULES]
 
 
-def stated(name: str, attribute: str) -> tuple[bool, str | None]:
+def stated(where: dict[str, Any], name: str, attribute: str) -> tuple[bool, str | None]:
     """Whether an attribute is required, and its default as a text."""
-    text = REGISTERED[name].get("attributes", {})[attribute]
+    text = where[name].get("attributes", {})[attribute]
     if (name, attribute) in UNDOCUMENTED:
         return False, UNDOCUMENTED[name, attribute]
     found = re.search(r"default=(.*)$", text)
@@ -97,6 +131,12 @@ def test_generated_files() -> None:
     assert LENIENT.read_text() == as_lenient(registry())
 
 
+def test_generated_files_of_mxnet_2() -> None:
+    found = json.loads(SECOND_FILE.read_text())
+    assert SECOND_FILE.read_text() == as_json(found)
+    assert SECOND_ALIASES.read_text() == as_second_aliases(found)
+
+
 def test_names() -> None:
     unknown = sorted(set(reads.rules) - set(REGISTERED) - set(OLD))
     assert not unknown
@@ -109,32 +149,32 @@ def test_rules_have_the_first_names() -> None:
     assert not others & set(reads.rules)
 
 
-@pytest.mark.parametrize("name, rule", RULES, ids=[name for name, _ in RULES])
-def test_attributes(name: str, rule: Rule) -> None:
-    wanted = set(REGISTERED[name].get("attributes", ()))
+@pytest.mark.parametrize("name, rule, where", RULES, ids=IDS)
+def test_attributes(name: str, rule: Rule, where: dict[str, Any]) -> None:
+    wanted = set(where[name].get("attributes", ()))
     known = {n for n, a in rule.attributes.items() if a.kind is not Body} | set(rule.only)
     assert not wanted - known - rule.ignore, "declared by MXNet, and by no rule"
     assert not known - wanted, "declared by the rule only"
 
 
-@pytest.mark.parametrize("name, rule", RULES, ids=[name for name, _ in RULES])
-def test_defaults(name: str, rule: Rule) -> None:
+@pytest.mark.parametrize("name, rule, where", RULES, ids=IDS)
+def test_defaults(name: str, rule: Rule, where: dict[str, Any]) -> None:
     for attribute, declared in rule.attributes.items():
         if declared.kind is Body:
             continue
-        required, text = stated(name, attribute)
+        required, text = stated(where, name, attribute)
         assert declared.is_required == required, attribute
         if not required and text is not None:
             assert same(declared.default, parse(declared.kind, text)), attribute
     for attribute, allowed in rule.only.items():
-        required, text = stated(name, attribute)
+        required, text = stated(where, name, attribute)
         if not required and text is not None:
             assert same(allowed[0], parse(type(allowed[0]), text)), attribute
 
 
-@pytest.mark.parametrize("name, rule", RULES, ids=[name for name, _ in RULES])
-def test_operands(name: str, rule: Rule) -> None:
-    listed = [o for o in REGISTERED[name].get("operands", ()) if o not in UNUSABLE.get(name, ())]
+@pytest.mark.parametrize("name, rule, where", RULES, ids=IDS)
+def test_operands(name: str, rule: Rule, where: dict[str, Any]) -> None:
+    listed = [o for o in where[name].get("operands", ()) if o not in UNUSABLE.get(name, ())]
     listed += HIDDEN_STATES.get(name, ())
-    most = MOST.get(name, None if REGISTERED[name].get("variadic") else len(listed))
+    most = MOST.get(name, None if where[name].get("variadic") else len(listed))
     assert rule.operands[1] == most, listed

@@ -8,13 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..ops.aliases import ALIASES
+from ..ops.aliases_of_2 import SECOND_ALIASES, SECOND_OWN
+from ..rules import SECOND
 
 # Every name an operator goes by besides the one MXNet saves: that one.
 CANONICAL = {other: name for name, others in ALIASES.items() for other in others.split()}
 # MXNet 2.0's names of the layers that oneDNN fused.
-CANONICAL |= {f"_sg_onednn_{op}": f"_sg_mkldnn_{op}" for op in ("conv", "fully_connected")}
+CANONICAL |= {
+    f"_sg_onednn_{op}": f"_sg_mkldnn_{op}"
+    for op in ("conv", "fully_connected", "selfatt_qk", "selfatt_valatt")
+}
 # The names under which the detector's operators were built before MXNet had them.
 CANONICAL |= {f"MultiBox{op}": f"_contrib_MultiBox{op}" for op in ("Prior", "Detection", "Target")}
+# … and of others that are what they were in MXNet 1, and what its own are not.
+SECOND_NAMES = {op: name for op, name in CANONICAL.items() if op not in SECOND_OWN} | SECOND_ALIASES
 # Outputs that bear names of their own.
 NAMED = {
     "BatchNorm": ("output", "mean", "var"),
@@ -45,6 +52,11 @@ NUMBERED = frozenset(
     "_npi_gumbel _npi_histogram _npi_logistic _npi_norm _npi_normal _npi_normal_n _npi_pareto "
     "_npi_rayleigh _npi_slogdet _npi_sort _npi_svd _npi_weibull".split()
 )
+
+
+def canonical_name(op: str, version: int) -> str:
+    """The name that the rules of an operator have, for a file of a release."""
+    return (SECOND_NAMES if version >= SECOND else CANONICAL).get(op, op)
 
 
 def output_names(op: str, name: str, attrs: Mapping[str, str], count: int) -> list[str]:

@@ -20,7 +20,7 @@ from serde.io.sniff import HEAD
 from serde.ir.graph import Graph, Node, Source, Value
 
 from ..bind.declared import Declared, read_declared
-from ..bind.op_names import CANONICAL, output_names
+from ..bind.op_names import canonical_name, output_names
 from ..rules import HIDDEN, Layer
 from .magic import SYMBOL, refuse_other
 
@@ -107,7 +107,7 @@ class _Parsing:
         if depth > DEEPEST:
             raise self.fail(f"subgraphs nest more than {DEEPEST} deep", place)
         version = self.flag(raw, "mxnet_version", place, BEFORE if outer is None else outer)
-        entries = list(self.entries(raw["nodes"], place))
+        entries = list(self.entries(raw["nodes"], place, version))
         heads = self.links(raw.get("heads"), f"{place}.heads", len(entries))
         if not heads:
             raise self.fail("the symbol has no outputs", f"{place}.heads")
@@ -146,7 +146,7 @@ class _Parsing:
         except ConversionError as error:
             raise self.fail(f"__shape__ or __dtype__: {error}", place) from None
 
-    def entries(self, nodes: list[Any], place: str) -> Iterator[_Entry]:
+    def entries(self, nodes: list[Any], place: str, version: int) -> Iterator[_Entry]:
         taken = {n["name"] for n in nodes if isinstance(n, dict) and isinstance(n.get("name"), str)}
         for index, node in enumerate(nodes):
             where = f"{place}.nodes[{index}]"
@@ -169,7 +169,7 @@ class _Parsing:
                 raise self.fail("subgraphs is not a list", where)
             read = node.get("inputs")
             links = self.links(read, f"{where}.inputs", len(nodes)) if read else []
-            yield _Entry(CANONICAL.get(op, op), name, attrs, links, bodies)
+            yield _Entry(canonical_name(op, version), name, attrs, links, bodies)
 
     def word(self, node: Mapping[str, Any], key: str, place: str) -> str:
         found = node.get(key)

@@ -13,6 +13,7 @@ from ..target import legalizations, writes
 ACTIVATIONS = {
     "relu": "Relu",
     "sigmoid": "Sigmoid",
+    "mish": "Mish",
     "softrelu": "Softplus",
     "softsign": "Softsign",
     "tanh": "Tanh",
@@ -21,8 +22,19 @@ ACTIVATIONS = {
 
 @reads("Activation")
 def read_activation(g, x, *, act_type: str):
+    if act_type == "log_sigmoid":
+        return g.Neg(g.Softplus(g.Neg(x)))
     require(act_type in ACTIVATIONS, f"act_type={act_type!r} is unknown")
     return g[ACTIVATIONS[act_type]](x)
+
+
+@reads("log_sigmoid")
+def read_log_sigmoid(g, x: Value):
+    """Minus infinity where the exponential is infinite, unlike the activation."""
+    return g.Neg(g.Log(g.Add(g.Exp(g.Neg(x)), 1.0)))
+
+
+reads("mish")(lambda g, x: g.Mish(x))
 
 
 @reads("LeakyReLU")

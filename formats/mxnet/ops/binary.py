@@ -88,9 +88,55 @@ def greatest_common_divisor(g, a: Value, b: Value):
     return g.loop(step, None, is_any_nonzero(g, b), a, b)[0]
 
 
+@reads("_npi_gcd")
+def read_gcd(g, a: Value, b: Value):
+    """The greatest common divisor, which is not negative."""
+    require(a.type.kind in "iu", f"the greatest common divisor of {a.type.value} numbers")
+    wide = [g.Abs(g.cast(x, DType.INT64)) for x in (a, b)]
+    zeros = g.Mul(g.Mul(*wide), 0)
+    return g.cast_like(greatest_common_divisor(g, *(g.Add(x, zeros) for x in wide)), a)
+
+
 def is_any_nonzero(g, x: Value):
     """Whether an element is not zero."""
     return g.Greater(g.ReduceMax(g.Concat(g.Reshape(x, [-1]), [0], axis=0), [0], keepdims=0), 0)
+
+
+def choose_number(op, g, a: Value, b: Value):
+    """An extreme of two numbers, of which one that is NaN does not count."""
+    if a.type.kind != "f":
+        return g[op](a, b)
+    return g.Where(g.IsNaN(a), b, g.Where(g.IsNaN(b), a, g[op](a, b)))
+
+
+def remainder(g, a: Value, b: Value):
+    """The remainder with the dividend's sign, 0 where the divisor is 0."""
+    zero = g.Equal(b, g.const(0, b.type))
+    if a.type.kind == "f":
+        return g.Where(zero, g.const(0, a.type), g.Mod(a, b, fmod=1))
+    return g.Mod(a, g.Where(zero, g.const(1, b.type), b), fmod=1)
+
+
+def floor_divide(g, a: Value, b: Value):
+    """The quotient rounded down; of integers 0 where the divisor is 0."""
+    if a.type.kind == "f":
+        return g.Floor(g.Div(a, b))
+    zero = g.Equal(b, g.const(0, b.type))
+    divisor = g.Where(zero, g.const(1, b.type), b)
+    down = g.Div(g.Sub(a, g.Mod(a, divisor)), divisor)
+    return g.Where(zero, g.const(0, a.type), down)
+
+
+@compute_in_float
+def log_of_sum(g, a: Value, b: Value):
+    """The logarithm of the sum of two exponentials."""
+    return g.Add(g.Max(a, b), g.Log(g.Add(g.Exp(g.Neg(g.Abs(g.Sub(a, b)))), 1.0)))
+
+
+def shift(function, g, a: Value, b: Value):
+    """Multiply or divide by a power of two; bits that are pushed out are lost, the sign stays."""
+    wide = g.cast(a, DType.INT64)
+    return g.cast_like(function(g, wide, g.Pow(g.const(2, DType.INT64), g.cast(b, DType.INT64))), a)
 
 
 FUNCTIONS = {
@@ -106,6 +152,13 @@ FUNCTIONS = {
     "arctan2": arctan2,
     "copysign": copysign,
     "ldexp": compute_in_float(lambda g, a, b: g.Mul(a, g.Pow(g.const(2, b.type), b))),
+    "fmax": partial(choose_number, "Max"),
+    "fmin": partial(choose_number, "Min"),
+    "fmod": remainder,
+    "floor_divide": floor_divide,
+    "logaddexp": log_of_sum,
+    "bitwise_left_shift": partial(shift, lambda g, a, b: g.Mul(a, b)),
+    "bitwise_right_shift": partial(shift, floor_divide),
 }
 TENSORS = {  # operators of two tensors of one type
     "add": "broadcast_add elemwise_add",
@@ -120,8 +173,20 @@ TENSORS = {  # operators of two tensors of one type
     "arctan2": "_npi_arctan2",
     "copysign": "_npi_copysign",
     "ldexp": "_npi_ldexp",
+    **{
+        n: f"_npi_{n}"
+        for n in ("fmax", "fmin", "logaddexp", "bitwise_left_shift", "bitwise_right_shift")
+    },
 }
-PROMOTING = ("add", "subtract", "multiply", "mod", "power")  # of any two types: _npi_<name>
+PROMOTING = (
+    "add",
+    "subtract",
+    "multiply",
+    "mod",
+    "power",
+    "fmod",
+    "floor_divide",
+)  # of any two types: _npi_<name>
 SCALARS = {  # operators of a tensor and a number behind it
     "add": "_plus_scalar _npi_add_scalar _scatter_plus_scalar",
     "subtract": "_minus_scalar _npi_subtract_scalar _scatter_minus_scalar",
@@ -135,6 +200,7 @@ SCALARS = {  # operators of a tensor and a number behind it
     "arctan2": "_npi_arctan2_scalar",
     "copysign": "_npi_copysign_scalar",
     "ldexp": "_npi_ldexp_scalar",
+    **{n: f"_npi_{n}_scalar" for n in ("fmax", "fmin", "fmod", "floor_divide", "logaddexp")},
 }
 REVERSED = {  # … and the number in front
     "subtract": "_rminus_scalar _npi_rsubtract_scalar",
@@ -144,6 +210,10 @@ REVERSED = {  # … and the number in front
     "arctan2": "_npi_rarctan2_scalar",
     "copysign": "_npi_rcopysign_scalar",
     "ldexp": "_npi_rldexp_scalar",
+    **{
+        n: f"_npi_r{n}_scalar"
+        for n in ("fmod", "floor_divide", "bitwise_left_shift", "bitwise_right_shift")
+    },
 }
 WIDTHS = (DType.BOOL, DType.INT8, DType.UINT8, DType.INT32, DType.INT64, DType.FLOAT16,
           DType.FLOAT32, DType.FLOAT64)  # fmt: skip
@@ -195,6 +265,11 @@ for _function in PROMOTING:
 def read_lcm_scalar(g, x, *, scalar=1.0):
     """The number's fraction is cut off."""
     return read_lcm(g, x, g.const(np.int64(scalar).astype(x.type.numpy)))
+
+
+@reads("_npi_gcd_scalar", ignore=("is_int",))
+def read_gcd_scalar(g, x, *, scalar=1.0):
+    return read_gcd(g, x, g.const(np.int64(scalar).astype(x.type.numpy)))
 
 
 def as_float(g, x: Value):

@@ -15,7 +15,7 @@ from serde.ir.graph import DType, Value
 from serde.rewrite.rules import Hint
 
 from ..io.params import TYPES
-from ..rules import dtype_of, reads
+from ..rules import dtype_of, reads, reads_second
 from ..target import scalar_value, writes
 from .dynamic_shapes import Sizes, emit_arange, emit_iterations
 
@@ -53,6 +53,33 @@ def read_ones(g, *, shape: Ints = (), dtype="float32"):
 @reads("_full", ignore=("ctx",))
 def read_full(g, *, value: float, shape: Ints = (), dtype="float32"):
     return make_full(g, shape, value, dtype)
+
+
+@reads_second("_npi_full", ignore=("ctx",))
+def read_second_full(
+    g, *, shape: Ints = (), double_value: float, int_value: int, uint_value: int, value_type: int,
+    dtype: str | None = None,
+):  # fmt: skip
+    """``value_type`` tells which of the numbers is meant."""
+    number = choose_number(value_type, double_value, int_value, uint_value)
+    return make_full(g, shape, number, dtype or "float32")
+
+
+def choose_number(kind: int, double: float, integer: int, unsigned: int):
+    """The number that MXNet 2 means."""
+    require(kind in (0, 1, 2), f"value_type={kind} is unknown")
+    return (integer, unsigned, double)[kind]
+
+
+@reads_second("_npi_linspace", ignore=("ctx",))
+def read_second_linspace(
+    g, *, start_double: float, stop_double: float, start_int: int, stop_int: int, start_uint: int,
+    stop_uint: int, num: int, endpoint=True, value_type=0, dtype: str | None = None,
+):  # fmt: skip
+    start = choose_number(value_type, start_double, start_int, start_uint)
+    stop = choose_number(value_type, stop_double, stop_int, stop_uint)
+    kind = dtype or "float32"
+    return read_linspace(g, start=start, stop=stop, num=num, endpoint=endpoint, dtype=kind)
 
 
 @reads("zeros_like", ignore=("dtype",))
@@ -109,6 +136,11 @@ def read_numpy_identity(g, *, shape: Ints = (), dtype="float32"):
 @reads("_npi_indices", ignore=("ctx",))
 def read_indices(g, *, dimensions: Ints, dtype="int32"):
     return g.const(arrays.indices(dimensions, dtype_of(dtype).numpy))
+
+
+@reads_second("_npi_indices", ignore=("ctx",))
+def read_second_indices(g, *, dimensions: Ints, dtype: str | None = None):
+    return read_indices(g, dimensions=dimensions, dtype=dtype or "int64")
 
 
 @reads("_linspace", ignore=("ctx",))

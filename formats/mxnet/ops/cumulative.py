@@ -16,7 +16,7 @@ from ..target import legalizations, writes
 from .slicing import FAR
 
 
-@reads("_np_cumsum")
+@reads("_np_cumsum", "_npi_cumsum")
 def read_cumsum(g, x, *, axis: int | None = None, dtype: str | None = None):
     """Booleans are counted in int64; without an axis the tensor is flattened."""
     kind = dtype_of(dtype) if dtype else DType.INT64 if x.dtype is DType.BOOL else x.type
@@ -110,6 +110,25 @@ def interpolate(g, ordered: Value, at: Value, interpolation):
         return gather(g.Round(at))
     part = g.Sub(at, low) if interpolation == "linear" else g.Mul(g.Ceil(g.Sub(at, low)), 0.5)
     return g.Add(gather(low), g.Mul(g.Sub(gather(high), gather(low)), part))
+
+
+@reads("_npi_interp", only={"period": ("None",)})
+def read_interp(
+    g, xp, fp, x=None, *, left: float | None = None, right: float | None = None, x_scalar=0.0,
+    x_is_scalar=False,
+):  # fmt: skip
+    """Values between neighbours among rising places; beyond the ends those of the ends."""
+    at = g.const(x_scalar, xp.type) if x_is_scalar else x
+    count = g.shape_from([g.size_of(xp, 0)])
+    below = g.LessOrEqual(xp, g.Unsqueeze(at, [at.rank]))
+    place = g.Sub(g.ReduceSum(g.cast(below, DType.INT64), [at.rank], keepdims=0), 1)
+    place = g.Clip(place, 0, g.Squeeze(g.Sub(count, 2), [0]))
+    x0, y0, x1, y1 = (g.Gather(v, i, axis=0) for i in (place, g.Add(place, 1)) for v in (xp, fp))
+    y = g.Add(y0, g.Mul(g.Div(g.Sub(y1, y0), g.Sub(x1, x0)), g.Sub(at, x0)))
+    for end, outside, number in ((0, "Less", left), (-1, "Greater", right)):
+        edge = g.Gather(fp, end, axis=0) if number is None else g.const(number, fp.type)
+        y = g.Where(g[outside](at, g.Gather(xp, end, axis=0)), edge, y)
+    return y
 
 
 @writes("CumSum", only={"exclusive": (0,), "reverse": (0,)})

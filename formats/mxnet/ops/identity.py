@@ -14,8 +14,8 @@ FLOATS = (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64)  # narrow
 
 
 @reads(
-    "_copy", "_copyto", "_np_copy", "BlockGrad", "_contrib_gradientmultiplier", "MakeLoss",
-    "make_loss",
+    "_copy", "_copyto", "_np_copy", "_npi_copy", "BlockGrad", "_contrib_gradientmultiplier",
+    "MakeLoss", "make_loss",
     ignore=("scalar", "is_int", "grad_scale", "valid_thresh", "normalization"),
 )  # fmt: skip
 def read_copy(g, x):

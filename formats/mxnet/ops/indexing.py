@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from serde.errors import require
 from serde.ir.geometry import Ints, axis_of
 from serde.ir.graph import DType, Value
@@ -51,6 +53,35 @@ def read_one_hot(g, index, *, depth: int, on_value=1.0, off_value=0.0, dtype="fl
     hot = g.Equal(g.Unsqueeze(index, [-1]), g.Range(0, depth, 1))
     kind = dtype_of(dtype).numpy
     return g.Where(hot, g.const(kind.type(on_value)), g.const(kind.type(off_value)))
+
+
+@reads("_npi_advanced_indexing")
+def read_advanced_indexing(g, x, index):
+    """Rows of ``x`` by their places, or those where a mask of its first axes is true."""
+    if index.dtype is DType.BOOL:
+        flat = g.Reshape(index, [-1])
+        kept = g.sizes_of(x)[index.rank :]
+        rows = x if index.rank == 1 else g.Reshape(x, g.shape_from([-1, *kept]))
+        return g.Compress(rows, flat, axis=0)
+    return g.Gather(x, g.cast(index, DType.INT64), axis=0)
+
+
+@reads("_npi_advanced_indexing_multiple")
+def read_advanced_indexing_multiple(g, x, index):
+    return read_gather_nd(g, x, index)
+
+
+def read_index_put(reduction, g, x, index, values):
+    """Columns of ``index`` are places along the first axes, as for ``gather_nd``."""
+    count = index.ranked_shape[0]
+    require(isinstance(count, int), "needs to know how many axes are indexed")
+    places = g.cast(g.Transpose(index, perm=(*range(1, index.rank), 0)), DType.INT64)
+    shape = g.shape_from([*g.sizes_of(index)[1:], *g.sizes_of(x)[count:]])
+    return g.ScatterND(x, places, g.Expand(g.cast_like(values, x), shape), reduction=reduction)
+
+
+reads("_npx_index_add")(partial(read_index_put, "add"))
+reads("_npx_index_update")(partial(read_index_put, "none"))
 
 
 @reads("gather_nd")

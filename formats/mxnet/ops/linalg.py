@@ -12,7 +12,7 @@ from serde.ir import arrays
 from serde.ir.geometry import Ints, axes_of, axis_of, invert_perm, move_axis_perm, other_axes
 from serde.ir.graph import DType, Value
 
-from ..rules import reads
+from ..rules import reads, reads_second
 from .linear import transpose_if
 
 
@@ -59,8 +59,15 @@ def read_det(g, a):
 
 @reads("_linalg_slogdet")
 def read_slogdet(g, a):
-    y = read_det(g, a)
+    return sign_and_logarithm(g, read_det(g, a))
+
+
+def sign_and_logarithm(g, y: Value):
     return g.Sign(y), g.Log(g.Abs(y))
+
+
+reads_second("_linalg_det")(lambda g, a: g.Det(a))
+reads_second("_linalg_slogdet")(lambda g, a: sign_and_logarithm(g, g.Det(a)))
 
 
 def triangle_indices(size: int, offset: int, lower: bool):
@@ -106,7 +113,7 @@ def read_khatri_rao(g, *xs):
     return reduce(product, xs)
 
 
-@reads("_np_dot")
+@reads("_np_dot", "_npi_dot")
 def read_numpy_dot(g, a, b):
     """The last axis of ``a`` with the last but one of ``b``; beside a scalar all elements."""
     if a.rank == 0 or b.rank == 0:
@@ -119,6 +126,38 @@ def read_numpy_dot(g, a, b):
 @reads("_npi_matmul")
 def read_matmul(g, a, b):
     return g.MatMul(a, b)
+
+
+@reads("_npi_cross")
+def read_cross(g, a, b, *, axisa=-1, axisb=-1, axisc=-1):
+    """Vectors of two or three numbers lie along an axis of each; two of two give one number."""
+    parts, counts = [], []
+    for x, axis in ((a, axisa), (b, axisb)):
+        at = axis_of(axis, x.rank)
+        count = x.ranked_shape[at]
+        require(count in (2, 3), f"a vector product of {count} numbers")
+        found = [g.Gather(x, i, axis=at) for i in range(count)]
+        counts.append(count)
+        parts.append([*found, g.Sub(found[0], found[0])][:3])
+    (a0, a1, a2), (b0, b1, b2) = parts
+    last = g.Sub(g.Mul(a0, b1), g.Mul(a1, b0))
+    if counts == [2, 2]:
+        return last
+    first, second = g.Sub(g.Mul(a1, b2), g.Mul(a2, b1)), g.Sub(g.Mul(a2, b0), g.Mul(a0, b2))
+    zero = g.Sub(last, last)
+    full = [g.Add(first, zero), g.Add(second, zero), last]
+    return g.stack(full, axis_of(axisc, last.rank + 1))
+
+
+@reads("_npi_kron")
+def read_kron(g, a, b):
+    """Each element of ``a`` times all of ``b``, in its place."""
+    rank = max(a.rank, b.rank)
+    a, b = (g.Unsqueeze(x, list(range(rank - x.rank))) for x in (a, b))
+    sizes = [g.multiply_sizes([g.size_of(a, i), g.size_of(b, i)]) for i in range(rank)]
+    wide = g.Unsqueeze(a, [2 * i + 1 for i in range(rank)])
+    full = g.Mul(wide, g.Unsqueeze(b, [2 * i for i in range(rank)]))
+    return g.Reshape(full, g.shape_from(sizes))
 
 
 def contract_axes(g, a: Value, b: Value, mine: Ints, other: Ints):

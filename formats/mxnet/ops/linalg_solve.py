@@ -32,7 +32,8 @@ def move_first_axis_back(g, stacked: Value):
     return g.Transpose(stacked, perm=move_axis_perm(rank, 0, rank - 2))
 
 
-@reads("_linalg_potrf", "_npi_cholesky")
+@reads("_npi_cholesky", only={"lower": (True,)})
+@reads("_linalg_potrf")
 def read_cholesky(g, a):
     """The lower triangle whose product with its transpose ``a`` is; the upper one is not read."""
     last, count = a.rank - 1, g.size_of(a, a.rank - 1)

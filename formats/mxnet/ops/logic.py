@@ -85,6 +85,21 @@ for _name, _op in LOGIC.items():
     reads(f"_logical_{_name}_scalar")(partial(read_logical_scalar, _op))
 
 
+def read_numpy_logical(op, g, a: Value, b: Value):
+    return g[op](g.is_true(a), g.is_true(b))
+
+
+def read_numpy_logical_scalar(op, g, x: Value, *, scalar=1.0):
+    return g[op](g.is_true(x), g.const(bool(scalar), DType.BOOL))
+
+
+for _name, _op in LOGIC.items():
+    reads(f"_npi_logical_{_name}")(partial(read_numpy_logical, _op))
+    reads(f"_npi_logical_{_name}_scalar", ignore=("is_int",))(
+        partial(read_numpy_logical_scalar, _op)
+    )
+
+
 @reads("logical_not")
 def read_logical_not(g, x):
     return g.cast_like(g.Not(g.is_true(x)), x)

@@ -6,14 +6,14 @@ from functools import partial, reduce
 
 from serde.errors import require
 from serde.ir.geometry import Ints, axes_of, axis_of, swap_axes_perm
-from serde.ir.graph import Value
+from serde.ir.graph import DType, Value
 
 from ..rules import reads
 from .shape import read_reverse
 from .slicing import FAR, split_equally
 
 
-@reads("_np_squeeze")
+@reads("_np_squeeze", "_npi_squeeze")
 def read_numpy_squeeze(g, x, *, axis: Ints | None = None):
     axes = axes_of(axis, x.rank) if axis is not None else None
     return g.Squeeze(
@@ -21,12 +21,12 @@ def read_numpy_squeeze(g, x, *, axis: Ints | None = None):
     )
 
 
-@reads("_np_transpose")
+@reads("_np_transpose", "_npi_transpose")
 def read_numpy_transpose(g, x, *, axes: Ints | None = None):
     return g.Transpose(x, perm=axes_of(axes, x.rank) if axes else tuple(reversed(range(x.rank))))
 
 
-@reads("_np_moveaxis")
+@reads("_np_moveaxis", "_npi_moveaxis")
 def read_moveaxis(g, x, *, source: Ints, destination: Ints):
     """The axes that are not moved keep their order."""
     places = dict(zip(axes_of(destination, x.rank), axes_of(source, x.rank), strict=True))
@@ -34,7 +34,7 @@ def read_moveaxis(g, x, *, source: Ints, destination: Ints):
     return g.Transpose(x, perm=[places[a] if a in places else next(others) for a in range(x.rank)])
 
 
-@reads("_np_roll")
+@reads("_np_roll", "_npi_roll")
 def read_roll(g, x, *, shift: Ints | None = None, axis: Ints | None = None):
     """What is pushed out at one end comes in at the other."""
     require(shift, "no shift is given")
@@ -43,6 +43,28 @@ def read_roll(g, x, *, shift: Ints | None = None, axis: Ints | None = None):
     shifts = shift * len(axis) if len(shift) == 1 else shift
     moves = zip((axis_of(a, x.rank) for a in axis), shifts, strict=True)
     return reduce(lambda y, move: roll(g, y, move), moves, x)
+
+
+@reads("_npi_rollaxis")
+def read_rollaxis(g, x, *, axis: int, start=0):
+    """The axis goes in front of the one that is at ``start``."""
+    at, before = axis_of(axis, x.rank), start + x.rank if start < 0 else start
+    others = [a for a in range(x.rank) if a != at]
+    others.insert(before - (at < before), at)
+    return g.Transpose(x, perm=others)
+
+
+@reads("_npi_repeats")
+def read_repeats(g, x, *, repeats: Ints, axis: int | None = None):
+    """Each element, or row, as often as its place says."""
+    require(axis in (None, 0), f"axis={axis}, along which MXNet repeats other elements")
+    x = g.Reshape(x, [-1]) if axis is None else x
+    if len(repeats) == 1:
+        return g.repeat(x, repeats[0], 0)
+    size = x.ranked_shape[0]
+    require(size == len(repeats), f"repeats={repeats} along an axis of {size}")
+    places = [at for at, count in enumerate(repeats) for _ in range(count)]
+    return g.Gather(x, g.const(places, DType.INT64), axis=0)
 
 
 def roll(g, x: Value, move: tuple[int, int]):
@@ -76,7 +98,8 @@ def read_atleast(rank, g, *xs):
 
 
 for _rank in (1, 2, 3):
-    reads(f"_np_atleast_{_rank}d", ignore=("num_args",))(partial(read_atleast, _rank))
+    _names = f"_np_atleast_{_rank}d", f"_npi_atleast_{_rank}d"
+    reads(*_names, ignore=("num_args",))(partial(read_atleast, _rank))
 
 
 @reads("_npi_concatenate", ignore=("num_args",))

@@ -7,7 +7,7 @@ from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 from serde.version_converter.adapters.padding import decompose_pad
 
-from ..rules import Pairs, reads
+from ..rules import Pairs, reads, reads_second
 from ..target import legalizations, scalar_value, writes
 
 
@@ -23,6 +23,11 @@ def read_numpy_pad(g, x, *, pad_width: Pairs, mode="constant", constant_value=0.
     require(mode in ("constant", "edge", "reflect"), f"mode={mode!r}")
     fill = g.scalar(constant_value, x) if mode == "constant" and constant_value else None
     return g.Pad(x, [a for a, _ in pad_width] + [b for _, b in pad_width], fill, mode=mode)
+
+
+@reads_second("_npi_pad", only={"reflect_type": ("even",)})
+def read_second_pad(g, x, *, pad_width: Pairs, mode="constant", constant_values=0.0):
+    return read_numpy_pad(g, x, pad_width=pad_width, mode=mode, constant_value=constant_values)
 
 
 def pad_images(s, x: Value, pads, fill: float):

@@ -24,10 +24,11 @@ GLOBAL = {"avg": "GlobalAveragePool", "max": "GlobalMaxPool"}
 def read_pooling(
     g, x, *, kernel=(), pool_type="max", global_pool=False, pooling_convention="valid", stride=(),
     pad=(), p_value: int | None = None, count_include_pad: bool | None = None,
-    layout: str | None = None,
+    layout: str | None = None, output_size: Ints | None = None,
 ):  # fmt: skip
     """``same`` is registered and has never run; ``lp`` is a signed root: of a sum where p is 1."""
     require(pool_type in POOLS, f"pool_type={pool_type!r} is unknown")
+    require(output_size is None, f"output_size={output_size}, which MXNet does not look at")
     require(pooling_convention in ("valid", "full"), f"pooling_convention={pooling_convention!r}")
     require(pool_type != "lp" or p_value in (1, 2, 3), f"p_value={p_value}")
     frame = None if global_pool else window(kernel, stride, (), pad)

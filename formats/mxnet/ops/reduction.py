@@ -10,7 +10,7 @@ from serde.errors import require
 from serde.ir.geometry import Ints, axes_of, axis_of, other_axes
 from serde.ir.graph import DType, Value
 
-from ..rules import dtype_of, reads
+from ..rules import dtype_of, reads, reads_second
 from ..target import legalizations, writes
 
 REDUCTIONS = {
@@ -20,7 +20,7 @@ REDUCTIONS = {
     "min": "ReduceMin",
     "prod": "ReduceProd",
 }
-NUMPY = {"_np_sum": "ReduceSum", "_np_prod": "ReduceProd", "_npi_mean": "ReduceMean"}
+NUMPY = {"sum": "ReduceSum", "prod": "ReduceProd", "mean": "ReduceMean"}
 NARROW = (DType.BOOL, DType.INT8, DType.UINT8)  # types ONNX's reductions do not take
 # Wider types that integers are added up in: ONNX Runtime does not wrap around, MXNet does.
 WIDER = dict.fromkeys(NARROW, DType.INT32) | {DType.INT32: DType.INT64}
@@ -221,15 +221,33 @@ def read_truth(op, g, x, *, axis: Ints | None = None, keepdims=False):
     return reduce_axes(g, op, g.is_true(x), axes, keepdims)
 
 
+def read_second_prod(g, x, *, axis: Ints | None = None, dtype: str | None = None, keepdims=False):
+    """The product of nothing is 1."""
+    if not are_empty(x, normalize_axes(x, axis)):
+        return read_numpy_reduction("ReduceProd", g, x, axis=axis, dtype=dtype, keepdims=keepdims)
+    zero = read_numpy_reduction("ReduceSum", g, x, axis=axis, dtype=dtype, keepdims=keepdims)
+    return g.Add(zero, g.scalar(1, zero))
+
+
+def read_second_mean(g, x, *, axis: Ints | None = None, dtype: str | None = None, keepdims=False):
+    """The mean of nothing is NaN."""
+    y = read_numpy_reduction("ReduceMean", g, x, axis=axis, dtype=dtype, keepdims=keepdims)
+    return g.Div(y, g.scalar(0, y)) if are_empty(x, normalize_axes(x, axis)) else y
+
+
+reads_second("_npi_prod", only={"initial": ("None",)})(read_second_prod)
+reads_second("_npi_mean", only={"initial": ("None",)})(read_second_mean)
 for _name, _op in NUMPY.items():
-    reads(_name, only={"initial": ("None",)})(partial(read_numpy_reduction, _op))
+    _ops = ("_npi_mean",) if _name == "mean" else (f"_np_{_name}", f"_npi_{_name}")
+    reads(*_ops, only={"initial": ("None",)})(partial(read_numpy_reduction, _op))
 for _name, _op in {"max": "ReduceMax", "min": "ReduceMin"}.items():
-    reads(f"_np_{_name}", only={"initial": ("None",)})(partial(read_numpy_extreme, _op))
+    _ops = (f"_np_{_name}", f"_npi_{_name}")
+    reads(*_ops, only={"initial": ("None",)})(partial(read_numpy_extreme, _op))
 for _name, _op in {"any": "ReduceMax", "all": "ReduceMin"}.items():
-    reads(f"_np_{_name}")(partial(read_truth, _op))
+    reads(f"_np_{_name}", f"_npi_{_name}")(partial(read_truth, _op))
 
 
-@reads("multi_sum_sq", ignore=("num_arrays",))
+@reads("multi_sum_sq", ignore=("num_arrays",), only={"scale": (1.0,)})
 def read_multi_sum_sq(g, *xs):
     """One sum of squares a tensor."""
     wide = (x if x.dtype is DType.FLOAT64 else g.cast(x, DType.FLOAT32) for x in xs)

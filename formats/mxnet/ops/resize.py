@@ -116,7 +116,14 @@ def as_float32(g, x: Value):
     return g.cast(x, DType.FLOAT32)
 
 
-@reads("_contrib_AdaptiveAvgPooling2D")
+@reads(
+    "_contrib_AdaptiveAvgPooling2D",
+    ignore=(
+        "kernel", "pool_type", "global_pool", "cudnn_off", "pooling_convention", "stride", "pad",
+        "p_value", "count_include_pad",
+    ),
+    only={"layout": ("None", "NCHW")},
+)  # fmt: skip
 def read_adaptive_pooling(g, x, *, output_size: Ints = (), requantized: Hint[bool] = False):
     """Each output is the mean of the part of the image that lies under it."""
     rows, columns = output_size * 2 if len(output_size) == 1 else output_size or (1, 1)

@@ -66,7 +66,10 @@ def deform_conv(g, x, offset, w, b, mask, frame, group, offset_group):
     return g.DeformConv(x, w, offset, b, mask, group=group, offset_group=offset_group, **frame)
 
 
-@reads("_contrib_DeformableConvolution", ignore=TUNING, only={"layout": ("None", "NCHW")})
+@reads(
+    "_contrib_DeformableConvolution", "_npx_deformable_convolution", ignore=TUNING,
+    only={"layout": ("None", "NCHW")},
+)  # fmt: skip
 def read_deformable_convolution(
     g, x, offset, w, b=None, *, kernel: Ints, stride=(), dilate=(), pad=(), num_group=1,
     num_deformable_group=1,
@@ -108,6 +111,7 @@ def clamp_offsets(g, x: Value, offset: Value, frame):
 
 @reads(
     "_contrib_ModulatedDeformableConvolution",
+    "_npx_modulated_deformable_convolution",
     ignore=(*TUNING, "im2col_step"),
     only={"layout": ("None", "NCHW")},
 )

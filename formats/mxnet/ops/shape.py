@@ -17,7 +17,7 @@ from serde.rewrite.rules import Hint
 from serde.spec import shape_functions
 from serde.spec.expressions import Size
 
-from ..rules import reads
+from ..rules import reads, reads_second
 from ..target import legalizations, storage_type_name, writes
 from .dynamic_shapes import COMPUTED, Sizes, broadcast_axes_to, emit_iterations, match_axis_length
 
@@ -122,6 +122,20 @@ def read_squeeze(g, x, *, axis: Ints | None = None):
 @reads("Concat", "_rnn_param_concat", ignore=("num_args",))
 def read_concat(g, *xs, dim=1):
     return g.Concat(*xs, axis=axis_of(dim, xs[0].rank))
+
+
+@reads_second("Concat", ignore=("num_args",))
+def read_second_concat(g, *xs, dim: int | None = 1):
+    """Without an axis all are flattened first."""
+    if dim is None:
+        return g.Concat(*(g.Reshape(x, [-1]) for x in xs), axis=0)
+    return read_concat(g, *xs, dim=dim)
+
+
+@reads("_contrib_dynamic_reshape")
+def read_dynamic_reshape(g, x, shape):
+    """A shape that is computed, in which -1 is inferred and 0 copied."""
+    return g.Reshape(x, g.cast(shape, DType.INT64))
 
 
 @reads("stack", "_npi_stack", ignore=("num_args",))

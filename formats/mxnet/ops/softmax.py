@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from functools import partial
+
 from serde.errors import require
 from serde.ir.geometry import axis_of
 from serde.ir.graph import DType, Value
@@ -43,6 +46,21 @@ def read_softmin(g, x, *, axis=-1, temperature: float | None = None, dtype: str 
 @reads("log_softmax", only={"use_length": (False,)})
 def read_log_softmax(g, x, *, axis=-1, temperature: float | None = None, dtype: str | None = None):
     return g.LogSoftmax(apply_temperature(g, x, temperature, dtype), axis=axis)
+
+
+def read_masked_softmax(
+    function, outside, g, x, mask, *, axis=-1, temperature: float | None = None,
+    normalize: bool | None = True,
+):  # fmt: skip
+    """Of the elements whose mask is true; the others are ``outside``."""
+    inside = g.is_true(mask)
+    x = apply_temperature(g, x, temperature, None)
+    y = g[function](g.Where(inside, x, g.scalar(lowest_value(x), x)), axis=axis)
+    return g.Where(inside, y, g.scalar(outside, x))
+
+
+reads("masked_softmax")(partial(read_masked_softmax, "Softmax", 0.0))
+reads("masked_log_softmax")(partial(read_masked_softmax, "LogSoftmax", -math.inf))
 
 
 @reads("SoftmaxActivation")

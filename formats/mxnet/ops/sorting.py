@@ -7,7 +7,7 @@ from serde.ir.geometry import axis_of
 from serde.ir.graph import Value
 from serde.rewrite.rules import Hint
 
-from ..rules import dtype_of, reads
+from ..rules import dtype_of, reads, reads_second
 from ..target import scalar_value, writes
 from .dynamic_shapes import Sizes, align_to_axis, emit_arange, emit_iterations
 from .reduction import FARTHEST
@@ -26,6 +26,14 @@ def sort_along(g, x: Value, axis: int | None, k: int, ascending):
 @reads("sort")
 def read_sort(g, x, *, axis: int | None = -1, is_ascend=True):
     return sort_along(g, x, axis, 0, is_ascend)[0]
+
+
+@reads_second("sort")
+def read_second_sort(
+    g, x, *, axis: int | None = -1, is_ascend: bool | None = None, is_ascend_s: bool | None = None
+):
+    """``np.sort`` of MXNet 2.0 writes ``is_ascend`` under another name."""
+    return read_sort(g, x, axis=axis, is_ascend=False not in (is_ascend, is_ascend_s))
 
 
 @reads("argsort")

@@ -20,6 +20,11 @@ LANCZOS = (76.18009172947146, -86.50532032941677, 24.01409824083091, -1.23173957
            0.1208650973866179e-2, -0.5395239384953e-5)  # fmt: skip
 
 
+# The asymptotic series of digamma (Abramowitz and Stegun, 6.3.18), the highest power first.
+DIGAMMA = (1 / 132, -1 / 240, 1 / 252, -1 / 120, 1 / 12)
+STEPS = 8
+
+
 def horner(g, x: Value, coefficients):
     """A polynomial, its highest coefficient first."""
     first, *rest = coefficients
@@ -64,6 +69,19 @@ def gamma(g, x: Value):
     return g.Where(left, g.Div(math.pi, g.Mul(sine, y)), y)
 
 
+def digamma(g, x: Value):
+    """The derivative of ``gammaln``: the series in 1/x², eight steps to the right."""
+    left = g.Less(x, 0.5)
+    right = g.Where(left, g.Sub(1.0, x), x)
+    steps = [g.Reciprocal(g.Add(right, float(i))) for i in range(STEPS)]
+    far = g.Reciprocal(g.Add(right, float(STEPS)))
+    series = g.Mul(g.Mul(far, far), horner(g, g.Mul(far, far), DIGAMMA))
+    y = g.Sub(g.Neg(g.Log(far)), g.Add(g.Mul(far, 0.5), series))
+    y = g.Sub(y, reduce(g.Add, steps))
+    angle = g.Mul(x, math.pi)
+    return g.Where(left, g.Sub(y, g.Div(g.Mul(g.Cos(angle), math.pi), g.Sin(angle))), y)
+
+
 def read_special(function, g, x: Value):
     """Halves are too coarse to compute in; integers would be cut off below the true one."""
     require(x.type.kind == "f", f"a special function of {x.type.value} numbers")
@@ -72,5 +90,6 @@ def read_special(function, g, x: Value):
     return g.cast_like(function(g, g.cast(x, DType.FLOAT32)), x)
 
 
-for _name, _function in {"erfinv": erfinv, "gamma": gamma, "gammaln": gammaln}.items():
+FUNCTIONS = {"digamma": digamma, "erfinv": erfinv, "gamma": gamma, "gammaln": gammaln}
+for _name, _function in FUNCTIONS.items():
     reads(_name)(partial(read_special, _function))

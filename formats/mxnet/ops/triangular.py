@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from serde.errors import require
-from serde.ir.geometry import axis_of, other_axes
-from serde.ir.graph import Value
+from functools import partial
 
-from ..rules import reads
+import numpy as np
+
+from serde.errors import require
+from serde.ir import arrays
+from serde.ir.geometry import axis_of, other_axes
+from serde.ir.graph import DType, Value
+
+from ..rules import dtype_of, reads
 
 
 def diagonal(g, x: Value, k: int, axis1: int, axis2: int):
@@ -40,33 +45,51 @@ def read_diag(g, x, *, k=0, axis1=0, axis2=1):
     return embed_diagonal(g, x, k) if x.rank == 1 else diagonal(g, x, k, axis1, axis2)
 
 
-@reads("_np_diag")
+@reads("_np_diag", "_npi_diag")
 def read_numpy_diag(g, x, *, k=0):
     return embed_diagonal(g, x, k) if x.rank == 1 else diagonal(g, x, k, 0, 1)
 
 
-@reads("_np_diagflat")
+@reads("_np_diagflat", "_npi_diagflat")
 def read_diagflat(g, x, *, k=0):
     return embed_diagonal(g, g.Reshape(x, [-1]), k)
 
 
-@reads("_np_diagonal")
+@reads("_np_diagonal", "_npi_diagonal")
 def read_diagonal(g, x, *, offset=0, axis1=0, axis2=1):
     return diagonal(g, x, offset, axis1, axis2)
 
 
-@reads("_np_trace")
+@reads("_np_trace", "_npi_trace")
 def read_trace(g, x, *, offset=0, axis1=0, axis2=1):
     return g.ReduceSum(diagonal(g, x, offset, axis1, axis2), [x.rank - 2], keepdims=0)
 
 
-@reads("_npi_tril")
-def read_tril(g, x, *, k=0):
+def read_triangle(upper, g, x, *, k=0):
     """A single line is repeated to a square first."""
     if x.rank == 1:
         size = g.size_of(x, 0)
         x = g.Expand(x, g.shape_from([size, size]))
-    return g.Trilu(x, k, upper=0)
+    return g.Trilu(x, k, upper=upper)
+
+
+reads("_npi_tril")(partial(read_triangle, 0))
+reads("_npi_triu")(partial(read_triangle, 1))
+
+
+@reads("_npi_tri", ignore=("ctx",))
+def read_tri(g, *, N: int, M: int | None = None, k=0, dtype="float32"):
+    """Ones up to a diagonal."""
+    arrays.charge_elements(N * (N if M is None else M))
+    return g.const(np.tri(N, M, k, dtype_of(dtype).numpy))
+
+
+@reads("_npi_tril_indices")
+def read_tril_indices(g, *, n: int, m: int, k=0):
+    """The rows and the columns of the elements up to a diagonal."""
+    arrays.charge_elements(2 * n * m)
+    rows, columns = np.tril_indices(n, k, m)
+    return g.const(rows, DType.INT64), g.const(columns, DType.INT64)
 
 
 @reads("_npi_diag_indices_from")

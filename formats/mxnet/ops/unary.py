@@ -10,7 +10,7 @@ import numpy as np
 from serde.errors import require
 from serde.ir.graph import DType, Value
 
-from ..rules import reads
+from ..rules import reads, reads_second
 from ..target import scalar_value, writes
 
 PI = np.float32(math.pi)
@@ -161,6 +161,21 @@ RULES |= {name: partial(compute_in_double, FLOATS[name]) for name in IN_DOUBLE}
 RULES |= {"cbrt": partial(read_cube_root)}
 for _name, _rule in RULES.items():
     reads(_name, *(twin for twin, name in TWINS.items() if name == _name))(_rule)
+
+
+def compute_as_float32(op, g, x: Value):
+    """MXNet 2 gives float32 of integers, and halves of those of 8 bits and of booleans."""
+    if x.type.kind == "f":
+        return read_unary(op, g, x)
+    y = read_unary(op, g, g.cast(x, DType.FLOAT32))
+    return g.cast(y, DType.FLOAT16) if x.type in NARROW else y
+
+
+KEPT = ("reciprocal", "square")  # of integers integers
+NARROW = (DType.BOOL, DType.INT8, DType.UINT8)
+for _twin, _name in TWINS.items():
+    if _twin.startswith("_npi_") and _name in FLOATS and _name not in KEPT:
+        reads_second(_twin)(partial(compute_as_float32, FLOATS[_name]))
 
 
 @reads("_npi_around")

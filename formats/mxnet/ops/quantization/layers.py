@@ -17,6 +17,7 @@ from serde.rewrite.rules import RuleTable
 
 from ...rules import reads
 from ..pooling import read_pooling
+from ..shape import read_numpy_reshape, read_reshape, read_transpose
 
 # Rules taken before those of ``reads`` where runtimes are to see real numbers between integers.
 floating = RuleTable(reads.name)
@@ -181,6 +182,32 @@ def read_quantized_flatten(g, q, low, high):
     return g.Flatten(q, axis=1), low, high
 
 
+@reads("_contrib_quantized_reshape")
+def read_quantized_reshape(
+    g, q, low, high, *, shape: Ints = (), reverse=False, target_shape: Ints = (),
+    keep_highest=False,
+):  # fmt: skip
+    y = read_reshape(
+        g, q, shape=shape, reverse=reverse, target_shape=target_shape, keep_highest=keep_highest
+    )
+    return y, low, high
+
+
+@reads("_npx_quantized_reshape", only={"order": ("C",)})
+def read_quantized_numpy_reshape(g, q, low, high, *, newshape: Ints, reverse=False):
+    return read_numpy_reshape(g, q, newshape=newshape, reverse=reverse), low, high
+
+
+@reads("_contrib_quantized_transpose")
+def read_quantized_transpose(g, q, low, high, *, axes=()):
+    return read_transpose(g, q, axes=axes), low, high
+
+
+@reads("_npx_quantized_transpose")
+def read_quantized_numpy_transpose(g, q, low, high, *, axes: Ints | None = None):
+    return read_transpose(g, q, axes=axes or ()), low, high
+
+
 @reads("_contrib_quantized_act", only={"act_type": ("relu",)})
 def read_quantized_activation(g, q, low, high):
     require(q.type is DType.INT8, "an activation of uint8, whose bits MXNet takes for int8")
@@ -215,8 +242,10 @@ def average_floats(g, pool, q: Value, low: Value, high: Value):
 
 
 POOLING = "_contrib_quantized_pooling"
-reads(POOLING, ignore=("cudnn_off",))(partial(read_quantized_pooling, average_integers))
-floating(POOLING, ignore=("cudnn_off",))(partial(read_quantized_pooling, average_floats))
+for _table, _average in ((reads, average_integers), (floating, average_floats)):
+    _table(POOLING, ignore=("cudnn_off",), only={"output_size": ("None",)})(
+        partial(read_quantized_pooling, _average)
+    )
 
 
 @reads("_contrib_quantized_concat", ignore=("num_args",))

@@ -118,7 +118,7 @@ for _name, _numbers in DISTRIBUTIONS.items():
     draws(f"_sample_{_name}")(partial(_sample, _function))
 
 
-@draws("_sample_multinomial")
+@draws("_sample_multinomial", "_sample_categorical")
 def read_sample_multinomial(draw, g, x, *, shape: Ints = (), get_prob=False, dtype="int32"):
     """Places along the last axis, as likely as ``x`` says, and the logarithms of that."""
     count = int(np.prod(shape, dtype=np.int64))
