@@ -34,6 +34,12 @@ def make_gemms(graph: Graph) -> Graph:
     ``Gemm`` takes matrices. Layers that read one tensor share the ``Reshape`` before them, and
     one behind a layer becomes part of a ``Reshape`` that reads it: where these save nodes.
     """
+    while (done := _make_each(graph)) is not graph:  # a Reshape may stand between two layers
+        graph = done
+    return graph
+
+
+def _make_each(graph: Graph) -> Graph:
     links = Links(graph)
     groups: dict[Value, list[Layer]] = {}
     for node in graph.nodes:
@@ -42,7 +48,9 @@ def make_gemms(graph: Graph) -> Graph:
             groups.setdefault(layer.x, []).append(layer)
     chosen: dict[Node, tuple[Node, ...]] = {}
     for layers in groups.values():
-        chosen |= _rewrite(layers, links)
+        done = _rewrite(layers, links)
+        if chosen.keys().isdisjoint(done):
+            chosen |= done
     if not chosen:
         return graph
     return replace(graph, nodes=tuple(n for node in graph.nodes for n in chosen.get(node, (node,))))

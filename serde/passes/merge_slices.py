@@ -65,7 +65,8 @@ def _reaches(bounds: Bounds, pad: Node) -> bool:
     (axis,), (start,), (end,), _ = bounds.axes, bounds.starts, bounds.ends, bounds.steps
     size, added = x.ranked_shape[axis], pads.ints()
     others = [p for at, p in enumerate(added) if at != x.rank + axis]
-    return isinstance(size, int) and not any(others) and 0 <= start <= end <= size
+    is_inside = isinstance(size, int) and 0 <= start <= end <= size
+    return is_inside and not any(others) and added[x.rank + axis] >= 0
 
 
 def _are_apart(before: Node, first: Bounds, links: Links) -> bool:

@@ -55,6 +55,13 @@ CASES = {
         "e = Constant<value_ints = [2]>() y = Slice(a, o, e, o)",
         "Slice",
     ),
+    "a Slice of what a Pad cuts": (
+        "(float[3,4] x) => (float[1,4] y)",
+        "p = Constant<value_ints = [0, 0, -1, 0]>() a = Pad(x, p) "
+        "o = Constant<value_ints = [1]>() i = Constant<value_ints = [0]>() "
+        "e = Constant<value_ints = [3]>() y = Slice(a, o, e, i)",
+        "Pad Slice",
+    ),
     "a Slice of what a Pad adds": (
         "(float[3,4] x) => (float[4,4] y)",
         "p = Constant<value_ints = [0, 0, 5, 0]>() a = Pad(x, p) o = Constant<value_ints = [0]>() "
@@ -107,6 +114,13 @@ CASES = {
         "s = Constant<value_ints = [-1, 5]>() y = Reshape(r, s) n = Constant<value_ints = [-1]>() "
         "z = Reshape(t, n)",
         "Reshape Gemm Gemm Reshape",
+    ),
+    "a Reshape between layers": (
+        "(float[24] x) => (float[45] y)",
+        "s = Constant<value_ints = [2, 3, 4]>() a = Reshape(x, s) p = MatMul(a, v) q = Add(p, c) "
+        "t = Constant<value_ints = [3, 3, 4]>() d = Reshape(q, t) e = MatMul(d, w) f = Add(e, b) "
+        "u = Constant<value_ints = [45]>() y = Reshape(f, u)",
+        "Reshape Gemm Reshape Gemm Reshape",
     ),
 }  # fmt: skip
 
