@@ -40,6 +40,8 @@ def make_gemms(graph: Graph) -> Graph:
 
 
 def _make_each(graph: Graph) -> Graph:
+    if not any(node.op == "MatMul" for node in graph.nodes):
+        return graph
     links = Links(graph)
     groups: dict[Value, list[Layer]] = {}
     for node in graph.nodes:

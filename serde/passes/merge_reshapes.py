@@ -19,6 +19,8 @@ def merge_reshapes(graph: Graph) -> Graph:
 
     A Transpose that moves axes of size 1 only is such a node. Nodes that others read too stay.
     """
+    if not any(node.op in RESHAPING for node in graph.nodes):
+        return graph
     links = Links(graph)
     nodes, origins = [], dict[Value, Value]()
     for node in graph.nodes:
