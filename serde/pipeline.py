@@ -17,6 +17,7 @@ from serde.legalize.convert import without_functions
 from serde.legalize.profiles import PROFILES, Profile
 from serde.passes import drop_dead, merge_repeats, share_constants, tidy
 from serde.passes.change_batch import dimension_names, fix_dimensions, rebatch
+from serde.passes.compress_weights import compress_weights
 from serde.passes.copy_weights import copy_weights
 from serde.passes.cut_inputs import (
     check_dim_name,
@@ -31,6 +32,7 @@ from serde.passes.cut_inputs import (
 )
 from serde.passes.dequantize import dequantize
 from serde.passes.fold_batchnorm import fold_batchnorm
+from serde.passes.half_precision import to_float16
 from serde.passes.set_inputs import set_inputs
 from serde.plugins import (
     Format,
@@ -98,13 +100,26 @@ def raise_to_ir(found: Format, graph: Graph, given: Mapping[str, Any]) -> Graph:
         graph = rebatch(graph, given["rebatch"])
     if given.get("static"):
         graph = fix_dimensions(graph, given["static"], names)
+    if not given.get("fp16") and given.keys() & {"fp16_keep", "fp16_io"}:
+        raise UsageError("fp16_keep and fp16_io say how to convert to float16: give fp16 as well")
     graph = tidy(graph)
     if given.get("fold_batchnorm"):
         graph = fold_batchnorm(graph)
+    if given.get("fp16") or given.get("weights"):
+        graph = change_precision(without_functions(graph), given)
     check_graph(graph)
     if given.get("copy"):
         copy_weights(graph)
     return graph
+
+
+def change_precision(graph: Graph, given: Mapping[str, Any]) -> Graph:
+    """Weights, or weights and arithmetic, in fewer bits."""
+    if not given.get("fp16"):
+        return compress_weights(graph, given["weights"])
+    if given.get("weights"):
+        raise UsageError("fp16 is of all weights: leave out weights, or fp16")
+    return to_float16(graph, given.get("fp16_keep") or (), bool(given.get("fp16_io")))
 
 
 def read(source: Any, *, from_format: str | None = None, **options: Any) -> tuple[Graph, str]:

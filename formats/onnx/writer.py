@@ -15,6 +15,7 @@ import onnx
 from google.protobuf.message import EncodeError
 from onnx import AttributeProto, helper
 
+from serde import __version__
 from serde.errors import MalformedFile, UsageError
 from serde.io.atomic_write import Replacing, Sources
 from serde.io.tensor_bytes import bytes_of
@@ -282,7 +283,7 @@ def _constants_read(graph: Graph) -> Iterator[Value]:
 
 def encode(graph: Graph, version: int, module: _Module) -> onnx.ModelProto:
     """Everything of the model but its weights."""
-    model = onnx.ModelProto(ir_version=version, producer_name="serde")
+    model = onnx.ModelProto(ir_version=version, producer_name="serde", producer_version=__version__)
     model.opset_import.add(domain="", version=graph.opset)
     for domain, number in sorted(graph.imports.items()):
         model.opset_import.add(domain=domain, version=number)

@@ -31,12 +31,12 @@ def _fold_each(graph: Graph) -> Graph:
     folded: dict[Node, Node] = {}
     dropped: set[Node] = set()
     for node in graph.nodes:
-        norm, held = _normalized(node, links)
+        norm, held = _find_norm(node, links)
         if norm is not None and held is not None and norm not in folded:
             folded[norm] = _with_affine(norm, node, held)
             dropped.add(node)
             continue
-        factor, held = _factor_before(node, links)
+        factor, held = _find_factor(node, links)
         if factor is not None and held is not None and factor not in dropped:
             folded[node] = _with_factor(node, factor, held)
             dropped.add(factor)
@@ -46,7 +46,7 @@ def _fold_each(graph: Graph) -> Graph:
     return replace(graph, nodes=nodes)
 
 
-def _normalized(node: Node, links: Links) -> tuple[Node | None, Value | None]:
+def _find_norm(node: Node, links: Links) -> tuple[Node | None, Value | None]:
     """The BatchNormalization that a Mul or Add reads alone, and the other operand."""
     if node.op not in ("Add", "Mul") or node.domain:
         return None, None
@@ -60,7 +60,7 @@ def _normalized(node: Node, links: Links) -> tuple[Node | None, Value | None]:
     return None, None
 
 
-def _factor_before(node: Node, links: Links) -> tuple[Node | None, Value | None]:
+def _find_factor(node: Node, links: Links) -> tuple[Node | None, Value | None]:
     """The Mul by channel that a Conv reads alone, and its constant."""
     if node.op != "Conv" or node.domain or not is_constant(node.inputs[1:2]):
         return None, None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -27,6 +28,8 @@ from serde.verification.source_runs import NotComparable, SourceModel, prepare, 
 from serde.verification.tolerated import Judge
 
 Array = np.ndarray[Any, Any]
+# How many times its tolerance an output may differ by where numbers have fewer bits.
+PRECISION = {"fp16": 200.0, "bf16": 500.0, "int8": 1000.0}
 EXTRA_SECONDS = 10.0  # for the inputs beside the normal ones: of the source, and of each setting
 DEFAULT = "by default"
 
@@ -62,7 +65,8 @@ class SourceRun:
 
     ``graph`` is the result, ``ir`` the graph of the IR that it was made from. ``statement`` is why
     there is nothing to compare with; ``error`` why running it failed. ``is_replaced`` where the
-    result takes the source's place, ``is_missing`` where the framework is not installed.
+    result takes the source's place, ``is_missing`` where the framework is not installed. ``slack``
+    is how many times the tolerance of its type an output may differ by.
     """
 
     graph: Graph
@@ -77,6 +81,7 @@ class SourceRun:
     model: SourceModel | None = None
     is_replaced: bool = False
     is_missing: bool = False
+    slack: float = 1
 
 
 def verify(
@@ -142,6 +147,11 @@ def run_source(
     else:
         run = SourceRun(graph, ir, f"random inputs, seed {seed}")
         sets = input_sets(graph, ir, seed)
+    precision = PRECISION.get(precision_of(reading or {}))
+    if precision is not None:
+        is_half = bool((reading or {}).get("fp16_io"))  # outputs have a tolerance of their own
+        run.slack, sets = 1 if is_half else precision, islice(sets, 1)
+        run.not_compared.append("inputs that are not normal: in fewer bits they overflow")
     if expected is not None:
         run.sets, run.results = [next(sets)], [load_expected(graph, expected)]
         run.origin = "the outputs given"
@@ -165,6 +175,11 @@ def run_source(
     except SerdeError as error:
         run.error = error
     return run
+
+
+def precision_of(reading: Mapping[str, Any]) -> str:
+    """What the numbers of a source were made while it was read; nothing where they stayed."""
+    return "fp16" if reading.get("fp16") else str(reading.get("weights") or "")
 
 
 def _run_sets(run: SourceRun, model: SourceModel, sets: Iterator[InputSet]) -> None:
@@ -233,7 +248,7 @@ def compare_result(
     def probe(name: str, inputs: InputSet) -> Sequence[Any]:
         return prepare(bridge, target, params=weights, outputs=[name])(inputs.feeds)
 
-    judge = Judge(run.model, run.ir, probe)
+    judge = Judge(run.model, run.ir, probe, run.slack)
     found: list[Sequence[OutputComparison]] = []
     for setting in ("", *bridge.settings):
         found += _compare_setting(run, bridge, setting, target, weights, judge)

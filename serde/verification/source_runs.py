@@ -102,8 +102,20 @@ class SourceModel:
             NotComparable: where it takes other batches. SerdeError: where it refuses the inputs.
         """
         given = {**self.fixed, **{self.old_names.get(n, n): a for n, a in feeds.items()}}
-        run = self.prepare(setting)
-        return run(given) if self.batch is None else _run_in_batches(run, given, self.batch)
+        run, is_half = self.prepare(setting), bool(self.reading.get("fp16_io"))
+        given = _retype(given, np.float16, np.float32) if is_half else given
+        made = run(given) if self.batch is None else _run_in_batches(run, given, self.batch)
+        if not is_half:
+            return made
+        return list(_retype(dict(enumerate(made)), np.float32, np.float16).values())
+
+
+def _retype(arrays: Mapping[Any, Any], of: Any, to: Any) -> dict[Any, Any]:
+    """Arrays with those of one element type in another; sequences as they are."""
+    return {
+        n: a.astype(to) if isinstance(a, np.ndarray) and a.dtype == of else a
+        for n, a in arrays.items()
+    }
 
 
 def _fixed_arrays(

@@ -52,8 +52,9 @@ class Judge:
 
     def __init__(
         self, model: SourceModel | None, ir: Graph,
-        probe: Callable[[str, InputSet], Sequence[Any]],
+        probe: Callable[[str, InputSet], Sequence[Any]], slack: float = 1,
     ) -> None:  # fmt: skip
+        self.slack = slack
         self.model, self.ir, self.probe = model, ir, probe
         self.not_compared: list[str] = []
         self._results: dict[tuple[str, str, Move | None], Sequence[Any] | None] = {}
@@ -71,11 +72,17 @@ class Judge:
         self, at: int, inputs: InputSet, got: Sequence[Any], expected: Sequence[Any]
     ) -> list[OutputComparison]:
         value, extra = self.ir.outputs[at], inputs.name != NORMAL
-        found = list(compare_values(value.name, got[at], expected[at], inputs.places, inputs.slack))
+        found = list(
+            compare_values(
+                value.name, got[at], expected[at], inputs.places, self.slack * inputs.slack
+            )
+        )
         if all(c.passed for c in found):
             return found
         for other in self._other_results(at, inputs):
-            again = list(compare_values(value.name, got[at], other, inputs.places, inputs.slack))
+            again = list(
+                compare_values(value.name, got[at], other, inputs.places, self.slack * inputs.slack)
+            )
             if all(c.passed for c in again):
                 return again
         ops = upstream_ops(self.ir, value)
@@ -138,7 +145,9 @@ class Judge:
     ) -> bool:
         """Whether the source, run in another way, is as far from itself as the result is."""
         for other in self._other_results(at, inputs):
-            changes = list(compare_values("", other, expected, inputs.places, inputs.slack))
+            changes = list(
+                compare_values("", other, expected, inputs.places, self.slack * inputs.slack)
+            )
             if len(changes) == len(found) and all(
                 f.passed or c.max_abs >= f.max_abs for c, f in zip(changes, found, strict=True)
             ):
@@ -157,7 +166,9 @@ class Judge:
             moved = self._result(inputs, "", Move(units, apart=sorts))
             if moved is None:
                 return False
-            changes = list(compare_values("", moved[at], expected, inputs.places, inputs.slack))
+            changes = list(
+                compare_values("", moved[at], expected, inputs.places, self.slack * inputs.slack)
+            )
             if len(changes) != len(found):
                 return True
             if all(f.passed or _is_as_large(c, f) for c, f in zip(changes, found, strict=True)):
