@@ -14,7 +14,7 @@ SerdeError
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from os import PathLike
@@ -165,21 +165,28 @@ def require(condition: object, reason: str) -> None:
         raise ConversionError(reason)
 
 
-def _describe_error(error: Exception) -> str:
-    """What an error that no rule foresaw comes to."""
+def _describe_error(error: Exception, operands: Iterable[str]) -> str:
+    """What an error that no rule foresaw comes to, of a node that reads ``operands``."""
     if isinstance(error, MemoryError):
         return "takes more memory than there is"
     if isinstance(error, RecursionError):
         return "nests too deep"
-    return f"the rule failed with {type(error).__name__}: {error}"
+    read = ", ".join(operands)
+    hint = f". Its operands may not fit it: {read}" if read else ""
+    return f"fails with {type(error).__name__}: {error}{hint}"
 
 
-def locate_error(error: Exception, stage: str, source: Source) -> Exception:
-    """The error, with the place where it arose; an error that no rule foresaw as one of ours."""
+def locate_error(
+    error: Exception, stage: str, source: Source, operands: Iterable[str] = ()
+) -> Exception:
+    """The error, with the place where it arose; an error that no rule foresaw as one of ours.
+
+    ``operands`` are the types and shapes of what the node there reads.
+    """
     if isinstance(error, ConversionError):
         error.stage, error.source = error.stage or stage, error.source or source
     elif not isinstance(error, SerdeError):
-        located = ConversionError(_describe_error(error))
+        located = ConversionError(_describe_error(error, operands))
         located.stage, located.source, located.__cause__ = stage, source, error
         return located
     return error

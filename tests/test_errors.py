@@ -31,7 +31,7 @@ def test_a_stray_exception_becomes_one_with_a_node():
     stray = KeyError("axis")
     error = locate_error(stray, "a → b", NODE)
     assert isinstance(error, ConversionError) and error.__cause__ is stray
-    assert str(error).endswith("(Convolution): the rule failed with KeyError: 'axis'")
+    assert str(error).endswith("(Convolution): fails with KeyError: 'axis'")
 
 
 def test_other_errors_of_ours_are_let_through_as_they_are():

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from serde.errors import ConversionError, Problem, SerdeError, Unconvertible, locate_error
 from serde.ir.budget import BYTES, active_budget
 from serde.ir.builder import Builder, ensure_distinct_outputs
-from serde.ir.graph import Graph, Node, Source, Value
+from serde.ir.graph import Graph, Node, Source, Value, show_shape
 from serde.rewrite import subgraphs
 from serde.rewrite.subgraphs import Body
 from serde.spec.inference import UNKNOWN, Type
@@ -110,7 +110,9 @@ class _Rewriting:
                 if results is not node.outputs:
                     self.bind(node, builder, results, mark, env)
             except Exception as error:
-                raise locate_error(error, self.table.name, sources[0])  # noqa: B904  (has a cause)
+                raise locate_error(  # noqa: B904  (has a cause)
+                    error, self.table.name, sources[0], map(_describe_operand, inputs)
+                )
             finally:
                 builder.leave(around)
             if results is node.outputs:
@@ -274,6 +276,13 @@ def _refuse_growth(before: Graph, after: Graph) -> None:
     was = sum(v.tensor.nbytes for v in before.constants() if v.tensor)
     if now > most + BYTES.growth * was:
         raise ConversionError(f"{was} bytes of weights grow to {now}")
+
+
+def _describe_operand(value: Value | None) -> str:
+    """The type and the shape of an operand."""
+    if value is None:
+        return "none"
+    return f"{value.dtype.value if value.dtype else 'unknown type'} {show_shape(value.shape)}"
 
 
 def _names(graph: Graph) -> Iterator[str]:

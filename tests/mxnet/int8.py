@@ -11,8 +11,13 @@ needs_exact_int8 = pytest.mark.skipif(not adds_int8_exactly(), reason=REASON)
 LAYERS = ("_sg_mkldnn_", "_contrib_quantized_conv", "_contrib_quantized_fully_connected")
 
 
-def skip_inexact(case) -> None:
-    """Skip a case of an integer layer where what MXNet computes is not what the layer means."""
+def is_inexact(case) -> bool:
+    """Whether a case is of an integer layer whose meaning MXNet does not compute here."""
     takes_integers = any(x.dtype in ("int8", "uint8") for x in case.inputs)
-    if case.op.startswith(LAYERS) and takes_integers and not adds_int8_exactly():
+    return case.op.startswith(LAYERS) and takes_integers and not adds_int8_exactly()
+
+
+def skip_inexact(case) -> None:
+    """Skip such a case."""
+    if is_inexact(case):
         pytest.skip(REASON)

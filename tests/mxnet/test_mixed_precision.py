@@ -122,13 +122,19 @@ def test_amp_of_a_block(trained, kept, tmp_path):
 
 @UNDECIDED
 def test_amp_of_bfloat16(trained, tmp_path):
-    """MXNet computes it, ONNX Runtime's CPU does not: onnx's reference does."""
+    """ONNX Runtime's CPU does not compute it: onnx's reference does.
+
+    MXNet computes it on processors with AVX-512; on others its float32 stands for that.
+    """
     from mxnet.contrib import amp
 
-    net, _ = trained
+    net, wanted = trained
     mx = live_mxnet()
     block = amp.convert_hybrid_block(net, target_dtype="bfloat16", ctx=mx.cpu())
-    wanted = block(mx.nd.array(X)).asnumpy()
+    try:
+        wanted = block(mx.nd.array(X)).asnumpy()
+    except mx.MXNetError as error:
+        assert "could not create a primitive descriptor" in str(error)
     block.export(str(tmp_path / "net"), remove_amp_cast=False)
     assert convolution_types(tmp_path / "net") == {DType.BFLOAT16}
     for opset in (13, 22):

@@ -11,6 +11,7 @@ from serde.errors import UsageError
 from serde.formats.mxnet.decode import decode_symbol
 from serde.formats.mxnet.io.symbol_json import parse_symbol
 from tests.mxnet_live import live_mxnet, run_symbol
+from tests.onnx_live import error
 
 CALLS = 4
 X = np.random.default_rng(0).standard_normal((3, 5)).astype("float32")
@@ -53,7 +54,7 @@ def test_each_is_a_layer_of_its_own(called, layer, shape, tmp_path):
     target = tmp_path / "called.onnx"
     serde.convert(called, target, inputs={"data": shape})
     (y,) = onnxruntime.InferenceSession(str(target)).run(None, {"data": X})
-    np.testing.assert_allclose(y, wanted, rtol=1e-5, atol=1e-6)
+    assert error(y, wanted) < 1e-5
     sources = [s.name for n in serde.load(target).nodes for s in n.sources]
     assert sources.count(layer) == CALLS
 

@@ -199,7 +199,7 @@ class TestRewriting:
         made = table()
         made("broken")(lambda g, x: 1 / 0)
         assert [p[4] for p in self.problems(("broken", "x", "y", {}), made=made)] == [
-            "the rule failed with ZeroDivisionError: division by zero"
+            "fails with ZeroDivisionError: division by zero. Its operands may not fit it: float32 (N, 4)"
         ]
 
     def test_a_value_nothing_computes_is_refused(self):
