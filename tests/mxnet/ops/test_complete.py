@@ -12,8 +12,9 @@ from serde.formats.mxnet.rules import reads
 from tests.mxnet.cases import Case, check
 
 TABLES = [
-    getattr(import_module(f"tests.mxnet.ops.{path.stem}"), "CASES", ())
-    for path in sorted(Path(__file__).parent.glob("test_*.py"))
+    getattr(import_module(f"tests.mxnet.{folder}.{path.stem}"), "CASES", ())
+    for folder in ("ops", "releases")
+    for path in sorted((Path(__file__).parents[1] / folder).glob("test_*.py"))
     if path.stem != Path(__file__).stem
 ]
 FIRST = {c.op: c for table in reversed(TABLES) for c in reversed(table) if isinstance(c, Case)}
