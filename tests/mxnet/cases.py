@@ -41,6 +41,7 @@ from tests.onnx_live import LEVELS, OPTIMIZED, run_at
 Array = np.ndarray[Any, Any]
 OPSETS = (11, 17, 21)
 REFERENCE = "onnx.reference"
+ATTRS_SINCE = 1200  # releases before it write and read ``attr``
 NAMINGS = ("static", "batch", "all")
 Oracle = Callable[["Case"], list[Array]]
 TOLERANCE = {"float16": 2e-3}  # half precision: both sides round after every step
@@ -262,7 +263,10 @@ def _symbol_json(case: Case, outputs: int = 1) -> str:
     nodes = [{"op": "null", "name": n, "inputs": []} for n in names]
     return json.dumps(
         {
-            "nodes": [*nodes, {**node, "attrs": dict(case.attrs)}],
+            "nodes": [
+                *nodes,
+                {**node, "attr" if case.release < ATTRS_SINCE else "attrs": dict(case.attrs)},
+            ],
             "arg_nodes": list(range(len(names))),
             "heads": [[len(names), i, 0] for i in range(outputs)],
             "attrs": {"mxnet_version": ["int", case.release], **_shape_flag(case)},

@@ -5,6 +5,7 @@ It is written for Python 3.7 and for MXNet 0.9.5 to 2.0.
 
 import ctypes
 import os
+import signal
 import sys
 from contextlib import contextmanager
 from importlib import import_module
@@ -17,6 +18,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspa
 from tests.serving import serve
 
 OPERANDS = ("NDArray-or-Symbol", "NDArray", "Symbol", "Symbol or Symbol[]")
+SECONDS = 20  # that a symbol may take
 Strings = ctypes.POINTER(ctypes.c_char_p)
 
 
@@ -79,12 +81,14 @@ def shapes(is_numpy):
 def run(what, inputs, outputs):
     """Run a symbol, given as its JSON and whether it has NumPy's shapes, on arrays by name."""
     text, is_numpy = what
+    signal.alarm(SECONDS)  # some hang, where a later release raises an error
     with np.load(inputs) as read:
         feeds = {name: read[name] for name in read.files}
     with shapes(is_numpy):
         symbol = parse(text)
         arrays = {n: to_mxnet(feeds[n]) for n in listed_inputs(symbol)}
         np.savez(outputs, *[to_numpy(y) for y in forward(symbol, arrays)])
+    signal.alarm(0)
 
 
 def parse(text):

@@ -11,7 +11,7 @@ from serde.ir import arrays
 from serde.ir.graph import DType, Value
 from serde.spec.expressions import Size, lowest_value
 
-from ..rules import Floats, reads
+from ..rules import Floats, reads, reads_between
 
 FORMATS = ("corner", "center")
 
@@ -77,6 +77,17 @@ def decode_boxes(g, x: Value, anchors: Value, spreads: Floats, clip=-1.0):
     return g.Concat(g.Sub(middle, reach), g.Add(middle, reach), axis=x.rank - 1)
 
 
+@reads_between(0, 10500)("_contrib_MultiBoxPrior")
+def read_old_multibox_prior(
+    g, x, *, sizes: Floats = (1.0,), ratios: Floats = (1.0,), clip=False,
+    steps: Floats = (-1.0, -1.0), offsets: Floats = (0.5, 0.5),
+):  # fmt: skip
+    """Before MXNet 1.5 the boxes of the sizes are squares, whatever the first ratio is."""
+    return read_multibox_prior(
+        g, x, sizes=sizes, ratios=(1.0, *ratios[1:]), clip=clip, steps=steps, offsets=offsets
+    )
+
+
 @reads("_contrib_MultiBoxPrior")
 def read_multibox_prior(
     g, x, *, sizes: Floats = (1.0,), ratios: Floats = (1.0,), clip=False,
@@ -91,6 +102,21 @@ def read_multibox_prior(
         return g.const(known.clip(0, 1) if clip else known, name="anchors")
     boxes = anchors(g, [g.size_of(x, axis) for axis in (2, 3)], reach, steps, offsets)
     return g.Clip(boxes, 0.0, 1.0) if clip else boxes
+
+
+@reads_between(0, 10000)("_contrib_MultiBoxPrior")
+def read_oldest_multibox_prior(
+    g, x, *, sizes: Floats = (1.0,), ratios: Floats = (1.0,), clip=False,
+    steps: Floats = (-1.0, -1.0), offsets: Floats = (0.5, 0.5),
+):  # fmt: skip
+    """Before MXNet 1.0 they are squares in parts of the image, not in pixels."""
+    height, width = x.ranked_shape[2:]
+    fits = isinstance(height, int) and isinstance(width, int)
+    require(fits, "needs to know the size of the image")
+    forms = [(s, 1.0) for s in sizes] + [(sizes[0], r) for r in ratios[1:]]
+    reach = [(s * math.sqrt(r) / 2 * width / height, s / math.sqrt(r) / 2) for s, r in forms]
+    known = fixed_anchors((height, width), np.array(reach, "float32"), steps, offsets)
+    return g.const(known.clip(0, 1) if clip else known, name="anchors")
 
 
 def fixed_anchors(image, reach, steps: Floats, offsets: Floats):

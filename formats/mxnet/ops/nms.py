@@ -12,7 +12,7 @@ from serde.ir.graph import Dim, DType, Graph, Node, Value
 from serde.spec.expressions import lowest_value
 from serde.version_converter.adapters.nms import suppress_by_looping
 
-from ..rules import Floats, reads
+from ..rules import Floats, reads, reads_between
 from ..target import legalizations, scalar_value, writes
 from .bbox import FORMATS, decode_boxes, to_center, to_corner
 from .dynamic_shapes import align_to_axis
@@ -128,6 +128,35 @@ def read_multibox_detection(
     Anchors that show nothing give rows of -1 behind the others. Sorted by score, those that are
     suppressed have the class -1; so have those not among the best ``nms_topk``, left unsorted.
     """
+    rows = list_detections(g, cls_prob, loc_pred, anchor, clip, threshold, variances)
+    if not 0 < nms_threshold <= 1:
+        return rows
+    return suppress_rows(g, rows, nms_threshold, force_suppress, nms_topk, count_classes(cls_prob))
+
+
+@reads_between(0, 10300)("_contrib_MultiBoxDetection", ignore=("background_id",))
+def read_old_multibox_detection(
+    g, cls_prob, loc_pred, anchor, *, clip=True, threshold=0.01, nms_threshold=0.5,
+    force_suppress=False, variances: Floats = (0.1, 0.1, 0.2, 0.2), nms_topk=-1,
+):  # fmt: skip
+    """Before MXNet 1.3 those not among the best ``nms_topk`` compete too, where they are."""
+    rows = list_detections(g, cls_prob, loc_pred, anchor, clip, threshold, variances)
+    if not 0 < nms_threshold <= 1:
+        return rows
+    classes = count_classes(cls_prob)
+    return suppress_rows(
+        g, rows, nms_threshold, force_suppress, nms_topk, classes, drops_rest=False
+    )
+
+
+def count_classes(cls_prob: Value) -> Dim:
+    """How many classes there are beside the background, if it is known."""
+    count = cls_prob.ranked_shape[1]
+    return count - 1 if isinstance(count, int) else None
+
+
+def list_detections(g, cls_prob, loc_pred, anchor, clip, threshold, variances):
+    """The rows of what anchors show, before any suppression."""
     boxes = decode_boxes(g, g.Reshape(loc_pred, [0, -1, 4]), to_center(g, anchor), variances)
     boxes = g.Clip(boxes, 0.0, 1.0) if clip else boxes
     shown = g.slice_axis(cls_prob, 1, 1, 2**31 - 1)
@@ -135,14 +164,17 @@ def read_multibox_detection(
     ids = g.cast_like(g.ArgMax(shown, axis=1, keepdims=0), scores)
     rows = g.Concat(g.Unsqueeze(ids, [2]), g.Unsqueeze(scores, [2]), boxes, axis=2)
     places, real = compact_mask(g, g.GreaterOrEqual(scores, threshold))
-    rows = g.Where(g.Unsqueeze(real, [2]), gather_rows(g, rows, places), g.scalar(-1, rows))
-    if not 0 < nms_threshold <= 1:
-        return rows
-    return suppress_rows(g, rows, nms_threshold, force_suppress, nms_topk, shown.ranked_shape[1])
+    return g.Where(g.Unsqueeze(real, [2]), gather_rows(g, rows, places), g.scalar(-1, rows))
 
 
-def suppress_rows(g, rows: Value, bound: float, force: bool, topk: int, classes: Dim):
-    """Rows by falling score, the class of those that are suppressed set to -1."""
+def suppress_rows(
+    g, rows: Value, bound: float, force: bool, topk: int, classes: Dim, drops_rest: bool = True
+):
+    """Rows by falling score, the class of those that are suppressed set to -1.
+
+    Behind the first ``topk`` the rows are those that were there. They have the class -1, or else
+    are as if their scores fell from place to place.
+    """
     size = g.shape_from([g.size_of(rows, 1)])
     scores, places = g.TopK(g.Gather(rows, 1, axis=2), size, axis=1, outputs=2)
     sorted_rows = gather_rows(g, rows, places)
@@ -150,8 +182,15 @@ def suppress_rows(g, rows: Value, bound: float, force: bool, topk: int, classes:
     scores = g.cast(scores, DType.FLOAT32)
     if topk > 0:
         among = g.Less(g.index_range(g.size_of(rows, 1)), topk)
-        scores = g.Where(among, scores, g.scalar(-1, scores))
         sorted_rows = g.Where(g.Unsqueeze(among, [1]), sorted_rows, rows)
+        if drops_rest:
+            scores = g.Where(among, scores, g.scalar(-1, scores))
+        else:
+            ids, boxes = g.Gather(sorted_rows, 0, axis=2), g.slice_axis(sorted_rows, 2, 2, 6)
+            falling = g.Reciprocal(
+                g.cast(g.Add(g.index_range(g.size_of(rows, 1)), 1), DType.FLOAT32)
+            )
+            scores = g.Where(g.Less(ids, 0.0), g.scalar(-1, falling), falling)
     below = float(np.nextafter(np.float32(bound), np.float32(0)))  # ONNX asks for more, not as much
     mask = select_survivors(g, boxes, scores, None if force else ids, below, -0.5, False, classes)
     ids = g.Where(mask, g.Gather(sorted_rows, 0, axis=2), g.scalar(-1, rows))

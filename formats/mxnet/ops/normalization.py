@@ -10,7 +10,7 @@ from serde.ir.graph import DType, Value
 from serde.rewrite.rules import Hint
 from serde.version_converter.adapters.normalization import layer_normalization, standardize
 
-from ..rules import reads
+from ..rules import reads, reads_between
 from ..target import legalizations, writes
 from .deconvolution_phases import is_flipped
 
@@ -107,6 +107,23 @@ def read_lrn(g, x, *, nsize: int, alpha=1e-4, beta=0.75, knorm=2.0):
         alpha > 0 and beta > 0, f"alpha={alpha} and beta={beta}, both of which are to be above 0"
     )
     return g.LRN(x, size=nsize, alpha=alpha, beta=beta, bias=knorm)
+
+
+@reads_between(0, 1100)("LRN")
+def read_old_lrn(g, x, *, nsize: int, alpha=1e-4, beta=0.75, knorm=2.0):
+    """Before MXNet 0.11 the first channels have the window of the first that has a whole one."""
+    count, half = x.ranked_shape[1], nsize // 2
+    require(nsize > 0 and nsize % 2 == 1, f"nsize={nsize}: runtimes take odd sizes only")
+    require(isinstance(count, int), "needs to know the number of channels")
+    require(nsize <= count, f"nsize={nsize} of {count} channels, which MXNet before 0.11 refuses")
+    squares = g.Reshape(
+        g.Mul(x, x), g.Concat(g.shape_from([g.size_of(x, 0)]), [1, count, -1], axis=0)
+    )
+    padded = g.Pad(squares, (0, 0, half, 0, 0, 0, half, 0), g.scalar(0, x))
+    mean = g.Squeeze(g.AveragePool(padded, kernel_shape=(nsize, 1), strides=(1, 1)), [1])
+    places = [max(c, half) for c in range(count)]
+    mean = g.Reshape(g.Gather(mean, g.const(places, DType.INT64), axis=1), g.Shape(x))
+    return g.Div(x, g.Pow(g.Add(g.Mul(mean, alpha), knorm), g.scalar(beta, x)))
 
 
 @reads("L2Normalization")

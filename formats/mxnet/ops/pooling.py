@@ -11,7 +11,7 @@ from serde.ir.graph import Value
 from serde.spec.expressions import lowest_value
 from serde.version_converter.adapters.pooling import pad_window_axes
 
-from ..rules import reads
+from ..rules import reads, reads_between
 from ..target import legalizations, require_symmetric_pads, writes
 from .convolution import apply_channels_first, window
 from .padding import is_symmetric
@@ -50,6 +50,40 @@ def read_pooling(
         return pool(x, "sum") if p_value == 1 else cube_root(g, pool(cube(g, x), "sum"))
 
     return apply_channels_first(g, layout, apply, x)
+
+
+@reads_between(0, 10300)("Pooling", ignore=("cudnn_off",))
+def read_old_pooling(
+    g, x, *, kernel=(), pool_type="max", global_pool=False, pooling_convention="valid", stride=(),
+    pad=(), p_value: int | None = None, count_include_pad: bool | None = None,
+    layout: str | None = None,
+):  # fmt: skip
+    """Before MXNet 1.3 the mean over a window that lies outside is NaN."""
+    if pool_type == "avg" and pooling_convention == "full" and not global_pool:
+        frame = window(kernel, stride, (), pad)
+        outside = may_drop(x, frame) or may_lie_outside(x, frame, True)
+        require(not outside, "a window that lies outside, before MXNet 1.3")
+    return read_pooling(
+        g, x, kernel=kernel, pool_type=pool_type, global_pool=global_pool, stride=stride, pad=pad,
+        pooling_convention=pooling_convention, p_value=p_value, layout=layout,
+        count_include_pad=count_include_pad,
+    )  # fmt: skip
+
+
+@reads_between(0, 10200)("Pooling", ignore=("cudnn_off",))
+def read_oldest_pooling(
+    g, x, *, kernel=(), pool_type="max", global_pool=False, pooling_convention="valid", stride=(),
+    pad=(), p_value: int | None = None, count_include_pad: bool | None = None,
+    layout: str | None = None,
+):  # fmt: skip
+    """Before MXNet 1.2 a global pooling counts its pads."""
+    padded = global_pool and any(pad)
+    require(not padded, f"global_pool with pad={pad}, which MXNet counts before 1.2")
+    return read_old_pooling(
+        g, x, kernel=kernel, pool_type=pool_type, global_pool=global_pool, stride=stride, pad=pad,
+        pooling_convention=pooling_convention, p_value=p_value, layout=layout,
+        count_include_pad=count_include_pad,
+    )  # fmt: skip
 
 
 @reads("Pooling_v1")

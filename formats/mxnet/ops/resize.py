@@ -15,7 +15,7 @@ from serde.spec.expressions import Size
 from serde.version_converter.adapters.resize import REPEATING, decompose_resize, every_axis
 from serde.version_converter.adapters.resize_coordinates import Sampling
 
-from ..rules import reads
+from ..rules import reads, reads_between
 from ..target import legalizations, writes
 
 NEAREST = {
@@ -207,6 +207,36 @@ def read_bilinear_sampler(g, x, grid):
 )
 def read_spatial_transformer(g, x, loc, *, target_shape: Ints = (0, 0)):
     return read_bilinear_sampler(g, x, affine_grid(g, loc, target_shape))
+
+
+@reads_between(0, 1100)(
+    "SpatialTransformer",
+    ignore=("cudnn_off",),
+    only={"transform_type": ("affine",), "sampler_type": ("bilinear",)},
+)
+def read_old_spatial_transformer(g, x, loc, *, target_shape: Ints = (0, 0)):
+    """Before MXNet 0.11 what lies outside is extrapolated from the elements that lie there in
+    memory; behind the last image, where it reads anything, they are the last element.
+    """
+    batch, channels, height, width = x.static_shape
+    grid = affine_grid(g, loc, target_shape)
+    parts = []
+    for place, size in ((1, height), (0, width)):
+        at = g.Mul(g.Add(g.Gather(grid, [place], axis=1), 1.0), (size - 1) / 2)
+        first = g.Clip(g.Floor(at), g.scalar(0, x), g.scalar(size, x))
+        parts.append((g.cast(first, DType.INT64), g.Sub(at, first)))
+    (top, down), (left, right) = parts
+    images = arrays.arange(batch * channels).reshape(batch, channels, 1, 1) * height * width
+    start = g.Add(g.Add(g.Mul(top, width), left), g.const(images, DType.INT64))
+    flat, end = g.Reshape(x, [-1]), batch * channels * height * width - 1
+
+    def weigh(step: int, *shares):
+        values = g.Gather(flat, g.Min(g.Add(start, step), g.const(end, DType.INT64)), axis=0)
+        return g.Mul(g.Mul(values, shares[0]), shares[1])
+
+    up, back = g.Sub(1.0, down), g.Sub(1.0, right)
+    upper = g.Add(weigh(0, up, back), weigh(1, up, right))
+    return g.Add(upper, g.Add(weigh(width, down, back), weigh(width + 1, down, right)))
 
 
 @legalizations("Resize")

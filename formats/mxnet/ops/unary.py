@@ -10,7 +10,7 @@ import numpy as np
 from serde.errors import require
 from serde.ir.graph import DType, Value
 
-from ..rules import reads, reads_second
+from ..rules import reads, reads_between, reads_second
 from ..target import scalar_value, writes
 
 PI = np.float32(math.pi)
@@ -212,6 +212,18 @@ def read_clip(g, x, *, a_min: float, a_max: float):
             y,
         )
     return y
+
+
+@reads_between(0, 10600)("clip")
+def read_old_clip(g, x, *, a_min: float, a_max: float):
+    """Before MXNet 1.6 the bounds are brought into the type of integers first, and wrap around."""
+    if x.type.kind == "f":
+        return read_clip(g, x, a_min=a_min, a_max=a_max)
+    most = 2.0**63 if x.type is DType.INT64 else 2.0**31
+    fits = -most <= a_min < most and -most <= a_max < most
+    require(fits, f"a_min={a_min}, a_max={a_max} for {x.type.value} elements before MXNet 1.6")
+    low, high = (np.int64(b).astype(x.type.numpy).item() for b in (a_min, a_max))
+    return read_clip(g, x, a_min=low, a_max=high)
 
 
 def type_limits(x: Value) -> tuple[float, float]:
