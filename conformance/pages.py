@@ -56,6 +56,7 @@ PAGES = {
     "results/partitions.md": Page("partitions:page", ("models/partitions",)),
     "results/tvm-partitions.md": Page("tvm_partitions:page", ("relay-networks/partitions",)),
     "results/zoo.md": Page("zoo.page:page", ("gluoncv/onnx", "gluonnlp/onnx", "gluonts/onnx")),
+    "results/mxnet-2.md": Page("mxnet_second:page", ("mxnet-2/onnx",)),
     "results/mutations.md": Page("mutations:page"),
     "results/array-api.md": Page("array_api:page"),
     "results/fuzzing.md": Page("fuzz:page", ("fuzzing", "fuzzing-campaign")),
