@@ -185,7 +185,8 @@ def otherwise(how: Mapping[str, Mapping[int, str]]) -> Iterator[str]:
     """The lines on operators whose results are others, or that do not run."""
     every = every_case()
     yield "\n## Operators that behave otherwise than in the newest\n"
-    yield "A symbol that such a release saved is read as the newest computes it.\n"
+    yield "A symbol that such a release saved is read as that release computes `clip` of integers;"
+    yield "what else differs is read as the newest computes it.\n"
     yield "| release | what | cases | of |\n|---|---|---:|---|"
     for version, found in how.items():
         by: dict[str, Counter[str]] = {}
