@@ -63,6 +63,10 @@ BY_REASON = {
     "MXNet 2.0 writes it without its attributes, and cannot load it: leave npx's loops out": (
         "_npx_cond _npx_foreach _npx_while_loop"
     ),
+    (
+        "is fused for oneDNN, in a layout of MXNet 2.0's own: convert the model as it was before "
+        "it was optimized"
+    ): "_sg_onednn_batch_dot _sg_onednn_selfatt_qk _sg_onednn_selfatt_valatt",
     "needs a QR factorization, for which ONNX has no operator": "_npi_qr",
     "needs the order of weights that intgemm chooses for a processor: convert the floats": (
         "_contrib_intgemm_fully_connected _contrib_intgemm_maxabsolute "

@@ -14,14 +14,12 @@ from ..rules import SECOND
 # Every name an operator goes by besides the one MXNet saves: that one.
 CANONICAL = {other: name for name, others in ALIASES.items() for other in others.split()}
 # MXNet 2.0's names of the layers that oneDNN fused.
-CANONICAL |= {
-    f"_sg_onednn_{op}": f"_sg_mkldnn_{op}"
-    for op in ("conv", "fully_connected", "selfatt_qk", "selfatt_valatt")
-}
+CANONICAL |= {f"_sg_onednn_{op}": f"_sg_mkldnn_{op}" for op in ("conv", "fully_connected")}
 # The names under which the detector's operators were built before MXNet had them.
 CANONICAL |= {f"MultiBox{op}": f"_contrib_MultiBox{op}" for op in ("Prior", "Detection", "Target")}
 # … and of others that are what they were in MXNet 1, and what its own are not.
-SECOND_NAMES = {op: name for op, name in CANONICAL.items() if op not in SECOND_OWN} | SECOND_ALIASES
+SECOND_NAMES = {op: name for op, name in CANONICAL.items() if op not in SECOND_OWN}
+SECOND_NAMES |= {op: CANONICAL.get(name, name) for op, name in SECOND_ALIASES.items()}
 # Outputs that bear names of their own.
 NAMED = {
     "BatchNorm": ("output", "mean", "var"),
