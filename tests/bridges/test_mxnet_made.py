@@ -80,7 +80,7 @@ def test_an_imported_network_is_trained_further(mx, converted):
         trainer.step(8)
         losses.append(float(loss.mean().asscalar()))
     assert flowing[0] == len(slopes) > 50
-    assert losses[-1] < 0.8 * losses[0]
+    assert losses[-1] < 0.9 * losses[0]
 
 
 def test_what_cannot_be_said_is_listed_first(mx):
