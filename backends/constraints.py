@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -11,6 +12,15 @@ from serde.legalize.target import IllegalForm
 from serde.spec.schema import Operator
 
 LIMITS = ("least", "most", "multiple_of")
+AXIS = re.compile(r"-?\d+")
+INTEGERS, NUMBERS, STRINGS = (int,), (int, float), (str,)
+ATTRIBUTE_KINDS: Mapping[str, tuple[type, ...]] = {  # by the type in the schema
+    "INT": INTEGERS, "INTS": INTEGERS, "FLOAT": NUMBERS, "FLOATS": NUMBERS, "STRING": STRINGS,
+    "STRINGS": STRINGS,
+}  # fmt: skip
+KIND_NAMES: Mapping[tuple[type, ...], str] = {
+    INTEGERS: "an integer", NUMBERS: "a number", STRINGS: "a string",
+}  # fmt: skip
 
 
 class InvalidKey(Exception):
@@ -82,7 +92,7 @@ def rank_checks(value: Any, operator: Operator) -> Iterable[IllegalForm]:
     """The key ``ranks``: the number of dimensions of operands."""
     for name, ranks in by_operand(value, operator, "ranks").items():
         allowed = [ranks] if isinstance(ranks, int) else ranks
-        if not isinstance(allowed, list) or not all(isinstance(r, int) for r in allowed):
+        if not isinstance(allowed, list) or not all(type(r) is int for r in allowed):
             raise InvalidKey("ranks", "ranks is to be a number or a list of numbers")
         yield _check_each(operator, name, partial(_rank_reason, allowed))
 
@@ -139,9 +149,9 @@ def size_checks(value: Any, operator: Operator) -> Iterable[IllegalForm]:
         if not isinstance(axes, Mapping):
             raise InvalidKey("sizes", f"sizes of {name} is to be a table of axes")
         for axis, limits in axes.items():
-            if axis != "elements" and not axis.lstrip("-").isdigit():
+            if axis != "elements" and not AXIS.fullmatch(axis):
                 raise InvalidKey(axis, f"{axis!r} is to be the number of an axis, or elements")
-            _check_limits(limits)
+            _check_limits(limits, "sizes", INTEGERS)
             yield _check_each(operator, name, partial(_size_reason, axis, limits))
 
 
@@ -171,9 +181,24 @@ def attribute_checks(value: Any, operator: Operator) -> Iterable[IllegalForm]:
         if name not in operator.attributes:
             reason = f"{operator.name} has no attribute {name!r}"
             raise InvalidKey(name, reason, operator.attributes)
+        kinds = ATTRIBUTE_KINDS.get(str(operator.raw.attributes[name].type).rpartition(".")[2], ())
+        if not kinds:
+            raise InvalidKey(name, f"{name} is a tensor or a graph, which has no constraints here")
         if isinstance(allowed, Mapping):
-            _check_limits(allowed, ("symmetric",))
+            if str in kinds:
+                raise InvalidKey(name, f"{name} is a string: list the values that it takes")
+            _check_limits(allowed, name, kinds, ("symmetric",))
+        else:
+            _check_choices(name, allowed, kinds)
         yield partial(_attribute_reason, name, allowed)
+
+
+def _check_choices(name: str, allowed: Any, kinds: tuple[type, ...]) -> None:
+    """Refuse values that an attribute cannot have, which would refuse every node."""
+    for choice in _as_list(allowed):
+        for item in _as_list(choice):
+            if not isinstance(item, kinds) or isinstance(item, bool):
+                raise InvalidKey(name, f"{name} has no value {item!r}: it is {KIND_NAMES[kinds]}")
 
 
 def _attribute_reason(name: str, allowed: Any, node: Node) -> str | None:
@@ -193,12 +218,22 @@ def _attribute_reason(name: str, allowed: Any, node: Node) -> str | None:
     return f"{name}={_show(value)}; it takes {_any(choices)}"
 
 
-def _check_limits(limits: Any, more: Sequence[str] = ()) -> None:
+def _check_limits(
+    limits: Any, key: str, kinds: tuple[type, ...], more: Sequence[str] = ()
+) -> None:  # fmt: skip
     if not isinstance(limits, Mapping):
-        raise InvalidKey("sizes", f"{limits!r} is to be a table with {_any((*LIMITS, *more))}")
-    for key in limits:
-        if key not in (*LIMITS, *more):
-            raise InvalidKey(key, f"there is no limit {key!r}", (*LIMITS, *more))
+        raise InvalidKey(key, f"{limits!r} is to be a table with {_any((*LIMITS, *more))}")
+    for limit, value in limits.items():
+        is_number = isinstance(value, kinds) and not isinstance(value, bool)
+        if limit not in (*LIMITS, *more):
+            raise InvalidKey(limit, f"there is no limit {limit!r}", (*LIMITS, *more))
+        if limit == "symmetric":
+            if not isinstance(value, bool):
+                raise InvalidKey(key, "symmetric is to be true or false")
+        elif not is_number:
+            raise InvalidKey(key, f"{limit} is to be {KIND_NAMES[kinds]}, not {value!r}")
+        elif limit == "multiple_of" and value <= 0:
+            raise InvalidKey(key, f"multiple_of is to be positive, not {value!r}")
 
 
 def _beyond(size: Any, limits: Mapping[str, Any]) -> str | None:

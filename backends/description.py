@@ -34,6 +34,7 @@ KEYS = {  # of a file, and what their values are
     "name": str, "opset": int, "documentation": str, "version": str, "date": object,
     "element_types": list, "dynamic_shapes": bool, "operators": list,
 }  # fmt: skip
+KIND_NAMES = {str: "a string", int: "an integer", list: "a list", bool: "true or false"}
 LOOPS = frozenset({"Loop", "Scan"})
 OPSET = re.compile(r"opset[- :]?(\d+)")
 
@@ -155,7 +156,9 @@ class _Reader:
     def read_entry(self, table: Any, opset: int) -> None:
         """Enter the operators of one table, which share its constraints."""
         if not isinstance(table, Mapping) or not isinstance(table.get("names"), list):
-            raise InvalidKey("operators", "an entry of operators is a table with names")
+            raise InvalidKey("operators", "an entry of operators is a table with a list of names")
+        if not table["names"]:
+            raise InvalidKey("names", "names is empty")
         for key in table:
             if key not in CHECKS and key not in ("names", "types"):
                 raise InvalidKey(key, f"operators have no key {key!r}", [*CHECKS, "types", "names"])
@@ -179,10 +182,12 @@ def _check_keys(tables: Mapping[str, Any]) -> None:
             raise InvalidKey(key, f"there is no key {key!r}", KEYS)
         kind = KEYS[key]
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise InvalidKey(key, f"{key} is to be a {kind.__name__}")
+            raise InvalidKey(key, f"{key} is to be {KIND_NAMES[kind]}")
     for key in ("name", "opset", "operators"):
         if key not in tables:
             raise InvalidKey(key, f"the key {key!r} is missing")
+    if not tables["name"]:
+        raise InvalidKey("name", "name is empty")
     if not LOWEST_WRITTEN <= tables["opset"] <= IR_OPSET:
         raise InvalidKey("opset", f"opset is to be one of {LOWEST_WRITTEN} to {IR_OPSET}")
 

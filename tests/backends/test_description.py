@@ -131,7 +131,7 @@ def test_operators_that_are_not_listed_are_legalized(tmp_path, listed, graph, op
 
 
 WRONG = [  # a file, and the end of the message
-    ("name = 3\nopset = 17\n", "line 1: name is to be a str"),
+    ("name = 3\nopset = 17\n", "line 1: name is to be a string"),
     ("nam = 't'\nopset = 17\n", "line 1: there is no key 'nam'; did you mean name?"),
     ("name = 't'\nopset = 99\noperators = []", "line 2: opset is to be one of 7 to 28"),
     ("name = 't'\n", "the key 'opset' is missing"),
@@ -155,7 +155,23 @@ WRONG = [  # a file, and the end of the message
      "line 5: 'first' is to be the number of an axis, or elements"),
     (HEAD + entry("Conv", "sizes.X.0 = { must = 3 }"),
      "line 5: there is no limit 'must'; did you mean most?"),
-    (HEAD + "[[operators]]\nranks = 4\n", "line 3: an entry of operators is a table with names"),
+    (HEAD + entry("Conv", "sizes.X.0 = { most = '3' }"),
+     "line 5: most is to be an integer, not '3'"),
+    (HEAD + entry("Conv", "sizes.X.0 = { multiple_of = 0 }"),
+     "line 5: multiple_of is to be positive, not 0"),
+    (HEAD + entry("Conv", "attributes.group = { most = true }"),
+     "line 5: most is to be an integer, not True"),
+    (HEAD + entry("Conv", "attributes.pads = { symmetric = 1 }"),
+     "line 5: symmetric is to be true or false"),
+    (HEAD + entry("Conv", "attributes.group = ['one']"),
+     "line 5: group has no value 'one': it is an integer"),
+    (HEAD + entry("Conv", "attributes.auto_pad = { most = 3 }"),
+     "line 5: auto_pad is a string: list the values that it takes"),
+    (HEAD + entry("Constant", "attributes.value = [1]"),
+     "line 5: value is a tensor or a graph, which has no constraints here"),
+    (HEAD + "[[operators]]\nnames = []\n", "line 4: names is empty"),
+    ("name = ''\nopset = 17\noperators = []", "line 1: name is empty"),
+    (HEAD + "[[operators]]\nranks = 4\n", "line 3: an entry of operators is a table with a list of names"),
 ]  # fmt: skip
 
 
