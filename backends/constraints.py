@@ -45,13 +45,16 @@ def parse_types(names: Any, key: str) -> frozenset[DType]:
 def type_constraints(value: Any, operator: Operator) -> dict[str, frozenset[DType]]:
     """The key ``types``: element types by type variable of the schema.
 
-    A list is for the first variable that has any of them in the standard.
+    A list is for the variable that has most of them in the standard, the first of several: that of
+    the data, and not that of an index or a condition.
     """
-    formals = {f.tie: f.types for f in (*operator.outputs[::-1], *operator.inputs[::-1])}
+    formals: dict[str, frozenset[DType]] = {}  # in the order of the schema
+    for formal in (*operator.inputs, *operator.outputs):
+        formals.setdefault(formal.tie, formal.types)
     if not isinstance(value, Mapping):
         types = parse_types(value, "types")
-        tie = next((t for t in reversed(formals) if formals[t] & types), None)
-        if tie is None:
+        tie = max(formals, key=lambda t: len(formals[t] & types), default="")
+        if tie not in formals or not formals[tie] & types:
             raise InvalidKey("types", f"{operator.name} has none of these element types")
         return {tie: types}
     for tie in value:

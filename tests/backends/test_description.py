@@ -49,10 +49,15 @@ def test_a_backend_is_a_name_an_opset_a_file_or_a_target():
 CONV = "g (float[1,2,5,5] x, float[2,2,3,3] v) => (float[1,2,3,3] y)"
 WEIGHT = f"<float[2,2,3,3] w = {{{', '.join(['1'] * 36)}}}>"
 DYNAMIC = "g (float[N,2] x) => (float[N,2] y) { y = Relu(x) }"
+GATHER = "g (uint8[3] x, int64[2] i) => (uint8[2] y) { y = Gather(x, i) }"
+WHERE = "g (bool[3] c, uint8[3] x) => (uint8[3] y) { y = Where(c, x, x) }"
 LEGALITY = [  # an operator, its keys, the graph, and why it is not taken, None where it is
     ("Relu", [], DYNAMIC, None),
     ("Relu", ["types = ['float32']"], DYNAMIC, None),
     ("Relu", ["types = { T = ['float16'] }"], DYNAMIC, "t has no Relu of float32 elements"),
+    ("Gather", ["types = ['float32', 'int32']"], GATHER, "as Cast: t has no Cast"),
+    ("Gather", ["types = ['uint8', 'int64']"], GATHER, None),
+    ("Where", ["types = ['float32', 'bool']"], WHERE, "as Cast: t has no Cast"),
     ("Relu", ["ranks = 4"], DYNAMIC, "'x' has the shape (N, 2); its rank is to be 4"),
     ("Relu", ["ranks = [1, 2]"], DYNAMIC, None),
     ("Relu", ["dynamic_shapes = false"], DYNAMIC, "'x' has the shape (N, 2), which is not static"),
