@@ -18,6 +18,7 @@ from serde.io.atomic_write import Replacing
 
 NAME, KIND, VERSION = "manifest.json", "serde-partition", 1
 KINDS = ("accelerator", "remainder", "control")
+BODIES = {"If": {"then_branch", "else_branch"}, "Loop": {"body"}}  # of the operators of control
 CHUNK = 1 << 20  # bytes hashed at a time
 
 
@@ -164,13 +165,37 @@ class _Reader:
         files = {str(k): str(v) for k, v in self.table(table.get("files", {}), place).items()}
         if not files and kind != "control":
             raise MalformedFile(self.path, "it names no files", place)
-        return PartInfo(
+        part = PartInfo(
             self.text(table, "name", place), kind, str(table.get("format", "")), files,
             self.tensors(table, "inputs", place), self.tensors(table, "outputs", place),
             dict(self.table(table.get("operators", {}), place)), table.get("multiply_adds", 0),
-            str(table.get("operator", "")), list(map(str, self.get_list(table, "operands", place))),
-            bodies,
+            str(table.get("operator", "")), self.get_list(table, "operands", place), bodies,
         )  # fmt: skip
+        if kind == "control":
+            self.check_control(part, place)
+        return part
+
+    def check_control(self, part: PartInfo, place: str) -> None:
+        """Refuse a part that is no If or Loop with its operands and subgraphs."""
+        expected = BODIES.get(part.operator)
+        if expected is None:
+            reason = f"its operator {part.operator!r} is not one of {', '.join(BODIES)}"
+            raise MalformedFile(self.path, reason, place)
+        if part.bodies.keys() != expected:
+            reason = f"the subgraphs of its {part.operator} are to be {', '.join(sorted(expected))}"
+            raise MalformedFile(self.path, reason, place)
+        states = len(part.operands) - 2 if part.operator == "Loop" else 0
+        has_fit = len(part.operands) == 1 if part.operator == "If" else states >= 0
+        if not has_fit or not all(isinstance(n, str) for n in part.operands):
+            raise MalformedFile(self.path, f"operands of its {part.operator} are missing", place)
+        for name, body in part.bodies.items():
+            given, made = len(body.inputs), len(body.outputs)
+            fits = made == len(part.outputs)
+            if part.operator == "Loop":
+                fits = given >= 2 + states and made >= 1 + states and made > len(part.outputs)
+            if not fits:
+                reason = f"its {part.operator} does not fit the inputs and outputs of {name}"
+                raise MalformedFile(self.path, reason, place)
 
     def table(self, value: Any, place: str) -> dict[str, Any]:
         if not isinstance(value, dict):

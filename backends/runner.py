@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from serde.errors import MissingDependency, SerdeError, UsageError
+from serde.errors import MalformedFile, MissingDependency, SerdeError, UsageError
 from serde.io.atomic_write import Replacing
 from serde.ir.graph import DType
 from serde.plugins import get_runtime_bridge
 from serde.verification.given_arrays import read_npz
 
-from .manifest import Manifest, PartInfo, read_manifest
+from .manifest import NAME, Manifest, PartInfo, read_manifest
 
 Array = np.ndarray[Any, Any]
 Feeds = Mapping[str, Any]
@@ -89,17 +89,24 @@ class Hybrid:
         return partial(_run_part, part, run)
 
     def _constants(self, part: PartInfo) -> dict[str, Array]:
-        if not part.files:
-            return {}
-        with np.load(self.folder / next(iter(part.files)), allow_pickle=False) as held:
-            return {name: held[name] for name in held.files}
+        """The operands of an If or a Loop that are constants."""
+        found: dict[str, Array] = {}
+        if part.files:
+            with np.load(self.folder / next(iter(part.files)), allow_pickle=False) as held:
+                found = {name: held[name] for name in held.files}
+        known = found.keys() | {v.name for v in part.inputs}
+        optional = 2 if part.operator == "Loop" else 0  # the first operands of a Loop
+        needed = [n for at, n in enumerate(part.operands) if n or at >= optional]
+        if absent := [n for n in needed if n not in known]:
+            reason = f"nothing computes its operand {absent[0]!r}"
+            raise MalformedFile(self.folder / NAME, reason, part.name)
+        return found
 
     def _run_control(self, part: PartInfo, constants: Feeds, values: Feeds) -> list[Any]:
         """Run an If or a Loop, whose subgraphs are in parts."""
         given = {**values, **constants}
         operands = [_to_array(given[name]) if name else None for name in part.operands]
         if part.operator == "If":
-            assert operands[0] is not None
             body = part.bodies["then_branch" if np.any(operands[0]) else "else_branch"]
             made = self._run_parts(body, given)
             return [made[v.name] for v in body.outputs]

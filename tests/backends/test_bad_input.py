@@ -113,6 +113,32 @@ def test_a_folder_that_is_not_as_it_was_written(parts, tmp_path, spoil):
     assert found.exit_code == 3 and message in found.output
 
 
+CONTROL = (
+    "g (bool c, float[2] x) => (float[2] y) { y = If (c) <then_branch = t () => (float[2] p)"
+    " { q = Relu(x)\n p = Erf(q) }, else_branch = e () => (float[2] r) { r = Relu(x) }> }"
+)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("operator", "Scan", "its operator 'Scan' is not one of If, Loop"),
+        ("operator", "Loop", "the subgraphs of its Loop are to be body"),
+        ("operands", [], "operands of its If are missing"),
+        ("operands", [3], "operands of its If are missing"),
+        ("operands", ["d"], "nothing computes its operand 'd'"),
+        ("outputs", [], "its If does not fit the inputs and outputs of then_branch"),
+    ],
+)
+def test_an_if_that_is_not_as_it_was_written(tmp_path, field, value, message):
+    target = Target("t", 21, {"Relu": {}})
+    partition(ir_of(CONTROL), target, control_flow="inside").save(tmp_path)
+    (part,) = parts_of(tmp_path)
+    change(tmp_path, parts=[{**part, field: value}], outputs=part["outputs"] if value else [])
+    with pytest.raises(MalformedFile, match=re.escape(message)):
+        serde.run(tmp_path, {"c": np.array(True), **FEEDS})
+
+
 def test_no_manifest(tmp_path):
     with pytest.raises(MalformedFile, match=r"there is no manifest\.json"):
         serde.run(tmp_path, FEEDS)
