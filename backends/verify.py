@@ -14,6 +14,9 @@ from serde.verification.tolerated import Judge
 
 from .runner import Hybrid
 
+WHOLE = "the whole model in ONNX Runtime, as the source's framework is not installed"
+NEITHER = "not compared: neither the source's framework nor ONNX Runtime is installed"
+
 
 def verify_parts(
     source: Any, graph: Graph, folder: str | os.PathLike[str], *,
@@ -22,7 +25,8 @@ def verify_parts(
 ) -> Verification:  # fmt: skip
     """Run the source and its parts on the same inputs, and compare their outputs.
 
-    ``graph`` is the source's graph of the IR, ``reading`` what it was read with.
+    ``graph`` is the source's graph of the IR, ``reading`` what it was read with. Where the source's
+    framework is not installed, that graph runs in ONNX Runtime in its place.
 
     Raises:
         SerdeError: where the source or a part cannot be run.
@@ -30,6 +34,11 @@ def verify_parts(
     given = dict(reading or {})
     apart = {name: given.pop(name, None) for name in ("params", "inputs", "outputs")}
     run = run_source(source, folder, graph=graph, ir=graph, data=data, reading=given, **apart)
+    if run.is_missing:
+        run = run_source(graph, folder, graph=graph, ir=graph, data=data)
+        run.origin = WHOLE
+        if run.is_missing:
+            run.statement = NEITHER
     if run.error is not None:
         raise run.error
     if run.statement:

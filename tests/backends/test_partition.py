@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,8 +17,9 @@ import serde
 from serde.backends.manifest import read_manifest
 from serde.backends.partition import partition
 from serde.backends.parts import Partitioned
+from serde.backends.verify import verify_parts
 from serde.cli.commands import main
-from serde.errors import UsageError
+from serde.errors import MissingDependency, UsageError
 from serde.formats.relay.io.params import read_params
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.legalize.target import Target
@@ -270,6 +272,20 @@ def test_a_remainder_in_relay_runs_in_tvm(tmp_path):
     feeds = feeds_of(graph)
     (got,) = serde.run(tmp_path / "parts", feeds, {"remainder": load}).values()
     np.testing.assert_allclose(got, onnx_live.run(graph, feeds)[0], atol=1e-5)
+
+
+def test_parts_are_verified_without_the_framework_of_the_source(tmp_path, monkeypatch):
+    def refuse():
+        raise MissingDependency("MXNet is needed")
+
+    monkeypatch.setattr("serde.bridges.mxnet.import_mxnet", refuse)
+    found = partition(DIGITS, target_of("Conv", "Relu"))
+    found.save(tmp_path / "parts")
+    done = verify_parts(DIGITS, found.graph, tmp_path / "parts")
+    assert done.ok and done.source.startswith("the whole model in ONNX Runtime")
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    done = verify_parts(DIGITS, found.graph, tmp_path / "parts")
+    assert not done.done and done.statement.startswith("not compared: neither")
 
 
 def test_the_commands(tmp_path):
