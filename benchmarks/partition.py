@@ -1,14 +1,17 @@
 """Time of a partitioned ResNet-50 beside the whole one: ``python -m benchmarks.partition``.
 
-Whole and parts run in ONNX Runtime, each in a process of its own, in turn.
+Whole and parts run in ONNX Runtime in one process, in turn and in changing order, with one thread
+and with as many as ONNX Runtime takes by itself. ``--nodes`` measures partitioning itself.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 import statistics
 import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,92 +20,170 @@ import onnx
 
 import serde
 from benchmarks.measure import publish, python, table, workplace
+from conformance.model_sources import with_weights
 from serde.backends.partition import partition, prepare_graph
 from serde.backends.runner import Hybrid
 from serde.bridges.onnxruntime import prepare
-from serde.ir.graph import Graph, Node
-from serde.legalize.target import IllegalForm, Target
+from serde.ir.graph import DType, Graph, Node, Tensor, Value
+from serde.legalize.target import Target
 from tests import light_models
 
 MODEL, OPSET = "light_resnet50", 21
-WARMING, RUNS = 5, 20  # of a process
+WARMING = 5  # rounds that are not counted
+SMALLEST = 28  # size of the images that the backend takes, where the model is cut in the middle
+PAUSE = 0.02  # seconds before each run, in which threads of another model stop to wait for work
 HEADLESS = "Conv BatchNormalization Relu MaxPool AveragePool Sum Add Dropout Reshape".split()
-
-
-def run_alone(path: Path) -> None:
-    """Run a model or a folder of parts; print milliseconds of each run, of clock and processor."""
-    feeds = light_models.feeds(onnx.load(light_models.model_path(MODEL)))
-    run: Any = Hybrid(path) if path.is_dir() else prepare(str(path))
-    found = []
-    for _ in range(WARMING + RUNS):
-        start = time.perf_counter(), time.process_time()
-        run(feeds)
-        found.append([time.perf_counter() - start[0], time.process_time() - start[1]])
-    print(json.dumps([[1e3 * t for t in each] for each in found[WARMING:]]))
-
-
-def measure(paths: list[Path], processes: int) -> list[list[float]]:
-    """The median milliseconds of each model, of clock and processor: of the best process."""
-    found: list[list[list[float]]] = [[] for _ in paths]
-    for _ in range(processes):
-        for path, kept in zip(paths, found, strict=True):
-            printed = python("-m", "benchmarks.partition", "--run", path).printed
-            kept.append([statistics.median(t) for t in zip(*json.loads(printed), strict=True)])
-    return [[min(t) for t in zip(*each, strict=True)] for each in found]
+SIZES, BINARY = (10_000, 100_000), ("Add", "Mul")
+THREADS = {"one thread": 1, "default threads": None}
+Feeds = Mapping[str, Any]
+Run = Callable[[Feeds], Any]
+Times = tuple[float, float]  # of the clock and of the processor
 
 
 def main() -> None:
     """Measure a cut before the last layers, and one in the middle."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--processes", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--processes", type=int, default=3)
     parser.add_argument("--folder", help="where the models are made")
-    parser.add_argument("--run", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--nodes", action="store_true", help="partition graphs of many nodes")
+    parser.add_argument("--run", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.run:
-        run_alone(given.run)
+        folder, threads = given.run
+        print(json.dumps(run_rounds(Path(folder), THREADS[threads], given.rounds)))
         return
-    graph = prepare_graph(light_models.model_path(MODEL))
-    middle = graph.nodes[len(graph.nodes) // 2].outputs[0].name
-    targets = [Target("before the classifier", OPSET, {op: {} for op in HEADLESS}),
-               Target("in the middle", OPSET, illegal=_end_before(graph, middle))]  # fmt: skip
-    feeds = light_models.feeds(onnx.load(light_models.model_path(MODEL)))
+    if given.nodes:
+        measure_partitioning()
+        return
     with workplace(given.folder) as folder:
-        whole = folder / "whole.onnx"
-        serde.save(graph, whole, opset=OPSET)
-        cuts = [partition(graph, t, max_parts=1) for t in targets]
-        for cut in cuts:
-            cut.save(folder / cut.backend.name)
-        paths = [folder / cut.backend.name for cut in cuts]
-        times = measure([whole, *paths], given.processes)
-        (wanted,) = prepare(str(whole))(feeds)
-        outputs = [next(iter(Hybrid(path)(feeds).values())) for path in paths]
-    rows = [["whole", "1", f"{times[0][0]:.1f}", "", f"{times[0][1]:.1f}", ""]]
-    for cut, (clock, processor) in zip(cuts, times[1:], strict=True):
-        shares = f"{clock / times[0][0]:.3f}", f"{processor / times[0][1]:.3f}"
-        rows.append([cut.backend.name, str(len(cut.parts)), f"{clock:.1f}", shares[0],
-                     f"{processor:.1f}", shares[1]])  # fmt: skip
-    worst = max(float(np.abs(y - wanted).max()) for y in outputs)
-    head = ["cut", "parts", "time, ms", "× whole", "processor, ms", "× whole"]
+        cuts = make_models(folder)
+        rows = [row for threads in THREADS for row in measure(folder, threads, given, cuts)]
+        worst = compare_outputs(folder, cuts)
+    head = ["threads", "model", "parts", "time, ms", "× whole", "processor, ms", "× whole"]
     text = (
-        f"`{MODEL}` of the onnx package, one image; whole and parts in ONNX Runtime. Medians of "
-        f"{RUNS} runs, of the best of {given.processes} processes of each, in turn. The outputs "
-        f"differ by {worst:.0e} at most.\n\n{table(head, rows)}"
+        f"`{MODEL}` of the onnx package with random weights, one image; whole and parts in ONNX "
+        f"Runtime, in one process, {given.rounds} rounds in which each runs once, in changing "
+        "order. Medians of the times and of the rounds' ratios, those of the median of "
+        f"{given.processes} processes, with the least and the most. The outputs "
+        f"differ by {worst:.0e} of scale at most.\n\n{table(head, rows)}"
     )
     publish("ResNet-50 in two parts", text)
 
 
-def _end_before(graph: Graph, name: str) -> dict[str, list[IllegalForm]]:
-    """Checks that refuse every node that depends on a value."""
-    late = {name}
-    for node in graph.nodes:
-        if any(v is not None and v.name in late for v in node.inputs):
-            late |= {v.name for v in node.outputs}
+def make_models(folder: Path) -> list[str]:
+    """Write the whole model and its parts for two cuts; return the names of the cuts."""
+    proto = with_weights(onnx.load(light_models.model_path(MODEL)))
+    graph = prepare_graph(proto)
+    illegal = {op: [_is_small] for op in {n.op for n in graph.nodes}}
+    targets = [Target("before the classifier", OPSET, {op: {} for op in HEADLESS}),
+               Target("in the middle", OPSET, illegal=illegal)]  # fmt: skip
+    serde.save(graph, folder / "whole.onnx", opset=OPSET)
+    for target in targets:
+        cut = partition(graph, target, max_parts=1)
+        assert len(cut.parts) == 2
+        cut.save(folder / target.name)
+    return [t.name for t in targets]
 
-    def check(node: Node) -> str | None:
-        is_late = any(v is not None and v.name in late for v in node.inputs)
-        return "it is in the second half" if is_late else None
 
-    return {op: [check] for op in {n.op for n in graph.nodes}}
+def run_rounds(folder: Path, threads: int | None, rounds: int) -> dict[str, list[Times]]:
+    """Milliseconds of clock and processor of each run of the whole model and of each cut."""
+    runs: dict[str, Run] = {"whole": prepare(str(folder / "whole.onnx"), threads=threads)}
+    load = None if threads is None else lambda path: prepare(path, threads=threads)
+    runtimes = {"accelerator": load, "remainder": load} if load else {}
+    cuts = sorted(p.parent for p in folder.glob("*/manifest.json"))
+    runs |= {path.name: Hybrid(path, runtimes) for path in cuts}
+    feeds = make_feeds()
+    found: dict[str, list[Times]] = {name: [] for name in runs}
+    names = list(runs)
+    for turn in range(WARMING + rounds):
+        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+            time.sleep(PAUSE)
+            start = time.perf_counter(), time.process_time()
+            runs[name](feeds)
+            end = time.perf_counter(), time.process_time()
+            found[name].append((1e3 * (end[0] - start[0]), 1e3 * (end[1] - start[1])))
+    return {name: times[WARMING:] for name, times in found.items()}
+
+
+def measure(
+    folder: Path, threads: str, given: argparse.Namespace, cuts: Sequence[str]
+) -> list[list[str]]:
+    """A row for the whole model, and one for each cut."""
+    command = ("--rounds", str(given.rounds), "--run", folder, threads)
+    tries = [json.loads(python("-m", "benchmarks.partition", *command).printed)
+             for _ in range(given.processes)]  # fmt: skip
+    middle = statistics.median
+    rows = []
+    for name in ("whole", *cuts):
+        clock, processor = (middle(middle(t[at] for t in run[name]) for run in tries)
+                            for at in range(2))  # fmt: skip
+        row = [threads, name, "1" if name == "whole" else "2", f"{clock:.1f}"]
+        ratios = [[middle(a[at] / b[at] for a, b in zip(run[name], run["whole"], strict=True))
+                   for run in tries] for at in range(2)]  # fmt: skip
+        spread = f"{middle(ratios[0]):.3f} ({min(ratios[0]):.3f} to {max(ratios[0]):.3f})"
+        row += [spread, f"{processor:.1f}", f"{middle(ratios[1]):.3f}"]
+        rows.append(row)
+    return rows
+
+
+def make_feeds() -> Feeds:
+    """One image."""
+    return light_models.feeds(onnx.load(light_models.model_path(MODEL)))
+
+
+def compare_outputs(folder: Path, cuts: Sequence[str]) -> float:
+    """The largest difference of the parts' output from the whole's, of its scale."""
+    feeds = make_feeds()
+    (expected,) = prepare(str(folder / "whole.onnx"))(feeds)
+    outputs = [next(iter(Hybrid(folder / cut)(feeds).values())) for cut in cuts]
+    return max(float(np.abs(y - expected).max() / np.abs(expected).max()) for y in outputs)
+
+
+def measure_partitioning() -> None:
+    """Publish the time that it takes to partition graphs of many nodes."""
+    some = Target("Conv, Relu, Add and Mul", OPSET, {op: {} for op in ("Conv", "Relu", *BINARY)})
+    rows = []
+    for nodes in SIZES:
+        graph = make_graph(nodes)
+        for backend in (some, "coreml", "qnn"):
+            start = time.process_time()
+            found = partition(graph, backend)
+            seconds = time.process_time() - start
+            each = f"{1e6 * seconds / nodes:.0f}"
+            row = [found.backend.name, f"{nodes:,}", str(len(found.parts)), f"{seconds:.1f}", each]
+            rows.append(row)
+    head = ["backend", "nodes", "parts", "processor, s", "µs a node"]
+    text = (
+        "Graphs of Conv, Relu and other activations, Add and Mul, each node reading some of the 20 "
+        f"values before it. One run of each.\n\n{table(head, rows)}"
+    )
+    publish("Parts of graphs of many nodes", text)
+
+
+def make_graph(nodes: int) -> Graph:
+    """A random graph of images."""
+    draws, shape = random.Random(0), (1, 4, 8, 8)
+    kernel = np.ones((4, 4, 1, 1), np.float32)
+    weight = Value("w", DType.FLOAT32, kernel.shape, Tensor.of(kernel))
+    values, made = [Value("x", DType.FLOAT32, shape)], []
+    convolution = {"auto_pad": "NOTSET", "dilations": (1, 1), "group": 1, "kernel_shape": (1, 1),
+                   "pads": (0, 0, 0, 0), "strides": (1, 1)}  # fmt: skip
+    for number in range(nodes):
+        op = draws.choice(("Conv", "Relu", "Sigmoid", "Tanh", "Neg", "Abs", *BINARY))
+        x, y = (draws.choice(values[-20:]) for _ in range(2))
+        operands = (x, weight) if op == "Conv" else (x, y) if op in BINARY else (x,)
+        output = Value(f"v{number}", DType.FLOAT32, shape)
+        made.append(Node(op, operands, (output,), convolution if op == "Conv" else {}))
+        values.append(output)
+    return Graph("random", (values[0],), tuple(values[-20:]), tuple(made))
+
+
+def _is_small(node: Node) -> str | None:
+    """Why a node of the second half is not taken."""
+    shape = node.inputs[0].ranked_shape if node.inputs[0] is not None else ()
+    is_large = len(shape) == 4 and isinstance(shape[2], int) and shape[2] >= SMALLEST
+    return None if is_large else f"its images are smaller than {SMALLEST}"
 
 
 if __name__ == "__main__":
