@@ -58,16 +58,16 @@ class Model:
 
 def names() -> list[str]:
     """Every model, the small ones first."""
-    vision = sorted(networks.VISION, key=_weight)
+    vision = sorted(networks.VISION, key=weight_of)
     found = [*networks.LANGUAGE, *networks.ENCODERS]
     found += [f"light/{n}" for n in light_models.LIGHT]
     found += [f"int8/{n}/{how}" for n, how in QUANTIZED]
-    found += [n for n in vision if _weight(n) == 0]
+    found += [n for n in vision if weight_of(n) == 0]
     found += [f"gluoncv/{n}" for n in zoo_names()]
-    return found + [n for n in vision if _weight(n)]
+    return found + [n for n in vision if weight_of(n)]
 
 
-def _weight(name: str) -> int:
+def weight_of(name: str) -> int:
     """The rank of a network among those that take long."""
     heavy = ("resnet101", "resnet152", "densenet", "inception", "alexnet", "vgg")
     return next((i for i, kind in enumerate(heavy, 1) if name.startswith(kind)), 0)
