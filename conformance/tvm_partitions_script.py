@@ -1,26 +1,34 @@
 """Partition a module by serde and by TVM's passes; ``tvm_partitions.py`` runs this beside TVM.
 
-    python conformance/tvm_partitions_script.py SITE MODULE.json PARAMETERS LISTS
+    python conformance/tvm_partitions_script.py SITE LISTS testing MODULE OPTIONS
+    python conformance/tvm_partitions_script.py SITE LISTS gluon SYMBOL WEIGHTS.npz SHAPES
 
-SITE is the folder of TVM's own packages. Prints a line of JSON: for each of as many random lists of
-the module's operators, parts and bytes of serde, then those of TVM. Both cut the same graph, that
-of the calls of the module, where the same calls are taken.
+SITE is the folder of TVM's own packages, OPTIONS and SHAPES are JSON. Prints a line of JSON: for
+each of as many random lists of the module's operators, parts and bytes of serde, then those of TVM.
+Both cut the same graph, that of the calls of the module, where the same calls are taken. Weights
+stay parameters, and are not counted.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import random
+import resource
 import sys
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence, Set
+from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 OPSET = 17
+LARGE, FEW = 150, 3  # nodes of a network that is cut for few lists only, as TVM takes long
+SECONDS = 20  # of the processor, for TVM's passes on one list
 Counts = tuple[int, int]  # parts, and the bytes that they read and make
 
 
-def compare(module: Any, lists: int) -> dict[str, list[int]]:
+def compare(module: Any, weights: Set[str], lists: int) -> dict[str, list[int | None]]:
     """Partition a module by serde and by TVM for random lists of its operators."""
     import serde
     from serde.bridges.tvm_byoc import SETTINGS, register_codegen
@@ -28,17 +36,17 @@ def compare(module: Any, lists: int) -> dict[str, list[int]]:
 
     graph = serde.load(module)
     operators = sorted({n.op for n in graph.nodes if not n.domain and n.op != "Identity"})
-    found: dict[str, list[int]] = {}
-    for seed in range(lists):
+    found: dict[str, list[int | None]] = {}
+    for seed in range(lists if len(graph.nodes) <= LARGE else FEW):
         rng = random.Random(seed)
         ops = rng.sample(operators, rng.randint(1, max(len(operators) - 1, 1)))
         register_codegen(Target(f"list {seed}", OPSET, {op: {} for op in ops}))
         name = SETTINGS.backend.name
-        found[name] = [*count_by_serde(module), *count_by_tvm(module)]
+        found[name] = [*count_by_serde(module, weights), *limit_time(count_by_tvm, module, weights)]
     return found
 
 
-def count_by_serde(module: Any) -> Counts:
+def count_by_serde(module: Any, weights: Set[str]) -> Counts:
     """The stages that serde puts the calls of ``main`` into, and the bytes between them."""
     from tvm import relay
 
@@ -55,7 +63,7 @@ def count_by_serde(module: Any) -> Counts:
         return list(range(first, len(sizes)))
 
     def visit(expression: Any) -> None:
-        if isinstance(expression, relay.Constant):
+        if is_weight(expression, weights):
             numbers[expression] = []
         elif isinstance(expression, relay.Tuple):
             numbers[expression] = [n for f in expression.fields for n in numbers[f]]
@@ -77,7 +85,22 @@ def count_by_serde(module: Any) -> Counts:
     return len({s for s in stages if s % 2}), count_bytes_moved(flow, stages)
 
 
-def count_by_tvm(module: Any) -> Counts:
+def limit_time(count: Callable[..., Counts], *arguments: Any) -> Sequence[int | None]:
+    """What a function counts in a process of its own; None twice if that takes too long."""
+    source, sink = os.pipe()
+    child = os.fork()
+    if not child:
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS,) * 2)
+        os.write(sink, json.dumps(count(*arguments)).encode())
+        os._exit(0)
+    os.close(sink)
+    with os.fdopen(source) as answer:
+        text = answer.read()
+    os.waitpid(child, 0)
+    return json.loads(text) if text else (None, None)
+
+
+def count_by_tvm(module: Any, weights: Set[str]) -> Counts:
     """The functions for ``onnx`` of TVM that compute something, and what they read and make."""
     import tvm
     from tvm import relay
@@ -85,17 +108,36 @@ def count_by_tvm(module: Any) -> Counts:
     transform = relay.transform
     passes = [transform.AnnotateTarget("onnx"), transform.MergeCompilerRegions(),
               transform.PartitionGraph(), transform.InferType()]  # fmt: skip
+    found = tvm.transform.Sequential(passes)(module)
+    called: list[Any] = []
+    relay.analysis.post_order_visit(
+        found["main"].body, lambda e: called.append(e) if is_part(e) else None
+    )
     parts = moved = 0
-    for function in tvm.transform.Sequential(passes)(module).functions.values():
-        if not function.attrs or function.attrs.get("Compiler") != "onnx":
-            continue
+    for call in called:
         visited: list[Any] = []
-        relay.analysis.post_order_visit(function.body, visited.append)
+        relay.analysis.post_order_visit(found[call.op].body, visited.append)
         if any(isinstance(e, relay.Call) for e in visited):
-            types = [*(p.checked_type for p in function.params), function.checked_type.ret_type]
+            types = [a.checked_type for a in call.args if not is_weight(a, weights)]
             parts += 1
-            moved += sum(bytes_of(t) for type_ in types for t in tensor_types(type_))
+            moved += sum(bytes_of(t) for type_ in (*types, call.checked_type)
+                         for t in tensor_types(type_))  # fmt: skip
     return parts, moved
+
+
+def is_weight(expression: Any, weights: Set[str]) -> bool:
+    """Whether an expression is a constant, or a parameter that is a weight."""
+    from tvm import relay
+
+    is_parameter = isinstance(expression, relay.Var) and expression.name_hint in weights
+    return is_parameter or isinstance(expression, relay.Constant)
+
+
+def is_part(expression: Any) -> bool:
+    """Whether an expression is the call of a part."""
+    from tvm import relay
+
+    return isinstance(expression, relay.Call) and isinstance(expression.op, relay.GlobalVar)
 
 
 def tensor_types(type_: Any) -> Iterator[Any]:
@@ -116,17 +158,37 @@ def bytes_of(type_: Any) -> int:
     return size * bits // 8
 
 
-def run_module(site: str, path: str, params: str, lists: str) -> None:
-    """Compare the module of a file; print the row."""
-    sys.path.append(site)
-    import tvm
+def make_testing(name: str, options: str) -> tuple[Any, Set[str]]:
+    """A network of ``tvm.relay.testing``, and the names of its weights."""
+    given = {k: tuple(v) if isinstance(v, list) else v for k, v in json.loads(options).items()}
+    module, params = import_module(f"tvm.relay.testing.{name}").get_workload(**given)
+    return module, set(params)
+
+
+def make_gluon(symbol: str, weights: str, shapes: str) -> tuple[Any, Set[str]]:
+    """A network that MXNet exported, by TVM's frontend, and the names of its weights."""
     from tvm import relay
 
-    module = tvm.ir.load_json(Path(path).read_text())
-    held = dict(relay.load_param_dict(Path(params).read_bytes()))
-    module["main"] = relay.build_module.bind_params_by_name(module["main"], held)
-    print(json.dumps(["row", compare(relay.transform.InferType()(module), int(lists))]))
+    from tests.relay.tvm_networks import Array, Symbol, _stand_in
+
+    sys.modules.setdefault("mxnet", _stand_in())
+    with np.load(weights) as held:
+        arrays = {n: Array(held[n]) for n in held.files}
+    given = {n: tuple(s) for n, s in json.loads(shapes).items()}
+    module, params = relay.frontend.from_mxnet(Symbol(symbol), given, arg_params=arrays)
+    return module, set(params)
+
+
+def run(site: str, lists: str, kind: str, *arguments: str) -> None:
+    """Compare a module; print the row."""
+    sys.path.append(site)
+    from tvm import relay
+
+    make = {"testing": make_testing, "gluon": make_gluon}[kind]
+    module, weights = make(*arguments)
+    typed = relay.transform.InferType()(module)
+    print(json.dumps(["row", compare(typed, weights, int(lists))]))
 
 
 if __name__ == "__main__":
-    run_module(*sys.argv[1:])
+    run(*sys.argv[1:])
