@@ -98,7 +98,7 @@ def _judge_all(graph: Graph, target: Target) -> Iterator[Verdict]:
 
 def _partition(graph: Graph, backend: Backend, limits: Limits, prefix: str = "") -> Partitioned:
     verdicts = judge_nodes(graph, backend.target)
-    numbered = _Numbered(graph)
+    numbered = Numbered(graph)
     taken = [verdicts[n].is_taken for n in graph.nodes]
     done: dict[tuple[Any, ...], Graph] = {}  # parts that another round need not legalize again
     while True:
@@ -115,7 +115,7 @@ def _partition(graph: Graph, backend: Backend, limits: Limits, prefix: str = "")
     return Partitioned(graph, backend, tuple(legal), report)
 
 
-class _Numbered:
+class Numbered:
     """A graph and the numbers of its nodes and values."""
 
     def __init__(self, graph: Graph) -> None:
@@ -136,7 +136,7 @@ class _Numbered:
 
 
 def _choose_stages(
-    numbered: _Numbered, verdicts: Mapping[Node, Verdict], taken: list[bool], limits: Limits
+    numbered: Numbered, verdicts: Mapping[Node, Verdict], taken: list[bool], limits: Limits
 ) -> list[int]:
     """The stages of nodes, after those that are not worth a part have left the backend."""
     nodes, flow = numbered.graph.nodes, numbered.flow
@@ -202,7 +202,7 @@ def close_body(body: Graph) -> Graph:
 
 
 def _make_parts(
-    numbered: _Numbered, stages: Sequence[int], taken: Sequence[bool],
+    numbered: Numbered, stages: Sequence[int], taken: Sequence[bool],
     inside: Mapping[Node, Mapping[str, Partitioned]], prefix: str,
 ) -> Iterator[Part]:  # fmt: skip
     """The parts in order, with what they read and what others read of them."""
@@ -228,14 +228,14 @@ def _make_parts(
         yield Part(name, kind, body, bodies=inside[nodes[0]] if kind == CONTROL else {})
 
 
-def _leaves(numbered: _Numbered, order: Sequence[tuple[int, int, int]], value: int) -> bool:
+def _leaves(numbered: Numbered, order: Sequence[tuple[int, int, int]], value: int) -> bool:
     flow = numbered.flow
     here = order[flow.maker[value]]
     return flow.is_output[value] or any(order[r] != here for r in flow.readers[value])
 
 
 def _part_keys(
-    numbered: _Numbered, stages: Sequence[int], inside: Collection[Node]
+    numbered: Numbered, stages: Sequence[int], inside: Collection[Node]
 ) -> list[tuple[int, int, int]]:
     """The part of each node, in order: its stage, and in it a place before or after an If or Loop.
 

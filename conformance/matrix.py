@@ -168,6 +168,7 @@ CELLS: dict[str, tuple[str, str]] = {
     "models/directions": ("conformance.directions", "Directions"),
     "models/round-trips": ("conformance.round_trips", "RoundTrips"),
     "models/partitions": ("conformance.partitions", "Partitions"),
+    "models/providers": ("conformance.provider_partitions", "ProviderPartitions"),
     "gluoncv/onnx": ("conformance.zoo", "Zoo"),
     "gluonnlp/onnx": ("conformance.zoo", "Zoo"),
     "gluonts/onnx": ("conformance.zoo", "Zoo"),

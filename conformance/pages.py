@@ -55,6 +55,7 @@ PAGES = {
     "results/round-trips.md": Page("round_trips:page", ("models/round-trips",)),
     "results/partitions.md": Page("partitions:page", ("models/partitions",)),
     "results/tvm-partitions.md": Page("tvm_partitions:page", ("relay-networks/partitions",)),
+    "results/provider-partitions.md": Page("provider_partitions:page", ("models/providers",)),
     "results/zoo.md": Page("zoo.page:page", ("gluoncv/onnx", "gluonnlp/onnx", "gluonts/onnx")),
     "results/mxnet-2.md": Page("mxnet_second:page", ("mxnet-2/onnx",)),
     "results/mutations.md": Page("mutations:page"),
