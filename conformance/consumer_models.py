@@ -70,7 +70,7 @@ def tried(model: Model, variant: str, consumer: str, bound: float, folder: Path)
     profile = get_profile(consumer)
     try:
         graph = model.reads[variant](**profile.reading)
-        serde.save(graph, path, external_data="never", **profile.writing())
+        serde.save(graph, path, external_data="never", **profile.write_options())
         feeds = {v.name: feeds[v.name] for v in graph.inputs}
         got = CONSUMERS.run(str(path), feeds, command=consumer)
     except SerdeError as problem:
