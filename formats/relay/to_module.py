@@ -113,8 +113,14 @@ class _Encoding:
         return self.exprs[value]
 
     def add_constant(self, value: Value) -> ast.Expr:
-        """A few indices in place, and what is part of a function; a parameter for a weight."""
+        """A few indices in place, and what is part of a function; a parameter for a weight.
+
+        A tensor without elements is made: TVM loads none but of a first axis of size 0.
+        """
         assert value.tensor is not None
+        if not value.tensor.size and value.tensor.shape[0]:
+            attrs: Mapping[str, Any] = {"shape": value.tensor.shape, "dtype": value.type}
+            return self.make_call(Node("zeros", (), (value,), attrs))
         few = value.dtype is DType.INT64 and value.tensor.size <= INDICES
         if few or not self.in_main:
             return ast.Constant(value.tensor)

@@ -71,6 +71,16 @@ def test_forms_that_come_back(tmp_path, node, form):
     assert_equal(run_onnx(again(ir, tmp_path, form), feeds), run_onnx(ir, feeds))
 
 
+@pytest.mark.parametrize("form", ["json", "relay"])
+def test_no_constant_has_a_size_of_0_behind_another(tmp_path, form):
+    """TVM fails to load one: ``Invalid DLTensor file format``."""
+    graph = ir_of("g (float[2,0] x) => (float[2,0] y) <float[2,0] none = {}> { y = Add(x, none) }")
+    path, *params = encode(from_ir(graph), tmp_path / f"m.{form}")
+    assert not params and "zeros" in Path(path).read_text()
+    feeds = {"x": np.ones((2, 0), np.float32)}
+    assert_equal(run_onnx(again(graph, tmp_path, form), feeds), run_onnx(graph, feeds))
+
+
 @pytest.mark.parametrize("name", ["byoc-MergeComposite", "cf-if-nested", "name-space"])
 def test_modules_come_back_by_way_of_onnx(tmp_path, name):
     """conformance/round_trips.py takes all there are."""

@@ -103,6 +103,7 @@ def write_slice(r, x, starts, ends, axes, steps):
         size = x.ranked_shape[axis]
         if isinstance(size, int):
             first, last = slice(first, last, by).indices(size)[:2]
+            last = first if (last - first) * by < 0 else last  # TVM takes no end before the begin
             last = -size - 1 if last < 0 else last
         else:
             if by < 0:
