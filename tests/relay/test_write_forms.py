@@ -20,12 +20,42 @@ def f32(*shape: int) -> np.ndarray:
     return RNG.normal(size=shape).astype("float32")
 
 
+def put(x, where, values):
+    x[where] = values
+    return x
+
+
+def add(x, where, values):
+    np.add.at(x, where, values)
+    return x
+
+
 TEXTS = {
     "a Slice to a size without axes": (
         "g (float[4,6] x) => (y) <int64[1] first={1}, int64 zero={0}, int64[1] axis={0}>"
         "{ s = Shape(x) \n end = Gather(s, zero) \n y = Slice(x, first, end, axis) }",
         lambda x: x[1:],
     ),
+    "a Slice that ends before it begins": (
+        "g (float[4,6] x) => (y) <int64[1] from={3}, int64[1] to={1}> { y = Slice(x, from, to) }",
+        lambda x: x[3:1],
+    ),
+    "a TopK of none": (
+        "g (float[4,6] x) => (y) <int64[1] none={0}> { y, i = TopK(x, none) }",
+        lambda x: x[:, :0],
+    ),
+    "GatherElements of fewer rows than there are": (
+        "g (float[4,6] x) => (y) <int64[2,1] at={-1,2}> { y = GatherElements<axis=1>(x, at) }",
+        lambda x: np.take_along_axis(x[:2], np.array([[-1], [2]]), 1),
+    ),
+    **{
+        f"ScatterElements of fewer rows than there are, {how}": (
+            "g (float[4,6] x) => (y) <int64[2,1] at={-1,2}, int64[2] from={0,0}, int64[2] to={2,1}>"
+            f'{{ u = Slice(x, from, to) \n y = ScatterElements<axis=1, reduction="{how}">(x, at, u) }}',
+            lambda x, at=at: at(x.copy(), (np.array([0, 1]), np.array([5, 2])), x[:2, 0].copy()),
+        )
+        for how, at in {"none": put, "add": add}.items()
+    },
     **{
         f"an If in an If of {axes or 'no'} axes": (
             f"g (float[4,6] x, bool{axes} c) => (float[4,6] y) {{ y = If(c) <"

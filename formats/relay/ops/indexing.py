@@ -224,6 +224,37 @@ def write_gather_elements(r, x, index, *, axis: int):
     return r.gather(x, from_front(r, index, x, axis), axis=axis)
 
 
+@legalizations("GatherElements")
+def legalize_gather_elements(g, x, index, *, axis: int):
+    """To TVM, data and indices agree along the other axes; to the standard, the rest is unread."""
+    ends = find_short_axes(x, index, axis)
+    if not ends:
+        return None
+    first = g.Slice(x, [0] * len(ends), list(ends.values()), list(ends), [1] * len(ends))
+    return g.GatherElements(first, index, axis=axis)
+
+
+@legalizations("ScatterElements")
+def legalize_scatter_elements(g, x, index, updates, *, axis: int, reduction: str):
+    """The same of updates: TVM counts rows of the data, so those of fewer are given all indices."""
+    if not find_short_axes(x, index, axis) or not index.is_static:
+        return None
+    own = arrays.indices(index.static_shape)
+    columns = [g.Unsqueeze(index if i == axis else own[i].astype(index.type.numpy), [index.rank])
+               for i in range(x.rank)]  # fmt: skip
+    rows = g.cast(g.Concat(*columns, axis=index.rank), DType.INT64)
+    return g.ScatterND(x, rows, updates, reduction=reduction)
+
+
+def find_short_axes(x: Value, index: Value, axis: int) -> dict[int, int]:
+    """Axes other than ``axis`` along which there are fewer indices than elements, and how many."""
+    sizes = enumerate(zip(x.ranked_shape, index.ranked_shape, strict=True))
+    return {
+        i: b for i, (a, b) in sizes
+        if i != axis and isinstance(a, int) and isinstance(b, int) and a != b
+    }  # fmt: skip
+
+
 def places(r, index: Value, x: Value, batch: int = 0) -> Value:
     """Indices of several axes, their last axis in front, as Relay has them."""
     count = index.ranked_shape[-1]
