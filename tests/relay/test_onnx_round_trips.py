@@ -71,6 +71,16 @@ def test_forms_that_come_back(tmp_path, node, form):
     assert_equal(run_onnx(again(ir, tmp_path, form), feeds), run_onnx(ir, feeds))
 
 
+@pytest.mark.parametrize(
+    "node", ['BitShift<direction="RIGHT">(x, y)', "Max(x, y)", "Mod(x, y)", "Div(x, y)"]
+)
+def test_large_uint64_come_back(tmp_path, node):
+    """No signed type holds them."""
+    body = f"g (uint64[4] x) => (uint64[4] z) <uint64[4] y = {{7, 22, 1, 13}}> {{ z = {node} }}"
+    ir, feeds = ir_of(body), {"x": np.array([2**64 - 2, 2**63, 6, 0], np.uint64)}
+    assert_equal(run_onnx(again(ir, tmp_path, "json"), feeds), run_onnx(ir, feeds))
+
+
 @pytest.mark.parametrize("form", ["json", "relay"])
 def test_no_constant_has_a_size_of_0_behind_another(tmp_path, form):
     """TVM fails to load one: ``Invalid DLTensor file format``."""

@@ -9,7 +9,7 @@ from serde.ir.graph import DType, Value
 
 from ..rules import reads
 from ..target import emit_scalar, legalizations, lift_scalars, writes
-from .widths import compute_in_float, compute_widely
+from .widths import compute_in_float, compute_in_order, compute_widely
 
 IGNORED = ("lhs_axis", "rhs_axis")  # of BroadcastAttrs, which only qnn operators read
 BINARY = {
@@ -46,12 +46,12 @@ def floor_mod(g, a: Value, b: Value):
     """With the divisor's sign."""
     if a.type.kind == "f":
         return g.Sub(a, g.Mul(g.Floor(g.Div(a, b)), b))
-    return compute_widely(g, lambda g, a, b: g.Mod(a, b), a, b)
+    return compute_in_order(g, lambda g, a, b: g.Mod(a, b), a, b)
 
 
 def trunc_mod(g, a: Value, b: Value):
     """With the dividend's sign."""
-    return compute_widely(g, lambda g, a, b: g.Mod(a, b, fmod=1), a, b)
+    return compute_in_order(g, lambda g, a, b: g.Mod(a, b, fmod=1), a, b)
 
 
 def trunc_divide(g, a: Value, b: Value):
@@ -67,11 +67,11 @@ def power(g, a: Value, b: Value):
 
 
 def make_extreme(op):
-    return lambda g, a, b: compute_widely(g, lambda g, a, b: g[op](a, b), a, b)
+    return lambda g, a, b: compute_in_order(g, lambda g, a, b: g[op](a, b), a, b)
 
 
 def make_bit_shift(direction):
-    return lambda g, a, b: compute_widely(
+    return lambda g, a, b: compute_in_order(
         g, lambda g, a, b: g.BitShift(a, b, direction=direction), a, b
     )
 

@@ -14,7 +14,7 @@ from serde.version_converter.adapters.elementwise import sign
 
 from ..rules import reads
 from ..target import emit_cast, emit_scalar, legalizations, writes
-from .widths import compute_widely
+from .widths import compute_in_order, compute_widely
 
 # Functions of floats, which Relay has in small letters
 OF_FLOATS = (
@@ -98,7 +98,7 @@ def read_clip(g, x, *, a_min: float, a_max: float):
     low, high = cast_bound(g, a_min, x), cast_bound(g, max(a_min, a_max), x)
     if x.type in (DType.FLOAT32, DType.FLOAT16):
         return g.Clip(x, low, high)
-    return compute_widely(g, lambda g, x, low, high: g.Min(g.Max(x, low), high), x, low, high)
+    return compute_in_order(g, lambda g, x, low, high: g.Min(g.Max(x, low), high), x, low, high)
 
 
 def cast_bound(g, number: float, x: Value):

@@ -25,6 +25,13 @@ def compute_widely(g, function, *xs: Value):
     return g.cast(function(g, *(g.cast(x, wide) for x in xs)), dtype)
 
 
+def compute_in_order(g, function, *xs: Value):
+    """The same of a function that depends on which numbers are larger: uint64 has no wider type."""
+    if xs[0].type is DType.UINT64:
+        return function(g, *xs)
+    return compute_widely(g, function, *xs)
+
+
 def compute_in_float(g, function, *xs: Value):
     """``function`` of floats, of numbers of any type."""
     dtype = xs[0].type
