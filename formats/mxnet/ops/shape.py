@@ -312,7 +312,8 @@ def reshape_codes(
 ) -> list[int] | None:
     """How ``Reshape`` says ``sizes``: 0 keeps a size, -3 joins two, -4 parts one, -1 is the rest.
 
-    A number stands for itself; each code but -3 is about the next size of ``own``.
+    A number stands for itself; each code but -3 is about the next size of ``own``. There is no -1
+    behind -4, whose numbers MXNet counts as sizes: it writes the inferred one to another place.
     """
     if not sizes:
         return []
@@ -329,7 +330,7 @@ def reshape_codes(
         ways.append(([first], 1, 1))
     ways += [([-1], 1, 1)] * (not inferred)
     for code, read, said in ways:
-        rest = reshape_codes(own[read:], sizes[said:], inferred or code == [-1])
+        rest = reshape_codes(own[read:], sizes[said:], inferred or code[0] in (-1, -4))
         if rest is not None:
             return code + rest
     return None
