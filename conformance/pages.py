@@ -61,6 +61,7 @@ PAGES = {
     "results/mutations.md": Page("mutations:page"),
     "results/array-api.md": Page("array_api:page"),
     "results/fuzzing.md": Page("fuzz:page", ("fuzzing", "fuzzing-campaign")),
+    "results/differential.md": Page("differential.page:page", ("differential",)),
     "reference/onnxruntime.md": Page("runtime_forms:page"),
 }
 

@@ -1,0 +1,1 @@
+"""Differential testing: random graphs by every way, compared with ONNX Runtime."""

@@ -1,0 +1,176 @@
+"""Whether results are the same, up to the rounding that the graph itself amplifies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from serde.ir.graph import DType
+
+from .domains import is_float
+from .evaluate import Rejected, run_bodies, run_step
+from .program import Array, Program, Step, dtype_of, is_fed
+
+TOLERANCES = {  # relative, and absolute in terms of the largest number
+    DType.FLOAT64: 1e-6, DType.FLOAT32: 1e-4, DType.FLOAT16: 1e-2, DType.BFLOAT16: 6e-2,
+    DType.FLOAT8E4M3FN: 0.3, DType.FLOAT8E5M2: 0.6,
+}  # fmt: skip
+NOISE = {DType.FLOAT64: 1e-7, DType.FLOAT32: 5e-6, DType.FLOAT16: 2e-3, DType.BFLOAT16: 1.6e-2}
+RUNS = 10
+EXACT = frozenset(  # operators whose results every runtime has to round alike
+    "Abs Cast CastLike Ceil Clip Compress Concat ConcatFromSequence Constant ConstantOfShape "
+    "DepthToSpace Dropout Expand EyeLike Flatten Floor Gather GatherElements GatherND Identity "
+    "MaxPool GlobalMaxPool Max MaxUnpool Min Neg OneHot Pad Range ReduceMax ReduceMin Relu Reshape "
+    "ReverseSequence Round ScatterElements ScatterND SequenceAt SequenceConstruct SequenceErase "
+    "SequenceInsert Shape Sign Slice SpaceToDepth Split SplitToSequence Squeeze TensorScatter Tile "
+    "TopK Transpose Trilu Unique Unsqueeze Where DequantizeLinear QuantizeLinear".split()
+)
+SUMS = frozenset(  # operators that add up: their error is relative to what they add
+    "Attention AveragePool BatchNormalization Conv ConvTranspose CumSum DFT DeformConv Det Einsum "
+    "GRU Gemm GlobalAveragePool GridSample GroupNormalization InstanceNormalization LRN LSTM "
+    "LayerNormalization LpNormalization MatMul Mean MeanVarianceNormalization RNN "
+    "RMSNormalization ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd "
+    "ReduceSum ReduceSumSquare Resize RoiAlign RotaryEmbedding STFT Sum Col2Im "
+    "LogSoftmax Softmax NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss AffineGrid".split()
+)
+
+ABSOLUTE = frozenset(  # operators whose kernels are exact in terms of 1, not of their result
+    "Acos Acosh Asin Asinh Atan Atanh BlackmanWindow Cos Cosh DFT Elu Erf GRU Gelu HammingWindow "
+    "HannWindow HardSwish LSTM Log LogSoftmax Mish RNN STFT Selu Sigmoid Sin Sinh Softmax "
+    "SoftmaxCrossEntropyLoss Softplus SwiGLU Swish Tan Tanh".split()
+)
+
+COARSE = frozenset("DFT GRU LSTM RNN STFT".split())  # by an order of magnitude more
+
+
+def as_returned(value: Array) -> Array:
+    """A value as a runtime returns it."""
+    return value if is_fed(value) else value.astype(np.float32)
+
+
+def differing(wanted: Array, got: Array, dtype: DType) -> Array | str | None:
+    """Where two arrays differ, or how else; None if they are the same."""
+    if isinstance(wanted, list) or isinstance(got, list):
+        if not isinstance(wanted, list) or not isinstance(got, list) or len(got) != len(wanted):
+            return "another number of tensors"
+        found = (differing(a, b, dtype) for a, b in zip(wanted, got, strict=True))
+        return next((f for f in found if f is not None), None)
+    got = np.asarray(got)
+    if wanted.shape != got.shape:
+        return f"shape {got.shape} instead of {wanted.shape}"
+    if wanted.dtype != got.dtype and not {wanted.dtype.kind, got.dtype.kind} <= set("OUS"):
+        return f"{got.dtype} instead of {wanted.dtype}"
+    if not is_float(wanted):
+        apart = wanted.astype(str) != got.astype(str) if dtype.kind == "S" else wanted != got
+        return apart if apart.any() else None
+    with np.errstate(all="ignore"):
+        a, b = wanted.astype(np.float64), got.astype(np.float64)
+        tolerance = TOLERANCES[dtype]
+        scale = np.abs(a[np.isfinite(a)]).max(initial=0)
+        close = np.isclose(
+            b, a, rtol=tolerance, atol=0.1 * tolerance * scale + 1e-30, equal_nan=True
+        )
+        # a result at the end of the range may round to infinity
+        top = float(np.finfo(np.float32).max) if wanted.dtype.itemsize > 2 else 65504.0
+        near = (np.abs(a) > 0.99 * top) & (np.abs(b) > 0.99 * top) & (np.sign(a) == np.sign(b))
+    apart = ~(close | near)
+    return apart if apart.any() else None
+
+
+def perturb(value: Array, rng: np.random.Generator, unit: float = 0.0) -> Array:
+    """A float array with rounding errors, relative and in terms of ``unit``; others as they are."""
+    if isinstance(value, list) or dtype_of(value) not in NOISE:
+        return value
+    with np.errstate(all="ignore"):
+        errors = NOISE[dtype_of(value)] * rng.uniform(-1, 1, (2, *value.shape))
+        made = value.astype(np.float64) * (1 + errors[0]) + 0.05 * unit * errors[1]
+        return np.asarray(made.astype(value.dtype))
+
+
+def run_with_noise(program: Program, values: dict[str, Array], seed: int) -> dict[str, Array]:
+    """All values where every step rounds otherwise."""
+    rng = np.random.default_rng(seed)
+    made = {n: values[n] for n in (*program.dims, *program.constants)}
+    for step in program.steps:
+        run_noisy_step(rng, step, made, program.opset)
+    return made
+
+
+def run_noisy_step(
+    rng: np.random.Generator, step: Step, made: dict[str, Array], opset: int
+) -> None:
+    """Compute a step with errors in its result, and in the operands of one that adds up."""
+    if step.bodies:
+        operands = [made[n] if n else None for n in step.inputs]
+        results = run_bodies(step, operands, made, opset, partial(run_noisy_step, rng))
+        made.update(zip(step.outputs, results, strict=False))
+        return
+    exact = {n: made[n] for n in step.inputs if n}
+    if step.op in SUMS:
+        made.update({n: perturb(a, rng) for n, a in exact.items()})
+    run_step(step, made, opset)
+    made.update(exact)
+    if step.op.startswith("QLinear"):  # a quotient at the middle is rounded up or down
+        for name in step.outputs:
+            made[name] = made[name] ^ rng.integers(0, 2, made[name].shape, made[name].dtype)
+    if step.op not in EXACT:
+        unit = 10.0 if step.op in COARSE else float(step.op in ABSOLUTE)
+        made.update({n: perturb(made[n], rng, unit) for n in step.outputs if n})
+
+
+def is_unstable(
+    program: Program, values: dict[str, Array], output: str, apart: Array | str, got: Array
+) -> bool:
+    """Whether a difference is within what errors of rounding make of the graph itself."""
+    wanted = values[output]
+    spread: Any = 0.0
+    for seed in range(RUNS):
+        try:
+            noisy = run_with_noise(program, values, seed)[output]
+        except Rejected:
+            return True  # a hair's breadth from being undefined
+        if isinstance(wanted, list) or noisy.shape != wanted.shape:
+            if differing(wanted, noisy, dtype_of(wanted)) is not None:
+                return True  # which elements there are depends on rounding
+            continue
+        if isinstance(apart, str):
+            continue
+        with np.errstate(all="ignore"):
+            off = np.abs(noisy.astype(np.float64) - wanted.astype(np.float64))
+            same = (noisy == wanted) | ((noisy != noisy) & (wanted != wanted))
+            spread = np.fmax(spread, np.where(same, 0.0, np.where(np.isnan(off), np.inf, off)))
+    if isinstance(apart, str) or isinstance(wanted, list) or dtype_of(wanted).kind == "S":
+        return False
+    with np.errstate(all="ignore"):
+        off = np.abs(np.asarray(got).astype(np.float64) - wanted.astype(np.float64))
+        excused = (spread == np.inf) | (off <= (20 if is_float(wanted) else 2) * spread)
+    return bool((excused | ~apart).all())
+
+
+def describe(wanted: Array, got: Array, apart: Array | str) -> str:
+    """A difference in one line."""
+    if isinstance(apart, str):
+        return apart
+    if isinstance(wanted, list):
+        return "other elements of a sequence"
+    a, b = wanted[apart].ravel()[:3], np.asarray(got)[apart].ravel()[:3]
+    return f"{int(apart.sum())} of {apart.size}: {b.tolist()} instead of {a.tolist()}"
+
+
+def compare(
+    program: Program, values: dict[str, Array], results: Mapping[str, Array]
+) -> tuple[str, str, str]:
+    """``right``, ``unstable`` or ``differs``, with the output and how it differs."""
+    kind = "right", "", ""
+    for name in program.outputs:
+        wanted, got = as_returned(values[name]), results[name]
+        apart = differing(wanted, got, dtype_of(values[name]))
+        if apart is None:
+            continue
+        if not is_unstable(program, values, name, apart, got):
+            return "differs", name, describe(wanted, got, apart)
+        kind = "unstable", name, describe(wanted, got, apart)
+    return kind

@@ -1,0 +1,263 @@
+"""The ways that a model is sent, each to results that a runtime computes."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import onnx
+
+import serde
+from conformance import matrix
+from serde.ir.graph import Graph
+from serde.pipeline import read
+
+from .evaluate import NEWEST, Rejected, run_by_node, session_of
+from .program import Array, Program
+
+Results = Mapping[str, Array]
+LOWEST = 7
+LACKING = (  # what ONNX Runtime says where it has no kernel, or cannot expand a function
+    "NOT_IMPLEMENTED", "not implemented", "_inlfunc_", "in node ()", "No corresponding Numpy type",
+)  # fmt: skip
+MEMORY = Path("/dev/shm")
+
+
+class NotRun(Exception):
+    """No runtime has the result's operators for these types."""
+
+
+class CannotRun(Exception):
+    """A runtime refuses the result."""
+
+
+@dataclass
+class Trip:
+    """A program on its way: its model read into the IR, and a folder for files."""
+
+    program: Program
+    ir: Graph
+    folder: Path
+
+    def choose(self, items: Sequence[Any], purpose: str) -> Any:
+        """An item, always the same for a program and a purpose."""
+        return Random(f"{purpose} {self.program.seed}").choice(items)
+
+    def path(self, name: str) -> Path:
+        """A file in the folder."""
+        return self.folder / name
+
+    def each(self, run: Callable[[dict[str, Array]], list[Array]]) -> Iterator[Results]:
+        """What a runtime computes of every set of inputs, by the names of the outputs."""
+        for values in self.program.data:
+            got = run(self.program.feeds(values))
+            if len(got) != len(self.program.outputs):
+                raise CannotRun(f"{len(got)} outputs")
+            yield dict(zip(self.program.outputs, got, strict=True))
+
+
+def run_file(path: Path, feeds: Mapping[str, Array]) -> list[Array]:
+    """What ONNX Runtime computes of a file, or onnx.reference where that lacks a kernel."""
+    model = onnx.load(path)
+    given = {i.name: feeds[i.name] for i in model.graph.input if i.name in feeds}
+    opset = model.opset_import[0].version
+    if opset <= NEWEST:
+        try:
+            return list(session_of(model).run(None, given))
+        except Exception as error:  # ONNX Runtime raises what it likes
+            if not any(text in str(error) for text in LACKING):
+                raise CannotRun(str(error)) from error
+    try:
+        return run_by_node(model, given)
+    except Rejected as error:
+        raise NotRun(str(error)) from error
+
+
+def to_opset(trip: Trip) -> Iterator[Results]:
+    """Lowered to an opset."""
+    path = lower(trip)
+    yield from trip.each(lambda feeds: run_file(path, feeds))
+
+
+def lower(trip: Trip) -> Path:
+    """Write at a random opset, once."""
+    path = trip.path("opset.onnx")
+    if not path.exists():
+        serde.save(trip.ir, path, opset=trip.choose(range(LOWEST, NEWEST + 1), "opset"))
+    return path
+
+
+def back_from_opset(trip: Trip) -> Iterator[Results]:
+    """What was lowered is read again, and written at a newer opset."""
+    path, again = lower(trip), trip.path("again.onnx")
+    opset = onnx.load(path).opset_import[0].version
+    serde.save(serde.load(path), again, opset=trip.choose(range(opset, NEWEST + 1), "again"))
+    yield from trip.each(lambda feeds: run_file(again, feeds))
+
+
+def by_relay(trip: Trip) -> Iterator[Results]:
+    """Written as a Relay module, as text or JSON, read again and written as ONNX."""
+    path, again = trip.path(trip.choose(("m.relay", "m.json"), "relay")), trip.path("relay.onnx")
+    serde.save(trip.ir, path, format="relay")
+    serde.save(load_relay(path), again, opset=NEWEST)
+    yield from trip.each(lambda feeds: run_file(again, feeds))
+
+
+def load_relay(path: Path) -> Graph:
+    """A module that was written, with its parameters."""
+    params = path.with_suffix(".params")
+    if params.exists():
+        return serde.load(path, format="relay", params=params)
+    return serde.load(path, format="relay")
+
+
+def by_mxnet(trip: Trip) -> Iterator[Results]:
+    """Written as a symbol, read again with the shapes of the inputs and written as ONNX."""
+    path, again = trip.path("m-symbol.json"), trip.path("mxnet.onnx")
+    serde.save(trip.ir, path)
+    if trip.program.is_symbolic:
+        return
+    values = trip.program.data[0]
+    feeds = {n: np.atleast_1d(a) for n, a in trip.program.feeds(values).items()}
+    names = read_arguments(path)
+    types = {n: (a.shape, "float32" if a.dtype == bool else a.dtype)
+             for n, a in feeds.items() if n in names}  # fmt: skip
+    serde.save(serde.load(path, inputs=types), again, opset=NEWEST)
+    yield from trip.each(lambda feeds: run_lifted(again, feeds, values, trip.program))
+
+
+def read_arguments(path: Path) -> list[str]:
+    """The names of a symbol's inputs and parameters."""
+    return [n["name"] for n in json.loads(path.read_text())["nodes"] if n["op"] == "null"]
+
+
+def run_lifted(path: Path, feeds: Any, values: Any, program: Program) -> list[Array]:
+    """Run what was an MXNet symbol: it has no scalars, and booleans are floats."""
+    model = onnx.load(path)
+    types = {i.name: i.type.tensor_type.elem_type for i in model.graph.input}
+    given = {}
+    for name, array in feeds.items():
+        if name in types:
+            code = types[name]
+            given[name] = np.atleast_1d(array).astype(onnx.helper.tensor_dtype_to_np_dtype(code))
+    return lift(run_file(path, given), values, program)
+
+
+def lift(results: list[Array], values: Any, program: Program) -> list[Array]:
+    """Results of MXNet as ONNX has them: scalars, and booleans."""
+    made = []
+    for name, got in zip(program.outputs, results, strict=True):
+        wanted = values[name]
+        if not isinstance(wanted, list) and isinstance(got, np.ndarray):
+            if wanted.ndim == 0 and got.shape == (1,):
+                got = got.reshape(())
+            if wanted.dtype == bool and got.dtype != bool:
+                got = got.astype(bool)
+        made.append(got)
+    return made
+
+
+def for_relax(trip: Trip) -> Iterator[Results]:
+    """Written with the profile of TVM's importer into Relax, and run by ONNX Runtime."""
+    path = trip.path("relax.onnx")
+    serde.save(trip.ir, path, profile="relax")
+    yield from trip.each(lambda feeds: run_file(path, feeds))
+
+
+def in_mxnet(trip: Trip) -> Iterator[Results]:
+    """Written as a symbol, and run by live MXNet."""
+    path = trip.path("live-symbol.json")
+    serde.save(trip.ir, path)
+    runtime = live("MXNet")
+    mx = runtime.mxnet
+    symbol = mx.sym.load(str(path))
+    held = dict(mx.nd.load(str(trip.path("live-0000.params"))))
+    arrays = {n.partition(":")[2]: a for n, a in held.items()}
+    names = set(symbol.list_inputs())
+    for values in trip.program.data:
+        feeds = {n: a for n, a in trip.program.feeds(values).items() if n in names}
+        plain = {n: a.astype(np.float32) if a.dtype == bool else a for n, a in feeds.items()}
+        try:
+            got = runtime.bind(symbol, arrays, plain)
+        except matrix.NotRun as error:
+            raise NotRun(str(error)) from error
+        except mx.MXNetError as error:
+            raise CannotRun(matrix.last_line(error)) from error
+        yield dict(zip(trip.program.outputs, lift(got, values, trip.program), strict=True))
+
+
+@cache
+def live(name: str) -> Any:
+    """The target of the matrix that runs a framework."""
+    from conformance import targets
+
+    return getattr(targets, name)()
+
+
+def in_relay(trip: Trip) -> Iterator[Results]:
+    """Written as a Relay module, compiled and run by live TVM."""
+    from tests.relay.tvm_live import TvmError, run_network
+
+    path = trip.path("live.json")
+    serde.save(trip.ir, path, format="relay")
+    params = path.with_suffix(".params")
+    held = [v.name for v in read(path, from_format="relay")[0].inputs]
+
+    def run(feeds: dict[str, Array]) -> list[Array]:
+        given = {n: a for n, a in feeds.items() if n in held}
+        try:
+            return run_network(path, params if params.exists() else None, given, SECONDS)
+        except TvmError as error:
+            if str(error).startswith("TVM takes"):
+                raise NotRun(str(error)) from error
+            raise CannotRun(matrix.last_line(error)) from error
+
+    yield from trip.each(run)
+
+
+def in_relax(trip: Trip) -> Iterator[Results]:
+    """Written with the profile ``relax``, imported, compiled and run by live TVM."""
+    from tests.relax.relax_live import RelaxError, run
+
+    path = trip.path("live.onnx")
+    serde.save(trip.ir, path, profile="relax")
+    names = {i.name for i in onnx.load(path).graph.input}
+
+    def compute(feeds: dict[str, Array]) -> list[Array]:
+        try:
+            return run(str(path), {n: a for n, a in feeds.items() if n in names})
+        except RelaxError as error:  # the importer lacks operators, and says so
+            raise NotRun(matrix.last_line(error)) from error
+
+    yield from trip.each(compute)
+
+
+LIVE: dict[str, Callable[[Trip], Iterator[Results]]] = {
+    "MXNet": in_mxnet,
+    "Relay": in_relay,
+    "Relax": in_relax,
+}
+FILES: dict[str, Callable[[Trip], Iterator[Results]]] = {
+    "ONNX, lowered": to_opset,
+    "ONNX, raised again": back_from_opset,
+    "Relay, read again": by_relay,
+    "MXNet, read again": by_mxnet,
+    "profile relax": for_relax,
+}
+DIRECTIONS = FILES | LIVE
+SECONDS = 60  # that TVM is given for a model
+
+
+def start(program: Program, model: onnx.ModelProto) -> Trip:
+    """Read the model of a program. Raises SerdeError."""
+    folder = Path(tempfile.mkdtemp(dir=MEMORY if MEMORY.is_dir() else None, prefix="serde-diff-"))
+    path = folder / "source.onnx"
+    onnx.save(model, path)
+    return Trip(program, serde.load(path), folder)

@@ -1,0 +1,54 @@
+"""Differences that are the runtimes' own, each with a narrow predicate and the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .program import Program
+
+
+@dataclass(frozen=True)
+class Known:
+    """A difference of one runtime: the directions it is seen in, and why it is no fault of ours."""
+
+    directions: tuple[str, ...]
+    applies: Callable[[Program, str], bool]  # to the program and how it differs
+    reason: str
+
+
+def has_empty_value(program: Program, how: str) -> bool:
+    """Whether a run has a tensor without elements, and the runtime fails."""
+    every = (v for values in program.data for v in values.values())
+    arrays = (a for v in every for a in (v if isinstance(v, list) else [v]))
+    return how.startswith("cannot run") and any(np.size(a) == 0 for a in arrays)
+
+
+def has_empty_range(program: Program, how: str) -> bool:
+    """Whether TVM counts a range whose step leads away from its end."""
+    return "storage allocation failure" in how and any(
+        step.op == "Range" and np.size(values[step.outputs[0]]) == 0
+        for values in program.data
+        for step in program.steps
+    )
+
+
+KNOWN = (
+    Known(
+        ("Relay",), has_empty_range,
+        "TVM's arange of dynamic ends counts below 0 where the step leads away, and fails",
+    ),
+    Known(
+        ("MXNet",), has_empty_value,
+        "MXNet has no tensors without elements: one that is empty only at run time is an error",
+    ),
+)  # fmt: skip
+
+
+def find_known(program: Program, direction: str, how: str) -> str | None:
+    """The reason of a known difference, if this is one."""
+    return next(
+        (k.reason for k in KNOWN if direction in k.directions and k.applies(program, how)), None
+    )
