@@ -148,7 +148,8 @@ def reads_between(first: int, end: int) -> RuleTable:
 
 def changed_rules(version: int) -> dict[str, Rule]:
     """The rules of operators that mean something else in a release than in the newest 1.x."""
-    tables = (table for span, table in _changed.items() if version in span)
+    known = min(max(version, 0), LAST - 1)
+    tables = (table for span, table in _changed.items() if known in span)
     return {op: rule for table in tables for op, rule in table.rules.items()}
 
 

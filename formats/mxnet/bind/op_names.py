@@ -17,7 +17,7 @@ CANONICAL = {other: name for name, others in ALIASES.items() for other in others
 CANONICAL |= {f"_sg_onednn_{op}": f"_sg_mkldnn_{op}" for op in ("conv", "fully_connected")}
 # The names under which the detector's operators were built before MXNet had them.
 CANONICAL |= {f"MultiBox{op}": f"_contrib_MultiBox{op}" for op in ("Prior", "Detection", "Target")}
-# … and of others that are what they were in MXNet 1, and what its own are not.
+# The same for files of MXNet 2.0: names that stand for other operators there are its own.
 SECOND_NAMES = {op: name for op, name in CANONICAL.items() if op not in SECOND_OWN}
 SECOND_NAMES |= {op: CANONICAL.get(name, name) for op, name in SECOND_ALIASES.items()}
 # Outputs that bear names of their own.
