@@ -153,6 +153,11 @@ def changed_rules(version: int) -> dict[str, Rule]:
     return {op: rule for table in tables for op, rule in table.rules.items()}
 
 
+def note_old_meaning(g: Any, end: str) -> None:
+    """Tell the user that a node is read as releases before ``end`` computed it."""
+    g.note(f"is read as MXNet before {end} computed it, as the file is older; later it changed")
+
+
 def reads_of(version: int) -> RuleTable:
     """The table for files of a release."""
     changed = changed_rules(version)

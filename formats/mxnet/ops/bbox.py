@@ -11,7 +11,7 @@ from serde.ir import arrays
 from serde.ir.graph import DType, Value
 from serde.spec.expressions import Size, lowest_value
 
-from ..rules import Floats, reads, reads_between
+from ..rules import Floats, note_old_meaning, reads, reads_between
 
 FORMATS = ("corner", "center")
 
@@ -83,6 +83,8 @@ def read_old_multibox_prior(
     steps: Floats = (-1.0, -1.0), offsets: Floats = (0.5, 0.5),
 ):  # fmt: skip
     """Before MXNet 1.5 the boxes of the sizes are squares, whatever the first ratio is."""
+    if ratios[0] != 1:
+        note_old_meaning(g, "1.5")
     return read_multibox_prior(
         g, x, sizes=sizes, ratios=(1.0, *ratios[1:]), clip=clip, steps=steps, offsets=offsets
     )
@@ -113,6 +115,8 @@ def read_oldest_multibox_prior(
     height, width = x.ranked_shape[2:]
     fits = isinstance(height, int) and isinstance(width, int)
     require(fits, "needs to know the size of the image")
+    if height != width or ratios[0] != 1:
+        note_old_meaning(g, "1.0")
     forms = [(s, 1.0) for s in sizes] + [(sizes[0], r) for r in ratios[1:]]
     reach = [(s * math.sqrt(r) / 2 * width / height, s / math.sqrt(r) / 2) for s, r in forms]
     known = fixed_anchors((height, width), np.array(reach, "float32"), steps, offsets)

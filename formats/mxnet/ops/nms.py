@@ -12,7 +12,7 @@ from serde.ir.graph import Dim, DType, Graph, Node, Value
 from serde.spec.expressions import lowest_value
 from serde.version_converter.adapters.nms import suppress_by_looping
 
-from ..rules import Floats, reads, reads_between
+from ..rules import Floats, note_old_meaning, reads, reads_between
 from ..target import legalizations, scalar_value, writes
 from .bbox import FORMATS, decode_boxes, to_center, to_corner
 from .dynamic_shapes import align_to_axis
@@ -140,6 +140,8 @@ def read_old_multibox_detection(
     force_suppress=False, variances: Floats = (0.1, 0.1, 0.2, 0.2), nms_topk=-1,
 ):  # fmt: skip
     """Before MXNet 1.3 those not among the best ``nms_topk`` compete too, where they are."""
+    if nms_topk > 0:
+        note_old_meaning(g, "1.3")
     rows = list_detections(g, cls_prob, loc_pred, anchor, clip, threshold, variances)
     if not 0 < nms_threshold <= 1:
         return rows

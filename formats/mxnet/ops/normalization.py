@@ -10,7 +10,7 @@ from serde.ir.graph import DType, Value
 from serde.rewrite.rules import Hint
 from serde.version_converter.adapters.normalization import layer_normalization, standardize
 
-from ..rules import reads, reads_between
+from ..rules import note_old_meaning, reads, reads_between
 from ..target import legalizations, writes
 from .deconvolution_phases import is_flipped
 
@@ -116,6 +116,7 @@ def read_old_lrn(g, x, *, nsize: int, alpha=1e-4, beta=0.75, knorm=2.0):
     require(nsize > 0 and nsize % 2 == 1, f"nsize={nsize}: runtimes take odd sizes only")
     require(isinstance(count, int), "needs to know the number of channels")
     require(nsize <= count, f"nsize={nsize} of {count} channels, which MXNet before 0.11 refuses")
+    note_old_meaning(g, "0.11")
     squares = g.Reshape(
         g.Mul(x, x), g.Concat(g.shape_from([g.size_of(x, 0)]), [1, count, -1], axis=0)
     )

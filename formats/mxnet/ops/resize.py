@@ -15,7 +15,7 @@ from serde.spec.expressions import Size
 from serde.version_converter.adapters.resize import REPEATING, decompose_resize, every_axis
 from serde.version_converter.adapters.resize_coordinates import Sampling
 
-from ..rules import reads, reads_between
+from ..rules import note_old_meaning, reads, reads_between
 from ..target import legalizations, writes
 
 NEAREST = {
@@ -218,6 +218,7 @@ def read_old_spatial_transformer(g, x, loc, *, target_shape: Ints = (0, 0)):
     """Before MXNet 0.11 what lies outside is extrapolated from the elements that lie there in
     memory; behind the last image, where it reads anything, they are the last element.
     """
+    note_old_meaning(g, "0.11")
     batch, channels, height, width = x.static_shape
     grid = affine_grid(g, loc, target_shape)
     parts = []
