@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -259,5 +260,9 @@ def start(program: Program, model: onnx.ModelProto) -> Trip:
     """Read the model of a program. Raises SerdeError."""
     folder = Path(tempfile.mkdtemp(dir=MEMORY if MEMORY.is_dir() else None, prefix="serde-diff-"))
     path = folder / "source.onnx"
-    onnx.save(model, path)
-    return Trip(program, serde.load(path), folder)
+    try:
+        onnx.save(model, path)
+        return Trip(program, serde.load(path), folder)
+    except BaseException:
+        shutil.rmtree(folder)
+        raise

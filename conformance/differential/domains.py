@@ -76,7 +76,7 @@ def divides(xs: Sequence[Array], attrs: Attrs) -> bool:
 
 
 def remainder_is_defined(xs: Sequence[Array], attrs: Attrs) -> bool:
-    """As ``divides``; fmod of infinities and by 0 is NaN."""
+    """Integers: a division by 0, and of the least by -1 (the process ends)."""
     return divides(xs, attrs)
 
 
@@ -106,7 +106,7 @@ def has_order(xs: Sequence[Array], attrs: Attrs) -> bool:
 
 
 def is_all_finite(xs: Sequence[Array], attrs: Attrs) -> bool:
-    """Quantization of what is not finite is undefined, and so are points of images."""
+    """What is not finite has no place in an image, and is NaN or not by the order of a sum."""
     return all(is_finite(x) for x in xs if isinstance(x, np.ndarray))
 
 
@@ -145,13 +145,20 @@ def is_small(x: Array, updates: Array) -> bool:
         )
 
 
+def reduces_exactly(xs: Sequence[Array], how: str) -> bool:
+    """Whether the order of updates makes no difference."""
+    if how in ("max", "min"):
+        return has_order(xs, {})
+    return how != "mul" or is_float(xs[0]) or is_small(xs[0], xs[2])
+
+
 def scatters_once(xs: Sequence[Array], attrs: Attrs) -> bool:
     """Which of several updates of one element stays is open, unless they are reduced.
 
-    Products of integers that overflow are, too.
+    Products of integers that overflow are, too, and what is the largest of NaN.
     """
     if attrs.get("reduction", "none") != "none":
-        return attrs["reduction"] != "mul" or is_float(xs[0]) or is_small(xs[0], xs[2])
+        return reduces_exactly(xs, attrs["reduction"])
     data, index = xs[0], xs[1]
     if index.size == 0:
         return True
@@ -164,7 +171,7 @@ def scatters_once(xs: Sequence[Array], attrs: Attrs) -> bool:
 def scatters_slices_once(xs: Sequence[Array], attrs: Attrs) -> bool:
     """The same of ScatterND, whose indices are rows."""
     if attrs.get("reduction", "none") != "none":
-        return attrs["reduction"] != "mul" or is_float(xs[0]) or is_small(xs[0], xs[2])
+        return reduces_exactly(xs, attrs["reduction"])
     data, index = xs[0], xs[1]
     if index.size == 0:
         return True
@@ -202,7 +209,7 @@ def sums_fit(xs: Sequence[Array], attrs: Attrs) -> bool:
 
 
 def products_fit(xs: Sequence[Array], attrs: Attrs) -> bool:
-    """As ``sums_fit``; sums of products of integers that overflow are undefined in C."""
+    """Sums of products that overflow: of floats their order, of integers all."""
     a, b = xs[0], xs[min(1, len(xs) - 1)]
     if is_float(a):
         return sums_fit(xs, attrs)
