@@ -97,7 +97,7 @@ class TestCommandLinePage:
     def test_every_option_is_in_a_table(self):
         own = {o for name in main.commands for p in options_of(name) for o in p.opts}
         rows = re.findall(r"^\| (`-[^|]*) \|", self.text, re.MULTILINE)
-        assert {o for row in rows for o in re.findall(r"(--?[a-z][a-z-]*)", row)} == own
+        assert {o for row in rows for o in re.findall(r"(--?[a-z][a-z0-9-]*)", row)} == own
 
     def test_every_option_has_a_help_text(self):
         for each in main.commands.values():
