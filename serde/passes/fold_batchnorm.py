@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from serde.ir.graph import DType, Graph, Node, Tensor, Value
 from serde.passes.fold_affine import fold_affine
+from serde.passes.links import Links
 
 Array = np.ndarray[Any, Any]
 FOLDING = frozenset({"Conv", "ConvTranspose", "Gemm"})
@@ -30,16 +30,14 @@ def fold_batchnorm(graph: Graph) -> Graph:
 
 
 def _fold_each(graph: Graph) -> Graph:
-    makers = {v: node for node in graph.nodes for v in node.outputs}
-    uses = Counter(v for node in graph.all_nodes() for v in node.inputs if v is not None)
-    uses.update(graph.outputs)
+    links = Links(graph)
     folded: dict[Node, Node] = {}
     dropped: set[Node] = set()
     for node in graph.nodes:
         x = node.inputs[0] if _is_foldable(node) else None
-        layer = makers.get(x) if x is not None and uses[x] == 1 else None
+        layer = links.makers.get(x) if x is not None and links.uses[x] == 1 else None
         if layer is not None and _takes_factor(layer):
-            folded[layer] = _fold(layer, node, uses)
+            folded[layer] = _fold(layer, node, links.uses)
             dropped.add(node)
     if not folded:
         return graph
