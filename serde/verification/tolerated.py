@@ -68,21 +68,22 @@ class Judge:
             found += self._compare(at, inputs, got, expected)
         return found
 
+    def _compare_values(
+        self, name: str, got: Any, expected: Any, inputs: InputSet
+    ) -> list[OutputComparison]:
+        """Compare one output, with the tolerance for ``inputs``."""
+        slack = self.slack * inputs.slack
+        return list(compare_values(name, got, expected, inputs.places, slack))
+
     def _compare(
         self, at: int, inputs: InputSet, got: Sequence[Any], expected: Sequence[Any]
     ) -> list[OutputComparison]:
         value, extra = self.ir.outputs[at], inputs.name != NORMAL
-        found = list(
-            compare_values(
-                value.name, got[at], expected[at], inputs.places, self.slack * inputs.slack
-            )
-        )
+        found = self._compare_values(value.name, got[at], expected[at], inputs)
         if all(c.passed for c in found):
             return found
         for other in self._other_results(at, inputs):
-            again = list(
-                compare_values(value.name, got[at], other, inputs.places, self.slack * inputs.slack)
-            )
+            again = self._compare_values(value.name, got[at], other, inputs)
             if all(c.passed for c in again):
                 return again
         ops = upstream_ops(self.ir, value)
@@ -145,9 +146,7 @@ class Judge:
     ) -> bool:
         """Whether the source, run in another way, is as far from itself as the result is."""
         for other in self._other_results(at, inputs):
-            changes = list(
-                compare_values("", other, expected, inputs.places, self.slack * inputs.slack)
-            )
+            changes = self._compare_values("", other, expected, inputs)
             if len(changes) == len(found) and all(
                 f.passed or c.max_abs >= f.max_abs for c, f in zip(changes, found, strict=True)
             ):
@@ -166,9 +165,7 @@ class Judge:
             moved = self._result(inputs, "", Move(units, apart=sorts))
             if moved is None:
                 return False
-            changes = list(
-                compare_values("", moved[at], expected, inputs.places, self.slack * inputs.slack)
-            )
+            changes = self._compare_values("", moved[at], expected, inputs)
             if len(changes) != len(found):
                 return True
             if all(f.passed or _is_as_large(c, f) for c, f in zip(changes, found, strict=True)):
