@@ -40,6 +40,15 @@ Row = dict[str, Any]
 Arrays = Mapping[str, Any]
 
 
+def describe_failure(problem: Exception) -> Row:
+    """The row of a model whose parts were not made or not run; any other error is a defect."""
+    if isinstance(problem, NotRun):
+        return {"not run": str(problem)}
+    if isinstance(problem, SerdeError):
+        return {"refused": reason(problem)}
+    return {"failed": f"{type(problem).__name__}: {problem}"[:300]}
+
+
 class Model:
     """A model and what ONNX Runtime computes of it whole, to compare its parts with."""
 
@@ -75,12 +84,8 @@ class Model:
                 check_files(found, Path(folder))
                 if len(found.parts) > 1:  # a single one is as optimized as the whole
                     row["optimized"] = self.compare_files(found, folder, OPTIMIZED)["error"]
-        except NotRun as problem:
-            return {"not run": str(problem)}
-        except SerdeError as problem:
-            return {"refused": reason(problem)}
-        except Exception as problem:  # whatever it raises is a defect
-            return {"failed": f"{type(problem).__name__}: {problem}"[:300]}
+        except Exception as problem:
+            return describe_failure(problem)
         return {
             "parts": len(found.accelerator_parts), "of": len(found.parts),
             "bytes": found.bytes_moved, "share": round(found.report.share_of_nodes, 4), **row,
@@ -99,12 +104,8 @@ class Model:
             found = partition(self.graph, choose_operators(self.graph, number), control_flow=flow)
             check_parts(found)
             return {"parts": len(found.accelerator_parts), **self.compare(found, known)}
-        except NotRun as problem:
-            return {"not run": str(problem)}
-        except SerdeError as problem:
-            return {"refused": reason(problem)}
-        except Exception as problem:  # whatever it raises is a defect
-            return {"failed": f"{type(problem).__name__}: {problem}"[:300]}
+        except Exception as problem:
+            return describe_failure(problem)
 
     def compare(self, found: Partitioned, known: dict[Any, Row]) -> Row:
         """The error without optimizers of parts that share weights; of parts in ``known``, that."""
