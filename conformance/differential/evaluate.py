@@ -127,18 +127,18 @@ def run_by_node(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> list[Arra
     values = {**feeds}
     values |= {t.name: onnx.numpy_helper.to_array(t) for t in model.graph.initializer}
     for node in model.graph.node:
-        free = {n for n in (*node.input, *captured(node)) if n} & values.keys()
+        free = {n for n in (*node.input, *find_captured(node)) if n} & values.keys()
         results = Runner(node, free, values, opset)(values)
         values.update(zip((n for n in node.output if n), results, strict=True))
     return [values[o.name] for o in model.graph.output]
 
 
-def captured(node: onnx.NodeProto) -> set[str]:
+def find_captured(node: onnx.NodeProto) -> set[str]:
     """The names that the bodies of a node read."""
     found: set[str] = set()
     for attribute in node.attribute:
         for inner in attribute.g.node:
-            found |= {*inner.input, *captured(inner)}
+            found |= {*inner.input, *find_captured(inner)}
         found |= {o.name for o in attribute.g.output}
     return found
 

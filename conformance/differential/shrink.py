@@ -98,13 +98,13 @@ def smaller_steps(program: Program, at: int, step: Step) -> Iterator[Program]:
         if isinstance(value, Body):
             for i in range(len(value.steps)):
                 body = replace(value, steps=value.steps[:i] + value.steps[i + 1 :])
-                yield recomputed(program, at, replace(step, attrs={**step.attrs, name: body}))
+                yield recompute_after(program, at, replace(step, attrs={**step.attrs, name: body}))
             continue
         rest = {k: v for k, v in step.attrs.items() if k != name}
-        yield recomputed(program, at, replace(step, attrs=rest))
+        yield recompute_after(program, at, replace(step, attrs=rest))
 
 
-def recomputed(program: Program, at: int, step: Step) -> Program:
+def recompute_after(program: Program, at: int, step: Step) -> Program:
     """The program with another step, run anew; without outputs where it does not run."""
     steps = [*program.steps[:at], replace(step, session=None), *program.steps[at + 1 :]]
     return rerun(replace(program, steps=[replace(s, session=None) for s in steps]))

@@ -79,7 +79,7 @@ def make_if(g: Generator) -> None:
     g.emit("If", [condition], outputs=len(types), then_branch=branches[0], else_branch=branches[1])
 
 
-def carried(g: Generator) -> list[str]:
+def choose_carried(g: Generator) -> list[str]:
     """What a loop starts with."""
     count = g.choice((1, 1, 2))
     types = {d for d in g.types("Loop", 2) if d.kind in "fiub" and d.bits >= 8}
@@ -99,7 +99,7 @@ def enter(g: Generator, inside: Body, arrays: list[np.ndarray], stem: str) -> li
 
 
 def make_loop(g: Generator) -> None:
-    starts = carried(g)
+    starts = choose_carried(g)
     count = g.index(g.choice((0, 1, 2, 3))) if g.chance(0.85) else ""
     going = flag(g) if g.chance(0.4) else ""
     with body(g) as inside:

@@ -29,7 +29,7 @@ def theta(count: int, far: float) -> np.ndarray:
     return (still + more).astype("float32")
 
 
-def pooled(release: str, *shape: int, **attrs: object) -> Case:
+def pool_case(release: str, *shape: int, **attrs: object) -> Case:
     return in_release(release, "Pooling", f32(*shape), **attrs)
 
 
@@ -54,12 +54,12 @@ CASES = [
           (u8(2, 3, high=255), -1, 300), (u8(8), 2, -2), (i32(2, 3), -2, 2), (f32(2, 3), -1, 1))),
     in_release(FOURTH, "clip", i8(8), a_min=-200, a_max=3),
     Refusal(in_release(FOURTH, "clip", i32(8), a_min=1, a_max="nan"), "before MXNet 1.6"),
-    pooled(SECOND, 2, 3, 6, 6, kernel="(3, 3)", global_pool=True, pool_type="avg"),
-    Refusal(pooled(SECOND, 2, 3, 6, 6, kernel="(2, 2)", pad="(1, 1)", global_pool=True,
+    pool_case(SECOND, 2, 3, 6, 6, kernel="(3, 3)", global_pool=True, pool_type="avg"),
+    Refusal(pool_case(SECOND, 2, 3, 6, 6, kernel="(2, 2)", pad="(1, 1)", global_pool=True,
                    pool_type="avg"), "before 1.2"),
-    Refusal(pooled(THIRD, 2, 3, 6, 6, kernel="(1, 1)", stride="(3, 3)", pool_type="avg",
+    Refusal(pool_case(THIRD, 2, 3, 6, 6, kernel="(1, 1)", stride="(3, 3)", pool_type="avg",
                    pooling_convention="full"), "before MXNet 1.3"),
-    pooled(THIRD, 2, 3, 7, 6, kernel="(3, 2)", stride="(2, 2)", pool_type="avg",
+    pool_case(THIRD, 2, 3, 7, 6, kernel="(3, 2)", stride="(2, 2)", pool_type="avg",
            pooling_convention="full"),
 ]  # fmt: skip
 test_old = operator_test(CASES)

@@ -69,9 +69,9 @@ NETWORKS = {
        (partial(sequences.recurrent, kind, states, **more), [("float32", (LENGTH, 2, 8))])
        for kind in ("RNN", "GRU", "LSTM") for states in (False, True)
        for more in ({}, {"num_layers": 2}, {"num_layers": 2, "bidirectional": True})},
-    **{f"cells_{kind.lower()}": (lambda kind=kind: sequences.unrolled(getattr(rnn, kind)(UNITS, input_size=8), rnn.DropoutCell(0.5)),
+    **{f"cells_{kind.lower()}": (lambda kind=kind: sequences.unroll_cells(getattr(rnn, kind)(UNITS, input_size=8), rnn.DropoutCell(0.5)),
                                  [SERIES]) for kind in ("RNNCell", "LSTMCell", "GRUCell")},
-    "cells_residual": (lambda: sequences.unrolled(rnn.ResidualCell(rnn.GRUCell(8, input_size=8)), rnn.LSTMCell(8, input_size=8)), [SERIES]),
+    "cells_residual": (lambda: sequences.unroll_cells(rnn.ResidualCell(rnn.GRUCell(8, input_size=8)), rnn.LSTMCell(8, input_size=8)), [SERIES]),
     "cells_both_ways": (lambda: sequences.both_ways(rnn.LSTMCell(UNITS, input_size=8), rnn.GRUCell(UNITS, input_size=8)), [SERIES]),
     "while_loop": (lambda: Function(sequences.grown), [ROWS]),
     "cond": (lambda: Function(sequences.chosen), [ROWS, ROWS]),

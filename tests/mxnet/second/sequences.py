@@ -155,7 +155,7 @@ def recurrent(kind, states=False, **more):
     return Function(run if states else plain, layer, nn.Dense(5, flatten=False))
 
 
-def unrolled(*cells):
+def unroll_cells(*cells):
     stack = rnn.HybridSequentialRNNCell()
     for cell in cells:
         stack.add(cell)
