@@ -31,8 +31,10 @@ from serde.passes.cut_inputs import (
     with_inputs,
 )
 from serde.passes.dequantize import dequantize
+from serde.passes.drop_neutral import drop_neutral
 from serde.passes.fold_batchnorm import fold_batchnorm
 from serde.passes.half_precision import to_float16
+from serde.passes.merge_factors import merge_factors
 from serde.passes.set_inputs import set_inputs
 from serde.plugins import (
     Format,
@@ -104,7 +106,7 @@ def raise_to_ir(found: Format, graph: Graph, given: Mapping[str, Any]) -> Graph:
         raise UsageError("fp16_keep and fp16_io say how to convert to float16: give fp16 as well")
     graph = tidy(graph)
     if given.get("fold_batchnorm"):
-        graph = fold_batchnorm(graph)
+        graph = merge_factors(fold_batchnorm(drop_neutral(graph)))
     if given.get("fp16") or given.get("weights"):
         graph = change_precision(without_functions(graph), given)
     check_graph(graph)

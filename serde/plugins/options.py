@@ -121,7 +121,8 @@ class ReadOptions:
         kind="flag",
     )  # fmt: skip
     fold_batchnorm: bool | None = option(
-        "Make BatchNormalization part of the weights of Conv, ConvTranspose and Gemm.",
+        "Make BatchNormalization part of the weights of Conv, ConvTranspose and Gemm, and merge "
+        "constant factors.",
         "Runtimes that optimize what they load do so themselves; weights are then no longer those "
         "of the source. The default with the profiles npu-static and tract.", kind="flag",
     )  # fmt: skip
