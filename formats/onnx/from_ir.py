@@ -13,6 +13,7 @@ from serde.passes.fold_pads import fold_pads
 from serde.passes.linear_layers import make_gemms
 from serde.passes.merge_reshapes import merge_reshapes
 from serde.passes.merge_slices import merge_slices
+from serde.passes.name_constants import name_constants
 from serde.passes.narrow_operands import narrow_operands
 from serde.plugins import get_target
 from serde.rewrite.outline import KEEP, Keep, outline_calls
@@ -44,14 +45,14 @@ def from_ir(
     for step in STEPS:
         graph = step(graph)
     if importer is not None:
-        return _for_importer(graph, opset, importer)
+        return name_constants(_for_importer(graph, opset, importer))
     if functions not in KEEP:
         raise UsageError(f"functions={functions!r} is not one of {', '.join(KEEP)}")
     version = least_ir_version(opset) if ir_version is None else ir_version
     kept = functions if version >= FUNCTIONS_IR else "inline"
     decomposed |= operators_without_kernel(opset)
     lowered = lower_to(graph, opset, kept != "inline", decomposed, integer_kernels)
-    return outline_calls(avoid_runtime_forms(lowered), kept)
+    return outline_calls(name_constants(avoid_runtime_forms(lowered)), kept)
 
 
 def _for_importer(graph: Graph, opset: int, importer: str) -> Graph:

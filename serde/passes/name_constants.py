@@ -1,0 +1,52 @@
+"""Constants named after the layer and the operand that they are for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from serde.ir.builder import Names
+from serde.ir.graph import Graph, Node, Value
+from serde.ir.replace_uses import replace_values
+from serde.spec import schema
+
+GENERATED = re.compile(r"(axes|const|ones|picks|shape|steps|value)(_\d+)*")
+
+
+def name_constants(graph: Graph) -> Graph:
+    """Return ``graph`` with constants that rules have made named ``layer/operand``.
+
+    The operand is called as the operator's schema calls it: ``pool0/axes``. A constant of several
+    nodes is named after the first. Names of the source stay.
+    """
+    generated = {v for v in graph.constants() if GENERATED.fullmatch(v.name)}
+    generated -= {v for v in generated if v.name_is_original}.union(graph.outputs)
+    if not generated:
+        return graph
+    names = Names()
+    names.used.update(v.name for v in graph.all_values() if v not in generated)
+    renamed: dict[Value, Value] = {}
+    for node in _walk(graph):
+        for index, value in enumerate(node.inputs):
+            if value in generated and value not in renamed:
+                name = names.fresh(f"{_layer(node)}/{_operand(node, index, graph.opset)}")
+                renamed[value] = replace(value, name=name)
+    return replace_values(graph, renamed)
+
+
+def _walk(graph: Graph) -> Iterator[Node]:
+    """Every node in the order in which nodes run, those of a subgraph after the one it is of."""
+    for node in graph.nodes:
+        yield node
+        for body in node.graphs():
+            yield from _walk(body)
+
+
+def _layer(node: Node) -> str:
+    return node.name or (node.outputs[0].name if node.outputs else node.op)
+
+
+def _operand(node: Node, index: int, opset: int) -> str:
+    operator = schema.find(node.op, opset) if not node.domain else None
+    return operator.input(index).name if operator is not None and operator.inputs else "constant"
