@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from serde.errors import MissingDependency, SerdeError, UsageError
-from serde.ir.graph import Graph, Tensor
+from serde.ir.graph import Graph
 from serde.plugins import Bridge
 
 from .mxnet_export import data_inputs, export_model
@@ -146,18 +146,7 @@ def _from_block(block: Any, params: Any) -> tuple[str, Any]:
 def _to_params(params: Any) -> Any:
     from serde.formats.mxnet.io.params import Params
 
-    if isinstance(params, (tuple, list)):
-        params = {k: v for part in params for k, v in (part or {}).items()}
-    if not isinstance(params, Mapping):
-        raise UsageError(f"params are a mapping of names to arrays, not {type(params).__name__}")
-    tensors = tuple(Tensor.of(_array(v)) for v in params.values())
-    return Params("params", tensors, tuple(params))
-
-
-def _array(value: Any) -> np.ndarray[Any, Any]:
-    if getattr(value, "stype", "default") != "default":
-        value = value.tostype("default")
-    return np.asarray(value.asnumpy() if hasattr(value, "asnumpy") else value)
+    return Params.of(params)
 
 
 def trace(block: Any, *inputs: Any, **options: Any) -> Graph:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from serde.errors import MissingDependency, SerdeError, UsageError
+from serde.io.arrays import to_tensors
 from serde.ir.builder import Names
-from serde.ir.graph import Graph, Tensor
+from serde.ir.graph import Graph
 from serde.plugins import Bridge
 
 INSTALL = (
@@ -35,7 +36,7 @@ def decode(model: Any, params: Any = None, **options: Any) -> Graph:
         raise MissingDependency(INSTALL)
     module = parse_json(tvm.ir.save_json(model), "module")
     is_path = isinstance(params, (str, os.PathLike))
-    held = read_params(params) if is_path else {n: _tensor(a) for n, a in (params or {}).items()}
+    held = read_params(params) if is_path else to_tensors(params)
     return module_graph(module, held, "module", **options)
 
 
@@ -126,11 +127,6 @@ def _import_relay() -> None:
         raise MissingDependency(f"{INSTALL} ({error})") from error
 
 
-def _tensor(array: Any) -> Tensor:
-    plain = array.numpy() if hasattr(array, "numpy") else np.asarray(array)
-    return Tensor.of(np.ascontiguousarray(plain))
-
-
 def run(
     source: Any, feeds: Mapping[str, np.ndarray[Any, Any]], **options: Any
 ) -> list[np.ndarray[Any, Any]]:
@@ -194,7 +190,7 @@ def _load_arrays(params: Any) -> dict[str, Any]:
         from serde.formats.relay.io.params import read_params
 
         return {n: t.load() for n, t in read_params(params).items()}
-    return {n: _tensor(a).load() for n, a in (params or {}).items()}
+    return {n: t.load() for n, t in to_tensors(params).items()}
 
 
 def _module(tvm: Any, source: Any, entry: str | None) -> Any:

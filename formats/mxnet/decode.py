@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from serde.ir.graph import Graph
 from serde.passes.cut_inputs import cut
@@ -20,17 +21,18 @@ VERSION = "mxnet.version"  # metadata key of the version that wrote the symbol
 
 
 def decode(
-    path: str | os.PathLike[str], *, params: str | os.PathLike[str] | None = None,
+    path: str | os.PathLike[str], *, params: Any = None,
     epoch: int | None = None, ignore_extra: bool = False, match_params: bool = False,
     outputs: Sequence[str] | None = None,
 ) -> Graph:  # fmt: skip
     """Read an MXNet model: variables with an array are constants, the others inputs.
 
     ``path`` is a ``-symbol.json``, the prefix before it, a folder or an archive with one model;
-    ``params`` a parameter file, found beside the symbol where it is not given, of the last epoch
-    or the one named. ``ignore_extra`` allows arrays that a variable without one may have meant.
-    ``match_params`` pairs arrays with variables of other names, by kind, shape and order. With
-    ``outputs``, names of values or layers, arrays that these do not depend on are not looked at.
+    ``params`` a parameter file, or a mapping of names, with or without ``arg:`` and ``aux:``, to
+    arrays; without it the file is found beside the symbol, of the last epoch or the one named.
+    ``ignore_extra`` allows arrays that a variable without one may have meant. ``match_params``
+    pairs arrays with variables of other names, by kind, shape and order. With ``outputs``, names
+    of values or layers, arrays that these do not depend on are not looked at.
     """
     files = find(Path(path), params, epoch)
     symbol = parse_symbol(files.symbol, files.symbol_path)

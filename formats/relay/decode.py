@@ -8,8 +8,10 @@ import struct
 import zlib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from serde.errors import MalformedFile, UsageError
+from serde.io.arrays import to_tensors
 from serde.io.sniff import open_regular, refuse_missing, refuse_other_file
 from serde.ir.budget import active_budget
 from serde.ir.graph import Graph
@@ -31,15 +33,15 @@ COMPILED = (
 
 
 def decode(
-    path: str | Path, *, params: str | Path | None = None, entry: str | None = None,
+    path: str | Path, *, params: Any = None, entry: str | None = None,
     ignore_extra: bool = False, tvm: str | None = None,
 ) -> Graph:  # fmt: skip
     """Read a module, text or JSON, as the graph of operators its ``main`` computes.
 
-    ``params`` is what ``relay.save_param_dict`` wrote, or an ``.npz``: parameters of ``main`` by
-    name; without it the file is searched beside the module. Parameters without an array are inputs.
-    ``entry`` names another function than ``main``. ``tvm`` is the release that wrote the module
-    (``"0.7"``), for a module that does not name it.
+    ``params`` are parameters of ``main`` by name: a file that ``relay.save_param_dict`` wrote, an
+    ``.npz``, or a mapping of names to arrays; without it the file is searched beside the module.
+    Parameters without an array are inputs. ``entry`` names another function than ``main``. ``tvm``
+    is the release that wrote the module (``"0.7"``), for a module that does not name it.
     """
     path = Path(path)
     refuse_missing(path)
@@ -48,15 +50,17 @@ def decode(
         if parse_release(tvm) is None:
             raise UsageError(f"tvm={tvm!r} is no release of TVM, as '0.7' is")
         module = replace(module, tvm=tvm)
-    note = ""
+    note = where = ""
     if params is None:
         main = module.functions[find_entry(module, entry, str(path))]
         found, note = find_params(path, lambda arrays: check_parameters(main, arrays, ignore_extra))
-    else:
+        arrays = None if found is None else read_params(found)
+        where = "" if found is None else str(found)
+    elif isinstance(params, (str, os.PathLike)):
         refuse_missing(Path(params))
-        found = Path(params)
-    arrays = None if found is None else read_params(found)
-    where = "" if found is None else str(found if params is None else os.fspath(params))
+        arrays, where = read_params(params), os.fspath(params)
+    else:
+        arrays, where = to_tensors(params), "params"
     graph = module_graph(module, arrays, str(path), where, entry, ignore_extra)
     notes = (note, note_missing_weights(graph))
     return replace(graph, notes=(*graph.notes, *filter(None, notes)))

@@ -53,8 +53,9 @@ def _find_factor(node: Node) -> tuple[Value | None, Value | None]:
     """The operand and the constant of a Mul of floats."""
     if node.op == "Mul" and not node.domain:
         for x, held in (node.inputs, node.inputs[::-1]):
-            is_constant = held is not None and held.tensor is not None
-            if is_constant and held.dtype in (DType.FLOAT32, DType.FLOAT64):
+            if held is None or held.tensor is None:
+                continue
+            if held.dtype in (DType.FLOAT32, DType.FLOAT64):
                 return x, held
     return None, None
 

@@ -171,7 +171,11 @@ class WriteOptions:
 class ParamsOptions:
     """For formats whose weights lie in a file of their own."""
 
-    params: Any = option("The parameters, where they are not beside the source.", kind="file")
+    params: Any = option(
+        "The parameters, where they are not beside the source.",
+        "In Python a file, or a mapping of names to arrays.",
+        kind="file",
+    )
     ignore_extra: bool | None = option(
         "Allow arrays that belong to no variable where a variable without one may have been meant.",
         "Others are left out with a note.", kind="flag",

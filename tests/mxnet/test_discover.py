@@ -235,7 +235,7 @@ REFUSED: dict[str, tuple[dict[str, str | bytes], str, dict[str, Any], type, str]
     ),
     "no such params": (M, "m", {"params": "w.params"}, MalformedFile, "w.params: there is no such"),
     "params in a folder": ({**M, "w/x": ""}, "m", {"params": "w"}, UsageError, "w is a folder"),
-    "params that are arrays": (M, "m", {"params": {"a": 1}}, UsageError, "as well, not a dict"),
+    "params that are a number": (M, "m", {"params": 1}, UsageError, "names to arrays, not int"),
     "params alone": (
         {"m-0001.params": ONE}, "m-0001.params", {}, MalformedFile, "its symbol is not at",
     ),

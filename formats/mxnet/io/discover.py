@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from serde.errors import MalformedFile, UsageError
 from serde.io.sniff import read_head, refuse_missing
@@ -95,7 +95,7 @@ def matches(path: Path) -> bool:
     return known or path.name.endswith(SYMBOL)
 
 
-def find(path: Path, params: str | os.PathLike[str] | None, epoch: int | None) -> Files:
+def find(path: Path, params: Any, epoch: int | None) -> Files:
     """Find the symbol and the parameters a source names.
 
     Raises:
@@ -159,9 +159,9 @@ def _symbol_path(path: Path) -> Path:
     return Path(f"{path}{SYMBOL}")
 
 
-def _read_given_params(params: str | os.PathLike[str]) -> Params:
+def _read_given_params(params: Any) -> Params:
     if not isinstance(params, (str, os.PathLike)):
-        raise UsageError(f"params of a file are a file as well, not a {type(params).__name__}")
+        return Params.of(params)
     refuse_missing(Path(params))
     if Path(params).is_dir():
         raise UsageError(f"{params} is a folder, not a parameter file")

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from serde.errors import MalformedFile
+from serde.io.arrays import to_tensors
 from serde.io.sniff import HEAD, file_id, open_regular
 from serde.io.tensor_bytes import map_slice
 from serde.ir.graph import DType, FileSlice, Tensor
@@ -52,6 +53,12 @@ class Params(NamedTuple):
     path: str
     tensors: tuple[Tensor, ...]
     names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, params: Any) -> Params:
+        """Those of a mapping of names to arrays that a caller holds, or a pair of mappings."""
+        tensors = to_tensors(params)
+        return cls("params", tuple(tensors.values()), tuple(tensors))
 
     @property
     def plain_names(self) -> tuple[str, ...]:
