@@ -6,12 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from serde.plugins import Deferred, Format
-from serde.plugins.options import ParamsOptions, ReadOptions, RuleOptions, WriteOptions, option
+from serde.plugins.options import (
+    IntegerOptions,
+    ParamsOptions,
+    ReadOptions,
+    RuleOptions,
+    WriteOptions,
+    option,
+)
 
 from .io.discover import matches
 
 
-class MxnetReadOptions(RuleOptions, ParamsOptions, ReadOptions):
+class MxnetReadOptions(RuleOptions, IntegerOptions, ParamsOptions, ReadOptions):
     """What an MXNet model is read with. ``missing_weights="infer"`` is for checks."""
 
     epoch: int | None = option(
@@ -29,18 +36,6 @@ class MxnetReadOptions(RuleOptions, ParamsOptions, ReadOptions):
         "With `none` the model ends with the boxes and scores that its last suppression would "
         "choose from.",
         choices=("full", "none"),
-    )  # fmt: skip
-    integers: str | None = option(
-        "Integer layers that round as MXNet does (exact), or of real numbers (qdq).",
-        "`exact`: QLinearConv and QLinearMatMul (with the profiles of compilers, which look for "
-        "it, DequantizeLinear, layer and QuantizeLinear in units of 1), which round as oneDNN "
-        "does, and integer products where ONNX Runtime has no kernel (sums of layers): the "
-        "integers are MXNet's, bit for bit, and floats that become integers again are added up in "
-        "its order, from opset 10 on. `qdq`: DequantizeLinear, "
-        "layer and QuantizeLinear with the numbers that integers stand for, as compilers for "
-        "hardware look for; one in some 100,000 integers is rounded the other way than by MXNet, "
-        "and spreads. The default is `qdq` with the profiles openvino and tensorrt, else `exact`.",
-        choices=("exact", "qdq"), old_choices={"counted": "exact"},
     )  # fmt: skip
     kernels: str | None = option(
         "Whose results, where MXNet's kernels disagree: onednn (the default) or plain.",

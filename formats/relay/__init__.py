@@ -5,6 +5,7 @@ from __future__ import annotations
 from serde.plugins import Format
 from serde.plugins.options import (
     FunctionOptions,
+    IntegerOptions,
     ParamsOptions,
     ReadOptions,
     RuleOptions,
@@ -15,7 +16,7 @@ from serde.plugins.options import (
 from .io.magic import matches
 
 
-class RelayReadOptions(RuleOptions, ParamsOptions, ReadOptions):
+class RelayReadOptions(RuleOptions, IntegerOptions, ParamsOptions, ReadOptions):
     """What a Relay module is read with."""
 
     entry: str | None = option(

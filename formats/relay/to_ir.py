@@ -14,6 +14,7 @@ from serde.rewrite.rules import RuleTable
 from serde.spec.onnx_builder import OnnxBuilder
 
 from . import ast, ops
+from .ops.qdq import QdqRules
 from .ops.random import draws
 from .partial_eval.evaluator import partially_evaluate
 from .partial_eval.types import dtype_of
@@ -93,12 +94,17 @@ def _suggest_name(name: str, unset: list[str]) -> str:
     return f" (perhaps {close[0]!r})" if close else ""
 
 
-def to_ir(graph: Graph, *, rules: RuleTable | None = None, random: str = "refuse") -> Graph:
+def to_ir(
+    graph: Graph, *, rules: RuleTable | None = None, random: str = "refuse",
+    integers: str = "exact", dequantize: bool = False,
+) -> Graph:  # fmt: skip
     """Rewrite a graph of Relay's operators into the IR.
 
     ``random`` chooses how operators that draw random numbers are converted: ``refuse`` refuses
     them, with ``onnx`` the runtime draws them, with ``input`` they read noise from an input of the
-    model.
+    model. With ``integers="qdq"``, or where they are to be dequantized (``dequantize``), quantized
+    operators compute with real numbers between DequantizeLinear and QuantizeLinear; otherwise their
+    integers are TVM's.
 
     Raises:
         Unconvertible: for every node no rule takes.
@@ -106,6 +112,8 @@ def to_ir(graph: Graph, *, rules: RuleTable | None = None, random: str = "refuse
     release = parse_release(graph.metadata.get("relay.tvm", ""))
     upgraded = upgrade_graph(graph, release)
     table = with_random(rules or reads, draws, random)
+    if rules is None and (integers == "qdq" or dequantize):
+        table = table.merge(QdqRules().rules())
     if release is None:
         ambiguous = ambiguous_nodes(upgraded)
         table = table.with_hints({n.outputs[0]: {"decide_by_shapes": True} for n in ambiguous})

@@ -194,6 +194,25 @@ class RuleOptions:
     )  # fmt: skip
 
 
+class IntegerOptions:
+    """For formats with integer layers."""
+
+    integers: str | None = option(
+        "Integer layers that round as the framework does (exact), or of real numbers (qdq).",
+        "`exact`: the integers are those of the framework, bit for bit. Of MXNet: QLinearConv and "
+        "QLinearMatMul (with the profiles of compilers, which look for it, DequantizeLinear, layer "
+        "and QuantizeLinear in units of 1), which round as oneDNN does, and integer products where "
+        "ONNX Runtime has no kernel (sums of layers); floats that become integers again are added "
+        "up in its order, from opset 10 on. Of Relay: integer products, and TVM's fixed-point "
+        "arithmetic in operators on integers. `qdq`: DequantizeLinear, layer and QuantizeLinear "
+        "with the numbers that integers stand for, as compilers for hardware look for. Of MXNet, "
+        "one in some 100,000 integers is rounded the other way, and spreads; of TVM, which "
+        "rounds halves up, those in the middle. The default is `qdq` with the profiles openvino, "
+        "tensorrt and tract, else `exact`.",
+        choices=("exact", "qdq"), old_choices={"counted": "exact"},
+    )  # fmt: skip
+
+
 class FunctionOptions:
     """For formats whose files have functions."""
 

@@ -62,22 +62,20 @@ def read_conv(
     axes = spatial(count)
     layout = data_layout or "NC" + axes
     x = unpack_layout(g, x, layout, "NC" + axes)
-    w = unpack_layout(g, w, kernel_layout or "OI" + axes, "OI" + axes)
-    if (
-        groups > 1
-        and w.ranked_shape[0] == groups
-        and w.ranked_shape[1] != 1
-        and x.ranked_shape[1] == groups
-    ):
-        multiplied = (
-            w.static_shape[0] * w.static_shape[1],
-            1,
-            *w.static_shape[2:],
-        )  # depthwise, so many for each channel
-        w = g.Reshape(w, multiplied)
+    w = unpack_kernel(g, w, kernel_layout or "OI" + axes, count, groups, x)
     frame = window(w, strides or (1,), dilation, padding)
     y = convolve(g, x, w, groups, frame, out_dtype or x.type)
     return pack_layout(g, y, "NC" + axes, out_layout or layout)
+
+
+def unpack_kernel(g, w: Value, layout: str, count: int, groups: int, x: Value) -> Value:
+    """The kernel of ``x``, which has its channels second, with output channels first."""
+    w = unpack_layout(g, w, layout, "OI" + spatial(count))
+    outputs, inputs = w.ranked_shape[:2]
+    if groups > 1 and outputs == groups == x.ranked_shape[1] and inputs != 1:
+        # depthwise, so many for each channel
+        return g.Reshape(w, (groups * w.static_shape[1], 1, *w.static_shape[2:]))
+    return w
 
 
 def convolve(g, x: Value, w: Value, groups: int, frame, dtype: DType):
