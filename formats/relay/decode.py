@@ -12,13 +12,13 @@ from typing import Any
 
 from serde.errors import MalformedFile, UsageError
 from serde.io.arrays import to_tensors
-from serde.io.sniff import open_regular, refuse_missing, refuse_other_file
+from serde.io.sniff import inflate_head, open_regular, refuse_missing, refuse_other_file
 from serde.ir.budget import active_budget
 from serde.ir.graph import Graph
 
 from . import ast
 from .io.discover import find_params, note_missing_weights
-from .io.magic import GZIP, HEAD, LIBRARIES, VM_MAGIC, is_tar, kind_of, unpack_head
+from .io.magic import GZIP, HEAD, LIBRARIES, VM_MAGIC, is_tar, kind_of
 from .io.params import read_params
 from .json.reader import parse_json, read_json
 from .text.parser import parse_text, read_text
@@ -82,7 +82,7 @@ def read_module(path: str | os.PathLike[str]) -> ast.Module:
     if kind == "json":
         return read_json(path)
     if kind == "compiled":
-        head = unpack_head(head) if head.startswith(GZIP) else head
+        head = inflate_head(head, HEAD) if head.startswith(GZIP) else head
         raise MalformedFile(path, COMPILED.format(_name_compiled(head)))
     if kind == "params":
         raise MalformedFile(path, "parameters without a module: give the module's file as well")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import zlib
 from pathlib import Path
 from typing import IO, BinaryIO
 
@@ -39,6 +40,14 @@ def read_head(path: str | os.PathLike[str]) -> bytes:
     """The first bytes of a file."""
     with open_regular(path) as file:
         return file.read(HEAD)
+
+
+def inflate_head(head: bytes, most: int = HEAD) -> bytes:
+    """The beginning of what is packed with gzip; empty where it is damaged."""
+    try:
+        return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, most)
+    except zlib.error:
+        return b""
 
 
 def identify_other_file(head: bytes) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import tarfile
@@ -177,6 +178,17 @@ def test_found_in_an_archive(name: str, kind: str, tmp_path: Path) -> None:
     mapped = [t.where for t in found.params.tensors]
     assert all(w is None for w in mapped) if mode == "w:gz" else all(w is not None for w in mapped)
     assert os.listdir(tmp_path) == [path.name]
+
+
+def test_archives_without_a_magic_number(tmp_path: Path) -> None:
+    path = tar(tmp_path / "m.tar", {"m-symbol.json": SYMBOL, "m-0001.params": ONE}, "w")
+    data = bytearray(path.read_bytes())
+    data[257:265] = bytes(8)  # as before POSIX
+    data[148:156] = b" " * 8
+    data[148:156] = b"%06o\0 " % sum(data[:512])
+    (tmp_path / "model").write_bytes(gzip.compress(bytes(data)))
+    assert matches(tmp_path / "model")
+    assert find(tmp_path / "model", None, None).params is not None
 
 
 def test_weights_in_a_plain_archive_are_mapped_where_they_are(tmp_path: Path) -> None:

@@ -11,9 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import serde
 from serde.errors import MalformedFile
 from serde.formats.relay.decode import read_module
 from serde.formats.relay.io.magic import VM_MAGIC, kind_of, matches
+from serde.plugins import format_of
 
 DATA = Path(__file__).with_name("data")
 TEXT = b"def @main(%x) { %x }"
@@ -124,6 +126,14 @@ def test_says_what_it_is_instead(raw, reason, tmp_path):
 def test_claims_what_is_nobody_elses(kind, name, claimed, tmp_path):
     (tmp_path / name).write_bytes(FILES[kind][0])
     assert matches(tmp_path / name) is claimed
+
+
+@pytest.mark.parametrize("kind", ["packed text", "packed json"])
+@pytest.mark.parametrize("name", ["model", "model.gz", "model.json.gz"])
+def test_packed_modules_are_of_one_format(kind, name, tmp_path):
+    (tmp_path / name).write_bytes(FILES[kind][0])
+    assert format_of(tmp_path / name).name == "relay"
+    assert serde.load(tmp_path / name).outputs
 
 
 def test_folders_and_missing_files(tmp_path):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from serde.errors import MalformedFile
-from serde.io.sniff import HEAD, open_regular
+from serde.io.sniff import HEAD, inflate_head, open_regular
 from serde.ir.budget import active_budget
 
 from .magic import GZIP_MAGIC, TAR_MAGIC, TAR_MAGIC_AT
@@ -35,8 +35,13 @@ BROKEN = (
 
 def is_archive(path: Path, head: bytes) -> bool:
     """Whether the file at ``path``, which begins with ``head``, is an archive."""
-    magic = head.startswith(GZIP_MAGIC) or head[TAR_MAGIC_AT:].startswith(TAR_MAGIC)
-    return magic or path.name.endswith((".tar", ".tar.gz", ".tgz"))
+    if path.name.endswith((".tar", ".tar.gz", ".tgz")):
+        return True
+    is_packed = head.startswith(GZIP_MAGIC)
+    inner = inflate_head(head) if is_packed else head
+    # The oldest archives have no magic number: a name of up to 100 bytes, and zeros behind it.
+    is_oldest = is_packed and b"!" <= inner[:1] <= b"~" and b"\0" in inner[:100]
+    return inner[TAR_MAGIC_AT:].startswith(TAR_MAGIC) or is_oldest
 
 
 class Archive:

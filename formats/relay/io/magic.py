@@ -7,11 +7,10 @@ import os
 import re
 import struct
 import zipfile
-import zlib
 from pathlib import Path
 from typing import Literal
 
-from serde.io.sniff import open_regular, read_head
+from serde.io.sniff import inflate_head, open_regular, read_head
 
 Kind = Literal["text", "json", "params", "compiled"]
 
@@ -52,7 +51,7 @@ def kind_of(path: str | os.PathLike[str]) -> Kind | None:
         if head.startswith(b"{"):
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
                 return _detect_json(whole)
-    return _detect_head(unpack_head(head) if head.startswith(GZIP) else head)
+    return _detect_head(inflate_head(head, HEAD) if head.startswith(GZIP) else head)
 
 
 def matches(path: Path) -> bool:
@@ -112,11 +111,3 @@ def _holds_arrays(path: str | os.PathLike[str]) -> bool:
             return all(name.endswith(".npy") for name in archive.namelist())
     except (zipfile.BadZipFile, NotImplementedError, ValueError):
         return False
-
-
-def unpack_head(head: bytes) -> bytes:
-    """The beginning of what is packed with gzip; empty where it is damaged."""
-    try:
-        return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, HEAD)
-    except zlib.error:
-        return b""
