@@ -1,16 +1,21 @@
-"""Linear layers of a static shape as Gemm, where that takes fewer nodes."""
+"""Linear layers as Gemm: of matrices, and of static shapes where that takes fewer nodes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
-from serde.ir.graph import DType, Graph, Node, Tensor, Value
+from serde.ir.graph import Attr, DType, Graph, Node, Tensor, Value
+from serde.passes.dce import drop_dead
 from serde.passes.links import Links, calls_of, constant
+
+FLOATS = (DType.FLOAT16, DType.FLOAT32, DType.FLOAT64)
+FORM: Mapping[str, Attr] = MappingProxyType({"alpha": 1.0, "beta": 1.0, "transA": 0, "transB": 0})
 
 
 class Layer(NamedTuple):
@@ -31,12 +36,62 @@ class Layer(NamedTuple):
 def make_gemms(graph: Graph) -> Graph:
     """Return ``graph`` with ``MatMul`` and ``Add`` as ``Gemm``; subgraphs are left as they are.
 
-    ``Gemm`` takes matrices. Layers that read one tensor share the ``Reshape`` before them, and
-    one behind a layer becomes part of a ``Reshape`` that reads it: where these save nodes.
+    ``Gemm`` takes matrices. Of tensors of more axes, layers that read one tensor share the
+    ``Reshape`` before them, and one behind a layer becomes part of a ``Reshape`` that reads it:
+    where these save nodes.
     """
+    graph = _merge_matrix_layers(graph)
     while (done := _make_each(graph)) is not graph:  # a Reshape may stand between two layers
         graph = done
     return graph
+
+
+def _merge_matrix_layers(graph: Graph) -> Graph:
+    """Products of two matrices, and the sum with a row behind each.
+
+    A transposed second operand is read as it was.
+    """
+    if not any(node.op == "MatMul" for node in graph.nodes):
+        return graph
+    links = Links(graph)
+    merged: dict[Node, Node | None] = {}
+    for node in graph.nodes:
+        if node.op != "Add" or node.domain or node.outputs[0].dtype not in FLOATS:
+            continue
+        for y, b in (node.inputs, node.inputs[::-1]):
+            product = links.sole_maker(node, y, "MatMul")
+            if product is None or product in merged or b is None:
+                continue
+            if _is_matrix_layer(product, b):
+                merged[node] = _as_gemm(node, product, b, links)
+                merged[product] = None
+                break
+    if not merged:
+        return graph
+    nodes = (merged.get(node, node) for node in graph.nodes)
+    return drop_dead(replace(graph, nodes=tuple(node for node in nodes if node is not None)))
+
+
+def _as_gemm(sum_: Node, product: Node, b: Value, links: Links) -> Node:
+    x, w = product.inputs
+    turned = links.maker(w, "Transpose")
+    if turned is not None and (
+        turned.attrs.get("perm", (1, 0)) != (1, 0) or calls_of(turned) != calls_of(product)
+    ):
+        turned = None
+    form = FORM if turned is None else {**FORM, "transB": 1}
+    inputs = (x, w if turned is None else turned.inputs[0], b)
+    sources = (*product.sources, *sum_.sources)
+    return Node("Gemm", inputs, sum_.outputs, form, "", sum_.name, sources)
+
+
+def _is_matrix_layer(product: Node, b: Value) -> bool:
+    """Whether a product is of matrices, and ``b`` a row with one number for each of its columns."""
+    shapes = [None if v is None else v.shape for v in product.inputs]
+    if any(shape is None or len(shape) != 2 for shape in shapes) or not b.is_static:
+        return False
+    columns = shapes[1][1] if shapes[1] is not None else None
+    return b.static_shape in ((columns,), (1, columns))
 
 
 def _make_each(graph: Graph) -> Graph:
@@ -120,8 +175,7 @@ def _gemm(layer: Layer, rows: Value, is_flat: bool) -> Iterator[Node]:
     assert w is not None
     shape = (rows.static_shape[0], w.static_shape[1])
     flat = Value(f"{y.name}/rows", y.dtype, shape)
-    form = {"alpha": 1.0, "beta": 1.0, "transA": 0, "transB": 0}
-    yield Node("Gemm", (rows, w, layer.bias), (flat,), form, "", layer.sum.name, sources)
+    yield Node("Gemm", (rows, w, layer.bias), (flat,), FORM, "", layer.sum.name, sources)
     if not is_flat:
         yield _reshape(flat, y, layer.sum)
 

@@ -10,7 +10,7 @@ from onnx.numpy_helper import from_array
 import serde
 from tests.onnx_live import error, model_of, run_model
 
-W = {"w": (4, 5), "b": (5,), "v": (4, 6), "c": (6,)}
+W = {"w": (4, 5), "b": (5,), "v": (4, 6), "c": (6,), "r": (1, 5), "o": (3, 1), "e": (1,)}
 NORM = {"s": (3,), "t": (3,), "m": (3,), "u": (3,), "f": (3, 1, 1), "k": (2, 3, 3, 3)}
 CASES = {
     "unit axes of a Transpose": (
@@ -102,6 +102,34 @@ CASES = {
         "(float[2] x, float[3] z) => (float[8] y, float[7] q)",
         "a = Concat<axis = 0>(x, z) y = Concat<axis = 0>(a, z) q = Concat<axis = 0>(a, x)",
         "Concat Concat",
+    ),
+    "a product of matrices and a row": (
+        "(float[3,4] x) => (float[3,5] y)", "p = MatMul(x, w) y = Add(b, p)", "Gemm",
+    ),
+    "a row of two axes": (
+        "(float[3,4] x, float[4,5] z) => (float[3,5] y)", "p = MatMul(x, z) y = Add(p, r)", "Gemm",
+    ),
+    "a product with a matrix that is transposed": (
+        "(float[3,4] x, float[5,4] z) => (float[3,5] y)",
+        "t = Transpose<perm = [1, 0]>(z) p = MatMul(x, t) y = Add(p, b)", "Gemm",
+    ),
+    "a transposed matrix that others read": (
+        "(float[3,4] x, float[5,4] z) => (float[3,5] y, float[4,5] q)",
+        "t = Transpose<perm = [1, 0]>(z) p = MatMul(x, t) y = Add(p, b) q = Relu(t)",
+        "Transpose Gemm Relu",
+    ),
+    "a product and a column": (
+        "(float[3,4] x) => (float[3,5] y)", "p = MatMul(x, w) y = Add(p, o)", "MatMul Add",
+    ),
+    "a product and a number": (
+        "(float[3,4] x) => (float[3,5] y)", "p = MatMul(x, w) y = Add(p, e)", "MatMul Add",
+    ),
+    "a product that others read": (
+        "(float[3,4] x) => (float[3,5] y, float[3,5] z)",
+        "p = MatMul(x, w) y = Add(p, b) z = Relu(p)", "MatMul Add Relu",
+    ),
+    "a vector and a matrix": (
+        "(float[4] x) => (float[5] y)", "p = MatMul(x, w) y = Add(p, b)", "MatMul Add",
     ),
     "layers that share an operand": (
         "(float[2,3,4] x) => (float[2,3,5] y, float[2,3,6] z)",
