@@ -55,7 +55,7 @@ def _find_norm(node: Node, links: Links) -> tuple[Node | None, Value | None]:
         is_plain = norm is not None and len(norm.outputs) == 1
         if norm is None or not is_plain or norm.attrs.get("training_mode"):
             continue
-        if is_constant(norm.inputs[1:]) and _is_by_channel(held, norm.outputs[0]):
+        if is_constant(norm.inputs[1:]) and is_by_channel(held, norm.outputs[0]):
             return norm, held
     return None, None
 
@@ -68,12 +68,12 @@ def _find_factor(node: Node, links: Links) -> tuple[Node | None, Value | None]:
     if product is None:
         return None, None
     for x, held in (product.inputs, product.inputs[::-1]):
-        if x is not None and x.tensor is None and _is_by_channel(held, product.outputs[0]):
+        if x is not None and x.tensor is None and is_by_channel(held, product.outputs[0]):
             return product, held
     return None, None
 
 
-def _is_by_channel(held: Value | None, x: Value) -> bool:
+def is_by_channel(held: Value | None, x: Value) -> bool:
     """Whether a float32 or float64 constant has one number for each channel of ``x``, or one."""
     if held is None or held.tensor is None or x.shape is None or held.dtype is not x.dtype:
         return False

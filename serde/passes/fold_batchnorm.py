@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from serde.ir.graph import DType, Graph, Node, Tensor, Value
-from serde.passes.fold_affine import fold_affine
+from serde.passes.fold_affine import fold_affine, is_by_channel
 from serde.passes.links import Links
 
 Array = np.ndarray[Any, Any]
@@ -19,14 +19,53 @@ FOLDING = frozenset({"Conv", "ConvTranspose", "Gemm"})
 def fold_batchnorm(graph: Graph) -> Graph:
     """Return ``graph`` with each BatchNormalization of constants folded into the layer before it.
 
-    First, products and sums with a constant for each channel become part of a BatchNormalization
-    before them (``fold_affine``). Layers whose result is read by others too stay. Weights are
-    computed when they are written, in float64. Subgraphs are left as they are.
+    First, products and sums with a constant for each channel become a BatchNormalization, or part
+    of the one before them (``fold_affine``). Layers whose result is read by others too stay.
+    Weights are computed when they are written, in float64. Subgraphs are left as they are.
     """
-    graph = fold_affine(graph)
+    graph = fold_affine(_as_norms(graph))
     while (done := _fold_each(graph)) is not graph:  # one may follow another
         graph = done
     return graph
+
+
+def _as_norms(graph: Graph) -> Graph:
+    """Products and sums by channel behind a layer as BatchNormalizations."""
+    links = Links(graph)
+    norms: dict[Node, Node] = {}
+    for node in graph.nodes:
+        if node.op not in ("Add", "Mul") or node.domain:
+            continue
+        for x, held in (node.inputs, node.inputs[::-1]):
+            layer = links.sole_maker(node, x, *FOLDING)
+            if x is None or layer is None or held is None or not _takes_factor(layer):
+                continue
+            shape = x.shape or ()
+            if len(shape) > 1 and isinstance(shape[1], int) and is_by_channel(held, x):
+                norms[node] = _as_norm(node, x, held)
+                break
+    if not norms:
+        return graph
+    return replace(graph, nodes=tuple(norms.get(node, node) for node in graph.nodes))
+
+
+def _as_norm(node: Node, x: Value, held: Value) -> Node:
+    """A product or a sum with one number for each channel of ``x``."""
+    assert x.shape is not None and isinstance(x.shape[1], int)
+    channels, name = x.shape[1], node.outputs[0].name
+
+    def constant(part: str, number: float) -> Value:
+        def load() -> Array:
+            own = held.array().ravel() if part == used else number
+            return np.array(np.broadcast_to(own, (channels,)), x.type.numpy)
+
+        return Value(f"{name}/{part}", x.type, (channels,), Tensor(x.type, (channels,), load))
+
+    used = "scale" if node.op == "Mul" else "shift"
+    numbers = {"scale": 1.0, "shift": 0.0, "mean": 0.0, "variance": 1.0}
+    inputs = (x, *(constant(part, number) for part, number in numbers.items()))
+    attrs = {"epsilon": 0.0, "momentum": 0.9, "training_mode": 0}
+    return Node("BatchNormalization", inputs, node.outputs, attrs, "", node.name, node.sources)
 
 
 def _fold_each(graph: Graph) -> Graph:

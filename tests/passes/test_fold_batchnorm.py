@@ -84,3 +84,35 @@ def test_two_in_a_row(tmp_path):
     assert [n.op_type for n in made.graph.node] == ["Conv"]
     feeds = {"x": draws.normal(size=(2, 3, 4)).astype(np.float32)}
     assert error(run_model(made, feeds)[0], run_model(model, feeds)[0]) < 1e-6
+
+
+CHAINS = {  # what follows the layer, the shapes of the constants, and the nodes that are left
+    "a product": ("y = Mul(a, f)", (5, 1, 1), "Conv"),
+    "a product and a sum": ("c = Mul(f, a) y = Add(c, g)", (5, 1, 1), "Conv"),
+    "a sum and a product": ("c = Add(g, a) y = Mul(c, f)", (1, 5, 1, 1), "Conv"),
+    "single numbers": ("c = Mul(a, f) y = Add(c, g)", (1,), "Conv"),
+    "numbers by column": ("c = Mul(a, f) y = Add(c, g)", (4,), "Conv Mul Add"),
+    "a layer that others read": ("c = Mul(a, f) y = Add(a, c)", (5, 1, 1), "Add Conv Mul"),
+}
+
+
+@pytest.mark.parametrize("layer", ["Conv(x, w)", "Conv(x, w, b)"])
+@pytest.mark.parametrize("name", CHAINS)
+def test_products_and_sums_behind_a_layer(name, layer, tmp_path):
+    body, shape, wanted = CHAINS[name]
+    model = parser.parse_model(f"""<ir_version: 8, opset_import: ["": 17]>
+    g (float[N,3,6,6] x) => (float[N,5,4,4] y) {{ a = {layer} {body} }}""")
+    draws = np.random.default_rng(1)
+    held = {"w": draws.normal(size=(5, 3, 3, 3)), "b": draws.normal(size=5)}
+    held |= {n: draws.normal(size=shape) for n in "fg"}
+    used = {i for n in model.graph.node for i in n.input}
+    model.graph.initializer.extend(
+        from_array(np.asarray(a, np.float32), n) for n, a in held.items() if n in used
+    )
+    onnx.save(model, tmp_path / "a.onnx")
+    serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx", fold_batchnorm=True)
+    made = onnx.load(tmp_path / "b.onnx")
+    assert sorted(n.op_type for n in made.graph.node) == sorted(wanted.split())
+    feeds = {"x": draws.normal(size=(2, 3, 6, 6)).astype(np.float32)}
+    for a, b in zip(run_model(model, feeds), run_model(made, feeds), strict=True):
+        assert error(b, a) < 1e-6
