@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from serde.ir.geometry import axis_of
+from serde.ir.geometry import Ints, axis_of
 from serde.ir.graph import DType, Value
 from serde.rewrite.rules import Rule
 
@@ -161,13 +161,14 @@ class QdqRules:
         """The real tensor that ``x`` stands for."""
         real = self.real.get(x)
         is_product = real is not None and real.channels > 0  # others were rounded
-        if is_product and is_known(scale, zero) and real.has(scale.array(), zero.array()):
+        known = is_known(scale, zero)
+        if real is not None and is_product and known and real.has(scale.array(), zero.array()):
             return real.make(g)
         is_sum = (
             x.type is DType.INT32 and x.tensor is None
         )  # a constant is a bias, and becomes floats
         if is_sum and is_known(scale, zero) and not zero.array().any():
-            scales = scale.array().reshape(()) if scale.tensor.size == 1 else scale.array()
+            scales = scale.array().reshape(()) if scale.array().size == 1 else scale.array()
             return g.DequantizeLinear(x, scales, axis=axis_of(axis, x.rank))
         return read_dequantize(g, x, scale, zero, axis=axis)
 
@@ -311,7 +312,8 @@ class QdqRules:
             for i in range(count)
         ]
         y = g.Concat(*parts, axis=axis_of(axis, parts[0].rank))
-        return self.emit_quantize(g, y, *ends, -1, operands[0].type)
+        scale, zero = ends
+        return self.emit_quantize(g, y, scale, zero, -1, operands[0].type)
 
     def function(self, name, g, x, *quantities):
         if not is_known(*quantities) or x.type not in BYTES:
@@ -328,8 +330,8 @@ class QdqRules:
         return self.emit_quantize(g, y, out_scale.array(), out_zero.array(), -1, x.type)
 
     def avg_pool2d(
-        self, g, x, *quantities, pool_size: tuple, strides: tuple = (1, 1),
-        dilation: tuple = (1, 1), padding: tuple = (0, 0), layout="NCHW", out_layout="",
+        self, g, x, *quantities, pool_size: Ints, strides: Ints = (1, 1),
+        dilation: Ints = (1, 1), padding: Ints = (0, 0), layout="NCHW", out_layout="",
         ceil_mode=False, count_include_pad=False,
     ):  # fmt: skip
         if not is_known(*quantities) or x.type not in BYTES or any(padding) or ceil_mode:
@@ -367,9 +369,9 @@ def combine_scales(x, w, x_zero, w_zero, x_scale, w_scale) -> Array | None:
         and (z.array() <= np.iinfo(v.type.numpy).max).all()
         for z, v in ((x_zero, x), (w_zero, w))
     )
-    if x_scale.tensor.size != 1 or x_zero.tensor.size != 1 or not fits:
+    if x_scale.array().size != 1 or x_zero.array().size != 1 or not fits:
         return None
-    if w_zero.tensor.size not in (1, w_scale.tensor.size):
+    if w_zero.array().size not in (1, w_scale.array().size):
         return None
     scale = x_scale.array().ravel() * w_scale.array().ravel()
     return scale.reshape(()) if scale.size == 1 else scale
