@@ -223,7 +223,8 @@ def _divide(a: Any, attrs: Any) -> Array | None:
         return np.asarray(x / y, x.dtype)
     if not y.all():
         raise ConversionError("Div divides integers by zero")
-    return np.asarray(np.sign(x) * np.sign(y) * (np.abs(x) // np.abs(y)), x.dtype)
+    quotient, rest = np.divmod(x, y)  # rounded down; the least integer has no absolute value
+    return np.asarray(quotient + ((rest != 0) & ((x < 0) != (y < 0))), x.dtype)
 
 
 def _slice(a: Any, attrs: Any) -> Array:
@@ -263,6 +264,15 @@ def _range(a: Any, attrs: Any) -> Array:
     return np.arange(start, stop, step, dtype=kind)
 
 
+def _one_hot(a: Any, attrs: Any) -> Array:
+    """A choice: onnx.reference multiplies, and infinities times 0 are NaN."""
+    index, depth, values = a[0].astype(np.int64), a[1].astype(np.int64), a[2]
+    axis = attrs.get("axis", -1) % (index.ndim + 1)
+    steps = np.arange(int(depth.item())).reshape([-1] + [1] * (index.ndim - axis))
+    at = np.where(index < 0, index + depth.item(), index)
+    return np.where(np.expand_dims(at, axis) == steps, values[1], values[0])
+
+
 def _squeeze(a: Any, attrs: Any) -> Array:
     axes = a[1] if len(a) > 1 and a[1] is not None else None
     return np.asarray(np.squeeze(a[0], None if axes is None else tuple(int(i) for i in axes)))
@@ -287,6 +297,7 @@ FAST: dict[str, Callable[[list[Any], Mapping[str, Any]], Array | None]] = {
     "Squeeze": _squeeze,
     "Unsqueeze": lambda a, _: np.expand_dims(a[0], tuple(int(i) for i in np.ravel(a[1]))),
     "Transpose": lambda a, attrs: np.transpose(a[0], attrs.get("perm")),
+    "OneHot": _one_hot,
     "Expand": lambda a, _: np.broadcast_to(
         a[0], np.broadcast_shapes(a[0].shape, tuple(int(i) for i in a[1]))
     ),

@@ -33,7 +33,8 @@ def ints(*values):
 KINDS = (np.int64, np.int32, np.uint8, np.float32, np.float64, np.float16)
 PAIRS = [
     (numbers(2, 3, kind=k, low=0), numbers(3, kind=k, low=1)) for k in KINDS
-] + [(numbers(2, 3), numbers(2, 1, low=1)), (ints(-7, 7, -7, 7), ints(2, 2, -2, -2))]  # fmt: skip
+] + [(numbers(2, 3), numbers(2, 1, low=1)), (ints(-7, 7, -7, 7), ints(2, 2, -2, -2)),
+    (ints(-(2**63), 2**63 - 1), ints(2**32, -3))]  # fmt: skip
 CASES = {  # operator: (operands, attributes)
     **{op: [(p, {}) for p in PAIRS] for op in "Add Sub Mul Div Equal Less Greater".split()},
     "Where": [((floats(2, 3) > 0, floats(2, 3), floats(3)), {}),
@@ -68,6 +69,9 @@ CASES = {  # operator: (operands, attributes)
     "Range": [(tuple(np.array(v, k) for v in r), {}) for k in (np.int64, np.float32, np.int32)
               for r in ((0, 5, 1), (5, 0, -2), (2, 2, 1), (1, 8, 3))]
     + [(tuple(np.array(v, np.float32) for v in (0, 1, 0.25)), {})],
+    "OneHot": [((i, np.array(3), v), {"axis": a})
+               for i in (ints(0, -1, 2), np.array([[1.0, -3.0]], np.float32))
+               for v in (floats(2), numbers(2)) for a in (-1, 0)],
     "ReduceProd": [((numbers(2, 3),), {"keepdims": k}) for k in (0, 1)]
     + [((numbers(2, 3), ints(1)), {}), ((numbers(3),), {"noop_with_empty_axes": 1})],
 }  # fmt: skip
@@ -113,6 +117,16 @@ def test_a_slice_backwards_from_beyond_the_front_begins_at_the_front(start, end)
     g = OnnxBuilder("g")
     got = g.Slice(g.const([1, 2, 3]), [start], [end], [0], [-1])
     assert got.array().tolist() == wanted.tolist() and got.shape == wanted.shape
+
+
+def test_one_hot_chooses():
+    """onnx.reference multiplies infinities by 0, and counts places out of range round."""
+    body = "g (float[4] i, float d, float[2] v) => (float[4,4] y) { y = OneHot(i, d, v) }"
+    index = np.array([1, 5, -1, -0.4], np.float32)
+    operands = index, np.array(4, np.float32), np.array([0, np.inf], np.float32)
+    (wanted,) = run_model(model_of(body), dict(zip("idv", operands, strict=True)))
+    g = OnnxBuilder("g")
+    np.testing.assert_array_equal(g.OneHot(*map(g.const, operands)).array(), wanted)
 
 
 def test_integers_divided_by_zero_are_refused():
