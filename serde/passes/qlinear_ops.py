@@ -22,7 +22,7 @@ from serde.ir import arrays
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.rewrite.rules import RuleTable, keep
 from serde.spec.onnx_builder import OnnxBuilder
-from serde.version_converter.adapters.quantization import BYTES
+from serde.version_converter.adapters.common import BYTES
 
 from .dce import drop_dead
 

@@ -18,7 +18,8 @@ from serde.ir.geometry import axis_of
 from serde.ir.graph import DType, Value
 from serde.spec.expressions import number
 from serde.spec.schema import ELEMENT_TYPES
-from serde.version_converter.adapters.quantization import BYTES, emit_dequantize
+from serde.version_converter.adapters.common import BYTES
+from serde.version_converter.adapters.quantization import emit_dequantize
 
 from ..rules import reads
 from ..target import emit_scalar, legalizations, set_type, writes
@@ -81,7 +82,7 @@ def as_scalar(g, v: Value):
 
 def broadcast_to_axis(g, v: Value, x: Value, axis: int):
     """One for each element of the axis."""
-    if v.tensor is not None and v.tensor.size > 1:
+    if v.ranked_shape not in ((), (1,)):
         return v
     return g.Expand(g.Reshape(v, [1]), g.shape_from([g.size_of(x, axis_of(axis, x.rank))]))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
+
 from serde.ir.graph import DType, Value
 
 from . import decomposition, downgrades, upgrades
@@ -46,10 +48,14 @@ def inverse_hyperbolic(kind, g, x: Value):
     if kind == "Atanh":
         y = g.Mul(g.Log(g.Div(g.Add(u, 1.0), g.Sub(1.0, u))), 0.5)
     elif kind == "Acosh":
-        y = g.Log(g.Add(u, g.Sqrt(g.Sub(g.Mul(u, u), 1.0))))
+        # two roots: below -1 there is no number, and no square overflows
+        y = g.Log(g.Add(u, g.Mul(g.Sqrt(g.Sub(u, 1.0)), g.Sqrt(g.Add(u, 1.0)))))
     else:
         size = g.Abs(u)
-        y = g.Mul(g.Sign(u), g.Log(g.Add(size, g.Sqrt(g.Add(g.Mul(u, u), 1.0)))))
+        scale = g.Clip(size, 1.0, float(np.finfo(np.float64).max))  # squares of float64 overflow
+        part, one = g.Div(size, scale), g.Reciprocal(scale)
+        root = g.Sqrt(g.Add(g.Mul(part, part), g.Mul(one, one)))
+        y = g.Mul(g.Sign(u), g.Add(g.Log(scale), g.Log(g.Add(part, root))))
     return cast(g, y, x.dtype)
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from serde.errors import require
+from serde.ir.dim_expr import shape_data_of
 from serde.ir.geometry import Ints, axis_of
 from serde.ir.graph import DType, Value
 from serde.spec.schema import ELEMENT_CODES
 
 FLOATS = frozenset({DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.BFLOAT16})
+BYTES = (DType.INT8, DType.UINT8)
 MOST = 1 << 24  # elements of a constant made to spell something out
 BROADCAST = 32  # axes that NumPy broadcasts
 END = 2**63 - 1  # a Slice ends here where it takes all that is left
@@ -46,9 +48,30 @@ def widen_float(g, x: Value, least: DType = DType.FLOAT32):
     return cast(g, x, least) if x.dtype in (DType.FLOAT16, DType.BFLOAT16) else x
 
 
+def sum_by_factors(g, x: Value, multiply: Callable[[Value], Value]):
+    """Sums of some elements of ``x`` by ``multiply``, a linear map with factors 0 and 1.
+
+    What is not finite goes apart, as 0 times it is NaN.
+    """
+    if x.dtype not in FLOATS:
+        return multiply(x)
+    inf = float("inf")
+    below, above = g.Less(x, inf), g.Greater(x, -inf)  # NaN is neither
+    total = multiply(g.Where(g.And(below, above), x, 0.0))
+    for is_inside, bound in ((below, inf), (above, -inf)):
+        beyond = g.Greater(multiply(cast(g, g.Not(is_inside), x.dtype)), 0.0)
+        total = g.Add(total, g.Where(beyond, g.const(bound, x.type), 0.0))
+    return total
+
+
 def size(g, x: Value, axis: int):
     """The size of one axis, as a tensor of one element."""
     return g.Shape(x, start=axis, end=axis + 1 if axis != -1 else None)
+
+
+def reshape_exactly(g, x: Value, shape: Value):
+    """``x`` in a shape in which 0 is a size, as in one that a tensor has."""
+    return g.Reshape(x, shape, allowzero=int(0 in (shape_data_of(shape) or ())))
 
 
 def scalar(g, x: Value):

@@ -5,12 +5,11 @@ from __future__ import annotations
 from functools import partial, reduce
 
 from serde.errors import require
-from serde.ir.dim_expr import shape_data_of
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 
 from . import decomposition, downgrades, upgrades
-from .common import END, FLOATS, broadcast_shapes, cast
+from .common import END, FLOATS, broadcast_shapes, cast, reshape_exactly
 
 BROADCASTING = "Add And Div Equal Greater Less Mul Or Pow Sub Xor"
 
@@ -107,7 +106,7 @@ def equal_strings(g, a: Value, b: Value):
         *_, numbers, _ = g.Unique(g.Concat(*flat, axis=0), sorted=0, outputs=4)
         count = g.Shape(flat[0])
         halves = g.Slice(numbers, [0], count, [0], [1]), g.Slice(numbers, count, [END], [0], [1])
-        return g.Reshape(g.Equal(*halves), shape)
+        return reshape_exactly(g, g.Equal(*halves), shape)
 
 
 @downgrades[11]("Equal")
@@ -201,7 +200,7 @@ def where_by_gathering(g, condition: Value, x: Value, y: Value):
     chosen = g.Reshape(g.Expand(cast(g, condition, DType.INT64), shape), [-1])
     flat = g.Reshape(g.Concat(*pairs, axis=1), [-1])
     picked = g.Gather(flat, g.Add(first, chosen), axis=0)
-    return g.Reshape(picked, shape, allowzero=int(0 in (shape_data_of(shape) or ())))
+    return reshape_exactly(g, picked, shape)
 
 
 @downgrades[12]("Pow")

@@ -10,7 +10,7 @@ from serde.decompositions.indexing import one_hot
 from serde.ir.graph import DType, Value
 
 from . import decomposition, downgrades, upgrades
-from .common import END, FLOATS, cast, count_range, scalar, size
+from .common import END, FLOATS, cast, count_range, reshape_exactly, scalar, size
 
 SINCE = {"add": 16, "mul": 16, "max": 18, "min": 18}  # the opset that brought each reduction
 REDUCED = {
@@ -139,7 +139,7 @@ def decompose_scatter_elements(
     """ScatterElements, decomposed."""
     where = g.Reshape(flatten_indices(g, x, indices, axis), [-1])
     made = scatter_rows(g, g.Reshape(x, [-1, 1]), where, g.Reshape(updates, [-1, 1]), reduction)
-    return g.Reshape(made, g.Shape(x))
+    return reshape_exactly(g, made, g.Shape(x))
 
 
 def decompose_scatter_nd(g, x: Value, indices: Value, updates: Value, reduction: str):
@@ -154,7 +154,7 @@ def decompose_scatter_nd(g, x: Value, indices: Value, updates: Value, reduction:
         made = g.ScatterElements(rows, spread, new, axis=0)
     else:
         made = scatter_rows(g, rows, where, new, reduction)
-    return g.Reshape(made, g.Shape(x))
+    return reshape_exactly(g, made, g.Shape(x))
 
 
 def decompose_reduction(op, decompose, version, g, x, indices, updates, *, reduction: str, **rest):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from serde.ir.graph import DType, Value
 
 from . import decomposition
-from .common import END, cast, make_full, scalar, size, widen_float
+from .common import END, cast, make_full, reshape_exactly, scalar, size, widen_float
 
 MOST = 16  # columns to eliminate one by one without a loop
 
@@ -74,5 +74,5 @@ def determinant_by_looping(g, x: Value):
 
     one = make_full(g, 1.0, g.Concat(g.Shape(x, end=rows), [1, 1], axis=0), u.type)
     _, product = g.Loop(n, True, u, one, body=made, outputs=2)
-    product = g.Reshape(product, g.Shape(one))
+    product = reshape_exactly(g, product, g.Shape(one))
     return cast(g, g.Squeeze(product, [rows, columns]), x.dtype)

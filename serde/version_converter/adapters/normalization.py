@@ -9,7 +9,7 @@ from serde.ir.graph import DType, Value
 from serde.spec.schema import ELEMENT_TYPES
 
 from . import decomposition, downgrades, upgrades
-from .common import cast, make_full, require_expandable
+from .common import cast, make_full, require_expandable, reshape_exactly
 
 
 def standardize(g, x: Value, axes, epsilon: float):
@@ -48,7 +48,7 @@ def group_normalization(
     ones, zeros = (g.const([v] * num_groups, wide.dtype) for v in (1.0, 0.0))
     groups = g.Reshape(wide, [0, num_groups, -1])
     normal = g.InstanceNormalization(groups, ones, zeros, epsilon=epsilon)
-    y = cast(g, g.Reshape(normal, g.Shape(x)), x.dtype)
+    y = cast(g, reshape_exactly(g, normal, g.Shape(x)), x.dtype)
     behind = list(range(1, x.rank - 1))
     scale, bias = (g.Unsqueeze(v, behind) for v in (scale, bias))
     return g.Add(g.Mul(y, scale), bias)

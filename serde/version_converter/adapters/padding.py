@@ -29,15 +29,18 @@ def source_index(g, mode: str, n: Value, before: Value, behind: Value):
 
 
 def fill_axis(g, x: Value, axis: int, before: Value, behind: Value, value: Value):
-    """One axis cut where its padding is negative, and filled up where it is positive."""
-    n = size(g, x, axis)
-    x = g.Slice(x, g.Max(g.Neg(before), 0), g.Add(n, g.Min(behind, 0)), [axis], [1])
+    """One axis filled up where its padding is positive, then cut where it is negative.
+
+    The elements that are cut off may be those of the other end's padding.
+    """
     parts = []
     for amount in (before, behind):
         head, tail = g.Shape(x, start=0, end=axis), g.Shape(x, start=axis + 1)
         shape = g.Concat(head, g.Max(amount, 0), tail, axis=0)
         parts.append(g.Expand(value, shape))
-    return g.Concat(parts[0], x, parts[1], axis=axis)
+    filled = g.Concat(parts[0], x, parts[1], axis=axis)
+    end = g.Add(size(g, filled, axis), g.Min(behind, 0))
+    return g.Slice(filled, g.Max(g.Neg(before), 0), end, [axis], [1])
 
 
 def decompose_pad(g, x: Value, pads: Value, value, mode: str):

@@ -11,7 +11,7 @@ from serde.ir.geometry import Ints, window_output
 from serde.ir.graph import DType, Value
 
 from . import downgrades, upgrades
-from .common import END, cast, count_range, make_full, require_expandable, size
+from .common import BYTES, END, cast, count_range, make_full, require_expandable, size
 from .indexing import extreme_value
 
 
@@ -126,7 +126,8 @@ def max_pool_by_gathering(g, x: Value, w: Windows, storage_order: int, outputs: 
     """MaxPool by gathering each window's elements side by side."""
     before, behind, more = dynamic_pads(g, x, w)
     behind = [g.Add(a, b) for a, b in zip(behind, more, strict=True)]
-    y = pad_dynamically(g, x, before, behind, extreme_value(x.type, False))
+    wide = cast(g, x, DType.INT32) if x.type in BYTES else x  # padding is less than any byte
+    y = pad_dynamically(g, wide, before, behind, extreme_value(wide.type, False))
     n = len(w.kernel_shape)
     taps = require_expandable(prod(w.kernel_shape), "a window", 1 << 16)
     starts: list[Value] = []
@@ -141,7 +142,7 @@ def max_pool_by_gathering(g, x: Value, w: Windows, storage_order: int, outputs: 
     order = (0, 1, *range(2, 2 + 2 * n, 2), *range(3, 2 + 2 * n, 2))
     y = g.Transpose(y, perm=order)
     y = g.Reshape(y, g.Concat(g.Shape(y, start=0, end=2 + n), [taps], axis=0))
-    largest = g.ReduceMax(y, [2 + n], keepdims=0)
+    largest = cast(g, g.ReduceMax(y, [2 + n], keepdims=0), x.type)
     if outputs == 1:
         return largest
     which = g.ArgMax(y, axis=2 + n, keepdims=0)

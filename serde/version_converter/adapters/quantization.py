@@ -11,9 +11,7 @@ from serde.spec.schema import ELEMENT_CODES, ELEMENT_TYPES
 from ..element_types import require_elements
 from . import decomposition, downgrades
 from .cast import FLOAT8
-from .common import cast, scalar, size
-
-BYTES = (DType.INT8, DType.UINT8)
+from .common import BYTES, cast, scalar, size
 
 
 def broadcast_parameter(g, v: Value, x: Value, axis: int, block_size: int):

@@ -8,7 +8,15 @@ from serde.ir.graph import DType, Value
 from serde.spec.schema import ELEMENT_TYPES
 
 from . import decomposition, downgrades
-from .common import FLOATS, cast, count_range, require_constant_axis, size, widen_float
+from .common import (
+    FLOATS,
+    cast,
+    count_range,
+    require_constant_axis,
+    size,
+    sum_by_factors,
+    widen_float,
+)
 from .dynamic_axes import apply_along, known_ints
 
 
@@ -59,8 +67,8 @@ def sum_of_kept(g, x: Value, at: int, kept: Value):
     kept = cast(g, kept, x.type)
     order = (*(a for a in range(x.rank) if a != at), at)
     back = tuple(sorted(range(x.rank), key=order.__getitem__))
-    flat = g.MatMul(g.Transpose(x, perm=order), kept)
-    return g.Transpose(flat, perm=back)
+    flat = g.Transpose(x, perm=order)
+    return g.Transpose(sum_by_factors(g, flat, lambda v: g.MatMul(v, kept)), perm=back)
 
 
 def product_of_kept(g, x: Value, at: int, kept: Value):

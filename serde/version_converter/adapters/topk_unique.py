@@ -25,16 +25,24 @@ def clip_of_integers(g, x: Value, low=None, high=None):
         return x if high is None else g.Min(x, high)
 
 
+def is_float32(bound) -> bool:
+    """Whether a float32 holds a number."""
+    with np.errstate(over="ignore"):
+        return bool(np.float32(bound) == bound)
+
+
 @downgrades[11]("Clip")
 def clip_bounds_as_attributes(g, x: Value, low=None, high=None):
-    """Bounds computed at run time, or not held by a float32, are compared with."""
+    """Bounds computed at run time, crossed, or not held by a float32, are compared with."""
     bounds = {"min": low, "max": high}
     given = {n: v for n, v in bounds.items() if v is not None}
     single = all(v.tensor is None or v.tensor.size == 1 for v in given.values())
     require(single, "Clip to bounds of several elements")
-    if all(v.tensor is not None and np.float32(a := v.array()) == a for v in given.values()):
+    if all(v.tensor is not None and is_float32(v.array()) for v in given.values()):
         plain = {"min": float("-inf"), "max": float("inf")}
-        return g.Clip(x, **plain | {n: float(v.array()) for n, v in given.items()})
+        plain |= {n: float(v.array()) for n, v in given.items()}
+        if plain["min"] <= plain["max"]:  # which runtimes insist on; max holds otherwise
+            return g.Clip(x, **plain)
     with g.at_opset(11):
         x = x if low is None else g.Max(x, low)
         return x if high is None else g.Min(x, high)

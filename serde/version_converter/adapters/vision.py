@@ -11,7 +11,16 @@ from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 
 from . import decomposition, downgrades, upgrades
-from .common import cast, count_range, make_full, require_expandable, size, widen_float
+from .common import (
+    cast,
+    count_range,
+    make_full,
+    require_expandable,
+    reshape_exactly,
+    size,
+    sum_by_factors,
+    widen_float,
+)
 from .interpolation import (
     batch_indices,
     clamp_index,
@@ -184,11 +193,15 @@ def columns_to_image(
     along = count_range(g, taps)
     same = cast(g, g.Equal(g.Unsqueeze(along, [1]), g.Unsqueeze(along, [0])), x.type)
     spread = g.Reshape(same, g.Concat(taps, [1], block, axis=0))
-    whole = g.ConvTranspose(
-        patches, spread, kernel_shape=kernel, strides=s, dilations=d, pads=ones[:0]
-    )
-    if whole.shape is None:  # onnx infers none without kernel_shape before opset 11
-        whole.shape = (None,) * (2 + axes)
+
+    def place(values: Value):
+        frame = {"kernel_shape": kernel, "strides": s, "dilations": d, "pads": ones[:0]}
+        y = g.ConvTranspose(values, spread, **frame)
+        if y.shape is None:  # onnx infers none without kernel_shape before opset 11
+            y.shape = (None,) * (2 + axes)
+        return y
+
+    whole = sum_by_factors(g, patches, place)
     ends = g.Sub(g.Add(image, p[:axes]), covered)
     cut = g.Pad(whole, g.Concat([0, 0, *(-v for v in p[:axes]), 0, 0], ends, axis=0))
     channels = g.Div(size(g, x, 1), taps)
@@ -213,7 +226,7 @@ def max_unpool(
     shape = g.Concat(g.Shape(x, start=0, end=2), space, axis=0)
     zeros = g.Reshape(make_full(g, 0.0, shape, x.type), [-1])
     flat = g.ScatterElements(zeros, g.Reshape(indices, [-1]), g.Reshape(x, [-1]), axis=0)
-    made = g.Reshape(flat, shape)
+    made = reshape_exactly(g, flat, shape)
     if output_shape is None:
         return made
     return g.Pad(made, g.Concat([0] * x.rank, g.Sub(output_shape, shape), axis=0))
