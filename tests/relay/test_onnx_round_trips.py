@@ -71,6 +71,22 @@ def test_forms_that_come_back(tmp_path, node, form):
     assert_equal(run_onnx(again(ir, tmp_path, form), feeds), run_onnx(ir, feeds))
 
 
+def test_scales_of_an_axis_come_back(tmp_path):
+    """As an operand of so many elements that the run tells."""
+    body = """g (uint8[2,3] x, float[2] s) => (float[2,3] y) <uint8[2] z = {1, 2}>
+    { y = DequantizeLinear <axis: int = 0> (x, s, z) }"""
+    ir = ir_of(body)
+    feeds = {"x": np.arange(6, dtype=np.uint8).reshape(2, 3), "s": np.float32([0.5, 3])}
+    assert_equal(run_onnx(again(ir, tmp_path, "json"), feeds), run_onnx(ir, feeds))
+
+
+@pytest.mark.parametrize("sizes", [(3, 0), (3, 1), (1, 4)])
+def test_expansion_to_dynamic_sizes_comes_back(tmp_path, sizes):
+    ir = ir_of("g (float[n,1] x, int64[2] s) => (float[a,b] y) { y = Expand (x, s) }")
+    feeds = {"x": np.ones((3, 1), np.float32), "s": np.array(sizes, np.int64)}
+    assert_equal(run_onnx(again(ir, tmp_path, "json"), feeds), run_onnx(ir, feeds))
+
+
 @pytest.mark.parametrize(
     "node", ['BitShift<direction="RIGHT">(x, y)', "Max(x, y)", "Mod(x, y)", "Div(x, y)"]
 )

@@ -83,6 +83,7 @@ def write_slice(s, x, starts, ends, axes, steps, *, sizes: Hint[Sizes | None] = 
 def bounds_of(size: Dim, first: int, last: int, by: int) -> tuple[int | None, int | None]:
     """Where a slice begins and ends: within an axis of known size, as 1.5 asks for."""
     if isinstance(size, int):
+        first = max(first, -size)  # a step back from before the front begins at the front
         first, last, _ = slice(first, last, by).indices(size)
         require(len(range(first, last, by)), "a slice without elements")
         return first, None if last < 0 else last

@@ -55,7 +55,7 @@ def _larger(size: Dim, asked: Dim) -> Dim:
 
 
 def dynamic_expand(r, x, shape):
-    """The sizes asked for, and those of ``x`` where these are larger."""
+    """The sizes asked for, and those of ``x`` where 1 is."""
     count = shape.ranked_shape[0]
     require(isinstance(count, int), "an Expand to a dynamic number of axes")
     rank = max(count, x.rank)
@@ -66,4 +66,5 @@ def dynamic_expand(r, x, shape):
         r.concatenate(r.const([1] * (rank - n), DType.INT64), v, axis=0) if n < rank else v
         for v, n in ((shape, count), (own, x.rank))
     )
-    return r.dyn.broadcast_to(x, r.maximum(expected, own))
+    is_one = r.equal(expected, r.const([1], DType.INT64))
+    return r.dyn.broadcast_to(x, r.where(is_one, own, expected))

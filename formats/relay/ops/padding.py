@@ -85,8 +85,10 @@ def legalize_pad(g, x, pads, fill=None, axes=None, *, mode: str):
     for at, axis in enumerate(listed):
         full[axis], full[axis + x.rank] = widths[at], widths[at + half]
     if min(full, default=0) < 0:
-        x = _crop_negative_pads(g, x, full)
-        full = [max(0, p) for p in full]
+        added = [max(0, p) for p in full]
+        if mode == "constant":  # what is cut off may be padding of the other end
+            return _crop_negative_pads(g, g.Pad(x, added, fill, mode=mode), full)
+        x, full = _crop_negative_pads(g, x, full), added
     if mode == "wrap":
         return _pad_wrap(g, x, full)
     if tuple(full) == widths and axes is None:

@@ -102,6 +102,7 @@ def write_slice(r, x, starts, ends, axes, steps):
     for first, last, axis, by in zip(*bounds, strict=True):
         size = x.ranked_shape[axis]
         if isinstance(size, int):
+            first = max(first, -size)  # a step back from before the front begins at the front
             first, last = slice(first, last, by).indices(size)[:2]
             last = first if (last - first) * by < 0 else last  # TVM takes no end before the begin
             last = -size - 1 if last < 0 else last
