@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from serde.ir.graph import DType
 
-from .domains import is_float
+from .domains import is_finite, is_float, magnitude
 from .evaluate import Rejected, run_bodies, run_step
 from .program import Array, Program, Step, dtype_of, is_fed
 
@@ -19,7 +20,7 @@ TOLERANCES = {  # relative, and absolute in terms of the largest number
     DType.FLOAT8E4M3FN: 0.3, DType.FLOAT8E5M2: 0.6,
 }  # fmt: skip
 NOISE = {DType.FLOAT64: 1e-7, DType.FLOAT32: 5e-6, DType.FLOAT16: 2e-3, DType.BFLOAT16: 1.6e-2}
-RUNS = 10
+RUNS = 40
 EXACT = frozenset(  # operators whose results every runtime has to round alike
     "Abs Cast CastLike Ceil Clip Compress Concat ConcatFromSequence Constant ConstantOfShape "
     "DepthToSpace Dropout Expand EyeLike Flatten Floor Gather GatherElements GatherND Identity "
@@ -44,6 +45,8 @@ ABSOLUTE = frozenset(  # operators whose kernels are exact in terms of 1, not of
 )
 
 COARSE = frozenset("DFT GRU LSTM RNN STFT".split())  # by an order of magnitude more
+SPECTRA = frozenset(("DFT", "STFT"))  # whose results are all sums of the same
+GATED = frozenset(("Gelu", "Mish"))  # an operand times what is exact in terms of 1
 
 
 def as_returned(value: Array) -> Array:
@@ -63,7 +66,7 @@ def differing(wanted: Array, got: Array, dtype: DType) -> Array | str | None:
         return f"shape {got.shape} instead of {wanted.shape}"
     if wanted.dtype != got.dtype and not {wanted.dtype.kind, got.dtype.kind} <= set("OUS"):
         return f"{got.dtype} instead of {wanted.dtype}"
-    if not is_float(wanted):
+    if dtype not in TOLERANCES:  # those of fewer bits are returned as floats
         apart = wanted.astype(str) != got.astype(str) if dtype.kind == "S" else wanted != got
         return apart if apart.any() else None
     with np.errstate(all="ignore"):
@@ -81,13 +84,26 @@ def differing(wanted: Array, got: Array, dtype: DType) -> Array | str | None:
 
 
 def perturb(value: Array, rng: np.random.Generator, unit: float = 0.0) -> Array:
-    """A float array with rounding errors, relative and in terms of ``unit``; others as they are."""
+    """A float array with rounding errors, relative and in terms of ``unit``; others as they are.
+
+    What is smaller than the error may be rounded to 0.
+    """
     if isinstance(value, list) or dtype_of(value) not in NOISE:
         return value
     with np.errstate(all="ignore"):
-        errors = NOISE[dtype_of(value)] * rng.uniform(-1, 1, (2, *value.shape))
+        noise = NOISE[dtype_of(value)]
+        errors = noise * rng.uniform(-1, 1, (2, *value.shape))
         made = value.astype(np.float64) * (1 + errors[0]) + 0.05 * unit * errors[1]
-        return np.asarray(made.astype(value.dtype))
+        lost = (np.abs(made) <= 0.05 * unit * noise) & (rng.random(value.shape) < 0.5)
+        return np.asarray(np.where(lost, 0.0, made).astype(value.dtype))
+
+
+def unit_of(op: str, operands: Iterable[Array], results: Iterable[Array]) -> float:
+    """In terms of what the results of an operator are exact, besides themselves."""
+    unit = 10.0 if op in COARSE else float(op in ABSOLUTE)
+    scaled = [*(results if op in SPECTRA else ()), *(operands if op in GATED else ())]
+    sizes = (magnitude(x) for x in scaled if is_finite(x))
+    return unit * max(1.0, max(sizes, default=1.0))
 
 
 def run_with_noise(program: Program, values: dict[str, Array], seed: int) -> dict[str, Array]:
@@ -109,16 +125,38 @@ def run_noisy_step(
         made.update(zip(step.outputs, results, strict=False))
         return
     exact = {n: made[n] for n in step.inputs if n}
-    if step.op in SUMS:
+    if step.op in SUMS or (step.op == "QuantizeLinear" and is_half(made[step.inputs[0]])):
         made.update({n: perturb(a, rng) for n, a in exact.items()})
+    if step.op == "Resize" and made[step.inputs[0]].dtype.kind in "iu":
+        run_noisy_resize(rng, step, made, opset)
+        return
     run_step(step, made, opset)
     made.update(exact)
+    outputs = [n for n in step.outputs if n]
     if step.op.startswith("QLinear"):  # a quotient at the middle is rounded up or down
-        for name in step.outputs:
+        for name in outputs:
             made[name] = made[name] ^ rng.integers(0, 2, made[name].shape, made[name].dtype)
     if step.op not in EXACT:
-        unit = 10.0 if step.op in COARSE else float(step.op in ABSOLUTE)
-        made.update({n: perturb(made[n], rng, unit) for n in step.outputs if n})
+        unit = unit_of(step.op, exact.values(), (made[n] for n in outputs))
+        made.update({n: perturb(made[n], rng, unit) for n in outputs})
+
+
+def is_half(x: Array) -> bool:
+    """Whether an array is of floats of 16 bits, which runtimes compute with in 16 or 32."""
+    return dtype_of(x) in (DType.FLOAT16, DType.BFLOAT16)
+
+
+def run_noisy_resize(
+    rng: np.random.Generator, step: Step, made: dict[str, Array], opset: int
+) -> None:
+    """Resize integers as floats with errors, which are cut off in the end."""
+    x, y = made[step.inputs[0]], step.outputs[0]
+    made[step.inputs[0]] = x.astype(np.float32)
+    run_step(replace(step, session=None), made, opset)
+    made[step.inputs[0]] = x
+    ends = np.iinfo(x.dtype)
+    exact = perturb(made[y], rng, max(1.0, magnitude(x)))
+    made[y] = np.trunc(exact).clip(ends.min, ends.max).astype(x.dtype)
 
 
 def is_unstable(

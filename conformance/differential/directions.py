@@ -27,6 +27,7 @@ Results = Mapping[str, Array]
 LOWEST = 7
 LACKING = (  # what ONNX Runtime says where it has no kernel, or cannot expand a function
     "NOT_IMPLEMENTED", "not implemented", "_inlfunc_", "in node ()", "No corresponding Numpy type",
+    "data type is not supported with",
 )  # fmt: skip
 MEMORY = Path("/dev/shm")
 
@@ -64,27 +65,42 @@ class Trip:
             yield dict(zip(self.program.outputs, got, strict=True))
 
 
-def run_file(path: Path, feeds: Mapping[str, Array]) -> list[Array]:
-    """What ONNX Runtime computes of a file, or onnx.reference where that lacks a kernel."""
-    model = onnx.load(path)
-    given = {i.name: feeds[i.name] for i in model.graph.input if i.name in feeds}
-    opset = model.opset_import[0].version
-    if opset <= NEWEST:
+class File:
+    """A file in ONNX Runtime, or in onnx.reference node by node where that lacks a kernel."""
+
+    def __init__(self, path: Path) -> None:
+        self.model = onnx.load(path)
+        self.types = {i.name: i.type.tensor_type.elem_type for i in self.model.graph.input}
+        self.session: Any = None
+        if self.model.opset_import[0].version <= NEWEST:
+            self.session = self.attempt(lambda: session_of(self.model))
+
+    @staticmethod
+    def attempt(run: Callable[[], Any]) -> Any:
+        """What ONNX Runtime does; None where it has no kernel. Raises CannotRun."""
         try:
-            return list(session_of(model).run(None, given))
+            return run()
         except Exception as error:  # ONNX Runtime raises what it likes
-            if not any(text in str(error) for text in LACKING):
-                raise CannotRun(str(error)) from error
-    try:
-        return run_by_node(model, given)
-    except Rejected as error:
-        raise NotRun(str(error)) from error
+            if any(text in str(error) for text in LACKING):
+                return None
+            raise CannotRun(str(error)) from error
+
+    def __call__(self, feeds: Mapping[str, Array]) -> list[Array]:
+        given = {name: feeds[name] for name in self.types if name in feeds}
+        if self.session is not None:
+            found = self.attempt(lambda: self.session.run(None, given))
+            if found is not None:
+                return list(found)
+        try:
+            return run_by_node(self.model, given)
+        except Rejected as error:
+            raise NotRun(str(error)) from error
 
 
 def to_opset(trip: Trip) -> Iterator[Results]:
     """Lowered to an opset."""
     path = lower(trip)
-    yield from trip.each(lambda feeds: run_file(path, feeds))
+    yield from trip.each(File(path))
 
 
 def lower(trip: Trip) -> Path:
@@ -100,7 +116,7 @@ def back_from_opset(trip: Trip) -> Iterator[Results]:
     path, again = lower(trip), trip.path("again.onnx")
     opset = onnx.load(path).opset_import[0].version
     serde.save(serde.load(path), again, opset=trip.choose(range(opset, NEWEST + 1), "again"))
-    yield from trip.each(lambda feeds: run_file(again, feeds))
+    yield from trip.each(File(again))
 
 
 def by_relay(trip: Trip) -> Iterator[Results]:
@@ -108,7 +124,7 @@ def by_relay(trip: Trip) -> Iterator[Results]:
     path, again = trip.path(trip.choose(("m.relay", "m.json"), "relay")), trip.path("relay.onnx")
     serde.save(trip.ir, path, format="relay")
     serde.save(load_relay(path), again, opset=NEWEST)
-    yield from trip.each(lambda feeds: run_file(again, feeds))
+    yield from trip.each(File(again))
 
 
 def load_relay(path: Path) -> Graph:
@@ -131,7 +147,8 @@ def by_mxnet(trip: Trip) -> Iterator[Results]:
     types = {n: (a.shape, "float32" if a.dtype == bool else a.dtype)
              for n, a in feeds.items() if n in names}  # fmt: skip
     serde.save(serde.load(path, inputs=types), again, opset=NEWEST)
-    yield from trip.each(lambda feeds: run_lifted(again, feeds, values, trip.program))
+    file = File(again)
+    yield from trip.each(lambda feeds: lift(file(lower_feeds(file, feeds)), values, trip.program))
 
 
 def read_arguments(path: Path) -> list[str]:
@@ -139,16 +156,10 @@ def read_arguments(path: Path) -> list[str]:
     return [n["name"] for n in json.loads(path.read_text())["nodes"] if n["op"] == "null"]
 
 
-def run_lifted(path: Path, feeds: Any, values: Any, program: Program) -> list[Array]:
-    """Run what was an MXNet symbol: it has no scalars, and booleans are floats."""
-    model = onnx.load(path)
-    types = {i.name: i.type.tensor_type.elem_type for i in model.graph.input}
-    given = {}
-    for name, array in feeds.items():
-        if name in types:
-            code = types[name]
-            given[name] = np.atleast_1d(array).astype(onnx.helper.tensor_dtype_to_np_dtype(code))
-    return lift(run_file(path, given), values, program)
+def lower_feeds(file: File, feeds: Mapping[str, Array]) -> dict[str, Array]:
+    """Inputs as what was a symbol has them: no scalars, and booleans are floats."""
+    kinds = {n: onnx.helper.tensor_dtype_to_np_dtype(code) for n, code in file.types.items()}
+    return {n: np.atleast_1d(a).astype(kinds[n]) for n, a in feeds.items() if n in kinds}
 
 
 def lift(results: list[Array], values: Any, program: Program) -> list[Array]:
@@ -169,7 +180,7 @@ def for_relax(trip: Trip) -> Iterator[Results]:
     """Written with the profile of TVM's importer into Relax, and run by ONNX Runtime."""
     path = trip.path("relax.onnx")
     serde.save(trip.ir, path, profile="relax")
-    yield from trip.each(lambda feeds: run_file(path, feeds))
+    yield from trip.each(File(path))
 
 
 def in_mxnet(trip: Trip) -> Iterator[Results]:

@@ -145,17 +145,25 @@ def is_small(x: Array, updates: Array) -> bool:
         )
 
 
+def are_plain_factors(xs: Sequence[Array]) -> bool:
+    """Whether no product of some floats overflows or loses digits."""
+    sizes = [np.abs(x.astype(np.float64)) for x in xs if is_float(x)]
+    return all(((s == 0) | ((s > 1e-3) & (s < 1e3))).all() for s in sizes)
+
+
 def reduces_exactly(xs: Sequence[Array], how: str) -> bool:
     """Whether the order of updates makes no difference."""
     if how in ("max", "min"):
         return has_order(xs, {})
-    return how != "mul" or is_float(xs[0]) or is_small(xs[0], xs[2])
+    if how == "mul":
+        return are_plain_factors(xs) if is_float(xs[0]) else is_small(xs[0], xs[2])
+    return how != "add" or not is_float(xs[0]) or all(sums_fit([x], {}) for x in xs[::2])
 
 
 def scatters_once(xs: Sequence[Array], attrs: Attrs) -> bool:
     """Which of several updates of one element stays is open, unless they are reduced.
 
-    Products of integers that overflow are, too, and what is the largest of NaN.
+    Products that overflow are, too, sums that do so on the way, and what is the largest of NaN.
     """
     if attrs.get("reduction", "none") != "none":
         return reduces_exactly(xs, attrs["reduction"])
@@ -199,10 +207,13 @@ def squares_fit(xs: Sequence[Array], attrs: Attrs) -> bool:
 
 
 def sums_fit(xs: Sequence[Array], attrs: Attrs) -> bool:
-    """Sums that overflow on the way depend on their order; of integers, a mean of none is 0 / 0."""
+    """Sums that overflow on the way depend on their order; of integers, a mean of none is 0 / 0.
+
+    What integers add up to wraps around in their own type or in a wider one.
+    """
     x = xs[0]
     if not is_float(x):
-        return x.size > 0 and bool((x != least_of(x)).all())
+        return x.size > 0 and magnitude(x) * x.size < range_of(DType.of(x.dtype))[1]
     top = 1e30 if x.dtype.itemsize > 2 else 1e3
     with np.errstate(all="ignore"):
         return all(not (np.isfinite(y) & (np.abs(y) > top)).any() for y in xs if is_float(y))
@@ -260,14 +271,15 @@ def window_fits(xs: Sequence[Array], attrs: Attrs) -> bool:
     return all(r <= s for r, s in zip(reach, room, strict=True))
 
 
-def least_of(x: Array) -> int:
-    """The least number of an integer type, which has no negative; none of an unsigned one."""
-    return int(np.iinfo(x.dtype).min) or -1 if x.dtype != bool else -1
-
-
 def corners_are_apart(xs: Sequence[Array], attrs: Attrs) -> bool:
     """Corners that are aligned are two: an axis of size 1 divides by 0."""
     return not attrs.get("align_corners") or not (xs[1][2:] == 1).any()
+
+
+def flags_fit(xs: Sequence[Array], attrs: Attrs) -> bool:
+    """A flag for no element, which ONNX Runtime leaves out."""
+    axis = attrs.get("axis")
+    return len(xs[1]) <= (xs[0].size if axis is None else xs[0].shape[axis])
 
 
 def is_moderate(xs: Sequence[Array], attrs: Attrs) -> bool:
@@ -290,9 +302,18 @@ def ends_are_plain(xs: Sequence[Array], attrs: Attrs) -> bool:
 
 
 def same_pads_are_plain(xs: Sequence[Array], attrs: Attrs) -> bool:
-    """ONNX Runtime: SAME pads forget the dilations; the standard gives size / stride."""
+    """ONNX Runtime: SAME pads forget the dilations; the standard gives size / stride.
+
+    Pads below 0 are an error before opset 19, and 0 from there on.
+    """
+    if not attrs.get("auto_pad", "").startswith("SAME"):
+        return True
+    sizes, kernel = xs[0].shape[2:], attrs["kernel_shape"]
+    strides = attrs.get("strides", [1] * len(kernel))
     dilated = any(d > 1 for d in attrs.get("dilations", ()))
-    return not dilated or not attrs.get("auto_pad", "").startswith("SAME")
+    return not dilated and all(
+        (-(-n // s) - 1) * s + k >= n for n, k, s in zip(sizes, kernel, strides, strict=True)
+    )
 
 
 def varies(xs: Sequence[Array], attrs: Attrs) -> bool:
@@ -312,10 +333,28 @@ def has_no_nan(xs: Sequence[Array], attrs: Attrs) -> bool:
     return not any(has_nan(x) for x in xs if isinstance(x, np.ndarray))
 
 
+def has_elements(xs: Sequence[Array], attrs: Attrs) -> bool:
+    """ONNX Runtime: slices without elements are counted at random."""
+    return xs[0].size > 0
+
+
+def terms_have_elements(xs: Sequence[Array], attrs: Attrs) -> bool:
+    """ONNX Runtime: operands without elements are divided by their size (the process ends)."""
+    return all(x.size for x in xs)
+
+
+def keeps_split_axis(xs: Sequence[Array], attrs: Attrs) -> bool:
+    """ONNX Runtime: keepdims counts where sizes are given, too; the standard ignores it there."""
+    return len(xs) < 2 or bool(attrs.get("keepdims", 1))
+
+
 # How ONNX Runtime, which is compared with, departs from the standard: the evidence is in the
 # docstrings of the rules.
 QUIRKS: dict[str, Rule] = {
     "Slice": ends_are_plain,
+    "Einsum": terms_have_elements,
+    "SplitToSequence": keeps_split_axis,
+    "Unique": has_elements,
     "MeanVarianceNormalization": varies,
     "InstanceNormalization": varies,
     "MaxPool": same_pads_are_plain,
@@ -342,13 +381,15 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(
         "ReduceL1 ReduceL2 ReduceMean ReduceLogSum ReduceLogSumExp ReduceSumSquare "
         "Mean GlobalAveragePool AveragePool LpPool GlobalLpPool Attention Softmax LogSoftmax "
-        "CumSum CumProd ReduceSum ReduceProd Det Col2Im".split(),
+        "CumSum CumProd ReduceSum ReduceProd Col2Im".split(),
         sums_fit,
     ),
     **dict.fromkeys("Gemm MatMul Conv ConvTranspose Einsum".split(), products_fit),
+    "Det": is_moderate,
     "DFT": is_all_finite,
     "STFT": is_all_finite,
     "Cast": cast_is_defined,
+    "Compress": flags_fit,
     "Div": divides,
     "Mod": remainder_is_defined,
     "BitShift": shift_is_defined,
@@ -360,6 +401,9 @@ RULES: dict[str, Rule] = {
     "GlobalMaxPool": has_order,
     "MaxUnpool": has_order,
     "ArgMin": has_order,
+    "ReduceMax": has_order,
+    "ReduceMin": has_order,
+    "Sign": has_order,
     "Hardmax": has_largest,
     "Clip": clip_is_ordered,
     "Range": range_is_short,
