@@ -14,7 +14,7 @@ from serde.io.weights_hash import KEY, weights_hash
 from serde.ir.budget import active_budget, within_budget
 from serde.ir.graph import Graph
 from serde.legalize.convert import without_functions
-from serde.legalize.profiles import PROFILES, Profile
+from serde.legalize.profiles import PROFILES, Profile, prepare
 from serde.passes import drop_dead, merge_repeats, share_constants, tidy
 from serde.passes.change_batch import dimension_names, fix_dimensions, rebatch
 from serde.passes.compress_weights import compress_weights
@@ -176,7 +176,12 @@ def save(graph: Graph, path: Path_, *, format: str | None = None, **options: Any
     check_graph(graph)
     with within_budget() as budget:
         budget.add_bytes(sum(v.tensor.nbytes for v in graph.constants() if v.tensor is not None))
-        lowered = lower(found, rename(graph, given.get("rename")), given)
+        graph = rename(graph, given.get("rename"))
+        if given.get("profile") is not None:
+            asked = get_profile(given["profile"])
+            graph, _ = prepare(graph, asked)
+            given = apply_profile(found, asked, given)
+        lowered = lower(found, graph, given)
         return encode(found, finish(lowered, given.get("hash_weights")), path, given)
 
 
@@ -208,6 +213,13 @@ def get_profile(name: str) -> Profile:
 def profile_names() -> list[str]:
     """Names of the profiles, built-in ones first."""
     return [*PROFILES, *(n for n in target_names() if n not in PROFILES)]
+
+
+def apply_profile(found: Format, asked: Profile, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options to write with, those of a profile where none are given."""
+    if "opset" not in list_options(found.write_options):
+        return {**given}
+    return {**asked.write_options(), **given}
 
 
 def lower(found: Format, graph: Graph, given: Mapping[str, Any]) -> Graph:

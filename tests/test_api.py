@@ -17,7 +17,7 @@ from serde import pipeline
 from serde.api import live_objects
 from serde.errors import InvalidGraph, UnknownFormat, UsageError
 from serde.formats.onnx.writer import to_proto
-from tests.onnx_live import model_of, run
+from tests.onnx_live import ir_of, model_of, run
 
 DIGITS = Path(__file__).resolve().parents[1] / "examples" / "digits"
 BODY = "g (float[N,3] x) => (float[N,3] y, float[N,3] z) { y = Relu(x)\n z = Neg(y) }"
@@ -62,6 +62,12 @@ class TestLoadAndSave:
     def test_the_default_opset_is_17(self, source, tmp_path):
         serde.save(serde.load(source), tmp_path / "b.onnx")
         assert onnx.load(tmp_path / "b.onnx").opset_import[0].version == 17
+
+    def test_a_profile(self, tmp_path):
+        """Importers that lack an operator get simpler ones."""
+        body = "g (float[2,3] x) => (float[2,3] y) { y = Celu (x) }"
+        serde.save(ir_of(body), tmp_path / "b.onnx", profile="relax")
+        assert "Celu" not in {n.op_type for n in onnx.load(tmp_path / "b.onnx").graph.node}
 
     def test_a_format_by_name(self, source, tmp_path):
         assert serde.save(serde.load(source, format="onnx"), tmp_path / "b", format="onnx")

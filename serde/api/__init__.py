@@ -19,6 +19,7 @@ from serde.legalize.profiles import Profile, prepare
 from serde.passes.cut_inputs import rename
 from serde.pipeline import (
     Path_,
+    apply_profile,
     check_options,
     decode,
     encode,
@@ -108,7 +109,7 @@ def convert(
     report = Report(
         _describe_source(source), os.fspath(target), "", into.name, options=_list_reported(used)
     )
-    writing = _apply_profile(into, asked, writing)
+    writing = apply_profile(into, asked, writing)
     if into.check_target is not None:
         into.check_target(Path(target), **select_options(into, "encode", writing))
     reading = _read_for(asked, from_format or format_name(source), reading)
@@ -196,13 +197,6 @@ def _split(options: Mapping[str, Any], into: Format) -> tuple[dict[str, Any], di
     return {k: v for k, v in given.items() if k in read_names}, writing
 
 
-def _apply_profile(into: Format, asked: Profile, writing: Mapping[str, Any]) -> dict[str, Any]:
-    """The options to write with, those of a profile where none are given."""
-    if "opset" not in list_options(into.write_options):
-        return {**writing}
-    return {**asked.write_options(), **writing}
-
-
 def _read_for(asked: Profile, source_format: str, reading: Mapping[str, Any]) -> dict[str, Any]:
     """The options to read with, those of a profile where none are given."""
     known = list_options(get_format(source_format).read_options)
@@ -265,7 +259,7 @@ def check(
             report.describe(graph)
             graph, more = prepare(rename(graph, writing.get("rename")), asked)
             report.notes += more
-            lowered = lower(into, graph, _apply_profile(into, asked, writing))
+            lowered = lower(into, graph, apply_profile(into, asked, writing))
             report.notes += lowered.notes[len(graph.notes) :]
             report.describe(lowered)
     except Unconvertible as error:
