@@ -2,21 +2,25 @@
 
     python -m conformance.differential --seconds 600 [--first SEED] [--direction NAME …] [--record]
     python -m conformance.differential --show SEED [--direction NAME]
+    python -m conformance.differential --rerun
 
 The first runs programs by their seeds until the time is up, and prints those that differ;
-``--record`` adds the counts to the record. The second shrinks a program that differs, and prints
-what is left. Directions are those of ``directions.py``; those of files if none is named.
+``--record`` adds the counts to the record, where no seed may be twice. The second shrinks one that
+differs, and prints what is left. The third runs again what the record has as different, and enters
+what became of it. Directions are those of ``directions.py``; those of files if none is named.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import time
 from pathlib import Path
 
-from .campaign import add_to_record, run_seeds, supervise
+from .campaign import Count, run_child, run_seeds, supervise
 from .directions import DIRECTIONS, FILES
+from .recording import add_to_record, open_differences, settle
+
+ANOTHER = "not made any more: its operands are undefined, or ONNX Runtime gets them wrong"
 
 
 def main() -> int:
@@ -27,21 +31,53 @@ def main() -> int:
     parser.add_argument("--direction", action="append", choices=list(DIRECTIONS))
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--show", type=int, metavar="SEED")
+    parser.add_argument("--rerun", action="store_true")
+    parser.add_argument("--most", type=int, default=10**9, help=argparse.SUPPRESS)
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     directions = given.direction or list(FILES)
     if given.child:
         end = time.time() + given.seconds
-        run_seeds(itertools.count(given.first), directions, given.child, end)
+        seeds = range(given.first, given.first + given.most)
+        run_seeds(seeds, directions, given.child, end)
         return 0
     if given.show is not None:
         return show_smallest(given.show, directions)
-    counts = supervise(given.first, given.seconds, directions)
+    if given.rerun:
+        return rerun()
+    counts, bad = {d: Count() for d in directions}, 0
+    for run in supervise(given.first, given.seconds, directions):
+        for name, count in run.counts.items():
+            counts.setdefault(name, Count()).join(count)
+        bad += len(run.differences)
+        if given.record:
+            add_to_record(run)
     for name, count in counts.items():
         print(f"{name}: {count.row()}")
-    if given.record:
-        add_to_record(counts)
-    return int(any(count.kinds["differs"] for count in counts.values()))
+    return int(bad > 0)
+
+
+def rerun() -> int:
+    """Run again, a seed in a process, what the record has as different."""
+    outcomes = {}
+    for name, found in open_differences().items():
+        seed, _, direction = name.partition(" ")
+        chosen = [direction] if direction in DIRECTIONS else list(FILES)
+        outcomes[name] = outcome_of_seed(int(seed), chosen, found["model"])
+        print(f"{name}: {outcomes[name]}", flush=True)
+    settle(outcomes)
+    return int(bool(open_differences()))
+
+
+def outcome_of_seed(seed: int, directions: list[str], model: str) -> str:
+    """What becomes of one program now, in a word or several, if it is still made of the seed."""
+    run = run_child(seed, 600, directions, 1)
+    if run.differences:
+        return f"differs: {next(iter(run.differences.values()))['why']}"
+    if run.model != model:
+        return ANOTHER
+    kinds = {kind for count in run.counts.values() for kind, n in count.kinds.items() if n}
+    return ", ".join(sorted(kinds)) or "no such graph"
 
 
 def show_smallest(seed: int, directions: list[str]) -> int:

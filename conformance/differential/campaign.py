@@ -9,17 +9,21 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from conformance import record
+if TYPE_CHECKING:
+    from .program import Program
 
 CELL = "differential"
+GENERATING = "the source"  # where no direction is taken yet
 KINDS = ("right", "unstable", "refused", "not run", "known", "crashed", "differs")
 ROOT = Path(__file__).resolve().parents[2]
 REASONS = 25  # that are kept of a direction
+TURN = 300.0  # seconds after which a process is followed by another, and its counts are kept
 
 
 @dataclass
@@ -40,6 +44,14 @@ class Count:
         if kind in ("refused", "known"):
             self.refusals.update(simplify(part, kind) for part in set(why.split("; ")))
 
+    def join(self, other: Count) -> None:
+        """Add what another came to."""
+        self.seconds += other.seconds
+        self.graphs += other.graphs
+        self.nodes += other.nodes
+        self.kinds += other.kinds
+        self.refusals += other.refusals
+
     def row(self) -> dict[str, Any]:
         """The count as it is recorded."""
         kinds = {k: self.kinds[k] for k in KINDS}
@@ -50,6 +62,28 @@ class Count:
         }  # fmt: skip
 
 
+@dataclass
+class Run:
+    """What came of the programs of successive seeds, in some directions."""
+
+    directions: list[str]
+    first: int
+    last: int
+    programs: int = 0
+    counts: dict[str, Count] = field(default_factory=dict)
+    model: str = ""  # the hash of the last program's
+    differences: dict[str, dict[str, str]] = field(default_factory=dict)  # by seed and direction
+
+    def add(self, direction: str, told: dict[str, Any]) -> None:
+        """Count what became of a program in a direction."""
+        count = self.counts.setdefault(direction, Count())
+        count.seconds += told["seconds"]
+        count.add(told["kind"], told["nodes"], told["why"])
+        if told["kind"] in ("differs", "crashed"):
+            found = {"why": told["why"][:200], "model": self.model}
+            self.differences[f"{told['seed']} {direction}"] = found
+
+
 def simplify(reason: str, kind: str) -> str:
     """A refusal without the names and numbers of a model."""
     text = re.sub(r"'[^']*'", "…", " ".join(reason.split()))
@@ -58,72 +92,80 @@ def simplify(reason: str, kind: str) -> str:
     return f"{'known: ' if kind == 'known' else ''}{text}"[:120]
 
 
+def hash_model(program: Program) -> str:
+    """What tells whether a seed still gives the same model."""
+    from .program import make_model
+
+    return sha256(make_model(program).SerializeToString()).hexdigest()[:16]
+
+
 def run_seeds(seeds: Iterable[int], directions: list[str], progress: Path, end: float) -> None:
-    """Run programs until the time is up, and tell after each what came of it."""
+    """Run programs until the time is up, and tell what is begun and what came of it."""
     from .program import all_steps
     from .run import generate, send
 
-    with open(progress, "a", encoding="utf-8") as log:
+    with open(progress, "a", encoding="utf-8", buffering=1) as log:
+
+        def tell(**line: Any) -> None:
+            log.write(json.dumps(line) + "\n")
+
         for seed in seeds:
             if time.time() > end:
                 return
-            log.write(json.dumps({"begin": seed}) + "\n")
-            log.flush()
+            tell(begin=seed)
             start = time.process_time()
             program = generate(seed)
             nodes = sum(1 for _ in all_steps(program.steps)) * len(program.data)
-            for outcome in send(program, directions) if program.outputs else ():
+            if not program.outputs:
+                continue
+            tell(program=seed, model=hash_model(program))
+            for outcome in send(program, directions, lambda direction: tell(at=direction)):
                 took, start = time.process_time() - start, time.process_time()
-                line = asdict(outcome) | {"seed": seed, "nodes": nodes, "seconds": took}
-                log.write(json.dumps(line) + "\n")
+                tell(**asdict(outcome), seed=seed, nodes=nodes, seconds=took)
                 if outcome.kind == "differs":
                     shown = f"{outcome.direction}: {outcome.output} {outcome.why[:250]!r}"
                     print(f"seed {seed}: {shown}", flush=True)
-            log.write(json.dumps({"done": seed}) + "\n")
 
 
-def supervise(first: int, seconds: float, directions: list[str]) -> dict[str, Count]:
+def supervise(first: int, seconds: float, directions: list[str]) -> Iterator[Run]:
     """Run programs from a seed on in child processes; one that ends a process is left out."""
-    counts = {d: Count() for d in directions}
     end, seed = time.time() + seconds, first
-    while time.time() < end:
-        with tempfile.NamedTemporaryFile(prefix="serde-diff-", suffix=".log") as log:
-            command = [sys.executable, "-W", "ignore", "-m", "conformance.differential", "--child",
-                       log.name, "--first", str(seed), "--seconds", str(end - time.time()),
-                       *(f"--direction={d}" for d in directions)]  # fmt: skip
-            code = subprocess.call(command, cwd=ROOT, stderr=subprocess.DEVNULL)
-            begun = collect(Path(log.name), counts)
-        if code == 0:
-            break
-        print(f"seed {begun}: the process ended with {code}", flush=True)
-        for count in counts.values():
-            count.add("crashed", 0, "")
-        seed = (seed if begun is None else begun) + 1
-    return counts
+    while (left := end - time.time()) > 0:
+        run = run_child(seed, min(left, TURN), directions)
+        yield run
+        if run.last < seed:
+            return
+        seed = run.last + 1
 
 
-def collect(log: Path, counts: dict[str, Count]) -> int | None:
-    """Add what a child told; the seed it began last."""
-    begun = None
+def run_child(seed: int, seconds: float, directions: list[str], most: int = 10**9) -> Run:
+    """Run at most so many programs from a seed on in a process."""
+    run = Run(directions, seed, seed - 1)
+    with tempfile.NamedTemporaryFile(prefix="serde-diff-", suffix=".log") as log:
+        command = [sys.executable, "-W", "ignore", "-m", "conformance.differential", "--child",
+                   log.name, "--first", str(seed), "--most", str(most), "--seconds", str(seconds),
+                   *(f"--direction={d}" for d in directions)]  # fmt: skip
+        code = subprocess.call(command, cwd=ROOT, stderr=subprocess.DEVNULL)
+        place = collect(Path(log.name), run)
+    if code:
+        print(f"seed {run.last}: the process ended with {code}, {place}", flush=True)
+        told = {"seed": run.last, "kind": "crashed", "why": f"the process ended with {code}"}
+        run.add(place, told | {"nodes": 0, "seconds": 0.0})
+    return run
+
+
+def collect(log: Path, run: Run) -> str:
+    """Add what a child told; the direction that it went last, or where it was before any."""
+    place = GENERATING
     for line in log.read_text(encoding="utf-8").splitlines():
         told = json.loads(line)
-        begun = told.get("begin", begun)
-        if "direction" not in told:
-            continue
-        count = counts.setdefault(told["direction"], Count())
-        count.seconds += told["seconds"]
-        count.add(told["kind"], told["nodes"], told["why"])
-    return begun
-
-
-def add_to_record(counts: dict[str, Count]) -> None:
-    """Add a run to what runs came to so far."""
-    rows = record.rows(CELL)
-    for direction, count in counts.items():
-        if not count.graphs:
-            continue
-        before, row = rows.get(direction, {}), count.row()
-        reasons = Counter(before.get("refusals", {})) + Counter(row.pop("refusals"))
-        rows[direction] = {k: round(before.get(k, 0) + v, 1) for k, v in row.items()}
-        rows[direction]["refusals"] = dict(sorted(reasons.most_common(REASONS)))
-    record.write(CELL, rows)
+        if "begin" in told:
+            run.last, place, run.model = told["begin"], GENERATING, ""
+        elif "program" in told:
+            run.programs += 1
+            run.model = told["model"]
+        elif "at" in told:
+            place = told["at"]
+        else:
+            run.add(told["direction"], told)
+    return place

@@ -29,8 +29,9 @@ EXACT = frozenset(  # operators whose results every runtime has to round alike
     "SequenceInsert Shape Sign Slice SpaceToDepth Split SplitToSequence Squeeze TensorScatter Tile "
     "TopK Transpose Trilu Unique Unsqueeze Where DequantizeLinear QuantizeLinear".split()
 )
-SUMS = frozenset(  # operators that add up: their error is relative to what they add
-    "Attention AveragePool BatchNormalization Conv ConvTranspose CumSum DFT DeformConv Det Einsum "
+SUMS = frozenset(  # operators that add up or round: their error is in terms of their operands
+    "Attention AveragePool BatchNormalization Conv ConvTranspose CumSum DFT DeformConv Det "
+    "DynamicQuantizeLinear Einsum "
     "GRU Gemm GlobalAveragePool GridSample GroupNormalization InstanceNormalization LRN LSTM "
     "LayerNormalization LpNormalization MatMul Mean MeanVarianceNormalization RNN "
     "RMSNormalization ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean ReduceProd "
@@ -45,6 +46,9 @@ ABSOLUTE = frozenset(  # operators whose kernels are exact in terms of 1, not of
 )
 
 COARSE = frozenset("DFT GRU LSTM RNN STFT".split())  # by an order of magnitude more
+ZEROS = frozenset(  # exact operators of whose zeros the standard tells no sign
+    "Ceil Clip Floor GlobalMaxPool Max MaxPool Min ReduceMax ReduceMin Relu Round Sign".split()
+)
 SPECTRA = frozenset(("DFT", "STFT"))  # whose results are all sums of the same
 GATED = frozenset(("Gelu", "Mish"))  # an operand times what is exact in terms of 1
 
@@ -139,6 +143,16 @@ def run_noisy_step(
     if step.op not in EXACT:
         unit = unit_of(step.op, exact.values(), (made[n] for n in outputs))
         made.update({n: perturb(made[n], rng, unit) for n in outputs})
+    if step.op in ZEROS or step.op not in EXACT:
+        made.update({n: turn_zeros(made[n], rng) for n in outputs})
+
+
+def turn_zeros(value: Array, rng: np.random.Generator) -> Array:
+    """A float array whose zeros have any sign."""
+    if isinstance(value, list) or not is_float(value):
+        return value
+    turned = (value == 0) & (rng.random(value.shape) < 0.5)
+    return np.asarray(np.where(turned, -value, value))
 
 
 def is_half(x: Array) -> bool:

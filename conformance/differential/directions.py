@@ -152,8 +152,12 @@ def by_mxnet(trip: Trip) -> Iterator[Results]:
 
 
 def read_arguments(path: Path) -> list[str]:
-    """The names of a symbol's inputs and parameters."""
-    return [n["name"] for n in json.loads(path.read_text())["nodes"] if n["op"] == "null"]
+    """The names of a symbol's inputs and parameters, without those that nothing reads."""
+    symbol = json.loads(path.read_text())
+    nodes = symbol["nodes"]
+    read = {entry[0] for entries in (symbol["heads"], *(n["inputs"] for n in nodes))
+            for entry in entries}  # fmt: skip
+    return [n["name"] for at, n in enumerate(nodes) if n["op"] == "null" and at in read]
 
 
 def lower_feeds(file: File, feeds: Mapping[str, Array]) -> dict[str, Array]:

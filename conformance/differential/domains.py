@@ -276,6 +276,11 @@ def corners_are_apart(xs: Sequence[Array], attrs: Attrs) -> bool:
     return not attrs.get("align_corners") or not (xs[1][2:] == 1).any()
 
 
+def blocks_fit(xs: Sequence[Array], attrs: Attrs) -> bool:
+    """Blocks that are no part of the sizes."""
+    return all(size % attrs["blocksize"] == 0 for size in xs[0].shape[2:])
+
+
 def flags_fit(xs: Sequence[Array], attrs: Attrs) -> bool:
     """A flag for no element, which ONNX Runtime leaves out."""
     axis = attrs.get("axis")
@@ -390,6 +395,7 @@ RULES: dict[str, Rule] = {
     "STFT": is_all_finite,
     "Cast": cast_is_defined,
     "Compress": flags_fit,
+    "SpaceToDepth": blocks_fit,
     "Div": divides,
     "Mod": remainder_is_defined,
     "BitShift": shift_is_defined,

@@ -24,7 +24,7 @@ WEIGHTS = {
 SIZES = (1, 1, 2, 2, 3, 3, 4, 5)
 NAMED = {"N": 6, "M": 7}  # sizes by name, which no other size is drawn to be
 OTHERS = {"N": (1, 2, 9), "M": (1, 4, 10)}  # what they are in the second set of data
-MORE = 4  # further sets of data of the same sizes
+MORE = 2  # further sets of data of the same sizes
 OPSETS = (18, 19, 20, 21, 21, 22, 23, 24, 25, 26, 26, 28)
 Maker = Callable[["Generator"], Any]
 

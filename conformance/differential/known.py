@@ -26,6 +26,11 @@ def has_empty_value(program: Program, how: str) -> bool:
     return how.startswith("cannot run") and any(np.size(a) == 0 for a in arrays)
 
 
+def fails_to_reshape_nothing(program: Program, how: str) -> bool:
+    """Whether a tensor turns out to have no elements, and a Reshape fails."""
+    return "Reshape" in how and has_empty_value(program, how)
+
+
 def has_empty_range(program: Program, how: str) -> bool:
     """Whether TVM counts a range whose step leads away from its end."""
     return "storage allocation failure" in how and any(
@@ -36,6 +41,10 @@ def has_empty_range(program: Program, how: str) -> bool:
 
 
 KNOWN = (
+    Known(
+        ("ONNX, lowered", "ONNX, raised again"), fails_to_reshape_nothing,
+        "below opset 14 Reshape has no size 0: it fails where a tensor is empty at run time only",
+    ),
     Known(
         ("Relay",), has_empty_range,
         "TVM's arange of dynamic ends counts below 0 where the step leads away, and fails",

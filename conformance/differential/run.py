@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from serde.errors import SerdeError, Unconvertible
@@ -16,7 +16,7 @@ from .known import find_known
 from .makers import all_makers
 from .program import Program, make_model
 
-LENGTHS = (1, 2, 4, 8, 12, 16, 20)
+LENGTHS = (1, 1, 2, 2, 3, 3, 4, 5, 6, 8, 12, 20)
 
 
 @dataclass
@@ -43,8 +43,10 @@ def reason(error: SerdeError) -> str:
     return str(error)
 
 
-def send(program: Program, directions: Iterable[str]) -> Iterator[Outcome]:
-    """What becomes of a program in each of some directions."""
+def send(
+    program: Program, directions: Iterable[str], begin: Callable[[str], object] = bool
+) -> Iterator[Outcome]:
+    """What becomes of a program in each of some directions; ``begin`` hears of each before."""
     try:
         trip = start(program, make_model(program))
     except SerdeError as error:
@@ -55,6 +57,7 @@ def send(program: Program, directions: Iterable[str]) -> Iterator[Outcome]:
         return
     try:
         for direction in directions:
+            begin(direction)
             yield from outcome_of(trip, direction)
     finally:
         shutil.rmtree(trip.folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +19,18 @@ from tests.serving import serve
 
 def run(path, inputs, outputs):
     """Run a model by TVM's importer on the arrays of one file; write its outputs to another."""
-    module = from_onnx(onnx.load(path), sanitize_input_names=False)
+    names, machine = compiled(Path(path).read_bytes())
     with np.load(inputs) as feeds:
-        given = [tvm.runtime.tensor(feeds[p.name]) for p in module["main"].params]
-    machine = relax.VirtualMachine(tvm.compile(module, target="llvm"), tvm.cpu())
+        given = [tvm.runtime.tensor(feeds[name]) for name in names]
     np.savez(outputs, *flat(machine["main"](*given)))
+
+
+@lru_cache(maxsize=1)
+def compiled(model):
+    """The names of a model's inputs and the machine that runs it; of the last model only."""
+    module = from_onnx(onnx.load_from_string(model), sanitize_input_names=False)
+    machine = relax.VirtualMachine(tvm.compile(module, target="llvm"), tvm.cpu())
+    return [p.name for p in module["main"].params], machine
 
 
 def functions(path):
