@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from serde.ir.graph import Graph, Node, Value
+from serde.ir.graph import Graph, Node, Shape, Value
 from serde.ir.replace_uses import replace_inputs
 
 NEUTRAL = {"Add": 0, "Sub": 0, "Mul": 1, "Div": 1}
+MOST = 1024  # elements that are looked at
 COMMUTATIVE = frozenset({"Add", "Mul"})
 
 
@@ -33,10 +34,18 @@ def _other(node: Node) -> Value | None:
     a, b = node.inputs
     pairs = ((a, b), (b, a)) if node.op in COMMUTATIVE else ((a, b),)
     for x, held in pairs:
-        if x is None or held is None or held.tensor is None or held.tensor.size != 1:
+        if x is None or held is None or held.tensor is None or held.tensor.size > MOST:
             continue
-        if x.shape is None or x.tensor is not None or len(x.shape) < held.rank:
+        if x.shape is None or x.tensor is not None or not _keeps_shape(x.shape, held.static_shape):
             continue
-        if held.array().ravel()[0] == NEUTRAL[node.op]:
+        if (held.array() == NEUTRAL[node.op]).all():
             return x
     return None
+
+
+def _keeps_shape(shape: Shape, other: Shape) -> bool:
+    """Whether what ``shape`` and ``other`` broadcast to is ``shape``."""
+    behind = shape[len(shape) - len(other) :]
+    return len(other) <= len(shape) and all(
+        b == 1 or (a == b and isinstance(a, int)) for a, b in zip(behind, other, strict=True)
+    )

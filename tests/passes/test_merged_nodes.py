@@ -103,6 +103,19 @@ CASES = {
         "a = Concat<axis = 0>(x, z) y = Concat<axis = 0>(a, z) q = Concat<axis = 0>(a, x)",
         "Concat Concat",
     ),
+    "a list of zeros and of ones": (
+        "(float[2,3] x) => (float[2,3] y)",
+        "z = Constant<value_floats = [0.0, 0.0, 0.0]>() o = Constant<value_floats = [1.0, 1.0, 1.0]>() "
+        "a = Add(x, z) b = Div(a, o) y = Relu(b)", "Relu",
+    ),
+    "a list of zeros that makes more of it": (
+        "(float[2,1] x) => (float[2,3] y)",
+        "z = Constant<value_floats = [0.0, 0.0, 0.0]>() a = Add(x, z) y = Relu(a)", "Add Relu",
+    ),
+    "zeros among others": (
+        "(float[2,3] x) => (float[2,3] y)",
+        "z = Constant<value_floats = [0.0, 0.0, 0.5]>() a = Add(x, z) y = Relu(a)", "Add Relu",
+    ),
     "a product of matrices and a row": (
         "(float[3,4] x) => (float[3,5] y)", "p = MatMul(x, w) y = Add(b, p)", "Gemm",
     ),
