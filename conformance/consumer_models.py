@@ -99,6 +99,7 @@ GROUPS = {
     "MXNet's networks": lambda name: "/" not in name,
     "Networks that MXNet quantized": lambda name: name.startswith("int8/"),
     "GluonCV": lambda name: name.startswith("gluoncv/"),
+    "Relay modules": lambda name: name.startswith("relay/"),
     "The light models of the onnx package": lambda name: name.startswith("light/"),
 }
 
@@ -112,6 +113,8 @@ def page(known: Mapping[str, Mapping[str, Result]], *others: Mapping[str, Packed
     yield HEADER.format(runtimes=runtimes, bound=TOLERANCE, detections=DETECTIONS)
     for title, belongs in GROUPS.items():
         rows = {n: known[n] for n in known if belongs(n)}
+        if not rows:  # of the optimizers only
+            continue
         columns = [f"{c} {v}".strip() for c in TITLES for v in ("", "named")]
         columns = [c for c in columns if any(c in row for row in rows.values())]
         yield f"## {title}\n"

@@ -2,12 +2,13 @@
 
 MXNet's networks with random weights, static and with a named number of samples (vision networks at
 a small size of image); those that MXNet quantizes itself; networks of GluonCV (``SERDE_ZOO``); the
-light models of the onnx package.
+light models of the onnx package; networks of the corpus of Relay modules (``SERDE_CORPUS``).
 """
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -25,6 +26,7 @@ from tests.mxnet.test_quantised_networks import CASES as QUANTIZED
 from tests.mxnet.test_quantised_networks import quantised
 from tests.onnx_live import error, run_model
 
+from . import relay_corpus
 from .zoo.compare import Sample, difference, live, nudged
 
 Arrays = Mapping[str, Any]
@@ -38,6 +40,7 @@ GLUONCV = tuple(
     mobilenet1.0_int8 ssd_512_mobilenet1.0_voc_int8
     """.split()
 )
+RELAY = ("gluon-", "testing-", "pass-", "qnn-onnx-qdq", "qnn-onnx-qop")  # how their names begin
 NAMED = "named"  # the variant with a named number of samples
 
 
@@ -63,6 +66,7 @@ def names() -> list[str]:
     found += [f"light/{n}" for n in light_models.LIGHT]
     found += [f"int8/{n}/{how}" for n, how in QUANTIZED]
     found += [n for n in vision if weight_of(n) == 0]
+    found += [f"relay/{n}" for n in relay_networks()]
     found += [f"gluoncv/{n}" for n in zoo_names()]
     return found + [n for n in vision if weight_of(n)]
 
@@ -71,6 +75,13 @@ def weight_of(name: str) -> int:
     """The rank of a network among those that take long."""
     heavy = ("resnet101", "resnet152", "densenet", "inception", "alexnet", "vgg")
     return next((i for i, kind in enumerate(heavy, 1) if name.startswith(kind)), 0)
+
+
+def relay_networks() -> list[str]:
+    """Networks among the corpus of Relay modules, where it is here, and those TVM's passes made."""
+    folder = Path(os.environ.get("SERDE_CORPUS", ""))
+    found = (n for n in relay_corpus.names() if n.startswith(RELAY))
+    return [n for n in found if (folder / n / "io.npz").is_file()]
 
 
 def zoo_names() -> list[str]:
@@ -92,6 +103,8 @@ def open_model(name: str, folder: Path) -> Model:
         return light(rest, folder)
     if kind == "int8":
         return quantized(*rest.split("/"), folder)
+    if kind == "relay":
+        return relay_network(rest)
     if kind == "gluoncv":
         return zoo_network(rest, folder)
     return network(name, folder)
@@ -129,6 +142,18 @@ def light(name: str, folder: Path) -> Model:
     onnx.save(proto, path)
     reads = {"": lambda **options: serde.load(path, **_known(options))}
     return Model(reads, {"": (feeds, run_model(proto, feeds))}, largest_error)
+
+
+def relay_network(name: str) -> Model:
+    """A network of the corpus, with what TVM computed."""
+    folder = Path(os.environ["SERDE_CORPUS"]) / name
+    path = next(p for p in (folder / "module.json", folder / "module.json.gz") if p.is_file())
+    params = folder / "params.bin"
+    with np.load(folder / "io.npz") as arrays:
+        feeds = {n[3:]: arrays[n] for n in arrays if n.startswith("in:")}
+        wanted = [arrays[n] for n in arrays if n.startswith("out:")]
+    read = partial(serde.load, path, params=params if params.is_file() else None)
+    return Model({"": read}, {"": (feeds, wanted)}, largest_error)
 
 
 def with_weights(model: onnx.ModelProto) -> onnx.ModelProto:
