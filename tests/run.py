@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MXNET = "mxnet==1.9.1"  # its own requirements name a NumPy that is long gone
 MXNET_NEEDS = ("requests", "graphviz", "setuptools<81")
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "chrome")  # its names on the path
+WORKERS = min(max(os.cpu_count() or 2, 2), 4)  # each takes up to 2 GB
 CODE = (
     "serde", "backends", "formats", "frontends", "bridges", "tests", "conformance", "benchmarks",
     "examples", "setup.py", "docs/conf.py",
@@ -115,7 +116,17 @@ def main(arguments: list[str]) -> int:
             ("types", types(bin_)),
             (
                 "tests",
-                run(bin_ / "python", "-m", "pytest", "-n", "2", "-rs", *arguments, **frameworks),
+                run(
+                    bin_ / "python",
+                    "-m",
+                    "pytest",
+                    "-n",
+                    str(WORKERS),
+                    "-rs",
+                    *arguments,
+                    **frameworks,
+                    PYTHONDONTWRITEBYTECODE="",  # tests start processes by hundreds
+                ),
             ),
         )
         if code
