@@ -17,7 +17,7 @@ from .bind.bind_params import refuse_missing_parameters
 from .bind.placeholders import add_placeholders
 from .bind.symbol_info import symbol_info
 from .decode import VERSION, parse_version
-from .infer_shapes.begin_states import infer_zeros_sizes
+from .infer_shapes.begin_states import has_open_zeros, infer_zeros_sizes
 from .infer_shapes.failures import refuse_given_shapes
 from .infer_shapes.infer_inputs import complete_inputs
 from .infer_shapes.shape_checks import check_shapes
@@ -87,7 +87,8 @@ def to_ir(
     known = read if exact else read.merge(floating.rules)
     known = known if kernels == "onednn" else known.merge(plain_kernels.rules)
     table = with_random(add_custom_rules(known, complete, rules), draws, random)
-    table = table.with_guard(partial(check_shapes, info.has_numpy_shapes))
+    is_open = not info.has_numpy_shapes and has_open_zeros(complete)
+    table = table.with_guard(partial(check_shapes, info.has_numpy_shapes, is_open))
     complete = rename_by_kind(complete, table)
     if exact:
         table = table.with_hints(requantized_hints(complete, table))

@@ -34,10 +34,20 @@ def masked_rows(s: Any) -> Any:
     return s.where(s.sum(data, axis=1) > 0, new, s.zeros(shape=(0, 0)))
 
 
+def kept_where_masked_in_parts(s: Any) -> Any:
+    """As GluonTS's LSTNet: the batch of the cell is not that of an input."""
+    parts = s.reshape(s.tile(s.var("data"), reps=(3, 1)), shape=(3, -1, 5))
+    rows = s.SliceChannel(parts, num_outputs=3, axis=0, squeeze_axis=True)[1]
+    state = s.zeros(shape=(0, 4))
+    new = cell(s, rows, state)
+    return s.where(s.ones_like(new), new, state) + state
+
+
 CELLS: dict[str, Callable[[Any], Any]] = {
     "dense": lambda s: cell(s, s.var("data"), s.zeros(shape=(0, 4))),
     "sum": lambda s: dense(s, s.var("data"), "rows") + s.zeros(shape=(0, 0)),
     "masked": kept_where_masked,
+    "masked_in_parts": kept_where_masked_in_parts,
     "chain": lambda s: cell(s, s.var("data"), s.tanh(s.zeros(shape=(0, 4)) * 2)),
     "mask_of_rows": masked_rows,
     "product": lambda s: s.zeros(shape=(0, 4)) * dense(s, s.var("data"), "rows") + 1,

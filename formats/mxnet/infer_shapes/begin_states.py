@@ -36,6 +36,11 @@ def infer_zeros_sizes(graph: Graph) -> Graph:
     return replace(graph, nodes=tuple(map(set_sizes, graph.nodes)))
 
 
+def has_open_zeros(graph: Graph) -> bool:
+    """Whether a size of some zeros is still 0: they are of size 1 there, and broadcast."""
+    return any(_open_shape(node) is not None for node in graph.nodes)
+
+
 def _open_shape(node: Node) -> Shape | None:
     """The shape that zeros are given, if a size of it is 0: None for each of those."""
     if node.op not in OF_ANY_SIZE:
