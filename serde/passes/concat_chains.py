@@ -7,6 +7,8 @@ from dataclasses import replace
 from serde.ir.graph import Graph, Node, Value
 from serde.passes.links import Links
 
+MOST = 64  # operands that the Concats reading one of several have in its place, together
+
 
 def flatten_concats(graph: Graph) -> Graph:
     """Return ``graph`` with Concats that only other Concats read as part of these."""
@@ -16,14 +18,16 @@ def flatten_concats(graph: Graph) -> Graph:
     if len(concats) < 2:
         return graph
     links = Links(graph)
+    parts: dict[Node, tuple[Value | None, ...]] = {}  # of each Concat, those before it done first
 
     def is_part(v: Value, axis: object) -> bool:
-        """Whether all that read a Concat are Concats along the axis."""
+        """Whether all that read a Concat are Concats along the axis, and may take its operands."""
         readers = [n for n in links.readers[v] if concats.get(n.outputs[0]) is n]
         count = sum(n.inputs.count(v) for n in readers)
+        if count > 1 and count * len(parts[concats[v]]) > MOST:
+            return False
         return count == links.uses[v] and all(n.attrs["axis"] == axis for n in readers)
 
-    parts: dict[Node, tuple[Value | None, ...]] = {}  # of each Concat, those before it done first
     merged: set[Node] = set()
     for node in concats.values():
         operands: list[Value | None] = []

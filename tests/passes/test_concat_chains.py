@@ -33,3 +33,16 @@ def test_only_parts_of_the_same_axis_that_nothing_else_reads(tmp_path):
     feeds = {"x": np.random.default_rng(0).normal(size=(2, 2)).astype(np.float32)}
     for a, b in zip(run_model(model, feeds), run_model(made, feeds), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_doubled_operands_are_not_written_out(tmp_path):
+    lines = ["y0 = Concat<axis = 0>(x, x)"]
+    lines += [f"y{i} = Concat<axis = 0>(y{i - 1}, y{i - 1})" for i in range(1, 20)]
+    text = f"""<ir_version: 8, opset_import: ["": 17]>
+    g (float[1] x) => (float[1048576] y19) {{ {" ".join(lines)} }}"""
+    onnx.save(parser.parse_model(text), tmp_path / "a.onnx")
+    serde.convert(tmp_path / "a.onnx", tmp_path / "b.onnx")
+    made = onnx.load(tmp_path / "b.onnx")
+    assert sum(len(n.input) for n in made.graph.node) < 256
+    (y,) = run_model(made, {"x": np.float32([3])})
+    assert y.shape == (1 << 20,) and (y == 3).all()
