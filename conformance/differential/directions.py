@@ -240,15 +240,16 @@ def in_relay(trip: Trip) -> Iterator[Results]:
 
 def in_relax(trip: Trip) -> Iterator[Results]:
     """Written with the profile ``relax``, imported, compiled and run by live TVM."""
-    from tests.relax.relax_live import RelaxError, run
+    from tests.relax.relax_live import RelaxError, run_within
 
     path = trip.path("live.onnx")
     serde.save(trip.ir, path, profile="relax")
     names = {i.name for i in onnx.load(path).graph.input}
 
     def compute(feeds: dict[str, Array]) -> list[Array]:
+        given = {n: a for n, a in feeds.items() if n in names}
         try:
-            return run(str(path), {n: a for n, a in feeds.items() if n in names})
+            return run_within(SECONDS, str(path), given)
         except RelaxError as error:  # the importer lacks operators, and says so
             raise NotRun(matrix.last_line(error)) from error
 
@@ -268,7 +269,7 @@ FILES: dict[str, Callable[[Trip], Iterator[Results]]] = {
     "profile relax": for_relax,
 }
 DIRECTIONS = FILES | LIVE
-SECONDS = 60  # that TVM is given for a model
+SECONDS = 30  # that TVM is given for a model
 
 
 def start(program: Program, model: onnx.ModelProto) -> Trip:

@@ -358,6 +358,7 @@ def keeps_split_axis(xs: Sequence[Array], attrs: Attrs) -> bool:
 QUIRKS: dict[str, Rule] = {
     "Slice": ends_are_plain,
     "Einsum": terms_have_elements,
+    "Scan": terms_have_elements,
     "SplitToSequence": keeps_split_axis,
     "Unique": has_elements,
     "MeanVarianceNormalization": varies,

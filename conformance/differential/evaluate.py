@@ -151,7 +151,7 @@ def run_step(step: Step, values: dict[str, Array], opset: int, few: bool = False
         Rejected: where the standard leaves the result open, or no runtime has the node.
     """
     operands = [values[n] if n else None for n in step.inputs]
-    if not step.bodies and not is_defined(step.op, operands, step.attrs):
+    if not is_defined(step.op, operands, step.attrs):
         raise Rejected("undefined")
     if step.bodies:
         run_bodies(step, operands, values, opset)  # to see that every iteration is defined

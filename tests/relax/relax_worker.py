@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import warnings
 from functools import lru_cache
@@ -23,6 +24,16 @@ def run(path, inputs, outputs):
     with np.load(inputs) as feeds:
         given = [tvm.runtime.tensor(feeds[name]) for name in names]
     np.savez(outputs, *flat(machine["main"](*given)))
+
+
+def run_within(limited, inputs, outputs):
+    """The same of a path and a number of seconds, after which this process ends."""
+    path, seconds = limited
+    signal.alarm(seconds)
+    try:
+        run(path, inputs, outputs)
+    finally:
+        signal.alarm(0)
 
 
 @lru_cache(maxsize=1)
@@ -53,7 +64,7 @@ def version():
     return tvm.__version__
 
 
-COMMANDS = {f.__name__: f for f in (functions, run, version)}
+COMMANDS = {f.__name__: f for f in (functions, run, run_within, version)}
 
 
 if __name__ == "__main__":

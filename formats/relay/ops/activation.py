@@ -46,7 +46,8 @@ def legalize_softsign(g, x):
 
 @legalizations("Elu")
 def legalize_elu(g, x, *, alpha: float):
-    return g.Where(g.Greater(x, 0.0), x, g.Mul(g.Sub(g.Exp(g.Min(x, 0.0)), 1.0), alpha))
+    """Without a bound of what is exponentiated, as TVM's would leave out NaN."""
+    return g.Where(g.Greater(x, 0.0), x, g.Mul(g.Sub(g.Exp(x), 1.0), alpha))
 
 
 @legalizations("HardSigmoid")

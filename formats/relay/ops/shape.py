@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from serde.decompositions.reshape_codes import resolve_reshape_codes
 from serde.errors import require
 from serde.ir.dim_expr import shape_data_of
@@ -13,7 +15,7 @@ from serde.ir.graph import Dim, DType, Value
 from serde.spec.expressions import Size
 
 from ..rules import reads
-from ..target import dims_or, legalizations, writes
+from ..target import dims_or, legalizations, set_type, writes
 
 FAR = 2**31 - 1
 INT32_MOST = 2**31 - 1
@@ -240,6 +242,8 @@ def write_reshape(r, x, shape, *, allowzero: int):
     expected = static_sizes(shape)
     if expected is None:
         kept = [d if isinstance(d, int) and d > 0 else None for d in shape_data_of(shape) or ()]
+        if not x.rank:  # TVM looks for the first size
+            x = set_type(r.reshape(x, newshape=(1,)), x.dtype, (1,))
         return declare_sizes(r, r.dyn.reshape(x, shape, allowzero=allowzero), kept)
     return r.reshape(x, newshape=expected, allowzero=allowzero)
 
@@ -315,6 +319,17 @@ def write_concat(r, *xs, axis: int):
     if all(isinstance(v.ranked_shape[axis], int) for v in xs):
         return made
     return r.annotation.stop_fusion(made)  # as of slices, below
+
+
+@legalizations("Tile")
+def legalize_tile(g, x, repeats):
+    """TVM repeats no tensor 0 times: that leaves nothing of it."""
+    reps = static_sizes(repeats)
+    if reps is None or 0 not in reps:
+        return None
+    pairs = zip(g.sizes_of(x), reps, strict=True)
+    sizes = [0 if n == 0 else g.multiply_sizes([d, n]) for d, n in pairs]
+    return g.Expand(g.const(np.zeros((), x.type.numpy)), g.shape_from(sizes))
 
 
 @writes("Tile")

@@ -4,7 +4,8 @@ TVM computes what several calls of one kernel share once for each of them, so a 
 value is read four times grows fourfold with each call, and its compilation does not end. Where it
 fuses one of several results of dynamic shape with its consumer, it takes the shape of the first. It
 has no shape function for a fused kernel that ends in a broadcast to a computed shape, and its shape
-functions fail where a computed scalar is an operand.
+functions fail where a computed scalar is an operand. A static call that it fuses with one of dynamic
+shape needs a shape function, too.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from serde.ir.graph import EMPTY, Graph, Node, Value
+
+from .dynamic_shape_support import STATIC_ONLY
 
 LARGEST = 32  # calls in the code of a kernel
 # Operators that TVM 0.17 declares elementwise, broadcast or injective (``TOpPattern`` 0 to 2).
@@ -40,11 +43,12 @@ FUSED = frozenset(
 def add_fusion_barriers(graph: Graph) -> Graph:
     """Add a barrier after each call whose kernel would hold more than ``LARGEST`` calls, after each
     of several results of dynamic shape, and, where some shapes are dynamic, before ``broadcast_to``
-    and between a kernel of static shape that reads a computed scalar and a call of dynamic shape.
+    and between a kernel of static shape that reads a computed scalar, or has a call without a shape
+    function, and a call of dynamic shape.
     """
     shaped = {v for n in graph.nodes if n.op == "broadcast_to" for v in n.inputs}
     is_dynamic = any(_is_dynamic(v) for n in graph.nodes for v in n.outputs)
-    split = _find_scalar_kernels(graph) if is_dynamic else frozenset()
+    split = _find_kernels_apart(graph) if is_dynamic else frozenset()
     size: dict[Value | None, int] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
@@ -66,17 +70,22 @@ def add_fusion_barriers(graph: Graph) -> Graph:
     return replace(graph, nodes=tuple(nodes))
 
 
-def _find_scalar_kernels(graph: Graph) -> frozenset[Value]:
-    """Static results of kernels with computed scalars that calls of dynamic shape read."""
-    reads_scalar: set[Value | None] = set()
+def _find_kernels_apart(graph: Graph) -> frozenset[Value]:
+    """Static results that calls of dynamic shape read, of kernels that TVM finds no shape for.
+
+    They read computed scalars, or have calls without a shape function.
+    """
+    apart: set[Value | None] = set()
     found: set[Value] = set()
     for node in graph.nodes:
         if node.op not in FUSED:
             continue
         if any(map(_is_dynamic, node.outputs)):
-            found.update(v for v in node.inputs if v is not None and v in reads_scalar)
-        elif any(v in reads_scalar or _is_computed_scalar(v) for v in node.inputs):
-            reads_scalar.update(v for v in node.outputs if v.shape != ())
+            found.update(v for v in node.inputs if v is not None and v in apart)
+        elif node.op not in STATIC_ONLY or any(
+            v in apart or _is_computed_scalar(v) for v in node.inputs
+        ):
+            apart.update(v for v in node.outputs if v.shape != ())
     return frozenset(found)
 
 

@@ -224,8 +224,12 @@ def one_hot_of_the_front_only(g, indices: Value, depth: Value, values: Value, *,
 @decomposition(9, "NonZero")
 def nonzero_by_counting(g, x: Value):
     """The k-th element that is not 0 is where the running count of them first reaches k."""
+    if 0 in x.ranked_shape:
+        return g.const(np.zeros((x.rank, 0), np.int64))
     flat = g.Reshape(cast(g, x, DType.BOOL), [-1])
-    count = g.CumSum(cast(g, flat, DType.FLOAT32), 0)
+    along = count_range(g, g.Shape(flat))
+    kept = g.LessOrEqual(g.Unsqueeze(along, [1]), g.Unsqueeze(along, [0]))
+    count = g.MatMul(cast(g, flat, DType.FLOAT32), cast(g, kept, DType.FLOAT32))
     total = cast(g, g.ReduceSum(cast(g, flat, DType.INT64), [0], keepdims=1), DType.INT64)
     expected = cast(g, g.Add(count_range(g, total), 1), DType.FLOAT32)
     reached = g.Equal(g.Unsqueeze(expected, [1]), g.Unsqueeze(count, [0]))

@@ -11,6 +11,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 
 from serde.decompositions.table import add_decompositions
+from serde.ir.dim_expr import shape_data_of
 from serde.ir.graph import DType, Graph, Node, Value, show_shape
 from serde.legalize.target import Target
 from serde.rewrite import custom_ops
@@ -43,6 +44,14 @@ def constant_pads(node: Node) -> str | None:
     """Pad: the importer reads the pads from a constant."""
     pads = node.inputs[1]
     return None if pads is not None and pads.tensor is not None else "dynamic pads"
+
+
+def constant_sizes(node: Node) -> str | None:
+    """Expand: sizes of the run are taken as they are, where 1 means the operand's own size."""
+    x, shape = node.inputs[:2]
+    if x is None or shape is None or shape_data_of(shape) is not None:
+        return None
+    return None if set(x.shape or (None,)) <= {1} else "dynamic sizes"
 
 
 def explicit_pads(node: Node) -> str | None:
@@ -133,7 +142,11 @@ RELAX = Relax(
     name="relax",
     opset=OPSET,
     supports=SUPPORTED,
-    illegal={"LayerNormalization": [single_output], "Pad": [constant_pads]}
+    illegal={
+        "Expand": [constant_sizes],
+        "LayerNormalization": [single_output],
+        "Pad": [constant_pads],
+    }
     | dict.fromkeys(
         ("AveragePool", "Conv", "ConvTranspose", "LpPool", "MaxPool"), (explicit_pads,)
     ),
