@@ -200,7 +200,12 @@ def labels_exist(xs: Sequence[Array], attrs: Attrs) -> bool:
 
 
 def squares_fit(xs: Sequence[Array], attrs: Attrs) -> bool:
-    """Sums of squares and products on the way that overflow or are NaN depend on their order."""
+    """Sums of squares and products on the way that overflow or are NaN depend on their order.
+
+    A mean of none is 0 / 0.
+    """
+    if not xs[0].size:
+        return False
     limit = 100 if xs[0].dtype.itemsize == 2 else 1e15
     with np.errstate(all="ignore"):
         return all((np.abs(x) < limit).all() for x in xs if is_float(x))
@@ -226,6 +231,15 @@ def products_fit(xs: Sequence[Array], attrs: Attrs) -> bool:
         return sums_fit(xs, attrs)
     bits = 31 if a.dtype.itemsize <= 4 else 52
     return magnitude(a) * magnitude(b) * max(a.size, 1) < 2.0**bits
+
+
+def product_fits(xs: Sequence[Array], attrs: Attrs) -> bool:
+    """Products of integers that overflow: they wrap around, or end at the least number."""
+    x = xs[0]
+    if is_float(x):
+        return sums_fit(xs, attrs)
+    factors = np.maximum(np.abs(x.astype(np.float64)), 1)
+    return x.size > 0 and float(np.log2(factors).sum()) < 8 * x.dtype.itemsize - 2
 
 
 def magnitude(x: Array) -> float:
@@ -348,6 +362,11 @@ def terms_have_elements(xs: Sequence[Array], attrs: Attrs) -> bool:
     return all(x.size for x in xs)
 
 
+def is_in_float32(xs: Sequence[Array], attrs: Attrs) -> bool:
+    """ONNX Runtime: integers are computed in float32, which has 24 digits."""
+    return is_float(xs[0]) or magnitude(xs[0]) < 2**24
+
+
 def keeps_split_axis(xs: Sequence[Array], attrs: Attrs) -> bool:
     """ONNX Runtime: keepdims counts where sizes are given, too; the standard ignores it there."""
     return len(xs) < 2 or bool(attrs.get("keepdims", 1))
@@ -359,6 +378,7 @@ QUIRKS: dict[str, Rule] = {
     "Slice": ends_are_plain,
     "Einsum": terms_have_elements,
     "Scan": terms_have_elements,
+    "Shrink": is_in_float32,
     "SplitToSequence": keeps_split_axis,
     "Unique": has_elements,
     "MeanVarianceNormalization": varies,
@@ -387,11 +407,12 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(
         "ReduceL1 ReduceL2 ReduceMean ReduceLogSum ReduceLogSumExp ReduceSumSquare "
         "Mean GlobalAveragePool AveragePool LpPool GlobalLpPool Attention Softmax LogSoftmax "
-        "CumSum CumProd ReduceSum ReduceProd Col2Im".split(),
+        "CumSum CumProd ReduceSum Col2Im".split(),
         sums_fit,
     ),
     **dict.fromkeys("Gemm MatMul Conv ConvTranspose Einsum".split(), products_fit),
     "Det": is_moderate,
+    "ReduceProd": product_fits,
     "DFT": is_all_finite,
     "STFT": is_all_finite,
     "Cast": cast_is_defined,
