@@ -45,7 +45,9 @@ ABSOLUTE = frozenset(  # operators whose kernels are exact in terms of 1, not of
     "SoftmaxCrossEntropyLoss Softplus SwiGLU Swish Tan Tanh".split()
 )
 
-COARSE = frozenset("DFT GRU LSTM RNN STFT".split())  # by an order of magnitude more
+COARSE = frozenset(
+    "DFT GRU LSTM LogSoftmax RNN STFT SoftmaxCrossEntropyLoss".split()
+)  # by an order of magnitude more
 ZEROS = frozenset(  # exact operators of whose zeros the standard tells no sign
     "Ceil Clip Floor GlobalMaxPool Max MaxPool Min ReduceMax ReduceMin Relu Round Sign".split()
 )

@@ -71,6 +71,8 @@ class File:
     def __init__(self, path: Path) -> None:
         self.model = onnx.load(path)
         self.types = {i.name: i.type.tensor_type.elem_type for i in self.model.graph.input}
+        self.trains = any(a.name == "training_mode" and a.i for n in self.model.graph.node
+                          for a in n.attribute)  # fmt: skip
         self.session: Any = None
         if self.model.opset_import[0].version <= NEWEST:
             self.session = self.attempt(lambda: session_of(self.model))
@@ -89,6 +91,8 @@ class File:
         given = {name: feeds[name] for name in self.types if name in feeds}
         if self.session is not None:
             found = self.attempt(lambda: self.session.run(None, given))
+            if self.trains:  # ONNX Runtime writes the statistics over its initializers
+                self.session = session_of(self.model)
             if found is not None:
                 return list(found)
         try:

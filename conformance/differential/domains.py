@@ -290,6 +290,12 @@ def corners_are_apart(xs: Sequence[Array], attrs: Attrs) -> bool:
     return not attrs.get("align_corners") or not (xs[1][2:] == 1).any()
 
 
+def lengths_fit(xs: Sequence[Array], attrs: Attrs) -> bool:
+    """Lengths that are negative or more than there is."""
+    time, batch = attrs.get("time_axis", 0), attrs.get("batch_axis", 1)
+    return time != batch and bool(((xs[1] >= 0) & (xs[1] <= xs[0].shape[time])).all())
+
+
 def blocks_fit(xs: Sequence[Array], attrs: Attrs) -> bool:
     """Blocks that are no part of the sizes."""
     return all(size % attrs["blocksize"] == 0 for size in xs[0].shape[2:])
@@ -410,13 +416,15 @@ RULES: dict[str, Rule] = {
         "CumSum CumProd ReduceSum Col2Im".split(),
         sums_fit,
     ),
-    **dict.fromkeys("Gemm MatMul Conv ConvTranspose Einsum".split(), products_fit),
+    **dict.fromkeys("Gemm MatMul Einsum".split(), products_fit),
+    **dict.fromkeys("Conv ConvTranspose".split(), is_moderate),
     "Det": is_moderate,
     "ReduceProd": product_fits,
     "DFT": is_all_finite,
     "STFT": is_all_finite,
     "Cast": cast_is_defined,
     "Compress": flags_fit,
+    "ReverseSequence": lengths_fit,
     "SpaceToDepth": blocks_fit,
     "Div": divides,
     "Mod": remainder_is_defined,

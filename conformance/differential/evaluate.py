@@ -22,7 +22,7 @@ from .program import IR_VERSIONS, Array, Body, Step, code_of, info, is_fed, make
 NEWEST = 26  # the newest opset that ONNX Runtime takes
 NO_REFERENCE = frozenset(  # whose onnx.reference is known to be no judge
     "Resize GridSample RoiAlign LSTM GRU RNN ConvTranspose Attention If Loop Scan OneHot Unique "
-    "GlobalMaxPool LRN SplitToSequence".split()
+    "GlobalMaxPool LRN MaxPool SplitToSequence".split()
 )
 
 Run = Callable[[Step, dict[str, Array], int], None]  # computes one step

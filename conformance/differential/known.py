@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .domains import has_nan
 from .program import Program
 
 
@@ -31,6 +32,23 @@ def fails_to_reshape_nothing(program: Program, how: str) -> bool:
     return "Reshape" in how and has_empty_value(program, how)
 
 
+def bodies_without_shapes(program: Program, how: str) -> bool:
+    """Whether MXNet finds no shape in a loop or a branch."""
+    has_body = any(step.bodies for step in program.steps)
+    return has_body and ("InferShape failed" in how or "Shape is unknown" in how)
+
+
+def slices_to_nothing(program: Program, how: str) -> bool:
+    """Whether MXNet refuses a slice without elements, of a size that the run tells."""
+    return program.is_symbolic and "Invalid begin, end" in how
+
+
+def normalizes_nan(program: Program, how: str) -> bool:
+    """Whether a softmax has NaN among its operands."""
+    operands = [s.inputs[0] for s in program.steps if s.op in ("Softmax", "LogSoftmax")]
+    return any(has_nan(values[name]) for name in operands for values in program.data)
+
+
 def has_empty_range(program: Program, how: str) -> bool:
     """Whether TVM counts a range whose step leads away from its end."""
     return "storage allocation failure" in how and any(
@@ -51,6 +69,15 @@ KNOWN = (
         ("Relay",), has_empty_range,
         "TVM's arange of dynamic ends counts below 0 where the step leads away, and fails",
     ),
+    Known(
+        ("MXNet",), bodies_without_shapes,
+        "MXNet infers the shapes of loops and branches before they run: those of data fail",
+    ),
+    Known(
+        ("MXNet",), slices_to_nothing,
+        "MXNet has no tensors without elements: a slice of a dynamic size is an error then",
+    ),
+    Known(("MXNet",), normalizes_nan, "MXNet's softmax of NaN is 0"),
     Known(
         ("MXNet",), has_empty_value,
         "MXNet has no tensors without elements: one that is empty only at run time is an error",

@@ -71,6 +71,14 @@ def test_forms_that_come_back(tmp_path, node, form):
     assert_equal(run_onnx(again(ir, tmp_path, form), feeds), run_onnx(ir, feeds))
 
 
+@pytest.mark.parametrize("op", ["ReduceMax", "ReduceMin"])
+def test_the_largest_uint64_comes_back(tmp_path, op):
+    ir = ir_of(f"g (uint64[4] x) => (uint64[1] y) {{ y = {op} (x) }}")
+    x = np.array([2**64 - 2, 2**63, 6, 3], np.uint64)
+    (found,) = run_onnx(again(ir, tmp_path, "json"), {"x": x})
+    assert found == [x.max() if op == "ReduceMax" else x.min()]
+
+
 def test_scales_of_an_axis_come_back(tmp_path):
     """As an operand of so many elements that the run tells."""
     body = """g (uint8[2,3] x, float[2] s) => (float[2,3] y) <uint8[2] z = {1, 2}>

@@ -34,6 +34,10 @@ def choose_axes(x: Value, axis: Ints | None, exclude: bool) -> Ints:
 def reduce_axes(op, g, x: Value, axes: Ints, keepdims: bool):
     if not axes:
         return x
+    if x.type is DType.UINT64 and op in ("ReduceMax", "ReduceMin"):  # int64 has half of it
+        least = g.const(-(2**63), DType.INT64)
+        ordered = g[op](g.Add(g.cast(x, DType.INT64), least), axes, keepdims=int(keepdims))
+        return g.cast(g.Add(ordered, least), x.type)
     return compute_widely(g, lambda g, x: g[op](x, axes, keepdims=int(keepdims)), x)
 
 

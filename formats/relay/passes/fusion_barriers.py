@@ -4,8 +4,8 @@ TVM computes what several calls of one kernel share once for each of them, so a 
 value is read four times grows fourfold with each call, and its compilation does not end. Where it
 fuses one of several results of dynamic shape with its consumer, it takes the shape of the first. It
 has no shape function for a fused kernel that ends in a broadcast to a computed shape, and its shape
-functions fail where a computed scalar is an operand. A static call that it fuses with one of dynamic
-shape needs a shape function, too.
+functions fail where a computed scalar is an operand. A static call that it fuses with one of
+dynamic shape needs a shape function, too.
 """
 
 from __future__ import annotations
