@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -136,6 +137,8 @@ def run_noisy_step(
     if step.op == "Resize" and made[step.inputs[0]].dtype.kind in "iu":
         run_noisy_resize(rng, step, made, opset)
         return
+    if step.op == "Unique":
+        made[step.inputs[0]] = merge_near(rng, made[step.inputs[0]])
     run_step(step, made, opset)
     if step.op == "Equal" and is_float(made[step.inputs[0]]):
         made[step.outputs[0]] ^= find_near(rng, *(made[n] for n in step.inputs))
@@ -166,6 +169,18 @@ def find_near(rng: np.random.Generator, a: Array, b: Array) -> Array:
         noise = NOISE.get(dtype_of(a), 0.0)
         near = (x != y) & np.isclose(x, y, rtol=2 * noise, atol=noise)
         return near & (rng.random(near.shape) < 0.5)
+
+
+def merge_near(rng: np.random.Generator, x: Array) -> Array:
+    """Floats some of which are made equal to neighbours within errors of rounding."""
+    if not is_float(x) or x.size < 2:
+        return x
+    order = np.argsort(x, axis=None)
+    flat = x.ravel().copy()
+    for a, b in pairwise(order):
+        if find_near(rng, flat[a : a + 1], flat[b : b + 1]).any():
+            flat[b] = flat[a]
+    return flat.reshape(x.shape)
 
 
 def is_half(x: Array) -> bool:

@@ -63,3 +63,14 @@ def test_shapes_without_elements():
     """A size of 0 is one, not that of the operand."""
     cache, update = np.zeros((1, 0, 2), np.float32), np.zeros((1, 0, 1), np.float32)
     Single("TensorScatter", (cache, update, ints([1])), {"axis": 2}).check((7, 8), [STATIC])
+
+
+def test_statistics_of_halves():
+    """Differences below what their squares can be."""
+    x = (1 + np.arange(12).reshape(2, 2, 3) * 1e-3).astype(np.float16)
+    ones, zeros = np.ones(2, np.float16), np.zeros(2, np.float16)
+    norm = Single("BatchNormalization", (x, ones, zeros, zeros, ones), {"training_mode": 1},
+                  outputs=3, opset=15, tolerance=1e-2)  # fmt: skip
+    graph = norm.at(13, STATIC)
+    assert {n.op for n in graph.nodes} >= {"Cast"}
+    norm.check([13], [STATIC])

@@ -9,7 +9,7 @@ from serde.ir.graph import DType, Value
 from serde.spec.schema import ELEMENT_TYPES
 
 from . import decomposition, downgrades, upgrades
-from .common import cast, make_full, require_expandable, reshape_exactly
+from .common import cast, make_full, require_expandable, reshape_exactly, widen_float
 
 
 def standardize(g, x: Value, axes, epsilon: float):
@@ -86,13 +86,16 @@ def batch_normalization_in_parts(
     g, x: Value, scale: Value, b: Value, mean: Value, var: Value, *, epsilon: float,
     momentum: float, training_mode: int,
 ):  # fmt: skip
-    """Spell training out: older opsets leave open which variance the running one takes in."""
+    """Spell training out: older opsets leave open which variance the running one takes in.
+
+    The variance of halves is a float32: squares of small differences are none of theirs.
+    """
     if not training_mode:
         return g.BatchNormalization(x, scale, b, mean, var, epsilon=epsilon, momentum=momentum)
+    wide = [widen_float(g, v) for v in (x, scale, b, mean, var)]
     with g.at_opset(18):
-        return train_batch_norm(
-            g, x, scale, b, mean, var, epsilon=epsilon, momentum=momentum, outputs=3
-        )
+        y, *running = train_batch_norm(g, *wide, epsilon=epsilon, momentum=momentum, outputs=3)
+    return cast(g, y, x.dtype), *(cast(g, v, mean.dtype) for v in running)
 
 
 @upgrades[14]("BatchNormalization")
