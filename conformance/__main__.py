@@ -74,7 +74,8 @@ def main(
         counts = ", ".join(f"{n} {kind}" for kind, n in record.counts(after).items())
         print(f"{name}: {counts} in {time.perf_counter() - start:.0f} s", flush=True)
         if revision is None and (is_update or not words):
-            record.write(name, before | found if words else cell.recorded(before, found))
+            made = cell.recorded(before, found)
+            record.write(name, {**before, **made} if words else made)
             _progress(name).unlink(missing_ok=True)
     sys.exit(1 if worse else 0)
 

@@ -11,14 +11,14 @@ from typing import Any
 import serde
 from serde.errors import SerdeError
 from serde.pipeline import get_profile
-from tests.consumers.consumers_live import CONSUMERS, RUNTIMES, ConsumerError
+from tests.consumers.runtimes import TITLES, VERSIONS, run, worker_of
+from tests.live_worker import LiveError
 from tests.onnx_live import PLAIN, run_at
 
 from .matrix import Cell, last_line, reason
 from .model_sources import Model, names, open_model
 from .record import RANK, REFUSED, RIGHT, WRONG, Outcome, Packed
 
-TITLES = {"openvino": "OpenVINO", "tract": "tract"}
 TOLERANCE = 1e-4  # of the largest number of an output
 DETECTIONS = 1e-3  # of those of GluonCV
 FAILED = "failed"  # written, and not loaded
@@ -37,7 +37,7 @@ class ConsumerModels(Cell):
         found: dict[str, Result] = {}
         with tempfile.TemporaryDirectory() as place:
             model = open_model(case, Path(place))
-            for consumer in TITLES:
+            for consumer in (c for c in TITLES if is_here(c)):
                 for variant in model.reads:
                     key = f"{consumer} {variant}".strip()
                     found[key] = tried(model, variant, consumer, bound_of(case), Path(place))
@@ -49,7 +49,22 @@ class ConsumerModels(Cell):
         return {key: _outcome(found) for key, found in row.items()}
 
     def recorded(self, before: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {**before, **found}  # the libraries need not be here
+        """With what libraries and runtimes that are not here gave before."""
+        merged = {case: merge(before.get(case, {}), row) for case, row in found.items()}
+        return {**before, **merged}
+
+
+def is_here(consumer: str) -> bool:
+    """Whether the runtime of a consumer can be asked."""
+    return not isinstance(worker_of(consumer).found(), str)
+
+
+def merge(before: Mapping[str, Any], row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The row of a model with what runtimes that are not here gave before, in the usual order."""
+    if "failed" in row:
+        return row
+    known = {key: value for key, value in {**before, **row}.items() if key != "failed"}
+    return {key: known[key] for c in TITLES for key in known if key.partition(" ")[0] == c}
 
 
 def _outcome(found: Result) -> Outcome:
@@ -72,10 +87,10 @@ def tried(model: Model, variant: str, consumer: str, bound: float, folder: Path)
         graph = model.reads[variant](**profile.reading)
         serde.save(graph, path, external_data="never", **profile.write_options())
         feeds = {v.name: feeds[v.name] for v in graph.inputs}
-        got = CONSUMERS.run(str(path), feeds, command=consumer)
+        got = run(consumer, str(path), feeds)
     except SerdeError as problem:
         return [REFUSED, reason(problem)]
-    except ConsumerError as problem:
+    except LiveError as problem:
         return [FAILED, last_line(problem)]
     worst = model.difference(got, wanted)
     if model.own is None:
@@ -87,8 +102,8 @@ def tried(model: Model, variant: str, consumer: str, bound: float, folder: Path)
 
 HEADER = """# Models in the consumers of ONNX
 
-Made by `python -m conformance.pages`. Each model is written with the consumer's profile and run by
-{runtimes} on a processor, in float32. The numbers are the largest difference from what the source's
+Made by `python -m conformance.pages`. Each model is written with the consumer's profile and run on
+a processor, in float32: {runtimes}. The numbers are the largest difference from what the source's
 own framework computes, in terms of the largest number of the output; right is below {bound:g}, for
 GluonCV's networks below {detections:g}. Weights are random. *Named* files have a named number of
 samples, and are run with two. Networks of integers are right where they are as near to MXNet as
@@ -109,7 +124,7 @@ def page(known: Mapping[str, Mapping[str, Result]], *others: Mapping[str, Packed
 
     ``others`` are the outcomes of the node tests and Relay modules, by consumer.
     """
-    runtimes = " and ".join(f"{TITLES[n]} {v}" for n, v in (r.split("==") for r in RUNTIMES))
+    runtimes = ", ".join(f"{title} {VERSIONS[name]}" for name, title in TITLES.items())
     yield HEADER.format(runtimes=runtimes, bound=TOLERANCE, detections=DETECTIONS)
     for title, belongs in GROUPS.items():
         rows = {n: known[n] for n in known if belongs(n)}

@@ -1,8 +1,9 @@
-"""Measure the support tables of OpenVINO and tract.
+"""Measure the support tables of the consumers of ONNX files.
 
-    SERDE_CONSUMERS=FOLDER python -m conformance.consumer_operators openvino [OPERATOR …]
+    python -m conformance.consumer_operators CONSUMER [OPERATOR …]
 
-Operators named are measured anew; ``conformance/operator_support.py`` tells how.
+Runtimes are in ``SERDE_CONSUMERS`` and ``SERDE_TORCH``. Operators named are measured anew;
+``conformance/operator_support.py`` tells how.
 """
 
 from __future__ import annotations
@@ -13,20 +14,21 @@ from importlib import import_module
 from pathlib import Path
 
 from serde.formats.onnx.consumers import get_consumer
-from tests.consumers.consumers_live import CONSUMERS
+from tests.consumers.runtimes import TITLES, run, worker_of
 
 from .operator_support import Consumer, write_table
 
+# Operators that a consumer has with constant weights only.
+WEIGHTED = {"onnx2torch": frozenset({"Conv", "ConvTranspose"})}
 FOLDER = Path(__file__).parents[1] / "formats" / "onnx" / "consumers"
-TITLES = {"openvino": "OpenVINO", "tract": "tract"}
 
 
 def consumer(name: str) -> Consumer:
     """The consumer of a name, as it is measured."""
     return Consumer(
-        TITLES[name], name, get_consumer(name).opset, partial(CONSUMERS.run, command=name),
-        lambda: str(CONSUMERS.ask("version", name)), FOLDER / name / "support_table.py",
-        f"consumer_operators {name}",
+        TITLES[name], name, get_consumer(name).opset, partial(run, name),
+        lambda: str(worker_of(name).ask("version", name)), FOLDER / name / "support_table.py",
+        f"consumer_operators {name}", WEIGHTED.get(name, frozenset()),
     )  # fmt: skip
 
 

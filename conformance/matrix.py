@@ -133,6 +133,7 @@ TARGETS = {
     "relax": ("conformance.targets", "Relax"),
     "openvino": ("conformance.targets", "OpenVINO"),
     "tract": ("conformance.targets", "Tract"),
+    "onnx2torch": ("conformance.targets", "Onnx2Torch"),
     "mxnet-importer": ("conformance.importers", "MXNetImporter"),
     "relay-importer": ("conformance.importers", "RelayImporter"),
     "relax-importer": ("conformance.importers", "RelaxImporter"),
@@ -144,6 +145,7 @@ PAIRS = (
     "onnx-nodes-constant/relax",
     "onnx-nodes-constant/openvino",
     "onnx-nodes-constant/tract",
+    "onnx-nodes-constant/onnx2torch",
     "onnx-nodes-file/mxnet-importer",
     "onnx-nodes-file/relay-importer",
     "onnx-nodes-file/relax-importer",
@@ -155,6 +157,7 @@ PAIRS = (
     "relay-corpus/onnx",
     "relay-corpus/openvino",
     "relay-corpus/tract",
+    "relay-corpus/onnx2torch",
 )
 CELLS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(PAIRS, ("conformance.matrix", "Pair")),

@@ -67,7 +67,8 @@ SUPPORTED = parse_table(MEASURED)
 class Consumer:
     """What is measured: ``run`` computes a model in a file, or raises LiveError.
 
-    ``page`` is written, by the command ``conformance.{maker}``.
+    ``page`` is written, by the command ``conformance.{maker}``. Operators in ``weighted`` are given
+    all operands but the first as constants.
     """
 
     title: str
@@ -77,6 +78,7 @@ class Consumer:
     version: Callable[[], str]
     page: Path
     maker: str
+    weighted: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class Tried:
     op: str
 
 
-def tests(opset: int) -> Iterator[Tried]:
+def tests(opset: int, weighted: frozenset[str] = frozenset()) -> Iterator[Tried]:
     """Node tests that are one node of the default domain at the opset."""
     found = defaultdict(list)
     for case in all_cases():
@@ -102,8 +104,11 @@ def tests(opset: int) -> Iterator[Tried]:
         held = (*case.data[0][0], *case.data[0][1])
         arrays = all(isinstance(a, np.ndarray) and a.dtype != object and a.size for a in held)
         if len(nodes) == 1 and arrays and not any(a.HasField("g") for a in nodes[0].attribute):
+            nodes[0].name = "node"
             made = Case(case.name, model, case.data, 1e-3, 1e-6)
-            found[nodes[0].op_type].append(without_extras(made, opset) or made)
+            made = without_extras(made, opset) or made
+            held_apart = nodes[0].op_type in weighted
+            found[nodes[0].op_type].append(with_weights(made) if held_apart else made)
     for op, cases in found.items():
         step = max(1, len(cases) // CASES)
         yield from (Tried(c, op) for c in cases[::step][:CASES])
@@ -123,6 +128,19 @@ def without_extras(case: Case, opset: int) -> Case | None:
     del model.graph.output[1:]
     ((feeds, wanted),) = case.data
     return Case(case.name, model, [(feeds, wanted[:1])], case.rtol, case.atol)
+
+
+def with_weights(case: Case) -> Case:
+    """The test with all operands but the first as constants of the model."""
+    model = onnx.ModelProto()
+    model.CopyFrom(case.model)
+    ((feeds, wanted),) = case.data
+    given = dict(zip((i.name for i in model.graph.input), feeds, strict=True))
+    first = model.graph.input[0]
+    held = [numpy_helper.from_array(a, n) for n, a in given.items() if n != first.name]
+    model.graph.initializer.extend(held)
+    del model.graph.input[1:]
+    return Case(case.name, model, [(feeds[:1], wanted)], case.rtol, case.atol)
 
 
 def retyped(
@@ -225,7 +243,7 @@ def _format_onnx_type(dtype: DType) -> str:
 def write_table(consumer: Consumer, measured_before: str, arguments: Sequence[str]) -> None:
     """Measure the operators named, all if there are none, and write the table."""
     groups: dict[str, list[Tried]] = defaultdict(list)
-    for tried in tests(consumer.opset):
+    for tried in tests(consumer.opset, consumer.weighted):
         if not arguments or tried.op in arguments:
             groups[tried.op].append(tried)
     lines = {line.split()[0]: line for line in measured_before.splitlines() if line and arguments}

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from . import record
 
-CONSUMERS = ("openvino", "tract")
+CONSUMERS = ("openvino", "tract", "onnx2torch")
 DOCS = Path(__file__).parents[1] / "docs"
 
 

@@ -68,19 +68,18 @@ class Consumer(Target):
     """
 
     def __init__(self) -> None:
-        from tests.consumers.consumers_live import CONSUMERS
-
-        self.runtimes = CONSUMERS
         self.rounds = False  # whether the last model does
 
     def run(self, graph: Graph, feeds: Mapping[str, Any], variant: str) -> Sequence[Any]:
+        from tests.consumers.runtimes import run
+
         model = to_proto(from_ir(graph, **get_profile(self.name).write_options()))
         held = {t.name for t in model.graph.initializer}
         given = {i.name: feeds[i.name] for i in model.graph.input if i.name not in held}
         self.rounds = not ROUNDING.isdisjoint(n.op_type for n in model.graph.node)
         with tempfile.TemporaryDirectory() as folder:
             onnx.save(model, f"{folder}/m.onnx")
-            return self.runtimes.run(f"{folder}/m.onnx", given, command=self.name)
+            return run(self.name, f"{folder}/m.onnx", given)
 
     def comparable(self, wanted: Any, got: Any) -> Any:
         """The expected integer for one next to it, where the model rounds."""
@@ -101,6 +100,16 @@ class Tract(Consumer):
     """tract on the processor."""
 
     name = "tract"
+
+
+class Onnx2Torch(Consumer):
+    """The PyTorch modules that onnx2torch makes."""
+
+    name = "onnx2torch"
+
+    def comparable(self, wanted: Any, got: Any) -> Any:
+        """PyTorch divides as the standard does."""
+        return got
 
 
 def _versions(model: onnx.ModelProto) -> Iterator[int]:

@@ -60,7 +60,8 @@ def _for_importer(graph: Graph, opset: int, importer: str) -> Graph:
     from .consumers import relax
 
     if (consumer := consumers.get_consumer(importer)) is not None:
-        return avoid_runtime_forms(lower_to_target(graph, replace(consumer, opset=opset)))
+        legal = lower_to_target(graph, replace(consumer, opset=opset))
+        return consumers.prepare(importer, avoid_runtime_forms(legal))
     if importer != "relax":
         target = get_target(importer)
         if opset != target.opset:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from serde.ir.graph import Graph, Node, Tensor, Value
+from serde.ir.graph import DType, Graph, Node, Tensor, Value
 from serde.ir.replace_uses import replace_inputs
 
 
@@ -51,18 +51,27 @@ def _weight(node: Node, output: Value) -> Value | None:
     """A constant's numbers, computed when they are written; None where their scale is computed."""
     q, scale, *rest = node.inputs
     zero = rest[0] if rest else None
-    known = all(v is None or v.tensor is not None for v in node.inputs)
-    if not known or q is None or scale is None or node.attrs.get("block_size"):
+    if q is None or scale is None or node.attrs.get("block_size"):
         return None
-    assert q.tensor is not None and output.dtype is not None
-    dtype, axis = output.dtype, node.attrs["axis"]
+    assert output.dtype is not None
+    tensor = dequantize_constant(q, scale, zero, node.attrs["axis"], output.dtype)
+    return None if tensor is None else Value(output.name, output.dtype, tensor.shape, tensor)
+
+
+def dequantize_constant(
+    q: Value, scale: Value, zero: Value | None, axis: Any, dtype: DType
+) -> Tensor | None:
+    """The numbers of a constant, computed when they are written; None where one is no constant."""
+    if any(v is not None and v.tensor is None for v in (q, scale, zero)):
+        return None
+    assert q.tensor is not None
 
     def load() -> np.ndarray[Any, Any]:
         numbers, steps = q.array().astype("float32"), _align_to_axis(scale.array(), q.rank, axis)
         middle = 0 if zero is None else _align_to_axis(zero.array().astype("float32"), q.rank, axis)
         return np.asarray((numbers - middle) * steps, dtype.numpy)
 
-    return Value(output.name, dtype, q.tensor.shape, Tensor(dtype, q.tensor.shape, load))
+    return Tensor(dtype, q.tensor.shape, load)
 
 
 def _align_to_axis(v: np.ndarray[Any, Any], rank: int, axis: Any) -> np.ndarray[Any, Any]:

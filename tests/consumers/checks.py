@@ -14,7 +14,7 @@ import serde
 from conformance.matrix import target_of
 from conformance.onnx_nodes import ConstantNodeTests
 from tests import networks
-from tests.consumers.consumers_live import CONSUMERS
+from tests.consumers.runtimes import run
 from tests.onnx_live import error, model_of, run_model
 
 
@@ -33,7 +33,7 @@ def check_network(name: str, consumer: str, folder: Path) -> None:
     symbol, _ = networks.export(network, folder)
     shapes = {n: (s, feeds[n].dtype) for n, s in networks.shapes(network).items()}
     serde.convert(symbol, folder / "m.onnx", inputs=shapes, profile=consumer)
-    got = CONSUMERS.run(str(folder / "m.onnx"), feeds, command=consumer)
+    got = run(consumer, str(folder / "m.onnx"), feeds)
     assert max(error(a, b) for a, b in zip(got, wanted, strict=True)) < 1e-4
 
 
@@ -45,7 +45,7 @@ def check_model(
     model.graph.initializer.extend(from_array(np.asarray(a), n) for n, a in held.items())
     onnx.save(model, folder / "a.onnx")
     serde.convert(folder / "a.onnx", folder / "b.onnx", profile=consumer)
-    got = CONSUMERS.run(str(folder / "b.onnx"), feeds, command=consumer)
+    got = run(consumer, str(folder / "b.onnx"), feeds)
     for a, b in zip(got, run_model(model, feeds), strict=True):
         assert error(a, b) < 1e-5
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from serde.ir.graph import Graph
 from serde.legalize.target import Target
 
-CONSUMERS = frozenset({"openvino", "tensorrt", "tract"})
+CONSUMERS = frozenset({"onnx2torch", "openvino", "tensorrt", "tract"})
 
 
 def get_consumer(name: str) -> Target | None:
@@ -15,3 +16,12 @@ def get_consumer(name: str) -> Target | None:
         return None
     module = import_module(f"{__name__}.{name}.target")
     return getattr(module, name.upper())  # type: ignore[no-any-return]
+
+
+def prepare(name: str, graph: Graph) -> Graph:
+    """A graph that is legal for a consumer, with the names and outputs that it needs."""
+    if name != "onnx2torch":
+        return graph
+    from .onnx2torch.names import prepare as prepare_for_onnx2torch
+
+    return prepare_for_onnx2torch(graph)

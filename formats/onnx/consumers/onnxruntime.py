@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from serde.ir.builder import Builder
 from serde.ir.dim_expr import shape_data_of
 from serde.ir.graph import DType, Graph, Node, Value
@@ -198,7 +200,8 @@ def _find_zero_pad(g: Any, x: Value) -> Any:
     if not all(isinstance(p, int) and p >= 0 for p in pads):
         return None
     fill = made.inputs[2] if len(made.inputs) > 2 else None
-    is_zero = not (made.attrs.get("value") if fill is None else fill.array().any())
+    value = np.asarray(made.attrs.get("value", 0.0) if fill is None else fill.array())
+    is_zero = not value.any() and not (value.dtype.kind == "f" and np.signbit(value).any())
     return made if is_zero else None
 
 

@@ -234,7 +234,12 @@ def nonzero_by_counting(g, x: Value):
     expected = cast(g, g.Add(count_range(g, total), 1), DType.FLOAT32)
     reached = g.Equal(g.Unsqueeze(expected, [1]), g.Unsqueeze(count, [0]))
     found = g.ArgMax(cast(g, reached, DType.FLOAT32), axis=1, keepdims=0)
-    rows, rest = [], found
+    return unravel_indices(g, x, found)
+
+
+def unravel_indices(g, x: Value, flat: Value):
+    """Where in ``x`` the elements lie that ``flat`` names in the flattened tensor, by axis."""
+    rows, rest = [], flat
     for step in strides(g, x, x.rank):
         rows.append(g.Div(rest, step))
         rest = g.Sub(rest, g.Mul(rows[-1], step))

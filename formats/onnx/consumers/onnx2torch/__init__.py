@@ -1,0 +1,1 @@
+"""ONNX for onnx2torch, which makes PyTorch modules of it."""

@@ -1,0 +1,317 @@
+"""Legalizations for onnx2torch: operators and forms that it lacks or gets wrong, in 1.5.15."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from serde.decompositions import indexing, normalization
+from serde.errors import require
+from serde.ir.graph import DType, Tensor, Value
+from serde.legalize.target import legalization_table
+from serde.passes.dequantize import dequantize_constant
+from serde.spec.expressions import END
+from serde.spec.schema import ELEMENT_TYPES
+from serde.version_converter.adapters.common import count_range, size
+from serde.version_converter.adapters.indexing import (
+    extreme_value,
+    flatten_indices,
+    unravel_indices,
+)
+from serde.version_converter.adapters.normalization import standardize
+from serde.version_converter.adapters.quantization import emit_dequantize
+from serde.version_converter.adapters.topk_unique import top_k_by_counting
+
+from .windows import legalize_windows
+
+legalize = legalization_table("ir → onnx2torch")
+legalize("Dropout")(normalization.drop_nothing)
+legalize("OptionalGetElement")(indexing.optional_get)
+legalize("OptionalHasElement")(indexing.optional_has)
+legalize_windows(legalize)
+
+BYTES = frozenset({DType.INT8, DType.UINT8})
+HALF_STEP, LEAST, BEYOND = 2.0**-25, 2.0**-151, 2.0**129  # of float32, as float64 has them
+
+
+@legalize("NonMaxSuppression")
+def legalize_non_max_suppression(g, *operands, **form):
+    """torchvision's wheels without CUDA are no package of PyPI."""
+    require(False, "onnx2torch computes it by torchvision, which is not measured")
+
+
+@legalize("Clip")
+def legalize_clip(g, x, low=None, high=None):
+    """onnx2torch takes constant bounds, the lower one at least, and returns floats."""
+    bounds = [v for v in (low, high) if v is not None]
+    is_plain = low is not None and all(v.tensor is not None for v in bounds)
+    if not bounds or (is_plain and x.type.kind == "f"):
+        return None if bounds else g.Identity(x)
+    x = x if low is None else g.Max(x, low)
+    return x if high is None else g.Min(x, high)
+
+
+@legalize("Pow")
+def legalize_pow(g, x, y):
+    """PyTorch promotes both to one type, and has no integers to negative powers."""
+    is_whole = y.type.kind in "iu" and y.tensor is not None and bool((y.array() >= 0).all())
+    if x.type.kind != "f" and not is_whole:
+        y = g.Pow(g.cast(x, DType.FLOAT64), g.cast(y, DType.FLOAT64))
+        return g.cast_like(y, x)
+    if y.type.kind == "f" and y.type.numpy.itemsize > x.type.numpy.itemsize:
+        return g.cast_like(g.Pow(g.cast_like(x, y), y), x)
+    return None if x.type is y.type else g.Pow(x, g.cast_like(y, x))
+
+
+@legalize("PRelu")
+def legalize_prelu(g, x, slope):
+    """onnx2torch takes a slope as long as the channels for one by channel, whatever its axes."""
+    shape = slope.ranked_shape
+    is_one = all(d == 1 for d in shape)
+    is_by_channel = len(shape) == x.rank - 1 and all(d == 1 for d in shape[1:])
+    if x.type.kind == "f" and (is_one or (is_by_channel and shape[0] == x.ranked_shape[1])):
+        return None
+    return g.Where(g.Less(x, 0), g.Mul(x, slope), x)
+
+
+@legalize("IsInf")
+def legalize_is_inf(g, x, *, detect_negative: int, detect_positive: int):
+    """onnx2torch detects both signs."""
+    if detect_negative and detect_positive:
+        return None
+    if not detect_negative and not detect_positive:
+        return g.And(g.IsInf(x), False)
+    return g.And(g.IsInf(x), g.Greater(x, 0) if detect_positive else g.Less(x, 0))
+
+
+@legalize("Selu")
+def legalize_selu(g, x, *, alpha: float, gamma: float):
+    """PyTorch has the usual factors only."""
+    if np.isclose(alpha, 1.6732632) and np.isclose(gamma, 1.050701):
+        return None
+    below = g.Mul(g.Sub(g.Exp(g.Min(x, 0)), 1), alpha)
+    return g.Mul(g.Where(g.Less(x, 0), below, x), gamma)
+
+
+@legalize("Flatten")
+def legalize_flatten(g, x, *, axis: int):
+    """onnx2torch flattens from an axis between the first and the last."""
+    if 0 < axis < x.rank:
+        return None
+    whole = g.multiply_sizes(g.sizes_of(x))
+    return g.reshape(x, [whole, 1] if axis else [1, whole])
+
+
+@legalize("Reshape")
+def legalize_reshape(g, x, shape, *, allowzero: int):
+    """onnx2torch has no sizes of 0."""
+    return g.decompose("Reshape", 14, x, shape, allowzero=1) if allowzero else None
+
+
+@legalize("Split")
+def legalize_split(g, x, split=None, *, outputs: int = 1, **form):
+    """onnx2torch returns the list of one part."""
+    return g.Identity(x) if outputs == 1 else None
+
+
+@legalize("DepthToSpace")
+def legalize_depth_to_space(g, x, *, blocksize: int, mode: str):
+    """PyTorch has the block's elements behind the channels."""
+    return None if mode == "CRD" else indexing.depth_to_space(g, x, blocksize=blocksize, mode=mode)
+
+
+@legalize("CumSum")
+def legalize_cumulative_sum(g, x, axis, *, exclusive: int, reverse: int):
+    """onnx2torch sums up from the end unless ``reverse`` says otherwise: files leave it out."""
+    if reverse:
+        return None
+    at = g.Reshape(g.cast(axis, DType.INT64), [1])
+    turned = g.Slice(x, [-1], [-END], at, [-1])
+    total = g.CumSum(turned, axis, exclusive=exclusive, reverse=1)
+    return g.Slice(total, [-1], [-END], at, [-1])
+
+
+@legalize("Range")
+def legalize_range(g, start, limit, delta):
+    """PyTorch refuses ranges that end before they start."""
+    if limit.tensor is not None or delta.tensor is None or g.producer(limit) is None:
+        return None
+    made = g.producer(limit)
+    end = g.Max(limit, start) if delta.array() > 0 else g.Min(limit, start)
+    return None if made.op in ("Max", "Min") else g.Range(start, end, delta)
+
+
+@legalize("GatherElements")
+def legalize_gather_elements(g, x, indices, *, axis: int):
+    """PyTorch takes indices from the front."""
+    if indices.tensor is not None and bool((indices.array() >= 0).all()):
+        return None
+    behind = g.Where(g.Less(indices, 0), g.cast_like(size(g, x, axis), indices), 0)
+    return g.as_is("GatherElements", (x, g.Add(indices, behind)), {"axis": axis})
+
+
+@legalize("GatherND")
+def legalize_gather_nd(g, x, indices, *, batch_dims: int):
+    """onnx2torch has no axes in common."""
+    return g.decompose("GatherND", 12, x, indices, batch_dims=batch_dims) if batch_dims else None
+
+
+@legalize("ScatterND")
+def legalize_scatter_nd(g, x, indices, updates, *, reduction: str):
+    """onnx2torch has no reductions."""
+    if reduction == "none":
+        return None
+    version = 18 if reduction in ("max", "min") else 16
+    return g.decompose("ScatterND", version, x, indices, updates, reduction=reduction)
+
+
+@legalize("ScatterElements")
+def legalize_scatter_elements(g, x, indices, updates, *, axis: int, reduction: str):
+    """onnx2torch scatters by tuples of indices."""
+    where = g.Reshape(flatten_indices(g, x, indices, axis), [-1, 1])
+    flat, new = g.Reshape(x, [-1]), g.Reshape(updates, [-1])
+    return g.Reshape(g.ScatterND(flat, where, new, reduction=reduction), g.Shape(x))
+
+
+@legalize("NonZero")
+def legalize_non_zero(g, x):
+    """onnx2torch returns a row for each element: the places are picked by TopK."""
+    flat = g.Reshape(g.cast(x, DType.BOOL), [-1])
+    count = size(g, flat, 0)
+    left = g.Where(flat, g.Sub(count, count_range(g, count)), 0)  # count … 1
+    some = g.ReduceSum(g.cast(flat, DType.INT64), [0], keepdims=1)
+    form = {"axis": 0, "largest": 1, "sorted": 1}
+    largest, _ = g.as_is("TopK", (left, some), form, 2)
+    return unravel_indices(g, x, g.Sub(count, largest))
+
+
+@legalize("TopK")
+def legalize_top_k(g, x, k, *, axis: int, largest: int, sorted: int, outputs: int = 2):
+    """PyTorch returns equal elements in any order: what is ranked has none."""
+    if x.type in (DType.INT64, DType.UINT64, DType.FLOAT64):
+        return top_k_by_counting(g, x, k, axis, bool(largest))
+    form = {"axis": axis, "largest": largest, "sorted": sorted}
+    _, indices = g.as_is("TopK", (distinguish_equals(g, x, axis, bool(largest)), k), form, 2)
+    return g.as_is("GatherElements", (x, indices), {"axis": axis}), indices
+
+
+def distinguish_equals(g, x: Value, axis: int, is_largest: bool):
+    """Numbers in the order of the elements, in which the first of equal elements is ahead.
+
+    Places move float32 by less than half of what is between two of them.
+    """
+    count = size(g, x, axis)
+    shape = [-1 if a == axis else 1 for a in range(x.rank)]
+    places = g.Reshape(count_range(g, count), shape)
+    if x.type.kind in "iu":
+        behind = g.Sub(g.Sub(count, 1), places) if is_largest else places
+        return g.Add(g.Mul(g.cast(x, DType.INT64), count), behind)
+    wide = g.Max(g.Min(g.cast(x, DType.FLOAT64), BEYOND), -BEYOND)
+    share = g.Div(g.cast(places, DType.FLOAT64), g.cast(count, DType.FLOAT64))
+    moved = g.Mul(g.Add(g.Mul(g.Abs(wide), HALF_STEP), LEAST), share)
+    return g.Sub(wide, moved) if is_largest else g.Add(wide, moved)
+
+
+@legalize("DequantizeLinear")
+def legalize_dequantize(g, x, scale, zero=None, *, axis: int, block_size: int, **form):
+    """onnx2torch has no quantization, and takes weights that are constants."""
+    weights = None if block_size else dequantize_constant(x, scale, zero, axis, scale.type)
+    if weights is not None:
+        return g.const(weights, name="weight")
+    return emit_dequantize(g, x, scale, zero, scale.type, axis, block_size)
+
+
+@legalize("Cast")
+def legalize_cast(g, x, *, to: int, **form):
+    """Weights of convolutions are constants: bytes become numbers when the file is written."""
+    dtype = ELEMENT_TYPES[to]
+    if x.tensor is None or x.type not in BYTES or dtype is DType.BOOL:
+        return None
+    return g.const(
+        Tensor(dtype, x.tensor.shape, lambda: x.array().astype(dtype.numpy)), name="weight"
+    )
+
+
+@legalize("LRN")
+def legalize_lrn(g, x, *, size: int, alpha: float, beta: float, bias: float):
+    """PyTorch has even windows the other way round."""
+    if size % 2 and x.rank > 2:
+        return None
+    return normalization.local_response(g, x, size=size, alpha=alpha, beta=beta, bias=bias)
+
+
+@legalize("BatchNormalization")
+def legalize_batch_norm(
+    g, x, scale, bias, mean, var, *, epsilon, momentum, training_mode, outputs: int = 1
+):
+    """onnx2torch computes inference, of one type, over at most three axes."""
+    form = {"epsilon": epsilon, "momentum": momentum, "outputs": outputs}
+    if training_mode:
+        return normalization.train_batch_norm(g, x, scale, bias, mean, var, **form)
+    parameters = scale, bias, mean, var
+    if x.rank < 6 and all(v.type is x.type for v in parameters):
+        return None
+    inner = list(range(1, x.rank - 1))
+    scale, bias, mean, var = (g.Unsqueeze(g.cast_like(v, x), inner) for v in parameters)
+    factor = g.Div(scale, g.Sqrt(g.Add(var, epsilon)))
+    return g.Add(g.Mul(g.Sub(x, mean), factor), bias)
+
+
+@legalize("InstanceNormalization")
+def legalize_instance_norm(g, x, scale, bias, *, epsilon: float):
+    """PyTorch refuses instances of one element."""
+    inner = x.ranked_shape[2:]
+    several = any(isinstance(d, int) and d > 1 for d in inner)
+    if several and all(d != 0 for d in inner) and 2 < x.rank < 6:
+        return None
+    axes = list(range(2, x.rank))
+    centred, _, inverse = standardize(g, x, axes, epsilon)
+    scale, bias = (g.Unsqueeze(v, [a - 1 for a in axes]) for v in (scale, bias))
+    return g.Add(g.Mul(g.Mul(centred, inverse), scale), bias)
+
+
+@legalize("LayerNormalization")
+def legalize_layer_norm(g, x, scale, bias=None, *, axis, epsilon, stash_type, outputs: int = 1):
+    """With weights as large as what they weigh as it is, otherwise decomposed."""
+    own = x.ranked_shape[axis % x.rank :]
+    is_fit = all(isinstance(d, int) for d in own) and scale.ranked_shape == own
+    if is_fit and outputs == 1 and bias is not None and bias.ranked_shape == own:
+        return None
+    attrs = {"axis": axis, "epsilon": epsilon, "stash_type": stash_type}
+    return g.decompose("LayerNormalization", 17, x, scale, bias, outputs=outputs, **attrs)
+
+
+@legalize("Gemm")
+def legalize_gemm(g, a, b, c=None, **form):
+    """PyTorch's linear layer takes a bias as long as its outputs."""
+    wide = b.ranked_shape[0 if form.get("transB") else 1]
+    if c is None or c.rank != 1 or c.ranked_shape == (wide,):
+        return None
+    return g.Gemm(a, b, g.Unsqueeze(c, [0]), **form)
+
+
+def legalize_extreme(op, g, x, axes=None, **form):
+    """PyTorch has no extreme of nothing."""
+    if 0 not in x.ranked_shape:
+        return None
+    is_least = op == "ReduceMin"
+    end = is_least if x.type is DType.BOOL else extreme_value(x.type, is_least)
+    like = g.ReduceSum(g.cast(x, DType.FLOAT32), axes, **form)
+    return g.Expand(g.const(end, x.type), g.Shape(like))
+
+
+for _op in ("ReduceMax", "ReduceMin"):
+    legalize(_op)(partial(legalize_extreme, _op))
+
+
+@legalize("GlobalMaxPool")
+def legalize_global_max(g, x):
+    """onnx2torch has the maximum over axes."""
+    return g.ReduceMax(x, list(range(2, x.rank)), keepdims=1)
+
+
+@legalize("GlobalAveragePool")
+def legalize_global_average(g, x):
+    """PyTorch takes a mean over no axes for one over all."""
+    return g.Identity(x) if x.rank == 2 else None
