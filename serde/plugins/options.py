@@ -117,7 +117,7 @@ class ReadOptions:
     dequantize: bool | None = option(
         "Floats instead of quantized numbers.",
         "Weights are dequantized, and tensors are no longer rounded, nor clipped to the ends of "
-        "their ranges.",
+        "their ranges, unless one end is 0, which stands for a Relu.",
         kind="flag",
     )  # fmt: skip
     fold_batchnorm: bool | None = option(

@@ -271,7 +271,7 @@ def _one_hot(a: Any, attrs: Any) -> Array:
     axis = attrs.get("axis", -1) % (index.ndim + 1)
     steps = np.arange(int(depth.item())).reshape([-1] + [1] * (index.ndim - axis))
     at = np.where(index < 0, index + depth.item(), index)
-    return np.where(np.expand_dims(at, axis) == steps, values[1], values[0])
+    return np.asarray(np.where(np.expand_dims(at, axis) == steps, values[1], values[0]))
 
 
 def _squeeze(a: Any, attrs: Any) -> Array:
