@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .campaign import KINDS
-from .domains import QUIRKS, RULES, WINDOWS, Rule, window_fits
+from .domains import RULES, WINDOWS, Rule, window_fits
 from .known import KNOWN
+from .quirks import QUIRKS
 from .recording import OPEN, RESOLVED, RUNS, count_programs
 
 TITLE = """# Differential testing
