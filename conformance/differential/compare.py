@@ -12,7 +12,7 @@ import numpy as np
 
 from serde.ir.graph import DType
 
-from .domains import is_finite, is_float, magnitude
+from .domains import is_float, magnitude
 from .evaluate import Rejected, run_bodies, run_step
 from .program import Array, Program, Step, dtype_of, is_fed
 
@@ -109,7 +109,7 @@ def unit_of(op: str, operands: Iterable[Array], results: Iterable[Array]) -> flo
     """In terms of what the results of an operator are exact, besides themselves."""
     unit = 10.0 if op in COARSE else float(op in ABSOLUTE)
     scaled = [*(results if op in SPECTRA else ()), *(operands if op in GATED else ())]
-    sizes = (magnitude(x) for x in scaled if is_finite(x))
+    sizes = (magnitude(x[np.isfinite(x)]) for x in scaled if is_float(x))
     return unit * max(1.0, max(sizes, default=1.0))
 
 

@@ -32,6 +32,9 @@ LACKING = (  # what ONNX Runtime says where it has no kernel, or cannot expand a
 MEMORY = Path("/dev/shm")
 
 
+STORED = {"bool": "float32", "uint64": "int64", "uint32": "int64", "uint16": "int32"}  # in MXNet
+
+
 class NotRun(Exception):
     """No runtime has the result's operators for these types."""
 
@@ -203,7 +206,7 @@ def in_mxnet(trip: Trip) -> Iterator[Results]:
     names = set(symbol.list_inputs())
     for values in trip.program.data:
         feeds = {n: a for n, a in trip.program.feeds(values).items() if n in names}
-        plain = {n: a.astype(np.float32) if a.dtype == bool else a for n, a in feeds.items()}
+        plain = {n: a.astype(STORED.get(a.dtype.name, a.dtype)) for n, a in feeds.items()}
         try:
             got = runtime.bind(symbol, arrays, plain)
         except matrix.NotRun as error:

@@ -10,6 +10,10 @@ import numpy as np
 from .domains import has_nan
 from .program import Program
 
+BOUNDING = frozenset(
+    "Celu Clip HardSigmoid HardSwish Max Min Mish Selu Softplus ThresholdedRelu".split()
+)
+
 
 @dataclass(frozen=True)
 class Known:
@@ -32,6 +36,21 @@ def fails_to_reshape_nothing(program: Program, how: str) -> bool:
     return "Reshape" in how and has_empty_value(program, how)
 
 
+def bounds_nan(program: Program, how: str) -> bool:
+    """Whether an operator that takes the larger or the lesser of two has NaN among its operands."""
+    operands = [n for s in program.steps if s.op in BOUNDING for n in s.inputs if n]
+    return any(
+        isinstance(values[n], np.ndarray) and has_nan(values[n])
+        for n in operands
+        for values in program.data
+    )
+
+
+def slices_dynamically(program: Program, how: str) -> bool:
+    """Whether MXNet fails in a slice."""
+    return "sub-memory" in how and any(step.op == "Slice" for step in program.steps)
+
+
 def bodies_without_shapes(program: Program, how: str) -> bool:
     """Whether MXNet finds no shape in a loop or a branch."""
     has_body = any(step.bodies for step in program.steps)
@@ -45,7 +64,8 @@ def slices_to_nothing(program: Program, how: str) -> bool:
 
 def normalizes_nan(program: Program, how: str) -> bool:
     """Whether a softmax has NaN among its operands."""
-    operands = [s.inputs[0] for s in program.steps if s.op in ("Softmax", "LogSoftmax")]
+    operators = ("LogSoftmax", "Softmax", "SoftmaxCrossEntropyLoss")
+    operands = [s.inputs[0] for s in program.steps if s.op in operators]
     return any(has_nan(values[name]) for name in operands for values in program.data)
 
 
@@ -76,6 +96,14 @@ KNOWN = (
     Known(
         ("MXNet",), slices_to_nothing,
         "MXNet has no tensors without elements: a slice of a dynamic size is an error then",
+    ),
+    Known(
+        ("Relay", "Relax"), bounds_nan,
+        "TVM's max, min and clip of NaN and a number is the number",
+    ),
+    Known(
+        ("MXNet",), slices_dynamically,
+        "MXNet's slice of a dynamic size fails where a bound lies before the front",
     ),
     Known(("MXNet",), normalizes_nan, "MXNet's softmax of NaN is 0"),
     Known(

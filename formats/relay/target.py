@@ -55,6 +55,9 @@ writes = _Writes(
 # returns None leaves the operator as it is.
 legalizations = legalization_table("ir → relay")
 # Element types Relay's operators compute with; TVM declares more than it has kernels for.
+INLINED = frozenset(  # types of which TVM writes constants without axes into its code
+    {DType.INT32, DType.INT64, DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.BOOL}
+)
 TYPES = frozenset(
     {DType.FLOAT16, DType.FLOAT32, DType.FLOAT64, DType.BOOL}
     | {DType(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)}
@@ -133,16 +136,17 @@ def lift_scalars(r: CallBuilder, *values: Value) -> list[Value]:
     """Operands of which computed ones without axes get one, where others are of dynamic sizes.
 
     TVM 0.17 fails on a computed number in the function for the shape of an open result, and what
-    is fused into that function as well.
+    is fused into that function as well; and on a constant of a type that it does not inline.
     """
     if all(v.is_static for v in values) or not max(v.rank for v in values):
         return list(values)
-    return [
-        r.annotation.stop_fusion(r.reshape(v, newshape=(1,)))
-        if v.shape == () and v.tensor is None
-        else v
-        for v in values
-    ]
+    return [_lift_scalar(r, v) if v.shape == () else v for v in values]
+
+
+def _lift_scalar(r: CallBuilder, value: Value) -> Value:
+    if value.tensor is None:
+        return r.annotation.stop_fusion(r.reshape(value, newshape=(1,)))
+    return value if value.dtype in INLINED else r.const(value.array().reshape(1), value.dtype)
 
 
 def format_pads(pads: Ints) -> Ints:
