@@ -16,7 +16,7 @@ import argparse
 import time
 from pathlib import Path
 
-from .campaign import Count, run_child, run_seeds, supervise
+from .campaign import Count, Run, run_child, run_seeds, supervise
 from .directions import DIRECTIONS, FILES
 from .recording import add_to_record, open_differences, settle
 
@@ -59,25 +59,27 @@ def main() -> int:
 
 def rerun() -> int:
     """Run again, a seed in a process, what the record has as different."""
-    outcomes = {}
-    for name, found in open_differences().items():
-        seed, _, direction = name.partition(" ")
-        chosen = [direction] if direction in DIRECTIONS else list(FILES)
-        outcomes[name] = outcome_of_seed(int(seed), chosen, found["model"])
-        print(f"{name}: {outcomes[name]}", flush=True)
+    outcomes: dict[str, str] = {}
+    found = open_differences()
+    for seed in dict.fromkeys(int(name.partition(" ")[0]) for name in found):
+        names = [name for name in found if name.startswith(f"{seed} ")]
+        chosen = [d for d in DIRECTIONS if f"{seed} {d}" in names] or list(FILES)
+        run = run_child(seed, 600, chosen, 1)
+        for name in names:
+            outcomes[name] = outcome_of(run, name, found[name]["model"])
+            print(f"{name}: {outcomes[name]}", flush=True)
     settle(outcomes)
     return int(bool(open_differences()))
 
 
-def outcome_of_seed(seed: int, directions: list[str], model: str) -> str:
-    """What becomes of one program now, in a word or several, if it is still made of the seed."""
-    run = run_child(seed, 600, directions, 1)
-    if run.differences:
+def outcome_of(run: Run, name: str, model: str) -> str:
+    """What became of a program in a direction, if the seed still gives the same program."""
+    if run.differences and (name in run.differences or not run.model):
         return f"differs: {next(iter(run.differences.values()))['why']}"
     if run.model != model:
         return ANOTHER
-    kinds = {kind for count in run.counts.values() for kind, n in count.kinds.items() if n}
-    return ", ".join(sorted(kinds)) or "no such graph"
+    counts = run.counts.get(name.partition(" ")[2])
+    return ", ".join(sorted(k for k, n in counts.kinds.items() if n)) if counts else "not sent"
 
 
 def show_smallest(seed: int, directions: list[str]) -> int:

@@ -155,6 +155,8 @@ def reduces_exactly(xs: Sequence[Array], how: str) -> bool:
     """Whether the order of updates makes no difference."""
     if how in ("max", "min"):
         return has_order(xs, {})
+    if xs[0].dtype == bool:
+        return False
     if how == "mul":
         return are_plain_factors(xs) if is_float(xs[0]) else is_small(xs[0], xs[2])
     return how != "add" or not is_float(xs[0]) or all(sums_fit([x], {}) for x in xs[::2])
@@ -163,7 +165,7 @@ def reduces_exactly(xs: Sequence[Array], how: str) -> bool:
 def scatters_once(xs: Sequence[Array], attrs: Attrs) -> bool:
     """Which of several updates of one element stays is open, unless they are reduced.
 
-    Products that overflow are, too, sums that do so on the way, and what is the largest of NaN.
+    Products that overflow are, too, sums that do so on the way and of booleans, and what is the largest of NaN.
     """
     if attrs.get("reduction", "none") != "none":
         return reduces_exactly(xs, attrs["reduction"])

@@ -46,6 +46,11 @@ def bounds_nan(program: Program, how: str) -> bool:
     )
 
 
+def resizes_to_one(program: Program, how: str) -> bool:
+    """Whether TVM's own code fails on an image of one element."""
+    return "reduce() of empty iterable" in how and any(s.op == "Resize" for s in program.steps)
+
+
 def slices_dynamically(program: Program, how: str) -> bool:
     """Whether MXNet fails in a slice."""
     return "sub-memory" in how and any(step.op == "Slice" for step in program.steps)
@@ -97,6 +102,7 @@ KNOWN = (
         ("MXNet",), slices_to_nothing,
         "MXNet has no tensors without elements: a slice of a dynamic size is an error then",
     ),
+    Known(("Relay",), resizes_to_one, "TVM resizes no image to one element"),
     Known(
         ("Relay", "Relax"), bounds_nan,
         "TVM's max, min and clip of NaN and a number is the number",

@@ -175,13 +175,14 @@ def write_bit_shift(r, x, y, *, direction: str):
     held = y.array() if y.tensor is not None else None
     if held is not None and held.size and 0 <= held.min() <= held.max() < x.type.bits:
         return shift(x, y)
-    zero = emit_scalar(r, 0, x.type)
-    within = r.less(y, emit_scalar(r, x.type.bits, y.type))
+    _, zero, bits = lift_scalars(r, y, *(emit_scalar(r, n, x.type) for n in (0, x.type.bits)))
+    within = r.less(y, bits)
     sign = zero
     if x.type.kind == "i":
         within = r.logical_and(within, r.greater_equal(y, zero))
         if direction == "RIGHT":
-            sign = r.where(r.less(x, zero), emit_scalar(r, -1, x.type), zero)
+            _, ones = lift_scalars(r, x, emit_scalar(r, -1, x.type))
+            sign = r.where(r.less(x, zero), ones, zero)
     return r.where(within, shift(x, r.where(within, y, zero)), sign)
 
 

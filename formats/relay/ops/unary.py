@@ -151,6 +151,7 @@ def dynamic_cosine(g, x: Value):
 # What stands for operators that TVM has for tensors of known sizes only
 DYNAMIC = {
     "Abs": lambda g, x: g.Max(x, g.Neg(x)),
+    "BitwiseNot": lambda g, x: g.BitwiseXor(x, g.const(np.invert(np.zeros((), x.type.numpy)))),
     "Cos": dynamic_cosine,
     "Cosh": partial(hyperbolic, "Cosh"),
     "IsNaN": lambda g, x: g.Not(g.Equal(x, x)),
