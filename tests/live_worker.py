@@ -71,9 +71,12 @@ class LiveWorker:
         if isinstance(worker, str):
             pytest.skip(worker)
         assert worker.stdin is not None and worker.stdout is not None
-        worker.stdin.write(json.dumps([command, *arguments]) + "\n")
-        worker.stdin.flush()
-        line = worker.stdout.readline()
+        try:
+            worker.stdin.write(json.dumps([command, *arguments]) + "\n")
+            worker.stdin.flush()
+            line = worker.stdout.readline()
+        except BrokenPipeError:  # it ended after its last answer
+            line = ""
         if not line:
             self._found = None  # the next question goes to another process
             code = worker.wait()
