@@ -62,9 +62,10 @@ class MxnetWriteOptions(WriteOptions):
     """What an MXNet model is written with."""
 
     mxnet: str | None = option(
-        "The MXNet to write for: 1.5 to 1.9.1, the default.",
-        "What the release lacks is refused; [mxnet-releases.md](../results/mxnet-releases.md) "
-        "tells what each makes of the node tests of ONNX and of MXNet's own operators.",
+        "The MXNet to write for: 1.2 to 2.0; 1.9.1 if left out.",
+        "What the release lacks is written in operators that it has, or refused; "
+        "[mxnet-releases.md](../results/mxnet-releases.md) tells what each makes of the node tests "
+        "of ONNX and of MXNet's own operators.",
         metavar="RELEASE",
     )  # fmt: skip
     write_epoch: int | None = option(

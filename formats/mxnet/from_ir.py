@@ -27,7 +27,7 @@ def from_ir(graph: Graph, *, mxnet: str | None = None) -> Graph:
         Unconvertible: for every input, output and node the release cannot express.
     """
     asked = get_release(mxnet)
-    legal, hints = legalize_for_mxnet(mark_suppression_masks(without_functions(graph)))
+    legal, hints = legalize_for_mxnet(mark_suppression_masks(without_functions(graph)), asked)
     read = legal.graph.uses()
     table = writes.with_diagnostics(legal.diagnostics).with_hints(hints)
     pairs = zip(graph.inputs, legal.graph.inputs, strict=True)

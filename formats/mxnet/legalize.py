@@ -7,20 +7,22 @@ an operator that came to the standard later becomes what it was before
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from serde.decompositions.loops import inline_if, unroll_loop
 from serde.decompositions.table import add_decompositions
 from serde.ir.graph import DType, Graph, Node, Value
 from serde.ir.replace_uses import replace_values
 from serde.legalize.convert import scalarize_sequences
 from serde.legalize.emulate_types import STORAGE_TYPE
-from serde.legalize.target import Target
+from serde.legalize.target import Target, legalization_table
 from serde.legalize.walk import Legalized, legalize
 from serde.passes.dce import drop_dead
 
+from .releases import Release
 from .target import legalizations, writes
 
 # Operands that are sizes; where they are known by name, a hint ``sizes`` holds them.
@@ -37,25 +39,48 @@ OF_WIDE_FLOATS = (
 CONSTRAINTS = dict.fromkeys(OF_WIDE_FLOATS, NO_HALVES) | {
     "MaxPool": {"T": frozenset({DType.FLOAT16, DType.FLOAT32, DType.FLOAT64})}
 }
+# Operators whose rules need what old releases lack: there they are decomposed.
+NEEDS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "DeformConv": ("_contrib_ModulatedDeformableConvolution", {}),
+    "Erf": ("erf", {}),
+    "Gelu": ("LeakyReLU", {"act_type": "gelu"}),
+    "If": ("_cond", {}),
+    "Loop": ("_foreach", {}),
+    "RoiAlign": ("_contrib_ROIAlign", {"aligned": True}),
+    "Selu": ("LeakyReLU", {"act_type": "selu"}),
+}
+CPU_KERNELS = {"GRU": 10300, "RNN": 10300}  # the releases that first have them
+WITHOUT_CONTROL_FLOW: Mapping[str, Callable[..., Any]] = {"If": inline_if, "Loop": unroll_loop}
 Hints = dict[Value, Mapping[str, Any]]  # for rules, by the first output of a node
 
 
+def mxnet_target(release: Release) -> Target:
+    """A release of MXNet, once all families have filled the tables."""
+    lacks = [op for op, (needed, attrs) in NEEDS.items() if not release.has(needed, **attrs)]
+    lacks += [op for op, first in CPU_KERNELS.items() if release.number < first]
+    return _target_without(frozenset(lacks))
+
+
 @cache
-def mxnet_target() -> Target:
-    """MXNet, once all families have filled the tables."""
+def _target_without(lacks: frozenset[str]) -> Target:
+    supported = {op: CONSTRAINTS.get(op, {}) for op in writes.rules if op not in lacks}
+    table = legalization_table(legalizations.name)
+    table = table.merge({op: r for op, r in legalizations.rules.items() if op not in lacks})
+    table = table.extend({op: f for op, f in WITHOUT_CONTROL_FLOW.items() if op in lacks})
     return Target(
         "mxnet",
-        supports={op: CONSTRAINTS.get(op, {}) for op in writes.rules},
-        legalizations=add_decompositions(legalizations, writes.rules),
+        supports=supported,
+        legalizations=add_decompositions(table, supported),
         emulated=frozenset(STORAGE_TYPE),
         emulates_inputs=True,
+        control_flow="Loop" not in lacks,
         counted=COUNTED,
     )
 
 
-def legalize_for_mxnet(graph: Graph) -> tuple[Legalized, Hints]:
-    """The graph in operators and element types that MXNet has, as far as it can be, and hints."""
-    legal = legalize(_name_unknown_sizes(scalarize_sequences(graph)), mxnet_target())
+def legalize_for_mxnet(graph: Graph, release: Release) -> tuple[Legalized, Hints]:
+    """The graph in operators and element types of a release, as far as it can be, and hints."""
+    legal = legalize(_name_unknown_sizes(scalarize_sequences(graph)), mxnet_target(release))
     hints: Hints = {}
     return legal._replace(graph=drop_dead(_collect_size_hints(legal.graph, hints))), hints
 

@@ -1,13 +1,61 @@
-"""What releases of MXNet brought that those before them lack: forward operators by the names they
-are saved under, attributes, and the values that attributes of a choice take (``double``: numbers
-of 64 bits).
+"""What releases of MXNet lack of 1.9's: forward operators by the names they are saved under,
+attributes, and the values that attributes of a choice take (``double``: numbers of 64 bits).
 
-Written by tests/mxnet/make_releases.py from the registries of: 1.5.1, 1.6.0, 1.7.0, 1.8.0, 1.9.1.
+Written by tests/mxnet/make_releases.py from the registries of:
+1.2.1.post1, 1.3.1, 1.4.1, 1.5.1, 1.6.0, 1.7.0.post2, 1.8.0.post0, 1.9.1, 2.0.0b1.
 """
 
 from __future__ import annotations
 
+# What came with a release.
 BROUGHT = {
+    "1.3": (
+        "Embedding.sparse_grad LeakyReLU.act_type=selu Pooling.count_include_pad "
+        "Pooling.p_value Pooling.pool_type=lp RNN.lstm_state_clip_max RNN.lstm_state_clip_min "
+        "RNN.lstm_state_clip_nan RNN.projection_size _cond _contrib_ROIAlign "
+        "_contrib_SparseEmbedding.sparse_grad _contrib_SyncBatchNorm "
+        "_contrib_box_nms.valid_thresh _contrib_div_sqrt_dim "
+        "_contrib_quantized_pooling.count_include_pad _contrib_quantized_pooling.p_value "
+        "_contrib_quantized_pooling.pool_type=lp _foreach _histogram _linalg_gemm.axis "
+        "_linalg_gemm2.axis _logical_and _logical_and_scalar _logical_or _logical_or_scalar "
+        "_logical_xor _logical_xor_scalar _random_exponential_like _random_gamma_like "
+        "_random_generalized_negative_binomial_like _random_negative_binomial_like "
+        "_random_normal_like _random_poisson_like _random_uniform_like _ravel_multi_index "
+        "_rnn_param_concat _sample_multinomial.dtype=float16 _sample_multinomial.dtype=float32 "
+        "_sample_multinomial.dtype=float64 _sample_multinomial.dtype=uint8 "
+        "_sample_unique_zipfian _unravel_index _while_loop adam_update.lazy_update "
+        "argsort.dtype batch_dot.forward_stype broadcast_like broadcast_logical_and "
+        "broadcast_logical_or broadcast_logical_xor depth_to_space diag dot.forward_stype "
+        "ftml_update.clip_grad ftml_update.epsilon=double ftml_update.t hard_sigmoid "
+        "log_softmax.temperature logical_not mp_sgd_mom_update.lazy_update "
+        "mp_sgd_update.lazy_update pick.mode sgd_mom_update.lazy_update sgd_update.lazy_update "
+        "shape_array size_array softmax.temperature space_to_depth topk.dtype"
+    ),
+    "1.4": (
+        "BilinearSampler.cudnn_off CTCLoss Pooling.pooling_convention=same "
+        "SpatialTransformer.cudnn_off _arange.infer_range _contrib_boolean_mask "
+        "_contrib_dgl_adjacency _contrib_dgl_subgraph _contrib_edge_id _contrib_getnnz "
+        "_contrib_group_adagrad_update _contrib_index_copy _contrib_quantized_concat "
+        "_contrib_quantized_pooling.pooling_convention=same _linalg_trmm.lower "
+        "_linalg_trsm.lower _random_randint _slice_assign_scalar.scalar=double "
+        "_zeros_without_dtype broadcast_like.lhs_axes broadcast_like.rhs_axes diag.axis1 "
+        "diag.axis2 erf softmin"
+    ),
+    "1.5": (
+        "Dropout.cudnn_off LeakyReLU.act_type=gelu Pooling.layout RNN.use_sequence_length "
+        "_adamw_update _contrib_BilinearResize2D.mode _contrib_BilinearResize2D.scale_height "
+        "_contrib_BilinearResize2D.scale_width _contrib_ROIAlign.position_sensitive "
+        "_contrib_box_nms.background_id _contrib_dgl_csr_neighbor_non_uniform_sample "
+        "_contrib_dgl_csr_neighbor_uniform_sample _contrib_dgl_graph_compact "
+        "_contrib_gradientmultiplier _contrib_hawkesll _contrib_index_array "
+        "_contrib_quantize_v2 _contrib_quantized_act _contrib_quantized_elemwise_add "
+        "_contrib_quantized_pooling.layout _contrib_requantize.out_type _image_crop "
+        "_image_resize _linalg_extractdiag _linalg_extracttrian _linalg_inverse "
+        "_linalg_makediag _linalg_maketrian _linspace _mp_adamw_update _split_v2 all_finite "
+        "amp_cast amp_multicast erfinv log_softmax.dtype moments mp_nag_mom_update "
+        "multi_all_finite multi_mp_sgd_mom_update multi_mp_sgd_update multi_sgd_mom_update "
+        "multi_sgd_update nag_mom_update norm.out_dtype softmax.dtype softmin.dtype"
+    ),
     "1.6": (
         "BatchNorm.max_calib_range BatchNorm.min_calib_range Cast.dtype=bool GroupNorm "
         "_contrib_RROIAlign _contrib_allclose _contrib_arange_like _contrib_box_decode "
@@ -121,4 +169,37 @@ BROUGHT = {
         "_contrib_quantize_asym _contrib_quantized_rnn _sg_mkldnn_selfatt_qk "
         "_sg_mkldnn_selfatt_valatt"
     ),
+}
+# What MXNet 2.0 has no more.
+REMOVED = (
+    "BatchNorm_v1 Convolution_v1 Pooling_v1 _contrib_SparseEmbedding _contrib_ifft "
+    "_contrib_quantize_asym _contrib_quantized_rnn _npi_pad.constant_value "
+    "_sample_multinomial.get_prob _scatter_elemwise_div _scatter_minus_scalar "
+    "_scatter_plus_scalar rmsprop_update.gamma1 rmspropalex_update.gamma1 "
+    "rmspropalex_update.gamma2"
+)
+# What MXNet 2.0 calls otherwise.
+RENAMED = {
+    "_contrib_DeformableConvolution": "_npx_deformable_convolution",
+    "_contrib_ModulatedDeformableConvolution": "_npx_modulated_deformable_convolution",
+    "_np_all": "_npi_all",
+    "_np_any": "_npi_any",
+    "_np_atleast_1d": "_npi_atleast_1d",
+    "_np_atleast_2d": "_npi_atleast_2d",
+    "_np_atleast_3d": "_npi_atleast_3d",
+    "_np_copy": "_npi_copy",
+    "_np_cumsum": "_npi_cumsum",
+    "_np_diag": "_npi_diag",
+    "_np_diagflat": "_npi_diagflat",
+    "_np_diagonal": "_npi_diagonal",
+    "_np_dot": "_npi_dot",
+    "_np_max": "_npi_max",
+    "_np_min": "_npi_min",
+    "_np_moveaxis": "_npi_moveaxis",
+    "_np_prod": "_npi_prod",
+    "_np_roll": "_npi_roll",
+    "_np_squeeze": "_npi_squeeze",
+    "_np_sum": "_npi_sum",
+    "_np_trace": "_npi_trace",
+    "_np_transpose": "_npi_transpose",
 }

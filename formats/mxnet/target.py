@@ -38,6 +38,9 @@ OF_TWO = {
     "_mod_scalar": ("broadcast_mod", False),
     "_not_equal_scalar": ("broadcast_not_equal", False),
 }
+# Operators that oneDNN of MXNet 2.0 computes in a layout of its own: where the operands' shapes
+# differ, what reads the result fails (``!is_view``). A Reshape gives it the plain layout.
+BLOCKED = frozenset({"broadcast_add", "broadcast_div", "broadcast_mul", "broadcast_sub"})
 
 
 def defaults(op: str) -> Mapping[str, Any]:
@@ -125,7 +128,21 @@ class SymbolBuilder(Builder):
             both, is_left = OF_TWO[op]
             beside = self.const(np.array([attrs["scalar"]]), inputs[0].type)
             return self[both](*((beside, inputs[0]) if is_left else (inputs[0], beside)))
+        if op in BLOCKED and self.release.has_np_shape:
+            inputs = [self._in_plain_layout(v, inputs) for v in inputs]
         return super().emit(op, inputs, attrs, outputs)
+
+    def _in_plain_layout(self, value: Operand, operands: Sequence[Operand]) -> Operand:
+        """An operand in the plain layout, where it may be in another one and is broadcast."""
+        shapes = [v.shape if isinstance(v, Value) else () for v in operands]
+        is_same = None not in shapes and shapes[0] == shapes[1]
+        if is_same or not isinstance(value, Value) or value.tensor is not None:
+            return value
+        if value in self.inputs or (value.shape is not None and len(value.shape) < 3):
+            return value
+        made = self.Reshape(value, shape=(-2,))  # all axes as they are
+        made.dtype, made.shape = value.dtype, value.shape
+        return made  # type: ignore[no-any-return]
 
     def _holds(self, scalar: float, dtype: DType | None) -> bool:
         """Whether a number beside a tensor of that type is what the release computes with."""

@@ -80,8 +80,7 @@ def to_ir(
     else:
         refuse_missing_parameters(graph)
     complete = complete_inputs(graph, info.variables)
-    if not info.has_numpy_shapes:
-        complete = infer_zeros_sizes(complete)
+    complete = infer_zeros_sizes(complete, unknown=-1 if info.has_numpy_shapes else 0)
     exact = integers == "exact" and not dequantize
     read = reads_of(parse_version(graph.metadata.get(VERSION)))
     known = read if exact else read.merge(floating.rules)

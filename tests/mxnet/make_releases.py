@@ -1,67 +1,59 @@
-"""Write what each release of MXNet from 1.5 on brought to the registry.
+"""Write what each release of MXNet from 1.2 on has of the newest 1.x, and how 2.0 calls it.
 
-    python -m tests.mxnet.make_releases FOLDER …
+    SERDE_MXNET=FOLDER python -m tests.mxnet.make_releases
 
-Each folder is where a release is installed (``pip install --no-deps --target FOLDER mxnet==1.6.0``);
-the newest is the one that imports anyway. ``formats/mxnet/release_data.py`` holds the operators,
-attributes and values of attributes a release has and the one before it has not.
+``releases_live.py`` makes the releases' environments; the newest 1.x is the one that imports here.
+``formats/mxnet/release_data.py`` holds the operators, attributes and values of attributes of it by
+the release that they came with, those that MXNet 2.0 removed, and those that it renamed.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import subprocess
-import sys
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.mxnet.make_registry import registry
+from tests.mxnet.releases_live import SECOND, WRITTEN, worker
+
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "formats" / "mxnet" / "release_data.py"
-HEADER = '''"""What releases of MXNet brought that those before them lack: forward operators by the names they
-are saved under, attributes, and the values that attributes of a choice take (``double``: numbers
-of 64 bits).
+NEWEST = "1.9.1"
+HEADER = '''"""What releases of MXNet lack of 1.9's: forward operators by the names they are saved under,
+attributes, and the values that attributes of a choice take (``double``: numbers of 64 bits).
 
-Written by tests/mxnet/make_releases.py from the registries of: {}.
+Written by tests/mxnet/make_releases.py from the registries of:
+{}.
 """
 
 from __future__ import annotations
 
 '''
-ASK = (
-    "import json\n"
-    "from tests.mxnet.make_registry import registry\n"
-    "from tests.mxnet_live import live_mxnet\n"
-    "print(json.dumps([live_mxnet().__version__, registry()]))"
-)
+PREFIX = re.compile("^(_np|_npi|_npx|_contrib)_")
 Registry = Mapping[str, Any]
-Brought = dict[str, list[str]]
+Names = Mapping[str, Sequence[str]]
 
 
-def registry_of(folder: str | None) -> tuple[str, Registry]:
-    """A release and its registry, asked in a process of its own."""
-    places = [*([folder] if folder else []), str(ROOT)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(places)}
-    done = subprocess.run(
-        [sys.executable, "-c", ASK], check=True, capture_output=True, text=True, env=environment
-    )
-    version, found = json.loads(done.stdout.splitlines()[-1])
-    return version, found
+def by_name(found: Registry) -> dict[str, Any]:
+    """The entry of every name, other names included."""
+    return {a: entry for n, entry in found.items() for a in (n, *entry.get("aliases", ()))}
 
 
-def things(found: Registry, names: Mapping[str, Sequence[str]]) -> set[str]:
+def things(found: Registry, names: Iterable[str], renamed: Mapping[str, str] = {}) -> set[str]:
     """All there is of a registry: ``op``, ``op.attribute`` and ``op.attribute=value``.
 
-    ``names`` are the names the newest release saves operators under, with their other names.
+    ``names`` are the names the newest release saves operators under, ``renamed`` those that the
+    registry has others for.
     """
-    every = {a: entry for n, entry in found.items() for a in (n, *entry.get("aliases", ()))}
+    every = by_name(found)
     has = set()
-    for name in (n for n in names if n in every):
+    for name in names:
+        if (entry := every.get(renamed.get(name, name))) is None:
+            continue
         has.add(name)
-        for attribute, kind in every[name].get("attributes", {}).items():
+        for attribute, kind in entry.get("attributes", {}).items():
             has.add(f"{name}.{attribute}")
             has.update(f"{name}.{attribute}={value}" for value in choices(kind))
     return has
@@ -75,15 +67,47 @@ def choices(kind: str) -> list[str]:
     return [v.strip().strip("'") for v in listed[1].split(",")]
 
 
-def brought(registries: Sequence[tuple[str, Registry]]) -> Iterator[tuple[str, list[str]]]:
-    """Each release after the first, and what it has that the one before has not."""
-    newest = registries[-1][1]
-    names = {n: entry.get("aliases", ()) for n, entry in newest.items()}
-    has = [things(found, names) for _, found in registries]
-    for at in range(1, len(registries)):
-        new = has[at] - has[at - 1]
-        plain = {t for t in new if not any(part in new for part in parents(t))}
-        yield registries[at][0].rpartition(".")[0], sorted(plain)
+def find_renamed(newest: Registry, found: Registry) -> Iterator[tuple[str, str]]:
+    """Operators of the newest release that another registry saves under a name that is alike."""
+    for name in newest.keys() - by_name(found).keys():
+        alike = [
+            other for other in found
+            if plain(other) == plain(name) and operands(found[other]) == operands(newest[name])
+        ]  # fmt: skip
+        prefixed = [other for other in alike if PREFIX.match(other)]
+        if len(prefixed) == 1:
+            yield name, prefixed[0]
+
+
+def operands(entry: Mapping[str, Any]) -> Sequence[str]:
+    """What an operator calls its operands."""
+    found: Sequence[str] = entry.get("operands", ())
+    return found
+
+
+def plain(name: str) -> str:
+    """A name without its prefix and its way to divide words."""
+    return PREFIX.sub("", name).replace("_", "").lower()
+
+
+def came_with(has: Mapping[str, set[str]]) -> Iterator[tuple[str, list[str]]]:
+    """Each release after the first, and what of the newest the ones from it on have."""
+    releases = [*has]
+    newest = has[NEWEST]
+    for at in range(1, len(releases)):
+        later = set.intersection(*(has[r] for r in releases[at:]))
+        new = (newest & later) - has[releases[at - 1]]
+        yield minor(releases[at]), without_parts(new)
+
+
+def without_parts(found: set[str]) -> list[str]:
+    """Sorted, without attributes of operators and values of attributes that are there too."""
+    return sorted(t for t in found if not any(part in found for part in parents(t)))
+
+
+def minor(release: str) -> str:
+    """``1.7`` for 1.7.0.post2."""
+    return ".".join(release.split(".")[:2])
 
 
 def parents(thing: str) -> Iterator[str]:
@@ -95,20 +119,40 @@ def parents(thing: str) -> Iterator[str]:
             yield f"{op}.{attribute.partition('=')[0]}"
 
 
-def as_module(releases: Sequence[str], found: Mapping[str, Sequence[str]]) -> str:
+def as_module(
+    releases: Iterable[str], brought: Mapping[str, Sequence[str]], removed: Sequence[str],
+    renamed: Mapping[str, str],
+) -> str:  # fmt: skip
     """The module, as ruff formats it."""
-    lines = [HEADER.format(", ".join(releases)), "BROUGHT = {\n"]
-    for release, things_ in found.items():
-        rows = textwrap.wrap(" ".join(things_), 86, break_long_words=False, break_on_hyphens=False)
-        lines.append(f'    "{release}": (\n')
-        lines += [f'        "{row} "\n' for row in rows[:-1]] + [f'        "{rows[-1]}"\n']
-        lines.append("    ),\n")
+    lines = [HEADER.format(", ".join(releases)), "# What came with a release.\nBROUGHT = {\n"]
+    for release, found in brought.items():
+        rows = [*as_text(found, "        ")]
+        one = f'    "{release}": ({rows[0].strip()}),\n'
+        lines += [one] if len(rows) == 1 else [f'    "{release}": (\n', *rows, "    ),\n"]
+    lines += ["}\n# What MXNet 2.0 has no more.\nREMOVED = (\n", *as_text(removed, "    "), ")\n"]
+    lines += ["# What MXNet 2.0 calls otherwise.\nRENAMED = {\n"]
+    lines += [f'    "{old}": "{new}",\n' for old, new in renamed.items()]
     return "".join(lines) + "}\n"
 
 
+def as_text(found: Sequence[str], indent: str) -> Iterator[str]:
+    """Lines of a text of words."""
+    width = 94 - len(indent)
+    rows = textwrap.wrap(" ".join(found), width, break_long_words=False, break_on_hyphens=False)
+    yield from (f'{indent}"{row} "\n' for row in rows[:-1])
+    yield f'{indent}"{rows[-1]}"\n'
+
+
+def main() -> None:
+    """Ask every release and write the file."""
+    newest = registry()
+    found = {r: worker(r).ask("registry") for r in WRITTEN if r != SECOND} | {NEWEST: newest}
+    second = worker(SECOND).ask("registry")
+    renamed = dict(sorted(find_renamed(newest, second)))
+    has = {r: things(its, newest) for r, its in found.items()}
+    removed = without_parts(has[NEWEST] - things(second, newest, renamed))
+    FILE.write_text(as_module([*found, SECOND], dict(came_with(has)), removed, renamed))
+
+
 if __name__ == "__main__":
-    asked = sorted(
-        (registry_of(folder) for folder in (*sys.argv[1:], None)),
-        key=lambda pair: [int(n) for n in pair[0].split(".")],
-    )
-    FILE.write_text(as_module([version for version, _ in asked], dict(brought(asked))))
+    main()

@@ -24,8 +24,12 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))
 from tests.live_worker import LiveWorker, make
 
 VARIABLE = "SERDE_MXNET"
-RELEASES = ("0.9.5.post2", "0.11.0", "1.0.0", "1.2.0", "1.3.0", "1.4.0", "2.0.0b1")
 SECOND = "2.0.0b1"
+# Releases whose files are read, and those that symbols are written for beside 1.9.1.
+LATER = ("1.5.1", "1.6.0", "1.7.0.post2", "1.8.0.post0", SECOND)
+READ = ("0.9.5.post2", "0.11.0", "1.0.0", "1.2.0", "1.3.0", "1.4.0", *LATER)
+WRITTEN = ("1.2.1.post1", "1.3.1", "1.4.1", *LATER)
+RELEASES = (*dict.fromkeys((*READ, *WRITTEN)),)
 NEEDS = ("numpy<1.17", "requests", "graphviz", "scipy")
 BOOK = "d2l==1.0.3"  # Dive into Deep Learning, whose networks MXNet 2.0 runs, and what it imports
 BOOK_NEEDS = ("matplotlib", "pandas", "ipython")

@@ -4,6 +4,7 @@ It is written for Python 3.7 and for MXNet 0.9.5 to 2.0.
 """
 
 import ctypes
+import json
 import os
 import signal
 import sys
@@ -18,6 +19,10 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspa
 from tests.serving import serve
 
 OPERANDS = ("NDArray-or-Symbol", "NDArray", "Symbol", "Symbol or Symbol[]")
+# Operators of whose results an executor does not infer the shapes.
+FINDS_SHAPES = frozenset(
+    "_contrib_boolean_mask _npi_bincount _npi_unique _npx_nonzero _while_loop".split()
+)
 SECONDS = 20  # that a symbol may take
 Strings = ctypes.POINTER(ctypes.c_char_p)
 
@@ -67,6 +72,16 @@ def describe(name):
 
 
 @contextmanager
+def limit(seconds):
+    """End the process after a time: some symbols hang, where a later release raises an error."""
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
+@contextmanager
 def shapes(is_numpy):
     """Whether a size may be 0, where the release can tell."""
     if not is_numpy:
@@ -81,14 +96,46 @@ def shapes(is_numpy):
 def run(what, inputs, outputs):
     """Run a symbol, given as its JSON and whether it has NumPy's shapes, on arrays by name."""
     text, is_numpy = what
-    signal.alarm(SECONDS)  # some hang, where a later release raises an error
     with np.load(inputs) as read:
         feeds = {name: read[name] for name in read.files}
-    with shapes(is_numpy):
+    with limit(SECONDS), shapes(is_numpy):
         symbol = parse(text)
         arrays = {n: to_mxnet(feeds[n]) for n in listed_inputs(symbol)}
         np.savez(outputs, *[to_numpy(y) for y in forward(symbol, arrays)])
-    signal.alarm(0)
+
+
+def run_files(files, inputs, outputs):
+    """Run a model, given as the paths of its symbol and parameters, on arrays by name."""
+    with np.load(inputs) as read:
+        feeds = {n: np.atleast_1d(read[n]) for n in read.files}
+    is_second = hasattr(mx.sym.Symbol, "_bind")
+    with limit(6 * SECONDS):
+        results = (import_block if is_second else bind_files)(files, feeds)
+        np.savez(outputs, *[to_numpy(y) for y in results])
+
+
+def bind_files(files, feeds):
+    """The outputs of a model that is loaded as every program did up to MXNet 1.9."""
+    symbol = mx.sym.load(files[0])
+    held = mx.nd.load(files[1])
+    arrays = {n.partition(":")[2]: a for n, a in held.items()} if held else {}
+    arrays.update((n, to_mxnet(x)) for n, x in feeds.items())
+    return forward(symbol, {n: arrays[n] for n in listed_inputs(symbol)})
+
+
+def import_block(files, feeds):
+    """The outputs of a model that is loaded as programs of MXNet 2.0 do."""
+    read = mx.np_symbol if mx.util.is_np_array() else mx.sym
+    names = [n for n in listed_inputs(read.load(files[0])) if n in feeds]
+    if not names:
+        return bind_files(files, feeds)
+    block = mx.gluon.SymbolBlock.imports(files[0], names, files[1])
+    found = block(*[mx.np.array(feeds[n], dtype=feeds[n].dtype) for n in names])
+    return found if isinstance(found, (list, tuple)) else [found]
+
+
+def nodes_of(symbol):
+    return json.loads(symbol.tojson())["nodes"]
 
 
 def parse(text):
@@ -102,13 +149,15 @@ def listed_inputs(symbol):
 
 def forward(symbol, arrays):
     """The outputs in inference mode; by an executor where it knows the shapes."""
-    if hasattr(symbol, "_bind") and arrays:
+    is_second = hasattr(symbol, "_bind")
+    if (is_second or FINDS_SHAPES.intersection(n["op"] for n in nodes_of(symbol))) and arrays:
         try:
             made = mx.nd.CachedOp(symbol)
         except mx.MXNetError:  # it needs gradients
             made = None
         if made is not None:
-            result = made(*[arrays[n] for n in symbol.list_inputs()], default_ctx=mx.cpu())
+            more = {"default_ctx": mx.cpu()} if is_second else {}
+            result = made(*[arrays[n] for n in symbol.list_inputs()], **more)
             return result if isinstance(result, list) else [result]
     states = {n: arrays.pop(n) for n in symbol.list_auxiliary_states()}
     bind = symbol._bind if hasattr(symbol, "_bind") else symbol.bind
@@ -144,8 +193,17 @@ def call(module, function, *arguments):
     return getattr(import_module(module), function)(*arguments)
 
 
-COMMANDS = {f.__name__: f for f in (version, op_names, registry, run, visible, load, call)}
+COMMANDS = {
+    f.__name__: f for f in (version, op_names, registry, run, run_files, visible, load, call)
+}
+
+
+def message(error):
+    """What an error says, without where in the library it came from."""
+    lines = [line.strip() for line in str(error).partition("Stack trace")[0].splitlines()]
+    told = " ".join(line for line in lines if line and "[bt]" not in line and "C++" not in line)
+    return f"{type(error).__name__}: {told}"
 
 
 if __name__ == "__main__":
-    serve(version(), COMMANDS)
+    serve(version(), COMMANDS, message)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from serde.formats.mxnet.legalize import mxnet_target
+from serde.formats.mxnet.releases import get_release
 from serde.spec import schema
 from serde.version_converter.adapters import downgrades
 from tests.light_models import model_path
@@ -41,6 +42,6 @@ def test_every_operator_of_mxnets_own_importer_is_there():
     decomposed = {
         op for v, rules in downgrades.items() for op in rules.rules if schema.first_version(op) == v
     }
-    target = mxnet_target()
+    target = mxnet_target(get_release(None))
     written = target.supports.keys() | target.legalizations.rules.keys() | decomposed
     assert _convert_map.keys() - written - GONE == set()

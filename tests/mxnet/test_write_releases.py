@@ -1,8 +1,12 @@
-"""Symbols written for older releases; conformance/mxnet_releases.py has those releases run them."""
+"""Symbols written for other releases, and what those make of them.
+
+All node tests and networks are cells of ``conformance``: docs/results/mxnet-releases.md.
+"""
 
 from __future__ import annotations
 
 import json
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -13,21 +17,20 @@ from serde.cli.commands import main
 from serde.errors import Unconvertible, UsageError
 from serde.formats.mxnet.from_ir import from_ir
 from serde.formats.mxnet.io.symbol_writer import encode_live
-from serde.formats.mxnet.release_data import BROUGHT
+from serde.formats.mxnet.release_data import BROUGHT, REMOVED, RENAMED
 from serde.formats.mxnet.releases import KNOWN, get_release
 from serde.formats.mxnet.target import OF_TWO
 from serde.formats.onnx.reader import decode
 from serde.legalize.convert import raise_to_ir
-from tests.mxnet.make_registry import FILE
-from tests.mxnet.make_releases import things
+from tests.mxnet.make_registry import FILE, SECOND_FILE
+from tests.mxnet.make_releases import by_name, things
 from tests.mxnet_live import run_symbol
 from tests.onnx_live import model_of, run_model
 
 LACKING = """
-g (float[2,3] x, float[2,3] z) => (float[2,3] y, bool[2,3] more)
+g (float[2,3] x, float[2,3] z) => (int64[2,K] y, bool[2,3] more)
 {
-  axis = Constant <value_int = 1> ()
-  y = CumSum (x, axis)
+  y = NonZero (x)
   more = Greater (x, z)
 }"""
 LARGE = """
@@ -51,8 +54,8 @@ g (int8[2,3] x) => (int8[2,3] y) { low = Constant <value = int8 {-3}> () y = Cli
 X = np.random.default_rng(0).standard_normal((4, 5), np.float32)
 # A model, what it is run on, something of its symbol and the releases that have it there.
 WAYS = {
-    "a large number": (LARGE, np.int32([-5, 7, 2]), "_rminus_scalar", KNOWN[2:]),
-    "gelu": (GELU, X[:2, :3], '"act_type": "gelu"', ("1.5", "1.6", "1.8", "1.9")),
+    "a large number": (LARGE, np.int32([-5, 7, 2]), "_rminus_scalar", KNOWN[5:]),
+    "gelu": (GELU, X[:2, :3], '"act_type": "gelu"', ("1.5", "1.6", "1.8", "1.9", "2.0")),
     "beyond the ends": (REACHING, X, '"end": "(4, None)"', KNOWN),
     "a bound left out": (LEAST, np.int8([[-9, 0, 9]] * 2), '"a_max": "127"', KNOWN),
 }
@@ -70,7 +73,7 @@ def test_what_a_release_has_otherwise(way):
     for asked in KNOWN:
         text, arrays = written(body, asked)
         number = json.loads(text)["attrs"]["mxnet_version"][1]
-        assert number == int(asked[2]) * 100 + 10000
+        assert number == int(asked[0]) * 10000 + int(asked[2]) * 100
         assert (form in text) == (asked in having), asked
         held = {n.partition(":")[2]: t.load() for n, t in arrays.items()}
         wanted = run_model(model_of(body), {"x": x})
@@ -84,7 +87,7 @@ def test_what_a_release_lacks_is_refused_by_name():
         written(LACKING, "1.5")
     assert [(p.op, p.reason) for p in caught.value.problems] == [
         ("output", "booleans, which no tensor of MXNet 1.5 holds"),
-        ("CumSum", "MXNet 1.5 has no operator _np_cumsum, which came with 1.6"),
+        ("NonZero", "MXNet 1.5 has no operator _npx_nonzero, which came with 1.6"),
     ]
     assert written(LACKING, "1.6.0")
 
@@ -93,15 +96,15 @@ def test_the_command_takes_a_release(tmp_path):
     source, target = tmp_path / "m.onnx", tmp_path / "m-symbol.json"
     source.write_bytes(model_of(LACKING).SerializeToString())
     asked = CliRunner().invoke(main, ["check", str(source), "--to", "mxnet", "--mxnet", "1.5"])
-    assert asked.exit_code == 1 and "_np_cumsum" in asked.output
+    assert asked.exit_code == 1 and "_npx_nonzero" in asked.output
     done = CliRunner().invoke(main, ["convert", str(source), "-o", str(target), "--mxnet", "1.6.0"])
     assert done.exit_code == 0, done.output
     assert json.loads(target.read_text())["attrs"] == {"mxnet_version": ["int", 10600]}
 
 
-@pytest.mark.parametrize("asked", ["1.4", "2.0", "1", "1.x", ""])
+@pytest.mark.parametrize("asked", ["1.1", "2.1", "1", "1.x", ""])
 def test_other_releases_are_refused(asked, tmp_path):
-    with pytest.raises(UsageError, match=r"1\.5, 1\.6, 1\.7, 1\.8, 1\.9"):
+    with pytest.raises(UsageError, match=r"1\.2, 1\.3, 1\.4, 1\.5, 1\.6, 1\.7, 1\.8, 1\.9, 2\.0"):
         get_release(asked)
     source = tmp_path / "m.onnx"
     source.write_bytes(model_of(GELU).SerializeToString())
@@ -112,12 +115,19 @@ def test_other_releases_are_refused(asked, tmp_path):
 def test_builds_of_a_release_are_that_release():
     assert get_release("1.7.0.post2") is get_release("1.7.0")
     assert get_release("1.9.1b20210101").number == 10901
+    assert get_release("2.0.0b1").number == 20000
 
 
 def test_what_came_is_in_the_registry():
     found = json.loads(FILE.read_text())
     has = things(found, {n: entry.get("aliases", ()) for n, entry in found.items()})
-    assert {t for brought in BROUGHT.values() for t in brought.split()} <= has
+    assert {*chain.from_iterable(map(str.split, (*BROUGHT.values(), REMOVED)))} <= has
+
+
+def test_what_is_called_otherwise_is_in_both_registries():
+    newest, second = (by_name(json.loads(path.read_text())) for path in (FILE, SECOND_FILE))
+    assert all(old in newest and old not in second for old in RENAMED)
+    assert all(new in second for new in RENAMED.values())
 
 
 def test_numbers_of_64_bits_came_with_one_release():

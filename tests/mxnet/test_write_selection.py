@@ -72,10 +72,15 @@ def test_one_element_is_the_best():
     check(body, x=np.float32([[3, 1, 2]]))
 
 
-def test_an_older_release_has_no_order():
-    body = TOP.format(kind="float", shape="3,36", axis=1, count=5, largest=1)
-    with pytest.raises(Unconvertible, match="came with 1.6"):
-        from_ir(raise_to_ir(decode(model_of(body))), mxnet="1.5")
+@pytest.mark.parametrize(("asked", "kind", "shape", "why"), [
+    ("1.2", "int64", "3,36", "MXNet 1.2 sorts no int64"),
+    ("1.2", "float", "3,5000", "MXNet 1.2 sorts float32 only, which cannot order 5000 places"),
+    ("1.5", "float", "3,N", "came with 1.6"),
+])  # fmt: skip
+def test_what_an_older_release_cannot_order(asked, kind, shape, why):
+    body = TOP.format(kind=kind, shape=shape, axis=1, count=5, largest=1)
+    with pytest.raises(Unconvertible, match=why):
+        from_ir(raise_to_ir(decode(model_of(body))), mxnet=asked)
 
 
 def test_places_of_what_is_not_zero():

@@ -15,12 +15,14 @@ from .propagate import Propagation
 OF_ANY_SIZE = frozenset({"_zeros", "_zeros_without_dtype"})
 
 
-def infer_zeros_sizes(graph: Graph) -> Graph:
-    """``graph`` with a number for each size of zeros that is 0 and that their use determines.
+def infer_zeros_sizes(graph: Graph, unknown: int = 0) -> Graph:
+    """``graph`` with a number for each ``unknown`` size of zeros that their use determines.
 
-    MXNet infers these sizes; one that has a name, or that nothing determines, stays 0.
+    MXNet infers these sizes; one that has a name, or that nothing determines, stays unknown: 0, or
+    -1 where shapes are NumPy's.
     """
-    open_ = {node: shape for node in graph.nodes if (shape := _open_shape(node)) is not None}
+    shapes = ((node, _open_shape(node, unknown)) for node in graph.nodes)
+    open_ = {node: shape for node, shape in shapes if shape is not None}
     if not open_:
         return graph
     known = Propagation(graph.nodes, {node.outputs[0]: shape for node, shape in open_.items()})
@@ -30,7 +32,7 @@ def infer_zeros_sizes(graph: Graph) -> Graph:
         if node not in open_:
             return node
         shape = known.shape_of(node.outputs[0]) or ()
-        text = str(tuple(d if isinstance(d, int) else 0 for d in shape))
+        text = str(tuple(d if isinstance(d, int) else unknown for d in shape))
         return replace(node, attrs=MappingProxyType({**node.attrs, "shape": text}))
 
     return replace(graph, nodes=tuple(map(set_sizes, graph.nodes)))
@@ -38,15 +40,15 @@ def infer_zeros_sizes(graph: Graph) -> Graph:
 
 def has_open_zeros(graph: Graph) -> bool:
     """Whether a size of some zeros is still 0: they are of size 1 there, and broadcast."""
-    return any(_open_shape(node) is not None for node in graph.nodes)
+    return any(_open_shape(node, 0) is not None for node in graph.nodes)
 
 
-def _open_shape(node: Node) -> Shape | None:
-    """The shape that zeros are given, if a size of it is 0: None for each of those."""
+def _open_shape(node: Node, unknown: int) -> Shape | None:
+    """The shape that zeros are given, if a size of it is unknown: None for each of those."""
     if node.op not in OF_ANY_SIZE:
         return None
     try:
         shape = parse(Ints, str(node.attrs.get("shape", "()")))
     except ConversionError:
         return None  # the operator's rule will say what is wrong
-    return tuple(d or None for d in shape) if 0 in shape else None
+    return tuple(None if d == unknown else d for d in shape) if unknown in shape else None

@@ -1,6 +1,7 @@
-"""A graph in the ``mxnet`` domain to symbol JSON and parameters, for a release from 1.5 to 1.9.1.
+"""A graph in the ``mxnet`` domain to symbol JSON and parameters, for a release from 1.2 to 2.0.
 
-Layouts as in ``symbol.py`` and ``params.py``; arrays are written as V2, streamed from their files.
+Layouts as in ``symbol.py`` and ``params.py``; arrays are written as V2, or V3 for MXNet 2.0, whose
+shapes are NumPy's, streamed from their files.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from serde.io.tensor_bytes import pack
 from serde.ir.builder import Names
 from serde.ir.graph import Graph, Node, Tensor, Value
 
-from ..releases import get_release
+from ..releases import Release, get_release
 from .discover import params_path, refuse_later_epochs
 from .magic import PARAMS_MAGIC
-from .params import TYPES, V2
+from .params import TYPES, V2, V3
 
 # Operands that are auxiliary states: statistics that training moves.
 STATES = {"BatchNorm": (3, 4)}
@@ -46,12 +47,12 @@ def encode(
     if not os.path.lexists(symbol):  # else the pair is replaced
         tensors = [v.tensor for v in graph.constants() if v.tensor is not None]
         refuse_overwriting(params, {t.where.path for t in tensors if t.where is not None}, None)
-    encoding = _Encoding(graph)
+    encoding = _Encoding(graph, get_release(mxnet))
     with Replacing(symbol) as files, Sources() as sources:
         with files.open(params) as out:
-            write_params(encoding.arrays(), sources, out)
+            write_params(encoding.arrays(), sources, out, encoding.version)
         with files.open(symbol) as out:
-            out.write(dump_indented(encoding.symbol(mxnet)).encode())
+            out.write(dump_indented(encoding.symbol()).encode())
     return [symbol, params]
 
 
@@ -83,16 +84,17 @@ def check_target(path: str | os.PathLike[str], *, write_epoch: int = 0, **option
 
 def encode_live(graph: Graph, mxnet: str | None = None) -> tuple[str, Mapping[str, Tensor]]:
     """The text of the symbol, and its parameters by the names a file has for them."""
-    encoding = _Encoding(graph)
+    encoding = _Encoding(graph, get_release(mxnet))
     arrays = encoding.arrays()
-    return json.dumps(encoding.symbol(mxnet)), arrays
+    return json.dumps(encoding.symbol()), arrays
 
 
 class _Encoding:
     """Numbers nodes and gives each a name; a value is the node and output it is."""
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph, release: Release) -> None:
+        self.graph, self.release = graph, release
+        self.version = V3 if release.has_np_shape else V2
         self.names = Names()
         self.names.reserved.update(v.name for v in (*graph.inputs, *graph.constants()))
         self.nodes: list[dict[str, Any]] = []
@@ -130,7 +132,8 @@ class _Encoding:
         inputs = [self.entry(v) for v in node.inputs if v is not None]
         first = node.outputs[0].name if node.outputs else node.name
         name = self.names.claim(first.removesuffix("_output").removesuffix("_output0"))
-        entry: dict[str, Any] = {"op": node.op, "name": name, "inputs": inputs}
+        op = self.release.renamed.get(node.op, node.op)
+        entry: dict[str, Any] = {"op": op, "name": name, "inputs": inputs}
         attrs = {
             k: format_attribute(v)
             for k, v in sorted(node.attrs.items())
@@ -139,15 +142,18 @@ class _Encoding:
         if attrs:
             entry["attrs"] = attrs
         if bodies := list(node.graphs()):
-            entry["subgraphs"] = [_Encoding(body).graph_of() for body in bodies]
+            entry["subgraphs"] = [_Encoding(body, self.release).graph_of() for body in bodies]
         for number, value in enumerate(node.outputs):
             self.place[value] = (len(self.nodes), number)
         self.nodes.append(entry)
         self.rows.append(self.rows[-1] + len(node.outputs))
 
-    def symbol(self, mxnet: str | None) -> dict[str, Any]:
+    def symbol(self) -> dict[str, Any]:
         """The symbol as JSON holds it."""
-        return {**self.graph_of(), "attrs": {"mxnet_version": ["int", get_release(mxnet).number]}}
+        attrs = {"mxnet_version": ["int", self.release.number]}
+        if self.release.has_np_shape:
+            attrs["is_np_shape"] = ["int", 1]
+        return {**self.graph_of(), "attrs": attrs}
 
     def graph_of(self) -> dict[str, Any]:
         """Its nodes and outputs, which is all there is of a subgraph."""
@@ -185,11 +191,13 @@ def format_attribute(value: Any) -> str:
     return str(value)
 
 
-def write_params(arrays: Mapping[str, Tensor], sources: Sources, out: BinaryIO) -> None:
+def write_params(
+    arrays: Mapping[str, Tensor], sources: Sources, out: BinaryIO, version: int = V2
+) -> None:
     """Write a parameter file; arrays that lie in a file are copied from it."""
     out.write(PARAMS_MAGIC + struct.pack("<QQ", 0, len(arrays)))
     for tensor in arrays.values():
-        out.write(header(tensor))
+        out.write(header(tensor, version))
         if tensor.where is not None:
             sources.copy(tensor.where, out)
         else:
@@ -200,11 +208,11 @@ def write_params(arrays: Mapping[str, Tensor], sources: Sources, out: BinaryIO) 
         out.write(struct.pack("<Q", len(raw)) + raw)
 
 
-def header(tensor: Tensor) -> bytes:
-    """What stands in a V2 file before the bytes of a dense array: shape, context, element type."""
+def header(tensor: Tensor, version: int = V2) -> bytes:
+    """What stands in a file before the bytes of a dense array: shape, context, element type."""
     require(tensor.dtype in CODES, f"MXNet has no {tensor.dtype.value} arrays")
     require(tensor.size > 0, "MXNet has no arrays without elements")
     shape = tensor.shape
     return struct.pack(
-        f"<Iii{len(shape)}qiii", V2, 0, len(shape), *shape, 1, 0, CODES[tensor.dtype]
+        f"<Iii{len(shape)}qiii", version, 0, len(shape), *shape, 1, 0, CODES[tensor.dtype]
     )

@@ -86,12 +86,12 @@ def write_softplus(s, x):
 
 @writes("LeakyRelu")
 def write_leaky_relu(s, x, *, alpha):
-    return s.LeakyReLU(x, act_type="leaky", slope=alpha)
+    return emit_leaky_relu(s, x, act_type="leaky", slope=alpha)
 
 
 @writes("Elu")
 def write_elu(s, x, *, alpha):
-    return s.LeakyReLU(x, act_type="elu", slope=alpha)
+    return emit_leaky_relu(s, x, act_type="elu", slope=alpha)
 
 
 @writes("Selu")
@@ -113,17 +113,33 @@ def write_gelu(s, x):
 def write_prelu(s, x, slope):
     """A slope of one number, or one a channel."""
     flat = s.Reshape(slope, shape=(-1,)) if slope.rank != 1 else slope
-    return s.LeakyReLU(x, flat, act_type="prelu")
+    return emit_leaky_relu(s, x, flat, act_type="prelu")
 
 
 @writes("HardSigmoid")
 def write_hard_sigmoid(s, x, *, alpha, beta):
-    return s.hard_sigmoid(x, alpha=alpha, beta=beta)
+    return emit_hard_sigmoid(s, x, alpha, beta)
 
 
 @writes("HardSwish")
 def write_hard_swish(s, x):
-    return s.elemwise_mul(x, s.hard_sigmoid(x, alpha=1 / 6, beta=0.5))
+    return s.elemwise_mul(x, emit_hard_sigmoid(s, x, 1 / 6, 0.5))
+
+
+def emit_hard_sigmoid(s, x, alpha: float, beta: float):
+    """A line between 0 and 1; MXNet has it as an operator since 1.3."""
+    if s.release.has("hard_sigmoid"):
+        return s.hard_sigmoid(x, alpha=alpha, beta=beta)
+    slope = s["_mul_scalar"](x, scalar=alpha)
+    slope.dtype = x.dtype
+    return s.clip(s["_plus_scalar"](slope, scalar=beta), a_min=0.0, a_max=1.0)
+
+
+def emit_leaky_relu(s, x, *slope, **attrs):
+    """MXNet before 1.3 ends at a tensor of one axis."""
+    if x.rank > 1 or s.release.number >= 10300:
+        return s.LeakyReLU(x, *slope, **attrs)
+    return s.Reshape(s.LeakyReLU(s.Reshape(x, shape=(1, -1)), *slope, **attrs), shape=(-1,))
 
 
 @writes("Mish")

@@ -34,6 +34,12 @@ def read_zeros(g, *, shape: Ints = (), dtype="float32"):
     return make_full(g, tuple(d or 1 for d in shape), 0, dtype)
 
 
+@reads_second("_zeros", ignore=("ctx",))
+def read_second_zeros(g, *, shape: Ints = (), dtype: str | None = None):
+    """Shapes are NumPy's: the size that only the tensor's use tells is -1."""
+    return make_full(g, tuple(1 if d < 0 else d for d in shape), 0, dtype or "float32")
+
+
 @reads("_npi_zeros", ignore=("ctx",))
 def read_numpy_zeros(g, *, shape: Ints = (), dtype="float32"):
     return make_full(g, shape, 0, dtype)

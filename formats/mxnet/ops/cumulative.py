@@ -6,9 +6,9 @@ from functools import reduce
 
 import numpy as np
 
-from serde.errors import require
+from serde.errors import ConversionError, require
 from serde.ir.geometry import Ints, axes_of, axis_of, other_axes
-from serde.ir.graph import DType, Value
+from serde.ir.graph import Dim, DType, Value
 from serde.spec.expressions import END, Size
 
 from ..rules import dtype_of, reads
@@ -134,7 +134,22 @@ def read_interp(
 @writes("CumSum", only={"exclusive": (0,), "reverse": (0,)})
 def write_cum_sum(s, x, axis):
     (along,) = axis.ints()
-    return s["_np_cumsum"](x, axis=along % x.rank)
+    return emit_cumsum(s, x, along % x.rank, x.ranked_shape[along])
+
+
+def emit_cumsum(s, x, axis: int, size: Dim):
+    """Sums of growing parts: before MXNet 1.6 each step adds as many more as there were."""
+    if s.release.has("_np_cumsum"):
+        return s["_np_cumsum"](x, axis=axis)
+    if not isinstance(size, int):
+        raise ConversionError(s.release.missing_reason("_np_cumsum", {}))
+    reach = 1
+    while reach < size:
+        none = s.zeros_like(s.slice_axis(x, axis=axis, begin=0, end=reach))
+        before = s.slice_axis(x, axis=axis, begin=0, end=-reach)
+        x = s.broadcast_add(x, s.Concat(none, before, dim=axis, num_args=2))
+        reach *= 2
+    return x
 
 
 @legalizations("CumSum")

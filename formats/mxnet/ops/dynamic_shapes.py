@@ -30,7 +30,7 @@ def emit_arange(s, size: Dim) -> Value:
     values = chain(s.inputs, (v for node in s.nodes for v in node.outputs))
     like = next((v for v in values if size in (v.shape or ())), None)
     if like is not None:
-        return _emit_arange_like(s, like, axis=like.ranked_shape.index(size))
+        return emit_arange_like(s, like, like.rank, like.ranked_shape.index(size))
     found = split_operands(size)
     if found is None:
         raise ConversionError(f"needs the size {size}, which no tensor before it has")
@@ -38,18 +38,28 @@ def emit_arange(s, size: Dim) -> Value:
     if sign in "+*":
         a, b = (s.ones_like(emit_arange(s, d)) for d in (left, right))
         if sign == "+":
-            return _emit_arange_like(s, s.Concat(a, b, dim=0, num_args=2))
+            return emit_arange_like(s, s.Concat(a, b, dim=0, num_args=2))
         each = s.broadcast_mul(s.expand_dims(a, axis=1), s.expand_dims(b, axis=0))
-        return _emit_arange_like(s, s.Reshape(each, shape=(-1,)))
+        return emit_arange_like(s, s.Reshape(each, shape=(-1,)))
     require(isinstance(right, int) and right > 0, f"the size {size}, computed of others")
     if sign == "-":
         return s.slice_axis(emit_arange(s, left), axis=0, begin=0, end=-right)
     every = s.slice(emit_arange(s, left), begin=(right - 1,), end=(None,), step=(right,))
-    return _emit_arange_like(s, every)
+    return emit_arange_like(s, every)
 
 
-def _emit_arange_like(s, like: Value, axis: int = 0) -> Value:
-    return s["_contrib_arange_like"](s.Cast(like, dtype="float64"), axis=axis)
+def emit_arange_like(s, like: Value, rank: int = 1, axis: int = 0, kind: str = "float64") -> Value:
+    """``0, 1, 2 …`` as many as ``like``, of that rank, is long along an axis.
+
+    MXNet 1.4 and 1.5 infer the length from what the numbers are added to.
+    """
+    like = s.Cast(like, dtype=kind)
+    if s.release.has("_contrib_arange_like") or not s.release.has("_arange", infer_range=True):
+        return s["_contrib_arange_like"](like, axis=axis)  # type: ignore[no-any-return]
+    for other in (a for a in range(rank) if a != axis):
+        like = s.slice_axis(like, axis=other, begin=0, end=1)
+    row = s.zeros_like(s.Reshape(like, shape=(-1,)))
+    return s.elemwise_add(row, s["_arange"](start=0, infer_range=True, dtype=kind))  # type: ignore
 
 
 def broadcast_axes_to(s, x: Value, sizes: Sequence[Dim]):
@@ -68,11 +78,18 @@ def broadcast_axes_to(s, x: Value, sizes: Sequence[Dim]):
         if (new in (1, old) and new is not None) or fixed[axis]:
             continue
         counted = emit_arange(s, new)
-        if old == 1:
+        if old == 1 and s.release.has("broadcast_like", lhs_axes=()) and not wants_one_type(s):
             x = s.broadcast_like(x, counted, lhs_axes=(axis,), rhs_axes=(0,))
         else:  # it may be 1 where the model runs, or the new size may
             x = match_axis_length(s, x, counted, axis, len(own), kind)
     return x
+
+
+def emit_broadcast_like(s, x: Value, like: Value) -> Value:
+    """``x`` in the shape of ``like``, which has the same element type."""
+    if s.release.has("broadcast_like"):
+        return s.broadcast_like(x, like)  # type: ignore[no-any-return]
+    return s.broadcast_mul(x, s.ones_like(like))  # type: ignore[no-any-return]
 
 
 def align_to_axis(s, row: Value, axis: int, rank: int) -> Value:
@@ -97,7 +114,15 @@ def broadcast_together(s, values: Sequence[Value]) -> list[Value]:
         wide.append(x)
         zeros.append(s.Cast(s.zeros_like(x), dtype="float32"))
     full = reduce(s.broadcast_add, zeros)
-    return [s.broadcast_like(x, full) for x in wide]
+    likes = [full] * len(values)
+    if wants_one_type(s):
+        likes = [s.Cast(full, dtype=storage_type_name(v.type)) for v in values]
+    return [s.broadcast_like(x, like) for x, like in zip(wide, likes, strict=True)]
+
+
+def wants_one_type(s) -> bool:
+    """Whether both operands of ``broadcast_like`` have to be of one element type."""
+    return s.release.name.startswith("1.7")  # type: ignore[no-any-return]
 
 
 def broadcast_shapes(shapes: Sequence[Sequence[Dim]]) -> list[Dim] | None:
@@ -116,4 +141,4 @@ def emit_iterations(s, count: Value) -> Value:
     before it, and one more.
     """
     top = s.Cast(s["_minus_scalar"](count, scalar=1), dtype="int64")
-    return _emit_arange_like(s, s["_npi_bincount"](top, has_weights=False))
+    return emit_arange_like(s, s["_npi_bincount"](top, has_weights=False))

@@ -114,5 +114,23 @@ def write_gather(s, x, index, *, axis):
         end = "None" if at == -1 else int(at) + 1
         one = s.slice_axis(x, axis=axis, begin=int(at), end=end)
     else:
-        one = s.take(x, index, axis=axis, mode="wrap")
+        one = emit_take(s, x, index, axis)
     return s.squeeze(one, axis=axis) if index.rank == 0 and x.rank > 1 else one
+
+
+def emit_take(s, x, index, axis: int):
+    """Before 1.3 MXNet takes along the first axis only, and counts from its end not at all."""
+    if s.release.number >= 10300:
+        return s.take(x, index, axis=axis, mode="wrap")
+    count = max(index.rank, 1)
+    if index.tensor is None or int(index.array().min(initial=0)) < 0:
+        size = x.ranked_shape[axis]
+        require(isinstance(size, int), f"indices of a dynamic size before MXNet 1.3: {size}")
+        index = s.where(
+            s["_lesser_scalar"](index, scalar=0), s["_plus_scalar"](index, scalar=size), index
+        )
+    others = [a for a in range(x.rank) if a != axis]
+    first = s.transpose(x, axes=(axis, *others)) if axis else x
+    y = s.take(first, index, axis=0, mode="clip")
+    kept = [*range(count, count + len(others))]
+    return s.transpose(y, axes=(*kept[:axis], *range(count), *kept[axis:])) if axis else y

@@ -35,6 +35,11 @@ LOGICAL = {
     "Or": "broadcast_logical_or",
     "Xor": "broadcast_logical_xor",
 }
+OF_ZERO_AND_ONE = {  # the same of booleans, which are numbers, before MXNet 1.3
+    "broadcast_logical_and": "broadcast_mul",
+    "broadcast_logical_or": "broadcast_maximum",
+    "broadcast_logical_xor": "broadcast_not_equal",
+}
 
 
 def compare(g, op, a: Value, b: Value):
@@ -219,7 +224,7 @@ def read_nan_to_num(
 
 def write_comparison(name, s, a, b):
     """MXNet's answer is 0 or 1 in the operands' type."""
-    answer = s[name](a, b)
+    answer = s[name if s.release.has(name) else OF_ZERO_AND_ONE[name]](a, b)
     plain = a.type in (DType.FLOAT32, DType.BOOL)
     return answer if plain else s.Cast(answer, dtype="float32")
 
@@ -230,7 +235,7 @@ for _op, _name in (MXNET_COMPARISONS | LOGICAL).items():
 
 @writes("Not")
 def write_not(s, x):
-    return s.logical_not(x)
+    return s.logical_not(x) if s.release.has("logical_not") else s["_equal_scalar"](x, scalar=0)
 
 
 @writes("Where")

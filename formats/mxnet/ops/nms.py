@@ -15,7 +15,7 @@ from serde.version_converter.adapters.nms import suppress_by_looping
 from ..rules import Floats, note_old_meaning, reads, reads_between
 from ..target import legalizations, scalar_value, writes
 from .bbox import FORMATS, decode_boxes, to_center, to_corner
-from .dynamic_shapes import align_to_axis
+from .dynamic_shapes import align_to_axis, emit_arange_like, emit_broadcast_like
 
 LOWEST = -3.4028234663852886e38  # of float32
 MASK = "SuppressionMask"
@@ -78,7 +78,8 @@ def compact_mask(g, mask: Value):
 @reads("_contrib_box_nms")
 def read_box_nms(
     g, x, *, overlap_thresh=0.5, valid_thresh=0.0, topk=-1, coord_start=2, score_index=1,
-    id_index=-1, background_id=-1, force_suppress=False, in_format="corner", out_format="corner",
+    id_index=-1, background_id: int | None = -1, force_suppress=False, in_format="corner",
+    out_format="corner",
 ):  # fmt: skip
     """The rows that survive, by falling score, then rows of -1; the best ``topk`` take part."""
     require(in_format in FORMATS and out_format in FORMATS, f"{in_format=} {out_format=}")
@@ -86,7 +87,7 @@ def read_box_nms(
     rows = g.Reshape(x, g.shape_from([-1, count, width]))
     scores = g.Gather(rows, score_index, axis=2)
     valid = g.Greater(scores, valid_thresh)
-    if id_index >= 0:
+    if id_index >= 0 and background_id is not None:
         background = g.Equal(g.Gather(rows, id_index, axis=2), float(background_id))
         valid = g.And(valid, g.Not(background))
     scores = g.Where(valid, scores, g.scalar(lowest_value(x), x))
@@ -259,6 +260,7 @@ def write_suppression(
     """Rows of batch, class and box, of those that are kept."""
     places, chosen, kept = _keep_boxes(s, boxes, scores, most, overlap, least, center_point_box)
     rows = s.Reshape(s.Concat(*places[:2], chosen, dim=3, num_args=3), shape=(-1, 3))
+    require(s.release.number >= 10500, "MXNet before 1.5 runs no symbol that finds its own shape")
     return s.Cast(s["_contrib_boolean_mask"](rows, s.Reshape(kept, shape=(-1,))), dtype="int64")
 
 
@@ -276,7 +278,7 @@ def write_mask(s, boxes, scores, most, overlap, least, data, update, *, center_p
         batch, whole = (s.Cast(v, dtype="int32") for v in (batch, chosen))
         flat = s.broadcast_add(s["_mul_scalar"](batch, scalar=count), whole)
         behind = s["_full"](shape=(1, 1, 1, 1), value=rows * count, dtype="int32")
-        at = s.where(kept, flat, s.broadcast_like(behind, flat))
+        at = s.where(kept, flat, emit_broadcast_like(s, behind, flat))
         ones = s.Reshape(s.ones_like(kept), shape=(-1,))
         hit = s.scatter_nd(ones, s.Reshape(at, shape=(1, -1)), shape=(rows * count + 1,))
         hit = s.Reshape(s.slice_axis(hit, axis=0, begin=0, end=-1), shape=(rows, count))
@@ -284,7 +286,7 @@ def write_mask(s, boxes, scores, most, overlap, least, data, update, *, center_p
         own = s.broadcast_equal(place, s.transpose(chosen, axes=(0, 1, 3, 2)))
         own = s.broadcast_mul(own, s.transpose(kept, axes=(0, 1, 3, 2)))
         hit = s.max(own, axis=(1, 3))
-    return s.where(hit, s.broadcast_like(s.Reshape(update, shape=(1, 1)), data), data)
+    return s.where(hit, emit_broadcast_like(s, s.Reshape(update, shape=(1, 1)), data), data)
 
 
 def _keep_boxes(s, boxes, scores, most, overlap, least, center_point_box: int):
@@ -298,11 +300,16 @@ def _keep_boxes(s, boxes, scores, most, overlap, least, center_point_box: int):
     if not center_point_box:
         a, b = (s.slice_axis(boxes, axis=2, begin=i, end=i + 2) for i in (0, 2))
         boxes = s.Concat(s.broadcast_minimum(a, b), s.broadcast_maximum(a, b), dim=2, num_args=2)
+    sizes = scores.ranked_shape
     if least is None:  # even those of no score take part
         scores = s["_maximum_scalar"](scores, scalar=LOWEST)
     scores = s.expand_dims(scores, axis=3)
-    boxes = s.broadcast_like(s.expand_dims(boxes, axis=1), scores, lhs_axes=(1,), rhs_axes=(1,))
-    places = [_index_axis(s, scores, axis) for axis in range(3)]
+    boxes = s.expand_dims(boxes, axis=1)
+    if s.release.has("broadcast_like", lhs_axes=()):
+        boxes = s.broadcast_like(boxes, scores, lhs_axes=(1,), rhs_axes=(1,))
+    else:
+        boxes = s.broadcast_mul(boxes, s.ones_like(scores))
+    places = [_index_axis(s, scores, axis, size) for axis, size in enumerate(sizes)]
     found = s["_contrib_box_nms"](
         s.Concat(places[2], scores, boxes, dim=3, num_args=3),
         overlap_thresh=0.0 if overlap is None else scalar_value(overlap),
@@ -315,8 +322,10 @@ def _keep_boxes(s, boxes, scores, most, overlap, least, center_point_box: int):
     return places, chosen, s.broadcast_mul(s["_greater_equal_scalar"](chosen, scalar=0), within)
 
 
-def _index_axis(s, like, axis: int):
-    """The places along an axis, in the shape of ``like``."""
-    return s.broadcast_like(
-        align_to_axis(s, s["_contrib_arange_like"](like, axis=axis), axis, 4), like
-    )
+def _index_axis(s, like, axis: int, size: Dim):
+    """The places along an axis of this size, in the shape of ``like``."""
+    if isinstance(size, int) and not s.release.has("_contrib_arange_like"):
+        row = s["_arange"](start=0, stop=size, dtype="float32")
+    else:
+        row = emit_arange_like(s, like, 4, axis, "float32")
+    return emit_broadcast_like(s, align_to_axis(s, row, axis, 4), like)

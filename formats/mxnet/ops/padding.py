@@ -36,7 +36,15 @@ def pad_images(s, x: Value, pads, fill: float):
     require(x.type.kind == "f", f"pads of {x.type.value} elements")
     require(x.rank in (4, 5), f"pads {pads} that differ at the two ends, of {x.rank} axes")
     width = (0, 0, 0, 0, *(p for ends in zip(pads[:half], pads[half:], strict=True) for p in ends))
-    return s.Pad(x, mode="constant", pad_width=width, constant_value=fill)
+    return emit_pad(s, x, mode="constant", pad_width=width, constant_value=fill)
+
+
+def emit_pad(s, x: Value, **attrs):
+    """MXNet 1.2 pads float32 only."""
+    if s.release.number >= 10300 or x.type is DType.FLOAT32:
+        return s.Pad(x, **attrs)
+    require(x.type is DType.FLOAT16, f"MXNet {s.release.name} pads no {x.type.value}")
+    return s.Cast(s.Pad(s.Cast(x, dtype="float32"), **attrs), dtype="float16")
 
 
 def is_symmetric(pads: Ints) -> bool:
@@ -58,7 +66,7 @@ def write_pad(s, x, pads, fill=None, axes=None, *, mode):
         value = 0.0 if fill is None else scalar_value(fill)
         require(value is not None, "a dynamic fill")
         return pad_images(s, x, widths[2:half] + widths[half + 2 :], value)
-    return s.Pad(x, mode=mode, pad_width=tuple(p for pair in ends for p in pair))
+    return emit_pad(s, x, mode=mode, pad_width=tuple(p for pair in ends for p in pair))
 
 
 @legalizations("Pad")

@@ -224,11 +224,17 @@ def write_pool(kind, s, x, include: int | None = None, **window):
     require(set(window["dilations"]) == {1}, f"dilations={window['dilations']}")
     require(x.type.kind == "f", f"pooling of {x.type.value} elements")
     require(not ceil_mode or not may_drop(x, window), "a last window in the pads")
-    return s.Pooling(
-        x, pool_type=kind, pooling_convention="full" if ceil_mode else "valid", kernel=kernel,
-        stride=strides, pad=require_symmetric_pads(pads),
-        count_include_pad=None if include is None else bool(include),
-    )  # fmt: skip
+    frame = {
+        "pool_type": kind, "pooling_convention": "full" if ceil_mode else "valid",
+        "kernel": kernel, "stride": strides, "pad": require_symmetric_pads(pads),
+    }  # fmt: skip
+    if include is None or s.release.has("Pooling", count_include_pad=True):
+        counted = None if include is None else bool(include)
+        return s.Pooling(x, count_include_pad=counted, **frame)
+    mean = s.Pooling(x, **frame)  # before MXNet 1.3 of the pads too
+    if include or not any(pads):
+        return mean
+    return s.elemwise_div(mean, s.Pooling(s.ones_like(x), **frame))
 
 
 @writes("MaxPool", only={"storage_order": (0,)})

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from serde.errors import require
 from serde.ir.geometry import axis_of
-from serde.ir.graph import Value
+from serde.ir.graph import DType, Value
 from serde.rewrite.rules import Hint
 
 from ..rules import dtype_of, reads, reads_second
-from ..target import scalar_value, writes
+from ..target import TYPES, scalar_value, writes
+from .cumulative import emit_cumsum
 from .dynamic_shapes import Sizes, align_to_axis, emit_arange, emit_iterations
 from .reduction import FARTHEST
+
+# Types of places that releases have, the best first, and what those releases sort.
+SORTED = {"int64": TYPES, "int32": TYPES - {DType.FLOAT16}, None: {DType.FLOAT32}}
 
 
 def sort_along(g, x: Value, axis: int | None, k: int, ascending):
@@ -69,12 +73,15 @@ def write_top_k(s, x, k=None, *, axis, largest, sizes: Hint[Sizes | None] = None
     if x.ranked_shape[axis] == 1 and count is not None:
         return x, s.Cast(s.zeros_like(x), dtype="int64")
     frame = {"axis": axis, "k": 0, "is_ascend": not largest}
-    values, places = s.topk(x, ret_typ="both", dtype="int64", outputs=2, **frame)
-    before = s["_np_roll"](values, shift=(1,), axis=(axis,))
-    changes = s.Cast(s.broadcast_not_equal(values, before), dtype="int64")
-    runs = s["_mul_scalar"](s["_np_cumsum"](changes, axis=axis), scalar=FARTHEST)
+    kind, farthest = ordering_type(s, x, axis)
+    values, places = emit_topk(s, x, kind, **frame)
+    before = emit_roll(s, values, axis)
+    changes = s.Cast(s.broadcast_not_equal(values, before), dtype=kind)
+    sums = emit_cumsum(s, changes, axis, x.ranked_shape[axis])
+    runs = s["_mul_scalar"](sums, scalar=farthest)
     ordered = s.sort(s.broadcast_add(runs, places), axis=axis, is_ascend=True)
-    parts = values, s.broadcast_sub(ordered, runs)
+    first = s.broadcast_sub(ordered, runs)
+    parts = values, first if kind == "int64" else s.Cast(first, dtype="int64")
     if x.ranked_shape[axis] == count and count is not None:
         return parts
     if isinstance(count, int):
@@ -84,3 +91,33 @@ def write_top_k(s, x, k=None, *, axis, largest, sizes: Hint[Sizes | None] = None
     )
     like = align_to_axis(s, turns, axis % x.rank, x.rank)
     return tuple(s.slice_like(v, like, axes=(axis,)) for v in parts)
+
+
+def ordering_type(s, x, axis: int) -> tuple[str, int]:
+    """What places are sorted as, and what is more than any: MXNet 1.2 sorts float32 only."""
+    if s.release.has("topk", dtype="int32"):
+        return "int64", FARTHEST
+    size = x.ranked_shape[axis]
+    few = isinstance(size, int) and size**2 <= 1 << 24
+    require(few, f"MXNet {s.release.name} sorts float32 only, which cannot order {size} places")
+    return "float32", size
+
+
+def emit_topk(s, x, kind: str, **frame):
+    """All elements in their order, and where they were as numbers of a type."""
+    own = next((k for k in SORTED if s.release.has("topk", dtype=k)), None)
+    narrow = x.type not in SORTED[own] and x.type in (DType.FLOAT16, DType.INT8, DType.UINT8)
+    require(narrow or x.type in SORTED[own], f"MXNet {s.release.name} sorts no {x.type.value}")
+    wide = s.Cast(x, dtype="float32") if narrow else x
+    values, places = s.topk(wide, ret_typ="both", dtype=own, outputs=2, **frame)
+    values = s.Cast(values, dtype=x.type.value) if narrow else values
+    return values, places if kind == own else s.Cast(places, dtype=kind)
+
+
+def emit_roll(s, x, axis: int):
+    """Each element one further, and the last one first."""
+    if s.release.has("_np_roll"):
+        return s["_np_roll"](x, shift=(1,), axis=(axis,))
+    ends = ((-1, "None"), (0, -1))
+    parts = [s.slice_axis(x, axis=axis, begin=begin, end=end) for begin, end in ends]
+    return s.Concat(*parts, dim=axis, num_args=2)

@@ -12,6 +12,7 @@ from serde.ir.graph import DType, Value
 
 from ..rules import reads, reads_between, reads_second
 from ..target import scalar_value, writes
+from .dynamic_shapes import emit_broadcast_like
 
 PI = np.float32(math.pi)
 DEGREE, RADIAN = float(np.float32(180) / PI), float(PI / np.float32(180))
@@ -315,7 +316,7 @@ def write_clip(s, x, low=None, high=None):
     for bound, comparison in ((low, "broadcast_lesser"), (high, "broadcast_greater")):
         if bound is not None:
             bound = s.Reshape(bound, shape=(1,) * rank)
-            x = s.where(s[comparison](x, bound), s.broadcast_like(bound, x), x)
+            x = s.where(s[comparison](x, bound), emit_broadcast_like(s, bound, x), x)
     return x
 
 

@@ -67,6 +67,7 @@ CASES = [
     refused_by_second("_sg_onednn_selfatt_qk", f32(3, 2, 24), heads=2, says="a layout of MXNet 2.0"),
     refused_by_second("_npi_qr", X, says="QR"),
     second("sort", X, axis=1, is_ascend=False),
+    second("_zeros", shape="(3,)", dtype="int32"),
     second("_npi_where", flags(2, 3), X, f32(3)),
     second("_npi_where_lscalar", flags(2, 3), X, scalar=2.5),
     *(second("_npi_interp", of([0.0, 1.0, 3.0], "float64"), of([1.0, 2.0, -1.0], "float64"),

@@ -253,7 +253,14 @@ def write_like(name, numbers, s, x, *, dtype: int | None = None, **given):
     kind = x.type if dtype is None else ELEMENT_TYPES[dtype]
     require(kind.kind == "f", f"random numbers of {kind.value} elements")
     like = s.Cast(x, dtype=kind.value)
-    return s[name](like, **{new: given[old] for old, new in numbers.items()})
+    named = {new: given[old] for old, new in numbers.items()}
+    if s.release.has(name):
+        return s[name](like, **named)
+    none = s.zeros_like(like)  # before MXNet 1.3 one number for each of the parameters
+    parameters = [s["_plus_scalar"](none, scalar=v) for v in named.values()]
+    return s[name.replace("_random", "_sample").removesuffix("_like")](
+        *parameters, dtype=kind.value
+    )
 
 
 @writes("RandomUniformLike", ignore=("seed",))

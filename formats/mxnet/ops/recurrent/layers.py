@@ -208,8 +208,9 @@ def mode_of(op: str, activations: Any, count: int) -> str:
 
 
 def emit_begin_state(s, state: Value | None, count: int, hidden: int):
-    """A begin state; MXNet infers the batch of zeros, which stands as 0."""
-    return s["_zeros"](shape=(count, 0, hidden)) if state is None else state
+    """A begin state; MXNet infers the batch of zeros, which stands as 0, or as -1 in 2.0."""
+    batch = -1 if s.release.has_np_shape else 0
+    return s["_zeros"](shape=(count, batch, hidden)) if state is None else state
 
 
 def pack_parameters(op: str, w: Value, r: Value, b: Value | None) -> Tensor:
