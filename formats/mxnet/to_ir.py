@@ -22,7 +22,7 @@ from .infer_shapes.failures import refuse_given_shapes
 from .infer_shapes.infer_inputs import complete_inputs
 from .infer_shapes.shape_checks import check_shapes
 from .ops.output_layers import plain_kernels
-from .ops.quantization.layers import floating
+from .ops.quantization.layers import floating, floating_second
 from .ops.random.sampling import draws
 from .passes.custom_ops import (
     CUSTOM,
@@ -37,7 +37,7 @@ from .passes.drop_labels import drop_labels, drop_unread_labels
 from .passes.inference_mode import collect_notes
 from .passes.mark_requantized import requantized_hints
 from .passes.strip_nms import apply_nms_option
-from .rules import reads, reads_of
+from .rules import SECOND, reads, reads_of
 
 __all__ = ["ops", "reads", "to_ir"]
 
@@ -82,8 +82,11 @@ def to_ir(
     complete = complete_inputs(graph, info.variables)
     complete = infer_zeros_sizes(complete, unknown=-1 if info.has_numpy_shapes else 0)
     exact = integers == "exact" and not dequantize
-    read = reads_of(parse_version(graph.metadata.get(VERSION)))
-    known = read if exact else read.merge(floating.rules)
+    version = parse_version(graph.metadata.get(VERSION))
+    known = reads_of(version)
+    if not exact:
+        known = known.merge(floating.rules)
+        known = known.merge(floating_second.rules) if version >= SECOND else known
     known = known if kernels == "onednn" else known.merge(plain_kernels.rules)
     table = with_random(add_custom_rules(known, complete, rules), draws, random)
     is_open = not info.has_numpy_shapes and has_open_zeros(complete)

@@ -87,7 +87,8 @@ class Case:
     is refused so. ``since`` is the lowest opset that can say it. ``gap`` names what ONNX Runtime
     has no kernel for; ONNX's reference implementation is the judge there. ``printed`` is the IR
     with static shapes, as text. ``network`` makes a symbol around the operator, of MXNet and the
-    variables ``x0, x1, …``. ``release`` is the number of the MXNet that the file names.
+    variables ``x0, x1, …``. ``release`` is the number of the MXNet that the file names, ``kernels`` whose
+    results are read.
     """
 
     op: str
@@ -104,6 +105,7 @@ class Case:
     tolerance: float = 0.0
     release: int = MXNET_VERSION
     network: Callable[..., Any] | None = None
+    kernels: str = "onednn"
 
     def but(self, **changes: Any) -> Case:
         """The same case with other expectations."""
@@ -296,7 +298,7 @@ def _graph(text: str, case: Case, naming: str) -> Graph:
     graph = replace(
         replace_values(graph, bound), inputs=tuple(v for v in graph.inputs if v not in bound)
     )
-    return tidy(to_ir(with_inputs(graph, given)))
+    return tidy(to_ir(with_inputs(graph, given), kernels=case.kernels))
 
 
 def _namings(case: Case) -> list[str]:

@@ -76,6 +76,7 @@ SECOND_REAL = {
         "is_ascend_s": "boolean or None, default=None",
     },
 }
+SECOND_REGISTRY["_sg_mkldnn_conv"] = REGISTRY["_sg_mkldnn_conv"]  # whose name is another
 for _name, _attributes in SECOND_REAL.items():
     SECOND_REGISTRY[_name]["attributes"] = _attributes
 REGISTERED = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from serde.decompositions.elementwise import prelu, selu
 from serde.errors import require
 from serde.ir.geometry import may_be_same
-from serde.ir.graph import Value
+from serde.ir.graph import DType, Value
 
-from ..rules import reads
+from ..rules import note_old_meaning, reads, reads_between
 from ..target import legalizations, writes
 
 ACTIVATIONS = {
@@ -55,6 +55,20 @@ def read_leaky_relu(
     require(act_type in simple, f"act_type={act_type!r} is unknown")
     op, attrs = simple[act_type]
     return g[op](x, **attrs)
+
+
+@reads_between(10700, 10800)("LeakyReLU")
+def read_leaky_relu_of_1_7(
+    g, x, gamma=None, *, act_type="leaky", slope=0.25, lower_bound=0.125, upper_bound=0.334
+):
+    """The oneDNN in MXNet 1.7 approximates gelu by a hyperbolic tangent."""
+    if act_type == "gelu" and x.type is DType.FLOAT32:
+        note_old_meaning(g, "1.8")
+        return g.Gelu(x, approximate="tanh")
+    return read_leaky_relu(
+        g, x, gamma, act_type=act_type, slope=slope, lower_bound=lower_bound,
+        upper_bound=upper_bound,
+    )  # fmt: skip
 
 
 def align_slope(g, slope: Value, x: Value):

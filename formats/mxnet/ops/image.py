@@ -10,7 +10,7 @@ from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 
-from ..rules import Floats, reads
+from ..rules import Floats, note_old_meaning, reads, reads_between
 from .resize import NEAREST, resize_to
 from .shape import read_reverse
 
@@ -36,6 +36,27 @@ def read_normalize(g, x, *, mean: Floats = (0.0,) * 4, std: Floats = (1.0,) * 4)
     away, scale = (np.array(v, wide.type.numpy).reshape(-1, 1, 1) for v in (mean, std))
     y = g.Div(g.Sub(wide, away), scale)
     return y if wide is x else g.cast_like(g.cast(y, DType.INT32), x)
+
+
+@reads_between(0, 10500)("_image_normalize")
+def read_old_normalize(g, x, *, mean: Floats, std: Floats):
+    """Before MXNet 1.5 the numbers are brought into the type of integers first."""
+    if x.type.kind != "f":
+        note_old_meaning(g, "1.5")
+        mean, std = (tuple(float(int(v)) for v in numbers) for numbers in (mean, std))
+        require(0.0 not in std, "std is 0 in the type of the image")
+    return read_normalize(g, x, mean=mean, std=std)
+
+
+@reads_between(10500, 10600)("_image_normalize")
+def read_normalize_of_1_5(g, x, *, mean: Floats = (0.0,) * 4, std: Floats = (1.0,) * 4):
+    """One mean is that of the first two channels only."""
+    channels = x.ranked_shape[x.rank - 3]
+    require(len(mean) != 1 or isinstance(channels, int), "needs to know the number of channels")
+    if channels == 3 and len(mean) == 1:
+        note_old_meaning(g, "1.6")
+        mean = (*mean, *mean, 0.0)
+    return read_normalize(g, x, mean=mean, std=std)
 
 
 @reads("_image_crop")
@@ -117,6 +138,21 @@ def read_border(
         return g.Pad(x, pads, fill[0])
     inside = g.Pad(g.full_like(x, 1, DType.INT32), pads)
     return g.Where(g.Greater(inside, 0), g.Pad(x, pads), fill)
+
+
+@reads_between(0, 1100)("_cvcopyMakeBorder")
+def read_old_border(
+    g, x, *, top: int, bot: int, left: int, right: int, type=0, value=0.0, values: Floats = ()
+):
+    """The value is that of the first channel, and 0 of others."""
+    channels = x.ranked_shape[2]
+    if type == 0 and not values and value and channels != 1:
+        require(isinstance(channels, int), "needs to know the number of channels")
+        note_old_meaning(g, "0.11")
+        values = (value, *(0.0,) * (channels - 1))
+    return read_border(
+        g, x, top=top, bot=bot, left=left, right=right, type=type, value=value, values=values
+    )
 
 
 @reads("_image_adjust_lighting")

@@ -109,6 +109,36 @@ def read_box_nms(
     return g.Reshape(rows, g.Shape(x))
 
 
+@reads_between(10300, 10500)("_contrib_box_nms")
+def read_old_box_nms(
+    g, x, *, overlap_thresh=0.5, valid_thresh=0.0, topk=-1, coord_start=2, score_index=1,
+    id_index=-1, force_suppress=False, in_format="corner", out_format="corner",
+):  # fmt: skip
+    """Before MXNet 1.5 no class is the background."""
+    if id_index >= 0:
+        note_old_meaning(g, "1.5")
+    return read_box_nms(
+        g, x, overlap_thresh=overlap_thresh, valid_thresh=valid_thresh, topk=topk,
+        coord_start=coord_start, score_index=score_index, id_index=id_index,
+        background_id=None, force_suppress=force_suppress, in_format=in_format,
+        out_format=out_format,
+    )  # fmt: skip
+
+
+@reads_between(0, 10300)("_contrib_box_nms")
+def read_box_nms_of_all(
+    g, x, *, overlap_thresh=0.5, topk=-1, coord_start=2, score_index=1, id_index=-1,
+    force_suppress=False, in_format="corner", out_format="corner",
+):  # fmt: skip
+    """Before MXNet 1.3 boxes take part whatever their scores are."""
+    note_old_meaning(g, "1.3")
+    return read_old_box_nms(
+        g, x, overlap_thresh=overlap_thresh, valid_thresh=float("-inf"), topk=topk,
+        coord_start=coord_start, score_index=score_index, id_index=id_index,
+        force_suppress=force_suppress, in_format=in_format, out_format=out_format,
+    )  # fmt: skip
+
+
 def convert_box_format(g, rows: Value, start: int, given: str, expected: str):
     """Rows with the four coordinates from ``start`` on in another format."""
     if given == expected:

@@ -6,7 +6,7 @@ from serde.errors import require
 from serde.ir.graph import DType
 from serde.rewrite.rules import RuleTable
 
-from ..rules import reads
+from ..rules import reads, reads_between
 
 TRAINING = ("grad_scale", "ignore_label", "use_ignore", "normalization", "out_grad", "smooth_alpha")
 ONEDNN_RANKS = (1, 2, 4)  # of float32 data that oneDNN takes
@@ -34,8 +34,12 @@ def read_softmax_output(g, x, label=None, *, multi_output=False, preserve_shape=
 
 
 @plain_kernels("SoftmaxOutput", ignore=TRAINING)
+@reads_between(0, 10700)("SoftmaxOutput", ignore=TRAINING)
 def read_plain_softmax_output(g, x, label=None, *, multi_output=False, preserve_shape=False):
-    """Over axis 1, the last axis, or all of a sample, which in 1-D data is one number."""
+    """Over axis 1, the last axis, or all of a sample, which in 1-D data is one number.
+
+    Before MXNet 1.7 all kernels do so.
+    """
     if multi_output:
         require(x.rank > 1, f"multi_output=True with {x.rank}-D data, which MXNet refuses")
         return g.Softmax(x, axis=1)

@@ -10,7 +10,7 @@ from serde.errors import require
 from serde.ir.geometry import Ints, axes_of, axis_of, other_axes
 from serde.ir.graph import DType, Value
 
-from ..rules import dtype_of, reads, reads_second
+from ..rules import dtype_of, note_old_meaning, reads, reads_between, reads_second
 from ..target import legalizations, writes
 
 REDUCTIONS = {
@@ -183,6 +183,16 @@ def find_extreme(g, op, x: Value, axis: int | None, keepdims):
 for _name, _op in {"argmax": "ArgMax", "argmin": "ArgMin"}.items():
     reads(_name)(partial(read_arg, _op))
     reads(f"_npi_{_name}")(partial(read_numpy_arg, _op))
+
+
+def read_arg_of_1_6(op, g, x, *, axis: int | None = None, keepdims=False):
+    """Before MXNet 1.7 indices are float32."""
+    note_old_meaning(g, "1.7")
+    return g.cast(find_extreme(g, op, x, axis, keepdims), DType.FLOAT32)
+
+
+for _name, _op in {"argmax": "ArgMax", "argmin": "ArgMin"}.items():
+    reads_between(10600, 10700)(f"_npi_{_name}")(partial(read_arg_of_1_6, _op))
 
 
 @reads("argmax_channel")

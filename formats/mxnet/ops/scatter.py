@@ -11,7 +11,7 @@ from serde.ir import arrays
 from serde.ir.geometry import Ints, axis_of
 from serde.ir.graph import DType, Tensor, Value
 
-from ..rules import Bounds, Floats, reads
+from ..rules import Bounds, Floats, reads, reads_between
 from ..target import writes
 from .indexing import clip_indices
 from .slicing import read_slice
@@ -101,6 +101,13 @@ def read_unravel(g, x, *, shape: Ints = ()):
     rows = [g.Div(places, stride) for stride in strides_of(shape)]
     rows = [rows[0], *(g.Mod(r, size) for r, size in zip(rows[1:], shape[1:], strict=True))]
     return g.cast_like(g.stack(rows, 0), x)
+
+
+@reads_between(0, 10500)("_unravel_index")
+def read_old_unravel(g, x, *, shape: Ints = ()):
+    """Before MXNet 1.5 no size may be left open."""
+    require(min(shape, default=0) >= 0, f"shape={shape}, which MXNet before 1.5 computes wrongly")
+    return read_unravel(g, x, shape=shape)
 
 
 @reads("_histogram")

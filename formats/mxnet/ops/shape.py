@@ -17,7 +17,7 @@ from serde.rewrite.rules import Hint
 from serde.spec import shape_functions
 from serde.spec.expressions import Size
 
-from ..rules import reads, reads_second
+from ..rules import note_old_meaning, reads, reads_between, reads_second
 from ..target import legalizations, storage_type_name, writes
 from .dynamic_shapes import COMPUTED, Sizes, broadcast_axes_to, emit_iterations, match_axis_length
 
@@ -108,6 +108,14 @@ def read_swap_axis(g, x, *, dim1=0, dim2=0):
 @reads("expand_dims")
 def read_expand_dims(g, x, *, axis: int):
     return g.Unsqueeze(x, [axis_of(axis, x.rank + 1)])
+
+
+@reads_between(0, 10000)("expand_dims")
+def read_old_expand_dims(g, x, *, axis: int):
+    """Before MXNet 1.0 a negative axis counts from the end of the operand's own axes."""
+    if axis < 0:
+        note_old_meaning(g, "1.0")
+    return read_expand_dims(g, x, axis=axis_of(axis, x.rank) if axis < 0 else axis)
 
 
 @reads("squeeze")

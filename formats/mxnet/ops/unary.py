@@ -10,7 +10,7 @@ import numpy as np
 from serde.errors import require
 from serde.ir.graph import DType, Value
 
-from ..rules import reads, reads_between, reads_second
+from ..rules import note_old_meaning, reads, reads_between, reads_second
 from ..target import scalar_value, writes
 from .dynamic_shapes import emit_broadcast_like
 
@@ -162,6 +162,30 @@ RULES |= {name: partial(compute_in_double, FLOATS[name]) for name in IN_DOUBLE}
 RULES |= {"cbrt": partial(read_cube_root)}
 for _name, _rule in RULES.items():
     reads(_name, *(twin for twin, name in TWINS.items() if name == _name))(_rule)
+
+
+def compute_in_old_float(op, g, x: Value):
+    """Before MXNet 1.6 integers, and functions of them, are float32 before the fraction is cut off.
+
+    Those of float64 are rounded to the nearest float32, as those of C are.
+    """
+    if x.type.kind == "f":
+        return read_unary(op, g, x)
+    note_old_meaning(g, "1.6")
+    wide = g.cast(g.cast(x, DType.FLOAT32), DType.FLOAT64)
+    return g.cast_like(g.cast(read_unary(op, g, wide), DType.FLOAT32), x)
+
+
+for _name in (*ROUNDING, *IN_DOUBLE):
+    reads_between(0, 10600)(_name)(partial(compute_in_old_float, FLOATS[_name]))
+
+
+@reads_between(0, 10000)("square")
+def read_old_square(g, x):
+    """Before MXNet 1.0 that of integers is exact."""
+    if x.type.kind != "f":
+        note_old_meaning(g, "1.0")
+    return g.Mul(x, x)
 
 
 def compute_as_float32(op, g, x: Value):

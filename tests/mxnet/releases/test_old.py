@@ -10,6 +10,7 @@ from tests.mxnet.cases import Case, Refusal, f32, i8, i32, of, operator_test, u8
 from tests.mxnet.recorded import in_release
 
 FIRST, SECOND, THIRD, FOURTH = "0.9.5.post2", "1.0.0", "1.2.0", "1.4.0"
+FIFTH, SIXTH, SEVENTH = "1.5.1", "1.6.0", "1.7.0.post2"
 IMAGE, PLANE = f32(1, 3, 4, 5), f32(2, 7, 3, 3)
 
 
@@ -33,6 +34,15 @@ def pool_case(release: str, *shape: int, **attrs: object) -> Case:
     return in_release(release, "Pooling", f32(*shape), **attrs)
 
 
+def suppression(release: str, **attrs: object) -> Case:
+    """Boxes of the classes -1 to 1 with scores from -1 to 1."""
+    ids, scores = f32(20, 1, low=-1.5, high=1.5).round(), f32(20, 1, low=-1.0)
+    corners = f32(20, 2, low=0.0, high=0.6)
+    rows = np.concatenate([ids, scores, corners, corners + 0.3], axis=1)
+    return in_release(release, "_contrib_box_nms", rows, **attrs)
+
+
+WHOLE = of([1, 8, 1000, 2**24 + 1], "int32")
 SPATIAL = {"transform_type": "affine", "sampler_type": "bilinear"}
 CASES = [
     *(in_release(r, "_contrib_MultiBoxPrior", IMAGE, **attrs).but(fixed=fixed)
@@ -59,6 +69,25 @@ CASES = [
                    pool_type="avg"), "before 1.2"),
     Refusal(pool_case(THIRD, 2, 3, 6, 6, kernel="(1, 1)", stride="(3, 3)", pool_type="avg",
                    pooling_convention="full"), "before MXNet 1.3"),
+    *(suppression(r, **attrs) for r in (THIRD, FOURTH)
+      for attrs in ({}, {"id_index": 0}, {"id_index": 0, "force_suppress": True, "topk": 7})),
+    in_release(FOURTH, "_image_normalize", i32(1, 4, 5), mean="(2.5,)", std="(1.5,)"),
+    *(in_release(FIFTH, "_image_normalize", x, mean="(0.1,)", std="(2,)").but(fixed=fixed)
+      for x, fixed in ((f32(3, 4, 5), "the number of channels"), (f32(1, 4, 5), ""),
+                       (f32(2, 3, 4, 5), "the number of channels"))),
+    *(in_release(FIRST, "_cvcopyMakeBorder", x, top=1, bot=2, left=1, right=0, type=0,
+                 value=7).but(fixed=fixed)
+      for x, fixed in ((u8(4, 3, 3), "the number of channels"), (f32(4, 3, 1), ""))),
+    in_release(SEVENTH, "LeakyReLU", f32(2, 3, 4), act_type="gelu"),
+    *(in_release(SIXTH, f"_npi_arg{m}", f32(2, 3), axis=1).but(np_shape=True)
+      for m in ("max", "min")),
+    *(in_release(SIXTH, "SoftmaxOutput", f32(*shape), f32(*shape[:-1])) for shape in (
+        (7, 1), (2, 3, 4, 5))),
+    in_release("0.11.0", "expand_dims", f32(2, 3, 4), axis=-1),
+    *(in_release(FIFTH, op, WHOLE) for op in ("floor", "rint", "exp", "log2", "sqrt")),
+    in_release("0.11.0", "square", i32(5, low=4000, high=9000)),
+    Refusal(in_release(FOURTH, "_unravel_index", f32(3, low=0, high=3).round(), shape="(-1, 2)"),
+            "before 1.5"),
     pool_case(THIRD, 2, 3, 7, 6, kernel="(3, 2)", stride="(2, 2)", pool_type="avg",
            pooling_convention="full"),
 ]  # fmt: skip

@@ -21,6 +21,7 @@ from ..shape import read_numpy_reshape, read_reshape, read_transpose
 
 # Rules taken before those of ``reads`` where runtimes are to see real numbers between integers.
 floating = RuleTable(reads.name)
+floating_second = RuleTable(reads.name)  # those for files of MXNet 2.0
 
 QMAX_OF_RANGE = {DType.INT8: 127.5, DType.UINT8: 255.5, DType.INT32: float(2**31 - 1)}
 QMAX = {DType.INT8: 127.0, DType.UINT8: 255.0}

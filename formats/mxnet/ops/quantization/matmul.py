@@ -10,7 +10,7 @@ from serde.errors import require
 from serde.ir.geometry import Ints
 from serde.ir.graph import DType, Value
 
-from ...rules import Layer, reads
+from ...rules import Layer, reads, reads_second
 from ..convolution import TUNING
 from .fused import (
     Parts,
@@ -39,6 +39,7 @@ from .layers import (
     compute_scale,
     dequantize,
     floating,
+    floating_second,
     has_range,
     make_range,
     product_range,
@@ -57,16 +58,34 @@ def read_fused_convolution(
     way, g, *operands, layers: tuple[Layer, ...], quantized=False,
     min_calib_range: Calibration = None, max_calib_range: Calibration = None,
 ):  # fmt: skip
+    found = min_calib_range, max_calib_range
+    return fuse_convolution(way, g, Parts(layers, operands), quantized, found, leaves_clip=True)
+
+
+def read_second_fused_convolution(
+    way, g, *operands, layers: tuple[Layer, ...], quantized=False,
+    min_calib_range: Calibration = None, max_calib_range: Calibration = None,
+):  # fmt: skip
+    """MXNet 2.0 applies a clip, and has fewer bits for the weights beside data of int8."""
     parts, found = Parts(layers, operands), (min_calib_range, max_calib_range)
+    narrow = quantized and parts.x.type is DType.INT8
+    require(
+        not narrow, "int8 data, beside which MXNet 2.0 has weights of 7 bits: quantize to uint8"
+    )
+    return fuse_convolution(way, g, parts, quantized, found, leaves_clip=False)
+
+
+def fuse_convolution(way, g, parts: Parts, quantized: bool, found, leaves_clip: bool):
+    """The layers of a convolution; some releases leave a clip to the range of the result."""
     if not quantized:
         y = apply_layer(g, parts.first, parts.x, parts.w, *([] if parts.b is None else [parts.b]))
         y = apply_layer(g, parts.norm, y, *parts.statistics) if parts.norm else y
         return apply_following_layers(g, y, parts.after, lambda y: g.Add(y, parts.sum))
     check_activations(parts)
     w, b = fold_batch_norm(g, parts)
-    # MXNet leaves a clip to the range of the result, even where that has none.
-    cut: list[Layer] = [Layer("relu", {})] if has_range(*found) else []
-    parts.after = [part for each in parts.after for part in (cut if each.op == "clip" else [each])]
+    if leaves_clip:  # even where the result has no range
+        cut: list[Layer] = [Layer("relu", {})] if has_range(*found) else []
+        parts.after = [p for each in parts.after for p in (cut if each.op == "clip" else [each])]
     if not has_range(*found):
         return convolve_uncalibrated(g, parts, w, b)
     ends = make_range(g, *found)
@@ -90,11 +109,20 @@ def convolve_in_floats(g, parts: Parts, w: Value, b: Value | None, ends):
 
 def convolve_in_integers(g, parts: Parts, w: Value, b: Value | None, ends):
     whole = quantize_weights(g, w, b, parts.x.type, *parts.ranges[:2])
+    if any(layer.op == "clip" for layer in parts.after):
+        unit = compute_inverse_scale(g, output_type(parts), *ends)
+        parts.after = quantize_clip_bounds(parts.after, unit.array().item())
     return run_quantized_layer(g, parts, whole, ends)
 
 
 reads("_sg_mkldnn_conv", ignore=FLAGS)(partial(read_fused_convolution, convolve_in_integers))
 floating("_sg_mkldnn_conv", ignore=FLAGS)(partial(read_fused_convolution, convolve_in_floats))
+reads_second("_sg_mkldnn_conv", ignore=FLAGS)(
+    partial(read_second_fused_convolution, convolve_in_integers)
+)
+floating_second("_sg_mkldnn_conv", ignore=FLAGS)(
+    partial(read_second_fused_convolution, convolve_in_floats)
+)
 
 
 def quantize_per_channel(g, w: Value, b: Value | None, dtype: DType, low: Value, high: Value):
