@@ -84,6 +84,8 @@ def _to_0_6(entry: dict[str, Any], nodes: list[dict[str, Any]]) -> None:
                 kinds = ("layout", "mode", "method", "reduction")
                 if name.endswith(kinds):
                     attrs[name] = nodes[int(value)].get("repr_str", "")
+    if key == "relay.attrs.TopkAttrs":  # a number in place
+        attrs["k"] = nodes[int(attrs["k"])]["attrs"]["value"]
     if key in ("Op", "SourceName"):
         entry["global_key"] = entry.pop("repr_str")
     if key != "Map" or "keys" in entry:
