@@ -129,6 +129,7 @@ SOURCES = {
 TARGETS = {
     "onnx": ("conformance.targets", "Onnx"),
     "mxnet": ("conformance.targets", "MXNet"),
+    "mxnet-releases": ("conformance.targets", "MXNetReleases"),
     "relay": ("conformance.targets", "Relay"),
     "relax": ("conformance.targets", "Relax"),
     "openvino": ("conformance.targets", "OpenVINO"),
@@ -141,6 +142,7 @@ TARGETS = {
 PAIRS = (
     "onnx-nodes/onnx",
     "onnx-nodes-constant/mxnet",
+    "onnx-nodes-constant/mxnet-releases",
     "onnx-nodes-constant/relay",
     "onnx-nodes-constant/relax",
     "onnx-nodes-constant/openvino",
@@ -152,6 +154,7 @@ PAIRS = (
     "onnx-models/onnx",
     "mxnet-operators/onnx",
     "mxnet-operators/mxnet",
+    "mxnet-operators/mxnet-releases",
     "relay-operators/onnx",
     "relay-operators/relay",
     "relay-corpus/onnx",
@@ -162,6 +165,8 @@ PAIRS = (
 CELLS: dict[str, tuple[str, str]] = {
     **dict.fromkeys(PAIRS, ("conformance.matrix", "Pair")),
     "operators/opsets": ("conformance.opsets", "Opsets"),
+    "mxnet-releases/onnx": ("conformance.mxnet_reading", "ReadingReleases"),
+    "networks/mxnet-releases": ("conformance.mxnet_releases", "ReleaseNetworks"),
     "networks/onnx": ("conformance.networks", "Networks"),
     "relay-networks/onnx": ("conformance.relay_networks", "RelayNetworks"),
     "relay-networks/partitions": ("conformance.tvm_partitions", "TvmPartitions"),

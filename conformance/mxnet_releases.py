@@ -1,220 +1,220 @@
-"""What releases of MXNet make of the symbols written for them, and of what they say themselves.
+"""What releases of MXNet make of what is written for them: docs/results/mxnet-releases.md.
 
-    python -m conformance.mxnet_releases FOLDER …
-
-Each folder is where a release is installed (``pip install --no-deps --target``); the newest is the
-one that imports anyway. In each of them run, in a process of its own: the node
-tests of onnx and networks, written for that release; and the cases of the reading rules, whose
-results are compared with those of the newest. Writes docs/results/mxnet-releases.md.
+``$SERDE_MXNET`` holds the releases; MXNet 1.9.1 is the one that imports here.
 """
 
 from __future__ import annotations
 
-import re
-import sys
+import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from serde.errors import Unconvertible
-from tests.mxnet.cases import _error, _tolerance, live
-from tests.mxnet.rewriting import every_case
-from tests.mxnet_live import live_mxnet
-from tests.node_cases import all_cases
+import numpy as np
+import onnx
 
-from .matrix import cell_of
-from .record import RANK, WRONG, Outcome
-from .worker import Ended, Worker
+import serde
+from serde.errors import SerdeError
+from tests import networks
+from tests.light_models import feeds, model_path
+from tests.live_worker import LiveError
+from tests.mxnet.releases_live import READ, VARIABLE, WRITTEN, worker
+from tests.mxnet.round_trips import errors
+from tests.mxnet_live import run_symbol
+from tests.onnx_live import run_model
 
-ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "results" / "mxnet-releases.md"
+from .matrix import Cell, reason
+from .mxnet_reading import DIFFERENT, ENDS, LACKS, PLAIN, SAME, UNDEFINED
+from .record import NOT_RUN, RANK, REFUSED, RIGHT, WRONG, Outcome, Packed, pack, unpack
+from .targets import MXNET_LACKS
+
 NETWORKS = (
     "squeezenet1.0 resnet18_v2 mobilenetv2_0.25 densenet121 inceptionv3 "
     "lstm_states lstm_bidirectional gru_states bert_interleaved_where"
 ).split()
 LIGHT = "light_densenet121 light_inception_v2 light_resnet50 light_shufflenet".split()
-SECONDS, NEAR = 240, 1e-4
-# Where in the sources of a release an error came from.
-PLACE = r"(MXNetError: )?(Error in operator \w+: )?(\w+: )?\[[\d:]+\] \S+:\d+: "
-# Results that are left as they are in memory, or depend on the library a wheel was built with.
-ITS_OWN = {
-    "_while_loop": "behind the last step stands what was in memory",
-    "_contrib_quantize": "halves and ends are rounded otherwise",
-    "_contrib_quantize_v2": "halves and ends are rounded otherwise",
-    "_contrib_dequantize": "int8 goes to 127 or to 128",
+NEWEST = "1.9.1"
+# Why cases of operators are computed otherwise by the releases they are written for.
+WRITTEN_OTHERWISE = {
+    "Deconvolution": "of bytes, where another order of adding up rounds to the byte beside",
+    "_contrib_quantized_pooling": "means of bytes that lie halfway between two before 1.7",
+    "relu": "that of NaN is 0 before 1.5",
 }
-Results = dict[str, Any]
+SHOWN, NEAR = 160, 1e-4
+COLUMNS = tuple(sorted((*WRITTEN, NEWEST), key=lambda r: [int(n) for n in r.split(".")[:2]]))
+Tables = dict[str, dict[str, Outcome]]
+Arrays = Mapping[str, np.ndarray[Any, Any]]
 
 
-def attempt(run: Callable[[], Any]) -> Any:
-    """What ``run`` gives, or how it fails, as a text."""
-    try:
-        return run()
-    except Exception as error:  # an old release raises what it likes
-        if isinstance(error, Unconvertible):
-            return "refused: " + "; ".join(p.reason for p in error.problems)
-        lines = [s.strip() for s in str(error).splitlines() if "[bt]" not in s and s.strip()]
-        told = lines[-1] if lines[:1] and "Traceback" in lines[0] else " ".join(lines[:1])
-        return f"{type(error).__name__}: {re.sub(PLACE, '', told)}"
+class ReleaseNetworks(Cell):
+    """Networks from ONNX, written for every release and run by it."""
+
+    seconds = 600
+
+    def cases(self) -> list[str]:
+        return [*NETWORKS, *LIGHT] if VARIABLE in os.environ else []
+
+    def run(self, case: str) -> Packed:
+        with tempfile.TemporaryDirectory() as folder:
+            path, given = make_model(case, Path(folder))
+            expected = run_model(onnx.load(path), given)
+            found = {r: run_in_release(r, path, given, expected) for r in COLUMNS}
+        return pack(found, COLUMNS)
+
+    def outcomes(self, case: str, row: Packed) -> dict[str, Outcome]:
+        return unpack(row, COLUMNS)
+
+    def make_failed_row(self, why: str) -> Packed:
+        return str(Outcome.of(WRONG, why))
+
+    def recorded(self, before: Mapping[str, Any], found: Mapping[str, Any]) -> Mapping[str, Any]:
+        return found or before  # the releases need not be here
 
 
-def network(name: str) -> float:
-    """The error of a network from ONNX in this release, against ONNX Runtime."""
-    import onnx
-
-    import serde
-    from tests import networks
-    from tests.light_models import feeds, model_path
-    from tests.mxnet.round_trips import errors
-    from tests.mxnet_live import run_symbol
-    from tests.onnx_live import run_model
-
-    with tempfile.TemporaryDirectory() as held:
-        folder = Path(held)
-        path = folder / "m.onnx"
-        if name.startswith("light"):
-            path = model_path(name)
-            given = feeds(onnx.load(path))
-        else:
-            size = networks.smallest(name) if name in networks.VISION else None
-            made = networks.build(name, size)
-            given = networks.feeds(made, 2)
-            source, _ = networks.export(made, folder)
-            serde.convert(source, path, inputs={n: (a.shape, a.dtype) for n, a in given.items()})
-        serde.convert(path, folder / "o-symbol.json", mxnet=live_mxnet().__version__)
-        arrays = networks.load_params(folder / "o-0000.params")
-        got = run_symbol((folder / "o-symbol.json").read_text(), arrays, given)
-        return errors(got, run_model(onnx.load(path), given))
+def make_model(name: str, folder: Path) -> tuple[Path, Arrays]:
+    """A network as ONNX, and what it is run on."""
+    if name in LIGHT:
+        path = model_path(name)
+        return path, feeds(onnx.load(path))
+    made = networks.build(name, networks.smallest(name) if name in networks.VISION else None)
+    given = networks.feeds(made, 2)
+    source, _ = networks.export(made, folder)
+    sizes: dict[str, Any] = {n: (x.shape, x.dtype) for n, x in given.items()}
+    serde.convert(source, folder / "m.onnx", inputs=sizes)
+    return folder / "m.onnx", given
 
 
-class Release:
-    """A release of MXNet in this process: what it makes of networks, node tests and cases."""
-
-    def __init__(self, folder: str) -> None:
-        if folder:
-            sys.path.insert(0, folder)
-        self.version: str = live_mxnet().__version__
-        self.nodes = cell_of("onnx-nodes-constant/mxnet")
-
-    def run(self, case: str) -> Any:
-        """The result of one of them, called ``KIND NAME``, or the version."""
-        kind, _, name = case.partition(" ")
-        if kind == "network":
-            return attempt(lambda: network(name))
-        if kind == "node":
-            return self.nodes.run(name)
-        return attempt(lambda: live(every_case()[int(name)])) if kind == "case" else self.version
-
-
-def of_release(folder: str) -> Results:
-    """All results of a release; a case that ends the process has None."""
-    worker = Worker(partial(Release, folder), SECONDS, {"MXNET_SUBGRAPH_VERBOSE": "0"})
-
-    def result(case: str) -> Any:
+def run_in_release(release: str, path: Path, given: Arrays, expected: Sequence[Any]) -> Outcome:
+    """What becomes of a model in a release."""
+    with tempfile.TemporaryDirectory() as folder:
+        symbol, params = f"{folder}/m-symbol.json", f"{folder}/m-0000.params"
         try:
-            return worker.run(case)
-        except Ended:
-            return None
+            serde.convert(path, symbol, mxnet=release)
+        except SerdeError as error:
+            return Outcome.of(REFUSED, reason(error))
+        try:
+            if release == NEWEST:
+                got = run_symbol(Path(symbol).read_text(), networks.load_params(params), given)
+            else:
+                got = worker(release).run([symbol, params], given, command="run_files")
+        except LiveError as error:
+            return Outcome.of(WRONG, error)
+    return Outcome.judge_error(errors(got, expected), NEAR)
 
-    nodes = {c.name: result(f"node {c.name}") or "wrong: it crashed" for c in all_cases()}
-    found = {
-        "version": worker.run("version"),
-        "network": {n: result(f"network {n}") or "crashed" for n in (*NETWORKS, *LIGHT)},
-        "node": {n: Outcome.parse(row) for n, row in nodes.items()},
-        "case": {at: result(f"case {at}") for at in range(len(every_case()))},
-    }
-    worker.end()
+
+def page(
+    nodes: Mapping[str, Packed], in_newest: Mapping[str, Packed], operators: Mapping[str, Packed],
+    found: Mapping[str, Packed], read: Mapping[str, Packed],
+) -> Iterator[str]:  # fmt: skip
+    """The lines of docs/results/mxnet-releases.md."""
+    tests = by_release(nodes, WRITTEN) | {NEWEST: by_release(in_newest, ("",))[""]}
+    yield "# Releases of MXNet\n"
+    yield "Made by `python -m conformance mxnet-releases`. Every release runs on a CPU, in an"
+    yield "environment that `tests/mxnet/releases_live.py` made of the wheel on PyPI.\n"
+    yield "## Written for a release\n"
+    yield "What `--mxnet RELEASE` writes is loaded and run by the release: up to 1.9 bound by an"
+    yield "executor, in 2.0 imported by `SymbolBlock.imports`. The node tests of ONNX have their"
+    yield "bounds, axes and sizes as constants; the operators are the cases of the reading rules,"
+    yield "read and written again. *Not run* is what the release does on GPUs only: "
+    yield f"{'; '.join(MXNET_LACKS)}.\n"
+    yield f"| release | {' | '.join(COLUMNS)} |"
+    yield "|---|" + "---:|" * len(COLUMNS)
+    own = by_release(operators, WRITTEN)
+    for title, table in (("node tests of ONNX", tests), ("operators", own)):
+        for kind in RANK:
+            yield count_row(f"{title}: {kind}", kind, [table.get(r) for r in COLUMNS])
+    for name in (*NETWORKS, *LIGHT):
+        yield f"| {name} | {' | '.join(shown(o) for o in unpack(found[name], COLUMNS).values())} |"
+    yield from explain_refusals(tests)
+    yield from explain_wrong(own)
+    yield from reading_lines(read)
+
+
+def by_release(rows: Mapping[str, Packed], variants: Sequence[str]) -> Tables:
+    """The outcomes of every case by release."""
+    found: Tables = {v: {} for v in variants}
+    for case, row in rows.items():
+        for variant, outcome in unpack(row, variants).items():
+            found[variant][case] = outcome
     return found
 
 
-def told(got: Any, wanted: Any) -> str:
-    """How the results of a case compare with those of the newest release."""
-    if got is None:
-        return "ends the process"
-    if isinstance(got, str):
-        unknown = ("not registered", "Cannot find argument", "Invalid Input", "numpy.bool", "stod")
-        return "lacks" if any(u in got for u in unknown) else f"cannot run: {got[:90]}"
-    for a, b in zip(got, wanted, strict=True):
-        if a.dtype != b.dtype:
-            return f"gives {a.dtype}, not {b.dtype}"
-        if a.shape != b.shape:
-            return "gives other shapes"
-        if _error(a, b) > max(_tolerance(b), 1e-5 * (b.dtype.kind == "f")):
-            return "gives other numbers"
-    return "same"
+def count_row(title: str, kind: str, tables: Sequence[Mapping[str, Outcome] | None]) -> str:
+    """How many outcomes of a kind there are in each column."""
+    counts = ("" if t is None else str(sum(o.kind == kind for o in t.values())) for t in tables)
+    return f"| {title} | {' | '.join(counts)} |"
 
 
-def page(releases: Mapping[str, Results]) -> Iterator[str]:
-    """The lines of the page."""
-    newest = list(releases.values())[-1]
-    known = {at: y for at, y in newest["case"].items() if not isinstance(y, str)}
-    how = {
-        v: {at: told(r["case"].get(at), y) for at, y in known.items()} for v, r in releases.items()
-    }
-    yield "# Releases of MXNet\n"
-    yield "Made by `python -m conformance.mxnet_releases`, which has each release run on a CPU"
-    yield "what is written for it with `--mxnet RELEASE`. *Not run* are 3-D convolutions that it"
-    yield "computes on GPUs only. In 1.5 reductions over infinities or NaN give what its way to sum"
-    yield "makes of them.\n"
-    yield "| release | " + " | ".join(releases) + " |"
-    yield "|---|" + "---:|" * len(releases)
-    for kind in RANK:
-        counts = (Counter(k for k, _ in r["node"].values())[kind] for r in releases.values())
-        yield f"| node tests of ONNX {kind} | " + " | ".join(map(str, counts)) + " |"
-    for name in (*NETWORKS, *LIGHT):
-        cells = (shown(r["network"][name]) for r in releases.values())
-        yield f"| {name} | " + " | ".join(cells) + " |"
-    for kind, title in (("same", "as in the newest"), ("lacks", "of what it lacks")):
-        counts = (Counter(found.values())[kind] for found in how.values())
-        yield f"| cases of reading rules {title} | " + " | ".join(map(str, counts)) + " |"
-    yield "\n## What a release refuses that the newest has\n"
+def shown(found: Outcome) -> str:
+    """An outcome in a cell."""
+    return str(found)[:80].replace("|", "/")
+
+
+def explain_refusals(tests: Mapping[str, Mapping[str, Outcome]]) -> Iterator[str]:
+    """The lines on what a release refuses that the newest 1.x has."""
+    yield f"\n### Node tests that are right in {NEWEST} only\n"
     yield "| release | tests | reason |\n|---|---:|---|"
-    for version, results in releases.items():
+    for release in WRITTEN:
         why = Counter(
-            w for n, (k, w) in results["node"].items() if k != newest["node"][n][0] != "refused"
+            str(outcome).replace(f"MXNet {'.'.join(release.split('.')[:3])}", "the release")
+            for case, outcome in tests[release].items()
+            if outcome.kind != RIGHT and tests[NEWEST][case].kind == RIGHT
         )
-        for reason, count in why.most_common():
-            yield f"| {version} | {count} | {' '.join(reason.split())[:160].replace('|', '/')} |"
-    yield from otherwise(how)
+        for text, count in why.most_common():
+            yield f"| {release} | {count} | {text[:SHOWN].replace('|', '/')} |"
 
 
-def otherwise(how: Mapping[str, Mapping[int, str]]) -> Iterator[str]:
-    """The lines on operators whose results are others, or that do not run."""
-    every = every_case()
-    yield "\n## Operators that behave otherwise than in the newest\n"
-    yield "A symbol that such a release saved is read as that release computes `clip` of integers;"
-    yield "what else differs is read as the newest computes it.\n"
-    yield "| release | what | cases | of |\n|---|---|---:|---|"
-    for version, found in how.items():
-        by: dict[str, Counter[str]] = {}
-        for at, what in found.items():
-            if what not in ("same", "lacks"):
-                op = every[at].op
-                by.setdefault(ITS_OWN.get(op, what), Counter())[op] += 1
-        for what, ops in by.items():
-            listed = ", ".join(sorted(ops))
-            yield f"| {version} | {what.replace('|', '/')} | {ops.total()} | {listed} |"
+def explain_wrong(own: Mapping[str, Mapping[str, Outcome]]) -> Iterator[str]:
+    """The lines on operators that a release computes otherwise than 1.9.1, as written for it."""
+    yield "\n### Operators that a release computes otherwise, as written for it\n"
+    yield "| operator | releases (cases) | why |\n|---|---|---|"
+    listed: dict[str, Counter[str]] = {}
+    for release, table in own.items():
+        for case, outcome in table.items():
+            if outcome.kind == WRONG:
+                listed.setdefault(case.split()[0], Counter())[release] += 1
+    for op, counted in sorted(listed.items()):
+        releases = ", ".join(f"{r} ({n})" for r, n in counted.items())
+        yield f"| {op} | {releases} | {WRITTEN_OTHERWISE.get(op, '')} |"
+
+
+def reading_lines(read: Mapping[str, Packed]) -> Iterator[str]:
+    """The lines on how files of each release are read."""
+    tables = by_release(read, READ)
+    yield "\n## Read as a release computes\n"
+    yield "Each case of the reading rules is a symbol that the release saved. *The same* is what"
+    yield "the release computes as 1.9.1 does, and what the rule of 1.9.1 reads; *by its own rule*"
+    yield "what ONNX Runtime computes as the release does of the file that the release's own rule"
+    yield "reads.\n"
+    yield f"| release | {' | '.join(READ)} |"
+    yield "|---|" + "---:|" * len(READ)
+    kinds = {
+        "the same": (RIGHT, SAME), "right by its own rule": (RIGHT, ""),
+        "right with `--kernels plain`": (RIGHT, PLAIN), "refused": (REFUSED, None),
+        "not run by the release": (NOT_RUN, LACKS), "ends the release": (NOT_RUN, ENDS),
+        "otherwise, and not read so": (WRONG, None),
+    }  # fmt: skip
+    for title, (kind, why) in kinds.items():
+        counts = (
+            sum(o.kind == kind and why in (None, o.reason) for o in tables[r].values())
+            for r in READ
+        )
+        yield f"| {title} | {' | '.join(map(str, counts))} |"
+    yield "\n### What a release computes otherwise\n"
+    yield "*Wrong* is read as 1.9.1 computes it, for the reason given.\n"
+    yield "| operator | outcome | releases (cases) | why |\n|---|---|---|---|"
+    listed: dict[tuple[str, str], Counter[str]] = {}
+    for release, table in tables.items():
+        for case, outcome in table.items():
+            if outcome.kind in (REFUSED, WRONG):
+                listed.setdefault((case.split()[0], outcome.kind), Counter())[release] += 1
+    for (op, kind), counted in sorted(listed.items()):
+        why = DIFFERENT.get(op, "") if kind == WRONG else ""
+        yield f"| {op} | {kind} | {', '.join(f'{r} ({n})' for r, n in counted.items())} | {why} |"
+    right = {c.split()[0] for t in tables.values() for c, o in t.items() if o == Outcome(RIGHT)}
+    yield f"\nRead by rules of releases, right: {', '.join(f'`{op}`' for op in sorted(right))}."
+    yield "\nCases that cannot be compared:\n"
+    yield from (f"* `{op}`: {why}" for op, why in UNDEFINED.items())
     yield ""
-
-
-def shown(found: Any) -> str:
-    """The error of a network, or why there is none."""
-    if isinstance(found, str):
-        return found[:80].replace("|", "/")
-    return "right" if found < NEAR else f"off by {found:.1g}"
-
-
-def main(arguments: list[str]) -> int:
-    """Run all releases and write the page."""
-    found = [of_release(folder) for folder in (*arguments, "")]
-    found.sort(key=lambda r: [int(n) for n in r["version"].split(".")])
-    PAGE.write_text("\n".join(page({r["version"]: r for r in found})))
-    wrong = sum(kind == WRONG for r in found for kind, _ in r["node"].values())
-    return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -2,8 +2,8 @@
 
 A page whose cells have no record yet stays as its last run wrote it: at the moment the node tests
 in ONNX and in the frameworks (their importers are not recorded), the corpus of Relay modules and
-MXNet's operators written back. docs/results/mxnet-kernels.md and mxnet-releases.md are written by
-the modules of these names, whose runs compare builds of MXNet.
+MXNet's operators written back. docs/results/mxnet-kernels.md is written by the module of this
+name, whose run compares builds of MXNet.
 """
 
 from __future__ import annotations
@@ -58,6 +58,16 @@ PAGES = {
     "results/provider-partitions.md": Page("provider_partitions:page", ("models/providers",)),
     "results/zoo.md": Page("zoo.page:page", ("gluoncv/onnx", "gluonnlp/onnx", "gluonts/onnx")),
     "results/mxnet-2.md": Page("mxnet_second:page", ("mxnet-2/onnx",)),
+    "results/mxnet-releases.md": Page(
+        "mxnet_releases:page",
+        (
+            "onnx-nodes-constant/mxnet-releases",
+            "onnx-nodes-constant/mxnet",
+            "mxnet-operators/mxnet-releases",
+            "networks/mxnet-releases",
+            "mxnet-releases/onnx",
+        ),
+    ),
     "results/mutations.md": Page("mutations:page"),
     "results/array-api.md": Page("array_api:page"),
     "results/fuzzing.md": Page("fuzz:page", ("fuzzing", "fuzzing-campaign")),

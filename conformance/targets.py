@@ -20,6 +20,8 @@ from serde.ir.graph import IR_OPSET, Graph
 from serde.legalize.convert import LOWEST_WRITTEN
 from serde.pipeline import get_profile
 from serde.spec import schema
+from tests.live_worker import LiveError
+from tests.mxnet.releases_live import WRITTEN, worker
 
 from .matrix import NotRun, Target
 
@@ -255,6 +257,24 @@ class MXNet(Target):
         if getattr(wanted, "shape", None) == () and got.shape == (1,):
             return got.reshape(())
         return got
+
+
+class MXNetReleases(MXNet):
+    """What is written for each release of MXNet beside the newest 1.x, run by that release."""
+
+    name = "mxnet-releases"
+    variants = tuple(WRITTEN)
+
+    def run(self, graph: Graph, feeds: Mapping[str, Any], variant: str) -> Sequence[Any]:
+        with tempfile.TemporaryDirectory() as folder:
+            symbol, params = f"{folder}/m-symbol.json", f"{folder}/m-0000.params"
+            serde.save(graph, symbol, mxnet=variant)
+            try:
+                return worker(variant).run([symbol, params], feeds, command="run_files")
+            except LiveError as error:
+                if lacking := next((r for r in MXNET_LACKS if r in str(error)), None):
+                    raise NotRun(lacking) from error
+                raise
 
 
 class Relay(Target):
