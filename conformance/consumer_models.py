@@ -56,7 +56,11 @@ class ConsumerModels(Cell):
 
 def is_here(consumer: str) -> bool:
     """Whether the runtime of a consumer can be asked."""
-    return not isinstance(worker_of(consumer).found(), str)
+    worker = worker_of(consumer)
+    try:
+        return not isinstance(worker.found(), str) and bool(worker.ask("version", consumer))
+    except LiveError:
+        return False  # of several runtimes in an environment, it has others
 
 
 def merge(before: Mapping[str, Any], row: Mapping[str, Any]) -> Mapping[str, Any]:

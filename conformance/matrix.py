@@ -134,6 +134,7 @@ TARGETS = {
     "relax": ("conformance.targets", "Relax"),
     "openvino": ("conformance.targets", "OpenVINO"),
     "tract": ("conformance.targets", "Tract"),
+    "mnn": ("conformance.targets", "MNN"),
     "onnx2torch": ("conformance.targets", "Onnx2Torch"),
     "mxnet-importer": ("conformance.importers", "MXNetImporter"),
     "relay-importer": ("conformance.importers", "RelayImporter"),
@@ -147,6 +148,7 @@ PAIRS = (
     "onnx-nodes-constant/relax",
     "onnx-nodes-constant/openvino",
     "onnx-nodes-constant/tract",
+    "onnx-nodes-constant/mnn",
     "onnx-nodes-constant/onnx2torch",
     "onnx-nodes-file/mxnet-importer",
     "onnx-nodes-file/relay-importer",
@@ -160,6 +162,7 @@ PAIRS = (
     "relay-corpus/onnx",
     "relay-corpus/openvino",
     "relay-corpus/tract",
+    "relay-corpus/mnn",
     "relay-corpus/onnx2torch",
 )
 CELLS: dict[str, tuple[str, str]] = {

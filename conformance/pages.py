@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from . import record
 
-CONSUMERS = ("openvino", "tract", "onnx2torch")
+CONSUMERS = ("openvino", "tract", "onnx2torch", "mnn")
 DOCS = Path(__file__).parents[1] / "docs"
 
 

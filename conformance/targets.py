@@ -104,6 +104,12 @@ class Tract(Consumer):
     name = "tract"
 
 
+class MNN(Consumer):
+    """MNN on the processor."""
+
+    name = "mnn"
+
+
 class Onnx2Torch(Consumer):
     """The PyTorch modules that onnx2torch makes."""
 

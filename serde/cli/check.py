@@ -29,7 +29,7 @@ from serde.cli.show import show_model, show_notes
     default="onnx",
     callback=known_target,
     metavar="FORMAT",
-    help="The target format, or a profile: openvino, tensorrt, tract, onnx2torch, relax, a "
+    help="The target format, or a profile: openvino, tensorrt, tract, mnn, onnx2torch, relax, a "
     "plug-in's target.",
 )
 @add_write_options(only=("opset", "mxnet"))

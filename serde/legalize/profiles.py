@@ -60,6 +60,7 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
         ),
         "openvino": Profile(21, functions="inline", importer="openvino", reading=QDQ),
         "tract": Profile(21, functions="inline", importer="tract", reading={**QDQ, **FOLDED}),
+        "mnn": Profile(functions="inline", importer="mnn", reading={**QDQ, **FOLDED}),
         "onnx2torch": Profile(functions="inline", importer="onnx2torch", reading=QDQ),
         "relax": Profile(functions="inline", importer="relax"),
         "npu-static": Profile(

@@ -17,7 +17,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 from tests.live_worker import LiveError, LiveWorker, install, make
 
-RUNTIMES = ["openvino==2026.4.1", "tract==0.23.9"]
+RUNTIMES = ["openvino==2026.4.1", "tract==0.23.9", "mnn==3.6.1"]
 OPTIMIZERS = ["onnxslim==0.1.98", "onnxsim==0.8.1", "onnxoptimizer==0.4.2"]
 NEEDS = [*RUNTIMES, *OPTIMIZERS, "onnx>=1.23", "onnxruntime>=1.20", "numpy"]
 MACHINES = (("linux", "x86_64"),)

@@ -13,7 +13,7 @@ from .consumers_live import CONSUMERS, RUNTIMES
 from .torch_live import RUNTIME as ONNX2TORCH
 from .torch_live import TORCH
 
-TITLES = {"openvino": "OpenVINO", "tract": "tract", "onnx2torch": "onnx2torch"}
+TITLES = {"openvino": "OpenVINO", "tract": "tract", "onnx2torch": "onnx2torch", "mnn": "MNN"}
 VERSIONS = dict(package.split("==") for package in (*RUNTIMES, ONNX2TORCH))
 SEPARATE = {"onnx2torch": TORCH}  # those with an environment of their own
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from serde.ir.graph import Graph
 from serde.legalize.target import Target
 
-CONSUMERS = frozenset({"onnx2torch", "openvino", "tensorrt", "tract"})
+CONSUMERS = frozenset({"mnn", "onnx2torch", "openvino", "tensorrt", "tract"})
 
 
 def get_consumer(name: str) -> Target | None:

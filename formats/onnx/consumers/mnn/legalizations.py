@@ -1,0 +1,356 @@
+"""Legalizations for MNN: operators and forms that it lacks or computes wrongly, in MNN 3.6.1."""
+
+from __future__ import annotations
+
+from functools import partial, reduce
+
+from serde.decompositions import indexing, normalization, recurrent
+from serde.errors import require
+from serde.ir.graph import DType
+from serde.legalize.target import legalization_table
+from serde.spec.schema import ELEMENT_TYPES
+from serde.version_converter.adapters.common import broadcast_shapes, size
+from serde.version_converter.adapters.resize import decompose_resize, every_axis
+from serde.version_converter.adapters.resize_coordinates import Sampling
+from serde.version_converter.adapters.topk_unique import top_k_by_counting
+
+from ..negative_pads import crop_negative_pads
+from .windows import legalize_windows
+
+legalize = legalization_table("ir → mnn")
+legalize_windows(legalize)
+MOST_RANKED = 1 << 12
+legalize("Dropout")(normalization.drop_nothing)
+legalize("OneHot")(indexing.one_hot)
+legalize("OptionalGetElement")(indexing.optional_get)
+legalize("OptionalHasElement")(indexing.optional_has)
+REDUCTIONS = frozenset(
+    f"Reduce{k}" for k in "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare".split()
+)
+
+
+def legalize_reduction(op, g, x, axes=None, *, keepdims: int, noop_with_empty_axes: int):
+    """MNN drops axes unless ``keepdims`` says otherwise: files leave it out."""
+    listed = axes.ints() if axes is not None and axes.tensor is not None else ()
+    require(axes is None or axes.tensor is not None, "MNN takes constant 'axes' only")
+    if not listed and noop_with_empty_axes:
+        return g.Identity(x)
+    every = sorted(a % x.rank for a in listed) if listed else list(range(x.rank))
+    if not every:
+        return None
+    if not keepdims and listed and tuple(every) == tuple(listed):
+        return None
+    y = g.as_is(op, (x, every), {"keepdims": 0, "noop_with_empty_axes": 0})
+    return g.Unsqueeze(y, every) if keepdims else y
+
+
+for _op in REDUCTIONS:
+    legalize(_op)(partial(legalize_reduction, _op))
+
+
+def legalize_variadic(op, g, *operands):
+    """MNN aborts where there is one operand."""
+    return g.Identity(operands[0]) if len(operands) == 1 else None
+
+
+for _op in ("Max", "Min"):
+    legalize(_op)(partial(legalize_variadic, _op))
+
+
+def legalize_arg_extreme(op, g, x, *, axis: int, keepdims: int, select_last_index: int):
+    """MNN returns the first."""
+    if not select_last_index:
+        return None
+    form = {"axis": axis, "keepdims": keepdims}
+    return g.decompose(op, 12, x, select_last_index=1, **form)
+
+
+for _op in ("ArgMax", "ArgMin"):
+    legalize(_op)(partial(legalize_arg_extreme, _op))
+
+
+def legalize_recurrent(op, g, *operands, outputs=1, **form):
+    """Unrolled."""
+    return recurrent.unroll_recurrent(op, g, *operands, outputs=outputs, **form)
+
+
+for _op in ("GRU", "LSTM", "RNN"):
+    legalize(_op)(partial(legalize_recurrent, _op))
+
+
+@legalize("Less")
+def legalize_less(g, a, b):
+    """MNN compares floats as integers."""
+    return g.Greater(b, a)
+
+
+def legalize_comparison(op, g, a, b):
+    """MNN compares floats as integers where both operands are broadcast."""
+    if a.type.kind != "f" or a.ranked_shape == b.ranked_shape or not (a.rank and b.rank):
+        return None
+    result = broadcast_shape(a, b)
+    if result in (a.ranked_shape, b.ranked_shape):
+        return None
+    return g[op](g.Expand(a, broadcast_shapes(g, a, b)), b)
+
+
+def broadcast_shape(a, b):
+    """The shape that two broadcast to, where sizes tell."""
+    n = max(a.rank, b.rank)
+    wide = [(1,) * (n - v.rank) + tuple(v.ranked_shape) for v in (a, b)]
+    return tuple(q if p == 1 else p for p, q in zip(*wide, strict=True))
+
+
+for _op in ("Greater", "GreaterOrEqual", "LessOrEqual"):
+    legalize(_op)(partial(legalize_comparison, _op))
+
+
+@legalize("GatherElements")
+def legalize_gather_elements(g, x, indices, *, axis: int):
+    """MNN takes indices from the front."""
+    front = from_front(g, x, indices, axis)
+    return None if front is indices else g.as_is("GatherElements", (x, front), {"axis": axis})
+
+
+def from_front(g, x, indices, axis: int):
+    """Indices that count from the front."""
+    if indices.tensor is not None and bool((indices.array() >= 0).all()):
+        return indices
+    behind = g.Where(g.Less(indices, 0), g.cast_like(size(g, x, axis), indices), 0)
+    return g.Add(indices, behind)
+
+
+@legalize("ScatterND")
+def legalize_scatter_nd(g, x, indices, updates, *, reduction: str):
+    """MNN has no reductions."""
+    if reduction == "none":
+        return None
+    version = 18 if reduction in ("max", "min") else 16
+    return g.decompose("ScatterND", version, x, indices, updates, reduction=reduction)
+
+
+@legalize("ScatterElements")
+def legalize_scatter_elements(g, x, indices, updates, *, axis: int, reduction: str):
+    """MNN has no reductions, and takes indices from the front."""
+    if reduction == "none":
+        front = from_front(g, x, indices, axis)
+        return None if front is indices else g.as_is(
+            "ScatterElements", (x, front, updates), {"axis": axis, "reduction": "none"}
+        )  # fmt: skip
+    version = 18 if reduction in ("max", "min") else 16
+    form = {"axis": axis, "reduction": reduction}
+    return g.decompose("ScatterElements", version, x, indices, updates, **form)
+
+
+@legalize("PRelu")
+def legalize_prelu(g, x, slope):
+    """MNN has slopes by channel."""
+    shape = slope.ranked_shape
+    is_by_channel = len(shape) == x.rank - 1 and all(d == 1 for d in shape[1:])
+    if slope.tensor is not None and is_by_channel and shape[0] == x.ranked_shape[1]:
+        return None
+    return g.Where(g.Less(x, 0), g.Mul(x, slope), x)
+
+
+@legalize("BatchNormalization")
+def legalize_batch_norm(
+    g, x, scale, bias, mean, var, *, epsilon, momentum, training_mode, outputs: int = 1
+):
+    """MNN loses ``epsilon``."""
+    form = {"epsilon": epsilon, "momentum": momentum, "outputs": outputs}
+    if training_mode:
+        return normalization.train_batch_norm(g, x, scale, bias, mean, var, **form)
+    parameters = scale, bias, mean, var
+    inner = list(range(1, x.rank - 1))
+    scale, bias, mean, var = (g.Unsqueeze(g.cast_like(v, x), inner) for v in parameters)
+    factor = g.Div(scale, g.Sqrt(g.Add(var, epsilon)))
+    return g.Add(g.Mul(x, factor), g.Sub(bias, g.Mul(mean, factor)))
+
+
+@legalize("LayerNormalization")
+def legalize_layer_norm(g, x, scale, bias=None, *, axis, epsilon, stash_type, outputs: int = 1):
+    """With weights of the last axis as it is, otherwise decomposed."""
+    own = x.ranked_shape[axis % x.rank :]
+    is_fit = x.rank > 1 and len(own) == 1 and isinstance(own[0], int) and scale.ranked_shape == own
+    is_held = scale.tensor is not None and bias is not None and bias.tensor is not None
+    if is_fit and is_held and outputs == 1 and bias.ranked_shape == own:
+        return None
+    attrs = {"axis": axis, "epsilon": epsilon, "stash_type": stash_type}
+    return g.decompose("LayerNormalization", 17, x, scale, bias, outputs=outputs, **attrs)
+
+
+@legalize("Resize")
+def legalize_resize(
+    g, x, roi=None, scales=None, sizes=None, *, keep_aspect_ratio_policy: str, axes=None, **sampling
+):
+    """MNN looks at other places."""
+    x, roi, scales, sizes = every_axis(
+        g, x, roi, scales, sizes, keep_aspect_ratio_policy=keep_aspect_ratio_policy, axes=axes
+    )
+    return decompose_resize(g, x, roi, scales, sizes, Sampling.of(sampling))
+
+
+@legalize("Pow")
+def legalize_pow(g, x, y):
+    """MNN has powers of floats."""
+    require(x.type is DType.FLOAT32, "MNN has powers of float32 only")
+    return None if x.type is y.type else g.Pow(x, g.cast_like(y, x))
+
+
+@legalize("Where")
+def legalize_where(g, condition, x, y):
+    """MNN broadcasts single elements only."""
+    operands = condition, x, y
+    shapes = {v.ranked_shape for v in operands}
+    if len(shapes) == 1:
+        return None
+    shape = broadcast_shapes(g, *operands)
+    wide = [v if v.ranked_shape == shape.shape_data else g.Expand(v, shape) for v in operands]
+    return g.as_is("Where", wide, {})
+
+
+@legalize("Cast")
+def legalize_cast(g, x, *, to: int, **form):
+    """MNN's booleans are integers, which a Cast leaves as they are."""
+    if ELEMENT_TYPES[to] is not DType.BOOL or x.type is DType.BOOL:
+        return None
+    return g.Not(g.Equal(x, 0))
+
+
+@legalize("Pad")
+def legalize_pad(g, x, pads, fill=None, axes=None, *, mode: str):
+    """MNN does not crop."""
+    if mode == "wrap":
+        return g.decompose("Pad", 19, x, pads, fill, axes, mode=mode)
+    return crop_negative_pads(g, x, pads, fill, axes, mode=mode)
+
+
+@legalize("Clip")
+def legalize_clip(g, x, low=None, high=None):
+    """MNN takes constant bounds of floats."""
+    bounds = [v for v in (low, high) if v is not None]
+    if not bounds:
+        return g.Identity(x)
+    is_held = all(v.tensor is not None for v in bounds) and x.type is DType.FLOAT32
+    if is_held and (len(bounds) == 1 or float(low.array()) <= float(high.array())):
+        return None
+    x = x if low is None else g.Max(x, low)
+    return x if high is None else g.Min(x, high)
+
+
+@legalize("Mean")
+def legalize_mean(g, *operands):
+    """A sum, divided."""
+    return g.Div(g.Sum(*operands), float(len(operands)))
+
+
+@legalize("Sum")
+def legalize_sum(g, *operands):
+    """One after the other."""
+    return reduce(g.Add, operands) if len(operands) > 1 else g.Identity(operands[0])
+
+
+@legalize("MatMul")
+def legalize_matmul(g, a, b):
+    """MNN has matrices only."""
+    if a.rank > 1 and b.rank > 1:
+        return None
+    y = g.MatMul(g.Unsqueeze(a, [0]) if a.rank < 2 else a, g.Unsqueeze(b, [1]) if b.rank < 2 else b)
+    axes = [y.rank - 1] * (b.rank < 2) + [y.rank - 2] * (a.rank < 2)
+    return g.Squeeze(y, sorted(axes))
+
+
+@legalize("Concat")
+def legalize_concat(g, *operands, axis: int):
+    """MNN reads what is not there of operands without elements."""
+    some = [v for v in operands if 0 not in v.ranked_shape]
+    if len(some) in (0, len(operands)):
+        return None
+    return g.Concat(*some, axis=axis) if len(some) > 1 else g.Identity(some[0])
+
+
+@legalize("Split")
+def legalize_split(g, x, split=None, *, axis: int, num_outputs=None, outputs: int = 1):
+    """MNN has no parts without elements."""
+    if outputs == 1:
+        return g.Identity(x)
+    sizes = split.ints() if split is not None and split.tensor is not None else ()
+    if 0 not in sizes:
+        return None
+    ends = [sum(sizes[: i + 1]) for i in range(len(sizes))]
+    return tuple(g.Slice(x, [e - n], [e], [axis], [1]) for n, e in zip(sizes, ends, strict=True))
+
+
+@legalize("Reshape")
+def legalize_reshape(g, x, shape, *, allowzero: int):
+    """MNN has no sizes of 0."""
+    return g.decompose("Reshape", 14, x, shape, allowzero=1) if allowzero else None
+
+
+@legalize("GlobalMaxPool")
+def legalize_global_max(g, x):
+    """A maximum over axes."""
+    return g.ReduceMax(x, list(range(2, x.rank)), keepdims=1)
+
+
+@legalize("GlobalAveragePool")
+def legalize_global_average(g, x):
+    """A mean over axes."""
+    return g.ReduceMean(x, list(range(2, x.rank)), keepdims=1)
+
+
+@legalize("TopK")
+def legalize_top_k(g, x, k, *, axis: int, largest: int, sorted: int, outputs: int = 2):
+    """MNN returns equal elements in any order: elements are counted that go before each."""
+    n = x.ranked_shape[axis]
+    is_small = isinstance(n, int) and n <= MOST_RANKED
+    require(is_small, f"MNN ranks equal elements in any order; up to {MOST_RANKED} are compared")
+    return top_k_by_counting(g, x, k, axis, bool(largest))
+
+
+@legalize("Slice")
+def legalize_slice(g, x, starts, ends, axes=None, steps=None):
+    """MNN aborts where it counts back."""
+    if steps is None or (steps.tensor is not None and min(steps.ints(), default=1) > 0):
+        return None
+    parts = (starts, ends, axes, steps)
+    require(all(v is not None and v.tensor is not None for v in parts), "MNN takes constant steps")
+    for start, end, axis, step in zip(*(v.ints() for v in parts), strict=True):
+        if step > 0:
+            x = g.Slice(x, [start], [end], [axis], [step])
+            continue
+        n = x.ranked_shape[axis]
+        require(isinstance(n, int), "MNN counts back along axes whose size has a number")
+        kept = list(range(n))[slice(start, end if end >= -n else None, step)]
+        x = g.Gather(x, g.const(kept, DType.INT64), axis=axis)
+    return x
+
+
+@legalize("GatherND")
+def legalize_gather_nd(g, x, indices, *, batch_dims: int):
+    """MNN takes indices from the front."""
+    if indices.tensor is not None and bool((indices.array() >= 0).all()):
+        return None
+    depth = indices.ranked_shape[-1]
+    require(isinstance(depth, int), "indices of a dynamic number of axes")
+    dims = g.Shape(x, start=batch_dims, end=batch_dims + depth)
+    front = g.Where(g.Less(indices, 0), g.Add(indices, g.cast_like(dims, indices)), indices)
+    return g.as_is("GatherND", (x, front), {"batch_dims": batch_dims})
+
+
+@legalize("BitShift")
+def legalize_shift(g, x, y, *, direction: str):
+    """A shift is a product of integers, which MNN computes wrongly where it overflows."""
+    require(False, "MNN has no shifts of integers")
+
+
+@legalize("Abs")
+def legalize_abs(g, x):
+    """MNN computes those of integers in float32."""
+    return None if x.type.kind == "f" else g.Max(x, g.Sub(0, x))
+
+
+@legalize("NonMaxSuppression")
+def legalize_non_max_suppression(g, *operands, center_point_box: int):
+    """MNN reads boxes by their corners, whatever the attribute says."""
+    require(not center_point_box, "MNN takes boxes by their corners")

@@ -1,0 +1,109 @@
+"""Layers that move windows: MNN has them of images."""
+
+from __future__ import annotations
+
+import math
+
+from serde.errors import require
+from serde.rewrite.rules import RuleTable
+from serde.version_converter.adapters.indexing import extreme_value
+from serde.version_converter.adapters.pooling import Windows, pad_window_axes
+
+from ..onnx2torch.windows import are_even, count_elements, keep_apart
+
+IMAGES = "MNN has it over one or two axes"
+
+
+def legalize_windows(legalize: RuleTable) -> None:
+    """Add the rules of this module."""
+    for rule in (average_pool, conv, conv_transpose, lp_pool, max_pool):
+        op = "".join(word.capitalize() for word in rule.__name__.split("_"))
+        legalize(op)(rule)
+
+
+def widen(window):
+    """The attributes of a window of one axis, for one of two."""
+    ones = {"kernel_shape": 1, "strides": 1, "dilations": 1, "output_padding": 0}
+    wide = dict(window)
+    for name, one in ones.items():
+        if wide.get(name):
+            wide[name] = (*wide[name], one)
+    if wide.get("pads"):
+        begin, end = wide["pads"]
+        wide["pads"] = (begin, 0, end, 0)
+    return wide
+
+
+def as_image(g, x):
+    """A tensor of one window axis as one of two."""
+    return g.Unsqueeze(x, [3])
+
+
+def conv(g, x, w, b=None, *, group: int, **window):
+    """``Conv`` of one axis as of two."""
+    require(2 < x.rank < 5, IMAGES)
+    if x.rank == 4:
+        return None
+    return g.Squeeze(g.Conv(as_image(g, x), as_image(g, w), b, group=group, **widen(window)), [3])
+
+
+def conv_transpose(g, x, w, b=None, *, group: int, **window):
+    """``ConvTranspose`` of one axis as of two."""
+    require(2 < x.rank < 5, IMAGES)
+    require("output_shape" not in window, "'output_shape' of sizes by name")
+    if x.rank == 4:
+        return None
+    wide = g.ConvTranspose(as_image(g, x), as_image(g, w), b, group=group, **widen(window))
+    return g.Squeeze(wide, [3])
+
+
+def max_pool(g, x, *, storage_order: int, outputs: int = 1, **window):
+    """``MaxPool`` without dilations, whose sizes are rounded down."""
+    require(2 < x.rank < 5, IMAGES)
+    w = Windows(**window)
+    form = {"storage_order": storage_order}
+    if outputs > 1:
+        return g.decompose("MaxPool", 8, x, outputs=outputs, **form, **window)
+    if w.ceil_mode or w.is_spread:
+        return g.decompose("MaxPool", 10, x, **form, **window)
+    if (apart := keep_apart(g, x)) is not x:
+        return g.MaxPool(apart, **form, **window)
+    if not are_even(w):
+        padded = pad_window_axes(g, x, w.pads, extreme_value(x.type, False))
+        return g.MaxPool(padded, **{**window, "pads": None})
+    if x.rank == 4:
+        return None
+    return g.Squeeze(g.MaxPool(as_image(g, x), **widen(window)), [3])
+
+
+def average_pool(g, x, *, count_include_pad: int, **window):
+    """``AveragePool`` without dilations, whose sizes are rounded down."""
+    require(2 < x.rank < 5, IMAGES)
+    w = Windows(**window)
+    form = {"count_include_pad": count_include_pad}
+    if w.is_spread:
+        return g.decompose("AveragePool", 19, x, **form, **window)
+    if (apart := keep_apart(g, x)) is not x:
+        return g.AveragePool(apart, **form, **window)
+    if w.ceil_mode:
+        return g.decompose("AveragePool", 10, x, **form, **window)
+    if not are_even(w):
+        bare = {"kernel_shape": w.kernel_shape, "strides": w.strides}
+        means = g.AveragePool(pad_window_axes(g, x, w.pads, -0.0), **bare)
+        if count_include_pad:
+            return means
+        whole = float(math.prod(w.kernel_shape))
+        return g.Div(g.Mul(means, whole), count_elements(g, x, w, w.pads))
+    if x.rank == 4:
+        return None
+    return g.Squeeze(g.AveragePool(as_image(g, x), **form, **widen(window)), [3])
+
+
+def lp_pool(g, x, *, p: int, **window):
+    """``LpPool``: a mean of powers."""
+    w = Windows(**window)
+    if w.is_spread or w.ceil_mode or w.auto_pad != "NOTSET":
+        return g.decompose("LpPool", 18, x, p=p, **window)
+    powers = pad_window_axes(g, g.Pow(g.Abs(x), float(p)), w.pads or (0,) * 2 * (x.rank - 2), -0.0)
+    means = g.AveragePool(powers, kernel_shape=w.kernel_shape, strides=w.strides)
+    return g.Pow(g.Mul(means, float(math.prod(w.kernel_shape))), 1 / p)

@@ -1,0 +1,85 @@
+"""The profile mnn: what it writes is right in live MNN, what it refuses it names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.consumers.checks import check_model, check_network, check_node_test, refusals
+from tests.consumers.runtimes import worker_of
+from tests.live_worker import LiveError
+
+# One test for each thing that MNN lacks or gets wrong, and the profile writes otherwise.
+NODE_TESTS = """
+test_argmax_no_keepdims_example_select_last_index test_averagepool_2d_ceil_last_window_starts_on_pad
+test_averagepool_2d_dilations test_batchnorm_epsilon test_batchnorm_example_training_mode
+test_clip_min_greater_than_max test_col2im_pads test_conv_with_autopad_same test_convtranspose_1d
+ test_gather_elements_negative_indices test_gelu_default_2
+test_gridsample_nearest_align_corners_0_additional_1 test_gru_reverse test_isinf_negative
+test_l2normalization_axis_0 test_layer_normalization_4d_axis0 test_less test_lppool_2d_same_upper
+test_lstm_reverse test_matmul_4d_1d test_maxpool_2d_ceil_output_size_reduce_by_one
+test_maxpool_2d_dilations test_maxpool_with_argmax_2d_precomputed_pads test_mean_two_inputs
+test_onehot_negative_indices test_prelu_broadcast test_reduce_l1_keep_dims_example
+test_reduce_min_bool_inputs test_reduce_sum_empty_axes_input_noop_example
+test_resize_upsample_scales_nearest test_reversesequence_batch test_roialign_mode_max
+test_rotary_embedding test_round test_scatter_elements_with_negative_indices test_scatternd_add
+test_sum_one_input test_top_k_same_values
+""".split()
+
+
+@pytest.fixture(autouse=True)
+def needs_mnn():
+    """Skip where the environment of the consumers has no MNN."""
+    try:
+        worker_of("mnn").ask("version", "mnn")
+    except LiveError as error:
+        pytest.skip(f"no live MNN: {error}")
+
+
+@pytest.mark.parametrize("name", NODE_TESTS)
+def test_node_tests(name):
+    check_node_test(name, "mnn")
+
+
+@pytest.mark.parametrize("name", ["mobilenetv2_0.25", "lstm_bidirectional", "bert_interleaved"])
+def test_networks(name, tmp_path):
+    check_network(name, "mnn", tmp_path)
+
+
+@pytest.mark.parametrize("op", ["Greater", "GreaterOrEqual", "Less", "LessOrEqual"])
+def test_comparisons_that_broadcast_both_operands(op, tmp_path):
+    a, b = np.random.default_rng(0).standard_normal((2, 20), np.float32)
+    feeds = {"a": a.reshape(20, 1), "b": b.reshape(1, 20)}
+    signature = "(float[20,1] a, float[1,20] b) => (float[20,20] y)"
+    check_model(signature, f"c = {op}(a, b) y = Cast<to = 1>(c)", feeds, "mnn", tmp_path)
+
+
+def test_where_that_broadcasts_all_operands(tmp_path):
+    draws = np.random.default_rng(0)
+    feeds = {n: draws.standard_normal(s, np.float32) for n, s in (("x", (3, 1)), ("y", (4,)))}
+    feeds["c"] = draws.random((2, 3, 1)) < 0.5
+    signature = "(bool[2,3,1] c, float[3,1] x, float[4] y) => (float[2,3,4] z)"
+    check_model(signature, "z = Where(c, x, y)", feeds, "mnn", tmp_path)
+
+
+def test_slices_that_count_back(tmp_path):
+    x = np.random.default_rng(0).standard_normal((4, 3, 2, 5), np.float32)
+    held = {"s": [-1, 3], "e": [-9, 0], "a": [0, 3], "p": [-1, -2]}
+    constants = {n: np.asarray(v) for n, v in held.items()}
+    signature = "(float[4,3,2,5] x) => (float[4,3,2,2] y)"
+    check_model(signature, "y = Slice(x, s, e, a, p)", {"x": x}, "mnn", tmp_path, **constants)
+
+
+@pytest.mark.parametrize(
+    "signature, body, reason",
+    [
+        ("(float[1,2,4,4,4] x) => (float[1,2,2,2,2] y)", "y = MaxPool<kernel_shape = [3, 3, 3]>(x)",
+         "MNN has it over one or two axes"),
+        ("(double[2] x) => (double[2] y)", "y = Neg(x)", "mnn has no Neg of float64 elements"),
+        ("(float[2] x) => (float[2] y)", "t = Cast<to = 2>(x) y = Cast<to = 1>(t)",
+         "MNN has no uint8 elements"),
+        ("(float[0,2] x) => (float[0,2] y)", "y = Neg(x)", "MNN has no tensors without elements"),
+    ],
+)  # fmt: skip
+def test_forms_that_it_lacks(signature, body, reason, tmp_path):
+    assert refusals(signature, body, "mnn", tmp_path) == [reason]
