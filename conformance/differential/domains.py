@@ -165,7 +165,8 @@ def reduces_exactly(xs: Sequence[Array], how: str) -> bool:
 def scatters_once(xs: Sequence[Array], attrs: Attrs) -> bool:
     """Which of several updates of one element stays is open, unless they are reduced.
 
-    Products that overflow are, too, sums that do so on the way and of booleans, and what is the largest of NaN.
+    Products that overflow are, too, sums that do so on the way and of booleans, and what is the
+    largest of NaN.
     """
     if attrs.get("reduction", "none") != "none":
         return reduces_exactly(xs, attrs["reduction"])

@@ -35,6 +35,12 @@ legalize("ReduceLogSumExp")(reduction.log_sum_exp)
 legalize("Dropout")(normalization.drop_nothing)
 
 
+@legalize("Shrink")
+def legalize_shrink(g, x, *, bias: float, lambd: float):
+    """The importer adds up both sides, which a negative ``lambd`` lets overlap."""
+    return g.decompose("Shrink", 9, x, bias=bias, lambd=lambd) if lambd < 0 else None
+
+
 @legalize("IsInf")
 def legalize_is_inf(g, x, *, detect_negative: int, detect_positive: int):
     """The importer's tells no signs."""
