@@ -42,8 +42,8 @@ SUMS = frozenset(  # operators that add up or round: their error is in terms of 
 
 ABSOLUTE = frozenset(  # operators whose kernels are exact in terms of 1, not of their result
     "Acos Acosh Asin Asinh Atan Atanh BlackmanWindow Cos Cosh DFT Elu Erf GRU Gelu HammingWindow "
-    "HannWindow HardSwish LSTM Log LogSoftmax Mish RNN STFT Selu Sigmoid Sin Sinh Softmax "
-    "SoftmaxCrossEntropyLoss Softplus SwiGLU Swish Tan Tanh".split()
+    "HannWindow HardSigmoid HardSwish LSTM Log LogSoftmax Mish RNN STFT Selu Sigmoid Sin Sinh "
+    "Softmax SoftmaxCrossEntropyLoss Softplus SwiGLU Swish Tan Tanh".split()
 )
 
 COARSE = frozenset(

@@ -23,7 +23,7 @@ from .quirks import is_defined
 NEWEST = 26  # the newest opset that ONNX Runtime takes
 NO_REFERENCE = frozenset(  # whose onnx.reference is known to be no judge
     "Resize GridSample RoiAlign LSTM GRU RNN ConvTranspose Attention If Loop Scan OneHot Unique "
-    "GlobalMaxPool LRN LpPool MaxPool SplitToSequence".split()
+    "GlobalMaxPool LRN LpPool MaxPool ReduceSumSquare SplitToSequence".split()
 )
 
 Run = Callable[[Step, dict[str, Array], int], None]  # computes one step
