@@ -144,9 +144,12 @@ def lift_scalars(r: CallBuilder, *values: Value) -> list[Value]:
 
 
 def _lift_scalar(r: CallBuilder, value: Value) -> Value:
+    lifted: Value = value
     if value.tensor is None:
-        return r.annotation.stop_fusion(r.reshape(value, newshape=(1,)))
-    return value if value.dtype in INLINED else r.const(value.array().reshape(1), value.dtype)
+        lifted = r.annotation.stop_fusion(r.reshape(value, newshape=(1,)))
+    elif value.dtype not in INLINED:
+        lifted = r.const(value.array().reshape(1), value.dtype)
+    return lifted
 
 
 def format_pads(pads: Ints) -> Ints:
