@@ -206,9 +206,13 @@ def legalize_grid_sample(g, x, grid, *, mode: str, padding_mode: str, align_corn
 
 
 @legalize("RoiAlign")
-def legalize_roi_align(g, x, rois, batch, *, mode, **form):
-    """The importer's takes the mean of the samples."""
-    return None if mode == "avg" else align_regions(g, x, rois, batch, mode=mode, **form)
+def legalize_roi_align(g, x, rois, batch, *, mode, sampling_ratio, **form):
+    """The importer's takes the mean of the samples, and no region as smaller than a pixel."""
+    if mode == "avg" and form["coordinate_transformation_mode"] == "output_half_pixel":
+        return None
+    known = sampling_ratio > 0 or rois.tensor is not None
+    require(known, "a number of samples that depends on computed regions: give sampling_ratio")
+    return align_regions(g, x, rois, batch, mode=mode, sampling_ratio=sampling_ratio, **form)
 
 
 @legalize("NonMaxSuppression")
