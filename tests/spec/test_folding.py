@@ -10,6 +10,7 @@ from onnx.reference import ReferenceEvaluator
 from serde.errors import ConversionError
 from serde.ir.graph import IR_OPSET, DType, Tensor, Value
 from serde.legalize.convert import raise_to_ir
+from serde.passes import tidy
 from serde.spec import folding, inference, schema
 from serde.spec.onnx_builder import OnnxBuilder
 from tests.onnx_live import decoded, ir_of, model_of, run_model
@@ -302,3 +303,9 @@ def test_a_lazy_value_of_another_type_than_inferred_is_refused(monkeypatch):
     (made,) = folding.fold("Neg", IR_OPSET, (operand,), {}, wrong)
     with pytest.raises(ConversionError, match=r"Neg of constants gave float32\[4800\]"):
         made.load()
+
+
+def test_booleans_as_strings_are_left_to_the_runtime():
+    g = OnnxBuilder("g")
+    graph = tidy(g.build([g.Cast(np.array([False, True]), to=8)]))
+    assert [n.op for n in graph.nodes] == ["Cast"]
