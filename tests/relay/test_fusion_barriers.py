@@ -12,6 +12,8 @@ import pytest
 import serde
 from serde.formats.relay.encode import encode
 from serde.formats.relay.from_ir import from_ir
+from serde.formats.relay.passes.fusion_barriers import add_fusion_barriers
+from serde.ir.graph import DType, Graph, Node, Value
 from tests.onnx_live import run_model
 from tests.relay import tvm_live
 
@@ -53,3 +55,21 @@ def test_one_hot_of_a_computed_depth(tmp_path: Path) -> None:
     path, *_ = encode(graph, tmp_path / "m.json")
     (got,) = tvm_live.run("json", Path(path).read_text(), feeds)
     np.testing.assert_array_equal(got, run_model(model, feeds)[0])
+
+
+def test_results_of_unknown_shape_are_dynamic() -> None:
+    """As in a loop of MXNet that makes a tensor grow."""
+    v, wide, full, state, grown = (
+        Value(name, DType.FLOAT32, shape)
+        for name, shape in (
+            ("v", (1,)), ("wide", (1, 1)), ("full", (1, 3)), ("state", (None, 3)), ("grown", None)
+        )
+    )  # fmt: skip
+    nodes = (
+        Node("expand_dims", (v,), (wide,), {"axis": 0}),
+        Node("broadcast_to", (wide,), (full,), {"shape": (1, 3)}),
+        Node("concatenate", (state, full), (grown,)),
+    )
+    found = add_fusion_barriers(Graph("g", (v, state), (grown,), nodes))
+    stop = "annotation.stop_fusion"
+    assert [n.op for n in found.nodes][:3] == ["expand_dims", stop, "broadcast_to"]

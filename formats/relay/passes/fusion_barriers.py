@@ -94,7 +94,9 @@ def _is_computed_scalar(value: Value | None) -> bool:
 
 
 def _is_dynamic(value: Value) -> bool:
-    return not all(isinstance(d, int) for d in value.shape or ())
+    if value.shape is None:
+        return not value.container
+    return not all(isinstance(d, int) for d in value.shape)
 
 
 def _with_barriers(node: Node) -> Iterator[Node]:
