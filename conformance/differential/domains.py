@@ -227,6 +227,13 @@ def sums_fit(xs: Sequence[Array], attrs: Attrs) -> bool:
         return all(not (np.isfinite(y) & (np.abs(y) > top)).any() for y in xs if is_float(y))
 
 
+def sums_of_squares_fit(xs: Sequence[Array], attrs: Attrs) -> bool:
+    """Sums of squares that overflow: of floats their order, of integers all."""
+    x = xs[0]
+    fits = is_float(x) or magnitude(x) ** 2 * x.size < range_of(DType.of(x.dtype))[1]
+    return fits and sums_fit(xs, attrs)
+
+
 def products_fit(xs: Sequence[Array], attrs: Attrs) -> bool:
     """Sums of products that overflow: of floats their order, of integers all."""
     a, b = xs[0], xs[min(1, len(xs) - 1)]
@@ -316,11 +323,12 @@ RULES: dict[str, Rule] = {
         squares_fit,
     ),
     **dict.fromkeys(
-        "ReduceL1 ReduceL2 ReduceMean ReduceLogSum ReduceLogSumExp ReduceSumSquare "
+        "ReduceL1 ReduceMean ReduceLogSum ReduceLogSumExp "
         "Mean GlobalAveragePool AveragePool LpPool GlobalLpPool Attention Softmax LogSoftmax "
         "CumSum CumProd ReduceSum Col2Im".split(),
         sums_fit,
     ),
+    **dict.fromkeys(["ReduceL2", "ReduceSumSquare"], sums_of_squares_fit),
     **dict.fromkeys("Gemm MatMul Einsum".split(), products_fit),
     **dict.fromkeys("Conv ConvTranspose".split(), is_moderate),
     "Det": is_moderate,
