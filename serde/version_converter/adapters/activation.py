@@ -52,7 +52,8 @@ def inverse_hyperbolic(kind, g, x: Value):
         y = g.Log(g.Add(u, g.Mul(g.Sqrt(g.Sub(u, 1.0)), g.Sqrt(g.Add(u, 1.0)))))
     else:
         size = g.Abs(u)
-        scale = g.Clip(size, 1.0, float(np.finfo(np.float64).max))  # squares of float64 overflow
+        # squares of float64 overflow; before opset 12 ONNX Runtime has no Clip of float64
+        scale = g.Min(g.Max(size, 1.0), float(np.finfo(np.float64).max))
         part, one = g.Div(size, scale), g.Reciprocal(scale)
         root = g.Sqrt(g.Add(g.Mul(part, part), g.Mul(one, one)))
         y = g.Mul(g.Sign(u), g.Add(g.Log(scale), g.Log(g.Add(part, root))))

@@ -35,6 +35,13 @@ def write_matmul(t, x, w):
     return t.dense(x, w)
 
 
+@writes("Gemm")
+def write_gemm(t, x, w, b=None, *, alpha: float, beta: float, transA: int, transB: int):
+    """``x @ w + b``, which the hub's passes merge into one node."""
+    require(alpha == beta == 1 and not transA and not transB, "a scaled or transposed product")
+    return t.dense(x, w, b)
+
+
 @reads("join")
 def read_join(g, *xs, axis=0):
     return g.Concat(*xs, axis=axis)
