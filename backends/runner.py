@@ -45,7 +45,6 @@ class Hybrid:
             close = get_close_matches(name, known, 1)
             hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(known))}"
             raise UsageError(f"no part is called {name!r}; {hint}")
-        self.has_others = sum(1 for _ in self.manifest.all_parts()) > 1
         self.load_parts = {p.name: self._load(p) for p in self.manifest.all_parts()}
 
     def __call__(self, inputs: Feeds) -> dict[str, Any]:
@@ -83,7 +82,7 @@ class Hybrid:
         runtime = self.runtimes.get(part.name, self.runtimes.get(part.kind))
         path = self.folder / next(iter(part.files))
         if runtime is None or isinstance(runtime, str):
-            run = _load_in(runtime, part, path, spins=not self.has_others)
+            run = _load_in(runtime, part, path)
         else:
             run = runtime(os.fspath(path))
         return partial(_run_part, part, run)
@@ -140,13 +139,8 @@ def _stack(rows: Sequence[Any], row: Any) -> Array:
     return np.zeros([0, *shape], DType(row.dtype).numpy)
 
 
-def _load_in(
-    runtime: str | None, part: PartInfo, path: Path, spins: bool
-) -> Callable[[Feeds], Any]:  # fmt: skip
-    """Load a part into a runtime of a name, or into that of its format.
-
-    ``spins`` is whether a runtime's threads may wait for more work once they are done.
-    """
+def _load_in(runtime: str | None, part: PartInfo, path: Path) -> Callable[[Feeds], Any]:
+    """Load a part into a runtime of a name, or into that of its format."""
     name = runtime or next((r for r, f in RUNTIMES.items() if f == part.format), "")
     if name not in RUNTIMES:
         close = get_close_matches(name, RUNTIMES, 1)
@@ -159,8 +153,7 @@ def _load_in(
     if bridge is None or bridge.prepare is None:
         raise MissingDependency(f"part {part.name!r} needs a bridge that runs {part.format}")
     try:
-        options = {"spins": spins} if part.format == "onnx" else {}
-        return bridge.prepare(os.fspath(path), **options)
+        return bridge.prepare(os.fspath(path))
     except MissingDependency as error:
         raise MissingDependency(f"part {part.name!r} needs {name}: {error}") from error
 

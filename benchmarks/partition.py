@@ -30,8 +30,7 @@ from tests import light_models
 
 MODEL, OPSET = "light_resnet50", 21
 WARMING = 5  # rounds that are not counted
-SMALLEST = 28  # size of the images that the backend takes, where the model is cut in the middle
-PAUSE = 0.02  # seconds before each run, in which threads of another model stop to wait for work
+SMALLEST = 28  # size of the images that a backend takes which cuts the model in the middle
 HEADLESS = "Conv BatchNormalization Relu MaxPool AveragePool Sum Add Dropout Reshape".split()
 SIZES, BINARY = (10_000, 100_000), ("Add", "Mul")
 THREADS = {"one thread": 1, "default threads": None}
@@ -41,7 +40,7 @@ Times = tuple[float, float]  # of the clock and of the processor
 
 
 def main() -> None:
-    """Measure a cut before the last layers, and one in the middle."""
+    """Measure a cut before the last layers, and two in the middle."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--processes", type=int, default=3)
@@ -66,7 +65,8 @@ def main() -> None:
         f"Runtime, in one process, {given.rounds} rounds in which each runs once, in changing "
         "order. Medians of the times and of the rounds' ratios, those of the median of "
         f"{given.processes} processes, with the least and the most. The outputs "
-        f"differ by {worst:.0e} of scale at most.\n\n{table(head, rows)}"
+        f"differ by {worst:.0e} of scale at most. Inside a block, ONNX Runtime's fusion of "
+        f"Conv, BatchNormalization, Sum and Relu ends at the cut.\n\n{table(head, rows)}"
     )
     publish("ResNet-50 in two parts", text)
 
@@ -75,9 +75,10 @@ def make_models(folder: Path) -> list[str]:
     """Write the whole model and its parts for two cuts; return the names of the cuts."""
     proto = with_weights(onnx.load(light_models.model_path(MODEL)))
     graph = prepare_graph(proto)
-    illegal = {op: [_is_small] for op in {n.op for n in graph.nodes}}
-    targets = [Target("before the classifier", OPSET, {op: {} for op in HEADLESS}),
-               Target("in the middle", OPSET, illegal=illegal)]  # fmt: skip
+    targets = [Target("before the classifier", OPSET, {op: {} for op in HEADLESS})]
+    for name, is_small in (("between two stages", _makes_small), ("inside a block", _reads_small)):
+        illegal = {op: [is_small] for op in {n.op for n in graph.nodes}}
+        targets.append(Target(name, OPSET, illegal=illegal))
     serde.save(graph, folder / "whole.onnx", opset=OPSET)
     for target in targets:
         cut = partition(graph, target, max_parts=1)
@@ -98,7 +99,6 @@ def run_rounds(folder: Path, threads: int | None, rounds: int) -> dict[str, list
     names = list(runs)
     for turn in range(WARMING + rounds):
         for name in names[turn % len(names) :] + names[: turn % len(names)]:
-            time.sleep(PAUSE)
             start = time.perf_counter(), time.process_time()
             runs[name](feeds)
             end = time.perf_counter(), time.process_time()
@@ -179,9 +179,18 @@ def make_graph(nodes: int) -> Graph:
     return Graph("random", (values[0],), tuple(values[-20:]), tuple(made))
 
 
-def _is_small(node: Node) -> str | None:
-    """Why a node of the second half is not taken."""
-    shape = node.inputs[0].ranked_shape if node.inputs[0] is not None else ()
+def _reads_small(node: Node) -> str | None:
+    """Why a node that reads small images is not taken."""
+    return _is_small(node.inputs[0])
+
+
+def _makes_small(node: Node) -> str | None:
+    """Why a node that makes small images is not taken."""
+    return _is_small(node.outputs[0])
+
+
+def _is_small(value: Value | None) -> str | None:
+    shape = value.ranked_shape if value is not None else ()
     is_large = len(shape) == 4 and isinstance(shape[2], int) and shape[2] >= SMALLEST
     return None if is_large else f"its images are smaller than {SMALLEST}"
 

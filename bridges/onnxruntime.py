@@ -40,14 +40,14 @@ def run(
 
 def prepare(
     source: Any, *, outputs: Any = None, cut_inputs: Sequence[str] | None = None,
-    optimize: bool = True, spins: bool = True, threads: int | None = None, **options: Any,
+    optimize: bool = True, threads: int | None = None, **options: Any,
 ) -> Callable[[Mapping[str, Array]], list[Array]]:  # fmt: skip
     """A function of the feeds that runs a model, as ``run`` does.
 
     ``cut_inputs`` are names of values to begin the model at. ``optimize`` is whether ONNX Runtime
-    rewrites the model before it runs it, as by default. ``spins`` is whether its threads wait for
-    more work after a run, which takes time from other models of the process. ``threads`` is how
-    many it has; one for each core if left out.
+    rewrites the model before it runs it, as by default. ``threads`` is how many it has; one for
+    each core if left out. They spin during a run only: after it, they would take time from other
+    models of the process.
     """
     if cut_inputs:
         return _prepare_cut(source, outputs, cut_inputs, optimize)
@@ -55,7 +55,7 @@ def prepare(
     model: Any = os.fspath(source) if _is_path(source) else source.SerializeToString()
     if outputs:
         model, outputs = _add_outputs(source, outputs)
-    return PreparedModel(_session(model, optimize, folder, spins, threads), outputs)
+    return PreparedModel(_session(model, optimize, folder, threads), outputs)
 
 
 class PreparedModel:
@@ -133,7 +133,7 @@ def _model_of(source: Any) -> Any:
 
 
 def _session(
-    model: Any, optimize: bool, folder: str | None, spins: bool = True, threads: int | None = None
+    model: Any, optimize: bool, folder: str | None, threads: int | None = None
 ) -> Any:  # fmt: skip
     """A session of a path or of bytes, whose external data are in ``folder``."""
     try:
@@ -146,8 +146,7 @@ def _session(
         settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     if threads is not None:
         settings.intra_op_num_threads = threads
-    if not spins:
-        settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    settings.add_session_config_entry("session.force_spinning_stop", "1")
     if folder is not None and not isinstance(model, str):
         settings.add_session_config_entry(FOLDER, folder)
     with _convert_errors():
