@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 from serde.plugins import Format
-from serde.plugins.options import (
-    FunctionOptions,
-    IntegerOptions,
-    ParamsOptions,
-    ReadOptions,
-    RuleOptions,
-    WriteOptions,
-    option,
-)
+from serde.plugins import options as opts
 
 from .io.magic import matches
 
 
-class RelayReadOptions(RuleOptions, IntegerOptions, ParamsOptions, ReadOptions):
+class RelayReadOptions(
+    opts.RuleOptions, opts.IntegerOptions, opts.ParamsOptions, opts.ReadOptions,
+):  # fmt: skip
     """What a Relay module is read with."""
 
-    entry: str | None = option(
+    entry: str | None = opts.option(
         "The function that is the model; main if left out.", flags=("--entry",), metavar="NAME"
     )
-    tvm: str | None = option(
+    tvm: str | None = opts.option(
         "The release of TVM that wrote a module, as 0.7, where the file does not tell.",
         "Needed where an operator changed its meaning between releases.", metavar="RELEASE",
     )  # fmt: skip
 
 
-class RelayWriteOptions(FunctionOptions, WriteOptions):
+class RelayWriteOptions(opts.FunctionOptions, opts.WriteOptions):
     """What a Relay module is written with."""
 
 

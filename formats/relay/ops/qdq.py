@@ -23,11 +23,10 @@ from serde.rewrite.rules import Rule
 
 from .binary import IGNORED
 from .cast import read_cast
-from .convolution import TUNING, normalize_pads, unpack_kernel, window
+from .convolution import TUNING, unpack_kernel, window
 from .fixed_point import saturate
-from .layouts import apply_in_layout, pack_layout, unpack_layout
+from .layouts import pack_layout, unpack_layout
 from .linear import read_bias_add, swap_last_axes
-from .pooling import pool
 from .quantization import (
     FUNCTIONS,
     read_concatenate,
@@ -39,7 +38,7 @@ from .quantization import (
     read_requantize,
     read_sum,
 )
-from .quantized_matmul import read_qnn_avg_pool2d, read_qnn_conv2d, read_qnn_dense
+from .quantized_matmul import average, read_qnn_avg_pool2d, read_qnn_conv2d, read_qnn_dense
 from .unary import read_clip
 
 Array = np.ndarray[Any, Any]
@@ -341,16 +340,10 @@ class QdqRules:
                 count_include_pad=count_include_pad,
             )  # fmt: skip
         scale, zero, out_scale, out_zero = quantities
-        frame = {
-            "kernel_shape": pool_size, "strides": strides, "dilations": dilation[:2],
-            "pads": normalize_pads(padding, 2),
-        }  # fmt: skip
-
-        def apply(v):
-            return pool(g, v, "avg", frame, ceil_mode, count_include_pad)
-
-        real = read_dequantize(g, x, scale, zero)
-        y = apply_in_layout(g, real, layout, "NCHW", apply, out_layout)
+        y = average(
+            g, read_dequantize(g, x, scale, zero), pool_size, strides, dilation, padding, layout,
+            out_layout, ceil_mode=ceil_mode, count_include_pad=count_include_pad,
+        )  # fmt: skip
         return self.emit_quantize(g, y, out_scale.array(), out_zero.array(), -1, x.type)
 
 

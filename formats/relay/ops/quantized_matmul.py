@@ -146,15 +146,27 @@ def read_qnn_avg_pool2d(
     """The mean at the scale of the result, cut off; padding is 0, whatever the zero point."""
     scale, zero, out_scale, out_zero = require_scalars(quantities)
     wide = upcast(g, x, scale, zero, out_scale, out_zero)
+    y = average(
+        g, wide, pool_size, strides, dilation, padding, layout, out_layout,
+        ceil_mode=ceil_mode, count_include_pad=count_include_pad,
+    )  # fmt: skip
+    return saturate(g, y, x.type)
+
+
+def average(
+    g, x: Value, pool_size: Ints, strides: Ints, dilation: Ints, padding: Ints, layout: str,
+    out_layout: str, **form: bool,
+) -> Value:  # fmt: skip
+    """The means of images in a layout."""
     frame = {
         "kernel_shape": pool_size, "strides": strides, "dilations": dilation[:2],
         "pads": normalize_pads(padding, 2),
     }  # fmt: skip
 
     def apply(v):
-        return pool(g, v, "avg", frame, ceil_mode, count_include_pad)
+        return pool(g, v, "avg", frame, form["ceil_mode"], form["count_include_pad"])
 
-    return saturate(g, apply_in_layout(g, wide, layout, "NCHW", apply, out_layout), x.type)
+    return apply_in_layout(g, x, layout, "NCHW", apply, out_layout)
 
 
 @legalizations("ConvInteger", only=FIXED_PADS)

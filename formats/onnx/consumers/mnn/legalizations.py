@@ -15,6 +15,7 @@ from serde.version_converter.adapters.resize_coordinates import Sampling
 from serde.version_converter.adapters.topk_unique import top_k_by_counting
 
 from ..negative_pads import crop_negative_pads
+from ..scatter_reductions import decompose_scatter_nd, reduction_version
 from .windows import legalize_windows
 
 legalize = legalization_table("ir → mnn")
@@ -24,6 +25,7 @@ legalize("Dropout")(normalization.drop_nothing)
 legalize("OneHot")(indexing.one_hot)
 legalize("OptionalGetElement")(indexing.optional_get)
 legalize("OptionalHasElement")(indexing.optional_has)
+legalize("ScatterND")(decompose_scatter_nd)
 REDUCTIONS = frozenset(
     f"Reduce{k}" for k in "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare".split()
 )
@@ -120,15 +122,6 @@ def from_front(g, x, indices, axis: int):
     return g.Add(indices, behind)
 
 
-@legalize("ScatterND")
-def legalize_scatter_nd(g, x, indices, updates, *, reduction: str):
-    """MNN has no reductions."""
-    if reduction == "none":
-        return None
-    version = 18 if reduction in ("max", "min") else 16
-    return g.decompose("ScatterND", version, x, indices, updates, reduction=reduction)
-
-
 @legalize("ScatterElements")
 def legalize_scatter_elements(g, x, indices, updates, *, axis: int, reduction: str):
     """MNN has no reductions, and takes indices from the front."""
@@ -137,8 +130,7 @@ def legalize_scatter_elements(g, x, indices, updates, *, axis: int, reduction: s
         return None if front is indices else g.as_is(
             "ScatterElements", (x, front, updates), {"axis": axis, "reduction": "none"}
         )  # fmt: skip
-    version = 18 if reduction in ("max", "min") else 16
-    form = {"axis": axis, "reduction": reduction}
+    version, form = reduction_version(reduction), {"axis": axis, "reduction": reduction}
     return g.decompose("ScatterElements", version, x, indices, updates, **form)
 
 

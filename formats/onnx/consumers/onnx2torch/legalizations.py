@@ -23,12 +23,14 @@ from serde.version_converter.adapters.normalization import standardize
 from serde.version_converter.adapters.quantization import emit_dequantize
 from serde.version_converter.adapters.topk_unique import top_k_by_counting
 
+from ..scatter_reductions import decompose_scatter_nd
 from .windows import legalize_windows
 
 legalize = legalization_table("ir → onnx2torch")
 legalize("Dropout")(normalization.drop_nothing)
 legalize("OptionalGetElement")(indexing.optional_get)
 legalize("OptionalHasElement")(indexing.optional_has)
+legalize("ScatterND")(decompose_scatter_nd)
 legalize_windows(legalize)
 
 BYTES = frozenset({DType.INT8, DType.UINT8})
@@ -155,15 +157,6 @@ def legalize_gather_elements(g, x, indices, *, axis: int):
 def legalize_gather_nd(g, x, indices, *, batch_dims: int):
     """onnx2torch has no axes in common."""
     return g.decompose("GatherND", 12, x, indices, batch_dims=batch_dims) if batch_dims else None
-
-
-@legalize("ScatterND")
-def legalize_scatter_nd(g, x, indices, updates, *, reduction: str):
-    """onnx2torch has no reductions."""
-    if reduction == "none":
-        return None
-    version = 18 if reduction in ("max", "min") else 16
-    return g.decompose("ScatterND", version, x, indices, updates, reduction=reduction)
 
 
 @legalize("ScatterElements")
