@@ -12,6 +12,7 @@ from typing import Any
 from serde.api.report import Report
 from serde.errors import Unconvertible, UsageError
 from serde.io.atomic_write import check_target, refuse_overwriting
+from serde.io.gc_pause import pause_collector
 from serde.io.weights_hash import KEY
 from serde.ir.budget import within_budget
 from serde.ir.graph import Graph
@@ -114,7 +115,7 @@ def convert(
         into.check_target(Path(target), **select_options(into, "encode", writing))
     reading = _read_for(asked, from_format or format_name(source), reading)
     try:
-        with within_budget():
+        with within_budget(), pause_collector():
             with _time_stage(report, "read", progress):
                 graph = _load(report, source, from_format, reading)
             with _time_stage(report, "convert", progress):
@@ -140,9 +141,10 @@ def convert(
                 expected=expected, **_for_running(reading),
             )  # fmt: skip
     total = sum(v.tensor.nbytes for v in lowered.constants() if v.tensor is not None)
-    with _time_stage(report, Stage("write", os.fspath(target), total), progress):
-        report.files = encode(into, lowered, Path(target), writing)
-    report.describe(lowered)
+    with pause_collector():
+        with _time_stage(report, Stage("write", os.fspath(target), total), progress):
+            report.files = encode(into, lowered, Path(target), writing)
+        report.describe(lowered)
     if run is not None:
         from serde.verification import compare_result, compare_run_layers
 
