@@ -65,13 +65,13 @@ def type_constraints(value: Any, operator: Operator) -> dict[str, frozenset[DTyp
 
 def values_of(node: Node, operator: Operator, name: str) -> list[Value]:
     """The operands, or the results, of a node under a name of the schema."""
-    found = []
+    matches = []
     for formals, values in ((operator.inputs, node.inputs), (operator.outputs, node.outputs)):
         for index, value in enumerate(values):
             formal = formals[min(index, len(formals) - 1)]
             if value is not None and value.name and formal.name == name:
-                found.append(value)
-    return found
+                matches.append(value)
+    return matches
 
 
 def check_name(operator: Operator, name: Any, key: str) -> str:
@@ -284,7 +284,7 @@ def _check_each(
 ) -> IllegalForm:  # fmt: skip
     """A check of every value that a node has under a name of the schema."""
     return lambda node: next(
-        (found for v in values_of(node, operator, name) if (found := reason(v)) is not None), None
+        (text for v in values_of(node, operator, name) if (text := reason(v)) is not None), None
     )
 
 

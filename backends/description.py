@@ -73,8 +73,8 @@ def get_backend(backend: Any) -> Backend:
         kind = type(backend).__name__
         raise UsageError(f"a backend is a name, a TOML file or a Target, and not a {kind}")
     text = os.fspath(backend)
-    if (found := OPSET.fullmatch(text)) is not None:
-        return opset_backend(int(found[1]))
+    if (match := OPSET.fullmatch(text)) is not None:
+        return opset_backend(int(match[1]))
     if text in backend_names():
         return read_backend(DESCRIPTIONS / f"{text}.toml")
     if text in target_names():
@@ -171,9 +171,9 @@ class _Reader:
                 raise InvalidKey(str(name), reason, schema.names(opset))
             types = type_constraints(table["types"], operator) if "types" in table else {}
             self.supports[name] = types
-            given = [check for key in CHECKS.keys() & table.keys()
+            forms = [check for key in CHECKS.keys() & table.keys()
                      for check in CHECKS[key](table[key], operator)]  # fmt: skip
-            self.illegal[name] = given
+            self.illegal[name] = forms
 
 
 def _check_keys(tables: Mapping[str, Any]) -> None:
@@ -198,5 +198,5 @@ def _line_of(text: str, word: str, entry: int | None) -> int | None:
     heads = [at for at, line in enumerate(lines) if line.strip() == "[[operators]]"]
     start = heads[entry] if entry is not None and entry < len(heads) else 0
     pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
-    found = (at for at in range(start, len(lines)) if pattern.search(lines[at]))
-    return next((at + 1 for at in found), start + 1 if entry is not None else None)
+    indices = (at for at in range(start, len(lines)) if pattern.search(lines[at]))
+    return next((at + 1 for at in indices), start + 1 if entry is not None else None)

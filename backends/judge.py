@@ -49,15 +49,15 @@ def judge_nodes(graph: Graph, target: Target) -> dict[Node, Verdict]:
     """
     builder = Legalizer(graph.name, target)
     alike: dict[Hashable, Verdict] = {}
-    found = {}
+    verdicts = {}
     for node in graph.nodes:
         key = _key_of(node)
         if key is None or key not in alike:
-            found[node] = _judge(node, target, builder)
-            alike[key] = found[node]
+            verdicts[node] = _judge(node, target, builder)
+            alike[key] = verdicts[node]
         else:
-            found[node] = _transfer(alike[key], node)
-    return found
+            verdicts[node] = _transfer(alike[key], node)
+    return verdicts
 
 
 def _key_of(node: Node) -> Hashable:
@@ -115,24 +115,24 @@ def _judge(node: Node, target: Target, builder: Legalizer) -> Verdict:
     except ConversionError as error:
         return Verdict(node, error.reason)
     finally:
-        made = builder.nodes[mark:]
+        nodes = builder.nodes[mark:]
         del builder.nodes[mark:]
-    own = {v for n in made for v in n.outputs}
+    own = {v for n in nodes for v in n.outputs}
     results = results if isinstance(results, tuple) else (results,)
     for new, old in zip(results, node.outputs, strict=False):
         if new in own:
             new.name = old.name  # for reasons, which name what the source computes
-    return _verdict(node, made, target)
+    return _verdict(node, nodes, target)
 
 
-def _verdict(node: Node, made: Iterable[Node], target: Target) -> Verdict:
-    for each in made:
+def _verdict(node: Node, nodes: Iterable[Node], target: Target) -> Verdict:
+    for each in nodes:
         reason = target.illegal_operator(each)
         reason = reason or target.illegal_types(each) or target.illegal_form(each)
         if reason is not None:
             via = "" if each.qualified_op == node.qualified_op else f"as {each.qualified_op}: "
             return Verdict(node, f"{via}{reason}")
-    return Verdict(node, None, tuple(dict.fromkeys(n.qualified_op for n in made)))
+    return Verdict(node, None, tuple(dict.fromkeys(n.qualified_op for n in nodes)))
 
 
 def _judge_apart(node: Node, target: Target) -> Verdict:

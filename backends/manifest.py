@@ -71,11 +71,11 @@ class Manifest:
 
 def hash_file(path: Path) -> str:
     """The SHA-256 of a file."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     with path.open("rb") as file:
         while chunk := file.read(CHUNK):
-            found.update(chunk)
-    return found.hexdigest()
+            digest.update(chunk)
+    return digest.hexdigest()
 
 
 def write_manifest(manifest: Manifest, folder: Path) -> Path:
@@ -145,14 +145,14 @@ class _Reader:
         table = self.table(table, place)
         parts = [self.part(p, f"{place}parts[{n}]") for n, p in
                  enumerate(self.get_list(table, "parts", place))]  # fmt: skip
-        found = Manifest(
+        draft = Manifest(
             self.text(table, "name", place), self.table(table.get("backend", {}), place),
             self.tensors(table, "inputs", place), self.tensors(table, "outputs", place), parts,
             self.get_list(table, "edges", place),
         )  # fmt: skip
-        ordered = sort_parts(self.path, found)
+        ordered = sort_parts(self.path, draft)
         return Manifest(
-            found.name, found.backend, found.inputs, found.outputs, ordered, found.edges
+            draft.name, draft.backend, draft.inputs, draft.outputs, ordered, draft.edges
         )
 
     def part(self, table: Any, place: str) -> PartInfo:
@@ -189,10 +189,10 @@ class _Reader:
         if not has_fit or not all(isinstance(n, str) for n in part.operands):
             raise MalformedFile(self.path, f"operands of its {part.operator} are missing", place)
         for name, body in part.bodies.items():
-            given, made = len(body.inputs), len(body.outputs)
-            fits = made == len(part.outputs)
+            nin, nout = len(body.inputs), len(body.outputs)
+            fits = nout == len(part.outputs)
             if part.operator == "Loop":
-                fits = given >= 2 + states and made >= 1 + states and made > len(part.outputs)
+                fits = nin >= 2 + states and nout >= 1 + states and nout > len(part.outputs)
             if not fits:
                 reason = f"its {part.operator} does not fit the inputs and outputs of {name}"
                 raise MalformedFile(self.path, reason, place)
@@ -208,21 +208,21 @@ class _Reader:
         return str(table[key])
 
     def get_list(self, table: Mapping[str, Any], key: str, place: str) -> list[Any]:
-        found = table.get(key, [])
-        if not isinstance(found, list):
+        items = table.get(key, [])
+        if not isinstance(items, list):
             raise MalformedFile(self.path, f"{key!r} is no list", place)
-        return found
+        return items
 
     def tensors(self, table: Mapping[str, Any], key: str, place: str) -> list[TensorInfo]:
-        found = []
+        infos = []
         for value in self.get_list(table, key, place):
             row = self.table(value, f"{place}.{key}")
             name, dtype = self.text(row, "name", place), self.text(row, "dtype", place)
             shape = self.get_list(row, "shape", place) if row.get("shape") is not None else None
             container = list(map(str, self.get_list(row, "container", place)))
             file_name = str(row.get("file_name", ""))
-            found.append(TensorInfo(name, dtype, shape, container, file_name))
-        return found
+            infos.append(TensorInfo(name, dtype, shape, container, file_name))
+        return infos
 
 
 def sort_parts(path: Path, manifest: Manifest) -> list[PartInfo]:

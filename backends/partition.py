@@ -62,10 +62,10 @@ def partition(
     Raises:
         SerdeError: where the model or the backend's description cannot be read.
     """
-    found = get_backend(backend)
+    spec = get_backend(backend)
     limits = Limits(min_nodes, min_flops, max_parts, control_flow)
     graph = prepare_graph(source, **options)
-    return _partition(graph, found, limits)
+    return _partition(graph, spec, limits)
 
 
 def prepare_graph(source: Any, **options: Any) -> Graph:
@@ -82,10 +82,10 @@ def check_backend(source: Any, backend: Any, **options: Any) -> BackendReport:
 
     Subgraphs of an operator that it does not take are looked into.
     """
-    found = get_backend(backend)
+    spec = get_backend(backend)
     graph = prepare_graph(source, **options)
-    verdicts = list(_judge_all(graph, found.target))
-    return summarize(graph.name, found.name, verdicts)
+    verdicts = list(_judge_all(graph, spec.target))
+    return summarize(graph.name, spec.name, verdicts)
 
 
 def _judge_all(graph: Graph, target: Target) -> Iterator[Verdict]:
@@ -173,20 +173,20 @@ def _partition_bodies(
     graph: Graph, taken: Sequence[bool], backend: Backend, limits: Limits, prefix: str
 ) -> dict[Node, dict[str, Partitioned]]:
     """The partitioned subgraphs of operators that are run part by part."""
-    found: dict[Node, dict[str, Partitioned]] = {}
+    partitions: dict[Node, dict[str, Partitioned]] = {}
     if limits.control_flow != "inside":
-        return found
+        return partitions
     for node, is_taken in zip(graph.nodes, taken, strict=True):
         if is_taken or node.domain or node.op not in INSIDE or not _has_plain_constants(node):
             continue
         bodies = {}
         for name, body in node.attrs.items():
             if isinstance(body, Graph):
-                own = f"{prefix}{CONTROL}_{len(found)}.{name}."
+                own = f"{prefix}{CONTROL}_{len(partitions)}.{name}."
                 bodies[name] = _partition(close_body(body), backend, limits, own)
         if any(p.kind != REMAINDER for b in bodies.values() for p in b.parts):
-            found[node] = bodies
-    return found
+            partitions[node] = bodies
+    return partitions
 
 
 def _has_plain_constants(node: Node) -> bool:

@@ -89,27 +89,27 @@ class Hybrid:
 
     def _constants(self, part: PartInfo) -> dict[str, Array]:
         """The operands of an If or a Loop that are constants."""
-        found: dict[str, Array] = {}
+        constants: dict[str, Array] = {}
         if part.files:
             with np.load(self.folder / next(iter(part.files)), allow_pickle=False) as held:
-                found = {name: held[name] for name in held.files}
-        known = found.keys() | {v.name for v in part.inputs}
+                constants = {name: held[name] for name in held.files}
+        known = constants.keys() | {v.name for v in part.inputs}
         optional = 2 if part.operator == "Loop" else 0  # the first operands of a Loop
         needed = [n for at, n in enumerate(part.operands) if n or at >= optional]
         if absent := [n for n in needed if n not in known]:
             reason = f"nothing computes its operand {absent[0]!r}"
             raise MalformedFile(self.folder / NAME, reason, part.name)
-        return found
+        return constants
 
     def _run_control(self, part: PartInfo, constants: Feeds, values: Feeds) -> list[Any]:
         """Run an If or a Loop, whose subgraphs are in parts."""
-        given = {**values, **constants}
-        operands = [_to_array(given[name]) if name else None for name in part.operands]
+        feeds = {**values, **constants}
+        operands = [_to_array(feeds[name]) if name else None for name in part.operands]
         if part.operator == "If":
             body = part.bodies["then_branch" if np.any(operands[0]) else "else_branch"]
-            made = self._run_parts(body, given)
-            return [made[v.name] for v in body.outputs]
-        results = self._run_loop(part, operands, given)
+            outputs = self._run_parts(body, feeds)
+            return [outputs[v.name] for v in body.outputs]
+        results = self._run_loop(part, operands, feeds)
         return results[: len(part.outputs)]  # those behind may be left out
 
     def _run_loop(self, part: PartInfo, operands: Sequence[Any], around: Feeds) -> list[Any]:
@@ -122,8 +122,8 @@ class Hybrid:
         while is_going and (most is None or turn < int(np.reshape(most, ()))):
             first = (np.array(turn, np.int64), np.array(is_going), *states)
             own = {v.name: x for v, x in zip(body.inputs, first, strict=False)}
-            made = self._run_parts(body, {**around, **own})
-            results = [_to_array(made[v.name]) for v in body.outputs]
+            outputs = self._run_parts(body, {**around, **own})
+            results = [_to_array(outputs[v.name]) for v in body.outputs]
             is_going, states = bool(np.all(results[0])), results[1 : 1 + len(states)]
             for rows, result in zip(gathered, results[1 + len(states) :], strict=True):
                 rows.append(result)
@@ -162,11 +162,11 @@ def _run_part(part: PartInfo, run: Callable[[Feeds], Any], values: Feeds) -> lis
     """Run a part; values stay with the runtime where it takes its own."""
     run_values = getattr(run, "run_values", None)
     take = run_values or run
-    given = {v.file_name or v.name: values[v.name] for v in part.inputs}
+    feeds = {v.file_name or v.name: values[v.name] for v in part.inputs}
     if run_values is None:
-        given = {name: _to_array(value) for name, value in given.items()}
+        feeds = {name: _to_array(value) for name, value in feeds.items()}
     try:
-        results = take(given)
+        results = take(feeds)
     except SerdeError as error:
         raise SerdeError(f"part {part.name!r}: {error}") from error
     if isinstance(results, Mapping):

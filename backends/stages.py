@@ -34,14 +34,14 @@ class Dataflow:
         self.node_count = len(self.reads)
         self.maker = [-1] * len(self.sizes)
         self.readers: list[list[int]] = [[] for _ in self.sizes]
-        for node, (read, made) in enumerate(zip(self.reads, self.makes, strict=True)):
-            for value in made:
+        for node, (read, outputs) in enumerate(zip(self.reads, self.makes, strict=True)):
+            for value in outputs:
                 self.maker[value] = node
             for value in read:
                 self.readers[value].append(node)
         maker = self.maker
         self.before = [[maker[v] for v in read if maker[v] >= 0] for read in self.reads]
-        self.after = [[r for v in made for r in self.readers[v]] for made in self.makes]
+        self.after = [[r for v in outputs for r in self.readers[v]] for outputs in self.makes]
 
 
 def round_up(stage: int, is_taken: bool) -> int:
@@ -193,13 +193,13 @@ class _Search:
 
     def collect_neighbors(self, nodes: Iterable[int]) -> set[int]:
         """The backend nodes that a move of others may let move: they share a value, or are near."""
-        found: set[int] = set()
+        neighbors: set[int] = set()
         for node in nodes:
-            found.update((node, *self.before[node], *self.after[node]))
+            neighbors.update((node, *self.before[node], *self.after[node]))
             for value in self.flow.reads[node]:
                 if len(self.flow.readers[value]) <= WIDEST:
-                    found.update(self.flow.readers[value])
-        return {n for n in found if self.taken[n]}
+                    neighbors.update(self.flow.readers[value])
+        return {n for n in neighbors if self.taken[n]}
 
 
 def _improve(flow: Dataflow, taken: Sequence[bool], start: Sequence[int]) -> list[int]:

@@ -36,8 +36,8 @@ def extract_subgraph(
 
     ``first`` are inputs to begin with, those of the graph around in their order.
     """
-    made = {v for n in nodes for v in n.outputs}
-    read = {v: None for n in nodes for v in values_read(n) if v not in made}
+    results = {v for n in nodes for v in n.outputs}
+    read = {v: None for n in nodes for v in values_read(n) if v not in results}
     ordered = [v for v in first if v in read]
     inputs = (*ordered, *(v for v in read if v not in set(ordered)))
     return Graph(name, inputs, tuple(outputs), tuple(nodes))

@@ -31,9 +31,9 @@ def verify_parts(
     Raises:
         SerdeError: where the source or a part cannot be run.
     """
-    given = dict(reading or {})
-    apart = {name: given.pop(name, None) for name in ("params", "inputs", "outputs")}
-    run = run_source(source, folder, graph=graph, ir=graph, data=data, reading=given, **apart)
+    options = dict(reading or {})
+    apart = {name: options.pop(name, None) for name in ("params", "inputs", "outputs")}
+    run = run_source(source, folder, graph=graph, ir=graph, data=data, reading=options, **apart)
     if run.is_missing:
         run = run_source(graph, folder, graph=graph, ir=graph, data=data)
         run.origin = WHOLE
@@ -45,17 +45,17 @@ def verify_parts(
         return Verification(False, "", run.inputs, statement=run.statement)
     hybrid = Hybrid(folder, runtimes)
     judge = Judge(run.model, graph, _refuse_probe)
-    found: dict[str, OutputComparison] = {}
+    outputs: dict[str, OutputComparison] = {}
     for inputs, expected in zip(run.sets, run.results, strict=True):
         results = [*hybrid(inputs.feeds).values()]
         for compared in judge.compare(inputs, results, expected):
             if compared.reason and inputs.name != NORMAL:
                 compared.reason += f" on {inputs.name} inputs"
-            known = found.setdefault(compared.name, compared)
+            known = outputs.setdefault(compared.name, compared)
             if known.passed and not compared.passed:
-                found[compared.name] = compared
+                outputs[compared.name] = compared
     return Verification(
-        True, run.origin, run.inputs, [*found.values()], sets=[s.name for s in run.sets],
+        True, run.origin, run.inputs, [*outputs.values()], sets=[s.name for s in run.sets],
         settings=["in parts"], not_compared=[*run.not_compared, *judge.not_compared],
     )  # fmt: skip
 

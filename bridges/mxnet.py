@@ -169,13 +169,13 @@ def trace(block: Any, *inputs: Any, **options: Any) -> Graph:
     from .mxnet_trace import add_notes, output_names, record
 
     name = str(getattr(block, "name", None) or "block")
-    symbol, arrays, found = record(import_mxnet(), block, inputs)
+    symbol, arrays, recording = record(import_mxnet(), block, inputs)
     graph = decode_symbol(parse_symbol(symbol, name), _to_params(arrays), name)
     names = [v.name for v in graph.inputs]
-    given = [n["name"] for n in found.nodes[: len(inputs)]]
-    shapes = {n: (x.shape, np.dtype(x.dtype)) for n, x in zip(given, inputs, strict=True)}
+    data_names = [n["name"] for n in recording.nodes[: len(inputs)]]
+    shapes = {n: (x.shape, np.dtype(x.dtype)) for n, x in zip(data_names, inputs, strict=True)}
     graph = load(graph, inputs={n: s for n, s in shapes.items() if n in names}, **options)
-    return rename(add_notes(graph, found), output_names(graph))
+    return rename(add_notes(graph, recording), output_names(graph))
 
 
 def run(
@@ -301,14 +301,14 @@ def _with_plain_labels(text: str) -> str:
 
 
 def _outputs(mx: ModuleType, symbol: Any, arrays: Any, feeds: Any) -> list[Any]:
-    given = {**arrays, **feeds}
-    shapes = {n: a.shape for n, a in given.items() if n in set(symbol.list_inputs())}
+    values = {**arrays, **feeds}
+    shapes = {n: a.shape for n, a in values.items() if n in set(symbol.list_inputs())}
     arguments, _, states = symbol.infer_shape_partial(**shapes)
     names = symbol.list_arguments() + symbol.list_auxiliary_states()
     inferred = dict(zip(names, [*arguments, *states], strict=True))
     tensors: dict[str, Any] = {}
     for name in symbol.list_inputs():
-        array = given.get(name)
+        array = values.get(name)
         array = np.zeros(inferred[name], np.float32) if array is None else np.asarray(array)
         tensors[name] = mx.nd.array(array, dtype=array.dtype)
     with mx.autograd.predict_mode():

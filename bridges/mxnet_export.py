@@ -63,7 +63,7 @@ def export_model(
     kinds = kinds * len(names) if len(kinds) == 1 else kinds
     if len(kinds) != len(names):
         raise UsageError(f"{len(kinds)} input types for {len(names)} inputs: {', '.join(names)}")
-    given = zip(names, shapes or [None] * len(names), kinds, strict=True)
+    specs = zip(names, shapes or [None] * len(names), kinds, strict=True)
     if large_model:
         options.setdefault("external_data", "always")
     if not options.get("outputs"):
@@ -75,7 +75,7 @@ def export_model(
         sym,
         onnx_file_path,
         params=params,
-        inputs={name: (_dims(shape), kind) for name, shape, kind in given},
+        inputs={name: (_dims(shape), kind) for name, shape, kind in specs},
         opset=opset if opset is not None else opset_version,
         to_format="onnx",
         random=random,
@@ -141,9 +141,9 @@ def _inputs_of(sym: Any, params: Any, names: list[str], count: int) -> list[str]
     graph, _ = api.read(sym, params=params, ignore_extra=True)
     all_ = [v.name for v in graph.inputs]
     last = f"{graph.nodes[-1].name}_label" if graph.nodes else ""
-    for found in (all_, [n for n in all_ if n != last]):
-        if len(found) == count:
-            return found
+    for candidate in (all_, [n for n in all_ if n != last]):
+        if len(candidate) == count:
+            return candidate
     listing, labels = (
         ", ".join(map(repr, n)) for n in (names, [n for n in all_ if n not in names])
     )

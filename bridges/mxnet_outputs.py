@@ -34,7 +34,7 @@ def exported_outputs(graph: Graph) -> tuple[list[str], dict[str, str]]:
 def _exported_name(layer: str, value: Value) -> str:
     """``fc`` of ``fc_output``, ``split1`` of ``split_output1``."""
     suffix = value.name[len(layer) :] if value.name.startswith(layer) else ""
-    found = re.fullmatch(r"_output(\d*)", suffix)
-    if found:
-        return layer + found[1]
+    match = re.fullmatch(r"_output(\d*)", suffix)
+    if match:
+        return layer + match[1]
     return layer + STATES[suffix] if suffix in STATES else value.name

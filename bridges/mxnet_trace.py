@@ -171,13 +171,13 @@ def _watchers(run: _Run) -> dict[str, Callable[..., None]]:
     def invoke(op: Any, count: Any, inputs: Any, outs: Any, results: Any, n: Any, keys: Any,
                values: Any, stypes: Any) -> None:  # fmt: skip
         attrs = {k.decode(): v.decode() for k, v in zip(keys, values, strict=True)}
-        made = [int(results._obj[i]) for i in range(outs._obj.value)]
+        outputs = [int(results._obj[i]) for i in range(outs._obj.value)]
         read = [_value(inputs[i]) for i in range(count.value)]
         name = op_name(op)
-        types = [_element_type(run, h) for h in (*read, *made)] if name == COPY else []
+        types = [_element_type(run, h) for h in (*read, *outputs)] if name == COPY else []
         if len(set(types)) > 1:  # a copy to another element type
             name, attrs = "Cast", {"dtype": types[1]}
-        run.add(name, read, made, **attrs)
+        run.add(name, read, outputs, **attrs)
 
     def reshape(handle: Any, rank: Any, sizes: Any, reverse: Any, out: Any) -> None:
         shape = str(tuple(int(s) for s in sizes[:rank]))
@@ -355,10 +355,10 @@ def _flatten(result: Any) -> Iterator[Any]:
 
 def output_names(graph: Graph) -> dict[str, str]:
     """Plain names for the outputs: ``output``, or ``output0``, ``output1``, …"""
-    found = [v.name for v in graph.outputs]
-    if len(found) == 1:
-        return {found[0]: "output"}
-    return {name: f"output{at}" for at, name in enumerate(found)}
+    names = [v.name for v in graph.outputs]
+    if len(names) == 1:
+        return {names[0]: "output"}
+    return {name: f"output{at}" for at, name in enumerate(names)}
 
 
 def add_notes(graph: Graph, run: _Run) -> Graph:

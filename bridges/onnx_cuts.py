@@ -26,10 +26,10 @@ def cut_model(
     model = onnx.ModelProto()
     model.CopyFrom(source)
     graph = model.graph
-    made = {name for node in graph.node for name in node.output} | {i.name for i in graph.input}
-    cuts = [_resolve_value(name, made) for name in inputs]
+    names = {name for node in graph.node for name in node.output} | {i.name for i in graph.input}
+    cuts = [_resolve_value(name, names) for name in inputs]
     ends = (
-        [_resolve_value(name, made) for name in outputs]
+        [_resolve_value(name, names) for name in outputs]
         if outputs
         else [o.name for o in graph.output]
     )
@@ -53,12 +53,12 @@ def cut_model(
     return model
 
 
-def _resolve_value(name: str, made: set[str]) -> str:
+def _resolve_value(name: str, names: set[str]) -> str:
     """The value that a caller means, as ``--inputs`` takes it."""
-    found = next((n for n in (name, f"{name}_output") if n in made), None)
-    if found is None:
+    value = next((n for n in (name, f"{name}_output") if n in names), None)
+    if value is None:
         raise NotComparable(f"not compared: the source's main graph has no value {name!r}")
-    return found
+    return value
 
 
 def _constants(graph: Any) -> set[str]:
@@ -68,13 +68,13 @@ def _constants(graph: Any) -> set[str]:
 def _find_needed(graph: Any, ends: Sequence[str]) -> set[int]:
     """The places of the nodes that ``ends`` are computed by."""
     maker = {name: at for at, node in enumerate(graph.node) for name in node.output if name}
-    stack, found = list(ends), set()
+    stack, indices = list(ends), set()
     while stack:
         at = maker.get(stack.pop())
-        if at is not None and at not in found:
-            found.add(at)
+        if at is not None and at not in indices:
+            indices.add(at)
             stack.extend(_names_read(graph.node[at]))
-    return found
+    return indices
 
 
 def _names_read(node: Any) -> Iterator[str]:

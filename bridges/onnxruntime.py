@@ -71,11 +71,11 @@ class PreparedModel:
 
     def __call__(self, feeds: Mapping[str, Array]) -> list[Array]:
         """The outputs as arrays."""
-        given = {i.name: feeds[i.name] for i in self.inputs if i.name in feeds}
+        arrays = {i.name: feeds[i.name] for i in self.inputs if i.name in feeds}
         if self.outputs:  # which may need fewer inputs than the model asks for
-            given |= {i.name: _make_zeros(i) for i in self.inputs if i.name not in feeds}
+            arrays |= {i.name: _make_zeros(i) for i in self.inputs if i.name not in feeds}
         with _convert_errors():
-            return list(self.session.run(self.outputs, given))
+            return list(self.session.run(self.outputs, arrays))
 
     def run_values(self, feeds: Mapping[str, Any]) -> list[Any]:
         """The outputs as values of ONNX Runtime, from such values or arrays: none is copied."""
@@ -86,9 +86,9 @@ class PreparedModel:
 
         make = onnxruntime.OrtValue.ortvalue_from_numpy
         with _convert_errors():
-            given = {n: make(np.asarray(v, order="C")) if isinstance(v, np.ndarray) else v
-                     for n, v in feeds.items()}  # fmt: skip
-            return list(self.session.run_with_ort_values(self.names, given))
+            values = {n: make(np.asarray(v, order="C")) if isinstance(v, np.ndarray) else v
+                      for n, v in feeds.items()}  # fmt: skip
+            return list(self.session.run_with_ort_values(self.names, values))
 
 
 def _prepare_cut(
@@ -111,8 +111,8 @@ def _prepare_cut(
             runs[key] = _session(shorter.SerializeToString(), optimize, folder)
         with _convert_errors():
             names = {i.name for i in runs[key].get_inputs()}
-            given = {n: a for n, a in feeds.items() if n in names}
-            return list(runs[key].run(None, given))
+            arrays = {n: a for n, a in feeds.items() if n in names}
+            return list(runs[key].run(None, arrays))
 
     return run_prepared
 
@@ -168,13 +168,13 @@ def _add_outputs(source: Any, names: Sequence[str]) -> tuple[bytes, list[str]]:
         SerdeError: where it computes no such value.
     """
     model = _model_of(source)
-    made = {name: name for node in model.graph.node for name in node.output}
-    made |= {i.name: i.name for i in model.graph.input}
+    by_value = {name: name for node in model.graph.node for name in node.output}
+    by_value |= {i.name: i.name for i in model.graph.input}
     by_node = {node.name: node.output[0] for node in reversed(model.graph.node) if node.output}
-    found = [made.get(n) or made.get(f"{n}_output") or by_node.get(n) for n in names]
-    if None in found:
-        raise SerdeError(f"the model computes no {names[found.index(None)]!r}")
-    ends = [name for name in found if name is not None]
+    values = [by_value.get(n) or by_value.get(f"{n}_output") or by_node.get(n) for n in names]
+    if None in values:
+        raise SerdeError(f"the model computes no {names[values.index(None)]!r}")
+    ends = [name for name in values if name is not None]
     there = {o.name for o in model.graph.output}
     for name in dict.fromkeys(ends):
         if name not in there:

@@ -157,10 +157,10 @@ def prepare(
             evaluate = executor.evaluate()
 
     def run_prepared(feeds: Mapping[str, np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
-        given = {**held, **{n: np.asarray(a) for n, a in feeds.items()}}
+        arrays = {**held, **{n: np.asarray(a) for n, a in feeds.items()}}
         names = Names()
         with _convert_errors(tvm):
-            args = [_argument(names.claim(p.name_hint), p.checked_type, given)
+            args = [_argument(names.claim(p.name_hint), p.checked_type, arrays)
                     for p in module["main"].params]  # fmt: skip
             return list(_arrays(evaluate(*args)))
 
@@ -200,10 +200,10 @@ def _module(tvm: Any, source: Any, entry: str | None) -> Any:
     if not isinstance(source, tvm.IRModule):
         source = tvm.IRModule.from_expr(source)
     names = [v.name_hint for v in source.get_global_vars()]
-    found = entry or ("main" if "main" in names else names[0])
-    if found != "main":
+    name = entry or ("main" if "main" in names else names[0])
+    if name != "main":
         source = tvm.IRModule(dict(source.functions.items()), source.type_definitions)
-        source["main"] = source[found]
+        source["main"] = source[name]
     return tvm.relay.transform.InferType()(source)
 
 
@@ -233,12 +233,12 @@ def _disable_downloads() -> Iterator[None]:
             os.environ[TUNED] = before
 
 
-def _argument(name: str, type_: Any, given: Mapping[str, Any]) -> Any:
+def _argument(name: str, type_: Any, arrays: Mapping[str, Any]) -> Any:
     """An argument by name; the fields of a tuple are numbered behind its name."""
     fields = getattr(type_, "fields", None)
     if fields is None:
-        return given[name]
-    return tuple(_argument(f"{name}.{i}", t, given) for i, t in enumerate(fields))
+        return arrays[name]
+    return tuple(_argument(f"{name}.{i}", t, arrays) for i, t in enumerate(fields))
 
 
 def _arrays(result: Any) -> Iterator[np.ndarray[Any, Any]]:

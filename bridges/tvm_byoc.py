@@ -170,8 +170,8 @@ def generate_code(function: Any) -> Any:
 
     symbol = str(function.attrs["global_symbol"])
     graph = load(tvm.IRModule.from_expr(relay.Function(function.params, function.body)))
-    made, layout = _distinct_outputs(graph)
-    model = to_proto(lower_for(made, SETTINGS.backend.target)).SerializeToString()
+    new_graph, layout = _distinct_outputs(graph)
+    model = to_proto(lower_for(new_graph, SETTINGS.backend.target)).SerializeToString()
     digest = hashlib.sha256(model).hexdigest()
     data = tvm.nd.array(np.frombuffer(model, np.uint8))
     types = [t for p in function.params for t in _tensor_types(p.checked_type)]
@@ -304,12 +304,12 @@ def save_parts(run: Callable[[], Any], folder: str | os.PathLike[str]) -> list[s
     SETTINGS.collected = {}
     try:
         run()
-        found, place = SETTINGS.collected, Path(folder)
+        models, place = SETTINGS.collected, Path(folder)
     finally:
         SETTINGS.collected = None
     place.mkdir(parents=True, exist_ok=True)
     files = []
-    for symbol, model in found.items():
+    for symbol, model in models.items():
         path = place / f"{symbol}.onnx"
         path.write_bytes(model)
         files.append(os.fspath(path))

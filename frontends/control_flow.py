@@ -102,9 +102,9 @@ def cond(
         types.append([(v.dtype, v.shape) for v in values])
     _require_alike("serde.cond", "the branches", [*map(_structure, trees)], types)
     with rec.operation("cond") as g:
-        made = g.If(test_value, then_branch=branches[0], else_branch=branches[1],
+        outs = g.If(test_value, then_branch=branches[0], else_branch=branches[1],
                     outputs=len(types[0]))  # fmt: skip
-    results = made if isinstance(made, tuple) else (made,)
+    results = outs if isinstance(outs, tuple) else (outs,)
     for value, (_, a), (_, b) in zip(results, *types, strict=True):
         value.shape = merge_shapes(a, b)
     return unflatten(trees[0], [TracedArray(rec, v) for v in results])
@@ -150,12 +150,12 @@ def while_loop(condition: Callable[..., Any], body: Callable[..., Any], initial:
             break
         shapes = wider
     with rec.operation("while_loop") as g:
-        made = g.Loop(None, first, *(x.value for x in start), body=graph, outputs=len(start))
-    return _loop_results(rec, made, initial, shapes)
+        outs = g.Loop(None, first, *(x.value for x in start), body=graph, outputs=len(start))
+    return _loop_results(rec, outs, initial, shapes)
 
 
-def _loop_results(rec: Recorder, made: Any, like: Any, shapes: Sequence[Any]) -> Any:
-    results = made if isinstance(made, tuple) else (made,)
+def _loop_results(rec: Recorder, outs: Any, like: Any, shapes: Sequence[Any]) -> Any:
+    results = outs if isinstance(outs, tuple) else (outs,)
     for value, shape in zip(results, shapes, strict=False):
         value.shape = shape
     return unflatten(like, [TracedArray(rec, v) for v in results])
@@ -229,16 +229,16 @@ def scan(
     with rec.operation("scan") as g:
         trips = count.scalar() if isinstance(count, TracedNumber) else g.const(np.int64(count))
         outputs = len(graph.outputs) - 1
-        made = g.Loop(trips, None, *(x.value for x in start), body=graph, outputs=outputs)
-    results = made if isinstance(made, tuple) else (made,)
+        outs = g.Loop(trips, None, *(x.value for x in start), body=graph, outputs=outputs)
+    results = outs if isinstance(outs, tuple) else (outs,)
     dim = count.dim if isinstance(count, TracedNumber) else count
     stacked = results[len(start) :]
     for value, inner in zip(stacked, graph.outputs[1 + len(start) :], strict=True):
         value.shape = (dim, *(inner.shape or ()))
     last = _loop_results(rec, results[: len(start)], initial, shapes)
-    found = [TracedArray(rec, v) for v in stacked]
-    found = [slice_axis(x, 0, None, None, -1) for x in found] if reverse else found
-    return last, unflatten(tree, found)
+    stacks = [TracedArray(rec, v) for v in stacked]
+    stacks = [slice_axis(x, 0, None, None, -1) for x in stacks] if reverse else stacks
+    return last, unflatten(tree, stacks)
 
 
 def _scan_now(

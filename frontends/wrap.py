@@ -58,10 +58,10 @@ def find_function(place: Function | str) -> Function:
         loaded = _load_file(module) if module.endswith(".py") else _load_module(module)
     except (ImportError, OSError) as error:
         raise UsageError(f"{module} cannot be imported: {error}") from error
-    found = getattr(loaded, name, None)
-    if not callable(found):
+    function = getattr(loaded, name, None)
+    if not callable(function):
         raise UsageError(f"{module} has no function {name!r}")
-    return found
+    return function
 
 
 def _load_file(path: str) -> Any:
@@ -95,12 +95,12 @@ def _parameters(function: Function) -> list[str]:
     return [p.name for p in parameters if p.kind in kinds and p.default is p.empty]
 
 
-def _prepend(graph: Graph, function: Function, given: Mapping[str, Any]) -> Graph:
+def _prepend(graph: Graph, function: Function, inputs: Mapping[str, Any]) -> Graph:
     own = {v.name: v for v in graph.inputs}
     specs: dict[str, Any] = {}
-    for name in [*_parameters(function), *given]:
-        if name in given:
-            specs[name] = given[name]
+    for name in [*_parameters(function), *inputs]:
+        if name in inputs:
+            specs[name] = inputs[name]
         elif name in own or len(own) == 1:
             specs[name] = _spec(own.get(name) or graph.inputs[0])
         else:

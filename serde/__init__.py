@@ -59,9 +59,9 @@ def __getattr__(name: str) -> Any:
     known = "import_" if name == "import" else name
     if known not in _PUBLIC:
         raise AttributeError(f"module 'serde' has no attribute {name!r}")
-    found = getattr(import_module(_PUBLIC[known]), known)
-    globals()[name] = found
-    return found
+    value = getattr(import_module(_PUBLIC[known]), known)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -80,83 +80,83 @@ def load(source: Any, *, format: str | None = None, **options: Any) -> Graph:
     Raises:
         SerdeError: one of its kinds, see ``serde.errors``.
     """
-    given = check_options(options, read_classes())
+    opts = check_options(options, read_classes())
     with within_budget():
-        return raise_to_ir(*decode(source, format, given), given)
+        return raise_to_ir(*decode(source, format, opts), opts)
 
 
 @pause_collector()
-def raise_to_ir(found: Format, graph: Graph, given: Mapping[str, Any]) -> Graph:
+def raise_to_ir(fmt: Format, graph: Graph, options: Mapping[str, Any]) -> Graph:
     """Rewrite a graph of a format's vocabulary, as ``decode`` reads it, into the IR."""
-    outputs = given.get("outputs")
-    graph = set_inputs(with_inputs(graph, given.get("inputs")), given.get("set_inputs"))
+    outputs = options.get("outputs")
+    graph = set_inputs(with_inputs(graph, options.get("inputs")), options.get("set_inputs"))
     names = dimension_names(graph)
-    graph = found.to_ir(cut(graph, outputs), **select_options(found, "to_ir", given))
+    graph = fmt.to_ir(cut(graph, outputs), **select_options(fmt, "to_ir", options))
     untyped = any(v.dtype is None for v in graph.outputs)  # what a function computes
-    if untyped or given.keys() & {"cut_inputs", "static", "rebatch"}:
+    if untyped or options.keys() & {"cut_inputs", "static", "rebatch"}:
         graph = without_functions(graph)
-    graph = cut_inputs(graph, given.get("cut_inputs"))
-    if given.get("dequantize"):
+    graph = cut_inputs(graph, options.get("cut_inputs"))
+    if options.get("dequantize"):
         graph = dequantize(graph)
-    if "rebatch" in given:
-        graph = rebatch(graph, given["rebatch"])
-    if given.get("static"):
-        graph = fix_dimensions(graph, given["static"], names)
-    if not given.get("fp16") and given.keys() & {"fp16_keep", "fp16_io"}:
+    if "rebatch" in options:
+        graph = rebatch(graph, options["rebatch"])
+    if options.get("static"):
+        graph = fix_dimensions(graph, options["static"], names)
+    if not options.get("fp16") and options.keys() & {"fp16_keep", "fp16_io"}:
         raise UsageError("fp16_keep and fp16_io say how to convert to float16: give fp16 as well")
     graph = tidy(graph)
-    if given.get("fold_batchnorm"):
+    if options.get("fold_batchnorm"):
         graph = merge_factors(fold_batchnorm(drop_neutral(graph)))
-    if given.get("fp16") or given.get("weights"):
-        graph = change_precision(without_functions(graph), given)
+    if options.get("fp16") or options.get("weights"):
+        graph = change_precision(without_functions(graph), options)
     check_graph(graph)
-    if given.get("copy"):
+    if options.get("copy"):
         copy_weights(graph)
     return graph
 
 
-def change_precision(graph: Graph, given: Mapping[str, Any]) -> Graph:
+def change_precision(graph: Graph, options: Mapping[str, Any]) -> Graph:
     """Weights, or weights and arithmetic, in fewer bits."""
-    if not given.get("fp16"):
-        return compress_weights(graph, given["weights"])
-    if given.get("weights"):
+    if not options.get("fp16"):
+        return compress_weights(graph, options["weights"])
+    if options.get("weights"):
         raise UsageError("fp16 is of all weights: leave out weights, or fp16")
-    return to_float16(graph, given.get("fp16_keep") or (), bool(given.get("fp16_io")))
+    return to_float16(graph, options.get("fp16_keep") or (), bool(options.get("fp16_io")))
 
 
 def read(source: Any, *, from_format: str | None = None, **options: Any) -> tuple[Graph, str]:
     """Read a model as it is, in its own vocabulary; return it and its format's name."""
-    given = check_options(options, read_classes())
+    opts = check_options(options, read_classes())
     with within_budget():
-        found, graph = decode(source, from_format, given)
-    refuse_unknown(found, given.keys() & REWRITING, ())
-    return cut(with_inputs(graph, given.get("inputs")), given.get("outputs")), found.name
+        fmt, graph = decode(source, from_format, opts)
+    refuse_unknown(fmt, opts.keys() & REWRITING, ())
+    return cut(with_inputs(graph, opts.get("inputs")), opts.get("outputs")), fmt.name
 
 
 @pause_collector()
-def decode(source: Any, format: str | None, given: Mapping[str, Any]) -> tuple[Format, Graph]:
+def decode(source: Any, format: str | None, opts: Mapping[str, Any]) -> tuple[Format, Graph]:
     """Read ``source`` into a graph of its own vocabulary.
 
     Formats that take ``outputs`` need not read what the outputs of those names do not depend on.
     """
-    active_budget().allow_mebibytes(given.get("max_growth") or 0)
+    active_budget().allow_mebibytes(opts.get("max_growth") or 0)
     if isinstance(source, Graph):
-        found = get_format(format or format_name(source))
-        own = list_parameters(found, "to_ir") & list_options(found.read_options).keys()
-        refuse_unknown(found, given, {*list_options(ReadOptions), *own})
-        return found, source
+        fmt = get_format(format or format_name(source))
+        own = list_parameters(fmt, "to_ir") & list_options(fmt.read_options).keys()
+        refuse_unknown(fmt, opts, {*list_options(ReadOptions), *own})
+        return fmt, source
     if not isinstance(source, (str, os.PathLike)):
         bridge = bridge_for(source)
-        found = get_format(bridge.format)
-        refuse_unknown(found, given, list_options(found.read_options))
-        options = select_options(found, "decode", {k: v for k, v in given.items() if k != "params"})
-        return found, bridge.decode(source, given.get("params"), **options)
+        fmt = get_format(bridge.format)
+        refuse_unknown(fmt, opts, list_options(fmt.read_options))
+        options = select_options(fmt, "decode", {k: v for k, v in opts.items() if k != "params"})
+        return fmt, bridge.decode(source, opts.get("params"), **options)
     if not os.fspath(source):
         raise UsageError("the source is empty: name a file, prefix, folder or archive")
     path = Path(source)
-    found = get_format(format) if format else format_of(path)
-    refuse_unknown(found, given, list_options(found.read_options))
-    return found, found.decode(path, **select_options(found, "decode", given))
+    fmt = get_format(format) if format else format_of(path)
+    refuse_unknown(fmt, opts, list_options(fmt.read_options))
+    return fmt, fmt.decode(path, **select_options(fmt, "decode", opts))
 
 
 def save(graph: Graph, path: Path_, *, format: str | None = None, **options: Any) -> list[str]:
@@ -170,19 +170,19 @@ def save(graph: Graph, path: Path_, *, format: str | None = None, **options: Any
             express.
     """
     path = Path(path)
-    found = get_format(format) if format else format_for_writing(path)
-    given = check_options(options, (found.write_options,))
-    refuse_unknown(found, given, list_options(found.write_options))
+    fmt = get_format(format) if format else format_for_writing(path)
+    opts = check_options(options, (fmt.write_options,))
+    refuse_unknown(fmt, opts, list_options(fmt.write_options))
     check_graph(graph)
     with within_budget() as budget:
         budget.add_bytes(sum(v.tensor.nbytes for v in graph.constants() if v.tensor is not None))
-        graph = rename(graph, given.get("rename"))
-        if given.get("profile") is not None:
-            asked = get_profile(given["profile"])
-            graph, _ = prepare(graph, asked)
-            given = apply_profile(found, asked, given)
-        lowered = lower(found, graph, given)
-        return encode(found, finish(lowered, given.get("hash_weights")), path, given)
+        graph = rename(graph, opts.get("rename"))
+        if opts.get("profile") is not None:
+            profile = get_profile(opts["profile"])
+            graph, _ = prepare(graph, profile)
+            opts = apply_profile(fmt, profile, opts)
+        lowered = lower(fmt, graph, opts)
+        return encode(fmt, finish(lowered, opts.get("hash_weights")), path, opts)
 
 
 @pause_collector()
@@ -215,18 +215,18 @@ def profile_names() -> list[str]:
     return [*PROFILES, *(n for n in target_names() if n not in PROFILES)]
 
 
-def apply_profile(found: Format, asked: Profile, given: Mapping[str, Any]) -> dict[str, Any]:
+def apply_profile(fmt: Format, profile: Profile, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options to write with, those of a profile where none are given."""
-    if "opset" not in list_options(found.write_options):
-        return {**given}
-    return {**asked.write_options(), **given}
+    if "opset" not in list_options(fmt.write_options):
+        return {**options}
+    return {**profile.write_options(), **options}
 
 
-def lower(found: Format, graph: Graph, given: Mapping[str, Any]) -> Graph:
+def lower(fmt: Format, graph: Graph, options: Mapping[str, Any]) -> Graph:
     """Rewrite an IR graph into the vocabulary of a format."""
-    refuse_unwritten(found)
-    assert found.from_ir is not None
-    return found.from_ir(graph, **select_options(found, "from_ir", given))
+    refuse_unwritten(fmt)
+    assert fmt.from_ir is not None
+    return fmt.from_ir(graph, **select_options(fmt, "from_ir", options))
 
 
 def finish(graph: Graph, hash_weights: bool | None = None) -> Graph:
@@ -239,10 +239,10 @@ def finish(graph: Graph, hash_weights: bool | None = None) -> Graph:
 
 
 @pause_collector()
-def encode(found: Format, graph: Graph, path: Path, given: Mapping[str, Any]) -> list[str]:
+def encode(fmt: Format, graph: Graph, path: Path, options: Mapping[str, Any]) -> list[str]:
     """Write a graph of a format's vocabulary to ``path``."""
-    assert found.encode is not None
-    return found.encode(graph, path, **select_options(found, "encode", given))
+    assert fmt.encode is not None
+    return fmt.encode(graph, path, **select_options(fmt, "encode", options))
 
 
 def format_name(source: Any) -> str:
@@ -254,10 +254,10 @@ def format_name(source: Any) -> str:
     return bridge_for(source).format
 
 
-def refuse_unwritten(found: Format) -> None:
+def refuse_unwritten(fmt: Format) -> None:
     """Raise UsageError for a format that has no way from the IR."""
-    if found.from_ir is None or found.encode is None:
-        raise UsageError(f"{found.name} can be read but not written yet")
+    if fmt.from_ir is None or fmt.encode is None:
+        raise UsageError(f"{fmt.name} can be read but not written yet")
 
 
 def read_classes() -> list[type[ReadOptions]]:
@@ -272,15 +272,15 @@ def check_options(options: Mapping[str, Any], classes: Iterable[type]) -> dict[s
         UsageError: for a value that can mean nothing, before any work is done.
     """
     known: dict[str, Option] = {n: o for each in classes for n, o in list_options(each).items()}
-    given = replace_old_words(options, known)
-    for name in given.keys() & known.keys():
-        check_option(name, given[name], known[name])
-    return given
+    opts = replace_old_words(options, known)
+    for name in opts.keys() & known.keys():
+        check_option(name, opts[name], known[name])
+    return opts
 
 
-def refuse_unknown(found: Format, given: Iterable[str], known: Collection[str]) -> None:
+def refuse_unknown(fmt: Format, names: Iterable[str], known: Collection[str]) -> None:
     """Raise UsageError for options that a format does not take."""
-    unknown = sorted(set(given) - set(known))
+    unknown = sorted(set(names) - set(known))
     if unknown:
         from difflib import get_close_matches
 
@@ -290,7 +290,7 @@ def refuse_unknown(found: Format, given: Iterable[str], known: Collection[str]) 
         every = {*names_of(read_classes()), *names_of(written), *ARGUMENTS}
         close = get_close_matches(unknown[0], every, 1)
         meant = f"did you mean {close[0]}?" if close and close[0] not in unknown else listed
-        raise UsageError(f"{found.name} takes no option {', '.join(unknown)} here; {meant}")
+        raise UsageError(f"{fmt.name} takes no option {', '.join(unknown)} here; {meant}")
 
 
 def check_option(name: str, value: Any, option: Option) -> None:

@@ -26,18 +26,18 @@ def from_ir(graph: Graph, *, mxnet: str | None = None) -> Graph:
     Raises:
         Unconvertible: for every input, output and node the release cannot express.
     """
-    asked = get_release(mxnet)
-    legal, hints = legalize_for_mxnet(mark_suppression_masks(without_functions(graph)), asked)
+    release = get_release(mxnet)
+    legal, hints = legalize_for_mxnet(mark_suppression_masks(without_functions(graph)), release)
     read = legal.graph.uses()
     table = writes.with_diagnostics(legal.diagnostics).with_hints(hints)
     pairs = zip(graph.inputs, legal.graph.inputs, strict=True)
     inputs = [v for v, inside in pairs if inside in read]
     problems = [
-        *_find_illegal_values("input", inputs, asked),
-        *_find_illegal_values("output", graph.outputs, asked),
+        *_find_illegal_values("input", inputs, release),
+        *_find_illegal_values("output", graph.outputs, release),
     ]
     try:
-        done = table.rewrite(legal.graph, SymbolBuilder(graph.name, written=asked))
+        done = table.rewrite(legal.graph, SymbolBuilder(graph.name, written=release))
     except Unconvertible as error:
         raise Unconvertible(error.stage, [*problems, *error.problems]) from error
     if problems:
@@ -52,13 +52,13 @@ def _list_dropped_inputs(graph: Graph) -> Iterator[str]:
         yield f"no argument of the symbol: input {', '.join(unread)}, which no operator reads"
 
 
-def _find_illegal_values(kind: str, values: Iterable[Value], asked: Release) -> Iterator[Problem]:
-    found: dict[str, list[str]] = {}
+def _find_illegal_values(kind: str, values: Iterable[Value], release: Release) -> Iterator[Problem]:
+    reasons: dict[str, list[str]] = {}
     for value in values:
         reason = illegal_reason(value)
-        if value.dtype is DType.BOOL and not asked.has_bool:
-            reason = f"booleans, which no tensor of MXNet {asked.name} holds"
+        if value.dtype is DType.BOOL and not release.has_bool:
+            reason = f"booleans, which no tensor of MXNet {release.name} holds"
         if reason:
-            found.setdefault(reason, []).append(value.name)
-    for reason, names in found.items():
+            reasons.setdefault(reason, []).append(value.name)
+    for reason, names in reasons.items():
         yield Problem(kind, {}, reason, tuple(names), writes.name)

@@ -32,8 +32,8 @@ class Release(NamedTuple):
 
     def missing_reason(self, op: str, attrs: Mapping[str, Any]) -> str | None:
         """Why a node cannot be written for the release, None if it can."""
-        given = ((name, v) for name, v in attrs.items() if v is not None)
-        for thing in (op, *(t for name, v in given for t in (name, f"{name}={v}"))):
+        pairs = ((name, v) for name, v in attrs.items() if v is not None)
+        for thing in (op, *(t for name, v in pairs for t in (name, f"{name}={v}"))):
             full = op if thing is op else f"{op}.{thing}"
             if full in self.lacks:
                 what = f"operator {op}" if thing is op else f"{thing} for {op}"
@@ -66,10 +66,10 @@ def get_release(text: str | None) -> Release:
     Raises:
         UsageError: for a text that is none, and for releases that are not written for.
     """
-    found = FORM.match(NEWEST if text is None else str(text))
-    if found is None or f"{found[1]}.{found[2]}" not in KNOWN:
+    match = FORM.match(NEWEST if text is None else str(text))
+    if match is None or f"{match[1]}.{match[2]}" not in KNOWN:
         raise UsageError(f"mxnet={text!r}: symbols are written for releases {', '.join(KNOWN)}")
-    return _parse_release(found[0])
+    return _parse_release(match[0])
 
 
 @cache

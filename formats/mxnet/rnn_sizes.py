@@ -49,5 +49,5 @@ class RnnSizes(NamedTuple):
 
     def find_features(self, parameters: int) -> int | None:
         """The features that the first layer reads, None if so many parameters fit none."""
-        found, rest = divmod(parameters - self.count_parameters(0), self.rows)
-        return found if rest == 0 and found > 0 else None
+        features, rest = divmod(parameters - self.count_parameters(0), self.rows)
+        return features if rest == 0 and features > 0 else None

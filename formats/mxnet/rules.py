@@ -142,8 +142,8 @@ def reads_between(first: int, end: int) -> RuleTable:
     Numbers are MXNet's: 10300 is 1.3.0. Operators that it has no rule for mean what they do in
     ``reads``.
     """
-    made = RuleTable("mxnet → ir", parse=parse, hidden=is_hidden, unset="None", lenient=LENIENT)
-    return _changed.setdefault(range(first, end), made)
+    table = RuleTable("mxnet → ir", parse=parse, hidden=is_hidden, unset="None", lenient=LENIENT)
+    return _changed.setdefault(range(first, end), table)
 
 
 def changed_rules(version: int) -> dict[str, Rule]:

@@ -45,8 +45,8 @@ BLOCKED = frozenset({"broadcast_add", "broadcast_div", "broadcast_mul", "broadca
 
 def defaults(op: str) -> Mapping[str, Any]:
     """The standard's defaults of an operator's attributes."""
-    found = schema.find(op)
-    return {} if found is None else found.defaults
+    operator = schema.find(op)
+    return {} if operator is None else operator.defaults
 
 
 def illegal_reason(value: Value) -> str | None:
@@ -75,7 +75,7 @@ class Writes(RuleTable):
             raise error
         mark = len(builder.nodes)
         results = super().apply(node, builder, inputs)
-        for value in (v for made in builder.nodes[mark:] for v in made.inputs):
+        for value in (v for n in builder.nodes[mark:] for v in n.inputs):
             if value is not None and value.tensor is not None and (reason := illegal_reason(value)):
                 raise ConversionError(reason)
         return results
@@ -126,8 +126,8 @@ class SymbolBuilder(Builder):
             raise ConversionError(reason)
         if op in OF_TWO and not self._holds(attrs["scalar"], inputs[0].dtype):
             both, is_left = OF_TWO[op]
-            beside = self.const(np.array([attrs["scalar"]]), inputs[0].type)
-            return self[both](*((beside, inputs[0]) if is_left else (inputs[0], beside)))
+            scalar = self.const(np.array([attrs["scalar"]]), inputs[0].type)
+            return self[both](*((scalar, inputs[0]) if is_left else (inputs[0], scalar)))
         if op in BLOCKED and self.release.has_np_shape:
             inputs = [self._in_plain_layout(v, inputs) for v in inputs]
         return super().emit(op, inputs, attrs, outputs)
@@ -140,9 +140,9 @@ class SymbolBuilder(Builder):
             return value
         if value in self.inputs or (value.shape is not None and len(value.shape) < 3):
             return value
-        made = self.Reshape(value, shape=(-2,))  # all axes as they are
-        made.dtype, made.shape = value.dtype, value.shape
-        return made  # type: ignore[no-any-return]
+        result = self.Reshape(value, shape=(-2,))  # all axes as they are
+        result.dtype, result.shape = value.dtype, value.shape
+        return result  # type: ignore[no-any-return]
 
     def _holds(self, scalar: float, dtype: DType | None) -> bool:
         """Whether a number beside a tensor of that type is what the release computes with."""
@@ -171,15 +171,15 @@ class SymbolBuilder(Builder):
 
     def build(self, outputs: Sequence[Value], **fields: Any) -> Graph:
         """The symbol grown so far; booleans come out as such."""
-        made = []
+        results = []
         several = {v for node in self.nodes if len(node.outputs) > 1 for v in node.outputs}
         for value in outputs:
             if value in several:  # MXNet names such outputs itself
                 value = self._name_like(value, self["_copy"](value), value.dtype)
             if value.dtype is DType.BOOL and not self.is_inner and self.release.has_bool:
                 value = self._name_like(value, self.Cast(value, dtype="bool"), DType.BOOL)
-            made.append(value)
-        return super().build(made, **fields)
+            results.append(value)
+        return super().build(results, **fields)
 
     def _name_like(self, old: Value, new: Value, dtype: DType | None) -> Value:
         """``new`` with the name and type of ``old``, which it stands for."""
@@ -200,10 +200,10 @@ def scalar_value(value: Value | None) -> float | None:
     """
     if value is None or value.tensor is None or value.tensor.size != 1:
         return None
-    found = value.array().reshape(-1)[0]
+    number = value.array().reshape(-1)[0]
     if value.type.kind in "iub":
-        return int(found) if abs(int(found)) <= EXACT else None
-    return float(found)
+        return int(number) if abs(int(number)) <= EXACT else None
+    return float(number)
 
 
 def require_symmetric_pads(pads: Ints) -> Ints:

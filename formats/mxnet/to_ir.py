@@ -102,5 +102,5 @@ def to_ir(
         refuse_given_shapes(graph, info.variables, error, table)
         raise
     kept = {k: v for k, v in graph.metadata.items() if k == VERSION}
-    told = dict.fromkeys((*done.notes, *collect_notes(each_node(complete))))
-    return replace(done, metadata=kept, notes=tuple(told))
+    notes = dict.fromkeys((*done.notes, *collect_notes(each_node(complete))))
+    return replace(done, metadata=kept, notes=tuple(notes))

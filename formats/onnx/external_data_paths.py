@@ -76,13 +76,13 @@ def _accept(location: str, model: str, folder: Path, roots: set[str], strict: bo
     except OSError as error:
         raise refuse(error.strerror or "cannot be read") from error
     try:
-        found = os.fstat(number)
-        if not stat.S_ISREG(found.st_mode):
+        info = os.fstat(number)
+        if not stat.S_ISREG(info.st_mode):
             raise refuse("not a regular file")
-        if strict and found.st_nlink > 1:
+        if strict and info.st_nlink > 1:
             raise refuse("a hard link, which strict paths refuse")
-        active_budget().add_file(file_id(number), found.st_size)
-        return AcceptedFile(real, found.st_size, file_id(number))
+        active_budget().add_file(file_id(number), info.st_size)
+        return AcceptedFile(real, info.st_size, file_id(number))
     finally:
         os.close(number)
 

@@ -52,20 +52,20 @@ def _split(
 ) -> tuple[onnx.ModelProto, list[Initializer]]:
     """Parse the model without its initializers, and those without their bytes."""
     around = bytearray()
-    inside, found = bytearray(), False
+    inside, has_graph = bytearray(), False
     tensors: list[Initializer] = []
     for number, kind, begin, payload, end in protobuf_wire.iterate_fields(view, 0, len(view)):
         if number != GRAPH or kind != protobuf_wire.BYTES:
             around += view[begin:end]
             continue
-        found = True
+        has_graph = True
         for n, k, b, p, e in protobuf_wire.iterate_fields(view, payload, end):
             if n == INITIALIZER and k == protobuf_wire.BYTES:
                 tensors.append(_tensor(view, p, e, path, file))
             else:
                 inside += view[b:e]
     model = parse(onnx.ModelProto, bytes(around), path)
-    if found:
+    if has_graph:
         model.graph.CopyFrom(parse(onnx.GraphProto, bytes(inside), path))
     return model, tensors
 

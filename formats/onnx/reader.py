@@ -202,11 +202,11 @@ class _Decoding:
     def read(self, name: str, scope: Scope, node: onnx.NodeProto | None = None) -> Value | None:
         if not name:
             return None
-        found = scope.get(name)
-        if found is None:
+        value = scope.get(name)
+        if value is None:
             reader = "the outputs" if node is None else f"node {node.name or node.op_type!r}"
             raise MalformedFile(self.path, f"{reader} read {name!r}, which nothing before computes")
-        return found
+        return value
 
     def node(self, proto: onnx.NodeProto, scope: Scope, hints: Any, depth: int) -> Node:
         own = scope.maps[0]
@@ -235,16 +235,16 @@ class _Decoding:
 
     def sources(self, proto: onnx.NodeProto, doc: str) -> tuple[Source, ...]:
         """The layers a node came from; what else the file has about it is noted."""
-        found: list[Source] = []
+        sources: list[Source] = []
         for prop in proto.metadata_props:
             parts = prop.value.split(" ", 2)
             if not prop.key.startswith(ORIGIN):
                 self.of_nodes.add(NODE_METADATA)
             elif len(parts) == 3:
-                found.append(Source(parts[0], parts[1], parts[2], "" if found else doc))
+                sources.append(Source(parts[0], parts[1], parts[2], "" if sources else doc))
         if proto.device_configurations:
             self.of_nodes.add(DEVICES)
-        return tuple(found)
+        return tuple(sources)
 
     def attributes(self, proto: onnx.NodeProto, scope: Scope, depth: int) -> Mapping[str, Attr]:
         """The attributes of a node: one mapping for all that have the same plain ones."""
@@ -263,10 +263,10 @@ class _Decoding:
                     self.path, f"node {proto.name!r} has attribute {attribute.name!r} twice"
                 )
             attrs[attribute.name] = self.attribute(attribute, scope, depth)
-        made = MappingProxyType(attrs)
+        mapping = MappingProxyType(attrs)
         if key is not None and not any(isinstance(v, AttrRef) for v in attrs.values()):
-            self.plain[key] = made
-        return made
+            self.plain[key] = mapping
+        return mapping
 
     def attribute(self, proto: onnx.AttributeProto, scope: Any, depth: int) -> Attr:
         kind = proto.type or _kind(proto)

@@ -194,9 +194,9 @@ def _repair_repeated_initializers(model: onnx.ModelProto) -> Iterator[str]:
 
 def _duplicates(model: onnx.ModelProto) -> Iterator[str]:
     """Nodes and values that bear one name: the later ones get names of their own."""
-    seen, given = Names(), Names()
+    seen, values = Names(), Names()
     current: dict[str, str] = {}
-    given.used = {i.name for i in model.graph.input} | {t.name for t in model.graph.initializer}
+    values.used = {i.name for i in model.graph.input} | {t.name for t in model.graph.initializer}
     for node in model.graph.node:
         if node.name and node.name in seen.used:
             fresh = seen.fresh(node.name)
@@ -205,11 +205,11 @@ def _duplicates(model: onnx.ModelProto) -> Iterator[str]:
         seen.used.add(node.name)
         _read_instead(node, current)
         for at, name in enumerate(node.output):
-            if name and name in given.used:
-                fresh = current[name] = given.fresh(name)
+            if name and name in values.used:
+                fresh = current[name] = values.fresh(name)
                 yield f"a second value called {name!r} is called {fresh!r}"
                 node.output[at] = fresh
-            given.used.add(node.output[at])
+            values.used.add(node.output[at])
     for info in model.graph.output:
         info.name = current.get(info.name, info.name)
 

@@ -13,17 +13,17 @@ MAY_HOLD_GRAPH = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.UNDEFINED)
 Nodes = Sequence[onnx.NodeProto]
 
 
-def sort_nodes(nodes: Nodes, path: str, given: Collection[str]) -> Nodes:
+def sort_nodes(nodes: Nodes, path: str, inputs: Collection[str]) -> Nodes:
     """``nodes``, each after those that compute what it or its subgraphs read.
 
-    ``given`` are the names of inputs and initializers. Nodes that are in order keep it. A name that
-    nothing computes is left to whoever reads the nodes.
+    ``inputs`` names inputs and initializers. Nodes that are in order keep it. A name that nothing
+    computes is left to whoever reads the nodes.
 
     Raises:
         MalformedFile: where nodes wait for each other, with their names.
     """
     makers = {
-        name: at for at, node in enumerate(nodes) for name in node.output if name not in given
+        name: at for at, node in enumerate(nodes) for name in node.output if name not in inputs
     }
     makers.pop("", None)
     needs = [_needs(node, makers) for node in nodes]
@@ -51,10 +51,10 @@ def sort_nodes(nodes: Nodes, path: str, given: Collection[str]) -> Nodes:
 
 def _needs(node: onnx.NodeProto, makers: dict[str, int]) -> set[int]:
     """The nodes that compute what a node reads."""
-    found = {makers[name] for name in node.input if name in makers}
+    indices = {makers[name] for name in node.input if name in makers}
     if any(a.type in MAY_HOLD_GRAPH and a.HasField("g") for a in node.attribute):
-        found |= {makers[name] for name in _free_names(node) if name in makers}
-    return found
+        indices |= {makers[name] for name in _free_names(node) if name in makers}
+    return indices
 
 
 def _free_names(node: onnx.NodeProto) -> Iterator[str]:

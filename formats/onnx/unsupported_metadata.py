@@ -44,7 +44,7 @@ def _describe_unsupported(
 ) -> Iterator[str]:
     """What is said about things that have no place for it here."""
     infos = [i for g in graphs for i in (*g.input, *g.output, *g.value_info)]
-    said = {
+    flags = {
         "documentation of values": any(i.doc_string for i in infos),
         "documentation of functions": any(f.doc_string for f in model.functions),
         "metadata of graphs": any(g.metadata_props for g in graphs),
@@ -53,7 +53,7 @@ def _describe_unsupported(
         "denotations": any(_has_denotation(i.type) for i in infos),
         DEVICES: bool(model.configuration) or DEVICES in of_nodes,
     }
-    yield from (what for what, there in said.items() if there)
+    yield from (what for what, there in flags.items() if there)
 
 
 def _has_denotation(kind: onnx.TypeProto) -> bool:

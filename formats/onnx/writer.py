@@ -312,8 +312,8 @@ def _fill(proto: onnx.GraphProto, graph: Graph, names: _Module) -> None:
     proto.initializer.extend(tensor_proto(name, tensor) for name, tensor in held)
     shown = {*graph.inputs, *graph.outputs}
     for node in graph.nodes:
-        whole = last[node.name] is node
-        name = names.claim(node.name) if whole else names.fresh(_stem(node))
+        is_last = last[node.name] is node
+        name = names.claim(node.name) if is_last else names.fresh(_stem(node))
         _fill_node(proto.node.add(), node, name, names)
         for v in node.outputs:
             if v.dtype and v.name and v not in shown:

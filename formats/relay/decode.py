@@ -53,9 +53,9 @@ def decode(
     note = where = ""
     if params is None:
         main = module.functions[find_entry(module, entry, str(path))]
-        found, note = find_params(path, lambda arrays: check_parameters(main, arrays, ignore_extra))
-        arrays = None if found is None else read_params(found)
-        where = "" if found is None else str(found)
+        file, note = find_params(path, lambda arrays: check_parameters(main, arrays, ignore_extra))
+        arrays = None if file is None else read_params(file)
+        where = "" if file is None else str(file)
     elif isinstance(params, (str, os.PathLike)):
         refuse_missing(Path(params))
         arrays, where = read_params(params), os.fspath(params)

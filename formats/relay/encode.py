@@ -81,5 +81,5 @@ def _has_others(path: str, graph: Graph) -> bool:
     if not folder.is_dir():
         return False
     names = {v.name for v in graph.inputs}
-    found, _ = find_params(Path(path), lambda held: [n for n in held if n not in names])
-    return found is not None
+    file, _ = find_params(Path(path), lambda held: [n for n in held if n not in names])
+    return file is not None

@@ -46,10 +46,10 @@ def _with_globals(graph: Graph, functions: Keep | None) -> Graph:
     if functions is None:
         own = all(s.format == "relay" for n in graph.nodes for s in n.sources if s.calls)
         functions = "keep" if own else "inline"
-    made = outline_calls(graph, functions, GLOBAL, taken=["main"])
-    bodies = [f.body for f in made.functions]
+    new_graph = outline_calls(graph, functions, GLOBAL, taken=["main"])
+    bodies = [f.body for f in new_graph.functions]
     ends = [v for body in bodies for v in (*body.inputs, *body.outputs)]
-    return graph if any(v.dtype is None or v.shape is None for v in ends) else made
+    return graph if any(v.dtype is None or v.shape is None for v in ends) else new_graph
 
 
 def _list_illegal_values(graph: Graph) -> list[Problem]:

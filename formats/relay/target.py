@@ -18,8 +18,8 @@ from serde.spec import schema
 
 
 def _defaults(op: str) -> Mapping[str, Any]:
-    found = schema.find(op)
-    return {} if found is None else found.defaults
+    operator = schema.find(op)
+    return {} if operator is None else operator.defaults
 
 
 DOMAIN = "relay"  # of nodes that legalizations leave for a rule of their own
@@ -95,10 +95,10 @@ class CallBuilder(Builder):
         require(reason is None, reason or "")
         if constant in self.held and constant.name in self.names.used:
             return constant
-        made = super().adopt(constant)
-        if made is constant:
-            self.held.add(made)
-        return made
+        value = super().adopt(constant)
+        if value is constant:
+            self.held.add(value)
+        return value
 
 
 def illegal_reason(value: Value) -> str | None:

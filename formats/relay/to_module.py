@@ -168,13 +168,13 @@ class _Encoding:
         assert isinstance(then, Graph) and isinstance(otherwise, Graph)
         (cond,) = node.inputs
         assert cond is not None
-        given, inner = self.get_expr(cond), self.is_branch
+        condition, inner = self.get_expr(cond), self.is_branch
         if not inner:
-            return ast.If(given, self.make_branch(then), self.make_branch(otherwise))
+            return ast.If(condition, self.make_branch(then), self.make_branch(otherwise))
         chosen, itself = ast.Var("chosen", type_of(cond)), ast.Var("choice")
         body = ast.If(chosen, self.make_branch(then), self.make_branch(otherwise))
         function = ast.Function((chosen,), body, result_type(node.outputs))
-        return ast.Let(itself, function, ast.Call(itself, (given,)))
+        return ast.Let(itself, function, ast.Call(itself, (condition,)))
 
     def make_branch(self, graph: Graph) -> ast.Expr:
         """The body of a graph that runs conditionally."""
@@ -192,9 +192,9 @@ class _Encoding:
         step = ast.Var("step")
         after = ast.Call(ast.Op("add"), (turn, make_int64(1)))
         fields = [ast.TupleGetItem(step, at) for at in range(len(body.outputs))]
-        whole = ast.Let(step, self.make_branch(body), ast.Call(itself, (after, *fields)))
+        branch = ast.Let(step, self.make_branch(body), ast.Call(itself, (after, *fields)))
         ret = ast.TupleType(tuple(type_of(v) for v in body.inputs[2:]))
-        choice = ast.If(on, whole, ast.Tuple(tuple(states)))
+        choice = ast.If(on, branch, ast.Tuple(tuple(states)))
         function = ast.Function((turn, on, *states), choice, ret)
         start = [self.get_expr(v) for v in node.inputs if v is not None]
         return ast.Let(itself, function, ast.Call(itself, (make_int64(0), *start)))
@@ -208,14 +208,14 @@ def make_int64(value: int) -> ast.Constant:
 def _find_captured(graph: Graph) -> set[Value]:
     """Values of ``graph`` that its subgraphs read: named there, for the text knows no other way."""
     own = {v for node in graph.nodes for v in node.outputs}
-    found: set[Value] = set()
+    values: set[Value] = set()
     stack = [sub for node in graph.nodes for sub in node.graphs()]
     while stack:
         sub = stack.pop()
         read = [v for node in sub.nodes for v in node.inputs if v is not None]
-        found.update(v for v in (*read, *sub.outputs) if v in own)
+        values.update(v for v in (*read, *sub.outputs) if v in own)
         stack.extend(inner for node in sub.nodes for inner in node.graphs())
-    return found
+    return values
 
 
 def type_of(value: Value) -> ast.TensorType:

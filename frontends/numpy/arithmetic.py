@@ -106,13 +106,13 @@ def _divide_floats(g: Any, a: Value, b: Value) -> tuple[Value, Value]:
     moves = g.And(g.Not(is_zero(g, rest)), other_sign)
     quotient = g.Div(g.Sub(a, rest), b)
     quotient = g.Where(moves, g.Sub(quotient, one), quotient)
-    whole = g.Floor(quotient)
-    up = g.Greater(g.Sub(quotient, whole), constant(g, 0.5, a))
-    whole = g.Where(up, g.Add(whole, one), whole)
+    floor = g.Floor(quotient)
+    up = g.Greater(g.Sub(quotient, floor), constant(g, 0.5, a))
+    floor = g.Where(up, g.Add(floor, one), floor)
     moved = copysign(g, g.Where(moves, g.Add(rest, b), rest), b)
     ratio, by_zero = g.Div(a, b), is_zero(g, b)
-    whole = copysign(g, whole, ratio)
-    return g.Where(by_zero, ratio, whole), g.Where(by_zero, rest, moved)
+    floor = copysign(g, floor, ratio)
+    return g.Where(by_zero, ratio, floor), g.Where(by_zero, rest, moved)
 
 
 def _divmod(g: Any, a: Value, b: Value) -> tuple[Value, Value]:

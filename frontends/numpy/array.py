@@ -336,8 +336,8 @@ def as_array(thing: Any, rec: Recorder | None = None, dtype: Any = None) -> Trac
     if isinstance(thing, TracedArray):
         return thing.current() if dtype is None else cast(thing, dtype)
     if isinstance(thing, TracedNumber):
-        made = TracedArray(thing.rec, thing.scalar())
-        return made if dtype is None else cast(made, dtype)
+        array = TracedArray(thing.rec, thing.scalar())
+        return array if dtype is None else cast(array, dtype)
     if isinstance(thing, (list, tuple)) and has_traced(thing):
         rec = rec or find_recorder(thing)
         items = [as_array(t, rec) for t in thing]

@@ -62,8 +62,8 @@ def _set(x: TracedArray, entries: Sequence[Entry], key: Any, new: TracedArray) -
     if not masks and not arrays and not steps:
         return _set_region(x, entries, new)
     slices = all(e.item == slice(None) for e in entries if e.kind == "slice")
-    whole = len(masks) == 1 and not arrays and slices
-    if whole and all(e.kind in ("mask", "slice") for e in entries) and entries[0].kind == "mask":
+    is_mask = len(masks) == 1 and not arrays and slices
+    if is_mask and all(e.kind in ("mask", "slice") for e in entries) and entries[0].kind == "mask":
         mask = as_array(masks[0].item, x.rec)
         check_mask(mask, x, 0)
         rest = x.ndim - mask.ndim
@@ -181,10 +181,10 @@ def _replace_region(
         parts.insert(0, _part(x, axis, slice(None, start)))
     if stop is not None:
         parts.append(_part(x, axis, slice(stop, None)))
-    made = concatenate([p for p in parts if p.dims[axis] != 0] or parts[:1], axis)
-    if made.value.tensor is None:  # an assignment keeps the shape
-        made.value.shape = x.dims
-    return made
+    y = concatenate([p for p in parts if p.dims[axis] != 0] or parts[:1], axis)
+    if y.value.tensor is None:  # an assignment keeps the shape
+        y.value.shape = x.dims
+    return y
 
 
 def _part(x: TracedArray, axis: int, item: slice) -> TracedArray:

@@ -40,10 +40,10 @@ def _compare_mixed(g: Any, op: str, a: Value, b: Value) -> Value:
     if a.type.kind == "u":
         return _compare_mixed(g, flipped.get(op, op), b, a)
     negative = g.Less(a, constant(g, 0, a))
-    found = g[op](to_type(g, a, DType.UINT64), b)
+    test = g[op](to_type(g, a, DType.UINT64), b)
     if op.startswith("Less"):
-        return g.Or(negative, found)
-    return g.And(g.Not(negative), found)
+        return g.Or(negative, test)
+    return g.And(g.Not(negative), test)
 
 
 def _not_equal(g: Any, a: Value, b: Value) -> Value:
@@ -119,8 +119,8 @@ def _ignore_nan(op: str) -> Emit:
     def emit(g: Any, a: Value, b: Value) -> Value:
         if not is_float(a):
             return for_bools("Or" if op == "Max" else "And", op)(g, a, b)
-        found = g.Where(g.IsNaN(b), a, g[op](a, b))
-        return g.Where(g.IsNaN(a), b, found)
+        extreme = g.Where(g.IsNaN(b), a, g[op](a, b))
+        return g.Where(g.IsNaN(a), b, extreme)
 
     return emit
 
@@ -152,9 +152,9 @@ def _is_finite(g: Any, x: Value) -> Value:
 
 
 def _modf(g: Any, x: Value) -> tuple[Value, Value]:
-    whole = _trunc(g, x)
-    rest = g.Where(_is_inf(g, x), constant(g, 0, x), g.Sub(x, whole))
-    return copysign(g, rest, x), copysign(g, whole, x)
+    integral = _trunc(g, x)
+    rest = g.Where(_is_inf(g, x), constant(g, 0, x), g.Sub(x, integral))
+    return copysign(g, rest, x), copysign(g, integral, x)
 
 
 def _clip(g: Any, x: Value, low: Value, high: Value) -> Value:

@@ -104,16 +104,16 @@ def _full(rec: Recorder, shape: Any, fill_value: Any, dtype: Any = None, **optio
 def _array(rec: Recorder, thing: Any, dtype: Any = None, **options: Any) -> Any:
     if not has_traced(thing):
         return TracedArray(rec, None, np.array(thing, dtype))
-    made = as_array(thing, rec)
-    made = made if dtype is None else cast(made, dtype)
-    return TracedArray(rec, made._value, made.array)
+    x = as_array(thing, rec)
+    x = x if dtype is None else cast(x, dtype)
+    return TracedArray(rec, x._value, x.array)
 
 
 def _asarray(rec: Recorder, thing: Any, dtype: Any = None, **options: Any) -> Any:
     if not has_traced(thing):
         return np.asarray(thing, dtype, **options)
-    made = as_array(thing, rec)
-    return made if dtype is None or made.dtype == dtype else cast(made, dtype)
+    x = as_array(thing, rec)
+    return x if dtype is None or x.dtype == dtype else cast(x, dtype)
 
 
 def _arange(rec: Recorder, *args: Any, **options: Any) -> Any:
@@ -146,7 +146,7 @@ def _dispatch(rec: Recorder, function: Any, *args: Any, **options: Any) -> Any:
 
 def creators(rec: Recorder) -> dict[Any, Callable[..., Any]]:
     """Stand-ins for the functions that make arrays, by the function."""
-    made: dict[Any, Callable[..., Any]] = {
+    functions: dict[Any, Callable[..., Any]] = {
         np.zeros: _create(rec, 0),
         np.empty: _create(rec, 0),
         np.ones: _create(rec, 1),
@@ -162,19 +162,19 @@ def creators(rec: Recorder) -> dict[Any, Callable[..., Any]]:
     }
     for function in (np.broadcast_to, np.broadcast_shapes, np.tile, np.pad, np.reshape,
                      np.repeat, np.resize, np.full_like):  # fmt: skip
-        made[function] = partial(_dispatch, rec, function)
-    return made
+        functions[function] = partial(_dispatch, rec, function)
+    return functions
 
 
 class NumPy:
     """NumPy as the traced code sees it."""
 
     def __init__(self, functions: dict[Any, Callable[..., Any]]) -> None:
-        self._functions = {f.__name__: made for f, made in functions.items()}
+        self._functions = {f.__name__: creator for f, creator in functions.items()}
 
     def __getattr__(self, name: str) -> Any:
-        found = self._functions.get(name)
-        return found if found is not None else getattr(np, name)
+        function = self._functions.get(name)
+        return function if function is not None else getattr(np, name)
 
 
 def _functions_in(thing: Any) -> list[Any]:
@@ -204,16 +204,16 @@ def _is_foreign(module: str | None) -> bool:
 
 def _names_in(code: CodeType) -> set[str]:
     """The names that code reads, that of inner functions too."""
-    found = set(code.co_names)
+    names = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            found |= _names_in(constant)
-    return found
+            names |= _names_in(constant)
+    return names
 
 
 def _modules_of(things: Sequence[Any]) -> list[dict[str, Any]]:
     """The namespaces of functions, and of those that they call by name, in user's modules."""
-    found: dict[int, dict[str, Any]] = {}
+    namespaces: dict[int, dict[str, Any]] = {}
     seen: set[int] = set()
     waiting = [f for thing in things for f in _functions_in(thing)]
     while waiting:
@@ -222,7 +222,7 @@ def _modules_of(things: Sequence[Any]) -> list[dict[str, Any]]:
             continue
         seen.add(id(function))
         names = function.__globals__
-        found[id(names)] = names
+        namespaces[id(names)] = names
         used = _names_in(function.__code__)
         called = [names[n] for n in used if n in names]
         called += [c.cell_contents for c in function.__closure__ or () if has_contents(c)]
@@ -230,7 +230,7 @@ def _modules_of(things: Sequence[Any]) -> list[dict[str, Any]]:
             if not _is_foreign(module.__name__):
                 called += [vars(module)[n] for n in used if n in vars(module)]
         waiting += [f for t in called if callable(t) for f in _functions_in(t)]
-    return list(found.values())
+    return list(namespaces.values())
 
 
 def has_contents(cell: Any) -> bool:

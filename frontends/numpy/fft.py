@@ -58,9 +58,9 @@ def _transform(
         signal = concatenate([signal, expand_dims(y, [rank])], rank)
     rows = as_array(np.moveaxis(signal, axis, -2))
     flat = reshape(rows, [-1, *rows.shape[-2:]])
-    made = emit(flat, "DFT", None, np.int64(1), onesided=int(onesided))
-    count = made.shape[1]
-    spectrum = reshape(made, [*rows.shape[:-2], count, 2])
+    dft = emit(flat, "DFT", None, np.int64(1), onesided=int(onesided))
+    count = dft.shape[1]
+    spectrum = reshape(dft, [*rows.shape[:-2], count, 2])
     spectrum = as_array(np.moveaxis(spectrum, -2, axis))
     return spectrum[..., 0], spectrum[..., 1]
 
@@ -132,9 +132,9 @@ def _irfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = N
     # the other half is the conjugate of the first, backwards
     rest_x = np.flip(slice_axis(x, at, 1, count), at)
     rest_y = np.negative(np.flip(slice_axis(y, at, 1, count), at))
-    whole = [as_array(np.concatenate(pair, at)) for pair in ((x, rest_x), (y, rest_y))]
-    found = _transform_back(whole[0], whole[1], at)[0]
-    return _finish(found, _scale(size, norm, False), own)
+    spectrum = [as_array(np.concatenate(pair, at)) for pair in ((x, rest_x), (y, rest_y))]
+    signal = _transform_back(spectrum[0], spectrum[1], at)[0]
+    return _finish(signal, _scale(size, norm, False), own)
 
 
 @implements(np.fft.hfft)

@@ -26,17 +26,17 @@ def get_item(x: TracedArray, key: Any) -> Any:
         x = x.current()
         entries = parse_key(x, key)
         if x.array is not None and all(is_plain(e.item) for e in entries):
-            made = x.array[key if not isinstance(key, TracedArray) else key.array]
-            if not isinstance(made, np.ndarray):
-                return made
-            found = TracedArray(x.rec, None, made)
+            array = x.array[key if not isinstance(key, TracedArray) else key.array]
+            if not isinstance(array, np.ndarray):
+                return array
+            y = TracedArray(x.rec, None, array)
         elif any(e.kind in ("array", "mask") for e in entries):
             return _get_advanced(x, entries)
         else:
-            found = get_basic(x, entries)
+            y = get_basic(x, entries)
         if any(e.kind in ("array", "mask") for e in entries):
-            return found
-        return found.as_view(
+            return y
+        return y.as_view(
             x,
             lambda base: get_item(base, key),
             lambda base, new: HOOKS["set_item"](base, key, new),
@@ -121,8 +121,8 @@ def slice_dim(dim: Dim, start: Any, stop: Any, step: int) -> Dim:
     if dim is None:
         return 0 if start is None and stop == 0 and step > 0 else None
     if step < 0:
-        whole = start in (None, -1) and stop is None
-        return _count_steps(dim, -step) if whole else None
+        is_full = start in (None, -1) and stop is None
+        return _count_steps(dim, -step) if is_full else None
     first = start or 0
     if isinstance(first, str) or first < 0:
         return None
@@ -161,10 +161,10 @@ def _get_advanced(x: TracedArray, entries: Sequence[Entry]) -> TracedArray:
         if entry.kind == "new":
             added.append(position)
         elif entry.kind == "mask":
-            found = _nonzero(entry, x)
-            indices += found
-            places += range(position, position + len(found))
-            position += len(found) - 1
+            coords = _nonzero(entry, x)
+            indices += coords
+            places += range(position, position + len(coords))
+            position += len(coords) - 1
         elif entry.kind in ("array", "int"):
             check_index(entry.item, entry.axis, x.dims[entry.axis])
             indices.append(_index_value(x, entry.item))
@@ -237,11 +237,11 @@ def _gather_several(
             f"shape mismatch: indexing arrays could not be broadcast together with shapes {shapes}"
         ) from None
     front = transpose(y, [*places, *rest])
-    found = emit(front, "GatherND", stacked)
+    values = emit(front, "GatherND", stacked)
     if target == 0:
-        return found
-    order = [*range(rank, rank + target), *range(rank), *range(rank + target, found.ndim)]
-    return transpose(found, order)
+        return values
+    order = [*range(rank, rank + target), *range(rank), *range(rank + target, values.ndim)]
+    return transpose(values, order)
 
 
 def _stack_indices(rec: Recorder, indices: Sequence[Any]) -> tuple[Any, int]:

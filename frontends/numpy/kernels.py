@@ -74,11 +74,11 @@ class TraceBuilder(OnnxBuilder):
             else v
             for i, v in enumerate(inputs)
         ]
-        made = super().emit(op, read, attrs, outputs)
-        results = made if isinstance(made, tuple) else (made,)
+        outs = super().emit(op, read, attrs, outputs)
+        results = outs if isinstance(outs, tuple) else (outs,)
         last = len(declared.outputs) - 1
         back = tuple(
             self.Cast(v, to=ELEMENT_CODES[own]) if declared.outputs[min(i, last)].tie == tie else v
             for i, v in enumerate(results)
         )
-        return back if isinstance(made, tuple) else back[0]
+        return back if isinstance(outs, tuple) else back[0]

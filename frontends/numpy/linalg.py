@@ -331,9 +331,9 @@ def _solve(a: Any, b: Any) -> Any:
     x = as_array(np.broadcast_to(x, (*batch, *x.shape[-2:])))
     y = as_array(np.broadcast_to(y, (*batch, *y.shape[-2:])))
     both = np.concatenate([cast(x, np.float64), cast(y, np.float64)], -1)
-    found = _eliminate(as_array(both), size, False)[0][..., size:]
-    found = found[..., 0] if vector else found
-    return cast(as_array(found), kind)
+    solution = _eliminate(as_array(both), size, False)[0][..., size:]
+    solution = solution[..., 0] if vector else solution
+    return cast(as_array(solution), kind)
 
 
 @implements(np.linalg.inv)
@@ -372,8 +372,8 @@ def _cholesky(a: Any, /, *, upper: bool = False) -> Any:
         rest = as_array(rest - column[..., :, None] * column[..., None, :])
     if not columns:
         return x
-    found = np.stack(columns, -2 if upper else -1)
-    return cast(as_array(found), own)
+    factor = np.stack(columns, -2 if upper else -1)
+    return cast(as_array(factor), own)
 
 
 @implements(np.linalg.matrix_power)

@@ -155,15 +155,15 @@ def _squeeze(a: Any, axis: Any = None) -> Any:
 
 def _at_least(rank: int) -> Any:
     def handler(*arrays: Any) -> Any:
-        found = []
+        results = []
         for a in arrays:
             x = as_array(a, find_recorder(arrays))
             if rank == 3 and x.ndim in (1, 2):
                 key = (None, slice(None), None) if x.ndim == 1 else (Ellipsis, None)
-                found.append(x[key])
+                results.append(x[key])
             else:
-                found.append(expand_dims(x, range(rank - x.ndim)) if x.ndim < rank else x)
-        return found[0] if len(found) == 1 else tuple(found)
+                results.append(expand_dims(x, range(rank - x.ndim)) if x.ndim < rank else x)
+        return results[0] if len(results) == 1 else tuple(results)
 
     return handler
 
@@ -206,10 +206,10 @@ def broadcast_sizes(arrays: Sequence[TracedArray]) -> list[Any]:
             sizes.append(dim)
             continue
         axes = [(a, at - len(dims) + a.ndim) for a in arrays]
-        found = [a.size_of(i) for a, i in axes if i >= 0 and a.dims[i] != 1]
-        same = [s for s in found if s.dim == dim and dim is not None]
-        largest = same[0] if same else found[0]
-        for other in found[1:] if not same else []:
+        candidates = [a.size_of(i) for a, i in axes if i >= 0 and a.dims[i] != 1]
+        same = [s for s in candidates if s.dim == dim and dim is not None]
+        largest = same[0] if same else candidates[0]
+        for other in candidates[1:] if not same else []:
             largest = largest.largest(other)
         sizes.append(largest)
     return sizes

@@ -71,8 +71,8 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
 
 def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
     """``np.sort``, downwards too."""
-    found = np.sort(x, axis, stable=stable)
-    return np.flip(found, axis) if descending else found
+    values = np.sort(x, axis, stable=stable)
+    return np.flip(values, axis) if descending else values
 
 
 def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:

@@ -167,13 +167,13 @@ class TracedNumber:
 
     def largest(self, other: Any) -> Any:
         """What ``max`` of the two is."""
-        found = self._apply("max", other)
-        return np.maximum(HOOKS["array"](self), other) if found is NotImplemented else found
+        number = self._apply("max", other)
+        return np.maximum(HOOKS["array"](self), other) if number is NotImplemented else number
 
     def smallest(self, other: Any) -> Any:
         """What ``min`` of the two is."""
-        found = self._apply("min", other)
-        return np.minimum(HOOKS["array"](self), other) if found is NotImplemented else found
+        number = self._apply("min", other)
+        return np.minimum(HOOKS["array"](self), other) if number is NotImplemented else number
 
     def truncate(self) -> Any:
         """What ``int`` of it is."""
@@ -183,8 +183,8 @@ class TracedNumber:
         if self.is_int:
             return self
         with self.rec.operation(op.lower()) as g:
-            whole = g.Cast(g[op](self.value), to=INT64)
-            return make_number(self.rec, g.Unsqueeze(whole, [0]))
+            integer = g.Cast(g[op](self.value), to=INT64)
+            return make_number(self.rec, g.Unsqueeze(integer, [0]))
 
     def __floor__(self) -> Any:
         return self._round_to_int("Floor")
@@ -267,7 +267,7 @@ def floor_divide_sizes(g: Any, a: Value, b: Value) -> Value:
     dims = [k[0] if k and len(k) == 1 else None for k in known]
     if dims[0] is not None and "-" not in str(dims[0]) and isinstance(dims[1], int) and dims[1] > 0:
         return g.Div(a, b)
-    made = g.Div(g.Sub(a, g.Mod(a, b)), b)
-    if made.tensor is None:
-        made.shape_data = (combine("/", dims[0], dims[1]),)
-    return made
+    quotient = g.Div(g.Sub(a, g.Mod(a, b)), b)
+    if quotient.tensor is None:
+        quotient.shape_data = (combine("/", dims[0], dims[1]),)
+    return quotient

@@ -88,8 +88,8 @@ def _emit_pad(x: TracedArray, widths: Sequence[tuple[Any, Any]], mode: str, fill
     pads = sizes_value(x.rec, [a for a, _ in widths] + [b for _, b in widths])
     value = as_array(fill, x.rec, x.dtype).value if mode == "constant" else None
     dtype = x.dtype
-    made = TracedArray(x.rec, x.rec.g.Pad(x.value, pads, value, mode=mode))
-    return cast(made, dtype)
+    y = TracedArray(x.rec, x.rec.g.Pad(x.value, pads, value, mode=mode))
+    return cast(y, dtype)
 
 
 def _pad_each(x: TracedArray, widths: Sequence[tuple[Any, Any]], fills: Any) -> Any:

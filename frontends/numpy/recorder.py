@@ -54,13 +54,13 @@ def pick_line(places: Iterable[tuple[str, int | None]]) -> str:
 
     Of an installed package if there is no other.
     """
-    found = None
+    place = None
     for path, line in places:
         if is_of_user(path):
-            found = found or f"{os.path.basename(path)}:{line}"
+            place = place or f"{os.path.basename(path)}:{line}"
             if not is_installed(path):
                 return f"{os.path.basename(path)}:{line}"
-    return found or "?"
+    return place or "?"
 
 
 def find_line() -> str:

@@ -266,9 +266,9 @@ def _nan_extreme(a: Any, axis: Any, out: Any, keepdims: Any, largest: bool, **o:
     extreme = np.max if largest else np.min
     if x.dtype.kind != "f":
         return extreme(x, axis, out, keepdims=keep, **o)
-    found = extreme(fill_nan(x, _lowest(x.dtype, largest)), axis, keepdims=keep, **o)
+    values = extreme(fill_nan(x, _lowest(x.dtype, largest)), axis, keepdims=keep, **o)
     nothing = np.all(np.isnan(x), axis, keepdims=keep)
-    return finish(np.where(nothing, x.dtype.type(np.nan), found), out)
+    return finish(np.where(nothing, x.dtype.type(np.nan), values), out)
 
 
 @implements(np.nanmean)

@@ -61,8 +61,8 @@ def sort_values(x: TracedArray, axis: int) -> TracedArray:
     """Elements sorted along an axis, NaN at the end."""
     size = x.size_of(axis)
     if x.dtype == np.uint64:
-        found = top_k(_as_sortable(x), size, axis, False)[0]
-        return order_as_unsigned(found)
+        values = top_k(_as_sortable(x), size, axis, False)[0]
+        return order_as_unsigned(values)
     if x.dtype.kind != "f":
         return top_k(x, size, axis, False)[0]
     nan = _is_nan(x)
@@ -220,8 +220,8 @@ def _sort_unique(x: TracedArray, axis: int | None) -> list[TracedArray]:
     x = cast(x, np.int64) if dtype.kind in "ib" or dtype in (np.uint8, np.uint16, np.uint32) else x
     x = _as_sortable(x)
     x = cast(x, np.float64) if dtype == np.float16 else x
-    made = g.Unique(x.value, axis=axis, sorted=1, outputs=4)
-    values, *rest = (TracedArray(x.rec, v) for v in made)
+    outputs = g.Unique(x.value, axis=axis, sorted=1, outputs=4)
+    values, *rest = (TracedArray(x.rec, v) for v in outputs)
     if dtype == np.uint64:
         values = order_as_unsigned(values)
     return [cast(values, dtype), *rest]
@@ -271,8 +271,8 @@ def _isin(element: Any, test_elements: Any, assume_unique: bool = False, invert:
           kind: Any = None) -> Any:  # fmt: skip
     rec = find_recorder(element, test_elements)
     x, tests = as_array(element, rec), ravel(as_array(test_elements, rec))
-    found = np.any(expand_dims(x, [x.ndim]) == tests, -1)
-    return ~found if invert else found
+    matches = np.any(expand_dims(x, [x.ndim]) == tests, -1)
+    return ~matches if invert else matches
 
 
 @implements(np.bincount)

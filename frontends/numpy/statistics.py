@@ -117,11 +117,11 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None,
     index = np.clip(above - 1, 0, count - 2)
     x0, x1 = take(xs, index, 0), take(xs, index + 1, 0)
     y0, y1 = take(ys, index, 0), take(ys, index + 1, 0)
-    found = y0 + (y1 - y0) / (x1 - x0) * (at - x0)
-    found = np.where(at == x1, y1, found)
-    found = np.where(at > xs[-1], ys[-1] if right is None else np.float64(right), found)
-    found = np.where(at < xs[0], ys[0] if left is None else np.float64(left), found)
-    return np.where(np.isnan(at), at, found)
+    y = y0 + (y1 - y0) / (x1 - x0) * (at - x0)
+    y = np.where(at == x1, y1, y)
+    y = np.where(at > xs[-1], ys[-1] if right is None else np.float64(right), y)
+    y = np.where(at < xs[0], ys[0] if left is None else np.float64(left), y)
+    return np.where(np.isnan(at), at, y)
 
 
 def _frames(x: TracedArray, count: Any, size: int, step: int = 1) -> TracedArray:
@@ -166,8 +166,8 @@ def _slide(x: TracedArray, w: TracedArray, mode: str, is_correlation: bool) -> T
         pads = size - 1, size - 1
     padded = as_array(np.pad(x, pads)) if any(pads) else x
     count = padded.size_of(0) - (size - 1)
-    found = cast(as_array(np.linalg.matmul(_frames(padded, count, size), np.flip(w))), own)
-    return found if isinstance(last, int) or mode == "full" else found[start:last]
+    y = cast(as_array(np.linalg.matmul(_frames(padded, count, size), np.flip(w))), own)
+    return y if isinstance(last, int) or mode == "full" else y[start:last]
 
 
 def _bounds_of_mode(sizes: tuple[Any, Any], mode: str, is_correlation: bool) -> tuple[Any, Any]:
@@ -230,13 +230,13 @@ def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> A
     ]  # fmt: skip
     steps = list(varargs) * (len(axes) if len(varargs) == 1 else 1) or [1.0] * len(axes)
     x = x if x.dtype.kind == "f" else cast(x, np.float64)
-    found = []
+    gradients = []
     for at, step in zip(axes, steps, strict=True):
         inner = (slice_axis(x, at, 2) - slice_axis(x, at, None, -2)) / (2.0 * step)
         first = (slice_axis(x, at, 1, 2) - slice_axis(x, at, 0, 1)) / step
         last = (slice_axis(x, at, -1) - slice_axis(x, at, -2, -1)) / step
-        found.append(np.concatenate([first, inner, last], at))
-    return found[0] if len(found) == 1 else tuple(found)
+        gradients.append(np.concatenate([first, inner, last], at))
+    return gradients[0] if len(gradients) == 1 else tuple(gradients)
 
 
 @implements(np.polyval)
@@ -281,5 +281,5 @@ def _apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: An
                "Apply a function of whole arrays")  # fmt: skip
     rows = reshape(moved, [-1, moved.size_of(x.ndim - 1)])
     results = [as_array(func1d(row, *args, **kwargs), x.rec) for row in rows]
-    made = reshape(as_array(np.stack(results)), [*moved.shape[:-1], *results[0].shape])
-    return np.moveaxis(made, -1, at) if results[0].ndim == 1 else made
+    y = reshape(as_array(np.stack(results)), [*moved.shape[:-1], *results[0].shape])
+    return np.moveaxis(y, -1, at) if results[0].ndim == 1 else y

@@ -47,10 +47,10 @@ def trace(function: Callable[..., Any], /, *specs: Any, **named_specs: Any) -> G
     """
     rec = Recorder(getattr(function, "__name__", "") or "trace")
     names = _parameter_names(function, len(specs))
-    given = {**dict(zip(names, specs, strict=True)), **named_specs}
-    if len(given) < len(specs) + len(named_specs):
+    all_specs = {**dict(zip(names, specs, strict=True)), **named_specs}
+    if len(all_specs) < len(specs) + len(named_specs):
         raise UsageError("an input is given twice")
-    inputs = {name: _declare(rec, name, spec) for name, spec in given.items()}
+    inputs = {name: _declare(rec, name, spec) for name, spec in all_specs.items()}
     with bind_names(rec, [function]), _name_lines():
         result = function(*(inputs[n] for n in names), **{n: inputs[n] for n in named_specs})
         outputs = {name: as_array(x, rec) for name, x in flatten_result(result)}
@@ -117,11 +117,11 @@ def _parameter_names(function: Callable[..., Any], count: int) -> list[str]:
     return [*positional[:count], *extra]
 
 
-def _declare(rec: Recorder, name: str, given: Any) -> TracedArray:
+def _declare(rec: Recorder, name: str, value: Any) -> TracedArray:
     """Declare an input of the graph."""
-    if isinstance(given, (int, float, np.generic)) and not isinstance(given, np.ndarray):
-        given = np.asarray(given)
-    spec = spec_of(name, given)
+    if isinstance(value, (int, float, np.generic)) and not isinstance(value, np.ndarray):
+        value = np.asarray(value)
+    spec = spec_of(name, value)
     if spec.shape is None:
         raise UsageError(f"input {name!r}: a traced array needs a rank: give its shape")
     dtype = DType.FLOAT32 if spec.dtype is None else spec.dtype

@@ -86,16 +86,16 @@ def _store(ufunc: np.ufunc, results: Any, out: Any, where: Any) -> Any:
 
 def store(target: TracedArray, result: Any) -> None:
     """Let a local array hold ``result`` from now on, broadcast to its shape, in its type."""
-    made = as_array(result, target.rec, target.dtype)
-    if made.dims != target.dims:
-        shape = broadcast_dims(made.dims, target.dims)
-        if len(made.dims) > len(target.dims) or any(
+    source = as_array(result, target.rec, target.dtype)
+    if source.dims != target.dims:
+        shape = broadcast_dims(source.dims, target.dims)
+        if len(source.dims) > len(target.dims) or any(
             isinstance(a, int) and isinstance(b, int) and a != b
             for a, b in zip(shape, target.dims, strict=True)
         ):
             raise ValueError(f"non-broadcastable output operand with shape {target.dims}")
-        made = np.broadcast_to(made, target.shape)
-    target.replace(made)
+        source = np.broadcast_to(source, target.shape)
+    target.replace(source)
 
 
 def broadcast_dims(*shapes: Dims) -> Dims:
@@ -152,8 +152,8 @@ def _emit_ufunc(
         return _compute(ufunc, operands, options)
     dtype, casting = options.pop("dtype", None), options.pop("casting", "same_kind")
     options.pop("subok", None), options.pop("order", None)
-    if given := options.pop("signature", None):
-        refuse(f"np.{name}", f"signature={given!r} is not traced")
+    if signature := options.pop("signature", None):
+        refuse(f"np.{name}", f"signature={signature!r} is not traced")
     types = tuple(_weak_type(x) for x in operands)
     resolved = _resolve(ufunc, types, None if dtype is None else np.dtype(dtype), casting)
     if any(d.kind not in "biuf" for d in resolved):
@@ -169,10 +169,10 @@ def _emit_ufunc(
                 raise
             return (_compare_with_large(rec, ufunc, operands),)
         try:
-            made = EMITTERS[name](g, *values)
+            outs = EMITTERS[name](g, *values)
         except ConversionError as error:
             refuse(f"np.{name}", str(error).rstrip("."))
-        results = made if isinstance(made, tuple) else (made,)
+        results = outs if isinstance(outs, tuple) else (outs,)
         return tuple(
             TracedArray(rec, cast_value(g, v, d))
             for v, d in zip(results, resolved[ufunc.nin :], strict=True)
@@ -188,8 +188,8 @@ def _as_plain(x: Any, rec: Recorder) -> Any:
 def _compute(ufunc: np.ufunc, operands: Sequence[Any], options: dict[str, Any]) -> tuple[Any, ...]:
     """A ufunc of local arrays that hold numbers."""
     arrays = [x.array if isinstance(x, TracedArray) else x for x in operands]
-    made = ufunc(*arrays, **options)
-    return made if isinstance(made, tuple) else (made,)
+    outs = ufunc(*arrays, **options)
+    return outs if isinstance(outs, tuple) else (outs,)
 
 
 def _operand(rec: Recorder, g: Any, x: Any, dtype: np.dtype[Any]) -> Any:
@@ -208,9 +208,9 @@ def _compare_with_large(rec: Recorder, ufunc: np.ufunc, operands: Sequence[Any])
     at = next(i for i, x in enumerate(operands) if isinstance(x, (TracedArray, np.ndarray)))
     array = as_array(operands[at], rec)
     pair = [0 if isinstance(x, TracedArray) else x for x in operands]
-    found = np.array(bool(ufunc(np.array(pair[0], object), np.array(pair[1], object))))
+    flag = np.array(bool(ufunc(np.array(pair[0], object), np.array(pair[1], object))))
     g = rec.g
-    return TracedArray(rec, g.Expand(make_constant(rec, found), g.Shape(array.value)))
+    return TracedArray(rec, g.Expand(make_constant(rec, flag), g.Shape(array.value)))
 
 
 def _apply_method(

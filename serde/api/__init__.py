@@ -57,9 +57,9 @@ class Stage(str):
     total: int
 
     def __new__(cls, name: str, target: str, total: int) -> Stage:
-        made = super().__new__(cls, name)
-        made.target, made.total = target, total
-        return made
+        stage = super().__new__(cls, name)
+        stage.target, stage.total = target, total
+        return stage
 
 
 Progress = Callable[[str], None]
@@ -103,23 +103,23 @@ def convert(
     check_choice("verify", verify, (True, False, *VERIFIED))
     into = get_format(to_format) if to_format else format_for_writing(Path(target))
     reading, writing = _split(options, into)
-    asked = get_profile(writing.pop("profile", None) or "generic")
+    profile = get_profile(writing.pop("profile", None) or "generic")
     refuse_unwritten(into)
     check_target(os.fspath(target))
     used = {**reading, **writing, "profile": options.get("profile")}
     report = Report(
         _describe_source(source), os.fspath(target), "", into.name, options=_list_reported(used)
     )
-    writing = apply_profile(into, asked, writing)
+    writing = apply_profile(into, profile, writing)
     if into.check_target is not None:
         into.check_target(Path(target), **select_options(into, "encode", writing))
-    reading = _read_for(asked, from_format or format_name(source), reading)
+    reading = _read_for(profile, from_format or format_name(source), reading)
     try:
         with within_budget(), pause_collector():
             with _time_stage(report, "read", progress):
                 graph = _load(report, source, from_format, reading)
             with _time_stage(report, "convert", progress):
-                graph, more = prepare(rename(graph, writing.get("rename")), asked)
+                graph, more = prepare(rename(graph, writing.get("rename")), profile)
                 report.notes = [*graph.notes, *more]
                 lowered = finish(lower(into, graph, writing), writing.get("hash_weights"))
                 report.notes += lowered.notes[len(graph.notes) :]
@@ -167,21 +167,21 @@ def _refuse_overwriting(source: Any, graph: Graph, target: str) -> None:
     refuse_overwriting(target, files, own)
 
 
-def check_choice(name: str, given: Any, choices: Sequence[Any]) -> None:
+def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
     """Raise UsageError for what is none of the choices."""
-    if given not in choices:
+    if value not in choices:
         shown = ", ".join(map(repr, choices))
-        raise UsageError(f"{name} is {given!r}: it takes {shown}")
+        raise UsageError(f"{name} is {value!r}: it takes {shown}")
 
 
 def _load(
     report: Report, source: Any, from_format: str | None, reading: Mapping[str, Any]
 ) -> Graph:
     """Read a source into the IR, and enter into the report what it is."""
-    found, graph = decode(source, from_format, reading)
-    report.source_format = found.name
+    fmt, graph = decode(source, from_format, reading)
+    report.source_format = fmt.name
     report.describe_source(graph)
-    return raise_to_ir(found, graph, reading)
+    return raise_to_ir(fmt, graph, reading)
 
 
 def _split(options: Mapping[str, Any], into: Format) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -190,19 +190,19 @@ def _split(options: Mapping[str, Any], into: Format) -> tuple[dict[str, Any], di
     Raises:
         UsageError: for values that mean nothing, and what the format to write does not take.
     """
-    given = check_options(options, (*read_classes(), into.write_options))
+    opts = check_options(options, (*read_classes(), into.write_options))
     read_names, write_names = names_of(read_classes()), list_options(into.write_options).keys()
-    writing = {k: v for k, v in given.items() if k in write_names or k not in read_names}
+    writing = {k: v for k, v in opts.items() if k in write_names or k not in read_names}
     if "opset" not in write_names and writing.keys() & {"opset", "profile"}:
         raise UsageError(f"{into.name} has no opsets and no profiles")
     refuse_unknown(into, writing, write_names)
-    return {k: v for k, v in given.items() if k in read_names}, writing
+    return {k: v for k, v in opts.items() if k in read_names}, writing
 
 
-def _read_for(asked: Profile, source_format: str, reading: Mapping[str, Any]) -> dict[str, Any]:
+def _read_for(profile: Profile, source_format: str, reading: Mapping[str, Any]) -> dict[str, Any]:
     """The options to read with, those of a profile where none are given."""
     known = list_options(get_format(source_format).read_options)
-    return {**{n: v for n, v in asked.reading.items() if n in known}, **reading}
+    return {**{n: v for n, v in profile.reading.items() if n in known}, **reading}
 
 
 def _for_running(reading: Mapping[str, Any]) -> dict[str, Any]:
@@ -249,9 +249,9 @@ def check(
     is_profile = to in profile_names()
     into = get_format("onnx" if is_profile else to)
     reading, writing = _split(options, into)
-    asked = get_profile(to if is_profile else writing.pop("profile", None) or "generic")
+    profile = get_profile(to if is_profile else writing.pop("profile", None) or "generic")
     report = Report(_describe_source(source), "", from_format or format_name(source), to)
-    reading = _read_for(asked, report.source_format, reading)
+    reading = _read_for(profile, report.source_format, reading)
     if "missing_weights" in list_options(get_format(report.source_format).read_options):
         reading["missing_weights"] = "infer"
     try:
@@ -259,9 +259,9 @@ def check(
             graph = _load(report, source, from_format, reading)
             report.notes = list(graph.notes)
             report.describe(graph)
-            graph, more = prepare(rename(graph, writing.get("rename")), asked)
+            graph, more = prepare(rename(graph, writing.get("rename")), profile)
             report.notes += more
-            lowered = lower(into, graph, apply_profile(into, asked, writing))
+            lowered = lower(into, graph, apply_profile(into, profile, writing))
             report.notes += lowered.notes[len(graph.notes) :]
             report.describe(lowered)
     except Unconvertible as error:

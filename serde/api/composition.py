@@ -42,16 +42,16 @@ def compose(
 
 def select(graph: Graph, outputs: Sequence[str]) -> Graph:
     """The part of a graph that the named outputs or values depend on."""
-    found = tidy(cut_inputs.cut(graph, outputs))
-    check(found)
-    return found
+    result = tidy(cut_inputs.cut(graph, outputs))
+    check(result)
+    return result
 
 
 def rename(graph: Graph, names: Mapping[str, str]) -> Graph:
     """The graph with inputs and outputs called by their new names: ``{"old": "new"}``."""
-    found = cut_inputs.rename(graph, names)
-    check(found)
-    return found
+    result = cut_inputs.rename(graph, names)
+    check(result)
+    return result
 
 
 __all__ = ["append_argmax", "append_nms", "compose", "rename", "select"]

@@ -51,7 +51,7 @@ def export(
     """
     into = get_format(other_format)
     if path is None:
-        path = _beside(model, into)
+        path = _choose_path(model, into)
         if isinstance(model, (str, os.PathLike)) and os.path.abspath(path) == os.path.abspath(
             model
         ):
@@ -63,7 +63,7 @@ def export(
     return os.fspath(path)
 
 
-def _beside(model: Any, into: Format) -> str:
+def _choose_path(model: Any, into: Format) -> str:
     if isinstance(model, (str, os.PathLike)):
         path = Path(model)
         stem = path.name.removesuffix(".json").removesuffix("-symbol")

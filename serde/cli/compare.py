@@ -41,13 +41,13 @@ def compare(
     from serde.api.report.comparison_report import ComparisonReport
     from serde.verification.compare_models import compare_models
 
-    found = compare_models(first, second, **options)
-    report = ComparisonReport(first, second, found)
+    verification = compare_models(first, second, **options)
+    report = ComparisonReport(first, second, verification)
     if report_path:
         report.save(report_path)
     if as_json:
         click.echo(report.to_json())
     else:
-        show_verification(found)
-        show_not_compared(found, shown=True)
-    context.exit(NOT_COMPARED if not found.done else DONE if found.ok else FAILED)
+        show_verification(verification)
+        show_not_compared(verification, shown=True)
+    context.exit(NOT_COMPARED if not verification.done else DONE if verification.ok else FAILED)

@@ -27,9 +27,9 @@ def completion(context: click.Context, shell: str, install: bool) -> None:
 
     from serde.io.atomic_write import Replacing
 
-    found = get_completion_class(shell)
-    assert found is not None  # of the shells that are offered
-    script = found(context.find_root().command, {}, "serde", "_SERDE_COMPLETE").source()
+    completer = get_completion_class(shell)
+    assert completer is not None  # of the shells that are offered
+    script = completer(context.find_root().command, {}, "serde", "_SERDE_COMPLETE").source()
     if not install:
         click.echo(script)
         return

@@ -59,11 +59,11 @@ def convert(
         raise UsageError(f"--report and -o are one file: {target}")
     if report_path and is_same_file(report_path, source):
         raise UsageError(f"--report is the source: {source}")
-    given = give(**options)
+    kwargs = give(**options)
     try:
         with show_stages(quiet) as progress:
             report = api.convert(
-                source, target, verify=verify or strict, progress=progress, **given
+                source, target, verify=verify or strict, progress=progress, **kwargs
             )
     except Unconvertible as error:
         if report_path and error.report is not None:
@@ -74,10 +74,10 @@ def convert(
     if not quiet:
         show_conversion(report)
         show_next_step(report)
-    found = report.verification
-    if found is not None and not (quiet and found.ok):
-        show_verification(found, err=quiet)
-    if found is not None:
-        show_not_compared(found, strict or not quiet)
+    verification = report.verification
+    if verification is not None and not (quiet and verification.ok):
+        show_verification(verification, err=quiet)
+    if verification is not None:
+        show_not_compared(verification, strict or not quiet)
     code = DONE if report.ok else FAILED
-    context.exit(NOT_COMPARED if code == DONE and strict and not found.done else code)
+    context.exit(NOT_COMPARED if code == DONE and strict and not verification.done else code)

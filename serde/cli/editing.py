@@ -21,10 +21,10 @@ def repair(source: str, target: str, debug: bool) -> None:
 
     from serde.plugins import format_of
 
-    found = format_of(Path(source))
-    if found.repair is None:
-        raise UsageError(f"{found.name} files cannot be repaired")
-    changes = found.repair(source, target)
+    fmt = format_of(Path(source))
+    if fmt.repair is None:
+        raise UsageError(f"{fmt.name} files cannot be repaired")
+    changes = fmt.repair(source, target)
     for change in changes:
         click.echo(change)
     click.echo(f"{source} → {target}: {len(changes)} change(s)")
@@ -73,14 +73,14 @@ def wrap(
     import serde
     from serde.passes.cut_inputs import parse_spec
 
-    given = dict(parse_spec(spec) for spec in specs)
-    _write(serde.wrap(source, pre, post, inputs=given), target)
+    inputs = dict(parse_spec(spec) for spec in specs)
+    _write(serde.wrap(source, pre, post, inputs=inputs), target)
 
 
 def _split_pair(text: str, option: str, example: str) -> tuple[str, str]:
     """The two names of ``A=B``."""
-    first, found, second = text.partition("=")
-    if not (first and found and second):
+    first, equals, second = text.partition("=")
+    if not (first and equals and second):
         raise UsageError(f"{option} {text!r} is not OUTPUT=INPUT, such as {example}")
     return first, second
 

@@ -22,8 +22,8 @@ def inspect(source: str, debug: bool, values: bool, as_json: bool, **options: An
     from serde.api.report import Report
     from serde.ir.printer import show_value
 
-    given = give(**options)
-    graph, name = api.read(source, **given)
+    kwargs = give(**options)
+    graph, name = api.read(source, **kwargs)
     report = Report(source, "", name, "")
     report.describe(graph)
     if as_json:

@@ -31,8 +31,8 @@ def formats() -> None:
     from serde.plugins import format_names, get_format
 
     for name in format_names():
-        found = get_format(name)
-        ways = "read and written" if found.encode is not None else "read"
-        click.echo(f"{name}: {', '.join(found.suffixes)}; {ways}")
+        fmt = get_format(name)
+        ways = "read and written" if fmt.encode is not None else "read"
+        click.echo(f"{name}: {', '.join(fmt.suffixes)}; {ways}")
     for bridge, format_name in api.bridges().items():
         click.echo(f"bridge {bridge}: live objects, read as {format_name}")

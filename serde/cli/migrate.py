@@ -64,12 +64,12 @@ def migrate(
     from serde.api.migrate import migrate as convert_all
 
     with _progress(quiet or as_json) as progress:
-        found = convert_all(sources, folder, progress=progress, **give(**options))
+        migration = convert_all(sources, folder, progress=progress, **give(**options))
     if as_json:
-        click.echo(found.to_json())
+        click.echo(migration.to_json())
     else:
-        show_migration(found)
-    context.exit(DONE if found.ok else FAILED)
+        show_migration(migration)
+    context.exit(DONE if migration.ok else FAILED)
 
 
 @contextmanager
@@ -109,21 +109,21 @@ def _progress(quiet: bool) -> Iterator[Callable[[Row, int, int], None]]:
         yield advance
 
 
-def show_migration(found: Migration) -> None:
+def show_migration(migration: Migration) -> None:
     """Print what became of the models, and which operators were in the way."""
-    wrong = [row for row in found.rows if not row.ok]
+    wrong = [row for row in migration.rows if not row.ok]
     for row in wrong[:SHOWN]:
         click.echo(_describe(row))
     if len(wrong) > SHOWN:
         click.echo(f"and {len(wrong) - SHOWN} more without a result")
-    if found.missing_operators:
+    if migration.missing_operators:
         click.echo("operators in the way:")
-    for op, models, nodes, reason in found.missing_operators[:SHOWN]:
+    for op, models, nodes, reason in migration.missing_operators[:SHOWN]:
         click.echo(f"  {op}: {models} model(s), {nodes} node(s): {reason}")
-    counts = ", ".join(f"{n} {status}" for status, n in found.counts.items())
-    before = f" ({found.resumed} done before)" if found.resumed else ""
-    click.echo(f"{len(found.rows)} models: {counts}{before}")
-    click.echo(f"tables: {found.folder.rstrip('/')}/migration.html, .json, .csv")
+    counts = ", ".join(f"{n} {status}" for status, n in migration.counts.items())
+    before = f" ({migration.resumed} done before)" if migration.resumed else ""
+    click.echo(f"{len(migration.rows)} models: {counts}{before}")
+    click.echo(f"tables: {migration.folder.rstrip('/')}/migration.html, .json, .csv")
 
 
 def _describe(row: Row) -> str:

@@ -114,12 +114,12 @@ def _notice(context: click.Context, text: str) -> None:
 
 def parse_by_name(parsed: Iterable[tuple[str, Any]]) -> dict[str, Any] | None:
     """Values of one option by the name each begins with; refuses a name given twice."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, value in parsed:
-        if name in found:
+        if name in values:
             raise click.BadParameter(f"{name!r} is given twice")
-        found[name] = value
-    return found or None
+        values[name] = value
+    return values or None
 
 
 def _parse_size(value: str) -> tuple[str, int]:
@@ -189,8 +189,8 @@ def declared_options(
 ) -> Iterator[tuple[str, Option, tuple[str, ...]]]:
     """The options of the hub, then those of each format: name, declaration, formats taking it."""
     own = {f.name: list_options(of_format(f)) for f in installed_formats()}
-    found = {name: option for options in own.values() for name, option in options.items()}
-    for name, option in (dict(list_options(hub)) | found).items():
+    by_name = {name: option for options in own.values() for name, option in options.items()}
+    for name, option in (dict(list_options(hub)) | by_name).items():
         takers = () if name in list_options(hub) else tuple(f for f in own if name in own[f])
         if option.kind != "object":
             yield name, option, takers

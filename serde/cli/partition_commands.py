@@ -88,16 +88,16 @@ def partition(
 
     if svg:
         check_target(svg)
-    given = {k: v for k, v in options.items() if v is not None}
-    given["format"] = given.pop("from_format", None)
+    kwargs = {k: v for k, v in options.items() if v is not None}
+    kwargs["format"] = kwargs.pop("from_format", None)
     named = _parse_runtimes(runtimes)
-    found = cut_model(source, backend, min_nodes=min_nodes, min_flops=min_flops,
-                      max_parts=max_parts, control_flow=control_flow, **given)  # fmt: skip
-    manifest = found.save(folder, remainder)
+    split = cut_model(source, backend, min_nodes=min_nodes, min_flops=min_flops,
+                      max_parts=max_parts, control_flow=control_flow, **kwargs)  # fmt: skip
+    manifest = split.save(folder, remainder)
     if svg:
-        write_picture(found, svg)
-    counts = f"{len(found.accelerator_parts)} for {found.backend.name} of {len(found.parts)} parts"
-    click.echo(f"{source} → {folder}: {counts}, {found.bytes_moved:,} bytes moved")
+        write_picture(split, svg)
+    counts = f"{len(split.accelerator_parts)} for {split.backend.name} of {len(split.parts)} parts"
+    click.echo(f"{source} → {folder}: {counts}, {split.bytes_moved:,} bytes moved")
     for part in manifest.parts:
         total = sum(part.operators.values())
         click.echo(f"  {part.name}: {total} nodes, {part.multiply_adds:,} multiply-adds")
@@ -105,8 +105,8 @@ def partition(
         return
     from serde.backends.verify import verify_parts
 
-    del given["format"]
-    done = verify_parts(source, found.graph, folder, runtimes=named, data=data, reading=given)
+    del kwargs["format"]
+    done = verify_parts(source, split.graph, folder, runtimes=named, data=data, reading=kwargs)
     show_verification(done)
     show_not_compared(done, True)
     context.exit(DONE if done.ok else FAILED)
@@ -114,13 +114,13 @@ def partition(
 
 def _parse_runtimes(pairs: tuple[str, ...]) -> dict[str, str]:
     """Runtimes by role or part, of ``ROLE=NAME``."""
-    found = {}
+    runtimes = {}
     for pair in pairs:
         role, equals, name = pair.partition("=")
         if not (role and equals and name):
             raise click.BadParameter(f"{pair!r} is not ROLE=NAME")
-        found[role] = name
-    return found
+        runtimes[role] = name
+    return runtimes
 
 
 @click.command(cls=RenamingCommand)

@@ -71,19 +71,19 @@ def show_model(report: Report) -> None:
     click.echo(f"  weights {report.parameters:,} numbers, {report.weight_bytes / 1e6:,.1f} MB")
 
 
-def show_verification(found: Any, err: bool = False) -> None:
+def show_verification(verification: Any, err: bool = False) -> None:
     """Print each output that was compared."""
-    if not found.done:
+    if not verification.done:
         return
-    click.echo(f"verification against {found.source}, {found.inputs}:", err=err)
-    if len(found.sets) > 1:
-        click.echo(f"  inputs: {', '.join(found.sets)}", err=err)
-    if len(found.settings) > 1:
-        click.echo(f"  result run {', '.join(found.settings)}", err=err)
-    for o in found.outputs:
+    click.echo(f"verification against {verification.source}, {verification.inputs}:", err=err)
+    if len(verification.sets) > 1:
+        click.echo(f"  inputs: {', '.join(verification.sets)}", err=err)
+    if len(verification.settings) > 1:
+        click.echo(f"  result run {', '.join(verification.settings)}", err=err)
+    for o in verification.outputs:
         click.echo(f"  {_describe(o)}", err=err)
-    if found.layers is not None:
-        show_layers(found.layers, err)
+    if verification.layers is not None:
+        show_layers(verification.layers, err)
 
 
 def _describe(o: OutputComparison) -> str:
@@ -95,21 +95,21 @@ def _describe(o: OutputComparison) -> str:
     )
 
 
-def show_layers(found: Any, err: bool = False) -> None:
+def show_layers(comparison: Any, err: bool = False) -> None:
     """Print the first layer that differs, and some of the others."""
-    click.echo(f"layers: {str(found).removeprefix(PREFIX)}", err=err)
-    differing = [x for x in found.layers if not x.outcome.passed]
+    click.echo(f"layers: {str(comparison).removeprefix(PREFIX)}", err=err)
+    differing = [x for x in comparison.layers if not x.outcome.passed]
     for layer in differing[:SHOWN_LAYERS]:
         click.echo(f"  {layer.op} {_describe(layer.outcome)}", err=err)
     if len(differing) > SHOWN_LAYERS:
         click.echo(f"  and {len(differing) - SHOWN_LAYERS} more; --report lists all", err=err)
-    for line in found.not_compared[:SHOWN_LAYERS]:
+    for line in comparison.not_compared[:SHOWN_LAYERS]:
         click.echo(f"  not compared: {line}", err=err)
 
 
-def show_not_compared(found: Any, shown: bool) -> None:
+def show_not_compared(verification: Any, shown: bool) -> None:
     """Say on the standard error output what was left out: always where nothing was compared."""
-    lines = found.not_compared if found.done else [found.statement]
-    for line in lines if shown or not found.done else []:
+    lines = verification.not_compared if verification.done else [verification.statement]
+    for line in lines if shown or not verification.done else []:
         text = f"verification: not compared: {line.removeprefix(PREFIX)}"
         click.echo(click.style(text, fg="yellow"), err=True)

@@ -21,8 +21,8 @@ def static_trip_count(trips: Value | None, go: Value | None, body: Body) -> int 
     return int(turns) if turns is not None and endless and 0 < turns <= most else None
 
 
-def unpack_single(made: Any, outputs: int) -> Any:
-    return tuple(made) if outputs > 1 else made[0]
+def unpack_single(values: Any, outputs: int) -> Any:
+    return tuple(values) if outputs > 1 else values[0]
 
 
 def inline_if(g, condition, *, then_branch: Body, else_branch: Body, outputs: int = 1):
@@ -60,9 +60,9 @@ def unroll_iterations(g, iterations: int, states, body: Body, outputs: int):
     rows: list[list[Value]] = [[] for _ in body.graph.outputs[1 + count :]]
     for turn in range(iterations):
         operands = (g.const(turn, DType.INT64), g.const(True, DType.BOOL), *states)
-        _, *made = body(g, *operands)
-        states = made[:count]
-        for row, value in zip(rows, made[count:], strict=True):
+        _, *results = body(g, *operands)
+        states = results[:count]
+        for row, value in zip(rows, results[count:], strict=True):
             row.append(g.Unsqueeze(value, [0]))
     return unpack_single([*states, *(g.Concat(*row, axis=0) for row in rows)], outputs)
 
@@ -82,10 +82,10 @@ def unroll_scan(
     ends = _fill_zeros(scan_output_axes, len(rows)), _fill_zeros(scan_output_directions, len(rows))
     few = isinstance(length, int) and length * len(body.graph.nodes) <= MAX_UNROLLED
     if g.loops and not few:
-        made = _scan_loop(g, states, over, body, axes, backward)
-        stacks = zip(made[count:], *ends, strict=True)
-        found = [_stack_scan_output(g, v, axis, back) for v, axis, back in stacks]
-        return unpack_single([*made[:count], *found], outputs)
+        tensors = _scan_loop(g, states, over, body, axes, backward)
+        stacks = zip(tensors[count:], *ends, strict=True)
+        values = [_stack_scan_output(g, v, axis, back) for v, axis, back in stacks]
+        return unpack_single([*tensors[:count], *values], outputs)
     require(isinstance(length, int), "a Scan of dynamic length")
     require(few, f"a Scan of {length} turns")
     for turn in range(length):
@@ -97,11 +97,11 @@ def unroll_scan(
         states = list(results[:count])
         for row, value in zip(rows, results[count:], strict=True):
             row.append(value)
-    found = list(states)
+    values = list(states)
     for row, axis, back in zip(rows, *ends, strict=True):
         at = axis % (row[0].rank + 1)
-        found.append(g.Concat(*(g.Unsqueeze(v, [at]) for v in row[:: -1 if back else 1]), axis=at))
-    return unpack_single(found, outputs)
+        values.append(g.Concat(*(g.Unsqueeze(v, [at]) for v in row[:: -1 if back else 1]), axis=at))
+    return unpack_single(values, outputs)
 
 
 def _scan_loop(g, states, over, body: Body, axes, backward) -> list[Value]:
@@ -113,9 +113,9 @@ def _scan_loop(g, states, over, body: Body, axes, backward) -> list[Value]:
         at = inner.Sub(inner.Sub(total, 1), turn) if back else turn
         parts.append(inner.Gather(v, at, axis=axis))
     results = body(inner, *held, *parts)
-    whole = inner.build([on, *results])
-    found = g.Loop(total, None, *states, body=whole, outputs=len(results))
-    return list(found) if len(results) > 1 else [found]
+    graph = inner.build([on, *results])
+    values = g.Loop(total, None, *states, body=graph, outputs=len(results))
+    return list(values) if len(results) > 1 else [values]
 
 
 def loop_body(g, states) -> tuple[Any, list[Value]]:

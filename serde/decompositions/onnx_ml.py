@@ -202,11 +202,11 @@ def read_tree_ensemble(
     aggregate_function=1, post_transform=0,
 ):  # fmt: skip
     """The same with leaves of their own; of what follows the sum runtimes disagree."""
-    given = (nodes_featureids, nodes_modes.load(), nodes_splits.load(), nodes_truenodeids,
+    attrs = (nodes_featureids, nodes_modes.load(), nodes_splits.load(), nodes_truenodeids,
              nodes_trueleafs, nodes_falsenodeids, nodes_falseleafs,
              nodes_missing_value_tracks_true)  # fmt: skip
     names = "featureids modes splits truenodeids trueleafs falsenodeids falseleafs".split()
-    nodes = dict(zip([*names, "missing_value_tracks_true"], given, strict=True))
+    nodes = dict(zip([*names, "missing_value_tracks_true"], attrs, strict=True))
     members = np.zeros(0) if membership_values is None else membership_values.load()
     leaves = leaf_weights.load(), leaf_targetids
     require(0 <= aggregate_function < len(AGGREGATES), f"{aggregate_function=}")
@@ -227,10 +227,10 @@ def read_tree_regressor(
     base_values: Floats = (), aggregate_function="SUM", post_transform="NONE",
 ):  # fmt: skip
     """What the trees say together, for each target."""
-    given = (nodes_treeids, nodes_nodeids, nodes_featureids, nodes_modes, nodes_values,
+    attrs = (nodes_treeids, nodes_nodeids, nodes_featureids, nodes_modes, nodes_values,
              nodes_truenodeids, nodes_falsenodeids, nodes_missing_value_tracks_true)  # fmt: skip
     weights = (target_treeids, target_nodeids, target_ids, target_weights)
-    forest = build_forest(dict(zip(NODES, given, strict=True)), weights, n_targets)
+    forest = build_forest(dict(zip(NODES, attrs, strict=True)), weights, n_targets)
     scores = evaluate_forest(g, x, forest, aggregate_function)
     return _apply_post_transform(g, _add_base_values(g, scores, base_values), post_transform)
 
@@ -248,12 +248,12 @@ def read_tree_classifier(
     """The class the trees are for, and the scores of all; one score may stand for two classes."""
     require(not classlabels_strings, "labels that are strings: give the classes numbers")
     count = len(classlabels_int64s)
-    given = (nodes_treeids, nodes_nodeids, nodes_featureids, nodes_modes, nodes_values,
+    attrs = (nodes_treeids, nodes_nodeids, nodes_featureids, nodes_modes, nodes_values,
              nodes_truenodeids, nodes_falsenodeids, nodes_missing_value_tracks_true)  # fmt: skip
     single = count == 2 and len(set(class_ids)) == 1
     numbers = (0,) * len(class_ids) if single else class_ids
     weights = (class_treeids, class_nodeids, numbers, class_weights)
-    forest = build_forest(dict(zip(NODES, given, strict=True)), weights, 1 if single else count)
+    forest = build_forest(dict(zip(NODES, attrs, strict=True)), weights, 1 if single else count)
     require(not single or len(base_values) < 2, "two base values for one score")
     scores = _add_base_values(g, evaluate_forest(g, x, forest), base_values)
     labels = _row(g, classlabels_int64s, DType.INT64)

@@ -124,7 +124,7 @@ def unroll_recurrent(
         require(steps <= MOST_STEPS, f"a {kind} of {steps} steps")
     numbers, each = (iter(activation_alpha), iter(activation_beta)), len(usual)
     functions = [make_activation(name, *numbers) for name in activations or usual * ways]
-    found = []
+    passes = []
     for at in range(ways):
         own_w, own_r, own_b, own_p = (v and _select_direction(g, v, at) for v in (w, r, b, p))
         biases = split_gates(g, own_b, 2, gates * hidden_size)
@@ -134,8 +134,8 @@ def unroll_recurrent(
         back = direction == "reverse" or at == 1
         stepping = partial(step, hidden=hidden_size, clip=clip, **more)
         row, *last = _run_direction(g, dense(g, x, own_w, biases[0]), d, back, stepping, lengths)
-        found.append((row, *(_zero_where_empty(g, v, lengths) for v in last)))
-    return _results(g, found, layout, outputs, batch)
+        passes.append((row, *(_zero_where_empty(g, v, lengths) for v in last)))
+    return _results(g, passes, layout, outputs, batch)
 
 
 def _select_direction(g, x: Value, at: int) -> Value:
@@ -143,13 +143,13 @@ def _select_direction(g, x: Value, at: int) -> Value:
     return g.Squeeze(g.Slice(x, [at], [at + 1], [0], [1]), [0])
 
 
-def _state(g, given: Value | None, x: Value, at: int, hidden: int, layout: int) -> Value:
-    if given is None:
+def _state(g, initial: Value | None, x: Value, at: int, hidden: int, layout: int) -> Value:
+    if initial is None:
         zeros = g.const([0.0], x.type)
         batch = g.Shape(x, start=1, end=2)
         return g.Expand(zeros, g.Concat(batch, [hidden], axis=0))
     axis = 1 if layout else 0
-    return g.Squeeze(g.Slice(given, [at], [at + 1], [axis], [1]), [axis])
+    return g.Squeeze(g.Slice(initial, [at], [at + 1], [axis], [1]), [axis])
 
 
 def _run_direction(g, projected: Value, d: Direction, back: bool, stepping, lengths):
@@ -199,15 +199,15 @@ def _run_as_loop(g, projected, d: Direction, back: bool, stepping, lengths):
     return reverse_rows(g, rows) if back else rows, last[0], last[1] if len(last) > 1 else None
 
 
-def _results(g, found, layout: int, outputs: int, batch):
+def _results(g, passes, layout: int, outputs: int, batch):
     """The outputs as steps, directions, batch, features; batch first with ``layout``."""
-    y = g.stack((stack for stack, _, _ in found), 1)
-    h, c = (g.stack((way[i] for way in found), 0) if found[0][i] else None for i in (1, 2))
+    y = g.stack((stack for stack, _, _ in passes), 1)
+    h, c = (g.stack((way[i] for way in passes), 0) if passes[0][i] else None for i in (1, 2))
     if layout:
         y = g.Transpose(y, perm=(2, 0, 1, 3))
         h, c = (v and g.Transpose(v, perm=(1, 0, 2)) for v in (h, c))
-    made = (y, h, c)[:outputs]
-    return made if outputs > 1 else y
+    values = (y, h, c)[:outputs]
+    return values if outputs > 1 else y
 
 
 for _kind in CELLS:

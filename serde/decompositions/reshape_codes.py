@@ -49,11 +49,11 @@ def resolve_reshape_codes(g: Any, sizes: Sequence[Size], codes: Ints) -> list[Si
     return out
 
 
-def _resolve_split(g: Any, whole: Size, first: int, second: int) -> list[Size]:
+def _resolve_split(g: Any, size: Size, first: int, second: int) -> list[Size]:
     """The two sizes one is split into; one of them may be -1."""
     require(first > 0 or second > 0, "-4 is followed by -1 twice")
     if -1 not in (first, second):
         return [first, second]
     known = first if second == -1 else second
-    rest = whole // known if isinstance(whole, int) else g.Div(whole, [known])
+    rest = size // known if isinstance(size, int) else g.Div(size, [known])
     return [rest, known] if first == -1 else [known, rest]

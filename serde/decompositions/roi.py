@@ -34,9 +34,9 @@ def average_regions(
         image = g.Gather(g.Reshape(order, [images, height, channels * width]), batch, axis=0)
         taken = g.MatMul(rows, image)
     taken = g.Reshape(taken, [-1, output_height * channels, width])
-    made = g.MatMul(taken, g.Transpose(columns, perm=(0, 2, 1)))
-    made = g.Reshape(made, [-1, output_height, channels, output_width])
-    return g.Transpose(made, perm=(0, 2, 1, 3))
+    means = g.MatMul(taken, g.Transpose(columns, perm=(0, 2, 1)))
+    means = g.Reshape(means, [-1, output_height, channels, output_width])
+    return g.Transpose(means, perm=(0, 2, 1, 3))
 
 
 class Samples(NamedTuple):

@@ -34,10 +34,10 @@ def evaluate_kernels(g, x: Value, vectors: Array, kind: str, params: tuple[float
 def _power(g, x: Value, degree: float):
     if not degree.is_integer() or not 1 <= degree <= WHOLE:
         return g.Pow(x, g.const(degree, DType.FLOAT32))
-    made: Any = x
+    power: Any = x
     for _ in range(int(degree) - 1):
-        made = g.Mul(made, x)
-    return made
+        power = g.Mul(power, x)
+    return power
 
 
 def pairs_of(count: int):

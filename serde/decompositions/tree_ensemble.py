@@ -117,8 +117,8 @@ def _sets(modes: Sequence[str], members: Array):
     own = [i for i, mode in enumerate(modes) if mode == MEMBER]
     require(len(own) == len(sets), f"{len(sets)} sets for {len(own)} nodes that ask for one")
     table = arrays.full((len(modes), max(map(len, sets), default=0) or 1), np.nan, members.dtype)
-    for row, found in zip(own, sets, strict=True):
-        table[row, : len(found)] = found
+    for row, values in zip(own, sets, strict=True):
+        table[row, : len(values)] = values
     return table
 
 
@@ -171,13 +171,13 @@ def _extreme(g, at: Value, forest: Forest, aggregate: str):
     far = np.finfo(forest.leaves.dtype).max * (1 if aggregate == "MIN" else -1)
     leaves = np.where(forest.has_weight, forest.leaves, far)
     operator = "ReduceMin" if aggregate == "MIN" else "ReduceMax"
-    found = g[operator](g.Gather(g.const(leaves), at, axis=0), [1], keepdims=0)
+    extreme = g[operator](g.Gather(g.const(leaves), at, axis=0), [1], keepdims=0)
     ends = forest.yes == arrays.arange(len(forest.yes))
     if forest.has_weight[ends].all():
-        return found
+        return extreme
     has_weight = g.Gather(g.const(forest.has_weight.astype(np.float32)), at, axis=0)
     any_ = g.Greater(g.ReduceMax(has_weight, [1], keepdims=0), 0.5)
-    return g.Where(any_, found, g.const(np.zeros((), leaves.dtype)))
+    return g.Where(any_, extreme, g.const(np.zeros((), leaves.dtype)))
 
 
 def _step(g, x: Value, holes: Value | None, forest: Forest, at):
@@ -191,21 +191,21 @@ def _step(g, x: Value, holes: Value | None, forest: Forest, at):
     def feature(table: Value):
         if at is None:
             return g.Gather(table, features, axis=1)
-        found: Value = g.GatherElements(table, features, axis=1)
-        found.shape = at.shape  # which is lost where a target has to spell this out
-        return found
+        values: Value = g.GatherElements(table, features, axis=1)
+        values.shape = at.shape  # which is lost where a target has to spell this out
+        return values
 
     features = of(forest.features.astype(np.int64))
     value = feature(x)
     branches = sorted({m for m in forest.modes if m != "LEAF"}) or ["BRANCH_LEQ"]
-    made = [
+    masks = [
         _is_member(g, value, of(forest.members))
         if mode == MEMBER and forest.members is not None
         else _compare(g, mode, value, of(forest.thresholds))
         for mode in branches
     ]
-    goes = made[0]
-    for mode, other in zip(branches[1:], made[1:], strict=True):
+    goes = masks[0]
+    for mode, other in zip(branches[1:], masks[1:], strict=True):
         kinds = np.array([m == mode for m in forest.modes])
         goes = g.Where(of(kinds), other, goes)
     if holes is not None:
@@ -214,8 +214,8 @@ def _step(g, x: Value, holes: Value | None, forest: Forest, at):
 
 
 def _compare(g, mode: str, value: Value, threshold):
-    found = g[COMPARISONS[mode]](value, threshold)
-    return g.Not(found) if mode == "BRANCH_NEQ" else found
+    mask = g[COMPARISONS[mode]](value, threshold)
+    return g.Not(mask) if mode == "BRANCH_NEQ" else mask
 
 
 def _is_member(g, value: Value, sets):

@@ -132,19 +132,19 @@ class NpzReader:
             width = 2 if raw[6:7] == b"\x01" else 4
             size = int.from_bytes(file.read(width), "little")
             text = file.read(min(size, LONGEST_HEADER))
-        found = HEADER.fullmatch(text)
-        if raw[:6] != b"\x93NUMPY" or len(text) != size or found is None:
+        match = HEADER.fullmatch(text)
+        if raw[:6] != b"\x93NUMPY" or len(text) != size or match is None:
             raise self.fail(info, "is no array")
-        order, code = found[1] or found[3] or b"", found[2] or found[4]
-        dtype = DType.BFLOAT16 if found[4] else TYPES.get(code)
-        shape = tuple(int(d.strip(b"L")) for d in found[6].replace(b" ", b"").split(b",") if d)
+        order, code = match[1] or match[3] or b"", match[2] or match[4]
+        dtype = DType.BFLOAT16 if match[4] else TYPES.get(code)
+        shape = tuple(int(d.strip(b"L")) for d in match[6].replace(b" ", b"").split(b",") if d)
         if dtype is None:
             raise self.fail(info, f"holds {code.decode()}, not numbers")
         if len(shape) > MOST_DIMS or not is_possible_shape(shape):
             raise self.fail(info, f"claims the shape {shape}")
         return _Member(
             at, info.compress_size, 8 + width + size, info.compress_type != zipfile.ZIP_STORED,
-            dtype, order == b">", found[5] == b"True", shape,
+            dtype, order == b">", match[5] == b"True", shape,
         )  # fmt: skip
 
     def _find_data(self, info: zipfile.ZipInfo) -> int:

@@ -14,9 +14,9 @@ def exit_on_signals() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    found = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = {n: signal.getsignal(n) for n in found}
-    for number in (n for n in found if before[n] == signal.SIG_DFL):
+    signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {n: signal.getsignal(n) for n in signals}
+    for number in (n for n in signals if before[n] == signal.SIG_DFL):
         signal.signal(number, _exit)
     try:
         yield

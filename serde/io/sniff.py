@@ -22,18 +22,18 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
     """
     waiting = getattr(os, "O_NONBLOCK", 0)  # a pipe would have to be waited for
     file = open(path, "rb", opener=lambda p, flags: os.open(p, flags | waiting))  # noqa: SIM115
-    found = os.fstat(file.fileno())
-    if not stat.S_ISREG(found.st_mode):
+    status = os.fstat(file.fileno())
+    if not stat.S_ISREG(status.st_mode):
         file.close()
         raise MalformedFile(path, "not a regular file")
-    active_budget().add_file((found.st_dev, found.st_ino), found.st_size)
+    active_budget().add_file((status.st_dev, status.st_ino), status.st_size)
     return file
 
 
 def file_id(file: IO[bytes] | int) -> tuple[int, int]:
     """The device and inode of an open file, which tell it from any other there is now."""
-    found = os.fstat(file if isinstance(file, int) else file.fileno())
-    return found.st_dev, found.st_ino
+    status = os.fstat(file if isinstance(file, int) else file.fileno())
+    return status.st_dev, status.st_ino
 
 
 def read_head(path: str | os.PathLike[str]) -> bytes:

@@ -23,9 +23,9 @@ class Limit:
     least: int
     growth: int
 
-    def of(self, given: int) -> int:
-        """The limit for a source of ``given`` units."""
-        return self.least + self.growth * given
+    def of(self, count: int) -> int:
+        """The limit for a source of ``count`` units."""
+        return self.least + self.growth * count
 
 
 BYTES = Limit(1 << 28, 64)  # of arrays, for each byte of the files that are read
@@ -86,12 +86,12 @@ class Budget:
         except ConversionError as error:
             raise MalformedFile(path, error.reason) from None
 
-    def limit_values(self, given: int) -> int:
-        """How many values a graph of ``given`` may become.
+    def limit_values(self, count: int) -> int:
+        """How many values a graph of ``count`` may become.
 
         The first graph is the source's. Later ones have grown already, and may grow a little.
         """
-        self.values = max(self.values or VALUES.of(given), given + VALUES.least)
+        self.values = max(self.values or VALUES.of(count), count + VALUES.least)
         return self.values
 
 

@@ -179,8 +179,8 @@ class Builder:
     ) -> Any:
         """Append a node; attributes given as None are unset."""
         operands = tuple(v if v is None or isinstance(v, Value) else self.const(v) for v in inputs)
-        given = {k: normalize_attribute(v) for k, v in attrs.items() if v is not None}
-        results = self._append(op, operands, given, outputs)
+        attributes = {k: normalize_attribute(v) for k, v in attrs.items() if v is not None}
+        results = self._append(op, operands, attributes, outputs)
         return results[0] if outputs == 1 else results
 
     def keep(self, node: Node, inputs: tuple[Value | None, ...]) -> tuple[Value, ...]:
@@ -207,9 +207,9 @@ class Builder:
 
     def emit_identity(self, value: Value) -> Value:
         """A new value equal to ``value``, for an output that needs a name of its own."""
-        (made,) = self._append(self.identity, (value,), {}, 1)
-        made.dtype, made.shape, made.container = value.dtype, value.shape, value.container
-        return made
+        (alias,) = self._append(self.identity, (value,), {}, 1)
+        alias.dtype, alias.shape, alias.container = value.dtype, value.shape, value.container
+        return alias
 
     def _append(
         self, op: str, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any], outputs: int,
@@ -218,12 +218,12 @@ class Builder:
         if self._sources and len(self.nodes) - self._mark >= MOST_NODES:
             raise ConversionError(f"would become more than {MOST_NODES} nodes")
         stem = f"{self._sources[0].name}/{op}" if self._sources else op
-        made = tuple([Value(self.names.fresh(stem)) for _ in range(outputs)])
+        results = tuple([Value(self.names.fresh(stem)) for _ in range(outputs)])
         domain = self.domain if domain is None else domain
-        name = self._sources[0].name if self._sources else made[0].name if made else stem
+        name = self._sources[0].name if self._sources else results[0].name if results else stem
         frozen = attrs if isinstance(attrs, MappingProxyType) else MappingProxyType(attrs)
-        self.nodes.append(Node(op, inputs, made, frozen, domain, name, self._sources))
-        return made
+        self.nodes.append(Node(op, inputs, results, frozen, domain, name, self._sources))
+        return results
 
 
 def normalize_attribute(value: Any) -> Attr:
@@ -242,8 +242,8 @@ def normalize_attribute(value: Any) -> Attr:
 def ensure_distinct_outputs(builder: Builder, outputs: Iterable[Value]) -> list[Value]:
     """Outputs of the graph being built, each a value of its own that a node of it computes."""
     free = {v for node in builder.nodes for v in node.outputs}
-    found: list[Value] = []
+    values: list[Value] = []
     for value in outputs:
-        found.append(value if value in free else builder.emit_identity(value))
+        values.append(value if value in free else builder.emit_identity(value))
         free.discard(value)
-    return found
+    return values

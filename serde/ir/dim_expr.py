@@ -45,8 +45,8 @@ def infer_shape_data(
     rule = RULES.get(op)
     if rule is None or not inputs or inputs[0] is None:
         return None
-    found = rule(inputs, attrs)
-    return None if found is None or (found and all(e is None for e in found)) else found
+    elements = rule(inputs, attrs)
+    return None if elements is None or (elements and all(e is None for e in elements)) else elements
 
 
 def _shape(inputs: Any, attrs: Any) -> Elements | None:
@@ -148,8 +148,8 @@ def combine(sign: str, a: Dim, b: Dim) -> Dim:
     if isinstance(a, int) and isinstance(b, int):
         if sign == "/":
             return a // b if b > 0 and a >= 0 else None
-        made = {"+": a + b, "-": a - b, "*": a * b}[sign]
-        return made if made in INT64 else None
+        size = {"+": a + b, "-": a - b, "*": a * b}[sign]
+        return size if size in INT64 else None
     if sign in "*/":
         return _multiply(a, b) if sign == "*" else _divide(a, b)
     if b == 0:

@@ -19,10 +19,10 @@ def axis_of(axis: int, rank: int) -> int:
 
 def axes_of(axes: Iterable[int], rank: int) -> Ints:
     """Count ``axes`` from the front; refuse one that is outside or given twice."""
-    found = tuple(axis_of(a, rank) for a in axes)
-    if len(set(found)) != len(found):
-        raise ConversionError(f"axes {found} name one axis twice")
-    return found
+    result = tuple(axis_of(a, rank) for a in axes)
+    if len(set(result)) != len(result):
+        raise ConversionError(f"axes {result} name one axis twice")
+    return result
 
 
 def other_axes(axes: Iterable[int], rank: int) -> Ints:

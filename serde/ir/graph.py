@@ -89,8 +89,8 @@ class DType(enum.Enum):
         if isinstance(dtype, DType):
             return dtype
         try:
-            found = np.dtype(dtype)
-            return cls.STRING if found.kind in "USO" else cls(found.name)
+            np_dtype = np.dtype(dtype)
+            return cls.STRING if np_dtype.kind in "USO" else cls(np_dtype.name)
         except (TypeError, ValueError):
             pass
         try:
@@ -259,8 +259,8 @@ class Node:
     _graphs: tuple[Graph, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        found = tuple([v for v in self.attrs.values() if isinstance(v, Graph)])
-        object.__setattr__(self, "_graphs", found)
+        graphs = tuple([v for v in self.attrs.values() if isinstance(v, Graph)])
+        object.__setattr__(self, "_graphs", graphs)
 
     @property
     def qualified_op(self) -> str:
@@ -313,12 +313,12 @@ class Graph:
 
     def constants(self) -> Iterator[Value]:
         """Every constant the nodes and outputs use, once, subgraphs included."""
-        found: dict[Value, None] = {}
+        constants: dict[Value, None] = {}
         for values in self._read():
             for value in values:
                 if value is not None and value.tensor is not None:
-                    found[value] = None
-        return iter(found)
+                    constants[value] = None
+        return iter(constants)
 
     def _read(self) -> Iterator[tuple[Value | None, ...]]:
         stack: list[Graph] = [self]

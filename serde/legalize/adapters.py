@@ -34,27 +34,27 @@ def drop_neutral(
 
     ``newest`` is the opset whose defaults have no effect, ``lacking`` the one to name in a refusal.
     """
-    given = {k: v for k, v in attrs.items() if v is not None}
-    extra = given.keys() - operator.attributes
+    attributes = {k: v for k, v in attrs.items() if v is not None}
+    extra = attributes.keys() - operator.attributes
     if not extra:
-        return given
+        return attributes
     defaults = schema.operator(operator.name, newest).defaults
     for name in sorted(extra):
-        if normalize_attribute(given.pop(name)) != defaults.get(name):
+        if normalize_attribute(attributes.pop(name)) != defaults.get(name):
             shown = f"{name}={show_attribute(attrs[name])}"
             raise UnsupportedAttribute(
                 f"{operator.name} has no {shown} at opset {lacking}{_hint(operator.name, name)}"
             )
-    return given
+    return attributes
 
 
 def _hint(op: str, attribute: str) -> str:
     """The opset that has an attribute: the last one, or else the lowest."""
     versions = (v for v in range(1, IR_OPSET + 1) if (o := schema.find(op, v)) and
                 attribute in o.attributes)  # fmt: skip
-    found = list(versions)
-    if not found:
+    opsets = list(versions)
+    if not opsets:
         return ""
-    if found[-1] < IR_OPSET:
-        return f"; opset {found[-1]} is the last that has it"
-    return f"; opset {found[0]} is the lowest that has it"
+    if opsets[-1] < IR_OPSET:
+        return f"; opset {opsets[-1]} is the last that has it"
+    return f"; opset {opsets[0]} is the lowest that has it"

@@ -97,9 +97,9 @@ def _describe_untyped(graph: Graph, readers: custom_ops.Readers) -> Iterator[Pro
             yield Problem(node.qualified_op, {}, reason, names)
 
 
-def _keep_empty(done: Graph, said: Graph) -> None:
+def _keep_empty(done: Graph, source: Graph) -> None:
     """Let outputs be without elements where the model says so and nothing tells otherwise."""
-    for new, old in zip(done.outputs, said.outputs, strict=True):
+    for new, old in zip(done.outputs, source.outputs, strict=True):
         if new.shape is not None and old.shape is not None and len(new.shape) == len(old.shape):
             pairs = zip(new.shape, old.shape, strict=True)
             new.shape = tuple(0 if b == 0 and a is None else a for a, b in pairs)

@@ -96,8 +96,8 @@ def widen_constant(constant: Value) -> Value:
     assert tensor is not None
 
     def load() -> np.ndarray[Any, Any]:
-        found = tensor.load()
-        return (found if found.dtype.kind in "iu" else found.astype(np.float32)).astype(dtype.numpy)
+        array = tensor.load()
+        return (array if array.dtype.kind in "iu" else array.astype(np.float32)).astype(dtype.numpy)
 
     return Value(constant.name, dtype, tensor.shape, Tensor(dtype, tensor.shape, load))
 
@@ -107,9 +107,9 @@ def round_to_type(g: Any, x: Value, dtype: DType, saturate: int) -> Value:
     if dtype in INTEGERS:
         count = 1 << INTEGERS[dtype]
         half = count // 2 if dtype.kind == "i" else 0
-        whole = cast(g, x, DType.INT32 if INTEGERS[dtype] < 32 else DType.INT64)
-        whole = g.Mod(g.Add(whole, half) if half else whole, count)
-        return cast(g, g.Sub(whole, half) if half else whole, STORAGE_TYPE[dtype])
+        integers = cast(g, x, DType.INT32 if INTEGERS[dtype] < 32 else DType.INT64)
+        integers = g.Mod(g.Add(integers, half) if half else integers, count)
+        return cast(g, g.Sub(integers, half) if half else integers, STORAGE_TYPE[dtype])
     require(dtype in GRIDS, f"rounding to {format_type(dtype)} elements")
     return cast(
         g, round_to_bits(g, cast(g, x, DType.FLOAT64), GRIDS[dtype], saturate), DType.FLOAT32
@@ -189,9 +189,9 @@ def _quantize(g: Any, inputs: Sequence[Any], attrs: Mapping[str, Any], kind: DTy
 
 def _dequantize(g: Any, inputs: Sequence[Any], attrs: Mapping[str, Any], scale_kind: Any) -> Value:
     x, scale = inputs[:2]
-    told = attrs.get("output_dtype")
-    require(told or not scale_kind, f"{format_type(scale_kind or x.type)} elements to compute in")
-    kind = ELEMENT_TYPES[told] if told else scale.type
+    code = attrs.get("output_dtype")
+    require(code or not scale_kind, f"{format_type(scale_kind or x.type)} elements to compute in")
+    kind = ELEMENT_TYPES[code] if code else scale.type
     axis = _axis("DequantizeLinear", inputs, attrs)
     x, scale = strip_emulation(g, x), strip_emulation(g, scale) if scale_kind else scale
     return emit_dequantize(g, x, scale, None, kind, *axis)  # type: ignore[no-any-return]  # zero is 0
@@ -207,11 +207,11 @@ def require_exact(
     """
     operator = schema.operator(op, opset)
     ties = {operator.input(i).tie: d for i, v in enumerate(inputs) if (d := emulated.of(v))}
-    given = {o.tie for o in operator.outputs}
-    for tie in ties.keys() & given:
+    out_ties = {o.tie for o in operator.outputs}
+    for tie in ties.keys() & out_ties:
         dtype = ties[tie]
-        whole = INTEGERS.get(dtype, 0) >= 16 and op in WRAPPING | STAYING
-        if op not in MOVING and op not in BODIES and not whole:
+        is_exact = INTEGERS.get(dtype, 0) >= 16 and op in WRAPPING | STAYING
+        if op not in MOVING and op not in BODIES and not is_exact:
             raise UnsupportedOp(_not_taken(op, dtype, dtype in emulated.target))
     return ties
 
@@ -226,16 +226,16 @@ def _not_taken(op: str, dtype: DType, never: bool) -> str:
     )
 
 
-def wrap_integers(g: Any, op: str, ties: Mapping[str, DType], made: Any) -> Any:
+def wrap_integers(g: Any, op: str, ties: Mapping[str, DType], result: Any) -> Any:
     """The result of an operator, within the integers it stands for."""
     dtype = next((d for d in ties.values() if INTEGERS.get(d, 0) >= 16), None)
-    return made if dtype is None or op not in WRAPPING else round_to_type(g, made, dtype, 1)
+    return result if dtype is None or op not in WRAPPING else round_to_type(g, result, dtype, 1)
 
 
 def mark(emulated: EmulatedTypes, op: str, ties: Mapping[str, DType], attrs: Mapping[str, Any],
-         made: Any, opset: int) -> None:  # fmt: skip
+         result: Any, opset: int) -> None:  # fmt: skip
     """Note what the results of an operator stand for."""
-    results = made if isinstance(made, tuple) else (made,)
+    results = result if isinstance(result, tuple) else (result,)
     bodies = [a for a in attrs.values() if isinstance(a, Graph)]
     if op in BODIES:
         for value, inner in zip(results, bodies[0].outputs[BODIES[op] :], strict=False):
@@ -244,5 +244,5 @@ def mark(emulated: EmulatedTypes, op: str, ties: Mapping[str, DType], attrs: Map
         return
     outputs = schema.operator(op, opset).outputs
     for i, value in enumerate(results):
-        if (found := ties.get(outputs[min(i, len(outputs) - 1)].tie)) is not None:
-            emulated.emulate(value, found)
+        if (type_ := ties.get(outputs[min(i, len(outputs) - 1)].tie)) is not None:
+            emulated.emulate(value, type_)

@@ -71,9 +71,9 @@ class Legalizer(VersionedBuilder):
     ) -> Any:
         """Emit an operator of the present opset in a form that is legal for the target."""
         if self.resolving:
-            found = scalarize_sequences.resolve_sequence_operator(self, op, inputs, attrs, outputs)
-            if found is not None:
-                return found
+            result = scalarize_sequences.resolve_sequence_operator(self, op, inputs, attrs, outputs)
+            if result is not None:
+                return result
             if self.known_sequences:
                 inputs = [self._materialize(v) for v in inputs]
         return self.node(op, inputs, attrs, outputs)
@@ -84,11 +84,11 @@ class Legalizer(VersionedBuilder):
         """Emit an operator whose operands are tensors, or stand for tensors of emulated types."""
         if not self.emulated_types.lacking or self._adapting == op:
             return self._legalize(op, inputs, attrs, outputs)
-        found = emulate_types.legalize_type_operator(
+        emulation = emulate_types.legalize_type_operator(
             self, self.emulated_types, op, inputs, attrs, outputs
         )
-        if found is not None:
-            return found
+        if emulation is not None:
+            return emulation
         bodies = any(isinstance(a, Graph) for a in attrs.values())
         if not bodies and not any(
             v in self.emulated_types.logical_types for v in inputs if isinstance(v, Value)
@@ -96,11 +96,11 @@ class Legalizer(VersionedBuilder):
             return self._legalize(op, inputs, attrs, outputs)
         opset = self._current_opset
         ties = emulate_types.require_exact(self.emulated_types, op, inputs, opset)
-        made = emulate_types.wrap_integers(
+        result = emulate_types.wrap_integers(
             self, op, ties, self._legalize(op, inputs, attrs, outputs)
         )
-        emulate_types.mark(self.emulated_types, op, ties, attrs, made, opset)
-        return made
+        emulate_types.mark(self.emulated_types, op, ties, attrs, result, opset)
+        return result
 
     def as_is(
         self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int = 1
@@ -140,9 +140,9 @@ class Legalizer(VersionedBuilder):
             promoted = self.target.promoted_types(call.operator, call.inputs)
             if promoted:
                 return self._promote(call, promoted, self.emit)
-            found = self.apply_legalization(call)
-            if found is not None:
-                return found
+            result = self.apply_legalization(call)
+            if result is not None:
+                return result
             if key is not None and op not in self.target.legalizations and self._is_legal(call):
                 memoize(self._legal, key, lambda: call)
             return self._downgrade(call)
@@ -163,10 +163,10 @@ class Legalizer(VersionedBuilder):
 
     def append(self, call: TypedCall) -> Any:
         """Append a node; give a data-dependent length a name where the target wants one."""
-        made = super().append(call)
+        result = super().append(call)
         if call.op in self.target.counted:
-            self._name_lengths(call, made if isinstance(made, tuple) else (made,))
-        return made
+            self._name_lengths(call, result if isinstance(result, tuple) else (result,))
+        return result
 
     def _name_lengths(self, call: TypedCall, results: Sequence[Value]) -> None:
         along = self.target.counted[call.op]
@@ -190,10 +190,10 @@ class Legalizer(VersionedBuilder):
 
     def const(self, data: Any, dtype: DType | None = None, name: str = "const") -> Value:
         """A constant; in a wider type where the target has no such elements."""
-        made = super().const(data, dtype, name)
-        if made.dtype not in self.emulated_types.lacking:
-            return made
-        return self.emulated_types.emulate(emulate_types.widen_constant(made), made.type)
+        constant = super().const(data, dtype, name)
+        if constant.dtype not in self.emulated_types.lacking:
+            return constant
+        return self.emulated_types.emulate(emulate_types.widen_constant(constant), constant.type)
 
     def adopt(self, constant: Value) -> Value:
         """Bring a constant over; in a wider type where the target has no such elements."""
@@ -212,8 +212,8 @@ class Legalizer(VersionedBuilder):
         if is_own or dtype not in self.emulated_types.lacking or wrap:
             return super().input(name, dtype, shape, wrap)
         assert dtype is not None
-        made = super().input(name, emulate_types.STORAGE_TYPE[dtype], shape, wrap)
-        return self.emulated_types.emulate(made, dtype)
+        value = super().input(name, emulate_types.STORAGE_TYPE[dtype], shape, wrap)
+        return self.emulated_types.emulate(value, dtype)
 
     def emit_identity(self, value: Value) -> Value:
         """A second name for ``value``, which stands for the same type, or holds the same."""
@@ -226,9 +226,9 @@ class Legalizer(VersionedBuilder):
                 stage = f"ir → {self.target.name}"
                 problem = Problem("output", {}, error.reason, (value.name,), stage)
                 raise Unconvertible(stage, [problem]) from error
-        made = super().emit_identity(value)
+        alias = super().emit_identity(value)
         logical = self.emulated_types.of(value)
-        return made if logical is None else self.emulated_types.emulate(made, logical)
+        return alias if logical is None else self.emulated_types.emulate(alias, logical)
 
     def alias(self, value: Value) -> Value:
         """A second name for ``value``, of the type it is stored in."""

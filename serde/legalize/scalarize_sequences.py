@@ -38,9 +38,9 @@ def forward(g: Any, values: Sequence[Value], optional: bool = False) -> Value:
         "optional" if optional else "sequence",
         *(first.container if optional and first else ()),
     )
-    made = Value(g.names.fresh("held"), first and first.dtype, None, container=wrap)
-    g.known_sequences[made] = KnownSequence(tuple(values), optional)
-    return made
+    value = Value(g.names.fresh("held"), first and first.dtype, None, container=wrap)
+    g.known_sequences[value] = KnownSequence(tuple(values), optional)
+    return value
 
 
 def materialize(g: Any, value: Value) -> Value:
@@ -183,12 +183,12 @@ def map_sequence(g: Any, inputs: Sequence[Value], body: Graph, outputs: int) -> 
     lists = [g.known_sequences.get(v) for v in inputs]
     if any(h is None and v.container for h, v in zip(lists, inputs, strict=True)):
         return None
-    made: list[list[Value]] = [[] for _ in body.outputs]
+    columns: list[list[Value]] = [[] for _ in body.outputs]
     for i in range(len(lists[0].values)):  # type: ignore[union-attr]
-        given = [v if h is None else h.values[i] for h, v in zip(lists, inputs, strict=True)]
-        for found, value in zip(made, functions.emit_subgraph(g, body, given), strict=True):
-            found.append(value)
-    results = tuple(forward(g, values) for values in made)
+        operands = [v if h is None else h.values[i] for h, v in zip(lists, inputs, strict=True)]
+        for column, value in zip(columns, functions.emit_subgraph(g, body, operands), strict=True):
+            column.append(value)
+    results = tuple(forward(g, values) for values in columns)
     return results[0] if outputs == 1 else results
 
 
@@ -207,19 +207,19 @@ def unroll_sequence_loop(
             f"turns as often as data says; opset {lowest} is the lowest that has such")  # fmt: skip
     require(count is None or count.tensor is not None, late)
     turns = MOST if count is None else require_expandable(count.ints()[0], "turns of a loop", MOST)
-    made: list[tuple[Value, ...]] = []  # what each turn gives to be gathered
+    rows: list[tuple[Value, ...]] = []  # what each turn gives to be gathered
     for i in range(turns + 1):
         require(go is None or go.tensor is not None, late)
         if i == turns or (go is not None and not go.ints()[0]):
             break
         first = g.const(True, DType.BOOL) if go is None else go
-        go, *found = body(g, g.const(i, DType.INT64), first, *states)
-        states = list(found[: len(states)])
-        made.append(tuple(found[len(states) :]))
+        go, *results = body(g, g.const(i, DType.INT64), first, *states)
+        states = list(results[: len(states)])
+        rows.append(tuple(results[len(states) :]))
     require(i < MOST, late)
-    require(len(states) == outputs or bool(made), "what a loop gathers that turns not even once")
+    require(len(states) == outputs or bool(rows), "what a loop gathers that turns not even once")
     stacks = [
-        g.Concat(*(g.Unsqueeze(v, [0]) for v in turn), axis=0) for turn in zip(*made, strict=True)
+        g.Concat(*(g.Unsqueeze(v, [0]) for v in turn), axis=0) for turn in zip(*rows, strict=True)
     ]
     return (*states, *stacks)
 
@@ -236,8 +236,8 @@ def branches(g: Any, condition: Value, attrs: Mapping[str, Any], outputs: int) -
         require(same or one is other is None, f"a sequence that a condition makes longer; {late}")
     flat = [return_elements(g, body, part) for body, part in zip(bodies, held, strict=True)]
     count = len(flat[0].outputs)
-    made = g.If(condition, then_branch=flat[0], else_branch=flat[1], outputs=count)
-    left = list(made if isinstance(made, tuple) else (made,))
+    result = g.If(condition, then_branch=flat[0], else_branch=flat[1], outputs=count)
+    left = list(result if isinstance(result, tuple) else (result,))
     results = []
     for h in held[0]:
         if h is None:

@@ -112,9 +112,9 @@ class VersionedBuilder(OnnxBuilder):
             operands = [self._operand(operator, i, inputs) for i in range(len(inputs))]
             args = op, operands, attrs, outputs
             if operands and all(v is None or v.tensor is not None for v in operands):
-                found = self.resolve(*args)  # fold before an adapter decomposes it
-                if not isinstance(found, TypedCall):
-                    return found
+                value = self.resolve(*args)  # fold before an adapter decomposes it
+                if not isinstance(value, TypedCall):
+                    return value
             return self._adapt(downgrades[version], version - 1, *args)
         before, self._current_opset = self._current_opset, self.opset
         try:
@@ -132,9 +132,9 @@ class VersionedBuilder(OnnxBuilder):
             if (op, operator.since) in UNINFERRED:
                 types = inference.infer(schema.operator(op), IR_OPSET, call.inputs, {}, 1)
                 call = call._replace(types=types)
-            made = self.append(call)
-            require_results(operator, {}, made if isinstance(made, tuple) else (made,))
-            return made
+            result = self.append(call)
+            require_results(operator, {}, result if isinstance(result, tuple) else (result,))
+            return result
         finally:
             self._current_opset = before
 
@@ -144,19 +144,19 @@ class VersionedBuilder(OnnxBuilder):
         """Drop attributes the target lacks where they have the value of no effect."""
         if attrs.keys() <= operator.attributes:
             return attrs
-        found = schema.find(operator.name, self._start)
-        in_source = found is None or attrs.keys() <= found.attributes
+        source = schema.find(operator.name, self._start)
+        in_source = source is None or attrs.keys() <= source.attributes
         newest, lacking = max(self._start, self.opset), self.opset if in_source else self._start
         return drop_neutral(operator, attrs, newest, lacking)
 
     def _is_standard(self, call: TypedCall) -> bool:
         """Whether a call of the IR is, as it stands, one of the target's opset."""
-        found = schema.find(call.op, self.opset)
-        if found is None or not call.attrs.keys() <= found.attributes:
+        operator = schema.find(call.op, self.opset)
+        if operator is None or not call.attrs.keys() <= operator.attributes:
             return False
         results = tuple([t and (t.dtype, t.container) for t in call.types])
-        given = are_allowed(found.name, found.since, "outputs", results)
-        return given and supports_types(found, "inputs", call.inputs)
+        is_allowed = are_allowed(operator.name, operator.since, "outputs", results)
+        return is_allowed and supports_types(operator, "inputs", call.inputs)
 
     def _adapt(
         self, table: RuleTable, opset: int, op: str, inputs: Sequence[Operand],
@@ -167,15 +167,15 @@ class VersionedBuilder(OnnxBuilder):
         operator = schema.operator(op, self._current_opset)
         operands = [self._operand(operator, i, inputs) for i in range(len(inputs))]
         operands = canonicalize.canonicalize_operands(self, op, operands)
-        given = {k: normalize_attribute(v) for k, v in attrs.items() if v is not None}
-        if unknown := sorted(given.keys() - operator.attributes):
+        attributes = {k: normalize_attribute(v) for k, v in attrs.items() if v is not None}
+        if unknown := sorted(attributes.keys() - operator.attributes):
             raise UnsupportedAttribute(f"{op} has no attribute {', '.join(unknown)}")
-        full = canonicalize.complete_attributes(operator, tuple(operands), given)
+        full = canonicalize.complete_attributes(operator, tuple(operands), attributes)
         spoken = schema.find(op, opset - 1 if upwards else opset + 1) or operator
         bound = table.bind(rule, op, self._known_attrs(spoken, full))
         with self._apply_at(opset, "" if upwards else op):
-            made = rule.function(self, *operands, **with_outputs(rule, bound, outputs))
-        return made[0] if outputs == 1 and isinstance(made, tuple) else made
+            result = rule.function(self, *operands, **with_outputs(rule, bound, outputs))
+        return result[0] if outputs == 1 and isinstance(result, tuple) else result
 
     def _promote(
         self, call: TypedCall, promoted: Mapping[str, DType], emit: Callable[..., Any]
@@ -188,15 +188,15 @@ class VersionedBuilder(OnnxBuilder):
             if value is not None and tie in promoted:
                 original.setdefault(tie, value.type)
                 operands[index] = self._cast(value, promoted[tie])
-        made = emit(call.op, operands, call.attrs, len(call.types))
-        results = made if isinstance(made, tuple) else (made,)
+        result = emit(call.op, operands, call.attrs, len(call.types))
+        results = result if isinstance(result, tuple) else (result,)
         last = len(operator.outputs) - 1
         ties = [operator.outputs[min(i, last)].tie for i in range(len(results))]
         back = [
             v if v is None or tie not in promoted else self._cast(v, original[tie])
             for v, tie in zip(results, ties, strict=True)
         ]
-        return tuple(back) if isinstance(made, tuple) else back[0]
+        return tuple(back) if isinstance(result, tuple) else back[0]
 
     def _cast(self, value: Value, dtype: DType) -> Value:
         if value.dtype is dtype:

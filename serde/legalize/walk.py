@@ -125,10 +125,10 @@ def legalize_node(builder: Builder, node: Node, inputs: tuple[Value | None, ...]
         kept = _keep_if_legal(builder, node, inputs)
         if kept is not None:
             return kept
-    made = builder.emit(node.op, inputs, node.attrs, len(node.outputs))
+    result = builder.emit(node.op, inputs, node.attrs, len(node.outputs))
     if not builder.target.is_standard:
-        _complete_shapes(made if isinstance(made, tuple) else (made,), node.outputs)
-    return made
+        _complete_shapes(result if isinstance(result, tuple) else (result,), node.outputs)
+    return result
 
 
 def _keep_if_legal(builder: Legalizer, node: Node, inputs: tuple[Value | None, ...]) -> Any:
@@ -161,8 +161,8 @@ def _keep_if_legal(builder: Legalizer, node: Node, inputs: tuple[Value | None, .
     if op in target.legalizations:
         known = [inference.type_of(v) for v in node.outputs]
         call = TypedCall(operator, inputs, dict(node.attrs), known, node.outputs[0].shape_data)
-        if (made := builder.apply_legalization(call)) is not None:
-            return made
+        if (result := builder.apply_legalization(call)) is not None:
+            return result
     return builder.keep(node, inputs)
 
 
@@ -183,10 +183,10 @@ def _keep_illegal(
 ) -> tuple[Value, ...]:
     """Keep a node without its subgraphs, and why it could not be made legal."""
     attrs = {n: v for n, v in node.attrs.items() if not isinstance(v, (Graph, Body))}
-    made = builder.keep(Node(node.op, inputs, node.outputs, attrs, node.domain, node.name,
+    results = builder.keep(Node(node.op, inputs, node.outputs, attrs, node.domain, node.name,
                           node.sources), inputs)  # fmt: skip
-    builder.diagnostics.update(dict.fromkeys(made, reason))
-    return made
+    builder.diagnostics.update(dict.fromkeys(results, reason))
+    return results
 
 
 def _complete_shapes(results: Sequence[Value | None], known: Sequence[Value]) -> None:

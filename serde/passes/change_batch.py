@@ -142,8 +142,8 @@ class _Rebatching:
         elif node.op == "Resize" and x is not None and len(inputs) > 3 and inputs[3] is not None:
             inputs = (*inputs[:3], self.resize_constant(g, x, inputs[3], node.attrs.get("axes")))
         self.refuse_samples(node, inputs)
-        made = g.emit(node.op, inputs, node.attrs, len(node.outputs))
-        results = made if isinstance(made, tuple) else (made,)
+        result = g.emit(node.op, inputs, node.attrs, len(node.outputs))
+        results = result if isinstance(result, tuple) else (result,)
         for before, after in zip(node.outputs, results, strict=True):
             self.compare(before, after)
         self.refuse_lost(node, inputs, results)
@@ -255,8 +255,8 @@ def output_batch_axis(sizes: Ints, axis: int, out: Ints, batch: int) -> int:
     """
     before, ahead = prod(sizes[:axis]), 1
     for at, size in enumerate(out):
-        whole = before // ahead * batch
-        if ahead * size >= before * batch and before % ahead == 0 and size % whole == 0:
+        block = before // ahead * batch
+        if ahead * size >= before * batch and before % ahead == 0 and size % block == 0:
             moved = size != batch and batch in out[at + 1 :] and batch in sizes
             require(not moved, f"a Reshape to {list(out)} may move the batch of {batch}")
             return at

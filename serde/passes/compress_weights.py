@@ -23,7 +23,7 @@ def compress_weights(graph: Graph, kind: str) -> Graph:
     ``int8`` is for the weights of ``WEIGHTED``: symmetric, with a scale for each channel of the
     result. Arithmetic stays in float32. Subgraphs are left as they are.
     """
-    made: dict[tuple[Value, int], Value] = {}
+    weights: dict[tuple[Value, int], Value] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
         inputs = list(node.inputs)
@@ -32,12 +32,12 @@ def compress_weights(graph: Graph, kind: str) -> Graph:
             if value is None or axis is None or not _is_large(value):
                 continue
             key = (value, axis % value.rank)
-            if key not in made:
+            if key not in weights:
                 nodes.append(_restore(value, axis % value.rank, kind))
-                made[key] = nodes[-1].outputs[0]
-            inputs[at] = made[key]
+                weights[key] = nodes[-1].outputs[0]
+            inputs[at] = weights[key]
         nodes.append(node if inputs == list(node.inputs) else replace(node, inputs=tuple(inputs)))
-    return replace(graph, nodes=tuple(nodes)) if made else graph
+    return replace(graph, nodes=tuple(nodes)) if weights else graph
 
 
 def _is_large(value: Value) -> bool:

@@ -46,7 +46,7 @@ def _key(node: Node) -> Hashable | None:
         return None
     if not all(isinstance(v, Hashable) for v in attrs):  # a protobuf type is not
         return None
-    found = schema.find(node.op)
-    if found is None or not found.deterministic:
+    operator = schema.find(node.op)
+    if operator is None or not operator.deterministic:
         return None
     return (node.op, node.inputs, tuple(sorted(node.attrs.items())), len(node.outputs))

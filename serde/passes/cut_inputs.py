@@ -30,7 +30,7 @@ class InputSpec(NamedTuple):
     dtype: DType | None
 
 
-def spec_of(name: str, given: Any) -> InputSpec:
+def spec_of(name: str, spec: Any) -> InputSpec:
     """Read what a caller gives for one input: a shape, ``(shape, dtype)``, or an array.
 
     A pair is a shape and an element type only if it can be no shape: ``((1, 3), "float16")``,
@@ -39,22 +39,22 @@ def spec_of(name: str, given: Any) -> InputSpec:
     Raises:
         UsageError: for anything else.
     """
-    if isinstance(given, InputSpec):
-        return given
-    if hasattr(given, "shape") and hasattr(given, "dtype"):
-        return InputSpec(tuple(int(d) for d in given.shape), DType.of(given.dtype))
-    if isinstance(given, (tuple, list)):
-        shape, dtype = given if _is_pair(given) else (given, None)
+    if isinstance(spec, InputSpec):
+        return spec
+    if hasattr(spec, "shape") and hasattr(spec, "dtype"):
+        return InputSpec(tuple(int(d) for d in spec.shape), DType.of(spec.dtype))
+    if isinstance(spec, (tuple, list)):
+        shape, dtype = spec if _is_pair(spec) else (spec, None)
         dims = None if shape is None else tuple(_dim(name, d) for d in shape)
         return InputSpec(dims, None if dtype is None else _dtype(name, dtype))
-    raise UsageError(f"input {name!r}: {given!r} is no shape, (shape, dtype) pair or array")
+    raise UsageError(f"input {name!r}: {spec!r} is no shape, (shape, dtype) pair or array")
 
 
-def _is_pair(given: Sequence[Any]) -> bool:
+def _is_pair(spec: Sequence[Any]) -> bool:
     """Whether a sequence is a shape, or None, and an element type."""
-    if len(given) != 2:
+    if len(spec) != 2:
         return False
-    shape, dtype = given
+    shape, dtype = spec
     if isinstance(shape, (tuple, list)):
         return True
     return shape is None and dtype is not None and _names_type(dtype)
@@ -72,8 +72,8 @@ def _names_type(thing: Any) -> bool:
 
 def parse_spec(text: str) -> tuple[str, InputSpec]:
     """Read ``NAME=DIMS[:dtype]`` as on the command line: ``data=N,3,224,224:float16``."""
-    name, found, rest = text.partition("=")
-    if not found or not name or not rest:
+    name, equals, rest = text.partition("=")
+    if not equals or not name or not rest:
         raise UsageError(f"{text!r} is not NAME=DIMS[:dtype], such as data=N,3,224,224")
     dims, _, dtype = rest.partition(":")
     parts = [d.strip() for d in dims.strip("()[] ").split(",") if d.strip()]
@@ -141,28 +141,28 @@ def check_names(names: Any, option: str) -> None:
         raise UsageError(f"{option} has {', '.join(map(repr, twice))} twice")
 
 
-def check_mapping(given: Any, option: str, example: str) -> None:
+def check_mapping(value: Any, option: str, example: str) -> None:
     """Refuse what is no mapping by name.
 
     Raises:
         UsageError: naming ``option``, with an example.
     """
-    if given is not None and not isinstance(given, Mapping):
-        raise UsageError(f"{option} is a mapping, such as {option}={example}; got {given!r}")
+    if value is not None and not isinstance(value, Mapping):
+        raise UsageError(f"{option} is a mapping, such as {option}={example}; got {value!r}")
 
 
-def check_integer(given: Any, option: str, least: int | None = None) -> None:
+def check_integer(value: Any, option: str, least: int | None = None) -> None:
     """Refuse what is no integer, or one below ``least``.
 
     Raises:
         UsageError: naming ``option``.
     """
-    if given is None:
+    if value is None:
         return
-    if isinstance(given, bool) or not isinstance(given, (int, np.integer)):
-        raise UsageError(f"{option} is an integer; got {given!r}")
-    if least is not None and given < least:
-        raise UsageError(f"{option}={given}: the least is {least}")
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise UsageError(f"{option} is an integer; got {value!r}")
+    if least is not None and value < least:
+        raise UsageError(f"{option}={value}: the least is {least}")
 
 
 def inputs_by_name(graph: Graph, named: Iterable[str]) -> dict[str, Value]:
@@ -187,8 +187,8 @@ def with_inputs(graph: Graph, inputs: Mapping[str, Any] | None) -> Graph:
     absent = sorted(n for n in set(inputs) - present if n.endswith(LABEL))
     known = inputs_by_name(graph, set(inputs).difference(absent))
     instead = {}
-    for name, given in inputs.items():
-        shape, dtype = spec_of(name, given)
+    for name, spec in inputs.items():
+        shape, dtype = spec_of(name, spec)
         if name in absent:
             continue
         old = known[name]
@@ -267,19 +267,19 @@ def _by_name(graph: Graph) -> dict[str, list[Value]]:
     return values
 
 
-def _select_single(name: str, known: Iterable[str], found: Sequence[Value] | None) -> Value:
+def _select_single(name: str, known: Iterable[str], hits: Sequence[Value] | None) -> Value:
     """The value that was meant by ``name``."""
-    if not found:
+    if not hits:
         raise UsageError(
             f"no layer or value {name!r}{_suggest(name, [*known])}; `serde inspect --values` lists "
             "them"
         )
-    if len(found) > 1:
+    if len(hits) > 1:
         raise UsageError(
-            f"the model computes {len(found)} values called {name!r}: give the one you mean a name "
+            f"the model computes {len(hits)} values called {name!r}: give the one you mean a name "
             "of its own in the file"
         )
-    return found[0]
+    return hits[0]
 
 
 def cut_inputs(graph: Graph, inputs: Sequence[str] | None) -> Graph:

@@ -34,17 +34,17 @@ def dequantize(graph: Graph) -> Graph:
         if instead:
             node = replace_inputs(node, instead)
             makers.update((v, node) for v in node.outputs)
-        found = _float(node, makers, instead) if node.op == "DequantizeLinear" else None
-        if found is not None and not node.domain and (bounds := _find_bounds(node, makers, found)):
+        value = _float(node, makers, instead) if node.op == "DequantizeLinear" else None
+        if value is not None and not node.domain and (bounds := _find_bounds(node, makers, value)):
             clipped = replace(node.outputs[0], name=f"{node.outputs[0].name}/Clip")
-            kept.append(Node("Clip", (found, *bounds), (clipped,), {}, "", node.name, node.sources))
-            makers[clipped], found = kept[-1], clipped
-        if found is None or node.domain:
+            kept.append(Node("Clip", (value, *bounds), (clipped,), {}, "", node.name, node.sources))
+            makers[clipped], value = kept[-1], clipped
+        if value is None or node.domain:
             kept.append(node)
         elif named.isdisjoint(node.outputs):
-            instead[node.outputs[0]] = found
+            instead[node.outputs[0]] = value
         else:
-            kept.append(Node("Identity", (found,), node.outputs, {}, "", node.name, node.sources))
+            kept.append(Node("Identity", (value,), node.outputs, {}, "", node.name, node.sources))
     return replace(graph, nodes=tuple(kept))
 
 

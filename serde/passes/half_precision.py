@@ -61,8 +61,8 @@ class _Halver:
         for value, half in self.halves.items():
             if value not in self.singles and value.tensor is None:
                 half.name = value.name
-        made = replace(self.graph, inputs=inputs, nodes=tuple(self.nodes), outputs=outputs)
-        return merge_repeats(drop_dead(made))
+        graph = replace(self.graph, inputs=inputs, nodes=tuple(self.nodes), outputs=outputs)
+        return merge_repeats(drop_dead(graph))
 
     def halve_input(self, value: Value) -> Value:
         if value.dtype is not DType.FLOAT32:

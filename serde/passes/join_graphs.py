@@ -73,8 +73,8 @@ def _emit_again(*dims: Dims) -> Any:
     """Emit a node anew; sizes that inference cannot follow stay as they were."""
 
     def emit(g: Builder, node: Node, inputs: tuple[Value | None, ...]) -> Any:
-        made = again(g, node, inputs)
-        results = made if isinstance(made, tuple) else (made,)
+        result = again(g, node, inputs)
+        results = result if isinstance(result, tuple) else (result,)
         for value, old in zip(results, node.outputs, strict=True):
             before = old.shape
             for each in dims:
@@ -83,7 +83,7 @@ def _emit_again(*dims: Dims) -> Any:
                 value.shape = tuple(
                     b if a is None else a for a, b in zip(value.shape, before, strict=True)
                 )
-        return made
+        return result
 
     return emit
 
@@ -257,11 +257,11 @@ def append_nms(
 
 
 def _output(graph: Graph, name: str) -> Value:
-    found = next((v for v in graph.outputs if v.name == name), None)
-    if found is None:
+    output = next((v for v in graph.outputs if v.name == name), None)
+    if output is None:
         listed = ", ".join(v.name for v in graph.outputs)
         raise UsageError(f"no output is called {name!r}; there are: {listed}")
-    return found
+    return output
 
 
 def _append(
@@ -269,8 +269,8 @@ def _append(
 ) -> Graph:
     g = OnnxBuilder(name)
     inputs = [g.input(f"{v.name}_in", v.dtype, v.shape) for v in values]
-    made = emit(g, inputs)
-    g.names.relabel(made, name)
+    output = emit(g, inputs)
+    g.names.relabel(output, name)
     links = {v.name: i.name for v, i in zip(values, inputs, strict=True)}
-    joined = join_graphs(graph, g.build([made]), links, keep)
+    joined = join_graphs(graph, g.build([output]), links, keep)
     return replace(joined, name=graph.name)

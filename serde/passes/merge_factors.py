@@ -62,14 +62,14 @@ def _find_factor(node: Node) -> tuple[Value | None, Value | None]:
 
 def _find_rounded(graph: Graph, links: Links) -> set[Node]:
     """The nodes whose results elementwise operators take to one that rounds them."""
-    found: set[Node] = set()
+    nodes: set[Node] = set()
     for node in reversed(graph.nodes):
         readers = (reader for v in node.outputs for reader in links.readers.get(v, ()))
         if any(
-            _rounds(reader) or (reader.op in ELEMENTWISE and reader in found) for reader in readers
+            _rounds(reader) or (reader.op in ELEMENTWISE and reader in nodes) for reader in readers
         ):
-            found.add(node)
-    return found
+            nodes.add(node)
+    return nodes
 
 
 def _rounds(node: Node) -> bool:

@@ -81,10 +81,10 @@ def _expand_constant(node: Node, shape: Shape | None, before: dict[Value, Value]
     (result,), narrow = node.outputs, broadcast(v.shape for v in operands if v is not None)
     if narrow is None or not result.is_static or result.shape != shape:
         return None
-    found = fold(node.op, IR_OPSET, tuple(operands), node.attrs, (Type(result.dtype, narrow),))
-    if found is None:
+    tensors = fold(node.op, IR_OPSET, tuple(operands), node.attrs, (Type(result.dtype, narrow),))
+    if tensors is None:
         return None
-    return _expand(found[0], node)
+    return _expand(tensors[0], node)
 
 
 def _expand_concat(node: Node, before: dict[Value, Value]) -> Node | None:

@@ -53,8 +53,8 @@ def quantize(
     ``takes`` tells by the scales of data, weights and result.
     """
     is_one_number = _is_plain(scale, attrs) and scale.shape == ()
-    made = _kernel(g, takes, y, scale, zero) if is_one_number else None
-    return g.QuantizeLinear(y, scale, zero, **attrs) if made is None else made
+    result = _kernel(g, takes, y, scale, zero) if is_one_number else None
+    return g.QuantizeLinear(y, scale, zero, **attrs) if result is None else result
 
 
 def _kernel(g: Any, takes: Takes, y: Value, scale: Value, zero: Value | None) -> Any:
@@ -121,8 +121,8 @@ def _zero(g: Any, scale: Value, zero: Value | None, dtype: DType) -> Value:
 
 def _is_plain(scale: Value | None, attrs: Any) -> bool:
     """Whether there are no blocks, and constant scales of float32."""
-    given = scale is not None and scale.tensor is not None and scale.dtype is DType.FLOAT32
-    return given and not any(attrs.get(n) for n in ("block_size", "output_dtype", "precision"))
+    has_scale = scale is not None and scale.tensor is not None and scale.dtype is DType.FLOAT32
+    return has_scale and not any(attrs.get(n) for n in ("block_size", "output_dtype", "precision"))
 
 
 def _is_by_channel(scale: Value | None) -> bool:

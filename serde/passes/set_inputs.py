@@ -22,8 +22,8 @@ def parse_setting(text: str) -> tuple[str, Any]:
     Raises:
         UsageError: for anything else.
     """
-    name, found, value = text.partition("=")
-    if not (found and name and value):
+    name, equals, value = text.partition("=")
+    if not (equals and name and value):
         raise UsageError(f"{text!r} is not NAME=VALUE, such as sr=16000, or x=file.npy")
     if value.endswith(".npy"):
         try:
@@ -81,12 +81,12 @@ def _replace_dims(value: Value, sizes: Mapping[str, int]) -> Value:
     return Value(value.name, value.dtype, shape, container=value.container)
 
 
-def _constant_of(value: Value, given: Any, sizes: dict[str, int]) -> Value:
+def _constant_of(value: Value, data: Any, sizes: dict[str, int]) -> Value:
     """The constant that stands for an input; enters sizes of dimensions with a name."""
     what = f"input {value.name!r}"
     if value.container:
         raise UsageError(f"{what} is no tensor and cannot be set to a value")
-    array = _array_of(what, given, value.dtype)
+    array = _array_of(what, data, value.dtype)
     shape = array.shape if value.shape is None else value.shape
     if array.ndim == 0 and value.is_static:
         array = arrays.full(value.static_shape, array, array.dtype)
@@ -100,23 +100,23 @@ def _constant_of(value: Value, given: Any, sizes: dict[str, int]) -> Value:
     return Value(value.name, tensor.dtype, tensor.shape, tensor)
 
 
-def _array_of(what: str, given: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
-    """``given`` in the type of the input; float32 where the model declares none."""
+def _array_of(what: str, data: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
+    """``data`` in the type of the input; float32 where the model declares none."""
     try:
-        array = np.asarray(given)
+        array = np.asarray(data)
         held = DType.of(array.dtype)
     except (ValueError, ConversionError):
-        raise UsageError(f"{what}: {given!r} is no array") from None
-    expected = dtype or (held if hasattr(given, "dtype") else DType.FLOAT32)
+        raise UsageError(f"{what}: {data!r} is no array") from None
+    expected = dtype or (held if hasattr(data, "dtype") else DType.FLOAT32)
     if held is DType.STRING and not all(isinstance(e, str) for e in array.flat):
-        raise UsageError(f"{what}: {given!r} is no array of numbers")
+        raise UsageError(f"{what}: {data!r} is no array of numbers")
     if (expected is DType.STRING) is not (held is DType.STRING):
         shown = "string" if expected is DType.STRING else expected.value
-        raise UsageError(f"{what} is of type {shown}; {given!r} is not")
+        raise UsageError(f"{what} is of type {shown}; {data!r} is not")
     if expected is DType.STRING:
         return array.astype(object)
     with np.errstate(all="ignore"):
         cast = array.astype(expected.numpy)
     if expected.kind in "iub" and not np.array_equal(cast.astype(array.dtype), array):
-        raise UsageError(f"{what} is of type {expected.value}, which cannot hold {given!r}")
+        raise UsageError(f"{what} is of type {expected.value}, which cannot hold {data!r}")
     return cast

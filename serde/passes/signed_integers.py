@@ -40,8 +40,8 @@ def _convertible(graph: Graph) -> dict[Value, int]:
     for node in graph.nodes:
         zero = _zero_point(node) if node.op == "QuantizeLinear" else None
         if node.op in MOVING and not node.domain and len(node.outputs) == 1:
-            found = {zeros.get(v) for v in _bytes(node)}
-            zero = found.pop() if len(found) == 1 else None
+            points = {zeros.get(v) for v in _bytes(node)}
+            zero = points.pop() if len(points) == 1 else None
         if zero is not None and node.outputs[0].dtype is DType.UINT8:
             zeros[node.outputs[0]] = zero
     before = -1
@@ -78,8 +78,8 @@ def _zero_point(node: Node) -> int | None:
         return 0 if node.op == "DequantizeLinear" or node.outputs[0].dtype is DType.UINT8 else None
     if zero.tensor is None or zero.dtype is not DType.UINT8:
         return None
-    found = set(zero.array().ravel().tolist())
-    return found.pop() if len(found) == 1 and found <= {0, MIDDLE} else None
+    points = set(zero.array().ravel().tolist())
+    return points.pop() if len(points) == 1 and points <= {0, MIDDLE} else None
 
 
 def _convert(node: Node, zeros: dict[Value, int], signed: dict[Value, Value]) -> Node:

@@ -36,12 +36,12 @@ def stack_lists(graph: Graph) -> Graph:
             joins.setdefault(node.inputs[0], []).append(node)
     if not joins:
         return graph
-    uses, made = graph.uses(), {v: n for n in graph.nodes for v in n.outputs}
+    uses, makers = graph.uses(), {v: n for n in graph.nodes for v in n.outputs}
     nodes: list[Node] = []
     joined: dict[Node, list[Node]] = {}
     for node in graph.nodes:
-        found = list(_find_lists(node, joins, uses, made)) if node.op == "Loop" else []
-        for one in found:
+        lists = list(_find_lists(node, joins, uses, makers)) if node.op == "Loop" else []
+        for one in lists:
             stack = node.outputs[one.at]
             shape = one.element.ranked_shape
             stacked = Value(stack.name, one.element.dtype, (None, *shape))
@@ -58,7 +58,7 @@ def _stack_in_bodies(node: Node) -> Node:
 
 def _find_lists(
     node: Node, joins: Mapping[Value | None, list[Node]], uses: Mapping[Value, int],
-    made: Mapping[Value, Node],
+    makers: Mapping[Value, Node],
 ) -> Iterator[_List]:  # fmt: skip
     """The lists of a Loop, the last state first."""
     body = node.attrs["body"]
@@ -68,7 +68,7 @@ def _find_lists(
     for at in reversed(range(len(node.inputs) - 2)):
         first, before, after = node.inputs[2 + at], body.inputs[2 + at], body.outputs[1 + at]
         readers, append = joins.get(node.outputs[at], []), inner_made.get(after)
-        empty = None if first is None else made.get(first)
+        empty = None if first is None else makers.get(first)
         if empty is None or empty.op != "SequenceEmpty" or append is None:
             continue
         appends = append.op == "SequenceInsert" and append.inputs[0] is before
@@ -87,16 +87,16 @@ def _is_shape_known(shape: Shape | None, new_axis: bool) -> bool:
     return shape is not None and (new_axis or all(isinstance(d, int) and d for d in shape))
 
 
-def _add_stacked_output(node: Node, found: _List, stacked: Value) -> Node:
+def _add_stacked_output(node: Node, entry: _List, stacked: Value) -> Node:
     """The Loop with the elements stacked as its last output, and without the list."""
     body = node.attrs["body"]
     assert isinstance(body, Graph)
-    outputs = (*body.outputs[: 1 + found.at], *body.outputs[2 + found.at :], found.element)
-    inputs = body.inputs[: 2 + found.at] + body.inputs[3 + found.at :]
+    outputs = (*body.outputs[: 1 + entry.at], *body.outputs[2 + entry.at :], entry.element)
+    inputs = body.inputs[: 2 + entry.at] + body.inputs[3 + entry.at :]
     return replace(
         node,
-        inputs=node.inputs[: 2 + found.at] + node.inputs[3 + found.at :],
-        outputs=(*node.outputs[: found.at], *node.outputs[found.at + 1 :], stacked),
+        inputs=node.inputs[: 2 + entry.at] + node.inputs[3 + entry.at :],
+        outputs=(*node.outputs[: entry.at], *node.outputs[entry.at + 1 :], stacked),
         attrs={**node.attrs, "body": replace(body, inputs=inputs, outputs=outputs)},
     )
 

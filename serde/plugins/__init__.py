@@ -70,8 +70,8 @@ def _accept_old_fields(cls: type[Format]) -> type[Format]:
         make(self, *values, **named)
         for stage in STAGES if options is not None else ():
             if (function := getattr(self, stage)) is not None:
-                made = _Function(function, frozenset(options.get(stage, ())))
-                object.__setattr__(self, stage, made)
+                wrapper = _Function(function, frozenset(options.get(stage, ())))
+                object.__setattr__(self, stage, wrapper)
 
     cls.__init__ = init  # type: ignore[assignment]
     return cls
@@ -186,21 +186,21 @@ HUB = names_of((ReadOptions, WriteOptions))
 
 
 @cache
-def list_parameters(found: Format, stage: str) -> frozenset[str]:
+def list_parameters(fmt: Format, stage: str) -> frozenset[str]:
     """The names that one of a format's functions has for its parameters, or may get as any."""
-    function = getattr(found, stage)
+    function = getattr(fmt, stage)
     if isinstance(function, _Function):
         return function.option_names
-    made = function.value if isinstance(function, Deferred) else function
-    parameters = signature(made).parameters.values()
+    callee = function.value if isinstance(function, Deferred) else function
+    parameters = signature(callee).parameters.values()
     names = frozenset(p.name for p in parameters)
     takes_any = any(p.kind is Parameter.VAR_KEYWORD for p in parameters)
-    return names | found.own_options() if takes_any else names
+    return names | fmt.own_options() if takes_any else names
 
 
-def select_options(found: Format, stage: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def select_options(fmt: Format, stage: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the given options that one of a format's functions takes."""
-    return {k: v for k, v in given.items() if k in list_parameters(found, stage)}
+    return {k: v for k, v in options.items() if k in list_parameters(fmt, stage)}
 
 
 Plugin = TypeVar("Plugin", Format, Bridge)
@@ -214,14 +214,14 @@ def _load_entry_points() -> Any:
 
 @cache
 def _entries(group: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    points: dict[str, Any] = {}
     for entry in _load_entry_points().select(group=group):
-        if entry.name in found and found[entry.name].value != entry.value:
+        if entry.name in points and points[entry.name].value != entry.value:
             raise UnknownFormat(
-                f"two plug-ins are called {entry.name!r}: {found[entry.name].value}, {entry.value}"
+                f"two plug-ins are called {entry.name!r}: {points[entry.name].value}, {entry.value}"
             )
-        found[entry.name] = entry
-    return found
+        points[entry.name] = entry
+    return points
 
 
 @cache
@@ -319,8 +319,8 @@ def maker_of(kind: str) -> Callable[[Graph], Any]:
 
 def get_runtime_bridge(format: str) -> Bridge | None:
     """The bridge whose framework runs models of ``format``, None if there is none."""
-    found = (get_bridge(name) for name in bridge_names())
-    return next((b for b in found if b is not None and b.format == format and b.run), None)
+    bridges = (get_bridge(name) for name in bridge_names())
+    return next((b for b in bridges if b is not None and b.format == format and b.run), None)
 
 
 def format_of(path: Path) -> Format:
@@ -363,10 +363,10 @@ def format_for_writing(path: Path) -> Format:
     """The format whose suffix ``path`` ends with; the longest suffix wins."""
     best, longest = None, 0
     for name in format_names():
-        found = get_format(name)
-        for suffix in found.suffixes:
+        fmt = get_format(name)
+        for suffix in fmt.suffixes:
             if path.name.endswith(suffix) and len(suffix) > longest:
-                best, longest = found, len(suffix)
+                best, longest = fmt, len(suffix)
     if best is None:
         known = ", ".join(s for n in format_names() for s in get_format(n).suffixes)
         raise UsageError(f"cannot tell a format from {path.name!r}: end it with one of {known}")

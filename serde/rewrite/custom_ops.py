@@ -42,17 +42,17 @@ class Readers:
 
     def table(self, node: Node, opset: int) -> RuleTable | None:
         """The table with a rule for ``node``, which stands in a graph of ``opset``."""
-        found = self.tables.get(node.domain)
-        if found is None or node.op not in found or (node.domain, node.op) in self.defined:
+        table = self.tables.get(node.domain)
+        if table is None or node.op not in table or (node.domain, node.op) in self.defined:
             return None
-        return found if node.domain or opset in self.opsets.get(node.op, ()) else None
+        return table if node.domain or opset in self.opsets.get(node.op, ()) else None
 
     def standardize(self, node: Node) -> Node:
         """The node, with attributes of the standard's values for those a runtime takes as such."""
         meant = self.synonyms.get(node.op, {}) if not node.domain else {}
-        found = {n: meant[n, v] for n, v in node.attrs.items() if isinstance(v, str)
+        attrs = {n: meant[n, v] for n, v in node.attrs.items() if isinstance(v, str)
                  if (n, v) in meant}  # fmt: skip
-        return replace(node, attrs={**node.attrs, **found}) if found else node
+        return replace(node, attrs={**node.attrs, **attrs}) if attrs else node
 
     def notes(self, graph: Graph) -> Iterator[str]:
         """What is said of operators of the default domain that a runtime defines, each once."""
@@ -68,8 +68,8 @@ class Readers:
                 counts.update(
                     f"{node.op} with {n}={v!r}" for n, v in node.attrs.items() if changed[n] != v
                 )
-        for said, count in counts.items():
-            yield f"{said} ×{count}: not in the standard; read as ONNX Runtime runs it"
+        for text, count in counts.items():
+            yield f"{text} ×{count}: not in the standard; read as ONNX Runtime runs it"
 
 
 def read(g: Any, node: Node, inputs: Inputs) -> tuple[Value | None, ...]:
@@ -80,10 +80,10 @@ def read(g: Any, node: Node, inputs: Inputs) -> tuple[Value | None, ...]:
             return _apply(g, table, node, inputs)
     if node.domain not in g.readers.kept:
         require(node.domain not in g.readers.refusals, g.readers.refusals.get(node.domain, ""))
-    made: tuple[Value, ...] = g.keep(node, inputs)
+    results: tuple[Value, ...] = g.keep(node, inputs)
     if table is not None:
-        _infer_types(g, table, node, inputs, made)
-    return made
+        _infer_types(g, table, node, inputs, results)
+    return results
 
 
 def _apply(g: Any, table: RuleTable, node: Node, inputs: Inputs) -> tuple[Value | None, ...]:
@@ -99,19 +99,19 @@ def _apply(g: Any, table: RuleTable, node: Node, inputs: Inputs) -> tuple[Value 
 
 
 def _infer_types(
-    g: Any, table: RuleTable, node: Node, inputs: Inputs, made: tuple[Value, ...]
+    g: Any, table: RuleTable, node: Node, inputs: Inputs, results: tuple[Value, ...]
 ) -> None:
     """Give a node that is kept the types of what its rule would make of it."""
     names, mark = g.names.used.copy(), len(g.nodes)
     try:
         with g.at_opset(IR_OPSET):
-            found: tuple[Value | None, ...] = _apply(g, table, node, inputs)
+            values: tuple[Value | None, ...] = _apply(g, table, node, inputs)
     except ConversionError:
-        found = ()  # in a form that has no rule: what the file says of it has to do
+        values = ()  # in a form that has no rule: what the file says of it has to do
     finally:
         del g.nodes[mark:]
         g.names.used = names
-    for value, like in zip(made, found, strict=False):
+    for value, like in zip(results, values, strict=False):
         if like is not None and value.name:
             value.dtype, value.shape = like.dtype or value.dtype, like.shape or value.shape
 

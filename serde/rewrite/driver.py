@@ -72,12 +72,12 @@ class _Rewriting:
         names = list(_names(graph))
         builder.names.reserved.update(names)
         builder.names.reserved.update(v.name for v in graph.outputs if v.tensor is not None)
-        given = len(names) + sum(1 for f in graph.functions for _ in _names(f.body))
-        builder.names.most = active_budget().limit_values(given)
+        count = len(names) + sum(1 for f in graph.functions for _ in _names(f.body))
+        builder.names.most = active_budget().limit_values(count)
         done = self.body(graph, builder, {} if is_function else None)
         if self.problems:
-            found = [replace(p, names=tuple(self.failed[key])) for key, p in self.problems.items()]
-            raise Unconvertible(self.table.name, found)
+            issues = [replace(p, names=tuple(self.failed[key])) for key, p in self.problems.items()]
+            raise Unconvertible(self.table.name, issues)
         _refuse_growth(graph, done)
         return replace(
             done, functions=graph.functions, metadata=graph.metadata, imports=graph.imports,
@@ -85,11 +85,11 @@ class _Rewriting:
         )  # fmt: skip
 
     def body(
-        self, graph: Graph, builder: Builder, outer: Env | None = None, given: Sequence[Type] = ()
+        self, graph: Graph, builder: Builder, outer: Env | None = None, types: Sequence[Type] = ()
     ) -> Graph:
         env: Env = ChainMap({}, outer) if outer else {}
         for at, v in enumerate(graph.inputs):
-            type_ = subgraphs.complete_type(v, given[at] if given else UNKNOWN)
+            type_ = subgraphs.complete_type(v, types[at] if types else UNKNOWN)
             env[v] = builder.input(v.name, *type_)
         for node in graph.nodes:
             self.node(node, builder, env)
@@ -139,14 +139,14 @@ class _Rewriting:
 
     def operand(self, value: Value, builder: Builder, env: Env) -> Value:
         if value in env:
-            found = env[value]
-            if found is None:
+            operand = env[value]
+            if operand is None:
                 raise _DependsOnFailure
-            return found
+            return operand
         if value.tensor is None:
             raise ConversionError(f"reads {value.name!r}, which nothing before it computes")
-        made = env[value] = builder.adopt(value)
-        return made
+        const = env[value] = builder.adopt(value)
+        return const
 
     def output(self, value: Value, builder: Builder, env: Env) -> Value:
         try:
@@ -161,7 +161,7 @@ class _Rewriting:
         if not any(isinstance(a, Graph) for a in node.attrs.values()):
             return node
         placed = self.table.bodies(node, builder, inputs)
-        made: dict[str, Any] = {
+        bodies: dict[str, Any] = {
             name: Body(graph, partial(self.inline_body, env))
             if name in placed
             else self.type_fixpoint(
@@ -170,25 +170,25 @@ class _Rewriting:
             for name, graph in node.attrs.items()
             if isinstance(graph, Graph)
         }
-        return replace(node, attrs=MappingProxyType({**node.attrs, **made}))
+        return replace(node, attrs=MappingProxyType({**node.attrs, **bodies}))
 
     def type_fixpoint(
-        self, node: Node, graph: Graph, given: list[Type], builder: Builder, env: Env
+        self, node: Node, graph: Graph, types: list[Type], builder: Builder, env: Env
     ) -> Graph:
         """A body whose inputs are of the types that enter it, as far as all turns leave them so."""
-        said = [subgraphs.complete_type(v, t) == subgraphs.complete_type(v, UNKNOWN)
-                for v, t in zip(graph.inputs, given, strict=True)]  # fmt: skip
-        while not all(said):
+        same = [subgraphs.complete_type(v, t) == subgraphs.complete_type(v, UNKNOWN)
+                for v, t in zip(graph.inputs, types, strict=True)]  # fmt: skip
+        while not all(same):
             before = dict(self.problems), {k: list(v) for k, v in self.failed.items()}
             names = builder.names.used.copy()
-            done = self.body(graph, builder.child(graph.name), env, given)
-            later = subgraphs.infer_next_types(node, given, done)
-            if all(s or a == b for s, a, b in zip(said, given, later, strict=True)):
+            done = self.body(graph, builder.child(graph.name), env, types)
+            later = subgraphs.infer_next_types(node, types, done)
+            if all(s or a == b for s, a, b in zip(same, types, later, strict=True)):
                 return done
             builder.names.used, (self.problems, self.failed) = names, before
             self.trials += 1
-            given = later if self.trials < TRIALS else [t._replace(shape=None) for t in later]
-        return self.body(graph, builder.child(graph.name), env, given)
+            types = later if self.trials < TRIALS else [t._replace(shape=None) for t in later]
+        return self.body(graph, builder.child(graph.name), env, types)
 
     def inline_body(
         self, outer: Env, graph: Graph, builder: Builder, operands: Sequence[Value]
@@ -208,7 +208,7 @@ class _Rewriting:
             used = [repr(v.name) for v in node.outputs[len(results) :]]
             more = f" and {len(used) - SHOWN} more" if len(used) > SHOWN else ""
             raise ConversionError(f"output {', '.join(used[:SHOWN])}{more} has no equivalent")
-        fresh = {v for made in builder.nodes[mark:] for v in made.outputs}
+        fresh = {v for n in builder.nodes[mark:] for v in n.outputs}
         for old, new in zip(node.outputs, results, strict=False):
             if new is None:
                 continue
@@ -236,12 +236,12 @@ class _Rewriting:
         pairs = [(a, b) for a, b in zip(graph.outputs, outputs, strict=True) if a not in results]
         if not is_inner:
             pairs = list(dict(pairs).items())
-        made = ensure_distinct_outputs(builder, [new for _, new in pairs])
-        for (old, _), new in zip(pairs, made, strict=True):
+        values = ensure_distinct_outputs(builder, [new for _, new in pairs])
+        for (old, _), new in zip(pairs, values, strict=True):
             builder.names.relabel(new, old.name)
         if is_inner:
-            return made
-        results.update((old, new) for (old, _), new in zip(pairs, made, strict=True))
+            return values
+        results.update((old, new) for (old, _), new in zip(pairs, values, strict=True))
         return [results[old] for old in graph.outputs]
 
     def operator_of(self, node: Node) -> str:

@@ -108,17 +108,17 @@ def _reads(graph: Graph) -> Iterator[Value]:
 
 
 def _emit_nodes(
-    g: Any, known: FunctionTable, graph: Graph, given: Any, env: Env, depth: int
+    g: Any, known: FunctionTable, graph: Graph, args: Any, env: Env, depth: int
 ) -> None:
     for node in graph.nodes:
         g.resume()
         inputs = tuple(None if v is None else _read(g, v, env) for v in node.inputs)
         attrs = {
-            n: _body(g, known, v, given, env, depth) if isinstance(v, Graph) else v
-            for n, v in _resolve_attributes(node.attrs, given).items()
+            n: _body(g, known, v, args, env, depth) if isinstance(v, Graph) else v
+            for n, v in _resolve_attributes(node.attrs, args).items()
         }
-        made = _emit(g, known, replace(node, attrs=MappingProxyType(attrs)), inputs, depth)
-        env.update(zip(node.outputs, made, strict=False))
+        results = _emit(g, known, replace(node, attrs=MappingProxyType(attrs)), inputs, depth)
+        env.update(zip(node.outputs, results, strict=False))
 
 
 def _emit(
@@ -132,8 +132,8 @@ def _emit(
         return (constant(g, node),)
     node = g.readers.standardize(node)
     refuse_illegal_node(g.current_opset, node)
-    made = g.emit(node.op, inputs, node.attrs, len(node.outputs))
-    return made if isinstance(made, tuple) else (made,)
+    result = g.emit(node.op, inputs, node.attrs, len(node.outputs))
+    return result if isinstance(result, tuple) else (result,)
 
 
 def _read(g: Any, value: Value, env: Env) -> Value | None:
@@ -141,23 +141,23 @@ def _read(g: Any, value: Value, env: Env) -> Value | None:
         return env[value]
     if value.tensor is None:
         raise ConversionError(f"the function reads {value.name!r}, which nothing computes")
-    made = env[value] = g.adopt(value)
-    return made  # type: ignore[no-any-return]
+    const = env[value] = g.adopt(value)
+    return const  # type: ignore[no-any-return]
 
 
-def _resolve_attributes(attrs: Mapping[str, Attr], given: Mapping[str, Attr]) -> dict[str, Any]:
+def _resolve_attributes(attrs: Mapping[str, Attr], args: Mapping[str, Attr]) -> dict[str, Any]:
     """Attributes with references to the call's own replaced; what the call left out is left out."""
-    found = {n: given.get(v.name) if isinstance(v, AttrRef) else v for n, v in attrs.items()}
-    return {n: v for n, v in found.items() if v is not None}
+    values = {n: args.get(v.name) if isinstance(v, AttrRef) else v for n, v in attrs.items()}
+    return {n: v for n, v in values.items() if v is not None}
 
 
-def _body(g: Any, known: FunctionTable, graph: Graph, given: Any, outer: Env, depth: int) -> Graph:
+def _body(g: Any, known: FunctionTable, graph: Graph, args: Any, outer: Env, depth: int) -> Graph:
     """A subgraph of a function's body."""
     inner, env = g.child(graph.name), ChainMap({}, outer)
     for value in graph.inputs:
         env[value] = inner.input(value.name, value.dtype, value.shape, value.container)
     with inner.at_opset(g.current_opset):
-        _emit_nodes(inner, known, graph, given, env, depth + 1)
+        _emit_nodes(inner, known, graph, args, env, depth + 1)
     outputs = [_read(inner, v, env) for v in graph.outputs]
     require(None not in outputs, "a subgraph returns an input that the call leaves out")
     return inner.build(outputs)  # type: ignore[no-any-return]
@@ -170,14 +170,14 @@ def rewrite_functions(
 
     Bodies have no types, so a change that depends on a rank cannot be made in them.
     """
-    found = []
+    functions = []
     for function in graph.functions:
         try:
             body = rewrite(function.body)
         except Unconvertible:
             return None
-        found.append(replace(function, body=replace(body, opset=opset)))
-    return tuple(found)
+        functions.append(replace(function, body=replace(body, opset=opset)))
+    return tuple(functions)
 
 
 def constant(builder: Builder, node: Node) -> Value:

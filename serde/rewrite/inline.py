@@ -27,8 +27,8 @@ def _emit_nodes(g: Any, body: Graph, env: Env) -> list[Value]:
         attrs = {
             n: _subgraph(g, v, env) if isinstance(v, Graph) else v for n, v in node.attrs.items()
         }
-        made = g.emit(node.op, inputs, attrs, len(node.outputs))
-        env.update(zip(node.outputs, made if isinstance(made, tuple) else (made,), strict=True))
+        outs = g.emit(node.op, inputs, attrs, len(node.outputs))
+        env.update(zip(node.outputs, outs if isinstance(outs, tuple) else (outs,), strict=True))
     return [env.get(v, v) for v in body.outputs]
 
 

@@ -32,12 +32,12 @@ def outline_calls(
     """
     if keep == "inline" or not any(s.calls for n in graph.all_nodes() for s in n.sources):
         return graph
-    found = _Outlining(keep, domain)
-    found.names.used.update(taken)
-    done = found.graph(graph, 0)
-    made = [replace(f, body=replace(f.body, opset=graph.opset)) for f in found.functions.values()]
-    imports = MappingProxyType({**graph.imports, **{f.domain: 1 for f in made}})
-    return replace(done, functions=(*graph.functions, *made), imports=imports)
+    state = _Outlining(keep, domain)
+    state.names.used.update(taken)
+    done = state.graph(graph, 0)
+    funcs = [replace(f, body=replace(f.body, opset=graph.opset)) for f in state.functions.values()]
+    imports = MappingProxyType({**graph.imports, **{f.domain: 1 for f in funcs}})
+    return replace(done, functions=(*graph.functions, *funcs), imports=imports)
 
 
 class _Outlining:
@@ -83,12 +83,12 @@ class _Outlining:
         """A node that calls a function of what the call became."""
         inside = Graph("", (), (), tuple(run)).uses()
         nodes = self.outline_nodes(run, depth, uses)
-        made = [v for n in nodes for v in n.outputs]
-        results = tuple(v for v in made if uses.get(v, 0) > inside.get(v, 0))
+        values = [v for n in nodes for v in n.outputs]
+        results = tuple(v for v in values if uses.get(v, 0) > inside.get(v, 0))
         if not results:
             return nodes
         names = {v.name: param for v, param in call.params}
-        operands = _operands(nodes, made, names)
+        operands = _operands(nodes, values, names)
         key = (call.name, _form(nodes, operands, results))
         source = Source(run[0].sources[0].format, "function", call.name)
         domain = source.format if self.domain is None else self.domain
@@ -105,15 +105,15 @@ def _call_at(path: tuple[Call, ...], depth: int) -> Call | None:
 
 
 def _operands(
-    nodes: Iterable[Node], made: Iterable[Value], params: Mapping[str, str]
+    nodes: Iterable[Node], values: Iterable[Value], params: Mapping[str, str]
 ) -> tuple[Value, ...]:
     """What nodes read and do not make, in the order of the parameters it was given for."""
-    own = set(made)
+    own = set(values)
     read = Graph("", (), (), tuple(nodes)).uses()
     inner = set(_variables(nodes))
-    found = [v for v in read if v not in own and v not in inner and not _is_embedded(v)]
+    inputs = [v for v in read if v not in own and v not in inner and not _is_embedded(v)]
     order = {name: at for at, name in enumerate(params)}
-    return tuple(sorted(found, key=lambda v: order.get(v.name, len(order))))
+    return tuple(sorted(inputs, key=lambda v: order.get(v.name, len(order))))
 
 
 def _variables(nodes: Iterable[Node]) -> Iterator[Value]:
@@ -144,8 +144,8 @@ def _body(
             names.claim(params.get(v.name, v.name)), v.dtype, v.shape, container=v.container
         )
     copied = (replace_inputs(n, own) for n in nodes)
-    made = tuple(replace(n, outputs=tuple(own[v] for v in n.outputs)) for n in copied)
-    return Graph("", tuple(own[v] for v in operands), tuple(own[v] for v in results), made)
+    copies = tuple(replace(n, outputs=tuple(own[v] for v in n.outputs)) for n in copied)
+    return Graph("", tuple(own[v] for v in operands), tuple(own[v] for v in results), copies)
 
 
 def _form(nodes: Iterable[Node], operands: Sequence[Value], results: Sequence[Value]) -> Hashable:

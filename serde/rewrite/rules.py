@@ -174,21 +174,21 @@ class RuleTable:
 
     def merge(self, rules: Mapping[str, Rule], reasons: Mapping[str, str] = EMPTY) -> RuleTable:
         """A copy of the table with the rules of another, and more reasons."""
-        made = copy.copy(self)
-        made.reasons, made._rules = {**self.reasons, **reasons}, self._rules | dict(rules)
-        return made
+        table = copy.copy(self)
+        table.reasons, table._rules = {**self.reasons, **reasons}, self._rules | dict(rules)
+        return table
 
     def with_diagnostics(self, diagnostics: Mapping[Value, str]) -> RuleTable:
         """A copy of the table that refuses the nodes of some outputs, for the reasons given."""
-        made = copy.copy(self)
-        made._diagnostics = diagnostics
-        return made
+        table = copy.copy(self)
+        table._diagnostics = diagnostics
+        return table
 
     def with_hints(self, hints: Mapping[Value, Keyed]) -> RuleTable:
         """A copy of the table whose rules are given hints about nodes, by their first outputs."""
-        made = copy.copy(self)
-        made._hints = hints
-        return made
+        table = copy.copy(self)
+        table._hints = hints
+        return table
 
     def diagnostic(self, node: Node) -> ConversionError | None:
         """Why a node is refused, whatever its rule."""
@@ -197,9 +197,9 @@ class RuleTable:
 
     def with_guard(self, guard: Guard) -> RuleTable:
         """A copy of the table whose results pass ``guard``, which may refuse them."""
-        made = copy.copy(self)
-        made._guard = guard
-        return made
+        table = copy.copy(self)
+        table._guard = guard
+        return table
 
     def rewrite(self, graph: Graph, builder: Builder, is_function: bool = False) -> Graph:
         """Rewrite every node of ``graph``, or of a function's body, into ``builder``.
@@ -255,10 +255,10 @@ class RuleTable:
         for name, allowed in rule.only.items():
             if name not in attrs:
                 continue
-            given = self._parse(type(allowed[0]), attrs[name])
-            if given not in allowed:
+            value = self._parse(type(allowed[0]), attrs[name])
+            if value not in allowed:
                 listing = ", ".join(map(show_attribute, allowed))
-                raise UnsupportedAttribute(f"{name}={show_attribute(given)}; supported: {listing}")
+                raise UnsupportedAttribute(f"{name}={show_attribute(value)}; supported: {listing}")
 
     def apply(
         self, node: Node, builder: Builder, inputs: tuple[Value | None, ...]

@@ -74,16 +74,16 @@ def _split_scan_operands(node: Node, operands: int) -> tuple[int, Sequence[int]]
     if not isinstance(count, int):
         return operands, ()
     axes = node.attrs.get("scan_input_axes")
-    given = axes if isinstance(axes, tuple) and axes else (0,) * min(count, operands)
-    return max(operands - count, 0), given
+    scan_axes = axes if isinstance(axes, tuple) and axes else (0,) * min(count, operands)
+    return max(operands - count, 0), scan_axes
 
 
-def complete_type(value: Value, given: Type) -> Type:
+def complete_type(value: Value, type_: Type) -> Type:
     """What is said of an input of a body, and what is not, as it is given."""
     if value.dtype is None:
-        return given
-    same = value.dtype is given.dtype and value.container == given.container
-    shape = given.shape if value.shape is None and same else value.shape
+        return type_
+    same = value.dtype is type_.dtype and value.container == type_.container
+    shape = type_.shape if value.shape is None and same else value.shape
     return Type(value.dtype, shape, value.container)
 
 

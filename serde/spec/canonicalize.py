@@ -85,8 +85,8 @@ def _require_lengths(inputs: Inputs, attrs: Attrs) -> None:
     require(shape is None or len(shape) == n + 2, f"a window of {n} axes over {show_shape(shape)}")
     for name in ("strides", "dilations", "output_padding", "pads"):
         count = 2 * n if name == "pads" else n
-        given = len(attrs.get(name, ())) or count
-        require(given == count, f"{name} of {given} numbers, not {count}")
+        length = len(attrs.get(name, ())) or count
+        require(length == count, f"{name} of {length} numbers, not {count}")
 
 
 def _resolve_same_pads(inputs: Inputs, attrs: Attrs, upper: bool) -> Ints | None:
@@ -134,8 +134,8 @@ def _resolve_output_pads(
     expected = fixed[-n:] if fixed else [i * s for i, s in zip(sizes, strides, strict=True)]
     ends = []
     for at in range(n):
-        whole = strides[at] * (sizes[at] - 1) + more[at] + (kernel[at] - 1) * dilations[at] + 1
-        total = whole - expected[at]
+        size = strides[at] * (sizes[at] - 1) + more[at] + (kernel[at] - 1) * dilations[at] + 1
+        total = size - expected[at]
         if total < 0:
             more[at] -= total
             if not fixed or more[at] >= strides[at]:

@@ -156,8 +156,8 @@ class Expressions(Builder):
         held = [body.input("state", v.dtype, v.shape) for v in states]
         results = list(step(body, turn, on, *held))
         graph = body.build(ensure_distinct_outputs(body, results))
-        made = self.Loop(turns, go, *states, body=graph, outputs=len(results) - 1)
-        return made if isinstance(made, tuple) else (made,)
+        result = self.Loop(turns, go, *states, body=graph, outputs=len(results) - 1)
+        return result if isinstance(result, tuple) else (result,)
 
     def scan(
         self, step: Callable[..., Any], states: Sequence[Value], over: Sequence[Value], **attrs: Any
@@ -171,8 +171,8 @@ class Expressions(Builder):
         results = list(step(body, *held, *rows))
         graph = body.build(ensure_distinct_outputs(body, results))
         attrs |= {"body": graph, "num_scan_inputs": len(over), "outputs": len(results)}
-        made = self.Scan(*states, *over, **attrs)
-        return made if isinstance(made, tuple) else (made,)
+        result = self.Scan(*states, *over, **attrs)
+        return result if isinstance(result, tuple) else (result,)
 
     def is_true(self, x: Value) -> Any:
         """Whether each element is not zero."""

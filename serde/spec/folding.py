@@ -78,8 +78,8 @@ def fold(
     most = CHANNELS if is_list else LIMIT
     if total <= most and all(t.size <= most for t in tensors):
         return _fold_now(op, opset, inputs, attrs, types)
-    made = sum(s * t.dtype.bits for s, t in zip(sizes, types, strict=True) if s and t.dtype)
-    if op in LAZY and made <= sum(t.size * t.dtype.bits for t in tensors):
+    bits = sum(s * t.dtype.bits for s, t in zip(sizes, types, strict=True) if s and t.dtype)
+    if op in LAZY and bits <= sum(t.size * t.dtype.bits for t in tensors):
         return _fold_lazily(op, opset, inputs, attrs, types)
     return None
 
@@ -99,12 +99,12 @@ def _fold_now(
 ) -> tuple[Tensor, ...] | None:  # fmt: skip
     try:
         arrays = evaluate(op, opset, inputs, attrs, len(types))
-        made = tuple(Tensor.of(np.asarray(a)) for a in arrays)
+        outs = tuple(Tensor.of(np.asarray(a)) for a in arrays)
     except ConversionError:
         raise
     except Exception:  # whatever the reference cannot compute is left to who runs the model
         return None
-    return made if all(map(_is_of, made, types)) else None  # the reference has errors of its own
+    return outs if all(map(_is_of, outs, types)) else None  # the reference has errors of its own
 
 
 def _is_of(tensor: Tensor, type_: Type) -> bool:
@@ -152,15 +152,15 @@ class LazyResult:
 
     def __call__(self) -> Array:
         expected = self.types[self.index]
-        found = self._compute()
-        if found.shape != expected.shape or DType.of(found.dtype) is not expected.dtype:
-            raise ConversionError(f"{self.op} of constants gave {found.dtype}{list(found.shape)}")
-        return found
+        array = self._compute()
+        if array.shape != expected.shape or DType.of(array.dtype) is not expected.dtype:
+            raise ConversionError(f"{self.op} of constants gave {array.dtype}{list(array.shape)}")
+        return array
 
     def _compute(self) -> Array:
         try:
-            made = evaluate(self.op, self.opset, self.inputs, self.attrs, len(self.types))
-            return np.asarray(made[self.index])
+            arrays = evaluate(self.op, self.opset, self.inputs, self.attrs, len(self.types))
+            return np.asarray(arrays[self.index])
         except ConversionError:
             raise
         except Exception as error:
@@ -169,11 +169,11 @@ class LazyResult:
 
 def find_transpose_source(value: Value, perm: Sequence[int]) -> Value | None:
     """The constant that ``value`` is a transposition of, where ``perm`` would take it back."""
-    made = value.tensor.load if value.tensor is not None else None
-    if not isinstance(made, LazyResult) or made.op != "Transpose":
+    loader = value.tensor.load if value.tensor is not None else None
+    if not isinstance(loader, LazyResult) or loader.op != "Transpose":
         return None
-    first: Any = made.attrs["perm"]
-    return made.inputs[0] if [first[p] for p in perm] == list(range(len(perm))) else None
+    first: Any = loader.attrs["perm"]
+    return loader.inputs[0] if [first[p] for p in perm] == list(range(len(perm))) else None
 
 
 def evaluate(
@@ -185,8 +185,8 @@ def evaluate(
     if OLD_FORM & attrs.keys():
         arrays, fast = [*arrays, *_old_operands(op, attrs)], fast if op in OLD_OPERANDS else None
     with np.errstate(all="ignore"):  # infinities are results like others
-        found = None if fast is None else fast(arrays, attrs)
-        return [found] if found is not None else _reference(op, opset, arrays, attrs, outputs)
+        array = None if fast is None else fast(arrays, attrs)
+        return [array] if array is not None else _reference(op, opset, arrays, attrs, outputs)
 
 
 def _old_operands(op: str, attrs: Mapping[str, Any]) -> list[Array | None]:

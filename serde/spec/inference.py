@@ -63,21 +63,21 @@ def infer(
     op, number = operator.name, number_attributes(attrs)
     call = (op, outputs, _attr_key(attrs) if number is None else number)
     key = (call, operator.since, *input_keys(op, inputs))
-    found = _memo.get(key)
-    if found is None:
+    types = _memo.get(key)
+    if types is None:
         _refuse_fatal(op, inputs, attrs, outputs)
         names = ["" if v is None else f"i{n}" for n, v in enumerate(inputs)]
         node = memoize(_nodes, (call, *names), lambda: _node(op, names, attrs, outputs))
         check_operands(operator, inputs, attrs)
-        found = memoize(_memo, key, lambda: _infer_with_onnx(operator, opset, inputs, node))
+        types = memoize(_memo, key, lambda: _infer_with_onnx(operator, opset, inputs, node))
     if operator.name in SAME_SHAPE and inputs[0] is not None:
-        return (found[0]._replace(shape=inputs[0].shape), *found[1:])
+        return (types[0]._replace(shape=inputs[0].shape), *types[1:])
     if operator.name == "Einsum":
-        return (found[0]._replace(shape=infer_shape(attrs["equation"], inputs)),)
+        return (types[0]._replace(shape=infer_shape(attrs["equation"], inputs)),)
     if operator.name in shape_functions.SHAPE_FUNCTION_OPS:
-        shape = shape_functions.refine_shape(operator.name, inputs, attrs, found[0].shape)
-        return tuple(f._replace(shape=shape) for f in found)  # TopK gives two
-    return found
+        shape = shape_functions.refine_shape(operator.name, inputs, attrs, types[0].shape)
+        return tuple(f._replace(shape=shape) for f in types)  # TopK gives two
+    return types
 
 
 # What onnx's own code raises, where the standard refuses and where it did not think of it.
@@ -134,9 +134,9 @@ def _reads_contents(op: str, tensor: Tensor) -> bool:
 
 
 def _node(op: str, names: list[str], attrs: Mapping[str, Any], outputs: int) -> onnx.NodeProto:
-    made = [f"o{n}" for n in range(outputs)]
+    out_names = [f"o{n}" for n in range(outputs)]
     try:
-        node = helper.make_node(op, names, made, **_proto_attrs(attrs))
+        node = helper.make_node(op, names, out_names, **_proto_attrs(attrs))
     except ValueError as error:  # an integer beyond 64 bits
         raise ConversionError(f"{op} rejects its attributes: {_shorten_message(error)}") from error
     node.attribute.extend(schema.make_empty_attribute(op, n) for n, v in attrs.items() if v == ())
@@ -156,7 +156,7 @@ def _infer_with_onnx(
     if operator.name == "Resize":
         types |= _type_resize_sizes(node, inputs)
     try:
-        found = shape_inference.infer_node_outputs(
+        protos = shape_inference.infer_node_outputs(
             operator.raw, node, types, data, opset_imports=[helper.make_opsetid("", opset)]
         )
     except NATIVE as error:
@@ -169,7 +169,7 @@ def _infer_with_onnx(
         if all(v.dtype is not None for _, v in known):
             raise ConversionError(f"{operator.name} rejects its inputs: {error}") from error
         return (UNKNOWN,) * len(node.output)  # onnx infers nothing from an unknown element type
-    return tuple([from_proto(found.get(n)) for n in node.output])
+    return tuple([from_proto(protos.get(n)) for n in node.output])
 
 
 def _type_resize_sizes(
@@ -286,13 +286,13 @@ def _loop(inputs: Any, attrs: Mapping[str, Any], outputs: int) -> list[Type]:
     carried = len(inputs) - 2
     require(carried >= 0, "the number of turns and the condition are missing")
     _require_arity(body, 2 + carried, 1 + carried)
-    found = [
+    types = [
         merge(type_of(initial), type_of(final))
         if initial is not None and initial.container == final.container
         else type_of(final)
         for initial, final in zip(inputs[2:], body.outputs[1:], strict=False)
     ]
-    return found + [_stack_type(type_of(v), None, 0) for v in body.outputs[1 + carried :]]
+    return types + [_stack_type(type_of(v), None, 0) for v in body.outputs[1 + carried :]]
 
 
 def _scan(inputs: Any, attrs: Mapping[str, Any], outputs: int) -> list[Type]:
@@ -301,7 +301,7 @@ def _scan(inputs: Any, attrs: Mapping[str, Any], outputs: int) -> list[Type]:
     require(scanned > 0 and states >= 0, f"num_scan_inputs is {scanned} of {len(inputs)} inputs")
     _require_arity(body, len(inputs), states)
     stacked = len(body.outputs) - states
-    found = [type_of(v) for v in body.outputs[:states]]
+    types = [type_of(v) for v in body.outputs[:states]]
     axes = attrs.get("scan_output_axes") or (0,) * stacked
     require(len(axes) == stacked, f"{len(axes)} scan_output_axes for {stacked} outputs")
     length = None
@@ -312,7 +312,7 @@ def _scan(inputs: Any, attrs: Mapping[str, Any], outputs: int) -> list[Type]:
         and -len(first.shape) <= axis < len(first.shape)
     ):
         length = first.shape[axis]
-    return found + [
+    return types + [
         _stack_type(type_of(v), length, a) for v, a in zip(body.outputs[states:], axes, strict=True)
     ]
 
@@ -342,8 +342,8 @@ def _stack_type(type_: Type, length: Any, axis: int) -> Type:
     return type_._replace(shape=(*type_.shape[:at], length, *type_.shape[at:]))
 
 
-def _pad_types(found: list[Type], outputs: int) -> tuple[Type, ...]:
-    return tuple(found[:outputs]) + (UNKNOWN,) * (outputs - len(found))
+def _pad_types(types: list[Type], outputs: int) -> tuple[Type, ...]:
+    return tuple(types[:outputs]) + (UNKNOWN,) * (outputs - len(types))
 
 
 BODIES = {"If": _if, "Loop": _loop, "Scan": _scan, "SequenceMap": _sequence_map}

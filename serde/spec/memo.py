@@ -18,12 +18,12 @@ _next = count()
 
 def memoize(memo: dict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
     """What ``memo`` holds for ``key``, made where it holds nothing; a full memo starts anew."""
-    found = memo.get(key)
-    if found is None:
+    value = memo.get(key)
+    if value is None:
         if len(memo) >= MOST:
             memo.clear()
-        found = memo[key] = make()
-    return found
+        value = memo[key] = make()
+    return value
 
 
 def number_attributes(attrs: Mapping[str, Any]) -> int | None:
@@ -31,10 +31,10 @@ def number_attributes(attrs: Mapping[str, Any]) -> int | None:
     if not isinstance(attrs, MappingProxyType):
         return _number(attrs)
     # Nothing changes these attributes, and the memo keeps them, so that no others get the address.
-    found = _by_identity.get(id(attrs))
-    if found is None:
-        found = memoize(_by_identity, id(attrs), lambda: (attrs, _number(attrs)))
-    return found[1]  # type: ignore[no-any-return]
+    entry = _by_identity.get(id(attrs))
+    if entry is None:
+        entry = memoize(_by_identity, id(attrs), lambda: (attrs, _number(attrs)))
+    return entry[1]  # type: ignore[no-any-return]
 
 
 def _number(attrs: Mapping[str, Any]) -> int | None:

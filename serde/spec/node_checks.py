@@ -139,9 +139,9 @@ def _group_factors(call: Call) -> Factors:
 def _recurrent_factors(gates: int) -> Callable[[Call], Factors]:
     def factors(call: Call) -> Factors:
         directions = 2 if call.attrs.get("direction") == "bidirectional" else 1
-        found = {"gates": gates, "both": 2 * gates, "peepholes": 3, "D": directions}
+        counts = {"gates": gates, "both": 2 * gates, "peepholes": 3, "D": directions}
         hidden = call.attrs.get("hidden_size")
-        return found if hidden is None else {**found, "H": hidden}
+        return counts if hidden is None else {**counts, "H": hidden}
 
     return factors
 
@@ -172,11 +172,11 @@ def _offset_factors(call: Call) -> Factors:
     kernel = call.shape(1)
     sizes: Sequence[Dim] = call.attrs.get("kernel_shape") or (kernel or ())[2:]
     numbers = [n for n in sizes if isinstance(n, int)]
-    found = _group_factors(call)
+    counts = _group_factors(call)
     if kernel is None or len(numbers) < len(kernel) - 2:
-        return found
+        return counts
     points = prod(numbers) * call.attrs.get("offset_group", 1)
-    return {**found, "offsets": 2 * points, "points": points, "1": 1}
+    return {**counts, "offsets": 2 * points, "points": points, "1": 1}
 
 
 def _block_factors(call: Call) -> Factors:

@@ -62,8 +62,8 @@ class OnnxBuilder(Expressions):
 
     def producer(self, value: Value) -> Node | None:
         """The node, of this graph or one around it, that computes ``value``."""
-        found = self._makers.get(value)
-        return self._outer.producer(value) if found is None and self._outer is not None else found
+        node = self._makers.get(value)
+        return self._outer.producer(value) if node is None and self._outer is not None else node
 
     def emit(
         self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int = 1
@@ -77,14 +77,14 @@ class OnnxBuilder(Expressions):
     ) -> Any:
         """The result of an operator that needs no node; otherwise the node to append, typed."""
         key = self._key(op, inputs, attrs, outputs)
-        found = None if key is None else self._calls.get(key)
-        if found is not None:
-            return found._replace(inputs=tuple(inputs))
-        found = self._resolve(op, inputs, attrs, outputs)
-        if key is not None and isinstance(found, TypedCall):
-            found = found._replace(attrs=MappingProxyType(found.attrs))
-            memoize(self._calls, key, lambda: found)
-        return found
+        result = None if key is None else self._calls.get(key)
+        if result is not None:
+            return result._replace(inputs=tuple(inputs))
+        result = self._resolve(op, inputs, attrs, outputs)
+        if key is not None and isinstance(result, TypedCall):
+            result = result._replace(attrs=MappingProxyType(result.attrs))
+            memoize(self._calls, key, lambda: result)
+        return result
 
     def _key(
         self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int
@@ -107,8 +107,8 @@ class OnnxBuilder(Expressions):
         self, op: str, inputs: Sequence[Operand], attrs: Mapping[str, Any], outputs: int
     ) -> Any:
         operator = schema.operator(op, self.current_opset)
-        given = {k: normalize_attribute(v) for k, v in attrs.items() if v is not None}
-        if unknown := sorted(given.keys() - operator.attributes):
+        attributes = {k: normalize_attribute(v) for k, v in attrs.items() if v is not None}
+        if unknown := sorted(attributes.keys() - operator.attributes):
             raise TypeError(
                 f"{op} has no attribute {', '.join(unknown)} at opset {self.current_opset}"
             )
@@ -120,9 +120,9 @@ class OnnxBuilder(Expressions):
                 f"{op} takes no {len(operands)} inputs at opset {self.current_opset}"
             )
         read = tuple(canonicalize.canonicalize_operands(self, op, operands))
-        full = canonicalize.complete_attributes(operator, read, given)
-        if outputs == 1 and (found := simplify.simplify(self, op, read, full)) is not None:
-            return found
+        full = canonicalize.complete_attributes(operator, read, attributes)
+        if outputs == 1 and (result := simplify.simplify(self, op, read, full)) is not None:
+            return result
         types = inference.infer(operator, self.current_opset, read, full, outputs)
         known = folding.fold(op, self.current_opset, read, full, types)
         if known is not None:
@@ -137,30 +137,30 @@ class OnnxBuilder(Expressions):
 
     def append(self, call: TypedCall) -> Any:
         """Append the node of a call; return its output, or a tuple of several."""
-        made = self._append(call.op, call.inputs, call.attrs, len(call.types))
-        for value, type_ in zip(made, call.types, strict=True):
+        results = self._append(call.op, call.inputs, call.attrs, len(call.types))
+        for value, type_ in zip(results, call.types, strict=True):
             if type_ is not None:
                 value.dtype, value.shape, value.container = type_
-        made[0].shape_data = call.shape_data
-        if len(made) == 1:
-            self._makers[made[0]] = self.nodes[-1]
-            return made[0]
-        self._makers.update(dict.fromkeys(made, self.nodes[-1]))
-        return made
+        results[0].shape_data = call.shape_data
+        if len(results) == 1:
+            self._makers[results[0]] = self.nodes[-1]
+            return results[0]
+        self._makers.update(dict.fromkeys(results, self.nodes[-1]))
+        return results
 
     def keep(self, node: Node, inputs: tuple[Value | None, ...]) -> tuple[Value, ...]:
         """Take a node over as it is."""
-        made = super().keep(node, inputs)
-        self._makers.update(dict.fromkeys(made, self.nodes[-1]))
-        return made
+        results = super().keep(node, inputs)
+        self._makers.update(dict.fromkeys(results, self.nodes[-1]))
+        return results
 
     def foreign(
         self, domain: str, op: str, inputs: Sequence[Value | None], attrs: Mapping[str, Any],
         outputs: int = 1,
     ) -> tuple[Value, ...]:  # fmt: skip
         """Append a node of another domain; its outputs have no type yet."""
-        given = {k: normalize_attribute(v) for k, v in attrs.items() if v is not None}
-        return self._append(op, tuple(inputs), given, outputs, domain)
+        attributes = {k: normalize_attribute(v) for k, v in attrs.items() if v is not None}
+        return self._append(op, tuple(inputs), attributes, outputs, domain)
 
     def stem(self, op: str) -> str:
         """What a value that ``op`` makes is called, but for the number behind it."""

@@ -120,9 +120,9 @@ class Operator(NamedTuple):
 @cache
 def operator(op: str, opset: int = IR_OPSET, domain: str = "") -> Operator:
     """Look ``op`` up at ``opset``; refuse an unknown one, naming the opset that has it."""
-    found = find(op, opset, domain)
-    if found is not None:
-        return found
+    entry = find(op, opset, domain)
+    if entry is not None:
+        return entry
     newer = find(op, IR_OPSET, domain)
     hint = f"; opset {first_version(op, domain)} is the lowest that has it" if newer else ""
     raise UnsupportedOp(f"ONNX opset {opset} has no operator {op!r}{hint}")
@@ -154,8 +154,8 @@ def find(op: str, opset: int = IR_OPSET, domain: str = "") -> Operator | None:
 
 def defaults_of(op: str) -> Mapping[str, Any]:
     """The defaults of an operator's attributes; none for one of another domain."""
-    found = find(op)
-    return {} if found is None else found.defaults
+    entry = find(op)
+    return {} if entry is None else entry.defaults
 
 
 @cache
@@ -212,12 +212,12 @@ def _parse_element_type(text: str) -> DType | None:
 
 
 def _defaults(raw: defs.OpSchema) -> Mapping[str, Any]:
-    found = {}
+    defaults = {}
     for name, attribute in raw.attributes.items():
         proto = attribute.default_value
         if proto.type:
-            found[name] = to_python_attribute(helper.get_attribute_value(proto))
-    return MappingProxyType(found)
+            defaults[name] = to_python_attribute(helper.get_attribute_value(proto))
+    return MappingProxyType(defaults)
 
 
 # What attributes of a kind are in the IR; an empty tuple is a list of any kind.
@@ -252,8 +252,8 @@ def _is_of(kind: str, value: Any) -> bool:
 
 def make_empty_attribute(op: str, name: str, domain: str = "") -> onnx.AttributeProto:
     """Attribute ``name`` of ``op`` as an empty list, of integers where nothing says of what."""
-    found = find(op, IR_OPSET, domain)
-    declared = found.raw.attributes.get(name) if found is not None else None
+    entry = find(op, IR_OPSET, domain)
+    declared = entry.raw.attributes.get(name) if entry is not None else None
     kind = "INTS" if declared is None else _kind(declared)
     return onnx.AttributeProto(name=name, type=onnx.AttributeProto.AttributeType.Value(kind))
 

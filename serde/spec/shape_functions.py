@@ -18,11 +18,11 @@ RANK = 64  # the longest list followed
 
 
 def refine_shape(
-    op: str, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any], said: Shape | None
+    op: str, inputs: tuple[Value | None, ...], attrs: Mapping[str, Any], onnx_shape: Shape | None
 ) -> Shape | None:
     """What ONNX's inference said of the first output's shape, and what is known besides."""
     if len(inputs) <= SHAPE_FUNCTION_OPS[op]:
-        return said
+        return onnx_shape
     if op == "Concat":
         shape = _concat_shapes(
             [None if v is None else v.shape for v in inputs], attrs.get("axis", 1)
@@ -31,9 +31,9 @@ def refine_shape(
         shape = _apply_shape_function(op, inputs, attrs)
     if shape is not None:
         shape = tuple([None if isinstance(d, int) and d < 0 else d for d in shape])
-    if said is None or shape is None or len(said) != len(shape):
-        return shape or said
-    return tuple(_prefer_static(a, b) for a, b in zip(said, shape, strict=True))
+    if onnx_shape is None or shape is None or len(onnx_shape) != len(shape):
+        return shape or onnx_shape
+    return tuple(_prefer_static(a, b) for a, b in zip(onnx_shape, shape, strict=True))
 
 
 def _concat_shapes(shapes: Sequence[Shape | None], axis: int) -> Shape | None:

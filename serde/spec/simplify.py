@@ -56,10 +56,10 @@ def _transpose(g: Any, inputs: Any, attrs: Any) -> Value | None:
         return None
     if perm == tuple(range(len(perm))):
         return x  # type: ignore[no-any-return]
-    made = g.producer(x)
-    first: Any = made.attrs["perm"] if made is not None and made.op == "Transpose" else ()
-    if made is not None and len(first) == len(perm):
-        return g.Transpose(made.inputs[0], perm=tuple(first[p] for p in perm))  # type: ignore
+    node = g.producer(x)
+    first: Any = node.attrs["perm"] if node is not None and node.op == "Transpose" else ()
+    if node is not None and len(first) == len(perm):
+        return g.Transpose(node.inputs[0], perm=tuple(first[p] for p in perm))  # type: ignore
     return None
 
 
@@ -72,10 +72,10 @@ def _reshape(g: Any, inputs: Any, attrs: Any) -> Value | None:
         return x  # type: ignore[no-any-return]
     if shape.tensor is None and (plain := _encode_reshape(x.shape, expected)) is not None:
         return g.Reshape(x, plain)  # type: ignore[no-any-return]
-    made = g.producer(x)
+    node = g.producer(x)
     absolute = all(isinstance(d, int) and d != 0 for d in expected)
-    if made is not None and made.op in RESHAPING and shape.tensor is not None and absolute:
-        return g.Reshape(made.inputs[0], shape)  # type: ignore[no-any-return]
+    if node is not None and node.op in RESHAPING and shape.tensor is not None and absolute:
+        return g.Reshape(node.inputs[0], shape)  # type: ignore[no-any-return]
     return None
 
 
@@ -138,8 +138,8 @@ def _slice(g: Any, inputs: Any, attrs: Any) -> Value | None:
         if start != 0 or step != 1:
             return None
         size = x.shape[axis]
-        whole = isinstance(end, int) and end >= (size if isinstance(size, int) else 2**31 - 1)
-        if not whole and (size is None or end != size):
+        is_full = isinstance(end, int) and end >= (size if isinstance(size, int) else 2**31 - 1)
+        if not is_full and (size is None or end != size):
             return None
     return x  # type: ignore[no-any-return]
 

@@ -100,10 +100,10 @@ def _refuse_illegal_form(opset: int, node: Node) -> None:
     most = None if last and last[0].variadic else len(operator.outputs)
     require(count > 0, f"{node.op} without outputs")
     require(most is None or count <= most, f"{node.op} has at most {most} outputs, not {count}")
-    given = len(node.inputs)
+    arity = len(node.inputs)
     least = operator.raw.min_input
-    fits = least <= given <= MOST_INPUTS and operator.takes(given)
-    require(fits, f"{node.op} with {given} inputs")
+    fits = least <= arity <= MOST_INPUTS and operator.takes(arity)
+    require(fits, f"{node.op} with {arity} inputs")
     for at, value in enumerate(node.inputs):
         if value is None:
             formal = operator.input(at)
@@ -113,22 +113,22 @@ def _refuse_illegal_form(opset: int, node: Node) -> None:
 
 def _check_attributes(node: Node) -> None:
     for name, allowed in CHOICES.get(node.op, {}).items():
-        given = node.attrs.get(name, allowed[0])
-        other = given not in allowed and isinstance(given, type(allowed[0]))
+        value = node.attrs.get(name, allowed[0])
+        other = value not in allowed and isinstance(value, type(allowed[0]))
         _require(not other, node, name)
     filling = node.attrs.get("value") if node.op == "ConstantOfShape" else None
     _require(getattr(filling, "size", 1) == 1, node, "value", ": it has one element")
     pad = node.attrs.get("auto_pad", "NOTSET")
     _require(pad in AUTO_PAD or not isinstance(pad, str), node, "auto_pad")
     for name in POSITIVE & node.attrs.keys():
-        given = node.attrs[name]
-        numbers = given if isinstance(given, tuple) else (given,)
+        value = node.attrs[name]
+        numbers = value if isinstance(value, tuple) else (value,)
         _require(all(n > 0 for n in numbers if isinstance(n, int)), node, name)
     window = node.attrs.get("kernel_shape")
     if isinstance(window, tuple) and window:
         for name, ends in PER_AXIS.items():
-            given = node.attrs.get(name)
-            fits = not given or not isinstance(given, tuple) or len(given) == ends * len(window)
+            value = node.attrs.get(name)
+            fits = not value or not isinstance(value, tuple) or len(value) == ends * len(window)
             _require(fits, node, name, f" and kernel_shape={window}")
 
 

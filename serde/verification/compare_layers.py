@@ -244,10 +244,10 @@ class _TieJudge:
 
 def values_behind(graph: Graph, ops: Iterable[str]) -> set[Value]:
     """The values that operators of some kinds compute, and all that is computed of those."""
-    kinds, found = frozenset(ops), set[Value]()
+    kinds, values = frozenset(ops), set[Value]()
     for node in graph.nodes:
         inner = {n.op for g in node.graphs() for n in g.all_nodes()}
-        reads = any(v in found for v in node.inputs if v is not None)
+        reads = any(v in values for v in node.inputs if v is not None)
         if reads or node.op in kinds or inner & kinds:
-            found.update(node.outputs)
-    return found
+            values.update(node.outputs)
+    return values

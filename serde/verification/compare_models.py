@@ -36,8 +36,8 @@ class ModelFile:
 
     def load(self, **options: Any) -> Graph:
         """Read it into the IR."""
-        given = {"params": self.params, "inputs": self.inputs, **options}
-        return load(self.path, **{k: v for k, v in given.items() if v is not None})
+        kwargs = {"params": self.params, "inputs": self.inputs, **options}
+        return load(self.path, **{k: v for k, v in kwargs.items() if v is not None})
 
     def copy_as_onnx(self, path: Path) -> ModelFile:
         """An ONNX file to run where its own framework is not installed."""
@@ -78,7 +78,7 @@ def compare_models(
                 continue
             try:
                 weights = None if b.params is None else os.fspath(b.params)
-                found = compare_result(run, b.path, weights=weights)
+                verification = compare_result(run, b.path, weights=weights)
             except MissingDependency:
                 if b.is_copy:
                     raise
@@ -86,9 +86,9 @@ def compare_models(
                 b = b.copy_as_onnx(Path(folder) / "second.onnx")
                 continue
             if layers:
-                found.layers = compare_run_layers(run, b.path, weights=weights)
-            found.not_compared = [*notes, *found.not_compared]
-            return found
+                verification.layers = compare_run_layers(run, b.path, weights=weights)
+            verification.not_compared = [*notes, *verification.not_compared]
+            return verification
 
 
 def _describe_copy(model: ModelFile) -> str:

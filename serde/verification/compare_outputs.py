@@ -57,84 +57,84 @@ class OutputComparison:
 
 
 def compare_values(
-    name: str, got: Any, wanted: Any, places: Places = "exact", slack: float = 1
+    name: str, got: Any, expected: Any, places: Places = "exact", slack: float = 1
 ) -> Iterator[OutputComparison]:
     """Compare an output; of a sequence each of its tensors."""
-    if not isinstance(wanted, list) or not isinstance(got, list):
-        yield compare(name, got, wanted, places, slack)
-    elif len(got) != len(wanted):
+    if not isinstance(expected, list) or not isinstance(got, list):
+        yield compare(name, got, expected, places, slack)
+    elif len(got) != len(expected):
         shown = OutputComparison(name, (len(got),), "sequence", 0.0, 0.0, 0.0, 1.0, 0.0, True)
-        yield mark_failed(shown, f"{len(got)} tensors where the source has {len(wanted)}")
+        yield mark_failed(shown, f"{len(got)} tensors where the source has {len(expected)}")
     else:
-        for at, (g, w) in enumerate(zip(got, wanted, strict=True)):
+        for at, (g, w) in enumerate(zip(got, expected, strict=True)):
             yield compare(f"{name}[{at}]", g, w, places, slack)
 
 
 def compare(
-    name: str, got: Any, wanted: Any, places: Places = "exact", slack: float = 1
+    name: str, got: Any, expected: Any, places: Places = "exact", slack: float = 1
 ) -> OutputComparison:
     """Compare one output with what it should be.
 
-    The tolerance is a share of the largest finite magnitude of ``wanted``; integers and truth
-    values must be equal, and so must shapes, types, and the places of NaN and infinity. With
+    The tolerance is a share of the largest finite magnitude of ``expected``; integers and
+    booleans must be equal, and so must shapes, types, and the places of NaN and infinity. With
     ``places="finite"`` NaN may stand for an infinity; with ``"numbers"`` elements are not compared
     where either is NaN, which kernels of one framework do not agree on. ``slack`` is a
     factor of the tolerance.
     """
-    got, wanted = np.asarray(got), np.asarray(wanted)
-    dtype = DType.of(wanted.dtype)
+    got, expected = np.asarray(got), np.asarray(expected)
+    dtype = DType.of(expected.dtype)
     shown = OutputComparison(name, got.shape, got.dtype.name, 0.0, 0.0, 0.0, 1.0, 0.0, True)
-    if got.shape != wanted.shape:
+    if got.shape != expected.shape:
         return mark_failed(
-            shown, f"shape {list(got.shape)} where the source has {list(wanted.shape)}"
+            shown, f"shape {list(got.shape)} where the source has {list(expected.shape)}"
         )
-    if got.dtype != wanted.dtype:
-        return mark_failed(shown, f"{got.dtype} elements where the source has {wanted.dtype}")
+    if got.dtype != expected.dtype:
+        return mark_failed(shown, f"{got.dtype} elements where the source has {expected.dtype}")
     if dtype.kind not in "fc":
-        differing = _differ(got, wanted)
+        differing = _differ(got, expected)
         if not differing.any():
             return shown
-        return mark_failed(shown, "not equal", _find_first(differing, got, wanted))
-    a, b = _numbers(got), _numbers(wanted)
+        return mark_failed(shown, "not equal", _find_first(differing, got, expected))
+    a, b = _numbers(got), _numbers(expected)
     if places == "numbers":
         a, b = (x[~(np.isnan(a) | np.isnan(b))] for x in (a, b))
     finite = np.isfinite(b)
     is_same = places == "finite" or np.array_equal(a[~finite], b[~finite], equal_nan=True)
     if not np.array_equal(finite, np.isfinite(a)) or not is_same:
         reason = "NaN or infinity in other places than in the source"
-        return mark_failed(shown, reason, _find_other_place(got, wanted))
+        return mark_failed(shown, reason, _find_other_place(got, expected))
     a, b = a[finite], b[finite]
     if not a.size:
         return shown
     share = TOLERANCE.get(dtype, FLOAT32_TOLERANCE)
     _measure(shown, a, b, max(share, min(share * slack, MOST_TOLERANCE)))
     if not shown.passed:
-        shown.worst = _find_worst(got, wanted)
+        shown.worst = _find_worst(got, expected)
     return shown
 
 
-def _differ(got: Array, wanted: Array) -> Array:
-    return np.asarray(got != wanted)
+def _differ(got: Array, expected: Array) -> Array:
+    return np.asarray(got != expected)
 
 
-def _find_first(differing: Array, got: Array, wanted: Array) -> WorstElement:
+def _find_first(differing: Array, got: Array, expected: Array) -> WorstElement:
     index = np.unravel_index(int(np.argmax(differing)), differing.shape)
-    return WorstElement(tuple(map(int, index)), _plain(got[index]), _plain(wanted[index]))
+    return WorstElement(tuple(map(int, index)), _plain(got[index]), _plain(expected[index]))
 
 
-def _find_other_place(got: Array, wanted: Array) -> WorstElement:
+def _find_other_place(got: Array, expected: Array) -> WorstElement:
     """The first element that is no number, or another one than the source's."""
-    a, b = (x.astype(np.complex128 if x.dtype.kind == "c" else np.float64) for x in (got, wanted))
+    a, b = (x.astype(np.complex128 if x.dtype.kind == "c" else np.float64) for x in (got, expected))
     differing = (np.isfinite(a) != np.isfinite(b)) | (~np.isfinite(b) & (a != b))
-    return _find_first(differing & ~(np.isnan(a) & np.isnan(b)), got, wanted)
+    return _find_first(differing & ~(np.isnan(a) & np.isnan(b)), got, expected)
 
 
-def _find_worst(got: Array, wanted: Array) -> WorstElement:
-    a, b = (x.astype(np.complex128 if x.dtype.kind == "c" else np.float64) for x in (got, wanted))
+def _find_worst(got: Array, expected: Array) -> WorstElement:
+    a, b = (x.astype(np.complex128 if x.dtype.kind == "c" else np.float64) for x in (got, expected))
     with np.errstate(invalid="ignore"):
         gap = np.abs(a - b)
     at = np.unravel_index(int(np.nanargmax(np.where(np.isfinite(gap), gap, -1))), gap.shape)
-    return WorstElement(tuple(map(int, at)), _plain(got[at]), _plain(wanted[at]))
+    return WorstElement(tuple(map(int, at)), _plain(got[at]), _plain(expected[at]))
 
 
 def _plain(element: Any) -> Any:

@@ -249,11 +249,11 @@ def compare_result(
         return prepare(bridge, target, params=weights, outputs=[name])(inputs.feeds)
 
     judge = Judge(run.model, run.ir, probe, run.slack)
-    found: list[Sequence[OutputComparison]] = []
+    runs: list[Sequence[OutputComparison]] = []
     for setting in ("", *bridge.settings):
-        found += _compare_setting(run, bridge, setting, target, weights, judge)
+        runs += _compare_setting(run, bridge, setting, target, weights, judge)
     verification.not_compared += judge.not_compared
-    verification.outputs = list(_worst(found))
+    verification.outputs = list(_worst(runs))
     if not verification.ok and bridge.describe_inexactness is not None:
         verification.not_compared += filter(None, [bridge.describe_inexactness(run.ir)])
     return verification
@@ -273,7 +273,7 @@ def _compare_setting(
         yield [not_run(n, f"{setting}: {error}") for n in names]
         return
     clock = _Clock()
-    for inputs, wanted in zip(run.sets, run.results, strict=True):
+    for inputs, expected in zip(run.sets, run.results, strict=True):
         where = _circumstances(inputs, setting)
         if inputs.name != NORMAL and not clock.has_time():
             judge.not_compared.append(f"{where}: the result takes {clock.last:.1f} s a run")
@@ -285,9 +285,9 @@ def _compare_setting(
                 raise
             yield [not_run(n, f"{where}: {error}") for n in names]
             continue
-        if len(got) != len(wanted):
-            raise UsageError(f"{len(wanted)} outputs to compare with, the result has {len(got)}")
-        compared = judge.compare(inputs, got, wanted)
+        if len(got) != len(expected):
+            raise UsageError(f"{len(expected)} outputs to compare with, the result has {len(got)}")
+        compared = judge.compare(inputs, got, expected)
         for c in compared:
             if c.reason and where:
                 c.reason = f"{c.reason} {where}"
@@ -330,13 +330,13 @@ def _circumstances(inputs: InputSet, setting: str) -> str:
 
 def _worst(runs: Iterable[Iterable[OutputComparison]]) -> Iterator[OutputComparison]:
     """Each output once: where it failed first, otherwise as it was first."""
-    found: dict[str, OutputComparison] = {}
+    outputs: dict[str, OutputComparison] = {}
     for run in runs:
         for output in run:
-            known = found.setdefault(output.name, output)
+            known = outputs.setdefault(output.name, output)
             if known.passed and not output.passed:
-                found[output.name] = output
-    yield from found.values()
+                outputs[output.name] = output
+    yield from outputs.values()
 
 
 def _is_same_file(source: Any, target: str | os.PathLike[str]) -> bool:

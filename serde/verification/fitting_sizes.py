@@ -49,15 +49,15 @@ def fitting_sizes(graph: Graph, defaults: Callable[[Value, int], int]) -> dict[s
     for value, axis, name in axes:
         known.setdefault(name, defaults(value, axis))
     free = list(dict.fromkeys(d for _, axis, d in axes if axis))
-    found: dict[str, int] = {}
+    dim_sizes: dict[str, int] = {}
     for constraint in _constraints(graph) if free else ():
         problem = _Problem(graph, constraint, known)
-        names = [n for n in free if n in problem.names and n not in found]
+        names = [n for n in free if n in problem.names and n not in dim_sizes]
         sizes = problem.solve(names)
         if sizes:
-            found |= sizes
+            dim_sizes |= sizes
             known |= sizes
-    return found
+    return dim_sizes
 
 
 def _constraints(graph: Graph) -> Iterator[Constraint]:
@@ -129,10 +129,10 @@ class _Problem:
         if key not in self._measured:
             try:
                 (value,) = fix_dimensions(self.graph, chosen).outputs
-                found = None if value.shape is None else self.constraint.measure(value.shape)
+                result = None if value.shape is None else self.constraint.measure(value.shape)
             except SerdeError:
-                found = None
-            self._measured[key] = found or 0
+                result = None
+            self._measured[key] = result or 0
         return self._measured[key]
 
     def solve(self, names: Sequence[str]) -> dict[str, int]:

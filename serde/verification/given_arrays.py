@@ -15,15 +15,15 @@ from serde.ir.graph import Graph
 Array = np.ndarray[Any, Any]
 
 
-def read_npz(given: Any) -> dict[str, Array]:
+def read_npz(source: Any) -> dict[str, Array]:
     """Arrays of an ``.npz`` file or a mapping; pickles are never loaded."""
-    if isinstance(given, Mapping):
-        return {str(k): np.asarray(v) for k, v in given.items()}
+    if isinstance(source, Mapping):
+        return {str(k): np.asarray(v) for k, v in source.items()}
     try:
-        with open(given, "rb") as file, np.load(file, allow_pickle=False) as held:
+        with open(source, "rb") as file, np.load(file, allow_pickle=False) as held:
             return {name: held[name] for name in held.files}
     except (OSError, ValueError, EOFError, AttributeError, TypeError, BadZipFile) as error:
-        raise MalformedFile(os.fspath(given), f"not an .npz file of arrays: {error}") from error
+        raise MalformedFile(os.fspath(source), f"not an .npz file of arrays: {error}") from error
 
 
 def load_inputs(graph: Graph, data: Any) -> dict[str, Array]:

@@ -139,11 +139,11 @@ def input_sets(
             continue
         rng = np.random.default_rng([seed, number])
         feeds = dict(normal)
-        for given, x in normal.items():
-            if given in (anywhere if name in NOT_FINITE else free):
-                feeds[given] = change(x, rng)
-            elif given in tables and name in ("zero", "equal"):
-                feeds[given] = np.full_like(x, x.flat[0] if name == "equal" and x.size else 0)
+        for input_name, x in normal.items():
+            if input_name in (anywhere if name in NOT_FINITE else free):
+                feeds[input_name] = change(x, rng)
+            elif input_name in tables and name in ("zero", "equal"):
+                feeds[input_name] = np.full_like(x, x.flat[0] if name == "equal" and x.size else 0)
         if any(feeds[n] is not normal[n] for n in feeds):
             yield InputSet(name, feeds)
 

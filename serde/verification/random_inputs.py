@@ -87,9 +87,9 @@ def table_size(value: Value, readers: Readers, depth: int = 8) -> int | None:
             rows = shape[axis] if shape is not None and isinstance(axis, int) else None
             return rows if isinstance(rows, int) else None
         if node.op in PASSED_ON and at == 0:
-            found = table_size(node.outputs[0], readers, depth - 1)
-            if found is not None:
-                return found
+            size = table_size(node.outputs[0], readers, depth - 1)
+            if size is not None:
+                return size
     return None
 
 

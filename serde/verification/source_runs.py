@@ -37,10 +37,10 @@ def prepare(bridge: Bridge, source: Any, **options: Any) -> Run:
 
 def prepare_cut(bridge: Bridge, graph: Graph, outputs: Sequence[str]) -> Run:
     """A function of the feeds that runs a graph of the bridge's format up to ``outputs``."""
-    found = get_format(bridge.format)
+    fmt = get_format(bridge.format)
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"model{found.suffixes[0]}"
-        files = encode(found, cut(graph, outputs), path, {})
+        path = Path(folder) / f"model{fmt.suffixes[0]}"
+        files = encode(fmt, cut(graph, outputs), path, {})
         params = next((f for f in files if f != os.fspath(path)), None)
         return prepare(bridge, path, params=params)
 
@@ -101,13 +101,13 @@ class SourceModel:
         Raises:
             NotComparable: where it takes other batches. SerdeError: where it refuses the inputs.
         """
-        given = {**self.fixed, **{self.old_names.get(n, n): a for n, a in feeds.items()}}
+        inputs = {**self.fixed, **{self.old_names.get(n, n): a for n, a in feeds.items()}}
         run, is_half = self.prepare(setting), bool(self.reading.get("fp16_io"))
-        given = _retype(given, np.float16, np.float32) if is_half else given
-        made = run(given) if self.batch is None else _run_in_batches(run, given, self.batch)
+        inputs = _retype(inputs, np.float16, np.float32) if is_half else inputs
+        outputs = run(inputs) if self.batch is None else _run_in_batches(run, inputs, self.batch)
         if not is_half:
-            return made
-        return list(_retype(dict(enumerate(made)), np.float32, np.float16).values())
+            return outputs
+        return list(_retype(dict(enumerate(outputs)), np.float32, np.float16).values())
 
 
 def _retype(arrays: Mapping[Any, Any], of: Any, to: Any) -> dict[Any, Any]:

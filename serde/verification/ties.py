@@ -22,11 +22,11 @@ Probe = Callable[[str], Array | None]  # a value of the model by name
 
 def upstream_ops(graph: Graph, value: Value) -> set[str]:
     """The operators that ``value`` is computed by, those of subgraphs included."""
-    made = {v: node for node in graph.nodes for v in node.outputs}
+    makers = {v: node for node in graph.nodes for v in node.outputs}
     stack, seen = [value], {value}
-    found: set[str] = set()
+    ops: set[str] = set()
     while stack:
-        node = made.get(stack.pop())
+        node = makers.get(stack.pop())
         if node is None:
             continue
         nodes, bodies = [node], [*node.graphs()]
@@ -34,19 +34,19 @@ def upstream_ops(graph: Graph, value: Value) -> set[str]:
             body = bodies.pop()
             nodes += body.nodes
             bodies += [inner for n in body.nodes for inner in n.graphs()]
-        found.update(n.op for n in nodes)
+        ops.update(n.op for n in nodes)
         read = [v for n in nodes for v in n.inputs if v is not None and v not in seen]
         seen.update(read)
         stack.extend(read)
-    return found
+    return ops
 
 
 def are_tied_indices(graph: Graph, value: Value, got: Array, expected: Array, probe: Probe) -> bool:
     """Whether an output holds indices, and those that differ are indices of equal numbers."""
-    made = {v: node for node in graph.nodes for v in node.outputs}
-    while value in made and made[value].op in MOVING and made[value].inputs[0] is not None:
-        value = made[value].inputs[0]  # type: ignore[assignment]
-    node = made.get(value)
+    makers = {v: node for node in graph.nodes for v in node.outputs}
+    while value in makers and makers[value].op in MOVING and makers[value].inputs[0] is not None:
+        value = makers[value].inputs[0]  # type: ignore[assignment]
+    node = makers.get(value)
     if node is None or not np.isfinite(got).all() or not np.isfinite(expected).all():
         return False
     if node.op == "NonMaxSuppression":
@@ -117,9 +117,9 @@ def count_new_rows(at: int, got: Sequence[Any], expected: Sequence[Any]) -> int 
         rows, columns = a.shape[-2:]
         if not columns:
             continue
-        found = _count_new(a.reshape(-1, rows, columns), b.reshape(-1, rows, columns))
-        if found is not None and found <= SHARE_OF_ROWS * b.size / columns:
-            return found
+        count = _count_new(a.reshape(-1, rows, columns), b.reshape(-1, rows, columns))
+        if count is not None and count <= SHARE_OF_ROWS * b.size / columns:
+            return count
     return None
 
 

@@ -63,10 +63,10 @@ class Judge:
         self, inputs: InputSet, got: Sequence[Any], expected: Sequence[Any]
     ) -> list[OutputComparison]:
         """Compare the outputs as they came of ``inputs``."""
-        found = []
+        diffs = []
         for at in range(len(expected)):
-            found += self._compare(at, inputs, got, expected)
-        return found
+            diffs += self._compare(at, inputs, got, expected)
+        return diffs
 
     def _compare_values(
         self, name: str, got: Any, expected: Any, inputs: InputSet
@@ -79,9 +79,9 @@ class Judge:
         self, at: int, inputs: InputSet, got: Sequence[Any], expected: Sequence[Any]
     ) -> list[OutputComparison]:
         value, extra = self.ir.outputs[at], inputs.name != NORMAL
-        found = self._compare_values(value.name, got[at], expected[at], inputs)
-        if all(c.passed for c in found):
-            return found
+        diffs = self._compare_values(value.name, got[at], expected[at], inputs)
+        if all(c.passed for c in diffs):
+            return diffs
         for other in self._other_results(at, inputs):
             again = self._compare_values(value.name, got[at], other, inputs)
             if all(c.passed for c in again):
@@ -95,23 +95,23 @@ class Judge:
                 "change places, and suppress others"
             )
         if rows is not None or (sorts and self._is_tied(at, inputs, got, expected)):
-            return _pass(found, "equals stand in another order")
-        if ops & QUANTIZING and self._differs_by_itself(at, inputs, found, expected[at]):
+            return _pass(diffs, "equals stand in another order")
+        if ops & QUANTIZING and self._differs_by_itself(at, inputs, diffs, expected[at]):
             self._note(
                 f"{value.name}: quantized elements next to each other; the source differs as much "
                 "with and without its runtime's optimizers"
             )
-            return _pass(found, "quantized elements next to each other")
+            return _pass(diffs, "quantized elements next to each other")
         if sorts and inputs.name in NOT_FINITE:
             self._note(f"{value.name} on {inputs.name} inputs: runtimes sort NaN in different ways")
-            return _pass(found, "not compared")
-        if extra and not ops <= EXACT and self._is_unstable(at, inputs, found, expected[at], sorts):
+            return _pass(diffs, "not compared")
+        if extra and not ops <= EXACT and self._is_unstable(at, inputs, diffs, expected[at], sorts):
             self._note(
                 f"{value.name} on {inputs.name} inputs: the source itself changes as much when "
                 "its inputs change in the last digits"
             )
-            return _pass(found, "not compared")
-        return found
+            return _pass(diffs, "not compared")
+        return diffs
 
     def _note(self, text: str) -> None:
         if text not in self.not_compared:
@@ -142,13 +142,13 @@ class Judge:
                 yield results[at]
 
     def _differs_by_itself(
-        self, at: int, inputs: InputSet, found: Sequence[OutputComparison], expected: Any
+        self, at: int, inputs: InputSet, diffs: Sequence[OutputComparison], expected: Any
     ) -> bool:
         """Whether the source, run in another way, is as far from itself as the result is."""
         for other in self._other_results(at, inputs):
             changes = self._compare_values("", other, expected, inputs)
-            if len(changes) == len(found) and all(
-                f.passed or c.max_abs >= f.max_abs for c, f in zip(changes, found, strict=True)
+            if len(changes) == len(diffs) and all(
+                f.passed or c.max_abs >= f.max_abs for c, f in zip(changes, diffs, strict=True)
             ):
                 return True
         return False
@@ -157,7 +157,7 @@ class Judge:
         self,
         at: int,
         inputs: InputSet,
-        found: Sequence[OutputComparison],
+        diffs: Sequence[OutputComparison],
         expected: Any,
         sorts: bool,
     ) -> bool:
@@ -166,9 +166,9 @@ class Judge:
             if moved is None:
                 return False
             changes = self._compare_values("", moved[at], expected, inputs)
-            if len(changes) != len(found):
+            if len(changes) != len(diffs):
                 return True
-            if all(f.passed or _is_as_large(c, f) for c, f in zip(changes, found, strict=True)):
+            if all(f.passed or _is_as_large(c, f) for c, f in zip(changes, diffs, strict=True)):
                 return True
         return False
 
@@ -207,14 +207,14 @@ def move_floats(x: Array, name: str, move: Move | None) -> Array:
     return np.asarray(wide + step * scale * rng.standard_normal(x.shape), x.dtype)
 
 
-def _is_as_large(change: OutputComparison, found: OutputComparison) -> bool:
+def _is_as_large(change: OutputComparison, diff: OutputComparison) -> bool:
     """Whether a change of the source accounts for a difference."""
-    if np.isnan(found.max_abs):  # other places of NaN, other integers
+    if np.isnan(diff.max_abs):  # other places of NaN, other integers
         return not change.passed and np.isnan(change.max_abs)
-    return np.isnan(change.max_abs) or change.max_abs >= SHARE * found.max_abs
+    return np.isnan(change.max_abs) or change.max_abs >= SHARE * diff.max_abs
 
 
-def _pass(found: list[OutputComparison], reason: str) -> list[OutputComparison]:
-    for output in found:
+def _pass(outputs: list[OutputComparison], reason: str) -> list[OutputComparison]:
+    for output in outputs:
         output.passed, output.reason = True, reason
-    return found
+    return outputs

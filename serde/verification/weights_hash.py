@@ -21,10 +21,10 @@ def verify_hash(path: str | os.PathLike[str]) -> str:
     expected = graph.metadata.get(KEY)
     if expected is None:
         raise UsageError(f"{os.fspath(path)} holds no hash of its weights: write it with --hash")
-    found = weights_hash(graph)
-    if found != expected:
+    digest = weights_hash(graph)
+    if digest != expected:
         reason = (
-            f"its weights are not those it was written with: SHA-256 {found}, not {expected[:80]}"
+            f"its weights are not those it was written with: SHA-256 {digest}, not {expected[:80]}"
         )
         raise MalformedFile(path, reason)
-    return found
+    return digest

@@ -105,8 +105,8 @@ def require_results(
     """Refuse a type the operator does not give yet, found or asked for by an attribute."""
     for name in ("to", "dtype", "output_dtype"):
         dtype = schema.ELEMENT_TYPES.get(attrs.get(name) or 0)
-        given = _types(operator.name, operator.since, "outputs", 0)
-        if dtype is not None and not any(schema_type_name(dtype) in t for t in given):
+        types = _types(operator.name, operator.since, "outputs", 0)
+        if dtype is not None and not any(schema_type_name(dtype) in t for t in types):
             refuse_type(operator, "outputs", 0, dtype)
     for i, v in enumerate(values):
         if v.dtype is not None and not supports_type(operator, "outputs", i, v.dtype, v.container):
@@ -127,11 +127,11 @@ def promote_types(operator: schema.Operator, operands: Sequence[Value | None]) -
             continue
         plain = not v.container and operator.name not in WIDTH_MATTERS
         choices = WIDER.get(v.dtype, ()) if plain else ()
-        found = next((d for d in choices if supports_type(operator, "inputs", i, d)), None)
-        if found is None:
+        dtype = next((d for d in choices if supports_type(operator, "inputs", i, d)), None)
+        if dtype is None:
             refuse_type(operator, "inputs", i, v.dtype, v.container)
         else:
-            wider[operator.input(i).tie] = found
+            wider[operator.input(i).tie] = dtype
     return wider
 
 

@@ -104,21 +104,21 @@ def missing_parameters(graph: Graph) -> Shapes:
     return _find_missing(graph, {v.name for v in graph.inputs if v.shape is not None})
 
 
-def _find_missing(graph: Graph, given: Collection[str]) -> Shapes:
-    """Inputs that are parameters, by use or name, and not ``given``; the shapes asked of them."""
+def _find_missing(graph: Graph, available: Collection[str]) -> Shapes:
+    """Parameters among the inputs, by use or name, not ``available``, and their shapes."""
     shapes: Shapes = {}
     for name, _, shape in find_expected_shapes(graph):
         shapes.setdefault(name, shape)
     names = (v.name for v in graph.inputs if v.name in shapes or v.name.endswith(SUFFIXES))
-    return {n: shapes.get(n) for n in names if n not in given}
+    return {n: shapes.get(n) for n in names if n not in available}
 
 
 def _find_misshapen(symbol: Symbol, held: Mapping[str, Tensor]) -> Iterator[str]:
     seen = set()
-    for name, said in symbol.variables.items():
-        if name in held and not is_compatible_shape(held[name].shape, said.shape):
+    for name, variable in symbol.variables.items():
+        if name in held and not is_compatible_shape(held[name].shape, variable.shape):
             seen.add(name)
-            yield f"{name}{_show(held[name].shape)}: its variable says{_show(said.shape)}"
+            yield f"{name}{_show(held[name].shape)}: its variable says{_show(variable.shape)}"
     for name, node, shape in find_expected_shapes(symbol.graph):
         if name in held and name not in seen and not is_compatible_shape(held[name].shape, shape):
             seen.add(name)
@@ -203,8 +203,8 @@ def _match_by_order(symbol: Symbol, params: Params) -> dict[str, Tensor]:
             params.path, f"{len(params.tensors)} arrays without names for {len(shapes)} parameters"
         )
     orders = {tuple(shapes), tuple(sorted(shapes, key=states.__contains__))}
-    found = [dict(zip(order, params.tensors, strict=True)) for order in orders]
-    fitting = [held for held in found if not list(_find_misshapen(symbol, held))]
+    candidates = [dict(zip(order, params.tensors, strict=True)) for order in orders]
+    fitting = [held for held in candidates if not list(_find_misshapen(symbol, held))]
     if len(fitting) != 1:
         how = "fit the parameters in no order" if not fitting else "fit them in several orders"
         raise MalformedFile(params.path, f"its arrays have no names, and {how}: save them by name")

@@ -17,26 +17,26 @@ SAME = {"moving_mean": "running_mean", "moving_var": "running_var"}
 
 def kind_of(name: str) -> str:
     """What a parameter is, as its name ends: ``weight``, ``bias`` and so on."""
-    found = (s[1:] for s in SUFFIXES if name.endswith((s, f".{s[1:]}")))
-    kind = next(found, name.replace(".", "_").rpartition("_")[2])
+    kinds = (s[1:] for s in SUFFIXES if name.endswith((s, f".{s[1:]}")))
+    kind = next(kinds, name.replace(".", "_").rpartition("_")[2])
     return SAME.get(kind, kind)
 
 
 def match_arrays(
-    wanted: Mapping[str, Shape | None], held: Mapping[str, Tensor], path: str
+    shapes: Mapping[str, Shape | None], held: Mapping[str, Tensor], path: str
 ) -> dict[str, str]:
     """For each variable the array that belongs to it: those of one kind, one by one in order.
 
-    Names that are the same belong together. ``wanted`` are the variables that are parameters, and
-    what is known of their shapes.
+    Names that are the same belong together. ``shapes`` are those known of the variables that are
+    parameters.
 
     Raises:
         MalformedFile: where the numbers of a kind, or the shapes of a pair, do not fit.
     """
-    found = {n: n for n in wanted if n in held}
-    for kind in dict.fromkeys(kind_of(n) for n in wanted if n not in found):
-        ours = [n for n in wanted if n not in found and kind_of(n) == kind]
-        theirs = [n for n in held if n not in wanted and kind_of(n) == kind]
+    names = {n: n for n in shapes if n in held}
+    for kind in dict.fromkeys(kind_of(n) for n in shapes if n not in names):
+        ours = [n for n in shapes if n not in names and kind_of(n) == kind]
+        theirs = [n for n in held if n not in shapes and kind_of(n) == kind]
         if len(ours) != len(theirs):
             raise MalformedFile(
                 path, f"has {len(theirs)} arrays that are a {kind} and match no name, for "
@@ -44,14 +44,14 @@ def match_arrays(
             )  # fmt: skip
         for ours_name, theirs_name in zip(ours, theirs, strict=True):
             shape = held[theirs_name].shape
-            if not is_compatible_shape(shape, wanted[ours_name]):
-                expected = show_shape(wanted[ours_name])
+            if not is_compatible_shape(shape, shapes[ours_name]):
+                expected = show_shape(shapes[ours_name])
                 raise MalformedFile(
                     path, f"{theirs_name!r} {show_shape(shape)} comes where {ours_name!r} "
                     f"{expected} is wanted: the arrays are not in the order of the variables"
                 )  # fmt: skip
-            found[ours_name] = theirs_name
-    return found
+            names[ours_name] = theirs_name
+    return names
 
 
 def rename_arrays(params: Params, names: Mapping[str, str]) -> Params:

@@ -63,13 +63,15 @@ def make_placeholder(name: str, dtype: DType, shape: Shape) -> Value:
 
 
 def infer_parameters(
-    graph: Graph, said: Mapping[str, Declared], absent: Mapping[str, Shape | None]
+    graph: Graph, variables: Mapping[str, Declared], absent: Mapping[str, Shape | None]
 ) -> dict[Value, Shape]:
     """What is known of the shapes of the parameters that are ``absent``."""
-    declared = {v: s for v in graph.inputs if (s := said.get(v.name, Declared()).shape) is not None}
+    declared = {
+        v: s for v in graph.inputs if (s := variables.get(v.name, Declared()).shape) is not None
+    }
     known = Propagation(graph.nodes, {**declared})
     known.run()
-    found = {
+    parameters = {
         v: merge_shapes(declared.get(v), absent[v.name]) for v in graph.inputs if v.name in absent
     }
     for node in graph.nodes:
@@ -83,9 +85,9 @@ def infer_parameters(
             continue  # its rule will say what is wrong with the attributes
         for at, inferred in zip(PARAMETERS[node.op], shapes, strict=False):
             v = node.inputs[at] if at < len(node.inputs) else None
-            if v is not None and v in found:
-                found[v] = merge_shapes(found[v], inferred)
-    return {v: s for v, s in found.items() if s is not None}
+            if v is not None and v in parameters:
+                parameters[v] = merge_shapes(parameters[v], inferred)
+    return {v: s for v, s in parameters.items() if s is not None}
 
 
 def infer_parameter_shapes(node: Node, x: Shape | None) -> tuple[Shape, ...]:

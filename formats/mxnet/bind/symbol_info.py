@@ -30,5 +30,5 @@ class SymbolInfo(NamedTuple):
 
 def symbol_info(graph: Graph) -> SymbolInfo:
     """What the files of ``graph`` say beside it: nothing for a graph that was not read from one."""
-    found = graph.source_info
-    return found if isinstance(found, SymbolInfo) else SymbolInfo(graph.name)
+    info = graph.source_info
+    return info if isinstance(info, SymbolInfo) else SymbolInfo(graph.name)

@@ -52,11 +52,11 @@ def ask_for_shapes(
         (v.name, as_image(shape) if (refuted or {}).get(v) == shape else shape)
         for v, shape in ((v, example_of(graph, v)) for v in unknown[:MOST_EXAMPLES])
     ]
-    given = show_inputs(dict(examples))
+    flags = show_inputs(dict(examples))
     inputs = ", ".join(f"{n!r}: {s!r}" for n, s in examples)
     more = " and so on" if len(unknown) > MOST_EXAMPLES else ""
     return (
-        f"the shape of {names} cannot be inferred from the operators: give it, as {given}{more} or "
+        f"the shape of {names} cannot be inferred from the operators: give it, as {flags}{more} or "
         f"inputs={{{inputs}}}"
     )
 

@@ -18,7 +18,7 @@ from .propagate import Propagation, is_conflict
 
 
 def refuse_given_shapes(
-    graph: Graph, said: Mapping[str, Declared], error: Unconvertible, table: RuleTable
+    graph: Graph, variables: Mapping[str, Declared], error: Unconvertible, table: RuleTable
 ) -> None:
     """Raise UsageError where shapes that callers gave, or that were guessed, may be the reason.
 
@@ -30,7 +30,7 @@ def refuse_given_shapes(
     wrong = dict(find_contradicted_inputs(graph))
     if wrong:
         raise UsageError(f"{reason}: {show_inputs(wrong)}?") from error
-    inferred = InputShapes(graph, said)
+    inferred = InputShapes(graph, variables)
     if inferred.guessed and inferred.undetermined:
         taken = {v: s for v in inferred.undetermined if (s := inferred.shape_of(v)) is not None}
         guessed = ", ".join(f"{v.name!r} was taken to be {show_shape(s)}" for v, s in taken.items())
@@ -50,9 +50,9 @@ def find_contradicted_inputs(graph: Graph) -> Iterator[tuple[str, Shape]]:
 
     Of the shapes that were given, only the ranks are used, and those only where they fit.
     """
-    given = [v for v in graph.inputs if v.shape is not None]
-    instead = {v: Value(v.name, v.dtype) for v in given}
-    if not given:
+    inputs = [v for v in graph.inputs if v.shape is not None]
+    instead = {v: Value(v.name, v.dtype) for v in inputs}
+    if not inputs:
         return
     blank = replace(replace_values(graph, instead), inputs=tuple(instead.values()))
     free = Propagation(blank.nodes, {})
@@ -68,11 +68,11 @@ def find_contradicted_inputs(graph: Graph) -> Iterator[tuple[str, Shape]]:
             yield v.name, _merge_shapes(v.ranked_shape, shape)
 
 
-def _merge_shapes(given: Shape, shape: Shape) -> Shape:
+def _merge_shapes(user_shape: Shape, shape: Shape) -> Shape:
     """``shape``, with the sizes that were given where it has no number."""
-    if len(given) != len(shape):
+    if len(user_shape) != len(shape):
         return shape
-    return tuple(d if isinstance(d, int) else e for d, e in zip(shape, given, strict=True))
+    return tuple(d if isinstance(d, int) else e for d, e in zip(shape, user_shape, strict=True))
 
 
 def _format_layers(problem: Problem) -> str:

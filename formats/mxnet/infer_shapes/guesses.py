@@ -29,9 +29,9 @@ def guess_broadcast(node: Node, ask: Ask) -> Iterator[tuple[Value, Shape]]:
     out = ask(node.outputs[0])
     for one, other in (node.inputs, node.inputs[::-1]):
         if out is not None and one is not None and other is not None:
-            beside = ask(other) or ()
-            if len(beside) <= len(out):
-                pairs = zip(out, padded_shape(beside, len(out)), strict=True)
+            shape = ask(other) or ()
+            if len(shape) <= len(out):
+                pairs = zip(out, padded_shape(shape, len(out)), strict=True)
                 yield one, tuple(d if e == 1 else None for d, e in pairs)
 
 
@@ -68,11 +68,11 @@ def _may_hold(shape: Shape, count: int) -> bool:
 def _may_reshape(shape: Shape, codes: Ints) -> bool:
     if not codes or min(codes) < -1 or 0 in codes:
         return True
-    made = math.prod(c for c in codes if c > 0)
+    new_size = math.prod(c for c in codes if c > 0)
     if -1 not in codes:
-        return _may_hold(shape, made)
-    whole = math.prod(d for d in shape if isinstance(d, int))
-    return not all(isinstance(d, int) for d in shape) or whole % made == 0
+        return _may_hold(shape, new_size)
+    size = math.prod(d for d in shape if isinstance(d, int))
+    return not all(isinstance(d, int) for d in shape) or size % new_size == 0
 
 
 def _is_not_broadcast(node: Node, ask: Ask) -> bool:

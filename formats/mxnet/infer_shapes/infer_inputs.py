@@ -29,26 +29,26 @@ MOST_WASTED = 16  # evaluations for each node, of guesses that were dropped
 ALL_TYPED = ALIKE | set("Convolution Convolution_v1 Deconvolution FullyConnected RNN".split())
 
 
-def complete_inputs(graph: Graph, said: Mapping[str, Declared]) -> Graph:
+def complete_inputs(graph: Graph, variables: Mapping[str, Declared]) -> Graph:
     """Return ``graph`` with a shape and a type on every input that operators tell one of.
 
-    ``said`` is what the variables' nodes say. Sizes that nothing tells are named after their
+    ``variables`` is what their nodes declare. Sizes that nothing tells are named after their
     axes; an input's names are its own, as equal names are equal sizes.
 
     Raises:
         UsageError: naming the inputs that are read and whose rank nothing determines.
     """
-    inferred = InputShapes(graph, said)
+    inferred = InputShapes(graph, variables)
     unknown = [v for v in inferred.open if inferred.shape_of(v) is None]
     if unknown:
         raise UsageError(ask_for_shapes(graph, unknown))
     names = _Names(d for v in graph.inputs for d in v.shape or () if isinstance(d, str))
-    types = infer_types(graph, said)
+    types = infer_types(graph, variables)
     instead = {}
     for v in graph.inputs:
         shape = v.shape
-        if shape is None and (found := inferred.shape_of(v)) is not None:
-            shape = tuple(map(names.make_distinct, found))
+        if shape is None and (dims := inferred.shape_of(v)) is not None:
+            shape = tuple(map(names.make_distinct, dims))
         instead[v] = Value(v.name, types.get(v, DType.FLOAT32), shape)
     renewed = replace_values(graph, instead)
     return replace(renewed, inputs=tuple(instead[v] for v in graph.inputs))
@@ -81,9 +81,9 @@ class InputShapes:
     ``guessed``; one that contradicts a node is dropped.
     """
 
-    def __init__(self, graph: Graph, said: Mapping[str, Declared]) -> None:
+    def __init__(self, graph: Graph, variables: Mapping[str, Declared]) -> None:
         shapes = {
-            v: s for v in graph.inputs if (s := said.get(v.name, Declared()).shape) is not None
+            v: s for v in graph.inputs if (s := variables.get(v.name, Declared()).shape) is not None
         }
         read = set(graph.outputs)
         for node in graph.nodes:
@@ -152,31 +152,31 @@ def collect_guesses(guess: Callable[..., Iterator[Guess]], *arguments: Any) -> l
         return []
 
 
-def infer_types(graph: Graph, said: Mapping[str, Declared]) -> dict[Value, DType]:
+def infer_types(graph: Graph, variables: Mapping[str, Declared]) -> dict[Value, DType]:
     """The element type of each value for which that of the nearest value that must have the same
     is known.
     """
     near: dict[Value, list[Node]] = {}
-    found: dict[Value, DType] = {}
+    types: dict[Value, DType] = {}
     for v in graph.inputs:
-        dtype = v.dtype or said.get(v.name, Declared()).dtype
+        dtype = v.dtype or variables.get(v.name, Declared()).dtype
         if dtype is not None:
-            found[v] = dtype
+            types[v] = dtype
     for node in graph.nodes:
         for value in _values_of_one_type(node):
             near.setdefault(value, []).append(node)
             if value.dtype is not None:
-                found[value] = value.dtype
-    queue, seen = deque(found), set()
+                types[value] = value.dtype
+    queue, seen = deque(types), set()
     while queue:
         value = queue.popleft()
         for node in near.get(value, ()):
             if node not in seen:
                 seen.add(node)
-                new = [v for v in _values_of_one_type(node) if v not in found]
-                found.update(dict.fromkeys(new, found[value]))
+                new = [v for v in _values_of_one_type(node) if v not in types]
+                types.update(dict.fromkeys(new, types[value]))
                 queue.extend(new)
-    return found
+    return types
 
 
 def _values_of_one_type(node: Node) -> list[Value]:

@@ -90,7 +90,7 @@ class Propagation:
     def _evaluate(self, part: Node, is_assumed: bool) -> list[tuple[Value, Shape]]:
         self.evaluations += 1
         try:
-            found = infer_relations(part, self.shape_of)
+            shapes = infer_relations(part, self.shape_of)
             if is_assumed and is_contradicted(part, self.shape_of):
                 raise Contradiction(part)
         except ERRORS:  # a node that is not as it should be; its rule will say so
@@ -98,7 +98,7 @@ class Propagation:
                 raise Contradiction(part) from None
             self._broken.add(part)
             return []
-        return found
+        return shapes
 
     def _learn(
         self, value: Value, shape: Shape, changed: dict[Value, Shape | None] | None

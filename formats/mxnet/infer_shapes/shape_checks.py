@@ -202,8 +202,8 @@ def _check_reshape_like(
     x: Shape, like: Shape, *, lhs_begin: int | None = None, lhs_end: int | None = None,
     rhs_begin: int | None = None, rhs_end: int | None = None,
 ) -> None:  # fmt: skip
-    whole = (lhs_begin, lhs_end, rhs_begin, rhs_end) == (None,) * 4
-    if whole and all(isinstance(d, int) for d in (*x, *like)):
+    is_full = (lhs_begin, lhs_end, rhs_begin, rhs_end) == (None,) * 4
+    if is_full and all(isinstance(d, int) for d in (*x, *like)):
         own, other = (math.prod(d for d in s if isinstance(d, int)) for s in (x, like))
         require(own == other, f"{own} elements in the shape {show_shape(like)}")
 

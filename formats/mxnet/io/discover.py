@@ -65,11 +65,11 @@ class Candidate(NamedTuple):
 
     def epoch(self, prefix: str) -> int | None:
         """The number behind ``prefix`` at the end of a parameter file's name."""
-        found = ANY_EPOCH.search(self.name)
-        if found is None or self.name == f"{prefix}.params":
+        match = ANY_EPOCH.search(self.name)
+        if match is None or self.name == f"{prefix}.params":
             return None
-        is_own = self.name[: found.start()] == prefix
-        return int(found[1]) if is_own or EPOCH.search(self.name) else None
+        is_own = self.name[: match.start()] == prefix
+        return int(match[1]) if is_own or EPOCH.search(self.name) else None
 
     @property
     def is_symbol(self) -> bool:
@@ -103,7 +103,7 @@ def find(path: Path, params: Any, epoch: int | None) -> Files:
     """
     if params is not None and epoch is not None:
         raise UsageError("name the parameter file or its epoch, not both")
-    given = None if params is None else _read_given_params(params)
+    weights = None if params is None else _read_given_params(params)
     if path.is_file() and is_archive(path, read_head(path)):
         with Archive(path) as archive:
             files = [
@@ -111,18 +111,18 @@ def find(path: Path, params: Any, epoch: int | None) -> Files:
                       partial(archive.params, m))
                 for m in archive.names
             ]  # fmt: skip
-            return _pair(_select_single(files, path), files, given, epoch, str(path))
+            return _pair(_select_single(files, path), files, weights, epoch, str(path))
     if path.is_dir():
         files = _files(path)
         if any(f.is_symbol for f in files) or not _symbol_path(path).is_file():
-            return _pair(_select_single(files, path), files, given, epoch, str(path))
+            return _pair(_select_single(files, path), files, weights, epoch, str(path))
     symbol = _symbol_named(path)
     if looks_like_params(symbol.head) or symbol.name.endswith(".params"):
-        if given is not None or epoch is not None:
+        if weights is not None or epoch is not None:
             raise UsageError(f"{path} is a parameter file: name the symbol")
-        symbol, given = _symbol_of(symbol, path), symbol.params()
+        symbol, weights = _symbol_of(symbol, path), symbol.params()
     folder = Path(symbol.name).parent
-    return _pair(symbol, _files(folder, heads=False), given, epoch, str(folder))
+    return _pair(symbol, _files(folder, heads=False), weights, epoch, str(folder))
 
 
 def params_path(symbol: str, epoch: int = 0) -> str:
@@ -169,26 +169,26 @@ def _read_given_params(params: Any) -> Params:
 
 
 def _symbol_named(path: Path) -> Candidate:
-    beside = _symbol_path(path)
-    if path.is_file() or not beside.is_file():
+    sibling = _symbol_path(path)
+    if path.is_file() or not sibling.is_file():
         refuse_missing(path)
         if not path.is_file():
             raise MalformedFile(path, "not a regular file")
         return _file(path)
-    return _file(beside)
+    return _file(sibling)
 
 
 def _symbol_of(params: Candidate, path: Path) -> Candidate:
     """The symbol beside a parameter file that was named alone."""
     prefixes = (params.prefix, ANY_EPOCH.sub("", params.name), params.name.removesuffix(".params"))
-    beside = Path(prefixes[0] + SYMBOL)
-    beside = next((p for n in prefixes if (p := Path(n + SYMBOL)).is_file()), beside)
-    if not beside.is_file():
+    sibling = Path(prefixes[0] + SYMBOL)
+    sibling = next((p for n in prefixes if (p := Path(n + SYMBOL)).is_file()), sibling)
+    if not sibling.is_file():
         raise MalformedFile(
-            path, f"a parameter file, and its symbol is not at {beside}: name the symbol, and "
+            path, f"a parameter file, and its symbol is not at {sibling}: name the symbol, and "
             "this as its parameters"
         )  # fmt: skip
-    return _file(beside)
+    return _file(sibling)
 
 
 def _file(path: Path, head: bytes | None = None) -> Candidate:
@@ -199,10 +199,10 @@ def _file(path: Path, head: bytes | None = None) -> Candidate:
 
 def _files(folder: Path, heads: bool = True) -> list[Candidate]:
     """The files of a folder; without ``heads`` their names alone tell what they are."""
-    found = sorted(p for p in folder.iterdir() if p.is_file())
-    if heads and len(found) > MOST_FILES:
-        raise UsageError(f"{folder} holds {len(found)} files: name the symbol among them")
-    return [_file(p, None if heads else b"") for p in found]
+    paths = sorted(p for p in folder.iterdir() if p.is_file())
+    if heads and len(paths) > MOST_FILES:
+        raise UsageError(f"{folder} holds {len(paths)} files: name the symbol among them")
+    return [_file(p, None if heads else b"") for p in paths]
 
 
 def _text(path: Path) -> bytes:
@@ -212,27 +212,27 @@ def _text(path: Path) -> bytes:
 
 
 def _select_single(files: Sequence[Candidate], where: Path) -> Candidate:
-    found = [f for f in files if f.is_symbol]
-    if not found and any(f.is_params for f in files):
+    syms = [f for f in files if f.is_symbol]
+    if not syms and any(f.is_params for f in files):
         raise MalformedFile(where, UNSAVED)
-    if not found:
+    if not syms:
         raise MalformedFile(where, "holds no MXNet symbol")
-    if len(found) > 1:
-        raise UsageError(f"{where} holds several symbols: {_format_names(found)}; name one of them")
-    return found[0]
+    if len(syms) > 1:
+        raise UsageError(f"{where} holds several symbols: {_format_names(syms)}; name one of them")
+    return syms[0]
 
 
 def _pair(
     symbol: Candidate,
     files: Sequence[Candidate],
-    given: Params | None,
+    weights: Params | None,
     epoch: int | None,
     where: str,
 ) -> Files:
     """A symbol and its parameters: those of its prefix, else the only ones there are."""
     text = symbol.text()
-    if given is not None:
-        return Files(symbol.name, text, given)
+    if weights is not None:
+        return Files(symbol.name, text, weights)
     params = [f for f in files if f.is_params and f.name != symbol.name]
     own = [f for f in params if f.belongs_to(symbol.prefix)]
     if not own and sum(f.is_symbol for f in files) <= 1:
@@ -249,16 +249,16 @@ def _pair(
     )
 
 
-def _epoch(found: Sequence[Candidate], epoch: int | None, symbol: Candidate) -> Candidate | None:
+def _epoch(files: Sequence[Candidate], epoch: int | None, symbol: Candidate) -> Candidate | None:
     numbered: dict[int, list[Candidate]] = {}
-    for f in found:
+    for f in files:
         if (number := f.epoch(symbol.prefix)) is not None:
             numbered.setdefault(number, []).append(f)
     if epoch is not None and epoch not in numbered:
         known = ", ".join(map(str, sorted(numbered))) or "none"
         raise UsageError(f"{symbol.name} has no parameters of epoch {epoch}; there are: {known}")
     if not numbered:
-        return found[0] if found else None
+        return files[0] if files else None
     chosen = max(numbered) if epoch is None else epoch
     if len(numbered[chosen]) > 1:
         names = _format_names(numbered[chosen])
@@ -271,5 +271,5 @@ def _base_name(name: str) -> str:
     return re.split(r"[/\\:]", name)[-1]
 
 
-def _format_names(found: Iterable[Candidate]) -> str:
-    return ", ".join(_base_name(f.name) for f in found)
+def _format_names(files: Iterable[Candidate]) -> str:
+    return ", ".join(_base_name(f.name) for f in files)

@@ -95,14 +95,14 @@ def read_params(
             return parse_params(file.read(length), name)
         refuse_other(name, head, PARAMETERS)
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-            whole = memoryview(mapped)
-            view = whole[start : start + length]
+            buffer = memoryview(mapped)
+            view = buffer[start : start + length]
             try:
                 place = partial(_from_file, path, file_id(file), start)
                 return _Reader(view, name, place).read()
             finally:
                 view.release()
-                whole.release()
+                buffer.release()
 
 
 def parse_params(data: bytes, name: str) -> Params:
@@ -113,9 +113,9 @@ def parse_params(data: bytes, name: str) -> Params:
     return _Reader(memoryview(data), name, partial(_from_memory, data)).read()
 
 
-def _name_arrays(path: str, found: list[tuple[str, Tensor]]) -> Params:
+def _name_arrays(path: str, pairs: list[tuple[str, Tensor]]) -> Params:
     """The arrays of a zip; one that was written from a list calls them ``arr_0``, ``arr_1``, …"""
-    names, tensors = tuple(n for n, _ in found), tuple(t for _, t in found)
+    names, tensors = tuple(n for n, _ in pairs), tuple(t for _, t in pairs)
     numbered = names == tuple(f"arr_{i}" for i in range(len(names)))
     return _require_distinct_names(Params(path, tensors, () if numbered else names))
 
@@ -156,9 +156,9 @@ class _Reader:
         packed = _struct(layout)
         if self.at + packed.size > len(self.view):
             raise self.fail(f"the file ends within {what}")
-        found = packed.unpack_from(self.view, self.at)
+        values = packed.unpack_from(self.view, self.at)
         self.at += packed.size
-        return found
+        return values
 
     def read(self) -> Params:
         if not looks_like_params(bytes(self.view[:8])):
@@ -174,10 +174,10 @@ class _Reader:
         )
 
     def count(self, what: str, least: int) -> int:
-        (found,) = self.take("Q", f"the number of {what}")
-        if found > MOST_ARRAYS or found * least > len(self.view) - self.at:
-            raise self.fail(f"claims {found} {what} in the {len(self.view) - self.at} bytes left")
-        return found
+        (number,) = self.take("Q", f"the number of {what}")
+        if number > MOST_ARRAYS or number * least > len(self.view) - self.at:
+            raise self.fail(f"claims {number} {what} in the {len(self.view) - self.at} bytes left")
+        return number
 
     def name(self) -> str:
         (size,) = self.take("Q", "a name's length")

@@ -77,10 +77,10 @@ def parse_symbol(text: bytes | str, path: str = "symbol") -> Symbol:
 
 
 def _require_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
         raise ValueError("an object has one key twice")
-    return found
+    return mapping
 
 
 class _Entry(NamedTuple):
@@ -133,12 +133,12 @@ class _Parsing:
     def flag(self, raw: Mapping[str, Any], key: str, place: str, default: int) -> int:
         """A number among the symbol's own attributes, which are written ``["int", number]``."""
         attrs = raw.get("attrs")
-        found = attrs.get(key) if isinstance(attrs, dict) else None
-        if found is None:
+        value = attrs.get(key) if isinstance(attrs, dict) else None
+        if value is None:
             return default
-        if not isinstance(found, list) or len(found) != 2 or type(found[1]) is not int:
+        if not isinstance(value, list) or len(value) != 2 or type(value[1]) is not int:
             raise self.fail(f"{key} is not ['int', number]", f"{place}.attrs")
-        return found[1]
+        return value[1]
 
     def read_declared(self, attrs: Texts, np_shape: bool, place: str) -> Declared:
         try:
@@ -159,11 +159,11 @@ class _Parsing:
                 raise self.fail("a graph that TVM compiled, not a symbol", where)
             attrs: Texts = {}
             for key in ("param", "attr", "attrs"):
-                given = node.get(key)
-                if given and not isinstance(given, dict):
+                raw_attrs = node.get(key)
+                if raw_attrs and not isinstance(raw_attrs, dict):
                     raise self.fail(f"{key} is not an object", where)
-                if given:
-                    attrs.update(_texts(given))
+                if raw_attrs:
+                    attrs.update(_texts(raw_attrs))
             bodies = node.get("subgraphs") or []
             if not isinstance(bodies, list):
                 raise self.fail("subgraphs is not a list", where)
@@ -172,31 +172,31 @@ class _Parsing:
             yield _Entry(canonical_name(op, version), name, attrs, links, bodies)
 
     def word(self, node: Mapping[str, Any], key: str, place: str) -> str:
-        found = node.get(key)
-        if not isinstance(found, str) or not found:
+        value = node.get(key)
+        if not isinstance(value, str) or not value:
             raise self.fail(f"a node has no {key}", place)
         try:
-            return found if found.isascii() else found.encode().decode()
+            return value if value.isascii() else value.encode().decode()
         except UnicodeEncodeError:
-            raise self.fail(f"{key} {ascii(found)[:80]} is no text", place) from None
+            raise self.fail(f"{key} {ascii(value)[:80]} is no text", place) from None
 
     def links(self, raw: Any, place: str, total: int) -> list[Link]:
         if not isinstance(raw, list):
             raise self.fail("is not a list of [node, output] pairs", place)
-        found = []
+        links = []
         for link in raw:
             good = isinstance(link, list) and 2 <= len(link) <= 3
             if not good or set(map(type, link)) != {int} or min(link) < 0:
                 raise self.fail(f"{str(link)[:60]} is not a [node, output] pair", place)
             if link[0] >= total:
                 raise self.fail(f"reads node {link[0]}, and there are {total}", place)
-            found.append((link[0], link[1]))
-        return found
+            links.append((link[0], link[1]))
+        return links
 
     def order(self, entries: list[_Entry], heads: list[Link], place: str) -> list[int]:
         """Nodes the heads need, each behind what it reads; the order of nnvm's DFSVisit."""
         is_done: dict[int, bool] = {}  # False: what the node reads is being looked at
-        found: list[int] = []
+        indices: list[int] = []
         stack = [node for node, _ in reversed(heads)]
         while stack:
             index = stack[-1]
@@ -204,7 +204,7 @@ class _Parsing:
                 stack.pop()
                 if not is_done[index]:
                     is_done[index] = True
-                    found.append(index)
+                    indices.append(index)
                 continue
             is_done[index] = False
             for node, _ in reversed(entries[index].links):
@@ -216,18 +216,18 @@ class _Parsing:
                     )
                 if node not in is_done:
                     stack.append(node)
-        return found
+        return indices
 
     def counts(self, links: list[list[Link]], place: str) -> dict[int, int]:
         """How many outputs of each node are read."""
-        found: dict[int, int] = {}
+        counts: dict[int, int] = {}
         for some in links:
             for node, output in some:
-                found[node] = max(found.get(node, 0), output + 1)
-        if sum(n - 1 for n in found.values()) > MOST_OUTPUTS:
-            node = max(found, key=found.__getitem__)
-            raise self.fail(f"output {found[node] - 1} of node {node} is read", place)
-        return found
+                counts[node] = max(counts.get(node, 0), output + 1)
+        if sum(n - 1 for n in counts.values()) > MOST_OUTPUTS:
+            node = max(counts, key=counts.__getitem__)
+            raise self.fail(f"output {counts[node] - 1} of node {node} is read", place)
+        return counts
 
 
 class _Growing:
@@ -278,8 +278,8 @@ def _new_name(op: str, index: int, taken: Container[str]) -> str:
     return name
 
 
-def _texts(given: Mapping[str, Any]) -> Texts:
-    return {k: v if isinstance(v, str) else json.dumps(v) for k, v in given.items()}
+def _texts(attrs: Mapping[str, Any]) -> Texts:
+    return {k: v if isinstance(v, str) else json.dumps(v) for k, v in attrs.items()}
 
 
 def _normalize_annotations(attrs: Mapping[str, str]) -> Texts:

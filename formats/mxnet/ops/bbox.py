@@ -192,14 +192,14 @@ def read_bipartite_matching(g, x, *, is_ascend=False, threshold: float, topk=-1)
         pair = g.Div(best, width), g.Mod(best, width)
         hits = [g.And(g.Equal(g.index_range(s), at), real)
                 for s, at in zip((rows, columns), pair, strict=True)]  # fmt: skip
-        found = [g.Where(hit, g.cast_like(other, x), old)
+        carry = [g.Where(hit, g.cast_like(other, x), old)
                  for hit, other, old in zip(hits, pair[::-1], partners, strict=True)]  # fmt: skip
         taken = g.Or(g.Unsqueeze(hits[0], [2]), g.Unsqueeze(hits[1], [1]))
-        return go, g.Where(taken, never, left), *found
+        return go, g.Where(taken, never, left), *carry
 
     _, *done = g.loop(step, g.Squeeze(most, [0]), g.const(True), scores, *none)
-    whole = [g.Shape(x, end=x.rank - 2)] if x.rank > 2 else []
+    batch = [g.Shape(x, end=x.rank - 2)] if x.rank > 2 else []
     return tuple(
-        g.Reshape(v, g.Concat(*whole, g.shape_from([s]), axis=0))
+        g.Reshape(v, g.Concat(*batch, g.shape_from([s]), axis=0))
         for v, s in zip(done, (rows, columns), strict=True)
     )

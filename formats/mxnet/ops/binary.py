@@ -327,10 +327,10 @@ writes("Sum")(partial(write_variadic, BINARY["Add"]))
 @writes("Mod")
 def write_mod(s, x, y, *, fmod):
     """Of floats, exact in MXNet for numbers that are not negative; it gives 0 for a divisor 0."""
-    whole = s.broadcast_mod(s.abs(x), s.abs(y))
-    nothing = s.broadcast_div(s.zeros_like(whole), s.abs(y))  # NaN where the divisor is 0
-    rest = s.broadcast_add(whole, nothing)
-    zero = s.zeros_like(whole)
+    remainder = s.broadcast_mod(s.abs(x), s.abs(y))
+    nothing = s.broadcast_div(s.zeros_like(remainder), s.abs(y))  # NaN where the divisor is 0
+    rest = s.broadcast_add(remainder, nothing)
+    zero = s.zeros_like(remainder)
     sign = s.broadcast_lesser(s.broadcast_add(zero, x), zero)
     rest = s.where(sign, s.negative(rest), rest)
     if fmod:

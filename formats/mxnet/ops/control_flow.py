@@ -46,9 +46,9 @@ def read_foreach(
     require_outputs(subgraph0, num_out_data, len(states))
 
     def step(g, *now):
-        given = dict(zip(places, (*now, *rest), strict=True))
-        found = call_body(g, subgraph0, [given[i] for i in range(len(given))])
-        return *found[num_out_data:], *found[:num_out_data]
+        inputs = dict(zip(places, (*now, *rest), strict=True))
+        outputs = call_body(g, subgraph0, [inputs[i] for i in range(len(inputs))])
+        return *outputs[num_out_data:], *outputs[:num_out_data]
 
     results = g.scan(step, states, data)
     return (*results[len(states) :], *results[: len(states)])
@@ -98,11 +98,11 @@ def read_while_loop(
         inside = list(operands)
         for at, v in zip(places, variables, strict=True):
             inside[at] = v
-        found = call_body(g, subgraph1, pick_operands(inside, func_input_locs))
-        for at, v in zip(places, found[num_out_data:], strict=True):
+        outputs = call_body(g, subgraph1, pick_operands(inside, func_input_locs))
+        for at, v in zip(places, outputs[num_out_data:], strict=True):
             inside[at] = v
         go = make_condition(g, subgraph0, pick_operands(inside, cond_input_locs))
-        return go, *found[num_out_data:], *found[:num_out_data]
+        return go, *outputs[num_out_data:], *outputs[:num_out_data]
 
     go = make_condition(g, subgraph0, pick_operands(operands, cond_input_locs))
     results = g.loop(step, max_iterations, go, *first)
@@ -150,8 +150,8 @@ def close_over(graph: Graph) -> tuple[Graph, list[Value]]:
     graph = drop_dead(graph)
     read = list(dict.fromkeys(_read(graph)))
     inside = {v: Value(v.name or f"inside{i}", v.dtype, v.shape) for i, v in enumerate(read)}
-    made = replace_values(graph, inside)
-    return replace(made, inputs=tuple(inside.values())), read
+    closure = replace_values(graph, inside)
+    return replace(closure, inputs=tuple(inside.values())), read
 
 
 def _read(graph: Graph) -> Iterable[Value]:
@@ -181,9 +181,9 @@ def write_if(s, condition, *, then_branch: Graph, else_branch: Graph):
     require(all(may_have_one_shape(a, b) for a, b in pairs), "branches that give other shapes")
     if s.is_inner:
         return emit_select(s, condition, then_branch, else_branch)
-    asked = Value("condition", condition.dtype, condition.shape)
+    inside = Value("condition", condition.dtype, condition.shape)
     copied = Value("holds", condition.dtype, condition.shape)
-    asking = Graph("condition", (asked,), (copied,), (copy_of(asked, copied),), "mxnet")
+    asking = Graph("condition", (inside,), (copied,), (copy_of(inside, copied),), "mxnet")
     bodies, reads = zip(*map(close_over, (then_branch, else_branch)), strict=True)
     read = list(dict.fromkeys([condition, *reads[0], *reads[1]]))
     return s["_cond"](
@@ -205,11 +205,11 @@ def may_have_one_shape(a: Value, b: Value) -> bool:
 def emit_select(s, condition, then_branch: Graph, else_branch: Graph):
     """Both branches, and a choice: MXNet tells no shapes of a ``_cond`` inside of a loop."""
     s.nodes += [*then_branch.nodes, *else_branch.nodes]
-    found = []
+    outputs = []
     for a, b in zip(then_branch.outputs, else_branch.outputs, strict=True):
-        asked = s.Reshape(condition, shape=(1,) * max(a.rank, 1))
-        found.append(s.where(s.broadcast_like(asked, a), a, b))
-    return tuple(found)
+        mask = s.Reshape(condition, shape=(1,) * max(a.rank, 1))
+        outputs.append(s.where(s.broadcast_like(mask, a), a, b))
+    return tuple(outputs)
 
 
 def copy_of(value: Value, copied: Value) -> Node:
@@ -254,33 +254,33 @@ def emit_foreach(s, numbers: Value, states: Sequence[Value], body: Graph):
     count, still, *inner = body.inputs
     results = (*body.outputs[len(states) + 1 :], *body.outputs[1 : len(states) + 1])
     always = s.const(np.ones(1, np.float32), name=f"{s.name}/going")
-    made, read = close_over(replace(body, outputs=results))
+    closure, read = close_over(replace(body, outputs=results))
     outside = {still: always, count: numbers, **dict(zip(inner, states, strict=True))}
     data = [count] if count in read else []
     if not data:  # MXNet counts turns by what it goes over
-        made, read = depend_on_iteration(made, read, count, numbers)
+        closure, read = depend_on_iteration(closure, read, count, numbers)
         data = [count]
     held = (*data, *inner)
     rest = [v for v in read if v not in held]
-    found = s["_foreach"](
-        *(outside.get(v, v) for v in (*held, *rest)), subgraph0=made, num_args=1 + len(read),
+    outputs = s["_foreach"](
+        *(outside.get(v, v) for v in (*held, *rest)), subgraph0=closure, num_args=1 + len(read),
         num_outputs=len(results), num_out_data=len(results) - len(states),
         in_data_locs=positions_of(data, read), in_state_locs=positions_of(inner, read),
         remain_locs=positions_of(rest, read), outputs=len(results),
     )  # fmt: skip
-    found = found if isinstance(found, tuple) else (found,)
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
     stacked = len(results) - len(states)
     scanned = [
         s.Reshape(v, shape=(-1,)) if result.shape == () else v
-        for v, result in zip(found[:stacked], results, strict=False)
+        for v, result in zip(outputs[:stacked], results, strict=False)
     ]
-    return (*found[stacked:], *scanned)
+    return (*outputs[stacked:], *scanned)
 
 
-def depend_on_iteration(made: Graph, read: list[Value], count: Value, numbers: Value):
+def depend_on_iteration(closure: Graph, read: list[Value], count: Value, numbers: Value):
     """Let a body read the number of the turn: added to its first result as nothing."""
     inside = Value(count.name, count.dtype, count.shape)
-    first = made.outputs[0]
+    first = closure.outputs[0]
     parts = [Value(f"{first.name}/{n}", first.dtype) for n in ("none", "nothing", "counted")]
     nodes = [
         Node("zeros_like", (inside,), (parts[0],), {}, "mxnet", parts[0].name),
@@ -294,11 +294,11 @@ def depend_on_iteration(made: Graph, read: list[Value], count: Value, numbers: V
         ),
         Node("broadcast_add", (first, parts[1]), (parts[2],), {}, "mxnet", parts[2].name),
     ]
-    outputs = (parts[2], *made.outputs[1:])
-    whole = replace(made, nodes=(*made.nodes, *nodes), outputs=outputs)
-    order = dict(zip(made.inputs, read, strict=True)) | {inside: count}
-    found = list(dict.fromkeys(_read(whole)))
-    return replace(whole, inputs=tuple(found)), [order[v] for v in found]
+    outputs = (parts[2], *closure.outputs[1:])
+    graph = replace(closure, nodes=(*closure.nodes, *nodes), outputs=outputs)
+    order = dict(zip(closure.inputs, read, strict=True)) | {inside: count}
+    inputs = list(dict.fromkeys(_read(graph)))
+    return replace(graph, inputs=tuple(inputs)), [order[v] for v in inputs]
 
 
 def storage_type_name(value: Value) -> str:
@@ -330,7 +330,7 @@ def emit_while_loop(s, most: Value | None, going, states: Sequence[Value], body:
     inner = [count, still, *body.inputs[2:]]
     outside = dict(zip(inner, (*begin, *states), strict=True)) | {limit: most}
     read = list(dict.fromkeys([*inner, *func_read, *cond_read]))
-    found = s["_while_loop"](
+    outputs = s["_while_loop"](
         *(outside.get(v, v) for v in read),
         subgraph0=cond,
         subgraph1=func,
@@ -343,4 +343,4 @@ def emit_while_loop(s, most: Value | None, going, states: Sequence[Value], body:
         func_var_locs=positions_of(inner, func_read),
         outputs=len(results),
     )
-    return found[2:]
+    return outputs[2:]

@@ -25,8 +25,8 @@ CHANNELS_LAST = ("NWC", "NHWC", "NDHWC")
 def window(kernel: Ints, stride: Ints, dilate: Ints, pad: Ints):
     """A sliding window as ONNX spells it; MXNet leaves out what is 1 (or, for pads, 0)."""
     ones = (1,) * len(kernel)
-    for given in (stride, dilate, pad):
-        require(len(given) in (0, len(kernel)), f"{given} does not fit the kernel {kernel}")
+    for values in (stride, dilate, pad):
+        require(len(values) in (0, len(kernel)), f"{values} does not fit the kernel {kernel}")
     return {
         "kernel_shape": kernel,
         "strides": stride or ones,
@@ -89,8 +89,8 @@ def read_deconvolution(
 ):  # fmt: skip
     frame = window(kernel, stride, dilate, pad)
     is_plain = not any(target_shape) and num_group == 1 and layout in CHANNELS_FIRST
-    if requantized and is_plain and (found := phases(x, w, frame, adj or (0, 0))):
-        return convolve_phases(g, x, w, b, found)
+    if requantized and is_plain and (by_axis := phases(x, w, frame, adj or (0, 0))):
+        return convolve_phases(g, x, w, b, by_axis)
 
     def apply(x, w):
         check_channels(x, kernel, w.ranked_shape[0])
@@ -249,8 +249,8 @@ def solve_pads(
     if output_shape is None or not x.is_static:
         raise ConversionError("an output_shape over a dynamic size")
     axes = zip(x.static_shape[2:], strides, more, kernel_shape, dilations, strict=True)
-    whole = [s * (d - 1) + m + (k - 1) * e + 1 for d, s, m, k, e in axes]
-    over = [w - o for w, o in zip(whole, output_shape[-len(whole) :], strict=True)]
+    sizes = [s * (d - 1) + m + (k - 1) * e + 1 for d, s, m, k, e in axes]
+    over = [w - o for w, o in zip(sizes, output_shape[-len(sizes) :], strict=True)]
     small = [math.floor(o / 2) for o in over]
     large = [o - s for o, s in zip(over, small, strict=True)]
     return (*small, *large) if auto_pad == "SAME_UPPER" else (*large, *small)

@@ -200,8 +200,8 @@ def write_range(s, start, limit, delta, *, sizes: Hint[Sizes | None] = None):
     first, step = scalar_value(start), scalar_value(delta)
     if sizes is None:
         return _range_of(s, start, limit, delta)
-    whole = isinstance(first, int) and isinstance(step, int) and step > 0
-    require(whole, "steps to a size of a tensor that are no integers")
+    is_integer = isinstance(first, int) and isinstance(step, int) and step > 0
+    require(is_integer, "steps to a size of a tensor that are no integers")
     above = combine("+", combine("-", sizes[0], first), step - 1)
     steps = s["_mul_scalar"](emit_arange(s, combine("/", above, step)), scalar=step)
     return s.Cast(s["_plus_scalar"](steps, scalar=first), dtype=start.type.value)

@@ -42,9 +42,9 @@ def read_ediff1d(
     to_begin_scalar: float | None = None, to_end_scalar: float | None = None,
 ):  # fmt: skip
     """Differences of the flattened tensor, between what is to stand before and behind them."""
-    given = [v for v in (first, second) if v is not None]
-    begin = given.pop(0) if to_begin_arr_given else None
-    end = given.pop(0) if to_end_arr_given else None
+    operands = [v for v in (first, second) if v is not None]
+    begin = operands.pop(0) if to_begin_arr_given else None
+    end = operands.pop(0) if to_end_arr_given else None
     twice = (begin, to_begin_scalar), (end, to_end_scalar)
     require(all(None in pair for pair in twice), "a tensor and a number for one end")
     if to_begin_scalar is not None:
@@ -81,10 +81,10 @@ def read_percentile(
     count = g.multiply_sizes([sizes[a] for a in axes])
     ordered = g.TopK(flat, g.shape_from([count]), axis=len(kept), largest=0, outputs=2)[0]
     share = g.cast(q, flat.type) if q_scalar is None else g.const(q_scalar, flat.type)
-    found = interpolate(g, ordered, percentile_position(g, share, count, flat), interpolation)
-    last = found.rank - 1
-    found = g.Transpose(found, perm=(last, *range(last))) if share.rank else found
-    return g.Unsqueeze(found, [a + share.rank for a in axes]) if keepdims else found
+    y = interpolate(g, ordered, percentile_position(g, share, count, flat), interpolation)
+    last = y.rank - 1
+    y = g.Transpose(y, perm=(last, *range(last))) if share.rank else y
+    return g.Unsqueeze(y, [a + share.rank for a in axes]) if keepdims else y
 
 
 def as_float(g, x: Value):

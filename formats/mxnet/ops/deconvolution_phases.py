@@ -38,8 +38,8 @@ def phases(x: Value, w: Value, frame, adj: Ints) -> list[list[Phase]]:
     if others != [stride] or stride not in STRIDES or {*frame["dilations"]} != {1}:
         return []
     sizes = zip(frame["kernel_shape"], frame["pads"], adj, strict=False)
-    found = [phases_along(*size, stride) for size in sizes]
-    return found if all(found) else []
+    by_axis = [phases_along(*size, stride) for size in sizes]
+    return by_axis if all(by_axis) else []
 
 
 def phases_along(kernel: int, pad: int, adj: int, stride: int) -> list[Phase]:
@@ -49,18 +49,18 @@ def phases_along(kernel: int, pad: int, adj: int, stride: int) -> list[Phase]:
     """
     if kernel - 2 * pad + adj != stride or kernel < 2 * stride:
         return []
-    found = []
+    results = []
     for row in reversed(range(stride)):
         shift, first = divmod(row + pad, stride)
         taps = len(range(first, kernel, stride))
-        found.append(Phase(first, stride, (shift, taps - 1 - shift)))
-    return found
+        results.append(Phase(first, stride, (shift, taps - 1 - shift)))
+    return results
 
 
-def convolve_phases(g, x: Value, w: Value, b: Value | None, found: list[list[Phase]]):
+def convolve_phases(g, x: Value, w: Value, b: Value | None, by_axis: list[list[Phase]]):
     """The image is turned, as transposed convolutions run through it backwards."""
     x, parts = flip_image(g, x), []
-    for rows, columns in product(*found):
+    for rows, columns in product(*by_axis):
         starts, steps = zip(
             *((phase.first, phase.stride) for phase in (rows, columns)), strict=True
         )
@@ -69,7 +69,7 @@ def convolve_phases(g, x: Value, w: Value, b: Value | None, found: list[list[Pha
         )
         pads = [phase.pads[end] for end in (0, 1) for phase in (rows, columns)]
         parts.append(g.Conv(x, kernel, b, kernel_shape=kernel.static_shape[2:], pads=pads))
-    stride = found[0][0].stride
+    stride = by_axis[0][0].stride
     y = parts[0] if stride == 1 else g.DepthToSpace(g.Concat(*parts, axis=1), blocksize=stride)
     return flip_image(g, y)
 
@@ -80,7 +80,7 @@ def flip_image(g, x: Value):
 
 def is_flipped(g, x: Value) -> bool:
     """Whether an image is what ``convolve_phases`` gives."""
-    made = g.producer(x)
-    if made is None or made.op != "Slice":
+    node = g.producer(x)
+    if node is None or node.op != "Slice":
         return False
-    return [v.tensor and v.array().tolist() for v in made.inputs[1:]] == TURN
+    return [v.tensor and v.array().tolist() for v in node.inputs[1:]] == TURN

@@ -31,10 +31,10 @@ def emit_arange(s, size: Dim) -> Value:
     like = next((v for v in values if size in (v.shape or ())), None)
     if like is not None:
         return emit_arange_like(s, like, like.rank, like.ranked_shape.index(size))
-    found = split_operands(size)
-    if found is None:
+    parts = split_operands(size)
+    if parts is None:
         raise ConversionError(f"needs the size {size}, which no tensor before it has")
-    sign, left, right = found
+    sign, left, right = parts
     if sign in "+*":
         a, b = (s.ones_like(emit_arange(s, d)) for d in (left, right))
         if sign == "+":

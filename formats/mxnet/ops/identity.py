@@ -78,5 +78,5 @@ def write_cast(s, x, *, to: int):
 def legalize_dropout(
     g, x: Value, ratio=None, mode=None, *, seed: int | None = None, outputs: int = 1
 ):
-    made = inference_or_training(g, x, ratio, mode, seed)
-    return made[:outputs]
+    results = inference_or_training(g, x, ratio, mode, seed)
+    return results[:outputs]

@@ -91,8 +91,8 @@ def resize_image(g, x: Value, width: int, height: int, interp: int):
     """Resized as OpenCV does it."""
     require(interp in WAYS, f"interp={interp}; supported: 0 (nearest), 1 (linear), 2 (cubic)")
     require(x.dtype is not DType.BOOL, "resizing booleans")
-    whole = x.type.kind != "f" and interp != 0
-    require(not whole, f"resizing {x.type.value} pixels, which OpenCV rounds its own way")
+    must_round = x.type.kind != "f" and interp != 0
+    require(not must_round, f"resizing {x.type.value} pixels, which OpenCV rounds its own way")
     batch = x if x.rank == 4 else g.Unsqueeze(x, [0])
     y = resize_to(g, g.Transpose(batch, perm=(0, 3, 1, 2)), [height, width], **WAYS[interp])
     y = g.Transpose(y, perm=(0, 2, 3, 1))

@@ -136,9 +136,9 @@ def read_cross(g, a, b, *, axisa=-1, axisb=-1, axisc=-1):
         at = axis_of(axis, x.rank)
         count = x.ranked_shape[at]
         require(count in (2, 3), f"a vector product of {count} numbers")
-        found = [g.Gather(x, i, axis=at) for i in range(count)]
+        components = [g.Gather(x, i, axis=at) for i in range(count)]
         counts.append(count)
-        parts.append([*found, g.Sub(found[0], found[0])][:3])
+        parts.append([*components, g.Sub(components[0], components[0])][:3])
     (a0, a1, a2), (b0, b1, b2) = parts
     last = g.Sub(g.Mul(a0, b1), g.Mul(a1, b0))
     if counts == [2, 2]:

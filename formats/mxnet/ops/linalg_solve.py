@@ -39,7 +39,7 @@ def read_cholesky(g, a):
     last, count = a.rank - 1, g.size_of(a, a.rank - 1)
     rows = g.index_range(count)
     low = g.Trilu(a, 0, upper=0)
-    whole = g.Add(low, transpose_if(g, g.Trilu(a, -1, upper=0), True))
+    matrix = g.Add(low, transpose_if(g, g.Trilu(a, -1, upper=0), True))
 
     def step(g, column, left):
         line = g.Gather(left, column, axis=last)
@@ -48,7 +48,7 @@ def read_cholesky(g, a):
         product = g.Mul(g.Unsqueeze(line, [last]), g.Unsqueeze(line, [last - 1]))
         return g.Sub(left, product), line
 
-    return transpose_if(g, move_first_axis_back(g, scan_columns(g, count, whole, step)[1]), True)
+    return transpose_if(g, move_first_axis_back(g, scan_columns(g, count, matrix, step)[1]), True)
 
 
 @reads("_linalg_gelqf")

@@ -135,10 +135,10 @@ def read_bitwise_not(g, x):
     return g.Not(x) if x.dtype is DType.BOOL else g.BitwiseNot(x)
 
 
-def read_test(found, g, x: Value):
+def read_test(test, g, x: Value):
     """A question only floats can answer with yes."""
     if x.type.kind == "f":
-        return found(g, x)
+        return test(g, x)
     return g.And(g.Not(yes := g.is_true(x)), yes)
 
 
@@ -213,12 +213,12 @@ def read_nan_to_num(
     if x.type.kind != "f":
         return x
     most = -lowest_value(x)
-    for found, replacement in (
+    for mask, replacement in (
         (g.IsNaN(x), nan),
         (g.IsInf(x, detect_negative=0), most if posinf is None else posinf),
         (g.IsInf(x, detect_positive=0), -most if neginf is None else neginf),
     ):
-        x = g.Where(found, g.scalar(replacement, x), x)
+        x = g.Where(mask, g.scalar(replacement, x), x)
     return x
 
 

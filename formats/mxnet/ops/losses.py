@@ -61,16 +61,16 @@ def read_ctc_loss(
 ):  # fmt: skip
     """Of ``(T, N, C)`` numbers and ``(N, L)`` labels; 0 for labels there is no time for."""
     require(blank_label in ("first", "last"), f"blank_label={blank_label!r} is unknown")
-    given = [v for v in (first, second) if v is not None]
-    require(len(given) == use_data_lengths + use_label_lengths, "lengths that no option asks for")
+    lengths = [v for v in (first, second) if v is not None]
+    require(len(lengths) == use_data_lengths + use_label_lengths, "lengths that no option asks for")
     count = g.shape_from([g.size_of(x, 2)])
     label = g.cast(label, DType.INT64)
     is_first = blank_label == "first"
     blank = g.const([0]) if is_first else g.Sub(count, [1])
-    whole = g.Expand(g.shape_from([g.size_of(x, 0)]), g.shape_from([g.size_of(x, 1)]))
-    times = g.cast(given.pop(0), DType.INT64) if use_data_lengths else whole
+    full_times = g.Expand(g.shape_from([g.size_of(x, 0)]), g.shape_from([g.size_of(x, 1)]))
+    times = g.cast(lengths.pop(0), DType.INT64) if use_data_lengths else full_times
     padding = 0 if is_first else -1
-    ends = g.cast(given[0], DType.INT64) if given else count_labels(g, label, padding)
+    ends = g.cast(lengths[0], DType.INT64) if lengths else count_labels(g, label, padding)
     places = insert_blanks(g, g.Max(label, 0), blank)
     skips = g.And(g.Not(g.Equal(places, blank)), g.Not(g.Equal(places, shift_labels(g, places))))
     logs = g.LogSoftmax(x, axis=2)

@@ -33,8 +33,8 @@ def select_survivors(
     """
     each = g.Unsqueeze(scores, [1])
     if ids is not None:
-        whole = g.cast(ids, DType.INT64)
-        first, last = (g[op](whole, [0, 1], keepdims=0) for op in ("ReduceMin", "ReduceMax"))
+        int_ids = g.cast(ids, DType.INT64)
+        first, last = (g[op](int_ids, [0, 1], keepdims=0) for op in ("ReduceMin", "ReduceMax"))
         ends = (0, count) if isinstance(count, int) else (first, g.Add(last, 1))
         classes = g.cast_like(g.Unsqueeze(g.Range(*ends, 1), [1]), ids)
         own = g.Equal(g.Unsqueeze(ids, [1]), classes)
@@ -48,8 +48,8 @@ def select_survivors(
     )
     places = g.Gather(chosen, [0, 2], axis=1)
     ones = g.Expand(g.const(1, DType.INT32), g.slice_axis(g.Shape(places), 0, 0, 1))
-    found = g.ScatterND(g.full_like(scores, 0, DType.INT32), places, ones)
-    return g.cast(found, DType.BOOL)
+    mask = g.ScatterND(g.full_like(scores, 0, DType.INT32), places, ones)
+    return g.cast(mask, DType.BOOL)
 
 
 def clip_negative_sides(g, boxes: Value, center: bool):
@@ -139,9 +139,9 @@ def read_box_nms_of_all(
     )  # fmt: skip
 
 
-def convert_box_format(g, rows: Value, start: int, given: str, expected: str):
+def convert_box_format(g, rows: Value, start: int, current: str, expected: str):
     """Rows with the four coordinates from ``start`` on in another format."""
-    if given == expected:
+    if current == expected:
         return rows
     change = to_corner if expected == "corner" else to_center
     boxes = change(g, g.slice_axis(rows, 2, start, start + 4))
@@ -253,23 +253,23 @@ def mark_suppression_masks(graph: Graph) -> Graph:
     """
     if not any(node.op == "NonMaxSuppression" for node in graph.nodes):
         return graph
-    made = {v: node for node in graph.nodes for v in node.outputs}
+    makers = {v: node for node in graph.nodes for v in node.outputs}
     marks = {
-        node: mark for node in graph.nodes if (mark := _make_mask_node(node, made)) is not None
+        node: mark for node in graph.nodes if (mark := _make_mask_node(node, makers)) is not None
     }
     return replace(graph, nodes=tuple(marks.get(n, n) for n in graph.nodes)) if marks else graph
 
 
-def _make_mask_node(node: Node, made: Mapping[Value, Node]) -> Node | None:
+def _make_mask_node(node: Node, makers: Mapping[Value, Node]) -> Node | None:
     """What a ScatterND of one number at the batch and place of each chosen box amounts to."""
     if node.op != "ScatterND" or node.domain or node.attrs.get("reduction", "none") != "none":
         return None
     data, at, what = node.inputs
-    pairs, spread = made.get(at), made.get(what)
+    pairs, spread = makers.get(at), makers.get(what)
     if pairs is None or spread is None or (pairs.op, spread.op) != ("Gather", "Expand"):
         return None
     (rows, columns), update = pairs.inputs, spread.inputs[0]
-    chosen = made.get(rows)
+    chosen = makers.get(rows)
     if chosen is None or chosen.op != "NonMaxSuppression":
         return None
     if update is None or update.ranked_shape not in ((), (1,)):
@@ -305,8 +305,8 @@ def write_mask(s, boxes, scores, most, overlap, least, data, update, *, center_p
     )
     rows, count = data.ranked_shape
     if isinstance(rows, int) and isinstance(count, int):
-        batch, whole = (s.Cast(v, dtype="int32") for v in (batch, chosen))
-        flat = s.broadcast_add(s["_mul_scalar"](batch, scalar=count), whole)
+        batch, indices = (s.Cast(v, dtype="int32") for v in (batch, chosen))
+        flat = s.broadcast_add(s["_mul_scalar"](batch, scalar=count), indices)
         behind = s["_full"](shape=(1, 1, 1, 1), value=rows * count, dtype="int32")
         at = s.where(kept, flat, emit_broadcast_like(s, behind, flat))
         ones = s.Reshape(s.ones_like(kept), shape=(-1,))
@@ -340,13 +340,13 @@ def _keep_boxes(s, boxes, scores, most, overlap, least, center_point_box: int):
     else:
         boxes = s.broadcast_mul(boxes, s.ones_like(scores))
     places = [_index_axis(s, scores, axis, size) for axis, size in enumerate(sizes)]
-    found = s["_contrib_box_nms"](
+    rows = s["_contrib_box_nms"](
         s.Concat(places[2], scores, boxes, dim=3, num_args=3),
         overlap_thresh=0.0 if overlap is None else scalar_value(overlap),
         valid_thresh="-inf" if least is None else scalar_value(least),
         coord_start=2, score_index=1, force_suppress=True, in_format=form, out_format=form,
     )  # fmt: skip
-    chosen = s.slice_axis(found, axis=3, begin=0, end=1)
+    chosen = s.slice_axis(rows, axis=3, begin=0, end=1)
     limit = s.Cast(s.Reshape(most, shape=(1, 1, 1, 1)), dtype="float32")
     within = s.broadcast_lesser(places[2], limit)
     return places, chosen, s.broadcast_mul(s["_greater_equal_scalar"](chosen, scalar=0), within)

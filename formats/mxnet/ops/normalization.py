@@ -173,10 +173,10 @@ def legalize_layer_norm(
     if one and stash_type == 1 and scale.is_static:
         zeros = g.full_like(scale, 0.0)
         return g.LayerNormalization(x, scale, zeros, axis=axis, epsilon=epsilon)
-    made = layer_normalization(
+    results = layer_normalization(
         g, x, scale, bias, axis=axis, epsilon=epsilon, stash_type=stash_type
     )  # fmt: skip
-    return made[:outputs]
+    return results[:outputs]
 
 
 @legalizations("BatchNormalization")

@@ -72,11 +72,11 @@ def write_pad(s, x, pads, fill=None, axes=None, *, mode):
 @legalizations("Pad")
 def legalize_pad(g, x, pads, fill=None, axes=None, *, mode):
     """MXNet pads the last axes of images and volumes of floats; others are gathered or joined."""
-    given, chosen = pads.ints(), range(x.rank) if axes is None else axes.ints()
-    half = len(given) // 2
-    ends = dict(zip(chosen, zip(given[:half], given[half:], strict=True), strict=True))
+    amounts, chosen = pads.ints(), range(x.rank) if axes is None else axes.ints()
+    half = len(amounts) // 2
+    ends = dict(zip(chosen, zip(amounts[:half], amounts[half:], strict=True), strict=True))
     widths = [ends.get(a, (0, 0)) for a in range(x.rank)]
-    behind = x.rank in (3, 4, 5) and widths[:2] == [(0, 0)] * 2 and min(given) >= 0
+    behind = x.rank in (3, 4, 5) and widths[:2] == [(0, 0)] * 2 and min(amounts) >= 0
     native = behind and x.type.kind == "f" and x.rank > 3
     full = [b for b, _ in widths] + [e for _, e in widths]
     if native and mode in ("constant", "edge", "reflect") and (fill is None or fill.tensor):

@@ -17,13 +17,13 @@ from .nms import compact_mask, gather_rows, select_survivors
 def make_anchors(stride: int, scales: Floats, ratios: Floats):
     """The boxes around the first place, sizes rounded as MXNet does (proposal-inl.h)."""
     arrays.charge_elements(len(ratios), len(scales), 4)
-    middle, found = (stride - 1) / 2, []
+    middle, anchors = (stride - 1) / 2, []
     for ratio in ratios:
         width = math.floor(math.sqrt(math.floor(stride * stride / ratio)) + 0.5)
         height = math.floor(width * ratio + 0.5)
         reach = (np.multiply.outer(scales, (width, height)) - 1) / 2
-        found.append(np.concatenate([middle - reach, middle + reach], 1))
-    return np.concatenate(found).astype("float32")
+        anchors.append(np.concatenate([middle - reach, middle + reach], 1))
+    return np.concatenate(anchors).astype("float32")
 
 
 def to_rows(g, x: Value, each: int):
@@ -96,8 +96,8 @@ def keep_best(g, rows: Value, scores: Value, before: int, behind: int, threshold
     count = g.Min(g.shape_from([g.size_of(scores, 1)]), [before if before > 0 else 2**31 - 1])
     scores, order = g.TopK(scores, count, axis=1, outputs=2)
     rows = gather_rows(g, rows, order)
-    whole = g.Add(rows, np.array([0, 0, 1, 1], "float32"))  # their last pixels belong to them
-    mask = select_survivors(g, whole, scores, None, threshold, lowest_value(scores), False)
+    boxes = g.Add(rows, np.array([0, 0, 1, 1], "float32"))  # their last pixels belong to them
+    mask = select_survivors(g, boxes, scores, None, threshold, lowest_value(scores), False)
     places, _ = compact_mask(g, mask)
     number = g.ReduceSum(g.cast(mask, DType.INT64), [1], keepdims=1)
     turn = g.Mod(g.index_range(behind), number)

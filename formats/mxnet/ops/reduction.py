@@ -211,8 +211,8 @@ def read_numpy_reduction(
     """Sums count booleans in int64; a mean of integers is a float32. What is made of
     floats is cut to an integer at the end.
     """
-    whole = DType.FLOAT32 if op == "ReduceMean" else DType.INT64 if x.dtype is DType.BOOL else None
-    expected = dtype_of(dtype) if dtype else whole if x.type.kind != "f" and whole else x.type
+    accum = DType.FLOAT32 if op == "ReduceMean" else DType.INT64 if x.dtype is DType.BOOL else None
+    expected = dtype_of(dtype) if dtype else accum if x.type.kind != "f" and accum else x.type
     axes = normalize_axes(x, axis)
     op = "ReduceSum" if are_empty(x, axes) else op  # MXNet makes 0 of nothing, products too
     if x.type.kind == "f" and expected.kind != "f":

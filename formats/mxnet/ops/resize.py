@@ -159,10 +159,10 @@ def means_in_order(g, x: Value, rows: int, columns: int):
 def mean_weights(g, x: Value, axis: int, count: int):
     """``(size, count)``: the share each element along an axis has in each of ``count`` means."""
     size = g.size_of(x, axis)
-    whole = g.shape_from([size])
+    length = g.shape_from([size])
     places = g.Unsqueeze(g.index_range(size), [1])
-    first = g.Div(g.Mul(g.index_range(count), whole), count)
-    behind = g.Div(g.Add(g.Mul(g.Add(g.index_range(count), 1), whole), count - 1), count)
+    first = g.Div(g.Mul(g.index_range(count), length), count)
+    behind = g.Div(g.Add(g.Mul(g.Add(g.index_range(count), 1), length), count - 1), count)
     inside = g.And(g.GreaterOrEqual(places, first), g.Less(places, behind))
     return g.Div(g.cast_like(inside, x), g.cast_like(g.Sub(behind, first), x))
 
@@ -267,8 +267,8 @@ def is_native(x, scales, how: Sampling) -> bool:
     if x.rank != 4 or scales is None or scales.tensor is None or x.type.kind != "f":
         return False
     n, c, *factors = scales.array().tolist()
-    whole = n == c == 1 and len(set(factors)) == 1 and factors[0] == int(factors[0]) >= 1
-    return how.mode == "nearest" and whole and (how.coordinates, how.nearest_mode) in REPEATING
+    is_integer = n == c == 1 and len(set(factors)) == 1 and factors[0] == int(factors[0]) >= 1
+    return how.mode == "nearest" and is_integer and (how.coordinates, how.nearest_mode) in REPEATING
 
 
 @writes("Resize", ignore=(

@@ -75,10 +75,10 @@ def read_unique(
 ):
     """The different elements in order, where each is first, which each is, and how often it is."""
     at = None if axis is None else axis_of(axis, x.rank)
-    values, *found = g.Unique(x, axis=at, sorted=1, outputs=4)
+    values, *outputs = g.Unique(x, axis=at, sorted=1, outputs=4)
     expected = (return_index, return_inverse, return_counts)
-    asked = tuple(v for v, w in zip(found, expected, strict=True) if w)
-    return (values, *asked) if asked else values
+    extras = tuple(v for v, w in zip(outputs, expected, strict=True) if w)
+    return (values, *extras) if extras else values
 
 
 def strides_of(shape: Ints) -> Ints:

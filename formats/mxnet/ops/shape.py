@@ -291,9 +291,9 @@ def write_reshape(s, x, shape=None, *, sizes: Hint[Sizes | None] = None):
         return reshape_to_sizes(s, x, shape_data_of(shape))
     full = shape_functions.infer_reshape(x.ranked_shape, sizes, allowzero=False)
     require(None not in full, f"a shape {list(sizes)} of {list(x.ranked_shape)}")
-    found = reshape_codes(x.ranked_shape, full)
-    if found is not None:
-        return s.Reshape(x, shape=tuple(found))
+    codes = reshape_codes(x.ranked_shape, full)
+    if codes is not None:
+        return s.Reshape(x, shape=tuple(codes))
     one = s["_ones"](shape=(1,) * len(full), dtype="float32")
     one.dtype, one.shape = DType.FLOAT32, (1,) * len(full)
     return s.reshape_like(x, broadcast_axes_to(s, one, full))
@@ -337,8 +337,8 @@ def reshape_codes(
     if isinstance(first, int):
         ways.append(([first], 1, 1))
     ways += [([-1], 1, 1)] * (not inferred)
-    for code, read, said in ways:
-        rest = reshape_codes(own[read:], sizes[said:], inferred or code[0] in (-1, -4))
+    for code, read, count in ways:
+        rest = reshape_codes(own[read:], sizes[count:], inferred or code[0] in (-1, -4))
         if rest is not None:
             return code + rest
     return None
@@ -349,9 +349,9 @@ def write_shape(s, x, *, start: int = 0, end: int | None = None):
     require(x.rank > 0, "the shape of a tensor of no axes")
     begin, last, _ = slice(start, end).indices(x.rank)
     require(begin < last, "no part of a shape")
-    found = s.shape_array(x)
-    found.shape = (x.rank,)
-    return s.slice_axis(found, axis=0, begin=begin, end=last) if last - begin < x.rank else found
+    sizes = s.shape_array(x)
+    sizes.shape = (x.rank,)
+    return s.slice_axis(sizes, axis=0, begin=begin, end=last) if last - begin < x.rank else sizes
 
 
 @writes("Size")

@@ -47,14 +47,14 @@ def read_delete(
     if index is None and isinstance(size, int):
         left = np.delete(arrays.arange(size), arrays.arange(size)[start:stop:step])
         return g.Gather(x, g.const(left, DType.INT64), axis=at)
-    whole = g.shape_from([size])
+    length = g.shape_from([size])
     if index is None:
         index = places(g, size, start, stop, step)
     else:
         index = g.cast(g.Reshape(index, [-1]), DType.INT64)
-        outside = g.Or(g.Less(index, 0), g.GreaterOrEqual(index, whole))
-        index = g.Where(outside, whole, index)
-    ones = g.Expand(g.const(1), g.Add(whole, [1]))
+        outside = g.Or(g.Less(index, 0), g.GreaterOrEqual(index, length))
+        index = g.Where(outside, length, index)
+    ones = g.Expand(g.const(1), g.Add(length, [1]))
     marked = g.ScatterElements(ones, index, g.Mul(index, 0), axis=0)
     return g.Compress(x, g.is_true(g.Slice(marked, [0], [-1], [0], [1])), axis=at)
 

@@ -107,10 +107,10 @@ def legalize_split(g, x, sizes=None, *, axis, num_outputs: int | None = None, ou
     """Parts without elements are constants; the sizes of equal parts follow from the whole."""
     counts = None if sizes is None else sizes.ints()
     if counts is None:
-        whole = x.ranked_shape[axis]
-        require(isinstance(whole, int), "a split of dynamic size")
-        part = -(-whole // outputs)
-        counts = [max(0, min(part, whole - i * part)) for i in range(outputs)]
+        size = x.ranked_shape[axis]
+        require(isinstance(size, int), "a split of dynamic size")
+        part = -(-size // outputs)
+        counts = [max(0, min(part, size - i * part)) for i in range(outputs)]
     starts = [0, *accumulate(counts[:-1])]
     return tuple(
         g.slice_axis(x, axis, b, b + n) if n else make_empty_part(g, x, axis)

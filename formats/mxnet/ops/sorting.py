@@ -58,9 +58,9 @@ def read_topk(
         mask = g.ScatterElements(g.full_like(flat, 0), places, ones, axis=at)
         return g.Reshape(mask, g.Shape(x))
     places = g.cast(places, dtype_of(dtype))
-    found = {"value": values, "indices": places, "both": (values, places)}
-    require(ret_typ in found, f"ret_typ={ret_typ!r} is unknown")
-    return found[ret_typ]
+    choices = {"value": values, "indices": places, "both": (values, places)}
+    require(ret_typ in choices, f"ret_typ={ret_typ!r} is unknown")
+    return choices[ret_typ]
 
 
 @writes("TopK", ignore=("sorted",))

@@ -309,10 +309,10 @@ def write_abs(s, x):
 def write_round(s, x):
     """Halves go to the even neighbour; MXNet's own rint takes them down."""
     up = s["_plus_scalar"](x, scalar=0.5)
-    whole = s.floor(up)
-    odd = s["_mod_scalar"](whole, scalar=2.0)
-    found = s.elemwise_sub(whole, s.elemwise_mul(odd, s.broadcast_equal(up, whole)))
-    return s.where(s.broadcast_equal(x, s.floor(x)), x, found)
+    floor = s.floor(up)
+    odd = s["_mod_scalar"](floor, scalar=2.0)
+    nearest = s.elemwise_sub(floor, s.elemwise_mul(odd, s.broadcast_equal(up, floor)))
+    return s.where(s.broadcast_equal(x, s.floor(x)), x, nearest)
 
 
 @writes("Sign")
@@ -328,10 +328,10 @@ def write_clip(s, x, low=None, high=None):
     Before 1.6 it brings the bounds into the type of the tensor, and FAR is nothing there.
     """
     least, most = (None if v is None else scalar_value(v) for v in (low, high))
-    told = (low is None) == (least is None) and (high is None) == (most is None)
-    whole = x.type in (DType.INT32, DType.INT64) and not s.release.has_bool
-    wide = (x.type is DType.FLOAT64 or whole) and None in (least, most)
-    if told and not wide and is_exact_float32(least) and is_exact_float32(most):
+    is_static = (low is None) == (least is None) and (high is None) == (most is None)
+    is_integer = x.type in (DType.INT32, DType.INT64) and not s.release.has_bool
+    wide = (x.type is DType.FLOAT64 or is_integer) and None in (least, most)
+    if is_static and not wide and is_exact_float32(least) and is_exact_float32(most):
         lowest, highest = unbounded_range(x.type)
         least, most = lowest if least is None else least, highest if most is None else most
         if least <= most:

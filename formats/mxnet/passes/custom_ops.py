@@ -30,9 +30,9 @@ def add_custom_rules(table: RuleTable, graph: Graph, rules: Rules | None) -> Rul
     if isinstance(rules, RuleTable):
         return rules
     here = {name for node in each_node(graph) for name in (node.op, kind_of(node))}
-    found = {n: get_rule("mxnet", n) for n in rule_names("mxnet") if n in here}
-    found |= {CANONICAL.get(n, n): rule for n, rule in (rules or {}).items()}
-    return table.extend(found) if found else table
+    extras = {n: get_rule("mxnet", n) for n in rule_names("mxnet") if n in here}
+    extras |= {CANONICAL.get(n, n): rule for n, rule in (rules or {}).items()}
+    return table.extend(extras) if extras else table
 
 
 def collect_custom_ops(rules: Rules | None) -> set[str]:
@@ -91,7 +91,7 @@ def keep_custom_nodes(
     Raises:
         UsageError: for a type of something else.
     """
-    found: dict[str, Callable[..., Any]] = {}
+    emitters: dict[str, Callable[..., Any]] = {}
     typed_values: dict[Value, Value] = {}
 
     def keep(node: Node) -> Node:
@@ -101,7 +101,7 @@ def keep_custom_nodes(
         if op == CUSTOM:
             op = str(attrs.pop(KIND, CUSTOM))
         name = f"{domain}::{op}/{len(node.outputs)}"
-        found[name] = partial(emit_foreign, domain, op, len(node.outputs))
+        emitters[name] = partial(emit_foreign, domain, op, len(node.outputs))
         outputs = tuple([declare_type(v, types) for v in node.outputs])
         typed_values.update(zip(node.outputs, outputs, strict=True))
         return replace(node, op=name, outputs=outputs, attrs=MappingProxyType(attrs))
@@ -112,9 +112,9 @@ def keep_custom_nodes(
             f"{', '.join(map(repr, unknown))}: no custom operator computes that; those that are "
             f"kept compute {', '.join(repr(v.name) for v in typed_values) or 'nothing'}"
         )
-    if not found:
+    if not emitters:
         return done, table
-    return replace(done, imports={**done.imports, domain: 1}), table.extend(found)
+    return replace(done, imports={**done.imports, domain: 1}), table.extend(emitters)
 
 
 def declare_type(value: Value, types: Mapping[str, Any]) -> Value:

@@ -27,21 +27,21 @@ def propagate_dynamic(graph: Graph) -> Graph:
         return graph
     names = Names()
     names.reserved.update(v.name for node in graph.nodes for v in node.outputs)
-    found: set[Value] = set()
+    dynamic: set[Value] = set()
     computed: set[Value] = set()
     kept: dict[Value, Value] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
-        if node.op not in FINDS and any(v in found for v in node.inputs):
+        if node.op not in FINDS and any(v in dynamic for v in node.inputs):
             for value in node.inputs:
-                if value in computed and value not in found and value not in kept:
+                if value in computed and value not in dynamic and value not in kept:
                     nodes += _keep_all_rows(value, names)
                     kept[value] = nodes[-1].outputs[0]
-            inputs = tuple(v if v in found or v is None else kept.get(v, v) for v in node.inputs)
+            inputs = tuple(v if v in dynamic or v is None else kept.get(v, v) for v in node.inputs)
             node = replace(node, inputs=inputs)
-            found.update(node.outputs)
+            dynamic.update(node.outputs)
         elif node.op in FINDS:
-            found.update(node.outputs)
+            dynamic.update(node.outputs)
         computed.update(node.outputs)
         nodes.append(node)
     return replace(graph, nodes=tuple(nodes))

@@ -98,17 +98,17 @@ def _training_outputs(graph: Graph, inference: Graph, rules: Collection[str]) ->
     own_label = _outputs_of_own_label(graph, needs, sources, outputs)
     read = _union_bits(unlabelled[v] for v in outputs if v not in copies and v not in own_label)
     labels = _union_bits(bits.values()) & ~read & ~PARAMETER
-    found = {v for v in outputs if needs[v] & labels}
-    if len(found) == len(outputs):
-        found = set()
-    rest = {v: needs[v] & ~PARAMETER for v in outputs if v not in found}
+    results = {v for v in outputs if needs[v] & labels}
+    if len(results) == len(outputs):
+        results = set()
+    rest = {v: needs[v] & ~PARAMETER for v in outputs if v not in results}
     makers = {v: node for node in graph.nodes for v in node.outputs}
     losses = set()
     for value, needed in rest.items():
         shown = _find_output_node(value, makers)
         if shown is not None and _is_loss(shown, bool(needed & labelled), rules):
             losses.add(value)
-    return found | _losses_with_labels(losses, rest)
+    return results | _losses_with_labels(losses, rest)
 
 
 def _outputs_of_own_label(
@@ -116,15 +116,15 @@ def _outputs_of_own_label(
 ) -> set[Value]:
     """The outputs of layers whose data depend on the label too, as with a margin for its class."""
     makers = {v: node for node in graph.nodes for v in node.outputs}
-    found = set()
+    results = set()
     for value in outputs:
         shown = _find_output_node(value, makers)
         if shown is None or shown.op not in OUTPUT_LAYERS or shown.inputs[0] is None:
             continue
         label = _union_bits(sources.get(v, PARAMETER) for v in _labels(shown, UNREAD))
         if label & needs.get(shown.inputs[0], PARAMETER) & ~PARAMETER:
-            found.add(value)
-    return found
+            results.add(value)
+    return results
 
 
 def _losses_with_labels(losses: set[Value], needs: Bits) -> set[Value]:
@@ -175,28 +175,28 @@ def _data_variables(graph: Graph) -> list[Value]:
 
 def _collect_needs(graph: Graph, bits: Bits, operands: Callable[[Node], Iterator[Value]]) -> Bits:
     """The bits of the variables that each value is computed from, by way of some operands."""
-    found = dict(bits)
+    needs = dict(bits)
     for node in graph.nodes:
-        needed = _union_bits(found.get(v, PARAMETER) for v in operands(node))
-        found.update((v, needed) for v in node.outputs)
-    found.update((v, PARAMETER) for v in graph.outputs if v not in found)
-    return found
+        needed = _union_bits(needs.get(v, PARAMETER) for v in operands(node))
+        needs.update((v, needed) for v in node.outputs)
+    needs.update((v, PARAMETER) for v in graph.outputs if v not in needs)
+    return needs
 
 
 def _find_copies(graph: Graph) -> set[Value]:
     """Inputs, and what is only arranged anew of them."""
-    found = set(graph.inputs)
+    copies = set(graph.inputs)
     for node in graph.nodes:
-        if node.op in COPYING and node.inputs and found.issuperset(_operands(node)):
-            found.update(node.outputs)
-    return found
+        if node.op in COPYING and node.inputs and copies.issuperset(_operands(node)):
+            copies.update(node.outputs)
+    return copies
 
 
 def _union_bits(bits: Iterable[int]) -> int:
-    found = 0
+    union = 0
     for some in bits:
-        found |= some
-    return found
+        union |= some
+    return union
 
 
 def _operands(node: Node) -> Iterator[Value]:

@@ -26,10 +26,10 @@ INFERENCE_FORMS = {  # operator: what it does then
 
 def collect_notes(nodes: Iterable[Node]) -> Iterator[str]:
     """What to say of the operators that became something else."""
-    found: dict[str, list[str]] = {}
+    by_op: dict[str, list[str]] = {}
     for node in nodes:
         if node.op in INFERENCE_FORMS:
-            found.setdefault(node.op, []).append(node.name)
-    for op, names in found.items():
+            by_op.setdefault(node.op, []).append(node.name)
+    for op, names in by_op.items():
         few = ", ".join(map(repr, names[:SHOWN])) + (", …" if len(names) > SHOWN else "")
         yield f"{op} ×{len(names)} ({few}) {INFERENCE_FORMS[op]}"

@@ -36,21 +36,21 @@ def apply_nms_option(graph: Graph, nms: str) -> Graph:
 
 def _find_dependents(graph: Graph) -> dict[Value, bool]:
     """Whether a suppression depends on a value."""
-    found: dict[Value, bool] = {}
+    dependents: dict[Value, bool] = {}
     for node in reversed(graph.nodes):
-        depends = any(found.get(v, False) for v in node.outputs)
+        depends = any(dependents.get(v, False) for v in node.outputs)
         for v in node.outputs:
-            found[v] = depends
+            dependents[v] = depends
         for read in node.inputs:
             if read is not None:
-                found[read] = found.get(read, False) or depends or node.op in READ
-    return found
+                dependents[read] = dependents.get(read, False) or depends or node.op in READ
+    return dependents
 
 
 def _find_reached(graph: Graph, nodes: list[Node]) -> set[Value]:
     """The values that depend on nodes."""
-    found = {v for n in nodes for v in n.outputs}
+    values = {v for n in nodes for v in n.outputs}
     for node in graph.nodes:
-        if not found.isdisjoint(v for v in node.inputs if v is not None):
-            found.update(node.outputs)
-    return found
+        if not values.isdisjoint(v for v in node.inputs if v is not None):
+            values.update(node.outputs)
+    return values

@@ -17,8 +17,8 @@ def require_constants(who: str, *places: int) -> IllegalForm:
     """A check of the operands at these places: the consumer takes constants only."""
 
     def check(node: Node) -> str | None:
-        given = [(i, node.inputs[i]) for i in places if i < len(node.inputs)]
-        at = next((i for i, v in given if v is not None and v.tensor is None), None)
+        operands = [(i, node.inputs[i]) for i in places if i < len(node.inputs)]
+        at = next((i for i, v in operands if v is not None and v.tensor is None), None)
         if at is None:
             return None
         return f"{who} takes constant {schema.operator(node.op).input(at).name!r} only"

@@ -183,26 +183,26 @@ def _join_pads(g: Any, node: Any, pad: Any) -> tuple[int, ...] | None:
 
 
 def _is_nonnegative(g: Any, x: Value) -> bool:
-    made = g.producer(x)
-    return made is not None and not made.domain and made.op in NONNEGATIVE
+    node = g.producer(x)
+    return node is not None and not node.domain and node.op in NONNEGATIVE
 
 
 def _find_zero_pad(g: Any, x: Value) -> Any:
     """The Pad of constant zeros that made ``x``, maybe through a Cast."""
-    made = g.producer(x)
-    if made is not None and made.op == "Cast":
-        made = g.producer(made.inputs[0])
-    if made is None or (made.domain, made.op) != ("", "Pad") or len(made.inputs) > 3:
+    node = g.producer(x)
+    if node is not None and node.op == "Cast":
+        node = g.producer(node.inputs[0])
+    if node is None or (node.domain, node.op) != ("", "Pad") or len(node.inputs) > 3:
         return None
-    pads = _pads(made)
-    if pads is None or made.attrs["mode"] != "constant":
+    pads = _pads(node)
+    if pads is None or node.attrs["mode"] != "constant":
         return None
     if not all(isinstance(p, int) and p >= 0 for p in pads):
         return None
-    fill = made.inputs[2] if len(made.inputs) > 2 else None
-    value = np.asarray(made.attrs.get("value", 0.0) if fill is None else fill.array())
+    fill = node.inputs[2] if len(node.inputs) > 2 else None
+    value = np.asarray(node.attrs.get("value", 0.0) if fill is None else fill.array())
     is_zero = not value.any() and not (value.dtype.kind == "f" and np.signbit(value).any())
-    return made if is_zero else None
+    return node if is_zero else None
 
 
 def _pads(pad: Any) -> Any:
@@ -213,20 +213,20 @@ def _pads(pad: Any) -> Any:
 def _mark_pad_axes(g: Any, pad: Any, x: Value) -> Any:
     """``x``, made by a Pad that lists its axes: ONNX Runtime fuses none of these."""
     pads, zero = _pads(pad), g.const(0, pad.inputs[0].type)
-    made = g.Pad(pad.inputs[0], pads, zero, list(range(len(pads) // 2)))
-    return _repeat_cast(g, pad, x, made)
+    value = g.Pad(pad.inputs[0], pads, zero, list(range(len(pads) // 2)))
+    return _repeat_cast(g, pad, x, value)
 
 
 def _pad_with_negative_zeros(g: Any, pad: Any, x: Value) -> Any:
     """``x``, padded with what adds nothing to a sum and is no zero to ONNX Runtime's fusion."""
-    made = g.Pad(pad.inputs[0], _pads(pad), g.const(-0.0, pad.inputs[0].type))
-    return _repeat_cast(g, pad, x, made)
+    value = g.Pad(pad.inputs[0], _pads(pad), g.const(-0.0, pad.inputs[0].type))
+    return _repeat_cast(g, pad, x, value)
 
 
-def _repeat_cast(g: Any, pad: Any, x: Value, made: Value) -> Any:
-    """``made`` in place of the output of ``pad``, cast where ``x`` is that output cast."""
+def _repeat_cast(g: Any, pad: Any, x: Value, value: Value) -> Any:
+    """``value`` in place of the output of ``pad``, cast where ``x`` is that output cast."""
     cast = g.producer(x)
-    return made if cast is pad else g.Cast(made, to=cast.attrs["to"])
+    return value if cast is pad else g.Cast(value, to=cast.attrs["to"])
 
 
 def _emit(g: Any, node: Any, x: Value) -> Any:
@@ -242,10 +242,10 @@ def _emit_pool(g: Any, node: Any) -> Any:
 
 
 def _windows(node: Any) -> Windows:
-    kernel, given = node.attrs["kernel_shape"], node.attrs
-    strides = given.get("strides") or (1,) * len(kernel)
-    more = {n: given[n] for n in ("dilations", "ceil_mode") if n in given}
-    return Windows(kernel, strides, pads=given["pads"], **more)
+    kernel, attrs = node.attrs["kernel_shape"], node.attrs
+    strides = attrs.get("strides") or (1,) * len(kernel)
+    more = {n: attrs[n] for n in ("dilations", "ceil_mode") if n in attrs}
+    return Windows(kernel, strides, pads=attrs["pads"], **more)
 
 
 def _legalize_pads(g: Any, node: Any, x: Value, fill: float) -> Any:
@@ -358,31 +358,31 @@ def _operands_of_last_axes(
 def legalize_move(g: Any, node: Node) -> Any:
     """Elements moved as the integers that one scale and one zero point make floats of."""
     x = node.inputs[0]
-    made = None if x is None else g.producer(x)
-    if g.opset < INT8_PAIRS or len(node.outputs) > 1 or made is None or made.domain:
+    producer = None if x is None else g.producer(x)
+    if g.opset < INT8_PAIRS or len(node.outputs) > 1 or producer is None or producer.domain:
         return None
-    is_dequantized = made.op == "DequantizeLinear" and len(made.inputs) == 3
-    if not is_dequantized or made.inputs[0].dtype is not DType.INT8:
+    is_dequantized = producer.op == "DequantizeLinear" and len(producer.inputs) == 3
+    if not is_dequantized or producer.inputs[0].dtype is not DType.INT8:
         return None
-    if any(v is None or v.shape not in ((), (1,)) for v in made.inputs[1:]):
+    if any(v is None or v.shape not in ((), (1,)) for v in producer.inputs[1:]):
         return None
-    attrs = {n: v for n, v in made.attrs.items() if n != "axis"}
-    moved = _emit(g, node, made.inputs[0])
-    return _emit(g, replace(made, inputs=(moved, *made.inputs[1:]), attrs=attrs), moved)
+    attrs = {n: v for n, v in producer.attrs.items() if n != "axis"}
+    moved = _emit(g, node, producer.inputs[0])
+    return _emit(g, replace(producer, inputs=(moved, *producer.inputs[1:]), attrs=attrs), moved)
 
 
 def _is_transposed(g: Any, x: Value) -> bool:
     """Whether a Transpose stands above ``x`` that ONNX Runtime may move down to it."""
-    found: set[Node] = set()
+    nodes: set[Node] = set()
     stack = [x]
-    while stack and len(found) < MOST_SEARCHED:
-        made = g.producer(stack.pop())
-        if made is None or made in found or made.domain or made.op in OPAQUE:
+    while stack and len(nodes) < MOST_SEARCHED:
+        node = g.producer(stack.pop())
+        if node is None or node in nodes or node.domain or node.op in OPAQUE:
             continue
-        if made.op == "Transpose":
+        if node.op == "Transpose":
             return True
-        found.add(made)
-        stack.extend(v for v in made.inputs if v is not None and v.tensor is None)
+        nodes.add(node)
+        stack.extend(v for v in node.inputs if v is not None and v.tensor is None)
     return False
 
 

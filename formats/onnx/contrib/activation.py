@@ -23,12 +23,12 @@ def activate(g, x: Value, activation: str, params: tuple[float | None, ...]):
         return x
     require(activation in PARAMETERS, f"no support for activation={activation!r}")
     if activation == "Clip":
-        given = [p for p in params if p is not None]
-        require(len(given) == LIMITS, "the fused Clip has no two bounds")
-        return g.Clip(x, *given)
-    found = dict(PARAMETERS[activation])
-    found |= {n: p for n, p in zip(found, params, strict=False) if p is not None}
-    return g[activation](x, **found)
+        bounds = [p for p in params if p is not None]
+        require(len(bounds) == LIMITS, "the fused Clip has no two bounds")
+        return g.Clip(x, *bounds)
+    attrs = dict(PARAMETERS[activation])
+    attrs |= {n: p for n, p in zip(attrs, params, strict=False) if p is not None}
+    return g[activation](x, **attrs)
 
 
 def quick_gelu(g, x: Value, alpha: float):

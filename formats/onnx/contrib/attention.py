@@ -57,15 +57,15 @@ class Masking:
         hidden = None if self.mask is None else self._mask_hidden(g, query, total)
         dtype = query.type
         low, zero = (g.const(np.array(v, dtype.numpy)) for v in (self.filter, 0))
-        found = None if hidden is None else g.Where(hidden, low, zero)
+        bias = None if hidden is None else g.Where(hidden, low, zero)
         if not self.is_causal:
-            return found
+            return bias
         rows = g.Unsqueeze(positions(g, length_of(g, query, 2)), [1])
         is_later = g.Greater(positions(g, total), g.Add(rows, past))
         return g.Where(
             is_later,
             g.const(np.array(lowest_value(query), dtype.numpy)),
-            zero if found is None else found,
+            zero if bias is None else bias,
         )
 
     def _mask_hidden(self, g: Any, query: Value, total: Value) -> Value:
@@ -106,9 +106,9 @@ def add_bias_and_mask(g, products: Value, bias: Value | None, hidden: Value | No
     return products
 
 
-def weight_values(g, found: Value, v: Value):
+def weight_values(g, products: Value, v: Value):
     """Values (B, N, T, H) in the proportions that the scores give, as (B, S, N*H)."""
-    return join_heads(g, g.MatMul(g.Softmax(found, axis=-1), v))
+    return join_heads(g, g.MatMul(g.Softmax(products, axis=-1), v))
 
 
 def append_past(g, past: Value | None, x: Value):
@@ -126,8 +126,8 @@ def _attend(
         old_k, old_v = (g.Squeeze(g.slice_axis(past, 0, i, i + 1), [0]) for i in (0, 1))
         before = length_of(g, past, 3)
         k, v = append_past(g, old_k, k), append_past(g, old_v, v)
-    found = masking.bias(g, q, length_of(g, k, 2), before)
-    output = weight_values(g, add_bias_and_mask(g, scores(g, q, k, scale), bias, found), v)
+    mask = masking.bias(g, q, length_of(g, k, 2), before)
+    output = weight_values(g, add_bias_and_mask(g, scores(g, q, k, scale), bias, mask), v)
     same = k.ranked_shape[-1] == v.ranked_shape[-1]
     present = g.Concat(g.Unsqueeze(k, [0]), g.Unsqueeze(v, [0]), axis=0) if same else None
     return output, present
@@ -190,8 +190,8 @@ def read_multi_head_attention(
     before: Value | int = 0 if past_key is None else length_of(g, past_key, 2)
     k, v = append_past(g, past_key, k), append_past(g, past_value, v)
     masking = Masking(key_padding_mask, mask_filter_value, bool(unidirectional))
-    found = masking.bias(g, q, length_of(g, k, 2), before)
-    products = add_bias_and_mask(g, scores(g, q, k, scale), attention_bias, found)
+    mask = masking.bias(g, q, length_of(g, k, 2), before)
+    products = add_bias_and_mask(g, scores(g, q, k, scale), attention_bias, mask)
     return weight_values(g, products, v), k, v, products
 
 

@@ -28,11 +28,11 @@ def _conv_rule(channels_last: bool):
     ):  # fmt: skip
         window = {"auto_pad": auto_pad, "dilations": dilations, "kernel_shape": kernel_shape}
         window |= {"pads": pads, "strides": strides}
-        found = apply_in_layout(
+        y = apply_in_layout(
             g, x, channels_last, lambda v: _conv(g, v, w, b, group=group, **window)
         )  # fmt: skip
-        found = found if z is None else g.Add(found, z)
-        return activate(g, found, activation, activation_params)
+        y = y if z is None else g.Add(y, z)
+        return activate(g, y, activation, activation_params)
 
     return read
 

@@ -108,8 +108,8 @@ def read_group_query_attention(
     products = g.Where(hidden, g.const(np.array(lowest_value(q), q.type.numpy)), products)
     sink = head_sink if head_sink is not None else 0.0 if smooth_softmax == 1 else None
     shares = _softmax(g, products, sink)
-    found = g.MatMul(_group_heads(g, shares, kv_num_heads), v)
-    return join_heads(g, _ungroup_heads(g, found, num_heads, q)), k, v
+    output = g.MatMul(_group_heads(g, shares, kv_num_heads), v)
+    return join_heads(g, _ungroup_heads(g, output, num_heads, q)), k, v
 
 
 def _by_head(g, query: Value, key: Value | None, value: Value | None, heads: int, kv_heads: int):

@@ -10,8 +10,8 @@ from .table import as_scalar, is_one_element, reads
 
 def apply_scale(g, total: Value, scale: Value, bias: Value | None = None):
     """Sums of products (int32) times their scale, plus a bias."""
-    found = g.Mul(g.cast(total, scale.type), scale)
-    return found if bias is None else g.Add(found, bias)
+    product = g.Mul(g.cast(total, scale.type), scale)
+    return product if bias is None else g.Add(product, bias)
 
 
 def align_columns(g, x: Value):

@@ -26,10 +26,10 @@ def _arrange_operand(g, x: Value, transpose: int, batch: int):
 
 @reads("FusedMatMul")
 def read_fused_matmul(g, a, b, *, alpha=1.0, transA=0, transB=0, transBatchA=0, transBatchB=0):
-    found = g.MatMul(
+    product = g.MatMul(
         _arrange_operand(g, a, transA, transBatchA), _arrange_operand(g, b, transB, transBatchB)
     )
-    return found if alpha == 1 else g.Mul(found, alpha)
+    return product if alpha == 1 else g.Mul(product, alpha)
 
 
 @reads("TransposeMatMul")
@@ -44,13 +44,13 @@ def read_fused_matmul_activation(
     activation_gamma: float | None = None, alpha=1.0, transA=0, transB=0, transBatchA=0,
     transBatchB=0,
 ):  # fmt: skip
-    found = read_fused_matmul(
+    product = read_fused_matmul(
         g, a, b, alpha=alpha, transA=transA, transB=transB, transBatchA=transBatchA,
         transBatchB=transBatchB,
     )  # fmt: skip
     if activation == "Softmax":
-        return g.Softmax(found, axis=-1 if activation_axis is None else activation_axis)
-    return activate(g, found, activation, (activation_alpha, activation_beta, activation_gamma))
+        return g.Softmax(product, axis=-1 if activation_axis is None else activation_axis)
+    return activate(g, product, activation, (activation_alpha, activation_beta, activation_gamma))
 
 
 @reads("FusedGemm")
@@ -59,8 +59,8 @@ def read_fused_gemm(
     activation_beta: float | None = None, activation_gamma: float | None = None, alpha=1.0,
     beta=1.0, transA=0, transB=0,
 ):  # fmt: skip
-    found = g.Gemm(a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
-    return activate(g, found, activation, (activation_alpha, activation_beta, activation_gamma))
+    y = g.Gemm(a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
+    return activate(g, y, activation, (activation_alpha, activation_beta, activation_gamma))
 
 
 INVERSE_MOST = 16  # rows of matrices whose elimination is unrolled

@@ -22,8 +22,8 @@ def _skip_sum(g, x: Value, skip: Value, bias: Value | None):
 @reads("SkipLayerNormalization")
 def read_skip_layer_normalization(g, x, skip, gamma, beta=None, bias=None, *, epsilon=1e-12):
     total = _skip_sum(g, x, skip, bias)
-    made = g.LayerNormalization(total, gamma, beta, axis=-1, epsilon=epsilon, outputs=3)
-    return (*made, total)
+    outputs = g.LayerNormalization(total, gamma, beta, axis=-1, epsilon=epsilon, outputs=3)
+    return (*outputs, total)
 
 
 def rms_normalize(g, x: Value, scale: Value, epsilon: float, axis: int = -1):
@@ -86,8 +86,8 @@ def read_group_norm(
             x, g.cast(gamma, x.type), g.cast(beta, x.type), epsilon=epsilon, num_groups=groups,
         )  # fmt: skip
 
-    found = apply_in_layout(g, x, channels_last, normalize)
-    return quick_gelu(g, found, 1.0) if activation else found
+    y = apply_in_layout(g, x, channels_last, normalize)
+    return quick_gelu(g, y, 1.0) if activation else y
 
 
 @reads("GatedAdd")

@@ -31,8 +31,8 @@ def quantize(g, x: Value, scale: Value, zero: Value | None, dtype: DType):
 
 def _binary(op: str):
     def read(g, a, a_scale, a_zero, b, b_scale, b_zero, c_scale, c_zero=None):
-        found = g[op](dequantize(g, a, a_scale, a_zero), dequantize(g, b, b_scale, b_zero))
-        return quantize(g, found, c_scale, c_zero, a.type)
+        y = g[op](dequantize(g, a, a_scale, a_zero), dequantize(g, b, b_scale, b_zero))
+        return quantize(g, y, c_scale, c_zero, a.type)
 
     return read
 
@@ -48,19 +48,19 @@ def read_sigmoid(g, x, x_scale, x_zero, y_scale, y_zero=None):
 
 @reads("QLinearLeakyRelu")
 def read_leaky_relu(g, x, x_scale, x_zero, y_scale, y_zero=None, *, alpha=0.01):
-    found = g.LeakyRelu(dequantize(g, x, x_scale, x_zero), alpha=alpha)
-    return quantize(g, found, y_scale, y_zero, x.type)
+    y = g.LeakyRelu(dequantize(g, x, x_scale, x_zero), alpha=alpha)
+    return quantize(g, y, y_scale, y_zero, x.type)
 
 
 @reads("QLinearSoftmax")
 def read_softmax(g, x, x_scale, x_zero, y_scale, y_zero, *, opset: int, axis=-1):
     real = dequantize(g, x, x_scale, x_zero)
     if opset >= MODERN_SOFTMAX:
-        found = g.Softmax(real, axis=axis)
+        y = g.Softmax(real, axis=axis)
     else:
         rows = g.Softmax(g.Flatten(real, axis=axis % x.rank), axis=-1)
-        found = g.Reshape(rows, g.Shape(x))
-    return quantize(g, found, y_scale, y_zero, x.type)
+        y = g.Reshape(rows, g.Shape(x))
+    return quantize(g, y, y_scale, y_zero, x.type)
 
 
 @reads("QLinearAveragePool")
@@ -72,12 +72,12 @@ def read_average_pool(
             "count_include_pad=1: it divides by more elements than AveragePool does")  # fmt: skip
 
     def pool(x: Value):
-        found = g.AveragePool(
+        y = g.AveragePool(
             dequantize(g, x, x_scale, x_zero), kernel_shape=kernel_shape, auto_pad=auto_pad,
             ceil_mode=ceil_mode, count_include_pad=count_include_pad, pads=ints_or_none(pads),
             strides=ints_or_none(strides),
         )  # fmt: skip
-        return quantize(g, found, y_scale, y_zero, x.type)
+        return quantize(g, y, y_scale, y_zero, x.type)
 
     return apply_in_layout(g, x, channels_last, pool)
 
@@ -85,8 +85,8 @@ def read_average_pool(
 @reads("QLinearGlobalAveragePool")
 def read_global_average_pool(g, x, x_scale, x_zero, y_scale, y_zero, *, channels_last=0):
     def pool(x: Value):
-        found = g.GlobalAveragePool(dequantize(g, x, x_scale, x_zero))
-        return quantize(g, found, y_scale, y_zero, x.type)
+        y = g.GlobalAveragePool(dequantize(g, x, x_scale, x_zero))
+        return quantize(g, y, y_scale, y_zero, x.type)
 
     return apply_in_layout(g, x, channels_last, pool)
 
@@ -101,8 +101,8 @@ def read_reduce_mean(g, x, x_scale, x_zero, y_scale, y_zero=None, *, axes: Ints,
 def read_concat(g, y_scale, y_zero, *inputs, axis: int):
     require(len(inputs) % 3 == 0, f"{len(inputs)} inputs, which are no triples")
     triples = zip(inputs[::3], inputs[1::3], inputs[2::3], strict=True)
-    found = g.Concat(*(dequantize(g, *triple) for triple in triples), axis=axis)
-    return quantize(g, found, y_scale, y_zero, y_zero.type)
+    y = g.Concat(*(dequantize(g, *triple) for triple in triples), axis=axis)
+    return quantize(g, y, y_scale, y_zero, y_zero.type)
 
 
 @reads("QLinearWhere")

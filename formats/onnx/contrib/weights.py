@@ -30,8 +30,8 @@ def make_derived_constant(
 ):
     """A constant that is made of the constant ``x`` when it is written."""
     require(x.tensor is not None, f"{x.name!r} is computed; packed weights have to be constants")
-    made = Tensor(dtype, shape, lambda: make(x.array()).astype(dtype.numpy))
-    return g.const(made, name=x.name)
+    tensor = Tensor(dtype, shape, lambda: make(x.array()).astype(dtype.numpy))
+    return g.const(tensor, name=x.name)
 
 
 @reads("MatMulNBits", ignore=("accuracy_level",), only={"weight_prepacked": (0,)})
@@ -56,8 +56,8 @@ def read_matmul_nbits(
         zero = make_derived_constant(g, zero_points, dtype, size,
                        lambda v: unpack(v.reshape(N, -1), bits)[:, :blocks])  # fmt: skip
     weight = g.DequantizeLinear(w, by_block, zero, axis=1, block_size=block_size)
-    found = g.MatMul(a, g.Transpose(weight, perm=(1, 0)))
-    return found if bias is None else g.Add(found, bias)
+    product = g.MatMul(a, g.Transpose(weight, perm=(1, 0)))
+    return product if bias is None else g.Add(product, bias)
 
 
 @reads("GatherBlockQuantized")

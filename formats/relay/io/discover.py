@@ -42,21 +42,21 @@ def find_params(path: Path, problems: Problems) -> tuple[Path | None, str]:
     """
     for named in _find_named_after(stem_of(path), path.parent):
         return named, f"parameters: {named}, found beside the module"
-    found: list[Path] = []
+    files: list[Path] = []
     others: list[Path] = []
     for file in _find_other_params(path):
         try:
             held = read_params(file)
         except MalformedFile:
             continue
-        (found if held and not problems(held) else others).append(file)
-    if len(found) > 1:
+        (files if held and not problems(held) else others).append(file)
+    if len(files) > 1:
         raise UsageError(
-            f"{path}: several files hold parameters of it, {_join_names(found)}: "
+            f"{path}: several files hold parameters of it, {_join_names(files)}: "
             "name one with --params"
         )
-    if found:
-        return found[0], f"parameters: {found[0]}, the only file beside the module that fits it"
+    if files:
+        return files[0], f"parameters: {files[0]}, the only file beside the module that fits it"
     if others:
         return (
             None,
@@ -75,14 +75,14 @@ def _find_named_after(stem: str, folder: Path) -> Iterator[Path]:
 
 def _find_other_params(path: Path) -> Iterator[Path]:
     """Files of ``save_param_dict`` in the folder that are not named after another module."""
-    beside = [p for n, p in enumerate(sorted(path.parent.iterdir())) if n < MOST_FILES]
+    files = [p for n, p in enumerate(sorted(path.parent.iterdir())) if n < MOST_FILES]
     taken = {
         named
-        for other in beside
+        for other in files
         if other.name.removesuffix(PACKED).endswith(MODULES) and kind_of(other) in ("text", "json")
         for named in _find_named_after(stem_of(other), path.parent)
     }
-    for file in beside:
+    for file in files:
         if file.suffix in (".params", ".bin") and file not in taken and kind_of(file) == "params":
             yield file
 

@@ -49,8 +49,8 @@ def kind_of(path: str | os.PathLike[str]) -> Kind | None:
         if head.startswith((ZIP, EMPTY_ZIP)):
             return "params" if _holds_arrays(path) else None
         if head.startswith(b"{"):
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as whole:
-                return _detect_json(whole)
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+                return _detect_json(data)
     return _detect_head(inflate_head(head, HEAD) if head.startswith(GZIP) else head)
 
 

@@ -80,12 +80,12 @@ class _Reader:
         count = self.read_count("tensors", ndarray.header_size(0))
         if count != len(names):
             raise self.error(f"{len(names)} names and {count} tensors", self.at - WORD.size)
-        found: dict[str, Tensor] = {}
+        tensors: dict[str, Tensor] = {}
         for name in names:
-            if name in found:
+            if name in tensors:
                 raise self.error(f"the name {name!r} occurs twice", self.at)
-            found[name] = self.read_tensor(name)
-        return found
+            tensors[name] = self.read_tensor(name)
+        return tensors
 
     def read_word(self, what: str) -> int:
         (value,) = WORD.unpack(self.read_bytes(WORD.size, what))

@@ -116,10 +116,10 @@ class Decoder:
         if keys is None:
             keys, values = inside[::2], inside[1::2]
         try:
-            found = dict(zip(keys, values, strict=True))
+            mapping = dict(zip(keys, values, strict=True))
         except (ValueError, TypeError):
             raise self.table.error(at, "its keys and values do not pair up") from None
-        return MappingProxyType(found)
+        return MappingProxyType(mapping)
 
     def _build_attrs(
         self, at: int, attrs: Attributes, kinds: Mapping[str, str], parts: Iterator[Any]
@@ -140,8 +140,8 @@ class Decoder:
                 values[name] = text
         again = registry.OPERANDS_OF_ARANGE if key == registry.ARANGE else ()
         repeated = {name: values.pop(name) for name in again if name in values}
-        found = MappingProxyType(registry.drop_defaults(key, values))
-        return ast.Attrs(key, found, MappingProxyType(repeated))
+        mapping = MappingProxyType(registry.drop_defaults(key, values))
+        return ast.Attrs(key, mapping, MappingProxyType(repeated))
 
     def _take_attribute(self, at: int, name: str, value: Any) -> Any:
         if value == ast.VirtualDevice():

@@ -257,15 +257,15 @@ class Encoder:
 
 def _renumber(node: dict[str, Any], last: int) -> dict[str, Any]:
     """``node`` with the numbers of nodes as they are written."""
-    found = dict(node)
+    copy = dict(node)
     if "attrs" in node:
-        found["attrs"] = {
+        copy["attrs"] = {
             name: str(last - value if value else 0) if isinstance(value, Index) else value
             for name, value in node["attrs"].items()
         }
     if "data" in node:
-        found["data"] = [last - i if i else 0 for i in node["data"]]
-    return found
+        copy["data"] = [last - i if i else 0 for i in node["data"]]
+    return copy
 
 
 def _format_double(value: float) -> str:

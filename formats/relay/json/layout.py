@@ -75,4 +75,4 @@ LAYOUTS: dict[str, tuple[type[Any], Mapping[str, Part]]] = {
     "IncompleteType": (ast.IncompleteType, {}),
     "tir.Any": (ast.AnyDim, {}),
 }
-KEYS = {made: key for key, (made, _) in LAYOUTS.items()}
+KEYS = {cls: key for key, (cls, _) in LAYOUTS.items()}

@@ -102,8 +102,8 @@ class Table:
 
     def attributes(self, number: int) -> Attributes:
         """The attributes of a node."""
-        found: Attributes = self.nodes[number].get("attrs", NO_ATTRIBUTES)
-        return found
+        attrs: Attributes = self.nodes[number].get("attrs", NO_ATTRIBUTES)
+        return attrs
 
     def items(self, number: int) -> list[int]:
         """The nodes an array or a map lists."""
@@ -205,16 +205,16 @@ class Table:
                 continue
             if state[at] == NEW:
                 state[at] = OPEN
-                inside[at] = found = references(at)
-                missing = [i for i in found if state[i] != DONE]
+                inside[at] = children = references(at)
+                missing = [i for i in children if state[i] != DONE]
                 if any(state[i] == OPEN for i in missing):
                     raise self.error(at, "it is a part of itself")
                 if missing:
                     stack.extend(reversed(missing))
                     continue
-            found = inside.pop(at)
-            values[at] = build(at, [values[i] for i in found])
-            self._check_nesting(at, found)
+            children = inside.pop(at)
+            values[at] = build(at, [values[i] for i in children])
+            self._check_nesting(at, children)
             state[at] = DONE
             stack.pop()
         return values[root]

@@ -134,11 +134,11 @@ builds("tir.SizeVar")(partial(_build_dim_var, True))
 
 @builds("DictAttrs", __dict__=MAPPING)
 def _build_dict_attrs(d: Decoder, at: int, attrs: Attributes, items: Any) -> Any:
-    found = MappingProxyType({}) if items is None else items
-    if not all(isinstance(name, str) for name in found):
+    mapping = MappingProxyType({}) if items is None else items
+    if not all(isinstance(name, str) for name in mapping):
         raise d.table.error(at, "the name of an attribute is no string")
-    d.check_value(at, "value", found)
-    return found
+    d.check_value(at, "value", mapping)
+    return mapping
 
 
 @builds("VirtualDevice", memory_scope=maybe(str), target=maybe(ast.Opaque))
@@ -276,9 +276,9 @@ def _build_match(
     constructors=each(ast.Constructor),
 )  # fmt: skip
 def _build_type_data(
-    d: Decoder, at: int, attrs: Attributes, header: ast.GlobalTypeVar, params: Any, made: Any
+    d: Decoder, at: int, attrs: Attributes, header: ast.GlobalTypeVar, params: Any, ctors: Any
 ) -> ast.TypeDef:
-    return ast.TypeDef(header.name, params, made)
+    return ast.TypeDef(header.name, params, ctors)
 
 
 @builds("IRModule", functions=MAPPING, type_definitions=MAPPING, attrs=MAPPING)

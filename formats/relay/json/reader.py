@@ -45,9 +45,9 @@ def parse_json(text: str | bytes, path: str = "module") -> ast.Module:
 def parse_metadata(text: str, path: str) -> dict[str, tuple[Any, ...]]:
     """Read the metadata section of the text form: lists of objects by the name of their type."""
     table = Table(text, path)
-    found = Decoder(table, BUILDERS).decode(table.root)
-    if found is None:
+    root = Decoder(table, BUILDERS).decode(table.root)
+    if root is None:
         return {}
-    if not isinstance(found, Mapping) or not all(isinstance(v, tuple) for v in found.values()):
+    if not isinstance(root, Mapping) or not all(isinstance(v, tuple) for v in root.values()):
         raise MalformedFile(path, "the metadata is not a map of lists")
-    return dict(found)
+    return dict(root)

@@ -139,8 +139,8 @@ class _Encoder(Encoder):
     def add_module(self, module: ast.Module) -> Index:
         """A module; its root."""
         for prefix, type_ in enumerate(module.types.values(), 1):
-            for number, made in enumerate(type_.constructors):
-                self._tags[type_.name, made.name] = prefix << 24 | number
+            for number, constructor in enumerate(type_.constructors):
+                self._tags[type_.name, constructor.name] = prefix << 24 | number
         names = {n: self.add_global_var(n, f.type) for n, f in module.functions.items()}
         functions = [(names[n], self.add_expr(f)) for n, f in module.functions.items()]
         types = [(self.add_global_type(n), self._add_type_def(t)) for n, t in module.types.items()]

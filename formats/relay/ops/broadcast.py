@@ -29,10 +29,10 @@ def read_broadcast_to_like(g, x, like):
 
 @writes("Expand")
 def write_expand(r, x, shape):
-    asked, dims = shape_data_of(shape), x.ranked_shape
-    if asked is None:
+    target, dims = shape_data_of(shape), x.ranked_shape
+    if target is None:
         return dynamic_expand(r, x, shape)
-    wide = (1,) * (x.rank - len(asked)) + asked
+    wide = (1,) * (x.rank - len(target)) + target
     padded = (1,) * (len(wide) - x.rank) + dims
     pairs = list(zip(padded, wide, strict=True))
     full = tuple(_larger(d, w) for d, w in pairs)
@@ -47,11 +47,11 @@ def write_expand(r, x, shape):
     return r.broadcast_to(x, shape=full)
 
 
-def _larger(size: Dim, asked: Dim) -> Dim:
+def _larger(size: Dim, target: Dim) -> Dim:
     """The size that two broadcast to; None where neither is known to be more than 1."""
-    if asked == 1 or size == asked:
+    if target == 1 or size == target:
         return size
-    return next((d for d in (asked, size) if isinstance(d, int) and d != 1), None)
+    return next((d for d in (target, size) if isinstance(d, int) and d != 1), None)
 
 
 def dynamic_expand(r, x, shape):

@@ -93,8 +93,8 @@ def _classes(makers: Makers, own: Value) -> Value:
 def _inputs(makers: Makers, op: str, value: Value | None, count: int) -> tuple[Value, ...]:
     """The inputs of the ``op`` that makes a value, ``count`` of them, all given."""
     node = makers.get(value) if value is not None else None
-    found = node is not None and not node.domain and node.op == op
-    if node is None or not found or len(node.inputs) != count or None in node.inputs:
+    is_match = node is not None and not node.domain and node.op == op
+    if node is None or not is_match or len(node.inputs) != count or None in node.inputs:
         raise _OtherForm
     return node.inputs  # type: ignore[return-value]
 
@@ -130,8 +130,8 @@ def write_class_mask(r, boxes, scores, ids, overlap, least, x, update, *, center
         reduction="update",
     )  # fmt: skip
     ids = r.cast(ids, dtype="float32")
-    whole = r.equal(ids, r.floor(ids))
-    valid = r.logical_and(whole, r.greater(scores, emit_scalar(r, number(least), scores.type)))
+    is_int = r.equal(ids, r.floor(ids))
+    valid = r.logical_and(is_int, r.greater(scores, emit_scalar(r, number(least), scores.type)))
     key = r.where(valid, ranks, emit_scalar(r, 0, DType.FLOAT32))
     kind = r.subtract(ids, r.min(ids))
     parts = (r.expand_dims(v, axis=2) for v in (kind, key))
@@ -145,9 +145,9 @@ def write_class_mask(r, boxes, scores, ids, overlap, least, x, update, *, center
     )  # fmt: skip
     places = r.cast(places, dtype="int64")
     before = r.const(arrays.arange(batches, dtype=np.int64)[:, None] * each)
-    found = r.greater_equal(places, emit_scalar(r, 0, DType.INT64))
+    is_kept = r.greater_equal(places, emit_scalar(r, 0, DType.INT64))
     behind = emit_scalar(r, batches * each, DType.INT64)
-    place = r.where(found, r.add(places, before), behind)
+    place = r.where(is_kept, r.add(places, before), behind)
     marks = marks_at(r, r.reshape(place, newshape=(-1,)), batches * each, batches, each)
     return r.where(r.logical_and(marks, valid), r.reshape(update, newshape=(1, 1)), x)
 

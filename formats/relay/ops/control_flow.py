@@ -15,14 +15,14 @@ from ..target import legalizations, set_type, writes
 
 @reads("if")
 def read_if(g, condition, *, then: Graph, otherwise: Graph):
-    made = g.If(condition, then_branch=then, else_branch=otherwise, outputs=len(then.outputs))
-    return made if isinstance(made, tuple) else (made,)
+    outs = g.If(condition, then_branch=then, else_branch=otherwise, outputs=len(then.outputs))
+    return outs if isinstance(outs, tuple) else (outs,)
 
 
 @reads("while")
 def read_while(g, start, *state, body: Graph):
-    made = g.Loop(None, start, *state, body=body, outputs=len(body.outputs) - 1)
-    return made if isinstance(made, tuple) else (made,)
+    outs = g.Loop(None, start, *state, body=body, outputs=len(body.outputs) - 1)
+    return outs if isinstance(outs, tuple) else (outs,)
 
 
 @writes("If")
@@ -47,13 +47,13 @@ def _carry_outputs(g, trips, go, states, body: Body) -> list[Value]:
     """The loop with its trip count in the condition; each iteration appends to the scan outputs."""
     shapes = [v.ranked_shape for v in states]
     for _ in range(2 + sum(map(len, shapes))):
-        inner, made = _body(g, states, shapes, body)
-        given = [v.ranked_shape for v in made[1 : 1 + len(states)]]
-        wider = [_common(a, b) for a, b in zip(shapes, given, strict=True)]
+        inner, outputs = _body(g, states, shapes, body)
+        new_shapes = [v.ranked_shape for v in outputs[1 : 1 + len(states)]]
+        wider = [_common(a, b) for a, b in zip(shapes, new_shapes, strict=True)]
         if wider == shapes:
             break
         shapes = wider
-    more, *outs = made
+    more, *outs = outputs
     gathered = [GatheredOutput(g, inner, v) for v in outs[len(states) :]]
     grown = [v for one in gathered for v in one.after]
     empty = [v for one in gathered for v in one.before]
@@ -63,12 +63,12 @@ def _carry_outputs(g, trips, go, states, body: Body) -> list[Value]:
         first = g.Less(g.const(0, DType.INT64), total)
         go = first if go is None else g.And(go, first)
     start = g.const(True, DType.BOOL) if go is None else go
-    whole = inner.build([more, *outs[: len(states)], *grown])
+    graph = inner.build([more, *outs[: len(states)], *grown])
     operands = (None, g.Reshape(start, []), *states, *empty)
-    results = g.as_is("Loop", operands, {"body": whole}, len(operands) - 2)
-    found = list(results) if isinstance(results, tuple) else [results]
-    left = iter(found[len(states) :])
-    return [*found[: len(states)], *(one.take_stack(g, left) for one in gathered)]
+    results = g.as_is("Loop", operands, {"body": graph}, len(operands) - 2)
+    values = list(results) if isinstance(results, tuple) else [results]
+    left = iter(values[len(states) :])
+    return [*values[: len(states)], *(one.take_stack(g, left) for one in gathered)]
 
 
 class GatheredOutput:
@@ -97,12 +97,12 @@ class GatheredOutput:
 
     def take_stack(self, g, results) -> Value:
         """The stack, of what the loop gave for this output, which is taken from ``results``."""
-        made = next(results)
+        stack = next(results)
         if self.plain:
-            return made  # type: ignore[no-any-return]
+            return stack  # type: ignore[no-any-return]
         shape, turns = next(results), next(results)
-        whole = g.Concat(turns, shape, axis=0)
-        return g.Reshape(made, whole, allowzero=1)  # type: ignore[no-any-return]
+        new_shape = g.Concat(turns, shape, axis=0)
+        return g.Reshape(stack, new_shape, allowzero=1)  # type: ignore[no-any-return]
 
 
 def _body(g, states, shapes, body: Body):

@@ -105,7 +105,7 @@ def write_conv_transpose(
         return add_bias(
             r, _convolve_with_zeros(r, x, w, kernel_shape, strides, pads, output_padding), b
         )
-    made = r[f"nn.conv{axes}d_transpose"](
+    y = r[f"nn.conv{axes}d_transpose"](
         x,
         w,
         strides=strides,
@@ -117,7 +117,7 @@ def write_conv_transpose(
         kernel_layout=kernel,
         output_padding=output_padding,
     )
-    return add_bias(r, made, b)
+    return add_bias(r, y, b)
 
 
 def _convolve_with_zeros(r, x, w, kernel_shape, strides, pads, output_padding):
@@ -138,6 +138,6 @@ def _convolve_with_zeros(r, x, w, kernel_shape, strides, pads, output_padding):
 def _dilate_kernel(r, w, kernel_shape, dilations):
     """A kernel with zeros between its numbers: Relay has no dilations here."""
     wide = tuple((k - 1) * d + 1 for k, d in zip(kernel_shape, dilations, strict=True))
-    made = r.nn.dilate(w, strides=(1, 1, *dilations), dilation_value=0.0)
-    made.dtype, made.shape = w.dtype, (*w.ranked_shape[:2], *wide)
-    return made, wide
+    kernel = r.nn.dilate(w, strides=(1, 1, *dilations), dilation_value=0.0)
+    kernel.dtype, kernel.shape = w.dtype, (*w.ranked_shape[:2], *wide)
+    return kernel, wide

@@ -38,9 +38,9 @@ def normalize_pads(padding: Ints, count: int) -> Ints:
     return padding
 
 
-def repeat_per_axis(given: Ints, count: int) -> Ints:
+def repeat_per_axis(values: Ints, count: int) -> Ints:
     """One number for each axis."""
-    return given * count if len(given) == 1 else given
+    return values * count if len(values) == 1 else values
 
 
 def window(w: Value, strides: Ints, dilation: Ints, padding: Ints):
@@ -190,8 +190,8 @@ def explicit_pads(pads: Ints) -> Ints:
     return pads if len(pads) == 2 else format_pads(pads)
 
 
-def add_bias(r, made: Value, b: Value | None) -> Value:
-    return made if b is None else r.nn.bias_add(made, b, axis=1)
+def add_bias(r, y: Value, b: Value | None) -> Value:
+    return y if b is None else r.nn.bias_add(y, b, axis=1)
 
 
 @legalizations("Conv", only=FIXED_PADS)
@@ -212,8 +212,8 @@ def legalize_conv(g, x, w, b=None, *, pads, group, **window):
         return convolve_as_image("Conv", g, x, w, b, group=group, **form)
     if axes == 3 and not x.is_static and w.is_static and not has_dynamic_axes(x, 3):
         return _convolve_by_slices(g, x, w, b, group=group, **form)
-    told = w.is_static and isinstance(x.ranked_shape[1], int) and axes == 2
-    if group > 1 and has_dynamic_axes(x) and told:
+    has_sizes = w.is_static and isinstance(x.ranked_shape[1], int) and axes == 2
+    if group > 1 and has_dynamic_axes(x) and has_sizes:
         if x.ranked_shape[1] == group:
             return _convolve_by_positions(g, x, w, b, **form)
         return convolve_by_groups(partial(g.Conv, **form), g, x, w, b, group, 0)
@@ -252,24 +252,24 @@ def _convolve_by_slices(g, x, w, b, *, kernel_shape, strides, dilations, pads, g
         )
         own = g.Squeeze(g.Slice(w, [at], [at + 1], [2], [1]), [2])
         parts.append(g.Conv(images, own, None if at else b, **form))
-    made = g.Sum(*parts)
+    total = g.Sum(*parts)
     lead = g.Concat(g.Shape(cut, end=1), g.Shape(cut, start=2, end=3), axis=0)
-    whole = g.Reshape(made, g.Concat(lead, g.Shape(made, start=1), axis=0))
-    return g.Transpose(whole, perm=(0, 2, 1, 3, 4))
+    volume = g.Reshape(total, g.Concat(lead, g.Shape(total, start=1), axis=0))
+    return g.Transpose(volume, perm=(0, 2, 1, 3, 4))
 
 
 def convolve_by_groups(convolve, g, x, w, b, group: int, outputs: int):
     """A convolution for each group; ``outputs`` is the axis of the weight that has the results."""
     require(group <= MOST_GROUPS, f"{group} groups of channels in images of dynamic sizes")
-    each, made = x.ranked_shape[1] // group, []
+    each, parts = x.ranked_shape[1] // group, []
     count = w.ranked_shape[0] // group if outputs == 0 else w.ranked_shape[1]
     cut = w.ranked_shape[0] // group
     for at in range(group):
         own = g.Slice(x, [at * each], [(at + 1) * each], [1], [1])
         weight = g.Slice(w, [at * cut], [(at + 1) * cut], [0], [1])
         bias = b and g.Slice(b, [at * count], [(at + 1) * count], [0], [1])
-        made.append(convolve(own, weight, bias))
-    return g.Concat(*made, axis=1)
+        parts.append(convolve(own, weight, bias))
+    return g.Concat(*parts, axis=1)
 
 
 def _convolve_by_positions(g, x, w, b, *, kernel_shape, strides, dilations, pads):
@@ -289,8 +289,8 @@ def _convolve_by_positions(g, x, w, b, *, kernel_shape, strides, dilations, pads
         number = g.Slice(w, at, [i + 1 for i in at], [2, 3], [1, 1])
         part = g.Slice(x, starts, ends, [2, 3], strides)
         parts.append(g.Mul(part, g.Reshape(number, [filters, 1, 1])))
-    made = g.Sum(*parts)
-    return made if b is None else g.Add(made, g.Reshape(b, [filters, 1, 1]))
+    total = g.Sum(*parts)
+    return total if b is None else g.Add(total, g.Reshape(b, [filters, 1, 1]))
 
 
 def with_channels(g, x: Value, w: Value, each, group: int = 1) -> Value | None:
@@ -309,9 +309,9 @@ def write_conv(r, x, w, b=None, *, kernel_shape, strides, dilations, pads, group
     channels = w.ranked_shape[0]
     require(isinstance(channels, int), "a convolution whose weight has a dynamic size")
     wide = "float32" if x.type is DType.FLOAT16 else None
-    made = r[f"nn.conv{axes}d"](
+    y = r[f"nn.conv{axes}d"](
         x, w, strides=strides, padding=explicit_pads(pads), dilation=dilations, groups=group,
         channels=channels, kernel_size=kernel_shape, data_layout=data, kernel_layout=kernel,
         out_dtype=wide,
     )  # fmt: skip
-    return add_bias(r, r.cast(made, dtype=x.type.value) if wide else made, b)
+    return add_bias(r, r.cast(y, dtype=x.type.value) if wide else y, b)

@@ -69,10 +69,10 @@ def write_running(name, r, x, axis, *, exclusive: int, reverse: int):
     along = number(axis)
     require(along is not None, "a running sum along a dynamic axis")
     along, dtype = along % x.rank, x.type.value
-    made = r[name](
+    y = r[name](
         reverse_axis(r, x, along) if reverse else x, axis=along, exclusive=exclusive, dtype=dtype
     )
-    return reverse_axis(r, made, along) if reverse else made
+    return reverse_axis(r, y, along) if reverse else y
 
 
 def reverse_axis(r, x: Value, axis: int) -> Value:

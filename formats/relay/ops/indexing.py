@@ -81,8 +81,8 @@ def read_adv_index(g, x, *indices):
 @reads("argwhere")
 def read_argwhere(g, condition):
     """The coordinates of what is not 0, one row each."""
-    found = g.NonZero(g.cast(condition, DType.BOOL))
-    return g.cast(g.Transpose(found, perm=(1, 0)), DType.INT32)
+    indices = g.NonZero(g.cast(condition, DType.BOOL))
+    return g.cast(g.Transpose(indices, perm=(1, 0)), DType.INT32)
 
 
 @reads("reverse_sequence")
@@ -201,8 +201,8 @@ def from_front(r, index: Value, x: Value, axis: int) -> Value:
         held = index.array()
         return r.const(np.where(held < 0, held + size, held)) if (held < 0).any() else index
     if not isinstance(size, int):
-        whole = r.shape_of(x, dtype="int64")
-        size = r.take(whole, emit_scalar(r, axis, DType.INT64), axis=0)
+        shape = r.shape_of(x, dtype="int64")
+        size = r.take(shape, emit_scalar(r, axis, DType.INT64), axis=0)
         size = r.cast(size, dtype=index.type.value)
     else:
         size = emit_scalar(r, size, index.type)
@@ -264,8 +264,8 @@ def places(r, index: Value, x: Value, batch: int = 0) -> Value:
         held = index.array()
         index = r.const(np.where(held < 0, held + np.array(sizes, held.dtype), held))
     else:
-        whole = r.shape_of(x, dtype="int64")
-        part = r.strided_slice(whole, begin=[batch], end=[batch + count], strides=[1], axes=[0])
+        shape = r.shape_of(x, dtype="int64")
+        part = r.strided_slice(shape, begin=[batch], end=[batch + count], strides=[1], axes=[0])
         below = r.less(index, emit_scalar(r, 0, index.type))
         counted = r.add(index, r.cast(part, dtype=index.type.value))
         index = set_type(r.where(below, counted, index), index.dtype, index.shape)

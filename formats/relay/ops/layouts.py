@@ -32,9 +32,9 @@ class Layout:
         for number, letter in AXIS.findall(text):
             require(bool(number) == letter.islower(), f"layout {text!r} is unknown")
             axes.append((letter.upper(), int(number or 0)))
-        whole = [a for a, block in axes if not block]
+        primal = [a for a, block in axes if not block]
         require(
-            len(set(whole)) == len(whole) and {a for a, _ in axes} == set(whole),
+            len(set(primal)) == len(primal) and {a for a, _ in axes} == set(primal),
             f"layout {text!r} is unknown",
         )
         return cls(tuple(axes))
@@ -64,14 +64,14 @@ def unpack_layout(g, x: Value, layout: str, target: str):
     """``x`` with each axis whole, in the order of ``target``."""
     if layout == target:
         return x
-    found = Layout.of(layout)
-    require(sorted(found.letters) == sorted(target), f"layout {layout!r} where {target} belongs")
-    require(len(found.axes) == x.rank, f"a tensor of rank {x.rank} of layout {layout!r}")
-    order = tuple(i for letter in target for i in found.places(letter))
+    packing = Layout.of(layout)
+    require(sorted(packing.letters) == sorted(target), f"layout {layout!r} where {target} belongs")
+    require(len(packing.axes) == x.rank, f"a tensor of rank {x.rank} of layout {layout!r}")
+    order = tuple(i for letter in target for i in packing.places(letter))
     y = g.Transpose(x, perm=order)
     if len(order) == len(target):
         return y
-    sizes = [g.multiply_sizes([g.size_of(x, i) for i in found.places(a)]) for a in target]
+    sizes = [g.multiply_sizes([g.size_of(x, i) for i in packing.places(a)]) for a in target]
     return g.reshape(y, sizes)
 
 
@@ -79,15 +79,15 @@ def pack_layout(g, x: Value, source: str, layout: str):
     """``x``, whose whole axes are in the order of ``source``, in ``layout``."""
     if source == layout:
         return x
-    found = Layout.of(layout)
-    require(sorted(found.letters) == sorted(source), f"layout {layout!r} where {source} belongs")
+    packing = Layout.of(layout)
+    require(sorted(packing.letters) == sorted(source), f"layout {layout!r} where {source} belongs")
     spread: list[Size] = []
     for at, letter in enumerate(source):
-        blocks = found.blocks(letter)
-        whole = g.size_of(x, at)
-        spread += [divide_size(g, whole, prod(blocks)) if blocks else whole, *blocks]
+        blocks = packing.blocks(letter)
+        size = g.size_of(x, at)
+        spread += [divide_size(g, size, prod(blocks)) if blocks else size, *blocks]
     y = g.reshape(x, spread) if len(spread) != len(source) else x
-    order = tuple(i for letter in source for i in found.places(letter))
+    order = tuple(i for letter in source for i in packing.places(letter))
     return g.Transpose(y, perm=invert_perm(order))
 
 

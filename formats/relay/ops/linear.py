@@ -165,16 +165,16 @@ def _multiply_broadcast(g, op: str, a: Value, b: Value, *rest: Value | None):
         last = g.Shape(v, start=v.rank - 2)
         wide = v if lead is lead_a is lead_b else g.Expand(v, g.Concat(lead, last, axis=0))
         flat.append(g.Reshape(wide, g.Concat([count], last, axis=0)))
-    made = g.as_is(op, (*flat, *rest), {})
+    product = g.as_is(op, (*flat, *rest), {})
     ends = g.Shape(a, start=a.rank - 2, end=a.rank - 1), g.Shape(b, start=b.rank - 1)
-    return g.Reshape(made, g.Concat(lead, *ends, axis=0), allowzero=1)
+    return g.Reshape(product, g.Concat(lead, *ends, axis=0), allowzero=1)
 
 
 def _product_of_sizes(shape: Value) -> int:
     """How many elements a shape has; -1, for Reshape to infer, where that is dynamic or none."""
-    found = shape_data_of(shape) or (None,)
-    numbers = [d for d in found if isinstance(d, int)]
-    return -1 if len(numbers) < len(found) else prod(numbers) or -1
+    sizes = shape_data_of(shape) or (None,)
+    numbers = [d for d in sizes if isinstance(d, int)]
+    return -1 if len(numbers) < len(sizes) else prod(numbers) or -1
 
 
 @writes("MatMul")
@@ -191,15 +191,15 @@ def write_mat_mul(r, a, b):
             (*a.ranked_shape[:-1], inner),
         )
     if a.rank == 3:
-        made = emit_batch_matmul(r, a, b, wide)
+        product = emit_batch_matmul(r, a, b, wide)
     elif isinstance(b.ranked_shape[1], int):
         before = find_transpose_source(b, (1, 0))  # the weight as a layer had it
         turned = r.transpose(b, axes=(1, 0)) if before is None else r.adopt(before)
-        made = r.nn.dense(a, turned, units=b.ranked_shape[1], out_dtype=wide)
+        product = r.nn.dense(a, turned, units=b.ranked_shape[1], out_dtype=wide)
     else:
-        made = emit_batch_matmul(r, r.expand_dims(a, axis=0), r.expand_dims(b, axis=0), wide)
-        made = r.squeeze(made, axis=(0,))
-    return r.cast(made, dtype=a.type.value) if wide else made
+        product = emit_batch_matmul(r, r.expand_dims(a, axis=0), r.expand_dims(b, axis=0), wide)
+        product = r.squeeze(product, axis=(0,))
+    return r.cast(product, dtype=a.type.value) if wide else product
 
 
 def emit_batch_matmul(r, a, b, wide: str | None):

@@ -56,11 +56,11 @@ def select_boxes(g, conflicts: Value, scored: Value, inside: Value, limit: Value
     none = g.And(scored, g.Not(scored))
     start = g.ReduceSum(g.cast(none, DType.INT32), [1], keepdims=0)
 
-    def step(g, at, _, kept, shown, found):
+    def step(g, at, _, kept, shown, kept_count):
         row = g.Gather(conflicts, at, axis=1)
         hit = g.cast(g.ReduceMax(g.cast(g.And(row, kept), DType.INT32), [1], keepdims=0),
                      DType.BOOL)  # fmt: skip
-        full = g.Equal(found, limit)
+        full = g.Equal(kept_count, limit)
         here = [g.Gather(v, at, axis=1) for v in (scored, inside)]
         keeps = g.And(here[0], g.Not(g.Or(hit, full)))
         shows = g.Or(keeps, g.And(g.And(here[1], g.Not(here[0])), g.Not(full)))
@@ -70,11 +70,11 @@ def select_boxes(g, conflicts: Value, scored: Value, inside: Value, limit: Value
             g.Or(old, g.And(g.Unsqueeze(add, [1]), place))
             for old, add in ((kept, keeps), (shown, shows))
         ]
-        more = g.Add(found, g.cast(keeps, DType.INT32))
+        more = g.Add(kept_count, g.cast(keeps, DType.INT32))
         return g.const(True, DType.BOOL), *new, more
 
-    made = g.loop(step, total, None, none, none, start)
-    return made[1], made[0]
+    outputs = g.loop(step, total, None, none, none, start)
+    return outputs[1], outputs[0]
 
 
 def positions(g, x: Value):
@@ -156,9 +156,9 @@ def read_non_max_suppression(
             conflicts = g.And(conflicts, same)
     shown, _ = select_boxes(g, conflicts, scored, inside, g.cast(g.Reshape(limit, []), DType.INT32))
     if return_indices:
-        found = g.GatherElements(g.cast(indices, DType.INT32), order, axis=1)
+        box_index = g.GatherElements(g.cast(indices, DType.INT32), order, axis=1)
         front, places, count = order_kept_first(g, shown)
-        return mask_rows(g, reorder_rows(g, found, front), places), g.cast(count, DType.INT32)
+        return mask_rows(g, reorder_rows(g, box_index, front), places), g.cast(count, DType.INT32)
     rows = mask_rows(g, rows, shown)
     if not invalid_to_bottom:
         return rows
@@ -253,9 +253,9 @@ def _suppress_by_looping(g, boxes, scores, most, overlap, least, center_point_bo
     batch, own = inner.Div(at, classes), inner.Mod(at, classes)
     one = inner.Gather(boxes, batch, axis=0), inner.Gather(g.Reshape(scores, [-1, count]), at)
     one = inner.Reshape(one[0], [1, count, 4]), inner.Reshape(one[1], [1, 1, count])
-    found = inner.NonMaxSuppression(*one, most, overlap, least, center_point_box=center_point_box)
-    found = inner.Add(found, inner.Concat(batch, own, [0], axis=0))
-    body = inner.build([on, inner.Concat(rows, found, axis=0)])
+    index = inner.NonMaxSuppression(*one, most, overlap, least, center_point_box=center_point_box)
+    index = inner.Add(index, inner.Concat(batch, own, [0], axis=0))
+    body = inner.build([on, inner.Concat(rows, index, axis=0)])
     total = g.Squeeze(g.Mul(g.Shape(scores, end=1), classes), [0])
     return g.Loop(total, None, nothing, body=body)
 
@@ -342,15 +342,15 @@ def _find_suppression(g, index: Value) -> Node | None:
     rows, columns = pairs.inputs
     chosen = g.producer(rows)
     picked = columns.tensor is not None and columns.ints() == (0, 2)
-    found = chosen is not None and not chosen.domain and chosen.op == "NonMaxSuppression"
-    return chosen if picked and found and len(chosen.inputs) == OPERANDS else None
+    is_nms = chosen is not None and not chosen.domain and chosen.op == "NonMaxSuppression"
+    return chosen if picked and is_nms and len(chosen.inputs) == OPERANDS else None
 
 
 def _find_fill_value(g, updates: Value) -> Value | None:
     """The one number that ``updates`` holds throughout."""
     spread = g.producer(updates)
-    given = spread.inputs[0] if spread is not None and spread.op == "Expand" else None
-    return given if given is not None and given.ranked_shape in ((), (1,)) else None
+    fill = spread.inputs[0] if spread is not None and spread.op == "Expand" else None
+    return fill if fill is not None and fill.ranked_shape in ((), (1,)) else None
 
 
 @writes(MASK)

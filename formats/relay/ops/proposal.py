@@ -92,8 +92,8 @@ def read_proposal(
     conflicts = g.Greater(g.Div(both, g.Sub(g.Add(one, other), both)), threshold)
     every = g.Equal(order, order)
     _, kept = select_boxes(g, conflicts, every, every, g.const(-1, DType.INT32))
-    front, _, found = order_kept_first(g, kept)
-    places = g.Mod(g.const(arrays.arange(rpn_post_nms_top_n)[None]), found)
+    front, _, kept_count = order_kept_first(g, kept)
+    places = g.Mod(g.const(arrays.arange(rpn_post_nms_top_n)[None]), kept_count)
     rows = reorder_rows(g, reorder_rows(g, boxes, front), places)
     which = g.Reshape(g.cast(g.index_range(g.size_of(rows, 0)), DType.FLOAT32), [-1, 1, 1])
     which = g.Expand(which, [1, rpn_post_nms_top_n, 1])
@@ -153,8 +153,8 @@ def collect_best(g, chosen, score, order, boxes, counts: tuple[int, int, int]):
     ranked = sort_positions(g, key)
     few = min(most, total)
     first = g.Slice(ranked, [0], [few], [1], [1])
-    found = g.ReduceSum(g.cast(chosen, DType.INT64), [1], keepdims=1)
-    shown = g.Less(g.const(arrays.arange(few)[None]), found)
+    row_count = g.ReduceSum(g.cast(chosen, DType.INT64), [1], keepdims=1)
+    shown = g.Less(g.const(arrays.arange(few)[None]), row_count)
     rows = reorder_rows(g, boxes, reorder_rows(g, order, first))
     classes = g.cast(g.Div(first, g.const(count, DType.INT64)), DType.FLOAT32)
     held = [g.Where(g.Unsqueeze(shown, [2]), rows, g.const(0, rows.type))]
@@ -163,5 +163,5 @@ def collect_best(g, chosen, score, order, boxes, counts: tuple[int, int, int]):
     ]
     if most > few:
         held = [g.Pad(v, (0,) * (v.rank + 1) + (most - few,) + (0,) * (v.rank - 2)) for v in held]
-    number = g.cast(g.Min(g.Squeeze(found, [1]), g.const(most, DType.INT64)), DType.INT32)
+    number = g.cast(g.Min(g.Squeeze(row_count, [1]), g.const(most, DType.INT64)), DType.INT32)
     return (*held, number)

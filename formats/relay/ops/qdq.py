@@ -91,7 +91,7 @@ class QdqRules:
     def rules(self) -> dict[str, Rule]:
         """Rules by operator, to be taken before those of ``reads``."""
         follow = self.follow
-        made = {
+        rules = {
             "qnn.quantize": Rule.of(self.quantize),
             "qnn.dequantize": Rule.of(self.dequantize),
             "qnn.requantize": Rule.of(self.requantize),
@@ -106,8 +106,8 @@ class QdqRules:
             "qnn.avg_pool2d": Rule.of(self.avg_pool2d),
         }
         binary = {"qnn.add": "Add", "qnn.subtract": "Sub", "qnn.mul": "Mul"}
-        made |= {name: Rule.of(partial(self.binary, op)) for name, op in binary.items()}
-        return made | {
+        rules |= {name: Rule.of(partial(self.binary, op)) for name, op in binary.items()}
+        return rules | {
             f"qnn.{name}": Rule.of(partial(self.function, name)) for name in REAL_FUNCTIONS
         }
 

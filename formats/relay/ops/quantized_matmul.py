@@ -172,10 +172,10 @@ def average(
 @legalizations("ConvInteger", only=FIXED_PADS)
 def legalize_conv_integer(g, x, w, x_zero=None, w_zero=None, *, group, **window):
     """Images of known sizes; a signal is an image of height 1, and others are decomposed."""
-    whole = x.is_static and w.is_static and min(window["pads"]) >= 0 and is_one_number(x_zero)
-    if whole and x.rank == 4:
+    is_native = x.is_static and w.is_static and min(window["pads"]) >= 0 and is_one_number(x_zero)
+    if is_native and x.rank == 4:
         return None
-    if whole and x.rank == 3:
+    if is_native and x.rank == 3:
         return convolve_as_image("ConvInteger", g, x, w, x_zero, w_zero, group=group, **window)
     return g.decompose("ConvInteger", 10, x, w, x_zero, w_zero, group=group, **window)
 

@@ -37,8 +37,8 @@ def read_multinomial(draw, g, key, shares, *, num_samples=1):
     last = shares.rank - 1
     total = g.ReduceSum(shares, [last], keepdims=1)
     noise = g.cast(draw(g, "uniform", [*g.sizes_of(shares)[:last], num_samples]), shares.type)
-    found = g.Unsqueeze(g.Mul(noise, total), [last + 1])
-    before = g.LessOrEqual(g.Unsqueeze(cumulative_probabilities(g, shares, last), [last]), found)
+    points = g.Unsqueeze(g.Mul(noise, total), [last + 1])
+    before = g.LessOrEqual(g.Unsqueeze(cumulative_probabilities(g, shares, last), [last]), points)
     return key, g.ReduceSum(g.cast(before, DType.INT32), [last + 1], keepdims=0)
 
 

@@ -165,12 +165,12 @@ def write_reduction(name, r, x, axes=None, *, keepdims: int, noop_with_empty_axe
     over = reduction_axes(x, axes, noop_with_empty_axes)
     if 0 in x.ranked_shape:
         return initial_value(r, name, x, over, keepdims)
-    made = r[name](x, axis=over, keepdims=keepdims)
+    y = r[name](x, axis=over, keepdims=keepdims)
     if name not in ("max", "min") or x.type.kind != "f":
-        return made
+        return y
     end = emit_scalar(r, float("-inf" if name == "max" else "inf"), x.type)
     every = r.all(r.equal(x, end), axis=over, keepdims=keepdims)
-    return r.where(every, end, made)
+    return r.where(every, end, y)
 
 
 def initial_value(r, name: str, x: Value, over, keepdims: int) -> Value:
@@ -197,8 +197,8 @@ for _name, _op in REDUCTIONS.items():
 
 
 def write_arg(name, r, x, *, axis: int, keepdims: int, select_last_index: int):
-    found = r[name](x, axis=[axis], keepdims=keepdims, select_last_index=select_last_index)
-    return r.cast(found, dtype="int64")
+    index = r[name](x, axis=[axis], keepdims=keepdims, select_last_index=select_last_index)
+    return r.cast(index, dtype="int64")
 
 
 writes("ArgMax")(partial(write_arg, "argmax"))

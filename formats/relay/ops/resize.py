@@ -73,9 +73,9 @@ def nearest(at: np.ndarray, rounding: str) -> Any:
     return at.astype(np.int64)
 
 
-def nearest_table(size, count, mode, rounding, roi, whole: bool) -> Any:
-    """The element taken for each result; ``whole`` divides where sizes are multiples."""
-    if whole and mode == "asymmetric" and count % size == 0:
+def nearest_table(size, count, mode, rounding, roi, exact: bool) -> Any:
+    """The element taken for each result; ``exact`` divides where sizes are multiples."""
+    if exact and mode == "asymmetric" and count % size == 0:
         return arrays.arange(count) // (count // size)
     if rounding == "":
         rounding = "round" if mode == "align_corners" else "floor"
@@ -298,8 +298,8 @@ def read_dyn_resize2d(
 def resize_by_scales(g, x: Value, scales, method: str, mode: str):
     """``x`` with its sizes times scales, halves rounded away from zero."""
     sizes: list[Size] = [scale_size(g, g.size_of(x, 2 + i), s) for i, s in enumerate(scales)]
-    whole = all(not isinstance(s, Value) and s == int(s) for s in scales) and len(scales) == 2
-    if whole and (method, mode) == ("nearest_neighbor", "asymmetric"):
+    is_integer = all(not isinstance(s, Value) and s == int(s) for s in scales) and len(scales) == 2
+    if is_integer and (method, mode) == ("nearest_neighbor", "asymmetric"):
         return emit_resize(g, x, sizes, mode, "floor")
     return resize_to(g, x, sizes, method, mode)
 
@@ -336,27 +336,27 @@ def legalize_resize(
         g, x, roi, scales, sizes, keep_aspect_ratio_policy=keep_aspect_ratio_policy, axes=axes
     )
     factors = static_scales(x, scales, sizes)
-    made = factors and tuple(m for m, _ in factors)
-    if is_native(x, how, made, factors and [s for _, s in factors]):
+    shape = factors and tuple(m for m, _ in factors)
+    if is_native(x, how, shape, factors and [s for _, s in factors]):
         kept = {n: v for n, v in sampling.items() if n not in ("antialias", "extrapolation_value")}
-        return g.Resize(x, None, None, g.const(made, DType.INT64), **kept)
+        return g.Resize(x, None, None, g.const(shape, DType.INT64), **kept)
     return decompose_resize(g, x, roi, scales, sizes, how)
 
 
-def is_native(x: Value, how: Sampling, made, scales) -> bool:
+def is_native(x: Value, how: Sampling, shape, scales) -> bool:
     """Whether Relay's operator computes the same; ``scales`` None are those of the sizes."""
-    if made is None or x.rank - 2 not in LAYOUTS or x.type is not DType.FLOAT32:
+    if shape is None or x.rank - 2 not in LAYOUTS or x.type is not DType.FLOAT32:
         return False
-    if not x.is_static or not all(isinstance(m, int) for m in made) or how.antialias:
+    if not x.is_static or not all(isinstance(m, int) for m in shape) or how.antialias:
         return False
-    if made[:2] != x.static_shape[:2] or how.coordinates not in NATIVE:
+    if shape[:2] != x.static_shape[:2] or how.coordinates not in NATIVE:
         return False
-    pairs = list(zip(x.static_shape[2:], made[2:], strict=True))
+    pairs = list(zip(x.static_shape[2:], shape[2:], strict=True))
     if scales is not None and any(m / n != s for (n, m), s in zip(pairs, scales[2:], strict=True)):
         return False
     if how.mode == "nearest":
         return all(_same_elements(n, m, how) for n, m in pairs)
-    if how.coordinates == "align_corners" and 1 in made[2:]:
+    if how.coordinates == "align_corners" and 1 in shape[2:]:
         return False
     return how.mode == "linear" or x.rank == 4
 

@@ -107,12 +107,12 @@ def read_crop_and_resize(
         if method == "bilinear":
             y = sample_bilinear(g, images, places[0], places[1])
         else:
-            whole = [
+            indices = [
                 clamp_index(g, round_half_away(g, p), s)
                 for p, s in zip(places, require_static_sizes(x), strict=True)
             ]
             y = gather_pixels(
-                g, g.Reshape(images, [0, 0, -1]), whole[0], whole[1], require_static_sizes(x)[1]
+                g, g.Reshape(images, [0, 0, -1]), indices[0], indices[1], require_static_sizes(x)[1]
             )
         y = g.Reshape(y, [0, 0, *crop_size])
         return g.cast(g.Where(g.Unsqueeze(g.Or(*outside), [1]), extrapolation_value, y), dtype)

@@ -168,8 +168,8 @@ def dilate(g, x: Value, strides: Ints, fill: float):
         pads[x.rank + 2 + axis] = step - 1
         wide = g.Pad(g.Unsqueeze(x, [axis + 1]), pads, g.scalar(fill, x))
         merged = g.multiply_sizes([sizes[axis], step])
-        whole = g.reshape(wide, [*sizes[:axis], merged, *sizes[axis + 1 :]])
-        x = g.slice_axis(whole, axis, 0, -(step - 1))
+        y = g.reshape(wide, [*sizes[:axis], merged, *sizes[axis + 1 :]])
+        x = g.slice_axis(y, axis, 0, -(step - 1))
     return x
 
 
@@ -218,11 +218,11 @@ def read_ndarray_size(g, x, *, dtype: DType | None = None):
 
 def static_sizes(value: Value | None) -> tuple[int, ...] | None:
     """The numbers a shape, or a list of axes, holds; None where they are dynamic."""
-    found = shape_data_of(value)
-    if found is None and value is not None and value.tensor is not None:
-        found = value.ints()
-    plain = found is not None and all(isinstance(d, int) for d in found)
-    return found if plain else None  # type: ignore[return-value]
+    sizes = shape_data_of(value)
+    if sizes is None and value is not None and value.tensor is not None:
+        sizes = value.ints()
+    plain = sizes is not None and all(isinstance(d, int) for d in sizes)
+    return sizes if plain else None  # type: ignore[return-value]
 
 
 def declare_sizes(r, x: Value, known: Sequence[Dim] | None):
@@ -315,10 +315,10 @@ def legalize_concat(g, *xs, axis: int):
 
 @writes("Concat")
 def write_concat(r, *xs, axis: int):
-    made = r.concatenate(*xs, axis=axis)
+    y = r.concatenate(*xs, axis=axis)
     if all(isinstance(v.ranked_shape[axis], int) for v in xs):
-        return made
-    return r.annotation.stop_fusion(made)  # as of slices, below
+        return y
+    return r.annotation.stop_fusion(y)  # as of slices, below
 
 
 @legalizations("Tile")
@@ -346,11 +346,11 @@ def legalize_shape(g, x, *, start: int, end: int | None = None):
 
 @writes("Shape")
 def write_shape(r, x, *, start: int, end: int | None = None):
-    whole = r.cast(r.shape_of(x, dtype="int64"), dtype="int64")
+    shape = r.cast(r.shape_of(x, dtype="int64"), dtype="int64")
     first, last, _ = slice(start, end).indices(x.rank)
     if (first, last) == (0, x.rank):
-        return whole
-    return r.strided_slice(whole, begin=[first], end=[max(first, last)], strides=[1], axes=[0])
+        return shape
+    return r.strided_slice(shape, begin=[first], end=[max(first, last)], strides=[1], axes=[0])
 
 
 @writes("Size")

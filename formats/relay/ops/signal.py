@@ -118,12 +118,12 @@ def read_sparse_fill_empty_rows(g, index, values, shape, fill):
     zeros = g.Expand(g.const([[0]], DType.INT64), g.Concat(
         g.Shape(added, start=0, end=1), g.Sub(g.Shape(index, start=1, end=2), [1]), axis=0
     ))  # fmt: skip
-    whole = g.Concat(g.cast(index, DType.INT64), g.Concat(added, zeros, axis=1), axis=0)
+    indices = g.Concat(g.cast(index, DType.INT64), g.Concat(added, zeros, axis=1), axis=0)
     fills = g.Expand(g.Reshape(fill, [1]), g.Shape(added, start=0, end=1))
     filled = g.Concat(values, fills, axis=0)
-    keys = g.Gather(whole, 0, axis=1)
+    keys = g.Gather(indices, 0, axis=1)
     _, order = g.TopK(keys, g.Shape(keys), axis=0, largest=0, sorted=1, outputs=2)
-    return (g.cast(g.Gather(whole, order, axis=0), index.type), g.Gather(filled, order, axis=0),
+    return (g.cast(g.Gather(indices, order, axis=0), index.type), g.Gather(filled, order, axis=0),
             empty)  # fmt: skip
 
 

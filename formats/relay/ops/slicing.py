@@ -47,8 +47,8 @@ def read_dyn_strided_slice(g, x, begin, end, strides, *, slice_mode="end"):
     begin, end, strides = (g.cast(v, DType.INT64) for v in (begin, end, strides))
     (count,) = begin.static_shape
     if slice_mode == "size":
-        whole = g.Less(end, g.const(0, DType.INT64))
-        ends = g.Where(whole, g.const(FAR, DType.INT64), g.Add(begin, end))
+        is_open = g.Less(end, g.const(0, DType.INT64))
+        ends = g.Where(is_open, g.const(FAR, DType.INT64), g.Add(begin, end))
         return g.Slice(x, begin, ends, list(range(count)), [1] * count)
     return g.Slice(x, begin, end, list(range(count)), strides)
 
@@ -113,29 +113,29 @@ def write_slice(r, x, starts, ends, axes, steps):
         begin.append(first)
         end.append(last)
         step.append(by)
-    made = r.strided_slice(x, begin=begin, end=end, strides=step, axes=bounds[2])
+    y = r.strided_slice(x, begin=begin, end=end, strides=step, axes=bounds[2])
     if all(isinstance(x.ranked_shape[axis], int) for axis in bounds[2] or ()):
-        return made
-    return r.annotation.stop_fusion(made)  # TVM loses the sizes of two slices in one kernel
+        return y
+    return r.annotation.stop_fusion(y)  # TVM loses the sizes of two slices in one kernel
 
 
 def dynamic_slice(r, x, starts, ends, axes, steps):
     """Bounds along all axes, in tensors."""
     kind = DType.INT64
-    whole = r.cast(r.shape_of(x, dtype="int64"), dtype="int64")
+    shape = r.cast(r.shape_of(x, dtype="int64"), dtype="int64")
     starts, ends, axes, steps = (emit_cast(r, v, kind) for v in (starts, ends, axes, steps))
     axes = _normalize_indices(r, axes, emit_scalar(r, x.rank, kind))
     low, high, by = (
-        r.scatter_elements(r.const([v] * x.rank, kind), axes, given, axis=0, reduction="update")
-        for v, given in ((0, starts), (BEYOND, ends), (1, steps))
+        r.scatter_elements(r.const([v] * x.rank, kind), axes, bound, axis=0, reduction="update")
+        for v, bound in ((0, starts), (BEYOND, ends), (1, steps))
     )
     zero, one = (emit_scalar(r, v, kind) for v in (0, 1))
     back = r.less(by, zero)
-    last = r.where(back, r.subtract(whole, one), whole)
-    low = r.minimum(r.maximum(_normalize_indices(r, low, whole), zero), last)
+    last = r.where(back, r.subtract(shape, one), shape)
+    low = r.minimum(r.maximum(_normalize_indices(r, low, shape), zero), last)
     least = r.where(back, emit_scalar(r, -1, kind), zero)
-    high = r.minimum(r.maximum(_normalize_indices(r, high, whole), least), last)
-    under = r.subtract(r.negative(whole), one)
+    high = r.minimum(r.maximum(_normalize_indices(r, high, shape), least), last)
+    under = r.subtract(r.negative(shape), one)
     high = r.where(r.logical_and(back, r.less(high, zero)), under, high)
     return r.dyn.strided_slice(x, low, high, by)
 
@@ -177,10 +177,10 @@ def write_split(r, x, parts=None, *, axis: int):
 def _split_with_empty(g, x, counts, axis: int):
     """Parts without elements are constants: Relay cuts no such."""
     dims = dims_or(x, "a Split with a part without elements,")
-    made, at = [], 0
+    parts, at = [], 0
     for count in counts:
         shape = (*dims[:axis], count, *dims[axis + 1 :])
         empty = g.const(arrays.zeros(shape, x.type.numpy)) if not count else None
-        made.append(empty or g.Slice(x, [at], [at + count], [axis], [1]))
+        parts.append(empty or g.Slice(x, [at], [at + count], [axis], [1]))
         at += count
-    return tuple(made)
+    return tuple(parts)

@@ -87,9 +87,9 @@ def read_unique(g, x, *, sorted=True, return_counts=False):
         ends = g.Slice(g.Concat(v, zeros, axis=0), [0], size, [0], [1])
         return g.cast(ends, dtype)
 
-    found = (fill(values, x.type), fill(first, DType.INT32), g.cast(inverse, DType.INT32),
-             total)  # fmt: skip
-    return (*found, fill(counts, DType.INT32)) if return_counts else found
+    outputs = (fill(values, x.type), fill(first, DType.INT32), g.cast(inverse, DType.INT32),
+               total)  # fmt: skip
+    return (*outputs, fill(counts, DType.INT32)) if return_counts else outputs
 
 
 @reads("searchsorted")
@@ -117,14 +117,14 @@ def legalize_top_k(g, x, k, *, axis: int, largest: int, sorted: int, outputs: in
         return None
     form = {"axis": axis, "largest": largest, "sorted": sorted, "outputs": 2}
     if x.type is not DType.UINT64:
-        found, at = g.TopK(g.cast(x, kind), k, **form)
-        found = g.cast_like(found, x)
-        return (found, at) if outputs > 1 else found
+        values, at = g.TopK(g.cast(x, kind), k, **form)
+        values = g.cast_like(values, x)
+        return (values, at) if outputs > 1 else values
     half = g.const(np.array(1 << 63, np.uint64))
     signed = g.BitCast(g.BitwiseXor(x, half), to=ELEMENT_CODES[kind])
-    found, at = g.TopK(signed, k, **form)
-    found = g.BitwiseXor(g.BitCast(found, to=ELEMENT_CODES[x.type]), half)
-    return (found, at) if outputs > 1 else found
+    values, at = g.TopK(signed, k, **form)
+    values = g.BitwiseXor(g.BitCast(values, to=ELEMENT_CODES[x.type]), half)
+    return (values, at) if outputs > 1 else values
 
 
 @writes("TopK", ignore=("sorted",))

@@ -181,13 +181,13 @@ def legalize_not(g, x):
 
 def compares_floats(g, x: Value) -> bool:
     """Whether a comparison of floats is in what is computed for ``x`` from booleans."""
-    found, seen = [x], {x}
-    while found:
-        node = g.producer(found.pop())
+    stack, seen = [x], {x}
+    while stack:
+        node = g.producer(stack.pop())
         inputs = [v for v in node.inputs if v is not None] if node is not None else []
         if node is not None and node.op in ORDERS and inputs[0].type.kind == "f":
             return True
-        found += [v for v in inputs if v.dtype is DType.BOOL and v not in seen]
+        stack += [v for v in inputs if v.dtype is DType.BOOL and v not in seen]
         seen.update(inputs)
     return False
 

@@ -81,10 +81,10 @@ class Diagnostics:
         places: dict[str, dict[str, None]] = {}
         for diagnostic in self.recorded:
             places.setdefault(diagnostic.reason, {})[diagnostic.place] = None
-        found = [Problem("function", {}, r, tuple(at), STAGE) for r, at in places.items()]
+        problems = [Problem("function", {}, r, tuple(at), STAGE) for r, at in places.items()]
         operators: dict[tuple[str, str], list[str]] = {}
         for node in dict.fromkeys(nodes):
             error = refusal(node)
             if error is not None:
                 operators.setdefault((node.op, error.reason), []).append(node.name)
-        return found + [Problem(o, {}, r, tuple(n), STAGE) for (o, r), n in operators.items()]
+        return problems + [Problem(o, {}, r, tuple(n), STAGE) for (o, r), n in operators.items()]

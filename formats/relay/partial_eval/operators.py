@@ -65,13 +65,13 @@ def node_attributes(attrs: ast.Attrs | None) -> Mapping[str, Any]:
     if attrs is None:
         return MappingProxyType({})
     declared = registry.fields(attrs.type_key) or {}
-    found = {}
+    values = {}
     for name, value in attrs.values.items():
         plain = _strip_width(value)
         default = declared[name].default if name in declared else None
         if plain is not None or default not in (None, registry.REQUIRED):
-            found[name] = plain
-    return MappingProxyType(found)
+            values[name] = plain
+    return MappingProxyType(values)
 
 
 def _strip_width(value: Any) -> Any:

@@ -67,14 +67,14 @@ def _list_tails(expr: ast.Expr) -> tuple[ast.Expr, ...]:
 
 def _order_tails(body: ast.Expr) -> Sequence[ast.Expr]:
     """The expressions in tail position, inner ones first."""
-    found: dict[ast.Expr, None] = {}
+    tails: dict[ast.Expr, None] = {}
     stack = [body]
     while stack:
         expr = stack.pop()
-        found.pop(expr, None)
-        found[expr] = None
+        tails.pop(expr, None)
+        tails[expr] = None
         stack.extend(_list_tails(expr))
-    return list(reversed(found))
+    return list(reversed(tails))
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def find_linear_recursion(function: ast.Function, binding: ast.Var | str) -> Lin
 
 def find_calls(expr: ast.Expr, binding: ast.Var | str) -> list[ast.Call | None]:
     """The calls of a function inside ``expr``; None for a mention that may not be evaluated."""
-    found: list[ast.Call | None] = []
+    calls: list[ast.Call | None] = []
     seen: set[ast.Expr] = set()
     stack: list[tuple[ast.Expr, bool]] = [(expr, True)]
     while stack:
@@ -125,10 +125,10 @@ def find_calls(expr: ast.Expr, binding: ast.Var | str) -> list[ast.Call | None]:
             if not refers_to(operand, binding):
                 stack.append((operand, is_inside_certain))
             elif isinstance(top, ast.Call) and operand is top.op and is_certain:
-                found.append(top)
+                calls.append(top)
             else:
-                found.append(None)
-    return found
+                calls.append(None)
+    return calls
 
 
 Recursion = TailRecursion | LinearRecursion

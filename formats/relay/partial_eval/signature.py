@@ -36,14 +36,14 @@ def read_output_names(function: ast.Function, outputs: Sequence[Value]) -> list[
 
 def make_output_names(result: Symbolic) -> list[str]:
     """A name for each tensor in the result, by its position: ``output``, ``output_1_0``."""
-    found = []
+    names = []
     stack = [(result, "output")]
     while stack:
         value, name = stack.pop()
         if isinstance(value, Value):
-            found.append(name)
+            names.append(name)
         else:
             fields = value.fields if isinstance(value, Data) else value
             parts = [(f, f"{name}_{i}") for i, f in enumerate(fields)]  # type: ignore[arg-type]
             stack.extend(reversed(parts))
-    return found
+    return names

@@ -57,9 +57,9 @@ class State:
 
 def look_up(state: State, expr: ast.Expr, frame: Frame) -> Symbolic | None:
     """The value of an expression that is evaluated already, or has no operands; else None."""
-    found = frame.get(expr)
-    if found is not None:
-        return found
+    value = frame.get(expr)
+    if value is not None:
+        return value
     if isinstance(expr, ast.Constant):
         return _add_constant(state, expr)
     if isinstance(expr, ast.GlobalVar):
@@ -87,17 +87,17 @@ def _add_constant(state: State, expr: ast.Constant) -> Value:
 def evaluate(state: State, expr: ast.Expr, frame: Frame) -> Task[Any]:
     """The value of ``expr``; a refusal is recorded, and the value is then ``FAILURE``."""
     try:
-        found = look_up(state, expr, frame)
-        if found is not None:
-            return found
+        value = look_up(state, expr, frame)
+        if value is not None:
+            return value
         state.budget.charge(state.function)
-        found = yield state.evaluators[type(expr)](state, expr, frame)
+        value = yield state.evaluators[type(expr)](state, expr, frame)
     except ConversionError as error:
         if state.recursion_depth:  # going on could fail twice at every depth
             raise
-        found = state.diagnostics.record(error, state.function, expr)
-    frame.values[expr] = found
-    return found
+        value = state.diagnostics.record(error, state.function, expr)
+    frame.values[expr] = value
+    return value
 
 
 def evaluate_all(state: State, exprs: Sequence[ast.Expr], frame: Frame) -> Task[Any]:
@@ -106,13 +106,13 @@ def evaluate_all(state: State, exprs: Sequence[ast.Expr], frame: Frame) -> Task[
     Raises:
         DependsOnFailure: where one of them was refused.
     """
-    found = []
+    values = []
     for expr in exprs:
         ready = look_up(state, expr, frame)
-        found.append((yield evaluate(state, expr, frame)) if ready is None else ready)
-    if any(v is FAILURE for v in found):
+        values.append((yield evaluate(state, expr, frame)) if ready is None else ready)
+    if any(v is FAILURE for v in values):
         raise DependsOnFailure
-    return found
+    return values
 
 
 # The graph

@@ -14,13 +14,13 @@ BOOLEANS = {"bool": DType.BOOL, "uint1": DType.BOOL}
 
 def dtype_of(name: str) -> DType:
     """The element type TVM calls ``name``."""
-    found = BOOLEANS.get(name)
-    if found is None:
+    dtype = BOOLEANS.get(name)
+    if dtype is None:
         require(
             "x" not in name and "custom" not in name, f"the element type {name} is not supported"
         )
-        found = DType.of(name)
-    return found
+        dtype = DType.of(name)
+    return dtype
 
 
 def shape_of(dims: Sequence[ast.Dim], stem: str) -> Shape:
@@ -44,17 +44,17 @@ def set_declared_type(value: Value, type_: ast.Type | None) -> None:
 
 def flatten_type(type_: ast.Type | None) -> list[ast.TensorType] | None:
     """The tensor types in ``type_``, depth first; None where it holds any other type."""
-    found: list[ast.TensorType] = []
+    types: list[ast.TensorType] = []
     stack: list[ast.Type | None] = [type_]
     while stack:
         top = stack.pop()
         if isinstance(top, ast.TensorType):
-            found.append(top)
+            types.append(top)
         elif isinstance(top, ast.TupleType):
             stack.extend(reversed(top.fields))
         else:
             return None
-    return found
+    return types
 
 
 def merge_shapes(a: Shape | None, b: Shape | None) -> Shape | None:

@@ -42,9 +42,9 @@ class Frame:
         """The value of ``expr``, from this scope or an outer one."""
         frame: Frame | None = self
         while frame is not None:
-            found = frame.values.get(expr)
-            if found is not None:
-                return found
+            value = frame.values.get(expr)
+            if value is not None:
+                return value
             frame = frame.outer
         return None
 
@@ -111,7 +111,7 @@ def flatten(
     Raises:
         ConversionError: where ``value``, which is called ``what``, holds anything else.
     """
-    found: list[Value] = []
+    values: list[Value] = []
     stack = [value]
     steps = 0
     while stack:
@@ -121,14 +121,14 @@ def flatten(
             charge(steps)
             steps = 0
         if isinstance(top, Value):
-            found.append(top)
+            values.append(top)
         elif isinstance(top, tuple):
             stack.extend(reversed(top))
         elif isinstance(top, Data):
             stack.extend(reversed(top.fields))
         else:
             raise ConversionError(f"{what} is {describe(top)}, which has no equivalent in ONNX")
-    return found
+    return values
 
 
 def unflatten(like: Symbolic, tensors: Iterator[Value]) -> Symbolic:

@@ -40,16 +40,16 @@ def find_unsupported(graph: Graph, stage: str) -> list[Problem]:
 
 
 def _find_unsupported(graph: Graph, stage: str, open_: set[Value]) -> list[Problem]:
-    found = []
+    problems = []
     open_.update(v for v in graph.inputs if not v.is_static)
     for node in graph.nodes:
         if _is_dynamic(node, open_):
             open_.update(v for v in node.outputs if not v.is_static)
             if node.op not in STATIC_ONLY:
-                found.append(_problem(node, stage))
+                problems.append(_problem(node, stage))
         for body in node.graphs():
-            found += _find_unsupported(body, stage, open_)
-    return found
+            problems += _find_unsupported(body, stage, open_)
+    return problems
 
 
 def _is_dynamic(node: Node, open_: set[Value]) -> bool:

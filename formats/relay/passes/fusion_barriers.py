@@ -76,17 +76,17 @@ def _find_kernels_apart(graph: Graph) -> frozenset[Value]:
     They read computed scalars, or have calls without a shape function.
     """
     apart: set[Value | None] = set()
-    found: set[Value] = set()
+    values: set[Value] = set()
     for node in graph.nodes:
         if node.op not in FUSED:
             continue
         if any(map(_is_dynamic, node.outputs)):
-            found.update(v for v in node.inputs if v is not None and v in apart)
+            values.update(v for v in node.inputs if v is not None and v in apart)
         elif node.op not in STATIC_ONLY or any(
             v in apart or _is_computed_scalar(v) for v in node.inputs
         ):
             apart.update(v for v in node.outputs if v.shape != ())
-    return frozenset(found)
+    return frozenset(values)
 
 
 def _is_computed_scalar(value: Value | None) -> bool:

@@ -19,12 +19,12 @@ PARTNERS = {
 
 def undo_weight_transforms(graph: Graph) -> Graph:
     """``graph`` with plain weights where only such kernels read the transformed ones."""
-    found = [n for n in graph.nodes if n.op in PARTNERS]
-    if not found:
+    nodes = [n for n in graph.nodes if n.op in PARTNERS]
+    if not nodes:
         return graph
     uses = graph.uses()
     replacements: dict[Value, Value] = {}
-    for node in found:
+    for node in nodes:
         (weight,) = node.outputs
         readers = [n for n in graph.nodes if _is_kernel_of(weight, n, PARTNERS[node.op])]
         if len(readers) == uses.get(weight, 0) and node.inputs[0] is not None:

@@ -32,18 +32,18 @@ class Attributes(Types):
     def parse_attributes(self) -> dict[str, Any]:
         """Read ``name=value`` up to the closing bracket, which stays the current token."""
         lex = self.lex
-        found: dict[str, Any] = {}
+        attrs: dict[str, Any] = {}
         while lex.kind != ")":
             if not self.is_at_attribute():
                 raise lex.expected_error("name=value or ')'")
             name = lex.value
-            if name in found:
+            if name in attrs:
                 raise lex.error(f"attribute {name!r} is set twice")
             lex.advance()
-            found[name] = self._parse_assigned()
+            attrs[name] = self._parse_assigned()
             if not self.skip(",") and lex.kind != ")":
                 raise lex.expected_error("',' or ')'")
-        return found
+        return attrs
 
     def _parse_assigned(self) -> Any:
         """The value after the equals sign that is the current token."""

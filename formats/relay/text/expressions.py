@@ -46,32 +46,32 @@ class Expressions(Attributes):
         if kind == "number":
             return self._parse_number()
         if kind == "meta":
-            at, found = lex.start, self._parse_entry()
-            if isinstance(found, ast.Attrs):
+            at, entry = lex.start, self._parse_entry()
+            if isinstance(entry, ast.Attrs):
                 raise lex.error("attributes in place of an expression", at)
-            return found
+            return entry
         return None
 
     def parse_reference(self) -> ast.Expr:
         lex = self.lex
         kind, value = lex.kind, lex.value
-        found: ast.Expr | None
+        expr: ast.Expr | None
         if kind == "graph":
             bound = self.graph.get(int(value)) if len(value) < 20 else None
-            found = bound[0] if bound is not None else None
+            expr = bound[0] if bound is not None else None
         elif kind == "local":
-            found = self.vars.get(value)
+            expr = self.vars.get(value)
             if lex.odd_lengths:
                 self._check_projection(value)
         else:
-            found = self._named.get("@" + value)
-            if found is None:
-                self._named["@" + value] = found = ast.GlobalVar(value)
+            expr = self._named.get("@" + value)
+            if expr is None:
+                self._named["@" + value] = expr = ast.GlobalVar(value)
                 self.called.setdefault(value, lex.start)
-        if found is None:
+        if expr is None:
             raise lex.error(f"{lex.describe_token()} is not defined before it is used")
         lex.advance()
-        return found
+        return expr
 
     def _check_projection(self, name: str) -> None:
         tuple_ = self.lex.find_tuple_of(name)
@@ -89,13 +89,13 @@ class Expressions(Attributes):
             return ast.Constant(
                 make_scalar(name == "True", DType.BOOL), type=self.read_comment()[0]
             )
-        found: ast.Expr | None = self.constructors.get(name)
-        if found is None:
-            found = self._named.get(name)
-        if found is None:
-            self._named[name] = found = ast.Op(name)
+        expr: ast.Expr | None = self.constructors.get(name)
+        if expr is None:
+            expr = self._named.get(name)
+        if expr is None:
+            self._named[name] = expr = ast.Op(name)
         lex.advance()
-        return found
+        return expr
 
     def _parse_number(self) -> ast.Expr:
         lex = self.lex
@@ -251,10 +251,10 @@ class Expressions(Attributes):
 
     def _parse_entry(self) -> ast.Expr | ast.Attrs:
         """The current entry of the metadata: an operand, or all attributes of a call."""
-        at, found = self.lex.start, self.parse_meta()
-        if not isinstance(found, (ast.Expr, ast.Attrs)):
+        at, entry = self.lex.start, self.parse_meta()
+        if not isinstance(entry, (ast.Expr, ast.Attrs)):
             raise self.lex.error("the metadata entry is no expression", at)
-        return found
+        return entry
 
     def _parse_compound(self) -> Task[ast.Expr]:
         lex = self.lex

@@ -66,16 +66,16 @@ class Lexer:
         """Go to the next token."""
         self.comment = ""
         while True:
-            found = _TOKEN.match(self.text, self.pos)
-            if found is None:
+            match = _TOKEN.match(self.text, self.pos)
+            if match is None:
                 return self._finish()
-            kind = found.lastgroup or ""
-            self.pos = found.end()
-            self.start = found.start(kind)
+            kind = match.lastgroup or ""
+            self.pos = match.end()
+            self.start = match.start(kind)
             if kind != "comment":
                 break
-            self._skip_comment(found[kind])
-        value = found[kind]
+            self._skip_comment(match[kind])
+        value = match[kind]
         if kind == "mark" or (kind == "word" and value in KEYWORDS):
             kind = value
         elif kind == "local":
@@ -106,11 +106,11 @@ class Lexer:
             return
         begin, depth = self.pos, 1
         while depth:
-            found = _COMMENT_MARK.search(self.text, self.pos)
-            if found is None:
+            match = _COMMENT_MARK.search(self.text, self.pos)
+            if match is None:
                 raise self.error("the comment that begins here has no end")
-            depth += 1 if found[0] == "/*" else -1
-            self.pos = found.end()
+            depth += 1 if match[0] == "/*" else -1
+            self.pos = match.end()
         self.comment = self.comment or self.text[begin : self.pos - 2]
 
     def _read_global(self, kind: str, value: str) -> tuple[str, str]:
@@ -144,13 +144,13 @@ class Lexer:
     def read_declared_name(self) -> str:
         """Read the name of the variable declared at the current token; go on behind it."""
         for pattern in (_ANNOTATED, _PLAIN, _ANY):
-            found = pattern.match(self.text, self.start)
-            if found is not None and found[1] and "/*" not in found[1]:
+            match = pattern.match(self.text, self.start)
+            if match is not None and match[1] and "/*" not in match[1]:
                 break
         else:
             raise self.error("a variable's name was expected")
-        name = found[1]
-        self.pos = found.end()
+        name = match[1]
+        self.pos = match.end()
         if not _IDENTIFIER.fullmatch(name):
             name = name.rstrip()
             self._add_odd_length(name)
@@ -159,11 +159,11 @@ class Lexer:
 
     def read_defined_name(self) -> str:
         """Read the name of the function defined at the current token; go on behind it."""
-        found = _DEFINED_NAME.match(self.text, self.start)
-        name = found[1].strip() if found else ""
-        if found is None or not name:
+        match = _DEFINED_NAME.match(self.text, self.start)
+        name = match[1].strip() if match else ""
+        if match is None or not name:
             raise self.error("a function's name was expected")
-        self.pos = found.end()
+        self.pos = match.end()
         self.advance()
         return name
 
@@ -180,8 +180,8 @@ class Lexer:
 
     def find_tuple_of(self, name: str) -> str | None:
         """The name of another variable of which ``name`` would be a field."""
-        found = _PROJECTION.fullmatch(name)
-        return found[1] if found and found[1] in self.locals else None
+        match = _PROJECTION.fullmatch(name)
+        return match[1] if match and match[1] in self.locals else None
 
     def is_followed_by(self, pattern: re.Pattern[str]) -> bool:
         """Whether the text behind the current token matches."""

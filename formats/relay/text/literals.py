@@ -37,10 +37,10 @@ def read_number(text: str, dtype: str | None = None) -> tuple[int | float, str]:
     Raises:
         LiteralError: for widths that do not exist, and values that do not fit.
     """
-    found = _NUMBER.fullmatch(text)
-    if found is None or len(text) > MOST_DIGITS:
+    match = _NUMBER.fullmatch(text)
+    if match is None or len(text) > MOST_DIGITS:
         raise LiteralError(f"{text[:40]!r} is no number")
-    digits, letter, bits = found["digits"], found["letter"], found["bits"]
+    digits, letter, bits = match["digits"], match["letter"], match["bits"]
     is_integer = digits.lstrip("-").isdigit()
     if letter:
         if bits and bits not in _WIDTHS[letter]:

@@ -93,8 +93,8 @@ class _Parser(Expressions):
 
     def _find_release(self) -> str:
         """The release that wrote the text, which is recorded with its constants only."""
-        found = _TVM.search(self.metadata or "")
-        return found[1] if found else ""
+        match = _TVM.search(self.metadata or "")
+        return match[1] if match else ""
 
     def _parse_main(self) -> None:
         """What TVM prints of a single function or expression: it becomes ``main``."""
@@ -151,13 +151,13 @@ class _Parser(Expressions):
 
     def parse_meta(self) -> Any:
         lex = self.lex
-        found = _ENTRY.fullmatch(lex.value) if lex.kind == "meta" else None
-        if found is None:
+        match = _ENTRY.fullmatch(lex.value) if lex.kind == "meta" else None
+        if match is None:
             raise lex.expected_error("an entry of the metadata")
-        entries = self._load_metadata().get(found[1], ())
-        index = int(found[2][:10])
+        entries = self._load_metadata().get(match[1], ())
+        index = int(match[2][:10])
         if index >= len(entries):
-            count = f"{len(entries)} of {found[1]}"
+            count = f"{len(entries)} of {match[1]}"
             raise lex.error(f"the metadata has no entry {index}: it holds {count}")
         lex.advance()
         return entries[index]

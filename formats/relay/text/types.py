@@ -82,13 +82,13 @@ class Types:
     ) -> tuple[Item, ...]:
         """Items between brackets, separated by commas; one may follow the last."""
         self.take(opening)
-        found = []
+        items = []
         while self.lex.kind != closing:
-            found.append(item())
+            items.append(item())
             if not self.skip(",") and self.lex.kind != closing:
                 raise self.lex.expected_error(f"',' or {closing!r}")
         self.lex.advance()
-        return tuple(found)
+        return tuple(items)
 
     def parse_integer(self, what: str) -> int:
         """An integer."""
@@ -150,18 +150,18 @@ class Types:
 
     def _parse_tensor_type(self) -> ast.TensorType:
         lex = self.lex
-        found = PLAIN_TENSOR.match(lex.text, lex.start)
-        if found is not None:
-            text = found[0]
+        match = PLAIN_TENSOR.match(lex.text, lex.start)
+        if match is not None:
+            text = match[0]
             if text not in self._tensors:
-                dims = [d.strip() for d in found[1].split(",") if d.strip()]
-                if DTYPE.fullmatch(found[2]) and all(
+                dims = [d.strip() for d in match[1].split(",") if d.strip()]
+                if DTYPE.fullmatch(match[2]) and all(
                     d == "?" or (d.isdigit() and len(d) < 20) for d in dims
                 ):
                     sizes = tuple(None if d == "?" else int(d) for d in dims)
-                    self._tensors[text] = ast.TensorType(sizes, found[2])
+                    self._tensors[text] = ast.TensorType(sizes, match[2])
             if text in self._tensors:
-                lex.jump(found.end())
+                lex.jump(match.end())
                 return self._tensors[text]
         lex.advance()
         self.take("[")
@@ -204,9 +204,9 @@ class Types:
         return ast.FuncType(args, ret, params)
 
     def _parse_meta_type(self) -> ast.Type:
-        at, found = self.lex.start, self.parse_meta()
-        if isinstance(found, (ast.RefType, ast.TensorType, ast.TupleType, ast.FuncType)):
-            return found
+        at, entry = self.lex.start, self.parse_meta()
+        if isinstance(entry, (ast.RefType, ast.TensorType, ast.TupleType, ast.FuncType)):
+            return entry
         raise self.lex.error("the metadata entry is no type", at)
 
     def _require_one(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
@@ -228,14 +228,14 @@ class Types:
         text = self.lex.comment
         if text in self._comments:
             return self._comments[text]
-        found = COMMENT.fullmatch(text)
-        if found is None:
+        match = COMMENT.fullmatch(text)
+        if match is None:
             return None, None
         span = None
-        if found[2] is not None:
-            span = ast.Span(found[2], int(found[3][:9]), int(found[4][:9]))
+        if match[2] is not None:
+            span = ast.Span(match[2], int(match[3][:9]), int(match[4][:9]))
         self._met_type_var = False
-        noted = self._parse_comment_type(found[1]), span
+        noted = self._parse_comment_type(match[1]), span
         if not self._met_type_var:  # otherwise the text means another type in another scope
             self._comments[text] = noted
         return noted
@@ -244,8 +244,8 @@ class Types:
         lex, self.lex = self.lex, Lexer(text, self.lex.path)
         try:
             self.lex.advance()
-            found = self.parse_type()
-            return None if self.lex.kind else found
+            type_ = self.parse_type()
+            return None if self.lex.kind else type_
         except MalformedFile:  # it is a comment, after all
             return None
         finally:

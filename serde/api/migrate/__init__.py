@@ -93,7 +93,7 @@ def migrate(
     """
     into = get_format(to)
     folder = os.fspath(folder)
-    given = _check_options(options)
+    opts = _check_options(options)
     models = find_models(map(os.fspath, sources), folder)
     targets = plan_targets(models, into)
     count = jobs or count_jobs(dask)
@@ -104,7 +104,7 @@ def migrate(
     for model, target in targets.items():
         path = f"{folder.rstrip('/')}/{target}" if is_url(folder) else os.path.join(folder, target)
         job = Job(
-            model, path, given, to, verify, "html" if reports else "", max_seconds, max_memory,
+            model, path, opts, to, verify, "html" if reports else "", max_seconds, max_memory,
             threads,
         )  # fmt: skip
         job = replace(job, key=_key_of(job))
@@ -130,13 +130,13 @@ def _check_options(options: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         UsageError: for one that cannot be, as it is no text, number or mapping.
     """
-    given = {k: v for k, v in options.items() if v is not None}
-    for name, value in given.items():
+    opts = {k: v for k, v in options.items() if v is not None}
+    for name, value in opts.items():
         try:
             json.dumps(value)
         except TypeError:
             raise UsageError(f"{name} cannot be given for many models: {value!r}") from None
-    return given
+    return opts
 
 
 def _key_of(job: Job) -> str:

@@ -77,20 +77,20 @@ def keep_own_options(source: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 def describe(report: Report) -> dict[str, Any]:
     """The row of a model that was converted."""
-    found = report.verification
+    verification = report.verification
     answer: dict[str, Any] = {
         "status": "converted", "format": report.source_format,
         "nodes": sum(report.operators.values()), "parameters": report.parameters,
     }  # fmt: skip
-    if found is None:
+    if verification is None:
         return answer
-    errors = [o.max_rel for o in found.outputs if o.max_rel == o.max_rel]
+    errors = [o.max_rel for o in verification.outputs if o.max_rel == o.max_rel]
     answer["max_rel"] = max(errors, default=None)
-    if not found.done:
-        answer["reason"] = found.statement
-    elif found.ok:
+    if not verification.done:
+        answer["reason"] = verification.statement
+    elif verification.ok:
         answer["status"] = "verified"
     else:
-        wrong = [o for o in found.outputs if not o.passed]
+        wrong = [o for o in verification.outputs if not o.passed]
         answer |= {"status": "differs", "reason": f"{wrong[0].name}: {wrong[0].reason}"}
     return answer

@@ -76,15 +76,15 @@ def find_models(sources: Iterable[str], outside: str = "") -> list[ModelSource]:
     Raises:
         MalformedFile: where nothing is at a path. UsageError: where no source holds a model.
     """
-    given = [os.fspath(s) for s in sources]
-    found: dict[str, ModelSource] = {}
-    for source in given:
+    paths = [os.fspath(s) for s in sources]
+    models: dict[str, ModelSource] = {}
+    for source in paths:
         search = _find_remote if is_url(source) else _find_local
         for model in search(source, outside):
-            found.setdefault(model.path, model)
-    if not found:
-        raise UsageError(f"no models in {', '.join(given)}: they end with {', '.join(_suffixes())}")
-    return list(found.values())
+            models.setdefault(model.path, model)
+    if not models:
+        raise UsageError(f"no models in {', '.join(paths)}: they end with {', '.join(_suffixes())}")
+    return list(models.values())
 
 
 def _suffixes() -> list[str]:
@@ -142,8 +142,8 @@ def _matches(path: str) -> bool:
 
 
 def _local_model(path: str, root: str) -> ModelSource:
-    found = os.stat(path)
-    stamp = f"{found.st_size}-{found.st_mtime_ns}"
+    status = os.stat(path)
+    stamp = f"{status.st_size}-{status.st_mtime_ns}"
     return ModelSource(os.path.abspath(path), os.path.relpath(path, root), stamp)
 
 
@@ -182,8 +182,8 @@ def _remote_model(system: Any, name: str, root: str, entry: dict[str, Any]) -> M
     marks = (entry.get(key) for key in ("size", "ETag", "etag", "mtime", "LastModified", "created"))
     stamp = "-".join(str(mark) for mark in marks if mark is not None)
     relative = name.removeprefix(root).lstrip("/") or name.rpartition("/")[2]
-    beside = tuple(system.unstrip_protocol(n) for n in _files_beside(system, name))
-    return ModelSource(system.unstrip_protocol(name), relative, stamp, beside)
+    siblings = tuple(system.unstrip_protocol(n) for n in _files_beside(system, name))
+    return ModelSource(system.unstrip_protocol(name), relative, stamp, siblings)
 
 
 def _files_beside(system: Any, name: str) -> Iterator[str]:

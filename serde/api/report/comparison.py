@@ -18,37 +18,37 @@ COLUMNS = ("Result", "Type", "Max abs", "Max rel", "Cosine", "Tolerance")
 BAR, BAR_HEIGHT = 9, 46  # of a histogram, in pixels
 
 
-def show_outputs(found: Verification) -> str:
+def show_outputs(comparison: Verification) -> str:
     """What was compared, each output with the histogram of its errors."""
-    if not found.done:
-        return f'<p class="callout calm">{escape(found.statement)}</p>'
+    if not comparison.done:
+        return f'<p class="callout calm">{escape(comparison.statement)}</p>'
     rows = [
         [f"<code>{escape(o.name)}</code>", *_show_outcome(o), draw_histogram(o.histogram)]
-        for o in found.outputs
+        for o in comparison.outputs
     ]
-    ways = f"; run {', '.join(found.settings)}" if len(found.settings) > 1 else ""
-    sets = f" ({', '.join(found.sets)})" if len(found.sets) > 1 else ""
+    ways = f"; run {', '.join(comparison.settings)}" if len(comparison.settings) > 1 else ""
+    sets = f" ({', '.join(comparison.sets)})" if len(comparison.sets) > 1 else ""
     return (
-        f"<p>Against {escape(found.source)}, {escape(found.inputs + sets + ways)}.</p>"
+        f"<p>Against {escape(comparison.source)}, {escape(comparison.inputs + sets + ways)}.</p>"
         + make_table(("Output", *COLUMNS, "Errors"), rows, numbers=(3, 4, 5, 6))
-        + make_list(f"not compared: {line}" for line in found.not_compared)
+        + make_list(f"not compared: {line}" for line in comparison.not_compared)
     )
 
 
-def show_layers(found: LayersComparison | None) -> str:
+def show_layers(comparison: LayersComparison | None) -> str:
     """The layers that both models have, and the first that differs."""
-    if found is None:
+    if comparison is None:
         return ""
-    if found.statement:
-        return f'<p class="callout calm">{escape(found.statement)}</p>'
+    if comparison.statement:
+        return f'<p class="callout calm">{escape(comparison.statement)}</p>'
     rows = []
-    for layer in found.layers[:MOST_LAYERS]:
+    for layer in comparison.layers[:MOST_LAYERS]:
         names = layer.value if layer.value == layer.other else f"{layer.value} / {layer.other}"
         rows.append(
             [escape(layer.op), f"<code>{escape(names)}</code>", *_show_outcome(layer.outcome)]
         )
-    first = f'<p class="callout">{escape(str(found))}</p>' if found.first else ""
-    more = len(found.layers) - len(rows)
+    first = f'<p class="callout">{escape(str(comparison))}</p>' if comparison.first else ""
+    more = len(comparison.layers) - len(rows)
     rest = f"<p>and {more:,} more, which <code>report.json</code> lists</p>" if more else ""
     return first + make_table(("Operator", "Value", *COLUMNS), rows, numbers=(4, 5, 6, 7)) + rest
 

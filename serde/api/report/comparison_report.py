@@ -36,16 +36,16 @@ class ComparisonReport:
         from serde.api.report.comparison import show_layers, show_outputs
         from serde.api.report.page import Section, render_page
 
-        found = self.verification
-        verdict = ("good", "same") if found.ok else ("bad", "different")
+        verification = self.verification
+        verdict = ("good", "same") if verification.ok else ("bad", "different")
         sections = [
-            Section("outputs", "Outputs", show_outputs(found)),
-            Section("layers", "Layers", show_layers(found.layers)),
+            Section("outputs", "Outputs", show_outputs(verification)),
+            Section("layers", "Layers", show_layers(verification.layers)),
         ]
         title = f"{self.first} and {self.second}"
         return render_page(
-            title, f"{len(found.outputs)} outputs compared",
-            verdict if found.done else ("warn", "not compared"), sections,
+            title, f"{len(verification.outputs)} outputs compared",
+            verdict if verification.done else ("warn", "not compared"), sections,
         )  # fmt: skip
 
     def save(self, path: str | os.PathLike[str]) -> None:

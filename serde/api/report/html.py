@@ -65,14 +65,14 @@ def _last_part(path: str) -> str:
 
 def judge(report: ReportData) -> tuple[str, str]:
     """What the badge says."""
-    found = report.verification
+    verification = report.verification
     if report.problems:
         return "bad", f"{sum(p.count for p in report.problems)} nodes refused"
-    if found is None:
+    if verification is None:
         return "good", "converted" if report.target else "convertible"
-    if not found.done:
+    if not verification.done:
         return "warn", "converted, not verified"
-    return ("good", "verified") if found.ok else ("bad", "outputs differ")
+    return ("good", "verified") if verification.ok else ("bad", "outputs differ")
 
 
 def _show_summary(report: ReportData) -> str:
@@ -192,9 +192,9 @@ def _summarize(outline: Outline, drawn: Outline | None) -> str:
     if len(ordered) > MOST_SCOPES:
         rest = ordered[MOST_SCOPES:]
         rows.append([f"{len(rest):,} others", f"{sum(n for _, n in rest):,}"])
-    said = "The nodes around the refused ones are drawn." if drawn else "The search finds all."
+    note = "The nodes around the refused ones are drawn." if drawn else "The search finds all."
     return (
-        f"<p>{outline.node_count:,} nodes are more than can be drawn ({MOST_DRAWN:,}). {said}</p>"
+        f"<p>{outline.node_count:,} nodes are more than can be drawn ({MOST_DRAWN:,}). {note}</p>"
         + make_table(("Layers that begin with", "Nodes"), rows, numbers=(1,))
     )
 
@@ -202,8 +202,8 @@ def _summarize(outline: Outline, drawn: Outline | None) -> str:
 def _scope_of(name: str) -> str:
     """What the names of a block's layers have in common: up to a separator, without numbers."""
     for separator in ("/", ".", "_"):
-        head, found, _ = name.strip("/").partition(separator)
-        if found and head:
+        head, sep, _ = name.strip("/").partition(separator)
+        if sep and head:
             return head
     return name.rstrip("0123456789") or name
 
@@ -220,8 +220,8 @@ def _show_attributes(node: OutlineNode) -> Iterator[list[str]]:
 
 def _list_names(outline: Outline) -> dict[str, list[str]]:
     """The names of nodes by operator, for the search."""
-    found: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     for node in outline.nodes:
         if node.kind == "node":
-            found.setdefault(node.op, []).append(node.name)
-    return found
+            names.setdefault(node.op, []).append(node.name)
+    return names

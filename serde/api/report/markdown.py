@@ -52,23 +52,23 @@ def _lines(report: ReportData) -> Iterator[str]:
         yield from (f"* {_plain(note)}" for note in report.notes)
 
 
-def show_verification(found: Any) -> Iterator[str]:
+def show_verification(verification: Any) -> Iterator[str]:
     """The compared outputs, and layers where there are any."""
     yield from _section("Verification")
-    if not found.done:
-        yield _plain(found.statement)
+    if not verification.done:
+        yield _plain(verification.statement)
         return
-    yield f"Against {_plain(found.source)}, {_plain(found.inputs)}."
+    yield f"Against {_plain(verification.source)}, {_plain(verification.inputs)}."
     yield ""
     yield from make_table(
         ("output", "result", "max abs", "max rel", "cosine", "tolerance"),
         ([o.name, _verdict(o), show_number(o.max_abs), show_number(o.max_rel), f"{o.cosine:.8f}",
-          show_number(o.tolerance)] for o in found.outputs),
+          show_number(o.tolerance)] for o in verification.outputs),
     )  # fmt: skip
-    if found.not_compared:
+    if verification.not_compared:
         yield ""
-        yield from (f"* not compared: {_plain(line)}" for line in found.not_compared)
-    if layers := getattr(found, "layers", None):
+        yield from (f"* not compared: {_plain(line)}" for line in verification.not_compared)
+    if layers := getattr(verification, "layers", None):
         yield from _section("Layers")
         yield _plain(str(layers))
         yield ""

@@ -102,8 +102,8 @@ def select_near(outline: Outline, chosen: Collection[int], most: int, steps: int
     seen = dict.fromkeys(sorted(chosen)[:most])
     ahead = [*seen]
     for _ in range(steps):
-        found = [n for at in ahead for n in (*outline.nodes[at].reads, *readers.get(at, ())[:8])]
-        ahead = [n for n in dict.fromkeys(found) if n not in seen][: most - len(seen)]
+        indices = [n for at in ahead for n in (*outline.nodes[at].reads, *readers.get(at, ())[:8])]
+        ahead = [n for n in dict.fromkeys(indices) if n not in seen][: most - len(seen)]
         seen |= dict.fromkeys(ahead)
     places = {old: new for new, old in enumerate(sorted(seen))}
     nodes = (outline.nodes[at] for at in places)

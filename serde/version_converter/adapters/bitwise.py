@@ -19,11 +19,11 @@ DIGIT = 16  # bits are looked up four at a time
 
 def digits(g, x: Value, count: int):
     """Base-16 digits of integers, lowest first; the last one, which has the sign, as it is left."""
-    found = []
+    nibbles = []
     for _ in range(count - 1):
-        found.append(g.Mod(x, DIGIT))
-        x = g.Div(g.Sub(x, found[-1]), DIGIT)
-    return [*found, x]
+        nibbles.append(g.Mod(x, DIGIT))
+        x = g.Div(g.Sub(x, nibbles[-1]), DIGIT)
+    return [*nibbles, x]
 
 
 def by_digits(op, g, a: Value, b: Value):
@@ -38,8 +38,8 @@ def by_digits(op, g, a: Value, b: Value):
     for place, (p, q) in enumerate(pairs):
         last = place == len(pairs) - 1
         at = g.Add(g.Mul(g.Mod(p, DIGIT), DIGIT), g.Mod(q, DIGIT))
-        found = g.Gather(g.const(top if last else table, wide), cast(g, at, DType.INT64), axis=0)
-        parts.append(g.Mul(found, g.const(DIGIT**place, wide)))
+        digit = g.Gather(g.const(top if last else table, wide), cast(g, at, DType.INT64), axis=0)
+        parts.append(g.Mul(digit, g.const(DIGIT**place, wide)))
     return cast(g, reduce(g.Add, parts), kind)
 
 

@@ -11,9 +11,9 @@ from serde.spec.schema import ELEMENT_CODES
 from . import decomposition, downgrades, upgrades
 
 
-def bind_body_input(g, made: Value, value: Value) -> None:
+def bind_body_input(g, source: Value, value: Value) -> None:
     """Let ``value``, the input of a body, be what a node now computes."""
-    g.nodes.append(Node("Identity", (made,), (value,), name=value.name))
+    g.nodes.append(Node("Identity", (source,), (value,), name=value.name))
 
 
 @downgrades[11]("If")
@@ -43,9 +43,9 @@ def loop_with_a_state(g, count, go, *states: Value, body: Graph, outputs=1):
     carried = inner.input("carried", DType.BOOL, ())
     kept = inner.Identity(carried)
     inner.inputs[:0] = body.inputs
-    whole = inner.build([body.outputs[0], kept, *body.outputs[1:]])
-    made = g.Loop(count, go, g.const(True, DType.BOOL), body=whole, outputs=outputs + 1)
-    return made[1:]
+    graph = inner.build([body.outputs[0], kept, *body.outputs[1:]])
+    values = g.Loop(count, go, g.const(True, DType.BOOL), body=graph, outputs=outputs + 1)
+    return values[1:]
 
 
 def reverse_axis(g, x: Value, axis: int):
@@ -73,14 +73,14 @@ def scan_of_batches(
             for i, v in enumerate(operands)
         ]
         batched = [g.Unsqueeze(v, [0]) for v in moved]
-    found = g.Scan(
+    values = g.Scan(
         None, *batched, body=body, num_scan_inputs=num_scan_inputs,
         directions=fill_zeros(scan_input_directions, num_scan_inputs), outputs=outputs,
     )  # fmt: skip
-    found = found if isinstance(found, tuple) else (found,)
+    values = values if isinstance(values, tuple) else (values,)
     backward = fill_zeros(scan_output_directions, outputs - states)
     with g.at_opset(20):
-        plain = [g.Squeeze(v, [0]) for v in found]
+        plain = [g.Squeeze(v, [0]) for v in values]
         return tuple(
             plain[:states]
             + [
@@ -119,11 +119,11 @@ def scan_by_looping(g, lengths, *operands: Value, body: Graph, num_scan_inputs: 
         at = inner.Sub(inner.Sub(inner.Squeeze(count, [0]), 1), turn) if back else turn
         bind_body_input(inner, inner.Gather(x, at, axis=0), value)
     inner.nodes.extend(body.nodes)
-    whole = inner.build([inner.Identity(go), *body.outputs])
+    graph = inner.build([inner.Identity(go), *body.outputs])
     trips = g.Squeeze(count, [0])
-    made = g.Loop(trips, g.const(True, DType.BOOL), *plain[:states], body=whole, outputs=outputs)
-    made = made if isinstance(made, tuple) else (made,)
-    return tuple(g.Unsqueeze(v, [0]) for v in made)
+    values = g.Loop(trips, g.const(True, DType.BOOL), *plain[:states], body=graph, outputs=outputs)
+    values = values if isinstance(values, tuple) else (values,)
+    return tuple(g.Unsqueeze(v, [0]) for v in values)
 
 
 @upgrades[9]("Scan")
@@ -135,12 +135,12 @@ def scan_without_batches(g, lengths, *operands: Value, body: Graph, num_scan_inp
     each = g.child(body.name)
     parts = [each.input("part", v.dtype, v.ranked_shape[1:]) for v in operands]
     with each.at_opset(g.current_opset):
-        made = each.Scan(
+        values = each.Scan(
             *parts, body=body, num_scan_inputs=num_scan_inputs, scan_input_directions=backward,
             outputs=outputs,
         )  # fmt: skip
-    whole = each.build(made if isinstance(made, tuple) else (made,))
-    return g.Scan(*operands, body=whole, num_scan_inputs=len(operands), outputs=outputs)
+    graph = each.build(values if isinstance(values, tuple) else (values,))
+    return g.Scan(*operands, body=graph, num_scan_inputs=len(operands), outputs=outputs)
 
 
 @decomposition(17, "SequenceMap")
@@ -148,15 +148,15 @@ def map_by_looping(g, first: Value, *others: Value, body: Graph, outputs=1):
     """Carry the sequences made so far round a loop over the first one."""
     inner = g.child(body.name)
     turn, go = inner.input("i", DType.INT64, ()), inner.input("go", DType.BOOL, ())
-    made = [inner.input("made", v.dtype, v.shape, ("sequence",)) for v in body.outputs]
+    sequences = [inner.input("made", v.dtype, v.shape, ("sequence",)) for v in body.outputs]
     for value, x in zip(body.inputs, (first, *others), strict=True):
         bind_body_input(inner, inner.SequenceAt(x, turn) if x.container else x, value)
     inner.nodes.extend(body.nodes)
-    grown = [inner.SequenceInsert(s, v) for s, v in zip(made, body.outputs, strict=True)]
-    whole = inner.build([inner.Identity(go), *grown])
+    grown = [inner.SequenceInsert(s, v) for s, v in zip(sequences, body.outputs, strict=True)]
+    graph = inner.build([inner.Identity(go), *grown])
     empty = [g.SequenceEmpty(dtype=ELEMENT_CODES[v.type]) for v in body.outputs]
     return g.Loop(
-        g.SequenceLength(first), g.const(True, DType.BOOL), *empty, body=whole, outputs=outputs
+        g.SequenceLength(first), g.const(True, DType.BOOL), *empty, body=graph, outputs=outputs
     )
 
 

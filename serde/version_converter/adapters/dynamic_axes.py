@@ -41,9 +41,9 @@ def scatter_by_axis(g, axes: Value, values: Value, rank: int, otherwise: int):
         g.Concat(cast(g, v, DType.INT64), [more], axis=0)
         for v, more in ((axes, NO_AXIS), (values, 0))
     )
-    found = g.Mul(match_axes(g, listed, rank), g.Unsqueeze(values, [1]))
+    products = g.Mul(match_axes(g, listed, rank), g.Unsqueeze(values, [1]))
     rest = g.Mul(g.Sub(1, mark_axes(g, axes, rank)), otherwise)
-    return g.Add(g.ReduceSum(found, [0], keepdims=0), rest)
+    return g.Add(g.ReduceSum(products, [0], keepdims=0), rest)
 
 
 def select_sizes(g, sizes: Value, mark: Value):
@@ -80,9 +80,9 @@ def apply_along(g, x: Value, axis: Value, apply, kept: int = 0, resized: bool = 
         for way in (1, -1)
     )
     sizes = [g.ReduceProd(select_sizes(g, shape, m), [0], keepdims=1) for m in (before, at, behind)]
-    made = apply(g.Reshape(x, g.Concat(*sizes, *rest, axis=0)))
+    y = apply(g.Reshape(x, g.Concat(*sizes, *rest, axis=0)))
     if resized:
-        here = g.Mul(g.Shape(made, start=1, end=2), at)
+        here = g.Mul(g.Shape(y, start=1, end=2), at)
         shape = g.Add(g.Mul(shape, g.Sub(1, at)), here)
-        rest = [g.Shape(made, start=3)]
-    return g.Reshape(made, g.Concat(shape, *rest, axis=0))
+        rest = [g.Shape(y, start=3)]
+    return g.Reshape(y, g.Concat(shape, *rest, axis=0))

@@ -151,8 +151,8 @@ def matmul_of_integers(g, a: Value, b: Value):
         gone = [i for i, v in ((-2, a), (-1, b)) if v.rank == 1]
         a, b = (g.Unsqueeze(v, [i]) if v.rank == 1 else v for v, i in ((a, 0), (b, 1)))
         rows, columns = g.Unsqueeze(a, [a.rank]), g.Unsqueeze(b, [b.rank - 2])
-        made = g.ReduceSum(g.Mul(rows, columns), [max(a.rank, b.rank) - 1], keepdims=0)
-        return g.Squeeze(made, gone) if gone else made
+        y = g.ReduceSum(g.Mul(rows, columns), [max(a.rank, b.rank) - 1], keepdims=0)
+        return g.Squeeze(y, gone) if gone else y
 
 
 @decomposition(9, "Sign")
@@ -263,15 +263,15 @@ def remainder(g, x: Value, y: Value):
     twice = up.Add(grown, grown)
     fits = up.And(up.Not(up.Less(rest, twice)), up.Greater(twice, grown))
     some = up.Greater(flat_sum(up, fits), 0.5)
-    made = up.build([some, up.Where(fits, twice, grown)])
-    largest = g.Loop(most, True, step, body=made)
+    graph = up.build([some, up.Where(fits, twice, grown)])
+    largest = g.Loop(most, True, step, body=graph)
 
     left, part = (down.input(n, DType.FLOAT64, step.shape) for n in ("rest", "step"))
     more = down.Greater(part, step)
     some = down.Greater(flat_sum(down, more), 0.5)
     taken = down.Where(down.Less(left, part), left, down.Sub(left, part))
-    made = down.build([some, taken, down.Where(more, down.Mul(part, 0.5), part)])
-    rest, _ = g.Loop(most, True, rest, largest, body=made, outputs=2)
+    graph = down.build([some, taken, down.Where(more, down.Mul(part, 0.5), part)])
+    rest, _ = g.Loop(most, True, rest, largest, body=graph, outputs=2)
     real = g.And(g.Less(g.Sub(x, x), 1.0), g.Greater(y, 0.0))
     return g.Where(real, rest, g.Div(g.Sub(x, x), g.Sub(y, y)))  # not a number
 

@@ -25,8 +25,8 @@ TYPES = "types of a body's inputs"
 def expand_function(op: str, g: Any, *inputs: Value | None, outputs: int = 1, **rest: Any) -> Any:
     """Emit the body of the function ``op`` is, at the opset that body is written in."""
     operator = schema.operator(op, g.current_opset + 1)
-    given = {n: v for n, v in rest.items() if v is not None}
-    function = _function(operator.raw, op, inputs, given, outputs)
+    call_attrs = {n: v for n, v in rest.items() if v is not None}
+    function = _function(operator.raw, op, inputs, call_attrs, outputs)
     require(function is not None, f"the standard spells {op} out for no such inputs")
     assert function is not None
     opset = next(o.version for o in function.opset_import if not o.domain)
@@ -34,9 +34,9 @@ def expand_function(op: str, g: Any, *inputs: Value | None, outputs: int = 1, **
     env.update(zip(function.input, inputs, strict=False))
     with g.at_opset(opset):
         for node in function.node:
-            _emit(g, node, env, given)
-    made = tuple(env[name] for name in function.output[:outputs])
-    return made[0] if outputs == 1 else made
+            _emit(g, node, env, call_attrs)
+    values = tuple(env[name] for name in function.output[:outputs])
+    return values[0] if outputs == 1 else values
 
 
 def _function(
@@ -69,17 +69,17 @@ def _parse_function(body: bytes) -> onnx.FunctionProto:
     return function
 
 
-def _emit(g: Any, node: onnx.NodeProto, env: Env, given: Mapping[str, Any]) -> None:
+def _emit(g: Any, node: onnx.NodeProto, env: Env, call_attrs: Mapping[str, Any]) -> None:
     if node.op_type == "Scan":
-        given = {**given, TYPES: _scan_body_types(node, env)}
-    attrs = {a.name: v for a in node.attribute if (v := _value(g, a, env, given)) is not None}
+        call_attrs = {**call_attrs, TYPES: _scan_body_types(node, env)}
+    attrs = {a.name: v for a in node.attribute if (v := _value(g, a, env, call_attrs)) is not None}
     if node.op_type == "Constant":
         ((form, data),) = attrs.items()
-        made: Any = g.const(data, CONSTANT_FORMS.get(form), node.output[0])
+        values: Any = g.const(data, CONSTANT_FORMS.get(form), node.output[0])
     else:
         inputs = [env[name] if name else None for name in node.input]
-        made = g[node.op_type](*inputs, outputs=len(node.output), **attrs)
-    env.update(zip(node.output, made if isinstance(made, tuple) else (made,), strict=True))
+        values = g[node.op_type](*inputs, outputs=len(node.output), **attrs)
+    env.update(zip(node.output, values if isinstance(values, tuple) else (values,), strict=True))
 
 
 def _scan_body_types(node: onnx.NodeProto, env: Env) -> list[Type]:
@@ -93,27 +93,27 @@ def _scan_body_types(node: onnx.NodeProto, env: Env) -> list[Type]:
     ]
 
 
-def _value(g: Any, proto: AttributeProto, env: Env, given: Mapping[str, Any]) -> Any:
+def _value(g: Any, proto: AttributeProto, env: Env, call_attrs: Mapping[str, Any]) -> Any:
     """The attribute's value; one that refers to the call's takes it from there."""
     if proto.ref_attr_name:
-        return given.get(proto.ref_attr_name)
+        return call_attrs.get(proto.ref_attr_name)
     if proto.type == AttributeProto.TENSOR:
         return Tensor.of(numpy_helper.to_array(proto.t))
     if proto.type == AttributeProto.GRAPH:
-        return _graph(g, proto.g, env, given)
+        return _graph(g, proto.g, env, call_attrs)
     return schema.to_python_attribute(helper.get_attribute_value(proto))
 
 
-def _graph(g: Any, proto: onnx.GraphProto, outer: Env, given: Mapping[str, Any]) -> Graph:
+def _graph(g: Any, proto: onnx.GraphProto, outer: Env, call_attrs: Mapping[str, Any]) -> Graph:
     """A subgraph of a body, its nodes emitted at the target's opset."""
     inner: Builder = g.child(proto.name)
     env = dict(outer)
-    types = dict(zip((i.name for i in proto.input), given.get(TYPES, ()), strict=False))
+    types = dict(zip((i.name for i in proto.input), call_attrs.get(TYPES, ()), strict=False))
     for info in proto.input:
         env[info.name] = inner.input(info.name, *(types.get(info.name) or from_proto(info.type)))
     with inner.at_opset(g.current_opset):  # type: ignore[attr-defined]
         for node in proto.node:
-            _emit(inner, node, env, given)
+            _emit(inner, node, env, call_attrs)
     return inner.build([v for o in proto.output if (v := env[o.name]) is not None])
 
 

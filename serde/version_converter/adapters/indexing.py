@@ -121,10 +121,10 @@ def scatter_rows(g, rows: Value, where: Value, updates: Value, reduction: str):
     """
     hit = g.Equal(g.Unsqueeze(count_range(g, size(g, rows, 0)), [1]), g.Unsqueeze(where, [0]))
     if reduction == "none":
-        found = cast(g, hit, DType.FLOAT32)
-        last = g.ArgMax(found, axis=1, keepdims=0, select_last_index=1)
+        mask = cast(g, hit, DType.FLOAT32)
+        last = g.ArgMax(mask, axis=1, keepdims=0, select_last_index=1)
         chosen = g.Gather(updates, last, axis=0)
-        any_hit = g.Greater(g.ReduceMax(found, [1], keepdims=1), 0.0)
+        any_hit = g.Greater(g.ReduceMax(mask, [1], keepdims=1), 0.0)
         return g.Where(any_hit, chosen, rows)
     idle = {"add": 0, "mul": 1}.get(reduction)
     idle = extreme_value(rows.type, reduction == "min") if idle is None else idle
@@ -138,23 +138,23 @@ def decompose_scatter_elements(
 ):
     """ScatterElements, decomposed."""
     where = g.Reshape(flatten_indices(g, x, indices, axis), [-1])
-    made = scatter_rows(g, g.Reshape(x, [-1, 1]), where, g.Reshape(updates, [-1, 1]), reduction)
-    return reshape_exactly(g, made, g.Shape(x))
+    y = scatter_rows(g, g.Reshape(x, [-1, 1]), where, g.Reshape(updates, [-1, 1]), reduction)
+    return reshape_exactly(g, y, g.Shape(x))
 
 
 def decompose_scatter_nd(g, x: Value, indices: Value, updates: Value, reduction: str):
     """ScatterND, decomposed; without a reduction, by ScatterElements."""
     depth = size(g, indices, indices.rank - 1)
     where = g.Reshape(linearize_indices(g, x, indices, depth), [-1])
-    whole = g.ReduceProd(g.Concat(trailing_shape(g, x, depth), [1], axis=0), [0], keepdims=1)
-    rows = g.Reshape(x, g.Concat([-1], whole, axis=0))
-    new = g.Reshape(updates, g.Concat(g.Shape(where), whole, axis=0))
+    row_size = g.ReduceProd(g.Concat(trailing_shape(g, x, depth), [1], axis=0), [0], keepdims=1)
+    rows = g.Reshape(x, g.Concat([-1], row_size, axis=0))
+    new = g.Reshape(updates, g.Concat(g.Shape(where), row_size, axis=0))
     if reduction == "none":
         spread = g.Expand(g.Unsqueeze(where, [1]), g.Shape(new))
-        made = g.ScatterElements(rows, spread, new, axis=0)
+        y = g.ScatterElements(rows, spread, new, axis=0)
     else:
-        made = scatter_rows(g, rows, where, new, reduction)
-    return reshape_exactly(g, made, g.Shape(x))
+        y = scatter_rows(g, rows, where, new, reduction)
+    return reshape_exactly(g, y, g.Shape(x))
 
 
 def decompose_reduction(op, decompose, version, g, x, indices, updates, *, reduction: str, **rest):
@@ -200,8 +200,8 @@ def upgrade_to_scatter_elements(g, x: Value, indices: Value, updates: Value, *, 
 def one_hot_from_the_front(g, indices: Value, depth: Value, values: Value, *, axis: int):
     """Before opset 11 no index counted from the back: those are lit nowhere."""
     with g.at_opset(15):
-        whole = cast(g, indices, DType.INT64)
-        front = normalize_indices(g, whole, scalar(g, cast(g, depth, DType.INT64)))
+        integers = cast(g, indices, DType.INT64)
+        front = normalize_indices(g, integers, scalar(g, cast(g, depth, DType.INT64)))
         outside = cast(g, g.Less(cast(g, front, DType.FLOAT32), 0.0), DType.INT64)
         indices = g.Add(front, g.Mul(outside, 2**40))  # runtimes count from the back all the same
     return g.OneHot(indices, depth, values, axis=axis)
@@ -233,8 +233,8 @@ def nonzero_by_counting(g, x: Value):
     total = cast(g, g.ReduceSum(cast(g, flat, DType.INT64), [0], keepdims=1), DType.INT64)
     expected = cast(g, g.Add(count_range(g, total), 1), DType.FLOAT32)
     reached = g.Equal(g.Unsqueeze(expected, [1]), g.Unsqueeze(count, [0]))
-    found = g.ArgMax(cast(g, reached, DType.FLOAT32), axis=1, keepdims=0)
-    return unravel_indices(g, x, found)
+    indices = g.ArgMax(cast(g, reached, DType.FLOAT32), axis=1, keepdims=0)
+    return unravel_indices(g, x, indices)
 
 
 def unravel_indices(g, x: Value, flat: Value):

@@ -52,7 +52,7 @@ def terms(g, x: Value, batch: Value, places: list[Value], taps: Taps, bring, zer
         g.Transpose(x, perm=(0, *range(2, rank), 1)), g.Concat([-1], size(g, x, 1), axis=0)
     )
     sizes = [size(g, x, a) for a in range(2, rank)]
-    found = []
+    values = []
     for chosen in product(*(taps(g, at) for at in places)):
         where, share, inside = batch, None, None
         for (index, weight), n in zip(chosen, sizes, strict=True):
@@ -67,8 +67,8 @@ def terms(g, x: Value, batch: Value, places: list[Value], taps: Taps, bring, zer
             value = g.Mul(value, g.Unsqueeze(share, [share.rank]))
         if inside is not None:
             value = g.Where(g.Unsqueeze(inside, [inside.rank]), value, 0.0)
-        found.append(value)
-    return found
+        values.append(value)
+    return values
 
 
 def is_within(g, index: Value, n: Value):

@@ -70,9 +70,9 @@ def determinant_by_looping(g, x: Value):
     rest = body.Sub(placed, body.Mul(body.Mul(body.Div(column, safe), under), pivots))
     swapped = cast(body, body.Equal(at, turn), u.type)
     factor = body.Mul(pivot, body.Sub(body.Mul(swapped, 2.0), 1.0))
-    made = body.build([body.Identity(go), rest, body.Mul(total, factor)])
+    graph = body.build([body.Identity(go), rest, body.Mul(total, factor)])
 
     one = make_full(g, 1.0, g.Concat(g.Shape(x, end=rows), [1, 1], axis=0), u.type)
-    _, product = g.Loop(n, True, u, one, body=made, outputs=2)
+    _, product = g.Loop(n, True, u, one, body=graph, outputs=2)
     product = reshape_exactly(g, product, g.Shape(one))
     return cast(g, g.Squeeze(product, [rows, columns]), x.dtype)

@@ -30,18 +30,18 @@ def count_ngrams(
     count = require_expandable(max(ngram_indexes) + 1, "a vector", 1 << 16)
     require(not weights or len(weights) == count, f"{len(weights)} weights for {count} places")
     x = g.Reshape(x, [-1]) if x.rank == 0 else x
-    found: list[Value] = []
+    counts: list[Value] = []
     at: list[int] = []
     for n, first, pool in split_pool(pool_int64s, ngram_counts):
         if not min_gram_length <= n <= max_gram_length:
             continue
         apart = range(1, require_expandable(max_skip_count, "skips", 256) + 2) if n > 1 else [1]
-        found.append(reduce(g.Add, [count_occurrences(g, x, pool, d) for d in apart]))
+        counts.append(reduce(g.Add, [count_occurrences(g, x, pool, d) for d in apart]))
         at += ngram_indexes[first : first + len(pool)]
-    require(bool(found), "a pool without n-grams of the lengths asked for")
+    require(bool(counts), "a pool without n-grams of the lengths asked for")
     require_expandable(len(at) * count, "a table of n-grams and places")
-    whole = g.Concat(*found, axis=x.rank - 1) if len(found) > 1 else found[0]
-    total = g.MatMul(whole, g.const(arrays.eye(count, dtype=np.float32)[list(at)]))
+    all_counts = g.Concat(*counts, axis=x.rank - 1) if len(counts) > 1 else counts[0]
+    total = g.MatMul(all_counts, g.const(arrays.eye(count, dtype=np.float32)[list(at)]))
     if mode == "IDF":
         total = cast(g, g.Greater(total, 0.0), DType.FLOAT32)
     return total if mode == "TF" or not weights else g.Mul(total, g.const(weights, DType.FLOAT32))

@@ -61,9 +61,9 @@ def suppress_by_looping(
     allowed = body.Unsqueeze(body.Gather(open_, turn, axis=2), [2])
     taken = body.And(body.And(allowed, full), body.Less(blocked, 0.5))
     grown = body.Add(kept, body.Mul(mine, cast(body, taken, DType.FLOAT32)))
-    made = body.build([body.Identity(go), grown, body.Mul(mine, cast(body, taken, DType.FLOAT32))])
+    graph = body.build([body.Identity(go), grown, body.Mul(mine, cast(body, taken, DType.FLOAT32))])
 
     nothing = make_full(g, 0.0, g.Shape(scores), DType.FLOAT32)
-    _, turns = g.Loop(scalar(g, count), True, nothing, body=made, outputs=2)
-    found = g.NonZero(g.Transpose(turns, perm=(1, 2, 0, 3)))  # batch, class, turn, box
-    return g.Transpose(g.Gather(found, [0, 1, 3], axis=0), perm=(1, 0))
+    _, turns = g.Loop(scalar(g, count), True, nothing, body=graph, outputs=2)
+    indices = g.NonZero(g.Transpose(turns, perm=(1, 2, 0, 3)))  # batch, class, turn, box
+    return g.Transpose(g.Gather(indices, [0, 1, 3], axis=0), perm=(1, 0))

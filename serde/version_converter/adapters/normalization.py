@@ -76,8 +76,8 @@ def batch_normalization_of_one_type(
     types = {v.dtype for v in (x, scale, b, mean, var)}
     wide = next((t for t in (DType.FLOAT64, DType.FLOAT32) if t in types), x.dtype)
     operands = (cast(g, v, wide) for v in (x, scale, b, mean, var))
-    made = g.BatchNormalization(*operands, outputs=outputs, **rest)
-    y, *running = made if isinstance(made, tuple) else (made,)
+    results = g.BatchNormalization(*operands, outputs=outputs, **rest)
+    y, *running = results if isinstance(results, tuple) else (results,)
     return cast(g, y, x.dtype), *(cast(g, v, mean.dtype) for v in running)
 
 
@@ -158,8 +158,8 @@ def dropout_ratio_as_operand(g, x: Value, *, ratio: float, outputs=1):
 @upgrades[10]("Dropout")
 def dropout_mask_of_booleans(g, x: Value, *, ratio: float, outputs=1):
     """The mask had the data's type before opset 10."""
-    made = g.Dropout(x, ratio=ratio, outputs=outputs)
-    return made if outputs == 1 else (made[0], cast(g, made[1], x.type))
+    results = g.Dropout(x, ratio=ratio, outputs=outputs)
+    return results if outputs == 1 else (results[0], cast(g, results[1], x.type))
 
 
 @upgrades[7]("Dropout", ignore=("is_test",))

@@ -80,15 +80,15 @@ class Windows(NamedTuple):
 
 def dynamic_pads(g, x: Value, w: Windows):
     """Padding before and behind each axis, and what ``ceil_mode`` reaches beyond, when run."""
-    n, found = len(w.kernel_shape), []
+    n, pads = len(w.kernel_shape), []
     for i, (cover, s) in enumerate(zip(w.covers, w.strides, strict=True)):
         own = size(g, x, 2 + i)
         before, behind, more = (g.const([v]) for v in (0, 0, 0))
         if w.auto_pad.startswith("SAME"):
             count = g.Div(g.Add(own, s - 1), s)
-            whole = g.Max(g.Sub(g.Add(g.Mul(g.Sub(count, 1), s), cover), own), 0)
-            small = g.Div(whole, 2)
-            parts = small, g.Sub(whole, small)
+            total = g.Max(g.Sub(g.Add(g.Mul(g.Sub(count, 1), s), cover), own), 0)
+            small = g.Div(total, 2)
+            parts = small, g.Sub(total, small)
             before, behind = parts if w.auto_pad == "SAME_UPPER" else parts[::-1]
         elif w.pads:
             before, behind = (g.const([w.pads[j]]) for j in (i, n + i))
@@ -99,8 +99,8 @@ def dynamic_pads(g, x: Value, w: Windows):
             count = g.Sub(count, cast(g, g.Not(starts), DType.INT64))
             reach = g.Add(g.Mul(g.Sub(count, 1), s), cover)
             more = g.Max(g.Sub(reach, room), 0)
-        found.append((before, behind, more))
-    return tuple(list(v) for v in zip(*found, strict=True))
+        pads.append((before, behind, more))
+    return tuple(list(v) for v in zip(*pads, strict=True))
 
 
 def pad_dynamically(g, x: Value, before: list[Value], behind: list[Value], value: float):
@@ -165,9 +165,9 @@ def flat_indices(g, x: Value, w: Windows, which: Value, starts, before, storage_
     for i in order:
         flat = places[i] if flat is None else g.Add(g.Mul(flat, size(g, x, 2 + i)), places[i])
     images = g.Mul(size(g, x, 0), size(g, x, 1))
-    whole = g.ReduceProd(g.Shape(x, start=2), [0], keepdims=1)
+    image_size = g.ReduceProd(g.Shape(x, start=2), [0], keepdims=1)
     image = g.Reshape(count_range(g, images), g.Concat(g.Shape(x, start=0, end=2), [1] * n, axis=0))
-    return g.Add(g.Mul(image, whole), flat)
+    return g.Add(g.Mul(image, image_size), flat)
 
 
 def pad_window_axes(g, x: Value, pads: Ints, value: float = 0.0):

@@ -112,8 +112,8 @@ def dequantize_bytes(g, x: Value, scale: Value, zero=None, *, axis: int, block_s
 
 @downgrades[19]("DequantizeLinear")
 def dequantize_to_float32(g, x: Value, scale: Value, zero=None, *, axis: int):
-    made = g.DequantizeLinear(x, cast(g, scale, DType.FLOAT32), zero, axis=axis)
-    return cast(g, made, scale.dtype)
+    y = g.DequantizeLinear(x, cast(g, scale, DType.FLOAT32), zero, axis=axis)
+    return cast(g, y, scale.dtype)
 
 
 @downgrades[13]("DequantizeLinear")

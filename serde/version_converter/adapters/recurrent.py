@@ -20,8 +20,8 @@ def time_first(op, g, *operands, layout: int, outputs=1, **rest):
         g.Transpose(v, perm=(1, 0, 2)) if v is not None and i in (0, *STATES) else v
         for i, v in enumerate(operands)
     ]
-    made = g[op](*moved, outputs=outputs, **rest)
-    y, *states = made if isinstance(made, tuple) else (made,)
+    results = g[op](*moved, outputs=outputs, **rest)
+    y, *states = results if isinstance(results, tuple) else (results,)
     return g.Transpose(y, perm=(2, 0, 1, 3)), *(g.Transpose(v, perm=(1, 0, 2)) for v in states)
 
 

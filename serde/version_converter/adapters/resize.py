@@ -73,17 +73,17 @@ def static_scales(x: Value, scales, sizes) -> list[tuple[Dim, float]] | None:
     operand = scales if by_scale else sizes
     require(operand is not None, "neither sizes nor scales")
     if by_scale:
-        given: tuple[Any, ...] | None = operand.tensor and tuple(
+        values: tuple[Any, ...] | None = operand.tensor and tuple(
             map(float, operand.array().ravel())
         )
     else:
-        given = shape_data_of(operand)
-    if given is None:
+        values = shape_data_of(operand)
+    if values is None:
         return None
-    fit = all(isinstance(v, str) or v is None or 0 < v < END for v in given)
-    require(len(given) == x.rank and fit and 0 not in x.ranked_shape,
-            f"sizes or scales of {given[:8]} for {x.rank} axes")  # fmt: skip
-    pairs = list(zip(x.ranked_shape, given, strict=True))
+    fit = all(isinstance(v, str) or v is None or 0 < v < END for v in values)
+    require(len(values) == x.rank and fit and 0 not in x.ranked_shape,
+            f"sizes or scales of {values[:8]} for {x.rank} axes")  # fmt: skip
+    pairs = list(zip(x.ranked_shape, values, strict=True))
     if by_scale:
         return [(scale_size(n, s), s) for n, s in pairs]
     known = all(
@@ -175,8 +175,8 @@ def resize_as_upsampling(g, x: Value, roi=None, scales=None, sizes=None, **rest)
     """Opset 10 left open how places correspond: use it where that is not in question."""
     how = Sampling.of(rest)
     scales = scales if scales is not None and scales.shape != (0,) else None
-    found = static_scales(x, scales, sizes)
-    factors = None if found is None else [s for _, s in found]
+    pairs = static_scales(x, scales, sizes)
+    factors = None if pairs is None else [s for _, s in pairs]
     if factors is not None and is_unambiguous(how, factors):
         operand = g.const(factors, DType.FLOAT32) if scales is None else scales
         return g.Resize(x, operand, mode=how.mode)
@@ -190,10 +190,10 @@ def is_unambiguous(how: Sampling, factors: list[float]) -> bool:
         return False
     if how.mode == "linear":
         return how.coordinates == "asymmetric"
-    whole = all(f == int(f) for f in factors)
+    is_integer = all(f == int(f) for f in factors)
     return how.mode == "nearest" and (
         (how.coordinates, how.nearest_mode) == ("asymmetric", "floor")
-        or (whole and (how.coordinates, how.nearest_mode) in REPEATING)
+        or (is_integer and (how.coordinates, how.nearest_mode) in REPEATING)
     )
 
 

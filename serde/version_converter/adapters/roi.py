@@ -42,15 +42,15 @@ def roi_align(
     kind = x.dtype
     x, rois = widen_float(g, x), widen_float(g, rois)
     cells, largest = (output_height, output_width), mode.lower() == "max"
-    found = [
+    points = [
         samples(g, x, rois, n, sampling_ratio, spatial_scale, half, 1 - i)
         for i, n in enumerate(cells)
     ]
-    many = [g.Shape(v, start=2) for v, _ in found]
+    many = [g.Shape(v, start=2) for v, _ in points]
     shape = g.Concat(size(g, rois, 0), *(g.Mul(m, n) for m, n in zip(many, cells, strict=True)),
                      axis=0)  # fmt: skip
     places, inside = [], None
-    for i, (at, _) in enumerate(found):
+    for i, (at, _) in enumerate(points):
         flat = g.Reshape(at, g.Concat(size(g, rois, 0), [-1], axis=0))
         at = g.Expand(g.Unsqueeze(flat, [2 - i]), shape)
         n = cast(g, size(g, x, 2 + i), x.type)
@@ -65,7 +65,7 @@ def roi_align(
     if sampling_ratio:
         pooled = (g.ReduceMax if largest else g.ReduceMean)(grid, [2, 4], keepdims=0)
     else:
-        pooled = pool_samples(g, grid, [count for _, count in found], largest)
+        pooled = pool_samples(g, grid, [count for _, count in points], largest)
     return cast(g, move_channels_second(g, pooled), kind)
 
 

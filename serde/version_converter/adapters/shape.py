@@ -67,10 +67,10 @@ def reshape_without_empty_axes(g, x: Value, shape: Value, *, allowzero: int):
 
 def keep_empty(g, x: Value, shape: Value):
     """A shape in which 0, if it turns out to have one, is a size: then there is no element."""
-    whole, empty = g.child("whole"), g.child("empty")
-    with whole.at_opset(13), empty.at_opset(20), g.at_opset(20):
+    full, empty = g.child("whole"), g.child("empty")
+    with full.at_opset(13), empty.at_opset(20), g.at_opset(20):
         nothing = make_full(empty, "" if x.type is DType.STRING else 0, shape, x.type)
-        branches = whole.build([whole.Reshape(x, shape)]), empty.build([nothing])
+        branches = full.build([full.Reshape(x, shape)]), empty.build([nothing])
         zeros = cast(g, g.Equal(cast(g, shape, DType.INT64), 0), DType.INT32)
         some = cast(g, g.ReduceMax(zeros, [0], keepdims=0), DType.BOOL)
         return g.If(some, then_branch=branches[1], else_branch=branches[0])

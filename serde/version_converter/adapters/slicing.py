@@ -53,8 +53,8 @@ def slice_computed_axes(g, x: Value, starts: Value, ends: Value, axes, steps):
     """Slice every axis: the whole of those not listed."""
     axes = count_range(g, g.Shape(starts)) if axes is None else axes
     steps = make_full(g, 1, g.Shape(starts), DType.INT64) if steps is None else steps
-    whole = ((starts, 0), (ends, END), (steps, 1))
-    bounds = [scatter_by_axis(g, axes, v, x.rank, otherwise) for v, otherwise in whole]
+    pairs = ((starts, 0), (ends, END), (steps, 1))
+    bounds = [scatter_by_axis(g, axes, v, x.rank, otherwise) for v, otherwise in pairs]
     for axis in range(x.rank):
         x = gather_slice(g, x, axis, *(g.Slice(v, [axis], [axis + 1], [0], [1]) for v in bounds))
     return x

@@ -35,12 +35,12 @@ def is_float32(bound) -> bool:
 def clip_bounds_as_attributes(g, x: Value, low=None, high=None):
     """Bounds computed at run time, crossed, or not held by a float32, are compared with."""
     bounds = {"min": low, "max": high}
-    given = {n: v for n, v in bounds.items() if v is not None}
-    single = all(v.tensor is None or v.tensor.size == 1 for v in given.values())
+    operands = {n: v for n, v in bounds.items() if v is not None}
+    single = all(v.tensor is None or v.tensor.size == 1 for v in operands.values())
     require(single, "Clip to bounds of several elements")
-    if all(v.tensor is not None and is_float32(v.array()) for v in given.values()):
+    if all(v.tensor is not None and is_float32(v.array()) for v in operands.values()):
         plain = {"min": float("-inf"), "max": float("inf")}
-        plain |= {n: float(v.array()) for n, v in given.items()}
+        plain |= {n: float(v.array()) for n, v in operands.items()}
         if plain["min"] <= plain["max"]:  # which runtimes insist on; max holds otherwise
             return g.Clip(x, **plain)
     with g.at_opset(11):
@@ -96,9 +96,9 @@ def how_many_as_attribute(g, x: Value, k: Value, *, axis: int):
     if not isinstance(n, int):
         with g.at_opset(20):
             return top_k_by_counting(g, x, k, axis, True)
-    made = g.TopK(x, k=n, axis=axis, outputs=2)
+    results = g.TopK(x, k=n, axis=axis, outputs=2)
     with g.at_opset(10):
-        return tuple(g.Slice(v, [0], k, [axis]) for v in made)
+        return tuple(g.Slice(v, [0], k, [axis]) for v in results)
 
 
 @upgrades[10]("TopK")
@@ -113,8 +113,8 @@ def first_of_equals(op, g, x: Value, *, axis: int, keepdims: int, select_last_in
     with g.at_opset(15):
         turned = g.Slice(x, [-1], [-END], [axis], [-1])
         last = g.Sub(scalar(g, size(g, x, axis)), 1)
-    found = g[op](turned, axis=axis, keepdims=keepdims)
-    return g.Sub(last, found)
+    index = g[op](turned, axis=axis, keepdims=keepdims)
+    return g.Sub(last, index)
 
 
 for _op in ("ArgMax", "ArgMin"):
@@ -138,15 +138,15 @@ def unique_by_comparing(g, x: Value, *, sorted: int, axis: int | None = None):
     require(
         x.dtype is not DType.STRING, "no operator compares strings; opset 11 is the lowest with one"
     )
-    whole = g.Reshape(x, [-1, 1])
+    rows = g.Reshape(x, [-1, 1])
     if axis is not None:
         order = (axis % x.rank, *(a for a in range(x.rank) if a != axis % x.rank))
         moved = g.Transpose(x, perm=order)
-        whole = g.Reshape(moved, g.Concat(g.Shape(moved, end=1), [-1], axis=0))
-    smaller, same = compare_rows(g, whole)
+        rows = g.Reshape(moved, g.Concat(g.Shape(moved, end=1), [-1], axis=0))
+    smaller, same = compare_rows(g, rows)
     equal = cast(g, same, DType.INT64)
     first = g.ArgMax(cast(g, same, DType.INT32), axis=1, keepdims=0)  # of its equals, per row
-    along = count_range(g, size(g, whole, 0))
+    along = count_range(g, size(g, rows, 0))
     leads = cast(g, g.Equal(first, along), DType.INT64)
     if sorted:
         ahead = g.Mul(cast(g, g.Transpose(smaller, perm=(1, 0)), DType.INT64), leads)

@@ -160,9 +160,9 @@ def deformable_convolution(
         share = g.Reshape(mask, g.Concat([-1, taps], grid, axis=0))
         value = g.Mul(value, g.Unsqueeze(share, [2 + axes]))
     value = g.Transpose(value, perm=(0, 2 + axes, *range(1, 2 + axes)))
-    whole = g.ReduceProd(grid, [0], keepdims=1)
+    grid_size = g.ReduceProd(grid, [0], keepdims=1)
     each = g.Div(g.Mul(c, taps), group)
-    columns = g.Reshape(value, g.Concat(n, [group], each, whole, axis=0))
+    columns = g.Reshape(value, g.Concat(n, [group], each, grid_size, axis=0))
     rows = g.Reshape(w, g.Concat([1, group, -1], each, axis=0))
     y = g.Reshape(g.MatMul(rows, columns), g.Concat(n, size(g, w, 0), grid, axis=0))
     return cast(g, y if b is None else g.Add(y, g.Reshape(b, [1, -1, *[1] * axes])), kind)
@@ -201,9 +201,9 @@ def columns_to_image(
             y.shape = (None,) * (2 + axes)
         return y
 
-    whole = sum_by_factors(g, patches, place)
+    canvas = sum_by_factors(g, patches, place)
     ends = g.Sub(g.Add(image, p[:axes]), covered)
-    cut = g.Pad(whole, g.Concat([0, 0, *(-v for v in p[:axes]), 0, 0], ends, axis=0))
+    cut = g.Pad(canvas, g.Concat([0, 0, *(-v for v in p[:axes]), 0, 0], ends, axis=0))
     channels = g.Div(size(g, x, 1), taps)
     return g.Reshape(cut, g.Concat(size(g, x, 0), channels, image, axis=0))
 
@@ -226,7 +226,7 @@ def max_unpool(
     shape = g.Concat(g.Shape(x, start=0, end=2), space, axis=0)
     zeros = g.Reshape(make_full(g, 0.0, shape, x.type), [-1])
     flat = g.ScatterElements(zeros, g.Reshape(indices, [-1]), g.Reshape(x, [-1]), axis=0)
-    made = reshape_exactly(g, flat, shape)
+    y = reshape_exactly(g, flat, shape)
     if output_shape is None:
-        return made
-    return g.Pad(made, g.Concat([0] * x.rank, g.Sub(output_shape, shape), axis=0))
+        return y
+    return g.Pad(y, g.Concat([0] * x.rank, g.Sub(output_shape, shape), axis=0))

@@ -106,13 +106,13 @@ def quantize_clip_bounds(layers: Sequence[Layer], unit: float) -> list[Layer]:
     """Layers of which those that cut off do so in counts, ``unit`` of which stand for 1: first what
     is above, where that is less than the largest uint8, then what is below 0.
     """
-    found: list[Layer] = []
+    result: list[Layer] = []
     for op, attrs in layers:
         most = np.float32(attrs["a_max"]) * np.float32(unit) if op == "clip" else np.inf
         if most < QMAX_OF_RANGE[DType.UINT8]:
-            found.append(Layer("clip", {"a_min": "0", "a_max": str(most)}))
-        found.append(Layer("relu", {}) if op == "clip" else Layer(op, attrs))
-    return found
+            result.append(Layer("clip", {"a_min": "0", "a_max": str(most)}))
+        result.append(Layer("relu", {}) if op == "clip" else Layer(op, attrs))
+    return result
 
 
 def output_type(parts: Parts) -> DType:
@@ -190,7 +190,7 @@ def round_to_int8(g, x: Value):
     return g.cast(g.Clip(g.Round(x), -128.0, 127.0), DType.INT8)
 
 
-def run_quantized_layer(g, parts: Parts, whole: QuantizedWeights, ends):
+def run_quantized_layer(g, parts: Parts, weights: QuantizedWeights, ends):
     """A calibrated layer, of integers that are scaled once, where oneDNN scales them.
 
     Runtimes have kernels for the first form, of uint8 data and results, which ``QLinearConv`` is as
@@ -199,8 +199,8 @@ def run_quantized_layer(g, parts: Parts, whole: QuantizedWeights, ends):
     """
     dtype = output_type(parts)
     unit = compute_inverse_scale(g, dtype, *ends)
-    factor = whole.factor(g, unit)
-    y = scale_products(g, parts, whole, factor)
+    factor = weights.factor(g, unit)
+    y = scale_products(g, parts, weights, factor)
     if fits_kernels(parts, factor):
         return round_and_saturate(g, y, dtype)
     cuts = dtype is DType.UINT8 and kind_of(parts.after[-1]) == "relu"  # as uint8 do themselves
@@ -225,14 +225,14 @@ def fits_kernels(parts: Parts, factor: Value) -> bool:
     return rectified and by_one and not parts.sums and factor.tensor is not None
 
 
-def scale_products(g, parts: Parts, whole: QuantizedWeights, factor: Value):
+def scale_products(g, parts: Parts, weights: QuantizedWeights, factor: Value):
     """Products and bias, added up and scaled; channels last where runtimes have no kernel."""
     if not fits_kernels(parts, factor):
-        y = g.cast(multiply_integers(g, parts, whole.q), DType.FLOAT32)
-        y = y if whole.bias is None else g.Add(y, g.cast_like(whole.bias, y))
+        y = g.cast(multiply_integers(g, parts, weights.q), DType.FLOAT32)
+        y = y if weights.bias is None else g.Add(y, g.cast_like(weights.bias, y))
         return g.Mul(y, factor)
-    w = multiply_by(g, to_unsigned(g, whole.q)[0], factor)
-    b = [] if whole.bias is None else [multiply_by(g, whole.bias, factor)]
+    w = multiply_by(g, to_unsigned(g, weights.q)[0], factor)
+    b = [] if weights.bias is None else [multiply_by(g, weights.bias, factor)]
     return apply_layer(g, parts.bare, dequantize_unit(g, *to_unsigned(g, parts.x)), w, *b)
 
 

@@ -35,10 +35,10 @@ def round_and_saturate(g, y: Value, dtype: DType):
 def find_unsigned_source(g, q: Value) -> Value | None:
     """The uint8 that ``round_and_saturate`` made an int8 of."""
     for op in ("Cast", "Sub", "Cast"):
-        made = g.producer(q)
-        if made is None or made.op != op:
+        node = g.producer(q)
+        if node is None or node.op != op:
             return None
-        q, *less = made.inputs
+        q, *less = node.inputs
         if op == "Sub" and (less[0].tensor is None or less[0].array() != MIDDLE):
             return None
     return q if q.type is DType.UINT8 else None
@@ -64,9 +64,9 @@ def to_unsigned(g, q: Value):
     middle = g.const(np.array(MIDDLE, np.uint8))
     if q.tensor is not None:
         return shift_constant(g, q, q.tensor), middle
-    made = g.producer(q)
-    if made is not None and made.op == "QuantizeLinear":
-        return g.QuantizeLinear(*made.inputs[:2], middle), middle
+    node = g.producer(q)
+    if node is not None and node.op == "QuantizeLinear":
+        return g.QuantizeLinear(*node.inputs[:2], middle), middle
     if (before := find_unsigned_source(g, q)) is not None:
         return before, middle
     return g.cast(g.Add(g.cast(q, DType.INT32), MIDDLE), DType.UINT8), middle

@@ -79,13 +79,13 @@ def read_quantize_v2(
     way, g, x, *, out_type="int8", min_calib_range: Calibration = None,
     max_calib_range: Calibration = None,
 ):  # fmt: skip
-    found = min_calib_range, max_calib_range
-    is_calibrated = has_range(*found)
+    bounds = min_calib_range, max_calib_range
+    is_calibrated = has_range(*bounds)
     if x.dtype is DType.INT8 and is_calibrated:
-        return x, *make_range(g, *found)
+        return x, *make_range(g, *bounds)
     require(x.type.kind == "f", f"quantizing {x.type.value}")
-    dtype = choose_type(out_type, *found)
-    low, high = make_range(g, *found) if is_calibrated else compute_range(g, x)
+    dtype = choose_type(out_type, *bounds)
+    low, high = make_range(g, *bounds) if is_calibrated else compute_range(g, x)
     return way(g, x, dtype, low, high), *symmetrize_range(g, dtype, low, high)
 
 
@@ -164,12 +164,12 @@ def read_requantize(
 ):  # fmt: skip
     """Without calibration, to the range of the numbers there are; counts as ``read_quantize``'s."""
     require(q.type is DType.INT32, f"requantizing {q.type.value}")
-    found = min_calib_range, max_calib_range
-    dtype = choose_type(out_type, *found)
+    bounds = min_calib_range, max_calib_range
+    dtype = choose_type(out_type, *bounds)
     step = g.Div(abs_max(g, low, high), RANGE)
     x = g.cast(q, DType.FLOAT32)
-    if has_range(*found):
-        wide = abs_max(g, *make_range(g, *found))
+    if has_range(*bounds):
+        wide = abs_max(g, *make_range(g, *bounds))
     else:
         wide = g.Mul(g.ReduceMax(g.Abs(x), keepdims=0), step)
     y = g.Mul(x, g.Mul(step, g.Div(QMAX[dtype], wide)))
@@ -274,10 +274,10 @@ def read_quantized_batch_norm(
     """The scale that is stored counts, fixed or not, and ``eps`` counts twice: MXNet moves it into
     scale and shift, and oneDNN normalises by a variance of 1 + ``eps``. Bytes are halved first.
     """
-    found = min_calib_range, max_calib_range
+    bounds = min_calib_range, max_calib_range
     require(q.type in QMAX, f"BatchNorm of {q.type.value}")
-    require(has_range(*found), "BatchNorm without calibration")
-    ends = make_range(g, *found)
+    require(has_range(*bounds), "BatchNorm without calibration")
+    ends = make_range(g, *bounds)
     most = abs_max(g, *ends)
     spread = g.cast_like(g.Reciprocal(g.Sqrt(g.Add(g.cast(var, DType.FLOAT64), eps))), gamma)
     factor = g.Div(g.Mul(g.Mul(gamma, spread), abs_max(g, low, high)), most)

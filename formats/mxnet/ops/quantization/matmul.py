@@ -58,8 +58,8 @@ def read_fused_convolution(
     way, g, *operands, layers: tuple[Layer, ...], quantized=False,
     min_calib_range: Calibration = None, max_calib_range: Calibration = None,
 ):  # fmt: skip
-    found = min_calib_range, max_calib_range
-    return fuse_convolution(way, g, Parts(layers, operands), quantized, found, leaves_clip=True)
+    bounds = min_calib_range, max_calib_range
+    return fuse_convolution(way, g, Parts(layers, operands), quantized, bounds, leaves_clip=True)
 
 
 def read_second_fused_convolution(
@@ -67,15 +67,15 @@ def read_second_fused_convolution(
     min_calib_range: Calibration = None, max_calib_range: Calibration = None,
 ):  # fmt: skip
     """MXNet 2.0 applies a clip, and has fewer bits for the weights beside data of int8."""
-    parts, found = Parts(layers, operands), (min_calib_range, max_calib_range)
+    parts, bounds = Parts(layers, operands), (min_calib_range, max_calib_range)
     narrow = quantized and parts.x.type is DType.INT8
     require(
         not narrow, "int8 data, beside which MXNet 2.0 has weights of 7 bits: quantize to uint8"
     )
-    return fuse_convolution(way, g, parts, quantized, found, leaves_clip=False)
+    return fuse_convolution(way, g, parts, quantized, bounds, leaves_clip=False)
 
 
-def fuse_convolution(way, g, parts: Parts, quantized: bool, found, leaves_clip: bool):
+def fuse_convolution(way, g, parts: Parts, quantized: bool, bounds, leaves_clip: bool):
     """The layers of a convolution; some releases leave a clip to the range of the result."""
     if not quantized:
         y = apply_layer(g, parts.first, parts.x, parts.w, *([] if parts.b is None else [parts.b]))
@@ -84,18 +84,18 @@ def fuse_convolution(way, g, parts: Parts, quantized: bool, found, leaves_clip: 
     check_activations(parts)
     w, b = fold_batch_norm(g, parts)
     if leaves_clip:  # even where the result has no range
-        cut: list[Layer] = [Layer("relu", {})] if has_range(*found) else []
+        cut: list[Layer] = [Layer("relu", {})] if has_range(*bounds) else []
         parts.after = [p for each in parts.after for p in (cut if each.op == "clip" else [each])]
-    if not has_range(*found):
+    if not has_range(*bounds):
         return convolve_uncalibrated(g, parts, w, b)
-    ends = make_range(g, *found)
+    ends = make_range(g, *bounds)
     return way(g, parts, w, b, ends), *ends
 
 
 def convolve_in_floats(g, parts: Parts, w: Value, b: Value | None, ends):
     """Of real numbers, those that the integers stand for, which runtimes take for a pattern."""
-    said = "an activation that MXNet applies to integers, which only integers='exact' says"
-    require(is_scale_invariant(parts), said)
+    reason = "an activation that MXNet applies to integers, which only integers='exact' says"
+    require(is_scale_invariant(parts), reason)
     w, b = quantize_per_channel(g, w, b, parts.x.type, *parts.ranges[:2])
     y = apply_layer(
         g, parts.bare, dequantize(g, parts.x, *parts.ranges[:2]), w, *([] if b is None else [b])
@@ -108,11 +108,11 @@ def convolve_in_floats(g, parts: Parts, w: Value, b: Value | None, ends):
 
 
 def convolve_in_integers(g, parts: Parts, w: Value, b: Value | None, ends):
-    whole = quantize_weights(g, w, b, parts.x.type, *parts.ranges[:2])
+    weights = quantize_weights(g, w, b, parts.x.type, *parts.ranges[:2])
     if any(layer.op == "clip" for layer in parts.after):
         unit = compute_inverse_scale(g, output_type(parts), *ends)
         parts.after = quantize_clip_bounds(parts.after, unit.array().item())
-    return run_quantized_layer(g, parts, whole, ends)
+    return run_quantized_layer(g, parts, weights, ends)
 
 
 reads("_sg_mkldnn_conv", ignore=FLAGS)(partial(read_fused_convolution, convolve_in_integers))
@@ -130,12 +130,12 @@ def quantize_per_channel(g, w: Value, b: Value | None, dtype: DType, low: Value,
 
     Where the scale of the data is dynamic, the bias stays as it is.
     """
-    whole = quantize_weights(g, w, b, dtype, low, high)
-    step = g.Reciprocal(whole.scale)
-    w = multiply_by(g, whole.q, step)
-    if whole.bias is None or whole.inverse_scale.tensor is None:
+    weights = quantize_weights(g, w, b, dtype, low, high)
+    step = g.Reciprocal(weights.scale)
+    w = multiply_by(g, weights.q, step)
+    if weights.bias is None or weights.inverse_scale.tensor is None:
         return w, b
-    return w, multiply_by(g, whole.bias, g.Mul(step, g.Reciprocal(whole.inverse_scale)))
+    return w, multiply_by(g, weights.bias, g.Mul(step, g.Reciprocal(weights.inverse_scale)))
 
 
 def convolve_uncalibrated(g, parts: Parts, w: Value, b: Value | None):
@@ -155,8 +155,8 @@ def convolve_uncalibrated(g, parts: Parts, w: Value, b: Value | None):
 
 def split_bias(no_bias: bool, *operands: Value | None):
     """A bias, and the ranges of data, weights and bias: without a bias the others move up."""
-    given = [v for v in operands if v is not None]
-    return (None, given) if no_bias else (given[0], given[1:])
+    values = [v for v in operands if v is not None]
+    return (None, values) if no_bias else (values[0], values[1:])
 
 
 @reads(
@@ -207,34 +207,34 @@ def read_fused_dense(
     channel_wise_quantize: bool | None = None, min_calib_range: Calibration = None,
     max_calib_range: Calibration = None,
 ):  # fmt: skip
-    parts, found = Parts(layers, operands), (min_calib_range, max_calib_range)
+    parts, bounds = Parts(layers, operands), (min_calib_range, max_calib_range)
     if not quantized:
         y = apply_layer(g, parts.first, parts.x, parts.w, *([] if parts.b is None else [parts.b]))
         return apply_following_layers(g, y, parts.after)
     if enable_float_output:
         return way(g, parts, channel_wise_quantize, None)
     check_activations(parts)
-    if not has_range(*found):
+    if not has_range(*bounds):
         return dense_uncalibrated(g, parts)
-    ends = make_range(g, *found)
+    ends = make_range(g, *bounds)
     return way(g, parts, channel_wise_quantize, ends), *ends
 
 
 def dense_in_integers(g, parts: Parts, by_channel, ends):
     """Of integers; as floats where there are no ``ends`` of a range."""
     if by_channel:
-        whole = quantize_weights(g, parts.w, parts.b, parts.x.type, *parts.ranges[:2])
+        weights = quantize_weights(g, parts.w, parts.b, parts.x.type, *parts.ranges[:2])
     else:
         counts = compute_inverse_scale(g, parts.x.type, *parts.ranges[:2])
         scale = compute_inverse_scale(g, DType.INT8, *parts.ranges[2:4])
         bias = None if parts.b is None else quantize_bias(g, parts)
-        whole = QuantizedWeights(parts.w, bias, scale, counts)
+        weights = QuantizedWeights(parts.w, bias, scale, counts)
     unit = None if ends is None else compute_inverse_scale(g, output_type(parts), *ends)
     if unit is not None and is_scale_invariant(parts):
         parts.after = quantize_clip_bounds(parts.after, unit.array().item())
-        return run_quantized_layer(g, parts, whole, ends)
-    factor = whole.factor(g, g.const(np.float32(1)))
-    y = apply_following_layers(g, scale_products(g, parts, whole, factor), parts.after)
+        return run_quantized_layer(g, parts, weights, ends)
+    factor = weights.factor(g, g.const(np.float32(1)))
+    y = apply_following_layers(g, scale_products(g, parts, weights, factor), parts.after)
     return y if unit is None else round_to_type(g, g.Mul(y, unit), output_type(parts))
 
 

@@ -98,11 +98,11 @@ def poisson(draw, g, sizes, rate: Value):
     rate = g.Expand(g.cast(rate, DType.FLOAT64), g.Shape(noise))
     log_rate = g.Log(rate)
 
-    def turn(g, at, _, logs, total, found):
+    def turn(g, at, _, logs, total, count):
         more = g.GreaterOrEqual(noise, total)
         then = g.Sub(g.Add(logs, log_rate), g.Log(g.cast(g.Add(at, 1), DType.FLOAT64)))
-        found = g.Add(found, g.cast(more, DType.FLOAT64))
-        return is_any_left(g, more), then, g.Add(total, g.Exp(then)), found
+        count = g.Add(count, g.cast(more, DType.FLOAT64))
+        return is_any_left(g, more), then, g.Add(total, g.Exp(then)), count
 
     first = g.Neg(rate)
     zero = g.Mul(noise, g.scalar(0, noise))
@@ -138,6 +138,6 @@ def draw_indices(draw, g, sizes, weights: Value, count: int):
     noise = draw(g, "uniform", [*sizes, count])
     ends = g.CumSum(weights, weights.rank - 1)
     passed = g.LessOrEqual(g.Unsqueeze(ends, [ends.rank - 1]), g.Unsqueeze(noise, [ends.rank]))
-    found = g.ReduceSum(g.cast(passed, DType.INT64), [ends.rank], keepdims=0)
+    indices = g.ReduceSum(g.cast(passed, DType.INT64), [ends.rank], keepdims=0)
     most = g.Sub(g.Shape(ends, start=ends.rank - 1), [1])
-    return g.Min(found, most)
+    return g.Min(indices, most)

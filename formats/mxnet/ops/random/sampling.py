@@ -39,8 +39,8 @@ def with_attribute_parameters(rule, function, numbers):
     """
 
     def read(draw, g, *operands, **attrs):
-        given = [attrs.pop(n, default) for n, default in numbers.items()]
-        return rule(function, given, draw, g, *operands, **attrs)
+        values = [attrs.pop(n, default) for n, default in numbers.items()]
+        return rule(function, values, draw, g, *operands, **attrs)
 
     places = [Parameter(f"x{i}", OPERAND, default=None) for i in range(len(numbers))]
     own: list[Parameter] = []
@@ -66,8 +66,8 @@ def read_fixed(function, numbers, draw, g, *, shape: Ints = (), dtype="None"):
 
 def read_like(function, numbers, draw, g, x):
     """As many as ``x`` has, in its type."""
-    found = function(draw, g, g.sizes_of(x), *(g.const(n, DType.FLOAT32) for n in numbers))
-    return g.cast_like(found, x)
+    y = function(draw, g, g.sizes_of(x), *(g.const(n, DType.FLOAT32) for n in numbers))
+    return g.cast_like(y, x)
 
 
 @draws("_random_randint", ignore=GIVEN)
@@ -76,8 +76,8 @@ def read_randint(draw, g, *, low: int, high: int, shape: Ints = (), dtype="None"
     require(0 < high - low <= 1 << 24, f"numbers from {low} to {high}, finer than the noise")
     require(shape, "no shape is given")
     noise = g.Floor(g.Mul(draw(g, "uniform", shape), float(high - low)))
-    whole = g.cast(noise, DType.INT32 if dtype == "None" else dtype_of(dtype))
-    return g.Add(whole, low)
+    integers = g.cast(noise, DType.INT32 if dtype == "None" else dtype_of(dtype))
+    return g.Add(integers, low)
 
 
 def read_sample(function, draw, g, a, *, shape: Ints = (), dtype="None"):
@@ -123,12 +123,12 @@ def read_sample_multinomial(draw, g, x, *, shape: Ints = (), get_prob=False, dty
     """Places along the last axis, as likely as ``x`` says, and the logarithms of that."""
     count = int(np.prod(shape, dtype=np.int64))
     sizes = g.sizes_of(x)[:-1]
-    found = d.draw_indices(draw, g, sizes, g.cast(x, DType.FLOAT32), count)
+    indices = d.draw_indices(draw, g, sizes, g.cast(x, DType.FLOAT32), count)
     final = [*sizes, *shape] or [1]
-    y = g.Reshape(g.cast(found, dtype_of(dtype)), g.shape_from(final))
+    y = g.Reshape(g.cast(indices, dtype_of(dtype)), g.shape_from(final))
     if not get_prob:
         return y
-    chances = g.Log(g.GatherElements(x, found, axis=x.rank - 1))
+    chances = g.Log(g.GatherElements(x, indices, axis=x.rank - 1))
     return y, g.Reshape(chances, g.shape_from(final))
 
 
@@ -155,8 +155,8 @@ def draw_numpy(function, draw, g, size: Ints | None, operands, numbers, before=F
 
     A parameter is an operand where its attribute is None.
     """
-    given = iter(g.cast(x, DType.FLOAT32) for x in operands if x is not None)
-    full = [next(given) if n is None else g.const(n, DType.FLOAT32) for n in numbers]
+    tensors = iter(g.cast(x, DType.FLOAT32) for x in operands if x is not None)
+    full = [next(tensors) if n is None else g.const(n, DType.FLOAT32) for n in numbers]
     common = full[0]
     for value in full[1:]:
         common = g.Add(common, value)
@@ -222,16 +222,16 @@ def read_choice(
     count = g.size_of(operands[0], 0) if a is None else a
     shape, number = size or (), int(np.prod(size or (), dtype=np.int64))
     if replace and chances is not None:
-        found = d.draw_indices(draw, g, [], g.cast(chances, DType.FLOAT32), number)
+        indices = d.draw_indices(draw, g, [], g.cast(chances, DType.FLOAT32), number)
     elif replace:
         most = g.cast(g.shape_from([count]), DType.FLOAT32)
-        found = g.Floor(g.Mul(draw(g, "uniform", [number]), most))
+        indices = g.Floor(g.Mul(draw(g, "uniform", [number]), most))
     else:
         keys = draw(g, "uniform", [count])
         if chances is not None:  # the least waiting times: Efraimidis and Spirakis (2006)
             keys = g.Div(g.Log(g.Max(keys, d.TINY)), g.cast(chances, DType.FLOAT32))
-        found = g.TopK(keys, [number], axis=0, outputs=2)[1]
-    return g.Reshape(g.cast(found, DType.INT64), list(shape))
+        indices = g.TopK(keys, [number], axis=0, outputs=2)[1]
+    return g.Reshape(g.cast(indices, DType.INT64), list(shape))
 
 
 @draws("_npi_multinomial")
@@ -241,19 +241,19 @@ def read_numpy_multinomial(
     """How often each of some cases comes in ``n`` trials."""
     chances = g.const(pvals, DType.FLOAT32) if x is None else g.cast(x, DType.FLOAT32)
     shape = size or ()
-    found = d.draw_indices(draw, g, [], chances, n * int(np.prod(shape, dtype=np.int64)))
-    trials = g.Reshape(found, [*shape, n, 1])
+    indices = d.draw_indices(draw, g, [], chances, n * int(np.prod(shape, dtype=np.int64)))
+    trials = g.Reshape(indices, [*shape, n, 1])
     count = g.size_of(chances, 0)
     hit = g.Equal(trials, g.index_range(count))
     return g.ReduceSum(g.cast(hit, DType.INT64), [len(shape)], keepdims=0)
 
 
-def write_like(name, numbers, s, x, *, dtype: int | None = None, **given):
+def write_like(name, numbers, s, x, *, dtype: int | None = None, **attrs):
     """Random numbers in the shape of ``x``; MXNet seeds all of them together."""
     kind = x.type if dtype is None else ELEMENT_TYPES[dtype]
     require(kind.kind == "f", f"random numbers of {kind.value} elements")
     like = s.Cast(x, dtype=kind.value)
-    named = {new: given[old] for old, new in numbers.items()}
+    named = {new: attrs[old] for old, new in numbers.items()}
     if s.release.has(name):
         return s[name](like, **named)
     none = s.zeros_like(like)  # before MXNet 1.3 one number for each of the parameters

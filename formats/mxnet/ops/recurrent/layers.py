@@ -109,9 +109,9 @@ class Vector:
         require(self.flat.rank == 1, f"parameters of {self.flat.rank} axes, not in one row")
         sizes = RnnSizes(self.hidden, layers, self.directions, len(self.cell.gates))
         count = self.flat.static_shape[0]
-        found = sizes.find_features(count)
-        require(found is not None, f"{count} parameters do not fit the layers")
-        return found  # type: ignore[return-value]
+        size = sizes.find_features(count)
+        require(size is not None, f"{count} parameters do not fit the layers")
+        return size  # type: ignore[return-value]
 
     def take(self, count: int) -> Value:
         piece = self.g.slice_axis(self.flat, 0, self.at, self.at + count)
@@ -260,8 +260,8 @@ def legalize_layer(
     if direction != "reverse":
         return None
     turned = g.slice_axis(x, 0, -1, -END, -1)
-    made = g[op](turned, *operands[1:], direction="forward", **form)
-    first, *rest = made if isinstance(made, tuple) else (made,)
+    results = g[op](turned, *operands[1:], direction="forward", **form)
+    first, *rest = results if isinstance(results, tuple) else (results,)
     return (g.slice_axis(first, 0, -1, -END, -1), *rest)
 
 

@@ -28,15 +28,15 @@ def run_projected_lstm(
     biases = [[next(pieces) for _ in range(2)] for _ in range(layers * directions)]
     ends = []
     for layer in range(layers):
-        found = []
+        outputs = []
         for at in range(layer * directions, (layer + 1) * directions):
             begin = [
                 initial_state(g, s, at, x, n) for s, n in zip(states, (small, hidden), strict=True)
             ]
             run = run_direction(g, x, weights[at], biases[at], begin, at % directions)
             ends.append(run[:2])
-            found.append(run[2])
-        x = g.Concat(*found, axis=2)
+            outputs.append(run[2])
+        x = g.Concat(*outputs, axis=2)
     return (x, *(g.stack(column, 0) for column in zip(*ends, strict=True)))
 
 
@@ -67,7 +67,7 @@ def initial_state(g, state: Value | None, at: int, x: Value, size: int):
 def run_direction(g, x: Value, weights, biases, begin, backward: int):
     """The state and the memory in the end, and the outputs of all steps."""
     by_input, by_state, down = (transpose_if(g, w, True) for w in weights)
-    given = g.Add(g.MatMul(x, by_input), g.Add(*biases))
+    x_gates = g.Add(g.MatMul(x, by_input), g.Add(*biases))
 
     def step(g, state, memory, now):
         gates = g.Add(now, g.MatMul(state, by_state))
@@ -78,4 +78,4 @@ def run_direction(g, x: Value, weights, biases, begin, backward: int):
         return y, cell, y
 
     turn = {"scan_input_directions": (backward,), "scan_output_directions": (backward,)}
-    return g.scan(step, begin, [given], **turn)
+    return g.scan(step, begin, [x_gates], **turn)

@@ -92,8 +92,8 @@ def average_pool(g, x, *, count_include_pad: int, **window):
         means = g.AveragePool(pad_window_axes(g, x, w.pads, -0.0), **bare)
         if count_include_pad:
             return means
-        whole = float(math.prod(w.kernel_shape))
-        return g.Div(g.Mul(means, whole), count_elements(g, x, w, w.pads))
+        count = float(math.prod(w.kernel_shape))
+        return g.Div(g.Mul(means, count), count_elements(g, x, w, w.pads))
     if x.rank == 4:
         return None
     return g.Squeeze(g.AveragePool(as_image(g, x), **form, **widen(window)), [3])

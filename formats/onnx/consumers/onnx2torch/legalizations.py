@@ -101,8 +101,8 @@ def legalize_flatten(g, x, *, axis: int):
     """onnx2torch flattens from an axis between the first and the last."""
     if 0 < axis < x.rank:
         return None
-    whole = g.multiply_sizes(g.sizes_of(x))
-    return g.reshape(x, [whole, 1] if axis else [1, whole])
+    count = g.multiply_sizes(g.sizes_of(x))
+    return g.reshape(x, [count, 1] if axis else [1, count])
 
 
 @legalize("Reshape")
@@ -139,9 +139,9 @@ def legalize_range(g, start, limit, delta):
     """PyTorch refuses ranges that end before they start."""
     if limit.tensor is not None or delta.tensor is None or g.producer(limit) is None:
         return None
-    made = g.producer(limit)
+    producer = g.producer(limit)
     end = g.Max(limit, start) if delta.array() > 0 else g.Min(limit, start)
-    return None if made.op in ("Max", "Min") else g.Range(start, end, delta)
+    return None if producer.op in ("Max", "Min") else g.Range(start, end, delta)
 
 
 @legalize("GatherElements")

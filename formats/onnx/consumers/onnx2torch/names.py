@@ -38,7 +38,7 @@ def prepare(graph: Graph) -> Graph:
     names = Names()
     names.reserved.update(v.name for n in graph.nodes for v in n.outputs)
     names.reserved.update(v.name for v in (*graph.inputs, *graph.constants()))
-    nodes = [made for node in graph.nodes for made in _copy_constant_data(node, names)]
+    nodes = [new_node for node in graph.nodes for new_node in _copy_constant_data(node, names)]
     nodes = _separate_outputs(nodes, graph.outputs, names)
     return replace(graph, nodes=tuple(map(_rename, nodes)))
 
@@ -60,11 +60,11 @@ def _rename(node: Node) -> Node:
 
 def _separate_outputs(nodes: list[Node], outputs: Iterable[Value], names: Names) -> list[Node]:
     """Copy outputs of nodes with several results, which onnx2torch returns as one."""
-    wanted, apart = set(outputs), []
+    output_set, apart = set(outputs), []
     instead: dict[Value, Value] = {}
     for node in nodes:
         if len(node.outputs) > 1:
-            mine = [v for v in node.outputs if v in wanted]
+            mine = [v for v in node.outputs if v in output_set]
             instead |= {v: replace(v, name=names.fresh(f"{v.name}/{node.op}")) for v in mine}
         apart.append(replace(node, outputs=tuple(instead.get(v, v) for v in node.outputs)))
     if not instead:

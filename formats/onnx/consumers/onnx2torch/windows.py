@@ -37,14 +37,14 @@ def are_even(w: Windows) -> bool:
 
 def keep_apart(g, x: Value) -> Value:
     """``x``, its padding of zeros as one of -0, which nobody makes the padding of a pool."""
-    made = g.producer(x)
-    if made is None or made.op != "Pad" or made.attrs.get("mode", "constant") != "constant":
+    node = g.producer(x)
+    if node is None or node.op != "Pad" or node.attrs.get("mode", "constant") != "constant":
         return x
-    fill = made.inputs[2] if len(made.inputs) > 2 else None
+    fill = node.inputs[2] if len(node.inputs) > 2 else None
     number = 0.0 if fill is None else fill.array() if fill.tensor is not None else 1.0
     if x.type.kind != "f" or np.any(number) or np.any(np.signbit(number)):
         return x
-    return g.Pad(made.inputs[0], made.inputs[1], g.const(-0.0, x.type))
+    return g.Pad(node.inputs[0], node.inputs[1], g.const(-0.0, x.type))
 
 
 def max_pool(g, x, *, storage_order: int, outputs: int = 1, **window):

@@ -38,8 +38,8 @@ FINITE = frozenset({"Abs", "Relu", "Sigmoid", "Softmax", "Sqrt"})  # or not nega
 
 def legalize_extreme(op, g, x, axes=None, **form):
     """OpenVINO gives the lowest finite number as the largest of elements that are all -inf."""
-    made = g.producer(x)
-    if op == "ReduceMax" and made is not None and made.op in FINITE:
+    producer = g.producer(x)
+    if op == "ReduceMax" and producer is not None and producer.op in FINITE:
         return None
     return reduction.extreme_of_infinite(op, g, x, axes, **form)
 
@@ -72,11 +72,11 @@ def legalize_lstm(
         "clip": clip, "activations": activations, "activation_alpha": activation_alpha,
         "activation_beta": activation_beta, "layout": layout, "outputs": outputs,
     }  # fmt: skip
-    given = {n: v for n, v in form.items() if v is not None}
+    attrs = {n: v for n, v in form.items() if v is not None}
     operands = x, w, r, b, lengths, h0, c0
     if p is not None or input_forget:
-        return recurrent.unroll_recurrent("LSTM", g, *operands, p, **given)
-    return legalize_recurrent("LSTM", g, *operands, **given)
+        return recurrent.unroll_recurrent("LSTM", g, *operands, p, **attrs)
+    return legalize_recurrent("LSTM", g, *operands, **attrs)
 
 
 def legalize_variadic(op, g, *operands):
@@ -197,7 +197,7 @@ def legalize_conv(g, x, w, b=None, *, strides=(), **frame):
     if not is_point or all(s == 1 for s in strides) or any(frame.get("pads") or ()):
         return None
     data, weights = (g.producer(v) for v in (x, w))
-    if any(made is None or made.op != "DequantizeLinear" for made in (data, weights)):
+    if any(node is None or node.op != "DequantizeLinear" for node in (data, weights)):
         return None
     moved = g.producer(data.inputs[0])
     if moved is None or moved.op != "Transpose" or frame.get("auto_pad", "NOTSET") != "NOTSET":

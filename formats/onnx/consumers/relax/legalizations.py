@@ -94,8 +94,8 @@ def legalize_arg(op, g, x, *, axis: int, keepdims: int, select_last_index: int):
         require(isinstance(size, int), f"an {op} of the last index along an axis of symbolic size")
         turned = g.slice_axis(x, axis, -1, -size - 1, -1)
         return g.Sub(size - 1, g[op](turned, **form))
-    found = g.as_is(op, (x,), form)
-    return g.Max(found, 0) if x.type.kind == "f" else found
+    index = g.as_is(op, (x,), form)
+    return g.Max(index, 0) if x.type.kind == "f" else index
 
 
 for _op in ("ArgMax", "ArgMin"):
@@ -253,9 +253,9 @@ def legalize_resize(
         raise ConversionError("a Resize to a dynamic size")
     if not is_native_resize(x, how, factors):
         return decompose_resize(g, x, roi, scales, sizes, how)
-    made = g.const([m for m, _ in factors], DType.INT64)
+    shape = g.const([m for m, _ in factors], DType.INT64)
     form = {n: sampling[n] for n in ("mode", "coordinate_transformation_mode", "nearest_mode")}
-    return g.as_is("Resize", (x, None, None, made), form)
+    return g.as_is("Resize", (x, None, None, shape), form)
 
 
 def is_native_resize(x: Value, how: Sampling, factors) -> bool:
@@ -266,8 +266,8 @@ def is_native_resize(x: Value, how: Sampling, factors) -> bool:
     if not exact or [m for m, _ in factors[:2]] != list(x.static_shape[:2]):
         return False
     if how.mode == "nearest":
-        whole = all(float(s).is_integer() for _, s in factors)
-        return whole and (how.coordinates, how.nearest_mode) == ("asymmetric", "floor")
-    made = [m for m, _ in factors[2:]]
-    single = how.coordinates != "half_pixel" and 1 in made
+        is_integer = all(float(s).is_integer() for _, s in factors)
+        return is_integer and (how.coordinates, how.nearest_mode) == ("asymmetric", "floor")
+    sizes = [m for m, _ in factors[2:]]
+    single = how.coordinates != "half_pixel" and 1 in sizes
     return how.mode == "linear" and how.coordinates in LINEAR and not single

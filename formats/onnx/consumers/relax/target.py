@@ -158,11 +158,11 @@ RELAX = Relax(
 
 def data_dependent(graph: Graph) -> set[Value]:
     """The values whose sizes depend on data, not on the sizes of the inputs alone."""
-    found: set[Value] = set()
+    values: set[Value] = set()
     for node in graph.nodes:
         sizes = node.inputs if node.op == "ConstantOfShape" else node.inputs[1:]
         computed = node.op in SIZED and any(v is not None and v.tensor is None for v in sizes)
-        reads = any(v in found for v in node.inputs if v is not None)
+        reads = any(v in values for v in node.inputs if v is not None)
         if computed or reads or node.op in DATA_DEPENDENT:
-            found.update(v for v in node.outputs if v.shape is None or None in v.shape)
-    return found
+            values.update(v for v in node.outputs if v.shape is None or None in v.shape)
+    return values

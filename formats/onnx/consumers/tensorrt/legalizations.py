@@ -43,11 +43,11 @@ def legalize_dequantize(g, x, scale, zero=None, *, axis: int, **form):
 
 def move_floats(op, g, *operands, outputs=1, **form):
     """Elements moved as floats between the quantization that they came from and another."""
-    made = [g.producer(v) for v in operands if v is not None and v.dtype is DType.INT8]
-    if not made or outputs > 1 or any(n is None or n.op != "QuantizeLinear" for n in made):
+    nodes = [g.producer(v) for v in operands if v is not None and v.dtype is DType.INT8]
+    if not nodes or outputs > 1 or any(n is None or n.op != "QuantizeLinear" for n in nodes):
         return None
-    scale, zero = made[0].inputs[1:3]
-    if any(n.inputs[1] is not scale for n in made) or scale.rank:
+    scale, zero = nodes[0].inputs[1:3]
+    if any(n.inputs[1] is not scale for n in nodes) or scale.rank:
         return None
     floats = [
         v if v is None or v.dtype is not DType.INT8 else g.DequantizeLinear(v, scale, zero)

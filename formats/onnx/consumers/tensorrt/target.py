@@ -23,8 +23,8 @@ COORDINATES = "half_pixel pytorch_half_pixel tf_half_pixel_for_nn asymmetric ali
 
 
 def _types(text: str) -> frozenset[DType]:
-    found = {DType(np.dtype(t).name) for t in text.split(",")}
-    return frozenset(found | ({DType.FLOAT64} if DType.FLOAT32 in found else set()))
+    dtypes = {DType(np.dtype(t).name) for t in text.split(",")}
+    return frozenset(dtypes | ({DType.FLOAT64} if DType.FLOAT32 in dtypes else set()))
 
 
 def _constraints(op: str, types: str) -> dict[str, frozenset[DType]]:

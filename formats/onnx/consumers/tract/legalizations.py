@@ -35,15 +35,15 @@ def legalize_recurrent(op, g, *operands, outputs=1, hidden_size: int, **form):
     if others or form.get("direction") == "reverse":
         form |= {"hidden_size": hidden_size, "outputs": outputs}
         return recurrent.unroll_recurrent(op, g, *operands, **form)
-    given = [*operands, *[None] * (8 - len(operands))]
-    lacking = [i for i in STATES[op] if given[i] is None]
+    inputs = [*operands, *[None] * (8 - len(operands))]
+    lacking = [i for i in STATES[op] if inputs[i] is None]
     if x.is_static or not lacking:
         return None
     batch = 0 if form.get("layout") else 1
     sizes = [w.static_shape[:1], g.Shape(x, start=batch, end=batch + 1), [hidden_size]]
     sizes = [sizes[1], sizes[0], sizes[2]] if form.get("layout") else sizes
     zeros = make_zeros(g, x, g.Concat(*sizes, axis=0))
-    states = [zeros if i in lacking else v for i, v in enumerate(given)]
+    states = [zeros if i in lacking else v for i, v in enumerate(inputs)]
     while states[-1] is None:
         states.pop()
     return g.as_is(op, tuple(states), {"hidden_size": hidden_size, **form}, outputs=outputs)
@@ -77,10 +77,10 @@ def legalize_quantize(
     """
     dtype = DType.UINT8 if zero is None else zero.type
     dtype = ELEMENT_TYPES[output_dtype] if output_dtype else dtype
-    made = g.producer(x)
-    while made is not None and made.op in MOVES:
-        made = g.producer(made.inputs[0])
-    is_other = made is not None and made.op == "DequantizeLinear" and made.inputs[0].type != dtype
+    node = g.producer(x)
+    while node is not None and node.op in MOVES:
+        node = g.producer(node.inputs[0])
+    is_other = node is not None and node.op == "DequantizeLinear" and node.inputs[0].type != dtype
     require(not is_other, "bytes that are quantized again as others: tract fails to load them")
     if scale.tensor is not None and dtype in BYTES and not block_size:
         return None
@@ -130,10 +130,10 @@ def legalize_mod(g, x, y, *, fmod: int):
 @legalize("CumSum")
 def legalize_cumulative_sum(g, x, axis, **form):
     """tract takes int64 that a Cast makes for sizes, which it does not add up."""
-    made = g.producer(x)
-    if x.type is not DType.INT64 or made is None or made.op != "Cast":
+    node = g.producer(x)
+    if x.type is not DType.INT64 or node is None or node.op != "Cast":
         return None
-    (source,) = made.inputs
+    (source,) = node.inputs
     require(source.type is DType.BOOL, "sums of integers cast to int64: use int32")
     return g.cast(g.CumSum(g.cast(source, DType.INT32), axis, **form), DType.INT64)
 
